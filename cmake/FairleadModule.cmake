@@ -1,0 +1,45 @@
+# fairlead_module(NAME SOURCES... DEPS... TESTS... TEST_DEPS...)
+#
+# One module of the project is one static library target. SOURCES and TESTS are files of the
+# module's folder; DEPS are targets, and the only way to use another module. All TESTS of a module
+# are one executable NAME_test with one ctest entry, so that its cost is one link.
+option(FAIRLEAD_WERROR "Treat warnings as errors" ON)
+set(FAIRLEAD_SANITIZE "" CACHE STRING "Sanitizers for everything, as in -fsanitize=<value>")
+
+add_library(fairlead_options INTERFACE)
+target_include_directories(fairlead_options INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(fairlead_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
+  -Wcast-align -Wconversion -Wno-sign-conversion -Woverloaded-virtual)
+if(FAIRLEAD_WERROR)
+  target_compile_options(fairlead_options INTERFACE -Werror)
+endif()
+if(FAIRLEAD_SANITIZE)
+  target_compile_options(fairlead_options INTERFACE -fsanitize=${FAIRLEAD_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(fairlead_options INTERFACE -fsanitize=${FAIRLEAD_SANITIZE})
+  if(FAIRLEAD_SANITIZE MATCHES "thread")
+    target_compile_definitions(fairlead_options INTERFACE FAIRLEAD_TSAN=1)
+  endif()
+endif()
+find_program(MOLD_LINKER mold)
+if(MOLD_LINKER)
+  target_link_options(fairlead_options INTERFACE -fuse-ld=mold)
+endif()
+
+function(fairlead_module NAME)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;TESTS;TEST_DEPS;TEST_ENV" ${ARGN})
+  if(ARG_SOURCES)
+    add_library(${NAME} STATIC ${ARG_SOURCES})
+    target_link_libraries(${NAME} PUBLIC fairlead_options ${ARG_DEPS})
+  else()
+    add_library(${NAME} INTERFACE)
+    target_link_libraries(${NAME} INTERFACE fairlead_options ${ARG_DEPS})
+  endif()
+  if(ARG_TESTS)
+    add_executable(${NAME}_test ${ARG_TESTS})
+    target_link_libraries(${NAME}_test PRIVATE ${NAME} ${ARG_TEST_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+    set_target_properties(${NAME}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    add_test(NAME ${NAME} COMMAND ${NAME}_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(${NAME} PROPERTIES LABELS unit TIMEOUT 300)
+  endif()
+endfunction()

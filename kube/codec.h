@@ -1,0 +1,127 @@
+// Bytes to model values and back. Everything that knows a wire format is behind this header; nothing
+// else in the program sees protobuf or JSON of the API server.
+//
+// Core kinds (Pod, Node, PriorityClass) come as application/vnd.kubernetes.protobuf or JSON, by the
+// response's content type; custom kinds always as JSON. Unknown fields are skipped: we never write a
+// decoded object back, all writes are patches, subresource posts or objects of our own kinds.
+//
+// A *malformed message* is an error of the call (InvalidArgument). A *well-formed object whose content
+// makes no sense* (a quantity, an annotation) decodes, with the reason in its `invalid` field, so that
+// it harms nobody else.
+//
+// Thread-safety: pure functions. Complexity: one pass over the bytes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "scheduler/model/action.h"
+#include "scheduler/model/cluster_event.h"
+
+namespace fairlead::kube {
+
+using Object = decltype(model::Upsert::object);
+
+// Metadata of any decoded object.
+const model::ObjectMeta& MetaOf(const Object& object);
+
+struct ListPage {
+  std::vector<Object> items;
+  std::string resource_version;
+  std::string continue_token;  // empty: last page
+};
+
+// meta.v1.Status, as an error answer carries it, decoded from protobuf or JSON.
+struct ApiStatus {
+  int code = 0;
+  std::string reason;   // "Expired", "Conflict", "AlreadyExists", ...
+  std::string message;
+  absl::Duration retry_after = absl::ZeroDuration();
+};
+
+enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark, kError };
+
+struct WatchEvent {
+  WatchEventType type = WatchEventType::kError;
+  std::optional<Object> object;   // kAdded, kModified, kDeleted
+  std::string resource_version;   // of the object or the bookmark
+  bool initial_events_end = false;  // bookmark annotated k8s.io/initial-events-end
+  ApiStatus error;                // kError
+};
+
+absl::StatusOr<ListPage> DecodeList(model::Kind kind, absl::string_view content_type,
+                                    absl::string_view body);
+absl::StatusOr<Object> DecodeObject(model::Kind kind, absl::string_view content_type,
+                                    absl::string_view body);
+// Best effort: a body that is no Status gives code 0 and the body's beginning as message.
+ApiStatus DecodeStatus(absl::string_view content_type, absl::string_view body);
+
+// Cuts a watch stream into events, whatever the chunking: 4-byte big-endian length before each frame
+// for protobuf, one line each for JSON. A frame above 16 MiB is an error.
+class WatchDecoder {
+ public:
+  WatchDecoder(model::Kind kind, absl::string_view content_type);
+  // Appends the complete events to `out`. After an error the stream is unusable.
+  absl::Status Feed(absl::string_view bytes, std::vector<WatchEvent>& out);
+
+ private:
+  model::Kind kind_;
+  bool protobuf_;
+  std::string buffer_;
+};
+
+// Any number of YAML or JSON documents of the kinds of model::Kind, as `kubectl apply -f` takes them;
+// for the simulator, the tests and the command line. Other kinds are returned by name in `skipped`.
+// Errors name the file-relative line and column.
+struct Manifests {
+  std::vector<Object> objects;
+  std::vector<std::string> skipped;  // "apps/v1 Deployment default/web"
+};
+absl::StatusOr<Manifests> DecodeManifests(absl::string_view yaml);
+
+// Strict YAML to JSON text: no duplicate keys, aliases or anchors; bounded depth and size. Errors with
+// line and column. Multi-document input gives one JSON text a document.
+absl::StatusOr<std::vector<std::string>> YamlToJson(absl::string_view yaml);
+
+// ---- what we write -------------------------------------------------------------------------------
+
+// A write as an HTTP request needs it, apart from the method's transport.
+struct EncodedWrite {
+  std::string method, path, content_type, body;
+};
+
+// `request_time` stamps conditions and events. Action kinds that need several requests (SetNodeTaint,
+// TerminateNode, LaunchNode) are not encoded here but by their executors.
+EncodedWrite EncodeBind(const model::BindPod& action);
+EncodedWrite EncodeEvict(const model::EvictPod& action);
+// The condition DisruptionTarget that precedes an eviction.
+EncodedWrite EncodeDisruptionTarget(const model::EvictPod& action, absl::Time request_time);
+EncodedWrite EncodePodUnschedulable(const model::SetPodUnschedulable& action,
+                                    absl::Time request_time);
+EncodedWrite EncodePodGroupSchedulability(const model::SetPodGroupSchedulability& action,
+                                          absl::Time request_time);
+EncodedWrite EncodePodGroupAnnotations(const model::SetPodGroupAnnotations& action);
+EncodedWrite EncodeCreateNodeRequest(const model::NodeRequest& request);
+EncodedWrite EncodeNodeRequestStatus(const model::NodeRequest& request);
+EncodedWrite EncodeDeleteNodeRequest(const model::DeleteNodeRequest& action);
+EncodedWrite EncodeCreateNode(const model::Node& node);
+EncodedWrite EncodeNodeStatus(const model::Node& node);  // allocatable, capacity, condition Ready
+EncodedWrite EncodeDeleteNode(absl::string_view name, absl::string_view uid);
+// The whole list of taints with the node's resourceVersion as precondition.
+EncodedWrite EncodeNodeTaints(const model::Node& node);
+// `host` is this process's identity.
+EncodedWrite EncodeEvent(const model::EmitEvent& event, absl::string_view reporting_controller,
+                         absl::string_view host, absl::Time request_time);
+
+// Collection path of a kind, for lists and watches: "/api/v1/pods".
+std::string CollectionPath(model::Kind kind);
+// True for the kinds that the server can send as protobuf.
+bool HasProtobuf(model::Kind kind);
+
+}  // namespace fairlead::kube

@@ -1,0 +1,55 @@
+// Names that other programs see: groups, labels, annotations, conditions. One place, so that none is
+// spelt twice. KAI's keys: facts from its documentation and CRDs.
+#pragma once
+
+namespace fairlead::model {
+
+// KAI's keys, honoured as they are.
+inline constexpr char kQueueLabel[] = "kai.scheduler/queue";
+inline constexpr char kProjectLabel[] = "project";
+inline constexpr char kNodePoolLabel[] = "kai.scheduler/node-pool";
+inline constexpr char kPriorityClassLabel[] = "priorityClassName";
+inline constexpr char kPreemptibilityLabel[] = "kai.scheduler/preemptibility";
+inline constexpr char kSubGroupLabel[] = "kai.scheduler/subgroup-name";
+inline constexpr char kTaskPriorityLabel[] = "kai.scheduler/task-priority";
+inline constexpr char kPodGroupAnnotation[] = "pod-group-name";
+inline constexpr char kPreemptionDelayAnnotation[] = "kai.scheduler/preemption-delay";
+inline constexpr char kStalenessGraceAnnotation[] = "kai.scheduler/staleness-grace-period";
+inline constexpr char kTopologyAnnotation[] = "kai.scheduler/topology";
+inline constexpr char kTopologyRequiredAnnotation[] = "kai.scheduler/topology-required-placement";
+inline constexpr char kTopologyPreferredAnnotation[] = "kai.scheduler/topology-preferred-placement";
+inline constexpr char kLastStartAnnotation[] = "kai.scheduler/last-start-timestamp";
+inline constexpr char kStaleSinceAnnotation[] = "kai.scheduler/stale-podgroup-timestamp";
+inline constexpr char kGpuFractionAnnotation[] = "gpu-fraction";
+inline constexpr char kGpuMemoryAnnotation[] = "gpu-memory";
+inline constexpr char kGpuDevicesAnnotation[] = "gpu-fraction-num-devices";
+inline constexpr char kGpuGroupLabel[] = "runai-gpu-group";
+inline constexpr char kReceivedResourceTypeAnnotation[] = "received-resource-type";
+inline constexpr char kDefaultQueue[] = "default-queue";
+inline constexpr char kDefaultSchedulerName[] = "fairlead";
+inline constexpr char kKaiSchedulerName[] = "kai-scheduler";
+
+// Node labels that we read.
+inline constexpr char kHostnameLabel[] = "kubernetes.io/hostname";
+inline constexpr char kZoneLabel[] = "topology.kubernetes.io/zone";
+inline constexpr char kInstanceTypeLabel[] = "node.kubernetes.io/instance-type";
+inline constexpr char kArchLabel[] = "kubernetes.io/arch";
+inline constexpr char kOsLabel[] = "kubernetes.io/os";
+inline constexpr char kGpuProductLabel[] = "nvidia.com/gpu.product";
+inline constexpr char kGpuMemoryLabel[] = "nvidia.com/gpu.memory";
+inline constexpr char kGpuCountLabel[] = "nvidia.com/gpu.count";
+
+// Ours.
+inline constexpr char kGroup[] = "fairlead.dev";
+inline constexpr char kVerdictAnnotation[] = "fairlead.dev/verdict";
+inline constexpr char kNodeRequestLabel[] = "fairlead.dev/node-request";
+inline constexpr char kCapacityTypeLabel[] = "fairlead.dev/capacity-type";  // spot | on-demand
+inline constexpr char kPoolLabel[] = "fairlead.dev/node-pool";
+inline constexpr char kRemovalTaint[] = "fairlead.dev/to-be-removed";
+inline constexpr char kStartupTaint[] = "fairlead.dev/starting";
+inline constexpr char kDoNotRemoveAnnotation[] = "fairlead.dev/do-not-remove";
+inline constexpr char kBindDecisionAnnotation[] = "fairlead.dev/decision";
+
+inline constexpr char kPodScheduledCondition[] = "PodScheduled";
+
+}  // namespace fairlead::model

@@ -1,0 +1,51 @@
+// What the world tells the core: one event per object change, plus the outcome of every action that
+// the core asked for. Adapters (kube, sim, the journal) produce them; core::DecisionLoop applies them
+// in order on its one thread.
+//
+// Contract for producers:
+//  - The initial list of a kind is a run of Upserts followed by one Synced for that kind. No decision
+//    is made before every kind of AllKinds() has been synced once.
+//  - After a gap (410) the producer diffs its old store with the new list and sends Deletes for what
+//    vanished; it never clears first.
+//  - A Delete names the uid, so that a recreated object of the same name is not deleted by it.
+//
+// Thread-safety: plain values, moved between threads.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "scheduler/model/action.h"
+#include "scheduler/model/kind.h"
+#include "scheduler/model/node.h"
+#include "scheduler/model/pod.h"
+#include "scheduler/model/workload_objects.h"
+
+namespace fairlead::model {
+
+struct Upsert {
+  std::variant<Pod, Node, Queue, PodGroup, PriorityClass, Topology, NodeRequest, NodePool> object;
+};
+
+struct Delete {
+  Kind kind;
+  std::string ns, name, uid;
+};
+
+struct Synced {
+  Kind kind;
+};
+
+// The API server's or the provider's answer to an action, in the order the answers arrive.
+struct ActionResult {
+  uint64_t action_id = 0;
+  // OK: done. AlreadyExists / FailedPrecondition / NotFound: a definite no (409, 404, 422): the
+  // decision is stale and is dropped. Unavailable, after the adapter's own retries: nobody knows
+  // whether it happened; only the watch can tell.
+  absl::Status status;
+};
+
+using ClusterEvent = std::variant<Upsert, Delete, Synced, ActionResult>;
+
+}  // namespace fairlead::model

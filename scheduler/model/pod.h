@@ -1,0 +1,168 @@
+// A pod as the scheduler sees it.
+//
+// PodSpec is everything that decides where a pod may run and what it uses there: two pods with equal
+// specs are interchangeable for placement, and ClusterState keeps one copy of it for all of them (a
+// pod class). What differs from pod to pod is in Pod.
+//
+// Sources: k8s.io/api/core/v1; effective requests as in k8s.io/component-helpers/resource
+// (PodRequests): max(init containers, sum of containers and sidecars) + overhead; an absent request
+// is its limit; pod-level resources override where set.
+//
+// Thread-safety: plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scheduler/model/object_meta.h"
+#include "scheduler/model/resources.h"
+#include "scheduler/model/selector.h"
+
+namespace fairlead::model {
+
+enum class TaintEffect : uint8_t { kNoSchedule, kPreferNoSchedule, kNoExecute };
+
+struct Taint {
+  std::string key, value;
+  TaintEffect effect = TaintEffect::kNoSchedule;
+  friend bool operator==(const Taint&, const Taint&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Taint& t) {
+    return H::combine(std::move(h), t.key, t.value, t.effect);
+  }
+};
+
+struct Toleration {
+  std::string key;  // empty with kExists: tolerates every taint
+  bool exists = false;  // operator Exists; otherwise Equal
+  std::string value;
+  std::optional<TaintEffect> effect;  // absent: every effect
+  [[nodiscard]] bool Tolerates(const Taint& taint) const;
+  friend bool operator==(const Toleration&, const Toleration&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Toleration& t) {
+    return H::combine(std::move(h), t.key, t.exists, t.value, t.effect);
+  }
+};
+
+struct PreferredNodeTerm {
+  int32_t weight = 0;  // 1..100
+  NodeSelectorTerm term;
+  friend bool operator==(const PreferredNodeTerm&, const PreferredNodeTerm&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const PreferredNodeTerm& t) {
+    return H::combine(std::move(h), t.weight, t.term);
+  }
+};
+
+struct PodAffinityTerm {
+  LabelSelector selector;
+  std::vector<std::string> namespaces;  // empty together with no selector: the pod's own
+  std::optional<LabelSelector> namespace_selector;
+  std::string topology_key;
+  int32_t weight = 0;  // 0: required; otherwise a preference
+  friend bool operator==(const PodAffinityTerm&, const PodAffinityTerm&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const PodAffinityTerm& t) {
+    return H::combine(std::move(h), t.selector, t.namespaces, t.namespace_selector, t.topology_key,
+                      t.weight);
+  }
+};
+
+struct TopologySpreadConstraint {
+  int32_t max_skew = 1;
+  std::string topology_key;
+  bool do_not_schedule = true;
+  LabelSelector selector;
+  int32_t min_domains = 1;
+  bool honor_node_affinity = true;
+  bool honor_node_taints = false;
+  friend bool operator==(const TopologySpreadConstraint&, const TopologySpreadConstraint&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const TopologySpreadConstraint& c) {
+    return H::combine(std::move(h), c.max_skew, c.topology_key, c.do_not_schedule, c.selector,
+                      c.min_domains, c.honor_node_affinity, c.honor_node_taints);
+  }
+};
+
+struct HostPort {
+  int32_t port = 0;
+  std::string protocol = "TCP";
+  std::string host_ip;
+  friend bool operator==(const HostPort&, const HostPort&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const HostPort& p) {
+    return H::combine(std::move(h), p.port, p.protocol, p.host_ip);
+  }
+};
+
+// A share of one or several GPUs, by KAI's annotations gpu-fraction, gpu-memory and
+// gpu-fraction-num-devices. At most one of fraction_milli and memory_mib is set.
+struct GpuShare {
+  int64_t fraction_milli = 0;  // 1..999, of each device
+  int64_t memory_mib = 0;      // of each device
+  int64_t devices = 1;
+  [[nodiscard]] bool IsSet() const { return fraction_milli != 0 || memory_mib != 0; }
+  friend bool operator==(const GpuShare&, const GpuShare&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const GpuShare& s) {
+    return H::combine(std::move(h), s.fraction_milli, s.memory_mib, s.devices);
+  }
+};
+
+struct PodSpec {
+  std::string ns;  // part of the class: affinity terms and spread count within namespaces
+  ResourceList requests;  // effective, without "pods"
+  GpuShare gpu_share;
+  StringMap node_selector;
+  bool has_required_node_affinity = false;
+  std::vector<NodeSelectorTerm> required_node_terms;  // any of them
+  std::vector<PreferredNodeTerm> preferred_node_terms;
+  std::vector<Toleration> tolerations;
+  std::vector<PodAffinityTerm> pod_affinity;
+  std::vector<PodAffinityTerm> pod_anti_affinity;
+  std::vector<TopologySpreadConstraint> topology_spread;
+  std::vector<HostPort> host_ports;
+  std::vector<std::string> pvc_names;         // must exist in the namespace
+  std::vector<std::string> config_map_names;  // required (not optional) ones
+  std::vector<std::string> resource_claims;   // names of ResourceClaims or templates
+  StringMap labels_for_affinity;  // the pod's labels where any affinity or spread term could see them
+  friend bool operator==(const PodSpec&, const PodSpec&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const PodSpec& s) {
+    return H::combine(std::move(h), s.ns, s.requests, s.gpu_share, s.node_selector,
+                      s.has_required_node_affinity, s.required_node_terms, s.preferred_node_terms,
+                      s.tolerations, s.pod_affinity, s.pod_anti_affinity, s.topology_spread,
+                      s.host_ports, s.pvc_names, s.config_map_names, s.resource_claims,
+                      s.labels_for_affinity);
+  }
+};
+
+enum class PodPhase : uint8_t { kPending, kRunning, kSucceeded, kFailed, kUnknown };
+
+// The pod's condition PodScheduled, as it stands on the API server.
+struct PodScheduledCondition {
+  std::string status;  // "True", "False", "Unknown"; empty if the condition is absent
+  std::string reason;
+};
+
+struct Pod {
+  ObjectMeta meta;
+  PodSpec spec;
+  std::string scheduler_name;
+  std::string node_name;            // empty: not bound
+  std::string nominated_node_name;  // status
+  std::string priority_class_name;
+  std::optional<int32_t> priority;
+  std::vector<std::string> scheduling_gates;
+  std::string scheduling_group;  // spec.schedulingGroup.podGroupName (scheduling.k8s.io), or empty
+  PodPhase phase = PodPhase::kPending;
+  PodScheduledCondition scheduled;
+  // What is wrong with an annotation, a quantity or a field that we must understand; empty if
+  // nothing. Such a pod is not scheduled: its verdict is InvalidRequest with this text.
+  std::string invalid;
+};
+
+}  // namespace fairlead::model

@@ -1,0 +1,120 @@
+// Amounts of resources, in base units: milli-CPU, bytes, milli-GPU, and whole units for the rest.
+//
+// Two forms. ResourceList has names: it is what API objects say and what leaves the program.
+// Resources is a dense vector indexed through a ResourceNames table: it is what decisions compute
+// with. No floating point anywhere.
+//
+// Thread-safety: values are plain; a ResourceNames belongs to one thread (the owner of ClusterState).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
+
+namespace fairlead::model {
+
+inline constexpr char kCpuName[] = "cpu";
+inline constexpr char kMemoryName[] = "memory";
+inline constexpr char kGpuName[] = "nvidia.com/gpu";
+inline constexpr char kAmdGpuName[] = "amd.com/gpu";
+inline constexpr char kPodsName[] = "pods";
+inline constexpr char kEphemeralStorageName[] = "ephemeral-storage";
+
+// No bound: a queue's limit or quota of -1.
+inline constexpr int64_t kUnlimited = -1;
+
+// Base units in one unit of the resource as a Quantity says it: 1000 for cpu and GPUs, otherwise 1.
+int64_t BaseUnitsPerUnit(absl::string_view resource_name);
+
+// (name, amount in base units), sorted by name, no duplicates.
+using ResourceList = std::vector<std::pair<std::string, int64_t>>;
+int64_t Get(const ResourceList& list, absl::string_view name);
+// Sets, keeping the order. Adds with saturation at the ends of int64.
+void Set(ResourceList& list, absl::string_view name, int64_t amount);
+void Add(ResourceList& list, absl::string_view name, int64_t amount);
+void AddAll(ResourceList& list, const ResourceList& other);
+void MaxAll(ResourceList& list, const ResourceList& other);
+
+// Amount in base units as a person reads it: "1500m" CPU is "1.5", bytes get a binary suffix
+// ("80Gi"), GPUs are in devices ("0.5").
+std::string FormatAmount(absl::string_view resource_name, int64_t base_units);
+// The same as a Kubernetes Quantity, exact: "1500m", "85899345920", "500m".
+std::string FormatQuantity(absl::string_view resource_name, int64_t base_units);
+
+using ResourceIndex = uint16_t;
+// The indexes that every table has.
+inline constexpr ResourceIndex kCpu = 0;
+inline constexpr ResourceIndex kMemory = 1;
+inline constexpr ResourceIndex kGpu = 2;  // nvidia.com/gpu, in milli-GPU
+inline constexpr ResourceIndex kPods = 3;
+inline constexpr ResourceIndex kEphemeralStorage = 4;
+inline constexpr ResourceIndex kWellKnownResources = 5;
+
+// Name <-> index. Only grows.
+class ResourceNames {
+ public:
+  ResourceNames();
+  ResourceIndex Intern(absl::string_view name);
+  [[nodiscard]] std::optional<ResourceIndex> Find(absl::string_view name) const;
+  [[nodiscard]] const std::string& Name(ResourceIndex index) const { return names_[index]; }
+  [[nodiscard]] size_t size() const { return names_.size(); }
+
+ private:
+  absl::flat_hash_map<std::string, ResourceIndex> index_;
+  std::vector<std::string> names_;
+};
+
+// Dense amounts; an index past the end reads as zero.
+class Resources {
+ public:
+  Resources() = default;
+  // Interns names that the table does not know yet.
+  static Resources From(const ResourceList& list, ResourceNames& names);
+
+  [[nodiscard]] int64_t operator[](ResourceIndex i) const {
+    return i < values_.size() ? values_[i] : 0;
+  }
+  void Set(ResourceIndex i, int64_t amount);
+  [[nodiscard]] size_t size() const { return values_.size(); }
+
+  // Saturating at the ends of int64: accounting never wraps.
+  Resources& operator+=(const Resources& other);
+  Resources& operator-=(const Resources& other);
+  friend Resources operator+(Resources a, const Resources& b) { return a += b; }
+  friend Resources operator-(Resources a, const Resources& b) { return a -= b; }
+  // amount * count, saturating.
+  [[nodiscard]] Resources Times(int64_t count) const;
+
+  // True if every non-zero amount here is at most the amount there. What is not asked for is not
+  // compared, so an over-committed resource does not refuse a pod that wants none of it.
+  [[nodiscard]] bool FitsIn(const Resources& available) const;
+  [[nodiscard]] bool IsZero() const;
+  // Equal amounts; trailing zeros do not count.
+  friend bool operator==(const Resources& a, const Resources& b);
+
+  // Non-zero amounts by name, sorted.
+  [[nodiscard]] ResourceList ToList(const ResourceNames& names) const;
+
+  template <typename H>
+  friend H AbslHashValue(H h, const Resources& r) {
+    for (size_t i = r.values_.size(); i > 0; --i) {
+      const int64_t amount = r.values_[i - 1];
+      if (amount != 0) h = H::combine(std::move(h), i, amount);
+    }
+    return h;
+  }
+
+ private:
+  absl::InlinedVector<int64_t, kWellKnownResources> values_;
+};
+
+int64_t SaturatingAdd(int64_t a, int64_t b);
+int64_t SaturatingMultiply(int64_t a, int64_t b);
+
+}  // namespace fairlead::model

@@ -1,0 +1,137 @@
+// The other API objects that decisions read: Queue, PodGroup, PriorityClass, Topology, and our own
+// NodePool and NodeRequest. Names, units and meanings are KAI's for its kinds (scheduling.run.ai).
+// Thread-safety: plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "scheduler/model/object_meta.h"
+#include "scheduler/model/pod.h"
+#include "scheduler/model/resources.h"
+
+namespace fairlead::model {
+
+// scheduling.run.ai/v2. Amounts are converted at the edge from KAI's units (GPU devices, milli-CPU,
+// megabytes of 10^6) to base units. kUnlimited means no bound; an omitted number is 0, so an omitted
+// limit is a limit of zero.
+struct QueueResource {
+  int64_t quota = 0;
+  int64_t limit = 0;
+  int64_t over_quota_weight_micro = 0;  // weight * 10^6
+  friend bool operator==(const QueueResource&, const QueueResource&) = default;
+};
+
+struct Queue {
+  ObjectMeta meta;
+  std::string display_name;
+  std::string parent;  // empty: top of the tree
+  int32_t priority = 100;
+  QueueResource gpu, cpu, memory;
+  // Beyond KAI: any other resource name -> bounds. Absent: unlimited.
+  std::vector<std::pair<std::string, QueueResource>> other;
+  std::optional<absl::Duration> preempt_min_runtime;
+  std::optional<absl::Duration> reclaim_min_runtime;
+  std::string invalid;  // what is wrong with it; such a queue runs nothing
+};
+
+struct TopologyConstraint {
+  std::string topology, required_level, preferred_level;
+  friend bool operator==(const TopologyConstraint&, const TopologyConstraint&) = default;
+};
+
+struct SubGroup {
+  std::string name;
+  std::string parent;  // empty: the group itself
+  std::optional<int32_t> min_member;
+  std::optional<int32_t> min_sub_group;
+  TopologyConstraint topology;
+  friend bool operator==(const SubGroup&, const SubGroup&) = default;
+};
+
+enum class Preemptibility : uint8_t { kByPriority, kPreemptible, kNonPreemptible };
+
+// scheduling.run.ai/v2alpha2.
+struct PodGroup {
+  ObjectMeta meta;
+  std::string queue;
+  std::string priority_class_name;
+  Preemptibility preemptibility = Preemptibility::kByPriority;
+  std::optional<int32_t> min_member;
+  std::optional<int32_t> min_sub_group;
+  std::vector<SubGroup> sub_groups;
+  TopologyConstraint topology;
+  bool mark_unschedulable = true;
+  int32_t scheduling_backoff = -1;
+  std::optional<absl::Duration> preemption_delay;
+  std::optional<absl::Duration> staleness_grace_period;
+  std::string schedulability_hash;  // status.schedulability.hash, as it stands on the API server
+  std::string invalid;
+};
+
+struct PriorityClass {
+  ObjectMeta meta;
+  int32_t value = 0;
+  bool global_default = false;
+};
+
+// kai.scheduler/v1alpha1.
+struct Topology {
+  ObjectMeta meta;
+  struct Level {
+    std::string node_label, alias;
+  };
+  std::vector<Level> levels;  // outermost first
+  std::string invalid;
+};
+
+// fairlead.dev/v1alpha1 NodeRequest: one node that the hook asks a provider for. The name is the
+// node's identity: it is derived from the decision, so a repeated creation is a conflict and not a
+// second node. These objects are the only memory of what was bought (invariant I5).
+enum class NodeRequestPhase : uint8_t {
+  kPending,     // written, the provider has not been told (or we do not know)
+  kLaunched,    // the provider accepted it
+  kRegistered,  // the Node object exists
+  kReady,       // usable: ready, startup taints gone, resources as promised
+  kDraining,    // tainted for removal
+  kFailed,      // the provider refused, or it never came
+  kGone         // the provider confirmed the removal
+};
+
+struct NodeRequest {
+  ObjectMeta meta;
+  std::string pool;           // NodePool, empty: the built-in default
+  std::string provider;       // "kwok", ...
+  std::string instance_type;  // name in the catalogue
+  std::string zone;
+  bool spot = false;
+  int64_t price_micro_usd_per_hour = 0;
+  std::string queue;  // the queue of the first workload that it is for
+  // Who it is for when it was decided, for people: "namespace/name" of pods or pod groups.
+  std::vector<std::string> reason_workloads;
+  NodeRequestPhase phase = NodeRequestPhase::kPending;
+  std::string node_name;  // of the Node object, once known
+  std::string message;
+  std::string failure;  // "", "Stockout", "Quota", "Auth", "Config", "Timeout", "Other"
+  std::optional<absl::Time> launched_at, registered_at, ready_at, unneeded_since, failed_at;
+};
+
+// fairlead.dev/v1alpha1 NodePool: which instance types may be bought, and up to what.
+struct NodePool {
+  ObjectMeta meta;
+  std::string provider;
+  std::vector<std::string> instance_types;  // empty: the whole catalogue
+  std::vector<std::string> zones;           // empty: all
+  bool allow_spot = false;
+  StringMap labels;  // on every node of the pool
+  std::vector<Taint> taints;
+  std::vector<Taint> startup_taints;
+  int32_t weight = 0;        // higher is tried first at equal price
+  int64_t max_nodes = kUnlimited;
+  std::string invalid;
+};
+
+}  // namespace fairlead::model
