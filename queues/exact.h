@@ -1,0 +1,32 @@
+// Exact arithmetic for fairness: products and quotients that do not fit in 64 bits. Shares and
+// ratios are decided without floating point, so the same input gives the same answer everywhere.
+// Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+
+namespace fairlead::queues {
+
+__extension__ typedef __int128 Int128;
+__extension__ typedef unsigned __int128 Uint128;
+
+// The sign of a*b - c*d: -1, 0 or 1. Exact for every input (the products have up to 192 bits).
+int CompareProducts(Uint128 a, uint64_t b, Uint128 c, uint64_t d);
+
+// amount * part / whole = floor + rest / whole, with rest < whole.
+struct Quotient {
+  uint64_t floor = 0;
+  Uint128 rest = 0;
+};
+// Exact. Needs 0 < whole < 2^126 and part <= whole. One hardware division where the product fits in
+// 64 bits, one library division where it fits in 128, else 64 steps.
+Quotient MultiplyDivide(uint64_t amount, Uint128 part, Uint128 whole);
+
+// A non-negative fraction. den > 0; not reduced.
+struct Ratio {
+  Uint128 num = 0;
+  uint64_t den = 1;
+};
+int Compare(const Ratio& a, const Ratio& b);
+
+}  // namespace fairlead::queues

@@ -1,0 +1,96 @@
+// Fair share: how much of the cluster each queue should have, top queues first, then each queue's
+// own share among its children. Per resource, independently. KAI's division (v0.17), in exact
+// integer arithmetic:
+//
+//  1. Every queue gets min(quota, requestable), where requestable = min(limit, requested) and an
+//     unlimited quota is the whole amount being divided. This phase knows no priority and is not
+//     scaled down: quotas that exceed the amount give shares that sum to more than there is.
+//  2. What is left goes to queues in descending priority; within one priority in rounds. A round
+//     divides what is left at its start by weight among the queues that want more:
+//        n_i = weight_i / sum of weights;  w_i = max(0, n_i + k * (n_i - usage_i));
+//        give_i = left * w_i / sum of w.
+//     A queue that wants at most give_i gets what it wants, another gets give_i rounded down to
+//     whole units and its fraction is remembered. There is another round while some queue wanted
+//     less than its part. Weight 0 gets nothing here.
+//  3. The rest goes out in single units, priority by priority again, to the largest remembered
+//     fraction first, then to the older queue, then by name.
+// A unit is one GPU, one milli-CPU, one byte. The unit of step 3 may lift a queue with a fractional
+// request above it by less than one unit, as in KAI.
+//
+// Thread-safety: pure functions. Complexity: O(queues * resources * rounds), rounds is at most the
+// number of siblings and in practice two or three. Nothing can fail.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "queues/ledger.h"
+#include "queues/tree.h"
+#include "scheduler/model/resources.h"
+
+namespace fairlead::queues {
+
+inline constexpr int64_t kMicro = 1'000'000;
+inline constexpr int64_t kNano = 1'000'000'000;
+
+// One queue of one level, for one resource.
+struct LevelQueue {
+  int32_t priority = 0;
+  uint32_t age_rank = 0;  // smaller: older, then smaller name; distinct within a level
+  int64_t quota = 0;
+  int64_t limit = 0;
+  int64_t weight_micro = 0;
+  int64_t requested = 0;
+  int64_t usage_nano = 0;  // of the cluster's capacity over the window
+  int64_t fair_share = 0;  // in for kOverQuotaOnly; out
+};
+
+enum class DivideMode : uint8_t {
+  kFull,
+  kOverQuotaOnly,  // steps 2 and 3 alone: the total is what is left, shares are given
+};
+
+// Divides `total` (base units) among the queues of one level; `unit` is a whole unit in base units.
+// k_micro: weight of history in millionths, within [0, 1000 * kMicro]. Returns what nobody got.
+int64_t DivideLevel(int64_t total, int64_t unit, int64_t k_micro, DivideMode mode,
+                    absl::Span<LevelQueue> queues);
+
+struct FairShareOptions {
+  int64_t k_micro = kMicro;  // KAI's kValue; <= 0: history is ignored
+  // Historical usage by QueueId, in nano-fractions of the cluster's capacity. Past the end: none.
+  std::vector<model::Resources> usage;
+};
+
+// The result: base units, by queue and resource. Zero for queues that are not usable.
+class FairShares {
+ public:
+  FairShares() = default;
+  explicit FairShares(const QueueTree& tree);
+
+  [[nodiscard]] int64_t Get(QueueId queue, model::ResourceIndex resource) const;
+  [[nodiscard]] model::Resources Of(QueueId queue) const;
+  // Does nothing for a resource that no queue named when this was made.
+  void Set(QueueId queue, model::ResourceIndex resource, int64_t amount);
+
+ private:
+  [[nodiscard]] size_t Column(model::ResourceIndex resource) const;
+
+  std::vector<model::ResourceIndex> resources_;
+  std::vector<int64_t> amounts_;  // queue-major
+};
+
+// `total`: what usable nodes can allocate, less what others than us use of it.
+FairShares ComputeFairShare(const QueueTree& tree, const QueueLedger& ledger,
+                            const model::Resources& total, const FairShareOptions& options = {});
+
+// The bound that ordering and reclaim measure against: the limit where the quota is unlimited, else
+// min(limit, max(quota, fair share)). kUnlimited if there is none.
+int64_t AllocatableShare(const Bounds& bounds, int64_t fair_share);
+int64_t AllocatableShare(const QueueTree& tree, const FairShares& shares, QueueId queue,
+                         model::ResourceIndex resource);
+
+// What fair share divides a resource in: a whole device for GPUs, otherwise one base unit.
+int64_t DivisionUnit(absl::string_view resource_name);
+
+}  // namespace fairlead::queues

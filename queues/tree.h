@@ -1,0 +1,136 @@
+// The tree of queues: who is whose parent, which queues are usable, and the bounds of each.
+//
+// Built incrementally from Queue objects in any order: a child may come before its parent. A queue
+// whose parent is missing (orphan), that is on a parent cycle, or whose spec is invalid has a
+// problem, and so has everything below it: its jobs run nowhere, as in KAI. Such a queue still has
+// an id, so that what runs in it stays accounted for.
+//
+// Units: base units (milli-CPU, bytes, milli-GPU); weights in millionths. kUnlimited: no bound.
+// Thread-safety: one thread. Ownership: keeps a reference to the ResourceNames, which must outlive
+// it. Complexity: a change costs the size of the changed queue's subtree.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "scheduler/model/resources.h"
+#include "scheduler/model/workload_objects.h"
+
+namespace fairlead::queues {
+
+// Dense. Belongs to one name for the life of the tree: a queue that is deleted and made again gets
+// the same id, and no other queue ever does. So a ledger may keep charges of a deleted queue.
+using QueueId = uint32_t;
+
+struct Bounds {
+  int64_t quota = model::kUnlimited;
+  int64_t limit = model::kUnlimited;
+  int64_t weight_micro = 0;
+};
+
+using QueuePath = absl::InlinedVector<QueueId, 6>;
+
+class QueueTree {
+ public:
+  explicit QueueTree(model::ResourceNames& names);
+  QueueTree(const QueueTree&) = delete;
+  QueueTree& operator=(const QueueTree&) = delete;
+
+  QueueId Upsert(const model::Queue& queue);
+  // Does nothing if there is no such queue.
+  void Remove(absl::string_view name);
+
+  // Grows with every change that a decision can see; not with changes of status or annotations.
+  [[nodiscard]] uint64_t version() const { return version_; }
+  // Grows when a parent link or the set of ids changes: a ledger must then be rebuilt.
+  [[nodiscard]] uint64_t shape_version() const { return shape_version_; }
+
+  [[nodiscard]] std::optional<QueueId> Find(absl::string_view name) const;
+  // Ids are 0 .. size()-1, deleted queues included.
+  [[nodiscard]] size_t size() const { return rows_.size(); }
+  [[nodiscard]] bool Exists(QueueId id) const { return rows_[id].exists; }
+  [[nodiscard]] const model::Queue& Spec(QueueId id) const { return rows_[id].queue; }
+  [[nodiscard]] const std::string& Name(QueueId id) const { return rows_[id].queue.meta.name; }
+
+  // Why nothing may run in this queue, for people; empty if it is usable.
+  [[nodiscard]] const std::optional<std::string>& Problem(QueueId id) const {
+    return rows_[id].problem;
+  }
+  [[nodiscard]] bool Usable(QueueId id) const { return rows_[id].exists && !rows_[id].problem; }
+  // Only leaves run jobs. A queue that any other queue calls its parent is not a leaf, whether that
+  // other queue is usable or not.
+  [[nodiscard]] bool IsLeaf(QueueId id) const;
+
+  // None for top queues, orphans, members of a cycle and deleted queues: following Parent() ends.
+  [[nodiscard]] std::optional<QueueId> Parent(QueueId id) const { return rows_[id].parent; }
+  // Older first, then by name; usable or not. Valid until the tree changes.
+  [[nodiscard]] absl::Span<const QueueId> Children(QueueId id) const { return rows_[id].children; }
+  // The existing queues without Parent(), in the same order.
+  [[nodiscard]] absl::Span<const QueueId> Roots() const { return roots_; }
+  // From the queue itself to its top.
+  [[nodiscard]] QueuePath Ancestors(QueueId id) const;
+  // The deepest queue that has both at or below it; none if their tops differ.
+  [[nodiscard]] std::optional<QueueId> LowestCommonAncestor(QueueId a, QueueId b) const;
+  // The two queues just below the lowest common ancestor, on a's and on b's side: where the two
+  // compete. The tops where there is no common ancestor; a queue itself where it is the ancestor.
+  [[nodiscard]] std::pair<QueueId, QueueId> Diverging(QueueId a, QueueId b) const;
+
+  // CPU, memory and GPU, then every other resource that some queue names, ascending.
+  [[nodiscard]] absl::Span<const model::ResourceIndex> resources() const { return resources_; }
+  [[nodiscard]] const model::ResourceNames& names() const { return names_; }
+  // Unlimited quota and limit, and no weight, for a resource that the queue does not name.
+  [[nodiscard]] const Bounds& BoundsOf(QueueId id, model::ResourceIndex resource) const {
+    const std::vector<Bounds>& bounds = rows_[id].bounds;
+    return resource < bounds.size() ? bounds[resource] : unbounded_;
+  }
+
+ private:
+  struct Row {
+    bool exists = false;
+    model::Queue queue;
+    std::vector<Bounds> bounds;  // by ResourceIndex
+    std::optional<QueueId> parent;
+    std::vector<QueueId> children;
+    std::string invalid;  // what is wrong with the spec itself
+    std::optional<std::string> problem;
+    QueueId faulty = 0;  // the queue whose fault the problem is: this one or one above
+  };
+
+  QueueId IdOf(absl::string_view name);
+  void ReadSpec(Row& row);
+  void CountExtraResources(const model::Queue& queue, int by);
+  void Declare(QueueId id);
+  void Undeclare(QueueId id);
+  void SetParent(QueueId id, std::optional<QueueId> parent);
+  void Attach(QueueId id);
+  void Detach(QueueId id);
+  std::vector<QueueId>& SiblingList(const Row& row);
+  // Renews the links and the problems of a queue and of all that declare it above them.
+  void Relink(QueueId id);
+  [[nodiscard]] std::vector<QueueId> DeclaredSubtree(QueueId id) const;
+  [[nodiscard]] std::vector<QueueId> CycleThrough(QueueId id) const;
+  [[nodiscard]] std::optional<QueueId> DeclaredParent(QueueId id) const;
+  void RenewProblem(QueueId id);
+
+  model::ResourceNames& names_;
+  uint64_t version_ = 0;
+  uint64_t shape_version_ = 0;
+  const Bounds unbounded_;
+  std::vector<Row> rows_;
+  absl::flat_hash_map<std::string, QueueId> ids_;
+  // Parent name -> existing queues that declare it, whether a queue of that name exists or not.
+  absl::flat_hash_map<std::string, std::vector<QueueId>> declared_;
+  std::vector<QueueId> roots_;
+  std::vector<model::ResourceIndex> resources_;
+  std::map<model::ResourceIndex, int> extra_uses_;
+};
+
+}  // namespace fairlead::queues
