@@ -50,6 +50,14 @@ bool IsRelevantAnnotation(absl::string_view key) {
          absl::StartsWith(key, "kwok.x-k8s.io/");
 }
 
+std::string VerdictHashOf(absl::string_view verdict_json) {
+  constexpr absl::string_view kField = "\"hash\":\"";
+  const size_t at = verdict_json.rfind(kField);
+  if (at == absl::string_view::npos) return "";
+  const absl::string_view rest = verdict_json.substr(at + kField.size());
+  return std::string(rest.substr(0, rest.find('"')));
+}
+
 std::string Key(absl::string_view ns, absl::string_view name) {
   return ns.empty() ? std::string(name) : absl::StrCat(ns, "/", name);
 }

@@ -65,6 +65,9 @@ struct ObjectMeta {
 // (last-applied-configuration above all) is most of the memory.
 bool IsRelevantAnnotation(absl::string_view key);
 
+// The value of "hash" in a verdict's JSON (annotation fairlead.dev/verdict), "" if there is none.
+std::string VerdictHashOf(absl::string_view verdict_json);
+
 // "namespace/name", or "name" for cluster-scoped objects.
 std::string Key(absl::string_view ns, absl::string_view name);
 inline std::string Key(const ObjectMeta& meta) { return Key(meta.ns, meta.name); }

@@ -22,6 +22,13 @@
 
 namespace fairlead::model {
 
+// Debian's Abseil hashes its own optional only, not the standard one.
+template <typename H, typename T>
+H HashOptional(H h, const std::optional<T>& value) {
+  h = H::combine(std::move(h), value.has_value());
+  return value.has_value() ? H::combine(std::move(h), *value) : std::move(h);
+}
+
 enum class TaintEffect : uint8_t { kNoSchedule, kPreferNoSchedule, kNoExecute };
 
 struct Taint {
@@ -43,7 +50,7 @@ struct Toleration {
   friend bool operator==(const Toleration&, const Toleration&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const Toleration& t) {
-    return H::combine(std::move(h), t.key, t.exists, t.value, t.effect);
+    return HashOptional(H::combine(std::move(h), t.key, t.exists, t.value), t.effect);
   }
 };
 
@@ -66,8 +73,8 @@ struct PodAffinityTerm {
   friend bool operator==(const PodAffinityTerm&, const PodAffinityTerm&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const PodAffinityTerm& t) {
-    return H::combine(std::move(h), t.selector, t.namespaces, t.namespace_selector, t.topology_key,
-                      t.weight);
+    h = HashOptional(std::move(h), t.namespace_selector);
+    return H::combine(std::move(h), t.selector, t.namespaces, t.topology_key, t.weight);
   }
 };
 

@@ -1,0 +1,236 @@
+// The one picture of the cluster. Events change it, transactions try decisions on it, readers walk its
+// tables. A change costs what changed, not what exists.
+//
+// Ownership: owns all rows; hands out const references that are valid until the next change.
+// Thread-safety: none; one thread owns it (design section 2).
+// Errors: objects that make no sense are kept with their `invalid` text; nothing here fails on input.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "scheduler/model/cluster_event.h"
+#include "scheduler/model/resources.h"
+#include "scheduler/state/records.h"
+
+namespace fairlead::state {
+
+// Told of every change in what queues are charged for, also by transactions and their undo. The
+// workload's row is already up to date when it is called.
+class AllocationListener {
+ public:
+  virtual ~AllocationListener() = default;
+  // A pod of `workload` entered or left the set of pods that count against its queue.
+  virtual void OnAllocated(const Workload& workload, const PodRecord& pod) = 0;
+  virtual void OnReleased(const Workload& workload, const PodRecord& pod) = 0;
+  // The workload appeared, changed its queue, priority, preemptibility, gang size or pods, or is about
+  // to disappear. Not called for status changes that the two above report.
+  virtual void OnWorkloadChanged(const Workload& workload) = 0;
+  virtual void OnWorkloadRemoved(const Workload& workload) = 0;
+};
+
+struct StateOptions {
+  // Pods with one of these scheduler names are ours.
+  std::vector<std::string> scheduler_names;
+  std::string default_queue = "default-queue";
+  // Priority >= this is non-preemptible unless the object says otherwise (KAI: 100).
+  int32_t non_preemptible_priority = 100;
+  int32_t default_priority = 50;
+};
+
+// What an event did, for the caller's dirty tracking. All false: nothing that a decision reads changed.
+struct Change {
+  bool workloads = false;  // something waits that did not, or the other way round
+  bool capacity = false;   // room appeared or disappeared
+  bool policy = false;     // priority classes, topology
+  [[nodiscard]] bool Any() const { return workloads || capacity || policy; }
+  Change& operator|=(const Change& other) {
+    workloads |= other.workloads;
+    capacity |= other.capacity;
+    policy |= other.policy;
+    return *this;
+  }
+};
+
+class ClusterState {
+ public:
+  explicit ClusterState(StateOptions options);
+  ClusterState(const ClusterState&) = delete;
+  ClusterState& operator=(const ClusterState&) = delete;
+  ~ClusterState();
+
+  // At most one; not owned. Set before the first event.
+  void SetListener(AllocationListener* listener) { listener_ = listener; }
+
+  // ---- events ------------------------------------------------------------------------------------
+  Change UpsertPod(const model::Pod& pod);
+  Change RemovePod(absl::string_view ns, absl::string_view name, absl::string_view uid);
+  Change UpsertNode(const model::Node& node);
+  Change RemoveNode(absl::string_view name, absl::string_view uid);
+  Change UpsertPodGroup(const model::PodGroup& group);
+  Change RemovePodGroup(absl::string_view ns, absl::string_view name, absl::string_view uid);
+  Change UpsertPriorityClass(const model::PriorityClass& priority_class);
+  Change RemovePriorityClass(absl::string_view name);
+
+  // A node that a provider has been asked for. The real node takes its place when it registers under
+  // the same name. Idempotent.
+  Change UpsertOrderedNode(const model::Node& expected, absl::string_view node_request);
+  Change RemoveOrderedNode(absl::string_view name);
+  // A real node that came from a request is held back until it is ready for use (startup taints,
+  // devices); `usable` false keeps pods promised to it but unbound.
+  Change SetNodeUsable(NodeId node, bool usable);
+
+  // The binding of a pod failed for good: it waits again.
+  Change ForgetBinding(PodId pod);
+  // When a pod got its node, for minimum runtimes; the binding writes the same onto the pod.
+  void SetStartedAt(PodId pod, absl::Time at) { pods_[pod].started_at = at; }
+  // When the current run of a workload began: the group's annotation, else its first active pod's;
+  // infinite past if nothing of it runs or nobody knows.
+  [[nodiscard]] absl::Time StartOf(const Workload& workload) const;
+  // An eviction was asked for and accepted: the pod counts as terminating until the API server says so.
+  Change AssumeEvicted(PodId pod);
+  Change ForgetEviction(PodId pod);
+
+  // ---- tables ------------------------------------------------------------------------------------
+  [[nodiscard]] const PodRecord& pod(PodId id) const { return pods_[id]; }
+  [[nodiscard]] const NodeInfo& node(NodeId id) const { return nodes_[id]; }
+  [[nodiscard]] const Workload& workload(WorkloadId id) const { return workloads_[id]; }
+  [[nodiscard]] const PodClass& pod_class(PodClassId id) const { return classes_[id]; }
+  [[nodiscard]] const PodClass& class_of(PodId id) const { return classes_[pods_[id].pod_class]; }
+  // kNoId if absent.
+  [[nodiscard]] PodId FindPod(absl::string_view ns, absl::string_view name) const;
+  [[nodiscard]] NodeId FindNode(absl::string_view name) const;
+  [[nodiscard]] WorkloadId FindGroup(absl::string_view ns, absl::string_view name) const;
+  // Ids in the order of node names: the one iteration order that decisions may use.
+  [[nodiscard]] const std::map<std::string, NodeId, std::less<>>& nodes_by_name() const {
+    return nodes_by_name_;
+  }
+  // Live workloads in the order of ids.
+  template <typename F>
+  void ForEachWorkload(F f) const {
+    for (const Workload& w : workloads_) {
+      if (w.id != kNoId) f(w);
+    }
+  }
+  template <typename F>
+  void ForEachPod(F f) const {
+    for (const PodRecord& p : pods_) {
+      if (p.id != kNoId) f(p);
+    }
+  }
+  [[nodiscard]] size_t pod_count() const { return live_pods_; }
+  [[nodiscard]] size_t node_count() const { return nodes_by_name_.size(); }
+  [[nodiscard]] size_t workload_count() const { return live_workloads_; }
+  [[nodiscard]] const model::ResourceNames& resource_names() const { return names_; }
+  [[nodiscard]] model::ResourceNames& resource_names() { return names_; }
+  [[nodiscard]] const StateOptions& options() const { return options_; }
+
+  // Sum of allocatable over real nodes that pods may go to (ready, not cordoned), less what pods of
+  // other schedulers use there: what fair share divides (facts 3.3). Kept up to date, O(1).
+  [[nodiscard]] const model::Resources& total_for_queues() const { return total_for_queues_; }
+  // Counts every change; equal values mean that nothing changed in between.
+  [[nodiscard]] uint64_t version() const { return version_; }
+  // Changes when name_rank values were dealt anew (rare).
+  [[nodiscard]] uint64_t rank_epoch() const { return rank_epoch_; }
+  // Ids of nodes that changed, oldest first; entry i is change number `node_log_start() + i`. Readers
+  // keep a cursor; a cursor older than the start has to read everything anew.
+  [[nodiscard]] uint64_t node_log_start() const { return node_log_start_; }
+  [[nodiscard]] uint64_t node_log_end() const { return node_log_start_ + node_log_.size(); }
+  [[nodiscard]] NodeId node_log_at(uint64_t number) const {
+    return node_log_[number - node_log_start_];
+  }
+  // Ids of workloads that changed since they were last taken, ascending.
+  [[nodiscard]] std::vector<WorkloadId> TakeDirtyWorkloads();
+
+  // Recomputes every derived number from the rows and compares; the text of the first difference, or
+  // empty. For tests and for the invariant check of the simulator; O(everything).
+  [[nodiscard]] std::string CheckConsistency() const;
+  // Every row as text in a fixed order: equal texts mean equal states. For the undo property.
+  [[nodiscard]] std::string Dump() const;
+
+ private:
+  friend class Transaction;
+
+  // ---- the primitive that both events and transactions use -----------------------------------------
+  // Moves a pod to (status, node) and updates every derived number. `node` is kNoId where the status
+  // holds none.
+  // Returns the position in the former node's list (kAtEnd if it stays or had none); `position` is
+  // where it goes in the new one, so that undo restores the exact order.
+  static constexpr size_t kAtEnd = static_cast<size_t>(-1);
+  size_t MovePod(PodId id, PodStatus status, NodeId node, size_t position = kAtEnd);
+  void ApplyToNode(const PodRecord& pod, PodStatus status, NodeId node, bool add);
+  Change PlaceFromApi(PodRecord& record, const model::Pod& pod);
+  void ErasePod(PodId id);
+  void ReadTaskPriority(PodRecord& record, const model::Pod& pod);
+
+  PodId NewPod();
+  NodeId NewNode(absl::string_view name, NodeKind kind);
+  WorkloadId NewWorkload();
+  NodeId NodeForPod(absl::string_view name);
+  void DropNodeIfUnused(NodeId id);
+  void ReplaceNodeObject(NodeInfo& node, model::Node object);
+  void TouchNode(NodeId id);
+  void TouchWorkload(WorkloadId id);
+  void CountNodeTotals(const NodeInfo& node, int sign);
+  [[nodiscard]] bool CountsForQueues(const NodeInfo& node) const;
+  PodClassId InternClass(const model::Pod& pod);
+  void ReleaseClass(PodClassId id);
+  std::shared_ptr<const model::StringMap> InternLabels(const model::StringMap& labels);
+  void AttachToWorkload(PodRecord& pod, const model::Pod& object);
+  void DetachFromWorkload(PodRecord& pod);
+  void InsertInTaskOrder(Workload& workload, PodId pod);
+  // Re-reads what the objects say about it; true if something changed.
+  bool RefreshWorkload(Workload& workload);
+  void DropWorkloadIfUnused(WorkloadId id);
+  [[nodiscard]] int32_t ResolvePriority(absl::string_view label_class, absl::string_view pod_class,
+                                        std::optional<int32_t> pod_priority,
+                                        absl::string_view owner_kind) const;
+  void AssignNameRank(NodeId id);
+
+  StateOptions options_;
+  AllocationListener* listener_ = nullptr;
+  model::ResourceNames names_;
+  std::deque<PodRecord> pods_;
+  std::deque<NodeInfo> nodes_;
+  std::deque<Workload> workloads_;
+  std::deque<PodClass> classes_;
+  std::vector<uint32_t> free_pods_, free_nodes_, free_workloads_, free_classes_;
+  size_t live_pods_ = 0, live_workloads_ = 0;
+  absl::flat_hash_map<std::string, PodId> pod_index_;  // "ns/name"
+  std::map<std::string, NodeId, std::less<>> nodes_by_name_;
+  absl::flat_hash_map<std::string, WorkloadId> group_index_;  // "ns/name" of PodGroups
+  absl::flat_hash_map<model::PodSpec, PodClassId> class_index_;
+  absl::flat_hash_map<model::StringMap, std::weak_ptr<const model::StringMap>> labels_index_;
+  absl::flat_hash_map<std::string, model::PriorityClass> priority_classes_;
+  std::string global_default_class_;
+  // What decides a single pod's own queue, priority and preemptibility, by pod; groups read their
+  // PodGroup first and the first pod's for what it leaves open.
+  struct PodHints {
+    std::string queue, priority_class_label, priority_class_name, owner_kind;
+    model::Preemptibility preemptibility = model::Preemptibility::kByPriority;
+    std::optional<int32_t> priority;
+    friend bool operator==(const PodHints&, const PodHints&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const PodHints& p) {
+      h = model::HashOptional(std::move(h), p.priority);
+      return H::combine(std::move(h), p.queue, p.priority_class_label, p.priority_class_name,
+                        p.owner_kind, p.preemptibility);
+    }
+  };
+  std::vector<std::shared_ptr<const PodHints>> hints_;  // by PodId
+  absl::flat_hash_map<PodHints, std::weak_ptr<const PodHints>> hints_index_;
+  model::Resources total_for_queues_;
+  uint64_t version_ = 0;
+  uint64_t rank_epoch_ = 0;
+  std::deque<NodeId> node_log_;
+  uint64_t node_log_start_ = 0;
+  std::vector<WorkloadId> dirty_workloads_;
+};
+
+}  // namespace fairlead::state

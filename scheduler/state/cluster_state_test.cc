@@ -1,0 +1,324 @@
+#include "scheduler/state/cluster_state.h"
+
+#include "gtest/gtest.h"
+#include "scheduler/model/testing/builders.h"
+#include "scheduler/state/transaction.h"
+
+namespace fairlead::state {
+namespace {
+
+using model::testing::At;
+using model::testing::kGiB;
+using model::testing::MakeGroup;
+using model::testing::MakeNode;
+using model::testing::PodBuilder;
+
+class Books final : public AllocationListener {
+ public:
+  void OnAllocated(const Workload& w, const PodRecord& pod) override { Count(w, pod, +1); }
+  void OnReleased(const Workload& w, const PodRecord& pod) override { Count(w, pod, -1); }
+  void OnWorkloadChanged(const Workload&) override { ++changes; }
+  void OnWorkloadRemoved(const Workload&) override { ++removals; }
+  void Count(const Workload& w, const PodRecord&, int sign) { allocated[w.queue] += sign; }
+  std::map<std::string, int> allocated;
+  int changes = 0;
+  int removals = 0;
+};
+
+class ClusterStateTest : public testing::Test {
+ protected:
+  ClusterStateTest() : state_(Options()) { state_.SetListener(&books_); }
+  static StateOptions Options() {
+    StateOptions options;
+    options.scheduler_names = {"fairlead", "kai-scheduler"};
+    return options;
+  }
+  void TearDown() override { EXPECT_EQ(state_.CheckConsistency(), ""); }
+  const PodRecord& Pod(absl::string_view name) { return state_.pod(state_.FindPod("ns", name)); }
+  const NodeInfo& Node(absl::string_view name) { return state_.node(state_.FindNode(name)); }
+  const Workload& WorkloadOf(absl::string_view pod) { return state_.workload(Pod(pod).workload); }
+
+  ClusterState state_;
+  Books books_;
+};
+
+TEST_F(ClusterStateTest, PodOnANodeThatIsNotSeenYetIsParkedThere) {
+  state_.UpsertPod(PodBuilder("ns", "a").Gpus(2).On("n1"));
+  EXPECT_FALSE(Node("n1").exists);
+  EXPECT_TRUE(state_.total_for_queues().IsZero());
+  state_.UpsertNode(MakeNode("n1", 8));
+  EXPECT_TRUE(Node("n1").exists);
+  EXPECT_EQ(Node("n1").Available()[model::kGpu], 6000);
+  EXPECT_EQ(state_.total_for_queues()[model::kGpu], 8000);
+}
+
+TEST_F(ClusterStateTest, NodeThatVanishesKeepsItsPodsUntilTheyGo) {
+  state_.UpsertNode(MakeNode("n1", 8));
+  state_.UpsertPod(PodBuilder("ns", "a").Gpus(2).On("n1"));
+  state_.RemoveNode("n1", "uid-n1");
+  EXPECT_FALSE(Node("n1").exists);
+  EXPECT_EQ(Pod("a").status, PodStatus::kRunning);
+  EXPECT_TRUE(state_.total_for_queues().IsZero());
+  state_.RemovePod("ns", "a", "");
+  EXPECT_EQ(state_.FindNode("n1"), kNoId);
+}
+
+TEST_F(ClusterStateTest, OtherSchedulersPodsTakeRoomAndLowerTheTotal) {
+  state_.UpsertNode(MakeNode("n1", 8));
+  state_.UpsertPod(PodBuilder("ns", "x").Gpus(3).Scheduler("default-scheduler").On("n1"));
+  EXPECT_EQ(Node("n1").Available()[model::kGpu], 5000);
+  EXPECT_EQ(state_.total_for_queues()[model::kGpu], 5000);
+  EXPECT_EQ(Pod("x").workload, kNoId);
+  // Not bound: not our business.
+  state_.UpsertPod(PodBuilder("ns", "y").Gpus(3).Scheduler("default-scheduler"));
+  EXPECT_EQ(state_.FindPod("ns", "y"), kNoId);
+}
+
+TEST_F(ClusterStateTest, CordonedAndNotReadyNodesGiveNoShare) {
+  model::Node node = MakeNode("n1", 8);
+  state_.UpsertNode(node);
+  node.unschedulable = true;
+  EXPECT_TRUE(state_.UpsertNode(node).capacity);
+  EXPECT_TRUE(state_.total_for_queues().IsZero());
+  node.unschedulable = false;
+  node.ready = false;
+  state_.UpsertNode(node);
+  EXPECT_TRUE(state_.total_for_queues().IsZero());
+  node.ready = true;
+  state_.UpsertNode(node);
+  EXPECT_EQ(state_.total_for_queues()[model::kGpu], 8000);
+}
+
+TEST_F(ClusterStateTest, EchoOfAnUnchangedObjectChangesNothing) {
+  state_.UpsertNode(MakeNode("n1", 8));
+  state_.UpsertPod(PodBuilder("ns", "a").Gpus(1));
+  const uint64_t version = state_.version();
+  EXPECT_FALSE(state_.UpsertNode(MakeNode("n1", 8)).Any());
+  EXPECT_FALSE(state_.TakeDirtyWorkloads().empty());
+  EXPECT_FALSE(state_.UpsertPod(PodBuilder("ns", "a").Gpus(1)).Any());
+  EXPECT_EQ(state_.version(), version);
+  EXPECT_TRUE(state_.TakeDirtyWorkloads().empty());
+}
+
+TEST_F(ClusterStateTest, AssumedBindingSurvivesStaleUpdatesAndItsEchoIsNoChange) {
+  state_.UpsertNode(MakeNode("n1", 8));
+  state_.UpsertPod(PodBuilder("ns", "a").Gpus(1).Queue("q"));
+  {
+    Transaction txn(state_);
+    txn.Allocate(state_.FindPod("ns", "a"), state_.FindNode("n1"));
+    txn.Commit();
+  }
+  EXPECT_EQ(books_.allocated["q"], 1);
+  state_.UpsertPod(PodBuilder("ns", "a").Gpus(1).Queue("q"));  // from before the binding
+  EXPECT_EQ(Pod("a").status, PodStatus::kBinding);
+  const Change echo = state_.UpsertPod(
+      PodBuilder("ns", "a").Gpus(1).Queue("q").On("n1", model::PodPhase::kPending));
+  EXPECT_FALSE(echo.Any());
+  EXPECT_EQ(Pod("a").status, PodStatus::kBound);
+  EXPECT_FALSE(state_.UpsertPod(PodBuilder("ns", "a").Gpus(1).Queue("q").On("n1")).Any());
+  EXPECT_EQ(books_.allocated["q"], 1);
+}
+
+TEST_F(ClusterStateTest, FailedBindingGivesTheRoomBack) {
+  state_.UpsertNode(MakeNode("n1", 8));
+  state_.UpsertPod(PodBuilder("ns", "a").Gpus(1).Queue("q"));
+  Transaction txn(state_);
+  txn.Allocate(state_.FindPod("ns", "a"), state_.FindNode("n1"));
+  txn.Commit();
+  EXPECT_TRUE(state_.ForgetBinding(state_.FindPod("ns", "a")).capacity);
+  EXPECT_EQ(Node("n1").Available()[model::kGpu], 8000);
+  EXPECT_EQ(books_.allocated["q"], 0);
+}
+
+TEST_F(ClusterStateTest, SameNameWithANewUidIsAnotherPod) {
+  state_.UpsertNode(MakeNode("n1", 8));
+  state_.UpsertPod(PodBuilder("ns", "a").Gpus(4).On("n1"));
+  model::Pod again = PodBuilder("ns", "a").Gpus(1);
+  again.meta.uid = "second";
+  state_.UpsertPod(again);
+  EXPECT_EQ(Node("n1").Available()[model::kGpu], 8000);
+  EXPECT_EQ(Pod("a").status, PodStatus::kPending);
+  // A late delete of the first does not touch the second.
+  EXPECT_FALSE(state_.RemovePod("ns", "a", "uid-ns-a").Any());
+  EXPECT_NE(state_.FindPod("ns", "a"), kNoId);
+}
+
+TEST_F(ClusterStateTest, TerminatingPodsHoldTheirRoomButNotTheirQueue) {
+  state_.UpsertNode(MakeNode("n1", 8));
+  state_.UpsertPod(PodBuilder("ns", "a").Gpus(3).Queue("q").On("n1"));
+  EXPECT_EQ(books_.allocated["q"], 1);
+  state_.UpsertPod(PodBuilder("ns", "a").Gpus(3).Queue("q").On("n1").Deleting());
+  EXPECT_EQ(Pod("a").status, PodStatus::kReleasing);
+  EXPECT_EQ(books_.allocated["q"], 0);
+  EXPECT_EQ(Node("n1").Available()[model::kGpu], 5000);
+  EXPECT_EQ(Node("n1").Future()[model::kGpu], 8000);
+}
+
+TEST_F(ClusterStateTest, FinishedPodsHoldNothing) {
+  state_.UpsertNode(MakeNode("n1", 8));
+  state_.UpsertPod(PodBuilder("ns", "a").Gpus(3).Queue("q").On("n1"));
+  state_.UpsertPod(PodBuilder("ns", "a").Gpus(3).Queue("q").On("n1", model::PodPhase::kSucceeded));
+  EXPECT_EQ(Node("n1").Available()[model::kGpu], 8000);
+  EXPECT_EQ(books_.allocated["q"], 0);
+}
+
+TEST_F(ClusterStateTest, ResizedPodMovesClassAndCharges) {
+  state_.UpsertNode(MakeNode("n1", 8));
+  state_.UpsertPod(PodBuilder("ns", "a").Gpus(3).On("n1"));
+  state_.UpsertPod(PodBuilder("ns", "a").Gpus(5).On("n1"));
+  EXPECT_EQ(Node("n1").Available()[model::kGpu], 3000);
+}
+
+TEST_F(ClusterStateTest, ChangeOfQueueMovesTheCharge) {
+  state_.UpsertNode(MakeNode("n1", 8));
+  state_.UpsertPodGroup(MakeGroup("ns", "g", "q1", 1));
+  state_.UpsertPod(PodBuilder("ns", "a").Group("g").Gpus(1).On("n1"));
+  EXPECT_EQ(books_.allocated["q1"], 1);
+  state_.UpsertPodGroup(MakeGroup("ns", "g", "q2", 1));
+  EXPECT_EQ(books_.allocated["q1"], 0);
+  EXPECT_EQ(books_.allocated["q2"], 1);
+}
+
+TEST_F(ClusterStateTest, PodMovesBetweenGroups) {
+  state_.UpsertNode(MakeNode("n1", 8));
+  state_.UpsertPodGroup(MakeGroup("ns", "g1", "q1", 1));
+  state_.UpsertPodGroup(MakeGroup("ns", "g2", "q2", 1));
+  state_.UpsertPod(PodBuilder("ns", "a").Group("g1").Gpus(1).On("n1"));
+  state_.UpsertPod(PodBuilder("ns", "a").Group("g2").Gpus(1).On("n1"));
+  EXPECT_EQ(books_.allocated["q1"], 0);
+  EXPECT_EQ(books_.allocated["q2"], 1);
+  EXPECT_EQ(WorkloadOf("a").name, "g2");
+}
+
+TEST_F(ClusterStateTest, GroupMayComeAfterItsPodsAndGoBefore) {
+  state_.UpsertPod(PodBuilder("ns", "a").Group("g"));
+  EXPECT_EQ(WorkloadOf("a").group, nullptr);
+  state_.UpsertPodGroup(MakeGroup("ns", "g", "q", 3));
+  EXPECT_EQ(WorkloadOf("a").min_member, 3);
+  state_.RemovePodGroup("ns", "g", "");
+  EXPECT_EQ(WorkloadOf("a").group, nullptr);
+  EXPECT_EQ(WorkloadOf("a").min_member, 1);
+  state_.RemovePod("ns", "a", "");
+  EXPECT_EQ(state_.workload_count(), 0u);
+  EXPECT_EQ(books_.removals, 1);
+}
+
+TEST_F(ClusterStateTest, PriorityAndPreemptibilityFollowKaisRules) {
+  // No classes in the cluster: 50, preemptible.
+  state_.UpsertPod(PodBuilder("ns", "a"));
+  EXPECT_EQ(WorkloadOf("a").priority, 50);
+  EXPECT_TRUE(WorkloadOf("a").preemptible);
+  model::PriorityClass build;
+  build.meta.name = "build";
+  build.value = 100;
+  state_.UpsertPriorityClass(build);
+  state_.UpsertPod(PodBuilder("ns", "b").Label(model::kPriorityClassLabel, "build"));
+  EXPECT_EQ(WorkloadOf("b").priority, 100);
+  EXPECT_FALSE(WorkloadOf("b").preemptible);
+  // A label that names no class is ignored; explicit preemptibility wins over the number.
+  state_.UpsertPod(PodBuilder("ns", "c").Label(model::kPriorityClassLabel, "nope").Preemptible(false));
+  EXPECT_EQ(WorkloadOf("c").priority, 50);
+  EXPECT_FALSE(WorkloadOf("c").preemptible);
+  // A changed class reaches what uses it.
+  build.value = 90;
+  EXPECT_TRUE(state_.UpsertPriorityClass(build).policy);
+  EXPECT_TRUE(WorkloadOf("b").preemptible);
+}
+
+TEST_F(ClusterStateTest, TaskOrderIsLabelThenAgeThenUid) {
+  state_.UpsertPodGroup(MakeGroup("ns", "g", "q", 1));
+  state_.UpsertPod(PodBuilder("ns", "p2").Group("g"));
+  state_.UpsertPod(PodBuilder("ns", "p10").Group("g"));
+  state_.UpsertPod(PodBuilder("ns", "old").Group("g").Created(-5));
+  state_.UpsertPod(PodBuilder("ns", "first").Group("g").Label(model::kTaskPriorityLabel, "3"));
+  std::vector<std::string> names;
+  for (PodId pod : WorkloadOf("p2").pods) names.push_back(state_.pod(pod).name);
+  EXPECT_EQ(names, (std::vector<std::string>{"first", "old", "p10", "p2"}));
+}
+
+TEST_F(ClusterStateTest, OrderedNodeIsReplacedByTheRealOneAndUsableOnlyWhenSaid) {
+  model::Node expected = MakeNode("fl-1", 8);
+  EXPECT_TRUE(state_.UpsertOrderedNode(expected, "fl-1").capacity);
+  EXPECT_FALSE(state_.UpsertOrderedNode(expected, "fl-1").Any());
+  EXPECT_TRUE(state_.total_for_queues().IsZero());
+  // It registers without its devices and not ready: the promise stands.
+  model::Node real = MakeNode("fl-1", 0);
+  real.ready = false;
+  real.meta.labels.Set(model::kNodeRequestLabel, "fl-1");
+  state_.UpsertNode(real);
+  EXPECT_EQ(Node("fl-1").kind, NodeKind::kReal);
+  EXPECT_FALSE(Node("fl-1").usable);
+  EXPECT_EQ(Node("fl-1").allocatable[model::kGpu], 8000);
+  EXPECT_TRUE(state_.total_for_queues().IsZero());
+  real = MakeNode("fl-1", 8);
+  real.meta.labels.Set(model::kNodeRequestLabel, "fl-1");
+  state_.UpsertNode(real);
+  state_.SetNodeUsable(state_.FindNode("fl-1"), true);
+  EXPECT_EQ(state_.total_for_queues()[model::kGpu], 8000);
+  // A late repetition of the order does not take it back.
+  EXPECT_FALSE(state_.UpsertOrderedNode(expected, "fl-1").Any());
+  EXPECT_FALSE(state_.RemoveOrderedNode("fl-1").Any());
+}
+
+TEST_F(ClusterStateTest, NodeFromARequestSeenBeforeTheRequestWaitsForIt) {
+  model::Node real = MakeNode("fl-1", 0);
+  real.meta.labels.Set(model::kNodeRequestLabel, "fl-1");
+  state_.UpsertNode(real);
+  EXPECT_FALSE(Node("fl-1").usable);
+  state_.UpsertOrderedNode(MakeNode("fl-1", 8), "fl-1");
+  EXPECT_EQ(Node("fl-1").allocatable[model::kGpu], 8000);
+}
+
+TEST_F(ClusterStateTest, RemovedOrderTakesItsPromisesBack) {
+  state_.UpsertOrderedNode(MakeNode("fl-1", 8), "fl-1");
+  state_.UpsertPod(PodBuilder("ns", "a").Gpus(1).Queue("q"));
+  Transaction txn(state_);
+  txn.Pipeline(state_.FindPod("ns", "a"), state_.FindNode("fl-1"));
+  txn.Commit();
+  EXPECT_EQ(books_.allocated["q"], 1);
+  state_.RemoveOrderedNode("fl-1");
+  EXPECT_EQ(Pod("a").status, PodStatus::kPending);
+  EXPECT_EQ(books_.allocated["q"], 0);
+  EXPECT_EQ(state_.FindNode("fl-1"), kNoId);
+}
+
+TEST_F(ClusterStateTest, EvictionIsAssumedUntilTheApiSaysOtherwise) {
+  state_.UpsertNode(MakeNode("n1", 8));
+  state_.UpsertPod(PodBuilder("ns", "a").Gpus(1).Queue("q").On("n1"));
+  EXPECT_TRUE(state_.AssumeEvicted(state_.FindPod("ns", "a")).capacity);
+  state_.UpsertPod(PodBuilder("ns", "a").Gpus(1).Queue("q").On("n1"));  // not yet terminating
+  EXPECT_EQ(Pod("a").status, PodStatus::kReleasing);
+  state_.ForgetEviction(state_.FindPod("ns", "a"));
+  EXPECT_EQ(Pod("a").status, PodStatus::kRunning);
+  EXPECT_EQ(books_.allocated["q"], 1);
+}
+
+TEST_F(ClusterStateTest, NameRanksFollowNamesWhateverTheOrderOfArrival) {
+  for (const char* name : {"m", "a", "z", "b", "aa", "y", "n"}) state_.UpsertNode(MakeNode(name, 1));
+  for (int i = 0; i < 200; ++i) state_.UpsertNode(MakeNode(absl::StrCat("m", std::string(i, '0')), 1));
+  uint64_t last = 0;
+  for (const auto& [name, id] : state_.nodes_by_name()) {
+    EXPECT_GT(state_.node(id).name_rank, last) << name;
+    last = state_.node(id).name_rank;
+  }
+}
+
+TEST_F(ClusterStateTest, EqualSpecsShareAClassAndItsIdIsFreedWithTheLast) {
+  state_.UpsertPod(PodBuilder("ns", "a").Gpus(1));
+  state_.UpsertPod(PodBuilder("ns", "b").Gpus(1));
+  state_.UpsertPod(PodBuilder("ns", "c").Gpus(2));
+  EXPECT_EQ(Pod("a").pod_class, Pod("b").pod_class);
+  EXPECT_NE(Pod("a").pod_class, Pod("c").pod_class);
+  const PodClassId freed = Pod("c").pod_class;
+  state_.RemovePod("ns", "c", "");
+  state_.UpsertPod(PodBuilder("ns", "d").Gpus(3));
+  EXPECT_EQ(Pod("d").pod_class, freed);
+}
+
+TEST_F(ClusterStateTest, PodOfNoNodeThatIsDeletedIsAsGoodAsGone) {
+  state_.UpsertPod(PodBuilder("ns", "a").Deleting());
+  EXPECT_EQ(Pod("a").status, PodStatus::kFailed);
+}
+
+}  // namespace
+}  // namespace fairlead::state

@@ -1,0 +1,253 @@
+// Nodes of ClusterState: real ones, ordered ones, and names that pods know before the API shows them.
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "scheduler/model/api_names.h"
+#include "scheduler/state/cluster_state.h"
+
+namespace fairlead::state {
+namespace {
+
+bool SameForDecisions(const model::Node& a, const model::Node& b) {
+  return a.meta.labels == b.meta.labels && a.meta.annotations == b.meta.annotations &&
+         a.allocatable == b.allocatable && a.taints == b.taints &&
+         a.unschedulable == b.unschedulable && a.ready == b.ready &&
+         a.bad_conditions == b.bad_conditions && a.invalid == b.invalid &&
+         a.provider_id == b.provider_id;
+}
+
+}  // namespace
+
+bool ClusterState::CountsForQueues(const NodeInfo& node) const {
+  return node.exists && node.kind == NodeKind::kReal && node.usable && node.object.ready &&
+         !node.object.unschedulable && node.object.bad_conditions.empty() &&
+         node.object.invalid.empty();
+}
+
+void ClusterState::CountNodeTotals(const NodeInfo& node, int sign) {
+  if (!CountsForQueues(node)) return;
+  if (sign > 0) {
+    total_for_queues_ += node.allocatable;
+    total_for_queues_ -= node.used_by_others;
+  } else {
+    total_for_queues_ -= node.allocatable;
+    total_for_queues_ += node.used_by_others;
+  }
+}
+
+// Names in order get numbers in order, with gaps, so that a new name rarely renumbers the others.
+void ClusterState::AssignNameRank(NodeId id) {
+  auto it = nodes_by_name_.find(nodes_[id].name());
+  const uint64_t below = it == nodes_by_name_.begin() ? 0 : nodes_[std::prev(it)->second].name_rank;
+  const uint64_t above = std::next(it) == nodes_by_name_.end()
+                             ? std::numeric_limits<uint64_t>::max()
+                             : nodes_[std::next(it)->second].name_rank;
+  // At either end step by a fixed gap: halving the rest would run out after 63 names in order.
+  constexpr uint64_t kGap = uint64_t{1} << 32;
+  uint64_t rank = below + (above - below) / 2;
+  if (std::next(it) == nodes_by_name_.end() && above - below > 2 * kGap) rank = below + kGap;
+  if (it == nodes_by_name_.begin() && nodes_by_name_.size() == 1) rank = uint64_t{1} << 63;
+  if (rank != below && rank != above) {
+    nodes_[id].name_rank = rank;
+    return;
+  }
+  ++rank_epoch_;
+  const uint64_t step = std::numeric_limits<uint64_t>::max() / (nodes_by_name_.size() + 1);
+  uint64_t next = 0;
+  for (auto& [name, node] : nodes_by_name_) nodes_[node].name_rank = next += step;
+}
+
+NodeId ClusterState::NewNode(absl::string_view name, NodeKind kind) {
+  NodeId id;
+  if (!free_nodes_.empty()) {
+    id = free_nodes_.back();
+    free_nodes_.pop_back();
+  } else {
+    id = static_cast<NodeId>(nodes_.size());
+    nodes_.emplace_back();
+  }
+  NodeInfo& node = nodes_[id];
+  // Versions go on counting when an id is dealt anew, so that nothing remembered about it survives.
+  const uint64_t version = node.version + 1;
+  const uint64_t object_version = node.object_version + 1;
+  node = NodeInfo{};
+  node.version = version;
+  node.object_version = object_version;
+  node.id = id;
+  node.kind = kind;
+  node.object.meta.name = std::string(name);
+  nodes_by_name_.emplace(std::string(name), id);
+  AssignNameRank(id);
+  TouchNode(id);
+  return id;
+}
+
+NodeId ClusterState::NodeForPod(absl::string_view name) {
+  const NodeId known = FindNode(name);
+  if (known != kNoId) return known;
+  // A pod can be seen on a node before the node itself: it is parked there.
+  const NodeId id = NewNode(name, NodeKind::kReal);
+  nodes_[id].exists = false;
+  return id;
+}
+
+void ClusterState::DropNodeIfUnused(NodeId id) {
+  NodeInfo& node = nodes_[id];
+  if (node.exists || !node.pods.empty()) return;
+  TouchNode(id);
+  ++node.object_version;
+  nodes_by_name_.erase(node.name());
+  const uint64_t version = node.version;
+  const uint64_t object_version = node.object_version;
+  node = NodeInfo{};
+  node.exists = false;
+  node.version = version;
+  node.object_version = object_version;
+  free_nodes_.push_back(id);
+}
+
+void ClusterState::ReplaceNodeObject(NodeInfo& node, model::Node object) {
+  CountNodeTotals(node, -1);
+  node.object = std::move(object);
+  node.allocatable = model::Resources::From(node.object.allocatable, names_);
+  CountNodeTotals(node, +1);
+  ++node.object_version;
+  TouchNode(node.id);
+}
+
+Change ClusterState::UpsertNode(const model::Node& object) {
+  Change change;
+  NodeId id = FindNode(object.meta.name);
+  if (id == kNoId) id = NewNode(object.meta.name, NodeKind::kReal);
+  NodeInfo& node = nodes_[id];
+  const std::string request(object.meta.labels.Get(model::kNodeRequestLabel));
+  const bool is_new = !node.exists || node.kind != NodeKind::kReal ||
+                      node.object.meta.uid != object.meta.uid;
+  if (node.exists && node.kind == NodeKind::kOrdered) {
+    // It registers. Decisions go on seeing what was promised until it is usable.
+    node.kind = NodeKind::kReal;
+    node.usable = false;
+    node.object.meta.uid = object.meta.uid;
+    node.registered = std::make_unique<model::Node>(object);
+    ++node.object_version;
+    TouchNode(id);
+    change.capacity = true;
+    return change;
+  }
+  if (node.exists && !node.usable) {
+    node.registered = std::make_unique<model::Node>(object);
+    node.object.meta.uid = object.meta.uid;
+    change.capacity = true;  // it may have become ready: the caller has to look
+    return change;
+  }
+  if (!is_new && SameForDecisions(node.object, object)) {
+    node.object.meta = object.meta;
+    return change;
+  }
+  CountNodeTotals(node, -1);
+  node.kind = NodeKind::kReal;
+  node.exists = true;
+  node.node_request = request;
+  if (is_new) node.usable = request.empty();
+  CountNodeTotals(node, +1);
+  if (!node.usable) node.registered = std::make_unique<model::Node>(object);
+  ReplaceNodeObject(node, object);
+  change.capacity = true;
+  return change;
+}
+
+Change ClusterState::RemoveNode(absl::string_view name, absl::string_view uid) {
+  Change change;
+  const NodeId id = FindNode(name);
+  if (id == kNoId) return change;
+  NodeInfo& node = nodes_[id];
+  if (!node.exists || node.kind != NodeKind::kReal) return change;
+  if (!uid.empty() && !node.object.meta.uid.empty() && node.object.meta.uid != uid) return change;
+  CountNodeTotals(node, -1);
+  node.exists = false;
+  node.usable = true;
+  node.registered = nullptr;
+  node.node_request.clear();
+  const std::string kept(name);
+  node.object = model::Node{};
+  node.object.meta.name = kept;
+  node.allocatable = model::Resources{};
+  ++node.object_version;
+  TouchNode(id);
+  DropNodeIfUnused(id);
+  change.capacity = true;
+  return change;
+}
+
+Change ClusterState::UpsertOrderedNode(const model::Node& expected,
+                                       absl::string_view node_request) {
+  Change change;
+  NodeId id = FindNode(expected.meta.name);
+  const bool is_new = id == kNoId;
+  if (is_new) id = NewNode(expected.meta.name, NodeKind::kOrdered);
+  NodeInfo& node = nodes_[id];
+  if (!is_new && node.exists && node.kind == NodeKind::kReal) {
+    // Already registered. Until it is usable decisions see what was promised.
+    node.node_request = std::string(node_request);
+    model::Node promised = expected;
+    promised.meta.uid = node.object.meta.uid;
+    if (!node.usable && !SameForDecisions(node.object, promised)) {
+      ReplaceNodeObject(node, std::move(promised));
+      change.capacity = true;
+    }
+    return change;
+  }
+  if (!is_new && node.kind == NodeKind::kOrdered && node.node_request == node_request &&
+      SameForDecisions(node.object, expected)) {
+    return change;
+  }
+  node.exists = true;
+  node.kind = NodeKind::kOrdered;
+  node.usable = true;
+  node.node_request = std::string(node_request);
+  ReplaceNodeObject(node, expected);
+  change.capacity = true;
+  return change;
+}
+
+Change ClusterState::RemoveOrderedNode(absl::string_view name) {
+  Change change;
+  const NodeId id = FindNode(name);
+  if (id == kNoId || nodes_[id].kind != NodeKind::kOrdered) return change;
+  NodeInfo& node = nodes_[id];
+  for (PodId pod : std::vector<PodId>(node.pods)) {
+    if (pods_[pod].status == PodStatus::kPipelined) MovePod(pod, PodStatus::kPending, kNoId);
+  }
+  node.exists = false;
+  node.kind = NodeKind::kReal;
+  node.node_request.clear();
+  node.allocatable = model::Resources{};
+  ++node.object_version;
+  TouchNode(id);
+  DropNodeIfUnused(id);
+  change.capacity = true;
+  return change;
+}
+
+Change ClusterState::SetNodeUsable(NodeId id, bool usable) {
+  Change change;
+  NodeInfo& node = nodes_[id];
+  if (node.usable == usable) return change;
+  FAIRLEAD_CHECK(node.kind == NodeKind::kReal && node.exists,
+                 absl::StrCat("node ", node.name(), " has not registered"));
+  CountNodeTotals(node, -1);
+  node.usable = usable;
+  CountNodeTotals(node, +1);
+  if (usable && node.registered != nullptr) {
+    ReplaceNodeObject(node, std::move(*node.registered));
+    node.registered = nullptr;
+  } else {
+    ++node.object_version;
+    TouchNode(id);
+  }
+  change.capacity = true;
+  return change;
+}
+
+}  // namespace fairlead::state

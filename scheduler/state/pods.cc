@@ -1,0 +1,285 @@
+// Pods of ClusterState: classes of equal specs, shared labels, and what an API object means for a row.
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "scheduler/model/api_names.h"
+#include "scheduler/state/cluster_state.h"
+
+namespace fairlead::state {
+namespace {
+
+// GPUs that a pod counts against its queue, in milli-GPU: whole devices of every vendor, shares as
+// fractions. A share given in memory counts as 100 MiB a GPU until a node is known, as in KAI.
+int64_t GpuCharge(const model::PodSpec& spec) {
+  constexpr int64_t kAssumedGpuMemoryMib = 100;
+  int64_t milli = model::SaturatingAdd(model::Get(spec.requests, model::kGpuName),
+                                       model::Get(spec.requests, model::kAmdGpuName));
+  const model::GpuShare& share = spec.gpu_share;
+  if (share.fraction_milli != 0) {
+    milli = model::SaturatingAdd(milli, model::SaturatingMultiply(share.fraction_milli, share.devices));
+  } else if (share.memory_mib != 0) {
+    const int64_t each = model::SaturatingMultiply(share.memory_mib, 1000) / kAssumedGpuMemoryMib;
+    milli = model::SaturatingAdd(milli, model::SaturatingMultiply(each, share.devices));
+  }
+  return milli;
+}
+
+bool IsTrue(const std::string* value) { return value != nullptr && *value == "true"; }
+
+}  // namespace
+
+PodClassId ClusterState::InternClass(const model::Pod& pod) {
+  auto it = class_index_.find(pod.spec);
+  if (it != class_index_.end()) {
+    ++classes_[it->second].users;
+    return it->second;
+  }
+  PodClassId id;
+  if (!free_classes_.empty()) {
+    id = free_classes_.back();
+    free_classes_.pop_back();
+  } else {
+    id = static_cast<PodClassId>(classes_.size());
+    classes_.emplace_back();
+  }
+  PodClass& added = classes_[id];
+  added.spec = std::make_shared<const model::PodSpec>(pod.spec);
+  added.requests = model::Resources::From(pod.spec.requests, names_);
+  added.requests.Set(model::kPods, 1);
+  added.charge = added.requests;
+  added.charge.Set(model::kPods, 0);
+  added.charge.Set(model::kGpu, GpuCharge(pod.spec));
+  added.users = 1;
+  class_index_.emplace(pod.spec, id);
+  return id;
+}
+
+void ClusterState::ReleaseClass(PodClassId id) {
+  if (id == kNoId) return;
+  PodClass& released = classes_[id];
+  FAIRLEAD_CHECK(released.users > 0, "pod class released more often than taken");
+  if (--released.users > 0) return;
+  class_index_.erase(*released.spec);
+  released = PodClass{};
+  free_classes_.push_back(id);
+}
+
+std::shared_ptr<const model::StringMap> ClusterState::InternLabels(
+    const model::StringMap& labels) {
+  std::weak_ptr<const model::StringMap>& slot = labels_index_[labels];
+  if (auto shared = slot.lock()) return shared;
+  auto made = std::make_shared<const model::StringMap>(labels);
+  slot = made;
+  // Dead entries go when they outnumber the live pods: amortised O(1) a pod.
+  if (labels_index_.size() > 2 * live_pods_ + 1024) {
+    absl::erase_if(labels_index_, [](const auto& entry) { return entry.second.expired(); });
+  }
+  return made;
+}
+
+PodId ClusterState::NewPod() {
+  PodId id;
+  if (!free_pods_.empty()) {
+    id = free_pods_.back();
+    free_pods_.pop_back();
+  } else {
+    id = static_cast<PodId>(pods_.size());
+    pods_.emplace_back();
+    hints_.emplace_back();
+  }
+  pods_[id] = PodRecord{};
+  pods_[id].id = id;
+  ++live_pods_;
+  return id;
+}
+
+void ClusterState::ReadTaskPriority(PodRecord& record, const model::Pod& pod) {
+  int32_t value = 0;
+  const bool has = absl::SimpleAtoi(pod.meta.labels.Get(model::kTaskPriorityLabel), &value);
+  if (!has) value = 0;
+  if (has == record.has_task_priority && value == record.task_priority) return;
+  record.has_task_priority = has;
+  record.task_priority = value;
+  if (record.workload == kNoId) return;
+  Workload& workload = workloads_[record.workload];
+  workload.pods.erase(std::find(workload.pods.begin(), workload.pods.end(), record.id));
+  InsertInTaskOrder(workload, record.id);
+  TouchWorkload(workload.id);
+}
+
+Change ClusterState::UpsertPod(const model::Pod& pod) {
+  Change change;
+  const bool ours = std::find(options_.scheduler_names.begin(), options_.scheduler_names.end(),
+                              pod.scheduler_name) != options_.scheduler_names.end();
+  const std::string key = model::Key(pod.meta);
+  auto found = pod_index_.find(key);
+  if (found != pod_index_.end() && pods_[found->second].uid != pod.meta.uid) {
+    change |= RemovePod(pod.meta.ns, pod.meta.name, pods_[found->second].uid);
+    found = pod_index_.end();
+  }
+  if (found == pod_index_.end()) {
+    // Somebody else's pod matters only where it takes room.
+    if (!ours && (pod.node_name.empty() || pod.phase == model::PodPhase::kSucceeded ||
+                  pod.phase == model::PodPhase::kFailed)) {
+      return change;
+    }
+    const PodId id = NewPod();
+    pod_index_.emplace(key, id);
+    found = pod_index_.find(key);
+    PodRecord& record = pods_[id];
+    record.ns = pod.meta.ns;
+    record.name = pod.meta.name;
+    record.uid = pod.meta.uid;
+    record.creation = pod.meta.creation;
+    record.ours = ours;
+    record.pod_class = InternClass(pod);
+    for (const model::OwnerReference& owner : pod.meta.owners) {
+      if (owner.controller && owner.kind == "DaemonSet") record.daemon = true;
+    }
+    change.workloads = ours;
+  }
+  PodRecord& record = pods_[found->second];
+  ReadTaskPriority(record, pod);
+  record.resource_version = pod.meta.resource_version;
+  record.generation = pod.meta.generation;
+  record.nominated_node = pod.nominated_node_name;
+  record.condition_status = pod.scheduled.status;
+  record.condition_reason = pod.scheduled.reason;
+  record.invalid = pod.invalid;
+  record.do_not_disrupt =
+      IsTrue(pod.meta.annotations.Find("karpenter.sh/do-not-disrupt")) ||
+      IsTrue(pod.meta.annotations.Find(model::kDoNotRemoveAnnotation)) ||
+      pod.meta.annotations.Get("cluster-autoscaler.kubernetes.io/safe-to-evict") == "false";
+  absl::Time started_at;
+  if (absl::ParseTime(absl::RFC3339_full, pod.meta.annotations.Get(model::kLastStartAnnotation),
+                      &started_at, nullptr)) {
+    record.started_at = started_at;
+  }
+  const absl::string_view verdict = pod.meta.annotations.Get(model::kVerdictAnnotation);
+  record.has_verdict = !verdict.empty();
+  record.verdict_hash = model::VerdictHashOf(verdict);
+  record.labels = InternLabels(pod.meta.labels);
+
+  if (!(*classes_[record.pod_class].spec == pod.spec)) {
+    // Resized in place or relabelled: it leaves its old class, with everything charged for it.
+    const PodStatus status = record.status;
+    const NodeId node = record.node;
+    MovePod(record.id, PodStatus::kPending, kNoId);
+    ReleaseClass(record.pod_class);
+    record.pod_class = InternClass(pod);
+    if (record.workload != kNoId) TouchWorkload(record.workload);
+    if (listener_ != nullptr && record.workload != kNoId) {
+      listener_->OnWorkloadChanged(workloads_[record.workload]);
+    }
+    MovePod(record.id, status, node);
+    change.capacity = true;
+    change.workloads = true;
+  }
+  if (ours) {
+    AttachToWorkload(record, pod);
+    if (workloads_[record.workload].dirty && record.status == PodStatus::kPending &&
+        record.node == kNoId) {
+      change.workloads = true;
+    }
+  }
+  change |= PlaceFromApi(record, pod);
+  return change;
+}
+
+Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
+  Change change;
+  const PodStatus former = record.status;
+  const NodeId former_node = record.node;
+  PodStatus status = PodStatus::kPending;
+  NodeId node = kNoId;
+  record.terminating = pod.meta.deletion.has_value();
+  if (pod.phase == model::PodPhase::kSucceeded) {
+    status = PodStatus::kSucceeded;
+  } else if (pod.phase == model::PodPhase::kFailed ||
+             (record.terminating && pod.node_name.empty())) {
+    // Terminating without ever having had a node is as good as gone.
+    status = PodStatus::kFailed;
+  } else if (!pod.node_name.empty()) {
+    node = NodeForPod(pod.node_name);
+    status = record.terminating                            ? PodStatus::kReleasing
+             : pod.phase == model::PodPhase::kRunning      ? PodStatus::kRunning
+                                                           : PodStatus::kBound;
+    // An eviction that we know to be accepted stands until the API server shows it.
+    if (former == PodStatus::kReleasing && former_node == node) status = PodStatus::kReleasing;
+  } else if (former == PodStatus::kBinding) {
+    return change;  // decided and sent; the API server has not shown it yet
+  } else if (former == PodStatus::kPipelined) {
+    return change;
+  } else if (!pod.scheduling_gates.empty()) {
+    status = PodStatus::kGated;
+  }
+  if (status == former && node == former_node) return change;
+  MovePod(record.id, status, node);
+  if (former_node != kNoId && former_node != node) DropNodeIfUnused(former_node);
+  const bool same_room = former_node == node && HoldsNode(former) && HoldsNode(status) &&
+                         status != PodStatus::kReleasing;
+  if (!same_room) {
+    change.capacity = former_node != kNoId || node != kNoId;
+    change.workloads = record.workload != kNoId;
+  }
+  return change;
+}
+
+void ClusterState::ErasePod(PodId id) {
+  PodRecord& record = pods_[id];
+  const NodeId node = record.node;
+  if (record.status != PodStatus::kPending) MovePod(id, PodStatus::kPending, kNoId);
+  if (node != kNoId) DropNodeIfUnused(node);
+  if (record.workload != kNoId) DetachFromWorkload(record);
+  ReleaseClass(record.pod_class);
+  pod_index_.erase(model::Key(record.ns, record.name));
+  record = PodRecord{};
+  hints_[id] = nullptr;
+  free_pods_.push_back(id);
+  --live_pods_;
+}
+
+Change ClusterState::RemovePod(absl::string_view ns, absl::string_view name,
+                               absl::string_view uid) {
+  Change change;
+  const PodId id = FindPod(ns, name);
+  if (id == kNoId || (!uid.empty() && pods_[id].uid != uid)) return change;
+  change.capacity = pods_[id].node != kNoId;
+  change.workloads = pods_[id].workload != kNoId;
+  ErasePod(id);
+  return change;
+}
+
+Change ClusterState::ForgetBinding(PodId id) {
+  Change change;
+  if (pods_[id].status != PodStatus::kBinding) return change;
+  const NodeId node = pods_[id].node;
+  MovePod(id, PodStatus::kPending, kNoId);
+  DropNodeIfUnused(node);
+  change.capacity = change.workloads = true;
+  return change;
+}
+
+Change ClusterState::AssumeEvicted(PodId id) {
+  Change change;
+  const PodStatus status = pods_[id].status;
+  if (status != PodStatus::kBinding && status != PodStatus::kBound &&
+      status != PodStatus::kRunning) {
+    return change;
+  }
+  MovePod(id, PodStatus::kReleasing, pods_[id].node);
+  change.capacity = change.workloads = true;
+  return change;
+}
+
+Change ClusterState::ForgetEviction(PodId id) {
+  Change change;
+  if (pods_[id].status != PodStatus::kReleasing || pods_[id].terminating) return change;
+  MovePod(id, PodStatus::kRunning, pods_[id].node);
+  change.capacity = change.workloads = true;
+  return change;
+}
+
+}  // namespace fairlead::state

@@ -1,0 +1,129 @@
+// Undo restores the exact state, at every mark, under random operations; and so does destruction.
+#include <random>
+
+#include "gtest/gtest.h"
+#include "scheduler/model/testing/builders.h"
+#include "scheduler/state/transaction.h"
+
+namespace fairlead::state {
+namespace {
+
+using model::testing::MakeNode;
+using model::testing::PodBuilder;
+
+class Ledger final : public AllocationListener {
+ public:
+  void OnAllocated(const Workload& w, const PodRecord& p) override { ++counts_[w.queue + p.name]; }
+  void OnReleased(const Workload& w, const PodRecord& p) override { --counts_[w.queue + p.name]; }
+  void OnWorkloadChanged(const Workload&) override {}
+  void OnWorkloadRemoved(const Workload&) override {}
+  [[nodiscard]] std::string Text() const {
+    std::string out;
+    for (const auto& [name, count] : counts_) {
+      if (count != 0) out += name + "=" + std::to_string(count) + " ";
+    }
+    return out;
+  }
+
+ private:
+  std::map<std::string, int> counts_;
+};
+
+// One random legal operation.
+void RandomOperation(ClusterState& state, Transaction& txn, std::mt19937_64& random, int pods) {
+  const PodId pod = state.FindPod("ns", "p" + std::to_string(random() % pods));
+  const NodeId node = state.FindNode("n" + std::to_string(random() % 4));
+  switch (state.pod(pod).status) {
+    case PodStatus::kPending:
+      if (random() % 2 == 0) {
+        txn.Allocate(pod, node);
+      } else {
+        txn.Pipeline(pod, node);
+      }
+      break;
+    case PodStatus::kBinding:
+    case PodStatus::kBound:
+    case PodStatus::kRunning:
+      txn.Evict(pod);
+      break;
+    case PodStatus::kReleasing:
+      txn.Pipeline(pod, node);
+      break;
+    default:
+      break;
+  }
+}
+
+TEST(TransactionProperty, RollbackRestoresTheExactState) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    StateOptions options;
+    options.scheduler_names = {"fairlead"};
+    ClusterState state(options);
+    Ledger ledger;
+    state.SetListener(&ledger);
+    for (int i = 0; i < 4; ++i) state.UpsertNode(MakeNode("n" + std::to_string(i), 8));
+    constexpr int kPods = 12;
+    for (int i = 0; i < kPods; ++i) {
+      PodBuilder pod("ns", "p" + std::to_string(i));
+      pod.Gpus(static_cast<int64_t>(random() % 4)).Queue(i % 2 == 0 ? "a" : "b");
+      if (random() % 2 == 0) pod.On("n" + std::to_string(random() % 4));
+      state.UpsertPod(pod);
+    }
+    const std::string before = state.Dump() + ledger.Text();
+    {
+      Transaction txn(state);
+      std::vector<std::pair<Transaction::Checkpoint, std::string>> marks;
+      for (int step = 0; step < 60; ++step) {
+        if (random() % 4 == 0) marks.emplace_back(txn.Mark(), state.Dump() + ledger.Text());
+        RandomOperation(state, txn, random, kPods);
+        ASSERT_EQ(state.CheckConsistency(), "");
+        if (!marks.empty() && random() % 6 == 0) {
+          const size_t to = random() % marks.size();
+          txn.RollbackTo(marks[to].first);
+          ASSERT_EQ(state.Dump() + ledger.Text(), marks[to].second);
+          marks.resize(to);
+        }
+      }
+    }
+    ASSERT_EQ(state.Dump() + ledger.Text(), before);
+  }
+}
+
+TEST(TransactionTest, CommitKeepsAndReportsInOrder) {
+  StateOptions options;
+  options.scheduler_names = {"fairlead"};
+  ClusterState state(options);
+  state.UpsertNode(MakeNode("n0", 8));
+  state.UpsertPod(PodBuilder("ns", "a").Gpus(1));
+  state.UpsertPod(PodBuilder("ns", "b").Gpus(1).On("n0"));
+  const PodId a = state.FindPod("ns", "a");
+  const PodId b = state.FindPod("ns", "b");
+  Transaction txn(state);
+  txn.Evict(b);
+  const auto mark = txn.Mark();
+  txn.Pipeline(a, state.FindNode("n0"));
+  EXPECT_EQ(txn.OperationsSince(mark).size(), 1u);
+  const auto operations = txn.Commit();
+  ASSERT_EQ(operations.size(), 2u);
+  EXPECT_EQ(operations[0].kind, Transaction::OperationKind::kEvict);
+  EXPECT_EQ(operations[1].kind, Transaction::OperationKind::kPipeline);
+  EXPECT_EQ(state.pod(a).status, PodStatus::kPipelined);
+  ReleasePromise(state, a);
+  EXPECT_EQ(state.pod(a).status, PodStatus::kPending);
+  EXPECT_EQ(state.CheckConsistency(), "");
+}
+
+TEST(TransactionDeathTest, IllegalMovesAreBugs) {
+  StateOptions options;
+  options.scheduler_names = {"fairlead"};
+  ClusterState state(options);
+  state.UpsertNode(MakeNode("n0", 8));
+  state.UpsertPod(PodBuilder("ns", "a").On("n0"));
+  Transaction txn(state);
+  EXPECT_DEATH(txn.Allocate(state.FindPod("ns", "a"), 0), "allocating pod a that is Running");
+}
+
+}  // namespace
+}  // namespace fairlead::state

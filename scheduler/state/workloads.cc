@@ -1,0 +1,359 @@
+// Workloads of ClusterState: which pods are scheduled as one, and what their objects say about them.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "scheduler/model/api_names.h"
+#include "scheduler/state/cluster_state.h"
+
+namespace fairlead::state {
+namespace {
+
+using model::Preemptibility;
+
+absl::string_view GroupNameOf(const model::Pod& pod) {
+  const absl::string_view annotated = pod.meta.annotations.Get(model::kPodGroupAnnotation);
+  return annotated.empty() ? absl::string_view(pod.scheduling_group) : annotated;
+}
+
+absl::string_view ControllerKind(const model::Pod& pod) {
+  for (const model::OwnerReference& owner : pod.meta.owners) {
+    if (owner.controller) return owner.kind;
+  }
+  return "";
+}
+
+// KAI's default PriorityClass by the kind of the owner (facts 2.7): serving, interactive, training.
+absl::string_view DefaultClassFor(absl::string_view owner_kind) {
+  if (owner_kind == "ReplicaSet" || owner_kind == "Deployment") return "inference";
+  if (owner_kind == "Notebook") return "build";
+  return "train";
+}
+
+Preemptibility ParsePreemptibility(absl::string_view text) {
+  if (text == "preemptible") return Preemptibility::kPreemptible;
+  if (text == "non-preemptible") return Preemptibility::kNonPreemptible;
+  return Preemptibility::kByPriority;
+}
+
+}  // namespace
+
+int32_t ClusterState::ResolvePriority(absl::string_view label_class, absl::string_view pod_class,
+                                      std::optional<int32_t> pod_priority,
+                                      absl::string_view owner_kind) const {
+  // A class that does not exist is ignored, as in KAI.
+  for (absl::string_view name : {label_class, pod_class}) {
+    auto it = priority_classes_.find(name);
+    if (!name.empty() && it != priority_classes_.end()) return it->second.value;
+  }
+  if (!pod_class.empty() && pod_priority.has_value()) return *pod_priority;
+  auto it = priority_classes_.find(DefaultClassFor(owner_kind));
+  if (it == priority_classes_.end()) it = priority_classes_.find(global_default_class_);
+  return it == priority_classes_.end() ? options_.default_priority : it->second.value;
+}
+
+WorkloadId ClusterState::NewWorkload() {
+  WorkloadId id;
+  if (!free_workloads_.empty()) {
+    id = free_workloads_.back();
+    free_workloads_.pop_back();
+  } else {
+    id = static_cast<WorkloadId>(workloads_.size());
+    workloads_.emplace_back();
+  }
+  const uint64_t version = workloads_[id].version + 1;
+  const bool dirty = workloads_[id].dirty;  // still listed from its former life
+  workloads_[id] = Workload{};
+  workloads_[id].id = id;
+  workloads_[id].version = version;
+  workloads_[id].dirty = dirty;
+  ++live_workloads_;
+  return id;
+}
+
+void ClusterState::AttachToWorkload(PodRecord& record, const model::Pod& pod) {
+  PodHints hints;
+  const model::StringMap& labels = pod.meta.labels;
+  hints.queue = std::string(labels.Get(model::kQueueLabel));
+  if (hints.queue.empty()) {
+    hints.queue = std::string(labels.Get(model::kProjectLabel));
+    const absl::string_view pool = labels.Get(model::kNodePoolLabel);
+    if (!hints.queue.empty() && !pool.empty()) absl::StrAppend(&hints.queue, "-", pool);
+  }
+  hints.priority_class_label = std::string(labels.Get(model::kPriorityClassLabel));
+  hints.priority_class_name = pod.priority_class_name;
+  hints.owner_kind = std::string(ControllerKind(pod));
+  hints.preemptibility = ParsePreemptibility(labels.Get(model::kPreemptibilityLabel));
+  hints.priority = pod.priority;
+
+  const absl::string_view group_name = GroupNameOf(pod);
+  bool moved = record.workload == kNoId;
+  if (!moved) {
+    const Workload& current = workloads_[record.workload];
+    moved = current.is_group ? current.name != group_name : !group_name.empty();
+  }
+  if (!moved && hints_[record.id] != nullptr && *hints_[record.id] == hints) {
+    if (workloads_[record.workload].invalid == record.invalid || workloads_[record.workload].is_group) {
+      return;
+    }
+  }
+  if (moved && record.workload != kNoId) {
+    const PodStatus status = record.status;
+    const NodeId node = record.node;
+    MovePod(record.id, PodStatus::kPending, kNoId);
+    DetachFromWorkload(record);
+    MovePod(record.id, status, node);
+  }
+  auto& slot = hints_index_[hints];
+  std::shared_ptr<const PodHints> shared = slot.lock();
+  if (shared == nullptr) {
+    shared = std::make_shared<const PodHints>(hints);
+    slot = shared;
+    if (hints_index_.size() > 2 * live_pods_ + 1024) {
+      absl::erase_if(hints_index_, [](const auto& entry) { return entry.second.expired(); });
+    }
+  }
+  hints_[record.id] = std::move(shared);
+
+  if (moved) {
+    WorkloadId id = kNoId;
+    if (group_name.empty()) {
+      id = NewWorkload();
+      workloads_[id].ns = record.ns;
+      workloads_[id].name = record.name;
+      workloads_[id].uid = record.uid;
+      workloads_[id].creation = record.creation;
+    } else {
+      id = FindGroup(record.ns, group_name);
+      if (id == kNoId) {
+        id = NewWorkload();
+        workloads_[id].is_group = true;
+        workloads_[id].ns = record.ns;
+        workloads_[id].name = std::string(group_name);
+        workloads_[id].creation = record.creation;
+        group_index_.emplace(model::Key(record.ns, group_name), id);
+      }
+    }
+    record.workload = id;
+    Workload& workload = workloads_[id];
+    InsertInTaskOrder(workload, record.id);
+    ++workload.by_status[static_cast<int>(record.status)];
+    if (listener_ != nullptr && IsAllocated(record.status)) listener_->OnAllocated(workload, record);
+    TouchWorkload(id);
+  }
+  Workload& workload = workloads_[record.workload];
+  if (RefreshWorkload(workload) || moved) {
+    TouchWorkload(workload.id);
+    if (listener_ != nullptr) listener_->OnWorkloadChanged(workload);
+  }
+}
+
+void ClusterState::DetachFromWorkload(PodRecord& record) {
+  const WorkloadId id = record.workload;
+  Workload& workload = workloads_[id];
+  if (listener_ != nullptr && IsAllocated(record.status)) {
+    --workload.by_status[static_cast<int>(record.status)];
+    ++workload.by_status[static_cast<int>(PodStatus::kPending)];
+    listener_->OnReleased(workload, record);
+    --workload.by_status[static_cast<int>(PodStatus::kPending)];
+  } else {
+    --workload.by_status[static_cast<int>(record.status)];
+  }
+  workload.pods.erase(std::find(workload.pods.begin(), workload.pods.end(), record.id));
+  record.workload = kNoId;
+  TouchWorkload(id);
+  if (workload.pods.empty() && workload.group == nullptr) {
+    DropWorkloadIfUnused(id);
+    return;
+  }
+  RefreshWorkload(workload);
+  if (listener_ != nullptr) listener_->OnWorkloadChanged(workload);
+}
+
+void ClusterState::DropWorkloadIfUnused(WorkloadId id) {
+  Workload& workload = workloads_[id];
+  if (!workload.pods.empty() || workload.group != nullptr) return;
+  if (listener_ != nullptr) listener_->OnWorkloadRemoved(workload);
+  if (workload.is_group) group_index_.erase(model::Key(workload.ns, workload.name));
+  const uint64_t version = workload.version;
+  const bool dirty = workload.dirty;
+  workload = Workload{};
+  workload.version = version;
+  workload.dirty = dirty;
+  free_workloads_.push_back(id);
+  --live_workloads_;
+}
+
+// Label first and higher first, then age, then uid as a plain string (facts 3.4, conformance rule 3).
+void ClusterState::InsertInTaskOrder(Workload& workload, PodId id) {
+  auto before = [this](PodId a_id, PodId b_id) {
+    const PodRecord& a = pods_[a_id];
+    const PodRecord& b = pods_[b_id];
+    if (a.has_task_priority != b.has_task_priority) return a.has_task_priority;
+    if (a.task_priority != b.task_priority) return a.task_priority > b.task_priority;
+    if (a.creation != b.creation) return a.creation < b.creation;
+    return a.uid < b.uid;
+  };
+  workload.pods.insert(std::upper_bound(workload.pods.begin(), workload.pods.end(), id, before), id);
+}
+
+bool ClusterState::RefreshWorkload(Workload& workload) {
+  const PodHints* hints = workload.pods.empty() ? nullptr : hints_[workload.pods.front()].get();
+  const model::PodGroup* group = workload.group.get();
+  std::string queue;
+  std::string label_class;
+  std::string pod_class;
+  std::string owner_kind;
+  std::optional<int32_t> pod_priority;
+  Preemptibility preemptibility = Preemptibility::kByPriority;
+  if (hints != nullptr) {
+    queue = hints->queue;
+    label_class = hints->priority_class_label;
+    pod_class = hints->priority_class_name;
+    owner_kind = hints->owner_kind;
+    pod_priority = hints->priority;
+    preemptibility = hints->preemptibility;
+  }
+  int64_t min_member = 1;
+  std::string invalid;
+  if (group != nullptr) {
+    if (!group->queue.empty()) queue = group->queue;
+    if (!group->priority_class_name.empty()) label_class = group->priority_class_name;
+    if (group->preemptibility != Preemptibility::kByPriority) preemptibility = group->preemptibility;
+    min_member = group->min_member.value_or(1);
+    invalid = group->invalid;
+  }
+  if (queue.empty()) queue = options_.default_queue;
+  if (!workload.is_group && !workload.pods.empty()) invalid = pods_[workload.pods.front()].invalid;
+  const int32_t priority = ResolvePriority(label_class, pod_class, pod_priority, owner_kind);
+  const bool preemptible = preemptibility == Preemptibility::kByPriority
+                               ? priority < options_.non_preemptible_priority
+                               : preemptibility == Preemptibility::kPreemptible;
+  const bool recharge = queue != workload.queue || preemptible != workload.preemptible;
+  const bool changed = recharge || priority != workload.priority ||
+                       min_member != workload.min_member || invalid != workload.invalid;
+  if (!changed) return false;
+  // What it has is charged to the queue that it leaves; the listener sees both sides.
+  auto for_each_allocated = [&](auto f) {
+    if (listener_ == nullptr || !recharge) return;
+    for (PodId pod : workload.pods) {
+      if (IsAllocated(pods_[pod].status)) f(pods_[pod]);
+    }
+  };
+  for_each_allocated([&](const PodRecord& pod) { listener_->OnReleased(workload, pod); });
+  workload.queue = std::move(queue);
+  workload.priority = priority;
+  workload.preemptible = preemptible;
+  workload.min_member = min_member;
+  workload.invalid = std::move(invalid);
+  for_each_allocated([&](const PodRecord& pod) { listener_->OnAllocated(workload, pod); });
+  return true;
+}
+
+absl::Time ClusterState::StartOf(const Workload& workload) const {
+  absl::Time start = absl::InfinitePast();
+  if (workload.Active() == 0) return start;
+  if (workload.group != nullptr &&
+      absl::ParseTime(absl::RFC3339_full,
+                      workload.group->meta.annotations.Get(model::kLastStartAnnotation), &start,
+                      nullptr)) {
+    return start;
+  }
+  start = absl::InfiniteFuture();
+  for (PodId id : workload.pods) {
+    const PodRecord& pod = pods_[id];
+    if (IsAllocated(pod.status) && pod.started_at != absl::InfinitePast()) {
+      start = std::min(start, pod.started_at);
+    }
+  }
+  return start == absl::InfiniteFuture() ? absl::InfinitePast() : start;
+}
+
+Change ClusterState::UpsertPodGroup(const model::PodGroup& group) {
+  Change change;
+  WorkloadId id = FindGroup(group.meta.ns, group.meta.name);
+  if (id == kNoId) {
+    id = NewWorkload();
+    workloads_[id].is_group = true;
+    workloads_[id].ns = group.meta.ns;
+    workloads_[id].name = group.meta.name;
+    group_index_.emplace(model::Key(group.meta), id);
+  }
+  Workload& workload = workloads_[id];
+  const model::PodGroup* old = workload.group.get();
+  const bool same_spec =
+      old != nullptr && old->queue == group.queue &&
+      old->priority_class_name == group.priority_class_name &&
+      old->preemptibility == group.preemptibility && old->min_member == group.min_member &&
+      old->min_sub_group == group.min_sub_group && old->sub_groups == group.sub_groups &&
+      old->topology == group.topology && old->preemption_delay == group.preemption_delay &&
+      old->staleness_grace_period == group.staleness_grace_period &&
+      old->invalid == group.invalid && old->meta.uid == group.meta.uid &&
+      old->meta.labels == group.meta.labels;
+  workload.group = std::make_shared<const model::PodGroup>(group);
+  workload.uid = group.meta.uid;
+  if (same_spec) return change;
+  workload.creation = group.meta.creation;
+  RefreshWorkload(workload);
+  TouchWorkload(id);
+  if (listener_ != nullptr) listener_->OnWorkloadChanged(workload);
+  change.workloads = true;
+  return change;
+}
+
+Change ClusterState::RemovePodGroup(absl::string_view ns, absl::string_view name,
+                                    absl::string_view uid) {
+  Change change;
+  const WorkloadId id = FindGroup(ns, name);
+  if (id == kNoId || workloads_[id].group == nullptr) return change;
+  Workload& workload = workloads_[id];
+  if (!uid.empty() && workload.uid != uid) return change;
+  workload.group = nullptr;
+  workload.uid.clear();
+  TouchWorkload(id);
+  change.workloads = true;
+  if (workload.pods.empty()) {
+    DropWorkloadIfUnused(id);
+    return change;
+  }
+  RefreshWorkload(workload);
+  if (listener_ != nullptr) listener_->OnWorkloadChanged(workload);
+  return change;
+}
+
+Change ClusterState::UpsertPriorityClass(const model::PriorityClass& priority_class) {
+  Change change;
+  auto [it, added] = priority_classes_.try_emplace(priority_class.meta.name);
+  if (!added && it->second.value == priority_class.value &&
+      it->second.global_default == priority_class.global_default) {
+    return change;
+  }
+  it->second = priority_class;
+  if (priority_class.global_default) {
+    global_default_class_ = priority_class.meta.name;
+  } else if (global_default_class_ == priority_class.meta.name) {
+    global_default_class_.clear();
+  }
+  change.policy = true;
+  for (Workload& workload : workloads_) {
+    if (workload.id == kNoId || !RefreshWorkload(workload)) continue;
+    TouchWorkload(workload.id);
+    if (listener_ != nullptr) listener_->OnWorkloadChanged(workload);
+  }
+  return change;
+}
+
+Change ClusterState::RemovePriorityClass(absl::string_view name) {
+  Change change;
+  if (priority_classes_.erase(name) == 0) return change;
+  if (global_default_class_ == name) global_default_class_.clear();
+  change.policy = true;
+  for (Workload& workload : workloads_) {
+    if (workload.id == kNoId || !RefreshWorkload(workload)) continue;
+    TouchWorkload(workload.id);
+    if (listener_ != nullptr) listener_->OnWorkloadChanged(workload);
+  }
+  return change;
+}
+
+}  // namespace fairlead::state
