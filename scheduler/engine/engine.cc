@@ -1,0 +1,167 @@
+#include "scheduler/engine/engine.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "scheduler/engine/books.h"
+#include "scheduler/engine/cycle.h"
+#include "scheduler/engine/diagnosis.h"
+#include "scheduler/engine/explain.h"
+#include "scheduler/engine/fit_count.h"
+#include "scheduler/engine/pending.h"
+#include "scheduler/engine/placer.h"
+#include "scheduler/engine/victim_search.h"
+
+namespace fairlead::engine {
+
+class Engine::Impl {
+ public:
+  Impl(EngineOptions engine_options, state::ClusterState* cluster, queues::QueueTree* queue_tree,
+       std::unique_ptr<framework::Framework> profile)
+      : options(engine_options),
+        state(*cluster),
+        tree(*queue_tree),
+        framework(std::move(profile)),
+        books(state, tree),
+        pending(tree),
+        placer(state, *framework),
+        search(state, *framework, placer),
+        diagnoser(state, *framework) {}
+
+  void CatchUp();
+
+  EngineOptions options;
+  state::ClusterState& state;
+  queues::QueueTree& tree;
+  std::unique_ptr<framework::Framework> framework;
+  Books books;
+  PendingIndex pending;
+  Placer placer;
+  VictimSearch search;
+  Diagnoser diagnoser;
+  queues::FairShares shares;
+  BindBackoff backoff;
+  uint64_t cycles = 0;
+};
+
+void Engine::Impl::CatchUp() {
+  if (books.RecountNeeded()) {
+    books.Recount();
+    // A queue that appeared or went changes where its workloads are filed.
+    pending.Clear();
+    state.ForEachWorkload([this](const state::Workload& workload) { pending.Refresh(workload); });
+    (void)state.TakeDirtyWorkloads();
+    return;
+  }
+  for (state::WorkloadId id : state.TakeDirtyWorkloads()) {
+    const state::Workload& workload = state.workload(id);
+    if (workload.id != id) {
+      pending.Remove(id);
+      continue;
+    }
+    books.RefreshRequested(workload);
+    pending.Refresh(workload);
+  }
+}
+
+Engine::Engine(EngineOptions options, state::ClusterState* state, queues::QueueTree* tree,
+               std::unique_ptr<framework::Framework> framework)
+    : impl_(std::make_unique<Impl>(options, state, tree, std::move(framework))) {
+  state->SetListener(this);
+}
+
+Engine::~Engine() { impl_->state.SetListener(nullptr); }
+
+CycleResult Engine::RunCycle(absl::Time now) {
+  Impl& impl = *impl_;
+  ScopedDecisionId decision(absl::StrCat("cycle ", ++impl.cycles));
+  impl.CatchUp();
+  impl.shares = queues::ComputeFairShare(impl.tree, impl.books.ledger(),
+                                         impl.state.total_for_queues());
+  impl.placer.ResetWork();
+  const CycleParts parts{impl.options, impl.state,  impl.tree,   impl.books, impl.pending,
+                         impl.placer,  impl.search, impl.shares, impl.backoff};
+  Cycle cycle(parts, now);
+  cycle.Run();
+  // The cycle's own moves are not news to the next one, but they change what is filed.
+  impl.CatchUp();
+
+  CycleResult result;
+  result.bindings = std::move(cycle.bindings);
+  result.evictions = std::move(cycle.evictions);
+  result.wake_at = cycle.wake_at;
+  for (const Outcome& outcome : cycle.outcomes) {
+    if (outcome.code == verdict::Code::kNone) continue;
+    result.waiting.push_back(
+        MakeWaiting(impl.state, impl.tree, impl.diagnoser, impl.options.hook_on, outcome));
+  }
+  result.work = impl.placer.work();
+  for (auto it = impl.backoff.begin(); it != impl.backoff.end();) {
+    // An entry that has outlived its own delay twice over is no longer a streak of failures.
+    if (it->second.first + 2 * it->second.second < now) {
+      impl.backoff.erase(it++);
+    } else {
+      ++it;
+    }
+  }
+  return result;
+}
+
+void Engine::OnBindFailed(state::PodId pod, absl::Time now) {
+  auto [it, added] = impl_->backoff.try_emplace(pod, now, absl::ZeroDuration());
+  absl::Duration& delay = it->second.second;
+  delay = added ? impl_->options.bind_backoff_initial
+                : std::min(2 * delay, impl_->options.bind_backoff_max);
+  it->second.first = now + delay;
+}
+
+void Engine::OnQueuesChanged() { impl_->CatchUp(); }
+
+std::vector<QueueNumbers> Engine::Numbers() const {
+  std::vector<QueueNumbers> numbers;
+  for (queues::QueueId queue = 0; queue < impl_->tree.size(); ++queue) {
+    if (!impl_->tree.Exists(queue)) continue;
+    QueueNumbers row;
+    row.queue = queue;
+    if (!impl_->books.RecountNeeded()) {
+      row.allocated = impl_->books.ledger().allocated(queue);
+      row.allocated_non_preemptible = impl_->books.ledger().allocated_non_preemptible(queue);
+      row.requested = impl_->books.ledger().requested(queue);
+    }
+    row.fair_share = impl_->shares.Of(queue);
+    auto leaf = impl_->pending.leaves().find(queue);
+    if (leaf != impl_->pending.leaves().end()) {
+      row.waiting_workloads = static_cast<int64_t>(leaf->second.size());
+    }
+    numbers.push_back(std::move(row));
+  }
+  return numbers;
+}
+
+int64_t Engine::CountThatFit(const model::Node& node, const std::vector<Load>& already,
+                             const std::shared_ptr<const model::PodSpec>& spec, int64_t limit) {
+  std::vector<std::pair<std::shared_ptr<const model::PodSpec>, int64_t>> loads;
+  loads.reserve(already.size());
+  for (const Load& load : already) loads.emplace_back(load.spec, load.count);
+  return ::fairlead::engine::CountThatFit(impl_->state, *impl_->framework, node, loads, spec, limit);
+}
+
+std::string Engine::CheckConsistency() const {
+  const std::string state = impl_->state.CheckConsistency();
+  return state.empty() ? impl_->books.CheckConsistency() : state;
+}
+
+void Engine::OnAllocated(const state::Workload& workload, const state::PodRecord& pod) {
+  impl_->books.OnAllocated(workload, pod);
+}
+void Engine::OnReleased(const state::Workload& workload, const state::PodRecord& pod) {
+  impl_->books.OnReleased(workload, pod);
+}
+void Engine::OnWorkloadChanged(const state::Workload&) {}
+void Engine::OnWorkloadRemoved(const state::Workload& workload) {
+  impl_->books.OnWorkloadRemoved(workload);
+  impl_->pending.Remove(workload.id);
+}
+
+}  // namespace fairlead::engine

@@ -1,0 +1,138 @@
+#include "scheduler/engine/explain.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/verdict/text.h"
+
+namespace fairlead::engine {
+namespace {
+
+using state::PodStatus;
+using verdict::Code;
+using verdict::ResolvableBy;
+
+std::vector<verdict::DemandClass> Classes(const state::ClusterState& state,
+                                          const std::vector<state::PodId>& pods,
+                                          size_t step_size) {
+  std::vector<verdict::DemandClass> classes;
+  for (size_t i = 0; i < pods.size(); ++i) {
+    const auto& spec = state.class_of(pods[i]).spec;
+    auto it = std::find_if(classes.begin(), classes.end(),
+                           [&](const verdict::DemandClass& c) { return c.spec == spec; });
+    if (it == classes.end()) it = classes.insert(classes.end(), {spec, 0, 0});
+    ++it->count;
+    if (i < step_size) ++it->min_count;
+  }
+  return classes;
+}
+
+std::string Amount(const std::string& resource, int64_t base_units) {
+  return absl::StrCat(model::FormatAmount(resource, base_units), " ",
+                      verdict::ResourceNoun(resource));
+}
+
+void AddUnblockers(const Outcome& outcome, bool hook_on, verdict::Verdict& v) {
+  auto add = [&](ResolvableBy by, std::string what) { v.unblockers.push_back({by, std::move(what)}); };
+  switch (v.code) {
+    case Code::kQueueLimitReached:
+      add(ResolvableBy::kTime, absl::StrCat("wait until workloads of queue ", v.queue_block->queue, " end"));
+      add(ResolvableBy::kQueueChange,
+          absl::StrCat("raise the limit of queue ", v.queue_block->queue, " to ",
+                       Amount(v.queue_block->resource, v.queue_block->used + v.queue_block->requested)));
+      break;
+    case Code::kNonPreemptibleOverQuota:
+      add(ResolvableBy::kUserChange, "make the workload preemptible");
+      add(ResolvableBy::kQueueChange,
+          absl::StrCat("raise the quota of queue ", v.queue_block->queue, " to ",
+                       Amount(v.queue_block->resource, v.queue_block->used + v.queue_block->requested)));
+      break;
+    case Code::kQueueNotFound:
+      add(ResolvableBy::kUserChange, absl::StrCat("create queue ", v.queue, " or name another"));
+      break;
+    case Code::kQueueNotLeaf:
+      add(ResolvableBy::kUserChange, absl::StrCat("name a queue below ", v.queue));
+      break;
+    case Code::kMissingObject:
+      add(ResolvableBy::kUserChange, absl::StrCat("create ", outcome.subject));
+      break;
+    case Code::kGangIncomplete:
+      add(ResolvableBy::kUserChange, absl::StrCat("create the missing pods of the gang, or lower minMember from ", v.min_member));
+      break;
+    case Code::kGated:
+      add(ResolvableBy::kUserChange, "remove the scheduling gates");
+      break;
+    case Code::kInsufficientCapacity:
+      add(ResolvableBy::kNodeScaleUp, hook_on ? "the hook is asked for nodes" : "add nodes");
+      add(ResolvableBy::kTime, "wait until other workloads end");
+      break;
+    case Code::kNodesRequested:
+    case Code::kWaitingForVictims:
+      add(ResolvableBy::kTime, v.code == Code::kNodesRequested ? "the nodes are coming up" : "the victims are terminating");
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace
+
+Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& tree,
+                    Diagnoser& diagnoser, bool hook_on, const Outcome& outcome) {
+  const state::Workload& workload = state.workload(outcome.workload);
+  Waiting waiting;
+  waiting.workload = outcome.workload;
+  verdict::Verdict& v = waiting.verdict;
+  v.code = outcome.code;
+  v.queue = workload.queue;
+  v.position = outcome.position;
+  v.subject = outcome.subject;
+  v.details = outcome.details;
+  v.until = outcome.until;
+  v.min_member = GangMinimum(workload);
+  const bool gang = workload.is_group && v.min_member > 1;
+  v.scope = gang ? verdict::Scope::kGang : verdict::Scope::kPod;
+  v.pods_running = workload.Count(PodStatus::kBinding) + workload.Count(PodStatus::kBound) +
+                   workload.Count(PodStatus::kRunning);
+  if (workload.group != nullptr) v.observed_generation = workload.group->meta.generation;
+
+  for (state::PodId id : workload.pods) {
+    const state::PodRecord& pod = state.pod(id);
+    if (pod.status != PodStatus::kPending && pod.status != PodStatus::kGated) continue;
+    ++v.pods_waiting;
+    if (!workload.is_group) v.observed_generation = pod.generation;
+    auto promise = std::find_if(outcome.promises.begin(), outcome.promises.end(),
+                                [&](const Waiting::PodPromise& p) { return p.pod == id; });
+    waiting.pods.push_back({id, promise == outcome.promises.end() ? state::kNoId : promise->node});
+  }
+  if (outcome.violation.has_value()) {
+    const queues::LimitViolation& violation = *outcome.violation;
+    v.queue_block = verdict::QueueBlock{tree.Name(violation.queue),
+                                        tree.names().Name(violation.resource), violation.limit,
+                                        violation.used, violation.requested};
+    v.scope = verdict::Scope::kQueue;
+  }
+  if (outcome.code == Code::kInsufficientCapacity && !outcome.step.empty()) {
+    const state::PodId asked =
+        outcome.failed_pod != state::kNoId ? outcome.failed_pod : outcome.step.front();
+    v.failed_predicates = diagnoser.For(state.pod(asked).pod_class).predicates;
+  }
+  if (!outcome.demanded.empty()) {
+    v.demand = Classes(state, outcome.demanded, outcome.step.size());
+    waiting.wants_nodes = hook_on;
+    if (!outcome.whole_demand) v.details.push_back("further pods are held back by the limit of the queue");
+  }
+  for (const Waiting::PodPromise& promise : outcome.promises) {
+    const std::string& request = state.node(promise.node).node_request;
+    if (request.empty()) continue;
+    if (std::find(v.node_requests.begin(), v.node_requests.end(), request) == v.node_requests.end()) {
+      v.node_requests.push_back(request);
+    }
+  }
+  std::sort(v.node_requests.begin(), v.node_requests.end());
+  AddUnblockers(outcome, hook_on, v);
+  return waiting;
+}
+
+}  // namespace fairlead::engine

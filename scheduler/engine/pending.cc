@@ -1,0 +1,94 @@
+#include "scheduler/engine/pending.h"
+
+#include <algorithm>
+#include <set>
+
+namespace fairlead::engine {
+
+int64_t GangMinimum(const state::Workload& workload) {
+  if (workload.group == nullptr || workload.group->sub_groups.empty()) return workload.min_member;
+  const std::vector<model::SubGroup>& groups = workload.group->sub_groups;
+  int64_t sum = 0;
+  for (const model::SubGroup& group : groups) {
+    const bool inner = std::any_of(groups.begin(), groups.end(), [&](const model::SubGroup& other) {
+      return other.parent == group.name;
+    });
+    if (!inner) sum += group.min_member.value_or(1);
+  }
+  return sum;
+}
+
+ServiceKey MakeServiceKey(const state::Workload& workload) {
+  const auto active = static_cast<int64_t>(workload.Active());
+  const int64_t minimum = GangMinimum(workload);
+  ServiceKey key;
+  key.minus_priority = -static_cast<int64_t>(workload.priority);
+  key.elastic_state = active < minimum ? 0 : active == minimum ? 1 : 2;
+  key.creation_ns = absl::ToUnixNanos(workload.creation);
+  key.uid = workload.uid;
+  key.workload = workload.id;
+  return key;
+}
+
+void PendingIndex::Refresh(const state::Workload& workload) {
+  Remove(workload.id);
+  const bool waits = workload.Count(state::PodStatus::kPending) > 0 ||
+                     workload.Count(state::PodStatus::kGated) > 0;
+  if (!waits) return;
+  if (workload.id >= places_.size()) places_.resize(workload.id + 1);
+  Place& place = places_[workload.id];
+  place.filed = true;
+  place.queue = tree_.Find(workload.queue).value_or(kNoQueue);
+  place.key = MakeServiceKey(workload);
+  leaves_[place.queue].insert(place.key);
+  ++size_;
+}
+
+void PendingIndex::Remove(state::WorkloadId workload) {
+  if (workload >= places_.size() || !places_[workload].filed) return;
+  Place& place = places_[workload];
+  auto leaf = leaves_.find(place.queue);
+  leaf->second.erase(place.key);
+  if (leaf->second.empty()) leaves_.erase(leaf);
+  place = {};
+  --size_;
+}
+
+void PendingIndex::Clear() {
+  leaves_.clear();
+  places_.assign(places_.size(), {});
+  size_ = 0;
+}
+
+ServiceWalk::ServiceWalk(const PendingIndex& index) {
+  for (const auto& [queue, leaf] : index.leaves()) {
+    cursors_.emplace(queue, Cursor{leaf.begin(), leaf.end(), {}});
+  }
+}
+
+state::WorkloadId ServiceWalk::Peek(queues::QueueId leaf) const {
+  auto it = cursors_.find(leaf);
+  if (it == cursors_.end()) return state::kNoId;
+  const Cursor& cursor = it->second;
+  const bool fresh = cursor.next != cursor.end;
+  if (!cursor.put_back.empty() && (!fresh || *cursor.put_back.begin() < *cursor.next)) {
+    return cursor.put_back.begin()->workload;
+  }
+  return fresh ? cursor.next->workload : state::kNoId;
+}
+
+void ServiceWalk::Pop(queues::QueueId leaf) {
+  Cursor& cursor = cursors_.at(leaf);
+  const bool fresh = cursor.next != cursor.end;
+  if (!cursor.put_back.empty() && (!fresh || *cursor.put_back.begin() < *cursor.next)) {
+    cursor.put_back.erase(cursor.put_back.begin());
+  } else {
+    ++cursor.next;
+  }
+}
+
+void ServiceWalk::PutBack(queues::QueueId leaf, ServiceKey key) {
+  cursors_.at(leaf).put_back.insert(std::move(key));
+}
+
+}  // namespace fairlead::engine
