@@ -122,6 +122,12 @@ Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& t
     v.demand = Classes(state, outcome.demanded, outcome.step.size());
     waiting.wants_nodes = hook_on;
     if (!outcome.whole_demand) v.details.push_back("further pods are held back by the limit of the queue");
+  } else {
+    // What it would need, for people and tools; nobody is to buy it.
+    std::vector<state::PodId> unplaced;
+    for (const Waiting::PodPromise& pod : waiting.pods) unplaced.push_back(pod.pod);
+    const int64_t missing = v.min_member - v.pods_running;
+    v.demand = Classes(state, unplaced, static_cast<size_t>(std::max<int64_t>(1, missing)));
   }
   for (const Waiting::PodPromise& promise : outcome.promises) {
     const std::string& request = state.node(promise.node).node_request;

@@ -1,0 +1,395 @@
+#include "scheduler/framework/config.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "scheduler/model/api_names.h"
+
+namespace fairlead::framework {
+namespace {
+
+namespace dom = simdjson::dom;
+
+constexpr char kApiVersion[] = "kubescheduler.config.k8s.io/v1";
+constexpr char kKind[] = "KubeSchedulerConfiguration";
+
+// Upstream's default plugins that have no counterpart among ours: they may be named in `disabled`.
+constexpr const char* kUpstreamOnly[] = {
+    "SchedulingGates", "PrioritySort",     "NodeName",
+    "VolumeBinding",   "VolumeZone",       "VolumeRestrictions",
+    "ImageLocality",   "NodeVolumeLimits", "NodeResourcesBalancedAllocation",
+    "DefaultBinder",   "DynamicResources", "DefaultPreemption"};
+
+// Extension points of upstream at which Fairlead runs no plugin lists.
+constexpr const char* kOtherPoints[] = {
+    "preEnqueue", "queueSort", "preFilter", "postFilter", "preScore",          "reserve",
+    "permit",     "preBind",   "bind",      "postBind",   "placementGenerate", "placementScore"};
+
+absl::Status Bad(absl::string_view path, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(path.empty() ? "document" : path, ": ", what));
+}
+
+std::string Field(absl::string_view path, absl::string_view key) {
+  return path.empty() ? std::string(key) : absl::StrCat(path, ".", key);
+}
+
+std::string Index(absl::string_view path, size_t i) { return absl::StrCat(path, "[", i, "]"); }
+
+absl::StatusOr<std::string> ReadString(const dom::element& value, absl::string_view path) {
+  std::string_view text;
+  if (value.get(text) != simdjson::SUCCESS) return Bad(path, "must be a string");
+  return std::string(text);
+}
+
+using FieldReader = std::function<absl::Status(const dom::element&, const std::string& path)>;
+
+// Calls the reader of every field; unknown and repeated fields are errors. A null value is as if
+// the field were absent, as in Go.
+absl::Status ReadObject(const dom::element& value, const std::string& path,
+                        const std::map<std::string, FieldReader>& readers) {
+  dom::object object;
+  if (value.get(object) != simdjson::SUCCESS) return Bad(path, "must be an object");
+  std::set<std::string> seen;
+  for (const auto& [key_view, field] : object) {
+    const std::string key(key_view);
+    auto reader = readers.find(key);
+    if (reader == readers.end()) return Bad(Field(path, key), "is not a known field");
+    if (!seen.insert(key).second) return Bad(Field(path, key), "is given twice");
+    if (field.is_null()) continue;
+    FAIRLEAD_RETURN_IF_ERROR(reader->second(field, Field(path, key)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadArray(const dom::element& value, const std::string& path,
+                       const FieldReader& reader) {
+  dom::array array;
+  if (value.get(array) != simdjson::SUCCESS) return Bad(path, "must be a list");
+  size_t i = 0;
+  for (const dom::element item : array) {
+    FAIRLEAD_RETURN_IF_ERROR(reader(item, Index(path, i)));
+    ++i;
+  }
+  return absl::OkStatus();
+}
+
+FieldReader IntoString(std::string* out) {
+  return [out](const dom::element& value, const std::string& path) -> absl::Status {
+    FAIRLEAD_ASSIGN_OR_RETURN(*out, ReadString(value, path));
+    return absl::OkStatus();
+  };
+}
+
+struct PluginRef {
+  std::string name;
+  int64_t weight = 0;  // 0: not given
+};
+
+struct PluginSet {
+  std::vector<PluginRef> enabled;
+  std::vector<std::string> disabled;
+
+  [[nodiscard]] bool Disables(absl::string_view name) const {
+    return std::any_of(disabled.begin(), disabled.end(),
+                       [&](const std::string& d) { return d == "*" || d == name; });
+  }
+  [[nodiscard]] const PluginRef* Enabled(absl::string_view name) const {
+    for (const PluginRef& ref : enabled) {
+      if (ref.name == name) return &ref;
+    }
+    return nullptr;
+  }
+};
+
+class Reader {
+ public:
+  explicit Reader(const Registry& registry) : names_(registry.Names()) {}
+
+  absl::StatusOr<SchedulerConfiguration> Read(const dom::element& root) {
+    SchedulerConfiguration config;
+    std::string api_version;
+    std::string kind;
+    const FieldReader ignore = [&](const dom::element&, const std::string& path) {
+      config.ignored.push_back(path);
+      return absl::OkStatus();
+    };
+    const auto raw = [](std::string* out) -> FieldReader {
+      return [out](const dom::element& value, const std::string& path) -> absl::Status {
+        if (!value.is_object()) return Bad(path, "must be an object");
+        *out = simdjson::minify(value);
+        return absl::OkStatus();
+      };
+    };
+    FAIRLEAD_RETURN_IF_ERROR(ReadObject(
+        root, "",
+        {{"apiVersion", IntoString(&api_version)},
+         {"kind", IntoString(&kind)},
+         {"profiles",
+          [&](const dom::element& value, const std::string& path) {
+            return ReadArray(value, path, [&](const dom::element& item, const std::string& at) {
+              return ReadProfile(item, at, config);
+            });
+          }},
+         {"extenders",
+          [](const dom::element& value, const std::string& path) -> absl::Status {
+            dom::array array;
+            if (value.get(array) != simdjson::SUCCESS) return Bad(path, "must be a list");
+            if (array.size() == 0) return absl::OkStatus();
+            return absl::UnimplementedError(absl::StrCat(
+                path,
+                ": scheduler extenders are not supported; remove them, or leave the pods that "
+                "need one to kube-scheduler"));
+          }},
+         {"leaderElection", raw(&config.leader_election_json)},
+         {"clientConnection", raw(&config.client_connection_json)},
+         {"parallelism", ignore},
+         {"percentageOfNodesToScore", ignore},
+         {"podInitialBackoffSeconds", ignore},
+         {"podMaxBackoffSeconds", ignore},
+         {"delayCacheUntilActive", ignore},
+         {"enableProfiling", ignore},
+         {"enableContentionProfiling", ignore}}));
+    if (api_version != kApiVersion) return Bad("apiVersion", absl::StrCat("must be ", kApiVersion));
+    if (kind != kKind) return Bad("kind", absl::StrCat("must be ", kKind));
+    if (config.profiles.empty()) config.profiles.push_back(DefaultProfile());
+    return config;
+  }
+
+ private:
+  struct Sets {
+    PluginSet multi_point, filter, score;
+  };
+
+  absl::Status ReadProfile(const dom::element& value, const std::string& path,
+                           SchedulerConfiguration& config) {
+    std::string scheduler_name = model::kDefaultSchedulerName;
+    Sets sets;
+    std::map<std::string, std::string> args;
+    FAIRLEAD_RETURN_IF_ERROR(ReadObject(
+        value, path,
+        {{"schedulerName", IntoString(&scheduler_name)},
+         {"percentageOfNodesToScore",
+          [&](const dom::element&, const std::string& at) {
+            config.ignored.push_back(at);
+            return absl::OkStatus();
+          }},
+         {"plugins",
+          [&](const dom::element& v, const std::string& at) { return ReadPlugins(v, at, sets); }},
+         {"pluginConfig", [&](const dom::element& v, const std::string& at) {
+            return ReadArray(v, at, [&](const dom::element& item, const std::string& item_path) {
+              return ReadPluginConfig(item, item_path, args);
+            });
+          }}}));
+    if (scheduler_name.empty()) return Bad(Field(path, "schedulerName"), "must not be empty");
+    for (const Profile& other : config.profiles) {
+      if (other.scheduler_name == scheduler_name) {
+        return Bad(Field(path, "schedulerName"),
+                   absl::StrCat("\"", scheduler_name, "\" is the name of another profile"));
+      }
+    }
+    Profile profile = Merge(sets);
+    profile.scheduler_name = scheduler_name;
+    for (ProfilePlugin& plugin : profile.plugins) {
+      auto it = args.find(plugin.name);
+      if (it != args.end()) plugin.args_json = it->second;
+    }
+    config.profiles.push_back(std::move(profile));
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadPlugins(const dom::element& value, const std::string& path, Sets& sets) {
+    const auto into = [this](PluginSet* set) -> FieldReader {
+      return [this, set](const dom::element& v, const std::string& at) {
+        return ReadPluginSet(v, at, *set);
+      };
+    };
+    std::map<std::string, FieldReader> readers = {{"multiPoint", into(&sets.multi_point)},
+                                                  {"filter", into(&sets.filter)},
+                                                  {"score", into(&sets.score)}};
+    for (const char* point : kOtherPoints) {
+      readers[point] = [this](const dom::element& v, const std::string& at) -> absl::Status {
+        PluginSet set;
+        FAIRLEAD_RETURN_IF_ERROR(ReadPluginSet(v, at, set));
+        if (set.enabled.empty() && set.disabled.empty()) return absl::OkStatus();
+        return absl::UnimplementedError(absl::StrCat(
+            at,
+            ": plugins are configured at multiPoint, filter and score only; queue order, "
+            "preemption and binding are set in FairleadConfiguration"));
+      };
+    }
+    return ReadObject(value, path, readers);
+  }
+
+  absl::Status ReadPluginSet(const dom::element& value, const std::string& path, PluginSet& set) {
+    return ReadObject(
+        value, path,
+        {{"enabled",
+          [&](const dom::element& list, const std::string& list_path) {
+            return ReadArray(list, list_path, [&](const dom::element& item, const std::string& at) {
+              return ReadEnabled(item, at, set);
+            });
+          }},
+         {"disabled", [&](const dom::element& list, const std::string& list_path) {
+            return ReadArray(list, list_path, [&](const dom::element& item, const std::string& at) {
+              return ReadDisabled(item, at, set);
+            });
+          }}});
+  }
+
+  absl::Status ReadEnabled(const dom::element& value, const std::string& path, PluginSet& set) {
+    FAIRLEAD_ASSIGN_OR_RETURN(PluginRef ref, ReadRef(value, path));
+    if (!Known(ref.name)) return Unknown(Field(path, "name"), ref.name);
+    if (set.Enabled(ref.name) != nullptr) {
+      return Bad(Field(path, "name"), absl::StrCat("\"", ref.name, "\" is enabled twice"));
+    }
+    set.enabled.push_back(std::move(ref));
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadDisabled(const dom::element& value, const std::string& path, PluginSet& set) {
+    FAIRLEAD_ASSIGN_OR_RETURN(PluginRef ref, ReadRef(value, path));
+    const bool upstream = std::find(std::begin(kUpstreamOnly), std::end(kUpstreamOnly), ref.name) !=
+                          std::end(kUpstreamOnly);
+    if (ref.name != "*" && !upstream && !Known(ref.name)) {
+      return Unknown(Field(path, "name"), ref.name);
+    }
+    set.disabled.push_back(std::move(ref.name));
+    return absl::OkStatus();
+  }
+
+  static absl::StatusOr<PluginRef> ReadRef(const dom::element& value, const std::string& path) {
+    PluginRef ref;
+    FAIRLEAD_RETURN_IF_ERROR(ReadObject(
+        value, path,
+        {{"name", IntoString(&ref.name)},
+         {"weight", [&](const dom::element& v, const std::string& at) -> absl::Status {
+            if (v.get(ref.weight) != simdjson::SUCCESS || ref.weight < 0 ||
+                ref.weight > kMaxWeight) {
+              return Bad(at, absl::StrCat("must be a whole number from 0 to ", kMaxWeight));
+            }
+            return absl::OkStatus();
+          }}}));
+    if (ref.name.empty()) return Bad(Field(path, "name"), "must not be empty");
+    return ref;
+  }
+
+  absl::Status ReadPluginConfig(const dom::element& value, const std::string& path,
+                                std::map<std::string, std::string>& args) {
+    std::string name;
+    std::string text;
+    FAIRLEAD_RETURN_IF_ERROR(
+        ReadObject(value, path,
+                   {{"name", IntoString(&name)},
+                    {"args", [&](const dom::element& v, const std::string& at) -> absl::Status {
+                       if (!v.is_object()) return Bad(at, "must be an object");
+                       text = simdjson::minify(v);
+                       return absl::OkStatus();
+                     }}}));
+    if (!Known(name)) return Unknown(Field(path, "name"), name);
+    if (!args.emplace(name, text).second) {
+      return Bad(Field(path, "name"), absl::StrCat("\"", name, "\" is configured twice"));
+    }
+    return absl::OkStatus();
+  }
+
+  [[nodiscard]] bool Known(absl::string_view name) const {
+    return std::find(names_.begin(), names_.end(), name) != names_.end();
+  }
+
+  [[nodiscard]] absl::Status Unknown(const std::string& path, absl::string_view name) const {
+    return Bad(path, absl::StrCat("\"", name, "\" is not a plugin of Fairlead; known: ",
+                                  absl::StrJoin(names_, ", ")));
+  }
+
+  static int64_t WeightOf(const PluginRef& ref) {
+    if (ref.weight != 0) return ref.weight;
+    for (const ProfilePlugin& plugin : DefaultProfile().plugins) {
+      if (plugin.name == ref.name) return plugin.weight;
+    }
+    return 1;
+  }
+
+  // What runs everywhere unless a point says otherwise.
+  static std::vector<PluginRef> MultiPoint(const PluginSet& set) {
+    std::vector<PluginRef> out;
+    std::set<std::string> placed;
+    for (const ProfilePlugin& plugin : DefaultProfile().plugins) {
+      if (set.Disables(plugin.name)) continue;
+      const PluginRef* ref = set.Enabled(plugin.name);
+      out.push_back({plugin.name, ref == nullptr ? plugin.weight : WeightOf(*ref)});
+      placed.insert(plugin.name);
+    }
+    for (const PluginRef& ref : set.enabled) {
+      if (placed.insert(ref.name).second) out.push_back({ref.name, WeightOf(ref)});
+    }
+    return out;
+  }
+
+  // The plugins of one point in the order in which they run there.
+  static std::vector<PluginRef> AtPoint(const std::vector<PluginRef>& multi,
+                                        const PluginSet& point) {
+    const auto in_multi = [&](const PluginRef& ref) {
+      return std::any_of(multi.begin(), multi.end(),
+                         [&](const PluginRef& m) { return m.name == ref.name; });
+    };
+    std::vector<PluginRef> out;
+    for (const PluginRef& ref : point.enabled) {
+      if (in_multi(ref)) out.push_back({ref.name, WeightOf(ref)});
+    }
+    for (const PluginRef& ref : multi) {
+      if (!point.Disables(ref.name) && point.Enabled(ref.name) == nullptr) out.push_back(ref);
+    }
+    for (const PluginRef& ref : point.enabled) {
+      if (!in_multi(ref)) out.push_back({ref.name, WeightOf(ref)});
+    }
+    return out;
+  }
+
+  static Profile Merge(const Sets& sets) {
+    const std::vector<PluginRef> multi = MultiPoint(sets.multi_point);
+    Profile profile;
+    for (const PluginRef& ref : AtPoint(multi, sets.filter)) {
+      profile.plugins.push_back({ref.name, ref.weight, "", /*filter=*/true, /*score=*/false});
+    }
+    // The order of scores does not matter: they are added up.
+    for (const PluginRef& ref : AtPoint(multi, sets.score)) {
+      auto it = std::find_if(profile.plugins.begin(), profile.plugins.end(),
+                             [&](const ProfilePlugin& p) { return p.name == ref.name; });
+      if (it == profile.plugins.end()) {
+        profile.plugins.push_back({ref.name, ref.weight, "", /*filter=*/false, /*score=*/true});
+      } else {
+        it->weight = ref.weight;
+        it->score = true;
+      }
+    }
+    return profile;
+  }
+
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+absl::StatusOr<SchedulerConfiguration> ReadSchedulerConfiguration(absl::string_view json,
+                                                                  const Registry& registry) {
+  dom::parser parser;
+  dom::element root;
+  const simdjson::error_code error = parser.parse(json.data(), json.size()).get(root);
+  if (error != simdjson::SUCCESS) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kKind, " is not valid JSON: ", simdjson::error_message(error)));
+  }
+  return Reader(registry).Read(root);
+}
+
+}  // namespace fairlead::framework

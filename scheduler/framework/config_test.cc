@@ -1,0 +1,221 @@
+#include "scheduler/framework/config.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace fairlead::framework {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// The default plugins and one more.
+Registry TestRegistry() {
+  Registry registry;
+  const PluginFactory none = [](absl::string_view) -> absl::StatusOr<std::unique_ptr<Plugin>> {
+    return absl::UnimplementedError("not made here");
+  };
+  for (const ProfilePlugin& plugin : DefaultProfile().plugins) {
+    EXPECT_TRUE(registry.Register(plugin.name, none).ok());
+  }
+  EXPECT_TRUE(registry.Register("Extra", none).ok());
+  return registry;
+}
+
+absl::StatusOr<SchedulerConfiguration> Read(absl::string_view fields) {
+  static const auto& registry = *new Registry(TestRegistry());
+  return ReadSchedulerConfiguration(
+      absl::StrCat(R"({"apiVersion":"kubescheduler.config.k8s.io/v1",)"
+                   R"("kind":"KubeSchedulerConfiguration")",
+                   fields.empty() ? "" : ",", fields, "}"),
+      registry);
+}
+
+absl::StatusOr<SchedulerConfiguration> ReadPlugins(absl::string_view plugins) {
+  return Read(absl::StrCat(R"("profiles":[{"plugins":)", plugins, "}]"));
+}
+
+// "NodeAffinity/2 Extra/1/f": name, weight, and the points if not both.
+std::string Text(const Profile& profile) {
+  std::vector<std::string> out;
+  for (const ProfilePlugin& p : profile.plugins) {
+    out.push_back(absl::StrCat(p.name, "/", p.weight, p.filter && p.score ? "" : "/",
+                               p.filter && p.score ? ""
+                               : p.filter          ? "f"
+                                                   : "s"));
+  }
+  return absl::StrJoin(out, " ");
+}
+
+constexpr char kDefaults[] =
+    "VolumeCheck/1 GpuShareCheck/1 NodeReady/1 NodeUnschedulable/1 NodeAffinity/2 "
+    "TaintToleration/3 "
+    "NodeResourcesFit/1 NodePorts/1 PodTopologySpread/2 InterPodAffinity/2 ResourceType/1 "
+    "NodePlacement/1";
+
+TEST(ConfigTest, NothingSaid) {
+  for (const char* fields :
+       {"", R"("profiles":[])", R"("profiles":null)", R"("profiles":[{}])",
+        R"("extenders":[],"profiles":[{"plugins":{"preFilter":{"enabled":[]}}}])"}) {
+    const auto config = Read(fields);
+    ASSERT_TRUE(config.ok()) << config.status();
+    ASSERT_EQ(config->profiles.size(), 1u);
+    EXPECT_EQ(config->profiles[0].scheduler_name, "fairlead");
+    EXPECT_EQ(Text(config->profiles[0]), kDefaults);
+  }
+}
+
+TEST(ConfigTest, Merge) {
+  struct Case {
+    const char* plugins;
+    std::string expected;
+  };
+  const std::string defaults = kDefaults;
+  const Case cases[] = {
+      // A new plugin comes last, with weight 1 or its own.
+      {R"({"multiPoint":{"enabled":[{"name":"Extra"}]}})", defaults + " Extra/1"},
+      {R"({"multiPoint":{"enabled":[{"name":"Extra","weight":9}]}})", defaults + " Extra/9"},
+      // Everything disabled, some of it named again: theirs is the order, defaults keep their
+      // weight.
+      {R"({"multiPoint":{"disabled":[{"name":"*"}],
+           "enabled":[{"name":"Extra"},{"name":"NodeAffinity"}]}})",
+       "Extra/1 NodeAffinity/2"},
+      {R"({"multiPoint":{"disabled":[{"name":"*"}]}})", ""},
+      // A default with another weight keeps its place.
+      {R"({"multiPoint":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeAffinity","weight":7}]}})",
+       "NodeAffinity/7"},
+      // Upstream's plugins that are not ours can be disabled.
+      {R"({"multiPoint":{"disabled":[{"name":"ImageLocality"}]}})", defaults},
+      // One point only.
+      {R"({"multiPoint":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeAffinity"},{"name":"Extra"}]},
+           "score":{"disabled":[{"name":"*"}]}})",
+       "NodeAffinity/2/f Extra/1/f"},
+      {R"({"multiPoint":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeAffinity"},{"name":"Extra"}]},
+           "filter":{"disabled":[{"name":"NodeAffinity"}]}})",
+       "Extra/1 NodeAffinity/2/s"},
+      // Enabled at its point beats disabled there, and the weight of the point beats multiPoint's.
+      {R"({"multiPoint":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeAffinity","weight":4}]},
+           "score":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeAffinity","weight":5}]}})",
+       "NodeAffinity/5"},
+      // Enabled at a point alone.
+      {R"({"multiPoint":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeAffinity"}]},
+           "score":{"enabled":[{"name":"Extra","weight":3}]}})",
+       "NodeAffinity/2 Extra/3/s"},
+      // Filters: enabled at both first, then those of multiPoint, then those of the point.
+      {R"({"multiPoint":{"disabled":[{"name":"*"}],
+           "enabled":[{"name":"NodeAffinity"},{"name":"NodePorts"},{"name":"NodeReady"}]},
+           "filter":{"enabled":[{"name":"Extra"},{"name":"NodeReady"}]}})",
+       "NodeReady/1 NodeAffinity/2 NodePorts/1 Extra/1/f"},
+  };
+  for (const Case& c : cases) {
+    const auto config = ReadPlugins(c.plugins);
+    ASSERT_TRUE(config.ok()) << c.plugins << config.status();
+    EXPECT_EQ(Text(config->profiles[0]), c.expected) << c.plugins;
+  }
+}
+
+TEST(ConfigTest, DefaultKeepsItsPlaceWithANewWeight) {
+  const auto config =
+      ReadPlugins(R"({"multiPoint":{"enabled":[{"name":"TaintToleration","weight":50}]}})");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_THAT(Text(config->profiles[0]),
+              HasSubstr("NodeAffinity/2 TaintToleration/50 NodeResourcesFit/1"));
+}
+
+TEST(ConfigTest, ProfilesArgsAndTheRest) {
+  const auto config = Read(R"("profiles":[
+      {"schedulerName":"a","pluginConfig":[{"name":"NodePlacement","args":{"strategy": "spread"}}]},
+      {"schedulerName":"b","percentageOfNodesToScore":10}],
+      "parallelism":16,"leaderElection":{"leaderElect": true},"clientConnection":{"qps":50})");
+  ASSERT_TRUE(config.ok()) << config.status();
+  ASSERT_EQ(config->profiles.size(), 2u);
+  EXPECT_EQ(config->profiles[0].scheduler_name, "a");
+  EXPECT_EQ(config->profiles[1].scheduler_name, "b");
+  for (const ProfilePlugin& plugin : config->profiles[0].plugins) {
+    EXPECT_EQ(plugin.args_json, plugin.name == "NodePlacement" ? R"({"strategy":"spread"})" : "");
+  }
+  for (const ProfilePlugin& plugin : config->profiles[1].plugins) EXPECT_EQ(plugin.args_json, "");
+  EXPECT_EQ(config->leader_election_json, R"({"leaderElect":true})");
+  EXPECT_EQ(config->client_connection_json, R"({"qps":50})");
+  EXPECT_THAT(config->ignored, ElementsAre("profiles[1].percentageOfNodesToScore", "parallelism"));
+}
+
+TEST(ConfigTest, Refusals) {
+  struct Case {
+    const char* fields;
+    absl::StatusCode code;
+    const char* text;
+  };
+  constexpr auto kBad = absl::StatusCode::kInvalidArgument;
+  constexpr auto kNot = absl::StatusCode::kUnimplemented;
+  const Case cases[] = {
+      {R"("profile":[])", kBad, "profile: is not a known field"},
+      {R"("profiles":{})", kBad, "profiles: must be a list"},
+      {R"("profiles":[1])", kBad, "profiles[0]: must be an object"},
+      {R"("profiles":[],"profiles":[])", kBad, "profiles: is given twice"},
+      {R"("profiles":[{"name":"x"}])", kBad, "profiles[0].name: is not a known field"},
+      {R"("profiles":[{"schedulerName":1}])", kBad, "profiles[0].schedulerName: must be a string"},
+      {R"("profiles":[{"schedulerName":""}])", kBad,
+       "profiles[0].schedulerName: must not be empty"},
+      {R"("profiles":[{"schedulerName":"a"},{"schedulerName":"a"}])", kBad,
+       "profiles[1].schedulerName: \"a\" is the name of another profile"},
+      {R"("profiles":[{"plugins":{"sort":{}}}])", kBad,
+       "profiles[0].plugins.sort: is not a known field"},
+      {R"("profiles":[{"plugins":{"score":{"enabled":[{"name":"X"}]}}}])", kBad,
+       "profiles[0].plugins.score.enabled[0].name: \"X\" is not a plugin of Fairlead; known: "
+       "Extra,"},
+      {R"("profiles":[{"plugins":{"score":{"enabled":[{"name":"ImageLocality"}]}}}])", kBad,
+       "\"ImageLocality\" is not a plugin"},
+      {R"("profiles":[{"plugins":{"score":{"enabled":[{"name":"*"}]}}}])", kBad,
+       "\"*\" is not a plugin"},
+      {R"("profiles":[{"plugins":{"score":{"disabled":[{"name":"X"}]}}}])", kBad,
+       "profiles[0].plugins.score.disabled[0].name: \"X\" is not a plugin"},
+      {R"("profiles":[{"plugins":{"score":{"enabled":[{"name":"Extra"},{"name":"Extra"}]}}}])",
+       kBad, "enabled[1].name: \"Extra\" is enabled twice"},
+      {R"("profiles":[{"plugins":{"score":{"enabled":[{"weight":2}]}}}])", kBad,
+       "enabled[0].name: must not be empty"},
+      {R"("profiles":[{"plugins":{"score":{"enabled":[{"name":"Extra","weight":-1}]}}}])", kBad,
+       "enabled[0].weight: must be a whole number from 0 to 100000"},
+      {R"("profiles":[{"plugins":{"score":{"enabled":[{"name":"Extra","weight":1.5}]}}}])", kBad,
+       "enabled[0].weight: must be a whole number"},
+      {R"("profiles":[{"plugins":{"postFilter":{"disabled":[{"name":"DefaultPreemption"}]}}}])",
+       kNot,
+       "profiles[0].plugins.postFilter: plugins are configured at multiPoint, filter and score "
+       "only"},
+      {R"("profiles":[{"pluginConfig":[{"name":"X","args":{}}]}])", kBad,
+       "profiles[0].pluginConfig[0].name: \"X\" is not a plugin"},
+      {R"("profiles":[{"pluginConfig":[{"name":"Extra","args":[]}]}])", kBad,
+       "profiles[0].pluginConfig[0].args: must be an object"},
+      {R"("profiles":[{"pluginConfig":[{"name":"Extra"},{"name":"Extra"}]}])", kBad,
+       "pluginConfig[1].name: \"Extra\" is configured twice"},
+      {R"("extenders":[{"urlPrefix":"http://x"}])", kNot,
+       "extenders: scheduler extenders are not supported"},
+      {R"("extenders":{})", kBad, "extenders: must be a list"},
+      {R"("leaderElection":true)", kBad, "leaderElection: must be an object"},
+  };
+  for (const Case& c : cases) {
+    const auto config = Read(c.fields);
+    EXPECT_EQ(config.status().code(), c.code) << c.fields << config.status();
+    EXPECT_THAT(std::string(config.status().message()), HasSubstr(c.text)) << c.fields;
+  }
+}
+
+TEST(ConfigTest, DocumentsOfAnotherKind) {
+  const Registry registry;
+  for (const char* json : {"", "{", "[]", "1", "{}", R"({"apiVersion":"v1","kind":"ConfigMap"})",
+                           R"({"apiVersion":"kubescheduler.config.k8s.io/v1beta3",
+                               "kind":"KubeSchedulerConfiguration"})",
+                           R"({"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"Other"})"}) {
+    EXPECT_EQ(ReadSchedulerConfiguration(json, registry).status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << json;
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::framework

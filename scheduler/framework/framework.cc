@@ -1,0 +1,138 @@
+#include "scheduler/framework/framework.h"
+
+#include <set>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "scheduler/model/api_names.h"
+
+namespace fairlead::framework {
+
+absl::Status Registry::Register(absl::string_view name, PluginFactory factory) {
+  if (!factories_.emplace(std::string(name), std::move(factory)).second) {
+    return absl::AlreadyExistsError(absl::StrCat("plugin ", name, " is registered twice"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Plugin>> Registry::Make(absl::string_view name,
+                                                       absl::string_view args_json) const {
+  auto it = factories_.find(name);
+  if (it == factories_.end()) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no plugin \"", name, "\"; known: ", absl::StrJoin(Names(), ", ")));
+  }
+  return it->second(args_json);
+}
+
+std::vector<std::string> Registry::Names() const {
+  std::vector<std::string> names;
+  names.reserve(factories_.size());
+  for (const auto& [name, factory] : factories_) names.push_back(name);
+  return names;
+}
+
+Profile DefaultProfile() {
+  // First what no node can mend, so that it is what people read; then what a node is, then what is
+  // on it, then what is elsewhere: from cheap to dear.
+  Profile profile;
+  profile.scheduler_name = model::kDefaultSchedulerName;
+  profile.plugins = {{"VolumeCheck", 1},       {"GpuShareCheck", 1}, {"NodeReady", 1},
+                     {"NodeUnschedulable", 1}, {"NodeAffinity", 2},  {"TaintToleration", 3},
+                     {"NodeResourcesFit", 1},  {"NodePorts", 1},     {"PodTopologySpread", 2},
+                     {"InterPodAffinity", 2},  {"ResourceType", 1},  {"NodePlacement", 1}};
+  return profile;
+}
+
+absl::StatusOr<std::unique_ptr<Framework>> Framework::Make(const Profile& profile,
+                                                           const Registry& registry) {
+  auto framework = std::make_unique<Framework>();
+  std::set<std::string> seen;
+  for (const ProfilePlugin& entry : profile.plugins) {
+    const auto at = [&](absl::string_view what) {
+      return absl::StrCat("profile ", profile.scheduler_name, ": plugin ", entry.name, ": ", what);
+    };
+    if (!seen.insert(entry.name).second) return absl::InvalidArgumentError(at("named twice"));
+    if (entry.weight < 0 || entry.weight > kMaxWeight) {
+      return absl::InvalidArgumentError(
+          at(absl::StrCat("weight ", entry.weight, " is not between 0 and ", kMaxWeight)));
+    }
+    absl::StatusOr<std::unique_ptr<Plugin>> plugin = registry.Make(entry.name, entry.args_json);
+    if (!plugin.ok()) {
+      return absl::Status(plugin.status().code(), at(plugin.status().message()));
+    }
+    const auto* filter = dynamic_cast<const FilterPlugin*>(plugin->get());
+    const auto* score = dynamic_cast<const ScorePlugin*>(plugin->get());
+    if (filter == nullptr && score == nullptr) {
+      return absl::InvalidArgumentError(at("it neither filters nor scores"));
+    }
+    const Depends depends = (*plugin)->DependsOn();
+    if (filter != nullptr && entry.filter) framework->filters_.push_back({filter, depends});
+    if (score != nullptr && entry.score && entry.weight > 0) {
+      framework->scores_.push_back({score, entry.weight, depends});
+    }
+    framework->plugins_.push_back(*std::move(plugin));
+  }
+  return framework;
+}
+
+bool Framework::RunFilter(const FilterPlugin& plugin, const Context& context,
+                          const state::NodeInfo& node, Status* why) {
+  if (!plugin.FilterApplies(context.pod_class) || plugin.Filter(context, node, why)) return true;
+  if (why != nullptr) {
+    why->plugin = plugin.Name();
+    if (why->code == Code::kSuccess) why->code = Code::kUnschedulable;
+  }
+  return false;
+}
+
+bool Framework::Filter(const Context& context, const state::NodeInfo& node, Status* why) const {
+  for (const Filterer& filter : filters_) {
+    if (!RunFilter(*filter.plugin, context, node, why)) return false;
+  }
+  return true;
+}
+
+bool Framework::FilterNodeObject(const Context& context, const state::NodeInfo& node,
+                                 Status* why) const {
+  for (const Filterer& filter : filters_) {
+    if (filter.depends != Depends::kNodeObject) continue;
+    if (!RunFilter(*filter.plugin, context, node, why)) return false;
+  }
+  return true;
+}
+
+bool Framework::FilterUsage(const Context& context, const state::NodeInfo& node,
+                            Status* why) const {
+  for (const Filterer& filter : filters_) {
+    if (filter.depends == Depends::kNodeObject) continue;
+    if (!RunFilter(*filter.plugin, context, node, why)) return false;
+  }
+  return true;
+}
+
+int64_t Framework::Score(const Context& context, const state::NodeInfo& node) const {
+  int64_t total = 0;
+  for (const Scorer& score : scores_) {
+    if (!score.plugin->ScoreApplies(context.pod_class)) continue;
+    total = model::SaturatingAdd(
+        total, model::SaturatingMultiply(score.weight, score.plugin->Score(context, node)));
+  }
+  return total;
+}
+
+bool Framework::NodeLocal(const state::PodClass& pod_class) const {
+  for (const Filterer& filter : filters_) {
+    if (filter.depends == Depends::kCluster && filter.plugin->FilterApplies(pod_class))
+      return false;
+  }
+  for (const Scorer& score : scores_) {
+    if (score.depends == Depends::kCluster && score.plugin->ScoreApplies(pod_class)) return false;
+  }
+  return true;
+}
+
+}  // namespace fairlead::framework

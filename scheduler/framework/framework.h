@@ -1,0 +1,168 @@
+// The kube-scheduler framework's extension points in C++: what a plugin is, what it answers, and
+// the profile that runs them. Names are upstream's (k8s.io/kube-scheduler/framework): Filter,
+// Score, Status codes, profile, weight.
+//
+// Plugins are pure: they read the state and answer. They are asked many times a decision, so the
+// hot path (does it fit?) makes no text; the reasons are asked for only when a verdict is written.
+//
+// Ownership: a Framework owns its plugins. Thread-safety: const methods of plugins may be called
+// from several threads at once on an unchanging state.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "scheduler/state/cluster_state.h"
+
+namespace fairlead::framework {
+
+// Upstream's codes, as far as a filter can answer them.
+enum class Code : uint8_t {
+  kSuccess,
+  kUnschedulable,                 // evicting pods from this node could help
+  kUnschedulableAndUnresolvable,  // nothing that runs there is in the way: the node itself is wrong
+  kError,
+};
+
+// What a refusal is made of. Filled only when asked for.
+struct Status {
+  Code code = Code::kSuccess;
+  absl::string_view plugin;  // static storage
+  std::string reason;        // "Insufficient nvidia.com/gpu": the same for all nodes refused alike
+  struct Missing {
+    model::ResourceIndex resource = 0;
+    int64_t amount = 0;  // base units
+  };
+  std::vector<Missing> missing;
+};
+
+// What an answer depends on; decides how long it may be remembered.
+enum class Depends : uint8_t {
+  kNodeObject,  // the pod's class and the node object (labels, taints, conditions)
+  kNodeUsage,   // also what is on this node
+  kCluster,     // also what is on other nodes, or other objects
+};
+
+// Which room of a node counts as free.
+enum class Room : uint8_t {
+  kNow,     // idle
+  kFuture,  // idle + releasing: the pod would have to wait
+  kEmpty,   // allocatable: would it ever fit?
+};
+
+struct Context {
+  const state::ClusterState& state;
+  const state::PodClass& pod_class;
+  state::PodClassId pod_class_id;
+  Room room = Room::kNow;
+};
+
+// One object may implement several extension points (both interfaces below).
+class Plugin {
+ public:
+  virtual ~Plugin() = default;
+  [[nodiscard]] virtual absl::string_view Name() const = 0;
+  [[nodiscard]] virtual Depends DependsOn() const = 0;
+};
+
+class FilterPlugin : public virtual Plugin {
+ public:
+  // False for classes that it never refuses: they skip it (upstream's PreFilter Skip).
+  [[nodiscard]] virtual bool FilterApplies(const state::PodClass&) const { return true; }
+  // May a pod of the class go to the node? `why` may be null; if it is not and the answer is no, it
+  // is filled.
+  virtual bool Filter(const Context& context, const state::NodeInfo& node, Status* why) const = 0;
+};
+
+class ScorePlugin : public virtual Plugin {
+ public:
+  // False for classes for which every node scores alike.
+  [[nodiscard]] virtual bool ScoreApplies(const state::PodClass&) const { return true; }
+  // Higher is better. Scores are comparable between nodes at one instant; the plugin says its range
+  // in its header. The framework adds them up by weight; ties go to the smaller node name.
+  [[nodiscard]] virtual int64_t Score(const Context& context,
+                                      const state::NodeInfo& node) const = 0;
+};
+
+// Arguments of a plugin: the JSON text of its `args` in KubeSchedulerConfiguration, "" if none.
+using PluginFactory =
+    std::function<absl::StatusOr<std::unique_ptr<Plugin>>(absl::string_view args_json)>;
+
+class Registry {
+ public:
+  // AlreadyExists for a name registered twice.
+  absl::Status Register(absl::string_view name, PluginFactory factory);
+  absl::StatusOr<std::unique_ptr<Plugin>> Make(absl::string_view name,
+                                               absl::string_view args_json) const;
+  [[nodiscard]] std::vector<std::string> Names() const;  // sorted
+
+ private:
+  std::map<std::string, PluginFactory, std::less<>> factories_;
+};
+
+struct ProfilePlugin {
+  std::string name;
+  int64_t weight = 1;          // of its score, 0..kMaxWeight
+  std::string args_json = {};  // JSON, "" if none
+  // At which of its extension points it runs; a point that it does not implement is skipped.
+  bool filter = true;
+  bool score = true;
+};
+inline constexpr int64_t kMaxWeight = 100'000;
+
+// One profile: which plugins run for the pods of which scheduler name, in order.
+struct Profile {
+  std::string scheduler_name;
+  std::vector<ProfilePlugin> plugins = {};
+};
+
+// What Fairlead runs where the configuration says nothing: KAI's behaviour (bin-packing),
+// upstream's weights. scheduler/plugins registers these names; their headers say the ranges of
+// their scores.
+Profile DefaultProfile();
+
+class Framework {
+ public:
+  // NotFound for an unknown plugin, with the known names; InvalidArgument for a plugin named twice,
+  // a weight out of range, or a plugin with nothing to run; the factory's error otherwise.
+  static absl::StatusOr<std::unique_ptr<Framework>> Make(const Profile& profile,
+                                                         const Registry& registry);
+
+  // Filters in order; the first refusal decides and is reported. A refusal always names its plugin
+  // and has a code other than kSuccess; `why` is left alone if the answer is yes.
+  bool Filter(const Context& context, const state::NodeInfo& node, Status* why) const;
+  // Only the filters that depend on nothing but the node object: may the class ever use this node?
+  bool FilterNodeObject(const Context& context, const state::NodeInfo& node, Status* why) const;
+  // Only the others.
+  bool FilterUsage(const Context& context, const state::NodeInfo& node, Status* why) const;
+  [[nodiscard]] int64_t Score(const Context& context, const state::NodeInfo& node) const;
+
+  // True if every filter and score that applies to the class depends on the node alone, so that its
+  // answers may be kept in a per-class order of nodes.
+  [[nodiscard]] bool NodeLocal(const state::PodClass& pod_class) const;
+
+ private:
+  struct Filterer {
+    const FilterPlugin* plugin;
+    Depends depends;
+  };
+  struct Scorer {
+    const ScorePlugin* plugin;
+    int64_t weight;
+    Depends depends;
+  };
+  static bool RunFilter(const FilterPlugin& plugin, const Context& context,
+                        const state::NodeInfo& node, Status* why);
+
+  std::vector<std::unique_ptr<Plugin>> plugins_;  // owners of what the two lists point to
+  std::vector<Filterer> filters_;
+  std::vector<Scorer> scores_;
+};
+
+}  // namespace fairlead::framework

@@ -1,0 +1,260 @@
+// The plugins that look at the pod's class and the node object: NodeReady, NodeUnschedulable,
+// TaintToleration, NodeAffinity, ResourceType, VolumeCheck, GpuShareCheck.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "scheduler/plugins/plugin_test_util.h"
+#include "scheduler/plugins/scale.h"
+
+namespace fairlead::plugins {
+namespace {
+
+using model::SelectorOperator;
+using model::TaintEffect;
+
+TEST_F(PluginTest, NodeReady) {
+  const auto ready = Only("NodeReady");
+  Waiting({});
+  AddNode(MakeNode("good", 0));
+  model::Node node = MakeNode("not-ready", 0);
+  node.ready = false;
+  AddNode(node);
+  node = MakeNode("pressed", 0);
+  node.bad_conditions = {"MemoryPressure", "DiskPressure"};
+  AddNode(node);
+  node = MakeNode("broken", 0);
+  node.invalid = "allocatable: cpu: not a quantity";
+  AddNode(node);
+  AddPod(PodBuilder("ns", "parked").On("unseen"));
+  state_.UpsertOrderedNode(MakeNode("ordered", 8), "nr-1");
+  state_.UpsertOrderedNode(MakeNode("starting", 8), "nr-2");
+  AddNode(MakeNode("starting", 0));  // registered, without its devices yet
+
+  struct Case {
+    const char* node;
+    const char* now;
+    const char* future;  // and on an empty node
+  };
+  const char* not_yet = "X node(s) were requested and not ready for use yet";
+  const Case cases[] = {
+      {"good", "", ""},
+      {"not-ready", "X node(s) were not ready", "X node(s) were not ready"},
+      {"pressed", "X node(s) had condition MemoryPressure",
+       "X node(s) had condition MemoryPressure"},
+      {"broken", "X node(s) had an object that could not be understood",
+       "X node(s) had an object that could not be understood"},
+      {"unseen", "X node(s) were not known to the API server",
+       "X node(s) were not known to the API server"},
+      {"ordered", not_yet, ""},
+      {"starting", not_yet, ""},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(Why(*ready, c.node, Room::kNow), c.now) << c.node;
+    EXPECT_EQ(Why(*ready, c.node, Room::kFuture), c.future) << c.node;
+    EXPECT_EQ(Why(*ready, c.node, Room::kEmpty), c.future) << c.node;
+  }
+  state_.SetNodeUsable(state_.FindNode("starting"), true);
+  EXPECT_EQ(Why(*ready, "starting", Room::kNow), "");
+}
+
+TEST_F(PluginTest, NodeUnschedulable) {
+  const auto strict = Only("NodeUnschedulable");
+  const auto upstream = Only("NodeUnschedulable", R"({"honorToleration":true})");
+  AddNode(MakeNode("open", 0));
+  model::Node node = MakeNode("cordoned", 0);
+  node.unschedulable = true;
+  AddNode(node);
+  constexpr char kNo[] = "X node(s) were unschedulable";
+
+  Waiting({});
+  EXPECT_EQ(Why(*strict, "open"), "");
+  EXPECT_EQ(Why(*strict, "cordoned"), kNo);
+  EXPECT_EQ(Why(*upstream, "cordoned"), kNo);
+
+  model::PodSpec tolerant;
+  tolerant.tolerations = {{"node.kubernetes.io/unschedulable", true, "", TaintEffect::kNoSchedule}};
+  Waiting(tolerant);
+  EXPECT_EQ(Why(*strict, "cordoned"), kNo) << "KAI refuses in any case";
+  EXPECT_EQ(Why(*upstream, "cordoned"), "");
+
+  tolerant.tolerations[0].effect = TaintEffect::kNoExecute;
+  Waiting(tolerant);
+  EXPECT_EQ(Why(*upstream, "cordoned"), kNo);
+}
+
+TEST_F(PluginTest, TaintTolerationFilter) {
+  const auto taints = Only("TaintToleration");
+  model::Node node = MakeNode("n", 0);
+  node.taints = {{"soft", "x", TaintEffect::kPreferNoSchedule},
+                 {"gpu", "a100", TaintEffect::kNoSchedule},
+                 {"drain", "", TaintEffect::kNoExecute}};
+  AddNode(node);
+  struct Case {
+    std::vector<model::Toleration> tolerations;
+    const char* why;
+  };
+  const Case cases[] = {
+      {{}, "X node(s) had untolerated taint {gpu: a100}"},
+      {{{"gpu", false, "a100", {}}}, "X node(s) had untolerated taint {drain: }"},
+      {{{"gpu", false, "h100", {}}, {"drain", true, "", {}}},
+       "X node(s) had untolerated taint {gpu: a100}"},
+      {{{"gpu", true, "", TaintEffect::kNoExecute}, {"drain", true, "", {}}},
+       "X node(s) had untolerated taint {gpu: a100}"},
+      {{{"gpu", true, "", {}}, {"drain", true, "", {}}}, ""},
+      {{{"", true, "", {}}}, ""},
+      {{{"", false, "", {}}}, "X node(s) had untolerated taint {gpu: a100}"},
+  };
+  for (const Case& c : cases) {
+    model::PodSpec spec;
+    spec.tolerations = c.tolerations;
+    Waiting(spec);
+    EXPECT_EQ(Why(*taints, "n"), c.why);
+  }
+}
+
+TEST_F(PluginTest, TaintTolerationScore) {
+  const auto taints = Only("TaintToleration");
+  AddNode(MakeNode("none", 0));
+  model::Node node = MakeNode("one", 0);
+  node.taints = {{"a", "", TaintEffect::kPreferNoSchedule}, {"hard", "", TaintEffect::kNoSchedule}};
+  AddNode(node);
+  node = MakeNode("three", 0);
+  for (const char* key : {"a", "b", "c"}) {
+    node.taints.push_back({key, "", TaintEffect::kPreferNoSchedule});
+  }
+  AddNode(node);
+  Waiting({});
+  EXPECT_EQ(Score(*taints, "none"), 100 * kPreferenceStep);
+  EXPECT_EQ(Score(*taints, "one"), 50 * kPreferenceStep) << "hard taints do not count";
+  EXPECT_EQ(Score(*taints, "three"), 25 * kPreferenceStep);
+  model::PodSpec spec;
+  spec.tolerations = {{"b", true, "", TaintEffect::kPreferNoSchedule}};
+  Waiting(spec);
+  EXPECT_EQ(Score(*taints, "three"), 33 * kPreferenceStep);
+}
+
+TEST_F(PluginTest, NodeAffinityFilter) {
+  const auto affinity = Only("NodeAffinity");
+  model::Node node = MakeNode("n1", 0);
+  node.meta.labels.Set("zone", "a");
+  node.meta.labels.Set("gpus", "8");
+  AddNode(node);
+  constexpr char kNo[] = "X node(s) didn't match Pod's node affinity/selector";
+  using Terms = std::vector<model::NodeSelectorTerm>;
+  struct Case {
+    const char* name;
+    std::function<void(model::PodSpec&)> set;
+    bool fits;
+  };
+  const auto terms = [](Terms t) {
+    return [t = std::move(t)](model::PodSpec& s) {
+      s.has_required_node_affinity = true;
+      s.required_node_terms = t;
+    };
+  };
+  const Case cases[] = {
+      {"nothing", [](model::PodSpec&) {}, true},
+      {"selector", [](model::PodSpec& s) { s.node_selector = {{"zone", "a"}}; }, true},
+      {"other value", [](model::PodSpec& s) { s.node_selector = {{"zone", "b"}}; }, false},
+      {"no such label", [](model::PodSpec& s) { s.node_selector = {{"rack", ""}}; }, false},
+      {"no terms", terms({}), false},
+      {"empty term", terms({{}}), false},
+      {"one of two",
+       terms({{{{"zone", SelectorOperator::kIn, {"b"}}}, {}},
+              {{{"zone", SelectorOperator::kIn, {"a"}}}, {}}}),
+       true},
+      {"all of a term",
+       terms({{{{"zone", SelectorOperator::kExists, {}}, {"rack", SelectorOperator::kExists, {}}},
+               {}}}),
+       false},
+      {"greater", terms({{{{"gpus", SelectorOperator::kGt, {"7"}}}, {}}}), true},
+      {"not greater", terms({{{{"gpus", SelectorOperator::kGt, {"8"}}}, {}}}), false},
+      {"name", terms({{{}, {{"metadata.name", SelectorOperator::kIn, {"n1"}}}}}), true},
+      {"other name", terms({{{}, {{"metadata.name", SelectorOperator::kIn, {"n2"}}}}}), false},
+      {"selector and term",
+       [&](model::PodSpec& s) {
+         terms({{{{"zone", SelectorOperator::kIn, {"a"}}}, {}}})(s);
+         s.node_selector = {{"zone", "b"}};
+       },
+       false},
+  };
+  for (const Case& c : cases) {
+    model::PodSpec spec;
+    c.set(spec);
+    Waiting(spec);
+    EXPECT_EQ(Why(*affinity, "n1"), c.fits ? "" : kNo) << c.name;
+  }
+}
+
+TEST_F(PluginTest, NodeAffinityScore) {
+  const auto affinity = Only("NodeAffinity");
+  AddNode(MakeNode("plain", 0));
+  model::Node node = MakeNode("zone-a", 0);
+  node.meta.labels.Set("zone", "a");
+  AddNode(node);
+  node.meta = MakeNode("both", 0).meta;
+  node.meta.labels.Set("zone", "a");
+  node.meta.labels.Set("ssd", "");
+  AddNode(node);
+  model::PodSpec spec;
+  spec.preferred_node_terms = {{30, {{{"zone", SelectorOperator::kIn, {"a"}}}, {}}},
+                               {10, {{{"ssd", SelectorOperator::kExists, {}}}, {}}},
+                               {0, {{{"zone", SelectorOperator::kExists, {}}}, {}}}};
+  Waiting(spec);
+  EXPECT_EQ(Score(*affinity, "plain"), 0);
+  EXPECT_EQ(Score(*affinity, "zone-a"), 75 * kPreferenceStep);
+  EXPECT_EQ(Score(*affinity, "both"), 100 * kPreferenceStep);
+  EXPECT_EQ(Why(*affinity, "plain"), "") << "a preference refuses nobody";
+}
+
+TEST_F(PluginTest, ResourceType) {
+  const auto type = Only("ResourceType");
+  AddNode(MakeNode("cpu", 0));
+  AddNode(MakeNode("gpu", 8));
+  model::Node node = MakeNode("amd", 0);
+  model::Set(node.allocatable, model::kAmdGpuName, 8000);
+  AddNode(node);
+  Waiting({});
+  EXPECT_EQ(Score(*type, "cpu"), kResourceTypeStep);
+  EXPECT_EQ(Score(*type, "gpu"), 0);
+  EXPECT_EQ(Score(*type, "amd"), 0);
+  for (const char* gpu : {model::kGpuName, model::kAmdGpuName}) {
+    model::PodSpec spec;
+    spec.requests = {{gpu, 1000}};
+    Waiting(spec);
+    for (const char* name : {"cpu", "gpu", "amd"}) EXPECT_EQ(Score(*type, name), 0) << gpu << name;
+  }
+}
+
+TEST_F(PluginTest, WhatIsNotPlacedYetIsRefusedAloud) {
+  AddNode(MakeNode("n", 8));
+  struct Case {
+    const char* plugin;
+    std::function<void(model::PodSpec&)> set;
+    const char* why;
+  };
+  const Case cases[] = {
+      {"VolumeCheck", [](model::PodSpec&) {}, ""},
+      {"VolumeCheck", [](model::PodSpec& s) { s.pvc_names = {"data"}; },
+       "X needs PersistentVolumeClaims, which this version does not place yet"},
+      {"VolumeCheck", [](model::PodSpec& s) { s.resource_claims = {"gpu"}; },
+       "X needs ResourceClaims, which this version does not place yet"},
+      {"GpuShareCheck", [](model::PodSpec&) {}, ""},
+      {"GpuShareCheck", [](model::PodSpec& s) { s.gpu_share.fraction_milli = 500; },
+       "X needs a share of a GPU, which this version does not place yet"},
+      {"GpuShareCheck", [](model::PodSpec& s) { s.gpu_share.memory_mib = 500; },
+       "X needs a share of a GPU, which this version does not place yet"},
+  };
+  for (const Case& c : cases) {
+    model::PodSpec spec;
+    c.set(spec);
+    Waiting(spec);
+    for (Room room : {Room::kNow, Room::kFuture, Room::kEmpty}) {
+      EXPECT_EQ(Why(*Only(c.plugin), "n", room), c.why);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::plugins

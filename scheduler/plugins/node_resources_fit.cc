@@ -1,0 +1,67 @@
+#include "scheduler/plugins/node_resources_fit.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "scheduler/plugins/args.h"
+#include "scheduler/plugins/common.h"
+
+namespace fairlead::plugins {
+
+using framework::Code;
+
+absl::StatusOr<std::unique_ptr<framework::Plugin>> NodeResourcesFit::Make(
+    absl::string_view args_json) {
+  std::vector<std::string> ignored;
+  std::vector<std::string> groups;
+  FAIRLEAD_RETURN_IF_ERROR(ReadArgs(
+      kName, args_json, {{"ignoredResources", &ignored}, {"ignoredResourceGroups", &groups}}));
+  return std::make_unique<NodeResourcesFit>(std::move(ignored), std::move(groups));
+}
+
+bool NodeResourcesFit::Ignored(absl::string_view resource) const {
+  const size_t slash = resource.find('/');
+  if (slash == absl::string_view::npos) return false;
+  const absl::string_view group = resource.substr(0, slash);
+  return std::find(ignored_.begin(), ignored_.end(), resource) != ignored_.end() ||
+         std::find(ignored_groups_.begin(), ignored_groups_.end(), group) != ignored_groups_.end();
+}
+
+bool NodeResourcesFit::Filter(const framework::Context& context, const state::NodeInfo& node,
+                              framework::Status* why) const {
+  const model::Resources& requests = context.pod_class.requests;
+  const bool may_ignore = !ignored_.empty() || !ignored_groups_.empty();
+  bool fits = true;
+  bool pods = true;  // a pod slot is free
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const auto resource = static_cast<model::ResourceIndex>(i);
+    const int64_t request = requests[resource];
+    if (request <= 0) continue;
+    const int64_t free = FreeAmount(node, context.room, resource);
+    if (request <= free) continue;
+    if (may_ignore && Ignored(context.state.resource_names().Name(resource))) continue;
+    if (why == nullptr) return false;
+    if (fits) {
+      why->code = Code::kUnschedulable;
+      why->reason.clear();
+      why->missing.clear();
+      fits = false;
+    }
+    if (request > node.allocatable[resource]) why->code = Code::kUnschedulableAndUnresolvable;
+    why->missing.push_back({resource, model::SaturatingAdd(request, -free)});
+    if (resource == model::kPods) {
+      pods = false;
+      continue;
+    }
+    absl::StrAppend(&why->reason, why->reason.empty() ? "" : ", ", "Insufficient ",
+                    context.state.resource_names().Name(resource));
+  }
+  if (!pods) {
+    why->reason =
+        why->reason.empty() ? "Too many pods" : absl::StrCat("Too many pods, ", why->reason);
+  }
+  return fits;
+}
+
+}  // namespace fairlead::plugins

@@ -1,0 +1,220 @@
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/plugins/plugin_test_util.h"
+#include "scheduler/plugins/scale.h"
+
+namespace fairlead::plugins {
+namespace {
+
+constexpr char kNo[] = "U node(s) didn't match pod topology spread constraints";
+constexpr char kNoKey[] =
+    "X node(s) didn't match pod topology spread constraints (missing required label)";
+
+model::LabelSelector App(const char* app) {
+  return {false, {{"app", model::SelectorOperator::kIn, {app}}}};
+}
+
+model::TopologySpreadConstraint Constraint(const char* key, int32_t max_skew = 1) {
+  model::TopologySpreadConstraint c;
+  c.topology_key = key;
+  c.max_skew = max_skew;
+  c.selector = App("web");
+  return c;
+}
+
+class PodTopologySpreadTest : public PluginTest {
+ protected:
+  PodTopologySpreadTest() : spread_(Only("PodTopologySpread")) {}
+  model::Node Zoned(const std::string& name, const std::string& zone) {
+    model::Node node = MakeNode(name, 0);
+    if (!zone.empty()) node.meta.labels.Set("zone", zone);
+    return node;
+  }
+  void AddPods(const std::string& node, int count, const char* app = "web", const char* ns = "ns") {
+    for (int i = 0; i < count; ++i) {
+      AddPod(PodBuilder(ns, absl::StrCat("pod-", ++pods_)).Label("app", app).On(node));
+    }
+  }
+  void Spread(std::vector<model::TopologySpreadConstraint> constraints) {
+    model::PodSpec spec;
+    spec.topology_spread = std::move(constraints);
+    spec.labels_for_affinity = {{"app", "web"}};
+    Waiting(spec);
+  }
+
+  std::unique_ptr<framework::Framework> spread_;
+  int pods_ = 0;
+};
+
+TEST_F(PodTopologySpreadTest, SkewOverZones) {
+  AddNode(Zoned("a1", "a"));
+  AddNode(Zoned("a2", "a"));
+  AddNode(Zoned("b1", "b"));
+  AddNode(Zoned("none", ""));
+  AddPods("a1", 1);
+  AddPods("b1", 5, "other");
+  AddPods("b1", 5, "web", "elsewhere");
+  Spread({Constraint("zone")});
+  EXPECT_EQ(Why(*spread_, "a1"), kNo);
+  EXPECT_EQ(Why(*spread_, "a2"), kNo);
+  EXPECT_EQ(Why(*spread_, "b1"), "") << "other pods and namespaces do not count";
+  EXPECT_EQ(Why(*spread_, "none"), kNoKey);
+  EXPECT_EQ(Why(*spread_, "none", Room::kEmpty), kNoKey);
+  EXPECT_EQ(Why(*spread_, "a1", Room::kEmpty), "");
+  Spread({Constraint("zone", 2)});
+  EXPECT_EQ(Why(*spread_, "a2"), "");
+}
+
+TEST_F(PodTopologySpreadTest, AnswersFollowTheTransaction) {
+  AddNode(Zoned("a1", "a"));
+  AddNode(Zoned("b1", "b"));
+  Spread({Constraint("zone")});
+  AddPod(PodBuilder("ns", "sibling").Label("app", "web"));
+  EXPECT_EQ(Why(*spread_, "a1"), "");
+  {
+    state::Transaction txn(state_);
+    txn.Allocate(state_.FindPod("ns", "sibling"), state_.FindNode("a1"));
+    EXPECT_EQ(Why(*spread_, "a1"), kNo);
+    EXPECT_EQ(Why(*spread_, "b1"), "");
+  }
+  EXPECT_EQ(Why(*spread_, "a1"), "");
+}
+
+TEST_F(PodTopologySpreadTest, TerminatingPodsDoNotCount) {
+  AddNode(Zoned("a1", "a"));
+  AddNode(Zoned("b1", "b"));
+  AddPod(PodBuilder("ns", "ends").Label("app", "web").On("a1").Deleting());
+  Spread({Constraint("zone")});
+  EXPECT_EQ(Why(*spread_, "a1"), "");
+}
+
+TEST_F(PodTopologySpreadTest, WhichNodesAreDomains) {
+  AddNode(Zoned("a1", "a"));
+  model::Node tainted = Zoned("b1", "b");
+  tainted.taints = {{"gpu", "", model::TaintEffect::kNoSchedule}};
+  AddNode(tainted);
+  AddPods("a1", 1);
+  // An empty zone that is tainted holds the pod back, unless taints are honoured.
+  Spread({Constraint("zone")});
+  EXPECT_EQ(Why(*spread_, "a1"), kNo);
+  model::TopologySpreadConstraint honour = Constraint("zone");
+  honour.honor_node_taints = true;
+  Spread({honour});
+  EXPECT_EQ(Why(*spread_, "a1"), "");
+  // The node selector leaves zone b out, unless affinity is ignored.
+  model::PodSpec spec;
+  spec.topology_spread = {Constraint("zone")};
+  spec.labels_for_affinity = {{"app", "web"}};
+  spec.node_selector = {{"zone", "a"}};
+  Waiting(spec);
+  EXPECT_EQ(Why(*spread_, "a1"), "");
+  spec.topology_spread[0].honor_node_affinity = false;
+  Waiting(spec);
+  EXPECT_EQ(Why(*spread_, "a1"), kNo);
+}
+
+TEST_F(PodTopologySpreadTest, NodesWithoutAllKeysAreNoDomains) {
+  AddNode(Zoned("a1", "a"));
+  model::Node node = Zoned("b1", "b");
+  node.meta.labels.Erase(model::kHostnameLabel);
+  AddNode(node);
+  AddPods("a1", 1);
+  Spread({Constraint("zone"), Constraint(model::kHostnameLabel, 5)});
+  EXPECT_EQ(Why(*spread_, "a1"), "") << "zone b has no node with both keys";
+  EXPECT_EQ(Why(*spread_, "b1"), kNoKey);
+}
+
+TEST_F(PodTopologySpreadTest, FewerDomainsThanMinDomains) {
+  AddNode(Zoned("a1", "a"));
+  AddPods("a1", 1);
+  Spread({Constraint("zone")});
+  EXPECT_EQ(Why(*spread_, "a1"), "") << "the only zone is also the least";
+  model::TopologySpreadConstraint two = Constraint("zone");
+  two.min_domains = 2;
+  Spread({two});
+  EXPECT_EQ(Why(*spread_, "a1"), kNo);
+}
+
+TEST_F(PodTopologySpreadTest, OrderedNodesAreDomainsOfTheFuture) {
+  AddNode(Zoned("a1", "a"));
+  state_.UpsertOrderedNode(Zoned("b1", "b"), "nr-1");
+  AddPods("a1", 1);
+  Spread({Constraint("zone")});
+  EXPECT_EQ(Why(*spread_, "a1", Room::kNow), "");
+  EXPECT_EQ(Why(*spread_, "a1", Room::kFuture), kNo);
+  EXPECT_EQ(Why(*spread_, "b1", Room::kFuture), "");
+}
+
+TEST_F(PodTopologySpreadTest, PodThatDoesNotMatchItself) {
+  AddNode(Zoned("a1", "a"));
+  AddNode(Zoned("b1", "b"));
+  AddPods("a1", 1);
+  model::PodSpec spec;
+  spec.topology_spread = {Constraint("zone")};
+  spec.labels_for_affinity = {{"app", "observer"}};
+  Waiting(spec);
+  EXPECT_EQ(Why(*spread_, "a1"), "") << "it adds nothing to the skew";
+}
+
+TEST_F(PodTopologySpreadTest, ScoreOfSoftConstraints) {
+  AddNode(Zoned("a1", "a"));
+  AddNode(Zoned("b1", "b"));
+  AddNode(Zoned("c1", "c"));
+  AddNode(Zoned("none", ""));
+  AddPods("a1", 4);
+  AddPods("b1", 1);
+  model::TopologySpreadConstraint soft = Constraint("zone");
+  soft.do_not_schedule = false;
+  Spread({soft});
+  EXPECT_EQ(Why(*spread_, "a1"), "");
+  EXPECT_EQ(Why(*spread_, "none"), "");
+  EXPECT_EQ(Score(*spread_, "a1"), 0);
+  EXPECT_EQ(Score(*spread_, "b1"), 75 * kPreferenceStep);
+  EXPECT_EQ(Score(*spread_, "c1"), 100 * kPreferenceStep);
+  EXPECT_EQ(Score(*spread_, "none"), 0);
+}
+
+// Against the definition, written out: put the pod there and look at all zones.
+TEST_F(PodTopologySpreadTest, AgreesWithTheDefinition) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 engine(seed);
+  const auto below = [&](unsigned n) {
+    return static_cast<int>(static_cast<unsigned>(engine()) % n);
+  };
+  std::map<std::string, std::string> zone_of;
+  for (int i = 0; i < 6; ++i) {
+    const std::string name = absl::StrCat("n", i);
+    zone_of[name] = absl::StrCat("z", below(3));
+    AddNode(Zoned(name, zone_of[name]));
+  }
+  std::map<std::string, int> web;  // by zone
+  for (const auto& [name, zone] : zone_of) web[zone] += 0;
+  int refusals = 0;
+  for (int round = 0; round < 60; ++round) {
+    const std::string on = absl::StrCat("n", below(6));
+    const bool counts = below(3) > 0;
+    AddPods(on, 1, counts ? "web" : "other");
+    if (counts) ++web[zone_of[on]];
+    const int max_skew = 1 + below(3);
+    Spread({Constraint("zone", max_skew)});
+    for (const auto& [name, zone] : zone_of) {
+      int least = web.begin()->second;
+      for (const auto& [z, count] : web) least = std::min(least, count);
+      const bool fits = web[zone] + 1 - least <= max_skew;
+      ASSERT_EQ(Why(*spread_, name), fits ? "" : kNo) << round << name;
+      refusals += fits ? 0 : 1;
+    }
+  }
+  if (web.size() > 1) {
+    EXPECT_GT(refusals, 0);
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::plugins

@@ -1,0 +1,35 @@
+#include "scheduler/plugins/registry.h"
+
+#include "scheduler/plugins/gpu_share_check.h"
+#include "scheduler/plugins/inter_pod_affinity.h"
+#include "scheduler/plugins/node_affinity.h"
+#include "scheduler/plugins/node_placement.h"
+#include "scheduler/plugins/node_ports.h"
+#include "scheduler/plugins/node_ready.h"
+#include "scheduler/plugins/node_resources_fit.h"
+#include "scheduler/plugins/node_unschedulable.h"
+#include "scheduler/plugins/pod_topology_spread.h"
+#include "scheduler/plugins/resource_type.h"
+#include "scheduler/plugins/taint_toleration.h"
+#include "scheduler/plugins/volume_check.h"
+
+namespace fairlead::plugins {
+namespace {
+
+template <typename... Plugins>
+absl::Status RegisterThem(framework::Registry& registry) {
+  absl::Status status;
+  // The first error stays.
+  (status.Update(registry.Register(Plugins::kName, &Plugins::Make)), ...);
+  return status;
+}
+
+}  // namespace
+
+absl::Status RegisterAll(framework::Registry& registry) {
+  return RegisterThem<GpuShareCheck, InterPodAffinity, NodeAffinity, NodePlacement, NodePorts,
+                      NodeReady, NodeResourcesFit, NodeUnschedulable, PodTopologySpread,
+                      ResourceType, TaintToleration, VolumeCheck>(registry);
+}
+
+}  // namespace fairlead::plugins

@@ -1,0 +1,22 @@
+#include "scheduler/plugins/volume_check.h"
+
+#include "base/status_macros.h"
+#include "scheduler/plugins/args.h"
+#include "scheduler/plugins/common.h"
+
+namespace fairlead::plugins {
+
+absl::StatusOr<std::unique_ptr<framework::Plugin>> VolumeCheck::Make(absl::string_view args_json) {
+  FAIRLEAD_RETURN_IF_ERROR(ReadArgs(kName, args_json, {}));
+  return std::make_unique<VolumeCheck>();
+}
+
+bool VolumeCheck::Filter(const framework::Context& context, const state::NodeInfo&,
+                         framework::Status* why) const {
+  return Refuse(why, framework::Code::kUnschedulableAndUnresolvable,
+                context.pod_class.spec->pvc_names.empty()
+                    ? "needs ResourceClaims, which this version does not place yet"
+                    : "needs PersistentVolumeClaims, which this version does not place yet");
+}
+
+}  // namespace fairlead::plugins

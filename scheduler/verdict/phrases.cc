@@ -1,0 +1,132 @@
+#include "scheduler/verdict/phrases.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "scheduler/verdict/text.h"
+
+namespace fairlead::verdict {
+namespace {
+
+constexpr size_t kMaxKindsNamed = 6;
+constexpr size_t kMaxResourcesNamed = 4;
+
+// What a node lacks, for people; the resource of a verdict is never negative there.
+std::string Lack(const MissingAmount& missing) {
+  if (missing.resource == model::kPodsName) return "a free pod slot";
+  if (missing.smallest <= 0) return ResourceNoun(missing.resource);
+  return absl::StrCat(ResourceNoun(missing.resource), " (",
+                      model::FormatAmount(missing.resource, missing.smallest),
+                      " short on the best one)");
+}
+
+std::string KindText(const FailedPredicate& p) {
+  const bool one = p.nodes == 1;
+  if (!p.missing.empty()) {
+    std::vector<std::string> lacks;
+    for (const MissingAmount& m : p.missing) lacks.push_back(Lack(m));
+    return absl::StrCat(p.nodes, one ? " lacks " : " lack ", AndList(lacks, kMaxResourcesNamed));
+  }
+  // Upstream's phrases count for themselves: "node(s) had untolerated taint {..}".
+  absl::string_view reason = p.reason;
+  if (absl::ConsumePrefix(&reason, "node(s) ")) {
+    if (one && absl::ConsumePrefix(&reason, "were ")) return absl::StrCat("1 was ", reason);
+    return absl::StrCat(p.nodes, " ", reason);
+  }
+  if (reason == "Too many pods")
+    return absl::StrCat(p.nodes, one ? " lacks" : " lack", " a free pod slot");
+  if (absl::ConsumePrefix(&reason, "Insufficient ")) {
+    return absl::StrCat(p.nodes, one ? " lacks " : " lack ", ResourceNoun(reason));
+  }
+  if (reason.empty()) reason = p.plugin;
+  return absl::StrCat(p.nodes, one ? " refuses (" : " refuse (", reason, ")");
+}
+
+}  // namespace
+
+std::string Count(int64_t count, absl::string_view singular, absl::string_view plural) {
+  return absl::StrCat(count, " ", count == 1 ? singular : plural);
+}
+
+std::string AmountText(absl::string_view resource, int64_t base_units) {
+  const std::string amount = model::FormatAmount(resource, base_units);
+  const bool one = amount == "1";
+  if (resource == model::kGpuName) return absl::StrCat(amount, one ? " GPU" : " GPUs");
+  if (resource == model::kCpuName) return absl::StrCat(amount, one ? " CPU core" : " CPU cores");
+  if (resource == model::kPodsName) return absl::StrCat(amount, one ? " pod slot" : " pod slots");
+  if (resource == model::kMemoryName || resource == model::kEphemeralStorageName) {
+    const bool bytes = base_units > -1024 && base_units < 1024;
+    return absl::StrCat(amount, bytes ? (one ? " byte" : " bytes") : "", " of ",
+                        ResourceNoun(resource));
+  }
+  return absl::StrCat(amount, " ", resource);
+}
+
+std::string AndList(const std::vector<std::string>& parts, size_t limit) {
+  if (parts.empty()) return "";
+  std::vector<std::string> shown(
+      parts.begin(), parts.begin() + static_cast<ptrdiff_t>(std::min(limit, parts.size())));
+  if (shown.size() < parts.size())
+    shown.push_back(absl::StrCat(parts.size() - shown.size(), " more"));
+  if (shown.size() == 1) return shown[0];
+  const std::string last = std::move(shown.back());
+  shown.pop_back();
+  return absl::StrCat(absl::StrJoin(shown, ", "), " and ", last);
+}
+
+std::string TimeText(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
+}
+
+bool IsFinite(const std::optional<absl::Time>& time) {
+  return time.has_value() && *time != absl::InfiniteFuture() && *time != absl::InfinitePast();
+}
+
+std::string RequestText(const model::PodSpec& spec) {
+  std::vector<std::string> parts;
+  const auto add = [&](absl::string_view resource) {
+    const int64_t amount = model::Get(spec.requests, resource);
+    if (amount != 0) parts.push_back(AmountText(resource, amount));
+  };
+  add(model::kGpuName);
+  if (spec.gpu_share.IsSet()) {
+    const model::GpuShare& share = spec.gpu_share;
+    parts.push_back(absl::StrCat(
+        share.fraction_milli != 0 ? model::FormatAmount(model::kGpuName, share.fraction_milli)
+                                  : absl::StrCat(share.memory_mib, "Mi of the memory"),
+        share.devices == 1 ? " of a GPU" : absl::StrCat(" of each of ", share.devices, " GPUs")));
+  }
+  for (const auto& [name, amount] : spec.requests) {
+    const bool other =
+        name != model::kGpuName && name != model::kCpuName && name != model::kMemoryName;
+    if (other && amount != 0) parts.push_back(AmountText(name, amount));
+  }
+  add(model::kCpuName);
+  add(model::kMemoryName);
+  return parts.empty() ? "no resources" : AndList(parts, parts.size());
+}
+
+std::string NodesText(const std::vector<FailedPredicate>& predicates) {
+  if (predicates.empty()) return "no node fits";
+  int64_t nodes = 0;
+  std::vector<std::string> kinds;
+  int64_t unnamed = 0;
+  for (const FailedPredicate& p : predicates) {
+    nodes += p.nodes;
+    if (kinds.size() < kMaxKindsNamed) {
+      kinds.push_back(KindText(p));
+    } else {
+      unnamed += p.nodes;
+    }
+  }
+  if (unnamed > 0)
+    kinds.push_back(
+        absl::StrCat(unnamed, unnamed == 1 ? " refuses" : " refuse", " for other reasons"));
+  return absl::StrCat("0 of ", Count(nodes, "node fits", "nodes fit"), ": ",
+                      absl::StrJoin(kinds, ", "));
+}
+
+}  // namespace fairlead::verdict

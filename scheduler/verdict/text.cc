@@ -1,0 +1,378 @@
+#include "scheduler/verdict/text.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "scheduler/model/api_names.h"
+#include "scheduler/verdict/phrases.h"
+#include "scheduler/verdict/utf8.h"
+
+namespace fairlead::verdict {
+namespace {
+
+constexpr size_t kMaxBytes = 1024;
+constexpr char kEllipsis[] = "\xE2\x80\xA6";
+constexpr size_t kMaxNamesShown = 3;
+
+// What a code says (one sentence, no full stop) and what to do where the verdict brings no
+// unblocker of its own.
+struct Words {
+  std::string fact;
+  std::vector<std::string> advice;  // best first
+};
+
+bool IsGang(const Verdict& v) { return v.min_member > 1; }
+
+int64_t PodsWithoutPlace(const Verdict& v) {
+  int64_t count = 0;
+  for (const DemandClass& d : v.demand) count += d.count;
+  return count > 0 ? count : v.pods_waiting;
+}
+
+std::string QueueName(const Verdict& v) {
+  return absl::StrCat("queue ", v.queue.empty() ? "(unnamed)" : v.queue);
+}
+
+// "queue research", or "queue dept (above queue research)".
+std::string BlockingQueue(const Verdict& v) {
+  const QueueBlock& block = *v.queue_block;
+  if (block.queue.empty() || block.queue == v.queue) return QueueName(v);
+  return absl::StrCat("queue ", block.queue, " (above ", QueueName(v), ")");
+}
+
+std::string BareBlockingQueue(const Verdict& v) {
+  const std::string& queue = v.queue_block->queue;
+  return queue.empty() ? QueueName(v) : absl::StrCat("queue ", queue);
+}
+
+std::string Capital(std::string text) {
+  if (!text.empty()) text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
+  return text;
+}
+
+int64_t Needed(const QueueBlock& block) {
+  return model::SaturatingAdd(std::max<int64_t>(block.used, 0), block.requested);
+}
+
+std::string InUse(const QueueBlock& block) {
+  return absl::StrCat(model::FormatAmount(block.resource, block.used), " in use, ",
+                      model::FormatAmount(block.resource, block.requested), " requested");
+}
+
+// "3 of the gang's 8 pods have no place: ", or nothing for a single pod.
+std::string WhoPrefix(const Verdict& v) {
+  const int64_t count = PodsWithoutPlace(v);
+  if (IsGang(v)) {
+    const int64_t all = std::max(v.min_member, v.pods_waiting + v.pods_running);
+    if (count == 0 || count > all) {
+      return absl::StrCat("The gang needs places for ", Count(v.min_member, "pod", "pods"),
+                          " at once: ");
+    }
+    return absl::StrCat(count, " of the gang's ", Count(all, "pod", "pods"),
+                        count == 1 ? " has" : " have", " no place (", v.min_member,
+                        " must start together): ");
+  }
+  return count > 1 ? absl::StrCat(count, " pods have no place: ") : "";
+}
+
+std::string NodeFor(const Verdict& v) {
+  if (v.demand.empty() || v.demand[0].spec == nullptr) return "a node that fits";
+  return absl::StrCat("a node with ", RequestText(*v.demand[0].spec), " free");
+}
+
+std::string EachPod(const Verdict& v) {
+  if (v.demand.empty() || v.demand[0].spec == nullptr) return "the pod";
+  return absl::StrCat("a pod that requests ", RequestText(*v.demand[0].spec));
+}
+
+Words InvalidRequest(const Verdict& v) {
+  const absl::string_view what = v.scope == Scope::kPod ? "pod" : "workload";
+  return {
+      absl::StrCat("The ", what, " is not valid: ",
+                   v.subject.empty() ? "a field of it cannot be understood" : v.subject),
+      {"correct the field where the object is made (most fields of a pod cannot be edited, so it "
+       "has to be created again)"}};
+}
+
+Words QueueNotFound(const Verdict& v) {
+  if (!v.subject.empty() && v.subject != v.queue) {
+    return {absl::StrCat(Capital(QueueName(v)), " is below queue ", v.subject,
+                         ", which does not exist"),
+            {absl::StrCat("create queue ", v.subject),
+             absl::StrCat("set spec.parentQueue of ", QueueName(v), " to a queue that exists")}};
+  }
+  return {absl::StrCat(Capital(QueueName(v)), " does not exist"),
+          {"create it", absl::StrCat("set label ", model::kQueueLabel, " to a queue that exists")}};
+}
+
+Words QueueNotLeaf(const Verdict& v) {
+  return {absl::StrCat(Capital(QueueName(v)),
+                       " has queues below it, and workloads run only in queues without any"),
+          {absl::StrCat("set label ", model::kQueueLabel, " to one of the queues below it")}};
+}
+
+Words MissingObject(const Verdict& v) {
+  return {absl::StrCat(v.subject.empty() ? "An object that the pod refers to" : v.subject,
+                       " does not exist"),
+          {"create it, or remove the reference from the pod's template"}};
+}
+
+Words Gated(const Verdict& v) {
+  const int64_t count = std::max<int64_t>(1, v.pods_waiting);
+  std::string gates =
+      v.subject.empty() ? "scheduling gates" : absl::StrCat("scheduling gates (", v.subject, ")");
+  return {absl::StrCat(count == 1 ? "The pod is" : absl::StrCat(count, " pods are"), " held by ",
+                       gates),
+          {"let the controller that set the gates remove them from spec.schedulingGates"}};
+}
+
+Words GangIncomplete(const Verdict& v) {
+  const int64_t have = v.pods_waiting + v.pods_running;
+  const int64_t lack = std::max<int64_t>(0, v.min_member - have);
+  std::string fact =
+      absl::StrCat("The gang starts with ", Count(v.min_member, "pod", "pods"), " and has ", have);
+  if (v.pods_running > 0) {
+    absl::StrAppend(&fact, " (", v.pods_running, " running, ", v.pods_waiting, " waiting)");
+  }
+  if (lack == 0)
+    return {fact, {"check the sizes of its subgroups and the scheduling gates of its pods"}};
+  return {fact,
+          {absl::StrCat("create ", lack, " more ", lack == 1 ? "pod" : "pods",
+                        " (see the events of the controller that makes them)"),
+           "lower minMember of the pod group"}};
+}
+
+Words QueueLimitReached(const Verdict& v) {
+  if (!v.queue_block.has_value()) {
+    return {absl::StrCat(Capital(QueueName(v)), " has reached a limit"),
+            {"raise the limit of the queue or wait for its workloads to end"}};
+  }
+  const QueueBlock& block = *v.queue_block;
+  const std::string queue = BlockingQueue(v);
+  const std::string limit = AmountText(block.resource, block.limit);
+  const std::string raise =
+      absl::StrCat("raise the limit of ", BareBlockingQueue(v), " to at least ",
+                   AmountText(block.resource, Needed(block)));
+  if (block.requested > block.limit) {
+    const absl::string_view omitted = block.limit == 0 ? " (an omitted limit means 0)" : "";
+    return {
+        absl::StrCat("The workload requests ", AmountText(block.resource, block.requested),
+                     ", more than the whole limit of ", queue, ", ", limit, omitted),
+        {absl::StrCat("raise that limit to at least ", AmountText(block.resource, Needed(block))),
+         "request less"}};
+  }
+  const int64_t excess = Needed(block) - block.limit;
+  const std::string wait =
+      absl::StrCat("wait until ", AmountText(block.resource, excess), " of that queue ",
+                   model::FormatAmount(block.resource, excess) == "1" ? "is" : "are", " released");
+  if (block.used >= block.limit) {
+    return {absl::StrCat(Capital(queue), " has reached its limit of ", limit, ": ", InUse(block)),
+            {raise, wait}};
+  }
+  return {absl::StrCat("The workload would take ", queue, " over its limit of ", limit, ": ",
+                       InUse(block)),
+          {raise, wait}};
+}
+
+Words NonPreemptibleOverQuota(const Verdict& v) {
+  const std::string preemptible = absl::StrCat("make the workload preemptible (label ",
+                                               model::kPreemptibilityLabel, ": preemptible)");
+  if (!v.queue_block.has_value()) {
+    return {absl::StrCat("A non-preemptible workload must stay within the quota of ", QueueName(v)),
+            {preemptible, "raise the quota of the queue"}};
+  }
+  const QueueBlock& block = *v.queue_block;
+  return {absl::StrCat("Non-preemptible workloads must stay within the quota of ", BlockingQueue(v),
+                       ", ", AmountText(block.resource, block.limit), ": ",
+                       model::FormatAmount(block.resource, block.used), " in use by them, ",
+                       model::FormatAmount(block.resource, block.requested), " requested"),
+          {preemptible, absl::StrCat("raise the quota of ", BareBlockingQueue(v), " to at least ",
+                                     AmountText(block.resource, Needed(block)))}};
+}
+
+Words OverFairShare(const Verdict& v) {
+  const std::string wait = "wait until other queues need less";
+  if (!v.queue_block.has_value()) {
+    return {absl::StrCat(Capital(QueueName(v)), " is held at its fair share"),
+            {wait, "raise the quota or the over-quota weight of the queue"}};
+  }
+  const QueueBlock& block = *v.queue_block;
+  return {
+      absl::StrCat(Capital(BlockingQueue(v)), " is held at its fair share of ",
+                   AmountText(block.resource, block.limit), ": ", InUse(block)),
+      {wait, absl::StrCat("raise the quota or the over-quota weight of ", BareBlockingQueue(v))}};
+}
+
+Words PreemptionDelay(const Verdict& v) {
+  std::string fact = "There is no free room, and the workload may not yet evict others";
+  if (IsFinite(v.until)) absl::StrAppend(&fact, " (not before ", TimeText(*v.until), ")");
+  return {fact,
+          {"waiting (it runs sooner if room becomes free)",
+           absl::StrCat("a shorter delay (annotation ", model::kPreemptionDelayAnnotation, ")")}};
+}
+
+Words NoInstanceTypeFits(const Verdict& v) {
+  return {absl::StrCat("No node has room, and no instance type that may be bought could take ",
+                       EachPod(v)),
+          {"request less in one pod", "allow larger instance types in a NodePool"}};
+}
+
+Words TopologyInfeasible(const Verdict& v) {
+  std::string fact =
+      absl::StrCat("The required topology placement",
+                   v.subject.empty() ? "" : absl::StrCat(" (", v.subject, ")"), " cannot be met");
+  if (!v.failed_predicates.empty()) absl::StrAppend(&fact, ": ", NodesText(v.failed_predicates));
+  return {fact, {"require a wider level, or only prefer this one", "make the gang smaller"}};
+}
+
+Words ConstraintsUnsatisfiable(const Verdict& v) {
+  std::string fact = absl::StrCat("No node may take the pod, however empty",
+                                  v.subject.empty() ? "" : absl::StrCat(" (", v.subject, ")"));
+  if (!v.failed_predicates.empty()) absl::StrAppend(&fact, ": ", NodesText(v.failed_predicates));
+  return {fact,
+          {"change the pod's node selector, affinity, tolerations or request",
+           "label or untaint a node for it"}};
+}
+
+Words WaitingForVictims(const Verdict& v) {
+  std::string fact = "Room is being made for it: it starts when the evicted pods have ended";
+  if (IsFinite(v.expected_at)) absl::StrAppend(&fact, ", expected at ", TimeText(*v.expected_at));
+  return {fact, {}};
+}
+
+Words NodesRequested(const Verdict& v) {
+  std::string fact = "Waiting for nodes that have been requested for it";
+  if (!v.node_requests.empty()) {
+    const auto count = static_cast<int64_t>(v.node_requests.size());
+    fact = absl::StrCat("Waiting for ", Count(count, "node", "nodes"), " requested for it (",
+                        AndList(v.node_requests, kMaxNamesShown), ")");
+  }
+  if (IsFinite(v.expected_at)) absl::StrAppend(&fact, ", expected at ", TimeText(*v.expected_at));
+  return {fact, {}};
+}
+
+Words GpuCapReached(const Verdict& v) {
+  return {absl::StrCat(WhoPrefix(v),
+                       "a new node would help, but the cap on GPUs of the scale hook "
+                       "forbids buying one"),
+          {"raise the GPU cap of the scale hook", "wait for other workloads to end"}};
+}
+
+Words CostCapReached(const Verdict& v) {
+  return {absl::StrCat(WhoPrefix(v),
+                       "a new node would help, but the cost cap of the scale hook "
+                       "forbids buying one"),
+          {"raise the cost cap of the scale hook", "allow cheaper instance types",
+           "wait for other workloads to end"}};
+}
+
+Words InsufficientCapacity(const Verdict& v) {
+  return {absl::StrCat(WhoPrefix(v), NodesText(v.failed_predicates)), {NodeFor(v)}};
+}
+
+Words WordsOf(const Verdict& v) {
+  switch (v.code) {
+    case Code::kNone:
+      return {"Nothing keeps it waiting", {}};
+    case Code::kInvalidRequest:
+      return InvalidRequest(v);
+    case Code::kQueueNotFound:
+      return QueueNotFound(v);
+    case Code::kQueueNotLeaf:
+      return QueueNotLeaf(v);
+    case Code::kMissingObject:
+      return MissingObject(v);
+    case Code::kGated:
+      return Gated(v);
+    case Code::kGangIncomplete:
+      return GangIncomplete(v);
+    case Code::kQueueLimitReached:
+      return QueueLimitReached(v);
+    case Code::kNonPreemptibleOverQuota:
+      return NonPreemptibleOverQuota(v);
+    case Code::kOverFairShare:
+      return OverFairShare(v);
+    case Code::kPreemptionDelay:
+      return PreemptionDelay(v);
+    case Code::kNoInstanceTypeFits:
+      return NoInstanceTypeFits(v);
+    case Code::kTopologyInfeasible:
+      return TopologyInfeasible(v);
+    case Code::kConstraintsUnsatisfiable:
+      return ConstraintsUnsatisfiable(v);
+    case Code::kWaitingForVictims:
+      return WaitingForVictims(v);
+    case Code::kNodesRequested:
+      return NodesRequested(v);
+    case Code::kGpuCapReached:
+      return GpuCapReached(v);
+    case Code::kCostCapReached:
+      return CostCapReached(v);
+    case Code::kInsufficientCapacity:
+      return InsufficientCapacity(v);
+  }
+  return {};
+}
+
+// A place in the queue says something only where the workload is served by it.
+bool ShowsPosition(Code code) {
+  switch (code) {
+    case Code::kQueueLimitReached:
+    case Code::kNonPreemptibleOverQuota:
+    case Code::kOverFairShare:
+    case Code::kPreemptionDelay:
+    case Code::kGpuCapReached:
+    case Code::kCostCapReached:
+    case Code::kInsufficientCapacity:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// A sentence: no second full stop after a text that brings one.
+void AppendSentence(std::string& message, absl::string_view sentence) {
+  while (!sentence.empty() &&
+         (sentence.back() == '.' || sentence.back() == ' ' || sentence.back() == '\n')) {
+    sentence.remove_suffix(1);
+  }
+  if (sentence.empty()) return;
+  absl::StrAppend(&message, message.empty() ? "" : " ", Capital(std::string(sentence)), ".");
+}
+
+}  // namespace
+
+std::string ResourceNoun(absl::string_view resource) {
+  if (resource == model::kGpuName) return "GPUs";
+  if (resource == model::kCpuName) return "CPU cores";
+  if (resource == model::kMemoryName) return "memory";
+  if (resource == model::kPodsName) return "pod slots";
+  return std::string(resource);
+}
+
+std::string Message(const Verdict& verdict) {
+  Words words = WordsOf(verdict);
+  if (!verdict.unblockers.empty()) {
+    words.advice.clear();
+    for (const Unblocker& unblocker : verdict.unblockers) words.advice.push_back(unblocker.what);
+  }
+  std::string message;
+  AppendSentence(message, words.fact);
+  if (ShowsPosition(verdict.code) && verdict.position > 0) {
+    AppendSentence(message, absl::StrCat("Position ", verdict.position, " in the queue"));
+  }
+  if (!words.advice.empty()) {
+    AppendSentence(message, absl::StrCat("What helps: ", absl::StrJoin(words.advice, ", or: ")));
+  }
+  if (!verdict.details.empty()) AppendSentence(message, absl::StrJoin(verdict.details, "; "));
+  message = ValidUtf8(message);
+  if (message.size() <= kMaxBytes) return message;
+  const size_t room = kMaxBytes - (sizeof(kEllipsis) - 1);
+  return absl::StrCat(CutUtf8(message, room), kEllipsis);
+}
+
+}  // namespace fairlead::verdict

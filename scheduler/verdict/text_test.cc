@@ -1,0 +1,215 @@
+#include "scheduler/verdict/text.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scheduler/verdict/phrases.h"
+#include "scheduler/verdict/utf8.h"
+
+namespace fairlead::verdict {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::shared_ptr<const model::PodSpec> GpuPod(int64_t gpus) {
+  auto spec = std::make_shared<model::PodSpec>();
+  spec->requests = {{"cpu", 4000}, {"memory", int64_t{16} << 30}, {"nvidia.com/gpu", gpus * 1000}};
+  return spec;
+}
+
+Verdict Of(Code code) {
+  Verdict v;
+  v.code = code;
+  v.queue = "research";
+  v.pods_waiting = 1;
+  return v;
+}
+
+struct GoldenCase {
+  const char* name;
+  Code code;
+  std::function<void(Verdict&)> set;
+  const char* message;
+};
+
+const std::vector<GoldenCase>& Golden() {
+  static const auto& cases = *new std::vector<GoldenCase>{
+#include "scheduler/verdict/text_golden.inc"
+  };
+  return cases;
+}
+
+TEST(MessageTest, Golden) {
+  for (const GoldenCase& c : Golden()) {
+    Verdict v = Of(c.code);
+    c.set(v);
+    EXPECT_EQ(Message(v), c.message) << c.name;
+  }
+}
+
+TEST(MessageTest, EveryCodeHasAGoldenText) {
+  std::map<Code, int> seen;
+  for (const GoldenCase& c : Golden()) ++seen[c.code];
+  EXPECT_EQ(seen.size(), static_cast<size_t>(kCodeCount));
+}
+
+// A verdict that carries nothing but its code still makes a sentence.
+TEST(MessageTest, BareVerdicts) {
+  for (int i = 0; i < kCodeCount; ++i) {
+    Verdict v;
+    v.code = static_cast<Code>(i);
+    const std::string text = Message(v);
+    EXPECT_THAT(text, EndsWith(".")) << CodeName(v.code);
+    EXPECT_THAT(text, Not(HasSubstr(".."))) << CodeName(v.code);
+    EXPECT_THAT(text, Not(HasSubstr("  "))) << CodeName(v.code);
+  }
+}
+
+TEST(MessageTest, InfiniteTimesAreNotTold) {
+  for (Code code : {Code::kPreemptionDelay, Code::kNodesRequested, Code::kWaitingForVictims}) {
+    Verdict v = Of(code);
+    v.until = absl::InfiniteFuture();
+    v.expected_at = absl::InfiniteFuture();
+    EXPECT_THAT(Message(v), Not(HasSubstr("infinite")));
+  }
+}
+
+TEST(MessageTest, DoesNotRepeatAFullStop) {
+  Verdict v = Of(Code::kInvalidRequest);
+  v.subject = "metadata.annotations[gpu-fraction]: \"2\" is not below 1.\n";
+  v.details = {"seen first at generation 3."};
+  EXPECT_THAT(Message(v), Not(HasSubstr("..")));
+  EXPECT_THAT(Message(v), EndsWith("generation 3."));
+}
+
+TEST(MessageTest, CutAtACodePoint) {
+  for (size_t filler = 0; filler < 8; ++filler) {
+    Verdict v = Of(Code::kInvalidRequest);
+    v.subject.assign(filler, 'x');
+    for (int i = 0; i < 600; ++i) v.subject += "\xE2\x82\xAC";  // euro sign
+    const std::string text = Message(v);
+    EXPECT_LE(text.size(), 1024u);
+    EXPECT_GT(text.size(), 1016u);
+    EXPECT_EQ(ValidUtf8(text), text);
+    EXPECT_THAT(text, EndsWith("\xE2\x80\xA6"));
+  }
+}
+
+TEST(MessageTest, AlwaysValidAndBounded) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 engine(seed);
+  const auto random = [&] { return static_cast<unsigned>(engine()); };
+  const auto bytes = [&](size_t max) {
+    std::string out(random() % (max + 1), '\0');
+    for (char& c : out) c = static_cast<char>(random() % 256);
+    return out;
+  };
+  for (int round = 0; round < 500; ++round) {
+    Verdict v;
+    v.code = static_cast<Code>(random() % kCodeCount);
+    v.queue = bytes(40);
+    v.subject = bytes(900);
+    v.min_member = random() % 3;
+    v.position = random() % 3;
+    v.queue_block = QueueBlock{bytes(20), bytes(8), static_cast<int64_t>(random()), 5, 7};
+    for (unsigned i = random() % 9; i > 0; --i) {
+      v.failed_predicates.push_back({bytes(9), bytes(90), static_cast<int64_t>(random() % 99), {}});
+    }
+    for (unsigned i = random() % 4; i > 0; --i) v.details.push_back(bytes(300));
+    for (unsigned i = random() % 4; i > 0; --i)
+      v.unblockers.push_back({ResolvableBy::kTime, bytes(99)});
+    const std::string text = Message(v);
+    ASSERT_LE(text.size(), 1024u);
+    ASSERT_EQ(ValidUtf8(text), text);
+  }
+}
+
+TEST(PhrasesTest, Amounts) {
+  struct Case {
+    const char* resource;
+    int64_t amount;
+    const char* text;
+  };
+  const Case cases[] = {
+      {"nvidia.com/gpu", 1000, "1 GPU"},
+      {"nvidia.com/gpu", 8000, "8 GPUs"},
+      {"nvidia.com/gpu", 500, "0.5 GPUs"},
+      {"nvidia.com/gpu", 0, "0 GPUs"},
+      {"cpu", 1000, "1 CPU core"},
+      {"cpu", 2500, "2.5 CPU cores"},
+      {"memory", int64_t{16} << 30, "16Gi of memory"},
+      {"memory", 512, "512 bytes of memory"},
+      {"memory", 1, "1 byte of memory"},
+      {"ephemeral-storage", 2048, "2Ki of ephemeral-storage"},
+      {"pods", 1, "1 pod slot"},
+      {"rdma/hca", 4, "4 rdma/hca"},
+  };
+  for (const Case& c : cases) EXPECT_EQ(AmountText(c.resource, c.amount), c.text);
+}
+
+TEST(PhrasesTest, Lists) {
+  EXPECT_EQ(AndList({}, 3), "");
+  EXPECT_EQ(AndList({"a"}, 3), "a");
+  EXPECT_EQ(AndList({"a", "b"}, 3), "a and b");
+  EXPECT_EQ(AndList({"a", "b", "c"}, 3), "a, b and c");
+  EXPECT_EQ(AndList({"a", "b", "c", "d", "e"}, 3), "a, b, c and 2 more");
+}
+
+TEST(PhrasesTest, RequestsOfSharedGpus) {
+  model::PodSpec spec;
+  EXPECT_EQ(RequestText(spec), "no resources");
+  spec.requests = {{"cpu", 500}};
+  spec.gpu_share.fraction_milli = 500;
+  EXPECT_EQ(RequestText(spec), "0.5 of a GPU and 0.5 CPU cores");
+  spec.gpu_share = {0, 4096, 2};
+  EXPECT_EQ(RequestText(spec), "4096Mi of the memory of each of 2 GPUs and 0.5 CPU cores");
+}
+
+TEST(PhrasesTest, MoreKindsOfRefusalThanNamed) {
+  std::vector<FailedPredicate> predicates;
+  for (int i = 0; i < 9; ++i) {
+    predicates.push_back({"P", "node(s) had reason " + std::to_string(i), 2, {}});
+  }
+  EXPECT_THAT(NodesText(predicates), HasSubstr("0 of 18 nodes fit: 2 had reason 0,"));
+  EXPECT_THAT(NodesText(predicates), EndsWith("2 had reason 5, 6 refuse for other reasons"));
+}
+
+TEST(Utf8Test, WellFormedSequencesOnly) {
+  struct Case {
+    std::string in;
+    size_t length;
+  };
+  const Case cases[] = {
+      {"", 0},
+      {"a", 1},
+      {"\xC3\xA9", 2},
+      {"\xE2\x82\xAC", 3},
+      {"\xF0\x9F\x9A\x80", 4},
+      {"\x80", 0},              // lone continuation
+      {"\xC0\xAF", 0},          // overlong
+      {"\xE0\x80\xAF", 0},      // overlong
+      {"\xF0\x80\x80\xAF", 0},  // overlong
+      {"\xED\xA0\x80", 0},      // surrogate
+      {"\xF4\x90\x80\x80", 0},  // past U+10FFFF
+      {"\xF5\x80\x80\x80", 0},
+      {"\xE2\x82", 0},  // cut short
+      {"\xC3", 0},
+  };
+  for (const Case& c : cases)
+    EXPECT_EQ(Utf8SequenceLength(c.in), c.length) << testing::PrintToString(c.in);
+  EXPECT_EQ(ValidUtf8("a\xFFz\xE2\x82"), "a\xEF\xBF\xBDz\xEF\xBF\xBD\xEF\xBF\xBD");
+  EXPECT_EQ(CutUtf8("a\xE2\x82\xAC", 3), "a");
+  EXPECT_EQ(CutUtf8("a\xE2\x82\xAC", 4), "a\xE2\x82\xAC");
+}
+
+}  // namespace
+}  // namespace fairlead::verdict

@@ -1,0 +1,184 @@
+#include "scheduler/verdict/verdict.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/time/time.h"
+#include "base/hash.h"
+#include "scheduler/verdict/json.h"
+
+namespace fairlead::verdict {
+namespace {
+
+struct CodeRow {
+  Code code;
+  absl::string_view name;
+  Category category;
+  ResolvableBy by;
+};
+
+// In the order of the enum (checked by a test). kNone counts as policy: no node is ever bought for
+// it. The hook's caps are resolved by whoever sets them, hence kUserChange.
+constexpr CodeRow kCodes[] = {
+    {Code::kNone, "None", Category::kPolicy, ResolvableBy::kTime},
+    {Code::kInvalidRequest, "InvalidRequest", Category::kImpossible, ResolvableBy::kUserChange},
+    {Code::kQueueNotFound, "QueueNotFound", Category::kPolicy, ResolvableBy::kQueueChange},
+    {Code::kQueueNotLeaf, "QueueNotLeaf", Category::kPolicy, ResolvableBy::kUserChange},
+    {Code::kMissingObject, "MissingObject", Category::kImpossible, ResolvableBy::kUserChange},
+    {Code::kGated, "Gated", Category::kPolicy, ResolvableBy::kUserChange},
+    {Code::kGangIncomplete, "GangIncomplete", Category::kPolicy, ResolvableBy::kUserChange},
+    {Code::kQueueLimitReached, "QueueLimitReached", Category::kPolicy, ResolvableBy::kQueueChange},
+    {Code::kNonPreemptibleOverQuota, "NonPreemptibleOverQuota", Category::kPolicy,
+     ResolvableBy::kQueueChange},
+    {Code::kOverFairShare, "OverFairShare", Category::kPolicy, ResolvableBy::kQueueChange},
+    {Code::kPreemptionDelay, "PreemptionDelay", Category::kPolicy, ResolvableBy::kTime},
+    {Code::kNoInstanceTypeFits, "NoInstanceTypeFits", Category::kImpossible,
+     ResolvableBy::kUserChange},
+    {Code::kTopologyInfeasible, "TopologyInfeasible", Category::kImpossible,
+     ResolvableBy::kUserChange},
+    {Code::kConstraintsUnsatisfiable, "ConstraintsUnsatisfiable", Category::kImpossible,
+     ResolvableBy::kUserChange},
+    {Code::kWaitingForVictims, "WaitingForVictims", Category::kCapacity, ResolvableBy::kPreemption},
+    {Code::kNodesRequested, "NodesRequested", Category::kCapacity, ResolvableBy::kNodeScaleUp},
+    {Code::kGpuCapReached, "GpuCapReached", Category::kPolicy, ResolvableBy::kUserChange},
+    {Code::kCostCapReached, "CostCapReached", Category::kPolicy, ResolvableBy::kUserChange},
+    {Code::kInsufficientCapacity, "InsufficientCapacity", Category::kCapacity,
+     ResolvableBy::kNodeScaleUp},
+};
+static_assert(std::size(kCodes) == kCodeCount);
+
+const CodeRow& Row(Code code) { return kCodes[static_cast<size_t>(code)]; }
+
+// Text with every number in it replaced by one '#': the clauses of details and unblockers tell
+// passing amounts ("the cap leaves $12.50"), and the reason is the same when only the amount moved.
+std::string WithoutNumbers(absl::string_view text) {
+  std::string out;
+  const auto is_digit = [&](size_t i) {
+    return i < text.size() && absl::ascii_isdigit(static_cast<unsigned char>(text[i]));
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (!is_digit(i)) {
+      out += text[i];
+      continue;
+    }
+    out += '#';
+    while (is_digit(i + 1) ||
+           ((text.substr(i + 1, 1) == "." || text.substr(i + 1, 1) == ",") && is_digit(i + 2))) {
+      ++i;
+    }
+  }
+  return out;
+}
+
+void AddSorted(StableHash& hash, std::vector<std::string> texts) {
+  std::sort(texts.begin(), texts.end());
+  hash.Add(static_cast<int64_t>(texts.size()));
+  for (const std::string& text : texts) hash.Add(text);
+}
+
+void AddPredicates(StableHash& hash, const std::vector<FailedPredicate>& predicates) {
+  // Listed by node count, which passes: hashed in an order of their own.
+  std::vector<std::string> texts;
+  for (const FailedPredicate& p : predicates) {
+    std::string text = p.plugin + '\n' + p.reason;
+    std::vector<std::string> lacking;
+    for (const MissingAmount& m : p.missing) lacking.push_back(m.resource);
+    std::sort(lacking.begin(), lacking.end());
+    for (const std::string& resource : lacking) text += '\n' + resource;
+    texts.push_back(std::move(text));
+  }
+  AddSorted(hash, std::move(texts));
+}
+
+}  // namespace
+
+absl::string_view CodeName(Code code) { return Row(code).name; }
+
+std::optional<Code> ParseCode(absl::string_view name) {
+  for (const CodeRow& row : kCodes) {
+    if (row.name == name) return row.code;
+  }
+  return std::nullopt;
+}
+
+Category CategoryOf(Code code) { return Row(code).category; }
+
+absl::string_view CategoryName(Category category) {
+  switch (category) {
+    case Category::kCapacity:
+      return "capacity";
+    case Category::kPolicy:
+      return "policy";
+    case Category::kImpossible:
+      return "impossible";
+  }
+  return "";
+}
+
+absl::string_view ScopeName(Scope scope) {
+  switch (scope) {
+    case Scope::kPod:
+      return "pod";
+    case Scope::kGang:
+      return "gang";
+    case Scope::kQueue:
+      return "queue";
+    case Scope::kCluster:
+      return "cluster";
+  }
+  return "";
+}
+
+absl::string_view ResolvableByName(ResolvableBy by) {
+  switch (by) {
+    case ResolvableBy::kNodeScaleUp:
+      return "NodeScaleUp";
+    case ResolvableBy::kQueueChange:
+      return "QueueChange";
+    case ResolvableBy::kPreemption:
+      return "Preemption";
+    case ResolvableBy::kUserChange:
+      return "UserChange";
+    case ResolvableBy::kTime:
+      return "Time";
+  }
+  return "";
+}
+
+ResolvableBy ResolvableByOf(Code code) { return Row(code).by; }
+
+std::string Hash(const Verdict& v) {
+  StableHash hash;
+  hash.Add(int64_t{kVocabularyVersion}).Add(CodeName(v.code)).Add(ScopeName(v.scope)).Add(v.queue);
+  hash.Add(int64_t{v.queue_block.has_value()});
+  if (v.queue_block.has_value()) {
+    const QueueBlock& block = *v.queue_block;
+    hash.Add(block.queue).Add(block.resource).Add(block.limit).Add(block.requested);
+  }
+  AddPredicates(hash, v.failed_predicates);
+  hash.Add(static_cast<int64_t>(v.unblockers.size()));
+  for (const Unblocker& unblocker : v.unblockers) {
+    hash.Add(ResolvableByName(unblocker.by)).Add(WithoutNumbers(unblocker.what));
+  }
+  hash.Add(static_cast<int64_t>(v.demand.size()));
+  for (const DemandClass& demand : v.demand) hash.Add(DemandJson(demand));
+  hash.Add(static_cast<int64_t>(v.details.size()));
+  for (const std::string& detail : v.details) hash.Add(WithoutNumbers(detail));
+  AddSorted(hash, v.node_requests);
+  hash.Add(v.subject);
+  hash.Add(int64_t{v.until.has_value()});
+  if (v.until.has_value()) hash.Add(absl::ToUnixSeconds(*v.until));
+  hash.Add(v.pods_waiting).Add(v.pods_running).Add(v.min_member).Add(v.observed_generation);
+  return hash.Hex();
+}
+
+absl::string_view ConditionReason(Code code, bool hook_on) {
+  if (CategoryOf(code) == Category::kCapacity && !hook_on) return "Unschedulable";
+  return CodeName(code);
+}
+
+}  // namespace fairlead::verdict

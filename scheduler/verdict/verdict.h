@@ -1,0 +1,139 @@
+// Why a workload waits: the contract between the scheduler, the people and the scale hook
+// (docs/verdict.md). A verdict is made by the engine, completed by the hook (what was bought or
+// capped), and put into words in exactly one place (text.h, json.h). Nothing ever parses a message.
+//
+// The vocabulary is closed and versioned: renaming a code is a breaking change; kVocabularyVersion
+// is written beside every verdict.
+//
+// Thread-safety: plain values, pure functions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "scheduler/model/pod.h"
+#include "scheduler/model/resources.h"
+
+namespace fairlead::verdict {
+
+inline constexpr int kVocabularyVersion = 1;
+
+// In the order of precedence: where several hold for a workload, the first one is its code. What
+// the user must mend comes first, then what policy forbids, then what capacity lacks; so a workload
+// never shows a capacity code (for which nodes may be bought) while a policy holds it.
+enum class Code : uint8_t {
+  kNone = 0,  // nothing keeps it waiting
+  // impossible
+  kInvalidRequest,
+  kQueueNotFound,
+  kQueueNotLeaf,
+  kMissingObject,
+  // policy
+  kGated,
+  kGangIncomplete,
+  kQueueLimitReached,
+  kNonPreemptibleOverQuota,
+  kOverFairShare,
+  kPreemptionDelay,
+  // impossible, found only when placement was tried
+  kNoInstanceTypeFits,
+  kTopologyInfeasible,
+  kConstraintsUnsatisfiable,
+  // capacity
+  kWaitingForVictims,
+  kNodesRequested,
+  // policy of the hook: capacity would help, a cap forbids it
+  kGpuCapReached,
+  kCostCapReached,
+  // capacity
+  kInsufficientCapacity,
+};
+inline constexpr int kCodeCount = static_cast<int>(Code::kInsufficientCapacity) + 1;
+
+enum class Category : uint8_t { kCapacity, kPolicy, kImpossible };
+enum class Scope : uint8_t { kPod, kGang, kQueue, kCluster };
+enum class ResolvableBy : uint8_t { kNodeScaleUp, kQueueChange, kPreemption, kUserChange, kTime };
+
+absl::string_view CodeName(Code code);  // "QueueLimitReached"
+std::optional<Code> ParseCode(absl::string_view name);
+Category CategoryOf(Code code);
+absl::string_view CategoryName(Category category);  // "capacity", "policy", "impossible"
+absl::string_view ScopeName(Scope scope);
+absl::string_view ResolvableByName(ResolvableBy by);  // "NodeScaleUp"
+ResolvableBy ResolvableByOf(Code code);
+
+// What would let it run, best first.
+struct Unblocker {
+  ResolvableBy by = ResolvableBy::kTime;
+  std::string what;  // for people: "raise the GPU limit of queue research to 10"
+};
+
+// The queue that says no, and to how much of what. Amounts in base units of `resource`.
+struct QueueBlock {
+  std::string queue;
+  std::string resource;
+  int64_t limit = 0;  // the limit, or the quota for kNonPreemptibleOverQuota
+  int64_t used = 0;
+  int64_t requested = 0;
+};
+
+struct MissingAmount {
+  std::string resource;
+  int64_t smallest = 0;  // least of it lacking on any of the nodes counted, in base units
+};
+
+// One kind of refusal and how many nodes gave it.
+struct FailedPredicate {
+  std::string plugin;  // "NodeResourcesFit"
+  std::string reason;  // "Insufficient nvidia.com/gpu"
+  int64_t nodes = 0;
+  std::vector<MissingAmount> missing;
+};
+
+// Pods that are identical for placement, and how many of them lack a place.
+struct DemandClass {
+  std::shared_ptr<const model::PodSpec> spec;
+  int64_t count = 0;
+  int64_t min_count = 0;  // all or nothing below it
+};
+
+struct Verdict {
+  Code code = Code::kNone;
+  Scope scope = Scope::kPod;
+  std::string queue;     // the workload's own queue
+  int64_t position = 0;  // 1 = next in its queue; 0 = unknown
+  std::optional<QueueBlock> queue_block;
+  std::vector<FailedPredicate> failed_predicates;  // most nodes first
+  std::vector<Unblocker> unblockers;               // best first
+  std::vector<DemandClass> demand;
+  // What else is true and worth telling, e.g. why no reclaim helped. One clause each, no full stop.
+  std::vector<std::string> details;
+  // kNodesRequested: the requests that it will run on, and when they should be usable.
+  std::vector<std::string> node_requests;
+  std::optional<absl::Time> expected_at;
+  // kMissingObject ("ConfigMap default/x"), kInvalidRequest (the field and its fault).
+  std::string subject;
+  // kPreemptionDelay and other waits with a known end.
+  std::optional<absl::Time> until;
+  int64_t pods_waiting = 0;  // of the workload
+  int64_t pods_running = 0;
+  int64_t min_member = 0;  // of the gang; 0 or 1: no gang
+  int64_t observed_generation = 0;
+};
+
+// Over everything that is not a passing number: two verdicts with equal hashes need no new write.
+// Not in it: position, node counts, used and missing amounts, expected_at, and the numbers inside
+// the texts of details and unblockers (they change while the reason stays); nor the order of
+// predicates.
+std::string Hash(const Verdict& verdict);
+
+// The condition's reason. Capacity codes are "Unschedulable", the word on which every public
+// autoscaler acts, only where the built-in hook is off; policy and impossible codes never are.
+absl::string_view ConditionReason(Code code, bool hook_on);
+
+}  // namespace fairlead::verdict
