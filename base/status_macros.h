@@ -6,10 +6,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#define FAIRLEAD_RETURN_IF_ERROR(expr)          \
-  do {                                          \
-    ::absl::Status fairlead_status_ = (expr);   \
-    if (!fairlead_status_.ok()) return fairlead_status_; \
+// The names carry the line, so that one macro's expression may hold a lambda that uses another.
+#define FAIRLEAD_RETURN_IF_ERROR(expr) \
+  FAIRLEAD_RETURN_IF_ERROR_IMPL(FAIRLEAD_CONCAT(fairlead_status_, __LINE__), expr)
+#define FAIRLEAD_RETURN_IF_ERROR_IMPL(tmp, expr) \
+  do {                                           \
+    ::absl::Status tmp = (expr);                 \
+    if (!tmp.ok()) return tmp;                   \
   } while (false)
 
 #define FAIRLEAD_CONCAT_INNER(a, b) a##b

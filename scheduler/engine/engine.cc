@@ -26,7 +26,7 @@ class Engine::Impl {
         books(state, tree),
         pending(tree),
         placer(state, *framework),
-        search(state, *framework, placer),
+        search(state, tree, *framework, placer),
         diagnoser(state, *framework) {}
 
   void CatchUp();
@@ -50,12 +50,14 @@ void Engine::Impl::CatchUp() {
     books.Recount();
     // A queue that appeared or went changes where its workloads are filed.
     pending.Clear();
+    search.index().Clear();
     state.ForEachWorkload([this](const state::Workload& workload) { pending.Refresh(workload); });
     (void)state.TakeDirtyWorkloads();
     return;
   }
   for (state::WorkloadId id : state.TakeDirtyWorkloads()) {
     const state::Workload& workload = state.workload(id);
+    search.index().Touch(id);
     if (workload.id != id) {
       pending.Remove(id);
       continue;
@@ -154,14 +156,19 @@ std::string Engine::CheckConsistency() const {
 
 void Engine::OnAllocated(const state::Workload& workload, const state::PodRecord& pod) {
   impl_->books.OnAllocated(workload, pod);
+  impl_->search.index().Touch(workload.id);
 }
 void Engine::OnReleased(const state::Workload& workload, const state::PodRecord& pod) {
   impl_->books.OnReleased(workload, pod);
+  impl_->search.index().Touch(workload.id);
 }
-void Engine::OnWorkloadChanged(const state::Workload&) {}
+void Engine::OnWorkloadChanged(const state::Workload& workload) {
+  impl_->search.index().Touch(workload.id);
+}
 void Engine::OnWorkloadRemoved(const state::Workload& workload) {
   impl_->books.OnWorkloadRemoved(workload);
   impl_->pending.Remove(workload.id);
+  impl_->search.index().Touch(workload.id);
 }
 
 }  // namespace fairlead::engine

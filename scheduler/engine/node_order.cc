@@ -2,27 +2,67 @@
 
 namespace fairlead::engine {
 
+void NodeOrders::Put(Order& order, const Entry& entry) {
+  if (order.best.node == state::kNoId) {
+    order.best = entry;
+  } else if (entry < order.best) {
+    order.others.insert(order.best);
+    order.best = entry;
+  } else {
+    order.others.insert(entry);
+  }
+}
+
+void NodeOrders::Take(Order& order, const Entry& entry) {
+  if (order.best.node != entry.node) {
+    order.others.erase(entry);
+  } else if (order.others.empty()) {
+    order.best.node = state::kNoId;
+  } else {
+    order.best = *order.others.begin();
+    order.others.erase(order.others.begin());
+  }
+}
+
 void NodeOrders::Renew(Order& order, state::PodClassId pod_class, state::NodeId id,
                        uint64_t& work) {
-  if (id >= order.by_node.size()) order.by_node.resize(id + 1, Entry{false, 0, 0, state::kNoId});
-  Entry& entry = order.by_node[id];
-  if (entry.node != state::kNoId) order.entries.erase(entry);
-  entry.node = state::kNoId;
+  if (id >= order.slots.size()) order.slots.resize(id + 1);
+  Slot& slot = order.slots[id];
   const state::NodeInfo& node = state_.node(id);
-  if (node.id != id || !node.exists) return;
-  const framework::Context context{state_, state_.pod_class(pod_class), pod_class,
-                                   room_};
-  ++work;
-  if (!framework_.Filter(context, node, nullptr)) return;
-  const bool ordered = node.kind != state::NodeKind::kReal || !node.usable;
-  entry = {ordered, -framework_.Score(context, node), node.name_rank, id};
-  order.entries.insert(entry);
+  // A node that changed several times is in the log as often.
+  if (slot.version == node.version) return;
+  slot.version = node.version;
+  const Slot former = slot;
+  slot.fits = node.id == id && node.exists;
+  if (slot.fits) {
+    const framework::Context context{state_, state_.pod_class(pod_class), pod_class, room_};
+    ++work;
+    if (slot.object_version != node.object_version) {
+      slot.object_version = node.object_version;
+      slot.object_fits = framework_.FilterNodeObject(context, node, nullptr);
+    }
+    slot.fits = slot.object_fits && framework_.FilterUsage(context, node, nullptr);
+    if (slot.fits) {
+      slot.ordered = node.kind != state::NodeKind::kReal || !node.usable;
+      slot.minus_score = -framework_.Score(context, node);
+      slot.name_rank = node.name_rank;
+    }
+  }
+  const Entry now = slot.AsEntry(id);
+  if (former.fits && slot.fits && order.best.node == id &&
+      (order.others.empty() || now < *order.others.begin())) {
+    order.best = now;
+    return;
+  }
+  if (former.fits) Take(order, former.AsEntry(id));
+  if (slot.fits) Put(order, now);
 }
 
 void NodeOrders::Build(Order& order, state::PodClassId pod_class, uint64_t& work) {
   order.spec = state_.pod_class(pod_class).spec;
-  order.entries.clear();
-  order.by_node.clear();
+  order.best.node = state::kNoId;
+  order.others.clear();
+  order.slots.clear();
   order.rank_epoch = state_.rank_epoch();
   order.log_position = state_.node_log_end();
   for (const auto& [name, id] : state_.nodes_by_name()) Renew(order, pod_class, id, work);
@@ -41,7 +81,7 @@ state::NodeId NodeOrders::Best(state::PodClassId pod_class, uint64_t& work) {
     // The insertion above may have moved the table's slots, not the orders.
     Order& made = *orders_.at(pod_class);
     Build(made, pod_class, work);
-    return made.entries.empty() ? state::kNoId : made.entries.begin()->node;
+    return made.best.node;
   }
   Order& order = *slot;
   recency_.splice(recency_.begin(), recency_, order.recency);
@@ -53,7 +93,7 @@ state::NodeId NodeOrders::Best(state::PodClassId pod_class, uint64_t& work) {
       Renew(order, pod_class, state_.node_log_at(order.log_position), work);
     }
   }
-  return order.entries.empty() ? state::kNoId : order.entries.begin()->node;
+  return order.best.node;
 }
 
 }  // namespace fairlead::engine

@@ -1,11 +1,12 @@
-// The nodes on which a pod of one class fits (in one Room), best first, kept up to date by looking only at nodes
-// that changed: the reason why a placement costs a logarithm and not a scan.
+// The nodes on which a pod of one class fits (in one Room), best first, kept up to date by looking
+// only at nodes that changed: the reason why a placement costs a logarithm and not a scan.
 //
-// Works for classes whose filters and scores depend on the node alone (framework::NodeLocal). Order:
-// usable nodes before ordered ones, score descending, then node name.
+// Works for classes whose filters and scores depend on the node alone (framework::NodeLocal).
+// Order: usable nodes before ordered ones, score descending, then node name.
 //
-// Thread-safety: the owner's thread. Complexity: O(nodes log nodes) to build, O(changed log nodes) to
-// catch up, O(1) for the best. Memory: about 60 bytes a fitting node and class; the least recently used
+// Thread-safety: the owner's thread. Complexity: O(nodes log nodes) to build, O(changed log nodes)
+// to catch up, O(1) for the best; a node that changed and is still the best costs no logarithm.
+// Memory: 40 bytes a node and class, 32 more for each node that fits; the least recently used
 // classes are dropped beyond kMaxClasses.
 #pragma once
 
@@ -41,15 +42,32 @@ class NodeOrders {
     state::NodeId node;
     friend auto operator<=>(const Entry&, const Entry&) = default;
   };
+  // What was last found out about one node.
+  struct Slot {
+    uint64_t version = 0;         // of the node then; 0: never looked at
+    uint64_t object_version = 0;  // of its object
+    int64_t minus_score = 0;
+    uint64_t name_rank = 0;
+    bool object_fits = false;  // by the filters that read the object alone
+    bool fits = false;
+    bool ordered = false;
+    [[nodiscard]] Entry AsEntry(state::NodeId node) const {
+      return {ordered, minus_score, name_rank, node};
+    }
+  };
   struct Order {
     std::shared_ptr<const model::PodSpec> spec;  // the class id may be dealt to another class
-    absl::btree_set<Entry> entries;
-    std::vector<Entry> by_node;  // node == kNoId: not in `entries`
+    // The best fitting node, kNoId if none fits. Not in `others`: it is the one that changes most.
+    Entry best{false, 0, 0, state::kNoId};
+    absl::btree_set<Entry> others;
+    std::vector<Slot> slots;  // by NodeId
     uint64_t log_position = 0;
     uint64_t rank_epoch = 0;
     std::list<state::PodClassId>::iterator recency;
   };
 
+  static void Put(Order& order, const Entry& entry);
+  static void Take(Order& order, const Entry& entry);
   void Build(Order& order, state::PodClassId pod_class, uint64_t& work);
   void Renew(Order& order, state::PodClassId pod_class, state::NodeId node, uint64_t& work);
 

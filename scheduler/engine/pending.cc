@@ -31,16 +31,21 @@ ServiceKey MakeServiceKey(const state::Workload& workload) {
 }
 
 void PendingIndex::Refresh(const state::Workload& workload) {
-  Remove(workload.id);
   const bool waits = workload.Count(state::PodStatus::kPending) > 0 ||
                      workload.Count(state::PodStatus::kGated) > 0;
-  if (!waits) return;
+  if (!waits) {
+    Remove(workload.id);
+    return;
+  }
   if (workload.id >= places_.size()) places_.resize(workload.id + 1);
   Place& place = places_[workload.id];
+  const queues::QueueId queue = tree_.Find(workload.queue).value_or(kNoQueue);
+  ServiceKey key = MakeServiceKey(workload);
+  if (place.filed && place.queue == queue && *place.position == key) return;
+  Remove(workload.id);
   place.filed = true;
-  place.queue = tree_.Find(workload.queue).value_or(kNoQueue);
-  place.key = MakeServiceKey(workload);
-  leaves_[place.queue].insert(place.key);
+  place.queue = queue;
+  place.position = leaves_[queue].insert(std::move(key)).first;
   ++size_;
 }
 
@@ -48,7 +53,7 @@ void PendingIndex::Remove(state::WorkloadId workload) {
   if (workload >= places_.size() || !places_[workload].filed) return;
   Place& place = places_[workload];
   auto leaf = leaves_.find(place.queue);
-  leaf->second.erase(place.key);
+  leaf->second.erase(place.position);
   if (leaf->second.empty()) leaves_.erase(leaf);
   place = {};
   --size_;

@@ -50,7 +50,7 @@ class PendingIndex {
   struct Place {
     bool filed = false;
     queues::QueueId queue = kNoQueue;
-    ServiceKey key;
+    Leaf::const_iterator position;  // where it is in its leaf, if it is filed
   };
   const queues::QueueTree& tree_;
   std::map<queues::QueueId, Leaf> leaves_;

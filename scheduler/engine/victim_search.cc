@@ -1,11 +1,10 @@
 #include "scheduler/engine/victim_search.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
-#include <memory>
+#include <optional>
+#include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "queues/job_order.h"
@@ -23,53 +22,71 @@ bool IsVictimStatus(PodStatus status) {
 
 }  // namespace
 
-// For each class of the step: on how many places it could stand if every promise were kept. A necessary
-// condition, cheap to keep up to date, that spares most attempts at placing.
-struct VictimSearch::NodeFits {
-  NodeFits(const state::ClusterState& state, const framework::Framework& framework,
-           const std::vector<state::PodId>& pods)
-      : state_(state), framework_(framework) {
-    for (state::PodId pod : pods) ++classes_[state.pod(pod).pod_class].needed;
-    for (auto& [id, row] : classes_) {
-      for (const auto& [name, node] : state.nodes_by_name()) Renew(id, row, node);
+// The units of one leaf's workloads, first to go first, made as they are reached.
+class VictimSearch::LeafWalk {
+ public:
+  // `below`: only workloads of lower priority than this; none: all. The index must not change while
+  // the walk lives.
+  LeafWalk(const VictimSearch& search, const VictimIndex::Leaf& workloads, queues::QueueId leaf,
+           absl::Time now, absl::Duration protection, std::optional<int64_t> below)
+      : search_(search),
+        workloads_(workloads),
+        leaf_(leaf),
+        now_(now),
+        protection_(protection),
+        below_(below),
+        next_(workloads.begin()) {}
+
+  // The unit whose turn it is; null if there are no more.
+  [[nodiscard]] const Unit* Peek() {
+    while (at_ == units_.size()) {
+      if (next_ == workloads_.end() || !Concerned(*next_)) return nullptr;
+      const state::Workload& workload = search_.state_.workload(next_->workload);
+      ++next_;
+      units_.clear();
+      at_ = 0;
+      search_.AppendUnits(workload, leaf_, !search_.IsProtected(workload, now_, protection_),
+                          units_);
     }
+    return &units_[at_];
   }
-  void NodeChanged(state::NodeId node) {
-    for (auto& [id, row] : classes_) Renew(id, row, node);
-  }
-  [[nodiscard]] bool Possible() const {
-    return std::all_of(classes_.begin(), classes_.end(),
-                       [](const auto& entry) { return entry.second.total >= entry.second.needed; });
+  // After Peek() gave one.
+  Unit Take() { return std::move(units_[at_++]); }
+
+  // How many of all its workloads their minimum runtime protects. O(all of them), if any can be.
+  [[nodiscard]] int64_t Protected() const {
+    if (protection_ <= absl::ZeroDuration()) return 0;
+    int64_t count = 0;
+    for (const ServiceKey& key : workloads_) {
+      if (!Concerned(key)) break;
+      const state::Workload& workload = search_.state_.workload(key.workload);
+      if (search_.IsProtected(workload, now_, protection_)) ++count;
+    }
+    return count;
   }
 
  private:
-  struct Row {
-    int64_t needed = 0;
-    int64_t total = 0;
-    std::vector<int64_t> by_node;
-  };
-  void Renew(state::PodClassId id, Row& row, state::NodeId node_id) {
-    if (node_id >= row.by_node.size()) row.by_node.resize(node_id + 1, 0);
-    const state::NodeInfo& node = state_.node(node_id);
-    const state::PodClass& wanted = state_.pod_class(id);
-    int64_t fits = 0;
-    const framework::Context context{state_, wanted, id, framework::Room::kFuture};
-    if (node.exists && framework_.FilterNodeObject(context, node, nullptr)) {
-      fits = row.needed;
-      const model::Resources room = node.Future();
-      for (size_t i = 0; i < wanted.requests.size(); ++i) {
-        const auto resource = static_cast<model::ResourceIndex>(i);
-        const int64_t each = wanted.requests[resource];
-        if (each > 0) fits = std::min(fits, std::max<int64_t>(0, room[resource]) / each);
-      }
-    }
-    row.total += fits - row.by_node[node_id];
-    row.by_node[node_id] = fits;
+  // Lower priorities come first, so the first that is not ends the walk.
+  [[nodiscard]] bool Concerned(const ServiceKey& key) const {
+    return !below_.has_value() || -key.minus_priority < *below_;
   }
-  const state::ClusterState& state_;
-  const framework::Framework& framework_;
-  std::map<state::PodClassId, Row> classes_;
+
+  const VictimSearch& search_;
+  const VictimIndex::Leaf& workloads_;
+  const queues::QueueId leaf_;
+  const absl::Time now_;
+  const absl::Duration protection_;
+  const std::optional<int64_t> below_;
+  VictimIndex::Leaf::const_iterator next_;
+  std::vector<Unit> units_;
+  size_t at_ = 0;
 };
+
+bool VictimSearch::IsProtected(const state::Workload& workload, absl::Time now,
+                               absl::Duration protection) const {
+  return protection > absl::ZeroDuration() &&
+         queues::IsProtected(now, state_.StartOf(workload), protection);
+}
 
 void VictimSearch::AppendUnits(const state::Workload& workload, queues::QueueId leaf, bool core,
                                std::vector<Unit>& units) const {
@@ -130,33 +147,20 @@ void VictimSearch::Minimise(state::Transaction& txn, state::Transaction::Checkpo
 SearchOutcome VictimSearch::Preempt(state::Transaction& txn, const SearchContext& context,
                                     const SearchStep& step) {
   SearchOutcome outcome;
+  index_.CatchUp();
+  const auto leaf = index_.leaves().find(step.leaf);
+  if (leaf == index_.leaves().end()) return outcome;
   const absl::Duration protection =
       queues::PreemptMinRuntime(context.tree, step.leaf, absl::ZeroDuration());
-  std::vector<std::pair<ServiceKey, const state::Workload*>> candidates;
-  const std::string& queue = context.tree.Name(step.leaf);
-  state_.ForEachWorkload([&](const state::Workload& workload) {
-    if (workload.queue == queue && workload.preemptible &&
-        workload.priority < step.workload->priority &&
-        workload.Count(PodStatus::kBound) + workload.Count(PodStatus::kRunning) > 0) {
-      candidates.emplace_back(MakeServiceKey(workload), &workload);
-    }
-  });
-  if (candidates.empty()) return outcome;
-  std::sort(candidates.begin(), candidates.end(),
-            [](const auto& a, const auto& b) { return b.first < a.first; });
-  std::vector<Unit> units;
-  int64_t protected_workloads = 0;
-  for (const auto& [key, workload] : candidates) {
-    const bool is_protected =
-        queues::IsProtected(context.now, state_.StartOf(*workload), protection);
-    if (is_protected) ++protected_workloads;
-    AppendUnits(*workload, step.leaf, !is_protected, units);
-  }
+  LeafWalk walk(*this, leaf->second, step.leaf, context.now, protection, step.workload->priority);
+  // Nobody of lower priority, protected or not: there is nothing to say.
+  if (-leaf->second.begin()->minus_priority >= step.workload->priority) return outcome;
   const auto start = txn.Mark();
-  NodeFits fits(state_, framework_, step.pods);
+  const NodeFits::Wanted wanted = fits_.WantedBy(step.pods);
   std::vector<Unit> taken;
   int64_t victims = 0;
-  for (Unit& unit : units) {
+  while (walk.Peek() != nullptr) {
+    Unit unit = walk.Take();
     if (!Helps(unit, step)) continue;
     if (victims >= context.max_victims || placer_.work() > context.max_work) {
       outcome.details.push_back(
@@ -165,11 +169,10 @@ SearchOutcome VictimSearch::Preempt(state::Transaction& txn, const SearchContext
     }
     for (state::PodId pod : unit.pods) {
       txn.Evict(pod);
-      fits.NodeChanged(state_.pod(pod).node);
       ++victims;
     }
     taken.push_back(std::move(unit));
-    if (!fits.Possible()) continue;
+    if (!fits_.Possible(wanted)) continue;
     if (!placer_.PromiseAll(txn, step.pods)) continue;
     Minimise(txn, start, step, taken, [](const std::vector<Unit>&) { return true; });
     outcome.found = true;
@@ -179,7 +182,7 @@ SearchOutcome VictimSearch::Preempt(state::Transaction& txn, const SearchContext
     return outcome;
   }
   txn.RollbackTo(start);
-  if (protected_workloads > 0) {
+  if (const int64_t protected_workloads = walk.Protected(); protected_workloads > 0) {
     outcome.details.push_back(absl::StrCat("preemption: ", protected_workloads,
                                            " workloads of lower priority are protected by the "
                                            "minimum runtime"));
@@ -198,59 +201,35 @@ SearchOutcome VictimSearch::Reclaim(state::Transaction& txn, const SearchContext
   const queues::Reclaimer reclaimer{step.leaf, step.request, step.workload->preemptible};
   const queues::ReclaimAnswer may = queues::CanReclaim(rights, reclaimer);
   if (!may.allowed()) {
-    outcome.details.push_back(absl::StrCat("reclaim: queue ", context.tree.Name(may.queue),
-                                           " would exceed its ",
-                                           may.refusal == queues::ReclaimRefusal::kOverFairShare
-                                               ? "fair share"
-                                               : "quota"));
+    outcome.details.push_back(absl::StrCat(
+        "reclaim: queue ", context.tree.Name(may.queue), " would exceed its ",
+        may.refusal == queues::ReclaimRefusal::kOverFairShare ? "fair share" : "quota"));
     return outcome;
   }
 
-  // Candidates by leaf, who goes first at the front.
-  struct LeafUnits {
-    std::vector<std::pair<ServiceKey, const state::Workload*>> workloads;
-    std::vector<Unit> units;
-    size_t next = 0;
+  // Leaves that may be taken from; who goes first is at the front of each.
+  index_.CatchUp();
+  struct Row {
+    LeafWalk walk;
     bool closed = false;
   };
-  std::map<queues::QueueId, LeafUnits> leaves;
-  absl::flat_hash_map<std::string, queues::QueueId> eligible;
+  std::map<queues::QueueId, Row> leaves;
   bool anybody = false;
-  state_.ForEachWorkload([&](const state::Workload& workload) {
-    if (!workload.preemptible ||
-        workload.Count(PodStatus::kBound) + workload.Count(PodStatus::kRunning) == 0) {
-      return;
-    }
-    auto [it, added] = eligible.try_emplace(workload.queue, ~queues::QueueId{0});
-    if (added) {
-      const std::optional<queues::QueueId> leaf = context.tree.Find(workload.queue);
-      if (leaf.has_value() && *leaf != step.leaf && context.tree.Usable(*leaf)) {
-        anybody = true;
-        if (queues::MayEverReclaimFrom(rights, reclaimer, *leaf)) it->second = *leaf;
-      }
-    }
-    if (it->second == ~queues::QueueId{0}) return;
-    leaves[it->second].workloads.emplace_back(MakeServiceKey(workload), &workload);
-  });
+  for (const auto& [leaf, workloads] : index_.leaves()) {
+    if (leaf == step.leaf || !context.tree.Usable(leaf)) continue;
+    anybody = true;
+    if (!queues::MayEverReclaimFrom(rights, reclaimer, leaf)) continue;
+    const absl::Duration protection =
+        queues::ReclaimMinRuntime(context.tree, queues::ReclaimResolveMethod::kLowestCommonAncestor,
+                                  step.leaf, leaf, absl::ZeroDuration());
+    leaves.emplace(leaf,
+                   Row{LeafWalk(*this, workloads, leaf, context.now, protection, std::nullopt)});
+  }
   if (leaves.empty()) {
     if (anybody) {
       outcome.details.push_back("reclaim: no other queue holds more than its fair share");
     }
     return outcome;
-  }
-  int64_t protected_workloads = 0;
-  for (auto& [leaf, row] : leaves) {
-    std::sort(row.workloads.begin(), row.workloads.end(),
-              [](const auto& a, const auto& b) { return b.first < a.first; });
-    const absl::Duration protection = queues::ReclaimMinRuntime(
-        context.tree, queues::ReclaimResolveMethod::kLowestCommonAncestor, step.leaf, leaf,
-        absl::ZeroDuration());
-    for (const auto& [key, workload] : row.workloads) {
-      const bool is_protected =
-          queues::IsProtected(context.now, state_.StartOf(*workload), protection);
-      if (is_protected) ++protected_workloads;
-      AppendUnits(*workload, leaf, !is_protected, row.units);
-    }
   }
 
   auto as_victims = [](const std::vector<Unit>& taken) {
@@ -267,25 +246,24 @@ SearchOutcome VictimSearch::Reclaim(state::Transaction& txn, const SearchContext
     return queues::Reclaimable(rights, reclaimer, as_victims(taken)).allowed();
   };
 
-  queues::QueueOrderIterator order(
-      context.tree, context.ledger, context.shares,
-      [&](queues::QueueId leaf) -> const model::Resources* {
-        auto it = leaves.find(leaf);
-        if (it == leaves.end()) return nullptr;
-        const LeafUnits& row = it->second;
-        if (row.closed || row.next >= row.units.size()) return nullptr;
-        return &row.units[row.next].charge;
-      },
-      {.victims = true, .cluster_total = state_.total_for_queues()});
+  queues::QueueOrderIterator order(context.tree, context.ledger, context.shares,
+                                   [&](queues::QueueId leaf) -> const model::Resources* {
+                                     auto it = leaves.find(leaf);
+                                     if (it == leaves.end()) return nullptr;
+                                     const Unit* unit =
+                                         it->second.closed ? nullptr : it->second.walk.Peek();
+                                     return unit == nullptr ? nullptr : &unit->charge;
+                                   },
+                                   {.victims = true, .cluster_total = state_.total_for_queues()});
 
   const auto start = txn.Mark();
-  NodeFits fits(state_, framework_, step.pods);
+  const NodeFits::Wanted wanted = fits_.WantedBy(step.pods);
   std::vector<Unit> taken;
   int64_t victims = 0;
   bool refused = false;
   while (std::optional<queues::QueueId> leaf = order.Next()) {
-    LeafUnits& row = leaves.at(*leaf);
-    Unit unit = row.units[row.next++];
+    Row& row = leaves.at(*leaf);
+    Unit unit = row.walk.Take();
     if (!Helps(unit, step)) {
       order.Changed(*leaf);
       continue;
@@ -305,11 +283,10 @@ SearchOutcome VictimSearch::Reclaim(state::Transaction& txn, const SearchContext
     }
     for (state::PodId pod : unit.pods) {
       txn.Evict(pod);
-      fits.NodeChanged(state_.pod(pod).node);
       ++victims;
     }
     order.Picked(*leaf, unit.charge);
-    if (!fits.Possible() || !placer_.PromiseAll(txn, step.pods)) continue;
+    if (!fits_.Possible(wanted) || !placer_.PromiseAll(txn, step.pods)) continue;
     Minimise(txn, start, step, taken, allowed);
     outcome.found = true;
     for (const Unit& used : taken) {
@@ -318,9 +295,11 @@ SearchOutcome VictimSearch::Reclaim(state::Transaction& txn, const SearchContext
     return outcome;
   }
   txn.RollbackTo(start);
+  int64_t protected_workloads = 0;
+  for (const auto& [leaf, row] : leaves) protected_workloads += row.walk.Protected();
   if (protected_workloads > 0) {
-    outcome.details.push_back(absl::StrCat(
-        "reclaim: ", protected_workloads, " workloads are protected by the minimum runtime"));
+    outcome.details.push_back(absl::StrCat("reclaim: ", protected_workloads,
+                                           " workloads are protected by the minimum runtime"));
   } else if (refused) {
     outcome.details.push_back(
         "reclaim: taking more would leave the other queue below its own share");

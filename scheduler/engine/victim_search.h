@@ -1,13 +1,16 @@
-// Who gives way: victims for one step of a workload, by reclaim (from queues that hold more than their
-// share) or preemption (from lower priorities in the same queue). KAI's rules (facts 3.9-3.11, 3.13).
+// Who gives way: victims for one step of a workload, by reclaim (from queues that hold more than
+// their share) or preemption (from lower priorities in the same queue). KAI's rules
+// (facts 3.9-3.11, 3.13).
 //
-// Victims come in units: one pod of an elastic workload above its minimum, otherwise the whole gang.
-// Units are evicted one after another, in the reversed order of service, in a transaction, until the
-// step fits in what is idle or being released; then units that turn out not to be needed are let go
-// again. Every unit is checked against the rights of its queue before it is taken.
+// Victims come in units: one pod of an elastic workload above its minimum, otherwise the whole
+// gang. Units are evicted one after another, in the reversed order of service, in a transaction,
+// until the step fits in what is idle or being released; then units that turn out not to be needed
+// are let go again. Every unit is checked against the rights of its queue before it is taken.
 //
-// Thread-safety: the owner's thread. Bounded by max_victims and the placer's work; what the bound left
-// undone is said in `details`. Determinism: total orders only.
+// Thread-safety: the owner's thread. Bounded by max_victims and the placer's work; what the bound
+// left undone is said in `details`. Determinism: total orders only. Complexity: O(queues) to begin,
+// then what the victims tried cost; workloads that are not reached cost nothing (victim_index.h,
+// node_fits.h).
 #pragma once
 
 #include <cstdint>
@@ -19,8 +22,10 @@
 #include "queues/fair_share.h"
 #include "queues/ledger.h"
 #include "queues/tree.h"
+#include "scheduler/engine/node_fits.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/placer.h"
+#include "scheduler/engine/victim_index.h"
 #include "scheduler/state/transaction.h"
 
 namespace fairlead::engine {
@@ -50,8 +55,16 @@ struct SearchOutcome {
 
 class VictimSearch {
  public:
-  VictimSearch(state::ClusterState& state, const framework::Framework& framework, Placer& placer)
-      : state_(state), framework_(framework), placer_(placer) {}
+  VictimSearch(state::ClusterState& state, const queues::QueueTree& tree,
+               const framework::Framework& framework, Placer& placer)
+      : state_(state),
+        framework_(framework),
+        placer_(placer),
+        index_(state, tree),
+        fits_(state, framework) {}
+
+  // Told of every change of a workload's row, and of queues that appear or go.
+  VictimIndex& index() { return index_; }
 
   // On success `txn` holds the evictions and the promises of the step; otherwise it is as it was.
   SearchOutcome Reclaim(state::Transaction& txn, const SearchContext& context,
@@ -65,8 +78,10 @@ class VictimSearch {
     std::vector<state::PodId> pods;
     model::Resources charge;
   };
-  struct NodeFits;
+  class LeafWalk;
 
+  [[nodiscard]] bool IsProtected(const state::Workload& workload, absl::Time now,
+                                 absl::Duration protection) const;
   // Units of one workload, first to go first. `core` false: only what is above the minimum.
   void AppendUnits(const state::Workload& workload, queues::QueueId leaf, bool core,
                    std::vector<Unit>& units) const;
@@ -81,6 +96,8 @@ class VictimSearch {
   state::ClusterState& state_;
   const framework::Framework& framework_;
   Placer& placer_;
+  VictimIndex index_;
+  NodeFits fits_;
 };
 
 }  // namespace fairlead::engine

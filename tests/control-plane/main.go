@@ -1,42 +1,62 @@
 // Command fairlead-control-plane is a Kubernetes control plane in one multi-call binary, for tests and the local run:
-// etcd, kube-apiserver, kube-controller-manager and kube-scheduler, built from the upstream Go modules.
+// etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, built from the upstream Go modules, and a
+// launcher (`up`) that runs them together on 127.0.0.1 and leaves nothing behind.
 //
 // The first argument picks the program; the rest are that program's own flags.
 package main
 
 import (
+	"embed"
 	"fmt"
+	"io/fs"
 	"os"
+	"slices"
+	"strings"
 
-	"go.etcd.io/etcd/server/v3/etcdmain"
-	"k8s.io/component-base/cli"
-	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
-	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
-	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	"fairlead.dev/tests/control-plane/launch"
 )
+
+//go:embed kwok/*.yaml
+var stages embed.FS
 
 func main() {
 	if len(os.Args) < 2 {
 		usage()
 		os.Exit(2)
 	}
-	name := os.Args[1]
-	os.Args = append([]string{name}, os.Args[2:]...)
+	name, args := os.Args[1], os.Args[2:]
 	switch name {
-	case "etcd":
-		etcdmain.Main(os.Args)
-	case "kube-apiserver":
-		os.Exit(cli.Run(apiserver.NewAPIServerCommand()))
-	case "kube-controller-manager":
-		os.Exit(cli.Run(controllermanager.NewControllerManagerCommand()))
-	case "kube-scheduler":
-		os.Exit(cli.Run(scheduler.NewSchedulerCommand()))
-	default:
-		usage()
-		os.Exit(2)
+	case "up":
+		os.Exit(launch.Main(args, launch.Programs{Builtin: names(), Stages: kwokStages()}))
+	case launch.JanitorCommand:
+		os.Exit(launch.JanitorMain(args))
 	}
+	if run, ok := programs[name]; ok {
+		os.Args = append([]string{name}, args...)
+		os.Exit(run())
+	}
+	usage()
+	os.Exit(2)
+}
+
+// names lists the programs linked into this binary, in a stable order.
+func names() []string {
+	var list []string
+	for name := range programs {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func kwokStages() fs.FS {
+	sub, err := fs.Sub(stages, "kwok")
+	if err != nil {
+		panic(err) // The folder is embedded above; only a changed name can get here.
+	}
+	return sub
 }
 
 func usage() {
-	fmt.Fprintln(os.Stderr, "usage: fairlead-control-plane etcd|kube-apiserver|kube-controller-manager|kube-scheduler [flags]")
+	fmt.Fprintf(os.Stderr, "usage: fairlead-control-plane %s [flags]\n", strings.Join(append([]string{"up"}, names()...), "|"))
 }

@@ -1,0 +1,53 @@
+// What is not to be bought for a while because buying it failed.
+//
+// Every failure makes one key rest: Stockout, Timeout and Other the (type, zone, capacity type),
+// Quota the (family, capacity type), Config the (pool, type), Auth the provider. The first rest
+// lasts `initial`, each further one twice the former, at most `max`; Auth and Config rest for `max`
+// at once, as only a person can mend them, and are forgotten when the pool is changed. Failures
+// during a rest are echoes of the same wave of launches and do not lengthen it. A success, or a
+// quiet time of twice `max` after the rest, forgets the key.
+//
+// Memory only: forgetting it at a restart costs at most one more refused launch a key.
+// Thread-safety: none.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "autoscale-hook/failure.h"
+
+namespace fairlead::hook {
+
+struct LaunchKey {
+  std::string provider, pool, type, zone;
+  bool spot = false;
+};
+
+class BackOff {
+ public:
+  BackOff(absl::Duration initial, absl::Duration max) : initial_(initial), max_(max) {}
+
+  void Failed(const LaunchKey& key, FailureClass failure, absl::Time now);
+  void Succeeded(const LaunchKey& key);
+  // The pool's object changed: what was wrong with its configuration may be mended.
+  void PoolChanged(const std::string& pool, const std::string& provider);
+
+  struct Rest {
+    absl::Time until;
+    FailureClass failure;
+  };
+  // Absent: it may be bought. O(log n).
+  [[nodiscard]] std::optional<Rest> Resting(const LaunchKey& key, absl::Time now) const;
+
+ private:
+  struct Entry {
+    int failures = 0;
+    Rest rest;
+  };
+  absl::Duration initial_, max_;
+  std::map<std::string, Entry> entries_;
+};
+
+}  // namespace fairlead::hook

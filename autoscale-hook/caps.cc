@@ -1,0 +1,67 @@
+#include "autoscale-hook/caps.h"
+
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "autoscale-hook/failure.h"
+
+namespace fairlead::hook {
+namespace {
+
+int64_t Left(int64_t limit, int64_t used) {
+  if (limit < 0) return kNoBound;
+  return std::max<int64_t>(0, limit - used);
+}
+
+int64_t Used(const std::map<std::string, int64_t>& used, const std::string& key) {
+  auto it = used.find(key);
+  return it == used.end() ? 0 : it->second;
+}
+
+}  // namespace
+
+void CapUsage::Add(const model::NodeRequest& request, const Catalog& catalog) {
+  int64_t count = 0;
+  std::string gpu_model(request.meta.labels.Get(kRequestGpuModelLabel));
+  if (!absl::SimpleAtoi(request.meta.labels.Get(kRequestGpusLabel), &count) || count < 0) {
+    const InstanceType* type = catalog.Find(request.instance_type);
+    count = type == nullptr ? 0 : type->gpu_count;
+    gpu_model = type == nullptr ? "" : type->gpu_model;
+  }
+  gpus = model::SaturatingAdd(gpus, count);
+  if (count > 0) {
+    int64_t& of_model = gpus_by_model[gpu_model];
+    of_model = model::SaturatingAdd(of_model, count);
+  }
+  micro_usd_per_hour = model::SaturatingAdd(micro_usd_per_hour, request.price_micro_usd_per_hour);
+  ++nodes_by_pool[request.pool];
+}
+
+bool CountsAgainstCaps(const model::NodeRequest& request, bool registered) {
+  if (registered) return true;
+  if (request.phase == model::NodeRequestPhase::kGone) return false;
+  if (request.phase != model::NodeRequestPhase::kFailed) return true;
+  const std::optional<FailureClass> failure = ParseFailure(request.failure);
+  return !failure.has_value() || !IsRefusal(*failure) || request.launched_at.has_value();
+}
+
+CapsLeft CapsLeft::Of(const CapLimits& limits, const CapUsage& usage,
+                      const std::vector<const model::NodePool*>& pools) {
+  CapsLeft left;
+  left.gpus = Left(limits.gpus, usage.gpus);
+  left.micro_usd_per_hour = Left(limits.micro_usd_per_hour, usage.micro_usd_per_hour);
+  for (const auto& [gpu_model, limit] : limits.gpus_by_model) {
+    if (limit >= 0) {
+      left.gpus_by_model[gpu_model] = Left(limit, Used(usage.gpus_by_model, gpu_model));
+    }
+  }
+  for (const model::NodePool* pool : pools) {
+    if (pool->max_nodes >= 0) {
+      left.nodes_by_pool[pool->meta.name] =
+          Left(pool->max_nodes, Used(usage.nodes_by_pool, pool->meta.name));
+    }
+  }
+  return left;
+}
+
+}  // namespace fairlead::hook

@@ -1,0 +1,52 @@
+// What the hook may hold at most: GPUs, GPUs of a model, dollars an hour, nodes of a pool.
+// Everything that costs money, or may yet, counts: ordered, booting, running, draining until it is
+// confirmed gone, and failed ones of which nobody knows whether they exist (invariant I6).
+//
+// Thread-safety: plain values. No bound is kNoBound here (model::kUnlimited at the edge).
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "autoscale-hook/catalog.h"
+#include "scheduler/model/workload_objects.h"
+
+namespace fairlead::hook {
+
+inline constexpr int64_t kNoBound = std::numeric_limits<int64_t>::max();
+
+// Labels on NodeRequest objects, so that a request still counts when its type left the catalogue.
+inline constexpr char kRequestGpusLabel[] = "fairlead.dev/gpus";
+inline constexpr char kRequestGpuModelLabel[] = "fairlead.dev/gpu-model";
+
+struct CapLimits {
+  int64_t gpus = model::kUnlimited;
+  std::map<std::string, int64_t> gpus_by_model;
+  int64_t micro_usd_per_hour = model::kUnlimited;
+};
+
+struct CapUsage {
+  int64_t gpus = 0, micro_usd_per_hour = 0;
+  std::map<std::string, int64_t> gpus_by_model;
+  std::map<std::string, int64_t> nodes_by_pool;
+
+  void Add(const model::NodeRequest& request, const Catalog& catalog);
+};
+
+// A failed request counts unless the provider refused it for certain; a removed one does not count.
+bool CountsAgainstCaps(const model::NodeRequest& request, bool registered);
+
+// What may still be bought. Never negative: a cap lowered below what is held leaves nothing.
+struct CapsLeft {
+  int64_t gpus = kNoBound, micro_usd_per_hour = kNoBound;
+  std::map<std::string, int64_t> gpus_by_model;  // absent: no bound
+  std::map<std::string, int64_t> nodes_by_pool;  // absent: no bound
+
+  static CapsLeft Of(const CapLimits& limits, const CapUsage& usage,
+                     const std::vector<const model::NodePool*>& pools);
+};
+
+}  // namespace fairlead::hook

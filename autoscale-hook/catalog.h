@@ -1,0 +1,78 @@
+// What can be bought: instance types with their resources, zones and prices, from a YAML file
+// (README.md here has the format; autoscale-hook/catalog/default.yaml is the built-in one).
+//
+// Ownership: values. Thread-safety: immutable after Load. Errors: InvalidArgument with line and
+// column.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "scheduler/model/node.h"
+#include "scheduler/model/workload_objects.h"
+
+namespace fairlead::hook {
+
+struct InstanceType {
+  std::string name;  // "p5.48xlarge"
+  std::string architecture = "amd64";
+  int64_t cpu_milli = 0;
+  int64_t memory_bytes = 0;
+  int64_t max_pods = 110;
+  std::string gpu_model;  // value of label nvidia.com/gpu.product; empty: no GPU
+  int64_t gpu_count = 0;
+  int64_t gpu_memory_mib = 0;  // of one GPU
+  std::vector<std::string> zones;
+  // Micro-dollars an hour; absent: not offered that way. A price of zero is legal (reserved
+  // capacity).
+  std::optional<int64_t> on_demand_micro_usd, spot_micro_usd;
+  model::StringMap labels;    // further labels on the node
+  model::ResourceList extra;  // further extended resources
+  // Kept back by the system and DaemonSets: not allocatable to pods.
+  int64_t reserved_cpu_milli = 0;
+  int64_t reserved_memory_bytes = 0;
+};
+
+class Catalog {
+ public:
+  // The text of a catalogue file. Types sorted by name; duplicates and nonsense are errors.
+  static absl::StatusOr<Catalog> Parse(absl::string_view yaml, absl::string_view file_name);
+  // The one that is compiled in.
+  static const Catalog& BuiltIn();
+  // For tests and simulations: types as given, to be unique by name.
+  static Catalog FromTypes(std::vector<InstanceType> types);
+
+  [[nodiscard]] const std::vector<InstanceType>& types() const { return types_; }
+  [[nodiscard]] const InstanceType* Find(absl::string_view name) const;  // null if absent
+  // When the prices were read, and where; empty if the file does not say.
+  [[nodiscard]] const std::string& as_of() const { return as_of_; }
+  [[nodiscard]] const std::string& source() const { return source_; }
+
+ private:
+  std::string as_of_, source_;
+  std::vector<InstanceType> types_;
+};
+
+// One thing to buy: a type in a zone at a price, out of a pool.
+struct Offer {
+  const InstanceType* type = nullptr;
+  const model::NodePool* pool = nullptr;
+  std::string zone;
+  bool spot = false;
+  int64_t price_micro_usd_per_hour = 0;
+};
+
+// The node as it will register: labels, taints of the pool, startup taints, allocatable.
+model::Node TemplateNode(const Offer& offer, absl::string_view name);
+// The same when it is usable: without startup taints. What pods are planned on, and what an ordered
+// node is in the cluster state.
+model::Node UsableNode(const Offer& offer, absl::string_view name);
+
+// "p5" of "p5.48xlarge", "a2" of "a2-highgpu-1g": what accounts' quotas are counted by.
+absl::string_view InstanceFamily(absl::string_view type_name);
+
+}  // namespace fairlead::hook

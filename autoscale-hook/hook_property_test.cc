@@ -1,0 +1,516 @@
+// A world in small: an API server with slow and lost writes, a provider with delays, refusals and
+// lost replies, an engine with a stale view, users, and restarts at any step. After everything that
+// happens the invariants are checked against the world's own books, which the hook never sees.
+//
+// Assumed of the adapters, as documented: calls for one request are carried out in order, and
+// writes that were in flight at a crash have happened or not before the next life lists the
+// objects.
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <iostream>
+#include <map>
+#include <random>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "autoscale-hook/failure.h"
+#include "autoscale-hook/hook.h"
+#include "autoscale-hook/hook_testing.h"
+
+namespace fairlead::hook {
+namespace {
+
+using Phase = model::NodeRequestPhase;
+using testing::ArithmeticPlacement;
+using testing::Item;
+using testing::kDollar;
+using testing::Spec;
+using testing::Type;
+
+struct ApiNode {
+  std::string uid;
+  bool ready = false, tainted = false;
+  absl::Time ready_at = absl::InfiniteFuture();
+};
+struct Machine {
+  int64_t gpus = 0, price = 0;
+  absl::Time registers_at;
+  bool registered = false;
+};
+struct Job {
+  int64_t pods = 1;
+  std::map<std::string, int64_t> bound;  // node -> pods
+  [[nodiscard]] int64_t Waiting() const {
+    int64_t n = pods;
+    for (const auto& [node, count] : bound) n -= count;
+    return n;
+  }
+};
+
+class World {
+ public:
+  World(uint64_t seed, bool caps) : random_(seed), faults_(true) {
+    options_.max_removals_per_step = 1000;
+    options_.unneeded_after = absl::Minutes(2);
+    options_.ready_timeout = absl::Minutes(5);
+    options_.launch_timeout = absl::Minutes(3);
+    options_.backoff_max = absl::Minutes(5);
+    if (caps) {
+      options_.cluster_gpu_limit = Pick(1, 12);
+      options_.gpu_limit_by_model["H100"] = Pick(1, 10);
+      options_.cost_limit_micro_usd_per_hour = Pick(1, 14) * kDollar;
+    }
+    InstanceType g1 = Type("g.1", 8, 32, 1, kDollar), g4 = Type("g.4", 32, 128, 4, 7 * kDollar / 2);
+    InstanceType t2 = Type("t.2", 16, 64, 2, 3 * kDollar, "T4");
+    g1.zones = g4.zones = {"z1", "z2"};
+    catalog_ = Catalog::FromTypes({g1, g4, t2});
+    nodes_["static-1"] = {"static-uid", true, false, now_};
+    hook_ = std::make_unique<Hook>(options_, &catalog_);
+    Look();
+  }
+
+  void Run(int steps) {
+    for (int i = 0; i < steps && !::testing::Test::HasFailure(); ++i) {
+      now_ += absl::Seconds(Pick(1, 30));
+      Users();
+      Tick();
+      if (Chance(4)) Crash();
+    }
+  }
+  void Calm() {
+    faults_ = false;
+    for (int i = 0; i < 200 && !::testing::Test::HasFailure(); ++i) {
+      now_ += absl::Seconds(15);
+      Tick();
+    }
+  }
+  void EndAllJobs() { jobs_.clear(); }
+  void ExpectAllRunning() {
+    for (const auto& [name, job] : jobs_)
+      EXPECT_EQ(job.Waiting(), 0) << name << " waits\n" << Describe();
+  }
+  std::string Describe() {
+    std::string text;
+    for (const auto& [name, request] : requests_) {
+      auto node = nodes_.find(name);
+      absl::StrAppend(&text, name, " ", request.instance_type, " phase ",
+                      static_cast<int>(request.phase), " bound ", BoundOn(name),
+                      node == nodes_.end() ? " no node" : " node",
+                      node != nodes_.end() && node->second.ready ? " ready" : "",
+                      node != nodes_.end() && node->second.tainted ? " tainted" : "",
+                      machines_.contains(name) ? " machine" : "", "\n");
+    }
+    Look();
+    Placed placed = Place();
+    for (const DemandItem& item : placed.demand) {
+      absl::StrAppend(&text, "demand ", item.workload, " ", item.classes[0].count, "\n");
+    }
+    for (const auto& [name, request] : unseen_) absl::StrAppend(&text, "unseen ", name, "\n");
+    for (const auto& [name, pods] : placed.promised)
+      absl::StrAppend(&text, "promised ", name, "\n");
+    return text;
+  }
+  void ExpectNothingLeft() {
+    EXPECT_TRUE(requests_.empty()) << requests_.size() << " requests, first in phase "
+                                   << static_cast<int>(requests_.begin()->second.phase);
+    EXPECT_TRUE(machines_.empty());
+    EXPECT_EQ(nodes_.size(), 1u);
+  }
+  // I4: nothing changed, nothing is done.
+  void ExpectQuiet() {
+    Look();
+    const StepOutput out = Step(false);
+    EXPECT_TRUE(out.actions.empty()) << out.actions.size() << " actions in a world at rest";
+  }
+  int bought = 0, crashes = 0, removed = 0, refused = 0;
+
+ private:
+  int64_t Pick(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
+  }
+  bool Chance(int percent) { return Pick(1, 100) <= percent; }
+  bool Fault(int percent) { return faults_ && Chance(percent); }
+  int64_t GpusOf(const model::NodeRequest& r) const {
+    return catalog_.Find(r.instance_type)->gpu_count;
+  }
+
+  void Users() {
+    if (Chance(30))
+      jobs_[absl::StrCat("team/j", 1000 + ++job_count_)].pods = Chance(30) ? Pick(2, 5) : 1;
+    if (!jobs_.empty() && Chance(20)) {
+      auto it = jobs_.begin();
+      std::advance(it, Pick(0, static_cast<int64_t>(jobs_.size()) - 1));
+      jobs_.erase(it);
+    }
+    if (!machines_.empty() && Chance(2)) KillMachine(machines_.begin()->first);  // a spot reclaim
+  }
+
+  // ---- the provider and the API server
+  void KillMachine(std::string name) {  // NOLINT: a copy, as the key dies
+    machines_.erase(name);
+    nodes_.erase(name);
+    for (auto& [job_name, job] : jobs_) job.bound.erase(name);
+  }
+  void Advance() {
+    for (auto& [name, machine] : machines_) {
+      if (!machine.registered && now_ >= machine.registers_at) {
+        machine.registered = true;
+        ApiNode node;
+        node.uid = absl::StrCat("n", ++uids_);
+        if (!Fault(5)) node.ready_at = now_ + absl::Seconds(Pick(0, 60));
+        nodes_[name] = node;
+      }
+    }
+    for (auto& [name, node] : nodes_) node.ready = node.ready || now_ >= node.ready_at;
+    std::deque<std::pair<absl::Time, model::Action>> later;
+    std::set<std::string> held;  // in order per request
+    for (auto& [at, action] : std::exchange(flying_, {})) {
+      const std::string name = Subject(action);
+      if (at > now_ || held.contains(name)) {
+        held.insert(name);
+        later.emplace_back(at, std::move(action));
+      } else {
+        Deliver(action);
+        CheckCaps();
+      }
+    }
+    for (auto& entry : flying_) later.push_back(std::move(entry));
+    flying_ = std::move(later);
+  }
+  static std::string Subject(const model::Action& action) {
+    if (const auto* a = std::get_if<model::CreateNodeRequest>(&action.what))
+      return a->request.meta.name;
+    if (const auto* a = std::get_if<model::UpdateNodeRequestStatus>(&action.what)) {
+      return a->request.meta.name;
+    }
+    if (const auto* a = std::get_if<model::DeleteNodeRequest>(&action.what)) return a->name;
+    if (const auto* a = std::get_if<model::LaunchNode>(&action.what)) return a->request.meta.name;
+    if (const auto* a = std::get_if<model::TerminateNode>(&action.what)) return a->request_name;
+    if (const auto* a = std::get_if<model::SetNodeTaint>(&action.what)) return a->node;
+    return "";
+  }
+  void Deliver(const model::Action& action) {
+    if (const auto* create = std::get_if<model::CreateNodeRequest>(&action.what)) {
+      const std::string& name = create->request.meta.name;
+      if (requests_.contains(name))
+        return hook_->OnCreateResult(name, absl::AlreadyExistsError(""));
+      if (Fault(5)) return hook_->OnCreateResult(name, absl::PermissionDeniedError(""));
+      if (Fault(3)) return hook_->OnCreateResult(name, absl::UnavailableError(""));
+      model::NodeRequest request = create->request;
+      request.meta.uid = absl::StrCat("r", ++uids_);
+      request.meta.creation = now_;
+      requests_[name] = request;
+      return hook_->OnCreateResult(name, Fault(5) ? absl::UnavailableError("") : absl::OkStatus());
+    }
+    if (const auto* update = std::get_if<model::UpdateNodeRequestStatus>(&action.what)) {
+      auto it = requests_.find(update->request.meta.name);
+      if (it == requests_.end() || it->second.meta.uid != update->request.meta.uid || Fault(10))
+        return;
+      it->second = update->request;
+    } else if (const auto* erase = std::get_if<model::DeleteNodeRequest>(&action.what)) {
+      auto it = requests_.find(erase->name);
+      if (it == requests_.end() || it->second.meta.uid != erase->uid || Fault(10)) return;
+      EXPECT_FALSE(machines_.contains(erase->name)) << "forgot a machine that costs money";
+      requests_.erase(it);
+    } else if (const auto* taint = std::get_if<model::SetNodeTaint>(&action.what)) {
+      auto it = nodes_.find(taint->node);
+      if (it == nodes_.end() || it->second.uid != taint->uid || Fault(10)) return;
+      it->second.tainted = taint->present;
+    } else if (const auto* launch = std::get_if<model::LaunchNode>(&action.what)) {
+      DeliverLaunch(*launch);
+    } else if (const auto* terminate = std::get_if<model::TerminateNode>(&action.what)) {
+      if (Fault(5)) {
+        return hook_->OnProviderResult(terminate->request_name, false, absl::InternalError("x"),
+                                       now_);
+      }
+      // I7, once more where it hurts.
+      for (const auto& [name, job] : jobs_) {
+        EXPECT_FALSE(job.bound.contains(terminate->request_name)) << "killed a pod of " << name;
+      }
+      KillMachine(terminate->request_name);
+      ++removed;
+      if (!Fault(10)) {
+        hook_->OnProviderResult(terminate->request_name, false, absl::OkStatus(), now_);
+      }
+    }
+  }
+  void DeliverLaunch(const model::LaunchNode& launch) {
+    const std::string& name = launch.request.meta.name;
+    const auto answer = [&](const absl::Status& status) {
+      if (!Fault(8)) hook_->OnProviderResult(name, true, status, now_);
+    };
+    if (!machines_.contains(name)) {
+      if (Fault(15)) {
+        ++refused;
+        return answer(
+            FailureStatus(Chance(80) ? FailureClass::kStockout : FailureClass::kQuota, "no"));
+      }
+      if (Fault(5)) return answer(absl::UnavailableError("not done"));
+      machines_[name] = {GpusOf(launch.request), launch.request.price_micro_usd_per_hour,
+                         now_ + absl::Seconds(Pick(10, faults_ ? 330 : 100)), false};
+    }
+    answer(Fault(8) ? absl::UnavailableError("done all the same") : absl::OkStatus());
+  }
+  void Crash() {
+    ++crashes;
+    hook_ = std::make_unique<Hook>(options_, &catalog_);
+    for (auto& [at, action] : std::exchange(flying_, {})) {
+      if (Chance(50)) Deliver(action);
+    }
+    hook_ = std::make_unique<Hook>(options_, &catalog_);
+    withdrawn_.clear();
+    unseen_.clear();
+    Look();
+  }
+
+  // ---- the engine
+  void Look() {
+    seen_requests_ = requests_;
+    seen_nodes_ = nodes_;
+    for (const auto& [name, request] : requests_) unseen_.erase(name);
+    std::erase_if(withdrawn_, [&](const std::string& name) { return !requests_.contains(name); });
+  }
+  void Tick() {
+    Advance();
+    if (!faults_ || Chance(75)) Look();
+    const StepOutput out = Step(true);
+    for (const model::Action& action : out.actions) {
+      flying_.emplace_back(now_ + absl::Seconds(faults_ ? Pick(0, 20) : 0), action);
+    }
+  }
+
+  [[nodiscard]] int64_t BoundOn(const std::string& node) const {
+    int64_t pods = 0;
+    for (const auto& [name, job] : jobs_) {
+      auto it = job.bound.find(node);
+      if (it != job.bound.end()) pods += it->second;
+    }
+    return pods;
+  }
+  // Places what it can, and says what it promised and what is left over.
+  struct Placed {
+    std::map<std::string, int64_t> promised;
+    std::set<std::string> ordered;
+    Demand demand;
+  };
+  Placed Place() {
+    Placed placed;
+    std::map<std::string, int64_t> ready, coming;
+    for (const auto& [name, request] : seen_requests_) {
+      const bool live = request.phase != Phase::kDraining && request.phase != Phase::kFailed &&
+                        request.phase != Phase::kGone && !withdrawn_.contains(name);
+      auto node = seen_nodes_.find(name);
+      const bool there = node != seen_nodes_.end();
+      if (!live || (there && node->second.tainted)) continue;
+      if (there && node->second.ready) {
+        ready[name] = GpusOf(request) - BoundOn(name);
+      } else if (request.phase != Phase::kReady) {
+        coming[name] = GpusOf(request) - BoundOn(name);
+        placed.ordered.insert(name);
+      }
+    }
+    for (const auto& [name, request] : unseen_) coming[name] = GpusOf(request);
+    for (auto& [name, job] : jobs_) {
+      int64_t room = 0;
+      for (const auto& [node, free] : ready) room += free;
+      if (job.Waiting() == 0) continue;
+      if (room >= job.Waiting()) {
+        for (auto& [node, free] : ready) {
+          const int64_t here = std::min(free, job.Waiting());
+          if (here <= 0 || !nodes_.contains(node)) continue;  // the binding is refused
+          job.bound[node] += here;
+          free -= here;
+        }
+        continue;
+      }
+      for (const auto& [node, free] : coming) room += free;
+      if (room < job.Waiting()) {
+        placed.demand.push_back(Item(name, pod_, job.Waiting(), job.Waiting() > 1));
+        continue;
+      }
+      int64_t left = job.Waiting();
+      for (auto* part : {&ready, &coming}) {
+        for (auto& [node, free] : *part) {
+          const int64_t here = std::min(free, left);
+          if (here <= 0) continue;
+          placed.promised[node] += here;
+          free -= here;
+          left -= here;
+        }
+      }
+    }
+    free_coming_ = coming;
+    return placed;
+  }
+
+  StepOutput Step(bool buy) {
+    Placed placed = Place();
+    StepInput input;
+    input.now = now_;
+    if (!buy) placed.demand.clear();
+    input.demand = &placed.demand;
+    for (const auto& [name, request] : seen_requests_) {
+      input.requests.push_back(&request);
+      auto node = seen_nodes_.find(name);
+      if (node == seen_nodes_.end() && !placed.ordered.contains(name)) continue;
+      NodeUse use;
+      use.name = use.node_request = name;
+      use.needed = BoundOn(name) > 0 || placed.promised.contains(name);
+      if (node != seen_nodes_.end()) {
+        use.uid = node->second.uid;
+        use.registered = true;
+        use.ready = node->second.ready;
+        use.removal_tainted = node->second.tainted;
+      }
+      input.nodes.push_back(use);
+    }
+    input.nodes.push_back({"static-1", "static-uid", "", true, true, false, false, ""});
+    const StepOutput out = hook_->Step(input, placement_);
+    CheckRemovals(out);
+    CheckPurchases(out, placed.demand);
+
+    // I4: the same input again, what was ordered being known by now.
+    Demand rest;
+    for (size_t i = 0; i < placed.demand.size(); ++i) {
+      if (out.outcomes[i].node_requests.empty()) rest.push_back(placed.demand[i]);
+    }
+    input.demand = &rest;
+    const StepOutput again = hook_->Step(input, placement_);
+    EXPECT_TRUE(again.actions.empty()) << again.actions.size() << " actions for the same input";
+
+    for (const std::string& name : out.withdrawn) {
+      withdrawn_.insert(name);
+      unseen_.erase(name);
+    }
+    for (const StepOutput::NewNode& created : out.created) {
+      unseen_[created.request.meta.name] = created.request;
+      withdrawn_.erase(created.request.meta.name);
+      ++bought;
+    }
+    CheckCaps();
+    return out;
+  }
+
+  // ---- the books
+  void CheckRemovals(const StepOutput& out) {
+    for (const model::Action& action : out.actions) {
+      if (const auto* taint = std::get_if<model::SetNodeTaint>(&action.what)) {
+        EXPECT_NE(taint->node, "static-1");
+      }
+      const auto* terminate = std::get_if<model::TerminateNode>(&action.what);
+      if (terminate == nullptr) continue;
+      EXPECT_TRUE(requests_.contains(terminate->request_name)) << "not ours";
+      auto seen = seen_nodes_.find(terminate->request_name);
+      // I7: a node that the engine can see is removed only behind a taint that it can see.
+      if (seen != seen_nodes_.end()) {
+        EXPECT_TRUE(seen->second.tainted) << terminate->request_name;
+      }
+      EXPECT_EQ(BoundOn(terminate->request_name), 0) << terminate->request_name;
+    }
+  }
+  // I3: nothing is bought for pods that would fit on nodes that are coming, and no node too many.
+  void CheckPurchases(const StepOutput& out, const Demand& demand) {
+    int64_t coming = 0;
+    for (const auto& [node, free] : free_coming_) coming += free;
+    int64_t pods = 0, capacity = 0, smallest = kUnset;
+    for (size_t i = 0; i < demand.size(); ++i) {
+      EXPECT_EQ(out.outcomes[i].workload, demand[i].workload);
+      if (out.outcomes[i].node_requests.empty()) continue;
+      pods += demand[i].classes[0].count;
+      EXPECT_LT(coming, demand[i].classes[0].count) << "bought beside capacity in flight";
+    }
+    for (const StepOutput::NewNode& created : out.created) {
+      const int64_t gpus = GpusOf(created.request);
+      capacity += gpus;
+      smallest = std::min(smallest, gpus);
+      const std::string& name = created.request.meta.name;
+      const bool freed = std::count(out.withdrawn.begin(), out.withdrawn.end(), name) > 0;
+      EXPECT_FALSE(seen_requests_.contains(name) || (unseen_.contains(name) && !freed))
+          << "name taken";
+    }
+    EXPECT_GE(capacity, pods);
+    if (!out.created.empty()) {
+      EXPECT_LT(capacity - smallest, pods) << "a node too many";
+    }
+  }
+  // I6: what exists at the provider, and what is asked for, never passes the caps.
+  void CheckCaps() {
+    int64_t gpus = 0, price = 0;
+    for (const auto& [name, machine] : machines_) {
+      gpus += machine.gpus;
+      price += machine.price;
+      EXPECT_TRUE(requests_.contains(name)) << "a machine that no object remembers (I5)";
+    }
+    const auto within = [](int64_t used, int64_t limit) { return limit < 0 || used <= limit; };
+    EXPECT_TRUE(within(gpus, options_.cluster_gpu_limit)) << gpus;
+    EXPECT_TRUE(within(price, options_.cost_limit_micro_usd_per_hour)) << price;
+    gpus = 0;
+    std::map<std::string, const model::NodeRequest*> asked;
+    for (const auto& [name, request] : requests_) asked[name] = &request;
+    for (const auto& [name, request] : unseen_) asked.emplace(name, &request);
+    int64_t h100 = 0;
+    for (const auto& [name, request] : asked) {
+      const bool counts = request->phase != Phase::kFailed || machines_.contains(name);
+      if (!counts) continue;
+      // Refused just now, and not written yet: the hook may already buy elsewhere.
+      if (withdrawn_.contains(name) && !machines_.contains(name)) continue;
+      gpus += GpusOf(*request);
+      if (catalog_.Find(request->instance_type)->gpu_model == "H100") h100 += GpusOf(*request);
+    }
+    EXPECT_TRUE(within(gpus, options_.cluster_gpu_limit)) << gpus << " asked for";
+    auto by_model = options_.gpu_limit_by_model.find("H100");
+    if (by_model != options_.gpu_limit_by_model.end()) {
+      EXPECT_LE(h100, by_model->second);
+    }
+  }
+
+  static constexpr int64_t kUnset = int64_t{1} << 40;
+  std::mt19937_64 random_;
+  bool faults_;
+  HookOptions options_;
+  Catalog catalog_;
+  ArithmeticPlacement placement_;
+  std::unique_ptr<Hook> hook_;
+  absl::Time now_ = absl::FromUnixSeconds(1800000000);
+  std::shared_ptr<const model::PodSpec> pod_ = Spec(1000, 1, 1);
+  int uids_ = 0, job_count_ = 0;
+  std::map<std::string, model::NodeRequest> requests_, seen_requests_, unseen_;
+  std::map<std::string, ApiNode> nodes_, seen_nodes_;
+  std::map<std::string, Machine> machines_;
+  std::map<std::string, Job> jobs_;
+  std::map<std::string, int64_t> free_coming_;
+  std::set<std::string> withdrawn_;
+  std::deque<std::pair<absl::Time, model::Action>> flying_;
+};
+
+TEST(HookPropertyTest, InvariantsHoldInAFaultyWorld) {
+  constexpr uint64_t kFirstSeed = 1;
+  constexpr uint64_t kSeeds = 30;
+  int bought = 0, crashes = 0, removed = 0, refused = 0;
+  for (uint64_t seed = kFirstSeed; seed < kFirstSeed + kSeeds; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    World world(seed, seed % 2 == 0);
+    world.Run(150);
+    world.Calm();
+    if (seed % 2 == 1) world.ExpectAllRunning();
+    world.EndAllJobs();
+    world.Calm();
+    world.ExpectNothingLeft();
+    world.ExpectQuiet();
+    bought += world.bought;
+    crashes += world.crashes;
+    removed += world.removed;
+    refused += world.refused;
+    if (::testing::Test::HasFailure()) break;
+  }
+  std::cout << "seeds " << kFirstSeed << ".." << kFirstSeed + kSeeds - 1 << ": " << bought
+            << " nodes bought, " << removed << " terminated, " << refused << " refused, " << crashes
+            << " restarts\n";
+  EXPECT_GT(bought, 100);
+  EXPECT_GT(crashes, 50);
+  EXPECT_GT(refused, 20);
+}
+
+}  // namespace
+}  // namespace fairlead::hook

@@ -1,0 +1,90 @@
+// Shared by the tests of this module: builders, and a Placement of plain resource arithmetic.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autoscale-hook/catalog.h"
+#include "autoscale-hook/demand.h"
+#include "autoscale-hook/placement.h"
+#include "scheduler/model/api_names.h"
+
+namespace fairlead::hook::testing {
+
+inline constexpr int64_t kGiB = int64_t{1} << 30;
+inline constexpr int64_t kDollar = 1000000;
+
+inline std::shared_ptr<const model::PodSpec> Spec(int64_t cpu_milli, int64_t memory_gib,
+                                                  int64_t gpus, model::StringMap selector = {}) {
+  auto spec = std::make_shared<model::PodSpec>();
+  spec->ns = "team";
+  if (cpu_milli > 0) model::Set(spec->requests, model::kCpuName, cpu_milli);
+  if (memory_gib > 0) model::Set(spec->requests, model::kMemoryName, memory_gib * kGiB);
+  if (gpus > 0) model::Set(spec->requests, model::kGpuName, gpus * 1000);
+  spec->node_selector = std::move(selector);
+  return spec;
+}
+
+inline InstanceType Type(const std::string& name, int64_t cpus, int64_t memory_gib, int64_t gpus,
+                         int64_t price_micro_usd, const std::string& gpu_model = "H100") {
+  InstanceType type;
+  type.name = name;
+  type.cpu_milli = cpus * 1000;
+  type.memory_bytes = memory_gib * kGiB;
+  type.gpu_count = gpus;
+  if (gpus > 0) type.gpu_model = gpu_model;
+  type.zones = {"z1"};
+  type.on_demand_micro_usd = price_micro_usd;
+  return type;
+}
+
+inline DemandItem Item(const std::string& workload, std::shared_ptr<const model::PodSpec> spec,
+                       int64_t count, bool atomic = false) {
+  DemandItem item;
+  item.workload = workload;
+  item.queue = "q";
+  item.is_group = atomic;
+  item.atomic = atomic;
+  verdict::DemandClass pod_class;
+  pod_class.spec = std::move(spec);
+  pod_class.count = count;
+  item.classes.push_back(std::move(pod_class));
+  return item;
+}
+
+// Resources, node selector and NoSchedule taints, nothing else.
+class ArithmeticPlacement : public Placement {
+ public:
+  int64_t CountThatFit(const model::Node& node, const std::vector<Load>& already,
+                       const std::shared_ptr<const model::PodSpec>& spec, int64_t limit) override {
+    ++questions;
+    for (const auto& [key, value] : spec->node_selector) {
+      if (node.meta.labels.Get(key) != value) return 0;
+    }
+    for (const model::Taint& taint : node.taints) {
+      const bool tolerated =
+          std::any_of(spec->tolerations.begin(), spec->tolerations.end(),
+                      [&](const model::Toleration& t) { return t.Tolerates(taint); });
+      if (taint.effect != model::TaintEffect::kPreferNoSchedule && !tolerated) return 0;
+    }
+    int64_t pods = model::Get(node.allocatable, model::kPodsName);
+    model::ResourceList left = node.allocatable;
+    for (const Load& load : already) {
+      pods -= load.count;
+      for (const auto& [name, amount] : load.spec->requests) {
+        model::Add(left, name, -amount * load.count);
+      }
+    }
+    int64_t fits = std::min(limit, pods);
+    for (const auto& [name, amount] : spec->requests) {
+      if (amount > 0) fits = std::min(fits, model::Get(left, name) / amount);
+    }
+    return std::max<int64_t>(0, fits);
+  }
+  int64_t questions = 0;
+};
+
+}  // namespace fairlead::hook::testing

@@ -1,0 +1,117 @@
+// Cheapest nodes for a multiset of pod classes: variable-cost vector bin packing on classes, never
+// on single pods, so that 50,000 pods of five classes cost as much as 50.
+//
+// Two constructions are tried and the cheaper one is improved:
+//   per class  Classes in descending price per pod. Each first fills room left on nodes already
+//   chosen,
+//              then buys by an exact minimum-cost covering of its count (unbounded knapsack over
+//              "this node holds f pods at price p"; past 4 fmax pods the bulk goes to the best
+//              price per pod). Exact for one class: it sees that 8 small nodes may be cheaper than
+//              one big, or equal.
+//   mixed      Repeatedly the node filling of greatest (sum of its pods' cheapest price per pod) /
+//   price
+//              (Eva, EuroSys'25: reservation prices), replicated as often as the counts allow.
+//   improve    Take up to three nodes out and pack their pods anew: into room left elsewhere, onto
+//   one
+//              cheaper node, or by either construction. Kept if cheaper; repeated until nothing
+//              helps or a fixed number of fit questions is spent (a count, not a time: the plan is
+//              deterministic).
+//
+// Every fit question goes to Placement::CountThatFit, remembered per (type, pool, zone where it can
+// matter, load, class). Order among equals: price, GPUs, nodes, then the order of the offers.
+// Sources: facts section 7. Complexity: O(classes * offers) fit questions to construct, then at
+// most kImproveBudget to improve.
+//
+// Thread-safety: none. Ownership: keeps references to the placement and the offers' types and
+// pools.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "autoscale-hook/caps.h"
+#include "autoscale-hook/catalog.h"
+#include "autoscale-hook/placement.h"
+
+namespace fairlead::hook {
+
+struct PackClass {
+  std::shared_ptr<const model::PodSpec> spec;
+  std::string zone;  // nodes of this zone only; empty: any
+};
+
+// (class, pods of it), ascending by class, no zero.
+using Load = std::vector<std::pair<int, int64_t>>;
+
+// Some equal nodes with equal loads.
+struct NodeGroup {
+  int offer = 0;
+  Load load;
+  int64_t nodes = 0;
+};
+
+enum class Objective : uint8_t { kPrice, kGpusThenPrice };
+
+// Compared in this order. `weighted` is the price, or GPUs and price in one number.
+struct PackCost {
+  int64_t weighted = 0, gpus = 0, nodes = 0;
+  friend auto operator<=>(const PackCost&, const PackCost&) = default;
+};
+
+struct Packing {
+  std::vector<NodeGroup> groups;  // sorted by offer, then load
+  std::vector<int64_t> unplaced;  // by class: no offer, or a cap
+  PackCost cost;
+  int64_t price_micro_usd_per_hour = 0;
+  [[nodiscard]] bool Complete() const;
+};
+
+class Packer {
+ public:
+  Packer(std::vector<PackClass> classes, std::vector<Offer> offers, Placement& placement);
+  ~Packer();
+
+  // `counts` by class. Never buys more than `caps` allow.
+  Packing Pack(const std::vector<int64_t>& counts, const CapsLeft& caps, Objective objective);
+
+  [[nodiscard]] const std::vector<Offer>& offers() const { return offers_; }
+  // Pods of the class on an empty node of the offer.
+  int64_t Fit(int offer, int pod_class) { return CountOn(offer, {}, pod_class, kPerNodeLimit); }
+  // Questions that went to Placement, for tests of the cost.
+  [[nodiscard]] int64_t questions() const { return questions_; }
+
+ private:
+  struct Budget;
+  class Run;
+  static constexpr int64_t kPerNodeLimit = 1024;
+
+  int64_t CountOn(int offer, const Load& load, int pod_class, int64_t limit);
+
+  std::vector<PackClass> classes_;
+  std::vector<Offer> offers_;
+  Placement& placement_;
+  std::vector<model::Node> nodes_;         // usable template by offer
+  std::vector<int> shape_;                 // by offer: (type, pool)
+  std::vector<bool> zone_matters_;         // by class
+  std::vector<std::vector<int64_t>> fit_;  // [offer][class], -1: not asked yet
+
+  struct Question {
+    int64_t node = 0;  // a shape, or an offer where the zone can matter
+    int pod_class = 0;
+    Load load;
+    friend bool operator==(const Question&, const Question&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Question& q) {
+      return H::combine(std::move(h), q.node, q.pod_class, q.load);
+    }
+  };
+  absl::flat_hash_map<Question, int64_t> answers_;  // never iterated
+  int64_t questions_ = 0;
+  int64_t lookups_ = 0;
+};
+
+}  // namespace fairlead::hook

@@ -1,0 +1,72 @@
+// Demand and offers -> the nodes to buy and what becomes of every item.
+//
+// Everything is bought for together at the lowest price (packing.h). Where a cap does not let all
+// of it be bought, the order of service decides: the longest run of items that fits under the caps
+// is taken, then the first item that does not is left out (a gang) or cut (single pods), and the
+// rest is tried again behind it; a later item may so be served where an earlier, larger one cannot
+// be. Atomic items are all or nothing; of others at least each class's min_count.
+//
+// Pods that must be spread over zones are planned in equal parts per zone, and pods that must share
+// a zone in one zone: a plan for them in the cheapest zone alone would buy nodes that take nobody.
+//
+// Complexity: one packing where no cap binds; O(log items) packings per item that a cap leaves out,
+// of which at most kMaxLeftOut are looked for (the rest is left out unseen). Deterministic.
+// Thread-safety: pure but for the placement's own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "autoscale-hook/caps.h"
+#include "autoscale-hook/catalog.h"
+#include "autoscale-hook/demand.h"
+#include "autoscale-hook/failure.h"
+#include "autoscale-hook/placement.h"
+
+namespace fairlead::hook {
+
+inline constexpr int kMaxLeftOut = 32;
+
+struct PlanInput {
+  const Demand* demand = nullptr;
+  std::vector<Offer> offers;  // may be bought now
+  struct RestingOffer {
+    Offer offer;
+    absl::Time until;
+    FailureClass failure;
+  };
+  std::vector<RestingOffer> resting;  // may be bought again later
+  CapsLeft caps;
+  // At most so many nodes; a first gang that needs more gets them all the same.
+  int64_t max_nodes = kNoBound;
+};
+
+struct PlannedNode {
+  Offer offer;
+  std::vector<std::pair<size_t, int64_t>> pods_of_item;  // (index in the demand, pods), ascending
+};
+
+struct ItemOutcome {
+  verdict::Code code = verdict::Code::kInsufficientCapacity;
+  std::vector<size_t> nodes;  // indexes in Plan::nodes
+  std::vector<std::string> details;
+};
+
+struct Plan {
+  std::vector<PlannedNode> nodes;
+  std::vector<ItemOutcome> items;      // as the demand
+  bool more_next_step = false;         // max_nodes cut it
+  std::optional<absl::Time> retry_at;  // unserved demand could be served then
+  int64_t price_micro_usd_per_hour = 0;
+  int64_t questions = 0;  // fit questions put to the placement
+};
+
+Plan MakePlan(const PlanInput& input, Placement& placement);
+
+std::string FormatDollars(int64_t micro_usd);  // "$55.04"
+
+}  // namespace fairlead::hook

@@ -1,0 +1,70 @@
+// A provider without machines: it creates Node objects, which kwok's controller (or nobody) plays
+// the kubelet of. A node is created `boot_delay` after its launch and made ready `ready_delay`
+// later.
+//
+// Nodes carry the annotation kwok.x-k8s.io/node: fake and the label fairlead.dev/node-request, so a
+// restart finds what a former life created: creating a node that exists is taken for success, and
+// one that was launched but not yet created is launched again by the hook.
+//
+// Ownership: does not own its ports; they outlive it. Callbacks that arrive after its destruction
+// are ignored. Thread-safety: none; ports call back on the same thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "autoscale-hook/failure.h"
+#include "autoscale-hook/providers/provider.h"
+#include "scheduler/model/node.h"
+
+namespace fairlead::hook {
+
+// Time as a port.
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+  virtual void After(absl::Duration delay, std::function<void()> callback) = 0;
+};
+
+// The API server as far as this provider writes to it.
+class NodeApi {
+ public:
+  using Done = std::function<void(const absl::Status&)>;
+  virtual ~NodeApi() = default;
+  // The Node with its status (capacity and allocatable as given), condition Ready False.
+  virtual void CreateNode(const model::Node& node, Done done) = 0;
+  // Condition Ready True; startup taints of ours are not touched.
+  virtual void SetNodeReady(const model::Node& node, Done done) = 0;
+  virtual void DeleteNode(const std::string& name, Done done) = 0;
+};
+
+struct KwokOptions {
+  absl::Duration boot_delay = absl::Seconds(10);
+  std::map<std::string, absl::Duration> boot_delay_by_type;
+  absl::Duration ready_delay = absl::Seconds(1);
+  absl::Duration retry_delay = absl::Seconds(2);  // after a failed API call
+};
+
+class KwokProvider final : public Provider {
+ public:
+  KwokProvider(KwokOptions options, Scheduler* scheduler, NodeApi* api);
+  ~KwokProvider() override;
+
+  [[nodiscard]] absl::string_view name() const override { return "kwok"; }
+  void Launch(const model::LaunchNode& launch, Answer answer) override;
+  void Terminate(const model::TerminateNode& terminate, Answer answer) override;
+
+  // Fault injection: launches of the type are refused with the class until it is cleared.
+  void RefuseType(const std::string& instance_type, FailureClass failure);
+  void AcceptType(const std::string& instance_type);
+
+ private:
+  class State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace fairlead::hook

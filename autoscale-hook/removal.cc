@@ -1,0 +1,77 @@
+#include "autoscale-hook/removal.h"
+
+#include <algorithm>
+
+namespace fairlead::hook {
+namespace {
+
+using Phase = model::NodeRequestPhase;
+
+bool IsLive(Phase phase) {
+  return phase == Phase::kPending || phase == Phase::kLaunched || phase == Phase::kRegistered ||
+         phase == Phase::kReady;
+}
+
+void Drain(RequestView& view, StepContext& context, const char* message) {
+  view.request.phase = Phase::kDraining;
+  view.request.message = message;
+  view.dirty = true;
+  context.Withdraw(view);
+  context.Terminate(view);
+}
+
+// True if it is unneeded for long enough; keeps unneeded_since and the taint in step with the need.
+bool IsDue(RequestView& view, StepContext& context) {
+  model::NodeRequest& request = view.request;
+  if (!view.known_unneeded()) {
+    if (request.unneeded_since.has_value()) {
+      request.unneeded_since.reset();
+      view.dirty = true;
+    }
+    if (view.tainted()) context.Taint(view, false);
+    return false;
+  }
+  if (!request.unneeded_since.has_value()) {
+    request.unneeded_since = context.now;
+    view.dirty = true;
+  }
+  absl::Duration wait =
+      view.registered() ? context.options.unneeded_after : context.options.cancel_after;
+  if (request.meta.deletion.has_value()) wait = absl::ZeroDuration();
+  // A mark from the future (a clock that was set back) must not hold it for ever.
+  const absl::Time due = std::min(*request.unneeded_since, context.now) + wait;
+  if (context.now >= due) return true;
+  context.WakeAt(due);
+  if (view.tainted()) context.Taint(view, false);
+  return false;
+}
+
+}  // namespace
+
+void RemoveUnneeded(StepContext& context) {
+  std::vector<RequestView*> due;
+  for (RequestView& view : context.views) {
+    if (IsLive(view.request.phase) && IsDue(view, context)) due.push_back(&view);
+  }
+  std::stable_sort(due.begin(), due.end(), [](const RequestView* a, const RequestView* b) {
+    return a->request.price_micro_usd_per_hour > b->request.price_micro_usd_per_hour;
+  });
+  int64_t left = context.options.max_removals_per_step;
+  for (RequestView* view : due) {
+    if (left <= 0) {
+      context.WakeAt(context.now + absl::Seconds(1));
+      break;
+    }
+    if (!view->registered()) {
+      Drain(*view, context, "cancelled: nothing needs it any more");
+      --left;
+    } else if (view->tainted()) {
+      Drain(*view, context, "removed: nothing needs it any more");
+      --left;
+    } else if (context.Taint(*view, true)) {
+      --left;
+    }
+  }
+}
+
+}  // namespace fairlead::hook

@@ -1,0 +1,136 @@
+// The scheduler as a process: events of the API server go into the decision loop, what it decides
+// goes to the API server and to the providers, on one thread that owns everything.
+//
+//   drain events -> DecisionLoop::Apply -> DecisionLoop::Step -> kube::Executor
+//
+// It wakes for an event, an answer, a timer of the loop (wake_at) or a tick of the observer.
+//
+// Leadership: only the leader steps. A standby applies events and so is ready at once; when it
+// takes over, what the former leader wrote into NodeRequests counts, not what was first seen of
+// them. A leader that lost its lease writes nothing more (the executor's fence) and Run returns
+// Aborted: a fresh start is the simplest state that is certainly right.
+//
+// Stop: no new decision, what was decided is written (drain_timeout at most), then the lease is
+// released, so that the next leader need not wait for its expiry.
+//
+// Ownership: transport, timers, clock, catalogue, logger and observer outlive it.
+// Thread-safety: Stop from any thread; Run once, by the thread that becomes the owner of all
+// decisions; the observer is called on that thread.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "autoscale-hook/providers/kwok_provider.h"
+#include "base/clock.h"
+#include "cmd/fairlead/logger.h"
+#include "cmd/fairlead/node_api.h"
+#include "cmd/fairlead/task_queue.h"
+#include "core/configuration.h"
+#include "core/decision_loop.h"
+#include "kube/event_queue.h"
+#include "kube/executor.h"
+#include "kube/http.h"
+#include "kube/lease.h"
+#include "kube/source.h"
+
+namespace fairlead::cmd {
+
+class AppObserver {
+ public:
+  virtual ~AppObserver() = default;
+  // Before it is applied.
+  virtual void OnEvent(const model::ClusterEvent& /*event*/) {}
+  // After each decision, before its actions are carried out.
+  virtual void OnStep(const core::DecisionLoop& /*loop*/, const core::StepResult& /*result*/,
+                      absl::Time /*now*/) {}
+  // About every tick() while it runs.
+  virtual void OnTick(const core::DecisionLoop& /*loop*/, absl::Time /*now*/) {}
+  [[nodiscard]] virtual absl::Duration tick() const { return absl::InfiniteDuration(); }
+};
+
+struct AppOptions {
+  core::Options core;
+  core::LeaderElectionSettings leader_election;
+  std::string identity;  // of this process: for the lease, events and jitter
+  hook::KwokOptions kwok;
+  absl::Duration drain_timeout = absl::Seconds(20);   // for what was decided to be written
+  absl::Duration release_timeout = absl::Seconds(5);  // for the lease to be given back
+};
+
+class Application {
+ public:
+  struct Ports {
+    kube::HttpTransport* transport;
+    kube::Timers* timers;
+    const Clock* clock;
+  };
+  // `wrap` may put something around the provider (fault injection); null: nothing.
+  using WrapProvider = std::function<std::unique_ptr<hook::Provider>(
+      std::unique_ptr<hook::Provider>, hook::Scheduler*)>;
+
+  Application(Ports ports, AppOptions options, const hook::Catalog* catalog, Logger* logger,
+              AppObserver* observer = nullptr, const WrapProvider& wrap = nullptr);
+  ~Application();
+  Application(const Application&) = delete;
+  Application& operator=(const Application&) = delete;
+
+  // Until Stop (OK), a configuration that cannot be run (InvalidArgument) or the loss of leadership
+  // (Aborted).
+  absl::Status Run();
+  void Stop();
+
+  // What Run is made of, for tests: Begin, then Turn until it says false, then End.
+  absl::Status Begin();
+  // Waits for something to do, at most `max_wait`, and does it. False: stopped, or leadership lost.
+  bool Turn(absl::Duration max_wait);
+  absl::Status End();
+
+  // A task for the owner's thread, run between two decisions. Any thread.
+  void Post(std::function<void()> task) { tasks_->Post(std::move(task)); }
+
+ private:
+  void StartElection();
+  void Feed(const model::ClusterEvent& event);
+  void Decide(absl::Time now);
+  void Submit(model::Action action);
+  void Provide(const model::Action& action);
+  void LogDecision(const core::StepResult& result, absl::Duration took);
+  void LogResult(const model::ActionResult& result);
+  void LogSync();
+  void Shutdown();
+  [[nodiscard]] bool IsLeader() const;
+  absl::Time Now();
+
+  const Ports ports_;
+  const AppOptions options_;
+  const hook::Catalog* catalog_;
+  Logger* logger_;
+  AppObserver* observer_;
+
+  std::atomic<bool> stop_{false}, lost_{false};
+  kube::EventQueue queue_;
+  std::shared_ptr<TaskQueue> tasks_;
+  std::unique_ptr<kube::LeaderElector> elector_;
+  KubeNodeApi node_api_;
+  TimerScheduler scheduler_;
+  std::map<std::string, std::unique_ptr<hook::Provider>, std::less<>> providers_;
+  std::unique_ptr<core::DecisionLoop> loop_;
+  std::unique_ptr<kube::ClusterSource> source_;
+  std::unique_ptr<kube::Executor> executor_;
+
+  std::vector<model::ClusterEvent> events_;
+  absl::Time last_now_ = absl::InfinitePast(), last_decision_ = absl::InfinitePast();
+  absl::Time wake_at_ = absl::InfiniteFuture(), next_tick_ = absl::InfinitePast();
+  absl::Time next_sync_report_ = absl::InfinitePast();
+  bool was_leader_ = false, was_synced_ = false;
+  absl::flat_hash_map<uint64_t, std::string> under_way_;  // action -> what it is, for the log
+};
+
+}  // namespace fairlead::cmd

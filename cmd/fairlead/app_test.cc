@@ -1,0 +1,225 @@
+#include "cmd/fairlead/app.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cmd/fairlead/json_tree.h"
+#include "kube/fake_transport.h"
+
+namespace fairlead::cmd {
+namespace {
+
+using kube::FakeTransport;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Reply = FakeTransport::Reply;
+
+constexpr char kLeases[] = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+constexpr char kLease[] = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/fairlead";
+constexpr char kRequests[] = "/apis/fairlead.dev/v1alpha1/noderequests";
+
+constexpr char kQueues[] =
+    R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"default-queue","uid":"q"},)"
+    R"("spec":{"resources":{"gpu":{"quota":-1,"limit":-1},"cpu":{"quota":-1,"limit":-1},)"
+    R"("memory":{"quota":-1,"limit":-1}}}}]})";
+constexpr char kNodes[] =
+    R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"n1","uid":"u-n1"},)"
+    R"("status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"10"},)"
+    R"("conditions":[{"type":"Ready","status":"True"}]}}]})";
+std::string Pods(absl::string_view cpu) {
+  return absl::StrCat(
+      R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"p","namespace":"ns",)",
+      R"("uid":"u-p","creationTimestamp":"2026-03-02T00:00:00Z"},"spec":{"schedulerName":"fairlead",)",
+      R"("containers":[{"name":"c","resources":{"requests":{"cpu":")", cpu,
+      R"("}}}]},"status":{"phase":"Pending"}}]})");
+}
+
+class AppTest : public ::testing::Test {
+ protected:
+  AppTest() {
+    // No WatchList, so that every kind is a LIST and then a watch that stays open.
+    transport_.On("GET", "*",
+                  Reply::Json(200, R"({"metadata":{"resourceVersion":"1"},"items":[]})"));
+    transport_.On("GET", "/api/v1/nodes", Reply::Json(200, kNodes));
+    transport_.On("GET", "/apis/scheduling.run.ai/v2/queues", Reply::Json(200, kQueues));
+    transport_.On("GET", "/api/v1/pods", Reply::Json(200, Pods("1")));
+    transport_.When(
+        [](const kube::HttpRequest& request) { return absl::StrContains(request.path, "watch="); },
+        [](const kube::HttpRequest& request) {
+          return absl::StrContains(request.path, "sendInitialEvents")
+                     ? Reply::Json(400, R"({"kind":"Status","code":400})")
+                     : Reply::Watch();
+        });
+    transport_.On("GET", kLease, Reply::Json(404, R"({"kind":"Status","code":404})"));
+    transport_.On("POST", "*", Reply::Json(201, "{}"));
+    transport_.On("PATCH", "*", Reply::Json(200, "{}"));
+    transport_.On("POST", kLeases, [this](const kube::HttpRequest& request) {
+      return Reply::Json(201, WithVersion(request.body));
+    });
+    transport_.On("PATCH", kLease, Reply::Json(200, LeaseOf("me", "2")));
+    options_.core = core::DefaultOptions();
+    options_.identity = "me";
+    options_.drain_timeout = absl::ZeroDuration();
+    options_.release_timeout = absl::ZeroDuration();
+    options_.kwok.boot_delay = absl::Seconds(5);
+  }
+  static std::string WithVersion(const std::string& body) {
+    Json lease = *Json::Parse(body);
+    lease.Find("metadata")->Set("resourceVersion", "1");
+    return lease.Compact();
+  }
+  static std::string LeaseOf(absl::string_view holder, absl::string_view version) {
+    return absl::StrCat(
+        R"({"kind":"Lease","metadata":{"name":"fairlead","resourceVersion":")", version,
+        R"("},"spec":{"holderIdentity":")", holder,
+        R"(","leaseDurationSeconds":15,"acquireTime":"2026-03-02T00:00:00.000000Z",)"
+        R"("renewTime":"2026-03-02T00:00:0)",
+        version, R"(.000000Z","leaseTransitions":0}})");
+  }
+  void HeldByAnother() { transport_.On("GET", kLease, Reply::Json(200, LeaseOf("other", "1"))); }
+
+  void Begin() {
+    app_ = std::make_unique<Application>(Application::Ports{&transport_, &transport_, &clock_},
+                                         options_, &hook::Catalog::BuiltIn(), &logger_);
+    ASSERT_TRUE(app_->Begin().ok());
+  }
+  // Lets everything that is due happen, for so long a time.
+  bool Pass(absl::Duration time) {
+    bool going = true;
+    for (absl::Duration passed; passed <= time; passed += absl::Milliseconds(500)) {
+      transport_.Pump();
+      going = app_->Turn(absl::ZeroDuration()) && going;
+      transport_.Pump();
+      going = app_->Turn(absl::ZeroDuration()) && going;
+      transport_.Advance(absl::Milliseconds(500));
+    }
+    return going;
+  }
+  size_t Bindings() const {
+    return transport_.Sent("POST", "/api/v1/namespaces/ns/pods/p/binding").size();
+  }
+  size_t NodesCreated() const { return transport_.Sent("POST", "/api/v1/nodes").size(); }
+
+  FakeClock clock_{absl::FromUnixSeconds(1'772'409'600)};
+  FakeTransport transport_{clock_};
+  std::string log_;
+  Logger logger_{&clock_, LogLevel::kDebug,
+                 [this](absl::string_view line) { absl::StrAppend(&log_, line); }};
+  AppOptions options_;
+  std::unique_ptr<Application> app_;
+};
+
+TEST_F(AppTest, TheLeaderBindsOnce) {
+  Begin();
+  EXPECT_TRUE(Pass(absl::Seconds(3)));
+  EXPECT_EQ(Bindings(), 1u);
+  EXPECT_THAT(log_, HasSubstr("msg=leading identity=me"));
+  EXPECT_THAT(log_, HasSubstr("msg=decision cycle="));
+  EXPECT_THAT(log_, HasSubstr("bound=1"));
+}
+
+TEST_F(AppTest, WithoutElectionItWritesAtOnce) {
+  options_.leader_election.enabled = false;
+  Begin();
+  EXPECT_TRUE(Pass(absl::Seconds(1)));
+  EXPECT_EQ(Bindings(), 1u);
+  EXPECT_TRUE(transport_.Sent("GET", kLease).empty());
+}
+
+TEST_F(AppTest, AStandbyWritesNothing) {
+  HeldByAnother();
+  Begin();
+  EXPECT_TRUE(Pass(absl::Seconds(5)));
+  for (const auto& exchange : transport_.exchanges()) {
+    EXPECT_EQ(exchange.request.method, "GET") << exchange.request.path;
+  }
+  EXPECT_THAT(log_, HasSubstr("msg=synced")) << "but it is ready";
+}
+
+TEST_F(AppTest, AStandbyTakesOverAndBinds) {
+  HeldByAnother();  // and never renews
+  Begin();
+  EXPECT_TRUE(Pass(absl::Seconds(30)));
+  EXPECT_EQ(Bindings(), 1u);
+}
+
+TEST_F(AppTest, LostLeadershipEndsItWithAnError) {
+  Begin();
+  ASSERT_TRUE(Pass(absl::Seconds(3)));
+  transport_.On("PATCH", kLease, Reply::Json(409, R"({"kind":"Status","code":409})"));
+  transport_.On("GET", kLease, Reply::Json(200, LeaseOf("other", "9")));
+  EXPECT_FALSE(Pass(absl::Seconds(30)));
+  const size_t sent = transport_.exchanges().size();
+  const absl::Status status = app_->End();
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("leadership was lost"));
+  EXPECT_EQ(transport_.exchanges().size(), sent) << "nothing more was written";
+}
+
+TEST_F(AppTest, StopGivesTheLeaseBack) {
+  Begin();
+  ASSERT_TRUE(Pass(absl::Seconds(3)));
+  app_->Stop();
+  EXPECT_FALSE(app_->Turn(absl::Hours(1)));
+  const size_t before = transport_.Sent("PATCH", kLease).size();
+  EXPECT_TRUE(app_->End().ok());
+  transport_.Pump();
+  const auto patches = transport_.Sent("PATCH", kLease);
+  ASSERT_EQ(patches.size(), before + 1);
+  EXPECT_THAT(patches.back()->request.body, HasSubstr(R"("holderIdentity":"")"));
+}
+
+TEST_F(AppTest, ANodeIsBoughtAndCreatedWhenItHasBooted) {
+  transport_.On("GET", "/api/v1/pods", Reply::Json(200, Pods("16")));
+  Begin();
+  EXPECT_TRUE(Pass(absl::Seconds(4)));
+  EXPECT_EQ(transport_.Sent("POST", kRequests).size(), 1u);
+  EXPECT_EQ(NodesCreated(), 0u) << "it boots for five seconds";
+  EXPECT_TRUE(Pass(absl::Seconds(8)));
+  ASSERT_EQ(NodesCreated(), 1u);
+  EXPECT_THAT(transport_.Sent("POST", "/api/v1/nodes")[0]->request.body,
+              HasSubstr(R"("kwok.x-k8s.io/node":"fake")"));
+}
+
+// The former leader's words about a request that we knew before they were said.
+TEST_F(AppTest, AStandbyTakesOverWithTheLatestStatusOfRequests) {
+  HeldByAnother();
+  // No node but the one that the request stands for.
+  transport_.On("GET", "/api/v1/nodes",
+                Reply::Json(200, R"({"metadata":{"resourceVersion":"1"},"items":[]})"));
+  const auto request = [](absl::string_view version, absl::string_view phase) {
+    return absl::StrCat(
+        R"({"apiVersion":"fairlead.dev/v1alpha1","kind":"NodeRequest","metadata":{"name":"fl-1",)",
+        R"("uid":"u-1","resourceVersion":")", version,
+        R"(","creationTimestamp":"2026-03-02T00:00:00Z"},"spec":{"provider":"kwok",)",
+        R"("instanceType":"g5.xlarge","zone":"us-east-1a"},"status":{"phase":")", phase, R"("}})");
+  };
+  transport_.On("GET", kRequests,
+                Reply::Json(200, absl::StrCat(R"({"metadata":{"resourceVersion":"1"},"items":[)",
+                                              request("1", "Pending"), "]}")));
+  transport_.When(
+      [](const kube::HttpRequest& sent) { return absl::StrContains(sent.path, "watch="); },
+      [](const kube::HttpRequest& sent) {
+        return absl::StrContains(sent.path, "sendInitialEvents")
+                   ? Reply::Json(400, R"({"kind":"Status","code":400})")
+                   : Reply::Watch();
+      });
+  Begin();
+  ASSERT_TRUE(Pass(absl::Seconds(3)));
+  const auto watch = transport_.FindOpen("GET", kRequests);
+  ASSERT_TRUE(watch.has_value());
+  transport_.Data(*watch,
+                  absl::StrCat(R"({"type":"MODIFIED","object":)", request("2", "Gone"), "}\n"));
+  EXPECT_TRUE(Pass(absl::Seconds(40)));
+  EXPECT_THAT(log_, HasSubstr("msg=leading"));
+  EXPECT_GT(NodesCreated(), 0u) << "the pod needs a node";
+  for (const auto* exchange : transport_.Sent("POST", "/api/v1/nodes")) {
+    EXPECT_THAT(exchange->request.body, Not(HasSubstr("fl-1\"")))
+        << "a node that was given back was launched again";
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::cmd

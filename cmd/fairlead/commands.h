@@ -1,0 +1,51 @@
+// The subcommands, one function each; main.cc reads the command line. Every function prints what it
+// has to say to `out` and notes to standard error, and answers a Status whose message is for
+// people.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "cmd/fairlead/connection.h"
+
+namespace fairlead::cmd {
+
+struct CommonFlags {
+  ClusterFlags cluster;
+  std::string output = "table";
+  std::string configuration, catalog;  // paths
+  std::string ns;                      // empty: that of the context
+};
+
+// `fairlead queues`, `fairlead nodes`, `fairlead explain POD|PODGROUP`: read-only.
+absl::Status RunQueues(const CommonFlags& flags, std::ostream& out);
+absl::Status RunNodes(const CommonFlags& flags, std::ostream& out);
+absl::Status RunExplain(const CommonFlags& flags, const std::string& subject, std::ostream& out);
+
+struct RunFlags {
+  CommonFlags common;
+  bool leader_elect = true, leader_elect_given = false;
+  std::vector<std::string> scheduler_names;  // empty: as configured
+  std::string identity;                      // empty: host name and a random part
+  std::string log_level = "info";
+};
+// `fairlead run`: until SIGTERM or SIGINT.
+absl::Status RunScheduler(const RunFlags& flags);
+
+struct SimulateFlags {
+  std::string scenario, output = "table", configuration;
+  bool live = false, check = false;
+};
+absl::Status RunSimulateCommand(const SimulateFlags& flags, std::ostream& out);
+
+struct DayFlags {
+  ClusterFlags cluster;
+  std::string scenario, crds, log_file;
+  bool yes = false, plain = false;
+  double speed = 0;
+};
+absl::Status RunDayCommand(const DayFlags& flags);
+
+}  // namespace fairlead::cmd

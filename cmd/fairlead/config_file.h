@@ -1,0 +1,30 @@
+// The files that a command is given: configuration and catalogue, with every error as
+// "file:line:column: field: what is wrong".
+// Thread-safety: pure functions of the files.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "autoscale-hook/catalog.h"
+#include "core/configuration.h"
+
+namespace fairlead::cmd {
+
+// A whole file; NotFound or FailedPrecondition with its path and the system's reason.
+absl::StatusOr<std::string> ReadTextFile(const std::string& path);
+
+// The YAML text of a configuration file. `file_name` is for messages.
+absl::StatusOr<core::Configuration> ParseConfiguration(absl::string_view yaml,
+                                                       absl::string_view file_name);
+
+struct Settings {
+  core::Configuration configuration;
+  hook::Catalog catalog;
+};
+// Empty paths: the built-in ones. A catalogue named in the configuration is found beside it.
+absl::StatusOr<Settings> LoadSettings(const std::string& configuration_path,
+                                      const std::string& catalog_path);
+
+}  // namespace fairlead::cmd

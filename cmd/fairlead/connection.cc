@@ -1,0 +1,32 @@
+#include "cmd/fairlead/connection.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cmd/fairlead/version.h"
+#include "kube/credentials.h"
+#include "kube/kubeconfig.h"
+
+namespace fairlead::cmd {
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const ClusterFlags& flags) {
+  std::unique_ptr<Connection> connection(new Connection());
+  FAIRLEAD_ASSIGN_OR_RETURN(
+      connection->config_,
+      kube::LoadClientConfig(flags.kubeconfig, flags.context, kube::ProcessEnvironment()));
+  kube::CurlTransportOptions options;
+  options.user_agent = absl::StrCat("fairlead/", kVersion);
+  FAIRLEAD_ASSIGN_OR_RETURN(connection->transport_,
+                            kube::CurlTransport::Create(
+                                connection->config_.server,
+                                kube::NewCredentialSource(connection->config_, connection->clock_),
+                                connection->clock_, options));
+  return connection;
+}
+
+std::string Connection::Describe() const {
+  return absl::StrCat(config_.server.url, " (", config_.origin, ")");
+}
+
+}  // namespace fairlead::cmd

@@ -1,0 +1,39 @@
+// The connection of a command to its cluster: clock, credentials and transport, alive together.
+// Thread-safety: as kube::CurlTransport.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "kube/client_config.h"
+#include "kube/curl_transport.h"
+
+namespace fairlead::cmd {
+
+struct ClusterFlags {
+  std::string kubeconfig;  // empty: as kubectl finds it
+  std::string context;     // empty: the current one
+};
+
+class Connection {
+ public:
+  // Reads the kubeconfig; does not speak to the server yet.
+  static absl::StatusOr<std::unique_ptr<Connection>> Open(const ClusterFlags& flags);
+
+  [[nodiscard]] const RealClock& clock() const { return clock_; }
+  kube::CurlTransport& transport() { return *transport_; }
+  [[nodiscard]] const kube::ClientConfig& config() const { return config_; }
+  // "https://10.0.0.1:6443 (/home/x/.kube/config context kind)"
+  [[nodiscard]] std::string Describe() const;
+
+ private:
+  Connection() = default;
+
+  RealClock clock_;
+  kube::ClientConfig config_;
+  std::unique_ptr<kube::CurlTransport> transport_;
+};
+
+}  // namespace fairlead::cmd

@@ -1,0 +1,81 @@
+// Where one pod or pod group stands and why: `fairlead explain`.
+//
+// The JSON (docs/commands.md has it with examples):
+//  {"kind":"Pod"|"PodGroup","namespace","name","state","queue","podGroup","node","podStatus",
+//   "message","since","wouldRunOn","verdict":{as annotation fairlead.dev/verdict, whole},
+//   "queuePath":[{"name","resources":{name: {"quota","limit","fairShare","allocated"}}}],
+//   "nodeRequests":[{"name","instanceType","zone","phase","written"}],
+//   "pods":[{"name","status","node"}],
+//   "recorded":{"on","reason","message","hash","agrees"}}
+//
+// Thread-safety: pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "cmd/fairlead/json_tree.h"
+#include "cmd/fairlead/snapshot.h"
+
+namespace fairlead::cmd {
+
+struct Subject {
+  enum class Kind : uint8_t { kEither, kPod, kPodGroup };
+  Kind kind = Kind::kEither;
+  std::string ns, name;
+};
+// "pod/NAME", "podgroup/NAME" ("po", "pods", "pg", "podgroups" too) or "NAME"; a NAME with a
+// namespace before it ("team/NAME") is not a form of it.
+absl::StatusOr<Subject> ParseSubject(absl::string_view text, absl::string_view ns);
+
+struct Explanation {
+  enum class State : uint8_t {
+    kWaiting,    // it has a verdict
+    kPlaceable,  // it would be placed by the next decision
+    kRunning,    // on a node, or on its way to one
+    kFinished,
+    kNotOurs,  // of another scheduler
+    kUnknown,  // ours, and neither waiting nor placed (it ends, or nothing is known yet)
+  };
+  State state = State::kUnknown;
+  bool is_group = false;
+  std::string ns, name, queue, group;
+  std::string node, pod_status;  // kRunning; kPlaceable: where it would go
+  std::string scheduler_name, phase;
+  absl::Time now;
+  // Its `since` is what the API server recorded; infinite past if that is another verdict.
+  std::optional<core::WaitingRow> waiting;
+  std::vector<core::QueueRow> queue_path;  // root first
+  struct Request {
+    std::string name, instance_type, zone, phase;
+    bool written = true;  // false: it would only now be ordered
+  };
+  std::vector<Request> requests;
+  std::vector<core::RunningRow> pods;  // of a group
+  struct Recorded {
+    std::string on;  // "pod", "pod group"
+    std::string reason, message, hash;
+    std::optional<absl::Time> since;  // when it was written in this form
+    bool any = false, agrees = false;
+  };
+  Recorded recorded;
+};
+
+// What the API server says of the object itself; absent ones were not found.
+struct Live {
+  std::optional<Json> pod, group;
+};
+
+// NotFound if neither the server nor the view has it.
+absl::StatusOr<Explanation> Explain(const Subject& subject, const Live& live,
+                                    const Snapshot& snapshot,
+                                    const std::vector<std::string>& scheduler_names);
+
+std::string ExplainText(const Explanation& explanation);
+Json ExplainJson(const Explanation& explanation);
+
+}  // namespace fairlead::cmd

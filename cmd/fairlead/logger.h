@@ -1,0 +1,61 @@
+// One line a fact on standard error, in logfmt: time=... level=info msg="..." key=value.
+//
+// Thread-safety: every method from any thread; lines are written whole. Errors of the sink are
+// ignored: a log that cannot be written must not stop a scheduler.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/clock.h"
+
+namespace fairlead::cmd {
+
+enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError, kOff };
+// "debug", "info", "warning" ("warn"), "error", "off".
+absl::StatusOr<LogLevel> ParseLogLevel(absl::string_view name);
+
+class Logger {
+ public:
+  using Sink = std::function<void(absl::string_view line)>;
+  // A value of a pair: text or number.
+  struct Value {
+    std::string text;
+    Value(absl::string_view t) : text(t) {}       // NOLINT(google-explicit-constructor)
+    Value(const char* t) : text(t) {}             // NOLINT(google-explicit-constructor)
+    Value(const std::string& t) : text(t) {}      // NOLINT(google-explicit-constructor)
+    Value(int64_t n) : text(absl::StrCat(n)) {}   // NOLINT(google-explicit-constructor)
+    Value(uint64_t n) : text(absl::StrCat(n)) {}  // NOLINT(google-explicit-constructor)
+    Value(int n) : text(absl::StrCat(n)) {}       // NOLINT(google-explicit-constructor)
+  };
+  using Pairs = std::initializer_list<std::pair<absl::string_view, Value>>;
+
+  // The clock outlives the logger.
+  Logger(const Clock* clock, LogLevel level, Sink sink);
+  // To standard error.
+  static Sink StandardError();
+
+  [[nodiscard]] bool Enabled(LogLevel level) const { return level >= level_; }
+  void Log(LogLevel level, absl::string_view message, Pairs pairs = {});
+  void Debug(absl::string_view message, Pairs pairs = {}) { Log(LogLevel::kDebug, message, pairs); }
+  void Info(absl::string_view message, Pairs pairs = {}) { Log(LogLevel::kInfo, message, pairs); }
+  void Warning(absl::string_view message, Pairs pairs = {}) {
+    Log(LogLevel::kWarning, message, pairs);
+  }
+  void Error(absl::string_view message, Pairs pairs = {}) { Log(LogLevel::kError, message, pairs); }
+
+ private:
+  const Clock* clock_;
+  const LogLevel level_;
+  const Sink sink_;
+  std::mutex mutex_;
+};
+
+}  // namespace fairlead::cmd

@@ -1,0 +1,30 @@
+#include "cmd/fairlead/logger.h"
+
+#include <gtest/gtest.h>
+
+namespace fairlead::cmd {
+namespace {
+
+TEST(LoggerTest, WritesLogfmt) {
+  FakeClock clock(absl::FromUnixMillis(1'700'000'000'123));
+  std::string out;
+  Logger logger(&clock, LogLevel::kInfo,
+                [&out](absl::string_view line) { absl::StrAppend(&out, line); });
+  logger.Debug("unseen");
+  logger.Info("decision", {{"bound", 3}, {"queue", "a b"}, {"empty", ""}, {"eq", "x=y"}});
+  logger.Error("line\nbreak \"q\"");
+  EXPECT_EQ(
+      out,
+      "time=2023-11-14T22:13:20.123Z level=info msg=decision bound=3 queue=\"a b\" empty=\"\" "
+      "eq=\"x=y\"\n"
+      "time=2023-11-14T22:13:20.123Z level=error msg=\"line\\nbreak \\\"q\\\"\"\n");
+}
+
+TEST(LoggerTest, Levels) {
+  EXPECT_EQ(*ParseLogLevel("warn"), LogLevel::kWarning);
+  EXPECT_EQ(*ParseLogLevel("debug"), LogLevel::kDebug);
+  EXPECT_FALSE(ParseLogLevel("loud").ok());
+}
+
+}  // namespace
+}  // namespace fairlead::cmd

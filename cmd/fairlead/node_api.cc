@@ -1,0 +1,41 @@
+#include "cmd/fairlead/node_api.h"
+
+#include "cmd/fairlead/api_client.h"
+
+namespace fairlead::cmd {
+
+void KubeNodeApi::Send(kube::EncodedWrite write, Done done) {
+  if (may_write_ && !may_write_()) {
+    tasks_->Post([done = std::move(done)] { done(absl::AbortedError("not the leader any more")); });
+    return;
+  }
+  kube::HttpRequest request;
+  request.method = std::move(write.method);
+  request.path = std::move(write.path);
+  request.content_type = std::move(write.content_type);
+  request.body = std::move(write.body);
+  request.traffic = kube::TrafficClass::kWrite;
+  transport_->Send(std::move(request), [tasks = tasks_, done = std::move(done)](
+                                           absl::StatusOr<kube::HttpResponse> answer) {
+    tasks->Post([done, status = StatusOfAnswer(answer)] { done(status); });
+  });
+}
+
+void KubeNodeApi::CreateNode(const model::Node& node, Done done) {
+  Send(kube::EncodeCreateNode(node), std::move(done));
+}
+
+void KubeNodeApi::SetNodeReady(const model::Node& node, Done done) {
+  Send(kube::EncodeNodeStatus(node), std::move(done));
+}
+
+void KubeNodeApi::DeleteNode(const std::string& name, Done done) {
+  Send(kube::EncodeDeleteNode(name, ""), std::move(done));
+}
+
+void TimerScheduler::After(absl::Duration delay, std::function<void()> callback) {
+  timers_->After(delay,
+                 [tasks = tasks_, callback = std::move(callback)] { tasks->Post(callback); });
+}
+
+}  // namespace fairlead::cmd

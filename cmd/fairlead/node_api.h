@@ -1,0 +1,53 @@
+// What the kwok provider needs of the world: Node objects through the API server, and time. Answers
+// come back on the thread that runs the task queue, as the provider wants it.
+//
+// Errors given to `done`: NotFound and AlreadyExists as the server says; Aborted where `may_write`
+// (the fence of leadership) said no; Unavailable where nobody knows.
+//
+// Ownership: transport and timers outlive it; the queue is shared with what is under way.
+// Thread-safety: called on the owner's thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "autoscale-hook/providers/kwok_provider.h"
+#include "cmd/fairlead/task_queue.h"
+#include "kube/codec.h"
+#include "kube/http.h"
+
+namespace fairlead::cmd {
+
+class KubeNodeApi final : public hook::NodeApi {
+ public:
+  KubeNodeApi(kube::HttpTransport* transport, std::shared_ptr<TaskQueue> tasks,
+              std::function<bool()> may_write)
+      : transport_(transport), tasks_(std::move(tasks)), may_write_(std::move(may_write)) {}
+
+  void CreateNode(const model::Node& node, Done done) override;
+  void SetNodeReady(const model::Node& node, Done done) override;
+  void DeleteNode(const std::string& name, Done done) override;
+
+ private:
+  void Send(kube::EncodedWrite write, Done done);
+
+  kube::HttpTransport* transport_;
+  std::shared_ptr<TaskQueue> tasks_;
+  std::function<bool()> may_write_;
+};
+
+class TimerScheduler final : public hook::Scheduler {
+ public:
+  TimerScheduler(kube::Timers* timers, std::shared_ptr<TaskQueue> tasks)
+      : timers_(timers), tasks_(std::move(tasks)) {}
+  void After(absl::Duration delay, std::function<void()> callback) override;
+
+ private:
+  kube::Timers* timers_;
+  std::shared_ptr<TaskQueue> tasks_;
+};
+
+}  // namespace fairlead::cmd

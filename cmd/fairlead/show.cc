@@ -1,0 +1,178 @@
+#include "cmd/fairlead/show.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cmd/fairlead/table.h"
+#include "scheduler/model/resources.h"
+
+namespace fairlead::cmd {
+namespace {
+
+constexpr int64_t kMicro = 1'000'000;
+
+Json Quantities(const model::ResourceList& list) {
+  Json json = Json::Object();
+  for (const auto& [name, amount] : list) json.Set(name, model::FormatQuantity(name, amount));
+  return json;
+}
+
+// The two columns "used/total" of a resource; empty if the node has none.
+std::string UsedOf(const core::NodeRow& node, const std::string& resource) {
+  const int64_t total = model::Get(node.allocatable, resource);
+  if (total == 0) return "";
+  return absl::StrCat(model::FormatAmount(resource, model::Get(node.used, resource)), "/",
+                      model::FormatAmount(resource, total));
+}
+
+}  // namespace
+
+absl::StatusOr<OutputFormat> ParseOutputFormat(absl::string_view name) {
+  if (name == "table") return OutputFormat::kTable;
+  if (name == "json") return OutputFormat::kJson;
+  if (name == "yaml") return OutputFormat::kYaml;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--output ", name, ": must be table, json or yaml"));
+}
+
+std::string Render(const Json& tree, OutputFormat format) {
+  return format == OutputFormat::kYaml ? tree.Yaml() : tree.Pretty();
+}
+
+std::string Rfc3339(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
+}
+
+std::string DollarsText(int64_t micro_usd) {
+  const int64_t cents = (micro_usd + (micro_usd < 0 ? -5000 : 5000)) / 10000;
+  return absl::StrFormat("%s$%d.%02d", cents < 0 ? "-" : "", std::abs(cents / 100),
+                         std::abs(cents % 100));
+}
+
+std::string DollarsExact(int64_t micro_usd) {
+  return absl::StrFormat("%s%d.%06d", micro_usd < 0 ? "-" : "", std::abs(micro_usd / kMicro),
+                         std::abs(micro_usd % kMicro));
+}
+
+std::string AmountCell(const std::string& resource, int64_t amount) {
+  return amount == model::kUnlimited ? "-" : model::FormatAmount(resource, amount);
+}
+
+std::string QuantityOrUnlimited(const std::string& resource, int64_t amount) {
+  return amount == model::kUnlimited ? "unlimited" : model::FormatQuantity(resource, amount);
+}
+
+std::string AgeText(absl::Duration age) {
+  const int64_t seconds = std::max<int64_t>(0, absl::ToInt64Seconds(age));
+  const auto two = [](int64_t big, const char* big_unit, int64_t small, const char* small_unit) {
+    return absl::StrCat(big, big_unit, small == 0 ? "" : absl::StrCat(small, small_unit));
+  };
+  if (seconds < 60) return absl::StrCat(seconds, "s");
+  if (seconds < 3600) return two(seconds / 60, "m", seconds < 600 ? seconds % 60 : 0, "s");
+  if (seconds < 86400) return two(seconds / 3600, "h", seconds % 3600 / 60, "m");
+  return two(seconds / 86400, "d", seconds % 86400 / 3600, "h");
+}
+
+core::QueueResourceRow ResourceOf(const core::QueueRow& queue, absl::string_view resource) {
+  for (const core::QueueResourceRow& row : queue.resources) {
+    if (row.resource == resource) return row;
+  }
+  core::QueueResourceRow none;
+  none.resource = std::string(resource);
+  return none;
+}
+
+Json QueuesJson(const core::View& view) {
+  Json items = Json::Array();
+  for (const core::QueueRow& queue : view.queues) {
+    Json item = Json::Object();
+    item.Set("name", queue.name).SetUnlessEmpty("parent", queue.parent);
+    item.Set("depth", Json::Int(queue.depth)).Set("leaf", Json::Bool(queue.leaf));
+    item.Set("priority", Json::Int(queue.priority)).SetUnlessEmpty("problem", queue.problem);
+    item.Set("waitingWorkloads", Json::Int(queue.waiting_workloads));
+    item.Set("runningPods", Json::Int(queue.running_pods));
+    Json resources = Json::Object();
+    for (const core::QueueResourceRow& row : queue.resources) {
+      Json amounts = Json::Object();
+      amounts.Set("quota", QuantityOrUnlimited(row.resource, row.quota));
+      amounts.Set("limit", QuantityOrUnlimited(row.resource, row.limit));
+      amounts.Set("fairShare", QuantityOrUnlimited(row.resource, row.fair_share));
+      amounts.Set("allocated", model::FormatQuantity(row.resource, row.allocated));
+      amounts.Set("requested", model::FormatQuantity(row.resource, row.requested));
+      resources.Set(row.resource, std::move(amounts));
+    }
+    item.Set("resources", std::move(resources));
+    items.Add(std::move(item));
+  }
+  Json json = Json::Object();
+  return json.Set("kind", "QueueList").Set("items", std::move(items));
+}
+
+std::string QueuesText(const core::View& view) {
+  if (view.queues.empty()) {
+    return "No queues. Create one (scheduling.run.ai/v2 Queue) and give workloads the label "
+           "kai.scheduler/queue.\n";
+  }
+  Table table({"QUEUE", ">GPUS", ">QUOTA", ">LIMIT", ">FAIR SHARE", ">REQUESTED", ">CPU", ">MEMORY",
+               ">WAITING", ">PODS", "PROBLEM"});
+  for (const core::QueueRow& queue : view.queues) {
+    const core::QueueResourceRow gpu = ResourceOf(queue, model::kGpuName);
+    const core::QueueResourceRow cpu = ResourceOf(queue, model::kCpuName);
+    const core::QueueResourceRow memory = ResourceOf(queue, model::kMemoryName);
+    const std::string indent(static_cast<size_t>(queue.depth) * 2, ' ');
+    table.AddRow(
+        {absl::StrCat(indent, queue.name), AmountCell(model::kGpuName, gpu.allocated),
+         AmountCell(model::kGpuName, gpu.quota), AmountCell(model::kGpuName, gpu.limit),
+         AmountCell(model::kGpuName, gpu.fair_share), AmountCell(model::kGpuName, gpu.requested),
+         AmountCell(model::kCpuName, cpu.allocated),
+         AmountCell(model::kMemoryName, memory.allocated), absl::StrCat(queue.waiting_workloads),
+         absl::StrCat(queue.running_pods), queue.problem});
+  }
+  return absl::StrCat(table.Text(),
+                      "\nQuota, limit, fair share and requested count GPUs; - is no bound.\n");
+}
+
+Json NodesJson(const core::View& view) {
+  Json items = Json::Array();
+  for (const core::NodeRow& node : view.nodes) {
+    Json item = Json::Object();
+    item.Set("name", node.name).SetUnlessEmpty("instanceType", node.instance_type);
+    item.SetUnlessEmpty("zone", node.zone).Set("status", node.status);
+    if (!node.node_request.empty()) {
+      item.Set("nodeRequest", node.node_request);
+      item.Set("capacityType", node.spot ? "spot" : "on-demand");
+      item.Set("pricePerHourUSD", DollarsExact(node.price_micro_usd_per_hour));
+    }
+    item.Set("pods", Json::Int(node.pods)).Set("promised", Json::Int(node.promised));
+    if (node.unneeded_since.has_value()) item.Set("unneededSince", Rfc3339(*node.unneeded_since));
+    item.Set("allocatable", Quantities(node.allocatable)).Set("used", Quantities(node.used));
+    items.Add(std::move(item));
+  }
+  Json json = Json::Object();
+  json.Set("kind", "NodeList");
+  json.Set("pricePerHourUSD", DollarsExact(view.price_micro_usd_per_hour));
+  return json.Set("gpusHeld", Json::Int(view.gpus_held)).Set("items", std::move(items));
+}
+
+std::string NodesText(const core::View& view) {
+  if (view.nodes.empty()) return "No nodes.\n";
+  Table table({"NODE", "TYPE", "ZONE", "STATUS", ">GPUS", ">CPU", ">PODS", ">PROMISED", ">$/H",
+               "CAPACITY", "UNNEEDED"});
+  for (const core::NodeRow& node : view.nodes) {
+    const bool ours = !node.node_request.empty();
+    table.AddRow({node.name, node.instance_type, node.zone, node.status,
+                  UsedOf(node, model::kGpuName), UsedOf(node, model::kCpuName),
+                  absl::StrCat(node.pods), absl::StrCat(node.promised),
+                  ours ? DollarsText(node.price_micro_usd_per_hour) : "",
+                  ours ? (node.spot ? "spot" : "on-demand") : "",
+                  node.unneeded_since.has_value() ? AgeText(view.at - *node.unneeded_since) : ""});
+  }
+  return absl::StrCat(table.Text(), "\n", view.nodes.size(),
+                      " nodes; bought and ordered: ", view.gpus_held, " GPUs, ",
+                      DollarsText(view.price_micro_usd_per_hour), " an hour.\n");
+}
+
+}  // namespace fairlead::cmd

@@ -1,0 +1,51 @@
+// Queues and nodes as people and tools see them. The JSON fields are an interface
+// (docs/commands.md): names stay, new ones may come.
+//
+// Amounts are Kubernetes quantities as strings ("unlimited" where there is no bound), prices
+// dollars an hour as decimal strings, times RFC 3339 in UTC.
+//
+// Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "cmd/fairlead/json_tree.h"
+#include "core/view.h"
+
+namespace fairlead::cmd {
+
+enum class OutputFormat : uint8_t { kTable, kJson, kYaml };
+// "table", "json", "yaml".
+absl::StatusOr<OutputFormat> ParseOutputFormat(absl::string_view name);
+// For kJson and kYaml.
+std::string Render(const Json& tree, OutputFormat format);
+
+// {"kind":"QueueList","items":[{"name","parent","depth","leaf","priority","problem",
+//  "waitingWorkloads","runningPods","resources":{name: {"quota","limit","fairShare","allocated",
+//  "requested"}}}]}
+Json QueuesJson(const core::View& view);
+std::string QueuesText(const core::View& view);
+
+// {"kind":"NodeList","pricePerHourUSD","gpusHeld","items":[{"name","instanceType","zone","status",
+//  "nodeRequest","capacityType","pricePerHourUSD","pods","promised","unneededSince",
+//  "allocatable":{},"used":{}}]}
+Json NodesJson(const core::View& view);
+std::string NodesText(const core::View& view);
+
+// ---- parts that other commands use too
+std::string Rfc3339(absl::Time time);
+std::string DollarsText(int64_t micro_usd);   // "$12.50", rounded to cents
+std::string DollarsExact(int64_t micro_usd);  // "12.500000"
+// "8", "0.5", "-" for unlimited.
+std::string AmountCell(const std::string& resource, int64_t amount);
+std::string QuantityOrUnlimited(const std::string& resource, int64_t amount);
+// "45s", "12m", "3h5m", "2d4h"; never negative.
+std::string AgeText(absl::Duration age);
+// The row of a resource; zeros if the queue has none.
+core::QueueResourceRow ResourceOf(const core::QueueRow& queue, absl::string_view resource);
+
+}  // namespace fairlead::cmd

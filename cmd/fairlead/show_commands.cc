@@ -1,0 +1,107 @@
+// queues, nodes, explain: a snapshot, judged once and shown.
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "cmd/fairlead/api_client.h"
+#include "cmd/fairlead/commands.h"
+#include "cmd/fairlead/config_file.h"
+#include "cmd/fairlead/explain.h"
+#include "cmd/fairlead/show.h"
+#include "cmd/fairlead/snapshot.h"
+#include "scheduler/model/api_names.h"
+
+namespace fairlead::cmd {
+namespace {
+
+struct Opened {
+  OutputFormat format = OutputFormat::kTable;
+  std::unique_ptr<Connection> connection;
+  std::optional<Settings> settings;
+};
+
+// Everything that can be wrong with the flags is found before the server is asked anything.
+absl::StatusOr<Opened> Open(const CommonFlags& flags) {
+  Opened opened;
+  FAIRLEAD_ASSIGN_OR_RETURN(opened.format, ParseOutputFormat(flags.output));
+  FAIRLEAD_ASSIGN_OR_RETURN(opened.settings, LoadSettings(flags.configuration, flags.catalog));
+  FAIRLEAD_ASSIGN_OR_RETURN(opened.connection, Connection::Open(flags.cluster));
+  return opened;
+}
+
+absl::StatusOr<Snapshot> Take(Opened& opened) {
+  FAIRLEAD_ASSIGN_OR_RETURN(
+      Snapshot snapshot,
+      TakeSnapshot(opened.connection->transport(), opened.settings->configuration.options,
+                   opened.settings->catalog, opened.connection->clock().Now()));
+  if (!snapshot.missing_kinds.empty()) {
+    std::cerr << "note: not installed in this cluster: "
+              << absl::StrJoin(snapshot.missing_kinds, ", ") << std::endl;
+  }
+  return snapshot;
+}
+
+absl::StatusOr<std::optional<Json>> Look(ApiClient& client, const ObjectId& id) {
+  absl::StatusOr<Json> found = client.Get(id);
+  if (found.ok()) return std::optional<Json>(*std::move(found));
+  if (absl::IsNotFound(found.status())) return std::optional<Json>();
+  return found.status();
+}
+
+// The objects that the subject may be; for a pod also its group, which bears the gang's verdict.
+absl::StatusOr<Live> LookUp(ApiClient& client, const Subject& subject) {
+  Live live;
+  std::string group = subject.kind == Subject::Kind::kPod ? "" : subject.name;
+  if (subject.kind != Subject::Kind::kPodGroup) {
+    FAIRLEAD_ASSIGN_OR_RETURN(live.pod, Look(client, {"v1", "Pod", subject.ns, subject.name}));
+    if (live.pod.has_value()) {
+      group = live.pod->TextAt({"metadata", "annotations", model::kPodGroupAnnotation});
+    }
+  }
+  if (!group.empty()) {
+    FAIRLEAD_ASSIGN_OR_RETURN(
+        live.group, Look(client, {"scheduling.run.ai/v2alpha2", "PodGroup", subject.ns, group}));
+  }
+  return live;
+}
+
+}  // namespace
+
+absl::Status RunQueues(const CommonFlags& flags, std::ostream& out) {
+  FAIRLEAD_ASSIGN_OR_RETURN(Opened opened, Open(flags));
+  FAIRLEAD_ASSIGN_OR_RETURN(const Snapshot snapshot, Take(opened));
+  out << (opened.format == OutputFormat::kTable ? QueuesText(snapshot.view)
+                                                : Render(QueuesJson(snapshot.view), opened.format));
+  return absl::OkStatus();
+}
+
+absl::Status RunNodes(const CommonFlags& flags, std::ostream& out) {
+  FAIRLEAD_ASSIGN_OR_RETURN(Opened opened, Open(flags));
+  FAIRLEAD_ASSIGN_OR_RETURN(const Snapshot snapshot, Take(opened));
+  out << (opened.format == OutputFormat::kTable ? NodesText(snapshot.view)
+                                                : Render(NodesJson(snapshot.view), opened.format));
+  return absl::OkStatus();
+}
+
+absl::Status RunExplain(const CommonFlags& flags, const std::string& subject_text,
+                        std::ostream& out) {
+  FAIRLEAD_ASSIGN_OR_RETURN(Opened opened, Open(flags));
+  const std::string ns =
+      flags.ns.empty() ? opened.connection->config().default_namespace : flags.ns;
+  FAIRLEAD_ASSIGN_OR_RETURN(const Subject subject, ParseSubject(subject_text, ns));
+  ApiClient client(&opened.connection->transport());
+  FAIRLEAD_ASSIGN_OR_RETURN(const Live live, LookUp(client, subject));
+  FAIRLEAD_ASSIGN_OR_RETURN(const Snapshot snapshot, Take(opened));
+  FAIRLEAD_ASSIGN_OR_RETURN(const Explanation explanation,
+                            Explain(subject, live, snapshot,
+                                    opened.settings->configuration.options.state.scheduler_names));
+  out << (opened.format == OutputFormat::kTable ? ExplainText(explanation)
+                                                : Render(ExplainJson(explanation), opened.format));
+  return absl::OkStatus();
+}
+
+}  // namespace fairlead::cmd

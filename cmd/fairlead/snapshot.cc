@@ -1,0 +1,140 @@
+#include "cmd/fairlead/snapshot.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "cmd/fairlead/api_client.h"
+#include "core/decision_loop.h"
+#include "kube/codec.h"
+#include "kube/url.h"
+#include "scheduler/model/api_names.h"
+
+namespace fairlead::cmd {
+namespace {
+
+constexpr int kPageSize = 500;
+constexpr char kNotEnded[] = "status.phase!=Succeeded,status.phase!=Failed";
+
+// Every object of a kind. NotFound if the server has no such kind.
+absl::Status ListKind(kube::HttpTransport& transport, model::Kind kind,
+                      std::vector<model::ClusterEvent>& events) {
+  std::string token;
+  do {
+    kube::HttpRequest request;
+    request.path = kube::CollectionPath(kind);
+    kube::AddQuery(request.path, "limit", absl::StrCat(kPageSize));
+    if (kind == model::Kind::kPod) kube::AddQuery(request.path, "fieldSelector", kNotEnded);
+    if (!token.empty()) kube::AddQuery(request.path, "continue", token);
+    if (kube::HasProtobuf(kind)) request.accept = absl::StrCat(kube::kProtobuf, ",", kube::kJson);
+    absl::StatusOr<kube::HttpResponse> answer = transport.Call(std::move(request));
+    if (const absl::Status status = StatusOfAnswer(answer); !status.ok()) {
+      return absl::Status(status.code(), absl::StrCat("listing ", kube::CollectionPath(kind), ": ",
+                                                      status.message()));
+    }
+    FAIRLEAD_ASSIGN_OR_RETURN(kube::ListPage page,
+                              kube::DecodeList(kind, answer->content_type, answer->body));
+    for (kube::Object& object : page.items) events.push_back(model::Upsert{std::move(object)});
+    token = std::move(page.continue_token);
+  } while (!token.empty());
+  events.push_back(model::Synced{kind});
+  return absl::OkStatus();
+}
+
+// "/apis/fairlead.dev/v1alpha1/nodepools" -> "NodePool (fairlead.dev/v1alpha1)"
+std::string KindText(model::Kind kind) {
+  std::string path = kube::CollectionPath(kind);
+  path = path.substr(0, path.rfind('/'));
+  return absl::StrCat(model::KindName(kind), " (", path.substr(std::string("/apis/").size()), ")");
+}
+
+void TakePlan(const core::StepResult& result, Plan& plan) {
+  for (const model::Action& action : result.actions) {
+    if (const auto* bind = std::get_if<model::BindPod>(&action.what)) {
+      plan.bind[model::Key(bind->ns, bind->name)] = bind->node;
+    } else if (const auto* evict = std::get_if<model::EvictPod>(&action.what)) {
+      plan.evict.insert(model::Key(evict->ns, evict->name));
+    } else if (const auto* create = std::get_if<model::CreateNodeRequest>(&action.what)) {
+      plan.requests[create->request.meta.name] = create->request.instance_type;
+    }
+  }
+}
+
+// Out with what only the plan has.
+void ShowWhatStands(const Plan& plan, const std::vector<model::NodeRequest>& requests,
+                    core::View& view) {
+  std::erase_if(view.nodes, [&](const core::NodeRow& node) {
+    return plan.requests.contains(node.node_request);
+  });
+  std::erase_if(view.running,
+                [&](const core::RunningRow& row) { return plan.bind.contains(row.pod); });
+  view.price_micro_usd_per_hour = 0;
+  for (const model::NodeRequest& request : requests) {
+    if (request.phase == model::NodeRequestPhase::kGone ||
+        request.phase == model::NodeRequestPhase::kFailed) {
+      continue;
+    }
+    view.price_micro_usd_per_hour += request.price_micro_usd_per_hour;
+  }
+  view.gpus_held = 0;
+  for (const core::NodeRow& node : view.nodes) {
+    if (node.node_request.empty()) continue;
+    view.gpus_held += model::Get(node.allocatable, model::kGpuName) / 1000;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Snapshot> JudgeOnce(const std::vector<model::ClusterEvent>& events,
+                                   const core::Options& options, const hook::Catalog& catalog,
+                                   absl::Time now) {
+  FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<core::DecisionLoop> loop,
+                            core::DecisionLoop::Make(options, &catalog));
+  Snapshot snapshot;
+  for (const model::ClusterEvent& event : events) {
+    loop->Apply(event);
+    const auto* upsert = std::get_if<model::Upsert>(&event);
+    if (upsert == nullptr) continue;
+    if (const auto* request = std::get_if<model::NodeRequest>(&upsert->object)) {
+      snapshot.requests.push_back(*request);
+    }
+  }
+  std::sort(snapshot.requests.begin(), snapshot.requests.end(),
+            [](const auto& a, const auto& b) { return a.meta.name < b.meta.name; });
+  const core::StepResult result = loop->Step(now);
+  snapshot.view = loop->MakeView(now);
+  TakePlan(result, snapshot.plan);
+  ShowWhatStands(snapshot.plan, snapshot.requests, snapshot.view);
+  return snapshot;
+}
+
+absl::StatusOr<Snapshot> TakeSnapshot(kube::HttpTransport& transport, const core::Options& options,
+                                      const hook::Catalog& catalog, absl::Time now) {
+  std::vector<model::ClusterEvent> events;
+  std::vector<std::string> missing;
+  bool queues = true;
+  for (const model::Kind kind : model::kAllKinds) {
+    const absl::Status listed = ListKind(transport, kind, events);
+    const bool core_kind = kube::HasProtobuf(kind);
+    if (absl::IsNotFound(listed) && !core_kind) {
+      missing.push_back(KindText(kind));
+      if (kind == model::Kind::kQueue) queues = false;
+      events.push_back(model::Synced{kind});
+      continue;
+    }
+    FAIRLEAD_RETURN_IF_ERROR(listed);
+  }
+  if (!queues) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the cluster does not know these kinds: ", absl::StrJoin(missing, ", "),
+                     ". Install them with: kubectl apply --server-side -f crds/"));
+  }
+  FAIRLEAD_ASSIGN_OR_RETURN(Snapshot snapshot, JudgeOnce(events, options, catalog, now));
+  snapshot.missing_kinds = std::move(missing);
+  return snapshot;
+}
+
+}  // namespace fairlead::cmd

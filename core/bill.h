@@ -1,0 +1,95 @@
+// What the nodes cost, and what an autoscaler without verdicts would have cost. Fed with the view
+// after each decision; used by the simulator and by a live day alike.
+//
+// Model:
+//  - A node of the hook is paid for from the first view that shows its request to the last one that
+//    shows it, at the price of its request. That is longer than a provider bills (launching and
+//    terminating are counted in).
+//  - The reactive autoscaler buys what we bought, and besides nodes for every pod that waits with a
+//    policy code, because it cannot tell them from pods that lack capacity (gated pods excepted,
+//    which every autoscaler knows, and the hook's own caps, which it is taken to obey). Those
+//    nodes: pods of one queue share nodes, first fit over the nodes bought so far, else the
+//    cheapest type of the catalogue (on demand; ties by name) that holds the pod when empty; a node
+//    is kept as long as one of its pods waits, plus `unneeded_after`. It is conservative: nodes
+//    come at once, pods are packed tightly, no node is bought twice and the blocked pods never
+//    start on them.
+//  - Pods whose resources the verdict does not tell are not counted for it.
+//
+// Ownership: borrows the catalogue. Thread-safety: none, one thread. Complexity: O(rows of the
+// view). Arithmetic: integers, micro-dollar-nanoseconds in 128 bits; rounded once, at the end.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/numeric/int128.h"
+#include "absl/time/time.h"
+#include "autoscale-hook/catalog.h"
+#include "core/view.h"
+#include "scheduler/model/action.h"
+
+namespace fairlead::core {
+
+struct BillTotals {
+  int64_t nodes_requested = 0;
+  int64_t node_seconds = 0;
+  int64_t cost_micro_usd = 0;
+  // Requests created for a workload that a policy of queues, gangs or gates held at that moment.
+  int64_t policy_blocked_nodes = 0;
+  int64_t policy_blocked_cost_micro_usd = 0;
+  // Nodes that became ready and were given back without ever having run a pod.
+  int64_t duplicate_nodes = 0;
+  int64_t reactive_nodes = 0;           // bought besides ours
+  int64_t reactive_cost_micro_usd = 0;  // ours included
+};
+
+// True for the codes with which no node may be bought: policy, the caps of the hook excepted (a cap
+// may cut a workload's demand in the middle).
+bool ForbidsNodes(verdict::Code code);
+
+class Bill {
+ public:
+  Bill(const hook::Catalog* catalog, absl::Duration unneeded_after)
+      : catalog_(catalog), unneeded_after_(unneeded_after) {}
+
+  // After each step, in the order of time: what was decided in it and how things stand after it.
+  void Observe(const View& view, const std::vector<model::Action>& actions);
+  // Time went by and nothing changed.
+  void AdvanceTo(absl::Time now);
+
+  [[nodiscard]] BillTotals Totals() const;
+
+ private:
+  struct BoughtNode {
+    int64_t price_micro_usd_per_hour = 0;
+    bool policy_blocked = false, present = false, was_ready = false, ran_pods = false;
+    absl::uint128 nanoseconds = 0;
+  };
+  struct ReactiveNode {
+    const hook::InstanceType* type = nullptr;
+    model::ResourceList free;
+    std::map<std::string, model::ResourceList> pods;  // what each takes
+    absl::Time empty_since;
+  };
+  struct BlockedPod {
+    std::string pod, queue;
+    const model::PodSpec* spec = nullptr;
+  };
+
+  void CountRequests(const View& view, const std::vector<model::Action>& actions);
+  void CountNodes(const View& view);
+  void UpdateReactive(const View& view);
+  void BuyReactive(const BlockedPod& pod);
+
+  const hook::Catalog* catalog_;
+  absl::Duration unneeded_after_;
+  absl::Time now_ = absl::InfinitePast();
+  std::map<std::string, BoughtNode> nodes_;                    // by request name
+  std::map<std::string, std::vector<ReactiveNode>> reactive_;  // by queue, in the order of buying
+  absl::uint128 reactive_cost_ = 0;  // micro-dollars an hour times nanoseconds
+  int64_t reactive_nodes_ = 0;
+};
+
+}  // namespace fairlead::core

@@ -1,0 +1,387 @@
+#include "core/configuration.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "scheduler/framework/config.h"
+#include "scheduler/model/quantity.h"
+#include "scheduler/plugins/registry.h"
+
+namespace fairlead::core {
+namespace {
+
+namespace dom = simdjson::dom;
+
+constexpr char kFairleadVersion[] = "config.fairlead.dev/v1alpha1";
+constexpr char kFairleadKind[] = "FairleadConfiguration";
+constexpr char kSchedulerVersion[] = "kubescheduler.config.k8s.io/v1";
+constexpr char kSchedulerKind[] = "KubeSchedulerConfiguration";
+constexpr char kPlacePayload[] = "fairlead.dev/field-place";
+constexpr int64_t kMicro = 1'000'000;
+constexpr int64_t kMaxCount = 1'000'000'000;
+
+absl::Status Bad(absl::string_view path, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(path.empty() ? "document" : path, ": ", what));
+}
+
+using Handler = std::function<absl::Status(const dom::element& value, const std::string& path)>;
+
+absl::Status ReadObject(const dom::element& value, const std::string& path,
+                        const std::map<std::string, Handler>& handlers) {
+  dom::object object;
+  if (value.get(object) != simdjson::SUCCESS) return Bad(path, "must be a mapping");
+  std::set<std::string> seen;
+  for (const auto& [key_view, field] : object) {
+    const std::string key(key_view);
+    const std::string at = path.empty() ? key : absl::StrCat(path, ".", key);
+    auto handler = handlers.find(key);
+    if (handler == handlers.end()) return Bad(at, "is not a known field");
+    if (!seen.insert(key).second) return Bad(at, "is given twice");
+    if (field.is_null()) continue;  // as if absent, as in Go
+    FAIRLEAD_RETURN_IF_ERROR(handler->second(field, at));
+  }
+  return absl::OkStatus();
+}
+
+Handler Text(std::string* out) {
+  return [out](const dom::element& value, const std::string& path) -> absl::Status {
+    std::string_view text;
+    if (value.get(text) != simdjson::SUCCESS) return Bad(path, "must be a string");
+    if (text.empty()) return Bad(path, "must not be empty");
+    *out = std::string(text);
+    return absl::OkStatus();
+  };
+}
+
+Handler Flag(bool* out) {
+  return [out](const dom::element& value, const std::string& path) -> absl::Status {
+    if (value.get(*out) != simdjson::SUCCESS) return Bad(path, "must be true or false");
+    return absl::OkStatus();
+  };
+}
+
+Handler Count(int64_t* out, int64_t minimum) {
+  return [out, minimum](const dom::element& value, const std::string& path) -> absl::Status {
+    int64_t number = 0;
+    if (value.get(number) != simdjson::SUCCESS || number < minimum || number > kMaxCount) {
+      return Bad(path, absl::StrCat("must be a whole number from ", minimum, " to ", kMaxCount));
+    }
+    *out = number;
+    return absl::OkStatus();
+  };
+}
+
+Handler Span(absl::Duration* out) {
+  return [out](const dom::element& value, const std::string& path) -> absl::Status {
+    std::string_view text;
+    absl::Duration parsed;
+    if (value.get(text) != simdjson::SUCCESS || !absl::ParseDuration(ToAbsl(text), &parsed) ||
+        parsed < absl::ZeroDuration() || parsed == absl::InfiniteDuration()) {
+      return Bad(path, "must be a duration such as \"1h30m\"");
+    }
+    *out = parsed;
+    return absl::OkStatus();
+  };
+}
+
+absl::Status ReadNames(const dom::element& value, const std::string& path,
+                       std::vector<std::string>& out) {
+  dom::array array;
+  if (value.get(array) != simdjson::SUCCESS) return Bad(path, "must be a list");
+  out.clear();
+  for (const dom::element item : array) {
+    const std::string at = absl::StrCat(path, "[", out.size(), "]");
+    std::string name;
+    FAIRLEAD_RETURN_IF_ERROR(Text(&name)(item, at));
+    if (std::find(out.begin(), out.end(), name) != out.end()) {
+      return Bad(at, absl::StrCat("\"", name, "\" is given twice"));
+    }
+    out.push_back(std::move(name));
+  }
+  if (out.empty()) return Bad(path, "must name at least one");
+  return absl::OkStatus();
+}
+
+Handler Dollars(int64_t* out) {
+  return [out](const dom::element& value, const std::string& path) -> absl::Status {
+    std::string_view text;
+    absl::StatusOr<int64_t> micro = absl::InvalidArgumentError("");
+    if (value.get(text) == simdjson::SUCCESS) micro = model::ParseDecimal(ToAbsl(text), kMicro);
+    if (!micro.ok() || *micro < 0) {
+      return Bad(path, "must be dollars an hour as a quoted string such as \"12.50\"");
+    }
+    *out = *micro;
+    return absl::OkStatus();
+  };
+}
+
+absl::Status ReadGpuLimits(const dom::element& value, const std::string& path,
+                           hook::HookOptions& hook) {
+  dom::object object;
+  if (value.get(object) != simdjson::SUCCESS) return Bad(path, "must be a mapping");
+  for (const auto& [model_name, limit] : object) {
+    const std::string name(model_name);
+    const std::string at = absl::StrCat(path, ".", name);
+    if (hook.gpu_limit_by_model.contains(name)) return Bad(at, "is given twice");
+    FAIRLEAD_RETURN_IF_ERROR(Count(&hook.gpu_limit_by_model[name], 0)(limit, at));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadHook(const dom::element& value, const std::string& path,
+                      Configuration& configuration) {
+  hook::HookOptions& hook = configuration.options.hook;
+  FAIRLEAD_RETURN_IF_ERROR(ReadObject(
+      value, path,
+      {{"enabled", Flag(&hook.enabled)},
+       {"provider", Text(&hook.provider)},
+       {"catalogFile", Text(&configuration.catalog_file)},
+       {"clusterGPULimit", Count(&hook.cluster_gpu_limit, 0)},
+       {"gpuLimits", [&hook](const dom::element& limits,
+                             const std::string& at) { return ReadGpuLimits(limits, at, hook); }},
+       {"costLimitPerHour", Dollars(&hook.cost_limit_micro_usd_per_hour)},
+       {"unneededAfter", Span(&hook.unneeded_after)},
+       {"launchTimeout", Span(&hook.launch_timeout)},
+       {"readyTimeout", Span(&hook.ready_timeout)},
+       {"backoffInitial", Span(&hook.backoff_initial)},
+       {"backoffMax", Span(&hook.backoff_max)},
+       {"expectedBoot", Span(&hook.expected_boot)},
+       {"maxNewRequestsPerStep", Count(&hook.max_new_requests_per_step, 1)}}));
+  const std::pair<const char*, absl::Duration> positive[] = {
+      {"launchTimeout", hook.launch_timeout},
+      {"readyTimeout", hook.ready_timeout},
+      {"backoffInitial", hook.backoff_initial}};
+  for (const auto& [name, duration] : positive) {
+    if (duration <= absl::ZeroDuration()) {
+      return Bad(absl::StrCat(path, ".", name), "must be more than zero");
+    }
+  }
+  if (hook.backoff_max < hook.backoff_initial) {
+    return Bad(absl::StrCat(path, ".backoffMax"), "must not be less than backoffInitial");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadLeaderElection(const dom::element& value, const std::string& path,
+                                LeaderElectionSettings& settings) {
+  std::string lock = "leases";
+  FAIRLEAD_RETURN_IF_ERROR(ReadObject(value, path,
+                                      {{"leaderElect", Flag(&settings.enabled)},
+                                       {"leaseDuration", Span(&settings.lease_duration)},
+                                       {"renewDeadline", Span(&settings.renew_deadline)},
+                                       {"retryPeriod", Span(&settings.retry_period)},
+                                       {"resourceLock", Text(&lock)},
+                                       {"resourceName", Text(&settings.name)},
+                                       {"resourceNamespace", Text(&settings.ns)}}));
+  const auto at = [&](absl::string_view field) { return absl::StrCat(path, ".", field); };
+  if (lock != "leases") return Bad(at("resourceLock"), "must be leases");
+  if (settings.retry_period <= absl::ZeroDuration()) {
+    return Bad(at("retryPeriod"), "must be more than zero");
+  }
+  if (settings.renew_deadline <= settings.retry_period * 1.2) {
+    return Bad(at("renewDeadline"), "must be more than 1.2 times retryPeriod");
+  }
+  if (settings.lease_duration <= settings.renew_deadline) {
+    return Bad(at("leaseDuration"), "must be more than renewDeadline");
+  }
+  if (settings.lease_duration % absl::Seconds(1) != absl::ZeroDuration()) {
+    return Bad(at("leaseDuration"), "must be whole seconds");
+  }
+  return absl::OkStatus();
+}
+
+// What one document says beyond what goes straight into the Configuration.
+struct Seen {
+  bool scheduler = false, fairlead = false, names = false, election = false;
+  std::vector<std::string> profile_names;
+};
+
+absl::Status ReadFairlead(const dom::element& root, Configuration& configuration, Seen& seen) {
+  if (std::exchange(seen.fairlead, true)) {
+    return Bad("kind", absl::StrCat("the file has another ", kFairleadKind));
+  }
+  Options& options = configuration.options;
+  std::string ignored;
+  return ReadObject(
+      root, "",
+      {{"apiVersion", Text(&ignored)},
+       {"kind", Text(&ignored)},
+       {"schedulerNames",
+        [&](const dom::element& value, const std::string& path) {
+          seen.names = true;
+          return ReadNames(value, path, options.state.scheduler_names);
+        }},
+       {"defaultQueue", Text(&options.state.default_queue)},
+       {"actions",
+        [&](const dom::element& value, const std::string& path) {
+          return ReadObject(value, path,
+                            {{"reclaim", Flag(&options.engine.reclaim)},
+                             {"preempt", Flag(&options.engine.preempt)}});
+        }},
+       {"hook", [&](const dom::element& value,
+                    const std::string& path) { return ReadHook(value, path, configuration); }},
+       {"kwok",
+        [&](const dom::element& value, const std::string& path) {
+          return ReadObject(value, path, {{"bootDelay", Span(&configuration.kwok_boot_delay)}});
+        }},
+       {"verdictRefresh", Span(&options.verdict_refresh)},
+       {"events", Flag(&options.emit_events)},
+       {"leaderElection", [&](const dom::element& value, const std::string& path) -> absl::Status {
+          if (std::exchange(seen.election, true)) {
+            return Bad(path, absl::StrCat("is set in ", kSchedulerKind, " too"));
+          }
+          return ReadLeaderElection(value, path, configuration.leader_election);
+        }}});
+}
+
+bool SamePlugins(const framework::Profile& a, const framework::Profile& b) {
+  return std::equal(a.plugins.begin(), a.plugins.end(), b.plugins.begin(), b.plugins.end(),
+                    [](const framework::ProfilePlugin& x, const framework::ProfilePlugin& y) {
+                      return x.name == y.name && x.weight == y.weight &&
+                             x.args_json == y.args_json && x.filter == y.filter &&
+                             x.score == y.score;
+                    });
+}
+
+// As if the field stood in the document itself, so that errors have the same paths.
+absl::Status ReadElectionJson(const std::string& json, Configuration& configuration, Seen& seen) {
+  if (json.empty()) return absl::OkStatus();
+  if (std::exchange(seen.election, true)) {
+    return Bad("leaderElection", absl::StrCat("is set in ", kFairleadKind, " too"));
+  }
+  dom::parser parser;
+  dom::element value;
+  if (parser.parse(json).get(value) != simdjson::SUCCESS) {
+    return Bad("leaderElection", "cannot be read");
+  }
+  return ReadLeaderElection(value, "leaderElection", configuration.leader_election);
+}
+
+absl::Status ReadScheduler(const std::string& json, Configuration& configuration, Seen& seen) {
+  if (std::exchange(seen.scheduler, true)) {
+    return Bad("kind", absl::StrCat("the file has another ", kSchedulerKind));
+  }
+  framework::Registry registry;
+  FAIRLEAD_RETURN_IF_ERROR(plugins::RegisterAll(registry));
+  FAIRLEAD_ASSIGN_OR_RETURN(framework::SchedulerConfiguration read,
+                            framework::ReadSchedulerConfiguration(json, registry));
+  for (size_t i = 1; i < read.profiles.size(); ++i) {
+    if (SamePlugins(read.profiles[0], read.profiles[i])) continue;
+    return absl::UnimplementedError(
+        absl::StrCat("profiles[", i,
+                     "]: all profiles must have the same plugins: one decision is made for the "
+                     "pods of all scheduler names"));
+  }
+  // Plugin arguments are checked by the plugins.
+  if (const auto made = framework::Framework::Make(read.profiles[0], registry); !made.ok()) {
+    return Bad("profiles[0].pluginConfig", made.status().message());
+  }
+  const bool explicit_profiles = json.find("\"profiles\"") != std::string::npos;
+  if (explicit_profiles) {
+    for (const framework::Profile& profile : read.profiles) {
+      seen.profile_names.push_back(profile.scheduler_name);
+    }
+  }
+  configuration.options.profile = std::move(read.profiles[0]);
+  FAIRLEAD_RETURN_IF_ERROR(ReadElectionJson(read.leader_election_json, configuration, seen));
+  if (!read.client_connection_json.empty()) {
+    read.ignored.push_back("clientConnection");
+  }
+  for (const std::string& path : read.ignored) {
+    configuration.warnings.push_back(
+        absl::StrCat(kSchedulerKind, ": ", path, " has no effect in Fairlead"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadDocument(const std::string& json, Configuration& configuration, Seen& seen) {
+  dom::parser parser;
+  dom::element root;
+  if (parser.parse(json).get(root) != simdjson::SUCCESS) return Bad("", "is not readable");
+  if (!root.is_object()) return Bad("", "must be a mapping with apiVersion and kind");
+  std::string_view version;
+  std::string_view kind;
+  if (root["kind"].get(kind) != simdjson::SUCCESS) return Bad("kind", "is missing");
+  if (root["apiVersion"].get(version) != simdjson::SUCCESS) return Bad("apiVersion", "is missing");
+  if (ToAbsl(kind) == kFairleadKind) {
+    if (ToAbsl(version) != kFairleadVersion) {
+      return Bad("apiVersion", absl::StrCat("must be ", kFairleadVersion));
+    }
+    return ReadFairlead(root, configuration, seen);
+  }
+  if (ToAbsl(kind) == kSchedulerKind) {
+    if (ToAbsl(version) != kSchedulerVersion) {
+      return Bad("apiVersion", absl::StrCat("must be ", kSchedulerVersion));
+    }
+    return ReadScheduler(json, configuration, seen);
+  }
+  return Bad("kind", absl::StrCat("must be ", kSchedulerKind, " or ", kFairleadKind));
+}
+
+// The path that a message begins with, as framework::ReadSchedulerConfiguration words it.
+std::string LeadingPath(absl::string_view message) {
+  const std::vector<std::string> parts = absl::StrSplit(message, absl::MaxSplits(": ", 1));
+  if (parts.size() < 2 || parts[0] == "document" || parts[0].find(' ') != std::string::npos) {
+    return "";
+  }
+  return parts[0];
+}
+
+absl::Status WithPlace(const absl::Status& error, size_t document) {
+  absl::Status placed = error;
+  placed.SetPayload(kPlacePayload,
+                    absl::Cord(absl::StrCat(document, " ", LeadingPath(error.message()))));
+  return placed;
+}
+
+}  // namespace
+
+absl::StatusOr<Configuration> ReadConfiguration(const std::vector<std::string>& documents) {
+  Configuration configuration;
+  Seen seen;
+  size_t scheduler_document = 0;
+  for (size_t i = 0; i < documents.size(); ++i) {
+    if (documents[i] == "null") continue;
+    const bool had_scheduler = seen.scheduler;
+    if (absl::Status read = ReadDocument(documents[i], configuration, seen); !read.ok()) {
+      return WithPlace(read, i);
+    }
+    if (seen.scheduler && !had_scheduler) scheduler_document = i;
+  }
+  std::vector<std::string>& names = configuration.options.state.scheduler_names;
+  if (!seen.names && !seen.profile_names.empty()) names = seen.profile_names;
+  for (size_t i = 0; i < seen.profile_names.size(); ++i) {
+    if (std::find(names.begin(), names.end(), seen.profile_names[i]) != names.end()) continue;
+    return WithPlace(
+        Bad(absl::StrCat("profiles[", i, "].schedulerName"),
+            absl::StrCat("\"", seen.profile_names[i], "\" is not among schedulerNames (",
+                         absl::StrJoin(names, ", "), ") of ", kFairleadKind)),
+        scheduler_document);
+  }
+  return configuration;
+}
+
+std::optional<FieldPlace> FieldPlaceOf(const absl::Status& error) {
+  const absl::optional<absl::Cord> payload = error.GetPayload(kPlacePayload);
+  if (!payload.has_value()) return std::nullopt;
+  const std::string text(*payload);
+  const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits(' ', 1));
+  FieldPlace place;
+  if (!absl::SimpleAtoi(parts.first, &place.document)) return std::nullopt;
+  place.path = parts.second;
+  return place;
+}
+
+}  // namespace fairlead::core

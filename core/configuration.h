@@ -1,0 +1,73 @@
+// The configuration file's documents, checked and turned into what the core and the adapters take.
+//
+// A file holds at most one document of each of two kinds (docs/configuration.md):
+//   kubescheduler.config.k8s.io/v1 KubeSchedulerConfiguration   profiles, plugins, leaderElection
+//   config.fairlead.dev/v1alpha1   FairleadConfiguration        everything that upstream has not
+//
+//   apiVersion: config.fairlead.dev/v1alpha1
+//   kind: FairleadConfiguration
+//   schedulerNames: [fairlead, kai-scheduler]
+//   defaultQueue: default-queue
+//   actions: {reclaim: true, preempt: true}
+//   hook:
+//     enabled: true
+//     provider: kwok
+//     catalogFile: catalog.yaml      # relative to the configuration file
+//     clusterGPULimit: 64            # devices
+//     gpuLimits: {NVIDIA-H100-80GB-HBM3: 32}
+//     costLimitPerHour: "250.00"     # dollars, a string so that it is exact
+//     unneededAfter: 5m              # likewise launchTimeout, readyTimeout, backoffInitial,
+//     maxNewRequestsPerStep: 1000    # backoffMax, expectedBoot
+//   kwok: {bootDelay: 30s}
+//   verdictRefresh: 1m
+//   events: true
+//   leaderElection: {leaderElect: true, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s,
+//                    resourceNamespace: kube-system, resourceName: fairlead}
+//
+// Strict: unknown, repeated and ill-typed fields are InvalidArgument, named by path; what upstream
+// has and Fairlead does not do is Unimplemented. FieldPlaceOf tells the document and the path of an
+// error, so that whoever read the text can say its line and column.
+//
+// Thread-safety: pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/options.h"
+
+namespace fairlead::core {
+
+struct LeaderElectionSettings {
+  bool enabled = true;
+  std::string ns = "kube-system", name = "fairlead";  // of the Lease
+  absl::Duration lease_duration = absl::Seconds(15);
+  absl::Duration renew_deadline = absl::Seconds(10);
+  absl::Duration retry_period = absl::Seconds(2);
+};
+
+struct Configuration {
+  Options options = DefaultOptions();
+  std::string catalog_file;  // as written; empty: the built-in catalogue
+  LeaderElectionSettings leader_election;
+  absl::Duration kwok_boot_delay = absl::Seconds(30);
+  // Valid and without effect; one sentence each, for the log.
+  std::vector<std::string> warnings;
+};
+
+// One JSON text a document, in the order of the file; "null" documents are passed over. No document
+// at all is the built-in configuration.
+absl::StatusOr<Configuration> ReadConfiguration(const std::vector<std::string>& documents);
+
+// Where an error of ReadConfiguration is.
+struct FieldPlace {
+  size_t document = 0;  // index into the documents given
+  std::string path;     // "hook.gpuLimits.A100", "profiles[0].plugins"; empty: the document
+};
+std::optional<FieldPlace> FieldPlaceOf(const absl::Status& error);
+
+}  // namespace fairlead::core

@@ -1,0 +1,178 @@
+#include "core/configuration.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace fairlead::core {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Fairlead(absl::string_view fields) {
+  return absl::StrCat(
+      R"({"apiVersion":"config.fairlead.dev/v1alpha1","kind":"FairleadConfiguration")",
+      fields.empty() ? "" : ",", fields, "}");
+}
+std::string Scheduler(absl::string_view fields) {
+  return absl::StrCat(
+      R"({"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"KubeSchedulerConfiguration")",
+      fields.empty() ? "" : ",", fields, "}");
+}
+
+TEST(ConfigurationTest, NothingIsTheBuiltInConfiguration) {
+  for (const std::vector<std::string>& documents :
+       {std::vector<std::string>{}, {"null"}, {Fairlead("")}, {Scheduler("")}}) {
+    absl::StatusOr<Configuration> read = ReadConfiguration(documents);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_THAT(read->options.state.scheduler_names, ElementsAre("fairlead", "kai-scheduler"));
+    EXPECT_EQ(read->options.hook.cluster_gpu_limit, model::kUnlimited);
+    EXPECT_TRUE(read->leader_election.enabled);
+    EXPECT_EQ(read->leader_election.name, "fairlead");
+  }
+}
+
+TEST(ConfigurationTest, EveryFieldReachesItsOption) {
+  absl::StatusOr<Configuration> read = ReadConfiguration({Fairlead(R"(
+      "schedulerNames":["a","b"], "defaultQueue":"misc",
+      "actions":{"reclaim":false,"preempt":false},
+      "hook":{"enabled":false,"provider":"aws","catalogFile":"c.yaml","clusterGPULimit":64,
+        "gpuLimits":{"A100":8},"costLimitPerHour":"12.50","unneededAfter":"1m",
+        "launchTimeout":"2m","readyTimeout":"3m","backoffInitial":"4s","backoffMax":"5m",
+        "expectedBoot":"6m","maxNewRequestsPerStep":7},
+      "kwok":{"bootDelay":"8s"}, "verdictRefresh":"9s", "events":false,
+      "leaderElection":{"leaderElect":false,"leaseDuration":"30s","renewDeadline":"20s",
+        "retryPeriod":"5s","resourceName":"n","resourceNamespace":"ns"})")});
+  ASSERT_TRUE(read.ok()) << read.status();
+  const Options& options = read->options;
+  EXPECT_THAT(options.state.scheduler_names, ElementsAre("a", "b"));
+  EXPECT_EQ(options.state.default_queue, "misc");
+  EXPECT_FALSE(options.engine.reclaim);
+  EXPECT_FALSE(options.engine.preempt);
+  EXPECT_FALSE(options.hook.enabled);
+  EXPECT_EQ(options.hook.provider, "aws");
+  EXPECT_EQ(read->catalog_file, "c.yaml");
+  EXPECT_EQ(options.hook.cluster_gpu_limit, 64);
+  EXPECT_EQ(options.hook.gpu_limit_by_model.at("A100"), 8);
+  EXPECT_EQ(options.hook.cost_limit_micro_usd_per_hour, 12'500'000);
+  EXPECT_EQ(options.hook.unneeded_after, absl::Minutes(1));
+  EXPECT_EQ(options.hook.launch_timeout, absl::Minutes(2));
+  EXPECT_EQ(options.hook.ready_timeout, absl::Minutes(3));
+  EXPECT_EQ(options.hook.backoff_initial, absl::Seconds(4));
+  EXPECT_EQ(options.hook.backoff_max, absl::Minutes(5));
+  EXPECT_EQ(options.hook.expected_boot, absl::Minutes(6));
+  EXPECT_EQ(options.hook.max_new_requests_per_step, 7);
+  EXPECT_EQ(read->kwok_boot_delay, absl::Seconds(8));
+  EXPECT_EQ(options.verdict_refresh, absl::Seconds(9));
+  EXPECT_FALSE(options.emit_events);
+  EXPECT_FALSE(read->leader_election.enabled);
+  EXPECT_EQ(read->leader_election.lease_duration, absl::Seconds(30));
+  EXPECT_EQ(read->leader_election.renew_deadline, absl::Seconds(20));
+  EXPECT_EQ(read->leader_election.retry_period, absl::Seconds(5));
+  EXPECT_EQ(read->leader_election.name, "n");
+  EXPECT_EQ(read->leader_election.ns, "ns");
+}
+
+TEST(ConfigurationTest, ErrorsNameDocumentAndPath) {
+  struct Case {
+    std::vector<std::string> documents;
+    size_t document;
+    std::string path, message;
+  };
+  const std::vector<Case> cases = {
+      {{"[]"}, 0, "", "must be a mapping"},
+      {{R"({"kind":"FairleadConfiguration"})"}, 0, "apiVersion", "missing"},
+      {{R"({"apiVersion":"v1","kind":"ConfigMap"})"}, 0, "kind", "must be Kube"},
+      {{R"({"apiVersion":"v1","kind":"FairleadConfiguration"})"}, 0, "apiVersion", "must be"},
+      {{Fairlead(R"("hok":{})")}, 0, "hok", "not a known field"},
+      {{"null", Fairlead(R"("hook":{"gpuLimit":{}})")}, 1, "hook.gpuLimit", "not a known field"},
+      {{Fairlead(R"("hook":[])")}, 0, "hook", "must be a mapping"},
+      {{Fairlead(R"("hook":{"enabled":"yes"})")}, 0, "hook.enabled", "true or false"},
+      {{Fairlead(R"("hook":{"enabled":true,"enabled":true})")}, 0, "hook.enabled", "twice"},
+      {{Fairlead(R"("hook":{"clusterGPULimit":-1})")}, 0, "hook.clusterGPULimit", "whole number"},
+      {{Fairlead(R"("hook":{"clusterGPULimit":1.5})")}, 0, "hook.clusterGPULimit", "whole number"},
+      {{Fairlead(R"("hook":{"gpuLimits":{"H100.x":"8"}})")}, 0, "hook.gpuLimits.H100.x", "whole"},
+      {{Fairlead(R"("hook":{"costLimitPerHour":12.5})")}, 0, "hook.costLimitPerHour", "quoted"},
+      {{Fairlead(R"("hook":{"costLimitPerHour":"-1"})")}, 0, "hook.costLimitPerHour", "dollars"},
+      {{Fairlead(R"("hook":{"unneededAfter":300})")}, 0, "hook.unneededAfter", "duration"},
+      {{Fairlead(R"("hook":{"unneededAfter":"-5m"})")}, 0, "hook.unneededAfter", "duration"},
+      {{Fairlead(R"("hook":{"unneededAfter":"inf"})")}, 0, "hook.unneededAfter", "duration"},
+      {{Fairlead(R"("hook":{"launchTimeout":"0s"})")}, 0, "hook.launchTimeout", "more than zero"},
+      {{Fairlead(R"("hook":{"backoffMax":"1s"})")}, 0, "hook.backoffMax", "less than"},
+      {{Fairlead(R"("schedulerNames":[])")}, 0, "schedulerNames", "at least one"},
+      {{Fairlead(R"("schedulerNames":["a","a"])")}, 0, "schedulerNames[1]", "twice"},
+      {{Fairlead(R"("schedulerNames":["a",""])")}, 0, "schedulerNames[1]", "empty"},
+      {{Fairlead(R"("leaderElection":{"resourceLock":"endpoints"})")},
+       0,
+       "leaderElection.resourceLock",
+       "leases"},
+      {{Fairlead(R"("leaderElection":{"leaseDuration":"5s"})")},
+       0,
+       "leaderElection.leaseDuration",
+       "more than renewDeadline"},
+      {{Fairlead(R"("leaderElection":{"leaseDuration":"15500ms"})")},
+       0,
+       "leaderElection.leaseDuration",
+       "whole seconds"},
+      {{Fairlead(""), Fairlead("")}, 1, "kind", "another"},
+      {{Scheduler(""), Scheduler("")}, 1, "kind", "another"},
+      {{Scheduler(R"("leaderElection":{})"), Fairlead(R"("leaderElection":{})")},
+       1,
+       "leaderElection",
+       "too"},
+      {{Scheduler(R"("leaderElection":{"retryPeriod":"x"})")},
+       0,
+       "leaderElection.retryPeriod",
+       "duration"},
+      {{Scheduler(R"("profils":[])")}, 0, "profils", "not a known field"},
+      {{Fairlead(R"("schedulerNames":["x"])"), Scheduler(R"("profiles":[{"schedulerName":"y"}])")},
+       1,
+       "profiles[0].schedulerName",
+       "not among schedulerNames (x)"},
+  };
+  for (const Case& c : cases) {
+    absl::StatusOr<Configuration> read = ReadConfiguration(c.documents);
+    ASSERT_FALSE(read.ok()) << c.path;
+    EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument) << read.status();
+    EXPECT_THAT(std::string(read.status().message()), HasSubstr(c.message));
+    const std::optional<FieldPlace> place = FieldPlaceOf(read.status());
+    ASSERT_TRUE(place.has_value()) << read.status();
+    EXPECT_EQ(place->document, c.document) << read.status();
+    EXPECT_EQ(place->path, c.path) << read.status();
+  }
+}
+
+TEST(ConfigurationTest, ProfilesGiveTheNamesUnlessFairleadDoes) {
+  const std::string two = Scheduler(R"("profiles":[{"schedulerName":"x"},{"schedulerName":"y"}])");
+  absl::StatusOr<Configuration> read = ReadConfiguration({two});
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_THAT(read->options.state.scheduler_names, ElementsAre("x", "y"));
+
+  read = ReadConfiguration({two, Fairlead(R"("schedulerNames":["x","y","z"])")});
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_THAT(read->options.state.scheduler_names, ElementsAre("x", "y", "z"));
+}
+
+TEST(ConfigurationTest, ProfilesThatDifferAreRefusedAloud) {
+  absl::StatusOr<Configuration> read = ReadConfiguration({Scheduler(
+      R"("profiles":[{"schedulerName":"x"},{"schedulerName":"y","plugins":{"multiPoint":
+         {"disabled":[{"name":"NodePorts"}]}}}])")});
+  EXPECT_EQ(read.status().code(), absl::StatusCode::kUnimplemented) << read.status();
+  EXPECT_EQ(FieldPlaceOf(read.status())->path, "profiles[1]");
+}
+
+TEST(ConfigurationTest, FieldsWithoutEffectAreWarnedOf) {
+  absl::StatusOr<Configuration> read =
+      ReadConfiguration({Scheduler(R"("parallelism":4,"clientConnection":{"qps":5})")});
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_THAT(read->warnings, ElementsAre(HasSubstr("parallelism"), HasSubstr("clientConnection")));
+}
+
+TEST(ConfigurationTest, OtherErrorsHaveNoPlace) {
+  EXPECT_FALSE(FieldPlaceOf(absl::InvalidArgumentError("a: b")).has_value());
+}
+
+}  // namespace
+}  // namespace fairlead::core

@@ -1,0 +1,66 @@
+// The whole program minus sockets: events in, actions out. `fairlead run`, the simulator, the replayer,
+// the benchmarks and the property tests all drive this one class.
+//
+//   while (true) { loop.Apply(event)...; Execute(loop.Step(now).actions); wait until wake_at or event }
+//
+// A Step costs nothing when nothing changed since the last one and no timer is due.
+//
+// Ownership: owns the state, the tree, the engine and the hook. Thread-safety: none, one thread.
+// Determinism: the same events and the same times give the same actions, byte for byte.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "autoscale-hook/catalog.h"
+#include "core/options.h"
+#include "core/view.h"
+#include "scheduler/model/action.h"
+#include "scheduler/model/cluster_event.h"
+
+namespace fairlead::core {
+
+struct StepResult {
+  std::vector<model::Action> actions;
+  // Call Step again at this time even without an event; infinite future: only events matter.
+  absl::Time wake_at = absl::InfiniteFuture();
+  bool decided = false;  // a cycle ran (false: nothing had changed, or not everything is synced yet)
+};
+
+class DecisionLoop {
+ public:
+  // `catalog` outlives the loop. InvalidArgument for a profile with an unknown plugin.
+  static absl::StatusOr<std::unique_ptr<DecisionLoop>> Make(const Options& options,
+                                                            const hook::Catalog* catalog);
+  ~DecisionLoop();
+
+  void Apply(const model::ClusterEvent& event);
+  StepResult Step(absl::Time now);
+
+  // Every kind has been listed once. Before that no decision is made.
+  [[nodiscard]] bool synced() const;
+
+  // What people are shown; a copy, O(everything).
+  [[nodiscard]] View MakeView(absl::Time now) const;
+
+  // The first broken invariant of state, ledger or hook, or empty. O(everything).
+  [[nodiscard]] std::string CheckConsistency() const;
+
+  // Counters since the start, for metrics, benchmarks and tests.
+  struct Stats {
+    uint64_t events = 0, steps = 0, cycles = 0, bindings = 0, evictions = 0, verdict_writes = 0,
+             node_requests = 0;
+  };
+  [[nodiscard]] const Stats& stats() const;
+
+ private:
+  DecisionLoop();
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fairlead::core

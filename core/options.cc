@@ -1,0 +1,13 @@
+#include "core/options.h"
+
+#include "scheduler/model/api_names.h"
+
+namespace fairlead::core {
+
+Options DefaultOptions() {
+  Options options;
+  options.state.scheduler_names = {model::kDefaultSchedulerName, model::kKaiSchedulerName};
+  return options;
+}
+
+}  // namespace fairlead::core

@@ -1,0 +1,132 @@
+#include "core/view.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "autoscale-hook/hook.h"
+#include "core/view_maker.h"
+#include "scheduler/model/api_names.h"
+#include "scheduler/verdict/text.h"
+
+namespace fairlead::core {
+namespace {
+
+std::string StatusOf(const state::NodeInfo& node, const model::NodeRequest* request) {
+  if (request != nullptr && !RequestBook::Promises(*request)) return "Removing";
+  if (node.kind == state::NodeKind::kOrdered) return "Ordered";
+  if (!node.usable) return "Starting";
+  if (!node.object.ready || !node.object.bad_conditions.empty()) return "NotReady";
+  return node.object.unschedulable ? "Cordoned" : "Ready";
+}
+
+}  // namespace
+
+View ViewMaker::Make(absl::Time now) const {
+  View view;
+  view.at = now;
+  AddQueues(view);
+  AddNodes(view);
+  AddWaiting(view);
+  state.ForEachPod([&](const state::PodRecord& pod) {
+    if (!pod.ours || pod.node == state::kNoId) return;
+    const state::Workload& workload = state.workload(pod.workload);
+    view.running.push_back({model::Key(pod.ns, pod.name), model::Key(workload.ns, workload.name),
+                            workload.queue, state.node(pod.node).name(),
+                            state::PodStatusName(pod.status)});
+  });
+  std::sort(view.running.begin(), view.running.end(),
+            [](const RunningRow& a, const RunningRow& b) { return a.pod < b.pod; });
+  return view;
+}
+
+void ViewMaker::AddQueues(View& view) const {
+  std::map<queues::QueueId, engine::QueueNumbers> numbers;
+  for (engine::QueueNumbers& row : engine.Numbers()) numbers[row.queue] = std::move(row);
+  std::map<std::string, int64_t> running;
+  state.ForEachPod([&](const state::PodRecord& pod) {
+    if (pod.ours && state::IsAllocated(pod.status)) ++running[state.workload(pod.workload).queue];
+  });
+  const std::function<void(queues::QueueId, int)> add = [&](queues::QueueId id, int depth) {
+    const engine::QueueNumbers& found = numbers[id];
+    QueueRow row;
+    row.name = tree.Name(id);
+    row.parent = tree.Spec(id).parent;
+    row.depth = depth;
+    row.leaf = tree.IsLeaf(id);
+    row.priority = tree.Spec(id).priority;
+    row.problem = tree.Problem(id).value_or("");
+    row.waiting_workloads = found.waiting_workloads;
+    row.running_pods = running[row.name];
+    std::vector<model::ResourceIndex> order = {model::kGpu, model::kCpu, model::kMemory};
+    for (model::ResourceIndex resource : tree.resources()) {
+      if (std::find(order.begin(), order.end(), resource) == order.end()) order.push_back(resource);
+    }
+    for (model::ResourceIndex resource : order) {
+      const queues::Bounds& bounds = tree.BoundsOf(id, resource);
+      row.resources.push_back({tree.names().Name(resource), bounds.quota, bounds.limit,
+                               found.fair_share[resource], found.allocated[resource],
+                               found.requested[resource]});
+    }
+    view.queues.push_back(std::move(row));
+    for (queues::QueueId child : tree.Children(id)) add(child, depth + 1);
+  };
+  for (queues::QueueId root : tree.Roots()) add(root, 0);
+}
+
+void ViewMaker::AddNodes(View& view) const {
+  std::map<state::NodeId, int64_t> promised;
+  for (const engine::Waiting& entry : waiting) {
+    for (const engine::Waiting::PodPromise& pod : entry.pods) {
+      if (pod.node != state::kNoId) ++promised[pod.node];
+    }
+  }
+  for (const auto& [name, id] : state.nodes_by_name()) {
+    const state::NodeInfo& node = state.node(id);
+    if (!node.exists) continue;
+    const model::NodeRequest* request = requests.Find(node.node_request);
+    NodeRow row;
+    row.name = name;
+    row.instance_type = std::string(node.object.meta.labels.Get(model::kInstanceTypeLabel));
+    row.zone = std::string(node.object.meta.labels.Get(model::kZoneLabel));
+    row.status = StatusOf(node, request);
+    row.node_request = node.node_request;
+    row.allocatable = node.allocatable.ToList(state.resource_names());
+    row.used = node.used.ToList(state.resource_names());
+    row.pods = static_cast<int64_t>(node.pods.size());
+    row.promised = promised[id];
+    if (request != nullptr) {
+      row.spot = request->spot;
+      row.price_micro_usd_per_hour = request->price_micro_usd_per_hour;
+      row.unneeded_since = request->unneeded_since;
+    }
+    view.nodes.push_back(std::move(row));
+  }
+  for (const model::NodeRequest* request : requests.All()) {
+    if (request->phase == model::NodeRequestPhase::kGone ||
+        request->phase == model::NodeRequestPhase::kFailed) {
+      continue;
+    }
+    view.price_micro_usd_per_hour += request->price_micro_usd_per_hour;
+    absl::StatusOr<model::Node> expected = hook.ExpectedNode(*request);
+    if (expected.ok()) view.gpus_held += model::Get(expected->allocatable, model::kGpuName) / 1000;
+  }
+}
+
+void ViewMaker::AddWaiting(View& view) const {
+  for (const auto& [id, current] : verdicts.current()) {
+    const state::Workload& workload = state.workload(id);
+    WaitingRow row;
+    row.workload = model::Key(workload.ns, workload.name);
+    row.is_group = workload.is_group;
+    row.queue = workload.queue;
+    row.priority = workload.priority;
+    row.since = current.since;
+    row.verdict = current.verdict;
+    row.message = verdict::Message(current.verdict);
+    row.pods = current.pods;
+    view.waiting.push_back(std::move(row));
+  }
+}
+
+}  // namespace fairlead::core

@@ -1,0 +1,36 @@
+// What a pod asks of a node, from what its containers say.
+//
+// Source: k8s.io/component-helpers/resource (PodRequests, AggregateContainerRequests) and the
+// defaulting of k8s.io/kubernetes/pkg/apis/core/v1 (an absent request is the limit; an absent
+// pod-level request is what the containers ask, else the pod-level limit). What the server has
+// defaulted already is not changed by it.
+//
+//   running      = sum over containers and sidecars
+//   starting(i)  = init container i + the sidecars before it
+//   requests     = max(running, starting(i) for all i), pod-level cpu, memory and hugepages instead
+//                  where set, + overhead
+//
+// Thread-safety: pure. Complexity: containers * resources.
+#pragma once
+
+#include <vector>
+
+#include "scheduler/model/resources.h"
+
+namespace fairlead::kube {
+
+struct ContainerResources {
+  bool sidecar = false;  // an init container with restartPolicy Always
+  model::ResourceList requests, limits;
+};
+
+struct PodResources {
+  std::vector<ContainerResources> containers, init_containers;
+  model::ResourceList overhead;
+  model::ResourceList pod_requests, pod_limits;
+};
+
+// Without zero amounts and without "pods". Takes the lists apart.
+model::ResourceList EffectiveRequests(PodResources&& resources);
+
+}  // namespace fairlead::kube

@@ -1,0 +1,63 @@
+// The way from the I/O threads to the thread that owns ClusterState: many producers, one consumer.
+//
+// Bounded by merging: an Upsert or a Delete of an object whose Upsert is still queued takes that
+// one's place, if both are of the same uid. So the queue never holds more than the objects that exist
+// plus the answers to actions in flight, however slow the consumer. The consumer decides only after
+// it has applied all it drained, so states that were passed in between are of no interest to it.
+//
+// Thread-safety: every method may be called from any thread. Producers hold locks of their own while
+// they push: the wake callback must not call back into the module kube.
+// Complexity: O(1) a push; a drain moves everything.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "scheduler/model/cluster_event.h"
+
+namespace fairlead::kube {
+
+class EventQueue {
+ public:
+  struct Stats {
+    size_t queued = 0, peak = 0;
+    int64_t pushed = 0, merged = 0;
+  };
+
+  void Push(model::ClusterEvent event);
+  // All or nothing for the consumer: one drain sees the whole batch, in its order.
+  void PushAll(std::vector<model::ClusterEvent> events);
+
+  // Appends all that is queued, in order. Waits for the first event if there is none, at most
+  // `max_wait` and only until Wake(). Returns how many were appended.
+  size_t DrainInto(std::vector<model::ClusterEvent>& out, absl::Duration max_wait);
+
+  // Ends the present wait of DrainInto, or else the next one.
+  void Wake();
+
+  // Called, outside the queue's lock, whenever the queue turns from empty to not empty and on Wake().
+  // For a consumer that sleeps elsewhere. Set it before the first producer starts.
+  void SetWakeCallback(std::function<void()> callback);
+
+  [[nodiscard]] Stats GetStats() const;
+
+ private:
+  void PushLocked(model::ClusterEvent event);
+
+  mutable std::mutex mutex_;
+  std::condition_variable ready_;
+  std::vector<model::ClusterEvent> events_;
+  // Kind and key of an object -> the place of its queued Upsert.
+  absl::flat_hash_map<std::string, size_t> upserts_;
+  bool woken_ = false;
+  std::function<void()> wake_callback_;
+  Stats stats_;
+};
+
+}  // namespace fairlead::kube

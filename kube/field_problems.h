@@ -1,0 +1,50 @@
+// Where a value stands in an object, and what is wrong with it: the text that ends up in the
+// `invalid` field of a decoded object.
+//
+// Thread-safety: plain values. A FieldPath is a chain of frames on the stack and costs nothing
+// until it is printed; it must not outlive the frames and the names it was made from.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace fairlead::kube {
+
+struct FieldPath {
+  enum class Form : uint8_t { kRoot, kField, kIndex, kKey };
+  const FieldPath* parent = nullptr;
+  absl::string_view name;
+  uint64_t index = 0;
+  Form form = Form::kRoot;
+
+  // The result points to *this: bind it to a local only while *this lives.
+  [[nodiscard]] FieldPath Field(absl::string_view field) const {
+    return {this, field, 0, Form::kField};
+  }
+  [[nodiscard]] FieldPath Item(uint64_t i) const { return {this, {}, i, Form::kIndex}; }
+  [[nodiscard]] FieldPath Key(absl::string_view key) const { return {this, key, 0, Form::kKey}; }
+  // "spec.containers[0].resources.requests[cpu]"; a non-empty root is the first name.
+  [[nodiscard]] std::string ToString() const;
+};
+
+// The problems of one object. Their text does not depend on the order in which they were found, so
+// that an object reads the same whatever the encoding it came in.
+class Problems {
+ public:
+  void Add(const FieldPath& path, absl::string_view what);
+  [[nodiscard]] bool empty() const { return texts_.empty(); }
+  // At most three, sorted, joined by "; "; empty if there are none.
+  [[nodiscard]] std::string Text() const;
+  void Clear() { texts_.clear(); }
+
+ private:
+  std::vector<std::string> texts_;
+};
+
+// `"value" must be a boolean`, with a long value cut.
+std::string Quoted(absl::string_view value);
+
+}  // namespace fairlead::kube

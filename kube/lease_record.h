@@ -1,0 +1,39 @@
+// coordination.k8s.io/v1 Lease as leader election needs it, from and to JSON.
+//
+// Timestamps are MicroTime: the server parses exactly six digits of a second. Decisions never look at
+// them (the clocks of two machines differ); they are written for people and other clients, and read
+// only to see whether a record has changed.
+//
+// Thread-safety: plain values and pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace fairlead::kube {
+
+struct LeaseRecord {
+  std::string resource_version;
+  std::string holder;  // empty: released
+  int64_t duration_s = 0;
+  std::string acquire_time, renew_time;  // as the server has them
+  int64_t transitions = 0;
+};
+
+// InvalidArgument if it is no Lease.
+absl::StatusOr<LeaseRecord> ParseLease(absl::string_view json);
+
+// "2006-01-02T15:04:05.000000Z"
+std::string FormatMicroTime(absl::Time time);
+
+// The body of a creation.
+std::string EncodeNewLease(absl::string_view ns, absl::string_view name, const LeaseRecord& record);
+// A JSON merge patch of the spec, with record.resource_version as precondition; everything that is not
+// leader election's stays as it is.
+std::string EncodeLeasePatch(const LeaseRecord& record);
+
+}  // namespace fairlead::kube

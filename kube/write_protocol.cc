@@ -1,0 +1,381 @@
+#include "kube/write_protocol.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kube/codec.h"
+
+namespace fairlead::kube {
+namespace {
+
+using Answer = absl::StatusOr<HttpResponse>;
+using Next = Decision::Next;
+
+Decision Done(absl::Status status) {
+  Decision decision;
+  decision.status = std::move(status);
+  return decision;
+}
+
+Decision Continue() {
+  Decision decision;
+  decision.next = Next::kContinue;
+  return decision;
+}
+
+Decision Retry(absl::Status status) {
+  Decision decision;
+  decision.next = Next::kRetry;
+  decision.status = std::move(status);
+  return decision;
+}
+
+HttpRequest ToRequest(EncodedWrite write) {
+  HttpRequest request;
+  request.method = std::move(write.method);
+  request.path = std::move(write.path);
+  request.content_type = std::move(write.content_type);
+  request.body = std::move(write.body);
+  request.traffic = TrafficClass::kWrite;
+  return request;
+}
+
+HttpRequest GetRequest(std::string path) {
+  HttpRequest request;
+  request.path = std::move(path);
+  request.accept = absl::StrCat(kProtobuf, ", ", kJson);
+  request.traffic = TrafficClass::kRead;
+  return request;
+}
+
+bool IsSuccess(const Answer& answer) {
+  return answer.ok() && answer->status >= 200 && answer->status < 300;
+}
+bool HasCode(const Answer& answer, int code) { return answer.ok() && answer->status == code; }
+
+// No answer, or one after which the write may have happened as well as not.
+bool IsUnknown(const Answer& answer) {
+  return !answer.ok() || answer->status == 408 || answer->status >= 500;
+}
+
+// "bind pod ns/name: 409 Conflict: ..."
+std::string Describe(absl::string_view what, const Answer& answer) {
+  if (!answer.ok()) return absl::StrCat(what, ": ", answer.status().ToString());
+  const ApiStatus error = DecodeStatus(answer->content_type, answer->body);
+  return absl::StrCat(what, ": ", answer->status, error.reason.empty() ? "" : " ", error.reason,
+                      ": ", error.message);
+}
+
+WriteOutcome OutcomeOf(const Answer& answer) {
+  if (!answer.ok()) {
+    return absl::IsDeadlineExceeded(answer.status()) ? WriteOutcome::kOverloaded
+                                                     : WriteOutcome::kNeutral;
+  }
+  if (answer->status == 429) return WriteOutcome::kThrottled;
+  if (answer->status == 503 || answer->status == 504) return WriteOutcome::kOverloaded;
+  if (answer->status >= 500 || answer->status == 401) return WriteOutcome::kNeutral;
+  return WriteOutcome::kOk;
+}
+
+// What the rules for "any" say; callers have looked for the codes of their own before.
+Decision DecideGenerally(absl::string_view what, const Answer& answer) {
+  Decision decision;
+  if (IsSuccess(answer)) {
+    decision.outcome = OutcomeOf(answer);
+    return decision;
+  }
+  const std::string text = Describe(what, answer);
+  if (IsUnknown(answer)) {
+    decision = Retry(absl::UnavailableError(text));
+  } else if (answer->status == 429 || answer->status == 401) {
+    decision = Retry(absl::AbortedError(text));
+  } else if (answer->status == 403) {
+    decision = Done(absl::PermissionDeniedError(text));
+  } else if (answer->status == 404) {
+    decision = Done(absl::NotFoundError(text));
+  } else if (answer->status == 409) {
+    decision = Done(absl::FailedPreconditionError(text));
+  } else {
+    decision = Done(absl::InvalidArgumentError(text));
+  }
+  if (answer.ok()) decision.retry_after = answer->retry_after;
+  decision.outcome = OutcomeOf(answer);
+  return decision;
+}
+
+std::string NamespacedPath(absl::string_view ns, absl::string_view resource,
+                           absl::string_view name) {
+  return absl::StrCat("/api/v1/namespaces/", ns, "/", resource, "/", name);
+}
+
+class BindProtocol final : public WriteProtocol {
+ public:
+  explicit BindProtocol(model::BindPod bind)
+      : bind_(std::move(bind)),
+        what_(absl::StrCat("bind pod ", model::Key(bind_.ns, bind_.name), " to node ",
+                           bind_.node)) {}
+
+  HttpRequest Next(absl::Time) override {
+    return verify_ ? GetRequest(NamespacedPath(bind_.ns, "pods", bind_.name))
+                   : ToRequest(EncodeBind(bind_));
+  }
+
+  Decision OnAnswer(const Answer& answer) override {
+    if (verify_) return OnPod(answer);
+    if (HasCode(answer, 409)) {
+      conflict_ = Describe(what_, answer);
+      verify_ = true;
+      return Continue();
+    }
+    Decision decision = DecideGenerally(what_, answer);
+    if (IsUnknown(answer)) {
+      unknown_ = true;
+      verify_ = true;
+    }
+    return decision;
+  }
+
+ private:
+  Decision OnPod(const Answer& answer) {
+    if (!IsSuccess(answer)) {
+      Decision decision = DecideGenerally(what_, answer);
+      // Whatever keeps us from reading the pod, it says nothing about the binding.
+      if (!HasCode(answer, 404)) {
+        decision.status = unknown_ ? absl::UnavailableError(decision.status.message())
+                                   : absl::FailedPreconditionError(conflict_);
+      }
+      return decision;
+    }
+    const absl::StatusOr<Object> object =
+        DecodeObject(model::Kind::kPod, answer->content_type, answer->body);
+    if (!object.ok()) return Retry(absl::UnavailableError(object.status().message()));
+    const model::Pod& pod = std::get<model::Pod>(*object);
+    if (pod.meta.uid != bind_.uid) {
+      return Done(absl::FailedPreconditionError(
+          absl::StrCat(what_, ": another pod has this name now: uid ", pod.meta.uid)));
+    }
+    if (pod.node_name == bind_.node) return Done(absl::OkStatus());
+    if (!pod.node_name.empty()) {
+      return Done(absl::FailedPreconditionError(
+          absl::StrCat(what_, ": it is bound to node ", pod.node_name)));
+    }
+    if (!conflict_.empty()) return Done(absl::FailedPreconditionError(conflict_));
+    // Not bound. The lost request may still be on its way: the outcome stays unknown.
+    verify_ = false;
+    return Retry(absl::UnavailableError(absl::StrCat(what_, ": not bound after a lost answer")));
+  }
+
+  model::BindPod bind_;
+  std::string what_;
+  bool verify_ = false;
+  std::string conflict_;  // the server's words, once it said 409
+};
+
+class EvictProtocol final : public WriteProtocol {
+ public:
+  explicit EvictProtocol(model::EvictPod evict)
+      : evict_(std::move(evict)),
+        what_(absl::StrCat("evict pod ", model::Key(evict_.ns, evict_.name))) {}
+
+  HttpRequest Next(absl::Time now) override {
+    return ToRequest(condition_written_ ? EncodeEvict(evict_)
+                                        : EncodeDisruptionTarget(evict_, now));
+  }
+
+  Decision OnAnswer(const Answer& answer) override {
+    Decision decision = DecideGenerally(what_, answer);
+    if (!condition_written_) {
+      const bool refused = absl::IsInvalidArgument(decision.status) ||
+                           absl::IsPermissionDenied(decision.status);
+      if (!IsSuccess(answer) && !refused) return decision;
+      condition_written_ = true;
+      decision.next = Next::kContinue;
+      return decision;
+    }
+    if (IsUnknown(answer)) {
+      unknown_ = true;
+    } else if (unknown_ && (HasCode(answer, 404) || HasCode(answer, 409))) {
+      decision.status = absl::OkStatus();
+    } else if (HasCode(answer, 429) &&
+               DecodeStatus(answer->content_type, answer->body).code == 429) {
+      // Flow control answers in plain text; a Status comes from the eviction itself.
+      decision.status = absl::UnavailableError(decision.status.message());
+      decision.outcome = WriteOutcome::kNeutral;
+      decision.local_pause = true;
+    }
+    return decision;
+  }
+
+ private:
+  model::EvictPod evict_;
+  std::string what_;
+  bool condition_written_ = false;
+};
+
+// One request whose repetition does no harm.
+class SimpleProtocol final : public WriteProtocol {
+ public:
+  enum class Shape { kPatch, kCreate, kDelete, kEvent };
+  using Encode = std::function<EncodedWrite(absl::Time)>;
+  SimpleProtocol(std::string what, Shape shape, Encode encode)
+      : what_(std::move(what)), shape_(shape), encode_(std::move(encode)) {}
+
+  HttpRequest Next(absl::Time now) override { return ToRequest(encode_(now)); }
+
+  Decision OnAnswer(const Answer& answer) override {
+    Decision decision = DecideGenerally(what_, answer);
+    if (IsUnknown(answer)) unknown_ = true;
+    if (HasCode(answer, 409)) {
+      if (shape_ == Shape::kCreate) {
+        decision.status = absl::AlreadyExistsError(decision.status.message());
+      } else if (shape_ == Shape::kEvent) {
+        decision.status = absl::OkStatus();
+      }
+    } else if (HasCode(answer, 404) && shape_ == Shape::kDelete && unknown_) {
+      decision.status = absl::OkStatus();
+    }
+    return decision;
+  }
+
+ private:
+  std::string what_;
+  Shape shape_;
+  Encode encode_;
+};
+
+class TaintProtocol final : public WriteProtocol {
+ public:
+  explicit TaintProtocol(model::SetNodeTaint set)
+      : set_(std::move(set)),
+        what_(absl::StrCat(set_.present ? "add taint " : "remove taint ", set_.taint.key,
+                           set_.present ? " to node " : " from node ", set_.node)) {}
+
+  HttpRequest Next(absl::Time) override {
+    return node_.has_value()
+               ? ToRequest(EncodeNodeTaints(*node_))
+               : GetRequest(absl::StrCat(CollectionPath(model::Kind::kNode), "/", set_.node));
+  }
+
+  Decision OnAnswer(const Answer& answer) override {
+    if (node_.has_value()) return OnPatched(answer);
+    Decision decision = DecideGenerally(what_, answer);
+    if (!IsSuccess(answer)) {
+      // A read that failed has changed nothing; an earlier patch may have.
+      if (absl::IsUnavailable(decision.status) && !unknown_) {
+        decision.status = absl::AbortedError(decision.status.message());
+      }
+      return decision;
+    }
+    absl::StatusOr<Object> object =
+        DecodeObject(model::Kind::kNode, answer->content_type, answer->body);
+    if (!object.ok()) return Retry(absl::AbortedError(object.status().message()));
+    return OnNode(std::move(std::get<model::Node>(*object)));
+  }
+
+ private:
+  Decision OnNode(model::Node node) {
+    if (node.meta.uid != set_.uid) {
+      return Done(absl::FailedPreconditionError(
+          absl::StrCat(what_, ": another node has this name now: uid ", node.meta.uid)));
+    }
+    if (!Recompute(node.taints)) return Done(absl::OkStatus());
+    node_ = std::move(node);
+    return Continue();
+  }
+
+  // A taint's identity is its key and effect. False if nothing is to be changed.
+  bool Recompute(std::vector<model::Taint>& taints) const {
+    const auto same = [this](const model::Taint& taint) {
+      return taint.key == set_.taint.key && taint.effect == set_.taint.effect;
+    };
+    const auto found = std::find_if(taints.begin(), taints.end(), same);
+    if (!set_.present) {
+      if (found == taints.end()) return false;
+      taints.erase(std::remove_if(taints.begin(), taints.end(), same), taints.end());
+      return true;
+    }
+    if (found == taints.end()) {
+      taints.push_back(set_.taint);
+      return true;
+    }
+    if (found->value == set_.taint.value) return false;
+    found->value = set_.taint.value;
+    return true;
+  }
+
+  Decision OnPatched(const Answer& answer) {
+    node_.reset();  // whatever comes next begins with a fresh look
+    Decision decision = DecideGenerally(what_, answer);
+    if (IsUnknown(answer)) unknown_ = true;
+    if (!HasCode(answer, 409)) return decision;
+    decision.status = absl::AbortedError(decision.status.message());
+    decision.next = ++conflicts_ < kTaintConflicts ? Next::kContinue : Next::kDone;
+    return decision;
+  }
+
+  model::SetNodeTaint set_;
+  std::string what_;
+  std::optional<model::Node> node_;  // as it is to be written
+  int conflicts_ = 0;
+};
+
+std::unique_ptr<WriteProtocol> Simple(std::string what, SimpleProtocol::Shape shape,
+                                      SimpleProtocol::Encode encode) {
+  return std::make_unique<SimpleProtocol>(std::move(what), shape, std::move(encode));
+}
+
+struct Maker {
+  using Result = std::unique_ptr<WriteProtocol>;
+  using Shape = SimpleProtocol::Shape;
+  const WriterIdentity& identity;
+
+  Result operator()(const model::BindPod& a) const { return std::make_unique<BindProtocol>(a); }
+  Result operator()(const model::EvictPod& a) const { return std::make_unique<EvictProtocol>(a); }
+  Result operator()(const model::SetNodeTaint& a) const {
+    return std::make_unique<TaintProtocol>(a);
+  }
+  Result operator()(const model::SetPodUnschedulable& a) const {
+    return Simple(absl::StrCat("status of pod ", model::Key(a.ns, a.name)), Shape::kPatch,
+                  [a](absl::Time now) { return EncodePodUnschedulable(a, now); });
+  }
+  Result operator()(const model::SetPodGroupSchedulability& a) const {
+    return Simple(absl::StrCat("status of pod group ", model::Key(a.ns, a.name)), Shape::kPatch,
+                  [a](absl::Time now) { return EncodePodGroupSchedulability(a, now); });
+  }
+  Result operator()(const model::SetPodGroupAnnotations& a) const {
+    return Simple(absl::StrCat("annotations of pod group ", model::Key(a.ns, a.name)),
+                  Shape::kPatch, [a](absl::Time) { return EncodePodGroupAnnotations(a); });
+  }
+  Result operator()(const model::CreateNodeRequest& a) const {
+    return Simple(absl::StrCat("create node request ", a.request.meta.name), Shape::kCreate,
+                  [a](absl::Time) { return EncodeCreateNodeRequest(a.request); });
+  }
+  Result operator()(const model::UpdateNodeRequestStatus& a) const {
+    return Simple(absl::StrCat("status of node request ", a.request.meta.name), Shape::kPatch,
+                  [a](absl::Time) { return EncodeNodeRequestStatus(a.request); });
+  }
+  Result operator()(const model::DeleteNodeRequest& a) const {
+    return Simple(absl::StrCat("delete node request ", a.name), Shape::kDelete,
+                  [a](absl::Time) { return EncodeDeleteNodeRequest(a); });
+  }
+  Result operator()(const model::EmitEvent& a) const {
+    return Simple(absl::StrCat("event ", a.reason, " of ", model::Key(a.ns, a.name)),
+                  Shape::kEvent, [a, who = identity](absl::Time now) {
+                    return EncodeEvent(a, who.reporting_controller, who.host, now);
+                  });
+  }
+  Result operator()(const model::LaunchNode&) const { return nullptr; }
+  Result operator()(const model::TerminateNode&) const { return nullptr; }
+};
+
+}  // namespace
+
+std::unique_ptr<WriteProtocol> MakeWriteProtocol(const model::Action& action,
+                                                 const WriterIdentity& identity) {
+  return std::visit(Maker{identity}, action.what);
+}
+
+}  // namespace fairlead::kube

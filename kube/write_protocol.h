@@ -1,0 +1,80 @@
+// How each action is carried out as HTTP requests, and what every answer means: one small state machine
+// an action, without I/O, time or threads of its own. The executor sends what Next() gives and does
+// what OnAnswer() says.
+//
+// The answers (the status that goes to the core):
+//
+//   any       2xx OK. 400, 413, 415, 422: InvalidArgument. 403: PermissionDenied. Both permanent.
+//             401 (the transport has renewed its credentials already) and 429: retried; nothing was
+//             done, so in the end Aborted. No connection, time-out, 408, 5xx: retried; nobody knows
+//             what was done, so in the end Unavailable.
+//   bind      409: GET the pod. On our node already: OK; anything else: FailedPrecondition.
+//             404: NotFound. Unknown outcome: GET the pod, until it answers; then as for 409, but a pod
+//             that is not bound is bound again (the server's own precondition makes that safe).
+//   evict     the condition DisruptionTarget, then the eviction. 404 NotFound, 409 FailedPrecondition
+//             (the uid); after an unknown outcome both mean that it worked: OK. 429 with a Status is a
+//             PodDisruptionBudget's no: retried, in the end Unavailable with its message; it tells
+//             nothing about the server's load. A condition that may not be written does not save the
+//             victim.
+//   patches   404 NotFound, 409 FailedPrecondition (the uid).
+//   create    409 AlreadyExists, after an unknown outcome too: the name is the identity.
+//   delete    404 NotFound, 409 FailedPrecondition (the uid); after an unknown outcome 404: OK.
+//   taint     GET the node; another uid: FailedPrecondition; nothing to change: OK without a write;
+//             else PATCH with the resourceVersion. 409: from the GET again, kTaintConflicts times,
+//             then Aborted. The taints of others stay as they are read.
+//   event     409: OK, it is there. The rest as above.
+//
+// Thread-safety: none. LaunchNode and TerminateNode have no protocol: they go to a provider.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "kube/http.h"
+#include "kube/write_window.h"
+#include "scheduler/model/action.h"
+
+namespace fairlead::kube {
+
+inline constexpr int kTaintConflicts = 5;
+
+// Who writes, for events.
+struct WriterIdentity {
+  std::string reporting_controller = "fairlead";
+  std::string host;
+};
+
+struct Decision {
+  enum class Next {
+    kDone,      // `status` is the answer
+    kContinue,  // Next() at once: another request of the same attempt
+    kRetry,     // Next() after a pause, if there are attempts left; otherwise `status` is the answer
+  };
+  Next next = Next::kDone;
+  absl::Status status;
+  absl::Duration retry_after = absl::ZeroDuration();  // at least so long a pause
+  WriteOutcome outcome = WriteOutcome::kOk;           // for the window
+  // Whether retry_after is about this object alone, and not about the server.
+  bool local_pause = false;
+};
+
+class WriteProtocol {
+ public:
+  virtual ~WriteProtocol() = default;
+  virtual HttpRequest Next(absl::Time now) = 0;
+  virtual Decision OnAnswer(const absl::StatusOr<HttpResponse>& answer) = 0;
+  // Whether a write was sent whose outcome nobody knows.
+  [[nodiscard]] bool outcome_unknown() const { return unknown_; }
+
+ protected:
+  bool unknown_ = false;
+};
+
+// Null for LaunchNode and TerminateNode.
+std::unique_ptr<WriteProtocol> MakeWriteProtocol(const model::Action& action,
+                                                 const WriterIdentity& identity);
+
+}  // namespace fairlead::kube

@@ -1,0 +1,210 @@
+// What the engine keeps from decision to decision (the order of nodes, counts of places, the index
+// of victims) against a look at everything, after every step of random histories of a small
+// cluster.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <random>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/engine/node_fits.h"
+#include "scheduler/engine/node_order.h"
+#include "scheduler/engine/victim_index.h"
+#include "scheduler/model/testing/builders.h"
+#include "scheduler/plugins/registry.h"
+#include "scheduler/state/transaction.h"
+
+namespace fairlead::engine {
+namespace {
+
+using framework::Room;
+using model::testing::MakeGroup;
+using model::testing::MakeNode;
+using model::testing::MakeQueue;
+using model::testing::PodBuilder;
+using state::PodStatus;
+
+class History : public state::AllocationListener {
+ public:
+  explicit History(uint64_t seed) : random_(seed) {
+    framework::Registry registry;
+    EXPECT_TRUE(plugins::RegisterAll(registry).ok());
+    framework_ = *framework::Framework::Make(framework::DefaultProfile(), registry);
+    index_ = std::make_unique<VictimIndex>(state_, tree_);
+    now_ = std::make_unique<NodeOrders>(state_, *framework_, Room::kNow);
+    future_ = std::make_unique<NodeOrders>(state_, *framework_, Room::kFuture);
+    fits_ = std::make_unique<NodeFits>(state_, *framework_);
+    state_.SetListener(this);
+    for (const char* queue : {"q0", "q1"}) tree_.Upsert(MakeQueue(queue, "", -1, -1));
+  }
+
+  void OnAllocated(const state::Workload& w, const state::PodRecord&) override { Touch(w); }
+  void OnReleased(const state::Workload& w, const state::PodRecord&) override { Touch(w); }
+  void OnWorkloadChanged(const state::Workload& w) override { Touch(w); }
+  void OnWorkloadRemoved(const state::Workload& w) override { Touch(w); }
+
+  void Step() {
+    const std::string node = absl::StrCat("n", Below(6));
+    switch (Below(8)) {
+      case 0: {
+        model::Node object = MakeNode(node, static_cast<int64_t>(Below(3)), 4);
+        object.unschedulable = Below(4) == 0;
+        if (Below(4) == 0) object.taints.push_back({"dedicated", "x"});
+        state_.UpsertNode(object);
+        break;
+      }
+      case 1:
+        state_.RemoveNode(node, "");
+        break;
+      case 2:
+        state_.RemovePod("ns", absl::StrCat("p", Below(20)), "");
+        break;
+      case 3:
+        state_.UpsertPodGroup(MakeGroup("ns", absl::StrCat("g", Below(2)), Queue(),
+                                        static_cast<int32_t>(1 + Below(3))));
+        break;
+      case 4:
+        Try();
+        break;
+      default:
+        state_.UpsertPod(Pod(node));
+    }
+    for (const state::WorkloadId id : state_.TakeDirtyWorkloads()) index_->Touch(id);
+  }
+
+  void Check() {
+    CheckVictims();
+    state_.ForEachPod([this](const state::PodRecord& pod) {
+      uint64_t work = 0;
+      EXPECT_EQ(now_->Best(pod.pod_class, work), Best(pod.pod_class, Room::kNow));
+      EXPECT_EQ(future_->Best(pod.pod_class, work), Best(pod.pod_class, Room::kFuture));
+      for (const int64_t count : {int64_t{1}, int64_t{3}}) {
+        EXPECT_EQ(fits_->Possible({{pod.pod_class, count}}), Places(pod.pod_class, count) >= count);
+      }
+    });
+  }
+
+ private:
+  size_t Below(size_t bound) { return static_cast<size_t>(random_() % bound); }
+  std::string Queue() { return Below(5) == 0 ? "missing" : absl::StrCat("q", Below(2)); }
+  void Touch(const state::Workload& workload) { index_->Touch(workload.id); }
+
+  model::Pod Pod(const std::string& node) {
+    PodBuilder pod("ns", absl::StrCat("p", Below(20)));
+    pod.Queue(Queue()).Gpus(static_cast<int64_t>(Below(2))).Preemptible(Below(4) != 0);
+    pod.Cpu(static_cast<int64_t>(500 * (1 + Below(2)))).Created(static_cast<int64_t>(Below(3)));
+    if (Below(3) == 0) pod.Group(absl::StrCat("g", Below(2)));
+    if (Below(2) == 0) {
+      pod.On(node, Below(2) == 0 ? model::PodPhase::kRunning : model::PodPhase::kPending);
+      if (Below(5) == 0) pod.Deleting();
+    }
+    return pod;
+  }
+
+  // A decision that is tried, and kept or taken back.
+  void Try() {
+    state::Transaction txn(state_);
+    std::vector<state::PodId> pending, running;
+    state_.ForEachPod([&](const state::PodRecord& pod) {
+      if (pod.status == PodStatus::kPending && pod.workload != state::kNoId) {
+        pending.push_back(pod.id);
+      }
+      if (pod.status == PodStatus::kRunning) running.push_back(pod.id);
+    });
+    if (!running.empty()) txn.Evict(running[Below(running.size())]);
+    for (const state::PodId pod : pending) {
+      const state::NodeId node = Best(state_.pod(pod).pod_class, Room::kNow);
+      if (node != state::kNoId) txn.Allocate(pod, node);
+    }
+    if (Below(2) == 0) {
+      txn.Commit();
+    } else {
+      txn.RollbackTo(0);
+    }
+  }
+
+  state::NodeId Best(state::PodClassId id, Room room) const {
+    const framework::Context context{state_, state_.pod_class(id), id, room};
+    state::NodeId best = state::kNoId;
+    std::tuple<bool, int64_t> best_rank;
+    for (const auto& [name, node_id] : state_.nodes_by_name()) {
+      const state::NodeInfo& node = state_.node(node_id);
+      if (!node.exists || !framework_->Filter(context, node, nullptr)) continue;
+      const bool here = node.kind == state::NodeKind::kReal && node.usable;
+      const std::tuple<bool, int64_t> rank{here, framework_->Score(context, node)};
+      if (best == state::kNoId || rank > best_rank) {
+        best = node_id;
+        best_rank = rank;
+      }
+    }
+    return best;
+  }
+
+  int64_t Places(state::PodClassId id, int64_t most) const {
+    const state::PodClass& wanted = state_.pod_class(id);
+    const framework::Context context{state_, wanted, id, Room::kFuture};
+    int64_t places = 0;
+    for (const auto& [name, node_id] : state_.nodes_by_name()) {
+      const state::NodeInfo& node = state_.node(node_id);
+      if (!node.exists || !framework_->FilterNodeObject(context, node, nullptr)) continue;
+      model::Resources room = node.Future();
+      for (int64_t n = 0; n < most && wanted.requests.FitsIn(room); ++n, ++places) {
+        room -= wanted.requests;
+      }
+    }
+    return places;
+  }
+
+  void CheckVictims() {
+    index_->CatchUp();
+    std::map<queues::QueueId, std::vector<ServiceKey>> expected;
+    state_.ForEachWorkload([&](const state::Workload& workload) {
+      const std::optional<queues::QueueId> leaf = tree_.Find(workload.queue);
+      const bool runs =
+          std::any_of(workload.pods.begin(), workload.pods.end(), [&](state::PodId pod) {
+            const PodStatus status = state_.pod(pod).status;
+            return status == PodStatus::kBound || status == PodStatus::kRunning;
+          });
+      if (leaf.has_value() && workload.preemptible && runs) {
+        expected[*leaf].push_back(MakeServiceKey(workload));
+      }
+    });
+    ASSERT_EQ(index_->leaves().size(), expected.size());
+    for (auto& [leaf, keys] : expected) {
+      std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return b < a; });
+      const VictimIndex::Leaf& found = index_->leaves().at(leaf);
+      EXPECT_EQ(std::vector<ServiceKey>(found.begin(), found.end()), keys);
+    }
+  }
+
+  std::mt19937_64 random_;
+  state::ClusterState state_{{{model::kDefaultSchedulerName}}};
+  queues::QueueTree tree_{state_.resource_names()};
+  std::unique_ptr<framework::Framework> framework_;
+  std::unique_ptr<VictimIndex> index_;
+  std::unique_ptr<NodeOrders> now_, future_;
+  std::unique_ptr<NodeFits> fits_;
+};
+
+TEST(IncrementalTest, AgreesWithALookAtEverything) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    History history(seed);
+    for (int step = 0; step < 120; ++step) {
+      history.Step();
+      // Not after each step, so that several changes of one row come together.
+      if (step % 3 == 0) history.Check();
+      if (::testing::Test::HasFailure()) {
+        std::cout << "seed " << seed << ", step " << step << "\n";
+        return;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::engine

@@ -1,0 +1,56 @@
+// On how many places pods of a class could stand if every promise of room were kept (idle, being
+// released, on order), counted over all nodes. A necessary condition that spares a victim search
+// most attempts at placing: O(1) to read, and kept from search to search by looking only at nodes
+// that changed.
+//
+// Ownership: borrows state and framework. Thread-safety: the owner's thread. Complexity: O(nodes)
+// for a class and count not asked for before, then O(changed nodes). Memory: 8 bytes a node for
+// each of the kMaxRows used last.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "scheduler/framework/framework.h"
+#include "scheduler/state/cluster_state.h"
+
+namespace fairlead::engine {
+
+class NodeFits {
+ public:
+  static constexpr size_t kMaxRows = 64;
+
+  NodeFits(const state::ClusterState& state, const framework::Framework& framework)
+      : state_(state), framework_(framework) {}
+
+  // The classes of a step with the number of its pods in each, ascending by class.
+  using Wanted = std::vector<std::pair<state::PodClassId, int64_t>>;
+  [[nodiscard]] Wanted WantedBy(const std::vector<state::PodId>& pods) const;
+
+  // True if each class alone finds enough places; false: the step certainly does not fit.
+  bool Possible(const Wanted& wanted);
+
+ private:
+  struct Row {
+    std::shared_ptr<const model::PodSpec> spec;  // the class id may be dealt to another class
+    uint64_t log_position = 0;
+    uint64_t last_use = 0;
+    int64_t total = 0;
+    std::vector<int64_t> by_node;  // each at most what is wanted
+  };
+  using Key = std::pair<state::PodClassId, int64_t>;
+
+  int64_t Total(const Key& key);
+  void Renew(const Key& key, Row& row, state::NodeId node) const;
+  void DropOldest();
+
+  const state::ClusterState& state_;
+  const framework::Framework& framework_;
+  std::map<Key, Row> rows_;
+  uint64_t uses_ = 0;
+};
+
+}  // namespace fairlead::engine

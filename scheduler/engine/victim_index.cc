@@ -1,0 +1,53 @@
+#include "scheduler/engine/victim_index.h"
+
+namespace fairlead::engine {
+
+using state::PodStatus;
+
+void VictimIndex::Touch(state::WorkloadId id) {
+  if (!built_) return;
+  if (id >= places_.size()) places_.resize(id + 1);
+  if (places_[id].touched) return;
+  places_[id].touched = true;
+  touched_.push_back(id);
+}
+
+void VictimIndex::Clear() {
+  built_ = false;
+  leaves_.clear();
+  places_.clear();
+  touched_.clear();
+}
+
+void VictimIndex::CatchUp() {
+  if (!built_) {
+    built_ = true;
+    state_.ForEachWorkload([this](const state::Workload& workload) { Touch(workload.id); });
+  }
+  for (const state::WorkloadId id : touched_) {
+    places_[id].touched = false;
+    Refresh(id);
+  }
+  touched_.clear();
+}
+
+void VictimIndex::Refresh(state::WorkloadId id) {
+  Place& place = places_[id];
+  if (place.queue != kNoQueue) {
+    auto leaf = leaves_.find(place.queue);
+    leaf->second.erase(place.position);
+    if (leaf->second.empty()) leaves_.erase(leaf);
+    place.queue = kNoQueue;
+  }
+  const state::Workload& workload = state_.workload(id);
+  if (workload.id != id || !workload.preemptible ||
+      workload.Count(PodStatus::kBound) + workload.Count(PodStatus::kRunning) == 0) {
+    return;
+  }
+  const std::optional<queues::QueueId> queue = tree_.Find(workload.queue);
+  if (!queue.has_value()) return;
+  place.queue = *queue;
+  place.position = leaves_[*queue].insert(MakeServiceKey(workload)).first;
+}
+
+}  // namespace fairlead::engine

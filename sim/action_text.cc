@@ -1,0 +1,85 @@
+#include "sim/action_text.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+
+namespace fairlead::sim {
+namespace {
+
+std::string Text(const model::StringMap& map) {
+  return absl::StrJoin(map, ",", absl::PairFormatter("="));
+}
+std::string Text(const std::optional<absl::Time>& time) {
+  return time.has_value() ? absl::FormatTime(*time, absl::UTCTimeZone()) : "-";
+}
+std::string Text(const model::NodeRequest& r) {
+  return absl::StrCat(r.meta.name, " uid=", r.meta.uid, " pool=", r.pool, " provider=", r.provider,
+                      " type=", r.instance_type, " zone=", r.zone, " spot=", r.spot ? 1 : 0,
+                      " price=", r.price_micro_usd_per_hour, " queue=", r.queue,
+                      " for=", absl::StrJoin(r.reason_workloads, ",")) +
+         absl::StrCat(" phase=", static_cast<int>(r.phase), " node=", r.node_name,
+                      " message=", r.message, " failure=", r.failure,
+                      " launched=", Text(r.launched_at), " registered=", Text(r.registered_at),
+                      " ready=", Text(r.ready_at), " unneeded=", Text(r.unneeded_since),
+                      " failed=", Text(r.failed_at));
+}
+std::string Text(const model::Taint& taint) {
+  return absl::StrCat(taint.key, "=", taint.value, ":", static_cast<int>(taint.effect));
+}
+
+struct Writer {
+  std::string operator()(const model::BindPod& a) const {
+    return absl::StrCat("bind ", a.ns, "/", a.name, " ", a.uid, " ", a.node, " ",
+                        Text(a.annotations));
+  }
+  std::string operator()(const model::EvictPod& a) const {
+    return absl::StrCat("evict ", a.ns, "/", a.name, " ", a.uid, " ", a.reason, " ", a.message);
+  }
+  std::string operator()(const model::SetPodUnschedulable& a) const {
+    return absl::StrCat("verdict ", a.ns, "/", a.name, " ", a.uid, " ", a.reason, " ", a.message,
+                        " ", a.verdict_json, " ", a.nominated_node, " ", a.observed_generation);
+  }
+  std::string operator()(const model::SetPodGroupSchedulability& a) const {
+    return absl::StrCat("group-verdict ", a.ns, "/", a.name, " ", a.uid, " ", a.reason, " ",
+                        a.message, " ", a.schedulability_json);
+  }
+  std::string operator()(const model::SetPodGroupAnnotations& a) const {
+    return absl::StrCat("group-annotations ", a.ns, "/", a.name, " ", a.uid, " ",
+                        Text(a.annotations));
+  }
+  std::string operator()(const model::CreateNodeRequest& a) const {
+    return absl::StrCat("request ", Text(a.request));
+  }
+  std::string operator()(const model::UpdateNodeRequestStatus& a) const {
+    return absl::StrCat("request-status ", Text(a.request));
+  }
+  std::string operator()(const model::DeleteNodeRequest& a) const {
+    return absl::StrCat("delete-request ", a.name, " ", a.uid);
+  }
+  std::string operator()(const model::SetNodeTaint& a) const {
+    return absl::StrCat("taint ", a.node, " ", a.uid, " ", Text(a.taint),
+                        a.present ? " on" : " off");
+  }
+  std::string operator()(const model::LaunchNode& a) const {
+    return absl::StrCat("launch ", Text(a.request), " as ", a.node.meta.name, " ",
+                        Text(a.node.meta.labels), " ",
+                        absl::StrJoin(a.node.allocatable, ",", absl::PairFormatter("=")));
+  }
+  std::string operator()(const model::TerminateNode& a) const {
+    return absl::StrCat("terminate ", a.request_name, " ", a.provider, " ", a.node_name, " ",
+                        a.provider_id);
+  }
+  std::string operator()(const model::EmitEvent& a) const {
+    return absl::StrCat("event ", model::KindName(a.about), " ", a.ns, "/", a.name, " ", a.uid, " ",
+                        a.warning ? "warning " : "", a.reason, " ", a.note);
+  }
+};
+
+}  // namespace
+
+std::string ActionText(const model::Action& action) {
+  return absl::StrCat(action.id, " ", std::visit(Writer{}, action.what));
+}
+
+}  // namespace fairlead::sim

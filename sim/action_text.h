@@ -1,0 +1,13 @@
+// An action as one line of text with all its fields: what traces and hashes of traces are made of.
+// Thread-safety: pure function.
+#pragma once
+
+#include <string>
+
+#include "scheduler/model/action.h"
+
+namespace fairlead::sim {
+
+std::string ActionText(const model::Action& action);
+
+}  // namespace fairlead::sim

@@ -1,0 +1,215 @@
+#include "sim/api_writes.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/strings.h"
+#include "scheduler/model/api_names.h"
+#include "simdjson.h"
+
+namespace fairlead::sim {
+namespace {
+
+// terminationGracePeriodSeconds where nobody says otherwise.
+constexpr absl::Duration kGracePeriod = absl::Seconds(30);
+
+absl::Status Missing(absl::string_view kind, absl::string_view key) {
+  return absl::NotFoundError(absl::StrCat(kind, " ", key, " not found"));
+}
+absl::Status Conflict(absl::string_view kind, absl::string_view key, absl::string_view why) {
+  return absl::FailedPreconditionError(absl::StrCat(kind, " ", key, ": ", why));
+}
+
+// The object, if it is there and (where a uid is given) still the one that was meant.
+template <typename T>
+absl::Status Precondition(const ApiServer& server, absl::string_view kind, const std::string& key,
+                          absl::string_view uid) {
+  const T* object = server.Find<T>(key);
+  if (object == nullptr) return Missing(kind, key);
+  if (!uid.empty() && object->meta.uid != uid) {
+    return Conflict(kind, key, "the UID in the precondition does not match");
+  }
+  return absl::OkStatus();
+}
+
+bool SameStatus(const model::NodeRequest& a, const model::NodeRequest& b) {
+  return a.phase == b.phase && a.node_name == b.node_name && a.message == b.message &&
+         a.failure == b.failure && a.launched_at == b.launched_at &&
+         a.registered_at == b.registered_at && a.ready_at == b.ready_at &&
+         a.unneeded_since == b.unneeded_since && a.failed_at == b.failed_at;
+}
+
+// status.schedulability.hash, which the decoder of pod groups reads too.
+std::string HashOf(absl::string_view json) {
+  simdjson::dom::parser parser;
+  std::string_view hash;
+  if (parser.parse(simdjson::padded_string(ToStd(json)))["hash"].get(hash) != simdjson::SUCCESS) {
+    return "";
+  }
+  return std::string(hash);
+}
+
+}  // namespace
+
+absl::Status DeletePod(ApiServer& server, const std::string& key) {
+  const model::Pod* pod = server.Find<model::Pod>(key);
+  if (pod == nullptr) return Missing("pods", key);
+  if (pod->meta.deletion.has_value()) return absl::OkStatus();  // already on its way
+  if (pod->node_name.empty() || IsTerminal(*pod)) {
+    server.Remove<model::Pod>(key);
+  } else {
+    server.Modify<model::Pod>(
+        key, [&](model::Pod& p) { p.meta.deletion = server.now() + kGracePeriod; });
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ApiWrites::Empty(std::string what) {
+  ++empty_writes_;
+  last_empty_write_ = std::move(what);
+  return absl::OkStatus();
+}
+
+absl::Status ApiWrites::Commit(const model::BindPod& write) {
+  const std::string key = model::Key(write.ns, write.name);
+  const absl::Status there = Precondition<model::Pod>(*server_, "pods", key, write.uid);
+  if (!there.ok()) return there;
+  const model::Pod& pod = *server_->Find<model::Pod>(key);
+  if (pod.meta.deletion.has_value()) return Conflict("pods", key, "is being deleted");
+  if (!pod.node_name.empty()) {
+    return Conflict("pods", key, absl::StrCat("is already assigned to node ", pod.node_name));
+  }
+  if (!pod.scheduling_gates.empty()) return Conflict("pods", key, "has scheduling gates");
+  server_->Modify<model::Pod>(key, [&](model::Pod& p) {
+    p.node_name = write.node;
+    p.nominated_node_name.clear();
+    p.scheduled = {"True", ""};
+    for (const auto& [name, value] : write.annotations) p.meta.annotations.Set(name, value);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status ApiWrites::Commit(const model::EvictPod& write) {
+  const std::string key = model::Key(write.ns, write.name);
+  const absl::Status there = Precondition<model::Pod>(*server_, "pods", key, write.uid);
+  return there.ok() ? DeletePod(*server_, key) : there;
+}
+
+absl::Status ApiWrites::Commit(const model::SetPodUnschedulable& write) {
+  const std::string key = model::Key(write.ns, write.name);
+  const absl::Status there = Precondition<model::Pod>(*server_, "pods", key, write.uid);
+  if (!there.ok()) return there;
+  const model::Pod& pod = *server_->Find<model::Pod>(key);
+  const std::string message = absl::StrCat(write.observed_generation, " ", write.message);
+  std::string& stored_message = pod_messages_[pod.meta.uid];
+  if (pod.scheduled.status == "False" && pod.scheduled.reason == write.reason &&
+      stored_message == message && pod.nominated_node_name == write.nominated_node &&
+      pod.meta.annotations.Get(model::kVerdictAnnotation) == write.verdict_json) {
+    return Empty(absl::StrCat("verdict of pod ", key, " (", write.reason, ")"));
+  }
+  stored_message = message;
+  server_->Modify<model::Pod>(key, [&](model::Pod& p) {
+    p.scheduled = {"False", write.reason};
+    p.nominated_node_name = write.nominated_node;
+    if (write.verdict_json.empty()) {
+      p.meta.annotations.Erase(model::kVerdictAnnotation);
+    } else {
+      p.meta.annotations.Set(model::kVerdictAnnotation, write.verdict_json);
+    }
+  });
+  return absl::OkStatus();
+}
+
+absl::Status ApiWrites::Commit(const model::SetPodGroupSchedulability& write) {
+  const std::string key = model::Key(write.ns, write.name);
+  const absl::Status there = Precondition<model::PodGroup>(*server_, "podgroups", key, write.uid);
+  if (!there.ok()) return there;
+  const std::string uid = server_->Find<model::PodGroup>(key)->meta.uid;
+  const std::string status =
+      absl::StrCat(write.schedulability_json, "\n", write.reason, "\n", write.message);
+  if (group_status_[uid] == status) return Empty(absl::StrCat("schedulability of group ", key));
+  group_status_[uid] = status;
+  server_->Modify<model::PodGroup>(key, [&](model::PodGroup& group) {
+    group.schedulability_hash = HashOf(write.schedulability_json);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status ApiWrites::Commit(const model::SetPodGroupAnnotations& write) {
+  const std::string key = model::Key(write.ns, write.name);
+  const absl::Status there = Precondition<model::PodGroup>(*server_, "podgroups", key, write.uid);
+  if (!there.ok()) return there;
+  model::StringMap merged = server_->Find<model::PodGroup>(key)->meta.annotations;
+  for (const auto& [name, value] : write.annotations) {
+    if (value.empty()) {
+      merged.Erase(name);
+    } else {
+      merged.Set(name, value);
+    }
+  }
+  if (merged == server_->Find<model::PodGroup>(key)->meta.annotations) {
+    return Empty(absl::StrCat("annotations of group ", key));
+  }
+  server_->Modify<model::PodGroup>(
+      key, [&](model::PodGroup& group) { group.meta.annotations = merged; });
+  return absl::OkStatus();
+}
+
+absl::Status ApiWrites::Commit(const model::CreateNodeRequest& write) {
+  return server_->Create(write.request);
+}
+
+absl::Status ApiWrites::Commit(const model::UpdateNodeRequestStatus& write) {
+  const model::NodeRequest& wanted = write.request;
+  const std::string key = model::Key(wanted.meta);
+  const absl::Status there =
+      Precondition<model::NodeRequest>(*server_, "noderequests", key, wanted.meta.uid);
+  if (!there.ok()) return there;
+  if (SameStatus(*server_->Find<model::NodeRequest>(key), wanted)) {
+    return Empty(absl::StrCat("status of node request ", key));
+  }
+  server_->Modify<model::NodeRequest>(key, [&](model::NodeRequest& request) {
+    request.phase = wanted.phase;
+    request.node_name = wanted.node_name;
+    request.message = wanted.message;
+    request.failure = wanted.failure;
+    request.launched_at = wanted.launched_at;
+    request.registered_at = wanted.registered_at;
+    request.ready_at = wanted.ready_at;
+    request.unneeded_since = wanted.unneeded_since;
+    request.failed_at = wanted.failed_at;
+  });
+  return absl::OkStatus();
+}
+
+absl::Status ApiWrites::Commit(const model::DeleteNodeRequest& write) {
+  const absl::Status there =
+      Precondition<model::NodeRequest>(*server_, "noderequests", write.name, write.uid);
+  if (there.ok()) server_->Remove<model::NodeRequest>(write.name);
+  return there;
+}
+
+absl::Status ApiWrites::Commit(const model::SetNodeTaint& write) {
+  const absl::Status there = Precondition<model::Node>(*server_, "nodes", write.node, write.uid);
+  if (!there.ok()) return there;
+  const auto same = [&](const model::Taint& taint) {
+    return taint.key == write.taint.key && taint.effect == write.taint.effect;
+  };
+  const std::vector<model::Taint>& before = server_->Find<model::Node>(write.node)->taints;
+  const auto found = std::find_if(before.begin(), before.end(), same);
+  if (write.present ? found != before.end() && *found == write.taint : found == before.end()) {
+    return Empty(absl::StrCat("taint ", write.taint.key, " of node ", write.node));
+  }
+  server_->Modify<model::Node>(write.node, [&](model::Node& node) {
+    node.taints.erase(std::remove_if(node.taints.begin(), node.taints.end(), same),
+                      node.taints.end());
+    if (write.present) node.taints.push_back(write.taint);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status ApiWrites::Commit(const model::EmitEvent&) { return absl::OkStatus(); }
+
+}  // namespace fairlead::sim

@@ -1,0 +1,57 @@
+// What the API server does with each write of the core: preconditions, conflicts and effects, as a
+// real one (Kubernetes 1.36) has them. Codes as model::ActionResult says: AlreadyExists (409 on
+// create), FailedPrecondition (409 on a precondition), NotFound (404).
+//
+// Where the real server is lenient so is this one: a Binding to a node that does not exist is
+// accepted (pod garbage collection deletes the pod later), and so is a status patch of a bound pod.
+//
+// Ownership: borrows the server. Thread-safety: none, one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "scheduler/model/action.h"
+#include "sim/api_server.h"
+
+namespace fairlead::sim {
+
+// Deletes a pod as `kubectl delete` does: one that runs nowhere is gone at once, another one is
+// terminating until its kubelet removes it. NotFound if there is none.
+absl::Status DeletePod(ApiServer& server, const std::string& key);
+
+class ApiWrites {
+ public:
+  explicit ApiWrites(ApiServer* server) : server_(server) {}
+
+  absl::Status Commit(const model::BindPod& write);
+  absl::Status Commit(const model::EvictPod& write);
+  absl::Status Commit(const model::SetPodUnschedulable& write);
+  absl::Status Commit(const model::SetPodGroupSchedulability& write);
+  absl::Status Commit(const model::SetPodGroupAnnotations& write);
+  absl::Status Commit(const model::CreateNodeRequest& write);
+  absl::Status Commit(const model::UpdateNodeRequestStatus& write);
+  absl::Status Commit(const model::DeleteNodeRequest& write);
+  absl::Status Commit(const model::SetNodeTaint& write);
+  absl::Status Commit(const model::EmitEvent& write);
+
+  // Writes that were accepted and changed nothing: a decision made twice.
+  [[nodiscard]] uint64_t empty_writes() const { return empty_writes_; }
+  // The last one, for people.
+  [[nodiscard]] const std::string& last_empty_write() const { return last_empty_write_; }
+
+ private:
+  absl::Status Empty(std::string what);
+
+  ApiServer* server_;
+  uint64_t empty_writes_ = 0;
+  std::string last_empty_write_;
+  // What the model has no field for, by uid: the condition's message and observed generation; the
+  // whole of a group's status.
+  std::map<std::string, std::string> pod_messages_, group_status_;
+};
+
+}  // namespace fairlead::sim

@@ -1,0 +1,147 @@
+#include "sim/api_writes.h"
+
+#include <gtest/gtest.h>
+
+#include "scheduler/model/api_names.h"
+
+namespace fairlead::sim {
+namespace {
+
+using absl::StatusCode;
+
+class ApiWritesTest : public ::testing::Test {
+ protected:
+  std::string AddPod(const std::string& name) {
+    model::Pod pod;
+    pod.meta.ns = "ns";
+    pod.meta.name = name;
+    EXPECT_TRUE(server_.Create(pod).ok());
+    return Pod(name)->meta.uid;
+  }
+  const model::Pod* Pod(const std::string& name) { return server_.Find<model::Pod>("ns/" + name); }
+  void AddNode(const std::string& name) {
+    model::Node node;
+    node.meta.name = name;
+    EXPECT_TRUE(server_.Create(node).ok());
+  }
+  StatusCode Bind(const std::string& name, const std::string& uid, const std::string& node) {
+    return writes_.Commit(model::BindPod{"ns", name, uid, node, {{"a", "b"}}}).code();
+  }
+
+  EventQueue queue_{absl::UnixEpoch()};
+  ApiServer server_{&queue_};
+  ApiWrites writes_{&server_};
+};
+
+TEST_F(ApiWritesTest, BindRefusesWhatARealServerRefuses) {
+  EXPECT_EQ(Bind("none", "", "n"), StatusCode::kNotFound);
+  const std::string uid = AddPod("a");
+  EXPECT_EQ(Bind("a", "another-uid", "n"), StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(Pod("a")->node_name.empty());
+  server_.Modify<model::Pod>("ns/a", [](model::Pod& pod) { pod.scheduling_gates = {"gate"}; });
+  EXPECT_EQ(Bind("a", uid, "n"), StatusCode::kFailedPrecondition);
+  server_.Modify<model::Pod>("ns/a", [](model::Pod& pod) { pod.scheduling_gates.clear(); });
+  EXPECT_EQ(Bind("a", uid, "n"), StatusCode::kOk) << "the server does not look at nodes";
+  EXPECT_EQ(Pod("a")->node_name, "n");
+  EXPECT_EQ(Pod("a")->meta.annotations.Get("a"), "b");
+  EXPECT_EQ(Pod("a")->scheduled.status, "True");
+  EXPECT_EQ(Bind("a", uid, "m"), StatusCode::kFailedPrecondition) << "bound twice";
+  EXPECT_EQ(Pod("a")->node_name, "n");
+}
+
+TEST_F(ApiWritesTest, BindRefusesATerminatingPod) {
+  const std::string uid = AddPod("a");
+  server_.Modify<model::Pod>("ns/a",
+                             [](model::Pod& pod) { pod.meta.deletion = absl::UnixEpoch(); });
+  EXPECT_EQ(Bind("a", uid, "n"), StatusCode::kFailedPrecondition);
+}
+
+TEST_F(ApiWritesTest, EvictionIsGracefulOnlyWhereSomethingRuns) {
+  AddNode("n");
+  const std::string pending = AddPod("pending"), bound = AddPod("bound");
+  ASSERT_EQ(Bind("bound", bound, "n"), StatusCode::kOk);
+  EXPECT_EQ(writes_.Commit(model::EvictPod{"ns", "bound", "wrong", "", ""}).code(),
+            StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(writes_.Commit(model::EvictPod{"ns", "pending", pending, "r", "m"}).ok());
+  EXPECT_EQ(Pod("pending"), nullptr);
+  EXPECT_TRUE(writes_.Commit(model::EvictPod{"ns", "bound", bound, "r", "m"}).ok());
+  ASSERT_NE(Pod("bound"), nullptr);
+  EXPECT_TRUE(Pod("bound")->meta.deletion.has_value());
+  EXPECT_EQ(writes_.Commit(model::EvictPod{"ns", "pending", pending, "r", "m"}).code(),
+            StatusCode::kNotFound);
+}
+
+TEST_F(ApiWritesTest, VerdictsAreVisibleOnThePodAndRepeatedOnesAreCounted) {
+  const std::string uid = AddPod("a");
+  model::SetPodUnschedulable write{"ns", "a", uid, "QueueLimitReached", "text", "{}", "n1", 3};
+  ASSERT_TRUE(writes_.Commit(write).ok());
+  EXPECT_EQ(Pod("a")->scheduled.status, "False");
+  EXPECT_EQ(Pod("a")->scheduled.reason, "QueueLimitReached");
+  EXPECT_EQ(Pod("a")->nominated_node_name, "n1");
+  EXPECT_EQ(Pod("a")->meta.annotations.Get(model::kVerdictAnnotation), "{}");
+  EXPECT_EQ(writes_.empty_writes(), 0u);
+  const std::string version = Pod("a")->meta.resource_version;
+  ASSERT_TRUE(writes_.Commit(write).ok());
+  EXPECT_EQ(writes_.empty_writes(), 1u);
+  EXPECT_EQ(Pod("a")->meta.resource_version, version) << "no change, no event";
+  write.message = "other text";
+  write.verdict_json = "";
+  ASSERT_TRUE(writes_.Commit(write).ok());
+  EXPECT_EQ(writes_.empty_writes(), 1u);
+  EXPECT_FALSE(Pod("a")->meta.annotations.Has(model::kVerdictAnnotation));
+}
+
+TEST_F(ApiWritesTest, GroupsCarryTheHashOfTheirVerdict) {
+  model::PodGroup group;
+  group.meta.ns = "ns";
+  group.meta.name = "g";
+  ASSERT_TRUE(server_.Create(group).ok());
+  const std::string uid = server_.Find<model::PodGroup>("ns/g")->meta.uid;
+  ASSERT_TRUE(writes_
+                  .Commit(model::SetPodGroupSchedulability{
+                      "ns", "g", uid, R"({"code":"GangIncomplete","hash":"abc"})", "r", "m"})
+                  .ok());
+  EXPECT_EQ(server_.Find<model::PodGroup>("ns/g")->schedulability_hash, "abc");
+  ASSERT_TRUE(writes_.Commit(model::SetPodGroupSchedulability{"ns", "g", uid, "", "", ""}).ok());
+  EXPECT_EQ(server_.Find<model::PodGroup>("ns/g")->schedulability_hash, "");
+  ASSERT_TRUE(
+      writes_.Commit(model::SetPodGroupAnnotations{"ns", "g", uid, {{"x", "1"}, {"y", "2"}}}).ok());
+  ASSERT_TRUE(writes_.Commit(model::SetPodGroupAnnotations{"ns", "g", uid, {{"x", ""}}}).ok());
+  EXPECT_FALSE(server_.Find<model::PodGroup>("ns/g")->meta.annotations.Has("x"));
+  EXPECT_TRUE(server_.Find<model::PodGroup>("ns/g")->meta.annotations.Has("y"));
+}
+
+TEST_F(ApiWritesTest, NodeRequestsAreCreatedOnceAndOnlyTheirStatusIsWritten) {
+  model::NodeRequest request;
+  request.meta.name = "r";
+  request.instance_type = "g5.xlarge";
+  ASSERT_TRUE(writes_.Commit(model::CreateNodeRequest{request}).ok());
+  EXPECT_EQ(writes_.Commit(model::CreateNodeRequest{request}).code(), StatusCode::kAlreadyExists);
+  model::NodeRequest update = *server_.Find<model::NodeRequest>("r");
+  update.phase = model::NodeRequestPhase::kLaunched;
+  update.instance_type = "p5.48xlarge";
+  ASSERT_TRUE(writes_.Commit(model::UpdateNodeRequestStatus{update}).ok());
+  EXPECT_EQ(server_.Find<model::NodeRequest>("r")->phase, model::NodeRequestPhase::kLaunched);
+  EXPECT_EQ(server_.Find<model::NodeRequest>("r")->instance_type, "g5.xlarge");
+  EXPECT_EQ(writes_.Commit(model::DeleteNodeRequest{"r", "wrong"}).code(),
+            StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(writes_.Commit(model::DeleteNodeRequest{"r", update.meta.uid}).ok());
+  EXPECT_EQ(writes_.Commit(model::UpdateNodeRequestStatus{update}).code(), StatusCode::kNotFound);
+}
+
+TEST_F(ApiWritesTest, TaintsOfOthersStay) {
+  AddNode("n");
+  const model::Taint theirs{"theirs", "", model::TaintEffect::kNoSchedule};
+  const model::Taint ours{model::kRemovalTaint, "", model::TaintEffect::kNoSchedule};
+  server_.Modify<model::Node>("n", [&](model::Node& node) { node.taints = {theirs}; });
+  ASSERT_TRUE(writes_.Commit(model::SetNodeTaint{"n", "", ours, true}).ok());
+  EXPECT_EQ(server_.Find<model::Node>("n")->taints.size(), 2u);
+  ASSERT_TRUE(writes_.Commit(model::SetNodeTaint{"n", "", ours, false}).ok());
+  ASSERT_EQ(server_.Find<model::Node>("n")->taints.size(), 1u);
+  EXPECT_EQ(server_.Find<model::Node>("n")->taints[0], theirs);
+  EXPECT_EQ(writes_.Commit(model::SetNodeTaint{"gone", "", ours, true}).code(),
+            StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace fairlead::sim

@@ -1,0 +1,118 @@
+#include "sim/cluster.h"
+
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "sim/api_writes.h"
+
+namespace fairlead::sim {
+namespace {
+
+struct KindRow {
+  const char* name;
+  bool namespaced;
+};
+constexpr KindRow kKinds[] = {
+    {"Deployment", true}, {"Job", true},       {"Pod", true},
+    {"PodGroup", true},   {"Node", false},     {"NodePool", false},
+    {"Queue", false},     {"Topology", false}, {"PriorityClass", false},
+};
+
+// What the manifest does not say stays: identity, and what others wrote into the status.
+template <typename T>
+void Replace(T& stored, const T& wanted) {
+  const model::ObjectMeta before = stored.meta;
+  std::string hash;
+  if constexpr (std::is_same_v<T, model::PodGroup>) hash = stored.schedulability_hash;
+  stored = wanted;
+  stored.meta.uid = before.uid;
+  stored.meta.creation = before.creation;
+  stored.meta.generation = before.generation + 1;
+  if constexpr (std::is_same_v<T, model::PodGroup>) stored.schedulability_hash = hash;
+}
+
+}  // namespace
+
+absl::StatusOr<ObjectRef> ParseObjectRef(absl::string_view text) {
+  const std::vector<std::string> parts = absl::StrSplit(text, '/');
+  for (const KindRow& kind : kKinds) {
+    if (parts.front() != kind.name) continue;
+    if (kind.namespaced && parts.size() == 3) {
+      return ObjectRef{parts[0], absl::StrCat(parts[1], "/", parts[2])};
+    }
+    if (!kind.namespaced && parts.size() == 2) return ObjectRef{parts[0], parts[1]};
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" must be ", kind.name,
+                                                   kind.namespaced ? "/namespace/name" : "/name"));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", text, "\": the simulator has no kind ", parts.front()));
+}
+
+Cluster::Cluster(const ClusterOptions& options, absl::Time start)
+    : queue_(start),
+      faults_(options.faults),
+      server_(&queue_),
+      controllers_(&queue_, &server_, options.controller_delay),
+      kubelets_(&queue_, &server_, options.kubelet),
+      cloud_(&queue_, &server_, &faults_, options.cloud),
+      watch_(&queue_, &server_, &faults_, options.watch_delay),
+      executor_(&queue_, &server_, &cloud_, &faults_, &watch_, options.executor) {}
+
+absl::Status Cluster::ApplyObject(const Object& object) {
+  return std::visit(
+      [this]<typename T>(const T& wanted) -> absl::Status {
+        const std::string key = model::Key(wanted.meta);
+        if constexpr (!std::is_same_v<T, model::Pod> && !std::is_same_v<T, model::Node>) {
+          if (server_.Modify<T>(key, [&](T& stored) { Replace(stored, wanted); })) {
+            return absl::OkStatus();
+          }
+        }
+        return server_.Create(wanted);
+      },
+      object);
+}
+
+absl::Status Cluster::Apply(const Manifest& manifest) {
+  for (const Object& object : manifest.objects) FAIRLEAD_RETURN_IF_ERROR(ApplyObject(object));
+  for (const ControllerSpec& spec : manifest.controllers) controllers_.Apply(spec);
+  return absl::OkStatus();
+}
+
+absl::Status Cluster::Delete(const ObjectRef& ref) {
+  if (ref.kind == "Deployment") return controllers_.Delete(ControllerKind::kDeployment, ref.key);
+  if (ref.kind == "Job") return controllers_.Delete(ControllerKind::kJob, ref.key);
+  if (ref.kind == "Pod") return DeletePod(server_, ref.key);
+  if (ref.kind == "Node") return cloud_.Kill(ref.key);
+  const bool removed =
+      (ref.kind == "PodGroup" && server_.Remove<model::PodGroup>(ref.key)) ||
+      (ref.kind == "NodePool" && server_.Remove<model::NodePool>(ref.key)) ||
+      (ref.kind == "Queue" && server_.Remove<model::Queue>(ref.key)) ||
+      (ref.kind == "Topology" && server_.Remove<model::Topology>(ref.key)) ||
+      (ref.kind == "PriorityClass" && server_.Remove<model::PriorityClass>(ref.key));
+  if (removed) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat(ref.kind, " ", ref.key, " does not exist"));
+}
+
+absl::Status Cluster::Scale(const ObjectRef& ref, int64_t replicas) {
+  if (ref.kind == "Deployment") {
+    return controllers_.Scale(ControllerKind::kDeployment, ref.key, replicas);
+  }
+  if (ref.kind == "Job") return controllers_.Scale(ControllerKind::kJob, ref.key, replicas);
+  return absl::InvalidArgumentError(absl::StrCat(ref.kind, " ", ref.key, " cannot be scaled"));
+}
+
+void Cluster::Connect(Watch::Sink sink) {
+  Disconnect();
+  watch_.Start(std::move(sink));
+}
+
+void Cluster::Disconnect() {
+  executor_.Abandon();
+  watch_.Stop();
+}
+
+}  // namespace fairlead::sim

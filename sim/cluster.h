@@ -1,0 +1,88 @@
+// A whole cluster in virtual time: API server, controllers, kubelets, provider, watches and the
+// executor of the core's actions. It knows nothing of decisions; core::DecisionLoop sees of it what
+// it would see of a real one.
+//
+//   cluster.Connect(sink);  loop: queue().RunUntil(t); Execute(loop.Step(t).actions)
+//
+// Ownership: owns all its parts. Thread-safety: none, one thread. Determinism: same calls, same
+// seed, same events.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "sim/api_server.h"
+#include "sim/cloud.h"
+#include "sim/controllers.h"
+#include "sim/event_queue.h"
+#include "sim/executor.h"
+#include "sim/faults.h"
+#include "sim/kubelets.h"
+#include "sim/manifests.h"
+#include "sim/watch.h"
+
+namespace fairlead::sim {
+
+struct ClusterOptions {
+  absl::Duration watch_delay = absl::Milliseconds(20);
+  absl::Duration controller_delay = absl::Milliseconds(100);
+  KubeletOptions kubelet;
+  CloudOptions cloud;
+  ExecutorOptions executor;
+  FaultOptions faults;
+};
+
+// "Job/ns/name" or "Queue/name".
+struct ObjectRef {
+  std::string kind, key;
+};
+// InvalidArgument for a kind that the simulator does not know or a wrong number of parts.
+absl::StatusOr<ObjectRef> ParseObjectRef(absl::string_view text);
+
+class Cluster {
+ public:
+  Cluster(const ClusterOptions& options, absl::Time start);
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  // As `kubectl apply` and `kubectl delete`. AlreadyExists for a Pod or Node that is there.
+  absl::Status Apply(const Manifest& manifest);
+  absl::Status Delete(const ObjectRef& ref);
+  absl::Status Scale(const ObjectRef& ref, int64_t replicas);
+
+  // A decision loop (re)starts: what the former one had asked for happens now or never, and the new
+  // one is sent everything.
+  void Connect(Watch::Sink sink);
+  // The process is dead: nobody listens until Connect.
+  void Disconnect();
+
+  EventQueue& queue() { return queue_; }
+  [[nodiscard]] const EventQueue& queue() const { return queue_; }
+  ApiServer& server() { return server_; }
+  [[nodiscard]] const ApiServer& server() const { return server_; }
+  Cloud& cloud() { return cloud_; }
+  [[nodiscard]] const Cloud& cloud() const { return cloud_; }
+  Watch& watch() { return watch_; }
+  Executor& executor() { return executor_; }
+  Faults& faults() { return faults_; }
+  // Events or actions are on their way between the cluster and the loop.
+  [[nodiscard]] bool Busy() const { return watch_.in_flight() + executor_.in_flight() > 0; }
+
+ private:
+  absl::Status ApplyObject(const Object& object);
+
+  EventQueue queue_;
+  Faults faults_;
+  ApiServer server_;
+  Controllers controllers_;
+  Kubelets kubelets_;
+  Cloud cloud_;
+  Watch watch_;
+  Executor executor_;
+};
+
+}  // namespace fairlead::sim

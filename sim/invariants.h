@@ -1,0 +1,60 @@
+// What must hold in every world, checked against the cluster's own books and never against the
+// core's:
+//
+//   no node holds more than it has; no queue holds more than its limit
+//   I1  no node is requested for a workload that policy holds
+//   I2  what is requested for a queue fits under every limit above it
+//   I3  a step requests no more nodes than pods wait for them
+//   I6  GPUs and dollars of all requests that live, and of all machines that exist, are within the
+//   caps I7  a machine is terminated only when nothing but DaemonSet pods is on it every pending
+//   pod of ours has exactly one verdict once all has settled
+//
+// Ownership: borrows. Thread-safety: none. Complexity: O(everything) a check.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autoscale-hook/catalog.h"
+#include "autoscale-hook/hook.h"
+#include "core/view.h"
+#include "scheduler/model/action.h"
+#include "sim/cluster.h"
+
+namespace fairlead::sim {
+
+class Invariants {
+ public:
+  Invariants(const Cluster* cluster, const hook::Catalog* catalog, hook::HookOptions hook,
+             std::vector<std::string> scheduler_names)
+      : cluster_(cluster),
+        catalog_(catalog),
+        hook_(std::move(hook)),
+        scheduler_names_(std::move(scheduler_names)) {}
+
+  // Each gives the first violation, or "".
+  [[nodiscard]] std::string Books() const;
+  [[nodiscard]] std::string AfterStep(const core::View& view,
+                                      const std::vector<model::Action>& actions) const;
+  // Before the provider is told.
+  [[nodiscard]] std::string BeforeTermination(const model::TerminateNode& action) const;
+  // Nothing is on its way and nothing was decided.
+  [[nodiscard]] std::string Settled(const core::View& view) const;
+
+ private:
+  [[nodiscard]] bool IsOurs(const model::Pod& pod) const;
+  [[nodiscard]] std::string NodeBooks() const;
+  [[nodiscard]] std::string QueueBooks(const std::vector<const model::Pod*>& pods,
+                                       const char* what) const;
+  [[nodiscard]] std::string QueueOf(const model::Pod& pod) const;
+  [[nodiscard]] std::string CapBooks() const;
+  [[nodiscard]] std::string Requested(const core::View& view,
+                                      const std::vector<model::Action>& actions) const;
+
+  const Cluster* cluster_;
+  const hook::Catalog* catalog_;
+  hook::HookOptions hook_;
+  std::vector<std::string> scheduler_names_;
+};
+
+}  // namespace fairlead::sim

@@ -1,0 +1,239 @@
+// Small random worlds, random faults, restarts: whatever happens, the invariants of
+// sim/invariants.h hold after every step; once the faults stop everything that may run does run,
+// nothing stays bought, and the same seed gives the same trace.
+//
+// FAIRLEAD_SIM_SEEDS sets how many worlds, FAIRLEAD_SIM_SEED runs a single one.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "scheduler/model/api_names.h"
+#include "sim/report.h"
+#include "sim/simulator.h"
+
+namespace fairlead::sim {
+namespace {
+
+constexpr absl::Duration kFaultsEnd = absl::Hours(3);
+constexpr absl::Duration kEnd = absl::Hours(24);
+
+uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  uint64_t value = 0;
+  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
+}
+
+// One random world, built from its seed alone.
+class World {
+ public:
+  explicit World(uint64_t seed) : random_(seed) {
+    scenario_.name = absl::StrCat("world ", seed);
+    scenario_.start = absl::FromUnixSeconds(1'772'409'600);
+    scenario_.end = scenario_.start + kEnd;
+    scenario_.seed = seed;
+    scenario_.hook.cluster_gpu_limit = random_.Between(3, 16);
+    scenario_.hook.unneeded_after = absl::Minutes(random_.Between(1, 15));
+    AddPlatform();
+    const int64_t workloads = random_.Between(2, 10);
+    for (int64_t i = 0; i < workloads; ++i) AddWorkload(i);
+  }
+
+  [[nodiscard]] const Scenario& scenario() const { return scenario_; }
+
+  static FaultOptions Faults(uint64_t seed) {
+    Random random(seed ^ 0x5EED);
+    FaultOptions faults;
+    faults.seed = seed;
+    for (int i = 0; i < kFaultPoints; ++i) {
+      // Every world has some kinds of faults and not others.
+      if (random.Below(2) == 0) {
+        faults.Set(static_cast<FaultPoint>(i), static_cast<int32_t>(random.Between(1, 60)));
+      }
+    }
+    return faults;
+  }
+
+ private:
+  ScenarioStep& Step(absl::Duration at) {
+    ScenarioStep& step = scenario_.timeline.emplace_back();
+    step.at = at;
+    step.files = {"world"};
+    step.apply.emplace_back();
+    return step;
+  }
+
+  model::Queue Queue(const std::string& name, const std::string& parent) {
+    model::Queue queue;
+    queue.meta.name = name;
+    queue.parent = parent;
+    queue.priority = random_.Below(2) == 0 ? 100 : 200;
+    queue.cpu = queue.memory = {model::kUnlimited, model::kUnlimited, 1'000'000};
+    const int64_t quota = random_.Between(0, 5);
+    const int64_t limit = random_.Below(2) == 0 ? quota + random_.Between(0, 5) : model::kUnlimited;
+    queue.gpu = {quota * 1000, limit == model::kUnlimited ? limit : limit * 1000,
+                 1'000'000 * random_.Between(0, 3)};
+    if (random_.Below(3) == 0) queue.reclaim_min_runtime = absl::Minutes(random_.Between(1, 60));
+    return queue;
+  }
+
+  void AddPlatform() {
+    Manifest& manifest = Step(absl::ZeroDuration()).apply[0];
+    for (const auto& [name, value] :
+         {std::make_pair("train", 50), std::make_pair("inference", 125)}) {
+      model::PriorityClass priority_class;
+      priority_class.meta.name = name;
+      priority_class.value = value;
+      manifest.objects.emplace_back(priority_class);
+    }
+    model::Queue root = Queue("root", "");
+    if (root.gpu.limit != model::kUnlimited) root.gpu.limit += 6000;
+    manifest.objects.emplace_back(root);
+    for (const char* name : {"a", "b", "c"}) manifest.objects.emplace_back(Queue(name, "root"));
+    model::NodePool pool;
+    pool.meta.name = "pool";
+    pool.instance_types = {"g5.xlarge", "g5.12xlarge"};
+    if (random_.Below(2) == 0) {
+      pool.startup_taints = {{"example.com/starting", "", model::TaintEffect::kNoSchedule}};
+    }
+    manifest.objects.emplace_back(pool);
+  }
+
+  void AddWorkload(int64_t number) {
+    ControllerSpec spec;
+    spec.ns = "ns";
+    spec.name = absl::StrCat("w", number);
+    model::Pod& pod = spec.pod_template;
+    pod.meta.ns = pod.spec.ns = "ns";
+    pod.scheduler_name = model::kDefaultSchedulerName;
+    const std::string queue = std::vector<std::string>{"a", "b", "c"}[random_.Below(3)];
+    pod.meta.labels.Set(model::kQueueLabel, queue);
+    pod.spec.requests = {{"cpu", 1000 * random_.Between(1, 3)},
+                         {"memory", 1'000'000'000 * random_.Between(1, 8)}};
+    const int64_t gpus = random_.Below(4) == 0 ? random_.Between(2, 4) : 1;
+    model::Set(pod.spec.requests, model::kGpuName, gpus * 1000);
+    pod.priority_class_name = random_.Below(3) == 0 ? "inference" : "train";
+    const absl::Duration at = absl::Seconds(random_.Between(60, 7200));
+    ScenarioStep& step = Step(at);
+    spec.replicas = spec.completions = random_.Between(1, 4);
+    const uint64_t shape = random_.Below(3);
+    if (shape == 0) {  // a service, gone before the faults end
+      ScenarioStep& removal = Step(at + absl::Minutes(random_.Between(5, 55)));
+      removal.remove = {{"Deployment", absl::StrCat("ns/", spec.name)}};
+      scenario_.timeline[scenario_.timeline.size() - 2].apply[0].controllers = {spec};
+      return;
+    }
+    spec.kind = ControllerKind::kJob;
+    pod.meta.annotations.Set(kRunSecondsAnnotation, absl::StrCat(random_.Between(30, 3600)));
+    if (shape == 1) {  // a gang
+      pod.meta.annotations.Set(model::kPodGroupAnnotation, spec.name);
+      model::PodGroup group;
+      group.meta.ns = "ns";
+      group.meta.name = spec.name;
+      group.queue = queue;
+      group.priority_class_name = pod.priority_class_name;
+      group.min_member = static_cast<int32_t>(spec.replicas);
+      step.apply[0].objects.emplace_back(group);
+    }
+    step.apply[0].controllers = {spec};
+  }
+
+  Random random_;
+  Scenario scenario_;
+};
+
+// What has to be true when all is over. "" if it is.
+std::string ProblemAtTheEnd(Simulator& simulator, int64_t gpu_cap) {
+  const core::View view = simulator.view();
+  for (const core::WaitingRow& row : view.waiting) {
+    const verdict::Code code = row.verdict.code;
+    if (verdict::CategoryOf(code) == verdict::Category::kCapacity) {
+      return absl::StrCat(row.workload, " waits for capacity that could be had: ", row.message);
+    }
+    if (code != verdict::Code::kGpuCapReached) continue;
+    int64_t gpus = 0;
+    for (const std::string& key : row.pods) {
+      gpus += model::Get(simulator.cluster().server().Find<model::Pod>(key)->spec.requests,
+                         model::kGpuName);
+    }
+    // The pool's types have 1 and 4 GPUs: what does not fit into small ones may need a larger one.
+    if (gpus <= 1000 || (gpu_cap >= 16 && gpus <= 16000)) {
+      return absl::StrCat(row.workload, " would fit under the cap: ", row.message);
+    }
+  }
+  if (!simulator.cluster().cloud().machines().empty()) {
+    return absl::StrCat(simulator.cluster().cloud().machines().size(), " machines are left over");
+  }
+  for (const auto& [key, pod] : simulator.cluster().server().All<model::Pod>()) {
+    if (!pod.node_name.empty() && !IsTerminal(pod)) return absl::StrCat(key, " never ended");
+  }
+  return "";
+}
+
+struct Outcome {
+  uint64_t trace_hash = 0;
+  std::string problem, log;
+};
+
+Outcome RunWorld(uint64_t seed, bool with_faults) {
+  const World world(seed);
+  SimulatorOptions options;
+  options.core = core::DefaultOptions();
+  options.check_invariants = true;
+  options.expect_no_empty_writes = !with_faults;
+  if (with_faults) options.cluster.faults = World::Faults(seed);
+  Outcome outcome;
+  absl::StatusOr<std::unique_ptr<Simulator>> made = Simulator::Make(world.scenario(), options);
+  if (!made.ok()) {
+    outcome.problem = std::string(made.status().message());
+    return outcome;
+  }
+  Simulator& simulator = **made;
+  simulator.KeepTrace();
+  const absl::Time start = world.scenario().start;
+  absl::Status status;
+  if (with_faults) {
+    Random random(seed ^ 0xDEAD);
+    const uint64_t restarts = random.Below(4);
+    absl::Duration at;
+    for (uint64_t i = 0; i < restarts && status.ok(); ++i) {
+      at += absl::Milliseconds(random.Between(1, 3'600'000));
+      status = simulator.RunUntil(start + at);
+      if (status.ok()) status = simulator.Restart();
+    }
+    if (status.ok()) status = simulator.RunUntil(start + kFaultsEnd);
+    simulator.cluster().faults().Stop();
+  }
+  if (status.ok()) status = simulator.Run();
+  outcome.trace_hash = simulator.trace_hash();
+  outcome.problem = status.ok()
+                        ? ProblemAtTheEnd(simulator, *world.scenario().hook.cluster_gpu_limit)
+                        : std::string(status.message());
+  if (!outcome.problem.empty()) outcome.log = LogText(simulator.recorder().timeline());
+  if (!outcome.problem.empty() && std::getenv("FAIRLEAD_SIM_SEED") != nullptr) {
+    absl::StrAppend(&outcome.log, simulator.trace(), ViewText(simulator.view()));
+  }
+  return outcome;
+}
+
+void RunWorlds(bool with_faults) {
+  const uint64_t only = FromEnvironment("FAIRLEAD_SIM_SEED", 0);
+  const uint64_t count = FromEnvironment("FAIRLEAD_SIM_SEEDS", 25);
+  for (uint64_t seed = only != 0 ? only : 1; seed <= (only != 0 ? only : count); ++seed) {
+    SCOPED_TRACE(absl::StrCat("FAIRLEAD_SIM_SEED=", seed));
+    const Outcome first = RunWorld(seed, with_faults);
+    ASSERT_EQ(first.problem, "") << first.log;
+    EXPECT_EQ(RunWorld(seed, with_faults).trace_hash, first.trace_hash) << "two runs, two traces";
+  }
+}
+
+TEST(SimProperty, CalmWorldsKeepEveryInvariant) { RunWorlds(/*with_faults=*/false); }
+
+TEST(SimProperty, FaultyWorldsKeepEveryInvariantAndRecover) { RunWorlds(/*with_faults=*/true); }
+
+}  // namespace
+}  // namespace fairlead::sim

@@ -1,0 +1,114 @@
+#include "sim/simulate_command.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "core/configuration.h"
+#include "kube/codec.h"
+#include "sim/simulator.h"
+
+namespace fairlead::sim {
+namespace {
+
+// How often --live looks, in virtual time.
+constexpr absl::Duration kLiveStep = absl::Minutes(1);
+
+std::string InFolderOf(const std::string& file, const std::string& name) {
+  return absl::StrCat(file.substr(0, file.rfind('/')), "/", name);
+}
+
+// The scenario's own configuration wins over what the command line says.
+absl::StatusOr<core::Configuration> Configuration(const SimulateOptions& options,
+                                                  const Scenario& scenario) {
+  core::Configuration configuration;
+  configuration.options = options.core;
+  if (scenario.configuration_file.empty()) return configuration;
+  const std::string& file = scenario.configuration_file;
+  FAIRLEAD_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+  absl::StatusOr<std::vector<std::string>> documents = kube::YamlToJson(text);
+  absl::StatusOr<core::Configuration> read =
+      documents.ok() ? core::ReadConfiguration(*documents)
+                     : absl::StatusOr<core::Configuration>(documents.status());
+  if (!read.ok()) {
+    return absl::Status(read.status().code(), absl::StrCat(file, ": ", read.status().message()));
+  }
+  return read;
+}
+
+absl::StatusOr<hook::Catalog> CatalogOf(const Scenario& scenario,
+                                        const core::Configuration& configuration) {
+  std::string file = scenario.catalog_file;
+  if (file.empty() && !configuration.catalog_file.empty()) {
+    file = InFolderOf(scenario.configuration_file, configuration.catalog_file);
+  }
+  if (file.empty()) return hook::Catalog::BuiltIn();
+  FAIRLEAD_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+  return hook::Catalog::Parse(text, file);
+}
+
+absl::Status RunLive(Simulator& simulator, const SimulateOptions& options, std::ostream& out) {
+  const Scenario& scenario = simulator.scenario();
+  size_t shown = 0;
+  while (simulator.now() < scenario.end) {
+    const absl::Time next = std::min(scenario.end, simulator.now() + kLiveStep);
+    const absl::Duration passed = next - simulator.now();
+    FAIRLEAD_RETURN_IF_ERROR(simulator.RunUntil(next));
+    const std::vector<TimelineEvent>& timeline = simulator.recorder().timeline();
+    out << LogText({timeline.begin() + static_cast<std::ptrdiff_t>(shown), timeline.end()})
+        << std::flush;
+    shown = timeline.size();
+    if (options.sleep != nullptr) options.sleep(passed / scenario.accelerate);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Report> Simulate(const SimulateOptions& options, std::ostream* live_out) {
+  FAIRLEAD_ASSIGN_OR_RETURN(Scenario scenario, ReadScenario(options.scenario_directory));
+  SimulatorOptions settings;
+  FAIRLEAD_ASSIGN_OR_RETURN(const core::Configuration configuration,
+                            Configuration(options, scenario));
+  settings.core = configuration.options;
+  settings.check_invariants = options.check;
+  FAIRLEAD_ASSIGN_OR_RETURN(const hook::Catalog catalog, CatalogOf(scenario, configuration));
+  settings.catalog = &catalog;
+  FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<Simulator> simulator,
+                            Simulator::Make(std::move(scenario), std::move(settings)));
+  if (live_out != nullptr) {
+    FAIRLEAD_RETURN_IF_ERROR(RunLive(*simulator, options, *live_out));
+  } else {
+    FAIRLEAD_RETURN_IF_ERROR(simulator->Run());
+  }
+  Report report;
+  report.name = simulator->scenario().name;
+  report.description = simulator->scenario().description;
+  report.start = simulator->scenario().start;
+  report.timeline = simulator->recorder().timeline();
+  report.episodes = simulator->recorder().Episodes();
+  report.end = simulator->view();
+  report.bill = simulator->bill();
+  report.stats = simulator->stats();
+  report.nodes_bought = simulator->recorder().nodes_bought();
+  report.evictions = simulator->recorder().evictions();
+  return report;
+}
+
+absl::Status RunSimulate(const SimulateOptions& options, std::ostream& out) {
+  const bool live = options.live && !options.json;
+  FAIRLEAD_ASSIGN_OR_RETURN(const Report report, Simulate(options, live ? &out : nullptr));
+  if (options.json) {
+    out << ReportJson(report);
+  } else if (live) {
+    out << "\n" << ViewText(report.end) << "\n" << BillText(report);
+  } else {
+    out << ReportText(report);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace fairlead::sim

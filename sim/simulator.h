@@ -1,0 +1,95 @@
+// Runs a scenario against core::DecisionLoop in virtual time: the loop that `fairlead run` has,
+// with a cluster of sim/cluster.h around it.
+//
+//   simulator.RunUntil(t)  -> view(), server(), recorder(), bill()
+//
+// Errors: InvalidArgument for a scenario step that cannot be done (a file's object that is there, a
+// deletion of nothing); Internal for a broken invariant, with the time and what broke.
+// Ownership: owns cluster and loop; the catalogue outlives it. Thread-safety: none, one thread.
+// Determinism: same scenario, same options: same trace, byte for byte.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/hash.h"
+#include "core/bill.h"
+#include "core/decision_loop.h"
+#include "core/options.h"
+#include "core/view.h"
+#include "sim/cluster.h"
+#include "sim/invariants.h"
+#include "sim/recorder.h"
+#include "sim/scenario.h"
+
+namespace fairlead::sim {
+
+struct SimulatorOptions {
+  core::Options core;
+  ClusterOptions cluster;
+  // Checks everything after every step: slow, for tests.
+  bool check_invariants = false;
+  // Nothing goes wrong: then no write may be without effect either.
+  bool expect_no_empty_writes = false;
+  const hook::Catalog* catalog = nullptr;  // null: the built-in one
+};
+
+class Simulator {
+ public:
+  // The hook settings and the provider of the scenario win over those in `options`.
+  static absl::StatusOr<std::unique_ptr<Simulator>> Make(Scenario scenario,
+                                                         SimulatorOptions options);
+
+  // Until `when`, at most to the end of the scenario.
+  absl::Status RunUntil(absl::Time when);
+  absl::Status Run() { return RunUntil(scenario_.end); }
+
+  // The scheduler's process dies and a new one starts.
+  absl::Status Restart();
+
+  [[nodiscard]] core::View view() const { return loop_->MakeView(now()); }
+  [[nodiscard]] absl::Time now() const { return now_; }
+  [[nodiscard]] const Scenario& scenario() const { return scenario_; }
+  [[nodiscard]] const Recorder& recorder() const { return recorder_; }
+  [[nodiscard]] core::BillTotals bill() const { return bill_.Totals(); }
+  [[nodiscard]] const core::DecisionLoop::Stats& stats() const { return loop_->stats(); }
+  Cluster& cluster() { return cluster_; }
+  // Over every action and when it was decided.
+  [[nodiscard]] uint64_t trace_hash() const { return trace_.value(); }
+
+  // All actions as text, one a line, from now on; for tests.
+  void KeepTrace() { keep_trace_ = true; }
+  [[nodiscard]] const std::string& trace() const { return trace_text_; }
+
+ private:
+  Simulator(Scenario scenario, SimulatorOptions options);
+
+  void ScheduleTimeline();
+  absl::Status DoStep(const ScenarioStep& step);
+  absl::Status DoFault(const ScriptedFault& fault);
+  absl::Status StartLoop();
+  absl::Status Decide();
+  absl::Status CheckStep(const core::View& view, const std::vector<model::Action>& actions);
+  absl::Status Broken(absl::string_view what) const;
+
+  Scenario scenario_;
+  SimulatorOptions options_;
+  const hook::Catalog* catalog_;
+  Cluster cluster_;
+  std::unique_ptr<core::DecisionLoop> loop_;
+  Invariants invariants_;
+  Recorder recorder_;
+  core::Bill bill_;
+  absl::Time now_, wake_at_ = absl::InfinitePast();
+  absl::Status failure_;  // of something that an event did
+  StableHash trace_;
+  bool keep_trace_ = false;
+  std::string trace_text_;
+  int steps_at_this_instant_ = 0;
+};
+
+}  // namespace fairlead::sim

@@ -1,0 +1,33 @@
+// The benchmarks, one function each; main.cc names them, docs/performance.md describes them.
+#pragma once
+
+#include "tests/bench/harness.h"
+
+namespace fairlead::bench {
+
+// decisions_bench.cc
+void Placements1k(Run& run);
+void Placements20k(Run& run);
+void Fill500x8(Run& run);
+void IdleCycle(Run& run);
+void PendingFull2000(Run& run);
+
+// reclaim_bench.cc
+void ReclaimCycle500(Run& run);
+void ReclaimGang100Nodes(Run& run);
+void HopelessGang(Run& run);
+
+// memory_bench.cc
+void Memory5k100k(Run& run);  // starts itself anew: `fairlead-bench --child memory_5k_100k`
+void Memory5k100kChild();     // prints the figures that the parent reads
+void DecodePods100k(Run& run);
+
+// hook_bench.cc
+void VerdictToRequest(Run& run);
+void Plan51k(Run& run);
+
+// api_bench.cc; against a real API server
+void BindRate(Run& run);
+void EndToEndVerdictToRequest(Run& run);
+
+}  // namespace fairlead::bench

@@ -1,0 +1,87 @@
+// Clusters in memory for the benchmarks: the real decision loop, or the engine alone, fed with
+// objects.
+//
+// Shapes are those of the measurements that the goals come from: nodes of 8 GPUs, 128 cores, 1 TiB;
+// pods of one GPU, one core, 1 GiB (docs/performance.md).
+// Ownership: values and owned parts. Thread-safety: none. Errors end the program.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/decision_loop.h"
+#include "queues/tree.h"
+#include "scheduler/engine/engine.h"
+#include "scheduler/model/testing/builders.h"
+#include "scheduler/state/cluster_state.h"
+
+namespace fairlead::bench {
+
+inline constexpr char kNamespace[] = "bench";
+
+std::string Numbered(absl::string_view prefix, int64_t number);  // "node-000017"
+model::Node GpuNode(int64_t number);
+
+// The program minus sockets. Time stands still unless it is moved.
+class LoopCluster {
+ public:
+  // Without events, and without the hook unless it is asked for.
+  explicit LoopCluster(core::Options options = QuietOptions());
+  static core::Options QuietOptions();
+
+  template <typename Object>
+  void Add(const Object& object) {
+    loop_->Apply(model::Upsert{object});
+  }
+  void AddNodes(int64_t count);
+  // Every kind is listed: from now on Step() decides.
+  void Sync();
+  void Remove(const model::Pod& pod);
+  core::StepResult Step() { return loop_->Step(now_); }
+  // Answers every action with OK, as the API server would.
+  void Confirm(const core::StepResult& result);
+
+  core::DecisionLoop& loop() { return *loop_; }
+  void Advance(absl::Duration by) { now_ += by; }
+
+ private:
+  absl::Time now_ = model::testing::At(1000);
+  std::unique_ptr<core::DecisionLoop> loop_;
+};
+
+// State, queues, plugins and engine, without the rest of the loop.
+class EngineCluster {
+ public:
+  EngineCluster();
+
+  state::ClusterState& state() { return state_; }
+  queues::QueueTree& tree() { return tree_; }
+  engine::Engine& engine() { return *engine_; }
+
+ private:
+  state::ClusterState state_;
+  queues::QueueTree tree_;
+  std::unique_ptr<engine::Engine> engine_;
+};
+
+// How many actions of one kind there are.
+template <typename What>
+int64_t Count(const core::StepResult& result) {
+  int64_t count = 0;
+  for (const model::Action& action : result.actions) {
+    if (std::holds_alternative<What>(action.what)) ++count;
+  }
+  return count;
+}
+
+// Requests to the API server that are no events.
+int64_t Writes(const core::StepResult& result);
+
+// Ends the program with the text: a benchmark that does not do what it says must not give a figure.
+void Require(bool condition, absl::string_view what);
+
+}  // namespace fairlead::bench

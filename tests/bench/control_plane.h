@@ -1,0 +1,67 @@
+// A real Kubernetes control plane for the benchmarks, and a small client beside the program's own
+// adapters: creating, listing and deleting objects, many at a time.
+//
+// The control plane is `fairlead-control-plane up` (tests/control-plane): etcd and kube-apiserver
+// on 127.0.0.1, ports of their own choice, in a temporary folder that is removed at the end. It
+// ends with this process, however that ends.
+//
+// Thread-safety: none, but the transport's own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "kube/client_config.h"
+#include "kube/codec.h"
+#include "kube/curl_transport.h"
+
+namespace fairlead::bench {
+
+class ControlPlane {
+ public:
+  // `crds`: a folder of CRDs to install; empty: none. Waits until it is ready.
+  static absl::StatusOr<std::unique_ptr<ControlPlane>> Start(const std::string& binary,
+                                                             const std::string& crds);
+  ~ControlPlane();
+  ControlPlane(const ControlPlane&) = delete;
+  ControlPlane& operator=(const ControlPlane&) = delete;
+
+  [[nodiscard]] const kube::ClientConfig& config() const { return config_; }
+
+ private:
+  ControlPlane() = default;
+  std::string folder_;
+  pid_t process_ = -1;
+  kube::ClientConfig config_;
+};
+
+class ApiClient {
+ public:
+  // Ends the program if the configuration is of no use.
+  ApiClient(const kube::ClientConfig& config, int write_connections);
+
+  kube::CurlTransport& transport() { return *transport_; }
+
+  // Keeps `window` of them in flight until all are answered; how many were answered with 2xx. The
+  // first other answer is told on stderr.
+  int64_t SendAll(const std::vector<kube::EncodedWrite>& writes, int window);
+  // The body of a 200, or the error.
+  absl::StatusOr<std::string> Get(const std::string& path, const std::string& accept);
+  // Every object of the kind, page by page.
+  std::vector<kube::Object> List(model::Kind kind);
+  // Requests that changed or made pods, bindings and events, as the API server has counted them.
+  double WritesSoFar();
+
+ private:
+  RealClock clock_;
+  std::unique_ptr<kube::CurlTransport> transport_;
+};
+
+}  // namespace fairlead::bench

@@ -1,0 +1,240 @@
+// Decisions in memory: placements, and what a cycle costs when much, little or nothing happens.
+#include "tests/bench/benchmarks.h"
+#include "tests/bench/cluster.h"
+
+namespace fairlead::bench {
+namespace {
+
+using model::testing::MakeNode;
+using model::testing::MakeQueue;
+using model::testing::PodBuilder;
+
+// Armada's ScheduleMany on a 2-core machine (performance facts, section 8).
+constexpr double kArmadaPlacementsPerSecond = 97'000;
+
+// One core and some memory; of which class it is, only the memory says.
+model::Pod SmallJob(int64_t number, int64_t classes) {
+  model::Pod pod = PodBuilder(kNamespace, Numbered("job", number)).Queue("team").Build();
+  model::Set(pod.spec.requests, model::kMemoryName,
+             (1 + number % classes) * (model::testing::kGiB / 16));
+  return pod;
+}
+
+void Placements(Run& run, absl::string_view name, int64_t nodes) {
+  constexpr int64_t kJobs = 64'000;
+  constexpr double kGoal = 500'000;
+  for (const int64_t classes : {int64_t{1}, int64_t{32}}) {
+    const std::string variant = absl::StrCat(name, "/classes_", classes);
+    std::vector<double> engine_rate, engine_cpu, step_rate, step_cpu;
+    for (int i = 0; i < run.repetitions; ++i) {
+      EngineCluster cluster;
+      cluster.tree().Upsert(MakeQueue("team", "", model::kUnlimited, model::kUnlimited));
+      for (int64_t n = 0; n < nodes; ++n) {
+        cluster.state().UpsertNode(MakeNode(Numbered("node", n), 0, 64, 512));
+      }
+      for (int64_t j = 0; j < kJobs; ++j) cluster.state().UpsertPod(SmallJob(j, classes));
+      const Stopwatch watch;
+      const engine::CycleResult result = cluster.engine().RunCycle(model::testing::At(1000));
+      engine_rate.push_back(kJobs / watch.Seconds());
+      engine_cpu.push_back(watch.CpuSeconds());
+      Require(result.bindings.size() == kJobs, absl::StrCat(variant, ": not all jobs were placed"));
+    }
+    for (int i = 0; i < run.repetitions; ++i) {
+      LoopCluster cluster;
+      cluster.Add(MakeQueue("team", "", model::kUnlimited, model::kUnlimited));
+      for (int64_t n = 0; n < nodes; ++n) cluster.Add(MakeNode(Numbered("node", n), 0, 64, 512));
+      for (int64_t j = 0; j < kJobs; ++j) cluster.Add(SmallJob(j, classes));
+      cluster.Sync();
+      const Stopwatch watch;
+      const core::StepResult result = cluster.Step();
+      step_rate.push_back(kJobs / watch.Seconds());
+      step_cpu.push_back(watch.CpuSeconds());
+      Require(Count<model::BindPod>(result) == kJobs, absl::StrCat(variant, ": not all bound"));
+    }
+    const std::optional<Rival> rival =
+        nodes == 1000 && classes == 1
+            ? std::optional<Rival>({"Armada ScheduleMany", kArmadaPlacementsPerSecond})
+            : std::nullopt;
+    run.report.Add({variant, "placements/s", Better::kHigher, engine_rate,
+                    nodes == 1000 ? std::optional<double>(kGoal) : std::nullopt, rival,
+                    Median(engine_cpu), "engine cycle"});
+    run.report.Add({variant + "/step", "placements/s", Better::kHigher, step_rate, std::nullopt,
+                    std::nullopt, Median(step_cpu), "whole step, actions made"});
+  }
+}
+
+model::Pod GpuPod(absl::string_view prefix, int64_t number, absl::string_view queue) {
+  return PodBuilder(kNamespace, Numbered(prefix, number)).Gpus(1).Queue(queue);
+}
+
+model::Pod RunningOn(model::Pod pod, int64_t node) {
+  pod.node_name = Numbered("node", node);
+  pod.phase = model::PodPhase::kRunning;
+  return pod;
+}
+
+}  // namespace
+
+void Placements1k(Run& run) { Placements(run, "placements_1k", 1000); }
+void Placements20k(Run& run) { Placements(run, "placements_20k", 20'000); }
+
+void Fill500x8(Run& run) {
+  std::vector<double> wall_ms, cpu;
+  for (int i = 0; i < 3 * run.repetitions; ++i) {
+    core::Options options = LoopCluster::QuietOptions();
+    options.emit_events = true;  // as it is shipped
+    LoopCluster cluster(options);
+    cluster.AddNodes(500);
+    cluster.Add(MakeQueue("department", "", 4000, model::kUnlimited));
+    for (int q = 0; q < 10; ++q) {
+      cluster.Add(MakeQueue(absl::StrCat("team-", q), "department", 400, model::kUnlimited));
+    }
+    for (int64_t p = 0; p < 4000; ++p) {
+      cluster.Add(GpuPod("fill", p, absl::StrCat("team-", p % 10)));
+    }
+    cluster.Sync();
+    const Stopwatch watch;
+    const core::StepResult result = cluster.Step();
+    wall_ms.push_back(watch.Seconds() * 1e3);
+    cpu.push_back(watch.CpuSeconds());
+    Require(Count<model::BindPod>(result) == 4000, "fill_500x8: not all 4,000 jobs were bound");
+  }
+  run.report.Add({"fill_500x8", "ms", Better::kLower, wall_ms, 20, std::nullopt, Median(cpu),
+                  "deciding cycle of 4,000 jobs, actions and events made"});
+}
+
+void IdleCycle(Run& run) {
+  constexpr int64_t kNodes = 5000;
+  LoopCluster cluster;
+  cluster.AddNodes(kNodes);
+  cluster.Add(MakeQueue("services", "", model::kUnlimited, model::kUnlimited));
+  cluster.Add(MakeQueue("training", "", 40'000, model::kUnlimited));
+  cluster.Add(MakeQueue("limited", "", 0, 0));
+  for (int64_t n = 0; n < kNodes; ++n) {
+    for (int64_t i = 0; i < 8; ++i) {
+      cluster.Add(RunningOn(GpuPod("train", n * 8 + i, "training"), n));
+    }
+    for (int64_t i = 0; i < 11; ++i) {
+      cluster.Add(RunningOn(
+          PodBuilder(kNamespace, Numbered("service", n * 11 + i)).Cpu(500).Queue("services"), n));
+    }
+  }
+  for (int64_t p = 0; p < 2500; ++p) {
+    cluster.Add(GpuPod("full", p, "training"));
+    cluster.Add(GpuPod("over-limit", p, "limited"));
+  }
+  cluster.Sync();
+  const Stopwatch first;
+  const core::StepResult told = cluster.Step();
+  run.report.Add({"idle_cycle/first",
+                  "ms",
+                  Better::kLower,
+                  {first.Seconds() * 1e3},
+                  std::nullopt,
+                  std::nullopt,
+                  first.CpuSeconds(),
+                  absl::StrCat("5,000 nodes, 95,000 running, 5,000 pending; ", Writes(told),
+                               " verdicts written")});
+  cluster.Confirm(told);
+
+  const int repetitions = 200 * run.repetitions;
+  std::vector<double> unchanged_ms, echo_ms, ended_ms, ended_cpu;
+  for (int i = 0; i < repetitions; ++i) {
+    const Stopwatch watch;
+    const core::StepResult result = cluster.Step();
+    unchanged_ms.push_back(watch.Seconds() * 1e3);
+    Require(result.actions.empty(), "idle_cycle: something was written");
+  }
+  // KAI: 5,000 nodes, 10,000 pods, nothing pending (measured facts, section 1 table e).
+  run.report.Add({"idle_cycle/unchanged", "ms", Better::kLower, unchanged_ms, 1,
+                  Rival{"KAI, 10,000 pods", 428}, std::nullopt, ""});
+
+  model::Pod echo = RunningOn(GpuPod("train", 77, "training"), 9);
+  for (int i = 0; i < repetitions; ++i) {
+    echo.meta.resource_version = absl::StrCat(1000 + i);
+    const Stopwatch watch;
+    cluster.Add(echo);
+    const core::StepResult result = cluster.Step();
+    echo_ms.push_back(watch.Seconds() * 1e3);
+    Require(result.actions.empty(), "idle_cycle: an echo made a write");
+  }
+  run.report.Add({"idle_cycle/status_echo", "ms", Better::kLower, echo_ms, 1, std::nullopt,
+                  std::nullopt, "one running pod's status seen again"});
+
+  for (int i = 0; i < 2 * run.repetitions; ++i) {
+    const model::Pod ended = RunningOn(GpuPod("train", 100 + i, "training"), (100 + i) / 8);
+    const Stopwatch watch;
+    cluster.Remove(ended);
+    const core::StepResult result = cluster.Step();
+    ended_ms.push_back(watch.Seconds() * 1e3);
+    ended_cpu.push_back(watch.CpuSeconds());
+    Require(Count<model::BindPod>(result) == 1, "idle_cycle: the freed GPU was not given away");
+    cluster.Confirm(result);
+  }
+  run.report.Add({"idle_cycle/one_pod_ended", "ms", Better::kLower, ended_ms, std::nullopt,
+                  std::nullopt, Median(ended_cpu), "a pod of 100,000 ended, its place is filled"});
+}
+
+void PendingFull2000(Run& run) {
+  std::vector<double> first_ms, ended_ms, unchanged_ms, forced_ms, first_cpu, forced_writes,
+      ended_writes;
+  for (int i = 0; i < run.repetitions; ++i) {
+    LoopCluster cluster;
+    cluster.AddNodes(1000);
+    cluster.Add(MakeQueue("full", "", 8000, model::kUnlimited));
+    for (int64_t p = 0; p < 8000; ++p) {
+      model::Pod pod = RunningOn(GpuPod("run", p, "full"), p / 8);
+      pod.meta.labels.Set(model::kPreemptibilityLabel, "non-preemptible");
+      cluster.Add(pod);
+    }
+    for (int64_t p = 0; p < 2000; ++p) cluster.Add(GpuPod("wait", p, "full"));
+    cluster.Sync();
+    // Results are kept until the end: freeing thousands of actions is not part of the next step.
+    const Stopwatch first;
+    const core::StepResult told = cluster.Step();
+    first_ms.push_back(first.Seconds() * 1e3);
+    first_cpu.push_back(first.CpuSeconds());
+    Require(Count<model::SetPodUnschedulable>(told) == 2000, "pending_full_2000: verdicts missing");
+    cluster.Confirm(told);
+
+    for (int j = 0; j < 100; ++j) {
+      const Stopwatch unchanged;
+      const core::StepResult nothing = cluster.Step();
+      unchanged_ms.push_back(unchanged.Seconds() * 1e3);
+      Require(nothing.actions.empty(), "pending_full_2000: an unchanged cycle wrote");
+    }
+
+    // Policy changed in a way that changes no answer: everything is decided anew.
+    model::NodePool pool;
+    pool.meta.name = "spare";
+    const Stopwatch forced;
+    cluster.Add(pool);
+    const core::StepResult same = cluster.Step();
+    forced_ms.push_back(forced.Seconds() * 1e3);
+    forced_writes.push_back(static_cast<double>(same.actions.size()));
+    Require(same.decided, "pending_full_2000: nothing was decided anew");
+
+    const Stopwatch ended;
+    cluster.Remove(GpuPod("run", 4321, "full"));
+    const core::StepResult result = cluster.Step();
+    ended_ms.push_back(ended.Seconds() * 1e3);
+    ended_writes.push_back(static_cast<double>(Writes(result)));
+    Require(Count<model::BindPod>(result) == 1, "pending_full_2000: the freed GPU stayed free");
+  }
+  // KAI's cycle in the same situation (measured facts, section 1 table d, "full").
+  run.report.Add({"pending_full_2000/first", "ms", Better::kLower, first_ms, std::nullopt,
+                  Rival{"KAI cycle", 16'232}, Median(first_cpu),
+                  "2,000 verdicts made and written"});
+  run.report.Add({"pending_full_2000/unchanged", "ms", Better::kLower, unchanged_ms, 1,
+                  std::nullopt, std::nullopt, ""});
+  run.report.Add({"pending_full_2000/decided_anew", "ms", Better::kLower, forced_ms, std::nullopt,
+                  std::nullopt, std::nullopt, "every answer found again"});
+  run.report.Add({"pending_full_2000/decided_anew/writes", "writes", Better::kLower, forced_writes,
+                  0, std::nullopt, std::nullopt, ""});
+  run.report.Add({"pending_full_2000/one_pod_ended", "ms", Better::kLower, ended_ms, std::nullopt,
+                  std::nullopt, std::nullopt, ""});
+  run.report.Add({"pending_full_2000/one_pod_ended/writes", "writes", Better::kLower, ended_writes,
+                  1, std::nullopt, std::nullopt, "the binding"});
+}
+
+}  // namespace fairlead::bench

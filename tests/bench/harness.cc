@@ -1,0 +1,173 @@
+#include "tests/bench/harness.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace fairlead::bench {
+namespace {
+
+double WallNow() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double CpuNow() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+std::string CpuModel() {
+  std::ifstream in("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(in, line)) {
+    if (!absl::StartsWith(line, "model name")) continue;
+    const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 1));
+    if (parts.size() == 2) return std::string(absl::StripAsciiWhitespace(parts[1]));
+  }
+  return "unknown CPU";
+}
+
+std::string Machine() {
+  static const std::string model = CpuModel();
+  double load[1] = {0};
+  if (getloadavg(load, 1) != 1) load[0] = -1;
+  return absl::StrFormat("%s, %u CPUs, load %.2f", model, std::thread::hardware_concurrency(),
+                         load[0]);
+}
+
+std::string Number(double value) {
+  return std::isfinite(value) ? absl::StrFormat("%.6g", value) : "null";
+}
+
+std::string Quoted(absl::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out.push_back('\\');
+      out.push_back(c);
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      absl::StrAppendFormat(&out, "\\u%04x", static_cast<unsigned>(c));
+    } else {
+      out.push_back(c);
+    }
+  }
+  out.push_back('"');
+  return out;
+}
+
+std::string ForPeople(double value) {
+  const double size = std::fabs(value);
+  if (size >= 1000) return absl::StrFormat("%.0f", value);
+  if (size >= 10) return absl::StrFormat("%.1f", value);
+  return absl::StrFormat("%.3g", value);
+}
+
+}  // namespace
+
+Stopwatch::Stopwatch() : wall_(WallNow()), cpu_(CpuNow()) {}
+double Stopwatch::Seconds() const { return WallNow() - wall_; }
+double Stopwatch::CpuSeconds() const { return CpuNow() - cpu_; }
+
+double Percentile(std::vector<double> samples, double per_cent) {
+  if (samples.empty()) return std::nan("");
+  std::sort(samples.begin(), samples.end());
+  const double rank = std::ceil(per_cent / 100 * static_cast<double>(samples.size()));
+  return samples[std::min(samples.size() - 1, static_cast<size_t>(std::max(1.0, rank)) - 1)];
+}
+
+double Median(std::vector<double> samples) {
+  if (samples.empty()) return std::nan("");
+  std::sort(samples.begin(), samples.end());
+  const size_t middle = samples.size() / 2;
+  return samples.size() % 2 == 1 ? samples[middle] : (samples[middle - 1] + samples[middle]) / 2;
+}
+
+double MemoryMib(absl::string_view line_name) {
+  std::ifstream in("/proc/self/status");
+  std::string line;
+  while (std::getline(in, line)) {
+    absl::string_view rest = line;
+    if (!absl::ConsumePrefix(&rest, line_name) || !absl::ConsumePrefix(&rest, ":")) continue;
+    absl::ConsumeSuffix(&rest, "kB");
+    int64_t kib = 0;
+    if (absl::SimpleAtoi(absl::StripAsciiWhitespace(rest), &kib)) {
+      return static_cast<double>(kib) / 1024;
+    }
+  }
+  return std::nan("");
+}
+
+void Report::Add(Metric metric) {
+  if (metric.samples.empty()) return;
+  const double value = Median(metric.samples);
+  const auto [least, most] = std::minmax_element(metric.samples.begin(), metric.samples.end());
+  const bool lower = metric.better == Better::kLower;
+  const bool met =
+      !metric.goal.has_value() || (lower ? value <= *metric.goal : value >= *metric.goal);
+  if (!met) ++missed_;
+
+  std::string row = absl::StrFormat("%-44s %12s %-13s [%s .. %s]", metric.name, ForPeople(value),
+                                    metric.unit, ForPeople(*least), ForPeople(*most));
+  if (metric.goal.has_value()) {
+    absl::StrAppend(&row, "  goal ", lower ? "<= " : ">= ", ForPeople(*metric.goal),
+                    met ? " met" : " MISSED");
+  }
+  if (metric.rival.has_value()) {
+    absl::StrAppend(&row, "  ", metric.rival->name, ": ", ForPeople(metric.rival->value));
+  }
+  if (!metric.note.empty()) absl::StrAppend(&row, "  (", metric.note, ")");
+  Say(row);
+
+  rows_.push_back(absl::StrCat(
+      "{\"name\": ", Quoted(metric.name), ", \"value\": ", Number(value), ", \"unit\": ",
+      Quoted(metric.unit), ", \"goal\": ", metric.goal.has_value() ? Number(*metric.goal) : "null",
+      ", \"better\": ", lower ? "\"lower\"" : "\"higher\"", ", \"rival\": ",
+      metric.rival.has_value() ? absl::StrCat("{\"name\": ", Quoted(metric.rival->name),
+                                              ", \"value\": ", Number(metric.rival->value), "}")
+                               : "null",
+      ", \"machine\": ", Quoted(Machine()), ", \"min\": ", Number(*least),
+      ", \"max\": ", Number(*most), ", \"repetitions\": ", metric.samples.size(),
+      ", \"cpu_seconds\": ", metric.cpu_seconds.has_value() ? Number(*metric.cpu_seconds) : "null",
+      ", \"note\": ", Quoted(metric.note), "}"));
+}
+
+void Report::Skip(absl::string_view name, absl::string_view reason) {
+  Say(absl::StrFormat("%-44s skipped: %s", name, reason));
+}
+
+void Report::Say(absl::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fputc('\n', stdout);
+  std::fflush(stdout);
+}
+
+absl::Status Report::WriteJson(const std::string& path) const {
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
+  std::ofstream out(path);
+  out << "[\n  " << absl::StrJoin(rows_, ",\n  ") << "\n]\n";
+  out.close();
+  if (!out) return absl::UnavailableError(absl::StrCat("cannot write ", path));
+  return absl::OkStatus();
+}
+
+}  // namespace fairlead::bench

@@ -1,0 +1,95 @@
+// The measuring side of the benchmarks: stop watches, repetitions, and the report that scripts
+// read.
+//
+// A figure is the median of its repetitions; the smallest and the largest stand beside it. Wall
+// time is what a user waits for; CPU time is what stays true on a machine that others use too.
+// Every figure carries the machine and the load average at its end, so that a busy run can be told
+// from a quiet one.
+//
+// Report format (build/bench/results.json): an array of
+//   {"name", "value", "unit", "goal": number|null, "better": "lower"|"higher",
+//    "rival": {"name", "value"}|null, "machine",
+//    "min", "max", "repetitions", "cpu_seconds": number|null, "note"}
+//
+// Thread-safety: none.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace fairlead::bench {
+
+enum class Better { kLower, kHigher };
+
+// A figure of another program on the same kind of machine, measured elsewhere; docs/performance.md
+// names the source of each.
+struct Rival {
+  std::string name;
+  double value = 0;
+};
+
+struct Metric {
+  std::string name, unit;
+  Better better = Better::kLower;
+  std::vector<double> samples;
+  std::optional<double> goal = {};
+  std::optional<Rival> rival = {};
+  std::optional<double> cpu_seconds = {};  // of one repetition
+  std::string note = {};
+};
+
+// Wall and CPU time (user and system, of the whole process) since it was made.
+class Stopwatch {
+ public:
+  Stopwatch();
+  [[nodiscard]] double Seconds() const;
+  [[nodiscard]] double CpuSeconds() const;
+
+ private:
+  double wall_, cpu_;
+};
+
+double Median(std::vector<double> samples);
+// The smallest sample that at least `per_cent` of all are not above.
+double Percentile(std::vector<double> samples, double per_cent);
+
+// Of the process, in MiB, by the name of the line in /proc/self/status ("VmRSS", "VmHWM").
+double MemoryMib(absl::string_view line);
+
+class Report {
+ public:
+  // Prints the row at once; a metric without samples is ignored.
+  void Add(Metric metric);
+  // Why a benchmark has no figures.
+  void Skip(absl::string_view name, absl::string_view reason);
+  // Something a reader of the table must know.
+  static void Say(absl::string_view text);
+  // Creates the folder. Unavailable if the file cannot be written.
+  [[nodiscard]] absl::Status WriteJson(const std::string& path) const;
+  [[nodiscard]] size_t missed() const { return missed_; }
+
+ private:
+  std::vector<std::string> rows_;  // JSON objects
+  size_t missed_ = 0;
+};
+
+// What a benchmark is given.
+struct Run {
+  Report& report;
+  int repetitions = 5;
+  std::string control_plane;  // path of fairlead-control-plane, or empty
+  std::string crds;           // folder of our CRDs
+};
+
+struct Benchmark {
+  std::string name;
+  std::function<void(Run&)> run;
+};
+
+}  // namespace fairlead::bench

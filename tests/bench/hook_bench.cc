@@ -1,0 +1,137 @@
+// From "nothing fits" to an order: single arrivals through the whole loop, and the planner alone.
+#include "autoscale-hook/offers.h"
+#include "autoscale-hook/planner.h"
+#include "tests/bench/benchmarks.h"
+#include "tests/bench/cluster.h"
+
+namespace fairlead::bench {
+namespace {
+
+using model::testing::MakeQueue;
+using model::testing::PodBuilder;
+
+// The same question to the same engine as in the program.
+class EnginePlacement final : public hook::Placement {
+ public:
+  explicit EnginePlacement(engine::Engine& engine) : engine_(engine) {}
+  int64_t CountThatFit(const model::Node& node, const std::vector<Load>& already,
+                       const std::shared_ptr<const model::PodSpec>& spec, int64_t limit) override {
+    std::vector<engine::Engine::Load> loads;
+    loads.reserve(already.size());
+    for (const Load& load : already) loads.push_back({load.spec, load.count});
+    return engine_.CountThatFit(node, loads, spec, limit);
+  }
+
+ private:
+  engine::Engine& engine_;
+};
+
+}  // namespace
+
+void VerdictToRequest(Run& run) {
+  constexpr int64_t kArrivals = 1000;
+  core::Options options = LoopCluster::QuietOptions();
+  options.hook.enabled = true;
+  options.emit_events = true;
+  LoopCluster cluster(options);
+  cluster.Add(MakeQueue("team", "", model::kUnlimited, model::kUnlimited));
+  cluster.AddNodes(100);
+  for (int64_t p = 0; p < 800; ++p) {
+    cluster.Add(PodBuilder(kNamespace, Numbered("run", p))
+                    .Gpus(1)
+                    .Queue("team")
+                    .On(Numbered("node", p / 8))
+                    .Build());
+  }
+  cluster.Sync();
+  cluster.Confirm(cluster.Step());
+  std::vector<double> latency_ms;
+  for (int64_t i = 0; i < kArrivals; ++i) {
+    // Whole nodes, so that each needs an order of its own; the orders before it stay open.
+    const model::Pod pod = PodBuilder(kNamespace, Numbered("big", i)).Gpus(8).Queue("team");
+    cluster.Advance(absl::Milliseconds(10));
+    const Stopwatch watch;
+    cluster.Add(pod);
+    const core::StepResult result = cluster.Step();
+    latency_ms.push_back(watch.Seconds() * 1e3);
+    Require(Count<model::CreateNodeRequest>(result) == 1,
+            absl::StrCat("verdict_to_request: arrival ", i, " made no order"));
+    cluster.Confirm(result);
+  }
+  const size_t types = hook::Catalog::BuiltIn().types().size();
+  run.report.Add({"verdict_to_request/p50",
+                  "ms",
+                  Better::kLower,
+                  {Percentile(latency_ms, 50)},
+                  std::nullopt,
+                  std::nullopt,
+                  std::nullopt,
+                  absl::StrCat(kArrivals, " arrivals, all orders open, ", types, " types")});
+  run.report.Add({"verdict_to_request/p99",
+                  "ms",
+                  Better::kLower,
+                  {Percentile(latency_ms, 99)},
+                  100,
+                  std::nullopt,
+                  std::nullopt,
+                  ""});
+  run.report.Add({"verdict_to_request/first_100_p50",
+                  "ms",
+                  Better::kLower,
+                  {Percentile({latency_ms.begin(), latency_ms.begin() + 100}, 50)},
+                  std::nullopt,
+                  std::nullopt,
+                  std::nullopt,
+                  "at most 100 orders open"});
+}
+
+void Plan51k(Run& run) {
+  constexpr int64_t kPods = 51'000;
+  EngineCluster cluster;
+  EnginePlacement placement(cluster.engine());
+  model::NodePool pool;
+  pool.meta.name = "default";
+  pool.allow_spot = true;
+  std::vector<std::shared_ptr<const model::PodSpec>> specs;
+  for (int64_t c = 0; c < 10; ++c) {
+    auto spec = std::make_shared<model::PodSpec>();
+    spec->ns = kNamespace;
+    model::Set(spec->requests, model::kCpuName, 1000 * (1 + c));
+    model::Set(spec->requests, model::kMemoryName, (2 + 3 * c) * model::testing::kGiB);
+    if (c >= 5) model::Set(spec->requests, model::kGpuName, 1000 << (c % 4));
+    specs.push_back(std::move(spec));
+  }
+  // As single pods, each an item of its own, and as ten large jobs.
+  for (const int64_t items : {kPods, int64_t{10}}) {
+    hook::Demand demand;
+    for (int64_t i = 0; i < items; ++i) {
+      hook::DemandItem item;
+      item.workload = absl::StrCat(kNamespace, "/", Numbered("job", i));
+      item.queue = "team";
+      const int64_t pods = kPods / items;
+      item.classes.push_back({specs[static_cast<size_t>(i % 10)], pods, 1});
+      demand.push_back(std::move(item));
+    }
+    std::vector<double> wall_ms, cpu, nodes;
+    for (int i = 0; i < run.repetitions; ++i) {
+      hook::PlanInput input;
+      input.demand = &demand;
+      input.offers = hook::MakeOffers(hook::Catalog::BuiltIn(), {&pool});
+      const Stopwatch watch;
+      const hook::Plan plan = hook::MakePlan(input, placement);
+      wall_ms.push_back(watch.Seconds() * 1e3);
+      cpu.push_back(watch.CpuSeconds());
+      nodes.push_back(static_cast<double>(plan.nodes.size()));
+      int64_t covered = 0;
+      for (const hook::PlannedNode& node : plan.nodes) {
+        for (const auto& [index, pods] : node.pods_of_item) covered += pods;
+      }
+      Require(covered == kPods, "plan_51k: not all pods are planned for");
+    }
+    run.report.Add({items == kPods ? "plan_51k" : "plan_51k/ten_jobs", "ms", Better::kLower,
+                    wall_ms, 1000, std::nullopt, Median(cpu),
+                    absl::StrCat(items, " items, ", Median(nodes), " nodes")});
+  }
+}
+
+}  // namespace fairlead::bench

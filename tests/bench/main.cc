@@ -1,0 +1,127 @@
+// fairlead-bench: runs the benchmarks whose names match, prints a table and writes it as JSON.
+//
+//   fairlead-bench [--out FILE] [--filter REGEX] [--repetitions N] [--crds FOLDER]
+//                  [--control-plane FILE] [--list]
+//
+// Exit code: 0 also when a goal is missed (a busy machine is no bug); 1 when a benchmark did not do
+// what it says; 2 for wrong arguments.
+#include <re2/re2.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "tests/bench/benchmarks.h"
+
+namespace fairlead::bench {
+namespace {
+
+struct Arguments {
+  std::string out, filter, crds = "crds", control_plane, child;
+  int repetitions = 5;
+  bool list = false;
+};
+
+int Fail(const std::string& what) {
+  std::fprintf(stderr, "fairlead-bench: %s\n", what.c_str());
+  return 2;
+}
+
+bool IsFile(const std::string& path) {
+  std::error_code ignored;
+  return !path.empty() && std::filesystem::is_regular_file(path, ignored);
+}
+
+// Where the scripts keep the control plane that they have built.
+std::string CachedControlPlane() {
+  const char* named = std::getenv("FAIRLEAD_CONTROL_PLANE");
+  if (named != nullptr && *named != '\0') return named;
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  std::string folder = cache != nullptr && *cache != '\0' ? std::string(cache)
+                       : home != nullptr                  ? absl::StrCat(home, "/.cache")
+                                                          : std::string();
+  return folder.empty() ? folder : absl::StrCat(folder, "/fairlead/bin/fairlead-control-plane");
+}
+
+bool HasFiles(const std::string& folder) {
+  std::error_code error;
+  const std::filesystem::directory_iterator files(folder, error);
+  return !error && files != std::filesystem::directory_iterator();
+}
+
+int RunAll(const Arguments& arguments) {
+  const std::vector<Benchmark> all = {
+      {"placements_1k", Placements1k},
+      {"placements_20k", Placements20k},
+      {"fill_500x8", Fill500x8},
+      {"idle_cycle", IdleCycle},
+      {"pending_full_2000", PendingFull2000},
+      {"reclaim_cycle_500", ReclaimCycle500},
+      {"reclaim_gang_100_nodes", ReclaimGang100Nodes},
+      {"hopeless_gang", HopelessGang},
+      {"memory_5k_100k", Memory5k100k},
+      {"decode_pods_100k", DecodePods100k},
+      {"verdict_to_request", VerdictToRequest},
+      {"plan_51k", Plan51k},
+      {"bind_rate", BindRate},
+      {"e2e_verdict_to_request", EndToEndVerdictToRequest},
+  };
+  const RE2 filter(arguments.filter.empty() ? "." : arguments.filter, RE2::Quiet);
+  if (!filter.ok()) return Fail(absl::StrCat("--filter: ", filter.error()));
+  Report report;
+  Run run{report, arguments.repetitions, arguments.control_plane, arguments.crds};
+  if (run.control_plane.empty()) run.control_plane = CachedControlPlane();
+  if (!IsFile(run.control_plane)) run.control_plane.clear();
+  if (!HasFiles(run.crds)) run.crds.clear();
+  for (const Benchmark& benchmark : all) {
+    if (!RE2::PartialMatch(benchmark.name, filter)) continue;
+    if (arguments.list) {
+      Report::Say(benchmark.name);
+    } else {
+      benchmark.run(run);
+    }
+  }
+  if (arguments.out.empty() || arguments.list) return 0;
+  if (report.missed() > 0) Report::Say(absl::StrCat(report.missed(), " goals missed"));
+  const absl::Status written = report.WriteJson(arguments.out);
+  return written.ok() ? 0 : Fail(written.ToString());
+}
+
+int Main(int argc, char** argv) {
+  Arguments arguments;
+  for (int i = 1; i < argc; ++i) {
+    const std::string flag = argv[i];
+    if (flag == "--list") {
+      arguments.list = true;
+      continue;
+    }
+    std::string* value = flag == "--out"             ? &arguments.out
+                         : flag == "--filter"        ? &arguments.filter
+                         : flag == "--crds"          ? &arguments.crds
+                         : flag == "--control-plane" ? &arguments.control_plane
+                         : flag == "--child"         ? &arguments.child
+                                                     : nullptr;
+    if (i + 1 >= argc) return Fail(absl::StrCat(flag, " needs a value"));
+    const std::string text = argv[++i];
+    if (value != nullptr) {
+      *value = text;
+    } else if (flag != "--repetitions" || !absl::SimpleAtoi(text, &arguments.repetitions) ||
+               arguments.repetitions < 1) {
+      return Fail(absl::StrCat("unknown flag or value: ", flag, " ", text));
+    }
+  }
+  if (arguments.child.empty()) return RunAll(arguments);
+  if (arguments.child != "memory_5k_100k") return Fail("--child: unknown");
+  Memory5k100kChild();
+  return 0;
+}
+
+}  // namespace
+}  // namespace fairlead::bench
+
+int main(int argc, char** argv) { return fairlead::bench::Main(argc, argv); }

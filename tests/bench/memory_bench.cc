@@ -1,0 +1,136 @@
+// What a large cluster takes: memory when all of it is known, and time to read it.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <map>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "kube/codec.h"
+#include "kube/http.h"
+#include "tests/bench/benchmarks.h"
+#include "tests/bench/big_pods.h"
+#include "tests/bench/cluster.h"
+
+namespace fairlead::bench {
+namespace {
+
+constexpr int64_t kNodes = 5000;
+constexpr int64_t kPods = 100'000;
+constexpr int64_t kPage = 500;  // what a reflector asks for at once
+
+using ItemsOf = std::string (*)(int64_t, int64_t);
+using BodyOf = std::string (*)(const std::string&);
+
+// Page by page, as the reflector does; returns the seconds of decoding and applying.
+double Load(LoopCluster& cluster, model::Kind kind, int64_t count, ItemsOf items_of,
+            BodyOf body_of) {
+  double seconds = 0;
+  for (int64_t first = 0; first < count; first += kPage) {
+    const std::string body = body_of(items_of(first, kPage));
+    const Stopwatch watch;
+    auto page = kube::DecodeList(kind, kube::kProtobuf, body);
+    Require(page.ok(), page.status().ToString());
+    Require(page->items.size() == kPage, "a page did not decode whole");
+    for (kube::Object& object : page->items) {
+      cluster.loop().Apply(model::Upsert{std::move(object)});
+    }
+    seconds += watch.Seconds();
+  }
+  return seconds;
+}
+
+}  // namespace
+
+void Memory5k100kChild() {
+  LoopCluster cluster;
+  cluster.Add(model::testing::MakeQueue("research", "", model::kUnlimited, model::kUnlimited));
+  for (int q = 0; q < 20; ++q) {
+    cluster.Add(
+        model::testing::MakeQueue(absl::StrCat("team-", q), "research", 100, model::kUnlimited));
+  }
+  // The first page warms up what is allocated once.
+  (void)PodListBody(PodItems(0, kPage));
+  const double empty = MemoryMib("VmRSS");
+  double seconds = Load(cluster, model::Kind::kNode, kNodes, NodeItems, NodeListBody);
+  const double nodes = MemoryMib("VmRSS");
+  seconds += Load(cluster, model::Kind::kPod, kPods, PodItems, PodListBody);
+  cluster.Sync();
+  const double loaded = MemoryMib("VmRSS");
+  const Stopwatch watch;
+  const core::StepResult result = cluster.Step();
+  const double step = watch.Seconds();
+  cluster.Confirm(result);
+  std::printf("empty=%f nodes=%f loaded=%f decided=%f peak=%f load=%f step=%f\n", empty, nodes,
+              loaded, MemoryMib("VmRSS"), MemoryMib("VmHWM"), seconds, step);
+}
+
+void Memory5k100k(Run& run) {
+  std::map<std::string, std::vector<double>> figures;
+  for (int i = 0; i < run.repetitions; ++i) {
+    // A fresh process: what this one has allocated before must not count.
+    std::FILE* child = popen("exec /proc/$PPID/exe --child memory_5k_100k", "r");
+    Require(child != nullptr, "memory_5k_100k: cannot start");
+    char line[512] = "";
+    const bool read = std::fgets(line, sizeof(line), child) != nullptr;
+    Require(pclose(child) == 0 && read, "memory_5k_100k: the child failed");
+    for (absl::string_view part : absl::StrSplit(absl::string_view(line), ' ')) {
+      const std::vector<std::string> pair = absl::StrSplit(part, '=');
+      double value = 0;
+      if (pair.size() == 2 && absl::SimpleAtod(pair[1], &value)) figures[pair[0]].push_back(value);
+    }
+  }
+  auto each = [&](const char* of, const char* less) {
+    std::vector<double> bytes;
+    for (size_t i = 0; i < figures[of].size(); ++i) {
+      bytes.push_back((figures[of][i] - figures[less][i]) * 1048576);
+    }
+    return bytes;
+  };
+  std::vector<double> by_pod = each("loaded", "nodes");
+  for (double& value : by_pod) value /= kPods;
+  std::vector<double> by_node = each("nodes", "empty");
+  for (double& value : by_node) value /= kNodes;
+  // KAI's scheduler at 5,000 nodes and 10,000 pods (measured facts, section 1 table e).
+  run.report.Add({"memory_5k_100k", "MiB", Better::kLower, figures["decided"], 300,
+                  Rival{"KAI peak, 10,000 pods", 1009}, std::nullopt,
+                  "resident after the first decision"});
+  run.report.Add({"memory_5k_100k/peak", "MiB", Better::kLower, figures["peak"], std::nullopt,
+                  std::nullopt, std::nullopt, "pages of 500 in flight included"});
+  run.report.Add({"memory_5k_100k/bytes_per_pod", "bytes", Better::kLower, by_pod, std::nullopt,
+                  std::nullopt, std::nullopt, ""});
+  run.report.Add({"memory_5k_100k/bytes_per_node", "bytes", Better::kLower, by_node, std::nullopt,
+                  std::nullopt, std::nullopt, "48 labels a node"});
+  run.report.Add({"memory_5k_100k/load", "s", Better::kLower, figures["load"], 5, std::nullopt,
+                  std::nullopt, "decode and apply, without the network"});
+  run.report.Add({"memory_5k_100k/first_step", "s", Better::kLower, figures["step"], std::nullopt,
+                  std::nullopt, std::nullopt, "5,000 pods waiting"});
+}
+
+void DecodePods100k(Run& run) {
+  std::string body;
+  {
+    std::string items;
+    for (int64_t first = 0; first < kPods; first += kPage) items += PodItems(first, kPage);
+    body = PodListBody(items);
+  }
+  std::vector<double> seconds, cpu, speed;
+  for (int i = 0; i < run.repetitions; ++i) {
+    const Stopwatch watch;
+    auto list = kube::DecodeList(model::Kind::kPod, kube::kProtobuf, body);
+    seconds.push_back(watch.Seconds());
+    cpu.push_back(watch.CpuSeconds());
+    speed.push_back(static_cast<double>(body.size()) / 1e6 / watch.Seconds());
+    Require(list.ok() && list->items.size() == kPods, "decode_pods_100k: pods are missing");
+  }
+  run.report.Add(
+      {"decode_pods_100k", "s", Better::kLower, seconds, 0.3, std::nullopt, Median(cpu),
+       absl::StrFormat("%.0f MB, %.0f bytes a pod", static_cast<double>(body.size()) / 1e6,
+                       static_cast<double>(body.size()) / kPods)});
+  run.report.Add({"decode_pods_100k/speed", "MB/s", Better::kHigher, speed, std::nullopt,
+                  std::nullopt, std::nullopt, ""});
+}
+
+}  // namespace fairlead::bench

@@ -1,0 +1,120 @@
+// Who gives way: reclaim between queues on a full cluster, and gangs for which nothing can be done.
+// The shapes are KAI's micro-benchmarks (ReclaimManySingleGPUJobsFullCycle, ReclaimLargeJobs,
+// ReclaimUnschedulableDistributedJob), whose figures on such a machine are the rivals.
+#include "tests/bench/benchmarks.h"
+#include "tests/bench/cluster.h"
+
+namespace fairlead::bench {
+namespace {
+
+using model::testing::MakeGroup;
+using model::testing::MakeQueue;
+using model::testing::PodBuilder;
+
+model::Pod Job(absl::string_view prefix, int64_t number, absl::string_view queue) {
+  return PodBuilder(kNamespace, Numbered(prefix, number)).Gpus(1).Queue(queue).Preemptible(true);
+}
+
+// `nodes` nodes, every GPU taken by a job of queue "rich" that deserves none; "poor" deserves all.
+void FillWithRich(LoopCluster& cluster, int64_t nodes, int64_t poor_quota, int64_t fixed_from) {
+  cluster.AddNodes(nodes);
+  cluster.Add(MakeQueue("rich", "", 0, model::kUnlimited));
+  cluster.Add(MakeQueue("poor", "", poor_quota, model::kUnlimited, /*weight=*/0));
+  for (int64_t p = 0; p < 8 * nodes; ++p) {
+    PodBuilder pod(kNamespace, Numbered("run", p));
+    pod.Gpus(1).Queue("rich").Preemptible(p < fixed_from).On(Numbered("node", p / 8));
+    cluster.Add(pod.Build());
+  }
+}
+
+// A gang of whole nodes.
+std::vector<model::Pod> AddGang(LoopCluster& cluster, const std::string& name, int64_t pods) {
+  cluster.Add(MakeGroup(kNamespace, name, "poor", static_cast<int32_t>(pods)));
+  std::vector<model::Pod> made;
+  for (int64_t i = 0; i < pods; ++i) {
+    made.push_back(PodBuilder(kNamespace, Numbered(name, i)).Gpus(8).Queue("poor").Group(name));
+    cluster.Add(made.back());
+  }
+  return made;
+}
+
+}  // namespace
+
+void ReclaimCycle500(Run& run) {
+  std::vector<double> wall_ms, cpu, evicted;
+  for (int i = 0; i < run.repetitions; ++i) {
+    LoopCluster cluster;
+    FillWithRich(cluster, 500, 4000, 4000);
+    for (int64_t p = 0; p < 4000; ++p) cluster.Add(Job("wait", p, "poor"));
+    cluster.Sync();
+    const Stopwatch watch;
+    const core::StepResult result = cluster.Step();
+    wall_ms.push_back(watch.Seconds() * 1e3);
+    cpu.push_back(watch.CpuSeconds());
+    evicted.push_back(static_cast<double>(Count<model::EvictPod>(result)));
+    if (watch.Seconds() > 5) break;  // far from the goal: once is enough
+  }
+  run.report.Add({"reclaim_cycle_500", "ms", Better::kLower, wall_ms, 500,
+                  Rival{"KAI full cycle", 158'000}, Median(cpu),
+                  absl::StrCat("4,000 running, 4,000 pending; ", Median(evicted), " evicted")});
+}
+
+void ReclaimGang100Nodes(Run& run) {
+  for (const int64_t max_victims :
+       {engine::EngineOptions{}.max_victims_per_search, int64_t{8000}}) {
+    std::vector<double> wall_ms, cpu, evicted;
+    for (int i = 0; i < run.repetitions; ++i) {
+      core::Options options = LoopCluster::QuietOptions();
+      options.engine.max_victims_per_search = max_victims;
+      LoopCluster cluster(options);
+      FillWithRich(cluster, 1000, 8000, 8000);
+      AddGang(cluster, "gang", 100);
+      cluster.Sync();
+      const Stopwatch watch;
+      const core::StepResult result = cluster.Step();
+      wall_ms.push_back(watch.Seconds() * 1e3);
+      cpu.push_back(watch.CpuSeconds());
+      evicted.push_back(static_cast<double>(Count<model::EvictPod>(result)));
+    }
+    const bool as_shipped = max_victims != 8000;
+    run.report.Add(
+        {as_shipped ? "reclaim_gang_100_nodes/as_shipped" : "reclaim_gang_100_nodes", "ms",
+         Better::kLower, wall_ms, as_shipped ? std::nullopt : std::optional<double>(50),
+         as_shipped ? std::nullopt : std::optional<Rival>({"KAI ReclaimLargeJobs", 31'400}),
+         Median(cpu),
+         absl::StrCat("1,000 nodes; at most ", max_victims, " victims a search; ", Median(evicted),
+                      " evicted")});
+  }
+}
+
+void HopelessGang(Run& run) {
+  // Victims for all of its pods but the last; then: nobody may be evicted at all.
+  for (const bool almost : {true, false}) {
+    LoopCluster cluster;
+    FillWithRich(cluster, 500, 4000, almost ? 79 : 0);
+    cluster.Sync();
+    cluster.Confirm(cluster.Step());
+    std::vector<double> wall_ms, cpu;
+    for (int i = 0; i < 4 * run.repetitions; ++i) {
+      const std::string name = absl::StrCat("hopeless-", i);
+      const Stopwatch watch;
+      const std::vector<model::Pod> gang = AddGang(cluster, name, 10);
+      const core::StepResult result = cluster.Step();
+      wall_ms.push_back(watch.Seconds() * 1e3);
+      cpu.push_back(watch.CpuSeconds());
+      Require(Count<model::SetPodGroupSchedulability>(result) == 1, "hopeless_gang: no verdict");
+      Require(Count<model::EvictPod>(result) == 0, "hopeless_gang: somebody was evicted for it");
+      for (const model::Pod& pod : gang) cluster.Remove(pod);
+      cluster.loop().Apply(
+          model::Delete{model::Kind::kPodGroup, kNamespace, name, "uid-group-bench-" + name});
+      cluster.Confirm(cluster.Step());
+    }
+    run.report.Add(
+        {almost ? "hopeless_gang" : "hopeless_gang/no_victims", "ms", Better::kLower, wall_ms, 1,
+         almost ? std::optional<Rival>({"KAI, 500 nodes", 123'500}) : std::nullopt, Median(cpu),
+         almost ? "all of its pods but the last could be helped"
+                : "nobody on the nodes may be evicted"});
+  }
+}
+
+}  // namespace fairlead::bench
