@@ -1,6 +1,6 @@
 // Growing, jittered delays between attempts, without any randomness: the jitter is a hash of a seed
-// and of a counter, so that two clients with different seeds drift apart (no thundering herd after a
-// restart of the server) while the same seed always gives the same delays.
+// and of a counter, so that two clients with different seeds drift apart (no thundering herd after
+// a restart of the server) while the same seed always gives the same delays.
 //
 // Thread-safety: none; each user owns one. Complexity: O(1).
 #pragma once

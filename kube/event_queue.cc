@@ -60,8 +60,8 @@ void EventQueue::PushLocked(ClusterEvent event) {
     key = ObjectKey(object);
     uid = &MetaOf(object).uid;
   } else if (const auto* deletion = std::get_if<model::Delete>(&event)) {
-    key = absl::StrCat(AlternativeOf(deletion->kind), "/",
-                       model::Key(deletion->ns, deletion->name));
+    key =
+        absl::StrCat(AlternativeOf(deletion->kind), "/", model::Key(deletion->ns, deletion->name));
     uid = &deletion->uid;
   } else {
     events_.push_back(std::move(event));

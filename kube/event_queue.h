@@ -1,13 +1,14 @@
 // The way from the I/O threads to the thread that owns ClusterState: many producers, one consumer.
 //
 // Bounded by merging: an Upsert or a Delete of an object whose Upsert is still queued takes that
-// one's place, if both are of the same uid. So the queue never holds more than the objects that exist
-// plus the answers to actions in flight, however slow the consumer. The consumer decides only after
-// it has applied all it drained, so states that were passed in between are of no interest to it.
+// one's place, if both are of the same uid. So the queue never holds more than the objects that
+// exist plus the answers to actions in flight, however slow the consumer. The consumer decides only
+// after it has applied all it drained, so states that were passed in between are of no interest to
+// it. A Delete may therefore name an object whose Upsert the consumer never saw.
 //
-// Thread-safety: every method may be called from any thread. Producers hold locks of their own while
-// they push: the wake callback must not call back into the module kube.
-// Complexity: O(1) a push; a drain moves everything.
+// Thread-safety: every method may be called from any thread. Producers hold locks of their own
+// while they push: the wake callback must not call back into the module kube. Complexity: O(1) a
+// push; a drain moves everything.
 #pragma once
 
 #include <condition_variable>
@@ -41,8 +42,8 @@ class EventQueue {
   // Ends the present wait of DrainInto, or else the next one.
   void Wake();
 
-  // Called, outside the queue's lock, whenever the queue turns from empty to not empty and on Wake().
-  // For a consumer that sleeps elsewhere. Set it before the first producer starts.
+  // Called, outside the queue's lock, whenever the queue turns from empty to not empty and on
+  // Wake(). For a consumer that sleeps elsewhere. Set it before the first producer starts.
   void SetWakeCallback(std::function<void()> callback);
 
   [[nodiscard]] Stats GetStats() const;

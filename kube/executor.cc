@@ -118,13 +118,11 @@ bool Executor::Impl::Refused(const model::Action& action, WriteLane lane) {
     Answer(action.id, absl::AbortedError("not the leader"));
     return true;
   }
-  const size_t limit =
-      lane == WriteLane::kEvent ? options_.max_queued_events : options_.max_queued;
+  const size_t limit = lane == WriteLane::kEvent ? options_.max_queued_events : options_.max_queued;
   if (queue_.size(lane) >= limit) {
     ++stats_.shed;
-    Answer(action.id, absl::ResourceExhaustedError(
-                          absl::StrCat("more than ", limit, " queued ", WriteLaneName(lane),
-                                       " writes")));
+    Answer(action.id, absl::ResourceExhaustedError(absl::StrCat("more than ", limit, " queued ",
+                                                                WriteLaneName(lane), " writes")));
     return true;
   }
   return false;
@@ -162,18 +160,17 @@ void Executor::Impl::Submit(model::Action action) {
 
 void Executor::Impl::SendAll(Requests requests) {
   for (Outgoing& outgoing : requests) {
-    transport_.Send(std::move(outgoing.request),
-                    [weak = weak_from_this(),
-                     id = outgoing.action_id](const absl::StatusOr<HttpResponse>& answer) {
-                      const auto impl = weak.lock();
-                      if (!impl) return;
-                      Requests more;
-                      {
-                        std::lock_guard<std::mutex> lock(impl->mutex_);
-                        if (!impl->stopped_) impl->TakeAnswer(id, answer, more);
-                      }
-                      impl->SendAll(std::move(more));
-                    });
+    transport_.Send(std::move(outgoing.request), [weak = weak_from_this(), id = outgoing.action_id](
+                                                     const absl::StatusOr<HttpResponse>& answer) {
+      const auto impl = weak.lock();
+      if (!impl) return;
+      Requests more;
+      {
+        std::lock_guard<std::mutex> lock(impl->mutex_);
+        if (!impl->stopped_) impl->TakeAnswer(id, answer, more);
+      }
+      impl->SendAll(std::move(more));
+    });
   }
 }
 
@@ -237,8 +234,7 @@ void Executor::Impl::TakeAnswer(uint64_t action_id, const absl::StatusOr<HttpRes
   if (decision.next == Decision::Next::kContinue) {
     --job->attempts;  // part of the same attempt
     StartRequest(*job, out);
-  } else if (goes_on &&
-             job->attempts < options_.max_attempts[static_cast<size_t>(job->lane)]) {
+  } else if (goes_on && job->attempts < options_.max_attempts[static_cast<size_t>(job->lane)]) {
     RetryLater(*job, decision.retry_after);
   } else {
     Finish(*job, std::move(decision.status));
@@ -307,8 +303,8 @@ bool Executor::Impl::Idle() const {
 bool Executor::Impl::Drain(absl::Duration timeout) {
   std::unique_lock<std::mutex> lock(mutex_);
   draining_ = true;
-  const bool done = idle_.wait_for(lock, absl::ToChronoNanoseconds(timeout),
-                                   [this] { return queue_.empty(); });
+  const bool done =
+      idle_.wait_for(lock, absl::ToChronoNanoseconds(timeout), [this] { return queue_.empty(); });
   Drop(/*on_wire_too=*/true, "the executor is shutting down");
   return done;
 }

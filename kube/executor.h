@@ -1,26 +1,31 @@
 // Carries out what the core decides, and answers every action with exactly one ActionResult.
 //
-//  - What each answer of the server means, and what is retried: write_protocol.h. A retry waits with
+//  - What each answer of the server means, and what is retried: write_protocol.h. A retry waits
+//  with
 //    growing jittered delays and Retry-After, at most Options::max_attempts times a lane.
-//  - Which write goes first: lanes in the order bindings, evictions, nodes and node requests, status
-//    patches, events; per object the order of submission (write_queue.h). The lower lanes leave a part
-//    of the window free, so that a burst of them never delays a binding by more than one answer.
+//  - Which write goes first: lanes in the order bindings, evictions, nodes and node requests,
+//  status
+//    patches, events; per object the order of submission (write_queue.h). The lower lanes leave a
+//    part of the window free, so that a burst of them never delays a binding by more than one
+//    answer.
 //  - How many at once: write_window.h.
-//  - A SetPodUnschedulable that a newer one for the same pod overtook before it was sent is answered OK.
-//  - Events beyond Options::max_queued_events are shed: ResourceExhausted and a counter. The same for
+//  - A SetPodUnschedulable that a newer one for the same pod overtook before it was sent is
+//  answered OK.
+//  - Events beyond Options::max_queued_events are shed: ResourceExhausted and a counter. The same
+//  for
 //    anything beyond max_queued.
 //  - LaunchNode and TerminateNode are handed to `provider`, which answers them itself.
 //  - `may_write` is the fence of leadership: when it says no, what is not on the wire is answered
 //    Aborted, or Unavailable if an earlier attempt's outcome is unknown. It is asked before every
 //    request.
 //
-// Statuses beyond those of model::ActionResult: Aborted (definitely not done: fenced, shutting down,
-// throttled to the end), InvalidArgument and PermissionDenied (the server will never accept it),
-// ResourceExhausted (shed), Unimplemented (no provider).
+// Statuses beyond those of model::ActionResult: Aborted (definitely not done: fenced, shutting
+// down, throttled to the end), InvalidArgument and PermissionDenied (the server will never accept
+// it), ResourceExhausted (shed), Unimplemented (no provider).
 //
-// Thread-safety: every method from any thread. `may_write` is called under the executor's lock and must
-// be quick and not call back; `provider` is called in Submit, without it. Transport, timers, clock and
-// queue must outlive the executor; later callbacks are ignored.
+// Thread-safety: every method from any thread. `may_write` is called under the executor's lock and
+// must be quick and not call back; `provider` is called in Submit, without it. Transport, timers,
+// clock and queue must outlive the executor; later callbacks are ignored.
 #pragma once
 
 #include <array>
@@ -92,8 +97,9 @@ class Executor {
   // From now on every Submit is answered Aborted; what is queued goes on.
   void BeginDrain();
   [[nodiscard]] bool Idle() const;
-  // BeginDrain, waits (real time) until all is answered or `timeout` has passed, then answers what is
-  // left: Aborted, or Unavailable if it is on the wire. Never from a callback. True if all was done.
+  // BeginDrain, waits (real time) until all is answered or `timeout` has passed, then answers what
+  // is left: Aborted, or Unavailable if it is on the wire. Never from a callback. True if all was
+  // done.
   bool Drain(absl::Duration timeout);
 
   [[nodiscard]] ExecutorStats GetStats() const;

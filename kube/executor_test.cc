@@ -2,7 +2,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
@@ -58,10 +57,9 @@ model::SetNodeTaint Taint(bool present) {
 }
 std::string NodeJson(const std::string& version, const std::string& taints,
                      const std::string& uid = "nu") {
-  return absl::StrCat(
-      R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1","uid":")", uid,
-      R"(","resourceVersion":")", version, R"("},"spec":{"taints":[)", taints,
-      R"(]},"status":{}})");
+  return absl::StrCat(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1","uid":")", uid,
+                      R"(","resourceVersion":")", version, R"("},"spec":{"taints":[)", taints,
+                      R"(]},"status":{}})");
 }
 
 class ExecutorTest : public ::testing::Test {
@@ -116,7 +114,8 @@ class ExecutorTest : public ::testing::Test {
   uint64_t last_id_ = 0;
 };
 
-// ---- one row a case of write_protocol.h ------------------------------------------------------------
+// ---- one row a case of write_protocol.h
+// ------------------------------------------------------------
 
 struct Step {
   const char* method;
@@ -244,7 +243,8 @@ std::vector<Row> BindRows() {
        std::vector<std::string>(10, "POST binding")},
       {"UnauthorizedOnce",
        bind,
-       {{"POST", kBindPath, kCreated}, {"POST", kBindPath, ErrorReply(401, "Unauthorized", "x"), 1}},
+       {{"POST", kBindPath, kCreated},
+        {"POST", kBindPath, ErrorReply(401, "Unauthorized", "x"), 1}},
        absl::StatusCode::kOk,
        {"POST binding", "POST binding"}},
   };
@@ -313,7 +313,11 @@ std::vector<Row> OtherRows() {
        {{"PATCH", kStatusPath, kOk}, {"POST", kEvictPath, ErrorReply(404, "NotFound", "x")}},
        absl::StatusCode::kNotFound,
        {"PATCH status", "POST eviction"}},
-      {"StatusWorks", status, {{"PATCH", kStatusPath, kOk}}, absl::StatusCode::kOk, {"PATCH status"}},
+      {"StatusWorks",
+       status,
+       {{"PATCH", kStatusPath, kOk}},
+       absl::StatusCode::kOk,
+       {"PATCH status"}},
       {"StatusGone",
        status,
        {{"PATCH", kStatusPath, ErrorReply(404, "NotFound", "x")}},
@@ -530,7 +534,8 @@ TEST_F(ExecutorTest, RetriesBackOff) {
   }
 }
 
-// ---- order -----------------------------------------------------------------------------------------
+// ---- order
+// -----------------------------------------------------------------------------------------
 
 TEST_F(ExecutorTest, OneObjectOneWriteAtATimeInOrder) {
   Submit(Unschedulable("p", "first"));  // on the wire at once
@@ -578,15 +583,13 @@ TEST_F(ExecutorTest, BindingsGoFirstAndTakeTheirPodsStatusAlong) {
   Submit(Bind("b"));
   Submit(Bind("x"));
   api_.When([](const HttpRequest&) { return true; }, [](const HttpRequest&) { return kOk; });
-  // The first request was sent before there was a script; it is answered by hand if need be.
   Settle();
   std::vector<std::string> paths;
   for (const auto& exchange : api_.exchanges()) paths.push_back(exchange.request.path);
-  EXPECT_THAT(paths, ElementsAre(HasSubstr("/events"), HasSubstr("/b/binding"),
-                                 HasSubstr("/x/status"), HasSubstr("/x/binding"),
-                                 HasSubstr("/p/status"), HasSubstr("/p/eviction"),
-                                 HasSubstr("/noderequests"), HasSubstr("/s/status"),
-                                 HasSubstr("/events")));
+  EXPECT_THAT(
+      paths, ElementsAre(HasSubstr("/events"), HasSubstr("/b/binding"), HasSubstr("/x/status"),
+                         HasSubstr("/x/binding"), HasSubstr("/p/status"), HasSubstr("/p/eviction"),
+                         HasSubstr("/noderequests"), HasSubstr("/s/status"), HasSubstr("/events")));
 }
 
 TEST_F(ExecutorTest, LowerLanesLeaveRoomForBindings) {
@@ -602,14 +605,15 @@ TEST_F(ExecutorTest, LowerLanesLeaveRoomForBindings) {
 TEST_F(ExecutorTest, EventsAreShedAndEverythingElseIsNot) {
   options_.max_queued_events = 5;
   for (int i = 0; i < 8; ++i) Submit(Event());
-  EXPECT_THAT(Told(queue_), ElementsAre("6 RESOURCE_EXHAUSTED", "7 RESOURCE_EXHAUSTED",
-                                        "8 RESOURCE_EXHAUSTED"));
+  EXPECT_THAT(Told(queue_),
+              ElementsAre("6 RESOURCE_EXHAUSTED", "7 RESOURCE_EXHAUSTED", "8 RESOURCE_EXHAUSTED"));
   EXPECT_EQ(executor_->GetStats().shed, 3);
   for (int i = 0; i < 8; ++i) Submit(Bind(absl::StrCat("b", i)));
   EXPECT_THAT(Told(queue_), IsEmpty());
 }
 
-// ---- fencing, provider, shutting down --------------------------------------------------------------
+// ---- fencing, provider, shutting down
+// --------------------------------------------------------------
 
 TEST_F(ExecutorTest, NothingIsWrittenWithoutLeadership) {
   bool leader = true;
@@ -725,8 +729,8 @@ TEST_F(ExecutorTest, CountsWhatItDoes) {
 }
 
 // Random actions against a server that fails at random: whatever happens, every action is answered
-// exactly once, no two writes to one object are open together, and each object's first requests come in
-// the order of submission.
+// exactly once, no two writes to one object are open together, and each object's first requests
+// come in the order of submission.
 TEST_F(ExecutorTest, EveryActionIsAnsweredOnceWhateverHappens) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
@@ -739,7 +743,6 @@ TEST_F(ExecutorTest, EveryActionIsAnsweredOnceWhateverHappens) {
     ExecutorOptions options;
     options.max_queued_events = 8;
     Executor executor(api, api, clock, queue, options, nullptr, [&] { return leader; });
-    std::multiset<std::string> open;
     api.When([](const HttpRequest&) { return true; },
              [&](const HttpRequest& request) -> Reply {
                switch (draw(9)) {

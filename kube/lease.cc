@@ -48,8 +48,8 @@ absl::Status ValidateLeaseOptions(const LeaseOptions& options) {
   return absl::OkStatus();
 }
 
-// States: a wait (timer_) or one request (asked_). Generations as in Reflector: a callback of a former
-// state is ignored.
+// States: a wait (timer_) or one request (asked_). Generations as in Reflector: a callback of a
+// former state is ignored.
 class LeaderElector::Impl : public std::enable_shared_from_this<LeaderElector::Impl> {
  public:
   Impl(HttpTransport& transport, Timers& timers, const Clock& clock, LeaseOptions options,
@@ -136,8 +136,8 @@ void LeaderElector::Impl::Enter(Step step) {
   RunCalls();
 }
 
-// One thread at a time, so that a loss is never told before its gain. Whoever comes meanwhile leaves
-// its calls to that thread.
+// One thread at a time, so that a loss is never told before its gain. Whoever comes meanwhile
+// leaves its calls to that thread.
 void LeaderElector::Impl::RunCalls() {
   for (;;) {
     Calls calls;
@@ -171,15 +171,15 @@ void LeaderElector::Impl::Ask(Asked what, HttpRequest request) {
   request_open_ = true;
   asked_at_ = clock_.Steady();
   request.timeout = RequestTimeout();
-  transport_.Send(std::move(request), [weak = weak_from_this(),
-                                       what](const absl::StatusOr<HttpResponse>& answer) {
-    const auto impl = weak.lock();
-    if (!impl) return;
-    impl->Enter([&](Calls& calls) {
-      impl->request_open_ = false;
-      impl->OnAnswer(what, answer, calls);
-    });
-  });
+  transport_.Send(std::move(request),
+                  [weak = weak_from_this(), what](const absl::StatusOr<HttpResponse>& answer) {
+                    const auto impl = weak.lock();
+                    if (!impl) return;
+                    impl->Enter([&](Calls& calls) {
+                      impl->request_open_ = false;
+                      impl->OnAnswer(what, answer, calls);
+                    });
+                  });
 }
 
 void LeaderElector::Impl::Read() {
@@ -238,8 +238,8 @@ void LeaderElector::Impl::Tick() {
 }
 
 void LeaderElector::Impl::WaitAndTick() {
-  const absl::Duration delay = JitteredBetween(options_.retry_period, options_.retry_period * 1.2,
-                                               seed_, ticks_++);
+  const absl::Duration delay =
+      JitteredBetween(options_.retry_period, options_.retry_period * 1.2, seed_, ticks_++);
   tick_timer_ = timers_.After(delay, [weak = weak_from_this()] {
     if (const auto impl = weak.lock()) impl->Enter([&](Calls&) { impl->Tick(); });
   });
@@ -351,8 +351,8 @@ void LeaderElector::Impl::Stop(std::function<void()> released, bool release) {
     } else {
       stopping_ = true;
       released_ = std::move(released);
-      const bool may_hold = leading_ || request_open_ ||
-                            (seen_.has_value() && seen_->holder == options_.identity);
+      const bool may_hold =
+          leading_ || request_open_ || (seen_.has_value() && seen_->holder == options_.identity);
       Lose(calls_);
       if (tick_timer_.has_value()) timers_.CancelTimer(*tick_timer_);
       tick_timer_.reset();
@@ -382,8 +382,8 @@ void LeaderElector::Impl::OnReleased(const absl::StatusOr<HttpResponse>& answer,
     stats_.holder.clear();
     return FinishStop(calls);
   }
-  NoteError(absl::StrCat("release: ", answer.ok() ? absl::StrCat(answer->status)
-                                                  : answer.status().ToString()));
+  NoteError(absl::StrCat("release: ",
+                         answer.ok() ? absl::StrCat(answer->status) : answer.status().ToString()));
   seen_.reset();
   TryRelease(calls);
 }

@@ -2,23 +2,25 @@
 //
 // Safety rests on local monotonic time alone:
 //  - A candidate takes the lease when nobody holds it, or when the record has not changed for the
-//    holder's own lease duration, counted from when *this* process first saw it in this form. Remote
-//    timestamps are never compared with a clock.
-//  - A leader counts from *before* it sent the renewal that the server accepted, and stops being one
+//    holder's own lease duration, counted from when *this* process first saw it in this form.
+//    Remote timestamps are never compared with a clock.
+//  - A leader counts from *before* it sent the renewal that the server accepted, and stops being
+//  one
 //    after `renew_deadline`. Nobody else may take the lease before `lease_duration` after that
 //    renewal, so there are lease_duration - renew_deadline between them.
-//  - Every write carries the resourceVersion (or is a creation), so that of two takers one gets a 409.
+//  - Every write carries the resourceVersion (or is a creation), so that of two takers one gets a
+//  409.
 //  - IsLeader compares times at the moment of asking: a process that was stopped and goes on knows
-//    without any callback that it has lost. What is on the wire at that moment is fenced only by its
-//    preconditions (uids, versions).
+//    without any callback that it has lost. What is on the wire at that moment is fenced only by
+//    its preconditions (uids, versions).
 // Defaults and JSON fields are those of k8s.io/client-go/tools/leaderelection.
 //
 // After a loss the elector stays a candidate; whether the process goes on or exits is the caller's
 // affair. `identity` must be different in every process, also after a restart.
 //
-// Thread-safety: every method from any thread; IsLeader takes no lock. The callbacks run without the
-// elector's lock, on the I/O thread or in Stop, and alternate, beginning with on_gain. Transport, timers
-// and clock must outlive the elector; later callbacks are ignored.
+// Thread-safety: every method from any thread; IsLeader takes no lock. The callbacks run without
+// the elector's lock, on the I/O thread or in Stop, and alternate, beginning with on_gain.
+// Transport, timers and clock must outlive the elector; later callbacks are ignored.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +43,8 @@ struct LeaseOptions {
   absl::Duration retry_period = absl::Seconds(2);  // and up to a fifth more, jittered
 };
 
-// InvalidArgument, naming the field, unless lease_duration > renew_deadline > 1.2 retry_period > 0 and
-// all names are set. lease_duration must be whole seconds.
+// InvalidArgument, naming the field, unless lease_duration > renew_deadline > 1.2 retry_period > 0
+// and all names are set. lease_duration must be whole seconds.
 absl::Status ValidateLeaseOptions(const LeaseOptions& options);
 
 struct LeaseCallbacks {
@@ -66,9 +68,9 @@ class LeaderElector {
   LeaderElector& operator=(const LeaderElector&) = delete;
 
   void Start();
-  // Not the leader from now on. Then the lease is released, if it is held, so that another need not wait
-  // for its expiry; call it only after the last write is answered. `released` is called once, when that is
-  // done or has failed, perhaps within Stop.
+  // Not the leader from now on. Then the lease is released, if it is held, so that another need not
+  // wait for its expiry; call it only after the last write is answered. `released` is called once,
+  // when that is done or has failed, perhaps within Stop.
   void Stop(std::function<void()> released = nullptr);
 
   [[nodiscard]] bool IsLeader() const;

@@ -1,8 +1,8 @@
 // coordination.k8s.io/v1 Lease as leader election needs it, from and to JSON.
 //
-// Timestamps are MicroTime: the server parses exactly six digits of a second. Decisions never look at
-// them (the clocks of two machines differ); they are written for people and other clients, and read
-// only to see whether a record has changed.
+// Timestamps are MicroTime: the server parses exactly six digits of a second. Decisions never look
+// at them (the clocks of two machines differ); they are written for people and other clients, and
+// read only to see whether a record has changed.
 //
 // Thread-safety: plain values and pure functions.
 #pragma once
@@ -32,8 +32,8 @@ std::string FormatMicroTime(absl::Time time);
 
 // The body of a creation.
 std::string EncodeNewLease(absl::string_view ns, absl::string_view name, const LeaseRecord& record);
-// A JSON merge patch of the spec, with record.resource_version as precondition; everything that is not
-// leader election's stays as it is.
+// A JSON merge patch of the spec, with record.resource_version as precondition; everything that is
+// not leader election's stays as it is.
 std::string EncodeLeasePatch(const LeaseRecord& record);
 
 }  // namespace fairlead::kube

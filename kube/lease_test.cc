@@ -15,7 +15,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::MatchesRegex;
 using Reply = FakeTransport::Reply;
 
 constexpr char kCollection[] = "/apis/coordination.k8s.io/v1/namespaces/sys/leases";
@@ -62,8 +61,8 @@ class LeaseServer {
   }
   std::string Json() const {
     return absl::StrCat(R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":)",
-                        R"({"name":"fairlead","resourceVersion":")", version, R"("},"spec":)",
-                        spec, "}");
+                        R"({"name":"fairlead","resourceVersion":")", version, R"("},"spec":)", spec,
+                        "}");
   }
   // Somebody else's write.
   void HeldBy(const std::string& holder, int transitions = 0, int duration_s = 15) {
@@ -277,9 +276,8 @@ TEST_F(LeaseTest, TwoCandidatesNeverLeadTogether) {
   check(absl::Minutes(1));
   EXPECT_TRUE(elector_->IsLeader());
   // "a" loses its way to the server; "b" does not.
-  api_.When(
-      [](const HttpRequest& request) { return absl::StrContains(request.body, "\"a\""); },
-      [](const HttpRequest&) { return LeaseServer::Lost(); });
+  api_.When([](const HttpRequest& request) { return absl::StrContains(request.body, "\"a\""); },
+            [](const HttpRequest&) { return LeaseServer::Lost(); });
   check(absl::Minutes(1));
   EXPECT_TRUE(other->IsLeader());
   EXPECT_THAT(told_, ElementsAre("+a", "-a", "+b"));
@@ -366,9 +364,10 @@ TEST(LeaseRecordTest, ReadsWhatItNeedsAndRefusesTheRest) {
   EXPECT_EQ(record->holder, "h\"x");
   EXPECT_EQ(record->duration_s, 15);
   EXPECT_EQ(record->transitions, 3);
-  EXPECT_EQ(EncodeLeasePatch(*record),
-            R"({"metadata":{"resourceVersion":"7"},"spec":{"holderIdentity":"h\"x",)"
-            R"("leaseDurationSeconds":15,"leaseTransitions":3,"acquireTime":"a","renewTime":"r"}})");
+  EXPECT_EQ(
+      EncodeLeasePatch(*record),
+      R"({"metadata":{"resourceVersion":"7"},"spec":{"holderIdentity":"h\"x",)"
+      R"("leaseDurationSeconds":15,"leaseTransitions":3,"acquireTime":"a","renewTime":"r"}})");
   for (const char* bad : {"", "[]", "{", R"({"kind":"Pod"})", R"({"kind":"Lease"})",
                           R"({"kind":"Lease","metadata":{"resourceVersion":7}})"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(ParseLease(bad).status())) << bad;

@@ -139,8 +139,8 @@ void Reflector::Impl::OpenStream(std::string path, ReflectorPhase phase) {
   decoder_.reset();
   delivered_ = false;
   last_activity_ = clock_.Steady();
-  const absl::Duration watch_time = JitteredBetween(
-      options_.min_watch, options_.max_watch, options_.seed, static_cast<uint64_t>(watches_));
+  const absl::Duration watch_time = JitteredBetween(options_.min_watch, options_.max_watch,
+                                                    options_.seed, static_cast<uint64_t>(watches_));
   ++watches_;
   AddQuery(path, "allowWatchBookmarks", "true");
   AddQuery(path, "timeoutSeconds", absl::StrCat(absl::ToInt64Seconds(watch_time)));
@@ -220,8 +220,8 @@ ReflectorStats Reflector::Impl::GetStats() const {
 
 Reflector::Reflector(HttpTransport& transport, Timers& timers, const Clock& clock,
                      EventQueue& queue, ServerFeatures& features, ReflectorOptions options)
-    : impl_(std::make_shared<Impl>(transport, timers, clock, queue, features,
-                                   std::move(options))) {}
+    : impl_(std::make_shared<Impl>(transport, timers, clock, queue, features, std::move(options))) {
+}
 Reflector::~Reflector() { impl_->Stop(); }
 void Reflector::Start() { impl_->Start(); }
 void Reflector::Stop() { impl_->Stop(); }

@@ -1,29 +1,35 @@
-// Keeps the core's picture of one kind of objects in step with the API server: a snapshot, then a watch,
-// for ever, whatever the server and the network do in between.
+// Keeps the core's picture of one kind of objects in step with the API server: a snapshot, then a
+// watch, for ever, whatever the server and the network do in between.
 //
 //   snapshot   preferably a WatchList (initial events of a watch up to the bookmark annotated
-//              k8s.io/initial-events-end; the same stream then goes on as the watch), else a paged LIST.
-//              A server that refuses WatchList (400, 422, 403 naming sendInitialEvents) is remembered in
-//              ServerFeatures; one that never sends the end bookmark is remembered by the reflector.
-//   watch      with bookmarks, from the newest version seen. A clean end is normal; after any end the
+//              k8s.io/initial-events-end; the same stream then goes on as the watch), else a paged
+//              LIST. A server that refuses WatchList (400, 422, 403 naming sendInitialEvents) is
+//              remembered in ServerFeatures; one that never sends the end bookmark is remembered by
+//              the reflector.
+//   watch      with bookmarks, from the newest version seen. A clean end is normal; after any end
+//   the
 //              watch resumes from there, after a jittered delay.
 //   410        as a status or as an ERROR event: a new snapshot, compared with what is known (see
 //              reflector_store.h). The old picture stays until the new one is complete.
-//   410 within a paged LIST: from the first page again; the third attempt asks for everything at once.
-//   404        of a custom kind: its CRD is not installed. Counts as empty and synced, and is asked again
-//              now and then. What was known is deleted only after kMissingConfirmations such answers.
+//   410 within a paged LIST: from the first page again; the third attempt asks for everything at
+//   once. 404        of a custom kind: its CRD is not installed. Counts as empty and synced, and is
+//   asked again
+//              now and then. What was known is deleted only after kMissingConfirmations such
+//              answers.
 //   silence    neither event nor bookmark for `silence_limit`: the connection is dead, resume.
-//   fruitless  watches one after the other that were accepted but delivered nothing (silence, a version
+//   fruitless  watches one after the other that were accepted but delivered nothing (silence, a
+//   version
 //              from before a restore of the server, frames that do not decode): a new snapshot.
 //   older snapshot than what is known: refused, the store never goes backwards; after
 //              kStaleSnapshotLimit refusals in a row it is taken for a server restored from backup.
-//   others     (no connection, 401, 403, 429, 5xx): again, with growing jittered delays and Retry-After.
+//   others     (no connection, 401, 403, 429, 5xx): again, with growing jittered delays and
+//   Retry-After.
 //
 // Every event goes to the EventQueue; Synced goes there once, after the first snapshot.
 //
-// Thread-safety: Start, Stop and GetStats from any thread; the rest runs in the transport's callbacks.
-// After Stop returns nothing more is pushed. Transport, timers, clock, queue and features must outlive
-// the reflector; callbacks that come later than its destruction are ignored.
+// Thread-safety: Start, Stop and GetStats from any thread; the rest runs in the transport's
+// callbacks. After Stop returns nothing more is pushed. Transport, timers, clock, queue and
+// features must outlive the reflector; callbacks that come later than its destruction are ignored.
 #pragma once
 
 #include <atomic>

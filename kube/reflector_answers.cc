@@ -190,8 +190,7 @@ void Reflector::Impl::OnPage(absl::StatusOr<HttpResponse> response) {
     return OnHttpError(response->status, DecodeStatus(response->content_type, response->body),
                        response->retry_after);
   }
-  absl::StatusOr<ListPage> page =
-      DecodeList(options_.kind, response->content_type, response->body);
+  absl::StatusOr<ListPage> page = DecodeList(options_.kind, response->content_type, response->body);
   if (!page.ok()) {
     NoteError(absl::StrCat("list: ", page.status().message()));
     continue_token_.clear();

@@ -1,5 +1,5 @@
-// What one reflector has told the core so far, as (key -> uid, resourceVersion), and how a new picture of
-// the server turns into the fewest true events:
+// What one reflector has told the core so far, as (key -> uid, resourceVersion), and how a new
+// picture of the server turns into the fewest true events:
 //  - a watch event gives an Upsert or a Delete, or nothing if it is older than what is known;
 //  - a snapshot (a list, or the initial events of a watch) is staged aside and then compared as a
 //    whole: Deletes for what vanished, Upserts for what is new or changed, nothing for the rest;
@@ -33,8 +33,8 @@ class ReflectorStore {
   void BeginSnapshot();
   void Stage(Object object);
   void Unstage(const model::ObjectMeta& meta);
-  // False, and nothing changes, if the snapshot is older than what is known and `allow_older` is not
-  // set. Either way the snapshot is over.
+  // False, and nothing changes, if the snapshot is older than what is known and `allow_older` is
+  // not set. Either way the snapshot is over.
   bool Commit(absl::string_view resource_version, bool allow_older,
               std::vector<model::ClusterEvent>& out);
   void Discard();

@@ -126,8 +126,7 @@ TEST_F(ReflectorTest, AnEventMayBeCutAnywhere) {
   Begin();
   const Id id = Open();
   Accept(id);
-  const std::string bytes =
-      WatchLine("ADDED", PodJson("a", "ua", "10")) + BookmarkLine("11", true);
+  const std::string bytes = WatchLine("ADDED", PodJson("a", "ua", "10")) + BookmarkLine("11", true);
   for (const char c : bytes) Send(id, std::string(1, c));
   EXPECT_THAT(Told(queue_), ElementsAre("+ns/a ua@10", "synced"));
 }
@@ -189,8 +188,7 @@ TEST_P(GoneTest, TheNewPictureIsComparedWithTheOld) {
                         WatchLine("ADDED", PodJson("d", "ud", "85"))));  // new; c is gone
   EXPECT_THAT(Told(queue_), IsEmpty());
   Send(id, BookmarkLine("90", true));
-  EXPECT_THAT(Told(queue_),
-              ElementsAre("-ns/c uc", "-ns/b ub", "+ns/b ub2@80", "+ns/d ud@85"));
+  EXPECT_THAT(Told(queue_), ElementsAre("-ns/c uc", "-ns/b ub", "+ns/b ub2@80", "+ns/d ud@85"));
   EXPECT_EQ(reflector_->GetStats().objects, 3u);
 }
 
@@ -260,7 +258,8 @@ INSTANTIATE_TEST_SUITE_P(
     Codes, FallbackTest,
     ::testing::Values(
         Refusal{400, "unknown parameter", true},
-        Refusal{422, "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch", true},
+        Refusal{422, "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch",
+                true},
         Refusal{403, "sendInitialEvents: Forbidden: gate is off", true},
         Refusal{403, "pods is forbidden: User cannot watch resource", false}));
 

@@ -1,6 +1,6 @@
-// Order of resourceVersions. They are opaque, except that two decimal ones of the same resource type may
-// be compared (k8s.io/apimachinery/pkg/util/resourceversion). We compare for one purpose only: to
-// refuse going backwards.
+// Order of resourceVersions. They are opaque, except that two decimal ones of the same resource
+// type may be compared (k8s.io/apimachinery/pkg/util/resourceversion). We compare for one purpose
+// only: to refuse going backwards.
 #pragma once
 
 #include "absl/strings/string_view.h"

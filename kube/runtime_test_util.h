@@ -1,5 +1,5 @@
-// What the tests of reflectors, executor and leases share: JSON as the API server sends it, and events
-// as short lines of text. For tests only.
+// What the tests of reflectors, executor and leases share: JSON as the API server sends it, and
+// events as short lines of text. For tests only.
 #pragma once
 
 #include <string>
@@ -18,18 +18,18 @@ namespace fairlead::kube {
 
 inline std::string PodJson(absl::string_view name, absl::string_view uid, absl::string_view version,
                            absl::string_view node = "") {
-  return absl::StrCat(
-      R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"ns","name":")", name,
-      R"(","uid":")", uid, R"(","resourceVersion":")", version, R"("},"spec":{)",
-      node.empty() ? "" : absl::StrCat(R"("nodeName":")", node, R"(",)"),
-      R"("containers":[{"name":"c"}]},"status":{"phase":"Pending"}})");
+  return absl::StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"ns","name":")",
+                      name, R"(","uid":")", uid, R"(","resourceVersion":")", version,
+                      R"("},"spec":{)",
+                      node.empty() ? "" : absl::StrCat(R"("nodeName":")", node, R"(",)"),
+                      R"("containers":[{"name":"c"}]},"status":{"phase":"Pending"}})");
 }
 
 inline std::string QueueJson(absl::string_view name, absl::string_view uid,
                              absl::string_view version) {
-  return absl::StrCat(
-      R"({"apiVersion":"scheduling.run.ai/v2","kind":"Queue","metadata":{"name":")", name,
-      R"(","uid":")", uid, R"(","resourceVersion":")", version, R"("},"spec":{}})");
+  return absl::StrCat(R"({"apiVersion":"scheduling.run.ai/v2","kind":"Queue","metadata":{"name":")",
+                      name, R"(","uid":")", uid, R"(","resourceVersion":")", version,
+                      R"("},"spec":{}})");
 }
 
 inline std::string StatusJson(int code, absl::string_view reason, absl::string_view message) {
@@ -45,12 +45,10 @@ inline std::string WatchLine(absl::string_view type, absl::string_view object) {
 inline std::string BookmarkLine(absl::string_view version, bool initial_events_end = false) {
   return WatchLine(
       "BOOKMARK",
-      absl::StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"resourceVersion":")", version,
-                   "\"",
-                   initial_events_end
-                       ? R"(,"annotations":{"k8s.io/initial-events-end":"true"})"
-                       : "",
-                   R"(},"spec":{"containers":null},"status":{}})"));
+      absl::StrCat(
+          R"({"apiVersion":"v1","kind":"Pod","metadata":{"resourceVersion":")", version, "\"",
+          initial_events_end ? R"(,"annotations":{"k8s.io/initial-events-end":"true"})" : "",
+          R"(},"spec":{"containers":null},"status":{}})"));
 }
 
 inline std::string PodListJson(absl::string_view version, absl::string_view continue_token,
@@ -63,7 +61,8 @@ inline std::string PodListJson(absl::string_view version, absl::string_view cont
       R"(},"items":[)", items, "]}");
 }
 
-inline FakeTransport::Reply ErrorReply(int code, absl::string_view reason, absl::string_view message,
+inline FakeTransport::Reply ErrorReply(int code, absl::string_view reason,
+                                       absl::string_view message,
                                        absl::Duration retry_after = absl::ZeroDuration()) {
   FakeTransport::Reply reply = FakeTransport::Reply::Json(code, StatusJson(code, reason, message));
   reply.response.retry_after = retry_after;

@@ -17,8 +17,8 @@ ClusterSource::ClusterSource(HttpTransport& transport, Timers& timers, const Clo
     one.field_selector =
         kind == model::Kind::kPod ? "status.phase!=Succeeded,status.phase!=Failed" : "";
     one.seed = JitterBits(options.seed, static_cast<uint64_t>(kind));
-    reflectors_.push_back(std::make_unique<Reflector>(transport, timers, clock, queue, features_,
-                                                      std::move(one)));
+    reflectors_.push_back(
+        std::make_unique<Reflector>(transport, timers, clock, queue, features_, std::move(one)));
   }
 }
 

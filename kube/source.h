@@ -2,8 +2,8 @@
 //
 // Pods that have ended are left out by the server; a pod that ends arrives as a Delete.
 //
-// Thread-safety: every method from any thread. Nothing is pushed after Stop returned. Transport, timers,
-// clock and queue must outlive the source.
+// Thread-safety: every method from any thread. Nothing is pushed after Stop returned. Transport,
+// timers, clock and queue must outlive the source.
 #pragma once
 
 #include <memory>
@@ -36,8 +36,8 @@ class ClusterSource {
   [[nodiscard]] bool Synced() const;
   // In the order of model::kAllKinds.
   [[nodiscard]] std::vector<ReflectorStats> GetStats() const;
-  // OK, or Unavailable naming each kind that is not synced or has seen nothing for `limit`, with its
-  // last error. For a readiness probe.
+  // OK, or Unavailable naming each kind that is not synced or has seen nothing for `limit`, with
+  // its last error. For a readiness probe.
   [[nodiscard]] absl::Status Health(absl::Duration limit) const;
 
  private:

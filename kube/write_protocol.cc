@@ -115,8 +115,8 @@ class BindProtocol final : public WriteProtocol {
  public:
   explicit BindProtocol(model::BindPod bind)
       : bind_(std::move(bind)),
-        what_(absl::StrCat("bind pod ", model::Key(bind_.ns, bind_.name), " to node ",
-                           bind_.node)) {}
+        what_(
+            absl::StrCat("bind pod ", model::Key(bind_.ns, bind_.name), " to node ", bind_.node)) {}
 
   HttpRequest Next(absl::Time) override {
     return verify_ ? GetRequest(NamespacedPath(bind_.ns, "pods", bind_.name))
@@ -188,8 +188,8 @@ class EvictProtocol final : public WriteProtocol {
   Decision OnAnswer(const Answer& answer) override {
     Decision decision = DecideGenerally(what_, answer);
     if (!condition_written_) {
-      const bool refused = absl::IsInvalidArgument(decision.status) ||
-                           absl::IsPermissionDenied(decision.status);
+      const bool refused =
+          absl::IsInvalidArgument(decision.status) || absl::IsPermissionDenied(decision.status);
       if (!IsSuccess(answer) && !refused) return decision;
       condition_written_ = true;
       decision.next = Next::kContinue;
@@ -362,8 +362,8 @@ struct Maker {
                   [a](absl::Time) { return EncodeDeleteNodeRequest(a); });
   }
   Result operator()(const model::EmitEvent& a) const {
-    return Simple(absl::StrCat("event ", a.reason, " of ", model::Key(a.ns, a.name)),
-                  Shape::kEvent, [a, who = identity](absl::Time now) {
+    return Simple(absl::StrCat("event ", a.reason, " of ", model::Key(a.ns, a.name)), Shape::kEvent,
+                  [a, who = identity](absl::Time now) {
                     return EncodeEvent(a, who.reporting_controller, who.host, now);
                   });
   }

@@ -1,6 +1,6 @@
-// How each action is carried out as HTTP requests, and what every answer means: one small state machine
-// an action, without I/O, time or threads of its own. The executor sends what Next() gives and does
-// what OnAnswer() says.
+// How each action is carried out as HTTP requests, and what every answer means: one small state
+// machine an action, without I/O, time or threads of its own. The executor sends what Next() gives
+// and does what OnAnswer() says.
 //
 // The answers (the status that goes to the core):
 //
@@ -9,13 +9,14 @@
 //             done, so in the end Aborted. No connection, time-out, 408, 5xx: retried; nobody knows
 //             what was done, so in the end Unavailable.
 //   bind      409: GET the pod. On our node already: OK; anything else: FailedPrecondition.
-//             404: NotFound. Unknown outcome: GET the pod, until it answers; then as for 409, but a pod
-//             that is not bound is bound again (the server's own precondition makes that safe).
-//   evict     the condition DisruptionTarget, then the eviction. 404 NotFound, 409 FailedPrecondition
-//             (the uid); after an unknown outcome both mean that it worked: OK. 429 with a Status is a
-//             PodDisruptionBudget's no: retried, in the end Unavailable with its message; it tells
-//             nothing about the server's load. A condition that may not be written does not save the
-//             victim.
+//             404: NotFound. Unknown outcome: GET the pod, until it answers; then as for 409, but a
+//             pod that is not bound is bound again (the server's own precondition makes that safe).
+//   evict     the condition DisruptionTarget, then the eviction. 404 NotFound, 409
+//   FailedPrecondition
+//             (the uid); after an unknown outcome both mean that it worked: OK. 429 with a Status
+//             is a PodDisruptionBudget's no: retried, in the end Unavailable with its message; it
+//             tells nothing about the server's load. A condition that may not be written does not
+//             save the victim.
 //   patches   404 NotFound, 409 FailedPrecondition (the uid).
 //   create    409 AlreadyExists, after an unknown outcome too: the name is the identity.
 //   delete    404 NotFound, 409 FailedPrecondition (the uid); after an unknown outcome 404: OK.
@@ -51,7 +52,7 @@ struct Decision {
   enum class Next {
     kDone,      // `status` is the answer
     kContinue,  // Next() at once: another request of the same attempt
-    kRetry,     // Next() after a pause, if there are attempts left; otherwise `status` is the answer
+    kRetry,  // Next() after a pause, if there are attempts left; otherwise `status` is the answer
   };
   Next next = Next::kDone;
   absl::Status status;

@@ -13,9 +13,7 @@ struct Laner {
   WriteLane operator()(const model::BindPod&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::EvictPod&) const { return WriteLane::kEvict; }
   WriteLane operator()(const model::SetPodUnschedulable&) const { return WriteLane::kStatus; }
-  WriteLane operator()(const model::SetPodGroupSchedulability&) const {
-    return WriteLane::kStatus;
-  }
+  WriteLane operator()(const model::SetPodGroupSchedulability&) const { return WriteLane::kStatus; }
   WriteLane operator()(const model::SetPodGroupAnnotations&) const { return WriteLane::kStatus; }
   WriteLane operator()(const model::CreateNodeRequest&) const { return WriteLane::kNode; }
   WriteLane operator()(const model::UpdateNodeRequestStatus&) const { return WriteLane::kNode; }

@@ -1,9 +1,10 @@
 // The order of writes: lanes by urgency, and one line an object.
 //
-// Actions about the same object keep their order: only the first of an object's line may be under way.
-// An object stands in the lane of the most urgent action of its line, so that a binding behind a status
-// patch of the same pod does not wait among the status patches. A replaceable action (a newer
-// SetPodUnschedulable) takes an older replaceable one that has not been started out of the line.
+// Actions about the same object keep their order: only the first of an object's line may be under
+// way. An object stands in the lane of the most urgent action of its line, so that a binding behind
+// a status patch of the same pod does not wait among the status patches. A replaceable action (a
+// newer SetPodUnschedulable) takes an older replaceable one that has not been started out of the
+// line.
 //
 // Thread-safety: none. Complexity: O(1) each, by the length of an object's line, which is short.
 #pragma once
@@ -50,8 +51,8 @@ class WriteQueue {
   // Returns the id of the action that this one has replaced.
   std::optional<uint64_t> Add(std::string object, WriteJob job);
 
-  // The next job of a lane becomes active. Null if no object is ready there. The pointer is valid until
-  // the job is finished or dropped.
+  // The next job of a lane becomes active. Null if no object is ready there. The pointer is valid
+  // until the job is finished or dropped.
   WriteJob* Start(WriteLane lane);
   [[nodiscard]] bool HasReady() const;
   [[nodiscard]] bool HasReady(WriteLane lane);

@@ -1,10 +1,12 @@
 // How many writes may be in flight at once: additive increase, multiplicative decrease. There is no
-// client-side rate limit; the server says when it is too much (429 with Retry-After, 503, time-outs,
-// latency), and this obeys.
+// client-side rate limit; the server says when it is too much (429 with Retry-After, 503,
+// time-outs, latency), and this obeys.
 //
-//  - A full window of successes while the window was the limit adds `step`. Writes that never filled
+//  - A full window of successes while the window was the limit adds `step`. Writes that never
+//  filled
 //    it prove nothing.
-//  - 429, 503 and time-outs halve it, and so does a smoothed latency above `latency_factor` times the
+//  - 429, 503 and time-outs halve it, and so does a smoothed latency above `latency_factor` times
+//  the
 //    best of the last two `best_period`s. Below `latency_floor` latency is no signal: a server that
 //    answers one write in 1 ms and 64 at once in 30 ms is busy, not overloaded.
 //  - One decrease a round trip: what was sent before the last decrease does not decrease again.
@@ -41,8 +43,8 @@ class WriteWindow {
   WriteWindow() : WriteWindow(Options()) {}
   explicit WriteWindow(const Options& options) : options_(options), size_(options.start) {}
 
-  // Whether a write may start that must leave `reserved` places of the window free. At least one place
-  // is open to everybody.
+  // Whether a write may start that must leave `reserved` places of the window free. At least one
+  // place is open to everybody.
   [[nodiscard]] bool MayStart(absl::Duration now, int reserved = 0) const;
   // Counts one in flight; the caller keeps the start time for Finished.
   void Started() { ++in_flight_; }
@@ -63,8 +65,8 @@ class WriteWindow {
   Options options_;
   int size_;
   int in_flight_ = 0;
-  int successes_ = 0;        // since the last change of size
-  bool was_limit_ = false;   // the window was full since the last change of size
+  int successes_ = 0;       // since the last change of size
+  bool was_limit_ = false;  // the window was full since the last change of size
   int64_t decreases_ = 0;
   absl::Duration last_decrease_ = -absl::InfiniteDuration();
   absl::Duration paused_until_ = -absl::InfiniteDuration();

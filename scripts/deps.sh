@@ -1,14 +1,50 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-missing=()
-while read -r package; do
-  dpkg -s "$package" >/dev/null 2>&1 || missing+=("$package")
-done < scripts/apt-packages.txt
-[ "${#missing[@]}" -eq 0 ] && exit 0
-echo "installing: ${missing[*]}"
-sudo=""
-[ "$(id -u)" -eq 0 ] || sudo=sudo
-$sudo apt-get update -q
-DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -q "${missing[@]}"
+# Installs what is missing of apt-packages.txt. Does nothing, and asks for no rights, if nothing is.
+. "$(dirname "$0")/lib.sh"
+
+# missing KIND: the packages of that kind ("required" or "optional") that are not installed.
+missing() {
+  local package kind
+  while read -r package kind; do
+    [[ -z $package || $package == \#* || ${kind:-required} != "$1" ]] && continue
+    dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || echo "$package"
+  done <scripts/apt-packages.txt
+}
+
+if ! have dpkg-query || ! have apt-get; then
+  say "no apt-get here: install what scripts/apt-packages.txt names by the means of this system"
+  for program in cmake ninja c++ protoc python3; do
+    have "$program" || fail "$program is missing"
+  done
+  exit 0
+fi
+
+mapfile -t required < <(missing required)
+mapfile -t optional < <(missing optional)
+if ((${#required[@]} + ${#optional[@]} == 0)); then
+  say "packages: all there"
+  exit 0
+fi
+
+as_root=()
+if ((EUID != 0)); then
+  if have sudo; then
+    as_root=(sudo)
+  else
+    ((${#required[@]} == 0)) && { say "not installed (no root, no sudo), optional: ${optional[*]}"; exit 0; }
+    fail "missing, and neither root nor sudo to install them: ${required[*]}"
+  fi
+fi
+install() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@" >&2
+}
+
+say "installing with apt-get: ${required[*]} ${optional[*]}"
+"${as_root[@]}" apt-get update -q >&2 || say "apt-get update failed; going on with the lists that are there"
+if ((${#required[@]} > 0)); then
+  install "${required[@]}" || fail "apt-get could not install: ${required[*]}"
+fi
+for package in "${optional[@]}"; do
+  install "$package" || say "not available here, optional: $package"
+done
+say "packages: installed"

@@ -1,0 +1,37 @@
+# shellcheck shell=bash
+# What every script here shares. Source it first.
+set -euo pipefail
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/fairlead
+cd "$ROOT"
+SECONDS=0
+
+# say TEXT...: one line about what is going on, with the seconds since the script began.
+say() { printf '[%4ds] %s\n' "$SECONDS" "$*" >&2; }
+
+fail() {
+  printf '[%4ds] error: %s\n' "$SECONDS" "$*" >&2
+  exit 1
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# jobs: compilers to run at once. One of ours may take more than a gigabyte.
+jobs_now() {
+  local cpus memory_gb
+  cpus=$(nproc)
+  memory_gb=$(awk '/^MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo)
+  local most=$((memory_gb * 2 / 3))
+  echo $((most < 1 ? 1 : most < cpus ? most : cpus))
+}
+
+# find_go: puts a Go into PATH if there is one; Debian users often have it in /usr/local/go.
+find_go() {
+  have go && return 0
+  if [[ -x /usr/local/go/bin/go ]]; then
+    PATH=$PATH:/usr/local/go/bin
+    return 0
+  fi
+  return 1
+}

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# run-day.sh [FLAG...]: starts a control plane with kwok on this machine and plays a day on it with `fairlead day FLAG...`.
+# Nothing of it is left afterwards. SCENARIO names another day than two-team-day. FAIRLEAD_BIN is the folder of the program.
+. "$(dirname "$0")/lib.sh"
+binary=${FAIRLEAD_BIN:-build/bin}/fairlead
+scenario=${SCENARIO:-tests/scenarios/two-team-day}
+control_plane=$(scripts/control-plane.sh)
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/fairlead-day.XXXXXX")
+plane=
+# The launcher also ends by itself when this script does, however it ends.
+cleanup() {
+  if [[ -n $plane ]]; then
+    kill "$plane" 2>/dev/null || true
+    wait "$plane" 2>/dev/null || true
+  fi
+  rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+say "starting the control plane"
+# In a session of its own, so that Ctrl-C reaches the day first and it can tidy up.
+setsid "$control_plane" up --dir "$work/plane" --kubeconfig "$work/kubeconfig" --ready-file "$work/ready" \
+  --crds crds --controller-manager --kwok builtin >/dev/null 2>"$work/log" &
+plane=$!
+until [[ -e $work/ready ]]; do
+  if ! kill -0 "$plane" 2>/dev/null; then
+    cat "$work/log" >&2
+    fail "the control plane did not start"
+  fi
+  sleep 0.1
+done
+say "control plane ready; kubectl --kubeconfig $work/kubeconfig works while this runs"
+
+flags=(--yes)
+[[ -t 1 ]] || flags+=(--plain)
+"$binary" day --kubeconfig "$work/kubeconfig" --crds crds --scenario "$scenario" "${flags[@]}" "$@"
