@@ -1,13 +1,33 @@
-.PHONY: help deps build test bench
+# The entry points; scripts/ does the work. Each installs what is missing first.
+.DEFAULT_GOAL := help
+.PHONY: help deps build run test lint lint-all format bench clean
+
 help: ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+build: ## every executable into build/bin
+	@scripts/deps.sh && scripts/build.sh release programs
+
+run: ## a day of two teams on a real control plane (KUBECONFIG: on that cluster; SCENARIO: another day)
+	@scripts/run.sh
+
+test: ## everything that is judged; STAGE="program asan tsan integration" picks
+	@scripts/test.sh $(STAGE)
+
+lint: ## formatting of all files, clang-tidy on those that changed
+	@scripts/lint.sh
+
+lint-all: ## the same with clang-tidy on all files
+	@scripts/lint.sh --all
+
+format: ## format all files in place
+	@git ls-files --cached --others --exclude-standard '*.cc' '*.h' | xargs clang-format-19 -i
+
+bench: ## benchmarks into build/bench/results.json; BENCH=regex picks
+	@scripts/bench.sh '$(BENCH)'
+
 deps: ## install the Debian packages that are missing
 	@scripts/deps.sh
-build: deps ## every executable into build/bin
-	cmake --preset release -DFAIRLEAD_WERROR=OFF
-	cmake --build build
-test: deps ## build, then the unit and property tests
-	scripts/test.sh
-bench: build ## build/bench/results.json; BENCH=regex picks
-	mkdir -p build/bench
-	build/bin/fairlead-bench --out build/bench/results.json --filter "$(BENCH)"
+
+clean: ## remove build/; what other clones use too stays in ~/.cache
+	rm -rf build

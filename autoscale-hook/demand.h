@@ -28,6 +28,7 @@ struct DemandItem {
   bool atomic = false;
   // GPUs (milli) and so on that the unit would charge to its queue are already reserved by the
   // engine.
+  friend bool operator==(const DemandItem&, const DemandItem&) = default;
 };
 
 // In the order of service.

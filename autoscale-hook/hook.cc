@@ -1,6 +1,7 @@
 #include "autoscale-hook/hook.h"
 
 #include <algorithm>
+#include <deque>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -35,18 +36,62 @@ std::string RequestName(const Offer& offer, const std::string& workload, int64_t
 }
 
 // Nodes by the request that they come from. The node named as its request is the one; a second node
-// of the same request (a provider that launched twice) can only add a need.
-std::map<std::string, NodeUse> ByRequest(const std::vector<NodeUse>& nodes) {
-  std::map<std::string, NodeUse> by_request;
-  for (const NodeUse& node : nodes) {
-    if (node.node_request.empty()) continue;
-    auto [it, added] = by_request.try_emplace(node.node_request, node);
-    if (added) continue;
-    const bool needed = it->second.needed || node.needed;
-    if (node.name == node.node_request) it->second = node;
-    it->second.needed = needed;
+// of the same request (a provider that launched twice) can only add a need, which is then told of a
+// copy.
+class NodesByRequest {
+ public:
+  explicit NodesByRequest(const std::vector<NodeUse>* nodes) {
+    if (nodes == nullptr) return;
+    rows_.reserve(nodes->size());
+    for (const NodeUse& node : *nodes) {
+      if (!node.node_request.empty()) rows_.push_back(&node);
+    }
+    const auto before = [](const NodeUse* a, const NodeUse* b) {
+      return a->node_request < b->node_request;
+    };
+    if (!std::is_sorted(rows_.begin(), rows_.end(), before)) {
+      std::stable_sort(rows_.begin(), rows_.end(), before);
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      if (kept > 0 && rows_[kept - 1]->node_request == rows_[i]->node_request) {
+        rows_[kept - 1] = Merged(*rows_[kept - 1], *rows_[i]);
+      } else {
+        rows_[kept++] = rows_[i];
+      }
+    }
+    rows_.resize(kept);
   }
-  return by_request;
+
+  [[nodiscard]] const NodeUse* Find(const std::string& request) const {
+    auto it = std::lower_bound(
+        rows_.begin(), rows_.end(), request,
+        [](const NodeUse* row, const std::string& name) { return row->node_request < name; });
+    return it != rows_.end() && (*it)->node_request == request ? *it : nullptr;
+  }
+  [[nodiscard]] const std::vector<const NodeUse*>& rows() const { return rows_; }
+
+ private:
+  const NodeUse* Merged(const NodeUse& first, const NodeUse& second) {
+    NodeUse& merged = merged_.emplace_back(second.name == second.node_request ? second : first);
+    merged.needed = first.needed || second.needed;
+    return &merged;
+  }
+
+  std::vector<const NodeUse*> rows_;
+  std::deque<NodeUse> merged_;
+};
+
+// So that it still counts against the caps when its type has left the catalogue.
+void SetGpuLabels(const InstanceType& type, model::NodeRequest& request) {
+  if (type.gpu_count > 0) request.meta.labels.Set(kRequestGpuModelLabel, type.gpu_model);
+  request.meta.labels.Set(kRequestGpusLabel, absl::StrCat(type.gpu_count));
+}
+
+absl::Time UpToWholeSecond(absl::Time time) {
+  if (time == absl::InfiniteFuture() || time == absl::InfinitePast()) return time;
+  const absl::Time floor = absl::FromUnixSeconds(absl::ToUnixSeconds(time));
+  return floor == time ? time : floor + absl::Seconds(1);
 }
 
 std::string PoolDigest(const model::NodePool& pool) {
@@ -70,14 +115,15 @@ class Hook::Impl {
                                            const std::vector<const model::NodePool*>& pools) const;
   void OnProviderResult(const std::string& name, bool launch, const absl::Status& status,
                         absl::Time now);
-  void OnCreateResult(const std::string& name, const absl::Status& status);
+  void OnCreateResult(const std::string& name, const absl::Status& status, absl::Time now);
 
  private:
   std::vector<const model::NodePool*> TakePools(const StepInput& input);
-  void TakeRequests(const StepInput& input, const std::map<std::string, NodeUse>& nodes,
-                    StepContext& context);
+  void TakeRequests(const StepInput& input, const NodesByRequest& nodes, StepContext& context);
   RequestView ViewOf(const model::NodeRequest& stored, absl::Time now);
   void ForgetUnseen(StepContext& context);
+  void AdoptOrphans(const NodesByRequest& nodes, StepContext& context);
+  model::NodeRequest RequestOf(const NodeUse& orphan, const StepContext& context) const;
   void WriteStatuses(StepContext& context);
   CapUsage UsageOf(const StepContext& context) const;
   void BuyForDemand(const Demand& demand, Placement& placement, StepContext& context);
@@ -92,6 +138,7 @@ class Hook::Impl {
   std::map<std::string, RequestMemory> memory_;   // by request name
   std::map<std::string, UnseenRequest> unseen_;   // by request name
   std::vector<std::string> never_written_;        // refused creations, to be withdrawn
+  std::map<std::string, absl::Time> orphans_;     // nodes without their request, since when
   std::set<std::string> names_;                   // taken, of this step
   std::map<std::tuple<std::string, std::string, std::string, bool, std::string>, int64_t> ordinals_;
 };
@@ -136,15 +183,14 @@ RequestView Hook::Impl::ViewOf(const model::NodeRequest& stored, absl::Time now)
   return view;
 }
 
-void Hook::Impl::TakeRequests(const StepInput& input, const std::map<std::string, NodeUse>& nodes,
+void Hook::Impl::TakeRequests(const StepInput& input, const NodesByRequest& nodes,
                               StepContext& context) {
   std::set<std::string> present;
   for (const model::NodeRequest* stored : input.requests) {
     present.insert(stored->meta.name);
     unseen_.erase(stored->meta.name);
     RequestView view = ViewOf(*stored, context.now);
-    auto node = nodes.find(stored->meta.name);
-    if (node != nodes.end()) view.node = &node->second;
+    view.node = nodes.Find(stored->meta.name);
     context.views.push_back(std::move(view));
   }
   std::erase_if(memory_, [&](const auto& entry) { return !present.contains(entry.first); });
@@ -193,6 +239,57 @@ CapUsage Hook::Impl::UsageOf(const StepContext& context) const {
   return usage;
 }
 
+// What a node's labels, the catalogue and its pool tell of the request that it came from.
+model::NodeRequest Hook::Impl::RequestOf(const NodeUse& orphan, const StepContext& context) const {
+  model::NodeRequest request;
+  request.meta.name = orphan.node_request;
+  request.pool = orphan.pool;
+  request.instance_type = orphan.instance_type;
+  request.zone = orphan.zone;
+  request.spot = orphan.spot;
+  request.provider = options_.provider;
+  for (const model::NodePool* pool : context.pools) {
+    if (pool->meta.name == orphan.pool && !pool->provider.empty()) {
+      request.provider = pool->provider;
+    }
+  }
+  const InstanceType* type = catalog_.Find(orphan.instance_type);
+  if (type == nullptr) return request;  // its price and its GPUs are not known
+  const std::optional<int64_t>& price =
+      orphan.spot ? type->spot_micro_usd : type->on_demand_micro_usd;
+  request.price_micro_usd_per_hour = price.value_or(0);
+  SetGpuLabels(*type, request);
+  return request;
+}
+
+// A node of ours whose request object is gone (deleted by force) is on nobody's bill and would
+// never be given back: its request is written anew under the same name, which makes it the node's
+// own again, and everything else follows (I5).
+void Hook::Impl::AdoptOrphans(const NodesByRequest& nodes, StepContext& context) {
+  std::map<std::string, absl::Time> seen;
+  for (const NodeUse* row : nodes.rows()) {
+    const NodeUse& node = *row;
+    const std::string& name = node.node_request;
+    // Without the labels that we launch with it is somebody's imitation, and not to be touched.
+    const bool ours = node.registered && node.name == name && !node.instance_type.empty();
+    if (!ours || names_.contains(name)) continue;
+    auto known = orphans_.find(name);
+    const absl::Time since = known == orphans_.end() ? context.now : known->second;
+    if (context.now < since + kMissingGrace) {
+      seen.emplace(name, since);
+      context.WakeAt(since + kMissingGrace);
+      continue;
+    }
+    model::NodeRequest request = RequestOf(node, context);
+    names_.insert(name);
+    unseen_[name] = {request, context.now};
+    context.WakeAt(context.now + options_.launch_timeout);
+    context.Do(model::CreateNodeRequest{request});
+    context.out.created.push_back({std::move(request), model::Node(), /*adopted=*/true});
+  }
+  orphans_ = std::move(seen);
+}
+
 // The name comes from the decision: type, pool, zone, capacity type, first workload, and the
 // smallest ordinal that no request has. A repeated creation of the same decision is a conflict.
 model::NodeRequest Hook::Impl::RequestFor(const PlannedNode& node, const Demand& demand) {
@@ -218,10 +315,7 @@ model::NodeRequest Hook::Impl::RequestFor(const PlannedNode& node, const Demand&
   do {
     request.meta.name = RequestName(offer, first, ordinal++);
   } while (!names_.insert(request.meta.name).second);
-  if (offer.type->gpu_count > 0) {
-    request.meta.labels.Set(kRequestGpuModelLabel, offer.type->gpu_model);
-  }
-  request.meta.labels.Set(kRequestGpusLabel, absl::StrCat(offer.type->gpu_count));
+  SetGpuLabels(*offer.type, request);
   return request;
 }
 
@@ -273,7 +367,7 @@ void Hook::Impl::BuyForDemand(const Demand& demand, Placement& placement, StepCo
 StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
   StepOutput out;
   const std::vector<const model::NodePool*> pools = TakePools(input);
-  const std::map<std::string, NodeUse> nodes = ByRequest(input.nodes);
+  const NodesByRequest nodes(input.nodes);
   StepContext context{options_, hook_,    absl::FromUnixSeconds(absl::ToUnixSeconds(input.now)),
                       pools,    backoff_, {},
                       out,      {}};
@@ -282,10 +376,12 @@ StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
     for (RequestView& view : context.views) AdvanceLifecycle(view, context);
     RemoveUnneeded(context);
     WriteStatuses(context);
+    AdoptOrphans(nodes, context);
   }
   static const Demand kNone;
   BuyForDemand(input.demand == nullptr ? kNone : *input.demand, placement, context);
   std::move(context.actions.begin(), context.actions.end(), std::back_inserter(out.actions));
+  out.wake_at = UpToWholeSecond(out.wake_at);
   return out;
 }
 
@@ -316,18 +412,24 @@ void Hook::Impl::OnProviderResult(const std::string& name, bool launch, const ab
     memory.launch_answer = status;
   } else if (status.ok() || absl::IsNotFound(status)) {
     memory.terminated = memory.terminate_sent.has_value();
+    memory.terminate_retry_at.reset();
   } else {
     memory.terminate_retry_at = now + kProviderRetry;
   }
 }
 
-void Hook::Impl::OnCreateResult(const std::string& name, const absl::Status& status) {
+void Hook::Impl::OnCreateResult(const std::string& name, const absl::Status& status,
+                                absl::Time now) {
   // Done, there already, or unknown: the watch will show it.
   if (status.ok() || absl::IsAlreadyExists(status) || absl::IsUnavailable(status) ||
       absl::IsDeadlineExceeded(status)) {
     return;
   }
-  if (unseen_.erase(name) > 0) never_written_.push_back(name);
+  auto it = unseen_.find(name);
+  if (it == unseen_.end()) return;
+  backoff_.Failed(KeyOf(it->second.request), FailureClass::kOther, now);
+  unseen_.erase(it);
+  never_written_.push_back(name);
 }
 
 Hook::Hook(HookOptions options, const Catalog* catalog)
@@ -348,8 +450,9 @@ void Hook::OnProviderResult(const std::string& request_name, bool launch,
   impl_->OnProviderResult(request_name, launch, status, now);
 }
 
-void Hook::OnCreateResult(const std::string& request_name, const absl::Status& status) {
-  impl_->OnCreateResult(request_name, status);
+void Hook::OnCreateResult(const std::string& request_name, const absl::Status& status,
+                          absl::Time now) {
+  impl_->OnCreateResult(request_name, status, now);
 }
 
 }  // namespace fairlead::hook

@@ -55,26 +55,34 @@ struct NodeUse {
   // nodes that have not registered: promised to, or not.
   bool needed = false;
   std::string provider_id;
+  // What its labels say of the request that it came from; read only where that object is gone.
+  std::string instance_type, pool, zone;
+  bool spot = false;
+  friend bool operator==(const NodeUse&, const NodeUse&) = default;
 };
 
 struct StepInput {
   absl::Time now;
   const Demand* demand = nullptr;
-  std::vector<const model::NodeRequest*> requests;  // as the API server has them, by name
-  std::vector<const model::NodePool*> pools;        // valid ones, by name; empty: one default pool
+  // As the API server has them, by name: seen in the watch. What was asked to be created and is not
+  // visible yet is not here; the hook remembers it by itself, and no machine is launched for it.
+  std::vector<const model::NodeRequest*> requests;
+  std::vector<const model::NodePool*> pools;  // valid ones, by name; empty: one default pool
   // Every node from a request, ordered ones too, by name. A request without an entry is taken to be
   // needed: nothing is removed on missing data.
-  std::vector<NodeUse> nodes;
+  const std::vector<NodeUse>* nodes = nullptr;
 };
 
 struct StepOutput {
   // Requests to be written, status updates, provider calls, taints; ids are set by the caller.
   std::vector<model::Action> actions;
   // Requests created in this step with the node each will become: the caller adds them to its state
-  // at once as ordered nodes.
+  // at once as ordered nodes. `adopted`: written anew for a node that is there and whose request
+  // object is gone; nothing was bought.
   struct NewNode {
     model::NodeRequest request;
     model::Node node;
+    bool adopted = false;
   };
   std::vector<NewNode> created;
   // Requests whose node must not be promised to pods any more: cancelled, failed, or never written.
@@ -83,7 +91,8 @@ struct StepOutput {
   std::vector<std::string> withdrawn;
   std::vector<DemandOutcome> outcomes;  // one per demand item, same order
   // The earliest instant at which a Step could do something new although nothing changed
-  // (time-outs, back-off, unneeded_after); infinite future if none.
+  // (time-outs, back-off, unneeded_after); infinite future if none. A whole second, because that is
+  // what a Step makes of its `now`: called then, it finds its timer due.
   absl::Time wake_at = absl::InfiniteFuture();
 };
 
@@ -103,8 +112,9 @@ class Hook {
       const model::NodeRequest& request,
       const std::vector<const model::NodePool*>& pools = {}) const;
   // Answer of the API server to CreateNodeRequest. Optional: without it a creation that failed is
-  // given up after launch_timeout.
-  void OnCreateResult(const std::string& request_name, const absl::Status& status);
+  // given up after launch_timeout. What is refused rests as if the provider had refused it, so that
+  // a server that refuses everything is not asked in a loop.
+  void OnCreateResult(const std::string& request_name, const absl::Status& status, absl::Time now);
   // Answer of a provider to LaunchNode or TerminateNode (ActionResult with its request's name).
   void OnProviderResult(const std::string& request_name, bool launch, const absl::Status& status,
                         absl::Time now);

@@ -5,6 +5,8 @@
 // Assumed of the adapters, as documented: calls for one request are carried out in order, and
 // writes that were in flight at a crash have happened or not before the next life lists the
 // objects.
+//
+// FAIRLEAD_HOOK_SEEDS sets how many worlds.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -23,6 +25,7 @@ namespace {
 
 using Phase = model::NodeRequestPhase;
 using testing::ArithmeticPlacement;
+using testing::FromEnvironment;
 using testing::Item;
 using testing::kDollar;
 using testing::Spec;
@@ -194,14 +197,15 @@ class World {
     if (const auto* create = std::get_if<model::CreateNodeRequest>(&action.what)) {
       const std::string& name = create->request.meta.name;
       if (requests_.contains(name))
-        return hook_->OnCreateResult(name, absl::AlreadyExistsError(""));
-      if (Fault(5)) return hook_->OnCreateResult(name, absl::PermissionDeniedError(""));
-      if (Fault(3)) return hook_->OnCreateResult(name, absl::UnavailableError(""));
+        return hook_->OnCreateResult(name, absl::AlreadyExistsError(""), now_);
+      if (Fault(5)) return hook_->OnCreateResult(name, absl::PermissionDeniedError(""), now_);
+      if (Fault(3)) return hook_->OnCreateResult(name, absl::UnavailableError(""), now_);
       model::NodeRequest request = create->request;
       request.meta.uid = absl::StrCat("r", ++uids_);
       request.meta.creation = now_;
       requests_[name] = request;
-      return hook_->OnCreateResult(name, Fault(5) ? absl::UnavailableError("") : absl::OkStatus());
+      return hook_->OnCreateResult(name, Fault(5) ? absl::UnavailableError("") : absl::OkStatus(),
+                                   now_);
     }
     if (const auto* update = std::get_if<model::UpdateNodeRequestStatus>(&action.what)) {
       auto it = requests_.find(update->request.meta.name);
@@ -347,6 +351,7 @@ class World {
   StepOutput Step(bool buy) {
     Placed placed = Place();
     StepInput input;
+    std::vector<NodeUse> uses;
     input.now = now_;
     if (!buy) placed.demand.clear();
     input.demand = &placed.demand;
@@ -363,9 +368,14 @@ class World {
         use.ready = node->second.ready;
         use.removal_tainted = node->second.tainted;
       }
-      input.nodes.push_back(use);
+      uses.push_back(use);
     }
-    input.nodes.push_back({"static-1", "static-uid", "", true, true, false, false, ""});
+    NodeUse foreign;
+    foreign.name = "static-1";
+    foreign.uid = "static-uid";
+    foreign.registered = foreign.ready = true;
+    uses.push_back(foreign);
+    input.nodes = &uses;
     const StepOutput out = hook_->Step(input, placement_);
     CheckRemovals(out);
     CheckPurchases(out, placed.demand);
@@ -486,9 +496,9 @@ class World {
 
 TEST(HookPropertyTest, InvariantsHoldInAFaultyWorld) {
   constexpr uint64_t kFirstSeed = 1;
-  constexpr uint64_t kSeeds = 30;
+  const uint64_t seeds = FromEnvironment("FAIRLEAD_HOOK_SEEDS", 6);
   int bought = 0, crashes = 0, removed = 0, refused = 0;
-  for (uint64_t seed = kFirstSeed; seed < kFirstSeed + kSeeds; ++seed) {
+  for (uint64_t seed = kFirstSeed; seed < kFirstSeed + seeds; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     World world(seed, seed % 2 == 0);
     world.Run(150);
@@ -504,12 +514,13 @@ TEST(HookPropertyTest, InvariantsHoldInAFaultyWorld) {
     refused += world.refused;
     if (::testing::Test::HasFailure()) break;
   }
-  std::cout << "seeds " << kFirstSeed << ".." << kFirstSeed + kSeeds - 1 << ": " << bought
+  std::cout << "seeds " << kFirstSeed << ".." << kFirstSeed + seeds - 1 << ": " << bought
             << " nodes bought, " << removed << " terminated, " << refused << " refused, " << crashes
             << " restarts\n";
-  EXPECT_GT(bought, 100);
-  EXPECT_GT(crashes, 50);
-  EXPECT_GT(refused, 20);
+  // The worlds are not idle.
+  EXPECT_GT(bought, 3 * static_cast<int>(seeds));
+  EXPECT_GT(crashes, static_cast<int>(seeds));
+  EXPECT_GT(refused, static_cast<int>(seeds) / 2);
 }
 
 }  // namespace

@@ -31,7 +31,9 @@ class HookTest : public ::testing::Test {
     input.demand = &demand;
     for (const auto& [name, request] : requests_) input.requests.push_back(&request);
     for (const model::NodePool& pool : pools_) input.pools.push_back(&pool);
-    for (const auto& [name, node] : nodes_) input.nodes.push_back(node);
+    std::vector<NodeUse> uses;
+    for (const auto& [name, node] : nodes_) uses.push_back(node);
+    input.nodes = &uses;
     return hook_->Step(input, placement_);
   }
   // What the API server makes of the actions; ordered nodes become known to the engine.
@@ -196,9 +198,9 @@ TEST_F(HookTest, CreateRefusedForCertainIsForgotten) {
   StepOutput out = Step(demand);
   const std::string name = out.created.at(0).request.meta.name;
   EXPECT_EQ(Step(demand).outcomes[0].code, Code::kGpuCapReached) << "in flight counts";
-  hook_->OnCreateResult(name, absl::UnavailableError("nobody knows"));
+  hook_->OnCreateResult(name, absl::UnavailableError("nobody knows"), now_);
   EXPECT_EQ(Step(demand).outcomes[0].code, Code::kGpuCapReached);
-  hook_->OnCreateResult(name, absl::PermissionDeniedError("no"));
+  hook_->OnCreateResult(name, absl::PermissionDeniedError("no"), now_);
   out = Step(demand);
   EXPECT_EQ(out.outcomes[0].code, Code::kNodesRequested);
   EXPECT_EQ(out.withdrawn, std::vector<std::string>{name});
@@ -534,6 +536,110 @@ TEST_F(HookTest, DeletedRequestIsGivenBackAtOnceUnlessNeeded) {
   EXPECT_TRUE(StepAndApply().actions.empty());
   nodes_.at(TheName()).needed = false;
   EXPECT_EQ(All<model::SetNodeTaint>(StepAndApply()).size(), 1u);
+}
+
+TEST_F(HookTest, WakesAtWholeSecondsSoThatItsTimerIsDueThen) {
+  BuyReady();
+  nodes_.at(TheName()).needed = false;
+  StepAndApply();
+  now_ += options_.unneeded_after;
+  StepAndApply();
+  ASSERT_EQ(All<model::TerminateNode>(StepAndApply()).size(), 1u);
+  now_ += absl::Milliseconds(300);
+  Answer(false, absl::InternalError("later"));  // asked again 30 s after this answer
+  int steps = 0;
+  for (StepOutput out = StepAndApply(); All<model::TerminateNode>(out).empty(); ++steps) {
+    ASSERT_GT(out.wake_at, now_) << "a step that did nothing wants to be called again at once";
+    ASSERT_LT(steps, 5);
+    now_ = out.wake_at;
+    out = StepAndApply();
+  }
+  EXPECT_EQ(now_, kStart + options_.unneeded_after + absl::Seconds(31));
+}
+
+TEST_F(HookTest, ConfirmedEndIsKeptUntilTheNodeIsSeenToBeGone) {
+  BuyReady();
+  nodes_.at(TheName()).needed = false;
+  StepAndApply();
+  now_ += options_.unneeded_after;
+  StepAndApply();
+  ASSERT_EQ(All<model::TerminateNode>(StepAndApply()).size(), 1u);
+  Answer(false, absl::OkStatus());
+  StepAndApply();  // the watch still shows the node
+  now_ += absl::Seconds(2);
+  nodes_.clear();
+  const StepOutput out = StepAndApply();
+  EXPECT_TRUE(All<model::TerminateNode>(out).empty());
+  EXPECT_EQ(All<model::DeleteNodeRequest>(out).size(), 1u) << "both are known: nothing to wait for";
+}
+
+TEST_F(HookTest, RefusedCreationsAreNotAskedForInALoop) {
+  const Demand demand = {Item("team/a", Spec(1000, 4, 1), 1)};
+  int asked = 0;
+  for (int i = 0; i < 50; ++i) {
+    const StepOutput out = Step(demand);
+    for (const auto& create : All<model::CreateNodeRequest>(out)) {
+      ++asked;
+      hook_->OnCreateResult(create.request.meta.name, absl::PermissionDeniedError("no"), now_);
+    }
+    if (i < 49) continue;
+    EXPECT_EQ(out.outcomes[0].code, Code::kInsufficientCapacity);
+    EXPECT_GT(out.wake_at, now_);
+    EXPECT_LE(out.wake_at, now_ + options_.backoff_initial);
+  }
+  EXPECT_EQ(asked, 2) << "each of the two types once";
+}
+
+TEST_F(HookTest, NodeWhoseRequestIsGoneGetsItsRequestBack) {
+  BuyReady();
+  const std::string name = TheName();
+  const model::NodeRequest before = The();
+  NodeUse& node = nodes_.at(name);
+  node.instance_type = "g.1";
+  node.zone = "z1";
+  requests_.clear();  // deleted by force
+  EXPECT_TRUE(StepAndApply().actions.empty()) << "a moment's absence is nothing";
+  now_ += absl::Minutes(1);
+  StepOutput out = StepAndApply();
+  ASSERT_EQ(out.created.size(), 1u);
+  EXPECT_TRUE(out.created[0].adopted);
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_EQ(TheName(), name);
+  EXPECT_EQ(The().instance_type, "g.1");
+  EXPECT_EQ(The().price_micro_usd_per_hour, before.price_micro_usd_per_hour);
+  EXPECT_EQ(The().meta.labels.Get("fairlead.dev/gpus"), "1");
+  node.registered = node.ready = true;
+  out = StepAndApply();
+  EXPECT_TRUE(All<model::LaunchNode>(out).empty());
+  EXPECT_EQ(ThePhase(), Phase::kReady);
+  // And from here on it is given back as any other.
+  node.needed = false;
+  StepAndApply();
+  now_ += options_.unneeded_after;
+  EXPECT_EQ(All<model::SetNodeTaint>(StepAndApply()).size(), 1u);
+}
+
+TEST_F(HookTest, NodeOfUnknownTypeWhoseRequestIsGoneIsRemovedOnceNothingNeedsIt) {
+  BuyReady();
+  NodeUse& node = nodes_.at(TheName());
+  node.instance_type = "left.the.catalogue";
+  node.ready = false;  // nobody knows what it promised
+  node.needed = true;
+  requests_.clear();
+  StepAndApply();
+  now_ += absl::Minutes(1);
+  StepAndApply();
+  ASSERT_EQ(requests_.size(), 1u);
+  node.registered = true;
+  for (int i = 0; i < 40; ++i, now_ += absl::Minutes(1)) {
+    EXPECT_TRUE(All<model::TerminateNode>(StepAndApply()).empty()) << "a pod is on it";
+  }
+  node.needed = false;
+  bool terminated = false;
+  for (int i = 0; i < 20 && !terminated; ++i, now_ += absl::Minutes(1)) {
+    terminated = !All<model::TerminateNode>(StepAndApply()).empty();
+  }
+  EXPECT_TRUE(terminated);
 }
 
 }  // namespace

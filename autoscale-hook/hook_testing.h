@@ -3,16 +3,25 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "autoscale-hook/catalog.h"
 #include "autoscale-hook/demand.h"
 #include "autoscale-hook/placement.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::hook::testing {
+
+// How many random worlds a property test tries: few by default, as many as one likes on demand.
+inline uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  uint64_t value = 0;
+  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
+}
 
 inline constexpr int64_t kGiB = int64_t{1} << 30;
 inline constexpr int64_t kDollar = 1000000;

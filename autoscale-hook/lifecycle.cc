@@ -139,26 +139,6 @@ bool HandleMissing(RequestView& view, StepContext& context) {
   return true;
 }
 
-void DeleteOnceGone(RequestView& view, StepContext& context) {
-  RequestMemory& memory = *view.memory;
-  const bool confirmed = memory.terminated || view.request.phase == Phase::kGone;
-  if (!confirmed) return;
-  if (view.registered()) {
-    // Confirmed and yet there: the machine lives, or the object was left behind. Ask again in a
-    // while.
-    memory.terminated = false;
-    memory.terminate_retry_at = context.now + kProviderRetry;
-    if (!memory.terminate_sent.has_value()) memory.terminate_sent = context.now;
-    return context.WakeAt(*memory.terminate_retry_at);
-  }
-  if (memory.delete_sent.has_value() && context.now < *memory.delete_sent + kWriteRetry) {
-    return context.WakeAt(*memory.delete_sent + kWriteRetry);
-  }
-  memory.delete_sent = context.now;
-  context.Do(model::DeleteNodeRequest{view.request.meta.name, view.request.meta.uid});
-  context.WakeAt(context.now + kWriteRetry);
-}
-
 // I7 for every call that ends a machine: what has registered goes behind its taint, once that is
 // seen and nothing needs it; also where the machine was told to go before it registered.
 bool MayTerminate(RequestView& view, StepContext& context) {
@@ -166,6 +146,31 @@ bool MayTerminate(RequestView& view, StepContext& context) {
   if (view.tainted()) return view.known_unneeded();
   context.Taint(view, true);
   return false;
+}
+
+void DeleteOnceGone(RequestView& view, StepContext& context) {
+  RequestMemory& memory = *view.memory;
+  const bool confirmed = memory.terminated || view.request.phase == Phase::kGone;
+  if (!confirmed) return;
+  if (view.registered()) {
+    // Confirmed and yet there. Mostly the node's deletion is only not seen yet; if it stays, the
+    // machine lives, or the object was left behind: then the provider is asked again.
+    if (!memory.terminate_retry_at.has_value()) {
+      memory.terminate_retry_at = context.now + kProviderRetry;
+    }
+    if (context.now < *memory.terminate_retry_at) {
+      return context.WakeAt(*memory.terminate_retry_at);
+    }
+    memory.terminated = false;
+    if (MayTerminate(view, context)) context.Terminate(view);
+    return;
+  }
+  if (memory.delete_sent.has_value() && context.now < *memory.delete_sent + kWriteRetry) {
+    return context.WakeAt(*memory.delete_sent + kWriteRetry);
+  }
+  memory.delete_sent = context.now;
+  context.Do(model::DeleteNodeRequest{view.request.meta.name, view.request.meta.uid});
+  context.WakeAt(context.now + kWriteRetry);
 }
 
 void AdvanceFailed(RequestView& view, StepContext& context) {

@@ -305,6 +305,7 @@ void Planning::ExplainLeftOut() {
 bool Planning::FitsResting(const verdict::DemandClass& pod_class) {
   if (resting_classes_ == nullptr) {
     std::vector<Offer> offers;
+    offers.reserve(input_.resting.size());
     for (const PlanInput::RestingOffer& resting : input_.resting) offers.push_back(resting.offer);
     resting_classes_ = std::make_unique<PlanClasses>(*input_.demand, offers, placement_);
   }

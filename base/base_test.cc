@@ -14,7 +14,9 @@ TEST(CheckDeathTest, SaysConditionMessageAndDecision) {
 
 TEST(ScopedDecisionIdTest, RestoresTheOuterOne) {
   ScopedDecisionId outer("outer");
-  { ScopedDecisionId inner("inner"); }
+  {
+    ScopedDecisionId inner("inner");
+  }
   EXPECT_DEATH(FAIRLEAD_CHECK(false, ""), "decision: outer");
 }
 

@@ -7,13 +7,5 @@ find_package(OpenSSL REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(simdjson REQUIRED)
 find_package(GTest REQUIRED)
-find_package(benchmark REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
-
-# rapidcheck ships no CMake package in Debian.
-find_path(RAPIDCHECK_INCLUDE_DIR rapidcheck.h REQUIRED)
-find_library(RAPIDCHECK_LIBRARY rapidcheck REQUIRED)
-add_library(rapidcheck INTERFACE)
-target_include_directories(rapidcheck SYSTEM INTERFACE ${RAPIDCHECK_INCLUDE_DIR})
-target_link_libraries(rapidcheck INTERFACE ${RAPIDCHECK_LIBRARY})

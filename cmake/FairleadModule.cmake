@@ -2,52 +2,55 @@
 #
 # One module of the project is one static library target. SOURCES and TESTS are files of the
 # module's folder; DEPS are targets, and the only way to use another module. All TESTS of a module
-# are one executable NAME_test with one ctest entry, so that its cost is one link.
-option(FAIRLEAD_WERROR "Treat warnings as errors" ON)
-set(FAIRLEAD_SANITIZE "" CACHE STRING "Sanitizers for everything, as in -fsanitize=<value>")
-
-add_library(fairlead_options INTERFACE)
-target_include_directories(fairlead_options INTERFACE ${CMAKE_SOURCE_DIR})
-target_compile_options(fairlead_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
-  -Wcast-align -Wconversion -Wno-sign-conversion -Woverloaded-virtual)
-if(FAIRLEAD_WERROR)
-  target_compile_options(fairlead_options INTERFACE -Werror)
-endif()
-if(FAIRLEAD_SANITIZE)
-  target_compile_options(fairlead_options INTERFACE -fsanitize=${FAIRLEAD_SANITIZE} -fno-omit-frame-pointer
-    -fno-sanitize-recover=all)
-  target_link_options(fairlead_options INTERFACE -fsanitize=${FAIRLEAD_SANITIZE})
-  if(FAIRLEAD_SANITIZE MATCHES "thread")
-    target_compile_definitions(fairlead_options INTERFACE FAIRLEAD_TSAN=1)
-  endif()
-endif()
-find_program(MOLD_LINKER mold)
-if(MOLD_LINKER)
-  target_link_options(fairlead_options INTERFACE -fuse-ld=mold)
-endif()
-
+# are one executable NAME_test with one ctest entry of label unit, so that its cost is one link.
 function(fairlead_module NAME)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;TESTS;TEST_DEPS;TEST_ENV" ${ARGN})
-  foreach(list SOURCES TESTS)  # DEV-ONLY
-    foreach(file ${ARG_${list}})
-      if(NOT IS_ABSOLUTE ${file} AND NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${file})
-        message(STATUS "${NAME}: ${file} not written yet")
-        list(REMOVE_ITEM ARG_${list} ${file})
-      endif()
-    endforeach()
-  endforeach()
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;TESTS;TEST_DEPS" ${ARGN})
   if(ARG_SOURCES)
     add_library(${NAME} STATIC ${ARG_SOURCES})
     target_link_libraries(${NAME} PUBLIC fairlead_options ${ARG_DEPS})
+    fairlead_precompile(${NAME} fairlead_pch)
   else()
     add_library(${NAME} INTERFACE)
     target_link_libraries(${NAME} INTERFACE fairlead_options ${ARG_DEPS})
   endif()
+  # For tests/layering: folder, target, what it links and what its tests link besides.
+  string(REPLACE ";" " " deps "${ARG_DEPS} | ${ARG_TEST_DEPS}")
+  file(RELATIVE_PATH folder ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  set_property(GLOBAL APPEND_STRING PROPERTY FAIRLEAD_MODULES "${folder} ${NAME}: ${deps}\n")
   if(ARG_TESTS)
     add_executable(${NAME}_test ${ARG_TESTS})
-    target_link_libraries(${NAME}_test PRIVATE ${NAME} ${ARG_TEST_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
-    set_target_properties(${NAME}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    target_link_libraries(${NAME}_test PRIVATE ${NAME} ${ARG_TEST_DEPS} GTest::gtest GTest::gmock
+      GTest::gtest_main)
+    fairlead_precompile(${NAME}_test fairlead_test_pch)
+    set_target_properties(${NAME}_test PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     add_test(NAME ${NAME} COMMAND ${NAME}_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-    set_tests_properties(${NAME} PROPERTIES LABELS unit TIMEOUT 300)
+    set_tests_properties(${NAME} PROPERTIES LABELS unit TIMEOUT 600)
+    set_property(GLOBAL APPEND PROPERTY FAIRLEAD_TESTS_unit ${NAME}_test)
   endif()
+endfunction()
+
+# fairlead_add_groups(): the targets that scripts build. After the last module.
+#   programs             every executable that is not a test, into bin/
+#   unit-tests           every test program with label unit, the default
+#   thread-tests         the test programs of what has threads; ctest label thread, with TSan only
+#   integration-tests    what ctest labels integration and day run
+#   generated-headers    what clang-tidy needs
+function(fairlead_add_groups)
+  add_custom_target(programs DEPENDS fairlead fairlead-bench fairlead_conformance)
+  get_property(unit_tests GLOBAL PROPERTY FAIRLEAD_TESTS_unit)
+  add_custom_target(unit-tests DEPENDS ${unit_tests})
+  add_custom_target(integration-tests DEPENDS fairlead fairlead_integration)
+  set(threaded fairlead_kube_http fairlead_kube fairlead_cmd)
+  list(TRANSFORM threaded APPEND _test OUTPUT_VARIABLE threaded_tests)
+  add_custom_target(thread-tests DEPENDS ${threaded_tests})
+  if(FAIRLEAD_SANITIZE MATCHES "thread")
+    foreach(name ${threaded})
+      add_test(NAME ${name}_threads COMMAND ${name}_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+      set_tests_properties(${name}_threads PROPERTIES LABELS thread TIMEOUT 600)
+    endforeach()
+  endif()
+  add_custom_target(generated-headers DEPENDS fairlead_kube_core_subset)
+  get_property(modules GLOBAL PROPERTY FAIRLEAD_MODULES)
+  file(WRITE ${CMAKE_BINARY_DIR}/generated/modules.txt "${modules}")
 endfunction()

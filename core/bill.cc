@@ -93,9 +93,7 @@ void Bill::CountRequests(const View& view, const std::vector<model::Action>& act
     const auto* create = std::get_if<model::CreateNodeRequest>(&action.what);
     if (create == nullptr) continue;
     const model::NodeRequest& request = create->request;
-    BoughtNode& node = nodes_[request.meta.name];
-    node.price_micro_usd_per_hour = request.price_micro_usd_per_hour;
-    node.policy_blocked =
+    asked_[request.meta.name] =
         std::any_of(request.reason_workloads.begin(), request.reason_workloads.end(),
                     [&](const std::string& workload) { return blocked.contains(workload); });
   }
@@ -105,9 +103,14 @@ void Bill::CountNodes(const View& view) {
   for (auto& [name, node] : nodes_) node.present = false;
   std::map<std::string, std::string> request_of_node;
   for (const NodeRow& row : view.nodes) {
-    if (row.node_request.empty()) continue;
+    if (row.node_request.empty() || !row.confirmed) continue;
     BoughtNode& node = nodes_[row.node_request];
     node.present = true;
+    auto asked = asked_.find(row.node_request);
+    if (asked != asked_.end()) {
+      node.policy_blocked = asked->second;
+      asked_.erase(asked);
+    }
     node.price_micro_usd_per_hour = row.price_micro_usd_per_hour;
     node.was_ready |= row.status == "Ready";
     request_of_node[row.name] = row.node_request;

@@ -2,9 +2,10 @@
 // after each decision; used by the simulator and by a live day alike.
 //
 // Model:
-//  - A node of the hook is paid for from the first view that shows its request to the last one that
-//    shows it, at the price of its request. That is longer than a provider bills (launching and
-//    terminating are counted in).
+//  - A node of the hook is paid for from the first view that shows its request to exist to the last
+//    one that shows it, at the price of its request. That is longer than a provider bills
+//    (launching and terminating are counted in). A request that the API server never stored counts
+//    nowhere.
 //  - The reactive autoscaler buys what we bought, and besides nodes for every pod that waits with a
 //    policy code, because it cannot tell them from pods that lack capacity (gated pods excepted,
 //    which every autoscaler knows, and the hook's own caps, which it is taken to obey). Those
@@ -36,7 +37,7 @@ struct BillTotals {
   int64_t nodes_requested = 0;
   int64_t node_seconds = 0;
   int64_t cost_micro_usd = 0;
-  // Requests created for a workload that a policy of queues, gangs or gates held at that moment.
+  // Of them, for a workload that a policy of queues, gangs or gates held when they were decided.
   int64_t policy_blocked_nodes = 0;
   int64_t policy_blocked_cost_micro_usd = 0;
   // Nodes that became ready and were given back without ever having run a pod.
@@ -86,7 +87,8 @@ class Bill {
   const hook::Catalog* catalog_;
   absl::Duration unneeded_after_;
   absl::Time now_ = absl::InfinitePast();
-  std::map<std::string, BoughtNode> nodes_;                    // by request name
+  std::map<std::string, BoughtNode> nodes_;  // by request name
+  std::map<std::string, bool> asked_;  // by request name, not seen yet: for a blocked workload?
   std::map<std::string, std::vector<ReactiveNode>> reactive_;  // by queue, in the order of buying
   absl::uint128 reactive_cost_ = 0;  // micro-dollars an hour times nanoseconds
   int64_t reactive_nodes_ = 0;

@@ -1,7 +1,8 @@
-// The whole program minus sockets: events in, actions out. `fairlead run`, the simulator, the replayer,
-// the benchmarks and the property tests all drive this one class.
+// The whole program minus sockets: events in, actions out. `fairlead run`, the simulator, the
+// replayer, the benchmarks and the property tests all drive this one class.
 //
-//   while (true) { loop.Apply(event)...; Execute(loop.Step(now).actions); wait until wake_at or event }
+//   while (true) { loop.Apply(event)...; Execute(loop.Step(now).actions); wait until wake_at or
+//   event }
 //
 // A Step costs nothing when nothing changed since the last one and no timer is due.
 //
@@ -28,7 +29,8 @@ struct StepResult {
   std::vector<model::Action> actions;
   // Call Step again at this time even without an event; infinite future: only events matter.
   absl::Time wake_at = absl::InfiniteFuture();
-  bool decided = false;  // a cycle ran (false: nothing had changed, or not everything is synced yet)
+  bool decided =
+      false;  // a cycle ran (false: nothing had changed, or not everything is synced yet)
 };
 
 class DecisionLoop {
@@ -53,7 +55,7 @@ class DecisionLoop {
   // Counters since the start, for metrics, benchmarks and tests.
   struct Stats {
     uint64_t events = 0, steps = 0, cycles = 0, bindings = 0, evictions = 0, verdict_writes = 0,
-             node_requests = 0;
+             node_requests = 0, hook_steps = 0;
   };
   [[nodiscard]] const Stats& stats() const;
 

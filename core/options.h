@@ -17,8 +17,8 @@ struct Options {
   engine::EngineOptions engine;
   hook::HookOptions hook;
   framework::Profile profile = framework::DefaultProfile();
-  // Numbers in a verdict that change while its reason stays (position, node counts) are written again
-  // at most this often for one workload.
+  // Numbers in a verdict that change while its reason stays (position, node counts) are written
+  // again at most this often for one workload.
   absl::Duration verdict_refresh = absl::Minutes(1);
   bool emit_events = true;
 };

@@ -1,13 +1,17 @@
 #include "core/verdict_book.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/hash.h"
 #include "scheduler/verdict/json.h"
 #include "scheduler/verdict/text.h"
 
 namespace fairlead::core {
 namespace {
+
+constexpr char kUnschedulable[] = "Unschedulable";
 
 std::string SoftPart(const verdict::Verdict& v) {
   std::string text = absl::StrCat(v.position, "/", v.pods_running, "/", v.pods_waiting);
@@ -23,144 +27,260 @@ std::string NominatedName(const state::ClusterState& state, const engine::Waitin
   return state.node(waiting.pods.front().node).name();
 }
 
-}  // namespace
-
-std::string VerdictBook::KeyOf(const state::Workload& workload) const {
-  return absl::StrCat(workload.is_group ? "g/" : "p/", workload.ns, "/", workload.name);
+bool IsAsGroup(const state::Workload& workload) {
+  return workload.is_group && workload.group != nullptr;
 }
 
-void VerdictBook::WriteGroup(const state::Workload& workload, const engine::Waiting& waiting,
+}  // namespace
+
+bool VerdictBook::IsRowOf(const Row& row, const state::Workload& workload) {
+  return row.is_group == workload.is_group && row.uid == workload.uid &&
+         row.name == workload.name && row.ns == workload.ns;
+}
+
+VerdictBook::Row* VerdictBook::FindRow(const state::Workload& workload) const {
+  if (rows_.size() <= workload.id) return nullptr;
+  Row* row = rows_[workload.id].get();
+  return row != nullptr && IsRowOf(*row, workload) ? row : nullptr;
+}
+
+// Of the pods that bear a gang's verdict; 0 if there are none.
+uint64_t VerdictBook::PodsDigest(const engine::Waiting& entry, bool only_marked) const {
+  StableHash digest;
+  bool any = false;
+  for (const engine::Waiting::PodPromise& promise : entry.pods) {
+    const state::PodRecord& pod = state_.pod(promise.pod);
+    if (only_marked && pod.condition_reason != kUnschedulable) continue;
+    digest.Add(pod.uid);
+    any = true;
+  }
+  return any ? digest.value() : 0;
+}
+
+// After a restart the API server knows what was said before.
+void VerdictBook::Start(Row& row, const state::Workload& workload,
+                        const engine::Waiting& entry) const {
+  row = Row();
+  row.is_group = workload.is_group;
+  row.ns = workload.ns;
+  row.name = workload.name;
+  row.uid = workload.uid;
+  if (!IsAsGroup(workload)) {
+    if (entry.pods.empty()) return;
+    const state::PodRecord& pod = state_.pod(entry.pods.front().pod);
+    row.told.hash = pod.verdict_hash;
+    row.told.nominated = pod.nominated_node;
+    row.told.pod_reason = pod.condition_reason;
+    return;
+  }
+  row.told.hash = workload.group->schedulability_hash;
+  row.told.pods_digest = PodsDigest(entry, /*only_marked=*/true);
+  if (row.told.pods_digest != 0) row.told.pod_reason = kUnschedulable;
+}
+
+VerdictBook::Row& VerdictBook::RowOf(const state::Workload& workload, const engine::Waiting& entry,
+                                     bool& code_changed, absl::Time now) {
+  if (rows_.size() <= workload.id) rows_.resize(workload.id + 1);
+  std::unique_ptr<Row>& place = rows_[workload.id];
+  if (place == nullptr) {
+    place = std::make_unique<Row>();
+    told_.push_back(workload.id);
+  }
+  Row& row = *place;
+  const bool added = row.round == 0 || !IsRowOf(row, workload);
+  if (added) Start(row, workload, entry);
+  code_changed = added || row.verdict.code != entry.verdict.code;
+  if (code_changed) row.since = now;
+  if (added || !(row.verdict == entry.verdict)) {
+    row.verdict = entry.verdict;
+    row.hash = verdict::Hash(row.verdict);
+    row.soft = SoftPart(row.verdict);
+  }
+  if (added) row.told.soft = row.soft;
+  row.round = round_;
+  return row;
+}
+
+// What the pods are to bear. A gang's pods bear nothing but what others' autoscalers have to see,
+// and what takes that back.
+std::string VerdictBook::PodReason(const Row& row, bool as_group) const {
+  const absl::string_view reason = verdict::ConditionReason(row.verdict.code, hook_on_);
+  const bool told = !as_group || reason == kUnschedulable || row.told.pod_reason == kUnschedulable;
+  return told ? std::string(reason) : "";
+}
+
+void VerdictBook::WriteGroup(const state::Workload& workload, const Row& row,
                              std::vector<model::Action>& actions) const {
   model::SetPodGroupSchedulability write;
   write.ns = workload.ns;
   write.name = workload.name;
   write.uid = workload.uid;
   constexpr size_t kWhole = 64 << 10;  // far below what an object may hold
-  write.schedulability_json = verdict::ToJson(waiting.verdict, kWhole);
-  write.reason = std::string(verdict::ConditionReason(waiting.verdict.code, hook_on_));
-  write.message = verdict::Message(waiting.verdict);
+  write.schedulability_json = verdict::ToJson(row.verdict, kWhole);
+  write.reason = std::string(verdict::ConditionReason(row.verdict.code, hook_on_));
+  write.message = verdict::Message(row.verdict);
   actions.push_back({0, std::move(write)});
 }
 
-void VerdictBook::WritePod(const state::PodRecord& pod, const engine::Waiting& waiting,
+void VerdictBook::WritePod(const state::PodRecord& pod, const Row& row,
                            const std::string& nominated,
                            std::vector<model::Action>& actions) const {
   model::SetPodUnschedulable write;
   write.ns = pod.ns;
   write.name = pod.name;
   write.uid = pod.uid;
-  write.reason = std::string(verdict::ConditionReason(waiting.verdict.code, hook_on_));
-  write.message = verdict::Message(waiting.verdict);
-  write.verdict_json = verdict::ToJson(waiting.verdict);
+  write.reason = std::string(verdict::ConditionReason(row.verdict.code, hook_on_));
+  write.message = verdict::Message(row.verdict);
+  write.verdict_json = verdict::ToJson(row.verdict);
   write.nominated_node = nominated;
   write.observed_generation = pod.generation;
   actions.push_back({0, std::move(write)});
+}
+
+void VerdictBook::EmitChange(const state::Workload& workload, const engine::Waiting& entry,
+                             const Row& row, std::vector<model::Action>& actions) const {
+  model::EmitEvent event;
+  const bool as_group = IsAsGroup(workload);
+  const bool about_pod = !as_group && !entry.pods.empty();
+  event.about = as_group ? model::Kind::kPodGroup : model::Kind::kPod;
+  event.ns = workload.ns;
+  event.name = about_pod ? state_.pod(entry.pods.front().pod).name : workload.name;
+  event.uid = about_pod ? state_.pod(entry.pods.front().pod).uid : workload.uid;
+  event.warning = true;
+  event.reason = std::string(verdict::CodeName(row.verdict.code));
+  event.note = verdict::Message(row.verdict);
+  actions.push_back({0, std::move(event)});
+}
+
+void VerdictBook::Tell(const state::Workload& workload, const engine::Waiting& entry, Row& row,
+                       const Told& wanted, std::vector<model::Action>& actions) const {
+  const bool as_group = IsAsGroup(workload);
+  row.told = wanted;
+  if (as_group) WriteGroup(workload, row, actions);
+  if (as_group && wanted.pod_reason.empty()) return;
+  for (const engine::Waiting::PodPromise& pod : entry.pods) {
+    WritePod(state_.pod(pod.pod), row, wanted.nominated, actions);
+  }
+  // Taken back once is enough.
+  if (as_group && wanted.pod_reason != kUnschedulable) {
+    row.told.pod_reason.clear();
+    row.told.pods_digest = 0;
+  }
 }
 
 void VerdictBook::Update(const std::vector<engine::Waiting>& waiting, absl::Time now,
                          std::vector<model::Action>& actions) {
   ++round_;
   wake_at_ = absl::InfiniteFuture();
-  current_.clear();
-  current_.reserve(waiting.size());
   for (const engine::Waiting& entry : waiting) {
     const state::Workload& workload = state_.workload(entry.workload);
-    auto [it, added] = written_.try_emplace(KeyOf(workload));
-    Written& written = it->second;
-    const bool as_group = workload.is_group && workload.group != nullptr;
-    if (added) {
-      // After a restart the API server knows what we said before.
-      if (as_group) {
-        written.hash = workload.group->schedulability_hash;
-      } else if (!entry.pods.empty()) {
-        written.hash = state_.pod(entry.pods.front().pod).verdict_hash;
-        written.nominated = state_.pod(entry.pods.front().pod).nominated_node;
-      }
-      written.soft = SoftPart(entry.verdict);
+    const bool as_group = IsAsGroup(workload);
+    bool code_changed = false;
+    Row& row = RowOf(workload, entry, code_changed, now);
+    Told wanted{
+        row.hash, row.soft, as_group ? "" : NominatedName(state_, entry), PodReason(row, as_group),
+        0,        now};
+    if (as_group && !wanted.pod_reason.empty()) {
+      wanted.pods_digest = PodsDigest(entry, /*only_marked=*/false);
     }
-    written.round = round_;
-    const std::string hash = verdict::Hash(entry.verdict);
-    const std::string soft = SoftPart(entry.verdict);
-    const std::string nominated = as_group ? "" : NominatedName(state_, entry);
-    const bool code_changed = written.code != entry.verdict.code;
-    if (code_changed) {
-      written.code = entry.verdict.code;
-      written.since = now;
+    const bool news = wanted.hash != row.told.hash || wanted.nominated != row.told.nominated ||
+                      wanted.pod_reason != row.told.pod_reason ||
+                      wanted.pods_digest != row.told.pods_digest;
+    if (!news && wanted.soft == row.told.soft) continue;
+    const absl::Time due_at = std::max(news ? now : row.told.at + refresh_, row.retry_at);
+    if (now < due_at) {
+      wake_at_ = std::min(wake_at_, due_at);
+      continue;
     }
-    bool due = hash != written.hash || nominated != written.nominated;
-    if (!due && soft != written.soft) {
-      due = now >= written.at + refresh_;
-      if (!due) wake_at_ = std::min(wake_at_, written.at + refresh_);
-    }
-    if (due) {
-      written.hash = hash;
-      written.soft = soft;
-      written.nominated = nominated;
-      written.at = now;
-      // An autoscaler of somebody else reads pods, not groups.
-      const bool for_others = !hook_on_ && verdict::CategoryOf(entry.verdict.code) ==
-                                               verdict::Category::kCapacity;
-      if (as_group) WriteGroup(workload, entry, actions);
-      if (!as_group || for_others) {
-        for (const engine::Waiting::PodPromise& pod : entry.pods) {
-          WritePod(state_.pod(pod.pod), entry, nominated, actions);
-        }
-      }
-      if (emit_events_ && code_changed) {
-        model::EmitEvent event;
-        event.about = as_group ? model::Kind::kPodGroup : model::Kind::kPod;
-        event.ns = workload.ns;
-        event.name = as_group || entry.pods.empty() ? workload.name
-                                                    : state_.pod(entry.pods.front().pod).name;
-        event.uid = as_group || entry.pods.empty() ? workload.uid
-                                                   : state_.pod(entry.pods.front().pod).uid;
-        event.warning = true;
-        event.reason = std::string(verdict::CodeName(entry.verdict.code));
-        event.note = verdict::Message(entry.verdict);
-        actions.push_back({0, std::move(event)});
-      }
-    }
-    Current current;
-    current.verdict = entry.verdict;
-    current.since = written.since;
-    for (const engine::Waiting::PodPromise& pod : entry.pods) {
-      current.pods.push_back(model::Key(state_.pod(pod.pod).ns, state_.pod(pod.pod).name));
-    }
-    current_.emplace_back(entry.workload, std::move(current));
+    Tell(workload, entry, row, wanted, actions);
+    if (emit_events_ && code_changed) EmitChange(workload, entry, row, actions);
   }
-  Clear(actions);
+  Clear(now, actions);
 }
 
-// What no longer waits: a pod's verdict was taken off by its binding; a group's is taken off here.
-void VerdictBook::Clear(std::vector<model::Action>& actions) {
-  std::vector<std::string> gone;
+void VerdictBook::CollectUnclear(absl::Time now, std::vector<std::string>& groups) {
+  for (auto it = unclear_.begin(); it != unclear_.end();) {
+    Pause& pause = it->second;
+    const size_t slash = it->first.find('/');
+    const state::WorkloadId id =
+        state_.FindGroup(it->first.substr(0, slash), it->first.substr(slash + 1));
+    const bool done = id == state::kNoId || FindRow(state_.workload(id)) != nullptr ||
+                      state_.workload(id).group == nullptr ||
+                      state_.workload(id).group->schedulability_hash.empty();
+    if (done) {
+      it = unclear_.erase(it);
+      continue;
+    }
+    if (pause.until <= now) {
+      groups.push_back(it->first);
+      pause.until = absl::InfiniteFuture();  // unless it fails again
+    }
+    wake_at_ = std::min(wake_at_, pause.until);
+    ++it;
+  }
+}
+
+void VerdictBook::Clear(absl::Time now, std::vector<model::Action>& actions) {
+  std::vector<std::string> groups;
   if (round_ == 1) {
     // Left behind by a former process, whose group has come to run since.
     state_.ForEachWorkload([&](const state::Workload& workload) {
       if (workload.group == nullptr || workload.group->schedulability_hash.empty()) return;
-      written_.try_emplace(KeyOf(workload));
+      groups.push_back(model::Key(workload.ns, workload.name));
     });
   }
-  for (const auto& [key, written] : written_) {
-    if (written.round != round_) gone.push_back(key);
-  }
-  std::sort(gone.begin(), gone.end());  // the table's order is not one to act in
-  for (const std::string& key : gone) {
-    written_.erase(key);
-    if (key[0] != 'g') continue;
-    const std::string name = key.substr(2);
-    const size_t slash = name.find('/');
-    const state::WorkloadId id = state_.FindGroup(name.substr(0, slash), name.substr(slash + 1));
-    if (id == state::kNoId || state_.workload(id).group == nullptr) continue;
+  std::erase_if(told_, [&](state::WorkloadId id) {
+    const Row& row = *rows_[id];
+    if (row.round == round_) return false;
+    if (row.is_group) groups.push_back(model::Key(row.ns, row.name));
+    rows_[id].reset();
+    return true;
+  });
+  CollectUnclear(now, groups);
+  std::sort(groups.begin(), groups.end());  // rows are in no order to act in
+  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+  for (const std::string& key : groups) {
+    const size_t slash = key.find('/');
+    const state::WorkloadId id = state_.FindGroup(key.substr(0, slash), key.substr(slash + 1));
+    if (id == state::kNoId) continue;
     const state::Workload& workload = state_.workload(id);
-    actions.push_back(
-        {0, model::SetPodGroupSchedulability{workload.ns, workload.name, workload.uid, "", "", ""}});
+    if (workload.group == nullptr || FindRow(workload) != nullptr) continue;
+    actions.push_back({0, model::SetPodGroupSchedulability{workload.ns, workload.name, workload.uid,
+                                                           "", "", ""}});
   }
 }
 
-void VerdictBook::WriteFailed(const std::string& ns, const std::string& name, bool group) {
-  auto it = written_.find(absl::StrCat(group ? "g/" : "p/", ns, "/", name));
-  if (it != written_.end()) it->second.hash.clear();
+void VerdictBook::WriteFailed(const std::string& ns, const std::string& name, bool group,
+                              absl::Time now) {
+  state::WorkloadId id = state::kNoId;
+  if (group) {
+    id = state_.FindGroup(ns, name);
+  } else if (const state::PodId pod = state_.FindPod(ns, name); pod != state::kNoId) {
+    id = state_.pod(pod).workload;
+  }
+  if (id == state::kNoId) return;
+  const auto longer = [](absl::Duration pause) {
+    return std::clamp(2 * pause, kRetryInitial, kRetryMax);
+  };
+  if (Row* found = FindRow(state_.workload(id)); found != nullptr) {
+    Row& row = *found;
+    // Answers to several writes of one workload (its pods) are one failure.
+    if (row.retry_at > now) return;
+    row.told.hash.clear();
+    row.retry_pause = row.told.at + 4 * kRetryMax < now ? kRetryInitial : longer(row.retry_pause);
+    row.retry_at = now + row.retry_pause;
+    wake_at_ = std::min(wake_at_, row.retry_at);
+  } else if (group) {
+    Pause& pause = unclear_[model::Key(ns, name)];
+    pause.length = longer(pause.length);
+    pause.until = now + pause.length;
+    wake_at_ = std::min(wake_at_, pause.until);
+  }
+}
+
+absl::Time VerdictBook::Since(state::WorkloadId workload) const {
+  const Row* row = FindRow(state_.workload(workload));
+  return row == nullptr ? absl::InfinitePast() : row->since;
 }
 
 }  // namespace fairlead::core

@@ -1,16 +1,24 @@
 // Which verdicts stand on the API server, and which writes bring it up to date: on a change of the
-// hash at once, of passing numbers (position, node counts) at most once per refresh interval, one
-// write a gang where a PodGroup exists, and none while nothing changes (design section 4).
+// hash or of the condition's reason at once, of passing numbers (position, node counts) at most
+// once per refresh interval, one write a gang where a PodGroup exists, and none while nothing
+// changes (design section 4).
 //
-// Thread-safety: the owner's thread. Complexity: O(waiting) a step.
+// A write that failed is made again after a pause that doubles.
+//
+// Where the hook is off, capacity codes of gangs are written on their pods too, because an
+// autoscaler of somebody else reads pods. Such pods are told again when the code changes to one for
+// which no node helps, and when the hook was switched on meanwhile.
+//
+// Thread-safety: the owner's thread. Complexity: O(waiting) comparisons a step; texts and hashes
+// are made only for verdicts that differ from those of the step before.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/model/action.h"
@@ -24,48 +32,73 @@ class VerdictBook {
               bool emit_events)
       : state_(state), refresh_(refresh), hook_on_(hook_on), emit_events_(emit_events) {}
 
-  struct Current {
-    verdict::Verdict verdict;
-    absl::Time since;
-    std::vector<std::string> pods;  // "namespace/name"
-  };
-
   // `waiting` is everything that waits now. Appends the writes that are due.
   void Update(const std::vector<engine::Waiting>& waiting, absl::Time now,
               std::vector<model::Action>& actions);
-  // A write of ours failed and has to be made again.
-  void WriteFailed(const std::string& ns, const std::string& name, bool group);
+  // A write of ours failed and has to be made again. `group`: the name is of a PodGroup, not a pod.
+  void WriteFailed(const std::string& ns, const std::string& name, bool group, absl::Time now);
 
-  // Next time at which a passing number may be written; infinite future if none is stale.
+  // When an Update has something to write although nothing changed; infinite future if never.
   [[nodiscard]] absl::Time wake_at() const { return wake_at_; }
-  // By workload ("namespace/name"; groups and pods apart), what was last found.
-  [[nodiscard]] const std::vector<std::pair<state::WorkloadId, Current>>& current() const {
-    return current_;
-  }
+  // Since when the workload waits with the code of the last Update; infinite past if it did not
+  // wait then (or its row is another workload's by now).
+  [[nodiscard]] absl::Time Since(state::WorkloadId workload) const;
 
  private:
-  struct Written {
-    std::string hash;
-    std::string soft;       // what the hash leaves out
-    std::string nominated;
+  // A failed write is made again after this, doubling up to the maximum.
+  static constexpr absl::Duration kRetryInitial = absl::Seconds(1);
+  static constexpr absl::Duration kRetryMax = absl::Minutes(1);
+
+  // What is on the API server, or on its way to it.
+  struct Told {
+    std::string hash, soft, nominated;
+    std::string pod_reason;    // of the condition PodScheduled of its pods; empty: none of ours
+    uint64_t pods_digest = 0;  // of the pods that bear it
     absl::Time at = absl::InfinitePast();
-    verdict::Code code = verdict::Code::kNone;
+  };
+  struct Row {
+    bool is_group = false;
+    std::string ns, name, uid;  // ids are dealt anew: this tells whose row it is
+    verdict::Verdict verdict;   // of the last Update; the two texts below are made of it
+    std::string hash, soft;
+    Told told;
     absl::Time since = absl::InfinitePast();
+    absl::Time retry_at = absl::InfinitePast();
+    absl::Duration retry_pause = absl::ZeroDuration();
     uint64_t round = 0;  // last Update that found it waiting
   };
-  [[nodiscard]] std::string KeyOf(const state::Workload& workload) const;
-  void WriteGroup(const state::Workload& workload, const engine::Waiting& waiting,
+  struct Pause {
+    absl::Time until;
+    absl::Duration length;
+  };
+
+  static bool IsRowOf(const Row& row, const state::Workload& workload);
+  Row& RowOf(const state::Workload& workload, const engine::Waiting& entry, bool& code_changed,
+             absl::Time now);
+  void Start(Row& row, const state::Workload& workload, const engine::Waiting& entry) const;
+  void Tell(const state::Workload& workload, const engine::Waiting& entry, Row& row,
+            const Told& wanted, std::vector<model::Action>& actions) const;
+  void WriteGroup(const state::Workload& workload, const Row& row,
                   std::vector<model::Action>& actions) const;
-  void WritePod(const state::PodRecord& pod, const engine::Waiting& waiting,
-                const std::string& nominated, std::vector<model::Action>& actions) const;
-  void Clear(std::vector<model::Action>& actions);
+  void WritePod(const state::PodRecord& pod, const Row& row, const std::string& nominated,
+                std::vector<model::Action>& actions) const;
+  void EmitChange(const state::Workload& workload, const engine::Waiting& entry, const Row& row,
+                  std::vector<model::Action>& actions) const;
+  [[nodiscard]] std::string PodReason(const Row& row, bool as_group) const;
+  [[nodiscard]] uint64_t PodsDigest(const engine::Waiting& entry, bool only_marked) const;
+  [[nodiscard]] Row* FindRow(const state::Workload& workload) const;
+  // What no longer waits: a pod's verdict was taken off by its binding; a group's is taken off
+  // here.
+  void Clear(absl::Time now, std::vector<model::Action>& actions);
+  void CollectUnclear(absl::Time now, std::vector<std::string>& groups);
 
   const state::ClusterState& state_;
   const absl::Duration refresh_;
   const bool hook_on_;
   const bool emit_events_;
-  absl::flat_hash_map<std::string, Written> written_;
-  std::vector<std::pair<state::WorkloadId, Current>> current_;
+  std::vector<std::unique_ptr<Row>> rows_;  // by WorkloadId; null: does not wait
+  std::vector<state::WorkloadId> told_;     // those that have a row
+  std::map<std::string, Pause> unclear_;    // groups ("namespace/name") still to be cleared
   absl::Time wake_at_ = absl::InfiniteFuture();
   uint64_t round_ = 0;
 };

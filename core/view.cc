@@ -99,10 +99,11 @@ void ViewMaker::AddNodes(View& view) const {
       row.spot = request->spot;
       row.price_micro_usd_per_hour = request->price_micro_usd_per_hour;
       row.unneeded_since = request->unneeded_since;
+      row.confirmed = requests.Seen(request->meta.name);
     }
     view.nodes.push_back(std::move(row));
   }
-  for (const model::NodeRequest* request : requests.All()) {
+  for (const model::NodeRequest* request : requests.AllSeen()) {
     if (request->phase == model::NodeRequestPhase::kGone ||
         request->phase == model::NodeRequestPhase::kFailed) {
       continue;
@@ -114,17 +115,22 @@ void ViewMaker::AddNodes(View& view) const {
 }
 
 void ViewMaker::AddWaiting(View& view) const {
-  for (const auto& [id, current] : verdicts.current()) {
-    const state::Workload& workload = state.workload(id);
+  for (const engine::Waiting& entry : waiting) {
+    const state::Workload& workload = state.workload(entry.workload);
     WaitingRow row;
+    row.since = verdicts.Since(entry.workload);
+    if (row.since == absl::InfinitePast()) continue;  // gone since the last decision
     row.workload = model::Key(workload.ns, workload.name);
     row.is_group = workload.is_group;
     row.queue = workload.queue;
     row.priority = workload.priority;
-    row.since = current.since;
-    row.verdict = current.verdict;
-    row.message = verdict::Message(current.verdict);
-    row.pods = current.pods;
+    row.verdict = entry.verdict;
+    row.message = verdict::Message(entry.verdict);
+    for (const engine::Waiting::PodPromise& promise : entry.pods) {
+      const state::PodRecord& pod = state.pod(promise.pod);
+      if (pod.id == state::kNoId || pod.workload != entry.workload) continue;
+      row.pods.push_back(model::Key(pod.ns, pod.name));
+    }
     view.waiting.push_back(std::move(row));
   }
 }

@@ -1,7 +1,6 @@
-// What people and tools are shown of the core: queues, nodes, what waits and why. Plain values, made by
-// DecisionLoop::MakeView, printed by the command line, the live screen, the simulator and (later) the
-// dashboard.
-// Thread-safety: plain values.
+// What people and tools are shown of the core: queues, nodes, what waits and why. Plain values,
+// made by DecisionLoop::MakeView, printed by the command line, the live screen, the simulator and
+// (later) the dashboard. Thread-safety: plain values.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +15,20 @@
 namespace fairlead::core {
 
 struct QueueResourceRow {
-  std::string resource;      // "nvidia.com/gpu", "cpu", "memory"
-  int64_t quota = 0;         // base units; kUnlimited
+  std::string resource;  // "nvidia.com/gpu", "cpu", "memory"
+  int64_t quota = 0;     // base units; kUnlimited
   int64_t limit = 0;
   int64_t fair_share = 0;
   int64_t allocated = 0;
-  int64_t requested = 0;     // allocated + waiting
+  int64_t requested = 0;  // allocated + waiting
 };
 
 struct QueueRow {
   std::string name, parent;
-  int depth = 0;             // rows come in tree order
+  int depth = 0;  // rows come in tree order
   bool leaf = true;
   int32_t priority = 100;
-  std::string problem;       // orphan, cycle, ...; empty: none
+  std::string problem;                      // orphan, cycle, ...; empty: none
   std::vector<QueueResourceRow> resources;  // gpu, cpu, memory, then others
   int64_t waiting_workloads = 0;
   int64_t running_pods = 0;
@@ -41,6 +40,9 @@ struct NodeRow {
   std::string status;
   std::string node_request;  // empty: not bought by the hook
   bool spot = false;
+  // False: its NodeRequest was asked for and is not seen to exist; it costs nothing yet and may
+  // never.
+  bool confirmed = true;
   int64_t price_micro_usd_per_hour = 0;  // 0: unknown or not ours
   model::ResourceList allocatable, used;
   int64_t pods = 0;      // ours and others', DaemonSets included
@@ -53,9 +55,9 @@ struct WaitingRow {
   bool is_group = false;
   std::string queue;
   int32_t priority = 0;
-  absl::Time since;      // when this code was first given
+  absl::Time since;  // when this code was first given
   verdict::Verdict verdict;
-  std::string message;   // verdict::Message
+  std::string message;            // verdict::Message
   std::vector<std::string> pods;  // that wait: "namespace/name"
 };
 
@@ -67,10 +69,10 @@ struct RunningRow {
 
 struct View {
   absl::Time at;
-  std::vector<QueueRow> queues;    // tree order: parent before children, by age then name
-  std::vector<NodeRow> nodes;      // by name, ordered ones included
-  std::vector<WaitingRow> waiting; // in the order of service
-  std::vector<RunningRow> running; // ours, by pod
+  std::vector<QueueRow> queues;          // tree order: parent before children, by age then name
+  std::vector<NodeRow> nodes;            // by name, ordered ones included
+  std::vector<WaitingRow> waiting;       // in the order of service
+  std::vector<RunningRow> running;       // ours, by pod
   int64_t price_micro_usd_per_hour = 0;  // of the hook's nodes, in flight included
   int64_t gpus_held = 0;                 // devices on the hook's nodes, in flight included
 };

@@ -104,13 +104,24 @@ EncodedWrite EncodeEvict(const model::EvictPod& action);
 EncodedWrite EncodeDisruptionTarget(const model::EvictPod& action, absl::Time request_time);
 EncodedWrite EncodePodUnschedulable(const model::SetPodUnschedulable& action,
                                     absl::Time request_time);
+// The status of a custom kind is a JSON patch, for two reasons that a merge patch has not: the server
+// ignores metadata.uid in a merge patch of /status, so that only a `test` is a precondition; and
+// `add` replaces a field of ours whole, where a merge would keep what the former value had besides.
+// Refused with 422 if the uid is another one. JSON patches cannot say "make /status if it is
+// missing": our CRDs default it to {}, other people's may not, hence the two shapes.
+enum class StatusShape {
+  kFields,  // each field of ours by itself; 422 if the object has no status
+  kWhole,   // the status is made of our fields; 422 if the object has one
+};
 EncodedWrite EncodePodGroupSchedulability(const model::SetPodGroupSchedulability& action,
-                                          absl::Time request_time);
+                                          absl::Time request_time,
+                                          StatusShape shape = StatusShape::kFields);
 EncodedWrite EncodePodGroupAnnotations(const model::SetPodGroupAnnotations& action);
 EncodedWrite EncodeCreateNodeRequest(const model::NodeRequest& request);
-EncodedWrite EncodeNodeRequestStatus(const model::NodeRequest& request);
+EncodedWrite EncodeNodeRequestStatus(const model::NodeRequest& request,
+                                     StatusShape shape = StatusShape::kFields);
 EncodedWrite EncodeDeleteNodeRequest(const model::DeleteNodeRequest& action);
-EncodedWrite EncodeCreateNode(const model::Node& node);
+EncodedWrite EncodeCreateNode(const model::Node& node);  // with its status
 EncodedWrite EncodeNodeStatus(const model::Node& node);  // allocatable, capacity, condition Ready
 EncodedWrite EncodeDeleteNode(absl::string_view name, absl::string_view uid);
 // The whole list of taints with the node's resourceVersion as precondition.

@@ -6,6 +6,7 @@
 #include "kube/codec.h"
 #include "kube/http.h"
 #include "kube/testing/random_core.h"
+#include "simdjson.h"
 
 namespace fairlead::kube {
 namespace {
@@ -108,17 +109,28 @@ TEST(EncodeTest, PodGroupSchedulabilityInKaisForm) {
       kTime);
   EXPECT_EQ(write.method, "PATCH");
   EXPECT_EQ(write.path, "/apis/scheduling.run.ai/v2alpha2/namespaces/ns/podgroups/pg/status");
-  EXPECT_EQ(write.content_type, kMergePatch);
-  EXPECT_EQ(
-      write.body,
-      R"({"metadata":{"uid":"uid-2"},"status":{"schedulability":{"code":"QueueLimitReached","hash":"h"},)"
-      R"("schedulingConditions":[{"type":"UnschedulableOnNodePool","status":"True","nodePool":"default",)"
+  EXPECT_EQ(write.content_type, kJsonPatch);
+  const std::string conditions =
+      R"([{"type":"UnschedulableOnNodePool","status":"True","nodePool":"default",)"
       R"("reason":"Unschedulable","message":"OverLimit: q has reached its limit.",)"
       R"("reasons":[{"reason":"OverLimit","message":"q has reached its limit"}],)"
-      R"("transitionID":"1795226439123","lastTransitionTime":"2026-11-21T02:00:39Z"}]}})");
+      R"("transitionID":"1795226439123","lastTransitionTime":"2026-11-21T02:00:39Z"}])";
+  EXPECT_EQ(write.body,
+            absl::StrCat(R"([{"op":"test","path":"/metadata/uid","value":"uid-2"},)"
+                         R"({"op":"add","path":"/status/schedulability",)"
+                         R"("value":{"code":"QueueLimitReached","hash":"h"}},)"
+                         R"({"op":"add","path":"/status/schedulingConditions","value":)",
+                         conditions, "}]"));
+  EXPECT_EQ(EncodePodGroupSchedulability({"ns", "pg", "u", "", "", ""}, kTime).body,
+            R"([{"op":"test","path":"/metadata/uid","value":"u"},)"
+            R"({"op":"add","path":"/status/schedulability","value":null},)"
+            R"({"op":"add","path":"/status/schedulingConditions","value":null}])");
   EXPECT_EQ(
-      EncodePodGroupSchedulability({"ns", "pg", "u", "", "", ""}, kTime).body,
-      R"({"metadata":{"uid":"u"},"status":{"schedulability":null,"schedulingConditions":null}})");
+      EncodePodGroupSchedulability({"ns", "pg", "u", "{}", "", ""}, kTime, StatusShape::kWhole)
+          .body.substr(0, 147),
+      R"([{"op":"test","path":"/metadata/uid","value":"u"},)"
+      R"({"op":"test","path":"/status","value":null},)"
+      R"({"op":"add","path":"/status","value":{"schedulability":)");
 }
 
 TEST(EncodeTest, PodGroupAnnotationsEmptyRemoves) {
@@ -170,6 +182,22 @@ TEST(EncodeTest, NodeRequestReadsBackAsItWas) {
   }
 }
 
+// A node request whose status is what the patch adds.
+std::string Patched(const std::string& patch) {
+  simdjson::dom::parser parser;
+  std::string status;
+  for (simdjson::dom::element operation : parser.parse(patch).get_array()) {
+    std::string path(std::string_view(operation["path"]));
+    if (std::string_view(operation["op"]) != "add") continue;
+    const std::string value = simdjson::minify(operation["value"]);
+    if (path == "/status")
+      return absl::StrCat(R"({"metadata":{"name":"nr-1"},"status":)", value, "}");
+    absl::StrAppend(&status, status.empty() ? "{" : ",", "\"", path.substr(path.rfind('/') + 1),
+                    "\":", value);
+  }
+  return absl::StrCat(R"({"metadata":{"name":"nr-1"},"status":)", status, "}}");
+}
+
 TEST(EncodeTest, NodeRequestStatusReadsBackInEveryPhase) {
   for (model::NodeRequestPhase phase :
        {model::NodeRequestPhase::kPending, model::NodeRequestPhase::kLaunched,
@@ -184,21 +212,24 @@ TEST(EncodeTest, NodeRequestStatusReadsBackInEveryPhase) {
     request.failure = "Stockout";
     request.launched_at = kTime;
     request.failed_at = kTime + absl::Nanoseconds(5);
-    const EncodedWrite write = EncodeNodeRequestStatus(request);
-    EXPECT_EQ(write.path, "/apis/fairlead.dev/v1alpha1/noderequests/nr-1/status");
-    EXPECT_EQ(write.content_type, kMergePatch);
-    EXPECT_TRUE(absl::StrContains(write.body, R"("readyAt":null)"));
-    EXPECT_FALSE(absl::StrContains(write.body, "spec"));
-    absl::StatusOr<Object> object = DecodeObject(model::Kind::kNodeRequest, kJson, write.body);
-    ASSERT_TRUE(object.ok()) << object.status();
-    const auto& got = std::get<model::NodeRequest>(*object);
-    EXPECT_EQ(got.phase, phase);
-    EXPECT_EQ(got.node_name, "n");
-    EXPECT_EQ(got.message, "m");
-    EXPECT_EQ(got.failure, "Stockout");
-    EXPECT_EQ(got.launched_at, request.launched_at);
-    EXPECT_EQ(got.failed_at, request.failed_at);
-    EXPECT_FALSE(got.ready_at.has_value());
+    for (StatusShape shape : {StatusShape::kFields, StatusShape::kWhole}) {
+      const EncodedWrite write = EncodeNodeRequestStatus(request, shape);
+      EXPECT_EQ(write.path, "/apis/fairlead.dev/v1alpha1/noderequests/nr-1/status");
+      EXPECT_EQ(write.content_type, kJsonPatch);
+      EXPECT_TRUE(
+          absl::StartsWith(write.body, R"([{"op":"test","path":"/metadata/uid","value":"u"},)"));
+      absl::StatusOr<Object> object =
+          DecodeObject(model::Kind::kNodeRequest, kJson, Patched(write.body));
+      ASSERT_TRUE(object.ok()) << object.status();
+      const auto& got = std::get<model::NodeRequest>(*object);
+      EXPECT_EQ(got.phase, phase);
+      EXPECT_EQ(got.node_name, "n");
+      EXPECT_EQ(got.message, "m");
+      EXPECT_EQ(got.failure, "Stockout");
+      EXPECT_EQ(got.launched_at, request.launched_at);
+      EXPECT_EQ(got.failed_at, request.failed_at);
+      EXPECT_FALSE(got.ready_at.has_value());
+    }
   }
 }
 
@@ -229,7 +260,11 @@ TEST(EncodeTest, NodeReadsBackAsItWas) {
   EXPECT_EQ(got.allocatable, node.allocatable);
   EXPECT_TRUE(got.taints == node.taints);
   EXPECT_EQ(got.provider_id, node.provider_id);
+  EXPECT_TRUE(got.ready);
   node.ready = false;
+  object = DecodeObject(model::Kind::kNode, kJson, EncodeCreateNode(node).body);
+  ASSERT_TRUE(object.ok()) << object.status();
+  EXPECT_FALSE(std::get<model::Node>(*object).ready);
   const EncodedWrite status = EncodeNodeStatus(node);
   EXPECT_EQ(status.path, "/api/v1/nodes/n1/status");
   EXPECT_EQ(status.content_type, kStrategicMergePatch);

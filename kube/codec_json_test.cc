@@ -24,10 +24,10 @@ TEST(QueueJsonTest, UnitsAreConverted) {
     "spec":{"displayName":"Team A","parentQueue":"dept","priority":200,
       "preemptMinRuntime":"1h30m","reclaimMinRuntime":"90s",
       "resources":{
-        "gpu":{"quota":0.7,"limit":-1,"overQuotaWeight":1.5},
+        "gpu":{"quota":0.7,"limit":-1,"overQuotaWeight":1.5,"lendingLimit":0.5},
         "cpu":{"quota":1500,"limit":2000},
         "memory":{"quota":1024.5},
-        "other":{"example.com/widget":{"quota":3,"limit":"1k"},
+        "other":{"example.com/widget":{"quota":3,"limit":"1k","lendingLimit":-1},
                  "ephemeral-storage":{"quota":"10Gi","limit":-1,"overQuotaWeight":2}}}}})");
   EXPECT_EQ(queue.invalid, "");
   EXPECT_EQ(queue.display_name, "Team A");
@@ -35,7 +35,7 @@ TEST(QueueJsonTest, UnitsAreConverted) {
   EXPECT_EQ(queue.priority, 200);
   EXPECT_EQ(queue.preempt_min_runtime, absl::Minutes(90));
   EXPECT_EQ(queue.reclaim_min_runtime, absl::Seconds(90));
-  EXPECT_EQ(queue.gpu, (model::QueueResource{700, model::kUnlimited, 1500000}));
+  EXPECT_EQ(queue.gpu, (model::QueueResource{700, model::kUnlimited, 1500000, 500}));
   EXPECT_EQ(queue.cpu, (model::QueueResource{1500, 2000, 0}));
   EXPECT_EQ(queue.memory, (model::QueueResource{1024500000, 0, 0}));
   ASSERT_EQ(queue.other.size(), 2u);
@@ -83,7 +83,7 @@ TEST(QueueJsonTest, InvalidNamesFieldAndValue) {
        "spec.resources.gpu.quota: \"-2\" must not be negative, -1 (unlimited) excepted"},
       {R"({"resources":{"gpu":{"limit":"4"}}})",
        "spec.resources.gpu.limit: must be a number, not a string"},
-      {R"({"resources":{"cpu":{"overQuotaWeight":-1}}})",
+      {R"({"resources":{"cpu":{"overQuotaWeight":-0.5}}})",
        "spec.resources.cpu.overQuotaWeight: must not be negative"},
       {R"({"resources":{"other":{"x":{"quota":"many"}}}})",
        "spec.resources.other[x].quota: \"many\" is not an amount"},

@@ -145,6 +145,29 @@ TEST(PodJsonTest, GpuShareAndItsConflicts) {
             "nvidia.com/gpu");
 }
 
+TEST(PodJsonTest, GpuShareGoesWithNoOtherGpu) {
+  for (const char* gpu : {"amd.com/gpu", "nvidia.com/mig-1g.10gb"}) {
+    const model::Pod pod = FromJson(absl::StrCat(
+        R"({"metadata":{"annotations":{"gpu-memory":"500"}},"spec":{"containers":[{"resources":{"limits":{")",
+        gpu, R"(":1}}}]}})"));
+    EXPECT_EQ(pod.invalid,
+              absl::StrCat(
+                  "metadata.annotations[gpu-memory]: cannot be combined with a request for ", gpu));
+  }
+}
+
+TEST(PodJsonTest, LegacyMig) {
+  const model::Pod pod = FromJson(
+      R"({"metadata":{"annotations":{"nvidia.com/mig-1g.10gb":"2","nvidia.com/gpu.x":"1"}}})");
+  EXPECT_EQ(pod.invalid, "");
+  EXPECT_EQ(pod.spec.legacy_mig, (ResourceList{{"nvidia.com/mig-1g.10gb", 2}}));
+  const model::Pod odd =
+      FromJson(R"({"metadata":{"annotations":{"nvidia.com/mig-1g.10gb":"two"}}})");
+  EXPECT_EQ(odd.invalid,
+            "metadata.annotations[nvidia.com/mig-1g.10gb]: \"two\" must be a whole number above 0");
+  EXPECT_TRUE(odd.spec.legacy_mig.empty());
+}
+
 TEST(PodJsonTest, NumbersAreQuantitiesToo) {
   const model::Pod pod = FromJson(
       R"({"spec":{"containers":[{"resources":{"requests":{"cpu":1.5,"memory":1e9,"nvidia.com/gpu":"2"}}}]}})");

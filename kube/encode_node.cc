@@ -13,6 +13,13 @@ void WriteQuantities(JsonWriter& json, absl::string_view key, const model::Resou
   json.EndObject();
 }
 
+// Conditions merge by type: those that are not named here stay as they are.
+void WriteReady(JsonWriter& json, bool ready) {
+  json.Key("conditions").BeginArray();
+  json.BeginObject().Field("type", "Ready").Field("status", ready ? "True" : "False");
+  json.Field("reason", ready ? "NodeReady" : "NodeNotReady").EndObject().EndArray();
+}
+
 }  // namespace
 
 EncodedWrite EncodeCreateNode(const model::Node& node) {
@@ -28,6 +35,8 @@ EncodedWrite EncodeCreateNode(const model::Node& node) {
   json.EndObject().Key("status").BeginObject();
   WriteQuantities(json, "capacity", node.allocatable);
   WriteQuantities(json, "allocatable", node.allocatable);
+  // As a kubelet registers; a node without any condition passes for ready.
+  WriteReady(json, node.ready);
   json.EndObject().EndObject();
   return {"POST", CollectionPath(model::Kind::kNode), kJson, json.Take()};
 }
@@ -39,11 +48,8 @@ EncodedWrite EncodeNodeStatus(const model::Node& node) {
   json.Key("status").BeginObject();
   WriteQuantities(json, "capacity", node.allocatable);
   WriteQuantities(json, "allocatable", node.allocatable);
-  // Conditions merge by type: those that are not named here stay as they are.
-  json.Key("conditions").BeginArray();
-  json.BeginObject().Field("type", "Ready").Field("status", node.ready ? "True" : "False");
-  json.Field("reason", node.ready ? "NodeReady" : "NodeNotReady").EndObject();
-  json.EndArray().EndObject().EndObject();
+  WriteReady(json, node.ready);
+  json.EndObject().EndObject();
   return {"PATCH", ObjectPath(model::Kind::kNode, node.meta.name, "status"), kStrategicMergePatch,
           json.Take()};
 }

@@ -1,5 +1,7 @@
-// Writes about pod groups and node requests: custom kinds, so merge patches.
+// Writes about pod groups and node requests: custom kinds, so merge patches and, of their status,
+// JSON patches.
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -35,34 +37,57 @@ std::string FormatPrice(int64_t micro_usd) {
   return std::string(absl::StripSuffix(text, "."));
 }
 
-void WriteTime(JsonWriter& json, absl::string_view key, const std::optional<absl::Time>& time) {
-  json.Key(key);
-  if (time.has_value()) {
-    json.String(FormatExact(*time));
+// A field of a status: its name and its value as JSON. A null takes the field away: the server
+// drops nulls where the schema does not allow them.
+struct StatusField {
+  absl::string_view name;
+  std::string json;
+};
+
+std::string Quoted(absl::string_view text) { return JsonWriter().String(text).Take(); }
+
+std::string TimeOrNull(const std::optional<absl::Time>& time) {
+  return time.has_value() ? Quoted(FormatExact(*time)) : "null";
+}
+
+JsonWriter& BeginOperation(JsonWriter& json, absl::string_view operation, absl::string_view path) {
+  return json.BeginObject().Field("op", operation).Field("path", path).Key("value");
+}
+
+EncodedWrite EncodeStatus(std::string path, absl::string_view uid,
+                          const std::vector<StatusField>& fields, StatusShape shape) {
+  JsonWriter json;
+  json.BeginArray();
+  if (!uid.empty()) BeginOperation(json, "test", "/metadata/uid").String(uid).EndObject();
+  if (shape == StatusShape::kFields) {
+    for (const StatusField& field : fields) {
+      BeginOperation(json, "add", absl::StrCat("/status/", field.name)).Raw(field.json).EndObject();
+    }
   } else {
-    json.Null();
+    // What is missing passes for null.
+    BeginOperation(json, "test", "/status").Null().EndObject();
+    BeginOperation(json, "add", "/status").BeginObject();
+    for (const StatusField& field : fields) json.Key(field.name).Raw(field.json);
+    json.EndObject().EndObject();
   }
+  json.EndArray();
+  return {"PATCH", std::move(path), kJsonPatch, json.Take()};
 }
 
 }  // namespace
 
 EncodedWrite EncodePodGroupSchedulability(const model::SetPodGroupSchedulability& action,
-                                          absl::Time request_time) {
-  JsonWriter json;
-  json.BeginObject();
-  WriteUid(json, action.uid);
-  json.Key("status").BeginObject();
-  if (action.schedulability_json.empty()) {
-    json.Key("schedulability").Null().Key("schedulingConditions").Null();
-  } else {
-    json.Key("schedulability").Raw(action.schedulability_json);
-    json.Key("schedulingConditions").BeginArray();
-    WriteSchedulingCondition(json, action.reason, action.message, request_time);
-    json.EndArray();
+                                          absl::Time request_time, StatusShape shape) {
+  std::vector<StatusField> fields = {{"schedulability", "null"}, {"schedulingConditions", "null"}};
+  if (!action.schedulability_json.empty()) {
+    fields[0].json = action.schedulability_json;
+    JsonWriter conditions;
+    conditions.BeginArray();
+    WriteSchedulingCondition(conditions, action.reason, action.message, request_time);
+    fields[1].json = conditions.EndArray().Take();
   }
-  json.EndObject().EndObject();
-  return {"PATCH", NamespacedPath(model::Kind::kPodGroup, action.ns, action.name, "status"),
-          kMergePatch, json.Take()};
+  return EncodeStatus(NamespacedPath(model::Kind::kPodGroup, action.ns, action.name, "status"),
+                      action.uid, fields, shape);
 }
 
 EncodedWrite EncodePodGroupAnnotations(const model::SetPodGroupAnnotations& action) {
@@ -100,22 +125,19 @@ EncodedWrite EncodeCreateNodeRequest(const model::NodeRequest& request) {
   return {"POST", CollectionPath(model::Kind::kNodeRequest), kJson, json.Take()};
 }
 
-EncodedWrite EncodeNodeRequestStatus(const model::NodeRequest& request) {
-  JsonWriter json;
-  json.BeginObject();
-  WriteUid(json, request.meta.uid);
-  json.Key("status").BeginObject().Field("phase", PhaseName(request.phase));
-  json.Field("nodeName", request.node_name);
-  json.Field("message", TruncateUtf8(request.message, kMaxMessageBytes));
-  json.Field("failure", request.failure);
-  WriteTime(json, "launchedAt", request.launched_at);
-  WriteTime(json, "registeredAt", request.registered_at);
-  WriteTime(json, "readyAt", request.ready_at);
-  WriteTime(json, "unneededSince", request.unneeded_since);
-  WriteTime(json, "failedAt", request.failed_at);
-  json.EndObject().EndObject();
-  return {"PATCH", ObjectPath(model::Kind::kNodeRequest, request.meta.name, "status"), kMergePatch,
-          json.Take()};
+EncodedWrite EncodeNodeRequestStatus(const model::NodeRequest& request, StatusShape shape) {
+  return EncodeStatus(ObjectPath(model::Kind::kNodeRequest, request.meta.name, "status"),
+                      request.meta.uid,
+                      {{"phase", Quoted(PhaseName(request.phase))},
+                       {"nodeName", Quoted(request.node_name)},
+                       {"message", Quoted(TruncateUtf8(request.message, kMaxMessageBytes))},
+                       {"failure", Quoted(request.failure)},
+                       {"launchedAt", TimeOrNull(request.launched_at)},
+                       {"registeredAt", TimeOrNull(request.registered_at)},
+                       {"readyAt", TimeOrNull(request.ready_at)},
+                       {"unneededSince", TimeOrNull(request.unneeded_since)},
+                       {"failedAt", TimeOrNull(request.failed_at)}},
+                      shape);
 }
 
 EncodedWrite EncodeDeleteNodeRequest(const model::DeleteNodeRequest& action) {

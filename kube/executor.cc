@@ -41,7 +41,7 @@ class Executor::Impl : public std::enable_shared_from_this<Executor::Impl> {
         may_write_(std::move(may_write)),
         window_(options_.window) {}
 
-  void Submit(model::Action action);
+  void Submit(const model::Action& action);
   void Poke();
   void BeginDrain();
   bool Idle() const;
@@ -128,7 +128,7 @@ bool Executor::Impl::Refused(const model::Action& action, WriteLane lane) {
   return false;
 }
 
-void Executor::Impl::Submit(model::Action action) {
+void Executor::Impl::Submit(const model::Action& action) {
   const WriteLane lane = LaneOf(action);
   WriteJob job;
   job.action_id = action.id;
@@ -332,7 +332,7 @@ Executor::Executor(HttpTransport& transport, Timers& timers, const Clock& clock,
     : impl_(std::make_shared<Impl>(transport, timers, clock, results, std::move(options),
                                    std::move(provider), std::move(may_write))) {}
 Executor::~Executor() { impl_->Stop(); }
-void Executor::Submit(model::Action action) { impl_->Submit(std::move(action)); }
+void Executor::Submit(const model::Action& action) { impl_->Submit(action); }
 void Executor::Poke() { impl_->Poke(); }
 void Executor::BeginDrain() { impl_->BeginDrain(); }
 bool Executor::Idle() const { return impl_->Idle(); }

@@ -90,7 +90,7 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  void Submit(model::Action action);
+  void Submit(const model::Action& action);
   // Looks at the gate again: call it when leadership is lost, so that what is queued is answered.
   void Poke();
 

@@ -330,9 +330,29 @@ std::vector<Row> OtherRows() {
        {"PATCH status"}},
       {"StatusInvalid",
        status,
-       {{"PATCH", kStatusPath, ErrorReply(422, "Invalid", "x")}},
+       {{"PATCH", kStatusPath, ErrorReply(422, "Invalid", "x")},
+        {"GET", kPodPath, PodReply("u1", "")}},
        absl::StatusCode::kInvalidArgument,
-       {"PATCH status"}},
+       {"PATCH status", "GET p"},
+       "x"},
+      // What a real server says to metadata.uid of a pod that is not this one.
+      {"StatusOfAPodThatWasMadeAgain",
+       status,
+       {{"PATCH", kStatusPath, ErrorReply(422, "Invalid", "metadata.uid: field is immutable")},
+        {"GET", kPodPath, PodReply("u2", "")}},
+       absl::StatusCode::kFailedPrecondition,
+       {"PATCH status", "GET p"}},
+      {"StatusInvalidAndThenGone",
+       status,
+       {{"PATCH", kStatusPath, ErrorReply(422, "Invalid", "x")},
+        {"GET", kPodPath, ErrorReply(404, "NotFound", "x")}},
+       absl::StatusCode::kNotFound,
+       {"PATCH status", "GET p"}},
+      {"StatusInvalidAndNobodyToAsk",
+       status,
+       {{"PATCH", kStatusPath, ErrorReply(422, "Invalid", "x")}, {"GET", kPodPath, Lost()}},
+       absl::StatusCode::kAborted,
+       {"PATCH status", "GET p", "GET p", "GET p", "GET p", "GET p", "GET p"}},
       {"StatusWrongPatchType",
        status,
        {{"PATCH", kStatusPath, ErrorReply(415, "UnsupportedMediaType", "x")}},
@@ -386,6 +406,65 @@ std::vector<Row> OtherRows() {
        {{"POST", kEvents, ErrorReply(500, "InternalError", "x")}},
        absl::StatusCode::kUnavailable,
        {"POST events", "POST events"}},
+  };
+}
+
+// Statuses of custom kinds, which may not be there yet.
+std::vector<Row> CustomStatusRows() {
+  using What = decltype(model::Action::what);
+  const auto request = [] {
+    model::UpdateNodeRequestStatus action;
+    action.request.meta.name = "r1";
+    action.request.meta.uid = "ru";
+    action.request.phase = model::NodeRequestPhase::kLaunched;
+    return What(action);
+  };
+  const auto group = [] {
+    return What(model::SetPodGroupSchedulability{"ns", "g", "gu", "{}", "R", "m"});
+  };
+  constexpr char kRequest[] = "/apis/fairlead.dev/v1alpha1/noderequests/r1";
+  constexpr char kRequestStatus[] = "/apis/fairlead.dev/v1alpha1/noderequests/r1/status";
+  constexpr char kGroup[] = "/apis/scheduling.run.ai/v2alpha2/namespaces/ns/podgroups/g";
+  constexpr char kGroupStatus[] =
+      "/apis/scheduling.run.ai/v2alpha2/namespaces/ns/podgroups/g/status";
+  const Reply refused = ErrorReply(422, "Invalid", "the server rejected our request");
+  const auto named = [](const char* name, const char* uid) {
+    return Reply::Json(200, absl::StrCat(R"({"metadata":{"name":")", name, R"(","uid":")", uid,
+                                         R"("},"spec":{"provider":"p","instanceType":"t"}})"));
+  };
+  return {
+      {"Works", request, {{"PATCH", kRequestStatus, kOk}}, absl::StatusCode::kOk, {"PATCH status"}},
+      {"NoStatusYet",
+       request,
+       {{"PATCH", kRequestStatus, kOk},
+        {"PATCH", kRequestStatus, refused, 1},
+        {"GET", kRequest, named("r1", "ru")}},
+       absl::StatusCode::kOk,
+       {"PATCH status", "GET r1", "PATCH status"}},
+      {"NoStatusAtFirst",
+       group,
+       {{"PATCH", kGroupStatus, kOk},
+        {"PATCH", kGroupStatus, refused, 2},
+        {"GET", kGroup, named("g", "gu")}},
+       absl::StatusCode::kOk,
+       {"PATCH status", "GET g", "PATCH status", "GET g", "PATCH status"}},
+      {"WrongInItself",
+       request,
+       {{"PATCH", kRequestStatus, ErrorReply(422, "Invalid", "status.phase: Unsupported value")},
+        {"GET", kRequest, named("r1", "ru")}},
+       absl::StatusCode::kInvalidArgument,
+       {"PATCH status", "GET r1", "PATCH status", "GET r1", "PATCH status", "GET r1"},
+       "Unsupported value"},
+      {"MadeAgain",
+       request,
+       {{"PATCH", kRequestStatus, refused}, {"GET", kRequest, named("r1", "other")}},
+       absl::StatusCode::kFailedPrecondition,
+       {"PATCH status", "GET r1"}},
+      {"GroupMadeAgain",
+       group,
+       {{"PATCH", kGroupStatus, refused}, {"GET", kGroup, named("g", "other")}},
+       absl::StatusCode::kFailedPrecondition,
+       {"PATCH status", "GET g"}},
   };
 }
 
@@ -454,6 +533,8 @@ class ProtocolTest : public ExecutorTest, public ::testing::WithParamInterface<R
 std::string RowName(const ::testing::TestParamInfo<Row>& info) { return info.param.name; }
 INSTANTIATE_TEST_SUITE_P(Bind, ProtocolTest, ::testing::ValuesIn(BindRows()), RowName);
 INSTANTIATE_TEST_SUITE_P(Others, ProtocolTest, ::testing::ValuesIn(OtherRows()), RowName);
+INSTANTIATE_TEST_SUITE_P(CustomStatus, ProtocolTest, ::testing::ValuesIn(CustomStatusRows()),
+                         RowName);
 INSTANTIATE_TEST_SUITE_P(NodeTaint, ProtocolTest, ::testing::ValuesIn(TaintRows()), RowName);
 
 TEST_P(ProtocolTest, AnswersAsItsTableSays) {

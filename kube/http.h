@@ -30,6 +30,7 @@ enum class TrafficClass { kRead, kWatch, kWrite };
 inline constexpr char kProtobuf[] = "application/vnd.kubernetes.protobuf";
 inline constexpr char kJson[] = "application/json";
 inline constexpr char kMergePatch[] = "application/merge-patch+json";
+inline constexpr char kJsonPatch[] = "application/json-patch+json";
 inline constexpr char kStrategicMergePatch[] = "application/strategic-merge-patch+json";
 inline constexpr char kApplyPatch[] = "application/apply-patch+yaml";
 

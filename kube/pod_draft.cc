@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "scheduler/model/api_names.h"
@@ -130,11 +131,29 @@ model::GpuShare ParseGpuShare(const model::StringMap& annotations,
     problems.Add(path.Key(model::kGpuDevicesAnnotation),
                  absl::StrCat(Quoted(*devices), " must be a whole number above 0"));
   }
-  if (model::Get(requests, model::kGpuName) > 0) {
-    problems.Add(path.Key(key),
-                 absl::StrCat("cannot be combined with a request for ", model::kGpuName));
+  for (const auto& [name, amount] : requests) {
+    const bool gpu = name == model::kGpuName || name == model::kAmdGpuName ||
+                     absl::StartsWith(name, model::kMigPrefix);
+    if (!gpu || amount <= 0) continue;
+    problems.Add(path.Key(key), absl::StrCat("cannot be combined with a request for ", name));
   }
   return share;
+}
+
+model::ResourceList ParseLegacyMig(const model::StringMap& annotations, Problems& problems) {
+  constexpr int64_t kMaxInstances = 1000;
+  model::ResourceList mig;
+  for (const auto& [key, value] : annotations) {
+    if (!absl::StartsWith(key, model::kMigPrefix)) continue;
+    int64_t count = 0;
+    if (!ParseCount(value, kMaxInstances, count)) {
+      problems.Add(FieldPath().Field("metadata").Field("annotations").Key(key),
+                   absl::StrCat(Quoted(value), " must be a whole number above 0"));
+      continue;
+    }
+    model::Set(mig, key, count);
+  }
+  return mig;
 }
 
 void FinishPod(PodDraft& draft) {
@@ -143,6 +162,7 @@ void FinishPod(PodDraft& draft) {
   pod.spec.ns = pod.meta.ns;
   pod.spec.requests = EffectiveRequests(std::move(draft.resources));
   pod.spec.gpu_share = ParseGpuShare(pod.meta.annotations, pod.spec.requests, draft.problems);
+  pod.spec.legacy_mig = ParseLegacyMig(pod.meta.annotations, draft.problems);
   for (const LabelKeysDraft& keys : draft.label_keys) MergeLabelKeys(keys, pod);
   if (!pod.spec.pod_affinity.empty() || !pod.spec.pod_anti_affinity.empty() ||
       !pod.spec.topology_spread.empty()) {
@@ -151,6 +171,8 @@ void FinishPod(PodDraft& draft) {
   SortUnique(pod.spec.pvc_names);
   SortUnique(pod.spec.config_map_names);
   SortUnique(pod.spec.resource_claims);
+  std::sort(pod.spec.claim_templates.begin(), pod.spec.claim_templates.end());
+  std::sort(pod.generated_claims.begin(), pod.generated_claims.end());
   if (pod.scheduler_name.empty()) pod.scheduler_name = kUpstreamSchedulerName;
   if (!draft.problems.empty()) pod.invalid = draft.problems.Text();
 }

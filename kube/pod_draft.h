@@ -51,6 +51,8 @@ void FinishPod(PodDraft& draft);
 // The annotations of KAI's GPU sharing (facts of KAI's admission: a fraction is strictly between 0
 // and 1, memory is whole MiB, devices at least 1; fraction and memory exclude each other and a
 // request for whole GPUs).
+// MIG instances asked for by annotations nvidia.com/mig-PROFILE: "COUNT" (KAI's legacy form).
+model::ResourceList ParseLegacyMig(const model::StringMap& annotations, Problems& problems);
 model::GpuShare ParseGpuShare(const model::StringMap& annotations,
                               const model::ResourceList& requests, Problems& problems);
 

@@ -39,13 +39,27 @@ void ReadNames(JsonReader& reader, JsonValue value, const FieldPath& path, absl:
 }
 
 void ReadResourceClaims(JsonReader& reader, JsonValue value, const FieldPath& path,
-                        std::vector<std::string>& out) {
+                        model::PodSpec& out) {
   reader.Items(value, path, [&](size_t i, JsonValue item) {
     const FieldPath at = path.Item(i);
     reader.Fields(item, at, [&](absl::string_view key, JsonValue v) {
-      if (key == "resourceClaimName" || key == "resourceClaimTemplateName") {
-        reader.String(v, at.Field(key), out.emplace_back());
+      if (key == "resourceClaimName") {
+        reader.String(v, at.Field(key), out.resource_claims.emplace_back());
+      } else if (key == "resourceClaimTemplateName") {
+        reader.String(v, at.Field(key), out.claim_templates.emplace_back());
       }
+    });
+  });
+}
+
+// An entry without a name says that no claim was needed.
+void ReadGeneratedClaims(JsonReader& reader, JsonValue value, const FieldPath& path,
+                         std::vector<std::string>& out) {
+  reader.Items(value, path, [&](size_t i, JsonValue item) {
+    const FieldPath at = path.Item(i);
+    std::string& name = out.emplace_back();
+    reader.Fields(item, at, [&](absl::string_view key, JsonValue v) {
+      if (key == "resourceClaimName") reader.String(v, at.Field(key), name);
     });
   });
 }
@@ -67,7 +81,7 @@ bool ReadSpecList(JsonReader& reader, absl::string_view key, JsonValue v, const 
   } else if (key == "schedulingGates") {
     ReadNames(reader, v, at, "name", draft.pod.scheduling_gates);
   } else if (key == "resourceClaims") {
-    ReadResourceClaims(reader, v, at, spec.resource_claims);
+    ReadResourceClaims(reader, v, at, spec);
   } else {
     return false;
   }
@@ -125,6 +139,7 @@ void ReadStatus(JsonReader& reader, JsonValue value, const FieldPath& path, mode
     if (key == "phase") pod.phase = ParsePodPhase(reader.Text(v, at));
     if (key == "conditions") ReadConditions(reader, v, at, pod);
     if (key == "nominatedNodeName") reader.String(v, at, pod.nominated_node_name);
+    if (key == "resourceClaimStatuses") ReadGeneratedClaims(reader, v, at, pod.generated_claims);
   });
 }
 

@@ -44,12 +44,26 @@ bool ReadName(absl::string_view bytes, std::string& out) {
 }
 
 bool ReadResourceClaim(absl::string_view bytes, PodDraft& draft) {
-  absl::string_view name;
+  std::string claim;
+  std::string from_template;
   WireReader r(bytes);
   while (r.Next()) {
-    if (r.field() == 3 || r.field() == 4) name = r.Bytes();  // the claim's or the template's
+    if (r.field() == 3) claim = r.String();
+    if (r.field() == 4) from_template = r.String();
   }
-  if (!name.empty()) draft.pod.spec.resource_claims.emplace_back(name);
+  model::PodSpec& spec = draft.pod.spec;
+  if (!claim.empty()) spec.resource_claims.push_back(std::move(claim));
+  if (!from_template.empty()) spec.claim_templates.push_back(std::move(from_template));
+  return r.ok();
+}
+
+bool ReadGeneratedClaim(absl::string_view bytes, model::Pod& pod) {
+  std::string name;
+  WireReader r(bytes);
+  while (r.Next()) {
+    if (r.field() == 2) name = r.String();
+  }
+  pod.generated_claims.push_back(std::move(name));
   return r.ok();
 }
 
@@ -167,6 +181,9 @@ bool ReadStatus(absl::string_view bytes, model::Pod& pod) {
         break;
       case 11:
         pod.nominated_node_name = r.String();
+        break;
+      case 15:
+        r.Check(ReadGeneratedClaim(r.Bytes(), pod));
         break;
       default:
         break;

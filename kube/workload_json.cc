@@ -51,10 +51,13 @@ void ReadQueueResource(JsonReader& reader, JsonValue value, const FieldPath& pat
     const FieldPath at = path.Field(key);
     if (key == "quota") return ReadBound(reader, v, at, unit, out.quota);
     if (key == "limit") return ReadBound(reader, v, at, unit, out.limit);
+    if (key == "lendingLimit") return ReadBound(reader, v, at, unit, out.lending_limit);
     if (key != "overQuotaWeight") return;
     const std::optional<int64_t> weight = reader.Decimal(v, at, kMicroPerOne);
     if (!weight.has_value()) return;
-    if (*weight < 0) {
+    if (*weight == -kMicroPerOne) {
+      out.over_quota_weight_micro = 0;  // KAI's top queues carry it: alone at their level, no share
+    } else if (*weight < 0) {
       reader.problems().Add(at, "must not be negative");
     } else {
       out.over_quota_weight_micro = *weight;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kube/codec.h"
+#include "kube/encode_parts.h"
 
 namespace fairlead::kube {
 namespace {
@@ -106,11 +107,6 @@ Decision DecideGenerally(absl::string_view what, const Answer& answer) {
   return decision;
 }
 
-std::string NamespacedPath(absl::string_view ns, absl::string_view resource,
-                           absl::string_view name) {
-  return absl::StrCat("/api/v1/namespaces/", ns, "/", resource, "/", name);
-}
-
 class BindProtocol final : public WriteProtocol {
  public:
   explicit BindProtocol(model::BindPod bind)
@@ -119,8 +115,7 @@ class BindProtocol final : public WriteProtocol {
             absl::StrCat("bind pod ", model::Key(bind_.ns, bind_.name), " to node ", bind_.node)) {}
 
   HttpRequest Next(absl::Time) override {
-    return verify_ ? GetRequest(NamespacedPath(bind_.ns, "pods", bind_.name))
-                   : ToRequest(EncodeBind(bind_));
+    return verify_ ? GetRequest(PodPath(bind_.ns, bind_.name)) : ToRequest(EncodeBind(bind_));
   }
 
   Decision OnAnswer(const Answer& answer) override {
@@ -218,7 +213,7 @@ class EvictProtocol final : public WriteProtocol {
 // One request whose repetition does no harm.
 class SimpleProtocol final : public WriteProtocol {
  public:
-  enum class Shape { kPatch, kCreate, kDelete, kEvent };
+  enum class Shape { kCreate, kDelete, kEvent };
   using Encode = std::function<EncodedWrite(absl::Time)>;
   SimpleProtocol(std::string what, Shape shape, Encode encode)
       : what_(std::move(what)), shape_(shape), encode_(std::move(encode)) {}
@@ -246,6 +241,70 @@ class SimpleProtocol final : public WriteProtocol {
   Encode encode_;
 };
 
+// A patch with the uid as precondition. Its repetition does no harm.
+class PatchProtocol final : public WriteProtocol {
+ public:
+  using Encode = std::function<EncodedWrite(absl::Time, StatusShape)>;
+  struct Target {
+    model::Kind kind;
+    std::string path, uid;
+    bool custom_status;  // whether there are two shapes
+  };
+  PatchProtocol(std::string what, Target target, Encode encode)
+      : what_(std::move(what)), target_(std::move(target)), encode_(std::move(encode)) {}
+
+  HttpRequest Next(absl::Time now) override {
+    if (verify_) return GetRequest(target_.path);
+    const bool whole = refusals_ % 2 == 1;
+    return ToRequest(encode_(now, whole ? StatusShape::kWhole : StatusShape::kFields));
+  }
+
+  Decision OnAnswer(const Answer& answer) override {
+    if (verify_) return OnObject(answer);
+    Decision decision = DecideGenerally(what_, answer);
+    if (IsUnknown(answer)) unknown_ = true;
+    if (!HasCode(answer, 422)) return decision;
+    ++refusals_;
+    // The shapes are refused in different words, and only one of them tells what is wrong.
+    const std::string text(decision.status.message());
+    if (text != refusal_) absl::StrAppend(&refusal_, refusal_.empty() ? "" : "; ", text);
+    verify_ = true;
+    return Continue();
+  }
+
+ private:
+  Decision OnObject(const Answer& answer) {
+    if (!IsSuccess(answer)) {
+      Decision decision = DecideGenerally(what_, answer);
+      // A read that failed has changed nothing; an earlier patch may have.
+      if (absl::IsUnavailable(decision.status) && !unknown_) {
+        decision.status = absl::AbortedError(decision.status.message());
+      }
+      return decision;
+    }
+    const absl::StatusOr<Object> object =
+        DecodeObject(target_.kind, answer->content_type, answer->body);
+    if (!object.ok()) return Retry(absl::AbortedError(object.status().message()));
+    const std::string& uid = MetaOf(*object).uid;
+    if (!target_.uid.empty() && uid != target_.uid) {
+      return Done(absl::FailedPreconditionError(
+          absl::StrCat(what_, ": another object has this name now: uid ", uid)));
+    }
+    if (refusals_ >= (target_.custom_status ? kStatusShapes : 1)) {
+      return Done(absl::InvalidArgumentError(refusal_));
+    }
+    verify_ = false;
+    return Continue();
+  }
+
+  const std::string what_;
+  const Target target_;
+  const Encode encode_;
+  bool verify_ = false;
+  int refusals_ = 0;
+  std::string refusal_;  // the server's words
+};
+
 class TaintProtocol final : public WriteProtocol {
  public:
   explicit TaintProtocol(model::SetNodeTaint set)
@@ -254,9 +313,8 @@ class TaintProtocol final : public WriteProtocol {
                            set_.present ? " to node " : " from node ", set_.node)) {}
 
   HttpRequest Next(absl::Time) override {
-    return node_.has_value()
-               ? ToRequest(EncodeNodeTaints(*node_))
-               : GetRequest(absl::StrCat(CollectionPath(model::Kind::kNode), "/", set_.node));
+    return node_.has_value() ? ToRequest(EncodeNodeTaints(*node_))
+                             : GetRequest(ObjectPath(model::Kind::kNode, set_.node));
   }
 
   Decision OnAnswer(const Answer& answer) override {
@@ -322,6 +380,12 @@ class TaintProtocol final : public WriteProtocol {
   int conflicts_ = 0;
 };
 
+// Of either action about a group.
+template <typename T>
+std::string GroupPath(const T& action) {
+  return NamespacedPath(model::Kind::kPodGroup, action.ns, action.name);
+}
+
 std::unique_ptr<WriteProtocol> Simple(std::string what, SimpleProtocol::Shape shape,
                                       SimpleProtocol::Encode encode) {
   return std::make_unique<SimpleProtocol>(std::move(what), shape, std::move(encode));
@@ -338,24 +402,36 @@ struct Maker {
     return std::make_unique<TaintProtocol>(a);
   }
   Result operator()(const model::SetPodUnschedulable& a) const {
-    return Simple(absl::StrCat("status of pod ", model::Key(a.ns, a.name)), Shape::kPatch,
-                  [a](absl::Time now) { return EncodePodUnschedulable(a, now); });
+    return std::make_unique<PatchProtocol>(
+        absl::StrCat("status of pod ", model::Key(a.ns, a.name)),
+        PatchProtocol::Target{model::Kind::kPod, PodPath(a.ns, a.name), a.uid, false},
+        [a](absl::Time now, StatusShape) { return EncodePodUnschedulable(a, now); });
   }
   Result operator()(const model::SetPodGroupSchedulability& a) const {
-    return Simple(absl::StrCat("status of pod group ", model::Key(a.ns, a.name)), Shape::kPatch,
-                  [a](absl::Time now) { return EncodePodGroupSchedulability(a, now); });
+    return std::make_unique<PatchProtocol>(
+        absl::StrCat("status of pod group ", model::Key(a.ns, a.name)),
+        PatchProtocol::Target{model::Kind::kPodGroup, GroupPath(a), a.uid, true},
+        [a](absl::Time now, StatusShape shape) {
+          return EncodePodGroupSchedulability(a, now, shape);
+        });
   }
   Result operator()(const model::SetPodGroupAnnotations& a) const {
-    return Simple(absl::StrCat("annotations of pod group ", model::Key(a.ns, a.name)),
-                  Shape::kPatch, [a](absl::Time) { return EncodePodGroupAnnotations(a); });
+    return std::make_unique<PatchProtocol>(
+        absl::StrCat("annotations of pod group ", model::Key(a.ns, a.name)),
+        PatchProtocol::Target{model::Kind::kPodGroup, GroupPath(a), a.uid, false},
+        [a](absl::Time, StatusShape) { return EncodePodGroupAnnotations(a); });
   }
   Result operator()(const model::CreateNodeRequest& a) const {
     return Simple(absl::StrCat("create node request ", a.request.meta.name), Shape::kCreate,
                   [a](absl::Time) { return EncodeCreateNodeRequest(a.request); });
   }
   Result operator()(const model::UpdateNodeRequestStatus& a) const {
-    return Simple(absl::StrCat("status of node request ", a.request.meta.name), Shape::kPatch,
-                  [a](absl::Time) { return EncodeNodeRequestStatus(a.request); });
+    return std::make_unique<PatchProtocol>(
+        absl::StrCat("status of node request ", a.request.meta.name),
+        PatchProtocol::Target{model::Kind::kNodeRequest,
+                              ObjectPath(model::Kind::kNodeRequest, a.request.meta.name),
+                              a.request.meta.uid, true},
+        [a](absl::Time, StatusShape shape) { return EncodeNodeRequestStatus(a.request, shape); });
   }
   Result operator()(const model::DeleteNodeRequest& a) const {
     return Simple(absl::StrCat("delete node request ", a.name), Shape::kDelete,

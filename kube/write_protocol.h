@@ -17,7 +17,12 @@
 //             is a PodDisruptionBudget's no: retried, in the end Unavailable with its message; it
 //             tells nothing about the server's load. A condition that may not be written does not
 //             save the victim.
-//   patches   404 NotFound, 409 FailedPrecondition (the uid).
+//   patches   404 NotFound, 409 FailedPrecondition. 422 is what the server says to another uid, to
+//   a
+//             status that cannot be patched because there is none, and to what is wrong in itself:
+//             GET the object; another uid: FailedPrecondition; else a status of a custom kind in
+//             its other shape (codec.h, StatusShape), kStatusShapes times in all; else
+//             InvalidArgument.
 //   create    409 AlreadyExists, after an unknown outcome too: the name is the identity.
 //   delete    404 NotFound, 409 FailedPrecondition (the uid); after an unknown outcome 404: OK.
 //   taint     GET the node; another uid: FailedPrecondition; nothing to change: OK without a write;
@@ -41,6 +46,8 @@
 namespace fairlead::kube {
 
 inline constexpr int kTaintConflicts = 5;
+// Fields, whole, and fields again: somebody may have made the status in between.
+inline constexpr int kStatusShapes = 3;
 
 // Who writes, for events.
 struct WriterIdentity {

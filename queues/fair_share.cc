@@ -126,70 +126,6 @@ int64_t GiveRemainders(int64_t left, int64_t unit, Takers& takers) {
   return left;
 }
 
-// The walk over the tree. All resources of one group of siblings are divided together: a queue's
-// row is read once.
-class TreeDivision {
- public:
-  TreeDivision(const QueueTree& tree, const QueueLedger& ledger, const FairShareOptions& options,
-               FairShares& shares)
-      : tree_(tree), ledger_(ledger), options_(options), shares_(shares) {
-    for (const ResourceIndex r : tree.resources()) {
-      units_.push_back(DivisionUnit(tree.names().Name(r)));
-    }
-    divided_.reserve(tree.size());
-  }
-
-  void Run(const model::Resources& total) {
-    DivideAmong(tree_.Roots(), [&total](ResourceIndex r) { return total[r]; });
-    // Parents come before their children in `divided_`; the list grows while it is walked.
-    for (size_t i = 0; i < divided_.size(); ++i) {
-      const QueueId queue = divided_[i];
-      DivideAmong(tree_.Children(queue),
-                  [this, queue](ResourceIndex r) { return shares_.Get(queue, r); });
-    }
-  }
-
- private:
-  template <typename TotalOf>
-  void DivideAmong(absl::Span<const QueueId> siblings, const TotalOf& total_of) {
-    const size_t first = divided_.size();
-    for (const QueueId queue : siblings) {
-      if (tree_.Usable(queue)) divided_.push_back(queue);
-    }
-    const absl::Span<const QueueId> group = absl::MakeConstSpan(divided_).subspan(first);
-    if (group.empty()) return;
-    for (size_t i = 0; i < units_.size(); ++i) {
-      const ResourceIndex r = tree_.resources()[i];
-      level_.clear();
-      for (const QueueId queue : group) level_.push_back(RowOf(queue, r));
-      DivideLevel(total_of(r), units_[i], options_.k_micro, DivideMode::kFull,
-                  absl::MakeSpan(level_));
-      for (size_t k = 0; k < group.size(); ++k) shares_.Set(group[k], r, level_[k].fair_share);
-    }
-  }
-
-  [[nodiscard]] LevelQueue RowOf(QueueId queue, ResourceIndex r) const {
-    const Bounds& bounds = tree_.BoundsOf(queue, r);
-    LevelQueue row;
-    row.priority = tree_.Spec(queue).priority;
-    row.age_rank = static_cast<uint32_t>(level_.size());  // siblings come sorted
-    row.quota = bounds.quota;
-    row.limit = bounds.limit;
-    row.weight_micro = bounds.weight_micro;
-    row.requested = ledger_.requested(queue, r);
-    if (queue < options_.usage.size()) row.usage_nano = options_.usage[queue][r];
-    return row;
-  }
-
-  const QueueTree& tree_;
-  const QueueLedger& ledger_;
-  const FairShareOptions& options_;
-  FairShares& shares_;
-  std::vector<int64_t> units_;  // by position in tree.resources()
-  std::vector<LevelQueue> level_;
-  std::vector<QueueId> divided_;
-};
-
 }  // namespace
 
 int64_t DivideLevel(int64_t total, int64_t unit, int64_t k_micro, DivideMode mode,
@@ -243,11 +179,112 @@ void FairShares::Set(QueueId queue, ResourceIndex resource, int64_t amount) {
   if (column < resources_.size() && at < amounts_.size()) amounts_[at] = amount;
 }
 
+// Rows come in the order of a walk over the tree, level by level, so that siblings are neighbours
+// and a level can be divided where it stands.
+void FairShareDivider::Layout() {
+  queues_.clear();
+  levels_.clear();
+  columns_.clear();
+  parent_at_.clear();
+  AddLevel(kNowhere, tree_.Roots());
+  // Grows while it is walked.
+  for (size_t i = 0; i < queues_.size(); ++i) AddLevel(i, tree_.Children(queues_[i]));
+  for (const ResourceIndex r : tree_.resources()) {
+    Column& column = columns_.emplace_back();
+    column.resource = r;
+    column.unit = DivisionUnit(tree_.names().Name(r));
+    column.rows.resize(queues_.size());
+    column.totals.resize(levels_.size());
+    for (const Level& level : levels_) {
+      for (size_t i = level.first; i < level.end; ++i) {
+        const Bounds& bounds = tree_.BoundsOf(queues_[i], r);
+        LevelQueue& row = column.rows[i];
+        row.priority = tree_.Spec(queues_[i]).priority;
+        row.age_rank = static_cast<uint32_t>(i - level.first);  // siblings come sorted
+        row.quota = bounds.quota;
+        row.limit = bounds.limit;
+        row.weight_micro = bounds.weight_micro;
+      }
+    }
+  }
+  requested_.resize(queues_.size());
+  kept_below_.resize(queues_.size());
+  shares_ = FairShares(tree_);
+  version_ = tree_.version();
+}
+
+void FairShareDivider::AddLevel(size_t parent, absl::Span<const QueueId> siblings) {
+  const size_t first = queues_.size();
+  for (const QueueId queue : siblings) {
+    if (tree_.Usable(queue)) queues_.push_back(queue);
+  }
+  if (queues_.size() == first) return;
+  parent_at_.resize(queues_.size(), parent);
+  levels_.push_back({parent, first, queues_.size()});
+}
+
+void FairShareDivider::ReadRequests(const QueueLedger& ledger, ResourceIndex resource) {
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    requested_[i] = ledger.requested(queues_[i], resource);
+  }
+  if (!tree_.AnyKept()) return;
+  // A queue asks for what it wants and what is kept below it, and for no less than it keeps itself.
+  // Parents come before their children, so this goes up.
+  std::fill(kept_below_.begin(), kept_below_.end(), 0);
+  for (size_t i = queues_.size(); i-- > 0;) {
+    const int64_t wanted = requested_[i];
+    requested_[i] = std::max(model::SaturatingAdd(wanted, kept_below_[i]),
+                             tree_.BoundsOf(queues_[i], resource).kept);
+    if (parent_at_[i] == kNowhere) continue;
+    int64_t& above = kept_below_[parent_at_[i]];
+    above = model::SaturatingAdd(above, requested_[i] - wanted);
+  }
+}
+
+void FairShareDivider::DivideColumn(Column& column, const model::Resources& total,
+                                    const FairShareOptions& options, bool all) {
+  for (size_t k = 0; k < levels_.size(); ++k) {
+    const Level& level = levels_[k];
+    const int64_t amount =
+        level.parent == kNowhere ? total[column.resource] : column.rows[level.parent].fair_share;
+    bool changed = all || column.totals[k] != amount;
+    column.totals[k] = amount;
+    for (size_t i = level.first; i < level.end; ++i) {
+      LevelQueue& row = column.rows[i];
+      const QueueId queue = queues_[i];
+      const int64_t usage =
+          queue < options.usage.size() ? options.usage[queue][column.resource] : 0;
+      changed |= row.requested != requested_[i] || row.usage_nano != usage;
+      row.requested = requested_[i];
+      row.usage_nano = usage;
+    }
+    if (!changed) continue;
+    ++divisions_;
+    const absl::Span<LevelQueue> rows = absl::MakeSpan(column.rows);
+    DivideLevel(amount, column.unit, options.k_micro, DivideMode::kFull,
+                rows.subspan(level.first, level.end - level.first));
+    for (size_t i = level.first; i < level.end; ++i) {
+      shares_.Set(queues_[i], column.resource, rows[i].fair_share);
+    }
+  }
+}
+
+const FairShares& FairShareDivider::Divide(const QueueLedger& ledger, const model::Resources& total,
+                                           const FairShareOptions& options) {
+  const bool all = version_ != tree_.version() || k_micro_ != options.k_micro;
+  if (version_ != tree_.version()) Layout();
+  k_micro_ = options.k_micro;
+  divisions_ = 0;
+  for (Column& column : columns_) {
+    ReadRequests(ledger, column.resource);
+    DivideColumn(column, total, options, all);
+  }
+  return shares_;
+}
+
 FairShares ComputeFairShare(const QueueTree& tree, const QueueLedger& ledger,
                             const model::Resources& total, const FairShareOptions& options) {
-  FairShares shares(tree);
-  TreeDivision(tree, ledger, options, shares).Run(total);
-  return shares;
+  return FairShareDivider(tree).Divide(ledger, total, options);
 }
 
 int64_t AllocatableShare(const Bounds& bounds, int64_t fair_share) {

@@ -17,11 +17,16 @@
 // A unit is one GPU, one milli-CPU, one byte. The unit of step 3 may lift a queue with a fractional
 // request above it by less than one unit, as in KAI.
 //
-// Thread-safety: pure functions. Complexity: O(queues * resources * rounds), rounds is at most the
-// number of siblings and in practice two or three. Nothing can fail.
+// Beyond KAI: a queue with a lending limit asks for at least what it keeps (Bounds::kept), wanted
+// or not, and the queues above it with it; so that much of its quota is not given to others.
+//
+// Thread-safety: FairShareDivider belongs to one thread, the rest are pure functions. Complexity:
+// O(queues * resources * rounds), rounds is at most the number of siblings and in practice two or
+// three. Nothing can fail.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -80,7 +85,55 @@ class FairShares {
   std::vector<int64_t> amounts_;  // queue-major
 };
 
-// `total`: what usable nodes can allocate, less what others than us use of it.
+// Divides again and again: siblings of whom nothing changed keep what they had. Same results as
+// ComputeFairShare. Ownership: keeps a reference to the tree. Complexity: reading what every queue
+// asks for (some microseconds a hundred queues), and the divisions that changed.
+class FairShareDivider {
+ public:
+  explicit FairShareDivider(const QueueTree& tree) : tree_(tree) {}
+
+  // `total`: what usable nodes can allocate, less what others than us use of it. Valid until the
+  // next call.
+  const FairShares& Divide(const QueueLedger& ledger, const model::Resources& total,
+                           const FairShareOptions& options);
+  // How often the last call divided something: (level, resource) pairs.
+  [[nodiscard]] size_t divisions() const { return divisions_; }
+
+ private:
+  static constexpr size_t kNowhere = ~size_t{0};
+  // Usable siblings: rows [first, end) of every resource.
+  struct Level {
+    size_t parent;  // position; kNowhere for the top queues
+    size_t first, end;
+  };
+  struct Column {
+    model::ResourceIndex resource;
+    int64_t unit;
+    std::vector<LevelQueue> rows;  // by position
+    std::vector<int64_t> totals;   // by level: what the last division divided
+  };
+
+  void Layout();
+  void AddLevel(size_t parent, absl::Span<const QueueId> siblings);
+  // Sets requested_: what the ledger says, and what is kept back though nobody asks for it.
+  void ReadRequests(const QueueLedger& ledger, model::ResourceIndex resource);
+  void DivideColumn(Column& column, const model::Resources& total, const FairShareOptions& options,
+                    bool all);
+
+  const QueueTree& tree_;
+  std::optional<uint64_t> version_;  // of the tree, at the last Layout()
+  int64_t k_micro_ = 0;
+  std::vector<QueueId> queues_;  // by position; parents before children
+  std::vector<Level> levels_;
+  std::vector<Column> columns_;
+  std::vector<size_t> parent_at_;    // by position: where the parent is; kNowhere for top queues
+  std::vector<int64_t> requested_;   // scratch, by position
+  std::vector<int64_t> kept_below_;  // scratch, by position
+  FairShares shares_;
+  size_t divisions_ = 0;
+};
+
+// The same, once. `total`: as above.
 FairShares ComputeFairShare(const QueueTree& tree, const QueueLedger& ledger,
                             const model::Resources& total, const FairShareOptions& options = {});
 

@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "absl/strings/str_cat.h"
+
 namespace fairlead::queues {
 namespace {
 
@@ -15,6 +17,13 @@ absl::Duration FirstUpwards(const QueueTree& tree, QueueId from,
 }
 
 }  // namespace
+
+absl::StatusOr<ReclaimResolveMethod> ParseReclaimResolveMethod(absl::string_view text) {
+  if (text == "lca") return ReclaimResolveMethod::kLowestCommonAncestor;
+  if (text == "queue") return ReclaimResolveMethod::kQueue;
+  return absl::InvalidArgumentError(
+      absl::StrCat("reclaimResolveMethod '", text, "' is not lca or queue"));
+}
 
 absl::Duration PreemptMinRuntime(const QueueTree& tree, QueueId victim_leaf,
                                  absl::Duration default_runtime) {

@@ -29,12 +29,21 @@ std::string CheckBounds(absl::string_view field, const model::QueueResource& res
   if (resource.limit < model::kUnlimited) {
     return absl::StrCat("spec.resources.", field, ".limit is negative and not -1");
   }
+  if (resource.lending_limit < model::kUnlimited) {
+    return absl::StrCat("spec.resources.", field, ".lendingLimit is negative and not -1");
+  }
   return "";
 }
 
 Bounds ToBounds(const model::QueueResource& resource) {
   // A negative weight is no weight: KAI accepts it, and it occurs on generated top queues.
-  return {resource.quota, resource.limit, std::max<int64_t>(0, resource.over_quota_weight_micro)};
+  Bounds bounds = {resource.quota, resource.limit,
+                   std::max<int64_t>(0, resource.over_quota_weight_micro)};
+  if (resource.lending_limit >= 0 && resource.quota > resource.lending_limit) {
+    bounds.kept = resource.quota - resource.lending_limit;
+    if (resource.limit >= 0) bounds.kept = std::min(bounds.kept, resource.limit);
+  }
+  return bounds;
 }
 
 }  // namespace
@@ -59,15 +68,19 @@ QueueId QueueTree::Upsert(const model::Queue& queue) {
     row.queue = queue;
     return id;
   }
+  const std::vector<ResourceIndex> resources = resources_;
   if (row.exists) {
     Undeclare(id);
     Detach(id);
     CountExtraResources(row.queue, -1);
+    keepers_ -= row.keeps ? 1 : 0;
   }
   row.exists = true;
   row.queue = queue;
   ReadSpec(row);
   CountExtraResources(queue, 1);
+  keepers_ += row.keeps ? 1 : 0;
+  if (resources != resources_) ++shape_version_;
   Declare(id);
   Attach(id);
   Relink(id);
@@ -82,7 +95,10 @@ void QueueTree::Remove(absl::string_view name) {
   Undeclare(id);
   SetParent(id, std::nullopt);
   Detach(id);
+  const size_t resources = resources_.size();
   CountExtraResources(rows_[id].queue, -1);
+  if (resources != resources_.size()) ++shape_version_;
+  keepers_ -= rows_[id].keeps ? 1 : 0;
   rows_[id].exists = false;
   Relink(id);
   ++version_;
@@ -113,6 +129,8 @@ void QueueTree::ReadSpec(Row& row) {
     if (row.bounds.size() <= index) row.bounds.resize(index + 1);
     row.bounds[index] = ToBounds(bounds);
   }
+  row.keeps = std::any_of(row.bounds.begin(), row.bounds.end(),
+                          [](const Bounds& bounds) { return bounds.kept > 0; });
 }
 
 void QueueTree::CountExtraResources(const model::Queue& queue, int by) {

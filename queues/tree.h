@@ -34,6 +34,9 @@ struct Bounds {
   int64_t quota = model::kUnlimited;
   int64_t limit = model::kUnlimited;
   int64_t weight_micro = 0;
+  // Of the quota, what is kept for the queue while it does not use it: quota - lending limit, at
+  // most the limit. Zero without a lending limit and for an unlimited quota.
+  int64_t kept = 0;
 };
 
 using QueuePath = absl::InlinedVector<QueueId, 6>;
@@ -50,7 +53,8 @@ class QueueTree {
 
   // Grows with every change that a decision can see; not with changes of status or annotations.
   [[nodiscard]] uint64_t version() const { return version_; }
-  // Grows when a parent link or the set of ids changes: a ledger must then be rebuilt.
+  // Grows when a parent link, the set of ids or resources() changes: a ledger must then be rebuilt,
+  // and what depends on the set of resources (gpu_model.h) charged again.
   [[nodiscard]] uint64_t shape_version() const { return shape_version_; }
 
   [[nodiscard]] std::optional<QueueId> Find(absl::string_view name) const;
@@ -86,6 +90,8 @@ class QueueTree {
   // CPU, memory and GPU, then every other resource that some queue names, ascending.
   [[nodiscard]] absl::Span<const model::ResourceIndex> resources() const { return resources_; }
   [[nodiscard]] const model::ResourceNames& names() const { return names_; }
+  // Does any queue keep something back (Bounds::kept)?
+  [[nodiscard]] bool AnyKept() const { return keepers_ > 0; }
   // Unlimited quota and limit, and no weight, for a resource that the queue does not name.
   [[nodiscard]] const Bounds& BoundsOf(QueueId id, model::ResourceIndex resource) const {
     const std::vector<Bounds>& bounds = rows_[id].bounds;
@@ -99,6 +105,7 @@ class QueueTree {
     std::vector<Bounds> bounds;  // by ResourceIndex
     std::optional<QueueId> parent;
     std::vector<QueueId> children;
+    bool keeps = false;   // some bound has `kept`
     std::string invalid;  // what is wrong with the spec itself
     std::optional<std::string> problem;
     QueueId faulty = 0;  // the queue whose fault the problem is: this one or one above
@@ -131,6 +138,7 @@ class QueueTree {
   std::vector<QueueId> roots_;
   std::vector<model::ResourceIndex> resources_;
   std::map<model::ResourceIndex, int> extra_uses_;
+  int keepers_ = 0;
 };
 
 }  // namespace fairlead::queues

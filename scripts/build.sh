@@ -6,11 +6,9 @@ shift
 targets=()
 (($# > 0)) && targets=(--target "$@")
 
-configure=(cmake --preset "$preset" -Wno-dev)
-have ccache || configure+=(-DCMAKE_CXX_COMPILER_LAUNCHER=)
 export NINJA_STATUS="$preset [%f/%t, %es] "
 say "configuring $preset"
-if ! output=$("${configure[@]}" 2>&1); then
+if ! output=$(cmake --preset "$preset" -Wno-dev 2>&1); then
   printf '%s\n' "$output" >&2
   fail "configuring $preset failed"
 fi

@@ -23,8 +23,9 @@ mapfile -t sources < <(find "$source_dir" \( -name '*.go' ! -name '*_test.go' -o
 hash=$(sha256sum "${sources[@]}" | cat - <(echo "${tags[*]}") | sha256sum | cut -c1-16)
 binary=$CACHE/$hash/fairlead-control-plane
 
-# The newest one has a fixed name too, for programs started by hand.
+# The newest whole one has a fixed name too, for programs started by hand.
 link() {
+  ((${#tags[@]} == 0)) || return 0
   mkdir -p "$CACHE/bin"
   ln -sfn "$binary" "$CACHE/bin/fairlead-control-plane"
 }
@@ -36,6 +37,13 @@ if [[ -x $binary ]]; then
 fi
 if ! find_go; then
   say "the control plane is a Go program, and there is no Go here (1.26 or newer, or any from 1.21 that may download it)"
+  exit 3
+fi
+# Some distributions switch the download of a newer toolchain off, and nobody had this program in mind.
+export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
+local_go=$(cd / && GOTOOLCHAIN=local go env GOVERSION)
+if [[ $local_go =~ ^go1\.([0-9]+) ]] && ((BASH_REMATCH[1] < 21)); then
+  say "the control plane is a Go program, and $(command -v go) is $local_go: install 1.26 or newer (from 1.21 on, Go downloads what is missing by itself)"
   exit 3
 fi
 
@@ -53,7 +61,15 @@ mkdir -p "$CACHE/$hash"
 exec 9>"$CACHE/$hash/lock"
 flock 9 # Somebody else may be building the same.
 if [[ ! -x $binary ]]; then
-  say "building the control plane with $(go version | cut -d' ' -f3) (about 6 minutes once on two cores, then cached in $CACHE)"
+  wanted=$(awk '$1 == "go" {print "go" $2}' "$source_dir/go.mod")
+  if [[ $(printf '%s\n' "$wanted" "$local_go" | sort -V | head -1) != "$wanted" ]]; then
+    say "Go here is $local_go, it downloads $wanted for this"
+  fi
+  if ((${#tags[@]} > 0)); then
+    say "building the launcher of the control plane; its programs are in $KUBEBUILDER_ASSETS"
+  else
+    say "building the control plane (about 6 minutes once on two cores, then cached in $CACHE)"
+  fi
   (
     cd "$source_dir"
     CGO_ENABLED=0 go build -v -trimpath -buildvcs=false -ldflags='-s -w' "${tags[@]}" -o "$binary.new" . 2>&1

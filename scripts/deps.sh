@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Installs what is missing of apt-packages.txt. Does nothing, and asks for no rights, if nothing is.
+# deps.sh [lint]: installs what is missing of apt-packages.txt, and with "lint" what make lint needs besides. Does nothing,
+# and asks for no rights, if nothing is.
 . "$(dirname "$0")/lib.sh"
 
-# missing KIND: the packages of that kind ("required" or "optional") that are not installed.
+# missing KIND: the packages of that kind ("required", "optional" or "lint") that are not installed.
 missing() {
   local package kind
   while read -r package kind; do
@@ -21,6 +22,7 @@ fi
 
 mapfile -t required < <(missing required)
 mapfile -t optional < <(missing optional)
+[[ ${1:-} == lint ]] && mapfile -t -O "${#optional[@]}" optional < <(missing lint)
 if ((${#required[@]} + ${#optional[@]} == 0)); then
   say "packages: all there"
   exit 0

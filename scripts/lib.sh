@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 # What every script here shares. Source it first.
 set -euo pipefail
 

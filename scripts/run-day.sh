@@ -6,9 +6,13 @@ binary=${FAIRLEAD_BIN:-build/bin}/fairlead
 scenario=${SCENARIO:-tests/scenarios/two-team-day}
 control_plane=$(scripts/control-plane.sh)
 
+# The launcher's own folder: it is removed when the launcher ends, and that is when this script does, however it ends.
 work=$(mktemp -d "${TMPDIR:-/tmp}/fairlead-day.XXXXXX")
+# Read only if the start fails, and gone with this script.
+log=$(mktemp "${TMPDIR:-/tmp}/fairlead-day-log.XXXXXX")
+exec 8>"$log" 9<"$log"
+rm "$log"
 plane=
-# The launcher also ends by itself when this script does, however it ends.
 cleanup() {
   if [[ -n $plane ]]; then
     kill "$plane" 2>/dev/null || true
@@ -22,12 +26,12 @@ trap 'exit 143' TERM HUP
 
 say "starting the control plane"
 # In a session of its own, so that Ctrl-C reaches the day first and it can tidy up.
-setsid "$control_plane" up --dir "$work/plane" --kubeconfig "$work/kubeconfig" --ready-file "$work/ready" \
-  --crds crds --controller-manager --kwok builtin >/dev/null 2>"$work/log" &
+setsid "$control_plane" up --dir "$work" --ready-file "$work/ready" \
+  --crds crds --controller-manager --kwok builtin >/dev/null 2>&8 9<&- &
 plane=$!
 until [[ -e $work/ready ]]; do
   if ! kill -0 "$plane" 2>/dev/null; then
-    cat "$work/log" >&2
+    cat <&9 >&2
     fail "the control plane did not start"
   fi
   sleep 0.1

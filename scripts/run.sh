@@ -8,7 +8,8 @@ scripts/deps.sh
 if [[ -n ${KUBECONFIG:-} ]]; then
   scripts/build.sh release fairlead
   say "KUBECONFIG is set: the day is played on that cluster"
-  exec build/bin/fairlead day --kubeconfig "$KUBECONFIG" --crds crds --scenario "$scenario"
+  # The variable may name several files; fairlead reads it as kubectl does.
+  exec build/bin/fairlead day --crds crds --scenario "$scenario"
 fi
 
 # Both builds at once would only make each slower on a small machine; the C++ one is what is needed in any case.
@@ -17,7 +18,7 @@ if FAIRLEAD_CONTROL_PLANE=$(scripts/control-plane.sh); then
   export FAIRLEAD_CONTROL_PLANE
   exec scripts/run-day.sh
 fi
-say "no control plane on this machine (install Go, or set KUBECONFIG): the same day in virtual time instead"
+say "no control plane on this machine, for the reason above (or set KUBECONFIG): the same day in virtual time instead"
 flags=()
 [[ -t 1 ]] && flags+=(--live)
 exec build/bin/fairlead simulate "$scenario" "${flags[@]}"

@@ -186,7 +186,10 @@ std::string Invariants::Requested(const core::View& view,
   size_t requested = 0;
   for (const model::Action& action : actions) {
     const auto* create = std::get_if<model::CreateNodeRequest>(&action.what);
-    if (create == nullptr) continue;
+    // An object that is written anew for a node that is there buys nothing.
+    if (create == nullptr || cluster_->server().Find<model::Node>(create->request.meta.name)) {
+      continue;
+    }
     ++requested;
     if (create->request.reason_workloads.empty()) {
       return absl::StrCat("node request ", create->request.meta.name, " is for nobody");

@@ -222,7 +222,7 @@ Outcome RunWorld(uint64_t seed, bool with_faults) {
 
 void RunWorlds(bool with_faults) {
   const uint64_t only = FromEnvironment("FAIRLEAD_SIM_SEED", 0);
-  const uint64_t count = FromEnvironment("FAIRLEAD_SIM_SEEDS", 25);
+  const uint64_t count = FromEnvironment("FAIRLEAD_SIM_SEEDS", 12);
   for (uint64_t seed = only != 0 ? only : 1; seed <= (only != 0 ? only : count); ++seed) {
     SCOPED_TRACE(absl::StrCat("FAIRLEAD_SIM_SEED=", seed));
     const Outcome first = RunWorld(seed, with_faults);

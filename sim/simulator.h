@@ -90,6 +90,7 @@ class Simulator {
   bool keep_trace_ = false;
   std::string trace_text_;
   int steps_at_this_instant_ = 0;
+  int idle_calls_ = 0;  // steps in a row that did nothing and were due again at once
 };
 
 }  // namespace fairlead::sim

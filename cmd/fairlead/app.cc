@@ -13,7 +13,6 @@ namespace fairlead::cmd {
 namespace {
 
 constexpr absl::Duration kLongestSleep = absl::Minutes(1);
-constexpr absl::Duration kTimerPause = absl::Milliseconds(10);
 constexpr absl::Duration kSyncReport = absl::Seconds(10);
 
 uint64_t SeedOf(const std::string& identity) {
@@ -146,9 +145,7 @@ absl::Status Application::Begin() {
 bool Application::Turn(absl::Duration max_wait) {
   if (stop_ || lost_) return false;
   const absl::Time before = Now();
-  // A timer that is due and yet changes nothing must not become a busy loop.
-  const absl::Time timer = std::max(wake_at_, last_decision_ + kTimerPause);
-  const absl::Time wake = std::min({timer, next_tick_, before + max_wait,
+  const absl::Time wake = std::min({wake_at_, next_tick_, before + max_wait,
                                     was_synced_ ? absl::InfiniteFuture() : next_sync_report_});
   events_.clear();
   queue_.DrainInto(events_, std::max(absl::ZeroDuration(), wake - before));
@@ -204,7 +201,6 @@ void Application::Decide(absl::Time now) {
   const absl::Duration start = ports_.clock->Steady();
   core::StepResult result = loop_->Step(now);
   wake_at_ = result.wake_at;
-  last_decision_ = now;
   if (!result.decided && result.actions.empty()) return;
   const absl::Duration took = ports_.clock->Steady() - start;
   if (observer_ != nullptr) observer_->OnStep(*loop_, result, now);

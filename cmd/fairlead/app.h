@@ -126,7 +126,7 @@ class Application {
   std::unique_ptr<kube::Executor> executor_;
 
   std::vector<model::ClusterEvent> events_;
-  absl::Time last_now_ = absl::InfinitePast(), last_decision_ = absl::InfinitePast();
+  absl::Time last_now_ = absl::InfinitePast();
   absl::Time wake_at_ = absl::InfiniteFuture(), next_tick_ = absl::InfinitePast();
   absl::Time next_sync_report_ = absl::InfinitePast();
   bool was_leader_ = false, was_synced_ = false;

@@ -93,9 +93,23 @@ class AppTest : public ::testing::Test {
       going = app_->Turn(absl::ZeroDuration()) && going;
       transport_.Pump();
       going = app_->Turn(absl::ZeroDuration()) && going;
+      ShowStoredRequests();
       transport_.Advance(absl::Milliseconds(500));
     }
     return going;
+  }
+  // What an API server does with a NodeRequest that it stored: the watch shows it, with a uid.
+  void ShowStoredRequests() {
+    const auto watch = transport_.FindOpen("GET", kRequests);
+    if (!watch.has_value()) return;
+    const auto stored = transport_.Sent("POST", kRequests);
+    for (; shown_ < stored.size(); ++shown_) {
+      Json object = *Json::Parse(stored[shown_]->request.body);
+      object.Find("metadata")->Set("uid", absl::StrCat("u-stored-", shown_));
+      object.Find("metadata")->Set("resourceVersion", absl::StrCat(100 + shown_));
+      transport_.Data(*watch,
+                      absl::StrCat(R"({"type":"ADDED","object":)", object.Compact(), "}\n"));
+    }
   }
   size_t Bindings() const {
     return transport_.Sent("POST", "/api/v1/namespaces/ns/pods/p/binding").size();
@@ -109,6 +123,7 @@ class AppTest : public ::testing::Test {
                  [this](absl::string_view line) { absl::StrAppend(&log_, line); }};
   AppOptions options_;
   std::unique_ptr<Application> app_;
+  size_t shown_ = 0;  // stored NodeRequests that the watch has shown
 };
 
 TEST_F(AppTest, TheLeaderBindsOnce) {

@@ -18,10 +18,10 @@
 #include "cmd/fairlead/day_clock.h"
 #include "cmd/fairlead/screen.h"
 #include "core/bill.h"
+#include "sim/expectation.h"
 #include "sim/recorder.h"
 #include "sim/report.h"
 #include "sim/scenario.h"
-#include "tests/scenarios/expectation.h"
 
 namespace fairlead::cmd {
 

@@ -203,9 +203,11 @@ void SetSets(const core::PodSpec& spec, model::PodSpec& out) {
   out.config_map_names = {maps.begin(), maps.end()};
   out.pvc_names = {claims.begin(), claims.end()};
   for (const auto& claim : spec.resourceclaims()) {
-    out.resource_claims.push_back(claim.has_resourceclaimname()
-                                      ? claim.resourceclaimname()
-                                      : claim.resourceclaimtemplatename());
+    if (claim.has_resourceclaimname()) {
+      out.resource_claims.push_back(claim.resourceclaimname());
+    } else {
+      out.claim_templates.push_back(claim.resourceclaimtemplatename());
+    }
   }
 }
 
@@ -351,6 +353,7 @@ void ExpectSamePod(const model::Pod& got, const model::Pod& want) {
   EXPECT_EQ(a.pvc_names, b.pvc_names);
   EXPECT_EQ(a.config_map_names, b.config_map_names);
   EXPECT_EQ(a.resource_claims, b.resource_claims);
+  EXPECT_EQ(a.claim_templates, b.claim_templates);
   EXPECT_TRUE(a.labels_for_affinity == b.labels_for_affinity);
   EXPECT_TRUE(a == b);
   EXPECT_EQ(got.scheduler_name, want.scheduler_name);

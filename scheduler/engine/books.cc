@@ -12,15 +12,18 @@ void Books::OnAllocated(const state::Workload& workload, const state::PodRecord&
   if (RecountNeeded()) return;  // the recount will see it
   const std::optional<queues::QueueId> queue = tree_.Find(workload.queue);
   if (!queue.has_value()) return;
-  charged_[pod.id] = {*queue, workload.preemptible};
-  ledger_.Charge(*queue, state_.pod_class(pod.pod_class).charge, workload.preemptible);
+  const model::Resources charge = state_.ChargeOf(pod);
+  charged_[pod.id] = {*queue, workload.preemptible, charge[model::kGpu]};
+  ledger_.Charge(*queue, charge, workload.preemptible);
 }
 
 void Books::OnReleased(const state::Workload&, const state::PodRecord& pod) {
   if (pod.id >= charged_.size() || charged_[pod.id].queue == kNoQueue) return;
   const Charged charged = charged_[pod.id];
   charged_[pod.id] = {};
-  ledger_.Release(charged.queue, state_.pod_class(pod.pod_class).charge, charged.preemptible);
+  model::Resources charge = state_.pod_class(pod.pod_class).charge;
+  charge.Set(model::kGpu, charged.gpu_milli);
+  ledger_.Release(charged.queue, charge, charged.preemptible);
 }
 
 void Books::OnWorkloadRemoved(const state::Workload& workload) {

@@ -44,6 +44,7 @@ class Books {
   struct Charged {
     queues::QueueId queue = kNoQueue;
     bool preemptible = true;
+    int64_t gpu_milli = 0;  // of a share by memory it depends on the node that it has left meanwhile
   };
 
   const state::ClusterState& state_;

@@ -1,5 +1,5 @@
-// One cycle over the waiting workloads: the passes of engine.h, in order, and what came of each
-// workload.
+// One cycle over the waiting workloads: the actions of engine.h, in order, and what came of each
+// workload. One class, an action a file: allocate.cc, evict_actions.cc, demand.cc.
 //
 // Thread-safety: the owner's thread. Lives for one cycle.
 #pragma once
@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -16,6 +18,7 @@
 #include "queues/limits.h"
 #include "scheduler/engine/books.h"
 #include "scheduler/engine/engine.h"
+#include "scheduler/engine/gang.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/placer.h"
 #include "scheduler/engine/victim_search.h"
@@ -32,17 +35,19 @@ struct Outcome {
   std::vector<std::string> details;
   std::optional<absl::Time> until;
   // The step that did not get a place, and the pod of it for which no node was found.
-  std::vector<state::PodId> step;
+  GangStep step;
   model::Resources step_request;
   state::PodId failed_pod = state::kNoId;
+  // The step has a topology constraint: which nodes would help is not known.
+  bool bound_to_topology = false;
   std::vector<Waiting::PodPromise> promises;
   std::vector<state::PodId> demanded;  // pods that the hook may buy for
   bool whole_demand = true;            // false: a limit holds some pods of it back
   int64_t position = 0;
 };
 
-// Until when a pod whose binding failed is left alone.
-using BindBackoff = absl::flat_hash_map<state::PodId, std::pair<absl::Time, absl::Duration>>;
+// Until when a pod whose binding failed is left alone, by the pod's uid.
+using BindBackoff = absl::flat_hash_map<std::string, std::pair<absl::Time, absl::Duration>>;
 
 struct CycleParts {
   const EngineOptions& options;
@@ -54,57 +59,98 @@ struct CycleParts {
   VictimSearch& search;
   const queues::FairShares& shares;
   const BindBackoff& backoff;
+  const std::set<state::WorkloadId>& maybe_stale;
 };
+
+// What is true of one step is true of every step of the same kind and at least its size.
+struct StepKind {
+  std::string text;   // of steps with a topology, sub-groups or several classes; then exact
+  state::PodClassId pod_class = state::kNoId;
+  friend auto operator<=>(const StepKind&, const StepKind&) = default;
+};
+// Any set of the workload has a topology constraint.
+bool BoundToTopology(const state::Workload& workload);
+StepKind KindOf(const state::ClusterState& state, const state::Workload& workload,
+                const GangStep& step);
 
 class Cycle {
  public:
-  Cycle(const CycleParts& parts, absl::Time now) : p_(parts), now_(now) {}
+  Cycle(const CycleParts& parts, absl::Time now, bool may_evict)
+      : p_(parts), now_(now), may_evict_(may_evict) {}
 
   void Run();
 
   std::vector<Binding> bindings;
   std::vector<Eviction> evictions;
+  std::vector<StaleChange> stale;
   std::vector<Outcome> outcomes;  // in the order of service
   absl::Time wake_at = absl::InfiniteFuture();
 
  private:
-  struct Step {
-    std::vector<state::PodId> pods;
-    model::Resources request;
+  enum class EvictKind { kConsolidation, kReclaim, kPreempt };
+  // Kinds of steps that did not fit: at least this many pods at once did not.
+  using Failures = std::map<StepKind, int64_t>;
+  // Searches that found nobody: for this priority or lower, and this many pods or more.
+  struct FailedSearch {
+    int32_t priority;
+    int64_t count;
+    std::vector<std::string> details;
   };
-  // Equal pods that did not fit: at least this many at once did not.
-  using Failures = absl::flat_hash_map<state::PodClassId, int64_t>;
+  using FailedSearches = std::map<std::pair<queues::QueueId, StepKind>, FailedSearch>;
 
+  // allocate.cc
   void Unservable();
   void Allocate();
   // One step of a workload; true if it was placed or promised and the workload may have more.
   bool Serve(queues::QueueId leaf, const state::Workload& workload);
+  // Without the action: the workload waits, and its step is what others may give way for.
+  void Consider(queues::QueueId leaf, const state::Workload& workload);
   // What must hold before anything is tried; false: the outcome is written.
   bool MayStart(queues::QueueId leaf, const state::Workload& workload);
-  [[nodiscard]] Step NextStep(const state::Workload& workload) const;
-  bool InBackoff(const Step& step);
-  void Evict(bool reclaim);
+  // True, and the outcome is written, if a limit or quota holds the step.
+  bool HeldByLimit(queues::QueueId leaf, const state::Workload& workload, const GangStep& step,
+                   const model::Resources& request);
+  void Take(queues::QueueId leaf, const state::Workload& workload,
+            const std::vector<state::Transaction::Operation>& operations);
+  bool InBackoff(const GangStep& step);
+  void RecordPromises(const state::Workload& workload, queues::QueueId leaf,
+                      const std::vector<state::PodId>& pods, bool victims_chosen);
+  [[nodiscard]] bool Known(const Failures& failures, const StepKind& kind, size_t pods) const;
+  Outcome& OutcomeOf(const state::Workload& workload, queues::QueueId leaf);
+  [[nodiscard]] model::Resources ChargeOf(const std::vector<state::PodId>& pods) const;
+
+  // evict_actions.cc
+  void Evict(EvictKind kind);
+  void EvictFor(EvictKind kind, Outcome& outcome, const Lines& lines, FailedSearches& failed);
+  [[nodiscard]] Lines MakeLines() const;
+  [[nodiscard]] bool MayEvict(EvictKind kind, const Outcome& outcome) const;
+  [[nodiscard]] bool EnoughInSum(const Outcome& outcome) const;
   bool DelaysEviction(Outcome& outcome, const state::Workload& workload);
+  void RecordVictims(EvictKind kind, const state::Workload& workload,
+                     const std::vector<Victim>& victims);
+  // The promise that somebody else needs is changed or taken back.
+  void ChangePromise(const Victim& victim);
+  void EvictStaleGangs();
+
+  // demand.cc
   void Demand();
   void DemandFor(Outcome& outcome);
-  Outcome& OutcomeOf(const state::Workload& workload, queues::QueueId leaf);
-  void RecordPromises(const state::Workload& workload, queues::QueueId leaf, const Step& step,
-                      bool victims_chosen);
-  [[nodiscard]] bool Known(const Failures& failures, const Step& step) const;
-  void Remember(Failures& failures, const Step& step) const;
   void TakeBack();
 
   const CycleParts& p_;
   const absl::Time now_;
+  const bool may_evict_;
   absl::flat_hash_map<state::WorkloadId, size_t> index_;  // into outcomes
   std::vector<state::PodId> promised_;
+  std::vector<Victim> moved_;
+  std::set<state::PodId> moved_pods_;
   struct DemandCharge {
     queues::QueueId leaf;
     model::Resources amount;
     bool preemptible;
   };
   std::vector<DemandCharge> demand_charges_;
-  Failures failed_now_, failed_future_;
+  Failures failed_;
   absl::flat_hash_map<queues::QueueId, model::Resources> next_request_;
 };
 

@@ -1,6 +1,7 @@
 #include "scheduler/engine/engine.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -9,6 +10,7 @@
 #include "scheduler/engine/diagnosis.h"
 #include "scheduler/engine/explain.h"
 #include "scheduler/engine/fit_count.h"
+#include "scheduler/engine/gang.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/placer.h"
 #include "scheduler/engine/victim_search.h"
@@ -25,11 +27,13 @@ class Engine::Impl {
         framework(std::move(profile)),
         books(state, tree),
         pending(tree),
-        placer(state, *framework),
+        placer(state, *framework,
+               engine_options.spread_gpu ? state::GpuOrder::kSpread : state::GpuOrder::kPack),
         search(state, tree, *framework, placer),
         diagnoser(state, *framework) {}
 
   void CatchUp();
+  void RefreshStale(const state::Workload& workload);
 
   EngineOptions options;
   state::ClusterState& state;
@@ -42,8 +46,18 @@ class Engine::Impl {
   Diagnoser diagnoser;
   queues::FairShares shares;
   BindBackoff backoff;
+  std::set<state::WorkloadId> maybe_stale;
   uint64_t cycles = 0;
 };
+
+// Files a workload that lacks its minimum, or did, for the action stale gangs.
+void Engine::Impl::RefreshStale(const state::Workload& workload) {
+  if (workload.stale_since != absl::InfiniteFuture() || IsStale(state, workload)) {
+    maybe_stale.insert(workload.id);
+  } else {
+    maybe_stale.erase(workload.id);
+  }
+}
 
 void Engine::Impl::CatchUp() {
   if (books.RecountNeeded()) {
@@ -51,7 +65,10 @@ void Engine::Impl::CatchUp() {
     // A queue that appeared or went changes where its workloads are filed.
     pending.Clear();
     search.index().Clear();
-    state.ForEachWorkload([this](const state::Workload& workload) { pending.Refresh(workload); });
+    state.ForEachWorkload([this](const state::Workload& workload) {
+      pending.Refresh(workload);
+      RefreshStale(workload);
+    });
     (void)state.TakeDirtyWorkloads();
     return;
   }
@@ -60,8 +77,10 @@ void Engine::Impl::CatchUp() {
     search.index().Touch(id);
     if (workload.id != id) {
       pending.Remove(id);
+      maybe_stale.erase(id);
       continue;
     }
+    RefreshStale(workload);
     books.RefreshRequested(workload);
     pending.Refresh(workload);
   }
@@ -75,16 +94,17 @@ Engine::Engine(EngineOptions options, state::ClusterState* state, queues::QueueT
 
 Engine::~Engine() { impl_->state.SetListener(nullptr); }
 
-CycleResult Engine::RunCycle(absl::Time now) {
+CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   Impl& impl = *impl_;
   ScopedDecisionId decision(absl::StrCat("cycle ", ++impl.cycles));
   impl.CatchUp();
   impl.shares = queues::ComputeFairShare(impl.tree, impl.books.ledger(),
                                          impl.state.total_for_queues());
   impl.placer.ResetWork();
-  const CycleParts parts{impl.options, impl.state,  impl.tree,   impl.books, impl.pending,
-                         impl.placer,  impl.search, impl.shares, impl.backoff};
-  Cycle cycle(parts, now);
+  const CycleParts parts{impl.options, impl.state,  impl.tree,        impl.books,
+                         impl.pending, impl.placer, impl.search,      impl.shares,
+                         impl.backoff, impl.maybe_stale};
+  Cycle cycle(parts, now, may_evict);
   cycle.Run();
   // The cycle's own moves are not news to the next one, but they change what is filed.
   impl.CatchUp();
@@ -92,6 +112,7 @@ CycleResult Engine::RunCycle(absl::Time now) {
   CycleResult result;
   result.bindings = std::move(cycle.bindings);
   result.evictions = std::move(cycle.evictions);
+  result.stale = std::move(cycle.stale);
   result.wake_at = cycle.wake_at;
   for (const Outcome& outcome : cycle.outcomes) {
     if (outcome.code == verdict::Code::kNone) continue;
@@ -111,7 +132,7 @@ CycleResult Engine::RunCycle(absl::Time now) {
 }
 
 void Engine::OnBindFailed(state::PodId pod, absl::Time now) {
-  auto [it, added] = impl_->backoff.try_emplace(pod, now, absl::ZeroDuration());
+  auto [it, added] = impl_->backoff.try_emplace(impl_->state.pod(pod).uid, now, absl::ZeroDuration());
   absl::Duration& delay = it->second.second;
   delay = added ? impl_->options.bind_backoff_initial
                 : std::min(2 * delay, impl_->options.bind_backoff_max);
@@ -167,6 +188,7 @@ void Engine::OnWorkloadChanged(const state::Workload& workload) {
 }
 void Engine::OnWorkloadRemoved(const state::Workload& workload) {
   impl_->books.OnWorkloadRemoved(workload);
+  impl_->maybe_stale.erase(workload.id);
   impl_->pending.Remove(workload.id);
   impl_->search.index().Touch(workload.id);
 }

@@ -1,14 +1,17 @@
 // The scheduling cycle: which pod goes where, who gives way, and why the rest waits.
 //
-// One cycle, on the current ClusterState (facts 3.6-3.10 of KAI's rules):
-//   1. allocate   in the order of queues and workloads; a gang is placed whole or not at all, its
-//                 elastic extras one at a time
-//   2. reclaim    for a queue below its fair share, from queues above theirs
-//   3. preempt    inside a queue, from lower priorities
-//   4. promise    what is left goes, in the same order, to nodes that are ordered or being emptied
-//   5. demand     what is still left and no policy holds: the hook may buy for it
-// Decisions of 1 stay in the state as assumed (kBinding); victims of 2 and 3 as kReleasing; promises of
-// 4 and demand of 5 are taken back at the end of the cycle, so that the next one orders afresh.
+// One cycle, on the current ClusterState (KAI's actions in KAI's order, facts 3.6-3.13):
+//   1. allocate      in the order of queues and workloads; a gang is placed whole or not at all, its
+//                    elastic extras one at a time; what only fits room that is being released, or on
+//                    a node on order, is promised that room
+//   2. consolidate   moves running pods together, so that a waiting workload fits; everybody who is
+//                    moved has a new place
+//   3. reclaim       for a queue below its fair share, from queues above theirs
+//   4. preempt       inside a queue, from lower priorities
+//   5. stale gangs   what is left of a gang that lost its minimum goes after a grace period
+//   6. demand        what is still left and no policy holds: the hook may buy for it
+// Decisions of 1 stay in the state as assumed (kBinding); victims as kReleasing; promises and demand
+// are taken back at the end of the cycle, so that the next one orders afresh.
 //
 // Why something waits is found as a by-product, and worded elsewhere (scheduler/verdict).
 //
@@ -25,6 +28,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "queues/fair_share.h"
+#include "queues/min_runtime.h"
 #include "queues/tree.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/state/cluster_state.h"
@@ -33,11 +38,32 @@
 namespace fairlead::engine {
 
 struct EngineOptions {
+  bool allocate = true;
+  bool consolidation = true;
   bool reclaim = true;
   bool preempt = true;
+  bool stale_gangs = true;
   bool hook_on = true;
+  // Shared GPUs: a free GPU first instead of the fullest shared one. Spreading switches
+  // consolidation off, as in KAI.
+  bool spread_gpu = false;
+  // Workloads that one consolidation may move; kUnlimited: no cap.
+  int64_t max_consolidation_workloads = 16;
+  // Victims of a reclaim that find a new place are moved and do not count as taken.
+  bool consolidating_reclaim = true;
+  absl::Duration staleness_grace = absl::Seconds(60);  // of groups that do not say
+  absl::Duration preempt_min_runtime = absl::ZeroDuration();  // of queues that do not say
+  absl::Duration reclaim_min_runtime = absl::ZeroDuration();
+  queues::ReclaimResolveMethod reclaim_resolve =
+      queues::ReclaimResolveMethod::kLowestCommonAncestor;
+  int64_t saturation_multiplier_micro = queues::kMicro;
+  // Workloads of one leaf queue that an action considers in a cycle; kUnlimited: all.
+  int64_t allocate_depth = model::kUnlimited;
+  int64_t consolidation_depth = model::kUnlimited;
+  int64_t reclaim_depth = model::kUnlimited;
+  int64_t preempt_depth = model::kUnlimited;
   // Victims tried in one search for one workload before it gives up and says so.
-  int64_t max_victims_per_search = 512;
+  int64_t max_victims_per_search = 8192;
   // Filter evaluations that all searches of one cycle may spend.
   int64_t max_search_work = 20'000'000;
   // Between two attempts of a workload whose binding failed.
@@ -45,6 +71,7 @@ struct EngineOptions {
   absl::Duration bind_backoff_max = absl::Seconds(60);
 };
 
+// The pod's shared GPUs, if it shares any, are in its row (state::PodRecord::gpu_groups).
 struct Binding {
   state::PodId pod;
   state::NodeId node;
@@ -52,7 +79,8 @@ struct Binding {
 
 struct Eviction {
   state::PodId pod;
-  std::string action;  // "reclaim", "preempt"
+  std::string action;  // "consolidation", "reclaim", "preempt", "stalegangeviction"
+  state::NodeId moves_to = state::kNoId;  // where it has a place again, if it is only moved
   std::string for_workload;  // "namespace/name"
   std::string message;
 };
@@ -72,9 +100,17 @@ struct Waiting {
   bool wants_nodes = false;
 };
 
+// A gang began or ceased to lack its minimum; goes into the group's annotation, so that the grace
+// period outlives a restart.
+struct StaleChange {
+  state::WorkloadId workload = state::kNoId;
+  std::optional<absl::Time> since;  // none: it is whole again
+};
+
 struct CycleResult {
   std::vector<Binding> bindings;
   std::vector<Eviction> evictions;
+  std::vector<StaleChange> stale;
   std::vector<Waiting> waiting;  // in the order of service
   // When a cycle could decide something new although nothing changed; infinite future if never.
   absl::Time wake_at = absl::InfiniteFuture();
@@ -95,7 +131,8 @@ class Engine final : public state::AllocationListener {
          std::unique_ptr<framework::Framework> framework);
   ~Engine() override;
 
-  CycleResult RunCycle(absl::Time now);
+  // `may_evict` false: nobody gives way in this cycle.
+  CycleResult RunCycle(absl::Time now, bool may_evict = true);
 
   // A binding failed: the pod waits again, not before its back-off ends.
   void OnBindFailed(state::PodId pod, absl::Time now);

@@ -64,6 +64,10 @@ void AddUnblockers(const Outcome& outcome, bool hook_on, verdict::Verdict& v) {
       add(ResolvableBy::kUserChange, "remove the scheduling gates");
       break;
     case Code::kInsufficientCapacity:
+      if (outcome.bound_to_topology) {
+        add(ResolvableBy::kTime, "wait until other workloads in one domain of the topology end");
+        break;
+      }
       add(ResolvableBy::kNodeScaleUp, hook_on ? "the hook is asked for nodes" : "add nodes");
       add(ResolvableBy::kTime, "wait until other workloads end");
       break;
@@ -113,13 +117,13 @@ Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& t
                                         violation.used, violation.requested};
     v.scope = verdict::Scope::kQueue;
   }
-  if (outcome.code == Code::kInsufficientCapacity && !outcome.step.empty()) {
+  if (outcome.code == Code::kInsufficientCapacity && !outcome.step.pods.empty()) {
     const state::PodId asked =
-        outcome.failed_pod != state::kNoId ? outcome.failed_pod : outcome.step.front();
+        outcome.failed_pod != state::kNoId ? outcome.failed_pod : outcome.step.pods.front();
     v.failed_predicates = diagnoser.For(state.pod(asked).pod_class).predicates;
   }
   if (!outcome.demanded.empty()) {
-    v.demand = Classes(state, outcome.demanded, outcome.step.size());
+    v.demand = Classes(state, outcome.demanded, outcome.step.pods.size());
     waiting.wants_nodes = hook_on;
     if (!outcome.whole_demand) v.details.push_back("further pods are held back by the limit of the queue");
   } else {

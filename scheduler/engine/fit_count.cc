@@ -23,6 +23,35 @@ bool KeepsApart(const model::PodSpec& spec) {
                      });
 }
 
+// The GPUs of one empty node, given out whole or by shares, the fullest that fits first.
+class GpuPacking {
+ public:
+  GpuPacking(int64_t gpus, int64_t memory_mib)
+      : memory_mib_(state::MemoryOrNominal(memory_mib)), free_gpus_(std::max<int64_t>(0, gpus)) {}
+
+  void TakeWhole(int64_t gpus) { free_gpus_ -= gpus; }
+  [[nodiscard]] int64_t FreeGpus() const { return std::max<int64_t>(0, free_gpus_); }
+
+  // One pod; false, and nothing taken, if its devices do not fit.
+  bool TakeShare(const model::GpuShare& share) {
+    const int64_t need = state::ShareMib(share, memory_mib_);
+    std::sort(free_mib_.begin(), free_mib_.end());
+    const auto first = std::lower_bound(free_mib_.begin(), free_mib_.end(), need);
+    const int64_t join = std::min<int64_t>(share.devices, free_mib_.end() - first);
+    const int64_t fresh = share.devices - join;
+    if (need > memory_mib_ || fresh > FreeGpus()) return false;
+    for (int64_t i = 0; i < join; ++i) first[i] -= need;
+    free_mib_.insert(free_mib_.end(), static_cast<size_t>(fresh), memory_mib_ - need);
+    free_gpus_ -= fresh;
+    return true;
+  }
+
+ private:
+  int64_t memory_mib_;
+  int64_t free_gpus_;
+  std::vector<int64_t> free_mib_;  // of those that are shared
+};
+
 }  // namespace
 
 int64_t CountThatFit(
@@ -52,6 +81,24 @@ int64_t CountThatFit(
     fits = std::min(fits, std::max<int64_t>(0, free[resource]) / each);
   }
   if (fits > 1 && KeepsApart(*spec)) fits = 1;
+
+  GpuPacking gpus(info.allocatable[model::kGpu] / 1000, state::GpuMemoryOf(node));
+  for (const auto& [loaded, count] : already) {
+    gpus.TakeWhole(model::Get(loaded->requests, model::kGpuName) / 1000 * count);
+  }
+  for (const auto& [loaded, count] : already) {
+    for (int64_t i = 0; loaded->gpu_share.IsSet() && i < count; ++i) {
+      gpus.TakeShare(loaded->gpu_share);
+    }
+  }
+  if (const int64_t each = model::Get(spec->requests, model::kGpuName); each > 0) {
+    fits = std::min(fits, gpus.FreeGpus() * 1000 / each);
+  }
+  if (spec->gpu_share.IsSet()) {
+    int64_t placed = 0;
+    while (placed < fits && gpus.TakeShare(spec->gpu_share)) ++placed;
+    fits = placed;
+  }
   return fits;
 }
 

@@ -58,6 +58,9 @@ void NodeFits::Renew(const Key& key, Row& row, state::NodeId id) const {
       if (each <= 0) continue;
       fits = std::min(fits, std::max<int64_t>(0, FutureAmount(node, resource)) / each);
     }
+    if (wanted.spec->gpu_share.IsSet()) {
+      fits = std::min(fits, state::SharePlaces(node, wanted, state::GpuRoom::kFuture));
+    }
   }
   row.total += fits - row.by_node[id];
   row.by_node[id] = fits;

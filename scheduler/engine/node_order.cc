@@ -68,7 +68,7 @@ void NodeOrders::Build(Order& order, state::PodClassId pod_class, uint64_t& work
   for (const auto& [name, id] : state_.nodes_by_name()) Renew(order, pod_class, id, work);
 }
 
-state::NodeId NodeOrders::Best(state::PodClassId pod_class, uint64_t& work) {
+NodeOrders::Best NodeOrders::BestFor(state::PodClassId pod_class, uint64_t& work) {
   std::unique_ptr<Order>& slot = orders_[pod_class];
   if (slot == nullptr) {
     slot = std::make_unique<Order>();
@@ -81,7 +81,7 @@ state::NodeId NodeOrders::Best(state::PodClassId pod_class, uint64_t& work) {
     // The insertion above may have moved the table's slots, not the orders.
     Order& made = *orders_.at(pod_class);
     Build(made, pod_class, work);
-    return made.best.node;
+    return {made.best.node, made.best.ordered, -made.best.minus_score};
   }
   Order& order = *slot;
   recency_.splice(recency_.begin(), recency_, order.recency);
@@ -93,7 +93,7 @@ state::NodeId NodeOrders::Best(state::PodClassId pod_class, uint64_t& work) {
       Renew(order, pod_class, state_.node_log_at(order.log_position), work);
     }
   }
-  return order.best.node;
+  return {order.best.node, order.best.ordered, -order.best.minus_score};
 }
 
 }  // namespace fairlead::engine

@@ -30,9 +30,13 @@ class NodeOrders {
              framework::Room room)
       : state_(state), framework_(framework), room_(room) {}
 
-  // The best node for a pod of the class; kNoId if it fits nowhere. `work` grows by the filter
-  // evaluations made.
-  state::NodeId Best(state::PodClassId pod_class, uint64_t& work);
+  struct Best {
+    state::NodeId node = state::kNoId;  // kNoId: it fits nowhere
+    bool ordered = false;               // the node is not usable yet
+    int64_t score = 0;
+  };
+  // The best node for a pod of the class. `work` grows by the filter evaluations made.
+  Best BestFor(state::PodClassId pod_class, uint64_t& work);
 
  private:
   struct Entry {

@@ -1,29 +1,13 @@
 #include "scheduler/engine/pending.h"
 
-#include <algorithm>
-#include <set>
+#include <utility>
 
 namespace fairlead::engine {
 
-int64_t GangMinimum(const state::Workload& workload) {
-  if (workload.group == nullptr || workload.group->sub_groups.empty()) return workload.min_member;
-  const std::vector<model::SubGroup>& groups = workload.group->sub_groups;
-  int64_t sum = 0;
-  for (const model::SubGroup& group : groups) {
-    const bool inner = std::any_of(groups.begin(), groups.end(), [&](const model::SubGroup& other) {
-      return other.parent == group.name;
-    });
-    if (!inner) sum += group.min_member.value_or(1);
-  }
-  return sum;
-}
-
 ServiceKey MakeServiceKey(const state::Workload& workload) {
-  const auto active = static_cast<int64_t>(workload.Active());
-  const int64_t minimum = GangMinimum(workload);
   ServiceKey key;
   key.minus_priority = -static_cast<int64_t>(workload.priority);
-  key.elastic_state = active < minimum ? 0 : active == minimum ? 1 : 2;
+  key.elastic_state = ElasticStateOf(workload);
   key.creation_ns = absl::ToUnixNanos(workload.creation);
   key.uid = workload.uid;
   key.workload = workload.id;

@@ -14,16 +14,14 @@
 
 #include "absl/time/time.h"
 #include "queues/tree.h"
+#include "scheduler/engine/gang.h"
 #include "scheduler/state/cluster_state.h"
 
 namespace fairlead::engine {
 
-// How many pods a gang needs before any of them may start. Leaf sub-groups' minimums add up.
-int64_t GangMinimum(const state::Workload& workload);
-
 struct ServiceKey {
   int64_t minus_priority = 0;
-  int elastic_state = 0;  // 0 below the minimum, 1 at it, 2 above it
+  int elastic_state = 0;  // ElasticStateOf()
   int64_t creation_ns = 0;
   std::string uid;
   state::WorkloadId workload = state::kNoId;

@@ -1,64 +1,256 @@
 #include "scheduler/engine/placer.h"
 
-#include <tuple>
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "scheduler/framework/score_tiers.h"
 
 namespace fairlead::engine {
+namespace {
 
-state::NodeId Placer::BestNow(state::PodClassId pod_class) {
-  if (framework_.NodeLocal(state_.pod_class(pod_class))) return now_.Best(pod_class, work_);
-  return Scan(pod_class, framework::Room::kNow);
+using framework::Room;
+using state::PodStatus;
+
+bool IsOrdered(const state::NodeInfo& node) {
+  return node.kind != state::NodeKind::kReal || !node.usable;
 }
 
-state::NodeId Placer::BestFuture(state::PodClassId pod_class) {
-  if (framework_.NodeLocal(state_.pod_class(pod_class))) return future_.Best(pod_class, work_);
-  return Scan(pod_class, framework::Room::kFuture);
+// True if a node where the class would have to wait can beat one where it could start.
+bool MayPreferWaiting(const state::PodClass& pod_class) {
+  const model::PodSpec& spec = *pod_class.spec;
+  return spec.gpu_share.IsSet() || !spec.preferred_node_terms.empty();
 }
 
-state::NodeId Placer::Scan(state::PodClassId pod_class, framework::Room room) {
-  const framework::Context context{state_, state_.pod_class(pod_class), pod_class, room};
-  state::NodeId best = state::kNoId;
-  std::tuple<bool, int64_t> best_rank;
-  for (const auto& [name, id] : state_.nodes_by_name()) {
-    const state::NodeInfo& node = state_.node(id);
-    ++work_;
-    if (!node.exists || !framework_.Filter(context, node, nullptr)) continue;
-    const bool here = node.kind == state::NodeKind::kReal && node.usable;
-    // Nodes come by name: a tie stays with the smaller one.
-    const std::tuple<bool, int64_t> rank{here, framework_.Score(context, node)};
-    if (best == state::kNoId || rank > best_rank) {
-      best = id;
-      best_rank = rank;
+void CollectPods(const StepNode& node, std::vector<state::PodId>& pods) {
+  pods.insert(pods.end(), node.pods.begin(), node.pods.end());
+  for (const StepNode& child : node.children) CollectPods(child, pods);
+}
+
+bool IsBelow(const state::Workload& workload, int32_t set, int32_t ancestor) {
+  while (set >= 0 && set != ancestor) set = workload.sets[static_cast<size_t>(set)].parent;
+  return set == ancestor;
+}
+
+}  // namespace
+
+bool Placer::Better(const Choice& a, const Choice& b) {
+  if (a.node == state::kNoId || b.node == state::kNoId) return a.node != state::kNoId;
+  if (a.ordered != b.ordered) return !a.ordered;
+  return a.score > b.score;
+}
+
+Placer::Choice Placer::Look(state::PodClassId pod_class, state::NodeId id, Mode mode,
+                            const Area& area) {
+  const state::NodeInfo& node = state_.node(id);
+  Choice choice;
+  ++work_;
+  if (!node.exists) return choice;
+  framework::Context context{state_, state_.pod_class(pod_class), pod_class, Room::kFuture};
+  if (!framework_.Filter(context, node, nullptr)) return choice;
+  choice.node = id;
+  choice.ordered = IsOrdered(node);
+  context.room = Room::kNow;
+  choice.score = framework_.Score(context, node);
+  if (!choice.ordered && framework_.Filter(context, node, nullptr)) {
+    choice.score += framework::kFitsNowStep;
+    choice.now = mode == Mode::kStart;
+  }
+  if (area.preferred != nullptr) {
+    const auto preferred = area.preferred->find(id);
+    if (preferred != area.preferred->end()) {
+      choice.score += preferred->second * framework::kTopologyStep;
     }
+  }
+  return choice;
+}
+
+Placer::Choice Placer::BestByOrder(state::PodClassId pod_class, Mode mode) {
+  Choice best;
+  auto take = [&](const NodeOrders::Best& found, bool now) {
+    if (found.node == state::kNoId) return;
+    const Choice choice{found.node, now && mode == Mode::kStart, found.ordered,
+                        found.score + (now ? framework::kFitsNowStep : 0)};
+    if (Better(choice, best)) best = choice;
+  };
+  take(now_.BestFor(pod_class, work_), true);
+  if (best.node != state::kNoId && !MayPreferWaiting(state_.pod_class(pod_class))) return best;
+  take(future_.BestFor(pod_class, work_), false);
+  return best;
+}
+
+Placer::Choice Placer::BestByScan(state::PodClassId pod_class, Mode mode, const Area& area) {
+  Choice best;
+  auto look = [&](state::NodeId id) {
+    const Choice choice = Look(pod_class, id, mode, area);
+    // Nodes come by name: a tie stays with the smaller one.
+    if (choice.node != state::kNoId && Better(choice, best)) best = choice;
+  };
+  if (area.nodes != nullptr) {
+    for (state::NodeId id : area.nodes->nodes()) look(id);
+  } else {
+    for (const auto& [name, id] : state_.nodes_by_name()) look(id);
   }
   return best;
 }
 
-bool Placer::AllocateAll(state::Transaction& txn, const std::vector<state::PodId>& pods,
-                         state::PodId* failed) {
-  const auto mark = txn.Mark();
-  for (state::PodId pod : pods) {
-    const state::NodeId node = BestNow(state_.pod(pod).pod_class);
-    if (node == state::kNoId) {
-      txn.RollbackTo(mark);
-      if (failed != nullptr) *failed = pod;
-      return false;
+Placer::Choice Placer::Best(state::PodId pod, Mode mode, const Area& area) {
+  const state::PodRecord& record = state_.pod(pod);
+  if (!record.nominated_node.empty()) {
+    const state::NodeId nominated = state_.FindNode(record.nominated_node);
+    if (nominated != state::kNoId &&
+        (area.nodes == nullptr || area.nodes->Contains(nominated))) {
+      const Choice choice = Look(record.pod_class, nominated, mode, area);
+      // A place that it would have to wait for is given up for one where it starts.
+      if (choice.node != state::kNoId && choice.now) return choice;
     }
-    txn.Allocate(pod, node);
+  }
+  if (area.nodes == nullptr && area.preferred == nullptr &&
+      framework_.NodeLocal(state_.pod_class(record.pod_class))) {
+    return BestByOrder(record.pod_class, mode);
+  }
+  return BestByScan(record.pod_class, mode, area);
+}
+
+bool Placer::PlaceOne(Attempt& attempt, state::PodId pod, const Area& area, bool& waits) {
+  const Choice choice = Best(pod, attempt.mode, area);
+  if (choice.node == state::kNoId) {
+    attempt.result.failed = pod;
+    return false;
+  }
+  state::GpuPick pick;
+  bool now = choice.now;
+  const state::PodClass& pod_class = state_.class_of(pod);
+  if (pod_class.spec->gpu_share.IsSet()) {
+    // A shared GPU is filled up even if that means waiting for it (KAI).
+    const state::NodeInfo& node = state_.node(choice.node);
+    std::optional<state::GpuPick> picked = state::PickGpus(
+        node, pod_class, state_.pod(pod).uid, state::GpuRoom::kFuture, gpu_order_);
+    FAIRLEAD_CHECK(picked.has_value(),
+                   absl::StrCat("pod ", state_.pod(pod).name, " passed the filters of node ",
+                                node.name(), " but no GPU there fits"));
+    pick = *std::move(picked);
+    now = now && !state::MustWait(node, pod_class, pick);
+  }
+  if (now) {
+    attempt.txn.Allocate(pod, choice.node, std::move(pick));
+  } else {
+    attempt.txn.Pipeline(pod, choice.node, std::move(pick));
+    waits = true;
   }
   return true;
 }
 
-bool Placer::PromiseAll(state::Transaction& txn, const std::vector<state::PodId>& pods) {
-  const auto mark = txn.Mark();
-  for (state::PodId pod : pods) {
-    const state::NodeId node = BestFuture(state_.pod(pod).pod_class);
-    if (node == state::kNoId) {
-      txn.RollbackTo(mark);
-      return false;
-    }
-    txn.Pipeline(pod, node);
+bool Placer::PlaceMembers(Attempt& attempt, const StepNode& node, const Area& area) {
+  bool waits = false;
+  for (state::PodId pod : node.pods) {
+    if (!PlaceOne(attempt, pod, area, waits)) return false;
   }
-  return true;
+  if (waits) {
+    const auto real = std::count_if(node.pods.begin(), node.pods.end(), [&](state::PodId pod) {
+      return state_.pod(pod).status == PodStatus::kBinding;
+    });
+    if (static_cast<int64_t>(real) < node.needed) attempt.must_wait = true;
+    attempt.result.promised = true;
+  }
+  return std::all_of(node.children.begin(), node.children.end(), [&](const StepNode& child) {
+    return PlaceSet(attempt, child, area);
+  });
+}
+
+bool Placer::PlaceSet(Attempt& attempt, const StepNode& node, const Area& area) {
+  const state::Workload& workload = attempt.workload;
+  const model::TopologyConstraint& constraint =
+      workload.sets[static_cast<size_t>(node.set)].topology;
+  if (constraint.topology.empty()) return PlaceMembers(attempt, node, area);
+
+  std::vector<state::PodId> pods;
+  CollectPods(node, pods);
+  if (pods.empty()) return true;
+  std::vector<state::PodId> placed;
+  for (state::PodId pod : workload.pods) {
+    const state::PodRecord& record = state_.pod(pod);
+    if (state::IsAllocated(record.status) && record.node != state::kNoId &&
+        IsBelow(workload, record.set, node.set)) {
+      placed.push_back(pod);
+    }
+  }
+  const TopologyAnswer answer =
+      topology_.Candidates(constraint, area.nodes, pods, placed, Room::kFuture);
+  const auto mark = attempt.txn.Mark();
+  for (const TopologyCandidate& candidate : answer.candidates) {
+    const bool waited = attempt.must_wait;
+    const bool promised = attempt.result.promised;
+    // Levels nest: what an outer one prefers is kept where an inner one says nothing.
+    const auto* preferred =
+        candidate.preferred_score.empty() ? area.preferred : &candidate.preferred_score;
+    if (PlaceMembers(attempt, node, {candidate.nodes, preferred})) return true;
+    attempt.txn.RollbackTo(mark);
+    attempt.must_wait = waited;
+    attempt.result.promised = promised;
+  }
+  if (attempt.result.failed == state::kNoId && !pods.empty()) attempt.result.failed = pods.front();
+  attempt.result.topology_reason =
+      answer.reason.empty()
+          ? absl::StrCat("topology ", constraint.topology, ": no domain of level ",
+                         constraint.required_level.empty() ? constraint.preferred_level
+                                                           : constraint.required_level,
+                         " has room for the whole gang")
+          : answer.reason;
+  attempt.result.topology_invalid = answer.invalid;
+  attempt.result.topology_infeasible =
+      answer.candidates.empty() && !answer.invalid && placed.empty() &&
+      topology_.Candidates(constraint, area.nodes, pods, placed, Room::kEmpty).candidates.empty();
+  return false;
+}
+
+// Real places since `start` become promises of the same places.
+void Placer::PromiseAllOf(state::Transaction& txn, state::Transaction::Checkpoint start) {
+  std::vector<state::Transaction::Operation> operations = txn.OperationsSince(start);
+  txn.RollbackTo(start);
+  for (state::Transaction::Operation& operation : operations) {
+    if (operation.kind == state::Transaction::OperationKind::kEvict) {
+      txn.Evict(operation.pod);
+    } else {
+      txn.Pipeline(operation.pod, operation.node, std::move(operation.gpu_groups));
+    }
+  }
+}
+
+Placement Placer::Place(state::Transaction& txn, const state::Workload& workload,
+                        const GangStep& step, Mode mode, const NodeSetPtr& within) {
+  const auto start = txn.Mark();
+  Attempt attempt{txn, workload, mode, {}, false};
+  attempt.result.placed = PlaceSet(attempt, step.root, {within, nullptr});
+  if (!attempt.result.placed) {
+    txn.RollbackTo(start);
+    return attempt.result;
+  }
+  if (attempt.must_wait && mode == Mode::kStart) PromiseAllOf(txn, start);
+  return attempt.result;
+}
+
+bool Placer::Replace(state::Transaction& txn, const state::Workload& workload,
+                     const std::vector<state::PodId>& pods) {
+  const auto start = txn.Mark();
+  // As one part a set, each below the constraint of its own set and of those above it.
+  std::vector<StepNode> nodes(workload.sets.size());
+  for (size_t i = 0; i < nodes.size(); ++i) nodes[i].set = static_cast<int32_t>(i);
+  // Units are in the reverse of the order in which pods are placed.
+  for (auto pod = pods.rbegin(); pod != pods.rend(); ++pod) {
+    nodes[static_cast<size_t>(std::max(0, state_.pod(*pod).set))].pods.push_back(*pod);
+  }
+  for (size_t i = nodes.size(); i-- > 1;) {
+    if (nodes[i].pods.empty() && nodes[i].children.empty()) continue;
+    const auto parent = static_cast<size_t>(workload.sets[i].parent);
+    std::vector<StepNode>& children = nodes[parent].children;
+    children.insert(children.begin(), std::move(nodes[i]));
+  }
+  Attempt attempt{txn, workload, Mode::kPromise, {}, false};
+  if (PlaceSet(attempt, nodes.front(), {})) return true;
+  txn.RollbackTo(start);
+  return false;
 }
 
 }  // namespace fairlead::engine

@@ -1,47 +1,106 @@
-// Puts the pods of one step of a workload on nodes, all or nothing, inside a transaction.
+// Puts the pods of one step of a workload on nodes, all or nothing, inside a transaction (KAI's
+// rules, facts 3.5-3.8, 3.14).
 //
-// Thread-safety: the owner's thread. Complexity: a logarithm a pod for node-local classes, one scan of
-// the nodes a pod for others.
+// Each pod takes the best node: usable ones before those on order, then the score
+// (framework/score_tiers.h: the plugins', plus idle before releasing room, the preferred topology
+// level, and the node that the pod was nominated to), then the node's name. Where a set of the gang
+// has a topology constraint, its pods and everything below it are tried in one candidate domain
+// after another.
+//
+// Waiting is contagious: if a pod only gets room that is being released, and the pods of its set
+// that got real room are too few for the set's minimum, the whole step is promised its places
+// instead of starting.
+//
+// Thread-safety: the owner's thread. Complexity: a logarithm a pod for node-local classes without
+// constraint, one scan of the candidate nodes a pod for others.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "scheduler/engine/gang.h"
 #include "scheduler/engine/node_order.h"
+#include "scheduler/engine/topology.h"
 #include "scheduler/framework/framework.h"
+#include "scheduler/state/gpu_devices.h"
 #include "scheduler/state/transaction.h"
 
 namespace fairlead::engine {
 
+struct Placement {
+  bool placed = false;
+  bool promised = false;               // placed, but the step has to wait for its places
+  state::PodId failed = state::kNoId;  // not placed: the pod that found no node
+  std::string topology_reason;         // not placed because of a topology constraint
+  bool topology_invalid = false;       // which names a topology or level that does not exist
+  bool topology_infeasible = false;    // no domain would have room even if it were empty
+};
+
 class Placer {
  public:
-  Placer(state::ClusterState& state, const framework::Framework& framework)
-      : state_(state), framework_(framework), now_(state, framework, framework::Room::kNow),
-        future_(state, framework, framework::Room::kFuture) {}
+  enum class Mode {
+    kStart,    // real room where it is the best, promises elsewhere
+    kPromise,  // promises only: the room of victims that are still there
+  };
 
-  // The pods start now, each on the best node. On failure everything is rolled back, and `failed` (if
-  // given) is the pod that found no node.
-  bool AllocateAll(state::Transaction& txn, const std::vector<state::PodId>& pods,
-                   state::PodId* failed);
+  Placer(state::ClusterState& state, const framework::Framework& framework,
+         state::GpuOrder gpu_order)
+      : state_(state),
+        framework_(framework),
+        gpu_order_(gpu_order),
+        now_(state, framework, framework::Room::kNow),
+        future_(state, framework, framework::Room::kFuture),
+        topology_(state) {}
 
-  // The pods are promised room that is idle, being released, or on order: those that would have to wait
-  // make the whole step wait. Prefers real nodes to ordered ones, then the score.
-  bool PromiseAll(state::Transaction& txn, const std::vector<state::PodId>& pods);
-
-  // kNoId if the class fits nowhere now.
-  state::NodeId BestNow(state::PodClassId pod_class);
-  state::NodeId BestFuture(state::PodClassId pod_class);
+  // On failure the transaction is as it was.
+  Placement Place(state::Transaction& txn, const state::Workload& workload, const GangStep& step,
+                  Mode mode, const NodeSetPtr& within = nullptr);
+  // Promises a pod that was evicted in this transaction a place anywhere; false: there is none.
+  bool Replace(state::Transaction& txn, const state::Workload& workload,
+               const std::vector<state::PodId>& pods);
 
   [[nodiscard]] uint64_t work() const { return work_; }
   void ResetWork() { work_ = 0; }
 
  private:
+  struct Choice {
+    state::NodeId node = state::kNoId;
+    bool now = false;  // room that is idle
+    bool ordered = true;
+    int64_t score = 0;
+  };
+  // Where a part of the tree may go, and what the topology adds to the score there.
+  struct Area {
+    NodeSetPtr nodes;  // null: everywhere
+    const absl::flat_hash_map<state::NodeId, int64_t>* preferred = nullptr;
+  };
+  // One call of Place.
+  struct Attempt {
+    state::Transaction& txn;
+    const state::Workload& workload;
+    Mode mode;
+    Placement result;
+    bool must_wait = false;
+  };
+
+  bool PlaceSet(Attempt& attempt, const StepNode& node, const Area& area);
+  bool PlaceMembers(Attempt& attempt, const StepNode& node, const Area& area);
+  bool PlaceOne(Attempt& attempt, state::PodId pod, const Area& area, bool& waits);
+  Choice Best(state::PodId pod, Mode mode, const Area& area);
+  Choice BestByOrder(state::PodClassId pod_class, Mode mode);
+  Choice BestByScan(state::PodClassId pod_class, Mode mode, const Area& area);
+  [[nodiscard]] Choice Look(state::PodClassId pod_class, state::NodeId node, Mode mode,
+                            const Area& area);
+  [[nodiscard]] static bool Better(const Choice& a, const Choice& b);
+  static void PromiseAllOf(state::Transaction& txn, state::Transaction::Checkpoint start);
+
   state::ClusterState& state_;
   const framework::Framework& framework_;
-  // For classes that depend on other nodes too: every node is asked.
-  state::NodeId Scan(state::PodClassId pod_class, framework::Room room);
-
+  const state::GpuOrder gpu_order_;
   NodeOrders now_, future_;
+  TopologyIndex topology_;
   uint64_t work_ = 0;
 };
 

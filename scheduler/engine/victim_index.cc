@@ -41,7 +41,9 @@ void VictimIndex::Refresh(state::WorkloadId id) {
   }
   const state::Workload& workload = state_.workload(id);
   if (workload.id != id || !workload.preemptible ||
-      workload.Count(PodStatus::kBound) + workload.Count(PodStatus::kRunning) == 0) {
+      workload.Count(PodStatus::kBound) + workload.Count(PodStatus::kRunning) +
+              workload.Count(PodStatus::kPipelined) ==
+          0) {
     return;
   }
   const std::optional<queues::QueueId> queue = tree_.Find(workload.queue);

@@ -3,111 +3,58 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "queues/job_order.h"
+#include "queues/limits.h"
 #include "queues/min_runtime.h"
-#include "queues/reclaim.h"
 
 namespace fairlead::engine {
 namespace {
 
-using state::PodStatus;
+std::vector<queues::VictimQueue> ByQueue(const std::vector<VictimUnit>& units,
+                                         const std::vector<bool>& moved) {
+  std::vector<queues::VictimQueue> victims;
+  for (size_t i = 0; i < units.size(); ++i) {
+    if (i < moved.size() && moved[i]) continue;
+    const VictimUnit& unit = units[i];
+    auto it = std::find_if(victims.begin(), victims.end(),
+                           [&](const queues::VictimQueue& v) { return v.leaf == unit.leaf; });
+    if (it == victims.end()) it = victims.insert(victims.end(), {unit.leaf, {}});
+    it->pieces.push_back(unit.charge);
+  }
+  return victims;
+}
 
-bool IsVictimStatus(PodStatus status) {
-  return status == PodStatus::kBound || status == PodStatus::kRunning;
+std::vector<bool> MustMove(const std::vector<VictimUnit>& units) {
+  std::vector<bool> moved;
+  moved.reserve(units.size());
+  for (const VictimUnit& unit : units) moved.push_back(unit.must_move);
+  return moved;
+}
+
+bool WithinQuota(const SearchContext& context, const SearchStep& step) {
+  for (const queues::QueueId queue : context.tree.Ancestors(step.leaf)) {
+    for (const model::ResourceIndex r : context.tree.resources()) {
+      const int64_t quota = context.tree.BoundsOf(queue, r).quota;
+      if (step.request[r] <= 0 || quota == model::kUnlimited) continue;
+      if (model::SaturatingAdd(context.ledger.allocated(queue, r), step.request[r]) > quota) {
+        return false;
+      }
+    }
+  }
+  return true;
 }
 
 }  // namespace
 
-// The units of one leaf's workloads, first to go first, made as they are reached.
-class VictimSearch::LeafWalk {
- public:
-  // `below`: only workloads of lower priority than this; none: all. The index must not change while
-  // the walk lives.
-  LeafWalk(const VictimSearch& search, const VictimIndex::Leaf& workloads, queues::QueueId leaf,
-           absl::Time now, absl::Duration protection, std::optional<int64_t> below)
-      : search_(search),
-        workloads_(workloads),
-        leaf_(leaf),
-        now_(now),
-        protection_(protection),
-        below_(below),
-        next_(workloads.begin()) {}
-
-  // The unit whose turn it is; null if there are no more.
-  [[nodiscard]] const Unit* Peek() {
-    while (at_ == units_.size()) {
-      if (next_ == workloads_.end() || !Concerned(*next_)) return nullptr;
-      const state::Workload& workload = search_.state_.workload(next_->workload);
-      ++next_;
-      units_.clear();
-      at_ = 0;
-      search_.AppendUnits(workload, leaf_, !search_.IsProtected(workload, now_, protection_),
-                          units_);
-    }
-    return &units_[at_];
-  }
-  // After Peek() gave one.
-  Unit Take() { return std::move(units_[at_++]); }
-
-  // How many of all its workloads their minimum runtime protects. O(all of them), if any can be.
-  [[nodiscard]] int64_t Protected() const {
-    if (protection_ <= absl::ZeroDuration()) return 0;
-    int64_t count = 0;
-    for (const ServiceKey& key : workloads_) {
-      if (!Concerned(key)) break;
-      const state::Workload& workload = search_.state_.workload(key.workload);
-      if (search_.IsProtected(workload, now_, protection_)) ++count;
-    }
-    return count;
-  }
-
- private:
-  // Lower priorities come first, so the first that is not ends the walk.
-  [[nodiscard]] bool Concerned(const ServiceKey& key) const {
-    return !below_.has_value() || -key.minus_priority < *below_;
-  }
-
-  const VictimSearch& search_;
-  const VictimIndex::Leaf& workloads_;
-  const queues::QueueId leaf_;
-  const absl::Time now_;
-  const absl::Duration protection_;
-  const std::optional<int64_t> below_;
-  VictimIndex::Leaf::const_iterator next_;
-  std::vector<Unit> units_;
-  size_t at_ = 0;
-};
-
-bool VictimSearch::IsProtected(const state::Workload& workload, absl::Time now,
-                               absl::Duration protection) const {
-  return protection > absl::ZeroDuration() &&
-         queues::IsProtected(now, state_.StartOf(workload), protection);
-}
-
-void VictimSearch::AppendUnits(const state::Workload& workload, queues::QueueId leaf, bool core,
-                               std::vector<Unit>& units) const {
-  std::vector<state::PodId> running;
-  for (state::PodId pod : workload.pods) {
-    if (IsVictimStatus(state_.pod(pod).status)) running.push_back(pod);
-  }
-  const auto minimum = static_cast<size_t>(std::max<int64_t>(0, GangMinimum(workload)));
-  while (running.size() > minimum) {
-    units.push_back({leaf, {running.back()}, state_.class_of(running.back()).charge});
-    running.pop_back();
-  }
-  if (!core || running.empty()) return;
-  Unit unit{leaf, running, {}};
-  for (state::PodId pod : running) unit.charge += state_.class_of(pod).charge;
-  units.push_back(std::move(unit));
-}
-
-bool VictimSearch::Helps(const Unit& unit, const SearchStep& step) const {
+bool VictimSearch::Helps(const VictimUnit& unit, const SearchStep& step) const {
+  if (step.limit_blocked) return true;
   state::PodClassId last = state::kNoId;
-  for (state::PodId wanted_pod : step.pods) {
+  for (state::PodId wanted_pod : step.step.pods) {
     const state::PodClassId id = state_.pod(wanted_pod).pod_class;
     if (id == last) continue;
     last = id;
@@ -122,26 +69,287 @@ bool VictimSearch::Helps(const Unit& unit, const SearchStep& step) const {
 }
 
 bool VictimSearch::Try(state::Transaction& txn, state::Transaction::Checkpoint start,
-                       const SearchStep& step, const std::vector<Unit>& taken) {
+                       const SearchContext& context, const SearchStep& step, const Rules& rules,
+                       const NodeSetPtr& within, Solution& solution) {
   txn.RollbackTo(start);
-  for (const Unit& unit : taken) {
+  solution.within = within;
+  for (const VictimUnit& unit : solution.units) {
     for (state::PodId pod : unit.pods) txn.Evict(pod);
   }
-  return placer_.PromiseAll(txn, step.pods);
+  if (queues::CheckLimits(context.tree, context.live, step.leaf, step.request,
+                          step.workload.preemptible)
+          .has_value()) {
+    return false;
+  }
+  if (!GiveOut(txn, context, step, rules, solution)) return false;
+  for (size_t i = 0; i < solution.units.size(); ++i) {
+    if ((rules.everybody_moves || solution.units[i].must_move) && !solution.moved[i]) return false;
+  }
+  return rules.allowed == nullptr || rules.allowed(solution.units, solution.moved);
+}
+
+bool VictimSearch::GiveOut(state::Transaction& txn, const SearchContext& context,
+                           const SearchStep& step, const Rules& rules, Solution& solution) {
+  struct Entry {
+    ServiceKey key;
+    size_t unit;  // kStep, kInLine, or an index of the solution's units
+    const model::Resources* request;
+    bool operator<(const Entry& other) const {
+      return key != other.key ? key < other.key : unit > other.unit;
+    }
+  };
+  constexpr size_t kStep = static_cast<size_t>(-1);
+  constexpr size_t kInLine = static_cast<size_t>(-2);
+  solution.moved.assign(solution.units.size(), false);
+  const bool may_move = rules.everybody_moves || context.options.consolidating_reclaim;
+  std::map<queues::QueueId, std::vector<Entry>> leaves;
+  const ServiceKey own = MakeServiceKey(step.workload);
+  leaves[step.leaf].push_back({own, kStep, &step.request});
+  if (may_move) {
+    for (size_t i = 0; i < solution.units.size(); ++i) {
+      const VictimUnit& unit = solution.units[i];
+      ServiceKey key = MakeServiceKey(state_.workload(unit.workload));
+      key.elastic_state = unit.core ? 0 : 1;
+      leaves[unit.leaf].push_back({std::move(key), i, &unit.charge});
+    }
+  }
+  for (auto& [leaf, entries] : leaves) {
+    const auto line = context.lines.find(leaf);
+    if (line != context.lines.end()) {
+      // Only who stands before somebody of ours; equal requests in a row weigh as one.
+      const ServiceKey last = std::max_element(entries.begin(), entries.end())->key;
+      const model::Resources* former = nullptr;
+      for (const InLine& waiting : line->second) {
+        if (last < waiting.key) break;
+        const state::Workload& workload = state_.workload(waiting.key.workload);
+        if (workload.id == step.workload.id || workload.Count(state::PodStatus::kPipelined) > 0) continue;
+        if (former != nullptr && *former == waiting.request) continue;
+        former = &waiting.request;
+        entries.push_back({waiting.key, kInLine, &waiting.request});
+      }
+    }
+    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return b < a; });
+  }
+  auto next = [&](queues::QueueId leaf) -> const model::Resources* {
+    const auto it = leaves.find(leaf);
+    return it == leaves.end() || it->second.empty() ? nullptr : it->second.back().request;
+  };
+  queues::QueueOrderIterator order(context.tree, context.live, context.shares, next,
+                                   {.cluster_total = state_.total_for_queues()});
+  std::set<state::WorkloadId> lost;
+  bool placed = false;
+  while (const std::optional<queues::QueueId> leaf = order.Next()) {
+    std::vector<Entry>& entries = leaves.at(*leaf);
+    const size_t which = entries.back().unit;
+    entries.pop_back();
+    if (which == kStep) {
+      placed = placer_.Place(txn, step.workload, step.step, Placer::Mode::kPromise, solution.within)
+                   .placed;
+      if (!placed) return false;
+    } else if (which != kInLine) {
+      const VictimUnit& unit = solution.units[which];
+      const state::Workload& workload = state_.workload(unit.workload);
+      // Extras of a workload whose rest has no place have none.
+      solution.moved[which] =
+          !lost.contains(unit.workload) &&
+          !queues::CheckLimits(context.tree, context.live, unit.leaf, unit.charge,
+                               workload.preemptible)
+               .has_value() &&
+          placer_.Replace(txn, workload, unit.pods);
+      if (!solution.moved[which] && unit.core) lost.insert(unit.workload);
+    }
+    order.Changed(*leaf);
+  }
+  return placed;
+}
+
+bool VictimSearch::TryOnOneNode(state::Transaction& txn, state::Transaction::Checkpoint start,
+                                const SearchContext& context, const SearchStep& step,
+                                const Rules& rules, Solution& solution) {
+  if (step.limit_blocked) return false;
+  const VictimUnit& last = solution.units.back();
+  if (last.pods.size() == 1 && solution.units.size() == 1) return false;  // the same as with all
+  txn.RollbackTo(start);
+  std::vector<state::NodeId> free;
+  for (const auto& [name, id] : state_.nodes_by_name()) {
+    if (state_.node(id).exists && state_.node(id).Future()[model::kGpu] > 0) free.push_back(id);
+  }
+  std::set<state::NodeId> tried;
+  for (const VictimUnit::Place& place : last.places) {
+    if (!tried.insert(place.node).second) continue;
+    std::vector<state::NodeId> nodes = free;
+    if (std::find(nodes.begin(), nodes.end(), place.node) == nodes.end()) {
+      nodes.push_back(place.node);
+      std::sort(nodes.begin(), nodes.end(), [&](state::NodeId x, state::NodeId y) {
+        return state_.node(x).name_rank < state_.node(y).name_rank;
+      });
+    }
+    Solution here;
+    for (const VictimUnit& unit : solution.units) {
+      if (std::any_of(unit.places.begin(), unit.places.end(),
+                      [&](const VictimUnit::Place& p) { return p.node == place.node; })) {
+        here.units.push_back(unit);
+      }
+    }
+    if (Try(txn, start, context, step, rules, std::make_shared<NodeSet>(std::move(nodes)), here)) {
+      solution = std::move(here);
+      return true;
+    }
+  }
+  return false;
+}
+
+void VictimSearch::SpareUnmoved(state::Transaction& txn, state::Transaction::Checkpoint start,
+                                const SearchContext& context, const SearchStep& step,
+                                const Rules& rules, Solution& solution) {
+  Solution fewer;
+  bool spared = false;
+  for (size_t i = 0; i < solution.units.size(); ++i) {
+    VictimUnit unit = solution.units[i];
+    if (solution.moved[i]) {
+      VictimUnit kept = unit;
+      kept.pods.clear();
+      kept.places.clear();
+      for (size_t j = 0; j < unit.pods.size(); ++j) {
+        const state::PodRecord& pod = state_.pod(unit.pods[j]);
+        if (pod.node == unit.places[j].node && pod.gpu_groups == unit.places[j].gpus) {
+          spared = true;
+          continue;
+        }
+        kept.pods.push_back(unit.pods[j]);
+        kept.places.push_back(unit.places[j]);
+      }
+      unit = std::move(kept);
+    }
+    if (!unit.pods.empty()) fewer.units.push_back(std::move(unit));
+  }
+  if (!spared || fewer.units.empty()) return;
+  if (Try(txn, start, context, step, rules, solution.within, fewer)) {
+    solution = std::move(fewer);
+    return;
+  }
+  const bool again = Try(txn, start, context, step, rules, solution.within, solution);
+  FAIRLEAD_CHECK(again, "a placement that was found before is gone");
 }
 
 void VictimSearch::Minimise(state::Transaction& txn, state::Transaction::Checkpoint start,
-                            const SearchStep& step, std::vector<Unit>& taken,
-                            const std::function<bool(const std::vector<Unit>&)>& allowed) {
+                            const SearchContext& context, const SearchStep& step,
+                            const Rules& rules, Solution& solution) {
   constexpr size_t kMostUnits = 32;  // beyond it the search for spared victims costs too much
-  if (taken.size() < 2 || taken.size() > kMostUnits) return;
-  for (size_t i = taken.size() - 1; i-- > 0;) {
-    std::vector<Unit> fewer = taken;
-    fewer.erase(fewer.begin() + static_cast<ptrdiff_t>(i));
-    if (allowed(fewer) && Try(txn, start, step, fewer)) taken = std::move(fewer);
+  auto attempt = [&](std::vector<VictimUnit> fewer) {
+    Solution other{std::move(fewer), {}, nullptr};
+    if (!Try(txn, start, context, step, rules, solution.within, other)) return false;
+    solution = std::move(other);
+    return true;
+  };
+  if (!step.limit_blocked && solution.units.size() > 1) {
+    // Nodes that the step does not use need not have been emptied.
+    std::set<state::NodeId> used;
+    for (state::PodId pod : step.step.pods) used.insert(state_.pod(pod).node);
+    std::vector<VictimUnit> needed;
+    for (const VictimUnit& unit : solution.units) {
+      if (std::any_of(unit.places.begin(), unit.places.end(), [&](const VictimUnit::Place& place) {
+            return used.contains(place.node);
+          })) {
+        needed.push_back(unit);
+      }
+    }
+    if (needed.size() < solution.units.size()) attempt(std::move(needed));
   }
-  const bool again = Try(txn, start, step, taken);
+  if (solution.units.size() > 1 && solution.units.size() <= kMostUnits) {
+    for (size_t i = solution.units.size() - 1; i-- > 0;) {
+      std::vector<VictimUnit> fewer = solution.units;
+      fewer.erase(fewer.begin() + static_cast<ptrdiff_t>(i));
+      attempt(std::move(fewer));
+    }
+  }
+  const bool again = Try(txn, start, context, step, rules, solution.within, solution);
   FAIRLEAD_CHECK(again, "a placement that was found before is gone");
+}
+
+void VictimSearch::Report(const Solution& solution, SearchOutcome& outcome) const {
+  outcome.found = true;
+  for (size_t i = 0; i < solution.units.size(); ++i) {
+    const VictimUnit& unit = solution.units[i];
+    for (size_t j = 0; j < unit.pods.size(); ++j) {
+      const state::PodId pod = unit.pods[j];
+      outcome.victims.push_back({pod, unit.places[j],
+                                 solution.moved[i] ? state_.pod(pod).node : state::kNoId});
+    }
+  }
+}
+
+bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
+                          const SearchStep& step, const Rules& rules,
+                          queues::QueueOrderIterator& order, VictimWalks& walks,
+                          SearchOutcome& outcome) {
+  const auto start = txn.Mark();
+  const NodeFits::Wanted wanted = fits_.WantedBy(step.step.pods);
+  Solution taken;
+  std::set<state::WorkloadId> workloads;
+  int64_t victims = 0;
+  size_t next_try = 0;
+  bool refused = false;
+  while (const std::optional<queues::QueueId> leaf = order.Next()) {
+    LeafVictims& walk = walks.at(*leaf);
+    VictimUnit unit = walk.Take();
+    if (!Helps(unit, step)) {
+      order.Changed(*leaf);
+      continue;
+    }
+    if (victims >= context.options.max_victims_per_search ||
+        placer_.work() > static_cast<uint64_t>(context.options.max_search_work)) {
+      outcome.details.push_back(absl::StrCat(rules.name, ": gave up after ", victims,
+                                             " possible victims (max_victims_per_search, "
+                                             "max_search_work)"));
+      break;
+    }
+    if (rules.max_workloads != model::kUnlimited && !workloads.contains(unit.workload) &&
+        static_cast<int64_t>(workloads.size()) >= rules.max_workloads) {
+      outcome.details.push_back(absl::StrCat(rules.name, ": gave up after moving ",
+                                             workloads.size(), " workloads (its maximum)"));
+      break;
+    }
+    taken.units.push_back(unit);
+    if (rules.allowed != nullptr && !rules.allowed(taken.units, MustMove(taken.units))) {
+      if (!rules.others_move) {
+        taken.units.pop_back();
+        refused = true;
+        walk.Close();
+        order.Changed(*leaf);
+        continue;
+      }
+      taken.units.back().must_move = true;
+    }
+    workloads.insert(unit.workload);
+    for (state::PodId pod : unit.pods) {
+      txn.Evict(pod);
+      ++victims;
+    }
+    order.Picked(*leaf, unit.charge);
+    if (taken.units.size() < next_try || !fits_.Possible(wanted)) continue;
+    Solution attempt{taken.units, {}, nullptr};
+    if (TryOnOneNode(txn, start, context, step, rules, attempt) ||
+        Try(txn, start, context, step, rules, nullptr, attempt)) {
+      Minimise(txn, start, context, step, rules, attempt);
+      SpareUnmoved(txn, start, context, step, rules, attempt);
+      Report(attempt, outcome);
+      return true;
+    }
+    // Long lists are tried less often: what one unit more changes is little.
+    if (taken.units.size() > 32) next_try = taken.units.size() + taken.units.size() / 8;
+    // Back to nothing but the evictions.
+    txn.RollbackTo(start);
+    for (const VictimUnit& evicted : taken.units) {
+      for (state::PodId pod : evicted.pods) txn.Evict(pod);
+    }
+  }
+  txn.RollbackTo(start);
+  if (refused && outcome.details.empty()) {
+    outcome.details.push_back(absl::StrCat(
+        rules.name, ": taking more would leave the other queue below its own share"));
+  }
+  return false;
 }
 
 SearchOutcome VictimSearch::Preempt(state::Transaction& txn, const SearchContext& context,
@@ -150,42 +358,29 @@ SearchOutcome VictimSearch::Preempt(state::Transaction& txn, const SearchContext
   index_.CatchUp();
   const auto leaf = index_.leaves().find(step.leaf);
   if (leaf == index_.leaves().end()) return outcome;
-  const absl::Duration protection =
-      queues::PreemptMinRuntime(context.tree, step.leaf, absl::ZeroDuration());
-  LeafWalk walk(*this, leaf->second, step.leaf, context.now, protection, step.workload->priority);
   // Nobody of lower priority, protected or not: there is nothing to say.
-  if (-leaf->second.begin()->minus_priority >= step.workload->priority) return outcome;
-  const auto start = txn.Mark();
-  const NodeFits::Wanted wanted = fits_.WantedBy(step.pods);
-  std::vector<Unit> taken;
-  int64_t victims = 0;
-  while (walk.Peek() != nullptr) {
-    Unit unit = walk.Take();
-    if (!Helps(unit, step)) continue;
-    if (victims >= context.max_victims || placer_.work() > context.max_work) {
-      outcome.details.push_back(
-          absl::StrCat("preemption: gave up after ", victims, " possible victims"));
-      break;
-    }
-    for (state::PodId pod : unit.pods) {
-      txn.Evict(pod);
-      ++victims;
-    }
-    taken.push_back(std::move(unit));
-    if (!fits_.Possible(wanted)) continue;
-    if (!placer_.PromiseAll(txn, step.pods)) continue;
-    Minimise(txn, start, step, taken, [](const std::vector<Unit>&) { return true; });
-    outcome.found = true;
-    for (const Unit& used : taken) {
-      outcome.victims.insert(outcome.victims.end(), used.pods.begin(), used.pods.end());
-    }
-    return outcome;
-  }
-  txn.RollbackTo(start);
-  if (const int64_t protected_workloads = walk.Protected(); protected_workloads > 0) {
-    outcome.details.push_back(absl::StrCat("preemption: ", protected_workloads,
-                                           " workloads of lower priority are protected by the "
-                                           "minimum runtime"));
+  if (-leaf->second.begin()->minus_priority >= step.workload.priority) return outcome;
+  VictimFilter filter;
+  filter.now = context.now;
+  filter.moved = &context.moved;
+  filter.protection = queues::PreemptMinRuntime(context.tree, step.leaf,
+                                                context.options.preempt_min_runtime);
+  filter.below_priority = step.workload.priority;
+  VictimWalks walks;
+  walks.emplace(step.leaf, LeafVictims(state_, leaf->second, step.leaf, filter));
+  auto next = [&](queues::QueueId queue) -> const model::Resources* {
+    const auto it = walks.find(queue);
+    const VictimUnit* unit = it == walks.end() ? nullptr : it->second.Peek();
+    return unit == nullptr ? nullptr : &unit->charge;
+  };
+  queues::QueueOrderIterator order(context.tree, context.ledger, context.shares, next,
+                                   {.victims = true, .cluster_total = state_.total_for_queues()});
+  Rules rules;
+  rules.name = "preemption";
+  if (Search(txn, context, step, rules, order, walks, outcome)) return outcome;
+  if (const int64_t kept = walks.begin()->second.Protected(); kept > 0) {
+    outcome.details.push_back(absl::StrCat(
+        "preemption: ", kept, " workloads of lower priority are protected by the minimum runtime"));
   }
   if (outcome.details.empty()) {
     outcome.details.push_back(
@@ -197,8 +392,9 @@ SearchOutcome VictimSearch::Preempt(state::Transaction& txn, const SearchContext
 SearchOutcome VictimSearch::Reclaim(state::Transaction& txn, const SearchContext& context,
                                     const SearchStep& step) {
   SearchOutcome outcome;
-  const queues::ReclaimContext rights{context.tree, context.ledger, context.shares};
-  const queues::Reclaimer reclaimer{step.leaf, step.request, step.workload->preemptible};
+  const queues::ReclaimContext rights{context.tree, context.ledger, context.shares,
+                                      context.options.saturation_multiplier_micro};
+  const queues::Reclaimer reclaimer{step.leaf, step.request, step.workload.preemptible};
   const queues::ReclaimAnswer may = queues::CanReclaim(rights, reclaimer);
   if (!may.allowed()) {
     outcome.details.push_back(absl::StrCat(
@@ -206,106 +402,96 @@ SearchOutcome VictimSearch::Reclaim(state::Transaction& txn, const SearchContext
         may.refusal == queues::ReclaimRefusal::kOverFairShare ? "fair share" : "quota"));
     return outcome;
   }
-
-  // Leaves that may be taken from; who goes first is at the front of each.
   index_.CatchUp();
-  struct Row {
-    LeafWalk walk;
-    bool closed = false;
+  Rules rules;
+  rules.name = "reclaim";
+  rules.allowed = [&](const std::vector<VictimUnit>& units, const std::vector<bool>& moved) {
+    const std::vector<queues::VictimQueue> victims = ByQueue(units, moved);
+    // Moving others about is for queues in need only: else one that has plenty could disturb all
+    // (KAI's pull request 1565).
+    if (victims.empty() && !WithinQuota(context, step)) return false;
+    return queues::Reclaimable(rights, reclaimer, victims).allowed();
   };
-  std::map<queues::QueueId, Row> leaves;
+  if (ReclaimFrom(txn, context, step, rules, rights, reclaimer, outcome)) return outcome;
+  if (context.options.consolidating_reclaim && WithinQuota(context, step)) {
+    SearchOutcome moving;
+    rules.others_move = true;
+    rules.max_workloads = context.options.max_consolidation_workloads;
+    if (ReclaimFrom(txn, context, step, rules, rights, reclaimer, moving)) return moving;
+  }
+  return outcome;
+}
+
+bool VictimSearch::ReclaimFrom(state::Transaction& txn, const SearchContext& context,
+                               const SearchStep& step, const Rules& rules,
+                               const queues::ReclaimContext& rights,
+                               const queues::Reclaimer& reclaimer, SearchOutcome& outcome) {
+  VictimWalks walks;
   bool anybody = false;
   for (const auto& [leaf, workloads] : index_.leaves()) {
     if (leaf == step.leaf || !context.tree.Usable(leaf)) continue;
     anybody = true;
-    if (!queues::MayEverReclaimFrom(rights, reclaimer, leaf)) continue;
-    const absl::Duration protection =
-        queues::ReclaimMinRuntime(context.tree, queues::ReclaimResolveMethod::kLowestCommonAncestor,
-                                  step.leaf, leaf, absl::ZeroDuration());
-    leaves.emplace(leaf,
-                   Row{LeafWalk(*this, workloads, leaf, context.now, protection, std::nullopt)});
+    if (!rules.others_move && !queues::MayEverReclaimFrom(rights, reclaimer, leaf)) continue;
+    VictimFilter filter;
+    filter.now = context.now;
+    filter.moved = &context.moved;
+    filter.protection =
+        queues::ReclaimMinRuntime(context.tree, context.options.reclaim_resolve, step.leaf, leaf,
+                                  context.options.reclaim_min_runtime);
+    walks.emplace(leaf, LeafVictims(state_, workloads, leaf, filter));
   }
-  if (leaves.empty()) {
+  if (walks.empty()) {
     if (anybody) {
       outcome.details.push_back("reclaim: no other queue holds more than its fair share");
     }
-    return outcome;
+    return false;
   }
-
-  auto as_victims = [](const std::vector<Unit>& taken) {
-    std::vector<queues::VictimQueue> victims;
-    for (const Unit& unit : taken) {
-      auto it = std::find_if(victims.begin(), victims.end(),
-                             [&](const queues::VictimQueue& v) { return v.leaf == unit.leaf; });
-      if (it == victims.end()) it = victims.insert(victims.end(), {unit.leaf, {}});
-      it->pieces.push_back(unit.charge);
-    }
-    return victims;
+  auto next = [&](queues::QueueId queue) -> const model::Resources* {
+    const auto it = walks.find(queue);
+    const VictimUnit* unit = it == walks.end() ? nullptr : it->second.Peek();
+    return unit == nullptr ? nullptr : &unit->charge;
   };
-  auto allowed = [&](const std::vector<Unit>& taken) {
-    return queues::Reclaimable(rights, reclaimer, as_victims(taken)).allowed();
-  };
-
-  queues::QueueOrderIterator order(context.tree, context.ledger, context.shares,
-                                   [&](queues::QueueId leaf) -> const model::Resources* {
-                                     auto it = leaves.find(leaf);
-                                     if (it == leaves.end()) return nullptr;
-                                     const Unit* unit =
-                                         it->second.closed ? nullptr : it->second.walk.Peek();
-                                     return unit == nullptr ? nullptr : &unit->charge;
-                                   },
+  queues::QueueOrderIterator order(context.tree, context.ledger, context.shares, next,
                                    {.victims = true, .cluster_total = state_.total_for_queues()});
-
-  const auto start = txn.Mark();
-  const NodeFits::Wanted wanted = fits_.WantedBy(step.pods);
-  std::vector<Unit> taken;
-  int64_t victims = 0;
-  bool refused = false;
-  while (std::optional<queues::QueueId> leaf = order.Next()) {
-    Row& row = leaves.at(*leaf);
-    Unit unit = row.walk.Take();
-    if (!Helps(unit, step)) {
-      order.Changed(*leaf);
-      continue;
-    }
-    if (victims >= context.max_victims || placer_.work() > context.max_work) {
-      outcome.details.push_back(
-          absl::StrCat("reclaim: gave up after ", victims, " possible victims"));
-      break;
-    }
-    taken.push_back(unit);
-    if (!allowed(taken)) {
-      taken.pop_back();
-      refused = true;
-      row.closed = true;
-      order.Changed(*leaf);
-      continue;
-    }
-    for (state::PodId pod : unit.pods) {
-      txn.Evict(pod);
-      ++victims;
-    }
-    order.Picked(*leaf, unit.charge);
-    if (!fits_.Possible(wanted) || !placer_.PromiseAll(txn, step.pods)) continue;
-    Minimise(txn, start, step, taken, allowed);
-    outcome.found = true;
-    for (const Unit& used : taken) {
-      outcome.victims.insert(outcome.victims.end(), used.pods.begin(), used.pods.end());
-    }
-    return outcome;
-  }
-  txn.RollbackTo(start);
-  int64_t protected_workloads = 0;
-  for (const auto& [leaf, row] : leaves) protected_workloads += row.walk.Protected();
-  if (protected_workloads > 0) {
-    outcome.details.push_back(absl::StrCat("reclaim: ", protected_workloads,
-                                           " workloads are protected by the minimum runtime"));
-  } else if (refused) {
+  if (Search(txn, context, step, rules, order, walks, outcome)) return true;
+  int64_t kept = 0;
+  for (const auto& [leaf, walk] : walks) kept += walk.Protected();
+  if (kept > 0) {
     outcome.details.push_back(
-        "reclaim: taking more would leave the other queue below its own share");
+        absl::StrCat("reclaim: ", kept, " workloads are protected by the minimum runtime"));
   } else if (outcome.details.empty()) {
     outcome.details.push_back("reclaim: the room of all that may be taken would not be enough");
   }
+  return false;
+}
+
+SearchOutcome VictimSearch::Consolidate(state::Transaction& txn, const SearchContext& context,
+                                        const SearchStep& step) {
+  SearchOutcome outcome;
+  index_.CatchUp();
+  VictimFilter filter;
+  filter.now = context.now;
+  filter.moved = &context.moved;
+  filter.except = step.workload.id;
+  VictimWalks walks;
+  for (const auto& [leaf, workloads] : index_.leaves()) {
+    if (context.tree.Usable(leaf)) {
+      walks.emplace(leaf, LeafVictims(state_, workloads, leaf, filter));
+    }
+  }
+  if (walks.empty()) return outcome;
+  Rules rules;
+  rules.name = "consolidation";
+  rules.everybody_moves = true;
+  rules.max_workloads = context.options.max_consolidation_workloads;
+  auto next = [&](queues::QueueId queue) -> const model::Resources* {
+    const auto it = walks.find(queue);
+    const VictimUnit* unit = it == walks.end() ? nullptr : it->second.Peek();
+    return unit == nullptr ? nullptr : &unit->charge;
+  };
+  queues::QueueOrderIterator order(context.tree, context.ledger, context.shares, next,
+                                   {.victims = true, .cluster_total = state_.total_for_queues()});
+  Search(txn, context, step, rules, order, walks, outcome);
   return outcome;
 }
 

@@ -1,11 +1,13 @@
-// Who gives way: victims for one step of a workload, by reclaim (from queues that hold more than
-// their share) or preemption (from lower priorities in the same queue). KAI's rules
-// (facts 3.9-3.11, 3.13).
+// Who gives way for one step of a workload (KAI's rules, facts 3.9-3.13):
+//   reclaim      from queues that hold more than their share
+//   preempt      from lower priorities in the same queue
+//   consolidate  from anybody, if everybody finds another place
 //
-// Victims come in units: one pod of an elastic workload above its minimum, otherwise the whole
-// gang. Units are evicted one after another, in the reversed order of service, in a transaction,
-// until the step fits in what is idle or being released; then units that turn out not to be needed
-// are let go again. Every unit is checked against the rights of its queue before it is taken.
+// Victims come in units: one pod of a workload above its minimum, otherwise everything that runs of
+// it. Units are evicted one after another, in the reversed order of service, in a transaction, until
+// the step fits in what is idle or being released; then units that turn out not to be needed are let
+// go again, and those that are get a new place where there is one (they are moved, not taken). Every
+// unit is checked against the rights of its queue before it is taken.
 //
 // Thread-safety: the owner's thread. Bounded by max_victims and the placer's work; what the bound
 // left undone is said in `details`. Determinism: total orders only. Complexity: O(queues) to begin,
@@ -15,40 +17,64 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "queues/fair_share.h"
+#include "queues/job_order.h"
 #include "queues/ledger.h"
+#include "queues/reclaim.h"
 #include "queues/tree.h"
+#include "scheduler/engine/engine.h"
 #include "scheduler/engine/node_fits.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/placer.h"
 #include "scheduler/engine/victim_index.h"
+#include "scheduler/engine/victim_walk.h"
 #include "scheduler/state/transaction.h"
 
 namespace fairlead::engine {
 
+// A workload that waits: in the simulation it stands before those that come after it in its queue.
+struct InLine {
+  ServiceKey key;
+  model::Resources request;
+};
+using Lines = std::map<queues::QueueId, std::vector<InLine>>;  // each in the order of service
+
 struct SearchContext {
+  const EngineOptions& options;
   const queues::QueueTree& tree;
-  const queues::QueueLedger& ledger;  // as it was when the search began
+  const queues::QueueLedger& ledger;  // as it was when the search began: rights are judged by it
+  const queues::QueueLedger& live;    // follows the transaction: limits are judged by it
   const queues::FairShares& shares;
+  const Lines& lines;
+  const std::set<state::PodId>& moved;  // by this cycle already
   absl::Time now;
-  int64_t max_victims = 512;
-  uint64_t max_work = 20'000'000;
 };
 
 struct SearchStep {
-  const state::Workload* workload = nullptr;
+  const state::Workload& workload;
   queues::QueueId leaf = 0;
-  std::vector<state::PodId> pods;
+  const GangStep& step;
   model::Resources request;  // queue charge
+  // A limit holds it, so victims help wherever they run.
+  bool limit_blocked = false;
+};
+
+struct Victim {
+  state::PodId pod = state::kNoId;
+  VictimUnit::Place from;
+  state::NodeId moves_to = state::kNoId;  // kNoId: it has no place after this
 };
 
 struct SearchOutcome {
   bool found = false;
-  std::vector<state::PodId> victims;
+  std::vector<Victim> victims;
   // Why not, for the verdict; one clause each.
   std::vector<std::string> details;
 };
@@ -66,32 +92,63 @@ class VictimSearch {
   // Told of every change of a workload's row, and of queues that appear or go.
   VictimIndex& index() { return index_; }
 
-  // On success `txn` holds the evictions and the promises of the step; otherwise it is as it was.
+  // On success `txn` holds the evictions, the promises of the step and the new places of victims;
+  // otherwise it is as it was.
   SearchOutcome Reclaim(state::Transaction& txn, const SearchContext& context,
                         const SearchStep& step);
   SearchOutcome Preempt(state::Transaction& txn, const SearchContext& context,
                         const SearchStep& step);
+  SearchOutcome Consolidate(state::Transaction& txn, const SearchContext& context,
+                            const SearchStep& step);
 
  private:
-  struct Unit {
-    queues::QueueId leaf = 0;
-    std::vector<state::PodId> pods;
-    model::Resources charge;
+  // What distinguishes the three.
+  struct Rules {
+    absl::string_view name;
+    // May these be taken? `moved[i]`: unit i has a new place. Null: always.
+    std::function<bool(const std::vector<VictimUnit>&, const std::vector<bool>& moved)> allowed;
+    bool everybody_moves = false;
+    // Who may not be taken may still be moved.
+    bool others_move = false;
+    int64_t max_workloads = model::kUnlimited;
   };
-  class LeafWalk;
+  struct Solution {
+    std::vector<VictimUnit> units;
+    std::vector<bool> moved;  // by unit
+    NodeSetPtr within;        // where the step was placed; null: anywhere
+  };
 
-  [[nodiscard]] bool IsProtected(const state::Workload& workload, absl::Time now,
-                                 absl::Duration protection) const;
-  // Units of one workload, first to go first. `core` false: only what is above the minimum.
-  void AppendUnits(const state::Workload& workload, queues::QueueId leaf, bool core,
-                   std::vector<Unit>& units) const;
-  [[nodiscard]] bool Helps(const Unit& unit, const SearchStep& step) const;
-  // Takes out units that the step can do without.
+  bool ReclaimFrom(state::Transaction& txn, const SearchContext& context, const SearchStep& step,
+                   const Rules& rules, const queues::ReclaimContext& rights,
+                   const queues::Reclaimer& reclaimer, SearchOutcome& outcome);
+  // Walks through the units until a solution is found.
+  bool Search(state::Transaction& txn, const SearchContext& context, const SearchStep& step,
+              const Rules& rules, queues::QueueOrderIterator& order, VictimWalks& walks,
+              SearchOutcome& outcome);
+  // From `start`: evicts the units and gives out the room in the order of service to the step (on
+  // these nodes; null: on any) and to who was evicted: what the next allocate would do. So who would
+  // come before the step gets its room back, and nobody is evicted in vain.
+  bool Try(state::Transaction& txn, state::Transaction::Checkpoint start,
+           const SearchContext& context, const SearchStep& step, const Rules& rules,
+           const NodeSetPtr& within, Solution& solution);
+  // The same with as little as one node of the unit that was taken last: the units on that node, and
+  // what was free before. Fewer victims, and the order in which KAI looks.
+  bool TryOnOneNode(state::Transaction& txn, state::Transaction::Checkpoint start,
+                    const SearchContext& context, const SearchStep& step, const Rules& rules,
+                    Solution& solution);
+  // The part of Try that gives out the room. `solution.moved` says who got some; false if the step
+  // did not.
+  bool GiveOut(state::Transaction& txn, const SearchContext& context, const SearchStep& step,
+               const Rules& rules, Solution& solution);
+  // Who would be moved back to where it is stays.
+  void SpareUnmoved(state::Transaction& txn, state::Transaction::Checkpoint start,
+                    const SearchContext& context, const SearchStep& step, const Rules& rules,
+                    Solution& solution);
   void Minimise(state::Transaction& txn, state::Transaction::Checkpoint start,
-                const SearchStep& step, std::vector<Unit>& taken,
-                const std::function<bool(const std::vector<Unit>&)>& allowed);
-  bool Try(state::Transaction& txn, state::Transaction::Checkpoint start, const SearchStep& step,
-           const std::vector<Unit>& taken);
+                const SearchContext& context, const SearchStep& step, const Rules& rules,
+                Solution& solution);
+  [[nodiscard]] bool Helps(const VictimUnit& unit, const SearchStep& step) const;
+  void Report(const Solution& solution, SearchOutcome& outcome) const;
 
   state::ClusterState& state_;
   const framework::Framework& framework_;

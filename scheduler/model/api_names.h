@@ -23,7 +23,9 @@ inline constexpr char kStaleSinceAnnotation[] = "kai.scheduler/stale-podgroup-ti
 inline constexpr char kGpuFractionAnnotation[] = "gpu-fraction";
 inline constexpr char kGpuMemoryAnnotation[] = "gpu-memory";
 inline constexpr char kGpuDevicesAnnotation[] = "gpu-fraction-num-devices";
-inline constexpr char kGpuGroupLabel[] = "runai-gpu-group";
+inline constexpr char kGpuGroupLabel[] = "runai-gpu-group";  // /GROUP for each of several devices
+inline constexpr char kReservationNamespace[] = "kai-resource-reservation";
+inline constexpr char kMigPrefix[] = "nvidia.com/mig-";  // resources; legacy pods: annotations
 inline constexpr char kReceivedResourceTypeAnnotation[] = "received-resource-type";
 inline constexpr char kDefaultQueue[] = "default-queue";
 inline constexpr char kDefaultSchedulerName[] = "fairlead";
@@ -38,6 +40,11 @@ inline constexpr char kOsLabel[] = "kubernetes.io/os";
 inline constexpr char kGpuProductLabel[] = "nvidia.com/gpu.product";
 inline constexpr char kGpuMemoryLabel[] = "nvidia.com/gpu.memory";
 inline constexpr char kGpuCountLabel[] = "nvidia.com/gpu.count";
+inline constexpr char kMigStrategyLabel[] = "nvidia.com/mig.strategy";  // none | single | mixed
+inline constexpr char kMigEnabledLabel[] = "node-role.kubernetes.io/mig-enabled";
+
+// The resource that a queue bounds GPUs of one product by: this, then the value of kGpuProductLabel.
+inline constexpr char kGpuModelPrefix[] = "gpu-model/";
 
 // Ours.
 inline constexpr char kGroup[] = "fairlead.dev";

@@ -123,6 +123,9 @@ struct PodSpec {
   std::string ns;  // part of the class: affinity terms and spread count within namespaces
   ResourceList requests;  // effective, without "pods"
   GpuShare gpu_share;
+  // MIG instances that the pod asks for by annotation instead of by request (KAI's legacy form): they
+  // take room where it runs, but such a pod is not placed anew.
+  ResourceList legacy_mig;
   StringMap node_selector;
   bool has_required_node_affinity = false;
   std::vector<NodeSelectorTerm> required_node_terms;  // any of them
@@ -134,8 +137,15 @@ struct PodSpec {
   std::vector<HostPort> host_ports;
   std::vector<std::string> pvc_names;         // must exist in the namespace
   std::vector<std::string> config_map_names;  // required (not optional) ones
-  std::vector<std::string> resource_claims;   // names of ResourceClaims or templates
-  StringMap labels_for_affinity;  // the pod's labels where any affinity or spread term could see them
+  std::vector<std::string> resource_claims;   // names of ResourceClaims
+  std::vector<std::string> claim_templates;   // names of ResourceClaimTemplates, one for each claim
+  // The pod's labels, where a term of its own reads them; of the others that the required
+  // anti-affinity of some pod in the cluster selects (`selected_by_others`), the keys that it reads.
+  StringMap labels_for_affinity;
+  bool selected_by_others = false;  // set by ClusterState, not by decoders
+  // Of its claims, also set by ClusterState; devices that it brings along are in `requests`.
+  std::string claim_problem;                // why its claims keep it from every node
+  std::vector<std::string> claims_to_join;  // "ns/name": it has to go where they are held
   friend bool operator==(const PodSpec&, const PodSpec&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const PodSpec& s) {
@@ -143,7 +153,8 @@ struct PodSpec {
                       s.has_required_node_affinity, s.required_node_terms, s.preferred_node_terms,
                       s.tolerations, s.pod_affinity, s.pod_anti_affinity, s.topology_spread,
                       s.host_ports, s.pvc_names, s.config_map_names, s.resource_claims,
-                      s.labels_for_affinity);
+                      s.labels_for_affinity, s.selected_by_others, s.legacy_mig,
+                      s.claim_templates, s.claim_problem, s.claims_to_join);
   }
 };
 
@@ -164,6 +175,8 @@ struct Pod {
   std::string priority_class_name;
   std::optional<int32_t> priority;
   std::vector<std::string> scheduling_gates;
+  // status.resourceClaimStatuses: what was made of its claim templates so far; "" where none is needed.
+  std::vector<std::string> generated_claims;
   std::string scheduling_group;  // spec.schedulingGroup.podGroupName (scheduling.k8s.io), or empty
   PodPhase phase = PodPhase::kPending;
   PodScheduledCondition scheduled;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "scheduler/model/api_names.h"
 
 namespace fairlead::model {
 namespace {
@@ -47,7 +49,9 @@ std::string FormatBytes(int64_t bytes) {
 }  // namespace
 
 int64_t BaseUnitsPerUnit(absl::string_view name) {
-  return name == kCpuName || name == kGpuName || name == kAmdGpuName ? 1000 : 1;
+  const bool gpu =
+      name == kGpuName || name == kAmdGpuName || absl::StartsWith(name, kGpuModelPrefix);
+  return gpu || name == kCpuName ? 1000 : 1;
 }
 
 int64_t SaturatingAdd(int64_t a, int64_t b) {

@@ -22,6 +22,8 @@ struct QueueResource {
   int64_t quota = 0;
   int64_t limit = 0;
   int64_t over_quota_weight_micro = 0;  // weight * 10^6
+  // Beyond KAI: how much of the unused quota other queues may use. Unlimited: all of it.
+  int64_t lending_limit = kUnlimited;
   friend bool operator==(const QueueResource&, const QueueResource&) = default;
 };
 

@@ -42,12 +42,12 @@ class InterPodAffinity final : public framework::FilterPlugin, public framework:
   [[nodiscard]] framework::Depends DependsOn() const override {
     return framework::Depends::kCluster;
   }
-  // Pods without terms of their own are subject to the terms of others only if they carry the
-  // labels that those could see.
+  // Pods without terms of their own are subject to the required anti-affinity of others; the state
+  // marks those that some pod selects. Preferences of others alone do not make a pod one of these.
   [[nodiscard]] bool FilterApplies(const state::PodClass& pod_class) const override {
     const model::PodSpec& spec = *pod_class.spec;
     return !spec.pod_affinity.empty() || !spec.pod_anti_affinity.empty() ||
-           !spec.labels_for_affinity.empty();
+           !spec.labels_for_affinity.empty() || spec.selected_by_others;
   }
   bool Filter(const framework::Context& context, const state::NodeInfo& node,
               framework::Status* why) const override;

@@ -1,5 +1,5 @@
 // The plugins that look at the pod's class and the node object: NodeReady, NodeUnschedulable,
-// TaintToleration, NodeAffinity, ResourceType, VolumeCheck, GpuShareCheck.
+// TaintToleration, NodeAffinity, ResourceType, VolumeCheck.
 #include <functional>
 #include <string>
 #include <vector>
@@ -240,11 +240,6 @@ TEST_F(PluginTest, WhatIsNotPlacedYetIsRefusedAloud) {
        "X needs PersistentVolumeClaims, which this version does not place yet"},
       {"VolumeCheck", [](model::PodSpec& s) { s.resource_claims = {"gpu"}; },
        "X needs ResourceClaims, which this version does not place yet"},
-      {"GpuShareCheck", [](model::PodSpec&) {}, ""},
-      {"GpuShareCheck", [](model::PodSpec& s) { s.gpu_share.fraction_milli = 500; },
-       "X needs a share of a GPU, which this version does not place yet"},
-      {"GpuShareCheck", [](model::PodSpec& s) { s.gpu_share.memory_mib = 500; },
-       "X needs a share of a GPU, which this version does not place yet"},
   };
   for (const Case& c : cases) {
     model::PodSpec spec;

@@ -12,7 +12,8 @@ namespace {
 
 model::ResourceIndex MainResource(const framework::Context& context) {
   const state::PodClass& pod_class = context.pod_class;
-  if (pod_class.requests[model::kGpu] > 0) return model::kGpu;
+  // A share prefers nodes by their whole GPUs, as KAI does; the fullest device is chosen later.
+  if (pod_class.requests[model::kGpu] > 0 || pod_class.spec->gpu_share.IsSet()) return model::kGpu;
   if (pod_class.charge[model::kGpu] > 0) {
     // GPUs of another vendor are charged as GPUs.
     const auto amd = context.state.resource_names().Find(model::kAmdGpuName);
@@ -36,7 +37,7 @@ absl::StatusOr<std::unique_ptr<framework::Plugin>> NodePlacement::Make(
 int64_t NodePlacement::Score(const framework::Context& context, const state::NodeInfo& node) const {
   const model::ResourceIndex resource = MainResource(context);
   const int64_t free =
-      std::clamp<int64_t>(FreeAmount(node, context.room, resource), 0, kPlacementRange);
+      std::clamp<int64_t>(FreeAmount(node, framework::Room::kFuture, resource), 0, kPlacementRange);
   if (!(resource == model::kCpu ? spread_cpu_ : spread_gpu_)) return kPlacementRange - free;
   const int64_t all = std::clamp<int64_t>(node.allocatable[resource], 1, kPlacementRange);
   return std::min(free, all) * kPlacementRange / all;

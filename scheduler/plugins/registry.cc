@@ -1,6 +1,8 @@
 #include "scheduler/plugins/registry.h"
 
-#include "scheduler/plugins/gpu_share_check.h"
+#include "scheduler/plugins/dynamic_resources.h"
+#include "scheduler/plugins/gpu_kind.h"
+#include "scheduler/plugins/gpu_sharing.h"
 #include "scheduler/plugins/inter_pod_affinity.h"
 #include "scheduler/plugins/node_affinity.h"
 #include "scheduler/plugins/node_placement.h"
@@ -27,7 +29,7 @@ absl::Status RegisterThem(framework::Registry& registry) {
 }  // namespace
 
 absl::Status RegisterAll(framework::Registry& registry) {
-  return RegisterThem<GpuShareCheck, InterPodAffinity, NodeAffinity, NodePlacement, NodePorts,
+  return RegisterThem<DynamicResources, GpuKind, GpuSharing, InterPodAffinity, NodeAffinity, NodePlacement, NodePorts,
                       NodeReady, NodeResourcesFit, NodeUnschedulable, PodTopologySpread,
                       ResourceType, TaintToleration, VolumeCheck>(registry);
 }

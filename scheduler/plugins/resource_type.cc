@@ -11,12 +11,8 @@ absl::StatusOr<std::unique_ptr<framework::Plugin>> ResourceType::Make(absl::stri
   return std::make_unique<ResourceType>();
 }
 
-int64_t ResourceType::Score(const framework::Context& context, const state::NodeInfo& node) const {
-  if (node.allocatable[model::kGpu] > 0) return 0;
-  // Most nodes have nothing that needs to be looked up by name.
-  if (node.allocatable.size() <= model::kWellKnownResources) return kResourceTypeStep;
-  const auto amd = context.state.resource_names().Find(model::kAmdGpuName);
-  return amd.has_value() && node.allocatable[*amd] > 0 ? 0 : kResourceTypeStep;
+int64_t ResourceType::Score(const framework::Context&, const state::NodeInfo& node) const {
+  return node.allocatable[model::kGpu] > 0 || node.other_gpus_milli > 0 ? 0 : kResourceTypeStep;
 }
 
 }  // namespace fairlead::plugins

@@ -77,46 +77,58 @@ void ClusterState::ApplyToNode(const PodRecord& pod, PodStatus status, NodeId no
   if (node_id == kNoId) return;
   NodeInfo& node = nodes_[node_id];
   const model::Resources& requests = classes_[pod.pod_class].requests;
-  auto apply = [&](model::Resources& to) {
-    if (add) {
-      to += requests;
+  const auto apply = [](model::Resources& to, const model::Resources& amount, bool plus) {
+    if (plus) {
+      to += amount;
     } else {
-      to -= requests;
+      to -= amount;
     }
   };
-  if (status == PodStatus::kPipelined) apply(node.pipelined);
+  if (status == PodStatus::kPipelined) apply(node.pipelined, requests, add);
   if (HoldsNode(status)) {
-    apply(node.used);
-    if (status == PodStatus::kReleasing) apply(node.releasing);
+    apply(node.used, requests, add);
+    if (status == PodStatus::kReleasing) apply(node.releasing, requests, add);
     if (!pod.ours) {
-      if (CountsForQueues(node)) {
-        if (add) {
-          total_for_queues_ -= requests;
-        } else {
-          total_for_queues_ += requests;
-        }
-      }
-      apply(node.used_by_others);
+      const model::Resources charge = ChargeToOthers(pod, node);
+      if (CountsForQueues(node)) apply(total_for_queues_, charge, !add);
+      apply(node.used_by_others, charge, add);
     }
   }
+  if (!pod.gpu_groups.empty()) ApplyToGroups(pod, status, node, add);
 }
 
-size_t ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t position) {
+size_t ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t position,
+                             const GpuPick* groups) {
   PodRecord& pod = pods_[id];
   const bool on_node = HoldsNode(status) || status == PodStatus::kPipelined;
   FAIRLEAD_CHECK(on_node == (node != kNoId),
                  absl::StrCat("pod ", pod.ns, "/", pod.name, " ", PodStatusName(status)));
   const PodStatus former = pod.status;
   const NodeId former_node = pod.node;
-  if (former == status && former_node == node) return kAtEnd;
+  static const auto& no_groups = *new GpuPick();
+  if (node == kNoId) {
+    groups = &no_groups;
+  } else if (groups == nullptr) {
+    groups = node == former_node ? &pod.gpu_groups : &no_groups;
+  }
+  GpuPick own;
+  if (node != kNoId && groups->empty() && classes_[pod.pod_class].reservation) {
+    own.push_back(GpuGroupId(pod.uid, nodes_[node].name(), 0));
+    groups = &own;
+  }
+  FAIRLEAD_CHECK((node != kNoId && classes_[pod.pod_class].SharesGpu()) == !groups->empty(),
+                 absl::StrCat("pod ", pod.ns, "/", pod.name, ": GPU groups and node"));
+  const bool regroup = *groups != pod.gpu_groups;
+  if (former == status && former_node == node && !regroup) return kAtEnd;
 
   // Node totals. A change that holds the same room on the same node leaves the node untouched.
   const bool same_room = former_node == node && former_node != kNoId && HoldsNode(former) &&
                          HoldsNode(status) && former != PodStatus::kReleasing &&
-                         status != PodStatus::kReleasing;
+                         status != PodStatus::kReleasing && !regroup;
   size_t former_position = kAtEnd;
   if (!same_room) {
     ApplyToNode(pod, former, former_node, false);
+    if (regroup) pod.gpu_groups = GpuPick(*groups);
     ApplyToNode(pod, status, node, true);
     if (former_node != node) {
       if (former_node != kNoId) {
@@ -137,11 +149,18 @@ size_t ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t pos
   }
   pod.status = status;
   pod.node = node;
+  if (!pod_claims_.empty() && pod_claims_.contains(id)) {
+    if (HoldsNode(former) && (!HoldsNode(status) || node != former_node)) ReleaseDevices(id);
+    if (HoldsNode(status)) TakeDevices(id);
+  }
 
   if (pod.workload != kNoId) {
     Workload& workload = workloads_[pod.workload];
     --workload.by_status[static_cast<int>(former)];
     ++workload.by_status[static_cast<int>(status)];
+    if (pod.set != kNoSet && IsAllocated(former) != IsAllocated(status)) {
+      workload.sets[static_cast<size_t>(pod.set)].active += IsAllocated(status) ? 1 : -1;
+    }
     TouchWorkload(pod.workload);
     if (listener_ != nullptr && IsAllocated(former) != IsAllocated(status)) {
       if (IsAllocated(status)) {

@@ -15,8 +15,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "scheduler/model/api_names.h"
 #include "scheduler/model/cluster_event.h"
+#include "scheduler/model/devices.h"
 #include "scheduler/model/resources.h"
+#include "scheduler/state/device_book.h"
 #include "scheduler/state/records.h"
 
 namespace fairlead::state {
@@ -42,6 +45,11 @@ struct StateOptions {
   // Priority >= this is non-preemptible unless the object says otherwise (KAI: 100).
   int32_t non_preemptible_priority = 100;
   int32_t default_priority = 50;
+  // Pods here that request GPUs hold them for the pods that share them (KAI's binder makes them).
+  std::string reservation_namespace = model::kReservationNamespace;
+  // Whether pods with ResourceClaims are placed. Off where nobody writes the allocation of a claim
+  // before its pod is bound: such a pod could never start.
+  bool place_device_claims = false;
 };
 
 // What an event did, for the caller's dirty tracking. All false: nothing that a decision reads changed.
@@ -77,6 +85,15 @@ class ClusterState {
   Change RemovePodGroup(absl::string_view ns, absl::string_view name, absl::string_view uid);
   Change UpsertPriorityClass(const model::PriorityClass& priority_class);
   Change RemovePriorityClass(absl::string_view name);
+  // An invalid one is kept with its text: whoever asks for it is told so. `uid` empty: any.
+  Change UpsertTopology(const model::Topology& topology);
+  Change RemoveTopology(absl::string_view name, absl::string_view uid = "");
+  // Objects of dynamic resource allocation. What is in the way of a pod with claims is in its
+  // class's spec (claim_problem); what its claims ask for is among the class's requests.
+  Change UpsertDeviceObject(const model::DeviceObject& object);
+  Change RemoveDeviceClass(absl::string_view name);
+  Change RemoveResourceSlice(absl::string_view name);
+  Change RemoveResourceClaim(absl::string_view ns, absl::string_view name);
 
   // A node that a provider has been asked for. The real node takes its place when it registers under
   // the same name. Idempotent.
@@ -93,6 +110,9 @@ class ClusterState {
   // When the current run of a workload began: the group's annotation, else its first active pod's;
   // infinite past if nothing of it runs or nobody knows.
   [[nodiscard]] absl::Time StartOf(const Workload& workload) const;
+  // It is decided that the workload is stale since then (infinite future: it is not); the annotation
+  // of its PodGroup is written with the same. Stands until that annotation changes.
+  void SetStaleSince(WorkloadId workload, absl::Time since);
   // An eviction was asked for and accepted: the pod counts as terminating until the API server says so.
   Change AssumeEvicted(PodId pod);
   Change ForgetEviction(PodId pod);
@@ -103,10 +123,23 @@ class ClusterState {
   [[nodiscard]] const Workload& workload(WorkloadId id) const { return workloads_[id]; }
   [[nodiscard]] const PodClass& pod_class(PodClassId id) const { return classes_[id]; }
   [[nodiscard]] const PodClass& class_of(PodId id) const { return classes_[pods_[id].pod_class]; }
+  // What the pod counts against its queue: as its class, but a share by memory counts with the GPUs of
+  // the node that it is on.
+  [[nodiscard]] model::Resources ChargeOf(const PodRecord& pod) const;
+  // ChargeOf()[kGpu], without the rest.
+  [[nodiscard]] int64_t GpuChargeOf(const PodRecord& pod) const;
   // kNoId if absent.
   [[nodiscard]] PodId FindPod(absl::string_view ns, absl::string_view name) const;
   [[nodiscard]] NodeId FindNode(absl::string_view name) const;
   [[nodiscard]] WorkloadId FindGroup(absl::string_view ns, absl::string_view name) const;
+  // Null if absent. Valid until the next change.
+  [[nodiscard]] const model::Topology* FindTopology(absl::string_view name) const;
+  [[nodiscard]] const DeviceBook& devices() const { return devices_; }
+  // The pod's claims that exist, with the devices that they hold or are decided to get: what has to
+  // be written before the pod is bound.
+  [[nodiscard]] std::vector<model::ResourceClaim> ClaimsOf(PodId pod) const;
+  // Grows when a topology, a node label that one names, or the set of nodes changes.
+  [[nodiscard]] uint64_t topology_version() const { return topology_version_; }
   // Ids in the order of node names: the one iteration order that decisions may use.
   [[nodiscard]] const std::map<std::string, NodeId, std::less<>>& nodes_by_name() const {
     return nodes_by_name_;
@@ -132,7 +165,8 @@ class ClusterState {
   [[nodiscard]] const StateOptions& options() const { return options_; }
 
   // Sum of allocatable over real nodes that pods may go to (ready, not cordoned), less what pods of
-  // other schedulers use there: what fair share divides (facts 3.3). Kept up to date, O(1).
+  // other schedulers use there: what fair share divides (facts 3.3). GPUs of every vendor and MIG
+  // slices count in kGpu. Kept up to date, O(1).
   [[nodiscard]] const model::Resources& total_for_queues() const { return total_for_queues_; }
   // Counts every change; equal values mean that nothing changed in between.
   [[nodiscard]] uint64_t version() const { return version_; }
@@ -163,8 +197,51 @@ class ClusterState {
   // Returns the position in the former node's list (kAtEnd if it stays or had none); `position` is
   // where it goes in the new one, so that undo restores the exact order.
   static constexpr size_t kAtEnd = static_cast<size_t>(-1);
-  size_t MovePod(PodId id, PodStatus status, NodeId node, size_t position = kAtEnd);
+  // `groups`: its GPU groups there, if it shares GPUs; null keeps them while it stays on its node.
+  size_t MovePod(PodId id, PodStatus status, NodeId node, size_t position = kAtEnd,
+                 const GpuPick* groups = nullptr);
   void ApplyToNode(const PodRecord& pod, PodStatus status, NodeId node, bool add);
+  // Shares of GPUs (gpu_shares.cc).
+  void ApplyToGroups(const PodRecord& pod, PodStatus status, NodeInfo& node, bool add);
+  [[nodiscard]] model::Resources ChargeToOthers(const PodRecord& pod, const NodeInfo& node) const;
+  [[nodiscard]] GpuPick GroupsFromApi(const PodRecord& record, const model::Pod& pod,
+                                      NodeId node) const;
+  void SetGpuMemory(NodeInfo& node, int64_t mib);
+  void SetCharge(PodClass& pod_class);
+  void RenewMemoryCharges();
+  // Required anti-affinity of some pods selects others (selected_pods.cc).
+  void AddAntiAffinity(const model::PodSpec& spec);
+  void DropAntiAffinity(const model::PodSpec& spec);
+  [[nodiscard]] bool IsSelected(const std::string& ns, const model::StringMap& labels) const;
+  // The spec that `pod` is classed by, if that is not pod.spec itself.
+  [[nodiscard]] std::optional<model::PodSpec> SelectedSpec(const model::PodSpec& spec,
+                                                           const model::StringMap& labels) const;
+  bool ReclassSelected();
+  void ChangeClass(PodRecord& record, const model::PodSpec& spec, const GpuPick* groups);
+  // Claims and devices (device_claims.cc).
+  struct PodClaims {
+    std::vector<std::string> keys;  // "ns/name"; first those that the spec names
+    size_t named = 0;
+    bool complete = true;  // false: a template has not become a claim yet
+    friend bool operator==(const PodClaims&, const PodClaims&) = default;
+  };
+  static bool SameWithoutClaims(const model::PodSpec& classed, const model::PodSpec& spec);
+  void AddDevices(NodeInfo& node);
+  void RefreshDevices(NodeId id);
+  void RefreshAllDevices();
+  // True if the pod has claims.
+  bool ReadClaims(const PodRecord& record, const model::Pod& pod);
+  void ForgetClaims(PodId pod);
+  // Deals out anew who carries the claim, and the classes of those that name it.
+  void RefreshClaim(const std::string& key);
+  void RefreshPodClaims(PodId id);
+  void ResolveClaims(const PodRecord& record, model::PodSpec& spec);
+  void RefreshClaimsOf(PodId id);
+  void RefreshAllClaims();
+  void TakeDevices(PodId id);
+  void ReleaseDevices(PodId id);
+  void TouchClaimNodes(const std::string& key);
+  [[nodiscard]] std::string CheckDevices() const;
   Change PlaceFromApi(PodRecord& record, const model::Pod& pod);
   void ErasePod(PodId id);
   void ReadTaskPriority(PodRecord& record, const model::Pod& pod);
@@ -179,12 +256,18 @@ class ClusterState {
   void TouchWorkload(WorkloadId id);
   void CountNodeTotals(const NodeInfo& node, int sign);
   [[nodiscard]] bool CountsForQueues(const NodeInfo& node) const;
-  PodClassId InternClass(const model::Pod& pod);
+  PodClassId InternClass(const model::PodSpec& spec);
   void ReleaseClass(PodClassId id);
   std::shared_ptr<const model::StringMap> InternLabels(const model::StringMap& labels);
   void AttachToWorkload(PodRecord& pod, const model::Pod& object);
   void DetachFromWorkload(PodRecord& pod);
   void InsertInTaskOrder(Workload& workload, PodId pod);
+  // Builds its sets from the PodGroup as it is now, and puts every pod where it belongs.
+  void RefreshSets(Workload& workload);
+  // Puts a pod where its label says; true if that is another set than before.
+  bool AssignSet(PodRecord& pod);
+  // Reads stale_since from the PodGroup; true if something changed.
+  bool ReadStaleSince(Workload& workload);
   // Re-reads what the objects say about it; true if something changed.
   bool RefreshWorkload(Workload& workload);
   void DropWorkloadIfUnused(WorkloadId id);
@@ -192,6 +275,9 @@ class ClusterState {
                                         std::optional<int32_t> pod_priority,
                                         absl::string_view owner_kind) const;
   void AssignNameRank(NodeId id);
+  void CollectTopologyLabels();
+  // True if a label differs that a topology names.
+  [[nodiscard]] bool TopologyLabelsDiffer(const model::StringMap& a, const model::StringMap& b) const;
 
   StateOptions options_;
   AllocationListener* listener_ = nullptr;
@@ -209,10 +295,14 @@ class ClusterState {
   absl::flat_hash_map<model::StringMap, std::weak_ptr<const model::StringMap>> labels_index_;
   absl::flat_hash_map<std::string, model::PriorityClass> priority_classes_;
   std::string global_default_class_;
+  absl::flat_hash_map<std::string, model::Topology> topologies_;
+  std::vector<std::string> topology_labels_;  // of all levels of all of them, sorted
+  uint64_t topology_version_ = 0;
   // What decides a single pod's own queue, priority and preemptibility, by pod; groups read their
   // PodGroup first and the first pod's for what it leaves open.
   struct PodHints {
     std::string queue, priority_class_label, priority_class_name, owner_kind;
+    std::string staleness_grace;  // annotation, as written
     model::Preemptibility preemptibility = model::Preemptibility::kByPriority;
     std::optional<int32_t> priority;
     friend bool operator==(const PodHints&, const PodHints&) = default;
@@ -220,12 +310,21 @@ class ClusterState {
     friend H AbslHashValue(H h, const PodHints& p) {
       h = model::HashOptional(std::move(h), p.priority);
       return H::combine(std::move(h), p.queue, p.priority_class_label, p.priority_class_name,
-                        p.owner_kind, p.preemptibility);
+                        p.owner_kind, p.staleness_grace, p.preemptibility);
     }
   };
   std::vector<std::shared_ptr<const PodHints>> hints_;  // by PodId
   absl::flat_hash_map<PodHints, std::weak_ptr<const PodHints>> hints_index_;
+  DeviceBook devices_;
+  absl::flat_hash_map<PodId, PodClaims> pod_claims_;  // of pods that have any
   model::Resources total_for_queues_;
+  std::map<int64_t, size_t> gpu_memories_;  // MiB -> nodes that have such GPUs
+  size_t memory_share_classes_ = 0;
+  // Required anti-affinity terms of all classes, with the namespace of their pods, and how many classes
+  // have them; the label keys that they read, sorted.
+  absl::flat_hash_map<std::pair<std::string, model::PodAffinityTerm>, size_t> anti_affinity_;
+  std::vector<std::string> selected_keys_;
+  bool anti_affinity_grew_ = false;
   uint64_t version_ = 0;
   uint64_t rank_epoch_ = 0;
   std::deque<NodeId> node_log_;

@@ -1,9 +1,13 @@
 // The state's own witness: everything derived, computed again from the rows.
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "scheduler/model/api_names.h"
 #include "scheduler/state/cluster_state.h"
+#include "scheduler/state/gang_sets.h"
 
 namespace fairlead::state {
 namespace {
@@ -11,6 +15,37 @@ namespace {
 std::string Text(const model::Resources& r, const model::ResourceNames& names) {
   std::string out;
   for (const auto& [name, amount] : r.ToList(names)) absl::StrAppend(&out, name, "=", amount, " ");
+  return out;
+}
+
+// The sets of a workload and where its pods belong, made anew from its PodGroup and their labels.
+std::string CheckSets(const ClusterState& state, const Workload& workload) {
+  std::vector<GangSet> sets =
+      workload.group == nullptr ? SingleSet() : ReadGangSets(*workload.group).sets;
+  for (PodId id : workload.pods) {
+    const PodRecord& pod = state.pod(id);
+    const absl::string_view label =
+        pod.labels == nullptr ? absl::string_view() : pod.labels->Get(model::kSubGroupLabel);
+    const int32_t set = SetOfLabel(workload, label);
+    if (pod.set != set) {
+      return absl::StrCat("pod ", pod.name, ": set ", pod.set, " but its label says ", set);
+    }
+    if (set == kNoSet && pod.invalid.empty()) {
+      return absl::StrCat("pod ", pod.name, ": no set and no reason");
+    }
+    if (set != kNoSet && IsAllocated(pod.status)) ++sets[static_cast<size_t>(set)].active;
+  }
+  if (!(sets == workload.sets)) return absl::StrCat("workload ", workload.name, ": sets");
+  return "";
+}
+
+std::string Text(const std::vector<GangSet>& sets) {
+  std::string out;
+  for (const GangSet& set : sets) {
+    absl::StrAppend(&out, " set=", set.name, ":", set.parent, ":", set.min_member, ":",
+                    set.min_sub_group.value_or(-1), ":", set.active, ":", set.topology.topology,
+                    "/", set.topology.required_level, "/", set.topology.preferred_level);
+  }
   return out;
 }
 
@@ -22,21 +57,56 @@ std::string ClusterState::CheckConsistency() const {
     const NodeInfo& node = nodes_[id];
     if (node.id != id || node.name() != name) return absl::StrCat("node ", name, ": wrong index");
     model::Resources used, releasing, pipelined, others;
+    std::map<std::string, GpuGroup> groups;
     for (PodId pod_id : node.pods) {
       const PodRecord& pod = pods_[pod_id];
       if (pod.node != id) return absl::StrCat("node ", name, " lists pod ", pod.name, " of elsewhere");
       const model::Resources& requests = classes_[pod.pod_class].requests;
       if (HoldsNode(pod.status)) used += requests;
-      if (HoldsNode(pod.status) && !pod.ours) others += requests;
+      if (HoldsNode(pod.status) && !pod.ours) others += ChargeToOthers(pod, node);
+      const model::GpuShare& share = classes_[pod.pod_class].spec->gpu_share;
+      for (const std::string& group_id : pod.gpu_groups) {
+        GpuGroup& group = groups[group_id];
+        group.id = group_id;
+        if (classes_[pod.pod_class].reservation) {
+          ++group.reservations;
+          continue;
+        }
+        const int64_t mib = ShareMib(share, node.gpu_memory_mib);
+        if (pod.status == PodStatus::kPipelined) {
+          ++group.pipelined;
+          group.pipelined_mib += mib;
+          continue;
+        }
+        group.used_mib += mib;
+        if (pod.status == PodStatus::kReleasing) {
+          ++group.releasing;
+          group.releasing_mib += mib;
+        } else {
+          ++group.active;
+        }
+      }
       if (pod.status == PodStatus::kReleasing) releasing += requests;
       if (pod.status == PodStatus::kPipelined) pipelined += requests;
     }
+    // Every GPU that somebody has or is promised a share of counts as one, in one of the three.
+    std::vector<GpuGroup> expected;
+    for (const auto& [group_id, group] : groups) {
+      expected.push_back(group);
+      const bool held = group.active + group.releasing + group.reservations > 0;
+      const auto add = [](model::Resources& to) { to.Set(model::kGpu, to[model::kGpu] + 1000); };
+      if (held) add(used);
+      if (held && group.active == 0) add(releasing);
+      if (group.active == 0 && group.pipelined > 0) add(pipelined);
+    }
+    if (expected != node.gpu_groups) return absl::StrCat("node ", name, ": GPU groups differ");
     if (!(used == node.used)) return absl::StrCat("node ", name, ": used ", Text(node.used, names_), "but pods make ", Text(used, names_));
     if (!(releasing == node.releasing)) return absl::StrCat("node ", name, ": releasing differs");
     if (!(pipelined == node.pipelined)) return absl::StrCat("node ", name, ": pipelined differs");
     if (!(others == node.used_by_others)) return absl::StrCat("node ", name, ": others differ");
     if (CountsForQueues(node)) {
       total += node.allocatable;
+      total.Set(model::kGpu, total[model::kGpu] + OtherGpusMilli(node.object.allocatable) + 1000 * devices_.CountGpus(name));
       total -= others;
     }
   }
@@ -49,12 +119,19 @@ std::string ClusterState::CheckConsistency() const {
     ++live;
     const bool on_node = HoldsNode(pod.status) || pod.status == PodStatus::kPipelined;
     if (on_node != (pod.node != kNoId)) return absl::StrCat("pod ", pod.name, ": status and node");
+    if ((on_node && classes_[pod.pod_class].SharesGpu()) == pod.gpu_groups.empty()) {
+      return absl::StrCat("pod ", pod.name, ": GPU groups and node");
+    }
+    if (std::set<std::string>(pod.gpu_groups.begin(), pod.gpu_groups.end()).size() != pod.gpu_groups.size()) {
+      return absl::StrCat("pod ", pod.name, " shares one GPU twice");
+    }
     if (on_node && std::count(nodes_[pod.node].pods.begin(), nodes_[pod.node].pods.end(), pod.id) != 1) {
       return absl::StrCat("pod ", pod.name, " is not listed once on its node");
     }
     if (pod.ours != (pod.workload != kNoId)) return absl::StrCat("pod ", pod.name, ": workload");
   }
   if (live != live_pods_) return "count of live pods";
+  if (std::string wrong = CheckDevices(); !wrong.empty()) return wrong;
   for (const Workload& workload : workloads_) {
     if (workload.id == kNoId) continue;
     uint32_t counts[kPodStatusCount] = {};
@@ -65,6 +142,7 @@ std::string ClusterState::CheckConsistency() const {
     if (!std::equal(std::begin(counts), std::end(counts), std::begin(workload.by_status))) {
       return absl::StrCat("workload ", workload.name, ": counts by status");
     }
+    if (std::string wrong = CheckSets(*this, workload); !wrong.empty()) return wrong;
   }
   return "";
 }
@@ -76,20 +154,29 @@ std::string ClusterState::Dump() const {
     absl::StrAppend(&out, "node ", name, " kind=", static_cast<int>(n.kind), " exists=", n.exists,
                     " usable=", n.usable, " alloc[", Text(n.allocatable, names_), "] used[",
                     Text(n.used, names_), "] rel[", Text(n.releasing, names_), "] pipe[",
-                    Text(n.pipelined, names_), "] pods=", absl::StrJoin(n.pods, ","), "\n");
+                    Text(n.pipelined, names_), "] pods=", absl::StrJoin(n.pods, ","), " gpu=",
+                    n.gpu_memory_mib, "\n");
+    for (const GpuGroup& g : n.gpu_groups) {
+      absl::StrAppend(&out, "  group ", g.id, " mib=", g.used_mib, "/", g.releasing_mib, "/",
+                      g.pipelined_mib, " pods=", g.active, "/", g.releasing, "/", g.pipelined, "/",
+                      g.reservations, "\n");
+    }
   }
   for (const PodRecord& p : pods_) {
     if (p.id == kNoId) continue;
     absl::StrAppend(&out, "pod ", p.id, " ", p.ns, "/", p.name, " ", PodStatusName(p.status), " node=",
                     p.node == kNoId ? "-" : nodes_[p.node].name(), " class=", p.pod_class,
-                    " workload=", p.workload, "\n");
+                    " workload=", p.workload, p.gpu_groups.empty() ? "" : " groups=",
+                    absl::StrJoin(p.gpu_groups, ","), " set=", p.set, p.invalid.empty() ? "" : " invalid=", p.invalid, "\n");
   }
   for (const Workload& w : workloads_) {
     if (w.id == kNoId) continue;
     absl::StrAppend(&out, "workload ", w.id, " ", w.ns, "/", w.name, " queue=", w.queue, " prio=",
                     w.priority, " preemptible=", w.preemptible, " min=", w.min_member, " pods=",
-                    absl::StrJoin(w.pods, ","), " counts=", absl::StrJoin(w.by_status, ","), "\n");
+                    absl::StrJoin(w.pods, ","), " counts=", absl::StrJoin(w.by_status, ","), Text(w.sets), " stale=",
+                    absl::FormatTime(w.stale_since, absl::UTCTimeZone()), "\n");
   }
+  absl::StrAppend(&out, devices_.Dump());
   absl::StrAppend(&out, "total ", Text(total_for_queues_, names_), "\n");
   return out;
 }

@@ -27,6 +27,11 @@ bool ClusterState::CountsForQueues(const NodeInfo& node) const {
 
 void ClusterState::CountNodeTotals(const NodeInfo& node, int sign) {
   if (!CountsForQueues(node)) return;
+  if (node.other_gpus_milli != 0) {
+    total_for_queues_.Set(
+        model::kGpu, model::SaturatingAdd(total_for_queues_[model::kGpu],
+                                          sign * node.other_gpus_milli));
+  }
   if (sign > 0) {
     total_for_queues_ += node.allocatable;
     total_for_queues_ -= node.used_by_others;
@@ -78,6 +83,7 @@ NodeId ClusterState::NewNode(absl::string_view name, NodeKind kind) {
   node.kind = kind;
   node.object.meta.name = std::string(name);
   nodes_by_name_.emplace(std::string(name), id);
+  ++topology_version_;
   AssignNameRank(id);
   TouchNode(id);
   return id;
@@ -97,6 +103,7 @@ void ClusterState::DropNodeIfUnused(NodeId id) {
   if (node.exists || !node.pods.empty()) return;
   TouchNode(id);
   ++node.object_version;
+  ++topology_version_;
   nodes_by_name_.erase(node.name());
   const uint64_t version = node.version;
   const uint64_t object_version = node.object_version;
@@ -109,9 +116,13 @@ void ClusterState::DropNodeIfUnused(NodeId id) {
 
 void ClusterState::ReplaceNodeObject(NodeInfo& node, model::Node object) {
   CountNodeTotals(node, -1);
+  if (TopologyLabelsDiffer(node.object.meta.labels, object.meta.labels)) ++topology_version_;
   node.object = std::move(object);
   node.allocatable = model::Resources::From(node.object.allocatable, names_);
+  node.other_gpus_milli = OtherGpusMilli(node.object.allocatable);
+  AddDevices(node);
   CountNodeTotals(node, +1);
+  SetGpuMemory(node, GpuMemoryOf(node.object));
   ++node.object_version;
   TouchNode(node.id);
 }
@@ -149,7 +160,10 @@ Change ClusterState::UpsertNode(const model::Node& object) {
   node.kind = NodeKind::kReal;
   node.exists = true;
   node.node_request = request;
-  if (is_new) node.usable = request.empty();
+  if (is_new) {
+    node.usable = request.empty();
+    ++topology_version_;
+  }
   CountNodeTotals(node, +1);
   if (!node.usable) node.registered = std::make_unique<model::Node>(object);
   ReplaceNodeObject(node, object);
@@ -165,6 +179,7 @@ Change ClusterState::RemoveNode(absl::string_view name, absl::string_view uid) {
   if (!node.exists || node.kind != NodeKind::kReal) return change;
   if (!uid.empty() && !node.object.meta.uid.empty() && node.object.meta.uid != uid) return change;
   CountNodeTotals(node, -1);
+  ++topology_version_;
   node.exists = false;
   node.usable = true;
   node.registered = nullptr;
@@ -173,6 +188,8 @@ Change ClusterState::RemoveNode(absl::string_view name, absl::string_view uid) {
   node.object = model::Node{};
   node.object.meta.name = kept;
   node.allocatable = model::Resources{};
+  node.other_gpus_milli = 0;
+  SetGpuMemory(node, 0);
   ++node.object_version;
   TouchNode(id);
   DropNodeIfUnused(id);
@@ -202,6 +219,7 @@ Change ClusterState::UpsertOrderedNode(const model::Node& expected,
       SameForDecisions(node.object, expected)) {
     return change;
   }
+  if (!node.exists) ++topology_version_;
   node.exists = true;
   node.kind = NodeKind::kOrdered;
   node.usable = true;
@@ -219,10 +237,13 @@ Change ClusterState::RemoveOrderedNode(absl::string_view name) {
   for (PodId pod : std::vector<PodId>(node.pods)) {
     if (pods_[pod].status == PodStatus::kPipelined) MovePod(pod, PodStatus::kPending, kNoId);
   }
+  ++topology_version_;
   node.exists = false;
   node.kind = NodeKind::kReal;
   node.node_request.clear();
   node.allocatable = model::Resources{};
+  node.other_gpus_milli = 0;
+  SetGpuMemory(node, 0);
   ++node.object_version;
   TouchNode(id);
   DropNodeIfUnused(id);

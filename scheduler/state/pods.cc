@@ -10,28 +10,12 @@
 namespace fairlead::state {
 namespace {
 
-// GPUs that a pod counts against its queue, in milli-GPU: whole devices of every vendor, shares as
-// fractions. A share given in memory counts as 100 MiB a GPU until a node is known, as in KAI.
-int64_t GpuCharge(const model::PodSpec& spec) {
-  constexpr int64_t kAssumedGpuMemoryMib = 100;
-  int64_t milli = model::SaturatingAdd(model::Get(spec.requests, model::kGpuName),
-                                       model::Get(spec.requests, model::kAmdGpuName));
-  const model::GpuShare& share = spec.gpu_share;
-  if (share.fraction_milli != 0) {
-    milli = model::SaturatingAdd(milli, model::SaturatingMultiply(share.fraction_milli, share.devices));
-  } else if (share.memory_mib != 0) {
-    const int64_t each = model::SaturatingMultiply(share.memory_mib, 1000) / kAssumedGpuMemoryMib;
-    milli = model::SaturatingAdd(milli, model::SaturatingMultiply(each, share.devices));
-  }
-  return milli;
-}
-
 bool IsTrue(const std::string* value) { return value != nullptr && *value == "true"; }
 
 }  // namespace
 
-PodClassId ClusterState::InternClass(const model::Pod& pod) {
-  auto it = class_index_.find(pod.spec);
+PodClassId ClusterState::InternClass(const model::PodSpec& spec) {
+  auto it = class_index_.find(spec);
   if (it != class_index_.end()) {
     ++classes_[it->second].users;
     return it->second;
@@ -45,14 +29,19 @@ PodClassId ClusterState::InternClass(const model::Pod& pod) {
     classes_.emplace_back();
   }
   PodClass& added = classes_[id];
-  added.spec = std::make_shared<const model::PodSpec>(pod.spec);
-  added.requests = model::Resources::From(pod.spec.requests, names_);
+  added.spec = std::make_shared<const model::PodSpec>(spec);
+  added.requests = model::Resources::From(spec.requests, names_);
+  if (!spec.legacy_mig.empty()) added.requests += model::Resources::From(spec.legacy_mig, names_);
   added.requests.Set(model::kPods, 1);
-  added.charge = added.requests;
-  added.charge.Set(model::kPods, 0);
-  added.charge.Set(model::kGpu, GpuCharge(pod.spec));
+  if (spec.ns == options_.reservation_namespace && added.requests[model::kGpu] > 0) {
+    added.reservation = true;
+    added.requests.Set(model::kGpu, 0);
+  }
+  SetCharge(added);
   added.users = 1;
-  class_index_.emplace(pod.spec, id);
+  class_index_.emplace(spec, id);
+  if (spec.gpu_share.memory_mib > 0) ++memory_share_classes_;
+  AddAntiAffinity(spec);
   return id;
 }
 
@@ -62,6 +51,8 @@ void ClusterState::ReleaseClass(PodClassId id) {
   FAIRLEAD_CHECK(released.users > 0, "pod class released more often than taken");
   if (--released.users > 0) return;
   class_index_.erase(*released.spec);
+  if (released.spec->gpu_share.memory_mib > 0) --memory_share_classes_;
+  DropAntiAffinity(*released.spec);
   released = PodClass{};
   free_classes_.push_back(id);
 }
@@ -113,6 +104,9 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
   Change change;
   const bool ours = std::find(options_.scheduler_names.begin(), options_.scheduler_names.end(),
                               pod.scheduler_name) != options_.scheduler_names.end();
+  const std::optional<model::PodSpec> selected =
+      ours ? SelectedSpec(pod.spec, pod.meta.labels) : std::nullopt;
+  const model::PodSpec& spec = selected.has_value() ? *selected : pod.spec;
   const std::string key = model::Key(pod.meta);
   auto found = pod_index_.find(key);
   if (found != pod_index_.end() && pods_[found->second].uid != pod.meta.uid) {
@@ -134,7 +128,7 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
     record.uid = pod.meta.uid;
     record.creation = pod.meta.creation;
     record.ours = ours;
-    record.pod_class = InternClass(pod);
+    record.pod_class = InternClass(spec);
     for (const model::OwnerReference& owner : pod.meta.owners) {
       if (owner.controller && owner.kind == "DaemonSet") record.daemon = true;
     }
@@ -162,30 +156,59 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
   record.verdict_hash = model::VerdictHashOf(verdict);
   record.labels = InternLabels(pod.meta.labels);
 
-  if (!(*classes_[record.pod_class].spec == pod.spec)) {
-    // Resized in place or relabelled: it leaves its old class, with everything charged for it.
-    const PodStatus status = record.status;
-    const NodeId node = record.node;
-    MovePod(record.id, PodStatus::kPending, kNoId);
-    ReleaseClass(record.pod_class);
-    record.pod_class = InternClass(pod);
-    if (record.workload != kNoId) TouchWorkload(record.workload);
-    if (listener_ != nullptr && record.workload != kNoId) {
-      listener_->OnWorkloadChanged(workloads_[record.workload]);
-    }
-    MovePod(record.id, status, node);
+  const bool claims = ReadClaims(record, pod);
+  const model::PodSpec& classed = *classes_[record.pod_class].spec;
+  if (claims ? !SameWithoutClaims(classed, spec) : !(classed == spec)) {
+    const GpuPick groups = record.gpu_groups;
+    ChangeClass(record, spec, &groups);
     change.capacity = true;
     change.workloads = true;
   }
   if (ours) {
     AttachToWorkload(record, pod);
+    if (AssignSet(record)) {
+      change.workloads = true;
+      TouchWorkload(record.workload);
+      if (listener_ != nullptr) listener_->OnWorkloadChanged(workloads_[record.workload]);
+    }
     if (workloads_[record.workload].dirty && record.status == PodStatus::kPending &&
         record.node == kNoId) {
       change.workloads = true;
     }
   }
   change |= PlaceFromApi(record, pod);
+  if (claims) {
+    const PodClassId former = record.pod_class;
+    RefreshClaimsOf(record.id);
+    change.workloads |= record.pod_class != former;
+  }
+  if (anti_affinity_grew_ && ReclassSelected()) change.workloads = true;
   return change;
+}
+
+// Resized in place or relabelled: it leaves its old class, with everything charged for it. `groups`
+// that the new class cannot have are dealt anew.
+void ClusterState::ChangeClass(PodRecord& record, const model::PodSpec& spec,
+                               const GpuPick* groups) {
+  const PodStatus status = record.status;
+  const NodeId node = record.node;
+  MovePod(record.id, PodStatus::kPending, kNoId);
+  const PodClassId former = record.pod_class;
+  record.pod_class = InternClass(spec);
+  ReleaseClass(former);
+  if (record.workload != kNoId) TouchWorkload(record.workload);
+  if (listener_ != nullptr && record.workload != kNoId) {
+    listener_->OnWorkloadChanged(workloads_[record.workload]);
+  }
+  GpuPick there;
+  if (node != kNoId && classes_[record.pod_class].SharesGpu()) {
+    const auto devices = static_cast<size_t>(std::max<int64_t>(1, spec.gpu_share.devices));
+    there = groups->size() == devices ? *groups : GpuPick{};
+    for (int64_t number = 0; there.size() < devices; ++number) {
+      there.push_back(GpuGroupId(record.uid, nodes_[node].name(), number));
+    }
+  }
+  MovePod(record.id, status, node, kAtEnd, &there);
 }
 
 Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
@@ -215,11 +238,13 @@ Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
   } else if (!pod.scheduling_gates.empty()) {
     status = PodStatus::kGated;
   }
-  if (status == former && node == former_node) return change;
-  MovePod(record.id, status, node);
+  const GpuPick groups = GroupsFromApi(record, pod, node);
+  const bool same_groups = groups == record.gpu_groups;
+  if (status == former && node == former_node && same_groups) return change;
+  MovePod(record.id, status, node, kAtEnd, &groups);
   if (former_node != kNoId && former_node != node) DropNodeIfUnused(former_node);
   const bool same_room = former_node == node && HoldsNode(former) && HoldsNode(status) &&
-                         status != PodStatus::kReleasing;
+                         status != PodStatus::kReleasing && same_groups;
   if (!same_room) {
     change.capacity = former_node != kNoId || node != kNoId;
     change.workloads = record.workload != kNoId;
@@ -232,6 +257,7 @@ void ClusterState::ErasePod(PodId id) {
   const NodeId node = record.node;
   if (record.status != PodStatus::kPending) MovePod(id, PodStatus::kPending, kNoId);
   if (node != kNoId) DropNodeIfUnused(node);
+  if (!pod_claims_.empty()) ForgetClaims(id);
   if (record.workload != kNoId) DetachFromWorkload(record);
   ReleaseClass(record.pod_class);
   pod_index_.erase(model::Key(record.ns, record.name));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "scheduler/model/node.h"
 #include "scheduler/model/pod.h"
 #include "scheduler/model/workload_objects.h"
+#include "scheduler/state/gpu_devices.h"
 #include "scheduler/state/ids.h"
 
 namespace fairlead::state {
@@ -56,9 +58,16 @@ constexpr bool IsFinished(PodStatus s) {
 // All pods with equal specs share one class: its answers (fits, scores) hold for each of them.
 struct PodClass {
   std::shared_ptr<const model::PodSpec> spec;
-  model::Resources requests;  // with one of "pods"
-  // What a pod of it counts against a queue: cpu, memory, GPUs of every vendor in kGpu.
+  model::Resources requests;  // with one of "pods"; what a node gives it besides shares of GPUs
+  // What a pod of it counts against a queue: cpu, memory, and in kGpu GPUs of every vendor, MIG slices
+  // and shares. A share by memory counts with the smallest GPU of the cluster here: what a pod that
+  // runs counts is ClusterState::ChargeOf().
   model::Resources charge;
+  // charge[kGpu] with the largest GPU of the cluster: what limits are checked with beforehand.
+  int64_t least_gpu_charge = 0;
+  // KAI's placeholders for GPUs that are shared: their GPU is their group's.
+  bool reservation = false;
+  [[nodiscard]] bool SharesGpu() const { return reservation || spec->gpu_share.IsSet(); }
   uint32_t users = 0;  // pods in the class; at 0 the id may be reused
 };
 
@@ -82,10 +91,13 @@ struct NodeInfo {
   uint64_t name_rank = 0;
   model::Resources allocatable;
   model::Resources used;       // by pods of every scheduler
-  model::Resources used_by_others;  // the part of used that is not ours
+  model::Resources used_by_others;  // what those not ours count in the terms of queues
   model::Resources releasing;  // the part of used that terminating pods hold
   model::Resources pipelined;  // promised out of idle + releasing, this cycle
   std::vector<PodId> pods;     // on it or promised to it, in order of arrival
+  std::vector<GpuGroup> gpu_groups;  // GPUs that are shared, by id
+  int64_t gpu_memory_mib = 0;        // of one GPU; 0: nobody says
+  int64_t other_gpus_milli = 0;      // of allocatable, what queues count as GPUs besides kGpu
   uint64_t version = 0;        // grows with any change to the node or to what is on it
   uint64_t object_version = 0; // grows when `object`, `kind`, `usable` or `exists` changes
 
@@ -100,6 +112,9 @@ struct NodeInfo {
   [[nodiscard]] const std::string& name() const { return object.meta.name; }
 };
 
+// PodRecord::set of a pod whose label names a set that its group does not have.
+inline constexpr int32_t kNoSet = -1;
+
 struct PodRecord {
   PodId id = kNoId;
   std::string ns, name, uid;
@@ -107,6 +122,9 @@ struct PodRecord {
   PodClassId pod_class = kNoId;
   WorkloadId workload = kNoId;  // kNoId: not ours to schedule
   NodeId node = kNoId;
+  // Index in Workload::sets, by label kai.scheduler/subgroup-name; without one the root. kNoSet: only
+  // this pod is refused, and `invalid` says why.
+  int32_t set = 0;
   PodStatus status = PodStatus::kPending;
   bool ours = false;      // our scheduler name, whether placed or not
   bool terminating = false;
@@ -118,12 +136,31 @@ struct PodRecord {
   bool has_task_priority = false;
   std::shared_ptr<const model::StringMap> labels;  // shared between pods with equal labels
   absl::Time started_at = absl::InfinitePast();  // annotation kai.scheduler/last-start-timestamp
+  GpuPick gpu_groups;  // on its node, for a pod that shares GPUs
   std::string invalid;
   std::string nominated_node;         // as the API server has it
   std::string condition_status, condition_reason;  // PodScheduled, as the API server has it
   // Of the verdict annotation, as the API server has it.
   bool has_verdict = false;
   std::string verdict_hash;
+};
+
+// A node of a workload's tree of sub-groups; gang_sets.h has the rules.
+struct GangSet {
+  std::string name;  // empty: the workload itself
+  int32_t parent = -1;
+  std::vector<int32_t> children;  // in the order of the object
+  int64_t min_member = 0;         // active pods of its own, without those of its children
+  std::optional<int64_t> min_sub_group;  // children that have to be satisfied; absent: all
+  model::TopologyConstraint topology;
+  int64_t active = 0;  // pods of its own that are IsAllocated()
+  friend bool operator==(const GangSet&, const GangSet&) = default;
+};
+
+// What is odd about a PodGroup, in words that name object and field.
+struct GroupNotes {
+  std::string sets_problem;  // its sub-groups are no tree: part of Workload::invalid
+  std::string sets_warning, stale_warning;
 };
 
 // What is scheduled as one: a PodGroup with its pods, or a pod without one.
@@ -136,11 +173,20 @@ struct Workload {
   std::string queue;  // as named by the objects; the default queue if none is
   int32_t priority = 0;
   bool preemptible = true;
-  int64_t min_member = 1;
+  int64_t min_member = 1;  // as the PodGroup says; what counts is in `sets`
+  std::vector<GangSet> sets;  // 0: the workload itself, the only one without sub-groups
+  // Since when it runs below its minimum: annotation kai.scheduler/stale-podgroup-timestamp of the
+  // PodGroup, or what SetStaleSince() said last. Infinite future: it does not, or nobody said so.
+  absl::Time stale_since = absl::InfiniteFuture();
+  // How long it may: the PodGroup's, else the first pod's annotation. Negative: for ever; absent: the
+  // scheduler's default.
+  std::optional<absl::Duration> staleness_grace;
   absl::Time creation = absl::InfinitePast();
   std::vector<PodId> pods;  // alive, in task order: priority label, creation, uid
   uint32_t by_status[kPodStatusCount] = {};
   std::string invalid;
+  std::string warning;  // what is ignored in its objects, for people; it runs all the same
+  std::shared_ptr<const GroupNotes> notes;  // null: nothing is odd about its PodGroup
   uint64_t version = 0;  // grows with any change that a decision about it could depend on
   bool dirty = false;    // changed since ClusterState::TakeDirtyWorkloads()
 

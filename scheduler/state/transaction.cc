@@ -1,46 +1,70 @@
 #include "scheduler/state/transaction.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 
 namespace fairlead::state {
 
-void Transaction::Do(OperationKind kind, PodId pod, PodStatus status, NodeId node) {
-  const PodStatus former_status = state_.pod(pod).status;
-  const NodeId former_node = state_.pod(pod).node;
-  const size_t former_position = state_.MovePod(pod, status, node);
-  log_.push_back({{kind, pod, node}, former_status, former_node, former_position});
+void Transaction::CheckPick(PodId pod, const GpuPick& pick) const {
+  const int64_t devices = state_.class_of(pod).spec->gpu_share.IsSet()
+                              ? state_.class_of(pod).spec->gpu_share.devices
+                              : 0;
+  FAIRLEAD_CHECK(static_cast<int64_t>(pick.size()) == devices,
+                 absl::StrCat("pod ", state_.pod(pod).name, " shares ", devices, " GPUs, not ",
+                              pick.size()));
 }
 
-void Transaction::Allocate(PodId pod, NodeId node) {
+void Transaction::Do(OperationKind kind, PodId pod, PodStatus status, NodeId node, GpuPick pick) {
+  const PodRecord& record = state_.pod(pod);
+  const PodStatus former_status = record.status;
+  const NodeId former_node = record.node;
+  GpuPick former_groups = record.gpu_groups;
+  const size_t former_position = state_.MovePod(
+      pod, status, node, ClusterState::kAtEnd, status == PodStatus::kReleasing ? nullptr : &pick);
+  log_.push_back({{kind, pod, node, std::move(pick)},
+                  former_status,
+                  former_node,
+                  former_position,
+                  std::move(former_groups)});
+}
+
+void Transaction::Allocate(PodId pod, NodeId node, GpuPick pick) {
   FAIRLEAD_CHECK(state_.pod(pod).status == PodStatus::kPending,
                  absl::StrCat("allocating pod ", state_.pod(pod).name, " that is ",
                               PodStatusName(state_.pod(pod).status)));
-  Do(OperationKind::kAllocate, pod, PodStatus::kBinding, node);
+  CheckPick(pod, pick);
+  Do(OperationKind::kAllocate, pod, PodStatus::kBinding, node, std::move(pick));
 }
 
-void Transaction::Pipeline(PodId pod, NodeId node) {
+void Transaction::Pipeline(PodId pod, NodeId node, GpuPick pick) {
   const PodStatus status = state_.pod(pod).status;
   FAIRLEAD_CHECK(status == PodStatus::kPending || status == PodStatus::kReleasing,
                  absl::StrCat("promising a node to pod ", state_.pod(pod).name, " that is ",
                               PodStatusName(status)));
-  Do(OperationKind::kPipeline, pod, PodStatus::kPipelined, node);
+  CheckPick(pod, pick);
+  Do(OperationKind::kPipeline, pod, PodStatus::kPipelined, node, std::move(pick));
 }
 
 void Transaction::Evict(PodId pod) {
   const PodStatus status = state_.pod(pod).status;
+  if (status == PodStatus::kPipelined) {
+    Do(OperationKind::kEvict, pod, PodStatus::kPending, kNoId, {});
+    return;
+  }
   FAIRLEAD_CHECK(status == PodStatus::kBinding || status == PodStatus::kBound ||
                      status == PodStatus::kRunning,
                  absl::StrCat("evicting pod ", state_.pod(pod).name, " that is ",
                               PodStatusName(status)));
-  Do(OperationKind::kEvict, pod, PodStatus::kReleasing, state_.pod(pod).node);
+  Do(OperationKind::kEvict, pod, PodStatus::kReleasing, state_.pod(pod).node, {});
 }
 
 void Transaction::RollbackTo(Checkpoint mark) {
   while (log_.size() > mark) {
     const Entry& entry = log_.back();
     state_.MovePod(entry.operation.pod, entry.former_status, entry.former_node,
-                   entry.former_position);
+                   entry.former_position, &entry.former_groups);
     log_.pop_back();
   }
 }
@@ -62,6 +86,12 @@ void ReleasePromise(ClusterState& state, PodId pod) {
   FAIRLEAD_CHECK(state.pod(pod).status == PodStatus::kPipelined,
                  absl::StrCat("pod ", state.pod(pod).name, " holds no promise"));
   Transaction::Release(state, pod);
+}
+
+void ReturnVictim(ClusterState& state, PodId pod, NodeId node, const GpuPick& groups) {
+  FAIRLEAD_CHECK(state.pod(pod).status == PodStatus::kPipelined,
+                 absl::StrCat("pod ", state.pod(pod).name, " has no other place"));
+  Transaction::MoveBack(state, pod, node, groups);
 }
 
 }  // namespace fairlead::state

@@ -26,6 +26,7 @@ class Transaction {
     OperationKind kind;
     PodId pod = kNoId;
     NodeId node = kNoId;
+    GpuPick gpu_groups = {};  // of kAllocate and kPipeline, for a pod that shares GPUs
   };
   using Checkpoint = size_t;
 
@@ -34,12 +35,13 @@ class Transaction {
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
 
+  // `pick`: the GPU groups on that node (PickGpus) for a pod that shares GPUs, nothing for others.
   // kPending -> kBinding on `node`.
-  void Allocate(PodId pod, NodeId node);
+  void Allocate(PodId pod, NodeId node, GpuPick pick = {});
   // kPending -> kPipelined on `node`; also kReleasing (evicted in this transaction) -> kPipelined, which
   // re-places a victim.
-  void Pipeline(PodId pod, NodeId node);
-  // kBinding, kBound or kRunning -> kReleasing on its node.
+  void Pipeline(PodId pod, NodeId node, GpuPick pick = {});
+  // kBinding, kBound or kRunning -> kReleasing on its node; kPipelined -> kPending: the promise goes.
   void Evict(PodId pod);
 
   [[nodiscard]] Checkpoint Mark() const { return log_.size(); }
@@ -55,9 +57,15 @@ class Transaction {
     PodStatus former_status;
     NodeId former_node;
     size_t former_position;  // in the former node's list
+    GpuPick former_groups;
   };
-  void Do(OperationKind kind, PodId pod, PodStatus status, NodeId node);
+  void CheckPick(PodId pod, const GpuPick& pick) const;
+  void Do(OperationKind kind, PodId pod, PodStatus status, NodeId node, GpuPick pick);
   friend void ReleasePromise(ClusterState& state, PodId pod);
+  friend void ReturnVictim(ClusterState& state, PodId pod, NodeId node, const GpuPick& groups);
+  static void MoveBack(ClusterState& state, PodId pod, NodeId node, const GpuPick& groups) {
+    state.MovePod(pod, PodStatus::kReleasing, node, ClusterState::kAtEnd, &groups);
+  }
   static void Release(ClusterState& state, PodId pod) {
     state.MovePod(pod, PodStatus::kPending, kNoId);
   }
@@ -69,5 +77,9 @@ class Transaction {
 // Takes back a promise that was committed for this cycle only: kPipelined -> kPending (its former
 // node's room is free again). For the end of a cycle.
 void ReleasePromise(ClusterState& state, PodId pod);
+
+// A victim that was promised another place is still on its node until it has terminated:
+// kPipelined -> kReleasing there. For the end of a cycle.
+void ReturnVictim(ClusterState& state, PodId pod, NodeId node, const GpuPick& groups);
 
 }  // namespace fairlead::state

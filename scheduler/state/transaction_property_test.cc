@@ -29,6 +29,24 @@ class Ledger final : public AllocationListener {
   std::map<std::string, int> counts_;
 };
 
+// A legal pick, not always a sensible one: groups that exist or are new, fitting or not. The state has
+// to account for whatever it is told.
+GpuPick RandomPick(const ClusterState& state, PodId pod, NodeId node, std::mt19937_64& random) {
+  const PodClass& pod_class = state.class_of(pod);
+  if (!pod_class.spec->gpu_share.IsSet()) return {};
+  if (random() % 2 == 0) {
+    auto pick = PickGpus(state.node(node), pod_class, state.pod(pod).uid, GpuRoom::kFuture,
+                         random() % 2 == 0 ? GpuOrder::kPack : GpuOrder::kSpread);
+    if (pick.has_value()) return *pick;
+  }
+  GpuPick pick;
+  const uint64_t first = random() % 4;
+  for (int64_t i = 0; i < pod_class.spec->gpu_share.devices; ++i) {
+    pick.push_back("g" + std::to_string(first + static_cast<uint64_t>(i)));
+  }
+  return pick;
+}
+
 // One random legal operation.
 void RandomOperation(ClusterState& state, Transaction& txn, std::mt19937_64& random, int pods) {
   const PodId pod = state.FindPod("ns", "p" + std::to_string(random() % pods));
@@ -36,9 +54,9 @@ void RandomOperation(ClusterState& state, Transaction& txn, std::mt19937_64& ran
   switch (state.pod(pod).status) {
     case PodStatus::kPending:
       if (random() % 2 == 0) {
-        txn.Allocate(pod, node);
+        txn.Allocate(pod, node, RandomPick(state, pod, node, random));
       } else {
-        txn.Pipeline(pod, node);
+        txn.Pipeline(pod, node, RandomPick(state, pod, node, random));
       }
       break;
     case PodStatus::kBinding:
@@ -47,7 +65,7 @@ void RandomOperation(ClusterState& state, Transaction& txn, std::mt19937_64& ran
       txn.Evict(pod);
       break;
     case PodStatus::kReleasing:
-      txn.Pipeline(pod, node);
+      txn.Pipeline(pod, node, RandomPick(state, pod, node, random));
       break;
     default:
       break;
@@ -63,11 +81,22 @@ TEST(TransactionProperty, RollbackRestoresTheExactState) {
     ClusterState state(options);
     Ledger ledger;
     state.SetListener(&ledger);
-    for (int i = 0; i < 4; ++i) state.UpsertNode(MakeNode("n" + std::to_string(i), 8));
+    for (int i = 0; i < 4; ++i) {
+      model::Node node = MakeNode("n" + std::to_string(i), 8);
+      if (i > 0) node.meta.labels.Set(model::kGpuMemoryLabel, std::to_string(100 * i));
+      state.UpsertNode(node);
+    }
     constexpr int kPods = 12;
     for (int i = 0; i < kPods; ++i) {
       PodBuilder pod("ns", "p" + std::to_string(i));
-      pod.Gpus(static_cast<int64_t>(random() % 4)).Queue(i % 2 == 0 ? "a" : "b");
+      const auto devices = static_cast<int64_t>(1 + random() % 2);
+      switch (random() % 3) {
+        case 0: pod.Gpus(static_cast<int64_t>(random() % 4)); break;
+        case 1: pod.GpuFraction(static_cast<int64_t>(1 + random() % 999), devices); break;
+        case 2: pod.GpuMemory(static_cast<int64_t>(1 + random() % 150), devices); break;
+      }
+      if (random() % 2 == 0) pod.Label(model::kGpuGroupLabel, "g" + std::to_string(random() % 3));
+      pod.Queue(i % 2 == 0 ? "a" : "b");
       if (random() % 2 == 0) pod.On("n" + std::to_string(random() % 4));
       state.UpsertPod(pod);
     }

@@ -2,9 +2,11 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/state/cluster_state.h"
+#include "scheduler/state/gang_sets.h"
 
 namespace fairlead::state {
 namespace {
@@ -65,6 +67,7 @@ WorkloadId ClusterState::NewWorkload() {
   const bool dirty = workloads_[id].dirty;  // still listed from its former life
   workloads_[id] = Workload{};
   workloads_[id].id = id;
+  workloads_[id].sets = SingleSet();
   workloads_[id].version = version;
   workloads_[id].dirty = dirty;
   ++live_workloads_;
@@ -85,6 +88,7 @@ void ClusterState::AttachToWorkload(PodRecord& record, const model::Pod& pod) {
   hints.owner_kind = std::string(ControllerKind(pod));
   hints.preemptibility = ParsePreemptibility(labels.Get(model::kPreemptibilityLabel));
   hints.priority = pod.priority;
+  hints.staleness_grace = std::string(pod.meta.annotations.Get(model::kStalenessGraceAnnotation));
 
   const absl::string_view group_name = GroupNameOf(pod);
   bool moved = record.workload == kNoId;
@@ -138,6 +142,8 @@ void ClusterState::AttachToWorkload(PodRecord& record, const model::Pod& pod) {
     Workload& workload = workloads_[id];
     InsertInTaskOrder(workload, record.id);
     ++workload.by_status[static_cast<int>(record.status)];
+    record.set = kNoSet;  // in none of this workload yet
+    AssignSet(record);
     if (listener_ != nullptr && IsAllocated(record.status)) listener_->OnAllocated(workload, record);
     TouchWorkload(id);
   }
@@ -151,6 +157,9 @@ void ClusterState::AttachToWorkload(PodRecord& record, const model::Pod& pod) {
 void ClusterState::DetachFromWorkload(PodRecord& record) {
   const WorkloadId id = record.workload;
   Workload& workload = workloads_[id];
+  if (record.set != kNoSet && IsAllocated(record.status)) {
+    --workload.sets[static_cast<size_t>(record.set)].active;
+  }
   if (listener_ != nullptr && IsAllocated(record.status)) {
     --workload.by_status[static_cast<int>(record.status)];
     ++workload.by_status[static_cast<int>(PodStatus::kPending)];
@@ -216,13 +225,35 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
   }
   int64_t min_member = 1;
   std::string invalid;
+  std::optional<absl::Duration> staleness_grace;
+  std::vector<std::string> warnings;
+  if (hints != nullptr && !hints->staleness_grace.empty()) {
+    absl::Duration grace;
+    if (absl::ParseDuration(hints->staleness_grace, &grace)) {
+      staleness_grace = grace;
+    } else {
+      const PodRecord& pod = pods_[workload.pods.front()];
+      warnings.push_back(absl::StrCat("pod ", model::Key(pod.ns, pod.name), ": annotation ",
+                                      model::kStalenessGraceAnnotation, ": \"",
+                                      hints->staleness_grace, "\" is no duration; it is ignored"));
+    }
+  }
   if (group != nullptr) {
     if (!group->queue.empty()) queue = group->queue;
     if (!group->priority_class_name.empty()) label_class = group->priority_class_name;
     if (group->preemptibility != Preemptibility::kByPriority) preemptibility = group->preemptibility;
     min_member = group->min_member.value_or(1);
     invalid = group->invalid;
+    if (group->staleness_grace_period.has_value()) staleness_grace = group->staleness_grace_period;
   }
+  if (workload.notes != nullptr) {
+    if (invalid.empty()) invalid = workload.notes->sets_problem;
+    for (const std::string* note :
+         {&workload.notes->sets_warning, &workload.notes->stale_warning}) {
+      if (!note->empty()) warnings.push_back(*note);
+    }
+  }
+  std::string warning = absl::StrJoin(warnings, "; ");
   if (queue.empty()) queue = options_.default_queue;
   if (!workload.is_group && !workload.pods.empty()) invalid = pods_[workload.pods.front()].invalid;
   const int32_t priority = ResolvePriority(label_class, pod_class, pod_priority, owner_kind);
@@ -231,7 +262,8 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
                                : preemptibility == Preemptibility::kPreemptible;
   const bool recharge = queue != workload.queue || preemptible != workload.preemptible;
   const bool changed = recharge || priority != workload.priority ||
-                       min_member != workload.min_member || invalid != workload.invalid;
+                       min_member != workload.min_member || invalid != workload.invalid ||
+                       warning != workload.warning || staleness_grace != workload.staleness_grace;
   if (!changed) return false;
   // What it has is charged to the queue that it leaves; the listener sees both sides.
   auto for_each_allocated = [&](auto f) {
@@ -246,8 +278,82 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
   workload.preemptible = preemptible;
   workload.min_member = min_member;
   workload.invalid = std::move(invalid);
+  workload.warning = std::move(warning);
+  workload.staleness_grace = staleness_grace;
   for_each_allocated([&](const PodRecord& pod) { listener_->OnAllocated(workload, pod); });
   return true;
+}
+
+void ClusterState::RefreshSets(Workload& workload) {
+  GangSets read;
+  if (workload.group == nullptr) {
+    read.sets = SingleSet();
+  } else {
+    read = ReadGangSets(*workload.group);
+  }
+  workload.sets = std::move(read.sets);
+  const bool odd = !read.problem.empty() || !read.warning.empty();
+  if (odd || workload.notes != nullptr) {
+    GroupNotes notes = workload.notes == nullptr ? GroupNotes{} : *workload.notes;
+    notes.sets_problem = std::move(read.problem);
+    notes.sets_warning = std::move(read.warning);
+    workload.notes = std::make_shared<const GroupNotes>(std::move(notes));
+  }
+  for (PodId id : workload.pods) {
+    pods_[id].set = kNoSet;  // the set that it was in is no more
+    AssignSet(pods_[id]);
+  }
+}
+
+bool ClusterState::AssignSet(PodRecord& pod) {
+  Workload& workload = workloads_[pod.workload];
+  const absl::string_view label =
+      pod.labels == nullptr ? absl::string_view() : pod.labels->Get(model::kSubGroupLabel);
+  const int32_t set = SetOfLabel(workload, label);
+  if (set == kNoSet || !pod.invalid.empty()) {
+    const std::string unknown =
+        absl::StrCat("pod ", model::Key(pod.ns, pod.name), ": label ", model::kSubGroupLabel,
+                     ": \"", label, "\" is no sub-group of PodGroup ", workload.name);
+    if (set != kNoSet && pod.invalid == unknown) pod.invalid.clear();
+    if (set == kNoSet && pod.invalid.empty()) pod.invalid = unknown;
+  }
+  if (set == pod.set) return false;
+  if (IsAllocated(pod.status)) {
+    if (pod.set != kNoSet) --workload.sets[static_cast<size_t>(pod.set)].active;
+    if (set != kNoSet) ++workload.sets[static_cast<size_t>(set)].active;
+  }
+  pod.set = set;
+  return true;
+}
+
+bool ClusterState::ReadStaleSince(Workload& workload) {
+  const absl::string_view text =
+      workload.group->meta.annotations.Get(model::kStaleSinceAnnotation);
+  absl::Time since = absl::InfiniteFuture();
+  std::string warning;
+  if (!text.empty() && !absl::ParseTime(absl::RFC3339_full, text, &since, nullptr)) {
+    since = absl::InfiniteFuture();
+    warning = absl::StrCat("PodGroup ", model::Key(workload.group->meta), ": annotation ",
+                           model::kStaleSinceAnnotation, ": \"", text,
+                           "\" is no RFC 3339 time; it is ignored");
+  }
+  const bool same_warning = workload.notes == nullptr
+                                ? warning.empty()
+                                : warning == workload.notes->stale_warning;
+  if (same_warning && since == workload.stale_since) return false;
+  workload.stale_since = since;
+  if (!same_warning) {
+    GroupNotes notes = workload.notes == nullptr ? GroupNotes{} : *workload.notes;
+    notes.stale_warning = std::move(warning);
+    workload.notes = std::make_shared<const GroupNotes>(std::move(notes));
+  }
+  return true;
+}
+
+void ClusterState::SetStaleSince(WorkloadId id, absl::Time since) {
+  if (workloads_[id].stale_since == since) return;
+  workloads_[id].stale_since = since;
+  TouchWorkload(id);
 }
 
 absl::Time ClusterState::StartOf(const Workload& workload) const {
@@ -290,13 +396,22 @@ Change ClusterState::UpsertPodGroup(const model::PodGroup& group) {
       old->staleness_grace_period == group.staleness_grace_period &&
       old->invalid == group.invalid && old->meta.uid == group.meta.uid &&
       old->meta.labels == group.meta.labels;
+  const bool same_stale_since =
+      old != nullptr && old->meta.annotations.Get(model::kStaleSinceAnnotation) ==
+                            group.meta.annotations.Get(model::kStaleSinceAnnotation);
   workload.group = std::make_shared<const model::PodGroup>(group);
   workload.uid = group.meta.uid;
-  if (same_spec) return change;
+  const bool stale_changed = !same_stale_since && ReadStaleSince(workload);
+  if (same_spec && !stale_changed) return change;
   workload.creation = group.meta.creation;
+  if (!same_spec) RefreshSets(workload);
   RefreshWorkload(workload);
   TouchWorkload(id);
   if (listener_ != nullptr) listener_->OnWorkloadChanged(workload);
+  // Claims are checked against the queue.
+  if (!pod_claims_.empty()) {
+    for (PodId pod : std::vector<PodId>(workload.pods)) RefreshPodClaims(pod);
+  }
   change.workloads = true;
   return change;
 }
@@ -310,6 +425,9 @@ Change ClusterState::RemovePodGroup(absl::string_view ns, absl::string_view name
   if (!uid.empty() && workload.uid != uid) return change;
   workload.group = nullptr;
   workload.uid.clear();
+  workload.stale_since = absl::InfiniteFuture();
+  workload.notes = nullptr;
+  RefreshSets(workload);
   TouchWorkload(id);
   change.workloads = true;
   if (workload.pods.empty()) {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "scheduler/model/api_names.h"
@@ -352,6 +354,16 @@ std::string ResourceNoun(absl::string_view resource) {
   if (resource == model::kMemoryName) return "memory";
   if (resource == model::kPodsName) return "pod slots";
   return std::string(resource);
+}
+
+std::vector<Unblocker> DefaultUnblockers(const Verdict& verdict) {
+  std::vector<Unblocker> unblockers;
+  for (std::string& advice : WordsOf(verdict).advice) {
+    const bool wait = absl::StartsWith(advice, "wait");
+    unblockers.push_back({wait ? ResolvableBy::kTime : ResolvableByOf(verdict.code),
+                          std::move(advice)});
+  }
+  return unblockers;
 }
 
 std::string Message(const Verdict& verdict) {

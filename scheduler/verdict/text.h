@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "scheduler/verdict/verdict.h"
 
@@ -13,6 +14,10 @@ namespace fairlead::verdict {
 //  queue." "0 of 12 nodes fit: 8 lack nvidia.com/gpu (2 short on the best one), 4 have taint
 //  gpu=a100."
 std::string Message(const Verdict& verdict);
+
+// What helps with a verdict of this code where nobody knows better: what Message says if the verdict
+// brings no unblockers.
+std::vector<Unblocker> DefaultUnblockers(const Verdict& verdict);
 
 // "nvidia.com/gpu" -> "GPUs", "cpu" -> "CPU cores", "memory" -> "memory", others as they are.
 std::string ResourceNoun(absl::string_view resource);

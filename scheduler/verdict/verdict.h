@@ -71,6 +71,7 @@ ResolvableBy ResolvableByOf(Code code);
 struct Unblocker {
   ResolvableBy by = ResolvableBy::kTime;
   std::string what;  // for people: "raise the GPU limit of queue research to 10"
+  friend bool operator==(const Unblocker&, const Unblocker&) = default;
 };
 
 // The queue that says no, and to how much of what. Amounts in base units of `resource`.
@@ -80,11 +81,13 @@ struct QueueBlock {
   int64_t limit = 0;  // the limit, or the quota for kNonPreemptibleOverQuota
   int64_t used = 0;
   int64_t requested = 0;
+  friend bool operator==(const QueueBlock&, const QueueBlock&) = default;
 };
 
 struct MissingAmount {
   std::string resource;
   int64_t smallest = 0;  // least of it lacking on any of the nodes counted, in base units
+  friend bool operator==(const MissingAmount&, const MissingAmount&) = default;
 };
 
 // One kind of refusal and how many nodes gave it.
@@ -93,13 +96,16 @@ struct FailedPredicate {
   std::string reason;  // "Insufficient nvidia.com/gpu"
   int64_t nodes = 0;
   std::vector<MissingAmount> missing;
+  friend bool operator==(const FailedPredicate&, const FailedPredicate&) = default;
 };
 
 // Pods that are identical for placement, and how many of them lack a place.
+// Equal means: the same spec object, as the pods of one class share it.
 struct DemandClass {
   std::shared_ptr<const model::PodSpec> spec;
   int64_t count = 0;
   int64_t min_count = 0;  // all or nothing below it
+  friend bool operator==(const DemandClass&, const DemandClass&) = default;
 };
 
 struct Verdict {
@@ -124,6 +130,7 @@ struct Verdict {
   int64_t pods_running = 0;
   int64_t min_member = 0;  // of the gang; 0 or 1: no gang
   int64_t observed_generation = 0;
+  friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
 // Over everything that is not a passing number: two verdicts with equal hashes need no new write.

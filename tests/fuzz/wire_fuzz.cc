@@ -2,7 +2,8 @@
 // decoder and kind. What is checked: no crash, no undefined behaviour, an error of one code only,
 // and a watch stream that means the same whole and in pieces.
 //
-// Build with clang: -fsanitize=fuzzer,address,undefined and the codec's sources.
+// driver.cc runs it as a test. With clang: cmake -DCMAKE_CXX_COMPILER=clang++-19
+// -DFAIRLEAD_LIBFUZZER=ON -DFAIRLEAD_SANITIZE=address,undefined,fuzzer-no-link, then bin/wire_fuzz.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

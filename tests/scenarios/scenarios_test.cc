@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/expectation.h"
 #include "sim/report.h"
 #include "sim/simulator.h"
-#include "tests/scenarios/expectation.h"
 
 namespace fairlead::sim {
 namespace {

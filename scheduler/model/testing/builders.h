@@ -41,6 +41,14 @@ class PodBuilder {
     Set(pod_.spec.requests, kGpuName, devices * 1000);
     return *this;
   }
+  PodBuilder& GpuFraction(int64_t milli, int64_t devices = 1) {
+    pod_.spec.gpu_share = {milli, 0, devices};
+    return *this;
+  }
+  PodBuilder& GpuMemory(int64_t mib, int64_t devices = 1) {
+    pod_.spec.gpu_share = {0, mib, devices};
+    return *this;
+  }
   PodBuilder& Cpu(int64_t milli) {
     Set(pod_.spec.requests, kCpuName, milli);
     return *this;

@@ -1,4 +1,4 @@
-#include "tests/scenarios/expectation.h"
+#include "sim/expectation.h"
 
 #include <algorithm>
 

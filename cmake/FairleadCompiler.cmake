@@ -1,0 +1,68 @@
+# How everything is compiled: warnings, sanitizers, linker, compiler cache, precompiled headers.
+option(FAIRLEAD_WERROR "Treat warnings as errors" ON)
+option(FAIRLEAD_PCH "Precompile the headers that nearly every file includes" OFF)
+set(FAIRLEAD_SANITIZE "" CACHE STRING "Sanitizers for everything, as in -fsanitize=<value>")
+
+add_library(fairlead_options INTERFACE)
+target_include_directories(fairlead_options INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(fairlead_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow
+  -Wnon-virtual-dtor -Wcast-align -Wconversion -Wno-sign-conversion -Woverloaded-virtual)
+# What gcc 12 says about Abseil and the standard library once it inlines is not true.
+target_compile_options(fairlead_options INTERFACE
+  $<$<NOT:$<CONFIG:Debug>>:-Wno-maybe-uninitialized;-Wno-uninitialized;-Wno-restrict>)
+if(FAIRLEAD_WERROR)
+  target_compile_options(fairlead_options INTERFACE -Werror)
+endif()
+
+if(FAIRLEAD_SANITIZE)
+  target_compile_options(fairlead_options INTERFACE -fsanitize=${FAIRLEAD_SANITIZE}
+    -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(fairlead_options INTERFACE -fsanitize=${FAIRLEAD_SANITIZE})
+  if(FAIRLEAD_SANITIZE MATCHES "thread")
+    target_compile_definitions(fairlead_options INTERFACE FAIRLEAD_TSAN=1)
+    target_compile_options(fairlead_options INTERFACE -Wno-tsan)
+  endif()
+endif()
+
+find_program(MOLD_LINKER mold)
+if(MOLD_LINKER)
+  target_link_options(fairlead_options INTERFACE -fuse-ld=mold)
+endif()
+
+# One cache entry serves every build folder and every clone whose build folder is as deep: paths are
+# taken relative to the sources, and the folder is not part of the hash (debug information is -g1).
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+    ${CCACHE_PROGRAM})
+endif()
+
+# Two sets, for files of modules and for files of tests. No header of ours is in them: a change of it
+# would compile everything anew. The release preset is without, and so shows a forgotten #include.
+if(FAIRLEAD_PCH)
+  set(common_headers <algorithm> <cstdint> <functional> <limits> <map> <memory> <optional> <set>
+    <string> <tuple> <utility> <variant> <vector> <absl/container/btree_map.h>
+    <absl/container/btree_set.h> <absl/container/flat_hash_map.h> <absl/container/flat_hash_set.h>
+    <absl/container/inlined_vector.h> <absl/status/status.h> <absl/status/statusor.h>
+    <absl/strings/numbers.h> <absl/strings/str_cat.h> <absl/strings/str_format.h>
+    <absl/strings/str_join.h> <absl/strings/str_split.h> <absl/strings/string_view.h>
+    <absl/time/time.h> <absl/types/span.h>)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/empty.cc CONTENT "")
+  add_library(fairlead_pch OBJECT ${CMAKE_BINARY_DIR}/generated/empty.cc)
+  target_link_libraries(fairlead_pch PRIVATE fairlead_options absl::flat_hash_map)
+  target_precompile_headers(fairlead_pch PRIVATE ${common_headers})
+  add_library(fairlead_test_pch OBJECT ${CMAKE_BINARY_DIR}/generated/empty.cc)
+  target_link_libraries(fairlead_test_pch PRIVATE fairlead_options absl::flat_hash_map GTest::gmock)
+  target_precompile_headers(fairlead_test_pch PRIVATE ${common_headers} <gmock/gmock.h>
+    <gtest/gtest.h>)
+  # The cache must see the text behind a precompiled header.
+  target_compile_options(fairlead_options INTERFACE -fpch-preprocess)
+endif()
+
+# fairlead_precompile(TARGET fairlead_pch|fairlead_test_pch): the target uses that set, if any.
+function(fairlead_precompile TARGET SET)
+  if(FAIRLEAD_PCH)
+    target_precompile_headers(${TARGET} REUSE_FROM ${SET})
+  endif()
+endfunction()

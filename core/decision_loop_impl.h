@@ -1,0 +1,97 @@
+// The parts of DecisionLoop and what they say to each other. Internal to core: decision_loop.cc has
+// events and steps, answers_taken.cc what becomes of answers, purchase.cc the talk with the hook.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/answers.h"
+#include "core/decision_loop.h"
+#include "core/node_book.h"
+#include "core/request_book.h"
+#include "core/verdict_book.h"
+#include "queues/tree.h"
+
+namespace fairlead::core {
+
+class DecisionLoop::Impl {
+ public:
+  Impl(const Options& loop_options, const hook::Catalog* catalog)
+      : options(loop_options),
+        state(loop_options.state),
+        tree(state.resource_names()),
+        hook(loop_options.hook, catalog),
+        nodes(state, hook),
+        verdicts(state, loop_options.verdict_refresh, loop_options.hook.enabled,
+                 loop_options.emit_events),
+        asked(loop_options.engine.bind_backoff_initial, loop_options.engine.bind_backoff_max) {}
+
+  // ---- events
+  void ApplyUpsert(const model::Upsert& upsert);
+  void ApplyDelete(const model::Delete& removed);
+  void RequestChanged(const std::string& name);
+  [[nodiscard]] std::vector<const model::NodePool*> ValidPools() const;
+
+  // ---- answers, each at the time of the step that takes it
+  void TakeAnswer(const model::ActionResult& result, absl::Time now);
+  void BindingAnswered(AskedBinding binding, const absl::Status& status, absl::Time now);
+  void EvictionAnswered(AskedEviction eviction, const absl::Status& status, absl::Time now);
+  void CreationAnswered(AskedRequest creation, const absl::Status& status, absl::Time now);
+  void AskAgain(absl::Time now, StepResult& result);
+  void BindAgain(AskedBinding binding, StepResult& result);
+
+  // ---- steps
+  StepResult Step(absl::Time now);
+  void Decide(absl::Time now, StepResult& result);
+  void GoOn(absl::Time now, StepResult& result);
+  void Emit(model::Action action, StepResult& result, int unknown = 0);
+  void Bind(const engine::CycleResult& cycle, absl::Time now, StepResult& result);
+  void EvictVictims(const engine::CycleResult& cycle, StepResult& result);
+  void TellArrival(absl::Time now);
+
+  // ---- the hook
+  // One step of the hook; true if it ordered nodes, so that the waiting pods can be promised to
+  // them.
+  bool RunHook(std::vector<engine::Waiting>& entries, absl::Time now, StepResult& result);
+  // What the hook said last, and of what. Asked the same again before its timer is due, it would
+  // say the same (I4): then it is not asked, and a step costs what changed.
+  struct HookMemo {
+    bool valid = false;
+    uint64_t requests_version = 0, uses_version = 0;
+    hook::Demand demand;
+    std::vector<hook::DemandOutcome> outcomes;
+    absl::Time wake_at = absl::InfinitePast();
+  };
+  [[nodiscard]] bool HookWouldSayTheSame(const hook::Demand& demand, absl::Time now) const;
+  [[nodiscard]] hook::Demand DemandOf(const std::vector<engine::Waiting>& entries) const;
+  // True if that left less for pods to go to.
+  bool Withdraw(const std::vector<std::string>& names,
+                const std::vector<const model::NodePool*>& valid_pools);
+  static void TakeOutcomes(const std::vector<hook::DemandOutcome>& outcomes,
+                           std::vector<engine::Waiting>& entries);
+
+  Options options;
+  state::ClusterState state;
+  queues::QueueTree tree;
+  hook::Hook hook;
+  std::unique_ptr<engine::Engine> engine;
+  NodeBook nodes;
+  RequestBook requests;
+  std::map<std::string, model::NodePool> pools;
+  VerdictBook verdicts;
+  HookMemo memo;
+
+  std::set<model::Kind> synced;
+  bool dirty = true;
+  absl::Time wake_at = absl::InfiniteFuture();
+  uint64_t next_action_id = 1;
+  Answers asked;
+  // They wait for the next step, which knows what time it is.
+  std::vector<model::ActionResult> answers;
+  std::vector<engine::Waiting> waiting;
+  Stats stats;
+};
+
+}  // namespace fairlead::core

@@ -1,0 +1,207 @@
+// The action allocate: workloads in the order of queues, each step on the best nodes.
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/engine/cycle.h"
+
+namespace fairlead::engine {
+
+using state::PodStatus;
+using verdict::Code;
+
+// Workloads of queues that do not exist, are broken or are not leaves never reach the order of service.
+void Cycle::Unservable() {
+  for (const auto& [queue, leaf] : p_.pending.leaves()) {
+    Code code = Code::kNone;
+    std::string subject;
+    if (queue == PendingIndex::kNoQueue || !p_.tree.Exists(queue)) {
+      code = Code::kQueueNotFound;
+    } else if (p_.tree.Problem(queue).has_value()) {
+      code = Code::kQueueNotFound;
+      subject = *p_.tree.Problem(queue);
+    } else if (!p_.tree.IsLeaf(queue)) {
+      code = Code::kQueueNotLeaf;
+    }
+    if (code == Code::kNone) continue;
+    for (const ServiceKey& key : leaf) {
+      const state::Workload& workload = p_.state.workload(key.workload);
+      Outcome& outcome = OutcomeOf(workload, queue);
+      outcome.code = code;
+      outcome.subject = subject;
+      if (!workload.invalid.empty()) {
+        outcome.code = Code::kInvalidRequest;
+        outcome.subject = workload.invalid;
+      }
+    }
+  }
+}
+
+bool Cycle::MayStart(queues::QueueId leaf, const state::Workload& workload) {
+  Code code = Code::kNone;
+  std::string subject;
+  if (!workload.invalid.empty()) {
+    code = Code::kInvalidRequest;
+    subject = workload.invalid;
+  } else if (workload.is_group && workload.group == nullptr) {
+    code = Code::kMissingObject;
+    subject = absl::StrCat("PodGroup ", workload.ns, "/", workload.name);
+  } else {
+    switch (ReadinessOf(p_.state, workload)) {
+      case Readiness::kReady:
+        return true;
+      case Readiness::kNothingWaits:
+      case Readiness::kGated:
+        code = Code::kGated;
+        break;
+      case Readiness::kIncomplete:
+        code = Code::kGangIncomplete;
+        break;
+    }
+    // What cannot be understood is the first thing to mend.
+    for (state::PodId id : workload.pods) {
+      const state::PodRecord& pod = p_.state.pod(id);
+      if (pod.status != PodStatus::kPending || pod.invalid.empty()) continue;
+      code = Code::kInvalidRequest;
+      subject = workload.is_group ? absl::StrCat("pod ", pod.name, ": ", pod.invalid) : pod.invalid;
+      break;
+    }
+  }
+  Outcome& outcome = OutcomeOf(workload, leaf);
+  outcome.code = code;
+  outcome.subject = subject;
+  return false;
+}
+
+bool Cycle::InBackoff(const GangStep& step) {
+  if (p_.backoff.empty()) return false;
+  bool waits = false;
+  for (state::PodId pod : step.pods) {
+    auto it = p_.backoff.find(p_.state.pod(pod).uid);
+    if (it == p_.backoff.end() || it->second.first <= now_) continue;
+    wake_at = std::min(wake_at, it->second.first);
+    waits = true;
+  }
+  return waits;
+}
+
+bool Cycle::Known(const Failures& failures, const StepKind& kind, size_t pods) const {
+  const auto it = failures.find(kind);
+  return it != failures.end() && static_cast<int64_t>(pods) >= it->second;
+}
+
+bool Cycle::HeldByLimit(queues::QueueId leaf, const state::Workload& workload,
+                        const GangStep& step, const model::Resources& request) {
+  const auto violation = queues::CheckLimits(p_.tree, p_.books.ledger(), leaf, request,
+                                             workload.preemptible);
+  if (!violation.has_value()) return false;
+  Outcome& outcome = OutcomeOf(workload, leaf);
+  if (outcome.code != Code::kNone) {
+    outcome.whole_demand = false;
+    return true;
+  }
+  outcome.code = violation->kind == queues::LimitKind::kLimit ? Code::kQueueLimitReached
+                                                              : Code::kNonPreemptibleOverQuota;
+  outcome.violation = violation;
+  outcome.step = step;
+  outcome.step_request = request;
+  return true;
+}
+
+void Cycle::Consider(queues::QueueId leaf, const state::Workload& workload) {
+  GangStep step = NextStep(p_.state, workload);
+  if (step.pods.empty() || InBackoff(step)) return;
+  model::Resources request = ChargeOf(step.pods);
+  if (HeldByLimit(leaf, workload, step, request)) return;
+  Outcome& outcome = OutcomeOf(workload, leaf);
+  outcome.code = Code::kInsufficientCapacity;
+  outcome.bound_to_topology = BoundToTopology(workload);
+  outcome.failed_pod = step.pods.front();
+  outcome.step = std::move(step);
+  outcome.step_request = std::move(request);
+}
+
+void Cycle::Take(queues::QueueId leaf, const state::Workload& workload,
+                 const std::vector<state::Transaction::Operation>& operations) {
+  std::vector<state::PodId> promised;
+  for (const state::Transaction::Operation& operation : operations) {
+    if (operation.kind == state::Transaction::OperationKind::kAllocate) {
+      p_.state.SetStartedAt(operation.pod, now_);
+      bindings.push_back({operation.pod, operation.node});
+    } else {
+      promised.push_back(operation.pod);
+    }
+  }
+  if (!promised.empty()) RecordPromises(workload, leaf, promised, /*victims_chosen=*/false);
+}
+
+bool Cycle::Serve(queues::QueueId leaf, const state::Workload& workload) {
+  GangStep step = NextStep(p_.state, workload);
+  if (step.pods.empty() || InBackoff(step)) return false;
+  model::Resources request = ChargeOf(step.pods);
+  if (HeldByLimit(leaf, workload, step, request)) return false;
+  const StepKind kind = KindOf(p_.state, workload, step);
+  Placement placement;
+  if (!Known(failed_, kind, step.pods.size())) {
+    state::Transaction txn(p_.state);
+    // Behind its own promise a workload starts nothing: its pods go in order.
+    const auto mode = workload.Count(PodStatus::kPipelined) > 0 ? Placer::Mode::kPromise
+                                                                : Placer::Mode::kStart;
+    placement = p_.placer.Place(txn, workload, step, mode);
+    if (placement.placed) {
+      Take(leaf, workload, txn.Commit());
+      return true;
+    }
+    const auto count = static_cast<int64_t>(step.pods.size());
+    auto [it, added] = failed_.try_emplace(kind, count);
+    if (!added) it->second = std::min(it->second, count);
+  }
+  Outcome& outcome = OutcomeOf(workload, leaf);
+  if (outcome.code == Code::kNone) {
+    outcome.code = placement.topology_invalid      ? Code::kMissingObject
+                   : placement.topology_infeasible ? Code::kTopologyInfeasible
+                                                   : Code::kInsufficientCapacity;
+    outcome.subject = placement.topology_reason;
+  }
+  outcome.bound_to_topology = BoundToTopology(workload);
+  outcome.failed_pod = placement.failed != state::kNoId ? placement.failed : step.pods.front();
+  outcome.step = std::move(step);
+  outcome.step_request = std::move(request);
+  return false;
+}
+
+void Cycle::Allocate() {
+  ServiceWalk walk(p_.pending);
+  std::map<queues::QueueId, int64_t> served;
+  auto next_job = [&](queues::QueueId leaf) -> const model::Resources* {
+    while (true) {
+      const state::WorkloadId id = walk.Peek(leaf);
+      if (id == state::kNoId) return nullptr;
+      const state::Workload& workload = p_.state.workload(id);
+      // A workload that was served before in this cycle has passed.
+      if (index_.contains(id) || MayStart(leaf, workload)) {
+        model::Resources& request = next_request_[leaf];
+        request = ChargeOf(NextStep(p_.state, workload).pods);
+        return &request;
+      }
+      walk.Pop(leaf);
+    }
+  };
+  queues::QueueOrderIterator order(p_.tree, p_.books.ledger(), p_.shares, next_job,
+                                   {.cluster_total = p_.state.total_for_queues()});
+  while (const std::optional<queues::QueueId> leaf = order.Next()) {
+    const state::WorkloadId id = walk.Peek(*leaf);
+    walk.Pop(*leaf);
+    const state::Workload& workload = p_.state.workload(id);
+    if (p_.options.allocate && Serve(*leaf, workload)) {
+      if (ReadinessOf(p_.state, workload) == Readiness::kReady) {
+        walk.PutBack(*leaf, MakeServiceKey(workload));
+      }
+    } else if (!p_.options.allocate) {
+      Consider(*leaf, workload);
+    }
+    order.Changed(*leaf);
+  }
+}
+
+}  // namespace fairlead::engine

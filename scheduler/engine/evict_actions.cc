@@ -1,0 +1,241 @@
+// The actions that make others give way: consolidation, reclaim, preempt, and stale gangs.
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/engine/cycle.h"
+
+namespace fairlead::engine {
+namespace {
+
+using state::PodStatus;
+using verdict::Code;
+
+constexpr char kStaleAction[] = "stalegangeviction";
+
+}  // namespace
+
+// True if the workload is too young to make others give way (preemptionDelay).
+bool Cycle::DelaysEviction(Outcome& outcome, const state::Workload& workload) {
+  if (workload.group == nullptr || !workload.group->preemption_delay.has_value()) return false;
+  const absl::Time until = workload.creation + *workload.group->preemption_delay;
+  if (until <= now_) return false;
+  outcome.until = until;
+  wake_at = std::min(wake_at, until);
+  return true;
+}
+
+bool Cycle::MayEvict(EvictKind kind, const Outcome& outcome) const {
+  if (outcome.step.pods.empty() || !outcome.promises.empty()) return false;
+  if (outcome.code == Code::kInsufficientCapacity) {
+    return kind != EvictKind::kConsolidation ||
+           (p_.state.workload(outcome.workload).preemptible && EnoughInSum(outcome));
+  }
+  // A limit may be lifted by who holds the room under it.
+  return outcome.code == Code::kQueueLimitReached && kind != EvictKind::kConsolidation;
+}
+
+// Consolidation creates no room: the GPUs that are free in sum must do, shares of GPUs included. (Other
+// resources are left to the search, as in KAI.)
+bool Cycle::EnoughInSum(const Outcome& outcome) const {
+  int64_t free_milli = 0;
+  for (const auto& [name, id] : p_.state.nodes_by_name()) {
+    const state::NodeInfo& node = p_.state.node(id);
+    if (!node.exists || !node.usable || node.kind != state::NodeKind::kReal) continue;
+    free_milli += std::max<int64_t>(0, node.Future()[model::kGpu]) + node.other_gpus_milli;
+    const int64_t memory = state::MemoryOrNominal(node.gpu_memory_mib);
+    for (const state::GpuGroup& group : node.gpu_groups) {
+      if (group.active == 0) continue;  // counted as a whole GPU above
+      const int64_t used = group.used_mib - group.releasing_mib + group.pipelined_mib;
+      free_milli += std::max<int64_t>(0, memory - used) * 1000 / memory;
+    }
+  }
+  return outcome.step_request[model::kGpu] <= free_milli;
+}
+
+void Cycle::RecordVictims(EvictKind kind, const state::Workload& workload,
+                          const std::vector<Victim>& victims) {
+  const std::string name = model::Key(workload.ns, workload.name);
+  for (const Victim& victim : victims) {
+    if (victim.from.promised) {
+      ChangePromise(victim);
+      continue;
+    }
+    Eviction eviction;
+    eviction.pod = victim.pod;
+    eviction.for_workload = name;
+    eviction.moves_to = victim.moves_to;
+    switch (kind) {
+      case EvictKind::kConsolidation:
+        eviction.action = "consolidation";
+        eviction.message = absl::StrCat("Moved to make room in one place for workload ", name);
+        break;
+      case EvictKind::kReclaim:
+        eviction.action = "reclaim";
+        eviction.message =
+            absl::StrCat("Evicted for workload ", name, " of queue ", workload.queue,
+                         ", which is below its fair share");
+        break;
+      case EvictKind::kPreempt:
+        eviction.action = "preempt";
+        eviction.message = absl::StrCat("Evicted for workload ", name, " of higher priority ",
+                                        workload.priority, " in the same queue");
+        break;
+    }
+    if (victim.moves_to != state::kNoId) {
+      absl::StrAppend(&eviction.message, "; there is room for it on node ",
+                      p_.state.node(victim.moves_to).name());
+      moved_.push_back(victim);
+      moved_pods_.insert(victim.pod);
+    }
+    evictions.push_back(std::move(eviction));
+  }
+}
+
+void Cycle::ChangePromise(const Victim& victim) {
+  const state::Workload& workload = p_.state.workload(p_.state.pod(victim.pod).workload);
+  Outcome& outcome = outcomes[index_.at(workload.id)];
+  auto promise = std::find_if(outcome.promises.begin(), outcome.promises.end(),
+                              [&](const Waiting::PodPromise& p) { return p.pod == victim.pod; });
+  if (victim.moves_to != state::kNoId) {
+    promise->node = victim.moves_to;
+    return;
+  }
+  outcome.promises.erase(promise);
+  promised_.erase(std::find(promised_.begin(), promised_.end(), victim.pod));
+  if (!outcome.promises.empty()) return;
+  outcome.code = Code::kInsufficientCapacity;
+  if (outcome.step.pods.empty()) {
+    outcome.step = NextStep(p_.state, workload);
+    outcome.step_request = ChargeOf(outcome.step.pods);
+    outcome.failed_pod = victim.pod;
+  }
+}
+
+void Cycle::EvictFor(EvictKind kind, Outcome& outcome, const Lines& lines,
+                     FailedSearches& failed) {
+  const state::Workload& workload = p_.state.workload(outcome.workload);
+  if (DelaysEviction(outcome, workload)) return;
+  const auto count = static_cast<int64_t>(outcome.step.pods.size());
+  // Who may be moved does not depend on the queue that asks.
+  const queues::QueueId scope = kind == EvictKind::kConsolidation ? 0 : outcome.leaf;
+  const auto key = std::make_pair(scope, KindOf(p_.state, workload, outcome.step));
+  const auto known = failed.find(key);
+  if (known != failed.end() && count >= known->second.count &&
+      workload.priority <= known->second.priority) {
+    const std::vector<std::string>& details = known->second.details;
+    outcome.details.insert(outcome.details.end(), details.begin(), details.end());
+    return;
+  }
+  const queues::QueueLedger ledger = p_.books.ledger();
+  const SearchContext context{p_.options, p_.tree, ledger, p_.books.ledger(), p_.shares, lines, moved_pods_, now_};
+  const bool limit_blocked = outcome.code == Code::kQueueLimitReached;
+  const SearchStep step{workload, outcome.leaf, outcome.step, outcome.step_request, limit_blocked};
+  if (!limit_blocked && queues::CheckLimits(p_.tree, ledger, outcome.leaf, outcome.step_request,
+                                            workload.preemptible)
+                            .has_value()) {
+    return;  // others were served meanwhile; the demand pass says which limit
+  }
+  state::Transaction txn(p_.state);
+  const SearchOutcome found = kind == EvictKind::kReclaim   ? p_.search.Reclaim(txn, context, step)
+                              : kind == EvictKind::kPreempt ? p_.search.Preempt(txn, context, step)
+                                                            : p_.search.Consolidate(txn, context, step);
+  if (!found.found) {
+    outcome.details.insert(outcome.details.end(), found.details.begin(), found.details.end());
+    failed[key] = {workload.priority, count, found.details};
+    return;
+  }
+  txn.Commit();
+  RecordVictims(kind, workload, found.victims);
+  RecordPromises(workload, outcome.leaf, outcome.step.pods, /*victims_chosen=*/true);
+}
+
+// Who waits for room in each leaf queue, in the order of service.
+Lines Cycle::MakeLines() const {
+  Lines lines;
+  for (const Outcome& outcome : outcomes) {
+    if (outcome.leaf == PendingIndex::kNoQueue || outcome.step.pods.empty()) continue;
+    lines[outcome.leaf].push_back(
+        {MakeServiceKey(p_.state.workload(outcome.workload)), outcome.step_request});
+  }
+  for (auto& [leaf, line] : lines) {
+    std::sort(line.begin(), line.end(),
+              [](const InLine& a, const InLine& b) { return a.key < b.key; });
+  }
+  return lines;
+}
+
+void Cycle::Evict(EvictKind kind) {
+  // Equal workloads of one queue fail alike; each is searched for once a cycle.
+  FailedSearches failed;
+  const int64_t depth = kind == EvictKind::kReclaim   ? p_.options.reclaim_depth
+                        : kind == EvictKind::kPreempt ? p_.options.preempt_depth
+                                                      : p_.options.consolidation_depth;
+  std::map<queues::QueueId, std::deque<size_t>> waiting;
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    const Outcome& outcome = outcomes[i];
+    if (outcome.leaf == PendingIndex::kNoQueue || !MayEvict(kind, outcome)) continue;
+    std::deque<size_t>& leaf = waiting[outcome.leaf];
+    if (depth == model::kUnlimited || static_cast<int64_t>(leaf.size()) < depth) leaf.push_back(i);
+  }
+  if (waiting.empty()) return;
+  const Lines lines = MakeLines();
+  auto next_job = [&](queues::QueueId leaf) -> const model::Resources* {
+    const auto it = waiting.find(leaf);
+    if (it == waiting.end() || it->second.empty()) return nullptr;
+    return &outcomes[it->second.front()].step_request;
+  };
+  queues::QueueOrderIterator order(p_.tree, p_.books.ledger(), p_.shares, next_job,
+                                   {.cluster_total = p_.state.total_for_queues()});
+  while (const std::optional<queues::QueueId> leaf = order.Next()) {
+    std::deque<size_t>& row = waiting.at(*leaf);
+    const size_t at = row.front();
+    row.pop_front();
+    const size_t before = evictions.size();
+    EvictFor(kind, outcomes[at], lines, failed);
+    if (evictions.size() == before && outcomes[at].promises.empty()) {
+      order.Changed(*leaf);
+    } else {
+      order.ChangedAll();  // victims change what their queues hold
+    }
+  }
+}
+
+void Cycle::EvictStaleGangs() {
+  for (state::WorkloadId id : p_.maybe_stale) {
+    const state::Workload& workload = p_.state.workload(id);
+    if (workload.id != id) continue;
+    if (!IsStale(p_.state, workload)) {
+      if (workload.stale_since != absl::InfiniteFuture()) {
+        p_.state.SetStaleSince(id, absl::InfiniteFuture());
+        stale.push_back({id, std::nullopt});
+      }
+      continue;
+    }
+    if (workload.stale_since == absl::InfiniteFuture()) {
+      p_.state.SetStaleSince(id, now_);
+      stale.push_back({id, now_});
+    }
+    const absl::Time since = workload.stale_since;
+    const absl::Duration grace = workload.staleness_grace.value_or(p_.options.staleness_grace);
+    if (grace < absl::ZeroDuration()) continue;
+    if (since + grace > now_) {
+      wake_at = std::min(wake_at, since + grace);
+      continue;
+    }
+    state::Transaction txn(p_.state);
+    for (state::PodId pod : workload.pods) {
+      const PodStatus status = p_.state.pod(pod).status;
+      if (status != PodStatus::kBound && status != PodStatus::kRunning) continue;
+      txn.Evict(pod);
+      evictions.push_back(
+          {pod, kStaleAction, state::kNoId, model::Key(workload.ns, workload.name),
+           absl::StrCat("Evicted: its gang has been below its minimum of ", GangMinimum(workload),
+                        " pods for longer than ", absl::FormatDuration(grace))});
+    }
+    txn.Commit();
+  }
+}
+
+}  // namespace fairlead::engine

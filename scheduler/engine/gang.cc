@@ -1,0 +1,364 @@
+#include "scheduler/engine/gang.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace fairlead::engine {
+namespace {
+
+using state::GangSet;
+using state::PodId;
+using state::PodRecord;
+using state::PodStatus;
+using state::Workload;
+
+// More pods than there can be: this set cannot be satisfied.
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max() / 4;
+
+// The sum of the `count` smallest; kNever if there are fewer, or one of them is kNever.
+int64_t SumOfSmallest(std::vector<int64_t> values, int64_t count) {
+  if (count > static_cast<int64_t>(values.size())) return kNever;
+  std::sort(values.begin(), values.end());
+  int64_t sum = 0;
+  for (int64_t i = 0; i < count; ++i) sum = std::min(kNever, sum + values[static_cast<size_t>(i)]);
+  return sum;
+}
+
+// The tree of a workload with some number of active pods in each set.
+class Tree {
+ public:
+  explicit Tree(const Workload& workload) : sets_(workload.sets) {
+    for (const GangSet& set : sets_) active_.push_back(set.active);
+  }
+
+  [[nodiscard]] const GangSet& set(int32_t i) const { return sets_[static_cast<size_t>(i)]; }
+  [[nodiscard]] int64_t& active(int32_t i) { return active_[static_cast<size_t>(i)]; }
+  [[nodiscard]] int64_t active(int32_t i) const { return active_[static_cast<size_t>(i)]; }
+
+  // How many children have to be satisfied.
+  [[nodiscard]] int64_t Wanted(int32_t i) const {
+    return set(i).min_sub_group.value_or(static_cast<int64_t>(set(i).children.size()));
+  }
+  // The smallest number of pods that satisfies it.
+  [[nodiscard]] int64_t Minimum(int32_t i) const {
+    std::vector<int64_t> of_children;
+    for (int32_t child : set(i).children) of_children.push_back(Minimum(child));
+    return set(i).min_member + SumOfSmallest(std::move(of_children), Wanted(i));
+  }
+  [[nodiscard]] int64_t SatisfiedChildren(int32_t i) const {
+    return std::count_if(set(i).children.begin(), set(i).children.end(),
+                         [this](int32_t child) { return Satisfied(child); });
+  }
+  [[nodiscard]] bool Satisfied(int32_t i) const {
+    return active(i) >= set(i).min_member && SatisfiedChildren(i) >= Wanted(i);
+  }
+  // The smallest number of the active pods that keeps it satisfied; kNever if it is not.
+  [[nodiscard]] int64_t Kept(int32_t i) const {
+    if (active(i) < set(i).min_member) return kNever;
+    std::vector<int64_t> of_children;
+    for (int32_t child : set(i).children) of_children.push_back(Kept(child));
+    return std::min(kNever, set(i).min_member + SumOfSmallest(std::move(of_children), Wanted(i)));
+  }
+  [[nodiscard]] int64_t ActiveBelow(int32_t i) const {
+    int64_t sum = active(i);
+    for (int32_t child : set(i).children) sum += ActiveBelow(child);
+    return sum;
+  }
+  // Children in KAI's order: below their threshold first, required before optional, lower ratio of
+  // active pods to the minimum (an optional set as if it were 1), name.
+  [[nodiscard]] std::vector<int32_t> Ordered(int32_t i) const {
+    struct Rank {
+      bool satisfied, optional;
+      int64_t active, minimum;
+      int32_t index;
+    };
+    std::vector<Rank> ranks;
+    for (int32_t child : set(i).children) {
+      const int64_t minimum = Minimum(child);
+      ranks.push_back({Satisfied(child), minimum == 0, ActiveBelow(child),
+                       std::max<int64_t>(1, minimum), child});
+    }
+    std::sort(ranks.begin(), ranks.end(), [this](const Rank& a, const Rank& b) {
+      if (a.satisfied != b.satisfied) return b.satisfied;
+      if (a.optional != b.optional) return b.optional;
+      const int64_t left = a.active * b.minimum;
+      const int64_t right = b.active * a.minimum;
+      if (left != right) return left < right;
+      return set(a.index).name < set(b.index).name;
+    });
+    std::vector<int32_t> order;
+    for (const Rank& rank : ranks) order.push_back(rank.index);
+    return order;
+  }
+
+ private:
+  const std::vector<GangSet>& sets_;
+  std::vector<int64_t> active_;
+};
+
+// Pods that wait, by set.
+class StepBuilder {
+ public:
+  StepBuilder(const state::ClusterState& state, const Workload& workload)
+      : tree_(workload),
+        waiting_(workload.sets.size()),
+        gated_(workload.sets.size()),
+        promised_(workload.sets.size()) {
+    for (PodId id : workload.pods) {
+      const PodRecord& pod = state.pod(id);
+      if (pod.status == PodStatus::kPending || pod.status == PodStatus::kGated) anything_ = true;
+      if (pod.set == state::kNoSet) continue;
+      const auto set = static_cast<size_t>(pod.set);
+      if (pod.status == PodStatus::kPipelined) ++promised_[set];
+      if (!pod.invalid.empty()) continue;
+      if (pod.status == PodStatus::kPending) waiting_[set].push_back(id);
+      if (pod.status == PodStatus::kGated) ++gated_[set];
+    }
+  }
+
+  [[nodiscard]] Readiness Ready() const {
+    const bool waits = std::any_of(waiting_.begin(), waiting_.end(),
+                                   [](const std::vector<PodId>& pods) { return !pods.empty(); });
+    const bool gated = std::any_of(gated_.begin(), gated_.end(), [](int64_t n) { return n > 0; });
+    const int64_t missing = Missing(0, false);
+    if (missing == 0) {
+      return waits ? Readiness::kReady : gated ? Readiness::kGated : Readiness::kNothingWaits;
+    }
+    if (missing != kNever) return Readiness::kReady;
+    if (!anything_) return Readiness::kNothingWaits;
+    return Missing(0, true) != kNever ? Readiness::kGated : Readiness::kIncomplete;
+  }
+
+  [[nodiscard]] GangStep Next() const {
+    GangStep step;
+    if (Ready() != Readiness::kReady) return step;
+    step.extra = Missing(0, false) == 0;
+    Require(0, step.root);
+    if (step.extra) AddExtra(0, step.root);
+    List(step.root, step.pods);
+    return step;
+  }
+
+ private:
+  // The smallest number of waiting pods that makes it satisfied.
+  [[nodiscard]] int64_t Missing(int32_t i, bool with_gated) const {
+    const auto at = static_cast<size_t>(i);
+    const int64_t own = std::max<int64_t>(0, tree_.set(i).min_member - tree_.active(i));
+    const int64_t have =
+        static_cast<int64_t>(waiting_[at].size()) + (with_gated ? gated_[at] : int64_t{0});
+    if (own > have) return kNever;
+    std::vector<int64_t> of_children;
+    for (int32_t child : tree_.set(i).children) of_children.push_back(Missing(child, with_gated));
+    return std::min(kNever, own + SumOfSmallest(std::move(of_children), tree_.Wanted(i)));
+  }
+
+  // How many pods have to get real room, promises of this cycle not counted as such.
+  [[nodiscard]] int64_t OwnNeeded(int32_t i) const {
+    const int64_t real = tree_.active(i) - promised_[static_cast<size_t>(i)];
+    return std::max<int64_t>(0, tree_.set(i).min_member - real);
+  }
+  [[nodiscard]] int64_t Needed(int32_t i) const {
+    std::vector<int64_t> of_children;
+    for (int32_t child : tree_.set(i).children) of_children.push_back(Needed(child));
+    return OwnNeeded(i) + SumOfSmallest(std::move(of_children), tree_.Wanted(i));
+  }
+
+  // The children that are to be satisfied: the cheapest, in KAI's order among equals.
+  [[nodiscard]] std::vector<int32_t> Chosen(int32_t i) const {
+    const std::vector<int32_t> order = tree_.Ordered(i);
+    std::vector<std::tuple<int64_t, int64_t, size_t>> costs;
+    for (size_t k = 0; k < order.size(); ++k) {
+      costs.emplace_back(Missing(order[k], false), Needed(order[k]), k);
+    }
+    std::sort(costs.begin(), costs.end());
+    costs.resize(static_cast<size_t>(tree_.Wanted(i)));
+    std::vector<size_t> places;
+    for (const auto& [missing, needed, place] : costs) places.push_back(place);
+    std::sort(places.begin(), places.end());
+    std::vector<int32_t> chosen;
+    for (size_t place : places) chosen.push_back(order[place]);
+    return chosen;
+  }
+
+  // Fills a node with what satisfies its set.
+  void Require(int32_t i, StepNode& node) const {
+    node.set = i;
+    node.needed = OwnNeeded(i);
+    const int64_t own = std::max<int64_t>(0, tree_.set(i).min_member - tree_.active(i));
+    const std::vector<PodId>& waiting = waiting_[static_cast<size_t>(i)];
+    node.pods.assign(waiting.begin(), waiting.begin() + own);
+    for (int32_t child : Chosen(i)) {
+      StepNode of_child;
+      Require(child, of_child);
+      const bool nothing =
+          of_child.pods.empty() && of_child.children.empty() && of_child.needed == 0;
+      if (!nothing) node.children.push_back(std::move(of_child));
+    }
+  }
+
+  // Adds one waiting pod of the satisfied tree; false if there is none at or below this set.
+  bool AddExtra(int32_t i, StepNode& node) const {
+    const std::vector<PodId>& waiting = waiting_[static_cast<size_t>(i)];
+    if (!waiting.empty()) {
+      node.pods.push_back(waiting.front());
+      return true;
+    }
+    for (int32_t child : tree_.Ordered(i)) {
+      auto known = std::find_if(node.children.begin(), node.children.end(),
+                                [child](const StepNode& n) { return n.set == child; });
+      if (known != node.children.end()) {
+        if (AddExtra(child, *known)) return true;
+        continue;
+      }
+      StepNode of_child;
+      of_child.set = child;
+      if (!AddExtra(child, of_child)) continue;
+      node.children.push_back(std::move(of_child));
+      return true;
+    }
+    return false;
+  }
+
+  static void List(const StepNode& node, std::vector<PodId>& pods) {
+    pods.insert(pods.end(), node.pods.begin(), node.pods.end());
+    for (const StepNode& child : node.children) List(child, pods);
+  }
+
+  Tree tree_;
+  std::vector<std::vector<PodId>> waiting_;  // in task order
+  std::vector<int64_t> gated_, promised_;
+  bool anything_ = false;  // waits or is gated, also what is refused
+};
+
+// What waits for a promised place gives the promise.
+bool CanBeTaken(PodStatus status) {
+  return status == PodStatus::kBound || status == PodStatus::kRunning ||
+         status == PodStatus::kPipelined;
+}
+
+// Takes pods away one at a time, as long as there are any above the minimum.
+class Peeler {
+ public:
+  Peeler(const state::ClusterState& state, const Workload& workload)
+      : tree_(workload), takeable_(workload.sets.size()) {
+    for (PodId id : workload.pods) {
+      const PodRecord& pod = state.pod(id);
+      if (!CanBeTaken(pod.status)) continue;
+      if (pod.set == state::kNoSet) {
+        strays_.push_back(id);
+      } else {
+        takeable_[static_cast<size_t>(pod.set)].push_back(id);
+      }
+    }
+  }
+
+  // kNoId when nothing more is above the minimum.
+  PodId TakeExtra() {
+    if (!strays_.empty()) {
+      const PodId id = strays_.back();
+      strays_.pop_back();
+      return id;
+    }
+    return Surplus(0);
+  }
+
+ private:
+  // A pod that its set (and all below it) does without.
+  PodId Surplus(int32_t i) {
+    std::vector<int32_t> order = tree_.Ordered(i);
+    std::reverse(order.begin(), order.end());
+    const int64_t satisfied = tree_.SatisfiedChildren(i);
+    const int64_t wanted = tree_.Wanted(i);
+    for (int32_t child : order) {
+      if (satisfied < wanted || tree_.Satisfied(child)) continue;
+      if (const PodId id = Any(child); id != state::kNoId) return id;
+    }
+    for (int32_t child : order) {
+      if (const PodId id = Surplus(child); id != state::kNoId) return id;
+    }
+    for (int32_t child : order) {
+      if (satisfied <= wanted || !tree_.Satisfied(child)) continue;
+      if (const PodId id = Any(child); id != state::kNoId) return id;
+    }
+    return tree_.active(i) > tree_.set(i).min_member ? Own(i) : state::kNoId;
+  }
+
+  // Any pod at or below a set that is not needed: first what it could do without.
+  PodId Any(int32_t i) {
+    if (const PodId id = Surplus(i); id != state::kNoId) return id;
+    std::vector<int32_t> order = tree_.Ordered(i);
+    std::reverse(order.begin(), order.end());
+    for (int32_t child : order) {
+      if (const PodId id = Any(child); id != state::kNoId) return id;
+    }
+    return Own(i);
+  }
+
+  PodId Own(int32_t i) {
+    std::vector<PodId>& pods = takeable_[static_cast<size_t>(i)];
+    if (pods.empty()) return state::kNoId;
+    const PodId id = pods.back();
+    pods.pop_back();
+    --tree_.active(i);
+    return id;
+  }
+
+  Tree tree_;
+  std::vector<std::vector<PodId>> takeable_;  // by set, in task order
+  std::vector<PodId> strays_;
+};
+
+}  // namespace
+
+bool IsSatisfied(const Workload& workload) { return Tree(workload).Satisfied(0); }
+
+Readiness ReadinessOf(const state::ClusterState& state, const Workload& workload) {
+  return StepBuilder(state, workload).Ready();
+}
+
+GangStep NextStep(const state::ClusterState& state, const Workload& workload) {
+  return StepBuilder(state, workload).Next();
+}
+
+int ElasticStateOf(const Workload& workload) {
+  if (workload.sets.size() == 1) {
+    const GangSet& set = workload.sets[0];
+    return set.active < set.min_member ? 0 : set.active == set.min_member ? 1 : 2;
+  }
+  const Tree tree(workload);
+  const int64_t kept = tree.Kept(0);
+  return kept == kNever ? 0 : tree.ActiveBelow(0) == kept ? 1 : 2;
+}
+
+int64_t GangMinimum(const Workload& workload) { return Tree(workload).Minimum(0); }
+
+std::vector<std::vector<PodId>> EvictionUnits(const state::ClusterState& state,
+                                              const Workload& workload, bool core) {
+  std::vector<std::vector<PodId>> units;
+  std::vector<PodId> taken;
+  Peeler peeler(state, workload);
+  for (PodId id = peeler.TakeExtra(); id != state::kNoId; id = peeler.TakeExtra()) {
+    units.push_back({id});
+    taken.push_back(id);
+  }
+  if (!core) return units;
+  std::sort(taken.begin(), taken.end());
+  std::vector<PodId> rest;
+  for (auto it = workload.pods.rbegin(); it != workload.pods.rend(); ++it) {
+    if (!CanBeTaken(state.pod(*it).status)) continue;
+    if (!std::binary_search(taken.begin(), taken.end(), *it)) rest.push_back(*it);
+  }
+  if (!rest.empty()) units.push_back(std::move(rest));
+  return units;
+}
+
+bool IsStale(const state::ClusterState&, const Workload& workload) {
+  if (!workload.invalid.empty() || workload.Active() == 0 ||
+      workload.Count(PodStatus::kSucceeded) > 0) {
+    return false;
+  }
+  return !IsSatisfied(workload);
+}
+
+}  // namespace fairlead::engine

@@ -1,0 +1,81 @@
+// What is placed and evicted together: the tree of a workload's sub-groups (KAI's rules, v0.17).
+//
+// Satisfied: a leaf set has minMember active pods; an inner set has minSubGroup satisfied children
+// (absent: all of them) and minMember active pods of its own. A workload without sub-groups is one
+// leaf set. Active: kPipelined, kBinding, kBound, kRunning.
+//
+// The next step of a workload that is not satisfied is the smallest set of waiting pods that would
+// satisfy it, children in KAI's order (below their threshold first, required before optional, lower
+// active/minimum ratio, name); of one that is, a single extra pod. The unit that it gives up is one
+// pod, from a set above its minimum, or else everything that runs.
+//
+// A set with children that has enough of them needs no others: their pods are extras. The minimums
+// of each set are in scheduler/state/gang_sets.h. A waiting pod that is refused
+// (PodRecord::invalid), and any pod without a set of its name, takes no part.
+//
+// Thread-safety: pure functions over the state. Complexity: O(pods + sets log sets) a question;
+// GangMinimum and ElasticStateOf O(sets log sets); EvictionUnits O(pods + extras * sets log sets).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "scheduler/state/cluster_state.h"
+
+namespace fairlead::engine {
+
+// A part of a step: pods of one set of the tree, and what its children add.
+struct StepNode {
+  int32_t set = 0;  // index in state::Workload::sets; 0 is the workload itself
+  std::vector<state::PodId> pods;
+  // How many pods of its own (children count theirs) that get real room make this set satisfied
+  // with what runs already: with fewer the pods that did get room wait for the others (all are
+  // promised). 0: extras, unless a part of the minimum is itself only promised (kPipelined). Then
+  // it may be more than there are `pods`, and a set may be listed with no pods: promise.
+  int64_t needed = 0;
+  std::vector<StepNode> children;
+};
+
+struct GangStep {
+  StepNode root;
+  std::vector<state::PodId> pods;  // all of the tree, in its order
+  bool extra = false;              // a pod above the minimum
+};
+
+// What keeps a workload from having a step at all.
+enum class Readiness : uint8_t {
+  kReady,
+  kNothingWaits,
+  kGated,       // with the gated pods there would be enough
+  kIncomplete,  // pods are missing
+};
+
+// The minimum of every set that counts is met.
+bool IsSatisfied(const state::Workload& workload);
+Readiness ReadinessOf(const state::ClusterState& state, const state::Workload& workload);
+// Empty if not ready. Pods without a set of their name in the group take no part
+// (state::PodRecord::invalid says so).
+GangStep NextStep(const state::ClusterState& state, const state::Workload& workload);
+
+// 0 below the minimum, 1 exactly at it, 2 above it.
+int ElasticStateOf(const state::Workload& workload);
+inline int ElasticStateOf(const state::ClusterState&, const state::Workload& workload) {
+  return ElasticStateOf(workload);
+}
+// How many pods must be active before any may start: the sum over the sets that count.
+int64_t GangMinimum(const state::Workload& workload);
+
+// What can be taken from it, first to go first; pods inside a unit in reverse task order. Only
+// kBound, kRunning and kPipelined pods. `core` false: only what is above the minimum. First go pods of no set,
+// then of sets that serve nothing (below their minimum while their parent has enough others), then
+// of sets above their own minimum, then of satisfied sets beyond minSubGroup; children in reverse
+// order.
+std::vector<std::vector<state::PodId>> EvictionUnits(const state::ClusterState& state,
+                                                     const state::Workload& workload, bool core);
+
+// Something of it is active, yet some required set is below its minimum, and no pod of it
+// succeeded. False for a workload that is invalid: what runs is not evicted over a typing error.
+bool IsStale(const state::ClusterState& state, const state::Workload& workload);
+
+}  // namespace fairlead::engine

@@ -1,0 +1,96 @@
+// The units that leaf queues can give up, made as they are reached, who gives first at the front.
+//
+// A workload gives one extra pod at a time and takes its place in the order anew after each, so that
+// workloads above their minimum give before any that is at it; the rest of it goes as one unit.
+//
+// Thread-safety: the owner's thread. The victim index must not change while a walk lives.
+// Complexity: O(log n) a unit; a workload is looked at when it is reached.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "queues/tree.h"
+#include "scheduler/engine/pending.h"
+#include "scheduler/engine/victim_index.h"
+#include "scheduler/state/cluster_state.h"
+#include "scheduler/state/gpu_devices.h"
+
+namespace fairlead::engine {
+
+struct VictimUnit {
+  queues::QueueId leaf = 0;
+  state::WorkloadId workload = state::kNoId;
+  bool core = false;  // the rest of the workload, not an extra pod of it
+  bool must_move = false;  // it may not be taken, only moved
+  std::vector<state::PodId> pods;
+  // Where each pod is before it is evicted.
+  struct Place {
+    state::NodeId node = state::kNoId;
+    state::GpuPick gpus;
+    bool promised = false;  // it has a promise of that place, and is not there
+  };
+  std::vector<Place> places;
+  model::Resources charge;
+};
+
+struct VictimFilter {
+  absl::Time now;
+  // Minimum runtime: younger workloads give extras only.
+  absl::Duration protection = absl::ZeroDuration();
+  // Only workloads of lower priority than this; none: all.
+  std::optional<int64_t> below_priority;
+  state::WorkloadId except = state::kNoId;
+  // Pods that this cycle has moved already: their workloads are left alone. Null: none.
+  const std::set<state::PodId>* moved = nullptr;
+};
+
+class LeafVictims {
+ public:
+  LeafVictims(const state::ClusterState& state, const VictimIndex::Leaf& workloads,
+              queues::QueueId leaf, const VictimFilter& filter)
+      : state_(state),
+        workloads_(workloads),
+        leaf_(leaf),
+        filter_(filter),
+        next_(workloads.begin()) {}
+
+  // The unit whose turn it is; null if there are no more.
+  [[nodiscard]] const VictimUnit* Peek();
+  // After Peek() gave one.
+  VictimUnit Take();
+  // No more from this leaf.
+  void Close() { closed_ = true; }
+
+  // How many of its workloads their minimum runtime protects. O(all of them), if any can be.
+  [[nodiscard]] int64_t Protected() const;
+
+ private:
+  struct Opened {
+    std::vector<VictimUnit> units;
+    size_t at = 0;
+  };
+  // Lower priorities come first, so the first that is not ends the walk.
+  [[nodiscard]] bool Concerned(const ServiceKey& key) const {
+    return !filter_.below_priority.has_value() || -key.minus_priority < *filter_.below_priority;
+  }
+  [[nodiscard]] bool IsProtected(const state::Workload& workload) const;
+  void Open(const ServiceKey& key);
+
+  const state::ClusterState& state_;
+  const VictimIndex::Leaf& workloads_;
+  const queues::QueueId leaf_;
+  const VictimFilter filter_;
+  VictimIndex::Leaf::const_iterator next_;
+  std::map<ServiceKey, Opened, std::greater<>> opened_;
+  bool closed_ = false;
+};
+
+using VictimWalks = std::map<queues::QueueId, LeafVictims>;
+
+}  // namespace fairlead::engine

@@ -1,0 +1,31 @@
+// The ranges of all scores in one place. Tiers: the least step of a tier outweighs all that the
+// tiers below it can give, so scores compose lexicographically, in the order of KAI's magnitudes:
+//   nominated    the node that the pod was promised before: 0 or kNominatedStep
+//   preference   TaintToleration, NodeAffinity, PodTopologySpread, InterPodAffinity:
+//                0..100 times kPreferenceStep; inside the tier they trade off by upstream's weights
+//   topology     the preferred level of a gang: 0..10 times kTopologyStep (the engine's placer)
+//   shared GPU   GpuSharing, a share that joins a GPU that is shared already: 0 or kSharedGpuStep
+//   fits now     room that is idle before room that is being released: 0 or kFitsNowStep (the
+//                engine's placer)
+//   kind of node ResourceType: 0 or kResourceTypeStep
+//   tightness    NodePlacement: 0..kPlacementRange
+// With the default weights; a weight above 1 on a lower plugin lifts it by that factor.
+#pragma once
+
+#include <cstdint>
+
+namespace fairlead::framework {
+
+inline constexpr int64_t kPlacementRange = 1'000'000'000;
+inline constexpr int64_t kResourceTypeStep = 2 * kPlacementRange;
+inline constexpr int64_t kFitsNowStep = 2 * kResourceTypeStep;
+inline constexpr int64_t kSharedGpuStep = 2 * kFitsNowStep;
+inline constexpr int64_t kTopologyStep = 2 * kSharedGpuStep;
+inline constexpr int64_t kPreferenceStep = 16 * kTopologyStep;
+inline constexpr int64_t kNominatedStep = 4096 * kPreferenceStep;
+static_assert(kResourceTypeStep > kPlacementRange);
+static_assert(kFitsNowStep > kResourceTypeStep + kPlacementRange);
+static_assert(kPreferenceStep > 10 * kTopologyStep + kSharedGpuStep + kFitsNowStep +
+                                    kResourceTypeStep + kPlacementRange);
+
+}  // namespace fairlead::framework

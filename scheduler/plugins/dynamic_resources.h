@@ -1,0 +1,29 @@
+// DynamicResources: pods with ResourceClaims (resource.k8s.io/v1), upstream's name.
+//  Filter: nothing is wrong with the claims themselves (state::ClusterState says what); a claim that
+//    is held already, or that another pod carries, is held on this node; and exact devices are there
+//    for what the pod brings along (NodeResourcesFit has compared numbers only).
+// Without StateOptions::place_device_claims VolumeCheck refuses such pods before.
+// Args: none. Thread-safety: stateless. Complexity: O(devices of the node x requests of the pod).
+#pragma once
+
+#include "scheduler/framework/framework.h"
+
+namespace fairlead::plugins {
+
+class DynamicResources final : public framework::FilterPlugin {
+ public:
+  static constexpr char kName[] = "DynamicResources";
+  static absl::StatusOr<std::unique_ptr<framework::Plugin>> Make(absl::string_view args_json);
+
+  [[nodiscard]] absl::string_view Name() const override { return kName; }
+  [[nodiscard]] framework::Depends DependsOn() const override {
+    return framework::Depends::kNodeUsage;
+  }
+  [[nodiscard]] bool FilterApplies(const state::PodClass& pod_class) const override {
+    return !pod_class.spec->resource_claims.empty() || !pod_class.spec->claim_templates.empty();
+  }
+  bool Filter(const framework::Context& context, const state::NodeInfo& node,
+              framework::Status* why) const override;
+};
+
+}  // namespace fairlead::plugins

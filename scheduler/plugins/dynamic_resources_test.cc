@@ -1,0 +1,104 @@
+// DynamicResources: claims have to be held, or their devices free, on the node.
+#include "scheduler/model/testing/device_builders.h"
+#include "scheduler/plugins/plugin_test_util.h"
+
+namespace fairlead::plugins {
+namespace {
+
+using model::testing::Allocated;
+using model::testing::MakeClaim;
+using model::testing::MakeDeviceClass;
+using model::testing::MakeSlice;
+
+constexpr char kNotHere[] = "U resourceclaim not available on the node";
+
+class DynamicResourcesTest : public PluginTest {
+ protected:
+  DynamicResourcesTest() : plugin_(Only("DynamicResources")) {
+    for (const char* name : {"n0", "n1"}) {
+      AddNode(MakeNode(name, 0));
+      state_.UpsertDeviceObject(MakeSlice(name, 2, "nic.io"));
+    }
+    state_.UpsertDeviceObject(MakeDeviceClass("nic"));
+    state_.UpsertDeviceObject(MakeDeviceClass("first", {"device.driver == \"nic.io\""}));
+  }
+  void Wait(const char* claim) {
+    model::PodSpec spec;
+    spec.resource_claims = {claim};
+    Waiting(std::move(spec));
+  }
+  void Runs(const char* name, const char* node, const char* claim, bool ends = false) {
+    PodBuilder builder("ns", name);
+    builder.On(node);
+    if (ends) builder.Deleting();
+    model::Pod pod = builder;
+    pod.spec.resource_claims = {claim};
+    AddPod(pod);
+  }
+  std::unique_ptr<framework::Framework> plugin_;
+};
+
+TEST_F(DynamicResourcesTest, ProblemsOfClaimsAreTheReason) {
+  Wait("absent");
+  for (Room room : {Room::kNow, Room::kFuture, Room::kEmpty}) {
+    EXPECT_EQ(Why(*plugin_, "n0", room), "X ResourceClaim ns/absent does not exist");
+  }
+}
+
+TEST_F(DynamicResourcesTest, ExactDevicesHaveToBeFree) {
+  // Another class names the same devices: numbers alone would not tell.
+  state_.UpsertDeviceObject(Allocated(MakeClaim("held", 2, "first"), "n0", {"0", "1"}, "nic.io"));
+  state_.UpsertDeviceObject(MakeClaim("c", 1, "nic"));
+  Runs("runs", "n0", "held");
+  Wait("c");
+  EXPECT_EQ(Why(*plugin_, "n0"), kNotHere);
+  EXPECT_EQ(Why(*plugin_, "n0", Room::kFuture), kNotHere);
+  EXPECT_EQ(Why(*plugin_, "n0", Room::kEmpty), "");
+  EXPECT_EQ(Why(*plugin_, "n1"), "");
+  Runs("runs", "n0", "held", /*ends=*/true);
+  EXPECT_EQ(Why(*plugin_, "n0"), kNotHere);
+  EXPECT_EQ(Why(*plugin_, "n0", Room::kFuture), "");
+}
+
+TEST_F(DynamicResourcesTest, AClaimThatIsHeldIsFollowed) {
+  state_.UpsertDeviceObject(Allocated(MakeClaim("c", 1, "nic"), "n1", {"0"}, "nic.io"));
+  Runs("runs", "n1", "c");
+  Wait("c");
+  EXPECT_EQ(Why(*plugin_, "n0"), kNotHere);
+  EXPECT_EQ(Why(*plugin_, "n0", Room::kEmpty), kNotHere);
+  EXPECT_EQ(Why(*plugin_, "n1"), "");
+}
+
+TEST_F(DynamicResourcesTest, AClaimThatAnotherPodCarriesIsWaitedFor) {
+  state_.UpsertDeviceObject(MakeClaim("c", 1, "nic"));
+  model::Pod carrier = PodBuilder("ns", "carrier").Created(-5);
+  carrier.spec.resource_claims = {"c"};
+  AddPod(carrier);
+  Wait("c");
+  EXPECT_EQ(Why(*plugin_, "n1"), kNotHere);
+  const state::PodId id = state_.FindPod("ns", "carrier");
+  {
+    state::Transaction txn(state_);
+    txn.Pipeline(id, state_.FindNode("n1"));
+    EXPECT_EQ(Why(*plugin_, "n1"), kNotHere);
+    EXPECT_EQ(Why(*plugin_, "n1", Room::kFuture), "");
+    EXPECT_EQ(Why(*plugin_, "n0", Room::kFuture), kNotHere);
+  }
+  state::Transaction txn(state_);
+  txn.Allocate(id, state_.FindNode("n1"));
+  EXPECT_EQ(Why(*plugin_, "n1"), "");
+  EXPECT_EQ(Why(*plugin_, "n0"), kNotHere);
+}
+
+TEST_F(DynamicResourcesTest, SharesOfGpusAreRefusedWhereOnlyClaimsGetThem) {
+  state_.UpsertDeviceObject(MakeSlice("n0", 2, "gpu.nvidia.com"));
+  model::PodSpec spec;
+  spec.gpu_share = {500, 0, 1};
+  Waiting(spec);
+  EXPECT_EQ(Why(*Only("GpuKind"), "n0"),
+            "X fractional/shared GPU pods are not yet supported on DRA-only nodes");
+  EXPECT_EQ(Why(*Only("GpuKind"), "n1"), "X node(s) have no GPU to share");
+}
+
+}  // namespace
+}  // namespace fairlead::plugins

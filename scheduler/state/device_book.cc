@@ -1,0 +1,344 @@
+#include "scheduler/state/device_book.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "base/status_macros.h"
+
+namespace fairlead::state {
+namespace {
+
+// Whoever writes claims decides how many demands there are; each costs a number on every node.
+constexpr size_t kMaxDemands = 256;
+
+std::string DeviceKey(absl::string_view driver, absl::string_view pool, absl::string_view device) {
+  return absl::StrCat(driver, "/", pool, "/", device);
+}
+
+}  // namespace
+
+bool IsGpuDeviceClass(absl::string_view name) {
+  static constexpr const char* kNames[] = {"gpu.nvidia.com", "nvidia.com/gpu", "gpu.amd.com",
+                                           "amd.com/gpu", "gpu.intel.com"};
+  return std::any_of(std::begin(kNames), std::end(kNames),
+                     [&](absl::string_view known) { return known == name; });
+}
+
+bool IsDemand(absl::string_view resource_name) {
+  return absl::StartsWith(resource_name, kDemandPrefix);
+}
+
+bool IsGpuDemand(absl::string_view resource_name) {
+  if (!absl::ConsumePrefix(&resource_name, kDemandPrefix)) return false;
+  return IsGpuDeviceClass(resource_name.substr(0, resource_name.find(' ')));
+}
+
+std::vector<std::string> DeviceBook::UpsertSlice(const model::ResourceSlice& slice) {
+  std::vector<std::string> nodes = RemoveSlice(slice.meta.name);
+  slices_[slice.meta.name] = slice;
+  if (slice.node_name.empty()) return nodes;
+  RebuildNode(slice.node_name);
+  if (nodes.empty() || nodes.front() != slice.node_name) nodes.push_back(slice.node_name);
+  return nodes;
+}
+
+std::vector<std::string> DeviceBook::RemoveSlice(absl::string_view name) {
+  const auto it = slices_.find(name);
+  if (it == slices_.end()) return {};
+  const std::string node = it->second.node_name;
+  slices_.erase(it);
+  if (node.empty()) return {};
+  RebuildNode(node);
+  return {node};
+}
+
+void DeviceBook::RebuildNode(const std::string& node) {
+  for (const NodeDevice& device : inventory_[node]) node_of_.erase(device.key);
+  std::vector<NodeDevice> devices;
+  std::map<std::pair<std::string, std::string>, int64_t> newest;
+  const auto of_node = [&](auto fn) {
+    for (const auto& [name, slice] : slices_) {
+      if (slice.node_name == node && slice.invalid.empty()) fn(slice);
+    }
+  };
+  of_node([&](const model::ResourceSlice& slice) {
+    int64_t& generation = newest.try_emplace({slice.driver, slice.pool}, slice.generation)
+                              .first->second;
+    generation = std::max(generation, slice.generation);
+  });
+  of_node([&](const model::ResourceSlice& slice) {
+    if (slice.generation != newest[{slice.driver, slice.pool}]) return;
+    for (const model::Device& device : slice.devices) {
+      devices.push_back({slice.driver, slice.pool, device,
+                         DeviceKey(slice.driver, slice.pool, device.name)});
+    }
+  });
+  std::sort(devices.begin(), devices.end(), [](const NodeDevice& a, const NodeDevice& b) {
+    return std::tie(a.driver, a.pool, a.device.name) < std::tie(b.driver, b.pool, b.device.name);
+  });
+  devices.erase(std::unique(devices.begin(), devices.end(),
+                            [](const auto& a, const auto& b) { return a.key == b.key; }),
+                devices.end());
+  for (const NodeDevice& device : devices) node_of_[device.key] = node;
+  if (devices.empty()) {
+    inventory_.erase(node);
+  } else {
+    inventory_[node] = std::move(devices);
+  }
+}
+
+void DeviceBook::UpsertClass(const model::DeviceClass& device_class) {
+  classes_[device_class.meta.name] = device_class;
+  for (auto& [name, demand] : demands_) RefreshDemand(demand);
+}
+
+void DeviceBook::RemoveClass(absl::string_view name) {
+  const auto it = classes_.find(name);
+  if (it == classes_.end()) return;
+  classes_.erase(it);
+  for (auto& [demand_name, demand] : demands_) RefreshDemand(demand);
+}
+
+void DeviceBook::RefreshDemand(Demand& demand) {
+  demand.selectors.clear();
+  demand.usable = false;
+  const auto found = classes_.find(demand.device_class);
+  if (found == classes_.end() || !found->second.invalid.empty()) return;
+  for (const std::vector<std::string>* texts : {&demand.texts, &found->second.selectors}) {
+    for (const std::string& text : *texts) {
+      absl::StatusOr<DeviceSelector> selector = DeviceSelector::Parse(text);
+      if (!selector.ok()) return;
+      demand.selectors.push_back(*std::move(selector));
+    }
+  }
+  demand.usable = true;
+}
+
+absl::StatusOr<std::vector<RequestDemand>> DeviceBook::DemandsOf(
+    const model::ResourceClaim& claim) {
+  if (!claim.invalid.empty()) return absl::InvalidArgumentError(claim.invalid);
+  std::vector<RequestDemand> out;
+  for (const model::DeviceRequest& request : claim.requests) {
+    if (request.all) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("request ", request.name, ": allocationMode All is not placed yet"));
+    }
+    const auto device_class = classes_.find(request.device_class);
+    if (device_class == classes_.end()) {
+      return absl::NotFoundError(
+          absl::StrCat("device class ", request.device_class, " does not exist"));
+    }
+    if (!device_class->second.invalid.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("device class ", request.device_class, ": ",
+                                                     device_class->second.invalid));
+    }
+    for (const auto* texts : {&request.selectors, &device_class->second.selectors}) {
+      for (const std::string& text : *texts) {
+        if (absl::Status parsed = DeviceSelector::Parse(text).status(); !parsed.ok()) return parsed;
+      }
+    }
+    std::string name = absl::StrCat(kDemandPrefix, request.device_class);
+    if (!request.selectors.empty()) {
+      absl::StrAppend(&name, " where ", absl::StrJoin(request.selectors, " && "));
+    }
+    const auto known = demands_.find(name);
+    if (known == demands_.end()) {
+      if (demands_.size() >= kMaxDemands) {
+        return absl::ResourceExhaustedError(
+            absl::StrCat("more than ", kMaxDemands, " different device selectors in the cluster"));
+      }
+      Demand& demand = demands_[name];
+      demand.device_class = request.device_class;
+      demand.texts = request.selectors;
+      RefreshDemand(demand);
+    }
+    out.push_back({request.name, std::move(name), request.count});
+  }
+  return out;
+}
+
+bool DeviceBook::Satisfies(const NodeDevice& device, const std::string& demand) const {
+  const auto it = demands_.find(demand);
+  return it != demands_.end() && it->second.usable &&
+         std::all_of(it->second.selectors.begin(), it->second.selectors.end(),
+                     [&](const DeviceSelector& selector) {
+                       return selector.Matches(device.driver, device.device);
+                     });
+}
+
+std::vector<std::pair<std::string, int64_t>> DeviceBook::CountDevices(
+    absl::string_view node) const {
+  std::vector<std::pair<std::string, int64_t>> counts;
+  const std::vector<NodeDevice>& devices = DevicesOf(node);
+  if (devices.empty()) return counts;
+  for (const auto& entry : demands_) {
+    const auto count = std::count_if(
+        devices.begin(), devices.end(),
+        [&](const NodeDevice& device) { return Satisfies(device, entry.first); });
+    if (count > 0) counts.emplace_back(entry.first, count);
+  }
+  return counts;
+}
+
+int64_t DeviceBook::CountGpus(absl::string_view node) const {
+  const std::vector<NodeDevice>& devices = DevicesOf(node);
+  return std::count_if(devices.begin(), devices.end(), [](const NodeDevice& device) {
+    return IsGpuDeviceClass(device.driver);
+  });
+}
+
+const std::vector<NodeDevice>& DeviceBook::DevicesOf(absl::string_view node) const {
+  static const auto& none = *new std::vector<NodeDevice>();
+  const auto it = inventory_.find(node);
+  return it == inventory_.end() ? none : it->second;
+}
+
+std::string DeviceBook::NodeOf(const std::string& device_key) const {
+  const auto it = node_of_.find(device_key);
+  return it == node_of_.end() ? "" : it->second;
+}
+
+const std::string* DeviceBook::HolderOf(const std::string& device_key) const {
+  const auto it = holder_of_.find(device_key);
+  return it == holder_of_.end() ? nullptr : &it->second;
+}
+
+const ClaimRow* DeviceBook::Find(absl::string_view key) const {
+  const auto it = claims_.find(key);
+  return it == claims_.end() ? nullptr : &it->second;
+}
+
+void DeviceBook::Hold(const std::string& key, ClaimRow& row, std::vector<std::string> devices) {
+  Free(key, row);
+  row.devices = std::move(devices);
+  for (const std::string& device : row.devices) {
+    std::string& holder = holder_of_[device];
+    // The API server's word goes: another claim that was given it by a decision has to do without.
+    if (!holder.empty() && holder != key) {
+      std::vector<std::string>& other = claims_[holder].devices;
+      other.erase(std::remove(other.begin(), other.end(), device), other.end());
+    }
+    holder = key;
+  }
+}
+
+void DeviceBook::Free(const std::string& key, ClaimRow& row) {
+  for (const std::string& device : row.devices) {
+    const auto it = holder_of_.find(device);
+    if (it != holder_of_.end() && it->second == key) holder_of_.erase(it);
+  }
+  row.devices.clear();
+}
+
+void DeviceBook::UpsertClaim(const model::ResourceClaim& claim) {
+  const std::string key = model::Key(claim.meta);
+  ClaimRow& row = claims_[key];
+  const bool was_allocated = row.exists && row.object.allocated;
+  row.exists = true;
+  row.object = claim;
+  if (claim.allocated) {
+    std::vector<std::string> devices;
+    for (const model::AllocatedDevice& device : claim.devices) {
+      std::string device_key = DeviceKey(device.driver, device.pool, device.device);
+      if (std::find(devices.begin(), devices.end(), device_key) == devices.end()) {
+        devices.push_back(std::move(device_key));
+      }
+    }
+    Hold(key, row, std::move(devices));
+  } else if (was_allocated) {
+    Free(key, row);
+  }
+}
+
+void DeviceBook::RemoveClaim(absl::string_view key) {
+  const auto it = claims_.find(key);
+  if (it == claims_.end()) return;
+  Free(it->first, it->second);
+  it->second.exists = false;
+  it->second.object = {};
+  it->second.last.clear();
+  DropIfUnused(it->first);
+}
+
+void DeviceBook::DropIfUnused(const std::string& key) {
+  const auto it = claims_.find(key);
+  if (it != claims_.end() && !it->second.exists && it->second.consumers.empty()) {
+    Free(key, it->second);
+    claims_.erase(it);
+  }
+}
+
+bool DeviceBook::Take(const std::string& key, absl::string_view node) {
+  ClaimRow& row = claims_[key];
+  if (!row.exists || row.object.allocated || !row.devices.empty()) return !row.devices.empty();
+  const auto free = [&](const std::string& device) { return HolderOf(device) == nullptr; };
+  const bool again = !row.last.empty() &&
+                     std::all_of(row.last.begin(), row.last.end(), [&](const auto& device) {
+                       return NodeOf(device) == node && free(device);
+                     });
+  if (again) {
+    Hold(key, row, row.last);
+    return true;
+  }
+  const absl::StatusOr<std::vector<RequestDemand>> demands = DemandsOf(row.object);
+  if (!demands.ok()) return false;
+  std::vector<std::string> picked;
+  for (const RequestDemand& demand : *demands) {
+    int64_t missing = demand.count;
+    for (const NodeDevice& device : DevicesOf(node)) {
+      if (missing == 0) break;
+      if (!free(device.key) || !Satisfies(device, demand.demand) ||
+          std::find(picked.begin(), picked.end(), device.key) != picked.end()) {
+        continue;
+      }
+      picked.push_back(device.key);
+      --missing;
+    }
+    if (missing > 0) return false;
+  }
+  row.last = picked;
+  Hold(key, row, std::move(picked));
+  return true;
+}
+
+void DeviceBook::Release(const std::string& key) {
+  const auto it = claims_.find(key);
+  if (it != claims_.end() && !it->second.object.allocated) Free(key, it->second);
+}
+
+std::string DeviceBook::Check() const {
+  size_t held = 0;
+  for (const auto& [key, row] : claims_) {
+    for (const std::string& device : row.devices) {
+      const std::string* holder = HolderOf(device);
+      if (holder == nullptr || *holder != key) {
+        return absl::StrCat("device ", device, " is not held by claim ", key);
+      }
+      ++held;
+    }
+    if (std::set<PodId>(row.consumers.begin(), row.consumers.end()).size() !=
+        row.consumers.size()) {
+      return absl::StrCat("claim ", key, " has a consumer twice");
+    }
+  }
+  if (held != holder_of_.size()) return "a device is held by no claim";
+  return "";
+}
+
+std::string DeviceBook::Dump() const {
+  std::string out;
+  for (const auto& [key, row] : claims_) {
+    absl::StrAppend(&out, "claim ", key, " exists=", row.exists,
+                    " consumers=", absl::StrJoin(row.consumers, ","),
+                    " devices=", absl::StrJoin(row.devices, ","), "\n");
+  }
+  return out;
+}
+
+}  // namespace fairlead::state

@@ -1,0 +1,345 @@
+// Claims of ClusterState: which pod carries which, and what that makes of the pods' classes.
+//
+// A claim is *carried* by one of the pods that name it: its devices are among the requests of that
+// pod's class and count against its queue, once. The others have to go where the claim is held. The
+// carrier is a pod that has its node, else the first in task order, so that within a gang it is
+// placed before those that follow it. Devices change hands with the pod's status (MovePod).
+#include <algorithm>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/model/api_names.h"
+#include "scheduler/state/cluster_state.h"
+
+namespace fairlead::state {
+namespace {
+
+// What is left of a class's spec without what claims made of it.
+model::PodSpec WithoutClaims(model::PodSpec spec) {
+  spec.claim_problem.clear();
+  spec.claims_to_join.clear();
+  auto& requests = spec.requests;
+  requests.erase(std::remove_if(requests.begin(), requests.end(),
+                                [](const auto& entry) { return IsDemand(entry.first); }),
+                 requests.end());
+  return spec;
+}
+
+}  // namespace
+
+bool ClusterState::SameWithoutClaims(const model::PodSpec& classed, const model::PodSpec& spec) {
+  return WithoutClaims(classed) == spec;
+}
+
+void ClusterState::AddDevices(NodeInfo& node) {
+  for (const auto& [demand, count] : devices_.CountDevices(node.name())) {
+    node.allocatable.Set(names_.Intern(demand), count);
+  }
+  node.other_gpus_milli = model::SaturatingAdd(node.other_gpus_milli,
+                                               1000 * devices_.CountGpus(node.name()));
+}
+
+void ClusterState::RefreshDevices(NodeId id) {
+  NodeInfo& node = nodes_[id];
+  if (!node.exists) return;
+  CountNodeTotals(node, -1);
+  node.allocatable = model::Resources::From(node.object.allocatable, names_);
+  node.other_gpus_milli = OtherGpusMilli(node.object.allocatable);
+  AddDevices(node);
+  CountNodeTotals(node, +1);
+  ++node.object_version;
+  TouchNode(id);
+}
+
+void ClusterState::RefreshAllDevices() {
+  for (const auto& [name, id] : nodes_by_name_) {
+    if (!devices_.DevicesOf(name).empty()) RefreshDevices(id);
+  }
+}
+
+bool ClusterState::ReadClaims(const PodRecord& record, const model::Pod& pod) {
+  if (pod.spec.resource_claims.empty() && pod.spec.claim_templates.empty()) {
+    if (pod_claims_.empty() || !pod_claims_.contains(record.id)) return false;
+    ForgetClaims(record.id);
+    return false;
+  }
+  PodClaims read;
+  for (const std::string& name : pod.spec.resource_claims) {
+    read.keys.push_back(model::Key(record.ns, name));
+  }
+  read.named = read.keys.size();
+  for (const std::string& name : pod.generated_claims) {
+    if (!name.empty()) read.keys.push_back(model::Key(record.ns, name));
+  }
+  read.complete = pod.generated_claims.size() >= pod.spec.claim_templates.size();
+  const auto found = pod_claims_.find(record.id);
+  if (found != pod_claims_.end() && found->second == read) return true;
+  if (found != pod_claims_.end()) ForgetClaims(record.id);
+  for (const std::string& key : read.keys) {
+    std::vector<PodId>& consumers = devices_.Row(key).consumers;
+    if (std::find(consumers.begin(), consumers.end(), record.id) == consumers.end()) {
+      consumers.push_back(record.id);
+    }
+  }
+  pod_claims_[record.id] = std::move(read);
+  return true;
+}
+
+void ClusterState::ForgetClaims(PodId pod) {
+  const auto it = pod_claims_.find(pod);
+  if (it == pod_claims_.end()) return;
+  const std::vector<std::string> keys = std::move(it->second.keys);
+  pod_claims_.erase(it);
+  for (const std::string& key : keys) {
+    std::vector<PodId>& consumers = devices_.Row(key).consumers;
+    const bool carried = !consumers.empty() && consumers.front() == pod;
+    consumers.erase(std::remove(consumers.begin(), consumers.end(), pod), consumers.end());
+    if (carried) devices_.Release(key);
+    devices_.DropIfUnused(key);
+    if (devices_.Find(key) != nullptr) RefreshClaim(key);
+  }
+}
+
+void ClusterState::RefreshClaim(const std::string& key) {
+  ClaimRow& row = devices_.Row(key);
+  const PodId former = row.consumers.empty() ? kNoId : row.consumers.front();
+  const auto rank = [this](PodId id) {
+    const PodRecord& pod = pods_[id];
+    const int turn = pod.node != kNoId                    ? 0
+                     : pod.status == PodStatus::kPending  ? 1
+                     : IsFinished(pod.status)             ? 3
+                                                          : 2;
+    return std::make_tuple(turn, !pod.has_task_priority, -int64_t{pod.task_priority}, pod.creation,
+                           pod.uid);
+  };
+  std::stable_sort(row.consumers.begin(), row.consumers.end(),
+                   [&](PodId a, PodId b) { return rank(a) < rank(b); });
+  if (former != kNoId && former != row.consumers.front()) devices_.Release(key);
+  const std::vector<PodId> consumers = row.consumers;
+  for (PodId pod : consumers) RefreshPodClaims(pod);
+  if (!consumers.empty()) TakeDevices(consumers.front());
+}
+
+void ClusterState::RefreshPodClaims(PodId id) {
+  PodRecord& record = pods_[id];
+  const size_t demands = devices_.demand_count();
+  model::PodSpec spec = WithoutClaims(*classes_[record.pod_class].spec);
+  ResolveClaims(record, spec);
+  if (devices_.demand_count() != demands) RefreshAllDevices();
+  if (spec == *classes_[record.pod_class].spec) return;
+  const GpuPick groups = record.gpu_groups;
+  ChangeClass(record, spec, &groups);
+}
+
+void ClusterState::ResolveClaims(const PodRecord& record, model::PodSpec& spec) {
+  const auto found = pod_claims_.find(record.id);
+  if (found == pod_claims_.end()) return;
+  const PodClaims& claims = found->second;
+  std::string problem;
+  const auto refuse = [&](auto... text) {
+    if (problem.empty()) problem = absl::StrCat(text...);
+  };
+  if (!claims.complete) refuse("waits for the ResourceClaim of a template to be made");
+  for (size_t i = 0; i < claims.keys.size(); ++i) {
+    const std::string& key = claims.keys[i];
+    const ClaimRow& row = *devices_.Find(key);
+    if (!row.exists) {
+      refuse("ResourceClaim ", key, " does not exist");
+      continue;
+    }
+    if (row.object.meta.deletion.has_value()) refuse("ResourceClaim ", key, " is being deleted");
+    const auto demands = devices_.DemandsOf(row.object);
+    if (!demands.ok()) {
+      refuse("ResourceClaim ", key, ": ", demands.status().message());
+      continue;
+    }
+    const bool carries = row.consumers.front() == record.id;
+    bool gpus = false;
+    for (const RequestDemand& demand : *demands) {
+      gpus |= IsGpuDemand(demand.demand);
+      if (carries) model::Add(spec.requests, demand.demand, demand.count);
+    }
+    if (!carries || row.object.allocated) spec.claims_to_join.push_back(key);
+    if (i < claims.named && gpus && record.workload != kNoId) {
+      const absl::string_view label = row.object.meta.labels.Get(model::kQueueLabel);
+      const std::string& queue = workloads_[record.workload].queue;
+      if (label.empty()) {
+        refuse("ResourceClaim ", key, " is a shared GPU claim without the queue label ",
+               model::kQueueLabel);
+      } else if (label != queue) {
+        refuse("ResourceClaim ", key, " is a shared GPU claim of queue ", label,
+               ", but the pod's queue is ", queue);
+      }
+    }
+    // Those before it in line may take the last places.
+    const std::vector<std::string>& reserved = row.object.reserved_for;
+    const auto has_place = [&](PodId pod) {
+      return std::find(reserved.begin(), reserved.end(), pods_[pod].uid) != reserved.end();
+    };
+    auto places = static_cast<int64_t>(reserved.size());
+    for (PodId pod : row.consumers) {
+      if (pod == record.id) break;
+      if (!has_place(pod)) ++places;
+    }
+    if (places >= model::kMaxClaimConsumers && !has_place(record.id)) {
+      refuse("ResourceClaim ", key, " has reached its maximum number of consumers (",
+             model::kMaxClaimConsumers, ")");
+    }
+  }
+  std::sort(spec.claims_to_join.begin(), spec.claims_to_join.end());
+  // A pod that has its node is beyond all that.
+  if (record.node != kNoId) {
+    spec.claims_to_join.clear();
+  } else {
+    spec.claim_problem = std::move(problem);
+  }
+}
+
+void ClusterState::TakeDevices(PodId id) {
+  const auto found = pod_claims_.find(id);
+  if (found == pod_claims_.end() || !HoldsNode(pods_[id].status)) return;
+  for (const std::string& key : found->second.keys) {
+    if (devices_.Row(key).consumers.front() == id) devices_.Take(key, nodes_[pods_[id].node].name());
+  }
+}
+
+void ClusterState::ReleaseDevices(PodId id) {
+  const auto found = pod_claims_.find(id);
+  if (found == pod_claims_.end()) return;
+  for (const std::string& key : found->second.keys) {
+    if (devices_.Row(key).consumers.front() == id) devices_.Release(key);
+  }
+}
+
+void ClusterState::RefreshClaimsOf(PodId id) {
+  const auto found = pod_claims_.find(id);
+  if (found == pod_claims_.end()) return;
+  const std::vector<std::string> keys = found->second.keys;
+  for (const std::string& key : keys) RefreshClaim(key);
+  if (keys.empty()) RefreshPodClaims(id);
+}
+
+void ClusterState::RefreshAllClaims() {
+  std::vector<PodId> pods;
+  for (const auto& [pod, claims] : pod_claims_) pods.push_back(pod);
+  std::sort(pods.begin(), pods.end());
+  for (PodId pod : pods) RefreshPodClaims(pod);
+}
+
+// Whoever remembers which nodes suit has to look again where devices come or go.
+void ClusterState::TouchClaimNodes(const std::string& key) {
+  const ClaimRow* row = devices_.Find(key);
+  if (row == nullptr) return;
+  for (const std::string& device : row->devices) {
+    const NodeId node = FindNode(devices_.NodeOf(device));
+    if (node != kNoId) TouchNode(node);
+  }
+}
+
+Change ClusterState::UpsertDeviceObject(const model::DeviceObject& object) {
+  Change change;
+  change.workloads = change.capacity = true;
+  if (const auto* slice = std::get_if<model::ResourceSlice>(&object)) {
+    for (const std::string& name : devices_.UpsertSlice(*slice)) {
+      if (const NodeId node = FindNode(name); node != kNoId) RefreshDevices(node);
+    }
+  } else if (const auto* device_class = std::get_if<model::DeviceClass>(&object)) {
+    devices_.UpsertClass(*device_class);
+    RefreshAllDevices();
+    RefreshAllClaims();
+  } else {
+    const auto& claim = std::get<model::ResourceClaim>(object);
+    const std::string key = model::Key(claim.meta);
+    TouchClaimNodes(key);
+    devices_.UpsertClaim(claim);
+    RefreshClaim(key);
+    TouchClaimNodes(key);
+  }
+  ++version_;
+  return change;
+}
+
+Change ClusterState::RemoveDeviceClass(absl::string_view name) {
+  devices_.RemoveClass(name);
+  RefreshAllDevices();
+  RefreshAllClaims();
+  ++version_;
+  return {.workloads = true, .capacity = true};
+}
+
+Change ClusterState::RemoveResourceSlice(absl::string_view name) {
+  for (const std::string& node : devices_.RemoveSlice(name)) {
+    if (const NodeId id = FindNode(node); id != kNoId) RefreshDevices(id);
+  }
+  ++version_;
+  return {.workloads = true, .capacity = true};
+}
+
+Change ClusterState::RemoveResourceClaim(absl::string_view ns, absl::string_view name) {
+  const std::string key = model::Key(ns, name);
+  TouchClaimNodes(key);
+  devices_.RemoveClaim(key);
+  if (devices_.Find(key) != nullptr) RefreshClaim(key);
+  ++version_;
+  return {.workloads = true, .capacity = true};
+}
+
+std::vector<model::ResourceClaim> ClusterState::ClaimsOf(PodId id) const {
+  std::vector<model::ResourceClaim> out;
+  const auto found = pod_claims_.find(id);
+  if (found == pod_claims_.end()) return out;
+  for (const std::string& key : found->second.keys) {
+    const ClaimRow& row = *devices_.Find(key);
+    if (!row.exists) continue;
+    model::ResourceClaim claim = row.object;
+    if (!claim.allocated && !row.devices.empty()) {
+      claim.allocated = true;
+      size_t next = 0;
+      // Devices were taken request by request, in this order.
+      for (const model::DeviceRequest& request : claim.requests) {
+        for (int64_t i = 0; i < request.count && next < row.devices.size(); ++i, ++next) {
+          for (const NodeDevice& device : devices_.DevicesOf(devices_.NodeOf(row.devices[next]))) {
+            if (device.key != row.devices[next]) continue;
+            claim.devices.push_back(
+                {request.name, device.driver, device.pool, device.device.name});
+          }
+        }
+      }
+    }
+    out.push_back(std::move(claim));
+  }
+  return out;
+}
+
+std::string ClusterState::CheckDevices() const {
+  if (std::string wrong = devices_.Check(); !wrong.empty()) return wrong;
+  for (const auto& [name, id] : nodes_by_name_) {
+    const NodeInfo& node = nodes_[id];
+    if (!node.exists) continue;
+    for (const auto& [demand, count] : devices_.CountDevices(name)) {
+      const auto index = names_.Find(demand);
+      if (!index.has_value() || node.allocatable[*index] != count) {
+        return absl::StrCat("node ", name, ": devices of ", demand);
+      }
+    }
+  }
+  for (const auto& [id, claims] : pod_claims_) {
+    const PodRecord& pod = pods_[id];
+    if (pod.id != id) return "a pod that is gone has claims";
+    for (const std::string& key : claims.keys) {
+      const ClaimRow* row = devices_.Find(key);
+      if (row == nullptr ||
+          std::find(row->consumers.begin(), row->consumers.end(), id) == row->consumers.end()) {
+        return absl::StrCat("claim ", key, " does not know pod ", pod.name);
+      }
+      // What a decision gave a claim goes with the pod.
+      if (row->consumers.front() == id && !row->object.allocated && !HoldsNode(pod.status) &&
+          !row->devices.empty()) {
+        return absl::StrCat("claim ", key, " holds devices without pod ", pod.name);
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace fairlead::state

@@ -1,0 +1,130 @@
+#include "scheduler/state/gang_sets.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+
+namespace fairlead::state {
+namespace {
+
+int64_t NotNegative(const std::optional<int32_t>& number, int64_t if_absent) {
+  return number.has_value() ? std::max<int64_t>(0, *number) : if_absent;
+}
+
+// "PodGroup ns/name: spec.subGroups[3].parent: what is wrong"; index 0 is the group itself.
+std::string Message(const model::PodGroup& group, size_t index, absl::string_view field,
+                    absl::string_view what) {
+  const std::string item = index == 0 ? "" : absl::StrCat("subGroups[", index - 1, "].");
+  return absl::StrCat("PodGroup ", model::Key(group.meta), ": spec.", item, field, ": ", what);
+}
+
+std::string Quoted(absl::string_view text) { return absl::StrCat("\"", text, "\""); }
+
+// Names, parents and children; the problem, or empty.
+std::string Connect(const model::PodGroup& group, std::vector<GangSet>& sets) {
+  absl::flat_hash_map<absl::string_view, int32_t> index;
+  for (size_t i = 1; i < sets.size(); ++i) {
+    const std::string& name = group.sub_groups[i - 1].name;
+    if (name.empty()) return Message(group, i, "name", "must be specified");
+    if (!index.emplace(name, static_cast<int32_t>(i)).second) {
+      return Message(group, i, "name", absl::StrCat(Quoted(name), " is there twice"));
+    }
+  }
+  for (size_t i = 1; i < sets.size(); ++i) {
+    const std::string& parent = group.sub_groups[i - 1].parent;
+    auto found = index.find(parent);
+    if (!parent.empty() && found == index.end()) {
+      return Message(group, i, "parent", absl::StrCat(Quoted(parent), " is no sub-group"));
+    }
+    sets[i].parent = parent.empty() ? 0 : found->second;
+    sets[static_cast<size_t>(sets[i].parent)].children.push_back(static_cast<int32_t>(i));
+  }
+  // What the root does not reach hangs on a cycle.
+  std::vector<bool> reached(sets.size());
+  std::vector<int32_t> open = {0};
+  while (!open.empty()) {
+    const auto at = static_cast<size_t>(open.back());
+    open.pop_back();
+    reached[at] = true;
+    open.insert(open.end(), sets[at].children.begin(), sets[at].children.end());
+  }
+  const auto lost = std::find(reached.begin(), reached.end(), false);
+  if (lost == reached.end()) return "";
+  auto at = static_cast<size_t>(lost - reached.begin());
+  // After as many steps as there are sets it is certainly on the cycle itself.
+  for (size_t step = 0; step < sets.size(); ++step) at = static_cast<size_t>(sets[at].parent);
+  return Message(group, at, "parent",
+                 absl::StrCat(Quoted(group.sub_groups[at - 1].parent), " makes a cycle"));
+}
+
+// The minimums of one set whose children are known; the problem, or empty.
+std::string ReadMinimums(const model::PodGroup& group, size_t index, GangSets& out) {
+  const bool root = index == 0;
+  const std::optional<int32_t>& member =
+      root ? group.min_member : group.sub_groups[index - 1].min_member;
+  const std::optional<int32_t>& sub_group =
+      root ? group.min_sub_group : group.sub_groups[index - 1].min_sub_group;
+  GangSet& set = out.sets[index];
+  const size_t children = set.children.size();
+  if (sub_group.has_value() && *sub_group > static_cast<int64_t>(children)) {
+    return Message(
+        group, index, "minSubGroup",
+        absl::StrCat(*sub_group, " is more than the ", children, " sub-groups below it"));
+  }
+  if (member.has_value() && sub_group.has_value() && out.warning.empty()) {
+    out.warning = Message(group, index, "minMember",
+                          absl::StrCat("excludes minSubGroup; ",
+                                       children > 0 ? "minMember" : "minSubGroup", " is ignored"));
+  }
+  if (children == 0) {
+    set.min_member = NotNegative(member, 1);
+    return "";
+  }
+  if (sub_group.has_value()) {
+    set.min_sub_group = NotNegative(sub_group, 0);
+  } else if (!root) {
+    set.min_member = NotNegative(member, 0);
+  }
+  return "";
+}
+
+}  // namespace
+
+GangSets ReadGangSets(const model::PodGroup& group) {
+  GangSets out;
+  out.sets.resize(group.sub_groups.size() + 1);
+  out.sets[0].topology = group.topology;
+  for (size_t i = 1; i < out.sets.size(); ++i) {
+    out.sets[i].name = group.sub_groups[i - 1].name;
+    out.sets[i].topology = group.sub_groups[i - 1].topology;
+  }
+  out.problem = Connect(group, out.sets);
+  for (size_t i = 0; i < out.sets.size() && out.problem.empty(); ++i) {
+    out.problem = ReadMinimums(group, i, out);
+  }
+  if (!out.problem.empty()) {
+    out.warning.clear();
+    out.sets = SingleSet();
+    out.sets[0].min_member = NotNegative(group.min_member, 1);
+    out.sets[0].topology = group.topology;
+  }
+  return out;
+}
+
+std::vector<GangSet> SingleSet() {
+  std::vector<GangSet> sets(1);
+  sets[0].min_member = 1;
+  return sets;
+}
+
+int32_t SetOfLabel(const Workload& workload, absl::string_view label) {
+  if (label.empty() || workload.group == nullptr) return 0;
+  if (workload.notes != nullptr && !workload.notes->sets_problem.empty()) return 0;
+  for (size_t i = 1; i < workload.sets.size(); ++i) {
+    if (workload.sets[i].name == label) return static_cast<int32_t>(i);
+  }
+  return kNoSet;
+}
+
+}  // namespace fairlead::state

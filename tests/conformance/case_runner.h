@@ -1,0 +1,32 @@
+// Runs one scheduling case and says what is different from what it expects.
+//
+// Every difference is one line for people. No difference: the case passes.
+// Thread-safety: pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "tests/conformance/engine_session.h"
+#include "tests/conformance/scheduling_case.h"
+
+namespace fairlead::conformance {
+
+struct CaseReport {
+  std::vector<std::string> differences;
+  // What the sessions did, for people; filled whether the case passes or not.
+  std::vector<std::string> log;
+};
+
+// "single": one session, its result is compared. "rounds": the sessions until the match are folded
+// into the world, which is compared once after the last of them; the ones after it must show the
+// same *before* they are folded. Call limits hold for every session.
+CaseReport RunSchedulingCase(const SchedulingCase& test, const SessionRunner& run_session);
+
+// Which verdict codes mean the same as a fit-error text of KAI; empty: none is known to, and
+// nothing is compared. KAI's texts do not tell whether a node could ever help, ours do, so several
+// may fit.
+std::vector<std::string> CodesFor(absl::string_view kai_message);
+
+}  // namespace fairlead::conformance

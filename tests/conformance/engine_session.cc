@@ -1,0 +1,232 @@
+#include "tests/conformance/engine_session.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "queues/tree.h"
+#include "scheduler/engine/engine.h"
+#include "scheduler/framework/framework.h"
+#include "scheduler/model/api_names.h"
+#include "scheduler/plugins/registry.h"
+#include "scheduler/state/cluster_state.h"
+#include "scheduler/state/transaction.h"
+#include "scheduler/verdict/verdict.h"
+
+namespace fairlead::conformance {
+namespace {
+
+using state::PodStatus;
+
+bool Has(const std::vector<std::string>& list, absl::string_view text) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+state::StateOptions MakeStateOptions() {
+  state::StateOptions options;
+  options.scheduler_names = {model::kKaiSchedulerName};
+  return options;
+}
+
+engine::EngineOptions MakeEngineOptions(const SessionInput& input) {
+  engine::EngineOptions options;
+  options.allocate = Has(input.actions, "allocate");
+  options.consolidation = Has(input.actions, "consolidation");
+  options.reclaim = Has(input.actions, "reclaim");
+  options.preempt = Has(input.actions, "preempt");
+  options.stale_gangs = Has(input.actions, "stalegangeviction");
+  options.hook_on = false;
+  options.max_consolidation_workloads = model::kUnlimited;
+  options.staleness_grace = input.settings.staleness_grace_period;
+  if (input.settings.plugins.has_value()) {
+    options.spread_gpu =
+        std::any_of(input.settings.plugins->begin(), input.settings.plugins->end(),
+                    [](const ConfiguredPlugin& plugin) { return plugin.name == "gpuspread"; });
+  }
+  return options;
+}
+
+// KAI's nodeplacement arguments are ours; a case that names its plugins and has none of it does not
+// look at how full a node is.
+framework::Profile MakeProfile(const SchedulerSettings& settings) {
+  framework::Profile profile = framework::DefaultProfile();
+  if (!settings.plugins.has_value()) return profile;
+  const bool joins_shared =
+      std::any_of(settings.plugins->begin(), settings.plugins->end(),
+                  [](const ConfiguredPlugin& plugin) { return plugin.name == "gpusharingorder"; });
+  for (framework::ProfilePlugin& ours : profile.plugins) {
+    if (ours.name == "GpuSharing") ours.score = joins_shared;
+  }
+  for (const ConfiguredPlugin& plugin : *settings.plugins) {
+    if (plugin.name != "nodeplacement") continue;
+    std::string args;
+    for (const auto& [key, value] : plugin.arguments) {
+      absl::StrAppend(&args, args.empty() ? "{" : ",", "\"", key, "\":\"", value, "\"");
+    }
+    for (framework::ProfilePlugin& ours : profile.plugins) {
+      if (ours.name == "NodePlacement" && !args.empty()) ours.args_json = args + "}";
+    }
+  }
+  return profile;
+}
+
+std::string KeyOf(const state::PodRecord& pod) { return model::Key(pod.ns, pod.name); }
+
+class Session {
+ public:
+  explicit Session(const SessionInput& input)
+      : input_(input), state_(MakeStateOptions()), tree_(state_.resource_names()) {}
+
+  absl::Status Start();
+  SessionResult Run();
+
+ private:
+  void Apply(const kube::Object& object);
+  void Seed();
+  void Report(const engine::CycleResult& cycle);
+  void ReportState();
+
+  const SessionInput& input_;
+  state::ClusterState state_;
+  queues::QueueTree tree_;
+  std::unique_ptr<engine::Engine> engine_;
+  // Where finished pods ran: their room is free again, so the state need not know.
+  std::map<std::string, std::string> ran_on_;
+  SessionResult result_;
+};
+
+absl::Status Session::Start() {
+  framework::Registry registry;
+  FAIRLEAD_RETURN_IF_ERROR(plugins::RegisterAll(registry));
+  FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<framework::Framework> framework,
+                            framework::Framework::Make(MakeProfile(input_.settings), registry));
+  engine_ = std::make_unique<engine::Engine>(MakeEngineOptions(input_), &state_, &tree_,
+                                             std::move(framework));
+  for (const kube::Object& object : input_.objects) Apply(object);
+  for (const std::string& other : input_.other_objects) {
+    result_.notes.push_back(absl::StrCat("not decoded: ", absl::string_view(other).substr(0, 120)));
+  }
+  Seed();
+  return absl::OkStatus();
+}
+
+void Session::Apply(const kube::Object& object) {
+  const auto note = [&](absl::string_view invalid) {
+    if (invalid.empty()) return;
+    result_.notes.push_back(absl::StrCat(model::Key(kube::MetaOf(object)), ": ", invalid));
+  };
+  if (const auto* pod = std::get_if<model::Pod>(&object)) {
+    note(pod->invalid);
+    ran_on_[model::Key(pod->meta)] = pod->node_name;
+    state_.UpsertPod(*pod);
+  } else if (const auto* node = std::get_if<model::Node>(&object)) {
+    note(node->invalid);
+    state_.UpsertNode(*node);
+  } else if (const auto* queue = std::get_if<model::Queue>(&object)) {
+    note(queue->invalid);
+    tree_.Upsert(*queue);
+  } else if (const auto* group = std::get_if<model::PodGroup>(&object)) {
+    note(group->invalid);
+    state_.UpsertPodGroup(*group);
+  } else if (const auto* priority_class = std::get_if<model::PriorityClass>(&object)) {
+    state_.UpsertPriorityClass(*priority_class);
+  } else if (const auto* topology = std::get_if<model::Topology>(&object)) {
+    note(topology->invalid);
+    state_.UpsertTopology(*topology);
+  }
+}
+
+// A promise is nothing that an object shows.
+void Session::Seed() {
+  state::Transaction txn(state_);
+  for (const auto& [name, start] : input_.start) {
+    if (start.status != "Pipelined") continue;
+    const state::NodeId node = state_.FindNode(start.node);
+    state_.ForEachPod([&, &pod_name = name, wanted = &start](const state::PodRecord& pod) {
+      if (pod.name != pod_name || pod.status != PodStatus::kPending) return;
+      if (node == state::kNoId) {
+        result_.notes.push_back(absl::StrCat("no node ", wanted->node));
+      } else {
+        txn.Pipeline(pod.id, node, state::GpuPick(wanted->gpu_groups));
+      }
+    });
+  }
+  txn.Commit();
+}
+
+SessionResult Session::Run() {
+  if (input_.actions.empty()) {
+    ReportState();
+  } else {
+    const engine::CycleResult cycle = engine_->RunCycle(input_.now);
+    ReportState();
+    Report(cycle);
+  }
+  const std::string inconsistent = engine_->CheckConsistency();
+  if (!inconsistent.empty()) result_.notes.push_back(absl::StrCat("inconsistent: ", inconsistent));
+  return std::move(result_);
+}
+
+void Session::ReportState() {
+  state_.ForEachPod([this](const state::PodRecord& pod) {
+    PodOutcome& out = result_.pods[KeyOf(pod)];
+    out.status = state::PodStatusName(pod.status);
+    if (pod.node != state::kNoId) {
+      out.node = state_.node(pod.node).name();
+    } else if (state::IsFinished(pod.status)) {
+      out.node = ran_on_[KeyOf(pod)];
+    }
+    out.gpu_groups = pod.gpu_groups;
+    const model::Resources charge = state_.ChargeOf(pod);
+    out.milli_gpus = charge[model::kGpu];
+    out.milli_cpus = charge[model::kCpu];
+    out.memory_bytes = charge[model::kMemory];
+  });
+  for (const auto& [name, id] : state_.nodes_by_name()) {
+    const state::NodeInfo& node = state_.node(id);
+    result_.nodes[name] = {node.Idle()[model::kGpu], node.releasing[model::kGpu]};
+  }
+}
+
+void Session::Report(const engine::CycleResult& cycle) {
+  for (const engine::Binding& binding : cycle.bindings) {
+    result_.events.push_back({SessionEvent::Op::kBind, KeyOf(state_.pod(binding.pod)),
+                              state_.node(binding.node).name()});
+  }
+  for (const engine::Eviction& eviction : cycle.evictions) {
+    const state::PodRecord& pod = state_.pod(eviction.pod);
+    result_.events.push_back({SessionEvent::Op::kEvict, KeyOf(pod),
+                              pod.node == state::kNoId ? "" : state_.node(pod.node).name()});
+    if (eviction.moves_to == state::kNoId) continue;
+    PodOutcome& out = result_.pods[KeyOf(pod)];
+    out.status = "Pipelined";
+    out.node = state_.node(eviction.moves_to).name();
+  }
+  for (const engine::Waiting& waiting : cycle.waiting) {
+    const state::Workload& workload = state_.workload(waiting.workload);
+    result_.verdicts[model::Key(workload.ns, workload.name)] =
+        std::string(verdict::CodeName(waiting.verdict.code));
+    for (const engine::Waiting::PodPromise& promise : waiting.pods) {
+      if (promise.node == state::kNoId) continue;
+      const std::string pod = KeyOf(state_.pod(promise.pod));
+      const std::string node = state_.node(promise.node).name();
+      PodOutcome& out = result_.pods[pod];
+      out.status = "Pipelined";
+      out.node = node;
+      result_.events.push_back({SessionEvent::Op::kPipeline, pod, node});
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<SessionResult> RunEngineSession(const SessionInput& input) {
+  Session session(input);
+  FAIRLEAD_RETURN_IF_ERROR(session.Start());
+  return session.Run();
+}
+
+}  // namespace fairlead::conformance

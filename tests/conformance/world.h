@@ -1,0 +1,58 @@
+// The API objects of one case, as they change from round to round.
+//
+// Objects stay JSON, so that whatever the fold writes onto them (node, labels, annotations) is read
+// again by the product's own decoders.
+//
+// Thread-safety: plain values. Errors: InvalidArgument with the object's kind and name.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tests/conformance/engine_session.h"
+#include "tests/conformance/scheduling_case.h"
+
+namespace fairlead::conformance {
+
+class World {
+ public:
+  explicit World(const SchedulingCase& test);
+
+  // What a session with these actions gets to see.
+  [[nodiscard]] absl::StatusOr<SessionInput> MakeInput(std::vector<std::string> actions) const;
+
+  // What becomes of a session's result until the next session; returns the pods of the folded
+  // world:
+  //   Binding    runs on its node, with its GPU groups
+  //   Releasing  waits again, or goes on terminating where the case says so
+  //   Pipelined  waits again
+  // Pod groups of which anything runs carry a start one minute ago, others none. Statuses of claims
+  // are carried over.
+  absl::StatusOr<std::map<std::string, PodOutcome>> Fold(const SessionResult& result);
+
+  // "namespace/name" of the pod or pod group; an error if there is none or several of that name.
+  [[nodiscard]] absl::StatusOr<std::string> PodKey(absl::string_view name) const;
+  [[nodiscard]] absl::StatusOr<std::string> GroupKey(absl::string_view name) const;
+  // Keys of the pods of a pod group.
+  [[nodiscard]] std::vector<std::string> PodsOf(const std::string& group_key) const;
+  // The object's annotation, "" if there is none.
+  [[nodiscard]] std::string GroupAnnotation(const std::string& group_key,
+                                            absl::string_view annotation) const;
+
+ private:
+  [[nodiscard]] absl::StatusOr<std::string> KeyByName(absl::string_view kind,
+                                                      absl::string_view name) const;
+  void FoldPod(Json& object, PodOutcome& outcome, bool stays_releasing) const;
+
+  absl::Time now_;
+  SchedulerSettings settings_;
+  std::map<std::string, StartState> start_;
+  std::set<std::string> stays_releasing_;
+  std::vector<Json> objects_;
+};
+
+}  // namespace fairlead::conformance

@@ -1,0 +1,197 @@
+#include "tests/integration/fixture.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kube/codec.h"
+#include "scheduler/model/api_names.h"
+
+namespace fairlead::integration {
+namespace {
+
+constexpr char kGpu[] = "nvidia.com/gpu";
+
+std::string ConfigurationText(const Settings& settings) {
+  std::string text = absl::StrCat(
+      "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n"
+      "hook:\n  enabled: ",
+      settings.hook ? "true" : "false", "\n  unneededAfter: ", settings.unneeded_after,
+      "\nkwok:\n  bootDelay: ", settings.boot_delay,
+      "\nleaderElection:\n  leaderElect: ", settings.election.empty() ? "false" : "true", "\n");
+  if (!settings.election.empty()) {
+    absl::StrAppend(&text, "  leaseDuration: ", settings.election.at(0),
+                    "s\n  renewDeadline: ", settings.election.at(1),
+                    "s\n  retryPeriod: ", settings.election.at(2), "s\n");
+  }
+  return text;
+}
+
+int64_t Number(const std::string& text) {
+  int64_t value = 0;
+  return absl::SimpleAtoi(text, &value) ? value : 0;
+}
+
+}  // namespace
+
+const Json* FindCondition(const Json& object, absl::string_view type) {
+  const Json* const conditions = object.At({"status", "conditions"});
+  if (conditions == nullptr) return nullptr;
+  for (const Json& condition : conditions->items()) {
+    if (condition.TextAt({"type"}) == type) return &condition;
+  }
+  return nullptr;
+}
+
+void IntegrationTest::SetUp() {
+  api_ = std::make_unique<Api>(Plane::Get()->config());
+  Clean();
+}
+
+void IntegrationTest::TearDown() {
+  if (HasFailure()) {
+    for (const auto& process : processes_) {
+      std::cerr << "---- log of process " << process->pid() << "\n" << process->Log();
+    }
+  }
+  processes_.clear();
+  Clean();
+}
+
+void IntegrationTest::Clean() {
+  // Finalizers are of the tests.
+  for (const char* collection : {kPods, kNodes, kGroups, kRequests, kQueues}) {
+    for (const Json& object : api().List(collection)) {
+      const std::string path = Path(collection, object.TextAt({"metadata", "name"}));
+      if (object.At({"metadata", "finalizers"}) != nullptr) {
+        api().Merge(path, R"({"metadata":{"finalizers":null}})");
+      }
+      api().Delete(path);
+    }
+    ASSERT_TRUE(Eventually(absl::StrCat(collection, " empty"),
+                           [&] { return api().List(collection).empty(); }));
+  }
+  api().Delete(kLease);
+}
+
+ChildProcess& IntegrationTest::Start(const Settings& settings) {
+  Plane* const plane = Plane::Get();
+  const std::string configuration = plane->NewFile("fairlead.yaml");
+  std::ofstream(configuration) << ConfigurationText(settings);
+  processes_.push_back(std::make_unique<ChildProcess>(
+      std::vector<std::string>{
+          FAIRLEAD_BINARY, "run", "--kubeconfig",
+          settings.kubeconfig.empty() ? plane->kubeconfig() : settings.kubeconfig, "--config",
+          configuration, "--identity", settings.identity, "--log-level", "debug"},
+      plane->NewFile(absl::StrCat(settings.identity, ".log"))));
+  ChildProcess& process = *processes_.back();
+  EXPECT_TRUE(Says(process, "msg=synced"));
+  return process;
+}
+
+::testing::AssertionResult IntegrationTest::Says(ChildProcess& process, const std::string& text) {
+  return Eventually(absl::StrCat("\"", text, "\" in the log"),
+                    [&] { return absl::StrContains(process.Log(), text); });
+}
+
+void IntegrationTest::MakeQueue(const std::string& name, int quota, int limit) {
+  const std::string free = R"({"quota":-1,"limit":-1,"overQuotaWeight":1})";
+  api().Create(kQueues,
+               absl::StrCat(R"({"apiVersion":"scheduling.run.ai/v2","kind":"Queue","metadata":)",
+                            R"({"name":")", name, R"("},"spec":{"resources":{"gpu":{"quota":)",
+                            quota, R"(,"limit":)", limit, R"(,"overQuotaWeight":1},"cpu":)", free,
+                            R"(,"memory":)", free, "}}}"));
+}
+
+void IntegrationTest::MakeNode(const std::string& name, int gpus) {
+  model::Node node;
+  node.meta.name = name;
+  node.meta.labels.Set(model::kHostnameLabel, name);
+  node.ready = false;
+  node.allocatable = {
+      {"cpu", 64'000}, {"memory", int64_t{256} << 30}, {"pods", 110}, {kGpu, int64_t{gpus} * 1000}};
+  api().Create(kNodes, kube::EncodeCreateNode(node).body);
+  node.ready = true;
+  const kube::EncodedWrite status = kube::EncodeNodeStatus(node);
+  const Answer answer = api().Call(status.method, status.path, status.body, status.content_type);
+  EXPECT_TRUE(answer.ok()) << answer.text;
+}
+
+std::string IntegrationTest::GroupText(const std::string& name, int members,
+                                       const std::string& queue) {
+  return absl::StrCat(R"({"apiVersion":"scheduling.run.ai/v2alpha2","kind":"PodGroup","metadata":)",
+                      R"({"name":")", name, R"("},"spec":{"queue":")", queue, R"(","minMember":)",
+                      members, "}}");
+}
+
+Json IntegrationTest::MakePod(const PodSpec& pod) {
+  const std::string annotations =
+      pod.group.empty() ? ""
+                        : absl::StrCat(R"("annotations":{")", model::kPodGroupAnnotation, R"(":")",
+                                       pod.group, R"("},)");
+  return api().Create(
+      kPods, absl::StrCat(
+                 R"({"apiVersion":"v1","kind":"Pod","metadata":{)", pod.more_metadata, annotations,
+                 R"("name":")", pod.name, R"(","labels":{")", model::kQueueLabel, R"(":")",
+                 pod.queue, R"("}},"spec":{"schedulerName":"fairlead","containers":[{"name":"c",)",
+                 R"("image":"registry.example/i:1","resources":{"requests":{"cpu":"1","memory":)",
+                 R"("1Gi"},"limits":{")", kGpu, R"(":")", pod.gpus, R"("}}}]}})"));
+}
+
+int IntegrationTest::BindPod(const std::string& name, const std::string& node) {
+  return api()
+      .Call(
+          "POST", absl::StrCat(Path(kPods, name), "/binding"),
+          absl::StrCat(R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":")", name,
+                       R"("},"target":{"apiVersion":"v1","kind":"Node","name":")", node, R"("}})"))
+      .status;
+}
+
+std::string IntegrationTest::VerdictOf(const std::string& pod) {
+  const std::string text = Pod(pod).TextAt({"metadata", "annotations", model::kVerdictAnnotation});
+  const absl::StatusOr<Json> verdict = Json::Parse(text);
+  return verdict.ok() ? verdict->TextAt({"code"}) : "";
+}
+
+Json IntegrationTest::GroupVerdict(const std::string& group) {
+  const Answer answer = api().Get(Path(kGroups, group));
+  const Json* const verdict = answer.body.At({"status", "schedulability"});
+  return verdict == nullptr ? Json() : *verdict;
+}
+
+::testing::AssertionResult IntegrationTest::Bound(const std::vector<std::string>& pods) {
+  return Eventually(
+      absl::StrCat("bound: ", absl::StrJoin(pods, ", ")),
+      [&] {
+        return std::all_of(pods.begin(), pods.end(),
+                           [this](const std::string& pod) { return !NodeOf(pod).empty(); });
+      },
+      [&] {
+        std::vector<std::string> parts;
+        for (const std::string& pod : pods) {
+          parts.push_back(absl::StrCat(pod, " on \"", NodeOf(pod), "\" ", VerdictOf(pod)));
+        }
+        return absl::StrJoin(parts, ", ");
+      });
+}
+
+void IntegrationTest::ExpectNoNodeOvercommitted() {
+  std::map<std::string, int64_t> used;
+  for (const Json& pod : api().List(kPods)) {
+    const std::string node = pod.TextAt({"spec", "nodeName"});
+    const Json* const containers = pod.At({"spec", "containers"});
+    if (node.empty() || containers == nullptr) continue;
+    used[node] += Number(containers->items().at(0).TextAt({"resources", "limits", kGpu}));
+  }
+  for (const Json& node : api().List(kNodes)) {
+    const std::string name = node.TextAt({"metadata", "name"});
+    EXPECT_LE(used[name], Number(node.TextAt({"status", "allocatable", kGpu}))) << name;
+  }
+}
+
+}  // namespace fairlead::integration

@@ -1,0 +1,95 @@
+// What every integration test has: a clean cluster, the real `fairlead run` as a process, and short
+// ways to make and look at objects.
+//
+// Before each test and after it there is no queue, pod, pod group, node or node request; nothing of
+// a test is seen by the next. Thread-safety: one thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/integration/api.h"
+#include "tests/integration/child_process.h"
+#include "tests/integration/plane.h"
+#include "tests/integration/waiting.h"
+
+namespace fairlead::integration {
+
+inline constexpr char kPods[] = "/api/v1/namespaces/default/pods";
+inline constexpr char kNodes[] = "/api/v1/nodes";
+inline constexpr char kGroups[] = "/apis/scheduling.run.ai/v2alpha2/namespaces/default/podgroups";
+inline constexpr char kQueues[] = "/apis/scheduling.run.ai/v2/queues";
+inline constexpr char kRequests[] = "/apis/fairlead.dev/v1alpha1/noderequests";
+inline constexpr char kLease[] =
+    "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/fairlead";
+
+// How to run `fairlead run`; a user's configuration file is made of it.
+struct Settings {
+  std::string identity = "fairlead-a";
+  std::string kubeconfig = {};  // empty: straight to the API server
+  bool hook = false;
+  std::string boot_delay = "300ms";  // of nodes
+  std::string unneeded_after = "10m";
+  // Of the lease, its renewal and its retries, in seconds; empty: no election.
+  std::vector<int> election = {};
+};
+
+struct PodSpec {
+  std::string name, queue = "team";
+  int gpus = 1;
+  std::string group = {};
+  std::string more_metadata = {};  // JSON fields of metadata, with a comma at the end
+};
+
+class IntegrationTest : public ::testing::Test {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  Api& api() { return *api_; }
+
+  // Runs and is connected, but may not have decided anything yet.
+  ChildProcess& Start(const Settings& settings);
+  // `text` is in the log of the process.
+  static ::testing::AssertionResult Says(ChildProcess& process, const std::string& text);
+
+  // GPUs of quota and limit; -1: unlimited.
+  void MakeQueue(const std::string& name, int quota, int limit);
+  // Ready at once.
+  void MakeNode(const std::string& name, int gpus);
+  static std::string GroupText(const std::string& name, int members,
+                               const std::string& queue = "team");
+  Json MakeGroup(const std::string& name, int members) {
+    return api().Create(kGroups, GroupText(name, members));
+  }
+  Json MakePod(const PodSpec& pod);
+  // As another scheduler would. Answers the HTTP status.
+  int BindPod(const std::string& name, const std::string& node);
+
+  Json Pod(const std::string& name) { return api().Get(Path(kPods, name)).body; }
+  std::string NodeOf(const std::string& pod) { return Pod(pod).TextAt({"spec", "nodeName"}); }
+  // Of the annotation of the pod; empty if it has none.
+  std::string VerdictOf(const std::string& pod);
+  Json GroupVerdict(const std::string& group);
+  ::testing::AssertionResult Bound(const std::vector<std::string>& pods);
+  // GPUs of bound pods never exceed what their node has.
+  void ExpectNoNodeOvercommitted();
+
+  static std::string Path(const std::string& collection, const std::string& name) {
+    return collection + "/" + name;
+  }
+
+ private:
+  void Clean();
+
+  std::unique_ptr<Api> api_;
+  std::vector<std::unique_ptr<ChildProcess>> processes_;
+};
+
+// {"type":..., "status":...} of an object's status.
+const Json* FindCondition(const Json& object, absl::string_view type);
+
+}  // namespace fairlead::integration

@@ -1,0 +1,149 @@
+#include "tests/integration/plane.h"
+
+#include <signal.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/check.h"
+#include "kube/kubeconfig.h"
+#include "tests/integration/waiting.h"
+
+namespace fairlead::integration {
+namespace {
+
+constexpr char kSource[] = FAIRLEAD_SOURCE_DIR;
+
+struct Global {
+  bool tried = false, given = false;
+  std::unique_ptr<Plane> plane;
+  std::string why_not;
+};
+Global& TheGlobal() {
+  static auto* const global = new Global;
+  return *global;
+}
+
+std::string Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// The path that scripts/control-plane.sh prints; empty if it cannot.
+std::string BuiltLauncher() {
+  FILE* const pipe = popen(absl::StrCat("'", kSource, "/scripts/control-plane.sh'").c_str(), "r");
+  if (pipe == nullptr) return "";
+  std::string output;
+  char buffer[4096];
+  while (fgets(buffer, sizeof(buffer), pipe) != nullptr) output += buffer;
+  return pclose(pipe) == 0 ? std::string(absl::StripAsciiWhitespace(output)) : "";
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+int Count(const std::string& text, const std::string& word) {
+  int count = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+}  // namespace
+
+Plane* Plane::Get() {
+  Global& global = TheGlobal();
+  if (global.tried) return global.plane.get();
+  global.tried = true;
+  std::string launcher = Variable("FAIRLEAD_CONTROL_PLANE");
+  if (launcher.empty() && !Variable("KUBEBUILDER_ASSETS").empty()) launcher = BuiltLauncher();
+  if (launcher.empty()) {
+    global.why_not =
+        "skipped: no control plane: set FAIRLEAD_CONTROL_PLANE to what scripts/control-plane.sh "
+        "prints, or "
+        "KUBEBUILDER_ASSETS";
+    return nullptr;
+  }
+  global.given = true;
+  std::unique_ptr<Plane> plane(new Plane);
+  if (!plane->Start(launcher)) {
+    global.why_not = absl::StrCat(launcher, " did not start:\n", plane->launcher_->Log());
+    return nullptr;
+  }
+  global.plane = std::move(plane);
+  return global.plane.get();
+}
+
+bool Plane::Given() { return TheGlobal().given; }
+
+const std::string& Plane::why_not() { return TheGlobal().why_not; }
+
+void Plane::Shutdown() { TheGlobal().plane.reset(); }
+
+bool Plane::Start(const std::string& launcher) {
+  folder_ = (std::filesystem::temp_directory_path() / "fairlead-integration-XXXXXX").string();
+  FAIRLEAD_CHECK(mkdtemp(folder_.data()) != nullptr, folder_);
+  const std::string ready = folder_ + "/ready";
+  launcher_ = std::make_unique<ChildProcess>(
+      std::vector<std::string>{launcher, "up", "--dir", folder_ + "/plane", "--kubeconfig",
+                               kubeconfig(), "--ready-file", ready, "--crds",
+                               absl::StrCat(kSource, "/crds")},
+      folder_ + "/log");
+  const bool up = static_cast<bool>(Eventually(
+      "control plane", [&] { return std::filesystem::exists(ready) || !launcher_->Running(); },
+      nullptr, absl::Minutes(2)));
+  if (!up || !launcher_->Running()) return false;
+  auto config = kube::LoadKubeconfig({kubeconfig()});
+  if (!config.ok()) return false;
+  config_ = *std::move(config);
+  const std::string& url = config_.server.url;
+  return absl::SimpleAtoi(absl::string_view(url).substr(url.rfind(':') + 1), &port_);
+}
+
+Plane::~Plane() {
+  if (launcher_ != nullptr) {
+    launcher_->Signal(SIGTERM);
+    launcher_->Wait(kPatience);
+  }
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+}
+
+std::string Plane::NewFile(const std::string& name) {
+  return absl::StrCat(folder_, "/", ++files_, "-", name);
+}
+
+std::string Plane::KubeconfigThrough(int port) {
+  const std::string path = NewFile("kubeconfig");
+  std::ofstream(path) << absl::StrReplaceAll(
+      ReadFile(kubeconfig()),
+      {{absl::StrCat("127.0.0.1:", port_), absl::StrCat("127.0.0.1:", port)}});
+  return path;
+}
+
+void Plane::StopApiServer() {
+  ++stops_;
+  launcher_->Signal(SIGUSR1);
+  ASSERT_TRUE(Eventually("kube-apiserver stopped", [this] {
+    return Count(launcher_->Log(), "kube-apiserver stopped") >= stops_;
+  }));
+}
+
+void Plane::StartApiServer() {
+  launcher_->Signal(SIGUSR2);
+  ASSERT_TRUE(Eventually(
+      "kube-apiserver started again",
+      [this] { return std::filesystem::exists(folder_ + "/ready"); }, nullptr, absl::Minutes(1)));
+}
+
+}  // namespace fairlead::integration

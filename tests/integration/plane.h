@@ -1,0 +1,51 @@
+// The one control plane of a run: etcd and kube-apiserver, started by fairlead-control-plane, with
+// the project's CRDs and no controllers. Its API server can be stopped and started again.
+//
+// The launcher is named by FAIRLEAD_CONTROL_PLANE, or built by scripts/control-plane.sh where
+// KUBEBUILDER_ASSETS says where the programs are. Thread-safety: one thread.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "kube/client_config.h"
+#include "tests/integration/child_process.h"
+
+namespace fairlead::integration {
+
+class Plane {
+ public:
+  // Null where there is no launcher, or it does not start; why_not() says which.
+  static Plane* Get();
+  // Whether there is a launcher.
+  static bool Given();
+  static const std::string& why_not();
+  // Ends it and removes its files.
+  static void Shutdown();
+
+  ~Plane();
+
+  [[nodiscard]] const kube::ClientConfig& config() const { return config_; }
+  [[nodiscard]] int port() const { return port_; }
+  // A new file beside the control plane's own, for a test to write.
+  [[nodiscard]] std::string NewFile(const std::string& name);
+  // A kubeconfig that goes through another port on loopback.
+  [[nodiscard]] std::string KubeconfigThrough(int port);
+  [[nodiscard]] std::string kubeconfig() const { return folder_ + "/kubeconfig"; }
+
+  // Kills kube-apiserver; its connections break.
+  void StopApiServer();
+  // Same port, same data. Returns when it is ready.
+  void StartApiServer();
+
+ private:
+  Plane() = default;
+  bool Start(const std::string& launcher);
+
+  std::string folder_;
+  std::unique_ptr<ChildProcess> launcher_;
+  kube::ClientConfig config_;
+  int port_ = 0, files_ = 0, stops_ = 0;
+};
+
+}  // namespace fairlead::integration

@@ -1,0 +1,176 @@
+// Processes that end, are killed or stand still, and the ones that come after them.
+#include <signal.h>
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tests/integration/fixture.h"
+#include "tests/integration/proxy.h"
+
+namespace fairlead::integration {
+namespace {
+
+// ---- in the middle of a purchase
+// -------------------------------------------------------------------
+
+struct KillPoint {
+  const char* name;
+  bool lose_answers;  // the request object is written, and the process never learns of it
+  // What is there when the process is killed.
+  const char* phase;  // of the request; "" any
+  bool node;
+  friend void PrintTo(const KillPoint& point, std::ostream* out) { *out << point.name; }
+};
+
+class PurchaseTest : public IntegrationTest, public ::testing::WithParamInterface<KillPoint> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    KilledWhen, PurchaseTest,
+    ::testing::Values(KillPoint{"RequestIsWrittenAndNobodyKnows", true, "", false},
+                      KillPoint{"RequestIsWritten", false, "", false},
+                      KillPoint{"NodeIsLaunched", false, "Launched", false},
+                      KillPoint{"NodeIsThere", false, "", true}),
+    [](const ::testing::TestParamInfo<KillPoint>& point) { return point.param.name; });
+
+TEST_P(PurchaseTest, ExactlyOneNodeComes) {
+  Plane& plane = *Plane::Get();
+  const KillPoint& point = GetParam();
+  Proxy proxy(plane.port());
+  MakeQueue("team", -1, -1);
+  ChildProcess& first = Start({.kubeconfig = plane.KubeconfigThrough(proxy.port()),
+                               .hook = true,
+                               .boot_delay = point.node ? "300ms" : "2s"});
+  const auto requests = api().Watch(kRequests);
+  const auto nodes = api().Watch(kNodes);
+  if (point.lose_answers) {
+    // The connection for writes is open from here on.
+    MakePod({.name = "warm-up", .queue = "nowhere"});
+    ASSERT_TRUE(Eventually("a verdict", [&] { return !VerdictOf("warm-up").empty(); }));
+    proxy.HoldRequests(true);
+  }
+  MakePod({.name = "p"});
+  if (point.lose_answers) {
+    ASSERT_TRUE(
+        Eventually("the request is on the way", [&] { return proxy.held_requests() > 100; }));
+    proxy.HoldAnswers(true);
+    proxy.HoldRequests(false);
+  }
+  ASSERT_TRUE(Eventually(point.name, [&] {
+    const std::vector<Json> there = api().List(kRequests);
+    return there.size() == 1 &&
+           (*point.phase == '\0' || there[0].TextAt({"status", "phase"}) == point.phase) &&
+           (!point.node || !api().List(kNodes).empty());
+  }));
+  first.Kill();
+  ASSERT_EQ(NodeOf("p"), "");
+  if (!point.node) {
+    ASSERT_EQ(nodes->objects(), 0u) << "the machine was too fast for this test";
+  }
+
+  Start({.identity = "fairlead-b", .hook = true});
+  ASSERT_TRUE(Bound({"p"}));
+  EXPECT_EQ(requests->objects(), 1u);
+  EXPECT_EQ(nodes->objects(), 1u);
+  EXPECT_TRUE(Eventually("the request is ready", [&] {
+    const std::vector<Json> there = api().List(kRequests);
+    return there.size() == 1 && there[0].TextAt({"status", "phase"}) == "Ready";
+  }));
+}
+
+// ---- leadership
+// ------------------------------------------------------------------------------------
+
+class LeaderTest : public IntegrationTest {
+ protected:
+  std::string Holder() { return api().Get(kLease).body.TextAt({"spec", "holderIdentity"}); }
+  std::vector<std::string> MakePods(const std::string& prefix, int count) {
+    std::vector<std::string> names;
+    for (int i = 0; i < count; ++i) {
+      names.push_back(absl::StrCat(prefix, i));
+      MakePod({.name = names.back()});
+    }
+    return names;
+  }
+  void ExpectNobodyMoved(const History& history) {
+    std::map<std::string, std::string> first;
+    for (const History::Event& event : history.events()) {
+      const std::string node = event.object.TextAt({"spec", "nodeName"});
+      if (node.empty()) continue;
+      const auto [place, is_new] =
+          first.try_emplace(event.object.TextAt({"metadata", "uid"}), node);
+      EXPECT_EQ(place->second, node) << event.object.TextAt({"metadata", "name"});
+    }
+    ExpectNoNodeOvercommitted();
+  }
+  double Conflicts() {
+    return api().Metric("apiserver_request_total", {"subresource=\"binding\"", "code=\"409\""});
+  }
+};
+
+TEST_F(LeaderTest, WhenTheLeaderIsKilledTheOtherGoesOnAndBindsNothingTwice) {
+  MakeQueue("team", -1, -1);
+  for (int i = 0; i < 4; ++i) MakeNode(absl::StrCat("n", i), 8);
+  ChildProcess& a = Start({.identity = "a", .election = {3, 2, 1}});
+  ASSERT_TRUE(Says(a, "msg=leading"));
+  ChildProcess& b = Start({.identity = "b", .election = {3, 2, 1}});
+  const auto history = api().Watch(kPods);
+  const double conflicts = Conflicts();
+  const std::vector<std::string> before = MakePods("before-", 12);
+  ASSERT_TRUE(Bound({before.front()}));
+  a.Kill();  // perhaps with bindings on their way
+  const std::vector<std::string> after = MakePods("after-", 4);
+  ASSERT_TRUE(Bound(before));
+  ASSERT_TRUE(Bound(after));
+  EXPECT_TRUE(Says(b, "msg=leading"));
+  EXPECT_EQ(Holder(), "b");
+  EXPECT_EQ(Conflicts(), conflicts);
+  ExpectNobodyMoved(*history);
+}
+
+TEST_F(LeaderTest, AStandbyDecidesNothing) {
+  MakeQueue("team", -1, -1);
+  MakeNode("n1", 8);
+  ChildProcess& a = Start({.identity = "a", .election = {3, 2, 1}});
+  ASSERT_TRUE(Says(a, "msg=leading"));
+  ChildProcess& b = Start({.identity = "b", .election = {3, 2, 1}});
+  ASSERT_TRUE(Bound(MakePods("p", 3)));
+  EXPECT_FALSE(absl::StrContains(b.Log(), "msg=decision"));
+  EXPECT_FALSE(absl::StrContains(b.Log(), "msg=leading"));
+}
+
+TEST_F(LeaderTest, WhoWasAskedToEndHandsOverAtOnce) {
+  MakeQueue("team", -1, -1);
+  MakeNode("n1", 8);
+  // Nobody could take this lease by waiting for its end.
+  ChildProcess& a = Start({.identity = "a", .election = {3600, 1800, 1}});
+  ASSERT_TRUE(Says(a, "msg=leading"));
+  ChildProcess& b = Start({.identity = "b", .election = {3600, 1800, 1}});
+  a.Signal(SIGTERM);
+  EXPECT_EQ(a.Wait(kPatience), 0);
+  ASSERT_TRUE(Says(b, "msg=leading"));
+  ASSERT_TRUE(Bound(MakePods("p", 2)));
+}
+
+TEST_F(LeaderTest, ALeaderThatStoodStillWritesNothingMoreAndEnds) {
+  MakeQueue("team", -1, -1);
+  MakeNode("n1", 8);
+  ChildProcess& a = Start({.identity = "a", .election = {3, 2, 1}});
+  ASSERT_TRUE(Says(a, "msg=leading"));
+  ChildProcess& b = Start({.identity = "b", .election = {3, 2, 1}});
+  const auto history = api().Watch(kPods);
+  const double conflicts = Conflicts();
+  a.Signal(SIGSTOP);
+  const std::vector<std::string> pods = MakePods("p", 6);
+  ASSERT_TRUE(Says(b, "msg=leading"));
+  a.Signal(SIGCONT);
+  // Whatever started it starts it again.
+  EXPECT_EQ(a.Wait(kPatience), 1) << a.Log();
+  ASSERT_TRUE(Bound(pods));
+  EXPECT_EQ(Holder(), "b");
+  EXPECT_EQ(Conflicts(), conflicts);
+  ExpectNobodyMoved(*history);
+}
+
+}  // namespace
+}  // namespace fairlead::integration
