@@ -57,14 +57,11 @@ bool TakeLaunchAnswer(RequestView& view, StepContext& context) {
   return true;
 }
 
-void AdvancePending(RequestView& view, StepContext& context) {
+// Once in the life of this process, and again after an answer that leaves the outcome open. A
+// provider whose machines live in the process (kwok) has forgotten them with the former process; to
+// every other it is the same machine, by the name of the request.
+void SendLaunch(RequestView& view, StepContext& context) {
   RequestMemory& memory = *view.memory;
-  if (TakeLaunchAnswer(view, context)) return;
-  const absl::Time deadline = WrittenAt(view, context.now) + context.options.launch_timeout;
-  if (context.now >= deadline) {
-    return Fail(view, context, FailureClass::kTimeout, "the provider did not answer in time");
-  }
-  context.WakeAt(deadline);
   if (memory.launch_sent.has_value() || view.known_unneeded() ||
       view.request.meta.deletion.has_value()) {
     return;
@@ -73,7 +70,13 @@ void AdvancePending(RequestView& view, StepContext& context) {
     return context.WakeAt(*memory.launch_retry_at);
   }
   absl::StatusOr<model::Node> node = context.hook.ExpectedNode(view.request);
-  if (!node.ok()) return Fail(view, context, FailureClass::kConfig, node.status().message());
+  if (!node.ok()) {
+    // A machine that was launched may come although its type is no longer in the catalogue.
+    if (view.request.phase == Phase::kPending) {
+      Fail(view, context, FailureClass::kConfig, node.status().message());
+    }
+    return;
+  }
   for (const model::NodePool* pool : context.pools) {
     if (pool->meta.name != view.request.pool) continue;
     node->taints.insert(node->taints.end(), pool->startup_taints.begin(),
@@ -82,6 +85,16 @@ void AdvancePending(RequestView& view, StepContext& context) {
   node->ready = false;
   memory.launch_sent = context.now;
   context.Do(model::LaunchNode{view.request, *std::move(node)});
+}
+
+void AdvancePending(RequestView& view, StepContext& context) {
+  if (TakeLaunchAnswer(view, context)) return;
+  const absl::Time deadline = WrittenAt(view, context.now) + context.options.launch_timeout;
+  if (context.now >= deadline) {
+    return Fail(view, context, FailureClass::kTimeout, "the provider did not answer in time");
+  }
+  context.WakeAt(deadline);
+  SendLaunch(view, context);
 }
 
 void BecomeRegistered(RequestView& view, StepContext& context) {
@@ -116,6 +129,7 @@ void AdvanceBooting(RequestView& view, StepContext& context) {
                                   : "the node did not register in time");
   }
   context.WakeAt(deadline);
+  SendLaunch(view, context);
 }
 
 // The Node object of a registered request is not there. True while that is so.

@@ -227,8 +227,33 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
        {"actions",
         [&](const dom::element& value, const std::string& path) {
           return ReadObject(value, path,
-                            {{"reclaim", Flag(&options.engine.reclaim)},
-                             {"preempt", Flag(&options.engine.preempt)}});
+                            {{"consolidation", Flag(&options.engine.consolidation)},
+                             {"reclaim", Flag(&options.engine.reclaim)},
+                             {"preempt", Flag(&options.engine.preempt)},
+                             {"staleGangEviction", Flag(&options.engine.stale_gangs)}});
+        }},
+       {"maxConsolidationWorkloads", Count(&options.engine.max_consolidation_workloads, -1)},
+       {"consolidatingReclaim", Flag(&options.engine.consolidating_reclaim)},
+       {"stalenessGracePeriod", Span(&options.engine.staleness_grace)},
+       {"preemptMinRuntime", Span(&options.engine.preempt_min_runtime)},
+       {"reclaimMinRuntime", Span(&options.engine.reclaim_min_runtime)},
+       {"reclaimResolveMethod",
+        [&](const dom::element& value, const std::string& path) -> absl::Status {
+          std::string method;
+          FAIRLEAD_RETURN_IF_ERROR(Text(&method)(value, path));
+          const absl::StatusOr<queues::ReclaimResolveMethod> parsed =
+              queues::ParseReclaimResolveMethod(method);
+          if (!parsed.ok()) return Bad(path, parsed.status().message());
+          options.engine.reclaim_resolve = *parsed;
+          return absl::OkStatus();
+        }},
+       {"queueDepth",
+        [&](const dom::element& value, const std::string& path) {
+          return ReadObject(value, path,
+                            {{"allocate", Count(&options.engine.allocate_depth, 1)},
+                             {"consolidation", Count(&options.engine.consolidation_depth, 1)},
+                             {"reclaim", Count(&options.engine.reclaim_depth, 1)},
+                             {"preempt", Count(&options.engine.preempt_depth, 1)}});
         }},
        {"hook", [&](const dom::element& value,
                     const std::string& path) { return ReadHook(value, path, configuration); }},

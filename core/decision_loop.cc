@@ -17,6 +17,11 @@ namespace fairlead::core {
 
 namespace {
 
+// As annotations carry it: RFC 3339, whole seconds.
+std::string Timestamp(absl::Time at) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", at, absl::UTCTimeZone());
+}
+
 using verdict::Code;
 
 // What the engine says of a lack of capacity, and what the hook makes of it.
@@ -243,7 +248,7 @@ void DecisionLoop::Impl::TellArrival(absl::Time now) {
 
 void DecisionLoop::Impl::Bind(const engine::CycleResult& cycle, absl::Time now,
                               StepResult& result) {
-  const std::string stamp = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", now, absl::UTCTimeZone());
+  const std::string stamp = Timestamp(now);
   const size_t each = options.emit_events ? 2 : 1;
   result.actions.reserve(result.actions.size() + each * cycle.bindings.size());
   asked.Reserve(cycle.bindings.size());
@@ -275,6 +280,15 @@ void DecisionLoop::Impl::EvictVictims(const engine::CycleResult& cycle, StepResu
            result);
     }
     ++stats.evictions;
+  }
+  // The time that the grace period counts from outlives a restart in the group's annotation.
+  for (const engine::StaleChange& change : cycle.stale) {
+    const state::Workload& workload = state.workload(change.workload);
+    if (workload.group == nullptr) continue;
+    model::SetPodGroupAnnotations write{workload.ns, workload.name, workload.uid, {}};
+    write.annotations.Set(model::kStaleSinceAnnotation,
+                          change.since.has_value() ? Timestamp(*change.since) : "");
+    Emit({0, std::move(write)}, result);
   }
 }
 

@@ -22,9 +22,9 @@ T Decode(absl::string_view json) {
 }
 
 model::ResourceClaim Request(absl::string_view exactly) {
-  return Decode<model::ResourceClaim>(Doc(
-      "ResourceClaim",
-      absl::StrCat(R"("spec":{"devices":{"requests":[{"name":"r",)", exactly, "}]}}")));
+  return Decode<model::ResourceClaim>(
+      Doc("ResourceClaim",
+          absl::StrCat(R"("spec":{"devices":{"requests":[{"name":"r",)", exactly, "}]}}")));
 }
 
 TEST(DeviceObjects, OtherKindsAndBrokenTextAreErrors) {
@@ -86,11 +86,11 @@ TEST(DeviceObjects, StatusSurvivesWritingAndReading) {
 }
 
 TEST(DeviceObjects, ReadsSlicesAndClasses) {
-  const auto slice = Decode<model::ResourceSlice>(Doc(
-      "ResourceSlice",
-      R"("spec":{"driver":"d.io","nodeName":"n","pool":{"name":"p","generation":4},"devices":[)"
-      R"({"name":"0","attributes":{"m":{"string":"A"},"i":{"int":2},"e":{"bool":true},)"
-      R"("v":{"version":"1.2.3"}},"capacity":{"memory":{"value":"40Gi"}}}]})"));
+  const auto slice = Decode<model::ResourceSlice>(
+      Doc("ResourceSlice",
+          R"("spec":{"driver":"d.io","nodeName":"n","pool":{"name":"p","generation":4},"devices":[)"
+          R"({"name":"0","attributes":{"m":{"string":"A"},"i":{"int":2},"e":{"bool":true},)"
+          R"("v":{"version":"1.2.3"}},"capacity":{"memory":{"value":"40Gi"}}}]})"));
   EXPECT_EQ(slice.invalid, "");
   EXPECT_EQ(slice.driver + slice.node_name + slice.pool, "d.ionp");
   EXPECT_EQ(slice.generation, 4);

@@ -170,6 +170,15 @@ bool Cycle::Serve(queues::QueueId leaf, const state::Workload& workload) {
   return false;
 }
 
+// Too far back in its queue to be looked at in this cycle.
+void Cycle::RefuseForDepth(queues::QueueId leaf, const state::Workload& workload) {
+  Outcome& outcome = OutcomeOf(workload, leaf);
+  outcome.code = Code::kInsufficientCapacity;
+  outcome.details.push_back(absl::StrCat("not looked at: beyond the first ",
+                                         p_.options.allocate_depth,
+                                         " workloads of its queue (queueDepth.allocate)"));
+}
+
 void Cycle::Allocate() {
   ServiceWalk walk(p_.pending);
   std::map<queues::QueueId, int64_t> served;
@@ -192,6 +201,12 @@ void Cycle::Allocate() {
   while (const std::optional<queues::QueueId> leaf = order.Next()) {
     const state::WorkloadId id = walk.Peek(*leaf);
     walk.Pop(*leaf);
+    if (p_.options.allocate_depth != model::kUnlimited && !index_.contains(id) &&
+        ++served[*leaf] > p_.options.allocate_depth) {
+      RefuseForDepth(*leaf, p_.state.workload(id));
+      order.Changed(*leaf);
+      continue;
+    }
     const state::Workload& workload = p_.state.workload(id);
     if (p_.options.allocate && Serve(*leaf, workload)) {
       if (ReadinessOf(p_.state, workload) == Readiness::kReady) {

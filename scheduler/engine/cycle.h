@@ -105,6 +105,7 @@ class Cycle {
   bool Serve(queues::QueueId leaf, const state::Workload& workload);
   // Without the action: the workload waits, and its step is what others may give way for.
   void Consider(queues::QueueId leaf, const state::Workload& workload);
+  void RefuseForDepth(queues::QueueId leaf, const state::Workload& workload);
   // What must hold before anything is tried; false: the outcome is written.
   bool MayStart(queues::QueueId leaf, const state::Workload& workload);
   // True, and the outcome is written, if a limit or quota holds the step.

@@ -44,6 +44,7 @@ class Engine::Impl {
   Placer placer;
   VictimSearch search;
   Diagnoser diagnoser;
+  queues::FairShareDivider divider{tree};
   queues::FairShares shares;
   BindBackoff backoff;
   std::set<state::WorkloadId> maybe_stale;
@@ -98,8 +99,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   Impl& impl = *impl_;
   ScopedDecisionId decision(absl::StrCat("cycle ", ++impl.cycles));
   impl.CatchUp();
-  impl.shares = queues::ComputeFairShare(impl.tree, impl.books.ledger(),
-                                         impl.state.total_for_queues());
+  impl.shares = impl.divider.Divide(impl.books.ledger(), impl.state.total_for_queues(), {});
   impl.placer.ResetWork();
   const CycleParts parts{impl.options, impl.state,  impl.tree,        impl.books,
                          impl.pending, impl.placer, impl.search,      impl.shares,

@@ -56,7 +56,8 @@ bool DevicesSuffice(const Context& context, const state::NodeInfo& node) {
     if (!state::IsDemand(demand)) continue;
     int64_t missing = count;
     for (size_t i = 0; i < devices.size() && missing > 0; ++i) {
-      if (dealt[i] || !book.Satisfies(devices[i], demand) || !CanHave(context, devices[i])) continue;
+      if (dealt[i] || !book.Satisfies(devices[i], demand) || !CanHave(context, devices[i]))
+        continue;
       dealt[i] = true;
       --missing;
     }

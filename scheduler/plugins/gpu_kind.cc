@@ -25,7 +25,12 @@ bool HasMig(const model::Node& node) {
                      [](const auto& entry) { return state::IsMig(entry.first); });
 }
 
-bool ShareSuits(const model::GpuShare& share, const state::NodeInfo& node, framework::Status* why) {
+bool ShareSuits(const framework::Context& context, const state::NodeInfo& node,
+                framework::Status* why) {
+  const model::GpuShare& share = context.pod_class.spec->gpu_share;
+  if (!context.state.options().place_gpu_shares) {
+    return Never(why, "shares of a GPU are not handed out yet (annotation gpu-fraction, gpu-memory)");
+  }
   const int64_t devices = node.allocatable[model::kGpu] / 1000;
   if (devices == 0) return Never(why, "node(s) have no GPU to share");
   if (IsSingle(node.object))
@@ -84,7 +89,7 @@ bool GpuKind::Filter(const framework::Context& context, const state::NodeInfo& n
       context.state.devices().CountGpus(node.name()) > 0) {
     return Never(why, "fractional/shared GPU pods are not yet supported on DRA-only nodes");
   }
-  return !spec.gpu_share.IsSet() || ShareSuits(spec.gpu_share, node, why);
+  return !spec.gpu_share.IsSet() || ShareSuits(context, node, why);
 }
 
 }  // namespace fairlead::plugins

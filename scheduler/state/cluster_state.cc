@@ -151,7 +151,7 @@ size_t ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t pos
   pod.node = node;
   if (!pod_claims_.empty() && pod_claims_.contains(id)) {
     if (HoldsNode(former) && (!HoldsNode(status) || node != former_node)) ReleaseDevices(id);
-    if (HoldsNode(status)) TakeDevices(id);
+    if (HoldsNode(status) && (!HoldsNode(former) || node != former_node)) TakeDevices(id);
   }
 
   if (pod.workload != kNoId) {

@@ -50,6 +50,9 @@ struct StateOptions {
   // Whether pods with ResourceClaims are placed. Off where nobody writes the allocation of a claim
   // before its pod is bound: such a pod could never start.
   bool place_device_claims = false;
+  // Whether pods that share GPUs are placed. Off where nobody makes the reservation pod and the
+  // environment that their containers need.
+  bool place_gpu_shares = true;
 };
 
 // What an event did, for the caller's dirty tracking. All false: nothing that a decision reads changed.
@@ -240,6 +243,10 @@ class ClusterState {
   void RefreshAllClaims();
   void TakeDevices(PodId id);
   void ReleaseDevices(PodId id);
+  // What decisions gave the claims that the pod carries, claim by claim; and the same again, for undo.
+  using HeldDevices = std::vector<std::vector<std::string>>;
+  [[nodiscard]] HeldDevices DevicesHeldBy(PodId id) const;
+  void RestoreDevices(PodId id, const HeldDevices& held);
   void TouchClaimNodes(const std::string& key);
   [[nodiscard]] std::string CheckDevices() const;
   Change PlaceFromApi(PodRecord& record, const model::Pod& pod);
@@ -316,6 +323,7 @@ class ClusterState {
   std::vector<std::shared_ptr<const PodHints>> hints_;  // by PodId
   absl::flat_hash_map<PodHints, std::weak_ptr<const PodHints>> hints_index_;
   DeviceBook devices_;
+  size_t demands_on_nodes_ = 0;  // of devices_.demand_count(), that nodes count devices for
   absl::flat_hash_map<PodId, PodClaims> pod_claims_;  // of pods that have any
   model::Resources total_for_queues_;
   std::map<int64_t, size_t> gpu_memories_;  // MiB -> nodes that have such GPUs

@@ -68,15 +68,15 @@ void DeviceBook::RebuildNode(const std::string& node) {
     }
   };
   of_node([&](const model::ResourceSlice& slice) {
-    int64_t& generation = newest.try_emplace({slice.driver, slice.pool}, slice.generation)
-                              .first->second;
+    int64_t& generation =
+        newest.try_emplace({slice.driver, slice.pool}, slice.generation).first->second;
     generation = std::max(generation, slice.generation);
   });
   of_node([&](const model::ResourceSlice& slice) {
     if (slice.generation != newest[{slice.driver, slice.pool}]) return;
     for (const model::Device& device : slice.devices) {
-      devices.push_back({slice.driver, slice.pool, device,
-                         DeviceKey(slice.driver, slice.pool, device.name)});
+      devices.push_back(
+          {slice.driver, slice.pool, device, DeviceKey(slice.driver, slice.pool, device.name)});
     }
   });
   std::sort(devices.begin(), devices.end(), [](const NodeDevice& a, const NodeDevice& b) {
@@ -135,10 +135,11 @@ absl::StatusOr<std::vector<RequestDemand>> DeviceBook::DemandsOf(
           absl::StrCat("device class ", request.device_class, " does not exist"));
     }
     if (!device_class->second.invalid.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("device class ", request.device_class, ": ",
-                                                     device_class->second.invalid));
+      return absl::InvalidArgumentError(
+          absl::StrCat("device class ", request.device_class, ": ", device_class->second.invalid));
     }
-    for (const auto* texts : {&request.selectors, &device_class->second.selectors}) {
+    for (const std::vector<std::string>* texts :
+         {&request.selectors, &std::as_const(device_class->second.selectors)}) {
       for (const std::string& text : *texts) {
         if (absl::Status parsed = DeviceSelector::Parse(text).status(); !parsed.ok()) return parsed;
       }
@@ -178,9 +179,9 @@ std::vector<std::pair<std::string, int64_t>> DeviceBook::CountDevices(
   const std::vector<NodeDevice>& devices = DevicesOf(node);
   if (devices.empty()) return counts;
   for (const auto& entry : demands_) {
-    const auto count = std::count_if(
-        devices.begin(), devices.end(),
-        [&](const NodeDevice& device) { return Satisfies(device, entry.first); });
+    const auto count = std::count_if(devices.begin(), devices.end(), [&](const NodeDevice& device) {
+      return Satisfies(device, entry.first);
+    });
     if (count > 0) counts.emplace_back(entry.first, count);
   }
   return counts;
@@ -188,9 +189,8 @@ std::vector<std::pair<std::string, int64_t>> DeviceBook::CountDevices(
 
 int64_t DeviceBook::CountGpus(absl::string_view node) const {
   const std::vector<NodeDevice>& devices = DevicesOf(node);
-  return std::count_if(devices.begin(), devices.end(), [](const NodeDevice& device) {
-    return IsGpuDeviceClass(device.driver);
-  });
+  return std::count_if(devices.begin(), devices.end(),
+                       [](const NodeDevice& device) { return IsGpuDeviceClass(device.driver); });
 }
 
 const std::vector<NodeDevice>& DeviceBook::DevicesOf(absl::string_view node) const {
@@ -278,10 +278,10 @@ bool DeviceBook::Take(const std::string& key, absl::string_view node) {
   ClaimRow& row = claims_[key];
   if (!row.exists || row.object.allocated || !row.devices.empty()) return !row.devices.empty();
   const auto free = [&](const std::string& device) { return HolderOf(device) == nullptr; };
-  const bool again = !row.last.empty() &&
-                     std::all_of(row.last.begin(), row.last.end(), [&](const auto& device) {
-                       return NodeOf(device) == node && free(device);
-                     });
+  const bool again =
+      !row.last.empty() && std::all_of(row.last.begin(), row.last.end(), [&](const auto& device) {
+        return NodeOf(device) == node && free(device);
+      });
   if (again) {
     Hold(key, row, row.last);
     return true;
@@ -310,6 +310,11 @@ bool DeviceBook::Take(const std::string& key, absl::string_view node) {
 void DeviceBook::Release(const std::string& key) {
   const auto it = claims_.find(key);
   if (it != claims_.end() && !it->second.object.allocated) Free(key, it->second);
+}
+
+void DeviceBook::Restore(const std::string& key, const std::vector<std::string>& devices) {
+  ClaimRow& row = claims_[key];
+  if (!row.object.allocated && row.devices != devices) Hold(key, row, devices);
 }
 
 std::string DeviceBook::Check() const {

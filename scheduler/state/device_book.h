@@ -1,5 +1,5 @@
-// Devices of dynamic resource allocation: which nodes have which, which claims hold them, and what a
-// claim that holds none yet asks for.
+// Devices of dynamic resource allocation: which nodes have which, which claims hold them, and what
+// a claim that holds none yet asks for.
 //
 // A *demand* is what one request of a claim asks for: a device class with the selectors of the
 // request. It has a name, under which nodes count the devices that satisfy it and pods that bring a
@@ -93,6 +93,9 @@ class DeviceBook {
   bool Take(const std::string& key, absl::string_view node);
   // Takes back what a decision gave it; what the API gave it stays.
   void Release(const std::string& key);
+
+  // What a decision gave it becomes exactly this.
+  void Restore(const std::string& key, const std::vector<std::string>& devices);
 
   // Text of the first difference between rows and what is derived from them, or "".
   [[nodiscard]] std::string Check() const;

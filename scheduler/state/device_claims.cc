@@ -35,8 +35,8 @@ void ClusterState::AddDevices(NodeInfo& node) {
   for (const auto& [demand, count] : devices_.CountDevices(node.name())) {
     node.allocatable.Set(names_.Intern(demand), count);
   }
-  node.other_gpus_milli = model::SaturatingAdd(node.other_gpus_milli,
-                                               1000 * devices_.CountGpus(node.name()));
+  node.other_gpus_milli =
+      model::SaturatingAdd(node.other_gpus_milli, 1000 * devices_.CountGpus(node.name()));
 }
 
 void ClusterState::RefreshDevices(NodeId id) {
@@ -52,6 +52,7 @@ void ClusterState::RefreshDevices(NodeId id) {
 }
 
 void ClusterState::RefreshAllDevices() {
+  demands_on_nodes_ = devices_.demand_count();
   for (const auto& [name, id] : nodes_by_name_) {
     if (!devices_.DevicesOf(name).empty()) RefreshDevices(id);
   }
@@ -105,10 +106,10 @@ void ClusterState::RefreshClaim(const std::string& key) {
   const PodId former = row.consumers.empty() ? kNoId : row.consumers.front();
   const auto rank = [this](PodId id) {
     const PodRecord& pod = pods_[id];
-    const int turn = pod.node != kNoId                    ? 0
-                     : pod.status == PodStatus::kPending  ? 1
-                     : IsFinished(pod.status)             ? 3
-                                                          : 2;
+    const int turn = pod.node != kNoId                   ? 0
+                     : pod.status == PodStatus::kPending ? 1
+                     : IsFinished(pod.status)            ? 3
+                                                         : 2;
     return std::make_tuple(turn, !pod.has_task_priority, -int64_t{pod.task_priority}, pod.creation,
                            pod.uid);
   };
@@ -122,10 +123,9 @@ void ClusterState::RefreshClaim(const std::string& key) {
 
 void ClusterState::RefreshPodClaims(PodId id) {
   PodRecord& record = pods_[id];
-  const size_t demands = devices_.demand_count();
   model::PodSpec spec = WithoutClaims(*classes_[record.pod_class].spec);
   ResolveClaims(record, spec);
-  if (devices_.demand_count() != demands) RefreshAllDevices();
+  if (devices_.demand_count() != demands_on_nodes_) RefreshAllDevices();
   if (spec == *classes_[record.pod_class].spec) return;
   const GpuPick groups = record.gpu_groups;
   ChangeClass(record, spec, &groups);
@@ -199,7 +199,8 @@ void ClusterState::TakeDevices(PodId id) {
   const auto found = pod_claims_.find(id);
   if (found == pod_claims_.end() || !HoldsNode(pods_[id].status)) return;
   for (const std::string& key : found->second.keys) {
-    if (devices_.Row(key).consumers.front() == id) devices_.Take(key, nodes_[pods_[id].node].name());
+    if (devices_.Row(key).consumers.front() == id)
+      devices_.Take(key, nodes_[pods_[id].node].name());
   }
 }
 
@@ -208,6 +209,23 @@ void ClusterState::ReleaseDevices(PodId id) {
   if (found == pod_claims_.end()) return;
   for (const std::string& key : found->second.keys) {
     if (devices_.Row(key).consumers.front() == id) devices_.Release(key);
+  }
+}
+
+ClusterState::HeldDevices ClusterState::DevicesHeldBy(PodId id) const {
+  HeldDevices held;
+  const auto found = pod_claims_.find(id);
+  if (found == pod_claims_.end()) return held;
+  for (const std::string& key : found->second.keys) held.push_back(devices_.Find(key)->devices);
+  return held;
+}
+
+void ClusterState::RestoreDevices(PodId id, const HeldDevices& held) {
+  const auto found = pod_claims_.find(id);
+  if (found == pod_claims_.end()) return;
+  for (size_t i = 0; i < held.size(); ++i) {
+    const std::string& key = found->second.keys[i];
+    if (devices_.Row(key).consumers.front() == id) devices_.Restore(key, held[i]);
   }
 }
 
@@ -300,8 +318,7 @@ std::vector<model::ResourceClaim> ClusterState::ClaimsOf(PodId id) const {
         for (int64_t i = 0; i < request.count && next < row.devices.size(); ++i, ++next) {
           for (const NodeDevice& device : devices_.DevicesOf(devices_.NodeOf(row.devices[next]))) {
             if (device.key != row.devices[next]) continue;
-            claim.devices.push_back(
-                {request.name, device.driver, device.pool, device.device.name});
+            claim.devices.push_back({request.name, device.driver, device.pool, device.device.name});
           }
         }
       }

@@ -43,8 +43,7 @@ class DeviceClaimsTest : public testing::Test {
     return options;
   }
   PodId Add(const std::string& name, std::vector<std::string> claims, int64_t created = 0) {
-    state_.UpsertPod(
-        Uses(PodBuilder("ns", name).Queue("q").Created(created), std::move(claims)));
+    state_.UpsertPod(Uses(PodBuilder("ns", name).Queue("q").Created(created), std::move(claims)));
     return state_.FindPod("ns", name);
   }
   const model::PodSpec& Spec(PodId pod) { return *state_.class_of(pod).spec; }
@@ -229,8 +228,8 @@ TEST_F(DeviceClaimsTest, RollbackRestoresTheExactState) {
       state.UpsertDeviceObject(MakeSlice(node, 4));
     }
     for (int i = 0; i < 6; ++i) {
-      state.UpsertDeviceObject(MakeClaim(absl::StrCat("c", i), 1 + int64_t(random() % 3), kClass,
-                                         "q"));
+      state.UpsertDeviceObject(
+          MakeClaim(absl::StrCat("c", i), 1 + int64_t(random() % 3), kClass, "q"));
     }
     constexpr int kPods = 8;
     for (int i = 0; i < kPods; ++i) {

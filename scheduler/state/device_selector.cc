@@ -154,8 +154,8 @@ absl::StatusOr<DeviceSelector::Term> DeviceSelector::ParseTerm(absl::string_view
     return NotUnderstood(whole);
   }
   constexpr std::pair<const char*, Compare> kOperators[] = {
-      {"==", Compare::kEqual},        {"!=", Compare::kNotEqual}, {">=", Compare::kGreaterEqual},
-      {"<=", Compare::kLessEqual},    {">", Compare::kGreater},   {"<", Compare::kLess}};
+      {"==", Compare::kEqual},     {"!=", Compare::kNotEqual}, {">=", Compare::kGreaterEqual},
+      {"<=", Compare::kLessEqual}, {">", Compare::kGreater},   {"<", Compare::kLess}};
   const auto* found = std::find_if(std::begin(kOperators), std::end(kOperators),
                                    [&](const auto& entry) { return Take(text, entry.first); });
   if (found == std::end(kOperators)) return NotUnderstood(whole);

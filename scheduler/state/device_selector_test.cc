@@ -6,17 +6,28 @@ namespace fairlead::state {
 namespace {
 
 TEST(DeviceSelectorTest, WhatIsNotUnderstoodIsRefusedWithItsText) {
-  for (const char* text :
-       {"", "true", "device.driver", "device.driver == gpu", "device.driver == \"a\" || true",
-        "device.driver in [\"a\"]", "!(device.driver == \"a\")", "device.driver > \"a\"",
-        "device.driver == \"a\" && ", "device.driver == \"a", "device.attributes.x == 1",
-        "device.attributes[\"d\"].x == 1.5", "device.attributes[\"d\"].x < \"s\"",
-        "device.attributes[\"d\"].x.matches(\"s\")", "device.attributes[\"d\"].x > true",
-        "device.capacity[\"d\"].x == \"40Gi\"",
-        "device.capacity[\"d\"].x.compareTo(quantity(\"40Gi\")) >= 1",
-        "device.capacity[\"d\"].x.compareTo(quantity(\"much\")) >= 0", "((device.driver == \"a\"))",
-        "(device.driver == \"a\") && (device.driver == \"b\" || true)",
-        "device.driver == \"a\\\"b\"", "device.driver == \"a\" & device.driver == \"b\""}) {
+  for (const char* text : {"",
+                           "true",
+                           "device.driver",
+                           "device.driver == gpu",
+                           "device.driver == \"a\" || true",
+                           "device.driver in [\"a\"]",
+                           "!(device.driver == \"a\")",
+                           "device.driver > \"a\"",
+                           "device.driver == \"a\" && ",
+                           "device.driver == \"a",
+                           "device.attributes.x == 1",
+                           "device.attributes[\"d\"].x == 1.5",
+                           "device.attributes[\"d\"].x < \"s\"",
+                           "device.attributes[\"d\"].x.matches(\"s\")",
+                           "device.attributes[\"d\"].x > true",
+                           "device.capacity[\"d\"].x == \"40Gi\"",
+                           "device.capacity[\"d\"].x.compareTo(quantity(\"40Gi\")) >= 1",
+                           "device.capacity[\"d\"].x.compareTo(quantity(\"much\")) >= 0",
+                           "((device.driver == \"a\"))",
+                           "(device.driver == \"a\") && (device.driver == \"b\" || true)",
+                           "device.driver == \"a\\\"b\"",
+                           "device.driver == \"a\" & device.driver == \"b\""}) {
     const auto parsed = DeviceSelector::Parse(text);
     ASSERT_FALSE(parsed.ok()) << text;
     EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument) << text;

@@ -21,13 +21,15 @@ void Transaction::Do(OperationKind kind, PodId pod, PodStatus status, NodeId nod
   const PodStatus former_status = record.status;
   const NodeId former_node = record.node;
   GpuPick former_groups = record.gpu_groups;
+  ClusterState::HeldDevices former_devices = state_.DevicesHeldBy(pod);
   const size_t former_position = state_.MovePod(
       pod, status, node, ClusterState::kAtEnd, status == PodStatus::kReleasing ? nullptr : &pick);
   log_.push_back({{kind, pod, node, std::move(pick)},
                   former_status,
                   former_node,
                   former_position,
-                  std::move(former_groups)});
+                  std::move(former_groups),
+                  std::move(former_devices)});
 }
 
 void Transaction::Allocate(PodId pod, NodeId node, GpuPick pick) {
@@ -65,6 +67,7 @@ void Transaction::RollbackTo(Checkpoint mark) {
     const Entry& entry = log_.back();
     state_.MovePod(entry.operation.pod, entry.former_status, entry.former_node,
                    entry.former_position, &entry.former_groups);
+    state_.RestoreDevices(entry.operation.pod, entry.former_devices);
     log_.pop_back();
   }
 }

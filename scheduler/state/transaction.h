@@ -58,6 +58,7 @@ class Transaction {
     NodeId former_node;
     size_t former_position;  // in the former node's list
     GpuPick former_groups;
+    ClusterState::HeldDevices former_devices;
   };
   void CheckPick(PodId pod, const GpuPick& pick) const;
   void Do(OperationKind kind, PodId pod, PodStatus status, NodeId node, GpuPick pick);
