@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "queues/usage_record.h"
 #include "scheduler/framework/config.h"
 #include "scheduler/model/quantity.h"
 #include "scheduler/plugins/registry.h"
@@ -202,6 +203,65 @@ absl::Status ReadLeaderElection(const dom::element& value, const std::string& pa
   return absl::OkStatus();
 }
 
+absl::Status ReadTime(const dom::element& value, const std::string& path, absl::Time& out) {
+  std::string_view text;
+  std::string problem;
+  if (value.get(text) != simdjson::SUCCESS ||
+      !absl::ParseTime(absl::RFC3339_full, ToAbsl(text), &out, &problem)) {
+    return Bad(path, "must be a time such as \"2026-01-05T00:00:00Z\"");
+  }
+  return absl::OkStatus();
+}
+
+// How much history weighs. Exact: a decimal in quotes, or a whole number.
+absl::Status ReadKValue(const dom::element& value, const std::string& path, int64_t& out) {
+  constexpr int64_t kMost = 1000;
+  int64_t whole = 0;
+  std::string_view text;
+  absl::StatusOr<int64_t> micro = absl::InvalidArgumentError("");
+  if (value.get(whole) == simdjson::SUCCESS) {
+    if (whole >= 0 && whole <= kMost) micro = whole * kMicro;
+  } else if (value.get(text) == simdjson::SUCCESS) {
+    micro = model::ParseDecimal(ToAbsl(text), kMicro);
+  }
+  if (!micro.ok() || *micro < 0 || *micro > kMost * kMicro) {
+    return Bad(path, "must be a whole number or a quoted decimal such as \"0.5\", from 0 to 1000");
+  }
+  out = *micro;
+  return absl::OkStatus();
+}
+
+absl::Status ReadUsage(const dom::element& value, const std::string& path,
+                       engine::EngineOptions& engine) {
+  queues::UsageOptions usage;
+  bool enabled = true;
+  std::string window_type = "sliding";
+  FAIRLEAD_RETURN_IF_ERROR(
+      ReadObject(value, path,
+                 {{"enabled", Flag(&enabled)},
+                  {"kValue", [&engine](const dom::element& k, const std::string& at) {
+                     return ReadKValue(k, at, engine.k_micro);
+                   }},
+                  {"halfLifePeriod", Span(&usage.half_life)},
+                  {"windowSize", Span(&usage.window)},
+                  {"windowType", Text(&window_type)},
+                  {"tumblingWindowStartTime", [&usage](const dom::element& start,
+                                                       const std::string& at) {
+                     return ReadTime(start, at, usage.tumbling_start);
+                   }},
+                  {"cronString", Text(&usage.cron)},
+                  {"fetchInterval", Span(&usage.sample_interval)},
+                  {"stalenessPeriod", Span(&usage.staleness)}}));
+  const absl::StatusOr<queues::WindowType> type = queues::ParseWindowType(window_type);
+  if (!type.ok()) return Bad(absl::StrCat(path, ".windowType"), type.status().message());
+  usage.window_type = *type;
+  // What the fields are together, by the one who knows.
+  const absl::Status valid = queues::UsageRecord::Create(usage).status();
+  if (!valid.ok()) return Bad(path, valid.message());
+  if (enabled) engine.usage = usage;
+  return absl::OkStatus();
+}
+
 // What one document says beyond what goes straight into the Configuration.
 struct Seen {
   bool scheduler = false, fairlead = false, names = false, election = false;
@@ -224,6 +284,9 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
           return ReadNames(value, path, options.state.scheduler_names);
         }},
        {"defaultQueue", Text(&options.state.default_queue)},
+       {"builtinDefaultQueue", Flag(&options.builtin_default_queue)},
+       {"usage", [&options](const dom::element& value,
+                            const std::string& path) { return ReadUsage(value, path, options.engine); }},
        {"actions",
         [&](const dom::element& value, const std::string& path) {
           return ReadObject(value, path,

@@ -8,6 +8,7 @@
 //   kind: FairleadConfiguration
 //   schedulerNames: [fairlead, kai-scheduler]
 //   defaultQueue: default-queue
+//   builtinDefaultQueue: true        # it exists without an object
 //   actions: {reclaim: true, preempt: true}
 //   hook:
 //     enabled: true
@@ -19,6 +20,9 @@
 //     unneededAfter: 5m              # likewise launchTimeout, readyTimeout, backoffInitial,
 //     maxNewRequestsPerStep: 1000    # backoffMax, expectedBoot
 //   kwok: {bootDelay: 30s}
+//   usage: {kValue: "1", halfLifePeriod: 24h, windowSize: 168h, windowType: sliding,
+//           tumblingWindowStartTime: "2026-01-05T00:00:00Z", cronString: "0 0 * * 1",
+//           fetchInterval: 1m, stalenessPeriod: 5m}   # left out: history does not count
 //   verdictRefresh: 1m
 //   events: true
 //   leaderElection: {leaderElect: true, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s,

@@ -10,6 +10,8 @@
 #include "base/status_macros.h"
 #include "core/decision_loop_impl.h"
 #include "core/view_maker.h"
+#include "queues/default_queue.h"
+#include "queues/usage_record.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/plugins/registry.h"
 
@@ -39,6 +41,9 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
   FAIRLEAD_RETURN_IF_ERROR(plugins::RegisterAll(registry));
   FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<framework::Framework> framework,
                             framework::Framework::Make(options.profile, registry));
+  if (options.engine.usage.has_value()) {
+    FAIRLEAD_RETURN_IF_ERROR(queues::UsageRecord::Create(*options.engine.usage).status());
+  }
   std::unique_ptr<DecisionLoop> loop(new DecisionLoop());
   loop->impl_ = std::make_unique<Impl>(options, catalog);
   Impl& impl = *loop->impl_;
@@ -46,6 +51,7 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
   engine_options.hook_on = options.hook.enabled;
   impl.engine = std::make_unique<engine::Engine>(engine_options, &impl.state, &impl.tree,
                                                  std::move(framework));
+  impl.KeepDefaultQueue();
   return loop;
 }
 
@@ -96,6 +102,16 @@ std::vector<const model::NodePool*> DecisionLoop::Impl::ValidPools() const {
   return valid;
 }
 
+void DecisionLoop::Impl::QueueObjectChanged(const std::string& name, bool exists) {
+  if (name == options.state.default_queue) default_queue_object = exists;
+  KeepDefaultQueue();
+}
+
+void DecisionLoop::Impl::KeepDefaultQueue() {
+  if (!options.builtin_default_queue) return;
+  queues::KeepDefaultQueue(tree, options.state.default_queue, default_queue_object);
+}
+
 void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
   state::Change change;
   if (const auto* pod = std::get_if<model::Pod>(&upsert.object)) {
@@ -105,6 +121,7 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
   } else if (const auto* queue = std::get_if<model::Queue>(&upsert.object)) {
     const uint64_t before = tree.version();
     tree.Upsert(*queue);
+    QueueObjectChanged(queue->meta.name, /*exists=*/true);
     change.policy = tree.version() != before;
   } else if (const auto* group = std::get_if<model::PodGroup>(&upsert.object)) {
     change = state.UpsertPodGroup(*group);
@@ -138,6 +155,7 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
       break;
     case model::Kind::kQueue:
       tree.Remove(removed.name);
+      QueueObjectChanged(removed.name, /*exists=*/false);
       change.policy = true;
       break;
     case model::Kind::kPodGroup:

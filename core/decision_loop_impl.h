@@ -32,6 +32,9 @@ class DecisionLoop::Impl {
   void ApplyUpsert(const model::Upsert& upsert);
   void ApplyDelete(const model::Delete& removed);
   void RequestChanged(const std::string& name);
+  // After every event of a Queue object.
+  void QueueObjectChanged(const std::string& name, bool exists);
+  void KeepDefaultQueue();
   [[nodiscard]] std::vector<const model::NodePool*> ValidPools() const;
 
   // ---- answers, each at the time of the step that takes it
@@ -83,6 +86,8 @@ class DecisionLoop::Impl {
   VerdictBook verdicts;
   HookMemo memo;
 
+  // There is a Queue object of the default queue's name.
+  bool default_queue_object = false;
   std::set<model::Kind> synced;
   bool dirty = true;
   absl::Time wake_at = absl::InfiniteFuture();

@@ -21,6 +21,8 @@ struct Options {
   // again at most this often for one workload.
   absl::Duration verdict_refresh = absl::Minutes(1);
   bool emit_events = true;
+  // Pods that name no queue run without any Queue object (queues/default_queue.h).
+  bool builtin_default_queue = true;
 };
 
 // scheduler names "fairlead" and "kai-scheduler", the built-in profile, the hook on.

@@ -81,4 +81,12 @@ int64_t LendingFloors::Idle(ResourceIndex resource) const {
   return 0;
 }
 
+model::Resources LendingFloors::Load() const {
+  model::Resources load;
+  for (const Column& column : columns_) {
+    load.Set(column.resource, SaturatingAdd(column.held_total, column.idle_total));
+  }
+  return load;
+}
+
 }  // namespace fairlead::queues

@@ -48,6 +48,9 @@ class LendingFloors {
                                                     const model::Resources& total) const;
   // Kept and idle, of all queues together.
   [[nodiscard]] int64_t Idle(model::ResourceIndex resource) const;
+  // Allocated, and kept and idle, by all queues together, of each resource that some queue keeps
+  // back: what the total has to hold.
+  [[nodiscard]] model::Resources Load() const;
 
  private:
   struct Column {

@@ -140,6 +140,8 @@ bool Cycle::Serve(queues::QueueId leaf, const state::Workload& workload) {
   if (step.pods.empty() || InBackoff(step)) return false;
   model::Resources request = ChargeOf(step.pods);
   if (HeldByLimit(leaf, workload, step, request)) return false;
+  bool promised = false;
+  if (HeldByLending(leaf, workload, step, request, promised)) return promised;
   const StepKind kind = KindOf(p_.state, workload, step);
   Placement placement;
   if (!Known(failed_, kind, step.pods.size())) {

@@ -43,6 +43,10 @@ struct Outcome {
   std::vector<Waiting::PodPromise> promises;
   std::vector<state::PodId> demanded;  // pods that the hook may buy for
   bool whole_demand = true;            // false: a limit holds some pods of it back
+  // The queue whose kept share (lendingLimit) it would take, and whether nodes for it alone would
+  // not change that.
+  std::string keeper;
+  bool kept_beyond_cluster = false;
   int64_t position = 0;
 };
 
@@ -60,6 +64,7 @@ struct CycleParts {
   const queues::FairShares& shares;
   const BindBackoff& backoff;
   const std::set<state::WorkloadId>& maybe_stale;
+  const model::Resources& total;  // what fair share divides
 };
 
 // What is true of one step is true of every step of the same kind and at least its size.
@@ -120,6 +125,23 @@ class Cycle {
   Outcome& OutcomeOf(const state::Workload& workload, queues::QueueId leaf);
   [[nodiscard]] model::Resources ChargeOf(const std::vector<state::PodId>& pods) const;
 
+  // lending.cc
+  // True if room that other queues keep back would be taken: the step was promised room on order
+  // (`promised`), or it waits and the outcome is written.
+  bool HeldByLending(queues::QueueId leaf, const state::Workload& workload, const GangStep& step,
+                     const model::Resources& request, bool& promised);
+  // The same for nodes that would be bought for it: true if they would not do.
+  bool BeyondLending(Outcome& outcome, const model::Resources& request);
+  void TellKeeper(const queues::LendingRefusal& refusal, Outcome& outcome) const;
+  // More than before is kept back or held, and more than there is.
+  [[nodiscard]] bool BreaksLending(const model::Resources& before) const;
+  // Nodes that are ordered or not usable yet.
+  struct ComingRoom {
+    NodeSetPtr nodes;
+    model::Resources total;
+  };
+  const ComingRoom& Coming();
+
   // evict_actions.cc
   void Evict(EvictKind kind);
   void EvictFor(EvictKind kind, Outcome& outcome, const Lines& lines, FailedSearches& failed);
@@ -151,6 +173,8 @@ class Cycle {
     bool preemptible;
   };
   std::vector<DemandCharge> demand_charges_;
+  model::Resources demanded_;  // their sum
+  std::optional<ComingRoom> coming_;
   Failures failed_;
   absl::flat_hash_map<queues::QueueId, model::Resources> next_request_;
 };

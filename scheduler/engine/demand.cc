@@ -29,7 +29,9 @@ void Cycle::DemandFor(Outcome& outcome) {
       }
       return;
     }
-    p_.books.mutable_ledger().Charge(outcome.leaf, request, workload.preemptible);
+    if (BeyondLending(outcome, request)) return;
+    p_.books.Charge(outcome.leaf, request, workload.preemptible);
+    demanded_ += request;
     demand_charges_.push_back({outcome.leaf, request, workload.preemptible});
     outcome.demanded.insert(outcome.demanded.end(), pods.begin(), pods.end());
     pods.clear();
@@ -64,7 +66,7 @@ void Cycle::Demand() {
 
 void Cycle::TakeBack() {
   for (const DemandCharge& charge : demand_charges_) {
-    p_.books.mutable_ledger().Release(charge.leaf, charge.amount, charge.preemptible);
+    p_.books.Release(charge.leaf, charge.amount, charge.preemptible);
   }
   for (state::PodId pod : promised_) state::ReleasePromise(p_.state, pod);
   // Who is moved is still where it was until it has terminated.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "queues/usage_record.h"
 #include "scheduler/engine/books.h"
 #include "scheduler/engine/cycle.h"
 #include "scheduler/engine/diagnosis.h"
@@ -30,9 +31,17 @@ class Engine::Impl {
         placer(state, *framework,
                engine_options.spread_gpu ? state::GpuOrder::kSpread : state::GpuOrder::kPack),
         search(state, tree, *framework, placer),
-        diagnoser(state, *framework) {}
+        diagnoser(state, *framework) {
+    fair_share.k_micro = options.k_micro;
+    if (!options.usage.has_value()) return;
+    absl::StatusOr<queues::UsageRecord> record = queues::UsageRecord::Create(*options.usage);
+    FAIRLEAD_CHECK(record.ok(), record.status().ToString());
+    usage = *std::move(record);
+  }
 
   void CatchUp();
+  // Samples what the queues hold if it is time, and takes over what is known of the past.
+  void SampleUsage(absl::Time now, const model::Resources& total);
   void RefreshStale(const state::Workload& workload);
 
   EngineOptions options;
@@ -46,10 +55,25 @@ class Engine::Impl {
   Diagnoser diagnoser;
   queues::FairShareDivider divider{tree};
   queues::FairShares shares;
+  queues::FairShareOptions fair_share;
+  std::optional<queues::UsageRecord> usage;
+  // What fair_share.usage was made from: the record's version and the tree's.
+  std::pair<uint64_t, uint64_t> usage_versions = {0, 0};
   BindBackoff backoff;
   std::set<state::WorkloadId> maybe_stale;
   uint64_t cycles = 0;
 };
+
+void Engine::Impl::SampleUsage(absl::Time now, const model::Resources& total) {
+  if (!usage.has_value()) return;
+  if (now >= usage->NextSample()) usage->Record(now, tree, books.ledger(), total);
+  const std::pair<uint64_t, uint64_t> versions = {usage->version(), tree.version()};
+  if (versions == usage_versions) return;
+  usage_versions = versions;
+  absl::StatusOr<std::vector<model::Resources>> known = usage->UsageOf(tree, now);
+  // Nothing is known: shares are computed without history, as in KAI.
+  fair_share.usage = known.ok() ? *std::move(known) : std::vector<model::Resources>();
+}
 
 // Files a workload that lacks its minimum, or did, for the action stale gangs.
 void Engine::Impl::RefreshStale(const state::Workload& workload) {
@@ -99,13 +123,17 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   Impl& impl = *impl_;
   ScopedDecisionId decision(absl::StrCat("cycle ", ++impl.cycles));
   impl.CatchUp();
-  impl.shares = impl.divider.Divide(impl.books.ledger(), impl.state.total_for_queues(), {});
+  const model::Resources total = impl.books.Total();
+  impl.SampleUsage(now, total);
+  impl.shares = impl.divider.Divide(impl.books.ledger(), total, impl.fair_share);
+  impl.books.OpenLending();
   impl.placer.ResetWork();
   const CycleParts parts{impl.options, impl.state,  impl.tree,        impl.books,
                          impl.pending, impl.placer, impl.search,      impl.shares,
-                         impl.backoff, impl.maybe_stale};
+                         impl.backoff, impl.maybe_stale, total};
   Cycle cycle(parts, now, may_evict);
   cycle.Run();
+  impl.books.CloseLending();
   // The cycle's own moves are not news to the next one, but they change what is filed.
   impl.CatchUp();
 
@@ -114,6 +142,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   result.evictions = std::move(cycle.evictions);
   result.stale = std::move(cycle.stale);
   result.wake_at = cycle.wake_at;
+  if (impl.usage.has_value()) result.wake_at = std::min(result.wake_at, impl.usage->NextSample());
   for (const Outcome& outcome : cycle.outcomes) {
     if (outcome.code == verdict::Code::kNone) continue;
     result.waiting.push_back(

@@ -31,6 +31,7 @@
 #include "queues/fair_share.h"
 #include "queues/min_runtime.h"
 #include "queues/tree.h"
+#include "queues/usage.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/state/cluster_state.h"
 #include "scheduler/verdict/verdict.h"
@@ -66,6 +67,11 @@ struct EngineOptions {
   int64_t max_victims_per_search = 8192;
   // Filter evaluations that all searches of one cycle may spend.
   int64_t max_search_work = 20'000'000;
+  // Weight of history in fair share, in millionths; 0: none.
+  int64_t k_micro = queues::kMicro;
+  // How history is recorded; without: not at all, and the engine wakes nobody up for it. Has to be
+  // valid (queues::UsageRecord::Create).
+  std::optional<queues::UsageOptions> usage;
   // Between two attempts of a workload whose binding failed.
   absl::Duration bind_backoff_initial = absl::Seconds(1);
   absl::Duration bind_backoff_max = absl::Seconds(60);

@@ -30,7 +30,7 @@ bool Cycle::MayEvict(EvictKind kind, const Outcome& outcome) const {
   if (outcome.step.pods.empty() || !outcome.promises.empty()) return false;
   if (outcome.code == Code::kInsufficientCapacity) {
     return kind != EvictKind::kConsolidation ||
-           (p_.state.workload(outcome.workload).preemptible && EnoughInSum(outcome));
+           (outcome.keeper.empty() && p_.state.workload(outcome.workload).preemptible && EnoughInSum(outcome));
   }
   // A limit may be lifted by who holds the room under it.
   return outcome.code == Code::kQueueLimitReached && kind != EvictKind::kConsolidation;
@@ -137,6 +137,7 @@ void Cycle::EvictFor(EvictKind kind, Outcome& outcome, const Lines& lines,
                             .has_value()) {
     return;  // others were served meanwhile; the demand pass says which limit
   }
+  const model::Resources kept = p_.books.LendingLoad();
   state::Transaction txn(p_.state);
   const SearchOutcome found = kind == EvictKind::kReclaim   ? p_.search.Reclaim(txn, context, step)
                               : kind == EvictKind::kPreempt ? p_.search.Preempt(txn, context, step)
@@ -144,6 +145,12 @@ void Cycle::EvictFor(EvictKind kind, Outcome& outcome, const Lines& lines,
   if (!found.found) {
     outcome.details.insert(outcome.details.end(), found.details.begin(), found.details.end());
     failed[key] = {workload.priority, count, found.details};
+    return;
+  }
+  if (BreaksLending(kept)) {
+    const std::string why = "nobody gives way: the room would come out of what queues keep back";
+    outcome.details.push_back(why);
+    failed[key] = {workload.priority, count, {why}};
     return;
   }
   txn.Commit();

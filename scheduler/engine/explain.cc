@@ -68,6 +68,12 @@ void AddUnblockers(const Outcome& outcome, bool hook_on, verdict::Verdict& v) {
         add(ResolvableBy::kTime, "wait until other workloads in one domain of the topology end");
         break;
       }
+      if (outcome.kept_beyond_cluster) {
+        add(ResolvableBy::kQueueChange,
+            absl::StrCat("raise the lendingLimit of queue ", outcome.keeper));
+        add(ResolvableBy::kTime, "wait until that queue uses its share");
+        break;
+      }
       add(ResolvableBy::kNodeScaleUp, hook_on ? "the hook is asked for nodes" : "add nodes");
       add(ResolvableBy::kTime, "wait until other workloads end");
       break;

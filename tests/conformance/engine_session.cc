@@ -1,12 +1,15 @@
 #include "tests/conformance/engine_session.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "kube/device_objects.h"
 #include "queues/tree.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/framework/framework.h"
@@ -28,6 +31,7 @@ bool Has(const std::vector<std::string>& list, absl::string_view text) {
 state::StateOptions MakeStateOptions() {
   state::StateOptions options;
   options.scheduler_names = {model::kKaiSchedulerName};
+  options.place_device_claims = true;
   return options;
 }
 
@@ -88,6 +92,7 @@ class Session {
   void Seed();
   void Report(const engine::CycleResult& cycle);
   void ReportState();
+  void ReportClaims();
 
   const SessionInput& input_;
   state::ClusterState state_;
@@ -107,7 +112,12 @@ absl::Status Session::Start() {
                                              std::move(framework));
   for (const kube::Object& object : input_.objects) Apply(object);
   for (const std::string& other : input_.other_objects) {
-    result_.notes.push_back(absl::StrCat("not decoded: ", absl::string_view(other).substr(0, 120)));
+    if (const auto object = kube::DecodeDeviceObject(other); object.ok()) {
+      state_.UpsertDeviceObject(*object);
+    } else {
+      result_.notes.push_back(absl::StrCat("not decoded: ", absl::string_view(other).substr(0, 120),
+                                           ": ", object.status().message()));
+    }
   }
   Seed();
   return absl::OkStatus();
@@ -170,7 +180,41 @@ SessionResult Session::Run() {
   return std::move(result_);
 }
 
+// Statuses of the claims of every pod that has its node, as the binder and the claim controller would
+// leave them.
+void Session::ReportClaims() {
+  std::map<std::string, model::ResourceClaim> claims;
+  std::map<std::string, std::string> nodes;
+  std::set<std::string> freed;
+  state_.ForEachPod([&](const state::PodRecord& pod) {
+    for (const model::ResourceClaim& claim : state_.ClaimsOf(pod.id)) {
+      const std::string key = model::Key(claim.meta);
+      const auto [it, added] = claims.try_emplace(key, claim);
+      std::vector<std::string>& users = it->second.reserved_for;
+      users.erase(std::remove(users.begin(), users.end(), pod.uid), users.end());
+      if (state::HoldsNode(pod.status) && pod.status != PodStatus::kReleasing) {
+        if (claim.allocated) {
+          it->second.allocated = true;
+          it->second.devices = claim.devices;
+        }
+        users.push_back(pod.uid);
+        nodes[key] = state_.node(pod.node).name();
+      } else if (pod.status == PodStatus::kReleasing) {
+        freed.insert(key);
+      }
+    }
+  });
+  for (const auto& [key, claim] : claims) {
+    if (nodes.contains(key)) {
+      result_.claim_status[key] = kube::EncodeClaimStatus(claim, nodes.at(key));
+    } else if (freed.contains(key) && claim.reserved_for.empty()) {
+      result_.claim_status[key] = "{}";
+    }
+  }
+}
+
 void Session::ReportState() {
+  ReportClaims();
   state_.ForEachPod([this](const state::PodRecord& pod) {
     PodOutcome& out = result_.pods[KeyOf(pod)];
     out.status = state::PodStatusName(pod.status);

@@ -1,0 +1,118 @@
+// A cluster for tests of the engine: objects in by short calls, decisions out by name.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "scheduler/engine/engine.h"
+#include "scheduler/model/testing/builders.h"
+#include "scheduler/plugins/registry.h"
+
+namespace fairlead::engine::testing {
+
+class Cluster {
+ public:
+  explicit Cluster(const EngineOptions& options = {})
+      : state_(Options()), tree_(state_.resource_names()) {
+    framework::Registry registry;
+    EXPECT_TRUE(plugins::RegisterAll(registry).ok());
+    auto framework = framework::Framework::Make(framework::DefaultProfile(), registry);
+    EXPECT_TRUE(framework.ok()) << framework.status();
+    engine_ = std::make_unique<Engine>(options, &state_, &tree_, *std::move(framework));
+  }
+
+  state::ClusterState& state() { return state_; }
+
+  void Queue(absl::string_view name, int64_t quota, int64_t limit = model::kUnlimited,
+             absl::string_view parent = "") {
+    model::Queue queue = model::testing::MakeQueue(name, parent, quota, limit);
+    queue.meta.creation = model::testing::At(static_cast<int64_t>(tree_.size()));
+    tree_.Upsert(queue);
+  }
+  void Node(absl::string_view name, int64_t gpus) {
+    state_.UpsertNode(model::testing::MakeNode(name, gpus));
+  }
+  void Group(const model::PodGroup& group) { state_.UpsertPodGroup(group); }
+  void Pod(const model::Pod& pod) { state_.UpsertPod(pod); }
+
+  const CycleResult& Run(int64_t at = 100) {
+    result_ = engine_->RunCycle(model::testing::At(at));
+    EXPECT_EQ(engine_->CheckConsistency(), "");
+    return result_;
+  }
+
+  // "pod>node" of the bindings of the last cycle, sorted.
+  std::vector<std::string> Bound() const {
+    std::vector<std::string> names;
+    for (const Binding& binding : result_.bindings) {
+      names.push_back(
+          absl::StrCat(state_.pod(binding.pod).name, ">", state_.node(binding.node).name()));
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  // "action:pod", with ">node" for who has another place, sorted.
+  std::vector<std::string> Evicted() const {
+    std::vector<std::string> names;
+    for (const Eviction& eviction : result_.evictions) {
+      std::string text = absl::StrCat(eviction.action, ":", state_.pod(eviction.pod).name);
+      if (eviction.moves_to != state::kNoId) {
+        absl::StrAppend(&text, ">", state_.node(eviction.moves_to).name());
+      }
+      names.push_back(std::move(text));
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  // "pod>node" of the promises of the last cycle, sorted.
+  std::vector<std::string> Promised() const {
+    std::vector<std::string> names;
+    for (const Waiting& waiting : result_.waiting) {
+      for (const Waiting::PodPromise& promise : waiting.pods) {
+        if (promise.node == state::kNoId) continue;
+        names.push_back(
+            absl::StrCat(state_.pod(promise.pod).name, ">", state_.node(promise.node).name()));
+      }
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  // Null if the workload does not wait.
+  const verdict::Verdict* VerdictOf(absl::string_view workload) const {
+    for (const Waiting& waiting : result_.waiting) {
+      if (state_.workload(waiting.workload).name == workload) return &waiting.verdict;
+    }
+    return nullptr;
+  }
+  verdict::Code CodeOf(absl::string_view workload) const {
+    const verdict::Verdict* found = VerdictOf(workload);
+    return found == nullptr ? verdict::Code::kNone : found->code;
+  }
+  // All details of the workload's verdict in one text.
+  std::string DetailsOf(absl::string_view workload) const {
+    std::string text;
+    const verdict::Verdict* found = VerdictOf(workload);
+    if (found != nullptr) {
+      for (const std::string& detail : found->details) absl::StrAppend(&text, detail, "; ");
+    }
+    return text;
+  }
+
+ private:
+  static state::StateOptions Options() {
+    state::StateOptions options;
+    options.scheduler_names = {"fairlead"};
+    return options;
+  }
+
+  state::ClusterState state_;
+  queues::QueueTree tree_;
+  std::unique_ptr<Engine> engine_;
+  CycleResult result_;
+};
+
+}  // namespace fairlead::engine::testing
