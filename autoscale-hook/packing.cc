@@ -17,8 +17,8 @@ constexpr int64_t kImproveBudget = 20000;
 bool ZoneCanMatter(const model::PodSpec& spec) {
   return !spec.node_selector.empty() || spec.has_required_node_affinity ||
          !spec.pod_affinity.empty() || !spec.pod_anti_affinity.empty() ||
-         !spec.topology_spread.empty() || !spec.pvc_names.empty() || !spec.resource_claims.empty() ||
-         !spec.claim_templates.empty();
+         !spec.topology_spread.empty() || !spec.pvc_names.empty() ||
+         !spec.resource_claims.empty() || !spec.claim_templates.empty();
 }
 
 bool CoversResources(const model::ResourceList& big, const model::ResourceList& small) {

@@ -26,8 +26,8 @@ class ScopedDecisionId {
 
 }  // namespace fairlead
 
-#define FAIRLEAD_CHECK(condition, message)                                  \
-  do {                                                                      \
-    if (!(condition)) [[unlikely]]                                          \
-      ::fairlead::CheckFailed(__FILE__, __LINE__, #condition, (message));   \
+#define FAIRLEAD_CHECK(condition, message)                                \
+  do {                                                                    \
+    if (!(condition)) [[unlikely]]                                        \
+      ::fairlead::CheckFailed(__FILE__, __LINE__, #condition, (message)); \
   } while (false)

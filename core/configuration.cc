@@ -236,22 +236,21 @@ absl::Status ReadUsage(const dom::element& value, const std::string& path,
   queues::UsageOptions usage;
   bool enabled = true;
   std::string window_type = "sliding";
-  FAIRLEAD_RETURN_IF_ERROR(
-      ReadObject(value, path,
-                 {{"enabled", Flag(&enabled)},
-                  {"kValue", [&engine](const dom::element& k, const std::string& at) {
-                     return ReadKValue(k, at, engine.k_micro);
-                   }},
-                  {"halfLifePeriod", Span(&usage.half_life)},
-                  {"windowSize", Span(&usage.window)},
-                  {"windowType", Text(&window_type)},
-                  {"tumblingWindowStartTime", [&usage](const dom::element& start,
-                                                       const std::string& at) {
-                     return ReadTime(start, at, usage.tumbling_start);
-                   }},
-                  {"cronString", Text(&usage.cron)},
-                  {"fetchInterval", Span(&usage.sample_interval)},
-                  {"stalenessPeriod", Span(&usage.staleness)}}));
+  FAIRLEAD_RETURN_IF_ERROR(ReadObject(
+      value, path,
+      {{"enabled", Flag(&enabled)},
+       {"kValue", [&engine](const dom::element& k,
+                            const std::string& at) { return ReadKValue(k, at, engine.k_micro); }},
+       {"halfLifePeriod", Span(&usage.half_life)},
+       {"windowSize", Span(&usage.window)},
+       {"windowType", Text(&window_type)},
+       {"tumblingWindowStartTime",
+        [&usage](const dom::element& start, const std::string& at) {
+          return ReadTime(start, at, usage.tumbling_start);
+        }},
+       {"cronString", Text(&usage.cron)},
+       {"fetchInterval", Span(&usage.sample_interval)},
+       {"stalenessPeriod", Span(&usage.staleness)}}));
   const absl::StatusOr<queues::WindowType> type = queues::ParseWindowType(window_type);
   if (!type.ok()) return Bad(absl::StrCat(path, ".windowType"), type.status().message());
   usage.window_type = *type;
@@ -285,8 +284,10 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
         }},
        {"defaultQueue", Text(&options.state.default_queue)},
        {"builtinDefaultQueue", Flag(&options.builtin_default_queue)},
-       {"usage", [&options](const dom::element& value,
-                            const std::string& path) { return ReadUsage(value, path, options.engine); }},
+       {"usage",
+        [&options](const dom::element& value, const std::string& path) {
+          return ReadUsage(value, path, options.engine);
+        }},
        {"actions",
         [&](const dom::element& value, const std::string& path) {
           return ReadObject(value, path,

@@ -174,5 +174,61 @@ TEST(ConfigurationTest, OtherErrorsHaveNoPlace) {
   EXPECT_FALSE(FieldPlaceOf(absl::InvalidArgumentError("a: b")).has_value());
 }
 
+TEST(ConfigurationTest, HistoryIsOffUnlessItIsConfigured) {
+  EXPECT_FALSE(ReadConfiguration({Fairlead("")})->options.engine.usage.has_value());
+  EXPECT_FALSE(ReadConfiguration({Fairlead(R"("usage":{"enabled":false,"windowSize":"24h"})")})
+                   ->options.engine.usage.has_value());
+  const auto defaults = ReadConfiguration({Fairlead(R"("usage":{})")});
+  ASSERT_TRUE(defaults.ok()) << defaults.status();
+  ASSERT_TRUE(defaults->options.engine.usage.has_value());
+  EXPECT_EQ(defaults->options.engine.usage->window, absl::Hours(7 * 24));
+  EXPECT_EQ(defaults->options.engine.k_micro, 1'000'000);
+}
+
+TEST(ConfigurationTest, EveryFieldOfUsageReachesItsOption) {
+  const auto read = ReadConfiguration({Fairlead(R"("builtinDefaultQueue":false,"usage":{
+      "kValue":"0.5","halfLifePeriod":"12h","windowSize":"48h","windowType":"tumbling",
+      "tumblingWindowStartTime":"2026-01-05T00:00:00Z","fetchInterval":"30s",
+      "stalenessPeriod":"10m"})")});
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_FALSE(read->options.builtin_default_queue);
+  EXPECT_EQ(read->options.engine.k_micro, 500'000);
+  const queues::UsageOptions& usage = *read->options.engine.usage;
+  EXPECT_EQ(usage.half_life, absl::Hours(12));
+  EXPECT_EQ(usage.window, absl::Hours(48));
+  EXPECT_EQ(usage.window_type, queues::WindowType::kTumbling);
+  EXPECT_EQ(usage.tumbling_start,
+            absl::FromCivil(absl::CivilSecond(2026, 1, 5), absl::UTCTimeZone()));
+  EXPECT_EQ(usage.sample_interval, absl::Seconds(30));
+  EXPECT_EQ(usage.staleness, absl::Minutes(10));
+  const auto cron = ReadConfiguration(
+      {Fairlead(R"("usage":{"windowType":"cron","cronString":"0 0 * * 1","kValue":3})")});
+  ASSERT_TRUE(cron.ok()) << cron.status();
+  EXPECT_EQ(cron->options.engine.usage->cron, "0 0 * * 1");
+  EXPECT_EQ(cron->options.engine.k_micro, 3'000'000);
+}
+
+TEST(ConfigurationTest, UsageThatMakesNoSenseIsNamed) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"("usage":7)", "usage: must be a mapping"},
+      {R"("usage":{"window":"1h"})", "usage.window: is not a known field"},
+      {R"("usage":{"windowType":"round"})", "usage.windowType"},
+      {R"("usage":{"windowType":"cron","cronString":"often"})", "usage"},
+      {R"("usage":{"windowType":"cron"})", "usage"},
+      {R"("usage":{"kValue":-1})", "usage.kValue"},
+      {R"("usage":{"kValue":"1001"})", "usage.kValue"},
+      {R"("usage":{"kValue":0.5})", "usage.kValue"},
+      {R"("usage":{"windowSize":"1s"})", "windowSize"},
+      {R"("usage":{"fetchInterval":"1h"})", "fetchInterval"},
+      {R"("usage":{"tumblingWindowStartTime":"monday"})", "usage.tumblingWindowStartTime"},
+      {R"("builtinDefaultQueue":"yes")", "builtinDefaultQueue: must be true or false"},
+  };
+  for (const auto& [fields, message] : cases) {
+    const absl::Status status = ReadConfiguration({Fairlead(fields)}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << fields;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message)) << fields;
+  }
+}
+
 }  // namespace
 }  // namespace fairlead::core

@@ -146,5 +146,92 @@ TEST_F(DecisionLoopTest, WithoutTheHookCapacityIsWhatOtherAutoscalersUnderstandA
                                                          {"b", "QueueLimitReached"}}));
 }
 
+// ---- the built-in default queue
+
+// A pod that names no queue.
+model::Pod Nameless(absl::string_view name) { return PodBuilder("ns", name).Gpus(1).Build(); }
+
+TEST_F(DecisionLoopTest, WithoutTheBuiltInQueueAPodThatNamesNoneWaits) {
+  options_.builtin_default_queue = false;
+  Restart();
+  SyncAll();
+  Put(MakeNode("n", 8));
+  Put(Nameless("p"));
+  const StepResult result = Step(1);
+  EXPECT_TRUE(Of<model::BindPod>(result).empty());
+  ASSERT_EQ(Of<model::SetPodUnschedulable>(result).size(), 1u);
+  EXPECT_EQ(Of<model::SetPodUnschedulable>(result)[0].reason, "QueueNotFound");
+}
+
+TEST_F(DecisionLoopTest, FirstPodRunsWithoutAnyQueueObject) {
+  SyncAll();
+  Put(MakeNode("n", 8));
+  model::Pod pod = Nameless("p");
+  pod.meta.labels.Set("kai.scheduler/preemptibility", "non-preemptible");
+  Put(pod);
+  EXPECT_EQ(Of<model::BindPod>(Step(1)).size(), 1u);
+}
+
+TEST_F(DecisionLoopTest, BuiltInDefaultQueueComesAndGoesWithItsObject) {
+  SyncAll();
+  Put(MakeNode("n", 8));
+  // An object of that name is what it says: closed.
+  Put(MakeQueue("default-queue", "", kUnlimited, 0));
+  Put(Nameless("p"));
+  StepResult result = Step(1);
+  EXPECT_TRUE(Of<model::BindPod>(result).empty());
+  ASSERT_EQ(Of<model::SetPodUnschedulable>(result).size(), 1u);
+  EXPECT_EQ(Of<model::SetPodUnschedulable>(result)[0].reason, "QueueLimitReached");
+  AnswerAll(result);
+  // Other queues' events do not renew it over the object.
+  Put(MakeQueue("research", "", 4, kUnlimited));
+  EXPECT_TRUE(Of<model::BindPod>(Step(2)).empty());
+  loop_->Apply(model::Delete{model::Kind::kQueue, "", "default-queue", ""});
+  EXPECT_EQ(Of<model::BindPod>(Step(3)).size(), 1u);
+}
+
+TEST_F(DecisionLoopTest, BesideOthersTheBuiltInQueueHasNoQuota) {
+  SyncAll();
+  Put(MakeNode("n", 8));
+  Put(MakeQueue("research", "", 4, kUnlimited));
+  model::Pod firm = Nameless("firm");
+  firm.meta.labels.Set("kai.scheduler/preemptibility", "non-preemptible");
+  Put(firm);
+  Put(Nameless("p"));
+  StepResult result = Step(1);
+  ASSERT_EQ(Of<model::BindPod>(result).size(), 1u);
+  EXPECT_EQ(Of<model::BindPod>(result)[0].name, "p");
+  ASSERT_EQ(Of<model::SetPodUnschedulable>(result).size(), 1u);
+  EXPECT_EQ(Of<model::SetPodUnschedulable>(result)[0].reason, "NonPreemptibleOverQuota");
+  AnswerAll(result);
+  // The last other queue goes: it is alone again.
+  loop_->Apply(model::Delete{model::Kind::kQueue, "", "research", ""});
+  EXPECT_EQ(Of<model::BindPod>(Step(2)).size(), 1u);
+}
+
+// ---- history
+
+TEST_F(DecisionLoopTest, UsageThatMakesNoSenseIsRefused) {
+  options_.engine.usage.emplace();
+  options_.engine.usage->sample_interval = absl::Hours(1);  // longer than the staleness period
+  EXPECT_EQ(DecisionLoop::Make(options_, &catalog_).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(DecisionLoopTest, UsageWakesTheLoopForItsNextSampleAndNobodyElse) {
+  options_.engine.usage.emplace();
+  Restart();
+  SyncAll();
+  EXPECT_EQ(Step(1).wake_at, At(61));
+  const StepResult early = Step(60);
+  EXPECT_FALSE(early.decided);
+  EXPECT_EQ(early.wake_at, At(61));
+  EXPECT_EQ(Step(61).wake_at, At(121));
+  options_.engine.usage.reset();
+  Restart();
+  SyncAll();
+  EXPECT_EQ(Step(1).wake_at, absl::InfiniteFuture());
+}
+
 }  // namespace
 }  // namespace fairlead::core::testing

@@ -1,13 +1,13 @@
-// Bytes to model values and back. Everything that knows a wire format is behind this header; nothing
-// else in the program sees protobuf or JSON of the API server.
+// Bytes to model values and back. Everything that knows a wire format is behind this header;
+// nothing else in the program sees protobuf or JSON of the API server.
 //
 // Core kinds (Pod, Node, PriorityClass) come as application/vnd.kubernetes.protobuf or JSON, by the
-// response's content type; custom kinds always as JSON. Unknown fields are skipped: we never write a
-// decoded object back, all writes are patches, subresource posts or objects of our own kinds.
+// response's content type; custom kinds always as JSON. Unknown fields are skipped: we never write
+// a decoded object back, all writes are patches, subresource posts or objects of our own kinds.
 //
-// A *malformed message* is an error of the call (InvalidArgument). A *well-formed object whose content
-// makes no sense* (a quantity, an annotation) decodes, with the reason in its `invalid` field, so that
-// it harms nobody else.
+// A *malformed message* is an error of the call (InvalidArgument). A *well-formed object whose
+// content makes no sense* (a quantity, an annotation) decodes, with the reason in its `invalid`
+// field, so that it harms nobody else.
 //
 // Thread-safety: pure functions. Complexity: one pass over the bytes.
 #pragma once
@@ -40,7 +40,7 @@ struct ListPage {
 // meta.v1.Status, as an error answer carries it, decoded from protobuf or JSON.
 struct ApiStatus {
   int code = 0;
-  std::string reason;   // "Expired", "Conflict", "AlreadyExists", ...
+  std::string reason;  // "Expired", "Conflict", "AlreadyExists", ...
   std::string message;
   absl::Duration retry_after = absl::ZeroDuration();
 };
@@ -49,10 +49,10 @@ enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark, kError };
 
 struct WatchEvent {
   WatchEventType type = WatchEventType::kError;
-  std::optional<Object> object;   // kAdded, kModified, kDeleted
-  std::string resource_version;   // of the object or the bookmark
+  std::optional<Object> object;     // kAdded, kModified, kDeleted
+  std::string resource_version;     // of the object or the bookmark
   bool initial_events_end = false;  // bookmark annotated k8s.io/initial-events-end
-  ApiStatus error;                // kError
+  ApiStatus error;                  // kError
 };
 
 absl::StatusOr<ListPage> DecodeList(model::Kind kind, absl::string_view content_type,
@@ -62,8 +62,8 @@ absl::StatusOr<Object> DecodeObject(model::Kind kind, absl::string_view content_
 // Best effort: a body that is no Status gives code 0 and the body's beginning as message.
 ApiStatus DecodeStatus(absl::string_view content_type, absl::string_view body);
 
-// Cuts a watch stream into events, whatever the chunking: 4-byte big-endian length before each frame
-// for protobuf, one line each for JSON. A frame above 16 MiB is an error.
+// Cuts a watch stream into events, whatever the chunking: 4-byte big-endian length before each
+// frame for protobuf, one line each for JSON. A frame above 16 MiB is an error.
 class WatchDecoder {
  public:
   WatchDecoder(model::Kind kind, absl::string_view content_type);
@@ -76,39 +76,40 @@ class WatchDecoder {
   std::string buffer_;
 };
 
-// Any number of YAML or JSON documents of the kinds of model::Kind, as `kubectl apply -f` takes them;
-// for the simulator, the tests and the command line. Other kinds are returned by name in `skipped`.
-// Errors name the file-relative line and column.
+// Any number of YAML or JSON documents of the kinds of model::Kind, as `kubectl apply -f` takes
+// them; for the simulator, the tests and the command line. Other kinds are returned by name in
+// `skipped`. Errors name the file-relative line and column.
 struct Manifests {
   std::vector<Object> objects;
   std::vector<std::string> skipped;  // "apps/v1 Deployment default/web"
 };
 absl::StatusOr<Manifests> DecodeManifests(absl::string_view yaml);
 
-// Strict YAML to JSON text: no duplicate keys, aliases or anchors; bounded depth and size. Errors with
-// line and column. Multi-document input gives one JSON text a document.
+// Strict YAML to JSON text: no duplicate keys, aliases or anchors; bounded depth and size. Errors
+// with line and column. Multi-document input gives one JSON text a document.
 absl::StatusOr<std::vector<std::string>> YamlToJson(absl::string_view yaml);
 
-// ---- what we write -------------------------------------------------------------------------------
+// ---- what we write
+// -------------------------------------------------------------------------------
 
 // A write as an HTTP request needs it, apart from the method's transport.
 struct EncodedWrite {
   std::string method, path, content_type, body;
 };
 
-// `request_time` stamps conditions and events. Action kinds that need several requests (SetNodeTaint,
-// TerminateNode, LaunchNode) are not encoded here but by their executors.
+// `request_time` stamps conditions and events. Action kinds that need several requests
+// (SetNodeTaint, TerminateNode, LaunchNode) are not encoded here but by their executors.
 EncodedWrite EncodeBind(const model::BindPod& action);
 EncodedWrite EncodeEvict(const model::EvictPod& action);
 // The condition DisruptionTarget that precedes an eviction.
 EncodedWrite EncodeDisruptionTarget(const model::EvictPod& action, absl::Time request_time);
 EncodedWrite EncodePodUnschedulable(const model::SetPodUnschedulable& action,
                                     absl::Time request_time);
-// The status of a custom kind is a JSON patch, for two reasons that a merge patch has not: the server
-// ignores metadata.uid in a merge patch of /status, so that only a `test` is a precondition; and
-// `add` replaces a field of ours whole, where a merge would keep what the former value had besides.
-// Refused with 422 if the uid is another one. JSON patches cannot say "make /status if it is
-// missing": our CRDs default it to {}, other people's may not, hence the two shapes.
+// The status of a custom kind is a JSON patch, for two reasons that a merge patch has not: the
+// server ignores metadata.uid in a merge patch of /status, so that only a `test` is a precondition;
+// and `add` replaces a field of ours whole, where a merge would keep what the former value had
+// besides. Refused with 422 if the uid is another one. JSON patches cannot say "make /status if it
+// is missing": our CRDs default it to {}, other people's may not, hence the two shapes.
 enum class StatusShape {
   kFields,  // each field of ours by itself; 422 if the object has no status
   kWhole,   // the status is made of our fields; 422 if the object has one

@@ -186,10 +186,11 @@ TEST(EncodeTest, NodeRequestReadsBackAsItWas) {
 std::string Patched(const std::string& patch) {
   simdjson::dom::parser parser;
   std::string status;
-  for (simdjson::dom::element operation : parser.parse(patch).get_array()) {
-    std::string path(std::string_view(operation["path"]));
-    if (std::string_view(operation["op"]) != "add") continue;
-    const std::string value = simdjson::minify(operation["value"]);
+  const simdjson::dom::array operations = parser.parse(patch).get_array().value();
+  for (const simdjson::dom::element operation : operations) {
+    const std::string path(operation["path"].get_string().value());
+    if (operation["op"].get_string().value() != "add") continue;
+    const std::string value = simdjson::minify(operation["value"].value());
     if (path == "/status")
       return absl::StrCat(R"({"metadata":{"name":"nr-1"},"status":)", value, "}");
     absl::StrAppend(&status, status.empty() ? "{" : ",", "\"", path.substr(path.rfind('/') + 1),

@@ -10,7 +10,8 @@ namespace fairlead::engine {
 using state::PodStatus;
 using verdict::Code;
 
-// Workloads of queues that do not exist, are broken or are not leaves never reach the order of service.
+// Workloads of queues that do not exist, are broken or are not leaves never reach the order of
+// service.
 void Cycle::Unservable() {
   for (const auto& [queue, leaf] : p_.pending.leaves()) {
     Code code = Code::kNone;
@@ -90,21 +91,27 @@ bool Cycle::Known(const Failures& failures, const StepKind& kind, size_t pods) c
   return it != failures.end() && static_cast<int64_t>(pods) >= it->second;
 }
 
-bool Cycle::HeldByLimit(queues::QueueId leaf, const state::Workload& workload,
-                        const GangStep& step, const model::Resources& request) {
-  const auto violation = queues::CheckLimits(p_.tree, p_.books.ledger(), leaf, request,
-                                             workload.preemptible);
-  if (!violation.has_value()) return false;
+void Cycle::WriteViolation(queues::QueueId leaf, const state::Workload& workload,
+                           const GangStep& step, const model::Resources& request,
+                           const queues::LimitViolation& violation) {
   Outcome& outcome = OutcomeOf(workload, leaf);
   if (outcome.code != Code::kNone) {
     outcome.whole_demand = false;
-    return true;
+    return;
   }
-  outcome.code = violation->kind == queues::LimitKind::kLimit ? Code::kQueueLimitReached
-                                                              : Code::kNonPreemptibleOverQuota;
+  outcome.code = violation.kind == queues::LimitKind::kLimit ? Code::kQueueLimitReached
+                                                             : Code::kNonPreemptibleOverQuota;
   outcome.violation = violation;
   outcome.step = step;
   outcome.step_request = request;
+}
+
+bool Cycle::HeldByLimit(queues::QueueId leaf, const state::Workload& workload, const GangStep& step,
+                        const model::Resources& request) {
+  const auto violation =
+      queues::CheckLimits(p_.tree, p_.books.ledger(), leaf, request, workload.preemptible);
+  if (!violation.has_value()) return false;
+  WriteViolation(leaf, workload, step, request, *violation);
   return true;
 }
 
@@ -147,12 +154,17 @@ bool Cycle::Serve(queues::QueueId leaf, const state::Workload& workload) {
   if (!Known(failed_, kind, step.pods.size())) {
     state::Transaction txn(p_.state);
     // Behind its own promise a workload starts nothing: its pods go in order.
-    const auto mode = workload.Count(PodStatus::kPipelined) > 0 ? Placer::Mode::kPromise
-                                                                : Placer::Mode::kStart;
-    placement = p_.placer.Place(txn, workload, step, mode);
+    const auto mode =
+        workload.Count(PodStatus::kPipelined) > 0 ? Placer::Mode::kPromise : Placer::Mode::kStart;
+    std::optional<queues::LimitViolation> broken;
+    placement = PlaceInModels(txn, leaf, workload, step, mode, nullptr, broken);
     if (placement.placed) {
       Take(leaf, workload, txn.Commit());
       return true;
+    }
+    if (broken.has_value()) {
+      WriteViolation(leaf, workload, step, request, *broken);
+      return false;
     }
     const auto count = static_cast<int64_t>(step.pods.size());
     auto [it, added] = failed_.try_emplace(kind, count);

@@ -1,20 +1,58 @@
 #include "scheduler/engine/books.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "queues/gpu_model.h"
+#include "scheduler/engine/gpu_models.h"
 
 namespace fairlead::engine {
 
 Books::Books(const state::ClusterState& state, const queues::QueueTree& tree)
     : state_(state), tree_(tree), ledger_(tree), shape_version_(tree.shape_version()) {}
 
+// Mostly what RefreshRequested found; the row may have changed since, or not been read yet.
+queues::QueueId Books::QueueOf(const state::Workload& workload) const {
+  if (workload.id < requested_.size()) {
+    const queues::QueueId known = requested_[workload.id].queue;
+    if (known != kNoQueue && tree_.Exists(known) && tree_.Name(known) == workload.queue) {
+      return known;
+    }
+  }
+  return tree_.Find(workload.queue).value_or(kNoQueue);
+}
+
+void Books::Charge(queues::QueueId leaf, const model::Resources& amount, bool preemptible) {
+  ledger_.Charge(leaf, amount, preemptible);
+  if (lending_.has_value()) lending_->Changed(leaf);
+}
+
+void Books::Release(queues::QueueId leaf, const model::Resources& amount, bool preemptible) {
+  ledger_.Release(leaf, amount, preemptible);
+  if (lending_.has_value()) lending_->Changed(leaf);
+}
+
+std::optional<model::ResourceIndex> Books::GpuModelOf(const state::PodRecord& pod) const {
+  if (tree_.resources().size() <= model::kGpu + 1) return std::nullopt;  // nobody names any
+  if (pod.node != state::kNoId) return ModelOf(tree_, state_.node(pod.node));
+  return queues::FindGpuModel(tree_, OnlyProduct(*state_.pod_class(pod.pod_class).spec));
+}
+
+model::Resources Books::ChargeOf(const state::PodRecord& pod) const {
+  model::Resources charge = state_.ChargeOf(pod);
+  const std::optional<model::ResourceIndex> gpu_model = GpuModelOf(pod);
+  if (gpu_model.has_value()) charge.Set(*gpu_model, charge[model::kGpu]);
+  return charge;
+}
+
 void Books::OnAllocated(const state::Workload& workload, const state::PodRecord& pod) {
   if (pod.id >= charged_.size()) charged_.resize(pod.id + 1);
   if (RecountNeeded()) return;  // the recount will see it
-  const std::optional<queues::QueueId> queue = tree_.Find(workload.queue);
-  if (!queue.has_value()) return;
-  const model::Resources charge = state_.ChargeOf(pod);
-  charged_[pod.id] = {*queue, workload.preemptible, charge[model::kGpu]};
-  ledger_.Charge(*queue, charge, workload.preemptible);
+  const queues::QueueId queue = QueueOf(workload);
+  if (queue == kNoQueue) return;
+  const model::Resources charge = ChargeOf(pod);
+  charged_[pod.id] = {queue, workload.preemptible, charge[model::kGpu], GpuModelOf(pod)};
+  Charge(queue, charge, workload.preemptible);
 }
 
 void Books::OnReleased(const state::Workload&, const state::PodRecord& pod) {
@@ -23,7 +61,84 @@ void Books::OnReleased(const state::Workload&, const state::PodRecord& pod) {
   charged_[pod.id] = {};
   model::Resources charge = state_.pod_class(pod.pod_class).charge;
   charge.Set(model::kGpu, charged.gpu_milli);
-  ledger_.Release(charged.queue, charge, charged.preemptible);
+  if (charged.gpu_model.has_value()) charge.Set(*charged.gpu_model, charged.gpu_milli);
+  Release(charged.queue, charge, charged.preemptible);
+}
+
+void Books::RefreshNode(const state::NodeInfo& node) {
+  const std::optional<model::ResourceIndex> now = ModelOf(tree_, node);
+  for (const state::PodId id : node.pods) {
+    if (id >= charged_.size() || charged_[id].queue == kNoQueue) continue;
+    Charged& charged = charged_[id];
+    if (charged.gpu_model == now) continue;
+    const auto charge = [&](const std::optional<model::ResourceIndex>& gpu_model) {
+      model::Resources amount;
+      if (gpu_model.has_value()) amount.Set(*gpu_model, charged.gpu_milli);
+      return amount;
+    };
+    Release(charged.queue, charge(charged.gpu_model), charged.preemptible);
+    Charge(charged.queue, charge(now), charged.preemptible);
+    charged.gpu_model = now;
+    RefreshRequested(state_.workload(state_.pod(id).workload));
+  }
+}
+
+void Books::RefreshNodes() {
+  const uint64_t from = std::exchange(node_log_position_, state_.node_log_end());
+  if (GpuModels(tree_).empty()) return;
+  if (from < state_.node_log_start()) {
+    for (const auto& [name, id] : state_.nodes_by_name()) RefreshNode(state_.node(id));
+    return;
+  }
+  for (uint64_t at = from; at < state_.node_log_end(); ++at) {
+    const state::NodeId id = state_.node_log_at(at);
+    const state::NodeInfo& node = state_.node(id);
+    if (node.id == id) RefreshNode(node);
+  }
+}
+
+model::Resources Books::CapacityOf(const state::NodeInfo& node) const {
+  model::Resources capacity = node.allocatable;
+  capacity.Set(model::kGpu, model::SaturatingAdd(capacity[model::kGpu], node.other_gpus_milli));
+  const std::optional<model::ResourceIndex> gpu_model = ModelOf(tree_, node);
+  if (gpu_model.has_value()) capacity.Set(*gpu_model, capacity[model::kGpu]);
+  return capacity;
+}
+
+model::Resources Books::Total() const {
+  model::Resources total = state_.total_for_queues();
+  if (GpuModels(tree_).empty()) return total;
+  for (const auto& [name, id] : state_.nodes_by_name()) {
+    const state::NodeInfo& node = state_.node(id);
+    // The nodes that total_for_queues() is made of.
+    if (!node.exists || node.kind != state::NodeKind::kReal || !node.usable || !node.object.ready ||
+        node.object.unschedulable || !node.object.bad_conditions.empty() ||
+        !node.object.invalid.empty()) {
+      continue;
+    }
+    const std::optional<model::ResourceIndex> gpu_model = ModelOf(tree_, node);
+    if (!gpu_model.has_value()) continue;
+    const int64_t gpus =
+        model::SaturatingAdd(CapacityOf(node)[model::kGpu], -node.used_by_others[model::kGpu]);
+    total.Set(*gpu_model, model::SaturatingAdd(total[*gpu_model], gpus));
+  }
+  return total;
+}
+
+void Books::OpenLending() {
+  lending_.reset();
+  if (tree_.AnyKept()) lending_.emplace(tree_, ledger_);
+}
+
+std::optional<queues::LendingRefusal> Books::CheckLending(queues::QueueId leaf,
+                                                          const model::Resources& request,
+                                                          const model::Resources& total) const {
+  if (!lending_.has_value()) return std::nullopt;
+  return lending_->Check(leaf, request, total);
+}
+
+model::Resources Books::LendingLoad() const {
+  return lending_.has_value() ? lending_->Load() : model::Resources();
 }
 
 void Books::OnWorkloadRemoved(const state::Workload& workload) {
@@ -44,7 +159,10 @@ void Books::RefreshRequested(const state::Workload& workload) {
   for (state::PodId id : workload.pods) {
     const state::PodRecord& pod = state_.pod(id);
     if (state::IsAllocated(pod.status) || pod.status == state::PodStatus::kPending) {
-      requested.amount += state_.pod_class(pod.pod_class).charge;
+      model::Resources charge = state_.pod_class(pod.pod_class).charge;
+      const std::optional<model::ResourceIndex> gpu_model = GpuModelOf(pod);
+      if (gpu_model.has_value()) charge.Set(*gpu_model, charge[model::kGpu]);
+      requested.amount += charge;
     }
   }
   ledger_.AddRequested(requested.queue, requested.amount);
@@ -53,6 +171,8 @@ void Books::RefreshRequested(const state::Workload& workload) {
 void Books::Recount() {
   ledger_ = queues::QueueLedger(tree_);
   shape_version_ = tree_.shape_version();
+  node_log_position_ = state_.node_log_end();
+  lending_.reset();
   charged_.assign(charged_.size(), {});
   requested_.assign(requested_.size(), {});
   state_.ForEachWorkload([this](const state::Workload& workload) {
@@ -66,6 +186,8 @@ void Books::Recount() {
 
 std::string Books::CheckConsistency() const {
   if (RecountNeeded()) return "";
+  // Nodes have changed since the last cycle, perhaps in their model.
+  if (node_log_position_ < state_.node_log_end() && !GpuModels(tree_).empty()) return "";
   Books fresh(state_, tree_);
   fresh.Recount();
   for (queues::QueueId queue = 0; queue < tree_.size(); ++queue) {

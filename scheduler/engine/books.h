@@ -1,8 +1,8 @@
 // What the queues are charged with, kept in step with ClusterState: allocations as they happen,
 // requests when a workload changes.
 //
-// Ownership: borrows state and tree. Thread-safety: the owner's thread. Complexity: O(depth) a change;
-// Recount O(pods).
+// Ownership: borrows state and tree. Thread-safety: the owner's thread. Complexity: O(depth) a
+// change; Recount O(pods).
 #pragma once
 
 #include <optional>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "queues/ledger.h"
+#include "queues/lending.h"
 #include "queues/tree.h"
 #include "scheduler/state/cluster_state.h"
 
@@ -24,13 +25,34 @@ class Books {
   void OnWorkloadRemoved(const state::Workload& workload);
   // Counts again what the workload asks for: its pods that run or wait without a gate.
   void RefreshRequested(const state::Workload& workload);
+  // Charges anew what stands on nodes whose GPU model has become another one.
+  void RefreshNodes();
   // From nothing; after queues appeared or moved.
   void Recount();
   [[nodiscard]] bool RecountNeeded() const { return shape_version_ != tree_.shape_version(); }
 
   [[nodiscard]] const queues::QueueLedger& ledger() const { return ledger_; }
   // For demand that has no pod on any node; the caller takes it back.
-  [[nodiscard]] queues::QueueLedger& mutable_ledger() { return ledger_; }
+  void Charge(queues::QueueId leaf, const model::Resources& amount, bool preemptible);
+  void Release(queues::QueueId leaf, const model::Resources& amount, bool preemptible);
+
+  // What the pod counts against its queue, its GPUs for their model too: that of the node it is on,
+  // else the only one that it can run on.
+  [[nodiscard]] model::Resources ChargeOf(const state::PodRecord& pod) const;
+  // What fair share divides: ClusterState::total_for_queues(), and the GPUs of each model that some
+  // queue names. O(nodes) if one does.
+  [[nodiscard]] model::Resources Total() const;
+  // What the node can be given to queues.
+  [[nodiscard]] model::Resources CapacityOf(const state::NodeInfo& node) const;
+
+  // While a cycle runs and queues do not change: follows what queues keep back (queues/lending.h).
+  void OpenLending();
+  void CloseLending() { lending_.reset(); }
+  // Some queue keeps something back.
+  [[nodiscard]] bool lending() const { return lending_.has_value(); }
+  [[nodiscard]] std::optional<queues::LendingRefusal> CheckLending(
+      queues::QueueId leaf, const model::Resources& request, const model::Resources& total) const;
+  [[nodiscard]] model::Resources LendingLoad() const;
 
   // The first difference to a count from nothing, or empty.
   [[nodiscard]] std::string CheckConsistency() const;
@@ -44,13 +66,21 @@ class Books {
   struct Charged {
     queues::QueueId queue = kNoQueue;
     bool preemptible = true;
-    int64_t gpu_milli = 0;  // of a share by memory it depends on the node that it has left meanwhile
+    int64_t gpu_milli =
+        0;  // of a share by memory it depends on the node that it has left meanwhile
+    std::optional<model::ResourceIndex> gpu_model;  // likewise
   };
+
+  [[nodiscard]] queues::QueueId QueueOf(const state::Workload& workload) const;
+  [[nodiscard]] std::optional<model::ResourceIndex> GpuModelOf(const state::PodRecord& pod) const;
+  void RefreshNode(const state::NodeInfo& node);
 
   const state::ClusterState& state_;
   const queues::QueueTree& tree_;
   queues::QueueLedger ledger_;
+  std::optional<queues::LendingFloors> lending_;
   uint64_t shape_version_;
+  uint64_t node_log_position_ = 0;    // nodes up to here have been looked at
   std::vector<Charged> charged_;      // by PodId
   std::vector<Requested> requested_;  // by WorkloadId
 };

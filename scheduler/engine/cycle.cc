@@ -9,8 +9,7 @@ namespace {
 
 void Describe(const state::ClusterState& state, const state::Workload& workload,
               const StepNode& node, std::string& text) {
-  const model::TopologyConstraint& topology =
-      workload.sets[static_cast<size_t>(node.set)].topology;
+  const model::TopologyConstraint& topology = workload.sets[static_cast<size_t>(node.set)].topology;
   absl::StrAppend(&text, "(", topology.topology, "|", topology.required_level, "|",
                   topology.preferred_level, "|", node.needed);
   for (state::PodId pod : node.pods) absl::StrAppend(&text, ",", state.pod(pod).pod_class);
@@ -70,7 +69,7 @@ Outcome& Cycle::OutcomeOf(const state::Workload& workload, queues::QueueId leaf)
 
 model::Resources Cycle::ChargeOf(const std::vector<state::PodId>& pods) const {
   model::Resources charge;
-  for (state::PodId pod : pods) charge += p_.state.ChargeOf(p_.state.pod(pod));
+  for (state::PodId pod : pods) charge += p_.books.ChargeOf(p_.state.pod(pod));
   return charge;
 }
 

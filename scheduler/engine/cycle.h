@@ -4,6 +4,7 @@
 // Thread-safety: the owner's thread. Lives for one cycle.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "scheduler/engine/books.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/engine/gang.h"
+#include "scheduler/engine/gpu_models.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/placer.h"
 #include "scheduler/engine/victim_search.h"
@@ -69,7 +71,7 @@ struct CycleParts {
 
 // What is true of one step is true of every step of the same kind and at least its size.
 struct StepKind {
-  std::string text;   // of steps with a topology, sub-groups or several classes; then exact
+  std::string text;  // of steps with a topology, sub-groups or several classes; then exact
   state::PodClassId pod_class = state::kNoId;
   friend auto operator<=>(const StepKind&, const StepKind&) = default;
 };
@@ -81,7 +83,7 @@ StepKind KindOf(const state::ClusterState& state, const state::Workload& workloa
 class Cycle {
  public:
   Cycle(const CycleParts& parts, absl::Time now, bool may_evict)
-      : p_(parts), now_(now), may_evict_(may_evict) {}
+      : p_(parts), now_(now), may_evict_(may_evict), models_(GpuModels(parts.tree)) {}
 
   void Run();
 
@@ -116,6 +118,8 @@ class Cycle {
   // True, and the outcome is written, if a limit or quota holds the step.
   bool HeldByLimit(queues::QueueId leaf, const state::Workload& workload, const GangStep& step,
                    const model::Resources& request);
+  void WriteViolation(queues::QueueId leaf, const state::Workload& workload, const GangStep& step,
+                      const model::Resources& request, const queues::LimitViolation& violation);
   void Take(queues::QueueId leaf, const state::Workload& workload,
             const std::vector<state::Transaction::Operation>& operations);
   bool InBackoff(const GangStep& step);
@@ -142,12 +146,26 @@ class Cycle {
   };
   const ComingRoom& Coming();
 
+  // model_limits.cc
+  [[nodiscard]] std::optional<queues::LimitViolation> BrokenModel(
+      queues::QueueId leaf, bool preemptible, const std::vector<state::PodId>& pods) const;
+  Placement PlaceInModels(state::Transaction& txn, queues::QueueId leaf,
+                          const state::Workload& workload, const GangStep& step, Placer::Mode mode,
+                          NodeSetPtr within, std::optional<queues::LimitViolation>& broken);
+  [[nodiscard]] bool IsModel(model::ResourceIndex resource) const {
+    return std::find(models_.begin(), models_.end(), resource) != models_.end();
+  }
+  [[nodiscard]] model::Resources WithAnyModel(const std::vector<state::PodId>& pods,
+                                              model::Resources request) const;
+
   // evict_actions.cc
   void Evict(EvictKind kind);
   void EvictFor(EvictKind kind, Outcome& outcome, const Lines& lines, FailedSearches& failed);
   [[nodiscard]] Lines MakeLines() const;
-  [[nodiscard]] bool MayEvict(EvictKind kind, const Outcome& outcome) const;
-  [[nodiscard]] bool EnoughInSum(const Outcome& outcome) const;
+  [[nodiscard]] bool MayEvict(EvictKind kind, const Outcome& outcome);
+  // GPUs that nobody uses or that are being released, shares included; kept until the state
+  // changes.
+  [[nodiscard]] int64_t FreeGpusInSum();
   bool DelaysEviction(Outcome& outcome, const state::Workload& workload);
   void RecordVictims(EvictKind kind, const state::Workload& workload,
                      const std::vector<Victim>& victims);
@@ -163,6 +181,7 @@ class Cycle {
   const CycleParts& p_;
   const absl::Time now_;
   const bool may_evict_;
+  const std::vector<model::ResourceIndex> models_;        // of GPUs, that some queue names
   absl::flat_hash_map<state::WorkloadId, size_t> index_;  // into outcomes
   std::vector<state::PodId> promised_;
   std::vector<Victim> moved_;
@@ -177,6 +196,7 @@ class Cycle {
   std::optional<ComingRoom> coming_;
   Failures failed_;
   absl::flat_hash_map<queues::QueueId, model::Resources> next_request_;
+  std::optional<std::pair<uint64_t, int64_t>> free_gpus_;  // (state version, milli-GPU)
 };
 
 }  // namespace fairlead::engine

@@ -8,8 +8,8 @@ namespace fairlead::engine {
 using state::PodStatus;
 using verdict::Code;
 
-// Fills in what the hook may buy for one workload: its blocked step, then its extras one at a time, as
-// long as every queue above has room for them.
+// Fills in what the hook may buy for one workload: its blocked step, then its extras one at a time,
+// as long as every queue above has room for them.
 void Cycle::DemandFor(Outcome& outcome) {
   const state::Workload& workload = p_.state.workload(outcome.workload);
   const std::vector<state::PodId>& step = outcome.step.pods;
@@ -17,6 +17,8 @@ void Cycle::DemandFor(Outcome& outcome) {
   model::Resources request = outcome.step_request;
   size_t next = 0;
   while (!pods.empty()) {
+    const bool says_model = models_.empty() || WithAnyModel(pods, request) == request;
+    request = WithAnyModel(pods, std::move(request));
     if (const auto violation = queues::CheckLimits(p_.tree, p_.books.ledger(), outcome.leaf,
                                                    request, workload.preemptible)) {
       if (outcome.demanded.empty() && outcome.promises.empty()) {
@@ -24,6 +26,11 @@ void Cycle::DemandFor(Outcome& outcome) {
                            ? Code::kQueueLimitReached
                            : Code::kNonPreemptibleOverQuota;
         outcome.violation = violation;
+        if (!says_model && IsModel(violation->resource)) {
+          outcome.details.push_back(
+              "it does not say which GPU model it wants, and one of them must not be bought for "
+              "it");
+        }
       } else {
         outcome.whole_demand = false;
       }
@@ -43,7 +50,7 @@ void Cycle::DemandFor(Outcome& outcome) {
         continue;
       }
       pods = {id};
-      request = p_.state.ChargeOf(pod);
+      request = p_.books.ChargeOf(pod);
       ++next;
       break;
     }

@@ -97,6 +97,7 @@ void Engine::Impl::CatchUp() {
     (void)state.TakeDirtyWorkloads();
     return;
   }
+  books.RefreshNodes();
   for (state::WorkloadId id : state.TakeDirtyWorkloads()) {
     const state::Workload& workload = state.workload(id);
     search.index().Touch(id);
@@ -128,8 +129,8 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   impl.shares = impl.divider.Divide(impl.books.ledger(), total, impl.fair_share);
   impl.books.OpenLending();
   impl.placer.ResetWork();
-  const CycleParts parts{impl.options, impl.state,  impl.tree,        impl.books,
-                         impl.pending, impl.placer, impl.search,      impl.shares,
+  const CycleParts parts{impl.options, impl.state,       impl.tree,   impl.books,
+                         impl.pending, impl.placer,      impl.search, impl.shares,
                          impl.backoff, impl.maybe_stale, total};
   Cycle cycle(parts, now, may_evict);
   cycle.Run();
@@ -161,7 +162,8 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
 }
 
 void Engine::OnBindFailed(state::PodId pod, absl::Time now) {
-  auto [it, added] = impl_->backoff.try_emplace(impl_->state.pod(pod).uid, now, absl::ZeroDuration());
+  auto [it, added] =
+      impl_->backoff.try_emplace(impl_->state.pod(pod).uid, now, absl::ZeroDuration());
   absl::Duration& delay = it->second.second;
   delay = added ? impl_->options.bind_backoff_initial
                 : std::min(2 * delay, impl_->options.bind_backoff_max);
@@ -196,7 +198,8 @@ int64_t Engine::CountThatFit(const model::Node& node, const std::vector<Load>& a
   std::vector<std::pair<std::shared_ptr<const model::PodSpec>, int64_t>> loads;
   loads.reserve(already.size());
   for (const Load& load : already) loads.emplace_back(load.spec, load.count);
-  return ::fairlead::engine::CountThatFit(impl_->state, *impl_->framework, node, loads, spec, limit);
+  return ::fairlead::engine::CountThatFit(impl_->state, *impl_->framework, node, loads, spec,
+                                          limit);
 }
 
 std::string Engine::CheckConsistency() const {

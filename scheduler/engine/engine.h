@@ -1,23 +1,24 @@
 // The scheduling cycle: which pod goes where, who gives way, and why the rest waits.
 //
 // One cycle, on the current ClusterState (KAI's actions in KAI's order, facts 3.6-3.13):
-//   1. allocate      in the order of queues and workloads; a gang is placed whole or not at all, its
-//                    elastic extras one at a time; what only fits room that is being released, or on
-//                    a node on order, is promised that room
+//   1. allocate      in the order of queues and workloads; a gang is placed whole or not at all,
+//   its
+//                    elastic extras one at a time; what only fits room that is being released, or
+//                    on a node on order, is promised that room
 //   2. consolidate   moves running pods together, so that a waiting workload fits; everybody who is
 //                    moved has a new place
 //   3. reclaim       for a queue below its fair share, from queues above theirs
 //   4. preempt       inside a queue, from lower priorities
 //   5. stale gangs   what is left of a gang that lost its minimum goes after a grace period
 //   6. demand        what is still left and no policy holds: the hook may buy for it
-// Decisions of 1 stay in the state as assumed (kBinding); victims as kReleasing; promises and demand
-// are taken back at the end of the cycle, so that the next one orders afresh.
+// Decisions of 1 stay in the state as assumed (kBinding); victims as kReleasing; promises and
+// demand are taken back at the end of the cycle, so that the next one orders afresh.
 //
 // Why something waits is found as a by-product, and worded elsewhere (scheduler/verdict).
 //
 // Ownership: borrows the state and the tree. Thread-safety: the state's owner thread.
-// Determinism: same state, same result; every search is bounded in work units, and what a bound left
-// undone is said in the verdict.
+// Determinism: same state, same result; every search is bounded in work units, and what a bound
+// left undone is said in the verdict.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +53,7 @@ struct EngineOptions {
   int64_t max_consolidation_workloads = 16;
   // Victims of a reclaim that find a new place are moved and do not count as taken.
   bool consolidating_reclaim = true;
-  absl::Duration staleness_grace = absl::Seconds(60);  // of groups that do not say
+  absl::Duration staleness_grace = absl::Seconds(60);         // of groups that do not say
   absl::Duration preempt_min_runtime = absl::ZeroDuration();  // of queues that do not say
   absl::Duration reclaim_min_runtime = absl::ZeroDuration();
   queues::ReclaimResolveMethod reclaim_resolve =
@@ -87,7 +88,7 @@ struct Eviction {
   state::PodId pod;
   std::string action;  // "consolidation", "reclaim", "preempt", "stalegangeviction"
   state::NodeId moves_to = state::kNoId;  // where it has a place again, if it is only moved
-  std::string for_workload;  // "namespace/name"
+  std::string for_workload;               // "namespace/name"
   std::string message;
 };
 
@@ -101,8 +102,8 @@ struct Waiting {
     state::NodeId node = state::kNoId;
   };
   std::vector<PodPromise> pods;
-  // True: verdict.demand is what the hook may buy for (I1, I2 hold for all such entries together, in
-  // this order).
+  // True: verdict.demand is what the hook may buy for (I1, I2 hold for all such entries together,
+  // in this order).
   bool wants_nodes = false;
 };
 
@@ -155,7 +156,8 @@ class Engine final : public state::AllocationListener {
   int64_t CountThatFit(const model::Node& node, const std::vector<Load>& already,
                        const std::shared_ptr<const model::PodSpec>& spec, int64_t limit);
 
-  // Recount of the ledger from the state; the first difference, or empty. For tests and the simulator.
+  // Recount of the ledger from the state; the first difference, or empty. For tests and the
+  // simulator.
   [[nodiscard]] std::string CheckConsistency() const;
 
   // state::AllocationListener

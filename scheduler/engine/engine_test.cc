@@ -56,7 +56,8 @@ class EngineTest : public testing::Test {
   }
   std::vector<std::string> Evicted(const CycleResult& result) {
     std::vector<std::string> names;
-    for (const Eviction& eviction : result.evictions) names.push_back(state_.pod(eviction.pod).name);
+    for (const Eviction& eviction : result.evictions)
+      names.push_back(state_.pod(eviction.pod).name);
     std::sort(names.begin(), names.end());
     return names;
   }
@@ -70,10 +71,14 @@ class EngineTest : public testing::Test {
     const Waiting* waiting = Find(result, workload);
     return waiting == nullptr ? Code::kNone : waiting->verdict.code;
   }
-  void Running(absl::string_view name, absl::string_view queue, int64_t gpus, absl::string_view node,
-               bool preemptible = true, int64_t created = 0) {
-    state_.UpsertPod(
-        PodBuilder("ns", name).Queue(queue).Gpus(gpus).On(node).Preemptible(preemptible).Created(created));
+  void Running(absl::string_view name, absl::string_view queue, int64_t gpus,
+               absl::string_view node, bool preemptible = true, int64_t created = 0) {
+    state_.UpsertPod(PodBuilder("ns", name)
+                         .Queue(queue)
+                         .Gpus(gpus)
+                         .On(node)
+                         .Preemptible(preemptible)
+                         .Created(created));
   }
 
   state::ClusterState state_;
@@ -98,7 +103,8 @@ TEST_F(EngineTest, GangIsPlacedWholeOrNotAtAll) {
   Queue("q", kUnlimited);
   state_.UpsertNode(MakeNode("a", 2));
   state_.UpsertPodGroup(MakeGroup("ns", "g", "q", 3));
-  for (int i = 0; i < 3; ++i) state_.UpsertPod(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Gpus(1));
+  for (int i = 0; i < 3; ++i)
+    state_.UpsertPod(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Gpus(1));
   CycleResult result = Cycle();
   EXPECT_TRUE(result.bindings.empty());
   ASSERT_NE(Find(result, "g"), nullptr);
@@ -129,7 +135,8 @@ TEST_F(EngineTest, ElasticExtrasFollowOneByOneAndTheRestWaits) {
   Queue("q", kUnlimited);
   state_.UpsertNode(MakeNode("a", 4));
   state_.UpsertPodGroup(MakeGroup("ns", "g", "q", 2));
-  for (int i = 0; i < 6; ++i) state_.UpsertPod(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Gpus(1));
+  for (int i = 0; i < 6; ++i)
+    state_.UpsertPod(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Gpus(1));
   const CycleResult result = Cycle();
   EXPECT_EQ(Bound(result).size(), 4u);
   const Waiting* waiting = Find(result, "g");
@@ -161,8 +168,8 @@ TEST_F(EngineTest, LimitHoldsAtEveryAncestorAndWantsNoNodes) {
   EXPECT_EQ(waiting->verdict.queue_block->requested, 1000);
 }
 
-// Research, quota 4 and limit 8, asks for ten GPUs of an empty cluster: eight may be bought, two wait for
-// the limit although nothing runs yet.
+// Research, quota 4 and limit 8, asks for ten GPUs of an empty cluster: eight may be bought, two
+// wait for the limit although nothing runs yet.
 TEST_F(EngineTest, DemandIsClippedAtTheLimitBeforeAnythingRuns) {
   Queue("research", 4, 8);
   for (int i = 0; i < 10; ++i) {
@@ -334,13 +341,14 @@ TEST_F(EngineTest, MinimumRuntimeProtectsFromReclaim) {
   tree_.Upsert(b);
   state_.UpsertNode(MakeNode("n", 8));
   for (int i = 0; i < 8; ++i) {
-    state_.UpsertPod(PodBuilder("ns", absl::StrCat("b", i))
-                         .Queue("b")
-                         .Gpus(1)
-                         .On("n")
-                         .Preemptible(true)
-                         .Annotation(model::kLastStartAnnotation,
-                                     absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", At(50), absl::UTCTimeZone())));
+    state_.UpsertPod(
+        PodBuilder("ns", absl::StrCat("b", i))
+            .Queue("b")
+            .Gpus(1)
+            .On("n")
+            .Preemptible(true)
+            .Annotation(model::kLastStartAnnotation,
+                        absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", At(50), absl::UTCTimeZone())));
   }
   state_.UpsertPod(PodBuilder("ns", "want").Queue("a").Gpus(1));
   const CycleResult before = Cycle(100);

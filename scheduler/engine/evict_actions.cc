@@ -26,19 +26,23 @@ bool Cycle::DelaysEviction(Outcome& outcome, const state::Workload& workload) {
   return true;
 }
 
-bool Cycle::MayEvict(EvictKind kind, const Outcome& outcome) const {
+bool Cycle::MayEvict(EvictKind kind, const Outcome& outcome) {
   if (outcome.step.pods.empty() || !outcome.promises.empty()) return false;
   if (outcome.code == Code::kInsufficientCapacity) {
     return kind != EvictKind::kConsolidation ||
-           (outcome.keeper.empty() && p_.state.workload(outcome.workload).preemptible && EnoughInSum(outcome));
+           (outcome.keeper.empty() && p_.state.workload(outcome.workload).preemptible &&
+            outcome.step_request[model::kGpu] <= FreeGpusInSum());
   }
   // A limit may be lifted by who holds the room under it.
   return outcome.code == Code::kQueueLimitReached && kind != EvictKind::kConsolidation;
 }
 
-// Consolidation creates no room: the GPUs that are free in sum must do, shares of GPUs included. (Other
-// resources are left to the search, as in KAI.)
-bool Cycle::EnoughInSum(const Outcome& outcome) const {
+// Consolidation creates no room: the GPUs that are free in sum must do, shares of GPUs included.
+// (Other resources are left to the search, as in KAI.)
+int64_t Cycle::FreeGpusInSum() {
+  if (free_gpus_.has_value() && free_gpus_->first == p_.state.version()) {
+    return free_gpus_->second;
+  }
   int64_t free_milli = 0;
   for (const auto& [name, id] : p_.state.nodes_by_name()) {
     const state::NodeInfo& node = p_.state.node(id);
@@ -51,7 +55,8 @@ bool Cycle::EnoughInSum(const Outcome& outcome) const {
       free_milli += std::max<int64_t>(0, memory - used) * 1000 / memory;
     }
   }
-  return outcome.step_request[model::kGpu] <= free_milli;
+  free_gpus_ = {p_.state.version(), free_milli};
+  return free_milli;
 }
 
 void Cycle::RecordVictims(EvictKind kind, const state::Workload& workload,
@@ -73,9 +78,8 @@ void Cycle::RecordVictims(EvictKind kind, const state::Workload& workload,
         break;
       case EvictKind::kReclaim:
         eviction.action = "reclaim";
-        eviction.message =
-            absl::StrCat("Evicted for workload ", name, " of queue ", workload.queue,
-                         ", which is below its fair share");
+        eviction.message = absl::StrCat("Evicted for workload ", name, " of queue ", workload.queue,
+                                        ", which is below its fair share");
         break;
       case EvictKind::kPreempt:
         eviction.action = "preempt";
@@ -113,8 +117,7 @@ void Cycle::ChangePromise(const Victim& victim) {
   }
 }
 
-void Cycle::EvictFor(EvictKind kind, Outcome& outcome, const Lines& lines,
-                     FailedSearches& failed) {
+void Cycle::EvictFor(EvictKind kind, Outcome& outcome, const Lines& lines, FailedSearches& failed) {
   const state::Workload& workload = p_.state.workload(outcome.workload);
   if (DelaysEviction(outcome, workload)) return;
   const auto count = static_cast<int64_t>(outcome.step.pods.size());
@@ -129,19 +132,21 @@ void Cycle::EvictFor(EvictKind kind, Outcome& outcome, const Lines& lines,
     return;
   }
   const queues::QueueLedger ledger = p_.books.ledger();
-  const SearchContext context{p_.options, p_.tree, ledger, p_.books.ledger(), p_.shares, lines, moved_pods_, now_};
+  const SearchContext context{p_.options, p_.tree, ledger,      p_.books.ledger(),
+                              p_.shares,  lines,   moved_pods_, now_};
   const bool limit_blocked = outcome.code == Code::kQueueLimitReached;
   const SearchStep step{workload, outcome.leaf, outcome.step, outcome.step_request, limit_blocked};
-  if (!limit_blocked && queues::CheckLimits(p_.tree, ledger, outcome.leaf, outcome.step_request,
-                                            workload.preemptible)
-                            .has_value()) {
+  if (!limit_blocked &&
+      queues::CheckLimits(p_.tree, ledger, outcome.leaf, outcome.step_request, workload.preemptible)
+          .has_value()) {
     return;  // others were served meanwhile; the demand pass says which limit
   }
   const model::Resources kept = p_.books.LendingLoad();
   state::Transaction txn(p_.state);
-  const SearchOutcome found = kind == EvictKind::kReclaim   ? p_.search.Reclaim(txn, context, step)
-                              : kind == EvictKind::kPreempt ? p_.search.Preempt(txn, context, step)
-                                                            : p_.search.Consolidate(txn, context, step);
+  const SearchOutcome found = kind == EvictKind::kReclaim ? p_.search.Reclaim(txn, context, step)
+                              : kind == EvictKind::kPreempt
+                                  ? p_.search.Preempt(txn, context, step)
+                                  : p_.search.Consolidate(txn, context, step);
   if (!found.found) {
     outcome.details.insert(outcome.details.end(), found.details.begin(), found.details.end());
     failed[key] = {workload.priority, count, found.details};
@@ -151,6 +156,12 @@ void Cycle::EvictFor(EvictKind kind, Outcome& outcome, const Lines& lines,
     const std::string why = "nobody gives way: the room would come out of what queues keep back";
     outcome.details.push_back(why);
     failed[key] = {workload.priority, count, {why}};
+    return;
+  }
+  if (const auto broken = BrokenModel(outcome.leaf, workload.preemptible, outcome.step.pods)) {
+    outcome.details.push_back(
+        absl::StrCat("nobody gives way: the only room found would break the bound of queue ",
+                     p_.tree.Name(broken->queue), " for ", p_.tree.names().Name(broken->resource)));
     return;
   }
   txn.Commit();

@@ -15,10 +15,10 @@ namespace {
 using model::testing::At;
 using model::testing::MakeGroup;
 using model::testing::PodBuilder;
+using testing::Cluster;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::Cluster;
 using verdict::Code;
 
 PodBuilder Job(absl::string_view name, absl::string_view queue, int64_t gpus, int64_t created = 0) {
@@ -27,7 +27,8 @@ PodBuilder Job(absl::string_view name, absl::string_view queue, int64_t gpus, in
   return pod;
 }
 
-// ---- consolidation -----------------------------------------------------------------------------------
+// ---- consolidation
+// -----------------------------------------------------------------------------------
 
 TEST(ConsolidationTest, NobodyIsMovedWhereItWouldNotHelp) {
   Cluster c;
@@ -120,7 +121,8 @@ TEST(ConsolidationTest, OffMovesNobody) {
   EXPECT_THAT(c.Evicted(), IsEmpty());
 }
 
-// ---- reclaim and preemption ------------------------------------------------------------------------------
+// ---- reclaim and preemption
+// ------------------------------------------------------------------------------
 
 TEST(ReclaimTest, TakesTheYoungestOfWhoHasMoreThanItsShare) {
   Cluster c;
@@ -221,7 +223,8 @@ TEST(PreemptTest, EqualPriorityTakesNothingAndTheLimitStaysTheReason) {
   EXPECT_EQ(c.CodeOf("b"), Code::kQueueLimitReached);
 }
 
-// ---- stale gangs ---------------------------------------------------------------------------------------
+// ---- stale gangs
+// ---------------------------------------------------------------------------------------
 
 class StaleTest : public ::testing::Test {
  protected:
@@ -280,10 +283,11 @@ TEST_F(StaleTest, NegativeGraceMeansNever) {
   EXPECT_THAT(c_.Evicted(), IsEmpty());
 }
 
-// ---- over many cycles --------------------------------------------------------------------------------
+// ---- over many cycles
+// --------------------------------------------------------------------------------
 
-// Evictions take effect between cycles: who is evicted waits again. Whatever the cluster, a fixed set of
-// jobs comes to rest: after a while no cycle evicts anybody.
+// Evictions take effect between cycles: who is evicted waits again. Whatever the cluster, a fixed
+// set of jobs comes to rest: after a while no cycle evicts anybody.
 TEST(EvictProperty, NoPingPong) {
   for (uint32_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
@@ -297,8 +301,8 @@ TEST(EvictProperty, NoPingPong) {
     std::map<std::string, PodBuilder> jobs;
     for (int64_t i = 0; i < 14; ++i) {
       const std::string name = absl::StrCat("j", i);
-      PodBuilder job = Job(name, absl::StrCat("q", below(static_cast<uint32_t>(queues))),
-                           1 + below(3), i);
+      PodBuilder job =
+          Job(name, absl::StrCat("q", below(static_cast<uint32_t>(queues))), 1 + below(3), i);
       job.Priority("p", static_cast<int32_t>(10 + 10 * below(3)));
       job.Preemptible(below(5) != 0);
       jobs.emplace(name, job);

@@ -14,8 +14,7 @@ using verdict::Code;
 using verdict::ResolvableBy;
 
 std::vector<verdict::DemandClass> Classes(const state::ClusterState& state,
-                                          const std::vector<state::PodId>& pods,
-                                          size_t step_size) {
+                                          const std::vector<state::PodId>& pods, size_t step_size) {
   std::vector<verdict::DemandClass> classes;
   for (size_t i = 0; i < pods.size(); ++i) {
     const auto& spec = state.class_of(pods[i]).spec;
@@ -34,19 +33,24 @@ std::string Amount(const std::string& resource, int64_t base_units) {
 }
 
 void AddUnblockers(const Outcome& outcome, bool hook_on, verdict::Verdict& v) {
-  auto add = [&](ResolvableBy by, std::string what) { v.unblockers.push_back({by, std::move(what)}); };
+  auto add = [&](ResolvableBy by, std::string what) {
+    v.unblockers.push_back({by, std::move(what)});
+  };
   switch (v.code) {
     case Code::kQueueLimitReached:
-      add(ResolvableBy::kTime, absl::StrCat("wait until workloads of queue ", v.queue_block->queue, " end"));
+      add(ResolvableBy::kTime,
+          absl::StrCat("wait until workloads of queue ", v.queue_block->queue, " end"));
       add(ResolvableBy::kQueueChange,
-          absl::StrCat("raise the limit of queue ", v.queue_block->queue, " to ",
-                       Amount(v.queue_block->resource, v.queue_block->used + v.queue_block->requested)));
+          absl::StrCat(
+              "raise the limit of queue ", v.queue_block->queue, " to ",
+              Amount(v.queue_block->resource, v.queue_block->used + v.queue_block->requested)));
       break;
     case Code::kNonPreemptibleOverQuota:
       add(ResolvableBy::kUserChange, "make the workload preemptible");
       add(ResolvableBy::kQueueChange,
-          absl::StrCat("raise the quota of queue ", v.queue_block->queue, " to ",
-                       Amount(v.queue_block->resource, v.queue_block->used + v.queue_block->requested)));
+          absl::StrCat(
+              "raise the quota of queue ", v.queue_block->queue, " to ",
+              Amount(v.queue_block->resource, v.queue_block->used + v.queue_block->requested)));
       break;
     case Code::kQueueNotFound:
       add(ResolvableBy::kUserChange, absl::StrCat("create queue ", v.queue, " or name another"));
@@ -58,7 +62,9 @@ void AddUnblockers(const Outcome& outcome, bool hook_on, verdict::Verdict& v) {
       add(ResolvableBy::kUserChange, absl::StrCat("create ", outcome.subject));
       break;
     case Code::kGangIncomplete:
-      add(ResolvableBy::kUserChange, absl::StrCat("create the missing pods of the gang, or lower minMember from ", v.min_member));
+      add(ResolvableBy::kUserChange,
+          absl::StrCat("create the missing pods of the gang, or lower minMember from ",
+                       v.min_member));
       break;
     case Code::kGated:
       add(ResolvableBy::kUserChange, "remove the scheduling gates");
@@ -79,7 +85,8 @@ void AddUnblockers(const Outcome& outcome, bool hook_on, verdict::Verdict& v) {
       break;
     case Code::kNodesRequested:
     case Code::kWaitingForVictims:
-      add(ResolvableBy::kTime, v.code == Code::kNodesRequested ? "the nodes are coming up" : "the victims are terminating");
+      add(ResolvableBy::kTime, v.code == Code::kNodesRequested ? "the nodes are coming up"
+                                                               : "the victims are terminating");
       break;
     default:
       break;
@@ -118,9 +125,9 @@ Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& t
   }
   if (outcome.violation.has_value()) {
     const queues::LimitViolation& violation = *outcome.violation;
-    v.queue_block = verdict::QueueBlock{tree.Name(violation.queue),
-                                        tree.names().Name(violation.resource), violation.limit,
-                                        violation.used, violation.requested};
+    v.queue_block =
+        verdict::QueueBlock{tree.Name(violation.queue), tree.names().Name(violation.resource),
+                            violation.limit, violation.used, violation.requested};
     v.scope = verdict::Scope::kQueue;
   }
   if (outcome.code == Code::kInsufficientCapacity && !outcome.step.pods.empty()) {
@@ -131,7 +138,8 @@ Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& t
   if (!outcome.demanded.empty()) {
     v.demand = Classes(state, outcome.demanded, outcome.step.pods.size());
     waiting.wants_nodes = hook_on;
-    if (!outcome.whole_demand) v.details.push_back("further pods are held back by the limit of the queue");
+    if (!outcome.whole_demand)
+      v.details.push_back("further pods are held back by the limit of the queue");
   } else {
     // What it would need, for people and tools; nobody is to buy it.
     std::vector<state::PodId> unplaced;
@@ -142,7 +150,8 @@ Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& t
   for (const Waiting::PodPromise& promise : outcome.promises) {
     const std::string& request = state.node(promise.node).node_request;
     if (request.empty()) continue;
-    if (std::find(v.node_requests.begin(), v.node_requests.end(), request) == v.node_requests.end()) {
+    if (std::find(v.node_requests.begin(), v.node_requests.end(), request) ==
+        v.node_requests.end()) {
       v.node_requests.push_back(request);
     }
   }

@@ -67,10 +67,10 @@ inline int ElasticStateOf(const state::ClusterState&, const state::Workload& wor
 int64_t GangMinimum(const state::Workload& workload);
 
 // What can be taken from it, first to go first; pods inside a unit in reverse task order. Only
-// kBound, kRunning and kPipelined pods. `core` false: only what is above the minimum. First go pods of no set,
-// then of sets that serve nothing (below their minimum while their parent has enough others), then
-// of sets above their own minimum, then of satisfied sets beyond minSubGroup; children in reverse
-// order.
+// kBound, kRunning and kPipelined pods. `core` false: only what is above the minimum. First go pods
+// of no set, then of sets that serve nothing (below their minimum while their parent has enough
+// others), then of sets above their own minimum, then of satisfied sets beyond minSubGroup;
+// children in reverse order.
 std::vector<std::vector<state::PodId>> EvictionUnits(const state::ClusterState& state,
                                                      const state::Workload& workload, bool core);
 

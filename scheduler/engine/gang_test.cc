@@ -288,7 +288,8 @@ TEST(GangTest, EvictionUnits) {
   };
   const Case cases[] = {
       {"member=2", "", "", ""},
-      {"member=2", "p1:-:wait p2:-:bind p3:-:promise p4:-:go", "", ""},
+      // A promise can be taken; what is being bound or terminates cannot.
+      {"member=2", "p1:-:wait p2:-:bind p3:-:promise p4:-:go", "", "p3"},
       {"member=2", "p1:-:run p2:-:run", "", "p2 p1"},
       {"member=2", "p1:-:run", "", "p1"},
       {"member=1", "p1:-:run p2:-:bound p3:-:run", "p3 | p2", "p3 | p2 | p1"},
@@ -515,7 +516,10 @@ TEST(GangProperty, EvictionKeepsASatisfiedGroupSatisfiedUpToTheCore) {
     std::set<PodId> left;
     for (PodId id : world->workload().pods) {
       const PodStatus status = world->state().pod(id).status;
-      if (status != PodStatus::kBound && status != PodStatus::kRunning) continue;
+      if (status != PodStatus::kBound && status != PodStatus::kRunning &&
+          status != PodStatus::kPipelined) {
+        continue;
+      }
       if (gone.count(id) == 0) left.insert(id);
     }
     for (PodId id : left) {

@@ -47,7 +47,8 @@ void Cycle::TellKeeper(const queues::LendingRefusal& refusal, Outcome& outcome) 
     const int64_t idle = p_.tree.BoundsOf(queue, refusal.resource).kept -
                          p_.books.ledger().allocated(queue, refusal.resource);
     const bool more = idle > most;
-    if (!more && (idle != most || most == 0 || p_.tree.Name(queue) >= p_.tree.Name(keeper))) continue;
+    if (!more && (idle != most || most == 0 || p_.tree.Name(queue) >= p_.tree.Name(keeper)))
+      continue;
     most = idle;
     keeper = queue;
   }
@@ -73,7 +74,9 @@ bool Cycle::HeldByLending(queues::QueueId leaf, const state::Workload& workload,
   if (!Coming().nodes->nodes().empty() &&
       !p_.books.CheckLending(leaf, request, p_.total + Coming().total).has_value()) {
     state::Transaction txn(p_.state);
-    if (p_.placer.Place(txn, workload, step, Placer::Mode::kPromise, Coming().nodes).placed) {
+    std::optional<queues::LimitViolation> broken;
+    if (PlaceInModels(txn, leaf, workload, step, Placer::Mode::kPromise, Coming().nodes, broken)
+            .placed) {
       Take(leaf, workload, txn.Commit());
       promised = true;
       return true;

@@ -1,7 +1,8 @@
-// Workloads that wait, leaf queue by leaf queue in the order of service, and one cycle's walk over them.
+// Workloads that wait, leaf queue by leaf queue in the order of service, and one cycle's walk over
+// them.
 //
-// Order in a queue (facts 3.4): priority, then elastic state (below its minimum, at it, above it), then
-// age, then uid.
+// Order in a queue (facts 3.4): priority, then elastic state (below its minimum, at it, above it),
+// then age, then uid.
 //
 // Thread-safety: the owner's thread. Complexity: O(log n) a change; a walk costs what it visits.
 #pragma once
@@ -56,8 +57,8 @@ class PendingIndex {
   size_t size_ = 0;
 };
 
-// Takes the workloads of each leaf in order, without changing the index; a workload that made progress
-// can be put back in with its new place.
+// Takes the workloads of each leaf in order, without changing the index; a workload that made
+// progress can be put back in with its new place.
 class ServiceWalk {
  public:
   explicit ServiceWalk(const PendingIndex& index);

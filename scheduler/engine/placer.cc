@@ -99,8 +99,7 @@ Placer::Choice Placer::Best(state::PodId pod, Mode mode, const Area& area) {
   const state::PodRecord& record = state_.pod(pod);
   if (!record.nominated_node.empty()) {
     const state::NodeId nominated = state_.FindNode(record.nominated_node);
-    if (nominated != state::kNoId &&
-        (area.nodes == nullptr || area.nodes->Contains(nominated))) {
+    if (nominated != state::kNoId && (area.nodes == nullptr || area.nodes->Contains(nominated))) {
       const Choice choice = Look(record.pod_class, nominated, mode, area);
       // A place that it would have to wait for is given up for one where it starts.
       if (choice.node != state::kNoId && choice.now) return choice;
@@ -125,8 +124,8 @@ bool Placer::PlaceOne(Attempt& attempt, state::PodId pod, const Area& area, bool
   if (pod_class.spec->gpu_share.IsSet()) {
     // A shared GPU is filled up even if that means waiting for it (KAI).
     const state::NodeInfo& node = state_.node(choice.node);
-    std::optional<state::GpuPick> picked = state::PickGpus(
-        node, pod_class, state_.pod(pod).uid, state::GpuRoom::kFuture, gpu_order_);
+    std::optional<state::GpuPick> picked =
+        state::PickGpus(node, pod_class, state_.pod(pod).uid, state::GpuRoom::kFuture, gpu_order_);
     FAIRLEAD_CHECK(picked.has_value(),
                    absl::StrCat("pod ", state_.pod(pod).name, " passed the filters of node ",
                                 node.name(), " but no GPU there fits"));
@@ -154,9 +153,8 @@ bool Placer::PlaceMembers(Attempt& attempt, const StepNode& node, const Area& ar
     if (static_cast<int64_t>(real) < node.needed) attempt.must_wait = true;
     attempt.result.promised = true;
   }
-  return std::all_of(node.children.begin(), node.children.end(), [&](const StepNode& child) {
-    return PlaceSet(attempt, child, area);
-  });
+  return std::all_of(node.children.begin(), node.children.end(),
+                     [&](const StepNode& child) { return PlaceSet(attempt, child, area); });
 }
 
 bool Placer::PlaceSet(Attempt& attempt, const StepNode& node, const Area& area) {

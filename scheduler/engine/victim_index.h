@@ -2,8 +2,8 @@
 // kept up to date by looking only at workloads that changed, so that a search for victims costs
 // what it visits and not what exists.
 //
-// In it: preemptible workloads of existing queues with a pod that is bound, runs or has a promise. Order: the
-// reverse of the order of service (pending.h).
+// In it: preemptible workloads of existing queues with a pod that is bound, runs or has a promise.
+// Order: the reverse of the order of service (pending.h).
 //
 // It is built by the first CatchUp(): a cluster in which nobody is ever searched for pays nothing.
 // Ownership: borrows state and tree. Thread-safety: the owner's thread. Complexity: O(1) a Touch(),

@@ -122,7 +122,8 @@ bool VictimSearch::GiveOut(state::Transaction& txn, const SearchContext& context
       for (const InLine& waiting : line->second) {
         if (last < waiting.key) break;
         const state::Workload& workload = state_.workload(waiting.key.workload);
-        if (workload.id == step.workload.id || workload.Count(state::PodStatus::kPipelined) > 0) continue;
+        if (workload.id == step.workload.id || workload.Count(state::PodStatus::kPipelined) > 0)
+          continue;
         if (former != nullptr && *former == waiting.request) continue;
         former = &waiting.request;
         entries.push_back({waiting.key, kInLine, &waiting.request});
@@ -150,12 +151,11 @@ bool VictimSearch::GiveOut(state::Transaction& txn, const SearchContext& context
       const VictimUnit& unit = solution.units[which];
       const state::Workload& workload = state_.workload(unit.workload);
       // Extras of a workload whose rest has no place have none.
-      solution.moved[which] =
-          !lost.contains(unit.workload) &&
-          !queues::CheckLimits(context.tree, context.live, unit.leaf, unit.charge,
-                               workload.preemptible)
-               .has_value() &&
-          placer_.Replace(txn, workload, unit.pods);
+      solution.moved[which] = !lost.contains(unit.workload) &&
+                              !queues::CheckLimits(context.tree, context.live, unit.leaf,
+                                                   unit.charge, workload.preemptible)
+                                   .has_value() &&
+                              placer_.Replace(txn, workload, unit.pods);
       if (!solution.moved[which] && unit.core) lost.insert(unit.workload);
     }
     order.Changed(*leaf);
@@ -248,9 +248,8 @@ void VictimSearch::Minimise(state::Transaction& txn, state::Transaction::Checkpo
     for (state::PodId pod : step.step.pods) used.insert(state_.pod(pod).node);
     std::vector<VictimUnit> needed;
     for (const VictimUnit& unit : solution.units) {
-      if (std::any_of(unit.places.begin(), unit.places.end(), [&](const VictimUnit::Place& place) {
-            return used.contains(place.node);
-          })) {
+      if (std::any_of(unit.places.begin(), unit.places.end(),
+                      [&](const VictimUnit::Place& place) { return used.contains(place.node); })) {
         needed.push_back(unit);
       }
     }
@@ -273,8 +272,8 @@ void VictimSearch::Report(const Solution& solution, SearchOutcome& outcome) cons
     const VictimUnit& unit = solution.units[i];
     for (size_t j = 0; j < unit.pods.size(); ++j) {
       const state::PodId pod = unit.pods[j];
-      outcome.victims.push_back({pod, unit.places[j],
-                                 solution.moved[i] ? state_.pod(pod).node : state::kNoId});
+      outcome.victims.push_back(
+          {pod, unit.places[j], solution.moved[i] ? state_.pod(pod).node : state::kNoId});
     }
   }
 }
@@ -346,8 +345,8 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
   }
   txn.RollbackTo(start);
   if (refused && outcome.details.empty()) {
-    outcome.details.push_back(absl::StrCat(
-        rules.name, ": taking more would leave the other queue below its own share"));
+    outcome.details.push_back(
+        absl::StrCat(rules.name, ": taking more would leave the other queue below its own share"));
   }
   return false;
 }
@@ -363,8 +362,8 @@ SearchOutcome VictimSearch::Preempt(state::Transaction& txn, const SearchContext
   VictimFilter filter;
   filter.now = context.now;
   filter.moved = &context.moved;
-  filter.protection = queues::PreemptMinRuntime(context.tree, step.leaf,
-                                                context.options.preempt_min_runtime);
+  filter.protection =
+      queues::PreemptMinRuntime(context.tree, step.leaf, context.options.preempt_min_runtime);
   filter.below_priority = step.workload.priority;
   VictimWalks walks;
   walks.emplace(step.leaf, LeafVictims(state_, leaf->second, step.leaf, filter));

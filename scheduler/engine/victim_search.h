@@ -4,10 +4,10 @@
 //   consolidate  from anybody, if everybody finds another place
 //
 // Victims come in units: one pod of a workload above its minimum, otherwise everything that runs of
-// it. Units are evicted one after another, in the reversed order of service, in a transaction, until
-// the step fits in what is idle or being released; then units that turn out not to be needed are let
-// go again, and those that are get a new place where there is one (they are moved, not taken). Every
-// unit is checked against the rights of its queue before it is taken.
+// it. Units are evicted one after another, in the reversed order of service, in a transaction,
+// until the step fits in what is idle or being released; then units that turn out not to be needed
+// are let go again, and those that are get a new place where there is one (they are moved, not
+// taken). Every unit is checked against the rights of its queue before it is taken.
 //
 // Thread-safety: the owner's thread. Bounded by max_victims and the placer's work; what the bound
 // left undone is said in `details`. Determinism: total orders only. Complexity: O(queues) to begin,
@@ -126,13 +126,13 @@ class VictimSearch {
               const Rules& rules, queues::QueueOrderIterator& order, VictimWalks& walks,
               SearchOutcome& outcome);
   // From `start`: evicts the units and gives out the room in the order of service to the step (on
-  // these nodes; null: on any) and to who was evicted: what the next allocate would do. So who would
-  // come before the step gets its room back, and nobody is evicted in vain.
+  // these nodes; null: on any) and to who was evicted: what the next allocate would do. So who
+  // would come before the step gets its room back, and nobody is evicted in vain.
   bool Try(state::Transaction& txn, state::Transaction::Checkpoint start,
            const SearchContext& context, const SearchStep& step, const Rules& rules,
            const NodeSetPtr& within, Solution& solution);
-  // The same with as little as one node of the unit that was taken last: the units on that node, and
-  // what was free before. Fewer victims, and the order in which KAI looks.
+  // The same with as little as one node of the unit that was taken last: the units on that node,
+  // and what was free before. Fewer victims, and the order in which KAI looks.
   bool TryOnOneNode(state::Transaction& txn, state::Transaction::Checkpoint start,
                     const SearchContext& context, const SearchStep& step, const Rules& rules,
                     Solution& solution);

@@ -1,7 +1,8 @@
 // The units that leaf queues can give up, made as they are reached, who gives first at the front.
 //
-// A workload gives one extra pod at a time and takes its place in the order anew after each, so that
-// workloads above their minimum give before any that is at it; the rest of it goes as one unit.
+// A workload gives one extra pod at a time and takes its place in the order anew after each, so
+// that workloads above their minimum give before any that is at it; the rest of it goes as one
+// unit.
 //
 // Thread-safety: the owner's thread. The victim index must not change while a walk lives.
 // Complexity: O(log n) a unit; a workload is looked at when it is reached.
@@ -26,7 +27,7 @@ namespace fairlead::engine {
 struct VictimUnit {
   queues::QueueId leaf = 0;
   state::WorkloadId workload = state::kNoId;
-  bool core = false;  // the rest of the workload, not an extra pod of it
+  bool core = false;       // the rest of the workload, not an extra pod of it
   bool must_move = false;  // it may not be taken, only moved
   std::vector<state::PodId> pods;
   // Where each pod is before it is evicted.

@@ -55,7 +55,8 @@ std::string Text(const Profile& profile) {
 constexpr char kDefaults[] =
     "VolumeCheck/1 GpuKind/1 NodeReady/1 NodeUnschedulable/1 NodeAffinity/2 "
     "TaintToleration/3 "
-    "NodeResourcesFit/1 GpuSharing/1 DynamicResources/1 NodePorts/1 PodTopologySpread/2 InterPodAffinity/2 ResourceType/1 "
+    "NodeResourcesFit/1 GpuSharing/1 DynamicResources/1 NodePorts/1 PodTopologySpread/2 "
+    "InterPodAffinity/2 ResourceType/1 "
     "NodePlacement/1";
 
 TEST(ConfigTest, NothingSaid) {

@@ -40,10 +40,11 @@ Profile DefaultProfile() {
   // on it, then what is elsewhere: from cheap to dear.
   Profile profile;
   profile.scheduler_name = model::kDefaultSchedulerName;
-  profile.plugins = {{"VolumeCheck", 1},       {"GpuKind", 1},       {"NodeReady", 1},
-                     {"NodeUnschedulable", 1}, {"NodeAffinity", 2},  {"TaintToleration", 3},
-                     {"NodeResourcesFit", 1},  {"GpuSharing", 1},    {"DynamicResources", 1}, {"NodePorts", 1},     {"PodTopologySpread", 2},
-                     {"InterPodAffinity", 2},  {"ResourceType", 1},  {"NodePlacement", 1}};
+  profile.plugins = {{"VolumeCheck", 1},       {"GpuKind", 1},           {"NodeReady", 1},
+                     {"NodeUnschedulable", 1}, {"NodeAffinity", 2},      {"TaintToleration", 3},
+                     {"NodeResourcesFit", 1},  {"GpuSharing", 1},        {"DynamicResources", 1},
+                     {"NodePorts", 1},         {"PodTopologySpread", 2}, {"InterPodAffinity", 2},
+                     {"ResourceType", 1},      {"NodePlacement", 1}};
   return profile;
 }
 

@@ -1,5 +1,5 @@
-// Names that other programs see: groups, labels, annotations, conditions. One place, so that none is
-// spelt twice. KAI's keys: facts from its documentation and CRDs.
+// Names that other programs see: groups, labels, annotations, conditions. One place, so that none
+// is spelt twice. KAI's keys: facts from its documentation and CRDs.
 #pragma once
 
 namespace fairlead::model {
@@ -43,7 +43,8 @@ inline constexpr char kGpuCountLabel[] = "nvidia.com/gpu.count";
 inline constexpr char kMigStrategyLabel[] = "nvidia.com/mig.strategy";  // none | single | mixed
 inline constexpr char kMigEnabledLabel[] = "node-role.kubernetes.io/mig-enabled";
 
-// The resource that a queue bounds GPUs of one product by: this, then the value of kGpuProductLabel.
+// The resource that a queue bounds GPUs of one product by: this, then the value of
+// kGpuProductLabel.
 inline constexpr char kGpuModelPrefix[] = "gpu-model/";
 
 // Ours.

@@ -1,11 +1,13 @@
 // What the world tells the core: one event per object change, plus the outcome of every action that
-// the core asked for. Adapters (kube, sim, the journal) produce them; core::DecisionLoop applies them
-// in order on its one thread.
+// the core asked for. Adapters (kube, sim, the journal) produce them; core::DecisionLoop applies
+// them in order on its one thread.
 //
 // Contract for producers:
-//  - The initial list of a kind is a run of Upserts followed by one Synced for that kind. No decision
+//  - The initial list of a kind is a run of Upserts followed by one Synced for that kind. No
+//  decision
 //    is made before every kind of AllKinds() has been synced once.
-//  - After a gap (410) the producer diffs its old store with the new list and sends Deletes for what
+//  - After a gap (410) the producer diffs its old store with the new list and sends Deletes for
+//  what
 //    vanished; it never clears first.
 //  - A Delete names the uid, so that a recreated object of the same name is not deleted by it.
 //

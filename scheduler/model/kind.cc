@@ -4,14 +4,22 @@ namespace fairlead::model {
 
 const char* KindName(Kind kind) {
   switch (kind) {
-    case Kind::kPod: return "Pod";
-    case Kind::kNode: return "Node";
-    case Kind::kQueue: return "Queue";
-    case Kind::kPodGroup: return "PodGroup";
-    case Kind::kPriorityClass: return "PriorityClass";
-    case Kind::kTopology: return "Topology";
-    case Kind::kNodeRequest: return "NodeRequest";
-    case Kind::kNodePool: return "NodePool";
+    case Kind::kPod:
+      return "Pod";
+    case Kind::kNode:
+      return "Node";
+    case Kind::kQueue:
+      return "Queue";
+    case Kind::kPodGroup:
+      return "PodGroup";
+    case Kind::kPriorityClass:
+      return "PriorityClass";
+    case Kind::kTopology:
+      return "Topology";
+    case Kind::kNodeRequest:
+      return "NodeRequest";
+    case Kind::kNodePool:
+      return "NodePool";
   }
   return "Unknown";
 }

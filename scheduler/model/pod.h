@@ -1,8 +1,8 @@
 // A pod as the scheduler sees it.
 //
-// PodSpec is everything that decides where a pod may run and what it uses there: two pods with equal
-// specs are interchangeable for placement, and ClusterState keeps one copy of it for all of them (a
-// pod class). What differs from pod to pod is in Pod.
+// PodSpec is everything that decides where a pod may run and what it uses there: two pods with
+// equal specs are interchangeable for placement, and ClusterState keeps one copy of it for all of
+// them (a pod class). What differs from pod to pod is in Pod.
 //
 // Sources: k8s.io/api/core/v1; effective requests as in k8s.io/component-helpers/resource
 // (PodRequests): max(init containers, sum of containers and sidecars) + overhead; an absent request
@@ -42,7 +42,7 @@ struct Taint {
 };
 
 struct Toleration {
-  std::string key;  // empty with kExists: tolerates every taint
+  std::string key;      // empty with kExists: tolerates every taint
   bool exists = false;  // operator Exists; otherwise Equal
   std::string value;
   std::optional<TaintEffect> effect;  // absent: every effect
@@ -86,7 +86,8 @@ struct TopologySpreadConstraint {
   int32_t min_domains = 1;
   bool honor_node_affinity = true;
   bool honor_node_taints = false;
-  friend bool operator==(const TopologySpreadConstraint&, const TopologySpreadConstraint&) = default;
+  friend bool operator==(const TopologySpreadConstraint&,
+                         const TopologySpreadConstraint&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const TopologySpreadConstraint& c) {
     return H::combine(std::move(h), c.max_skew, c.topology_key, c.do_not_schedule, c.selector,
@@ -120,11 +121,11 @@ struct GpuShare {
 };
 
 struct PodSpec {
-  std::string ns;  // part of the class: affinity terms and spread count within namespaces
+  std::string ns;         // part of the class: affinity terms and spread count within namespaces
   ResourceList requests;  // effective, without "pods"
   GpuShare gpu_share;
-  // MIG instances that the pod asks for by annotation instead of by request (KAI's legacy form): they
-  // take room where it runs, but such a pod is not placed anew.
+  // MIG instances that the pod asks for by annotation instead of by request (KAI's legacy form):
+  // they take room where it runs, but such a pod is not placed anew.
   ResourceList legacy_mig;
   StringMap node_selector;
   bool has_required_node_affinity = false;
@@ -140,7 +141,8 @@ struct PodSpec {
   std::vector<std::string> resource_claims;   // names of ResourceClaims
   std::vector<std::string> claim_templates;   // names of ResourceClaimTemplates, one for each claim
   // The pod's labels, where a term of its own reads them; of the others that the required
-  // anti-affinity of some pod in the cluster selects (`selected_by_others`), the keys that it reads.
+  // anti-affinity of some pod in the cluster selects (`selected_by_others`), the keys that it
+  // reads.
   StringMap labels_for_affinity;
   bool selected_by_others = false;  // set by ClusterState, not by decoders
   // Of its claims, also set by ClusterState; devices that it brings along are in `requests`.
@@ -153,8 +155,8 @@ struct PodSpec {
                       s.has_required_node_affinity, s.required_node_terms, s.preferred_node_terms,
                       s.tolerations, s.pod_affinity, s.pod_anti_affinity, s.topology_spread,
                       s.host_ports, s.pvc_names, s.config_map_names, s.resource_claims,
-                      s.labels_for_affinity, s.selected_by_others, s.legacy_mig,
-                      s.claim_templates, s.claim_problem, s.claims_to_join);
+                      s.labels_for_affinity, s.selected_by_others, s.legacy_mig, s.claim_templates,
+                      s.claim_problem, s.claims_to_join);
   }
 };
 
@@ -175,7 +177,8 @@ struct Pod {
   std::string priority_class_name;
   std::optional<int32_t> priority;
   std::vector<std::string> scheduling_gates;
-  // status.resourceClaimStatuses: what was made of its claim templates so far; "" where none is needed.
+  // status.resourceClaimStatuses: what was made of its claim templates so far; "" where none is
+  // needed.
   std::vector<std::string> generated_claims;
   std::string scheduling_group;  // spec.schedulingGroup.podGroupName (scheduling.k8s.io), or empty
   PodPhase phase = PodPhase::kPending;

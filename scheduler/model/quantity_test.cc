@@ -38,8 +38,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"0.000000000000000000000000000000000000000000001", 1, 1}));
 
 TEST(QuantityTest, RefusesWithTheTextInTheMessage) {
-  for (const char* text : {"", "-", ".", "1..2", "1 Gi", "Gi", "1gi", "1e", "1ee3", "0x10", "1e+", "NaN",
-                           "1e++3", "1_000", "inf"}) {
+  for (const char* text : {"", "-", ".", "1..2", "1 Gi", "Gi", "1gi", "1e", "1ee3", "0x10", "1e+",
+                           "NaN", "1e++3", "1_000", "inf"}) {
     auto got = ParseQuantity(text, 1);
     EXPECT_FALSE(got.ok()) << text;
     EXPECT_NE(std::string(got.status().message()).find(std::string("\"") + text + "\""),

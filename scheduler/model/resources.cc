@@ -20,7 +20,8 @@ bool NameLess(const std::pair<std::string, int64_t>& entry, absl::string_view na
 
 std::string FormatMilli(int64_t milli) {
   const char* sign = milli < 0 ? "-" : "";
-  const uint64_t magnitude = milli < 0 ? 0 - static_cast<uint64_t>(milli) : static_cast<uint64_t>(milli);
+  const uint64_t magnitude =
+      milli < 0 ? 0 - static_cast<uint64_t>(milli) : static_cast<uint64_t>(milli);
   std::string text = absl::StrCat(sign, magnitude / 1000);
   uint64_t rest = magnitude % 1000;
   if (rest == 0) return text;

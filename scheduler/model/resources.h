@@ -4,7 +4,8 @@
 // Resources is a dense vector indexed through a ResourceNames table: it is what decisions compute
 // with. No floating point anywhere.
 //
-// Thread-safety: values are plain; a ResourceNames belongs to one thread (the owner of ClusterState).
+// Thread-safety: values are plain; a ResourceNames belongs to one thread (the owner of
+// ClusterState).
 #pragma once
 
 #include <cstdint>

@@ -37,9 +37,9 @@ bool Matches(const SelectorRequirement& requirement, const StringMap& labels) {
 
 bool LabelSelector::Matches(const StringMap& labels) const {
   if (none) return false;
-  return std::all_of(
-      requirements.begin(), requirements.end(),
-      [&](const SelectorRequirement& r) { return ::fairlead::model::Matches(r, labels); });
+  return std::all_of(requirements.begin(), requirements.end(), [&](const SelectorRequirement& r) {
+    return ::fairlead::model::Matches(r, labels);
+  });
 }
 
 bool NodeSelectorTerm::Matches(const StringMap& labels, const std::string& node_name) const {

@@ -16,8 +16,8 @@
 namespace fairlead::model {
 
 // scheduling.run.ai/v2. Amounts are converted at the edge from KAI's units (GPU devices, milli-CPU,
-// megabytes of 10^6) to base units. kUnlimited means no bound; an omitted number is 0, so an omitted
-// limit is a limit of zero.
+// megabytes of 10^6) to base units. kUnlimited means no bound; an omitted number is 0, so an
+// omitted limit is a limit of zero.
 struct QueueResource {
   int64_t quota = 0;
   int64_t limit = 0;
@@ -131,7 +131,7 @@ struct NodePool {
   StringMap labels;  // on every node of the pool
   std::vector<Taint> taints;
   std::vector<Taint> startup_taints;
-  int32_t weight = 0;        // higher is tried first at equal price
+  int32_t weight = 0;  // higher is tried first at equal price
   int64_t max_nodes = kUnlimited;
   std::string invalid;
 };

@@ -1,6 +1,7 @@
 #include "scheduler/plugins/registry.h"
 
 #include "scheduler/plugins/dynamic_resources.h"
+#include "scheduler/plugins/gpu_fragmentation.h"
 #include "scheduler/plugins/gpu_kind.h"
 #include "scheduler/plugins/gpu_sharing.h"
 #include "scheduler/plugins/inter_pod_affinity.h"
@@ -29,9 +30,9 @@ absl::Status RegisterThem(framework::Registry& registry) {
 }  // namespace
 
 absl::Status RegisterAll(framework::Registry& registry) {
-  return RegisterThem<DynamicResources, GpuKind, GpuSharing, InterPodAffinity, NodeAffinity, NodePlacement, NodePorts,
-                      NodeReady, NodeResourcesFit, NodeUnschedulable, PodTopologySpread,
-                      ResourceType, TaintToleration, VolumeCheck>(registry);
+  return RegisterThem<DynamicResources, GpuFragmentation, GpuKind, GpuSharing, InterPodAffinity, NodeAffinity,
+                      NodePlacement, NodePorts, NodeReady, NodeResourcesFit, NodeUnschedulable,
+                      PodTopologySpread, ResourceType, TaintToleration, VolumeCheck>(registry);
 }
 
 }  // namespace fairlead::plugins

@@ -1,7 +1,7 @@
-// VolumeCheck: pods that need PersistentVolumeClaims are refused everywhere, with a reason that says
-// so; so are pods that need ResourceClaims unless StateOptions::place_device_claims is set
-// (DynamicResources judges them then). Binding them without looking at the volumes' topology or at device
-// allocation would put them on nodes where they can never start. Thread-safety: stateless.
+// VolumeCheck: pods that need PersistentVolumeClaims are refused everywhere, with a reason that
+// says so; so are pods that need ResourceClaims unless StateOptions::place_device_claims is set
+// (DynamicResources judges them then). Binding them without looking at the volumes' topology or at
+// device allocation would put them on nodes where they can never start. Thread-safety: stateless.
 #pragma once
 
 #include "scheduler/framework/framework.h"

@@ -13,15 +13,24 @@ constexpr size_t kNodeLogLength = 1 << 16;
 
 const char* PodStatusName(PodStatus status) {
   switch (status) {
-    case PodStatus::kPending: return "Pending";
-    case PodStatus::kGated: return "Gated";
-    case PodStatus::kPipelined: return "Pipelined";
-    case PodStatus::kBinding: return "Binding";
-    case PodStatus::kBound: return "Bound";
-    case PodStatus::kRunning: return "Running";
-    case PodStatus::kReleasing: return "Releasing";
-    case PodStatus::kSucceeded: return "Succeeded";
-    case PodStatus::kFailed: return "Failed";
+    case PodStatus::kPending:
+      return "Pending";
+    case PodStatus::kGated:
+      return "Gated";
+    case PodStatus::kPipelined:
+      return "Pipelined";
+    case PodStatus::kBinding:
+      return "Binding";
+    case PodStatus::kBound:
+      return "Bound";
+    case PodStatus::kRunning:
+      return "Running";
+    case PodStatus::kReleasing:
+      return "Releasing";
+    case PodStatus::kSucceeded:
+      return "Succeeded";
+    case PodStatus::kFailed:
+      return "Failed";
   }
   return "Unknown";
 }

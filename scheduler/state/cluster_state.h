@@ -1,9 +1,10 @@
-// The one picture of the cluster. Events change it, transactions try decisions on it, readers walk its
-// tables. A change costs what changed, not what exists.
+// The one picture of the cluster. Events change it, transactions try decisions on it, readers walk
+// its tables. A change costs what changed, not what exists.
 //
 // Ownership: owns all rows; hands out const references that are valid until the next change.
 // Thread-safety: none; one thread owns it (design section 2).
-// Errors: objects that make no sense are kept with their `invalid` text; nothing here fails on input.
+// Errors: objects that make no sense are kept with their `invalid` text; nothing here fails on
+// input.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,8 @@ class AllocationListener {
   // A pod of `workload` entered or left the set of pods that count against its queue.
   virtual void OnAllocated(const Workload& workload, const PodRecord& pod) = 0;
   virtual void OnReleased(const Workload& workload, const PodRecord& pod) = 0;
-  // The workload appeared, changed its queue, priority, preemptibility, gang size or pods, or is about
-  // to disappear. Not called for status changes that the two above report.
+  // The workload appeared, changed its queue, priority, preemptibility, gang size or pods, or is
+  // about to disappear. Not called for status changes that the two above report.
   virtual void OnWorkloadChanged(const Workload& workload) = 0;
   virtual void OnWorkloadRemoved(const Workload& workload) = 0;
 };
@@ -55,7 +56,8 @@ struct StateOptions {
   bool place_gpu_shares = true;
 };
 
-// What an event did, for the caller's dirty tracking. All false: nothing that a decision reads changed.
+// What an event did, for the caller's dirty tracking. All false: nothing that a decision reads
+// changed.
 struct Change {
   bool workloads = false;  // something waits that did not, or the other way round
   bool capacity = false;   // room appeared or disappeared
@@ -79,7 +81,8 @@ class ClusterState {
   // At most one; not owned. Set before the first event.
   void SetListener(AllocationListener* listener) { listener_ = listener; }
 
-  // ---- events ------------------------------------------------------------------------------------
+  // ---- events
+  // ------------------------------------------------------------------------------------
   Change UpsertPod(const model::Pod& pod);
   Change RemovePod(absl::string_view ns, absl::string_view name, absl::string_view uid);
   Change UpsertNode(const model::Node& node);
@@ -98,8 +101,8 @@ class ClusterState {
   Change RemoveResourceSlice(absl::string_view name);
   Change RemoveResourceClaim(absl::string_view ns, absl::string_view name);
 
-  // A node that a provider has been asked for. The real node takes its place when it registers under
-  // the same name. Idempotent.
+  // A node that a provider has been asked for. The real node takes its place when it registers
+  // under the same name. Idempotent.
   Change UpsertOrderedNode(const model::Node& expected, absl::string_view node_request);
   Change RemoveOrderedNode(absl::string_view name);
   // A real node that came from a request is held back until it is ready for use (startup taints,
@@ -113,21 +116,23 @@ class ClusterState {
   // When the current run of a workload began: the group's annotation, else its first active pod's;
   // infinite past if nothing of it runs or nobody knows.
   [[nodiscard]] absl::Time StartOf(const Workload& workload) const;
-  // It is decided that the workload is stale since then (infinite future: it is not); the annotation
-  // of its PodGroup is written with the same. Stands until that annotation changes.
+  // It is decided that the workload is stale since then (infinite future: it is not); the
+  // annotation of its PodGroup is written with the same. Stands until that annotation changes.
   void SetStaleSince(WorkloadId workload, absl::Time since);
-  // An eviction was asked for and accepted: the pod counts as terminating until the API server says so.
+  // An eviction was asked for and accepted: the pod counts as terminating until the API server says
+  // so.
   Change AssumeEvicted(PodId pod);
   Change ForgetEviction(PodId pod);
 
-  // ---- tables ------------------------------------------------------------------------------------
+  // ---- tables
+  // ------------------------------------------------------------------------------------
   [[nodiscard]] const PodRecord& pod(PodId id) const { return pods_[id]; }
   [[nodiscard]] const NodeInfo& node(NodeId id) const { return nodes_[id]; }
   [[nodiscard]] const Workload& workload(WorkloadId id) const { return workloads_[id]; }
   [[nodiscard]] const PodClass& pod_class(PodClassId id) const { return classes_[id]; }
   [[nodiscard]] const PodClass& class_of(PodId id) const { return classes_[pods_[id].pod_class]; }
-  // What the pod counts against its queue: as its class, but a share by memory counts with the GPUs of
-  // the node that it is on.
+  // What the pod counts against its queue: as its class, but a share by memory counts with the GPUs
+  // of the node that it is on.
   [[nodiscard]] model::Resources ChargeOf(const PodRecord& pod) const;
   // ChargeOf()[kGpu], without the rest.
   [[nodiscard]] int64_t GpuChargeOf(const PodRecord& pod) const;
@@ -175,8 +180,8 @@ class ClusterState {
   [[nodiscard]] uint64_t version() const { return version_; }
   // Changes when name_rank values were dealt anew (rare).
   [[nodiscard]] uint64_t rank_epoch() const { return rank_epoch_; }
-  // Ids of nodes that changed, oldest first; entry i is change number `node_log_start() + i`. Readers
-  // keep a cursor; a cursor older than the start has to read everything anew.
+  // Ids of nodes that changed, oldest first; entry i is change number `node_log_start() + i`.
+  // Readers keep a cursor; a cursor older than the start has to read everything anew.
   [[nodiscard]] uint64_t node_log_start() const { return node_log_start_; }
   [[nodiscard]] uint64_t node_log_end() const { return node_log_start_ + node_log_.size(); }
   [[nodiscard]] NodeId node_log_at(uint64_t number) const {
@@ -185,8 +190,8 @@ class ClusterState {
   // Ids of workloads that changed since they were last taken, ascending.
   [[nodiscard]] std::vector<WorkloadId> TakeDirtyWorkloads();
 
-  // Recomputes every derived number from the rows and compares; the text of the first difference, or
-  // empty. For tests and for the invariant check of the simulator; O(everything).
+  // Recomputes every derived number from the rows and compares; the text of the first difference,
+  // or empty. For tests and for the invariant check of the simulator; O(everything).
   [[nodiscard]] std::string CheckConsistency() const;
   // Every row as text in a fixed order: equal texts mean equal states. For the undo property.
   [[nodiscard]] std::string Dump() const;
@@ -194,11 +199,11 @@ class ClusterState {
  private:
   friend class Transaction;
 
-  // ---- the primitive that both events and transactions use -----------------------------------------
-  // Moves a pod to (status, node) and updates every derived number. `node` is kNoId where the status
-  // holds none.
-  // Returns the position in the former node's list (kAtEnd if it stays or had none); `position` is
-  // where it goes in the new one, so that undo restores the exact order.
+  // ---- the primitive that both events and transactions use
+  // ----------------------------------------- Moves a pod to (status, node) and updates every
+  // derived number. `node` is kNoId where the status holds none. Returns the position in the former
+  // node's list (kAtEnd if it stays or had none); `position` is where it goes in the new one, so
+  // that undo restores the exact order.
   static constexpr size_t kAtEnd = static_cast<size_t>(-1);
   // `groups`: its GPU groups there, if it shares GPUs; null keeps them while it stays on its node.
   size_t MovePod(PodId id, PodStatus status, NodeId node, size_t position = kAtEnd,
@@ -243,7 +248,8 @@ class ClusterState {
   void RefreshAllClaims();
   void TakeDevices(PodId id);
   void ReleaseDevices(PodId id);
-  // What decisions gave the claims that the pod carries, claim by claim; and the same again, for undo.
+  // What decisions gave the claims that the pod carries, claim by claim; and the same again, for
+  // undo.
   using HeldDevices = std::vector<std::vector<std::string>>;
   [[nodiscard]] HeldDevices DevicesHeldBy(PodId id) const;
   void RestoreDevices(PodId id, const HeldDevices& held);
@@ -284,7 +290,8 @@ class ClusterState {
   void AssignNameRank(NodeId id);
   void CollectTopologyLabels();
   // True if a label differs that a topology names.
-  [[nodiscard]] bool TopologyLabelsDiffer(const model::StringMap& a, const model::StringMap& b) const;
+  [[nodiscard]] bool TopologyLabelsDiffer(const model::StringMap& a,
+                                          const model::StringMap& b) const;
 
   StateOptions options_;
   AllocationListener* listener_ = nullptr;
@@ -328,8 +335,8 @@ class ClusterState {
   model::Resources total_for_queues_;
   std::map<int64_t, size_t> gpu_memories_;  // MiB -> nodes that have such GPUs
   size_t memory_share_classes_ = 0;
-  // Required anti-affinity terms of all classes, with the namespace of their pods, and how many classes
-  // have them; the label keys that they read, sorted.
+  // Required anti-affinity terms of all classes, with the namespace of their pods, and how many
+  // classes have them; the label keys that they read, sorted.
   absl::flat_hash_map<std::pair<std::string, model::PodAffinityTerm>, size_t> anti_affinity_;
   std::vector<std::string> selected_keys_;
   bool anti_affinity_grew_ = false;

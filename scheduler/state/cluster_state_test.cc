@@ -216,7 +216,8 @@ TEST_F(ClusterStateTest, PriorityAndPreemptibilityFollowKaisRules) {
   EXPECT_EQ(WorkloadOf("b").priority, 100);
   EXPECT_FALSE(WorkloadOf("b").preemptible);
   // A label that names no class is ignored; explicit preemptibility wins over the number.
-  state_.UpsertPod(PodBuilder("ns", "c").Label(model::kPriorityClassLabel, "nope").Preemptible(false));
+  state_.UpsertPod(
+      PodBuilder("ns", "c").Label(model::kPriorityClassLabel, "nope").Preemptible(false));
   EXPECT_EQ(WorkloadOf("c").priority, 50);
   EXPECT_FALSE(WorkloadOf("c").preemptible);
   // A changed class reaches what uses it.
@@ -294,8 +295,10 @@ TEST_F(ClusterStateTest, EvictionIsAssumedUntilTheApiSaysOtherwise) {
 }
 
 TEST_F(ClusterStateTest, NameRanksFollowNamesWhateverTheOrderOfArrival) {
-  for (const char* name : {"m", "a", "z", "b", "aa", "y", "n"}) state_.UpsertNode(MakeNode(name, 1));
-  for (int i = 0; i < 200; ++i) state_.UpsertNode(MakeNode(absl::StrCat("m", std::string(i, '0')), 1));
+  for (const char* name : {"m", "a", "z", "b", "aa", "y", "n"})
+    state_.UpsertNode(MakeNode(name, 1));
+  for (int i = 0; i < 200; ++i)
+    state_.UpsertNode(MakeNode(absl::StrCat("m", std::string(i, '0')), 1));
   uint64_t last = 0;
   for (const auto& [name, id] : state_.nodes_by_name()) {
     EXPECT_GT(state_.node(id).name_rank, last) << name;

@@ -60,7 +60,8 @@ std::string ClusterState::CheckConsistency() const {
     std::map<std::string, GpuGroup> groups;
     for (PodId pod_id : node.pods) {
       const PodRecord& pod = pods_[pod_id];
-      if (pod.node != id) return absl::StrCat("node ", name, " lists pod ", pod.name, " of elsewhere");
+      if (pod.node != id)
+        return absl::StrCat("node ", name, " lists pod ", pod.name, " of elsewhere");
       const model::Resources& requests = classes_[pod.pod_class].requests;
       if (HoldsNode(pod.status)) used += requests;
       if (HoldsNode(pod.status) && !pod.ours) others += ChargeToOthers(pod, node);
@@ -100,18 +101,22 @@ std::string ClusterState::CheckConsistency() const {
       if (group.active == 0 && group.pipelined > 0) add(pipelined);
     }
     if (expected != node.gpu_groups) return absl::StrCat("node ", name, ": GPU groups differ");
-    if (!(used == node.used)) return absl::StrCat("node ", name, ": used ", Text(node.used, names_), "but pods make ", Text(used, names_));
+    if (!(used == node.used))
+      return absl::StrCat("node ", name, ": used ", Text(node.used, names_), "but pods make ",
+                          Text(used, names_));
     if (!(releasing == node.releasing)) return absl::StrCat("node ", name, ": releasing differs");
     if (!(pipelined == node.pipelined)) return absl::StrCat("node ", name, ": pipelined differs");
     if (!(others == node.used_by_others)) return absl::StrCat("node ", name, ": others differ");
     if (CountsForQueues(node)) {
       total += node.allocatable;
-      total.Set(model::kGpu, total[model::kGpu] + OtherGpusMilli(node.object.allocatable) + 1000 * devices_.CountGpus(name));
+      total.Set(model::kGpu, total[model::kGpu] + OtherGpusMilli(node.object.allocatable) +
+                                 1000 * devices_.CountGpus(name));
       total -= others;
     }
   }
   if (!(total == total_for_queues_)) {
-    return absl::StrCat("total ", Text(total_for_queues_, names_), "but nodes make ", Text(total, names_));
+    return absl::StrCat("total ", Text(total_for_queues_, names_), "but nodes make ",
+                        Text(total, names_));
   }
   size_t live = 0;
   for (const PodRecord& pod : pods_) {
@@ -122,10 +127,12 @@ std::string ClusterState::CheckConsistency() const {
     if ((on_node && classes_[pod.pod_class].SharesGpu()) == pod.gpu_groups.empty()) {
       return absl::StrCat("pod ", pod.name, ": GPU groups and node");
     }
-    if (std::set<std::string>(pod.gpu_groups.begin(), pod.gpu_groups.end()).size() != pod.gpu_groups.size()) {
+    if (std::set<std::string>(pod.gpu_groups.begin(), pod.gpu_groups.end()).size() !=
+        pod.gpu_groups.size()) {
       return absl::StrCat("pod ", pod.name, " shares one GPU twice");
     }
-    if (on_node && std::count(nodes_[pod.node].pods.begin(), nodes_[pod.node].pods.end(), pod.id) != 1) {
+    if (on_node &&
+        std::count(nodes_[pod.node].pods.begin(), nodes_[pod.node].pods.end(), pod.id) != 1) {
       return absl::StrCat("pod ", pod.name, " is not listed once on its node");
     }
     if (pod.ours != (pod.workload != kNoId)) return absl::StrCat("pod ", pod.name, ": workload");
@@ -136,7 +143,8 @@ std::string ClusterState::CheckConsistency() const {
     if (workload.id == kNoId) continue;
     uint32_t counts[kPodStatusCount] = {};
     for (PodId pod : workload.pods) {
-      if (pods_[pod].workload != workload.id) return absl::StrCat("workload ", workload.name, ": foreign pod");
+      if (pods_[pod].workload != workload.id)
+        return absl::StrCat("workload ", workload.name, ": foreign pod");
       ++counts[static_cast<int>(pods_[pod].status)];
     }
     if (!std::equal(std::begin(counts), std::end(counts), std::begin(workload.by_status))) {
@@ -154,8 +162,8 @@ std::string ClusterState::Dump() const {
     absl::StrAppend(&out, "node ", name, " kind=", static_cast<int>(n.kind), " exists=", n.exists,
                     " usable=", n.usable, " alloc[", Text(n.allocatable, names_), "] used[",
                     Text(n.used, names_), "] rel[", Text(n.releasing, names_), "] pipe[",
-                    Text(n.pipelined, names_), "] pods=", absl::StrJoin(n.pods, ","), " gpu=",
-                    n.gpu_memory_mib, "\n");
+                    Text(n.pipelined, names_), "] pods=", absl::StrJoin(n.pods, ","),
+                    " gpu=", n.gpu_memory_mib, "\n");
     for (const GpuGroup& g : n.gpu_groups) {
       absl::StrAppend(&out, "  group ", g.id, " mib=", g.used_mib, "/", g.releasing_mib, "/",
                       g.pipelined_mib, " pods=", g.active, "/", g.releasing, "/", g.pipelined, "/",
@@ -164,17 +172,19 @@ std::string ClusterState::Dump() const {
   }
   for (const PodRecord& p : pods_) {
     if (p.id == kNoId) continue;
-    absl::StrAppend(&out, "pod ", p.id, " ", p.ns, "/", p.name, " ", PodStatusName(p.status), " node=",
-                    p.node == kNoId ? "-" : nodes_[p.node].name(), " class=", p.pod_class,
-                    " workload=", p.workload, p.gpu_groups.empty() ? "" : " groups=",
-                    absl::StrJoin(p.gpu_groups, ","), " set=", p.set, p.invalid.empty() ? "" : " invalid=", p.invalid, "\n");
+    absl::StrAppend(&out, "pod ", p.id, " ", p.ns, "/", p.name, " ", PodStatusName(p.status),
+                    " node=", p.node == kNoId ? "-" : nodes_[p.node].name(), " class=", p.pod_class,
+                    " workload=", p.workload,
+                    p.gpu_groups.empty() ? "" : " groups=", absl::StrJoin(p.gpu_groups, ","),
+                    " set=", p.set, p.invalid.empty() ? "" : " invalid=", p.invalid, "\n");
   }
   for (const Workload& w : workloads_) {
     if (w.id == kNoId) continue;
-    absl::StrAppend(&out, "workload ", w.id, " ", w.ns, "/", w.name, " queue=", w.queue, " prio=",
-                    w.priority, " preemptible=", w.preemptible, " min=", w.min_member, " pods=",
-                    absl::StrJoin(w.pods, ","), " counts=", absl::StrJoin(w.by_status, ","), Text(w.sets), " stale=",
-                    absl::FormatTime(w.stale_since, absl::UTCTimeZone()), "\n");
+    absl::StrAppend(&out, "workload ", w.id, " ", w.ns, "/", w.name, " queue=", w.queue,
+                    " prio=", w.priority, " preemptible=", w.preemptible, " min=", w.min_member,
+                    " pods=", absl::StrJoin(w.pods, ","),
+                    " counts=", absl::StrJoin(w.by_status, ","), Text(w.sets),
+                    " stale=", absl::FormatTime(w.stale_since, absl::UTCTimeZone()), "\n");
   }
   absl::StrAppend(&out, devices_.Dump());
   absl::StrAppend(&out, "total ", Text(total_for_queues_, names_), "\n");

@@ -1,4 +1,5 @@
-// Nodes of ClusterState: real ones, ordered ones, and names that pods know before the API shows them.
+// Nodes of ClusterState: real ones, ordered ones, and names that pods know before the API shows
+// them.
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -28,9 +29,8 @@ bool ClusterState::CountsForQueues(const NodeInfo& node) const {
 void ClusterState::CountNodeTotals(const NodeInfo& node, int sign) {
   if (!CountsForQueues(node)) return;
   if (node.other_gpus_milli != 0) {
-    total_for_queues_.Set(
-        model::kGpu, model::SaturatingAdd(total_for_queues_[model::kGpu],
-                                          sign * node.other_gpus_milli));
+    total_for_queues_.Set(model::kGpu, model::SaturatingAdd(total_for_queues_[model::kGpu],
+                                                            sign * node.other_gpus_milli));
   }
   if (sign > 0) {
     total_for_queues_ += node.allocatable;
@@ -133,8 +133,8 @@ Change ClusterState::UpsertNode(const model::Node& object) {
   if (id == kNoId) id = NewNode(object.meta.name, NodeKind::kReal);
   NodeInfo& node = nodes_[id];
   const std::string request(object.meta.labels.Get(model::kNodeRequestLabel));
-  const bool is_new = !node.exists || node.kind != NodeKind::kReal ||
-                      node.object.meta.uid != object.meta.uid;
+  const bool is_new =
+      !node.exists || node.kind != NodeKind::kReal || node.object.meta.uid != object.meta.uid;
   if (node.exists && node.kind == NodeKind::kOrdered) {
     // It registers. Decisions go on seeing what was promised until it is usable.
     node.kind = NodeKind::kReal;

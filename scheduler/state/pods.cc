@@ -1,4 +1,5 @@
-// Pods of ClusterState: classes of equal specs, shared labels, and what an API object means for a row.
+// Pods of ClusterState: classes of equal specs, shared labels, and what an API object means for a
+// row.
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
@@ -57,8 +58,7 @@ void ClusterState::ReleaseClass(PodClassId id) {
   free_classes_.push_back(id);
 }
 
-std::shared_ptr<const model::StringMap> ClusterState::InternLabels(
-    const model::StringMap& labels) {
+std::shared_ptr<const model::StringMap> ClusterState::InternLabels(const model::StringMap& labels) {
   std::weak_ptr<const model::StringMap>& slot = labels_index_[labels];
   if (auto shared = slot.lock()) return shared;
   auto made = std::make_shared<const model::StringMap>(labels);
@@ -226,9 +226,9 @@ Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
     status = PodStatus::kFailed;
   } else if (!pod.node_name.empty()) {
     node = NodeForPod(pod.node_name);
-    status = record.terminating                            ? PodStatus::kReleasing
-             : pod.phase == model::PodPhase::kRunning      ? PodStatus::kRunning
-                                                           : PodStatus::kBound;
+    status = record.terminating                       ? PodStatus::kReleasing
+             : pod.phase == model::PodPhase::kRunning ? PodStatus::kRunning
+                                                      : PodStatus::kBound;
     // An eviction that we know to be accepted stands until the API server shows it.
     if (former == PodStatus::kReleasing && former_node == node) status = PodStatus::kReleasing;
   } else if (former == PodStatus::kBinding) {

@@ -59,9 +59,9 @@ constexpr bool IsFinished(PodStatus s) {
 struct PodClass {
   std::shared_ptr<const model::PodSpec> spec;
   model::Resources requests;  // with one of "pods"; what a node gives it besides shares of GPUs
-  // What a pod of it counts against a queue: cpu, memory, and in kGpu GPUs of every vendor, MIG slices
-  // and shares. A share by memory counts with the smallest GPU of the cluster here: what a pod that
-  // runs counts is ClusterState::ChargeOf().
+  // What a pod of it counts against a queue: cpu, memory, and in kGpu GPUs of every vendor, MIG
+  // slices and shares. A share by memory counts with the smallest GPU of the cluster here: what a
+  // pod that runs counts is ClusterState::ChargeOf().
   model::Resources charge;
   // charge[kGpu] with the largest GPU of the cluster: what limits are checked with beforehand.
   int64_t least_gpu_charge = 0;
@@ -82,24 +82,24 @@ struct NodeInfo {
   NodeKind kind = NodeKind::kReal;
   bool exists = true;  // false: pods name it but the API server has not shown it (yet)
   bool usable = true;  // a real node that came from a request stays unusable until it is ready
-  // What decisions see. For a node that is ordered, or registered but not usable yet, this is what was
-  // promised, so that pods keep their place while devices and labels still come up.
+  // What decisions see. For a node that is ordered, or registered but not usable yet, this is what
+  // was promised, so that pods keep their place while devices and labels still come up.
   model::Node object;
   std::unique_ptr<model::Node> registered;  // what the API server shows, while it is not usable
-  std::string node_request;  // the NodeRequest that it came from, or empty
+  std::string node_request;                 // the NodeRequest that it came from, or empty
   // Sorts as the name does, in one integer compare; changes when ClusterState::rank_epoch() does.
   uint64_t name_rank = 0;
   model::Resources allocatable;
-  model::Resources used;       // by pods of every scheduler
-  model::Resources used_by_others;  // what those not ours count in the terms of queues
-  model::Resources releasing;  // the part of used that terminating pods hold
-  model::Resources pipelined;  // promised out of idle + releasing, this cycle
-  std::vector<PodId> pods;     // on it or promised to it, in order of arrival
+  model::Resources used;             // by pods of every scheduler
+  model::Resources used_by_others;   // what those not ours count in the terms of queues
+  model::Resources releasing;        // the part of used that terminating pods hold
+  model::Resources pipelined;        // promised out of idle + releasing, this cycle
+  std::vector<PodId> pods;           // on it or promised to it, in order of arrival
   std::vector<GpuGroup> gpu_groups;  // GPUs that are shared, by id
   int64_t gpu_memory_mib = 0;        // of one GPU; 0: nobody says
   int64_t other_gpus_milli = 0;      // of allocatable, what queues count as GPUs besides kGpu
-  uint64_t version = 0;        // grows with any change to the node or to what is on it
-  uint64_t object_version = 0; // grows when `object`, `kind`, `usable` or `exists` changes
+  uint64_t version = 0;              // grows with any change to the node or to what is on it
+  uint64_t object_version = 0;       // grows when `object`, `kind`, `usable` or `exists` changes
 
   // allocatable - used.
   [[nodiscard]] model::Resources Idle() const { return allocatable - used; }
@@ -122,23 +122,23 @@ struct PodRecord {
   PodClassId pod_class = kNoId;
   WorkloadId workload = kNoId;  // kNoId: not ours to schedule
   NodeId node = kNoId;
-  // Index in Workload::sets, by label kai.scheduler/subgroup-name; without one the root. kNoSet: only
-  // this pod is refused, and `invalid` says why.
+  // Index in Workload::sets, by label kai.scheduler/subgroup-name; without one the root. kNoSet:
+  // only this pod is refused, and `invalid` says why.
   int32_t set = 0;
   PodStatus status = PodStatus::kPending;
-  bool ours = false;      // our scheduler name, whether placed or not
+  bool ours = false;  // our scheduler name, whether placed or not
   bool terminating = false;
-  bool daemon = false;    // owned by a DaemonSet: does not keep a node
+  bool daemon = false;  // owned by a DaemonSet: does not keep a node
   bool do_not_disrupt = false;
   int64_t generation = 0;
   absl::Time creation = absl::InfinitePast();
   int32_t task_priority = 0;  // label kai.scheduler/task-priority
   bool has_task_priority = false;
   std::shared_ptr<const model::StringMap> labels;  // shared between pods with equal labels
-  absl::Time started_at = absl::InfinitePast();  // annotation kai.scheduler/last-start-timestamp
-  GpuPick gpu_groups;  // on its node, for a pod that shares GPUs
+  absl::Time started_at = absl::InfinitePast();    // annotation kai.scheduler/last-start-timestamp
+  GpuPick gpu_groups;                              // on its node, for a pod that shares GPUs
   std::string invalid;
-  std::string nominated_node;         // as the API server has it
+  std::string nominated_node;                      // as the API server has it
   std::string condition_status, condition_reason;  // PodScheduled, as the API server has it
   // Of the verdict annotation, as the API server has it.
   bool has_verdict = false;
@@ -149,8 +149,8 @@ struct PodRecord {
 struct GangSet {
   std::string name;  // empty: the workload itself
   int32_t parent = -1;
-  std::vector<int32_t> children;  // in the order of the object
-  int64_t min_member = 0;         // active pods of its own, without those of its children
+  std::vector<int32_t> children;         // in the order of the object
+  int64_t min_member = 0;                // active pods of its own, without those of its children
   std::optional<int64_t> min_sub_group;  // children that have to be satisfied; absent: all
   model::TopologyConstraint topology;
   int64_t active = 0;  // pods of its own that are IsAllocated()
@@ -169,17 +169,18 @@ struct Workload {
   std::string ns, name;  // of the PodGroup or the pod
   std::string uid;
   bool is_group = false;
-  std::shared_ptr<const model::PodGroup> group;  // null for a single pod, or if it does not exist yet
+  std::shared_ptr<const model::PodGroup>
+      group;          // null for a single pod, or if it does not exist yet
   std::string queue;  // as named by the objects; the default queue if none is
   int32_t priority = 0;
   bool preemptible = true;
-  int64_t min_member = 1;  // as the PodGroup says; what counts is in `sets`
+  int64_t min_member = 1;     // as the PodGroup says; what counts is in `sets`
   std::vector<GangSet> sets;  // 0: the workload itself, the only one without sub-groups
   // Since when it runs below its minimum: annotation kai.scheduler/stale-podgroup-timestamp of the
   // PodGroup, or what SetStaleSince() said last. Infinite future: it does not, or nobody said so.
   absl::Time stale_since = absl::InfiniteFuture();
-  // How long it may: the PodGroup's, else the first pod's annotation. Negative: for ever; absent: the
-  // scheduler's default.
+  // How long it may: the PodGroup's, else the first pod's annotation. Negative: for ever; absent:
+  // the scheduler's default.
   std::optional<absl::Duration> staleness_grace;
   absl::Time creation = absl::InfinitePast();
   std::vector<PodId> pods;  // alive, in task order: priority label, creation, uid

@@ -11,9 +11,9 @@ void Transaction::CheckPick(PodId pod, const GpuPick& pick) const {
   const int64_t devices = state_.class_of(pod).spec->gpu_share.IsSet()
                               ? state_.class_of(pod).spec->gpu_share.devices
                               : 0;
-  FAIRLEAD_CHECK(static_cast<int64_t>(pick.size()) == devices,
-                 absl::StrCat("pod ", state_.pod(pod).name, " shares ", devices, " GPUs, not ",
-                              pick.size()));
+  FAIRLEAD_CHECK(
+      static_cast<int64_t>(pick.size()) == devices,
+      absl::StrCat("pod ", state_.pod(pod).name, " shares ", devices, " GPUs, not ", pick.size()));
 }
 
 void Transaction::Do(OperationKind kind, PodId pod, PodStatus status, NodeId node, GpuPick pick) {
@@ -22,8 +22,8 @@ void Transaction::Do(OperationKind kind, PodId pod, PodStatus status, NodeId nod
   const NodeId former_node = record.node;
   GpuPick former_groups = record.gpu_groups;
   ClusterState::HeldDevices former_devices = state_.DevicesHeldBy(pod);
-  const size_t former_position = state_.MovePod(
-      pod, status, node, ClusterState::kAtEnd, status == PodStatus::kReleasing ? nullptr : &pick);
+  const size_t former_position = state_.MovePod(pod, status, node, ClusterState::kAtEnd,
+                                                status == PodStatus::kReleasing ? nullptr : &pick);
   log_.push_back({{kind, pod, node, std::move(pick)},
                   former_status,
                   former_node,
@@ -55,10 +55,9 @@ void Transaction::Evict(PodId pod) {
     Do(OperationKind::kEvict, pod, PodStatus::kPending, kNoId, {});
     return;
   }
-  FAIRLEAD_CHECK(status == PodStatus::kBinding || status == PodStatus::kBound ||
-                     status == PodStatus::kRunning,
-                 absl::StrCat("evicting pod ", state_.pod(pod).name, " that is ",
-                              PodStatusName(status)));
+  FAIRLEAD_CHECK(
+      status == PodStatus::kBinding || status == PodStatus::kBound || status == PodStatus::kRunning,
+      absl::StrCat("evicting pod ", state_.pod(pod).name, " that is ", PodStatusName(status)));
   Do(OperationKind::kEvict, pod, PodStatus::kReleasing, state_.pod(pod).node, {});
 }
 

@@ -1,5 +1,5 @@
-// Tries decisions on a ClusterState and takes them back. Whatever was not committed is undone, exactly:
-// the state's Dump() after a roll-back equals the one before (property-tested).
+// Tries decisions on a ClusterState and takes them back. Whatever was not committed is undone,
+// exactly: the state's Dump() after a roll-back equals the one before (property-tested).
 //
 //   Transaction txn(state);
 //   auto mark = txn.Mark();
@@ -38,10 +38,11 @@ class Transaction {
   // `pick`: the GPU groups on that node (PickGpus) for a pod that shares GPUs, nothing for others.
   // kPending -> kBinding on `node`.
   void Allocate(PodId pod, NodeId node, GpuPick pick = {});
-  // kPending -> kPipelined on `node`; also kReleasing (evicted in this transaction) -> kPipelined, which
-  // re-places a victim.
+  // kPending -> kPipelined on `node`; also kReleasing (evicted in this transaction) -> kPipelined,
+  // which re-places a victim.
   void Pipeline(PodId pod, NodeId node, GpuPick pick = {});
-  // kBinding, kBound or kRunning -> kReleasing on its node; kPipelined -> kPending: the promise goes.
+  // kBinding, kBound or kRunning -> kReleasing on its node; kPipelined -> kPending: the promise
+  // goes.
   void Evict(PodId pod);
 
   [[nodiscard]] Checkpoint Mark() const { return log_.size(); }

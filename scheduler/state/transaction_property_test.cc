@@ -29,8 +29,8 @@ class Ledger final : public AllocationListener {
   std::map<std::string, int> counts_;
 };
 
-// A legal pick, not always a sensible one: groups that exist or are new, fitting or not. The state has
-// to account for whatever it is told.
+// A legal pick, not always a sensible one: groups that exist or are new, fitting or not. The state
+// has to account for whatever it is told.
 GpuPick RandomPick(const ClusterState& state, PodId pod, NodeId node, std::mt19937_64& random) {
   const PodClass& pod_class = state.class_of(pod);
   if (!pod_class.spec->gpu_share.IsSet()) return {};
@@ -91,9 +91,15 @@ TEST(TransactionProperty, RollbackRestoresTheExactState) {
       PodBuilder pod("ns", "p" + std::to_string(i));
       const auto devices = static_cast<int64_t>(1 + random() % 2);
       switch (random() % 3) {
-        case 0: pod.Gpus(static_cast<int64_t>(random() % 4)); break;
-        case 1: pod.GpuFraction(static_cast<int64_t>(1 + random() % 999), devices); break;
-        case 2: pod.GpuMemory(static_cast<int64_t>(1 + random() % 150), devices); break;
+        case 0:
+          pod.Gpus(static_cast<int64_t>(random() % 4));
+          break;
+        case 1:
+          pod.GpuFraction(static_cast<int64_t>(1 + random() % 999), devices);
+          break;
+        case 2:
+          pod.GpuMemory(static_cast<int64_t>(1 + random() % 150), devices);
+          break;
       }
       if (random() % 2 == 0) pod.Label(model::kGpuGroupLabel, "g" + std::to_string(random() % 3));
       pod.Queue(i % 2 == 0 ? "a" : "b");

@@ -1,4 +1,5 @@
-// Workloads of ClusterState: which pods are scheduled as one, and what their objects say about them.
+// Workloads of ClusterState: which pods are scheduled as one, and what their objects say about
+// them.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -97,7 +98,8 @@ void ClusterState::AttachToWorkload(PodRecord& record, const model::Pod& pod) {
     moved = current.is_group ? current.name != group_name : !group_name.empty();
   }
   if (!moved && hints_[record.id] != nullptr && *hints_[record.id] == hints) {
-    if (workloads_[record.workload].invalid == record.invalid || workloads_[record.workload].is_group) {
+    if (workloads_[record.workload].invalid == record.invalid ||
+        workloads_[record.workload].is_group) {
       return;
     }
   }
@@ -144,7 +146,8 @@ void ClusterState::AttachToWorkload(PodRecord& record, const model::Pod& pod) {
     ++workload.by_status[static_cast<int>(record.status)];
     record.set = kNoSet;  // in none of this workload yet
     AssignSet(record);
-    if (listener_ != nullptr && IsAllocated(record.status)) listener_->OnAllocated(workload, record);
+    if (listener_ != nullptr && IsAllocated(record.status))
+      listener_->OnAllocated(workload, record);
     TouchWorkload(id);
   }
   Workload& workload = workloads_[record.workload];
@@ -193,7 +196,8 @@ void ClusterState::DropWorkloadIfUnused(WorkloadId id) {
   --live_workloads_;
 }
 
-// Label first and higher first, then age, then uid as a plain string (facts 3.4, conformance rule 3).
+// Label first and higher first, then age, then uid as a plain string (facts 3.4, conformance rule
+// 3).
 void ClusterState::InsertInTaskOrder(Workload& workload, PodId id) {
   auto before = [this](PodId a_id, PodId b_id) {
     const PodRecord& a = pods_[a_id];
@@ -203,7 +207,8 @@ void ClusterState::InsertInTaskOrder(Workload& workload, PodId id) {
     if (a.creation != b.creation) return a.creation < b.creation;
     return a.uid < b.uid;
   };
-  workload.pods.insert(std::upper_bound(workload.pods.begin(), workload.pods.end(), id, before), id);
+  workload.pods.insert(std::upper_bound(workload.pods.begin(), workload.pods.end(), id, before),
+                       id);
 }
 
 bool ClusterState::RefreshWorkload(Workload& workload) {
@@ -241,7 +246,8 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
   if (group != nullptr) {
     if (!group->queue.empty()) queue = group->queue;
     if (!group->priority_class_name.empty()) label_class = group->priority_class_name;
-    if (group->preemptibility != Preemptibility::kByPriority) preemptibility = group->preemptibility;
+    if (group->preemptibility != Preemptibility::kByPriority)
+      preemptibility = group->preemptibility;
     min_member = group->min_member.value_or(1);
     invalid = group->invalid;
     if (group->staleness_grace_period.has_value()) staleness_grace = group->staleness_grace_period;
@@ -327,8 +333,7 @@ bool ClusterState::AssignSet(PodRecord& pod) {
 }
 
 bool ClusterState::ReadStaleSince(Workload& workload) {
-  const absl::string_view text =
-      workload.group->meta.annotations.Get(model::kStaleSinceAnnotation);
+  const absl::string_view text = workload.group->meta.annotations.Get(model::kStaleSinceAnnotation);
   absl::Time since = absl::InfiniteFuture();
   std::string warning;
   if (!text.empty() && !absl::ParseTime(absl::RFC3339_full, text, &since, nullptr)) {
@@ -337,9 +342,8 @@ bool ClusterState::ReadStaleSince(Workload& workload) {
                            model::kStaleSinceAnnotation, ": \"", text,
                            "\" is no RFC 3339 time; it is ignored");
   }
-  const bool same_warning = workload.notes == nullptr
-                                ? warning.empty()
-                                : warning == workload.notes->stale_warning;
+  const bool same_warning =
+      workload.notes == nullptr ? warning.empty() : warning == workload.notes->stale_warning;
   if (same_warning && since == workload.stale_since) return false;
   workload.stale_since = since;
   if (!same_warning) {

@@ -360,8 +360,8 @@ std::vector<Unblocker> DefaultUnblockers(const Verdict& verdict) {
   std::vector<Unblocker> unblockers;
   for (std::string& advice : WordsOf(verdict).advice) {
     const bool wait = absl::StartsWith(advice, "wait");
-    unblockers.push_back({wait ? ResolvableBy::kTime : ResolvableByOf(verdict.code),
-                          std::move(advice)});
+    unblockers.push_back(
+        {wait ? ResolvableBy::kTime : ResolvableByOf(verdict.code), std::move(advice)});
   }
   return unblockers;
 }

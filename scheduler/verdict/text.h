@@ -15,8 +15,8 @@ namespace fairlead::verdict {
 //  gpu=a100."
 std::string Message(const Verdict& verdict);
 
-// What helps with a verdict of this code where nobody knows better: what Message says if the verdict
-// brings no unblockers.
+// What helps with a verdict of this code where nobody knows better: what Message says if the
+// verdict brings no unblockers.
 std::vector<Unblocker> DefaultUnblockers(const Verdict& verdict);
 
 // "nvidia.com/gpu" -> "GPUs", "cpu" -> "CPU cores", "memory" -> "memory", others as they are.

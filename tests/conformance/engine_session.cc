@@ -180,8 +180,8 @@ SessionResult Session::Run() {
   return std::move(result_);
 }
 
-// Statuses of the claims of every pod that has its node, as the binder and the claim controller would
-// leave them.
+// Statuses of the claims of every pod that has its node, as the binder and the claim controller
+// would leave them.
 void Session::ReportClaims() {
   std::map<std::string, model::ResourceClaim> claims;
   std::map<std::string, std::string> nodes;

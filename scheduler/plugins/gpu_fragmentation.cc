@@ -1,0 +1,169 @@
+#include "scheduler/plugins/gpu_fragmentation.h"
+
+#include <algorithm>
+
+#include "base/status_macros.h"
+#include "scheduler/plugins/common.h"
+#include "scheduler/plugins/node_affinity.h"
+#include "scheduler/plugins/scale.h"
+
+namespace fairlead::plugins {
+namespace {
+
+// Weight of `unusable` against `unfilled`.
+constexpr int64_t kUnusableFactor = 10;
+// A step of the score: half a milli-GPU of `unusable`.
+constexpr int64_t kStep = kUnusableFactor * kTypicalWeight / 2;
+// Steps to each side of "spoils nothing" that are told apart, and idle milli-GPU below a step.
+constexpr int64_t kMaxSteps = 20'000;
+constexpr int64_t kIdleRange = 24'000;
+static_assert((2 * kMaxSteps + 1) * kIdleRange <= kPlacementRange);
+
+GpuRoomOfNode RoomOf(const state::NodeInfo& node) {
+  GpuRoomOfNode room;
+  room.cpu = std::max<int64_t>(0, FreeAmount(node, framework::Room::kFuture, model::kCpu));
+  room.memory = std::max<int64_t>(0, FreeAmount(node, framework::Room::kFuture, model::kMemory));
+  const int64_t whole =
+      std::max<int64_t>(0, FreeAmount(node, framework::Room::kFuture, model::kGpu)) / 1000;
+  room.devices.assign(static_cast<size_t>(whole), 1000);
+  const int64_t memory_mib = state::MemoryOrNominal(node.gpu_memory_mib);
+  for (const state::GpuGroup& group : node.gpu_groups) {
+    // A group that everybody is leaving gives back its whole GPU: counted above.
+    if (group.active == 0 && group.pipelined == 0) continue;
+    const int64_t free_mib =
+        memory_mib - group.used_mib - group.pipelined_mib + group.releasing_mib;
+    const int64_t milli =
+        model::SaturatingMultiply(std::max<int64_t>(0, free_mib), 1000) / memory_mib;
+    if (milli > 0) room.devices.push_back(milli);
+  }
+  return room;
+}
+
+// The room after a pod of the class took its part.
+GpuRoomOfNode After(GpuRoomOfNode room, const state::PodClass& pod_class, int64_t gpu_memory_mib) {
+  room.cpu = std::max<int64_t>(0, room.cpu - pod_class.requests[model::kCpu]);
+  room.memory = std::max<int64_t>(0, room.memory - pod_class.requests[model::kMemory]);
+  const model::GpuShare& share = pod_class.spec->gpu_share;
+  const int64_t milli =
+      share.IsSet() ? state::ShareMilli(share, gpu_memory_mib) / std::max<int64_t>(1, share.devices)
+                    : 1000;
+  int64_t devices = share.IsSet() ? share.devices : pod_class.requests[model::kGpu] / 1000;
+  // The fullest first that has room; each device once.
+  std::sort(room.devices.begin(), room.devices.end());
+  for (int64_t& device : room.devices) {
+    if (devices == 0) break;
+    if (device < milli) continue;
+    device -= milli;
+    --devices;
+  }
+  return room;
+}
+
+int64_t Unusable(const GpuRoomOfNode& room, const TypicalPod& pod, int64_t idle) {
+  if (pod.cpu > room.cpu || pod.memory > room.memory) return idle;
+  int64_t fitting = 0;
+  int64_t lost = 0;
+  for (const int64_t device : room.devices) {
+    if (device >= pod.milli) {
+      ++fitting;
+    } else {
+      lost += device;
+    }
+  }
+  return fitting < pod.devices ? idle : lost;
+}
+
+int64_t Unfilled(const GpuRoomOfNode& room, const TypicalPod& pod, int64_t idle) {
+  int64_t places = 0;
+  for (const int64_t device : room.devices) places += device / pod.milli;
+  places /= pod.devices;
+  if (pod.cpu > 0) places = std::min(places, room.cpu / pod.cpu);
+  if (pod.memory > 0) places = std::min(places, room.memory / pod.memory);
+  return idle - places * pod.devices * pod.milli;
+}
+
+}  // namespace
+
+int64_t GpuRoomOfNode::Idle() const {
+  int64_t idle = 0;
+  for (const int64_t device : devices) idle += device;
+  return idle;
+}
+
+int64_t FragmentationOf(const GpuRoomOfNode& room, const std::vector<TypicalPod>& typical,
+                        const std::vector<bool>& accepts) {
+  const int64_t idle = room.Idle();
+  if (idle == 0) return 0;
+  int64_t sum = 0;
+  for (size_t i = 0; i < typical.size(); ++i) {
+    const int64_t lost = accepts[i] ? kUnusableFactor * Unusable(room, typical[i], idle) +
+                                          Unfilled(room, typical[i], idle)
+                                    : (kUnusableFactor + 1) * idle;
+    sum = model::SaturatingAdd(sum, model::SaturatingMultiply(typical[i].weight, lost));
+  }
+  return sum;
+}
+
+absl::StatusOr<std::unique_ptr<framework::Plugin>> GpuFragmentation::Make(
+    absl::string_view args_json) {
+  FAIRLEAD_ASSIGN_OR_RETURN(std::vector<TypicalPod> typical, ReadTypicalPods(kName, args_json));
+  return std::make_unique<GpuFragmentation>(std::move(typical));
+}
+
+GpuFragmentation::GpuFragmentation(std::vector<TypicalPod> typical)
+    : given_(Commonest(std::move(typical))) {}
+
+const std::vector<TypicalPod>& GpuFragmentation::Typical(const state::ClusterState& state) const {
+  if (!given_.empty()) return given_;
+  if (learned_version_ != state.version()) {
+    learned_version_ = state.version();
+    std::vector<TypicalPod> learned = LearnTypicalPods(state);
+    const bool same = std::equal(learned.begin(), learned.end(), learned_.begin(), learned_.end(),
+                                 [](const TypicalPod& a, const TypicalPod& b) {
+                                   return a.weight == b.weight && a.SameShape(b);
+                                 });
+    if (!same) {
+      nodes_.clear();
+      learned_ = std::move(learned);
+    }
+  }
+  return learned_;
+}
+
+const GpuFragmentation::NodeEntry& GpuFragmentation::Entry(const framework::Context& context,
+                                                           const state::NodeInfo& node) const {
+  const std::vector<TypicalPod>& typical = Typical(context.state);
+  if (node.id >= nodes_.size()) nodes_.resize(node.id + 1);
+  NodeEntry& entry = nodes_[node.id];
+  if (entry.version == node.version) return entry;
+  entry.version = node.version;
+  entry.room = RoomOf(node);
+  entry.accepts.resize(typical.size());
+  for (size_t i = 0; i < typical.size(); ++i) {
+    entry.accepts[i] = MatchesNodeAffinity(typical[i].placement, node.object);
+  }
+  entry.fragmentation = FragmentationOf(entry.room, typical, entry.accepts);
+  return entry;
+}
+
+int64_t GpuFragmentation::Score(const framework::Context& context,
+                                const state::NodeInfo& node) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (state_ != &context.state) {
+    state_ = &context.state;
+    learned_version_ = 0;
+    learned_.clear();
+    nodes_.clear();
+  }
+  const NodeEntry& entry = Entry(context, node);
+  const GpuRoomOfNode after = After(entry.room, context.pod_class, node.gpu_memory_mib);
+  const int64_t gain =
+      entry.fragmentation - FragmentationOf(after, Typical(context.state), entry.accepts);
+  // Rounded down also below zero.
+  const int64_t floored = gain >= 0 ? gain / kStep : -((-gain + kStep - 1) / kStep);
+  const int64_t steps = std::clamp(floored, -kMaxSteps, kMaxSteps) + kMaxSteps;
+  const int64_t idle = std::min(entry.room.Idle(), kIdleRange - 1);
+  return steps * kIdleRange + (kIdleRange - 1 - idle);
+}
+
+}  // namespace fairlead::plugins
