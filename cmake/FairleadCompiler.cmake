@@ -9,7 +9,7 @@ target_compile_options(fairlead_options INTERFACE -Wall -Wextra -Wpedantic -Wsha
   -Wnon-virtual-dtor -Wcast-align -Wconversion -Wno-sign-conversion -Woverloaded-virtual)
 # What gcc 12 says about Abseil and the standard library once it inlines is not true.
 target_compile_options(fairlead_options INTERFACE
-  $<$<NOT:$<CONFIG:Debug>>:-Wno-maybe-uninitialized;-Wno-uninitialized;-Wno-restrict>)
+  $<$<NOT:$<CONFIG:Debug>>:-Wno-maybe-uninitialized;-Wno-uninitialized;-Wno-restrict;-Wno-array-bounds;-Wno-stringop-overread>)
 if(FAIRLEAD_WERROR)
   target_compile_options(fairlead_options INTERFACE -Werror)
 endif()

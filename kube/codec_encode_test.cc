@@ -127,7 +127,7 @@ TEST(EncodeTest, PodGroupSchedulabilityInKaisForm) {
             R"({"op":"add","path":"/status/schedulingConditions","value":null}])");
   EXPECT_EQ(
       EncodePodGroupSchedulability({"ns", "pg", "u", "{}", "", ""}, kTime, StatusShape::kWhole)
-          .body.substr(0, 147),
+          .body.substr(0, 149),
       R"([{"op":"test","path":"/metadata/uid","value":"u"},)"
       R"({"op":"test","path":"/status","value":null},)"
       R"({"op":"add","path":"/status","value":{"schedulability":)");

@@ -422,10 +422,10 @@ std::vector<Row> CustomStatusRows() {
   const auto group = [] {
     return What(model::SetPodGroupSchedulability{"ns", "g", "gu", "{}", "R", "m"});
   };
-  constexpr char kRequest[] = "/apis/fairlead.dev/v1alpha1/noderequests/r1";
-  constexpr char kRequestStatus[] = "/apis/fairlead.dev/v1alpha1/noderequests/r1/status";
-  constexpr char kGroup[] = "/apis/scheduling.run.ai/v2alpha2/namespaces/ns/podgroups/g";
-  constexpr char kGroupStatus[] =
+  static constexpr char kRequest[] = "/apis/fairlead.dev/v1alpha1/noderequests/r1";
+  static constexpr char kRequestStatus[] = "/apis/fairlead.dev/v1alpha1/noderequests/r1/status";
+  static constexpr char kGroup[] = "/apis/scheduling.run.ai/v2alpha2/namespaces/ns/podgroups/g";
+  static constexpr char kGroupStatus[] =
       "/apis/scheduling.run.ai/v2alpha2/namespaces/ns/podgroups/g/status";
   const Reply refused = ErrorReply(422, "Invalid", "the server rejected our request");
   const auto named = [](const char* name, const char* uid) {

@@ -55,6 +55,9 @@ TEST(FragmentationTest, CommonShapesWeighByTheirShare) {
   ASSERT_THAT(kept, SizeIs(1)) << "the rare one is beyond 95 %, the one without GPUs is counted";
   EXPECT_EQ(kept[0].milli, 1000);
   EXPECT_EQ(kept[0].weight, kTypicalWeight * 60 / 99);
+  shapes[2].weight = 100'000;
+  EXPECT_THAT(Commonest(shapes), SizeIs(1)) << "though hardly any pod has GPUs";
+  EXPECT_THAT(Commonest({Shape(0, 1, 1000, 1)}), SizeIs(1));
 }
 
 TEST_F(PluginTest, ArgumentsOfTypicalPodsAreNamed) {

@@ -94,16 +94,18 @@ std::vector<TypicalPod> Commonest(std::vector<TypicalPod> shapes) {
   std::stable_sort(shapes.begin(), shapes.end(),
                    [](const TypicalPod& a, const TypicalPod& b) { return a.weight > b.weight; });
   int64_t all = 0;
-  for (const TypicalPod& shape : shapes) all = model::SaturatingAdd(all, shape.weight);
+  for (const TypicalPod& shape : shapes) all += shape.weight;
   int64_t covered = 0;
   size_t kept = 0;
-  while (kept < shapes.size() && kept < kMaxTypical &&
-         covered < all / 100 * kCoveredPercent + all % 100 * kCoveredPercent / 100) {
+  bool any_gpus = false;
+  // Counts are at most kMaxCount: nothing overflows.
+  while (kept < shapes.size() &&
+         (!any_gpus || (kept < kMaxTypical && covered * 100 < all * kCoveredPercent))) {
+    any_gpus = any_gpus || shapes[kept].devices > 0;
     covered += shapes[kept++].weight;
   }
   shapes.resize(kept);
   for (TypicalPod& shape : shapes) {
-    // Counts are at most kMaxCount: no overflow.
     shape.weight = shape.weight * kTypicalWeight / std::max<int64_t>(1, covered);
   }
   shapes.erase(std::remove_if(shapes.begin(), shapes.end(),

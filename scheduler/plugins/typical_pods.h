@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<TypicalPod>> ReadTypicalPods(absl::string_view plugin
 std::vector<TypicalPod> LearnTypicalPods(const state::ClusterState& state);
 
 // The commonest shapes that make up 95 % of the counts in `weight` (CPU-only ones counted, then
-// dropped), with weights as above. Equal counts: the earlier one first.
+// dropped; more if these have no GPUs), with weights as above. Equal counts: the earlier one first.
 std::vector<TypicalPod> Commonest(std::vector<TypicalPod> shapes);
 
 }  // namespace fairlead::plugins

@@ -167,11 +167,11 @@ absl::Status Run(Command command) {
     std::printf("GPU allocation in %% at %lld %% of arrived demand, mean over the seeds\n",
                 static_cast<long long>(command.options.percent));
   }
+  absl::Status first_error;
   for (const std::string& trace : command.traces) {
-    const absl::Status status = RunTrace(command, *nodes, trace, *published);
-    if (!status.ok()) return status;
+    first_error.Update(RunTrace(command, *nodes, trace, *published));
   }
-  return absl::OkStatus();
+  return first_error;
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ class Csv {
   }
   [[nodiscard]] size_t size() const { return rows_.size(); }
   [[nodiscard]] const std::vector<std::string>& header() const { return header_; }
+  [[nodiscard]] bool Has(const std::string& column) const { return columns_.count(column) > 0; }
   [[nodiscard]] absl::StatusOr<std::string> Text(size_t row, const std::string& column) const {
     const auto it = columns_.find(column);
     if (it == columns_.end() || it->second >= rows_[row].size()) {
@@ -130,6 +131,7 @@ absl::StatusOr<std::vector<TracePod>> ReadPods(const std::string& file) {
       return absl::InvalidArgumentError(absl::StrCat(file, " line ", i + 2, ": gpu_milli ",
                                                      pod.gpu_milli, " is not between 1 and 1000"));
     }
+    if (!csv.Has("gpu_spec")) continue;  // some variants come without: every model is accepted
     FAIRLEAD_ASSIGN_OR_RETURN(const std::string models, csv.Text(i, "gpu_spec"));
     pod.gpu_models = absl::StrSplit(models, '|', absl::SkipEmpty());
   }

@@ -83,6 +83,10 @@ TEST(OpenbTest, PodsAreReadByTheNamesOfTheColumns) {
   const TracePod& pod = pods->front();
   EXPECT_EQ(pod.Demand(), 500);
   EXPECT_THAT(pod.gpu_models, ElementsAre("A", "B"));
+  const auto no_models =
+      ReadPods(FileWith("few.csv", "name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,1,1,1000\n"));
+  ASSERT_TRUE(no_models.ok()) << no_models.status();
+  EXPECT_TRUE(no_models->front().gpu_models.empty());
   const model::Pod object = ToPod(pod, 7);
   EXPECT_EQ(object.spec.gpu_share.fraction_milli, 500);
   EXPECT_EQ(model::Get(object.spec.requests, "cpu"), 3);
@@ -169,6 +173,7 @@ class PublishedTraceTest : public testing::Test {
 };
 
 // While everything finds a place, allocation is arrival: it shows that the order is the published.
+// Published are means, rounded to 0.01, of samples that were rounded to it before.
 TEST_F(PublishedTraceTest, PodsArriveInThePublishedOrder) {
   const auto published = ReadPublished(folder_);
   ASSERT_TRUE(published.ok()) << published.status();
@@ -188,7 +193,7 @@ TEST_F(PublishedTraceTest, PodsArriveInThePublishedOrder) {
       ++counts[static_cast<size_t>(percent + 0.5)];
     }
     for (size_t at = 0; at <= 60; ++at) {
-      EXPECT_NEAR(curve[at], sums[at] / counts[at], 0.0051) << "seed " << seed << " at " << at;
+      EXPECT_NEAR(curve[at], sums[at] / counts[at], 0.0101) << "seed " << seed << " at " << at;
     }
   }
 }
