@@ -143,9 +143,11 @@ void Cycle::Take(queues::QueueId leaf, const state::Workload& workload,
 }
 
 bool Cycle::Serve(queues::QueueId leaf, const state::Workload& workload) {
-  GangStep step = NextStep(p_.state, workload);
+  NextJob& next = next_[leaf];
+  GangStep step = std::move(next.step);
+  model::Resources request = std::move(next.request);
+  next = {};
   if (step.pods.empty() || InBackoff(step)) return false;
-  model::Resources request = ChargeOf(step.pods);
   if (HeldByLimit(leaf, workload, step, request)) return false;
   bool promised = false;
   if (HeldByLending(leaf, workload, step, request, promised)) return promised;
@@ -203,9 +205,10 @@ void Cycle::Allocate() {
       const state::Workload& workload = p_.state.workload(id);
       // A workload that was served before in this cycle has passed.
       if (index_.contains(id) || MayStart(leaf, workload)) {
-        model::Resources& request = next_request_[leaf];
-        request = ChargeOf(NextStep(p_.state, workload).pods);
-        return &request;
+        NextJob& next = next_[leaf];
+        next.step = NextStep(p_.state, workload);
+        next.request = ChargeOf(next.step.pods);
+        return &next.request;
       }
       walk.Pop(leaf);
     }

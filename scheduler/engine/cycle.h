@@ -195,7 +195,12 @@ class Cycle {
   model::Resources demanded_;  // their sum
   std::optional<ComingRoom> coming_;
   Failures failed_;
-  absl::flat_hash_map<queues::QueueId, model::Resources> next_request_;
+  // What the head of each leaf queue asks for; filled when the order of service looks at it.
+  struct NextJob {
+    GangStep step;
+    model::Resources request;
+  };
+  std::map<queues::QueueId, NextJob> next_;
   std::optional<std::pair<uint64_t, int64_t>> free_gpus_;  // (state version, milli-GPU)
 };
 

@@ -313,12 +313,34 @@ class Peeler {
 
 bool IsSatisfied(const Workload& workload) { return Tree(workload).Satisfied(0); }
 
+namespace {
+
+// Most workloads are one pod without a group: they need no tree.
+bool IsSinglePod(const Workload& workload) {
+  return !workload.is_group && workload.pods.size() == 1 && workload.sets.size() == 1 &&
+         workload.sets[0].min_member == 1;
+}
+
+}  // namespace
+
 Readiness ReadinessOf(const state::ClusterState& state, const Workload& workload) {
-  return StepBuilder(state, workload).Ready();
+  if (!IsSinglePod(workload)) return StepBuilder(state, workload).Ready();
+  const PodRecord& pod = state.pod(workload.pods[0]);
+  if (pod.status == PodStatus::kPending) {
+    return pod.invalid.empty() ? Readiness::kReady : Readiness::kIncomplete;
+  }
+  return pod.status == PodStatus::kGated ? Readiness::kGated : Readiness::kNothingWaits;
 }
 
 GangStep NextStep(const state::ClusterState& state, const Workload& workload) {
-  return StepBuilder(state, workload).Next();
+  if (!IsSinglePod(workload)) return StepBuilder(state, workload).Next();
+  GangStep step;
+  const PodRecord& pod = state.pod(workload.pods[0]);
+  if (pod.status != PodStatus::kPending || !pod.invalid.empty()) return step;
+  step.pods = {pod.id};
+  step.root.pods = step.pods;
+  step.root.needed = 1;
+  return step;
 }
 
 int ElasticStateOf(const Workload& workload) {
