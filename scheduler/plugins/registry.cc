@@ -30,9 +30,10 @@ absl::Status RegisterThem(framework::Registry& registry) {
 }  // namespace
 
 absl::Status RegisterAll(framework::Registry& registry) {
-  return RegisterThem<DynamicResources, GpuFragmentation, GpuKind, GpuSharing, InterPodAffinity, NodeAffinity,
-                      NodePlacement, NodePorts, NodeReady, NodeResourcesFit, NodeUnschedulable,
-                      PodTopologySpread, ResourceType, TaintToleration, VolumeCheck>(registry);
+  return RegisterThem<DynamicResources, GpuFragmentation, GpuKind, GpuSharing, InterPodAffinity,
+                      NodeAffinity, NodePlacement, NodePorts, NodeReady, NodeResourcesFit,
+                      NodeUnschedulable, PodTopologySpread, ResourceType, TaintToleration,
+                      VolumeCheck>(registry);
 }
 
 }  // namespace fairlead::plugins
