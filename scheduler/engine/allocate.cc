@@ -99,8 +99,7 @@ void Cycle::WriteViolation(queues::QueueId leaf, const state::Workload& workload
     outcome.whole_demand = false;
     return;
   }
-  outcome.code = violation.kind == queues::LimitKind::kLimit ? Code::kQueueLimitReached
-                                                             : Code::kNonPreemptibleOverQuota;
+  outcome.code = CodeOf(violation);
   outcome.violation = violation;
   outcome.step = step;
   outcome.step_request = request;
@@ -120,12 +119,24 @@ void Cycle::Consider(queues::QueueId leaf, const state::Workload& workload) {
   if (step.pods.empty() || InBackoff(step)) return;
   model::Resources request = ChargeOf(step.pods);
   if (HeldByLimit(leaf, workload, step, request)) return;
+  const state::PodId first = step.pods.front();
+  RecordLack(leaf, workload, std::move(step), std::move(request), first,
+             Code::kInsufficientCapacity, "");
+}
+
+Outcome& Cycle::RecordLack(queues::QueueId leaf, const state::Workload& workload, GangStep step,
+                           model::Resources request, state::PodId failed, Code code,
+                           std::string subject) {
   Outcome& outcome = OutcomeOf(workload, leaf);
-  outcome.code = Code::kInsufficientCapacity;
+  if (outcome.code == Code::kNone) {
+    outcome.code = code;
+    outcome.subject = std::move(subject);
+  }
   outcome.bound_to_topology = BoundToTopology(workload);
-  outcome.failed_pod = step.pods.front();
+  outcome.failed_pod = failed;
   outcome.step = std::move(step);
   outcome.step_request = std::move(request);
+  return outcome;
 }
 
 void Cycle::Take(queues::QueueId leaf, const state::Workload& workload,
@@ -172,17 +183,13 @@ bool Cycle::Serve(queues::QueueId leaf, const state::Workload& workload) {
     auto [it, added] = failed_.try_emplace(kind, count);
     if (!added) it->second = std::min(it->second, count);
   }
-  Outcome& outcome = OutcomeOf(workload, leaf);
-  if (outcome.code == Code::kNone) {
-    outcome.code = placement.topology_invalid      ? Code::kMissingObject
-                   : placement.topology_infeasible ? Code::kTopologyInfeasible
-                                                   : Code::kInsufficientCapacity;
-    outcome.subject = placement.topology_reason;
-  }
-  outcome.bound_to_topology = BoundToTopology(workload);
-  outcome.failed_pod = placement.failed != state::kNoId ? placement.failed : step.pods.front();
-  outcome.step = std::move(step);
-  outcome.step_request = std::move(request);
+  const Code code = placement.topology_invalid      ? Code::kMissingObject
+                    : placement.topology_infeasible ? Code::kTopologyInfeasible
+                                                    : Code::kInsufficientCapacity;
+  const state::PodId failed =
+      placement.failed != state::kNoId ? placement.failed : step.pods.front();
+  RecordLack(leaf, workload, std::move(step), std::move(request), failed, code,
+             std::move(placement.topology_reason));
   return false;
 }
 

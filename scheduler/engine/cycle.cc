@@ -19,6 +19,11 @@ void Describe(const state::ClusterState& state, const state::Workload& workload,
 
 }  // namespace
 
+verdict::Code CodeOf(const queues::LimitViolation& violation) {
+  return violation.kind == queues::LimitKind::kLimit ? verdict::Code::kQueueLimitReached
+                                                     : verdict::Code::kNonPreemptibleOverQuota;
+}
+
 bool BoundToTopology(const state::Workload& workload) {
   return std::any_of(workload.sets.begin(), workload.sets.end(),
                      [](const state::GangSet& set) { return !set.topology.topology.empty(); });

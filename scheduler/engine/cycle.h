@@ -75,6 +75,7 @@ struct StepKind {
   state::PodClassId pod_class = state::kNoId;
   friend auto operator<=>(const StepKind&, const StepKind&) = default;
 };
+verdict::Code CodeOf(const queues::LimitViolation& violation);
 // Any set of the workload has a topology constraint.
 bool BoundToTopology(const state::Workload& workload);
 StepKind KindOf(const state::ClusterState& state, const state::Workload& workload,
@@ -120,6 +121,11 @@ class Cycle {
                    const model::Resources& request);
   void WriteViolation(queues::QueueId leaf, const state::Workload& workload, const GangStep& step,
                       const model::Resources& request, const queues::LimitViolation& violation);
+  // Nothing holds the step but a lack of room: `code` and `subject` stand if it is the first of its
+  // workload in this cycle.
+  Outcome& RecordLack(queues::QueueId leaf, const state::Workload& workload, GangStep step,
+                      model::Resources request, state::PodId failed, verdict::Code code,
+                      std::string subject);
   void Take(queues::QueueId leaf, const state::Workload& workload,
             const std::vector<state::Transaction::Operation>& operations);
   bool InBackoff(const GangStep& step);

@@ -22,9 +22,7 @@ void Cycle::DemandFor(Outcome& outcome) {
     if (const auto violation = queues::CheckLimits(p_.tree, p_.books.ledger(), outcome.leaf,
                                                    request, workload.preemptible)) {
       if (outcome.demanded.empty() && outcome.promises.empty()) {
-        outcome.code = violation->kind == queues::LimitKind::kLimit
-                           ? Code::kQueueLimitReached
-                           : Code::kNonPreemptibleOverQuota;
+        outcome.code = CodeOf(*violation);
         outcome.violation = violation;
         if (!says_model && IsModel(violation->resource)) {
           outcome.details.push_back(

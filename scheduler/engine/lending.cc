@@ -82,13 +82,8 @@ bool Cycle::HeldByLending(queues::QueueId leaf, const state::Workload& workload,
       return true;
     }
   }
-  Outcome& outcome = OutcomeOf(workload, leaf);
-  if (outcome.code == Code::kNone) outcome.code = Code::kInsufficientCapacity;
-  outcome.bound_to_topology = BoundToTopology(workload);
-  outcome.failed_pod = step.pods.front();
-  outcome.step = step;
-  outcome.step_request = request;
-  TellKeeper(*refusal, outcome);
+  TellKeeper(*refusal, RecordLack(leaf, workload, step, request, step.pods.front(),
+                                  Code::kInsufficientCapacity, ""));
   return true;
 }
 

@@ -29,6 +29,12 @@ std::vector<queues::VictimQueue> ByQueue(const std::vector<VictimUnit>& units,
   return victims;
 }
 
+void EvictAll(state::Transaction& txn, const std::vector<VictimUnit>& units) {
+  for (const VictimUnit& unit : units) {
+    for (state::PodId pod : unit.pods) txn.Evict(pod);
+  }
+}
+
 std::vector<bool> MustMove(const std::vector<VictimUnit>& units) {
   std::vector<bool> moved;
   moved.reserve(units.size());
@@ -73,9 +79,7 @@ bool VictimSearch::Try(state::Transaction& txn, state::Transaction::Checkpoint s
                        const NodeSetPtr& within, Solution& solution) {
   txn.RollbackTo(start);
   solution.within = within;
-  for (const VictimUnit& unit : solution.units) {
-    for (state::PodId pod : unit.pods) txn.Evict(pod);
-  }
+  EvictAll(txn, solution.units);
   if (queues::CheckLimits(context.tree, context.live, step.leaf, step.request,
                           step.workload.preemptible)
           .has_value()) {
@@ -279,9 +283,15 @@ void VictimSearch::Report(const Solution& solution, SearchOutcome& outcome) cons
 }
 
 bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
-                          const SearchStep& step, const Rules& rules,
-                          queues::QueueOrderIterator& order, VictimWalks& walks,
+                          const SearchStep& step, const Rules& rules, VictimWalks& walks,
                           SearchOutcome& outcome) {
+  auto next = [&](queues::QueueId queue) -> const model::Resources* {
+    const auto it = walks.find(queue);
+    const VictimUnit* unit = it == walks.end() ? nullptr : it->second.Peek();
+    return unit == nullptr ? nullptr : &unit->charge;
+  };
+  queues::QueueOrderIterator order(context.tree, context.ledger, context.shares, next,
+                                   {.victims = true, .cluster_total = state_.total_for_queues()});
   const auto start = txn.Mark();
   const NodeFits::Wanted wanted = fits_.WantedBy(step.step.pods);
   Solution taken;
@@ -339,9 +349,7 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
     if (taken.units.size() > 32) next_try = taken.units.size() + taken.units.size() / 8;
     // Back to nothing but the evictions.
     txn.RollbackTo(start);
-    for (const VictimUnit& evicted : taken.units) {
-      for (state::PodId pod : evicted.pods) txn.Evict(pod);
-    }
+    EvictAll(txn, taken.units);
   }
   txn.RollbackTo(start);
   if (refused && outcome.details.empty()) {
@@ -367,16 +375,9 @@ SearchOutcome VictimSearch::Preempt(state::Transaction& txn, const SearchContext
   filter.below_priority = step.workload.priority;
   VictimWalks walks;
   walks.emplace(step.leaf, LeafVictims(state_, leaf->second, step.leaf, filter));
-  auto next = [&](queues::QueueId queue) -> const model::Resources* {
-    const auto it = walks.find(queue);
-    const VictimUnit* unit = it == walks.end() ? nullptr : it->second.Peek();
-    return unit == nullptr ? nullptr : &unit->charge;
-  };
-  queues::QueueOrderIterator order(context.tree, context.ledger, context.shares, next,
-                                   {.victims = true, .cluster_total = state_.total_for_queues()});
   Rules rules;
   rules.name = "preemption";
-  if (Search(txn, context, step, rules, order, walks, outcome)) return outcome;
+  if (Search(txn, context, step, rules, walks, outcome)) return outcome;
   if (const int64_t kept = walks.begin()->second.Protected(); kept > 0) {
     outcome.details.push_back(absl::StrCat(
         "preemption: ", kept, " workloads of lower priority are protected by the minimum runtime"));
@@ -445,14 +446,7 @@ bool VictimSearch::ReclaimFrom(state::Transaction& txn, const SearchContext& con
     }
     return false;
   }
-  auto next = [&](queues::QueueId queue) -> const model::Resources* {
-    const auto it = walks.find(queue);
-    const VictimUnit* unit = it == walks.end() ? nullptr : it->second.Peek();
-    return unit == nullptr ? nullptr : &unit->charge;
-  };
-  queues::QueueOrderIterator order(context.tree, context.ledger, context.shares, next,
-                                   {.victims = true, .cluster_total = state_.total_for_queues()});
-  if (Search(txn, context, step, rules, order, walks, outcome)) return true;
+  if (Search(txn, context, step, rules, walks, outcome)) return true;
   int64_t kept = 0;
   for (const auto& [leaf, walk] : walks) kept += walk.Protected();
   if (kept > 0) {
@@ -483,14 +477,7 @@ SearchOutcome VictimSearch::Consolidate(state::Transaction& txn, const SearchCon
   rules.name = "consolidation";
   rules.everybody_moves = true;
   rules.max_workloads = context.options.max_consolidation_workloads;
-  auto next = [&](queues::QueueId queue) -> const model::Resources* {
-    const auto it = walks.find(queue);
-    const VictimUnit* unit = it == walks.end() ? nullptr : it->second.Peek();
-    return unit == nullptr ? nullptr : &unit->charge;
-  };
-  queues::QueueOrderIterator order(context.tree, context.ledger, context.shares, next,
-                                   {.victims = true, .cluster_total = state_.total_for_queues()});
-  Search(txn, context, step, rules, order, walks, outcome);
+  Search(txn, context, step, rules, walks, outcome);
   return outcome;
 }
 

@@ -123,8 +123,7 @@ class VictimSearch {
                    const queues::Reclaimer& reclaimer, SearchOutcome& outcome);
   // Walks through the units until a solution is found.
   bool Search(state::Transaction& txn, const SearchContext& context, const SearchStep& step,
-              const Rules& rules, queues::QueueOrderIterator& order, VictimWalks& walks,
-              SearchOutcome& outcome);
+              const Rules& rules, VictimWalks& walks, SearchOutcome& outcome);
   // From `start`: evicts the units and gives out the room in the order of service to the step (on
   // these nodes; null: on any) and to who was evicted: what the next allocate would do. So who
   // would come before the step gets its room back, and nobody is evicted in vain.
