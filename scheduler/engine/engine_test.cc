@@ -4,8 +4,8 @@
 #include <map>
 
 #include "gtest/gtest.h"
+#include "scheduler/engine/engine_testing.h"
 #include "scheduler/model/testing/builders.h"
-#include "scheduler/plugins/registry.h"
 #include "scheduler/state/transaction.h"
 
 namespace fairlead::engine {
@@ -19,19 +19,10 @@ using model::testing::MakeQueue;
 using model::testing::PodBuilder;
 using verdict::Code;
 
-class EngineTest : public testing::Test {
+class EngineTest : public ::testing::Test {
  protected:
-  EngineTest() : state_(Options()), tree_(state_.resource_names()) {
-    framework::Registry registry;
-    EXPECT_TRUE(plugins::RegisterAll(registry).ok());
-    auto framework = framework::Framework::Make(framework::DefaultProfile(), registry);
-    EXPECT_TRUE(framework.ok()) << framework.status();
-    engine_ = std::make_unique<Engine>(EngineOptions{}, &state_, &tree_, *std::move(framework));
-  }
-  static state::StateOptions Options() {
-    state::StateOptions options;
-    options.scheduler_names = {"fairlead"};
-    return options;
+  EngineTest() : state_(testing::OurPods()), tree_(state_.resource_names()) {
+    engine_ = testing::MakeEngine(EngineOptions{}, state_, tree_);
   }
   void TearDown() override { EXPECT_EQ(engine_->CheckConsistency(), ""); }
 
@@ -48,11 +39,7 @@ class EngineTest : public testing::Test {
   }
   // pod -> node, for bindings
   std::map<std::string, std::string> Bound(const CycleResult& result) {
-    std::map<std::string, std::string> bound;
-    for (const Binding& binding : result.bindings) {
-      bound[state_.pod(binding.pod).name] = state_.node(binding.node).name();
-    }
-    return bound;
+    return testing::BoundBy(state_, result);
   }
   std::vector<std::string> Evicted(const CycleResult& result) {
     std::vector<std::string> names;
@@ -62,14 +49,10 @@ class EngineTest : public testing::Test {
     return names;
   }
   const Waiting* Find(const CycleResult& result, absl::string_view workload) {
-    for (const Waiting& waiting : result.waiting) {
-      if (state_.workload(waiting.workload).name == workload) return &waiting;
-    }
-    return nullptr;
+    return testing::FindWaiting(state_, result, workload);
   }
   Code CodeOf(const CycleResult& result, absl::string_view workload) {
-    const Waiting* waiting = Find(result, workload);
-    return waiting == nullptr ? Code::kNone : waiting->verdict.code;
+    return testing::CodeOf(Find(result, workload));
   }
   void Running(absl::string_view name, absl::string_view queue, int64_t gpus,
                absl::string_view node, bool preemptible = true, int64_t created = 0) {

@@ -14,16 +14,52 @@
 
 namespace fairlead::engine::testing {
 
+// Pods of scheduler name "fairlead" are ours.
+inline state::StateOptions OurPods() {
+  state::StateOptions options;
+  options.scheduler_names = {"fairlead"};
+  return options;
+}
+
+// With the default profile.
+inline std::unique_ptr<Engine> MakeEngine(const EngineOptions& options, state::ClusterState& state,
+                                          queues::QueueTree& tree) {
+  framework::Registry registry;
+  EXPECT_TRUE(plugins::RegisterAll(registry).ok());
+  auto framework = framework::Framework::Make(framework::DefaultProfile(), registry);
+  EXPECT_TRUE(framework.ok()) << framework.status();
+  return std::make_unique<Engine>(options, &state, &tree, *std::move(framework));
+}
+
+// Pod -> node.
+inline std::map<std::string, std::string> BoundBy(const state::ClusterState& state,
+                                                  const CycleResult& result) {
+  std::map<std::string, std::string> bound;
+  for (const Binding& binding : result.bindings) {
+    bound[state.pod(binding.pod).name] = state.node(binding.node).name();
+  }
+  return bound;
+}
+
+// Null if the workload does not wait.
+inline const Waiting* FindWaiting(const state::ClusterState& state, const CycleResult& result,
+                                  absl::string_view workload) {
+  for (const Waiting& waiting : result.waiting) {
+    if (state.workload(waiting.workload).name == workload) return &waiting;
+  }
+  return nullptr;
+}
+
+inline verdict::Code CodeOf(const Waiting* waiting) {
+  return waiting == nullptr ? verdict::Code::kNone : waiting->verdict.code;
+}
+
 class Cluster {
  public:
   explicit Cluster(const EngineOptions& options = {})
-      : state_(Options()), tree_(state_.resource_names()) {
-    framework::Registry registry;
-    EXPECT_TRUE(plugins::RegisterAll(registry).ok());
-    auto framework = framework::Framework::Make(framework::DefaultProfile(), registry);
-    EXPECT_TRUE(framework.ok()) << framework.status();
-    engine_ = std::make_unique<Engine>(options, &state_, &tree_, *std::move(framework));
-  }
+      : state_(OurPods()),
+        tree_(state_.resource_names()),
+        engine_(MakeEngine(options, state_, tree_)) {}
 
   state::ClusterState& state() { return state_; }
 
@@ -48,9 +84,8 @@ class Cluster {
   // "pod>node" of the bindings of the last cycle, sorted.
   std::vector<std::string> Bound() const {
     std::vector<std::string> names;
-    for (const Binding& binding : result_.bindings) {
-      names.push_back(
-          absl::StrCat(state_.pod(binding.pod).name, ">", state_.node(binding.node).name()));
+    for (const auto& [pod, node] : BoundBy(state_, result_)) {
+      names.push_back(absl::StrCat(pod, ">", node));
     }
     std::sort(names.begin(), names.end());
     return names;
@@ -83,14 +118,11 @@ class Cluster {
   }
   // Null if the workload does not wait.
   const verdict::Verdict* VerdictOf(absl::string_view workload) const {
-    for (const Waiting& waiting : result_.waiting) {
-      if (state_.workload(waiting.workload).name == workload) return &waiting.verdict;
-    }
-    return nullptr;
+    const Waiting* waiting = FindWaiting(state_, result_, workload);
+    return waiting == nullptr ? nullptr : &waiting->verdict;
   }
   verdict::Code CodeOf(absl::string_view workload) const {
-    const verdict::Verdict* found = VerdictOf(workload);
-    return found == nullptr ? verdict::Code::kNone : found->code;
+    return testing::CodeOf(FindWaiting(state_, result_, workload));
   }
   // All details of the workload's verdict in one text.
   std::string DetailsOf(absl::string_view workload) const {
@@ -103,12 +135,6 @@ class Cluster {
   }
 
  private:
-  static state::StateOptions Options() {
-    state::StateOptions options;
-    options.scheduler_names = {"fairlead"};
-    return options;
-  }
-
   state::ClusterState state_;
   queues::QueueTree tree_;
   std::unique_ptr<Engine> engine_;

@@ -27,8 +27,38 @@ PodBuilder Job(absl::string_view name, absl::string_view queue, int64_t gpus, in
   return pod;
 }
 
+// Each node has 4 GPUs and one job of 1: no node is free, though 6 GPUs are.
+void TwoJobsOnTwoNodes(Cluster& c, bool preemptible = true) {
+  c.Queue("q", 8);
+  c.Node("n1", 4);
+  c.Node("n2", 4);
+  c.Pod(Job("a", "q", 1, 1).Preemptible(preemptible).On("n1"));
+  c.Pod(Job("b", "q", 1, 2).Preemptible(preemptible).On("n2"));
+}
+
+// To free a node for `big` both jobs on it have to move.
+void TwoJobsOnEachOfFourNodes(Cluster& c) {
+  c.Queue("q", 20);
+  for (int i = 0; i < 4; ++i) c.Node(absl::StrCat("n", i), 4);
+  for (int i = 0; i < 8; ++i) {
+    c.Pod(Job(absl::StrCat("j", i), "q", 1, i).On(absl::StrCat("n", i / 2)));
+  }
+  c.Pod(Job("big", "q", 4, 100));
+}
+
+// b is entitled to 2 GPUs and 2 are free, but not on one node; a holds no more than its quota.
+// Consolidation is for preemptible work, which b1 is not.
+void RoomOnlyInTwoPlaces(Cluster& c) {
+  c.Queue("a", 3);
+  c.Queue("b", 2);
+  c.Node("n1", 3);
+  c.Node("n2", 2);
+  c.Pod(Job("a1", "a", 2, 1).On("n1"));
+  c.Pod(Job("a2", "a", 1, 2).On("n2"));
+  c.Pod(Job("b1", "b", 2, 3).Preemptible(false));
+}
+
 // ---- consolidation
-// -----------------------------------------------------------------------------------
 
 TEST(ConsolidationTest, NobodyIsMovedWhereItWouldNotHelp) {
   Cluster c;
@@ -45,11 +75,7 @@ TEST(ConsolidationTest, NobodyIsMovedWhereItWouldNotHelp) {
 
 TEST(ConsolidationTest, MovesOneJobToMakeAWholeNodeFree) {
   Cluster c;
-  c.Queue("q", 8);
-  c.Node("n1", 4);
-  c.Node("n2", 4);
-  c.Pod(Job("a", "q", 1, 1).On("n1"));
-  c.Pod(Job("b", "q", 1, 2).On("n2"));
+  TwoJobsOnTwoNodes(c);
   c.Pod(Job("big", "q", 4, 3));
   c.Run();
   EXPECT_THAT(c.Evicted(), ElementsAre("consolidation:b>n1"));
@@ -59,21 +85,13 @@ TEST(ConsolidationTest, MovesOneJobToMakeAWholeNodeFree) {
 
 TEST(ConsolidationTest, NonPreemptibleWorkIsNeverMovedAndNeverMovesOthers) {
   Cluster c;
-  c.Queue("q", 8);
-  c.Node("n1", 4);
-  c.Node("n2", 4);
-  c.Pod(Job("a", "q", 1, 1).Preemptible(false).On("n1"));
-  c.Pod(Job("b", "q", 1, 2).Preemptible(false).On("n2"));
+  TwoJobsOnTwoNodes(c, /*preemptible=*/false);
   c.Pod(Job("big", "q", 4, 3));
   c.Run();
   EXPECT_THAT(c.Evicted(), IsEmpty());
 
   Cluster d;
-  d.Queue("q", 8);
-  d.Node("n1", 4);
-  d.Node("n2", 4);
-  d.Pod(Job("a", "q", 1, 1).On("n1"));
-  d.Pod(Job("b", "q", 1, 2).On("n2"));
+  TwoJobsOnTwoNodes(d);
   d.Pod(Job("big", "q", 4, 3).Preemptible(false));
   d.Run();
   EXPECT_THAT(d.Evicted(), IsEmpty());
@@ -83,25 +101,14 @@ TEST(ConsolidationTest, GivesUpBeyondItsMaximumAndSaysSo) {
   EngineOptions options;
   options.max_consolidation_workloads = 1;
   Cluster c(options);
-  c.Queue("q", 20);
-  for (int i = 0; i < 4; ++i) c.Node(absl::StrCat("n", i), 4);
-  // To free a node both jobs on it have to move.
-  for (int i = 0; i < 8; ++i) {
-    c.Pod(Job(absl::StrCat("j", i), "q", 1, i).On(absl::StrCat("n", i / 2)));
-  }
-  c.Pod(Job("big", "q", 4, 100));
+  TwoJobsOnEachOfFourNodes(c);
   c.Run();
   EXPECT_THAT(c.Evicted(), IsEmpty());
   EXPECT_THAT(c.DetailsOf("big"), HasSubstr("consolidation: gave up after moving 1 workloads"));
 
   options.max_consolidation_workloads = 2;
   Cluster d(options);
-  d.Queue("q", 20);
-  for (int i = 0; i < 4; ++i) d.Node(absl::StrCat("n", i), 4);
-  for (int i = 0; i < 8; ++i) {
-    d.Pod(Job(absl::StrCat("j", i), "q", 1, i).On(absl::StrCat("n", i / 2)));
-  }
-  d.Pod(Job("big", "q", 4, 100));
+  TwoJobsOnEachOfFourNodes(d);
   d.Run();
   EXPECT_EQ(d.Evicted().size(), 2u) << absl::StrJoin(d.Evicted(), " ");
   EXPECT_EQ(d.CodeOf("big"), Code::kWaitingForVictims);
@@ -111,18 +118,13 @@ TEST(ConsolidationTest, OffMovesNobody) {
   EngineOptions options;
   options.consolidation = false;
   Cluster c(options);
-  c.Queue("q", 8);
-  c.Node("n1", 4);
-  c.Node("n2", 4);
-  c.Pod(Job("a", "q", 1, 1).On("n1"));
-  c.Pod(Job("b", "q", 1, 2).On("n2"));
+  TwoJobsOnTwoNodes(c);
   c.Pod(Job("big", "q", 4, 3));
   c.Run();
   EXPECT_THAT(c.Evicted(), IsEmpty());
 }
 
 // ---- reclaim and preemption
-// ------------------------------------------------------------------------------
 
 TEST(ReclaimTest, TakesTheYoungestOfWhoHasMoreThanItsShare) {
   Cluster c;
@@ -154,13 +156,7 @@ TEST(ReclaimTest, WhoWouldGetItsRoomBackIsNotEvicted) {
 
 TEST(ReclaimTest, MovesAQueueThatIsWithinItsRightsButTakesNothingFromIt) {
   Cluster c;
-  c.Queue("a", 3);
-  c.Queue("b", 2);
-  c.Node("n1", 3);
-  c.Node("n2", 2);
-  c.Pod(Job("a1", "a", 2, 1).On("n1"));
-  c.Pod(Job("a2", "a", 1, 2).On("n2"));
-  c.Pod(Job("b1", "b", 2, 3).Preemptible(false));  // consolidation is for preemptible work
+  RoomOnlyInTwoPlaces(c);
   c.Run();
   EXPECT_THAT(c.Evicted(), ElementsAre("reclaim:a2>n1"));
   EXPECT_THAT(c.Promised(), ElementsAre("b1>n2"));
@@ -170,13 +166,7 @@ TEST(ReclaimTest, WithoutConsolidatingReclaimItTakesNothingEither) {
   EngineOptions options;
   options.consolidating_reclaim = false;
   Cluster c(options);
-  c.Queue("a", 3);
-  c.Queue("b", 2);
-  c.Node("n1", 3);
-  c.Node("n2", 2);
-  c.Pod(Job("a1", "a", 2, 1).On("n1"));
-  c.Pod(Job("a2", "a", 1, 2).On("n2"));
-  c.Pod(Job("b1", "b", 2, 3).Preemptible(false));
+  RoomOnlyInTwoPlaces(c);
   c.Run();
   EXPECT_THAT(c.Evicted(), IsEmpty());
 }
@@ -224,7 +214,6 @@ TEST(PreemptTest, EqualPriorityTakesNothingAndTheLimitStaysTheReason) {
 }
 
 // ---- stale gangs
-// ---------------------------------------------------------------------------------------
 
 class StaleTest : public ::testing::Test {
  protected:
@@ -284,7 +273,6 @@ TEST_F(StaleTest, NegativeGraceMeansNever) {
 }
 
 // ---- over many cycles
-// --------------------------------------------------------------------------------
 
 // Evictions take effect between cycles: who is evicted waits again. Whatever the cluster, a fixed
 // set of jobs comes to rest: after a while no cycle evicts anybody.

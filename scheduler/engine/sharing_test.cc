@@ -10,8 +10,8 @@
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "scheduler/engine/engine.h"
+#include "scheduler/engine/engine_testing.h"
 #include "scheduler/model/testing/builders.h"
-#include "scheduler/plugins/registry.h"
 
 namespace fairlead::engine {
 namespace {
@@ -24,21 +24,12 @@ using model::testing::MakeQueue;
 using model::testing::PodBuilder;
 using verdict::Code;
 
-class SharingTest : public testing::Test {
+class SharingTest : public ::testing::Test {
  protected:
-  SharingTest() : state_(StateOptions()), tree_(state_.resource_names()) { Start({}); }
-  static state::StateOptions StateOptions() {
-    state::StateOptions options;
-    options.scheduler_names = {"fairlead"};
-    return options;
-  }
+  SharingTest() : state_(testing::OurPods()), tree_(state_.resource_names()) { Start({}); }
   void Start(const EngineOptions& options) {
-    framework::Registry registry;
-    ASSERT_TRUE(plugins::RegisterAll(registry).ok());
-    auto framework = framework::Framework::Make(framework::DefaultProfile(), registry);
-    ASSERT_TRUE(framework.ok()) << framework.status();
     engine_.reset();
-    engine_ = std::make_unique<Engine>(options, &state_, &tree_, *std::move(framework));
+    engine_ = testing::MakeEngine(options, state_, tree_);
   }
   void TearDown() override { EXPECT_EQ(engine_->CheckConsistency(), ""); }
 
@@ -56,21 +47,13 @@ class SharingTest : public testing::Test {
     return result;
   }
   std::map<std::string, std::string> Bound(const CycleResult& result) {
-    std::map<std::string, std::string> bound;
-    for (const Binding& binding : result.bindings) {
-      bound[state_.pod(binding.pod).name] = state_.node(binding.node).name();
-    }
-    return bound;
+    return testing::BoundBy(state_, result);
   }
   const Waiting* Find(const CycleResult& result, absl::string_view workload) {
-    for (const Waiting& waiting : result.waiting) {
-      if (state_.workload(waiting.workload).name == workload) return &waiting;
-    }
-    return nullptr;
+    return testing::FindWaiting(state_, result, workload);
   }
   Code CodeOf(const CycleResult& result, absl::string_view workload) {
-    const Waiting* waiting = Find(result, workload);
-    return waiting == nullptr ? Code::kNone : waiting->verdict.code;
+    return testing::CodeOf(Find(result, workload));
   }
   std::string DetailsOf(const CycleResult& result, absl::string_view workload) {
     const Waiting* waiting = Find(result, workload);
