@@ -122,19 +122,23 @@ void VerdictBook::WriteGroup(const state::Workload& workload, const Row& row,
   actions.push_back({0, std::move(write)});
 }
 
-void VerdictBook::WritePod(const state::PodRecord& pod, const Row& row,
-                           const std::string& nominated,
-                           std::vector<model::Action>& actions) const {
+void VerdictBook::WritePods(const engine::Waiting& entry, const Row& row,
+                            const std::string& nominated,
+                            std::vector<model::Action>& actions) const {
+  // The texts are the same for all of them.
   model::SetPodUnschedulable write;
-  write.ns = pod.ns;
-  write.name = pod.name;
-  write.uid = pod.uid;
   write.reason = std::string(verdict::ConditionReason(row.verdict.code, hook_on_));
   write.message = verdict::Message(row.verdict);
   write.verdict_json = verdict::ToJson(row.verdict);
   write.nominated_node = nominated;
-  write.observed_generation = pod.generation;
-  actions.push_back({0, std::move(write)});
+  for (const engine::Waiting::PodPromise& promise : entry.pods) {
+    const state::PodRecord& pod = state_.pod(promise.pod);
+    write.ns = pod.ns;
+    write.name = pod.name;
+    write.uid = pod.uid;
+    write.observed_generation = pod.generation;
+    actions.push_back({0, write});
+  }
 }
 
 void VerdictBook::EmitChange(const state::Workload& workload, const engine::Waiting& entry,
@@ -158,9 +162,7 @@ void VerdictBook::Tell(const state::Workload& workload, const engine::Waiting& e
   row.told = wanted;
   if (as_group) WriteGroup(workload, row, actions);
   if (as_group && wanted.pod_reason.empty()) return;
-  for (const engine::Waiting::PodPromise& pod : entry.pods) {
-    WritePod(state_.pod(pod.pod), row, wanted.nominated, actions);
-  }
+  WritePods(entry, row, wanted.nominated, actions);
   // Taken back once is enough.
   if (as_group && wanted.pod_reason != kUnschedulable) {
     row.told.pod_reason.clear();

@@ -80,8 +80,8 @@ class VerdictBook {
             const Told& wanted, std::vector<model::Action>& actions) const;
   void WriteGroup(const state::Workload& workload, const Row& row,
                   std::vector<model::Action>& actions) const;
-  void WritePod(const state::PodRecord& pod, const Row& row, const std::string& nominated,
-                std::vector<model::Action>& actions) const;
+  void WritePods(const engine::Waiting& entry, const Row& row, const std::string& nominated,
+                 std::vector<model::Action>& actions) const;
   void EmitChange(const state::Workload& workload, const engine::Waiting& entry, const Row& row,
                   std::vector<model::Action>& actions) const;
   [[nodiscard]] std::string PodReason(const Row& row, bool as_group) const;

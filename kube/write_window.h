@@ -8,7 +8,8 @@
 //  - 429, 503 and time-outs halve it, and so does a smoothed latency above `latency_factor` times
 //  the
 //    best of the last two `best_period`s. Below `latency_floor` latency is no signal: a server that
-//    answers one write in 1 ms and 64 at once in 30 ms is busy, not overloaded.
+//    answers one write in 1 ms and 100 at once in 80 ms is busy, not overloaded, and one that
+//    collects its garbage answers a few hundred milliseconds late.
 //  - One decrease a round trip: what was sent before the last decrease does not decrease again.
 //  - Retry-After pauses all new writes for so long.
 //
@@ -31,12 +32,12 @@ enum class WriteOutcome {
 class WriteWindow {
  public:
   struct Options {
-    int start = 64;
+    int start = 96;
     int min = 4;
     int max = 150;  // HTTP/2 gives 100 streams a connection; writes have two
     int step = 4;
     int latency_factor = 4;
-    absl::Duration latency_floor = absl::Milliseconds(100);
+    absl::Duration latency_floor = absl::Milliseconds(500);
     absl::Duration best_period = absl::Minutes(1);
   };
 

@@ -117,6 +117,8 @@ void QueueOrderIterator::AskLeaf(uint32_t leaf) {
 void QueueOrderIterator::Rank(uint32_t node) {
   Node& row = nodes_[node];
   if (row.best_leaf == kNobody) return;
+  // An only child wins without a match.
+  if (nodes_[row.parent].matches.size() <= 2) return;
   QueueView view = MakeView(tree_, ledger_, shares_, row.queue, nullptr);
   view.next_job = row.next_job;
   if (victims_) view.picked_victims = row.picked;

@@ -151,21 +151,23 @@ void Books::OnWorkloadRemoved(const state::Workload& workload) {
 void Books::RefreshRequested(const state::Workload& workload) {
   if (workload.id >= requested_.size()) requested_.resize(workload.id + 1);
   Requested& requested = requested_[workload.id];
-  if (requested.queue != kNoQueue) ledger_.SubRequested(requested.queue, requested.amount);
-  requested = {};
-  const std::optional<queues::QueueId> queue = tree_.Find(workload.queue);
-  if (!queue.has_value()) return;
-  requested.queue = *queue;
+  Requested now;
+  now.queue = tree_.Find(workload.queue).value_or(kNoQueue);
   for (state::PodId id : workload.pods) {
+    if (now.queue == kNoQueue) break;
     const state::PodRecord& pod = state_.pod(id);
     if (state::IsAllocated(pod.status) || pod.status == state::PodStatus::kPending) {
       model::Resources charge = state_.pod_class(pod.pod_class).charge;
       const std::optional<model::ResourceIndex> gpu_model = GpuModelOf(pod);
       if (gpu_model.has_value()) charge.Set(*gpu_model, charge[model::kGpu]);
-      requested.amount += charge;
+      now.amount += charge;
     }
   }
-  ledger_.AddRequested(requested.queue, requested.amount);
+  // A pod that starts asks for as much as when it waited.
+  if (now == requested) return;
+  if (requested.queue != kNoQueue) ledger_.SubRequested(requested.queue, requested.amount);
+  if (now.queue != kNoQueue) ledger_.AddRequested(now.queue, now.amount);
+  requested = std::move(now);
 }
 
 void Books::Recount() {

@@ -62,6 +62,7 @@ class Books {
   struct Requested {
     queues::QueueId queue = kNoQueue;
     model::Resources amount;
+    friend bool operator==(const Requested&, const Requested&) = default;
   };
   struct Charged {
     queues::QueueId queue = kNoQueue;

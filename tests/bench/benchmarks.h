@@ -26,8 +26,9 @@ void DecodePods100k(Run& run);
 void VerdictToRequest(Run& run);
 void Plan51k(Run& run);
 
-// api_bench.cc; against a real API server
+// Against a real API server: bind_rate_bench.cc, live_reclaim_bench.cc, api_bench.cc
 void BindRate(Run& run);
+void EndToEndReclaim(Run& run);
 void EndToEndVerdictToRequest(Run& run);
 
 }  // namespace fairlead::bench

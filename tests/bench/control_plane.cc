@@ -18,10 +18,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "kube/credentials.h"
 #include "kube/kubeconfig.h"
 #include "kube/url.h"
 #include "tests/bench/cluster.h"
+#include "tests/bench/harness.h"
 
 namespace fairlead::bench {
 namespace {
@@ -98,6 +100,41 @@ ControlPlane::~ControlPlane() {
   }
   std::error_code ignored;
   if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+}
+
+double ControlPlane::CpuSeconds() const {
+  double seconds = 0;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    const std::string text = FileText(entry.path().string() + "/stat");
+    // What follows the command's name, which may hold blanks: state, parent, ..., utime, stime.
+    const size_t name_end = text.rfind(')');
+    if (name_end == std::string::npos) continue;
+    const std::vector<absl::string_view> fields =
+        absl::StrSplit(absl::string_view(text).substr(name_end + 1), ' ', absl::SkipEmpty());
+    int64_t parent = 0, user_ticks = 0, system_ticks = 0;
+    if (fields.size() < 13 || !absl::SimpleAtoi(fields[1], &parent) || parent != process_ ||
+        !absl::SimpleAtoi(fields[11], &user_ticks) ||
+        !absl::SimpleAtoi(fields[12], &system_ticks)) {
+      continue;
+    }
+    seconds +=
+        static_cast<double>(user_ticks + system_ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  }
+  return seconds;
+}
+
+void ControlPlane::WaitUntilIdle() const {
+  constexpr double kIdleShare = 0.1;  // of one CPU
+  constexpr double kWindowSeconds = 0.5;
+  const Stopwatch all;
+  int quiet_windows = 0;
+  while (quiet_windows < 2 && all.Seconds() < 30) {
+    const double before = CpuSeconds();
+    absl::SleepFor(absl::Seconds(kWindowSeconds));
+    const bool quiet = CpuSeconds() - before < kIdleShare * kWindowSeconds;
+    quiet_windows = quiet ? quiet_windows + 1 : 0;
+  }
 }
 
 ApiClient::ApiClient(const kube::ClientConfig& config, int write_connections) {

@@ -35,6 +35,12 @@ class ControlPlane {
 
   [[nodiscard]] const kube::ClientConfig& config() const { return config_; }
 
+  // CPU time that etcd and the API server have used.
+  [[nodiscard]] double CpuSeconds() const;
+  // Waits until they have nothing left to do, so that one measurement does not pay for what the one
+  // before left behind; at most half a minute.
+  void WaitUntilIdle() const;
+
  private:
   ControlPlane() = default;
   std::string folder_;

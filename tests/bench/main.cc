@@ -69,6 +69,7 @@ int RunAll(const Arguments& arguments) {
       {"verdict_to_request", VerdictToRequest},
       {"plan_51k", Plan51k},
       {"bind_rate", BindRate},
+      {"e2e_reclaim_1000", EndToEndReclaim},
       {"e2e_verdict_to_request", EndToEndVerdictToRequest},
   };
   const RE2 filter(arguments.filter.empty() ? "." : arguments.filter, RE2::Quiet);

@@ -1,0 +1,179 @@
+// How much of a real kube-apiserver's speed reaches the pods.
+//
+// The ceiling is a bare binder that knows pods and nodes and only sends bindings, over the same
+// transport. The server's speed drifts during a run (its heap grows and is collected, etcd
+// compacts), so every run of ours stands between two of the bare binder, and its share is of their
+// mean; before each the server has come to rest.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tests/bench/benchmarks.h"
+#include "tests/bench/live_loop.h"
+
+namespace fairlead::bench {
+namespace {
+
+using model::testing::MakeQueue;
+
+constexpr int64_t kNodes = 1000;
+constexpr int64_t kPods = 5000;
+constexpr int kTeams = 10;
+
+std::vector<model::Queue> Queues() {
+  std::vector<model::Queue> queues = {
+      MakeQueue("department", "", model::kUnlimited, model::kUnlimited)};
+  for (int q = 0; q < kTeams; ++q) {
+    queues.push_back(MakeQueue(absl::StrCat("team-", q), "department", 1000, model::kUnlimited));
+  }
+  return queues;
+}
+
+void CreatePods(ApiClient& api) {
+  std::vector<kube::EncodedWrite> create;
+  for (int64_t p = 0; p < kPods; ++p) {
+    create.push_back(CreatePod({Numbered("pod", p), absl::StrCat("team-", p % kTeams)}));
+  }
+  SendOrEnd(api, create, "pods were not created");
+}
+
+void DeletePods(ApiClient& api) {
+  std::vector<kube::EncodedWrite> remove;
+  for (int64_t p = 0; p < kPods; ++p) {
+    remove.push_back(
+        {"DELETE", absl::StrCat("/api/v1/namespaces/", kNamespace, "/pods/", Numbered("pod", p)),
+         kube::kJson, R"({"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":0})"});
+  }
+  SendOrEnd(api, remove, "pods were not deleted");
+}
+
+struct Round {
+  double binds_per_second = 0, cpu_seconds = 0, server_cpu_seconds = 0;
+  double writes_per_pod = 0, own_writes_per_pod = 0;
+  double window = 0, decreases = 0;  // of the executor, at the end
+};
+
+// Binds what exists to known nodes, as fast as it goes.
+Round BareBinder(const ControlPlane& plane, int window, int connections) {
+  ApiClient api(plane.config(), connections);
+  std::vector<kube::EncodedWrite> binds;
+  for (const kube::Object& object : api.List(model::Kind::kPod)) {
+    const model::ObjectMeta& meta = kube::MetaOf(object);
+    const auto number = static_cast<int64_t>(binds.size());
+    binds.push_back(
+        kube::EncodeBind({meta.ns, meta.name, meta.uid, Numbered("node", number % kNodes), {}}));
+  }
+  const double server_before = plane.CpuSeconds();
+  const Stopwatch watch;
+  const int64_t bound = api.SendAll(binds, window);
+  Round round;
+  round.binds_per_second = static_cast<double>(bound) / watch.Seconds();
+  round.cpu_seconds = watch.CpuSeconds();
+  round.server_cpu_seconds = plane.CpuSeconds() - server_before;
+  Require(bound == kPods, "the bare binder did not bind all pods");
+  return round;
+}
+
+Round Fairlead(const ControlPlane& plane, bool events) {
+  core::Options options = LoopCluster::QuietOptions();
+  options.emit_events = events;
+  LiveLoop live(plane, options, Queues());
+  live.Read();
+  const double before = live.api().WritesSoFar();
+  const double server_before = plane.CpuSeconds();
+  const Stopwatch watch;
+  while (live.bound() + live.refused() < kPods) {
+    live.Decide();
+    live.Wait();
+  }
+  Round round;
+  round.binds_per_second = static_cast<double>(live.bound()) / watch.Seconds();
+  round.cpu_seconds = watch.CpuSeconds();
+  round.server_cpu_seconds = plane.CpuSeconds() - server_before;
+  Require(live.bound() == kPods, "bind_rate: a binding was refused");
+  const kube::ExecutorStats stats = live.executor().GetStats();
+  round.window = stats.window;
+  round.decreases = static_cast<double>(stats.window_decreases);
+  // What is asynchronous belongs to the pods too.
+  live.executor().Drain(absl::Seconds(20));
+  for (const auto& [verb, count] : live.executor().GetStats().requests_by_verb) {
+    if (verb != "GET") round.own_writes_per_pod += static_cast<double>(count) / kPods;
+  }
+  round.writes_per_pod = (live.api().WritesSoFar() - before) / kPods;
+  return round;
+}
+
+std::vector<double> Each(const std::vector<Round>& rounds, double Round::* field,
+                         double factor = 1) {
+  std::vector<double> values;
+  for (const Round& round : rounds) values.push_back(factor * round.*field);
+  return values;
+}
+
+// The two bare binders between which each run of ours stands.
+std::vector<double> Shares(const std::vector<Round>& ours, const std::vector<Round>& bare) {
+  std::vector<double> shares;
+  for (size_t i = 0; i < ours.size(); ++i) {
+    const double ceiling = (bare[i].binds_per_second + bare[i + 1].binds_per_second) / 2;
+    shares.push_back(100 * ours[i].binds_per_second / ceiling);
+  }
+  return shares;
+}
+
+void ReportRounds(Run& run, const std::string& name, const std::vector<Round>& rounds,
+                  std::optional<Rival> rate_of, std::optional<Rival> cpu_of) {
+  constexpr double kPerThousand = 1000.0 / kPods;
+  run.report.Add({name, "binds/s", Better::kHigher, Each(rounds, &Round::binds_per_second),
+                  std::nullopt, std::move(rate_of), Median(Each(rounds, &Round::cpu_seconds)),
+                  "5,000 pods, 1,000 nodes"});
+  run.report.Add({name + "/cpu_per_1000_pods", "CPU s", Better::kLower,
+                  Each(rounds, &Round::cpu_seconds, kPerThousand), std::nullopt, std::move(cpu_of),
+                  std::nullopt, ""});
+  run.report.Add({name + "/server_cpu_per_1000_pods", "CPU s", Better::kLower,
+                  Each(rounds, &Round::server_cpu_seconds, kPerThousand), std::nullopt,
+                  std::nullopt, std::nullopt, "etcd and API server"});
+}
+
+// Bare binder and ours in turn, beginning and ending with the bare binder. The first two rounds
+// warm the server up and are not counted.
+void InTurn(Run& run, ControlPlane& plane, bool events) {
+  ApiClient api(plane.config(), 2);
+  std::vector<Round> bare, ours;
+  for (int i = 0; i <= 2 * run.repetitions + 2; ++i) {
+    CreatePods(api);
+    plane.WaitUntilIdle();
+    const bool is_bare = i % 2 == 0;
+    const Round round = is_bare ? BareBinder(plane, 128, 2) : Fairlead(plane, events);
+    if (i >= 2) (is_bare ? bare : ours).push_back(round);
+    DeletePods(api);
+  }
+  const std::string name = events ? "bind_rate/fairlead_events" : "bind_rate/fairlead";
+  // kube-scheduler on the same pods, pods made first (measured facts, section 1 row a-ks-pre).
+  ReportRounds(run, events ? "bind_rate/bare_events" : "bind_rate/bare", bare, std::nullopt,
+               std::nullopt);
+  ReportRounds(run, name, ours, Rival{"kube-scheduler", 273}, Rival{"kube-scheduler", 3.34});
+  run.report.Add({name + "/share_of_ceiling", "%", Better::kHigher, Shares(ours, bare),
+                  events ? std::nullopt : std::optional<double>(85), Rival{"kube-scheduler", 17},
+                  std::nullopt,
+                  absl::StrCat(events ? "with events" : "without events", "; window at the end ",
+                               Median(Each(ours, &Round::window)), ", decreased ",
+                               Median(Each(ours, &Round::decreases)), " times")});
+  run.report.Add({name + "/writes_per_pod", "writes", Better::kLower,
+                  Each(ours, &Round::writes_per_pod),
+                  events ? std::nullopt : std::optional<double>(1.0), Rival{"KAI", 7}, std::nullopt,
+                  absl::StrCat("apiserver_request_total; the executor itself counts ",
+                               Median(Each(ours, &Round::own_writes_per_pod)))});
+}
+
+}  // namespace
+
+void BindRate(Run& run) {
+  for (const bool events : {false, true}) {
+    const std::unique_ptr<ControlPlane> plane = StartOrSkip(run, "bind_rate", "");
+    if (plane == nullptr) return;
+    ApiClient api(plane->config(), 2);
+    CreateNodes(api, kNodes);
+    InTurn(run, *plane, events);
+  }
+}
+
+}  // namespace fairlead::bench

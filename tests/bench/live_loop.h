@@ -1,0 +1,80 @@
+// The program's own parts, put together as `fairlead run` does, against a real kube-apiserver; and
+// the objects that the benchmarks make there.
+//
+// Queues are given to the loop directly: the CRDs need not be installed.
+// Thread-safety: a LiveLoop belongs to the thread that decides, except for Wake and the counters,
+// which any thread may read. Errors end the program.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "kube/executor.h"
+#include "kube/source.h"
+#include "tests/bench/cluster.h"
+#include "tests/bench/control_plane.h"
+#include "tests/bench/harness.h"
+
+namespace fairlead::bench {
+
+inline constexpr int kPreparing = 64;  // requests in flight while objects are made and removed
+
+// A pod of one core, 1 GiB and `gpus` GPUs in `queue`. With a node it is there from the start.
+struct PodToCreate {
+  std::string name, queue;
+  int gpus = 1;
+  std::string node = "";
+};
+kube::EncodedWrite CreatePod(const PodToCreate& pod);
+kube::EncodedWrite MarkRunning(absl::string_view name);
+// Nodes "node-000000" and on, ready.
+void CreateNodes(ApiClient& api, int64_t count);
+void SendOrEnd(ApiClient& api, const std::vector<kube::EncodedWrite>& writes,
+               absl::string_view what);
+
+// A control plane with the benchmarks' namespace, or nothing, and the report says why.
+std::unique_ptr<ControlPlane> StartOrSkip(Run& run, absl::string_view name,
+                                          const std::string& crds);
+
+class LiveLoop {
+ public:
+  LiveLoop(const ControlPlane& plane, const core::Options& options,
+           const std::vector<model::Queue>& queues, const kube::WriteWindow::Options& window = {});
+  ~LiveLoop();
+  LiveLoop(const LiveLoop&) = delete;
+  LiveLoop& operator=(const LiveLoop&) = delete;
+
+  // Reads everything that there is, without deciding.
+  void Read();
+  void Decide();
+  void Wait();
+  void Wake() { queue_.Wake(); }
+
+  // Answers so far.
+  [[nodiscard]] int64_t bound() const { return bound_; }
+  [[nodiscard]] int64_t refused() const { return refused_; }
+  [[nodiscard]] int64_t evicted() const { return evicted_; }
+  kube::Executor& executor() { return *executor_; }
+  ApiClient& api() { return api_; }
+
+ private:
+  void Drain(absl::Duration wait);
+
+  RealClock clock_;
+  kube::EventQueue queue_;
+  ApiClient api_;
+  std::unique_ptr<core::DecisionLoop> loop_;
+  std::unique_ptr<kube::ClusterSource> source_;
+  std::unique_ptr<kube::Executor> executor_;
+  absl::Time wake_at_ = absl::InfiniteFuture();
+  std::vector<model::ClusterEvent> events_;
+  absl::flat_hash_set<uint64_t> binds_, evictions_;
+  std::atomic<int64_t> bound_{0}, refused_{0}, evicted_{0};
+};
+
+}  // namespace fairlead::bench
