@@ -85,8 +85,13 @@ StepResult DecisionLoop::Step(absl::Time now) {
 
 View DecisionLoop::MakeView(absl::Time now) const {
   const Impl& impl = *impl_;
-  return ViewMaker{impl.state, impl.tree,     *impl.engine, impl.requests,
-                   impl.hook,  impl.verdicts, impl.waiting}
+  return ViewMaker{impl.state,
+                   impl.tree,
+                   *impl.engine,
+                   impl.requests,
+                   impl.hook,
+                   impl.verdicts,
+                   impl.engine->Unfold(impl.waiting)}
       .Make(now);
 }
 
@@ -208,6 +213,7 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   EvictVictims(cycle, result);
   wake_at = std::min(wake_at, cycle.wake_at);
   waiting = std::move(cycle.waiting);
+  waiting_changes = std::move(cycle.changes);
   // Victims may leave more room than the one they left for asked: it is promised before anybody
   // buys.
   if (!cycle.evictions.empty()) GoOn(now, result);
@@ -215,7 +221,7 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   if (options.hook.enabled && RunHook(waiting, now, result)) GoOn(now, result);
   TellArrival(now);
   std::vector<model::Action> writes;
-  verdicts.Update(waiting, now, writes);
+  verdicts.Update(*engine, waiting, waiting_changes, now, writes);
   stats.verdict_writes += writes.size();
   for (model::Action& write : writes) Emit(std::move(write), result);
   wake_at = std::min(wake_at, verdicts.wake_at());
@@ -230,6 +236,7 @@ void DecisionLoop::Impl::GoOn(absl::Time now, StepResult& result) {
   std::map<state::WorkloadId, verdict::Verdict> found;
   for (engine::Waiting& entry : waiting) found[entry.workload] = std::move(entry.verdict);
   waiting = std::move(again.waiting);
+  waiting_changes.Append(again.changes);
   for (engine::Waiting& entry : waiting) {
     auto former = found.find(entry.workload);
     if (former == found.end() || entry.verdict.code != Code::kInsufficientCapacity ||

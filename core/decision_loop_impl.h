@@ -96,6 +96,7 @@ class DecisionLoop::Impl {
   // They wait for the next step, which knows what time it is.
   std::vector<model::ActionResult> answers;
   std::vector<engine::Waiting> waiting;
+  engine::WaitingChanges waiting_changes;  // of the last step
   Stats stats;
 };
 

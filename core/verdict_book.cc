@@ -1,6 +1,7 @@
 #include "core/verdict_book.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -82,10 +83,7 @@ VerdictBook::Row& VerdictBook::RowOf(const state::Workload& workload, const engi
                                      bool& code_changed, absl::Time now) {
   if (rows_.size() <= workload.id) rows_.resize(workload.id + 1);
   std::unique_ptr<Row>& place = rows_[workload.id];
-  if (place == nullptr) {
-    place = std::make_unique<Row>();
-    told_.push_back(workload.id);
-  }
+  if (place == nullptr) place = std::make_unique<Row>();
   Row& row = *place;
   const bool added = row.round == 0 || !IsRowOf(row, workload);
   if (added) Start(row, workload, entry);
@@ -170,34 +168,88 @@ void VerdictBook::Tell(const state::Workload& workload, const engine::Waiting& e
   }
 }
 
-void VerdictBook::Update(const std::vector<engine::Waiting>& waiting, absl::Time now,
+void VerdictBook::TellEntry(const engine::Waiting& entry, absl::Time now,
+                            std::vector<model::Action>& actions) {
+  const state::Workload& workload = state_.workload(entry.workload);
+  const bool as_group = IsAsGroup(workload);
+  bool code_changed = false;
+  Row& row = RowOf(workload, entry, code_changed, now);
+  unfinished_.erase(workload.id);
+  Told wanted{
+      row.hash, row.soft, as_group ? "" : NominatedName(state_, entry), PodReason(row, as_group),
+      0,        now};
+  if (as_group && !wanted.pod_reason.empty()) {
+    wanted.pods_digest = PodsDigest(entry, /*only_marked=*/false);
+  }
+  const bool news = wanted.hash != row.told.hash || wanted.nominated != row.told.nominated ||
+                    wanted.pod_reason != row.told.pod_reason ||
+                    wanted.pods_digest != row.told.pods_digest;
+  if (!news && wanted.soft == row.told.soft) return;
+  const absl::Time due_at = std::max(news ? now : row.told.at + refresh_, row.retry_at);
+  if (now < due_at) {
+    unfinished_.insert(workload.id);
+    wake_at_ = std::min(wake_at_, due_at);
+    return;
+  }
+  Tell(workload, entry, row, wanted, actions);
+  if (emit_events_ && code_changed) EmitChange(workload, entry, row, actions);
+}
+
+void VerdictBook::TellBehind(const engine::Waiting& entry, state::WorkloadId workload,
+                             int64_t place, absl::Time now, std::vector<model::Action>& actions) {
+  const Row* row = FindRow(state_.workload(workload));
+  if (row != nullptr && row->round == round_) return;
+  engine::Waiting own = entry;
+  own.workload = workload;
+  own.behind = 0;
+  own.verdict.position += place;
+  own.pods = {{state_.workload(workload).pods.front()}};
+  TellEntry(own, now, actions);
+}
+
+void VerdictBook::Update(const engine::Engine& engine, const std::vector<engine::Waiting>& waiting,
+                         const engine::WaitingChanges& changes, absl::Time now,
                          std::vector<model::Action>& actions) {
   ++round_;
   wake_at_ = absl::InfiniteFuture();
+  if (changes.all) crowds_.clear();
+  const std::set<state::WorkloadId> alone_before = std::exchange(alone_, {});
+  absl::flat_hash_map<uint64_t, const engine::Waiting*> settled;  // of whom few are looked at
   for (const engine::Waiting& entry : waiting) {
-    const state::Workload& workload = state_.workload(entry.workload);
-    const bool as_group = IsAsGroup(workload);
-    bool code_changed = false;
-    Row& row = RowOf(workload, entry, code_changed, now);
-    Told wanted{
-        row.hash, row.soft, as_group ? "" : NominatedName(state_, entry), PodReason(row, as_group),
-        0,        now};
-    if (as_group && !wanted.pod_reason.empty()) {
-      wanted.pods_digest = PodsDigest(entry, /*only_marked=*/false);
-    }
-    const bool news = wanted.hash != row.told.hash || wanted.nominated != row.told.nominated ||
-                      wanted.pod_reason != row.told.pod_reason ||
-                      wanted.pods_digest != row.told.pods_digest;
-    if (!news && wanted.soft == row.told.soft) continue;
-    const absl::Time due_at = std::max(news ? now : row.told.at + refresh_, row.retry_at);
-    if (now < due_at) {
-      wake_at_ = std::min(wake_at_, due_at);
+    alone_.insert(entry.workload);
+    TellEntry(entry, now, actions);
+    if (entry.behind == 0) continue;
+    CrowdRow& crowd = crowds_[entry.crowd];
+    verdict::Verdict shared = entry.verdict;
+    shared.position = 0;
+    const bool same = crowd.round == round_ - 1 && crowd.verdict == shared;
+    crowd.round = round_;
+    if (same) {
+      settled.emplace(entry.crowd, &entry);
       continue;
     }
-    Tell(workload, entry, row, wanted, actions);
-    if (emit_events_ && code_changed) EmitChange(workload, entry, row, actions);
+    crowd.verdict = std::move(shared);
+    int64_t place = 0;
+    engine.ForEachBehind(entry, [&](state::WorkloadId workload) {
+      TellBehind(entry, workload, ++place, now, actions);
+    });
   }
-  Clear(now, actions);
+  absl::erase_if(crowds_, [&](const auto& row) { return row.second.round != round_; });
+  const auto look = [&](state::WorkloadId workload) {
+    const auto entry = settled.find(engine.CrowdOf(workload));
+    if (entry == settled.end()) return;
+    TellBehind(*entry->second, workload, entry->second->behind, now, actions);
+  };
+  for (const state::WorkloadId workload : changes.came) look(workload);
+  for (const state::WorkloadId workload : alone_before) look(workload);
+  for (const state::WorkloadId workload : std::set(unfinished_)) look(workload);
+  std::vector<state::WorkloadId> gone = changes.left;
+  gone.insert(gone.end(), alone_before.begin(), alone_before.end());
+  if (changes.all) {
+    gone.resize(rows_.size());
+    std::iota(gone.begin(), gone.end(), state::WorkloadId{0});
+  }
+  Clear(gone, now, actions);
 }
 
 void VerdictBook::CollectUnclear(absl::Time now, std::vector<std::string>& groups) {
@@ -222,7 +274,9 @@ void VerdictBook::CollectUnclear(absl::Time now, std::vector<std::string>& group
   }
 }
 
-void VerdictBook::Clear(absl::Time now, std::vector<model::Action>& actions) {
+// `gone`: among them are all whose row was not looked at because they wait no longer.
+void VerdictBook::Clear(const std::vector<state::WorkloadId>& gone, absl::Time now,
+                        std::vector<model::Action>& actions) {
   std::vector<std::string> groups;
   if (round_ == 1) {
     // Left behind by a former process, whose group has come to run since.
@@ -231,13 +285,13 @@ void VerdictBook::Clear(absl::Time now, std::vector<model::Action>& actions) {
       groups.push_back(model::Key(workload.ns, workload.name));
     });
   }
-  std::erase_if(told_, [&](state::WorkloadId id) {
+  for (const state::WorkloadId id : gone) {
+    if (id >= rows_.size() || rows_[id] == nullptr || rows_[id]->round == round_) continue;
     const Row& row = *rows_[id];
-    if (row.round == round_) return false;
     if (row.is_group) groups.push_back(model::Key(row.ns, row.name));
     rows_[id].reset();
-    return true;
-  });
+    unfinished_.erase(id);
+  }
   CollectUnclear(now, groups);
   std::sort(groups.begin(), groups.end());  // rows are in no order to act in
   groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
@@ -269,6 +323,7 @@ void VerdictBook::WriteFailed(const std::string& ns, const std::string& name, bo
     // Answers to several writes of one workload (its pods) are one failure.
     if (row.retry_at > now) return;
     row.told.hash.clear();
+    unfinished_.insert(id);
     row.retry_pause = row.told.at + 4 * kRetryMax < now ? kRetryInitial : longer(row.retry_pause);
     row.retry_at = now + row.retry_pause;
     wake_at_ = std::min(wake_at_, row.retry_at);

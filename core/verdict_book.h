@@ -9,16 +9,22 @@
 // autoscaler of somebody else reads pods. Such pods are told again when the code changes to one for
 // which no node helps, and when the hook was switched on meanwhile.
 //
-// Thread-safety: the owner's thread. Complexity: O(waiting) comparisons a step; texts and hashes
-// are made only for verdicts that differ from those of the step before.
+// Of those who stand behind an entry (engine::Waiting::behind) only those are looked at who came
+// since, had an entry of their own in the step before, or still have to be told; all of them when
+// their verdict has changed. Their position is the one that they were told last.
+//
+// Thread-safety: the owner's thread. Complexity: O(entries + changes) a step; texts and hashes are
+// made only for verdicts that differ from those of the step before.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/model/action.h"
@@ -32,8 +38,10 @@ class VerdictBook {
               bool emit_events)
       : state_(state), refresh_(refresh), hook_on_(hook_on), emit_events_(emit_events) {}
 
-  // `waiting` is everything that waits now. Appends the writes that are due.
-  void Update(const std::vector<engine::Waiting>& waiting, absl::Time now,
+  // `waiting` is everything that waits now, `changes` who came and left since the last Update.
+  // Appends the writes that are due.
+  void Update(const engine::Engine& engine, const std::vector<engine::Waiting>& waiting,
+              const engine::WaitingChanges& changes, absl::Time now,
               std::vector<model::Action>& actions);
   // A write of ours failed and has to be made again. `group`: the name is of a PodGroup, not a pod.
   void WriteFailed(const std::string& ns, const std::string& name, bool group, absl::Time now);
@@ -71,7 +79,17 @@ class VerdictBook {
     absl::Time until;
     absl::Duration length;
   };
+  // Those who stand behind an entry, as of the last Update.
+  struct CrowdRow {
+    verdict::Verdict verdict;  // of the entry, without its position
+    uint64_t round = 0;
+  };
 
+  // One entry, of the workload alone.
+  void TellEntry(const engine::Waiting& entry, absl::Time now, std::vector<model::Action>& actions);
+  // Somebody behind `entry`, the `place`th.
+  void TellBehind(const engine::Waiting& entry, state::WorkloadId workload, int64_t place,
+                  absl::Time now, std::vector<model::Action>& actions);
   static bool IsRowOf(const Row& row, const state::Workload& workload);
   Row& RowOf(const state::Workload& workload, const engine::Waiting& entry, bool& code_changed,
              absl::Time now);
@@ -89,7 +107,8 @@ class VerdictBook {
   [[nodiscard]] Row* FindRow(const state::Workload& workload) const;
   // What no longer waits: a pod's verdict was taken off by its binding; a group's is taken off
   // here.
-  void Clear(absl::Time now, std::vector<model::Action>& actions);
+  void Clear(const std::vector<state::WorkloadId>& gone, absl::Time now,
+             std::vector<model::Action>& actions);
   void CollectUnclear(absl::Time now, std::vector<std::string>& groups);
 
   const state::ClusterState& state_;
@@ -97,8 +116,10 @@ class VerdictBook {
   const bool hook_on_;
   const bool emit_events_;
   std::vector<std::unique_ptr<Row>> rows_;  // by WorkloadId; null: does not wait
-  std::vector<state::WorkloadId> told_;     // those that have a row
-  std::map<std::string, Pause> unclear_;    // groups ("namespace/name") still to be cleared
+  std::set<state::WorkloadId> alone_;       // had an entry of their own in the last Update
+  std::set<state::WorkloadId> unfinished_;  // have a row that is still to be told
+  absl::flat_hash_map<uint64_t, CrowdRow> crowds_;
+  std::map<std::string, Pause> unclear_;  // groups ("namespace/name") still to be cleared
   absl::Time wake_at_ = absl::InfiniteFuture();
   uint64_t round_ = 0;
 };

@@ -25,8 +25,8 @@ void Cycle::Unservable() {
       code = Code::kQueueNotLeaf;
     }
     if (code == Code::kNone) continue;
-    for (const ServiceKey& key : leaf) {
-      const state::Workload& workload = p_.state.workload(key.workload);
+    for (const Crowd* crowd : leaf.crowds()) {
+      const state::Workload& workload = p_.state.workload(crowd->members.begin()->workload);
       Outcome& outcome = OutcomeOf(workload, queue);
       outcome.code = code;
       outcome.subject = subject;
@@ -34,6 +34,8 @@ void Cycle::Unservable() {
         outcome.code = Code::kInvalidRequest;
         outcome.subject = workload.invalid;
       }
+      const auto behind = static_cast<int64_t>(crowd->members.size()) - 1;
+      if (behind > 0) outcome.rest = {crowd, std::next(crowd->members.begin()), behind};
     }
   }
 }
@@ -74,16 +76,21 @@ bool Cycle::MayStart(queues::QueueId leaf, const state::Workload& workload) {
   return false;
 }
 
-bool Cycle::InBackoff(const GangStep& step) {
+bool Cycle::InBackoff(const GangStep& step) const {
   if (p_.backoff.empty()) return false;
-  bool waits = false;
-  for (state::PodId pod : step.pods) {
-    auto it = p_.backoff.find(p_.state.pod(pod).uid);
-    if (it == p_.backoff.end() || it->second.first <= now_) continue;
-    wake_at = std::min(wake_at, it->second.first);
-    waits = true;
-  }
-  return waits;
+  return std::any_of(step.pods.begin(), step.pods.end(), [&](state::PodId pod) {
+    const auto it = p_.backoff.find(p_.state.pod(pod).uid);
+    return it != p_.backoff.end() && it->second.first > now_;
+  });
+}
+
+bool Cycle::HoldsItsCrowd(const state::Workload& workload) const {
+  const auto found = index_.find(workload.id);
+  if (!fold_ || found == index_.end()) return false;
+  const Outcome& outcome = outcomes[found->second];
+  return outcome.promises.empty() &&
+         (outcome.code == Code::kInsufficientCapacity || outcome.code == Code::kQueueLimitReached ||
+          outcome.code == Code::kNonPreemptibleOverQuota);
 }
 
 bool Cycle::Known(const Failures& failures, const StepKind& kind, size_t pods) const {
@@ -224,6 +231,11 @@ void Cycle::Allocate() {
                                    {.cluster_total = p_.state.total_for_queues()});
   while (const std::optional<queues::QueueId> leaf = order.Next()) {
     const state::WorkloadId id = walk.Peek(*leaf);
+    if (walk.IsLeftOut(*leaf)) {
+      walk.Pop(*leaf);
+      order.Changed(*leaf);
+      continue;
+    }
     walk.Pop(*leaf);
     if (p_.options.allocate_depth != model::kUnlimited && !index_.contains(id) &&
         ++served[*leaf] > p_.options.allocate_depth) {
@@ -238,6 +250,8 @@ void Cycle::Allocate() {
       }
     } else if (!p_.options.allocate) {
       Consider(*leaf, workload);
+    } else if (HoldsItsCrowd(workload)) {
+      outcomes[index_.at(id)].rest = walk.LeaveOutRest(*leaf);
     }
     order.Changed(*leaf);
   }

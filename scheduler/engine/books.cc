@@ -148,21 +148,27 @@ void Books::OnWorkloadRemoved(const state::Workload& workload) {
   requested = {};
 }
 
+Books::Requested Books::RequestedBy(const state::Workload& workload) const {
+  Requested requested;
+  requested.queue = tree_.Find(workload.queue).value_or(kNoQueue);
+  if (requested.queue == kNoQueue) return requested;
+  for (state::PodId id : workload.pods) {
+    const state::PodRecord& pod = state_.pod(id);
+    if (!state::IsAllocated(pod.status) && pod.status != state::PodStatus::kPending) continue;
+    const model::Resources& charge = state_.pod_class(pod.pod_class).charge;
+    requested.amount += charge;
+    const std::optional<model::ResourceIndex> gpu_model = GpuModelOf(pod);
+    if (!gpu_model.has_value()) continue;
+    requested.amount.Set(*gpu_model,
+                         model::SaturatingAdd(requested.amount[*gpu_model], charge[model::kGpu]));
+  }
+  return requested;
+}
+
 void Books::RefreshRequested(const state::Workload& workload) {
   if (workload.id >= requested_.size()) requested_.resize(workload.id + 1);
   Requested& requested = requested_[workload.id];
-  Requested now;
-  now.queue = tree_.Find(workload.queue).value_or(kNoQueue);
-  for (state::PodId id : workload.pods) {
-    if (now.queue == kNoQueue) break;
-    const state::PodRecord& pod = state_.pod(id);
-    if (state::IsAllocated(pod.status) || pod.status == state::PodStatus::kPending) {
-      model::Resources charge = state_.pod_class(pod.pod_class).charge;
-      const std::optional<model::ResourceIndex> gpu_model = GpuModelOf(pod);
-      if (gpu_model.has_value()) charge.Set(*gpu_model, charge[model::kGpu]);
-      now.amount += charge;
-    }
-  }
+  Requested now = RequestedBy(workload);
   // A pod that starts asks for as much as when it waited.
   if (now == requested) return;
   if (requested.queue != kNoQueue) ledger_.SubRequested(requested.queue, requested.amount);
@@ -177,13 +183,20 @@ void Books::Recount() {
   lending_.reset();
   charged_.assign(charged_.size(), {});
   requested_.assign(requested_.size(), {});
-  state_.ForEachWorkload([this](const state::Workload& workload) {
-    RefreshRequested(workload);
+  std::vector<model::Resources> sums(tree_.size());
+  state_.ForEachWorkload([&](const state::Workload& workload) {
+    if (workload.id >= requested_.size()) requested_.resize(workload.id + 1);
+    Requested& requested = requested_[workload.id];
+    requested = RequestedBy(workload);
+    if (requested.queue != kNoQueue) sums[requested.queue] += requested.amount;
     for (state::PodId id : workload.pods) {
       const state::PodRecord& pod = state_.pod(id);
       if (state::IsAllocated(pod.status)) OnAllocated(workload, pod);
     }
   });
+  for (queues::QueueId queue = 0; queue < tree_.size(); ++queue) {
+    if (!sums[queue].IsZero()) ledger_.AddRequested(queue, sums[queue]);
+  }
 }
 
 std::string Books::CheckConsistency() const {

@@ -73,6 +73,7 @@ class Books {
   };
 
   [[nodiscard]] queues::QueueId QueueOf(const state::Workload& workload) const;
+  [[nodiscard]] Requested RequestedBy(const state::Workload& workload) const;
   [[nodiscard]] std::optional<model::ResourceIndex> GpuModelOf(const state::PodRecord& pod) const;
   void RefreshNode(const state::NodeInfo& node);
 

@@ -1,6 +1,7 @@
 #include "scheduler/engine/cycle.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -25,8 +26,9 @@ verdict::Code CodeOf(const queues::LimitViolation& violation) {
 }
 
 bool BoundToTopology(const state::Workload& workload) {
-  return std::any_of(workload.sets.begin(), workload.sets.end(),
-                     [](const state::GangSet& set) { return !set.topology.topology.empty(); });
+  return std::any_of(workload.sets.begin(), workload.sets.end(), [](const state::GangSet& set) {
+    return !set.topology.required_level.empty();
+  });
 }
 
 StepKind KindOf(const state::ClusterState& state, const state::Workload& workload,
@@ -47,6 +49,35 @@ StepKind KindOf(const state::ClusterState& state, const state::Workload& workloa
   return kind;
 }
 
+Outcome OutcomeOfNext(const state::ClusterState& state, const Outcome& former, CrowdRest rest) {
+  Outcome outcome = former;
+  const state::Workload& workload = state.workload(rest.next->workload);
+  outcome.workload = workload.id;
+  outcome.failed_pod = workload.pods.front();
+  if (!outcome.step.pods.empty()) outcome.step = NextStep(state, workload);
+  ++rest.next;
+  --rest.count;
+  outcome.rest = rest.count > 0 ? rest : CrowdRest{};
+  return outcome;
+}
+
+Cycle::Cycle(const CycleParts& parts, absl::Time now, bool may_evict)
+    : p_(parts),
+      now_(now),
+      may_evict_(may_evict),
+      models_(GpuModels(parts.tree)),
+      // A depth counts workloads, what is kept back may end, and another node may be of another
+      // model.
+      fold_(parts.options.allocate && parts.options.allocate_depth == model::kUnlimited &&
+            parts.options.consolidation_depth == model::kUnlimited &&
+            parts.options.reclaim_depth == model::kUnlimited &&
+            parts.options.preempt_depth == model::kUnlimited && !parts.books.lending() &&
+            models_.empty()) {
+  for (const auto& [uid, until] : parts.backoff) {
+    if (until.first > now_) wake_at = std::min(wake_at, until.first);
+  }
+}
+
 void Cycle::Run() {
   Unservable();
   Allocate();
@@ -58,8 +89,58 @@ void Cycle::Run() {
   }
   Demand();
   std::map<queues::QueueId, int64_t> positions;
-  for (Outcome& outcome : outcomes) outcome.position = ++positions[outcome.leaf];
+  for (Outcome& outcome : outcomes) {
+    int64_t& position = positions[outcome.leaf];
+    outcome.position = position + 1;
+    position += 1 + outcome.rest.count;
+  }
   TakeBack();
+}
+
+ServiceKey Cycle::KeyOf(const Outcome& outcome) const {
+  ServiceKey key = MakeServiceKey(p_.state.workload(outcome.workload));
+  // A promise counts as if it ran.
+  if (!outcome.promises.empty() && key.elastic_state > 0) --key.elastic_state;
+  return key;
+}
+
+void Cycle::SortOutcomes() {
+  if (!std::exchange(unsorted_, false)) return;
+  std::vector<Outcome> all = std::exchange(outcomes, {});
+  std::map<queues::QueueId, std::map<ServiceKey, Outcome*>> forward;
+  std::map<queues::QueueId, size_t> left;  // of the leaf that have their place
+  for (Outcome& outcome : all) {
+    if (!outcome.stepped_forward) {
+      ++left[outcome.leaf];
+      continue;
+    }
+    outcome.stepped_forward = false;
+    forward[outcome.leaf].emplace(KeyOf(outcome), &outcome);
+  }
+  const auto take = [&](Outcome& outcome) {
+    index_[outcome.workload] = outcomes.size();
+    outcomes.push_back(std::move(outcome));
+  };
+  const auto take_forward = [&](queues::QueueId leaf, const ServiceKey* until) {
+    auto& row = forward[leaf];
+    while (!row.empty() && (until == nullptr || row.begin()->first < *until)) {
+      take(*row.begin()->second);
+      row.erase(row.begin());
+    }
+  };
+  outcomes.reserve(all.size());
+  std::set<const Outcome*> late;
+  for (const auto& [leaf, row] : forward) {
+    for (const auto& [key, outcome] : row) late.insert(outcome);
+  }
+  for (Outcome& outcome : all) {
+    if (late.contains(&outcome)) continue;
+    const queues::QueueId leaf = outcome.leaf;
+    const ServiceKey key = KeyOf(outcome);
+    take_forward(leaf, &key);
+    take(outcome);
+    if (--left[leaf] == 0) take_forward(leaf, nullptr);
+  }
 }
 
 Outcome& Cycle::OutcomeOf(const state::Workload& workload, queues::QueueId leaf) {

@@ -50,6 +50,9 @@ struct Outcome {
   std::string keeper;
   bool kept_beyond_cluster = false;
   int64_t position = 0;
+  bool stepped_forward = false;  // since the outcomes were last put in order
+  // Who waits behind it for the very same reason, without an outcome of their own.
+  CrowdRest rest;
 };
 
 // Until when a pod whose binding failed is left alone, by the pod's uid.
@@ -76,15 +79,18 @@ struct StepKind {
   friend auto operator<=>(const StepKind&, const StepKind&) = default;
 };
 verdict::Code CodeOf(const queues::LimitViolation& violation);
-// Any set of the workload has a topology constraint.
+// Any set of the workload has to be in one domain of a topology. (What it only prefers does not
+// keep new nodes from helping.)
 bool BoundToTopology(const state::Workload& workload);
 StepKind KindOf(const state::ClusterState& state, const state::Workload& workload,
                 const GangStep& step);
 
+// The outcome of the first of `rest`, as the one before it has it; the others are behind it.
+Outcome OutcomeOfNext(const state::ClusterState& state, const Outcome& former, CrowdRest rest);
+
 class Cycle {
  public:
-  Cycle(const CycleParts& parts, absl::Time now, bool may_evict)
-      : p_(parts), now_(now), may_evict_(may_evict), models_(GpuModels(parts.tree)) {}
+  Cycle(const CycleParts& parts, absl::Time now, bool may_evict);
 
   void Run();
 
@@ -128,7 +134,9 @@ class Cycle {
                       std::string subject);
   void Take(queues::QueueId leaf, const state::Workload& workload,
             const std::vector<state::Transaction::Operation>& operations);
-  bool InBackoff(const GangStep& step);
+  [[nodiscard]] bool InBackoff(const GangStep& step) const;
+  // What held the workload holds everybody of its crowd behind it.
+  [[nodiscard]] bool HoldsItsCrowd(const state::Workload& workload) const;
   void RecordPromises(const state::Workload& workload, queues::QueueId leaf,
                       const std::vector<state::PodId>& pods, bool victims_chosen);
   [[nodiscard]] bool Known(const Failures& failures, const StepKind& kind, size_t pods) const;
@@ -166,6 +174,12 @@ class Cycle {
 
   // evict_actions.cc
   void Evict(EvictKind kind);
+  // Gives the first of who waits behind it an outcome of its own, as `before` was; its index.
+  size_t StepForward(size_t at, const Outcome& before, Lines& lines);
+  // Where the workload stood in its queue before this cycle promised it anything.
+  [[nodiscard]] ServiceKey KeyOf(const Outcome& outcome) const;
+  // Who has stepped forward takes its place by age among the others of its leaf.
+  void SortOutcomes();
   void EvictFor(EvictKind kind, Outcome& outcome, const Lines& lines, FailedSearches& failed);
   [[nodiscard]] Lines MakeLines() const;
   [[nodiscard]] bool MayEvict(EvictKind kind, const Outcome& outcome);
@@ -182,12 +196,21 @@ class Cycle {
   // demand.cc
   void Demand();
   void DemandFor(Outcome& outcome);
+  // It lacks nothing but room, and no room was promised to its step.
+  [[nodiscard]] bool WantsRoom(const Outcome& outcome) const;
+  // The leaves all of whose demand is within the limits, whatever the order.
+  [[nodiscard]] std::set<queues::QueueId> RoomyLeaves();
+  void ChargeDemand(queues::QueueId leaf, const model::Resources& amount, bool preemptible);
+  // Demand of one outcome and of who waits behind it; `later`: these are to be asked one by one.
+  void DemandOfCrowd(Outcome& outcome, bool roomy, std::optional<Outcome>& later);
   void TakeBack();
 
   const CycleParts& p_;
   const absl::Time now_;
   const bool may_evict_;
-  const std::vector<model::ResourceIndex> models_;        // of GPUs, that some queue names
+  const std::vector<model::ResourceIndex> models_;  // of GPUs, that some queue names
+  const bool fold_;                                 // who fails like the one before it is left out
+  bool unsorted_ = false;
   absl::flat_hash_map<state::WorkloadId, size_t> index_;  // into outcomes
   std::vector<state::PodId> promised_;
   std::vector<Victim> moved_;

@@ -14,6 +14,7 @@
 #include "scheduler/engine/gang.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/placer.h"
+#include "scheduler/engine/unfold.h"
 #include "scheduler/engine/victim_search.h"
 
 namespace fairlead::engine {
@@ -27,7 +28,7 @@ class Engine::Impl {
         tree(*queue_tree),
         framework(std::move(profile)),
         books(state, tree),
-        pending(tree),
+        pending(state, tree),
         placer(state, *framework,
                engine_options.spread_gpu ? state::GpuOrder::kSpread : state::GpuOrder::kPack),
         search(state, tree, *framework, placer),
@@ -62,6 +63,9 @@ class Engine::Impl {
   BindBackoff backoff;
   std::set<state::WorkloadId> maybe_stale;
   uint64_t cycles = 0;
+  // Who stands behind a workload that waits, as of the last cycle: from whom on in its crowd.
+  absl::flat_hash_map<state::WorkloadId, ServiceKey> rests;
+  [[nodiscard]] CrowdRest RestBehind(const Waiting& waiting) const;
 };
 
 void Engine::Impl::SampleUsage(absl::Time now, const model::Resources& total) {
@@ -138,6 +142,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   // The cycle's own moves are not news to the next one, but they change what is filed.
   impl.CatchUp();
 
+  impl.rests.clear();
   CycleResult result;
   result.bindings = std::move(cycle.bindings);
   result.evictions = std::move(cycle.evictions);
@@ -148,7 +153,14 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
     if (outcome.code == verdict::Code::kNone) continue;
     result.waiting.push_back(
         MakeWaiting(impl.state, impl.tree, impl.diagnoser, impl.options.hook_on, outcome));
+    if (outcome.rest.count == 0) continue;
+    // Its own move aside, nothing of the crowd was touched: the place is still good.
+    result.waiting.back().behind = outcome.rest.count;
+    result.waiting.back().crowd = outcome.rest.crowd->id;
+    impl.rests.emplace(outcome.workload, *outcome.rest.next);
   }
+  PendingIndex::Changes changes = impl.pending.TakeChanges();
+  result.changes = {changes.all, std::move(changes.filed), std::move(changes.left)};
   result.work = impl.placer.work();
   for (auto it = impl.backoff.begin(); it != impl.backoff.end();) {
     // An entry that has outlived its own delay twice over is no longer a streak of failures.
@@ -159,6 +171,35 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
     }
   }
   return result;
+}
+
+// Pods may have gone since the cycle, so it is looked for anew.
+CrowdRest Engine::Impl::RestBehind(const Waiting& waiting) const {
+  const auto first = waiting.behind > 0 ? rests.find(waiting.workload) : rests.end();
+  if (first == rests.end()) return {};
+  const Crowd* crowd = pending.FindCrowd(waiting.crowd);
+  if (crowd == nullptr) return {};
+  const auto next = crowd->members.lower_bound(first->second);
+  if (next == crowd->members.end()) return {};
+  return {crowd, next, waiting.behind};
+}
+
+std::vector<Waiting> Engine::Unfold(std::vector<Waiting> waiting) const {
+  return ::fairlead::engine::Unfold(
+      impl_->state, [this](const Waiting& entry) { return impl_->RestBehind(entry); },
+      std::move(waiting));
+}
+
+void Engine::ForEachBehind(const Waiting& waiting,
+                           const std::function<void(state::WorkloadId)>& use) const {
+  const CrowdRest rest = impl_->RestBehind(waiting);
+  if (rest.crowd == nullptr) return;
+  for (auto it = rest.next; it != rest.crowd->members.end(); ++it) use(it->workload);
+}
+
+uint64_t Engine::CrowdOf(state::WorkloadId workload) const {
+  const Crowd* crowd = impl_->pending.CrowdOf(workload);
+  return crowd == nullptr ? 0 : crowd->id;
 }
 
 void Engine::OnBindFailed(state::PodId pod, absl::Time now) {

@@ -22,6 +22,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -105,6 +106,10 @@ struct Waiting {
   // True: verdict.demand is what the hook may buy for (I1, I2 hold for all such entries together,
   // in this order).
   bool wants_nodes = false;
+  // How many more wait for the very same reason, behind it in its queue: lone pods that differ from
+  // it in name and age only. Engine::Unfold() gives each its own entry. 0 where wants_nodes.
+  int64_t behind = 0;
+  uint64_t crowd = 0;  // whose they are; where `behind` is not 0
 };
 
 // A gang began or ceased to lack its minimum; goes into the group's annotation, so that the grace
@@ -114,11 +119,23 @@ struct StaleChange {
   std::optional<absl::Time> since;  // none: it is whole again
 };
 
+// Who came to wait, or to wait among others, and who ceased to, since the last cycle.
+struct WaitingChanges {
+  bool all = false;  // everybody may have
+  std::vector<state::WorkloadId> came, left;
+  void Append(const WaitingChanges& more) {
+    all = all || more.all;
+    came.insert(came.end(), more.came.begin(), more.came.end());
+    left.insert(left.end(), more.left.begin(), more.left.end());
+  }
+};
+
 struct CycleResult {
   std::vector<Binding> bindings;
   std::vector<Eviction> evictions;
   std::vector<StaleChange> stale;
   std::vector<Waiting> waiting;  // in the order of service
+  WaitingChanges changes;
   // When a cycle could decide something new although nothing changed; infinite future if never.
   absl::Time wake_at = absl::InfiniteFuture();
   uint64_t work = 0;  // filter evaluations
@@ -140,6 +157,15 @@ class Engine final : public state::AllocationListener {
 
   // `may_evict` false: nobody gives way in this cycle.
   CycleResult RunCycle(absl::Time now, bool may_evict = true);
+
+  // An entry for everybody who waits, in the order of service, with positions counted through.
+  // `waiting` is of the last cycle; who has gone since is left out. O(all that waits).
+  [[nodiscard]] std::vector<Waiting> Unfold(std::vector<Waiting> waiting) const;
+  // Those behind an entry of the last cycle, in order.
+  void ForEachBehind(const Waiting& waiting,
+                     const std::function<void(state::WorkloadId)>& use) const;
+  // Waiting::crowd of those it waits among; 0 if it does not wait.
+  [[nodiscard]] uint64_t CrowdOf(state::WorkloadId workload) const;
 
   // A binding failed: the pod waits again, not before its back-off ends.
   void OnBindFailed(state::PodId pod, absl::Time now);

@@ -77,6 +77,7 @@ class Cluster {
 
   const CycleResult& Run(int64_t at = 100) {
     result_ = engine_->RunCycle(model::testing::At(at));
+    result_.waiting = engine_->Unfold(std::move(result_.waiting));
     EXPECT_EQ(engine_->CheckConsistency(), "");
     return result_;
   }

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/engine/cycle.h"
@@ -174,8 +176,10 @@ Lines Cycle::MakeLines() const {
   Lines lines;
   for (const Outcome& outcome : outcomes) {
     if (outcome.leaf == PendingIndex::kNoQueue || outcome.step.pods.empty()) continue;
-    lines[outcome.leaf].push_back(
-        {MakeServiceKey(p_.state.workload(outcome.workload)), outcome.step_request});
+    std::vector<InLine>& line = lines[outcome.leaf];
+    line.push_back({MakeServiceKey(p_.state.workload(outcome.workload)), outcome.step_request});
+    // Equal requests in a row weigh as one: the first of those behind stands for them.
+    if (outcome.rest.count > 0) line.push_back({*outcome.rest.next, outcome.step_request});
   }
   for (auto& [leaf, line] : lines) {
     std::sort(line.begin(), line.end(),
@@ -184,7 +188,26 @@ Lines Cycle::MakeLines() const {
   return lines;
 }
 
+size_t Cycle::StepForward(size_t at, const Outcome& before, Lines& lines) {
+  const CrowdRest rest = std::exchange(outcomes[at].rest, {});
+  outcomes.push_back(OutcomeOfNext(p_.state, before, rest));
+  Outcome& next = outcomes.back();
+  index_[next.workload] = outcomes.size() - 1;
+  next.stepped_forward = true;
+  unsorted_ = true;
+  if (next.rest.count > 0) {
+    std::vector<InLine>& line = lines[next.leaf];
+    InLine entry{*next.rest.next, next.step_request};
+    const auto place =
+        std::upper_bound(line.begin(), line.end(), entry,
+                         [](const InLine& a, const InLine& b) { return a.key < b.key; });
+    line.insert(place, std::move(entry));
+  }
+  return outcomes.size() - 1;
+}
+
 void Cycle::Evict(EvictKind kind) {
+  SortOutcomes();
   // Equal workloads of one queue fail alike; each is searched for once a cycle.
   FailedSearches failed;
   const int64_t depth = kind == EvictKind::kReclaim   ? p_.options.reclaim_depth
@@ -198,7 +221,7 @@ void Cycle::Evict(EvictKind kind) {
     if (depth == model::kUnlimited || static_cast<int64_t>(leaf.size()) < depth) leaf.push_back(i);
   }
   if (waiting.empty()) return;
-  const Lines lines = MakeLines();
+  Lines lines = MakeLines();
   auto next_job = [&](queues::QueueId leaf) -> const model::Resources* {
     const auto it = waiting.find(leaf);
     if (it == waiting.end() || it->second.empty()) return nullptr;
@@ -210,13 +233,23 @@ void Cycle::Evict(EvictKind kind) {
     std::deque<size_t>& row = waiting.at(*leaf);
     const size_t at = row.front();
     row.pop_front();
-    const size_t before = evictions.size();
+    const size_t evicted = evictions.size();
+    std::optional<Outcome> before;
+    if (outcomes[at].rest.count > 0) before = outcomes[at];
     EvictFor(kind, outcomes[at], lines, failed);
-    if (evictions.size() == before && outcomes[at].promises.empty()) {
+    if (evictions.size() == evicted && outcomes[at].promises.empty()) {
       order.Changed(*leaf);
-    } else {
-      order.ChangedAll();  // victims change what their queues hold
+      continue;
     }
+    // Who stood behind it has hope too, in its turn.
+    if (before.has_value()) {
+      const size_t next = StepForward(at, *before, lines);
+      const ServiceKey key = KeyOf(outcomes[next]);
+      const auto place = std::find_if(row.begin(), row.end(),
+                                      [&](size_t other) { return key < KeyOf(outcomes[other]); });
+      row.insert(place, next);
+    }
+    order.ChangedAll();  // victims change what their queues hold
   }
 }
 

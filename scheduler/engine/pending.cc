@@ -1,8 +1,11 @@
 #include "scheduler/engine/pending.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace fairlead::engine {
+
+using state::PodStatus;
 
 ServiceKey MakeServiceKey(const state::Workload& workload) {
   ServiceKey key;
@@ -14,72 +17,216 @@ ServiceKey MakeServiceKey(const state::Workload& workload) {
   return key;
 }
 
+CrowdKey MakeCrowdKey(const state::ClusterState& state, const state::Workload& workload) {
+  CrowdKey key;
+  key.alone = workload.id;
+  if (workload.is_group || workload.pods.size() != 1 || !workload.invalid.empty() ||
+      workload.sets.size() != 1 || !workload.sets.front().topology.topology.empty()) {
+    return key;
+  }
+  const state::PodRecord& pod = state.pod(workload.pods.front());
+  // A claim is the pod's own, and so is the node that somebody has promised to it.
+  const model::PodSpec& spec = *state.pod_class(pod.pod_class).spec;
+  if (pod.status != PodStatus::kPending || !pod.invalid.empty() || !pod.nominated_node.empty() ||
+      !spec.resource_claims.empty() || !spec.claim_templates.empty()) {
+    return key;
+  }
+  key.alone = state::kNoId;
+  key.minus_priority = -static_cast<int64_t>(workload.priority);
+  key.generation = pod.generation;
+  key.pod_class = pod.pod_class;
+  key.preemptible = workload.preemptible;
+  return key;
+}
+
+PendingLeaf::Place PendingLeaf::Insert(const CrowdKey& crowd_key, ServiceKey key,
+                                       uint64_t& next_id) {
+  ++size_;
+  const auto [found, added] = crowds_.try_emplace(crowd_key);
+  Crowd& crowd = found->second;
+  if (added) {
+    crowd.id = next_id++;
+    crowd.key = crowd_key;
+  }
+  if (!added && *crowd.members.begin() < key) {
+    // Workloads mostly come in the order of their age: then this is O(1).
+    return {&crowd, crowd.members.emplace_hint(crowd.members.end(), std::move(key))};
+  }
+  if (!added) in_order_.erase(&crowd);
+  const auto position = crowd.members.insert(std::move(key)).first;
+  in_order_.insert(&crowd);
+  return {&crowd, position};
+}
+
+void PendingLeaf::Erase(const Place& place) {
+  --size_;
+  Crowd& crowd = *place.crowd;
+  if (place.position != crowd.members.begin()) {
+    crowd.members.erase(place.position);
+    return;
+  }
+  auto node = in_order_.extract(&crowd);
+  crowd.members.erase(place.position);
+  if (crowd.members.empty()) {
+    crowds_.erase(CrowdKey(crowd.key));
+  } else {
+    in_order_.insert(std::move(node));
+  }
+}
+
 void PendingIndex::Refresh(const state::Workload& workload) {
-  const bool waits = workload.Count(state::PodStatus::kPending) > 0 ||
-                     workload.Count(state::PodStatus::kGated) > 0;
+  const bool waits =
+      workload.Count(PodStatus::kPending) > 0 || workload.Count(PodStatus::kGated) > 0;
   if (!waits) {
     Remove(workload.id);
     return;
   }
-  if (workload.id >= places_.size()) places_.resize(workload.id + 1);
-  Place& place = places_[workload.id];
+  if (workload.id >= filed_.size()) filed_.resize(workload.id + 1);
+  Filed& filed = filed_[workload.id];
   const queues::QueueId queue = tree_.Find(workload.queue).value_or(kNoQueue);
   ServiceKey key = MakeServiceKey(workload);
-  if (place.filed && place.queue == queue && *place.position == key) return;
+  CrowdKey crowd_key = MakeCrowdKey(state_, workload);
+  // They may name different queues that do not exist.
+  if (queue == kNoQueue) crowd_key = {.alone = workload.id};
+  if (filed.filed && filed.queue == queue && *filed.place.position == key &&
+      filed.place.crowd->key == crowd_key) {
+    return;
+  }
   Remove(workload.id);
-  place.filed = true;
-  place.queue = queue;
-  // Workloads mostly come in the order of their age: then this is O(1).
-  Leaf& leaf = leaves_[queue];
-  place.position = leaf.emplace_hint(leaf.end(), std::move(key));
+  filed.filed = true;
+  filed.queue = queue;
+  filed.place = leaves_[queue].Insert(crowd_key, std::move(key), next_crowd_);
+  const Crowd& crowd = *filed.place.crowd;
+  if (crowd.IsPlain()) plain_.try_emplace(crowd.id, &crowd);
+  if (!changes_.all) changes_.filed.push_back(workload.id);
   ++size_;
 }
 
 void PendingIndex::Remove(state::WorkloadId workload) {
-  if (workload >= places_.size() || !places_[workload].filed) return;
-  Place& place = places_[workload];
-  auto leaf = leaves_.find(place.queue);
-  leaf->second.erase(place.position);
-  if (leaf->second.empty()) leaves_.erase(leaf);
-  place = {};
+  if (workload >= filed_.size() || !filed_[workload].filed) return;
+  Filed& filed = filed_[workload];
+  auto leaf = leaves_.find(filed.queue);
+  if (filed.place.crowd->members.size() == 1) plain_.erase(filed.place.crowd->id);
+  leaf->second.Erase(filed.place);
+  if (leaf->second.size() == 0) leaves_.erase(leaf);
+  filed = {};
+  if (!changes_.all) changes_.left.push_back(workload);
   --size_;
 }
 
 void PendingIndex::Clear() {
   leaves_.clear();
-  places_.assign(places_.size(), {});
+  plain_.clear();
+  filed_.assign(filed_.size(), {});
   size_ = 0;
+  changes_ = {};
+  changes_.all = true;
 }
+
+const Crowd* PendingIndex::FindCrowd(uint64_t id) const {
+  const auto found = plain_.find(id);
+  return found == plain_.end() ? nullptr : found->second;
+}
+
+const Crowd* PendingIndex::CrowdOf(state::WorkloadId workload) const {
+  if (workload >= filed_.size() || !filed_[workload].filed) return nullptr;
+  return filed_[workload].place.crowd;
+}
+
+PendingIndex::Changes PendingIndex::TakeChanges() { return std::exchange(changes_, {}); }
 
 ServiceWalk::ServiceWalk(const PendingIndex& index) {
   for (const auto& [queue, leaf] : index.leaves()) {
-    cursors_.emplace(queue, Cursor{leaf.begin(), leaf.end(), {}});
+    Cursor& cursor = cursors_[queue];
+    cursor.untouched = leaf.crowds().begin();
+    cursor.end = leaf.crowds().end();
   }
 }
 
-state::WorkloadId ServiceWalk::Peek(queues::QueueId leaf) const {
-  auto it = cursors_.find(leaf);
-  if (it == cursors_.end()) return state::kNoId;
-  const Cursor& cursor = it->second;
-  const bool fresh = cursor.next != cursor.end;
-  if (!cursor.put_back.empty() && (!fresh || *cursor.put_back.begin() < *cursor.next)) {
-    return cursor.put_back.begin()->workload;
+void ServiceWalk::Cursor::Settle() {
+  if (popped_from.count > 0) {
+    met.push_back(popped_from);
+    std::push_heap(met.begin(), met.end(), Later());
   }
-  return fresh ? cursor.next->workload : state::kNoId;
+  popped_from = {};
+  const bool meets =
+      untouched != end && (met.empty() || *(*untouched)->members.begin() < *met.front().next);
+  if (!meets) return;
+  const Crowd& crowd = **untouched;
+  met.push_back({&crowd, crowd.members.begin(), static_cast<int64_t>(crowd.members.size())});
+  std::push_heap(met.begin(), met.end(), Later());
+  ++untouched;
+}
+
+const ServiceKey* ServiceWalk::Cursor::First() const {
+  if (FromPutBack()) return &*put_back.begin();
+  return met.empty() ? nullptr : &*met.front().next;
+}
+
+bool ServiceWalk::Cursor::FromPutBack() const {
+  return !put_back.empty() && (met.empty() || *put_back.begin() < *met.front().next);
+}
+
+const ServiceKey* ServiceWalk::Cursor::FirstLeftOut() const {
+  const ServiceKey* until = First();
+  const ServiceKey* first = nullptr;
+  for (const CrowdRest& rest : left_out) {
+    if (until == nullptr || *until < *rest.next) continue;
+    if (first == nullptr || *rest.next < *first) first = &*rest.next;
+  }
+  return first;
+}
+
+void ServiceWalk::Cursor::PassLeftOut() {
+  const ServiceKey& until = *First();
+  for (CrowdRest& rest : left_out) {
+    if (*rest.next < until) rest.next = rest.crowd->members.lower_bound(until);
+  }
+  std::erase_if(left_out,
+                [](const CrowdRest& rest) { return rest.next == rest.crowd->members.end(); });
+}
+
+bool ServiceWalk::IsLeftOut(queues::QueueId leaf) const {
+  return cursors_.at(leaf).FirstLeftOut() != nullptr;
+}
+
+state::WorkloadId ServiceWalk::Peek(queues::QueueId leaf) {
+  const auto it = cursors_.find(leaf);
+  if (it == cursors_.end()) return state::kNoId;
+  it->second.Settle();
+  const ServiceKey* first = it->second.FirstLeftOut();
+  if (first == nullptr) first = it->second.First();
+  return first == nullptr ? state::kNoId : first->workload;
 }
 
 void ServiceWalk::Pop(queues::QueueId leaf) {
   Cursor& cursor = cursors_.at(leaf);
-  const bool fresh = cursor.next != cursor.end;
-  if (!cursor.put_back.empty() && (!fresh || *cursor.put_back.begin() < *cursor.next)) {
-    cursor.put_back.erase(cursor.put_back.begin());
-  } else {
-    ++cursor.next;
+  cursor.Settle();
+  if (cursor.FirstLeftOut() != nullptr) {
+    cursor.PassLeftOut();
+    return;
   }
+  if (cursor.FromPutBack()) {
+    cursor.put_back.erase(cursor.put_back.begin());
+    return;
+  }
+  std::pop_heap(cursor.met.begin(), cursor.met.end(), Later());
+  cursor.popped_from = cursor.met.back();
+  cursor.met.pop_back();
+  ++cursor.popped_from.next;
+  --cursor.popped_from.count;
 }
 
 void ServiceWalk::PutBack(queues::QueueId leaf, ServiceKey key) {
   cursors_.at(leaf).put_back.insert(std::move(key));
+}
+
+CrowdRest ServiceWalk::LeaveOutRest(queues::QueueId leaf) {
+  Cursor& cursor = cursors_.at(leaf);
+  CrowdRest rest = std::exchange(cursor.popped_from, {});
+  if (rest.count == 0) return {};
+  cursor.left_out.push_back(rest);
+  return rest;
 }
 
 }  // namespace fairlead::engine

@@ -43,6 +43,7 @@ class SharingTest : public ::testing::Test {
   }
   CycleResult Cycle(int64_t at = 100) {
     CycleResult result = engine_->RunCycle(At(at));
+    result.waiting = engine_->Unfold(std::move(result.waiting));
     EXPECT_EQ(engine_->CheckConsistency(), "");
     return result;
   }

@@ -208,6 +208,21 @@ TEST_F(PluginTest, NodeAffinityScore) {
   EXPECT_EQ(Why(*affinity, "plain"), "") << "a preference refuses nobody";
 }
 
+TEST_F(PluginTest, ResourceTypeKeepsPodsWithoutGpusOffGpuNodes) {
+  const auto off = Only("ResourceType");
+  const auto on = Only("ResourceType", R"({"keepOffGpuNodes": true})");
+  AddNode(MakeNode("cpu", 0));
+  AddNode(MakeNode("gpu", 8));
+  Waiting({});
+  EXPECT_EQ(Why(*off, "gpu"), "") << "as KAI has it, unless it is asked for";
+  EXPECT_EQ(Why(*on, "gpu"), "node(s) have GPUs, which are kept for pods that ask for them");
+  EXPECT_EQ(Why(*on, "cpu"), "");
+  model::PodSpec spec;
+  spec.requests = {{model::kGpuName, 1000}};
+  Waiting(spec);
+  EXPECT_EQ(Why(*on, "gpu"), "");
+}
+
 TEST_F(PluginTest, ResourceType) {
   const auto type = Only("ResourceType");
   AddNode(MakeNode("cpu", 0));

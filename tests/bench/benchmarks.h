@@ -9,8 +9,13 @@ namespace fairlead::bench {
 void Placements1k(Run& run);
 void Placements20k(Run& run);
 void Fill500x8(Run& run);
+void Queued320k(Run& run);
 void IdleCycle(Run& run);
 void PendingFull2000(Run& run);
+
+// growth_bench.cc
+void GrowthWithNodes(Run& run);
+void GrowthWithFill(Run& run);
 
 // reclaim_bench.cc
 void ReclaimCycle500(Run& run);

@@ -56,7 +56,7 @@ class LoopCluster {
 // State, queues, plugins and engine, without the rest of the loop.
 class EngineCluster {
  public:
-  EngineCluster();
+  EngineCluster();  // the hook is off
 
   state::ClusterState& state() { return state_; }
   queues::QueueTree& tree() { return tree_; }

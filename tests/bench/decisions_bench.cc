@@ -103,6 +103,55 @@ void Fill500x8(Run& run) {
                   "deciding cycle of 4,000 jobs, actions and events made"});
 }
 
+// Armada's benchmark of a long queue: most jobs wait, and then something small happens.
+void Queued320k(Run& run) {
+  constexpr int64_t kJobs = 320'000;
+  constexpr int64_t kNodes = 1000;
+  constexpr int64_t kFit = kNodes * 64;
+  std::vector<double> first_ms, first_cpu, event_ms, event_cpu;
+  for (int i = 0; i < run.repetitions; ++i) {
+    EngineCluster cluster;
+    cluster.tree().Upsert(MakeQueue("department", "", model::kUnlimited, model::kUnlimited));
+    for (int q = 0; q < 10; ++q) {
+      cluster.tree().Upsert(
+          MakeQueue(absl::StrCat("team-", q), "department", 0, model::kUnlimited));
+    }
+    for (int64_t n = 0; n < kNodes; ++n) {
+      cluster.state().UpsertNode(MakeNode(Numbered("node", n), 0, 64, 512));
+    }
+    for (int64_t j = 0; j < kJobs; ++j) {
+      model::Pod pod = SmallJob(j, 1);
+      pod.meta.labels.Set(model::kQueueLabel, absl::StrCat("team-", j % 10));
+      cluster.state().UpsertPod(pod);
+    }
+    const Stopwatch first;
+    const engine::CycleResult result = cluster.engine().RunCycle(model::testing::At(1000));
+    first_ms.push_back(first.Seconds() * 1e3);
+    first_cpu.push_back(first.CpuSeconds());
+    Require(result.bindings.size() == kFit, "queued_320k: not all that fit were placed");
+    int64_t waiting = 0;
+    for (const engine::Waiting& entry : result.waiting) waiting += 1 + entry.behind;
+    Require(waiting == kJobs - kFit, "queued_320k: somebody waits and has no verdict");
+
+    for (int j = 0; j < 20; ++j) {
+      const engine::Binding& ended = result.bindings[static_cast<size_t>(j)];
+      const state::PodRecord& pod = cluster.state().pod(ended.pod);
+      cluster.state().RemovePod(std::string(pod.ns), std::string(pod.name), std::string(pod.uid));
+      const Stopwatch event;
+      const engine::CycleResult next = cluster.engine().RunCycle(model::testing::At(1001 + j));
+      event_ms.push_back(event.Seconds() * 1e3);
+      event_cpu.push_back(event.CpuSeconds());
+      Require(next.bindings.size() == 1, "queued_320k: the freed place was not given away");
+    }
+  }
+  run.report.Add(
+      {"queued_320k/first", "ms", Better::kLower, first_ms, 400, std::nullopt, Median(first_cpu),
+       "engine cycle: 64,000 of 320,000 jobs placed on 1,000 nodes, verdicts of the rest"});
+  run.report.Add({"queued_320k/one_job_ended", "ms", Better::kLower, event_ms, 1,
+                  Rival{"Armada round, at best", 9.5}, Median(event_cpu),
+                  "engine cycle after one event"});
+}
+
 void IdleCycle(Run& run) {
   constexpr int64_t kNodes = 5000;
   LoopCluster cluster;

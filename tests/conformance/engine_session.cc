@@ -171,7 +171,8 @@ SessionResult Session::Run() {
   if (input_.actions.empty()) {
     ReportState();
   } else {
-    const engine::CycleResult cycle = engine_->RunCycle(input_.now);
+    engine::CycleResult cycle = engine_->RunCycle(input_.now);
+    cycle.waiting = engine_->Unfold(std::move(cycle.waiting));
     ReportState();
     Report(cycle);
   }

@@ -1,0 +1,154 @@
+// Workloads that are left out because they fail like the one before them: nobody can tell.
+//
+// The oracle is the same engine made to look at every workload: with a depth, however large, it
+// leaves nobody out (Cycle::fold_).
+#include <map>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "scheduler/engine/engine_testing.h"
+
+namespace fairlead::engine {
+namespace {
+
+using model::testing::At;
+using model::testing::MakeNode;
+using model::testing::MakeQueue;
+using model::testing::PodBuilder;
+
+constexpr int64_t kWholeQueue = 1'000'000;
+
+struct World {
+  explicit World(EngineOptions options)
+      : state(testing::OurPods()),
+        tree(state.resource_names()),
+        engine(testing::MakeEngine(options, state, tree)) {}
+  state::ClusterState state;
+  queues::QueueTree tree;
+  std::unique_ptr<Engine> engine;
+};
+
+// Which of two bounds is told may differ: that of the first of a crowd stands for all of it.
+std::string Why(const verdict::Verdict& v) {
+  const bool held = v.code == verdict::Code::kQueueLimitReached ||
+                    v.code == verdict::Code::kNonPreemptibleOverQuota;
+  return held ? "held by its queue" : std::string(verdict::CodeName(v.code));
+}
+
+// The waiting come queue by queue: whose turn it is between queues depends on what the first of
+// each asks for, so who is left out has no say in it. Therefore also, who of two queues under one
+// tight limit is held by it is only compared if `codes`.
+std::string Describe(const World& world, const CycleResult& result, bool codes) {
+  std::string text;
+  for (const Binding& binding : result.bindings) {
+    absl::StrAppend(&text, "bind ", world.state.pod(binding.pod).name, " ",
+                    world.state.node(binding.node).name(), "\n");
+  }
+  for (const Eviction& eviction : result.evictions) {
+    absl::StrAppend(&text, eviction.action, " ", world.state.pod(eviction.pod).name, " for ",
+                    eviction.for_workload, "\n");
+  }
+  std::map<std::string, std::string> by_queue;
+  for (const Waiting& waiting : result.waiting) {
+    const verdict::Verdict& v = waiting.verdict;
+    std::string& row = by_queue[v.queue];
+    if (!codes) {
+      absl::StrAppend(&row, world.state.workload(waiting.workload).name, " #", v.position, "\n");
+      continue;
+    }
+    absl::StrAppend(&row, world.state.workload(waiting.workload).name, " ", Why(v), " ", v.queue,
+                    " #", v.position, " ", waiting.wants_nodes ? "wants nodes" : "", " ",
+                    waiting.pods.size());
+    for (const Waiting::PodPromise& pod : waiting.pods) {
+      absl::StrAppend(&row, " ", world.state.pod(pod.pod).name, "@",
+                      pod.node == state::kNoId ? "" : world.state.node(pod.node).name());
+    }
+    absl::StrAppend(&row, "\n");
+  }
+  for (const auto& [queue, rows] : by_queue) absl::StrAppend(&text, rows);
+  return text;
+}
+
+// Queues below two departments, some with a limit; nodes that run pods of some of them; waiting
+// pods of few kinds, so that most are like others, in the order of their age or not.
+void Fill(World& world, uint64_t seed, bool limit_departments) {
+  std::mt19937_64 random(seed);
+  const auto below = [&](int64_t n) {
+    return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
+  };
+  const auto limit = [&](int64_t most) { return below(2) == 0 ? model::kUnlimited : below(most); };
+  for (int d = 0; d < 2; ++d) {
+    const int64_t department_limit = limit(24);
+    world.tree.Upsert(MakeQueue(absl::StrCat("d", d), "", below(8),
+                                limit_departments ? department_limit : model::kUnlimited));
+    for (int q = 0; q < 2; ++q) {
+      world.tree.Upsert(
+          MakeQueue(absl::StrCat("q", d, q), absl::StrCat("d", d), below(5), limit(12)));
+    }
+  }
+  const int64_t nodes = 1 + below(4);
+  for (int64_t n = 0; n < nodes; ++n) {
+    world.state.UpsertNode(MakeNode(absl::StrCat("n", n), 4));
+    for (int64_t p = below(5); p > 0; --p) {
+      PodBuilder pod("ns", absl::StrCat("run-", n, "-", p));
+      pod.Gpus(1).Queue(absl::StrCat("q", below(2), below(2))).Preemptible(below(4) != 0);
+      world.state.UpsertPod(pod.On(absl::StrCat("n", n)).Build());
+    }
+  }
+  const int64_t waiting = 5 + below(40);
+  for (int64_t p = 0; p < waiting; ++p) {
+    PodBuilder pod("ns", absl::StrCat("wait-", p));
+    pod.Gpus(1 + below(2)).Queue(absl::StrCat("q", below(2), below(2)));
+    model::Pod built = pod.Preemptible(below(3) != 0).Build();
+    built.meta.creation = At(below(50));
+    world.state.UpsertPod(built);
+  }
+}
+
+TEST(FoldTest, NobodyCanTellWhoWasLeftOut) {
+  int64_t left_out = 0;
+  for (uint64_t seed = 1; seed <= 150; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    EngineOptions options;
+    options.hook_on = seed % 3 == 0;
+    World folds(options);
+    options.allocate_depth = kWholeQueue;
+    World looks(options);
+    const bool limit_departments = seed % 2 == 0;
+    Fill(folds, seed, limit_departments);
+    Fill(looks, seed, limit_departments);
+    for (const int64_t at : {100, 101}) {
+      CycleResult folded = folds.engine->RunCycle(At(at));
+      for (const Waiting& waiting : folded.waiting) {
+        left_out += waiting.behind;
+        EXPECT_FALSE(waiting.wants_nodes && waiting.behind > 0);
+      }
+      folded.waiting = folds.engine->Unfold(std::move(folded.waiting));
+      const CycleResult whole = looks.engine->RunCycle(At(at));
+      ASSERT_EQ(Describe(folds, folded, !limit_departments),
+                Describe(looks, whole, !limit_departments));
+      ASSERT_EQ(folds.engine->CheckConsistency(), "");
+    }
+  }
+  EXPECT_GT(left_out, 500) << "the worlds are too small to leave anybody out";
+}
+
+TEST(FoldTest, ACycleLooksAtOneOfManyAlike) {
+  EngineOptions options;
+  options.hook_on = false;
+  World world(options);
+  world.tree.Upsert(MakeQueue("q", "", model::kUnlimited, model::kUnlimited));
+  world.state.UpsertNode(MakeNode("n", 4));
+  for (int p = 0; p < 1000; ++p) {
+    world.state.UpsertPod(PodBuilder("ns", absl::StrCat("p", p)).Gpus(1).Queue("q"));
+  }
+  const CycleResult result = world.engine->RunCycle(At(100));
+  EXPECT_EQ(result.bindings.size(), 4u);
+  ASSERT_EQ(result.waiting.size(), 1u);
+  EXPECT_EQ(result.waiting.front().behind, 995);
+  EXPECT_EQ(world.engine->Unfold(result.waiting).size(), 996u);
+}
+
+}  // namespace
+}  // namespace fairlead::engine
