@@ -29,6 +29,15 @@ std::optional<Asked> WhatMatters(const model::Action& action, int unknown) {
   if (const auto* terminate = std::get_if<model::TerminateNode>(&action.what)) {
     return AskedProvider{terminate->request_name, false};
   }
+  if (const auto* reserve = std::get_if<model::CreateGpuReservation>(&action.what)) {
+    return AskedReservation{reserve->node, reserve->group};
+  }
+  if (const auto* removal = std::get_if<model::DeletePod>(&action.what)) {
+    return AskedPodDeletion{removal->name};
+  }
+  if (const auto* apply = std::get_if<model::ApplyConfigMap>(&action.what)) {
+    return AskedConfigMap{apply->ns, apply->owner_pod, apply->owner_uid};
+  }
   return std::nullopt;
 }
 

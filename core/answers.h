@@ -45,7 +45,18 @@ struct AskedProvider {
   std::string request_name;
   bool launch = false;
 };
-using Asked = std::variant<AskedBinding, AskedEviction, AskedVerdict, AskedRequest, AskedProvider>;
+// About shared GPUs (core/gpu_reservations.h).
+struct AskedReservation {
+  std::string node, group;
+};
+struct AskedPodDeletion {
+  std::string name;
+};
+struct AskedConfigMap {
+  std::string ns, pod, uid;
+};
+using Asked = std::variant<AskedBinding, AskedEviction, AskedVerdict, AskedRequest, AskedProvider,
+                           AskedReservation, AskedPodDeletion, AskedConfigMap>;
 
 class Answers {
  public:

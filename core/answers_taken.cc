@@ -24,18 +24,24 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
   std::optional<Asked> found = asked.Take(result.action_id);
   if (!found.has_value()) return;
   const absl::Status& status = result.status;
-  if (const auto* provider = std::get_if<AskedProvider>(&*found)) {
+  if (const auto* reserve = std::get_if<AskedReservation>(&*found)) {
+    shares.Created(reserve->node, reserve->group, status, now);
+  } else if (const auto* removal = std::get_if<AskedPodDeletion>(&*found)) {
+    shares.Deleted(removal->name, status, now);
+  } else if (const auto* config_map = std::get_if<AskedConfigMap>(&*found)) {
+    shares.ConfigMapApplied(config_map->ns, config_map->pod, config_map->uid, status);
+  } else if (const auto* provider = std::get_if<AskedProvider>(&*found)) {
     hook.OnProviderResult(provider->request_name, provider->launch, status, now);
     memo.valid = false;
     dirty = true;
   } else if (auto* create = std::get_if<AskedRequest>(&*found)) {
     CreationAnswered(std::move(*create), status, now);
+  } else if (auto* evict = std::get_if<AskedEviction>(&*found)) {
+    EvictionAnswered(std::move(*evict), status, now);
   } else if (status.ok()) {
     return;  // the watch shows its effect
   } else if (auto* bind = std::get_if<AskedBinding>(&*found)) {
     BindingAnswered(std::move(*bind), status, now);
-  } else if (auto* evict = std::get_if<AskedEviction>(&*found)) {
-    EvictionAnswered(std::move(*evict), status, now);
   } else if (const auto* verdict = std::get_if<AskedVerdict>(&*found)) {
     // What is gone, or another object by now, is told anew anyway; what is not valid stays so.
     if (absl::IsNotFound(status) || absl::IsFailedPrecondition(status) ||
@@ -61,20 +67,7 @@ void DecisionLoop::Impl::BindingAnswered(AskedBinding binding, const absl::Statu
     return;
   }
   engine->OnBindFailed(pod, now);
-  state.ForgetBinding(pod);
-  dirty = true;
-}
-
-void DecisionLoop::Impl::EvictionAnswered(AskedEviction eviction, const absl::Status& status,
-                                          absl::Time now) {
-  const model::EvictPod& evict = eviction.evict;
-  const state::PodId pod = state.FindPod(evict.ns, evict.name);
-  if (pod == state::kNoId || state.pod(pod).uid != evict.uid) return;
-  if (OutcomeUnknown(status)) {
-    asked.RetryLater(std::move(eviction), now);
-    return;
-  }
-  if (state.ForgetEviction(pod).Any()) dirty = true;
+  ForgetBinding(pod);
 }
 
 void DecisionLoop::Impl::CreationAnswered(AskedRequest creation, const absl::Status& status,
@@ -99,11 +92,8 @@ void DecisionLoop::Impl::AskAgain(absl::Time now, StepResult& result) {
     if (auto* binding = std::get_if<AskedBinding>(&due)) {
       BindAgain(std::move(*binding), result);
     } else if (auto* eviction = std::get_if<AskedEviction>(&due)) {
-      const state::PodId pod = state.FindPod(eviction->evict.ns, eviction->evict.name);
-      if (pod == state::kNoId || state.pod(pod).uid != eviction->evict.uid ||
-          state.pod(pod).status != state::PodStatus::kReleasing || state.pod(pod).terminating) {
-        continue;
-      }
+      if (FindLeaving(eviction->evict) == state::kNoId) continue;
+      evictions.Sent(eviction->evict.uid);
       Emit({0, std::move(eviction->evict)}, result, eviction->unknown);
     } else {
       auto& creation = std::get<AskedRequest>(due);
@@ -124,8 +114,7 @@ void DecisionLoop::Impl::BindAgain(AskedBinding binding, StepResult& result) {
   if (node == state::kNoId || !state.node(node).exists) {
     // Nothing is to be bound to a node that is gone. If the pod was, the watch will show it, and
     // another binding is refused.
-    state.ForgetBinding(pod);
-    dirty = true;
+    ForgetBinding(pod);
     return;
   }
   Emit({0, std::move(binding.bind)}, result, binding.unknown);

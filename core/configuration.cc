@@ -261,6 +261,35 @@ absl::Status ReadUsage(const dom::element& value, const std::string& path,
   return absl::OkStatus();
 }
 
+absl::Status ReadGpuSharing(const dom::element& value, const std::string& path, Options& options) {
+  GpuSharingOptions& sharing = options.gpu_sharing;
+  FAIRLEAD_RETURN_IF_ERROR(
+      ReadObject(value, path,
+                 {{"enabled", Flag(&options.state.place_gpu_shares)},
+                  {"namespace", Text(&options.state.reservation_namespace)},
+                  {"image", Text(&sharing.image)},
+                  {"command",
+                   [&sharing](const dom::element& names, const std::string& at) {
+                     return ReadNames(names, at, sharing.command);
+                   }},
+                  {"serviceAccountName", Text(&sharing.service_account)},
+                  {"runtimeClassName", Text(&sharing.runtime_class)},
+                  {"indexTimeout", Span(&sharing.index_timeout)},
+                  {"idleGracePeriod", Span(&sharing.idle_grace)}}));
+  if (sharing.index_timeout > absl::ZeroDuration()) return absl::OkStatus();
+  return Bad(absl::StrCat(path, ".indexTimeout"), "must be more than zero");
+}
+
+absl::Status ReadEvictions(const dom::element& value, const std::string& path,
+                           EvictionOptions& evictions) {
+  FAIRLEAD_RETURN_IF_ERROR(ReadObject(value, path,
+                                      {{"maxInFlight", Count(&evictions.max_in_flight, -1)},
+                                       {"perSecond", Count(&evictions.per_second, 0)},
+                                       {"burst", Count(&evictions.burst, 0)}}));
+  if (evictions.max_in_flight != 0) return absl::OkStatus();
+  return Bad(absl::StrCat(path, ".maxInFlight"), "must not be 0: nobody would ever give way");
+}
+
 // What one document says beyond what goes straight into the Configuration.
 struct Seen {
   bool scheduler = false, fairlead = false, names = false, election = false;
@@ -311,6 +340,15 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
           options.engine.reclaim_resolve = *parsed;
           return absl::OkStatus();
         }},
+       {"gangReservations",
+        [&](const dom::element& value, const std::string& path) {
+          engine::ReservationOptions& reservations = options.engine.reservations;
+          return ReadObject(value, path,
+                            {{"enabled", Flag(&reservations.on)},
+                             {"reserveAfter", Span(&reservations.reserve_after)},
+                             {"minGPUs", Count(&reservations.reserve_min_gpus, 1)},
+                             {"maxReservations", Count(&reservations.max_reservations, 1)}});
+        }},
        {"queueDepth",
         [&](const dom::element& value, const std::string& path) {
           return ReadObject(value, path,
@@ -324,6 +362,14 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
        {"kwok",
         [&](const dom::element& value, const std::string& path) {
           return ReadObject(value, path, {{"bootDelay", Span(&configuration.kwok_boot_delay)}});
+        }},
+       {"gpuSharing",
+        [&options](const dom::element& value, const std::string& path) {
+          return ReadGpuSharing(value, path, options);
+        }},
+       {"evictions",
+        [&options](const dom::element& value, const std::string& path) {
+          return ReadEvictions(value, path, options.evictions);
         }},
        {"verdictRefresh", Span(&options.verdict_refresh)},
        {"events", Flag(&options.emit_events)},
@@ -459,6 +505,10 @@ absl::StatusOr<Configuration> ReadConfiguration(const std::vector<std::string>& 
                          absl::StrJoin(names, ", "), ") of ", kFairleadKind)),
         scheduler_document);
   }
+  // Beside the lease, which the same rights allow.
+  configuration.options.usage_store.ns = configuration.leader_election.ns;
+  configuration.options.usage_store.name =
+      absl::StrCat(configuration.leader_election.name, "-usage");
   return configuration;
 }
 

@@ -23,6 +23,11 @@
 //   usage: {kValue: "1", halfLifePeriod: 24h, windowSize: 168h, windowType: sliding,
 //           tumblingWindowStartTime: "2026-01-05T00:00:00Z", cronString: "0 0 * * 1",
 //           fetchInterval: 1m, stalenessPeriod: 5m}   # left out: history does not count
+//   gpuSharing: {enabled: true, namespace: kai-resource-reservation, image: fairlead,
+//                command: [fairlead-gpu-index], serviceAccountName: fairlead-gpu-index,
+//                runtimeClassName: nvidia, indexTimeout: 40s, idleGracePeriod: 10s}
+//   evictions: {maxInFlight: 256, perSecond: 0, burst: 0}   # -1 and 0: any number
+//   gangReservations: {enabled: false, reserveAfter: 5m, minGPUs: 8, maxReservations: 8}
 //   verdictRefresh: 1m
 //   events: true
 //   leaderElection: {leaderElect: true, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s,

@@ -42,6 +42,10 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
         "gpuLimits":{"A100":8},"costLimitPerHour":"12.50","unneededAfter":"1m",
         "launchTimeout":"2m","readyTimeout":"3m","backoffInitial":"4s","backoffMax":"5m",
         "expectedBoot":"6m","maxNewRequestsPerStep":7},
+      "gpuSharing":{"enabled":false,"namespace":"res","image":"i:1","command":["c","d"],
+        "serviceAccountName":"sa","runtimeClassName":"nvidia","indexTimeout":"11s",
+        "idleGracePeriod":"12s"},
+      "gangReservations":{"enabled":true,"reserveAfter":"7m","minGPUs":8,"maxReservations":3},
       "kwok":{"bootDelay":"8s"}, "verdictRefresh":"9s", "events":false,
       "leaderElection":{"leaderElect":false,"leaseDuration":"30s","renewDeadline":"20s",
         "retryPeriod":"5s","resourceName":"n","resourceNamespace":"ns"})")});
@@ -51,6 +55,18 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
   EXPECT_EQ(options.state.default_queue, "misc");
   EXPECT_FALSE(options.engine.reclaim);
   EXPECT_FALSE(options.engine.preempt);
+  EXPECT_FALSE(options.state.place_gpu_shares);
+  EXPECT_EQ(options.state.reservation_namespace, "res");
+  EXPECT_EQ(options.gpu_sharing.image, "i:1");
+  EXPECT_THAT(options.gpu_sharing.command, ElementsAre("c", "d"));
+  EXPECT_EQ(options.gpu_sharing.service_account, "sa");
+  EXPECT_EQ(options.gpu_sharing.runtime_class, "nvidia");
+  EXPECT_EQ(options.gpu_sharing.index_timeout, absl::Seconds(11));
+  EXPECT_EQ(options.gpu_sharing.idle_grace, absl::Seconds(12));
+  EXPECT_TRUE(options.engine.reservations.on);
+  EXPECT_EQ(options.engine.reservations.reserve_after, absl::Minutes(7));
+  EXPECT_EQ(options.engine.reservations.reserve_min_gpus, 8);
+  EXPECT_EQ(options.engine.reservations.max_reservations, 3);
   EXPECT_FALSE(options.hook.enabled);
   EXPECT_EQ(options.hook.provider, "aws");
   EXPECT_EQ(read->catalog_file, "c.yaml");
@@ -89,6 +105,7 @@ TEST(ConfigurationTest, ErrorsNameDocumentAndPath) {
       {{Fairlead(R"("hok":{})")}, 0, "hok", "not a known field"},
       {{"null", Fairlead(R"("hook":{"gpuLimit":{}})")}, 1, "hook.gpuLimit", "not a known field"},
       {{Fairlead(R"("hook":[])")}, 0, "hook", "must be a mapping"},
+      {{Fairlead(R"("gpuSharing":{"indexTimeout":"0s"})")}, 0, "gpuSharing.indexTimeout", "more"},
       {{Fairlead(R"("hook":{"enabled":"yes"})")}, 0, "hook.enabled", "true or false"},
       {{Fairlead(R"("hook":{"enabled":true,"enabled":true})")}, 0, "hook.enabled", "twice"},
       {{Fairlead(R"("hook":{"clusterGPULimit":-1})")}, 0, "hook.clusterGPULimit", "whole number"},

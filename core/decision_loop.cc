@@ -19,11 +19,6 @@ namespace fairlead::core {
 
 namespace {
 
-// As annotations carry it: RFC 3339, whole seconds.
-std::string Timestamp(absl::Time at) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", at, absl::UTCTimeZone());
-}
-
 using verdict::Code;
 
 // What the engine says of a lack of capacity, and what the hook makes of it.
@@ -83,6 +78,16 @@ StepResult DecisionLoop::Step(absl::Time now) {
   return impl_->Step(now);
 }
 
+std::string DecisionLoop::Impl::Timestamp(absl::Time at) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", at, absl::UTCTimeZone());
+}
+
+absl::Status DecisionLoop::RestoreUsage(absl::string_view text) {
+  impl_->usage.Open();
+  impl_->dirty = true;
+  return text.empty() ? absl::OkStatus() : impl_->engine->RestoreUsage(text);
+}
+
 View DecisionLoop::MakeView(absl::Time now) const {
   const Impl& impl = *impl_;
   return ViewMaker{impl.state,
@@ -121,6 +126,7 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
   state::Change change;
   if (const auto* pod = std::get_if<model::Pod>(&upsert.object)) {
     change = state.UpsertPod(*pod);
+    SharesChanged(*pod);
   } else if (const auto* node = std::get_if<model::Node>(&upsert.object)) {
     change = nodes.Upsert(*node);
   } else if (const auto* queue = std::get_if<model::Queue>(&upsert.object)) {
@@ -143,6 +149,8 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
     pools[pool->meta.name] = *pool;
     memo.valid = false;
     change.policy = true;
+  } else if (const auto* budget = std::get_if<model::PodDisruptionBudget>(&upsert.object)) {
+    change = state.UpsertDisruptionBudget(*budget);
   }
   if (change.Any()) dirty = true;
 }
@@ -152,9 +160,11 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
   switch (removed.kind) {
     case model::Kind::kPod:
       change = state.RemovePod(removed.ns, removed.name, removed.uid);
+      shares.PodGone(removed.ns, removed.name, removed.uid);
       break;
     case model::Kind::kNode:
       change = nodes.Remove(removed.name, removed.uid);
+      shares.NodeGone(removed.name);
       // Its request has to learn that it is gone.
       if (requests.Find(removed.name) != nullptr) dirty = true;
       break;
@@ -182,6 +192,9 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
     case model::Kind::kTopology:
       change = state.RemoveTopology(removed.name, removed.uid);
       break;
+    case model::Kind::kPodDisruptionBudget:
+      change = state.RemoveDisruptionBudget(removed.ns, removed.name, removed.uid);
+      break;
   }
   if (change.Any()) dirty = true;
 }
@@ -196,11 +209,15 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   StepResult result;
   for (const model::ActionResult& answer : std::exchange(answers, {})) TakeAnswer(answer, now);
   AskAgain(now, result);
+  SendEvictions(now, result);
+  ServeShares(now, result);
   if (dirty || now >= wake_at) {
     result.decided = true;
     Decide(now, result);
+    ServeShares(now, result);
   }
-  result.wake_at = std::min(wake_at, asked.next_retry());
+  result.wake_at = std::min({wake_at, asked.next_retry(), shares.wake_at(), evictions.wake_at()});
+  if (dirty) result.wake_at = now;  // a binding failed right away
   return result;
 }
 
@@ -210,7 +227,7 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   ++stats.cycles;
   engine::CycleResult cycle = engine->RunCycle(now);
   Bind(cycle, now, result);
-  EvictVictims(cycle, result);
+  EvictVictims(cycle, now, result);
   wake_at = std::min(wake_at, cycle.wake_at);
   waiting = std::move(cycle.waiting);
   waiting_changes = std::move(cycle.changes);
@@ -223,6 +240,7 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   std::vector<model::Action> writes;
   verdicts.Update(*engine, waiting, waiting_changes, now, writes);
   stats.verdict_writes += writes.size();
+  usage.Update(*engine, now, writes);
   for (model::Action& write : writes) Emit(std::move(write), result);
   wake_at = std::min(wake_at, verdicts.wake_at());
 }
@@ -273,48 +291,32 @@ void DecisionLoop::Impl::TellArrival(absl::Time now) {
 
 void DecisionLoop::Impl::Bind(const engine::CycleResult& cycle, absl::Time now,
                               StepResult& result) {
-  const std::string stamp = Timestamp(now);
   const size_t each = options.emit_events ? 2 : 1;
   result.actions.reserve(result.actions.size() + each * cycle.bindings.size());
   asked.Reserve(cycle.bindings.size());
   for (const engine::Binding& binding : cycle.bindings) {
     const state::PodRecord& pod = state.pod(binding.pod);
     model::BindPod bind{pod.ns, pod.name, pod.uid, state.node(binding.node).name(), {}};
-    bind.annotations.Set(model::kLastStartAnnotation, stamp);
     // The verdict that the pod bears is no longer true.
     if (pod.has_verdict) bind.annotations.Set(model::kVerdictAnnotation, "");
-    if (options.emit_events) {
-      Emit({0, model::EmitEvent{model::Kind::kPod, pod.ns, pod.name, pod.uid, false, "Scheduled",
-                                absl::StrCat("Successfully assigned ", pod.ns, "/", pod.name,
-                                             " to ", bind.node)}},
-           result);
+    if (!pod.gpu_groups.empty()) {
+      HoldShare(pod, std::move(bind));
+    } else {
+      EmitBinding(std::move(bind), now, result);
     }
-    Emit({0, std::move(bind)}, result);
-    ++stats.bindings;
   }
 }
 
-void DecisionLoop::Impl::EvictVictims(const engine::CycleResult& cycle, StepResult& result) {
-  for (const engine::Eviction& eviction : cycle.evictions) {
-    const state::PodRecord& pod = state.pod(eviction.pod);
-    Emit({0, model::EvictPod{pod.ns, pod.name, pod.uid, "PreemptionByScheduler", eviction.message}},
+void DecisionLoop::Impl::EmitBinding(model::BindPod bind, absl::Time now, StepResult& result) {
+  bind.annotations.Set(model::kLastStartAnnotation, Timestamp(now));
+  if (options.emit_events) {
+    Emit({0, model::EmitEvent{model::Kind::kPod, bind.ns, bind.name, bind.uid, false, "Scheduled",
+                              absl::StrCat("Successfully assigned ", bind.ns, "/", bind.name,
+                                           " to ", bind.node)}},
          result);
-    if (options.emit_events) {
-      Emit({0, model::EmitEvent{model::Kind::kPod, pod.ns, pod.name, pod.uid, false, "Evicted",
-                                eviction.message}},
-           result);
-    }
-    ++stats.evictions;
   }
-  // The time that the grace period counts from outlives a restart in the group's annotation.
-  for (const engine::StaleChange& change : cycle.stale) {
-    const state::Workload& workload = state.workload(change.workload);
-    if (workload.group == nullptr) continue;
-    model::SetPodGroupAnnotations write{workload.ns, workload.name, workload.uid, {}};
-    write.annotations.Set(model::kStaleSinceAnnotation,
-                          change.since.has_value() ? Timestamp(*change.since) : "");
-    Emit({0, std::move(write)}, result);
-  }
+  Emit({0, std::move(bind)}, result);
+  ++stats.bindings;
 }
 
 }  // namespace fairlead::core

@@ -15,7 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "autoscale-hook/catalog.h"
 #include "core/options.h"
@@ -42,6 +44,10 @@ class DecisionLoop {
 
   void Apply(const model::ClusterEvent& event);
   StepResult Step(absl::Time now);
+
+  // What was stored of former usage; empty: nothing was. From then on it is stored anew. With an
+  // error (what Decode says, FailedPrecondition where none is recorded) recording starts anew too.
+  absl::Status RestoreUsage(absl::string_view text);
 
   // Every kind has been listed once. Before that no decision is made.
   [[nodiscard]] bool synced() const;

@@ -1,5 +1,6 @@
 // The parts of DecisionLoop and what they say to each other. Internal to core: decision_loop.cc has
-// events and steps, answers_taken.cc what becomes of answers, purchase.cc the talk with the hook.
+// events and steps, answers_taken.cc what becomes of answers, purchase.cc the talk with the hook,
+// gpu_shares.cc bindings of shared GPUs, evictions_loop.cc evictions.
 #pragma once
 
 #include <map>
@@ -9,8 +10,11 @@
 
 #include "core/answers.h"
 #include "core/decision_loop.h"
+#include "core/evictions.h"
+#include "core/gpu_reservations.h"
 #include "core/node_book.h"
 #include "core/request_book.h"
+#include "core/usage_store.h"
 #include "core/verdict_book.h"
 #include "queues/tree.h"
 
@@ -26,7 +30,11 @@ class DecisionLoop::Impl {
         nodes(state, hook),
         verdicts(state, loop_options.verdict_refresh, loop_options.hook.enabled,
                  loop_options.emit_events),
-        asked(loop_options.engine.bind_backoff_initial, loop_options.engine.bind_backoff_max) {}
+        usage(loop_options.usage_store),
+        asked(loop_options.engine.bind_backoff_initial, loop_options.engine.bind_backoff_max),
+        evictions(loop_options.evictions),
+        shares(SharingOf(loop_options), loop_options.engine.bind_backoff_initial,
+               loop_options.engine.bind_backoff_max) {}
 
   // ---- events
   void ApplyUpsert(const model::Upsert& upsert);
@@ -51,8 +59,27 @@ class DecisionLoop::Impl {
   void GoOn(absl::Time now, StepResult& result);
   void Emit(model::Action action, StepResult& result, int unknown = 0);
   void Bind(const engine::CycleResult& cycle, absl::Time now, StepResult& result);
-  void EvictVictims(const engine::CycleResult& cycle, StepResult& result);
+  void EmitBinding(model::BindPod bind, absl::Time now, StepResult& result);
+  // As annotations carry it: RFC 3339, whole seconds.
+  static std::string Timestamp(absl::Time at);
   void TellArrival(absl::Time now);
+
+  // ---- evictions
+  void EvictVictims(const engine::CycleResult& cycle, absl::Time now, StepResult& result);
+  // What the pace allows, and events of evictions that were let through.
+  void SendEvictions(absl::Time now, StepResult& result);
+  [[nodiscard]] state::PodId FindLeaving(const model::EvictPod& evict) const;
+  // It does not go: it runs on.
+  void TakeBack(const model::EvictPod& evict);
+
+  // ---- shares of GPUs
+  static GpuSharingOptions SharingOf(const Options& options);
+  void SharesChanged(const model::Pod& pod);
+  void HoldShare(const state::PodRecord& pod, model::BindPod bind);
+  // The pod waits again.
+  void ForgetBinding(state::PodId pod);
+  // What there is to do about shared GPUs and the bindings that wait for them.
+  void ServeShares(absl::Time now, StepResult& result);
 
   // ---- the hook
   // One step of the hook; true if it ordered nodes, so that the waiting pods can be promised to
@@ -84,6 +111,7 @@ class DecisionLoop::Impl {
   RequestBook requests;
   std::map<std::string, model::NodePool> pools;
   VerdictBook verdicts;
+  UsageStore usage;
   HookMemo memo;
 
   // There is a Queue object of the default queue's name.
@@ -93,6 +121,9 @@ class DecisionLoop::Impl {
   absl::Time wake_at = absl::InfiniteFuture();
   uint64_t next_action_id = 1;
   Answers asked;
+  Evictions evictions;
+  std::vector<model::EmitEvent> eviction_events;  // to be told with the next step
+  GpuReservations shares;
   // They wait for the next step, which knows what time it is.
   std::vector<model::ActionResult> answers;
   std::vector<engine::Waiting> waiting;

@@ -7,7 +7,6 @@ namespace fairlead::core {
 Options DefaultOptions() {
   Options options;
   options.state.scheduler_names = {model::kDefaultSchedulerName, model::kKaiSchedulerName};
-  options.state.place_gpu_shares = false;  // the reservation pods are not made yet
   return options;
 }
 

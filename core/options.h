@@ -6,21 +6,34 @@
 #include <vector>
 
 #include "autoscale-hook/hook.h"
+#include "core/evictions.h"
+#include "core/gpu_reservations.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/state/cluster_state.h"
 
 namespace fairlead::core {
 
+// Where what queues have used outlives the process, if it is recorded at all (engine.usage).
+struct UsageStoreOptions {
+  std::string ns, name;  // of the ConfigMap; no name: nowhere
+  absl::Duration interval = absl::Minutes(1);
+  // Older time is coarsened until it fits; a ConfigMap may have 1 MiB.
+  size_t max_bytes = 256 << 10;
+};
+
 struct Options {
   state::StateOptions state;
   engine::EngineOptions engine;
   hook::HookOptions hook;
+  EvictionOptions evictions;
+  GpuSharingOptions gpu_sharing;  // `enabled` and `ns` are those of `state`
   framework::Profile profile = framework::DefaultProfile();
   // Numbers in a verdict that change while its reason stays (position, node counts) are written
   // again at most this often for one workload.
   absl::Duration verdict_refresh = absl::Minutes(1);
   bool emit_events = true;
+  UsageStoreOptions usage_store;
   // Pods that name no queue run without any Queue object (queues/default_queue.h).
   bool builtin_default_queue = true;
 };

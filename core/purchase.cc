@@ -91,6 +91,7 @@ bool DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries, absl::Ti
       if (pod.node != state::kNoId) promised.insert(pod.node);
     }
   }
+  for (const state::NodeId node : engine->KeptNodes()) promised.insert(node);
   hook::Demand demand = DemandOf(entries);
   const std::vector<hook::NodeUse>& uses = nodes.Uses(requests, promised);
   if (HookWouldSayTheSame(demand, now)) {

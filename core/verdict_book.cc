@@ -28,6 +28,22 @@ std::string NominatedName(const state::ClusterState& state, const engine::Waitin
   return state.node(waiting.pods.front().node).name();
 }
 
+// What the write keeps of others.
+void AddConditions(const model::PodGroup& group, model::SetPodGroupSchedulability& write) {
+  write.node_pool = model::NodePoolOf(group);
+  write.conditions = group.scheduling_conditions;
+}
+
+// Whoever scheduled it before us left a reason for waiting on it, and it runs.
+bool BearsFormerReason(const state::Workload& workload) {
+  if (workload.Active() == 0) return false;
+  const std::string pool = model::NodePoolOf(*workload.group);
+  for (const model::SchedulingCondition& condition : workload.group->scheduling_conditions) {
+    if (condition.node_pool == pool) return true;
+  }
+  return false;
+}
+
 bool IsAsGroup(const state::Workload& workload) {
   return workload.is_group && workload.group != nullptr;
 }
@@ -117,6 +133,7 @@ void VerdictBook::WriteGroup(const state::Workload& workload, const Row& row,
   write.schedulability_json = verdict::ToJson(row.verdict, kWhole);
   write.reason = std::string(verdict::ConditionReason(row.verdict.code, hook_on_));
   write.message = verdict::Message(row.verdict);
+  AddConditions(*workload.group, write);
   actions.push_back({0, std::move(write)});
 }
 
@@ -260,7 +277,8 @@ void VerdictBook::CollectUnclear(absl::Time now, std::vector<std::string>& group
         state_.FindGroup(it->first.substr(0, slash), it->first.substr(slash + 1));
     const bool done = id == state::kNoId || FindRow(state_.workload(id)) != nullptr ||
                       state_.workload(id).group == nullptr ||
-                      state_.workload(id).group->schedulability_hash.empty();
+                      (state_.workload(id).group->schedulability_hash.empty() &&
+                       !BearsFormerReason(state_.workload(id)));
     if (done) {
       it = unclear_.erase(it);
       continue;
@@ -279,9 +297,10 @@ void VerdictBook::Clear(const std::vector<state::WorkloadId>& gone, absl::Time n
                         std::vector<model::Action>& actions) {
   std::vector<std::string> groups;
   if (round_ == 1) {
-    // Left behind by a former process, whose group has come to run since.
+    // Left behind by a former process, ours or KAI's, whose group has come to run since.
     state_.ForEachWorkload([&](const state::Workload& workload) {
-      if (workload.group == nullptr || workload.group->schedulability_hash.empty()) return;
+      if (workload.group == nullptr) return;
+      if (workload.group->schedulability_hash.empty() && !BearsFormerReason(workload)) return;
       groups.push_back(model::Key(workload.ns, workload.name));
     });
   }
@@ -301,8 +320,9 @@ void VerdictBook::Clear(const std::vector<state::WorkloadId>& gone, absl::Time n
     if (id == state::kNoId) continue;
     const state::Workload& workload = state_.workload(id);
     if (workload.group == nullptr || FindRow(workload) != nullptr) continue;
-    actions.push_back({0, model::SetPodGroupSchedulability{workload.ns, workload.name, workload.uid,
-                                                           "", "", ""}});
+    model::SetPodGroupSchedulability write{workload.ns, workload.name, workload.uid, "", "", ""};
+    AddConditions(*workload.group, write);
+    actions.push_back({0, std::move(write)});
   }
 }
 

@@ -20,6 +20,19 @@ std::string StatusOf(const state::NodeInfo& node, const model::NodeRequest* requ
   return node.object.unschedulable ? "Cordoned" : "Ready";
 }
 
+int64_t AmountIn(const model::ResourceList& list, const std::string& resource) {
+  const int64_t amount = model::Get(list, resource);
+  return resource == model::kGpuName ? model::SaturatingAdd(amount, state::OtherGpusMilli(list))
+                                     : amount;
+}
+
+std::optional<QueueAmounts> RecordedOf(const model::Queue& queue, const std::string& resource) {
+  if (!queue.status.has_value()) return std::nullopt;
+  return QueueAmounts{AmountIn(queue.status->allocated, resource),
+                      AmountIn(queue.status->allocated_non_preemptible, resource),
+                      AmountIn(queue.status->requested, resource)};
+}
+
 }  // namespace
 
 View ViewMaker::Make(absl::Time now) const {
@@ -64,9 +77,11 @@ void ViewMaker::AddQueues(View& view) const {
     }
     for (model::ResourceIndex resource : order) {
       const queues::Bounds& bounds = tree.BoundsOf(id, resource);
-      row.resources.push_back({tree.names().Name(resource), bounds.quota, bounds.limit,
-                               found.fair_share[resource], found.allocated[resource],
-                               found.requested[resource]});
+      const std::string& name = tree.names().Name(resource);
+      row.resources.push_back({name, bounds.quota, bounds.limit, found.fair_share[resource],
+                               found.allocated[resource], found.requested[resource],
+                               found.allocated_non_preemptible[resource],
+                               RecordedOf(tree.Spec(id), name)});
     }
     view.queues.push_back(std::move(row));
     for (queues::QueueId child : tree.Children(id)) add(child, depth + 1);

@@ -14,6 +14,14 @@
 
 namespace fairlead::core {
 
+// Of one resource, in base units.
+struct QueueAmounts {
+  int64_t allocated = 0;
+  int64_t allocated_non_preemptible = 0;
+  int64_t requested = 0;
+  friend bool operator==(const QueueAmounts&, const QueueAmounts&) = default;
+};
+
 struct QueueResourceRow {
   std::string resource;  // "nvidia.com/gpu", "cpu", "memory"
   int64_t quota = 0;     // base units; kUnlimited
@@ -21,6 +29,10 @@ struct QueueResourceRow {
   int64_t fair_share = 0;
   int64_t allocated = 0;
   int64_t requested = 0;  // allocated + waiting
+  int64_t allocated_non_preemptible = 0;
+  // What KAI's queue controller has counted, if the Queue has a status: GPUs of every vendor and
+  // MIG slices together, as here.
+  std::optional<QueueAmounts> recorded = {};
 };
 
 struct QueueRow {

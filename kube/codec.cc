@@ -154,13 +154,15 @@ std::string CollectionPath(model::Kind kind) {
       return "/apis/fairlead.dev/v1alpha1/noderequests";
     case model::Kind::kNodePool:
       return "/apis/fairlead.dev/v1alpha1/nodepools";
+    case model::Kind::kPodDisruptionBudget:
+      return "/apis/policy/v1/poddisruptionbudgets";
   }
   return "";
 }
 
 bool HasProtobuf(model::Kind kind) {
   return kind == model::Kind::kPod || kind == model::Kind::kNode ||
-         kind == model::Kind::kPriorityClass;
+         kind == model::Kind::kPriorityClass || kind == model::Kind::kPodDisruptionBudget;
 }
 
 }  // namespace fairlead::kube

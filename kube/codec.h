@@ -1,9 +1,10 @@
 // Bytes to model values and back. Everything that knows a wire format is behind this header;
 // nothing else in the program sees protobuf or JSON of the API server.
 //
-// Core kinds (Pod, Node, PriorityClass) come as application/vnd.kubernetes.protobuf or JSON, by the
-// response's content type; custom kinds always as JSON. Unknown fields are skipped: we never write
-// a decoded object back, all writes are patches, subresource posts or objects of our own kinds.
+// Core kinds (Pod, Node, PriorityClass, PodDisruptionBudget) come as
+// application/vnd.kubernetes.protobuf or JSON, by the response's content type; custom kinds always
+// as JSON. Unknown fields are skipped: we never write a decoded object back, all writes are
+// patches, subresource posts or objects of our own kinds.
 //
 // A *malformed message* is an error of the call (InvalidArgument). A *well-formed object whose
 // content makes no sense* (a quantity, an annotation) decodes, with the reason in its `invalid`
@@ -42,6 +43,7 @@ struct ApiStatus {
   int code = 0;
   std::string reason;  // "Expired", "Conflict", "AlreadyExists", ...
   std::string message;
+  std::string causes;  // messages of details.causes, joined with "; "
   absl::Duration retry_after = absl::ZeroDuration();
 };
 
@@ -101,7 +103,7 @@ struct EncodedWrite {
 // (SetNodeTaint, TerminateNode, LaunchNode) are not encoded here but by their executors.
 EncodedWrite EncodeBind(const model::BindPod& action);
 EncodedWrite EncodeEvict(const model::EvictPod& action);
-// The condition DisruptionTarget that precedes an eviction.
+// Our reason and message in the condition DisruptionTarget that the eviction has set.
 EncodedWrite EncodeDisruptionTarget(const model::EvictPod& action, absl::Time request_time);
 EncodedWrite EncodePodUnschedulable(const model::SetPodUnschedulable& action,
                                     absl::Time request_time);
@@ -114,10 +116,18 @@ enum class StatusShape {
   kFields,  // each field of ours by itself; 422 if the object has no status
   kWhole,   // the status is made of our fields; 422 if the object has one
 };
+// Of schedulingConditions, only the entry of the action's pool is another one; a `test` sees to it
+// that the others still are what the action takes them to be (422 if not).
 EncodedWrite EncodePodGroupSchedulability(const model::SetPodGroupSchedulability& action,
                                           absl::Time request_time,
                                           StatusShape shape = StatusShape::kFields);
 EncodedWrite EncodePodGroupAnnotations(const model::SetPodGroupAnnotations& action);
+// A server-side apply that makes the ConfigMap or takes over our one key of it.
+EncodedWrite EncodeStoreUsage(const model::StoreUsage& action);
+std::string UsageMapPath(absl::string_view ns, absl::string_view name);
+// What such a ConfigMap has under our key; empty if nothing. InvalidArgument if it is no JSON
+// object.
+absl::StatusOr<std::string> DecodeStoredUsage(absl::string_view body);
 EncodedWrite EncodeCreateNodeRequest(const model::NodeRequest& request);
 EncodedWrite EncodeNodeRequestStatus(const model::NodeRequest& request,
                                      StatusShape shape = StatusShape::kFields);
@@ -127,6 +137,10 @@ EncodedWrite EncodeNodeStatus(const model::Node& node);  // allocatable, capacit
 EncodedWrite EncodeDeleteNode(absl::string_view name, absl::string_view uid);
 // The whole list of taints with the node's resourceVersion as precondition.
 EncodedWrite EncodeNodeTaints(const model::Node& node);
+// Shared GPUs: the pod that holds one, and the config maps of KAI's way to tell containers of it.
+EncodedWrite EncodeGpuReservation(const model::CreateGpuReservation& action);
+EncodedWrite EncodeDeletePod(const model::DeletePod& action);
+EncodedWrite EncodeConfigMap(const model::ApplyConfigMap& action);
 // `host` is this process's identity.
 EncodedWrite EncodeEvent(const model::EmitEvent& event, absl::string_view reporting_controller,
                          absl::string_view host, absl::Time request_time);

@@ -17,8 +17,12 @@ const absl::Time kTime = absl::FromUnixMicros(1795226439123456);
 constexpr char kSeconds[] = "2026-11-21T02:00:39Z";
 
 TEST(EncodeTest, BindIsAProtobufBinding) {
-  const EncodedWrite write =
-      EncodeBind({"ns", "pod", "uid-1", "node-1", {{"fairlead.dev/decision", "17"}, {"a", "b"}}});
+  const EncodedWrite write = EncodeBind({"ns",
+                                         "pod",
+                                         "uid-1",
+                                         "node-1",
+                                         {{"fairlead.dev/decision", "17"}, {"a", "b"}},
+                                         {{"runai-gpu-group", "g"}}});
   EXPECT_EQ(write.method, "POST");
   EXPECT_EQ(write.path, "/api/v1/namespaces/ns/pods/pod/binding");
   EXPECT_EQ(write.content_type, kProtobuf);
@@ -34,6 +38,8 @@ TEST(EncodeTest, BindIsAProtobufBinding) {
   EXPECT_EQ(binding.metadata().uid(), "uid-1");
   EXPECT_EQ(binding.metadata().annotations_size(), 2);
   EXPECT_EQ(binding.metadata().annotations().at("fairlead.dev/decision"), "17");
+  EXPECT_EQ(binding.metadata().labels_size(), 1);
+  EXPECT_EQ(binding.metadata().labels().at("runai-gpu-group"), "g");
   EXPECT_EQ(binding.target().kind(), "Node");
   EXPECT_EQ(binding.target().name(), "node-1");
 }
@@ -119,11 +125,13 @@ TEST(EncodeTest, PodGroupSchedulabilityInKaisForm) {
             absl::StrCat(R"([{"op":"test","path":"/metadata/uid","value":"uid-2"},)"
                          R"({"op":"add","path":"/status/schedulability",)"
                          R"("value":{"code":"QueueLimitReached","hash":"h"}},)"
+                         R"({"op":"test","path":"/status/schedulingConditions","value":null},)"
                          R"({"op":"add","path":"/status/schedulingConditions","value":)",
                          conditions, "}]"));
   EXPECT_EQ(EncodePodGroupSchedulability({"ns", "pg", "u", "", "", ""}, kTime).body,
             R"([{"op":"test","path":"/metadata/uid","value":"u"},)"
             R"({"op":"add","path":"/status/schedulability","value":null},)"
+            R"({"op":"test","path":"/status/schedulingConditions","value":null},)"
             R"({"op":"add","path":"/status/schedulingConditions","value":null}])");
   EXPECT_EQ(
       EncodePodGroupSchedulability({"ns", "pg", "u", "{}", "", ""}, kTime, StatusShape::kWhole)
@@ -133,6 +141,49 @@ TEST(EncodeTest, PodGroupSchedulabilityInKaisForm) {
       R"({"op":"add","path":"/status","value":{"schedulability":)");
 }
 
+TEST(EncodeTest, UsageIsAppliedToOneKeyOfAConfigMap) {
+  const EncodedWrite write = EncodeStoreUsage({"ns", "fairlead-usage", "fairlead-usage/1:x:y"});
+  EXPECT_EQ(write.method, "PATCH");
+  EXPECT_EQ(write.path,
+            "/api/v1/namespaces/ns/configmaps/fairlead-usage?fieldManager=fairlead&force=true");
+  EXPECT_EQ(write.content_type, "application/apply-patch+yaml");
+  EXPECT_EQ(write.body,
+            R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"fairlead-usage",)"
+            R"("namespace":"ns"},"data":{"usage":"fairlead-usage/1:x:y"}})");
+  EXPECT_EQ(DecodeStoredUsage(write.body).value_or("?"), "fairlead-usage/1:x:y");
+  EXPECT_EQ(DecodeStoredUsage(R"({"data":{"other":"x"}})").value_or("?"), "");
+  EXPECT_EQ(DecodeStoredUsage(R"({"metadata":{}})").value_or("?"), "");
+  EXPECT_EQ(DecodeStoredUsage(R"({"data":{"usage":5}})").value_or("?"), "");
+  EXPECT_TRUE(absl::IsInvalidArgument(DecodeStoredUsage("no JSON").status()));
+}
+
+TEST(EncodeTest, ConditionsOfOtherNodePoolsStay) {
+  const model::SchedulingCondition a{"a", "7", R"({"nodePool":"a","x":1})"};
+  const model::SchedulingCondition mine{"b", "1795226439200", R"({"nodePool":"b"})"};
+  const model::SchedulingCondition c{"default", "no number", R"({"nodePool":"default"})"};
+  model::SetPodGroupSchedulability write{"ns", "pg", "u", "{}", "R", "m", "b", {a, mine, c}};
+  const std::string body = EncodePodGroupSchedulability(write, kTime).body;
+  EXPECT_TRUE(absl::StrContains(
+      body, R"({"op":"test","path":"/status/schedulingConditions","value":)"
+            R"([{"nodePool":"a","x":1},{"nodePool":"b"},{"nodePool":"default"}]})"))
+      << body;
+  EXPECT_TRUE(absl::StrContains(
+      body, R"({"op":"add","path":"/status/schedulingConditions","value":)"
+            R"([{"nodePool":"a","x":1},{"nodePool":"default"},{"type":"UnschedulableOnNodePool",)"
+            R"("status":"True","nodePool":"b","reason":"Unschedulable",)"))
+      << body;
+  // Above all others, also where the clock is behind.
+  EXPECT_TRUE(absl::StrContains(body, R"("transitionID":"1795226439201")")) << body;
+
+  write.schedulability_json.clear();
+  EXPECT_TRUE(absl::StrContains(EncodePodGroupSchedulability(write, kTime).body,
+                                R"({"op":"add","path":"/status/schedulingConditions","value":)"
+                                R"([{"nodePool":"a","x":1},{"nodePool":"default"}]}])"));
+  write.conditions = {mine};
+  EXPECT_TRUE(
+      absl::StrContains(EncodePodGroupSchedulability(write, kTime).body,
+                        R"({"op":"add","path":"/status/schedulingConditions","value":null}])"));
+}
 TEST(EncodeTest, PodGroupAnnotationsEmptyRemoves) {
   const EncodedWrite write = EncodePodGroupAnnotations({"ns", "pg", "u", {{"a", "1"}, {"b", ""}}});
   EXPECT_EQ(write.path, "/apis/scheduling.run.ai/v2alpha2/namespaces/ns/podgroups/pg");

@@ -143,6 +143,44 @@ TEST(PodGroupJsonTest, AllFields) {
   EXPECT_EQ(bare.scheduling_backoff, -1);
 }
 
+TEST(PodGroupJsonTest, SchedulingConditionsAreKeptAsTheyStand) {
+  const auto group = Decode<model::PodGroup>(model::Kind::kPodGroup, R"({
+    "status": {"schedulingConditions": [
+      {"type": "UnschedulableOnNodePool", "nodePool": "a", "transitionID": "7",
+       "reasons": [{"details": {"queueDetails": {"name": "q", "x": [1, {}]}}, "message": "a \"b\" ]}"}]} ,
+      {"transitionID": 8, "nodePool": null}, {}, null],
+     "schedulability": {"hash": "h"}},
+    "spec": {"queue": "q"}})");
+  EXPECT_EQ(group.invalid, "");
+  EXPECT_EQ(group.queue, "q");
+  EXPECT_EQ(group.schedulability_hash, "h");
+  ASSERT_EQ(group.scheduling_conditions.size(), 4u);
+  const model::SchedulingCondition& first = group.scheduling_conditions[0];
+  EXPECT_EQ(first.node_pool, "a");
+  EXPECT_EQ(first.transition_id, "7");
+  EXPECT_TRUE(absl::StartsWith(first.json, R"({"type": "UnschedulableOnNodePool")")) << first.json;
+  EXPECT_TRUE(absl::EndsWith(first.json, R"("a \"b\" ]}"}]})")) << first.json;
+  EXPECT_EQ(group.scheduling_conditions[1].json, R"({"transitionID": 8, "nodePool": null})");
+  EXPECT_EQ(group.scheduling_conditions[2].json, "{}");
+  EXPECT_EQ(group.scheduling_conditions[3].json, "null");
+}
+
+TEST(QueueJsonTest, TheStatusIsReadAndItsFaultsHarmNobody) {
+  const auto queue = Decode<model::Queue>(model::Kind::kQueue, R"({
+    "spec": {"resources": {"gpu": {"quota": 1, "limit": -1}}},
+    "status": {"childQueues": ["x"], "allocated": {"nvidia.com/gpu": "1500m", "cpu": "2", "memory": "1Gi"},
+               "allocatedNonPreemptible": {"nvidia.com/gpu": 1, "cpu": "many"}, "requested": []}})");
+  EXPECT_EQ(queue.invalid, "");
+  ASSERT_TRUE(queue.status.has_value());
+  EXPECT_EQ(model::Get(queue.status->allocated, model::kGpuName), 1500);
+  EXPECT_EQ(model::Get(queue.status->allocated, "cpu"), 2000);
+  EXPECT_EQ(model::Get(queue.status->allocated, "memory"), int64_t{1} << 30);
+  EXPECT_EQ(model::Get(queue.status->allocated_non_preemptible, model::kGpuName), 1000);
+  EXPECT_TRUE(queue.status->requested.empty());
+  EXPECT_FALSE(Decode<model::Queue>(model::Kind::kQueue, R"({"spec":{"resources":{}},"status":{}})")
+                   .status.has_value());
+}
+
 TEST(PodGroupJsonTest, Invalid) {
   struct Case {
     const char *spec, *want;

@@ -1,5 +1,7 @@
 // Writes about pod groups and node requests: custom kinds, so merge patches and, of their status,
 // JSON patches.
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -11,22 +13,38 @@
 #include "kube/http.h"
 #include "kube/node_request_names.h"
 #include "kube/utf8.h"
+#include "scheduler/model/api_names.h"
 
 namespace fairlead::kube {
 namespace {
 
+// transitionID orders the conditions of all pools. KAI counts; we take the time in milliseconds,
+// which grows even where the former entries have been taken away, and one more than the highest one
+// where a clock is behind.
+std::string NextTransitionId(const std::vector<model::SchedulingCondition>& conditions,
+                             absl::Time request_time) {
+  int64_t next = absl::ToUnixMillis(request_time);
+  for (const model::SchedulingCondition& condition : conditions) {
+    int64_t id = 0;
+    if (absl::SimpleAtoi(condition.transition_id, &id) && id < INT64_MAX) {
+      next = std::max(next, id + 1);
+    }
+  }
+  return absl::StrCat(next);
+}
+
 // KAI's one condition type. Its deprecated reason and message are the old form of reasons[]; both
-// are written, because its tools read either. transitionID orders the conditions of several pools;
-// KAI counts, we take the time in milliseconds, which grows without anything to be remembered.
-void WriteSchedulingCondition(JsonWriter& json, absl::string_view reason, absl::string_view message,
-                              absl::Time request_time) {
-  const std::string text = TruncateUtf8(absl::StripSuffix(message, "."), kMaxMessageBytes);
+// are written, because its tools read either.
+void WriteSchedulingCondition(JsonWriter& json, const model::SetPodGroupSchedulability& action,
+                              absl::string_view pool, absl::Time request_time) {
+  const absl::string_view reason = action.reason;
+  const std::string text = TruncateUtf8(absl::StripSuffix(action.message, "."), kMaxMessageBytes);
   json.BeginObject().Field("type", "UnschedulableOnNodePool").Field("status", "True");
-  json.Field("nodePool", "default").Field("reason", "Unschedulable");
+  json.Field("nodePool", pool).Field("reason", "Unschedulable");
   json.Field("message", TruncateUtf8(absl::StrCat(reason, ": ", text, "."), kMaxMessageBytes));
   json.Key("reasons").BeginArray().BeginObject();
   json.Field("reason", reason).Field("message", text).EndObject().EndArray();
-  json.Field("transitionID", absl::StrCat(absl::ToUnixMillis(request_time)));
+  json.Field("transitionID", NextTransitionId(action.conditions, request_time));
   json.Field("lastTransitionTime", FormatSeconds(request_time)).EndObject();
 }
 
@@ -37,11 +55,44 @@ std::string FormatPrice(int64_t micro_usd) {
   return std::string(absl::StripSuffix(text, "."));
 }
 
+// The list as it is to be: the entries of others as they stand, ours at the end. "null" if it has
+// become empty.
+std::string SchedulingConditions(const model::SetPodGroupSchedulability& action,
+                                 absl::Time request_time) {
+  const absl::string_view pool =
+      action.node_pool.empty() ? absl::string_view(model::kDefaultNodePool) : action.node_pool;
+  JsonWriter json;
+  json.BeginArray();
+  bool any = false;
+  for (const model::SchedulingCondition& condition : action.conditions) {
+    if (condition.node_pool == pool) continue;
+    json.Raw(condition.json);
+    any = true;
+  }
+  if (!action.schedulability_json.empty()) {
+    WriteSchedulingCondition(json, action, pool, request_time);
+    any = true;
+  }
+  json.EndArray();
+  return any ? json.Take() : "null";
+}
+
+// The list as the action takes it to be.
+std::string ConditionsBefore(const model::SetPodGroupSchedulability& action) {
+  if (action.conditions.empty()) return "null";
+  JsonWriter json;
+  json.BeginArray();
+  for (const model::SchedulingCondition& condition : action.conditions) json.Raw(condition.json);
+  return json.EndArray().Take();
+}
+
 // A field of a status: its name and its value as JSON. A null takes the field away: the server
-// drops nulls where the schema does not allow them.
+// drops nulls where the schema does not allow them. With `former` it is changed only if it is that
+// now; what is missing passes for null.
 struct StatusField {
   absl::string_view name;
   std::string json;
+  std::string former = {};
 };
 
 std::string Quoted(absl::string_view text) { return JsonWriter().String(text).Take(); }
@@ -61,7 +112,9 @@ EncodedWrite EncodeStatus(std::string path, absl::string_view uid,
   if (!uid.empty()) BeginOperation(json, "test", "/metadata/uid").String(uid).EndObject();
   if (shape == StatusShape::kFields) {
     for (const StatusField& field : fields) {
-      BeginOperation(json, "add", absl::StrCat("/status/", field.name)).Raw(field.json).EndObject();
+      const std::string at = absl::StrCat("/status/", field.name);
+      if (!field.former.empty()) BeginOperation(json, "test", at).Raw(field.former).EndObject();
+      BeginOperation(json, "add", at).Raw(field.json).EndObject();
     }
   } else {
     // What is missing passes for null.
@@ -78,14 +131,10 @@ EncodedWrite EncodeStatus(std::string path, absl::string_view uid,
 
 EncodedWrite EncodePodGroupSchedulability(const model::SetPodGroupSchedulability& action,
                                           absl::Time request_time, StatusShape shape) {
-  std::vector<StatusField> fields = {{"schedulability", "null"}, {"schedulingConditions", "null"}};
-  if (!action.schedulability_json.empty()) {
-    fields[0].json = action.schedulability_json;
-    JsonWriter conditions;
-    conditions.BeginArray();
-    WriteSchedulingCondition(conditions, action.reason, action.message, request_time);
-    fields[1].json = conditions.EndArray().Take();
-  }
+  const std::vector<StatusField> fields = {
+      {"schedulability", action.schedulability_json.empty() ? "null" : action.schedulability_json},
+      {"schedulingConditions", SchedulingConditions(action, request_time),
+       ConditionsBefore(action)}};
   return EncodeStatus(NamespacedPath(model::Kind::kPodGroup, action.ns, action.name, "status"),
                       action.uid, fields, shape);
 }

@@ -69,6 +69,8 @@ absl::string_view ApiVersion(model::Kind kind) {
     case model::Kind::kNodeRequest:
     case model::Kind::kNodePool:
       return "fairlead.dev/v1alpha1";
+    case model::Kind::kPodDisruptionBudget:
+      return "policy/v1";
   }
   return "";
 }

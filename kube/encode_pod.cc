@@ -25,17 +25,22 @@ void AppendBytes(uint32_t field, absl::string_view bytes, std::string& out) {
   out.append(bytes.data(), bytes.size());
 }
 
+void AppendMap(uint32_t field, const model::StringMap& map, std::string& out) {
+  for (const auto& [key, value] : map) {
+    std::string entry;
+    AppendBytes(1, key, entry);
+    AppendBytes(2, ToValidUtf8(value), entry);
+    AppendBytes(field, entry, out);
+  }
+}
+
 std::string BindingMessage(const model::BindPod& action) {
   std::string meta;
   AppendBytes(1, action.name, meta);
   AppendBytes(3, action.ns, meta);
   if (!action.uid.empty()) AppendBytes(5, action.uid, meta);
-  for (const auto& [key, value] : action.annotations) {
-    std::string entry;
-    AppendBytes(1, key, entry);
-    AppendBytes(2, ToValidUtf8(value), entry);
-    AppendBytes(12, entry, meta);
-  }
+  AppendMap(11, action.labels, meta);
+  AppendMap(12, action.annotations, meta);
   std::string target;  // core.v1.ObjectReference
   AppendBytes(1, "Node", target);
   AppendBytes(3, action.node, target);

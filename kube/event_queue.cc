@@ -36,6 +36,8 @@ size_t AlternativeOf(model::Kind kind) {
       return 6;
     case model::Kind::kNodePool:
       return 7;
+    case model::Kind::kPodDisruptionBudget:
+      return 8;
   }
   return std::variant_npos;
 }
@@ -46,7 +48,8 @@ static_assert(std::is_same_v<std::variant_alternative_t<0, Object>, model::Pod> 
               std::is_same_v<std::variant_alternative_t<4, Object>, model::PriorityClass> &&
               std::is_same_v<std::variant_alternative_t<5, Object>, model::Topology> &&
               std::is_same_v<std::variant_alternative_t<6, Object>, model::NodeRequest> &&
-              std::is_same_v<std::variant_alternative_t<7, Object>, model::NodePool>);
+              std::is_same_v<std::variant_alternative_t<7, Object>, model::NodePool> &&
+              std::is_same_v<std::variant_alternative_t<8, Object>, model::PodDisruptionBudget>);
 
 }  // namespace
 

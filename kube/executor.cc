@@ -223,8 +223,7 @@ void Executor::Impl::TakeAnswer(uint64_t action_id, const absl::StatusOr<HttpRes
   job->on_wire = false;
   const absl::Duration now = clock_.Steady();
   Decision decision = job->protocol->OnAnswer(answer);
-  window_.Finished(decision.outcome, job->sent_at, now,
-                   decision.local_pause ? absl::ZeroDuration() : decision.retry_after);
+  window_.Finished(decision.outcome, job->sent_at, now, decision.retry_after);
   stats_.request_latency.Add(now - job->sent_at);
   const bool goes_on = decision.next != Decision::Next::kDone;
   if (goes_on && !MayWrite()) {

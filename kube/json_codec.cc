@@ -11,6 +11,16 @@ absl::Status Named(model::Kind kind, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(model::KindName(kind), ": ", status.message()));
 }
 
+void ReadCauses(JsonReader& reader, JsonValue value, const FieldPath& path, std::string& out) {
+  reader.Items(value, path, [&](size_t i, JsonValue item) {
+    reader.Fields(item, path.Item(i), [&](absl::string_view key, JsonValue v) {
+      if (key == "message") {
+        absl::StrAppend(&out, out.empty() ? "" : "; ", reader.Text(v, path.Item(i).Field(key)));
+      }
+    });
+  });
+}
+
 void ReadStatus(JsonReader& reader, JsonValue value, ApiStatus& out, bool& is_status) {
   const FieldPath root;
   reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
@@ -24,6 +34,7 @@ void ReadStatus(JsonReader& reader, JsonValue value, ApiStatus& out, bool& is_st
         if (field == "retryAfterSeconds") {
           out.retry_after = absl::Seconds(reader.Int32(detail, at.Field(field)).value_or(0));
         }
+        if (field == "causes") ReadCauses(reader, detail, at.Field(field), out.causes);
       });
     }
   });
@@ -94,6 +105,8 @@ void ReadObject(JsonReader& reader, model::Kind kind, JsonValue value, Object& o
       return ReadNodeRequest(reader, value, out.emplace<model::NodeRequest>());
     case model::Kind::kNodePool:
       return ReadNodePool(reader, value, out.emplace<model::NodePool>());
+    case model::Kind::kPodDisruptionBudget:
+      return ReadDisruptionBudget(reader, value, out.emplace<model::PodDisruptionBudget>());
   }
 }
 

@@ -30,7 +30,7 @@ void ReadTaints(JsonReader& reader, JsonValue value, const FieldPath& path,
 // Ends the reading if an object says that it is of another kind.
 void CheckKind(JsonReader& reader, JsonValue value, model::Kind kind);
 
-// ---- kinds (pod_json.cc, node_json.cc, workload_json.cc, fairlead_json.cc)
+// ---- kinds (pod_json.cc, node_json.cc, workload_json.cc, fairlead_json.cc, disruption_budget.cc)
 // -----------------------------
 void ReadPod(JsonReader& reader, JsonValue value, model::Pod& out);
 void ReadNode(JsonReader& reader, JsonValue value, model::Node& out);
@@ -40,6 +40,7 @@ void ReadPodGroup(JsonReader& reader, JsonValue value, model::PodGroup& out);
 void ReadTopology(JsonReader& reader, JsonValue value, model::Topology& out);
 void ReadNodeRequest(JsonReader& reader, JsonValue value, model::NodeRequest& out);
 void ReadNodePool(JsonReader& reader, JsonValue value, model::NodePool& out);
+void ReadDisruptionBudget(JsonReader& reader, JsonValue value, model::PodDisruptionBudget& out);
 void ReadObject(JsonReader& reader, model::Kind kind, JsonValue value, Object& out);
 
 // ---- messages (json_codec.cc)

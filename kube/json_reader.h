@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/strings.h"
@@ -44,16 +45,22 @@ class JsonReader {
   void Fields(JsonValue value, const FieldPath& path, Fn fn) {
     if (!Is(value, JsonType::object, path)) return;
     simdjson::ondemand::object object;
-    if (!Check(value.get_object().get(object))) return;
-    for (auto result : object) {
-      simdjson::ondemand::field field;
-      if (!Check(std::move(result).get(field))) return;
-      std::string_view key;
-      if (!Check(field.unescaped_key().get(key))) return;
-      JsonValue& child = field.value();
-      if (!IsNull(child)) fn(ToAbsl(key), child);
-      if (!ok()) return;
+    if (Check(value.get_object().get(object))) EachField(object, fn);
+  }
+
+  // The same, and the object's own text: `raw` stays empty if it is none.
+  template <typename Fn>
+  void RawFields(JsonValue value, const FieldPath& path, std::string& raw, Fn fn) {
+    if (!Is(value, JsonType::object, path)) return;
+    simdjson::ondemand::object object;
+    std::string_view text;
+    bool any = false;
+    if (!Check(value.get_object().get(object)) || !Check(object.raw_json().get(text)) ||
+        !Check(object.reset().get(any))) {
+      return;
     }
+    raw = std::string(absl::StripAsciiWhitespace(ToAbsl(text)));
+    if (any) EachField(object, fn);
   }
 
   // Calls fn(index, value) for every item, null ones included.
@@ -99,6 +106,18 @@ class JsonReader {
   bool Check(simdjson::error_code error);
 
  private:
+  template <typename Fn>
+  void EachField(simdjson::ondemand::object& object, Fn& fn) {
+    for (auto result : object) {
+      simdjson::ondemand::field field;
+      if (!Check(std::move(result).get(field))) return;
+      std::string_view key;
+      if (!Check(field.unescaped_key().get(key))) return;
+      JsonValue& child = field.value();
+      if (!IsNull(child)) fn(ToAbsl(key), child);
+      if (!ok()) return;
+    }
+  }
   absl::string_view NumberToken(JsonValue& value);
 
   absl::Status error_;

@@ -56,7 +56,8 @@ absl::Status ReadHeader(absl::string_view document, Header& out) {
 }
 
 bool IsNamespaced(model::Kind kind) {
-  return kind == model::Kind::kPod || kind == model::Kind::kPodGroup;
+  return kind == model::Kind::kPod || kind == model::Kind::kPodGroup ||
+         kind == model::Kind::kPodDisruptionBudget;
 }
 
 // As kubectl does without --namespace.
@@ -68,6 +69,10 @@ void DefaultNamespace(Object& object) {
   if (auto* group = std::get_if<model::PodGroup>(&object);
       group != nullptr && group->meta.ns.empty()) {
     group->meta.ns = "default";
+  }
+  if (auto* budget = std::get_if<model::PodDisruptionBudget>(&object);
+      budget != nullptr && budget->meta.ns.empty()) {
+    budget->meta.ns = "default";
   }
 }
 

@@ -144,6 +144,8 @@ bool ReadObject(model::Kind kind, absl::string_view bytes, Object& out) {
       return ReadNode(bytes, out.emplace<model::Node>());
     case model::Kind::kPriorityClass:
       return ReadPriorityClass(bytes, out.emplace<model::PriorityClass>());
+    case model::Kind::kPodDisruptionBudget:
+      return ReadDisruptionBudget(bytes, out.emplace<model::PodDisruptionBudget>());
     default:
       return false;
   }

@@ -12,7 +12,8 @@
 //   410        as a status or as an ERROR event: a new snapshot, compared with what is known (see
 //              reflector_store.h). The old picture stays until the new one is complete.
 //   410 within a paged LIST: from the first page again; the third attempt asks for everything at
-//   once. 404        of a custom kind: its CRD is not installed. Counts as empty and synced, and is
+//   once. 404        of a custom kind: its CRD is not installed, and 403 of PodDisruptionBudgets:
+//              rules from before they were read. Counts as empty and synced, and is
 //   asked again
 //              now and then. What was known is deleted only after kMissingConfirmations such
 //              answers.

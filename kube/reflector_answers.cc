@@ -213,7 +213,9 @@ void Reflector::Impl::OnHttpError(int code, const ApiStatus& error, absl::Durati
     features_.watch_list.store(false, std::memory_order_relaxed);
     return RequestPage();
   }
-  if (code == 404 && !IsBuiltIn(options_.kind)) return OnMissing(error);
+  if (code == 404 && !IsBuiltIn(options_.kind)) return OnMissing(code, error);
+  // Installed with rules that do not name it yet: it can be done without.
+  if (code == 403 && options_.kind == Kind::kPodDisruptionBudget) return OnMissing(code, error);
   NoteError(absl::StrCat(ReflectorPhaseName(phase_), ": ", Describe(code, error)));
   if (IsExpired(code, error)) {
     if (phase_ == ReflectorPhase::kList) ++list_restarts_;
@@ -225,9 +227,10 @@ void Reflector::Impl::OnHttpError(int code, const ApiStatus& error, absl::Durati
   Wait(pause);
 }
 
-void Reflector::Impl::OnMissing(const ApiStatus& error) {
-  NoteError(absl::StrCat("the server does not know this kind (CRD not installed?): ",
-                         Describe(404, error)));
+void Reflector::Impl::OnMissing(int code, const ApiStatus& error) {
+  NoteError(absl::StrCat(code == 404 ? "the server does not know this kind (CRD not installed?): "
+                                     : "it may not be read: ",
+                         Describe(code, error)));
   ++missing_answers_;
   continue_token_.clear();
   NeedSnapshot();

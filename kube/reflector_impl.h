@@ -58,7 +58,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
   void TakeEvents(std::vector<WatchEvent> events);
   void OnErrorEvent(const ApiStatus& error);
   void OnHttpError(int code, const ApiStatus& error, absl::Duration retry_after);
-  void OnMissing(const ApiStatus& error);
+  void OnMissing(int code, const ApiStatus& error);
   void OnStreamBroken(absl::string_view what, int weight, absl::Duration retry_after);
   // False if the snapshot was refused; then a wait has begun.
   bool CommitSnapshot(absl::string_view resource_version, Events& out);

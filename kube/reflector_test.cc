@@ -462,6 +462,11 @@ TEST(ClusterSourceTest, WatchesEveryKindAndSyncsWithoutTheCustomOnes) {
         absl::StartsWith(exchange.request.path, "/api/v1/")) {
       api.Headers(exchange.id, 200);
       api.Data(exchange.id, BookmarkLine("5", true));
+    } else if (absl::StartsWith(exchange.request.path, "/apis/policy/")) {
+      // Rules from before budgets were read.
+      api.Headers(exchange.id, 403);
+      api.Data(exchange.id, StatusJson(403, "Forbidden", "cannot list poddisruptionbudgets"));
+      api.End(exchange.id);
     } else {
       api.Headers(exchange.id, 404);
       api.Data(exchange.id, StatusJson(404, "NotFound", "no such resource"));

@@ -77,10 +77,17 @@ bool ReadStatus(absl::string_view bytes, ApiStatus& out) {
       case 4:
         out.reason = r.String();
         break;
-      case 5: {  // details{retryAfterSeconds=5}
+      case 5: {  // details{causes=4{message=2}, retryAfterSeconds=5}
         WireReader details(r.Bytes());
         while (details.Next()) {
           if (details.field() == 5) out.retry_after = absl::Seconds(details.Int32());
+          if (details.field() != 4) continue;
+          WireReader cause(details.Bytes());
+          while (cause.Next()) {
+            if (cause.field() != 2) continue;
+            absl::StrAppend(&out.causes, out.causes.empty() ? "" : "; ", cause.Bytes());
+          }
+          details.Check(cause.ok());
         }
         r.Check(details.ok());
         break;

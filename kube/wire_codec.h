@@ -28,11 +28,12 @@ struct MapEntry {
 [[nodiscard]] bool ReadLabelSelector(absl::string_view bytes, const FieldPath& path,
                                      Problems& problems, model::LabelSelector& out);
 
-// ---- kinds (pod_wire.cc, node_wire.cc)
+// ---- kinds (pod_wire.cc, node_wire.cc, disruption_budget.cc)
 // ---------------------------------------------------------------
 [[nodiscard]] bool ReadPod(absl::string_view bytes, model::Pod& out);
 [[nodiscard]] bool ReadNode(absl::string_view bytes, model::Node& out);
 [[nodiscard]] bool ReadPriorityClass(absl::string_view bytes, model::PriorityClass& out);
+[[nodiscard]] bool ReadDisruptionBudget(absl::string_view bytes, model::PodDisruptionBudget& out);
 [[nodiscard]] bool ReadObject(model::Kind kind, absl::string_view bytes, Object& out);
 
 // ---- messages (wire_codec.cc)

@@ -203,15 +203,51 @@ void ReadPodGroupSpec(JsonReader& reader, JsonValue value, const FieldPath& path
   });
 }
 
-void ReadSchedulabilityHash(JsonReader& reader, JsonValue status, const FieldPath& path,
-                            std::string& out) {
-  reader.Fields(status, path, [&](absl::string_view key, JsonValue v) {
-    if (key != "schedulability") return;
-    const FieldPath at = path.Field(key);
-    reader.Fields(v, at, [&](absl::string_view field, JsonValue hash) {
-      if (field == "hash") reader.String(hash, at.Field(field), out);
-    });
+// An entry of schedulingConditions: who wrote it, and its text for whoever writes the list anew.
+void ReadSchedulingCondition(JsonReader& reader, JsonValue value, const FieldPath& path,
+                             model::SchedulingCondition& out) {
+  out.json = "null";
+  reader.RawFields(value, path, out.json, [&](absl::string_view key, JsonValue v) {
+    if (key == "nodePool") reader.String(v, path.Field(key), out.node_pool);
+    if (key == "transitionID") reader.String(v, path.Field(key), out.transition_id);
   });
+}
+
+// Nobody's pods are refused for what is odd in a status, here and in that of a queue.
+void ReadPodGroupStatus(JsonReader& reader, JsonValue status, const FieldPath& path,
+                        model::PodGroup& out) {
+  const Problems before = reader.problems();
+  reader.Fields(status, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "schedulability") {
+      reader.Fields(v, at, [&](absl::string_view field, JsonValue hash) {
+        if (field == "hash") reader.String(hash, at.Field(field), out.schedulability_hash);
+      });
+    } else if (key == "schedulingConditions") {
+      reader.Items(v, at, [&](size_t i, JsonValue item) {
+        ReadSchedulingCondition(reader, item, at.Item(i), out.scheduling_conditions.emplace_back());
+      });
+    }
+  });
+  reader.problems() = before;
+}
+
+// An amount that makes no sense is left out.
+void ReadQueueStatus(JsonReader& reader, JsonValue value, const FieldPath& path,
+                     model::Queue& out) {
+  const Problems before = reader.problems();
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    model::QueueStatus read = out.status.value_or(model::QueueStatus());
+    model::ResourceList* const list = key == "allocated" ? &read.allocated
+                                      : key == "allocatedNonPreemptible"
+                                          ? &read.allocated_non_preemptible
+                                      : key == "requested" ? &read.requested
+                                                           : nullptr;
+    if (list == nullptr) return;
+    reader.Quantities(v, path.Field(key), *list);
+    out.status = std::move(read);
+  });
+  reader.problems() = before;
 }
 
 void ReadLevels(JsonReader& reader, JsonValue value, const FieldPath& path, model::Topology& out) {
@@ -259,6 +295,7 @@ void ReadQueue(JsonReader& reader, JsonValue value, model::Queue& out) {
       has_spec = true;
       ReadQueueSpec(reader, v, at, out);
     }
+    if (key == "status") ReadQueueStatus(reader, v, at, out);
   });
   const FieldPath spec = root.Field("spec");
   if (!has_spec) reader.problems().Add(spec.Field("resources"), "must be specified");
@@ -272,7 +309,7 @@ void ReadPodGroup(JsonReader& reader, JsonValue value, model::PodGroup& out) {
     if (key == "kind") CheckKind(reader, v, model::Kind::kPodGroup);
     if (key == "metadata") ReadMeta(reader, v, at, out.meta);
     if (key == "spec") ReadPodGroupSpec(reader, v, at, out);
-    if (key == "status") ReadSchedulabilityHash(reader, v, at, out.schedulability_hash);
+    if (key == "status") ReadPodGroupStatus(reader, v, at, out);
   });
   out.invalid = reader.problems().Text();
 }

@@ -176,30 +176,29 @@ class EvictProtocol final : public WriteProtocol {
         what_(absl::StrCat("evict pod ", model::Key(evict_.ns, evict_.name))) {}
 
   HttpRequest Next(absl::Time now) override {
-    return ToRequest(condition_written_ ? EncodeEvict(evict_)
-                                        : EncodeDisruptionTarget(evict_, now));
+    return ToRequest(evicted_ ? EncodeDisruptionTarget(evict_, now) : EncodeEvict(evict_));
   }
 
   Decision OnAnswer(const Answer& answer) override {
     Decision decision = DecideGenerally(what_, answer);
-    if (!condition_written_) {
-      const bool refused =
-          absl::IsInvalidArgument(decision.status) || absl::IsPermissionDenied(decision.status);
-      if (!IsSuccess(answer) && !refused) return decision;
-      condition_written_ = true;
-      decision.next = Next::kContinue;
+    if (evicted_) {
+      decision.status = absl::OkStatus();
       return decision;
     }
     if (IsUnknown(answer)) {
       unknown_ = true;
     } else if (unknown_ && (HasCode(answer, 404) || HasCode(answer, 409))) {
       decision.status = absl::OkStatus();
-    } else if (HasCode(answer, 429) &&
-               DecodeStatus(answer->content_type, answer->body).code == 429) {
+    } else if (HasCode(answer, 429) || IsSuccess(answer)) {
       // Flow control answers in plain text; a Status comes from the eviction itself.
-      decision.status = absl::UnavailableError(decision.status.message());
-      decision.outcome = WriteOutcome::kNeutral;
-      decision.local_pause = true;
+      const ApiStatus said = DecodeStatus(answer->content_type, answer->body);
+      if (said.code == 429 || said.code >= 500) {
+        decision = Done(absl::ResourceExhaustedError(
+            absl::StrCat(what_, ": ", said.message, said.causes.empty() ? "" : " ", said.causes)));
+      } else if (IsSuccess(answer)) {
+        evicted_ = true;
+        decision.next = Next::kContinue;
+      }
     }
     return decision;
   }
@@ -207,13 +206,13 @@ class EvictProtocol final : public WriteProtocol {
  private:
   model::EvictPod evict_;
   std::string what_;
-  bool condition_written_ = false;
+  bool evicted_ = false;
 };
 
 // One request whose repetition does no harm.
 class SimpleProtocol final : public WriteProtocol {
  public:
-  enum class Shape { kCreate, kDelete, kEvent };
+  enum class Shape { kCreate, kDelete, kEvent, kApply };
   using Encode = std::function<EncodedWrite(absl::Time)>;
   SimpleProtocol(std::string what, Shape shape, Encode encode)
       : what_(std::move(what)), shape_(shape), encode_(std::move(encode)) {}
@@ -249,6 +248,9 @@ class PatchProtocol final : public WriteProtocol {
     model::Kind kind;
     std::string path, uid;
     bool custom_status;  // whether there are two shapes
+    // Looks at the object after a refusal: true if the patch took it to be otherwise than it is,
+    // and will be encoded anew.
+    std::function<bool(const Object&)> correct = nullptr;
   };
   PatchProtocol(std::string what, Target target, Encode encode)
       : what_(std::move(what)), target_(std::move(target)), encode_(std::move(encode)) {}
@@ -290,7 +292,10 @@ class PatchProtocol final : public WriteProtocol {
       return Done(absl::FailedPreconditionError(
           absl::StrCat(what_, ": another object has this name now: uid ", uid)));
     }
-    if (refusals_ >= (target_.custom_status ? kStatusShapes : 1)) {
+    if (target_.correct != nullptr && target_.correct(*object)) {
+      if (++corrections_ > kStatusConflicts) return Done(absl::AbortedError(refusal_));
+      --refusals_;  // it was none of the shape
+    } else if (refusals_ >= (target_.custom_status ? kStatusShapes : 1)) {
       return Done(absl::InvalidArgumentError(refusal_));
     }
     verify_ = false;
@@ -302,6 +307,7 @@ class PatchProtocol final : public WriteProtocol {
   const Encode encode_;
   bool verify_ = false;
   int refusals_ = 0;
+  int corrections_ = 0;
   std::string refusal_;  // the server's words
 };
 
@@ -408,11 +414,18 @@ struct Maker {
         [a](absl::Time now, StatusShape) { return EncodePodUnschedulable(a, now); });
   }
   Result operator()(const model::SetPodGroupSchedulability& a) const {
+    const auto write = std::make_shared<model::SetPodGroupSchedulability>(a);
+    const auto correct = [write](const Object& object) {
+      const auto& found = std::get<model::PodGroup>(object).scheduling_conditions;
+      if (found == write->conditions) return false;
+      write->conditions = found;
+      return true;
+    };
     return std::make_unique<PatchProtocol>(
         absl::StrCat("status of pod group ", model::Key(a.ns, a.name)),
-        PatchProtocol::Target{model::Kind::kPodGroup, GroupPath(a), a.uid, true},
-        [a](absl::Time now, StatusShape shape) {
-          return EncodePodGroupSchedulability(a, now, shape);
+        PatchProtocol::Target{model::Kind::kPodGroup, GroupPath(a), a.uid, true, correct},
+        [write](absl::Time now, StatusShape shape) {
+          return EncodePodGroupSchedulability(*write, now, shape);
         });
   }
   Result operator()(const model::SetPodGroupAnnotations& a) const {
@@ -437,11 +450,27 @@ struct Maker {
     return Simple(absl::StrCat("delete node request ", a.name), Shape::kDelete,
                   [a](absl::Time) { return EncodeDeleteNodeRequest(a); });
   }
+  Result operator()(const model::StoreUsage& a) const {
+    return Simple(absl::StrCat("store usage in config map ", model::Key(a.ns, a.name)),
+                  Shape::kApply, [a](absl::Time) { return EncodeStoreUsage(a); });
+  }
   Result operator()(const model::EmitEvent& a) const {
     return Simple(absl::StrCat("event ", a.reason, " of ", model::Key(a.ns, a.name)), Shape::kEvent,
                   [a, who = identity](absl::Time now) {
                     return EncodeEvent(a, who.reporting_controller, who.host, now);
                   });
+  }
+  Result operator()(const model::CreateGpuReservation& a) const {
+    return Simple(absl::StrCat("create reservation pod ", model::Key(a.ns, a.name)), Shape::kCreate,
+                  [a](absl::Time) { return EncodeGpuReservation(a); });
+  }
+  Result operator()(const model::DeletePod& a) const {
+    return Simple(absl::StrCat("delete pod ", model::Key(a.ns, a.name)), Shape::kDelete,
+                  [a](absl::Time) { return EncodeDeletePod(a); });
+  }
+  Result operator()(const model::ApplyConfigMap& a) const {
+    return Simple(absl::StrCat("config map ", model::Key(a.ns, a.name)), Shape::kApply,
+                  [a](absl::Time) { return EncodeConfigMap(a); });
   }
   Result operator()(const model::LaunchNode&) const { return nullptr; }
   Result operator()(const model::TerminateNode&) const { return nullptr; }

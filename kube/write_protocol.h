@@ -11,20 +11,26 @@
 //   bind      409: GET the pod. On our node already: OK; anything else: FailedPrecondition.
 //             404: NotFound. Unknown outcome: GET the pod, until it answers; then as for 409, but a
 //             pod that is not bound is bound again (the server's own precondition makes that safe).
-//   evict     the condition DisruptionTarget, then the eviction. 404 NotFound, 409
-//   FailedPrecondition
-//             (the uid); after an unknown outcome both mean that it worked: OK. 429 with a Status
-//             is a PodDisruptionBudget's no: retried, in the end Unavailable with its message; it
-//             tells nothing about the server's load. A condition that may not be written does not
-//             save the victim.
+//   evict     the eviction, then our reason and message into condition DisruptionTarget: the server
+//             sets that condition itself with the eviction, in its own words, and a victim that it
+//             spares must not bear it. 404 NotFound, 409 FailedPrecondition (the uid); after an
+//             unknown outcome both mean that it worked: OK. 429 with a Status is a
+//             PodDisruptionBudget's no: ResourceExhausted, with the causes that the server tells,
+//             and not retried here; it tells nothing about the server's load. A 2xx with a Status
+//             of failure (a pod of several budgets) likewise. Whatever becomes of the condition,
+//             the eviction is done: OK.
 //   patches   404 NotFound, 409 FailedPrecondition. 422 is what the server says to another uid, to
 //   a
 //             status that cannot be patched because there is none, and to what is wrong in itself:
 //             GET the object; another uid: FailedPrecondition; else a status of a custom kind in
 //             its other shape (codec.h, StatusShape), kStatusShapes times in all; else
-//             InvalidArgument.
+//             InvalidArgument. So is the status of a pod group in which somebody else has written
+//             an entry meanwhile: it is patched again with that entry, kStatusConflicts times, then
+//             Aborted.
 //   create    409 AlreadyExists, after an unknown outcome too: the name is the identity.
+//             A reservation pod likewise.
 //   delete    404 NotFound, 409 FailedPrecondition (the uid); after an unknown outcome 404: OK.
+//   apply     of a config map, server-side and by force: as often as it takes.
 //   taint     GET the node; another uid: FailedPrecondition; nothing to change: OK without a write;
 //             else PATCH with the resourceVersion. 409: from the GET again, kTaintConflicts times,
 //             then Aborted. The taints of others stay as they are read.
@@ -48,6 +54,8 @@ namespace fairlead::kube {
 inline constexpr int kTaintConflicts = 5;
 // Fields, whole, and fields again: somebody may have made the status in between.
 inline constexpr int kStatusShapes = 3;
+// How often the status of a pod group may turn out to be another one than we thought.
+inline constexpr int kStatusConflicts = 5;
 
 // Who writes, for events.
 struct WriterIdentity {
@@ -65,8 +73,6 @@ struct Decision {
   absl::Status status;
   absl::Duration retry_after = absl::ZeroDuration();  // at least so long a pause
   WriteOutcome outcome = WriteOutcome::kOk;           // for the window
-  // Whether retry_after is about this object alone, and not about the server.
-  bool local_pause = false;
 };
 
 class WriteProtocol {

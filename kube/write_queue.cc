@@ -21,7 +21,12 @@ struct Laner {
   WriteLane operator()(const model::SetNodeTaint&) const { return WriteLane::kNode; }
   WriteLane operator()(const model::LaunchNode&) const { return WriteLane::kNode; }
   WriteLane operator()(const model::TerminateNode&) const { return WriteLane::kNode; }
+  WriteLane operator()(const model::StoreUsage&) const { return WriteLane::kStatus; }
   WriteLane operator()(const model::EmitEvent&) const { return WriteLane::kEvent; }
+  // Bindings wait for these.
+  WriteLane operator()(const model::CreateGpuReservation&) const { return WriteLane::kBind; }
+  WriteLane operator()(const model::ApplyConfigMap&) const { return WriteLane::kBind; }
+  WriteLane operator()(const model::DeletePod&) const { return WriteLane::kEvict; }
 };
 
 struct ObjectNamer {
@@ -52,6 +57,14 @@ struct ObjectNamer {
   }
   std::string operator()(const model::LaunchNode& a) const { return Request(a.request.meta.name); }
   std::string operator()(const model::TerminateNode& a) const { return Request(a.request_name); }
+  std::string operator()(const model::CreateGpuReservation& a) const { return Pod(a); }
+  std::string operator()(const model::DeletePod& a) const { return Pod(a); }
+  std::string operator()(const model::ApplyConfigMap& a) const {
+    return absl::StrCat("configmap/", model::Key(a.ns, a.name));
+  }
+  std::string operator()(const model::StoreUsage& a) const {
+    return absl::StrCat("usage/", model::Key(a.ns, a.name));
+  }
   std::string operator()(const model::EmitEvent& a) const {
     return absl::StrCat("event/", static_cast<int>(a.about), "/", model::Key(a.ns, a.name));
   }

@@ -32,7 +32,7 @@ enum class WriteOutcome {
 class WriteWindow {
  public:
   struct Options {
-    int start = 96;
+    int start = 64;
     int min = 4;
     int max = 150;  // HTTP/2 gives 100 streams a connection; writes have two
     int step = 4;

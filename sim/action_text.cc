@@ -31,7 +31,7 @@ std::string Text(const model::Taint& taint) {
 struct Writer {
   std::string operator()(const model::BindPod& a) const {
     return absl::StrCat("bind ", a.ns, "/", a.name, " ", a.uid, " ", a.node, " ",
-                        Text(a.annotations));
+                        Text(a.annotations), a.labels.empty() ? "" : " ", Text(a.labels));
   }
   std::string operator()(const model::EvictPod& a) const {
     return absl::StrCat("evict ", a.ns, "/", a.name, " ", a.uid, " ", a.reason, " ", a.message);
@@ -61,6 +61,9 @@ struct Writer {
     return absl::StrCat("taint ", a.node, " ", a.uid, " ", Text(a.taint),
                         a.present ? " on" : " off");
   }
+  std::string operator()(const model::StoreUsage& a) const {
+    return absl::StrCat("usage ", a.ns, "/", a.name, " ", a.text);
+  }
   std::string operator()(const model::LaunchNode& a) const {
     return absl::StrCat("launch ", Text(a.request), " as ", a.node.meta.name, " ",
                         Text(a.node.meta.labels), " ",
@@ -69,6 +72,15 @@ struct Writer {
   std::string operator()(const model::TerminateNode& a) const {
     return absl::StrCat("terminate ", a.request_name, " ", a.provider, " ", a.node_name, " ",
                         a.provider_id);
+  }
+  std::string operator()(const model::CreateGpuReservation& a) const {
+    return absl::StrCat("reserve ", a.ns, "/", a.name, " ", a.node, " ", a.group);
+  }
+  std::string operator()(const model::DeletePod& a) const {
+    return absl::StrCat("delete-pod ", a.ns, "/", a.name, " ", a.uid);
+  }
+  std::string operator()(const model::ApplyConfigMap& a) const {
+    return absl::StrCat("config-map ", a.ns, "/", a.name, " ", a.owner_uid, " ", Text(a.data));
   }
   std::string operator()(const model::EmitEvent& a) const {
     return absl::StrCat("event ", model::KindName(a.about), " ", a.ns, "/", a.name, " ", a.uid, " ",

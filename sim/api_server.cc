@@ -39,6 +39,10 @@ template <>
 constexpr model::Kind TypeKind<model::NodePool>() {
   return model::Kind::kNodePool;
 }
+template <>
+constexpr model::Kind TypeKind<model::PodDisruptionBudget>() {
+  return model::Kind::kPodDisruptionBudget;
+}
 
 }  // namespace
 

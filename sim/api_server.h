@@ -115,7 +115,8 @@ class ApiServer {
   std::tuple<std::map<std::string, model::Pod>, std::map<std::string, model::Node>,
              std::map<std::string, model::Queue>, std::map<std::string, model::PodGroup>,
              std::map<std::string, model::PriorityClass>, std::map<std::string, model::Topology>,
-             std::map<std::string, model::NodeRequest>, std::map<std::string, model::NodePool>>
+             std::map<std::string, model::NodeRequest>, std::map<std::string, model::NodePool>,
+             std::map<std::string, model::PodDisruptionBudget>>
       tables_;
   std::vector<Listener> listeners_;
 };

@@ -51,6 +51,32 @@ std::string HashOf(absl::string_view json) {
   return std::string(hash);
 }
 
+// As the eviction API does: a budget's status is counted down by the eviction that it lets through.
+// There is no disruption controller here: what the status allows is for the whole run.
+absl::Status AskBudgets(ApiServer& server, const model::Pod& pod) {
+  if (pod.phase != model::PodPhase::kRunning || pod.meta.deletion.has_value()) {
+    return absl::OkStatus();
+  }
+  std::vector<std::string> covering;
+  for (const auto& [key, budget] : server.All<model::PodDisruptionBudget>()) {
+    if (budget.meta.ns == pod.meta.ns && budget.selector.Matches(pod.meta.labels)) {
+      covering.push_back(key);
+    }
+  }
+  if (covering.empty()) return absl::OkStatus();
+  const std::string& first = covering.front();
+  if (covering.size() > 1 || server.Find<model::PodDisruptionBudget>(first)->Allowed() == 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("evict pod ", model::Key(pod.meta), ": budget ", first, " says no"));
+  }
+  server.Modify<model::PodDisruptionBudget>(first, [&](model::PodDisruptionBudget& budget) {
+    --budget.disruptions_allowed;
+    std::vector<std::string>& shown = budget.disrupted_pods;
+    shown.insert(std::lower_bound(shown.begin(), shown.end(), pod.meta.name), pod.meta.name);
+  });
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status DeletePod(ApiServer& server, const std::string& key) {
@@ -87,6 +113,7 @@ absl::Status ApiWrites::Commit(const model::BindPod& write) {
     p.nominated_node_name.clear();
     p.scheduled = {"True", ""};
     for (const auto& [name, value] : write.annotations) p.meta.annotations.Set(name, value);
+    for (const auto& [name, value] : write.labels) p.meta.labels.Set(name, value);
   });
   return absl::OkStatus();
 }
@@ -94,7 +121,9 @@ absl::Status ApiWrites::Commit(const model::BindPod& write) {
 absl::Status ApiWrites::Commit(const model::EvictPod& write) {
   const std::string key = model::Key(write.ns, write.name);
   const absl::Status there = Precondition<model::Pod>(*server_, "pods", key, write.uid);
-  return there.ok() ? DeletePod(*server_, key) : there;
+  if (!there.ok()) return there;
+  const absl::Status allowed = AskBudgets(*server_, *server_->Find<model::Pod>(key));
+  return allowed.ok() ? DeletePod(*server_, key) : allowed;
 }
 
 absl::Status ApiWrites::Commit(const model::SetPodUnschedulable& write) {
@@ -133,6 +162,13 @@ absl::Status ApiWrites::Commit(const model::SetPodGroupSchedulability& write) {
   group_status_[uid] = status;
   server_->Modify<model::PodGroup>(key, [&](model::PodGroup& group) {
     group.schedulability_hash = HashOf(write.schedulability_json);
+    const std::string pool = write.node_pool.empty() ? model::kDefaultNodePool : write.node_pool;
+    std::erase_if(group.scheduling_conditions, [&pool](const model::SchedulingCondition& entry) {
+      return entry.node_pool == pool;
+    });
+    if (!write.schedulability_json.empty()) {
+      group.scheduling_conditions.push_back({pool, "", write.reason});
+    }
   });
   return absl::OkStatus();
 }
@@ -210,6 +246,31 @@ absl::Status ApiWrites::Commit(const model::SetNodeTaint& write) {
   return absl::OkStatus();
 }
 
+absl::Status ApiWrites::Commit(const model::StoreUsage& write) {
+  stored_usage_ = write.text;
+  return absl::OkStatus();
+}
+
 absl::Status ApiWrites::Commit(const model::EmitEvent&) { return absl::OkStatus(); }
+
+absl::Status ApiWrites::Commit(const model::CreateGpuReservation& write) {
+  model::Pod pod;
+  pod.meta.ns = pod.spec.ns = write.ns;
+  pod.meta.name = write.name;
+  pod.meta.labels.Set(model::kGpuGroupLabel, write.group);
+  pod.node_name = write.node;
+  pod.scheduler_name = "default-scheduler";
+  pod.spec.requests = {{model::kGpuName, 1000}};
+  pod.spec.tolerations.push_back({.key = "", .exists = true, .value = "", .effect = {}});
+  return server_->Create(std::move(pod));
+}
+
+absl::Status ApiWrites::Commit(const model::DeletePod& write) {
+  const std::string key = model::Key(write.ns, write.name);
+  const absl::Status there = Precondition<model::Pod>(*server_, "pods", key, write.uid);
+  return there.ok() ? DeletePod(*server_, key) : there;
+}
+
+absl::Status ApiWrites::Commit(const model::ApplyConfigMap&) { return absl::OkStatus(); }
 
 }  // namespace fairlead::sim

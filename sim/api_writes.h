@@ -36,7 +36,14 @@ class ApiWrites {
   absl::Status Commit(const model::UpdateNodeRequestStatus& write);
   absl::Status Commit(const model::DeleteNodeRequest& write);
   absl::Status Commit(const model::SetNodeTaint& write);
+  absl::Status Commit(const model::StoreUsage& write);
   absl::Status Commit(const model::EmitEvent& write);
+  absl::Status Commit(const model::CreateGpuReservation& write);
+  absl::Status Commit(const model::DeletePod& write);
+  absl::Status Commit(const model::ApplyConfigMap& write);  // no object here: there are none
+
+  // What was stored last; a restart begins with it.
+  [[nodiscard]] const std::string& stored_usage() const { return stored_usage_; }
 
   // Writes that were accepted and changed nothing: a decision made twice.
   [[nodiscard]] uint64_t empty_writes() const { return empty_writes_; }
@@ -49,6 +56,7 @@ class ApiWrites {
   ApiServer* server_;
   uint64_t empty_writes_ = 0;
   std::string last_empty_write_;
+  std::string stored_usage_;
   // What the model has no field for, by uid: the condition's message and observed generation; the
   // whole of a group's status.
   std::map<std::string, std::string> pod_messages_, group_status_;

@@ -25,7 +25,7 @@ class ApiWritesTest : public ::testing::Test {
     EXPECT_TRUE(server_.Create(node).ok());
   }
   StatusCode Bind(const std::string& name, const std::string& uid, const std::string& node) {
-    return writes_.Commit(model::BindPod{"ns", name, uid, node, {{"a", "b"}}}).code();
+    return writes_.Commit(model::BindPod{"ns", name, uid, node, {{"a", "b"}}, {{"l", "m"}}}).code();
   }
 
   EventQueue queue_{absl::UnixEpoch()};
@@ -44,6 +44,7 @@ TEST_F(ApiWritesTest, BindRefusesWhatARealServerRefuses) {
   EXPECT_EQ(Bind("a", uid, "n"), StatusCode::kOk) << "the server does not look at nodes";
   EXPECT_EQ(Pod("a")->node_name, "n");
   EXPECT_EQ(Pod("a")->meta.annotations.Get("a"), "b");
+  EXPECT_EQ(Pod("a")->meta.labels.Get("l"), "m");
   EXPECT_EQ(Pod("a")->scheduled.status, "True");
   EXPECT_EQ(Bind("a", uid, "m"), StatusCode::kFailedPrecondition) << "bound twice";
   EXPECT_EQ(Pod("a")->node_name, "n");
@@ -127,6 +128,24 @@ TEST_F(ApiWritesTest, NodeRequestsAreCreatedOnceAndOnlyTheirStatusIsWritten) {
             StatusCode::kFailedPrecondition);
   EXPECT_TRUE(writes_.Commit(model::DeleteNodeRequest{"r", update.meta.uid}).ok());
   EXPECT_EQ(writes_.Commit(model::UpdateNodeRequestStatus{update}).code(), StatusCode::kNotFound);
+}
+
+TEST_F(ApiWritesTest, AReservationIsMadeOnceAndDeletedByItsUid) {
+  AddNode("n");
+  const model::CreateGpuReservation reserve{"ns", "r", "n", "g", "i", "", "", {}};
+  EXPECT_EQ(writes_.Commit(reserve).code(), StatusCode::kOk);
+  EXPECT_EQ(writes_.Commit(reserve).code(), StatusCode::kAlreadyExists);
+  EXPECT_EQ(Pod("r")->node_name, "n");
+  EXPECT_EQ(Pod("r")->meta.labels.Get(model::kGpuGroupLabel), "g");
+  EXPECT_EQ(model::Get(Pod("r")->spec.requests, model::kGpuName), 1000);
+  const auto remove = [this](const std::string& uid) {
+    return writes_.Commit(model::DeletePod{"ns", "r", uid}).code();
+  };
+  EXPECT_EQ(remove("another-uid"), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(remove(Pod("r")->meta.uid), StatusCode::kOk);
+  EXPECT_TRUE(Pod("r")->meta.deletion.has_value()) << "its kubelet is waited for";
+  server_.Remove<model::Pod>("ns/r");
+  EXPECT_EQ(remove(""), StatusCode::kNotFound);
 }
 
 TEST_F(ApiWritesTest, TaintsOfOthersStay) {

@@ -143,6 +143,24 @@ TEST_F(ClusterTest, AJobRunsToItsEndAndReplacesWhatWasEvicted) {
   EXPECT_EQ(Pod("research/train-4"), nullptr) << "three have succeeded";
 }
 
+TEST_F(ClusterTest, ReservationPodsGetDifferentGpusAndSayWhich) {
+  AddNode("n");
+  for (const char* name : {"r1", "r2"}) {
+    Execute(model::CreateGpuReservation{
+        model::kReservationNamespace, name, "n", name, "i", "", "", {}});
+  }
+  Wait(absl::Seconds(1));
+  const auto device = [this](const std::string& name) {
+    return std::string(Pod(absl::StrCat(model::kReservationNamespace, "/", name))
+                           ->meta.annotations.Get(model::kGpuIndexAnnotation));
+  };
+  EXPECT_EQ(device("r1"), "");
+  Wait(absl::Seconds(5));
+  EXPECT_NE(device("r1"), "");
+  EXPECT_NE(device("r2"), "");
+  EXPECT_NE(device("r1"), device("r2"));
+}
+
 TEST_F(ClusterTest, ScalingDownTakesWaitingPodsFirst) {
   Apply(kWorkloads);
   AddNode("n");

@@ -32,8 +32,12 @@ std::string ObjectOf(const model::Action& action) {
           return absl::StrCat("request ", what.name);
         } else if constexpr (std::is_same_v<T, model::SetNodeTaint>) {
           return absl::StrCat("node ", what.node);
+        } else if constexpr (std::is_same_v<T, model::StoreUsage>) {
+          return "usage";
         } else if constexpr (std::is_same_v<T, model::EmitEvent>) {
           return "events";
+        } else if constexpr (std::is_same_v<T, model::ApplyConfigMap>) {
+          return absl::StrCat("config map ", model::Key(what.ns, what.name));
         } else if constexpr (std::is_same_v<T, model::SetPodGroupSchedulability> ||
                              std::is_same_v<T, model::SetPodGroupAnnotations>) {
           return absl::StrCat("group ", model::Key(what.ns, what.name));

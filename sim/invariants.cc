@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/bill.h"
 #include "scheduler/model/api_names.h"
@@ -56,7 +57,7 @@ std::string Invariants::NodeBooks() const {
   std::map<std::string, model::ResourceList> used;
   for (const auto& [key, pod] : cluster_->server().All<model::Pod>()) {
     if (pod.node_name.empty() || IsTerminal(pod)) continue;
-    model::ResourceList charge = Charge(pod);
+    model::ResourceList charge = pod.spec.requests;  // a shared GPU is its reservation pod's
     model::Add(charge, model::kPodsName, 1);
     model::AddAll(used[pod.node_name], charge);
   }
@@ -67,6 +68,38 @@ std::string Invariants::NodeBooks() const {
       const int64_t has = model::Get(node->allocatable, resource);
       if (amount <= has) continue;
       return absl::StrCat("node ", name, " holds ", amount, " of ", resource, " and has ", has);
+    }
+  }
+  return "";
+}
+
+// Of every GPU that Fairlead has shared out: one device, and no more shares than there are.
+std::string Invariants::ShareBooks() const {
+  std::map<std::pair<std::string, std::string>, int64_t> milli;  // node, group
+  std::map<std::pair<std::string, std::string>, std::string> devices;
+  for (const auto& [key, pod] : cluster_->server().All<model::Pod>()) {
+    if (pod.node_name.empty() || IsTerminal(pod) || !pod.spec.gpu_share.IsSet()) continue;
+    if (!IsOurs(pod) || !pod.meta.annotations.Has(model::kLastStartAnnotation)) continue;
+    int64_t groups = 0;
+    for (const auto& [label, group] : pod.meta.labels) {
+      if (!absl::StartsWith(label, model::kGpuGroupLabel)) continue;
+      ++groups;
+      int64_t& used = milli[{pod.node_name, group}];
+      used += pod.spec.gpu_share.fraction_milli;
+      if (used > kMilliPerDevice) {
+        return absl::StrCat("GPU ", group, " of node ", pod.node_name, " is shared out to ", used);
+      }
+      if (pod.spec.gpu_share.devices != 1) continue;
+      const absl::string_view device = pod.meta.annotations.Get(model::kVisibleDevicesAnnotation);
+      std::string& first = devices[{pod.node_name, group}];
+      if (first.empty()) first = std::string(device);
+      if (device.empty() || first != device) {
+        return absl::StrCat("pod ", key, " has device \"", device, "\" of GPU ", group, ": ",
+                            first);
+      }
+    }
+    if (groups != pod.spec.gpu_share.devices) {
+      return absl::StrCat("pod ", key, " names ", groups, " GPUs");
     }
   }
   return "";
@@ -150,7 +183,8 @@ std::string Invariants::Books() const {
       running.push_back(&pod);
     }
   }
-  for (std::string problem : {NodeBooks(), QueueBooks(running, "over its limit:"), CapBooks()}) {
+  for (std::string problem :
+       {NodeBooks(), ShareBooks(), QueueBooks(running, "over its limit:"), CapBooks()}) {
     if (!problem.empty()) return problem;
   }
   return "";

@@ -1,7 +1,7 @@
 // What must hold in every world, checked against the cluster's own books and never against the
 // core's:
 //
-//   no node holds more than it has; no queue holds more than its limit
+//   no node holds more than it has; no queue holds more than its limit; no GPU is shared out twice
 //   I1  no node is requested for a workload that policy holds
 //   I2  what is requested for a queue fits under every limit above it
 //   I3  a step requests no more nodes than pods wait for them
@@ -44,6 +44,7 @@ class Invariants {
  private:
   [[nodiscard]] bool IsOurs(const model::Pod& pod) const;
   [[nodiscard]] std::string NodeBooks() const;
+  [[nodiscard]] std::string ShareBooks() const;
   [[nodiscard]] std::string QueueBooks(const std::vector<const model::Pod*>& pods,
                                        const char* what) const;
   [[nodiscard]] std::string QueueOf(const model::Pod& pod) const;

@@ -3,6 +3,8 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "scheduler/model/api_names.h"
 
 namespace fairlead::sim {
 
@@ -69,6 +71,19 @@ void Kubelets::OnNodeReady(const model::Node& node) {
   for (const model::Pod* pod : waiting) OnPod(*pod);
 }
 
+// Of a reservation pod: the first GPU of the node that no other one has.
+std::string Kubelets::FreeDevice(const model::Pod& reservation) const {
+  std::set<std::string> taken;
+  for (const auto& [key, pod] : server_->All<model::Pod>()) {
+    if (pod.node_name != reservation.node_name || IsTerminal(pod)) continue;
+    taken.insert(std::string(pod.meta.annotations.Get(model::kGpuIndexAnnotation)));
+  }
+  for (int number = 0;; ++number) {
+    std::string device = absl::StrCat("GPU-", reservation.node_name, "-", number);
+    if (!taken.contains(device)) return device;
+  }
+}
+
 void Kubelets::Start(const std::string& key, const std::string& uid) {
   const model::Pod* pod = server_->Find<model::Pod>(key);
   if (pod == nullptr || pod->meta.uid != uid || pod->meta.deletion.has_value()) return;
@@ -76,7 +91,13 @@ void Kubelets::Start(const std::string& key, const std::string& uid) {
   int64_t seconds = 0;
   const bool ends =
       absl::SimpleAtoi(pod->meta.annotations.Get(kRunSecondsAnnotation), &seconds) && seconds >= 0;
-  server_->Modify<model::Pod>(key, [](model::Pod& p) { p.phase = model::PodPhase::kRunning; });
+  const bool reserves =
+      pod->meta.ns == model::kReservationNamespace && pod->meta.labels.Has(model::kGpuGroupLabel);
+  const std::string device = reserves ? FreeDevice(*pod) : "";
+  server_->Modify<model::Pod>(key, [&](model::Pod& p) {
+    p.phase = model::PodPhase::kRunning;
+    if (reserves) p.meta.annotations.Set(model::kGpuIndexAnnotation, device);
+  });
   if (ends) queue_->After(absl::Seconds(seconds), [this, key, uid] { Finish(key, uid); });
 }
 

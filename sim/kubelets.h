@@ -1,5 +1,6 @@
 // The kubelets of all nodes, and the two controllers that clean up behind them: a bound pod starts,
-// runs for as long as its annotation says, and terminates when it is deleted; a pod on a node that
+// runs for as long as its annotation says, and terminates when it is deleted; a pod that reserves a
+// shared GPU says which one it got (as its own program does); a pod on a node that
 // does not exist is deleted (pod garbage collection, after its quarantine of 40 s).
 //
 // Ownership: borrows the queue and the server. Thread-safety: none, one thread.
@@ -31,6 +32,7 @@ class Kubelets {
   void OnPod(const model::Pod& pod);
   void OnNodeGone(const model::Node& node);
   void OnNodeReady(const model::Node& node);
+  [[nodiscard]] std::string FreeDevice(const model::Pod& reservation) const;
   void Start(const std::string& key, const std::string& uid);
   void Finish(const std::string& key, const std::string& uid);
   void CollectOrphan(const std::string& key, const std::string& uid);

@@ -12,6 +12,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "scheduler/model/api_names.h"
 #include "sim/report.h"
 #include "sim/simulator.h"
@@ -31,7 +32,7 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
 // One random world, built from its seed alone.
 class World {
  public:
-  explicit World(uint64_t seed) : random_(seed) {
+  explicit World(uint64_t seed) : random_(seed), share_random_(seed ^ 0x5AFE) {
     scenario_.name = absl::StrCat("world ", seed);
     scenario_.start = absl::FromUnixSeconds(1'772'409'600);
     scenario_.end = scenario_.start + kEnd;
@@ -115,7 +116,11 @@ class World {
     pod.spec.requests = {{"cpu", 1000 * random_.Between(1, 3)},
                          {"memory", 1'000'000'000 * random_.Between(1, 8)}};
     const int64_t gpus = random_.Below(4) == 0 ? random_.Between(2, 4) : 1;
-    model::Set(pod.spec.requests, model::kGpuName, gpus * 1000);
+    if (share_random_.Below(3) == 0) {
+      pod.spec.gpu_share = {share_random_.Between(1, 9) * 100, 0, 1 + (gpus > 1 ? 1 : 0)};
+    } else {
+      model::Set(pod.spec.requests, model::kGpuName, gpus * 1000);
+    }
     pod.priority_class_name = random_.Below(3) == 0 ? "inference" : "train";
     const absl::Duration at = absl::Seconds(random_.Between(60, 7200));
     ScenarioStep& step = Step(at);
@@ -142,7 +147,7 @@ class World {
     step.apply[0].controllers = {spec};
   }
 
-  Random random_;
+  Random random_, share_random_;
   Scenario scenario_;
 };
 
@@ -157,8 +162,9 @@ std::string ProblemAtTheEnd(Simulator& simulator, int64_t gpu_cap) {
     if (code != verdict::Code::kGpuCapReached) continue;
     int64_t gpus = 0;
     for (const std::string& key : row.pods) {
-      gpus += model::Get(simulator.cluster().server().Find<model::Pod>(key)->spec.requests,
-                         model::kGpuName);
+      const model::PodSpec& spec = simulator.cluster().server().Find<model::Pod>(key)->spec;
+      gpus += model::Get(spec.requests, model::kGpuName);
+      if (spec.gpu_share.IsSet()) gpus += spec.gpu_share.devices * 1000;
     }
     // The pool's types have 1 and 4 GPUs: what does not fit into small ones may need a larger one.
     if (gpus <= 1000 || (gpu_cap >= 16 && gpus <= 16000)) {
@@ -176,6 +182,7 @@ std::string ProblemAtTheEnd(Simulator& simulator, int64_t gpu_cap) {
 
 struct Outcome {
   uint64_t trace_hash = 0;
+  int64_t shares = 0;  // bindings of pods that have a part of a GPU
   std::string problem, log;
 };
 
@@ -210,6 +217,10 @@ Outcome RunWorld(uint64_t seed, bool with_faults) {
   }
   if (status.ok()) status = simulator.Run();
   outcome.trace_hash = simulator.trace_hash();
+  // Pods that have ended are gone by now; what was bound stands in the trace.
+  const std::vector<absl::string_view> parts =
+      absl::StrSplit(simulator.trace(), model::kVisibleDevicesAnnotation);
+  outcome.shares = static_cast<int64_t>(parts.size()) - 1;
   outcome.problem = status.ok()
                         ? ProblemAtTheEnd(simulator, *world.scenario().hook.cluster_gpu_limit)
                         : std::string(status.message());
@@ -223,11 +234,16 @@ Outcome RunWorld(uint64_t seed, bool with_faults) {
 void RunWorlds(bool with_faults) {
   const uint64_t only = FromEnvironment("FAIRLEAD_SIM_SEED", 0);
   const uint64_t count = FromEnvironment("FAIRLEAD_SIM_SEEDS", 12);
+  int64_t shares = 0;
   for (uint64_t seed = only != 0 ? only : 1; seed <= (only != 0 ? only : count); ++seed) {
     SCOPED_TRACE(absl::StrCat("FAIRLEAD_SIM_SEED=", seed));
     const Outcome first = RunWorld(seed, with_faults);
     ASSERT_EQ(first.problem, "") << first.log;
+    shares += first.shares;
     EXPECT_EQ(RunWorld(seed, with_faults).trace_hash, first.trace_hash) << "two runs, two traces";
+  }
+  if (only == 0) {
+    EXPECT_GT(shares, 0) << "no world has shared GPUs";
   }
 }
 

@@ -111,7 +111,10 @@ absl::Status Simulator::DoFault(const ScriptedFault& fault) {
 }
 
 absl::Status Simulator::StartLoop() {
-  FAIRLEAD_ASSIGN_OR_RETURN(loop_, core::DecisionLoop::Make(options_.core, catalog_));
+  core::Options options = options_.core;
+  if (options.engine.usage.has_value()) options.usage_store.name = "usage";
+  FAIRLEAD_ASSIGN_OR_RETURN(loop_, core::DecisionLoop::Make(options, catalog_));
+  FAIRLEAD_RETURN_IF_ERROR(loop_->RestoreUsage(cluster_.executor().writes().stored_usage()));
   cluster_.Connect([this](const model::ClusterEvent& event) { loop_->Apply(event); });
   wake_at_ = absl::InfinitePast();
   return absl::OkStatus();

@@ -72,8 +72,10 @@ TEST_F(ApiClientTest, ASnapshotOfAClusterWithoutOurKindsSaysWhatToInstall) {
   for (const char* path : {"/api/v1/nodes", "/api/v1/pods"}) {
     transport_.On("GET", path, Reply::Json(200, R"({"metadata":{},"items":[]})"));
   }
-  transport_.On("GET", "/apis/scheduling.k8s.io/v1/priorityclasses",
-                Reply::Json(200, R"({"metadata":{},"items":[]})"));
+  for (const char* path :
+       {"/apis/scheduling.k8s.io/v1/priorityclasses", "/apis/policy/v1/poddisruptionbudgets"}) {
+    transport_.On("GET", path, Reply::Json(200, R"({"metadata":{},"items":[]})"));
+  }
   const absl::Status status =
       TakeSnapshot(transport_, core::DefaultOptions(), hook::Catalog::BuiltIn(), clock_.Now())
           .status();
@@ -110,6 +112,27 @@ TEST_F(ApiClientTest, ASnapshotWritesNothingAndReadsAllPages) {
   for (const FakeTransport::Exchange& exchange : transport_.exchanges()) {
     EXPECT_EQ(exchange.request.method, "GET");
   }
+}
+
+TEST_F(ApiClientTest, ASnapshotSaysWhenItIsJudgedWithoutTheHistoryOfUsage) {
+  transport_.On("GET", "*", Reply::Json(200, R"({"metadata":{},"items":[]})"));
+  core::Options options = core::DefaultOptions();
+  options.engine.usage.emplace();
+  options.usage_store = {"ns", "u"};
+  const auto notes = [&] {
+    const auto snapshot = TakeSnapshot(transport_, options, hook::Catalog::BuiltIn(), clock_.Now());
+    EXPECT_TRUE(snapshot.ok()) << snapshot.status();
+    return snapshot.ok() ? snapshot->notes : std::vector<std::string>();
+  };
+  const char* const map = "/api/v1/namespaces/ns/configmaps/u";
+  transport_.On("GET", map, Reply::Json(404, R"({"kind":"Status","code":404})"));
+  EXPECT_TRUE(notes().empty());
+  transport_.On("GET", map, Reply::Json(403, R"({"kind":"Status","code":403,"message":"no"})"));
+  ASSERT_EQ(notes().size(), 1u);
+  EXPECT_THAT(notes().front(), HasSubstr("without the history of usage"));
+  transport_.On("GET", map, Reply::Json(200, R"({"data":{"usage":"nonsense"}})"));
+  ASSERT_EQ(notes().size(), 1u);
+  EXPECT_THAT(notes().front(), HasSubstr("usage record"));
 }
 
 }  // namespace

@@ -48,6 +48,14 @@ std::string Describe(const model::Action& action) {
                               ")");
         } else if constexpr (std::is_same_v<T, model::TerminateNode>) {
           return absl::StrCat("terminate ", what.request_name);
+        } else if constexpr (std::is_same_v<T, model::CreateGpuReservation>) {
+          return absl::StrCat("reserve a GPU of ", what.node, " by pod ", what.name);
+        } else if constexpr (std::is_same_v<T, model::DeletePod>) {
+          return absl::StrCat("delete pod ", what.ns, "/", what.name);
+        } else if constexpr (std::is_same_v<T, model::ApplyConfigMap>) {
+          return absl::StrCat("config map ", what.ns, "/", what.name);
+        } else if constexpr (std::is_same_v<T, model::StoreUsage>) {
+          return absl::StrCat("store usage in config map ", what.ns, "/", what.name);
         } else {
           return absl::StrCat("event about ", what.name);
         }
@@ -125,9 +133,36 @@ absl::Status Application::Run() {
   return End();
 }
 
+// Beside the lease, which the same Role allows.
+void Application::StartUsage() {
+  if (!options_.core.engine.usage.has_value()) return;
+  const core::UsageStoreOptions& store = options_.core.usage_store;
+  usage_ = std::make_unique<UsageReader>(
+      ports_.transport, tasks_, kube::UsageMapPath(store.ns, store.name),
+      [this](const absl::StatusOr<std::string>& text) {
+        const absl::Status restored = text.ok() ? loop_->RestoreUsage(*text) : text.status();
+        if (!text.ok()) loop_->RestoreUsage("").IgnoreError();  // cannot fail: nothing is read
+        if (restored.ok()) {
+          logger_->Info("usage of queues", {{"history", text->empty() ? "none yet" : "read"}});
+        } else {
+          logger_->Warning("usage of queues is recorded anew", {{"problem", restored.message()}});
+        }
+      },
+      [this](const absl::Status& why) {
+        logger_->Warning("decisions without the usage of queues; it is asked for again",
+                         {{"problem", why.message()}});
+      });
+}
+
 absl::Status Application::Begin() {
+  core::UsageStoreOptions& store = options_.core.usage_store;
+  if (store.name.empty()) {
+    store.ns = options_.leader_election.ns;
+    store.name = absl::StrCat(options_.leader_election.name, "-usage");
+  }
   FAIRLEAD_ASSIGN_OR_RETURN(loop_, core::DecisionLoop::Make(options_.core, catalog_));
   StartElection();
+  StartUsage();
   kube::ExecutorOptions executor;
   executor.identity.host = options_.identity;
   executor_ = std::make_unique<kube::Executor>(
@@ -160,7 +195,11 @@ bool Application::Turn(absl::Duration max_wait) {
   was_leader_ = leader;
   if (lost_) return false;
   const absl::Time now = Now();
-  if (leader) Decide(now);
+  if (leader && KnowsUsage(now)) {
+    Decide(now);
+  } else if (leader) {
+    wake_at_ = usage_->wake_at();
+  }
   if (observer_ == nullptr) {
     next_tick_ = absl::InfiniteFuture();
   } else if (now >= next_tick_) {
@@ -201,6 +240,7 @@ void Application::Decide(absl::Time now) {
   const absl::Duration start = ports_.clock->Steady();
   core::StepResult result = loop_->Step(now);
   wake_at_ = result.wake_at;
+  if (usage_ != nullptr) wake_at_ = std::min(wake_at_, usage_->wake_at());
   if (!result.decided && result.actions.empty()) return;
   const absl::Duration took = ports_.clock->Steady() - start;
   if (observer_ != nullptr) observer_->OnStep(*loop_, result, now);
@@ -312,6 +352,7 @@ void Application::Shutdown() {
                                [&] { return released->done; });
   }
   tasks_->Close();
+  usage_.reset();
   logger_->Info("stopped");
 }
 

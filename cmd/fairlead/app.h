@@ -32,6 +32,7 @@
 #include "cmd/fairlead/logger.h"
 #include "cmd/fairlead/node_api.h"
 #include "cmd/fairlead/task_queue.h"
+#include "cmd/fairlead/usage_reader.h"
 #include "core/configuration.h"
 #include "core/decision_loop.h"
 #include "kube/event_queue.h"
@@ -97,6 +98,9 @@ class Application {
 
  private:
   void StartElection();
+  void StartUsage();
+  // What was stored of former usage, and whether decisions may be made.
+  bool KnowsUsage(absl::Time now) { return usage_ == nullptr || usage_->Poll(now); }
   void Feed(const model::ClusterEvent& event);
   void Decide(absl::Time now);
   void Submit(model::Action action);
@@ -109,7 +113,7 @@ class Application {
   absl::Time Now();
 
   const Ports ports_;
-  const AppOptions options_;
+  AppOptions options_;  // changed by Begin alone
   const hook::Catalog* catalog_;
   Logger* logger_;
   AppObserver* observer_;
@@ -124,6 +128,7 @@ class Application {
   std::unique_ptr<core::DecisionLoop> loop_;
   std::unique_ptr<kube::ClusterSource> source_;
   std::unique_ptr<kube::Executor> executor_;
+  std::unique_ptr<UsageReader> usage_;  // null: none is recorded
 
   std::vector<model::ClusterEvent> events_;
   absl::Time last_now_ = absl::InfinitePast();

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cmd/fairlead/json_tree.h"
 #include "kube/fake_transport.h"
+#include "queues/usage_record.h"
 
 namespace fairlead::cmd {
 namespace {
@@ -234,6 +235,92 @@ TEST_F(AppTest, AStandbyTakesOverWithTheLatestStatusOfRequests) {
     EXPECT_THAT(exchange->request.body, Not(HasSubstr("fl-1\"")))
         << "a node that was given back was launched again";
   }
+}
+
+// ---- what queues have used
+
+constexpr char kUsageMap[] = "/api/v1/namespaces/kube-system/configmaps/fairlead-usage";
+
+class UsageTest : public AppTest {
+ protected:
+  UsageTest() {
+    options_.core.engine.usage.emplace();
+    transport_.On("GET", kUsageMap, Reply::Json(404, R"({"kind":"Status","code":404})"));
+  }
+  // The text that was written last.
+  std::string Stored() const {
+    const auto sent = transport_.Sent("PATCH", kUsageMap);
+    if (sent.empty()) return "";
+    return Json::Parse(sent.back()->request.body)->TextAt({"data", "usage"});
+  }
+  static std::string MapWith(absl::string_view text) {
+    Json map = Json::Object();
+    Json data = Json::Object();
+    data.Set("usage", text).Set("note", "of somebody");
+    return map.Set("data", data).Compact();
+  }
+};
+
+TEST_F(UsageTest, ItIsReadOnceAndWrittenOnceAMinute) {
+  Begin();
+  EXPECT_TRUE(Pass(absl::Seconds(3)));
+  EXPECT_EQ(Bindings(), 1u);
+  EXPECT_EQ(transport_.Sent("GET", kUsageMap).size(), 1u);
+  EXPECT_THAT(log_, HasSubstr("history=\"none yet\""));
+  EXPECT_THAT(Stored(), HasSubstr("fairlead-usage/1:"));
+  EXPECT_TRUE(Pass(absl::Seconds(200)));
+  EXPECT_EQ(transport_.Sent("PATCH", kUsageMap).size(), 4u);
+}
+
+TEST_F(UsageTest, WhatIsStoredGoesOn) {
+  Begin();
+  EXPECT_TRUE(Pass(absl::Seconds(130)));
+  const std::string text = Stored();
+  app_.reset();
+  log_.clear();
+  transport_.On("GET", kUsageMap, Reply::Json(200, MapWith(text)));
+  Begin();
+  EXPECT_TRUE(Pass(absl::Seconds(3)));
+  EXPECT_THAT(log_, HasSubstr("history=read"));
+  const auto restored = queues::UsageRecord::Decode(Stored(), *options_.core.engine.usage);
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->cell_count(),
+            queues::UsageRecord::Decode(text, *options_.core.engine.usage)->cell_count());
+}
+
+TEST_F(UsageTest, WhatCannotBeReadIsToldAndRecordedAnew) {
+  transport_.On("GET", kUsageMap, Reply::Json(200, MapWith("fairlead-usage/9:new")));
+  Begin();
+  EXPECT_TRUE(Pass(absl::Seconds(3)));
+  EXPECT_THAT(log_, HasSubstr("usage of queues is recorded anew"));
+  EXPECT_THAT(log_, HasSubstr("version"));
+  EXPECT_EQ(Bindings(), 1u);
+  EXPECT_THAT(Stored(), HasSubstr("fairlead-usage/1:"));
+  // Nothing but our key is written.
+  EXPECT_THAT(transport_.Sent("PATCH", kUsageMap).back()->request.body, Not(HasSubstr("note")));
+}
+
+TEST_F(UsageTest, AServerThatDoesNotAnswerDelaysDecisionsAndLosesNothing) {
+  transport_.On("GET", kUsageMap, Reply::Json(503, R"({"kind":"Status","code":503})"));
+  Begin();
+  EXPECT_TRUE(Pass(absl::Seconds(3)));
+  EXPECT_EQ(Bindings(), 0u);
+  EXPECT_TRUE(Pass(absl::Seconds(4)));
+  EXPECT_EQ(Bindings(), 1u);
+  EXPECT_TRUE(Pass(absl::Seconds(120)));
+  EXPECT_EQ(Stored(), "") << "what is there could not be read, and must not be replaced";
+  EXPECT_GT(transport_.Sent("GET", kUsageMap).size(), 5u);
+  transport_.On("GET", kUsageMap, Reply::Json(404, R"({"kind":"Status","code":404})"));
+  EXPECT_TRUE(Pass(absl::Seconds(90)));
+  EXPECT_THAT(Stored(), HasSubstr("fairlead-usage/1:"));
+}
+
+TEST_F(UsageTest, AStandbyNeitherReadsNorWrites) {
+  HeldByAnother();
+  Begin();
+  EXPECT_TRUE(Pass(absl::Seconds(5)));
+  EXPECT_TRUE(transport_.Sent("GET", kUsageMap).empty());
+  EXPECT_EQ(Stored(), "");
 }
 
 }  // namespace

@@ -307,9 +307,11 @@ absl::StatusOr<Subject> ParseSubject(absl::string_view text, absl::string_view n
     subject.kind = Subject::Kind::kPod;
   } else if (kind == "podgroup" || kind == "podgroups" || kind == "pg") {
     subject.kind = Subject::Kind::kPodGroup;
+  } else if (kind == "queue" || kind == "queues") {
+    subject.kind = Subject::Kind::kQueue;
   } else {
     return absl::InvalidArgumentError(absl::StrCat(
-        "\"", text, "\": ", kind, " is neither pod nor podgroup; the namespace goes into -n"));
+        "\"", text, "\": ", kind, " is none of pod, podgroup, queue; the namespace goes into -n"));
   }
   return subject;
 }
@@ -356,6 +358,19 @@ absl::StatusOr<Explanation> Explain(const Subject& subject, const Live& live,
                                              : absl::InfinitePast();
   }
   return out;
+}
+
+absl::StatusOr<core::View> QueueOnly(const std::string& name, const core::View& view) {
+  core::View only;
+  only.at = view.at;
+  only.queues = PathOf(view, name);
+  if (only.queues.empty()) {
+    return absl::NotFoundError(absl::StrCat("there is no queue ", name));
+  }
+  for (const core::QueueRow& row : view.queues) {
+    if (row.parent == name && row.name != name) only.queues.push_back(row);
+  }
+  return only;
 }
 
 std::string ExplainText(const Explanation& e) {
@@ -433,12 +448,7 @@ Json ExplainJson(const Explanation& e) {
   for (const core::QueueRow& queue : e.queue_path) {
     Json resources = Json::Object();
     for (const core::QueueResourceRow& row : queue.resources) {
-      Json amounts = Json::Object();
-      amounts.Set("quota", QuantityOrUnlimited(row.resource, row.quota));
-      amounts.Set("limit", QuantityOrUnlimited(row.resource, row.limit));
-      amounts.Set("fairShare", QuantityOrUnlimited(row.resource, row.fair_share));
-      amounts.Set("allocated", QuantityOrUnlimited(row.resource, row.allocated));
-      resources.Set(row.resource, std::move(amounts));
+      resources.Set(row.resource, AmountsJson(row));
     }
     Json level = Json::Object();
     path.Add(level.Set("name", queue.name).Set("resources", std::move(resources)));

@@ -3,7 +3,7 @@
 // The JSON (docs/commands.md has it with examples):
 //  {"kind":"Pod"|"PodGroup","namespace","name","state","queue","podGroup","node","podStatus",
 //   "message","since","wouldRunOn","verdict":{as annotation fairlead.dev/verdict, whole},
-//   "queuePath":[{"name","resources":{name: {"quota","limit","fairShare","allocated"}}}],
+//   "queuePath":[{"name","resources":{name: {as QueuesJson}}}],
 //   "nodeRequests":[{"name","instanceType","zone","phase","written"}],
 //   "pods":[{"name","status","node"}],
 //   "recorded":{"on","reason","message","hash","agrees"}}
@@ -24,12 +24,12 @@
 namespace fairlead::cmd {
 
 struct Subject {
-  enum class Kind : uint8_t { kEither, kPod, kPodGroup };
+  enum class Kind : uint8_t { kEither, kPod, kPodGroup, kQueue };
   Kind kind = Kind::kEither;
   std::string ns, name;
 };
-// "pod/NAME", "podgroup/NAME" ("po", "pods", "pg", "podgroups" too) or "NAME"; a NAME with a
-// namespace before it ("team/NAME") is not a form of it.
+// "pod/NAME", "podgroup/NAME", "queue/NAME" ("po", "pods", "pg", "podgroups", "queues" too) or
+// "NAME", which is no queue's; a NAME with a namespace before it ("team/NAME") is not a form of it.
 absl::StatusOr<Subject> ParseSubject(absl::string_view text, absl::string_view ns);
 
 struct Explanation {
@@ -74,6 +74,10 @@ struct Live {
 absl::StatusOr<Explanation> Explain(const Subject& subject, const Live& live,
                                     const Snapshot& snapshot,
                                     const std::vector<std::string>& scheduler_names);
+
+// The queue with those above it and its children, for QueuesText and QueuesJson. NotFound if there
+// is none of that name.
+absl::StatusOr<core::View> QueueOnly(const std::string& name, const core::View& view);
 
 std::string ExplainText(const Explanation& explanation);
 Json ExplainJson(const Explanation& explanation);

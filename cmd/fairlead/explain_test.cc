@@ -55,9 +55,27 @@ TEST(ParseSubjectTest, Forms) {
   EXPECT_EQ(ParseSubject("pod/a", "ns")->kind, Subject::Kind::kPod);
   EXPECT_EQ(ParseSubject("podgroup/a", "")->kind, Subject::Kind::kPodGroup);
   EXPECT_EQ(ParseSubject("podgroup/a", "")->ns, "default");
-  for (const char* bad : {"", "pod/", "ns/a", "pod/ns/a", "queue/a"}) {
+  EXPECT_EQ(ParseSubject("queue/a", "")->kind, Subject::Kind::kQueue);
+  for (const char* bad : {"", "pod/", "ns/a", "pod/ns/a", "node/a"}) {
     EXPECT_EQ(ParseSubject(bad, "").status().code(), absl::StatusCode::kInvalidArgument) << bad;
   }
+}
+
+TEST(ExplainTest, AQueueStandsWithThoseAboveAndBelowIt) {
+  const auto names = [](const std::string& queue) {
+    std::vector<std::string> found;
+    const auto view = QueueOnly(queue, SampleSnapshot().view);
+    EXPECT_TRUE(view.ok()) << view.status();
+    if (view.ok()) {
+      for (const core::QueueRow& row : view->queues) found.push_back(row.name);
+    }
+    return found;
+  };
+  EXPECT_EQ(names("research"), (std::vector<std::string>{"gpu-platform", "research"}));
+  EXPECT_THAT(names("gpu-platform"), ::testing::Contains("research"));
+  EXPECT_EQ(names("gpu-platform").front(), "gpu-platform");
+  EXPECT_EQ(QueueOnly("nobody", SampleSnapshot().view).status().code(),
+            absl::StatusCode::kNotFound);
 }
 
 TEST(ExplainTest, NobodyKnowsIt) {

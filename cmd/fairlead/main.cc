@@ -121,9 +121,11 @@ class CommandLine {
 
   void AddExplain() {
     CLI::App* sub =
-        app_.add_subcommand("explain", "Why a pod or pod group waits, and what would let it run");
+        app_.add_subcommand("explain",
+                            "Why a pod or pod group waits and what would let it run; what a "
+                            "queue holds");
     AddShow(*sub, common_);
-    sub->add_option("subject", subject_, "NAME, pod/NAME or podgroup/NAME")
+    sub->add_option("subject", subject_, "NAME, pod/NAME, podgroup/NAME or queue/NAME")
         ->required()
         ->type_name("");
     sub->add_option("-n,--namespace", common_.ns, "Namespace (default: that of the context)")

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "cmd/fairlead/table.h"
 #include "scheduler/model/resources.h"
 
@@ -85,28 +86,44 @@ core::QueueResourceRow ResourceOf(const core::QueueRow& queue, absl::string_view
   return none;
 }
 
+Json AmountsJson(const core::QueueResourceRow& row) {
+  const auto quantity = [&row](int64_t amount) {
+    return model::FormatQuantity(row.resource, amount);
+  };
+  Json amounts = Json::Object();
+  amounts.Set("quota", QuantityOrUnlimited(row.resource, row.quota));
+  amounts.Set("limit", QuantityOrUnlimited(row.resource, row.limit));
+  amounts.Set("fairShare", QuantityOrUnlimited(row.resource, row.fair_share));
+  amounts.Set("allocated", quantity(row.allocated));
+  amounts.Set("allocatedNonPreemptible", quantity(row.allocated_non_preemptible));
+  amounts.Set("requested", quantity(row.requested));
+  if (row.recorded.has_value()) {
+    Json recorded = Json::Object();
+    recorded.Set("allocated", quantity(row.recorded->allocated));
+    recorded.Set("allocatedNonPreemptible", quantity(row.recorded->allocated_non_preemptible));
+    recorded.Set("requested", quantity(row.recorded->requested));
+    amounts.Set("recorded", std::move(recorded));
+  }
+  return amounts;
+}
+
+Json QueueJson(const core::QueueRow& queue) {
+  Json item = Json::Object();
+  item.Set("name", queue.name).SetUnlessEmpty("parent", queue.parent);
+  item.Set("depth", Json::Int(queue.depth)).Set("leaf", Json::Bool(queue.leaf));
+  item.Set("priority", Json::Int(queue.priority)).SetUnlessEmpty("problem", queue.problem);
+  item.Set("waitingWorkloads", Json::Int(queue.waiting_workloads));
+  item.Set("runningPods", Json::Int(queue.running_pods));
+  Json resources = Json::Object();
+  for (const core::QueueResourceRow& row : queue.resources) {
+    resources.Set(row.resource, AmountsJson(row));
+  }
+  return item.Set("resources", std::move(resources));
+}
+
 Json QueuesJson(const core::View& view) {
   Json items = Json::Array();
-  for (const core::QueueRow& queue : view.queues) {
-    Json item = Json::Object();
-    item.Set("name", queue.name).SetUnlessEmpty("parent", queue.parent);
-    item.Set("depth", Json::Int(queue.depth)).Set("leaf", Json::Bool(queue.leaf));
-    item.Set("priority", Json::Int(queue.priority)).SetUnlessEmpty("problem", queue.problem);
-    item.Set("waitingWorkloads", Json::Int(queue.waiting_workloads));
-    item.Set("runningPods", Json::Int(queue.running_pods));
-    Json resources = Json::Object();
-    for (const core::QueueResourceRow& row : queue.resources) {
-      Json amounts = Json::Object();
-      amounts.Set("quota", QuantityOrUnlimited(row.resource, row.quota));
-      amounts.Set("limit", QuantityOrUnlimited(row.resource, row.limit));
-      amounts.Set("fairShare", QuantityOrUnlimited(row.resource, row.fair_share));
-      amounts.Set("allocated", model::FormatQuantity(row.resource, row.allocated));
-      amounts.Set("requested", model::FormatQuantity(row.resource, row.requested));
-      resources.Set(row.resource, std::move(amounts));
-    }
-    item.Set("resources", std::move(resources));
-    items.Add(std::move(item));
-  }
+  for (const core::QueueRow& queue : view.queues) items.Add(QueueJson(queue));
   Json json = Json::Object();
   return json.Set("kind", "QueueList").Set("items", std::move(items));
 }
@@ -131,8 +148,28 @@ std::string QueuesText(const core::View& view) {
          AmountCell(model::kMemoryName, memory.allocated), absl::StrCat(queue.waiting_workloads),
          absl::StrCat(queue.running_pods), queue.problem});
   }
-  return absl::StrCat(table.Text(),
-                      "\nQuota, limit, fair share and requested count GPUs; - is no bound.\n");
+  std::string out = absl::StrCat(
+      table.Text(), "\nQuota, limit, fair share and requested count GPUs; - is no bound.\n");
+  for (const core::QueueRow& queue : view.queues) absl::StrAppend(&out, DisagreementText(queue));
+  return out;
+}
+
+std::string DisagreementText(const core::QueueRow& queue) {
+  const core::QueueResourceRow gpu = ResourceOf(queue, model::kGpuName);
+  if (!gpu.recorded.has_value()) return "";
+  std::vector<std::string> parts;
+  const auto compare = [&](const char* what, int64_t here, int64_t there) {
+    if (here == there) return;
+    parts.push_back(absl::StrCat(what, " ", AmountCell(gpu.resource, there), ", here ",
+                                 AmountCell(gpu.resource, here)));
+  };
+  compare("allocated", gpu.allocated, gpu.recorded->allocated);
+  compare("of it non-preemptible", gpu.allocated_non_preemptible,
+          gpu.recorded->allocated_non_preemptible);
+  compare("requested", gpu.requested, gpu.recorded->requested);
+  if (parts.empty()) return "";
+  return absl::StrCat("status of queue ", queue.name,
+                      " counts other GPUs: ", absl::StrJoin(parts, "; "), "\n");
 }
 
 Json NodesJson(const core::View& view) {

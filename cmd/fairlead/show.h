@@ -26,8 +26,12 @@ std::string Render(const Json& tree, OutputFormat format);
 
 // {"kind":"QueueList","items":[{"name","parent","depth","leaf","priority","problem",
 //  "waitingWorkloads","runningPods","resources":{name: {"quota","limit","fairShare","allocated",
-//  "requested"}}}]}
+//  "allocatedNonPreemptible","requested","recorded":{"allocated","allocatedNonPreemptible",
+//  "requested"}}}}]}
+// `recorded` is what KAI's queue controller has written into the status, absent if it has not.
 Json QueuesJson(const core::View& view);
+// One of the items.
+Json QueueJson(const core::QueueRow& queue);
 std::string QueuesText(const core::View& view);
 
 // {"kind":"NodeList","pricePerHourUSD","gpusHeld","items":[{"name","instanceType","zone","status",
@@ -37,6 +41,10 @@ Json NodesJson(const core::View& view);
 std::string NodesText(const core::View& view);
 
 // ---- parts that other commands use too
+// A line if the Queue's status counts other GPUs than we do; else empty.
+std::string DisagreementText(const core::QueueRow& queue);
+// {"quota","limit",...} of a resource, as in QueuesJson.
+Json AmountsJson(const core::QueueResourceRow& row);
 std::string Rfc3339(absl::Time time);
 std::string DollarsText(int64_t micro_usd);   // "$12.50", rounded to cents
 std::string DollarsExact(int64_t micro_usd);  // "12.500000"

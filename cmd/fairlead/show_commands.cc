@@ -42,6 +42,7 @@ absl::StatusOr<Snapshot> Take(Opened& opened) {
     std::cerr << "note: not installed in this cluster: "
               << absl::StrJoin(snapshot.missing_kinds, ", ") << std::endl;
   }
+  for (const std::string& note : snapshot.notes) std::cerr << "note: " << note << std::endl;
   return snapshot;
 }
 
@@ -93,6 +94,13 @@ absl::Status RunExplain(const CommonFlags& flags, const std::string& subject_tex
   const std::string ns =
       flags.ns.empty() ? opened.connection->config().default_namespace : flags.ns;
   FAIRLEAD_ASSIGN_OR_RETURN(const Subject subject, ParseSubject(subject_text, ns));
+  if (subject.kind == Subject::Kind::kQueue) {
+    FAIRLEAD_ASSIGN_OR_RETURN(const Snapshot all, Take(opened));
+    FAIRLEAD_ASSIGN_OR_RETURN(const core::View view, QueueOnly(subject.name, all.view));
+    out << (opened.format == OutputFormat::kTable ? QueuesText(view)
+                                                  : Render(QueuesJson(view), opened.format));
+    return absl::OkStatus();
+  }
   ApiClient client(&opened.connection->transport());
   FAIRLEAD_ASSIGN_OR_RETURN(const Live live, LookUp(client, subject));
   FAIRLEAD_ASSIGN_OR_RETURN(const Snapshot snapshot, Take(opened));

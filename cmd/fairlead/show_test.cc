@@ -46,11 +46,36 @@ TEST(ShowTest, QueuesJson) {
   view.queues.erase(view.queues.begin());
   view.queues[0].resources.resize(1);
   view.queues[0].problem = "its parent is missing";
-  EXPECT_EQ(QueuesJson(view).Compact(),
-            R"({"kind":"QueueList","items":[{"name":"research","parent":"gpu-platform","depth":1,)"
-            R"("leaf":true,"priority":100,"problem":"its parent is missing","waitingWorkloads":1,)"
-            R"("runningPods":8,"resources":{"nvidia.com/gpu":{"quota":"4","limit":"8",)"
-            R"("fairShare":"8","allocated":"8","requested":"10"}}}]})");
+  EXPECT_EQ(
+      QueuesJson(view).Compact(),
+      R"({"kind":"QueueList","items":[{"name":"research","parent":"gpu-platform","depth":1,)"
+      R"("leaf":true,"priority":100,"problem":"its parent is missing","waitingWorkloads":1,)"
+      R"("runningPods":8,"resources":{"nvidia.com/gpu":{"quota":"4","limit":"8",)"
+      R"("fairShare":"8","allocated":"8","allocatedNonPreemptible":"0","requested":"10"}}}]})");
+}
+
+TEST(ShowTest, WhatKaiHasCountedStandsBesideWhatWeCount) {
+  core::View view = SampleView();
+  view.queues.resize(1);
+  core::QueueRow& queue = view.queues[0];
+  queue.resources.resize(1);
+  core::QueueResourceRow& gpu = queue.resources[0];
+  gpu.allocated = 2500;
+  gpu.allocated_non_preemptible = 1000;
+  gpu.requested = 3000;
+  gpu.recorded = core::QueueAmounts{2500, 1000, 3000};
+  const std::string amounts =
+      R"("allocated":"2500m","allocatedNonPreemptible":"1","requested":"3")";
+  const std::string json = QueuesJson(view).Compact();
+  EXPECT_TRUE(absl::StrContains(json, absl::StrCat(amounts, R"(,"recorded":{)", amounts, "}")))
+      << json;
+  EXPECT_EQ(DisagreementText(queue), "");
+  gpu.recorded->allocated = 2100;
+  EXPECT_EQ(DisagreementText(queue), absl::StrCat("status of queue ", queue.name,
+                                                  " counts other GPUs: allocated 2.1, here 2.5\n"));
+  EXPECT_TRUE(absl::StrContains(QueuesText(view), DisagreementText(queue)));
+  gpu.recorded.reset();
+  EXPECT_EQ(DisagreementText(queue), "");
 }
 
 TEST(ShowTest, NodesJson) {

@@ -17,6 +17,7 @@ namespace fairlead::cmd {
 namespace {
 
 constexpr int kPageSize = 500;
+constexpr char kNoHistory[] = "fair shares are judged without the history of usage: ";
 constexpr char kNotEnded[] = "status.phase!=Succeeded,status.phase!=Failed";
 
 // Every object of a kind. NotFound if the server has no such kind.
@@ -42,6 +43,22 @@ absl::Status ListKind(kube::HttpTransport& transport, model::Kind kind,
   } while (!token.empty());
   events.push_back(model::Synced{kind});
   return absl::OkStatus();
+}
+
+// What the scheduler has stored of former usage; empty without, and a note if it could not be read.
+std::string ReadUsage(kube::HttpTransport& transport, const core::Options& options,
+                      std::string& note) {
+  if (!options.engine.usage.has_value() || options.usage_store.name.empty()) return "";
+  kube::HttpRequest request;
+  request.path = kube::UsageMapPath(options.usage_store.ns, options.usage_store.name);
+  const absl::StatusOr<kube::HttpResponse> answer = transport.Call(std::move(request));
+  const absl::Status status = StatusOfAnswer(answer);
+  if (absl::IsNotFound(status)) return "";
+  absl::StatusOr<std::string> text =
+      status.ok() ? kube::DecodeStoredUsage(answer->body) : absl::StatusOr<std::string>(status);
+  if (text.ok()) return *std::move(text);
+  note = absl::StrCat(kNoHistory, text.status().message());
+  return "";
 }
 
 // "/apis/fairlead.dev/v1alpha1/nodepools" -> "NodePool (fairlead.dev/v1alpha1)"
@@ -90,9 +107,12 @@ void ShowWhatStands(const Plan& plan, const std::vector<model::NodeRequest>& req
 
 absl::StatusOr<Snapshot> JudgeOnce(const std::vector<model::ClusterEvent>& events,
                                    const core::Options& options, const hook::Catalog& catalog,
-                                   absl::Time now) {
+                                   absl::Time now, const std::string& usage) {
+  core::Options at_once = options;  // the plan shows every eviction, not the first of them
+  at_once.evictions.max_in_flight = model::kUnlimited;
+  at_once.evictions.per_second = 0;
   FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<core::DecisionLoop> loop,
-                            core::DecisionLoop::Make(options, &catalog));
+                            core::DecisionLoop::Make(at_once, &catalog));
   Snapshot snapshot;
   for (const model::ClusterEvent& event : events) {
     loop->Apply(event);
@@ -104,6 +124,9 @@ absl::StatusOr<Snapshot> JudgeOnce(const std::vector<model::ClusterEvent>& event
   }
   std::sort(snapshot.requests.begin(), snapshot.requests.end(),
             [](const auto& a, const auto& b) { return a.meta.name < b.meta.name; });
+  if (const absl::Status restored = loop->RestoreUsage(usage); !restored.ok()) {
+    snapshot.notes.push_back(absl::StrCat(kNoHistory, restored.message()));
+  }
   const core::StepResult result = loop->Step(now);
   snapshot.view = loop->MakeView(now);
   TakePlan(result, snapshot.plan);
@@ -119,6 +142,10 @@ absl::StatusOr<Snapshot> TakeSnapshot(kube::HttpTransport& transport, const core
   for (const model::Kind kind : model::kAllKinds) {
     const absl::Status listed = ListKind(transport, kind, events);
     const bool core_kind = kube::HasProtobuf(kind);
+    if (kind == model::Kind::kPodDisruptionBudget && absl::IsPermissionDenied(listed)) {
+      events.push_back(model::Synced{kind});  // as the scheduler does: without them
+      continue;
+    }
     if (absl::IsNotFound(listed) && !core_kind) {
       missing.push_back(KindText(kind));
       if (kind == model::Kind::kQueue) queues = false;
@@ -132,8 +159,11 @@ absl::StatusOr<Snapshot> TakeSnapshot(kube::HttpTransport& transport, const core
         absl::StrCat("the cluster does not know these kinds: ", absl::StrJoin(missing, ", "),
                      ". Install them with: kubectl apply --server-side -f crds/"));
   }
-  FAIRLEAD_ASSIGN_OR_RETURN(Snapshot snapshot, JudgeOnce(events, options, catalog, now));
+  std::string note;
+  const std::string usage = ReadUsage(transport, options, note);
+  FAIRLEAD_ASSIGN_OR_RETURN(Snapshot snapshot, JudgeOnce(events, options, catalog, now, usage));
   snapshot.missing_kinds = std::move(missing);
+  if (!note.empty()) snapshot.notes.push_back(std::move(note));
   return snapshot;
 }
 

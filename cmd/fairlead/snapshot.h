@@ -35,6 +35,7 @@ struct Snapshot {
   std::vector<model::NodeRequest> requests;  // as they stand, by name
   // Kinds that the server does not have, "NodePool (fairlead.dev/v1alpha1)".
   std::vector<std::string> missing_kinds;
+  std::vector<std::string> notes;  // what was judged without, in sentences
 };
 
 // Unavailable and so on as the server says. FailedPrecondition, with what to install, if the server
@@ -42,9 +43,9 @@ struct Snapshot {
 absl::StatusOr<Snapshot> TakeSnapshot(kube::HttpTransport& transport, const core::Options& options,
                                       const hook::Catalog& catalog, absl::Time now);
 
-// The same of objects at hand.
+// The same of objects at hand, and of the usage of queues as it is stored (core/usage_store.h).
 absl::StatusOr<Snapshot> JudgeOnce(const std::vector<model::ClusterEvent>& events,
                                    const core::Options& options, const hook::Catalog& catalog,
-                                   absl::Time now);
+                                   absl::Time now, const std::string& usage = {});
 
 }  // namespace fairlead::cmd

@@ -169,9 +169,17 @@ bool Cycle::Serve(queues::QueueId leaf, const state::Workload& workload) {
   if (HeldByLimit(leaf, workload, step, request)) return false;
   bool promised = false;
   if (HeldByLending(leaf, workload, step, request, promised)) return promised;
+  if (HeldByReservation(leaf, workload, step, request)) return false;
   const StepKind kind = KindOf(p_.state, workload, step);
   Placement placement;
-  if (!Known(failed_, kind, step.pods.size())) {
+  state::WorkloadId held = state::kNoId;
+  const bool ordinary =
+      p_.reservations.any() && p_.reservations.IsOrdinary(p_.reservations.AskerOf(workload));
+  const auto kept = ordinary ? failed_kept_.find(kind) : failed_kept_.end();
+  if (kept != failed_kept_.end() && p_.state.workload(kept->second.second).Active() == 0 &&
+      static_cast<int64_t>(step.pods.size()) >= kept->second.first) {
+    held = kept->second.second;
+  } else if (!Known(failed_, kind, step.pods.size())) {
     state::Transaction txn(p_.state);
     // Behind its own promise a workload starts nothing: its pods go in order.
     const auto mode =
@@ -187,17 +195,63 @@ bool Cycle::Serve(queues::QueueId leaf, const state::Workload& workload) {
       return false;
     }
     const auto count = static_cast<int64_t>(step.pods.size());
-    auto [it, added] = failed_.try_emplace(kind, count);
-    if (!added) it->second = std::min(it->second, count);
+    if (placement.kept_for == state::kNoId) {
+      auto [it, added] = failed_.try_emplace(kind, count);
+      if (!added) it->second = std::min(it->second, count);
+    } else {
+      held = placement.kept_for;
+      if (ordinary) failed_kept_[kind] = {count, held};
+    }
   }
   const Code code = placement.topology_invalid      ? Code::kMissingObject
                     : placement.topology_infeasible ? Code::kTopologyInfeasible
                                                     : Code::kInsufficientCapacity;
   const state::PodId failed =
       placement.failed != state::kNoId ? placement.failed : step.pods.front();
-  RecordLack(leaf, workload, std::move(step), std::move(request), failed, code,
-             std::move(placement.topology_reason));
+  Outcome& outcome = RecordLack(leaf, workload, std::move(step), std::move(request), failed, code,
+                                std::move(placement.topology_reason));
+  if (held != state::kNoId) outcome.details.push_back(p_.reservations.DescribeHold(held));
   return false;
+}
+
+bool Cycle::HeldByReservation(queues::QueueId leaf, const state::Workload& workload, GangStep& step,
+                              model::Resources& request) {
+  if (!p_.reservations.any()) return false;
+  const state::WorkloadId first =
+      p_.reservations.BehindOf(p_.reservations.AskerOf(workload), request);
+  if (first == state::kNoId) return false;
+  const state::PodId failed = step.pods.front();
+  Outcome& outcome = RecordLack(leaf, workload, std::move(step), std::move(request), failed,
+                                Code::kInsufficientCapacity, "");
+  outcome.behind = true;
+  outcome.details.push_back(p_.reservations.DescribeHold(first));
+  return true;
+}
+
+void Cycle::SettleReservations() {
+  if (!p_.options.reservations.on) return;
+  std::vector<Reservations::Lack> lacks;
+  for (const Outcome& outcome : outcomes) {
+    if (outcome.leaf == PendingIndex::kNoQueue || outcome.step.pods.empty()) continue;
+    Reservations::Lack lack;
+    lack.workload = outcome.workload;
+    lack.leaf = outcome.leaf;
+    lack.pods = &outcome.step.pods;
+    lack.request = &outcome.step_request;
+    lack.only_room = outcome.code == Code::kInsufficientCapacity && outcome.promises.empty() &&
+                     !outcome.behind && outcome.keeper.empty();
+    lack.may_reserve = !outcome.bound_to_topology && !outcome.step.extra;
+    if (outcome.code == Code::kWaitingForVictims) {
+      for (const Waiting::PodPromise& promise : outcome.promises) {
+        lack.promised.emplace_back(promise.pod, promise.node);
+      }
+    }
+    lacks.push_back(std::move(lack));
+  }
+  p_.reservations.Settle(lacks);
+  for (const state::WorkloadId owner : p_.reservations.Owners()) {
+    outcomes[index_.at(owner)].details.push_back(p_.reservations.Describe(owner));
+  }
 }
 
 // Too far back in its queue to be looked at in this cycle.

@@ -66,13 +66,13 @@ Cycle::Cycle(const CycleParts& parts, absl::Time now, bool may_evict)
       now_(now),
       may_evict_(may_evict),
       models_(GpuModels(parts.tree)),
-      // A depth counts workloads, what is kept back may end, and another node may be of another
-      // model.
+      // A depth counts workloads, what is kept back may end, another node may be of another model,
+      // and a reservation asks how long each has waited.
       fold_(parts.options.allocate && parts.options.allocate_depth == model::kUnlimited &&
             parts.options.consolidation_depth == model::kUnlimited &&
             parts.options.reclaim_depth == model::kUnlimited &&
             parts.options.preempt_depth == model::kUnlimited && !parts.books.lending() &&
-            models_.empty()) {
+            models_.empty() && !parts.options.reservations.on) {
   for (const auto& [uid, until] : parts.backoff) {
     if (until.first > now_) wake_at = std::min(wake_at, until.first);
   }
@@ -85,6 +85,11 @@ void Cycle::Run() {
     if (p_.options.consolidation && !p_.options.spread_gpu) Evict(EvictKind::kConsolidation);
     if (p_.options.reclaim) Evict(EvictKind::kReclaim);
     if (p_.options.preempt) Evict(EvictKind::kPreempt);
+    // Where no choice respects the budgets, the eviction API decides.
+    if (!spared_.empty()) {
+      if (p_.options.reclaim) Evict(EvictKind::kReclaim, /*against_budgets=*/true);
+      if (p_.options.preempt) Evict(EvictKind::kPreempt, /*against_budgets=*/true);
+    }
     if (p_.options.stale_gangs) EvictStaleGangs();
   }
   Demand();
@@ -95,6 +100,7 @@ void Cycle::Run() {
     position += 1 + outcome.rest.count;
   }
   TakeBack();
+  SettleReservations();
 }
 
 ServiceKey Cycle::KeyOf(const Outcome& outcome) const {

@@ -23,6 +23,7 @@
 #include "scheduler/engine/gpu_models.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/placer.h"
+#include "scheduler/engine/reservation.h"
 #include "scheduler/engine/victim_search.h"
 
 namespace fairlead::engine {
@@ -49,6 +50,8 @@ struct Outcome {
   // not change that.
   std::string keeper;
   bool kept_beyond_cluster = false;
+  // It waits behind a reservation of its own queue: nobody gives way for it (reservation.h).
+  bool behind = false;
   int64_t position = 0;
   bool stepped_forward = false;  // since the outcomes were last put in order
   // Who waits behind it for the very same reason, without an outcome of their own.
@@ -68,7 +71,9 @@ struct CycleParts {
   VictimSearch& search;
   const queues::FairShares& shares;
   const BindBackoff& backoff;
+  const EvictionRefusals& refusals;
   const std::set<state::WorkloadId>& maybe_stale;
+  Reservations& reservations;
   const model::Resources& total;  // what fair share divides
 };
 
@@ -109,6 +114,7 @@ class Cycle {
     int32_t priority;
     int64_t count;
     std::vector<std::string> details;
+    bool spared = false;  // budgets kept somebody out
   };
   using FailedSearches = std::map<std::pair<queues::QueueId, StepKind>, FailedSearch>;
 
@@ -119,6 +125,10 @@ class Cycle {
   bool Serve(queues::QueueId leaf, const state::Workload& workload);
   // Without the action: the workload waits, and its step is what others may give way for.
   void Consider(queues::QueueId leaf, const state::Workload& workload);
+  // True, and the outcome is written, if a gang of its queue that waits for room comes first.
+  bool HeldByReservation(queues::QueueId leaf, const state::Workload& workload, GangStep& step,
+                         model::Resources& request);
+  void SettleReservations();
   void RefuseForDepth(queues::QueueId leaf, const state::Workload& workload);
   // What must hold before anything is tried; false: the outcome is written.
   bool MayStart(queues::QueueId leaf, const state::Workload& workload);
@@ -173,22 +183,28 @@ class Cycle {
                                               model::Resources request) const;
 
   // evict_actions.cc
-  void Evict(EvictKind kind);
+  // `against_budgets`: for those alone of whom the search spared somebody, now without budgets.
+  void Evict(EvictKind kind, bool against_budgets = false);
+  void EvictFor(EvictKind kind, bool against_budgets, Outcome& outcome, const Lines& lines,
+                FailedSearches& failed);
   // Gives the first of who waits behind it an outcome of its own, as `before` was; its index.
   size_t StepForward(size_t at, const Outcome& before, Lines& lines);
   // Where the workload stood in its queue before this cycle promised it anything.
   [[nodiscard]] ServiceKey KeyOf(const Outcome& outcome) const;
   // Who has stepped forward takes its place by age among the others of its leaf.
   void SortOutcomes();
-  void EvictFor(EvictKind kind, Outcome& outcome, const Lines& lines, FailedSearches& failed);
   [[nodiscard]] Lines MakeLines() const;
   [[nodiscard]] bool MayEvict(EvictKind kind, const Outcome& outcome);
   // GPUs that nobody uses or that are being released, shares included; kept until the state
   // changes.
   [[nodiscard]] int64_t FreeGpusInSum();
   bool DelaysEviction(Outcome& outcome, const state::Workload& workload);
-  void RecordVictims(EvictKind kind, const state::Workload& workload,
+  // `before`: as it was before they were taken.
+  void RecordVictims(EvictKind kind, const Outcome& outcome, const queues::QueueLedger& before,
                      const std::vector<Victim>& victims);
+  [[nodiscard]] std::string WhyEvicted(EvictKind kind, const Outcome& outcome,
+                                       const queues::QueueLedger& before,
+                                       const state::Workload& victim) const;
   // The promise that somebody else needs is changed or taken back.
   void ChangePromise(const Victim& victim);
   void EvictStaleGangs();
@@ -223,7 +239,10 @@ class Cycle {
   std::vector<DemandCharge> demand_charges_;
   model::Resources demanded_;  // their sum
   std::optional<ComingRoom> coming_;
+  std::set<std::pair<EvictKind, state::WorkloadId>> spared_;  // by budgets, in searches for these
   Failures failed_;
+  // The same of what failed because room is kept: for whom.
+  std::map<StepKind, std::pair<int64_t, state::WorkloadId>> failed_kept_;
   // What the head of each leaf queue asks for; filled when the order of service looks at it.
   struct NextJob {
     GangStep step;

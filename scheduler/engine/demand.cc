@@ -170,6 +170,7 @@ void Cycle::Demand() {
     if (--left[leaf] == 0) ask_behind(leaf, nullptr);
   }
   outcomes = std::move(asked);
+  for (size_t i = 0; i < outcomes.size(); ++i) index_[outcomes[i].workload] = i;
 }
 
 void Cycle::TakeBack() {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/status_macros.h"
 #include "queues/usage_record.h"
 #include "scheduler/engine/books.h"
 #include "scheduler/engine/cycle.h"
@@ -31,8 +32,10 @@ class Engine::Impl {
         pending(state, tree),
         placer(state, *framework,
                engine_options.spread_gpu ? state::GpuOrder::kSpread : state::GpuOrder::kPack),
+        reservations(engine_options.reservations, state, tree, *framework),
         search(state, tree, *framework, placer),
         diagnoser(state, *framework) {
+    placer.SetReservations(&reservations);
     fair_share.k_micro = options.k_micro;
     if (!options.usage.has_value()) return;
     absl::StatusOr<queues::UsageRecord> record = queues::UsageRecord::Create(*options.usage);
@@ -52,6 +55,7 @@ class Engine::Impl {
   Books books;
   PendingIndex pending;
   Placer placer;
+  Reservations reservations;
   VictimSearch search;
   Diagnoser diagnoser;
   queues::FairShareDivider divider{tree};
@@ -60,7 +64,9 @@ class Engine::Impl {
   std::optional<queues::UsageRecord> usage;
   // What fair_share.usage was made from: the record's version and the tree's.
   std::pair<uint64_t, uint64_t> usage_versions = {0, 0};
+  bool usage_restored = false;  // since then
   BindBackoff backoff;
+  EvictionRefusals refusals;
   std::set<state::WorkloadId> maybe_stale;
   uint64_t cycles = 0;
   // Who stands behind a workload that waits, as of the last cycle: from whom on in its crowd.
@@ -72,8 +78,9 @@ void Engine::Impl::SampleUsage(absl::Time now, const model::Resources& total) {
   if (!usage.has_value()) return;
   if (now >= usage->NextSample()) usage->Record(now, tree, books.ledger(), total);
   const std::pair<uint64_t, uint64_t> versions = {usage->version(), tree.version()};
-  if (versions == usage_versions) return;
+  if (versions == usage_versions && !usage_restored) return;
   usage_versions = versions;
+  usage_restored = false;
   absl::StatusOr<std::vector<model::Resources>> known = usage->UsageOf(tree, now);
   // Nothing is known: shares are computed without history, as in KAI.
   fair_share.usage = known.ok() ? *std::move(known) : std::vector<model::Resources>();
@@ -132,10 +139,12 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   impl.SampleUsage(now, total);
   impl.shares = impl.divider.Divide(impl.books.ledger(), total, impl.fair_share);
   impl.books.OpenLending();
+  impl.reservations.Begin(now, impl.books.ledger(), impl.shares);
   impl.placer.ResetWork();
-  const CycleParts parts{impl.options, impl.state,       impl.tree,   impl.books,
-                         impl.pending, impl.placer,      impl.search, impl.shares,
-                         impl.backoff, impl.maybe_stale, total};
+  const CycleParts parts{impl.options, impl.state,    impl.tree,        impl.books,
+                         impl.pending, impl.placer,   impl.search,      impl.shares,
+                         impl.backoff, impl.refusals, impl.maybe_stale, impl.reservations,
+                         total};
   Cycle cycle(parts, now, may_evict);
   cycle.Run();
   impl.books.CloseLending();
@@ -147,7 +156,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   result.bindings = std::move(cycle.bindings);
   result.evictions = std::move(cycle.evictions);
   result.stale = std::move(cycle.stale);
-  result.wake_at = cycle.wake_at;
+  result.wake_at = std::min(cycle.wake_at, impl.reservations.wake_at());
   if (impl.usage.has_value()) result.wake_at = std::min(result.wake_at, impl.usage->NextSample());
   for (const Outcome& outcome : cycle.outcomes) {
     if (outcome.code == verdict::Code::kNone) continue;
@@ -161,6 +170,12 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   }
   PendingIndex::Changes changes = impl.pending.TakeChanges();
   result.changes = {changes.all, std::move(changes.filed), std::move(changes.left)};
+  if (!impl.refusals.empty()) {
+    impl.refusals.Trim(impl.state, now);
+    if (!result.waiting.empty()) {
+      result.wake_at = std::min(result.wake_at, impl.refusals.NextEnd(impl.state, now));
+    }
+  }
   result.work = impl.placer.work();
   for (auto it = impl.backoff.begin(); it != impl.backoff.end();) {
     // An entry that has outlived its own delay twice over is no longer a streak of failures.
@@ -211,7 +226,27 @@ void Engine::OnBindFailed(state::PodId pod, absl::Time now) {
   it->second.first = now + delay;
 }
 
+void Engine::OnEvictionRefused(state::PodId pod, absl::Time until, bool by_budget) {
+  impl_->refusals.Add(impl_->state, impl_->state.pod(pod), until, by_budget);
+}
+
 void Engine::OnQueuesChanged() { impl_->CatchUp(); }
+
+absl::StatusOr<std::string> Engine::EncodeUsage(size_t max_bytes) const {
+  if (!impl_->usage.has_value()) return absl::FailedPreconditionError("usage is not recorded");
+  return impl_->usage->Encode(max_bytes);
+}
+
+absl::Status Engine::RestoreUsage(absl::string_view text) {
+  if (!impl_->usage.has_value()) return absl::FailedPreconditionError("usage is not recorded");
+  FAIRLEAD_ASSIGN_OR_RETURN(impl_->usage, queues::UsageRecord::Decode(text, *impl_->options.usage));
+  impl_->usage_restored = true;
+  return absl::OkStatus();
+}
+
+uint64_t Engine::usage_version() const {
+  return impl_->usage.has_value() ? impl_->usage->version() : 0;
+}
 
 std::vector<QueueNumbers> Engine::Numbers() const {
   std::vector<QueueNumbers> numbers;
@@ -242,6 +277,8 @@ int64_t Engine::CountThatFit(const model::Node& node, const std::vector<Load>& a
   return ::fairlead::engine::CountThatFit(impl_->state, *impl_->framework, node, loads, spec,
                                           limit);
 }
+
+std::vector<state::NodeId> Engine::KeptNodes() const { return impl_->reservations.Nodes(); }
 
 std::string Engine::CheckConsistency() const {
   const std::string state = impl_->state.CheckConsistency();

@@ -40,6 +40,14 @@
 
 namespace fairlead::engine {
 
+// Room that is kept for gangs that have waited long (reservation.h).
+struct ReservationOptions {
+  bool on = false;
+  absl::Duration reserve_after = absl::Minutes(5);
+  int64_t reserve_min_gpus = 8;  // devices; a gang of several pods is big in any case
+  int64_t max_reservations = 8;
+};
+
 struct EngineOptions {
   bool allocate = true;
   bool consolidation = true;
@@ -59,6 +67,8 @@ struct EngineOptions {
   absl::Duration reclaim_min_runtime = absl::ZeroDuration();
   queues::ReclaimResolveMethod reclaim_resolve =
       queues::ReclaimResolveMethod::kLowestCommonAncestor;
+  // Room is kept for gangs that have waited long; what says how long it runs may use it meanwhile.
+  ReservationOptions reservations;
   int64_t saturation_multiplier_micro = queues::kMicro;
   // Workloads of one leaf queue that an action considers in a cycle; kUnlimited: all.
   int64_t allocate_depth = model::kUnlimited;
@@ -91,6 +101,9 @@ struct Eviction {
   state::NodeId moves_to = state::kNoId;  // where it has a place again, if it is only moved
   std::string for_workload;               // "namespace/name"
   std::string message;
+  // Victims of equal number were chosen together: each alone would not do. Ascending from 0.
+  uint64_t set = 0;
+  bool against_budget = false;  // a PodDisruptionBudget has nothing left for it: it may be refused
 };
 
 // A workload that still lacks something after the cycle.
@@ -169,10 +182,21 @@ class Engine final : public state::AllocationListener {
 
   // A binding failed: the pod waits again, not before its back-off ends.
   void OnBindFailed(state::PodId pod, absl::Time now);
+  // An eviction was refused, and the pod taken back (ClusterState::ForgetEviction): it is nobody's
+  // victim before `until`, nor before its budgets change if one of them was the reason.
+  void OnEvictionRefused(state::PodId pod, absl::Time until, bool by_budget);
   // The tree changed: the ledger is counted anew.
   void OnQueuesChanged();
 
   [[nodiscard]] std::vector<QueueNumbers> Numbers() const;
+
+  // The record of what queues have used (queues/usage_record.h), as far as there is one.
+  // FailedPrecondition where nothing is or was recorded, else what Encode and Decode say; a record
+  // that cannot be read leaves the present one as it is.
+  [[nodiscard]] absl::StatusOr<std::string> EncodeUsage(size_t max_bytes) const;
+  absl::Status RestoreUsage(absl::string_view text);
+  // Another one with each sample; 0: nothing is recorded.
+  [[nodiscard]] uint64_t usage_version() const;
 
   // How many pods of the class fit on an empty node like this beside `already`; at most `limit`.
   struct Load {
@@ -181,6 +205,9 @@ class Engine final : public state::AllocationListener {
   };
   int64_t CountThatFit(const model::Node& node, const std::vector<Load>& already,
                        const std::shared_ptr<const model::PodSpec>& spec, int64_t limit);
+
+  // Nodes on which room is kept for a gang: they are needed though nothing may run there.
+  [[nodiscard]] std::vector<state::NodeId> KeptNodes() const;
 
   // Recount of the ledger from the state; the first difference, or empty. For tests and the
   // simulator.

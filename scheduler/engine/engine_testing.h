@@ -62,6 +62,7 @@ class Cluster {
         engine_(MakeEngine(options, state_, tree_)) {}
 
   state::ClusterState& state() { return state_; }
+  Engine& engine() { return *engine_; }
 
   void Queue(absl::string_view name, int64_t quota, int64_t limit = model::kUnlimited,
              absl::string_view parent = "") {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/engine/cycle.h"
+#include "scheduler/verdict/text.h"
 
 namespace fairlead::engine {
 namespace {
@@ -29,7 +30,7 @@ bool Cycle::DelaysEviction(Outcome& outcome, const state::Workload& workload) {
 }
 
 bool Cycle::MayEvict(EvictKind kind, const Outcome& outcome) {
-  if (outcome.step.pods.empty() || !outcome.promises.empty()) return false;
+  if (outcome.step.pods.empty() || !outcome.promises.empty() || outcome.behind) return false;
   if (outcome.code == Code::kInsufficientCapacity) {
     return kind != EvictKind::kConsolidation ||
            (outcome.keeper.empty() && p_.state.workload(outcome.workload).preemptible &&
@@ -61,34 +62,66 @@ int64_t Cycle::FreeGpusInSum() {
   return free_milli;
 }
 
-void Cycle::RecordVictims(EvictKind kind, const state::Workload& workload,
+// "Evicted (reclaim) for workload ns/x of queue prod: queue research holds 6 GPUs, its fair share
+// is 4; queue prod holds 1 of 3". The queues are those just below the common ancestor, whose shares
+// reclaim compares.
+std::string Cycle::WhyEvicted(EvictKind kind, const Outcome& outcome,
+                              const queues::QueueLedger& before,
+                              const state::Workload& victim) const {
+  const state::Workload& workload = p_.state.workload(outcome.workload);
+  const std::string whom = absl::StrCat("for workload ", model::Key(workload.ns, workload.name),
+                                        " of queue ", workload.queue);
+  if (kind == EvictKind::kConsolidation) {
+    return absl::StrCat("Moved (consolidation) ", whom, ": it needs room in one place");
+  }
+  if (kind == EvictKind::kPreempt) {
+    return absl::StrCat("Evicted (preempt) ", whom, ": its priority is ", workload.priority,
+                        ", and that of ", model::Key(victim.ns, victim.name), " in the same queue ",
+                        victim.priority);
+  }
+  std::string text = absl::StrCat("Evicted (reclaim) ", whom);
+  const std::optional<queues::QueueId> leaf = p_.tree.Find(victim.queue);
+  if (!leaf.has_value()) return text;
+  const auto [giver, taker] = p_.tree.Diverging(*leaf, outcome.leaf);
+  const auto amount = [this](int64_t units, model::ResourceIndex r) {
+    const std::string& name = p_.tree.names().Name(r);
+    return absl::StrCat(model::FormatAmount(name, units), " ", verdict::ResourceNoun(name));
+  };
+  // The resource of which the giver has too much, if the workload asks for it.
+  model::ResourceIndex r = model::kGpu;
+  for (const model::ResourceIndex one : {model::kMemory, model::kCpu, model::kGpu}) {
+    const bool over = before.allocated(giver, one) > p_.shares.Of(giver)[one];
+    if (outcome.step_request[one] > 0 && (over || one == model::kGpu)) r = one;
+  }
+  absl::StrAppend(&text, ": queue ", p_.tree.Name(giver), " holds ",
+                  amount(before.allocated(giver, r), r), ", its fair share is ",
+                  amount(p_.shares.Of(giver)[r], r), "; queue ", p_.tree.Name(taker), " holds ",
+                  amount(before.allocated(taker, r), r), ", its fair share is ",
+                  amount(p_.shares.Of(taker)[r], r));
+  return text;
+}
+
+void Cycle::RecordVictims(EvictKind kind, const Outcome& outcome, const queues::QueueLedger& before,
                           const std::vector<Victim>& victims) {
-  const std::string name = model::Key(workload.ns, workload.name);
+  const state::Workload& workload = p_.state.workload(outcome.workload);
+  const uint64_t set = evictions.empty() ? 0 : evictions.back().set + 1;
   for (const Victim& victim : victims) {
     if (victim.from.promised) {
       ChangePromise(victim);
       continue;
     }
+    p_.state.ChargeBudgets(victim.pod);
     Eviction eviction;
     eviction.pod = victim.pod;
-    eviction.for_workload = name;
+    eviction.for_workload = model::Key(workload.ns, workload.name);
     eviction.moves_to = victim.moves_to;
-    switch (kind) {
-      case EvictKind::kConsolidation:
-        eviction.action = "consolidation";
-        eviction.message = absl::StrCat("Moved to make room in one place for workload ", name);
-        break;
-      case EvictKind::kReclaim:
-        eviction.action = "reclaim";
-        eviction.message = absl::StrCat("Evicted for workload ", name, " of queue ", workload.queue,
-                                        ", which is below its fair share");
-        break;
-      case EvictKind::kPreempt:
-        eviction.action = "preempt";
-        eviction.message = absl::StrCat("Evicted for workload ", name, " of higher priority ",
-                                        workload.priority, " in the same queue");
-        break;
-    }
+    eviction.set = set;
+    eviction.against_budget = victim.against_budget;
+    eviction.action = kind == EvictKind::kConsolidation ? "consolidation"
+                      : kind == EvictKind::kReclaim     ? "reclaim"
+                                                        : "preempt";
+    eviction.message =
+        WhyEvicted(kind, outcome, before, p_.state.workload(p_.state.pod(victim.pod).workload));
     if (victim.moves_to != state::kNoId) {
       absl::StrAppend(&eviction.message, "; there is room for it on node ",
                       p_.state.node(victim.moves_to).name());
@@ -119,8 +152,10 @@ void Cycle::ChangePromise(const Victim& victim) {
   }
 }
 
-void Cycle::EvictFor(EvictKind kind, Outcome& outcome, const Lines& lines, FailedSearches& failed) {
+void Cycle::EvictFor(EvictKind kind, bool against_budgets, Outcome& outcome, const Lines& lines,
+                     FailedSearches& failed) {
   const state::Workload& workload = p_.state.workload(outcome.workload);
+  if (against_budgets && !spared_.contains({kind, workload.id})) return;
   if (DelaysEviction(outcome, workload)) return;
   const auto count = static_cast<int64_t>(outcome.step.pods.size());
   // Who may be moved does not depend on the queue that asks.
@@ -131,11 +166,12 @@ void Cycle::EvictFor(EvictKind kind, Outcome& outcome, const Lines& lines, Faile
       workload.priority <= known->second.priority) {
     const std::vector<std::string>& details = known->second.details;
     outcome.details.insert(outcome.details.end(), details.begin(), details.end());
+    if (known->second.spared) spared_.insert({kind, workload.id});
     return;
   }
   const queues::QueueLedger ledger = p_.books.ledger();
-  const SearchContext context{p_.options, p_.tree, ledger,      p_.books.ledger(),
-                              p_.shares,  lines,   moved_pods_, now_};
+  const SearchContext context{p_.options, p_.tree,     ledger,      p_.books.ledger(), p_.shares,
+                              lines,      moved_pods_, p_.refusals, against_budgets,   now_};
   const bool limit_blocked = outcome.code == Code::kQueueLimitReached;
   const SearchStep step{workload, outcome.leaf, outcome.step, outcome.step_request, limit_blocked};
   if (!limit_blocked &&
@@ -150,8 +186,15 @@ void Cycle::EvictFor(EvictKind kind, Outcome& outcome, const Lines& lines, Faile
                                   ? p_.search.Preempt(txn, context, step)
                                   : p_.search.Consolidate(txn, context, step);
   if (!found.found) {
+    wake_at = std::min(wake_at, found.wake_at);
+    // What the first search said of budgets stands.
+    if (against_budgets) {
+      failed[key] = {workload.priority, count, {}};
+      return;
+    }
     outcome.details.insert(outcome.details.end(), found.details.begin(), found.details.end());
-    failed[key] = {workload.priority, count, found.details};
+    failed[key] = {workload.priority, count, found.details, found.spared};
+    if (found.spared) spared_.insert({kind, workload.id});
     return;
   }
   if (BreaksLending(kept)) {
@@ -167,7 +210,7 @@ void Cycle::EvictFor(EvictKind kind, Outcome& outcome, const Lines& lines, Faile
     return;
   }
   txn.Commit();
-  RecordVictims(kind, workload, found.victims);
+  RecordVictims(kind, outcome, ledger, found.victims);
   RecordPromises(workload, outcome.leaf, outcome.step.pods, /*victims_chosen=*/true);
 }
 
@@ -206,7 +249,7 @@ size_t Cycle::StepForward(size_t at, const Outcome& before, Lines& lines) {
   return outcomes.size() - 1;
 }
 
-void Cycle::Evict(EvictKind kind) {
+void Cycle::Evict(EvictKind kind, bool against_budgets) {
   SortOutcomes();
   // Equal workloads of one queue fail alike; each is searched for once a cycle.
   FailedSearches failed;
@@ -236,7 +279,7 @@ void Cycle::Evict(EvictKind kind) {
     const size_t evicted = evictions.size();
     std::optional<Outcome> before;
     if (outcomes[at].rest.count > 0) before = outcomes[at];
-    EvictFor(kind, outcomes[at], lines, failed);
+    EvictFor(kind, against_budgets, outcomes[at], lines, failed);
     if (evictions.size() == evicted && outcomes[at].promises.empty()) {
       order.Changed(*leaf);
       continue;
@@ -275,17 +318,27 @@ void Cycle::EvictStaleGangs() {
       wake_at = std::min(wake_at, since + grace);
       continue;
     }
+    const uint64_t set = evictions.empty() ? 0 : evictions.back().set + 1;
     state::Transaction txn(p_.state);
     for (state::PodId pod : workload.pods) {
       const PodStatus status = p_.state.pod(pod).status;
       if (status != PodStatus::kBound && status != PodStatus::kRunning) continue;
+      if (p_.refusals.Stands(p_.state, p_.state.pod(pod), now_)) {
+        wake_at = std::min(wake_at, p_.refusals.NextEnd(p_.state, now_));
+        continue;
+      }
       txn.Evict(pod);
       evictions.push_back(
           {pod, kStaleAction, state::kNoId, model::Key(workload.ns, workload.name),
-           absl::StrCat("Evicted: its gang has been below its minimum of ", GangMinimum(workload),
-                        " pods for longer than ", absl::FormatDuration(grace))});
+           absl::StrCat("Evicted (stalegangeviction): its gang has been below its minimum of ",
+                        GangMinimum(workload), " pods for longer than ",
+                        absl::FormatDuration(grace)),
+           set});
     }
     txn.Commit();
+    for (size_t i = evictions.size(); i-- > 0 && evictions[i].set == set;) {
+      p_.state.ChargeBudgets(evictions[i].pod);
+    }
   }
 }
 

@@ -170,7 +170,7 @@ class History : public state::AllocationListener {
             return status == PodStatus::kBound || status == PodStatus::kRunning;
           });
       if (leaf.has_value() && workload.preemptible && runs) {
-        expected[*leaf].push_back(MakeServiceKey(workload));
+        expected[*leaf].push_back(index_->KeyOf(workload));
       }
     });
     ASSERT_EQ(index_->leaves().size(), expected.size());

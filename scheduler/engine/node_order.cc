@@ -96,4 +96,14 @@ NodeOrders::Best NodeOrders::BestFor(state::PodClassId pod_class, uint64_t& work
   return {order.best.node, order.best.ordered, -order.best.minus_score};
 }
 
+NodeOrders::Best NodeOrders::BestFor(state::PodClassId pod_class, uint64_t& work,
+                                     absl::FunctionRef<bool(state::NodeId)> passed_over) {
+  const Best best = BestFor(pod_class, work);
+  if (best.node == state::kNoId || !passed_over(best.node)) return best;
+  for (const Entry& entry : orders_.at(pod_class)->others) {
+    if (!passed_over(entry.node)) return {entry.node, entry.ordered, -entry.minus_score};
+  }
+  return {};
+}
+
 }  // namespace fairlead::engine

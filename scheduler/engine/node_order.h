@@ -17,6 +17,7 @@
 
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/state/cluster_state.h"
 
@@ -37,6 +38,9 @@ class NodeOrders {
   };
   // The best node for a pod of the class. `work` grows by the filter evaluations made.
   Best BestFor(state::PodClassId pod_class, uint64_t& work);
+  // The same without the nodes that `passed_over` is true for; O(those).
+  Best BestFor(state::PodClassId pod_class, uint64_t& work,
+               absl::FunctionRef<bool(state::NodeId)> passed_over);
 
  private:
   struct Entry {

@@ -41,6 +41,20 @@ bool Placer::Better(const Choice& a, const Choice& b) {
   return a.score > b.score;
 }
 
+bool Placer::Kept(state::PodClassId pod_class, const state::NodeInfo& node, Room room) {
+  if (!asker_.has_value()) return false;
+  const state::WorkloadId kept_for =
+      reservations_->KeptFor(*asker_, state_.pod_class(pod_class), node, room);
+  if (kept_for != state::kNoId) kept_for_ = kept_for;
+  return kept_for != state::kNoId;
+}
+
+void Placer::SetAsker(const state::Workload& workload) {
+  asker_.reset();
+  kept_for_ = state::kNoId;
+  if (reservations_ != nullptr && reservations_->any()) asker_ = reservations_->AskerOf(workload);
+}
+
 Placer::Choice Placer::Look(state::PodClassId pod_class, state::NodeId id, Mode mode,
                             const Area& area) {
   const state::NodeInfo& node = state_.node(id);
@@ -49,11 +63,13 @@ Placer::Choice Placer::Look(state::PodClassId pod_class, state::NodeId id, Mode 
   if (!node.exists) return choice;
   framework::Context context{state_, state_.pod_class(pod_class), pod_class, Room::kFuture};
   if (!framework_.Filter(context, node, nullptr)) return choice;
+  if (Kept(pod_class, node, Room::kFuture)) return choice;
   choice.node = id;
   choice.ordered = IsOrdered(node);
   context.room = Room::kNow;
   choice.score = framework_.Score(context, node);
-  if (!choice.ordered && framework_.Filter(context, node, nullptr)) {
+  if (!choice.ordered && framework_.Filter(context, node, nullptr) &&
+      !Kept(pod_class, node, Room::kNow)) {
     choice.score += framework::kFitsNowStep;
     choice.now = mode == Mode::kStart;
   }
@@ -74,9 +90,15 @@ Placer::Choice Placer::BestByOrder(state::PodClassId pod_class, Mode mode) {
                         found.score + (now ? framework::kFitsNowStep : 0)};
     if (Better(choice, best)) best = choice;
   };
-  take(now_.BestFor(pod_class, work_), true);
+  const auto best_for = [&](NodeOrders& order, Room room) {
+    if (!asker_.has_value()) return order.BestFor(pod_class, work_);
+    return order.BestFor(pod_class, work_, [&](state::NodeId node) {
+      return Kept(pod_class, state_.node(node), room);
+    });
+  };
+  take(best_for(now_, Room::kNow), true);
   if (best.node != state::kNoId && !MayPreferWaiting(state_.pod_class(pod_class))) return best;
-  take(future_.BestFor(pod_class, work_), false);
+  take(best_for(future_, Room::kFuture), false);
   return best;
 }
 
@@ -118,6 +140,12 @@ bool Placer::PlaceOne(Attempt& attempt, state::PodId pod, const Area& area, bool
     attempt.result.failed = pod;
     return false;
   }
+  PlaceAt(attempt, pod, choice, /*only_now=*/false);
+  if (state_.pod(pod).status != PodStatus::kBinding) waits = true;
+  return true;
+}
+
+bool Placer::PlaceAt(Attempt& attempt, state::PodId pod, const Choice& choice, bool only_now) {
   state::GpuPick pick;
   bool now = choice.now;
   const state::PodClass& pod_class = state_.class_of(pod);
@@ -132,11 +160,11 @@ bool Placer::PlaceOne(Attempt& attempt, state::PodId pod, const Area& area, bool
     pick = *std::move(picked);
     now = now && !state::MustWait(node, pod_class, pick);
   }
+  if (only_now && !now) return false;
   if (now) {
     attempt.txn.Allocate(pod, choice.node, std::move(pick));
   } else {
     attempt.txn.Pipeline(pod, choice.node, std::move(pick));
-    waits = true;
   }
   return true;
 }
@@ -155,6 +183,22 @@ bool Placer::PlaceMembers(Attempt& attempt, const StepNode& node, const Area& ar
   }
   return std::all_of(node.children.begin(), node.children.end(),
                      [&](const StepNode& child) { return PlaceSet(attempt, child, area); });
+}
+
+bool Placer::PlacePart(Attempt& attempt, const StepNode& node, const Area& area) {
+  const auto mark = attempt.txn.Mark();
+  const bool must_wait = attempt.must_wait;
+  const bool promised = attempt.result.promised;
+  const bool placed = PlaceMembers(attempt, node, area);
+  if (attempt.mode != Mode::kStart || (placed && attempt.must_wait == must_wait)) return placed;
+  const std::vector<state::PodId> pods = Repackable(attempt.workload, node);
+  if (pods.empty()) return placed;
+  attempt.txn.RollbackTo(mark);
+  attempt.must_wait = must_wait;
+  attempt.result.promised = promised;
+  if (Repack(attempt, node, pods, area, /*only_now=*/true)) return true;
+  if (placed) return PlaceMembers(attempt, node, area);
+  return Repack(attempt, node, pods, area, /*only_now=*/false);
 }
 
 bool Placer::PlaceSet(Attempt& attempt, const StepNode& node, const Area& area) {
@@ -183,7 +227,7 @@ bool Placer::PlaceSet(Attempt& attempt, const StepNode& node, const Area& area) 
     // Levels nest: what an outer one prefers is kept where an inner one says nothing.
     const auto* preferred =
         candidate.preferred_score.empty() ? area.preferred : &candidate.preferred_score;
-    if (PlaceMembers(attempt, node, {candidate.nodes, preferred})) return true;
+    if (PlacePart(attempt, node, {candidate.nodes, preferred})) return true;
     attempt.txn.RollbackTo(mark);
     attempt.must_wait = waited;
     attempt.result.promised = promised;
@@ -219,10 +263,14 @@ void Placer::PromiseAllOf(state::Transaction& txn, state::Transaction::Checkpoin
 Placement Placer::Place(state::Transaction& txn, const state::Workload& workload,
                         const GangStep& step, Mode mode, const NodeSetPtr& within) {
   const auto start = txn.Mark();
+  SetAsker(workload);
   Attempt attempt{txn, workload, mode, {}, false};
-  attempt.result.placed = PlaceSet(attempt, step.root, {within, nullptr});
+  const bool bound = !workload.sets.front().topology.topology.empty();
+  attempt.result.placed = bound ? PlaceSet(attempt, step.root, {within, nullptr})
+                                : PlacePart(attempt, step.root, {within, nullptr});
   if (!attempt.result.placed) {
     txn.RollbackTo(start);
+    attempt.result.kept_for = kept_for_;
     return attempt.result;
   }
   if (attempt.must_wait && mode == Mode::kStart) PromiseAllOf(txn, start);
@@ -232,6 +280,7 @@ Placement Placer::Place(state::Transaction& txn, const state::Workload& workload
 bool Placer::Replace(state::Transaction& txn, const state::Workload& workload,
                      const std::vector<state::PodId>& pods) {
   const auto start = txn.Mark();
+  SetAsker(workload);
   // As one part a set, each below the constraint of its own set and of those above it.
   std::vector<StepNode> nodes(workload.sets.size());
   for (size_t i = 0; i < nodes.size(); ++i) nodes[i].set = static_cast<int32_t>(i);

@@ -7,6 +7,11 @@
 // has a topology constraint, its pods and everything below it are tried in one candidate domain
 // after another.
 //
+// If that fails, or would let it wait, pods that are not alike are tried anew in other orders and
+// on other nodes (engine/packing.h), within a bound for each gang and each cycle: beyond it is the
+// one way in which a gang that is to start may miss room that is there. Promises (of victims' room)
+// have the first attempt alone.
+//
 // Waiting is contagious: if a pod only gets room that is being released, and the pods of its set
 // that got real room are too few for the set's minimum, the whole step is promised its places
 // instead of starting.
@@ -22,6 +27,7 @@
 
 #include "scheduler/engine/gang.h"
 #include "scheduler/engine/node_order.h"
+#include "scheduler/engine/reservation.h"
 #include "scheduler/engine/topology.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/state/gpu_devices.h"
@@ -36,6 +42,8 @@ struct Placement {
   std::string topology_reason;         // not placed because of a topology constraint
   bool topology_invalid = false;       // which names a topology or level that does not exist
   bool topology_infeasible = false;    // no domain would have room even if it were empty
+  // Somewhere there was room that is kept for this workload (reservation.h).
+  state::WorkloadId kept_for = state::kNoId;
 };
 
 class Placer {
@@ -61,8 +69,20 @@ class Placer {
   bool Replace(state::Transaction& txn, const state::Workload& workload,
                const std::vector<state::PodId>& pods);
 
+  // Asked about every node from now on; not owned.
+  void SetReservations(const Reservations* reservations) { reservations_ = reservations; }
+
   [[nodiscard]] uint64_t work() const { return work_; }
-  void ResetWork() { work_ = 0; }
+  void ResetWork() {
+    work_ = 0;
+    packing_tries_ = kMaxPackingTriesPerCycle;
+  }
+
+  // Placements that the second attempt for a gang, and all those of a cycle, may try. Of each of
+  // its classes a gang looks at every node once before; where that is more, only the order is
+  // changed.
+  static constexpr int64_t kMaxPackingTries = 5000;
+  static constexpr int64_t kMaxPackingTriesPerCycle = 50'000;
 
  private:
   struct Choice {
@@ -86,14 +106,33 @@ class Placer {
   };
 
   bool PlaceSet(Attempt& attempt, const StepNode& node, const Area& area);
+  // PlaceMembers, and a second attempt if that fails.
+  bool PlacePart(Attempt& attempt, const StepNode& node, const Area& area);
   bool PlaceMembers(Attempt& attempt, const StepNode& node, const Area& area);
   bool PlaceOne(Attempt& attempt, state::PodId pod, const Area& area, bool& waits);
+  // False: it cannot start there, and `only_now`.
+  bool PlaceAt(Attempt& attempt, state::PodId pod, const Choice& choice, bool only_now);
+  // Whether the pods got enough real room (attempt.must_wait, promised).
+  void Settle(Attempt& attempt, const StepNode& node) const;
+  // The pods of the part if a second attempt could do better; else none.
+  [[nodiscard]] std::vector<state::PodId> Repackable(const state::Workload& workload,
+                                                     const StepNode& node) const;
+  // The second attempt. True: all have a place, and start if `only_now`. False: nothing is changed.
+  bool Repack(Attempt& attempt, const StepNode& node, const std::vector<state::PodId>& pods,
+              const Area& area, bool only_now);
+  bool PlaceLargestFirst(Attempt& attempt, std::vector<state::PodId> pods, const Area& area,
+                         bool only_now);
+  bool PlaceAnyWay(Attempt& attempt, const std::vector<state::PodId>& pods, const Area& area,
+                   bool only_now);
   Choice Best(state::PodId pod, Mode mode, const Area& area);
   Choice BestByOrder(state::PodClassId pod_class, Mode mode);
   Choice BestByScan(state::PodClassId pod_class, Mode mode, const Area& area);
   [[nodiscard]] Choice Look(state::PodClassId pod_class, state::NodeId node, Mode mode,
                             const Area& area);
   [[nodiscard]] static bool Better(const Choice& a, const Choice& b);
+  // The node's room is kept for somebody else than who asks.
+  bool Kept(state::PodClassId pod_class, const state::NodeInfo& node, framework::Room room);
+  void SetAsker(const state::Workload& workload);
   static void PromiseAllOf(state::Transaction& txn, state::Transaction::Checkpoint start);
 
   state::ClusterState& state_;
@@ -101,7 +140,12 @@ class Placer {
   const state::GpuOrder gpu_order_;
   NodeOrders now_, future_;
   TopologyIndex topology_;
+  const Reservations* reservations_ = nullptr;
+  // Of the call of Place or Replace that runs.
+  std::optional<Reservations::Asker> asker_;  // none: nothing is kept
+  state::WorkloadId kept_for_ = state::kNoId;
   uint64_t work_ = 0;
+  int64_t packing_tries_ = kMaxPackingTriesPerCycle;
 };
 
 }  // namespace fairlead::engine

@@ -1,5 +1,9 @@
 #include "scheduler/engine/victim_index.h"
 
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
 namespace fairlead::engine {
 
 using state::PodStatus;
@@ -31,6 +35,14 @@ void VictimIndex::CatchUp() {
   touched_.clear();
 }
 
+// The start stands before the uid, in 16 digits of which the order is that of the times.
+ServiceKey VictimIndex::KeyOf(const state::Workload& workload) const {
+  ServiceKey key = MakeServiceKey(workload);
+  const int64_t start_ms = std::max<int64_t>(0, absl::ToUnixMillis(state_.StartOf(workload)));
+  key.uid = absl::StrCat(absl::Hex(start_ms, absl::kZeroPad16), key.uid);
+  return key;
+}
+
 void VictimIndex::Refresh(state::WorkloadId id) {
   Place& place = places_[id];
   if (place.queue != kNoQueue) {
@@ -49,7 +61,7 @@ void VictimIndex::Refresh(state::WorkloadId id) {
   const std::optional<queues::QueueId> queue = tree_.Find(workload.queue);
   if (!queue.has_value()) return;
   place.queue = *queue;
-  place.position = leaves_[*queue].insert(MakeServiceKey(workload)).first;
+  place.position = leaves_[*queue].insert(KeyOf(workload)).first;
 }
 
 }  // namespace fairlead::engine

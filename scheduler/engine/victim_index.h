@@ -3,7 +3,9 @@
 // what it visits and not what exists.
 //
 // In it: preemptible workloads of existing queues with a pod that is bound, runs or has a promise.
-// Order: the reverse of the order of service (pending.h).
+// Order: the reverse of the order of service (pending.h); where priority, elastic state and age are
+// equal, whoever started last goes first, because it loses the least work, and only then the uid
+// decides. (KAI goes straight to the uid, which means nothing.)
 //
 // It is built by the first CatchUp(): a cluster in which nobody is ever searched for pays nothing.
 // Ownership: borrows state and tree. Thread-safety: the owner's thread. Complexity: O(1) a Touch(),
@@ -36,6 +38,8 @@ class VictimIndex {
   // Before a search; what a search itself changes is only touched, so that its walk stays valid.
   void CatchUp();
 
+  // Its place among the others of its leaf, as its row is now.
+  [[nodiscard]] ServiceKey KeyOf(const state::Workload& workload) const;
   // Leaves with at least one workload.
   [[nodiscard]] const std::map<queues::QueueId, Leaf>& leaves() const { return leaves_; }
 

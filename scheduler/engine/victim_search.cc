@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "queues/job_order.h"
 #include "queues/limits.h"
@@ -169,7 +170,8 @@ bool VictimSearch::GiveOut(state::Transaction& txn, const SearchContext& context
 
 bool VictimSearch::TryOnOneNode(state::Transaction& txn, state::Transaction::Checkpoint start,
                                 const SearchContext& context, const SearchStep& step,
-                                const Rules& rules, Solution& solution) {
+                                const Rules& rules, const SearchBudgets& budgets,
+                                Solution& solution) {
   if (step.limit_blocked) return false;
   const VictimUnit& last = solution.units.back();
   if (last.pods.size() == 1 && solution.units.size() == 1) return false;  // the same as with all
@@ -195,6 +197,7 @@ bool VictimSearch::TryOnOneNode(state::Transaction& txn, state::Transaction::Che
         here.units.push_back(unit);
       }
     }
+    if (!budgets.Choose(here.units)) continue;
     if (Try(txn, start, context, step, rules, std::make_shared<NodeSet>(std::move(nodes)), here)) {
       solution = std::move(here);
       return true;
@@ -270,16 +273,60 @@ void VictimSearch::Minimise(state::Transaction& txn, state::Transaction::Checkpo
   FAIRLEAD_CHECK(again, "a placement that was found before is gone");
 }
 
-void VictimSearch::Report(const Solution& solution, SearchOutcome& outcome) const {
+void VictimSearch::Report(const SearchContext& context, const Solution& solution,
+                          SearchOutcome& outcome) const {
   outcome.found = true;
+  std::map<state::BudgetId, int64_t> left;
+  auto against = [&](const state::PodRecord& pod) {
+    bool beyond = false;
+    for (const state::BudgetId id : state_.BudgetsOf(pod)) {
+      const auto [it, added] = left.try_emplace(id, 0);
+      if (added) it->second = state_.budgets().Left(id);
+      beyond = --it->second < 0 || beyond;
+    }
+    return beyond;
+  };
   for (size_t i = 0; i < solution.units.size(); ++i) {
     const VictimUnit& unit = solution.units[i];
     for (size_t j = 0; j < unit.pods.size(); ++j) {
       const state::PodId pod = unit.pods[j];
-      outcome.victims.push_back(
-          {pod, unit.places[j], solution.moved[i] ? state_.pod(pod).node : state::kNoId});
+      outcome.victims.push_back({pod, unit.places[j],
+                                 solution.moved[i] ? state_.pod(pod).node : state::kNoId,
+                                 context.against_budgets && against(state_.pod(pod))});
     }
   }
+}
+
+bool VictimSearch::Solve(state::Transaction& txn, state::Transaction::Checkpoint start,
+                         const SearchContext& context, const SearchStep& step, const Rules& rules,
+                         const SearchBudgets& budgets, const std::vector<VictimUnit>& units,
+                         SearchOutcome& outcome) {
+  Solution attempt{units, {}, nullptr};
+  const bool solved =
+      TryOnOneNode(txn, start, context, step, rules, budgets, attempt) ||
+      (budgets.Choose(attempt.units) && Try(txn, start, context, step, rules, nullptr, attempt));
+  if (!solved) return false;
+  Minimise(txn, start, context, step, rules, attempt);
+  SpareUnmoved(txn, start, context, step, rules, attempt);
+  Report(context, attempt, outcome);
+  return true;
+}
+
+void VictimSearch::ExplainSpared(const Rules& rules, const SearchBudgets& budgets,
+                                 const VictimWalks& walks, SearchOutcome& outcome) {
+  outcome.spared = budgets.spared_somebody();
+  budgets.Explain(rules.name, outcome.details);
+  int64_t refused = 0;
+  std::set<std::string> by;
+  for (const auto& [leaf, walk] : walks) {
+    refused += walk.refused();
+    by.insert(walk.refusing().begin(), walk.refusing().end());
+  }
+  if (refused == 0) return;
+  outcome.details.push_back(
+      absl::StrCat(rules.name, ", possible victims: ", refused, " refused ",
+                   by.empty() ? "by the API server a moment ago"
+                              : absl::StrCat("by PodDisruptionBudget ", absl::StrJoin(by, ", "))));
 }
 
 bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
@@ -299,10 +346,11 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
   int64_t victims = 0;
   size_t next_try = 0;
   bool refused = false;
+  SearchBudgets budgets(state_, context.against_budgets);
   while (const std::optional<queues::QueueId> leaf = order.Next()) {
     LeafVictims& walk = walks.at(*leaf);
     VictimUnit unit = walk.Take();
-    if (!Helps(unit, step)) {
+    if (!Helps(unit, step) || !budgets.Admits(unit)) {
       order.Changed(*leaf);
       continue;
     }
@@ -337,14 +385,7 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
     }
     order.Picked(*leaf, unit.charge);
     if (taken.units.size() < next_try || !fits_.Possible(wanted)) continue;
-    Solution attempt{taken.units, {}, nullptr};
-    if (TryOnOneNode(txn, start, context, step, rules, attempt) ||
-        Try(txn, start, context, step, rules, nullptr, attempt)) {
-      Minimise(txn, start, context, step, rules, attempt);
-      SpareUnmoved(txn, start, context, step, rules, attempt);
-      Report(attempt, outcome);
-      return true;
-    }
+    if (Solve(txn, start, context, step, rules, budgets, taken.units, outcome)) return true;
     // Long lists are tried less often: what one unit more changes is little.
     if (taken.units.size() > 32) next_try = taken.units.size() + taken.units.size() / 8;
     // Back to nothing but the evictions.
@@ -352,6 +393,7 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
     EvictAll(txn, taken.units);
   }
   txn.RollbackTo(start);
+  ExplainSpared(rules, budgets, walks, outcome);
   if (refused && outcome.details.empty()) {
     outcome.details.push_back(
         absl::StrCat(rules.name, ": taking more would leave the other queue below its own share"));
@@ -370,6 +412,7 @@ SearchOutcome VictimSearch::Preempt(state::Transaction& txn, const SearchContext
   VictimFilter filter;
   filter.now = context.now;
   filter.moved = &context.moved;
+  filter.refusals = &context.refusals;
   filter.protection =
       queues::PreemptMinRuntime(context.tree, step.leaf, context.options.preempt_min_runtime);
   filter.below_priority = step.workload.priority;
@@ -378,9 +421,12 @@ SearchOutcome VictimSearch::Preempt(state::Transaction& txn, const SearchContext
   Rules rules;
   rules.name = "preemption";
   if (Search(txn, context, step, rules, walks, outcome)) return outcome;
-  if (const int64_t kept = walks.begin()->second.Protected(); kept > 0) {
-    outcome.details.push_back(absl::StrCat(
-        "preemption: ", kept, " workloads of lower priority are protected by the minimum runtime"));
+  const LeafVictims::Protection kept = walks.begin()->second.Protected();
+  outcome.wake_at = kept.first_end;
+  if (kept.workloads > 0) {
+    outcome.details.push_back(
+        absl::StrCat("preemption: ", kept.workloads,
+                     " workloads of lower priority are protected by the minimum runtime"));
   }
   if (outcome.details.empty()) {
     outcome.details.push_back(
@@ -413,7 +459,8 @@ SearchOutcome VictimSearch::Reclaim(state::Transaction& txn, const SearchContext
     return queues::Reclaimable(rights, reclaimer, victims).allowed();
   };
   if (ReclaimFrom(txn, context, step, rules, rights, reclaimer, outcome)) return outcome;
-  if (context.options.consolidating_reclaim && WithinQuota(context, step)) {
+  if (context.options.consolidating_reclaim && !context.against_budgets &&
+      WithinQuota(context, step)) {
     SearchOutcome moving;
     rules.others_move = true;
     rules.max_workloads = context.options.max_consolidation_workloads;
@@ -435,6 +482,7 @@ bool VictimSearch::ReclaimFrom(state::Transaction& txn, const SearchContext& con
     VictimFilter filter;
     filter.now = context.now;
     filter.moved = &context.moved;
+    filter.refusals = &context.refusals;
     filter.protection =
         queues::ReclaimMinRuntime(context.tree, context.options.reclaim_resolve, step.leaf, leaf,
                                   context.options.reclaim_min_runtime);
@@ -448,7 +496,11 @@ bool VictimSearch::ReclaimFrom(state::Transaction& txn, const SearchContext& con
   }
   if (Search(txn, context, step, rules, walks, outcome)) return true;
   int64_t kept = 0;
-  for (const auto& [leaf, walk] : walks) kept += walk.Protected();
+  for (const auto& [leaf, walk] : walks) {
+    const LeafVictims::Protection protection = walk.Protected();
+    kept += protection.workloads;
+    outcome.wake_at = std::min(outcome.wake_at, protection.first_end);
+  }
   if (kept > 0) {
     outcome.details.push_back(
         absl::StrCat("reclaim: ", kept, " workloads are protected by the minimum runtime"));
@@ -465,6 +517,7 @@ SearchOutcome VictimSearch::Consolidate(state::Transaction& txn, const SearchCon
   VictimFilter filter;
   filter.now = context.now;
   filter.moved = &context.moved;
+  filter.refusals = &context.refusals;
   filter.except = step.workload.id;
   VictimWalks walks;
   for (const auto& [leaf, workloads] : index_.leaves()) {

@@ -9,6 +9,11 @@
 // are let go again, and those that are get a new place where there is one (they are moved, not
 // taken). Every unit is checked against the rights of its queue before it is taken.
 //
+// PodDisruptionBudgets: a search takes no more pods of a budget than it allows, all victims of the
+// search together; a gang's block that would is left out whole. If that finds nobody and a budget
+// spared somebody (`spared`), the caller may search again with `against_budgets`, when it has tried
+// everything else: the eviction API has the last word on those.
+//
 // Thread-safety: the owner's thread. Bounded by max_victims and the placer's work; what the bound
 // left undone is said in `details`. Determinism: total orders only. Complexity: O(queues) to begin,
 // then what the victims tried cost; workloads that are not reached cost nothing (victim_index.h,
@@ -33,6 +38,7 @@
 #include "scheduler/engine/node_fits.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/placer.h"
+#include "scheduler/engine/victim_budgets.h"
 #include "scheduler/engine/victim_index.h"
 #include "scheduler/engine/victim_walk.h"
 #include "scheduler/state/transaction.h"
@@ -54,6 +60,8 @@ struct SearchContext {
   const queues::FairShares& shares;
   const Lines& lines;
   const std::set<state::PodId>& moved;  // by this cycle already
+  const EvictionRefusals& refusals;
+  bool against_budgets = false;
   absl::Time now;
 };
 
@@ -70,13 +78,17 @@ struct Victim {
   state::PodId pod = state::kNoId;
   VictimUnit::Place from;
   state::NodeId moves_to = state::kNoId;  // kNoId: it has no place after this
+  bool against_budget = false;            // a budget has nothing left for it
 };
 
 struct SearchOutcome {
   bool found = false;
   std::vector<Victim> victims;
+  bool spared = false;  // nobody was found, and budgets kept somebody out
   // Why not, for the verdict; one clause each.
   std::vector<std::string> details;
+  // When somebody may be taken who may not be now.
+  absl::Time wake_at = absl::InfiniteFuture();
 };
 
 class VictimSearch {
@@ -124,6 +136,11 @@ class VictimSearch {
   // Walks through the units until a solution is found.
   bool Search(state::Transaction& txn, const SearchContext& context, const SearchStep& step,
               const Rules& rules, VictimWalks& walks, SearchOutcome& outcome);
+  // Some of the units make room: the transaction holds the fewest that were found to do.
+  bool Solve(state::Transaction& txn, state::Transaction::Checkpoint start,
+             const SearchContext& context, const SearchStep& step, const Rules& rules,
+             const SearchBudgets& budgets, const std::vector<VictimUnit>& units,
+             SearchOutcome& outcome);
   // From `start`: evicts the units and gives out the room in the order of service to the step (on
   // these nodes; null: on any) and to who was evicted: what the next allocate would do. So who
   // would come before the step gets its room back, and nobody is evicted in vain.
@@ -134,7 +151,7 @@ class VictimSearch {
   // and what was free before. Fewer victims, and the order in which KAI looks.
   bool TryOnOneNode(state::Transaction& txn, state::Transaction::Checkpoint start,
                     const SearchContext& context, const SearchStep& step, const Rules& rules,
-                    Solution& solution);
+                    const SearchBudgets& budgets, Solution& solution);
   // The part of Try that gives out the room. `solution.moved` says who got some; false if the step
   // did not.
   bool GiveOut(state::Transaction& txn, const SearchContext& context, const SearchStep& step,
@@ -147,7 +164,10 @@ class VictimSearch {
                 const SearchContext& context, const SearchStep& step, const Rules& rules,
                 Solution& solution);
   [[nodiscard]] bool Helps(const VictimUnit& unit, const SearchStep& step) const;
-  void Report(const Solution& solution, SearchOutcome& outcome) const;
+  void Report(const SearchContext& context, const Solution& solution, SearchOutcome& outcome) const;
+  // Why nobody was found, as far as budgets and refused evictions are the reason.
+  static void ExplainSpared(const Rules& rules, const SearchBudgets& budgets,
+                            const VictimWalks& walks, SearchOutcome& outcome);
 
   state::ClusterState& state_;
   const framework::Framework& framework_;

@@ -13,6 +13,20 @@ bool LeafVictims::IsProtected(const state::Workload& workload) const {
          queues::IsProtected(filter_.now, state_.StartOf(workload), filter_.protection);
 }
 
+bool LeafVictims::IsRefused(const std::vector<state::PodId>& pods) {
+  if (filter_.refusals == nullptr || filter_.refusals->empty()) return false;
+  bool refused = false;
+  for (const state::PodId id : pods) {
+    const state::PodRecord& pod = state_.pod(id);
+    if (!filter_.refusals->Stands(state_, pod, filter_.now)) continue;
+    refused = true;
+    ++refused_;
+    const std::string budgets = filter_.refusals->BudgetsThatRefused(pod.uid);
+    if (!budgets.empty()) refusing_.insert(budgets);
+  }
+  return refused;
+}
+
 void LeafVictims::Open(const ServiceKey& key) {
   const state::Workload& workload = state_.workload(key.workload);
   if (workload.id == filter_.except) return;
@@ -24,8 +38,14 @@ void LeafVictims::Open(const ServiceKey& key) {
   Opened opened;
   const bool core = !IsProtected(workload);
   std::vector<std::vector<state::PodId>> units = EvictionUnits(state_, workload, core);
+  bool keeps_core = false;
   for (size_t i = 0; i < units.size(); ++i) {
     VictimUnit unit;
+    // The last unit is what is left of the workload, unless extras are all that may go.
+    unit.core = core && i + 1 == units.size();
+    const bool refused = IsRefused(units[i]);
+    keeps_core = keeps_core || refused;
+    if (refused || (keeps_core && unit.core)) continue;
     unit.leaf = leaf_;
     unit.workload = workload.id;
     unit.pods = std::move(units[i]);
@@ -35,13 +55,13 @@ void LeafVictims::Open(const ServiceKey& key) {
       unit.places.push_back(
           {record.node, record.gpu_groups, record.status == state::PodStatus::kPipelined});
     }
+    if (!state_.budgets().empty()) unit.budgets = NeedsOf(state_, unit.pods);
     opened.units.push_back(std::move(unit));
   }
   if (opened.units.empty()) return;
-  // The last unit is what is left of the workload, unless extras are all that may go.
-  opened.units.back().core = core;
   ServiceKey place = key;
-  place.elastic_state = opened.units.size() > 1 || !core ? 2 : key.elastic_state;
+  const bool only_core = opened.units.size() == 1 && opened.units.front().core;
+  place.elastic_state = only_core ? key.elastic_state : 2;
   opened_.emplace(std::move(place), std::move(opened));
 }
 
@@ -69,14 +89,18 @@ VictimUnit LeafVictims::Take() {
   return unit;
 }
 
-int64_t LeafVictims::Protected() const {
-  if (filter_.protection <= absl::ZeroDuration()) return 0;
-  int64_t count = 0;
+LeafVictims::Protection LeafVictims::Protected() const {
+  Protection protection;
+  if (filter_.protection <= absl::ZeroDuration()) return protection;
   for (const ServiceKey& key : workloads_) {
     if (!Concerned(key)) break;
-    if (IsProtected(state_.workload(key.workload))) ++count;
+    const state::Workload& workload = state_.workload(key.workload);
+    if (!IsProtected(workload)) continue;
+    ++protection.workloads;
+    protection.first_end =
+        std::min(protection.first_end, state_.StartOf(workload) + filter_.protection);
   }
-  return count;
+  return protection;
 }
 
 }  // namespace fairlead::engine

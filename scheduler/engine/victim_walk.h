@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "queues/tree.h"
 #include "scheduler/engine/pending.h"
+#include "scheduler/engine/victim_budgets.h"
 #include "scheduler/engine/victim_index.h"
 #include "scheduler/state/cluster_state.h"
 #include "scheduler/state/gpu_devices.h"
@@ -38,6 +39,7 @@ struct VictimUnit {
   };
   std::vector<Place> places;
   model::Resources charge;
+  BudgetNeeds budgets;
 };
 
 struct VictimFilter {
@@ -49,6 +51,9 @@ struct VictimFilter {
   state::WorkloadId except = state::kNoId;
   // Pods that this cycle has moved already: their workloads are left alone. Null: none.
   const std::set<state::PodId>* moved = nullptr;
+  // Pods of which an eviction was refused are left alone, with the core of their workload. Null:
+  // none.
+  const EvictionRefusals* refusals = nullptr;
 };
 
 class LeafVictims {
@@ -68,8 +73,17 @@ class LeafVictims {
   // No more from this leaf.
   void Close() { closed_ = true; }
 
-  // How many of its workloads their minimum runtime protects. O(all of them), if any can be.
-  [[nodiscard]] int64_t Protected() const;
+  // How many of its workloads their minimum runtime protects, and when it ends for the first of
+  // them. O(all of them), if any can be.
+  struct Protection {
+    int64_t workloads = 0;
+    absl::Time first_end = absl::InfiniteFuture();
+  };
+  [[nodiscard]] Protection Protected() const;
+  // How many pods of the workloads that were reached stay because an eviction was refused.
+  [[nodiscard]] int64_t refused() const { return refused_; }
+  // And the budgets that refused it, where they are known.
+  [[nodiscard]] const std::set<std::string>& refusing() const { return refusing_; }
 
  private:
   struct Opened {
@@ -82,6 +96,8 @@ class LeafVictims {
   }
   [[nodiscard]] bool IsProtected(const state::Workload& workload) const;
   void Open(const ServiceKey& key);
+  // An eviction of one of them was refused.
+  bool IsRefused(const std::vector<state::PodId>& pods);
 
   const state::ClusterState& state_;
   const VictimIndex::Leaf& workloads_;
@@ -90,6 +106,8 @@ class LeafVictims {
   VictimIndex::Leaf::const_iterator next_;
   std::map<ServiceKey, Opened, std::greater<>> opened_;
   bool closed_ = false;
+  int64_t refused_ = 0;
+  std::set<std::string> refusing_;
 };
 
 using VictimWalks = std::map<queues::QueueId, LeafVictims>;

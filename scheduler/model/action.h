@@ -17,11 +17,35 @@
 
 namespace fairlead::model {
 
-// POST pods/{name}/binding with the uid as precondition; the annotations are merged into the pod by
-// the same write.
+// POST pods/{name}/binding with the uid as precondition; annotations and labels are merged into the
+// pod by the same write.
 struct BindPod {
   std::string ns, name, uid, node;
   StringMap annotations;
+  StringMap labels = {};
+};
+
+// POST pods: the placeholder that holds one whole GPU of a node for those who share it. Its labels
+// say the group, its annotation kGpuIndexAnnotation (which its own program writes) the device. The
+// name is the identity: whoever asks twice makes one.
+struct CreateGpuReservation {
+  std::string ns, name, node, group;
+  std::string image, service_account, runtime_class;  // empty: the server's default
+  std::vector<std::string> command;                   // empty: the image's
+};
+
+// DELETE pods/{name} with the uid as precondition and the pod's own grace period. Only for pods
+// that Fairlead answers for: everybody else's are evicted.
+struct DeletePod {
+  std::string ns, name, uid;
+};
+
+// A config map as it is to be: made if it is not there; keys of others in it stay. It goes with the
+// pod that owns it.
+struct ApplyConfigMap {
+  std::string ns, name;
+  StringMap data;
+  std::string owner_pod, owner_uid;
 };
 
 // Through the eviction API; the reason and message go into condition DisruptionTarget.
@@ -40,12 +64,16 @@ struct SetPodUnschedulable {
   int64_t observed_generation = 0;
 };
 
-// status.schedulability and status.schedulingConditions of a PodGroup. An empty json clears both.
+// status.schedulability and, in status.schedulingConditions of a PodGroup, the entry of one node
+// pool. An empty json clears both. The entries of other pools stay as they are: `conditions` is
+// what the group had when this was decided, and the adapter reads it again if that is no longer so.
 struct SetPodGroupSchedulability {
   std::string ns, name, uid;
   std::string schedulability_json;  // the object under status.schedulability
   // KAI's form, for its tools.
   std::string reason, message;
+  std::string node_pool = {};  // empty: the default one
+  std::vector<SchedulingCondition> conditions = {};
 };
 
 struct SetPodGroupAnnotations {
@@ -81,6 +109,12 @@ struct TerminateNode {
   std::string provider, node_name, provider_id;
 };
 
+// What queues have used, as text, under one key of a ConfigMap of ours, which is made if it is not
+// there. Its other keys stay as they are.
+struct StoreUsage {
+  std::string ns, name, text;
+};
+
 // A Kubernetes Event about an object. Best effort: may be shed.
 struct EmitEvent {
   Kind about = Kind::kPod;
@@ -93,7 +127,8 @@ struct Action {
   uint64_t id = 0;  // unique within the process, increasing in the order of the decisions
   std::variant<BindPod, EvictPod, SetPodUnschedulable, SetPodGroupSchedulability,
                SetPodGroupAnnotations, CreateNodeRequest, UpdateNodeRequestStatus,
-               DeleteNodeRequest, SetNodeTaint, LaunchNode, TerminateNode, EmitEvent>
+               DeleteNodeRequest, SetNodeTaint, LaunchNode, TerminateNode, EmitEvent,
+               CreateGpuReservation, DeletePod, ApplyConfigMap, StoreUsage>
       what;
 };
 

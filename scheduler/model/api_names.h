@@ -8,6 +8,8 @@ namespace fairlead::model {
 inline constexpr char kQueueLabel[] = "kai.scheduler/queue";
 inline constexpr char kProjectLabel[] = "project";
 inline constexpr char kNodePoolLabel[] = "kai.scheduler/node-pool";
+// What KAI calls the pool of objects without that label.
+inline constexpr char kDefaultNodePool[] = "default";
 inline constexpr char kPriorityClassLabel[] = "priorityClassName";
 inline constexpr char kPreemptibilityLabel[] = "kai.scheduler/preemptibility";
 inline constexpr char kSubGroupLabel[] = "kai.scheduler/subgroup-name";
@@ -24,7 +26,13 @@ inline constexpr char kGpuFractionAnnotation[] = "gpu-fraction";
 inline constexpr char kGpuMemoryAnnotation[] = "gpu-memory";
 inline constexpr char kGpuDevicesAnnotation[] = "gpu-fraction-num-devices";
 inline constexpr char kGpuGroupLabel[] = "runai-gpu-group";  // /GROUP for each of several devices
+inline constexpr char kGpuContainerAnnotation[] = "gpu-fraction-container-name";
 inline constexpr char kReservationNamespace[] = "kai-resource-reservation";
+inline constexpr char kReservationApp[] = "kai-resource-reservation";  // label "app"
+// On a reservation pod: the GPU that it was given. By UUID, as KAI does, in spite of the key.
+inline constexpr char kGpuIndexAnnotation[] = "run.ai/reserve_for_gpu_index";
+// On a pod that KAI's webhook has mutated: the beginning of its config maps' names.
+inline constexpr char kSharedGpuConfigMapAnnotation[] = "runai/shared-gpu-configmap";
 inline constexpr char kMigPrefix[] = "nvidia.com/mig-";  // resources; legacy pods: annotations
 inline constexpr char kReceivedResourceTypeAnnotation[] = "received-resource-type";
 inline constexpr char kDefaultQueue[] = "default-queue";
@@ -50,12 +58,17 @@ inline constexpr char kGpuModelPrefix[] = "gpu-model/";
 // Ours.
 inline constexpr char kGroup[] = "fairlead.dev";
 inline constexpr char kVerdictAnnotation[] = "fairlead.dev/verdict";
+// What the containers of a pod that shares GPUs take their environment from.
+inline constexpr char kVisibleDevicesAnnotation[] = "fairlead.dev/visible-devices";
+inline constexpr char kGpuPortionAnnotation[] = "fairlead.dev/gpu-portion";
 inline constexpr char kNodeRequestLabel[] = "fairlead.dev/node-request";
 inline constexpr char kCapacityTypeLabel[] = "fairlead.dev/capacity-type";  // spot | on-demand
 inline constexpr char kPoolLabel[] = "fairlead.dev/node-pool";
 inline constexpr char kRemovalTaint[] = "fairlead.dev/to-be-removed";
 inline constexpr char kStartupTaint[] = "fairlead.dev/starting";
 inline constexpr char kDoNotRemoveAnnotation[] = "fairlead.dev/do-not-remove";
+// How long the pod says it will run, as Go writes durations: "2h30m".
+inline constexpr char kExpectedDurationAnnotation[] = "fairlead.dev/expected-duration";
 inline constexpr char kBindDecisionAnnotation[] = "fairlead.dev/decision";
 
 inline constexpr char kPodScheduledCondition[] = "PodScheduled";

@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "scheduler/model/action.h"
+#include "scheduler/model/disruption_budget.h"
 #include "scheduler/model/kind.h"
 #include "scheduler/model/node.h"
 #include "scheduler/model/pod.h"
@@ -27,7 +28,9 @@
 namespace fairlead::model {
 
 struct Upsert {
-  std::variant<Pod, Node, Queue, PodGroup, PriorityClass, Topology, NodeRequest, NodePool> object;
+  std::variant<Pod, Node, Queue, PodGroup, PriorityClass, Topology, NodeRequest, NodePool,
+               PodDisruptionBudget>
+      object;
 };
 
 struct Delete {
@@ -43,7 +46,8 @@ struct Synced {
 struct ActionResult {
   uint64_t action_id = 0;
   // OK: done. AlreadyExists / FailedPrecondition / NotFound: a definite no (409, 404, 422): the
-  // decision is stale and is dropped. Unavailable, after the adapter's own retries: nobody knows
+  // decision is stale and is dropped. ResourceExhausted, of an eviction: a PodDisruptionBudget says
+  // no for now (429). Unavailable, after the adapter's own retries: nobody knows
   // whether it happened; only the watch can tell.
   absl::Status status;
 };

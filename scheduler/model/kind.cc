@@ -20,6 +20,8 @@ const char* KindName(Kind kind) {
       return "NodeRequest";
     case Kind::kNodePool:
       return "NodePool";
+    case Kind::kPodDisruptionBudget:
+      return "PodDisruptionBudget";
   }
   return "Unknown";
 }

@@ -14,10 +14,13 @@ enum class Kind : uint8_t {
   kTopology,
   kNodeRequest,
   kNodePool,
+  kPodDisruptionBudget,
 };
-inline constexpr Kind kAllKinds[] = {Kind::kNode,          Kind::kQueue,    Kind::kPodGroup,
-                                     Kind::kPriorityClass, Kind::kTopology, Kind::kNodeRequest,
-                                     Kind::kNodePool,      Kind::kPod};
+// In the order in which they are asked for.
+inline constexpr Kind kAllKinds[] = {
+    Kind::kNode,     Kind::kQueue,       Kind::kPodGroup, Kind::kPriorityClass,
+    Kind::kTopology, Kind::kNodeRequest, Kind::kNodePool, Kind::kPodDisruptionBudget,
+    Kind::kPod};
 const char* KindName(Kind kind);
 
 }  // namespace fairlead::model

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "scheduler/model/api_names.h"
 #include "scheduler/model/object_meta.h"
 #include "scheduler/model/pod.h"
 #include "scheduler/model/resources.h"
@@ -27,6 +28,13 @@ struct QueueResource {
   friend bool operator==(const QueueResource&, const QueueResource&) = default;
 };
 
+// What KAI's queue controller has counted, in base units; for people to compare, never for
+// decisions.
+struct QueueStatus {
+  ResourceList allocated, allocated_non_preemptible, requested;
+  friend bool operator==(const QueueStatus&, const QueueStatus&) = default;
+};
+
 struct Queue {
   ObjectMeta meta;
   std::string display_name;
@@ -37,7 +45,8 @@ struct Queue {
   std::vector<std::pair<std::string, QueueResource>> other;
   std::optional<absl::Duration> preempt_min_runtime;
   std::optional<absl::Duration> reclaim_min_runtime;
-  std::string invalid;  // what is wrong with it; such a queue runs nothing
+  std::optional<QueueStatus> status;  // absent: nobody has counted
+  std::string invalid;                // what is wrong with it; such a queue runs nothing
 };
 
 struct TopologyConstraint {
@@ -56,6 +65,15 @@ struct SubGroup {
 
 enum class Preemptibility : uint8_t { kByPriority, kPreemptible, kNonPreemptible };
 
+// An entry of a PodGroup's status.schedulingConditions: one a node pool, written by whoever
+// schedules that pool. Others' entries are written back as they stand.
+struct SchedulingCondition {
+  std::string node_pool;
+  std::string transition_id;  // a decimal number; the highest of all entries is the newest
+  std::string json;           // the whole entry
+  friend bool operator==(const SchedulingCondition&, const SchedulingCondition&) = default;
+};
+
 // scheduling.run.ai/v2alpha2.
 struct PodGroup {
   ObjectMeta meta;
@@ -71,8 +89,15 @@ struct PodGroup {
   std::optional<absl::Duration> preemption_delay;
   std::optional<absl::Duration> staleness_grace_period;
   std::string schedulability_hash;  // status.schedulability.hash, as it stands on the API server
+  std::vector<SchedulingCondition> scheduling_conditions;  // of status, as they stand
   std::string invalid;
 };
+
+// Whose entry of schedulingConditions is ours.
+inline std::string NodePoolOf(const PodGroup& group) {
+  const absl::string_view pool = group.meta.labels.Get(kNodePoolLabel);
+  return pool.empty() ? kDefaultNodePool : std::string(pool);
+}
 
 struct PriorityClass {
   ObjectMeta meta;

@@ -30,7 +30,7 @@ bool ShareSuits(const framework::Context& context, const state::NodeInfo& node,
   const model::GpuShare& share = context.pod_class.spec->gpu_share;
   if (!context.state.options().place_gpu_shares) {
     return Never(why,
-                 "shares of a GPU are not handed out yet (annotation gpu-fraction, gpu-memory)");
+                 "shares of a GPU are switched off (gpuSharing.enabled), and the pod asks for one");
   }
   const int64_t devices = node.allocatable[model::kGpu] / 1000;
   if (devices == 0) return Never(why, "node(s) have no GPU to share");

@@ -215,7 +215,7 @@ TEST_F(PluginTest, ResourceTypeKeepsPodsWithoutGpusOffGpuNodes) {
   AddNode(MakeNode("gpu", 8));
   Waiting({});
   EXPECT_EQ(Why(*off, "gpu"), "") << "as KAI has it, unless it is asked for";
-  EXPECT_EQ(Why(*on, "gpu"), "node(s) have GPUs, which are kept for pods that ask for them");
+  EXPECT_EQ(Why(*on, "gpu"), "U node(s) have GPUs, which are kept for pods that ask for them");
   EXPECT_EQ(Why(*on, "cpu"), "");
   model::PodSpec spec;
   spec.requests = {{model::kGpuName, 1000}};

@@ -21,6 +21,7 @@
 #include "scheduler/model/devices.h"
 #include "scheduler/model/resources.h"
 #include "scheduler/state/device_book.h"
+#include "scheduler/state/disruption_budgets.h"
 #include "scheduler/state/records.h"
 
 namespace fairlead::state {
@@ -51,8 +52,7 @@ struct StateOptions {
   // Whether pods with ResourceClaims are placed. Off where nobody writes the allocation of a claim
   // before its pod is bound: such a pod could never start.
   bool place_device_claims = false;
-  // Whether pods that share GPUs are placed. Off where nobody makes the reservation pod and the
-  // environment that their containers need.
+  // Whether pods that share GPUs are placed; off: refused on every node.
   bool place_gpu_shares = true;
 };
 
@@ -94,6 +94,9 @@ class ClusterState {
   // An invalid one is kept with its text: whoever asks for it is told so. `uid` empty: any.
   Change UpsertTopology(const model::Topology& topology);
   Change RemoveTopology(absl::string_view name, absl::string_view uid = "");
+  Change UpsertDisruptionBudget(const model::PodDisruptionBudget& budget);
+  Change RemoveDisruptionBudget(absl::string_view ns, absl::string_view name,
+                                absl::string_view uid = "");
   // Objects of dynamic resource allocation. What is in the way of a pod with claims is in its
   // class's spec (claim_problem); what its claims ask for is among the class's requests.
   Change UpsertDeviceObject(const model::DeviceObject& object);
@@ -113,8 +116,9 @@ class ClusterState {
   Change ForgetBinding(PodId pod);
   // When a pod got its node, for minimum runtimes; the binding writes the same onto the pod.
   void SetStartedAt(PodId pod, absl::Time at) { pods_[pod].started_at = at; }
-  // When the current run of a workload began: the group's annotation, else its first active pod's;
-  // infinite past if nothing of it runs or nobody knows.
+  // When the current run of a workload began. KAI writes it on the group, we on every pod that we
+  // bind: where each active pod says when it started, the group's annotation is of a former run,
+  // and the first of the pods counts. Infinite past if nothing of it runs or nobody knows.
   [[nodiscard]] absl::Time StartOf(const Workload& workload) const;
   // It is decided that the workload is stale since then (infinite future: it is not); the
   // annotation of its PodGroup is written with the same. Stands until that annotation changes.
@@ -123,6 +127,9 @@ class ClusterState {
   // so.
   Change AssumeEvicted(PodId pod);
   Change ForgetEviction(PodId pod);
+  // The eviction of a pod that still stands where it was is decided, and will be asked for: counts
+  // against its budgets until their status shows it, or ForgetEviction().
+  void ChargeBudgets(PodId pod);
 
   // ---- tables
   // ------------------------------------------------------------------------------------
@@ -143,6 +150,9 @@ class ClusterState {
   // Null if absent. Valid until the next change.
   [[nodiscard]] const model::Topology* FindTopology(absl::string_view name) const;
   [[nodiscard]] const DeviceBook& devices() const { return devices_; }
+  [[nodiscard]] const DisruptionBudgets& budgets() const { return budgets_; }
+  // The budgets that the eviction API would ask for this pod: none for one that does not run yet.
+  [[nodiscard]] BudgetIds BudgetsOf(const PodRecord& pod) const;
   // The pod's claims that exist, with the devices that they hold or are decided to get: what has to
   // be written before the pod is bound.
   [[nodiscard]] std::vector<model::ResourceClaim> ClaimsOf(PodId pod) const;
@@ -329,6 +339,7 @@ class ClusterState {
   };
   std::vector<std::shared_ptr<const PodHints>> hints_;  // by PodId
   absl::flat_hash_map<PodHints, std::weak_ptr<const PodHints>> hints_index_;
+  DisruptionBudgets budgets_;
   DeviceBook devices_;
   size_t demands_on_nodes_ = 0;  // of devices_.demand_count(), that nodes count devices for
   absl::flat_hash_map<PodId, PodClaims> pod_claims_;  // of pods that have any

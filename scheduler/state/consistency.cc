@@ -71,6 +71,7 @@ std::string ClusterState::CheckConsistency() const {
         group.id = group_id;
         if (classes_[pod.pod_class].reservation) {
           ++group.reservations;
+          if (pod.status == PodStatus::kReleasing) ++group.ending;
           continue;
         }
         const int64_t mib = ShareMib(share, node.gpu_memory_mib);

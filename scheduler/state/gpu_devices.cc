@@ -39,11 +39,21 @@ int64_t FreeMib(const GpuGroup& group, int64_t memory_mib, GpuRoom room) {
 
 // Nobody who stays holds it: it is given back as a whole unless somebody is promised a share of it.
 bool Ends(const GpuGroup& group) { return group.active == 0 && group.pipelined == 0; }
+// Whether a share of it takes one of the node's free GPUs. Now, those that are kept are not free.
+bool TakesWhole(const GpuGroup& group, GpuRoom room) {
+  return Ends(group) && !(room == GpuRoom::kNow && group.Kept());
+}
 
 // Has room for one device.
 bool Joinable(const GpuGroup& group, int64_t memory_mib, int64_t need_mib, GpuRoom room) {
-  if (room == GpuRoom::kNow && group.active == 0) return false;
+  if (room == GpuRoom::kNow && group.active == 0 && !group.Kept()) return false;
   return need_mib <= FreeMib(group, memory_mib, room);
+}
+
+// How many kept groups can be given out now: for whole GPUs they are being released, and what is
+// promised of that stays promised.
+int64_t KeptToGive(const NodeInfo& node) {
+  return FreeGpus(node, GpuRoom::kFuture) - FreeGpus(node, GpuRoom::kNow);
 }
 
 // Numbers of devices that could be had, each up to `wanted`.
@@ -60,9 +70,11 @@ Supply SupplyOf(const NodeInfo& node, const model::GpuShare& share, GpuRoom room
   const int64_t need_mib = ShareMib(share, memory_mib);
   if (need_mib > memory_mib) supply.whole = 0;
   if (room == GpuRoom::kEmpty) return supply;
+  int64_t to_give = room == GpuRoom::kNow ? KeptToGive(node) : 0;
   for (const GpuGroup& group : node.gpu_groups) {
     if (!Joinable(group, memory_mib, need_mib, room)) continue;
-    ++(Ends(group) ? supply.ended : supply.kept);
+    if (room == GpuRoom::kNow && Ends(group) && to_give-- <= 0) continue;
+    ++(TakesWhole(group, room) ? supply.ended : supply.kept);
   }
   return supply;
 }
@@ -176,7 +188,8 @@ int64_t SharePlaces(const NodeInfo& node, const PodClass& pod_class, GpuRoom roo
   int64_t places = model::SaturatingMultiply(FreeGpus(node, room), on_each);
   if (room != GpuRoom::kEmpty) {
     for (const GpuGroup& group : node.gpu_groups) {
-      if (Ends(group) || (room == GpuRoom::kNow && group.active == 0)) continue;
+      if (TakesWhole(group, room)) continue;
+      if (room == GpuRoom::kNow && group.active == 0 && !group.Kept()) continue;
       places += std::max<int64_t>(0, FreeMib(group, memory_mib, room)) / need_mib;
     }
   }
@@ -222,9 +235,11 @@ std::optional<GpuPick> PickGpus(const NodeInfo& node, const PodClass& pod_class,
     }
   };
   if (order == GpuOrder::kSpread) take_new(FreeGpus(node, GpuRoom::kNow));
+  int64_t to_give = KeptToGive(node);
   for (const auto& [ends, full, waits, group] : shared) {
     if (pick.size() == wanted) break;
-    if (Ends(*group)) {
+    if (room == GpuRoom::kNow && Ends(*group) && to_give-- <= 0) continue;
+    if (TakesWhole(*group, room)) {
       if (whole == 0) continue;
       --whole;
     }

@@ -9,6 +9,9 @@
 //   only terminating ones (or a reservation)   1000   1000        1000 if one is promised it
 //   only promised ones                         -      -           1000
 //
+// A group that only a reservation pod holds, one that does not terminate, is there for who comes
+// next: shares of it can be given at once, although for whole GPUs it is being released.
+//
 // Sharing pods themselves add nothing to nvidia.com/gpu. A reservation pod (KAI's binder holds one
 // for each group, with a real GPU) belongs to its group and counts its GPU nowhere else.
 //
@@ -42,7 +45,10 @@ struct GpuGroup {
   int32_t releasing = 0;
   int32_t pipelined = 0;
   int32_t reservations = 0;
+  int32_t ending = 0;  // of the reservations, those that terminate
   [[nodiscard]] bool Empty() const { return active + releasing + pipelined + reservations == 0; }
+  // Nobody shares it, and it is held all the same.
+  [[nodiscard]] bool Kept() const { return active == 0 && releasing == 0 && reservations > ending; }
   // What the group takes of the node's whole GPUs, in milli-GPU: the table above.
   [[nodiscard]] int64_t WholeUsed() const {
     return active + releasing + reservations > 0 ? 1000 : 0;

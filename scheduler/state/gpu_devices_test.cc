@@ -334,6 +334,31 @@ TEST_F(GpuTest, AReservationPodIsItsGroupsGpu) {
   EXPECT_TRUE(N().gpu_groups.empty());
 }
 
+// What is held for nobody is there for who comes next, unless it is promised away already.
+TEST_F(GpuTest, AGpuThatOnlyAReservationHoldsIsSharedAtOnce) {
+  Node("n", 1);
+  PodBuilder reservation(model::kReservationNamespace, "r");
+  reservation.Gpus(1).Cpu(0).Scheduler("other").On("n").Label(model::kGpuGroupLabel, "g");
+  state_.UpsertPod(reservation);
+  const PodId half = Waits(PodBuilder("ns", "half").GpuFraction(500));
+  const PodId both = Waits(PodBuilder("ns", "both").GpuFraction(500, 2));
+  EXPECT_EQ(Pick(half, GpuRoom::kNow), "g");
+  EXPECT_EQ(Pick(half, GpuRoom::kFuture), "g");
+  EXPECT_EQ(Pick(both, GpuRoom::kFuture), "-") << "it is one GPU";
+  EXPECT_EQ(SharePlaces(N(), state_.class_of(half), GpuRoom::kNow), 2);
+
+  const PodId whole = Waits(PodBuilder("ns", "whole").Gpus(1));
+  {
+    Transaction txn(state_);
+    txn.Pipeline(whole, N().id);
+    EXPECT_EQ(Pick(half, GpuRoom::kNow), "-") << "promised to another";
+    EXPECT_EQ(Pick(half, GpuRoom::kFuture), "-");
+  }
+  state_.UpsertPod(reservation.Deleting());
+  EXPECT_EQ(Pick(half, GpuRoom::kNow), "-") << "it goes";
+  EXPECT_EQ(Pick(half, GpuRoom::kFuture), "g!");
+}
+
 class GpuLedger final : public AllocationListener {
  public:
   explicit GpuLedger(const ClusterState& state) : state_(state) {}
@@ -467,6 +492,11 @@ class Load {
       const PodRecord& pod = state_.pod(id);
       if (pod.status == PodStatus::kReleasing && !count_releasing) continue;
       if (pod.status == PodStatus::kPipelined && !count_promised) continue;
+      if (state_.class_of(id).reservation) {
+        // It goes when nobody shares its GPU any more.
+        if (count_releasing) mib[pod.gpu_groups.at(0)] += 0;
+        continue;
+      }
       const model::PodSpec& spec = *state_.class_of(id).spec;
       whole += model::Get(spec.requests, model::kGpuName) / 1000;
       const int64_t each = spec.gpu_share.memory_mib > 0
@@ -550,6 +580,70 @@ TEST(GpuPickProperty, NoGpuIsEverOverloaded) {
   }
   EXPECT_GT(placed, 500);
   EXPECT_GT(waited, 50);
+}
+
+// The same with reservation pods that come and go: their GPUs stay held for a while, and can be
+// shared at once unless they are promised away.
+TEST(GpuPickProperty, GpusThatAreHeldForNobodyAreGivenOnce) {
+  int64_t kept = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    StateOptions options;
+    options.scheduler_names = {"fairlead"};
+    ClusterState state(options);
+    state.UpsertNode(GpuNode("n", static_cast<int64_t>(1 + random() % 4), "200"));
+    const NodeId node = state.FindNode("n");
+    Load load(state);
+    const auto reservation = [](const std::string& group) {
+      PodBuilder pod(model::kReservationNamespace, "r-" + group);
+      return pod.Gpus(1).Cpu(0).Scheduler("other").Label(model::kGpuGroupLabel, group).On("n");
+    };
+    for (int step = 0; step < 200; ++step) {
+      const std::string name = "p" + std::to_string(random() % 20);
+      const std::vector<GpuGroup>& groups = state.node(node).gpu_groups;
+      const auto group =
+          groups.empty() ? GpuGroup{} : groups[static_cast<size_t>(random() % groups.size())];
+      if (group.active > 0 && random() % 2 == 0) state.UpsertPod(reservation(group.id));
+      if (group.reservations > 0 && random() % 20 == 0) {
+        state.RemovePod(model::kReservationNamespace, "r-" + group.id, "");
+      }
+      if (random() % 3 == 0) {
+        state.RemovePod("ns", name, "");
+        continue;
+      }
+      PodBuilder pod("ns", name);
+      random() % 4 == 0 ? pod.Gpus(1)
+                        : pod.GpuFraction(static_cast<int64_t>(5 + random() % 900),
+                                          static_cast<int64_t>(1 + random() % 2));
+      if (state.FindPod("ns", name) != kNoId) continue;
+      state.UpsertPod(pod);
+      const PodId id = state.FindPod("ns", name);
+      const PodClass& pod_class = state.class_of(id);
+      const NodeInfo& info = state.node(node);
+      const bool now = FitsGpus(info, pod_class, GpuRoom::kNow);
+      ASSERT_TRUE(!now || FitsGpus(info, pod_class, GpuRoom::kFuture));
+      if (!pod_class.requests.FitsIn(info.Future())) continue;
+      const auto pick = PickGpus(info, pod_class, state.pod(id).uid, GpuRoom::kFuture,
+                                 random() % 2 == 0 ? GpuOrder::kPack : GpuOrder::kSpread);
+      ASSERT_EQ(pick.has_value(), FitsGpus(info, pod_class, GpuRoom::kFuture));
+      if (!pick.has_value()) continue;
+      for (const GpuGroup& each : info.gpu_groups) {
+        if (each.Kept() && std::count(pick->begin(), pick->end(), each.id) > 0) ++kept;
+      }
+      Transaction txn(state);
+      if (pod_class.requests.FitsIn(info.Available()) && !MustWait(info, pod_class, *pick)) {
+        txn.Allocate(id, node, *pick);
+      } else {
+        txn.Pipeline(id, node, *pick);
+      }
+      txn.Commit();
+      ASSERT_EQ(load.Check(state.node(node), true, false), "");
+      ASSERT_EQ(load.Check(state.node(node), false, true), "");
+      ASSERT_EQ(state.CheckConsistency(), "");
+    }
+  }
+  EXPECT_GT(kept, 30);
 }
 
 TEST(GpuTransactionDeathTest, APickMustHaveOneGroupADevice) {

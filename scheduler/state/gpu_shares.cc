@@ -68,6 +68,7 @@ void ClusterState::ApplyToGroups(const PodRecord& pod, PodStatus status, NodeInf
     const int64_t pipelined = group.WholePipelined();
     if (pod_class.reservation) {
       group.reservations += one;
+      if (status == PodStatus::kReleasing) group.ending += one;
     } else if (promised) {
       group.pipelined += one;
       group.pipelined_mib += mib;

@@ -148,9 +148,18 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
       pod.meta.annotations.Get("cluster-autoscaler.kubernetes.io/safe-to-evict") == "false";
   absl::Time started_at;
   if (absl::ParseTime(absl::RFC3339_full, pod.meta.annotations.Get(model::kLastStartAnnotation),
-                      &started_at, nullptr)) {
+                      &started_at, nullptr) &&
+      started_at != record.started_at) {
     record.started_at = started_at;
+    if (record.workload != kNoId) TouchWorkload(record.workload);
   }
+  absl::Duration expected;
+  if (!absl::ParseDuration(pod.meta.annotations.Get(model::kExpectedDurationAnnotation),
+                           &expected) ||
+      expected <= absl::ZeroDuration()) {
+    expected = absl::InfiniteDuration();
+  }
+  record.expected_duration = expected;
   const absl::string_view verdict = pod.meta.annotations.Get(model::kVerdictAnnotation);
   record.has_verdict = !verdict.empty();
   record.verdict_hash = model::VerdictHashOf(verdict);
@@ -218,6 +227,8 @@ Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
   PodStatus status = PodStatus::kPending;
   NodeId node = kNoId;
   record.terminating = pod.meta.deletion.has_value();
+  record.phase_running = pod.phase == model::PodPhase::kRunning;
+  if (record.terminating && budgets_.in_flight() > 0) budgets_.SeenLeaving(record.uid);
   if (pod.phase == model::PodPhase::kSucceeded) {
     status = PodStatus::kSucceeded;
   } else if (pod.phase == model::PodPhase::kFailed ||
@@ -258,6 +269,7 @@ void ClusterState::ErasePod(PodId id) {
   if (record.status != PodStatus::kPending) MovePod(id, PodStatus::kPending, kNoId);
   if (node != kNoId) DropNodeIfUnused(node);
   if (!pod_claims_.empty()) ForgetClaims(id);
+  if (budgets_.in_flight() > 0) budgets_.SeenLeaving(record.uid);
   if (record.workload != kNoId) DetachFromWorkload(record);
   ReleaseClass(record.pod_class);
   pod_index_.erase(model::Key(record.ns, record.name));
@@ -303,6 +315,7 @@ Change ClusterState::AssumeEvicted(PodId id) {
 Change ClusterState::ForgetEviction(PodId id) {
   Change change;
   if (pods_[id].status != PodStatus::kReleasing || pods_[id].terminating) return change;
+  budgets_.Release(pods_[id].uid);
   MovePod(id, PodStatus::kRunning, pods_[id].node);
   change.capacity = change.workloads = true;
   return change;

@@ -128,6 +128,7 @@ struct PodRecord {
   PodStatus status = PodStatus::kPending;
   bool ours = false;  // our scheduler name, whether placed or not
   bool terminating = false;
+  bool phase_running = false;  // as the API server has it: budgets protect it only then
   bool daemon = false;  // owned by a DaemonSet: does not keep a node
   bool do_not_disrupt = false;
   int64_t generation = 0;
@@ -136,6 +137,8 @@ struct PodRecord {
   bool has_task_priority = false;
   std::shared_ptr<const model::StringMap> labels;  // shared between pods with equal labels
   absl::Time started_at = absl::InfinitePast();    // annotation kai.scheduler/last-start-timestamp
+  // Annotation fairlead.dev/expected-duration; infinite: it says nothing that can be read.
+  absl::Duration expected_duration = absl::InfiniteDuration();
   GpuPick gpu_groups;                              // on its node, for a pod that shares GPUs
   std::string invalid;
   std::string nominated_node;                      // as the API server has it

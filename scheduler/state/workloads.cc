@@ -361,22 +361,26 @@ void ClusterState::SetStaleSince(WorkloadId id, absl::Time since) {
 }
 
 absl::Time ClusterState::StartOf(const Workload& workload) const {
-  absl::Time start = absl::InfinitePast();
-  if (workload.Active() == 0) return start;
-  if (workload.group != nullptr &&
-      absl::ParseTime(absl::RFC3339_full,
-                      workload.group->meta.annotations.Get(model::kLastStartAnnotation), &start,
-                      nullptr)) {
-    return start;
-  }
-  start = absl::InfiniteFuture();
+  if (workload.Active() == 0) return absl::InfinitePast();
+  absl::Time of_pods = absl::InfiniteFuture();
+  bool all_say = true;
   for (PodId id : workload.pods) {
     const PodRecord& pod = pods_[id];
-    if (IsAllocated(pod.status) && pod.started_at != absl::InfinitePast()) {
-      start = std::min(start, pod.started_at);
+    if (!IsAllocated(pod.status)) continue;
+    if (pod.started_at == absl::InfinitePast()) {
+      all_say = false;
+    } else {
+      of_pods = std::min(of_pods, pod.started_at);
     }
   }
-  return start == absl::InfiniteFuture() ? absl::InfinitePast() : start;
+  absl::Time of_group;
+  const bool group_says =
+      workload.group != nullptr &&
+      absl::ParseTime(absl::RFC3339_full,
+                      workload.group->meta.annotations.Get(model::kLastStartAnnotation), &of_group,
+                      nullptr);
+  if (group_says) return all_say ? std::max(of_group, of_pods) : of_group;
+  return of_pods == absl::InfiniteFuture() ? absl::InfinitePast() : of_pods;
 }
 
 Change ClusterState::UpsertPodGroup(const model::PodGroup& group) {
@@ -403,6 +407,10 @@ Change ClusterState::UpsertPodGroup(const model::PodGroup& group) {
   const bool same_stale_since =
       old != nullptr && old->meta.annotations.Get(model::kStaleSinceAnnotation) ==
                             group.meta.annotations.Get(model::kStaleSinceAnnotation);
+  const bool same_start =
+      old != nullptr && old->meta.annotations.Get(model::kLastStartAnnotation) ==
+                            group.meta.annotations.Get(model::kLastStartAnnotation);
+  if (!same_start) TouchWorkload(id);  // its victims' order depends on it
   workload.group = std::make_shared<const model::PodGroup>(group);
   workload.uid = group.meta.uid;
   const bool stale_changed = !same_stale_since && ReadStaleSince(workload);

@@ -35,6 +35,7 @@ core::Options LoopCluster::QuietOptions() {
   core::Options options = core::DefaultOptions();
   options.hook.enabled = false;
   options.emit_events = false;
+  options.evictions.max_in_flight = model::kUnlimited;  // a step shows all that it decided
   return options;
 }
 

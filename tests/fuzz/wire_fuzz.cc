@@ -44,7 +44,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace kube = fairlead::kube;
   if (size == 0) return 0;
   const absl::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  const fairlead::model::Kind kind = fairlead::model::kAllKinds[data[0] & 7];
+  const fairlead::model::Kind kind =
+      fairlead::model::kAllKinds[data[0] % std::size(fairlead::model::kAllKinds)];
   switch (data[0] >> 3 & 7) {
     case 0:
       RequireInvalidArgument(kube::DecodeObject(kind, kube::kProtobuf, bytes).status());

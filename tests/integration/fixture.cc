@@ -29,6 +29,7 @@ std::string ConfigurationText(const Settings& settings) {
                     "s\n  renewDeadline: ", settings.election.at(1),
                     "s\n  retryPeriod: ", settings.election.at(2), "s\n");
   }
+  absl::StrAppend(&text, settings.more);
   return text;
 }
 

@@ -35,6 +35,7 @@ struct Settings {
   std::string unneeded_after = "10m";
   // Of the lease, its renewal and its retries, in seconds; empty: no election.
   std::vector<int> election = {};
+  std::string more = {};  // fields of the configuration, as YAML, each with its line end
 };
 
 struct PodSpec {

@@ -1,196 +1,34 @@
-// fairlead-replay: what the scheduler allocates of a published trace, beside what others did.
-#include <chrono>
+// fairlead-replay: what the scheduler makes of published traces, beside what others did.
 #include <cstdio>
-#include <cstring>
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "tests/replay/replay.h"
+#include "tests/replay/commands.h"
 
 namespace fairlead::replay {
-namespace {
 
-constexpr char kUsage[] =
-    R"(fairlead-replay openb FOLDER [flags]
-
-Replays the traces FOLDER/openb_pod_list_*.csv on the nodes of FOLDER/openb_node_list_gpu_node.csv:
-pods arrive one by one in the order of the published runs until the arrived GPU demand is 130 % of
-the capacity; none leaves, and who finds no place at once is turned away. Prints the GPU allocation
-in percent, beside the best policy of FOLDER/expected_allocation.csv where that file knows the trace.
-
-  --plugin NAME         GpuFragmentation (default; typical pods are those of the trace),
-                        GpuFragmentation:learned (from what runs), default (the default profile)
-  --trace NAME[,NAME]   only these (default: all in FOLDER)
-  --seeds N[,N]         orders of arrival (default 42; published: 42 to 51)
-  --shuffle-names SEED  deal the names of the nodes anew: ties go to the smaller name
-  -o json               a JSON object for each run instead of the table
-)";
-
-struct Command {
-  std::string folder;
-  ReplayOptions options;
-  std::vector<std::string> traces;
-  std::vector<int64_t> seeds = {42};
-  bool json = false;
-};
-
-using Published = std::map<std::pair<std::string, int64_t>, PublishedCurves>;
-
-absl::StatusOr<Command> Parse(const std::vector<std::string>& args) {
-  Command command;
-  if (args.size() < 2 || args[0] != "openb") {
-    return absl::InvalidArgumentError("expected: openb FOLDER");
-  }
-  command.folder = args[1];
-  for (size_t i = 2; i < args.size(); ++i) {
-    const std::string& flag = args[i];
-    if (i + 1 == args.size()) return absl::InvalidArgumentError(absl::StrCat(flag, ": no value"));
-    const std::string& value = args[++i];
-    const auto bad = [&] {
-      return absl::InvalidArgumentError(absl::StrCat(flag, " ", value, ": not understood"));
-    };
-    if (flag == "--plugin") {
-      command.options.plugin = value;
-    } else if (flag == "--trace") {
-      command.traces = absl::StrSplit(value, ',');
-    } else if (flag == "--seeds") {
-      command.seeds.clear();
-      for (const absl::string_view text : absl::StrSplit(value, ',')) {
-        if (!absl::SimpleAtoi(text, &command.seeds.emplace_back())) return bad();
-      }
-    } else if (flag == "--shuffle-names") {
-      if (!absl::SimpleAtoi(value, &command.options.shuffle_names.emplace())) return bad();
-    } else if (flag == "-o" && value == "json") {
-      command.json = true;
-    } else {
-      return bad();
-    }
-  }
-  return command;
+int ExitCode(const absl::Status& status, const char* usage) {
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "fairlead-replay: %s\n%s", std::string(status.message()).c_str(),
+               usage != nullptr ? usage : "");
+  return usage != nullptr ? 2 : 1;
 }
 
-// The best published policy and what it allocated; "" if nothing is known.
-std::pair<std::string, double> BestOf(const Published& published, const std::string& trace,
-                                      int64_t seed) {
-  std::pair<std::string, double> best("", 0);
-  const auto known = published.find({trace, seed});
-  if (known == published.end()) return best;
-  for (const auto& [policy, curve] : known->second) {
-    if (!curve.empty() && curve.back() > best.second) best = {policy, curve.back()};
-  }
-  return best;
-}
-
-void PrintJson(const Command& command, const std::string& trace, int64_t seed,
-               const ReplayResult& result, const std::pair<std::string, double>& best) {
-  std::string published = "null";
-  if (!best.first.empty()) {
-    published =
-        absl::StrFormat("{\"policy\":\"%s\",\"allocationPercent\":%.2f}", best.first, best.second);
-  }
-  const std::string names = command.options.shuffle_names.has_value()
-                                ? absl::StrCat(*command.options.shuffle_names)
-                                : "null";
-  std::printf(
-      "{\"trace\":\"%s\",\"plugin\":\"%s\",\"seed\":%lld,\"shuffleNames\":%s,"
-      "\"allocationPercent\":%.2f,\"arrivedMilli\":%lld,\"allocatedMilli\":%lld,"
-      "\"capacityMilli\":%lld,\"placed\":%lld,\"refused\":%lld,\"bestPublished\":%s}\n",
-      trace.c_str(), command.options.plugin.c_str(), static_cast<long long>(seed), names.c_str(),
-      result.Final(), static_cast<long long>(result.arrived_milli),
-      static_cast<long long>(result.allocated_milli), static_cast<long long>(result.capacity_milli),
-      static_cast<long long>(result.placed), static_cast<long long>(result.refused),
-      published.c_str());
-}
-
-absl::Status RunTrace(const Command& command, const std::vector<TraceNode>& nodes,
-                      const std::string& trace, const Published& published) {
-  const absl::StatusOr<std::vector<TracePod>> pods = ReadPods(PodFile(command.folder, trace));
-  if (!pods.ok()) return pods.status();
-  double sum = 0;
-  double best_sum = 0;
-  double worst = 100;
-  size_t compared = 0;
-  std::string policy;
-  int64_t arrivals = 0;
-  const auto start = std::chrono::steady_clock::now();
-  for (const int64_t seed : command.seeds) {
-    ReplayOptions options = command.options;
-    options.seed = seed;
-    const absl::StatusOr<ReplayResult> result = Replay(nodes, *pods, options);
-    if (!result.ok()) return result.status();
-    const auto best = BestOf(published, trace, seed);
-    if (command.json) PrintJson(command, trace, seed, *result, best);
-    sum += result->Final();
-    worst = std::min(worst, result->Final());
-    arrivals += result->placed + result->refused;
-    if (best.first.empty()) continue;
-    policy = best.first;
-    best_sum += best.second;
-    ++compared;
-  }
-  if (command.json) return absl::OkStatus();
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const auto runs = static_cast<double>(command.seeds.size());
-  std::string beside = "not known";
-  if (compared == command.seeds.size()) {
-    beside = absl::StrFormat("%.2f %s  %+.2f", best_sum / runs, policy, (sum - best_sum) / runs);
-  }
-  std::printf("%-14s %6.2f  (least %6.2f)   published: %-24s %7.0f pods/s\n", trace.c_str(),
-              sum / runs, worst, beside.c_str(), static_cast<double>(arrivals) / seconds);
-  std::fflush(stdout);
-  return absl::OkStatus();
-}
-
-absl::Status Run(Command command) {
-  const absl::StatusOr<std::vector<TraceNode>> nodes = ReadNodes(NodeFile(command.folder));
-  if (!nodes.ok()) return nodes.status();
-  const absl::StatusOr<Published> published = ReadPublished(command.folder);
-  if (!published.ok()) return published.status();
-  if (command.traces.empty()) {
-    absl::StatusOr<std::vector<std::string>> all = TracesOf(command.folder);
-    if (!all.ok()) return all.status();
-    command.traces = *std::move(all);
-  }
-  if (!command.json) {
-    std::printf("%s, seeds %s, %s\n", command.options.plugin.c_str(),
-                absl::StrJoin(command.seeds, ",").c_str(),
-                command.options.shuffle_names.has_value() ? "node names shuffled"
-                                                          : "node names of the trace");
-    std::printf("GPU allocation in %% at %lld %% of arrived demand, mean over the seeds\n",
-                static_cast<long long>(command.options.percent));
-  }
-  absl::Status first_error;
-  for (const std::string& trace : command.traces) {
-    first_error.Update(RunTrace(command, *nodes, trace, *published));
-  }
-  return first_error;
-}
-
-}  // namespace
 }  // namespace fairlead::replay
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> args(argv + 1, argv + argc);
-  if (args.size() == 1 && (args[0] == "--help" || args[0] == "-h")) {
-    std::fputs(fairlead::replay::kUsage, stdout);
+  using namespace fairlead::replay;  // NOLINT(google-build-using-namespace)
+  std::vector<std::string> args(argv + 1, argv + argc);
+  const std::string name = args.empty() ? "" : args[0];
+  if (!args.empty()) args.erase(args.begin());
+  if (name == "openb") return OpenbCommand(args);
+  if (name == "philly") return PhillyCommand(args);
+  const std::string usage = absl::StrCat(kOpenbUsage, "\n", kPhillyUsage);
+  if (name == "--help" || name == "-h") {
+    std::fputs(usage.c_str(), stdout);
     return 0;
   }
-  auto command = fairlead::replay::Parse(args);
-  if (!command.ok()) {
-    std::fprintf(stderr, "fairlead-replay: %s\n%s", std::string(command.status().message()).c_str(),
-                 fairlead::replay::kUsage);
-    return 2;
-  }
-  const absl::Status status = fairlead::replay::Run(*std::move(command));
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "fairlead-replay: %s\n", std::string(status.message()).c_str());
-  return 1;
+  return ExitCode(absl::InvalidArgumentError("expected: openb FOLDER or philly FILE"),
+                  usage.c_str());
 }

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <tuple>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -16,63 +14,15 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "scheduler/model/api_names.h"
+#include "tests/replay/csv.h"
 #include "tests/replay/go_random.h"
 
 namespace fairlead::replay {
 namespace {
 
 constexpr char kPodFilePrefix[] = "openb_pod_list_";
-constexpr char kCsv[] = ".csv";
+constexpr char kCsvSuffix[] = ".csv";
 constexpr int64_t kMib = int64_t{1} << 20;
-
-// A file with a header line, cell by column name.
-class Csv {
- public:
-  static absl::StatusOr<Csv> Read(const std::string& file) {
-    std::ifstream stream(file);
-    if (!stream) return absl::NotFoundError(absl::StrCat("cannot read ", file));
-    Csv csv;
-    csv.file_ = file;
-    std::string line;
-    while (std::getline(stream, line)) {
-      absl::StripTrailingAsciiWhitespace(&line);
-      if (line.empty() && !csv.rows_.empty()) continue;
-      std::vector<std::string> cells = absl::StrSplit(line, ',');
-      if (csv.columns_.empty()) {
-        for (size_t i = 0; i < cells.size(); ++i) csv.columns_[cells[i]] = i;
-        csv.header_ = std::move(cells);
-      } else {
-        csv.rows_.push_back(std::move(cells));
-      }
-    }
-    return csv;
-  }
-  [[nodiscard]] size_t size() const { return rows_.size(); }
-  [[nodiscard]] const std::vector<std::string>& header() const { return header_; }
-  [[nodiscard]] bool Has(const std::string& column) const { return columns_.count(column) > 0; }
-  [[nodiscard]] absl::StatusOr<std::string> Text(size_t row, const std::string& column) const {
-    const auto it = columns_.find(column);
-    if (it == columns_.end() || it->second >= rows_[row].size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(file_, " line ", row + 2, ": has no column ", column));
-    }
-    return rows_[row][it->second];
-  }
-  [[nodiscard]] absl::Status Number(size_t row, const std::string& column, int64_t& out) const {
-    FAIRLEAD_ASSIGN_OR_RETURN(const std::string text, Text(row, column));
-    // Far above any machine, far below where sums of them overflow.
-    constexpr int64_t kMax = int64_t{1} << 40;
-    if (absl::SimpleAtoi(text, &out) && out >= 0 && out <= kMax) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat(file_, " line ", row + 2, ": ", column, " \"", text, "\" is no amount"));
-  }
-
- private:
-  std::string file_;
-  std::map<std::string, size_t> columns_;
-  std::vector<std::string> header_;
-  std::vector<std::vector<std::string>> rows_;
-};
 
 std::string TraceOf(absl::string_view workload) {
   absl::ConsumePrefix(&workload, kPodFilePrefix);
@@ -82,7 +32,7 @@ std::string TraceOf(absl::string_view workload) {
 }  // namespace
 
 std::string PodFile(const std::string& folder, absl::string_view trace) {
-  return absl::StrCat(folder, "/", kPodFilePrefix, trace, kCsv);
+  return absl::StrCat(folder, "/", kPodFilePrefix, trace, kCsvSuffix);
 }
 
 std::string NodeFile(const std::string& folder) {
@@ -95,7 +45,7 @@ absl::StatusOr<std::vector<std::string>> TracesOf(const std::string& folder) {
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     const std::string file = entry.path().filename().string();
     absl::string_view name = file;
-    if (absl::ConsumePrefix(&name, kPodFilePrefix) && absl::ConsumeSuffix(&name, kCsv)) {
+    if (absl::ConsumePrefix(&name, kPodFilePrefix) && absl::ConsumeSuffix(&name, kCsvSuffix)) {
       traces.emplace_back(name);
     }
   }

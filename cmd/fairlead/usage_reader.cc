@@ -1,0 +1,55 @@
+#include "cmd/fairlead/usage_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kube/codec.h"
+
+namespace fairlead::cmd {
+
+bool UsageReader::Poll(absl::Time now) {
+  if (done_) return true;
+  if (waits_until_ == absl::InfinitePast()) waits_until_ = now + kPatience;
+  if (!asking_ && now >= next_) {
+    next_ = now + kPause;
+    Ask();
+  }
+  return done_ || now >= waits_until_;
+}
+
+absl::Time UsageReader::wake_at() const {
+  if (done_) return absl::InfiniteFuture();
+  return asking_ ? waits_until_ : std::min(waits_until_, next_);
+}
+
+void UsageReader::Ask() {
+  asking_ = true;
+  kube::HttpRequest request;
+  request.path = path_;
+  request.timeout = kPause;
+  transport_->Send(std::move(request), [this, alive = alive_,
+                                        tasks = tasks_](absl::StatusOr<kube::HttpResponse> answer) {
+    tasks->Post([this, alive, answer = std::move(answer)] {
+      if (*alive) OnAnswer(answer);
+    });
+  });
+}
+
+void UsageReader::OnAnswer(const absl::StatusOr<kube::HttpResponse>& answer) {
+  asking_ = false;
+  if (!answer.ok()) return failed_(answer.status());
+  if (answer->status == 404) {
+    done_ = true;
+    return found_(std::string());
+  }
+  if (answer->status != 200) {
+    const kube::ApiStatus error = kube::DecodeStatus(answer->content_type, answer->body);
+    return failed_(absl::UnavailableError(
+        absl::StrCat("GET ", path_, ": ", answer->status, " ", error.message)));
+  }
+  done_ = true;
+  found_(kube::DecodeStoredUsage(answer->body));
+}
+
+}  // namespace fairlead::cmd

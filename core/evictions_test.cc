@@ -1,0 +1,446 @@
+// Which evictions go out when, and what the loop makes of refusals.
+#include "core/evictions.h"
+
+#include <map>
+#include <random>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/configuration.h"
+#include "core/decision_loop_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scheduler/model/testing/budget_builders.h"
+
+namespace fairlead::core::testing {
+namespace {
+
+using model::testing::MakeBudget;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
+
+Evictions::Victim Victim(absl::string_view name, uint64_t gang = 0, bool may_be_refused = false) {
+  return {{"ns", std::string(name), absl::StrCat("uid-", name), "R", "m"},
+          gang,
+          may_be_refused,
+          "ns/w"};
+}
+
+std::vector<std::string> Names(const std::vector<model::EvictPod>& evictions) {
+  std::vector<std::string> names;
+  for (const model::EvictPod& evict : evictions) names.push_back(evict.name);
+  return names;
+}
+
+std::vector<std::string> Due(Evictions& evictions, absl::Time now) {
+  return Names(evictions.TakeDue(now, [](const Evictions::Victim&) { return true; }));
+}
+
+// ---- the pace
+
+TEST(EvictionPaceTest, NoMoreThanMaxInFlightAreUnansweredAndAnswersMakePlace) {
+  Evictions evictions({.max_in_flight = 2});
+  evictions.Add({Victim("a", 1), Victim("b", 2), Victim("c", 3)});
+  EXPECT_THAT(Due(evictions, At(0)), ElementsAre("a", "b"));
+  EXPECT_THAT(Due(evictions, At(9)), IsEmpty());
+  EXPECT_EQ(evictions.wake_at(), absl::InfiniteFuture()) << "an answer wakes";
+  evictions.Accepted("uid-a");
+  EXPECT_THAT(Due(evictions, At(9)), ElementsAre("c"));
+  EXPECT_EQ(evictions.queued(), 0u);
+  EXPECT_EQ(evictions.in_flight(), 2u);
+}
+
+TEST(EvictionPaceTest, GangsGoTogetherInTheOrderOfTheDecisions) {
+  Evictions evictions({.max_in_flight = 3});
+  evictions.Add({Victim("a", 1), Victim("b", 1)});
+  evictions.Add({Victim("c", 2), Victim("d", 2), Victim("e", 2), Victim("f", 3)});
+  EXPECT_THAT(Due(evictions, At(0)), ElementsAre("a", "b", "c", "d", "e"))
+      << "one place is free, and half a gang is worth nothing";
+  evictions.Accepted("uid-a");
+  evictions.Accepted("uid-b");
+  EXPECT_THAT(Due(evictions, At(0)), IsEmpty()) << "it took more than there was";
+  evictions.Accepted("uid-c");
+  EXPECT_THAT(Due(evictions, At(0)), ElementsAre("f"));
+}
+
+TEST(EvictionPaceTest, ARateHoldsOnAverageAndSaysWhenToGoOn) {
+  Evictions evictions({.max_in_flight = model::kUnlimited, .per_second = 10, .burst = 5});
+  std::vector<Evictions::Victim> set;
+  for (int i = 0; i < 100; ++i) set.push_back(Victim(absl::StrCat("p", i), i));
+  evictions.Add(set);
+  absl::Time now = At(0);
+  EXPECT_EQ(Due(evictions, now).size(), 5u);
+  size_t sent = 5;
+  while (evictions.queued() > 0) {
+    ASSERT_GT(evictions.wake_at(), now);
+    ASSERT_LE(evictions.wake_at(), now + absl::Milliseconds(100));
+    now = evictions.wake_at();
+    sent += Due(evictions, now).size();
+    EXPECT_LE(sent, 5 + absl::ToDoubleSeconds(now - At(0)) * 10 + 1e-6);
+  }
+  EXPECT_EQ(sent, 100u);
+  EXPECT_EQ(now, At(0) + absl::Milliseconds(9500));
+}
+
+TEST(EvictionPaceTest, AThousandGoWithinASecondOfAnswersThatTakeTenMilliseconds) {
+  Evictions evictions({});
+  std::vector<Evictions::Victim> set;
+  for (int i = 0; i < 1000; ++i) set.push_back(Victim(absl::StrCat("p", i), i));
+  evictions.Add(set);
+  absl::Time now = At(0);
+  for (; evictions.queued() > 0; now += absl::Milliseconds(10)) {
+    for (const std::string& name : Due(evictions, now)) {
+      EXPECT_LE(evictions.in_flight(), 256u);
+      evictions.Accepted(absl::StrCat("uid-", name));
+    }
+  }
+  EXPECT_LE(now, At(0) + absl::Milliseconds(100));
+}
+
+TEST(EvictionPaceTest, WhoIsWantedNoLongerIsDroppedAndHoldsNobodyUp) {
+  Evictions evictions({.max_in_flight = 1});
+  evictions.Add({Victim("a", 1, /*may_be_refused=*/true), Victim("b", 2)});
+  const auto all_but_a = [](const Evictions::Victim& v) { return v.evict.name != "a"; };
+  EXPECT_THAT(Names(evictions.TakeDue(At(0), all_but_a)), ElementsAre("b"));
+  EXPECT_EQ(evictions.queued(), 0u);
+}
+
+// ---- who may be refused
+
+TEST(EvictionSetTest, WhoMayBeRefusedGoesFirstAndTheRestWaits) {
+  Evictions evictions({});
+  evictions.Add({Victim("a", 1), Victim("b", 2, true), Victim("c", 3)});
+  evictions.Add({Victim("x", 4)});
+  EXPECT_THAT(Due(evictions, At(0)), ElementsAre("b", "x")) << "other sets need not wait";
+  EXPECT_THAT(Due(evictions, At(1)), IsEmpty());
+  evictions.Accepted("uid-b");
+  EXPECT_THAT(Due(evictions, At(1)), ElementsAre("a", "c"));
+}
+
+TEST(EvictionSetTest, ARefusalSparesTheRestOfItsSetAlone) {
+  Evictions evictions({});
+  evictions.Add({Victim("a", 1), Victim("b", 2, true), Victim("b2", 3, true), Victim("c", 4)});
+  evictions.Add({Victim("x", 5), Victim("y", 6, true)});
+  EXPECT_THAT(Due(evictions, At(0)), ElementsAre("b", "b2", "y"));
+  absl::Time until;
+  EXPECT_THAT(Names(evictions.Refused("uid-b", At(0), until)), ElementsAre("a", "c"));
+  EXPECT_THAT(Names(evictions.Refused("uid-b2", At(0), until)), IsEmpty());
+  EXPECT_EQ(evictions.queued(), 1u);
+  evictions.Accepted("uid-y");
+  EXPECT_THAT(Due(evictions, At(0)), ElementsAre("x"));
+}
+
+TEST(EvictionSetTest, AnUnknownOutcomeLetsTheRestGo) {
+  Evictions evictions({});
+  evictions.Add({Victim("a", 1), Victim("b", 2, true)});
+  EXPECT_THAT(Due(evictions, At(0)), ElementsAre("b"));
+  evictions.Unknown("uid-b");
+  EXPECT_THAT(Due(evictions, At(0)), ElementsAre("a"));
+}
+
+// ---- back-off
+
+TEST(EvictionBackoffTest, DoublesUpToItsMaximumAndStartsAnewAfterALongPeace) {
+  Evictions evictions({});
+  absl::Time now = At(0);
+  absl::Time until;
+  std::vector<int64_t> pauses;
+  for (int i = 0; i < 9; ++i) {
+    (void)evictions.Refused("u", now, until);
+    pauses.push_back(absl::ToInt64Seconds(until - now));
+    now = until;
+  }
+  EXPECT_THAT(pauses, ElementsAre(1, 2, 4, 8, 16, 32, 60, 60, 60));
+  (void)evictions.Refused("another", now, until);
+  EXPECT_EQ(until, now + absl::Seconds(1));
+  now += absl::Minutes(2);
+  (void)evictions.Refused("u", now, until);
+  EXPECT_EQ(until, now + absl::Seconds(1));
+}
+
+// Whatever happens: every victim goes once, is dropped or is spared, and no place leaks.
+TEST(EvictionsProperty, EveryVictimIsAccountedFor) {
+  for (uint32_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    std::mt19937 random(seed);
+    auto below = [&](uint32_t bound) { return random() % bound; };
+    EvictionOptions options;
+    options.max_in_flight = 1 + below(6);
+    options.per_second = below(2) == 0 ? 0 : 1 + below(50);
+    Evictions evictions(options);
+    std::map<std::string, int> seen;
+    std::vector<std::string> unanswered;
+    int added = 0;
+    absl::Time now = At(0);
+    for (int round = 0; round < 60 || evictions.queued() + unanswered.size() > 0; ++round) {
+      ASSERT_LT(round, 10'000);
+      now += absl::Milliseconds(below(round < 60 ? 200 : 2000));
+      if (round < 60 && below(2) == 0) {
+        std::vector<Evictions::Victim> set;
+        for (uint32_t i = 0; i < 1 + below(6); ++i) {
+          set.push_back(Victim(absl::StrCat("p", added++), below(3), below(4) == 0));
+        }
+        evictions.Add(set);
+      }
+      for (const std::string& name : Due(evictions, now)) {
+        ++seen[name];
+        unanswered.push_back(name);
+      }
+      while (!unanswered.empty() && below(3) != 0) {
+        const size_t at = below(static_cast<uint32_t>(unanswered.size()));
+        const std::string uid = absl::StrCat("uid-", unanswered[at]);
+        unanswered.erase(unanswered.begin() + static_cast<ptrdiff_t>(at));
+        absl::Time until;
+        if (below(4) == 0) {
+          for (const auto& spared : evictions.Refused(uid, now, until)) ++seen[spared.name];
+        } else {
+          evictions.Accepted(uid);
+        }
+      }
+      ASSERT_EQ(evictions.in_flight(), unanswered.size());
+    }
+    EXPECT_EQ(evictions.queued(), 0u);
+    EXPECT_EQ(seen.size(), static_cast<size_t>(added));
+    for (const auto& [name, times] : seen) EXPECT_EQ(times, 1) << name;
+  }
+}
+
+// ---- configuration
+
+TEST(EvictionConfigurationTest, FieldsReachTheirOptionsAndNonsenseIsNamed) {
+  const auto read = [](absl::string_view evictions) {
+    return ReadConfiguration({absl::StrCat(
+        R"({"apiVersion":"config.fairlead.dev/v1alpha1","kind":"FairleadConfiguration",)",
+        R"("evictions":)", evictions, "}")});
+  };
+  const auto good = read(R"({"maxInFlight":-1,"perSecond":20,"burst":5})");
+  ASSERT_TRUE(good.ok()) << good.status();
+  EXPECT_EQ(good->options.evictions.max_in_flight, model::kUnlimited);
+  EXPECT_EQ(good->options.evictions.per_second, 20);
+  EXPECT_EQ(good->options.evictions.burst, 5);
+  for (const char* field : {"maxInFlight", "perSecond", "burst"}) {
+    const int64_t worst = absl::string_view(field) == "maxInFlight" ? 0 : -1;
+    const auto bad = read(absl::StrCat(R"({")", field, R"(":)", worst, "}"));
+    EXPECT_THAT(bad.status().ToString(), HasSubstr(absl::StrCat("evictions.", field)));
+  }
+}
+
+// ---- in the loop
+
+class EvictionLoopTest : public DecisionLoopTest {
+ protected:
+  // A full node of low priority and somebody of high priority.
+  void Start(int victims, int wanted) {
+    options_.hook.enabled = false;
+    Restart();
+    SyncAll();
+    Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+    Put(MakeNode("n", victims));
+    for (int i = 0; i < victims; ++i) Put(Victim(i));
+    Put(PodBuilder("ns", "high").Queue("q").Gpus(wanted).Priority("high", 60).Created(99).Build());
+  }
+  static PodBuilder Victim(int i) {
+    PodBuilder pod("ns", absl::StrCat("v", i));
+    pod.Queue("q").Gpus(1).Priority("low", 10).Created(i).On("n").Label("app",
+                                                                        absl::StrCat("app", i));
+    return pod;
+  }
+  std::vector<std::string> Asked(const StepResult& result) {
+    return Names(Of<model::EvictPod>(result));
+  }
+  std::string VerdictOf(const StepResult& result) {
+    const auto writes = Of<model::SetPodUnschedulable>(result);
+    return writes.empty() ? "" : writes.back().reason + ": " + writes.back().message;
+  }
+};
+
+TEST_F(EvictionLoopTest, ARefusedVictimIsNotAskedAgainAtOnce) {
+  Start(1, 1);
+  std::map<int64_t, int> asked;  // by minute
+  absl::Time now = At(0);
+  StepResult result = StepAt(now);
+  while (now < At(600)) {
+    asked[absl::ToInt64Minutes(now - At(0))] += static_cast<int>(Asked(result).size());
+    AnswerThe<model::EvictPod>(result, absl::PermissionDeniedError("403"));
+    ASSERT_GE(result.wake_at, now);
+    // An answer is an event.
+    const absl::Time next = Asked(result).empty() ? result.wake_at : now;
+    now = std::min(std::max(next, now + absl::Milliseconds(1)), now + absl::Minutes(1));
+    result = StepAt(now);
+  }
+  EXPECT_LE(asked[0], 7) << "1, 2, 4, 8, 16 and 32 seconds apart";
+  EXPECT_GE(asked[0], 6);
+  for (int minute = 2; minute < 10; ++minute) EXPECT_LE(asked[minute], 2) << minute;
+  EXPECT_GE(asked[8] + asked[9], 1) << "never given up";
+}
+
+TEST_F(EvictionLoopTest, ABudgetThatSaysNoIsAskedOnceAndTheVerdictStands) {
+  Start(1, 1);
+  Put(MakeBudget("b", "", 0));
+  StepResult result = Step(1);
+  ASSERT_THAT(Asked(result), ElementsAre("v0"));
+  AnswerThe<model::EvictPod>(result, absl::ResourceExhaustedError("429: b says no"));
+  result = Step(1);
+  EXPECT_THAT(VerdictOf(result), HasSubstr("refused by PodDisruptionBudget ns/b"));
+  EXPECT_THAT(VerdictOf(result), Not(HasSubstr("WaitingForVictims")));
+  AnswerAll(result);
+  int writes = 0;
+  for (int64_t at = 2; at < 7200; at += 7) {
+    result = Step(at);
+    EXPECT_THAT(Asked(result), IsEmpty()) << at;
+    writes += static_cast<int>(Of<model::SetPodUnschedulable>(result).size());
+    AnswerAll(result);
+  }
+  EXPECT_EQ(writes, 0) << "nothing changed";
+  model::PodDisruptionBudget budget = MakeBudget("b", "", 1);
+  Put(budget);
+  EXPECT_THAT(Asked(Step(7201)), ElementsAre("v0"));
+}
+
+TEST_F(EvictionLoopTest, TheRestOfASetIsSparedWhenOneIsRefused) {
+  Start(3, 3);
+  Put(MakeBudget("b", "app1", 0));
+  StepResult result = Step(1);
+  ASSERT_THAT(Asked(result), ElementsAre("v1")) << "the doubtful one first";
+  AnswerThe<model::EvictPod>(result, absl::ResourceExhaustedError("429"));
+  result = Step(1);
+  EXPECT_THAT(Asked(result), IsEmpty());
+  // All of them run on: somebody smaller may still take one of the others.
+  Put(PodBuilder("ns", "small").Queue("q").Gpus(1).Priority("high", 60).Created(100).Build());
+  EXPECT_THAT(Asked(Step(2)), ElementsAre("v2"));
+}
+
+TEST_F(EvictionLoopTest, TheRestFollowsWhenTheDoubtfulOneIsLetThrough) {
+  Start(3, 3);
+  Put(MakeBudget("b", "app1", 0));
+  StepResult result = Step(1);
+  ASSERT_THAT(Asked(result), ElementsAre("v1"));
+  AnswerThe<model::EvictPod>(result, absl::OkStatus());
+  result = Step(1);
+  EXPECT_THAT(Asked(result), UnorderedElementsAre("v0", "v2"));
+}
+
+TEST_F(EvictionLoopTest, WhatIsLeavingAlreadyIsNotWasted) {
+  Start(3, 2);
+  StepResult result = Step(1);
+  ASSERT_THAT(Asked(result), UnorderedElementsAre("v1", "v2"));
+  for (size_t i = 0; i < result.actions.size(); ++i) {
+    const auto* evict = std::get_if<model::EvictPod>(&result.actions[i].what);
+    const bool refused = evict != nullptr && evict->name == "v2";
+    Answer(result, i, refused ? absl::PermissionDeniedError("403") : absl::OkStatus());
+  }
+  EXPECT_THAT(Asked(Step(1)), ElementsAre("v0")) << "one more, not two";
+}
+
+TEST_F(EvictionLoopTest, NobodyIsEvictedForAWorkloadThatIsGone) {
+  options_.evictions.max_in_flight = 1;
+  Start(3, 3);
+  StepResult result = Step(1);
+  ASSERT_EQ(Asked(result).size(), 1u);
+  loop_->Apply(model::Delete{model::Kind::kPod, "ns", "high", "uid-ns-high"});
+  AnswerThe<model::EvictPod>(result, absl::OkStatus());
+  for (int at = 2; at < 10; ++at) {
+    result = Step(at);
+    EXPECT_THAT(Asked(result), IsEmpty());
+    AnswerAll(result);
+  }
+}
+
+TEST_F(EvictionLoopTest, WhoIsGoneNeedsNoAskingAndNobodyTakesItsPlace) {
+  Start(2, 1);
+  StepResult result = Step(1);
+  ASSERT_THAT(Asked(result), ElementsAre("v1"));
+  AnswerThe<model::EvictPod>(result, absl::NotFoundError("404"));
+  EXPECT_THAT(Asked(Step(2)), IsEmpty());
+}
+
+TEST_F(EvictionLoopTest, TheEventComesWithTheEvictionAndNotWithARefusal) {
+  options_.emit_events = true;
+  for (const bool refused : {true, false}) {
+    SCOPED_TRACE(refused);
+    Start(1, 1);
+    StepResult result = Step(1);
+    const auto told = [](const StepResult& step) {
+      std::string notes;
+      for (const auto& event : Of<model::EmitEvent>(step)) {
+        if (event.reason == "Evicted") absl::StrAppend(&notes, event.name, ": ", event.note);
+      }
+      return notes;
+    };
+    EXPECT_EQ(told(result), "");
+    const auto evictions = Of<model::EvictPod>(result);
+    ASSERT_EQ(evictions.size(), 1u);
+    EXPECT_EQ(evictions[0].reason, "PreemptionByScheduler");
+    AnswerThe<model::EvictPod>(result,
+                               refused ? absl::PermissionDeniedError("403") : absl::OkStatus());
+    const std::string note = told(Step(1));
+    if (refused) {
+      EXPECT_EQ(note, "");
+    } else {
+      EXPECT_EQ(note, "v0: " + evictions[0].message);
+      EXPECT_THAT(note, HasSubstr("(preempt) for workload ns/high of queue q"));
+    }
+  }
+}
+
+TEST_F(EvictionLoopTest, TheRateIsKeptByStepsThatTheLoopAsksFor) {
+  options_.evictions.per_second = 2;
+  options_.evictions.burst = 1;
+  Start(4, 4);
+  absl::Time now = At(1);
+  std::vector<absl::Time> sent;
+  while (sent.size() < 4 && now < At(60)) {
+    const StepResult result = StepAt(now);
+    for (size_t i = 0; i < Asked(result).size(); ++i) sent.push_back(now);
+    AnswerAll(result);
+    now = std::min(std::max(result.wake_at, now + absl::Milliseconds(1)), now + absl::Seconds(10));
+  }
+  ASSERT_EQ(sent.size(), 4u);
+  for (size_t i = 1; i < 4; ++i) EXPECT_EQ(sent[i] - sent[i - 1], absl::Milliseconds(500));
+}
+
+// Victims that are refused at random, by budgets that move at random: every high pod gets its room
+// in the end, and nobody is asked twice within a second.
+TEST_F(EvictionLoopTest, ARandomServerIsNeitherFloodedNorGivenUp) {
+  for (uint32_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    std::mt19937 random(seed);
+    auto below = [&](uint32_t bound) { return static_cast<int>(random() % bound); };
+    Start(4, 1 + below(4));
+    std::map<std::string, absl::Time> last;
+    absl::Time now = At(1);
+    bool done = false;
+    for (int round = 0; round < 600 && !done; ++round) {
+      const StepResult result = StepAt(now);
+      for (size_t i = 0; i < result.actions.size(); ++i) {
+        const auto* evict = std::get_if<model::EvictPod>(&result.actions[i].what);
+        if (evict == nullptr) {
+          done = done || std::holds_alternative<model::BindPod>(result.actions[i].what);
+          Answer(result, i, absl::OkStatus());
+          continue;
+        }
+        const auto former = last.find(evict->name);
+        if (former != last.end()) {
+          EXPECT_GE(now - former->second, absl::Seconds(1));
+        }
+        last[evict->name] = now;
+        if (below(3) == 0) {
+          Answer(result, i, absl::OkStatus());
+          loop_->Apply(model::Delete{model::Kind::kPod, evict->ns, evict->name, evict->uid});
+        } else {
+          Answer(result, i, absl::PermissionDeniedError("not now"));
+        }
+      }
+      now = std::min(std::max(result.wake_at, now + absl::Milliseconds(below(400))),
+                     now + absl::Seconds(5));
+    }
+    EXPECT_TRUE(done) << "the room was never made";
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::core::testing

@@ -1,0 +1,562 @@
+#include "core/gpu_reservations.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/hash.h"
+#include "scheduler/model/resources.h"
+
+namespace fairlead::core {
+namespace {
+
+// A watch is seldom later than this.
+constexpr absl::Duration kUnseenGrace = absl::Seconds(5);
+constexpr char kVisibleDevices[] = "NVIDIA_VISIBLE_DEVICES";
+
+bool IsOver(const model::Pod& pod) {
+  return pod.phase == model::PodPhase::kSucceeded || pod.phase == model::PodPhase::kFailed;
+}
+
+// Group ids that the labels name, sorted. LABEL=g for one device, LABEL/g=g for each of several.
+std::vector<std::string> NamedGroups(const model::StringMap& labels) {
+  std::vector<std::string> groups;
+  for (const auto& [key, value] : labels) {
+    absl::string_view rest = key;
+    if (value.empty() || !absl::ConsumePrefix(&rest, model::kGpuGroupLabel)) continue;
+    if (rest.empty() || rest.front() == '/') groups.push_back(value);
+  }
+  std::sort(groups.begin(), groups.end());
+  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+  return groups;
+}
+
+// KAI's webhook gives a container config maps whose names begin so, and requires them.
+std::vector<std::string> KaiConfigMaps(const model::Pod& pod) {
+  std::vector<std::string> names;
+  const absl::string_view prefix = pod.meta.annotations.Get(model::kSharedGpuConfigMapAnnotation);
+  if (prefix.empty()) return names;
+  for (const std::string& name : pod.spec.config_map_names) {
+    absl::string_view rest = name;
+    if (absl::ConsumePrefix(&rest, prefix) && absl::StartsWith(rest, "-")) names.push_back(name);
+  }
+  return names;
+}
+
+bool OutcomeUnknown(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+}  // namespace
+
+std::string ReservationName(absl::string_view node, absl::string_view group) {
+  return absl::StrCat("gpu-reservation-", StableHash().Add(node).Add(group).Hex().substr(0, 16));
+}
+
+std::string GpuReservations::Sharer::DeviceOf(const std::string& group) const {
+  const auto at = std::lower_bound(groups.begin(), groups.end(), group);
+  if (!Ours() || at == groups.end() || *at != group) return "";
+  return devices[static_cast<size_t>(at - groups.begin())];
+}
+
+const GpuReservations::Reservation* GpuReservations::Live(const Group& group) {
+  const Reservation* best = nullptr;
+  for (const auto& [name, pod] : group.pods) {
+    if (pod.ending || pod.failed || pod.deleting) continue;
+    const auto rank = [](const Reservation& r) { return std::pair(r.device.empty(), r.creation); };
+    if (best == nullptr || rank(pod) < rank(*best)) best = &pod;
+  }
+  return best;
+}
+
+absl::Duration GpuReservations::Pause(int failures) const {
+  absl::Duration pause = retry_initial_;
+  for (int i = 1; i < failures && pause < retry_max_; ++i) pause *= 2;
+  return std::min(pause, retry_max_);
+}
+
+// ---- what the watch shows -----------------------------------------------------------------------
+
+void GpuReservations::PodChanged(const model::Pod& pod) {
+  if (!options_.enabled) return;
+  if (pod.meta.ns == options_.ns) return ReservationChanged(pod);
+  std::vector<std::string> groups;
+  if (!IsOver(pod)) groups = NamedGroups(pod.meta.labels);
+  // Most pods have nothing to do with shared GPUs.
+  if (groups.empty() && !pod.spec.gpu_share.IsSet() && sharers_.empty()) return;
+  const std::string key = model::Key(pod.meta);
+  SharerChanged(key, pod, std::move(groups));
+  if (!pod.node_name.empty()) ForgetSent(key);
+  if (pod.node_name.empty() && pod.spec.gpu_share.IsSet() && !IsOver(pod)) {
+    std::vector<std::string> names = KaiConfigMaps(pod);
+    if (!names.empty()) {
+      config_maps_[key] = std::move(names);
+      return;
+    }
+  }
+  if (!config_maps_.empty()) config_maps_.erase(key);
+}
+
+void GpuReservations::PodGone(absl::string_view ns, absl::string_view name, absl::string_view uid) {
+  if (!options_.enabled) return;
+  const std::string key = model::Key(ns, name);
+  if (ns == options_.ns) {
+    const auto at = group_of_reservation_.find(std::string(name));
+    if (at == group_of_reservation_.end()) return;
+    const Reservation& pod = groups_[at->second].pods.at(std::string(name));
+    if (uid.empty() || pod.uid == uid) ReservationGone(std::string(name), /*ended=*/true);
+    return;
+  }
+  const auto sharer = sharers_.find(key);
+  if (sharer != sharers_.end() && (uid.empty() || sharer->second.uid == uid)) SharerGone(key);
+  config_maps_.erase(key);
+  ForgetSent(key);
+  const auto held = held_.find(key);
+  if (held != held_.end() && (uid.empty() || held->second.bind.uid == uid)) Release(held);
+}
+
+void GpuReservations::NodeGone(absl::string_view node) {
+  std::vector<std::string> lost;
+  for (const auto& [key, held] : held_) {
+    if (held.bind.node == node) lost.push_back(key);
+  }
+  for (const std::string& key : lost) Fail(key, absl::StrCat("node ", node, " is gone"));
+}
+
+void GpuReservations::ReservationChanged(const model::Pod& pod) {
+  const std::string& name = pod.meta.name;
+  const std::string group(pod.meta.labels.Get(model::kGpuGroupLabel));
+  const bool is_one = !group.empty() && !pod.node_name.empty() &&
+                      model::Get(pod.spec.requests, model::kGpuName) > 0;
+  const GroupKey key{pod.node_name, group};
+  const auto known = group_of_reservation_.find(name);
+  if (known != group_of_reservation_.end()) {
+    const bool same =
+        is_one && known->second == key && groups_[known->second].pods.at(name).uid == pod.meta.uid;
+    if (!same) ReservationGone(name, /*ended=*/false);
+  }
+  if (!is_one) return;
+  group_of_reservation_[name] = key;
+  Group& entry = groups_[key];
+  Reservation& row = entry.pods[name];
+  const bool was_live = !row.uid.empty() && !row.ending && !row.failed && !row.deleting;
+  row.uid = pod.meta.uid;
+  row.creation = pod.meta.creation;
+  row.device = std::string(pod.meta.annotations.Get(model::kGpuIndexAnnotation));
+  if (absl::StrContains(row.device, ',')) row.device.clear();  // one GPU is asked for
+  row.ours = name == ReservationName(key.first, key.second);
+  row.ending = pod.meta.deletion.has_value();
+  row.failed = IsOver(pod);
+  if (row.ours) {
+    entry.asked_until = absl::InfinitePast();
+    entry.unseen_since = absl::InfiniteFuture();
+  }
+  if (!row.device.empty() && !row.failed) entry.failures = 0;
+  if (was_live && (row.ending || row.failed) && !row.device.empty()) TellLoss(key, name);
+  Touch(key);
+}
+
+void GpuReservations::ReservationGone(const std::string& name, bool ended) {
+  const auto at = group_of_reservation_.find(name);
+  const GroupKey key = at->second;
+  group_of_reservation_.erase(at);
+  Group& group = groups_[key];
+  const auto pod = group.pods.find(name);
+  const Reservation last = pod->second;
+  group.pods.erase(pod);
+  if (!last.ending && !last.failed && !last.deleting) {
+    if (!last.device.empty()) TellLoss(key, name);
+    if (ended && last.device.empty()) {
+      group.failed = true;
+      FailWaiting(group, absl::StrCat("reservation pod ", name, " of the shared GPU ended on node ",
+                                      key.first, " before it had its device"));
+    }
+    // Deleted by somebody, or ended and in the way.
+    if (ended) said_.push_back({0, model::DeletePod{options_.ns, name, last.uid}});
+  }
+  Touch(key);
+}
+
+void GpuReservations::TellLoss(const GroupKey& key, const std::string& pod) {
+  const auto named = named_.find(key.second);
+  if (named == named_.end() || Live(groups_[key]) != nullptr) return;
+  for (const std::string& sharer_key : named->second) {
+    const Sharer& sharer = sharers_.at(sharer_key);
+    if (sharer.node != key.first) continue;
+    said_.push_back(
+        {0, model::EmitEvent{model::Kind::kPod, sharer.ns, sharer.name, sharer.uid, true,
+                             "GpuReservationLost",
+                             absl::StrCat("Reservation pod ", model::Key(options_.ns, pod),
+                                          " of this pod's shared GPU is gone; nobody joins the GPU "
+                                          "until it is held again")}});
+  }
+}
+
+void GpuReservations::SharerChanged(const std::string& key, const model::Pod& pod,
+                                    std::vector<std::string> groups) {
+  const auto known = sharers_.find(key);
+  if (groups.empty()) {
+    if (known != sharers_.end()) SharerGone(key);
+    return;
+  }
+  const absl::string_view devices = pod.meta.annotations.Get(model::kVisibleDevicesAnnotation);
+  Sharer sharer{pod.meta.ns, pod.meta.name, pod.meta.uid, pod.node_name, std::move(groups), {}};
+  if (!devices.empty()) sharer.devices = absl::StrSplit(devices, ',');
+  if (known != sharers_.end()) {
+    const Sharer& former = known->second;
+    if (former.uid == sharer.uid && former.node == sharer.node && former.groups == sharer.groups &&
+        former.devices == sharer.devices) {
+      return;
+    }
+    SharerGone(key);
+  }
+  for (const std::string& group : sharer.groups) {
+    named_[group].insert(key);
+    if (!sharer.node.empty()) Touch({sharer.node, group});
+  }
+  sharers_[key] = std::move(sharer);
+}
+
+void GpuReservations::SharerGone(const std::string& key) {
+  const auto at = sharers_.find(key);
+  for (const std::string& group : at->second.groups) {
+    const auto named = named_.find(group);
+    named->second.erase(key);
+    if (named->second.empty()) named_.erase(named);
+    if (!at->second.node.empty()) {
+      Touch({at->second.node, group});
+      continue;
+    }
+    for (const auto& [group_key, entry] : groups_) {
+      if (group_key.second == group) Touch(group_key);  // whichever node it was meant for
+    }
+  }
+  sharers_.erase(at);
+}
+
+// ---- what was decided ---------------------------------------------------------------------------
+
+void GpuReservations::Hold(model::BindPod bind, std::vector<std::string> groups,
+                           std::string portion) {
+  std::sort(groups.begin(), groups.end());
+  const std::string key = model::Key(bind.ns, bind.name);
+  if (const auto former = held_.find(key); former != held_.end()) Release(former);
+  for (const std::string& id : groups) {
+    const GroupKey group_key{bind.node, id};
+    Group& group = groups_[group_key];
+    group.waiting.insert(key);
+    group.create_at = absl::InfinitePast();  // the pod has its own pauses
+    Touch(group_key);
+  }
+  held_[key] = Held{std::move(bind), std::move(groups), std::move(portion)};
+  ready_.insert(key);
+}
+
+bool GpuReservations::Holds(absl::string_view ns, absl::string_view name) const {
+  return !held_.empty() && held_.contains(model::Key(ns, name));
+}
+
+void GpuReservations::Drop(absl::string_view ns, absl::string_view name) {
+  const std::string key = model::Key(ns, name);
+  ForgetSent(key);
+  const auto held = held_.find(key);
+  if (held != held_.end()) Release(held);
+}
+
+void GpuReservations::ForgetSent(const std::string& key) {
+  const auto sent = sent_.find(key);
+  if (sent == sent_.end()) return;
+  for (const std::string& id : sent->second.second) Touch({sent->second.first, id});
+  sent_.erase(sent);
+}
+
+std::map<std::string, GpuReservations::Held>::iterator GpuReservations::Release(
+    std::map<std::string, Held>::iterator held) {
+  for (const std::string& id : held->second.groups) {
+    const GroupKey key{held->second.bind.node, id};
+    Group& group = groups_[key];
+    group.waiting.erase(held->first);
+    if (group.waiting.empty()) group.waiting_since = absl::InfiniteFuture();
+    Touch(key);
+  }
+  return held_.erase(held);
+}
+
+void GpuReservations::Fail(const std::string& pod, std::string reason) {
+  const auto held = held_.find(pod);
+  const model::BindPod& bind = held->second.bind;
+  failed_.push_back({bind.ns, bind.name, bind.uid, std::move(reason)});
+  for (const std::string& id : held->second.groups) again_.insert({bind.node, id});
+  Release(held);
+}
+
+void GpuReservations::FailWaiting(Group& group, const std::string& reason) {
+  const std::set<std::string> waiting = group.waiting;
+  for (const std::string& pod : waiting) Fail(pod, reason);
+}
+
+// ---- answers ------------------------------------------------------------------------------------
+
+void GpuReservations::Created(const std::string& node, const std::string& group,
+                              const absl::Status& status, absl::Time now) {
+  if (status.ok()) return;  // the watch shows it
+  const GroupKey key{node, group};
+  const auto at = groups_.find(key);
+  if (at == groups_.end()) return;
+  Group& entry = at->second;
+  if (absl::IsAlreadyExists(status)) {
+    if (entry.pods.contains(ReservationName(node, group))) return;
+    entry.unseen_since = now;
+    return Touch(key);
+  }
+  entry.asked_until = absl::InfinitePast();
+  entry.create_at = now + Pause(++entry.failures);
+  if (!OutcomeUnknown(status)) {
+    FailWaiting(entry, absl::StrCat("the reservation pod of the shared GPU was refused: ",
+                                    status.message()));
+  }
+  Touch(key);
+}
+
+void GpuReservations::Deleted(const std::string& name, const absl::Status& status, absl::Time now) {
+  if (status.ok() || absl::IsNotFound(status)) return;  // the watch shows it
+  const auto at = group_of_reservation_.find(name);
+  if (at == group_of_reservation_.end()) return;
+  Group& group = groups_[at->second];
+  Reservation& pod = group.pods.at(name);
+  pod.deleting = false;
+  pod.delete_at = now + Pause(++group.failures);
+  Touch(at->second);
+}
+
+void GpuReservations::ConfigMapApplied(absl::string_view ns, absl::string_view pod,
+                                       absl::string_view uid, const absl::Status& status) {
+  const std::string key = model::Key(ns, pod);
+  const auto held = held_.find(key);
+  if (held == held_.end() || held->second.bind.uid != uid || held->second.config_maps <= 0) return;
+  if (!status.ok()) {
+    Fail(key, absl::StrCat("a config map of the shared GPU was not written: ", status.message()));
+    return;
+  }
+  if (--held->second.config_maps == 0) ready_.insert(key);
+}
+
+// ---- what follows -------------------------------------------------------------------------------
+
+bool GpuReservations::HasWork(absl::Time now) const {
+  return !touched_.empty() || !ready_.empty() || !said_.empty() || !failed_.empty() ||
+         wake_at() <= now;
+}
+
+absl::Time GpuReservations::wake_at() const {
+  return timers_.empty() ? absl::InfiniteFuture() : timers_.begin()->first;
+}
+
+void GpuReservations::SetTimer(const GroupKey& key, Group& group, absl::Time at) {
+  if (group.timer == at) return;
+  if (group.timer != absl::InfiniteFuture()) timers_.erase({group.timer, key});
+  group.timer = at;
+  if (at != absl::InfiniteFuture()) timers_.insert({at, key});
+}
+
+GpuReservations::Outcome GpuReservations::Step(absl::Time now, const InUse& in_use) {
+  Outcome out;
+  while (!timers_.empty() && timers_.begin()->first <= now) {
+    const GroupKey key = timers_.begin()->second;
+    SetTimer(key, groups_[key], absl::InfiniteFuture());
+    Touch(key);
+  }
+  // Whoever fails leaves groups, which are looked at once more.
+  while (!touched_.empty()) {
+    for (const GroupKey& key : std::exchange(touched_, {})) Serve(key, now, in_use, out);
+  }
+  for (const std::string& pod : std::exchange(ready_, {})) Advance(pod, out);
+  touched_.merge(again_);
+  again_.clear();
+  std::move(said_.begin(), said_.end(), std::back_inserter(out.actions));
+  said_.clear();
+  out.failed = std::exchange(failed_, {});
+  return out;
+}
+
+void GpuReservations::Serve(const GroupKey& key, absl::Time now, const InUse& in_use,
+                            Outcome& out) {
+  const auto at = groups_.try_emplace(key).first;
+  Group& group = at->second;
+  absl::Time due = absl::InfiniteFuture();
+  for (auto& [name, pod] : group.pods) {
+    if (!pod.failed || pod.ending) continue;
+    if (!pod.deleting) {
+      group.failed = true;
+      FailWaiting(group, absl::StrCat("reservation pod ", name,
+                                      " of the shared GPU failed on node ", key.first));
+    }
+    Delete(name, pod, now, due, out);
+  }
+  if (std::exchange(group.failed, false)) group.rest_until = now + Pause(++group.failures);
+  const bool named = named_.contains(key.second);
+  const bool used = in_use(key.first, key.second);
+  if (group.waiting.empty() && !named && !used) {
+    ServeIdle(group, now, due, out);
+    SetTimer(key, group, due);
+    if (group.pods.empty() && due == absl::InfiniteFuture()) groups_.erase(at);
+    return;
+  }
+  group.idle_since = absl::InfiniteFuture();
+  const Reservation* live = Live(group);
+  if (const std::string obstacle = Obstacle(key, live); !obstacle.empty()) {
+    FailWaiting(group, obstacle);
+  } else if (live == nullptr || live->device.empty()) {
+    ServeMissing(key, group, used, now, due, out);
+  } else {
+    group.waiting_since = absl::InfiniteFuture();
+    ready_.insert(group.waiting.begin(), group.waiting.end());
+  }
+  SetTimer(key, group, due);
+}
+
+void GpuReservations::ServeIdle(Group& group, absl::Time now, absl::Time& due, Outcome& out) {
+  if (group.pods.empty()) {
+    // A creation that is on its way is waited for, and its pod deleted then.
+    if (now < group.asked_until) due = std::min(due, group.asked_until);
+    return;
+  }
+  group.idle_since = std::min(group.idle_since, now);
+  const absl::Time end = group.idle_since + options_.idle_grace;
+  if (now < end) {
+    due = std::min(due, end);
+    return;
+  }
+  for (auto& [name, pod] : group.pods) Delete(name, pod, now, due, out);
+}
+
+bool GpuReservations::SharedByOurs(const GroupKey& key) const {
+  const auto named = named_.find(key.second);
+  return named != named_.end() &&
+         std::any_of(named->second.begin(), named->second.end(), [&](const std::string& sharer) {
+           return sharers_.at(sharer).Ours() && sharers_.at(sharer).node == key.first;
+         });
+}
+
+// Somebody waits, or shares the GPU, and nobody knows which it is.
+void GpuReservations::ServeMissing(const GroupKey& key, Group& group, bool used, absl::Time now,
+                                   absl::Time& due, Outcome& out) {
+  if (group.waiting.empty()) {
+    if (!used || !SharedByOurs(key)) return;
+  } else {
+    group.waiting_since = std::min(group.waiting_since, now);
+    const absl::Time end = group.waiting_since + options_.index_timeout;
+    if (now >= end) {
+      FailWaiting(group, absl::StrCat("the reservation pod of the shared GPU on node ", key.first,
+                                      " did not get its device within ",
+                                      absl::FormatDuration(options_.index_timeout)));
+      group.asked_until = absl::InfinitePast();
+      for (auto& [name, pod] : group.pods) Delete(name, pod, now, due, out);
+      return;
+    }
+    due = std::min(due, end);
+  }
+  const std::string name = ReservationName(key.first, key.second);
+  // One that is on its way out has the name still.
+  if (Live(group) != nullptr || group.pods.contains(name)) return;
+  if (group.unseen_since + kUnseenGrace <= now) {
+    out.actions.push_back({0, model::DeletePod{options_.ns, name, ""}});
+    group.unseen_since = absl::InfiniteFuture();
+    group.asked_until = absl::InfinitePast();
+    group.create_at = now + retry_initial_;
+  }
+  due = std::min(due, group.unseen_since + kUnseenGrace);
+  absl::Time earliest = std::max(group.create_at, group.asked_until);
+  if (group.waiting.empty()) earliest = std::max(earliest, group.rest_until);
+  if (now < earliest) {
+    due = std::min(due, earliest);
+    return;
+  }
+  group.asked_until = now + options_.index_timeout;
+  due = std::min(due, group.asked_until);
+  out.actions.push_back({0, model::CreateGpuReservation{options_.ns, name, key.first, key.second,
+                                                        options_.image, options_.service_account,
+                                                        options_.runtime_class, options_.command}});
+}
+
+std::string GpuReservations::Obstacle(const GroupKey& key, const Reservation* live) const {
+  const auto named = named_.find(key.second);
+  if (named == named_.end()) return "";
+  for (const std::string& sharer_key : named->second) {
+    const Sharer& sharer = sharers_.at(sharer_key);
+    if (sharer.node != key.first) continue;
+    if (live == nullptr && !sharer.Ours()) {
+      return absl::StrCat("pod ", sharer_key, " shares the GPU, but namespace ", options_.ns,
+                          " has no reservation pod of it");
+    }
+    const std::string device = sharer.DeviceOf(key.second);
+    if (live != nullptr && !live->device.empty() && !device.empty() && device != live->device) {
+      return absl::StrCat("pod ", sharer_key, " has device ", device,
+                          ", but the reservation pod of its GPU was given ", live->device);
+    }
+  }
+  return "";
+}
+
+void GpuReservations::Delete(const std::string& name, Reservation& pod, absl::Time now,
+                             absl::Time& due, Outcome& out) {
+  if (pod.ending || pod.deleting) return;
+  if (now < pod.delete_at) {
+    due = std::min(due, pod.delete_at);
+    return;
+  }
+  pod.deleting = true;
+  out.actions.push_back({0, model::DeletePod{options_.ns, name, pod.uid}});
+}
+
+// One step of a held binding: devices, config maps, and it goes.
+void GpuReservations::Advance(const std::string& pod, Outcome& out) {
+  const auto at = held_.find(pod);
+  if (at == held_.end() || at->second.config_maps > 0) return;
+  Held& held = at->second;
+  std::vector<std::string> devices;
+  for (const std::string& id : held.groups) {
+    const Reservation* live = Live(groups_[{held.bind.node, id}]);
+    if (live == nullptr || live->device.empty()) return;
+    devices.push_back(live->device);
+  }
+  const std::string visible = absl::StrJoin(devices, ",");
+  const auto config_maps = config_maps_.find(pod);
+  if (config_maps != config_maps_.end() && held.told != visible) {
+    return AskForConfigMaps(held, config_maps->second, visible, out);
+  }
+  model::BindPod bind = std::move(held.bind);
+  held.bind.node = bind.node;
+  for (const std::string& id : held.groups) {
+    bind.labels.Set(held.groups.size() == 1 ? std::string(model::kGpuGroupLabel)
+                                            : absl::StrCat(model::kGpuGroupLabel, "/", id),
+                    id);
+  }
+  bind.annotations.Set(model::kReceivedResourceTypeAnnotation, "Fraction");
+  bind.annotations.Set(model::kVisibleDevicesAnnotation, visible);
+  bind.annotations.Set(model::kGpuPortionAnnotation, held.portion);
+  sent_[pod] = {bind.node, held.groups};
+  out.bindings.push_back(std::move(bind));
+  Release(at);
+}
+
+// KAI's keys. Which of the two maps a container reads the devices from is the webhook's choice, so
+// both have them.
+void GpuReservations::AskForConfigMaps(Held& held, const std::vector<std::string>& names,
+                                       const std::string& devices, Outcome& out) const {
+  held.config_maps = static_cast<int>(names.size());
+  held.told = devices;
+  for (const std::string& name : names) {
+    model::ApplyConfigMap apply{
+        held.bind.ns, name, {{kVisibleDevices, devices}}, held.bind.name, held.bind.uid};
+    if (!absl::EndsWith(name, "-evar")) {
+      apply.data.Set("GPU_PORTION", held.portion);
+      apply.data.Set("RUNAI_NUM_OF_GPUS", held.portion);
+    }
+    out.actions.push_back({0, std::move(apply)});
+  }
+}
+
+}  // namespace fairlead::core

@@ -1,0 +1,199 @@
+// The book of shared GPUs: which are held by a reservation pod, who waits for one, and which are
+// held for nobody any more.
+//
+// A GPU that pods share is held by a pod in a namespace of its own, which asks the kubelet for one
+// whole GPU of the node and writes which one it got into its annotation kGpuIndexAnnotation (KAI's
+// design and KAI's names; cmd/gpu-index is the program inside). A pod that was placed on a share is
+// bound only when that is known: its environment says the device. Until then it is *held* here, and
+// its room is charged in the state.
+//
+//   nobody there ──asked──▶ creating ──seen──▶ no device yet ──annotation──▶ known ──▶ idle ──▶
+//   deleted
+//
+//   - The name of a reservation pod follows from node and group, so that two askers make one; an
+//     answer 409 is as good as OK. Those of KAI have other names and are understood by their label.
+//   - No device within index_timeout, a pod that the kubelet refused, a creation that the server
+//     refused: whoever waits fails with that reason, and the reservation pod goes.
+//   - Nobody shares the GPU (neither in the state, nor by the label of any live pod): the
+//     reservation pod goes after idle_grace.
+//   - The watch leaves out pods that have ended: what vanishes without a device has failed, and
+//   what
+//     is there (409) but not seen within some seconds is a remainder, and deleted. (Nobody can have
+//     a device that the watch has not shown.)
+//   - It vanishes while pods that were bound here share the GPU: it is made again, said in an event
+//     to each of them; nobody joins until then, nor if it comes back with another device.
+//   - Pods that somebody else bound share a GPU that no reservation pod is seen for: nobody joins.
+//
+// Everything follows from pods that the watch shows: a restart loses only what was held, and that
+// is decided again.
+//
+// Ownership: values. Thread-safety: the owner's thread. Complexity: a step costs what changed.
+// Determinism: ordered maps; time comes in as an argument.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "scheduler/model/action.h"
+#include "scheduler/model/api_names.h"
+#include "scheduler/model/pod.h"
+
+namespace fairlead::core {
+
+struct GpuSharingOptions {
+  bool enabled = true;
+  std::string ns = model::kReservationNamespace;
+  std::string image = "fairlead";
+  std::vector<std::string> command = {"fairlead-gpu-index"};  // empty: the image's
+  std::string service_account = "fairlead-gpu-index";         // empty: the namespace's default
+  std::string runtime_class;                                  // empty: the node's default
+  absl::Duration index_timeout = absl::Seconds(40);           // KAI's
+  absl::Duration idle_grace = absl::Seconds(10);
+};
+
+// "gpu-reservation-" and 16 digits.
+std::string ReservationName(absl::string_view node, absl::string_view group);
+
+class GpuReservations {
+ public:
+  // Pauses between attempts grow from retry_initial to retry_max.
+  GpuReservations(GpuSharingOptions options, absl::Duration retry_initial, absl::Duration retry_max)
+      : options_(std::move(options)), retry_initial_(retry_initial), retry_max_(retry_max) {}
+
+  // ---- what the watch shows, every pod of the cluster
+  void PodChanged(const model::Pod& pod);
+  void PodGone(absl::string_view ns, absl::string_view name, absl::string_view uid);
+  void NodeGone(absl::string_view node);
+
+  // ---- what was decided
+  // The binding waits until the devices of all `groups` are known. `portion` is what of each the
+  // pod has, as containers are told ("0.50").
+  void Hold(model::BindPod bind, std::vector<std::string> groups, std::string portion);
+  [[nodiscard]] bool Holds(absl::string_view ns, absl::string_view name) const;
+  // It is not to be bound any more, or its binding failed.
+  void Drop(absl::string_view ns, absl::string_view name);
+
+  // ---- answers to the actions of Step()
+  void Created(const std::string& node, const std::string& group, const absl::Status& status,
+               absl::Time now);
+  void Deleted(const std::string& name, const absl::Status& status, absl::Time now);
+  void ConfigMapApplied(absl::string_view ns, absl::string_view pod, absl::string_view uid,
+                        const absl::Status& status);
+
+  // ---- what follows
+  struct Failure {
+    std::string ns, name, uid, reason;
+  };
+  struct Outcome {
+    std::vector<model::Action> actions;    // without ids
+    std::vector<model::BindPod> bindings;  // all that they need is there; no longer held
+    std::vector<Failure> failed;           // no longer held
+  };
+  // Whether pods hold a share of the group, terminating and not yet bound ones included. False
+  // where the node is gone.
+  using InUse = std::function<bool(const std::string& node, const std::string& group)>;
+  Outcome Step(absl::Time now, const InUse& in_use);
+  // Something changed, or a time has come.
+  [[nodiscard]] bool HasWork(absl::Time now) const;
+  [[nodiscard]] absl::Time wake_at() const;
+
+ private:
+  using GroupKey = std::pair<std::string, std::string>;  // node, group
+
+  struct Reservation {
+    std::string uid, device;
+    bool ours = false;      // by its name
+    bool ending = false;    // terminating
+    bool failed = false;    // refused by the kubelet, or its program gave up for good
+    bool deleting = false;  // asked for
+    absl::Time creation, delete_at = absl::InfinitePast();
+  };
+  struct Group {
+    std::map<std::string, Reservation> pods;  // by name
+    std::set<std::string> waiting;            // keys of held_
+    // A creation is on its way, or its pod not seen yet; not believed for ever.
+    absl::Time asked_until = absl::InfinitePast();
+    // The server says that the pod is there, and the watch does not show it.
+    absl::Time unseen_since = absl::InfiniteFuture();
+    int failures = 0;                              // in a row
+    bool failed = false;                           // since the last look
+    absl::Time create_at = absl::InfinitePast();   // not before
+    absl::Time rest_until = absl::InfinitePast();  // the same, unless somebody waits
+    absl::Time waiting_since = absl::InfiniteFuture();
+    absl::Time idle_since = absl::InfiniteFuture();
+    absl::Time timer = absl::InfiniteFuture();  // its entry in timers_
+  };
+  struct Held {
+    model::BindPod bind;
+    std::vector<std::string> groups;  // sorted
+    std::string portion;
+    int config_maps = 0;    // not answered yet
+    std::string told = {};  // the devices that the config maps say; empty: not asked for
+  };
+  // A live pod that names groups in its labels.
+  struct Sharer {
+    std::string ns, name, uid, node;
+    std::vector<std::string> groups;   // sorted
+    std::vector<std::string> devices;  // of each group; empty: bound by somebody else
+    [[nodiscard]] bool Ours() const { return groups.size() == devices.size(); }
+    // "" if it does not share the group or nobody says.
+    [[nodiscard]] std::string DeviceOf(const std::string& group) const;
+  };
+
+  // The one to go by; null if there is none.
+  [[nodiscard]] static const Reservation* Live(const Group& group);
+  [[nodiscard]] absl::Duration Pause(int failures) const;
+  void Touch(const GroupKey& key) { touched_.insert(key); }
+  void ForgetSent(const std::string& key);
+  void ReservationChanged(const model::Pod& pod);
+  void ReservationGone(const std::string& name, bool ended);
+  void SharerChanged(const std::string& key, const model::Pod& pod,
+                     std::vector<std::string> groups);
+  void SharerGone(const std::string& key);
+  void TellLoss(const GroupKey& key, const std::string& pod);
+  std::map<std::string, Held>::iterator Release(std::map<std::string, Held>::iterator held);
+  void Fail(const std::string& pod, std::string reason);
+  void FailWaiting(Group& group, const std::string& reason);
+
+  void Serve(const GroupKey& key, absl::Time now, const InUse& in_use, Outcome& out);
+  void ServeIdle(Group& group, absl::Time now, absl::Time& due, Outcome& out);
+  void ServeMissing(const GroupKey& key, Group& group, bool used, absl::Time now, absl::Time& due,
+                    Outcome& out);
+  // Pods that were bound here share the GPU.
+  [[nodiscard]] bool SharedByOurs(const GroupKey& key) const;
+  // Why nobody may join, "" if one may.
+  [[nodiscard]] std::string Obstacle(const GroupKey& key, const Reservation* live) const;
+  void Delete(const std::string& name, Reservation& pod, absl::Time now, absl::Time& due,
+              Outcome& out);
+  void SetTimer(const GroupKey& key, Group& group, absl::Time at);
+  void Advance(const std::string& pod, Outcome& out);
+  void AskForConfigMaps(Held& held, const std::vector<std::string>& names,
+                        const std::string& devices, Outcome& out) const;
+
+  GpuSharingOptions options_;
+  absl::Duration retry_initial_, retry_max_;
+  std::map<GroupKey, Group> groups_;
+  std::map<std::string, GroupKey> group_of_reservation_;  // by the pod's name
+  std::map<std::string, Held> held_;                      // by "ns/name"
+  // Bindings that were handed out and that the watch does not show yet: node and groups.
+  std::map<std::string, std::pair<std::string, std::vector<std::string>>> sent_;  // by "ns/name"
+  std::map<std::string, Sharer> sharers_;                                         // by "ns/name"
+  std::map<std::string, std::set<std::string>> named_;  // group -> keys of sharers_
+  // Config maps that pods which KAI's webhook has mutated need, by "ns/name"; unbound ones only.
+  std::map<std::string, std::vector<std::string>> config_maps_;
+  // To be looked at; `again_` when the state knows of those that failed.
+  std::set<GroupKey> touched_, again_;
+  std::set<std::string> ready_;  // keys of held_ to look at
+  std::set<std::pair<absl::Time, GroupKey>> timers_;
+  std::vector<model::Action> said_;
+  std::vector<Failure> failed_;
+};
+
+}  // namespace fairlead::core

@@ -1,0 +1,183 @@
+// Reservations: room that is kept for a gang that has waited long, and what may use it meanwhile.
+//
+// Without them whoever fits starts (KAI's behaviour), so a gang that needs eight GPUs at once can
+// wait for ever behind a stream of jobs that need one. KAI has nothing against it. Off by default.
+//
+// Who gets one. In each leaf queue the first workload in the order of service that is big (more
+// than one pod at once, or at least `reserve_min_gpus` GPUs), lacks nothing but room, has existed
+// for `reserve_after`, and fits in the fair share of its queue and of every queue above. At most
+// `max_reservations` at a time, in the order of service. It ends when the workload runs, no longer
+// lacks room (a limit, nodes on order), or its queue's share has become too small for it.
+//
+// What it does.
+//  1. Nodes are chosen on which the gang will be able to run soonest.
+//     What is idle there, up to what the gang needs, is kept:
+//     nobody else is placed on it, except as in 3. This lasts as long as
+//     what its queue holds and what is kept for it are together within the fair share, here and
+//     above: a reservation gives no queue more than it is entitled to. What is kept is charged to
+//     nobody.
+//  2. Those behind it in its own queue start only if the gang would still fit in the queue's share
+//     beside them: else the queue's own small jobs would use up the share that the gang waits for.
+//     They make nobody give way either.
+//  3. Backfill: a workload that says how long it runs (annotation fairlead.dev/expected-duration on
+//     its pods) is held by neither 1 nor 2 if it ends before the gang could start at the earliest:
+//     when those have ended, of whom the gang needs the room, that said when. Who says nothing may
+//     end at any moment; so where nobody says anything nobody is let in.
+//     Those before the gang in its own queue, with a higher priority, are never held.
+//  Reclaim, preemption and consolidation go on for everybody by their own rules, on other room.
+//
+// When a node is free. A pod that says its duration ends when that is over. Any other, and one that
+// has outlived what it said, is taken to run as long again as it has run: the guess that is right
+// for durations without a typical size, as those of training jobs are. So nodes are preferred where
+// everything is young. Every kReview the nodes are chosen again, and changed only if the new ones
+// are expected in half the time at most: room collected is not given up for a small gain.
+// A gang that was promised room (its victims are terminating) reserves that.
+//
+// Not reserved for: shares of GPUs, gangs bound to a topology or to other pods, and workloads that
+// run in part.
+//
+// What holds is forgotten at a restart and found again by the same rules, since the age counts and
+// not the time of waiting seen.
+//
+// Ownership: borrows state, tree and framework. Thread-safety: the owner's thread. Determinism:
+// total orders only; integers. Complexity: nothing while off; a node asked about O(1); choosing
+// nodes O(nodes * pods a node) once a kReview for each reservation.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "queues/fair_share.h"
+#include "queues/ledger.h"
+#include "queues/tree.h"
+#include "scheduler/engine/engine.h"
+#include "scheduler/engine/pending.h"
+#include "scheduler/framework/framework.h"
+#include "scheduler/state/cluster_state.h"
+
+namespace fairlead::engine {
+
+class Reservations {
+ public:
+  static constexpr absl::Duration kReview = absl::Minutes(5);
+
+  Reservations(const ReservationOptions& options, const state::ClusterState& state,
+               const queues::QueueTree& tree, const framework::Framework& framework)
+      : options_(options), state_(state), tree_(tree), framework_(framework) {}
+
+  // ---- a cycle
+  // Before anything is placed. `ledger` follows the cycle and, like `shares`, outlives it.
+  void Begin(absl::Time now, const queues::QueueLedger& ledger, const queues::FairShares& shares);
+  // What a workload still lacks at the end.
+  struct Lack {
+    state::WorkloadId workload = state::kNoId;
+    queues::QueueId leaf = 0;
+    const std::vector<state::PodId>* pods = nullptr;  // the step
+    const model::Resources* request = nullptr;        // what the step is charged
+    bool only_room = false;                           // a lack of room, and nothing promised
+    bool may_reserve = true;                          // false: as "not reserved for" above
+    std::vector<std::pair<state::PodId, state::NodeId>> promised;
+  };
+  // After promises were taken back. `lacks` in the order of service.
+  void Settle(const std::vector<Lack>& lacks);
+  // When something could be different although nothing changed.
+  [[nodiscard]] absl::Time wake_at() const { return wake_at_; }
+  // Grows with every change in what is kept, and from whom: answers "does not fit" that were given
+  // under another one may have become wrong.
+  [[nodiscard]] uint64_t version() const { return version_; }
+
+  // ---- questions in a cycle
+  [[nodiscard]] bool any() const { return !held_.empty(); }
+  // Who asks.
+  struct Asker {
+    const state::Workload* workload = nullptr;
+    queues::QueueId leaf = PendingIndex::kNoQueue;
+    absl::Time end = absl::InfiniteFuture();  // by its own word; infinite: it does not say
+  };
+  [[nodiscard]] Asker AskerOf(const state::Workload& workload) const;
+  // The workload that the node's room is kept for, if a pod of the class may not have what it would
+  // take there for that reason alone; else kNoId.
+  [[nodiscard]] state::WorkloadId KeptFor(const Asker& asker, const state::PodClass& pod_class,
+                                          const state::NodeInfo& node, framework::Room room) const;
+  // The workload of the same queue that must come first (rule 2), or kNoId.
+  [[nodiscard]] state::WorkloadId BehindOf(const Asker& asker,
+                                           const model::Resources& request) const;
+  // Every reservation treats the workload as it treats most others.
+  [[nodiscard]] bool IsOrdinary(const Asker& asker) const;
+
+  // Workloads that room is kept for, in the order of being granted.
+  [[nodiscard]] std::vector<state::WorkloadId> Owners() const;
+  // On which room is kept, ascending.
+  [[nodiscard]] std::vector<state::NodeId> Nodes() const;
+  // "room is being kept: 12 of 16 GPUs on 2 nodes"; empty if the workload has no reservation.
+  [[nodiscard]] std::string Describe(state::WorkloadId workload) const;
+  // "held: kept for gang team-a/train"
+  [[nodiscard]] std::string DescribeHold(state::WorkloadId kept_for) const;
+
+ private:
+  struct Target {
+    state::NodeId node = state::kNoId;
+    model::Resources need;
+    bool active = false;  // within the fair share now
+  };
+  struct Reservation {
+    state::WorkloadId owner = state::kNoId;
+    std::string uid;
+    queues::QueueId leaf = 0;
+    ServiceKey key;
+    std::vector<state::PodId> pods;
+    model::Resources request;
+    std::vector<Target> targets;                // the earliest first
+    absl::Time ready = absl::InfiniteFuture();  // when all of them are expected to have room
+    // Not before this, by what the pods there say. Renewed in every cycle.
+    absl::Time earliest = absl::InfinitePast();
+    absl::Time next_review = absl::InfinitePast();
+  };
+  struct Plan {
+    std::vector<Target> targets;
+    absl::Time ready = absl::InfinitePast();
+  };
+
+  [[nodiscard]] bool StillWanted(const Reservation& reservation) const;
+  [[nodiscard]] bool WithinShare(queues::QueueId leaf, const model::Resources& amount,
+                                 bool beside_allocated) const;
+  void Activate(Reservation& reservation);
+  void IndexTargets();
+  // It has got its room in this cycle.
+  [[nodiscard]] bool Served(const Reservation& reservation) const;
+  // Exempt from what `reservation` keeps.
+  [[nodiscard]] bool Exempt(const Asker& asker, const Reservation& reservation) const;
+  // What of the need is idle on the node.
+  [[nodiscard]] model::Resources KeptOn(const Target& target) const;
+  // None if they would not all find a node, ever.
+  [[nodiscard]] std::optional<Plan> Choose(const std::vector<state::PodId>& pods,
+                                           state::WorkloadId owner) const;
+  void Review(Reservation& reservation);
+  // The places that it was promised become its targets.
+  void Follow(Reservation& reservation, const Lack& lack);
+  enum class Guess : uint8_t { kLikely, kEarliest };
+  // When all targets have room.
+  [[nodiscard]] absl::Time ReadyOf(const Reservation& reservation, Guess guess) const;
+  [[nodiscard]] absl::Time EndOf(const state::PodRecord& pod, Guess guess) const;
+  [[nodiscard]] bool Reservable(const Lack& lack) const;
+
+  const ReservationOptions options_;
+  const state::ClusterState& state_;
+  const queues::QueueTree& tree_;
+  const framework::Framework& framework_;
+  const queues::QueueLedger* ledger_ = nullptr;
+  const queues::FairShares* shares_ = nullptr;
+  absl::Time now_ = absl::InfinitePast();
+  absl::Time wake_at_ = absl::InfiniteFuture();
+  uint64_t version_ = 0;
+  std::vector<Reservation> held_;  // in the order of being granted
+  // Node -> which reservation, which target of it. A node is a target of one reservation at most.
+  absl::flat_hash_map<state::NodeId, std::pair<size_t, size_t>> by_node_;
+};
+
+}  // namespace fairlead::engine

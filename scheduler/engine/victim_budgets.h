@@ -1,0 +1,102 @@
+// What keeps a victim from being evicted although the queues' rules would have it: its
+// PodDisruptionBudgets, and an eviction that was refused a moment ago.
+//
+// Thread-safety: the owner's thread. Ownership: borrows the state. A cluster without budgets and
+// refusals pays one look at two empty tables a unit.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/time/time.h"
+#include "scheduler/state/cluster_state.h"
+
+namespace fairlead::engine {
+
+struct VictimUnit;
+
+// Evictions that the API server refused, by the pod's uid. Such a pod is no victim
+//   - until its back-off ends, and
+//   - if it was a budget of which we know: before that budget changes. It is asked again at once if
+//     the budget then has something left for it.
+// So who is refused by a budget that does not move is asked once, and whoever waits does not swing
+// between two verdicts.
+class EvictionRefusals {
+ public:
+  // `until`: end of the back-off. `by_budget`: the server named a budget as the reason.
+  void Add(const state::ClusterState& state, const state::PodRecord& pod, absl::Time until,
+           bool by_budget);
+  [[nodiscard]] bool Stands(const state::ClusterState& state, const state::PodRecord& pod,
+                            absl::Time now) const;
+  // The budgets that said no to it ("ns/a, ns/b"); empty: something else, or not known.
+  [[nodiscard]] std::string BudgetsThatRefused(absl::string_view uid) const;
+  // When the next one ends without any event; infinite future if none does. O(refusals)
+  [[nodiscard]] absl::Time NextEnd(const state::ClusterState& state, absl::Time now) const;
+  // Forgets who is gone and what has ended. O(refusals)
+  void Trim(const state::ClusterState& state, absl::Time now);
+  [[nodiscard]] bool empty() const { return refusals_.empty(); }
+
+ private:
+  struct Refusal {
+    state::PodId pod = state::kNoId;
+    absl::Time until;
+    // Of the budgets that cover the pod, as they were: names, and a digest of ids and versions.
+    // 0: no budget that we know of is the reason.
+    uint64_t digest = 0;
+    std::string budgets;
+  };
+  [[nodiscard]] static uint64_t DigestOf(const state::ClusterState& state,
+                                         const state::BudgetIds& budgets);
+  [[nodiscard]] static bool Stands(const state::ClusterState& state, const Refusal& refusal,
+                                   absl::Time now);
+  absl::flat_hash_map<std::string, Refusal> refusals_;
+};
+
+// How many pods of a budget a unit takes.
+struct BudgetNeed {
+  state::BudgetId budget = 0;
+  int64_t pods = 0;
+};
+struct BudgetNeeds {
+  absl::InlinedVector<BudgetNeed, 2> needs;  // by budget id
+  int64_t several = 0;                       // pods that more than one budget covers
+};
+BudgetNeeds NeedsOf(const state::ClusterState& state, const std::vector<state::PodId>& pods);
+
+// The budgets in one search: who may not be taken at all, and who may not be taken together.
+// All victims of the search count; what other searches and evictions in flight have spent is
+// off DisruptionBudgets::Left() already.
+class SearchBudgets {
+ public:
+  // `against`: budgets protect nobody, pods of several excepted (no eviction of them is ever let
+  // through).
+  SearchBudgets(const state::ClusterState& state, bool against)
+      : budgets_(state.budgets()), against_(against) {}
+
+  // False if its budgets rule it out whoever else is taken; a gang's block is ruled out as a whole,
+  // and so is what is left of a workload that keeps an extra pod.
+  bool Admits(const VictimUnit& unit);
+  // Of units that are admitted, those that may be taken together: where a budget has less left than
+  // they need, those that free most; then who was taken first. False if the last one is not among
+  // them: that choice has been tried before.
+  [[nodiscard]] bool Choose(std::vector<VictimUnit>& units) const;
+
+  [[nodiscard]] bool spared_somebody() const { return spared_ > 0; }
+  // One clause each, for the verdict.
+  void Explain(absl::string_view action, std::vector<std::string>& details) const;
+
+ private:
+  const state::DisruptionBudgets& budgets_;
+  const bool against_;
+  // Workloads that keep a pod, and so must keep their core.
+  std::set<state::WorkloadId> keep_core_;
+  int64_t spared_ = 0, several_ = 0;  // pods
+  std::set<std::string> sparing_;     // names of budgets
+};
+
+}  // namespace fairlead::engine

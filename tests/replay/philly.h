@@ -1,0 +1,70 @@
+// The Philly trace, reduced form: jobs of virtual clusters with the time they were submitted, how
+// long they ran and on how many GPUs. How it is set up here: nodes of 8 GPUs; a job of up to 8 is
+// one pod, a larger one a gang of pods of 8 and one of the rest.
+//
+// Units: seconds since the first submission, whole GPUs. Thread-safety: pure functions. Errors:
+// NotFound for a file that is not there; InvalidArgument names file and line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace fairlead::replay {
+
+inline constexpr int64_t kGpusPerNode = 8;
+inline constexpr int64_t kBigJobGpus = 8;  // from here on a job is "big" in the results
+
+struct PhillyJob {
+  int64_t submit_s = 0;
+  int64_t duration_s = 0;
+  int64_t gpus = 0;
+  size_t cluster = 0;  // index into PhillyTrace::clusters
+};
+
+struct PhillyTrace {
+  std::vector<std::string> clusters;  // sorted
+  std::vector<PhillyJob> jobs;        // by submission, then as in the file
+};
+
+// Jobs of `clusters` submitted in [from, to) (dates as in the file, "2017-10-01").
+absl::StatusOr<PhillyTrace> ReadPhilly(const std::string& file, const std::string& from,
+                                       const std::string& to,
+                                       const std::vector<std::string>& clusters);
+// October and November of the 11 virtual clusters of which results were published: 68,503 jobs.
+absl::StatusOr<PhillyTrace> ReadPhilly(const std::string& file);
+
+// GPUs of each pod of the job, largest first.
+std::vector<int64_t> PodsOf(const PhillyJob& job);
+
+// `gpus` dealt to the clusters in whole GPUs: in proportion to the GPU time that each asks for in
+// the trace, or in equal parts. Largest remainders; ties to the smaller name.
+std::vector<int64_t> QuotasByGpuTime(const PhillyTrace& trace, int64_t gpus);
+std::vector<int64_t> EqualQuotas(const PhillyTrace& trace, int64_t gpus);
+
+// What became of a trace under some policy.
+struct PhillyResult {
+  int64_t gpus = 0;
+  std::vector<int64_t> first_start_s, finish_s;  // by job
+  int64_t evicted_jobs = 0;                      // times that a running job had to begin again
+  int64_t lost_gpu_s = 0;                        // work thrown away by that
+};
+
+struct PhillySummary {
+  double mean_completion_s = 0;  // submission to end
+  // Wait: completion less the duration of the job, so work that was lost is waiting too.
+  double mean_wait_s = 0, big_mean_wait_s = 0;
+  int64_t p50_wait_s = 0, p99_wait_s = 0, big_p99_wait_s = 0;
+  double use = 0;   // useful GPU time in what the GPUs had until the last job ended
+  double lost = 0;  // GPU time thrown away, of the useful
+};
+PhillySummary Summarise(const PhillyTrace& trace, const PhillyResult& result);
+
+// Wait of the job, as above.
+inline int64_t WaitOf(const PhillyTrace& trace, const PhillyResult& result, size_t job) {
+  return result.finish_s[job] - trace.jobs[job].submit_s - trace.jobs[job].duration_s;
+}
+
+}  // namespace fairlead::replay
