@@ -129,7 +129,7 @@ struct PodRecord {
   bool ours = false;  // our scheduler name, whether placed or not
   bool terminating = false;
   bool phase_running = false;  // as the API server has it: budgets protect it only then
-  bool daemon = false;  // owned by a DaemonSet: does not keep a node
+  bool daemon = false;         // owned by a DaemonSet: does not keep a node
   bool do_not_disrupt = false;
   int64_t generation = 0;
   absl::Time creation = absl::InfinitePast();
@@ -139,7 +139,7 @@ struct PodRecord {
   absl::Time started_at = absl::InfinitePast();    // annotation kai.scheduler/last-start-timestamp
   // Annotation fairlead.dev/expected-duration; infinite: it says nothing that can be read.
   absl::Duration expected_duration = absl::InfiniteDuration();
-  GpuPick gpu_groups;                              // on its node, for a pod that shares GPUs
+  GpuPick gpu_groups;  // on its node, for a pod that shares GPUs
   std::string invalid;
   std::string nominated_node;                      // as the API server has it
   std::string condition_status, condition_reason;  // PodScheduled, as the API server has it
