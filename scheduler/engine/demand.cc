@@ -131,6 +131,14 @@ void Cycle::DemandOfCrowd(Outcome& outcome, bool roomy, std::optional<Outcome>& 
 // In the order of service: whoever is behind somebody stands among the others of its leaf by age.
 void Cycle::Demand() {
   SortOutcomes();
+  const bool crowds = std::any_of(outcomes.begin(), outcomes.end(),
+                                  [](const Outcome& outcome) { return outcome.rest.count > 0; });
+  if (!crowds) {
+    for (Outcome& outcome : outcomes) {
+      if (WantsRoom(outcome)) DemandFor(outcome);
+    }
+    return;
+  }
   const std::set<queues::QueueId> roomy = RoomyLeaves();
   std::map<queues::QueueId, size_t> left;  // outcomes of the leaf that are still to come
   for (const Outcome& outcome : outcomes) ++left[outcome.leaf];
