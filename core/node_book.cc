@@ -94,7 +94,8 @@ state::Change NodeBook::RequestChanged(const std::string& request_name,
     expected->meta.labels.Set(model::kNodeRequestLabel, request_name);
     expected_.emplace(request_name, std::move(*expected));
   }
-  change |= state_.UpsertOrderedNode(expected_.at(request_name), request_name);
+  change |=
+      state_.UpsertOrderedNode(expected_.at(request_name), request_name, request->reason_workloads);
   auto bought = bought_.find(node_name);
   if (bought != bought_.end()) change |= Upsert(model::Node(bought->second.raw));
   return change;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/engine/late_rows.h"
 
 namespace fairlead::engine {
 namespace {
@@ -113,39 +114,23 @@ ServiceKey Cycle::KeyOf(const Outcome& outcome) const {
 void Cycle::SortOutcomes() {
   if (!std::exchange(unsorted_, false)) return;
   std::vector<Outcome> all = std::exchange(outcomes, {});
-  std::map<queues::QueueId, std::map<ServiceKey, Outcome*>> forward;
-  std::map<queues::QueueId, size_t> left;  // of the leaf that have their place
-  for (Outcome& outcome : all) {
-    if (!outcome.stepped_forward) {
-      ++left[outcome.leaf];
-      continue;
-    }
-    outcome.stepped_forward = false;
-    forward[outcome.leaf].emplace(KeyOf(outcome), &outcome);
-  }
-  const auto take = [&](Outcome& outcome) {
-    index_[outcome.workload] = outcomes.size();
-    outcomes.push_back(std::move(outcome));
-  };
-  const auto take_forward = [&](queues::QueueId leaf, const ServiceKey* until) {
-    auto& row = forward[leaf];
-    while (!row.empty() && (until == nullptr || row.begin()->first < *until)) {
-      take(*row.begin()->second);
-      row.erase(row.begin());
-    }
-  };
   outcomes.reserve(all.size());
-  std::set<const Outcome*> late;
-  for (const auto& [leaf, row] : forward) {
-    for (const auto& [key, outcome] : row) late.insert(outcome);
-  }
+  LateRows<queues::QueueId, Outcome*> late;
   for (Outcome& outcome : all) {
-    if (late.contains(&outcome)) continue;
-    const queues::QueueId leaf = outcome.leaf;
-    const ServiceKey key = KeyOf(outcome);
-    take_forward(leaf, &key);
-    take(outcome);
-    if (--left[leaf] == 0) take_forward(leaf, nullptr);
+    if (outcome.stepped_forward) {
+      late.Add(outcome.leaf, KeyOf(outcome), &outcome);
+    } else {
+      late.Expect(outcome.leaf);
+    }
+  }
+  const auto take = [&](Outcome* outcome) {
+    index_[outcome->workload] = outcomes.size();
+    outcomes.push_back(std::move(*outcome));
+    outcomes.back().stepped_forward = false;
+  };
+  for (Outcome& outcome : all) {
+    if (outcome.stepped_forward) continue;  // also of those that were taken
+    late.Pass(outcome.leaf, [&] { return KeyOf(outcome); }, [&] { take(&outcome); }, take);
   }
 }
 

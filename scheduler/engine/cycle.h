@@ -217,8 +217,9 @@ class Cycle {
   // The leaves all of whose demand is within the limits, whatever the order.
   [[nodiscard]] std::set<queues::QueueId> RoomyLeaves();
   void ChargeDemand(queues::QueueId leaf, const model::Resources& amount, bool preemptible);
-  // Demand of one outcome and of who waits behind it; `later`: these are to be asked one by one.
-  void DemandOfCrowd(Outcome& outcome, bool roomy, std::optional<Outcome>& later);
+  // Demand of one outcome and of who waits behind it; in a roomy leaf they are asked for in sum.
+  // Returned, as the outcome was before, if they are to be asked for one by one instead.
+  std::optional<Outcome> DemandOfCrowd(Outcome& outcome, bool roomy);
   void TakeBack();
 
   const CycleParts& p_;

@@ -1,10 +1,11 @@
 // What the hook may buy for, and the end of the cycle: promises and demand are taken back.
 #include <algorithm>
-#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "scheduler/engine/cycle.h"
+#include "scheduler/engine/late_rows.h"
 
 namespace fairlead::engine {
 
@@ -86,12 +87,10 @@ std::set<queues::QueueId> Cycle::RoomyLeaves() {
     all.push_back({outcome.leaf, amount, workload.preemptible});
     if (outcome.rest.count > 0) crowds.push_back(&outcome);
   }
-  std::set<queues::QueueId> roomy;
-  if (crowds.empty()) return roomy;
   for (const DemandCharge& charge : all) {
     p_.books.Charge(charge.leaf, charge.amount, charge.preemptible);
   }
-  std::set<queues::QueueId> tight;
+  std::set<queues::QueueId> roomy, tight;
   for (const Outcome* crowd : crowds) {
     const bool preemptible = p_.state.workload(crowd->workload).preemptible;
     p_.books.Release(crowd->leaf, crowd->step_request, preemptible);
@@ -108,24 +107,23 @@ std::set<queues::QueueId> Cycle::RoomyLeaves() {
   return roomy;
 }
 
-void Cycle::DemandOfCrowd(Outcome& outcome, bool roomy, std::optional<Outcome>& later) {
-  later.reset();
-  if (!WantsRoom(outcome)) return;
+std::optional<Outcome> Cycle::DemandOfCrowd(Outcome& outcome, bool roomy) {
+  if (!WantsRoom(outcome)) return std::nullopt;
   if (outcome.rest.count == 0) {
     DemandFor(outcome);
-    return;
+    return std::nullopt;
   }
   Outcome before = outcome;
   DemandFor(outcome);
   // A limit that holds it holds those behind it.
-  if (outcome.demanded.empty()) return;
-  if (roomy && !p_.options.hook_on) {
+  if (outcome.demanded.empty()) return std::nullopt;
+  if (roomy) {
     ChargeDemand(outcome.leaf, outcome.step_request.Times(outcome.rest.count),
                  p_.state.workload(outcome.workload).preemptible);
-    return;
+    return std::nullopt;
   }
   outcome.rest = {};
-  later = std::move(before);
+  return before;
 }
 
 // In the order of service: whoever is behind somebody stands among the others of its leaf by age.
@@ -139,46 +137,26 @@ void Cycle::Demand() {
     }
     return;
   }
-  const std::set<queues::QueueId> roomy = RoomyLeaves();
-  std::map<queues::QueueId, size_t> left;  // outcomes of the leaf that are still to come
-  for (const Outcome& outcome : outcomes) ++left[outcome.leaf];
-  // Of each leaf, those behind somebody that are to be asked one by one; by their first.
-  struct ByNext {
-    bool operator()(const Outcome& a, const Outcome& b) const {
-      return *a.rest.next < *b.rest.next;
-    }
-  };
-  std::map<queues::QueueId, std::multiset<Outcome, ByNext>> behind;
-  std::vector<Outcome> asked;
-  asked.reserve(outcomes.size());
-  std::optional<Outcome> later;
+  // The hook is told of everybody by name, so there nobody is asked for in sum.
+  const std::set<queues::QueueId> roomy =
+      p_.options.hook_on ? std::set<queues::QueueId>() : RoomyLeaves();
+  std::vector<Outcome> all = std::exchange(outcomes, {});
+  outcomes.reserve(all.size());
+  // By the first of those behind it that are to be asked one by one.
+  LateRows<queues::QueueId, Outcome> behind;
+  for (const Outcome& outcome : all) behind.Expect(outcome.leaf);
   const auto ask = [&](Outcome outcome) {
-    DemandOfCrowd(outcome, roomy.contains(outcome.leaf), later);
-    if (later.has_value()) behind[outcome.leaf].insert(*std::move(later));
-    asked.push_back(std::move(outcome));
-  };
-  const auto ask_behind = [&](queues::QueueId leaf, const ServiceKey* until) {
-    const auto found = behind.find(leaf);
-    if (found == behind.end()) return;
-    while (!found->second.empty()) {
-      const auto first = found->second.begin();
-      if (until != nullptr && *until < *first->rest.next) break;
-      const Outcome former = *first;
-      found->second.erase(first);
-      ask(OutcomeOfNext(p_.state, former, former.rest));
+    if (std::optional<Outcome> later = DemandOfCrowd(outcome, roomy.contains(outcome.leaf))) {
+      behind.Add(outcome.leaf, *later->rest.next, *std::move(later));
     }
+    index_[outcome.workload] = outcomes.size();
+    outcomes.push_back(std::move(outcome));
   };
-  for (Outcome& outcome : outcomes) {
-    const queues::QueueId leaf = outcome.leaf;
-    if (behind.contains(leaf)) {
-      const ServiceKey key = KeyOf(outcome);
-      ask_behind(leaf, &key);
-    }
-    ask(std::move(outcome));
-    if (--left[leaf] == 0) ask_behind(leaf, nullptr);
+  for (Outcome& outcome : all) {
+    behind.Pass(
+        outcome.leaf, [&] { return KeyOf(outcome); }, [&] { ask(std::move(outcome)); },
+        [&](const Outcome& former) { ask(OutcomeOfNext(p_.state, former, former.rest)); });
   }
-  outcomes = std::move(asked);
-  for (size_t i = 0; i < outcomes.size(); ++i) index_[outcomes[i].workload] = i;
 }
 
 void Cycle::TakeBack() {

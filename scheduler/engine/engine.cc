@@ -33,9 +33,11 @@ class Engine::Impl {
         placer(state, *framework,
                engine_options.spread_gpu ? state::GpuOrder::kSpread : state::GpuOrder::kPack),
         reservations(engine_options.reservations, state, tree, *framework),
+        promises(state),
         search(state, tree, *framework, placer),
         diagnoser(state, *framework) {
     placer.SetReservations(&reservations);
+    placer.SetPromises(&promises);
     fair_share.k_micro = options.k_micro;
     if (!options.usage.has_value()) return;
     absl::StatusOr<queues::UsageRecord> record = queues::UsageRecord::Create(*options.usage);
@@ -56,6 +58,7 @@ class Engine::Impl {
   PendingIndex pending;
   Placer placer;
   Reservations reservations;
+  PromiseMemory promises;
   VictimSearch search;
   Diagnoser diagnoser;
   queues::FairShareDivider divider{tree};
@@ -71,6 +74,7 @@ class Engine::Impl {
   uint64_t cycles = 0;
   // Who stands behind a workload that waits, as of the last cycle: from whom on in its crowd.
   absl::flat_hash_map<state::WorkloadId, ServiceKey> rests;
+  // Without a crowd if there is nobody any more.
   [[nodiscard]] CrowdRest RestBehind(const Waiting& waiting) const;
 };
 
@@ -141,6 +145,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   impl.books.OpenLending();
   impl.reservations.Begin(now, impl.books.ledger(), impl.shares);
   impl.placer.ResetWork();
+  impl.promises.Begin();
   const CycleParts parts{impl.options, impl.state,    impl.tree,        impl.books,
                          impl.pending, impl.placer,   impl.search,      impl.shares,
                          impl.backoff, impl.refusals, impl.maybe_stale, impl.reservations,
@@ -152,6 +157,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   impl.CatchUp();
 
   impl.rests.clear();
+  impl.promises.Forget();
   CycleResult result;
   result.bindings = std::move(cycle.bindings);
   result.evictions = std::move(cycle.evictions);
@@ -159,6 +165,9 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   result.wake_at = std::min(cycle.wake_at, impl.reservations.wake_at());
   if (impl.usage.has_value()) result.wake_at = std::min(result.wake_at, impl.usage->NextSample());
   for (const Outcome& outcome : cycle.outcomes) {
+    for (const Waiting::PodPromise& promise : outcome.promises) {
+      impl.promises.Remember(promise.pod, promise.node);
+    }
     if (outcome.code == verdict::Code::kNone) continue;
     result.waiting.push_back(
         MakeWaiting(impl.state, impl.tree, impl.diagnoser, impl.options.hook_on, outcome));
@@ -168,8 +177,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
     result.waiting.back().crowd = outcome.rest.crowd->id;
     impl.rests.emplace(outcome.workload, *outcome.rest.next);
   }
-  PendingIndex::Changes changes = impl.pending.TakeChanges();
-  result.changes = {changes.all, std::move(changes.filed), std::move(changes.left)};
+  result.changes = impl.pending.TakeChanges();
   if (!impl.refusals.empty()) {
     impl.refusals.Trim(impl.state, now);
     if (!result.waiting.empty()) {

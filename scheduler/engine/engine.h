@@ -2,9 +2,8 @@
 //
 // One cycle, on the current ClusterState (KAI's actions in KAI's order, facts 3.6-3.13):
 //   1. allocate      in the order of queues and workloads; a gang is placed whole or not at all,
-//   its
-//                    elastic extras one at a time; what only fits room that is being released, or
-//                    on a node on order, is promised that room
+//                    its elastic extras one at a time; what only fits room that is being released,
+//                    or on a node on order, is promised that room
 //   2. consolidate   moves running pods together, so that a waiting workload fits; everybody who is
 //                    moved has a new place
 //   3. reclaim       for a queue below its fair share, from queues above theirs
@@ -132,7 +131,8 @@ struct StaleChange {
   std::optional<absl::Time> since;  // none: it is whole again
 };
 
-// Who came to wait, or to wait among others, and who ceased to, since the last cycle.
+// Who came to wait, or to wait among others, and who ceased to, since the last cycle; each perhaps
+// several times.
 struct WaitingChanges {
   bool all = false;  // everybody may have
   std::vector<state::WorkloadId> came, left;

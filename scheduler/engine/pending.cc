@@ -88,22 +88,21 @@ void PendingIndex::Refresh(const state::Workload& workload) {
   CrowdKey crowd_key = MakeCrowdKey(state_, workload);
   // They may name different queues that do not exist.
   if (queue == kNoQueue) crowd_key = {.alone = workload.id};
-  if (filed.filed && filed.queue == queue && *filed.place.position == key &&
+  if (filed.place.crowd != nullptr && filed.queue == queue && *filed.place.position == key &&
       filed.place.crowd->key == crowd_key) {
     return;
   }
   Remove(workload.id);
-  filed.filed = true;
   filed.queue = queue;
   filed.place = leaves_[queue].Insert(crowd_key, std::move(key), next_crowd_);
   const Crowd& crowd = *filed.place.crowd;
   if (crowd.IsPlain()) plain_.try_emplace(crowd.id, &crowd);
-  if (!changes_.all) changes_.filed.push_back(workload.id);
+  if (!changes_.all) changes_.came.push_back(workload.id);
   ++size_;
 }
 
 void PendingIndex::Remove(state::WorkloadId workload) {
-  if (workload >= filed_.size() || !filed_[workload].filed) return;
+  if (CrowdOf(workload) == nullptr) return;
   Filed& filed = filed_[workload];
   auto leaf = leaves_.find(filed.queue);
   if (filed.place.crowd->members.size() == 1) plain_.erase(filed.place.crowd->id);
@@ -129,11 +128,10 @@ const Crowd* PendingIndex::FindCrowd(uint64_t id) const {
 }
 
 const Crowd* PendingIndex::CrowdOf(state::WorkloadId workload) const {
-  if (workload >= filed_.size() || !filed_[workload].filed) return nullptr;
-  return filed_[workload].place.crowd;
+  return workload < filed_.size() ? filed_[workload].place.crowd : nullptr;
 }
 
-PendingIndex::Changes PendingIndex::TakeChanges() { return std::exchange(changes_, {}); }
+WaitingChanges PendingIndex::TakeChanges() { return std::exchange(changes_, {}); }
 
 ServiceWalk::ServiceWalk(const PendingIndex& index) {
   for (const auto& [queue, leaf] : index.leaves()) {

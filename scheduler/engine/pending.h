@@ -22,6 +22,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "queues/tree.h"
+#include "scheduler/engine/engine.h"
 #include "scheduler/engine/gang.h"
 #include "scheduler/state/cluster_state.h"
 
@@ -102,19 +103,14 @@ class PendingIndex {
   // Null if the workload does not wait.
   [[nodiscard]] const Crowd* CrowdOf(state::WorkloadId workload) const;
 
-  // Who was filed anew and who was taken out since the last call, each perhaps several times;
-  // `all`: everybody was filed anew.
-  struct Changes {
-    bool all = false;
-    std::vector<state::WorkloadId> filed, left;
-  };
-  Changes TakeChanges();
+  // Since the last call: who was filed, perhaps anew, and who was taken out, each perhaps several
+  // times.
+  WaitingChanges TakeChanges();
 
  private:
   struct Filed {
-    bool filed = false;
     queues::QueueId queue = kNoQueue;
-    PendingLeaf::Place place;
+    PendingLeaf::Place place;  // without a crowd: it does not wait
   };
   const state::ClusterState& state_;
   const queues::QueueTree& tree_;
@@ -122,9 +118,9 @@ class PendingIndex {
   std::vector<Filed> filed_;  // by WorkloadId
   size_t size_ = 0;
   uint64_t next_crowd_ = 1;
-  absl::flat_hash_map<uint64_t, const Crowd*>
-      plain_;  // by id; those of one alone are not asked for
-  Changes changes_;
+  // By id; those of one alone are not asked for.
+  absl::flat_hash_map<uint64_t, const Crowd*> plain_;
+  WaitingChanges changes_;
 };
 
 // The members of a crowd from `next` on: they wait for what the one before them waits for. Valid

@@ -127,11 +127,27 @@ Placer::Choice Placer::Best(state::PodId pod, Mode mode, const Area& area) {
       if (choice.node != state::kNoId && choice.now) return choice;
     }
   }
-  if (area.nodes == nullptr && area.preferred == nullptr &&
-      framework_.NodeLocal(state_.pod_class(record.pod_class))) {
-    return BestByOrder(record.pod_class, mode);
-  }
-  return BestByScan(record.pod_class, mode, area);
+  const bool in_order = area.nodes == nullptr && area.preferred == nullptr &&
+                        framework_.NodeLocal(state_.pod_class(record.pod_class));
+  const Choice best =
+      in_order ? BestByOrder(record.pod_class, mode) : BestByScan(record.pod_class, mode, area);
+  return best.node == state::kNoId || best.now ? best : WhereItWaits(record, mode, area, best);
+}
+
+Placer::Choice Placer::WhereItWaits(const state::PodRecord& pod, Mode mode, const Area& area,
+                                    const Choice& best) {
+  // What a topology prefers depends on where the others of the set are.
+  if (promises_ == nullptr || area.preferred != nullptr) return best;
+  Choice choice = best;
+  promises_->Offer(pod, [&](state::NodeId node) {
+    if (node == best.node) return true;
+    if (area.nodes != nullptr && !area.nodes->Contains(node)) return false;
+    const Choice there = Look(pod.pod_class, node, mode, area);
+    if (there.node == state::kNoId || there.now || there.ordered != best.ordered) return false;
+    choice = there;
+    return true;
+  });
+  return choice;
 }
 
 bool Placer::PlaceOne(Attempt& attempt, state::PodId pod, const Area& area, bool& waits) {

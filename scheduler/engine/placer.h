@@ -27,6 +27,7 @@
 
 #include "scheduler/engine/gang.h"
 #include "scheduler/engine/node_order.h"
+#include "scheduler/engine/promise_memory.h"
 #include "scheduler/engine/reservation.h"
 #include "scheduler/engine/topology.h"
 #include "scheduler/framework/framework.h"
@@ -71,6 +72,9 @@ class Placer {
 
   // Asked about every node from now on; not owned.
   void SetReservations(const Reservations* reservations) { reservations_ = reservations; }
+
+  // Where pods wait again; null: wherever is best. Not owned.
+  void SetPromises(PromiseMemory* promises) { promises_ = promises; }
 
   [[nodiscard]] uint64_t work() const { return work_; }
   void ResetWork() {
@@ -125,6 +129,8 @@ class Placer {
   bool PlaceAnyWay(Attempt& attempt, const std::vector<state::PodId>& pods, const Area& area,
                    bool only_now);
   Choice Best(state::PodId pod, Mode mode, const Area& area);
+  // A pod that has to wait does so where it did before, if that is no later than `best`.
+  Choice WhereItWaits(const state::PodRecord& pod, Mode mode, const Area& area, const Choice& best);
   Choice BestByOrder(state::PodClassId pod_class, Mode mode);
   Choice BestByScan(state::PodClassId pod_class, Mode mode, const Area& area);
   [[nodiscard]] Choice Look(state::PodClassId pod_class, state::NodeId node, Mode mode,
@@ -141,6 +147,7 @@ class Placer {
   NodeOrders now_, future_;
   TopologyIndex topology_;
   const Reservations* reservations_ = nullptr;
+  PromiseMemory* promises_ = nullptr;
   // Of the call of Place or Replace that runs.
   std::optional<Reservations::Asker> asker_;  // none: nothing is kept
   state::WorkloadId kept_for_ = state::kNoId;

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "scheduler/engine/late_rows.h"
+
 namespace fairlead::engine {
 namespace {
 
@@ -12,46 +14,39 @@ struct Behind {
   Waiting entry;  // of the one before
   CrowdRest rest;
 };
-struct ByNext {
-  bool operator()(const Behind& a, const Behind& b) const { return *a.rest.next < *b.rest.next; }
-};
 
 class Unfolding {
  public:
-  explicit Unfolding(const state::ClusterState& state) : state_(state) {}
+  Unfolding(const state::ClusterState& state, const std::vector<Waiting>& waiting) : state_(state) {
+    for (const Waiting& entry : waiting) late_.Expect(entry.verdict.queue);
+  }
 
   void Add(Waiting entry, const CrowdRest& rest) {
-    if (rest.crowd != nullptr) behind_[entry.verdict.queue].insert({entry, rest});
-    entry.behind = 0;
-    entry.verdict.position = ++positions_[entry.verdict.queue];
-    all_.push_back(std::move(entry));
-  }
-  // Those of the queue that stand before `until`; null: all.
-  void AddBehind(const std::string& queue, const ServiceKey* until) {
-    const auto found = behind_.find(queue);
-    if (found == behind_.end()) return;
-    while (!found->second.empty()) {
-      auto first = found->second.extract(found->second.begin());
-      Behind& row = first.value();
-      if (until != nullptr && *until < *row.rest.next) {
-        found->second.insert(std::move(first));
-        return;
-      }
-      const state::Workload& workload = state_.workload(row.rest.next->workload);
-      ++row.rest.next;
-      row.entry.workload = workload.id;
-      row.entry.pods = {{workload.pods.front()}};
-      Waiting entry = row.entry;
-      const bool more = row.rest.next != row.rest.crowd->members.end();
-      if (more) found->second.insert(std::move(first));
-      Add(std::move(entry), {});
-    }
+    const std::string queue = entry.verdict.queue;
+    late_.Pass(
+        queue, [&] { return MakeServiceKey(state_.workload(entry.workload)); },
+        [&] { Place({std::move(entry), rest}); },
+        [this](Behind behind) {
+          const state::Workload& workload = state_.workload(behind.rest.next->workload);
+          behind.entry.workload = workload.id;
+          behind.entry.pods = {{workload.pods.front()}};
+          if (++behind.rest.next == behind.rest.crowd->members.end()) behind.rest = {};
+          Place(std::move(behind));
+        });
   }
   std::vector<Waiting> Take() { return std::move(all_); }
 
  private:
+  void Place(Behind row) {
+    const std::string queue = row.entry.verdict.queue;
+    row.entry.behind = 0;
+    row.entry.verdict.position = ++positions_[queue];
+    all_.push_back(row.entry);
+    if (row.rest.crowd != nullptr) late_.Add(queue, *row.rest.next, std::move(row));
+  }
+
   const state::ClusterState& state_;
-  std::map<std::string, std::multiset<Behind, ByNext>> behind_;  // by queue
+  LateRows<std::string, Behind> late_;  // by queue
   std::map<std::string, int64_t> positions_;
   std::vector<Waiting> all_;
 };
@@ -61,16 +56,10 @@ class Unfolding {
 std::vector<Waiting> Unfold(const state::ClusterState& state,
                             const std::function<CrowdRest(const Waiting&)>& rest_behind,
                             std::vector<Waiting> waiting) {
-  std::map<std::string, size_t> left;
-  for (const Waiting& entry : waiting) ++left[entry.verdict.queue];
-  Unfolding unfolding(state);
+  Unfolding unfolding(state, waiting);
   for (Waiting& entry : waiting) {
-    const std::string queue = entry.verdict.queue;
-    const ServiceKey key = MakeServiceKey(state.workload(entry.workload));
-    unfolding.AddBehind(queue, &key);
     const CrowdRest rest = rest_behind(entry);
     unfolding.Add(std::move(entry), rest);
-    if (--left[queue] == 0) unfolding.AddBehind(queue, nullptr);
   }
   return unfolding.Take();
 }

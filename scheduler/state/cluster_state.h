@@ -104,9 +104,10 @@ class ClusterState {
   Change RemoveResourceSlice(absl::string_view name);
   Change RemoveResourceClaim(absl::string_view ns, absl::string_view name);
 
-  // A node that a provider has been asked for. The real node takes its place when it registers
-  // under the same name. Idempotent.
-  Change UpsertOrderedNode(const model::Node& expected, absl::string_view node_request);
+  // A node that a provider has been asked for, for these workloads ("namespace/name"). The real
+  // node takes its place when it registers under the same name. Idempotent.
+  Change UpsertOrderedNode(const model::Node& expected, absl::string_view node_request,
+                           const std::vector<std::string>& ordered_for = {});
   Change RemoveOrderedNode(absl::string_view name);
   // A real node that came from a request is held back until it is ready for use (startup taints,
   // devices); `usable` false keeps pods promised to it but unbound.

@@ -184,6 +184,7 @@ Change ClusterState::RemoveNode(absl::string_view name, absl::string_view uid) {
   node.usable = true;
   node.registered = nullptr;
   node.node_request.clear();
+  node.ordered_for.clear();
   const std::string kept(name);
   node.object = model::Node{};
   node.object.meta.name = kept;
@@ -197,13 +198,14 @@ Change ClusterState::RemoveNode(absl::string_view name, absl::string_view uid) {
   return change;
 }
 
-Change ClusterState::UpsertOrderedNode(const model::Node& expected,
-                                       absl::string_view node_request) {
+Change ClusterState::UpsertOrderedNode(const model::Node& expected, absl::string_view node_request,
+                                       const std::vector<std::string>& ordered_for) {
   Change change;
   NodeId id = FindNode(expected.meta.name);
   const bool is_new = id == kNoId;
   if (is_new) id = NewNode(expected.meta.name, NodeKind::kOrdered);
   NodeInfo& node = nodes_[id];
+  node.ordered_for = ordered_for;
   if (!is_new && node.exists && node.kind == NodeKind::kReal) {
     // Already registered. Until it is usable decisions see what was promised.
     node.node_request = std::string(node_request);
@@ -241,6 +243,7 @@ Change ClusterState::RemoveOrderedNode(absl::string_view name) {
   node.exists = false;
   node.kind = NodeKind::kReal;
   node.node_request.clear();
+  node.ordered_for.clear();
   node.allocatable = model::Resources{};
   node.other_gpus_milli = 0;
   SetGpuMemory(node, 0);

@@ -46,6 +46,7 @@ void VerdictToRequest(Run& run) {
   cluster.Sync();
   cluster.Confirm(cluster.Step());
   std::vector<double> latency_ms;
+  int64_t verdicts = 0;
   for (int64_t i = 0; i < kArrivals; ++i) {
     // Whole nodes, so that each needs an order of its own; the orders before it stay open.
     const model::Pod pod = PodBuilder(kNamespace, Numbered("big", i)).Gpus(8).Queue("team");
@@ -56,6 +57,7 @@ void VerdictToRequest(Run& run) {
     latency_ms.push_back(watch.Seconds() * 1e3);
     Require(Count<model::CreateNodeRequest>(result) == 1,
             absl::StrCat("verdict_to_request: arrival ", i, " made no order"));
+    verdicts += Count<model::SetPodUnschedulable>(result);
     cluster.Confirm(result);
   }
   const size_t types = hook::Catalog::BuiltIn().types().size();
@@ -75,6 +77,14 @@ void VerdictToRequest(Run& run) {
                   std::nullopt,
                   std::nullopt,
                   ""});
+  run.report.Add({"verdict_to_request/verdicts_per_arrival",
+                  "writes",
+                  Better::kLower,
+                  {static_cast<double>(verdicts) / kArrivals},
+                  std::nullopt,
+                  std::nullopt,
+                  std::nullopt,
+                  "of all pods that wait"});
   run.report.Add({"verdict_to_request/first_100_p50",
                   "ms",
                   Better::kLower,

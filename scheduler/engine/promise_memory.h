@@ -1,0 +1,50 @@
+// Which node a pod that has to wait was promised before, so that promises stay where they are while
+// nothing better comes up: otherwise a newcomer would move those of everybody who is served after
+// it by one, and every one of them would be told so.
+//
+// First the node of the last cycle, then the nodes that were ordered for its workload, in the order
+// of their names. Only a wish: what does not fit any more, or starts at once elsewhere, goes there
+// (Placer).
+//
+// Ids may be dealt anew between cycles; then the wish is somebody else's, which harms nothing.
+// Thread-safety: the owner's thread. Complexity: O(promises) a cycle; once a cycle O(nodes), if a
+// pod without a former promise is to be promised a node that is not ready.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "scheduler/state/cluster_state.h"
+
+namespace fairlead::engine {
+
+class PromiseMemory {
+ public:
+  explicit PromiseMemory(const state::ClusterState& state) : state_(state) {}
+
+  // A cycle begins.
+  void Begin();
+  // Offers nodes to the pod until one is taken; false: none was.
+  bool Offer(const state::PodRecord& pod, absl::FunctionRef<bool(state::NodeId)> take);
+  // A cycle has ended with these promises, and no others.
+  void Forget() { last_.clear(); }
+  void Remember(state::PodId pod, state::NodeId node) { last_.insert_or_assign(pod, node); }
+
+ private:
+  // Nodes that were ordered for a workload; `next`: those before it were offered in this cycle, and
+  // are full.
+  struct Ordered {
+    std::vector<state::NodeId> nodes;
+    size_t next = 0;
+  };
+  void ListOrdered();
+
+  const state::ClusterState& state_;
+  absl::flat_hash_map<state::PodId, state::NodeId> last_;
+  std::optional<absl::flat_hash_map<std::string, Ordered>> ordered_;  // by "namespace/name"
+};
+
+}  // namespace fairlead::engine
