@@ -199,6 +199,11 @@ class Cycle {
   // changes.
   [[nodiscard]] int64_t FreeGpusInSum();
   bool DelaysEviction(Outcome& outcome, const state::Workload& workload);
+  // Which bound the pods break where a search has put them, or "". `kept`: LendingLoad() before it
+  // began.
+  [[nodiscard]] std::string BrokenBound(const model::Resources& kept, queues::QueueId leaf,
+                                        const state::Workload& workload,
+                                        const std::vector<state::PodId>& pods) const;
   // `before`: as it was before they were taken.
   void RecordVictims(EvictKind kind, const Outcome& outcome, const queues::QueueLedger& before,
                      const std::vector<Victim>& victims);

@@ -34,7 +34,7 @@ class Engine::Impl {
                engine_options.spread_gpu ? state::GpuOrder::kSpread : state::GpuOrder::kPack),
         reservations(engine_options.reservations, state, tree, *framework),
         promises(state),
-        search(state, tree, *framework, placer),
+        search(state, tree, books, *framework, placer),
         diagnoser(state, *framework) {
     placer.SetReservations(&reservations);
     placer.SetPromises(&promises);

@@ -152,6 +152,16 @@ void Cycle::ChangePromise(const Victim& victim) {
   }
 }
 
+std::string Cycle::BrokenBound(const model::Resources& kept, queues::QueueId leaf,
+                               const state::Workload& workload,
+                               const std::vector<state::PodId>& pods) const {
+  if (BreaksLending(kept)) return "the room would come out of what queues keep back";
+  const auto broken = BrokenModel(leaf, workload.preemptible, pods);
+  if (!broken.has_value()) return "";
+  return absl::StrCat("the room found would break the bound of queue ", p_.tree.Name(broken->queue),
+                      " for ", p_.tree.names().Name(broken->resource));
+}
+
 void Cycle::EvictFor(EvictKind kind, bool against_budgets, Outcome& outcome, const Lines& lines,
                      FailedSearches& failed) {
   const state::Workload& workload = p_.state.workload(outcome.workload);
@@ -170,8 +180,9 @@ void Cycle::EvictFor(EvictKind kind, bool against_budgets, Outcome& outcome, con
     return;
   }
   const queues::QueueLedger ledger = p_.books.ledger();
-  const SearchContext context{p_.options, p_.tree,     ledger,      p_.books.ledger(), p_.shares,
-                              lines,      moved_pods_, p_.refusals, against_budgets,   now_};
+  SearchContext context{p_.options,      p_.tree, ledger,      p_.books.ledger(),
+                        p_.shares,       lines,   moved_pods_, p_.refusals,
+                        against_budgets, now_,    nullptr};
   const bool limit_blocked = outcome.code == Code::kQueueLimitReached;
   const SearchStep step{workload, outcome.leaf, outcome.step, outcome.step_request, limit_blocked};
   if (!limit_blocked &&
@@ -179,7 +190,17 @@ void Cycle::EvictFor(EvictKind kind, bool against_budgets, Outcome& outcome, con
           .has_value()) {
     return;  // others were served meanwhile; the demand pass says which limit
   }
-  const model::Resources kept = p_.books.LendingLoad();
+  std::string broken;
+  if (p_.books.lending() || !models_.empty()) {
+    const model::Resources kept = p_.books.LendingLoad();
+    context.keeps_bounds = [&, kept](queues::QueueId leaf, const state::Workload& placed,
+                                     const std::vector<state::PodId>& pods) {
+      std::string why = BrokenBound(kept, leaf, placed, pods);
+      const bool keeps = why.empty();
+      if (placed.id == workload.id) broken = std::move(why);
+      return keeps;
+    };
+  }
   state::Transaction txn(p_.state);
   const SearchOutcome found = kind == EvictKind::kReclaim ? p_.search.Reclaim(txn, context, step)
                               : kind == EvictKind::kPreempt
@@ -192,21 +213,11 @@ void Cycle::EvictFor(EvictKind kind, bool against_budgets, Outcome& outcome, con
       failed[key] = {workload.priority, count, {}};
       return;
     }
-    outcome.details.insert(outcome.details.end(), found.details.begin(), found.details.end());
-    failed[key] = {workload.priority, count, found.details, found.spared};
+    std::vector<std::string> details = found.details;
+    if (!broken.empty()) details.push_back(absl::StrCat("nobody gives way: ", broken));
+    outcome.details.insert(outcome.details.end(), details.begin(), details.end());
+    failed[key] = {workload.priority, count, std::move(details), found.spared};
     if (found.spared) spared_.insert({kind, workload.id});
-    return;
-  }
-  if (BreaksLending(kept)) {
-    const std::string why = "nobody gives way: the room would come out of what queues keep back";
-    outcome.details.push_back(why);
-    failed[key] = {workload.priority, count, {why}};
-    return;
-  }
-  if (const auto broken = BrokenModel(outcome.leaf, workload.preemptible, outcome.step.pods)) {
-    outcome.details.push_back(
-        absl::StrCat("nobody gives way: the only room found would break the bound of queue ",
-                     p_.tree.Name(broken->queue), " for ", p_.tree.names().Name(broken->resource)));
     return;
   }
   txn.Commit();

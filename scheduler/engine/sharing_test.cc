@@ -120,6 +120,32 @@ TEST_F(SharingTest, WithoutALendingLimitIdleQuotaIsLent) {
   EXPECT_EQ(Bound(Cycle()).size(), 6u);
 }
 
+TEST_F(SharingTest, AsManyGiveWayAsIsTakenBecauseIdleRoomIsKept) {
+  Queue("keeper", 4, 0);
+  Queue("owner", 4);
+  Queue("borrower", 0);
+  state_.UpsertNode(MakeNode("n", 8));
+  for (int i = 0; i < 4; ++i) Running(absl::StrCat("b", i), "borrower", 1, "n");
+  Pod("o", "owner", 2);
+  // With one of them gone it would fit beside the idle GPUs, but those are kept.
+  const CycleResult result = Cycle();
+  EXPECT_EQ(result.evictions.size(), 2u) << DetailsOf(result, "o");
+  EXPECT_EQ(CodeOf(result, "o"), Code::kWaitingForVictims);
+}
+
+TEST_F(SharingTest, NobodyGivesWayIfAllOfThemWouldNotMakeRoomBesideWhatIsKept) {
+  Queue("keeper", 4, 0);
+  Queue("owner", 4);
+  Queue("borrower", 0);
+  state_.UpsertNode(MakeNode("n", 8));
+  for (int i = 0; i < 2; ++i) Running(absl::StrCat("b", i), "borrower", 1, "n");
+  Running("o0", "owner", 2, "n");
+  Pod("o", "owner", 3);
+  const CycleResult result = Cycle();
+  EXPECT_TRUE(result.evictions.empty());
+  EXPECT_EQ(CodeOf(result, "o"), Code::kInsufficientCapacity);
+}
+
 TEST_F(SharingTest, WhatIsBoughtForARefusedPodIsPromisedToItOnce) {
   Queue("keeper", 8, 0);
   Queue("other", 0);
@@ -361,6 +387,60 @@ TEST_F(ModelTest, ANodeThatLearnsItsProductLaterIsChargedAnew) {
   ModelNode("a", 8, "L4");
   EXPECT_EQ(Bound(Cycle()).count("p"), 1u);
   EXPECT_EQ(AllocatedOf("q")[Index("H100")], 0);
+}
+
+TEST_F(ModelTest, WhoHoldsMoreThanItsShareOfAModelGivesItUpAndNoOther) {
+  for (const char* name : {"a", "b"}) {
+    model::Queue queue = MakeQueue(name, "", 8, kUnlimited);
+    queue.meta.creation = At(static_cast<int64_t>(tree_.size()));
+    queue.other.emplace_back("gpu-model/H100", model::QueueResource{4000, kUnlimited, 1'000'000});
+    tree_.Upsert(queue);
+  }
+  ModelNode("h", 8, "H100");
+  ModelNode("l", 8, "L4");
+  for (int i = 0; i < 8; ++i) {
+    state_.UpsertPod(PodBuilder("ns", absl::StrCat("b-h", i))
+                         .Queue("b")
+                         .Gpus(1)
+                         .On("h")
+                         .Preemptible(true)
+                         .NodeSelector(model::kGpuProductLabel, "H100"));
+  }
+  for (int i = 0; i < 2; ++i) Running(absl::StrCat("b-l", i), "b", 1, "l");
+  for (int i = 0; i < 3; ++i) {
+    state_.UpsertPod(PodBuilder("ns", absl::StrCat("a", i))
+                         .Queue("a")
+                         .Gpus(2)
+                         .Created(i)
+                         .NodeSelector(model::kGpuProductLabel, "H100"));
+  }
+  const CycleResult result = Cycle();
+  // Two of the three are within the quota of 4.
+  EXPECT_EQ(result.evictions.size(), 4u);
+  for (const Eviction& eviction : result.evictions) {
+    EXPECT_EQ(state_.pod(eviction.pod).name.substr(0, 3), "b-h");
+  }
+  EXPECT_EQ(CodeOf(result, "a0"), Code::kWaitingForVictims);
+  EXPECT_EQ(CodeOf(result, "a1"), Code::kWaitingForVictims);
+  EXPECT_EQ(CodeOf(result, "a2"), Code::kInsufficientCapacity) << DetailsOf(result, "a2");
+}
+
+TEST_F(ModelTest, WhoIsHeldByAModelsLimitIsHelpedByAVictimOfThatModelOnly) {
+  ModelQueue("q", "H100", kUnlimited, 2);
+  ModelNode("h", 8, "H100");
+  ModelNode("l", 2, "L4");
+  Running("low-l0", "q", 1, "l");
+  Running("low-l1", "q", 1, "l");
+  Running("low-h0", "q", 1, "h");
+  Running("low-h1", "q", 1, "h");
+  state_.UpsertPod(PodBuilder("ns", "high")
+                       .Queue("q")
+                       .Gpus(1)
+                       .Priority("high", 90)
+                       .NodeSelector(model::kGpuProductLabel, "H100"));
+  const CycleResult result = Cycle();
+  ASSERT_EQ(result.evictions.size(), 1u) << DetailsOf(result, "high");
+  EXPECT_EQ(state_.pod(result.evictions.front().pod).name.substr(0, 5), "low-h");
 }
 
 TEST_F(ModelTest, FairShareDividesEachModelByItself) {

@@ -90,7 +90,9 @@ bool VictimSearch::Try(state::Transaction& txn, state::Transaction::Checkpoint s
   for (size_t i = 0; i < solution.units.size(); ++i) {
     if ((rules.everybody_moves || solution.units[i].must_move) && !solution.moved[i]) return false;
   }
-  return rules.allowed == nullptr || rules.allowed(solution.units, solution.moved);
+  if (rules.allowed != nullptr && !rules.allowed(solution.units, solution.moved)) return false;
+  return context.keeps_bounds == nullptr ||
+         context.keeps_bounds(step.leaf, step.workload, step.step.pods);
 }
 
 bool VictimSearch::GiveOut(state::Transaction& txn, const SearchContext& context,
@@ -156,11 +158,17 @@ bool VictimSearch::GiveOut(state::Transaction& txn, const SearchContext& context
       const VictimUnit& unit = solution.units[which];
       const state::Workload& workload = state_.workload(unit.workload);
       // Extras of a workload whose rest has no place have none.
+      const auto mark = txn.Mark();
       solution.moved[which] = !lost.contains(unit.workload) &&
                               !queues::CheckLimits(context.tree, context.live, unit.leaf,
                                                    unit.charge, workload.preemptible)
                                    .has_value() &&
                               placer_.Replace(txn, workload, unit.pods);
+      if (solution.moved[which] && context.keeps_bounds != nullptr &&
+          !context.keeps_bounds(unit.leaf, workload, unit.pods)) {
+        txn.RollbackTo(mark);
+        solution.moved[which] = false;
+      }
       if (!solution.moved[which] && unit.core) lost.insert(unit.workload);
     }
     order.Changed(*leaf);
@@ -417,7 +425,7 @@ SearchOutcome VictimSearch::Preempt(state::Transaction& txn, const SearchContext
       queues::PreemptMinRuntime(context.tree, step.leaf, context.options.preempt_min_runtime);
   filter.below_priority = step.workload.priority;
   VictimWalks walks;
-  walks.emplace(step.leaf, LeafVictims(state_, leaf->second, step.leaf, filter));
+  walks.emplace(step.leaf, LeafVictims(state_, books_, leaf->second, step.leaf, filter));
   Rules rules;
   rules.name = "preemption";
   if (Search(txn, context, step, rules, walks, outcome)) return outcome;
@@ -486,7 +494,7 @@ bool VictimSearch::ReclaimFrom(state::Transaction& txn, const SearchContext& con
     filter.protection =
         queues::ReclaimMinRuntime(context.tree, context.options.reclaim_resolve, step.leaf, leaf,
                                   context.options.reclaim_min_runtime);
-    walks.emplace(leaf, LeafVictims(state_, workloads, leaf, filter));
+    walks.emplace(leaf, LeafVictims(state_, books_, workloads, leaf, filter));
   }
   if (walks.empty()) {
     if (anybody) {
@@ -522,7 +530,7 @@ SearchOutcome VictimSearch::Consolidate(state::Transaction& txn, const SearchCon
   VictimWalks walks;
   for (const auto& [leaf, workloads] : index_.leaves()) {
     if (context.tree.Usable(leaf)) {
-      walks.emplace(leaf, LeafVictims(state_, workloads, leaf, filter));
+      walks.emplace(leaf, LeafVictims(state_, books_, workloads, leaf, filter));
     }
   }
   if (walks.empty()) return outcome;

@@ -63,6 +63,11 @@ struct SearchContext {
   const EvictionRefusals& refusals;
   bool against_budgets = false;
   absl::Time now;
+  // Whether bounds hold that only show when the pods have their places. A victim does not move to a
+  // place where they do not; if the step's places break one, the search goes on. Null: always.
+  std::function<bool(queues::QueueId leaf, const state::Workload& workload,
+                     const std::vector<state::PodId>& pods)>
+      keeps_bounds;
 };
 
 struct SearchStep {
@@ -93,9 +98,10 @@ struct SearchOutcome {
 
 class VictimSearch {
  public:
-  VictimSearch(state::ClusterState& state, const queues::QueueTree& tree,
+  VictimSearch(state::ClusterState& state, const queues::QueueTree& tree, const Books& books,
                const framework::Framework& framework, Placer& placer)
       : state_(state),
+        books_(books),
         framework_(framework),
         placer_(placer),
         index_(state, tree),
@@ -170,6 +176,7 @@ class VictimSearch {
                             const VictimWalks& walks, SearchOutcome& outcome);
 
   state::ClusterState& state_;
+  const Books& books_;
   const framework::Framework& framework_;
   Placer& placer_;
   VictimIndex index_;

@@ -50,7 +50,7 @@ void LeafVictims::Open(const ServiceKey& key) {
     unit.workload = workload.id;
     unit.pods = std::move(units[i]);
     for (state::PodId pod : unit.pods) {
-      unit.charge += state_.ChargeOf(state_.pod(pod));
+      unit.charge += books_.ChargeOf(state_.pod(pod));
       const state::PodRecord& record = state_.pod(pod);
       unit.places.push_back(
           {record.node, record.gpu_groups, record.status == state::PodStatus::kPipelined});

@@ -17,6 +17,7 @@
 
 #include "absl/time/time.h"
 #include "queues/tree.h"
+#include "scheduler/engine/books.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/victim_budgets.h"
 #include "scheduler/engine/victim_index.h"
@@ -38,7 +39,7 @@ struct VictimUnit {
     bool promised = false;  // it has a promise of that place, and is not there
   };
   std::vector<Place> places;
-  model::Resources charge;
+  model::Resources charge;  // to its queue, GPUs for their model too
   BudgetNeeds budgets;
 };
 
@@ -58,9 +59,10 @@ struct VictimFilter {
 
 class LeafVictims {
  public:
-  LeafVictims(const state::ClusterState& state, const VictimIndex::Leaf& workloads,
-              queues::QueueId leaf, const VictimFilter& filter)
+  LeafVictims(const state::ClusterState& state, const Books& books,
+              const VictimIndex::Leaf& workloads, queues::QueueId leaf, const VictimFilter& filter)
       : state_(state),
+        books_(books),
         workloads_(workloads),
         leaf_(leaf),
         filter_(filter),
@@ -100,6 +102,7 @@ class LeafVictims {
   bool IsRefused(const std::vector<state::PodId>& pods);
 
   const state::ClusterState& state_;
+  const Books& books_;
   const VictimIndex::Leaf& workloads_;
   const queues::QueueId leaf_;
   const VictimFilter filter_;
