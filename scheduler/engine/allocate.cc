@@ -87,6 +87,10 @@ bool Cycle::InBackoff(const GangStep& step) const {
 bool Cycle::HoldsItsCrowd(const state::Workload& workload) const {
   const auto found = index_.find(workload.id);
   if (!fold_ || found == index_.end()) return false;
+  if (p_.reservations.any() &&
+      !p_.reservations.IsFirstOfEquals(p_.reservations.AskerOf(workload))) {
+    return false;
+  }
   const Outcome& outcome = outcomes[found->second];
   return outcome.promises.empty() &&
          (outcome.code == Code::kInsufficientCapacity || outcome.code == Code::kQueueLimitReached ||

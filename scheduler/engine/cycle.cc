@@ -67,13 +67,13 @@ Cycle::Cycle(const CycleParts& parts, absl::Time now, bool may_evict)
       now_(now),
       may_evict_(may_evict),
       models_(GpuModels(parts.tree)),
-      // A depth counts workloads, what is kept back may end, another node may be of another model,
-      // and a reservation asks how long each has waited.
+      // A depth counts workloads, what is kept back may end, and another node may be of another
+      // model.
       fold_(parts.options.allocate && parts.options.allocate_depth == model::kUnlimited &&
             parts.options.consolidation_depth == model::kUnlimited &&
             parts.options.reclaim_depth == model::kUnlimited &&
             parts.options.preempt_depth == model::kUnlimited && !parts.books.lending() &&
-            models_.empty() && !parts.options.reservations.on) {
+            models_.empty()) {
   for (const auto& [uid, until] : parts.backoff) {
     if (until.first > now_) wake_at = std::min(wake_at, until.first);
   }

@@ -29,7 +29,7 @@ class Engine::Impl {
         tree(*queue_tree),
         framework(std::move(profile)),
         books(state, tree),
-        pending(state, tree),
+        pending(state, tree, engine_options.reservations.on),
         placer(state, *framework,
                engine_options.spread_gpu ? state::GpuOrder::kSpread : state::GpuOrder::kPack),
         reservations(engine_options.reservations, state, tree, *framework),

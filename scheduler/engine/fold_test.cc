@@ -13,6 +13,7 @@ namespace fairlead::engine {
 namespace {
 
 using model::testing::At;
+using model::testing::MakeGroup;
 using model::testing::MakeNode;
 using model::testing::MakeQueue;
 using model::testing::PodBuilder;
@@ -71,8 +72,9 @@ std::string Describe(const World& world, const CycleResult& result, bool codes) 
 }
 
 // Queues below two departments, some with a limit; nodes that run pods of some of them; waiting
-// pods of few kinds, so that most are like others, in the order of their age or not.
-void Fill(World& world, uint64_t seed, bool limit_departments) {
+// pods of few kinds, so that most are like others, in the order of their age or not. With gangs,
+// all that waits is of one queue: in which order queues are granted reservations is not told.
+void Fill(World& world, uint64_t seed, bool limit_departments, int64_t gangs = 0) {
   std::mt19937_64 random(seed);
   const auto below = [&](int64_t n) {
     return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
@@ -96,10 +98,25 @@ void Fill(World& world, uint64_t seed, bool limit_departments) {
       world.state.UpsertPod(pod.On(absl::StrCat("n", n)).Build());
     }
   }
+  for (int64_t g = gangs; g > 0; --g) {
+    const std::string name = absl::StrCat("gang-", g);
+    const int64_t members = 2 + below(3);
+    model::PodGroup group = MakeGroup("ns", name, "q00", static_cast<int32_t>(members));
+    group.meta.creation = At(below(50));
+    world.state.UpsertPodGroup(group);
+    for (int64_t p = 0; p < members; ++p) {
+      world.state.UpsertPod(
+          PodBuilder("ns", absl::StrCat(name, "-", p)).Gpus(1 + below(4)).Group(name));
+    }
+  }
   const int64_t waiting = 5 + below(40);
   for (int64_t p = 0; p < waiting; ++p) {
     PodBuilder pod("ns", absl::StrCat("wait-", p));
-    pod.Gpus(1 + below(2)).Queue(absl::StrCat("q", below(2), below(2)));
+    pod.Gpus(1 + below(2));
+    pod.Queue(gangs > 0 ? "q00" : absl::StrCat("q", below(2), below(2)));
+    if (gangs > 0 && below(3) == 0) {
+      pod.Annotation(model::kExpectedDurationAnnotation, below(2) == 0 ? "30s" : "20m");
+    }
     model::Pod built = pod.Preemptible(below(3) != 0).Build();
     built.meta.creation = At(below(50));
     world.state.UpsertPod(built);
@@ -132,6 +149,44 @@ TEST(FoldTest, NobodyCanTellWhoWasLeftOut) {
     }
   }
   EXPECT_GT(left_out, 500) << "the worlds are too small to leave anybody out";
+}
+
+TEST(FoldTest, NorWhereRoomIsKeptForGangs) {
+  int64_t left_out = 0, held = 0;
+  for (uint64_t seed = 1; seed <= 150; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    EngineOptions options;
+    options.hook_on = false;
+    options.reservations.on = true;
+    options.reservations.reserve_after = absl::Seconds(60);
+    options.reservations.reserve_min_gpus = 2;
+    World folds(options);
+    options.allocate_depth = kWholeQueue;
+    World looks(options);
+    Fill(folds, seed, false, 4);
+    Fill(looks, seed, false, 4);
+    for (const int64_t at : {100, 101, 102, 103}) {
+      // Room is kept before anybody gives way.
+      const bool may_evict = at > 100;
+      CycleResult folded = folds.engine->RunCycle(At(at), may_evict);
+      for (const Waiting& waiting : folded.waiting) left_out += waiting.behind;
+      folded.waiting = folds.engine->Unfold(std::move(folded.waiting));
+      const CycleResult whole = looks.engine->RunCycle(At(at), may_evict);
+      ASSERT_EQ(Describe(folds, folded, true), Describe(looks, whole, true)) << "at " << at;
+      ASSERT_EQ(folds.engine->KeptNodes(), looks.engine->KeptNodes());
+      held += static_cast<int64_t>(folds.engine->KeptNodes().size());
+      // Victims go, and one who runs ends: room comes bit by bit.
+      for (World* world : {&folds, &looks}) {
+        for (const Eviction& eviction : (world == &folds ? folded : whole).evictions) {
+          const state::PodRecord& pod = world->state.pod(eviction.pod);
+          world->state.RemovePod("ns", std::string(pod.name), "");
+        }
+        world->state.RemovePod("ns", absl::StrCat("run-0-", at - 99), "");
+      }
+    }
+  }
+  EXPECT_GT(left_out, 500) << "the worlds are too small to leave anybody out";
+  EXPECT_GT(held, 100) << "room is kept too seldom";
 }
 
 TEST(FoldTest, ACycleLooksAtOneOfManyAlike) {

@@ -17,7 +17,8 @@ ServiceKey MakeServiceKey(const state::Workload& workload) {
   return key;
 }
 
-CrowdKey MakeCrowdKey(const state::ClusterState& state, const state::Workload& workload) {
+CrowdKey MakeCrowdKey(const state::ClusterState& state, const state::Workload& workload,
+                      bool by_duration) {
   CrowdKey key;
   key.alone = workload.id;
   if (workload.is_group || workload.pods.size() != 1 || !workload.invalid.empty() ||
@@ -32,6 +33,7 @@ CrowdKey MakeCrowdKey(const state::ClusterState& state, const state::Workload& w
     return key;
   }
   key.alone = state::kNoId;
+  if (by_duration) key.expected_ns = absl::ToInt64Nanoseconds(pod.expected_duration);
   key.minus_priority = -static_cast<int64_t>(workload.priority);
   key.generation = pod.generation;
   key.pod_class = pod.pod_class;
@@ -85,7 +87,7 @@ void PendingIndex::Refresh(const state::Workload& workload) {
   Filed& filed = filed_[workload.id];
   const queues::QueueId queue = tree_.Find(workload.queue).value_or(kNoQueue);
   ServiceKey key = MakeServiceKey(workload);
-  CrowdKey crowd_key = MakeCrowdKey(state_, workload);
+  CrowdKey crowd_key = MakeCrowdKey(state_, workload, by_duration_);
   // They may name different queues that do not exist.
   if (queue == kNoQueue) crowd_key = {.alone = workload.id};
   if (filed.place.crowd != nullptr && filed.queue == queue && *filed.place.position == key &&

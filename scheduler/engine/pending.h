@@ -44,10 +44,13 @@ struct CrowdKey {
   int64_t generation = 0;  // of the pod: verdicts name it
   state::PodClassId pod_class = state::kNoId;
   bool preemptible = true;
+  int64_t expected_ns = 0;                 // how long it runs by its own word, where that matters
   state::WorkloadId alone = state::kNoId;  // the only member, if it is nothing like the others
   friend auto operator<=>(const CrowdKey&, const CrowdKey&) = default;
 };
-CrowdKey MakeCrowdKey(const state::ClusterState& state, const state::Workload& workload);
+// `by_duration`: what says how long it runs is treated apart from what does not.
+CrowdKey MakeCrowdKey(const state::ClusterState& state, const state::Workload& workload,
+                      bool by_duration);
 
 struct Crowd {
   using Members = std::set<ServiceKey>;
@@ -86,8 +89,8 @@ class PendingLeaf {
 
 class PendingIndex {
  public:
-  PendingIndex(const state::ClusterState& state, const queues::QueueTree& tree)
-      : state_(state), tree_(tree) {}
+  PendingIndex(const state::ClusterState& state, const queues::QueueTree& tree, bool by_duration)
+      : state_(state), tree_(tree), by_duration_(by_duration) {}
 
   // Files the workload anew by its present row, or takes it out if nothing of it waits.
   void Refresh(const state::Workload& workload);
@@ -114,6 +117,7 @@ class PendingIndex {
   };
   const state::ClusterState& state_;
   const queues::QueueTree& tree_;
+  const bool by_duration_;
   std::map<queues::QueueId, PendingLeaf> leaves_;
   std::vector<Filed> filed_;  // by WorkloadId
   size_t size_ = 0;

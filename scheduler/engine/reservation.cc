@@ -93,8 +93,14 @@ Reservations::Asker Reservations::AskerOf(const state::Workload& workload) const
 
 bool Reservations::Exempt(const Asker& asker, const Reservation& reservation) const {
   if (asker.workload->id == reservation.owner) return true;
-  if (asker.end != absl::InfiniteFuture() && asker.end <= reservation.earliest) return true;
+  if (EndsInTime(asker, reservation)) return true;
   return asker.leaf == reservation.leaf && MakeServiceKey(*asker.workload) < reservation.key;
+}
+
+bool Reservations::IsFirstOfEquals(const Asker& asker) const {
+  return std::none_of(held_.begin(), held_.end(), [&](const Reservation& reservation) {
+    return Exempt(asker, reservation) && !EndsInTime(asker, reservation);
+  });
 }
 
 bool Reservations::Served(const Reservation& reservation) const {

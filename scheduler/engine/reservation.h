@@ -110,6 +110,10 @@ class Reservations {
   // Every reservation treats the workload as it treats most others.
   [[nodiscard]] bool IsOrdinary(const Asker& asker) const;
 
+  // Whoever asks for the same behind it in its queue, and says the same of how long it runs, is
+  // treated as it is.
+  [[nodiscard]] bool IsFirstOfEquals(const Asker& asker) const;
+
   // Workloads that room is kept for, in the order of being granted.
   [[nodiscard]] std::vector<state::WorkloadId> Owners() const;
   // On which room is kept, ascending.
@@ -152,6 +156,10 @@ class Reservations {
   [[nodiscard]] bool Served(const Reservation& reservation) const;
   // Exempt from what `reservation` keeps.
   [[nodiscard]] bool Exempt(const Asker& asker, const Reservation& reservation) const;
+  // Whoever is like it is exempt too.
+  [[nodiscard]] static bool EndsInTime(const Asker& asker, const Reservation& reservation) {
+    return asker.end != absl::InfiniteFuture() && asker.end <= reservation.earliest;
+  }
   // What of the need is idle on the node.
   [[nodiscard]] model::Resources KeptOn(const Target& target) const;
   // None if they would not all find a node, ever.
