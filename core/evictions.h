@@ -7,9 +7,8 @@
 //     of them at once. (The adapter has a window of its own, that of the API server's patience;
 //     this pace is the cluster's: what kubelets, controllers and storage can stand.)
 //   - Sets go in the order of the decisions. Pods of one workload in a set go together: what is
-//   left
-//     of a gang is worth nothing. A gang that is larger than what is free goes as soon as one place
-//     is, and the pace makes up for it afterwards.
+//     left of a gang is worth nothing. A gang that is larger than what is free goes as soon as one
+//     place is, and the pace makes up for it afterwards.
 //   - Victims for which a PodDisruptionBudget has nothing left go first, and the rest of their set
 //     waits for the answers: who may stay should not go in vain.
 //
@@ -17,12 +16,11 @@
 //   OK, 404      it goes; the watch shows it.
 //   unknown      (no connection, 5xx) asked again, by core/answers.h; it stays kReleasing.
 //   a refusal    (429 of a budget, 403, 409, 422, not sent at all): nothing was done. The pod is
-//   taken
-//                back, what has not gone out of its set too, and the next cycle decides afresh with
-//                what is already leaving. The pod is left alone for backoff_initial, then twice as
-//                long each time, up to backoff_max; and one whose budget we know until that budget
-//                changes (engine/victim_budgets.h). The series ends when it has not been refused
-//                for backoff_max after the last pause.
+//                taken back, what has not gone out of its set too, and the next cycle decides
+//                afresh with what is already leaving. The pod is left alone for backoff_initial,
+//                then twice as long each time, up to backoff_max; and one whose budget we know
+//                until that budget changes (engine/victim_budgets.h). The series ends when it has
+//                not been refused for backoff_max after the last pause.
 //
 // Ownership: values. Thread-safety: the owner's thread. No clock: times come in. Complexity: O(log
 // n) a victim. Determinism: first in, first out.

@@ -5,8 +5,7 @@
 //    holder's own lease duration, counted from when *this* process first saw it in this form.
 //    Remote timestamps are never compared with a clock.
 //  - A leader counts from *before* it sent the renewal that the server accepted, and stops being
-//  one
-//    after `renew_deadline`. Nobody else may take the lease before `lease_duration` after that
+//    one after `renew_deadline`. Nobody else may take the lease before `lease_duration` after that
 //    renewal, so there are lease_duration - renew_deadline between them.
 //  - Every write carries the resourceVersion (or is a creation), so that of two takers one gets a
 //  409.

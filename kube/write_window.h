@@ -3,12 +3,10 @@
 // time-outs, latency), and this obeys.
 //
 //  - A full window of successes while the window was the limit adds `step`. Writes that never
-//  filled
-//    it prove nothing.
+//    filled it prove nothing.
 //  - 429, 503 and time-outs halve it, and so does a smoothed latency above `latency_factor` times
-//  the
-//    best of the last two `best_period`s. Below `latency_floor` latency is no signal: a server that
-//    answers one write in 1 ms and 100 at once in 80 ms is busy, not overloaded, and one that
+//    the best of the last two `best_period`s. Below `latency_floor` latency is no signal: a server
+//    that answers one write in 1 ms and 100 at once in 80 ms is busy, not overloaded, and one that
 //    collects its garbage answers a few hundred milliseconds late.
 //  - One decrease a round trip: what was sent before the last decrease does not decrease again.
 //  - Retry-After pauses all new writes for so long.

@@ -9,8 +9,7 @@
 //   maintain fair share        the victim's side holds more than its allocatable share of some
 //                              resource;
 //   guarantee deserved quota   the reclaimer's side stays within its quota in all resources, and
-//   the
-//                              victim's side holds more than its quota of some resource.
+//                              the victim's side holds more than its quota of some resource.
 // Then, at every queue from the reclaimer's leaf to its top, for each resource that the request or
 // a victim involves: the reclaimer's side must not be over its fair share (saturation = allocated /
 // fair share > 1) and, times the multiplier, at least as saturated as a sibling that gives up

@@ -4,8 +4,7 @@
 //   Deployment  pods "<name>-<n>" owned by a ReplicaSet; scaling down takes away what does not run
 //               first, then the newest
 //   Job         pods "<name>-<n>" owned by the Job; done when `completions` have succeeded;
-//   finished
-//               pods stay, as they do in a cluster
+//               finished pods stay, as they do in a cluster
 //
 // Ownership: borrows the queue and the server. Thread-safety: none, one thread.
 // Determinism: pods are made in the order of their numbers.

@@ -3,17 +3,14 @@
 //
 // Contract:
 //  - Idempotent by request name: a Launch for a name whose machine exists answers OK and starts
-//  nothing.
-//    Clouds with idempotency tokens derive theirs from the request's uid: a name may be used again
-//    after its machine is gone.
+//    nothing. Clouds with idempotency tokens derive theirs from the request's uid: a name may be
+//    used again after its machine is gone.
 //  - Launch answers OK when the order was accepted, otherwise a status of autoscale-hook/failure.h.
-//  A
-//    machine that is lost later, before it registers, may be reported by a second, failed answer.
+//    A machine that is lost later, before it registers, may be reported by a second, failed answer.
 //  - Terminate answers OK only when no machine of that name exists or can come into being any more.
 //  - Calls for one request are carried out in the order they were made.
 //  - Every call is answered once it is known, possibly before it returns. An answer that is lost is
-//  made
-//    good by the hook, which asks again.
+//    made good by the hook, which asks again.
 //
 // Thread-safety: one thread, the owner's; answers come on it too.
 #pragma once

@@ -28,8 +28,7 @@ using state::Workload;
 //   group: "member=2" or "sub=1" for the group itself, then its sub-groups, each "; name[<parent]
 //          [member=N] [sub=N]"
 //   pods:  "name:set:status", "-" for no set; statuses wait, gate, promise, bind, bound, run, go,
-//   done,
-//          fail, bad (waits, but is refused)
+//          done, fail, bad (waits, but is refused)
 class World {
  public:
   World(absl::string_view group, absl::string_view pods) : state_(Options()) {

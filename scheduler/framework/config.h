@@ -6,17 +6,14 @@
 // lists at points other than multiPoint, filter and score (queue order, preemption and binding are
 // settings of FairleadConfiguration).
 //
-// Merge rules, as upstream's (pkg/scheduler/apis/config/v1/default_plugins.go and
-// framework/runtime):
+// Merge rules, as upstream's (pkg/scheduler/apis/config/v1/default_plugins.go, framework/runtime):
 //  - multiPoint starts from DefaultProfile(). `disabled` takes defaults away ("*": all); a default
-//  named
-//    in `enabled` keeps its place and takes the weight given; others follow in the order given.
+//    named in `enabled` keeps its place and takes the weight given; others follow in the order
+//    given.
 //  - filter and score add to or take away from that for their point alone; a plugin enabled at its
-//  point
-//    is not touched by `disabled` there. Filters run in this order: those enabled at both, those of
-//    multiPoint, those of the point alone.
-//  - A weight that is absent or 0 is the default one, 1 for a plugin that is not in
-//  DefaultProfile().
+//    point is not touched by `disabled` there. Filters run in this order: those enabled at both,
+//    those of multiPoint, those of the point alone.
+//  - A weight that is absent or 0 is the default one, 1 for a plugin not in DefaultProfile().
 // Names of upstream's default plugins that Fairlead does not have may be disabled, not enabled.
 //
 // Thread-safety: pure function.

@@ -1,11 +1,9 @@
 // GpuKind: does the node have the kind of GPU that the pod asks for, whatever runs on it?
 //  - a share of a GPU (annotations gpu-fraction, gpu-memory) needs a node with as many GPUs as it
-//  has
-//    devices; by memory also label nvidia.com/gpu.memory on it, and no more than one GPU has. GPUs
-//    under MIG strategy "single" are slices of a GPU and are not shared.
+//    has devices; by memory also label nvidia.com/gpu.memory on it, and no more than one GPU has.
+//    GPUs under MIG strategy "single" are slices of a GPU and are not shared.
 //  - a pod that requests MIG instances needs a node with label node-role.kubernetes.io/mig-enabled,
-//  or
-//    with MIG instances, and not strategy "single", under which they have no names.
+//    or with MIG instances, and not strategy "single", under which they have no names.
 //  - a pod that asks for MIG by annotation (KAI's legacy form) is not placed any more.
 // Everything else passes. What is free is asked by NodeResourcesFit and GpuSharing.
 // Source: KAI's rules (facts 3.7, 3.15). Thread-safety: stateless. No allocation without `why`.

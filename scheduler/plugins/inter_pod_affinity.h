@@ -3,9 +3,8 @@
 //
 // Filter:
 //  - required affinity: for every term the node has the topology key, and its domain holds a pod
-//  that
-//    matches all terms. The first pod of a series may start where nothing matches anywhere, if it
-//    matches its own terms.
+//    that matches all terms. The first pod of a series may start where nothing matches anywhere, if
+//    it matches its own terms.
 //  - required anti-affinity of the pod, and that of pods that are there already: no match in the
 //  domain.
 // Score: the weights of all preferred terms that a node's domains meet, of the pod and (unless

@@ -3,8 +3,7 @@
 // Minimums (facts 2.2, 3.5; KAI v0.17, with v0.13's objects meaning what they meant there):
 //   leaf, also a group without sub-groups    minMember, 1 if absent
 //   sub-group with children                  minMember pods of its own, 0 if absent, and
-//   minSubGroup
-//                                            children, all of them if absent
+//                                            minSubGroup children, all of them if absent
 //   group with sub-groups                    its minMember is not read: v0.13 has the sum of the
 //                                            leaves there, which the leaves demand already
 // minMember and minSubGroup on one set exclude each other; v0.17 only warns, and so do we: with
