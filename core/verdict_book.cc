@@ -230,10 +230,10 @@ void VerdictBook::Update(const engine::Engine& engine, const std::vector<engine:
   ++round_;
   wake_at_ = absl::InfiniteFuture();
   if (changes.all) crowds_.clear();
-  const std::set<state::WorkloadId> alone_before = std::exchange(alone_, {});
+  const std::vector<state::WorkloadId> alone_before = std::exchange(alone_, {});
   absl::flat_hash_map<uint64_t, const engine::Waiting*> settled;  // of whom few are looked at
   for (const engine::Waiting& entry : waiting) {
-    alone_.insert(entry.workload);
+    alone_.push_back(entry.workload);
     TellEntry(entry, now, actions);
     if (entry.behind == 0) continue;
     CrowdRow& crowd = crowds_[entry.crowd];

@@ -116,7 +116,7 @@ class VerdictBook {
   const bool hook_on_;
   const bool emit_events_;
   std::vector<std::unique_ptr<Row>> rows_;  // by WorkloadId; null: does not wait
-  std::set<state::WorkloadId> alone_;       // had an entry of their own in the last Update
+  std::vector<state::WorkloadId> alone_;  // had an entry of their own in the last Update, in order
   std::set<state::WorkloadId> unfinished_;  // have a row that is still to be told
   absl::flat_hash_map<uint64_t, CrowdRow> crowds_;
   std::map<std::string, Pause> unclear_;  // groups ("namespace/name") still to be cleared
