@@ -14,6 +14,7 @@
 
 #include "absl/time/time.h"
 #include "scheduler/model/pod.h"
+#include "scheduler/verdict/domains.h"
 #include "scheduler/verdict/verdict.h"
 
 namespace fairlead::hook {
@@ -26,6 +27,9 @@ struct DemandItem {
   // Identical pods; together they are one all-or-nothing unit if `atomic`.
   std::vector<verdict::DemandClass> classes;
   bool atomic = false;
+  // The same pods by the topology constraints that they are under; empty: there are none. Of these
+  // all that is minimum is one all-or-nothing unit.
+  verdict::DomainDemand domains;
   // GPUs (milli) and so on that the unit would charge to its queue are already reserved by the
   // engine.
   friend bool operator==(const DemandItem&, const DemandItem&) = default;

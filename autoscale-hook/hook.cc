@@ -113,6 +113,11 @@ class Hook::Impl {
   StepOutput Step(const StepInput& input, Placement& placement);
   absl::StatusOr<model::Node> ExpectedNode(const model::NodeRequest& request,
                                            const std::vector<const model::NodePool*>& pools) const;
+  std::vector<std::vector<std::string>> LabelsOnOffer(
+      std::vector<const model::NodePool*> pools) const {
+    if (pools.empty()) pools.push_back(&default_pool_);
+    return hook::LabelsOnOffer(MakeOffers(catalog_, pools));
+  }
   void OnProviderResult(const std::string& name, bool launch, const absl::Status& status,
                         absl::Time now);
   void OnCreateResult(const std::string& name, const absl::Status& status, absl::Time now);
@@ -443,6 +448,11 @@ StepOutput Hook::Step(const StepInput& input, Placement& placement) {
 absl::StatusOr<model::Node> Hook::ExpectedNode(
     const model::NodeRequest& request, const std::vector<const model::NodePool*>& pools) const {
   return impl_->ExpectedNode(request, pools);
+}
+
+std::vector<std::vector<std::string>> Hook::LabelsOnOffer(
+    const std::vector<const model::NodePool*>& pools) const {
+  return impl_->LabelsOnOffer(pools);
 }
 
 void Hook::OnProviderResult(const std::string& request_name, bool launch,

@@ -104,6 +104,11 @@ class Hook {
 
   StepOutput Step(const StepInput& input, Placement& placement);
 
+  // Which labels the nodes bear that could be bought from these pools (offers.h); what rests counts
+  // too.
+  [[nodiscard]] std::vector<std::vector<std::string>> LabelsOnOffer(
+      const std::vector<const model::NodePool*>& pools) const;
+
   // The node that a request stands for, from its fields alone; for rebuilding ordered nodes at
   // start. Usable: without startup taints. NotFound if the catalogue no longer has the type. Labels
   // and taints of its pool come from `pools`, or where that is empty from the pools of the last

@@ -1,6 +1,8 @@
 #include "autoscale-hook/offers.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 namespace fairlead::hook {
 namespace {
@@ -43,6 +45,20 @@ std::vector<Offer> MakeOffers(const Catalog& catalog,
     return !a.spot && b.spot;
   });
   return offers;
+}
+
+std::vector<std::vector<std::string>> LabelsOnOffer(const std::vector<Offer>& offers) {
+  std::set<std::vector<std::string>> kinds;
+  std::set<std::tuple<const InstanceType*, const model::NodePool*, bool>> seen;
+  for (const Offer& offer : offers) {
+    // Which labels there are does not depend on anything else.
+    if (!seen.insert({offer.type, offer.pool, offer.zone.empty()}).second) continue;
+    std::vector<std::string> labels;
+    for (const auto& [key, value] : UsableNode(offer, "name").meta.labels) labels.push_back(key);
+    std::sort(labels.begin(), labels.end());
+    kinds.insert(std::move(labels));
+  }
+  return {kinds.begin(), kinds.end()};
 }
 
 LaunchKey KeyOf(const Offer& offer, const std::string& default_provider) {

@@ -17,6 +17,10 @@ namespace fairlead::hook {
 std::vector<Offer> MakeOffers(const Catalog& catalog,
                               const std::vector<const model::NodePool*>& pools);
 
+// The labels that a node on offer bears, whatever their values: a sorted list for each kind of
+// node, no two equal. Those that come from its name are among them.
+std::vector<std::vector<std::string>> LabelsOnOffer(const std::vector<Offer>& offers);
+
 LaunchKey KeyOf(const Offer& offer, const std::string& default_provider);
 
 }  // namespace fairlead::hook

@@ -21,6 +21,23 @@ bool ZoneCanMatter(const model::PodSpec& spec) {
          !spec.resource_claims.empty() || !spec.claim_templates.empty();
 }
 
+bool ZoneCanMatter(const PackClass& pod_class) {
+  if (pod_class.unit.empty()) return ZoneCanMatter(*pod_class.spec);
+  return std::any_of(pod_class.unit.begin(), pod_class.unit.end(),
+                     [](const Placement::Load& pods) { return ZoneCanMatter(*pods.spec); });
+}
+
+// What the placement has to know of so many of a class.
+void Append(const PackClass& pod_class, int64_t count, std::vector<Placement::Load>& loads) {
+  if (pod_class.unit.empty()) {
+    loads.push_back({pod_class.spec, count});
+    return;
+  }
+  for (const Placement::Load& pods : pod_class.unit) {
+    loads.push_back({pods.spec, pods.count * count});
+  }
+}
+
 bool CoversResources(const model::ResourceList& big, const model::ResourceList& small) {
   return std::all_of(small.begin(), small.end(), [&](const auto& entry) {
     return model::Get(big, entry.first) >= entry.second;
@@ -58,12 +75,52 @@ Packer::Packer(std::vector<PackClass> classes, std::vector<Offer> offers, Placem
                                           static_cast<int>(shapes.size()));
     shape_.push_back(it->second);
   }
-  for (const PackClass& pod_class : classes_)
-    zone_matters_.push_back(ZoneCanMatter(*pod_class.spec));
+  for (const PackClass& pod_class : classes_) zone_matters_.push_back(ZoneCanMatter(pod_class));
   fit_.assign(offers_.size(), std::vector<int64_t>(classes_.size(), -1));
 }
 
 Packer::~Packer() = default;
+
+int Packer::AddClass(PackClass pod_class) {
+  zone_matters_.push_back(ZoneCanMatter(pod_class));
+  has_units_ = has_units_ || !pod_class.unit.empty();
+  classes_.push_back(std::move(pod_class));
+  for (std::vector<int64_t>& row : fit_) row.push_back(-1);
+  return static_cast<int>(classes_.size()) - 1;
+}
+
+int64_t Packer::FitTogether(int offer, const std::vector<Placement::Load>& pods) {
+  const model::Node& node = nodes_[static_cast<size_t>(offer)];
+  int64_t left = model::Get(node.allocatable, model::kPodsName);
+  std::vector<Placement::Load> already;
+  int64_t together = 0;
+  for (const Placement::Load& more : pods) {
+    ++questions_;
+    const int64_t limit = std::min(left, more.count);
+    const int64_t fits =
+        limit <= 0 ? 0
+                   : std::clamp<int64_t>(placement_.CountThatFit(node, already, more.spec, limit),
+                                         0, limit);
+    together += fits;
+    left -= fits;
+    if (fits < more.count) break;
+    already.push_back(more);
+  }
+  return together;
+}
+
+int64_t Packer::CountUnits(int offer, std::vector<Placement::Load> already,
+                           const std::vector<Placement::Load>& unit) {
+  const model::Node& node = nodes_[static_cast<size_t>(offer)];
+  for (int64_t units = 0; units < kUnitsPerNode; ++units) {
+    for (const Placement::Load& pods : unit) {
+      ++questions_;
+      if (placement_.CountThatFit(node, already, pods.spec, pods.count) < pods.count) return units;
+      already.push_back(pods);
+    }
+  }
+  return kUnitsPerNode;
+}
 
 int64_t Packer::CountOn(int offer, const Load& load, int pod_class, int64_t limit) {
   ++lookups_;
@@ -71,6 +128,12 @@ int64_t Packer::CountOn(int offer, const Load& load, int pod_class, int64_t limi
   if (load.empty() && empty_fit >= 0) return std::min(empty_fit, limit);
   const PackClass& wanted = classes_[pod_class];
   if (!wanted.zone.empty() && wanted.zone != offers_[offer].zone) return empty_fit = 0;
+  if (wanted.offers != nullptr && !(*wanted.offers)[offer]) return empty_fit = 0;
+  if (has_units_ && std::any_of(load.begin(), load.end(), [&](const auto& entry) {
+        return classes_[entry.first].unit.empty() != wanted.unit.empty();
+      })) {
+    return 0;
+  }
 
   Question question;
   bool zone = zone_matters_[pod_class];
@@ -80,15 +143,17 @@ int64_t Packer::CountOn(int offer, const Load& load, int pod_class, int64_t limi
   question.load = load;
   auto [it, added] = answers_.try_emplace(std::move(question), 0);
   if (added) {
-    ++questions_;
     std::vector<Placement::Load> already;
-    for (const auto& [loaded, count] : load) already.push_back({classes_[loaded].spec, count});
+    for (const auto& [loaded, count] : load) Append(classes_[loaded], count, already);
     const int64_t room =
         std::min(kPerNodeLimit, model::Get(nodes_[offer].allocatable, model::kPodsName));
-    it->second = room <= 0 ? 0
-                           : std::clamp<int64_t>(
-                                 placement_.CountThatFit(nodes_[offer], already, wanted.spec, room),
-                                 0, room);
+    if (!wanted.unit.empty()) {
+      it->second = CountUnits(offer, std::move(already), wanted.unit);
+    } else if (room > 0) {
+      ++questions_;
+      it->second = std::clamp<int64_t>(
+          placement_.CountThatFit(nodes_[offer], already, wanted.spec, room), 0, room);
+    }
   }
   if (load.empty()) empty_fit = it->second;
   return std::min(it->second, limit);

@@ -17,6 +17,11 @@
 //              helps or a fixed number of fit questions is spent (a count, not a time: the plan is
 //              deterministic).
 //
+// Pods that have to share one node are a class of their own, counted in units: as many of a unit
+// fit as Placement lets pods of all its kinds onto the node one after another. Nobody but other
+// units is planned beside a unit: whoever is served before it might take its place, where it has no
+// other. A class may be confined to some of the offers.
+//
 // Every fit question goes to Placement::CountThatFit, remembered per (type, pool, zone where it can
 // matter, load, class). Order among equals: price, GPUs, nodes, then the order of the offers.
 // Sources: facts section 7. Complexity: O(classes * offers) fit questions to construct, then at
@@ -42,6 +47,10 @@ namespace fairlead::hook {
 struct PackClass {
   std::shared_ptr<const model::PodSpec> spec;
   std::string zone;  // nodes of this zone only; empty: any
+  // Offers that may be used, by index; null: all.
+  std::shared_ptr<const std::vector<bool>> offers = nullptr;
+  // Pods that share a node and are counted as one; then there is no `spec`.
+  std::vector<Placement::Load> unit = {};
 };
 
 // (class, pods of it), ascending by class, no zero.
@@ -78,9 +87,18 @@ class Packer {
   // `counts` by class. Never buys more than `caps` allow.
   Packing Pack(const std::vector<int64_t>& counts, const CapsLeft& caps, Objective objective);
 
+  // One class more; its index. What was asked so far stays remembered.
+  int AddClass(PackClass pod_class);
+
   [[nodiscard]] const std::vector<Offer>& offers() const { return offers_; }
+  // Of the node that it would become; without those that come from its name.
+  [[nodiscard]] const model::StringMap& labels(int offer) const {
+    return nodes_[static_cast<size_t>(offer)].meta.labels;
+  }
   // Pods of the class on an empty node of the offer.
   int64_t Fit(int offer, int pod_class) { return CountOn(offer, {}, pod_class, kPerNodeLimit); }
+  // How many of the pods, taken in their order, an empty node of the offer holds together.
+  int64_t FitTogether(int offer, const std::vector<Placement::Load>& pods);
   // Questions that went to Placement, for tests of the cost.
   [[nodiscard]] int64_t questions() const { return questions_; }
 
@@ -88,8 +106,11 @@ class Packer {
   struct Budget;
   class Run;
   static constexpr int64_t kPerNodeLimit = 1024;
+  static constexpr int64_t kUnitsPerNode = 64;
 
   int64_t CountOn(int offer, const Load& load, int pod_class, int64_t limit);
+  int64_t CountUnits(int offer, std::vector<Placement::Load> already,
+                     const std::vector<Placement::Load>& unit);
 
   std::vector<PackClass> classes_;
   std::vector<Offer> offers_;
@@ -110,6 +131,7 @@ class Packer {
     }
   };
   absl::flat_hash_map<Question, int64_t> answers_;  // never iterated
+  bool has_units_ = false;
   int64_t questions_ = 0;
   int64_t lookups_ = 0;
 };

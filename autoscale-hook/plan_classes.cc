@@ -45,10 +45,14 @@ void PlanClasses::AddSpec(const std::shared_ptr<const model::PodSpec>& spec) {
 
 PlanClasses::PlanClasses(const Demand& demand, const std::vector<Offer>& offers,
                          Placement& placement) {
-  for (const DemandItem& item : demand) {
-    for (const verdict::DemandClass& pod_class : item.classes) {
+  const auto add = [this](const std::vector<verdict::DemandClass>& classes) {
+    for (const verdict::DemandClass& pod_class : classes) {
       if (pod_class.spec != nullptr && pod_class.count > 0) AddSpec(pod_class.spec);
     }
+  };
+  for (const DemandItem& item : demand) {
+    add(item.classes);
+    for (const verdict::DomainPart& part : item.domains.parts) add(part.classes);
   }
   std::set<std::string> zones;
   for (const Offer& offer : offers) zones.insert(offer.zone);
@@ -56,18 +60,19 @@ PlanClasses::PlanClasses(const Demand& demand, const std::vector<Offer>& offers,
   for (size_t s = 0; s < specs_.size(); ++s) {
     if (ZoneRuleOf(*specs_[s]) == ZoneRule::kAny) {
       pack_classes.push_back({specs_[s], ""});
-      spec_of_.push_back(static_cast<int>(s));
+      plan_of_.push_back(static_cast<int>(s));
       continue;
     }
     for (const std::string& zone : zones) {
       pack_classes.push_back({specs_[s], zone});
-      spec_of_.push_back(static_cast<int>(s));
+      plan_of_.push_back(static_cast<int>(s));
     }
   }
   packer_ = std::make_unique<Packer>(pack_classes, offers, placement);
   variants_.resize(specs_.size());
+  pods_of_.resize(specs_.size(), 1);
   for (size_t p = 0; p < pack_classes.size(); ++p) {
-    std::vector<int>& variants = variants_[spec_of_[p]];
+    std::vector<int>& variants = variants_[plan_of_[p]];
     if (!variants.empty() && ZoneRuleOf(*pack_classes[p].spec) == ZoneRule::kShared) continue;
     for (size_t o = 0; o < offers.size(); ++o) {
       if (packer_->Fit(static_cast<int>(o), static_cast<int>(p)) > 0) {
@@ -84,8 +89,42 @@ int PlanClasses::IndexOf(const model::PodSpec& spec) const {
   return it->second;
 }
 
+int PlanClasses::AddConfined(PackClass pack_class, const std::vector<int>& offers, int64_t pods) {
+  auto allowed = std::make_shared<std::vector<bool>>(packer_->offers().size(), false);
+  for (const int offer : offers) (*allowed)[static_cast<size_t>(offer)] = true;
+  pack_class.offers = std::move(allowed);
+  const auto plan_class = static_cast<int>(variants_.size());
+  const int pack = packer_->AddClass(std::move(pack_class));
+  plan_of_.push_back(plan_class);
+  pods_of_.push_back(pods);
+  const bool fits = std::any_of(offers.begin(), offers.end(),
+                                [&](int offer) { return packer_->Fit(offer, pack) > 0; });
+  variants_.push_back(fits ? std::vector<int>{pack} : std::vector<int>{});
+  return plan_class;
+}
+
+int PlanClasses::Confined(int spec_class, const std::vector<int>& offers) {
+  // On every offer is not confined at all: it may share what others of its spec get.
+  if (offers.size() == packer_->offers().size()) return spec_class;
+  const auto [it, added] = confined_.try_emplace({{{spec_class, 0}}, offers}, 0);
+  if (added) it->second = AddConfined({specs_[static_cast<size_t>(spec_class)], ""}, offers, 1);
+  return it->second;
+}
+
+int PlanClasses::Unit(const std::vector<Placement::Load>& pods, const std::vector<int>& offers) {
+  std::vector<std::pair<int, int64_t>> kinds;
+  int64_t count = 0;
+  for (const Placement::Load& load : pods) {
+    kinds.emplace_back(IndexOf(*load.spec), load.count);
+    count += load.count;
+  }
+  const auto [it, added] = confined_.try_emplace({std::move(kinds), offers}, 0);
+  if (added) it->second = AddConfined({nullptr, "", nullptr, pods}, offers, count);
+  return it->second;
+}
+
 std::vector<int64_t> PlanClasses::Split(const std::vector<int64_t>& counts) const {
-  std::vector<int64_t> split(spec_of_.size(), 0);
+  std::vector<int64_t> split(plan_of_.size(), 0);
   for (size_t s = 0; s < counts.size(); ++s) {
     const auto parts = static_cast<int64_t>(variants_[s].size());
     for (int64_t i = 0; i < parts; ++i) {

@@ -9,35 +9,36 @@
 #include "absl/strings/str_format.h"
 #include "autoscale-hook/packing.h"
 #include "autoscale-hook/plan_classes.h"
+#include "autoscale-hook/plan_domains.h"
 
 namespace fairlead::hook {
 namespace {
 
 using verdict::Code;
 
-// What one item asks for, by spec class.
-struct Wish {
-  int spec_class = 0;
-  int64_t count = 0;  // still asked for: classes that fit nothing are taken out
-  int64_t min = 0;
-  int64_t taken = 0;
-};
+constexpr int kNoDomains = -1;
+constexpr char kNextStep[] = "more nodes are ordered in the next step";
 
 struct Item {
   std::vector<Wish> wishes;
   bool open = true;  // still to be decided
+  // Of an item with topology rules, its number in PlanDomains; its wishes are those of the domains
+  // that were chosen last.
+  int domains = kNoDomains;
   std::string signature;
 };
 
 // Made when it is first asked for: where no cap binds, never.
 const std::string& SignatureOf(Item& item) {
   if (!item.signature.empty()) return item.signature;
+  // Its wishes change with the domains.
+  if (item.domains != kNoDomains) return item.signature = absl::StrCat("t/", item.domains);
   const bool divisible = std::all_of(item.wishes.begin(), item.wishes.end(),
                                      [](const Wish& wish) { return wish.min == 0; });
   std::string& text = item.signature;
   text = divisible ? "d" : "g";
   for (const Wish& wish : item.wishes) {
-    absl::StrAppend(&text, "/", wish.spec_class);
+    absl::StrAppend(&text, "/", wish.plan_class);
     // Of a divisible item not even one more pod had room, so its size does not matter.
     if (!divisible) absl::StrAppend(&text, ":", wish.count, ":", wish.min);
   }
@@ -47,11 +48,15 @@ const std::string& SignatureOf(Item& item) {
 class Planning {
  public:
   Planning(const PlanInput& input, Placement& placement)
-      : input_(input), placement_(placement), classes_(*input.demand, input.offers, placement) {}
+      : input_(input),
+        placement_(placement),
+        classes_(*input.demand, input.offers, placement),
+        domains_(classes_) {}
 
   Plan Make() {
     plan_.items.resize(input_.demand->size());
     ReadItems();
+    ChooseDomains();
     DecideItems();
     Packing packing = Pack(taken_, input_.caps);
     EmitNodes(packing);
@@ -67,12 +72,16 @@ class Planning {
   enum class Verdict : uint8_t { kFits, kCap, kTooManyNodes };
 
   void ReadItems();
+  void ChooseDomains();
   void DecideItems();
+  bool ChooseAnew(size_t index);
   bool TakeWholeRun(size_t begin, size_t end);
   void TakePart(Item& item, Verdict why);
   void EmitNodes(const Packing& packing);
   void ExplainLeftOut();
   ItemOutcome ExplainUnfit(const DemandItem& item);
+  ItemOutcome ExplainNoDomain(const DemandItem& item, int domains);
+  void TellRest(ItemOutcome& outcome);
   ItemOutcome ExplainCapped(Item& item);
   bool ExplainGpuCap(const Packing& packing, ItemOutcome& outcome) const;
   bool ExplainCostCap(const Packing& packing, ItemOutcome& outcome) const;
@@ -82,9 +91,14 @@ class Planning {
     Counts counts = taken_;
     for (size_t i = begin; i < end; ++i) {
       if (!items_[i].open) continue;
-      for (const Wish& wish : items_[i].wishes) counts[wish.spec_class] += wish.count;
+      for (const Wish& wish : items_[i].wishes) counts[wish.plan_class] += wish.count;
     }
     return counts;
+  }
+  std::optional<std::vector<Wish>> Choose(int domains, PlanDomains::Extent extent,
+                                          const Counts& taken, const CapsLeft& caps) {
+    return domains_.Choose(domains, extent, taken,
+                           [&](const Counts& counts) { return Pack(counts, caps); });
   }
   Packing Pack(const Counts& counts, const CapsLeft& caps) {
     const std::vector<int64_t> split = classes_.Split(counts);
@@ -118,8 +132,9 @@ class Planning {
   const PlanInput& input_;
   Placement& placement_;
   PlanClasses classes_;
+  PlanDomains domains_;
   std::vector<Item> items_;
-  Counts taken_;  // by spec class
+  Counts taken_;  // by plan class
   std::set<std::string> left_out_;
   CapsLeft left_;
   std::unique_ptr<PlanClasses> resting_classes_;
@@ -127,10 +142,14 @@ class Planning {
 };
 
 void Planning::ReadItems() {
-  taken_.assign(classes_.size(), 0);
   for (size_t i = 0; i < input_.demand->size(); ++i) {
     const DemandItem& wanted = (*input_.demand)[i];
     Item item;
+    if (!wanted.domains.empty()) {
+      item.domains = domains_.Read(wanted);
+      items_.push_back(std::move(item));
+      continue;
+    }
     bool unfit = false;
     for (const verdict::DemandClass& pod_class : wanted.classes) {
       if (pod_class.spec == nullptr || pod_class.count <= 0) continue;
@@ -150,6 +169,45 @@ void Planning::ReadItems() {
     }
     items_.push_back(std::move(item));
   }
+  taken_.assign(classes_.size(), 0);
+}
+
+// For every item with topology rules the domains that are the cheapest for it alone. Where no cap
+// binds they are kept.
+void Planning::ChooseDomains() {
+  std::map<int, std::vector<Wish>> chosen;
+  for (Item& item : items_) {
+    if (item.domains == kNoDomains) continue;
+    const auto [it, added] = chosen.try_emplace(item.domains);
+    if (added) {
+      auto wishes = Choose(item.domains, PlanDomains::Extent::kAll, taken_, input_.caps);
+      // So that the cap that holds it can be told.
+      if (!wishes.has_value()) {
+        wishes = Choose(item.domains, PlanDomains::Extent::kAll, taken_, CapsLeft());
+      }
+      if (wishes.has_value()) it->second = *std::move(wishes);
+    }
+    item.wishes = it->second;
+    item.open = !item.wishes.empty();
+  }
+}
+
+// Other domains for an item that does not fit beside what is taken: for all of it, or else for its
+// minimum. True if all of it fits now.
+bool Planning::ChooseAnew(size_t index) {
+  const int domains = items_[index].domains;
+  const auto choose = [&](PlanDomains::Extent extent) {
+    auto wishes = Choose(domains, extent, taken_, input_.caps);
+    if (!wishes.has_value()) return false;
+    // Those equal to it behind it would not fit where it did not.
+    for (size_t i = index; i < items_.size(); ++i) {
+      if (items_[i].open && items_[i].domains == domains) items_[i].wishes = *wishes;
+    }
+    return true;
+  };
+  if (choose(PlanDomains::Extent::kAll)) return true;
+  choose(PlanDomains::Extent::kMinimum);
+  return false;
 }
 
 // Takes every open item of the run if they fit together.
@@ -171,14 +229,14 @@ void Planning::TakePart(Item& item, Verdict why) {
   int64_t extra = 0;
   Counts base = taken_;
   for (const Wish& wish : item.wishes) {
-    base[wish.spec_class] += wish.min;
+    base[wish.plan_class] += wish.min;
     extra += wish.count - wish.min;
   }
   const auto with = [&](int64_t pods) {
     Counts counts = base;
     for (const Wish& wish : item.wishes) {
       const int64_t more = std::min(pods, wish.count - wish.min);
-      counts[wish.spec_class] += more;
+      counts[wish.plan_class] += more;
       pods -= more;
     }
     return counts;
@@ -214,10 +272,15 @@ void Planning::DecideItems() {
     Item& item = items_[low];
     // Where all beyond was closed, or fits after all: nothing to leave out here.
     if (item.open) {
-      const bool gang = std::all_of(item.wishes.begin(), item.wishes.end(),
-                                    [](const Wish& wish) { return wish.min == wish.count; });
+      const bool gang = item.domains != kNoDomains
+                            ? (*input_.demand)[low].atomic
+                            : std::all_of(item.wishes.begin(), item.wishes.end(),
+                                          [](const Wish& wish) { return wish.min == wish.count; });
       const bool alone = gang && NothingTaken();
-      const Verdict why = Try(With(low, low + 1), alone);
+      Verdict why = Try(With(low, low + 1), alone);
+      if (why == Verdict::kCap && item.domains != kNoDomains && ChooseAnew(low)) {
+        why = Try(With(low, low + 1), alone);
+      }
       if (why == Verdict::kFits) {
         taken_ = With(low, low + 1);
         item.open = false;
@@ -245,7 +308,7 @@ void Planning::EmitNodes(const Packing& packing) {
       const size_t index = plan_.nodes.size();
       plan_.nodes.push_back({classes_.packer().offers()[group.offer], {}});
       for (const auto& [pack_class, count] : group.load) {
-        supply[classes_.SpecClassOf(pack_class)].push_back({index, count});
+        supply[classes_.PlanClassOf(pack_class)].push_back({index, count});
       }
     }
   }
@@ -258,16 +321,17 @@ void Planning::EmitNodes(const Packing& packing) {
       asked += pod_class.count;
     }
     for (const Wish& wish : items_[i].wishes) {
-      auto& nodes = supply[wish.spec_class];
-      size_t& at = cursor[wish.spec_class];
+      auto& nodes = supply[wish.plan_class];
+      size_t& at = cursor[wish.plan_class];
+      const int64_t pods_of_one = classes_.PodsOf(wish.plan_class);
       for (int64_t pods = wish.taken; pods > 0 && at < nodes.size();) {
         const int64_t here = std::min(pods, nodes[at].second);
-        pods_on.push_back({nodes[at].first, here});
+        pods_on.push_back({nodes[at].first, here * pods_of_one});
         pods -= here;
         nodes[at].second -= here;
         if (nodes[at].second == 0) ++at;
       }
-      taken += wish.taken;
+      taken += wish.taken * pods_of_one;
     }
     if (taken == 0) continue;
     ItemOutcome& outcome = plan_.items[i];
@@ -293,7 +357,9 @@ void Planning::ExplainLeftOut() {
     ItemOutcome& outcome = plan_.items[i];
     if (outcome.code == Code::kNodesRequested) continue;
     if (items_[i].wishes.empty()) {
-      outcome = ExplainUnfit((*input_.demand)[i]);
+      const DemandItem& item = (*input_.demand)[i];
+      outcome = items_[i].domains == kNoDomains ? ExplainUnfit(item)
+                                                : ExplainNoDomain(item, items_[i].domains);
       continue;
     }
     auto [it, added] = by_signature.try_emplace(SignatureOf(items_[i]));
@@ -322,19 +388,48 @@ ItemOutcome Planning::ExplainUnfit(const DemandItem& item) {
     }
   }
   ItemOutcome outcome;
+  TellRest(outcome);
+  return outcome;
+}
+
+// It could be bought again once something that was refused has rested.
+void Planning::TellRest(ItemOutcome& outcome) {
   const PlanInput::RestingOffer* first = nullptr;
   for (const PlanInput::RestingOffer& resting : input_.resting) {
     if (first == nullptr || resting.until < first->until) first = &resting;
   }
-  if (first != nullptr) {
-    if (!plan_.retry_at.has_value() || first->until < *plan_.retry_at) {
-      plan_.retry_at = first->until;
-    }
-    outcome.details.push_back(absl::StrCat("every type that fits was refused lately (",
-                                           FailureName(first->failure), " of ",
-                                           first->offer.type->name, "), the next try is due"));
+  if (first == nullptr) return;
+  if (!plan_.retry_at.has_value() || first->until < *plan_.retry_at) {
+    plan_.retry_at = first->until;
   }
-  return outcome;
+  outcome.details.push_back(absl::StrCat("every type that fits was refused lately (",
+                                         FailureName(first->failure), " of ",
+                                         first->offer.type->name, "), the next try is due"));
+}
+
+// No domain of its topology can be had for it.
+ItemOutcome Planning::ExplainNoDomain(const DemandItem& item, int domains) {
+  if (domains_.Refuses(domains)) return {ItemOutcome().code, {}, {domains_.WhyNone(domains)}};
+  if (domains_.spent() && !plan_.nodes.empty()) {
+    plan_.more_next_step = true;
+    return {ItemOutcome().code, {}, {kNextStep}};
+  }
+  const Demand alone = {item};
+  std::vector<Offer> offers = input_.offers;
+  for (const PlanInput::RestingOffer& resting : input_.resting) offers.push_back(resting.offer);
+  PlanClasses classes(alone, offers, placement_);
+  PlanDomains rested(classes);
+  const int number = rested.Read(alone.front());
+  const auto pack = [&classes](const Counts& counts) {
+    return classes.packer().Pack(classes.Split(counts), CapsLeft(), Objective::kPrice);
+  };
+  const Counts nothing(classes.size(), 0);
+  if (rested.Choose(number, PlanDomains::Extent::kMinimum, nothing, pack).has_value()) {
+    ItemOutcome outcome;
+    TellRest(outcome);
+    return outcome;
+  }
+  return {Code::kNoInstanceTypeFits, {}, {rested.WhyNone(number)}};
 }
 
 // False if these nodes are within the GPU caps.
@@ -382,9 +477,10 @@ bool Planning::ExplainCostCap(const Packing& packing, ItemOutcome& outcome) cons
 ItemOutcome Planning::ExplainCapped(Item& item) {
   ItemOutcome outcome;
   Counts counts(classes_.size(), 0);
-  for (const Wish& wish : item.wishes) counts[wish.spec_class] += wish.count;
-  if (plan_.more_next_step && !left_out_.contains(SignatureOf(item))) {
-    outcome.details.push_back("more nodes are ordered in the next step");
+  for (const Wish& wish : item.wishes) counts[wish.plan_class] += wish.count;
+  const bool unseen = item.domains != kNoDomains && domains_.spent();
+  if (unseen || (plan_.more_next_step && !left_out_.contains(SignatureOf(item)))) {
+    outcome.details.push_back(kNextStep);
     return outcome;
   }
   // The cap whose lifting alone would do; where several bind, the first that binds.

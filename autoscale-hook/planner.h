@@ -9,9 +9,14 @@
 // Pods that must be spread over zones are planned in equal parts per zone, and pods that must share
 // a zone in one zone: a plan for them in the cheapest zone alone would buy nodes that take nobody.
 //
-// Complexity: one packing where no cap binds; O(log items) packings per item that a cap leaves out,
-// of which at most kMaxLeftOut are looked for (the rest is left out unseen). Deterministic.
-// Thread-safety: pure but for the placement's own.
+// Pods that a topology binds together are planned in the domains that are the cheapest for their
+// item alone (plan_domains.h). An item that does not fit there under the caps, beside what is taken
+// before it, is tried in others, whole or with its minimum, before it is left out.
+//
+// Complexity: one packing where no cap binds, and those of plan_domains.h for items with a
+// topology; O(log items) packings per item that a cap leaves out, of which at most kMaxLeftOut are
+// looked for (the rest is left out unseen). Deterministic. Thread-safety: pure but for the
+// placement's own.
 #pragma once
 
 #include <cstdint>

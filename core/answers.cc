@@ -38,6 +38,12 @@ std::optional<Asked> WhatMatters(const model::Action& action, int unknown) {
   if (const auto* apply = std::get_if<model::ApplyConfigMap>(&action.what)) {
     return AskedConfigMap{apply->ns, apply->owner_pod, apply->owner_uid};
   }
+  if (const auto* reserve = std::get_if<model::ReserveClaim>(&action.what)) {
+    return AskedClaim{model::Key(reserve->ns, reserve->name), true};
+  }
+  if (const auto* deallocate = std::get_if<model::DeallocateClaim>(&action.what)) {
+    return AskedClaim{model::Key(deallocate->ns, deallocate->name), false};
+  }
   return std::nullopt;
 }
 

@@ -55,8 +55,13 @@ struct AskedPodDeletion {
 struct AskedConfigMap {
   std::string ns, pod, uid;
 };
+// About ResourceClaims (core/claim_reservations.h).
+struct AskedClaim {
+  std::string key;        // "ns/name"
+  bool reserved = false;  // a ReserveClaim, else a DeallocateClaim
+};
 using Asked = std::variant<AskedBinding, AskedEviction, AskedVerdict, AskedRequest, AskedProvider,
-                           AskedReservation, AskedPodDeletion, AskedConfigMap>;
+                           AskedReservation, AskedPodDeletion, AskedConfigMap, AskedClaim>;
 
 class Answers {
  public:

@@ -30,6 +30,8 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
     shares.Deleted(removal->name, status, now);
   } else if (const auto* config_map = std::get_if<AskedConfigMap>(&*found)) {
     shares.ConfigMapApplied(config_map->ns, config_map->pod, config_map->uid, status);
+  } else if (const auto* claim = std::get_if<AskedClaim>(&*found)) {
+    claims.Answered(claim->key, claim->reserved, status, result.resource_version, now);
   } else if (const auto* provider = std::get_if<AskedProvider>(&*found)) {
     hook.OnProviderResult(provider->request_name, provider->launch, status, now);
     memo.valid = false;

@@ -164,7 +164,7 @@ TEST_F(BillTest, OnlyQueuePolicyForbidsNodes) {
     const bool policy =
         code == verdict::Code::kQueueNotFound || code == verdict::Code::kQueueNotLeaf ||
         code == verdict::Code::kGated || code == verdict::Code::kGangIncomplete ||
-        code == verdict::Code::kQueueLimitReached ||
+        code == verdict::Code::kSchedulingBackoff || code == verdict::Code::kQueueLimitReached ||
         code == verdict::Code::kNonPreemptibleOverQuota || code == verdict::Code::kOverFairShare ||
         code == verdict::Code::kPreemptionDelay;
     EXPECT_EQ(ForbidsNodes(code), policy) << std::string(verdict::CodeName(code));

@@ -3,9 +3,6 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <functional>
-#include <map>
-#include <set>
 #include <utility>
 
 #include "absl/strings/cord.h"
@@ -15,9 +12,9 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "queues/usage_record.h"
+#include "core/config_fields.h"
+#include "core/config_usage.h"
 #include "scheduler/framework/config.h"
-#include "scheduler/model/quantity.h"
 #include "scheduler/plugins/registry.h"
 
 namespace fairlead::core {
@@ -30,103 +27,6 @@ constexpr char kFairleadKind[] = "FairleadConfiguration";
 constexpr char kSchedulerVersion[] = "kubescheduler.config.k8s.io/v1";
 constexpr char kSchedulerKind[] = "KubeSchedulerConfiguration";
 constexpr char kPlacePayload[] = "fairlead.dev/field-place";
-constexpr int64_t kMicro = 1'000'000;
-constexpr int64_t kMaxCount = 1'000'000'000;
-
-absl::Status Bad(absl::string_view path, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(path.empty() ? "document" : path, ": ", what));
-}
-
-using Handler = std::function<absl::Status(const dom::element& value, const std::string& path)>;
-
-absl::Status ReadObject(const dom::element& value, const std::string& path,
-                        const std::map<std::string, Handler>& handlers) {
-  dom::object object;
-  if (value.get(object) != simdjson::SUCCESS) return Bad(path, "must be a mapping");
-  std::set<std::string> seen;
-  for (const auto& [key_view, field] : object) {
-    const std::string key(key_view);
-    const std::string at = path.empty() ? key : absl::StrCat(path, ".", key);
-    auto handler = handlers.find(key);
-    if (handler == handlers.end()) return Bad(at, "is not a known field");
-    if (!seen.insert(key).second) return Bad(at, "is given twice");
-    if (field.is_null()) continue;  // as if absent, as in Go
-    FAIRLEAD_RETURN_IF_ERROR(handler->second(field, at));
-  }
-  return absl::OkStatus();
-}
-
-Handler Text(std::string* out) {
-  return [out](const dom::element& value, const std::string& path) -> absl::Status {
-    std::string_view text;
-    if (value.get(text) != simdjson::SUCCESS) return Bad(path, "must be a string");
-    if (text.empty()) return Bad(path, "must not be empty");
-    *out = std::string(text);
-    return absl::OkStatus();
-  };
-}
-
-Handler Flag(bool* out) {
-  return [out](const dom::element& value, const std::string& path) -> absl::Status {
-    if (value.get(*out) != simdjson::SUCCESS) return Bad(path, "must be true or false");
-    return absl::OkStatus();
-  };
-}
-
-Handler Count(int64_t* out, int64_t minimum) {
-  return [out, minimum](const dom::element& value, const std::string& path) -> absl::Status {
-    int64_t number = 0;
-    if (value.get(number) != simdjson::SUCCESS || number < minimum || number > kMaxCount) {
-      return Bad(path, absl::StrCat("must be a whole number from ", minimum, " to ", kMaxCount));
-    }
-    *out = number;
-    return absl::OkStatus();
-  };
-}
-
-Handler Span(absl::Duration* out) {
-  return [out](const dom::element& value, const std::string& path) -> absl::Status {
-    std::string_view text;
-    absl::Duration parsed;
-    if (value.get(text) != simdjson::SUCCESS || !absl::ParseDuration(ToAbsl(text), &parsed) ||
-        parsed < absl::ZeroDuration() || parsed == absl::InfiniteDuration()) {
-      return Bad(path, "must be a duration such as \"1h30m\"");
-    }
-    *out = parsed;
-    return absl::OkStatus();
-  };
-}
-
-absl::Status ReadNames(const dom::element& value, const std::string& path,
-                       std::vector<std::string>& out) {
-  dom::array array;
-  if (value.get(array) != simdjson::SUCCESS) return Bad(path, "must be a list");
-  out.clear();
-  for (const dom::element item : array) {
-    const std::string at = absl::StrCat(path, "[", out.size(), "]");
-    std::string name;
-    FAIRLEAD_RETURN_IF_ERROR(Text(&name)(item, at));
-    if (std::find(out.begin(), out.end(), name) != out.end()) {
-      return Bad(at, absl::StrCat("\"", name, "\" is given twice"));
-    }
-    out.push_back(std::move(name));
-  }
-  if (out.empty()) return Bad(path, "must name at least one");
-  return absl::OkStatus();
-}
-
-Handler Dollars(int64_t* out) {
-  return [out](const dom::element& value, const std::string& path) -> absl::Status {
-    std::string_view text;
-    absl::StatusOr<int64_t> micro = absl::InvalidArgumentError("");
-    if (value.get(text) == simdjson::SUCCESS) micro = model::ParseDecimal(ToAbsl(text), kMicro);
-    if (!micro.ok() || *micro < 0) {
-      return Bad(path, "must be dollars an hour as a quoted string such as \"12.50\"");
-    }
-    *out = *micro;
-    return absl::OkStatus();
-  };
-}
 
 absl::Status ReadGpuLimits(const dom::element& value, const std::string& path,
                            hook::HookOptions& hook) {
@@ -203,64 +103,6 @@ absl::Status ReadLeaderElection(const dom::element& value, const std::string& pa
   return absl::OkStatus();
 }
 
-absl::Status ReadTime(const dom::element& value, const std::string& path, absl::Time& out) {
-  std::string_view text;
-  std::string problem;
-  if (value.get(text) != simdjson::SUCCESS ||
-      !absl::ParseTime(absl::RFC3339_full, ToAbsl(text), &out, &problem)) {
-    return Bad(path, "must be a time such as \"2026-01-05T00:00:00Z\"");
-  }
-  return absl::OkStatus();
-}
-
-// How much history weighs. Exact: a decimal in quotes, or a whole number.
-absl::Status ReadKValue(const dom::element& value, const std::string& path, int64_t& out) {
-  constexpr int64_t kMost = 1000;
-  int64_t whole = 0;
-  std::string_view text;
-  absl::StatusOr<int64_t> micro = absl::InvalidArgumentError("");
-  if (value.get(whole) == simdjson::SUCCESS) {
-    if (whole >= 0 && whole <= kMost) micro = whole * kMicro;
-  } else if (value.get(text) == simdjson::SUCCESS) {
-    micro = model::ParseDecimal(ToAbsl(text), kMicro);
-  }
-  if (!micro.ok() || *micro < 0 || *micro > kMost * kMicro) {
-    return Bad(path, "must be a whole number or a quoted decimal such as \"0.5\", from 0 to 1000");
-  }
-  out = *micro;
-  return absl::OkStatus();
-}
-
-absl::Status ReadUsage(const dom::element& value, const std::string& path,
-                       engine::EngineOptions& engine) {
-  queues::UsageOptions usage;
-  bool enabled = true;
-  std::string window_type = "sliding";
-  FAIRLEAD_RETURN_IF_ERROR(ReadObject(
-      value, path,
-      {{"enabled", Flag(&enabled)},
-       {"kValue", [&engine](const dom::element& k,
-                            const std::string& at) { return ReadKValue(k, at, engine.k_micro); }},
-       {"halfLifePeriod", Span(&usage.half_life)},
-       {"windowSize", Span(&usage.window)},
-       {"windowType", Text(&window_type)},
-       {"tumblingWindowStartTime",
-        [&usage](const dom::element& start, const std::string& at) {
-          return ReadTime(start, at, usage.tumbling_start);
-        }},
-       {"cronString", Text(&usage.cron)},
-       {"fetchInterval", Span(&usage.sample_interval)},
-       {"stalenessPeriod", Span(&usage.staleness)}}));
-  const absl::StatusOr<queues::WindowType> type = queues::ParseWindowType(window_type);
-  if (!type.ok()) return Bad(absl::StrCat(path, ".windowType"), type.status().message());
-  usage.window_type = *type;
-  // What the fields are together, by the one who knows.
-  const absl::Status valid = queues::UsageRecord::Create(usage).status();
-  if (!valid.ok()) return Bad(path, valid.message());
-  if (enabled) engine.usage = usage;
-  return absl::OkStatus();
-}
-
 absl::Status ReadGpuSharing(const dom::element& value, const std::string& path, Options& options) {
   GpuSharingOptions& sharing = options.gpu_sharing;
   FAIRLEAD_RETURN_IF_ERROR(
@@ -314,8 +156,8 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
        {"defaultQueue", Text(&options.state.default_queue)},
        {"builtinDefaultQueue", Flag(&options.builtin_default_queue)},
        {"usage",
-        [&options](const dom::element& value, const std::string& path) {
-          return ReadUsage(value, path, options.engine);
+        [&options, &configuration](const dom::element& value, const std::string& path) {
+          return ReadUsage(value, path, options.engine, configuration.usage_database);
         }},
        {"actions",
         [&](const dom::element& value, const std::string& path) {

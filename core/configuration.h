@@ -22,7 +22,9 @@
 //   kwok: {bootDelay: 30s}
 //   usage: {kValue: "1", halfLifePeriod: 24h, windowSize: 168h, windowType: sliding,
 //           tumblingWindowStartTime: "2026-01-05T00:00:00Z", cronString: "0 0 * * 1",
-//           fetchInterval: 1m, stalenessPeriod: 5m}   # left out: history does not count
+//           fetchInterval: 1m, stalenessPeriod: 5m,   # left out: history does not count
+//           clientType: prometheus, connectionString: "http://prometheus.monitoring:9090",
+//           waitTimeout: 1m, extraParams: {queryResolution: 1m, gpuCapacityMetric: "sum(gpus)"}}
 //   gpuSharing: {enabled: true, namespace: kai-resource-reservation, image: fairlead,
 //                command: [fairlead-gpu-index], serviceAccountName: fairlead-gpu-index,
 //                runtimeClassName: nvidia, indexTimeout: 40s, idleGracePeriod: 10s}
@@ -59,10 +61,27 @@ struct LeaderElectionSettings {
   absl::Duration retry_period = absl::Seconds(2);
 };
 
+// Where reports of usage come from, if not from the program's own record
+// (queues::UsageOptions::reported; KAI's usageDBConfig). Prometheus is the only kind there is.
+struct UsageDatabaseSettings {
+  std::string connection_string;          // http(s)://host[:port][/prefix]
+  std::string connection_string_env_var;  // the variable that has it instead
+  std::string ca_file, bearer_token_file;
+  absl::Duration wait_timeout = absl::Minutes(1);  // of the first decision for the first report
+  absl::Duration query_timeout = absl::Seconds(10);
+  absl::Duration query_resolution = absl::Minutes(1);
+  // PromQL; empty: KAI's.
+  struct Metric {
+    std::string allocation, capacity;
+  };
+  Metric gpu, cpu, memory;
+};
+
 struct Configuration {
   Options options = DefaultOptions();
   std::string catalog_file;  // as written; empty: the built-in catalogue
   LeaderElectionSettings leader_election;
+  UsageDatabaseSettings usage_database;  // where options.engine.usage is reported
   absl::Duration kwok_boot_delay = absl::Seconds(30);
   // Valid and without effect; one sentence each, for the log.
   std::vector<std::string> warnings;

@@ -11,7 +11,7 @@
 #include "core/decision_loop_impl.h"
 #include "core/view_maker.h"
 #include "queues/default_queue.h"
-#include "queues/usage_record.h"
+#include "queues/usage_window.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/plugins/registry.h"
 
@@ -37,7 +37,7 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
   FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<framework::Framework> framework,
                             framework::Framework::Make(options.profile, registry));
   if (options.engine.usage.has_value()) {
-    FAIRLEAD_RETURN_IF_ERROR(queues::UsageRecord::Create(*options.engine.usage).status());
+    FAIRLEAD_RETURN_IF_ERROR(queues::UsageWindow::Create(*options.engine.usage).status());
   }
   std::unique_ptr<DecisionLoop> loop(new DecisionLoop());
   loop->impl_ = std::make_unique<Impl>(options, catalog);
@@ -67,6 +67,9 @@ void DecisionLoop::Apply(const model::ClusterEvent& event) {
     impl_->ApplyDelete(*removed);
   } else if (const auto* synced_kind = std::get_if<model::Synced>(&event)) {
     if (impl_->synced.insert(synced_kind->kind).second) impl_->dirty = true;
+    impl_->DeviceKindSynced(*synced_kind);
+  } else if (const auto* report = std::get_if<model::UsageReport>(&event)) {
+    if (impl_->engine->TakeUsage(*report)) impl_->dirty = true;
   } else {
     impl_->answers.push_back(std::get<model::ActionResult>(event));
   }
@@ -87,6 +90,8 @@ absl::Status DecisionLoop::RestoreUsage(absl::string_view text) {
   impl_->dirty = true;
   return text.empty() ? absl::OkStatus() : impl_->engine->RestoreUsage(text);
 }
+
+HistoryRow DecisionLoop::history() const { return HistoryOf(*impl_->engine); }
 
 View DecisionLoop::MakeView(absl::Time now) const {
   const Impl& impl = *impl_;
@@ -127,6 +132,7 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
   if (const auto* pod = std::get_if<model::Pod>(&upsert.object)) {
     change = state.UpsertPod(*pod);
     SharesChanged(*pod);
+    ClaimsOfPodChanged(*pod);
   } else if (const auto* node = std::get_if<model::Node>(&upsert.object)) {
     change = nodes.Upsert(*node);
   } else if (const auto* queue = std::get_if<model::Queue>(&upsert.object)) {
@@ -147,10 +153,16 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
     }
   } else if (const auto* pool = std::get_if<model::NodePool>(&upsert.object)) {
     pools[pool->meta.name] = *pool;
-    memo.valid = false;
+    PoolsChanged();
     change.policy = true;
   } else if (const auto* budget = std::get_if<model::PodDisruptionBudget>(&upsert.object)) {
     change = state.UpsertDisruptionBudget(*budget);
+  } else if (const auto* device_class = std::get_if<model::DeviceClass>(&upsert.object)) {
+    change = state.UpsertDeviceObject(*device_class);
+  } else if (const auto* slice = std::get_if<model::ResourceSlice>(&upsert.object)) {
+    change = state.UpsertDeviceObject(*slice);
+  } else if (const auto* claim = std::get_if<model::ResourceClaim>(&upsert.object)) {
+    change = UpsertClaim(*claim);
   }
   if (change.Any()) dirty = true;
 }
@@ -161,6 +173,7 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
     case model::Kind::kPod:
       change = state.RemovePod(removed.ns, removed.name, removed.uid);
       shares.PodGone(removed.ns, removed.name, removed.uid);
+      claims.Drop(removed.ns, removed.name, removed.uid);
       break;
     case model::Kind::kNode:
       change = nodes.Remove(removed.name, removed.uid);
@@ -187,13 +200,23 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
       break;
     case model::Kind::kNodePool:
       change.policy = pools.erase(removed.name) > 0;
-      memo.valid = false;
+      PoolsChanged();
       break;
     case model::Kind::kTopology:
       change = state.RemoveTopology(removed.name, removed.uid);
       break;
     case model::Kind::kPodDisruptionBudget:
       change = state.RemoveDisruptionBudget(removed.ns, removed.name, removed.uid);
+      break;
+    case model::Kind::kDeviceClass:
+      change = state.RemoveDeviceClass(removed.name);
+      break;
+    case model::Kind::kResourceSlice:
+      change = state.RemoveResourceSlice(removed.name);
+      break;
+    case model::Kind::kResourceClaim:
+      claims.Gone(removed.ns, removed.name);
+      change = state.RemoveResourceClaim(removed.ns, removed.name);
       break;
   }
   if (change.Any()) dirty = true;
@@ -210,13 +233,17 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   for (const model::ActionResult& answer : std::exchange(answers, {})) TakeAnswer(answer, now);
   AskAgain(now, result);
   SendEvictions(now, result);
+  ServeClaims(now, result);
   ServeShares(now, result);
   if (dirty || now >= wake_at) {
     result.decided = true;
     Decide(now, result);
+    FreeIdleClaims(now, result);
+    ServeClaims(now, result);
     ServeShares(now, result);
   }
-  result.wake_at = std::min({wake_at, asked.next_retry(), shares.wake_at(), evictions.wake_at()});
+  result.wake_at = std::min(
+      {wake_at, asked.next_retry(), shares.wake_at(), claims.wake_at(), evictions.wake_at()});
   if (dirty) result.wake_at = now;  // a binding failed right away
   return result;
 }
@@ -225,6 +252,7 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   dirty = false;
   wake_at = absl::InfiniteFuture();
   ++stats.cycles;
+  TellOffers();
   engine::CycleResult cycle = engine->RunCycle(now);
   Bind(cycle, now, result);
   EvictVictims(cycle, now, result);
@@ -236,7 +264,9 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   if (!cycle.evictions.empty()) GoOn(now, result);
   // New orders: they are promised too, so that the verdict names the node.
   if (options.hook.enabled && RunHook(waiting, now, result)) GoOn(now, result);
+  if (EndAttempts()) GoOn(now, result);
   TellArrival(now);
+  TellDelays();
   std::vector<model::Action> writes;
   verdicts.Update(*engine, waiting, waiting_changes, now, writes);
   stats.verdict_writes += writes.size();
@@ -299,12 +329,41 @@ void DecisionLoop::Impl::Bind(const engine::CycleResult& cycle, absl::Time now,
     model::BindPod bind{pod.ns, pod.name, pod.uid, state.node(binding.node).name(), {}};
     // The verdict that the pod bears is no longer true.
     if (pod.has_verdict) bind.annotations.Set(model::kVerdictAnnotation, "");
-    if (!pod.gpu_groups.empty()) {
-      HoldShare(pod, std::move(bind));
+    if (!state.ClaimKeysOf(pod.id).empty()) {
+      HoldClaims(pod.id, std::move(bind), now, result);
     } else {
-      EmitBinding(std::move(bind), now, result);
+      BindClaimed(pod, std::move(bind), now, result);
     }
   }
+}
+
+void DecisionLoop::Impl::BindClaimed(const state::PodRecord& pod, model::BindPod bind,
+                                     absl::Time now, StepResult& result) {
+  if (!pod.gpu_groups.empty()) {
+    HoldShare(pod, std::move(bind));
+  } else {
+    EmitBinding(std::move(bind), now, result);
+  }
+}
+
+state::PodId DecisionLoop::Impl::FindBinding(const std::string& ns, const std::string& name,
+                                             const std::string& uid) const {
+  const state::PodId pod = state.FindPod(ns, name);
+  const bool is = pod != state::kNoId && state.pod(pod).uid == uid &&
+                  state.pod(pod).status == state::PodStatus::kBinding;
+  return is ? pod : state::kNoId;
+}
+
+void DecisionLoop::Impl::FailBinding(state::PodId id, const std::string& reason, absl::Time now,
+                                     StepResult& result) {
+  const state::PodRecord& pod = state.pod(id);
+  if (options.emit_events) {
+    Emit({0, model::EmitEvent{model::Kind::kPod, pod.ns, pod.name, pod.uid, true, "FailedBinding",
+                              reason}},
+         result);
+  }
+  engine->OnBindFailed(id, now);
+  ForgetBinding(id);
 }
 
 void DecisionLoop::Impl::EmitBinding(model::BindPod bind, absl::Time now, StepResult& result) {

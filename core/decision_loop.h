@@ -52,6 +52,9 @@ class DecisionLoop {
   // Every kind has been listed once. Before that no decision is made.
   [[nodiscard]] bool synced() const;
 
+  // Whether what queues have used counts, as of the last decision.
+  [[nodiscard]] HistoryRow history() const;
+
   // What people are shown; a copy, O(everything).
   [[nodiscard]] View MakeView(absl::Time now) const;
 

@@ -1,4 +1,5 @@
 // Evictions of DecisionLoop: from the engine's decisions to requests, and what their answers mean.
+#include <set>
 #include <utility>
 
 #include "core/decision_loop_impl.h"
@@ -50,10 +51,22 @@ void DecisionLoop::Impl::SendEvictions(absl::Time now, StepResult& result) {
     TakeBack(evict);  // nobody needs its room any more
     return false;
   };
+  std::set<state::WorkloadId> evicted;
   for (model::EvictPod& evict : evictions.TakeDue(now, wanted)) {
     ++stats.evictions;
+    evicted.insert(state.pod(FindLeaving(evict)).workload);
     Emit({0, std::move(evict)}, result);
   }
+  for (const state::WorkloadId workload : evicted) RenewDelay(workload, now, result);
+}
+
+void DecisionLoop::Impl::RenewDelay(state::WorkloadId id, absl::Time now, StepResult& result) {
+  const state::Workload& workload = state.workload(id);
+  if (workload.group == nullptr || workload.preemption_delay == absl::ZeroDuration()) return;
+  state.SetLastEviction(id, absl::FromUnixSeconds(absl::ToUnixSeconds(now)));
+  model::SetPodGroupAnnotations write{workload.ns, workload.name, workload.uid, {}};
+  write.annotations.Set(model::kLastEvictionAnnotation, Timestamp(now));
+  Emit({0, std::move(write)}, result);
 }
 
 // The pod, if it counts as leaving by our decision alone.

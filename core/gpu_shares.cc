@@ -56,6 +56,7 @@ void DecisionLoop::Impl::ForgetBinding(state::PodId pod) {
   const std::string name = state.pod(pod).name;
   state.ForgetBinding(pod);
   shares.Drop(ns, name);
+  claims.Drop(ns, name);
   dirty = true;
 }
 
@@ -65,30 +66,16 @@ void DecisionLoop::Impl::ServeShares(absl::Time now, StepResult& result) {
       shares.Step(now, [this](const std::string& node, const std::string& group) {
         return HasSharers(state, node, group);
       });
-  const auto still_binding = [this](const std::string& ns, const std::string& name,
-                                    const std::string& uid) {
-    const state::PodId pod = state.FindPod(ns, name);
-    const bool is = pod != state::kNoId && state.pod(pod).uid == uid &&
-                    state.pod(pod).status == state::PodStatus::kBinding;
-    return is ? pod : state::kNoId;
-  };
   for (model::Action& action : due.actions) {
     if (!options.emit_events && std::holds_alternative<model::EmitEvent>(action.what)) continue;
     Emit(std::move(action), result);
   }
   for (const GpuReservations::Failure& failure : due.failed) {
-    const state::PodId pod = still_binding(failure.ns, failure.name, failure.uid);
-    if (pod == state::kNoId) continue;
-    if (options.emit_events) {
-      Emit({0, model::EmitEvent{model::Kind::kPod, failure.ns, failure.name, failure.uid, true,
-                                "FailedBinding", failure.reason}},
-           result);
-    }
-    engine->OnBindFailed(pod, now);
-    ForgetBinding(pod);
+    const state::PodId pod = FindBinding(failure.ns, failure.name, failure.uid);
+    if (pod != state::kNoId) FailBinding(pod, failure.reason, now, result);
   }
   for (model::BindPod& bind : due.bindings) {
-    if (still_binding(bind.ns, bind.name, bind.uid) == state::kNoId) {
+    if (FindBinding(bind.ns, bind.name, bind.uid) == state::kNoId) {
       shares.Drop(bind.ns, bind.name);
       continue;
     }

@@ -55,9 +55,15 @@ hook::Demand DecisionLoop::Impl::DemandOf(const std::vector<engine::Waiting>& en
     item.priority = workload.priority;
     item.classes = entry.verdict.demand;
     item.atomic = entry.verdict.min_member > 1 && entry.verdict.pods_running == 0;
+    item.domains = entry.domains;
     demand.push_back(std::move(item));
   }
   return demand;
+}
+
+void DecisionLoop::Impl::TellOffers() {
+  if (!options.hook.enabled || std::exchange(offers_told, true)) return;
+  engine->SetOfferedLabels(hook.LabelsOnOffer(ValidPools()));
 }
 
 bool DecisionLoop::Impl::Withdraw(const std::vector<std::string>& names,

@@ -189,7 +189,7 @@ TEST_F(TakeoverTest, OtherPoolsKeepTheirConditionsAndOursIsTheNewest) {
     ASSERT_EQ(write.conditions.size(), 2u);
     const bool waits = !write.schedulability_json.empty();
     EXPECT_EQ(absl::StrContains(list, R"("nodePool":"default")"), waits) << list;
-    const std::string id = absl::StrCat("\"transitionID\":\"", absl::ToUnixMillis(At(kNow)));
+    const std::string id = absl::StrCat("\"transitionID\":\"", absl::ToUnixSeconds(At(kNow)));
     EXPECT_EQ(absl::StrContains(list, id), waits) << list;
     ++seen;
   }

@@ -34,6 +34,21 @@ void AddConditions(const model::PodGroup& group, model::SetPodGroupSchedulabilit
   write.conditions = group.scheduling_conditions;
 }
 
+// The entry of a group with schedulingBackoff 1 says that its attempt failed, and why: whoever
+// moves groups between node pools acts on it, and a restart knows of it. So there is none before.
+void AddAttempt(const state::Workload& workload, model::SetPodGroupSchedulability& write) {
+  if (workload.group->scheduling_backoff == model::kTryForEver) return;
+  if (!workload.GaveUp()) {
+    write.own_condition = model::OwnCondition::kRemove;
+  } else if (model::FailedAttemptOf(*workload.group).has_value()) {
+    write.own_condition = model::OwnCondition::kKeep;
+  } else {
+    write.reason = workload.failed_attempt->reason;
+    write.message = workload.failed_attempt->message;
+    write.names_pool = true;
+  }
+}
+
 // Whoever scheduled it before us left a reason for waiting on it, and it runs.
 bool BearsFormerReason(const state::Workload& workload) {
   if (workload.Active() == 0) return false;
@@ -116,9 +131,11 @@ VerdictBook::Row& VerdictBook::RowOf(const state::Workload& workload, const engi
 }
 
 // What the pods are to bear. A gang's pods bear nothing but what others' autoscalers have to see,
-// and what takes that back.
-std::string VerdictBook::PodReason(const Row& row, bool as_group) const {
-  const absl::string_view reason = verdict::ConditionReason(row.verdict.code, hook_on_);
+// and what takes that back. With markUnschedulable false these are to see nothing.
+std::string VerdictBook::PodReason(const state::Workload& workload, const Row& row) const {
+  const bool as_group = IsAsGroup(workload);
+  const bool quiet = as_group && !workload.group->mark_unschedulable;
+  const absl::string_view reason = verdict::ConditionReason(row.verdict.code, hook_on_ || quiet);
   const bool told = !as_group || reason == kUnschedulable || row.told.pod_reason == kUnschedulable;
   return told ? std::string(reason) : "";
 }
@@ -134,18 +151,18 @@ void VerdictBook::WriteGroup(const state::Workload& workload, const Row& row,
   write.reason = std::string(verdict::ConditionReason(row.verdict.code, hook_on_));
   write.message = verdict::Message(row.verdict);
   AddConditions(*workload.group, write);
+  AddAttempt(workload, write);
   actions.push_back({0, std::move(write)});
 }
 
-void VerdictBook::WritePods(const engine::Waiting& entry, const Row& row,
-                            const std::string& nominated,
+void VerdictBook::WritePods(const engine::Waiting& entry, const Row& row, const Told& wanted,
                             std::vector<model::Action>& actions) const {
   // The texts are the same for all of them.
   model::SetPodUnschedulable write;
-  write.reason = std::string(verdict::ConditionReason(row.verdict.code, hook_on_));
+  write.reason = wanted.pod_reason;
   write.message = verdict::Message(row.verdict);
   write.verdict_json = verdict::ToJson(row.verdict);
-  write.nominated_node = nominated;
+  write.nominated_node = wanted.nominated;
   for (const engine::Waiting::PodPromise& promise : entry.pods) {
     const state::PodRecord& pod = state_.pod(promise.pod);
     write.ns = pod.ns;
@@ -177,7 +194,7 @@ void VerdictBook::Tell(const state::Workload& workload, const engine::Waiting& e
   row.told = wanted;
   if (as_group) WriteGroup(workload, row, actions);
   if (as_group && wanted.pod_reason.empty()) return;
-  WritePods(entry, row, wanted.nominated, actions);
+  WritePods(entry, row, wanted, actions);
   // Taken back once is enough.
   if (as_group && wanted.pod_reason != kUnschedulable) {
     row.told.pod_reason.clear();
@@ -193,7 +210,7 @@ void VerdictBook::TellEntry(const engine::Waiting& entry, absl::Time now,
   Row& row = RowOf(workload, entry, code_changed, now);
   unfinished_.erase(workload.id);
   Told wanted{
-      row.hash, row.soft, as_group ? "" : NominatedName(state_, entry), PodReason(row, as_group),
+      row.hash, row.soft, as_group ? "" : NominatedName(state_, entry), PodReason(workload, row),
       0,        now};
   if (as_group && !wanted.pod_reason.empty()) {
     wanted.pods_digest = PodsDigest(entry, /*only_marked=*/false);

@@ -7,7 +7,7 @@
 //
 // Where the hook is off, capacity codes of gangs are written on their pods too, because an
 // autoscaler of somebody else reads pods. Such pods are told again when the code changes to one for
-// which no node helps, and when the hook was switched on meanwhile.
+// which no node helps, and when the hook was switched on, or markUnschedulable off, meanwhile.
 //
 // Of those who stand behind an entry (engine::Waiting::behind) only those are looked at who came
 // since, had an entry of their own in the step before, or still have to be told; all of them when
@@ -98,11 +98,11 @@ class VerdictBook {
             const Told& wanted, std::vector<model::Action>& actions) const;
   void WriteGroup(const state::Workload& workload, const Row& row,
                   std::vector<model::Action>& actions) const;
-  void WritePods(const engine::Waiting& entry, const Row& row, const std::string& nominated,
+  void WritePods(const engine::Waiting& entry, const Row& row, const Told& wanted,
                  std::vector<model::Action>& actions) const;
   void EmitChange(const state::Workload& workload, const engine::Waiting& entry, const Row& row,
                   std::vector<model::Action>& actions) const;
-  [[nodiscard]] std::string PodReason(const Row& row, bool as_group) const;
+  [[nodiscard]] std::string PodReason(const state::Workload& workload, const Row& row) const;
   [[nodiscard]] uint64_t PodsDigest(const engine::Waiting& entry, bool only_marked) const;
   [[nodiscard]] Row* FindRow(const state::Workload& workload) const;
   // What no longer waits: a pod's verdict was taken off by its binding; a group's is taken off

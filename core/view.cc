@@ -35,9 +35,19 @@ std::optional<QueueAmounts> RecordedOf(const model::Queue& queue, const std::str
 
 }  // namespace
 
+HistoryRow HistoryOf(const engine::Engine& engine) {
+  const engine::HistoryState& state = engine.history();
+  HistoryRow row;
+  row.on = state.on;
+  row.problem = std::string(state.known.message());
+  if (state.as_of != absl::InfinitePast()) row.as_of = state.as_of;
+  return row;
+}
+
 View ViewMaker::Make(absl::Time now) const {
   View view;
   view.at = now;
+  view.history = HistoryOf(engine);
   AddQueues(view);
   AddNodes(view);
   AddWaiting(view);

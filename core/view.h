@@ -79,8 +79,16 @@ struct RunningRow {
   std::string status;  // "Binding", "Bound", "Running", "Releasing"
 };
 
+// What queues have used in the past, as far as fair shares take it into account.
+struct HistoryRow {
+  bool on = false;
+  std::string problem;              // why shares are divided without it; empty: they are not
+  std::optional<absl::Time> as_of;  // of the last sample or report, stale ones included
+};
+
 struct View {
   absl::Time at;
+  HistoryRow history;
   std::vector<QueueRow> queues;          // tree order: parent before children, by age then name
   std::vector<NodeRow> nodes;            // by name, ordered ones included
   std::vector<WaitingRow> waiting;       // in the order of service

@@ -10,6 +10,8 @@
 
 namespace fairlead::core {
 
+HistoryRow HistoryOf(const engine::Engine& engine);
+
 struct ViewMaker {
   const state::ClusterState& state;
   const queues::QueueTree& tree;

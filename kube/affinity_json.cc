@@ -23,13 +23,7 @@ void ReadNodeTerm(JsonReader& reader, JsonValue value, const FieldPath& path,
 void ReadRequiredNodeTerms(JsonReader& reader, JsonValue value, const FieldPath& path,
                            model::PodSpec& spec) {
   spec.has_required_node_affinity = true;
-  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
-    if (key != "nodeSelectorTerms") return;
-    const FieldPath terms = path.Field(key);
-    reader.Items(v, terms, [&](size_t i, JsonValue item) {
-      ReadNodeTerm(reader, item, terms.Item(i), spec.required_node_terms.emplace_back());
-    });
-  });
+  ReadNodeSelector(reader, value, path, spec.required_node_terms);
 }
 
 void ReadPreferredNodeTerm(JsonReader& reader, JsonValue value, const FieldPath& path,
@@ -135,6 +129,17 @@ void ReadConstraint(JsonReader& reader, JsonValue value, const FieldPath& path,
 }
 
 }  // namespace
+
+void ReadNodeSelector(JsonReader& reader, JsonValue value, const FieldPath& path,
+                      std::vector<model::NodeSelectorTerm>& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    if (key != "nodeSelectorTerms") return;
+    const FieldPath terms = path.Field(key);
+    reader.Items(v, terms, [&](size_t i, JsonValue item) {
+      ReadNodeTerm(reader, item, terms.Item(i), out.emplace_back());
+    });
+  });
+}
 
 void ReadAffinity(JsonReader& reader, JsonValue value, const FieldPath& path, PodDraft& draft) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {

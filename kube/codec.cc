@@ -156,6 +156,12 @@ std::string CollectionPath(model::Kind kind) {
       return "/apis/fairlead.dev/v1alpha1/nodepools";
     case model::Kind::kPodDisruptionBudget:
       return "/apis/policy/v1/poddisruptionbudgets";
+    case model::Kind::kDeviceClass:
+      return "/apis/resource.k8s.io/v1/deviceclasses";
+    case model::Kind::kResourceSlice:
+      return "/apis/resource.k8s.io/v1/resourceslices";
+    case model::Kind::kResourceClaim:
+      return "/apis/resource.k8s.io/v1/resourceclaims";
   }
   return "";
 }

@@ -2,9 +2,9 @@
 // nothing else in the program sees protobuf or JSON of the API server.
 //
 // Core kinds (Pod, Node, PriorityClass, PodDisruptionBudget) come as
-// application/vnd.kubernetes.protobuf or JSON, by the response's content type; custom kinds always
-// as JSON. Unknown fields are skipped: we never write a decoded object back, all writes are
-// patches, subresource posts or objects of our own kinds.
+// application/vnd.kubernetes.protobuf or JSON, by the response's content type; custom kinds and
+// those of resource.k8s.io always as JSON. Unknown fields are skipped: we never write a decoded
+// object back, all writes are patches, subresource posts or objects of our own kinds.
 //
 // A *malformed message* is an error of the call (InvalidArgument). A *well-formed object whose
 // content makes no sense* (a quantity, an annotation) decodes, with the reason in its `invalid`
@@ -141,6 +141,15 @@ EncodedWrite EncodeNodeTaints(const model::Node& node);
 EncodedWrite EncodeGpuReservation(const model::CreateGpuReservation& action);
 EncodedWrite EncodeDeletePod(const model::DeletePod& action);
 EncodedWrite EncodeConfigMap(const model::ApplyConfigMap& action);
+// A claim before its pods are bound: the finalizer that keeps it, on the main resource, and then
+// its status. Both have uid and resourceVersion as preconditions (409 if it is another version).
+// Entries of reservedFor are merged by uid: those of others stay. The allocation is left out of the
+// status unless `allocate` is set.
+EncodedWrite EncodeClaimFinalizers(const model::ReserveClaim& action);
+EncodedWrite EncodeReserveClaim(const model::ReserveClaim& action);
+EncodedWrite EncodeDeallocateClaim(const model::DeallocateClaim& action);
+// The JSON of a claim's status with the devices that it has on a node; "{}" if it has none.
+std::string EncodeClaimStatus(const model::ResourceClaim& claim, absl::string_view node);
 // `host` is this process's identity.
 EncodedWrite EncodeEvent(const model::EmitEvent& event, absl::string_view reporting_controller,
                          absl::string_view host, absl::Time request_time);

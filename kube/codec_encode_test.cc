@@ -120,7 +120,7 @@ TEST(EncodeTest, PodGroupSchedulabilityInKaisForm) {
       R"([{"type":"UnschedulableOnNodePool","status":"True","nodePool":"default",)"
       R"("reason":"Unschedulable","message":"OverLimit: q has reached its limit.",)"
       R"("reasons":[{"reason":"OverLimit","message":"q has reached its limit"}],)"
-      R"("transitionID":"1795226439123","lastTransitionTime":"2026-11-21T02:00:39Z"}])";
+      R"("transitionID":"1795226439","lastTransitionTime":"2026-11-21T02:00:39Z"}])";
   EXPECT_EQ(write.body,
             absl::StrCat(R"([{"op":"test","path":"/metadata/uid","value":"uid-2"},)"
                          R"({"op":"add","path":"/status/schedulability",)"
@@ -159,7 +159,7 @@ TEST(EncodeTest, UsageIsAppliedToOneKeyOfAConfigMap) {
 
 TEST(EncodeTest, ConditionsOfOtherNodePoolsStay) {
   const model::SchedulingCondition a{"a", "7", R"({"nodePool":"a","x":1})"};
-  const model::SchedulingCondition mine{"b", "1795226439200", R"({"nodePool":"b"})"};
+  const model::SchedulingCondition mine{"b", "1795226500", R"({"nodePool":"b"})"};
   const model::SchedulingCondition c{"default", "no number", R"({"nodePool":"default"})"};
   model::SetPodGroupSchedulability write{"ns", "pg", "u", "{}", "R", "m", "b", {a, mine, c}};
   const std::string body = EncodePodGroupSchedulability(write, kTime).body;
@@ -173,7 +173,7 @@ TEST(EncodeTest, ConditionsOfOtherNodePoolsStay) {
             R"("status":"True","nodePool":"b","reason":"Unschedulable",)"))
       << body;
   // Above all others, also where the clock is behind.
-  EXPECT_TRUE(absl::StrContains(body, R"("transitionID":"1795226439201")")) << body;
+  EXPECT_TRUE(absl::StrContains(body, R"("transitionID":"1795226501")")) << body;
 
   write.schedulability_json.clear();
   EXPECT_TRUE(absl::StrContains(EncodePodGroupSchedulability(write, kTime).body,
@@ -184,6 +184,25 @@ TEST(EncodeTest, ConditionsOfOtherNodePoolsStay) {
       absl::StrContains(EncodePodGroupSchedulability(write, kTime).body,
                         R"({"op":"add","path":"/status/schedulingConditions","value":null}])"));
 }
+
+TEST(EncodeTest, OwnConditionIsWrittenKeptOrRemoved) {
+  model::SetPodGroupSchedulability write{"ns", "pg", "u", R"({"code":"C"})", "R", "m."};
+  write.node_pool = "b";
+  write.conditions = {{"a", "7", R"({"nodePool":"a"})"}, {"b", "8", R"({"nodePool":"b"})"}};
+  write.names_pool = true;
+  EXPECT_TRUE(absl::StrContains(EncodePodGroupSchedulability(write, kTime).body,
+                                R"("message":"Node-Pool 'b': R: m.","reasons":)"
+                                R"([{"reason":"R","message":"m"}])"));
+  write.own_condition = model::OwnCondition::kKeep;
+  EXPECT_EQ(EncodePodGroupSchedulability(write, kTime).body,
+            R"([{"op":"test","path":"/metadata/uid","value":"u"},)"
+            R"({"op":"add","path":"/status/schedulability","value":{"code":"C"}}])");
+  write.own_condition = model::OwnCondition::kRemove;
+  EXPECT_TRUE(absl::StrContains(EncodePodGroupSchedulability(write, kTime).body,
+                                R"({"op":"add","path":"/status/schedulingConditions","value":)"
+                                R"([{"nodePool":"a"}]}])"));
+}
+
 TEST(EncodeTest, PodGroupAnnotationsEmptyRemoves) {
   const EncodedWrite write = EncodePodGroupAnnotations({"ns", "pg", "u", {{"a", "1"}, {"b", ""}}});
   EXPECT_EQ(write.path, "/apis/scheduling.run.ai/v2alpha2/namespaces/ns/podgroups/pg");

@@ -143,6 +143,42 @@ TEST(PodGroupJsonTest, AllFields) {
   EXPECT_EQ(bare.scheduling_backoff, -1);
 }
 
+TEST(PodGroupJsonTest, ABackoffThatKaiDoesNotKnowIsRefusedByName) {
+  for (const char* value : {"-1", "1", "null"}) {
+    const auto group = Decode<model::PodGroup>(
+        model::Kind::kPodGroup, absl::StrCat(R"({"spec":{"schedulingBackoff":)", value, "}}"));
+    EXPECT_EQ(group.invalid, "") << value;
+  }
+  for (const char* value : {"0", "2", "-2"}) {
+    const auto group = Decode<model::PodGroup>(
+        model::Kind::kPodGroup, absl::StrCat(R"({"spec":{"schedulingBackoff":)", value, "}}"));
+    EXPECT_EQ(group.scheduling_backoff, -1) << value;
+    EXPECT_EQ(group.invalid,
+              absl::StrCat("spec.schedulingBackoff: ", value,
+                           " is none of -1 (try for ever), 1 (stop after one failed attempt in a "
+                           "node pool)"));
+  }
+}
+
+TEST(PodGroupJsonTest, WhatASchedulingConditionSaysIsReadInBothForms) {
+  const auto group = Decode<model::PodGroup>(model::Kind::kPodGroup, R"({
+    "status": {"schedulingConditions": [
+      {"reason": "Unschedulable", "message": "OverLimit: all of it.",
+       "reasons": [{"message": "all of it", "reason": "OverLimit"}, {"reason": "second"}]},
+      {"reason": "Unschedulable", "message": "old form"},
+      {"reason": "Unschedulable", "message": "m", "reasons": []},
+      {"reason": 7, "message": "m", "reasons": "none"}]},
+    "spec": {"queue": "q"}})");
+  EXPECT_EQ(group.invalid, "");
+  EXPECT_EQ(group.queue, "q");
+  std::vector<std::string> said;
+  for (const auto& condition : group.scheduling_conditions) {
+    said.push_back(absl::StrCat(condition.reason, "|", condition.message));
+  }
+  EXPECT_EQ(said, (std::vector<std::string>{"OverLimit|all of it", "Unschedulable|old form",
+                                            "Unschedulable|m", "|m"}));
+}
+
 TEST(PodGroupJsonTest, SchedulingConditionsAreKeptAsTheyStand) {
   const auto group = Decode<model::PodGroup>(model::Kind::kPodGroup, R"({
     "status": {"schedulingConditions": [

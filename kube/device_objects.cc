@@ -1,15 +1,13 @@
-#include "kube/device_objects.h"
-
+// ResourceClaim, ResourceSlice and DeviceClass (resource.k8s.io/v1) from JSON.
 #include <optional>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kube/json_codec.h"
-#include "kube/json_writer.h"
+#include "scheduler/model/devices.h"
 #include "scheduler/model/quantity.h"
 
-namespace fairlead::kube {
+namespace fairlead::kube::json {
 namespace {
 
 // [{cel: {expression}}]
@@ -27,10 +25,41 @@ void ReadSelectors(JsonReader& reader, JsonValue value, const FieldPath& path,
   });
 }
 
+// An object's own text.
+std::string RawObject(JsonReader& reader, JsonValue value, const FieldPath& path) {
+  std::string raw;
+  reader.RawFields(value, path, raw, [](absl::string_view, JsonValue) {});
+  return raw;
+}
+
+// The JSON of an array of objects; "" for an empty one.
+std::string RawObjects(JsonReader& reader, JsonValue value, const FieldPath& path) {
+  std::string raw;
+  reader.Items(value, path, [&](size_t i, JsonValue item) {
+    absl::StrAppend(&raw, raw.empty() ? "[" : ",", RawObject(reader, item, path.Item(i)));
+  });
+  return raw.empty() ? raw : raw + "]";
+}
+
+// [{requests, opaque: {driver, parameters}}]
+void ReadConfig(JsonReader& reader, JsonValue value, const FieldPath& path,
+                std::vector<model::DeviceConfig>& out) {
+  reader.Items(value, path, [&](size_t i, JsonValue item) {
+    const FieldPath at = path.Item(i);
+    model::DeviceConfig config;
+    reader.Fields(item, at, [&](absl::string_view key, JsonValue v) {
+      if (key == "requests") reader.Strings(v, at.Field(key), config.requests);
+      if (key == "opaque") config.opaque = RawObject(reader, v, at.Field(key));
+    });
+    if (!config.opaque.empty()) out.push_back(std::move(config));
+  });
+}
+
 void ReadClassSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
                    model::DeviceClass& out) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     if (key == "selectors") ReadSelectors(reader, v, path.Field(key), out.selectors);
+    if (key == "config") ReadConfig(reader, v, path.Field(key), out.config);
   });
 }
 
@@ -68,9 +97,49 @@ void ReadCapacity(JsonReader& reader, JsonValue value, const FieldPath& path, in
   });
 }
 
+bool HasItems(JsonReader& reader, JsonValue value, const FieldPath& path) {
+  bool any = false;
+  reader.Items(value, path, [&](size_t, JsonValue) { any = true; });
+  return any;
+}
+
+// A taint of effect None only informs.
+std::string ReadDeviceTaints(JsonReader& reader, JsonValue value, const FieldPath& path) {
+  std::string worst;
+  reader.Items(value, path, [&](size_t i, JsonValue item) {
+    const FieldPath at = path.Item(i);
+    std::string key;
+    std::string effect;
+    reader.Fields(item, at, [&](absl::string_view field, JsonValue v) {
+      if (field == "key") reader.String(v, at.Field(field), key);
+      if (field == "effect") reader.String(v, at.Field(field), effect);
+    });
+    if (effect != "None") worst = absl::StrCat("it has the taint ", key, ":", effect);
+  });
+  return worst;
+}
+
+// Whatever ties a device to others, to several claims or to another place than its slice: giving it
+// away as if it stood alone could give away something twice.
+void ReadUnusable(JsonReader& reader, absl::string_view key, JsonValue v, const FieldPath& at,
+                  std::string& out) {
+  std::string why;
+  if (key == "taints") why = ReadDeviceTaints(reader, v, at);
+  if (key == "consumesCounters" && HasItems(reader, v, at)) why = "it is a partition of another";
+  if (key == "bindingConditions" && HasItems(reader, v, at)) why = "it has binding conditions";
+  if (key == "nodeName" || key == "nodeSelector" || key == "allNodes") why = "it has its own nodes";
+  if (key == "allowMultipleAllocations") {
+    bool many = false;
+    reader.Bool(v, at, many);
+    if (many) why = "several claims may have it at once";
+  }
+  if (!why.empty()) out = std::move(why);
+}
+
 void ReadDevice(JsonReader& reader, JsonValue value, const FieldPath& path, model::Device& out) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = path.Field(key);
+    ReadUnusable(reader, key, v, at, out.unusable);
     if (key == "name") reader.String(v, at, out.name);
     if (key == "attributes") {
       reader.Fields(v, at, [&](absl::string_view name, JsonValue attribute) {
@@ -113,6 +182,7 @@ void ReadExactly(JsonReader& reader, JsonValue value, const FieldPath& path,
     const FieldPath at = path.Field(key);
     if (key == "deviceClassName") return reader.String(v, at, out.device_class);
     if (key == "selectors") return ReadSelectors(reader, v, at, out.selectors);
+    if (key == "tolerations") out.tolerations = RawObjects(reader, v, at);
     if (key == "count") {
       const std::optional<int64_t> count = reader.Int64(v, at);
       if (!count.has_value()) return;
@@ -167,6 +237,8 @@ void ReadClaimSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
         reader.Items(list, items, [&](size_t i, JsonValue) {
           reader.problems().Add(items.Item(i), "constraints between devices are not placed yet");
         });
+      } else if (field == "config") {
+        ReadConfig(reader, list, items, out.config);
       }
     });
   });
@@ -186,8 +258,9 @@ void ReadResult(JsonReader& reader, JsonValue value, const FieldPath& path,
 void ReadAllocation(JsonReader& reader, JsonValue value, const FieldPath& path,
                     model::ResourceClaim& out) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
-    if (key != "devices") return;
     const FieldPath at = path.Field(key);
+    if (key == "nodeSelector") return ReadNodeSelector(reader, v, at, out.node_terms);
+    if (key != "devices") return;
     reader.Fields(v, at, [&](absl::string_view field, JsonValue list) {
       if (field != "results") return;
       const FieldPath results = at.Field(field);
@@ -219,76 +292,40 @@ void ReadClaimStatus(JsonReader& reader, JsonValue value, const FieldPath& path,
   });
 }
 
-template <typename T, typename ReadSpec>
-absl::StatusOr<model::DeviceObject> Decode(absl::string_view json, ReadSpec read_spec) {
-  T out;
-  const absl::Status status = ReadJson(json, [&](JsonReader& reader, JsonValue value) {
-    const FieldPath root;
-    reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
-      const FieldPath at = root.Field(key);
-      if (key == "metadata") json::ReadMeta(reader, v, at, out.meta);
-      if (key == "spec") read_spec(reader, v, at, out);
-      if constexpr (std::is_same_v<T, model::ResourceClaim>) {
-        if (key == "status") ReadClaimStatus(reader, v, at, out);
-      }
-    });
-    out.invalid = reader.problems().Text();
-  });
-  if (!status.ok()) return status;
-  return model::DeviceObject(std::move(out));
-}
-
 }  // namespace
 
-absl::StatusOr<model::DeviceObject> DecodeDeviceObject(absl::string_view json) {
-  std::string kind;
-  std::string version;
-  const absl::Status status = ReadJson(json, [&](JsonReader& reader, JsonValue value) {
-    const FieldPath root;
-    reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
-      if (key == "kind") reader.String(v, root.Field(key), kind);
-      if (key == "apiVersion") reader.String(v, root.Field(key), version);
-    });
+void ReadDeviceClass(JsonReader& reader, JsonValue value, model::DeviceClass& out) {
+  const FieldPath root;
+  reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = root.Field(key);
+    if (key == "kind") CheckKind(reader, v, model::Kind::kDeviceClass);
+    if (key == "metadata") ReadMeta(reader, v, at, out.meta);
+    if (key == "spec") ReadClassSpec(reader, v, at, out);
   });
-  if (!status.ok()) return status;
-  if (version == "resource.k8s.io/v1") {
-    if (kind == "DeviceClass") return Decode<model::DeviceClass>(json, ReadClassSpec);
-    if (kind == "ResourceSlice") return Decode<model::ResourceSlice>(json, ReadSliceSpec);
-    if (kind == "ResourceClaim") return Decode<model::ResourceClaim>(json, ReadClaimSpec);
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat(version, " ", kind, " is no device object of resource.k8s.io/v1"));
+  out.invalid = reader.problems().Text();
 }
 
-std::string EncodeClaimStatus(const model::ResourceClaim& claim, absl::string_view node) {
-  JsonWriter json;
-  json.BeginObject();
-  if (claim.allocated) {
-    json.Key("allocation").BeginObject().Key("devices").BeginObject().Key("results").BeginArray();
-    for (const model::AllocatedDevice& device : claim.devices) {
-      json.BeginObject()
-          .Field("request", device.request)
-          .Field("driver", device.driver)
-          .Field("pool", device.pool)
-          .Field("device", device.device)
-          .EndObject();
-    }
-    json.EndArray().EndObject();
-    json.Key("nodeSelector").BeginObject().Key("nodeSelectorTerms").BeginArray().BeginObject();
-    json.Key("matchFields").BeginArray().BeginObject();
-    json.Field("key", "metadata.name").Field("operator", "In").Key("values").BeginArray();
-    json.String(node).EndArray().EndObject().EndArray();
-    json.EndObject().EndArray().EndObject().EndObject();
-  }
-  if (!claim.reserved_for.empty()) {
-    json.Key("reservedFor").BeginArray();
-    for (const std::string& uid : claim.reserved_for) {
-      json.BeginObject().Field("resource", "pods").Field("uid", uid).EndObject();
-    }
-    json.EndArray();
-  }
-  json.EndObject();
-  return std::move(json).Take();
+void ReadResourceSlice(JsonReader& reader, JsonValue value, model::ResourceSlice& out) {
+  const FieldPath root;
+  reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = root.Field(key);
+    if (key == "kind") CheckKind(reader, v, model::Kind::kResourceSlice);
+    if (key == "metadata") ReadMeta(reader, v, at, out.meta);
+    if (key == "spec") ReadSliceSpec(reader, v, at, out);
+  });
+  out.invalid = reader.problems().Text();
 }
 
-}  // namespace fairlead::kube
+void ReadResourceClaim(JsonReader& reader, JsonValue value, model::ResourceClaim& out) {
+  const FieldPath root;
+  reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = root.Field(key);
+    if (key == "kind") CheckKind(reader, v, model::Kind::kResourceClaim);
+    if (key == "metadata") ReadMeta(reader, v, at, out.meta, &out.finalizers);
+    if (key == "spec") ReadClaimSpec(reader, v, at, out);
+    if (key == "status") ReadClaimStatus(reader, v, at, out);
+  });
+  out.invalid = reader.problems().Text();
+}
+
+}  // namespace fairlead::kube::json

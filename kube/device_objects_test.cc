@@ -1,7 +1,9 @@
-#include "kube/device_objects.h"
-
+// ResourceClaim, ResourceSlice and DeviceClass from JSON.
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kube/codec.h"
+#include "kube/http.h"
 
 namespace fairlead::kube {
 namespace {
@@ -15,8 +17,14 @@ std::string Doc(absl::string_view kind, absl::string_view rest) {
 }
 
 template <typename T>
+constexpr model::Kind kKindOf =
+    std::is_same_v<T, model::DeviceClass>     ? model::Kind::kDeviceClass
+    : std::is_same_v<T, model::ResourceSlice> ? model::Kind::kResourceSlice
+                                              : model::Kind::kResourceClaim;
+
+template <typename T>
 T Decode(absl::string_view json) {
-  const auto decoded = DecodeDeviceObject(json);
+  const auto decoded = DecodeObject(kKindOf<T>, kJson, json);
   EXPECT_TRUE(decoded.ok()) << decoded.status();
   return decoded.ok() ? std::get<T>(*decoded) : T();
 }
@@ -28,13 +36,14 @@ model::ResourceClaim Request(absl::string_view exactly) {
 }
 
 TEST(DeviceObjects, OtherKindsAndBrokenTextAreErrors) {
-  EXPECT_FALSE(DecodeDeviceObject("").ok());
-  EXPECT_FALSE(DecodeDeviceObject("[]").ok());
-  EXPECT_FALSE(DecodeDeviceObject(R"({"apiVersion":"v1","kind":"Pod"})").ok());
-  EXPECT_FALSE(
-      DecodeDeviceObject(R"({"apiVersion":"resource.k8s.io/v1beta1","kind":"ResourceClaim"})")
-          .ok());
-  EXPECT_FALSE(DecodeDeviceObject(Doc("ResourceClaim", R"("spec":{"devices")")).ok());
+  const auto decode = [](absl::string_view json) {
+    return DecodeObject(model::Kind::kResourceClaim, kJson, json).status();
+  };
+  for (const std::string& text :
+       {std::string(), std::string("[]"), std::string(R"({"apiVersion":"v1","kind":"Pod"})"),
+        Doc("ResourceClaim", R"("spec":{"devices")")}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(decode(text))) << text;
+  }
 }
 
 TEST(DeviceObjects, WhatIsNotUnderstoodIsSaid) {
@@ -70,6 +79,64 @@ TEST(DeviceObjects, ReadsClaims) {
   EXPECT_EQ(claim.requests[0].count, 3);
   EXPECT_THAT(claim.requests[0].selectors, ElementsAre("e"));
   EXPECT_FALSE(claim.allocated);
+}
+
+TEST(DeviceObjects, DevicesThatCannotBeGivenAwayAloneSayWhy) {
+  struct Case {
+    const char* field;
+    const char* why;
+  };
+  const Case cases[] = {
+      {R"("attributes":{})", ""},
+      {R"("taints":[{"key":"k","effect":"None"}])", ""},
+      {R"("taints":[{"key":"k","effect":"NoSchedule"}])", "taint k:NoSchedule"},
+      {R"("taints":[{"key":"k","effect":"NoExecute"},{"key":"l","effect":"None"}])", "NoExecute"},
+      {R"("consumesCounters":[])", ""},
+      {R"("consumesCounters":[{"counterSet":"gpu-0"}])", "partition"},
+      {R"("bindingConditions":["attached"])", "binding conditions"},
+      {R"("allowMultipleAllocations":false)", ""},
+      {R"("allowMultipleAllocations":true)", "several claims"},
+      {R"("nodeName":"other")", "its own nodes"},
+  };
+  for (const Case& c : cases) {
+    const auto slice = Decode<model::ResourceSlice>(
+        Doc("ResourceSlice", absl::StrCat(R"("spec":{"devices":[{"name":"0",)", c.field, "}]}")));
+    ASSERT_EQ(slice.devices.size(), 1) << c.field;
+    EXPECT_THAT(slice.devices[0].unusable, HasSubstr(c.why)) << c.field;
+    EXPECT_EQ(slice.devices[0].unusable.empty(), *c.why == '\0') << c.field;
+  }
+}
+
+TEST(DeviceObjects, WhatAnAllocationRepeatsIsKeptAsItIs) {
+  const auto claim = Decode<model::ResourceClaim>(
+      Doc("ResourceClaim",
+          R"("spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"a",)"
+          R"("tolerations":[ {"key":"k","operator":"Exists"} ,{"key":"l"}]}}],"config":[)"
+          R"({"requests":["r"],"opaque":{"driver":"d.io","parameters":{"x":[1, {"y":null}]}}},)"
+          R"({"opaque":{"driver":"e.io","parameters":{}}}]}})"));
+  EXPECT_EQ(claim.invalid, "");
+  EXPECT_EQ(claim.requests.at(0).tolerations, R"([{"key":"k","operator":"Exists"},{"key":"l"}])");
+  ASSERT_EQ(claim.config.size(), 2);
+  EXPECT_THAT(claim.config[0].requests, ElementsAre("r"));
+  EXPECT_EQ(claim.config[0].opaque, R"({"driver":"d.io","parameters":{"x":[1, {"y":null}]}})");
+  EXPECT_EQ(claim.config[1].opaque, R"({"driver":"e.io","parameters":{}})");
+  EXPECT_THAT(Decode<model::DeviceClass>(
+                  Doc("DeviceClass", R"("spec":{"config":[{"opaque":{"driver":"d.io"}}]})"))
+                  .config,
+              ElementsAre(model::DeviceConfig{{}, R"({"driver":"d.io"})"}));
+}
+
+TEST(DeviceObjects, AnAllocationSaysWhereItCanBeUsed) {
+  const auto claim = Decode<model::ResourceClaim>(
+      Doc("ResourceClaim",
+          R"("status":{"allocation":{"nodeSelector":{"nodeSelectorTerms":[{"matchExpressions":[)"
+          R"({"key":"zone","operator":"In","values":["z1"]}]}]}},"reservedFor":[)"
+          R"({"resource":"pods","name":"p","uid":"u"}]})"));
+  EXPECT_TRUE(claim.allocated);
+  ASSERT_EQ(claim.node_terms.size(), 1);
+  EXPECT_TRUE(claim.node_terms[0].Matches({{"zone", "z1"}}, "n"));
+  EXPECT_FALSE(claim.node_terms[0].Matches({{"zone", "z2"}}, "n"));
+  EXPECT_THAT(claim.reserved_for, ElementsAre("u"));
 }
 
 TEST(DeviceObjects, StatusSurvivesWritingAndReading) {

@@ -18,12 +18,12 @@
 namespace fairlead::kube {
 namespace {
 
-// transitionID orders the conditions of all pools. KAI counts; we take the time in milliseconds,
-// which grows even where the former entries have been taken away, and one more than the highest one
-// where a clock is behind.
+// transitionID orders the conditions of all pools. KAI counts from the highest one on, with 32
+// bits; we take the time in seconds, which has room there and grows even where the former entries
+// have been taken away, and one more than the highest one where that is not enough.
 std::string NextTransitionId(const std::vector<model::SchedulingCondition>& conditions,
                              absl::Time request_time) {
-  int64_t next = absl::ToUnixMillis(request_time);
+  int64_t next = absl::ToUnixSeconds(request_time);
   for (const model::SchedulingCondition& condition : conditions) {
     int64_t id = 0;
     if (absl::SimpleAtoi(condition.transition_id, &id) && id < INT64_MAX) {
@@ -41,7 +41,10 @@ void WriteSchedulingCondition(JsonWriter& json, const model::SetPodGroupSchedula
   const std::string text = TruncateUtf8(absl::StripSuffix(action.message, "."), kMaxMessageBytes);
   json.BeginObject().Field("type", "UnschedulableOnNodePool").Field("status", "True");
   json.Field("nodePool", pool).Field("reason", "Unschedulable");
-  json.Field("message", TruncateUtf8(absl::StrCat(reason, ": ", text, "."), kMaxMessageBytes));
+  const std::string prefix =
+      action.names_pool ? absl::StrCat("Node-Pool '", pool, "': ") : std::string();
+  json.Field("message",
+             TruncateUtf8(absl::StrCat(prefix, reason, ": ", text, "."), kMaxMessageBytes));
   json.Key("reasons").BeginArray().BeginObject();
   json.Field("reason", reason).Field("message", text).EndObject().EndArray();
   json.Field("transitionID", NextTransitionId(action.conditions, request_time));
@@ -69,7 +72,7 @@ std::string SchedulingConditions(const model::SetPodGroupSchedulability& action,
     json.Raw(condition.json);
     any = true;
   }
-  if (!action.schedulability_json.empty()) {
+  if (!action.schedulability_json.empty() && action.own_condition == model::OwnCondition::kWrite) {
     WriteSchedulingCondition(json, action, pool, request_time);
     any = true;
   }
@@ -131,10 +134,12 @@ EncodedWrite EncodeStatus(std::string path, absl::string_view uid,
 
 EncodedWrite EncodePodGroupSchedulability(const model::SetPodGroupSchedulability& action,
                                           absl::Time request_time, StatusShape shape) {
-  const std::vector<StatusField> fields = {
-      {"schedulability", action.schedulability_json.empty() ? "null" : action.schedulability_json},
-      {"schedulingConditions", SchedulingConditions(action, request_time),
-       ConditionsBefore(action)}};
+  std::vector<StatusField> fields = {
+      {"schedulability", action.schedulability_json.empty() ? "null" : action.schedulability_json}};
+  if (action.own_condition != model::OwnCondition::kKeep) {
+    fields.push_back({"schedulingConditions", SchedulingConditions(action, request_time),
+                      ConditionsBefore(action)});
+  }
   return EncodeStatus(NamespacedPath(model::Kind::kPodGroup, action.ns, action.name, "status"),
                       action.uid, fields, shape);
 }

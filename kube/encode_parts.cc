@@ -71,6 +71,10 @@ absl::string_view ApiVersion(model::Kind kind) {
       return "fairlead.dev/v1alpha1";
     case model::Kind::kPodDisruptionBudget:
       return "policy/v1";
+    case model::Kind::kDeviceClass:
+    case model::Kind::kResourceSlice:
+    case model::Kind::kResourceClaim:
+      return "resource.k8s.io/v1";
   }
   return "";
 }

@@ -38,6 +38,12 @@ size_t AlternativeOf(model::Kind kind) {
       return 7;
     case model::Kind::kPodDisruptionBudget:
       return 8;
+    case model::Kind::kDeviceClass:
+      return 9;
+    case model::Kind::kResourceSlice:
+      return 10;
+    case model::Kind::kResourceClaim:
+      return 11;
   }
   return std::variant_npos;
 }
@@ -49,7 +55,10 @@ static_assert(std::is_same_v<std::variant_alternative_t<0, Object>, model::Pod> 
               std::is_same_v<std::variant_alternative_t<5, Object>, model::Topology> &&
               std::is_same_v<std::variant_alternative_t<6, Object>, model::NodeRequest> &&
               std::is_same_v<std::variant_alternative_t<7, Object>, model::NodePool> &&
-              std::is_same_v<std::variant_alternative_t<8, Object>, model::PodDisruptionBudget>);
+              std::is_same_v<std::variant_alternative_t<8, Object>, model::PodDisruptionBudget> &&
+              std::is_same_v<std::variant_alternative_t<9, Object>, model::DeviceClass> &&
+              std::is_same_v<std::variant_alternative_t<10, Object>, model::ResourceSlice> &&
+              std::is_same_v<std::variant_alternative_t<11, Object>, model::ResourceClaim>);
 
 }  // namespace
 

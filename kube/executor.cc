@@ -63,8 +63,8 @@ class Executor::Impl : public std::enable_shared_from_this<Executor::Impl> {
   void TakeAnswer(uint64_t action_id, const absl::StatusOr<HttpResponse>& answer, Requests& out);
   void RetryLater(WriteJob& job, absl::Duration at_least);
   void ArmResume();
-  void Answer(uint64_t action_id, absl::Status status);
-  void Finish(WriteJob& job, absl::Status status);
+  void Answer(uint64_t action_id, absl::Status status, std::string resource_version = {});
+  void Finish(WriteJob& job, Decision decision);
   void Drop(bool on_wire_too, absl::string_view why);
   bool MayWrite() const { return !may_write_ || may_write_(); }
   int ReservedFrom(WriteLane lane) const;
@@ -104,8 +104,8 @@ int Executor::Impl::ReservedFrom(WriteLane lane) const {
   return 0;
 }
 
-void Executor::Impl::Answer(uint64_t action_id, absl::Status status) {
-  results_.Push(model::ActionResult{action_id, std::move(status)});
+void Executor::Impl::Answer(uint64_t action_id, absl::Status status, std::string resource_version) {
+  results_.Push(model::ActionResult{action_id, std::move(status), std::move(resource_version)});
 }
 
 bool Executor::Impl::Refused(const model::Action& action, WriteLane lane) {
@@ -236,7 +236,7 @@ void Executor::Impl::TakeAnswer(uint64_t action_id, const absl::StatusOr<HttpRes
   } else if (goes_on && job->attempts < options_.max_attempts[static_cast<size_t>(job->lane)]) {
     RetryLater(*job, decision.retry_after);
   } else {
-    Finish(*job, std::move(decision.status));
+    Finish(*job, std::move(decision));
   }
   Pump(out);
 }
@@ -258,7 +258,8 @@ void Executor::Impl::RetryLater(WriteJob& job, absl::Duration at_least) {
   });
 }
 
-void Executor::Impl::Finish(WriteJob& job, absl::Status status) {
+void Executor::Impl::Finish(WriteJob& job, Decision decision) {
+  absl::Status& status = decision.status;
   if (absl::IsAborted(status) && job.protocol->outcome_unknown()) {
     status = absl::UnavailableError(status.message());
   }
@@ -268,7 +269,7 @@ void Executor::Impl::Finish(WriteJob& job, absl::Status status) {
   stats_.action_latency.Add(clock_.Steady() - job.submitted_at);
   const uint64_t action_id = job.action_id;
   queue_.Finish(action_id);
-  Answer(action_id, std::move(status));
+  Answer(action_id, std::move(status), std::move(decision.resource_version));
 }
 
 void Executor::Impl::Drop(bool on_wire_too, absl::string_view why) {

@@ -107,6 +107,12 @@ void ReadObject(JsonReader& reader, model::Kind kind, JsonValue value, Object& o
       return ReadNodePool(reader, value, out.emplace<model::NodePool>());
     case model::Kind::kPodDisruptionBudget:
       return ReadDisruptionBudget(reader, value, out.emplace<model::PodDisruptionBudget>());
+    case model::Kind::kDeviceClass:
+      return ReadDeviceClass(reader, value, out.emplace<model::DeviceClass>());
+    case model::Kind::kResourceSlice:
+      return ReadResourceSlice(reader, value, out.emplace<model::ResourceSlice>());
+    case model::Kind::kResourceClaim:
+      return ReadResourceClaim(reader, value, out.emplace<model::ResourceClaim>());
   }
 }
 

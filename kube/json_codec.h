@@ -18,20 +18,25 @@ namespace fairlead::kube::json {
 
 // ---- meta.v1 and friends (json_meta.cc)
 // -------------------------------------------------------------
-void ReadMeta(JsonReader& reader, JsonValue value, const FieldPath& path, model::ObjectMeta& out);
+// `finalizers`, if not null, gets metadata.finalizers.
+void ReadMeta(JsonReader& reader, JsonValue value, const FieldPath& path, model::ObjectMeta& out,
+              std::vector<std::string>* finalizers = nullptr);
 void ReadLabelSelector(JsonReader& reader, JsonValue value, const FieldPath& path,
                        model::LabelSelector& out);
 // In, NotIn, ... for labels or node terms; appended.
 void ReadRequirements(JsonReader& reader, JsonValue value, const FieldPath& path, bool of_nodes,
                       std::vector<model::SelectorRequirement>& out);
+// core.v1.NodeSelector; appended.
+void ReadNodeSelector(JsonReader& reader, JsonValue value, const FieldPath& path,
+                      std::vector<model::NodeSelectorTerm>& out);
 void ReadTaints(JsonReader& reader, JsonValue value, const FieldPath& path,
                 std::vector<model::Taint>& out);
 
 // Ends the reading if an object says that it is of another kind.
 void CheckKind(JsonReader& reader, JsonValue value, model::Kind kind);
 
-// ---- kinds (pod_json.cc, node_json.cc, workload_json.cc, fairlead_json.cc, disruption_budget.cc)
-// -----------------------------
+// ---- kinds (pod_json.cc, node_json.cc, workload_json.cc, fairlead_json.cc, disruption_budget.cc,
+// device_objects.cc)
 void ReadPod(JsonReader& reader, JsonValue value, model::Pod& out);
 void ReadNode(JsonReader& reader, JsonValue value, model::Node& out);
 void ReadPriorityClass(JsonReader& reader, JsonValue value, model::PriorityClass& out);
@@ -41,6 +46,9 @@ void ReadTopology(JsonReader& reader, JsonValue value, model::Topology& out);
 void ReadNodeRequest(JsonReader& reader, JsonValue value, model::NodeRequest& out);
 void ReadNodePool(JsonReader& reader, JsonValue value, model::NodePool& out);
 void ReadDisruptionBudget(JsonReader& reader, JsonValue value, model::PodDisruptionBudget& out);
+void ReadDeviceClass(JsonReader& reader, JsonValue value, model::DeviceClass& out);
+void ReadResourceSlice(JsonReader& reader, JsonValue value, model::ResourceSlice& out);
+void ReadResourceClaim(JsonReader& reader, JsonValue value, model::ResourceClaim& out);
 void ReadObject(JsonReader& reader, model::Kind kind, JsonValue value, Object& out);
 
 // ---- messages (json_codec.cc)

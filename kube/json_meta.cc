@@ -34,7 +34,8 @@ void CheckKind(JsonReader& reader, JsonValue value, model::Kind kind) {
   reader.Fail(absl::StrCat("expected a ", model::KindName(kind), ", got a ", Quoted(text)));
 }
 
-void ReadMeta(JsonReader& reader, JsonValue value, const FieldPath& path, model::ObjectMeta& out) {
+void ReadMeta(JsonReader& reader, JsonValue value, const FieldPath& path, model::ObjectMeta& out,
+              std::vector<std::string>* finalizers) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = path.Field(key);
     if (key == "name") return reader.String(v, at, out.name);
@@ -54,6 +55,7 @@ void ReadMeta(JsonReader& reader, JsonValue value, const FieldPath& path, model:
     if (key == "deletionTimestamp") return reader.Time(v, at, out.deletion);
     if (key == "labels") return reader.Map(v, at, out.labels);
     if (key == "annotations") return ReadAnnotations(reader, v, at, out.annotations);
+    if (key == "finalizers" && finalizers != nullptr) return reader.Strings(v, at, *finalizers);
     if (key == "ownerReferences") {
       reader.Items(v, at, [&](size_t i, JsonValue item) {
         ReadOwner(reader, item, at.Item(i), out.owners.emplace_back());

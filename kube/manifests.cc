@@ -57,7 +57,7 @@ absl::Status ReadHeader(absl::string_view document, Header& out) {
 
 bool IsNamespaced(model::Kind kind) {
   return kind == model::Kind::kPod || kind == model::Kind::kPodGroup ||
-         kind == model::Kind::kPodDisruptionBudget;
+         kind == model::Kind::kPodDisruptionBudget || kind == model::Kind::kResourceClaim;
 }
 
 // As kubectl does without --namespace.
@@ -73,6 +73,10 @@ void DefaultNamespace(Object& object) {
   if (auto* budget = std::get_if<model::PodDisruptionBudget>(&object);
       budget != nullptr && budget->meta.ns.empty()) {
     budget->meta.ns = "default";
+  }
+  if (auto* claim = std::get_if<model::ResourceClaim>(&object);
+      claim != nullptr && claim->meta.ns.empty()) {
+    claim->meta.ns = "default";
   }
 }
 

@@ -156,6 +156,20 @@ model::ResourceList ParseLegacyMig(const model::StringMap& annotations, Problems
   return mig;
 }
 
+namespace {
+
+// In the order of the spec.
+void AddAwaitedClaims(PodDraft& draft) {
+  for (const auto& [name, from_template] : draft.template_claims) {
+    if (std::find(draft.made_claims.begin(), draft.made_claims.end(), name) ==
+        draft.made_claims.end()) {
+      draft.pod.awaited_claims.push_back(absl::StrCat(name, " of template ", from_template));
+    }
+  }
+}
+
+}  // namespace
+
 void FinishPod(PodDraft& draft) {
   model::Pod& pod = draft.pod;
   AddHostPorts(draft);
@@ -173,6 +187,7 @@ void FinishPod(PodDraft& draft) {
   SortUnique(pod.spec.resource_claims);
   std::sort(pod.spec.claim_templates.begin(), pod.spec.claim_templates.end());
   std::sort(pod.generated_claims.begin(), pod.generated_claims.end());
+  AddAwaitedClaims(draft);
   if (pod.scheduler_name.empty()) pod.scheduler_name = kUpstreamSchedulerName;
   if (!draft.problems.empty()) pod.invalid = draft.problems.Text();
 }

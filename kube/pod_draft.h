@@ -42,6 +42,10 @@ struct PodDraft {
   std::vector<PortDraft> ports;
   std::vector<LabelKeysDraft> label_keys;
   bool host_network = false;
+  // Claims of the pod that come from templates: their names within the pod, and the templates'; and
+  // the names of those that its status tells something of.
+  std::vector<std::pair<std::string, std::string>> template_claims;
+  std::vector<std::string> made_claims;
   Problems problems;
 };
 

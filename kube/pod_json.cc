@@ -39,26 +39,35 @@ void ReadNames(JsonReader& reader, JsonValue value, const FieldPath& path, absl:
 }
 
 void ReadResourceClaims(JsonReader& reader, JsonValue value, const FieldPath& path,
-                        model::PodSpec& out) {
+                        PodDraft& draft) {
+  model::PodSpec& out = draft.pod.spec;
   reader.Items(value, path, [&](size_t i, JsonValue item) {
     const FieldPath at = path.Item(i);
+    std::string name;
+    std::string from_template;
     reader.Fields(item, at, [&](absl::string_view key, JsonValue v) {
+      if (key == "name") reader.String(v, at.Field(key), name);
       if (key == "resourceClaimName") {
         reader.String(v, at.Field(key), out.resource_claims.emplace_back());
       } else if (key == "resourceClaimTemplateName") {
-        reader.String(v, at.Field(key), out.claim_templates.emplace_back());
+        reader.String(v, at.Field(key), from_template);
       }
     });
+    if (from_template.empty()) return;
+    out.claim_templates.push_back(from_template);
+    draft.template_claims.emplace_back(std::move(name), std::move(from_template));
   });
 }
 
 // An entry without a name says that no claim was needed.
 void ReadGeneratedClaims(JsonReader& reader, JsonValue value, const FieldPath& path,
-                         std::vector<std::string>& out) {
+                         PodDraft& draft) {
   reader.Items(value, path, [&](size_t i, JsonValue item) {
     const FieldPath at = path.Item(i);
-    std::string& name = out.emplace_back();
+    std::string& name = draft.pod.generated_claims.emplace_back();
+    std::string& of = draft.made_claims.emplace_back();
     reader.Fields(item, at, [&](absl::string_view key, JsonValue v) {
+      if (key == "name") reader.String(v, at.Field(key), of);
       if (key == "resourceClaimName") reader.String(v, at.Field(key), name);
     });
   });
@@ -81,7 +90,7 @@ bool ReadSpecList(JsonReader& reader, absl::string_view key, JsonValue v, const 
   } else if (key == "schedulingGates") {
     ReadNames(reader, v, at, "name", draft.pod.scheduling_gates);
   } else if (key == "resourceClaims") {
-    ReadResourceClaims(reader, v, at, spec);
+    ReadResourceClaims(reader, v, at, draft);
   } else {
     return false;
   }
@@ -133,13 +142,14 @@ void ReadConditions(JsonReader& reader, JsonValue value, const FieldPath& path, 
   });
 }
 
-void ReadStatus(JsonReader& reader, JsonValue value, const FieldPath& path, model::Pod& pod) {
+void ReadStatus(JsonReader& reader, JsonValue value, const FieldPath& path, PodDraft& draft) {
+  model::Pod& pod = draft.pod;
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = path.Field(key);
     if (key == "phase") pod.phase = ParsePodPhase(reader.Text(v, at));
     if (key == "conditions") ReadConditions(reader, v, at, pod);
     if (key == "nominatedNodeName") reader.String(v, at, pod.nominated_node_name);
-    if (key == "resourceClaimStatuses") ReadGeneratedClaims(reader, v, at, pod.generated_claims);
+    if (key == "resourceClaimStatuses") ReadGeneratedClaims(reader, v, at, draft);
   });
 }
 
@@ -153,7 +163,7 @@ void ReadPod(JsonReader& reader, JsonValue value, model::Pod& out) {
     if (key == "kind") CheckKind(reader, v, model::Kind::kPod);
     if (key == "metadata") ReadMeta(reader, v, at, draft.pod.meta);
     if (key == "spec") ReadSpec(reader, v, at, draft);
-    if (key == "status") ReadStatus(reader, v, at, draft.pod);
+    if (key == "status") ReadStatus(reader, v, at, draft);
   });
   draft.problems = std::move(reader.problems());
   FinishPod(draft);

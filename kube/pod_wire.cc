@@ -44,26 +44,34 @@ bool ReadName(absl::string_view bytes, std::string& out) {
 }
 
 bool ReadResourceClaim(absl::string_view bytes, PodDraft& draft) {
+  std::string name;
   std::string claim;
   std::string from_template;
   WireReader r(bytes);
   while (r.Next()) {
+    if (r.field() == 1) name = r.String();
     if (r.field() == 3) claim = r.String();
     if (r.field() == 4) from_template = r.String();
   }
   model::PodSpec& spec = draft.pod.spec;
   if (!claim.empty()) spec.resource_claims.push_back(std::move(claim));
-  if (!from_template.empty()) spec.claim_templates.push_back(std::move(from_template));
+  if (!from_template.empty()) {
+    spec.claim_templates.push_back(from_template);
+    draft.template_claims.emplace_back(std::move(name), std::move(from_template));
+  }
   return r.ok();
 }
 
-bool ReadGeneratedClaim(absl::string_view bytes, model::Pod& pod) {
+bool ReadGeneratedClaim(absl::string_view bytes, PodDraft& draft) {
+  std::string of;
   std::string name;
   WireReader r(bytes);
   while (r.Next()) {
+    if (r.field() == 1) of = r.String();
     if (r.field() == 2) name = r.String();
   }
-  pod.generated_claims.push_back(std::move(name));
+  draft.made_claims.push_back(std::move(of));
+  draft.pod.generated_claims.push_back(std::move(name));
   return r.ok();
 }
 
@@ -169,7 +177,8 @@ bool ReadCondition(absl::string_view bytes, model::Pod& pod) {
   return r.ok();
 }
 
-bool ReadStatus(absl::string_view bytes, model::Pod& pod) {
+bool ReadStatus(absl::string_view bytes, PodDraft& draft) {
+  model::Pod& pod = draft.pod;
   WireReader r(bytes);
   while (r.Next()) {
     switch (r.field()) {
@@ -183,7 +192,7 @@ bool ReadStatus(absl::string_view bytes, model::Pod& pod) {
         pod.nominated_node_name = r.String();
         break;
       case 15:
-        r.Check(ReadGeneratedClaim(r.Bytes(), pod));
+        r.Check(ReadGeneratedClaim(r.Bytes(), draft));
         break;
       default:
         break;
@@ -207,7 +216,7 @@ bool ReadPod(absl::string_view bytes, model::Pod& out) {
         r.Check(ReadSpec(r.Bytes(), root.Field("spec"), draft));
         break;
       case 3:
-        r.Check(ReadStatus(r.Bytes(), draft.pod));
+        r.Check(ReadStatus(r.Bytes(), draft));
         break;
       default:
         break;

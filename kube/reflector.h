@@ -12,11 +12,11 @@
 //   410        as a status or as an ERROR event: a new snapshot, compared with what is known (see
 //              reflector_store.h). The old picture stays until the new one is complete.
 //   410 within a paged LIST: from the first page again; the third attempt asks for everything at
-//   once. 404        of a custom kind: its CRD is not installed, and 403 of PodDisruptionBudgets:
-//              rules from before they were read. Counts as empty and synced, and is
-//   asked again
-//              now and then. What was known is deleted only after kMissingConfirmations such
-//              answers.
+//   once.
+//   404        of a custom kind or one of resource.k8s.io: its CRD is not installed, the server is
+//              older; and 403 of an optional kind (model::IsOptional): rules from before it was
+//              read. Counts as empty and synced, and is asked again now and then. What was known is
+//              deleted only after kMissingConfirmations such answers.
 //   silence    neither event nor bookmark for `silence_limit`: the connection is dead, resume.
 //   fruitless  watches one after the other that were accepted but delivered nothing (silence, a
 //   version
@@ -26,7 +26,8 @@
 //   others     (no connection, 401, 403, 429, 5xx): again, with growing jittered delays and
 //   Retry-After.
 //
-// Every event goes to the EventQueue; Synced goes there once, after the first snapshot.
+// Every event goes to the EventQueue; Synced goes there once, after the first snapshot, and of an
+// optional kind again whenever it turns out to be missing or not to be any more.
 //
 // Thread-safety: Start, Stop and GetStats from any thread; the rest runs in the transport's
 // callbacks. After Stop returns nothing more is pushed. Transport, timers, clock, queue and

@@ -46,9 +46,11 @@ void Reflector::Impl::CountFruitless(int weight) {
 }
 
 void Reflector::Impl::MarkSynced(Events& out) {
-  if (synced_) return;
+  const bool told = !model::IsOptional(options_.kind) || missing_told_ == missing_;
+  if (synced_ && told) return;
   synced_ = true;
-  out.push_back(model::Synced{options_.kind});
+  missing_told_ = missing_;
+  out.push_back(model::Synced{options_.kind, missing_});
 }
 
 void Reflector::Impl::OnHeaders(int status, absl::string_view content_type) {
@@ -215,7 +217,7 @@ void Reflector::Impl::OnHttpError(int code, const ApiStatus& error, absl::Durati
   }
   if (code == 404 && !IsBuiltIn(options_.kind)) return OnMissing(code, error);
   // Installed with rules that do not name it yet: it can be done without.
-  if (code == 403 && options_.kind == Kind::kPodDisruptionBudget) return OnMissing(code, error);
+  if (code == 403 && model::IsOptional(options_.kind)) return OnMissing(code, error);
   NoteError(absl::StrCat(ReflectorPhaseName(phase_), ": ", Describe(code, error)));
   if (IsExpired(code, error)) {
     if (phase_ == ReflectorPhase::kList) ++list_restarts_;

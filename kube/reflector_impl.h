@@ -88,6 +88,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
   bool need_snapshot_ = true;
   bool synced_ = false;
   bool missing_ = false;
+  bool missing_told_ = false;
   int missing_answers_ = 0;
   int stale_snapshots_ = 0;
   int fruitless_ = 0;

@@ -442,6 +442,46 @@ TEST_F(ReflectorTest, DestroyedWithCallbacksOnTheirWay) {
   EXPECT_THAT(Told(queue_), IsEmpty());
 }
 
+// The server is updated, or the rules are.
+TEST(ReflectorOptionalKindTest, SaysWhenItIsMissingAndWhenItIsThere) {
+  FakeClock clock(absl::UnixEpoch());
+  FakeTransport api(clock);
+  EventQueue queue;
+  ServerFeatures features;
+  ReflectorOptions options;
+  options.kind = model::Kind::kResourceClaim;
+  Reflector reflector(api, api, clock, queue, features, options);
+  const auto told = [&] {
+    std::vector<bool> missing;
+    for (const model::ClusterEvent& event : DrainNow(queue)) {
+      if (const auto* synced = std::get_if<model::Synced>(&event)) {
+        missing.push_back(synced->missing);
+      }
+    }
+    return missing;
+  };
+  const auto refuse = [&](int code) {
+    const Id id = api.exchanges().back().id;
+    api.Headers(id, code);
+    api.Data(id, StatusJson(code, "x", "no"));
+    api.End(id);
+    api.Pump();
+  };
+  reflector.Start();
+  api.Pump();
+  refuse(403);
+  EXPECT_THAT(told(), ElementsAre(true));
+  api.Advance(options.missing_retry);
+  refuse(404);
+  EXPECT_THAT(told(), IsEmpty());
+  api.Advance(options.missing_retry);
+  const Id id = api.exchanges().back().id;
+  api.Headers(id, 200);
+  api.Data(id, BookmarkLine("5", true));
+  api.Pump();
+  EXPECT_THAT(told(), ElementsAre(false));
+}
+
 TEST(ClusterSourceTest, WatchesEveryKindAndSyncsWithoutTheCustomOnes) {
   FakeClock clock(absl::UnixEpoch());
   FakeTransport api(clock);

@@ -69,7 +69,7 @@ inline FakeTransport::Reply ErrorReply(int code, absl::string_view reason,
   return reply;
 }
 
-// "+ns/a u1@5", "-ns/a u1", "synced", "7 OK", "7 ABORTED".
+// "+ns/a u1@5", "-ns/a u1", "synced", "7 OK", "7 ABORTED", "usage of 3".
 inline std::string Describe(const model::ClusterEvent& event) {
   struct Teller {
     std::string operator()(const model::Upsert& upsert) const {
@@ -82,6 +82,9 @@ inline std::string Describe(const model::ClusterEvent& event) {
     std::string operator()(const model::Synced&) const { return "synced"; }
     std::string operator()(const model::ActionResult& result) const {
       return absl::StrCat(result.action_id, " ", absl::StatusCodeToString(result.status.code()));
+    }
+    std::string operator()(const model::UsageReport& report) const {
+      return absl::StrCat("usage of ", report.parts.size());
     }
   };
   return std::visit(Teller{}, event);

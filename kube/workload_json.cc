@@ -170,6 +170,19 @@ void CheckSubGroups(const std::vector<model::SubGroup>& groups, const FieldPath&
   }
 }
 
+// KAI knows these two only.
+void ReadBackoff(JsonReader& reader, JsonValue value, const FieldPath& path, int32_t& out) {
+  const std::optional<int32_t> number = reader.Int32(value, path);
+  if (!number.has_value()) return;
+  if (*number == model::kTryForEver || *number == model::kTryOnce) {
+    out = *number;
+  } else {
+    reader.problems().Add(path, absl::StrCat(*number,
+                                             " is none of -1 (try for ever), 1 (stop "
+                                             "after one failed attempt in a node pool)"));
+  }
+}
+
 void ReadPodGroupSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
                       model::PodGroup& out) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
@@ -183,7 +196,7 @@ void ReadPodGroupSpec(JsonReader& reader, JsonValue value, const FieldPath& path
     if (key == "preemptionDelay") return reader.Duration(v, at, out.preemption_delay);
     if (key == "stalenessGracePeriod") return reader.Duration(v, at, out.staleness_grace_period);
     if (key == "schedulingBackoff") {
-      out.scheduling_backoff = reader.Int32(v, at).value_or(out.scheduling_backoff);
+      ReadBackoff(reader, v, at, out.scheduling_backoff);
     } else if (key == "preemptibility") {
       const absl::string_view text = reader.Text(v, at);
       if (text == "preemptible") {
@@ -207,10 +220,25 @@ void ReadPodGroupSpec(JsonReader& reader, JsonValue value, const FieldPath& path
 void ReadSchedulingCondition(JsonReader& reader, JsonValue value, const FieldPath& path,
                              model::SchedulingCondition& out) {
   out.json = "null";
+  model::SchedulingCondition said;  // of reasons[]
   reader.RawFields(value, path, out.json, [&](absl::string_view key, JsonValue v) {
-    if (key == "nodePool") reader.String(v, path.Field(key), out.node_pool);
-    if (key == "transitionID") reader.String(v, path.Field(key), out.transition_id);
+    const FieldPath at = path.Field(key);
+    if (key == "nodePool") reader.String(v, at, out.node_pool);
+    if (key == "transitionID") reader.String(v, at, out.transition_id);
+    if (key == "reason") reader.String(v, at, out.reason);
+    if (key == "message") reader.String(v, at, out.message);
+    if (key != "reasons") return;
+    reader.Items(v, at, [&](size_t i, JsonValue item) {
+      if (i > 0) return;
+      const FieldPath first = at.Item(i);
+      reader.Fields(item, first, [&](absl::string_view field, JsonValue text) {
+        if (field == "reason") reader.String(text, first.Field(field), said.reason);
+        if (field == "message") reader.String(text, first.Field(field), said.message);
+      });
+    });
   });
+  if (!said.reason.empty()) out.reason = std::move(said.reason);
+  if (!said.message.empty()) out.message = std::move(said.message);
 }
 
 // Nobody's pods are refused for what is odd in a status, here and in that of a queue.

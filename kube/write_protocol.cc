@@ -6,106 +6,16 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kube/claim_protocol.h"
 #include "kube/codec.h"
 #include "kube/encode_parts.h"
+#include "kube/write_answers.h"
 
 namespace fairlead::kube {
 namespace {
 
-using Answer = absl::StatusOr<HttpResponse>;
+using Answer = WriteAnswer;
 using Next = Decision::Next;
-
-Decision Done(absl::Status status) {
-  Decision decision;
-  decision.status = std::move(status);
-  return decision;
-}
-
-Decision Continue() {
-  Decision decision;
-  decision.next = Next::kContinue;
-  return decision;
-}
-
-Decision Retry(absl::Status status) {
-  Decision decision;
-  decision.next = Next::kRetry;
-  decision.status = std::move(status);
-  return decision;
-}
-
-HttpRequest ToRequest(EncodedWrite write) {
-  HttpRequest request;
-  request.method = std::move(write.method);
-  request.path = std::move(write.path);
-  request.content_type = std::move(write.content_type);
-  request.body = std::move(write.body);
-  request.traffic = TrafficClass::kWrite;
-  return request;
-}
-
-HttpRequest GetRequest(std::string path) {
-  HttpRequest request;
-  request.path = std::move(path);
-  request.accept = absl::StrCat(kProtobuf, ", ", kJson);
-  request.traffic = TrafficClass::kRead;
-  return request;
-}
-
-bool IsSuccess(const Answer& answer) {
-  return answer.ok() && answer->status >= 200 && answer->status < 300;
-}
-bool HasCode(const Answer& answer, int code) { return answer.ok() && answer->status == code; }
-
-// No answer, or one after which the write may have happened as well as not.
-bool IsUnknown(const Answer& answer) {
-  return !answer.ok() || answer->status == 408 || answer->status >= 500;
-}
-
-// "bind pod ns/name: 409 Conflict: ..."
-std::string Describe(absl::string_view what, const Answer& answer) {
-  if (!answer.ok()) return absl::StrCat(what, ": ", answer.status().ToString());
-  const ApiStatus error = DecodeStatus(answer->content_type, answer->body);
-  return absl::StrCat(what, ": ", answer->status, error.reason.empty() ? "" : " ", error.reason,
-                      ": ", error.message);
-}
-
-WriteOutcome OutcomeOf(const Answer& answer) {
-  if (!answer.ok()) {
-    return absl::IsDeadlineExceeded(answer.status()) ? WriteOutcome::kOverloaded
-                                                     : WriteOutcome::kNeutral;
-  }
-  if (answer->status == 429) return WriteOutcome::kThrottled;
-  if (answer->status == 503 || answer->status == 504) return WriteOutcome::kOverloaded;
-  if (answer->status >= 500 || answer->status == 401) return WriteOutcome::kNeutral;
-  return WriteOutcome::kOk;
-}
-
-// What the rules for "any" say; callers have looked for the codes of their own before.
-Decision DecideGenerally(absl::string_view what, const Answer& answer) {
-  Decision decision;
-  if (IsSuccess(answer)) {
-    decision.outcome = OutcomeOf(answer);
-    return decision;
-  }
-  const std::string text = Describe(what, answer);
-  if (IsUnknown(answer)) {
-    decision = Retry(absl::UnavailableError(text));
-  } else if (answer->status == 429 || answer->status == 401) {
-    decision = Retry(absl::AbortedError(text));
-  } else if (answer->status == 403) {
-    decision = Done(absl::PermissionDeniedError(text));
-  } else if (answer->status == 404) {
-    decision = Done(absl::NotFoundError(text));
-  } else if (answer->status == 409) {
-    decision = Done(absl::FailedPreconditionError(text));
-  } else {
-    decision = Done(absl::InvalidArgumentError(text));
-  }
-  if (answer.ok()) decision.retry_after = answer->retry_after;
-  decision.outcome = OutcomeOf(answer);
-  return decision;
-}
 
 class BindProtocol final : public WriteProtocol {
  public:
@@ -212,7 +122,7 @@ class EvictProtocol final : public WriteProtocol {
 // One request whose repetition does no harm.
 class SimpleProtocol final : public WriteProtocol {
  public:
-  enum class Shape { kCreate, kDelete, kEvent, kApply };
+  enum class Shape { kCreate, kDelete, kEvent, kApply, kUpdate };
   using Encode = std::function<EncodedWrite(absl::Time)>;
   SimpleProtocol(std::string what, Shape shape, Encode encode)
       : what_(std::move(what)), shape_(shape), encode_(std::move(encode)) {}
@@ -471,6 +381,11 @@ struct Maker {
   Result operator()(const model::ApplyConfigMap& a) const {
     return Simple(absl::StrCat("config map ", model::Key(a.ns, a.name)), Shape::kApply,
                   [a](absl::Time) { return EncodeConfigMap(a); });
+  }
+  Result operator()(const model::ReserveClaim& a) const { return MakeClaimProtocol(a); }
+  Result operator()(const model::DeallocateClaim& a) const {
+    return Simple(absl::StrCat("deallocate claim ", model::Key(a.ns, a.name)), Shape::kUpdate,
+                  [a](absl::Time) { return EncodeDeallocateClaim(a); });
   }
   Result operator()(const model::LaunchNode&) const { return nullptr; }
   Result operator()(const model::TerminateNode&) const { return nullptr; }

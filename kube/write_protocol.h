@@ -31,6 +31,8 @@
 //             A reservation pod likewise.
 //   delete    404 NotFound, 409 FailedPrecondition (the uid); after an unknown outcome 404: OK.
 //   apply     of a config map, server-side and by force: as often as it takes.
+//   claim     the finalizer, if it is to be allocated and has none, then the status
+//             (claim_protocol.h). To deallocate: 409 FailedPrecondition, somebody changed it.
 //   taint     GET the node; another uid: FailedPrecondition; nothing to change: OK without a write;
 //             else PATCH with the resourceVersion. 409: from the GET again, kTaintConflicts times,
 //             then Aborted. The taints of others stay as they are read.
@@ -73,6 +75,7 @@ struct Decision {
   absl::Status status;
   absl::Duration retry_after = absl::ZeroDuration();  // at least so long a pause
   WriteOutcome outcome = WriteOutcome::kOk;           // for the window
+  std::string resource_version = {};                  // as model::ActionResult has it
 };
 
 class WriteProtocol {

@@ -26,7 +26,9 @@ struct Laner {
   // Bindings wait for these.
   WriteLane operator()(const model::CreateGpuReservation&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::ApplyConfigMap&) const { return WriteLane::kBind; }
+  WriteLane operator()(const model::ReserveClaim&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::DeletePod&) const { return WriteLane::kEvict; }
+  WriteLane operator()(const model::DeallocateClaim&) const { return WriteLane::kEvict; }
 };
 
 struct ObjectNamer {
@@ -37,6 +39,10 @@ struct ObjectNamer {
   template <typename T>
   static std::string Group(const T& a) {
     return absl::StrCat("group/", model::Key(a.ns, a.name));
+  }
+  template <typename T>
+  static std::string Claim(const T& a) {
+    return absl::StrCat("claim/", model::Key(a.ns, a.name));
   }
   static std::string Request(absl::string_view name) { return absl::StrCat("request/", name); }
 
@@ -62,6 +68,8 @@ struct ObjectNamer {
   std::string operator()(const model::ApplyConfigMap& a) const {
     return absl::StrCat("configmap/", model::Key(a.ns, a.name));
   }
+  std::string operator()(const model::ReserveClaim& a) const { return Claim(a); }
+  std::string operator()(const model::DeallocateClaim& a) const { return Claim(a); }
   std::string operator()(const model::StoreUsage& a) const {
     return absl::StrCat("usage/", model::Key(a.ns, a.name));
   }

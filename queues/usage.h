@@ -4,8 +4,8 @@
 // cluster could allocate, integrated over the same window), both with the same decay: KAI's
 // definition. It is relative to the whole cluster at every level of the tree.
 //
-// UsageSource is the port: UsageRecord (usage_record.h) is the program's own, a Prometheus reader
-// would be an adapter. Thread-safety: of the implementation.
+// UsageSource is the port: UsageRecord (usage_record.h) is the program's own, ReportedUsage
+// (reported_usage.h) what an adapter was told. Thread-safety: of the implementation.
 #pragma once
 
 #include <string>
@@ -30,12 +30,13 @@ absl::StatusOr<WindowType> ParseWindowType(absl::string_view text);
 
 // KAI's usageParams, with KAI's defaults.
 struct UsageOptions {
+  bool reported = false;  // somebody else keeps the record: model::UsageReport
   absl::Duration half_life = absl::ZeroDuration();  // zero: no decay
   absl::Duration window = absl::Hours(7 * 24);      // ignored by kCron but for the resolution
   WindowType window_type = WindowType::kSliding;
   absl::Time tumbling_start = absl::UnixEpoch();
-  std::string cron = {};  // cron.h says what is understood
-  absl::Duration sample_interval = absl::Minutes(1);
+  std::string cron = {};                              // cron.h says what is understood
+  absl::Duration sample_interval = absl::Minutes(1);  // or between two reports
   // Older data is not believed: usage is unknown then, and a longer gap counts as not observed.
   absl::Duration staleness = absl::Minutes(5);
 };

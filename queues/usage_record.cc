@@ -57,23 +57,20 @@ int64_t NanoFraction(Uint128 part, Uint128 whole) {
 }  // namespace
 
 absl::StatusOr<UsageRecord> UsageRecord::Create(const UsageOptions& options) {
-  FAIRLEAD_RETURN_IF_ERROR(Validate(options));
-  std::optional<CronSchedule> cron;
-  if (options.window_type == WindowType::kCron) {
-    FAIRLEAD_ASSIGN_OR_RETURN(cron, CronSchedule::Parse(options.cron));
-  }
-  return UsageRecord(options, std::move(cron));
+  FAIRLEAD_ASSIGN_OR_RETURN(UsageWindow window, UsageWindow::Create(options));
+  return UsageRecord(std::move(window));
 }
 
-UsageRecord::UsageRecord(const UsageOptions& options, std::optional<CronSchedule> cron)
-    : options_(options), cron_(std::move(cron)) {
-  const int64_t window_ms = absl::ToInt64Milliseconds(options.window);
+UsageRecord::UsageRecord(UsageWindow window)
+    : window_(std::move(window)), options_(window_.options()) {
+  const int64_t window_ms = absl::ToInt64Milliseconds(options_.window);
   width_ms_ = (window_ms + kBucketsPerWindow - 1) / kBucketsPerWindow;
 }
 
-absl::Time UsageRecord::NextSample() const {
-  if (!last_ms_) return absl::InfinitePast();
-  return absl::FromUnixMillis(*last_ms_) + options_.sample_interval;
+absl::Time UsageRecord::NextSample() const { return LastSample() + options_.sample_interval; }
+
+absl::Time UsageRecord::LastSample() const {
+  return last_ms_ ? absl::FromUnixMillis(*last_ms_) : absl::InfinitePast();
 }
 
 void UsageRecord::Record(absl::Time now, const QueueTree& tree, const QueueLedger& ledger,
@@ -129,26 +126,8 @@ absl::StatusOr<std::vector<model::Resources>> UsageRecord::UsageOf(const QueueTr
   return usage;
 }
 
-// Only integer time here: the windows are half-open, [start, end).
-int64_t UsageRecord::WindowStart(int64_t now_ms) const {
-  const int64_t window_ms = absl::ToInt64Milliseconds(options_.window);
-  switch (options_.window_type) {
-    case WindowType::kSliding:
-      return now_ms - window_ms;
-    case WindowType::kTumbling: {
-      const int64_t origin = absl::ToUnixMillis(options_.tumbling_start);
-      return origin + FloorDivide(now_ms - origin, window_ms) * window_ms;
-    }
-    case WindowType::kCron: {
-      const auto fired = cron_->LastAtOrBefore(absl::FromUnixMillis(now_ms));
-      return fired ? absl::ToUnixMillis(*fired) : now_ms - window_ms;
-    }
-  }
-  return now_ms;
-}
-
 void UsageRecord::Forget(int64_t now_ms) {
-  const int64_t start = WindowStart(now_ms);
+  const int64_t start = window_.Start(now_ms);
   const bool sliding = options_.window_type == WindowType::kSliding;
   const size_t before = buckets_.size();
   while (!buckets_.empty() &&
@@ -171,7 +150,7 @@ void UsageRecord::Advance(int64_t now_ms) {
   }
   Forget(now_ms);
   if (last_ms_ && now_ms - *last_ms_ <= staleness_ms) {
-    const int64_t window_start = WindowStart(now_ms);
+    const int64_t window_start = window_.Start(now_ms);
     for (int64_t at = std::max(*last_ms_, window_start); at < now_ms;) {
       OpenBucket(at, window_start);
       Bucket& open = buckets_.back();

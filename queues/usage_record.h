@@ -30,10 +30,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "queues/cron.h"
 #include "queues/exact.h"
 #include "queues/ledger.h"
-#include "queues/usage.h"
+#include "queues/usage_window.h"
 
 namespace fairlead::queues {
 
@@ -48,6 +47,8 @@ class UsageRecord final : public UsageSource {
               const model::Resources& capacity);
   // When the next sample should be taken; InfinitePast before the first.
   [[nodiscard]] absl::Time NextSample() const;
+  // When the last one was; InfinitePast before the first.
+  [[nodiscard]] absl::Time LastSample() const;
   // Grows with each sample: what UsageOf gave stays right until then (or until it is stale).
   [[nodiscard]] uint64_t version() const { return version_; }
 
@@ -89,9 +90,8 @@ class UsageRecord final : public UsageSource {
   };
   static constexpr uint32_t kNoCell = ~uint32_t{0};
 
-  explicit UsageRecord(const UsageOptions& options, std::optional<CronSchedule> cron);
+  explicit UsageRecord(UsageWindow window);
 
-  [[nodiscard]] int64_t WindowStart(int64_t now_ms) const;
   void Advance(int64_t now_ms);
   void Forget(int64_t now_ms);
   void OpenBucket(int64_t at_ms, int64_t window_start_ms);
@@ -105,8 +105,8 @@ class UsageRecord final : public UsageSource {
   static void Merge(const Bucket& older, Bucket& newer);
   static std::deque<Bucket> MergePairs(const std::deque<Bucket>& buckets);
 
+  UsageWindow window_;
   UsageOptions options_;
-  std::optional<CronSchedule> cron_;
   int64_t width_ms_ = 0;
   uint64_t version_ = 0;
 

@@ -82,6 +82,20 @@ struct Writer {
   std::string operator()(const model::ApplyConfigMap& a) const {
     return absl::StrCat("config-map ", a.ns, "/", a.name, " ", a.owner_uid, " ", Text(a.data));
   }
+  std::string operator()(const model::ReserveClaim& a) const {
+    std::string text = absl::StrCat("reserve-claim ", a.ns, "/", a.name, " ", a.uid, " ",
+                                    a.allocate ? "allocate" : "has", " ", a.allocation.node);
+    for (const model::AllocatedDevice& device : a.allocation.devices) {
+      absl::StrAppend(&text, " ", device.driver, "/", device.pool, "/", device.device);
+    }
+    for (const model::ReserveClaim::Consumer& pod : a.pods) {
+      absl::StrAppend(&text, " for ", pod.name, " ", pod.uid);
+    }
+    return text;
+  }
+  std::string operator()(const model::DeallocateClaim& a) const {
+    return absl::StrCat("deallocate-claim ", a.ns, "/", a.name, " ", a.uid);
+  }
   std::string operator()(const model::EmitEvent& a) const {
     return absl::StrCat("event ", model::KindName(a.about), " ", a.ns, "/", a.name, " ", a.uid, " ",
                         a.warning ? "warning " : "", a.reason, " ", a.note);

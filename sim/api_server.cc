@@ -44,6 +44,19 @@ constexpr model::Kind TypeKind<model::PodDisruptionBudget>() {
   return model::Kind::kPodDisruptionBudget;
 }
 
+template <>
+constexpr model::Kind TypeKind<model::DeviceClass>() {
+  return model::Kind::kDeviceClass;
+}
+template <>
+constexpr model::Kind TypeKind<model::ResourceSlice>() {
+  return model::Kind::kResourceSlice;
+}
+template <>
+constexpr model::Kind TypeKind<model::ResourceClaim>() {
+  return model::Kind::kResourceClaim;
+}
+
 }  // namespace
 
 model::Kind KindOf(const Object& object) {

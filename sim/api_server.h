@@ -116,7 +116,9 @@ class ApiServer {
              std::map<std::string, model::Queue>, std::map<std::string, model::PodGroup>,
              std::map<std::string, model::PriorityClass>, std::map<std::string, model::Topology>,
              std::map<std::string, model::NodeRequest>, std::map<std::string, model::NodePool>,
-             std::map<std::string, model::PodDisruptionBudget>>
+             std::map<std::string, model::PodDisruptionBudget>,
+             std::map<std::string, model::DeviceClass>, std::map<std::string, model::ResourceSlice>,
+             std::map<std::string, model::ResourceClaim>>
       tables_;
   std::vector<Listener> listeners_;
 };

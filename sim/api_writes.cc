@@ -162,12 +162,13 @@ absl::Status ApiWrites::Commit(const model::SetPodGroupSchedulability& write) {
   group_status_[uid] = status;
   server_->Modify<model::PodGroup>(key, [&](model::PodGroup& group) {
     group.schedulability_hash = HashOf(write.schedulability_json);
+    if (write.own_condition == model::OwnCondition::kKeep) return;
     const std::string pool = write.node_pool.empty() ? model::kDefaultNodePool : write.node_pool;
     std::erase_if(group.scheduling_conditions, [&pool](const model::SchedulingCondition& entry) {
       return entry.node_pool == pool;
     });
-    if (!write.schedulability_json.empty()) {
-      group.scheduling_conditions.push_back({pool, "", write.reason});
+    if (!write.schedulability_json.empty() && write.own_condition == model::OwnCondition::kWrite) {
+      group.scheduling_conditions.push_back({pool, "", write.reason, write.reason, write.message});
     }
   });
   return absl::OkStatus();
@@ -269,6 +270,44 @@ absl::Status ApiWrites::Commit(const model::DeletePod& write) {
   const std::string key = model::Key(write.ns, write.name);
   const absl::Status there = Precondition<model::Pod>(*server_, "pods", key, write.uid);
   return there.ok() ? DeletePod(*server_, key) : there;
+}
+
+absl::Status ApiWrites::Commit(const model::ReserveClaim& write) {
+  const std::string key = model::Key(write.ns, write.name);
+  const absl::Status there =
+      Precondition<model::ResourceClaim>(*server_, "resourceclaims", key, write.uid);
+  if (!there.ok()) return there;
+  const model::ResourceClaim& claim = *server_->Find<model::ResourceClaim>(key);
+  const bool as_wanted =
+      claim.allocated ? claim.devices == write.allocation.devices : write.allocate;
+  if (!as_wanted) return absl::FailedPreconditionError(absl::StrCat(key, " has changed"));
+  server_->Modify<model::ResourceClaim>(key, [&](model::ResourceClaim& stored) {
+    stored.allocated = true;
+    stored.devices = write.allocation.devices;
+    for (const model::ReserveClaim::Consumer& pod : write.pods) {
+      std::vector<std::string>& reserved = stored.reserved_for;
+      if (std::find(reserved.begin(), reserved.end(), pod.uid) == reserved.end()) {
+        reserved.push_back(pod.uid);
+      }
+    }
+  });
+  return absl::OkStatus();
+}
+
+absl::Status ApiWrites::Commit(const model::DeallocateClaim& write) {
+  const std::string key = model::Key(write.ns, write.name);
+  const absl::Status there =
+      Precondition<model::ResourceClaim>(*server_, "resourceclaims", key, write.uid);
+  if (!there.ok()) return there;
+  if (server_->Find<model::ResourceClaim>(key)->meta.resource_version != write.resource_version) {
+    return absl::FailedPreconditionError(absl::StrCat(key, " has changed"));
+  }
+  server_->Modify<model::ResourceClaim>(key, [](model::ResourceClaim& claim) {
+    claim.allocated = false;
+    claim.devices.clear();
+    claim.reserved_for.clear();
+  });
+  return absl::OkStatus();
 }
 
 absl::Status ApiWrites::Commit(const model::ApplyConfigMap&) { return absl::OkStatus(); }

@@ -40,6 +40,8 @@ class ApiWrites {
   absl::Status Commit(const model::EmitEvent& write);
   absl::Status Commit(const model::CreateGpuReservation& write);
   absl::Status Commit(const model::DeletePod& write);
+  absl::Status Commit(const model::ReserveClaim& write);
+  absl::Status Commit(const model::DeallocateClaim& write);
   absl::Status Commit(const model::ApplyConfigMap& write);  // no object here: there are none
 
   // What was stored last; a restart begins with it.

@@ -36,6 +36,9 @@ std::string ObjectOf(const model::Action& action) {
           return "usage";
         } else if constexpr (std::is_same_v<T, model::EmitEvent>) {
           return "events";
+        } else if constexpr (std::is_same_v<T, model::ReserveClaim> ||
+                             std::is_same_v<T, model::DeallocateClaim>) {
+          return absl::StrCat("claim ", model::Key(what.ns, what.name));
         } else if constexpr (std::is_same_v<T, model::ApplyConfigMap>) {
           return absl::StrCat("config map ", model::Key(what.ns, what.name));
         } else if constexpr (std::is_same_v<T, model::SetPodGroupSchedulability> ||

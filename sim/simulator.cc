@@ -112,7 +112,10 @@ absl::Status Simulator::DoFault(const ScriptedFault& fault) {
 
 absl::Status Simulator::StartLoop() {
   core::Options options = options_.core;
-  if (options.engine.usage.has_value()) options.usage_store.name = "usage";
+  if (options.engine.usage.has_value()) {
+    options.usage_store.name = "usage";
+    options.engine.usage->reported = false;  // nobody but the loop counts in a simulated cluster
+  }
   FAIRLEAD_ASSIGN_OR_RETURN(loop_, core::DecisionLoop::Make(options, catalog_));
   FAIRLEAD_RETURN_IF_ERROR(loop_->RestoreUsage(cluster_.executor().writes().stored_usage()));
   cluster_.Connect([this](const model::ClusterEvent& event) { loop_->Apply(event); });

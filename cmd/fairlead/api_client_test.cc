@@ -135,5 +135,31 @@ TEST_F(ApiClientTest, ASnapshotSaysWhenItIsJudgedWithoutTheHistoryOfUsage) {
   EXPECT_THAT(notes().front(), HasSubstr("usage record"));
 }
 
+TEST_F(ApiClientTest, ASnapshotCountsWhatIsReportedOfUsage) {
+  transport_.On("GET", "*", Reply::Json(200, R"({"metadata":{},"items":[]})"));
+  core::Options options = core::DefaultOptions();
+  options.engine.usage.emplace();
+  options.engine.usage->reported = true;
+  options.usage_store = {"ns", "u"};
+  const auto take = [&](const FetchUsage& fetch) {
+    auto snapshot =
+        TakeSnapshot(transport_, options, hook::Catalog::BuiltIn(), clock_.Now(), fetch);
+    EXPECT_TRUE(snapshot.ok()) << snapshot.status();
+    return snapshot.ok() ? *std::move(snapshot) : Snapshot();
+  };
+  const Snapshot without = take([](absl::Time) -> absl::StatusOr<model::UsageReport> {
+    return absl::UnavailableError("no route");
+  });
+  ASSERT_EQ(without.notes.size(), 1u);
+  EXPECT_THAT(without.notes.front(), HasSubstr("without the history of usage: no route"));
+  EXPECT_NE(without.view.history.problem, "");
+  EXPECT_EQ(take(nullptr).notes.size(), 1u);
+  const Snapshot with = take([](absl::Time now) { return model::UsageReport{now, {}}; });
+  EXPECT_TRUE(with.notes.empty());
+  EXPECT_EQ(with.view.history.problem, "");
+  EXPECT_EQ(with.view.history.as_of, clock_.Now());
+  EXPECT_TRUE(transport_.Sent("GET", "/api/v1/namespaces/ns/configmaps/u").empty());
+}
+
 }  // namespace
 }  // namespace fairlead::cmd

@@ -54,6 +54,11 @@ std::string Describe(const model::Action& action) {
           return absl::StrCat("delete pod ", what.ns, "/", what.name);
         } else if constexpr (std::is_same_v<T, model::ApplyConfigMap>) {
           return absl::StrCat("config map ", what.ns, "/", what.name);
+        } else if constexpr (std::is_same_v<T, model::ReserveClaim>) {
+          return absl::StrCat(what.allocate ? "allocate claim " : "reserve claim ", what.ns, "/",
+                              what.name);
+        } else if constexpr (std::is_same_v<T, model::DeallocateClaim>) {
+          return absl::StrCat("deallocate claim ", what.ns, "/", what.name);
         } else if constexpr (std::is_same_v<T, model::StoreUsage>) {
           return absl::StrCat("store usage in config map ", what.ns, "/", what.name);
         } else {
@@ -133,9 +138,16 @@ absl::Status Application::Run() {
   return End();
 }
 
+absl::Status Application::StartUsage() {
+  const std::optional<queues::UsageOptions>& usage = options_.core.engine.usage;
+  if (!usage.has_value()) return absl::OkStatus();
+  if (usage->reported) return StartUsageFetcher();
+  StartUsageReader();
+  return absl::OkStatus();
+}
+
 // Beside the lease, which the same Role allows.
-void Application::StartUsage() {
-  if (!options_.core.engine.usage.has_value()) return;
+void Application::StartUsageReader() {
   const core::UsageStoreOptions& store = options_.core.usage_store;
   usage_ = std::make_unique<UsageReader>(
       ports_.transport, tasks_, kube::UsageMapPath(store.ns, store.name),
@@ -154,6 +166,54 @@ void Application::StartUsage() {
       });
 }
 
+absl::Status Application::StartUsageFetcher() {
+  if (ports_.usage_database == nullptr || !options_.usage_queries.has_value()) {
+    return absl::InvalidArgumentError("usage is to be reported, but there is nobody to ask");
+  }
+  usage_fetcher_ = std::make_unique<prometheus::UsageFetcher>(
+      ports_.usage_database, *options_.usage_queries, options_.usage_wait_timeout,
+      [tasks = tasks_](std::function<void()> task) { tasks->Post(std::move(task)); },
+      [this](absl::StatusOr<prometheus::Usage> usage) { TakeUsage(std::move(usage)); });
+  return absl::OkStatus();
+}
+
+// A standby asks too, so that it knows as soon as it leads.
+bool Application::KnowsUsage(absl::Time now) {
+  if (usage_fetcher_ != nullptr) return usage_fetcher_->Poll(now);
+  return usage_ == nullptr || !was_leader_ || usage_->Poll(now);
+}
+
+absl::Time Application::UsageWakeAt() const {
+  if (usage_fetcher_ != nullptr) return usage_fetcher_->wake_at();
+  return usage_ != nullptr && was_leader_ ? usage_->wake_at() : absl::InfiniteFuture();
+}
+
+void Application::TakeUsage(absl::StatusOr<prometheus::Usage> usage) {
+  if (!usage.ok()) {
+    logger_->Warning("usage of queues could not be fetched",
+                     {{"problem", usage.status().message()}});
+    return;
+  }
+  for (const std::string& warning : usage->warnings) {
+    logger_->Warning("usage of queues", {{"warning", warning}});
+  }
+  logger_->Debug("usage of queues", {{"history", "reported"},
+                                     {"parts", static_cast<int64_t>(usage->report.parts.size())}});
+  Feed(std::move(usage->report));
+}
+
+void Application::LogHistory() {
+  std::string problem = loop_->history().problem;
+  // The age of a report is another one each time.
+  if (problem.empty() == history_problem_.empty()) return;
+  history_problem_ = std::move(problem);
+  if (history_problem_.empty()) {
+    logger_->Info("fair shares are divided with history again");
+  } else {
+    logger_->Warning("fair shares are divided without history", {{"problem", history_problem_}});
+  }
+}
+
 absl::Status Application::Begin() {
   core::UsageStoreOptions& store = options_.core.usage_store;
   if (store.name.empty()) {
@@ -161,8 +221,8 @@ absl::Status Application::Begin() {
     store.name = absl::StrCat(options_.leader_election.name, "-usage");
   }
   FAIRLEAD_ASSIGN_OR_RETURN(loop_, core::DecisionLoop::Make(options_.core, catalog_));
+  FAIRLEAD_RETURN_IF_ERROR(StartUsage());
   StartElection();
-  StartUsage();
   kube::ExecutorOptions executor;
   executor.identity.host = options_.identity;
   executor_ = std::make_unique<kube::Executor>(
@@ -180,7 +240,7 @@ absl::Status Application::Begin() {
 bool Application::Turn(absl::Duration max_wait) {
   if (stop_ || lost_) return false;
   const absl::Time before = Now();
-  const absl::Time wake = std::min({wake_at_, next_tick_, before + max_wait,
+  const absl::Time wake = std::min({wake_at_, next_tick_, before + max_wait, UsageWakeAt(),
                                     was_synced_ ? absl::InfiniteFuture() : next_sync_report_});
   events_.clear();
   queue_.DrainInto(events_, std::max(absl::ZeroDuration(), wake - before));
@@ -195,11 +255,8 @@ bool Application::Turn(absl::Duration max_wait) {
   was_leader_ = leader;
   if (lost_) return false;
   const absl::Time now = Now();
-  if (leader && KnowsUsage(now)) {
-    Decide(now);
-  } else if (leader) {
-    wake_at_ = usage_->wake_at();
-  }
+  const bool knows = KnowsUsage(now);
+  if (leader && knows) Decide(now);
   if (observer_ == nullptr) {
     next_tick_ = absl::InfiniteFuture();
   } else if (now >= next_tick_) {
@@ -240,7 +297,7 @@ void Application::Decide(absl::Time now) {
   const absl::Duration start = ports_.clock->Steady();
   core::StepResult result = loop_->Step(now);
   wake_at_ = result.wake_at;
-  if (usage_ != nullptr) wake_at_ = std::min(wake_at_, usage_->wake_at());
+  LogHistory();
   if (!result.decided && result.actions.empty()) return;
   const absl::Duration took = ports_.clock->Steady() - start;
   if (observer_ != nullptr) observer_->OnStep(*loop_, result, now);
@@ -353,6 +410,7 @@ void Application::Shutdown() {
   }
   tasks_->Close();
   usage_.reset();
+  usage_fetcher_.reset();
   logger_->Info("stopped");
 }
 

@@ -21,6 +21,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@
 #include "kube/http.h"
 #include "kube/lease.h"
 #include "kube/source.h"
+#include "usage-prometheus/fetcher.h"
 
 namespace fairlead::cmd {
 
@@ -63,6 +65,10 @@ struct AppOptions {
   hook::KwokOptions kwok;
   absl::Duration drain_timeout = absl::Seconds(20);   // for what was decided to be written
   absl::Duration release_timeout = absl::Seconds(5);  // for the lease to be given back
+  // Where usage is reported (queues::UsageOptions::reported): what is asked, and for how long
+  // decisions wait for the first answer.
+  std::optional<prometheus::Queries> usage_queries;
+  absl::Duration usage_wait_timeout = absl::Minutes(1);
 };
 
 class Application {
@@ -71,6 +77,7 @@ class Application {
     kube::HttpTransport* transport;
     kube::Timers* timers;
     const Clock* clock;
+    kube::HttpTransport* usage_database = nullptr;  // of usage_queries
   };
   // `wrap` may put something around the provider (fault injection); null: nothing.
   using WrapProvider = std::function<std::unique_ptr<hook::Provider>(
@@ -98,9 +105,15 @@ class Application {
 
  private:
   void StartElection();
-  void StartUsage();
-  // What was stored of former usage, and whether decisions may be made.
-  bool KnowsUsage(absl::Time now) { return usage_ == nullptr || usage_->Poll(now); }
+  absl::Status StartUsage();
+  void StartUsageReader();
+  absl::Status StartUsageFetcher();
+  // What was stored or is reported of former usage, and whether decisions may be made.
+  bool KnowsUsage(absl::Time now);
+  [[nodiscard]] absl::Time UsageWakeAt() const;
+  void TakeUsage(absl::StatusOr<prometheus::Usage> usage);
+  // Tells when shares begin to be divided without history, and when that ends.
+  void LogHistory();
   void Feed(const model::ClusterEvent& event);
   void Decide(absl::Time now);
   void Submit(model::Action action);
@@ -128,7 +141,10 @@ class Application {
   std::unique_ptr<core::DecisionLoop> loop_;
   std::unique_ptr<kube::ClusterSource> source_;
   std::unique_ptr<kube::Executor> executor_;
-  std::unique_ptr<UsageReader> usage_;  // null: none is recorded
+  // One of them where history counts: it is recorded, or reported.
+  std::unique_ptr<UsageReader> usage_;
+  std::unique_ptr<prometheus::UsageFetcher> usage_fetcher_;
+  std::string history_problem_;  // as it was told last
 
   std::vector<model::ClusterEvent> events_;
   absl::Time last_now_ = absl::InfinitePast();

@@ -82,8 +82,9 @@ class AppTest : public ::testing::Test {
   void HeldByAnother() { transport_.On("GET", kLease, Reply::Json(200, LeaseOf("other", "1"))); }
 
   void Begin() {
-    app_ = std::make_unique<Application>(Application::Ports{&transport_, &transport_, &clock_},
-                                         options_, &hook::Catalog::BuiltIn(), &logger_);
+    app_ = std::make_unique<Application>(
+        Application::Ports{&transport_, &transport_, &clock_, usage_database_}, options_,
+        &hook::Catalog::BuiltIn(), &logger_);
     ASSERT_TRUE(app_->Begin().ok());
   }
   // Lets everything that is due happen, for so long a time.
@@ -119,6 +120,7 @@ class AppTest : public ::testing::Test {
 
   FakeClock clock_{absl::FromUnixSeconds(1'772'409'600)};
   FakeTransport transport_{clock_};
+  kube::HttpTransport* usage_database_ = nullptr;
   std::string log_;
   Logger logger_{&clock_, LogLevel::kDebug,
                  [this](absl::string_view line) { absl::StrAppend(&log_, line); }};
@@ -321,6 +323,101 @@ TEST_F(UsageTest, AStandbyNeitherReadsNorWrites) {
   EXPECT_TRUE(Pass(absl::Seconds(5)));
   EXPECT_TRUE(transport_.Sent("GET", kUsageMap).empty());
   EXPECT_EQ(Stored(), "");
+}
+
+// Between the end of the patience and the answer there is nothing to wake up for.
+TEST_F(UsageTest, SilenceIsNotAskedForInCircles) {
+  transport_.On("GET", kUsageMap, Reply::Hold());
+  const auto tasks = std::make_shared<TaskQueue>([] {});
+  UsageReader reader(
+      &transport_, tasks, kUsageMap, [](const absl::StatusOr<std::string>&) {},
+      [](const absl::Status&) {});
+  EXPECT_FALSE(reader.Poll(clock_.Now()));
+  const absl::Time patience = reader.wake_at();
+  EXPECT_EQ(patience, clock_.Now() + absl::Seconds(5));
+  EXPECT_TRUE(reader.Poll(patience));
+  EXPECT_GT(reader.wake_at(), patience);
+}
+
+// ---- what Prometheus says of it
+
+constexpr char kPrometheus[] = "/api/v1/query";
+
+class PrometheusTest : public AppTest {
+ protected:
+  PrometheusTest() {
+    prometheus::QueryOptions queries;
+    queries.usage.reported = true;
+    options_.core.engine.usage = queries.usage;
+    options_.usage_queries = *prometheus::Queries::Create(queries);
+    usage_database_ = &transport_;
+    Say("2");
+  }
+  // Every query: the default queue held so much of 8.
+  void Say(const std::string& held) {
+    transport_.On("GET", kPrometheus, [held](const kube::HttpRequest& request) {
+      const bool capacity = absl::StrContains(request.path, "capacity");
+      return Reply::Json(
+          200, absl::StrCat(R"({"status":"success","data":{"resultType":"vector","result":[)",
+                            R"({"metric":{"queue_name":"default-queue"},"value":[1,")",
+                            capacity ? "8" : held, R"("]}]}})"));
+    });
+  }
+  size_t asked() const { return transport_.Sent("GET", kPrometheus).size(); }
+};
+
+TEST_F(PrometheusTest, WithNobodyToAskItDoesNotStart) {
+  Application app({&transport_, &transport_, &clock_}, options_, &hook::Catalog::BuiltIn(),
+                  &logger_);
+  EXPECT_TRUE(absl::IsInvalidArgument(app.Begin()));
+}
+
+TEST_F(PrometheusTest, ItIsAskedOnceAMinuteAndNothingIsStored) {
+  Begin();
+  EXPECT_TRUE(Pass(absl::Seconds(3)));
+  EXPECT_EQ(Bindings(), 1u);
+  EXPECT_EQ(asked(), 6u);
+  EXPECT_THAT(log_, Not(HasSubstr("without history")));
+  EXPECT_TRUE(Pass(absl::Seconds(120)));
+  EXPECT_EQ(asked(), 18u);
+  EXPECT_TRUE(transport_.Sent("GET", kUsageMap).empty());
+  EXPECT_TRUE(transport_.Sent("PATCH", kUsageMap).empty());
+}
+
+TEST_F(PrometheusTest, SilenceDelaysTheFirstDecisionForTheWaitTimeout) {
+  options_.usage_wait_timeout = absl::Seconds(5);
+  transport_.On("GET", kPrometheus, Reply::Hold());
+  Begin();
+  EXPECT_TRUE(Pass(absl::Seconds(3)));
+  EXPECT_EQ(Bindings(), 0u);
+  EXPECT_TRUE(Pass(absl::Seconds(3)));
+  EXPECT_EQ(Bindings(), 1u);
+  EXPECT_THAT(log_, HasSubstr("fair shares are divided without history"));
+  EXPECT_TRUE(Pass(absl::Seconds(6)));
+  EXPECT_THAT(log_, HasSubstr("usage of queues could not be fetched"));
+}
+
+TEST_F(PrometheusTest, BadAnswersAreToldAndWhatIsKnownStandsUntilItIsStale) {
+  Begin();
+  EXPECT_TRUE(Pass(absl::Seconds(3)));
+  Say("NaN");
+  EXPECT_TRUE(Pass(absl::Seconds(120)));
+  EXPECT_THAT(log_, HasSubstr("queue default-queue: \\\"NaN\\\" is no number"));
+  EXPECT_THAT(log_, Not(HasSubstr("without history"))) << "for five minutes";
+  EXPECT_TRUE(Pass(absl::Seconds(240)));
+  EXPECT_THAT(log_, HasSubstr("fair shares are divided without history"));
+  EXPECT_THAT(log_, HasSubstr("the last report is 5m old"));
+  Say("2");
+  EXPECT_TRUE(Pass(absl::Seconds(70)));
+  EXPECT_THAT(log_, HasSubstr("fair shares are divided with history again"));
+}
+
+TEST_F(PrometheusTest, AStandbyKnowsAlready) {
+  HeldByAnother();
+  Begin();
+  EXPECT_TRUE(Pass(absl::Seconds(5)));
+  EXPECT_EQ(asked(), 6u);
+  EXPECT_EQ(Bindings(), 0u);
 }
 
 }  // namespace

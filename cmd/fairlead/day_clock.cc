@@ -19,6 +19,7 @@ core::View DayClock::ToScenario(core::View view) const {
     if (time.has_value() && *time < absl::InfiniteFuture()) time = ToScenario(*time);
   };
   view.at = ToScenario(view.at);
+  move(view.history.as_of);
   for (core::NodeRow& node : view.nodes) move(node.unneeded_since);
   for (core::WaitingRow& row : view.waiting) {
     row.since = ToScenario(row.since);

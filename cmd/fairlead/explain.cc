@@ -363,6 +363,7 @@ absl::StatusOr<Explanation> Explain(const Subject& subject, const Live& live,
 absl::StatusOr<core::View> QueueOnly(const std::string& name, const core::View& view) {
   core::View only;
   only.at = view.at;
+  only.history = view.history;
   only.queues = PathOf(view, name);
   if (only.queues.empty()) {
     return absl::NotFoundError(absl::StrCat("there is no queue ", name));

@@ -18,6 +18,7 @@
 #include "cmd/fairlead/day.h"
 #include "cmd/fairlead/screen.h"
 #include "cmd/fairlead/signals.h"
+#include "cmd/fairlead/usage_database.h"
 #include "cmd/fairlead/version.h"
 #include "sim/simulate_command.h"
 
@@ -60,6 +61,8 @@ absl::Status RunScheduler(const RunFlags& flags) {
 
   FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
                             Connection::Open(flags.common.cluster));
+  FAIRLEAD_ASSIGN_OR_RETURN(const std::unique_ptr<UsageDatabase> usage_database,
+                            UsageDatabase::Open(configuration, connection->clock()));
   Logger logger(&connection->clock(), level, Logger::StandardError());
   for (const std::string& warning : configuration.warnings) logger.Warning(warning);
   AppOptions options;
@@ -67,6 +70,8 @@ absl::Status RunScheduler(const RunFlags& flags) {
   options.leader_election = configuration.leader_election;
   options.identity = flags.identity.empty() ? MakeIdentity() : flags.identity;
   options.kwok.boot_delay = configuration.kwok_boot_delay;
+  if (usage_database != nullptr) options.usage_queries = usage_database->queries();
+  options.usage_wait_timeout = configuration.usage_database.wait_timeout;
   logger.Info("starting",
               {{"version", kVersion},
                {"cluster", connection->Describe()},
@@ -74,9 +79,9 @@ absl::Status RunScheduler(const RunFlags& flags) {
                {"scheduler_names", absl::StrJoin(options.core.state.scheduler_names, ",")},
                {"hook", options.core.hook.enabled ? options.core.hook.provider : "off"},
                {"leader_election", options.leader_election.enabled ? "on" : "off"}});
-  Application application(
-      {&connection->transport(), &connection->transport(), &connection->clock()}, options,
-      &settings.catalog, &logger);
+  Application application({&connection->transport(), &connection->transport(), &connection->clock(),
+                           usage_database == nullptr ? nullptr : &usage_database->transport()},
+                          options, &settings.catalog, &logger);
   {
     const std::lock_guard<std::mutex> lock(mutex);
     running = &application;

@@ -125,7 +125,13 @@ Json QueuesJson(const core::View& view) {
   Json items = Json::Array();
   for (const core::QueueRow& queue : view.queues) items.Add(QueueJson(queue));
   Json json = Json::Object();
-  return json.Set("kind", "QueueList").Set("items", std::move(items));
+  json.Set("kind", "QueueList");
+  if (view.history.on) {
+    Json history = Json::Object();
+    if (view.history.as_of.has_value()) history.Set("asOf", Rfc3339(*view.history.as_of));
+    json.Set("history", history.SetUnlessEmpty("problem", view.history.problem));
+  }
+  return json.Set("items", std::move(items));
 }
 
 std::string QueuesText(const core::View& view) {
@@ -150,6 +156,12 @@ std::string QueuesText(const core::View& view) {
   }
   std::string out = absl::StrCat(
       table.Text(), "\nQuota, limit, fair share and requested count GPUs; - is no bound.\n");
+  if (!view.history.problem.empty()) {
+    absl::StrAppend(&out, "Fair shares are divided without history: ", view.history.problem, ".\n");
+  } else if (view.history.on && view.history.as_of.has_value()) {
+    absl::StrAppend(&out, "Fair shares count what queues used before ",
+                    Rfc3339(*view.history.as_of), ".\n");
+  }
   for (const core::QueueRow& queue : view.queues) absl::StrAppend(&out, DisagreementText(queue));
   return out;
 }

@@ -24,11 +24,12 @@ absl::StatusOr<OutputFormat> ParseOutputFormat(absl::string_view name);
 // For kJson and kYaml.
 std::string Render(const Json& tree, OutputFormat format);
 
-// {"kind":"QueueList","items":[{"name","parent","depth","leaf","priority","problem",
+// {"kind":"QueueList","history":{"asOf","problem"},"items":[{"name","parent","depth","leaf","priority","problem",
 //  "waitingWorkloads","runningPods","resources":{name: {"quota","limit","fairShare","allocated",
 //  "allocatedNonPreemptible","requested","recorded":{"allocated","allocatedNonPreemptible",
 //  "requested"}}}}]}
-// `recorded` is what KAI's queue controller has written into the status, absent if it has not.
+// `history` stands there where it counts in fair shares, or would but for the problem. `recorded`
+// is what KAI's queue controller has written into the status, absent if it has not.
 Json QueuesJson(const core::View& view);
 // One of the items.
 Json QueueJson(const core::QueueRow& queue);

@@ -13,7 +13,9 @@
 #include "cmd/fairlead/explain.h"
 #include "cmd/fairlead/show.h"
 #include "cmd/fairlead/snapshot.h"
+#include "cmd/fairlead/usage_database.h"
 #include "scheduler/model/api_names.h"
+#include "usage-prometheus/fetcher.h"
 
 namespace fairlead::cmd {
 namespace {
@@ -22,6 +24,7 @@ struct Opened {
   OutputFormat format = OutputFormat::kTable;
   std::unique_ptr<Connection> connection;
   std::optional<Settings> settings;
+  std::unique_ptr<UsageDatabase> usage_database;  // null: usage is not reported
 };
 
 // Everything that can be wrong with the flags is found before the server is asked anything.
@@ -30,14 +33,27 @@ absl::StatusOr<Opened> Open(const CommonFlags& flags) {
   FAIRLEAD_ASSIGN_OR_RETURN(opened.format, ParseOutputFormat(flags.output));
   FAIRLEAD_ASSIGN_OR_RETURN(opened.settings, LoadSettings(flags.configuration, flags.catalog));
   FAIRLEAD_ASSIGN_OR_RETURN(opened.connection, Connection::Open(flags.cluster));
+  FAIRLEAD_ASSIGN_OR_RETURN(
+      opened.usage_database,
+      UsageDatabase::Open(opened.settings->configuration, opened.connection->clock()));
   return opened;
 }
 
+absl::StatusOr<model::UsageReport> FetchReport(UsageDatabase& database, absl::Time now) {
+  FAIRLEAD_ASSIGN_OR_RETURN(prometheus::Usage usage,
+                            prometheus::FetchNow(database.transport(), database.queries(), now));
+  return std::move(usage.report);
+}
+
 absl::StatusOr<Snapshot> Take(Opened& opened) {
+  FetchUsage fetch_usage;
+  if (UsageDatabase* database = opened.usage_database.get(); database != nullptr) {
+    fetch_usage = [database](absl::Time now) { return FetchReport(*database, now); };
+  }
   FAIRLEAD_ASSIGN_OR_RETURN(
       Snapshot snapshot,
       TakeSnapshot(opened.connection->transport(), opened.settings->configuration.options,
-                   opened.settings->catalog, opened.connection->clock().Now()));
+                   opened.settings->catalog, opened.connection->clock().Now(), fetch_usage));
   if (!snapshot.missing_kinds.empty()) {
     std::cerr << "note: not installed in this cluster: "
               << absl::StrJoin(snapshot.missing_kinds, ", ") << std::endl;

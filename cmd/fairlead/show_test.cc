@@ -54,6 +54,22 @@ TEST(ShowTest, QueuesJson) {
       R"("fairShare":"8","allocated":"8","allocatedNonPreemptible":"0","requested":"10"}}}]})");
 }
 
+TEST(ShowTest, WhatHistoryCountsForIsSaid) {
+  core::View view = SampleView();
+  EXPECT_FALSE(absl::StrContains(QueuesText(view), "Fair shares"));
+  EXPECT_FALSE(absl::StrContains(QueuesJson(view).Compact(), "history"));
+  view.history = {true, "the last report is 7m old", std::nullopt};
+  EXPECT_TRUE(absl::StrContains(
+      QueuesText(view), "Fair shares are divided without history: the last report is 7m old.\n"));
+  EXPECT_TRUE(absl::StrContains(QueuesJson(view).Compact(),
+                                R"("history":{"problem":"the last report is 7m old"})"));
+  view.history = {true, "", view.at};
+  EXPECT_TRUE(absl::StrContains(QueuesText(view),
+                                "Fair shares count what queues used before 2026-03-02T10:00:00Z"));
+  EXPECT_TRUE(absl::StrContains(QueuesJson(view).Compact(),
+                                R"("history":{"asOf":"2026-03-02T10:00:00Z"},"items")"));
+}
+
 TEST(ShowTest, WhatKaiHasCountedStandsBesideWhatWeCount) {
   core::View view = SampleView();
   view.queues.resize(1);

@@ -49,6 +49,7 @@ absl::Status ListKind(kube::HttpTransport& transport, model::Kind kind,
 std::string ReadUsage(kube::HttpTransport& transport, const core::Options& options,
                       std::string& note) {
   if (!options.engine.usage.has_value() || options.usage_store.name.empty()) return "";
+  if (options.engine.usage->reported) return "";
   kube::HttpRequest request;
   request.path = kube::UsageMapPath(options.usage_store.ns, options.usage_store.name);
   const absl::StatusOr<kube::HttpResponse> answer = transport.Call(std::move(request));
@@ -59,6 +60,19 @@ std::string ReadUsage(kube::HttpTransport& transport, const core::Options& optio
   if (text.ok()) return *std::move(text);
   note = absl::StrCat(kNoHistory, text.status().message());
   return "";
+}
+
+// What is reported of it.
+void AddReport(const core::Options& options, const FetchUsage& fetch_usage, absl::Time now,
+               std::vector<model::ClusterEvent>& events, std::string& note) {
+  if (!options.engine.usage.has_value() || !options.engine.usage->reported) return;
+  absl::StatusOr<model::UsageReport> report = absl::UnavailableError("there is nobody to ask");
+  if (fetch_usage != nullptr) report = fetch_usage(now);
+  if (report.ok()) {
+    events.emplace_back(*std::move(report));
+  } else {
+    note = absl::StrCat(kNoHistory, report.status().message());
+  }
 }
 
 // "/apis/fairlead.dev/v1alpha1/nodepools" -> "NodePool (fairlead.dev/v1alpha1)"
@@ -72,6 +86,11 @@ void TakePlan(const core::StepResult& result, Plan& plan) {
   for (const model::Action& action : result.actions) {
     if (const auto* bind = std::get_if<model::BindPod>(&action.what)) {
       plan.bind[model::Key(bind->ns, bind->name)] = bind->node;
+    } else if (const auto* claim = std::get_if<model::ReserveClaim>(&action.what)) {
+      // They are bound when that is done.
+      for (const model::ReserveClaim::Consumer& pod : claim->pods) {
+        plan.bind[model::Key(claim->ns, pod.name)] = claim->allocation.node;
+      }
     } else if (const auto* evict = std::get_if<model::EvictPod>(&action.what)) {
       plan.evict.insert(model::Key(evict->ns, evict->name));
     } else if (const auto* create = std::get_if<model::CreateNodeRequest>(&action.what)) {
@@ -135,15 +154,17 @@ absl::StatusOr<Snapshot> JudgeOnce(const std::vector<model::ClusterEvent>& event
 }
 
 absl::StatusOr<Snapshot> TakeSnapshot(kube::HttpTransport& transport, const core::Options& options,
-                                      const hook::Catalog& catalog, absl::Time now) {
+                                      const hook::Catalog& catalog, absl::Time now,
+                                      const FetchUsage& fetch_usage) {
   std::vector<model::ClusterEvent> events;
   std::vector<std::string> missing;
   bool queues = true;
   for (const model::Kind kind : model::kAllKinds) {
     const absl::Status listed = ListKind(transport, kind, events);
     const bool core_kind = kube::HasProtobuf(kind);
-    if (kind == model::Kind::kPodDisruptionBudget && absl::IsPermissionDenied(listed)) {
-      events.push_back(model::Synced{kind});  // as the scheduler does: without them
+    // As the scheduler does: without them.
+    if (model::IsOptional(kind) && (absl::IsPermissionDenied(listed) || absl::IsNotFound(listed))) {
+      events.push_back(model::Synced{kind, /*missing=*/true});
       continue;
     }
     if (absl::IsNotFound(listed) && !core_kind) {
@@ -161,6 +182,7 @@ absl::StatusOr<Snapshot> TakeSnapshot(kube::HttpTransport& transport, const core
   }
   std::string note;
   const std::string usage = ReadUsage(transport, options, note);
+  AddReport(options, fetch_usage, now, events, note);
   FAIRLEAD_ASSIGN_OR_RETURN(Snapshot snapshot, JudgeOnce(events, options, catalog, now, usage));
   snapshot.missing_kinds = std::move(missing);
   if (!note.empty()) snapshot.notes.push_back(std::move(note));

@@ -7,6 +7,7 @@
 // Thread-safety: pure function of the server. Complexity: O(everything).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -38,10 +39,14 @@ struct Snapshot {
   std::vector<std::string> notes;  // what was judged without, in sentences
 };
 
+// Asks for what queues have used, where that is reported.
+using FetchUsage = std::function<absl::StatusOr<model::UsageReport>(absl::Time now)>;
+
 // Unavailable and so on as the server says. FailedPrecondition, with what to install, if the server
-// does not know queues.
+// does not know queues. Without the history of usage, a note.
 absl::StatusOr<Snapshot> TakeSnapshot(kube::HttpTransport& transport, const core::Options& options,
-                                      const hook::Catalog& catalog, absl::Time now);
+                                      const hook::Catalog& catalog, absl::Time now,
+                                      const FetchUsage& fetch_usage = nullptr);
 
 // The same of objects at hand, and of the usage of queues as it is stored (core/usage_store.h).
 absl::StatusOr<Snapshot> JudgeOnce(const std::vector<model::ClusterEvent>& events,

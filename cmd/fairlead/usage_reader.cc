@@ -15,12 +15,14 @@ bool UsageReader::Poll(absl::Time now) {
     next_ = now + kPause;
     Ask();
   }
-  return done_ || now >= waits_until_;
+  if (now >= waits_until_) patient_ = false;
+  return done_ || !patient_;
 }
 
 absl::Time UsageReader::wake_at() const {
   if (done_) return absl::InfiniteFuture();
-  return asking_ ? waits_until_ : std::min(waits_until_, next_);
+  const absl::Time question = asking_ ? absl::InfiniteFuture() : next_;
+  return patient_ ? std::min(question, waits_until_) : question;
 }
 
 void UsageReader::Ask() {

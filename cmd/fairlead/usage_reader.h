@@ -38,7 +38,7 @@ class UsageReader {
 
   // Asks, the first time and as often as needed. True: decisions may be made.
   bool Poll(absl::Time now);
-  // When Poll would do something that it would not do now; infinite future if never.
+  // When Poll would do something that it would not do now; infinite future: only an answer matters.
   [[nodiscard]] absl::Time wake_at() const;
 
  private:
@@ -54,7 +54,7 @@ class UsageReader {
   const Found found_;
   const Failed failed_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  bool done_ = false, asking_ = false;
+  bool done_ = false, asking_ = false, patient_ = true;
   absl::Time waits_until_ = absl::InfinitePast();
   absl::Time next_ = absl::InfinitePast();
 };

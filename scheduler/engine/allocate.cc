@@ -52,7 +52,9 @@ bool Cycle::MayStart(queues::QueueId leaf, const state::Workload& workload) {
   } else {
     switch (ReadinessOf(p_.state, workload)) {
       case Readiness::kReady:
-        return true;
+        if (!workload.GaveUp()) return true;
+        LeaveOut(leaf, workload);
+        return false;
       case Readiness::kNothingWaits:
       case Readiness::kGated:
         code = Code::kGated;
@@ -74,6 +76,16 @@ bool Cycle::MayStart(queues::QueueId leaf, const state::Workload& workload) {
   outcome.code = code;
   outcome.subject = subject;
   return false;
+}
+
+void Cycle::LeaveOut(queues::QueueId leaf, const state::Workload& workload) {
+  const model::FailedAttempt& attempt = *workload.failed_attempt;
+  Outcome& outcome = OutcomeOf(workload, leaf);
+  outcome.code = Code::kSchedulingBackoff;
+  outcome.subject = attempt.node_pool;
+  if (attempt.reason.empty()) return;
+  outcome.details.push_back(absl::StrCat("the attempt failed with ", attempt.reason,
+                                         attempt.message.empty() ? "" : ": ", attempt.message));
 }
 
 bool Cycle::InBackoff(const GangStep& step) const {
@@ -142,6 +154,13 @@ Outcome& Cycle::RecordLack(queues::QueueId leaf, const state::Workload& workload
   if (outcome.code == Code::kNone) {
     outcome.code = code;
     outcome.subject = std::move(subject);
+    // No node helps a pod whose claims are not in order.
+    const model::PodSpec& spec = *p_.state.class_of(failed).spec;
+    if (code == Code::kInsufficientCapacity && !spec.claim_problem.empty()) {
+      const bool missing = !spec.missing_claim.empty();
+      outcome.code = missing ? Code::kMissingObject : Code::kInvalidRequest;
+      outcome.subject = missing ? spec.missing_claim : spec.claim_problem;
+    }
   }
   outcome.bound_to_topology = BoundToTopology(workload);
   outcome.failed_pod = failed;
@@ -262,6 +281,7 @@ void Cycle::SettleReservations() {
 void Cycle::RefuseForDepth(queues::QueueId leaf, const state::Workload& workload) {
   Outcome& outcome = OutcomeOf(workload, leaf);
   outcome.code = Code::kInsufficientCapacity;
+  outcome.tried = false;
   outcome.details.push_back(absl::StrCat("not looked at: beyond the first ",
                                          p_.options.allocate_depth,
                                          " workloads of its queue (queueDepth.allocate)"));

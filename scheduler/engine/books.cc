@@ -154,7 +154,9 @@ Books::Requested Books::RequestedBy(const state::Workload& workload) const {
   if (requested.queue == kNoQueue) return requested;
   for (state::PodId id : workload.pods) {
     const state::PodRecord& pod = state_.pod(id);
-    if (!state::IsAllocated(pod.status) && pod.status != state::PodStatus::kPending) continue;
+    // Who is not tried asks for nothing.
+    const bool asks = pod.status == state::PodStatus::kPending && !workload.GaveUp();
+    if (!state::IsAllocated(pod.status) && !asks) continue;
     const model::Resources& charge = state_.pod_class(pod.pod_class).charge;
     requested.amount += charge;
     const std::optional<model::ResourceIndex> gpu_model = GpuModelOf(pod);

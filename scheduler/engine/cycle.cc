@@ -26,12 +26,6 @@ verdict::Code CodeOf(const queues::LimitViolation& violation) {
                                                      : verdict::Code::kNonPreemptibleOverQuota;
 }
 
-bool BoundToTopology(const state::Workload& workload) {
-  return std::any_of(workload.sets.begin(), workload.sets.end(), [](const state::GangSet& set) {
-    return !set.topology.required_level.empty();
-  });
-}
-
 StepKind KindOf(const state::ClusterState& state, const state::Workload& workload,
                 const GangStep& step) {
   StepKind kind;

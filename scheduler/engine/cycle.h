@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "queues/job_order.h"
 #include "queues/limits.h"
 #include "scheduler/engine/books.h"
+#include "scheduler/engine/domain_rules.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/engine/gang.h"
 #include "scheduler/engine/gpu_models.h"
@@ -41,8 +44,12 @@ struct Outcome {
   GangStep step;
   model::Resources step_request;
   state::PodId failed_pod = state::kNoId;
-  // The step has a topology constraint: which nodes would help is not known.
+  // Some set of it has a topology constraint.
   bool bound_to_topology = false;
+  // Of such a one that waits for room: what nodes for it would have in common, and of these rules
+  // why none would help it. Null: nobody asked, or there is no problem.
+  std::shared_ptr<const DomainRules> domains;
+  const DomainRules::Problem* domain_problem = nullptr;
   std::vector<Waiting::PodPromise> promises;
   std::vector<state::PodId> demanded;  // pods that the hook may buy for
   bool whole_demand = true;            // false: a limit holds some pods of it back
@@ -53,6 +60,7 @@ struct Outcome {
   // It waits behind a reservation of its own queue: nobody gives way for it (reservation.h).
   bool behind = false;
   int64_t position = 0;
+  bool tried = true;             // false: its turn did not come
   bool stepped_forward = false;  // since the outcomes were last put in order
   // Who waits behind it for the very same reason, without an outcome of their own.
   CrowdRest rest;
@@ -75,6 +83,7 @@ struct CycleParts {
   const std::set<state::WorkloadId>& maybe_stale;
   Reservations& reservations;
   const model::Resources& total;  // what fair share divides
+  const OfferedLabels& offered;   // of nodes that may be bought
 };
 
 // What is true of one step is true of every step of the same kind and at least its size.
@@ -84,9 +93,6 @@ struct StepKind {
   friend auto operator<=>(const StepKind&, const StepKind&) = default;
 };
 verdict::Code CodeOf(const queues::LimitViolation& violation);
-// Any set of the workload has to be in one domain of a topology. (What it only prefers does not
-// keep new nodes from helping.)
-bool BoundToTopology(const state::Workload& workload);
 StepKind KindOf(const state::ClusterState& state, const state::Workload& workload,
                 const GangStep& step);
 
@@ -132,6 +138,8 @@ class Cycle {
   void RefuseForDepth(queues::QueueId leaf, const state::Workload& workload);
   // What must hold before anything is tried; false: the outcome is written.
   bool MayStart(queues::QueueId leaf, const state::Workload& workload);
+  // The outcome of a group whose one attempt has failed (schedulingBackoff).
+  void LeaveOut(queues::QueueId leaf, const state::Workload& workload);
   // True, and the outcome is written, if a limit or quota holds the step.
   bool HeldByLimit(queues::QueueId leaf, const state::Workload& workload, const GangStep& step,
                    const model::Resources& request);
@@ -198,7 +206,12 @@ class Cycle {
   // GPUs that nobody uses or that are being released, shares included; kept until the state
   // changes.
   [[nodiscard]] int64_t FreeGpusInSum();
-  bool DelaysEviction(Outcome& outcome, const state::Workload& workload);
+  // True if the workload is too young to make others give way (preemptionDelay); its outcome has
+  // the end of that, if somebody might.
+  bool DelaysEviction(EvictKind kind, Outcome& outcome, const state::Workload& workload);
+  // By priority and fair share alone, without a search. Nobody is asked to move.
+  [[nodiscard]] bool MightGiveWay(EvictKind kind, const Outcome& outcome,
+                                  const state::Workload& workload);
   // Which bound the pods break where a search has put them, or "". `kept`: LendingLoad() before it
   // began.
   [[nodiscard]] std::string BrokenBound(const model::Resources& kept, queues::QueueId leaf,
@@ -217,7 +230,10 @@ class Cycle {
   // demand.cc
   void Demand();
   void DemandFor(Outcome& outcome);
-  // It lacks nothing but room, and no room was promised to its step.
+  // Finds out what nodes for it would have in common if it is bound to a topology and waits for
+  // room.
+  void ReadDomains(Outcome& outcome) const;
+  // It lacks nothing but room, no room was promised to its step, and new nodes could be that room.
   [[nodiscard]] bool WantsRoom(const Outcome& outcome) const;
   // The leaves all of whose demand is within the limits, whatever the order.
   [[nodiscard]] std::set<queues::QueueId> RoomyLeaves();
@@ -246,6 +262,8 @@ class Cycle {
   model::Resources demanded_;  // their sum
   std::optional<ComingRoom> coming_;
   std::set<std::pair<EvictKind, state::WorkloadId>> spared_;  // by budgets, in searches for these
+  // Answers of MightGiveWay for equal steps of a leaf, preemptible or not.
+  std::map<std::tuple<queues::QueueId, bool, StepKind>, bool> might_be_reclaimed_;
   Failures failed_;
   // The same of what failed because room is kept: for whom.
   std::map<StepKind, std::pair<int64_t, state::WorkloadId>> failed_kept_;

@@ -49,6 +49,7 @@ void Cycle::DemandFor(Outcome& outcome) {
           std::find(step.begin(), step.end(), id) != step.end()) {
         continue;
       }
+      if (outcome.domains != nullptr && !outcome.domains->ProblemOf(pod.set).what.empty()) continue;
       pods = {id};
       request = p_.books.ChargeOf(pod);
       ++next;
@@ -57,8 +58,30 @@ void Cycle::DemandFor(Outcome& outcome) {
   }
 }
 
+void Cycle::ReadDomains(Outcome& outcome) const {
+  const bool waits =
+      outcome.code == Code::kInsufficientCapacity || outcome.code == Code::kNodesRequested ||
+      outcome.code == Code::kWaitingForVictims || outcome.code == Code::kTopologyInfeasible;
+  if (!outcome.bound_to_topology || !p_.options.hook_on || !waits) return;
+  outcome.domains = std::make_shared<const DomainRules>(
+      p_.state, p_.state.workload(outcome.workload), p_.offered);
+  for (const state::PodId pod : outcome.step.pods) {
+    const DomainRules::Problem& problem = outcome.domains->ProblemOf(p_.state.pod(pod).set);
+    if (problem.what.empty()) continue;
+    outcome.domain_problem = &problem;
+    outcome.details.push_back(problem.what);
+    return;
+  }
+  // Not with the nodes that there are; but there may be others.
+  if (outcome.code == Code::kTopologyInfeasible) outcome.code = Code::kInsufficientCapacity;
+}
+
 bool Cycle::WantsRoom(const Outcome& outcome) const {
-  if (outcome.step.pods.empty() || outcome.bound_to_topology) return false;
+  if (outcome.step.pods.empty()) return false;
+  if (outcome.bound_to_topology &&
+      (outcome.domains == nullptr || outcome.domain_problem != nullptr)) {
+    return false;
+  }
   if (outcome.code != Code::kInsufficientCapacity && outcome.code != Code::kNodesRequested &&
       outcome.code != Code::kWaitingForVictims) {
     return false;
@@ -129,6 +152,9 @@ std::optional<Outcome> Cycle::DemandOfCrowd(Outcome& outcome, bool roomy) {
 // In the order of service: whoever is behind somebody stands among the others of its leaf by age.
 void Cycle::Demand() {
   SortOutcomes();
+  for (Outcome& outcome : outcomes) {
+    if (outcome.bound_to_topology) ReadDomains(outcome);
+  }
   const bool crowds = std::any_of(outcomes.begin(), outcomes.end(),
                                   [](const Outcome& outcome) { return outcome.rest.count > 0; });
   if (!crowds) {

@@ -5,14 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "base/status_macros.h"
-#include "queues/usage_record.h"
 #include "scheduler/engine/books.h"
 #include "scheduler/engine/cycle.h"
 #include "scheduler/engine/diagnosis.h"
 #include "scheduler/engine/explain.h"
 #include "scheduler/engine/fit_count.h"
 #include "scheduler/engine/gang.h"
+#include "scheduler/engine/history.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/placer.h"
 #include "scheduler/engine/unfold.h"
@@ -35,19 +34,14 @@ class Engine::Impl {
         reservations(engine_options.reservations, state, tree, *framework),
         promises(state),
         search(state, tree, books, *framework, placer),
-        diagnoser(state, *framework) {
+        diagnoser(state, *framework),
+        history(options.usage) {
     placer.SetReservations(&reservations);
     placer.SetPromises(&promises);
     fair_share.k_micro = options.k_micro;
-    if (!options.usage.has_value()) return;
-    absl::StatusOr<queues::UsageRecord> record = queues::UsageRecord::Create(*options.usage);
-    FAIRLEAD_CHECK(record.ok(), record.status().ToString());
-    usage = *std::move(record);
   }
 
   void CatchUp();
-  // Samples what the queues hold if it is time, and takes over what is known of the past.
-  void SampleUsage(absl::Time now, const model::Resources& total);
   void RefreshStale(const state::Workload& workload);
 
   EngineOptions options;
@@ -64,31 +58,17 @@ class Engine::Impl {
   queues::FairShareDivider divider{tree};
   queues::FairShares shares;
   queues::FairShareOptions fair_share;
-  std::optional<queues::UsageRecord> usage;
-  // What fair_share.usage was made from: the record's version and the tree's.
-  std::pair<uint64_t, uint64_t> usage_versions = {0, 0};
-  bool usage_restored = false;  // since then
+  History history;
   BindBackoff backoff;
   EvictionRefusals refusals;
   std::set<state::WorkloadId> maybe_stale;
+  OfferedLabels offered;
   uint64_t cycles = 0;
   // Who stands behind a workload that waits, as of the last cycle: from whom on in its crowd.
   absl::flat_hash_map<state::WorkloadId, ServiceKey> rests;
   // Without a crowd if there is nobody any more.
   [[nodiscard]] CrowdRest RestBehind(const Waiting& waiting) const;
 };
-
-void Engine::Impl::SampleUsage(absl::Time now, const model::Resources& total) {
-  if (!usage.has_value()) return;
-  if (now >= usage->NextSample()) usage->Record(now, tree, books.ledger(), total);
-  const std::pair<uint64_t, uint64_t> versions = {usage->version(), tree.version()};
-  if (versions == usage_versions && !usage_restored) return;
-  usage_versions = versions;
-  usage_restored = false;
-  absl::StatusOr<std::vector<model::Resources>> known = usage->UsageOf(tree, now);
-  // Nothing is known: shares are computed without history, as in KAI.
-  fair_share.usage = known.ok() ? *std::move(known) : std::vector<model::Resources>();
-}
 
 // Files a workload that lacks its minimum, or did, for the action stale gangs.
 void Engine::Impl::RefreshStale(const state::Workload& workload) {
@@ -140,7 +120,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   ScopedDecisionId decision(absl::StrCat("cycle ", ++impl.cycles));
   impl.CatchUp();
   const model::Resources total = impl.books.Total();
-  impl.SampleUsage(now, total);
+  impl.history.Renew(now, impl.tree, impl.books.ledger(), total, impl.fair_share.usage);
   impl.shares = impl.divider.Divide(impl.books.ledger(), total, impl.fair_share);
   impl.books.OpenLending();
   impl.reservations.Begin(now, impl.books.ledger(), impl.shares);
@@ -149,7 +129,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   const CycleParts parts{impl.options, impl.state,    impl.tree,        impl.books,
                          impl.pending, impl.placer,   impl.search,      impl.shares,
                          impl.backoff, impl.refusals, impl.maybe_stale, impl.reservations,
-                         total};
+                         total,        impl.offered};
   Cycle cycle(parts, now, may_evict);
   cycle.Run();
   impl.books.CloseLending();
@@ -162,8 +142,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   result.bindings = std::move(cycle.bindings);
   result.evictions = std::move(cycle.evictions);
   result.stale = std::move(cycle.stale);
-  result.wake_at = std::min(cycle.wake_at, impl.reservations.wake_at());
-  if (impl.usage.has_value()) result.wake_at = std::min(result.wake_at, impl.usage->NextSample());
+  result.wake_at = std::min({cycle.wake_at, impl.reservations.wake_at(), impl.history.wake_at()});
   for (const Outcome& outcome : cycle.outcomes) {
     for (const Waiting::PodPromise& promise : outcome.promises) {
       impl.promises.Remember(promise.pod, promise.node);
@@ -238,23 +217,23 @@ void Engine::OnEvictionRefused(state::PodId pod, absl::Time until, bool by_budge
   impl_->refusals.Add(impl_->state, impl_->state.pod(pod), until, by_budget);
 }
 
+void Engine::SetOfferedLabels(std::vector<std::vector<std::string>> labels) {
+  impl_->offered = std::move(labels);
+}
+
 void Engine::OnQueuesChanged() { impl_->CatchUp(); }
 
 absl::StatusOr<std::string> Engine::EncodeUsage(size_t max_bytes) const {
-  if (!impl_->usage.has_value()) return absl::FailedPreconditionError("usage is not recorded");
-  return impl_->usage->Encode(max_bytes);
+  return impl_->history.Encode(max_bytes);
 }
 
-absl::Status Engine::RestoreUsage(absl::string_view text) {
-  if (!impl_->usage.has_value()) return absl::FailedPreconditionError("usage is not recorded");
-  FAIRLEAD_ASSIGN_OR_RETURN(impl_->usage, queues::UsageRecord::Decode(text, *impl_->options.usage));
-  impl_->usage_restored = true;
-  return absl::OkStatus();
-}
+absl::Status Engine::RestoreUsage(absl::string_view text) { return impl_->history.Restore(text); }
 
-uint64_t Engine::usage_version() const {
-  return impl_->usage.has_value() ? impl_->usage->version() : 0;
-}
+uint64_t Engine::usage_version() const { return impl_->history.version(); }
+
+bool Engine::TakeUsage(const model::UsageReport& report) { return impl_->history.Take(report); }
+
+const HistoryState& Engine::history() const { return impl_->history.state(); }
 
 std::vector<QueueNumbers> Engine::Numbers() const {
   std::vector<QueueNumbers> numbers;

@@ -33,8 +33,10 @@
 #include "queues/min_runtime.h"
 #include "queues/tree.h"
 #include "queues/usage.h"
+#include "scheduler/engine/history.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/state/cluster_state.h"
+#include "scheduler/verdict/domains.h"
 #include "scheduler/verdict/verdict.h"
 
 namespace fairlead::engine {
@@ -80,8 +82,8 @@ struct EngineOptions {
   int64_t max_search_work = 20'000'000;
   // Weight of history in fair share, in millionths; 0: none.
   int64_t k_micro = queues::kMicro;
-  // How history is recorded; without: not at all, and the engine wakes nobody up for it. Has to be
-  // valid (queues::UsageRecord::Create).
+  // How history is recorded or reported; without: not at all, and the engine wakes nobody up for
+  // it. Has to be valid (queues::UsageWindow::Create).
   std::optional<queues::UsageOptions> usage;
   // Between two attempts of a workload whose binding failed.
   absl::Duration bind_backoff_initial = absl::Seconds(1);
@@ -118,10 +120,13 @@ struct Waiting {
   // True: verdict.demand is what the hook may buy for (I1, I2 hold for all such entries together,
   // in this order).
   bool wants_nodes = false;
+  // The same pods by their topology constraints, if there are any.
+  verdict::DomainDemand domains;
   // How many more wait for the very same reason, behind it in its queue: lone pods that differ from
   // it in name and age only. Engine::Unfold() gives each its own entry. 0 where wants_nodes.
   int64_t behind = 0;
   uint64_t crowd = 0;  // whose they are; where `behind` is not 0
+  bool tried = true;   // false: its turn did not come in this cycle (queueDepth)
 };
 
 // A gang began or ceased to lack its minimum; goes into the group's annotation, so that the grace
@@ -185,6 +190,9 @@ class Engine final : public state::AllocationListener {
   // An eviction was refused, and the pod taken back (ClusterState::ForgetEviction): it is nobody's
   // victim before `until`, nor before its budgets change if one of them was the reason.
   void OnEvictionRefused(state::PodId pod, absl::Time until, bool by_budget);
+  // The labels of nodes that may be bought, a sorted list for each kind of node. Without: what is
+  // bound to a topology makes no demand.
+  void SetOfferedLabels(std::vector<std::vector<std::string>> labels);
   // The tree changed: the ledger is counted anew.
   void OnQueuesChanged();
 
@@ -197,6 +205,9 @@ class Engine final : public state::AllocationListener {
   absl::Status RestoreUsage(absl::string_view text);
   // Another one with each sample; 0: nothing is recorded.
   [[nodiscard]] uint64_t usage_version() const;
+  // What somebody else has counted. False, and nothing happens, where it is not wanted.
+  bool TakeUsage(const model::UsageReport& report);
+  [[nodiscard]] const HistoryState& history() const;
 
   // How many pods of the class fit on an empty node like this beside `already`; at most `limit`.
   struct Load {

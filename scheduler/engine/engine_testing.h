@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -52,6 +53,14 @@ inline const Waiting* FindWaiting(const state::ClusterState& state, const CycleR
 
 inline verdict::Code CodeOf(const Waiting* waiting) {
   return waiting == nullptr ? verdict::Code::kNone : waiting->verdict.code;
+}
+
+// A preemptible pod of namespace "ns".
+inline model::testing::PodBuilder Job(absl::string_view name, absl::string_view queue, int64_t gpus,
+                                      int64_t created = 0) {
+  model::testing::PodBuilder pod("ns", name);
+  pod.Queue(queue).Gpus(gpus).Preemptible(true).Created(created);
+  return pod;
 }
 
 class Cluster {
@@ -141,6 +150,38 @@ class Cluster {
   queues::QueueTree tree_;
   std::unique_ptr<Engine> engine_;
   CycleResult result_;
+};
+
+// For tests that look closer than a Cluster lets them: its parts are at hand, and the engine can be
+// made anew with other options.
+class EngineFixture : public ::testing::Test {
+ protected:
+  EngineFixture() : state_(OurPods()), tree_(state_.resource_names()) { Start({}); }
+  void Start(const EngineOptions& options) {
+    engine_.reset();
+    engine_ = MakeEngine(options, state_, tree_);
+  }
+  void TearDown() override { EXPECT_EQ(engine_->CheckConsistency(), ""); }
+
+  CycleResult Cycle(int64_t at = 100) {
+    CycleResult result = engine_->RunCycle(model::testing::At(at));
+    result.waiting = engine_->Unfold(std::move(result.waiting));
+    EXPECT_EQ(engine_->CheckConsistency(), "");
+    return result;
+  }
+  std::map<std::string, std::string> Bound(const CycleResult& result) const {
+    return BoundBy(state_, result);
+  }
+  const Waiting* Find(const CycleResult& result, absl::string_view workload) const {
+    return FindWaiting(state_, result, workload);
+  }
+  verdict::Code CodeOf(const CycleResult& result, absl::string_view workload) const {
+    return testing::CodeOf(Find(result, workload));
+  }
+
+  state::ClusterState state_;
+  queues::QueueTree tree_;
+  std::unique_ptr<Engine> engine_;
 };
 
 }  // namespace fairlead::engine::testing

@@ -19,14 +19,29 @@ constexpr char kStaleAction[] = "stalegangeviction";
 
 }  // namespace
 
-// True if the workload is too young to make others give way (preemptionDelay).
-bool Cycle::DelaysEviction(Outcome& outcome, const state::Workload& workload) {
-  if (workload.group == nullptr || !workload.group->preemption_delay.has_value()) return false;
-  const absl::Time until = workload.creation + *workload.group->preemption_delay;
+bool Cycle::DelaysEviction(EvictKind kind, Outcome& outcome, const state::Workload& workload) {
+  const absl::Time until = workload.PreemptionDelayEnd();
   if (until <= now_) return false;
-  outcome.until = until;
   wake_at = std::min(wake_at, until);
+  if (!outcome.until.has_value() && MightGiveWay(kind, outcome, workload)) outcome.until = until;
   return true;
+}
+
+bool Cycle::MightGiveWay(EvictKind kind, const Outcome& outcome, const state::Workload& workload) {
+  // Who would end up in room that is kept back makes nobody give way.
+  if (kind == EvictKind::kConsolidation || !outcome.keeper.empty()) return false;
+  if (kind == EvictKind::kPreempt) {
+    return p_.search.AnybodyToPreempt(outcome.leaf, workload.priority);
+  }
+  const auto [answer, added] = might_be_reclaimed_.try_emplace(
+      {outcome.leaf, workload.preemptible, KindOf(p_.state, workload, outcome.step)}, false);
+  if (added) {
+    const queues::ReclaimContext rights{p_.tree, p_.books.ledger(), p_.shares,
+                                        p_.options.saturation_multiplier_micro};
+    answer->second = p_.search.AnybodyToReclaimFrom(
+        rights, {outcome.leaf, outcome.step_request, workload.preemptible});
+  }
+  return answer->second;
 }
 
 bool Cycle::MayEvict(EvictKind kind, const Outcome& outcome) {
@@ -166,7 +181,7 @@ void Cycle::EvictFor(EvictKind kind, bool against_budgets, Outcome& outcome, con
                      FailedSearches& failed) {
   const state::Workload& workload = p_.state.workload(outcome.workload);
   if (against_budgets && !spared_.contains({kind, workload.id})) return;
-  if (DelaysEviction(outcome, workload)) return;
+  if (DelaysEviction(kind, outcome, workload)) return;
   const auto count = static_cast<int64_t>(outcome.step.pods.size());
   // Who may be moved does not depend on the queue that asks.
   const queues::QueueId scope = kind == EvictKind::kConsolidation ? 0 : outcome.leaf;

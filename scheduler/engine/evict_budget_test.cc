@@ -22,14 +22,9 @@ using testing::Cluster;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::Job;
 using ::testing::Not;
 using verdict::Code;
-
-PodBuilder Job(absl::string_view name, absl::string_view queue, int64_t gpus, int64_t created = 0) {
-  PodBuilder pod("ns", name);
-  pod.Queue(queue).Gpus(gpus).Preemptible(true).Created(created);
-  return pod;
-}
 
 PodBuilder Low(absl::string_view name, absl::string_view node, int64_t created) {
   return Job(name, "q", 1, created).Priority("low", 10).On(node);

@@ -19,13 +19,8 @@ using testing::Cluster;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::Job;
 using verdict::Code;
-
-PodBuilder Job(absl::string_view name, absl::string_view queue, int64_t gpus, int64_t created = 0) {
-  PodBuilder pod("ns", name);
-  pod.Queue(queue).Gpus(gpus).Preemptible(true).Created(created);
-  return pod;
-}
 
 // Each node has 4 GPUs and one job of 1: no node is free, though 6 GPUs are.
 void TwoJobsOnTwoNodes(Cluster& c, bool preemptible = true) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/verdict/text.h"
@@ -27,6 +28,24 @@ std::vector<verdict::DemandClass> Classes(const state::ClusterState& state,
   return classes;
 }
 
+// What was demanded, by the rules that its pods are under.
+verdict::DomainDemand InDomains(const state::ClusterState& state, const DomainRules& rules,
+                                const std::vector<state::PodId>& pods, size_t step_size) {
+  verdict::DomainDemand demand;
+  demand.rules = rules.rules();
+  if (demand.rules.empty()) return demand;
+  std::map<int32_t, std::pair<std::vector<state::PodId>, size_t>> by_rule;  // how many of the step
+  for (size_t i = 0; i < pods.size(); ++i) {
+    auto& [of_rule, of_step] = by_rule[rules.RuleOf(state.pod(pods[i]).set)];
+    of_rule.push_back(pods[i]);
+    if (i < step_size) ++of_step;
+  }
+  for (const auto& [rule, part] : by_rule) {
+    demand.parts.push_back({rule, Classes(state, part.first, part.second)});
+  }
+  return demand;
+}
+
 std::string Amount(const std::string& resource, int64_t base_units) {
   return absl::StrCat(model::FormatAmount(resource, base_units), " ",
                       verdict::ResourceNoun(resource));
@@ -36,6 +55,8 @@ void AddUnblockers(const Outcome& outcome, bool hook_on, verdict::Verdict& v) {
   auto add = [&](ResolvableBy by, std::string what) {
     v.unblockers.push_back({by, std::move(what)});
   };
+  const std::string advice =
+      outcome.domain_problem == nullptr ? "" : outcome.domain_problem->advice;
   switch (v.code) {
     case Code::kQueueLimitReached:
       add(ResolvableBy::kTime,
@@ -66,12 +87,16 @@ void AddUnblockers(const Outcome& outcome, bool hook_on, verdict::Verdict& v) {
           absl::StrCat("create the missing pods of the gang, or lower minMember from ",
                        v.min_member));
       break;
+    case Code::kSchedulingBackoff:
+      v.unblockers = verdict::DefaultUnblockers(v);
+      break;
     case Code::kGated:
       add(ResolvableBy::kUserChange, "remove the scheduling gates");
       break;
     case Code::kInsufficientCapacity:
-      if (outcome.bound_to_topology) {
+      if (outcome.bound_to_topology && outcome.demanded.empty()) {
         add(ResolvableBy::kTime, "wait until other workloads in one domain of the topology end");
+        if (!advice.empty()) add(ResolvableBy::kUserChange, advice);
         break;
       }
       if (outcome.kept_beyond_cluster) {
@@ -82,6 +107,11 @@ void AddUnblockers(const Outcome& outcome, bool hook_on, verdict::Verdict& v) {
       }
       add(ResolvableBy::kNodeScaleUp, hook_on ? "the hook is asked for nodes" : "add nodes");
       add(ResolvableBy::kTime, "wait until other workloads end");
+      break;
+    case Code::kTopologyInfeasible:
+      if (advice.empty()) break;
+      v.unblockers = verdict::DefaultUnblockers(v);
+      add(ResolvableBy::kUserChange, advice);
       break;
     case Code::kNodesRequested:
     case Code::kWaitingForVictims:
@@ -106,7 +136,10 @@ Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& t
   v.position = outcome.position;
   v.subject = outcome.subject;
   v.details = outcome.details;
+  if (!workload.warning.empty()) v.details.push_back(workload.warning);
   v.until = outcome.until;
+  if (v.until.has_value()) v.details.push_back(verdict::DelayClause(*v.until));
+  waiting.tried = outcome.tried;
   v.min_member = GangMinimum(workload);
   const bool gang = workload.is_group && v.min_member > 1;
   v.scope = gang ? verdict::Scope::kGang : verdict::Scope::kPod;
@@ -137,6 +170,10 @@ Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& t
   }
   if (!outcome.demanded.empty()) {
     v.demand = Classes(state, outcome.demanded, outcome.step.pods.size());
+    if (outcome.domains != nullptr) {
+      waiting.domains =
+          InDomains(state, *outcome.domains, outcome.demanded, outcome.step.pods.size());
+    }
     waiting.wants_nodes = hook_on;
     if (!outcome.whole_demand)
       v.details.push_back("further pods are held back by the limit of the queue");

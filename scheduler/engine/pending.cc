@@ -21,7 +21,9 @@ CrowdKey MakeCrowdKey(const state::ClusterState& state, const state::Workload& w
                       bool by_duration) {
   CrowdKey key;
   key.alone = workload.id;
+  // Who has a preemption delay may make others give way from a time of its own on.
   if (workload.is_group || workload.pods.size() != 1 || !workload.invalid.empty() ||
+      !workload.warning.empty() || workload.preemption_delay > absl::ZeroDuration() ||
       workload.sets.size() != 1 || !workload.sets.front().topology.topology.empty()) {
     return key;
   }

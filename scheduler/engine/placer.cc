@@ -217,6 +217,58 @@ bool Placer::PlacePart(Attempt& attempt, const StepNode& node, const Area& area)
   return Repack(attempt, node, pods, area, /*only_now=*/false);
 }
 
+bool Placer::PlaceInDomain(Attempt& attempt, const StepNode& node, const Area& area,
+                           const TopologyCandidate& domain, bool only_now) {
+  const auto mark = attempt.txn.Mark();
+  const bool waited = attempt.must_wait;
+  const bool promised = attempt.result.promised;
+  // Levels nest: what an outer one prefers is kept where an inner one says nothing.
+  const auto* preferred = domain.preferred_score.empty() ? area.preferred : &domain.preferred_score;
+  if (PlacePart(attempt, node, {domain.nodes, preferred})) {
+    const bool starts = attempt.must_wait == waited && attempt.result.promised == promised;
+    if (starts || !only_now) return true;
+  }
+  attempt.txn.RollbackTo(mark);
+  attempt.must_wait = waited;
+  attempt.result.promised = promised;
+  return false;
+}
+
+// Of domains in which it would have to wait, those in which nodes are on order for the workload
+// come first, lest it takes the place of another one for whom the only other domain was bought.
+// What it prefers goes by its own order.
+bool Placer::OwnDomainsFirst(const state::Workload& workload,
+                             const model::TopologyConstraint& constraint,
+                             std::vector<TopologyCandidate>& domains) {
+  if (promises_ == nullptr || domains.size() < 2 || !constraint.preferred_level.empty()) {
+    return false;
+  }
+  const std::vector<state::NodeId>& own = promises_->OrderedFor(workload);
+  if (own.empty()) return false;
+  std::stable_partition(domains.begin(), domains.end(), [&](const auto& domain) {
+    return std::any_of(own.begin(), own.end(), [&](state::NodeId node) {
+      return domain.nodes != nullptr && domain.nodes->Contains(node);
+    });
+  });
+  return true;
+}
+
+bool Placer::PlaceInDomains(Attempt& attempt, const StepNode& node, const Area& area,
+                            std::vector<TopologyCandidate>& domains) {
+  const auto place = [&](bool only_now) {
+    return std::any_of(domains.begin(), domains.end(), [&](const TopologyCandidate& domain) {
+      return PlaceInDomain(attempt, node, area, domain, only_now);
+    });
+  };
+  const model::TopologyConstraint& constraint =
+      attempt.workload.sets[static_cast<size_t>(node.set)].topology;
+  if (OwnDomainsFirst(attempt.workload, constraint, domains) && attempt.mode == Mode::kStart &&
+      place(/*only_now=*/true)) {
+    return true;
+  }
+  return place(/*only_now=*/false);
+}
+
 bool Placer::PlaceSet(Attempt& attempt, const StepNode& node, const Area& area) {
   const state::Workload& workload = attempt.workload;
   const model::TopologyConstraint& constraint =
@@ -234,20 +286,8 @@ bool Placer::PlaceSet(Attempt& attempt, const StepNode& node, const Area& area) 
       placed.push_back(pod);
     }
   }
-  const TopologyAnswer answer =
-      topology_.Candidates(constraint, area.nodes, pods, placed, Room::kFuture);
-  const auto mark = attempt.txn.Mark();
-  for (const TopologyCandidate& candidate : answer.candidates) {
-    const bool waited = attempt.must_wait;
-    const bool promised = attempt.result.promised;
-    // Levels nest: what an outer one prefers is kept where an inner one says nothing.
-    const auto* preferred =
-        candidate.preferred_score.empty() ? area.preferred : &candidate.preferred_score;
-    if (PlacePart(attempt, node, {candidate.nodes, preferred})) return true;
-    attempt.txn.RollbackTo(mark);
-    attempt.must_wait = waited;
-    attempt.result.promised = promised;
-  }
+  TopologyAnswer answer = topology_.Candidates(constraint, area.nodes, pods, placed, Room::kFuture);
+  if (PlaceInDomains(attempt, node, area, answer.candidates)) return true;
   if (attempt.result.failed == state::kNoId && !pods.empty()) attempt.result.failed = pods.front();
   attempt.result.topology_reason =
       answer.reason.empty()

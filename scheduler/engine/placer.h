@@ -110,6 +110,15 @@ class Placer {
   };
 
   bool PlaceSet(Attempt& attempt, const StepNode& node, const Area& area);
+  // The part of the tree in the first of the domains that takes it.
+  bool PlaceInDomains(Attempt& attempt, const StepNode& node, const Area& area,
+                      std::vector<TopologyCandidate>& domains);
+  // False, and nothing is changed, if it has no place there, or has to wait and `only_now`.
+  bool PlaceInDomain(Attempt& attempt, const StepNode& node, const Area& area,
+                     const TopologyCandidate& domain, bool only_now);
+  // True if nodes are on order for the workload.
+  bool OwnDomainsFirst(const state::Workload& workload, const model::TopologyConstraint& constraint,
+                       std::vector<TopologyCandidate>& domains);
   // PlaceMembers, and a second attempt if that fails.
   bool PlacePart(Attempt& attempt, const StepNode& node, const Area& area);
   bool PlaceMembers(Attempt& attempt, const StepNode& node, const Area& area);

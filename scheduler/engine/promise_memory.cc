@@ -15,6 +15,14 @@ void PromiseMemory::ListOrdered() {
   }
 }
 
+const std::vector<state::NodeId>& PromiseMemory::OrderedFor(const state::Workload& workload) {
+  static const std::vector<state::NodeId> kNone;
+  if (!ordered_.has_value()) ListOrdered();
+  if (ordered_->empty()) return kNone;
+  const auto found = ordered_->find(model::Key(workload.ns, workload.name));
+  return found == ordered_->end() ? kNone : found->second.nodes;
+}
+
 bool PromiseMemory::Offer(const state::PodRecord& pod,
                           absl::FunctionRef<bool(state::NodeId)> take) {
   if (const auto last = last_.find(pod.id); last != last_.end() && take(last->second)) return true;

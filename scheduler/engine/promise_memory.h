@@ -29,6 +29,8 @@ class PromiseMemory {
   void Begin();
   // Offers nodes to the pod until one is taken; false: none was.
   bool Offer(const state::PodRecord& pod, absl::FunctionRef<bool(state::NodeId)> take);
+  // Nodes that are on order for the workload, by name. Valid until Begin().
+  const std::vector<state::NodeId>& OrderedFor(const state::Workload& workload);
   // A cycle has ended with these promises, and no others.
   void Forget() { last_.clear(); }
   void Remember(state::PodId pod, state::NodeId node) { last_.insert_or_assign(pod, node); }

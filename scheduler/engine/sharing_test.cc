@@ -1,8 +1,5 @@
 // What queues keep back, what they used in the past, and GPU models, in the engine.
-#include <algorithm>
 #include <map>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,15 +21,8 @@ using model::testing::MakeQueue;
 using model::testing::PodBuilder;
 using verdict::Code;
 
-class SharingTest : public ::testing::Test {
+class SharingTest : public testing::EngineFixture {
  protected:
-  SharingTest() : state_(testing::OurPods()), tree_(state_.resource_names()) { Start({}); }
-  void Start(const EngineOptions& options) {
-    engine_.reset();
-    engine_ = testing::MakeEngine(options, state_, tree_);
-  }
-  void TearDown() override { EXPECT_EQ(engine_->CheckConsistency(), ""); }
-
   // `lending` in devices; of GPUs alone.
   void Queue(absl::string_view name, int64_t quota, int64_t lending = kUnlimited,
              absl::string_view parent = "") {
@@ -40,21 +30,6 @@ class SharingTest : public ::testing::Test {
     queue.meta.creation = At(static_cast<int64_t>(tree_.size()));
     queue.gpu.lending_limit = lending == kUnlimited ? kUnlimited : lending * 1000;
     tree_.Upsert(queue);
-  }
-  CycleResult Cycle(int64_t at = 100) {
-    CycleResult result = engine_->RunCycle(At(at));
-    result.waiting = engine_->Unfold(std::move(result.waiting));
-    EXPECT_EQ(engine_->CheckConsistency(), "");
-    return result;
-  }
-  std::map<std::string, std::string> Bound(const CycleResult& result) {
-    return testing::BoundBy(state_, result);
-  }
-  const Waiting* Find(const CycleResult& result, absl::string_view workload) {
-    return testing::FindWaiting(state_, result, workload);
-  }
-  Code CodeOf(const CycleResult& result, absl::string_view workload) {
-    return testing::CodeOf(Find(result, workload));
   }
   std::string DetailsOf(const CycleResult& result, absl::string_view workload) {
     const Waiting* waiting = Find(result, workload);
@@ -82,10 +57,6 @@ class SharingTest : public ::testing::Test {
     }
     return {};
   }
-
-  state::ClusterState state_;
-  queues::QueueTree tree_;
-  std::unique_ptr<Engine> engine_;
 };
 
 // ---- lending

@@ -23,17 +23,6 @@ std::string LevelName(const model::Topology::Level& level) {
   return level.node_label.substr(level.node_label.rfind('/') + 1);
 }
 
-// 1 is the outermost level; 0 if there is none of that name.
-size_t DepthOf(const model::Topology& topology, absl::string_view level) {
-  for (size_t i = 0; i < topology.levels.size(); ++i) {
-    if (topology.levels[i].node_label == level) return i + 1;
-  }
-  for (size_t i = 0; i < topology.levels.size(); ++i) {
-    if (topology.levels[i].alias == level && !level.empty()) return i + 1;
-  }
-  return 0;
-}
-
 // What the pods ask for of one resource.
 struct Want {
   model::ResourceIndex resource = 0;
@@ -122,6 +111,16 @@ struct Ratio {
 };
 
 }  // namespace
+
+size_t DepthOf(const model::Topology& topology, absl::string_view level) {
+  for (size_t i = 0; i < topology.levels.size(); ++i) {
+    if (topology.levels[i].node_label == level) return i + 1;
+  }
+  for (size_t i = 0; i < topology.levels.size(); ++i) {
+    if (topology.levels[i].alias == level && !level.empty()) return i + 1;
+  }
+  return 0;
+}
 
 NodeSet::NodeSet(std::vector<NodeId> nodes) : nodes_(std::move(nodes)) {
   if (nodes_.empty()) return;

@@ -91,6 +91,10 @@ struct TopologyAnswer {
   int64_t best_room = -1;
 };
 
+// How deep the level of that name (a node label or an alias) is: 1 is the outermost; 0 if there is
+// none.
+size_t DepthOf(const model::Topology& topology, absl::string_view level);
+
 // "zone=a/rack=r1": the path of the node's domain at `level` (a node label or an alias), levels by
 // alias or by what follows the last slash of the label. "" if the node is outside the tree or there
 // is no such level.

@@ -409,6 +409,25 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
   return false;
 }
 
+bool VictimSearch::AnybodyToPreempt(queues::QueueId leaf, int32_t priority) {
+  index_.CatchUp();
+  const auto found = index_.leaves().find(leaf);
+  return found != index_.leaves().end() && -found->second.begin()->minus_priority < priority;
+}
+
+bool VictimSearch::AnybodyToReclaimFrom(const queues::ReclaimContext& rights,
+                                        const queues::Reclaimer& reclaimer) {
+  if (!queues::CanReclaim(rights, reclaimer).allowed()) return false;
+  index_.CatchUp();
+  for (const auto& [leaf, workloads] : index_.leaves()) {
+    if (leaf != reclaimer.leaf && rights.tree.Usable(leaf) &&
+        queues::MayEverReclaimFrom(rights, reclaimer, leaf)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 SearchOutcome VictimSearch::Preempt(state::Transaction& txn, const SearchContext& context,
                                     const SearchStep& step) {
   SearchOutcome outcome;

@@ -110,6 +110,12 @@ class VictimSearch {
   // Told of every change of a workload's row, and of queues that appear or go.
   VictimIndex& index() { return index_; }
 
+  // Somebody of the leaf has a lower priority; some other queue holds what may be reclaimed.
+  // Whether that would be enough, or is protected, only a search finds out. O(1), and O(queues).
+  [[nodiscard]] bool AnybodyToPreempt(queues::QueueId leaf, int32_t priority);
+  [[nodiscard]] bool AnybodyToReclaimFrom(const queues::ReclaimContext& rights,
+                                          const queues::Reclaimer& reclaimer);
+
   // On success `txn` holds the evictions, the promises of the step and the new places of victims;
   // otherwise it is as it was.
   SearchOutcome Reclaim(state::Transaction& txn, const SearchContext& context,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "scheduler/model/devices.h"
 #include "scheduler/model/kind.h"
 #include "scheduler/model/node.h"
 #include "scheduler/model/object_meta.h"
@@ -64,6 +65,9 @@ struct SetPodUnschedulable {
   int64_t observed_generation = 0;
 };
 
+// What becomes of our entry of schedulingConditions.
+enum class OwnCondition : uint8_t { kWrite, kKeep, kRemove };
+
 // status.schedulability and, in status.schedulingConditions of a PodGroup, the entry of one node
 // pool. An empty json clears both. The entries of other pools stay as they are: `conditions` is
 // what the group had when this was decided, and the adapter reads it again if that is no longer so.
@@ -74,6 +78,8 @@ struct SetPodGroupSchedulability {
   std::string reason, message;
   std::string node_pool = {};  // empty: the default one
   std::vector<SchedulingCondition> conditions = {};
+  OwnCondition own_condition = OwnCondition::kWrite;
+  bool names_pool = false;  // the entry's message begins with the pool, as KAI's for kTryOnce
 };
 
 struct SetPodGroupAnnotations {
@@ -123,12 +129,36 @@ struct EmitEvent {
   std::string reason, note;
 };
 
+// Makes a ResourceClaim usable for pods that are about to be bound: its allocation, where it has
+// none (`allocate`), and the pods in status.reservedFor. `allocation` is what the claim has, or is
+// to get: if it turns out to have another one, or to have none although it is not to be allocated,
+// the answer is FailedPrecondition and nothing was changed. What others reserve stays.
+struct ReserveClaim {
+  struct Consumer {
+    std::string name, uid;
+    friend bool operator==(const Consumer&, const Consumer&) = default;
+  };
+  std::string ns, name, uid;
+  std::string resource_version;         // as it was seen last
+  std::vector<std::string> finalizers;  // the same
+  bool allocate = false;
+  ClaimAllocation allocation;
+  std::vector<Consumer> pods;
+};
+
+// Takes allocation and reservations away from a claim that nobody uses, if it is still of that
+// version; FailedPrecondition if not.
+struct DeallocateClaim {
+  std::string ns, name, uid, resource_version;
+};
+
 struct Action {
   uint64_t id = 0;  // unique within the process, increasing in the order of the decisions
   std::variant<BindPod, EvictPod, SetPodUnschedulable, SetPodGroupSchedulability,
                SetPodGroupAnnotations, CreateNodeRequest, UpdateNodeRequestStatus,
                DeleteNodeRequest, SetNodeTaint, LaunchNode, TerminateNode, EmitEvent,
-               CreateGpuReservation, DeletePod, ApplyConfigMap, StoreUsage>
+               CreateGpuReservation, DeletePod, ApplyConfigMap, StoreUsage, ReserveClaim,
+               DeallocateClaim>
       what;
 };
 

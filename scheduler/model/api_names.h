@@ -21,6 +21,7 @@ inline constexpr char kTopologyAnnotation[] = "kai.scheduler/topology";
 inline constexpr char kTopologyRequiredAnnotation[] = "kai.scheduler/topology-required-placement";
 inline constexpr char kTopologyPreferredAnnotation[] = "kai.scheduler/topology-preferred-placement";
 inline constexpr char kLastStartAnnotation[] = "kai.scheduler/last-start-timestamp";
+inline constexpr char kLastEvictionAnnotation[] = "kai.scheduler/last-eviction-timestamp";
 inline constexpr char kStaleSinceAnnotation[] = "kai.scheduler/stale-podgroup-timestamp";
 inline constexpr char kGpuFractionAnnotation[] = "gpu-fraction";
 inline constexpr char kGpuMemoryAnnotation[] = "gpu-memory";

@@ -1,6 +1,6 @@
-// What the world tells the core: one event per object change, plus the outcome of every action that
-// the core asked for. Adapters (kube, sim, the journal) produce them; core::DecisionLoop applies
-// them in order on its one thread.
+// What the world tells the core: one event per object change, the outcome of every action that the
+// core asked for, and what queues have used where somebody else keeps the record. Adapters (kube,
+// sim, usage-prometheus) produce them; core::DecisionLoop applies them in order on its one thread.
 //
 // Contract for producers:
 //  - The initial list of a kind is a run of Upserts followed by one Synced for that kind. No
@@ -19,17 +19,19 @@
 
 #include "absl/status/status.h"
 #include "scheduler/model/action.h"
+#include "scheduler/model/devices.h"
 #include "scheduler/model/disruption_budget.h"
 #include "scheduler/model/kind.h"
 #include "scheduler/model/node.h"
 #include "scheduler/model/pod.h"
+#include "scheduler/model/usage_report.h"
 #include "scheduler/model/workload_objects.h"
 
 namespace fairlead::model {
 
 struct Upsert {
   std::variant<Pod, Node, Queue, PodGroup, PriorityClass, Topology, NodeRequest, NodePool,
-               PodDisruptionBudget>
+               PodDisruptionBudget, DeviceClass, ResourceSlice, ResourceClaim>
       object;
 };
 
@@ -38,8 +40,10 @@ struct Delete {
   std::string ns, name, uid;
 };
 
+// Of an optional kind (IsOptional) there may be a second one, when `missing` is another.
 struct Synced {
   Kind kind;
+  bool missing = false;  // the server does not have the kind, or does not let us read it
 };
 
 // The API server's or the provider's answer to an action, in the order the answers arrive.
@@ -50,8 +54,11 @@ struct ActionResult {
   // no for now (429). Unavailable, after the adapter's own retries: nobody knows
   // whether it happened; only the watch can tell.
   absl::Status status;
+  // After a ReserveClaim that is done: the version of the claim that shows it.
+  std::string resource_version = {};
 };
 
-using ClusterEvent = std::variant<Upsert, Delete, Synced, ActionResult>;
+// A UsageReport takes the place of the one before. It is no object: no decision waits for one.
+using ClusterEvent = std::variant<Upsert, Delete, Synced, ActionResult, UsageReport>;
 
 }  // namespace fairlead::model

@@ -1,9 +1,10 @@
 // What dynamic resource allocation (resource.k8s.io/v1) says about devices: which there are, of
 // which classes, and who asks for or has them.
 //
-// Kept are the fields that decisions read. What a claim asks for that we do not understand
-// (firstAvailable, adminAccess, constraints between devices) is in its `invalid`: a pod with such a
-// claim is refused with that text.
+// Kept are the fields that decisions read, and what an allocation has to repeat. What a claim asks
+// for that we do not understand (firstAvailable, adminAccess, constraints between devices) is in
+// its `invalid`: a pod with such a claim is refused with that text. What is said of a device that
+// we do not understand is in its `unusable`: no claim is given it.
 //
 // Thread-safety: plain values.
 #pragma once
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "scheduler/model/object_meta.h"
+#include "scheduler/model/selector.h"
 
 namespace fairlead::model {
 
@@ -23,10 +25,20 @@ namespace fairlead::model {
 inline constexpr int64_t kMaxClaimConsumers = 256;
 // A claim has at most so many devices (upstream's AllocationResultsMaxSize).
 inline constexpr int64_t kMaxClaimDevices = 32;
+// On a claim since before it was allocated: it is not removed while it may be in use.
+inline constexpr char kClaimFinalizer[] = "resource.kubernetes.io/delete-protection";
+
+// What a driver is to be told about the devices of some requests.
+struct DeviceConfig {
+  std::vector<std::string> requests;  // none: of all
+  std::string opaque;                 // JSON of the field `opaque`, as it was written
+  friend bool operator==(const DeviceConfig&, const DeviceConfig&) = default;
+};
 
 struct DeviceClass {
   ObjectMeta meta;
   std::vector<std::string> selectors;  // CEL; a device has to satisfy all of them
+  std::vector<DeviceConfig> config;    // without `requests`
   std::string invalid;
 };
 
@@ -40,6 +52,7 @@ struct Device {
   // By qualified name, "domain/name"; without a domain it is the driver's own.
   std::map<std::string, DeviceAttribute> attributes;
   std::map<std::string, int64_t> capacity;  // base units of a Quantity, rounded up to whole ones
+  std::string unusable = {};  // why no claim is given it; empty: nothing speaks against
   friend bool operator==(const Device&, const Device&) = default;
 };
 
@@ -57,19 +70,37 @@ struct DeviceRequest {
   bool all = false;   // allocationMode All: every device of a node that matches
   int64_t count = 1;  // allocationMode ExactCount
   std::vector<std::string> selectors;
+  std::string tolerations = {};  // JSON array, as it was written; empty: none
   friend bool operator==(const DeviceRequest&, const DeviceRequest&) = default;
 };
 
 struct AllocatedDevice {
   std::string request, driver, pool, device;
+  std::string tolerations = {};  // of the request
   friend bool operator==(const AllocatedDevice&, const AllocatedDevice&) = default;
+};
+
+// What is written to status.allocation of a claim whose devices are all on one node.
+struct ClaimAllocation {
+  struct Config {
+    bool from_class = false;
+    DeviceConfig config;
+    friend bool operator==(const Config&, const Config&) = default;
+  };
+  std::string node;
+  std::vector<AllocatedDevice> devices;
+  std::vector<Config> config;  // of classes in the order of requests, then the claim's own
 };
 
 struct ResourceClaim {
   ObjectMeta meta;
+  std::vector<std::string> finalizers;
   std::vector<DeviceRequest> requests;
+  std::vector<DeviceConfig> config;
   bool allocated = false;  // status.allocation is there
   std::vector<AllocatedDevice> devices;
+  // Where it can be used, as status.allocation.nodeSelector says: any of the terms; none: anywhere.
+  std::vector<NodeSelectorTerm> node_terms;
   std::vector<std::string> reserved_for;  // uids, in the order of the object
   std::string invalid;
 };

@@ -22,6 +22,12 @@ const char* KindName(Kind kind) {
       return "NodePool";
     case Kind::kPodDisruptionBudget:
       return "PodDisruptionBudget";
+    case Kind::kDeviceClass:
+      return "DeviceClass";
+    case Kind::kResourceSlice:
+      return "ResourceSlice";
+    case Kind::kResourceClaim:
+      return "ResourceClaim";
   }
   return "Unknown";
 }

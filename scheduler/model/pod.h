@@ -147,6 +147,7 @@ struct PodSpec {
   bool selected_by_others = false;  // set by ClusterState, not by decoders
   // Of its claims, also set by ClusterState; devices that it brings along are in `requests`.
   std::string claim_problem;                // why its claims keep it from every node
+  std::string missing_claim;                // the same, if something does not exist: what
   std::vector<std::string> claims_to_join;  // "ns/name": it has to go where they are held
   friend bool operator==(const PodSpec&, const PodSpec&) = default;
   template <typename H>
@@ -156,7 +157,7 @@ struct PodSpec {
                       s.tolerations, s.pod_affinity, s.pod_anti_affinity, s.topology_spread,
                       s.host_ports, s.pvc_names, s.config_map_names, s.resource_claims,
                       s.labels_for_affinity, s.selected_by_others, s.legacy_mig, s.claim_templates,
-                      s.claim_problem, s.claims_to_join);
+                      s.claim_problem, s.missing_claim, s.claims_to_join);
   }
 };
 
@@ -180,6 +181,9 @@ struct Pod {
   // status.resourceClaimStatuses: what was made of its claim templates so far; "" where none is
   // needed.
   std::vector<std::string> generated_claims;
+  // Of its claims from templates, those of which that says nothing yet: "NAME of template
+  // TEMPLATE".
+  std::vector<std::string> awaited_claims;
   std::string scheduling_group;  // spec.schedulingGroup.podGroupName (scheduling.k8s.io), or empty
   PodPhase phase = PodPhase::kPending;
   PodScheduledCondition scheduled;

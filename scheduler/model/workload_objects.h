@@ -71,8 +71,15 @@ struct SchedulingCondition {
   std::string node_pool;
   std::string transition_id;  // a decimal number; the highest of all entries is the newest
   std::string json;           // the whole entry
+  // What it says: the first of its reasons[], else its deprecated fields of the same names.
+  std::string reason = {};
+  std::string message = {};
   friend bool operator==(const SchedulingCondition&, const SchedulingCondition&) = default;
 };
+
+// The values of schedulingBackoff.
+inline constexpr int32_t kTryForEver = -1;
+inline constexpr int32_t kTryOnce = 1;  // in a node pool
 
 // scheduling.run.ai/v2alpha2.
 struct PodGroup {
@@ -84,8 +91,8 @@ struct PodGroup {
   std::optional<int32_t> min_sub_group;
   std::vector<SubGroup> sub_groups;
   TopologyConstraint topology;
-  bool mark_unschedulable = true;
-  int32_t scheduling_backoff = -1;
+  bool mark_unschedulable = true;  // false: its pods' condition PodScheduled is left alone
+  int32_t scheduling_backoff = kTryForEver;
   std::optional<absl::Duration> preemption_delay;
   std::optional<absl::Duration> staleness_grace_period;
   std::string schedulability_hash;  // status.schedulability.hash, as it stands on the API server
@@ -98,6 +105,17 @@ inline std::string NodePoolOf(const PodGroup& group) {
   const absl::string_view pool = group.meta.labels.Get(kNodePoolLabel);
   return pool.empty() ? kDefaultNodePool : std::string(pool);
 }
+
+// A group's one attempt (kTryOnce) that found no place, as the newest of its scheduling conditions
+// has it.
+struct FailedAttempt {
+  std::string node_pool, reason, message;
+  friend bool operator==(const FailedAttempt&, const FailedAttempt&) = default;
+};
+// KAI's rule: the newest of all entries is of the group's present pool. So a group that is moved to
+// another pool, or whose entry is taken away, is tried again. An entry without a number counts as
+// the oldest; of equal ones the first counts.
+std::optional<FailedAttempt> FailedAttemptOf(const PodGroup& group);
 
 struct PriorityClass {
   ObjectMeta meta;

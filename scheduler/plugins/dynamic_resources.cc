@@ -21,6 +21,12 @@ constexpr char kNotHere[] = "resourceclaim not available on the node";
 
 // Is the claim held on the node, or will be where the pod may wait for that?
 bool HeldOn(const Context& context, const ClaimRow& row, const state::NodeInfo& node) {
+  if (row.object.allocated && !row.object.node_terms.empty()) {
+    return std::any_of(row.object.node_terms.begin(), row.object.node_terms.end(),
+                       [&](const model::NodeSelectorTerm& term) {
+                         return term.Matches(node.object.meta.labels, node.name());
+                       });
+  }
   if (!row.devices.empty()) {
     return context.state.devices().NodeOf(row.devices.front()) == node.name();
   }

@@ -3,7 +3,6 @@
 //  that
 //    is held already, or that another pod carries, is held on this node; and exact devices are
 //    there for what the pod brings along (NodeResourcesFit has compared numbers only).
-// Without StateOptions::place_device_claims VolumeCheck refuses such pods before.
 // Args: none. Thread-safety: stateless. Complexity: O(devices of the node x requests of the pod).
 #pragma once
 

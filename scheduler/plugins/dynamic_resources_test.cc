@@ -69,6 +69,21 @@ TEST_F(DynamicResourcesTest, AClaimThatIsHeldIsFollowed) {
   EXPECT_EQ(Why(*plugin_, "n1"), "");
 }
 
+TEST_F(DynamicResourcesTest, AnAllocationSaysItselfWhereItCanBeUsed) {
+  model::ResourceClaim claim = Allocated(MakeClaim("c", 1, "nic"), "fabric", {"7"}, "other.io");
+  model::SelectorRequirement rack;
+  rack.key = "rack";
+  rack.values = {"r1"};
+  claim.node_terms.emplace_back().match_expressions.push_back(rack);
+  state_.UpsertDeviceObject(claim);
+  Wait("c");
+  EXPECT_EQ(Why(*plugin_, "n0"), kNotHere);
+  model::Node node = MakeNode("n1", 0);
+  node.meta.labels.Set("rack", "r1");
+  state_.UpsertNode(node);
+  EXPECT_EQ(Why(*plugin_, "n1"), "");
+}
+
 TEST_F(DynamicResourcesTest, AClaimThatAnotherPodCarriesIsWaitedFor) {
   state_.UpsertDeviceObject(MakeClaim("c", 1, "nic"));
   model::Pod carrier = PodBuilder("ns", "carrier").Created(-5);

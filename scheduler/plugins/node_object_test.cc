@@ -253,8 +253,6 @@ TEST_F(PluginTest, WhatIsNotPlacedYetIsRefusedAloud) {
       {"VolumeCheck", [](model::PodSpec&) {}, ""},
       {"VolumeCheck", [](model::PodSpec& s) { s.pvc_names = {"data"}; },
        "X needs PersistentVolumeClaims, which this version does not place yet"},
-      {"VolumeCheck", [](model::PodSpec& s) { s.resource_claims = {"gpu"}; },
-       "X needs ResourceClaims, which this version does not place yet"},
   };
   for (const Case& c : cases) {
     model::PodSpec spec;

@@ -13,13 +13,9 @@ absl::StatusOr<std::unique_ptr<framework::Plugin>> VolumeCheck::Make(absl::strin
 
 bool VolumeCheck::Filter(const framework::Context& context, const state::NodeInfo&,
                          framework::Status* why) const {
-  if (context.pod_class.spec->pvc_names.empty() && context.state.options().place_device_claims) {
-    return true;
-  }
+  if (context.pod_class.spec->pvc_names.empty()) return true;
   return Refuse(why, framework::Code::kUnschedulableAndUnresolvable,
-                context.pod_class.spec->pvc_names.empty()
-                    ? "needs ResourceClaims, which this version does not place yet"
-                    : "needs PersistentVolumeClaims, which this version does not place yet");
+                "needs PersistentVolumeClaims, which this version does not place yet");
 }
 
 }  // namespace fairlead::plugins

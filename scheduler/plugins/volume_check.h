@@ -1,7 +1,6 @@
 // VolumeCheck: pods that need PersistentVolumeClaims are refused everywhere, with a reason that
-// says so; so are pods that need ResourceClaims unless StateOptions::place_device_claims is set
-// (DynamicResources judges them then). Binding them without looking at the volumes' topology or at
-// device allocation would put them on nodes where they can never start. Thread-safety: stateless.
+// says so. Binding them without looking at the volumes' topology would put them on nodes where they
+// can never start. Thread-safety: stateless.
 #pragma once
 
 #include "scheduler/framework/framework.h"
@@ -18,8 +17,7 @@ class VolumeCheck final : public framework::FilterPlugin {
     return framework::Depends::kNodeObject;
   }
   [[nodiscard]] bool FilterApplies(const state::PodClass& pod_class) const override {
-    return !pod_class.spec->pvc_names.empty() || !pod_class.spec->resource_claims.empty() ||
-           !pod_class.spec->claim_templates.empty();
+    return !pod_class.spec->pvc_names.empty();
   }
   bool Filter(const framework::Context& context, const state::NodeInfo& node,
               framework::Status* why) const override;

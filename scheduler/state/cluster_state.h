@@ -49,9 +49,6 @@ struct StateOptions {
   int32_t default_priority = 50;
   // Pods here that request GPUs hold them for the pods that share them (KAI's binder makes them).
   std::string reservation_namespace = model::kReservationNamespace;
-  // Whether pods with ResourceClaims are placed. Off where nobody writes the allocation of a claim
-  // before its pod is bound: such a pod could never start.
-  bool place_device_claims = false;
   // Whether pods that share GPUs are placed; off: refused on every node.
   bool place_gpu_shares = true;
 };
@@ -103,6 +100,9 @@ class ClusterState {
   Change RemoveDeviceClass(absl::string_view name);
   Change RemoveResourceSlice(absl::string_view name);
   Change RemoveResourceClaim(absl::string_view ns, absl::string_view name);
+  // Whether the API server shows these objects at all; pods with claims wait with that reason if it
+  // does not. True until told.
+  Change SetClaimsReadable(bool readable);
 
   // A node that a provider has been asked for, for these workloads ("namespace/name"). The real
   // node takes its place when it registers under the same name. Idempotent.
@@ -124,6 +124,12 @@ class ClusterState {
   // It is decided that the workload is stale since then (infinite future: it is not); the
   // annotation of its PodGroup is written with the same. Stands until that annotation changes.
   void SetStaleSince(WorkloadId workload, absl::Time since);
+  // A pod of the workload was asked to go; the annotation of its PodGroup is written with the same,
+  // which has whole seconds only.
+  void SetLastEviction(WorkloadId workload, absl::Time at);
+  // The group's one attempt failed; its status is written with the same. Stands until the group is
+  // moved to another node pool or may be tried for ever, or its status has lost what it had.
+  void SetFailedAttempt(WorkloadId workload, model::FailedAttempt attempt);
   // An eviction was asked for and accepted: the pod counts as terminating until the API server says
   // so.
   Change AssumeEvicted(PodId pod);
@@ -157,6 +163,11 @@ class ClusterState {
   // The pod's claims that exist, with the devices that they hold or are decided to get: what has to
   // be written before the pod is bound.
   [[nodiscard]] std::vector<model::ResourceClaim> ClaimsOf(PodId pod) const;
+  // "ns/name" of all its claims. Valid until the next change.
+  [[nodiscard]] const std::vector<std::string>& ClaimKeysOf(PodId pod) const;
+  // Keys of claims that are allocated for pods of ours alone that all wait for a node: nobody uses
+  // them. O(claims).
+  [[nodiscard]] std::vector<std::string> IdleClaims() const;
   // Grows when a topology, a node label that one names, or the set of nodes changes.
   [[nodiscard]] uint64_t topology_version() const { return topology_version_; }
   // Ids in the order of node names: the one iteration order that decisions may use.
@@ -241,7 +252,7 @@ class ClusterState {
   struct PodClaims {
     std::vector<std::string> keys;  // "ns/name"; first those that the spec names
     size_t named = 0;
-    bool complete = true;  // false: a template has not become a claim yet
+    std::string awaited;  // of the first template that has not become a claim yet; empty: none
     friend bool operator==(const PodClaims&, const PodClaims&) = default;
   };
   static bool SameWithoutClaims(const model::PodSpec& classed, const model::PodSpec& spec);
@@ -255,6 +266,9 @@ class ClusterState {
   void RefreshClaim(const std::string& key);
   void RefreshPodClaims(PodId id);
   void ResolveClaims(const PodRecord& record, model::PodSpec& spec);
+  [[nodiscard]] std::string QueueFault(const PodRecord& record, const std::string& key,
+                                       const model::ResourceClaim& claim) const;
+  [[nodiscard]] bool HasPlaceIn(const ClaimRow& row, const PodRecord& record) const;
   void RefreshClaimsOf(PodId id);
   void RefreshAllClaims();
   void TakeDevices(PodId id);
@@ -290,8 +304,12 @@ class ClusterState {
   void RefreshSets(Workload& workload);
   // Puts a pod where its label says; true if that is another set than before.
   bool AssignSet(PodRecord& pod);
-  // Reads stale_since from the PodGroup; true if something changed.
+  // What a PodGroup says of its past, and what was said instead (group_past.cc); true if something
+  // changed. `old` is what it was before; null if it was not there.
+  bool ReadPast(Workload& workload, const model::PodGroup* old);
   bool ReadStaleSince(Workload& workload);
+  bool ReadLastEviction(Workload& workload);
+  static bool ReadFailedAttempt(Workload& workload, const model::PodGroup* old);
   // Re-reads what the objects say about it; true if something changed.
   bool RefreshWorkload(Workload& workload);
   void DropWorkloadIfUnused(WorkloadId id);
@@ -327,7 +345,7 @@ class ClusterState {
   // PodGroup first and the first pod's for what it leaves open.
   struct PodHints {
     std::string queue, priority_class_label, priority_class_name, owner_kind;
-    std::string staleness_grace;  // annotation, as written
+    std::string staleness_grace, preemption_delay;  // annotations, as written
     model::Preemptibility preemptibility = model::Preemptibility::kByPriority;
     std::optional<int32_t> priority;
     friend bool operator==(const PodHints&, const PodHints&) = default;
@@ -335,13 +353,14 @@ class ClusterState {
     friend H AbslHashValue(H h, const PodHints& p) {
       h = model::HashOptional(std::move(h), p.priority);
       return H::combine(std::move(h), p.queue, p.priority_class_label, p.priority_class_name,
-                        p.owner_kind, p.staleness_grace, p.preemptibility);
+                        p.owner_kind, p.staleness_grace, p.preemption_delay, p.preemptibility);
     }
   };
   std::vector<std::shared_ptr<const PodHints>> hints_;  // by PodId
   absl::flat_hash_map<PodHints, std::weak_ptr<const PodHints>> hints_index_;
   DisruptionBudgets budgets_;
   DeviceBook devices_;
+  bool claims_readable_ = true;
   size_t demands_on_nodes_ = 0;  // of devices_.demand_count(), that nodes count devices for
   absl::flat_hash_map<PodId, PodClaims> pod_claims_;  // of pods that have any
   model::Resources total_for_queues_;

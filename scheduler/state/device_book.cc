@@ -21,6 +21,18 @@ std::string DeviceKey(absl::string_view driver, absl::string_view pool, absl::st
   return absl::StrCat(driver, "/", pool, "/", device);
 }
 
+// All but what every write changes: the version, and finalizers.
+bool ReadsTheSame(const model::ResourceClaim& a, const model::ResourceClaim& b) {
+  const auto consumers = [](const model::ResourceClaim& claim) {
+    return std::set<std::string>(claim.reserved_for.begin(), claim.reserved_for.end());
+  };
+  return a.meta.uid == b.meta.uid && a.meta.labels == b.meta.labels &&
+         a.meta.owners == b.meta.owners &&
+         a.meta.deletion.has_value() == b.meta.deletion.has_value() && a.requests == b.requests &&
+         a.config == b.config && a.allocated == b.allocated && a.devices == b.devices &&
+         a.node_terms == b.node_terms && a.invalid == b.invalid && consumers(a) == consumers(b);
+}
+
 }  // namespace
 
 bool IsGpuDeviceClass(absl::string_view name) {
@@ -40,45 +52,71 @@ bool IsGpuDemand(absl::string_view resource_name) {
 }
 
 std::vector<std::string> DeviceBook::UpsertSlice(const model::ResourceSlice& slice) {
-  std::vector<std::string> nodes = RemoveSlice(slice.meta.name);
+  const std::vector<std::string> former = RemoveSlice(slice.meta.name);
+  std::set<std::string> nodes(former.begin(), former.end());
   slices_[slice.meta.name] = slice;
-  if (slice.node_name.empty()) return nodes;
-  RebuildNode(slice.node_name);
-  if (nodes.empty() || nodes.front() != slice.node_name) nodes.push_back(slice.node_name);
-  return nodes;
+  if (!slice.node_name.empty()) slices_of_node_[slice.node_name].insert(slice.meta.name);
+  const PoolKey pool{slice.driver, slice.pool};
+  pools_[pool].slices.insert(slice.meta.name);
+  nodes.merge(RefreshPool(pool));
+  return {nodes.begin(), nodes.end()};
 }
 
 std::vector<std::string> DeviceBook::RemoveSlice(absl::string_view name) {
   const auto it = slices_.find(name);
   if (it == slices_.end()) return {};
-  const std::string node = it->second.node_name;
+  const model::ResourceSlice gone = std::move(it->second);
   slices_.erase(it);
-  if (node.empty()) return {};
-  RebuildNode(node);
-  return {node};
+  std::set<std::string> nodes;
+  if (!gone.node_name.empty()) {
+    const auto of_node = slices_of_node_.find(gone.node_name);
+    of_node->second.erase(gone.meta.name);
+    if (of_node->second.empty()) slices_of_node_.erase(of_node);
+    nodes.insert(gone.node_name);
+    RebuildNode(gone.node_name);
+  }
+  const PoolKey pool{gone.driver, gone.pool};
+  pools_[pool].slices.erase(gone.meta.name);
+  nodes.merge(RefreshPool(pool));
+  return {nodes.begin(), nodes.end()};
+}
+
+std::set<std::string> DeviceBook::RefreshPool(const PoolKey& key) {
+  std::set<std::string> nodes;
+  Pool& pool = pools_[key];
+  if (pool.slices.empty()) {
+    pools_.erase(key);
+    return nodes;
+  }
+  pool.generation = slices_.at(*pool.slices.begin()).generation;
+  for (const std::string& name : pool.slices) {
+    const model::ResourceSlice& slice = slices_.at(name);
+    pool.generation = std::max(pool.generation, slice.generation);
+    if (!slice.node_name.empty()) nodes.insert(slice.node_name);
+  }
+  for (const std::string& node : nodes) RebuildNode(node);
+  return nodes;
 }
 
 void DeviceBook::RebuildNode(const std::string& node) {
-  for (const NodeDevice& device : inventory_[node]) node_of_.erase(device.key);
+  if (const auto known = inventory_.find(node); known != inventory_.end()) {
+    for (const NodeDevice& device : known->second) node_of_.erase(device.key);
+  }
   std::vector<NodeDevice> devices;
-  std::map<std::pair<std::string, std::string>, int64_t> newest;
-  const auto of_node = [&](auto fn) {
-    for (const auto& [name, slice] : slices_) {
-      if (slice.node_name == node && slice.invalid.empty()) fn(slice);
+  const auto of_node = slices_of_node_.find(node);
+  for (const std::string& name :
+       of_node == slices_of_node_.end() ? std::set<std::string>() : of_node->second) {
+    const model::ResourceSlice& slice = slices_.at(name);
+    const auto pool = pools_.find({slice.driver, slice.pool});
+    if (!slice.invalid.empty() || pool == pools_.end() ||
+        slice.generation != pool->second.generation) {
+      continue;
     }
-  };
-  of_node([&](const model::ResourceSlice& slice) {
-    int64_t& generation =
-        newest.try_emplace({slice.driver, slice.pool}, slice.generation).first->second;
-    generation = std::max(generation, slice.generation);
-  });
-  of_node([&](const model::ResourceSlice& slice) {
-    if (slice.generation != newest[{slice.driver, slice.pool}]) return;
     for (const model::Device& device : slice.devices) {
       devices.push_back(
           {slice.driver, slice.pool, device, DeviceKey(slice.driver, slice.pool, device.name)});
     }
-  });
+  }
   std::sort(devices.begin(), devices.end(), [](const NodeDevice& a, const NodeDevice& b) {
     return std::tie(a.driver, a.pool, a.device.name) < std::tie(b.driver, b.pool, b.device.name);
   });
@@ -132,7 +170,7 @@ absl::StatusOr<std::vector<RequestDemand>> DeviceBook::DemandsOf(
     const auto device_class = classes_.find(request.device_class);
     if (device_class == classes_.end()) {
       return absl::NotFoundError(
-          absl::StrCat("device class ", request.device_class, " does not exist"));
+          absl::StrCat("device class ", request.device_class, kDoesNotExist));
     }
     if (!device_class->second.invalid.empty()) {
       return absl::InvalidArgumentError(
@@ -166,7 +204,7 @@ absl::StatusOr<std::vector<RequestDemand>> DeviceBook::DemandsOf(
 
 bool DeviceBook::Satisfies(const NodeDevice& device, const std::string& demand) const {
   const auto it = demands_.find(demand);
-  return it != demands_.end() && it->second.usable &&
+  return it != demands_.end() && it->second.usable && device.device.unusable.empty() &&
          std::all_of(it->second.selectors.begin(), it->second.selectors.end(),
                      [&](const DeviceSelector& selector) {
                        return selector.Matches(device.driver, device.device);
@@ -189,8 +227,9 @@ std::vector<std::pair<std::string, int64_t>> DeviceBook::CountDevices(
 
 int64_t DeviceBook::CountGpus(absl::string_view node) const {
   const std::vector<NodeDevice>& devices = DevicesOf(node);
-  return std::count_if(devices.begin(), devices.end(),
-                       [](const NodeDevice& device) { return IsGpuDeviceClass(device.driver); });
+  return std::count_if(devices.begin(), devices.end(), [](const NodeDevice& device) {
+    return IsGpuDeviceClass(device.driver) && device.device.unusable.empty();
+  });
 }
 
 const std::vector<NodeDevice>& DeviceBook::DevicesOf(absl::string_view node) const {
@@ -236,9 +275,13 @@ void DeviceBook::Free(const std::string& key, ClaimRow& row) {
   row.devices.clear();
 }
 
-void DeviceBook::UpsertClaim(const model::ResourceClaim& claim) {
+bool DeviceBook::UpsertClaim(const model::ResourceClaim& claim) {
   const std::string key = model::Key(claim.meta);
   ClaimRow& row = claims_[key];
+  if (row.exists && ReadsTheSame(row.object, claim)) {
+    row.object = claim;
+    return false;
+  }
   const bool was_allocated = row.exists && row.object.allocated;
   row.exists = true;
   row.object = claim;
@@ -254,6 +297,37 @@ void DeviceBook::UpsertClaim(const model::ResourceClaim& claim) {
   } else if (was_allocated) {
     Free(key, row);
   }
+  return true;
+}
+
+model::ClaimAllocation DeviceBook::AllocationOf(absl::string_view key) const {
+  model::ClaimAllocation out;
+  const ClaimRow* row = Find(key);
+  if (row == nullptr || !row->exists) return out;
+  const model::ResourceClaim& claim = row->object;
+  if (!row->devices.empty()) out.node = NodeOf(row->devices.front());
+  if (claim.allocated) {
+    out.devices = claim.devices;
+    return out;
+  }
+  size_t next = 0;
+  // Devices were taken request by request, in this order.
+  for (const model::DeviceRequest& request : claim.requests) {
+    for (int64_t i = 0; i < request.count && next < row->devices.size(); ++i, ++next) {
+      for (const NodeDevice& device : DevicesOf(NodeOf(row->devices[next]))) {
+        if (device.key != row->devices[next]) continue;
+        out.devices.push_back(
+            {request.name, device.driver, device.pool, device.device.name, request.tolerations});
+      }
+    }
+    const auto device_class = classes_.find(request.device_class);
+    if (device_class == classes_.end()) continue;
+    for (const model::DeviceConfig& config : device_class->second.config) {
+      out.config.push_back({true, {{request.name}, config.opaque}});
+    }
+  }
+  for (const model::DeviceConfig& config : claim.config) out.config.push_back({false, config});
+  return out;
 }
 
 void DeviceBook::RemoveClaim(absl::string_view key) {

@@ -8,12 +8,15 @@
 // takes when the pod that carries it is placed: by pool and name, the first that are free.
 //
 // Only devices of one node are counted (ResourceSlice.spec.nodeName), of the newest generation of
-// their pool.
+// their pool, and only those that nothing speaks against (model::Device::unusable). Slices of a
+// pool that are still missing are not waited for: what is asked for by number does not need them.
 // Thread-safety: the state's. Complexity: a change costs the devices of the nodes that it names.
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -27,6 +30,8 @@ namespace fairlead::state {
 
 // GPUs as queues count them, by the name of the device class or the driver.
 bool IsGpuDeviceClass(absl::string_view name);
+// How texts about objects end that nobody has made.
+inline constexpr char kDoesNotExist[] = " does not exist";
 // Names of demands begin with this; no resource of a container can.
 inline constexpr char kDemandPrefix[] = "deviceclass:";
 bool IsDemand(absl::string_view resource_name);
@@ -59,8 +64,8 @@ class DeviceBook {
   std::vector<std::string> RemoveSlice(absl::string_view name);
   void UpsertClass(const model::DeviceClass& device_class);
   void RemoveClass(absl::string_view name);
-  // Takes over what the API says the claim holds.
-  void UpsertClaim(const model::ResourceClaim& claim);
+  // Takes over what the API says the claim holds. False if nothing changed that decisions read.
+  bool UpsertClaim(const model::ResourceClaim& claim);
   void RemoveClaim(absl::string_view key);
 
   // ---- demands
@@ -87,6 +92,9 @@ class DeviceBook {
     return claims_;
   }
   void DropIfUnused(const std::string& key);
+  // What the claim holds, by the API or by a decision, as it has to be written; no devices if it
+  // holds none.
+  [[nodiscard]] model::ClaimAllocation AllocationOf(absl::string_view key) const;
 
   // Gives an unallocated claim devices of a node: all that it asks for, or none. False if they are
   // not there.
@@ -108,12 +116,22 @@ class DeviceBook {
     std::vector<DeviceSelector> selectors;  // of the request, and of the class as it is now
     bool usable = false;
   };
+  using PoolKey = std::pair<std::string, std::string>;  // driver, pool
+  struct Pool {
+    std::set<std::string> slices;  // names
+    int64_t generation = 0;        // the newest
+  };
+
   void RefreshDemand(Demand& demand);
+  // The nodes of all slices of a pool, whose devices it gives anew.
+  std::set<std::string> RefreshPool(const PoolKey& key);
   void RebuildNode(const std::string& node);
   void Hold(const std::string& key, ClaimRow& row, std::vector<std::string> devices);
   void Free(const std::string& key, ClaimRow& row);
 
   std::map<std::string, model::ResourceSlice, std::less<>> slices_;
+  std::map<PoolKey, Pool> pools_;
+  std::map<std::string, std::set<std::string>, std::less<>> slices_of_node_;  // names
   std::map<std::string, model::DeviceClass, std::less<>> classes_;
   std::map<std::string, ClaimRow, std::less<>> claims_;
   std::map<std::string, Demand, std::less<>> demands_;

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/state/cluster_state.h"
 
@@ -17,6 +18,7 @@ namespace {
 // What is left of a class's spec without what claims made of it.
 model::PodSpec WithoutClaims(model::PodSpec spec) {
   spec.claim_problem.clear();
+  spec.missing_claim.clear();
   spec.claims_to_join.clear();
   auto& requests = spec.requests;
   requests.erase(std::remove_if(requests.begin(), requests.end(),
@@ -72,7 +74,11 @@ bool ClusterState::ReadClaims(const PodRecord& record, const model::Pod& pod) {
   for (const std::string& name : pod.generated_claims) {
     if (!name.empty()) read.keys.push_back(model::Key(record.ns, name));
   }
-  read.complete = pod.generated_claims.size() >= pod.spec.claim_templates.size();
+  if (!pod.awaited_claims.empty()) {
+    read.awaited = pod.awaited_claims.front();
+  } else if (pod.generated_claims.size() < pod.spec.claim_templates.size()) {
+    read.awaited = "of a template";
+  }
   const auto found = pod_claims_.find(record.id);
   if (found != pod_claims_.end() && found->second == read) return true;
   if (found != pod_claims_.end()) ForgetClaims(record.id);
@@ -131,59 +137,118 @@ void ClusterState::RefreshPodClaims(PodId id) {
   ChangeClass(record, spec, &groups);
 }
 
+namespace {
+
+// Another pod than this one has made it necessary: it goes with that one.
+bool IsOfAnotherPod(const model::ResourceClaim& claim, const std::string& uid) {
+  return std::any_of(claim.meta.owners.begin(), claim.meta.owners.end(),
+                     [&](const model::OwnerReference& owner) {
+                       return owner.controller && owner.kind == "Pod" && owner.uid != uid;
+                     });
+}
+
+// Allocated, by somebody else, on devices that belong to no single node: no node counts them.
+bool IsOfNoNode(const model::ResourceClaim& claim) {
+  return !claim.node_terms.empty() &&
+         std::all_of(claim.node_terms.begin(), claim.node_terms.end(),
+                     [](const model::NodeSelectorTerm& term) { return term.match_fields.empty(); });
+}
+
+// The first thing that is wrong.
+struct ClaimFault {
+  std::string problem, missing;
+
+  template <typename... Text>
+  void Refuse(const Text&... text) {
+    if (problem.empty()) problem = absl::StrCat(text...);
+  }
+  // `about` is told before it, where that is not the same.
+  void Lacks(absl::string_view about, absl::string_view what) {
+    if (!problem.empty()) return;
+    problem = absl::StrCat(about, what, kDoesNotExist);
+    missing = std::string(what);
+  }
+};
+
+}  // namespace
+
+// Whether a claim that the spec names may be used from the queue of the pod, as in KAI.
+std::string ClusterState::QueueFault(const PodRecord& record, const std::string& key,
+                                     const model::ResourceClaim& claim) const {
+  if (record.workload == kNoId) return "";
+  const absl::string_view label = claim.meta.labels.Get(model::kQueueLabel);
+  const std::string& queue = workloads_[record.workload].queue;
+  if (label.empty()) {
+    return absl::StrCat("ResourceClaim ", key, " is a shared GPU claim without the queue label ",
+                        model::kQueueLabel);
+  }
+  if (label == queue) return "";
+  return absl::StrCat("ResourceClaim ", key, " is a shared GPU claim of queue ", label,
+                      ", but the pod's queue is ", queue);
+}
+
+// Those before it in line may take the last places.
+bool ClusterState::HasPlaceIn(const ClaimRow& row, const PodRecord& record) const {
+  const std::vector<std::string>& reserved = row.object.reserved_for;
+  const auto has_place = [&](PodId pod) {
+    return std::find(reserved.begin(), reserved.end(), pods_[pod].uid) != reserved.end();
+  };
+  if (has_place(record.id)) return true;
+  auto places = static_cast<int64_t>(reserved.size());
+  for (PodId pod : row.consumers) {
+    if (pod == record.id) break;
+    if (!has_place(pod)) ++places;
+  }
+  return places < model::kMaxClaimConsumers;
+}
+
 void ClusterState::ResolveClaims(const PodRecord& record, model::PodSpec& spec) {
   const auto found = pod_claims_.find(record.id);
   if (found == pod_claims_.end()) return;
   const PodClaims& claims = found->second;
-  std::string problem;
-  const auto refuse = [&](auto... text) {
-    if (problem.empty()) problem = absl::StrCat(text...);
-  };
-  if (!claims.complete) refuse("waits for the ResourceClaim of a template to be made");
+  ClaimFault fault;
+  if (!claims_readable_) {
+    fault.Refuse(
+        "needs ResourceClaims, but the API server does not have resource.k8s.io/v1, or "
+        "Fairlead may not read it");
+  }
+  if (!claims.awaited.empty()) fault.Lacks("", absl::StrCat("ResourceClaim ", claims.awaited));
   for (size_t i = 0; i < claims.keys.size(); ++i) {
     const std::string& key = claims.keys[i];
     const ClaimRow& row = *devices_.Find(key);
+    const std::string name = absl::StrCat("ResourceClaim ", key);
     if (!row.exists) {
-      refuse("ResourceClaim ", key, " does not exist");
+      fault.Lacks("", name);
       continue;
     }
-    if (row.object.meta.deletion.has_value()) refuse("ResourceClaim ", key, " is being deleted");
-    const auto demands = devices_.DemandsOf(row.object);
-    if (!demands.ok()) {
-      refuse("ResourceClaim ", key, ": ", demands.status().message());
+    const model::ResourceClaim& claim = row.object;
+    if (claim.meta.deletion.has_value()) fault.Refuse(name, " is being deleted");
+    if (i >= claims.named && IsOfAnotherPod(claim, record.uid)) {
+      fault.Refuse(name, " was made for another pod");
+    }
+    const auto demands = devices_.DemandsOf(claim);
+    if (!demands.ok() && !claim.allocated) {
+      absl::string_view why = demands.status().message();
+      if (absl::IsNotFound(demands.status()) && absl::ConsumeSuffix(&why, kDoesNotExist)) {
+        fault.Lacks(absl::StrCat(name, ": "), why);
+      } else {
+        fault.Refuse(name, ": ", why);
+      }
       continue;
     }
     const bool carries = row.consumers.front() == record.id;
     bool gpus = false;
-    for (const RequestDemand& demand : *demands) {
-      gpus |= IsGpuDemand(demand.demand);
-      if (carries) model::Add(spec.requests, demand.demand, demand.count);
-    }
-    if (!carries || row.object.allocated) spec.claims_to_join.push_back(key);
-    if (i < claims.named && gpus && record.workload != kNoId) {
-      const absl::string_view label = row.object.meta.labels.Get(model::kQueueLabel);
-      const std::string& queue = workloads_[record.workload].queue;
-      if (label.empty()) {
-        refuse("ResourceClaim ", key, " is a shared GPU claim without the queue label ",
-               model::kQueueLabel);
-      } else if (label != queue) {
-        refuse("ResourceClaim ", key, " is a shared GPU claim of queue ", label,
-               ", but the pod's queue is ", queue);
+    if (demands.ok() && !IsOfNoNode(claim)) {
+      for (const RequestDemand& demand : *demands) {
+        gpus |= IsGpuDemand(demand.demand);
+        if (carries) model::Add(spec.requests, demand.demand, demand.count);
       }
     }
-    // Those before it in line may take the last places.
-    const std::vector<std::string>& reserved = row.object.reserved_for;
-    const auto has_place = [&](PodId pod) {
-      return std::find(reserved.begin(), reserved.end(), pods_[pod].uid) != reserved.end();
-    };
-    auto places = static_cast<int64_t>(reserved.size());
-    for (PodId pod : row.consumers) {
-      if (pod == record.id) break;
-      if (!has_place(pod)) ++places;
-    }
-    if (places >= model::kMaxClaimConsumers && !has_place(record.id)) {
-      refuse("ResourceClaim ", key, " has reached its maximum number of consumers (",
-             model::kMaxClaimConsumers, ")");
+    if (!carries || claim.allocated) spec.claims_to_join.push_back(key);
+    if (i < claims.named && gpus) fault.Refuse(QueueFault(record, key, claim));
+    if (!HasPlaceIn(row, record)) {
+      fault.Refuse(name, " has reached its maximum number of consumers (",
+                   model::kMaxClaimConsumers, ")");
     }
   }
   std::sort(spec.claims_to_join.begin(), spec.claims_to_join.end());
@@ -191,8 +256,46 @@ void ClusterState::ResolveClaims(const PodRecord& record, model::PodSpec& spec) 
   if (record.node != kNoId) {
     spec.claims_to_join.clear();
   } else {
-    spec.claim_problem = std::move(problem);
+    spec.claim_problem = std::move(fault.problem);
+    spec.missing_claim = std::move(fault.missing);
   }
+}
+
+Change ClusterState::SetClaimsReadable(bool readable) {
+  if (claims_readable_ == readable) return {};
+  claims_readable_ = readable;
+  RefreshAllClaims();
+  ++version_;
+  return {.workloads = true};
+}
+
+std::vector<std::string> ClusterState::IdleClaims() const {
+  std::vector<std::string> idle;
+  for (const auto& [key, row] : devices_.claims()) {
+    if (!row.exists || !row.object.allocated || row.consumers.empty() ||
+        row.object.meta.deletion.has_value()) {
+      continue;
+    }
+    const auto waits = [this](PodId id) {
+      const PodRecord& pod = pods_[id];
+      return pod.ours && pod.node == kNoId &&
+             (pod.status == PodStatus::kPending || pod.status == PodStatus::kGated);
+    };
+    if (!std::all_of(row.consumers.begin(), row.consumers.end(), waits)) continue;
+    const auto is_known = [&](const std::string& uid) {
+      return std::any_of(row.consumers.begin(), row.consumers.end(),
+                         [&](PodId id) { return pods_[id].uid == uid; });
+    };
+    const std::vector<std::string>& reserved = row.object.reserved_for;
+    if (std::all_of(reserved.begin(), reserved.end(), is_known)) idle.push_back(key);
+  }
+  return idle;
+}
+
+const std::vector<std::string>& ClusterState::ClaimKeysOf(PodId id) const {
+  static const auto& none = *new std::vector<std::string>();
+  const auto found = pod_claims_.find(id);
+  return found == pod_claims_.end() ? none : found->second.keys;
 }
 
 void ClusterState::TakeDevices(PodId id) {
@@ -269,7 +372,7 @@ Change ClusterState::UpsertDeviceObject(const model::DeviceObject& object) {
     const auto& claim = std::get<model::ResourceClaim>(object);
     const std::string key = model::Key(claim.meta);
     TouchClaimNodes(key);
-    devices_.UpsertClaim(claim);
+    if (!devices_.UpsertClaim(claim)) return {};
     RefreshClaim(key);
     TouchClaimNodes(key);
   }
@@ -312,16 +415,7 @@ std::vector<model::ResourceClaim> ClusterState::ClaimsOf(PodId id) const {
     model::ResourceClaim claim = row.object;
     if (!claim.allocated && !row.devices.empty()) {
       claim.allocated = true;
-      size_t next = 0;
-      // Devices were taken request by request, in this order.
-      for (const model::DeviceRequest& request : claim.requests) {
-        for (int64_t i = 0; i < request.count && next < row.devices.size(); ++i, ++next) {
-          for (const NodeDevice& device : devices_.DevicesOf(devices_.NodeOf(row.devices[next]))) {
-            if (device.key != row.devices[next]) continue;
-            claim.devices.push_back({request.name, device.driver, device.pool, device.device.name});
-          }
-        }
-      }
+      claim.devices = devices_.AllocationOf(key).devices;
     }
     out.push_back(std::move(claim));
   }

@@ -103,12 +103,123 @@ TEST_F(DeviceClaimsTest, WhatIsWrongWithAClaimIsThePodsProblem) {
   }
 }
 
+TEST_F(DeviceClaimsTest, WhatDoesNotExistIsToldApartFromWhatIsWrong) {
+  const PodId pod = Add("p", {"c"});
+  EXPECT_EQ(Spec(pod).missing_claim, "ResourceClaim ns/c");
+  state_.UpsertDeviceObject(MakeClaim("c", 1, "absent", "q"));
+  EXPECT_EQ(Spec(pod).missing_claim, "device class absent");
+  EXPECT_EQ(Spec(pod).claim_problem, "ResourceClaim ns/c: device class absent does not exist");
+  state_.UpsertDeviceObject(MakeClaim("c", 1, kClass));
+  EXPECT_EQ(Spec(pod).missing_claim, "");
+  EXPECT_THAT(Spec(pod).claim_problem, HasSubstr("queue label"));
+}
+
+TEST_F(DeviceClaimsTest, WithoutTheApiThatIsTheProblem) {
+  state_.UpsertDeviceObject(MakeClaim("c", 1, kClass, "q"));
+  const PodId pod = Add("p", {"c"});
+  EXPECT_TRUE(state_.SetClaimsReadable(false).Any());
+  EXPECT_FALSE(state_.SetClaimsReadable(false).Any());
+  EXPECT_THAT(Spec(pod).claim_problem, HasSubstr("does not have resource.k8s.io/v1"));
+  EXPECT_EQ(Spec(pod).missing_claim, "");
+  EXPECT_TRUE(state_.SetClaimsReadable(true).Any());
+  EXPECT_EQ(Spec(pod).claim_problem, "");
+}
+
+TEST_F(DeviceClaimsTest, AClaimOfAnotherPodIsRefusedWhereItComesFromATemplate) {
+  model::Pod pod = PodBuilder("ns", "p").Queue("q");
+  pod.spec.claim_templates = {"t"};
+  pod.generated_claims = {"c"};
+  state_.UpsertPod(pod);
+  const PodId id = state_.FindPod("ns", "p");
+  model::ResourceClaim claim = MakeClaim("c", 1);
+  claim.meta.owners = {{"v1", "Pod", "p", "former-uid", true}};
+  state_.UpsertDeviceObject(claim);
+  EXPECT_EQ(Spec(id).claim_problem, "ResourceClaim ns/c was made for another pod");
+  claim.meta.owners[0].uid = pod.meta.uid;
+  state_.UpsertDeviceObject(claim);
+  EXPECT_EQ(Spec(id).claim_problem, "");
+  // Who names it in so many words may use it.
+  claim.meta.owners[0].uid = "former-uid";
+  claim.meta.labels.Set(model::kQueueLabel, "q");
+  state_.UpsertDeviceObject(claim);
+  EXPECT_EQ(Spec(Add("named", {"c"})).claim_problem, "");
+}
+
+TEST_F(DeviceClaimsTest, AWriteThatChangesNothingThatMattersIsNoChange) {
+  model::ResourceClaim claim = MakeClaim("c", 1, kClass, "q");
+  EXPECT_TRUE(state_.UpsertDeviceObject(claim).Any());
+  claim.meta.resource_version = "7";
+  claim.finalizers = {model::kClaimFinalizer};
+  EXPECT_FALSE(state_.UpsertDeviceObject(claim).Any());
+  EXPECT_EQ(state_.devices().Find("ns/c")->object.meta.resource_version, "7");
+  claim.reserved_for = {"a", "b"};
+  EXPECT_TRUE(state_.UpsertDeviceObject(claim).Any());
+  claim.reserved_for = {"b", "a"};
+  EXPECT_FALSE(state_.UpsertDeviceObject(claim).Any());
+  EXPECT_TRUE(state_.UpsertDeviceObject(Allocated(claim, "n0", {"0"})).Any());
+}
+
+TEST_F(DeviceClaimsTest, AClaimIsIdleOnlyWhereAllWhoUseItWait) {
+  model::ResourceClaim claim = Allocated(MakeClaim("c", 1, kClass, "q"), "n0", {"0"});
+  state_.UpsertDeviceObject(claim);
+  EXPECT_THAT(state_.IdleClaims(), IsEmpty()) << "nobody needs its devices back";
+  const PodId waits = Add("p", {"c"});
+  EXPECT_THAT(state_.IdleClaims(), ElementsAre("ns/c"));
+  claim.reserved_for = {"uid-ns-p"};
+  state_.UpsertDeviceObject(claim);
+  EXPECT_THAT(state_.IdleClaims(), ElementsAre("ns/c"));
+  {
+    Transaction txn(state_);
+    txn.Allocate(waits, state_.FindNode("n0"));
+    EXPECT_THAT(state_.IdleClaims(), IsEmpty()) << "it is being bound";
+  }
+  claim.reserved_for.push_back("unseen");
+  state_.UpsertDeviceObject(claim);
+  EXPECT_THAT(state_.IdleClaims(), IsEmpty());
+  claim.reserved_for.pop_back();
+  state_.UpsertDeviceObject(claim);
+  state_.UpsertPod(Uses(PodBuilder("ns", "foreign").Scheduler("other").On("n0"), {"c"}));
+  EXPECT_THAT(state_.IdleClaims(), IsEmpty()) << "it runs with it";
+}
+
+TEST_F(DeviceClaimsTest, WhatCannotBeGivenAwayAloneIsNotCounted) {
+  model::ResourceSlice slice = MakeSlice("n0", 3);
+  slice.devices[1].unusable = "it is a partition of another";
+  state_.UpsertDeviceObject(slice);
+  EXPECT_EQ(state_.devices().CountGpus("n0"), 2);
+  state_.UpsertDeviceObject(MakeClaim("c", 2, kClass, "q"));
+  const PodId pod = Add("p", {"c"});
+  Transaction txn(state_);
+  txn.Allocate(pod, state_.FindNode("n0"));
+  EXPECT_THAT(Held("ns/c"), ElementsAre("gpu.nvidia.com/n0/0", "gpu.nvidia.com/n0/2"));
+}
+
+TEST_F(DeviceClaimsTest, APoolOfSeveralNodesHasOneGeneration) {
+  model::ResourceSlice here = MakeSlice("n0", 1);
+  model::ResourceSlice there = MakeSlice("n1", 1);
+  here.pool = there.pool = "rack";
+  there.devices[0].name = "1";
+  state_.UpsertDeviceObject(here);
+  state_.UpsertDeviceObject(there);
+  EXPECT_EQ(state_.devices().CountGpus("n0"), 1);
+  there.generation = 1;
+  state_.UpsertDeviceObject(there);
+  EXPECT_EQ(state_.devices().CountGpus("n0"), 0);
+  EXPECT_EQ(state_.devices().CountGpus("n1"), 1);
+  state_.RemoveResourceSlice(there.meta.name);
+  EXPECT_EQ(state_.devices().CountGpus("n0"), 1);
+}
+
 TEST_F(DeviceClaimsTest, TemplatesWaitForTheirClaim) {
   model::Pod pod = PodBuilder("ns", "p").Queue("q");
   pod.spec.claim_templates = {"t"};
   state_.UpsertPod(pod);
   const PodId id = state_.FindPod("ns", "p");
-  EXPECT_THAT(Spec(id).claim_problem, HasSubstr("waits for the ResourceClaim of a template"));
+  EXPECT_EQ(Spec(id).claim_problem, "ResourceClaim of a template does not exist");
+  pod.awaited_claims = {"gpu of template t"};
+  state_.UpsertPod(pod);
+  EXPECT_EQ(Spec(id).missing_claim, "ResourceClaim gpu of template t");
+  pod.awaited_claims.clear();
   pod.generated_claims = {"p-t-x"};
   state_.UpsertPod(pod);
   EXPECT_THAT(Spec(id).claim_problem, HasSubstr("ns/p-t-x does not exist"));
@@ -187,6 +298,19 @@ TEST_F(DeviceClaimsTest, PlacingTakesTheFirstFreeDevicesAndUndoGivesThemBack) {
   state_.ForgetBinding(c);  // the binding failed: the devices are free again
   EXPECT_THAT(Held("ns/c"), IsEmpty());
   EXPECT_EQ(Used("n1"), 0);
+}
+
+TEST_F(DeviceClaimsTest, APodWhoseBindingFailsHasToGoWhereItsClaimIsByNow) {
+  state_.UpsertDeviceObject(MakeClaim("c", 1, kClass, "q"));
+  const PodId pod = Add("p", {"c"});
+  Transaction txn(state_);
+  txn.Allocate(pod, state_.FindNode("n1"));
+  txn.Commit();
+  state_.UpsertDeviceObject(Allocated(MakeClaim("c", 1, kClass, "q"), "n1", {"0"}));
+  EXPECT_THAT(Spec(pod).claims_to_join, IsEmpty());
+  state_.ForgetBinding(pod);
+  EXPECT_THAT(Spec(pod).claims_to_join, ElementsAre("ns/c"));
+  EXPECT_THAT(Held("ns/c"), ElementsAre("gpu.nvidia.com/n1/0"));
 }
 
 TEST_F(DeviceClaimsTest, AllocatedClaimsHoldTheirDevices) {

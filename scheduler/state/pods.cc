@@ -296,6 +296,7 @@ Change ClusterState::ForgetBinding(PodId id) {
   const NodeId node = pods_[id].node;
   MovePod(id, PodStatus::kPending, kNoId);
   DropNodeIfUnused(node);
+  RefreshClaimsOf(id);  // what it has to join counts again
   change.capacity = change.workloads = true;
   return change;
 }

@@ -2,6 +2,7 @@
 // Thread-safety: none; they live on the owner's thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -164,7 +165,7 @@ struct GangSet {
 // What is odd about a PodGroup, in words that name object and field.
 struct GroupNotes {
   std::string sets_problem;  // its sub-groups are no tree: part of Workload::invalid
-  std::string sets_warning, stale_warning;
+  std::string sets_warning, stale_warning, eviction_warning;
 };
 
 // What is scheduled as one: a PodGroup with its pods, or a pod without one.
@@ -186,6 +187,15 @@ struct Workload {
   // How long it may: the PodGroup's, else the first pod's annotation. Negative: for ever; absent:
   // the scheduler's default.
   std::optional<absl::Duration> staleness_grace;
+  // How long it waits before others give way for it: the PodGroup's, else the first pod's
+  // annotation. Not negative.
+  absl::Duration preemption_delay = absl::ZeroDuration();
+  // When a pod of the group was evicted last: annotation kai.scheduler/last-eviction-timestamp of
+  // the PodGroup, or what SetLastEviction() said last.
+  absl::Time last_eviction = absl::InfinitePast();
+  // Of a PodGroup with schedulingBackoff 1; what its status says, or SetFailedAttempt() did before
+  // it could say so. Null: it is (still, or again) to be tried.
+  std::shared_ptr<const model::FailedAttempt> failed_attempt;
   absl::Time creation = absl::InfinitePast();
   std::vector<PodId> pods;  // alive, in task order: priority label, creation, uid
   uint32_t by_status[kPodStatusCount] = {};
@@ -199,6 +209,13 @@ struct Workload {
   [[nodiscard]] uint32_t Active() const {
     return Count(PodStatus::kBinding) + Count(PodStatus::kBound) + Count(PodStatus::kRunning) +
            Count(PodStatus::kPipelined);
+  }
+  // Left out of every cycle: its one attempt failed. (What runs of a group goes on as ever.)
+  [[nodiscard]] bool GaveUp() const { return failed_attempt != nullptr && Active() == 0; }
+  // Before it nobody gives way for this workload; in the past if it has no delay.
+  [[nodiscard]] absl::Time PreemptionDelayEnd() const {
+    if (preemption_delay == absl::ZeroDuration()) return absl::InfinitePast();
+    return std::max(creation, last_eviction) + preemption_delay;
   }
 };
 

@@ -33,6 +33,21 @@ absl::string_view DefaultClassFor(absl::string_view owner_kind) {
   return "train";
 }
 
+// A duration as Go writes it, on a pod. What cannot be read is ignored, with a warning, as in KAI.
+std::optional<absl::Duration> ReadSpan(const PodRecord& pod, absl::string_view annotation,
+                                       absl::string_view text, bool may_be_negative,
+                                       std::vector<std::string>& warnings) {
+  if (text.empty()) return std::nullopt;
+  absl::Duration span;
+  const bool read = absl::ParseDuration(text, &span) && span != absl::InfiniteDuration() &&
+                    span != -absl::InfiniteDuration();
+  if (read && (may_be_negative || span >= absl::ZeroDuration())) return span;
+  warnings.push_back(absl::StrCat("pod ", model::Key(pod.ns, pod.name), ": annotation ", annotation,
+                                  ": \"", text, read ? "\" is negative" : "\" is no duration",
+                                  "; it is ignored"));
+  return std::nullopt;
+}
+
 Preemptibility ParsePreemptibility(absl::string_view text) {
   if (text == "preemptible") return Preemptibility::kPreemptible;
   if (text == "non-preemptible") return Preemptibility::kNonPreemptible;
@@ -90,6 +105,7 @@ void ClusterState::AttachToWorkload(PodRecord& record, const model::Pod& pod) {
   hints.preemptibility = ParsePreemptibility(labels.Get(model::kPreemptibilityLabel));
   hints.priority = pod.priority;
   hints.staleness_grace = std::string(pod.meta.annotations.Get(model::kStalenessGraceAnnotation));
+  hints.preemption_delay = std::string(pod.meta.annotations.Get(model::kPreemptionDelayAnnotation));
 
   const absl::string_view group_name = GroupNameOf(pod);
   bool moved = record.workload == kNoId;
@@ -232,16 +248,14 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
   std::string invalid;
   std::optional<absl::Duration> staleness_grace;
   std::vector<std::string> warnings;
-  if (hints != nullptr && !hints->staleness_grace.empty()) {
-    absl::Duration grace;
-    if (absl::ParseDuration(hints->staleness_grace, &grace)) {
-      staleness_grace = grace;
-    } else {
-      const PodRecord& pod = pods_[workload.pods.front()];
-      warnings.push_back(absl::StrCat("pod ", model::Key(pod.ns, pod.name), ": annotation ",
-                                      model::kStalenessGraceAnnotation, ": \"",
-                                      hints->staleness_grace, "\" is no duration; it is ignored"));
-    }
+  absl::Duration preemption_delay = absl::ZeroDuration();
+  if (hints != nullptr) {
+    const PodRecord& pod = pods_[workload.pods.front()];
+    staleness_grace = ReadSpan(pod, model::kStalenessGraceAnnotation, hints->staleness_grace,
+                               /*may_be_negative=*/true, warnings);
+    preemption_delay = ReadSpan(pod, model::kPreemptionDelayAnnotation, hints->preemption_delay,
+                                /*may_be_negative=*/false, warnings)
+                           .value_or(absl::ZeroDuration());
   }
   if (group != nullptr) {
     if (!group->queue.empty()) queue = group->queue;
@@ -251,11 +265,14 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
     min_member = group->min_member.value_or(1);
     invalid = group->invalid;
     if (group->staleness_grace_period.has_value()) staleness_grace = group->staleness_grace_period;
+    if (group->preemption_delay.has_value()) {
+      preemption_delay = std::max(absl::ZeroDuration(), *group->preemption_delay);
+    }
   }
   if (workload.notes != nullptr) {
     if (invalid.empty()) invalid = workload.notes->sets_problem;
-    for (const std::string* note :
-         {&workload.notes->sets_warning, &workload.notes->stale_warning}) {
+    for (const std::string* note : {&workload.notes->sets_warning, &workload.notes->stale_warning,
+                                    &workload.notes->eviction_warning}) {
       if (!note->empty()) warnings.push_back(*note);
     }
   }
@@ -269,7 +286,8 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
   const bool recharge = queue != workload.queue || preemptible != workload.preemptible;
   const bool changed = recharge || priority != workload.priority ||
                        min_member != workload.min_member || invalid != workload.invalid ||
-                       warning != workload.warning || staleness_grace != workload.staleness_grace;
+                       warning != workload.warning || staleness_grace != workload.staleness_grace ||
+                       preemption_delay != workload.preemption_delay;
   if (!changed) return false;
   // What it has is charged to the queue that it leaves; the listener sees both sides.
   auto for_each_allocated = [&](auto f) {
@@ -286,6 +304,7 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
   workload.invalid = std::move(invalid);
   workload.warning = std::move(warning);
   workload.staleness_grace = staleness_grace;
+  workload.preemption_delay = preemption_delay;
   for_each_allocated([&](const PodRecord& pod) { listener_->OnAllocated(workload, pod); });
   return true;
 }
@@ -332,34 +351,6 @@ bool ClusterState::AssignSet(PodRecord& pod) {
   return true;
 }
 
-bool ClusterState::ReadStaleSince(Workload& workload) {
-  const absl::string_view text = workload.group->meta.annotations.Get(model::kStaleSinceAnnotation);
-  absl::Time since = absl::InfiniteFuture();
-  std::string warning;
-  if (!text.empty() && !absl::ParseTime(absl::RFC3339_full, text, &since, nullptr)) {
-    since = absl::InfiniteFuture();
-    warning = absl::StrCat("PodGroup ", model::Key(workload.group->meta), ": annotation ",
-                           model::kStaleSinceAnnotation, ": \"", text,
-                           "\" is no RFC 3339 time; it is ignored");
-  }
-  const bool same_warning =
-      workload.notes == nullptr ? warning.empty() : warning == workload.notes->stale_warning;
-  if (same_warning && since == workload.stale_since) return false;
-  workload.stale_since = since;
-  if (!same_warning) {
-    GroupNotes notes = workload.notes == nullptr ? GroupNotes{} : *workload.notes;
-    notes.stale_warning = std::move(warning);
-    workload.notes = std::make_shared<const GroupNotes>(std::move(notes));
-  }
-  return true;
-}
-
-void ClusterState::SetStaleSince(WorkloadId id, absl::Time since) {
-  if (workloads_[id].stale_since == since) return;
-  workloads_[id].stale_since = since;
-  TouchWorkload(id);
-}
-
 absl::Time ClusterState::StartOf(const Workload& workload) const {
   if (workload.Active() == 0) return absl::InfinitePast();
   absl::Time of_pods = absl::InfiniteFuture();
@@ -394,7 +385,7 @@ Change ClusterState::UpsertPodGroup(const model::PodGroup& group) {
     group_index_.emplace(model::Key(group.meta), id);
   }
   Workload& workload = workloads_[id];
-  const model::PodGroup* old = workload.group.get();
+  const std::shared_ptr<const model::PodGroup> old = workload.group;
   const bool same_spec =
       old != nullptr && old->queue == group.queue &&
       old->priority_class_name == group.priority_class_name &&
@@ -402,19 +393,17 @@ Change ClusterState::UpsertPodGroup(const model::PodGroup& group) {
       old->min_sub_group == group.min_sub_group && old->sub_groups == group.sub_groups &&
       old->topology == group.topology && old->preemption_delay == group.preemption_delay &&
       old->staleness_grace_period == group.staleness_grace_period &&
-      old->invalid == group.invalid && old->meta.uid == group.meta.uid &&
-      old->meta.labels == group.meta.labels;
-  const bool same_stale_since =
-      old != nullptr && old->meta.annotations.Get(model::kStaleSinceAnnotation) ==
-                            group.meta.annotations.Get(model::kStaleSinceAnnotation);
+      old->mark_unschedulable == group.mark_unschedulable &&
+      old->scheduling_backoff == group.scheduling_backoff && old->invalid == group.invalid &&
+      old->meta.uid == group.meta.uid && old->meta.labels == group.meta.labels;
   const bool same_start =
       old != nullptr && old->meta.annotations.Get(model::kLastStartAnnotation) ==
                             group.meta.annotations.Get(model::kLastStartAnnotation);
   if (!same_start) TouchWorkload(id);  // its victims' order depends on it
   workload.group = std::make_shared<const model::PodGroup>(group);
   workload.uid = group.meta.uid;
-  const bool stale_changed = !same_stale_since && ReadStaleSince(workload);
-  if (same_spec && !stale_changed) return change;
+  const bool past_changed = ReadPast(workload, old.get());
+  if (same_spec && !past_changed) return change;
   workload.creation = group.meta.creation;
   if (!same_spec) RefreshSets(workload);
   RefreshWorkload(workload);
@@ -438,6 +427,8 @@ Change ClusterState::RemovePodGroup(absl::string_view ns, absl::string_view name
   workload.group = nullptr;
   workload.uid.clear();
   workload.stale_since = absl::InfiniteFuture();
+  workload.last_eviction = absl::InfinitePast();
+  workload.failed_attempt = nullptr;
   workload.notes = nullptr;
   RefreshSets(workload);
   TouchWorkload(id);

@@ -148,6 +148,15 @@ Words GangIncomplete(const Verdict& v) {
            "lower minMember of the pod group"}};
 }
 
+Words SchedulingBackoff(const Verdict& v) {
+  return {absl::StrCat("The group had one attempt (schedulingBackoff 1)",
+                       v.subject.empty() ? "" : absl::StrCat(" in node pool ", v.subject),
+                       ", which failed; it is not tried again there"),
+          {absl::StrCat("move it to another node pool (label ", model::kNodePoolLabel,
+                        " of the PodGroup)"),
+           "set its schedulingBackoff to -1"}};
+}
+
 Words QueueLimitReached(const Verdict& v) {
   if (!v.queue_block.has_value()) {
     return {absl::StrCat(Capital(QueueName(v)), " has reached a limit"),
@@ -292,6 +301,8 @@ Words WordsOf(const Verdict& v) {
       return Gated(v);
     case Code::kGangIncomplete:
       return GangIncomplete(v);
+    case Code::kSchedulingBackoff:
+      return SchedulingBackoff(v);
     case Code::kQueueLimitReached:
       return QueueLimitReached(v);
     case Code::kNonPreemptibleOverQuota:
@@ -354,6 +365,11 @@ std::string ResourceNoun(absl::string_view resource) {
   if (resource == model::kMemoryName) return "memory";
   if (resource == model::kPodsName) return "pod slots";
   return std::string(resource);
+}
+
+std::string DelayClause(absl::Time until) {
+  return absl::StrCat("nobody gives way for it before ", TimeText(until), ", the end of its ",
+                      "preemption delay");
 }
 
 std::vector<Unblocker> DefaultUnblockers(const Verdict& verdict) {

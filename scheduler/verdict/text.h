@@ -19,6 +19,9 @@ std::string Message(const Verdict& verdict);
 // verdict brings no unblockers.
 std::vector<Unblocker> DefaultUnblockers(const Verdict& verdict);
 
+// The detail of who waits for capacity, and may not make others give way before then.
+std::string DelayClause(absl::Time until);
+
 // "nvidia.com/gpu" -> "GPUs", "cpu" -> "CPU cores", "memory" -> "memory", others as they are.
 std::string ResourceNoun(absl::string_view resource);
 

@@ -31,6 +31,7 @@ constexpr CodeRow kCodes[] = {
     {Code::kMissingObject, "MissingObject", Category::kImpossible, ResolvableBy::kUserChange},
     {Code::kGated, "Gated", Category::kPolicy, ResolvableBy::kUserChange},
     {Code::kGangIncomplete, "GangIncomplete", Category::kPolicy, ResolvableBy::kUserChange},
+    {Code::kSchedulingBackoff, "SchedulingBackoff", Category::kPolicy, ResolvableBy::kUserChange},
     {Code::kQueueLimitReached, "QueueLimitReached", Category::kPolicy, ResolvableBy::kQueueChange},
     {Code::kNonPreemptibleOverQuota, "NonPreemptibleOverQuota", Category::kPolicy,
      ResolvableBy::kQueueChange},
@@ -179,6 +180,21 @@ std::string Hash(const Verdict& v) {
 absl::string_view ConditionReason(Code code, bool hook_on) {
   if (CategoryOf(code) == Category::kCapacity && !hook_on) return "Unschedulable";
   return CodeName(code);
+}
+
+bool IsFailedAttempt(Code code) {
+  switch (code) {
+    case Code::kNone:
+    case Code::kInvalidRequest:
+    case Code::kGated:
+    case Code::kGangIncomplete:
+    case Code::kSchedulingBackoff:
+    case Code::kWaitingForVictims:
+    case Code::kNodesRequested:
+      return false;
+    default:
+      return true;
+  }
 }
 
 }  // namespace fairlead::verdict

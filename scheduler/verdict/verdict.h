@@ -36,6 +36,7 @@ enum class Code : uint8_t {
   // policy
   kGated,
   kGangIncomplete,
+  kSchedulingBackoff,
   kQueueLimitReached,
   kNonPreemptibleOverQuota,
   kOverFairShare,
@@ -122,9 +123,11 @@ struct Verdict {
   // kNodesRequested: the requests that it will run on, and when they should be usable.
   std::vector<std::string> node_requests;
   std::optional<absl::Time> expected_at;
-  // kMissingObject ("ConfigMap default/x"), kInvalidRequest (the field and its fault).
+  // kMissingObject ("ConfigMap default/x"), kInvalidRequest (the field and its fault),
+  // kSchedulingBackoff (the node pool).
   std::string subject;
-  // kPreemptionDelay and other waits with a known end.
+  // The end of its preemption delay, where somebody might give way for it then: with
+  // kPreemptionDelay, and with capacity codes.
   std::optional<absl::Time> until;
   int64_t pods_waiting = 0;  // of the workload
   int64_t pods_running = 0;
@@ -142,5 +145,10 @@ std::string Hash(const Verdict& verdict);
 // The condition's reason. Capacity codes are "Unschedulable", the word on which every public
 // autoscaler acts, only where the built-in hook is off; policy and impossible codes never are.
 absl::string_view ConditionReason(Code code, bool hook_on);
+
+// The code is the outcome of an attempt to place a workload that could have run: KAI writes its
+// scheduling condition then. Not so while something of it waits for what has been promised, and
+// where nothing could be tried.
+bool IsFailedAttempt(Code code);
 
 }  // namespace fairlead::verdict

@@ -27,6 +27,7 @@ constexpr CodeCase kCases[] = {
     {Code::kMissingObject, "MissingObject", "impossible", "UserChange"},
     {Code::kGated, "Gated", "policy", "UserChange"},
     {Code::kGangIncomplete, "GangIncomplete", "policy", "UserChange"},
+    {Code::kSchedulingBackoff, "SchedulingBackoff", "policy", "UserChange"},
     {Code::kQueueLimitReached, "QueueLimitReached", "policy", "QueueChange"},
     {Code::kNonPreemptibleOverQuota, "NonPreemptibleOverQuota", "policy", "QueueChange"},
     {Code::kOverFairShare, "OverFairShare", "policy", "QueueChange"},
@@ -66,6 +67,15 @@ TEST(CodeTest, UnschedulableOnlyForCapacityWithoutTheHook) {
     const bool capacity = std::string(c.category) == "capacity";
     EXPECT_EQ(ConditionReason(c.code, /*hook_on=*/false), capacity ? "Unschedulable" : c.name);
   }
+}
+
+// KAI marks a group that was ready and found no place, and none that could not run or is promised
+// one.
+TEST(CodeTest, WhatIsAnAttemptThatFailed) {
+  const std::set<std::string> none = {"None",           "InvalidRequest",    "Gated",
+                                      "GangIncomplete", "SchedulingBackoff", "WaitingForVictims",
+                                      "NodesRequested"};
+  for (const CodeCase& c : kCases) EXPECT_EQ(IsFailedAttempt(c.code), !none.contains(c.name));
 }
 
 Verdict Sample() {

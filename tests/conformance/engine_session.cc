@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "kube/device_objects.h"
 #include "queues/tree.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/framework/framework.h"
@@ -31,7 +30,6 @@ bool Has(const std::vector<std::string>& list, absl::string_view text) {
 state::StateOptions MakeStateOptions() {
   state::StateOptions options;
   options.scheduler_names = {model::kKaiSchedulerName};
-  options.place_device_claims = true;
   return options;
 }
 
@@ -112,12 +110,7 @@ absl::Status Session::Start() {
                                              std::move(framework));
   for (const kube::Object& object : input_.objects) Apply(object);
   for (const std::string& other : input_.other_objects) {
-    if (const auto object = kube::DecodeDeviceObject(other); object.ok()) {
-      state_.UpsertDeviceObject(*object);
-    } else {
-      result_.notes.push_back(absl::StrCat("not decoded: ", absl::string_view(other).substr(0, 120),
-                                           ": ", object.status().message()));
-    }
+    result_.notes.push_back(absl::StrCat("not decoded: ", absl::string_view(other).substr(0, 120)));
   }
   Seed();
   return absl::OkStatus();
@@ -146,6 +139,12 @@ void Session::Apply(const kube::Object& object) {
   } else if (const auto* topology = std::get_if<model::Topology>(&object)) {
     note(topology->invalid);
     state_.UpsertTopology(*topology);
+  } else if (const auto* device_class = std::get_if<model::DeviceClass>(&object)) {
+    state_.UpsertDeviceObject(*device_class);
+  } else if (const auto* slice = std::get_if<model::ResourceSlice>(&object)) {
+    state_.UpsertDeviceObject(*slice);
+  } else if (const auto* claim = std::get_if<model::ResourceClaim>(&object)) {
+    state_.UpsertDeviceObject(*claim);
   }
 }
 

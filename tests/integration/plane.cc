@@ -91,6 +91,7 @@ const std::string& Plane::why_not() { return TheGlobal().why_not; }
 void Plane::Shutdown() { TheGlobal().plane.reset(); }
 
 bool Plane::Start(const std::string& launcher) {
+  program_ = launcher;
   folder_ = (std::filesystem::temp_directory_path() / "fairlead-integration-XXXXXX").string();
   FAIRLEAD_CHECK(mkdtemp(folder_.data()) != nullptr, folder_);
   const std::string ready = folder_ + "/ready";
@@ -129,6 +130,32 @@ std::string Plane::KubeconfigThrough(int port) {
       ReadFile(kubeconfig()),
       {{absl::StrCat("127.0.0.1:", port_), absl::StrCat("127.0.0.1:", port)}});
   return path;
+}
+
+std::string Plane::KubeconfigWith(const std::string& token) {
+  std::string text = ReadFile(kubeconfig());
+  const std::string key = "    token: ";
+  const size_t at = text.find(key);
+  if (at != std::string::npos) {
+    text.replace(at, text.find('\n', at) - at, absl::StrCat(key, token));
+  }
+  const std::string path = NewFile("kubeconfig");
+  std::ofstream(path) << text;
+  return path;
+}
+
+std::vector<std::string> Plane::ControllerManager(const std::string& controllers) const {
+  const std::string given =
+      absl::StrCat(Variable("KUBEBUILDER_ASSETS"), "/kube-controller-manager");
+  std::vector<std::string> command = {program_, "kube-controller-manager"};
+  if (std::filesystem::exists(given)) command = {given};
+  for (const std::string& flag :
+       {absl::StrCat("--kubeconfig=", kubeconfig()), absl::StrCat("--controllers=", controllers),
+        std::string("--leader-elect=false"), std::string("--secure-port=0"),
+        std::string("--kube-api-qps=500"), std::string("--kube-api-burst=1000")}) {
+    command.push_back(flag);
+  }
+  return command;
 }
 
 void Plane::StopApiServer() {

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "kube/client_config.h"
 #include "tests/integration/child_process.h"
@@ -31,6 +32,10 @@ class Plane {
   [[nodiscard]] std::string NewFile(const std::string& name);
   // A kubeconfig that goes through another port on loopback.
   [[nodiscard]] std::string KubeconfigThrough(int port);
+  // One for a user with this token.
+  [[nodiscard]] std::string KubeconfigWith(const std::string& token);
+  // How to start kube-controller-manager with these controllers alone.
+  [[nodiscard]] std::vector<std::string> ControllerManager(const std::string& controllers) const;
   [[nodiscard]] std::string kubeconfig() const { return folder_ + "/kubeconfig"; }
 
   // Kills kube-apiserver; its connections break.
@@ -42,7 +47,7 @@ class Plane {
   Plane() = default;
   bool Start(const std::string& launcher);
 
-  std::string folder_;
+  std::string folder_, program_;
   std::unique_ptr<ChildProcess> launcher_;
   kube::ClientConfig config_;
   int port_ = 0, files_ = 0, stops_ = 0;

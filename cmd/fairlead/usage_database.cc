@@ -1,0 +1,70 @@
+#include "cmd/fairlead/usage_database.h"
+
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cmd/fairlead/version.h"
+#include "kube/client_config.h"
+#include "kube/credentials.h"
+
+namespace fairlead::cmd {
+namespace {
+
+absl::StatusOr<std::string> AddressOf(const core::UsageDatabaseSettings& settings) {
+  const std::string& variable = settings.connection_string_env_var;
+  if (variable.empty()) return settings.connection_string;
+  const char* value = std::getenv(variable.c_str());
+  if (value != nullptr && *value != '\0') return std::string(value);
+  return absl::InvalidArgumentError(
+      absl::StrCat("usage.connectionStringEnvVar: the environment has no ", variable));
+}
+
+void Override(prometheus::Metric& metric, const core::UsageDatabaseSettings::Metric& given) {
+  if (!given.allocation.empty()) metric.allocation = given.allocation;
+  if (!given.capacity.empty()) metric.capacity = given.capacity;
+}
+
+prometheus::QueryOptions QueriesOf(const core::UsageDatabaseSettings& settings,
+                                   const queues::UsageOptions& usage) {
+  prometheus::QueryOptions queries;
+  queries.usage = usage;
+  queries.resolution = settings.query_resolution;
+  queries.timeout = settings.query_timeout;
+  for (prometheus::Metric& metric : queries.metrics) {
+    Override(metric, metric.name == "gpu"   ? settings.gpu
+                     : metric.name == "cpu" ? settings.cpu
+                                            : settings.memory);
+  }
+  return queries;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<UsageDatabase>> UsageDatabase::Open(
+    const core::Configuration& configuration, const Clock& clock) {
+  const auto& usage = configuration.options.engine.usage;
+  if (!usage.has_value() || !usage->reported) return std::unique_ptr<UsageDatabase>();
+  const core::UsageDatabaseSettings& settings = configuration.usage_database;
+  kube::ClientConfig client;
+  FAIRLEAD_ASSIGN_OR_RETURN(client.server.url, AddressOf(settings));
+  client.server.ca_file = settings.ca_file;
+  client.user.token_file = settings.bearer_token_file;
+  FAIRLEAD_ASSIGN_OR_RETURN(prometheus::Queries queries,
+                            prometheus::Queries::Create(QueriesOf(settings, *usage)));
+  kube::CurlTransportOptions options;
+  options.max_body_bytes = kMaxAnswerBytes;
+  options.user_agent = absl::StrCat("fairlead/", kVersion);
+  absl::StatusOr<std::unique_ptr<kube::CurlTransport>> transport = kube::CurlTransport::Create(
+      client.server, kube::NewCredentialSource(client, clock), clock, options);
+  if (!transport.ok()) {
+    return absl::Status(transport.status().code(),
+                        absl::StrCat("usage: Prometheus: ", transport.status().message()));
+  }
+  return std::unique_ptr<UsageDatabase>(
+      new UsageDatabase(std::move(queries), *std::move(transport)));
+}
+
+}  // namespace fairlead::cmd

@@ -1,0 +1,38 @@
+// The way to the database that reports what queues have used, out of the configuration (`usage`
+// with clientType prometheus): address, credentials, transport and questions, alive together.
+//
+// Nothing is asked before somebody uses the transport. Errors name the field of the configuration.
+// Thread-safety: as kube::CurlTransport.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "core/configuration.h"
+#include "kube/curl_transport.h"
+#include "usage-prometheus/query.h"
+
+namespace fairlead::cmd {
+
+class UsageDatabase {
+ public:
+  // Of an answer; a thousand queues take about 150 KB.
+  static constexpr int64_t kMaxAnswerBytes = int64_t{16} << 20;
+
+  // Null where the configuration has no database. The clock outlives the result.
+  static absl::StatusOr<std::unique_ptr<UsageDatabase>> Open(
+      const core::Configuration& configuration, const Clock& clock);
+
+  kube::CurlTransport& transport() { return *transport_; }
+  [[nodiscard]] const prometheus::Queries& queries() const { return queries_; }
+
+ private:
+  UsageDatabase(prometheus::Queries queries, std::unique_ptr<kube::CurlTransport> transport)
+      : queries_(std::move(queries)), transport_(std::move(transport)) {}
+
+  prometheus::Queries queries_;
+  std::unique_ptr<kube::CurlTransport> transport_;
+};
+
+}  // namespace fairlead::cmd

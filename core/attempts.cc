@@ -1,0 +1,62 @@
+// The end of a step of DecisionLoop: attempts that have failed for good, and delays that are all
+// that is left to wait for.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "core/decision_loop_impl.h"
+#include "scheduler/verdict/text.h"
+
+namespace fairlead::core {
+namespace {
+
+using verdict::Code;
+
+// Nodes would do, and no node will come as things are: the hook was asked in vain, or cannot be
+// asked.
+bool NobodyBuys(const engine::Waiting& entry) {
+  const Code code = entry.verdict.code;
+  return code == Code::kNoInstanceTypeFits || code == Code::kGpuCapReached ||
+         code == Code::kCostCapReached ||
+         (code == Code::kInsufficientCapacity && !entry.wants_nodes);
+}
+
+}  // namespace
+
+// An attempt lasts as long as something of the group runs or room is promised to it, on nodes that
+// the hook has ordered too: so the hook buys for the first attempt, and never in vain, because who
+// is left out makes no demand.
+bool DecisionLoop::Impl::EndAttempts() {
+  bool any = false;
+  for (const engine::Waiting& entry : waiting) {
+    const state::Workload& workload = state.workload(entry.workload);
+    if (workload.group == nullptr || workload.group->scheduling_backoff == model::kTryForEver ||
+        workload.failed_attempt != nullptr || workload.Active() > 0 || !entry.tried ||
+        !verdict::IsFailedAttempt(entry.verdict.code)) {
+      continue;
+    }
+    const std::string message = verdict::Message(entry.verdict);
+    state.SetFailedAttempt(workload.id, {model::NodePoolOf(*workload.group),
+                                         std::string(verdict::CodeName(entry.verdict.code)),
+                                         std::string(absl::StripSuffix(message, "."))});
+    any = true;
+  }
+  return any;
+}
+
+// Where the hook is off somebody else's autoscaler may bring nodes, and a delay is there to let it
+// come first: the code stays the one that it acts on.
+void DecisionLoop::Impl::TellDelays() {
+  if (!options.hook.enabled) return;
+  for (engine::Waiting& entry : waiting) {
+    verdict::Verdict& v = entry.verdict;
+    if (!v.until.has_value() || !NobodyBuys(entry)) continue;
+    std::erase(v.details, verdict::DelayClause(*v.until));
+    v.details.push_back(
+        absl::StrCat("no node is bought for it meanwhile (", verdict::CodeName(v.code), ")"));
+    v.code = Code::kPreemptionDelay;
+    v.unblockers = verdict::DefaultUnblockers(v);
+  }
+}
+
+}  // namespace fairlead::core

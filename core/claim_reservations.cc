@@ -1,0 +1,330 @@
+#include "core/claim_reservations.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace fairlead::core {
+namespace {
+
+bool OutcomeUnknown(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+bool IsDecimal(absl::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == absl::string_view::npos;
+}
+
+// Versions of one kind are decimal numbers that grow (kube/resource_version.h). Not comparable: no.
+bool IsAtLeast(absl::string_view version, absl::string_view other) {
+  if (version == other) return !version.empty();
+  if (!IsDecimal(version) || !IsDecimal(other)) return false;
+  if (version.size() != other.size()) return version.size() > other.size();
+  return version > other;
+}
+
+bool SameDevices(const std::vector<model::AllocatedDevice>& a,
+                 const std::vector<model::AllocatedDevice>& b) {
+  return a.size() == b.size() &&
+         std::all_of(a.begin(), a.end(), [&](const model::AllocatedDevice& device) {
+           return std::any_of(b.begin(), b.end(), [&](const model::AllocatedDevice& other) {
+             return device.request == other.request && device.driver == other.driver &&
+                    device.pool == other.pool && device.device == other.device;
+           });
+         });
+}
+
+std::vector<model::ReserveClaim::Consumer> Consumers(
+    const std::map<std::string, model::ReserveClaim::Consumer>& pods) {
+  std::vector<model::ReserveClaim::Consumer> out;
+  for (const auto& [key, pod] : pods) out.push_back(pod);
+  return out;
+}
+
+}  // namespace
+
+// ---- what the watch shows -----------------------------------------------------------------------
+
+// As the server has it, or will have it.
+model::ResourceClaim ClaimReservations::Assumed(const Entry& entry) {
+  model::ResourceClaim claim = entry.seen;
+  claim.allocated = true;
+  claim.devices = entry.allocation.devices;
+  model::SelectorRequirement node;
+  node.key = "metadata.name";
+  node.values = {entry.allocation.node};
+  claim.node_terms.clear();
+  claim.node_terms.emplace_back().match_fields.push_back(std::move(node));
+  for (const Pods* pods : {&entry.writing, &entry.waiting}) {
+    for (const auto& [key, pod] : *pods) {
+      if (!IsReservedFor(entry, pod)) claim.reserved_for.push_back(pod.uid);
+    }
+  }
+  return claim;
+}
+
+bool ClaimReservations::IsShown(const Entry& entry) {
+  return entry.seen.allocated || IsAtLeast(entry.seen.meta.resource_version, entry.written);
+}
+
+bool ClaimReservations::IsReservedFor(const Entry& entry,
+                                      const model::ReserveClaim::Consumer& pod) {
+  const std::vector<std::string>& reserved = entry.seen.reserved_for;
+  return std::find(reserved.begin(), reserved.end(), pod.uid) != reserved.end();
+}
+
+model::ResourceClaim ClaimReservations::Seen(const model::ResourceClaim& claim) {
+  const std::string key = model::Key(claim.meta);
+  const auto at = entries_.find(key);
+  if (at == entries_.end()) return claim;
+  Entry& entry = at->second;
+  const bool another = entry.gone || entry.seen.meta.uid != claim.meta.uid;
+  entry.seen = claim;
+  entry.gone = false;
+  touched_.insert(key);
+  if (another) {
+    FailAll(std::exchange(entry.waiting, {}), absl::StrCat("ResourceClaim ", key, " is another"));
+    entry.assumed = false;
+    return claim;
+  }
+  if (entry.assumed && !IsShown(entry)) return Assumed(entry);
+  entry.assumed = false;
+  return claim;
+}
+
+void ClaimReservations::Gone(absl::string_view ns, absl::string_view name) {
+  const std::string key = model::Key(ns, name);
+  const auto at = entries_.find(key);
+  if (at == entries_.end()) return;
+  Entry& entry = at->second;
+  entry.gone = true;
+  entry.assumed = false;
+  entry.unknown = 0;
+  FailAll(std::exchange(entry.waiting, {}), absl::StrCat("ResourceClaim ", key, " is gone"));
+  touched_.insert(key);
+}
+
+// ---- what was decided ---------------------------------------------------------------------------
+
+void ClaimReservations::Hold(model::BindPod bind, std::vector<Claim> claims) {
+  const std::string pod = model::Key(bind.ns, bind.name);
+  const model::ReserveClaim::Consumer consumer{bind.name, bind.uid};
+  Held& held = held_[pod];
+  held.bind = std::move(bind);
+  for (Claim& claim : claims) {
+    const std::string key = model::Key(claim.object.meta);
+    const auto [at, added] = entries_.try_emplace(key);
+    Entry& entry = at->second;
+    if (added) entry.seen = std::move(claim.object);
+    // Where nothing of ours is under way, this is what the state goes by now.
+    if (added || (!entry.assumed && !entry.in_flight && entry.waiting.empty())) {
+      entry.allocation = std::move(claim.allocation);
+      entry.allocation.node = held.bind.node;
+    }
+    entry.waiting[pod] = consumer;
+    held.claims.insert(key);
+    touched_.insert(key);
+  }
+  if (held.claims.empty()) ready_.insert(pod);
+}
+
+bool ClaimReservations::Holds(absl::string_view ns, absl::string_view name) const {
+  return held_.contains(model::Key(ns, name));
+}
+
+void ClaimReservations::Drop(absl::string_view ns, absl::string_view name, absl::string_view uid) {
+  const std::string pod = model::Key(ns, name);
+  const auto held = held_.find(pod);
+  if (held == held_.end() || (!uid.empty() && held->second.bind.uid != uid)) return;
+  for (const std::string& key : held->second.claims) {
+    const auto at = entries_.find(key);
+    if (at == entries_.end()) continue;
+    at->second.waiting.erase(pod);
+    at->second.writing.erase(pod);
+    touched_.insert(key);
+  }
+  held_.erase(held);
+  ready_.erase(pod);
+}
+
+void ClaimReservations::MarkDone(const std::string& claim, const std::string& pod) {
+  const auto held = held_.find(pod);
+  if (held == held_.end()) return;
+  held->second.claims.erase(claim);
+  if (held->second.claims.empty()) ready_.insert(pod);
+}
+
+void ClaimReservations::Fail(const std::string& pod, const std::string& reason) {
+  const auto held = held_.find(pod);
+  if (held == held_.end()) return;
+  const model::BindPod bind = held->second.bind;
+  Drop(bind.ns, bind.name);
+  failed_.push_back({bind.ns, bind.name, bind.uid, reason});
+}
+
+void ClaimReservations::FailAll(Pods pods, const std::string& reason) {
+  for (const auto& [key, pod] : pods) Fail(key, reason);
+}
+
+// ---- answers ------------------------------------------------------------------------------------
+
+absl::Duration ClaimReservations::Pause(int unknown) const {
+  absl::Duration pause = retry_initial_;
+  for (int i = 1; i < unknown && pause < retry_max_; ++i) pause *= 2;
+  return std::min(pause, retry_max_);
+}
+
+void ClaimReservations::Unassume(Entry& entry) {
+  if (!std::exchange(entry.assumed, false) || entry.gone) return;
+  changed_.push_back(entry.seen);
+}
+
+void ClaimReservations::TakeOpen(Entry& entry, absl::Time now) {
+  entry.waiting.merge(entry.writing);
+  entry.writing.clear();
+  entry.retry_at = now + Pause(++entry.unknown);
+}
+
+void ClaimReservations::TakeRefusal(Entry& entry, const absl::Status& status) {
+  entry.unknown = 0;
+  Pods refused = std::exchange(entry.writing, {});
+  if (entry.allocates) {
+    refused.merge(entry.waiting);
+    entry.waiting.clear();
+    Unassume(entry);
+  }
+  FailAll(std::move(refused), std::string(status.message()));
+}
+
+void ClaimReservations::Answered(const std::string& claim, bool reserved,
+                                 const absl::Status& status, const std::string& version,
+                                 absl::Time now) {
+  const auto at = entries_.find(claim);
+  if (at == entries_.end()) return;
+  Entry& entry = at->second;
+  if (!entry.in_flight || entry.resolving == reserved) return;
+  entry.in_flight = false;
+  touched_.insert(claim);
+  // After an outcome that nobody knew, "not done" is said of the latest attempt only.
+  const bool open = OutcomeUnknown(status) || (entry.unknown > 0 && absl::IsAborted(status));
+  if (entry.gone) {
+    FailAll(std::exchange(entry.writing, {}), absl::StrCat("ResourceClaim ", claim, " is gone"));
+  } else if (std::exchange(entry.resolving, false)) {
+    if (status.ok() || absl::IsNotFound(status)) {
+      entry.unknown = 0;
+      Unassume(entry);
+    } else {
+      entry.retry_at = now + Pause(++entry.unknown);
+    }
+  } else if (status.ok()) {
+    entry.unknown = 0;
+    if (entry.assumed) entry.written = version;
+    for (const auto& [pod, consumer] : std::exchange(entry.writing, {})) MarkDone(claim, pod);
+    if (entry.assumed && IsShown(entry)) Unassume(entry);
+  } else if (open) {
+    TakeOpen(entry, now);
+  } else {
+    TakeRefusal(entry, status);
+  }
+}
+
+// ---- what follows -------------------------------------------------------------------------------
+
+bool ClaimReservations::HasWork(absl::Time now) const {
+  return !touched_.empty() || !ready_.empty() || !changed_.empty() || !failed_.empty() ||
+         wake_at() <= now;
+}
+
+absl::Time ClaimReservations::wake_at() const {
+  absl::Time earliest = absl::InfiniteFuture();
+  for (const auto& [claim, at] : timers_) earliest = std::min(earliest, at);
+  return earliest;
+}
+
+ClaimReservations::Outcome ClaimReservations::Step(absl::Time now) {
+  Outcome out;
+  out.claims = std::exchange(changed_, {});
+  for (const auto& [claim, at] : timers_) {
+    if (at <= now) touched_.insert(claim);
+  }
+  // Whoever fails leaves claims, which are looked at once more.
+  while (!touched_.empty()) {
+    for (const std::string& key : std::exchange(touched_, {})) Serve(key, now, out);
+  }
+  for (const std::string& pod : std::exchange(ready_, {})) {
+    const auto held = held_.find(pod);
+    out.bindings.push_back(std::move(held->second.bind));
+    held_.erase(held);
+  }
+  out.failed = std::exchange(failed_, {});
+  return out;
+}
+
+void ClaimReservations::Serve(const std::string& key, absl::Time now, Outcome& out) {
+  const auto at = entries_.find(key);
+  if (at == entries_.end()) return;
+  Entry& entry = at->second;
+  timers_.erase(key);
+  if (entry.in_flight) return;
+  if (entry.seen.allocated && !entry.waiting.empty() &&
+      !SameDevices(entry.seen.devices, entry.allocation.devices)) {
+    FailAll(std::exchange(entry.waiting, {}),
+            absl::StrCat("ResourceClaim ", key, " has been allocated otherwise"));
+  }
+  if (entry.seen.allocated) {
+    entry.unknown = 0;
+    for (auto pod = entry.waiting.begin(); pod != entry.waiting.end();) {
+      if (!IsReservedFor(entry, pod->second)) {
+        ++pod;
+        continue;
+      }
+      MarkDone(key, pod->first);
+      pod = entry.waiting.erase(pod);
+    }
+  }
+  if (!entry.gone && entry.unknown > 0 && now < entry.retry_at) {
+    timers_[key] = entry.retry_at;
+    return;
+  }
+  if (!entry.waiting.empty()) {
+    Write(entry, out);
+  } else if (entry.unknown > 0 && !entry.gone) {
+    Resolve(entry, out);
+  } else if (!entry.assumed) {
+    entries_.erase(at);
+  }
+}
+
+void ClaimReservations::Write(Entry& entry, Outcome& out) {
+  model::ReserveClaim write;
+  write.ns = entry.seen.meta.ns;
+  write.name = entry.seen.meta.name;
+  write.uid = entry.seen.meta.uid;
+  const bool is_newer = IsAtLeast(entry.written, entry.seen.meta.resource_version);
+  write.resource_version = is_newer ? entry.written : entry.seen.meta.resource_version;
+  write.finalizers = entry.seen.finalizers;
+  // What was written with success is there, although the watch is late.
+  entry.allocates =
+      !entry.seen.allocated && !(entry.assumed && !entry.written.empty() && entry.unknown == 0);
+  write.allocate = entry.allocates;
+  write.allocation = entry.allocation;
+  write.pods = Consumers(entry.waiting);
+  entry.writing = std::exchange(entry.waiting, {});
+  entry.in_flight = true;
+  if (entry.allocates) {
+    entry.assumed = true;
+    entry.written.clear();
+    out.claims.push_back(Assumed(entry));
+  }
+  out.actions.push_back({0, std::move(write)});
+}
+
+// Nobody wants it any more, and it may have been written.
+void ClaimReservations::Resolve(Entry& entry, Outcome& out) {
+  entry.in_flight = entry.resolving = true;
+  out.actions.push_back(
+      {0, model::DeallocateClaim{entry.seen.meta.ns, entry.seen.meta.name, entry.seen.meta.uid,
+                                 entry.seen.meta.resource_version}});
+}
+
+}  // namespace fairlead::core

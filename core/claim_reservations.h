@@ -1,0 +1,131 @@
+// The book of ResourceClaims on their way to be allocated: bindings of pods wait here until each of
+// their claims has its devices and is reserved for them, as upstream's plugin DynamicResources does
+// before it binds (k8s.io/kubernetes pkg/scheduler/framework/plugins/dynamicresources).
+//
+//   held ──ReserveClaim for each claim──▶ all done ──▶ the binding goes
+//
+//   - One write a claim at a time, for all pods that wait for it then: a gang that shares a claim
+//     costs one or two.
+//   - From the moment an allocation is sent the state has it (Outcome::claims), whatever becomes of
+//     the pod: devices that may be written already are given to nobody else. A definite no takes it
+//     back; so does the watch, once it has gone beyond the version that was written.
+//   - A definite no (somebody else changed the claim, it is gone, the server refuses) fails the
+//   pods
+//     of that write; if it was to allocate, all that wait for the claim. They are decided anew.
+//   - Nobody knows: asked for again after a pause that doubles. If no pod wants it any more, it is
+//     asked for to be taken back.
+//   - A claim that is reserved for a pod whose binding fails stays so, for the next attempt. Who
+//     never comes to use it: DecisionLoop takes it back (IdleClaims).
+//
+// Everything follows from claims that the watch shows: a restart loses only what was held, and that
+// is decided again on the claims as they are.
+//
+// Ownership: values. Thread-safety: the owner's thread. Complexity: a step costs what changed.
+// Determinism: ordered maps; time comes in as an argument.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "scheduler/model/action.h"
+#include "scheduler/model/devices.h"
+
+namespace fairlead::core {
+
+class ClaimReservations {
+ public:
+  // Pauses between attempts grow from retry_initial to retry_max.
+  ClaimReservations(absl::Duration retry_initial, absl::Duration retry_max)
+      : retry_initial_(retry_initial), retry_max_(retry_max) {}
+
+  // ---- what the watch shows, every claim of the cluster
+  // The claim as the state is to have it.
+  model::ResourceClaim Seen(const model::ResourceClaim& claim);
+  void Gone(absl::string_view ns, absl::string_view name);
+
+  // ---- what was decided
+  struct Claim {
+    model::ResourceClaim object;  // as the state has it
+    // What it has, or was decided to get; the node is that of the binding.
+    model::ClaimAllocation allocation;
+  };
+  void Hold(model::BindPod bind, std::vector<Claim> claims);
+  [[nodiscard]] bool Holds(absl::string_view ns, absl::string_view name) const;
+  // Whether a write is due, on its way, or not yet shown by the watch.
+  [[nodiscard]] bool Knows(const std::string& claim) const { return entries_.contains(claim); }
+  // The pod is not to be bound any more. An empty uid is any.
+  void Drop(absl::string_view ns, absl::string_view name, absl::string_view uid = {});
+
+  // ---- answers to the actions of Step()
+  // `version`: of the claim, if the answer told one. `reserved`: it was a ReserveClaim.
+  void Answered(const std::string& claim, bool reserved, const absl::Status& status,
+                const std::string& version, absl::Time now);
+
+  // ---- what follows
+  struct Failure {
+    std::string ns, name, uid, reason;
+  };
+  struct Outcome {
+    std::vector<model::Action> actions;        // without ids
+    std::vector<model::ResourceClaim> claims;  // as the state is to have them from now on
+    std::vector<model::BindPod> bindings;      // all that they need is there; no longer held
+    std::vector<Failure> failed;               // no longer held
+  };
+  Outcome Step(absl::Time now);
+  // Something changed, or a time has come.
+  [[nodiscard]] bool HasWork(absl::Time now) const;
+  [[nodiscard]] absl::Time wake_at() const;
+
+ private:
+  using Pods = std::map<std::string, model::ReserveClaim::Consumer>;  // by "ns/name"
+
+  struct Entry {
+    model::ResourceClaim seen;  // as the watch showed it last
+    bool gone = false;
+    model::ClaimAllocation allocation;  // what the pods here rely on
+    Pods waiting, writing;
+    bool in_flight = false;
+    bool allocates = false;  // the write that is on its way, or whose outcome is open
+    bool resolving = false;  // the write on its way takes it back
+    int unknown = 0;         // answers in a row that left the outcome open
+    absl::Time retry_at = absl::InfinitePast();
+    // The state has the allocation, and the watch does not show it.
+    bool assumed = false;
+    std::string written;  // the version that shows it; empty: not known
+  };
+  struct Held {
+    model::BindPod bind;
+    std::set<std::string> claims;  // that are not reserved yet
+  };
+
+  static model::ResourceClaim Assumed(const Entry& entry);
+  static bool IsShown(const Entry& entry);
+  static bool IsReservedFor(const Entry& entry, const model::ReserveClaim::Consumer& pod);
+  [[nodiscard]] absl::Duration Pause(int unknown) const;
+  void Serve(const std::string& key, absl::Time now, Outcome& out);
+  static void Write(Entry& entry, Outcome& out);
+  static void Resolve(Entry& entry, Outcome& out);
+  void Unassume(Entry& entry);
+  void MarkDone(const std::string& claim, const std::string& pod);
+  void Fail(const std::string& pod, const std::string& reason);
+  void FailAll(Pods pods, const std::string& reason);
+  void TakeOpen(Entry& entry, absl::Time now);
+  void TakeRefusal(Entry& entry, const absl::Status& status);
+
+  absl::Duration retry_initial_, retry_max_;
+  std::map<std::string, Entry> entries_;  // by "ns/name" of the claim
+  std::map<std::string, Held> held_;      // by "ns/name" of the pod
+  std::set<std::string> touched_;         // claims to look at
+  std::set<std::string> ready_;           // held pods that wait for nothing more
+  std::map<std::string, absl::Time> timers_;
+  std::vector<model::ResourceClaim> changed_;
+  std::vector<Failure> failed_;
+};
+
+}  // namespace fairlead::core

@@ -1,0 +1,198 @@
+// Who is held off by its own wish: preemption delays, and groups that had their one attempt.
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scheduler/engine/engine_testing.h"
+
+namespace fairlead::engine {
+namespace {
+
+using model::testing::At;
+using model::testing::MakeGroup;
+using model::testing::PodBuilder;
+using testing::Cluster;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using verdict::Code;
+
+constexpr char kDelay[] = "kai.scheduler/preemption-delay";
+
+PodBuilder Job(absl::string_view name, absl::string_view queue, int64_t created = 0) {
+  PodBuilder pod("ns", name);
+  pod.Queue(queue).Gpus(1).Preemptible(true).Created(created);
+  return pod;
+}
+
+// ---- preemption delay
+
+struct DelayCase {
+  const char* title;
+  int64_t quota_of_holder;  // of the 1 GPU that there is
+  int32_t priority;         // of who waits in the holder's queue; 0: in a queue of its own
+  bool told;
+};
+
+// Only where time alone would mend it is a time told.
+TEST(DelayTest, TheEndIsToldWhereSomebodyMightGiveWayThen) {
+  const DelayCase cases[] = {
+      {"the other queue has more than its share", 0, 0, true},
+      {"the other queue is within its quota", 1, 0, false},
+      {"the holder is less important", 1, 80, true},
+      {"the holder is as important", 1, 50, false},
+  };
+  for (const DelayCase& c : cases) {
+    Cluster cluster;
+    const char* queue = c.priority == 0 ? "own" : "holder";
+    cluster.Queue("holder", c.quota_of_holder);
+    cluster.Queue("own", 1);
+    cluster.Node("n", 1);
+    cluster.Pod(Job("runs", "holder").Priority("mid", 50).On("n"));
+    cluster.Pod(Job("young", queue, 50)
+                    .Priority("p", c.priority == 0 ? 50 : c.priority)
+                    .Annotation(kDelay, "100s"));
+    const CycleResult before = cluster.Run(100);
+    EXPECT_THAT(cluster.Evicted(), IsEmpty()) << c.title;
+    ASSERT_NE(cluster.VerdictOf("young"), nullptr);
+    EXPECT_EQ(cluster.CodeOf("young"), Code::kInsufficientCapacity) << c.title;
+    EXPECT_EQ(cluster.VerdictOf("young")->until.has_value(), c.told) << c.title;
+    EXPECT_EQ(absl::StrContains(cluster.DetailsOf("young"), "nobody gives way for it before"),
+              c.told)
+        << c.title;
+    if (c.told) {
+      EXPECT_EQ(cluster.VerdictOf("young")->until, At(150)) << c.title;
+    }
+    EXPECT_EQ(before.wake_at, At(150)) << c.title;
+    cluster.Run(150);
+    EXPECT_EQ(cluster.Evicted().size(), c.told ? 1u : 0u) << c.title;
+  }
+}
+
+TEST(DelayTest, ItHoldsConsolidationToo) {
+  Cluster c;
+  c.Queue("q", 8);
+  c.Node("n1", 2);
+  c.Node("n2", 2);
+  c.Pod(Job("a", "q", 1).On("n1"));
+  c.Pod(Job("b", "q", 2).On("n2"));
+  c.Pod(Job("big", "q", 50).Gpus(2).Annotation(kDelay, "100s"));
+  c.Run(149);
+  EXPECT_THAT(c.Evicted(), IsEmpty());
+  c.Run(150);
+  EXPECT_THAT(c.Evicted(), ElementsAre("consolidation:b>n1"));
+}
+
+// They look alike, and each may evict from a time of its own on.
+TEST(DelayTest, EachOfManyPodsHasItsOwnEnd) {
+  Cluster c;
+  c.Queue("low", 0);
+  c.Queue("high", 4);
+  c.Node("n", 4);
+  for (int i = 0; i < 4; ++i) c.Pod(Job(absl::StrCat("v", i), "low", i).On("n"));
+  for (int i = 0; i < 3; ++i) {
+    c.Pod(Job(absl::StrCat("p", i), "high", 10 * i).Annotation(kDelay, "100s"));
+  }
+  c.Run(99);
+  EXPECT_THAT(c.Evicted(), IsEmpty());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(c.VerdictOf(absl::StrCat("p", i))->until, At(100 + 10 * i));
+  }
+  const CycleResult result = c.Run(110);
+  EXPECT_EQ(c.Evicted().size(), 2u);
+  EXPECT_EQ(result.wake_at, At(120));
+}
+
+TEST(DelayTest, AnAnnotationThatIsNoneHarmsNothingAndIsToldToWhoWaits) {
+  Cluster c;
+  c.Queue("low", 0);
+  c.Queue("high", 1, 1);
+  c.Node("n", 2);
+  c.Pod(Job("v", "low").On("n"));
+  c.Pod(Job("free", "high", 1).Annotation(kDelay, "5"));
+  c.Pod(Job("held", "high", 2).Annotation(kDelay, "5"));
+  c.Run();
+  EXPECT_THAT(c.Bound(), ElementsAre("free>n"));
+  EXPECT_EQ(c.CodeOf("held"), Code::kQueueLimitReached);
+  EXPECT_THAT(c.DetailsOf("held"), HasSubstr("pod ns/held: annotation kai.scheduler/"
+                                             "preemption-delay: \"5\" is no duration"));
+}
+
+// ---- schedulingBackoff
+
+model::PodGroup Once(absl::string_view name, int32_t members, bool failed) {
+  model::PodGroup group = MakeGroup("ns", name, "q", members);
+  group.scheduling_backoff = model::kTryOnce;
+  if (failed) group.scheduling_conditions = {{"default", "1", "{}", "OverLimit", "too much"}};
+  return group;
+}
+
+TEST(BackoffTest, WhoGaveUpIsNotPlacedMakesNoDemandAndWeighsNothing) {
+  Cluster c;
+  c.Queue("q", 0);
+  c.Queue("other", 0);
+  c.Node("n", 2);
+  c.Group(Once("g", 2, /*failed=*/true));
+  for (int i = 0; i < 2; ++i) c.Pod(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Gpus(1));
+  const CycleResult result = c.Run();
+  EXPECT_THAT(c.Bound(), IsEmpty());
+  EXPECT_EQ(c.CodeOf("g"), Code::kSchedulingBackoff);
+  EXPECT_EQ(c.VerdictOf("g")->subject, "default");
+  EXPECT_THAT(c.DetailsOf("g"), HasSubstr("the attempt failed with OverLimit: too much"));
+  EXPECT_FALSE(result.waiting.front().wants_nodes);
+  for (const QueueNumbers& row : c.engine().Numbers()) {
+    EXPECT_EQ(row.requested[model::kGpu], 0);
+    EXPECT_EQ(row.fair_share[model::kGpu], 0) << "its queue has no share for it";
+  }
+  // Its room is there for others at once.
+  c.Pod(Job("p0", "other"));
+  c.Pod(Job("p1", "other"));
+  c.Run();
+  EXPECT_EQ(c.Bound().size(), 2u);
+}
+
+TEST(BackoffTest, NobodyGivesWayForWhoGaveUp) {
+  Cluster c;
+  c.Queue("low", 0);
+  c.Queue("q", 2);
+  c.Node("n", 1);
+  c.Pod(Job("v", "low").On("n"));
+  c.Group(Once("g", 1, /*failed=*/true));
+  c.Pod(PodBuilder("ns", "g0").Group("g").Gpus(1));
+  c.Run();
+  EXPECT_THAT(c.Evicted(), IsEmpty());
+  model::PodGroup moved = Once("g", 1, /*failed=*/true);
+  moved.meta.labels.Set(model::kNodePoolLabel, "b");
+  c.Group(moved);
+  c.Run();
+  EXPECT_THAT(c.Evicted(), ElementsAre("reclaim:v"));
+}
+
+TEST(BackoffTest, WhatIsNotReadySaysSoFirst) {
+  Cluster c;
+  c.Queue("q", 2);
+  c.Node("n", 4);
+  c.Group(Once("g", 3, /*failed=*/true));
+  c.Pod(PodBuilder("ns", "g0").Group("g").Gpus(1));
+  c.Run();
+  EXPECT_EQ(c.CodeOf("g"), Code::kGangIncomplete);
+}
+
+TEST(BackoffTest, WhoseTurnDidNotComeWasNotTried) {
+  EngineOptions options;
+  options.allocate_depth = 1;
+  Cluster c(options);
+  c.Queue("q", 2);
+  c.Group(Once("a", 1, false));
+  c.Group(Once("b", 1, false));
+  c.Pod(PodBuilder("ns", "a0").Group("a").Gpus(1).Created(1));
+  c.Pod(PodBuilder("ns", "b0").Group("b").Gpus(1).Created(2));
+  const CycleResult result = c.Run();
+  int tried = 0;
+  for (const Waiting& waiting : result.waiting) tried += waiting.tried ? 1 : 0;
+  EXPECT_EQ(result.waiting.size(), 2u);
+  EXPECT_EQ(tried, 1);
+}
+
+}  // namespace
+}  // namespace fairlead::engine

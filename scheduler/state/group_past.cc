@@ -1,0 +1,113 @@
+// What a PodGroup's annotations and status say of its past. Each stands beside what was decided
+// here and is not written yet, or not seen again: what the object says counts from when it changes.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/model/api_names.h"
+#include "scheduler/state/cluster_state.h"
+
+namespace fairlead::state {
+namespace {
+
+// An RFC 3339 time in an annotation; `absent` where there is none. What cannot be read is ignored,
+// with a warning.
+absl::Time ReadTime(const model::PodGroup& group, absl::string_view annotation, absl::Time absent,
+                    std::string& warning) {
+  const absl::string_view text = group.meta.annotations.Get(annotation);
+  absl::Time time;
+  if (text.empty()) return absent;
+  if (absl::ParseTime(absl::RFC3339_full, text, &time, nullptr)) return time;
+  warning = absl::StrCat("PodGroup ", model::Key(group.meta), ": annotation ", annotation, ": \"",
+                         text, "\" is no RFC 3339 time; it is ignored");
+  return absent;
+}
+
+// True if that is another note than before.
+bool SetNote(Workload& workload, std::string GroupNotes::* note, std::string text) {
+  const bool same = workload.notes == nullptr ? text.empty() : text == workload.notes.get()->*note;
+  if (same) return false;
+  GroupNotes notes = workload.notes == nullptr ? GroupNotes{} : *workload.notes;
+  notes.*note = std::move(text);
+  workload.notes = std::make_shared<const GroupNotes>(std::move(notes));
+  return true;
+}
+
+bool SameAnnotation(const model::PodGroup* a, const model::PodGroup& b, absl::string_view key) {
+  return a != nullptr && a->meta.annotations.Get(key) == b.meta.annotations.Get(key);
+}
+
+}  // namespace
+
+bool ClusterState::ReadPast(Workload& workload, const model::PodGroup* old) {
+  const model::PodGroup& group = *workload.group;
+  bool changed = ReadFailedAttempt(workload, old);
+  if (!SameAnnotation(old, group, model::kStaleSinceAnnotation)) {
+    changed = ReadStaleSince(workload) || changed;
+  }
+  if (!SameAnnotation(old, group, model::kLastEvictionAnnotation)) {
+    changed = ReadLastEviction(workload) || changed;
+  }
+  return changed;
+}
+
+bool ClusterState::ReadStaleSince(Workload& workload) {
+  std::string warning;
+  const absl::Time since =
+      ReadTime(*workload.group, model::kStaleSinceAnnotation, absl::InfiniteFuture(), warning);
+  const bool noted = SetNote(workload, &GroupNotes::stale_warning, std::move(warning));
+  if (since == workload.stale_since) return noted;
+  workload.stale_since = since;
+  return true;
+}
+
+bool ClusterState::ReadLastEviction(Workload& workload) {
+  std::string warning;
+  const absl::Time at =
+      ReadTime(*workload.group, model::kLastEvictionAnnotation, absl::InfinitePast(), warning);
+  const bool noted = SetNote(workload, &GroupNotes::eviction_warning, std::move(warning));
+  if (at == workload.last_eviction) return noted;
+  workload.last_eviction = at;
+  return true;
+}
+
+bool ClusterState::ReadFailedAttempt(Workload& workload, const model::PodGroup* old) {
+  const model::PodGroup& group = *workload.group;
+  if (old != nullptr && old->meta.uid != group.meta.uid) {
+    old = nullptr;
+    workload.failed_attempt = nullptr;
+  }
+  const std::optional<model::FailedAttempt> said = model::FailedAttemptOf(group);
+  if (said.has_value()) {
+    if (workload.failed_attempt != nullptr && *workload.failed_attempt == *said) return false;
+    workload.failed_attempt = std::make_shared<const model::FailedAttempt>(*said);
+    return true;
+  }
+  if (workload.failed_attempt == nullptr) return false;
+  // Ours may not have been written yet. What the object had and has no more was taken away.
+  const bool taken_away = old != nullptr && model::FailedAttemptOf(*old).has_value();
+  if (!taken_away && group.scheduling_backoff != model::kTryForEver &&
+      workload.failed_attempt->node_pool == model::NodePoolOf(group)) {
+    return false;
+  }
+  workload.failed_attempt = nullptr;
+  return true;
+}
+
+void ClusterState::SetStaleSince(WorkloadId id, absl::Time since) {
+  if (workloads_[id].stale_since == since) return;
+  workloads_[id].stale_since = since;
+  TouchWorkload(id);
+}
+
+void ClusterState::SetLastEviction(WorkloadId id, absl::Time at) {
+  if (workloads_[id].last_eviction == at) return;
+  workloads_[id].last_eviction = at;
+  TouchWorkload(id);
+}
+
+void ClusterState::SetFailedAttempt(WorkloadId id, model::FailedAttempt attempt) {
+  workloads_[id].failed_attempt = std::make_shared<const model::FailedAttempt>(std::move(attempt));
+  TouchWorkload(id);
+}
+
+}  // namespace fairlead::state

@@ -1,0 +1,53 @@
+// Which pods of a workload have to share a domain of a topology, as whoever buys nodes for them has
+// to know it: the engine makes it, the scale hook plans by it. Nothing of it is shown to people but
+// `what`.
+//
+// Thread-safety: plain values, pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "scheduler/model/api_names.h"
+#include "scheduler/verdict/verdict.h"
+
+namespace fairlead::verdict {
+
+// The topology constraint of a workload, or of one of its sub-groups.
+struct DomainRule {
+  int32_t around = -1;  // the rule of the set around it, by index; -1: none
+  std::string what;     // for people: "topology cluster, required level zone"
+  // Node labels of all levels, outermost first: a node that lacks one of them is no candidate.
+  std::vector<std::string> labels;
+  // Its nodes have equal values of the first so many labels; 0: none has to be equal.
+  int64_t required = 0;
+  // The same where it costs nothing more; more than `required`, or 0.
+  int64_t preferred = 0;
+  // Values of the first `required` labels where pods of it run already: one of these. Empty: any.
+  std::vector<std::vector<std::string>> pinned;
+  friend bool operator==(const DomainRule&, const DomainRule&) = default;
+};
+
+// Pods that lack a place, by the innermost rule that they are under (-1: under none).
+struct DomainPart {
+  int32_t rule = -1;
+  std::vector<DemandClass> classes;
+  friend bool operator==(const DomainPart&, const DomainPart&) = default;
+};
+
+// Without rules: the classes of the verdict say all.
+struct DomainDemand {
+  std::vector<DomainRule> rules;  // those around others first
+  std::vector<DomainPart> parts;  // ascending by rule
+  [[nodiscard]] bool empty() const { return rules.empty(); }
+  friend bool operator==(const DomainDemand&, const DomainDemand&) = default;
+};
+
+// A label that no two nodes share: a level of it makes every node a domain of its own.
+inline bool NamesOneNode(absl::string_view label) {
+  return label == model::kHostnameLabel || label == model::kNodeRequestLabel;
+}
+
+}  // namespace fairlead::verdict

@@ -1,0 +1,324 @@
+// Random clusters, partly filled, and random gangs that have to be in one zone or on one node: at
+// every moment the pods of a set run in one domain; no more nodes are requested than pods need, and
+// hardly one comes that nobody uses (who starts may find better places than were promised, and
+// leave theirs to somebody whose own node is then not needed); in the end all have run and nothing
+// stays bought. With stock-outs, launches that never arrive and restarts the same, but for what was
+// bought in vain.
+//
+// FAIRLEAD_SIM_SEEDS sets how many worlds, FAIRLEAD_SIM_SEED runs a single one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "scheduler/model/api_names.h"
+#include "sim/report.h"
+#include "sim/simulator.h"
+
+namespace fairlead::sim {
+namespace {
+
+constexpr absl::Duration kEnd = absl::Hours(12);
+constexpr absl::Duration kLook = absl::Seconds(20);
+
+uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  uint64_t value = 0;
+  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
+}
+
+// Pods that have to share a value of a node label, by the name that theirs begin with.
+struct BoundSet {
+  std::string prefix, label;
+};
+
+class World {
+ public:
+  World(uint64_t seed, bool with_faults) : random_(seed), elastic_(with_faults) {
+    scenario_.name = absl::StrCat("world ", seed);
+    scenario_.start = absl::FromUnixSeconds(1'772'409'600);
+    scenario_.end = scenario_.start + kEnd;
+    scenario_.seed = seed;
+    scenario_.hook.unneeded_after = absl::Minutes(random_.Between(1, 15));
+    scenario_.hook.ready_timeout = absl::Minutes(10);
+    AddPlatform();
+    AddOldNodes();
+    for (int64_t i = random_.Between(1, 6); i > 0; --i) AddGang(i);
+    if (with_faults) AddFaults();
+  }
+
+  [[nodiscard]] const Scenario& scenario() const { return scenario_; }
+  [[nodiscard]] const std::vector<BoundSet>& sets() const { return sets_; }
+  // Pods that could need a node.
+  [[nodiscard]] int64_t pods() const { return pods_; }
+
+  [[nodiscard]] hook::Catalog Catalog() {
+    const auto type = [&](const char* name, int64_t gpus, int64_t price_micro_usd) {
+      hook::InstanceType made;
+      made.name = name;
+      made.cpu_milli = 8000 * gpus;
+      made.memory_bytes = gpus << 36;
+      made.gpu_model = "Test-GPU";
+      made.gpu_count = gpus;
+      made.on_demand_micro_usd = price_micro_usd;
+      for (const std::string& zone : zones_) {
+        if (gpus == 1 || random_.Below(3) > 0) made.zones.push_back(zone);
+      }
+      if (made.zones.empty()) made.zones = {zones_.back()};
+      return made;
+    };
+    return hook::Catalog::FromTypes(
+        {type("a1", 1, 1'000'000), type("a4", 4, 1'000'000 * random_.Between(3, 5))});
+  }
+
+ private:
+  ScenarioStep& Step(absl::Duration at) {
+    ScenarioStep& step = scenario_.timeline.emplace_back();
+    step.at = at;
+    step.files = {"world"};
+    step.apply.emplace_back();
+    return step;
+  }
+
+  void AddPlatform() {
+    Manifest& manifest = Step(absl::ZeroDuration()).apply[0];
+    model::Queue queue;
+    queue.meta.name = "q";
+    queue.cpu = queue.memory = queue.gpu = {model::kUnlimited, model::kUnlimited, 1'000'000};
+    manifest.objects.emplace_back(queue);
+    model::Topology topology;
+    topology.meta.name = "t";
+    topology.levels = {{model::kZoneLabel, "zone"}, {model::kHostnameLabel, "host"}};
+    manifest.objects.emplace_back(topology);
+    for (int64_t i = random_.Between(2, 3); i > 0; --i) zones_.push_back(absl::StrCat("z", i));
+    std::sort(zones_.begin(), zones_.end());
+  }
+
+  // Nodes that were there before, and who sits on some of them for a while.
+  void AddOldNodes() {
+    Manifest& manifest = Step(absl::ZeroDuration()).apply[0];
+    int64_t gpus = 0;
+    for (int64_t i = random_.Between(0, 5); i > 0; --i) {
+      model::Node node;
+      node.meta.name = absl::StrCat("old-", i);
+      node.meta.labels.Set(model::kHostnameLabel, node.meta.name);
+      node.meta.labels.Set("old", "true");
+      // Some are outside the tree.
+      if (random_.Below(5) > 0) node.meta.labels.Set(model::kZoneLabel, Zone());
+      const int64_t has = random_.Between(1, 4);
+      gpus += has;
+      node.allocatable = {{"cpu", 8000 * has}, {"memory", has << 36}, {"pods", 110}};
+      model::Set(node.allocatable, model::kGpuName, has * 1000);
+      node.ready = true;
+      manifest.objects.emplace_back(node);
+    }
+    if (gpus == 0) return;
+    run_seconds_ = random_.Between(300, 7200);
+    ControllerSpec fill = Job("fill", random_.Between(0, gpus));
+    fill.pod_template.spec.node_selector.Set("old", "true");
+    if (fill.replicas > 0) Step(absl::Seconds(5)).apply[0].controllers = {fill};
+  }
+
+  std::string Zone() { return zones_[random_.Below(zones_.size())]; }
+
+  ControllerSpec Job(const std::string& name, int64_t pods) {
+    ControllerSpec spec;
+    spec.kind = ControllerKind::kJob;
+    spec.ns = "ns";
+    spec.name = name;
+    spec.replicas = spec.completions = pods;
+    model::Pod& pod = spec.pod_template;
+    pod.meta.ns = pod.spec.ns = "ns";
+    pod.scheduler_name = model::kDefaultSchedulerName;
+    pod.meta.labels.Set(model::kQueueLabel, "q");
+    pod.meta.annotations.Set(kRunSecondsAnnotation, absl::StrCat(run_seconds_));
+    pod.spec.requests = {{"cpu", 1000}, {"memory", int64_t{1} << 30}};
+    model::Set(pod.spec.requests, model::kGpuName, 1000);
+    return spec;
+  }
+
+  void AddMembers(const model::PodGroup& group, const std::string& sub_group, int64_t pods,
+                  Manifest& manifest) {
+    const std::string name = absl::StrCat(group.meta.name, sub_group);
+    ControllerSpec job = Job(name, pods);
+    job.pod_template.meta.annotations.Set(model::kPodGroupAnnotation, group.meta.name);
+    if (!sub_group.empty()) job.pod_template.meta.labels.Set(model::kSubGroupLabel, sub_group);
+    manifest.controllers.push_back(std::move(job));
+    pods_ += pods;
+  }
+
+  void AddGang(int64_t number) {
+    Manifest& manifest = Step(absl::Seconds(random_.Between(30, 3600))).apply[0];
+    run_seconds_ = random_.Between(300, 7200);
+    model::PodGroup group;
+    group.meta.ns = "ns";
+    group.meta.name = absl::StrCat("g", number);
+    group.queue = "q";
+    const auto bind = [this](const std::string& prefix, bool host) {
+      sets_.push_back({prefix, host ? model::kHostnameLabel : model::kZoneLabel});
+      return model::TopologyConstraint{"t", host ? "host" : model::kZoneLabel,
+                                       !host && random_.Below(3) == 0 ? "host" : ""};
+    };
+    const uint64_t shape = random_.Below(4);
+    if (shape <= 1) {  // one set
+      const bool host = shape == 1;
+      const int64_t pods = random_.Between(2, host ? 4 : 6);
+      // What is above the minimum stands behind others, who may take its node.
+      group.min_member = static_cast<int32_t>(elastic_ ? random_.Between(1, pods) : pods);
+      group.topology = bind(group.meta.name + "-", host);
+      AddMembers(group, "", pods, manifest);
+    } else {  // sub-groups, each bound by itself, perhaps within one zone
+      if (shape == 3) group.topology = bind(group.meta.name, /*host=*/false);
+      for (const char* name : {"a", "b"}) {
+        model::SubGroup sub;
+        sub.name = name;
+        const int64_t pods = random_.Between(1, 4);
+        sub.min_member = static_cast<int32_t>(pods);
+        sub.topology = bind(absl::StrCat(group.meta.name, name), random_.Below(2) == 0);
+        group.sub_groups.push_back(sub);
+        AddMembers(group, name, pods, manifest);
+      }
+    }
+    manifest.objects.emplace_back(group);
+  }
+
+  void AddFaults() {
+    for (int64_t i = random_.Between(1, 4); i > 0; --i) {
+      ScriptedFault fault;
+      const uint64_t kind = random_.Below(4);
+      fault.kind = kind <= 1   ? ScriptedFault::Kind::kStockout
+                   : kind == 2 ? ScriptedFault::Kind::kNeverArrives
+                               : ScriptedFault::Kind::kRestart;
+      fault.instance_type = random_.Below(2) == 0 ? "a1" : "a4";
+      fault.zone = Zone();
+      fault.duration = absl::Minutes(random_.Between(5, 60));
+      Step(absl::Seconds(random_.Between(1, 5400))).faults = {fault};
+    }
+  }
+
+  Random random_;
+  bool elastic_;
+  Scenario scenario_;
+  std::vector<std::string> zones_;
+  std::vector<BoundSet> sets_;
+  int64_t pods_ = 0, run_seconds_ = 0;
+};
+
+// The first set whose pods are in two domains at once. "" if there is none.
+std::string TornSet(const ApiServer& server, const std::vector<BoundSet>& sets) {
+  for (const BoundSet& set : sets) {
+    std::set<std::string> values;
+    for (const auto& [key, pod] : server.All<model::Pod>()) {
+      const bool member = pod.meta.name.rfind(set.prefix, 0) == 0;
+      if (!member || pod.node_name.empty() || IsTerminal(pod) || pod.meta.deletion) continue;
+      const auto* node = server.Find<model::Node>(pod.node_name);
+      if (node == nullptr) continue;
+      const std::string* value = node->meta.labels.Find(set.label);
+      if (value == nullptr || !node->meta.labels.Has(model::kZoneLabel)) {
+        return absl::StrCat(key, " is outside the topology");
+      }
+      values.insert(*value);
+    }
+    if (values.size() > 1) {
+      return absl::StrCat(set.prefix, "*: ", *values.begin(), " and ", *values.rbegin());
+    }
+  }
+  return "";
+}
+
+std::string ProblemAtTheEnd(Simulator& simulator, const World& world, bool with_faults) {
+  const core::View view = simulator.view();
+  std::set<std::string> late;  // what was above its gang's minimum, and had no place while it ran
+  for (const core::WaitingRow& row : view.waiting) {
+    if (row.verdict.code != verdict::Code::kGangIncomplete) continue;
+    late.insert(row.pods.begin(), row.pods.end());
+  }
+  for (const auto& [key, pod] : simulator.cluster().server().All<model::Pod>()) {
+    if (pod.phase == model::PodPhase::kSucceeded || late.contains(key)) continue;
+    return absl::StrCat(key, " has not run");
+  }
+  if (!simulator.cluster().cloud().machines().empty()) return "machines are left over";
+  if (with_faults) return "";
+  if (simulator.recorder().evictions() > 0) return "somebody was evicted";
+  const core::BillTotals bill = simulator.bill();
+  if (bill.nodes_requested > world.pods()) {
+    return absl::StrCat(bill.nodes_requested, " nodes were requested for ", world.pods(), " pods");
+  }
+  return "";
+}
+
+struct Outcome {
+  uint64_t trace_hash = 0;
+  int64_t requested = 0, unused = 0;
+  std::string problem, log;
+};
+
+Outcome RunWorld(uint64_t seed, bool with_faults) {
+  World world(seed, with_faults);
+  const hook::Catalog catalog = world.Catalog();
+  SimulatorOptions options;
+  options.core = core::DefaultOptions();
+  options.check_invariants = true;
+  options.expect_no_empty_writes = !with_faults;
+  options.catalog = &catalog;
+  // Who is moved, or makes room, leaves nodes that were bought for him.
+  options.core.engine.consolidation = false;
+  Outcome outcome;
+  absl::StatusOr<std::unique_ptr<Simulator>> made = Simulator::Make(world.scenario(), options);
+  if (!made.ok()) {
+    outcome.problem = std::string(made.status().message());
+    return outcome;
+  }
+  Simulator& simulator = **made;
+  simulator.KeepTrace();
+  const absl::Time start = world.scenario().start;
+  for (absl::Duration at; at <= kEnd && outcome.problem.empty(); at += kLook) {
+    const absl::Status status = simulator.RunUntil(start + at);
+    outcome.problem = status.ok() ? TornSet(simulator.cluster().server(), world.sets())
+                                  : std::string(status.message());
+    if (!status.ok() || outcome.problem.empty()) continue;
+    outcome.problem = absl::StrCat(absl::FormatDuration(at), ": ", outcome.problem);
+  }
+  outcome.trace_hash = simulator.trace_hash();
+  outcome.requested = simulator.bill().nodes_requested;
+  outcome.unused = simulator.bill().duplicate_nodes;
+  if (outcome.problem.empty()) outcome.problem = ProblemAtTheEnd(simulator, world, with_faults);
+  if (outcome.problem.empty()) return outcome;
+  outcome.log = LogText(simulator.recorder().timeline());
+  if (std::getenv("FAIRLEAD_SIM_SEED") != nullptr) {
+    absl::StrAppend(&outcome.log, simulator.trace(), ViewText(simulator.view()));
+  }
+  return outcome;
+}
+
+void RunWorlds(bool with_faults) {
+  const uint64_t only = FromEnvironment("FAIRLEAD_SIM_SEED", 0);
+  const uint64_t count = FromEnvironment("FAIRLEAD_SIM_SEEDS", 12);
+  int64_t requested = 0, unused = 0;
+  for (uint64_t seed = only != 0 ? only : 1; seed <= (only != 0 ? only : count); ++seed) {
+    SCOPED_TRACE(absl::StrCat("FAIRLEAD_SIM_SEED=", seed));
+    const Outcome first = RunWorld(seed, with_faults);
+    ASSERT_EQ(first.problem, "") << first.log;
+    requested += first.requested;
+    unused += first.unused;
+    EXPECT_EQ(RunWorld(seed, with_faults).trace_hash, first.trace_hash) << "two runs, two traces";
+  }
+  EXPECT_GT(requested, 0) << "no world had to buy";
+  if (!with_faults) {
+    EXPECT_LE(unused * 50, requested) << unused << " of " << requested << " came in vain";
+  }
+}
+
+TEST(TopologyProperty, GangsOfCalmWorldsRunInOneDomain) { RunWorlds(/*with_faults=*/false); }
+
+TEST(TopologyProperty, GangsOfFaultyWorldsRunInOneDomain) { RunWorlds(/*with_faults=*/true); }
+
+}  // namespace
+}  // namespace fairlead::sim

@@ -1,0 +1,446 @@
+// ResourceClaims on a real API server: from a template, or a claim, to pods that are bound, with
+// the claim controller of kube-controller-manager beside us and the rights of
+// manifests/base/rbac.yaml. There are no drivers and no kubelet: the test writes the slices and
+// ends the pods.
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "kube/codec.h"
+#include "kube/event_queue.h"
+#include "kube/executor.h"
+#include "tests/integration/fixture.h"
+
+namespace fairlead::integration {
+namespace {
+
+constexpr char kDriver[] = "nic.example.com";
+constexpr char kClasses[] = "/apis/resource.k8s.io/v1/deviceclasses";
+constexpr char kSlices[] = "/apis/resource.k8s.io/v1/resourceslices";
+constexpr char kClaims[] = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
+constexpr char kTemplates[] = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates";
+constexpr char kFinalizer[] = "resource.kubernetes.io/delete-protection";
+
+// What a claim asks for: so many devices of the class, and its own words to the driver.
+std::string SpecText(int count) {
+  return absl::StrCat(R"({"devices":{"requests":[{"name":"nic","exactly":{"deviceClassName":")",
+                      kDriver, R"(","allocationMode":"ExactCount","count":)", count,
+                      R"(}}],"config":[{"requests":["nic"],"opaque":{"driver":")", kDriver,
+                      R"(","parameters":{"mtu":9000}}}]}})");
+}
+
+class ClaimsTest : public IntegrationTest {
+ protected:
+  void SetUp() override {
+    IntegrationTest::SetUp();
+    Forget();
+    MakeQueue("team", -1, -1);
+    api().Create(
+        kClasses,
+        absl::StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass",)",
+                     R"("metadata":{"name":")", kDriver,
+                     R"("},"spec":{"selectors":[{"cel":{"expression":)", R"("device.driver == ')",
+                     kDriver, R"('"}}],"config":[{"opaque":{"driver":")", kDriver,
+                     R"(","parameters":{"mode":"fast"}}}]}})"));
+    api().Create(
+        kTemplates,
+        absl::StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaimTemplate",)",
+                     R"("metadata":{"name":"one-nic"},"spec":{"spec":)", SpecText(1), "}}"));
+  }
+  void TearDown() override {
+    controllers_.reset();
+    IntegrationTest::TearDown();
+    Forget();
+    for (const std::string& path : installed_) api().Delete(path);
+  }
+  void Forget() {
+    for (const char* collection : {kClaims, kTemplates, kSlices, kClasses}) {
+      for (const Json& object : api().List(collection)) {
+        const std::string path = Path(collection, object.TextAt({"metadata", "name"}));
+        if (object.At({"metadata", "finalizers"}) != nullptr) {
+          api().Merge(path, R"({"metadata":{"finalizers":null}})");
+        }
+        api().Delete(path);
+      }
+    }
+  }
+  void StartClaimController() {
+    Plane* const plane = Plane::Get();
+    controllers_ = std::make_unique<ChildProcess>(
+        plane->ControllerManager("resourceclaim-controller"), plane->NewFile("controllers.log"));
+  }
+  // Rights, and the account that has them, as a user installs them; a kubeconfig of that account.
+  std::string InstallRights() {
+    const std::string namespaces = "/api/v1/namespaces";
+    const std::string accounts = "/api/v1/namespaces/fairlead/serviceaccounts";
+    const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/";
+    const std::map<std::string, std::string> collections = {
+        {"ServiceAccount", accounts},
+        {"ClusterRole", rbac + "clusterroles"},
+        {"ClusterRoleBinding", rbac + "clusterrolebindings"},
+        {"Role", rbac + "namespaces/fairlead/roles"},
+        {"RoleBinding", rbac + "namespaces/fairlead/rolebindings"}};
+    api().Call("POST", namespaces,
+               R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"fairlead"}})");
+    std::ostringstream text;
+    text << std::ifstream(FAIRLEAD_SOURCE_DIR "/manifests/base/rbac.yaml").rdbuf();
+    const auto documents = kube::YamlToJson(text.str());
+    EXPECT_TRUE(documents.ok()) << documents.status();
+    for (const std::string& document : documents.ok() ? *documents : std::vector<std::string>()) {
+      const Json object = *Json::Parse(document);
+      const std::string& collection = collections.at(object.TextAt({"kind"}));
+      installed_.push_back(Path(collection, object.TextAt({"metadata", "name"})));
+      api().Delete(installed_.back());
+      api().Create(collection, document);
+    }
+    const Json token = api().Create(
+        Path(accounts, "fairlead") + "/token",
+        R"({"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}})");
+    return Plane::Get()->KubeconfigWith(token.TextAt({"status", "token"}));
+  }
+
+  void MakeDeviceNode(const std::string& name, int devices) {
+    MakeNode(name, 0);
+    std::string list;
+    for (int i = 0; i < devices; ++i) {
+      absl::StrAppend(&list, i == 0 ? "" : ",", R"({"name":"nic-)", i, "\"}");
+    }
+    api().Create(
+        kSlices,
+        absl::StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice",)",
+                     R"("metadata":{"name":"slice-)", name, R"("},"spec":{"driver":")", kDriver,
+                     R"(","nodeName":")", name, R"(","pool":{"name":")", name,
+                     R"(","generation":1,"resourceSliceCount":1},"devices":[)", list, "]}}"));
+  }
+  void MakeClaim(const std::string& name, int count = 1) {
+    api().Create(
+        kClaims,
+        absl::StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim",)",
+                     R"("metadata":{"name":")", name, R"("},"spec":)", SpecText(count), "}"));
+  }
+  // `source`: {"resourceClaimName": ...} or {"resourceClaimTemplateName": ...}, without braces.
+  void MakeClaimPod(const std::string& name, const std::string& source) {
+    api().Create(
+        kPods,
+        absl::StrCat(
+            R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name,
+            R"(","labels":{"kai.scheduler/queue":"team"}},"spec":{"schedulerName":"fairlead",)",
+            R"("resourceClaims":[{"name":"net",)", source,
+            R"(}],"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"},)",
+            R"("claims":[{"name":"net"}]}}]}})"));
+  }
+  Json Claim(const std::string& name) { return api().Get(Path(kClaims, name)).body; }
+  // Of the pod's one claim from a template.
+  std::string ClaimOf(const std::string& pod) {
+    const Json object = Pod(pod);
+    const Json* const statuses = object.At({"status", "resourceClaimStatuses"});
+    if (statuses == nullptr || statuses->items().empty()) return "";
+    return statuses->items().at(0).TextAt({"resourceClaimName"});
+  }
+  static std::vector<std::string> ReservedFor(const Json& claim) {
+    std::vector<std::string> names;
+    const Json* const reserved = claim.At({"status", "reservedFor"});
+    if (reserved == nullptr) return names;
+    for (const Json& pod : reserved->items()) names.push_back(pod.TextAt({"name"}));
+    return names;
+  }
+  static std::vector<std::string> Sorted(std::vector<std::string> names) {
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  // "pool/device" of each.
+  static std::vector<std::string> DevicesOf(const Json& claim) {
+    std::vector<std::string> devices;
+    const Json* const results = claim.At({"status", "allocation", "devices", "results"});
+    if (results == nullptr) return devices;
+    for (const Json& result : results->items()) {
+      devices.push_back(absl::StrCat(result.TextAt({"pool"}), "/", result.TextAt({"device"})));
+    }
+    return devices;
+  }
+  // As a kubelet does when the containers have ended.
+  void EndPod(const std::string& name) {
+    const Answer answer = api().Call("PATCH", Path(kPods, name) + "/status",
+                                     R"({"status":{"phase":"Succeeded"}})", kube::kMergePatch);
+    EXPECT_TRUE(answer.ok()) << answer.text;
+  }
+  // As another scheduler would: `reserved` are JSON objects.
+  void Allocate(const std::string& claim, const std::string& node, const std::string& device,
+                const std::string& reserved) {
+    const Answer answer = api().Call(
+        "PATCH", Path(kClaims, claim) + "/status",
+        absl::StrCat(R"({"status":{"allocation":{"devices":{"results":[{"request":"nic",)",
+                     R"("driver":")", kDriver, R"(","pool":")", node, R"(","device":")", device,
+                     R"("}]},"nodeSelector":{"nodeSelectorTerms":[{"matchFields":[{)",
+                     R"("key":"metadata.name","operator":"In","values":[")", node,
+                     R"("]}]}]}},"reservedFor":[)", reserved, "]}}"),
+        kube::kMergePatch);
+    ASSERT_TRUE(answer.ok()) << answer.text;
+  }
+  std::string Consumer(const std::string& pod) {
+    return absl::StrCat(R"({"resource":"pods","name":")", pod, R"(","uid":")",
+                        Pod(pod).TextAt({"metadata", "uid"}), "\"}");
+  }
+  std::string MessageOf(const std::string& pod) {
+    const Json object = Pod(pod);
+    const Json* const condition = FindCondition(object, "PodScheduled");
+    return condition == nullptr ? "" : condition->TextAt({"message"});
+  }
+
+  std::unique_ptr<ChildProcess> controllers_;
+  std::vector<std::string> installed_;
+};
+
+// ---- what is in the way
+// -----------------------------------------------------------------------------
+
+TEST_F(ClaimsTest, UntilTheClaimIsMadeThePodWaitsAndSaysForWhich) {
+  MakeDeviceNode("n1", 1);
+  Start({});
+  MakeClaimPod("a", R"("resourceClaimTemplateName":"one-nic")");
+  ASSERT_TRUE(Eventually(
+      "the verdict", [this] { return VerdictOf("a") == "MissingObject"; },
+      [this] { return VerdictOf("a"); }));
+  EXPECT_TRUE(absl::StrContains(MessageOf("a"), "ResourceClaim net of template one-nic"))
+      << MessageOf("a");
+  StartClaimController();
+  EXPECT_TRUE(Bound({"a"}));
+}
+
+TEST_F(ClaimsTest, WhatSomebodyElseHasAllocatedIsFollowedAndNotOverwritten) {
+  MakeDeviceNode("n1", 1);
+  MakeDeviceNode("n2", 2);
+  MakeClaim("c");
+  MakeClaim("taken");
+  const std::string foreign =
+      R"({"resource":"pods","name":"foreign","uid":"9a8b7c6d-0000-4000-8000-000000000001"})";
+  Allocate("c", "n2", "nic-1", foreign);
+  Allocate("taken", "n2", "nic-0", "");
+  Start({});
+  MakeClaimPod("a", R"("resourceClaimName":"c")");
+  ASSERT_TRUE(Bound({"a"}));
+  EXPECT_EQ(NodeOf("a"), "n2");
+  const Json claim = Claim("c");
+  EXPECT_EQ(DevicesOf(claim), std::vector<std::string>{"n2/nic-1"});
+  EXPECT_EQ(Sorted(ReservedFor(claim)), (std::vector<std::string>{"a", "foreign"}));
+  // A claim that another one's devices would be for goes elsewhere.
+  MakeClaim("d");
+  MakeClaimPod("b", R"("resourceClaimName":"d")");
+  ASSERT_TRUE(Bound({"b"}));
+  EXPECT_EQ(DevicesOf(Claim("d")), std::vector<std::string>{"n1/nic-0"});
+}
+
+TEST_F(ClaimsTest, WhatAFormerProcessHasReservedIsUsed) {
+  MakeDeviceNode("n1", 1);
+  MakeDeviceNode("n2", 1);
+  MakeClaim("c");
+  MakeClaimPod("a", R"("resourceClaimName":"c")");
+  Allocate("c", "n2", "nic-0", Consumer("a"));
+  const std::string version = Claim("c").TextAt({"metadata", "resourceVersion"});
+  Start({});
+  ASSERT_TRUE(Bound({"a"}));
+  EXPECT_EQ(NodeOf("a"), "n2");
+  EXPECT_EQ(Claim("c").TextAt({"metadata", "resourceVersion"}), version) << "nothing was to write";
+}
+
+TEST_F(ClaimsTest, WhatIsAllocatedOnANodeThatThePodCannotUseIsTakenBack) {
+  MakeDeviceNode("n1", 1);
+  MakeDeviceNode("n2", 1);
+  api().Merge(Path(kNodes, "n2"), R"({"spec":{"unschedulable":true}})");
+  MakeClaim("c");
+  MakeClaimPod("a", R"("resourceClaimName":"c")");
+  Allocate("c", "n2", "nic-0", Consumer("a"));
+  Start({});
+  ASSERT_TRUE(Bound({"a"}));
+  EXPECT_EQ(NodeOf("a"), "n1");
+  EXPECT_EQ(DevicesOf(Claim("c")), std::vector<std::string>{"n1/nic-0"});
+}
+
+// ---- one write, against a claim that has changed since
+// -----------------------------------------------
+
+class ClaimWritesTest : public ClaimsTest {
+ protected:
+  void SetUp() override {
+    ClaimsTest::SetUp();
+    executor_ = std::make_unique<kube::Executor>(api().transport(), api().transport(), clock_,
+                                                 results_, kube::ExecutorOptions{});
+    MakeClaim("c");
+    seen_ = Claim("c");
+  }
+  void TearDown() override {
+    executor_.reset();
+    ClaimsTest::TearDown();
+  }
+  model::ActionResult Do(decltype(model::Action::what) what) {
+    executor_->Submit({++last_id_, std::move(what)});
+    std::optional<model::ActionResult> result;
+    EXPECT_TRUE(Eventually("an answer", [&] {
+      std::vector<model::ClusterEvent> events;
+      results_.DrainInto(events, absl::ZeroDuration());
+      for (const model::ClusterEvent& event : events) {
+        if (const auto* answer = std::get_if<model::ActionResult>(&event)) result = *answer;
+      }
+      return result.has_value();
+    }));
+    return result.value_or(model::ActionResult{});
+  }
+  // As decided on what was seen at the beginning.
+  model::ReserveClaim Reserve() {
+    model::ReserveClaim write;
+    write.ns = "default";
+    write.name = "c";
+    write.uid = seen_.TextAt({"metadata", "uid"});
+    write.resource_version = seen_.TextAt({"metadata", "resourceVersion"});
+    write.allocate = true;
+    write.allocation = {"n1", {{"nic", kDriver, "n1", "nic-0"}}, {}};
+    write.pods = {{"a", "9a8b7c6d-0000-4000-8000-00000000000a"}};
+    return write;
+  }
+  Json Now() { return Claim("c"); }
+
+  RealClock clock_;
+  kube::EventQueue results_;
+  std::unique_ptr<kube::Executor> executor_;
+  uint64_t last_id_ = 0;
+  Json seen_;
+};
+
+TEST_F(ClaimWritesTest, AnAllocationOfSomebodyElseStands) {
+  Allocate("c", "n2", "nic-1", "");
+  const std::string version = Now().TextAt({"metadata", "resourceVersion"});
+  const model::ActionResult result = Do(Reserve());
+  EXPECT_TRUE(absl::IsFailedPrecondition(result.status)) << result.status;
+  EXPECT_TRUE(absl::StrContains(result.status.message(), "allocated otherwise")) << result.status;
+  EXPECT_EQ(Now().TextAt({"metadata", "resourceVersion"}), version);
+}
+
+TEST_F(ClaimWritesTest, AnotherClaimOfTheSameNameIsNotTouched) {
+  api().Delete(Path(kClaims, "c"));
+  MakeClaim("c");
+  const std::string version = Now().TextAt({"metadata", "resourceVersion"});
+  const model::ActionResult result = Do(Reserve());
+  EXPECT_TRUE(absl::IsFailedPrecondition(result.status)) << result.status;
+  EXPECT_EQ(Now().TextAt({"metadata", "resourceVersion"}), version);
+}
+
+TEST_F(ClaimWritesTest, AClaimThatGoesIsNotAllocated) {
+  api().Merge(Path(kClaims, "c"), R"({"metadata":{"finalizers":["example.com/holds"]}})");
+  api().Call("DELETE", Path(kClaims, "c"));
+  const model::ActionResult result = Do(Reserve());
+  EXPECT_TRUE(absl::IsFailedPrecondition(result.status)) << result.status;
+  EXPECT_TRUE(DevicesOf(Now()).empty());
+}
+
+TEST_F(ClaimWritesTest, WhatOthersWroteMeanwhileStays) {
+  api().Merge(Path(kClaims, "c"),
+              R"({"metadata":{"labels":{"x":"y"},"finalizers":["example.com/holds"]}})");
+  const model::ActionResult result = Do(Reserve());
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  Json claim = Now();
+  EXPECT_EQ(result.resource_version, claim.TextAt({"metadata", "resourceVersion"}));
+  EXPECT_EQ(claim.TextAt({"metadata", "labels", "x"}), "y");
+  EXPECT_EQ(claim.At({"metadata", "finalizers"})->items().size(), 2u);
+  EXPECT_EQ(DevicesOf(claim), std::vector<std::string>{"n1/nic-0"});
+  // Again: it is as it is to be. One more pod joins the first.
+  const model::ActionResult again = Do(Reserve());
+  ASSERT_TRUE(again.status.ok()) << again.status;
+  EXPECT_EQ(again.resource_version, result.resource_version);
+  model::ReserveClaim more = Reserve();
+  more.pods = {{"b", "9a8b7c6d-0000-4000-8000-00000000000b"}};
+  ASSERT_TRUE(Do(more).status.ok());
+  EXPECT_EQ(Sorted(ReservedFor(Now())), (std::vector<std::string>{"a", "b"}));
+}
+
+TEST_F(ClaimWritesTest, OnlyTheVersionThatWasMeantIsDeallocated) {
+  const model::ActionResult reserved = Do(Reserve());
+  ASSERT_TRUE(reserved.status.ok()) << reserved.status;
+  const std::string uid = Now().TextAt({"metadata", "uid"});
+  api().Merge(Path(kClaims, "c"), R"({"metadata":{"labels":{"x":"y"}}})");
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      Do(model::DeallocateClaim{"default", "c", uid, reserved.resource_version}).status));
+  EXPECT_EQ(DevicesOf(Now()).size(), 1u);
+  EXPECT_TRUE(
+      Do(model::DeallocateClaim{"default", "c", uid, Now().TextAt({"metadata", "resourceVersion"})})
+          .status.ok());
+  EXPECT_TRUE(DevicesOf(Now()).empty());
+  EXPECT_TRUE(ReservedFor(Now()).empty());
+}
+
+// ---- the whole way
+// ---------------------------------------------------------------------------------
+
+TEST_F(ClaimsTest, WithTheRightsOfTheManifestsPodsGetTheirDevicesAndGiveThemBack) {
+  MakeDeviceNode("n1", 2);
+  StartClaimController();
+  Start({.kubeconfig = InstallRights()});
+  for (const char* pod : {"a", "b"}) {
+    MakeClaimPod(pod, R"("resourceClaimTemplateName":"one-nic")");
+  }
+  ASSERT_TRUE(Bound({"a", "b"}));
+  std::set<std::string> devices;
+  for (const char* pod : {"a", "b"}) {
+    const Json claim = Claim(ClaimOf(pod));
+    ASSERT_EQ(DevicesOf(claim).size(), 1u) << claim.Compact();
+    devices.insert(DevicesOf(claim)[0]);
+    EXPECT_EQ(ReservedFor(claim), std::vector<std::string>{pod});
+    EXPECT_EQ(claim.At({"status", "reservedFor"})->items().at(0).TextAt({"uid"}),
+              Pod(pod).TextAt({"metadata", "uid"}));
+    EXPECT_TRUE(absl::StrContains(claim.At({"metadata", "finalizers"})->Compact(), kFinalizer));
+    EXPECT_EQ(claim.At({"status", "allocation", "nodeSelector"})->Compact(),
+              R"({"nodeSelectorTerms":[{"matchFields":[{"key":"metadata.name","operator":"In",)"
+              R"("values":["n1"]}]}]})");
+    const Json* const config = claim.At({"status", "allocation", "devices", "config"});
+    ASSERT_NE(config, nullptr) << claim.Compact();
+    ASSERT_EQ(config->items().size(), 2u);
+    EXPECT_EQ(config->items()[0].TextAt({"source"}), "FromClass");
+    EXPECT_EQ(config->items()[0].At({"requests"})->Compact(), R"(["nic"])");
+    EXPECT_EQ(config->items()[0].TextAt({"opaque", "parameters", "mode"}), "fast");
+    EXPECT_EQ(config->items()[1].TextAt({"source"}), "FromClaim");
+    EXPECT_EQ(config->items()[1].TextAt({"opaque", "parameters", "mtu"}), "9000");
+  }
+  EXPECT_EQ(devices, (std::set<std::string>{"n1/nic-0", "n1/nic-1"}));
+
+  MakeClaimPod("c", R"("resourceClaimTemplateName":"one-nic")");
+  ASSERT_TRUE(Eventually("no device for a third", [this] { return !VerdictOf("c").empty(); }));
+  EXPECT_EQ(NodeOf("c"), "");
+  const std::string freed = ClaimOf("a");
+  EndPod("a");
+  ASSERT_TRUE(Bound({"c"}));
+  EXPECT_TRUE(Eventually("the claim controller has taken the reservation back", [&] {
+    const Answer answer = api().Get(Path(kClaims, freed));
+    return answer.status == 404 || ReservedFor(answer.body).empty();
+  }));
+}
+
+TEST_F(ClaimsTest, ASharedClaimKeepsItsPodsTogetherAndIsDeallocatedAfterTheLast) {
+  MakeDeviceNode("n1", 1);
+  MakeDeviceNode("n2", 1);
+  StartClaimController();
+  Start({});
+  MakeClaim("shared");
+  for (const char* pod : {"a", "b"}) MakeClaimPod(pod, R"("resourceClaimName":"shared")");
+  ASSERT_TRUE(Bound({"a", "b"}));
+  EXPECT_EQ(NodeOf("a"), NodeOf("b"));
+  EXPECT_EQ(DevicesOf(Claim("shared")).size(), 1u);
+  EXPECT_EQ(Sorted(ReservedFor(Claim("shared"))), (std::vector<std::string>{"a", "b"}));
+  EndPod("a");
+  EXPECT_TRUE(Eventually("reserved for the other one alone", [this] {
+    return ReservedFor(Claim("shared")) == std::vector<std::string>{"b"};
+  }));
+  EXPECT_EQ(DevicesOf(Claim("shared")).size(), 1u);
+  EndPod("b");
+  EXPECT_TRUE(Eventually("deallocated", [this] { return DevicesOf(Claim("shared")).empty(); }));
+  MakeClaimPod("c", R"("resourceClaimName":"shared")");
+  EXPECT_TRUE(Bound({"c"}));
+  // The claim controller may name a pod that has ended once more, and takes it back again.
+  const std::vector<std::string> reserved = ReservedFor(Claim("shared"));
+  EXPECT_EQ(std::count(reserved.begin(), reserved.end(), "c"), 1);
+}
+
+}  // namespace
+}  // namespace fairlead::integration
