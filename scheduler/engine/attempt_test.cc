@@ -20,9 +20,7 @@ using verdict::Code;
 constexpr char kDelay[] = "kai.scheduler/preemption-delay";
 
 PodBuilder Job(absl::string_view name, absl::string_view queue, int64_t created = 0) {
-  PodBuilder pod("ns", name);
-  pod.Queue(queue).Gpus(1).Preemptible(true).Created(created);
-  return pod;
+  return testing::Job(name, queue, /*gpus=*/1, created);
 }
 
 // ---- preemption delay

@@ -48,18 +48,20 @@ void EndToEndReclaim(Run& run) {
     for (int64_t p = 0; p < kAsked; ++p) ask.push_back(CreatePod({Numbered("ask", p), "poor"}));
     const Stopwatch watch;
     std::thread asking([&] { SendOrEnd(api, ask, "e2e_reclaim: the pods were not created"); });
-    double first = 0;
-    while (live.bound() < kAsked && watch.Seconds() < 60) {
+    double first = 0, all = 0;
+    // The answer to the last eviction may come after the binding that it made room for.
+    while ((live.bound() < kAsked || live.evicted() < kAsked) && watch.Seconds() < 60) {
       live.Wait();
       live.Decide();
       if (first == 0 && live.evicted() > 0) first = watch.Seconds();
+      if (all == 0 && live.bound() == kAsked) all = watch.Seconds();
     }
     asking.join();
     Require(live.bound() == kAsked, "e2e_reclaim: not all pods were bound within 60 s");
     Require(live.evicted() == kAsked,
             absl::StrCat("e2e_reclaim: ", live.evicted(), " evicted for ", kAsked, " GPUs"));
     first_s.push_back(first);
-    bound_s.push_back(watch.Seconds());
+    bound_s.push_back(all);
     cpu.push_back(watch.CpuSeconds());
   }
   run.report.Add({absl::StrCat(kName, "/first_eviction"), "s", Better::kLower, first_s, 0.2,
