@@ -132,6 +132,18 @@ absl::Status ReadEvictions(const dom::element& value, const std::string& path,
   return Bad(absl::StrCat(path, ".maxInFlight"), "must not be 0: nobody would ever give way");
 }
 
+// Whether a reclaim may bring a queue above its fair share by a part of a gang.
+absl::Status ReadReclaimRounding(const dom::element& value, const std::string& path,
+                                 engine::EngineOptions& engine) {
+  std::string rounding;
+  FAIRLEAD_RETURN_IF_ERROR(Text(&rounding)(value, path));
+  if (rounding != "nearest" && rounding != "down") {
+    return Bad(path, absl::StrCat("'", rounding, "' is not nearest or down"));
+  }
+  engine.round_to_gang = rounding == "nearest";
+  return absl::OkStatus();
+}
+
 // What one document says beyond what goes straight into the Configuration.
 struct Seen {
   bool scheduler = false, fairlead = false, names = false, election = false;
@@ -181,6 +193,10 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
           if (!parsed.ok()) return Bad(path, parsed.status().message());
           options.engine.reclaim_resolve = *parsed;
           return absl::OkStatus();
+        }},
+       {"reclaimRounding",
+        [&options](const dom::element& value, const std::string& path) {
+          return ReadReclaimRounding(value, path, options.engine);
         }},
        {"gangReservations",
         [&](const dom::element& value, const std::string& path) {

@@ -10,6 +10,7 @@
 //   defaultQueue: default-queue
 //   builtinDefaultQueue: true        # it exists without an object
 //   actions: {reclaim: true, preempt: true}
+//   reclaimRounding: nearest         # or down
 //   hook:
 //     enabled: true
 //     provider: kwok

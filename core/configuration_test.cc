@@ -37,7 +37,7 @@ TEST(ConfigurationTest, NothingIsTheBuiltInConfiguration) {
 TEST(ConfigurationTest, EveryFieldReachesItsOption) {
   absl::StatusOr<Configuration> read = ReadConfiguration({Fairlead(R"(
       "schedulerNames":["a","b"], "defaultQueue":"misc",
-      "actions":{"reclaim":false,"preempt":false},
+      "actions":{"reclaim":false,"preempt":false}, "reclaimRounding":"nearest",
       "hook":{"enabled":false,"provider":"aws","catalogFile":"c.yaml","clusterGPULimit":64,
         "gpuLimits":{"A100":8},"costLimitPerHour":"12.50","unneededAfter":"1m",
         "launchTimeout":"2m","readyTimeout":"3m","backoffInitial":"4s","backoffMax":"5m",
@@ -55,6 +55,7 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
   EXPECT_EQ(options.state.default_queue, "misc");
   EXPECT_FALSE(options.engine.reclaim);
   EXPECT_FALSE(options.engine.preempt);
+  EXPECT_TRUE(options.engine.round_to_gang);
   EXPECT_FALSE(options.state.place_gpu_shares);
   EXPECT_EQ(options.state.reservation_namespace, "res");
   EXPECT_EQ(options.gpu_sharing.image, "i:1");
@@ -118,6 +119,11 @@ TEST(ConfigurationTest, ErrorsNameDocumentAndPath) {
       {{Fairlead(R"("hook":{"unneededAfter":"inf"})")}, 0, "hook.unneededAfter", "duration"},
       {{Fairlead(R"("hook":{"launchTimeout":"0s"})")}, 0, "hook.launchTimeout", "more than zero"},
       {{Fairlead(R"("hook":{"backoffMax":"1s"})")}, 0, "hook.backoffMax", "less than"},
+      {{Fairlead(R"("reclaimRounding":"up")")},
+       0,
+       "reclaimRounding",
+       "'up' is not nearest or down"},
+      {{Fairlead(R"("reclaimRounding":true)")}, 0, "reclaimRounding", "must be a string"},
       {{Fairlead(R"("schedulerNames":[])")}, 0, "schedulerNames", "at least one"},
       {{Fairlead(R"("schedulerNames":["a","a"])")}, 0, "schedulerNames[1]", "twice"},
       {{Fairlead(R"("schedulerNames":["a",""])")}, 0, "schedulerNames[1]", "empty"},
@@ -189,6 +195,14 @@ TEST(ConfigurationTest, FieldsWithoutEffectAreWarnedOf) {
 
 TEST(ConfigurationTest, OtherErrorsHaveNoPlace) {
   EXPECT_FALSE(FieldPlaceOf(absl::InvalidArgumentError("a: b")).has_value());
+}
+
+TEST(ConfigurationTest, ReclaimRoundsDownUnlessItIsConfigured) {
+  for (const char* fields : {"", R"("reclaimRounding":null)", R"("reclaimRounding":"down")"}) {
+    const auto read = ReadConfiguration({Fairlead(fields)});
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_FALSE(read->options.engine.round_to_gang) << fields;
+  }
 }
 
 TEST(ConfigurationTest, HistoryIsOffUnlessItIsConfigured) {

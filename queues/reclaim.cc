@@ -22,40 +22,62 @@ class Holdings {
   explicit Holdings(const ReclaimContext& context) : context_(context) {}
 
   [[nodiscard]] Resources Of(QueueId queue) const {
-    const auto it = remaining_.find(queue);
-    return it != remaining_.end() ? it->second : context_.ledger.allocated(queue);
+    const auto it = given_.find(queue);
+    return it != given_.end() ? it->second.left : context_.ledger.allocated(queue);
+  }
+  // As Of() was before the last piece of a queue that gave.
+  [[nodiscard]] Resources BeforeLastPiece(QueueId queue) const {
+    const Given& given = given_.at(queue);
+    return given.left + given.last_piece;
   }
 
   void TakeOff(QueueId leaf, const Resources& piece) {
     for (const QueueId queue : context_.tree.Ancestors(leaf)) {
-      const auto [it, inserted] = remaining_.try_emplace(queue);
+      const auto [it, inserted] = given_.try_emplace(queue);
       if (inserted) {
-        it->second = context_.ledger.allocated(queue);
+        it->second.left = context_.ledger.allocated(queue);
         gave_.push_back(queue);
       }
-      it->second -= piece;
+      it->second.left -= piece;
+      it->second.last_piece = piece;
     }
   }
 
   [[nodiscard]] absl::Span<const QueueId> gave() const { return gave_; }
 
  private:
+  struct Given {
+    Resources left, last_piece;
+  };
   const ReclaimContext& context_;
-  absl::flat_hash_map<QueueId, Resources> remaining_;
+  absl::flat_hash_map<QueueId, Given> given_;
   std::vector<QueueId> gave_;  // in the order of the victims
 };
 
-std::vector<ResourceIndex> Involved(const ReclaimContext& context, const Reclaimer& reclaimer,
-                                    absl::Span<const VictimQueue> victims) {
-  std::vector<ResourceIndex> involved;
+struct InvolvedResource {
+  ResourceIndex index = 0;
+  bool rounded = false;  // on the reclaimer's path, as far as it was walked
+};
+
+std::vector<InvolvedResource> Involved(const ReclaimContext& context, const Reclaimer& reclaimer,
+                                       absl::Span<const VictimQueue> victims) {
+  std::vector<InvolvedResource> involved;
   for (const ResourceIndex r : context.tree.resources()) {
     bool found = reclaimer.request[r] > 0;
     for (const VictimQueue& victim : victims) {
       for (const Resources& piece : victim.pieces) found |= piece[r] > 0;
     }
-    if (found) involved.push_back(r);
+    if (found) involved.push_back({r});
   }
   return involved;
+}
+
+// The queue lacks some of the resource, and the step gives it more than that. By less than the
+// step: what it held before is below its share.
+bool RoundsUp(const ReclaimContext& context, QueueId queue, ResourceIndex r, int64_t with_step) {
+  const int64_t fair_share = context.shares.Get(queue, r);
+  return context.round_to_gang && with_step > fair_share &&
+         context.ledger.allocated(queue, r) < fair_share;
 }
 
 // Reclaimer's saturation * multiplier >= the sibling's, as products: exact for any amounts.
@@ -66,21 +88,81 @@ bool AtLeastAsSaturated(int64_t held, int64_t fair_share, int64_t sibling_held,
                          wide(sibling_held) * wide(fair_share), kMicro) >= 0;
 }
 
-// The final test at one queue of the reclaimer's path.
+std::vector<QueueId> SiblingsThatGave(const ReclaimContext& context, QueueId queue,
+                                      const Holdings& holdings) {
+  std::vector<QueueId> siblings;
+  for (const QueueId giver : holdings.gave()) {
+    if (giver != queue && context.tree.Parent(giver) == context.tree.Parent(queue)) {
+      siblings.push_back(giver);
+    }
+  }
+  return siblings;
+}
+
+// By how much a queue comes to lack more of the resource; negative if it comes to lack less.
+int64_t LackAdded(const ReclaimContext& context, QueueId queue, ResourceIndex r, int64_t held) {
+  const int64_t fair_share = context.shares.Get(queue, r);
+  const auto lack = [fair_share](int64_t amount) {
+    return amount >= fair_share ? 0 : model::SaturatingAdd(fair_share, -amount);
+  };
+  return lack(held) - lack(context.ledger.allocated(queue, r));
+}
+
+// Rounding at a queue that lacks some: do the siblings that gave come to lack what the queue gains,
+// or would be freed more than the step, so that somebody else has the good of it?
+bool TakesFromTheNeedy(const ReclaimContext& context, const Reclaimer& reclaimer, QueueId queue,
+                       absl::Span<const QueueId> siblings, const Holdings& holdings,
+                       ResourceIndex r) {
+  int64_t lack_added = 0;
+  int64_t taken = 0;
+  for (const QueueId sibling : siblings) {
+    const int64_t left = holdings.Of(sibling)[r];
+    lack_added = model::SaturatingAdd(lack_added, LackAdded(context, sibling, r, left));
+    taken = model::SaturatingAdd(taken, context.ledger.allocated(sibling, r) - left);
+  }
+  if (lack_added <= 0) return false;
+  const int64_t held = model::SaturatingAdd(holdings.Of(queue)[r], reclaimer.request[r]);
+  return taken > reclaimer.request[r] || lack_added >= -LackAdded(context, queue, r, held);
+}
+
+// The final test at one queue of the reclaimer's path, those below it having been tested.
 ReclaimAnswer TestSaturation(const ReclaimContext& context, const Reclaimer& reclaimer,
                              QueueId queue, const Holdings& holdings,
-                             absl::Span<const ResourceIndex> involved) {
+                             std::vector<InvolvedResource>& involved) {
   const int64_t multiplier = std::max(context.saturation_multiplier_micro, kMicro);
   const Resources held = holdings.Of(queue) + reclaimer.request;
-  for (const ResourceIndex r : involved) {
+  const std::vector<QueueId> siblings = SiblingsThatGave(context, queue, holdings);
+  for (auto& [r, rounded] : involved) {
     const int64_t fair_share = context.shares.Get(queue, r);
-    if (held[r] <= fair_share) continue;
-    for (const QueueId sibling : holdings.gave()) {
-      if (sibling == queue || context.tree.Parent(sibling) != context.tree.Parent(queue)) continue;
+    const bool rounds_up = RoundsUp(context, queue, r, held[r]);
+    rounded |= rounds_up;
+    if (rounded && context.ledger.allocated(queue, r) < fair_share &&
+        TakesFromTheNeedy(context, reclaimer, queue, siblings, holdings, r)) {
+      return {ReclaimRefusal::kVictimWithinItsShare, siblings.front(), r};
+    }
+    if (held[r] <= fair_share || rounds_up) continue;
+    for (const QueueId sibling : siblings) {
       const int64_t sibling_share = context.shares.Get(sibling, r);
       if (sibling_share > 0 && AtLeastAsSaturated(held[r], fair_share, holdings.Of(sibling)[r],
                                                   sibling_share, multiplier)) {
         return {ReclaimRefusal::kMoreSaturated, queue, r};
+      }
+    }
+  }
+  return {};
+}
+
+// Where a queue is rounded up, everybody who gave was over its share before its last piece: the
+// leaves of the victims too, or a rounding would make the next one needed.
+ReclaimAnswer TestGivers(const ReclaimContext& context, const Reclaimer& reclaimer,
+                         const Holdings& holdings, absl::Span<const InvolvedResource> involved) {
+  if (!context.round_to_gang) return {};
+  const QueuePath path = context.tree.Ancestors(reclaimer.leaf);
+  for (const QueueId giver : holdings.gave()) {
+    if (std::find(path.begin(), path.end(), giver) != path.end()) continue;
+    for (const auto& [r, rounded] : involved) {
+      if (rounded && holdings.BeforeLastPiece(giver)[r] <= context.shares.Get(giver, r)) {
+        return {ReclaimRefusal::kVictimWithinItsShare, giver, r};
       }
     }
   }
@@ -107,8 +189,8 @@ ReclaimAnswer CanReclaim(const ReclaimContext& context, const Reclaimer& reclaim
   for (const ResourceIndex r : context.tree.resources()) {
     if (!IsCore(r) && reclaimer.request[r] <= 0) continue;
     const int64_t request = reclaimer.request[r];
-    if (model::SaturatingAdd(context.ledger.allocated(leaf, r), request) >
-        context.shares.Get(leaf, r)) {
+    const int64_t with_step = model::SaturatingAdd(context.ledger.allocated(leaf, r), request);
+    if (with_step > context.shares.Get(leaf, r) && !RoundsUp(context, leaf, r, with_step)) {
       return {ReclaimRefusal::kOverFairShare, leaf, r};
     }
     if (reclaimer.preemptible) continue;
@@ -167,7 +249,7 @@ ReclaimAnswer Reclaimable(const ReclaimContext& context, const Reclaimer& reclai
       holdings.TakeOff(victim.leaf, piece);
     }
   }
-  const std::vector<ResourceIndex> involved = Involved(context, reclaimer, victims);
+  std::vector<InvolvedResource> involved = Involved(context, reclaimer, victims);
   for (const QueueId queue : context.tree.Ancestors(reclaimer.leaf)) {
     const ReclaimAnswer saturation = TestSaturation(context, reclaimer, queue, holdings, involved);
     if (!saturation.allowed()) return saturation;
@@ -175,7 +257,7 @@ ReclaimAnswer Reclaimable(const ReclaimContext& context, const Reclaimer& reclai
     const ReclaimAnswer quota = TestNonPreemptibleQuota(context, reclaimer, queue);
     if (!quota.allowed()) return quota;
   }
-  return {};
+  return TestGivers(context, reclaimer, holdings, involved);
 }
 
 }  // namespace fairlead::queues

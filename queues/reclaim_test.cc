@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "queues/test_support.h"
 
 namespace fairlead::queues {
@@ -164,6 +166,232 @@ TEST_F(ReclaimTest, ExtraResourcesCountWhereTheyAreAsked) {
   EXPECT_EQ(CanReclaim(Context(), {a_, two, true}).resource, licence);
   ledger_.Charge(a_, two, true);
   EXPECT_TRUE(CanReclaim(Context(), {a_, Gpus(1000), true}).allowed());
+}
+
+// --- rounding to the nearest gang ---------------------------------------------------------------
+
+// Shares: left 8 (a 4, b 4), right 8 (c 8).
+class RoundingTest : public ReclaimTest {
+ protected:
+  void SetUp() override {
+    ReclaimTest::SetUp();
+    for (const QueueId department : {left_, right_, c_}) Share(department, 8);
+    for (const QueueId team : {a_, b_}) Share(team, 4);
+  }
+  void Hold(QueueId leaf, int64_t gpus) { ledger_.Charge(leaf, Gpus(gpus * 1000), true); }
+  ReclaimContext Rounding() { return {tree_, ledger_, shares_, kMicro, true}; }
+  ReclaimAnswer Round(const Reclaimer& reclaimer, const std::vector<VictimQueue>& victims) {
+    return Reclaimable(Rounding(), reclaimer, victims);
+  }
+  // A gang of so many GPUs of a.
+  Reclaimer Gang(int64_t gpus) { return {a_, Gpus(gpus * 1000), true}; }
+  static std::vector<VictimQueue> From(QueueId leaf, const std::vector<int64_t>& gpus) {
+    VictimQueue victim{leaf, {}};
+    for (const int64_t gang : gpus) victim.pieces.push_back(Gpus(gang * 1000));
+    return {victim};
+  }
+};
+
+TEST_F(RoundingTest, OffItIsRefusedAsInKai) {
+  Hold(a_, 3);
+  EXPECT_EQ(CanReclaim(Context(), Gang(2)).refusal, ReclaimRefusal::kOverFairShare);
+  EXPECT_TRUE(CanReclaim(Rounding(), Gang(2)).allowed());
+}
+
+TEST_F(RoundingTest, WhoHasItsShareGetsNoMore) {
+  Hold(a_, 4);
+  EXPECT_EQ(CanReclaim(Rounding(), Gang(1)).refusal, ReclaimRefusal::kOverFairShare);
+  Hold(a_, 1);
+  EXPECT_EQ(CanReclaim(Rounding(), Gang(1)).refusal, ReclaimRefusal::kOverFairShare);
+  Share(b_, 0);
+  EXPECT_FALSE(CanReclaim(Rounding(), {b_, Gpus(1000), true}).allowed()) << "no share, no rounding";
+}
+
+TEST_F(RoundingTest, EveryResourceThatIsAskedForMustBeLacking) {
+  shares_.Set(a_, model::kCpu, 3000);
+  Hold(a_, 3);
+  ledger_.Charge(a_, Amounts(3000, 0, 0), true);
+  const Reclaimer with_cpu{a_, Amounts(1000, 0, 2000), true};
+  EXPECT_EQ(CanReclaim(Rounding(), with_cpu).resource, model::kCpu) << "it has all its CPU";
+  EXPECT_TRUE(CanReclaim(Rounding(), Gang(2)).allowed());
+  shares_.Set(a_, model::kCpu, 3500);
+  EXPECT_TRUE(CanReclaim(Rounding(), with_cpu).allowed()) << "rounded in both";
+}
+
+TEST_F(RoundingTest, NonPreemptibleStaysWithinQuota) {
+  Share(a_, 1);
+  EXPECT_TRUE(CanReclaim(Rounding(), {a_, Gpus(2000), false}).allowed());
+  EXPECT_EQ(CanReclaim(Rounding(), {a_, Gpus(2001), false}).refusal,
+            ReclaimRefusal::kNonPreemptibleQuota);
+}
+
+TEST_F(RoundingTest, GiversGiveSurplusOnly) {
+  struct Case {
+    const char* why;
+    int64_t a, b, c;  // what they hold
+    int64_t gang;     // what a asks for
+    bool from_b;      // else from c
+    std::vector<int64_t> pieces;
+    bool allowed;
+  };
+  const std::vector<Case> cases = {
+      // a is one short, and asks for two or four.
+      {"b has its share", 3, 4, 9, 2, true, {2}, false},
+      {"b would lack as much as a lacked", 3, 5, 8, 2, true, {2}, false},
+      {"b would lack more than a lacked", 3, 5, 8, 4, true, {4}, false},
+      {"no right to the second piece", 3, 5, 8, 2, true, {1, 1}, false},
+      {"right has its share", 3, 4, 8, 2, false, {2}, false},
+      {"right would lack what left gains", 3, 4, 9, 2, false, {2}, false},
+      {"left has its share: it would be as saturated as right", 3, 5, 10, 2, false, {2}, false},
+      {"b keeps its share", 3, 6, 7, 2, true, {2}, true},
+      {"the piece is larger than the step, and b keeps its share", 3, 8, 5, 2, true, {4}, true},
+      {"the piece is larger than the step, and b does not", 3, 7, 6, 2, true, {4}, false},
+      {"part of the room was free", 3, 5, 7, 4, true, {1}, true},
+      {"right keeps its share", 3, 4, 10, 2, false, {2}, true},
+      {"left has its share, and right is more saturated still", 3, 5, 16, 2, false, {2}, true},
+      // a is three short.
+      {"b comes to lack less than a lacked", 1, 6, 9, 4, true, {4}, true},
+      {"likewise, but it gives more than a takes", 1, 7, 8, 4, true, {5}, false},
+      {"right comes to lack less than left gains", 1, 3, 10, 4, false, {4}, true},
+      {"right comes to lack as much as left gains", 1, 4, 9, 4, false, {4}, false},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.why);
+    ledger_ = QueueLedger(tree_);
+    Hold(a_, c.a);
+    Hold(b_, c.b);
+    Hold(c_, c.c);
+    ASSERT_TRUE(CanReclaim(Rounding(), Gang(c.gang)).allowed());
+    EXPECT_FALSE(CanReclaim(Context(), Gang(c.gang)).allowed()) << "a rounding";
+    const ReclaimAnswer answer = Round(Gang(c.gang), From(c.from_b ? b_ : c_, c.pieces));
+    EXPECT_EQ(answer.allowed(), c.allowed) << static_cast<int>(answer.refusal);
+  }
+}
+
+TEST_F(RoundingTest, TheVictimsLeafMustBeOverItsShareToo) {
+  const QueueId d = Add("d", "right", 0);
+  shares_ = FairShares(tree_);
+  SetUp();
+  Share(c_, 4);
+  Share(d, 4);
+  Hold(a_, 3);
+  Hold(b_, 4);
+  Hold(c_, 4);
+  Hold(d, 7);
+  const ReclaimAnswer from_c = Round(Gang(2), From(c_, {2}));
+  EXPECT_EQ(from_c.refusal, ReclaimRefusal::kVictimWithinItsShare);
+  EXPECT_EQ(from_c.queue, c_) << "right has three too much, but it is d that has them";
+  EXPECT_EQ(from_c.resource, kGpu);
+  EXPECT_TRUE(Round(Gang(2), From(d, {2})).allowed());
+  EXPECT_TRUE(Round(Gang(2), From(d, {1, 1})).allowed());
+}
+
+TEST_F(RoundingTest, AQueueAboveIsRoundedWhereItCompetes) {
+  // a is within its share with the step, left is one short and would be one over.
+  Share(a_, 6);
+  Hold(a_, 3);
+  Hold(b_, 4);
+  Hold(c_, 10);
+  const std::vector<VictimQueue> victims = From(c_, {2});
+  EXPECT_TRUE(CanReclaim(Context(), Gang(2)).allowed());
+  EXPECT_EQ(Reclaimable(Context(), Gang(2), victims).refusal, ReclaimRefusal::kMoreSaturated);
+  EXPECT_TRUE(Round(Gang(2), victims).allowed());
+  ledger_.Release(c_, Gpus(1000), true);
+  EXPECT_EQ(Round(Gang(2), victims).refusal, ReclaimRefusal::kVictimWithinItsShare);
+}
+
+TEST_F(RoundingTest, ResourcesThatNobodyLacksDoNotBlock) {
+  // CPU is plenty: everybody's share of it is what it asks for, and far from being held.
+  Hold(a_, 3);
+  Hold(b_, 6);
+  const Reclaimer gang{a_, Amounts(8000, 100, 2000), true};
+  ASSERT_TRUE(CanReclaim(Rounding(), gang).allowed());
+  EXPECT_TRUE(Round(gang, {{b_, {Amounts(8000, 100, 2000)}}}).allowed());
+  // Where a is rounded in CPU too, b must have CPU to give.
+  shares_.Set(a_, model::kCpu, 4000);
+  ASSERT_TRUE(CanReclaim(Rounding(), gang).allowed());
+  const ReclaimAnswer answer = Round(gang, {{b_, {Amounts(8000, 100, 2000)}}});
+  EXPECT_EQ(answer.refusal, ReclaimRefusal::kVictimWithinItsShare);
+  EXPECT_EQ(answer.resource, model::kCpu);
+}
+
+// What all of them are short of their shares, in milli-GPUs.
+int64_t LackOf(const QueueLedger& ledger, const FairShares& shares,
+               absl::Span<const QueueId> queues) {
+  int64_t lack = 0;
+  for (const QueueId queue : queues) {
+    lack += std::max<int64_t>(0, shares.Get(queue, kGpu) - ledger.allocated(queue, kGpu));
+  }
+  return lack;
+}
+// The sum of squared distances to the shares, in GPUs.
+int64_t SquaredDistance(const QueueLedger& ledger, const FairShares& shares,
+                        absl::Span<const QueueId> queues) {
+  int64_t sum = 0;
+  for (const QueueId queue : queues) {
+    const int64_t gpus = (shares.Get(queue, kGpu) - ledger.allocated(queue, kGpu)) / 1000;
+    sum += gpus * gpus;
+  }
+  return sum;
+}
+
+// Siblings with gangs of random sizes and random holdings: whatever rounding allows lowers what
+// they lack, and where what is taken is what is given, the squared distances to the shares.
+TEST(RoundingProperty, EveryRoundingLowersTheLackOfTheLevel) {
+  Random random;
+  SCOPED_TRACE(random.Describe());
+  int64_t rounded = 0, put_below = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    model::ResourceNames names;
+    QueueTree tree(names);
+    std::vector<QueueId> queues;
+    for (int q = 0; q < 4; ++q) {
+      model::Queue queue = MakeQueue(absl::StrCat("q", q));
+      queue.gpu = {0, kUnlimited, kMicro};
+      queues.push_back(tree.Upsert(queue));
+    }
+    QueueLedger ledger(tree);
+    FairShares shares(tree);
+    for (const QueueId queue : queues) {
+      shares.Set(queue, kGpu, random.Between(0, 12) * 1000);
+      ledger.Charge(queue, Gpus(random.Between(0, 16) * 1000), true);
+    }
+    const Reclaimer reclaimer{queues[0], Gpus(random.Between(1, 8) * 1000), true};
+    std::vector<VictimQueue> victims;
+    QueueLedger after = ledger;
+    for (size_t q = 1; q < queues.size(); ++q) {
+      if (random.OneIn(2)) continue;
+      const int64_t gang = random.Between(1, 8) * 1000;
+      const int64_t pieces =
+          std::min(random.Between(1, 3), after.allocated(queues[q], kGpu) / gang);
+      if (pieces == 0) continue;
+      victims.push_back({queues[q], {}});
+      for (int64_t i = 0; i < pieces; ++i) {
+        victims.back().pieces.push_back(Gpus(gang));
+        after.Release(queues[q], Gpus(gang), true);
+      }
+    }
+    int64_t freed = 0;
+    for (const QueueId q : queues) freed += ledger.allocated(q, kGpu) - after.allocated(q, kGpu);
+    after.Charge(queues[0], reclaimer.request, true);
+    const ReclaimContext context{tree, ledger, shares, kMicro, true};
+    if (after.allocated(queues[0], kGpu) <= shares.Get(queues[0], kGpu) ||
+        !CanReclaim(context, reclaimer).allowed() ||
+        !Reclaimable(context, reclaimer, victims).allowed()) {
+      continue;
+    }
+    ++rounded;
+    EXPECT_LT(LackOf(after, shares, queues), LackOf(ledger, shares, queues)) << "round " << round;
+    if (freed == reclaimer.request[kGpu]) {
+      EXPECT_LT(SquaredDistance(after, shares, queues), SquaredDistance(ledger, shares, queues));
+    }
+    for (const VictimQueue& victim : victims) {
+      put_below += after.allocated(victim.leaf, kGpu) < shares.Get(victim.leaf, kGpu);
+    }
+    ASSERT_FALSE(::testing::Test::HasFailure());
+  }
+  EXPECT_GT(rounded, 100) << "or nothing was tested";
+  EXPECT_GT(put_below, 10);
 }
 
 // --- minimum runtimes ---------------------------------------------------------------------------

@@ -71,6 +71,8 @@ struct EngineOptions {
   // Room is kept for gangs that have waited long; what says how long it runs may use it meanwhile.
   ReservationOptions reservations;
   int64_t saturation_multiplier_micro = queues::kMicro;
+  // A reclaim may bring a queue above its fair share by less than the step (queues/reclaim.h).
+  bool round_to_gang = false;
   // Workloads of one leaf queue that an action considers in a cycle; kUnlimited: all.
   int64_t allocate_depth = model::kUnlimited;
   int64_t consolidation_depth = model::kUnlimited;

@@ -466,7 +466,8 @@ SearchOutcome VictimSearch::Reclaim(state::Transaction& txn, const SearchContext
                                     const SearchStep& step) {
   SearchOutcome outcome;
   const queues::ReclaimContext rights{context.tree, context.ledger, context.shares,
-                                      context.options.saturation_multiplier_micro};
+                                      context.options.saturation_multiplier_micro,
+                                      context.options.round_to_gang};
   const queues::Reclaimer reclaimer{step.leaf, step.request, step.workload.preemptible};
   const queues::ReclaimAnswer may = queues::CanReclaim(rights, reclaimer);
   if (!may.allowed()) {
