@@ -12,22 +12,23 @@
 #include <deque>
 #include <iostream>
 #include <map>
-#include <random>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "autoscale-hook/failure.h"
 #include "autoscale-hook/hook.h"
 #include "autoscale-hook/hook_testing.h"
+#include "base/testing/environment.h"
 
 namespace fairlead::hook {
 namespace {
 
 using Phase = model::NodeRequestPhase;
+using fairlead::testing::FromEnvironment;
 using testing::ArithmeticPlacement;
-using testing::FromEnvironment;
 using testing::Item;
 using testing::kDollar;
+using testing::Random;
 using testing::Spec;
 using testing::Type;
 
@@ -129,9 +130,7 @@ class World {
   int bought = 0, crashes = 0, removed = 0, refused = 0;
 
  private:
-  int64_t Pick(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
-  }
+  int64_t Pick(int64_t low, int64_t high) { return random_.Between(low, high); }
   bool Chance(int percent) { return Pick(1, 100) <= percent; }
   bool Fault(int percent) { return faults_ && Chance(percent); }
   int64_t GpusOf(const model::NodeRequest& r) const {
@@ -476,7 +475,7 @@ class World {
   }
 
   static constexpr int64_t kUnset = int64_t{1} << 40;
-  std::mt19937_64 random_;
+  Random random_;
   bool faults_;
   HookOptions options_;
   Catalog catalog_;

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "autoscale-hook/catalog.h"
 #include "autoscale-hook/demand.h"
 #include "autoscale-hook/placement.h"
@@ -16,12 +16,20 @@
 
 namespace fairlead::hook::testing {
 
-// How many random worlds a property test tries: few by default, as many as one likes on demand.
-inline uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  uint64_t value = 0;
-  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
-}
+// Draws from a seed, the same on every machine.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : seed_(seed), engine_(seed) {}
+  // `low`..`high`, both included.
+  int64_t Between(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1));
+  }
+  [[nodiscard]] std::string Describe() const { return absl::StrCat("seed ", seed_); }
+
+ private:
+  uint64_t seed_;
+  std::mt19937_64 engine_;
+};
 
 inline constexpr int64_t kGiB = int64_t{1} << 30;
 inline constexpr int64_t kDollar = 1000000;

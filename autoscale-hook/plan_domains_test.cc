@@ -4,22 +4,23 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <random>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "autoscale-hook/hook_testing.h"
-#include "autoscale-hook/offers.h"
-#include "autoscale-hook/planner.h"
+#include "autoscale-hook/planner_testing.h"
+#include "base/testing/environment.h"
 
 namespace fairlead::hook {
 namespace {
 
+using fairlead::testing::FromEnvironment;
 using testing::ArithmeticPlacement;
-using testing::FromEnvironment;
+using testing::Holds;
+using testing::InputOf;
 using testing::Item;
 using testing::kDollar;
+using testing::Random;
 using testing::Spec;
 using testing::Type;
 using verdict::Code;
@@ -48,6 +49,13 @@ DemandItem Gang(const std::string& name, const Spec1& spec, int64_t count, verdi
   return item;
 }
 
+// Pods of another kind under the same rule; all of them have to start.
+void AddClass(DemandItem& gang, verdict::DemandClass pods) {
+  pods.min_count = pods.count;
+  gang.classes.push_back(std::move(pods));
+  gang.domains.parts[0].classes = gang.classes;
+}
+
 class PlanDomainsTest : public ::testing::Test {
  protected:
   // A type that is sold in these zones.
@@ -73,15 +81,7 @@ class PlanDomainsTest : public ::testing::Test {
     if (pools_.empty()) Pool("all", "", kNoBound);
     std::vector<const model::NodePool*> pools;
     for (const auto& pool : pools_) pools.push_back(pool.get());
-    PlanInput input;
-    input.demand = &demand_;
-    for (Offer& offer : MakeOffers(*catalog_, pools)) {
-      if (resting_.contains(offer.zone)) {
-        input.resting.push_back({offer, absl::FromUnixSeconds(100), FailureClass::kStockout});
-      } else {
-        input.offers.push_back(offer);
-      }
-    }
+    PlanInput input = InputOf(*catalog_, pools, demand_, resting_);
     input.caps = caps_;
     return plan_ = MakePlan(input, placement_);
   }
@@ -120,8 +120,7 @@ TEST_F(PlanDomainsTest, TheZoneHasToSellWhatEveryKindOfPodNeeds) {
   // A CPU node would be cheapest in z1, where no GPU is sold.
   const Spec1 gpu = Spec(1000, 1, 1), cpu = Spec(15000, 1, 0);
   DemandItem gang = Gang("g", gpu, 2, OneZone());
-  gang.classes.push_back({cpu, 2, 2});
-  gang.domains.parts[0].classes = gang.classes;
+  AddClass(gang, {cpu, 2});
   Run({In({"z1"}, "c", 1, 1), In({"z2"}, "big", 4, 9), In({"z2"}, "g", 1, 5)}, {gang});
   EXPECT_EQ(plan_.items[0].code, Code::kNodesRequested);
   std::set<std::string> zones;
@@ -197,8 +196,7 @@ TEST_F(PlanDomainsTest, OneNodeTakesTheWholeSet) {
 TEST_F(PlanDomainsTest, OneNodeForPodsOfSeveralKinds) {
   const Spec1 gpu = Spec(1000, 1, 1), cpu = Spec(12000, 1, 0);
   DemandItem gang = Gang("g", gpu, 2, OneNode());
-  gang.classes.push_back({cpu, 2, 2});
-  gang.domains.parts[0].classes = gang.classes;
+  AddClass(gang, {cpu, 2});
   // Two GPUs would do in "two" (24 cores); with the others it takes 26.
   Run({In({"z1"}, "two", 2, 2), In({"z1"}, "three", 3, 4)}, {gang});
   EXPECT_EQ(Bought(0), "1xthree/z1");
@@ -304,7 +302,7 @@ TEST_F(PlanDomainsTest, StockOutSendsTheWholeElsewhereAndElsewhereIsWaitedFor) {
   resting_ = {"z1", "z2"};
   Run({In({"z1", "z2"}, "a", 1, 1)}, {Gang("g", pod, 3, OneZone()), Gang("h", pod, 3, OneNode())});
   EXPECT_EQ(Bought(0), "InsufficientCapacity");
-  EXPECT_EQ(plan_.retry_at, absl::FromUnixSeconds(100));
+  EXPECT_EQ(plan_.retry_at, testing::kRestsUntil);
   EXPECT_EQ(Bought(1), "NoInstanceTypeFits");  // whatever comes back
   EXPECT_TRUE(plan_.nodes.empty());
 }
@@ -343,43 +341,36 @@ TEST_F(PlanDomainsTest, ManyEqualGangsAreChosenForOnce) {
 }
 
 bool HoldsAll(const InstanceType& type, const DemandItem& item) {
-  int64_t cpu = 0, memory = 0, gpu = 0;
-  for (const verdict::DemandClass& pod_class : item.classes) {
-    cpu += pod_class.count * model::Get(pod_class.spec->requests, "cpu");
-    memory += pod_class.count * model::Get(pod_class.spec->requests, "memory");
-    gpu += pod_class.count * model::Get(pod_class.spec->requests, "nvidia.com/gpu");
-  }
-  return cpu <= type.cpu_milli && memory <= type.memory_bytes && gpu <= type.gpu_count * 1000;
+  std::vector<int64_t> counts;
+  for (const verdict::DemandClass& pod_class : item.classes) counts.push_back(pod_class.count);
+  return Holds(type, item.classes, counts);
 }
 
 // For one gang the price is that of the cheapest zone planned alone, without any rule; and nothing
 // of an item is ever outside its zone.
 TEST_F(PlanDomainsTest, RandomGangsCostWhatTheirCheapestZoneCostsAlone) {
   constexpr uint64_t kSeed = 20261121;
-  std::mt19937_64 random(kSeed);
-  const auto pick = [&random](int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
-  };
+  Random random(kSeed);
   const auto instances = static_cast<int>(FromEnvironment("FAIRLEAD_PLANNER_INSTANCES", 60));
   int bought = 0;
   for (int i = 0; i < instances; ++i) {
-    SCOPED_TRACE(absl::StrCat("seed ", kSeed, " instance ", i));
+    SCOPED_TRACE(absl::StrCat(random.Describe(), " instance ", i));
     std::vector<InstanceType> types;
-    for (int64_t t = pick(1, 4); t > 0; --t) {
+    for (int64_t t = random.Between(1, 4); t > 0; --t) {
       std::vector<std::string> zones;
       for (const char* zone : {"z1", "z2", "z3"}) {
-        if (pick(0, 2) > 0) zones.emplace_back(zone);
+        if (random.Between(0, 2) > 0) zones.emplace_back(zone);
       }
       if (zones.empty()) zones = {"z1"};
-      const int64_t gpus = int64_t{1} << pick(0, 3);
-      types.push_back(In(zones, absl::StrCat("t", t), gpus, gpus * pick(2, 6)));
+      const int64_t gpus = int64_t{1} << random.Between(0, 3);
+      types.push_back(In(zones, absl::StrCat("t", t), gpus, gpus * random.Between(2, 6)));
     }
-    DemandItem gang = Gang("g", Spec(pick(1, 8) * 1000, pick(1, 60), pick(0, 4)), pick(1, 6),
-                           pick(0, 2) == 0 ? OneNode() : OneZone());
-    if (pick(0, 1) == 0) {
-      gang.classes.push_back({Spec(pick(1, 8) * 1000, 1, pick(0, 2)), pick(1, 4), 0});
-      gang.classes.back().min_count = gang.classes.back().count;
-      gang.domains.parts[0].classes = gang.classes;
+    DemandItem gang =
+        Gang("g", Spec(random.Between(1, 8) * 1000, random.Between(1, 60), random.Between(0, 4)),
+             random.Between(1, 6), random.Between(0, 2) == 0 ? OneNode() : OneZone());
+    if (random.Between(0, 1) == 0) {
+      AddClass(gang,
+               {Spec(random.Between(1, 8) * 1000, 1, random.Between(0, 2)), random.Between(1, 4)});
     }
     const bool one_node = gang.domains.rules[0].required == 2;
     int64_t cheapest = kNoBound;

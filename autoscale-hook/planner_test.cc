@@ -6,20 +6,22 @@
 #include <functional>
 #include <iostream>
 #include <map>
-#include <random>
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "autoscale-hook/hook_testing.h"
-#include "autoscale-hook/offers.h"
+#include "autoscale-hook/planner_testing.h"
+#include "base/testing/environment.h"
 
 namespace fairlead::hook {
 namespace {
 
+using fairlead::testing::FromEnvironment;
 using testing::ArithmeticPlacement;
-using testing::FromEnvironment;
+using testing::Holds;
+using testing::InputOf;
 using testing::Item;
 using testing::kDollar;
+using testing::Random;
 using testing::Spec;
 using testing::Type;
 using verdict::Code;
@@ -29,9 +31,7 @@ class PlannerTest : public ::testing::Test {
   Plan Run(std::vector<InstanceType> types, const Demand& demand, CapsLeft caps = {},
            int64_t max_nodes = kNoBound) {
     catalog_ = std::make_unique<Catalog>(Catalog::FromTypes(std::move(types)));
-    PlanInput input;
-    input.demand = &demand;
-    input.offers = MakeOffers(*catalog_, {&pool_});
+    PlanInput input = InputOf(*catalog_, {&pool_}, demand);
     input.caps = std::move(caps);
     input.max_nodes = max_nodes;
     return MakePlan(input, placement_);
@@ -229,16 +229,10 @@ TEST_F(PlannerTest, StepLimitDefersAndLetsOneBigGangThrough) {
 TEST_F(PlannerTest, RestingTypesAreToldFromImpossibleOnes) {
   const Catalog catalog = Catalog::FromTypes({Type("one", 4, 16, 1, kDollar)});
   const Demand demand = {Item("a", Spec(1000, 1, 1), 1), Item("b", Spec(1000, 1, 2), 1)};
-  PlanInput input;
-  input.demand = &demand;
-  const absl::Time until = absl::FromUnixSeconds(100);
-  for (Offer& offer : MakeOffers(catalog, {&pool_})) {
-    input.resting.push_back({offer, until, FailureClass::kStockout});
-  }
-  const Plan plan = MakePlan(input, placement_);
+  const Plan plan = MakePlan(InputOf(catalog, {&pool_}, demand, /*resting=*/{"z1"}), placement_);
   EXPECT_EQ(plan.items[0].code, Code::kInsufficientCapacity);
   EXPECT_EQ(plan.items[1].code, Code::kNoInstanceTypeFits);
-  EXPECT_EQ(plan.retry_at, until);
+  EXPECT_EQ(plan.retry_at, testing::kRestsUntil);
 }
 
 TEST_F(PlannerTest, ZoneSpreadBuysInEveryZoneAndSharedZoneInOne) {
@@ -297,19 +291,11 @@ void CheckPlan(const Plan& plan, const Demand& demand) {
 int64_t Optimum(const Catalog& catalog, const Demand& demand) {
   std::map<std::vector<int64_t>, int64_t> best;
   std::vector<int64_t> all;
-  for (const DemandItem& item : demand) all.push_back(item.classes[0].count);
-  const auto fits = [&](const InstanceType& type, const std::vector<int64_t>& load) {
-    int64_t cpu = 0, memory = 0, gpu = 0, pods = 0;
-    for (size_t c = 0; c < load.size(); ++c) {
-      const model::ResourceList& requests = demand[c].classes[0].spec->requests;
-      cpu += load[c] * model::Get(requests, "cpu");
-      memory += load[c] * model::Get(requests, "memory");
-      gpu += load[c] * model::Get(requests, "nvidia.com/gpu");
-      pods += load[c];
-    }
-    return cpu <= type.cpu_milli && memory <= type.memory_bytes && gpu <= type.gpu_count * 1000 &&
-           pods <= type.max_pods;
-  };
+  std::vector<verdict::DemandClass> classes;
+  for (const DemandItem& item : demand) {
+    classes.push_back(item.classes[0]);
+    all.push_back(classes.back().count);
+  }
   std::function<int64_t(const std::vector<int64_t>&)> cost = [&](const std::vector<int64_t>& left) {
     if (std::all_of(left.begin(), left.end(), [](int64_t n) { return n == 0; })) return int64_t{0};
     auto known = best.find(left);
@@ -322,7 +308,7 @@ int64_t Optimum(const Catalog& catalog, const Demand& demand) {
         while (digit < load.size() && load[digit] == left[digit]) load[digit++] = 0;
         if (digit == load.size()) break;
         ++load[digit];
-        if (!fits(type, load)) continue;
+        if (!Holds(type, classes, load)) continue;
         std::vector<int64_t> rest = left;
         for (size_t c = 0; c < rest.size(); ++c) rest[c] -= load[c];
         const int64_t of_rest = cost(rest);
@@ -338,25 +324,23 @@ int64_t Optimum(const Catalog& catalog, const Demand& demand) {
 TEST_F(PlannerTest, CloseToTheOptimumOnSmallInstances) {
   constexpr uint64_t kSeed = 20260917;
   constexpr int kInstances = 400;
-  std::mt19937_64 random(kSeed);
-  const auto pick = [&random](int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
-  };
+  Random random(kSeed);
   double worst = 1, sum = 0;
   int exact = 0, compared = 0;
   for (int i = 0; i < kInstances; ++i) {
     std::vector<InstanceType> types;
-    for (int64_t t = 0; t < pick(2, 5); ++t) {
-      const int64_t gpus = pick(0, 1) * (int64_t{1} << pick(0, 3));
-      const int64_t cpus = int64_t{1} << pick(2, 6);
-      const int64_t price = (cpus * 50000 + gpus * 900000) * pick(70, 130) / 100;
-      types.push_back(Type(absl::StrCat("t", t), cpus, cpus * pick(2, 8), gpus, price));
+    for (int64_t t = 0; t < random.Between(2, 5); ++t) {
+      const int64_t gpus = random.Between(0, 1) * (int64_t{1} << random.Between(0, 3));
+      const int64_t cpus = int64_t{1} << random.Between(2, 6);
+      const int64_t price = (cpus * 50000 + gpus * 900000) * random.Between(70, 130) / 100;
+      types.push_back(Type(absl::StrCat("t", t), cpus, cpus * random.Between(2, 8), gpus, price));
     }
     Demand demand;
-    for (int64_t c = 0; c < pick(1, 3); ++c) {
-      const int64_t gpus = pick(0, 2) == 0 ? pick(1, 4) : 0;
-      demand.push_back(
-          Item(absl::StrCat("w", c), Spec(pick(1, 12) * 500, pick(1, 24), gpus), pick(1, 5), true));
+    for (int64_t c = 0; c < random.Between(1, 3); ++c) {
+      const int64_t gpus = random.Between(0, 2) == 0 ? random.Between(1, 4) : 0;
+      demand.push_back(Item(absl::StrCat("w", c),
+                            Spec(random.Between(1, 12) * 500, random.Between(1, 24), gpus),
+                            random.Between(1, 5), true));
     }
     const Plan plan = Run(types, demand);
     CheckPlan(plan, demand);
@@ -364,7 +348,7 @@ TEST_F(PlannerTest, CloseToTheOptimumOnSmallInstances) {
       return o.code == Code::kNodesRequested;
     });
     const int64_t optimum = Optimum(*catalog_, demand);
-    EXPECT_EQ(all, optimum != kNoBound) << "seed " << kSeed << " instance " << i;
+    EXPECT_EQ(all, optimum != kNoBound) << random.Describe() << " instance " << i;
     if (!all || optimum == 0) continue;
     if (plan.price_micro_usd_per_hour > optimum) {
       std::cout << "instance " << i << ": " << FormatDollars(plan.price_micro_usd_per_hour)
@@ -378,7 +362,7 @@ TEST_F(PlannerTest, CloseToTheOptimumOnSmallInstances) {
     ++compared;
     exact += plan.price_micro_usd_per_hour == optimum ? 1 : 0;
   }
-  std::cout << "seed " << kSeed << ": " << compared << " instances, optimal in " << exact
+  std::cout << random.Describe() << ": " << compared << " instances, optimal in " << exact
             << ", mean cost/optimum " << sum / compared << ", worst " << worst << "\n";
   EXPECT_GT(compared, kInstances / 2);
   EXPECT_LE(sum / compared, 1.01);
@@ -395,9 +379,7 @@ TEST_F(PlannerTest, ManyPodsFewClassesFewQuestions) {
     demand.push_back(
         Item(absl::StrCat("team/p", i), specs[i % 50 == 0 ? 2 + (i / 50) % 3 : i % 2], 1));
   }
-  PlanInput input;
-  input.demand = &demand;
-  input.offers = MakeOffers(catalog, {&pool_});
+  const PlanInput input = InputOf(catalog, {&pool_}, demand);
   const auto start = std::chrono::steady_clock::now();
   const Plan plan = MakePlan(input, placement_);
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
@@ -419,24 +401,25 @@ TEST_F(PlannerTest, ManyPodsFewClassesFewQuestions) {
 
 TEST_F(PlannerTest, RandomCapsAreNeverPassed) {
   constexpr uint64_t kSeed = 7;
-  std::mt19937_64 random(kSeed);
-  const auto pick = [&random](int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
-  };
+  Random random(kSeed);
   const auto instances = static_cast<int>(FromEnvironment("FAIRLEAD_PLANNER_INSTANCES", 40));
   for (int i = 0; i < instances; ++i) {
-    SCOPED_TRACE(absl::StrCat("seed ", kSeed, " instance ", i));
+    SCOPED_TRACE(absl::StrCat(random.Describe(), " instance ", i));
     const std::vector<InstanceType> types = {
-        Type("a1", 8, 32, 1, kDollar * pick(1, 3)), Type("a8", 64, 256, 8, kDollar * pick(6, 20)),
-        Type("b2", 16, 64, 2, kDollar * pick(1, 5), "T4"), Type("c", 16, 64, 0, kDollar / 2)};
+        Type("a1", 8, 32, 1, kDollar * random.Between(1, 3)),
+        Type("a8", 64, 256, 8, kDollar * random.Between(6, 20)),
+        Type("b2", 16, 64, 2, kDollar * random.Between(1, 5), "T4"),
+        Type("c", 16, 64, 0, kDollar / 2)};
     Demand demand;
-    for (int64_t n = pick(1, 12); n > 0; --n) {
-      demand.push_back(Item(absl::StrCat("w", n), Spec(pick(1, 4) * 1000, pick(1, 8), pick(0, 2)),
-                            pick(1, 6), pick(0, 1) == 0));
+    for (int64_t n = random.Between(1, 12); n > 0; --n) {
+      demand.push_back(
+          Item(absl::StrCat("w", n),
+               Spec(random.Between(1, 4) * 1000, random.Between(1, 8), random.Between(0, 2)),
+               random.Between(1, 6), random.Between(0, 1) == 0));
     }
-    CapsLeft caps = Cap(pick(0, 20), pick(0, 60) * kDollar);
-    caps.gpus_by_model["H100"] = pick(0, 12);
-    caps.nodes_by_pool[""] = pick(0, 12);
+    CapsLeft caps = Cap(random.Between(0, 20), random.Between(0, 60) * kDollar);
+    caps.gpus_by_model["H100"] = random.Between(0, 12);
+    caps.nodes_by_pool[""] = random.Between(0, 12);
     const Plan plan = Run(types, demand, caps);
     CheckPlan(plan, demand);
     int64_t gpus = 0, h100 = 0, cost = 0;

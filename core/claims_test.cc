@@ -70,6 +70,20 @@ class ClaimsTest : public DecisionLoopTest {
     pod.phase = model::PodPhase::kRunning;
     return pod;
   }
+  // A claim, and a pod that has it.
+  void Ask(const std::string& pod, const std::string& claim) {
+    Put(Claim(claim));
+    Put(Pod(pod, {claim}));
+  }
+  void Cordon(const std::string& node) {
+    model::Node cordoned = MakeNode(node, 0);
+    cordoned.unschedulable = true;
+    Put(cordoned);
+  }
+  static void AllocateOn(const std::string& node, model::ReserveClaim& write) {
+    write.allocation.node = node;
+    write.allocation.devices[0].pool = node;
+  }
   void Delete(const model::Pod& pod) {
     loop_->Apply(model::Delete{model::Kind::kPod, pod.meta.ns, pod.meta.name, pod.meta.uid});
   }
@@ -87,6 +101,15 @@ class ClaimsTest : public DecisionLoopTest {
     EXPECT_THAT(Of<model::BindPod>(step), IsEmpty()) << "bound before its claim";
     return writes.empty() ? model::ReserveClaim{} : writes[0];
   }
+  // Pod "p" and its claim "c", from the pod to the claim that is reserved for it, in version 3.
+  model::ReserveClaim Reserve() {
+    Ask("p", "c");
+    const StepResult step = Step(1);
+    const model::ReserveClaim write = TheWrite(step);
+    Accept(step, 3);
+    Put(Stored(write, 3));
+    return write;
+  }
   static std::vector<std::string> Uids(const model::ReserveClaim& write) {
     std::vector<std::string> uids;
     for (const auto& pod : write.pods) uids.push_back(pod.uid);
@@ -99,7 +122,6 @@ class ClaimsTest : public DecisionLoopTest {
 };
 
 // ---- refusals
-// ----------------------------------------------------------------------------------
 
 TEST_F(ClaimsTest, WithoutTheApiThePodWaitsWithThatReasonUntilItIsThere) {
   Begin();
@@ -142,8 +164,7 @@ TEST_F(ClaimsTest, ADefiniteNoSendsThePodBackAndItFollowsTheClaimElsewhere) {
   options_.emit_events = true;
   Restart();
   Begin(2);
-  Put(Claim("c"));
-  Put(Pod("p", {"c"}));
+  Ask("p", "c");
   const StepResult first = Step(1);
   model::ReserveClaim write = TheWrite(first);
   ASSERT_EQ(write.allocation.node, "n1");
@@ -155,8 +176,7 @@ TEST_F(ClaimsTest, ADefiniteNoSendsThePodBackAndItFollowsTheClaimElsewhere) {
   EXPECT_EQ(events[0].reason, "FailedBinding");
   EXPECT_THAT(events[0].note, HasSubstr("allocated otherwise"));
   // Somebody else's allocation, on the other node.
-  write.allocation.node = "n2";
-  write.allocation.devices[0].pool = "n2";
+  AllocateOn("n2", write);
   write.pods = {{"foreign", "foreign-uid"}};
   Put(Stored(write, 7));
   const model::ReserveClaim follows = TheWrite(Step(10));
@@ -183,7 +203,6 @@ TEST_F(ClaimsTest, OneOfTwoClaimsThatIsRefusedHoldsThePod) {
 }
 
 // ---- the order of writes
-// ------------------------------------------------------------------------
 
 TEST_F(ClaimsTest, TheBindingFollowsTheAllocation) {
   Begin(1, 2);
@@ -250,12 +269,10 @@ TEST_F(ClaimsTest, AGangThatSharesAClaimIsReservedInOneWriteAndALateComerInAnoth
 }
 
 // ---- what may have been written is given to nobody else
-// -----------------------------------------
 
 TEST_F(ClaimsTest, AWatchThatIsBehindOurWriteFreesNothing) {
   Begin();
-  Put(Claim("c"));
-  Put(Pod("p", {"c"}));
+  Ask("p", "c");
   const StepResult step = Step(1);
   const model::ReserveClaim write = TheWrite(step);
   Accept(step, 3);
@@ -267,8 +284,7 @@ TEST_F(ClaimsTest, AWatchThatIsBehindOurWriteFreesNothing) {
   behind.finalizers = {model::kClaimFinalizer};
   Put(behind);
   Delete(Pod("p", {"c"}));
-  Put(Claim("d"));
-  Put(Pod("q", {"d"}));
+  Ask("q", "d");
   EXPECT_THAT(Of<model::ReserveClaim>(Step(3)), IsEmpty()) << "the device is given away";
   Put(Stored(write, 3));
   EXPECT_THAT(Of<model::ReserveClaim>(Step(4)), IsEmpty());
@@ -278,21 +294,18 @@ TEST_F(ClaimsTest, AWatchThatIsBehindOurWriteFreesNothing) {
 
 TEST_F(ClaimsTest, AWatchThatSkipsOurWriteIsBelieved) {
   Begin();
-  Put(Claim("c"));
-  Put(Pod("p", {"c"}));
+  Ask("p", "c");
   Accept(Step(1), 3);
   Step(2);
   Delete(Pod("p", {"c"}));
   Put(Claim("c", 8));
-  Put(Claim("d"));
-  Put(Pod("q", {"d"}));
+  Ask("q", "d");
   EXPECT_THAT(Of<model::ReserveClaim>(Step(3)), SizeIs(1));
 }
 
 TEST_F(ClaimsTest, AnUnknownOutcomeIsAskedForAgain) {
   Begin();
-  Put(Claim("c"));
-  Put(Pod("p", {"c"}));
+  Ask("p", "c");
   const StepResult first = Step(1);
   AnswerThe<model::ReserveClaim>(first, absl::UnavailableError("no answer"));
   const StepResult pause = Step(1);
@@ -307,14 +320,12 @@ TEST_F(ClaimsTest, AnUnknownOutcomeIsAskedForAgain) {
 
 TEST_F(ClaimsTest, AnUnknownOutcomeThatNobodyWantsAnyMoreIsTakenBackFirst) {
   Begin();
-  Put(Claim("c"));
-  Put(Pod("p", {"c"}));
+  Ask("p", "c");
   const StepResult first = Step(1);
   AnswerThe<model::ReserveClaim>(first, absl::UnavailableError("no answer"));
   Step(1);
   Delete(Pod("p", {"c"}));
-  Put(Claim("d"));
-  Put(Pod("q", {"d"}));
+  Ask("q", "d");
   StepResult step = Step(60);
   EXPECT_THAT(Of<model::ReserveClaim>(step), IsEmpty()) << "the device may be given away";
   const auto back = Of<model::DeallocateClaim>(step);
@@ -333,16 +344,10 @@ TEST_F(ClaimsTest, AnUnknownOutcomeThatNobodyWantsAnyMoreIsTakenBackFirst) {
 }
 
 // ---- bindings that fail
-// -------------------------------------------------------------------------
 
 TEST_F(ClaimsTest, AFailedBindingLeavesTheClaimForTheNextAttempt) {
   Begin(2);
-  Put(Claim("c"));
-  Put(Pod("p", {"c"}));
-  const StepResult step = Step(1);
-  const model::ReserveClaim write = TheWrite(step);
-  Accept(step, 3);
-  Put(Stored(write, 3));
+  const model::ReserveClaim write = Reserve();
   const StepResult bound = Step(2);
   AnswerThe<model::BindPod>(bound, absl::FailedPreconditionError("conflict"));
   Step(3);
@@ -356,16 +361,9 @@ TEST_F(ClaimsTest, AFailedBindingLeavesTheClaimForTheNextAttempt) {
 
 TEST_F(ClaimsTest, WhatIsAllocatedForAPodThatCannotComeIsTakenBackAfterAWhile) {
   Begin(2);
-  Put(Claim("c"));
-  Put(Pod("p", {"c"}));
-  const StepResult step = Step(1);
-  const model::ReserveClaim write = TheWrite(step);
-  Accept(step, 3);
-  Put(Stored(write, 3));
+  const model::ReserveClaim write = Reserve();
   AnswerThe<model::BindPod>(Step(2), absl::FailedPreconditionError("conflict"));
-  model::Node cordoned = MakeNode("n1", 0);
-  cordoned.unschedulable = true;
-  Put(cordoned);
+  Cordon("n1");
   const StepResult waits = Step(5);
   EXPECT_THAT(Of<model::DeallocateClaim>(waits), IsEmpty());
   EXPECT_LE(waits.wake_at, At(15));
@@ -397,9 +395,7 @@ TEST_F(ClaimsTest, WhatSomebodyElseUsesIsNotTakenBack) {
     if (c.foreign_reservation) write.pods.push_back({"x", "foreign"});
     Put(Stored(write, 3));
     if (c.running_consumer) Put(OnNode(Pod("runs", {"c"}), "n1"));
-    model::Node cordoned = MakeNode("n1", 0);
-    cordoned.unschedulable = true;
-    Put(cordoned);
+    Cordon("n1");
     Put(Pod("p", {"c"}));
     for (int64_t at : {1, 20, 60}) {
       const StepResult step = Step(at);
@@ -410,17 +406,14 @@ TEST_F(ClaimsTest, WhatSomebodyElseUsesIsNotTakenBack) {
 }
 
 // ---- restarts
-// ----------------------------------------------------------------------------------
 
 TEST_F(ClaimsTest, AfterARestartBetweenReservationAndBindingOnlyTheBindingIsLeft) {
   Begin(2);
-  Put(Claim("c"));
-  Put(Pod("p", {"c"}));
+  Ask("p", "c");
   const StepResult step = Step(1);
   model::ReserveClaim write = TheWrite(step);
   // Of another process, on the node that this one would not choose.
-  write.allocation.node = "n2";
-  write.allocation.devices[0].pool = "n2";
+  AllocateOn("n2", write);
   Restart();
   Begin(2);
   Put(Stored(write, 3));
@@ -445,8 +438,7 @@ TEST_F(ClaimsTest, AfterARestartBetweenTheFinalizerAndTheStatusItIsAllocated) {
 
 TEST_F(ClaimsTest, ANodeThatVanishesBeforeTheAnswerGetsNoBinding) {
   Begin();
-  Put(Claim("c"));
-  Put(Pod("p", {"c"}));
+  Ask("p", "c");
   const StepResult step = Step(1);
   TheWrite(step);
   loop_->Apply(model::Delete{model::Kind::kNode, "", "n1", "uid-n1"});
@@ -456,8 +448,7 @@ TEST_F(ClaimsTest, ANodeThatVanishesBeforeTheAnswerGetsNoBinding) {
 
 TEST_F(ClaimsTest, APodThatVanishesBeforeTheAnswerIsNotBound) {
   Begin();
-  Put(Claim("c"));
-  Put(Pod("p", {"c"}));
+  Ask("p", "c");
   const StepResult step = Step(1);
   TheWrite(step);
   Delete(Pod("p", {"c"}));

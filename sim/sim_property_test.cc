@@ -2,20 +2,16 @@
 // sim/invariants.h hold after every step; once the faults stop everything that may run does run,
 // nothing stays bought, and the same seed gives the same trace.
 //
-// FAIRLEAD_SIM_SEEDS sets how many worlds, FAIRLEAD_SIM_SEED runs a single one.
+// sim/property_testing.h says how to choose other worlds.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "scheduler/model/api_names.h"
-#include "sim/report.h"
-#include "sim/simulator.h"
+#include "sim/property_testing.h"
 
 namespace fairlead::sim {
 namespace {
@@ -23,28 +19,16 @@ namespace {
 constexpr absl::Duration kFaultsEnd = absl::Hours(3);
 constexpr absl::Duration kEnd = absl::Hours(24);
 
-uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  uint64_t value = 0;
-  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
-}
-
 // One random world, built from its seed alone.
-class World {
+class World : public testing::RandomWorld {
  public:
-  explicit World(uint64_t seed) : random_(seed), share_random_(seed ^ 0x5AFE) {
-    scenario_.name = absl::StrCat("world ", seed);
-    scenario_.start = absl::FromUnixSeconds(1'772'409'600);
-    scenario_.end = scenario_.start + kEnd;
-    scenario_.seed = seed;
+  explicit World(uint64_t seed) : RandomWorld(seed, kEnd), share_random_(seed ^ 0x5AFE) {
     scenario_.hook.cluster_gpu_limit = random_.Between(3, 16);
     scenario_.hook.unneeded_after = absl::Minutes(random_.Between(1, 15));
     AddPlatform();
     const int64_t workloads = random_.Between(2, 10);
     for (int64_t i = 0; i < workloads; ++i) AddWorkload(i);
   }
-
-  [[nodiscard]] const Scenario& scenario() const { return scenario_; }
 
   static FaultOptions Faults(uint64_t seed) {
     Random random(seed ^ 0x5EED);
@@ -60,14 +44,6 @@ class World {
   }
 
  private:
-  ScenarioStep& Step(absl::Duration at) {
-    ScenarioStep& step = scenario_.timeline.emplace_back();
-    step.at = at;
-    step.files = {"world"};
-    step.apply.emplace_back();
-    return step;
-  }
-
   model::Queue Queue(const std::string& name, const std::string& parent) {
     model::Queue queue;
     queue.meta.name = name;
@@ -147,8 +123,7 @@ class World {
     step.apply[0].controllers = {spec};
   }
 
-  Random random_, share_random_;
-  Scenario scenario_;
+  Random share_random_;
 };
 
 // What has to be true when all is over. "" if it is.
@@ -180,71 +155,52 @@ std::string ProblemAtTheEnd(Simulator& simulator, int64_t gpu_cap) {
   return "";
 }
 
-struct Outcome {
-  uint64_t trace_hash = 0;
+struct Outcome : testing::Outcome {
   int64_t shares = 0;  // bindings of pods that have a part of a GPU
-  std::string problem, log;
 };
 
-Outcome RunWorld(uint64_t seed, bool with_faults) {
+// Until the faults end, with some restarts on the way.
+absl::Status RunFaultyHours(Simulator& simulator, uint64_t seed) {
+  const absl::Time start = simulator.scenario().start;
+  absl::Status status;
+  Random random(seed ^ 0xDEAD);
+  const uint64_t restarts = random.Below(4);
+  absl::Duration at;
+  for (uint64_t i = 0; i < restarts && status.ok(); ++i) {
+    at += absl::Milliseconds(random.Between(1, 3'600'000));
+    status = simulator.RunUntil(start + at);
+    if (status.ok()) status = simulator.Restart();
+  }
+  if (status.ok()) status = simulator.RunUntil(start + kFaultsEnd);
+  simulator.cluster().faults().Stop();
+  return status;
+}
+
+Outcome RunOne(uint64_t seed, bool with_faults) {
   const World world(seed);
-  SimulatorOptions options;
-  options.core = core::DefaultOptions();
-  options.check_invariants = true;
-  options.expect_no_empty_writes = !with_faults;
+  SimulatorOptions options = testing::StrictOptions(with_faults);
   if (with_faults) options.cluster.faults = World::Faults(seed);
   Outcome outcome;
-  absl::StatusOr<std::unique_ptr<Simulator>> made = Simulator::Make(world.scenario(), options);
-  if (!made.ok()) {
-    outcome.problem = std::string(made.status().message());
-    return outcome;
-  }
-  Simulator& simulator = **made;
-  simulator.KeepTrace();
-  const absl::Time start = world.scenario().start;
-  absl::Status status;
-  if (with_faults) {
-    Random random(seed ^ 0xDEAD);
-    const uint64_t restarts = random.Below(4);
-    absl::Duration at;
-    for (uint64_t i = 0; i < restarts && status.ok(); ++i) {
-      at += absl::Milliseconds(random.Between(1, 3'600'000));
-      status = simulator.RunUntil(start + at);
-      if (status.ok()) status = simulator.Restart();
-    }
-    if (status.ok()) status = simulator.RunUntil(start + kFaultsEnd);
-    simulator.cluster().faults().Stop();
-  }
-  if (status.ok()) status = simulator.Run();
-  outcome.trace_hash = simulator.trace_hash();
-  // Pods that have ended are gone by now; what was bound stands in the trace.
-  const std::vector<absl::string_view> parts =
-      absl::StrSplit(simulator.trace(), model::kVisibleDevicesAnnotation);
-  outcome.shares = static_cast<int64_t>(parts.size()) - 1;
-  outcome.problem = status.ok()
-                        ? ProblemAtTheEnd(simulator, *world.scenario().hook.cluster_gpu_limit)
-                        : std::string(status.message());
-  if (!outcome.problem.empty()) outcome.log = LogText(simulator.recorder().timeline());
-  if (!outcome.problem.empty() && std::getenv("FAIRLEAD_SIM_SEED") != nullptr) {
-    absl::StrAppend(&outcome.log, simulator.trace(), ViewText(simulator.view()));
-  }
+  const auto run = [&](Simulator& simulator) {
+    absl::Status status = with_faults ? RunFaultyHours(simulator, seed) : absl::OkStatus();
+    if (status.ok()) status = simulator.Run();
+    // Pods that have ended are gone by now; what was bound stands in the trace.
+    const std::vector<absl::string_view> parts =
+        absl::StrSplit(simulator.trace(), model::kVisibleDevicesAnnotation);
+    outcome.shares = static_cast<int64_t>(parts.size()) - 1;
+    return status.ok() ? ProblemAtTheEnd(simulator, *world.scenario().hook.cluster_gpu_limit)
+                       : std::string(status.message());
+  };
+  testing::RunWorld(world, options, run, outcome);
   return outcome;
 }
 
 void RunWorlds(bool with_faults) {
-  const uint64_t only = FromEnvironment("FAIRLEAD_SIM_SEED", 0);
-  const uint64_t count = FromEnvironment("FAIRLEAD_SIM_SEEDS", 12);
   int64_t shares = 0;
-  for (uint64_t seed = only != 0 ? only : 1; seed <= (only != 0 ? only : count); ++seed) {
-    SCOPED_TRACE(absl::StrCat("FAIRLEAD_SIM_SEED=", seed));
-    const Outcome first = RunWorld(seed, with_faults);
-    ASSERT_EQ(first.problem, "") << first.log;
-    shares += first.shares;
-    EXPECT_EQ(RunWorld(seed, with_faults).trace_hash, first.trace_hash) << "two runs, two traces";
-  }
-  if (only == 0) {
-    EXPECT_GT(shares, 0) << "no world has shared GPUs";
-  }
+  testing::RunEverySeedTwice([&](uint64_t seed) { return RunOne(seed, with_faults); },
+                             [&](const Outcome& outcome) { shares += outcome.shares; });
+  if (::testing::Test::HasFatalFailure() || testing::OnlySeed() != 0) return;
+  EXPECT_GT(shares, 0) << "no world has shared GPUs";
 }
 
 TEST(SimProperty, CalmWorldsKeepEveryInvariant) { RunWorlds(/*with_faults=*/false); }

@@ -5,22 +5,17 @@
 // stays bought. With stock-outs, launches that never arrive and restarts the same, but for what was
 // bought in vain.
 //
-// FAIRLEAD_SIM_SEEDS sets how many worlds, FAIRLEAD_SIM_SEED runs a single one.
+// sim/property_testing.h says how to choose other worlds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "scheduler/model/api_names.h"
-#include "sim/report.h"
-#include "sim/simulator.h"
+#include "sim/property_testing.h"
 
 namespace fairlead::sim {
 namespace {
@@ -28,24 +23,14 @@ namespace {
 constexpr absl::Duration kEnd = absl::Hours(12);
 constexpr absl::Duration kLook = absl::Seconds(20);
 
-uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  uint64_t value = 0;
-  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
-}
-
 // Pods that have to share a value of a node label, by the name that theirs begin with.
 struct BoundSet {
   std::string prefix, label;
 };
 
-class World {
+class World : public testing::RandomWorld {
  public:
-  World(uint64_t seed, bool with_faults) : random_(seed), elastic_(with_faults) {
-    scenario_.name = absl::StrCat("world ", seed);
-    scenario_.start = absl::FromUnixSeconds(1'772'409'600);
-    scenario_.end = scenario_.start + kEnd;
-    scenario_.seed = seed;
+  World(uint64_t seed, bool with_faults) : RandomWorld(seed, kEnd), elastic_(with_faults) {
     scenario_.hook.unneeded_after = absl::Minutes(random_.Between(1, 15));
     scenario_.hook.ready_timeout = absl::Minutes(10);
     AddPlatform();
@@ -54,7 +39,6 @@ class World {
     if (with_faults) AddFaults();
   }
 
-  [[nodiscard]] const Scenario& scenario() const { return scenario_; }
   [[nodiscard]] const std::vector<BoundSet>& sets() const { return sets_; }
   // Pods that could need a node.
   [[nodiscard]] int64_t pods() const { return pods_; }
@@ -79,14 +63,6 @@ class World {
   }
 
  private:
-  ScenarioStep& Step(absl::Duration at) {
-    ScenarioStep& step = scenario_.timeline.emplace_back();
-    step.at = at;
-    step.files = {"world"};
-    step.apply.emplace_back();
-    return step;
-  }
-
   void AddPlatform() {
     Manifest& manifest = Step(absl::ZeroDuration()).apply[0];
     model::Queue queue;
@@ -203,9 +179,7 @@ class World {
     }
   }
 
-  Random random_;
   bool elastic_;
-  Scenario scenario_;
   std::vector<std::string> zones_;
   std::vector<BoundSet> sets_;
   int64_t pods_ = 0, run_seconds_ = 0;
@@ -254,62 +228,48 @@ std::string ProblemAtTheEnd(Simulator& simulator, const World& world, bool with_
   return "";
 }
 
-struct Outcome {
-  uint64_t trace_hash = 0;
+struct Outcome : testing::Outcome {
   int64_t requested = 0, unused = 0;
-  std::string problem, log;
 };
 
-Outcome RunWorld(uint64_t seed, bool with_faults) {
+// Until the end or until a set is torn. "" if nothing went wrong.
+std::string ProblemOnTheWay(Simulator& simulator, const World& world) {
+  const absl::Time start = world.scenario().start;
+  for (absl::Duration at; at <= kEnd; at += kLook) {
+    const absl::Status status = simulator.RunUntil(start + at);
+    if (!status.ok()) return std::string(status.message());
+    const std::string torn = TornSet(simulator.cluster().server(), world.sets());
+    if (!torn.empty()) return absl::StrCat(absl::FormatDuration(at), ": ", torn);
+  }
+  return "";
+}
+
+Outcome RunOne(uint64_t seed, bool with_faults) {
   World world(seed, with_faults);
   const hook::Catalog catalog = world.Catalog();
-  SimulatorOptions options;
-  options.core = core::DefaultOptions();
-  options.check_invariants = true;
-  options.expect_no_empty_writes = !with_faults;
+  SimulatorOptions options = testing::StrictOptions(with_faults);
   options.catalog = &catalog;
   // Who is moved, or makes room, leaves nodes that were bought for him.
   options.core.engine.consolidation = false;
   Outcome outcome;
-  absl::StatusOr<std::unique_ptr<Simulator>> made = Simulator::Make(world.scenario(), options);
-  if (!made.ok()) {
-    outcome.problem = std::string(made.status().message());
-    return outcome;
-  }
-  Simulator& simulator = **made;
-  simulator.KeepTrace();
-  const absl::Time start = world.scenario().start;
-  for (absl::Duration at; at <= kEnd && outcome.problem.empty(); at += kLook) {
-    const absl::Status status = simulator.RunUntil(start + at);
-    outcome.problem = status.ok() ? TornSet(simulator.cluster().server(), world.sets())
-                                  : std::string(status.message());
-    if (!status.ok() || outcome.problem.empty()) continue;
-    outcome.problem = absl::StrCat(absl::FormatDuration(at), ": ", outcome.problem);
-  }
-  outcome.trace_hash = simulator.trace_hash();
-  outcome.requested = simulator.bill().nodes_requested;
-  outcome.unused = simulator.bill().duplicate_nodes;
-  if (outcome.problem.empty()) outcome.problem = ProblemAtTheEnd(simulator, world, with_faults);
-  if (outcome.problem.empty()) return outcome;
-  outcome.log = LogText(simulator.recorder().timeline());
-  if (std::getenv("FAIRLEAD_SIM_SEED") != nullptr) {
-    absl::StrAppend(&outcome.log, simulator.trace(), ViewText(simulator.view()));
-  }
+  const auto run = [&](Simulator& simulator) {
+    const std::string problem = ProblemOnTheWay(simulator, world);
+    outcome.requested = simulator.bill().nodes_requested;
+    outcome.unused = simulator.bill().duplicate_nodes;
+    return problem.empty() ? ProblemAtTheEnd(simulator, world, with_faults) : problem;
+  };
+  testing::RunWorld(world, options, run, outcome);
   return outcome;
 }
 
 void RunWorlds(bool with_faults) {
-  const uint64_t only = FromEnvironment("FAIRLEAD_SIM_SEED", 0);
-  const uint64_t count = FromEnvironment("FAIRLEAD_SIM_SEEDS", 12);
   int64_t requested = 0, unused = 0;
-  for (uint64_t seed = only != 0 ? only : 1; seed <= (only != 0 ? only : count); ++seed) {
-    SCOPED_TRACE(absl::StrCat("FAIRLEAD_SIM_SEED=", seed));
-    const Outcome first = RunWorld(seed, with_faults);
-    ASSERT_EQ(first.problem, "") << first.log;
-    requested += first.requested;
-    unused += first.unused;
-    EXPECT_EQ(RunWorld(seed, with_faults).trace_hash, first.trace_hash) << "two runs, two traces";
-  }
+  testing::RunEverySeedTwice([&](uint64_t seed) { return RunOne(seed, with_faults); },
+                             [&](const Outcome& outcome) {
+                               requested += outcome.requested;
+                               unused += outcome.unused;
+                             });
+  if (::testing::Test::HasFatalFailure()) return;
   EXPECT_GT(requested, 0) << "no world had to buy";
   if (!with_faults) {
     EXPECT_LE(unused * 50, requested) << unused << " of " << requested << " came in vain";

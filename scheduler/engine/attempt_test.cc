@@ -15,6 +15,7 @@ using testing::Cluster;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::Member;
 using verdict::Code;
 
 constexpr char kDelay[] = "kai.scheduler/preemption-delay";
@@ -131,7 +132,7 @@ TEST(BackoffTest, WhoGaveUpIsNotPlacedMakesNoDemandAndWeighsNothing) {
   c.Queue("other", 0);
   c.Node("n", 2);
   c.Group(Once("g", 2, /*failed=*/true));
-  for (int i = 0; i < 2; ++i) c.Pod(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Gpus(1));
+  for (int i = 0; i < 2; ++i) c.Pod(Member(absl::StrCat("g", i), "g"));
   const CycleResult result = c.Run();
   EXPECT_THAT(c.Bound(), IsEmpty());
   EXPECT_EQ(c.CodeOf("g"), Code::kSchedulingBackoff);
@@ -156,7 +157,7 @@ TEST(BackoffTest, NobodyGivesWayForWhoGaveUp) {
   c.Node("n", 1);
   c.Pod(Job("v", "low").On("n"));
   c.Group(Once("g", 1, /*failed=*/true));
-  c.Pod(PodBuilder("ns", "g0").Group("g").Gpus(1));
+  c.Pod(Member("g0", "g"));
   c.Run();
   EXPECT_THAT(c.Evicted(), IsEmpty());
   model::PodGroup moved = Once("g", 1, /*failed=*/true);
@@ -171,7 +172,7 @@ TEST(BackoffTest, WhatIsNotReadySaysSoFirst) {
   c.Queue("q", 2);
   c.Node("n", 4);
   c.Group(Once("g", 3, /*failed=*/true));
-  c.Pod(PodBuilder("ns", "g0").Group("g").Gpus(1));
+  c.Pod(Member("g0", "g"));
   c.Run();
   EXPECT_EQ(c.CodeOf("g"), Code::kGangIncomplete);
 }
@@ -183,8 +184,8 @@ TEST(BackoffTest, WhoseTurnDidNotComeWasNotTried) {
   c.Queue("q", 2);
   c.Group(Once("a", 1, false));
   c.Group(Once("b", 1, false));
-  c.Pod(PodBuilder("ns", "a0").Group("a").Gpus(1).Created(1));
-  c.Pod(PodBuilder("ns", "b0").Group("b").Gpus(1).Created(2));
+  c.Pod(Member("a0", "a").Created(1));
+  c.Pod(Member("b0", "b").Created(2));
   const CycleResult result = c.Run();
   int tried = 0;
   for (const Waiting& waiting : result.waiting) tried += waiting.tried ? 1 : 0;

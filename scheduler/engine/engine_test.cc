@@ -17,6 +17,8 @@ using model::testing::MakeGroup;
 using model::testing::MakeNode;
 using model::testing::MakeQueue;
 using model::testing::PodBuilder;
+using testing::Member;
+using testing::PreemptibleGroup;
 using verdict::Code;
 
 class EngineTest : public ::testing::Test {
@@ -87,8 +89,7 @@ TEST_F(EngineTest, GangIsPlacedWholeOrNotAtAll) {
   Queue("q", kUnlimited);
   state_.UpsertNode(MakeNode("a", 2));
   state_.UpsertPodGroup(MakeGroup("ns", "g", "q", 3));
-  for (int i = 0; i < 3; ++i)
-    state_.UpsertPod(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Gpus(1));
+  for (int i = 0; i < 3; ++i) state_.UpsertPod(Member(absl::StrCat("g", i), "g"));
   CycleResult result = Cycle();
   EXPECT_TRUE(result.bindings.empty());
   ASSERT_NE(Find(result, "g"), nullptr);
@@ -108,10 +109,10 @@ TEST_F(EngineTest, GangShortOfPodsSaysSoAndIsNotTried) {
   Queue("q", kUnlimited);
   state_.UpsertNode(MakeNode("a", 8));
   state_.UpsertPodGroup(MakeGroup("ns", "g", "q", 3));
-  state_.UpsertPod(PodBuilder("ns", "g0").Group("g").Gpus(1));
-  state_.UpsertPod(PodBuilder("ns", "g1").Group("g").Gpus(1));
+  state_.UpsertPod(Member("g0", "g"));
+  state_.UpsertPod(Member("g1", "g"));
   EXPECT_EQ(CodeOf(Cycle(), "g"), Code::kGangIncomplete);
-  state_.UpsertPod(PodBuilder("ns", "g2").Group("g").Gpus(1).Gate("hold"));
+  state_.UpsertPod(Member("g2", "g").Gate("hold"));
   EXPECT_EQ(CodeOf(Cycle(), "g"), Code::kGated);
 }
 
@@ -119,8 +120,7 @@ TEST_F(EngineTest, ElasticExtrasFollowOneByOneAndTheRestWaits) {
   Queue("q", kUnlimited);
   state_.UpsertNode(MakeNode("a", 4));
   state_.UpsertPodGroup(MakeGroup("ns", "g", "q", 2));
-  for (int i = 0; i < 6; ++i)
-    state_.UpsertPod(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Gpus(1));
+  for (int i = 0; i < 6; ++i) state_.UpsertPod(Member(absl::StrCat("g", i), "g"));
   const CycleResult result = Cycle();
   EXPECT_EQ(Bound(result).size(), 4u);
   const Waiting* waiting = Find(result, "g");
@@ -346,9 +346,7 @@ TEST_F(EngineTest, WholeGangOrNothingIsTheVictim) {
   Queue("a", 4);
   Queue("b", 0);
   state_.UpsertNode(MakeNode("n", 4));
-  model::PodGroup gang = MakeGroup("ns", "gang", "b", 2);
-  gang.preemptibility = model::Preemptibility::kPreemptible;
-  state_.UpsertPodGroup(gang);
+  state_.UpsertPodGroup(PreemptibleGroup("gang", "b", 2));
   for (int i = 0; i < 2; ++i) {
     state_.UpsertPod(PodBuilder("ns", absl::StrCat("gang", i)).Group("gang").Gpus(2).On("n"));
   }
@@ -360,11 +358,9 @@ TEST_F(EngineTest, ElasticVictimGivesItsExtrasFirst) {
   Queue("a", 4);
   Queue("b", 0);
   state_.UpsertNode(MakeNode("n", 4));
-  model::PodGroup group = MakeGroup("ns", "g", "b", 1);
-  group.preemptibility = model::Preemptibility::kPreemptible;
-  state_.UpsertPodGroup(group);
+  state_.UpsertPodGroup(PreemptibleGroup("g", "b", 1));
   for (int i = 0; i < 4; ++i) {
-    state_.UpsertPod(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Gpus(1).On("n").Created(i));
+    state_.UpsertPod(Member(absl::StrCat("g", i), "g").On("n").Created(i));
   }
   state_.UpsertPod(PodBuilder("ns", "want").Queue("a").Gpus(2));
   EXPECT_EQ(Evicted(Cycle()), (std::vector<std::string>{"g2", "g3"}));
@@ -394,7 +390,7 @@ TEST_F(EngineTest, PreemptionDelayHoldsEvictionsBackAndTellsUntilWhen) {
   model::PodGroup group = MakeGroup("ns", "g", "a", 1);
   group.preemption_delay = absl::Seconds(200);
   state_.UpsertPodGroup(group);
-  state_.UpsertPod(PodBuilder("ns", "g0").Group("g").Gpus(1));
+  state_.UpsertPod(Member("g0", "g"));
   const CycleResult before = Cycle(100);
   EXPECT_TRUE(before.evictions.empty());
   EXPECT_EQ(before.wake_at, At(200));

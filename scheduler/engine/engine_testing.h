@@ -63,6 +63,22 @@ inline model::testing::PodBuilder Job(absl::string_view name, absl::string_view 
   return pod;
 }
 
+// A pod of one GPU in a group of namespace "ns".
+inline model::testing::PodBuilder Member(absl::string_view name, absl::string_view group) {
+  model::testing::PodBuilder pod("ns", name);
+  pod.Group(group).Gpus(1);
+  return pod;
+}
+
+// Of namespace "ns".
+inline model::PodGroup PreemptibleGroup(absl::string_view name, absl::string_view queue,
+                                        int32_t min_member, int64_t created = 0) {
+  model::PodGroup group = model::testing::MakeGroup("ns", name, queue, min_member);
+  group.preemptibility = model::Preemptibility::kPreemptible;
+  group.meta.creation = model::testing::At(created);
+  return group;
+}
+
 class Cluster {
  public:
   explicit Cluster(const EngineOptions& options = {})
@@ -71,6 +87,7 @@ class Cluster {
         engine_(MakeEngine(options, state_, tree_)) {}
 
   state::ClusterState& state() { return state_; }
+  [[nodiscard]] const state::ClusterState& state() const { return state_; }
   Engine& engine() { return *engine_; }
 
   void Queue(absl::string_view name, int64_t quota, int64_t limit = model::kUnlimited,
@@ -84,6 +101,7 @@ class Cluster {
   }
   void Group(const model::PodGroup& group) { state_.UpsertPodGroup(group); }
   void Pod(const model::Pod& pod) { state_.UpsertPod(pod); }
+  void Budget(const model::PodDisruptionBudget& budget) { state_.UpsertDisruptionBudget(budget); }
 
   const CycleResult& Run(int64_t at = 100) {
     result_ = engine_->RunCycle(model::testing::At(at));

@@ -1,8 +1,9 @@
 // Who gives way where PodDisruptionBudgets protect some and the API server has refused others: case
 // by case, and against a search through all sets of victims on small clusters.
+#include <functional>
 #include <map>
+#include <ostream>
 #include <random>
-#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
@@ -23,7 +24,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Job;
-using ::testing::Not;
+using testing::Member;
+using testing::PreemptibleGroup;
+using ::testing::UnorderedElementsAreArray;
 using verdict::Code;
 
 PodBuilder Low(absl::string_view name, absl::string_view node, int64_t created) {
@@ -43,40 +46,130 @@ void FullNode(Cluster& c) {
 }
 
 TEST(EvictBudgetTest, TheOlderOneGoesWhereABudgetProtectsTheYounger) {
-  Cluster c;
-  FullNode(c);
-  c.Pod(High("high"));
-  c.state().UpsertDisruptionBudget(MakeBudget("web", "web", 0));
-  c.Run();
-  EXPECT_THAT(c.Evicted(), ElementsAre("preempt:a"));
-
-  Cluster d;
-  FullNode(d);
-  d.Pod(High("high"));
-  d.state().UpsertDisruptionBudget(MakeBudget("web", "web", 1));
-  d.Run();
-  EXPECT_THAT(d.Evicted(), ElementsAre("preempt:b")) << "the budget allows one";
+  for (const auto& [allowed, victim] : {std::pair{0, "preempt:a"}, std::pair{1, "preempt:b"}}) {
+    SCOPED_TRACE(absl::StrCat("the budget allows ", allowed));
+    Cluster c;
+    FullNode(c);
+    c.Pod(High("high"));
+    c.Budget(MakeBudget("web", "web", allowed));
+    c.Run();
+    EXPECT_THAT(c.Evicted(), ElementsAre(victim));
+  }
 }
 
-TEST(EvictBudgetTest, VictimsOfOneSearchAreCountedTogether) {
+// One budget, and one of high priority who wants room in queue q: who goes for it?
+struct ChoiceCase {
+  const char* name;
+  int64_t quota;  // of q
+  std::vector<std::pair<const char*, int64_t>> nodes;
+  int32_t gang_min;  // of gang "g", created at 9
+  std::vector<model::Pod> running;
+  struct {
+    const char* app;  // empty: all
+    int64_t allowed;
+  } budget;
+  int64_t wanted_gpus;
+  std::vector<std::string> evicted;  // with "!" who is marked as against the budget
+  friend void PrintTo(const ChoiceCase& row, std::ostream* out) { *out << row.name; }
+};
+
+std::vector<ChoiceCase> Choices() {
+  const auto web = [](PodBuilder pod) { return pod.Label("app", "web"); };
+  return {
+      // Only one of web may go: whoever was reached first, of those that free as much.
+      {"VictimsOfOneSearchAreCountedTogether",
+       4,
+       {{"n1", 4}},
+       0,
+       {Low("a", "n1", 1), web(Low("web0", "n1", 2)), web(Low("web1", "n1", 3)),
+        web(Low("web2", "n1", 4))},
+       {"web", 1},
+       2,
+       {"preempt:a", "preempt:web2"}},
+      {"OnlyWhereNoOtherChoiceIsThereTheEvictionApiDecides",
+       2,
+       {{"n1", 2}},
+       0,
+       {Low("a", "n1", 1), web(Low("b", "n1", 2))},
+       {"web", 0},
+       2,
+       {"preempt:a", "preempt:b!"}},
+      {"ReclaimAgainstABudgetComesAfterPreemptionThatRespectsIt",
+       1,
+       {{"n1", 2}},
+       0,
+       {Low("low", "n1", 1), web(Job("r", "rich", 1, 2).On("n1"))},
+       {"web", 0},
+       1,
+       {"preempt:low"}},
+      {"ABlockOfAGangIsSparedAsAWhole",
+       4,
+       {{"n1", 4}},
+       2,
+       {Low("a", "n1", 1), Low("b", "n1", 2), web(Member("g-0", "g").On("n1")),
+        Member("g-1", "g").On("n1").Label("app", "x")},
+       {"web", 0},
+       2,
+       {"preempt:a", "preempt:b"}},
+      {"WhoKeepsAnExtraPodKeepsItsCore",
+       4,
+       {{"n1", 2}, {"n2", 1}},
+       1,
+       {Member("g-0", "g").On("n1").Created(1), web(Member("g-1", "g").On("n1").Created(2)),
+        Low("a", "n2", 1)},
+       {"web", 0},
+       1,
+       {"preempt:a"}},
+      {"PodsThatDoNotRunYetNeedNoBudget",
+       1,
+       {{"n1", 1}},
+       0,
+       {Low("b", "n1", 2).On("n1", model::PodPhase::kPending)},
+       {"", 0},
+       1,
+       {"preempt:b"}},
+      // The younger ones of web use up the budget on n1, where they free too little.
+      {"ProtectedPodsOnOneNodeLeaveTheRoomOfAnother",
+       8,
+       {{"n1", 3}, {"n2", 2}},
+       0,
+       {Job("keep", "q", 2, 1).Priority("high", 60).On("n1"), web(Low("web1", "n1", 9)),
+        web(Low("web2", "n2", 3).Gpus(2))},
+       {"web", 1},
+       2,
+       {"preempt:web2"}},
+  };
+}
+
+class EvictBudgetChoice : public ::testing::TestWithParam<ChoiceCase> {};
+
+INSTANTIATE_TEST_SUITE_P(EvictBudgetTest, EvictBudgetChoice, ::testing::ValuesIn(Choices()),
+                         [](const auto& row) { return row.param.name; });
+
+TEST_P(EvictBudgetChoice, WhoGoesAndWhoIsMarked) {
+  const ChoiceCase& row = GetParam();
   Cluster c;
-  c.Queue("q", 4);
-  c.Node("n1", 4);
-  c.Pod(Low("a", "n1", 1));
-  for (int i = 0; i < 3; ++i) {
-    c.Pod(Low(absl::StrCat("web", i), "n1", 2 + i).Label("app", "web"));
+  c.Queue("q", row.quota);
+  c.Queue("rich", 0);
+  for (const auto& [node, gpus] : row.nodes) c.Node(node, gpus);
+  if (row.gang_min > 0) c.Group(PreemptibleGroup("g", "q", row.gang_min, 9));
+  for (const model::Pod& pod : row.running) c.Pod(pod);
+  c.Pod(High("high", row.wanted_gpus));
+  c.Budget(MakeBudget("budget", row.budget.app, row.budget.allowed));
+  const CycleResult& result = c.Run();
+  std::vector<std::string> evicted;
+  for (const Eviction& eviction : result.evictions) {
+    evicted.push_back(absl::StrCat(eviction.action, ":", c.state().pod(eviction.pod).name,
+                                   eviction.against_budget ? "!" : ""));
+    EXPECT_EQ(eviction.set, result.evictions[0].set);
   }
-  c.Pod(High("high", 2));
-  c.state().UpsertDisruptionBudget(MakeBudget("web", "web", 1));
-  c.Run();
-  EXPECT_THAT(c.Evicted(), ElementsAre("preempt:a", "preempt:web2"))
-      << "only one of web may go: whoever was reached first, of those that free as much";
+  EXPECT_THAT(evicted, UnorderedElementsAreArray(row.evicted));
 }
 
 TEST(EvictBudgetTest, SearchesOfOneCycleAndEvictionsInFlightCountDown) {
   Cluster c;
   FullNode(c);
-  c.state().UpsertDisruptionBudget(MakeBudget("all", "", 1));
+  c.Budget(MakeBudget("all", "", 1));
   c.Pod(High("high1"));
   c.Pod(High("high2"));
   const CycleResult& result = c.Run();
@@ -86,93 +179,17 @@ TEST(EvictBudgetTest, SearchesOfOneCycleAndEvictionsInFlightCountDown) {
   EXPECT_LT(result.evictions[0].set, result.evictions[1].set);
 }
 
-TEST(EvictBudgetTest, OnlyWhereNoOtherChoiceIsThereTheEvictionApiDecides) {
-  Cluster c;
-  FullNode(c);
-  c.Pod(High("high", 2));
-  c.state().UpsertDisruptionBudget(MakeBudget("web", "web", 0));
-  const CycleResult& result = c.Run();
-  EXPECT_THAT(c.Evicted(), ElementsAre("preempt:a", "preempt:b"));
-  for (const Eviction& eviction : result.evictions) {
-    EXPECT_EQ(eviction.against_budget, c.state().pod(eviction.pod).name == "b");
-    EXPECT_EQ(eviction.set, result.evictions[0].set);
-  }
-}
-
-TEST(EvictBudgetTest, ReclaimAgainstABudgetComesAfterPreemptionThatRespectsIt) {
-  Cluster c;
-  c.Queue("q", 1);
-  c.Queue("rich", 0);
-  c.Node("n1", 2);
-  c.Pod(Low("low", "n1", 1));
-  c.Pod(Job("r", "rich", 1, 2).On("n1").Label("app", "web"));
-  c.Pod(High("high"));
-  c.state().UpsertDisruptionBudget(MakeBudget("web", "web", 0));
-  c.Run();
-  EXPECT_THAT(c.Evicted(), ElementsAre("preempt:low"));
-}
-
-TEST(EvictBudgetTest, ABlockOfAGangIsSparedAsAWhole) {
-  Cluster c;
-  c.Queue("q", 4);
-  c.Node("n1", 4);
-  c.Pod(Low("a", "n1", 1));
-  c.Pod(Low("b", "n1", 2));
-  model::PodGroup group = MakeGroup("ns", "g", "q", 2);
-  group.meta.creation = At(9);
-  group.preemptibility = model::Preemptibility::kPreemptible;
-  c.Group(group);
-  for (int i = 0; i < 2; ++i) {
-    PodBuilder pod("ns", absl::StrCat("g-", i));
-    c.Pod(pod.Gpus(1).Group("g").On("n1").Label("app", i == 0 ? "web" : "x"));
-  }
-  c.Pod(High("high", 2));
-  c.state().UpsertDisruptionBudget(MakeBudget("web", "web", 0));
-  c.Run();
-  EXPECT_THAT(c.Evicted(), ElementsAre("preempt:a", "preempt:b"));
-}
-
-TEST(EvictBudgetTest, WhoKeepsAnExtraPodKeepsItsCore) {
-  Cluster c;
-  c.Queue("q", 4);
-  c.Node("n1", 2);
-  c.Node("n2", 1);
-  model::PodGroup group = MakeGroup("ns", "g", "q", 1);
-  group.meta.creation = At(9);
-  group.preemptibility = model::Preemptibility::kPreemptible;
-  c.Group(group);
-  c.Pod(PodBuilder("ns", "g-0").Gpus(1).Group("g").On("n1").Created(1));
-  c.Pod(PodBuilder("ns", "g-1").Gpus(1).Group("g").On("n1").Created(2).Label("app", "web"));
-  c.Pod(Low("a", "n2", 1));
-  c.Pod(High("high"));
-  c.state().UpsertDisruptionBudget(MakeBudget("web", "web", 0));
-  c.Run();
-  EXPECT_THAT(c.Evicted(), ElementsAre("preempt:a"));
-}
-
 TEST(EvictBudgetTest, PodsOfSeveralBudgetsAreNeverVictimsAndTheVerdictSaysSo) {
   Cluster c;
   c.Queue("q", 1);
   c.Node("n1", 1);
   c.Pod(Low("b", "n1", 2).Label("app", "web"));
   c.Pod(High("high"));
-  c.state().UpsertDisruptionBudget(MakeBudget("one", "web", 5));
-  c.state().UpsertDisruptionBudget(MakeBudget("two", "", 5));
+  c.Budget(MakeBudget("one", "web", 5));
+  c.Budget(MakeBudget("two", "", 5));
   c.Run();
   EXPECT_THAT(c.Evicted(), IsEmpty());
   EXPECT_THAT(c.DetailsOf("high"), HasSubstr("preemption, possible victims: 1 covered by several"));
-}
-
-TEST(EvictBudgetTest, PodsThatDoNotRunYetNeedNoBudget) {
-  Cluster c;
-  c.Queue("q", 1);
-  c.Node("n1", 1);
-  c.Pod(Low("b", "n1", 2).On("n1", model::PodPhase::kPending));
-  c.Pod(High("high"));
-  c.state().UpsertDisruptionBudget(MakeBudget("all", "", 0));
-  const CycleResult& result = c.Run();
-  ASSERT_THAT(c.Evicted(), ElementsAre("preempt:b"));
-  EXPECT_FALSE(result.evictions[0].against_budget);
 }
 
 TEST(EvictBudgetTest, ConsolidationMovesNobodyAgainstABudget) {
@@ -185,7 +202,7 @@ TEST(EvictBudgetTest, ConsolidationMovesNobodyAgainstABudget) {
       c.Pod(Job(absl::StrCat("j-", node), "q", 1, 1).On(node));
     }
     c.Pod(Job("big", "q", 4, 3));
-    c.state().UpsertDisruptionBudget(MakeBudget("all", "", allowed));
+    c.Budget(MakeBudget("all", "", allowed));
     c.Run();
     EXPECT_EQ(c.Evicted().size(), static_cast<size_t>(allowed));
     if (allowed > 0) continue;
@@ -195,35 +212,29 @@ TEST(EvictBudgetTest, ConsolidationMovesNobodyAgainstABudget) {
   }
 }
 
-TEST(EvictBudgetTest, ProtectedPodsOnOneNodeLeaveTheRoomOfAnother) {
-  // The younger ones of web use up the budget on n1, where they free too little.
-  Cluster c;
-  c.Queue("q", 8);
-  c.Node("n1", 3);
-  c.Node("n2", 2);
-  c.Pod(Job("keep", "q", 2, 1).Priority("high", 60).On("n1"));
-  c.Pod(Low("web1", "n1", 9).Label("app", "web"));
-  c.Pod(Job("web2", "q", 2, 3).Priority("low", 10).On("n2").Label("app", "web"));
-  c.Pod(High("high", 2));
-  c.state().UpsertDisruptionBudget(MakeBudget("web", "web", 1));
-  const CycleResult& result = c.Run();
-  EXPECT_THAT(c.Evicted(), ElementsAre("preempt:web2"));
-  EXPECT_FALSE(result.evictions[0].against_budget);
-}
-
 // ---- refusals
 
-TEST(EvictRefusalTest, WhoWasRefusedIsLeftAloneUntilItsBackOffEnds) {
-  Cluster c;
+// One pod on the one GPU, and one of high priority who wants it.
+void TwoForOneGpu(Cluster& c) {
   c.Queue("q", 1);
   c.Node("n1", 1);
   c.Pod(Low("a", "n1", 1));
   c.Pod(High("high"));
+}
+
+// The API server does not evict it.
+void Refuse(Cluster& c, absl::string_view name, absl::Time until, bool by_budget) {
+  const state::PodId pod = c.state().FindPod("ns", name);
+  c.state().ForgetEviction(pod);
+  c.engine().OnEvictionRefused(pod, until, by_budget);
+}
+
+TEST(EvictRefusalTest, WhoWasRefusedIsLeftAloneUntilItsBackOffEnds) {
+  Cluster c;
+  TwoForOneGpu(c);
   c.Run(100);
   ASSERT_THAT(c.Evicted(), ElementsAre("preempt:a"));
-  const state::PodId a = c.state().FindPod("ns", "a");
-  c.state().ForgetEviction(a);
-  c.engine().OnEvictionRefused(a, At(105), /*by_budget=*/false);
+  Refuse(c, "a", At(105), /*by_budget=*/false);
   const CycleResult& again = c.Run(101);
   EXPECT_THAT(c.Evicted(), IsEmpty());
   EXPECT_EQ(c.CodeOf("high"), Code::kInsufficientCapacity) << "nodes would help it";
@@ -238,31 +249,25 @@ TEST(EvictRefusalTest, WhoWasRefusedIsLeftAloneUntilItsBackOffEnds) {
 
 TEST(EvictRefusalTest, ABudgetThatSaidNoIsNotAskedAgainBeforeItMoves) {
   Cluster c;
-  c.Queue("q", 1);
-  c.Node("n1", 1);
-  c.Pod(Low("a", "n1", 1));
-  c.Pod(High("high"));
+  TwoForOneGpu(c);
   model::PodDisruptionBudget budget = MakeBudget("b", "", 0);
-  c.state().UpsertDisruptionBudget(budget);
+  c.Budget(budget);
   const CycleResult first = c.Run(100);
   ASSERT_EQ(first.evictions.size(), 1u);
   EXPECT_TRUE(first.evictions[0].against_budget);
-  const state::PodId a = c.state().FindPod("ns", "a");
-  c.state().ForgetEviction(a);
-  c.engine().OnEvictionRefused(a, At(101), /*by_budget=*/true);
+  Refuse(c, "a", At(101), /*by_budget=*/true);
   EXPECT_EQ(c.Run(5000).wake_at, absl::InfiniteFuture());
   EXPECT_THAT(c.Evicted(), IsEmpty());
   EXPECT_THAT(c.DetailsOf("high"),
               HasSubstr("preemption, possible victims: 1 refused by PodDisruptionBudget ns/b"));
   // It moves, and says no still: asked once more. It moves and says yes: taken.
   budget.current_healthy = 1;
-  c.state().UpsertDisruptionBudget(budget);
+  c.Budget(budget);
   c.Run(5001);
   EXPECT_THAT(c.Evicted(), ElementsAre("preempt:a"));
-  c.state().ForgetEviction(a);
-  c.engine().OnEvictionRefused(a, At(6000), /*by_budget=*/true);
+  Refuse(c, "a", At(6000), /*by_budget=*/true);
   budget.disruptions_allowed = 1;
-  c.state().UpsertDisruptionBudget(budget);
+  c.Budget(budget);
   const CycleResult& allowed = c.Run(5002);
   ASSERT_THAT(c.Evicted(), ElementsAre("preempt:a")) << "at once, whatever the back-off says";
   EXPECT_FALSE(allowed.evictions[0].against_budget);
@@ -285,12 +290,10 @@ TEST(EvictRefusalTest, AStaleGangIsNotAskedAgainAtOnceEither) {
   model::PodGroup group = MakeGroup("ns", "g", "q", 3);
   group.staleness_grace_period = absl::ZeroDuration();
   c.Group(group);
-  c.Pod(PodBuilder("ns", "g-0").Gpus(1).Group("g").On("n1"));
+  c.Pod(Member("g-0", "g").On("n1"));
   c.Run(100);
   ASSERT_EQ(c.Evicted().size(), 1u);
-  const state::PodId pod = c.state().FindPod("ns", "g-0");
-  c.state().ForgetEviction(pod);
-  c.engine().OnEvictionRefused(pod, At(130), /*by_budget=*/false);
+  Refuse(c, "g-0", At(130), /*by_budget=*/false);
   EXPECT_EQ(c.Run(101).wake_at, At(130));
   EXPECT_THAT(c.Evicted(), IsEmpty());
   c.Run(130);
@@ -372,58 +375,67 @@ bool SomeChoiceRespectsBudgets(const Small& s) {
   return false;
 }
 
+using Below = std::function<int64_t(uint32_t)>;  // a draw
+
+// Nodes partly full of victims, one of high priority, and budgets of which some victims have two.
+Small MakeSmall(Cluster& c, const Below& below) {
+  Small s;
+  c.Queue("q", 100);
+  const int64_t budgets = 1 + below(3);
+  for (int64_t b = 0; b < budgets; ++b) {
+    s.allowed.push_back(below(3));
+    c.Budget(MakeBudget(absl::StrCat("b", b), absl::StrCat("app", b), s.allowed.back()));
+  }
+  for (const char* name : {"second", "third"}) c.Budget(MakeBudget(name, "two", 9));
+  const int64_t nodes = 1 + below(3);
+  for (int64_t n = 0; n < nodes; ++n) {
+    const std::string node = absl::StrCat("n", n);
+    const int64_t gpus = 2 + below(4);
+    c.Node(node, gpus);
+    int64_t left = gpus;
+    while (left > 0 && s.victims.size() < 10 && below(5) != 0) {
+      const int64_t size = std::min(left, 1 + below(2));
+      const int64_t budget = below(8) == 0 ? -2 : below(static_cast<uint32_t>(budgets) + 1) - 1;
+      PodBuilder pod = Job(absl::StrCat("v", s.victims.size()), "q", size, below(20));
+      pod.Priority("low", 10).On(node);
+      if (budget == -2) pod.Label("app", "two");
+      if (budget >= 0) pod.Label("app", absl::StrCat("app", budget));
+      c.Pod(pod);
+      s.victims.push_back({n, size, budget});
+      left -= size;
+    }
+    s.free_gpus.push_back(left);
+  }
+  s.wanted = 1 + below(4);
+  c.Pod(High("high", s.wanted));
+  return s;
+}
+
+// Whether these evictions break a budget.
+bool BreaksABudget(const Small& s, const Cluster& c, const std::vector<Eviction>& evictions) {
+  std::vector<int64_t> left = s.allowed;
+  bool broken = false;
+  for (const Eviction& eviction : evictions) {
+    const std::string& name = c.state().pod(eviction.pod).name;
+    const int64_t budget = s.victims[static_cast<size_t>(std::stoi(name.substr(1)))].budget;
+    EXPECT_NE(budget, -2) << name << " could never be evicted";
+    if (budget >= 0) broken = --left[static_cast<size_t>(budget)] < 0 || broken;
+  }
+  return broken;
+}
+
 TEST(EvictBudgetProperty, NoBudgetIsBrokenWhereAnyChoiceRespectsAll) {
   int respected = 0, against = 0, nobody = 0;
   for (uint32_t seed = 1; seed <= 400; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     std::mt19937 random(seed);
-    auto below = [&](uint32_t bound) { return static_cast<int64_t>(random() % bound); };
-    Small s;
     EngineOptions options;
     options.consolidation = false;
     Cluster c(options);
-    c.Queue("q", 100);
-    const int64_t budgets = 1 + below(3);
-    for (int64_t b = 0; b < budgets; ++b) {
-      s.allowed.push_back(below(3));
-      c.state().UpsertDisruptionBudget(
-          MakeBudget(absl::StrCat("b", b), absl::StrCat("app", b), s.allowed.back()));
-    }
-    model::PodDisruptionBudget second = MakeBudget("second", "two", 9);
-    c.state().UpsertDisruptionBudget(second);
-    second.meta.name = "third";
-    second.meta.uid = "uid-third";
-    c.state().UpsertDisruptionBudget(second);
-    const int64_t nodes = 1 + below(3);
-    for (int64_t n = 0; n < nodes; ++n) {
-      const std::string node = absl::StrCat("n", n);
-      const int64_t gpus = 2 + below(4);
-      c.Node(node, gpus);
-      int64_t left = gpus;
-      while (left > 0 && s.victims.size() < 10 && below(5) != 0) {
-        const int64_t size = std::min(left, 1 + below(2));
-        const int64_t budget = below(8) == 0 ? -2 : below(static_cast<uint32_t>(budgets) + 1) - 1;
-        PodBuilder pod = Job(absl::StrCat("v", s.victims.size()), "q", size, below(20));
-        pod.Priority("low", 10).On(node);
-        if (budget == -2) pod.Label("app", "two");
-        if (budget >= 0) pod.Label("app", absl::StrCat("app", budget));
-        c.Pod(pod);
-        s.victims.push_back({n, size, budget});
-        left -= size;
-      }
-      s.free_gpus.push_back(left);
-    }
-    s.wanted = 1 + below(4);
-    c.Pod(High("high", s.wanted));
+    const Small s =
+        MakeSmall(c, [&](uint32_t bound) { return static_cast<int64_t>(random() % bound); });
     const CycleResult& result = c.Run();
-    std::vector<int64_t> left = s.allowed;
-    bool broken = false;
-    for (const Eviction& eviction : result.evictions) {
-      const std::string& name = c.state().pod(eviction.pod).name;
-      const int64_t budget = s.victims[static_cast<size_t>(std::stoi(name.substr(1)))].budget;
-      EXPECT_NE(budget, -2) << name << " could never be evicted";
-      if (budget >= 0) broken = --left[static_cast<size_t>(budget)] < 0 || broken;
-    }
+    const bool broken = BreaksABudget(s, c, result.evictions);
     EXPECT_EQ(broken, std::any_of(result.evictions.begin(), result.evictions.end(),
                                   [](const Eviction& e) { return e.against_budget; }));
     if (SomeChoiceRespectsBudgets(s)) {
@@ -456,21 +468,16 @@ TEST(EvictBudgetProperty, UnmarkedVictimsStayWithinTheirBudgets) {
     std::map<std::string, int64_t> left;
     for (int b = 0; b < 3; ++b) {
       left[absl::StrCat("app", b)] = below(4);
-      c.state().UpsertDisruptionBudget(
+      c.Budget(
           MakeBudget(absl::StrCat("b", b), absl::StrCat("app", b), left[absl::StrCat("app", b)]));
     }
     for (int n = 0; n < 4; ++n) c.Node(absl::StrCat("n", n), 3);
     for (int g = 0; g < 4; ++g) {
       const std::string name = absl::StrCat("g", g);
-      model::PodGroup group =
-          MakeGroup("ns", name, g % 2 == 0 ? "rich" : "q", static_cast<int32_t>(1 + below(3)));
-      group.preemptibility = model::Preemptibility::kPreemptible;
-      group.meta.creation = At(g);
-      c.Group(group);
+      const char* const queue = g % 2 == 0 ? "rich" : "q";
+      c.Group(PreemptibleGroup(name, queue, static_cast<int32_t>(1 + below(3)), g));
       for (int i = 0; i < 3; ++i) {
-        PodBuilder pod("ns", absl::StrCat(name, "-", i));
-        c.Pod(pod.Gpus(1)
-                  .Group(name)
+        c.Pod(Member(absl::StrCat(name, "-", i), name)
                   .On(absl::StrCat("n", (g + i) % 4))
                   .Label("app", absl::StrCat("app", below(4))));
       }

@@ -20,6 +20,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Job;
+using testing::Member;
+using testing::PreemptibleGroup;
 using verdict::Code;
 
 // Each node has 4 GPUs and one job of 1: no node is free, though 6 GPUs are.
@@ -172,13 +174,8 @@ TEST(ReclaimTest, ExtrasOfEveryoneGoBeforeTheCoreOfAnyone) {
   c.Queue("b", 4);
   c.Node("n1", 4);
   for (const char* name : {"g1", "g2"}) {
-    model::PodGroup group = MakeGroup("ns", name, "a", 1);
-    group.preemptibility = model::Preemptibility::kPreemptible;
-    group.meta.creation = At(name[1] - '0');
-    c.Group(group);
-    for (int i = 0; i < 2; ++i) {
-      c.Pod(PodBuilder("ns", absl::StrCat(name, "-", i)).Gpus(1).Group(name).On("n1"));
-    }
+    c.Group(PreemptibleGroup(name, "a", 1, name[1] - '0'));
+    for (int i = 0; i < 2; ++i) c.Pod(Member(absl::StrCat(name, "-", i), name).On("n1"));
   }
   c.Pod(Job("b1", "b", 2, 9));
   c.Run();
@@ -219,9 +216,7 @@ class StaleTest : public ::testing::Test {
     group_ = MakeGroup("ns", "g", "q", 3);
     group_.staleness_grace_period = grace;
     c_.Group(group_);
-    for (int i = 0; i < 2; ++i) {
-      c_.Pod(PodBuilder("ns", absl::StrCat("g-", i)).Gpus(1).Group("g").On("n1"));
-    }
+    for (int i = 0; i < 2; ++i) c_.Pod(Member(absl::StrCat("g-", i), "g").On("n1"));
   }
   Cluster c_;
   model::PodGroup group_;
@@ -251,7 +246,7 @@ TEST_F(StaleTest, GraceOutlivesARestart) {
 TEST_F(StaleTest, ThePodThatComesBackInTimeSavesIt) {
   Start(absl::Seconds(30));
   c_.Run(100);
-  c_.Pod(PodBuilder("ns", "g-2").Gpus(1).Group("g"));
+  c_.Pod(Member("g-2", "g"));
   const CycleResult& whole = c_.Run(110);
   EXPECT_THAT(c_.Bound(), ElementsAre("g-2>n1"));
   ASSERT_EQ(whole.stale.size(), 1u);
@@ -295,10 +290,7 @@ TEST(EvictProperty, NoPingPong) {
     for (int64_t cycle = 0; cycle < 60 && quiet < 6; ++cycle) {
       const CycleResult result = c.Run(100 + cycle);
       quiet = result.evictions.empty() ? quiet + 1 : 0;
-      std::map<std::string, std::string> bound;
-      for (const Binding& binding : result.bindings) {
-        bound[c.state().pod(binding.pod).name] = c.state().node(binding.node).name();
-      }
+      const std::map<std::string, std::string> bound = testing::BoundBy(c.state(), result);
       std::set<std::string> evicted;
       for (const Eviction& eviction : result.evictions) {
         evicted.insert(c.state().pod(eviction.pod).name);

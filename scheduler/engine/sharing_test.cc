@@ -19,6 +19,7 @@ using model::testing::MakeGroup;
 using model::testing::MakeNode;
 using model::testing::MakeQueue;
 using model::testing::PodBuilder;
+using testing::Member;
 using verdict::Code;
 
 class SharingTest : public testing::EngineFixture {
@@ -289,7 +290,7 @@ TEST_F(ModelTest, GangIsHeldToTheLimitWhole) {
   ModelNode("a", 8, "H100");
   state_.UpsertPodGroup(MakeGroup("ns", "g", "q", 3));
   for (int i = 0; i < 3; ++i) {
-    state_.UpsertPod(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Gpus(1));
+    state_.UpsertPod(Member(absl::StrCat("g", i), "g"));
   }
   const CycleResult result = Cycle();
   EXPECT_TRUE(result.bindings.empty());

@@ -1,9 +1,11 @@
 // Against a real kube-apiserver: how long an order takes.
 #include <atomic>
 #include <condition_variable>
+#include <future>
 #include <mutex>
-#include <thread>
+#include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "kube/url.h"
 #include "tests/bench/benchmarks.h"
 #include "tests/bench/live_loop.h"
@@ -88,12 +90,17 @@ void EndToEndVerdictToRequest(Run& run) {
   }
   LiveLoop live(*plane, options, queues);
   live.Read();
-  std::thread decider([&] {
+  std::future<void> decider = std::async(std::launch::async, [&] {
     while (!stop) {
       live.Decide();
       live.Wait();
     }
   });
+  // The future waits for its thread when it goes out of scope, also after a failed Require.
+  absl::Cleanup stop_decider = [&] {
+    stop = true;
+    live.Wake();
+  };
   std::vector<double> latency_ms;
   const Stopwatch all;
   for (int64_t i = 0; i < kArrivals; ++i) {
@@ -101,7 +108,7 @@ void EndToEndVerdictToRequest(Run& run) {
     const std::vector<kube::EncodedWrite> pod = {
         CreatePod({Numbered("pod", i), absl::StrCat("team-", i % kTeams), 8})};
     const Stopwatch one;
-    Require(api.SendAll(pod, 1) == 1, "e2e_verdict_to_request: the pod was not created");
+    Require(api.SendAll(pod, 1) == 1, "the pod was not created");
     const bool ordered = watch->WaitForAdded(i + 1);
     if (!ordered) {
       run.report.Skip(kName, absl::StrCat("no NodeRequest for pod ", i, " within 20 s"));
@@ -110,9 +117,8 @@ void EndToEndVerdictToRequest(Run& run) {
     latency_ms.push_back(one.Seconds() * 1e3);
   }
   const double cpu = all.CpuSeconds();
-  stop = true;
-  live.Wake();
-  decider.join();
+  std::move(stop_decider).Invoke();
+  decider.get();
   api.transport().Shutdown();
   if (static_cast<int64_t>(latency_ms.size()) < kArrivals) return;
   run.report.Add({absl::StrCat(kName, "/p50"),

@@ -89,7 +89,7 @@ Round Fairlead(const ControlPlane& plane, bool events) {
   round.binds_per_second = static_cast<double>(live.bound()) / watch.Seconds();
   round.cpu_seconds = watch.CpuSeconds();
   round.server_cpu_seconds = plane.CpuSeconds() - server_before;
-  Require(live.bound() == kPods, "bind_rate: a binding was refused");
+  Require(live.bound() == kPods, "a binding was refused");
   const kube::ExecutorStats stats = live.executor().GetStats();
   round.window = stats.window;
   round.decreases = static_cast<double>(stats.window_decreases);

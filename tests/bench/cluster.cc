@@ -1,20 +1,12 @@
 #include "tests/bench/cluster.h"
 
-#include <cstdio>
-#include <cstdlib>
-
 #include "absl/strings/str_format.h"
 #include "scheduler/plugins/registry.h"
+#include "tests/bench/harness.h"
 
 namespace fairlead::bench {
 
 using model::testing::MakeNode;
-
-void Require(bool condition, absl::string_view what) {
-  if (condition) return;
-  std::fprintf(stderr, "fairlead-bench: %.*s\n", static_cast<int>(what.size()), what.data());
-  std::exit(1);
-}
 
 std::string Numbered(absl::string_view prefix, int64_t number) {
   return absl::StrFormat("%s-%06d", prefix, number);

@@ -3,7 +3,8 @@
 //
 // Shapes are those of the measurements that the goals come from: nodes of 8 GPUs, 128 cores, 1 TiB;
 // pods of one GPU, one core, 1 GiB (docs/performance.md).
-// Ownership: values and owned parts. Thread-safety: none. Errors end the program.
+// Ownership: values and owned parts. Thread-safety: none. Errors end the benchmark
+// (Require).
 #pragma once
 
 #include <cstdint>
@@ -80,8 +81,5 @@ int64_t Count(const core::StepResult& result) {
 
 // Requests to the API server that are no events.
 int64_t Writes(const core::StepResult& result);
-
-// Ends the program with the text: a benchmark that does not do what it says must not give a figure.
-void Require(bool condition, absl::string_view what);
 
 }  // namespace fairlead::bench

@@ -22,7 +22,6 @@
 #include "kube/credentials.h"
 #include "kube/kubeconfig.h"
 #include "kube/url.h"
-#include "tests/bench/cluster.h"
 #include "tests/bench/harness.h"
 
 namespace fairlead::bench {

@@ -50,7 +50,7 @@ class ControlPlane {
 
 class ApiClient {
  public:
-  // Ends the program if the configuration is of no use.
+  // Ends the benchmark if the configuration is of no use.
   ApiClient(const kube::ClientConfig& config, int write_connections);
 
   kube::CurlTransport& transport() { return *transport_; }

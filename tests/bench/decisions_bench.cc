@@ -97,7 +97,7 @@ void Fill500x8(Run& run) {
     const core::StepResult result = cluster.Step();
     wall_ms.push_back(watch.Seconds() * 1e3);
     cpu.push_back(watch.CpuSeconds());
-    Require(Count<model::BindPod>(result) == 4000, "fill_500x8: not all 4,000 jobs were bound");
+    Require(Count<model::BindPod>(result) == 4000, "not all 4,000 jobs were bound");
   }
   run.report.Add({"fill_500x8", "ms", Better::kLower, wall_ms, 20, std::nullopt, Median(cpu),
                   "deciding cycle of 4,000 jobs, actions and events made"});
@@ -128,10 +128,10 @@ void Queued320k(Run& run) {
     const engine::CycleResult result = cluster.engine().RunCycle(model::testing::At(1000));
     first_ms.push_back(first.Seconds() * 1e3);
     first_cpu.push_back(first.CpuSeconds());
-    Require(result.bindings.size() == kFit, "queued_320k: not all that fit were placed");
+    Require(result.bindings.size() == kFit, "not all that fit were placed");
     int64_t waiting = 0;
     for (const engine::Waiting& entry : result.waiting) waiting += 1 + entry.behind;
-    Require(waiting == kJobs - kFit, "queued_320k: somebody waits and has no verdict");
+    Require(waiting == kJobs - kFit, "somebody waits and has no verdict");
 
     for (int j = 0; j < 20; ++j) {
       const engine::Binding& ended = result.bindings[static_cast<size_t>(j)];
@@ -141,7 +141,7 @@ void Queued320k(Run& run) {
       const engine::CycleResult next = cluster.engine().RunCycle(model::testing::At(1001 + j));
       event_ms.push_back(event.Seconds() * 1e3);
       event_cpu.push_back(event.CpuSeconds());
-      Require(next.bindings.size() == 1, "queued_320k: the freed place was not given away");
+      Require(next.bindings.size() == 1, "the freed place was not given away");
     }
   }
   run.report.Add(
@@ -192,7 +192,7 @@ void IdleCycle(Run& run) {
     const Stopwatch watch;
     const core::StepResult result = cluster.Step();
     unchanged_ms.push_back(watch.Seconds() * 1e3);
-    Require(result.actions.empty(), "idle_cycle: something was written");
+    Require(result.actions.empty(), "something was written");
   }
   // KAI: 5,000 nodes, 10,000 pods, nothing pending (measured facts, section 1 table e).
   run.report.Add({"idle_cycle/unchanged", "ms", Better::kLower, unchanged_ms, 1,
@@ -205,7 +205,7 @@ void IdleCycle(Run& run) {
     cluster.Add(echo);
     const core::StepResult result = cluster.Step();
     echo_ms.push_back(watch.Seconds() * 1e3);
-    Require(result.actions.empty(), "idle_cycle: an echo made a write");
+    Require(result.actions.empty(), "an echo made a write");
   }
   run.report.Add({"idle_cycle/status_echo", "ms", Better::kLower, echo_ms, 1, std::nullopt,
                   std::nullopt, "one running pod's status seen again"});
@@ -217,7 +217,7 @@ void IdleCycle(Run& run) {
     const core::StepResult result = cluster.Step();
     ended_ms.push_back(watch.Seconds() * 1e3);
     ended_cpu.push_back(watch.CpuSeconds());
-    Require(Count<model::BindPod>(result) == 1, "idle_cycle: the freed GPU was not given away");
+    Require(Count<model::BindPod>(result) == 1, "the freed GPU was not given away");
     cluster.Confirm(result);
   }
   run.report.Add({"idle_cycle/one_pod_ended", "ms", Better::kLower, ended_ms, std::nullopt,
@@ -243,14 +243,14 @@ void PendingFull2000(Run& run) {
     const core::StepResult told = cluster.Step();
     first_ms.push_back(first.Seconds() * 1e3);
     first_cpu.push_back(first.CpuSeconds());
-    Require(Count<model::SetPodUnschedulable>(told) == 2000, "pending_full_2000: verdicts missing");
+    Require(Count<model::SetPodUnschedulable>(told) == 2000, "verdicts missing");
     cluster.Confirm(told);
 
     for (int j = 0; j < 100; ++j) {
       const Stopwatch unchanged;
       const core::StepResult nothing = cluster.Step();
       unchanged_ms.push_back(unchanged.Seconds() * 1e3);
-      Require(nothing.actions.empty(), "pending_full_2000: an unchanged cycle wrote");
+      Require(nothing.actions.empty(), "an unchanged cycle wrote");
     }
 
     // Policy changed in a way that changes no answer: everything is decided anew.
@@ -261,14 +261,14 @@ void PendingFull2000(Run& run) {
     const core::StepResult same = cluster.Step();
     forced_ms.push_back(forced.Seconds() * 1e3);
     forced_writes.push_back(static_cast<double>(same.actions.size()));
-    Require(same.decided, "pending_full_2000: nothing was decided anew");
+    Require(same.decided, "nothing was decided anew");
 
     const Stopwatch ended;
     cluster.Remove(GpuPod("run", 4321, "full"));
     const core::StepResult result = cluster.Step();
     ended_ms.push_back(ended.Seconds() * 1e3);
     ended_writes.push_back(static_cast<double>(Writes(result)));
-    Require(Count<model::BindPod>(result) == 1, "pending_full_2000: the freed GPU stayed free");
+    Require(Count<model::BindPod>(result) == 1, "the freed GPU stayed free");
   }
   // KAI's cycle in the same situation (measured facts, section 1 table d, "full").
   run.report.Add({"pending_full_2000/first", "ms", Better::kLower, first_ms, std::nullopt,

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <thread>
 
 #include "absl/strings/match.h"
@@ -80,7 +81,28 @@ std::string ForPeople(double value) {
   return absl::StrFormat("%.3g", value);
 }
 
+// What Require throws. Nobody but Succeeds sees it.
+class NotAsSaid final : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 }  // namespace
+
+void Require(bool condition, absl::string_view what) {
+  if (!condition) throw NotAsSaid(std::string(what));
+}
+
+bool Succeeds(absl::string_view name, const std::function<void()>& benchmark) {
+  try {
+    benchmark();
+    return true;
+  } catch (const NotAsSaid& failure) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "fairlead-bench: %s: %s\n", std::string(name).c_str(), failure.what());
+    return false;
+  }
+}
 
 Stopwatch::Stopwatch() : wall_(WallNow()), cpu_(CpuNow()) {}
 double Stopwatch::Seconds() const { return WallNow() - wall_; }

@@ -92,4 +92,13 @@ struct Benchmark {
   std::function<void(Run&)> run;
 };
 
+// Throws, if the condition does not hold: a benchmark that does not do what it says must not give a
+// figure. An exception, so that the live parts that a benchmark has made (threads, connections, a
+// control plane) are taken down in their order before anything else happens. Whoever starts a
+// thread in which something is required has to carry the exception out of it, as std::async does.
+void Require(bool condition, absl::string_view what);
+
+// Runs it. False if something that it requires does not hold; then stderr has the name and what.
+bool Succeeds(absl::string_view name, const std::function<void()>& benchmark);
+
 }  // namespace fairlead::bench

@@ -136,7 +136,7 @@ void Plan51k(Run& run) {
       for (const hook::PlannedNode& node : plan.nodes) {
         for (const auto& [index, pods] : node.pods_of_item) covered += pods;
       }
-      Require(covered == kPods, "plan_51k: not all pods are planned for");
+      Require(covered == kPods, "not all pods are planned for");
     }
     run.report.Add({items == kPods ? "plan_51k" : "plan_51k/ten_jobs", "ms", Better::kLower,
                     wall_ms, 1000, std::nullopt, Median(cpu),

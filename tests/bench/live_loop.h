@@ -3,7 +3,7 @@
 //
 // Queues are given to the loop directly: the CRDs need not be installed.
 // Thread-safety: a LiveLoop belongs to the thread that decides, except for Wake and the counters,
-// which any thread may read. Errors end the program.
+// which any thread may read. Errors end the benchmark (Require).
 #pragma once
 
 #include <atomic>

@@ -72,10 +72,10 @@ void Memory5k100k(Run& run) {
   for (int i = 0; i < run.repetitions; ++i) {
     // A fresh process: what this one has allocated before must not count.
     std::FILE* child = popen("exec /proc/$PPID/exe --child memory_5k_100k", "r");
-    Require(child != nullptr, "memory_5k_100k: cannot start");
+    Require(child != nullptr, "cannot start");
     char line[512] = "";
     const bool read = std::fgets(line, sizeof(line), child) != nullptr;
-    Require(pclose(child) == 0 && read, "memory_5k_100k: the child failed");
+    Require(pclose(child) == 0 && read, "the child failed");
     for (absl::string_view part : absl::StrSplit(absl::string_view(line), ' ')) {
       const std::vector<std::string> pair = absl::StrSplit(part, '=');
       double value = 0;
@@ -123,7 +123,7 @@ void DecodePods100k(Run& run) {
     seconds.push_back(watch.Seconds());
     cpu.push_back(watch.CpuSeconds());
     speed.push_back(static_cast<double>(body.size()) / 1e6 / watch.Seconds());
-    Require(list.ok() && list->items.size() == kPods, "decode_pods_100k: pods are missing");
+    Require(list.ok() && list->items.size() == kPods, "pods are missing");
   }
   run.report.Add(
       {"decode_pods_100k", "s", Better::kLower, seconds, 0.3, std::nullopt, Median(cpu),

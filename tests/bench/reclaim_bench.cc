@@ -92,8 +92,8 @@ void HopelessGang(Run& run) {
       const core::StepResult result = cluster.Step();
       wall_ms.push_back(watch.Seconds() * 1e3);
       cpu.push_back(watch.CpuSeconds());
-      Require(Count<model::SetPodGroupSchedulability>(result) == 1, "hopeless_gang: no verdict");
-      Require(Count<model::EvictPod>(result) == 0, "hopeless_gang: somebody was evicted for it");
+      Require(Count<model::SetPodGroupSchedulability>(result) == 1, "no verdict");
+      Require(Count<model::EvictPod>(result) == 0, "somebody was evicted for it");
       for (const model::Pod& pod : gang) cluster.Remove(pod);
       cluster.loop().Apply(
           model::Delete{model::Kind::kPodGroup, kNamespace, name, "uid-group-bench-" + name});

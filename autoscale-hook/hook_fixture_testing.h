@@ -1,0 +1,132 @@
+// A hook with a world around it that tests move by hand. Header only; never part of the product.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "autoscale-hook/hook.h"
+#include "autoscale-hook/hook_testing.h"
+#include "gtest/gtest.h"
+
+namespace fairlead::hook::testing {
+
+inline const absl::Time kStart = absl::FromUnixSeconds(1800000000);
+
+// The API server's objects and the engine's knowledge, moved by hand.
+class HookTest : public ::testing::Test {
+ protected:
+  HookTest() { Restart(); }
+  void Restart() { hook_ = std::make_unique<Hook>(options_, &catalog_); }
+
+  StepOutput Step(const Demand& demand = {}) {
+    StepInput input;
+    input.now = now_;
+    input.demand = &demand;
+    for (const auto& [name, request] : requests_) input.requests.push_back(&request);
+    for (const model::NodePool& pool : pools_) input.pools.push_back(&pool);
+    std::vector<NodeUse> uses;
+    for (const auto& [name, node] : nodes_) uses.push_back(node);
+    input.nodes = &uses;
+    return hook_->Step(input, placement_);
+  }
+  // What the API server makes of the actions; ordered nodes become known to the engine.
+  void Apply(const StepOutput& out) {
+    for (const model::Action& action : out.actions) {
+      if (const auto* create = std::get_if<model::CreateNodeRequest>(&action.what)) {
+        model::NodeRequest request = create->request;
+        request.meta.uid = absl::StrCat("uid-", ++uids_);
+        request.meta.creation = now_;
+        EXPECT_TRUE(requests_.emplace(request.meta.name, request).second) << "name taken";
+      } else if (const auto* update = std::get_if<model::UpdateNodeRequestStatus>(&action.what)) {
+        requests_.at(update->request.meta.name) = update->request;
+      } else if (const auto* remove = std::get_if<model::DeleteNodeRequest>(&action.what)) {
+        EXPECT_EQ(requests_.at(remove->name).meta.uid, remove->uid);
+        requests_.erase(remove->name);
+        nodes_.erase(remove->name);
+      } else if (const auto* taint = std::get_if<model::SetNodeTaint>(&action.what)) {
+        EXPECT_EQ(taint->taint.key, model::kRemovalTaint);
+        EXPECT_EQ(taint->taint.effect, model::TaintEffect::kNoSchedule);
+        nodes_.at(taint->node).removal_tainted = taint->present;
+      }
+    }
+    for (const std::string& name : out.withdrawn) {
+      auto it = nodes_.find(name);
+      if (it != nodes_.end() && !it->second.registered) nodes_.erase(it);
+    }
+    for (const StepOutput::NewNode& created : out.created) {
+      NodeUse use;
+      use.name = use.node_request = created.request.meta.name;
+      use.needed = true;
+      nodes_[use.name] = use;
+    }
+  }
+  StepOutput StepAndApply(const Demand& demand = {}) {
+    StepOutput out = Step(demand);
+    Apply(out);
+    return out;
+  }
+  template <typename T>
+  static std::vector<T> All(const StepOutput& out) {
+    std::vector<T> all;
+    for (const model::Action& action : out.actions) {
+      if (const T* what = std::get_if<T>(&action.what)) all.push_back(*what);
+    }
+    return all;
+  }
+  std::string TheName() const { return requests_.size() == 1 ? requests_.begin()->first : "?"; }
+  model::NodeRequest& The() { return requests_.begin()->second; }
+  model::NodeRequestPhase ThePhase() { return The().phase; }
+  void Answer(bool launch, const absl::Status& status) {
+    hook_->OnProviderResult(TheName(), launch, status, now_);
+  }
+  // One node bought and asked for at the provider.
+  void Buy() {
+    StepAndApply({Item("team/a", Spec(1000, 4, 1), 1)});
+    ASSERT_EQ(requests_.size(), 1u);
+    ASSERT_EQ(All<model::LaunchNode>(StepAndApply()).size(), 1u);
+  }
+  void BuyLaunched() {
+    Buy();
+    Answer(true, absl::OkStatus());
+    StepAndApply();
+  }
+  void BuyReady() {
+    BuyLaunched();
+    nodes_.at(TheName()).registered = true;
+    nodes_.at(TheName()).uid = "node-uid";
+    nodes_.at(TheName()).ready = true;
+    StepAndApply();
+    ASSERT_EQ(ThePhase(), model::NodeRequestPhase::kReady);
+  }
+  // Nothing needs the one node, and that for so long that it bears the taint.
+  void LeaveUnneeded() {
+    nodes_.at(TheName()).needed = false;
+    StepAndApply();
+    now_ += options_.unneeded_after;
+    StepAndApply();
+  }
+  // A node that came for the request, or without one.
+  static NodeUse Arrived(const std::string& name, const std::string& node_request) {
+    NodeUse node;
+    node.name = name;
+    node.node_request = node_request;
+    node.registered = node.ready = true;
+    return node;
+  }
+
+  Catalog catalog_ =
+      Catalog::FromTypes({Type("g.1", 4, 16, 1, kDollar), Type("h.1", 4, 16, 1, 2 * kDollar)});
+  HookOptions options_;
+  std::unique_ptr<Hook> hook_;
+  ArithmeticPlacement placement_;
+  absl::Time now_ = kStart;
+  std::map<std::string, model::NodeRequest> requests_;
+  std::map<std::string, NodeUse> nodes_;
+  std::vector<model::NodePool> pools_;
+  int uids_ = 0;
+};
+
+}  // namespace fairlead::hook::testing

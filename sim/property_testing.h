@@ -1,0 +1,100 @@
+// Shared by the property tests of this module: worlds made of a seed, their runs, and the loop over
+// seeds. Header only; never part of the product.
+//
+// FAIRLEAD_SIM_SEEDS sets how many worlds, FAIRLEAD_SIM_SEED runs a single one.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/testing/environment.h"
+#include "gtest/gtest.h"
+#include "sim/report.h"
+#include "sim/simulator.h"
+
+namespace fairlead::sim::testing {
+
+// A scenario that whoever derives from it fills, from the seed alone.
+class RandomWorld {
+ public:
+  [[nodiscard]] const Scenario& scenario() const { return scenario_; }
+
+ protected:
+  RandomWorld(uint64_t seed, absl::Duration length) : random_(seed) {
+    scenario_.name = absl::StrCat("world ", seed);
+    scenario_.start = absl::FromUnixSeconds(1'772'409'600);
+    scenario_.end = scenario_.start + length;
+    scenario_.seed = seed;
+  }
+  // A step of the timeline with one manifest, still empty. Valid until the next is added.
+  ScenarioStep& Step(absl::Duration at) {
+    ScenarioStep& step = scenario_.timeline.emplace_back();
+    step.at = at;
+    step.files = {"world"};
+    step.apply.emplace_back();
+    return step;
+  }
+
+  Random random_;
+  Scenario scenario_;
+};
+
+// Everything is checked after every step.
+inline SimulatorOptions StrictOptions(bool with_faults) {
+  SimulatorOptions options;
+  options.core = core::DefaultOptions();
+  options.check_invariants = true;
+  options.expect_no_empty_writes = !with_faults;
+  return options;
+}
+
+struct Outcome {
+  uint64_t trace_hash = 0;
+  std::string problem;  // "" if there is none
+  std::string log;      // for who looks into the problem
+};
+
+// `run` drives the simulator, which keeps its trace, and says what is wrong, or "".
+inline void RunWorld(const RandomWorld& world, const SimulatorOptions& options,
+                     const std::function<std::string(Simulator&)>& run, Outcome& outcome) {
+  absl::StatusOr<std::unique_ptr<Simulator>> made = Simulator::Make(world.scenario(), options);
+  if (!made.ok()) {
+    outcome.problem = std::string(made.status().message());
+    return;
+  }
+  Simulator& simulator = **made;
+  simulator.KeepTrace();
+  outcome.problem = run(simulator);
+  outcome.trace_hash = simulator.trace_hash();
+  if (outcome.problem.empty()) return;
+  outcome.log = LogText(simulator.recorder().timeline());
+  if (std::getenv("FAIRLEAD_SIM_SEED") != nullptr) {
+    absl::StrAppend(&outcome.log, simulator.trace(), ViewText(simulator.view()));
+  }
+}
+
+// 0: the worlds of several seeds are asked for.
+inline uint64_t OnlySeed() { return fairlead::testing::FromEnvironment("FAIRLEAD_SIM_SEED", 0); }
+
+// `run` makes an outcome of a seed. Every world runs twice, without a problem and with the same
+// trace; `count` is given the first outcome of each. Ends with a fatal failure at the first
+// problem.
+template <typename Run, typename Count>
+void RunEverySeedTwice(const Run& run, const Count& count) {
+  const uint64_t only = OnlySeed();
+  const uint64_t last =
+      only != 0 ? only : fairlead::testing::FromEnvironment("FAIRLEAD_SIM_SEEDS", 12);
+  for (uint64_t seed = only != 0 ? only : 1; seed <= last; ++seed) {
+    SCOPED_TRACE(absl::StrCat("FAIRLEAD_SIM_SEED=", seed));
+    const auto first = run(seed);
+    ASSERT_EQ(first.problem, "") << first.log;
+    count(first);
+    EXPECT_EQ(run(seed).trace_hash, first.trace_hash) << "two runs, two traces";
+  }
+}
+
+}  // namespace fairlead::sim::testing
