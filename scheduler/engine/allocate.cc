@@ -43,7 +43,7 @@ void Cycle::Unservable() {
 bool Cycle::MayStart(queues::QueueId leaf, const state::Workload& workload) {
   Code code = Code::kNone;
   std::string subject;
-  if (!workload.invalid.empty()) {
+  if (!workload.plain && !workload.invalid.empty()) {
     code = Code::kInvalidRequest;
     subject = workload.invalid;
   } else if (workload.is_group && workload.group == nullptr) {

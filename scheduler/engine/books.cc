@@ -178,7 +178,7 @@ void Books::RefreshRequested(const state::Workload& workload) {
   requested = std::move(now);
 }
 
-void Books::Recount() {
+void Books::Recount(const std::function<void(const state::Workload&)>& also) {
   ledger_ = queues::QueueLedger(tree_);
   shape_version_ = tree_.shape_version();
   node_log_position_ = state_.node_log_end();
@@ -195,6 +195,7 @@ void Books::Recount() {
       const state::PodRecord& pod = state_.pod(id);
       if (state::IsAllocated(pod.status)) OnAllocated(workload, pod);
     }
+    if (also) also(workload);
   });
   for (queues::QueueId queue = 0; queue < tree_.size(); ++queue) {
     if (!sums[queue].IsZero()) ledger_.AddRequested(queue, sums[queue]);

@@ -5,6 +5,7 @@
 // change; Recount O(pods).
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,8 +28,9 @@ class Books {
   void RefreshRequested(const state::Workload& workload);
   // Charges anew what stands on nodes whose GPU model has become another one.
   void RefreshNodes();
-  // From nothing; after queues appeared or moved.
-  void Recount();
+  // From nothing; after queues appeared or moved. `also` sees each workload while it is at hand: a
+  // second walk over many costs as much as the first.
+  void Recount(const std::function<void(const state::Workload&)>& also = nullptr);
   [[nodiscard]] bool RecountNeeded() const { return shape_version_ != tree_.shape_version(); }
 
   [[nodiscard]] const queues::QueueLedger& ledger() const { return ledger_; }

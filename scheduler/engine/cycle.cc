@@ -30,7 +30,8 @@ StepKind KindOf(const state::ClusterState& state, const state::Workload& workloa
                 const GangStep& step) {
   StepKind kind;
   const state::PodClassId first = state.pod(step.pods.front()).pod_class;
-  bool uniform = workload.sets.size() <= 1 && workload.sets.front().topology.topology.empty();
+  bool uniform = workload.plain ||
+                 (workload.sets.size() <= 1 && workload.sets.front().topology.topology.empty());
   for (size_t i = 1; uniform && i < step.pods.size(); ++i) {
     uniform = state.pod(step.pods[i]).pod_class == first;
   }

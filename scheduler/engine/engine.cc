@@ -72,7 +72,8 @@ class Engine::Impl {
 
 // Files a workload that lacks its minimum, or did, for the action stale gangs.
 void Engine::Impl::RefreshStale(const state::Workload& workload) {
-  if (workload.stale_since != absl::InfiniteFuture() || IsStale(state, workload)) {
+  const bool marked = !workload.plain && workload.stale_since != absl::InfiniteFuture();
+  if (marked || IsStale(state, workload)) {
     maybe_stale.insert(workload.id);
   } else {
     maybe_stale.erase(workload.id);
@@ -81,11 +82,10 @@ void Engine::Impl::RefreshStale(const state::Workload& workload) {
 
 void Engine::Impl::CatchUp() {
   if (books.RecountNeeded()) {
-    books.Recount();
     // A queue that appeared or went changes where its workloads are filed.
     pending.Clear();
     search.index().Clear();
-    state.ForEachWorkload([this](const state::Workload& workload) {
+    books.Recount([this](const state::Workload& workload) {
       pending.Refresh(workload);
       RefreshStale(workload);
     });

@@ -311,39 +311,30 @@ class Peeler {
 
 }  // namespace
 
-bool IsSatisfied(const Workload& workload) { return Tree(workload).Satisfied(0); }
+// Most workloads are one pod without a group (`plain`): they need no tree.
 
-namespace {
-
-// Most workloads are one pod without a group: they need no tree.
-bool IsSinglePod(const Workload& workload) {
-  return !workload.is_group && workload.pods.size() == 1 && workload.sets.size() == 1 &&
-         workload.sets[0].min_member == 1;
+bool IsSatisfied(const Workload& workload) {
+  return workload.plain ? workload.Active() > 0 : Tree(workload).Satisfied(0);
 }
 
-}  // namespace
-
 Readiness ReadinessOf(const state::ClusterState& state, const Workload& workload) {
-  if (!IsSinglePod(workload)) return StepBuilder(state, workload).Ready();
-  const PodRecord& pod = state.pod(workload.pods[0]);
-  if (pod.status == PodStatus::kPending) {
-    return pod.invalid.empty() ? Readiness::kReady : Readiness::kIncomplete;
-  }
-  return pod.status == PodStatus::kGated ? Readiness::kGated : Readiness::kNothingWaits;
+  if (!workload.plain) return StepBuilder(state, workload).Ready();
+  if (workload.Count(PodStatus::kPending) > 0) return Readiness::kReady;
+  return workload.Count(PodStatus::kGated) > 0 ? Readiness::kGated : Readiness::kNothingWaits;
 }
 
 GangStep NextStep(const state::ClusterState& state, const Workload& workload) {
-  if (!IsSinglePod(workload)) return StepBuilder(state, workload).Next();
+  if (!workload.plain) return StepBuilder(state, workload).Next();
   GangStep step;
-  const PodRecord& pod = state.pod(workload.pods[0]);
-  if (pod.status != PodStatus::kPending || !pod.invalid.empty()) return step;
-  step.pods = {pod.id};
+  if (workload.Count(PodStatus::kPending) == 0) return step;
+  step.pods = workload.pods;
   step.root.pods = step.pods;
   step.root.needed = 1;
   return step;
 }
 
 int ElasticStateOf(const Workload& workload) {
+  if (workload.plain) return workload.Active() > 0 ? 1 : 0;
   if (workload.sets.size() == 1) {
     const GangSet& set = workload.sets[0];
     return set.active < set.min_member ? 0 : set.active == set.min_member ? 1 : 2;
@@ -376,7 +367,7 @@ std::vector<std::vector<PodId>> EvictionUnits(const state::ClusterState& state,
 }
 
 bool IsStale(const state::ClusterState&, const Workload& workload) {
-  if (!workload.invalid.empty() || workload.Active() == 0 ||
+  if (workload.plain || !workload.invalid.empty() || workload.Active() == 0 ||
       workload.Count(PodStatus::kSucceeded) > 0) {
     return false;
   }

@@ -22,11 +22,7 @@ CrowdKey MakeCrowdKey(const state::ClusterState& state, const state::Workload& w
   CrowdKey key;
   key.alone = workload.id;
   // Who has a preemption delay may make others give way from a time of its own on.
-  if (workload.is_group || workload.pods.size() != 1 || !workload.invalid.empty() ||
-      !workload.warning.empty() || workload.preemption_delay > absl::ZeroDuration() ||
-      workload.sets.size() != 1 || !workload.sets.front().topology.topology.empty()) {
-    return key;
-  }
+  if (!workload.plain) return key;
   const state::PodRecord& pod = state.pod(workload.pods.front());
   // A claim is the pod's own, and so is the node that somebody has promised to it.
   const model::PodSpec& spec = *state.pod_class(pod.pod_class).spec;

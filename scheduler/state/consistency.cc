@@ -36,6 +36,12 @@ std::string CheckSets(const ClusterState& state, const Workload& workload) {
     if (set != kNoSet && IsAllocated(pod.status)) ++sets[static_cast<size_t>(set)].active;
   }
   if (!(sets == workload.sets)) return absl::StrCat("workload ", workload.name, ": sets");
+  const bool odd = workload.is_group || workload.pods.size() != 1 ||
+                   !state.pod(workload.pods.front()).invalid.empty() || !workload.warning.empty() ||
+                   workload.preemption_delay != absl::ZeroDuration() || workload.group != nullptr ||
+                   workload.failed_attempt != nullptr ||
+                   workload.stale_since != absl::InfiniteFuture() || !(workload.sets.size() == 1);
+  if (workload.plain == odd) return absl::StrCat("workload ", workload.name, ": plain");
   return "";
 }
 

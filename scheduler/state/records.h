@@ -117,10 +117,9 @@ struct NodeInfo {
 // PodRecord::set of a pod whose label names a set that its group does not have.
 inline constexpr int32_t kNoSet = -1;
 
+// In the order of use: what is read whenever it is decided about stands together.
 struct PodRecord {
   PodId id = kNoId;
-  std::string ns, name, uid;
-  std::string resource_version;
   PodClassId pod_class = kNoId;
   WorkloadId workload = kNoId;  // kNoId: not ours to schedule
   NodeId node = kNoId;
@@ -133,21 +132,23 @@ struct PodRecord {
   bool phase_running = false;  // as the API server has it: budgets protect it only then
   bool daemon = false;         // owned by a DaemonSet: does not keep a node
   bool do_not_disrupt = false;
+  bool has_task_priority = false;
+  bool has_verdict = false;   // the annotation, as the API server has it
+  int32_t task_priority = 0;  // label kai.scheduler/task-priority
   int64_t generation = 0;
   absl::Time creation = absl::InfinitePast();
-  int32_t task_priority = 0;  // label kai.scheduler/task-priority
-  bool has_task_priority = false;
-  std::shared_ptr<const model::StringMap> labels;  // shared between pods with equal labels
-  absl::Time started_at = absl::InfinitePast();    // annotation kai.scheduler/last-start-timestamp
+  absl::Time started_at = absl::InfinitePast();  // annotation kai.scheduler/last-start-timestamp
   // Annotation fairlead.dev/expected-duration; infinite: it says nothing that can be read.
   absl::Duration expected_duration = absl::InfiniteDuration();
-  GpuPick gpu_groups;  // on its node, for a pod that shares GPUs
-  std::string invalid;
+  std::shared_ptr<const model::StringMap> labels;  // shared between pods with equal labels
+  GpuPick gpu_groups;                              // on its node, for a pod that shares GPUs
   std::string nominated_node;                      // as the API server has it
+  std::string invalid;
+
+  std::string uid, ns, name;
+  std::string resource_version;
   std::string condition_status, condition_reason;  // PodScheduled, as the API server has it
-  // Of the verdict annotation, as the API server has it.
-  bool has_verdict = false;
-  std::string verdict_hash;
+  std::string verdict_hash;                        // of the annotation, as the API server has it
 };
 
 // A node of a workload's tree of sub-groups; gang_sets.h has the rules.
@@ -168,42 +169,47 @@ struct GroupNotes {
   std::string sets_warning, stale_warning, eviction_warning;
 };
 
-// What is scheduled as one: a PodGroup with its pods, or a pod without one.
+// What is scheduled as one: a PodGroup with its pods, or a pod without one. In the order of use:
+// what is read whenever a pod of it moves stands together, what only groups have at the end.
 struct Workload {
   WorkloadId id = kNoId;
-  std::string ns, name;  // of the PodGroup or the pod
-  std::string uid;
-  bool is_group = false;
-  std::shared_ptr<const model::PodGroup>
-      group;          // null for a single pod, or if it does not exist yet
-  std::string queue;  // as named by the objects; the default queue if none is
   int32_t priority = 0;
+  bool is_group = false;
   bool preemptible = true;
-  int64_t min_member = 1;     // as the PodGroup says; what counts is in `sets`
+  // One valid pod without a PodGroup, a preemption delay or a warning: there is nothing to read in
+  // the fields below `queue` but `sets`, and that is SingleSet().
+  bool plain = false;
+  bool dirty = false;    // changed since ClusterState::TakeDirtyWorkloads()
+  uint64_t version = 0;  // grows with any change that a decision about it could depend on
+  uint32_t by_status[kPodStatusCount] = {};
+  absl::Time creation = absl::InfinitePast();
+  std::vector<PodId> pods;  // alive, in task order: priority label, creation, uid
+  std::string uid;
+  std::string queue;  // as named by the objects; the default queue if none is
+
+  std::string ns, name;       // of the PodGroup or the pod
   std::vector<GangSet> sets;  // 0: the workload itself, the only one without sub-groups
+  std::string invalid;
+  std::string warning;  // what is ignored in its objects, for people; it runs all the same
+  // How long it waits before others give way for it: the PodGroup's, else the first pod's
+  // annotation. Not negative.
+  absl::Duration preemption_delay = absl::ZeroDuration();
+  // Null for a single pod, or if it does not exist yet.
+  std::shared_ptr<const model::PodGroup> group;
+  int64_t min_member = 1;                   // as the PodGroup says; what counts is in `sets`
+  std::shared_ptr<const GroupNotes> notes;  // null: nothing is odd about its PodGroup
   // Since when it runs below its minimum: annotation kai.scheduler/stale-podgroup-timestamp of the
   // PodGroup, or what SetStaleSince() said last. Infinite future: it does not, or nobody said so.
   absl::Time stale_since = absl::InfiniteFuture();
   // How long it may: the PodGroup's, else the first pod's annotation. Negative: for ever; absent:
   // the scheduler's default.
   std::optional<absl::Duration> staleness_grace;
-  // How long it waits before others give way for it: the PodGroup's, else the first pod's
-  // annotation. Not negative.
-  absl::Duration preemption_delay = absl::ZeroDuration();
   // When a pod of the group was evicted last: annotation kai.scheduler/last-eviction-timestamp of
   // the PodGroup, or what SetLastEviction() said last.
   absl::Time last_eviction = absl::InfinitePast();
   // Of a PodGroup with schedulingBackoff 1; what its status says, or SetFailedAttempt() did before
   // it could say so. Null: it is (still, or again) to be tried.
   std::shared_ptr<const model::FailedAttempt> failed_attempt;
-  absl::Time creation = absl::InfinitePast();
-  std::vector<PodId> pods;  // alive, in task order: priority label, creation, uid
-  uint32_t by_status[kPodStatusCount] = {};
-  std::string invalid;
-  std::string warning;  // what is ignored in its objects, for people; it runs all the same
-  std::shared_ptr<const GroupNotes> notes;  // null: nothing is odd about its PodGroup
-  uint64_t version = 0;  // grows with any change that a decision about it could depend on
-  bool dirty = false;    // changed since ClusterState::TakeDirtyWorkloads()
 
   [[nodiscard]] uint32_t Count(PodStatus s) const { return by_status[static_cast<int>(s)]; }
   [[nodiscard]] uint32_t Active() const {
@@ -211,10 +217,10 @@ struct Workload {
            Count(PodStatus::kPipelined);
   }
   // Left out of every cycle: its one attempt failed. (What runs of a group goes on as ever.)
-  [[nodiscard]] bool GaveUp() const { return failed_attempt != nullptr && Active() == 0; }
+  [[nodiscard]] bool GaveUp() const { return !plain && failed_attempt != nullptr && Active() == 0; }
   // Before it nobody gives way for this workload; in the past if it has no delay.
   [[nodiscard]] absl::Time PreemptionDelayEnd() const {
-    if (preemption_delay == absl::ZeroDuration()) return absl::InfinitePast();
+    if (plain || preemption_delay == absl::ZeroDuration()) return absl::InfinitePast();
     return std::max(creation, last_eviction) + preemption_delay;
   }
 };

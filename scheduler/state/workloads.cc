@@ -283,6 +283,8 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
   const bool preemptible = preemptibility == Preemptibility::kByPriority
                                ? priority < options_.non_preemptible_priority
                                : preemptibility == Preemptibility::kPreemptible;
+  workload.plain = !workload.is_group && hints != nullptr && invalid.empty() && warning.empty() &&
+                   preemption_delay == absl::ZeroDuration();
   const bool recharge = queue != workload.queue || preemptible != workload.preemptible;
   const bool changed = recharge || priority != workload.priority ||
                        min_member != workload.min_member || invalid != workload.invalid ||
