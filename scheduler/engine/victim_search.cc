@@ -30,12 +30,6 @@ std::vector<queues::VictimQueue> ByQueue(const std::vector<VictimUnit>& units,
   return victims;
 }
 
-void EvictAll(state::Transaction& txn, const std::vector<VictimUnit>& units) {
-  for (const VictimUnit& unit : units) {
-    for (state::PodId pod : unit.pods) txn.Evict(pod);
-  }
-}
-
 std::vector<bool> MustMove(const std::vector<VictimUnit>& units) {
   std::vector<bool> moved;
   moved.reserve(units.size());
@@ -58,268 +52,6 @@ bool WithinQuota(const SearchContext& context, const SearchStep& step) {
 
 }  // namespace
 
-bool VictimSearch::Helps(const VictimUnit& unit, const SearchStep& step) const {
-  if (step.limit_blocked) return true;
-  state::PodClassId last = state::kNoId;
-  for (state::PodId wanted_pod : step.step.pods) {
-    const state::PodClassId id = state_.pod(wanted_pod).pod_class;
-    if (id == last) continue;
-    last = id;
-    const state::PodClass& wanted = state_.pod_class(id);
-    const framework::Context context{state_, wanted, id, framework::Room::kFuture};
-    for (state::PodId victim : unit.pods) {
-      const state::NodeInfo& node = state_.node(state_.pod(victim).node);
-      if (node.exists && framework_.FilterNodeObject(context, node, nullptr)) return true;
-    }
-  }
-  return false;
-}
-
-bool VictimSearch::Try(state::Transaction& txn, state::Transaction::Checkpoint start,
-                       const SearchContext& context, const SearchStep& step, const Rules& rules,
-                       const NodeSetPtr& within, Solution& solution) {
-  txn.RollbackTo(start);
-  solution.within = within;
-  EvictAll(txn, solution.units);
-  if (queues::CheckLimits(context.tree, context.live, step.leaf, step.request,
-                          step.workload.preemptible)
-          .has_value()) {
-    return false;
-  }
-  if (!GiveOut(txn, context, step, rules, solution)) return false;
-  for (size_t i = 0; i < solution.units.size(); ++i) {
-    if ((rules.everybody_moves || solution.units[i].must_move) && !solution.moved[i]) return false;
-  }
-  if (rules.allowed != nullptr && !rules.allowed(solution.units, solution.moved)) return false;
-  return context.keeps_bounds == nullptr ||
-         context.keeps_bounds(step.leaf, step.workload, step.step.pods);
-}
-
-bool VictimSearch::GiveOut(state::Transaction& txn, const SearchContext& context,
-                           const SearchStep& step, const Rules& rules, Solution& solution) {
-  struct Entry {
-    ServiceKey key;
-    size_t unit;  // kStep, kInLine, or an index of the solution's units
-    const model::Resources* request;
-    bool operator<(const Entry& other) const {
-      return key != other.key ? key < other.key : unit > other.unit;
-    }
-  };
-  constexpr size_t kStep = static_cast<size_t>(-1);
-  constexpr size_t kInLine = static_cast<size_t>(-2);
-  solution.moved.assign(solution.units.size(), false);
-  const bool may_move = rules.everybody_moves || context.options.consolidating_reclaim;
-  std::map<queues::QueueId, std::vector<Entry>> leaves;
-  const ServiceKey own = MakeServiceKey(step.workload);
-  leaves[step.leaf].push_back({own, kStep, &step.request});
-  if (may_move) {
-    for (size_t i = 0; i < solution.units.size(); ++i) {
-      const VictimUnit& unit = solution.units[i];
-      ServiceKey key = MakeServiceKey(state_.workload(unit.workload));
-      key.elastic_state = unit.core ? 0 : 1;
-      leaves[unit.leaf].push_back({std::move(key), i, &unit.charge});
-    }
-  }
-  for (auto& [leaf, entries] : leaves) {
-    const auto line = context.lines.find(leaf);
-    if (line != context.lines.end()) {
-      // Only who stands before somebody of ours; equal requests in a row weigh as one.
-      const ServiceKey last = std::max_element(entries.begin(), entries.end())->key;
-      const model::Resources* former = nullptr;
-      for (const InLine& waiting : line->second) {
-        if (last < waiting.key) break;
-        const state::Workload& workload = state_.workload(waiting.key.workload);
-        if (workload.id == step.workload.id || workload.Count(state::PodStatus::kPipelined) > 0)
-          continue;
-        if (former != nullptr && *former == waiting.request) continue;
-        former = &waiting.request;
-        entries.push_back({waiting.key, kInLine, &waiting.request});
-      }
-    }
-    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return b < a; });
-  }
-  auto next = [&](queues::QueueId leaf) -> const model::Resources* {
-    const auto it = leaves.find(leaf);
-    return it == leaves.end() || it->second.empty() ? nullptr : it->second.back().request;
-  };
-  queues::QueueOrderIterator order(context.tree, context.live, context.shares, next,
-                                   {.cluster_total = state_.total_for_queues()});
-  std::set<state::WorkloadId> lost;
-  bool placed = false;
-  while (const std::optional<queues::QueueId> leaf = order.Next()) {
-    std::vector<Entry>& entries = leaves.at(*leaf);
-    const size_t which = entries.back().unit;
-    entries.pop_back();
-    if (which == kStep) {
-      placed = placer_.Place(txn, step.workload, step.step, Placer::Mode::kPromise, solution.within)
-                   .placed;
-      if (!placed) return false;
-    } else if (which != kInLine) {
-      const VictimUnit& unit = solution.units[which];
-      const state::Workload& workload = state_.workload(unit.workload);
-      // Extras of a workload whose rest has no place have none.
-      const auto mark = txn.Mark();
-      solution.moved[which] = !lost.contains(unit.workload) &&
-                              !queues::CheckLimits(context.tree, context.live, unit.leaf,
-                                                   unit.charge, workload.preemptible)
-                                   .has_value() &&
-                              placer_.Replace(txn, workload, unit.pods);
-      if (solution.moved[which] && context.keeps_bounds != nullptr &&
-          !context.keeps_bounds(unit.leaf, workload, unit.pods)) {
-        txn.RollbackTo(mark);
-        solution.moved[which] = false;
-      }
-      if (!solution.moved[which] && unit.core) lost.insert(unit.workload);
-    }
-    order.Changed(*leaf);
-  }
-  return placed;
-}
-
-bool VictimSearch::TryOnOneNode(state::Transaction& txn, state::Transaction::Checkpoint start,
-                                const SearchContext& context, const SearchStep& step,
-                                const Rules& rules, const SearchBudgets& budgets,
-                                Solution& solution) {
-  if (step.limit_blocked) return false;
-  const VictimUnit& last = solution.units.back();
-  if (last.pods.size() == 1 && solution.units.size() == 1) return false;  // the same as with all
-  txn.RollbackTo(start);
-  std::vector<state::NodeId> free;
-  for (const auto& [name, id] : state_.nodes_by_name()) {
-    if (state_.node(id).exists && state_.node(id).Future()[model::kGpu] > 0) free.push_back(id);
-  }
-  std::set<state::NodeId> tried;
-  for (const VictimUnit::Place& place : last.places) {
-    if (!tried.insert(place.node).second) continue;
-    std::vector<state::NodeId> nodes = free;
-    if (std::find(nodes.begin(), nodes.end(), place.node) == nodes.end()) {
-      nodes.push_back(place.node);
-      std::sort(nodes.begin(), nodes.end(), [&](state::NodeId x, state::NodeId y) {
-        return state_.node(x).name_rank < state_.node(y).name_rank;
-      });
-    }
-    Solution here;
-    for (const VictimUnit& unit : solution.units) {
-      if (std::any_of(unit.places.begin(), unit.places.end(),
-                      [&](const VictimUnit::Place& p) { return p.node == place.node; })) {
-        here.units.push_back(unit);
-      }
-    }
-    if (!budgets.Choose(here.units)) continue;
-    if (Try(txn, start, context, step, rules, std::make_shared<NodeSet>(std::move(nodes)), here)) {
-      solution = std::move(here);
-      return true;
-    }
-  }
-  return false;
-}
-
-void VictimSearch::SpareUnmoved(state::Transaction& txn, state::Transaction::Checkpoint start,
-                                const SearchContext& context, const SearchStep& step,
-                                const Rules& rules, Solution& solution) {
-  Solution fewer;
-  bool spared = false;
-  for (size_t i = 0; i < solution.units.size(); ++i) {
-    VictimUnit unit = solution.units[i];
-    if (solution.moved[i]) {
-      VictimUnit kept = unit;
-      kept.pods.clear();
-      kept.places.clear();
-      for (size_t j = 0; j < unit.pods.size(); ++j) {
-        const state::PodRecord& pod = state_.pod(unit.pods[j]);
-        if (pod.node == unit.places[j].node && pod.gpu_groups == unit.places[j].gpus) {
-          spared = true;
-          continue;
-        }
-        kept.pods.push_back(unit.pods[j]);
-        kept.places.push_back(unit.places[j]);
-      }
-      unit = std::move(kept);
-    }
-    if (!unit.pods.empty()) fewer.units.push_back(std::move(unit));
-  }
-  if (!spared || fewer.units.empty()) return;
-  if (Try(txn, start, context, step, rules, solution.within, fewer)) {
-    solution = std::move(fewer);
-    return;
-  }
-  const bool again = Try(txn, start, context, step, rules, solution.within, solution);
-  FAIRLEAD_CHECK(again, "a placement that was found before is gone");
-}
-
-void VictimSearch::Minimise(state::Transaction& txn, state::Transaction::Checkpoint start,
-                            const SearchContext& context, const SearchStep& step,
-                            const Rules& rules, Solution& solution) {
-  constexpr size_t kMostUnits = 32;  // beyond it the search for spared victims costs too much
-  auto attempt = [&](std::vector<VictimUnit> fewer) {
-    Solution other{std::move(fewer), {}, nullptr};
-    if (!Try(txn, start, context, step, rules, solution.within, other)) return false;
-    solution = std::move(other);
-    return true;
-  };
-  if (!step.limit_blocked && solution.units.size() > 1) {
-    // Nodes that the step does not use need not have been emptied.
-    std::set<state::NodeId> used;
-    for (state::PodId pod : step.step.pods) used.insert(state_.pod(pod).node);
-    std::vector<VictimUnit> needed;
-    for (const VictimUnit& unit : solution.units) {
-      if (std::any_of(unit.places.begin(), unit.places.end(),
-                      [&](const VictimUnit::Place& place) { return used.contains(place.node); })) {
-        needed.push_back(unit);
-      }
-    }
-    if (needed.size() < solution.units.size()) attempt(std::move(needed));
-  }
-  if (solution.units.size() > 1 && solution.units.size() <= kMostUnits) {
-    for (size_t i = solution.units.size() - 1; i-- > 0;) {
-      std::vector<VictimUnit> fewer = solution.units;
-      fewer.erase(fewer.begin() + static_cast<ptrdiff_t>(i));
-      attempt(std::move(fewer));
-    }
-  }
-  const bool again = Try(txn, start, context, step, rules, solution.within, solution);
-  FAIRLEAD_CHECK(again, "a placement that was found before is gone");
-}
-
-void VictimSearch::Report(const SearchContext& context, const Solution& solution,
-                          SearchOutcome& outcome) const {
-  outcome.found = true;
-  std::map<state::BudgetId, int64_t> left;
-  auto against = [&](const state::PodRecord& pod) {
-    bool beyond = false;
-    for (const state::BudgetId id : state_.BudgetsOf(pod)) {
-      const auto [it, added] = left.try_emplace(id, 0);
-      if (added) it->second = state_.budgets().Left(id);
-      beyond = --it->second < 0 || beyond;
-    }
-    return beyond;
-  };
-  for (size_t i = 0; i < solution.units.size(); ++i) {
-    const VictimUnit& unit = solution.units[i];
-    for (size_t j = 0; j < unit.pods.size(); ++j) {
-      const state::PodId pod = unit.pods[j];
-      outcome.victims.push_back({pod, unit.places[j],
-                                 solution.moved[i] ? state_.pod(pod).node : state::kNoId,
-                                 context.against_budgets && against(state_.pod(pod))});
-    }
-  }
-}
-
-bool VictimSearch::Solve(state::Transaction& txn, state::Transaction::Checkpoint start,
-                         const SearchContext& context, const SearchStep& step, const Rules& rules,
-                         const SearchBudgets& budgets, const std::vector<VictimUnit>& units,
-                         SearchOutcome& outcome) {
-  Solution attempt{units, {}, nullptr};
-  const bool solved =
-      TryOnOneNode(txn, start, context, step, rules, budgets, attempt) ||
-      (budgets.Choose(attempt.units) && Try(txn, start, context, step, rules, nullptr, attempt));
-  if (!solved) return false;
-  Minimise(txn, start, context, step, rules, attempt);
-  SpareUnmoved(txn, start, context, step, rules, attempt);
-  Report(context, attempt, outcome);
-  return true;
-}
-
 void VictimSearch::ExplainSpared(const Rules& rules, const SearchBudgets& budgets,
                                  const VictimWalks& walks, SearchOutcome& outcome) {
   outcome.spared = budgets.spared_somebody();
@@ -337,29 +69,98 @@ void VictimSearch::ExplainSpared(const Rules& rules, const SearchBudgets& budget
                               : absl::StrCat("by PodDisruptionBudget ", absl::StrJoin(by, ", "))));
 }
 
+// The units taken so far in one search, and the walk that they come from.
+class VictimSearch::Taken {
+ public:
+  Taken(const SearchContext& context, const model::Resources& total, VictimWalks& walks)
+      : walks_(walks),
+        order_(context.tree, context.ledger, context.shares,
+               [&walks](queues::QueueId queue) -> const model::Resources* {
+                 const auto it = walks.find(queue);
+                 const VictimUnit* unit = it == walks.end() ? nullptr : it->second.Peek();
+                 return unit == nullptr ? nullptr : &unit->charge;
+               },
+               {.victims = true, .cluster_total = total}) {}
+
+  // The walk whose first unit has its turn; null at the end.
+  LeafVictims* Next() {
+    const std::optional<queues::QueueId> leaf = order_.Next();
+    return leaf.has_value() ? &walks_.at(*leaf) : nullptr;
+  }
+  void Skip(LeafVictims& walk) {
+    const queues::QueueId leaf = walk.Take().leaf;
+    order_.Changed(leaf);
+  }
+  void Close(LeafVictims& walk) {
+    const queues::QueueId leaf = walk.Peek()->leaf;
+    walk.Close();
+    order_.Changed(leaf);
+  }
+  void Take(LeafVictims& walk, bool must_move) {
+    units.push_back(walk.Take());
+    units.back().must_move = must_move;
+    order_.Picked(units.back().leaf, units.back().charge);
+  }
+  // Takes back those marked, and what else was taken of their workloads after them: the core goes
+  // last, so it does not go where an extra pod stays. Nothing more of those workloads is taken, and
+  // their queues have the more to give. False if none is marked.
+  bool LeaveOut(const std::vector<bool>& marked) {
+    std::set<state::WorkloadId> out;
+    std::vector<VictimUnit> kept;
+    for (size_t i = 0; i < units.size(); ++i) {
+      VictimUnit& unit = units[i];
+      if (marked[i]) out.insert(unit.workload);
+      if (!out.contains(unit.workload)) {
+        kept.push_back(std::move(unit));
+        continue;
+      }
+      LeafVictims& walk = walks_.at(unit.leaf);
+      walk.LeaveOut(unit.workload);
+      walk.Reopen();
+      model::Resources back;
+      back -= unit.charge;
+      order_.Picked(unit.leaf, back);
+    }
+    units = std::move(kept);
+    return !out.empty();
+  }
+
+  std::vector<VictimUnit> units;
+
+ private:
+  VictimWalks& walks_;
+  queues::QueueOrderIterator order_;
+};
+
+// Whether the walk's first unit may join those taken; `must_move`: only if it is moved.
+bool VictimSearch::MayJoin(const Rules& rules, Taken& taken, const VictimUnit& unit,
+                           bool& must_move) {
+  must_move = false;
+  if (rules.allowed == nullptr) return true;
+  taken.units.push_back(unit);
+  const bool allowed = rules.allowed(taken.units, MustMove(taken.units));
+  taken.units.pop_back();
+  must_move = !allowed && rules.others_move;
+  return allowed || must_move;
+}
+
 bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
                           const SearchStep& step, const Rules& rules, VictimWalks& walks,
                           SearchOutcome& outcome) {
-  auto next = [&](queues::QueueId queue) -> const model::Resources* {
-    const auto it = walks.find(queue);
-    const VictimUnit* unit = it == walks.end() ? nullptr : it->second.Peek();
-    return unit == nullptr ? nullptr : &unit->charge;
-  };
-  queues::QueueOrderIterator order(context.tree, context.ledger, context.shares, next,
-                                   {.victims = true, .cluster_total = state_.total_for_queues()});
+  Taken taken(context, state_.total_for_queues(), walks);
   const auto start = txn.Mark();
   const NodeFits::Wanted wanted = fits_.WantedBy(step.step.pods);
-  Solution taken;
+  const bool some_stay = !rules.everybody_moves && !rules.others_move;
   std::set<state::WorkloadId> workloads;
   int64_t victims = 0;
   size_t next_try = 0;
   bool refused = false;
   SearchBudgets budgets(state_, context.against_budgets);
-  while (const std::optional<queues::QueueId> leaf = order.Next()) {
-    LeafVictims& walk = walks.at(*leaf);
-    VictimUnit unit = walk.Take();
+  std::vector<bool> returned;
+  while (LeafVictims* walk = taken.Next()) {
+    const VictimUnit& unit = *walk->Peek();
     if (!Helps(unit, step) || !budgets.Admits(unit)) {
-      order.Changed(*leaf);
+      taken.Skip(*walk);
       continue;
     }
     if (victims >= context.options.max_victims_per_search ||
@@ -375,25 +176,23 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
                                              workloads.size(), " workloads (its maximum)"));
       break;
     }
-    taken.units.push_back(unit);
-    if (rules.allowed != nullptr && !rules.allowed(taken.units, MustMove(taken.units))) {
-      if (!rules.others_move) {
-        taken.units.pop_back();
-        refused = true;
-        walk.Close();
-        order.Changed(*leaf);
-        continue;
-      }
-      taken.units.back().must_move = true;
+    bool must_move = false;
+    if (!MayJoin(rules, taken, unit, must_move)) {
+      refused = true;
+      taken.Close(*walk);
+      continue;
     }
     workloads.insert(unit.workload);
-    for (state::PodId pod : unit.pods) {
+    taken.Take(*walk, must_move);
+    for (state::PodId pod : taken.units.back().pods) {
       txn.Evict(pod);
       ++victims;
     }
-    order.Picked(*leaf, unit.charge);
     if (taken.units.size() < next_try || !fits_.Possible(wanted)) continue;
-    if (Solve(txn, start, context, step, rules, budgets, taken.units, outcome)) return true;
+    if (Solve(txn, start, context, step, rules, budgets, taken.units, returned, outcome)) {
+      return true;
+    }
+    if (some_stay) taken.LeaveOut(returned);
     // Long lists are tried less often: what one unit more changes is little.
     if (taken.units.size() > 32) next_try = taken.units.size() + taken.units.size() / 8;
     // Back to nothing but the evictions.
@@ -405,6 +204,23 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
   if (refused && outcome.details.empty()) {
     outcome.details.push_back(
         absl::StrCat(rules.name, ": taking more would leave the other queue below its own share"));
+  }
+  return false;
+}
+
+bool VictimSearch::Helps(const VictimUnit& unit, const SearchStep& step) const {
+  if (step.limit_blocked) return true;
+  state::PodClassId last = state::kNoId;
+  for (state::PodId wanted_pod : step.step.pods) {
+    const state::PodClassId id = state_.pod(wanted_pod).pod_class;
+    if (id == last) continue;
+    last = id;
+    const state::PodClass& wanted = state_.pod_class(id);
+    const framework::Context context{state_, wanted, id, framework::Room::kFuture};
+    for (state::PodId victim : unit.pods) {
+      const state::NodeInfo& node = state_.node(state_.pod(victim).node);
+      if (node.exists && framework_.FilterNodeObject(context, node, nullptr)) return true;
+    }
   }
   return false;
 }

@@ -7,7 +7,9 @@
 // it. Units are evicted one after another, in the reversed order of service, in a transaction,
 // until the step fits in what is idle or being released; then units that turn out not to be needed
 // are let go again, and those that are get a new place where there is one (they are moved, not
-// taken). Every unit is checked against the rights of its queue before it is taken.
+// taken). Every unit is checked against the rights of its queue before it is taken. A unit that
+// would get its room back, since it comes before the step, gives nothing: it is left out, and rows
+// stay as short as what really gives.
 //
 // PodDisruptionBudgets: a search takes no more pods of a budget than it allows, all victims of the
 // search together; a gang's block that would is left out whole. If that finds nobody and a budget
@@ -142,17 +144,23 @@ class VictimSearch {
     NodeSetPtr within;        // where the step was placed; null: anywhere
   };
 
+  class Taken;
+
   bool ReclaimFrom(state::Transaction& txn, const SearchContext& context, const SearchStep& step,
                    const Rules& rules, const queues::ReclaimContext& rights,
                    const queues::Reclaimer& reclaimer, SearchOutcome& outcome);
   // Walks through the units until a solution is found.
   bool Search(state::Transaction& txn, const SearchContext& context, const SearchStep& step,
               const Rules& rules, VictimWalks& walks, SearchOutcome& outcome);
-  // Some of the units make room: the transaction holds the fewest that were found to do.
+  static bool MayJoin(const Rules& rules, Taken& taken, const VictimUnit& unit, bool& must_move);
+  // Some of the units make room: the transaction holds the fewest that were found to do. If not,
+  // `returned` says which of them got exactly their own place again, as they come before the step
+  // in the order of service: they give nothing.
   bool Solve(state::Transaction& txn, state::Transaction::Checkpoint start,
              const SearchContext& context, const SearchStep& step, const Rules& rules,
              const SearchBudgets& budgets, const std::vector<VictimUnit>& units,
-             SearchOutcome& outcome);
+             std::vector<bool>& returned, SearchOutcome& outcome);
+  [[nodiscard]] bool IsWhereItWas(const VictimUnit& unit) const;
   // From `start`: evicts the units and gives out the room in the order of service to the step (on
   // these nodes; null: on any) and to who was evicted: what the next allocate would do. So who
   // would come before the step gets its room back, and nobody is evicted in vain.

@@ -89,6 +89,10 @@ VictimUnit LeafVictims::Take() {
   return unit;
 }
 
+void LeafVictims::LeaveOut(state::WorkloadId workload) {
+  std::erase_if(opened_, [&](const auto& row) { return row.first.workload == workload; });
+}
+
 LeafVictims::Protection LeafVictims::Protected() const {
   Protection protection;
   if (filter_.protection <= absl::ZeroDuration()) return protection;
@@ -101,6 +105,12 @@ LeafVictims::Protection LeafVictims::Protected() const {
         std::min(protection.first_end, state_.StartOf(workload) + filter_.protection);
   }
   return protection;
+}
+
+void EvictAll(state::Transaction& txn, const std::vector<VictimUnit>& units) {
+  for (const VictimUnit& unit : units) {
+    for (state::PodId pod : unit.pods) txn.Evict(pod);
+  }
 }
 
 }  // namespace fairlead::engine

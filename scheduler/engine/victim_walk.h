@@ -23,6 +23,7 @@
 #include "scheduler/engine/victim_index.h"
 #include "scheduler/state/cluster_state.h"
 #include "scheduler/state/gpu_devices.h"
+#include "scheduler/state/transaction.h"
 
 namespace fairlead::engine {
 
@@ -72,8 +73,11 @@ class LeafVictims {
   [[nodiscard]] const VictimUnit* Peek();
   // After Peek() gave one.
   VictimUnit Take();
-  // No more from this leaf.
+  // No more from this leaf, until Reopen(); whose turn it is keeps it.
   void Close() { closed_ = true; }
+  void Reopen() { closed_ = false; }
+  // Nothing more of this workload, of which a unit was taken.
+  void LeaveOut(state::WorkloadId workload);
 
   // How many of its workloads their minimum runtime protects, and when it ends for the first of
   // them. O(all of them), if any can be.
@@ -112,6 +116,8 @@ class LeafVictims {
   int64_t refused_ = 0;
   std::set<std::string> refusing_;
 };
+
+void EvictAll(state::Transaction& txn, const std::vector<VictimUnit>& units);
 
 using VictimWalks = std::map<queues::QueueId, LeafVictims>;
 

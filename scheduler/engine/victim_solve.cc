@@ -1,0 +1,275 @@
+// How a set of victims is tried out: evict, give the room out, keep the fewest (victim_search.h).
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/check.h"
+#include "queues/job_order.h"
+#include "queues/limits.h"
+#include "scheduler/engine/victim_search.h"
+
+namespace fairlead::engine {
+
+bool VictimSearch::IsWhereItWas(const VictimUnit& unit) const {
+  for (size_t i = 0; i < unit.pods.size(); ++i) {
+    const state::PodRecord& pod = state_.pod(unit.pods[i]);
+    if (pod.node != unit.places[i].node || !(pod.gpu_groups == unit.places[i].gpus)) return false;
+  }
+  return true;
+}
+
+bool VictimSearch::Try(state::Transaction& txn, state::Transaction::Checkpoint start,
+                       const SearchContext& context, const SearchStep& step, const Rules& rules,
+                       const NodeSetPtr& within, Solution& solution) {
+  txn.RollbackTo(start);
+  solution.within = within;
+  EvictAll(txn, solution.units);
+  if (queues::CheckLimits(context.tree, context.live, step.leaf, step.request,
+                          step.workload.preemptible)
+          .has_value()) {
+    return false;
+  }
+  if (!GiveOut(txn, context, step, rules, solution)) return false;
+  for (size_t i = 0; i < solution.units.size(); ++i) {
+    if ((rules.everybody_moves || solution.units[i].must_move) && !solution.moved[i]) return false;
+  }
+  if (rules.allowed != nullptr && !rules.allowed(solution.units, solution.moved)) return false;
+  return context.keeps_bounds == nullptr ||
+         context.keeps_bounds(step.leaf, step.workload, step.step.pods);
+}
+
+bool VictimSearch::GiveOut(state::Transaction& txn, const SearchContext& context,
+                           const SearchStep& step, const Rules& rules, Solution& solution) {
+  struct Entry {
+    ServiceKey key;
+    size_t unit;  // kStep, kInLine, or an index of the solution's units
+    const model::Resources* request;
+    bool operator<(const Entry& other) const {
+      return key != other.key ? key < other.key : unit > other.unit;
+    }
+  };
+  constexpr size_t kStep = static_cast<size_t>(-1);
+  constexpr size_t kInLine = static_cast<size_t>(-2);
+  solution.moved.assign(solution.units.size(), false);
+  const bool may_move = rules.everybody_moves || context.options.consolidating_reclaim;
+  std::map<queues::QueueId, std::vector<Entry>> leaves;
+  const ServiceKey own = MakeServiceKey(step.workload);
+  leaves[step.leaf].push_back({own, kStep, &step.request});
+  if (may_move) {
+    for (size_t i = 0; i < solution.units.size(); ++i) {
+      const VictimUnit& unit = solution.units[i];
+      ServiceKey key = MakeServiceKey(state_.workload(unit.workload));
+      key.elastic_state = unit.core ? 0 : 1;
+      leaves[unit.leaf].push_back({std::move(key), i, &unit.charge});
+    }
+  }
+  for (auto& [leaf, entries] : leaves) {
+    const auto line = context.lines.find(leaf);
+    if (line != context.lines.end()) {
+      // Only who stands before somebody of ours; equal requests in a row weigh as one.
+      const ServiceKey last = std::max_element(entries.begin(), entries.end())->key;
+      const model::Resources* former = nullptr;
+      for (const InLine& waiting : line->second) {
+        if (last < waiting.key) break;
+        const state::Workload& workload = state_.workload(waiting.key.workload);
+        if (workload.id == step.workload.id || workload.Count(state::PodStatus::kPipelined) > 0)
+          continue;
+        if (former != nullptr && *former == waiting.request) continue;
+        former = &waiting.request;
+        entries.push_back({waiting.key, kInLine, &waiting.request});
+      }
+    }
+    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return b < a; });
+  }
+  auto next = [&](queues::QueueId leaf) -> const model::Resources* {
+    const auto it = leaves.find(leaf);
+    return it == leaves.end() || it->second.empty() ? nullptr : it->second.back().request;
+  };
+  queues::QueueOrderIterator order(context.tree, context.live, context.shares, next,
+                                   {.cluster_total = state_.total_for_queues()});
+  std::set<state::WorkloadId> lost;
+  bool placed = false;
+  while (const std::optional<queues::QueueId> leaf = order.Next()) {
+    std::vector<Entry>& entries = leaves.at(*leaf);
+    const size_t which = entries.back().unit;
+    entries.pop_back();
+    if (which == kStep) {
+      placed = placer_.Place(txn, step.workload, step.step, Placer::Mode::kPromise, solution.within)
+                   .placed;
+      if (!placed) return false;
+    } else if (which != kInLine) {
+      const VictimUnit& unit = solution.units[which];
+      const state::Workload& workload = state_.workload(unit.workload);
+      // Extras of a workload whose rest has no place have none.
+      const auto mark = txn.Mark();
+      solution.moved[which] = !lost.contains(unit.workload) &&
+                              !queues::CheckLimits(context.tree, context.live, unit.leaf,
+                                                   unit.charge, workload.preemptible)
+                                   .has_value() &&
+                              placer_.Replace(txn, workload, unit.pods);
+      if (solution.moved[which] && context.keeps_bounds != nullptr &&
+          !context.keeps_bounds(unit.leaf, workload, unit.pods)) {
+        txn.RollbackTo(mark);
+        solution.moved[which] = false;
+      }
+      if (!solution.moved[which] && unit.core) lost.insert(unit.workload);
+    }
+    order.Changed(*leaf);
+  }
+  return placed;
+}
+
+bool VictimSearch::TryOnOneNode(state::Transaction& txn, state::Transaction::Checkpoint start,
+                                const SearchContext& context, const SearchStep& step,
+                                const Rules& rules, const SearchBudgets& budgets,
+                                Solution& solution) {
+  if (step.limit_blocked) return false;
+  const VictimUnit& last = solution.units.back();
+  if (last.pods.size() == 1 && solution.units.size() == 1) return false;  // the same as with all
+  txn.RollbackTo(start);
+  std::vector<state::NodeId> free;
+  for (const auto& [name, id] : state_.nodes_by_name()) {
+    if (state_.node(id).exists && state_.node(id).Future()[model::kGpu] > 0) free.push_back(id);
+  }
+  std::set<state::NodeId> tried;
+  for (const VictimUnit::Place& place : last.places) {
+    if (!tried.insert(place.node).second) continue;
+    std::vector<state::NodeId> nodes = free;
+    if (std::find(nodes.begin(), nodes.end(), place.node) == nodes.end()) {
+      nodes.push_back(place.node);
+      std::sort(nodes.begin(), nodes.end(), [&](state::NodeId x, state::NodeId y) {
+        return state_.node(x).name_rank < state_.node(y).name_rank;
+      });
+    }
+    Solution here;
+    for (const VictimUnit& unit : solution.units) {
+      if (std::any_of(unit.places.begin(), unit.places.end(),
+                      [&](const VictimUnit::Place& p) { return p.node == place.node; })) {
+        here.units.push_back(unit);
+      }
+    }
+    if (!budgets.Choose(here.units)) continue;
+    if (Try(txn, start, context, step, rules, std::make_shared<NodeSet>(std::move(nodes)), here)) {
+      solution = std::move(here);
+      return true;
+    }
+  }
+  return false;
+}
+
+void VictimSearch::SpareUnmoved(state::Transaction& txn, state::Transaction::Checkpoint start,
+                                const SearchContext& context, const SearchStep& step,
+                                const Rules& rules, Solution& solution) {
+  Solution fewer;
+  bool spared = false;
+  for (size_t i = 0; i < solution.units.size(); ++i) {
+    VictimUnit unit = solution.units[i];
+    if (solution.moved[i]) {
+      VictimUnit kept = unit;
+      kept.pods.clear();
+      kept.places.clear();
+      for (size_t j = 0; j < unit.pods.size(); ++j) {
+        const state::PodRecord& pod = state_.pod(unit.pods[j]);
+        if (pod.node == unit.places[j].node && pod.gpu_groups == unit.places[j].gpus) {
+          spared = true;
+          continue;
+        }
+        kept.pods.push_back(unit.pods[j]);
+        kept.places.push_back(unit.places[j]);
+      }
+      unit = std::move(kept);
+    }
+    if (!unit.pods.empty()) fewer.units.push_back(std::move(unit));
+  }
+  if (!spared || fewer.units.empty()) return;
+  if (Try(txn, start, context, step, rules, solution.within, fewer)) {
+    solution = std::move(fewer);
+    return;
+  }
+  const bool again = Try(txn, start, context, step, rules, solution.within, solution);
+  FAIRLEAD_CHECK(again, "a placement that was found before is gone");
+}
+
+void VictimSearch::Minimise(state::Transaction& txn, state::Transaction::Checkpoint start,
+                            const SearchContext& context, const SearchStep& step,
+                            const Rules& rules, Solution& solution) {
+  constexpr size_t kMostUnits = 32;  // beyond it the search for spared victims costs too much
+  auto attempt = [&](std::vector<VictimUnit> fewer) {
+    Solution other{std::move(fewer), {}, nullptr};
+    if (!Try(txn, start, context, step, rules, solution.within, other)) return false;
+    solution = std::move(other);
+    return true;
+  };
+  if (!step.limit_blocked && solution.units.size() > 1) {
+    // Nodes that the step does not use need not have been emptied.
+    std::set<state::NodeId> used;
+    for (state::PodId pod : step.step.pods) used.insert(state_.pod(pod).node);
+    std::vector<VictimUnit> needed;
+    for (const VictimUnit& unit : solution.units) {
+      if (std::any_of(unit.places.begin(), unit.places.end(),
+                      [&](const VictimUnit::Place& place) { return used.contains(place.node); })) {
+        needed.push_back(unit);
+      }
+    }
+    if (needed.size() < solution.units.size()) attempt(std::move(needed));
+  }
+  if (solution.units.size() > 1 && solution.units.size() <= kMostUnits) {
+    for (size_t i = solution.units.size() - 1; i-- > 0;) {
+      std::vector<VictimUnit> fewer = solution.units;
+      fewer.erase(fewer.begin() + static_cast<ptrdiff_t>(i));
+      attempt(std::move(fewer));
+    }
+  }
+  const bool again = Try(txn, start, context, step, rules, solution.within, solution);
+  FAIRLEAD_CHECK(again, "a placement that was found before is gone");
+}
+
+void VictimSearch::Report(const SearchContext& context, const Solution& solution,
+                          SearchOutcome& outcome) const {
+  outcome.found = true;
+  std::map<state::BudgetId, int64_t> left;
+  auto against = [&](const state::PodRecord& pod) {
+    bool beyond = false;
+    for (const state::BudgetId id : state_.BudgetsOf(pod)) {
+      const auto [it, added] = left.try_emplace(id, 0);
+      if (added) it->second = state_.budgets().Left(id);
+      beyond = --it->second < 0 || beyond;
+    }
+    return beyond;
+  };
+  for (size_t i = 0; i < solution.units.size(); ++i) {
+    const VictimUnit& unit = solution.units[i];
+    for (size_t j = 0; j < unit.pods.size(); ++j) {
+      const state::PodId pod = unit.pods[j];
+      outcome.victims.push_back({pod, unit.places[j],
+                                 solution.moved[i] ? state_.pod(pod).node : state::kNoId,
+                                 context.against_budgets && against(state_.pod(pod))});
+    }
+  }
+}
+
+bool VictimSearch::Solve(state::Transaction& txn, state::Transaction::Checkpoint start,
+                         const SearchContext& context, const SearchStep& step, const Rules& rules,
+                         const SearchBudgets& budgets, const std::vector<VictimUnit>& units,
+                         std::vector<bool>& returned, SearchOutcome& outcome) {
+  Solution attempt{units, {}, nullptr};
+  returned.assign(units.size(), false);
+  if (!TryOnOneNode(txn, start, context, step, rules, budgets, attempt)) {
+    if (!budgets.Choose(attempt.units)) return false;
+    if (!Try(txn, start, context, step, rules, nullptr, attempt)) {
+      if (attempt.units.size() < units.size() || attempt.moved.empty()) return false;
+      for (size_t i = 0; i < units.size(); ++i) {
+        returned[i] = attempt.moved[i] && IsWhereItWas(units[i]);
+      }
+      return false;
+    }
+  }
+  Minimise(txn, start, context, step, rules, attempt);
+  SpareUnmoved(txn, start, context, step, rules, attempt);
+  Report(context, attempt, outcome);
+  return true;
+}
+
+}  // namespace fairlead::engine
