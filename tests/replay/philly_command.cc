@@ -32,6 +32,7 @@ completion and wait in seconds, beside first-in-first-out and shortest-job-first
 
   --gpus N[,N]          sizes of the cluster (default 512)
   --quota WHICH         gpu-time (default: in proportion to what each cluster asks for), equal
+  --weight WHICH        over quota: equal (default), quota (in proportion to it)
   --reclaim on|off      (default on); likewise --preempt; --consolidation (default off)
   --reclaim-min-runtime DURATION   nobody is reclaimed from before (default 0s)
   --backfill on|off     room is kept for big gangs that wait (default off)
@@ -78,6 +79,10 @@ absl::Status ReadFlag(const std::string& flag, const std::string& value, Command
   if (flag == "--quota") {
     command.equal_quotas = value == "equal";
     return Understood(command.equal_quotas || value == "gpu-time");
+  }
+  if (flag == "--weight") {
+    command.options.weight_by_quota = value == "quota";
+    return Understood(command.options.weight_by_quota || value == "equal");
   }
   if (flag == "--reclaim") return Understood(ParseSwitch(value, engine.reclaim));
   if (flag == "--preempt") return Understood(ParseSwitch(value, engine.preempt));

@@ -31,14 +31,15 @@ state::StateOptions OurPods() {
   return options;
 }
 
-model::Queue QueueOf(const std::string& name, const std::string& parent, int64_t quota_milli) {
+model::Queue QueueOf(const std::string& name, const std::string& parent, int64_t quota_milli,
+                     int64_t weight_micro) {
   model::Queue queue;
   queue.meta.name = name;
   queue.meta.uid = absl::StrCat("uid-", name);
   queue.meta.creation = At(0);
   queue.parent = parent;
-  queue.gpu = {quota_milli, model::kUnlimited, 1'000'000};
-  queue.cpu = queue.memory = {model::kUnlimited, model::kUnlimited, 1'000'000};
+  queue.gpu = {quota_milli, model::kUnlimited, weight_micro};
+  queue.cpu = queue.memory = {model::kUnlimited, model::kUnlimited, weight_micro};
   return queue;
 }
 
@@ -73,9 +74,11 @@ class Replay {
                               framework::Framework::Make(framework::DefaultProfile(), registry));
     engine_ =
         std::make_unique<engine::Engine>(options_.engine, &state_, &tree_, std::move(framework));
-    tree_.Upsert(QueueOf("all", "", model::kUnlimited));
+    tree_.Upsert(QueueOf("all", "", model::kUnlimited, queues::kMicro));
     for (size_t i = 0; i < trace_.clusters.size(); ++i) {
-      tree_.Upsert(QueueOf(trace_.clusters[i], "all", options_.quotas.at(i) * 1000));
+      const int64_t quota = options_.quotas.at(i);
+      const int64_t weight = options_.weight_by_quota ? std::max<int64_t>(1, quota) : 1;
+      tree_.Upsert(QueueOf(trace_.clusters[i], "all", quota * 1000, weight * queues::kMicro));
     }
     engine_->OnQueuesChanged();
     for (int64_t i = 0; i < options_.gpus / kGpusPerNode; ++i) state_.UpsertNode(MakeNode(i));

@@ -23,6 +23,8 @@ namespace fairlead::replay {
 struct PhillyOptions {
   int64_t gpus = 512;
   std::vector<int64_t> quotas;  // in GPUs, by cluster; what is left over counts for nobody
+  // Weight over quota: in proportion to the quota. Else everybody's is 1.
+  bool weight_by_quota = false;
   engine::EngineOptions engine;
   // Every pod says how long its job runs, and it is true.
   bool durations_said = false;
