@@ -37,7 +37,8 @@ bool Cycle::MightGiveWay(EvictKind kind, const Outcome& outcome, const state::Wo
       {outcome.leaf, workload.preemptible, KindOf(p_.state, workload, outcome.step)}, false);
   if (added) {
     const queues::ReclaimContext rights{p_.tree, p_.books.ledger(), p_.shares,
-                                        p_.options.saturation_multiplier_micro};
+                                        p_.options.saturation_multiplier_micro,
+                                        p_.options.round_to_gang};
     answer->second = p_.search.AnybodyToReclaimFrom(
         rights, {outcome.leaf, outcome.step_request, workload.preemptible});
   }
