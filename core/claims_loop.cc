@@ -13,12 +13,6 @@ namespace {
 // its way, or a former process's; a pod whose binding failed comes again.
 constexpr absl::Duration kIdleGrace = absl::Seconds(10);
 
-int64_t AskedDevices(const model::ResourceClaim& claim) {
-  int64_t count = 0;
-  for (const model::DeviceRequest& request : claim.requests) count += request.count;
-  return count;
-}
-
 }  // namespace
 
 void DecisionLoop::Impl::DeviceKindSynced(const model::Synced& synced_kind) {
@@ -48,15 +42,13 @@ void DecisionLoop::Impl::HoldClaims(state::PodId pod, model::BindPod bind, absl:
   std::vector<ClaimReservations::Claim> held;
   for (const std::string& key : state.ClaimKeysOf(pod)) {
     const model::ResourceClaim& claim = state.devices().Find(key)->object;
-    model::ClaimAllocation allocation = state.devices().AllocationOf(key);
-    const auto got = static_cast<int64_t>(allocation.devices.size());
-    if (!claim.allocated && got < AskedDevices(claim)) {
-      // Somebody else's allocation has become known since the decision.
-      FailBinding(pod, absl::StrCat("ResourceClaim ", key, " lost its devices to another claim"),
+    if (!state.devices().IsWhole(key)) {
+      // Somebody else's allocation, or another device, has become known since the decision.
+      FailBinding(pod, absl::StrCat("ResourceClaim ", key, " has not all of its devices any more"),
                   now, result);
       return;
     }
-    held.push_back({claim, std::move(allocation)});
+    held.push_back({claim, state.devices().AllocationOf(key)});
   }
   claims.Hold(std::move(bind), std::move(held));
 }

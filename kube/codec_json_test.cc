@@ -1,6 +1,7 @@
 // The custom kinds.
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
 #include "kube/codec.h"
 #include "kube/http.h"
 

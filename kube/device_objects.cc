@@ -2,6 +2,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kube/json_codec.h"
 #include "scheduler/model/devices.h"
@@ -63,22 +64,26 @@ void ReadClassSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
   });
 }
 
+// A value of a kind that is not known (a list) makes no attribute: it equals nothing.
 void ReadAttribute(JsonReader& reader, JsonValue value, const FieldPath& path,
                    std::map<std::string, model::DeviceAttribute>& out, absl::string_view name) {
-  model::DeviceAttribute& attribute = out[std::string(name)];
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = path.Field(key);
-    if (key == "int") attribute.value = reader.Int64(v, at).value_or(0);
-    if (key == "bool") {
+    model::DeviceAttribute attribute;
+    if (key == "int") {
+      attribute.value = reader.Int64(v, at).value_or(0);
+    } else if (key == "bool") {
       bool set = false;
       reader.Bool(v, at, set);
       attribute.value = set;
-    }
-    if (key == "string" || key == "version") {
+    } else if (key == "string" || key == "version") {
       std::string text;
       reader.String(v, at, text);
       attribute.value = std::move(text);
+    } else {
+      return;
     }
+    out[std::string(name)] = std::move(attribute);
   });
 }
 
@@ -166,6 +171,9 @@ void ReadSliceSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
         if (field == "generation") {
           out.generation = reader.Int64(item, at.Field(field)).value_or(0);
         }
+        if (field == "resourceSliceCount") {
+          out.slice_count = reader.Int64(item, at.Field(field)).value_or(0);
+        }
       });
     }
     if (key == "devices") {
@@ -176,35 +184,42 @@ void ReadSliceSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
   });
 }
 
-void ReadExactly(JsonReader& reader, JsonValue value, const FieldPath& path,
-                 model::DeviceRequest& out) {
-  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
-    const FieldPath at = path.Field(key);
-    if (key == "deviceClassName") return reader.String(v, at, out.device_class);
-    if (key == "selectors") return ReadSelectors(reader, v, at, out.selectors);
-    if (key == "tolerations") out.tolerations = RawObjects(reader, v, at);
-    if (key == "count") {
-      const std::optional<int64_t> count = reader.Int64(v, at);
-      if (!count.has_value()) return;
-      if (*count < 1 || *count > model::kMaxClaimDevices) {
-        return reader.problems().Add(
-            at, absl::StrCat(*count, " is not within 1 and ", model::kMaxClaimDevices));
-      }
-      out.count = *count;
-    } else if (key == "allocationMode") {
-      const absl::string_view mode = reader.Text(v, at);
-      out.all = mode == "All";
-      if (mode != "All" && mode != "ExactCount") {
-        reader.problems().Add(at, absl::StrCat(Quoted(mode), " is not understood"));
-      }
-    } else if (key == "adminAccess") {
-      bool admin = false;
-      reader.Bool(v, at, admin);
-      if (admin) reader.problems().Add(at, "is not placed yet");
-    } else if (key == "capacity") {
-      reader.problems().Add(at, "is not placed yet");
+// One field of `exactly`, or of an entry of `firstAvailable`.
+void ReadAskedDevices(JsonReader& reader, absl::string_view key, JsonValue v, const FieldPath& at,
+                      model::DeviceRequest& out) {
+  if (key == "deviceClassName") return reader.String(v, at, out.device_class);
+  if (key == "selectors") return ReadSelectors(reader, v, at, out.selectors);
+  if (key == "tolerations") out.tolerations = RawObjects(reader, v, at);
+  if (key == "count") {
+    const std::optional<int64_t> count = reader.Int64(v, at);
+    if (!count.has_value()) return;
+    if (*count < 1 || *count > model::kMaxClaimDevices) {
+      return reader.problems().Add(
+          at, absl::StrCat(*count, " is not within 1 and ", model::kMaxClaimDevices));
     }
+    out.count = *count;
+  } else if (key == "allocationMode") {
+    const absl::string_view mode = reader.Text(v, at);
+    out.all = mode == "All";
+    if (mode != "All" && mode != "ExactCount") {
+      reader.problems().Add(at, absl::StrCat(Quoted(mode), " is not understood"));
+    }
+  } else if (key == "adminAccess") {
+    bool admin = false;
+    reader.Bool(v, at, admin);
+    if (admin) reader.problems().Add(at, "is not placed yet");
+  } else if (key == "capacity") {
+    reader.problems().Add(at, "is not placed yet");
+  }
+}
+
+void ReadSubRequest(JsonReader& reader, JsonValue value, const FieldPath& path,
+                    model::DeviceRequest& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    if (key == "name") return reader.String(v, path.Field(key), out.name);
+    ReadAskedDevices(reader, key, v, path.Field(key), out);
   });
+  if (out.name.empty()) reader.problems().Add(path.Field("name"), "must be specified");
 }
 
 void ReadRequest(JsonReader& reader, JsonValue value, const FieldPath& path,
@@ -215,11 +230,36 @@ void ReadRequest(JsonReader& reader, JsonValue value, const FieldPath& path,
     if (key == "name") reader.String(v, at, out.name);
     if (key == "exactly") {
       exact = true;
-      ReadExactly(reader, v, at, out);
+      reader.Fields(v, at, [&](absl::string_view field, JsonValue item) {
+        ReadAskedDevices(reader, field, item, at.Field(field), out);
+      });
     }
-    if (key == "firstAvailable") reader.problems().Add(at, "is not placed yet: ask exactly");
+    if (key == "firstAvailable") {
+      reader.Items(v, at, [&](size_t i, JsonValue item) {
+        ReadSubRequest(reader, item, at.Item(i), out.first_available.emplace_back());
+      });
+    }
   });
-  if (!exact) reader.problems().Add(path.Field("exactly"), "must be specified");
+  if (exact != out.first_available.empty()) {
+    reader.problems().Add(path, "must have one of exactly and firstAvailable");
+  }
+}
+
+void ReadConstraint(JsonReader& reader, JsonValue value, const FieldPath& path,
+                    model::DeviceConstraint& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "requests") return reader.Strings(v, at, out.requests);
+    if (key != "matchAttribute") return reader.problems().Add(at, "is not placed yet");
+    reader.String(v, at, out.match_attribute);
+    if (!absl::StrContains(out.match_attribute, '/')) {
+      reader.problems().Add(at, absl::StrCat(Quoted(out.match_attribute), " has no domain"));
+    }
+  });
+  // Whatever it wants that this version does not know: it is no constraint that may be left out.
+  if (out.match_attribute.empty()) {
+    reader.problems().Add(path.Field("matchAttribute"), "must be specified");
+  }
 }
 
 void ReadClaimSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
@@ -234,8 +274,8 @@ void ReadClaimSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
           ReadRequest(reader, item, items.Item(i), out.requests.emplace_back());
         });
       } else if (field == "constraints") {
-        reader.Items(list, items, [&](size_t i, JsonValue) {
-          reader.problems().Add(items.Item(i), "constraints between devices are not placed yet");
+        reader.Items(list, items, [&](size_t i, JsonValue item) {
+          ReadConstraint(reader, item, items.Item(i), out.constraints.emplace_back());
         });
       } else if (field == "config") {
         ReadConfig(reader, list, items, out.config);

@@ -52,7 +52,14 @@ TEST(DeviceObjects, WhatIsNotUnderstoodIsSaid) {
     const char* problem;
   };
   const Case cases[] = {
-      {R"("firstAvailable":[{"deviceClassName":"a"}])", "firstAvailable"},
+      {R"("firstAvailable":[{"deviceClassName":"a"}])", "firstAvailable[0].name"},
+      {R"("firstAvailable":[{"name":"s","adminAccess":true}])", "firstAvailable[0].adminAccess"},
+      {R"("firstAvailable":[{"name":"s","count":33}])", "firstAvailable[0].count"},
+      {R"("firstAvailable":[{"name":"s","allocationMode":"x"}])", "allocationMode"},
+      {R"("firstAvailable":{})", "firstAvailable"},
+      {R"("firstAvailable":[])", "one of exactly and firstAvailable"},
+      {R"("firstAvailable":[{"name":"s"}],"exactly":{})", "one of exactly and firstAvailable"},
+      {R"("prioritized":[])", "one of exactly and firstAvailable"},
       {R"("exactly":{"deviceClassName":"a","count":0})", "count"},
       {R"("exactly":{"deviceClassName":"a","count":9223372036854775807})", "count"},
       {R"("exactly":{"deviceClassName":"a","count":"2"})", "count"},
@@ -66,6 +73,61 @@ TEST(DeviceObjects, WhatIsNotUnderstoodIsSaid) {
                   Doc("ResourceSlice", R"("spec":{"devices":[{"capacity":{"m":{"value":"x"}}}]})"))
                   .invalid,
               HasSubstr("value"));
+}
+
+TEST(DeviceObjects, AConstraintThatIsNotUnderstoodIsNotLeftOut) {
+  struct Case {
+    const char* constraint;
+    const char* problem;
+  };
+  const Case cases[] = {
+      {R"({"matchAttribute":"d.io/numa"})", ""},
+      {R"({"requests":["r"],"matchAttribute":"d.io/numa"})", ""},
+      {R"({"matchAttribute":"numa"})", R"(constraints[0].matchAttribute: "numa" has no domain)"},
+      {R"({"matchAttribute":7})", "constraints[0].matchAttribute"},
+      {R"({"distinctAttribute":"d.io/numa"})", "constraints[0].distinctAttribute"},
+      {R"({"matchAttribute":"d.io/numa","near":true})", "constraints[0].near"},
+      {R"({"requests":"r","matchAttribute":"d.io/numa"})", "constraints[0].requests"},
+      {R"({"requests":["r"]})", "constraints[0].matchAttribute"},
+      {R"("same")", "constraints[0]"},
+  };
+  for (const Case& c : cases) {
+    const auto claim = Decode<model::ResourceClaim>(
+        Doc("ResourceClaim", absl::StrCat(R"("spec":{"devices":{"constraints":[)", c.constraint,
+                                          R"(],"requests":[{"name":"r","exactly":{}}]}})")));
+    if (*c.problem == '\0') {
+      EXPECT_EQ(claim.invalid, "") << c.constraint;
+    } else {
+      EXPECT_THAT(claim.invalid, HasSubstr(c.problem)) << c.constraint;
+    }
+  }
+}
+
+TEST(DeviceObjects, ReadsWhatThereIsToChooseFrom) {
+  const auto claim = Decode<model::ResourceClaim>(Doc(
+      "ResourceClaim",
+      R"("spec":{"devices":{"requests":[{"name":"r","firstAvailable":[)"
+      R"({"name":"big","deviceClassName":"a","count":2,"selectors":[{"cel":{"expression":"e"}}]},)"
+      R"({"name":"any","deviceClassName":"b","allocationMode":"All","tolerations":[{"key":"k"}]}]},)"
+      R"({"name":"s","exactly":{"deviceClassName":"c","allocationMode":"All"}}],)"
+      R"("constraints":[{"requests":["r/big","s"],"matchAttribute":"d.io/numa"}]}})"));
+  EXPECT_EQ(claim.invalid, "");
+  ASSERT_EQ(claim.requests.size(), 2);
+  model::DeviceRequest big;
+  big.name = "big";
+  big.device_class = "a";
+  big.count = 2;
+  big.selectors = {"e"};
+  model::DeviceRequest any;
+  any.name = "any";
+  any.device_class = "b";
+  any.all = true;
+  any.tolerations = R"([{"key":"k"}])";
+  EXPECT_THAT(claim.requests[0].first_available, ElementsAre(big, any));
+  EXPECT_EQ(claim.requests[0].device_class, "");
+  EXPECT_TRUE(claim.requests[1].all);
+  EXPECT_THAT(claim.requests[1].first_available, ElementsAre());
+  EXPECT_THAT(claim.constraints, ElementsAre(model::DeviceConstraint{{"r/big", "s"}, "d.io/numa"}));
 }
 
 TEST(DeviceObjects, ReadsClaims) {
@@ -153,14 +215,16 @@ TEST(DeviceObjects, StatusSurvivesWritingAndReading) {
 }
 
 TEST(DeviceObjects, ReadsSlicesAndClasses) {
-  const auto slice = Decode<model::ResourceSlice>(
-      Doc("ResourceSlice",
-          R"("spec":{"driver":"d.io","nodeName":"n","pool":{"name":"p","generation":4},"devices":[)"
-          R"({"name":"0","attributes":{"m":{"string":"A"},"i":{"int":2},"e":{"bool":true},)"
-          R"("v":{"version":"1.2.3"}},"capacity":{"memory":{"value":"40Gi"}}}]})"));
+  const auto slice = Decode<model::ResourceSlice>(Doc(
+      "ResourceSlice",
+      R"("spec":{"driver":"d.io","nodeName":"n","pool":{"name":"p","generation":4,)"
+      R"("resourceSliceCount":3},"devices":[)"
+      R"({"name":"0","attributes":{"m":{"string":"A"},"i":{"int":2},"e":{"bool":true},)"
+      R"("v":{"version":"1.2.3"},"l":{"strings":["A"]}},"capacity":{"memory":{"value":"40Gi"}}}]})"));
   EXPECT_EQ(slice.invalid, "");
   EXPECT_EQ(slice.driver + slice.node_name + slice.pool, "d.ionp");
   EXPECT_EQ(slice.generation, 4);
+  EXPECT_EQ(slice.slice_count, 3);
   ASSERT_EQ(slice.devices.size(), 1);
   model::Device want;
   want.name = "0";

@@ -2,9 +2,9 @@
 // which classes, and who asks for or has them.
 //
 // Kept are the fields that decisions read, and what an allocation has to repeat. What a claim asks
-// for that we do not understand (firstAvailable, adminAccess, constraints between devices) is in
-// its `invalid`: a pod with such a claim is refused with that text. What is said of a device that
-// we do not understand is in its `unusable`: no claim is given it.
+// for that we do not understand (adminAccess, distinctAttribute) is in its `invalid`: a pod with
+// such a claim is refused with that text. What is said of a device that we do not understand is in
+// its `unusable`: no claim is given it.
 //
 // Thread-safety: plain values.
 #pragma once
@@ -59,23 +59,35 @@ struct Device {
 struct ResourceSlice {
   ObjectMeta meta;
   std::string driver, pool;
-  int64_t generation = 0;  // of the pool: only slices of the newest count
-  std::string node_name;   // empty: devices of no single node, which are not placed yet
+  int64_t generation = 0;   // of the pool: only slices of the newest count
+  int64_t slice_count = 1;  // of the pool, in this generation
+  std::string node_name;    // empty: devices of no single node, which are not placed yet
   std::vector<Device> devices;
   std::string invalid;
 };
 
 struct DeviceRequest {
   std::string name, device_class;
-  bool all = false;   // allocationMode All: every device of a node that matches
+  bool all = false;   // allocationMode All: every device of a node that matches; `count` is unset
   int64_t count = 1;  // allocationMode ExactCount
   std::vector<std::string> selectors;
   std::string tolerations = {};  // JSON array, as it was written; empty: none
+  // Not empty: the first of these that can be satisfied, and nothing but `name` of the above. Those
+  // within have none.
+  std::vector<DeviceRequest> first_available = {};
   friend bool operator==(const DeviceRequest&, const DeviceRequest&) = default;
 };
 
+// Between all devices of some requests of a claim.
+struct DeviceConstraint {
+  std::vector<std::string> requests;  // "request" or "request/one of firstAvailable"; none: all
+  std::string match_attribute;        // "domain/name": all have it, with one value
+  friend bool operator==(const DeviceConstraint&, const DeviceConstraint&) = default;
+};
+
 struct AllocatedDevice {
-  std::string request, driver, pool, device;
+  std::string request;  // "request/one of firstAvailable" where there is a choice
+  std::string driver, pool, device;
   std::string tolerations = {};  // of the request
   friend bool operator==(const AllocatedDevice&, const AllocatedDevice&) = default;
 };
@@ -96,6 +108,7 @@ struct ResourceClaim {
   ObjectMeta meta;
   std::vector<std::string> finalizers;
   std::vector<DeviceRequest> requests;
+  std::vector<DeviceConstraint> constraints;
   std::vector<DeviceConfig> config;
   bool allocated = false;  // status.allocation is there
   std::vector<AllocatedDevice> devices;

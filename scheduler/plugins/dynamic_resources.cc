@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "scheduler/plugins/args.h"
 #include "scheduler/plugins/common.h"
+#include "scheduler/state/device_placement.h"
 
 namespace fairlead::plugins {
 namespace {
@@ -18,6 +19,7 @@ using state::ClaimRow;
 using state::NodeDevice;
 
 constexpr char kNotHere[] = "resourceclaim not available on the node";
+constexpr char kTooMany[] = "resourceclaim has too many ways to choose devices of the node";
 
 // Is the claim held on the node, or will be where the pod may wait for that?
 bool HeldOn(const Context& context, const ClaimRow& row, const state::NodeInfo& node) {
@@ -41,8 +43,6 @@ bool CanHave(const Context& context, const NodeDevice& device) {
   const state::DeviceBook& book = context.state.devices();
   const std::string* holder = book.HolderOf(device.key);
   if (holder == nullptr) return true;
-  const std::vector<std::string>& own = context.pod_class.spec->claims_to_join;
-  if (std::find(own.begin(), own.end(), *holder) != own.end()) return true;
   if (context.room != Room::kFuture) return false;
   // Promised another place in this cycle, or terminating: it gives back what it holds.
   const ClaimRow* row = book.Find(*holder);
@@ -54,22 +54,27 @@ bool CanHave(const Context& context, const NodeDevice& device) {
          });
 }
 
-bool DevicesSuffice(const Context& context, const state::NodeInfo& node) {
+// What the pod asks for by claims that hold nothing yet.
+model::ResourceList OpenDemands(const Context& context) {
   const state::DeviceBook& book = context.state.devices();
-  const std::vector<NodeDevice>& devices = book.DevicesOf(node.name());
-  std::vector<bool> dealt(devices.size(), false);
-  for (const auto& [demand, count] : context.pod_class.spec->requests) {
-    if (!state::IsDemand(demand)) continue;
-    int64_t missing = count;
-    for (size_t i = 0; i < devices.size() && missing > 0; ++i) {
-      if (dealt[i] || !book.Satisfies(devices[i], demand) || !CanHave(context, devices[i]))
-        continue;
-      dealt[i] = true;
-      --missing;
-    }
-    if (missing > 0) return false;
+  model::ResourceList open;
+  for (const auto& [name, amount] : context.pod_class.spec->requests) {
+    if (state::IsDemand(name)) open.emplace_back(name, amount);
   }
-  return true;
+  for (const std::string& key : context.pod_class.spec->claims_to_join) {
+    const ClaimRow* row = book.Find(key);
+    if (row == nullptr || !row->object.allocated || row->consumers.empty() ||
+        context.state.class_of(row->consumers.front()).spec != context.pod_class.spec) {
+      continue;
+    }
+    const auto held = book.AskOf(row->object);
+    if (!held.ok()) continue;
+    for (const state::RequestDemand& demand : *held) {
+      model::Set(open, demand.demand,
+                 std::max<int64_t>(0, model::Get(open, demand.demand) - demand.count));
+    }
+  }
+  return open;
 }
 
 }  // namespace
@@ -92,7 +97,18 @@ bool DynamicResources::Filter(const Context& context, const state::NodeInfo& nod
       return Refuse(why, Code::kUnschedulable, kNotHere);
     }
   }
-  return DevicesSuffice(context, node) || Refuse(why, Code::kUnschedulable, kNotHere);
+  const model::ResourceList open = OpenDemands(context);
+  if (open.empty()) return true;
+  const auto can_have = [&](const NodeDevice& device) { return CanHave(context, device); };
+  switch (PlaceDevices(context.state.devices(), node.name(), open, can_have).outcome) {
+    case state::ChoiceOutcome::kFound:
+      return true;
+    case state::ChoiceOutcome::kNone:
+      return Refuse(why, Code::kUnschedulable, kNotHere);
+    case state::ChoiceOutcome::kGaveUp:
+      return Refuse(why, Code::kUnschedulable, kTooMany);
+  }
+  return false;
 }
 
 }  // namespace fairlead::plugins

@@ -60,6 +60,44 @@ TEST_F(DynamicResourcesTest, ExactDevicesHaveToBeFree) {
   EXPECT_EQ(Why(*plugin_, "n0", Room::kFuture), "");
 }
 
+TEST_F(DynamicResourcesTest, AllIsRefusedWhileOneDeviceIsHeld) {
+  state_.UpsertDeviceObject(Allocated(MakeClaim("held", 1, "nic"), "n0", {"1"}, "nic.io"));
+  model::ResourceClaim claim = MakeClaim("c", 1, "nic");
+  claim.requests[0].all = true;
+  state_.UpsertDeviceObject(claim);
+  Runs("runs", "n0", "held");
+  Wait("c");
+  EXPECT_EQ(Why(*plugin_, "n0"), kNotHere);
+  EXPECT_EQ(Why(*plugin_, "n0", Room::kEmpty), "");
+  EXPECT_EQ(Why(*plugin_, "n1"), "");
+  Runs("runs", "n0", "held", /*ends=*/true);
+  EXPECT_EQ(Why(*plugin_, "n0", Room::kFuture), "");
+}
+
+TEST_F(DynamicResourcesTest, ASearchThatTakesTooLongSaysSo) {
+  // Two devices for twenty requests, each of which can be asked for in two ways.
+  model::ResourceClaim claim = MakeClaim("c", 1, "nic");
+  model::DeviceRequest way;
+  way.device_class = "first";
+  claim.requests[0].first_available = {way, way};
+  claim.requests.resize(20, claim.requests[0]);
+  state_.UpsertDeviceObject(claim);
+  Wait("c");
+  EXPECT_EQ(Why(*plugin_, "n0"), "U resourceclaim has too many ways to choose devices of the node");
+}
+
+TEST_F(DynamicResourcesTest, WhatAClaimOfItsOwnHoldsIsNotGivenOutTwice) {
+  // The pod's binding failed after its first claim was allocated; its second is open.
+  state_.UpsertDeviceObject(Allocated(MakeClaim("held", 1, "nic"), "n0", {"0"}, "nic.io"));
+  state_.UpsertDeviceObject(MakeClaim("open", 1, "first"));
+  model::PodSpec spec;
+  spec.resource_claims = {"held", "open"};
+  Waiting(spec);
+  EXPECT_EQ(Why(*plugin_, "n0"), "");
+  state_.UpsertDeviceObject(Allocated(MakeClaim("other", 1, "nic"), "n0", {"1"}, "nic.io"));
+  EXPECT_EQ(Why(*plugin_, "n0"), kNotHere);
+}
+
 TEST_F(DynamicResourcesTest, AClaimThatIsHeldIsFollowed) {
   state_.UpsertDeviceObject(Allocated(MakeClaim("c", 1, "nic"), "n1", {"0"}, "nic.io"));
   Runs("runs", "n1", "c");

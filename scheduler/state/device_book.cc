@@ -5,11 +5,10 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "scheduler/state/device_placement.h"
 
 namespace fairlead::state {
 namespace {
@@ -29,27 +28,12 @@ bool ReadsTheSame(const model::ResourceClaim& a, const model::ResourceClaim& b) 
   return a.meta.uid == b.meta.uid && a.meta.labels == b.meta.labels &&
          a.meta.owners == b.meta.owners &&
          a.meta.deletion.has_value() == b.meta.deletion.has_value() && a.requests == b.requests &&
-         a.config == b.config && a.allocated == b.allocated && a.devices == b.devices &&
-         a.node_terms == b.node_terms && a.invalid == b.invalid && consumers(a) == consumers(b);
+         a.constraints == b.constraints && a.config == b.config && a.allocated == b.allocated &&
+         a.devices == b.devices && a.node_terms == b.node_terms && a.invalid == b.invalid &&
+         consumers(a) == consumers(b);
 }
 
 }  // namespace
-
-bool IsGpuDeviceClass(absl::string_view name) {
-  static constexpr const char* kNames[] = {"gpu.nvidia.com", "nvidia.com/gpu", "gpu.amd.com",
-                                           "amd.com/gpu", "gpu.intel.com"};
-  return std::any_of(std::begin(kNames), std::end(kNames),
-                     [&](absl::string_view known) { return known == name; });
-}
-
-bool IsDemand(absl::string_view resource_name) {
-  return absl::StartsWith(resource_name, kDemandPrefix);
-}
-
-bool IsGpuDemand(absl::string_view resource_name) {
-  if (!absl::ConsumePrefix(&resource_name, kDemandPrefix)) return false;
-  return IsGpuDeviceClass(resource_name.substr(0, resource_name.find(' ')));
-}
 
 std::vector<std::string> DeviceBook::UpsertSlice(const model::ResourceSlice& slice) {
   const std::vector<std::string> former = RemoveSlice(slice.meta.name);
@@ -94,6 +78,15 @@ std::set<std::string> DeviceBook::RefreshPool(const PoolKey& key) {
     pool.generation = std::max(pool.generation, slice.generation);
     if (!slice.node_name.empty()) nodes.insert(slice.node_name);
   }
+  int64_t newest = 0;
+  int64_t announced = 0;
+  for (const std::string& name : pool.slices) {
+    const model::ResourceSlice& slice = slices_.at(name);
+    if (slice.generation != pool.generation) continue;
+    ++newest;
+    announced = std::max(announced, slice.slice_count);
+  }
+  pool.complete = newest == announced;
   for (const std::string& node : nodes) RebuildNode(node);
   return nodes;
 }
@@ -158,53 +151,101 @@ void DeviceBook::RefreshDemand(Demand& demand) {
   demand.usable = true;
 }
 
-absl::StatusOr<std::vector<RequestDemand>> DeviceBook::DemandsOf(
-    const model::ResourceClaim& claim) {
+absl::Status DeviceBook::CheckRequest(const model::DeviceRequest& request) const {
+  const auto device_class = classes_.find(request.device_class);
+  if (device_class == classes_.end()) {
+    return absl::NotFoundError(absl::StrCat("device class ", request.device_class, kDoesNotExist));
+  }
+  if (!device_class->second.invalid.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("device class ", request.device_class, ": ", device_class->second.invalid));
+  }
+  for (const std::vector<std::string>* texts :
+       {&request.selectors, &device_class->second.selectors}) {
+    for (const std::string& text : *texts) {
+      FAIRLEAD_RETURN_IF_ERROR(DeviceSelector::Parse(text).status());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<RequestDemand>> DeviceBook::AskOf(
+    const model::ResourceClaim& claim) const {
   if (!claim.invalid.empty()) return absl::InvalidArgumentError(claim.invalid);
-  std::vector<RequestDemand> out;
   for (const model::DeviceRequest& request : claim.requests) {
-    if (request.all) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("request ", request.name, ": allocationMode All is not placed yet"));
+    for (size_t i = 0; i < std::max<size_t>(1, request.first_available.size()); ++i) {
+      FAIRLEAD_RETURN_IF_ERROR(CheckRequest(OptionOf(request, i)));
     }
-    const auto device_class = classes_.find(request.device_class);
-    if (device_class == classes_.end()) {
-      return absl::NotFoundError(
-          absl::StrCat("device class ", request.device_class, kDoesNotExist));
+  }
+  const ClaimShape shape = ShapeOf(claim);
+  std::vector<RequestDemand> out;
+  if (!claim.allocated) {
+    for (auto& [demand, count] : ShapeDemands(shape)) out.push_back({demand, count});
+    if (!IsPlain(shape)) out.push_back({ShapeName(shape), shape.weight});
+    return out;
+  }
+  for (size_t r = 0; r < claim.requests.size(); ++r) {
+    for (size_t i = 0; i < shape.requests[r].size(); ++i) {
+      const ShapeOption& option = shape.requests[r][i];
+      const std::string name = RequestName(claim.requests[r], i);
+      const int64_t got = std::count_if(claim.devices.begin(), claim.devices.end(),
+                                        [&](const auto& device) { return device.request == name; });
+      const int64_t count = shape.requests[r].size() == 1 && !option.all ? option.count : got;
+      if (count > 0) out.push_back({option.demand, count});
     }
-    if (!device_class->second.invalid.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("device class ", request.device_class, ": ", device_class->second.invalid));
-    }
-    for (const std::vector<std::string>* texts :
-         {&request.selectors, &std::as_const(device_class->second.selectors)}) {
-      for (const std::string& text : *texts) {
-        if (absl::Status parsed = DeviceSelector::Parse(text).status(); !parsed.ok()) return parsed;
-      }
-    }
-    std::string name = absl::StrCat(kDemandPrefix, request.device_class);
-    if (!request.selectors.empty()) {
-      absl::StrAppend(&name, " where ", absl::StrJoin(request.selectors, " && "));
-    }
-    const auto known = demands_.find(name);
-    if (known == demands_.end()) {
-      if (demands_.size() >= kMaxDemands) {
-        return absl::ResourceExhaustedError(
-            absl::StrCat("more than ", kMaxDemands, " different device selectors in the cluster"));
-      }
-      Demand& demand = demands_[name];
-      demand.device_class = request.device_class;
-      demand.texts = request.selectors;
-      RefreshDemand(demand);
-    }
-    out.push_back({request.name, std::move(name), request.count});
   }
   return out;
 }
 
+absl::StatusOr<std::vector<RequestDemand>> DeviceBook::DemandsOf(
+    const model::ResourceClaim& claim) {
+  FAIRLEAD_ASSIGN_OR_RETURN(std::vector<RequestDemand> out, AskOf(claim));
+  const auto full = [this] {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("more than ", kMaxDemands, " different device selectors in the cluster"));
+  };
+  for (const model::DeviceRequest& request : claim.requests) {
+    for (size_t i = 0; i < std::max<size_t>(1, request.first_available.size()); ++i) {
+      const model::DeviceRequest& option = OptionOf(request, i);
+      const std::string name = DemandName(option);
+      if (demands_.contains(name)) continue;
+      if (demand_count() >= kMaxDemands) return full();
+      Demand& demand = demands_[name];
+      demand.device_class = option.device_class;
+      demand.texts = option.selectors;
+      RefreshDemand(demand);
+    }
+  }
+  for (const RequestDemand& demand : out) {
+    if (!IsShape(demand.demand) || shapes_.contains(demand.demand)) continue;
+    if (demand_count() >= kMaxDemands) return full();
+    shapes_[demand.demand] = ShapeOf(claim);
+  }
+  return out;
+}
+
+const ClaimShape* DeviceBook::FindShape(absl::string_view name) const {
+  const auto it = shapes_.find(name);
+  return it == shapes_.end() ? nullptr : &it->second;
+}
+
+bool DeviceBook::KnowsAll(absl::string_view node) const {
+  const auto of_node = slices_of_node_.find(node);
+  if (of_node == slices_of_node_.end()) return true;
+  return std::all_of(of_node->second.begin(), of_node->second.end(), [&](const std::string& name) {
+    const model::ResourceSlice& slice = slices_.at(name);
+    const Pool& pool = pools_.at({slice.driver, slice.pool});
+    return pool.complete && (slice.invalid.empty() || slice.generation != pool.generation);
+  });
+}
+
 bool DeviceBook::Satisfies(const NodeDevice& device, const std::string& demand) const {
+  return device.device.unusable.empty() && Matches(device, demand);
+}
+
+bool DeviceBook::Matches(const NodeDevice& device, const std::string& demand) const {
   const auto it = demands_.find(demand);
-  return it != demands_.end() && it->second.usable && device.device.unusable.empty() &&
+  return it != demands_.end() && it->second.usable &&
          std::all_of(it->second.selectors.begin(), it->second.selectors.end(),
                      [&](const DeviceSelector& selector) {
                        return selector.Matches(device.driver, device.device);
@@ -216,6 +257,10 @@ std::vector<std::pair<std::string, int64_t>> DeviceBook::CountDevices(
   std::vector<std::pair<std::string, int64_t>> counts;
   const std::vector<NodeDevice>& devices = DevicesOf(node);
   if (devices.empty()) return counts;
+  for (const auto& [name, shape] : shapes_) {
+    const int64_t claims = CountClaims(*this, node, shape);
+    if (claims > 0) counts.emplace_back(name, shape.weight * claims);
+  }
   for (const auto& entry : demands_) {
     const auto count = std::count_if(devices.begin(), devices.end(), [&](const NodeDevice& device) {
       return Satisfies(device, entry.first);
@@ -300,36 +345,6 @@ bool DeviceBook::UpsertClaim(const model::ResourceClaim& claim) {
   return true;
 }
 
-model::ClaimAllocation DeviceBook::AllocationOf(absl::string_view key) const {
-  model::ClaimAllocation out;
-  const ClaimRow* row = Find(key);
-  if (row == nullptr || !row->exists) return out;
-  const model::ResourceClaim& claim = row->object;
-  if (!row->devices.empty()) out.node = NodeOf(row->devices.front());
-  if (claim.allocated) {
-    out.devices = claim.devices;
-    return out;
-  }
-  size_t next = 0;
-  // Devices were taken request by request, in this order.
-  for (const model::DeviceRequest& request : claim.requests) {
-    for (int64_t i = 0; i < request.count && next < row->devices.size(); ++i, ++next) {
-      for (const NodeDevice& device : DevicesOf(NodeOf(row->devices[next]))) {
-        if (device.key != row->devices[next]) continue;
-        out.devices.push_back(
-            {request.name, device.driver, device.pool, device.device.name, request.tolerations});
-      }
-    }
-    const auto device_class = classes_.find(request.device_class);
-    if (device_class == classes_.end()) continue;
-    for (const model::DeviceConfig& config : device_class->second.config) {
-      out.config.push_back({true, {{request.name}, config.opaque}});
-    }
-  }
-  for (const model::DeviceConfig& config : claim.config) out.config.push_back({false, config});
-  return out;
-}
-
 void DeviceBook::RemoveClaim(absl::string_view key) {
   const auto it = claims_.find(key);
   if (it == claims_.end()) return;
@@ -346,39 +361,6 @@ void DeviceBook::DropIfUnused(const std::string& key) {
     Free(key, it->second);
     claims_.erase(it);
   }
-}
-
-bool DeviceBook::Take(const std::string& key, absl::string_view node) {
-  ClaimRow& row = claims_[key];
-  if (!row.exists || row.object.allocated || !row.devices.empty()) return !row.devices.empty();
-  const auto free = [&](const std::string& device) { return HolderOf(device) == nullptr; };
-  const bool again =
-      !row.last.empty() && std::all_of(row.last.begin(), row.last.end(), [&](const auto& device) {
-        return NodeOf(device) == node && free(device);
-      });
-  if (again) {
-    Hold(key, row, row.last);
-    return true;
-  }
-  const absl::StatusOr<std::vector<RequestDemand>> demands = DemandsOf(row.object);
-  if (!demands.ok()) return false;
-  std::vector<std::string> picked;
-  for (const RequestDemand& demand : *demands) {
-    int64_t missing = demand.count;
-    for (const NodeDevice& device : DevicesOf(node)) {
-      if (missing == 0) break;
-      if (!free(device.key) || !Satisfies(device, demand.demand) ||
-          std::find(picked.begin(), picked.end(), device.key) != picked.end()) {
-        continue;
-      }
-      picked.push_back(device.key);
-      --missing;
-    }
-    if (missing > 0) return false;
-  }
-  row.last = picked;
-  Hold(key, row, std::move(picked));
-  return true;
 }
 
 void DeviceBook::Release(const std::string& key) {

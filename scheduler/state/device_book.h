@@ -1,15 +1,15 @@
 // Devices of dynamic resource allocation: which nodes have which, which claims hold them, and what
 // a claim that holds none yet asks for.
 //
-// A *demand* is what one request of a claim asks for: a device class with the selectors of the
-// request. It has a name, under which nodes count the devices that satisfy it and pods that bring a
-// claim along request them, as any other resource: so that fit, victims and undo are those of
-// resources. Demands may overlap in devices; that is settled by the exact devices, which a claim
-// takes when the pod that carries it is placed: by pool and name, the first that are free.
+// What claims ask for counts on nodes as any other resource does (device_shape.h): demands may
+// overlap in devices, and All, firstAvailable and constraints are more than numbers. That is
+// settled by the exact devices (device_placement.h), which a claim takes when the pod that carries
+// it is placed.
 //
 // Only devices of one node are counted (ResourceSlice.spec.nodeName), of the newest generation of
 // their pool, and only those that nothing speaks against (model::Device::unusable). Slices of a
-// pool that are still missing are not waited for: what is asked for by number does not need them.
+// pool that are still missing are waited for by allocationMode All alone: what is asked for by
+// number does not need them.
 // Thread-safety: the state's. Complexity: a change costs the devices of the nodes that it names.
 #pragma once
 
@@ -24,19 +24,13 @@
 #include "absl/strings/string_view.h"
 #include "scheduler/model/devices.h"
 #include "scheduler/state/device_selector.h"
+#include "scheduler/state/device_shape.h"
 #include "scheduler/state/ids.h"
 
 namespace fairlead::state {
 
-// GPUs as queues count them, by the name of the device class or the driver.
-bool IsGpuDeviceClass(absl::string_view name);
 // How texts about objects end that nobody has made.
 inline constexpr char kDoesNotExist[] = " does not exist";
-// Names of demands begin with this; no resource of a container can.
-inline constexpr char kDemandPrefix[] = "deviceclass:";
-bool IsDemand(absl::string_view resource_name);
-// Whether a demand is for GPUs.
-bool IsGpuDemand(absl::string_view resource_name);
 
 struct NodeDevice {
   std::string driver, pool;
@@ -45,7 +39,7 @@ struct NodeDevice {
 };
 
 struct RequestDemand {
-  std::string request, demand;
+  std::string demand;  // or shape
   int64_t count = 0;
 };
 
@@ -69,12 +63,23 @@ class DeviceBook {
   void RemoveClaim(absl::string_view key);
 
   // ---- demands
-  // What the requests of a claim ask for; an error says why nobody can tell. Makes demands known.
+  // What a claim asks for, or holds if it is allocated; an error says why nobody can tell.
+  [[nodiscard]] absl::StatusOr<std::vector<RequestDemand>> AskOf(
+      const model::ResourceClaim& claim) const;
+  // The same, and makes demands and shapes known.
   absl::StatusOr<std::vector<RequestDemand>> DemandsOf(const model::ResourceClaim& claim);
-  // Grows with every demand that becomes known.
-  [[nodiscard]] size_t demand_count() const { return demands_.size(); }
+  // Grows with every demand or shape that becomes known.
+  [[nodiscard]] size_t demand_count() const { return demands_.size() + shapes_.size(); }
+  // Null if it is not known. Valid for ever.
+  [[nodiscard]] const ClaimShape* FindShape(absl::string_view name) const;
+  // Whether the class and the selectors of a demand suit the device, and whether it is given out
+  // for it too.
+  [[nodiscard]] bool Matches(const NodeDevice& device, const std::string& demand) const;
   [[nodiscard]] bool Satisfies(const NodeDevice& device, const std::string& demand) const;
-  // {demand, devices of the node that satisfy it}, by name.
+  // Whether every slice of the pools that name the node is there and understood.
+  [[nodiscard]] bool KnowsAll(absl::string_view node) const;
+  // {demand, devices of the node that satisfy it} and {shape, its weight times the claims that the
+  // node could have if it were empty}, by name.
   [[nodiscard]] std::vector<std::pair<std::string, int64_t>> CountDevices(
       absl::string_view node) const;
   [[nodiscard]] int64_t CountGpus(absl::string_view node) const;
@@ -93,12 +98,16 @@ class DeviceBook {
   }
   void DropIfUnused(const std::string& key);
   // What the claim holds, by the API or by a decision, as it has to be written; no devices if it
-  // holds none.
+  // holds none, or if what a decision gave it is not what it asks for (any more).
   [[nodiscard]] model::ClaimAllocation AllocationOf(absl::string_view key) const;
 
-  // Gives an unallocated claim devices of a node: all that it asks for, or none. False if they are
-  // not there.
-  bool Take(const std::string& key, absl::string_view node);
+  // False if what a decision gave the claim is not all that it asks for.
+  [[nodiscard]] bool IsWhole(absl::string_view key) const;
+
+  // Gives the unallocated ones of the claims devices of a node: what they had last, or else the
+  // choice of PlaceDevices for all of them. Only if there is none, each claim for itself; a claim
+  // gets all that it asks for, or nothing.
+  void Take(const std::vector<std::string>& keys, absl::string_view node);
   // Takes back what a decision gave it; what the API gave it stays.
   void Release(const std::string& key);
 
@@ -120,12 +129,16 @@ class DeviceBook {
   struct Pool {
     std::set<std::string> slices;  // names
     int64_t generation = 0;        // the newest
+    bool complete = false;         // all slices of that generation are there
   };
 
+  [[nodiscard]] absl::Status CheckRequest(const model::DeviceRequest& request) const;
   void RefreshDemand(Demand& demand);
   // The nodes of all slices of a pool, whose devices it gives anew.
   std::set<std::string> RefreshPool(const PoolKey& key);
   void RebuildNode(const std::string& node);
+  bool TakeAgain(const std::vector<std::string>& keys, absl::string_view node);
+  bool TakeTogether(const std::vector<std::string>& keys, absl::string_view node);
   void Hold(const std::string& key, ClaimRow& row, std::vector<std::string> devices);
   void Free(const std::string& key, ClaimRow& row);
 
@@ -135,6 +148,7 @@ class DeviceBook {
   std::map<std::string, model::DeviceClass, std::less<>> classes_;
   std::map<std::string, ClaimRow, std::less<>> claims_;
   std::map<std::string, Demand, std::less<>> demands_;
+  std::map<std::string, ClaimShape, std::less<>> shapes_;
   std::map<std::string, std::vector<NodeDevice>, std::less<>> inventory_;  // by node
   absl::flat_hash_map<std::string, std::string> node_of_, holder_of_;      // by device key
 };

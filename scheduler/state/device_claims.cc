@@ -154,6 +154,16 @@ bool IsOfNoNode(const model::ResourceClaim& claim) {
                      [](const model::NodeSelectorTerm& term) { return term.match_fields.empty(); });
 }
 
+// What the claim makes its carrier request. A pod whose binding is on its way stays with what it
+// was decided with: what the claim got counts from the time at which the pod is seen on its node.
+absl::StatusOr<std::vector<RequestDemand>> DemandsFor(DeviceBook& book, const PodRecord& pod,
+                                                      const model::ResourceClaim& claim) {
+  if (!claim.allocated || pod.status != PodStatus::kBinding) return book.DemandsOf(claim);
+  model::ResourceClaim decided = claim;
+  decided.allocated = false;
+  return book.DemandsOf(decided);
+}
+
 // The first thing that is wrong.
 struct ClaimFault {
   std::string problem, missing;
@@ -226,7 +236,7 @@ void ClusterState::ResolveClaims(const PodRecord& record, model::PodSpec& spec) 
     if (i >= claims.named && IsOfAnotherPod(claim, record.uid)) {
       fault.Refuse(name, " was made for another pod");
     }
-    const auto demands = devices_.DemandsOf(claim);
+    const auto demands = DemandsFor(devices_, record, claim);
     if (!demands.ok() && !claim.allocated) {
       absl::string_view why = demands.status().message();
       if (absl::IsNotFound(demands.status()) && absl::ConsumeSuffix(&why, kDoesNotExist)) {
@@ -301,10 +311,11 @@ const std::vector<std::string>& ClusterState::ClaimKeysOf(PodId id) const {
 void ClusterState::TakeDevices(PodId id) {
   const auto found = pod_claims_.find(id);
   if (found == pod_claims_.end() || !HoldsNode(pods_[id].status)) return;
+  std::vector<std::string> carried;
   for (const std::string& key : found->second.keys) {
-    if (devices_.Row(key).consumers.front() == id)
-      devices_.Take(key, nodes_[pods_[id].node].name());
+    if (devices_.Row(key).consumers.front() == id) carried.push_back(key);
   }
+  devices_.Take(carried, nodes_[pods_[id].node].name());
 }
 
 void ClusterState::ReleaseDevices(PodId id) {

@@ -75,7 +75,7 @@ TEST_F(DeviceClaimsTest, WhatIsWrongWithAClaimIsThePodsProblem) {
       {claim([](auto& c) { c.invalid = "firstAvailable"; }), "ns/c: firstAvailable"},
       {claim([](auto& c) { c.meta.deletion = model::testing::At(1); }), "is being deleted"},
       {claim([](auto& c) { c.requests[0].device_class = "x"; }), "device class x does not exist"},
-      {claim([](auto& c) { c.requests[0].all = true; }), "allocationMode All"},
+      {claim([](auto& c) { c.requests[0].all = true; }), ""},
       {claim([](auto& c) { c.requests[0].selectors = {"device.x"}; }), "not understood: device.x"},
       {claim([](auto& c) { c.meta.labels = {}; }), "without the queue label kai.scheduler/queue"},
       {claim([](auto& c) { c.meta.labels.Set(model::kQueueLabel, "z"); }), "claim of queue z"},

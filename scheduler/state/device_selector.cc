@@ -183,6 +183,15 @@ absl::StatusOr<DeviceSelector::Term> DeviceSelector::ParseTerm(absl::string_view
   return term;
 }
 
+const model::DeviceAttribute* FindAttribute(absl::string_view driver, const model::Device& device,
+                                            absl::string_view name) {
+  const size_t slash = name.find('/');
+  if (slash == absl::string_view::npos) return nullptr;
+  const auto it = FindMember(device.attributes, driver, std::string(name.substr(0, slash)),
+                             std::string(name.substr(slash + 1)));
+  return it == device.attributes.end() ? nullptr : &it->second;
+}
+
 bool DeviceSelector::Matches(absl::string_view driver, const model::Device& device) const {
   return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
     if (term.subject == Subject::kDriver) {

@@ -44,4 +44,8 @@ class DeviceSelector {
   std::vector<Term> terms_;
 };
 
+// The attribute of that qualified name, "domain/name"; null if the device does not have it.
+const model::DeviceAttribute* FindAttribute(absl::string_view driver, const model::Device& device,
+                                            absl::string_view name);
+
 }  // namespace fairlead::state

@@ -107,7 +107,8 @@ class ClaimsTest : public IntegrationTest {
     MakeNode(name, 0);
     std::string list;
     for (int i = 0; i < devices; ++i) {
-      absl::StrAppend(&list, i == 0 ? "" : ",", R"({"name":"nic-)", i, "\"}");
+      absl::StrAppend(&list, i == 0 ? "" : ",", R"({"name":"nic-)", i,
+                      R"(","attributes":{"numa":{"int":)", i % 2, "}}}");
     }
     api().Create(
         kSlices,
@@ -116,11 +117,11 @@ class ClaimsTest : public IntegrationTest {
                      R"(","nodeName":")", name, R"(","pool":{"name":")", name,
                      R"(","generation":1,"resourceSliceCount":1},"devices":[)", list, "]}}"));
   }
-  void MakeClaim(const std::string& name, int count = 1) {
-    api().Create(
-        kClaims,
-        absl::StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim",)",
-                     R"("metadata":{"name":")", name, R"("},"spec":)", SpecText(count), "}"));
+  void MakeClaim(const std::string& name, int count = 1) { MakeClaimOf(name, SpecText(count)); }
+  void MakeClaimOf(const std::string& name, const std::string& spec) {
+    api().Create(kClaims,
+                 absl::StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim",)",
+                              R"("metadata":{"name":")", name, R"("},"spec":)", spec, "}"));
   }
   // `source`: {"resourceClaimName": ...} or {"resourceClaimTemplateName": ...}, without braces.
   void MakeClaimPod(const std::string& name, const std::string& source) {
@@ -415,6 +416,47 @@ TEST_F(ClaimsTest, WithTheRightsOfTheManifestsPodsGetTheirDevicesAndGiveThemBack
     const Answer answer = api().Get(Path(kClaims, freed));
     return answer.status == 404 || ReservedFor(answer.body).empty();
   }));
+}
+
+TEST_F(ClaimsTest, WhatNumbersCannotSayIsAllocatedInTheServersWords) {
+  MakeDeviceNode("n1", 3);
+  MakeDeviceNode("n2", 2);
+  const auto asks = [](const std::string& name, const std::string& mode) {
+    return absl::StrCat(R"({"name":")", name, R"(","deviceClassName":")", kDriver, "\",", mode,
+                        "}");
+  };
+  const auto exactly = [](const std::string& mode) {
+    return absl::StrCat(R"({"name":"nic","exactly":{"deviceClassName":")", kDriver, "\",", mode,
+                        "}}");
+  };
+  const auto devices = [](const std::string& request, const std::string& more) {
+    return absl::StrCat(R"({"devices":{"requests":[)", request, "]", more, "}}");
+  };
+  const auto request_of = [this](const std::string& claim) {
+    const Json object = Claim(claim);
+    const Json* const results = object.At({"status", "allocation", "devices", "results"});
+    return results == nullptr ? "" : results->items().at(0).TextAt({"request"});
+  };
+  MakeClaimOf("pair", devices(exactly(R"("count":2)"),
+                              absl::StrCat(R"(,"constraints":[{"matchAttribute":")", kDriver,
+                                           R"(/numa"}])")));
+  MakeClaimOf("all", devices(exactly(R"("allocationMode":"All")"), ""));
+  MakeClaimOf("either", devices(absl::StrCat(R"({"name":"nic","firstAvailable":[)",
+                                             asks("two", R"("count":2)"), ",",
+                                             asks("one", R"("count":1)"), "]}"),
+                                ""));
+  Start({});
+  MakeClaimPod("a", R"("resourceClaimName":"pair")");
+  ASSERT_TRUE(Bound({"a"}));
+  EXPECT_EQ(DevicesOf(Claim("pair")), (std::vector<std::string>{"n1/nic-0", "n1/nic-2"}));
+  MakeClaimPod("b", R"("resourceClaimName":"all")");
+  ASSERT_TRUE(Bound({"b"}));
+  EXPECT_EQ(DevicesOf(Claim("all")), (std::vector<std::string>{"n2/nic-0", "n2/nic-1"}));
+  EXPECT_EQ(request_of("all"), "nic");
+  MakeClaimPod("c", R"("resourceClaimName":"either")");
+  ASSERT_TRUE(Bound({"c"}));
+  EXPECT_EQ(DevicesOf(Claim("either")), std::vector<std::string>{"n1/nic-1"});
+  EXPECT_EQ(request_of("either"), "nic/one");
 }
 
 TEST_F(ClaimsTest, ASharedClaimKeepsItsPodsTogetherAndIsDeallocatedAfterTheLast) {

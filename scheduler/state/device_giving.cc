@@ -1,0 +1,137 @@
+// What DeviceBook gives to claims: devices of the node on which their pod was placed, and the
+// allocation that has to be written for them.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "scheduler/state/device_book.h"
+#include "scheduler/state/device_placement.h"
+
+namespace fairlead::state {
+namespace {
+
+// Whether what a driver is told is about an option that was taken.
+bool IsAbout(const model::DeviceConfig& config, const model::ResourceClaim& claim,
+             const std::vector<DealtRequest>& dealt) {
+  if (config.requests.empty()) return true;
+  return std::any_of(config.requests.begin(), config.requests.end(), [&](const std::string& name) {
+    for (size_t i = 0; i < dealt.size(); ++i) {
+      if (name == claim.requests[i].name ||
+          name == RequestName(claim.requests[i], dealt[i].option)) {
+        return true;
+      }
+    }
+    return false;
+  });
+}
+
+}  // namespace
+
+model::ClaimAllocation DeviceBook::AllocationOf(absl::string_view key) const {
+  model::ClaimAllocation out;
+  const ClaimRow* row = Find(key);
+  if (row == nullptr || !row->exists) return out;
+  const model::ResourceClaim& claim = row->object;
+  if (!row->devices.empty()) out.node = NodeOf(row->devices.front());
+  if (claim.allocated) {
+    out.devices = claim.devices;
+    return out;
+  }
+  const std::optional<std::vector<DealtRequest>> dealt =
+      DealDevices(*this, out.node, claim, row->devices);
+  if (!dealt.has_value()) return out;
+  for (size_t i = 0; i < dealt->size(); ++i) {
+    const DealtRequest& taken = (*dealt)[i];
+    const model::DeviceRequest& option = OptionOf(claim.requests[i], taken.option);
+    const std::string name = RequestName(claim.requests[i], taken.option);
+    for (const NodeDevice* device : taken.devices) {
+      out.devices.push_back(
+          {name, device->driver, device->pool, device->device.name, option.tolerations});
+    }
+    const auto device_class = classes_.find(option.device_class);
+    if (device_class == classes_.end()) continue;
+    for (const model::DeviceConfig& config : device_class->second.config) {
+      out.config.push_back({true, {{name}, config.opaque}});
+    }
+  }
+  for (const model::DeviceConfig& config : claim.config) {
+    if (IsAbout(config, claim, *dealt)) out.config.push_back({false, config});
+  }
+  return out;
+}
+
+bool DeviceBook::IsWhole(absl::string_view key) const {
+  const ClaimRow* row = Find(key);
+  if (row == nullptr || !row->exists) return false;
+  if (row->object.allocated) return true;
+  const std::string node = row->devices.empty() ? "" : NodeOf(row->devices.front());
+  return DealDevices(*this, node, row->object, row->devices).has_value();
+}
+
+void DeviceBook::Take(const std::vector<std::string>& keys, absl::string_view node) {
+  std::vector<std::string> open;
+  for (const std::string& key : keys) {
+    const ClaimRow& row = claims_[key];
+    const bool wants = row.exists && !row.object.allocated && row.devices.empty();
+    if (wants && std::find(open.begin(), open.end(), key) == open.end() && AskOf(row.object).ok()) {
+      open.push_back(key);
+    }
+  }
+  if (TakeAgain(open, node) || TakeTogether(open, node)) return;
+  // The pod is there whatever we think: each of its claims gets what it can.
+  for (const std::string& key : open) TakeTogether({key}, node);
+}
+
+bool DeviceBook::TakeAgain(const std::vector<std::string>& keys, absl::string_view node) {
+  std::set<std::string> taken;
+  for (const std::string& key : keys) {
+    const ClaimRow& row = claims_[key];
+    for (const std::string& device : row.last) {
+      if (NodeOf(device) != node || HolderOf(device) != nullptr || !taken.insert(device).second) {
+        return false;
+      }
+    }
+    if (!DealDevices(*this, node, row.object, row.last).has_value()) return false;
+  }
+  for (const std::string& key : keys) Hold(key, claims_[key], claims_[key].last);
+  return true;
+}
+
+bool DeviceBook::TakeTogether(const std::vector<std::string>& keys, absl::string_view node) {
+  model::ResourceList asks;
+  for (const std::string& key : keys) {
+    const absl::StatusOr<std::vector<RequestDemand>> asked = AskOf(claims_[key].object);
+    if (!asked.ok()) return false;
+    for (const RequestDemand& demand : *asked) model::Add(asks, demand.demand, demand.count);
+  }
+  PlacedDevices placed = PlaceDevices(*this, node, asks, [this](const NodeDevice& device) {
+    return HolderOf(device.key) == nullptr;
+  });
+  if (placed.outcome != ChoiceOutcome::kFound) return false;
+  std::map<std::string, std::vector<std::string>> left;  // by plain demand
+  for (auto& [demand, devices] : placed.demands) left[demand] = std::move(devices);
+  for (const std::string& key : keys) {
+    ClaimRow& row = claims_[key];
+    const ClaimShape shape = ShapeOf(row.object);
+    std::vector<std::string> devices;
+    if (IsPlain(shape)) {
+      for (const auto& [demand, count] : ShapeDemands(shape)) {
+        std::vector<std::string>& from = left[demand];
+        devices.insert(devices.end(), from.begin(), from.begin() + count);
+        from.erase(from.begin(), from.begin() + count);
+      }
+    } else {
+      const auto mine = std::find_if(
+          placed.claims.begin(), placed.claims.end(),
+          [name = ShapeName(shape)](const auto& entry) { return entry.first == name; });
+      devices = std::move(mine->second);
+      placed.claims.erase(mine);
+    }
+    row.last = devices;
+    Hold(key, row, std::move(devices));
+  }
+  return true;
+}
+
+}  // namespace fairlead::state

@@ -1,0 +1,168 @@
+#include "scheduler/state/device_placement.h"
+
+#include <algorithm>
+#include <map>
+
+#include "scheduler/state/device_selector.h"
+
+namespace fairlead::state {
+namespace {
+
+// Steps for one answer of CountClaims, which is asked for every node when a shape becomes known.
+constexpr int64_t kMaxCountWork = 2'000;
+
+class Question {
+ public:
+  Question(const DeviceBook& book, absl::string_view node, CanHave can_have)
+      : book_(book), devices_(book.DevicesOf(node)), all_known_(book.KnowsAll(node)) {
+    for (const NodeDevice& device : devices_) free_.push_back(can_have(device));
+  }
+
+  void AddClaim(const ClaimShape& shape) {
+    ChoiceClaim& claim = claims_.emplace_back();
+    claim.max_devices = model::kMaxClaimDevices;
+    for (const std::vector<ShapeOption>& options : shape.requests) {
+      ChoiceRequest& request = claim.requests.emplace_back();
+      for (const ShapeOption& option : options) request.options.push_back(MakeOption(option));
+    }
+    for (const ShapeConstraint& constraint : shape.constraints) {
+      claim.constraints.push_back({constraint.members, ValuesOf(constraint.attribute)});
+    }
+  }
+
+  void AddDemand(const std::string& demand, int64_t count) {
+    claims_.emplace_back().requests.push_back({{MakeOption({demand, false, count})}});
+  }
+
+  [[nodiscard]] DeviceChoice Ask(int64_t max_work = kMaxChoiceWork) const {
+    return ChooseDevices(devices_.size(), claims_, max_work);
+  }
+
+  [[nodiscard]] std::vector<std::string> Keys(const std::vector<ChosenRequest>& claim) const {
+    std::vector<int> all;
+    for (const ChosenRequest& request : claim) {
+      all.insert(all.end(), request.devices.begin(), request.devices.end());
+    }
+    std::sort(all.begin(), all.end());
+    std::vector<std::string> keys;
+    keys.reserve(all.size());
+    for (const int device : all) keys.push_back(Device(device).key);
+    return keys;
+  }
+
+  [[nodiscard]] const NodeDevice& Device(int index) const {
+    return devices_[static_cast<size_t>(index)];
+  }
+
+ private:
+  ChoiceOption MakeOption(const ShapeOption& asked) {
+    ChoiceOption option;
+    option.count = asked.count;
+    int64_t matching = 0;
+    for (size_t i = 0; i < devices_.size(); ++i) {
+      if (!book_.Matches(devices_[i], asked.demand)) continue;
+      ++matching;
+      if (free_[i] && devices_[i].device.unusable.empty()) {
+        option.devices.push_back(static_cast<int>(i));
+      }
+    }
+    if (asked.all) {
+      option.count = matching;
+      option.possible = all_known_ && matching > 0;
+    }
+    return option;
+  }
+
+  // Equal values have equal numbers.
+  [[nodiscard]] std::vector<int> ValuesOf(const std::string& attribute) const {
+    std::vector<const model::DeviceAttribute*> known;
+    std::vector<int> values;
+    for (const NodeDevice& device : devices_) {
+      const model::DeviceAttribute* value = FindAttribute(device.driver, device.device, attribute);
+      if (value == nullptr) {
+        values.push_back(-1);
+        continue;
+      }
+      const auto same = std::find_if(known.begin(), known.end(),
+                                     [&](const auto* other) { return *other == *value; });
+      values.push_back(static_cast<int>(same - known.begin()));
+      if (same == known.end()) known.push_back(value);
+    }
+    return values;
+  }
+
+  const DeviceBook& book_;
+  const std::vector<NodeDevice>& devices_;
+  bool all_known_;
+  std::vector<bool> free_;
+  std::vector<ChoiceClaim> claims_;
+};
+
+}  // namespace
+
+PlacedDevices PlaceDevices(const DeviceBook& book, absl::string_view node,
+                           const model::ResourceList& requests, CanHave can_have) {
+  PlacedDevices out;
+  Question question(book, node, can_have);
+  std::map<std::string, int64_t> plain;
+  for (const auto& [name, amount] : requests) {
+    if (IsDemand(name) && !IsShape(name)) plain[name] += amount;
+  }
+  for (const auto& [name, amount] : requests) {
+    const ClaimShape* shape = IsShape(name) ? book.FindShape(name) : nullptr;
+    if (shape == nullptr) continue;
+    const model::ResourceList demands = ShapeDemands(*shape);
+    for (int64_t i = 0; i < amount / shape->weight; ++i) {
+      question.AddClaim(*shape);
+      out.claims.emplace_back(name, PlacedDevices::Keys{});
+      for (const auto& [demand, count] : demands) plain[demand] -= count;
+    }
+  }
+  for (const auto& [demand, count] : plain) {
+    if (count <= 0) continue;
+    question.AddDemand(demand, count);
+    out.demands.emplace_back(demand, PlacedDevices::Keys{});
+  }
+  const DeviceChoice choice = question.Ask();
+  out.outcome = choice.outcome;
+  for (size_t i = 0; i < choice.claims.size(); ++i) {
+    auto& entry = i < out.claims.size() ? out.claims[i] : out.demands[i - out.claims.size()];
+    entry.second = question.Keys(choice.claims[i]);
+  }
+  return out;
+}
+
+int64_t CountClaims(const DeviceBook& book, absl::string_view node, const ClaimShape& shape) {
+  const auto most = static_cast<int64_t>(book.DevicesOf(node).size());
+  Question question(book, node, [](const NodeDevice&) { return true; });
+  for (int64_t count = 0; count < most; ++count) {
+    question.AddClaim(shape);
+    const ChoiceOutcome outcome = question.Ask(kMaxCountWork).outcome;
+    if (outcome == ChoiceOutcome::kNone) return count;
+    if (outcome == ChoiceOutcome::kGaveUp) return most;
+  }
+  return most;
+}
+
+std::optional<std::vector<DealtRequest>> DealDevices(const DeviceBook& book, absl::string_view node,
+                                                     const model::ResourceClaim& claim,
+                                                     const std::vector<std::string>& devices) {
+  Question question(book, node, [&](const NodeDevice& device) {
+    return std::find(devices.begin(), devices.end(), device.key) != devices.end();
+  });
+  question.AddClaim(ShapeOf(claim));
+  const DeviceChoice choice = question.Ask();
+  if (choice.outcome != ChoiceOutcome::kFound) return std::nullopt;
+  std::vector<DealtRequest> dealt;
+  size_t total = 0;
+  for (const ChosenRequest& request : choice.claims.front()) {
+    DealtRequest& to = dealt.emplace_back();
+    to.option = request.option;
+    for (const int device : request.devices) to.devices.push_back(&question.Device(device));
+    total += to.devices.size();
+  }
+  if (total != devices.size()) return std::nullopt;
+  return dealt;
+}
+
+}  // namespace fairlead::state

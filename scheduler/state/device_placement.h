@@ -1,0 +1,53 @@
+// Which devices of a node go to a pod that brings claims along: the question of device_choice.h
+// about the devices of a DeviceBook.
+//
+// The filter and the placing ask the same question in the same order (claims by the name of their
+// shape, then plain demands by name), so whoever was told that a choice exists gets it.
+//
+// allocationMode All means every device of the node that matches: it cannot be satisfied while one
+// of them is held or not given out, or while slices of the node's pools are missing.
+//
+// Thread-safety: pure functions. Complexity: O(devices x demands) and kMaxChoiceWork.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "scheduler/model/resources.h"
+#include "scheduler/state/device_book.h"
+#include "scheduler/state/device_choice.h"
+
+namespace fairlead::state {
+
+using CanHave = absl::FunctionRef<bool(const NodeDevice&)>;
+
+// For what a pod requests by claims.
+struct PlacedDevices {
+  ChoiceOutcome outcome = ChoiceOutcome::kNone;
+  using Keys = std::vector<std::string>;              // of devices, in the order of the node
+  std::vector<std::pair<std::string, Keys>> claims;   // shape, devices: one entry a claim
+  std::vector<std::pair<std::string, Keys>> demands;  // of claims without shape, all together
+};
+
+// `requests`: of a pod; only what claims made of it is read.
+PlacedDevices PlaceDevices(const DeviceBook& book, absl::string_view node,
+                           const model::ResourceList& requests, CanHave can_have);
+// How many claims of the shape the node could have at most if it were empty. Where that is too much
+// to find out, as many as it has devices.
+int64_t CountClaims(const DeviceBook& book, absl::string_view node, const ClaimShape& shape);
+
+// Which of exactly these devices of a node goes to which request of the claim; none if they are
+// not what it asks for.
+struct DealtRequest {
+  size_t option = 0;
+  std::vector<const NodeDevice*> devices;
+};
+std::optional<std::vector<DealtRequest>> DealDevices(const DeviceBook& book, absl::string_view node,
+                                                     const model::ResourceClaim& claim,
+                                                     const std::vector<std::string>& devices);
+
+}  // namespace fairlead::state

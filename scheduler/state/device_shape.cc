@@ -1,0 +1,143 @@
+#include "scheduler/state/device_shape.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+
+namespace fairlead::state {
+namespace {
+
+constexpr char kGpuShape[] = "gpu";
+
+size_t OptionCount(const model::DeviceRequest& request) {
+  return std::max<size_t>(1, request.first_available.size());
+}
+
+bool Names(const model::DeviceConstraint& constraint, const model::DeviceRequest& request,
+           size_t option) {
+  return constraint.requests.empty() ||
+         std::any_of(constraint.requests.begin(), constraint.requests.end(),
+                     [&](const std::string& name) {
+                       return name == request.name || name == RequestName(request, option);
+                     });
+}
+
+std::string OptionText(const ShapeOption& option) {
+  return absl::StrCat(option.all ? "all" : absl::StrCat(option.count), " ",
+                      absl::StripPrefix(option.demand, kDemandPrefix));
+}
+
+}  // namespace
+
+bool IsGpuDeviceClass(absl::string_view name) {
+  static constexpr const char* kNames[] = {"gpu.nvidia.com", "nvidia.com/gpu", "gpu.amd.com",
+                                           "amd.com/gpu", "gpu.intel.com"};
+  return std::any_of(std::begin(kNames), std::end(kNames),
+                     [&](absl::string_view known) { return known == name; });
+}
+
+bool IsShape(absl::string_view resource_name) {
+  return absl::StartsWith(resource_name, kShapePrefix);
+}
+
+bool IsDemand(absl::string_view resource_name) {
+  return absl::StartsWith(resource_name, kDemandPrefix) || IsShape(resource_name);
+}
+
+bool IsGpuDemand(absl::string_view resource_name) {
+  const bool shape = absl::ConsumePrefix(&resource_name, kShapePrefix);
+  if (!shape && !absl::ConsumePrefix(&resource_name, kDemandPrefix)) return false;
+  const absl::string_view first = resource_name.substr(0, resource_name.find(' '));
+  return shape ? first == kGpuShape : IsGpuDeviceClass(first);
+}
+
+std::string RequestName(const model::DeviceRequest& request, size_t option) {
+  return request.first_available.empty()
+             ? request.name
+             : absl::StrCat(request.name, "/", request.first_available[option].name);
+}
+
+const model::DeviceRequest& OptionOf(const model::DeviceRequest& request, size_t option) {
+  return request.first_available.empty() ? request : request.first_available[option];
+}
+
+std::string DemandName(const model::DeviceRequest& request) {
+  std::string name = absl::StrCat(kDemandPrefix, request.device_class);
+  if (!request.selectors.empty()) {
+    absl::StrAppend(&name, " where ", absl::StrJoin(request.selectors, " && "));
+  }
+  return name;
+}
+
+ClaimShape ShapeOf(const model::ResourceClaim& claim) {
+  ClaimShape shape;
+  int64_t gpus = 0;
+  for (const model::DeviceRequest& request : claim.requests) {
+    std::vector<ShapeOption>& options = shape.requests.emplace_back();
+    int64_t most = 0;
+    for (size_t i = 0; i < OptionCount(request); ++i) {
+      const model::DeviceRequest& option = OptionOf(request, i);
+      options.push_back({DemandName(option), option.all, option.all ? 1 : option.count});
+      if (IsGpuDemand(options.back().demand)) most = std::max(most, options.back().count);
+    }
+    if (options.size() > 1) gpus += most;
+  }
+  shape.weight = std::max<int64_t>(1, gpus);
+  for (const model::DeviceConstraint& constraint : claim.constraints) {
+    ShapeConstraint& added = shape.constraints.emplace_back();
+    added.attribute = constraint.match_attribute;
+    for (size_t r = 0; r < claim.requests.size(); ++r) {
+      for (size_t i = 0; i < OptionCount(claim.requests[r]); ++i) {
+        if (Names(constraint, claim.requests[r], i)) added.members.emplace_back(r, i);
+      }
+    }
+  }
+  return shape;
+}
+
+bool IsPlain(const ClaimShape& shape) {
+  return shape.constraints.empty() &&
+         std::all_of(shape.requests.begin(), shape.requests.end(), [](const auto& options) {
+           return options.size() == 1 && !options.front().all;
+         });
+}
+
+std::string ShapeName(const ClaimShape& shape) {
+  // Only GPUs of firstAvailable are in the weight: those of other requests are demands themselves.
+  const bool gpus = std::any_of(shape.requests.begin(), shape.requests.end(), [](const auto& of) {
+    return of.size() > 1 && std::any_of(of.begin(), of.end(), [](const ShapeOption& option) {
+             return IsGpuDemand(option.demand);
+           });
+  });
+  std::vector<std::string> parts;
+  for (const std::vector<ShapeOption>& options : shape.requests) {
+    const std::string text =
+        absl::StrJoin(options, " | ", [](std::string* out, const ShapeOption& option) {
+          absl::StrAppend(out, OptionText(option));
+        });
+    parts.push_back(options.size() == 1 ? text : absl::StrCat("first of (", text, ")"));
+  }
+  std::string name = absl::StrCat(kShapePrefix, gpus ? kGpuShape : "device", " claim to ",
+                                  absl::StrJoin(parts, ", "));
+  for (const ShapeConstraint& constraint : shape.constraints) {
+    absl::StrAppend(&name, "; same ", constraint.attribute, " of ");
+    absl::StrAppend(&name,
+                    absl::StrJoin(constraint.members, ",", [](std::string* out, const auto& of) {
+                      absl::StrAppend(out, of.first, ".", of.second);
+                    }));
+  }
+  return name;
+}
+
+model::ResourceList ShapeDemands(const ClaimShape& shape) {
+  model::ResourceList demands;
+  for (const std::vector<ShapeOption>& options : shape.requests) {
+    if (options.size() == 1) model::Add(demands, options.front().demand, options.front().count);
+  }
+  return demands;
+}
+
+}  // namespace fairlead::state
