@@ -202,16 +202,13 @@ bool Placer::PlaceMembers(Attempt& attempt, const StepNode& node, const Area& ar
 }
 
 bool Placer::PlacePart(Attempt& attempt, const StepNode& node, const Area& area) {
-  const auto mark = attempt.txn.Mark();
-  const bool must_wait = attempt.must_wait;
-  const bool promised = attempt.result.promised;
+  const Attempt::Stand before = attempt.Mark();
   const bool placed = PlaceMembers(attempt, node, area);
-  if (attempt.mode != Mode::kStart || (placed && attempt.must_wait == must_wait)) return placed;
+  if (attempt.mode != Mode::kStart) return placed;
+  if (placed && attempt.must_wait == before.must_wait) return true;
   const std::vector<state::PodId> pods = Repackable(attempt.workload, node);
   if (pods.empty()) return placed;
-  attempt.txn.RollbackTo(mark);
-  attempt.must_wait = must_wait;
-  attempt.result.promised = promised;
+  attempt.BackTo(before);
   if (Repack(attempt, node, pods, area, /*only_now=*/true)) return true;
   if (placed) return PlaceMembers(attempt, node, area);
   return Repack(attempt, node, pods, area, /*only_now=*/false);
@@ -219,18 +216,13 @@ bool Placer::PlacePart(Attempt& attempt, const StepNode& node, const Area& area)
 
 bool Placer::PlaceInDomain(Attempt& attempt, const StepNode& node, const Area& area,
                            const TopologyCandidate& domain, bool only_now) {
-  const auto mark = attempt.txn.Mark();
-  const bool waited = attempt.must_wait;
-  const bool promised = attempt.result.promised;
+  const Attempt::Stand before = attempt.Mark();
   // Levels nest: what an outer one prefers is kept where an inner one says nothing.
   const auto* preferred = domain.preferred_score.empty() ? area.preferred : &domain.preferred_score;
   if (PlacePart(attempt, node, {domain.nodes, preferred})) {
-    const bool starts = attempt.must_wait == waited && attempt.result.promised == promised;
-    if (starts || !only_now) return true;
+    if (!only_now || attempt.StartsSince(before)) return true;
   }
-  attempt.txn.RollbackTo(mark);
-  attempt.must_wait = waited;
-  attempt.result.promised = promised;
+  attempt.BackTo(before);
   return false;
 }
 

@@ -107,6 +107,22 @@ class Placer {
     Mode mode;
     Placement result;
     bool must_wait = false;
+
+    // Where it stands, to come back to when a part of it is placed in another way.
+    struct Stand {
+      state::Transaction::Checkpoint mark;
+      bool must_wait = false, promised = false;
+    };
+    [[nodiscard]] Stand Mark() const { return {txn.Mark(), must_wait, result.promised}; }
+    void BackTo(const Stand& stand) {
+      txn.RollbackTo(stand.mark);
+      must_wait = stand.must_wait;
+      result.promised = stand.promised;
+    }
+    // Since then nobody had to be promised room.
+    [[nodiscard]] bool StartsSince(const Stand& stand) const {
+      return must_wait == stand.must_wait && result.promised == stand.promised;
+    }
   };
 
   bool PlaceSet(Attempt& attempt, const StepNode& node, const Area& area);

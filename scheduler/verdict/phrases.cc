@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -61,6 +62,11 @@ std::string AmountText(absl::string_view resource, int64_t base_units) {
     const bool bytes = base_units > -1024 && base_units < 1024;
     return absl::StrCat(amount, bytes ? (one ? " byte" : " bytes") : "", " of ",
                         ResourceNoun(resource));
+  }
+  // How many claims of a kind fit says nothing to people.
+  if (absl::StartsWith(resource, kClaimPrefix)) return ResourceNoun(resource);
+  if (absl::ConsumePrefix(&resource, kClassPrefix)) {
+    return absl::StrCat(amount, one ? " device" : " devices", " of class ", resource);
   }
   return absl::StrCat(amount, " ", resource);
 }

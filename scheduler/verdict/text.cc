@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/verdict/phrases.h"
 #include "scheduler/verdict/utf8.h"
@@ -364,6 +365,10 @@ std::string ResourceNoun(absl::string_view resource) {
   if (resource == model::kCpuName) return "CPU cores";
   if (resource == model::kMemoryName) return "memory";
   if (resource == model::kPodsName) return "pod slots";
+  if (absl::ConsumePrefix(&resource, kClassPrefix)) {
+    return absl::StrCat("devices of class ", resource);
+  }
+  if (absl::ConsumePrefix(&resource, kClaimPrefix)) return absl::StrCat("devices for a ", resource);
   return std::string(resource);
 }
 

@@ -152,6 +152,9 @@ TEST(PhrasesTest, Amounts) {
       {"ephemeral-storage", 2048, "2Ki of ephemeral-storage"},
       {"pods", 1, "1 pod slot"},
       {"rdma/hca", 4, "4 rdma/hca"},
+      {"deviceclass:gpu.nvidia.com", 1, "1 device of class gpu.nvidia.com"},
+      {"deviceclass:gpu.nvidia.com", 2, "2 devices of class gpu.nvidia.com"},
+      {"deviceclaim:device claim to all of fpga", 1, "devices for a device claim to all of fpga"},
   };
   for (const Case& c : cases) EXPECT_EQ(AmountText(c.resource, c.amount), c.text);
 }
