@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <utility>
 
 #include "absl/status/statusor.h"
 #include "queues/cron.h"
@@ -26,7 +25,7 @@ class UsageWindow {
 
  private:
   UsageWindow(const UsageOptions& options, std::optional<CronSchedule> cron)
-      : options_(options), cron_(std::move(cron)) {}
+      : options_(options), cron_(cron) {}
 
   UsageOptions options_;
   std::optional<CronSchedule> cron_;
