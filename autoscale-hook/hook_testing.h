@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -12,24 +11,12 @@
 #include "autoscale-hook/catalog.h"
 #include "autoscale-hook/demand.h"
 #include "autoscale-hook/placement.h"
+#include "base/testing/random.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::hook::testing {
 
-// Draws from a seed, the same on every machine.
-class Random {
- public:
-  explicit Random(uint64_t seed) : seed_(seed), engine_(seed) {}
-  // `low`..`high`, both included.
-  int64_t Between(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1));
-  }
-  [[nodiscard]] std::string Describe() const { return absl::StrCat("seed ", seed_); }
-
- private:
-  uint64_t seed_;
-  std::mt19937_64 engine_;
-};
+using fairlead::testing::Random;
 
 inline constexpr int64_t kGiB = int64_t{1} << 30;
 inline constexpr int64_t kDollar = 1000000;

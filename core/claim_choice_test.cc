@@ -10,6 +10,7 @@ namespace {
 
 using model::AllocatedDevice;
 using model::testing::Allocated;
+using model::testing::AllOf;
 using model::testing::MakeClaim;
 using model::testing::MakeDeviceClass;
 using model::testing::MakeSlice;
@@ -35,9 +36,7 @@ class ClaimChoiceTest : public DecisionLoopTest {
     Put(MakeSlice(name, 2, kClass));
   }
   static model::ResourceClaim AllClaim(const std::string& name) {
-    model::ResourceClaim claim = MakeClaim(name, 1, kClass);
-    claim.requests[0].all = true;
-    return claim;
+    return AllOf(MakeClaim(name, 1, kClass));
   }
   static model::Pod Uses(model::Pod pod, const std::string& claim) {
     pod.spec.resource_claims = {claim};

@@ -2,14 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/testing/random.h"
 #include "queues/ledger.h"
 #include "queues/tree.h"
 
@@ -45,25 +44,7 @@ inline model::Queue MakeQueue(std::string name, std::string parent = "", int64_t
   return queue;
 }
 
-// A seeded generator whose seed a failing test prints; FAIRLEAD_TEST_SEED repeats one.
-class Random {
- public:
-  Random() : seed_(Seed()), engine_(seed_) {}
-  int64_t Between(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1));
-  }
-  bool OneIn(int64_t n) { return Between(1, n) == 1; }
-  [[nodiscard]] std::string Describe() const { return absl::StrCat("FAIRLEAD_TEST_SEED=", seed_); }
-  std::mt19937_64& engine() { return engine_; }
-
- private:
-  static uint64_t Seed() {
-    const char* given = std::getenv("FAIRLEAD_TEST_SEED");
-    return given != nullptr ? std::strtoull(given, nullptr, 10) : 20260101;
-  }
-  uint64_t seed_;
-  std::mt19937_64 engine_;
-};
+using fairlead::testing::Random;
 
 // A random forest of up to `count` queues, three levels and more, with quotas, limits, weights and
 // priorities small enough that all of them bite. Names are q0, q1, ...

@@ -36,9 +36,8 @@ bool Cycle::MightGiveWay(EvictKind kind, const Outcome& outcome, const state::Wo
   const auto [answer, added] = might_be_reclaimed_.try_emplace(
       {outcome.leaf, workload.preemptible, KindOf(p_.state, workload, outcome.step)}, false);
   if (added) {
-    const queues::ReclaimContext rights{p_.tree, p_.books.ledger(), p_.shares,
-                                        p_.options.saturation_multiplier_micro,
-                                        p_.options.round_to_gang};
+    const queues::ReclaimContext rights =
+        ReclaimRights(p_.options, p_.tree, p_.books.ledger(), p_.shares);
     answer->second = p_.search.AnybodyToReclaimFrom(
         rights, {outcome.leaf, outcome.step_request, workload.preemptible});
   }

@@ -8,9 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/check.h"
 #include "queues/job_order.h"
-#include "queues/limits.h"
 #include "queues/min_runtime.h"
 
 namespace fairlead::engine {
@@ -103,8 +101,9 @@ class VictimSearch::Taken {
   }
   // Takes back those marked, and what else was taken of their workloads after them: the core goes
   // last, so it does not go where an extra pod stays. Nothing more of those workloads is taken, and
-  // their queues have the more to give. False if none is marked.
-  bool LeaveOut(const std::vector<bool>& marked) {
+  // their queues have the more to give.
+  void LeaveOut(const std::vector<bool>& marked) {
+    if (std::find(marked.begin(), marked.end(), true) == marked.end()) return;
     std::set<state::WorkloadId> out;
     std::vector<VictimUnit> kept;
     for (size_t i = 0; i < units.size(); ++i) {
@@ -122,7 +121,6 @@ class VictimSearch::Taken {
       order_.Picked(unit.leaf, back);
     }
     units = std::move(kept);
-    return !out.empty();
   }
 
   std::vector<VictimUnit> units;
@@ -281,9 +279,8 @@ SearchOutcome VictimSearch::Preempt(state::Transaction& txn, const SearchContext
 SearchOutcome VictimSearch::Reclaim(state::Transaction& txn, const SearchContext& context,
                                     const SearchStep& step) {
   SearchOutcome outcome;
-  const queues::ReclaimContext rights{context.tree, context.ledger, context.shares,
-                                      context.options.saturation_multiplier_micro,
-                                      context.options.round_to_gang};
+  const queues::ReclaimContext rights =
+      ReclaimRights(context.options, context.tree, context.ledger, context.shares);
   const queues::Reclaimer reclaimer{step.leaf, step.request, step.workload.preemptible};
   const queues::ReclaimAnswer may = queues::CanReclaim(rights, reclaimer);
   if (!may.allowed()) {

@@ -72,6 +72,14 @@ struct SearchContext {
       keeps_bounds;
 };
 
+// The rules of reclaim as they are configured. Borrows all but the options.
+inline queues::ReclaimContext ReclaimRights(const EngineOptions& options,
+                                            const queues::QueueTree& tree,
+                                            const queues::QueueLedger& ledger,
+                                            const queues::FairShares& shares) {
+  return {tree, ledger, shares, options.saturation_multiplier_micro, options.round_to_gang};
+}
+
 struct SearchStep {
   const state::Workload& workload;
   queues::QueueId leaf = 0;
@@ -160,6 +168,8 @@ class VictimSearch {
              const SearchContext& context, const SearchStep& step, const Rules& rules,
              const SearchBudgets& budgets, const std::vector<VictimUnit>& units,
              std::vector<bool>& returned, SearchOutcome& outcome);
+  // It has a place again, and it is the one that it had.
+  [[nodiscard]] bool IsAt(state::PodId pod, const VictimUnit::Place& place) const;
   [[nodiscard]] bool IsWhereItWas(const VictimUnit& unit) const;
   // From `start`: evicts the units and gives out the room in the order of service to the step (on
   // these nodes; null: on any) and to who was evicted: what the next allocate would do. So who

@@ -12,10 +12,14 @@
 
 namespace fairlead::engine {
 
+bool VictimSearch::IsAt(state::PodId id, const VictimUnit::Place& place) const {
+  const state::PodRecord& pod = state_.pod(id);
+  return pod.node == place.node && pod.gpu_groups == place.gpus;
+}
+
 bool VictimSearch::IsWhereItWas(const VictimUnit& unit) const {
   for (size_t i = 0; i < unit.pods.size(); ++i) {
-    const state::PodRecord& pod = state_.pod(unit.pods[i]);
-    if (pod.node != unit.places[i].node || !(pod.gpu_groups == unit.places[i].gpus)) return false;
+    if (!IsAt(unit.pods[i], unit.places[i])) return false;
   }
   return true;
 }
@@ -171,8 +175,7 @@ void VictimSearch::SpareUnmoved(state::Transaction& txn, state::Transaction::Che
       kept.pods.clear();
       kept.places.clear();
       for (size_t j = 0; j < unit.pods.size(); ++j) {
-        const state::PodRecord& pod = state_.pod(unit.pods[j]);
-        if (pod.node == unit.places[j].node && pod.gpu_groups == unit.places[j].gpus) {
+        if (IsAt(unit.pods[j], unit.places[j])) {
           spared = true;
           continue;
         }

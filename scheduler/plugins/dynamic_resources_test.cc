@@ -62,9 +62,7 @@ TEST_F(DynamicResourcesTest, ExactDevicesHaveToBeFree) {
 
 TEST_F(DynamicResourcesTest, AllIsRefusedWhileOneDeviceIsHeld) {
   state_.UpsertDeviceObject(Allocated(MakeClaim("held", 1, "nic"), "n0", {"1"}, "nic.io"));
-  model::ResourceClaim claim = MakeClaim("c", 1, "nic");
-  claim.requests[0].all = true;
-  state_.UpsertDeviceObject(claim);
+  state_.UpsertDeviceObject(model::testing::AllOf(MakeClaim("c", 1, "nic")));
   Runs("runs", "n0", "held");
   Wait("c");
   EXPECT_EQ(Why(*plugin_, "n0"), kNotHere);

@@ -173,7 +173,7 @@ absl::StatusOr<std::vector<RequestDemand>> DeviceBook::AskOf(
     const model::ResourceClaim& claim) const {
   if (!claim.invalid.empty()) return absl::InvalidArgumentError(claim.invalid);
   for (const model::DeviceRequest& request : claim.requests) {
-    for (size_t i = 0; i < std::max<size_t>(1, request.first_available.size()); ++i) {
+    for (size_t i = 0; i < OptionCount(request); ++i) {
       FAIRLEAD_RETURN_IF_ERROR(CheckRequest(OptionOf(request, i)));
     }
   }
@@ -205,7 +205,7 @@ absl::StatusOr<std::vector<RequestDemand>> DeviceBook::DemandsOf(
         absl::StrCat("more than ", kMaxDemands, " different device selectors in the cluster"));
   };
   for (const model::DeviceRequest& request : claim.requests) {
-    for (size_t i = 0; i < std::max<size_t>(1, request.first_available.size()); ++i) {
+    for (size_t i = 0; i < OptionCount(request); ++i) {
       const model::DeviceRequest& option = OptionOf(request, i);
       const std::string name = DemandName(option);
       if (demands_.contains(name)) continue;

@@ -5,16 +5,16 @@
 #include <optional>
 #include <string>
 
+#include "base/testing/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "scheduler/state/device_testing.h"
 
 namespace fairlead::state {
 namespace {
 
+using fairlead::testing::Random;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using testing::Random;
 
 ChoiceRequest Exactly(int64_t count, std::vector<int> devices) {
   return {{{true, count, std::move(devices)}}};
@@ -231,7 +231,7 @@ std::string WrongWith(const std::vector<ChoiceClaim>& claims, const DeviceChoice
 }
 
 TEST(DeviceChoice, IsFoundIfAndOnlyIfThereIsOne) {
-  Random random;
+  Random random(20261121);
   SCOPED_TRACE(random.Describe());
   int found = 0;
   constexpr int kRounds = 3000;

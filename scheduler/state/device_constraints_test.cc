@@ -1,17 +1,19 @@
 // allocationMode All, firstAvailable and matchAttribute in ClusterState: what such claims count,
 // which devices they get, and how their allocation is told.
+#include "base/testing/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scheduler/model/testing/builders.h"
 #include "scheduler/model/testing/device_builders.h"
 #include "scheduler/state/device_placement.h"
-#include "scheduler/state/device_testing.h"
 #include "scheduler/state/transaction.h"
 
 namespace fairlead::state {
 namespace {
 
+using fairlead::testing::Random;
 using model::testing::Allocated;
+using model::testing::AllOf;
 using model::testing::MakeClaim;
 using model::testing::MakeDeviceClass;
 using model::testing::MakeNode;
@@ -20,7 +22,6 @@ using model::testing::PodBuilder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::Random;
 
 constexpr char kClass[] = "gpu.nvidia.com";
 
@@ -34,9 +35,7 @@ model::ResourceSlice MakeNumaSlice(absl::string_view node) {
 }
 
 model::ResourceClaim AllClaim(absl::string_view name) {
-  model::ResourceClaim claim = MakeClaim(name, 1, kClass, "q");
-  claim.requests[0].all = true;
-  return claim;
+  return AllOf(MakeClaim(name, 1, kClass, "q"));
 }
 
 model::ResourceClaim SameNuma(model::ResourceClaim claim) {
@@ -390,7 +389,7 @@ model::ResourceClaim RandomClaim(Random& random, const std::string& name) {
 
 // What the two ways to ask promise is kept, whatever was placed before; and undo leaves nothing.
 TEST_F(DeviceConstraintsTest, WhoeverSuitsANodeGetsAllOfItsDevicesThere) {
-  Random random;
+  Random random(20261121);
   SCOPED_TRACE(random.Describe());
   int placed = 0;
   int refused = 0;

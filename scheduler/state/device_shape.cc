@@ -12,10 +12,6 @@ namespace {
 
 constexpr char kGpuShape[] = "gpu";
 
-size_t OptionCount(const model::DeviceRequest& request) {
-  return std::max<size_t>(1, request.first_available.size());
-}
-
 bool Names(const model::DeviceConstraint& constraint, const model::DeviceRequest& request,
            size_t option) {
   return constraint.requests.empty() ||
@@ -27,7 +23,7 @@ bool Names(const model::DeviceConstraint& constraint, const model::DeviceRequest
 
 std::string OptionText(const ShapeOption& option) {
   return absl::StrCat(option.all ? "all" : absl::StrCat(option.count), " ",
-                      absl::StripPrefix(option.demand, kDemandPrefix));
+                      absl::StripPrefix(option.demand, model::kDemandPrefix));
 }
 
 }  // namespace
@@ -40,16 +36,16 @@ bool IsGpuDeviceClass(absl::string_view name) {
 }
 
 bool IsShape(absl::string_view resource_name) {
-  return absl::StartsWith(resource_name, kShapePrefix);
+  return absl::StartsWith(resource_name, model::kShapePrefix);
 }
 
 bool IsDemand(absl::string_view resource_name) {
-  return absl::StartsWith(resource_name, kDemandPrefix) || IsShape(resource_name);
+  return absl::StartsWith(resource_name, model::kDemandPrefix) || IsShape(resource_name);
 }
 
 bool IsGpuDemand(absl::string_view resource_name) {
-  const bool shape = absl::ConsumePrefix(&resource_name, kShapePrefix);
-  if (!shape && !absl::ConsumePrefix(&resource_name, kDemandPrefix)) return false;
+  const bool shape = absl::ConsumePrefix(&resource_name, model::kShapePrefix);
+  if (!shape && !absl::ConsumePrefix(&resource_name, model::kDemandPrefix)) return false;
   const absl::string_view first = resource_name.substr(0, resource_name.find(' '));
   return shape ? first == kGpuShape : IsGpuDeviceClass(first);
 }
@@ -60,12 +56,16 @@ std::string RequestName(const model::DeviceRequest& request, size_t option) {
              : absl::StrCat(request.name, "/", request.first_available[option].name);
 }
 
+size_t OptionCount(const model::DeviceRequest& request) {
+  return std::max<size_t>(1, request.first_available.size());
+}
+
 const model::DeviceRequest& OptionOf(const model::DeviceRequest& request, size_t option) {
   return request.first_available.empty() ? request : request.first_available[option];
 }
 
 std::string DemandName(const model::DeviceRequest& request) {
-  std::string name = absl::StrCat(kDemandPrefix, request.device_class);
+  std::string name = absl::StrCat(model::kDemandPrefix, request.device_class);
   if (!request.selectors.empty()) {
     absl::StrAppend(&name, " where ", absl::StrJoin(request.selectors, " && "));
   }
@@ -120,7 +120,7 @@ std::string ShapeName(const ClaimShape& shape) {
         });
     parts.push_back(options.size() == 1 ? text : absl::StrCat("first of (", text, ")"));
   }
-  std::string name = absl::StrCat(kShapePrefix, gpus ? kGpuShape : "device", " claim to ",
+  std::string name = absl::StrCat(model::kShapePrefix, gpus ? kGpuShape : "device", " claim to ",
                                   absl::StrJoin(parts, ", "));
   for (const ShapeConstraint& constraint : shape.constraints) {
     absl::StrAppend(&name, "; same ", constraint.attribute, " of ");

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "scheduler/model/device_names.h"
 #include "scheduler/model/devices.h"
 #include "scheduler/model/resources.h"
 
@@ -27,9 +28,6 @@ namespace fairlead::state {
 
 // GPUs as queues count them, by the name of the device class or the driver.
 bool IsGpuDeviceClass(absl::string_view name);
-// Names of demands and of shapes begin with these; no resource of a container can.
-inline constexpr char kDemandPrefix[] = "deviceclass:";
-inline constexpr char kShapePrefix[] = "deviceclaim:";
 // Whether it is what claims made of a pod's requests.
 bool IsDemand(absl::string_view resource_name);
 bool IsShape(absl::string_view resource_name);
@@ -64,6 +62,8 @@ model::ResourceList ShapeDemands(const ClaimShape& shape);
 
 // As allocations name it: "request", or "request/one of firstAvailable".
 std::string RequestName(const model::DeviceRequest& request, size_t option);
+// One, unless there is a firstAvailable.
+size_t OptionCount(const model::DeviceRequest& request);
 const model::DeviceRequest& OptionOf(const model::DeviceRequest& request, size_t option);
 
 }  // namespace fairlead::state

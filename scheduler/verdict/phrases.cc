@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "scheduler/model/device_names.h"
 #include "scheduler/verdict/text.h"
 
 namespace fairlead::verdict {
@@ -64,8 +65,8 @@ std::string AmountText(absl::string_view resource, int64_t base_units) {
                         ResourceNoun(resource));
   }
   // How many claims of a kind fit says nothing to people.
-  if (absl::StartsWith(resource, kClaimPrefix)) return ResourceNoun(resource);
-  if (absl::ConsumePrefix(&resource, kClassPrefix)) {
+  if (absl::StartsWith(resource, model::kShapePrefix)) return ResourceNoun(resource);
+  if (absl::ConsumePrefix(&resource, model::kDemandPrefix)) {
     return absl::StrCat(amount, one ? " device" : " devices", " of class ", resource);
   }
   return absl::StrCat(amount, " ", resource);

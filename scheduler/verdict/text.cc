@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/device_names.h"
 #include "scheduler/verdict/phrases.h"
 #include "scheduler/verdict/utf8.h"
 
@@ -365,10 +366,11 @@ std::string ResourceNoun(absl::string_view resource) {
   if (resource == model::kCpuName) return "CPU cores";
   if (resource == model::kMemoryName) return "memory";
   if (resource == model::kPodsName) return "pod slots";
-  if (absl::ConsumePrefix(&resource, kClassPrefix)) {
+  if (absl::ConsumePrefix(&resource, model::kDemandPrefix)) {
     return absl::StrCat("devices of class ", resource);
   }
-  if (absl::ConsumePrefix(&resource, kClaimPrefix)) return absl::StrCat("devices for a ", resource);
+  if (absl::ConsumePrefix(&resource, model::kShapePrefix))
+    return absl::StrCat("devices for a ", resource);
   return std::string(resource);
 }
 

@@ -22,10 +22,6 @@ std::vector<Unblocker> DefaultUnblockers(const Verdict& verdict);
 // The detail of who waits for capacity, and may not make others give way before then.
 std::string DelayClause(absl::Time until);
 
-// Names of what a pod asks for by ResourceClaims begin with these (state/device_shape.h).
-inline constexpr absl::string_view kClassPrefix = "deviceclass:";
-inline constexpr absl::string_view kClaimPrefix = "deviceclaim:";
-
 // "nvidia.com/gpu" -> "GPUs", "cpu" -> "CPU cores", "memory" -> "memory", "deviceclass:x" ->
 // "devices of class x", others as they are.
 std::string ResourceNoun(absl::string_view resource);

@@ -45,6 +45,12 @@ inline ResourceClaim MakeClaim(absl::string_view name, int64_t count,
   return out;
 }
 
+// Its request is for all devices of a node that match.
+inline ResourceClaim AllOf(ResourceClaim claim) {
+  claim.requests[0].all = true;
+  return claim;
+}
+
 inline ResourceClaim Allocated(ResourceClaim claim, absl::string_view node,
                                const std::vector<std::string>& devices,
                                absl::string_view driver = "gpu.nvidia.com") {
