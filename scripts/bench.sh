@@ -11,5 +11,7 @@ fi
 mkdir -p build/bench
 arguments=(--out build/bench/results.json)
 [[ -n ${1:-} ]] && arguments+=(--filter "$1")
-build/bin/fairlead-bench "${arguments[@]}"
+code=0
+build/bin/fairlead-bench "${arguments[@]}" || code=$?
 say "results: build/bench/results.json"
+exit "$code"
