@@ -134,6 +134,8 @@ void Executor::Impl::Submit(const model::Action& action) {
   job.action_id = action.id;
   job.lane = lane;
   job.replaceable = std::holds_alternative<model::SetPodUnschedulable>(action.what);
+  // Why a pod waits need not be written once it is bound.
+  job.replaces = job.replaceable || std::holds_alternative<model::BindPod>(action.what);
   job.protocol = MakeWriteProtocol(action, options_.identity);
   job.backoff = Backoff(options_.backoff_initial, options_.backoff_max, action.id);
   job.submitted_at = clock_.Steady();

@@ -9,8 +9,8 @@
 //    part of the window free, so that a burst of them never delays a binding by more than one
 //    answer.
 //  - How many at once: write_window.h.
-//  - A SetPodUnschedulable that a newer one for the same pod overtook before it was sent is
-//  answered OK.
+//  - A SetPodUnschedulable that a newer one for the same pod, or its binding, overtook before it
+//    was sent is answered OK.
 //  - Events beyond Options::max_queued_events are shed: ResourceExhausted and a counter. The same
 //  for
 //    anything beyond max_queued.

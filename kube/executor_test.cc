@@ -134,25 +134,36 @@ TEST_F(ExecutorTest, ANewerStatusReplacesAQueuedOne) {
   EXPECT_EQ(executor_->GetStats().replaced, 1);
 }
 
-TEST_F(ExecutorTest, BindingsGoFirstAndTakeTheirPodsStatusAlong) {
+TEST_F(ExecutorTest, ABindingTakesTheQueuedStatusOfItsPodOut) {
+  Submit(Unschedulable("p", "first"));  // on the wire at once
+  Submit(Unschedulable("p", "second"));
+  Submit(Bind());
+  EXPECT_THAT(Told(queue_), ElementsAre("2 OK"));
+  api_.On("PATCH", kStatusPath, kOk);
+  api_.On("POST", kBindPath, kCreated);
+  Settle();
+  EXPECT_THAT(Requests(), ElementsAre("PATCH status", "POST binding"));
+  EXPECT_THAT(Told(queue_), ElementsAre("1 OK", "3 OK"));
+}
+
+TEST_F(ExecutorTest, TheMostUrgentGoesFirstAndTakesWhatIsBeforeItAlong) {
   options_.window.start = options_.window.min = options_.window.max = 1;
   Submit(Event("busy"));  // takes the one place
   Submit(Event("e"));
   Submit(Unschedulable("s"));
-  Submit(Unschedulable("x"));  // before the binding of the same pod
   model::CreateNodeRequest create;
   create.request.meta.name = "r1";
   Submit(create);
+  Submit(Unschedulable("p"));  // before the eviction of the same pod
   Submit(Evict());
   Submit(Bind("b"));
-  Submit(Bind("x"));
   api_.When([](const HttpRequest&) { return true; }, [](const HttpRequest&) { return kOk; });
   Settle();
   std::vector<std::string> paths;
   for (const auto& exchange : api_.exchanges()) paths.push_back(exchange.request.path);
   EXPECT_THAT(
-      paths, ElementsAre(HasSubstr("/events"), HasSubstr("/b/binding"), HasSubstr("/x/status"),
-                         HasSubstr("/x/binding"), HasSubstr("/p/eviction"), HasSubstr("/p/status"),
+      paths, ElementsAre(HasSubstr("/events"), HasSubstr("/b/binding"), HasSubstr("/p/status"),
+                         HasSubstr("/p/eviction"), HasSubstr("/p/status"),
                          HasSubstr("/noderequests"), HasSubstr("/s/status"), HasSubstr("/events")));
 }
 

@@ -123,7 +123,7 @@ std::optional<uint64_t> WriteQueue::Add(std::string object, WriteJob job) {
   ++SizeOf(job);
   Line& line = objects_[object];
   std::optional<uint64_t> replaced;
-  if (job.replaceable) {
+  if (job.replaces) {
     for (size_t i = line.active ? 1 : 0; i < line.jobs.size(); ++i) {
       if (!line.jobs[i]->replaceable || line.jobs[i]->attempts > 0) continue;
       replaced = line.jobs[i]->action_id;

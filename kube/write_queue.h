@@ -2,9 +2,9 @@
 //
 // Actions about the same object keep their order: only the first of an object's line may be under
 // way. An object stands in the lane of the most urgent action of its line, so that a binding behind
-// a status patch of the same pod does not wait among the status patches. A replaceable action (a
-// newer SetPodUnschedulable) takes an older replaceable one that has not been started out of the
-// line.
+// a status patch of the same pod does not wait among the status patches. What makes an older
+// replaceable action (SetPodUnschedulable) pointless, a newer one or the binding of the pod, takes
+// it out of the line if it has not been started.
 //
 // Thread-safety: none. Complexity: O(1) each, by the length of an object's line, which is short.
 #pragma once
@@ -39,6 +39,7 @@ struct WriteJob {
   uint64_t action_id = 0;
   WriteLane lane = WriteLane::kBind;
   bool replaceable = false;
+  bool replaces = false;  // an older replaceable one
   std::unique_ptr<WriteProtocol> protocol;
   Backoff backoff{absl::ZeroDuration(), absl::ZeroDuration(), 0};
   int attempts = 0;
