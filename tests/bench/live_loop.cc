@@ -14,6 +14,13 @@ kube::EncodedWrite CreateNamespace() {
                        R"("}})")};
 }
 
+bool PodGoes(const model::ClusterEvent& event) {
+  if (const auto* gone = std::get_if<model::Delete>(&event)) return gone->kind == model::Kind::kPod;
+  const auto* seen = std::get_if<model::Upsert>(&event);
+  const auto* pod = seen == nullptr ? nullptr : std::get_if<model::Pod>(&seen->object);
+  return pod != nullptr && pod->meta.deletion.has_value();
+}
+
 }  // namespace
 
 kube::EncodedWrite CreatePod(const PodToCreate& pod) {
@@ -35,8 +42,8 @@ kube::EncodedWrite MarkRunning(absl::string_view name) {
 }
 
 void SendOrEnd(ApiClient& api, const std::vector<kube::EncodedWrite>& writes,
-               absl::string_view what) {
-  Require(api.SendAll(writes, kPreparing) == static_cast<int64_t>(writes.size()), what);
+               absl::string_view what, int in_flight) {
+  Require(api.SendAll(writes, in_flight) == static_cast<int64_t>(writes.size()), what);
 }
 
 void CreateNodes(ApiClient& api, int64_t count) {
@@ -121,6 +128,7 @@ void LiveLoop::Drain(absl::Duration wait) {
       if (binds_.erase(result->action_id) > 0) ++(result->status.ok() ? bound_ : refused_);
       if (evictions_.erase(result->action_id) > 0 && result->status.ok()) ++evicted_;
     }
+    saw_pod_go_ = saw_pod_go_ || PodGoes(event);
     loop_->Apply(event);
   }
 }

@@ -35,7 +35,7 @@ kube::EncodedWrite MarkRunning(absl::string_view name);
 // Nodes "node-000000" and on, ready.
 void CreateNodes(ApiClient& api, int64_t count);
 void SendOrEnd(ApiClient& api, const std::vector<kube::EncodedWrite>& writes,
-               absl::string_view what);
+               absl::string_view what, int in_flight = kPreparing);
 
 // A control plane with the benchmarks' namespace, or nothing, and the report says why.
 std::unique_ptr<ControlPlane> StartOrSkip(Run& run, absl::string_view name,
@@ -59,6 +59,8 @@ class LiveLoop {
   [[nodiscard]] int64_t bound() const { return bound_; }
   [[nodiscard]] int64_t refused() const { return refused_; }
   [[nodiscard]] int64_t evicted() const { return evicted_; }
+  // A watch has shown that a pod goes, or is gone.
+  [[nodiscard]] bool saw_pod_go() const { return saw_pod_go_; }
   kube::Executor& executor() { return *executor_; }
   ApiClient& api() { return api_; }
 
@@ -74,6 +76,7 @@ class LiveLoop {
   absl::Time wake_at_ = absl::InfiniteFuture();
   std::vector<model::ClusterEvent> events_;
   absl::flat_hash_set<uint64_t> binds_, evictions_;
+  bool saw_pod_go_ = false;
   std::atomic<int64_t> bound_{0}, refused_{0}, evicted_{0};
 };
 

@@ -14,6 +14,7 @@ using model::testing::MakeQueue;
 constexpr int64_t kNodes = 1000;
 constexpr int64_t kRunning = 8 * kNodes;
 constexpr int64_t kAsked = 1000;
+constexpr int kAskers = 16;  // as the load generator there
 
 void FillCluster(ApiClient& api) {
   CreateNodes(api, kNodes);
@@ -31,7 +32,7 @@ void FillCluster(ApiClient& api) {
 
 void EndToEndReclaim(Run& run) {
   constexpr absl::string_view kName = "e2e_reclaim_1000";
-  std::vector<double> first_s, bound_s, cpu;
+  std::vector<double> first_s, answered_s, bound_s, cpu;
   for (int i = 0; i < std::min(run.repetitions, 3); ++i) {
     const std::unique_ptr<ControlPlane> plane = StartOrSkip(run, kName, "");
     if (plane == nullptr) return;
@@ -47,27 +48,33 @@ void EndToEndReclaim(Run& run) {
     std::vector<kube::EncodedWrite> ask;
     for (int64_t p = 0; p < kAsked; ++p) ask.push_back(CreatePod({Numbered("ask", p), "poor"}));
     const Stopwatch watch;
-    std::future<void> asking =
-        std::async(std::launch::async, [&] { SendOrEnd(api, ask, "the pods were not created"); });
-    double first = 0, all = 0;
+    std::future<void> asking = std::async(
+        std::launch::async, [&] { SendOrEnd(api, ask, "the pods were not created", kAskers); });
+    double first = 0, answered = 0, all = 0;
     // The answer to the last eviction may come after the binding that it made room for.
     while ((live.bound() < kAsked || live.evicted() < kAsked) && watch.Seconds() < 60) {
       live.Wait();
-      live.Decide();
-      if (first == 0 && live.evicted() > 0) first = watch.Seconds();
+      // Answers count when they are read, not when what they changed has been decided too.
+      if (first == 0 && live.saw_pod_go()) first = watch.Seconds();
+      if (answered == 0 && live.evicted() > 0) answered = watch.Seconds();
       if (all == 0 && live.bound() == kAsked) all = watch.Seconds();
+      live.Decide();
     }
     asking.get();
     Require(live.bound() == kAsked, "not all pods were bound within 60 s");
     Require(live.evicted() == kAsked,
             absl::StrCat(live.evicted(), " evicted for ", kAsked, " GPUs"));
     first_s.push_back(first);
+    answered_s.push_back(answered);
     bound_s.push_back(all);
     cpu.push_back(watch.CpuSeconds());
   }
   run.report.Add({absl::StrCat(kName, "/first_eviction"), "s", Better::kLower, first_s, 0.2,
                   Rival{"KAI", 3.3}, std::nullopt,
-                  "from the first POST of 1,000 pods to the first eviction answered"});
+                  "from the first POST of 1,000 pods until a watch shows that a victim goes"});
+  run.report.Add({absl::StrCat(kName, "/first_answer"), "s", Better::kLower, answered_s,
+                  std::nullopt, std::nullopt, std::nullopt,
+                  "until its eviction is answered, condition written"});
   run.report.Add({absl::StrCat(kName, "/all_bound"), "s", Better::kLower, bound_s, 6,
                   Rival{"KAI", 59.7}, Median(cpu), "8,000 running on 1,000 nodes"});
 }
