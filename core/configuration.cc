@@ -132,6 +132,16 @@ absl::Status ReadEvictions(const dom::element& value, const std::string& path,
   return Bad(absl::StrCat(path, ".maxInFlight"), "must not be 0: nobody would ever give way");
 }
 
+absl::Status ReadJobOrder(const dom::element& value, const std::string& path,
+                          state::JobOrder& order) {
+  FAIRLEAD_RETURN_IF_ERROR(ReadObject(value, path,
+                                      {{"durationWeight", Count(&order.duration_weight, 0)},
+                                       {"assumedDuration", Span(&order.assumed_duration)}}));
+  if (order.duration_weight <= state::JobOrder::kMaxDurationWeight) return absl::OkStatus();
+  return Bad(absl::StrCat(path, ".durationWeight"),
+             absl::StrCat("must be at most ", state::JobOrder::kMaxDurationWeight));
+}
+
 // Whether a reclaim may bring a queue above its fair share by a part of a gang.
 absl::Status ReadReclaimRounding(const dom::element& value, const std::string& path,
                                  engine::EngineOptions& engine) {
@@ -197,6 +207,10 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
        {"reclaimRounding",
         [&options](const dom::element& value, const std::string& path) {
           return ReadReclaimRounding(value, path, options.engine);
+        }},
+       {"jobOrder",
+        [&options](const dom::element& value, const std::string& path) {
+          return ReadJobOrder(value, path, options.state.job_order);
         }},
        {"gangReservations",
         [&](const dom::element& value, const std::string& path) {

@@ -11,6 +11,7 @@
 //   builtinDefaultQueue: true        # it exists without an object
 //   actions: {reclaim: true, preempt: true}
 //   reclaimRounding: nearest         # or down
+//   jobOrder: {durationWeight: 0, assumedDuration: 24h}
 //   hook:
 //     enabled: true
 //     provider: kwok

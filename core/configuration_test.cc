@@ -38,6 +38,7 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
   absl::StatusOr<Configuration> read = ReadConfiguration({Fairlead(R"(
       "schedulerNames":["a","b"], "defaultQueue":"misc",
       "actions":{"reclaim":false,"preempt":false}, "reclaimRounding":"nearest",
+      "jobOrder":{"durationWeight":100,"assumedDuration":"3h"},
       "hook":{"enabled":false,"provider":"aws","catalogFile":"c.yaml","clusterGPULimit":64,
         "gpuLimits":{"A100":8},"costLimitPerHour":"12.50","unneededAfter":"1m",
         "launchTimeout":"2m","readyTimeout":"3m","backoffInitial":"4s","backoffMax":"5m",
@@ -56,6 +57,8 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
   EXPECT_FALSE(options.engine.reclaim);
   EXPECT_FALSE(options.engine.preempt);
   EXPECT_TRUE(options.engine.round_to_gang);
+  EXPECT_EQ(options.state.job_order.duration_weight, 100);
+  EXPECT_EQ(options.state.job_order.assumed_duration, absl::Hours(3));
   EXPECT_FALSE(options.state.place_gpu_shares);
   EXPECT_EQ(options.state.reservation_namespace, "res");
   EXPECT_EQ(options.gpu_sharing.image, "i:1");
@@ -123,6 +126,14 @@ TEST(ConfigurationTest, ErrorsNameDocumentAndPath) {
        0,
        "reclaimRounding",
        "'up' is not nearest or down"},
+      {{Fairlead(R"("jobOrder":{"durationWeight":1001})")},
+       0,
+       "jobOrder.durationWeight",
+       "must be at most 1000"},
+      {{Fairlead(R"("jobOrder":{"assumedDuration":"-1h"})")},
+       0,
+       "jobOrder.assumedDuration",
+       "must be a duration"},
       {{Fairlead(R"("reclaimRounding":true)")}, 0, "reclaimRounding", "must be a string"},
       {{Fairlead(R"("schedulerNames":[])")}, 0, "schedulerNames", "at least one"},
       {{Fairlead(R"("schedulerNames":["a","a"])")}, 0, "schedulerNames[1]", "twice"},

@@ -16,8 +16,9 @@
 namespace fairlead::engine::testing {
 
 // Pods of scheduler name "fairlead" are ours.
-inline state::StateOptions OurPods() {
+inline state::StateOptions OurPods(const state::JobOrder& job_order = {}) {
   state::StateOptions options;
+  options.job_order = job_order;
   options.scheduler_names = {"fairlead"};
   return options;
 }
@@ -81,8 +82,8 @@ inline model::PodGroup PreemptibleGroup(absl::string_view name, absl::string_vie
 
 class Cluster {
  public:
-  explicit Cluster(const EngineOptions& options = {})
-      : state_(OurPods()),
+  explicit Cluster(const EngineOptions& options = {}, const state::JobOrder& job_order = {})
+      : state_(OurPods(job_order)),
         tree_(state_.resource_names()),
         engine_(MakeEngine(options, state_, tree_)) {}
 

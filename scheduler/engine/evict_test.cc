@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scheduler/engine/engine_testing.h"
+#include "scheduler/model/api_names.h"
 
 namespace fairlead::engine {
 namespace {
@@ -266,12 +267,13 @@ TEST_F(StaleTest, NegativeGraceMeansNever) {
 
 // Evictions take effect between cycles: who is evicted waits again. Whatever the cluster, a fixed
 // set of jobs comes to rest: after a while no cycle evicts anybody.
+// Every second time short jobs come first.
 TEST(EvictProperty, NoPingPong) {
-  for (uint32_t seed = 1; seed <= 60; ++seed) {
+  for (uint32_t seed = 1; seed <= 120; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     std::mt19937 random(seed);
     auto below = [&](uint32_t bound) { return static_cast<int64_t>(random() % bound); };
-    Cluster c;
+    Cluster c({}, {.duration_weight = seed % 2 == 0 ? 10 : 0});
     const int64_t queues = 2 + below(3);
     for (int64_t q = 0; q < queues; ++q) c.Queue(absl::StrCat("q", q), below(5));
     const int64_t nodes = 1 + below(4);
@@ -283,6 +285,9 @@ TEST(EvictProperty, NoPingPong) {
           Job(name, absl::StrCat("q", below(static_cast<uint32_t>(queues))), 1 + below(3), i);
       job.Priority("p", static_cast<int32_t>(10 + 10 * below(3)));
       job.Preemptible(below(5) != 0);
+      if (seed % 2 == 0) {
+        job.Annotation(model::kExpectedDurationAnnotation, absl::StrCat(1 + below(3), "s"));
+      }
       jobs.emplace(name, job);
       c.Pod(job);
     }

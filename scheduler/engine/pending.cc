@@ -11,7 +11,7 @@ ServiceKey MakeServiceKey(const state::Workload& workload) {
   ServiceKey key;
   key.minus_priority = -static_cast<int64_t>(workload.priority);
   key.elastic_state = ElasticStateOf(workload);
-  key.creation_ns = absl::ToUnixNanos(workload.creation);
+  key.turn_ns = absl::ToUnixNanos(workload.turn);
   key.uid = workload.uid;
   key.workload = workload.id;
   return key;
@@ -21,7 +21,7 @@ CrowdKey MakeCrowdKey(const state::ClusterState& state, const state::Workload& w
                       bool by_duration) {
   CrowdKey key;
   key.alone = workload.id;
-  // Who has a preemption delay may make others give way from a time of its own on.
+  // Among those that are not: who may make others give way from a time of its own on.
   if (!workload.plain) return key;
   const state::PodRecord& pod = state.pod(workload.pods.front());
   // A claim is the pod's own, and so is the node that somebody has promised to it.

@@ -2,7 +2,7 @@
 // them.
 //
 // Order in a queue (facts 3.4): priority, then elastic state (below its minimum, at it, above it),
-// then age, then uid.
+// then age (Workload::turn), then uid.
 //
 // Inside a leaf they stand in crowds: lone pods of one class, priority and preemptibility, which
 // every decision treats alike; they differ in name and age only. So what holds the first of a crowd
@@ -31,7 +31,7 @@ namespace fairlead::engine {
 struct ServiceKey {
   int64_t minus_priority = 0;
   int elastic_state = 0;  // ElasticStateOf()
-  int64_t creation_ns = 0;
+  int64_t turn_ns = 0;    // Workload::turn
   std::string uid;
   state::WorkloadId workload = state::kNoId;
   friend auto operator<=>(const ServiceKey&, const ServiceKey&) = default;

@@ -5,7 +5,8 @@
 // In it: preemptible workloads of existing queues with a pod that is bound, runs or has a promise.
 // Order: the reverse of the order of service (pending.h); where priority, elastic state and age are
 // equal, whoever started last goes first, because it loses the least work, and only then the uid
-// decides. (KAI goes straight to the uid, which means nothing.)
+// decides. (KAI goes straight to the uid, which means nothing.) Where short jobs are served first
+// (state::JobOrder) age is left out: its reverse would take the long jobs, which lose the most.
 //
 // It is built by the first CatchUp(): a cluster in which nobody is ever searched for pays nothing.
 // Ownership: borrows state and tree. Thread-safety: the owner's thread. Complexity: O(1) a Touch(),

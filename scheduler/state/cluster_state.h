@@ -40,6 +40,19 @@ class AllocationListener {
   virtual void OnWorkloadRemoved(const Workload& workload) = 0;
 };
 
+// Short jobs first, without starving long ones. A workload is served as if it had come
+// `duration_weight` times its duration later, so it waits for nobody who comes more than that after
+// it; 0: first come, first served. Its duration is what its first pod says (annotation
+// fairlead.dev/expected-duration), at most kLongestDuration; `assumed_duration` if it says nothing.
+// The order of two workloads never changes with time, as it would with the ratio of wait to
+// duration that this approximates (highest response ratio next, Brinch Hansen 1971).
+struct JobOrder {
+  static constexpr int64_t kMaxDurationWeight = 1000;
+  static constexpr absl::Duration kLongestDuration = absl::Hours(30 * 24);
+  int64_t duration_weight = 0;  // 0..kMaxDurationWeight
+  absl::Duration assumed_duration = absl::Hours(24);
+};
+
 struct StateOptions {
   // Pods with one of these scheduler names are ours.
   std::vector<std::string> scheduler_names;
@@ -51,6 +64,7 @@ struct StateOptions {
   std::string reservation_namespace = model::kReservationNamespace;
   // Whether pods that share GPUs are placed; off: refused on every node.
   bool place_gpu_shares = true;
+  JobOrder job_order = {};
 };
 
 // What an event did, for the caller's dirty tracking. All false: nothing that a decision reads
@@ -310,6 +324,7 @@ class ClusterState {
   bool ReadStaleSince(Workload& workload);
   bool ReadLastEviction(Workload& workload);
   static bool ReadFailedAttempt(Workload& workload, const model::PodGroup* old);
+  [[nodiscard]] absl::Time TurnOf(const Workload& workload) const;  // as JobOrder says
   // Re-reads what the objects say about it; true if something changed.
   bool RefreshWorkload(Workload& workload);
   void DropWorkloadIfUnused(WorkloadId id);

@@ -158,6 +158,9 @@ std::string ClusterState::CheckConsistency() const {
       return absl::StrCat("workload ", workload.name, ": counts by status");
     }
     if (std::string wrong = CheckSets(*this, workload); !wrong.empty()) return wrong;
+    if (workload.turn != TurnOf(workload)) {
+      return absl::StrCat("workload ", workload.name, ": its turn is not what its first pod says");
+    }
   }
   return "";
 }

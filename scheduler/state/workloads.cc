@@ -114,8 +114,9 @@ void ClusterState::AttachToWorkload(PodRecord& record, const model::Pod& pod) {
     moved = current.is_group ? current.name != group_name : !group_name.empty();
   }
   if (!moved && hints_[record.id] != nullptr && *hints_[record.id] == hints) {
-    if (workloads_[record.workload].invalid == record.invalid ||
-        workloads_[record.workload].is_group) {
+    const Workload& current = workloads_[record.workload];
+    if ((current.invalid == record.invalid || current.is_group) &&
+        TurnOf(current) == current.turn) {
       return;
     }
   }
@@ -227,6 +228,15 @@ void ClusterState::InsertInTaskOrder(Workload& workload, PodId id) {
                        id);
 }
 
+absl::Time ClusterState::TurnOf(const Workload& workload) const {
+  const JobOrder& order = options_.job_order;
+  if (order.duration_weight == 0) return workload.creation;
+  absl::Duration duration = absl::InfiniteDuration();
+  if (!workload.pods.empty()) duration = pods_[workload.pods.front()].expected_duration;
+  if (duration == absl::InfiniteDuration()) duration = order.assumed_duration;
+  return workload.creation + order.duration_weight * std::min(duration, JobOrder::kLongestDuration);
+}
+
 bool ClusterState::RefreshWorkload(Workload& workload) {
   const PodHints* hints = workload.pods.empty() ? nullptr : hints_[workload.pods.front()].get();
   const model::PodGroup* group = workload.group.get();
@@ -285,11 +295,12 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
                                : preemptibility == Preemptibility::kPreemptible;
   workload.plain = !workload.is_group && hints != nullptr && invalid.empty() && warning.empty() &&
                    preemption_delay == absl::ZeroDuration();
+  const absl::Time turn = TurnOf(workload);
   const bool recharge = queue != workload.queue || preemptible != workload.preemptible;
   const bool changed = recharge || priority != workload.priority ||
                        min_member != workload.min_member || invalid != workload.invalid ||
                        warning != workload.warning || staleness_grace != workload.staleness_grace ||
-                       preemption_delay != workload.preemption_delay;
+                       preemption_delay != workload.preemption_delay || turn != workload.turn;
   if (!changed) return false;
   // What it has is charged to the queue that it leaves; the listener sees both sides.
   auto for_each_allocated = [&](auto f) {
@@ -301,6 +312,7 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
   for_each_allocated([&](const PodRecord& pod) { listener_->OnReleased(workload, pod); });
   workload.queue = std::move(queue);
   workload.priority = priority;
+  workload.turn = turn;
   workload.preemptible = preemptible;
   workload.min_member = min_member;
   workload.invalid = std::move(invalid);
