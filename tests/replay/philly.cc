@@ -130,6 +130,21 @@ std::vector<int64_t> EqualQuotas(const PhillyTrace& trace, int64_t gpus) {
   return Deal(std::vector<int64_t>(trace.clusters.size(), 1), gpus);
 }
 
+std::vector<int64_t> PlannedQuotas(const PhillyTrace& trace, int64_t gpus) {
+  std::vector<int64_t> parts(trace.clusters.size(), 0);
+  int64_t total = 0;
+  for (const PhillyJob& job : trace.jobs) {
+    if (job.gpus < kBigJobGpus) continue;
+    parts[job.cluster] += job.duration_s * job.gpus;
+    total += job.duration_s * job.gpus;
+  }
+  if (total == 0) return EqualQuotas(trace, gpus);
+  for (int64_t& part : parts) {
+    part = part / 2 + total / (2 * static_cast<int64_t>(parts.size()));
+  }
+  return Deal(parts, gpus);
+}
+
 PhillySummary Summarise(const PhillyTrace& trace, const PhillyResult& result) {
   std::vector<int64_t> completions;
   std::vector<int64_t> waits;

@@ -43,6 +43,9 @@ std::vector<int64_t> PodsOf(const PhillyJob& job);
 // the trace, or in equal parts. Largest remainders; ties to the smaller name.
 std::vector<int64_t> QuotasByGpuTime(const PhillyTrace& trace, int64_t gpus);
 std::vector<int64_t> EqualQuotas(const PhillyTrace& trace, int64_t gpus);
+// Half in equal parts, half in proportion to the GPU time of the cluster's big jobs: small ones
+// find room that others leave, whole nodes have to be kept.
+std::vector<int64_t> PlannedQuotas(const PhillyTrace& trace, int64_t gpus);
 
 // What became of a trace under some policy.
 struct PhillyResult {

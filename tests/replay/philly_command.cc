@@ -31,13 +31,17 @@ time through the engine, on nodes of 8 GPUs, each virtual cluster a queue that m
 completion and wait in seconds, beside first-in-first-out and shortest-job-first without queues.
 
   --gpus N[,N]          sizes of the cluster (default 512)
-  --quota WHICH         gpu-time (default: in proportion to what each cluster asks for), equal
+  --quota WHICH         gpu-time (default: in proportion to what each cluster asks for), equal, or
+                        planned (half equal, half in proportion to what its jobs of 8 GPUs and more
+                        ask for)
   --weight WHICH        over quota: equal (default), quota (in proportion to it)
   --reclaim on|off      (default on); likewise --preempt; --consolidation (default off)
   --reclaim-min-runtime DURATION   nobody is reclaimed from before (default 0s)
   --backfill on|off     room is kept for big gangs that wait (default off)
   --reserve-after DURATION, --reserve-min-gpus N, --max-reservations N
-  --durations none|true what jobs say about how long they run (default none)
+  --durations WHICH     what jobs say about how long they run: none (default), true, or rough (off by
+                        a factor of up to 4)
+  --duration-weight N   short jobs first (state::JobOrder; default 0: first come, first served)
   --evicted WHICH       restart (default: from zero), or a duration: the time between checkpoints
   --days N              only jobs submitted in the first N days
   --only engine|policies
@@ -46,10 +50,12 @@ completion and wait in seconds, beside first-in-first-out and shortest-job-first
 
 namespace {
 
+using QuotaRule = std::vector<int64_t> (*)(const PhillyTrace& trace, int64_t gpus);
+
 struct Command {
   std::string file;
   std::vector<int64_t> gpus = {512};
-  bool equal_quotas = false;
+  QuotaRule quotas = QuotasByGpuTime;
   int64_t days = 0;  // 0: all
   bool engine = true, policies = true, json = false;
   PhillyOptions options;
@@ -77,8 +83,10 @@ absl::Status ReadFlag(const std::string& flag, const std::string& value, Command
     return absl::OkStatus();
   }
   if (flag == "--quota") {
-    command.equal_quotas = value == "equal";
-    return Understood(command.equal_quotas || value == "gpu-time");
+    command.quotas = value == "equal"     ? EqualQuotas
+                     : value == "planned" ? PlannedQuotas
+                                          : QuotasByGpuTime;
+    return Understood(command.quotas != QuotasByGpuTime || value == "gpu-time");
   }
   if (flag == "--weight") {
     command.options.weight_by_quota = value == "quota";
@@ -102,8 +110,15 @@ absl::Status ReadFlag(const std::string& flag, const std::string& value, Command
     return Understood(absl::SimpleAtoi(value, &reservations.max_reservations));
   }
   if (flag == "--durations") {
-    command.options.durations_said = value == "true";
-    return Understood(value == "true" || value == "none");
+    command.options.durations = value == "true"    ? DurationsSaid::kTrue
+                                : value == "rough" ? DurationsSaid::kRough
+                                                   : DurationsSaid::kNone;
+    return Understood(command.options.durations != DurationsSaid::kNone || value == "none");
+  }
+  if (flag == "--duration-weight") {
+    int64_t& weight = command.options.job_order.duration_weight;
+    return Understood(absl::SimpleAtoi(value, &weight) && weight >= 0 &&
+                      weight <= state::JobOrder::kMaxDurationWeight);
   }
   if (flag == "--evicted") {
     if (value == "restart") return absl::OkStatus();
@@ -208,8 +223,7 @@ absl::Status Run(Command command) {
     }
     if (!command.engine) continue;
     command.options.gpus = gpus;
-    command.options.quotas =
-        command.equal_quotas ? EqualQuotas(trace, gpus) : QuotasByGpuTime(trace, gpus);
+    command.options.quotas = command.quotas(trace, gpus);
     PhillyReplayStats stats;
     const auto start = std::clock();
     const absl::StatusOr<PhillyResult> result = ReplayPhilly(trace, command.options, &stats);
@@ -217,7 +231,8 @@ absl::Status Run(Command command) {
     const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     std::string name = "Fairlead";
     if (command.options.engine.reservations.on) name += ", reserving";
-    if (command.options.durations_said) name += ", told";
+    if (command.options.durations != DurationsSaid::kNone) name += ", told";
+    if (command.options.job_order.duration_weight > 0) name = "Fairlead, short first";
     Print(command, trace, name, *result, seconds, stats);
   }
   return absl::OkStatus();

@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "base/hash.h"
 #include "base/status_macros.h"
 #include "queues/tree.h"
 #include "scheduler/framework/framework.h"
@@ -25,8 +26,9 @@ constexpr char kNamespace[] = "philly";
 
 absl::Time At(int64_t seconds) { return absl::FromUnixSeconds(1'500'000'000 + seconds); }
 
-state::StateOptions OurPods() {
+state::StateOptions OurPods(const state::JobOrder& job_order) {
   state::StateOptions options;
+  options.job_order = job_order;
   options.scheduler_names = {model::kDefaultSchedulerName};
   return options;
 }
@@ -59,7 +61,7 @@ class Replay {
   Replay(const PhillyTrace& trace, const PhillyOptions& options)
       : trace_(trace),
         options_(options),
-        state_(OurPods()),
+        state_(OurPods(options.job_order)),
         tree_(state_.resource_names()),
         jobs_(trace.jobs.size()) {
     result_.gpus = options.gpus;
@@ -170,9 +172,11 @@ class Replay {
       pod.node_name.clear();
       pod.phase = model::PodPhase::kPending;
       pod.meta.annotations.Erase(model::kLastStartAnnotation);
-      if (options_.durations_said) {
-        const absl::Duration left = absl::Seconds(trace_.jobs[number].duration_s - job.done_s);
-        pod.meta.annotations.Set(model::kExpectedDurationAnnotation, absl::FormatDuration(left));
+      if (options_.durations != DurationsSaid::kNone) {
+        int64_t left_s = trace_.jobs[number].duration_s - job.done_s;
+        if (options_.durations == DurationsSaid::kRough) left_s = RoughDuration(number, left_s);
+        pod.meta.annotations.Set(model::kExpectedDurationAnnotation,
+                                 absl::FormatDuration(absl::Seconds(left_s)));
       }
       job_of_[pod.meta.uid] = number;
       state_.UpsertPod(pod);
@@ -278,6 +282,14 @@ class Replay {
 };
 
 }  // namespace
+
+int64_t RoughDuration(size_t job, int64_t duration_s) {
+  constexpr std::pair<int64_t, int64_t> kFactors[] = {{1, 4}, {1, 3}, {1, 2}, {2, 3}, {1, 1},
+                                                      {3, 2}, {2, 1}, {3, 1}, {4, 1}};
+  const uint64_t draw = StableHash().Add(static_cast<int64_t>(job)).value();
+  const auto& [times, over] = kFactors[draw % std::size(kFactors)];
+  return std::max<int64_t>(1, duration_s * times / over);
+}
 
 engine::EngineOptions PhillyEngine() {
   engine::EngineOptions options;

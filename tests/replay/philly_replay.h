@@ -20,14 +20,23 @@
 
 namespace fairlead::replay {
 
+// What every pod says about how long its job runs.
+enum class DurationsSaid {
+  kNone,
+  kTrue,
+  kRough,  // off by a factor between 1/4 and 4, in a job always the same one
+};
+// kRough of a job, at least a second.
+int64_t RoughDuration(size_t job, int64_t duration_s);
+
 struct PhillyOptions {
   int64_t gpus = 512;
   std::vector<int64_t> quotas;  // in GPUs, by cluster; what is left over counts for nobody
   // Weight over quota: in proportion to the quota. Else everybody's is 1.
   bool weight_by_quota = false;
   engine::EngineOptions engine;
-  // Every pod says how long its job runs, and it is true.
-  bool durations_said = false;
+  state::JobOrder job_order = {};
+  DurationsSaid durations = DurationsSaid::kNone;
   // Time of work between two checkpoints; infinite: who is evicted begins from zero. Zero: nothing
   // is lost.
   absl::Duration checkpoint = absl::InfiniteDuration();

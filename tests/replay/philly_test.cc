@@ -73,6 +73,10 @@ TEST(PhillyTest, QuotasAreWholeAndAddUp) {
   const PhillyTrace trace = TraceOf({{0, 100, 2, 0}, {0, 100, 1, 1}});
   EXPECT_THAT(QuotasByGpuTime(trace, 8), ElementsAre(5, 3));
   EXPECT_THAT(EqualQuotas(trace, 9), ElementsAre(5, 4));
+  // All big jobs are the first cluster's.
+  const PhillyTrace big = TraceOf({{0, 10, 8, 0}, {0, 100, 1, 1}});
+  EXPECT_THAT(PlannedQuotas(big, 16), ElementsAre(12, 4));
+  EXPECT_THAT(PlannedQuotas(TraceOf({{0, 10, 1, 0}, {0, 10, 1, 1}}), 16), ElementsAre(8, 8));
 }
 
 // One node: six GPUs are taken, eight, four and one wait behind them.
@@ -141,6 +145,34 @@ TEST(PhillyReplayTest, WorkThatIsTakenBackIsCountedAsLost) {
   ASSERT_TRUE(without.ok()) << without.status();
   EXPECT_THAT(without->finish_s, ElementsAre(100, 100, 120));
   EXPECT_EQ(without->evicted_jobs, 0);
+}
+
+TEST(PhillyTest, RoughDurationsAreOffByAFactorOfUpToFour) {
+  int64_t shorter = 0, longer = 0;
+  for (size_t job = 0; job < 1000; ++job) {
+    const int64_t said = RoughDuration(job, 1200);
+    EXPECT_EQ(said, RoughDuration(job, 1200));
+    EXPECT_GE(said, 300);
+    EXPECT_LE(said, 4800);
+    shorter += said < 1200 ? 1 : 0;
+    longer += said > 1200 ? 1 : 0;
+  }
+  EXPECT_GT(shorter, 350);
+  EXPECT_GT(longer, 350);
+  for (size_t job = 0; job < 20; ++job) EXPECT_GE(RoughDuration(job, 1), 1);
+}
+
+TEST(PhillyReplayTest, ShortJobsComeFirstWhereTheConfigurationSaysSo) {
+  // One node, taken until 100; then two wait for it.
+  const PhillyTrace trace = TraceOf({{0, 100, 8, 0}, {10, 500, 8, 0}, {20, 50, 8, 0}});
+  PhillyOptions options = Options(8, {8, 0});
+  options.durations = DurationsSaid::kTrue;
+  const auto by_age = ReplayPhilly(trace, options);
+  options.job_order.duration_weight = 1;
+  const auto by_length = ReplayPhilly(trace, options);
+  ASSERT_TRUE(by_age.ok() && by_length.ok());
+  EXPECT_THAT(by_age->first_start_s, ElementsAre(0, 100, 600));
+  EXPECT_THAT(by_length->first_start_s, ElementsAre(0, 150, 100));
 }
 
 TEST(PhillyReplayTest, ABigJobIsNotOvertakenForEverWithReservations) {
