@@ -401,7 +401,7 @@ void Reservations::Settle(const std::vector<Lack>& lacks) {
     const bool has_one = std::any_of(held_.begin(), held_.end(),
                                      [&](const Reservation& r) { return r.leaf == lack.leaf; });
     const state::Workload& workload = state_.workload(lack.workload);
-    const absl::Time from = workload.creation + options_.reserve_after;
+    const absl::Time from = workload.turn + options_.reserve_after;
     if (has_one || !WithinShare(lack.leaf, *lack.request, /*beside_allocated=*/false)) continue;
     if (from > now_) {
       wake_at_ = std::min(wake_at_, from);

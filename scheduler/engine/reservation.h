@@ -4,8 +4,9 @@
 // wait for ever behind a stream of jobs that need one. KAI has nothing against it. Off by default.
 //
 // Who gets one. In each leaf queue the first workload in the order of service that is big (more
-// than one pod at once, or at least `reserve_min_gpus` GPUs), lacks nothing but room, has existed
-// for `reserve_after`, and fits in the fair share of its queue and of every queue above. At most
+// than one pod at once, or at least `reserve_min_gpus` GPUs), lacks nothing but room, had its turn
+// (Workload::turn: its creation, or later where short jobs are served first) `reserve_after` ago,
+// and fits in the fair share of its queue and of every queue above. At most
 // `max_reservations` at a time, in the order of service. It ends when the workload runs, no longer
 // lacks room (a limit, nodes on order), or its queue's share has become too small for it.
 //

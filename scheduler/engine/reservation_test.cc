@@ -35,7 +35,9 @@ EngineOptions WithReservations(bool on = true) {
 // Two nodes of four GPUs in a world where pods end when the test says so.
 class World {
  public:
-  explicit World(const EngineOptions& options = WithReservations()) : cluster_(options) {
+  explicit World(const EngineOptions& options = WithReservations(),
+                 const state::JobOrder& job_order = {})
+      : cluster_(options, job_order) {
     cluster_.Node("n1", 4);
     cluster_.Node("n2", 4);
   }
@@ -157,6 +159,25 @@ TEST(ReservationTest, NobodyWaitsForAGangThatIsYoungOrSmall) {
   other.Ask(World::Small("single", "q", 0));
   other.Run(1000);
   EXPECT_THAT(other->DetailsOf("single"), Not(HasSubstr("kept")));
+}
+
+TEST(ReservationTest, WhereShortJobsComeFirstALongOneHasToWaitForItsTurn) {
+  World world(WithReservations(), {.duration_weight = 2});
+  world->Queue("q", 8);
+  Fill(world, "q");
+  // Each turn comes 200 s after its creation.
+  model::PodGroup group = MakeGroup("team", "big", "q", 1);
+  group.meta.creation = At(100);
+  world->Group(group);
+  world.Ask(PodBuilder("team", "big-0")
+                .Gpus(4)
+                .Group("big")
+                .Annotation(model::kExpectedDurationAnnotation, "100s"));
+  world.Run(359);
+  EXPECT_THAT(world->DetailsOf("big"), Not(HasSubstr("kept")));
+  EXPECT_EQ(world.wake_at(), At(360));
+  world.Run(360);
+  EXPECT_THAT(world->DetailsOf("big"), HasSubstr("room is being kept"));
 }
 
 // The gang's queue is entitled to 2 GPUs and asks for 4: what others hold is not kept for it.
