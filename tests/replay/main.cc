@@ -1,4 +1,5 @@
 // fairlead-replay: what the scheduler makes of published traces, beside what others did.
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -22,6 +23,13 @@ int main(int argc, char** argv) {
   std::vector<std::string> args(argv + 1, argv + argc);
   const std::string name = args.empty() ? "" : args[0];
   if (!args.empty()) args.erase(args.begin());
+  const bool help = std::find_if(args.begin(), args.end(), [](const std::string& arg) {
+                      return arg == "--help" || arg == "-h";
+                    }) != args.end();
+  if (help && (name == "openb" || name == "philly")) {
+    std::fputs(name == "openb" ? kOpenbUsage : kPhillyUsage, stdout);
+    return 0;
+  }
   if (name == "openb") return OpenbCommand(args);
   if (name == "philly") return PhillyCommand(args);
   const std::string usage = absl::StrCat(kOpenbUsage, "\n", kPhillyUsage);
