@@ -18,25 +18,24 @@ int ExitCode(const absl::Status& status, const char* usage) {
 
 }  // namespace fairlead::replay
 
+namespace {
+bool AsksForHelp(const std::string& arg) { return arg == "--help" || arg == "-h"; }
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace fairlead::replay;  // NOLINT(google-build-using-namespace)
   std::vector<std::string> args(argv + 1, argv + argc);
   const std::string name = args.empty() ? "" : args[0];
   if (!args.empty()) args.erase(args.begin());
-  const bool help = std::find_if(args.begin(), args.end(), [](const std::string& arg) {
-                      return arg == "--help" || arg == "-h";
-                    }) != args.end();
-  if (help && (name == "openb" || name == "philly")) {
-    std::fputs(name == "openb" ? kOpenbUsage : kPhillyUsage, stdout);
+  const std::string usage = name == "openb"    ? kOpenbUsage
+                            : name == "philly" ? kPhillyUsage
+                                               : absl::StrCat(kOpenbUsage, "\n", kPhillyUsage);
+  if (AsksForHelp(name) || std::any_of(args.begin(), args.end(), AsksForHelp)) {
+    std::fputs(usage.c_str(), stdout);
     return 0;
   }
   if (name == "openb") return OpenbCommand(args);
   if (name == "philly") return PhillyCommand(args);
-  const std::string usage = absl::StrCat(kOpenbUsage, "\n", kPhillyUsage);
-  if (name == "--help" || name == "-h") {
-    std::fputs(usage.c_str(), stdout);
-    return 0;
-  }
   return ExitCode(absl::InvalidArgumentError("expected: openb FOLDER or philly FILE"),
                   usage.c_str());
 }

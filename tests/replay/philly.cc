@@ -58,6 +58,15 @@ std::vector<int64_t> Deal(const std::vector<int64_t>& weights, int64_t amount) {
   return parts;
 }
 
+// What the jobs of `least_gpus` and more ask for, by cluster.
+std::vector<int64_t> GpuTimes(const PhillyTrace& trace, int64_t least_gpus) {
+  std::vector<int64_t> gpu_s(trace.clusters.size(), 0);
+  for (const PhillyJob& job : trace.jobs) {
+    if (job.gpus >= least_gpus) gpu_s[job.cluster] += job.duration_s * job.gpus;
+  }
+  return gpu_s;
+}
+
 int64_t Quantile(std::vector<int64_t>& values, int64_t percent) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
@@ -121,9 +130,7 @@ std::vector<int64_t> PodsOf(const PhillyJob& job) {
 }
 
 std::vector<int64_t> QuotasByGpuTime(const PhillyTrace& trace, int64_t gpus) {
-  std::vector<int64_t> gpu_s(trace.clusters.size(), 0);
-  for (const PhillyJob& job : trace.jobs) gpu_s[job.cluster] += job.duration_s * job.gpus;
-  return Deal(gpu_s, gpus);
+  return Deal(GpuTimes(trace, 0), gpus);
 }
 
 std::vector<int64_t> EqualQuotas(const PhillyTrace& trace, int64_t gpus) {
@@ -131,13 +138,8 @@ std::vector<int64_t> EqualQuotas(const PhillyTrace& trace, int64_t gpus) {
 }
 
 std::vector<int64_t> PlannedQuotas(const PhillyTrace& trace, int64_t gpus) {
-  std::vector<int64_t> parts(trace.clusters.size(), 0);
-  int64_t total = 0;
-  for (const PhillyJob& job : trace.jobs) {
-    if (job.gpus < kBigJobGpus) continue;
-    parts[job.cluster] += job.duration_s * job.gpus;
-    total += job.duration_s * job.gpus;
-  }
+  std::vector<int64_t> parts = GpuTimes(trace, kBigJobGpus);
+  const int64_t total = std::accumulate(parts.begin(), parts.end(), int64_t{0});
   if (total == 0) return EqualQuotas(trace, gpus);
   for (int64_t& part : parts) {
     part = part / 2 + total / (2 * static_cast<int64_t>(parts.size()));

@@ -195,6 +195,13 @@ void Print(const Command& command, const PhillyTrace& trace, const std::string& 
   std::fflush(stdout);
 }
 
+// Short, as a figure has it.
+std::string NameOf(const PhillyOptions& options) {
+  if (options.job_order.duration_weight > 0) return "Fairlead, short first";
+  return absl::StrCat("Fairlead", options.engine.reservations.on ? ", reserving" : "",
+                      options.durations != DurationsSaid::kNone ? ", told" : "");
+}
+
 absl::Status Run(Command command) {
   absl::StatusOr<PhillyTrace> read = ReadPhilly(command.file);
   FAIRLEAD_RETURN_IF_ERROR(read.status());
@@ -229,11 +236,7 @@ absl::Status Run(Command command) {
     const absl::StatusOr<PhillyResult> result = ReplayPhilly(trace, command.options, &stats);
     FAIRLEAD_RETURN_IF_ERROR(result.status());
     const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-    std::string name = "Fairlead";
-    if (command.options.engine.reservations.on) name += ", reserving";
-    if (command.options.durations != DurationsSaid::kNone) name += ", told";
-    if (command.options.job_order.duration_weight > 0) name = "Fairlead, short first";
-    Print(command, trace, name, *result, seconds, stats);
+    Print(command, trace, NameOf(command.options), *result, seconds, stats);
   }
   return absl::OkStatus();
 }
