@@ -1,19 +1,16 @@
 // Carries out what the core decides, and answers every action with exactly one ActionResult.
 //
 //  - What each answer of the server means, and what is retried: write_protocol.h. A retry waits
-//  with
-//    growing jittered delays and Retry-After, at most Options::max_attempts times a lane.
+//    with growing jittered delays and Retry-After, at most Options::max_attempts times a lane.
 //  - Which write goes first: lanes in the order bindings, evictions, nodes and node requests,
-//  status
-//    patches, events; per object the order of submission (write_queue.h). The lower lanes leave a
-//    part of the window free, so that a burst of them never delays a binding by more than one
-//    answer.
+//    status patches, events; per object the order of submission (write_queue.h). The lower lanes
+//    leave a part of the window free, so that a burst of them never delays a binding by more than
+//    one answer.
 //  - How many at once: write_window.h.
 //  - A SetPodUnschedulable that a newer one for the same pod, or its binding, overtook before it
 //    was sent is answered OK.
 //  - Events beyond Options::max_queued_events are shed: ResourceExhausted and a counter. The same
-//  for
-//    anything beyond max_queued.
+//    for anything beyond max_queued.
 //  - LaunchNode and TerminateNode are handed to `provider`, which answers them itself.
 //  - `may_write` is the fence of leadership: when it says no, what is not on the wire is answered
 //    Aborted, or Unavailable if an earlier attempt's outcome is unknown. It is asked before every

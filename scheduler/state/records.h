@@ -183,7 +183,7 @@ struct Workload {
   uint64_t version = 0;  // grows with any change that a decision about it could depend on
   uint32_t by_status[kPodStatusCount] = {};
   absl::Time creation = absl::InfinitePast();
-  absl::Time turn = absl::InfinitePast();  // its age in the order of service: JobOrder below
+  absl::Time turn = absl::InfinitePast();  // its age in the order of service: state::JobOrder
   std::vector<PodId> pods;                 // alive, in task order: priority label, creation, uid
   std::string uid;
   std::string queue;  // as named by the objects; the default queue if none is
