@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "kube/codec.h"
+#include "kube/codec/codec.h"
 #include "simdjson.h"
 
 namespace fairlead::sim {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "core/configuration.h"
-#include "kube/codec.h"
+#include "kube/codec/codec.h"
 #include "sim/simulator.h"
 
 namespace fairlead::sim {

@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "kube/json_reader.h"
+#include "kube/codec/json_reader.h"
 
 namespace fairlead::prometheus {
 namespace {

@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "kube/http.h"
+#include "kube/transport/http.h"
 #include "scheduler/model/usage_report.h"
 #include "usage-prometheus/decimal.h"
 #include "usage-prometheus/query.h"

@@ -16,7 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "kube/http.h"
+#include "kube/transport/http.h"
 #include "usage-prometheus/answer.h"
 #include "usage-prometheus/query.h"
 

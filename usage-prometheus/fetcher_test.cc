@@ -7,7 +7,7 @@
 #include <functional>
 #include <utility>
 
-#include "kube/fake_transport.h"
+#include "kube/transport/fake_transport.h"
 #include "usage-prometheus/testing.h"
 
 namespace fairlead::prometheus {

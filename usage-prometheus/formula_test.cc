@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "kube/fake_transport.h"
+#include "kube/transport/fake_transport.h"
 #include "queues/ledger.h"
 #include "queues/reported_usage.h"
 #include "queues/usage_record.h"

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "kube/url.h"
+#include "kube/transport/url.h"
 #include "scheduler/model/resources.h"
 
 namespace fairlead::prometheus {

@@ -11,9 +11,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "kube/credentials.h"
-#include "kube/curl_transport.h"
-#include "kube/loopback_server.h"
+#include "kube/credentials/credentials.h"
+#include "kube/transport/curl_transport.h"
+#include "kube/transport/loopback_server.h"
 #include "usage-prometheus/fetcher.h"
 #include "usage-prometheus/testing.h"
 

@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "kube/codec.h"
+#include "kube/codec/codec.h"
 
 namespace fairlead::cmd {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cmd/fairlead/snapshot.h"
-#include "kube/fake_transport.h"
+#include "kube/transport/fake_transport.h"
 
 namespace fairlead::cmd {
 namespace {

@@ -36,11 +36,11 @@
 #include "cmd/fairlead/usage_reader.h"
 #include "core/configuration.h"
 #include "core/decision_loop.h"
-#include "kube/event_queue.h"
-#include "kube/executor.h"
-#include "kube/http.h"
-#include "kube/lease.h"
-#include "kube/source.h"
+#include "kube/leader/lease.h"
+#include "kube/transport/http.h"
+#include "kube/watch/event_queue.h"
+#include "kube/watch/source.h"
+#include "kube/write/executor.h"
 #include "usage-prometheus/fetcher.h"
 
 namespace fairlead::cmd {

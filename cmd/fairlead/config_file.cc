@@ -14,7 +14,7 @@
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "cmd/fairlead/yaml_place.h"
-#include "kube/codec.h"
+#include "kube/codec/codec.h"
 
 namespace fairlead::cmd {
 namespace {

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cmd/fairlead/version.h"
-#include "kube/credentials.h"
-#include "kube/kubeconfig.h"
+#include "kube/credentials/credentials.h"
+#include "kube/credentials/kubeconfig.h"
 
 namespace fairlead::cmd {
 

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "kube/client_config.h"
-#include "kube/curl_transport.h"
+#include "kube/credentials/client_config.h"
+#include "kube/transport/curl_transport.h"
 
 namespace fairlead::cmd {
 

@@ -13,7 +13,7 @@
 #include "base/status_macros.h"
 #include "cmd/fairlead/config_file.h"
 #include "cmd/fairlead/yaml_tree.h"
-#include "kube/codec.h"
+#include "kube/codec/codec.h"
 
 namespace fairlead::cmd {
 namespace {

@@ -14,7 +14,7 @@
 #include "cmd/fairlead/day_watcher.h"
 #include "cmd/fairlead/test_views.h"
 #include "cmd/fairlead/yaml_tree.h"
-#include "kube/fake_transport.h"
+#include "kube/transport/fake_transport.h"
 
 namespace fairlead::cmd {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kube/codec.h"
+#include "kube/codec/codec.h"
 
 namespace fairlead::cmd {
 namespace {

@@ -16,8 +16,8 @@
 #include "absl/status/status.h"
 #include "autoscale-hook/providers/kwok_provider.h"
 #include "cmd/fairlead/task_queue.h"
-#include "kube/codec.h"
-#include "kube/http.h"
+#include "kube/codec/codec.h"
+#include "kube/transport/http.h"
 
 namespace fairlead::cmd {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cmd/fairlead/test_views.h"
-#include "kube/codec.h"
+#include "kube/codec/codec.h"
 
 namespace fairlead::cmd {
 namespace {

@@ -9,8 +9,8 @@
 #include "base/status_macros.h"
 #include "cmd/fairlead/api_client.h"
 #include "core/decision_loop.h"
-#include "kube/codec.h"
-#include "kube/url.h"
+#include "kube/codec/codec.h"
+#include "kube/transport/url.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::cmd {

@@ -18,7 +18,7 @@
 #include "autoscale-hook/catalog.h"
 #include "core/options.h"
 #include "core/view.h"
-#include "kube/http.h"
+#include "kube/transport/http.h"
 #include "scheduler/model/cluster_event.h"
 
 namespace fairlead::cmd {

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cmd/fairlead/version.h"
-#include "kube/client_config.h"
-#include "kube/credentials.h"
+#include "kube/credentials/client_config.h"
+#include "kube/credentials/credentials.h"
 
 namespace fairlead::cmd {
 namespace {

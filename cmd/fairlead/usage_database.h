@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "core/configuration.h"
-#include "kube/curl_transport.h"
+#include "kube/transport/curl_transport.h"
 #include "usage-prometheus/query.h"
 
 namespace fairlead::cmd {

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "kube/url.h"
+#include "kube/transport/url.h"
 
 namespace fairlead::cmd {
 namespace {

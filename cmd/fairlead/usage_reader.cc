@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kube/codec.h"
+#include "kube/codec/codec.h"
 
 namespace fairlead::cmd {
 

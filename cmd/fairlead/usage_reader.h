@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "cmd/fairlead/task_queue.h"
-#include "kube/http.h"
+#include "kube/transport/http.h"
 
 namespace fairlead::cmd {
 

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kube/codec.h"
-#include "kube/encode_parts.h"
-#include "kube/json_writer.h"
+#include "kube/codec/codec.h"
+#include "kube/codec/encode_parts.h"
+#include "kube/codec/json_writer.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::gpu_index {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "kube/http.h"
+#include "kube/transport/http.h"
 
 namespace fairlead::gpu_index {
 

@@ -4,7 +4,7 @@
 #include "cmd/gpu-index/device.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kube/fake_transport.h"
+#include "kube/transport/fake_transport.h"
 
 namespace fairlead::gpu_index {
 namespace {

@@ -20,9 +20,9 @@
 #include "base/status_macros.h"
 #include "cmd/gpu-index/announce.h"
 #include "cmd/gpu-index/device.h"
-#include "kube/credentials.h"
-#include "kube/curl_transport.h"
-#include "kube/kubeconfig.h"
+#include "kube/credentials/credentials.h"
+#include "kube/credentials/kubeconfig.h"
+#include "kube/transport/curl_transport.h"
 
 namespace fairlead::gpu_index {
 namespace {

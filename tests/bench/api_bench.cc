@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "kube/url.h"
+#include "kube/transport/url.h"
 #include "tests/bench/benchmarks.h"
 #include "tests/bench/live_loop.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "kube/testing/core_subset.pb.h"
+#include "kube/codec/testing/core_subset.pb.h"
 #include "tests/bench/cluster.h"
 
 namespace fairlead::bench {

@@ -19,9 +19,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "kube/credentials.h"
-#include "kube/kubeconfig.h"
-#include "kube/url.h"
+#include "kube/credentials/credentials.h"
+#include "kube/credentials/kubeconfig.h"
+#include "kube/transport/url.h"
 #include "tests/bench/harness.h"
 
 namespace fairlead::bench {

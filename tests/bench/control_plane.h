@@ -18,9 +18,9 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "kube/client_config.h"
-#include "kube/codec.h"
-#include "kube/curl_transport.h"
+#include "kube/codec/codec.h"
+#include "kube/credentials/client_config.h"
+#include "kube/transport/curl_transport.h"
 
 namespace fairlead::bench {
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "kube/executor.h"
-#include "kube/source.h"
+#include "kube/watch/source.h"
+#include "kube/write/executor.h"
 #include "tests/bench/cluster.h"
 #include "tests/bench/control_plane.h"
 #include "tests/bench/harness.h"

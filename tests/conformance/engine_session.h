@@ -15,7 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "kube/codec.h"
+#include "kube/codec/codec.h"
 #include "tests/conformance/scheduling_case.h"
 
 namespace fairlead::conformance {

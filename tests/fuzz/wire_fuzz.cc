@@ -1,4 +1,4 @@
-// libFuzzer target: every decoder of kube/codec.h on arbitrary bytes. The first byte chooses
+// libFuzzer target: every decoder of kube/codec/codec.h on arbitrary bytes. The first byte chooses
 // decoder and kind. What is checked: no crash, no undefined behaviour, an error of one code only,
 // and a watch stream that means the same whole and in pieces.
 //
@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "kube/codec.h"
-#include "kube/http.h"
+#include "kube/codec/codec.h"
+#include "kube/transport/http.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "gtest/gtest.h"
-#include "kube/credentials.h"
+#include "kube/credentials/credentials.h"
 #include "tests/integration/waiting.h"
 
 namespace fairlead::integration {

@@ -14,9 +14,9 @@
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "cmd/fairlead/json_tree.h"
-#include "kube/client_config.h"
-#include "kube/codec.h"
-#include "kube/curl_transport.h"
+#include "kube/codec/codec.h"
+#include "kube/credentials/client_config.h"
+#include "kube/transport/curl_transport.h"
 
 namespace fairlead::integration {
 

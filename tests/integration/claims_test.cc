@@ -10,9 +10,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "kube/codec.h"
-#include "kube/event_queue.h"
-#include "kube/executor.h"
+#include "kube/codec/codec.h"
+#include "kube/watch/event_queue.h"
+#include "kube/write/executor.h"
 #include "tests/integration/fixture.h"
 
 namespace fairlead::integration {

@@ -3,8 +3,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "kube/event_queue.h"
-#include "kube/source.h"
+#include "kube/watch/event_queue.h"
+#include "kube/watch/source.h"
 #include "tests/integration/fixture.h"
 #include "tests/integration/proxy.h"
 

@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "kube/codec.h"
+#include "kube/codec/codec.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::integration {

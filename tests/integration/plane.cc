@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/check.h"
-#include "kube/kubeconfig.h"
+#include "kube/credentials/kubeconfig.h"
 #include "tests/integration/waiting.h"
 
 namespace fairlead::integration {

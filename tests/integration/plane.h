@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kube/client_config.h"
+#include "kube/credentials/client_config.h"
 #include "tests/integration/child_process.h"
 
 namespace fairlead::integration {

@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "kube/codec.h"
+#include "kube/codec/codec.h"
 #include "tests/integration/fixture.h"
 
 namespace fairlead::integration {

@@ -5,8 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "kube/event_queue.h"
-#include "kube/executor.h"
+#include "kube/watch/event_queue.h"
+#include "kube/write/executor.h"
 #include "tests/integration/fixture.h"
 
 namespace fairlead::integration {

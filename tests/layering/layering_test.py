@@ -30,8 +30,8 @@ FILES = {
     "queues/tree.cc": '#include "queues/tree.h"\n#include "scheduler/model/pod.h"\n#include "absl/time/time.h"\n',
     "queues/tree.h": "// absl::Now() would be wrong here\n",
     "queues/tree_test.cc": "#include <random>\n",
-    "kube/http.cc": "#include <thread>\n#include <curl/curl.h>\n",
-    "cmd/fairlead/main.cc": '#include "queues/tree.h"\n#include "kube/http.h"\n',
+    "kube/transport/http.cc": "#include <thread>\n#include <curl/curl.h>\n",
+    "cmd/fairlead/main.cc": '#include "queues/tree.h"\n#include "kube/transport/http.h"\n',
 }
 
 
@@ -80,7 +80,7 @@ class LayeringTest(unittest.TestCase):
         self.assert_one(self.problems(table="# words\n"), "no table")
 
     def test_an_include_of_a_module_that_is_not_used(self):
-        files = {"queues/tree.h": '#include "kube/http.h"\n', "kube/http.h": ""}
+        files = {"queues/tree.h": '#include "kube/transport/http.h"\n', "kube/transport/http.h": ""}
         self.assert_one(self.problems(files), "queues/tree.h:1", "may not use kube")
 
     def test_the_table_may_name_one_of_several_targets(self):

@@ -1,0 +1,174 @@
+#include "kube/codec/codec.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "kube/codec/json_codec.h"
+#include "kube/codec/utf8.h"
+#include "kube/codec/wire_codec.h"
+#include "kube/transport/http.h"
+
+namespace fairlead::kube {
+namespace {
+
+constexpr size_t kMaxFrameBytes = size_t{16} << 20;
+constexpr size_t kLengthBytes = 4;
+constexpr size_t kMaxBodyInMessage = 256;
+
+bool IsProtobuf(absl::string_view content_type) {
+  return absl::StartsWith(content_type, kProtobuf);
+}
+
+absl::Status TooLarge(model::Kind kind, size_t bytes) {
+  return absl::InvalidArgumentError(absl::StrCat("watch of ", model::KindName(kind), ": frame of ",
+                                                 bytes, " bytes or more, the limit is ",
+                                                 kMaxFrameBytes));
+}
+
+size_t FrameLength(absl::string_view header) {
+  size_t length = 0;
+  for (size_t i = 0; i < kLengthBytes; ++i) {
+    length = length << 8 | static_cast<unsigned char>(header[i]);
+  }
+  return length;
+}
+
+absl::Status AppendEvent(model::Kind kind, bool protobuf, absl::string_view frame,
+                         std::vector<WatchEvent>& out) {
+  WatchEvent event;
+  FAIRLEAD_RETURN_IF_ERROR(protobuf ? wire::DecodeWatchEvent(kind, frame, event)
+                                    : json::DecodeWatchEvent(kind, frame, event));
+  out.push_back(std::move(event));
+  return absl::OkStatus();
+}
+
+// Moves up to `count` bytes to the buffer; true if that many were there.
+bool Take(size_t count, absl::string_view& bytes, std::string& buffer) {
+  const size_t taken = std::min(count, bytes.size());
+  buffer.append(bytes.data(), taken);
+  bytes.remove_prefix(taken);
+  return taken == count;
+}
+
+absl::Status FeedFrames(model::Kind kind, std::string& buffer, absl::string_view bytes,
+                        std::vector<WatchEvent>& out) {
+  while (!bytes.empty()) {
+    const bool header_is_cut =
+        buffer.size() < kLengthBytes && (!buffer.empty() || bytes.size() < kLengthBytes);
+    if (header_is_cut && !Take(kLengthBytes - buffer.size(), bytes, buffer)) break;
+    const size_t length = FrameLength(buffer.empty() ? bytes : absl::string_view(buffer));
+    if (length > kMaxFrameBytes) return TooLarge(kind, length);
+    const size_t whole = kLengthBytes + length;
+    if (buffer.empty() && bytes.size() >= whole) {
+      FAIRLEAD_RETURN_IF_ERROR(AppendEvent(kind, true, bytes.substr(kLengthBytes, length), out));
+      bytes.remove_prefix(whole);
+      continue;
+    }
+    if (!Take(whole - buffer.size(), bytes, buffer)) break;
+    FAIRLEAD_RETURN_IF_ERROR(
+        AppendEvent(kind, true, absl::string_view(buffer).substr(kLengthBytes), out));
+    buffer.clear();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FeedLines(model::Kind kind, std::string& buffer, absl::string_view bytes,
+                       std::vector<WatchEvent>& out) {
+  while (!bytes.empty()) {
+    const size_t end = bytes.find('\n');
+    const size_t line_bytes = buffer.size() + std::min(end, bytes.size());
+    if (line_bytes > kMaxFrameBytes) return TooLarge(kind, line_bytes);
+    if (end == absl::string_view::npos) {
+      Take(bytes.size(), bytes, buffer);
+      break;
+    }
+    absl::string_view line = bytes.substr(0, end);
+    if (!buffer.empty()) {
+      buffer.append(line.data(), line.size());
+      line = buffer;
+    }
+    if (line.find_first_not_of(" \t\r") != absl::string_view::npos) {
+      FAIRLEAD_RETURN_IF_ERROR(AppendEvent(kind, false, line, out));
+    }
+    buffer.clear();
+    bytes.remove_prefix(end + 1);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const model::ObjectMeta& MetaOf(const Object& object) {
+  return std::visit([](const auto& o) -> const model::ObjectMeta& { return o.meta; }, object);
+}
+
+absl::StatusOr<ListPage> DecodeList(model::Kind kind, absl::string_view content_type,
+                                    absl::string_view body) {
+  return IsProtobuf(content_type) ? wire::DecodeList(kind, body) : json::DecodeList(kind, body);
+}
+
+absl::StatusOr<Object> DecodeObject(model::Kind kind, absl::string_view content_type,
+                                    absl::string_view body) {
+  return IsProtobuf(content_type) ? wire::DecodeObject(kind, body) : json::DecodeObject(kind, body);
+}
+
+ApiStatus DecodeStatus(absl::string_view content_type, absl::string_view body) {
+  ApiStatus status;
+  // The envelope tells itself; the content type of an error is not always true to it.
+  const bool protobuf = IsProtobuf(content_type) || wire::HasMagic(body);
+  if (protobuf ? wire::DecodeStatus(body, status) : json::DecodeStatus(body, status)) {
+    return status;
+  }
+  ApiStatus unknown;
+  unknown.message = TruncateUtf8(body.substr(0, kMaxBodyInMessage), kMaxBodyInMessage);
+  return unknown;
+}
+
+WatchDecoder::WatchDecoder(model::Kind kind, absl::string_view content_type)
+    : kind_(kind), protobuf_(IsProtobuf(content_type)) {}
+
+// Only what is cut is copied into the buffer; complete frames are decoded where they lie. Nothing
+// is looked at twice, so a large frame in small pieces costs linear time.
+absl::Status WatchDecoder::Feed(absl::string_view bytes, std::vector<WatchEvent>& out) {
+  return protobuf_ ? FeedFrames(kind_, buffer_, bytes, out) : FeedLines(kind_, buffer_, bytes, out);
+}
+
+std::string CollectionPath(model::Kind kind) {
+  switch (kind) {
+    case model::Kind::kPod:
+      return "/api/v1/pods";
+    case model::Kind::kNode:
+      return "/api/v1/nodes";
+    case model::Kind::kQueue:
+      return "/apis/scheduling.run.ai/v2/queues";
+    case model::Kind::kPodGroup:
+      return "/apis/scheduling.run.ai/v2alpha2/podgroups";
+    case model::Kind::kPriorityClass:
+      return "/apis/scheduling.k8s.io/v1/priorityclasses";
+    case model::Kind::kTopology:
+      return "/apis/kai.scheduler/v1alpha1/topologies";
+    case model::Kind::kNodeRequest:
+      return "/apis/fairlead.dev/v1alpha1/noderequests";
+    case model::Kind::kNodePool:
+      return "/apis/fairlead.dev/v1alpha1/nodepools";
+    case model::Kind::kPodDisruptionBudget:
+      return "/apis/policy/v1/poddisruptionbudgets";
+    case model::Kind::kDeviceClass:
+      return "/apis/resource.k8s.io/v1/deviceclasses";
+    case model::Kind::kResourceSlice:
+      return "/apis/resource.k8s.io/v1/resourceslices";
+    case model::Kind::kResourceClaim:
+      return "/apis/resource.k8s.io/v1/resourceclaims";
+  }
+  return "";
+}
+
+bool HasProtobuf(model::Kind kind) {
+  return kind == model::Kind::kPod || kind == model::Kind::kNode ||
+         kind == model::Kind::kPriorityClass || kind == model::Kind::kPodDisruptionBudget;
+}
+
+}  // namespace fairlead::kube

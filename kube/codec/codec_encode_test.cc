@@ -1,0 +1,406 @@
+// What is written, to the byte: the API server is the reader.
+#include <gtest/gtest.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "kube/codec/codec.h"
+#include "kube/codec/testing/random_core.h"
+#include "kube/transport/http.h"
+#include "simdjson.h"
+
+namespace fairlead::kube {
+namespace {
+
+namespace core = testing::core;
+
+const absl::Time kTime = absl::FromUnixMicros(1795226439123456);
+constexpr char kSeconds[] = "2026-11-21T02:00:39Z";
+
+TEST(EncodeTest, BindIsAProtobufBinding) {
+  const EncodedWrite write = EncodeBind({"ns",
+                                         "pod",
+                                         "uid-1",
+                                         "node-1",
+                                         {{"fairlead.dev/decision", "17"}, {"a", "b"}},
+                                         {{"runai-gpu-group", "g"}}});
+  EXPECT_EQ(write.method, "POST");
+  EXPECT_EQ(write.path, "/api/v1/namespaces/ns/pods/pod/binding");
+  EXPECT_EQ(write.content_type, kProtobuf);
+  ASSERT_EQ(write.body.substr(0, 4), std::string("k8s\0", 4));
+  core::Unknown unknown;
+  core::Binding binding;
+  ASSERT_TRUE(unknown.ParseFromString(write.body.substr(4)));
+  ASSERT_TRUE(binding.ParseFromString(unknown.raw()));
+  EXPECT_EQ(unknown.typemeta().apiversion(), "v1");
+  EXPECT_EQ(unknown.typemeta().kind(), "Binding");
+  EXPECT_EQ(binding.metadata().name(), "pod");
+  EXPECT_EQ(binding.metadata().namespace_(), "ns");
+  EXPECT_EQ(binding.metadata().uid(), "uid-1");
+  EXPECT_EQ(binding.metadata().annotations_size(), 2);
+  EXPECT_EQ(binding.metadata().annotations().at("fairlead.dev/decision"), "17");
+  EXPECT_EQ(binding.metadata().labels_size(), 1);
+  EXPECT_EQ(binding.metadata().labels().at("runai-gpu-group"), "g");
+  EXPECT_EQ(binding.target().kind(), "Node");
+  EXPECT_EQ(binding.target().name(), "node-1");
+}
+
+TEST(EncodeTest, BindWithLongValues) {
+  const std::string value(300, 'v');  // lengths of two bytes
+  const EncodedWrite write = EncodeBind({"ns", "pod", "u", value, {{"k", value}}});
+  core::Unknown unknown;
+  core::Binding binding;
+  ASSERT_TRUE(unknown.ParseFromString(write.body.substr(4)));
+  ASSERT_TRUE(binding.ParseFromString(unknown.raw()));
+  EXPECT_EQ(binding.target().name(), value);
+  EXPECT_EQ(binding.metadata().annotations().at("k"), value);
+}
+
+TEST(EncodeTest, EvictHasTheUidAsPrecondition) {
+  const EncodedWrite write = EncodeEvict({"ns", "pod", "uid-1", "Preempted", "for q"});
+  EXPECT_EQ(write.method, "POST");
+  EXPECT_EQ(write.path, "/api/v1/namespaces/ns/pods/pod/eviction");
+  EXPECT_EQ(
+      write.body,
+      R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"pod","namespace":"ns"},)"
+      R"("deleteOptions":{"preconditions":{"uid":"uid-1"}}})");
+  const EncodedWrite condition =
+      EncodeDisruptionTarget({"ns", "pod", "uid-1", "Preempted", "for q"}, kTime);
+  EXPECT_EQ(condition.method, "PATCH");
+  EXPECT_EQ(condition.path, "/api/v1/namespaces/ns/pods/pod/status");
+  EXPECT_EQ(condition.content_type, kStrategicMergePatch);
+  EXPECT_EQ(condition.body,
+            absl::StrCat(
+                R"({"metadata":{"uid":"uid-1"},"status":{"conditions":[{"type":"DisruptionTarget",)"
+                R"("status":"True","reason":"Preempted","message":"for q","lastTransitionTime":")",
+                kSeconds, R"("}]}})"));
+}
+
+TEST(EncodeTest, PodUnschedulable) {
+  model::SetPodUnschedulable action{"ns",          "pod",           "uid-1",  "QueueLimitReached",
+                                    "a \"limit\"", R"({"code":1})", "node-3", 4};
+  const EncodedWrite write = EncodePodUnschedulable(action, kTime);
+  EXPECT_EQ(write.path, "/api/v1/namespaces/ns/pods/pod/status");
+  EXPECT_EQ(write.content_type, kStrategicMergePatch);
+  EXPECT_EQ(
+      write.body,
+      absl::StrCat(
+          R"({"metadata":{"uid":"uid-1","annotations":{"fairlead.dev/verdict":"{\"code\":1}"}},)"
+          R"("status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"QueueLimitReached",)"
+          R"("message":"a \"limit\"","lastTransitionTime":")",
+          kSeconds, R"(","observedGeneration":4}],"nominatedNodeName":"node-3"}})"));
+  action.verdict_json.clear();
+  action.nominated_node.clear();
+  action.observed_generation = 0;
+  const std::string cleared = EncodePodUnschedulable(action, kTime).body;
+  EXPECT_TRUE(absl::StrContains(cleared, R"("annotations":{"fairlead.dev/verdict":null})"));
+  EXPECT_TRUE(absl::StrContains(cleared, R"("nominatedNodeName":null)"));
+  EXPECT_FALSE(absl::StrContains(cleared, "observedGeneration"));
+}
+
+TEST(EncodeTest, MessagesAreCutOnACodePoint) {
+  std::string message(1023, 'm');
+  message += "\xE2\x82\xAC tail";
+  const std::string body =
+      EncodePodUnschedulable({"ns", "p", "u", "R", message, "", "", 0}, kTime).body;
+  EXPECT_TRUE(absl::StrContains(body, absl::StrCat("\"", std::string(1023, 'm'), "\"")));
+  const std::string broken =
+      EncodePodUnschedulable({"ns", "p", "u", "R", "x\xFFy", "", "", 0}, kTime).body;
+  EXPECT_TRUE(absl::StrContains(broken, "\"x\xEF\xBF\xBDy\""));
+}
+
+TEST(EncodeTest, PodGroupSchedulabilityInKaisForm) {
+  const EncodedWrite write = EncodePodGroupSchedulability(
+      {"ns", "pg", "uid-2", R"({"code":"QueueLimitReached","hash":"h"})", "OverLimit",
+       "q has reached its limit."},
+      kTime);
+  EXPECT_EQ(write.method, "PATCH");
+  EXPECT_EQ(write.path, "/apis/scheduling.run.ai/v2alpha2/namespaces/ns/podgroups/pg/status");
+  EXPECT_EQ(write.content_type, kJsonPatch);
+  const std::string conditions =
+      R"([{"type":"UnschedulableOnNodePool","status":"True","nodePool":"default",)"
+      R"("reason":"Unschedulable","message":"OverLimit: q has reached its limit.",)"
+      R"("reasons":[{"reason":"OverLimit","message":"q has reached its limit"}],)"
+      R"("transitionID":"1795226439","lastTransitionTime":"2026-11-21T02:00:39Z"}])";
+  EXPECT_EQ(write.body,
+            absl::StrCat(R"([{"op":"test","path":"/metadata/uid","value":"uid-2"},)"
+                         R"({"op":"add","path":"/status/schedulability",)"
+                         R"("value":{"code":"QueueLimitReached","hash":"h"}},)"
+                         R"({"op":"test","path":"/status/schedulingConditions","value":null},)"
+                         R"({"op":"add","path":"/status/schedulingConditions","value":)",
+                         conditions, "}]"));
+  EXPECT_EQ(EncodePodGroupSchedulability({"ns", "pg", "u", "", "", ""}, kTime).body,
+            R"([{"op":"test","path":"/metadata/uid","value":"u"},)"
+            R"({"op":"add","path":"/status/schedulability","value":null},)"
+            R"({"op":"test","path":"/status/schedulingConditions","value":null},)"
+            R"({"op":"add","path":"/status/schedulingConditions","value":null}])");
+  EXPECT_EQ(
+      EncodePodGroupSchedulability({"ns", "pg", "u", "{}", "", ""}, kTime, StatusShape::kWhole)
+          .body.substr(0, 149),
+      R"([{"op":"test","path":"/metadata/uid","value":"u"},)"
+      R"({"op":"test","path":"/status","value":null},)"
+      R"({"op":"add","path":"/status","value":{"schedulability":)");
+}
+
+TEST(EncodeTest, UsageIsAppliedToOneKeyOfAConfigMap) {
+  const EncodedWrite write = EncodeStoreUsage({"ns", "fairlead-usage", "fairlead-usage/1:x:y"});
+  EXPECT_EQ(write.method, "PATCH");
+  EXPECT_EQ(write.path,
+            "/api/v1/namespaces/ns/configmaps/fairlead-usage?fieldManager=fairlead&force=true");
+  EXPECT_EQ(write.content_type, "application/apply-patch+yaml");
+  EXPECT_EQ(write.body,
+            R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"fairlead-usage",)"
+            R"("namespace":"ns"},"data":{"usage":"fairlead-usage/1:x:y"}})");
+  EXPECT_EQ(DecodeStoredUsage(write.body).value_or("?"), "fairlead-usage/1:x:y");
+  EXPECT_EQ(DecodeStoredUsage(R"({"data":{"other":"x"}})").value_or("?"), "");
+  EXPECT_EQ(DecodeStoredUsage(R"({"metadata":{}})").value_or("?"), "");
+  EXPECT_EQ(DecodeStoredUsage(R"({"data":{"usage":5}})").value_or("?"), "");
+  EXPECT_TRUE(absl::IsInvalidArgument(DecodeStoredUsage("no JSON").status()));
+}
+
+TEST(EncodeTest, ConditionsOfOtherNodePoolsStay) {
+  const model::SchedulingCondition a{"a", "7", R"({"nodePool":"a","x":1})"};
+  const model::SchedulingCondition mine{"b", "1795226500", R"({"nodePool":"b"})"};
+  const model::SchedulingCondition c{"default", "no number", R"({"nodePool":"default"})"};
+  model::SetPodGroupSchedulability write{"ns", "pg", "u", "{}", "R", "m", "b", {a, mine, c}};
+  const std::string body = EncodePodGroupSchedulability(write, kTime).body;
+  EXPECT_TRUE(absl::StrContains(
+      body, R"({"op":"test","path":"/status/schedulingConditions","value":)"
+            R"([{"nodePool":"a","x":1},{"nodePool":"b"},{"nodePool":"default"}]})"))
+      << body;
+  EXPECT_TRUE(absl::StrContains(
+      body, R"({"op":"add","path":"/status/schedulingConditions","value":)"
+            R"([{"nodePool":"a","x":1},{"nodePool":"default"},{"type":"UnschedulableOnNodePool",)"
+            R"("status":"True","nodePool":"b","reason":"Unschedulable",)"))
+      << body;
+  // Above all others, also where the clock is behind.
+  EXPECT_TRUE(absl::StrContains(body, R"("transitionID":"1795226501")")) << body;
+
+  write.schedulability_json.clear();
+  EXPECT_TRUE(absl::StrContains(EncodePodGroupSchedulability(write, kTime).body,
+                                R"({"op":"add","path":"/status/schedulingConditions","value":)"
+                                R"([{"nodePool":"a","x":1},{"nodePool":"default"}]}])"));
+  write.conditions = {mine};
+  EXPECT_TRUE(
+      absl::StrContains(EncodePodGroupSchedulability(write, kTime).body,
+                        R"({"op":"add","path":"/status/schedulingConditions","value":null}])"));
+}
+
+TEST(EncodeTest, OwnConditionIsWrittenKeptOrRemoved) {
+  model::SetPodGroupSchedulability write{"ns", "pg", "u", R"({"code":"C"})", "R", "m."};
+  write.node_pool = "b";
+  write.conditions = {{"a", "7", R"({"nodePool":"a"})"}, {"b", "8", R"({"nodePool":"b"})"}};
+  write.names_pool = true;
+  EXPECT_TRUE(absl::StrContains(EncodePodGroupSchedulability(write, kTime).body,
+                                R"("message":"Node-Pool 'b': R: m.","reasons":)"
+                                R"([{"reason":"R","message":"m"}])"));
+  write.own_condition = model::OwnCondition::kKeep;
+  EXPECT_EQ(EncodePodGroupSchedulability(write, kTime).body,
+            R"([{"op":"test","path":"/metadata/uid","value":"u"},)"
+            R"({"op":"add","path":"/status/schedulability","value":{"code":"C"}}])");
+  write.own_condition = model::OwnCondition::kRemove;
+  EXPECT_TRUE(absl::StrContains(EncodePodGroupSchedulability(write, kTime).body,
+                                R"({"op":"add","path":"/status/schedulingConditions","value":)"
+                                R"([{"nodePool":"a"}]}])"));
+}
+
+TEST(EncodeTest, PodGroupAnnotationsEmptyRemoves) {
+  const EncodedWrite write = EncodePodGroupAnnotations({"ns", "pg", "u", {{"a", "1"}, {"b", ""}}});
+  EXPECT_EQ(write.path, "/apis/scheduling.run.ai/v2alpha2/namespaces/ns/podgroups/pg");
+  EXPECT_EQ(write.body, R"({"metadata":{"uid":"u","annotations":{"a":"1","b":null}}})");
+}
+
+model::NodeRequest Request() {
+  model::NodeRequest request;
+  request.meta.name = "nr-1";
+  request.meta.labels.Set("fairlead.dev/node-pool", "p");
+  request.pool = "p";
+  request.provider = "kwok";
+  request.instance_type = "gpu-8";
+  request.zone = "z1";
+  request.spot = true;
+  request.price_micro_usd_per_hour = 3912000;
+  request.queue = "team-a";
+  request.reason_workloads = {"ns/pg"};
+  return request;
+}
+
+TEST(EncodeTest, NodeRequestReadsBackAsItWas) {
+  const model::NodeRequest request = Request();
+  const EncodedWrite write = EncodeCreateNodeRequest(request);
+  EXPECT_EQ(write.method, "POST");
+  EXPECT_EQ(write.path, "/apis/fairlead.dev/v1alpha1/noderequests");
+  EXPECT_TRUE(absl::StrContains(write.body, R"("priceUsdPerHour":"3.912")"));
+  absl::StatusOr<Object> object = DecodeObject(model::Kind::kNodeRequest, kJson, write.body);
+  ASSERT_TRUE(object.ok()) << object.status();
+  const auto& got = std::get<model::NodeRequest>(*object);
+  EXPECT_EQ(got.meta.name, "nr-1");
+  EXPECT_TRUE(got.meta.labels == request.meta.labels);
+  EXPECT_EQ(got.pool, "p");
+  EXPECT_EQ(got.provider, "kwok");
+  EXPECT_EQ(got.instance_type, "gpu-8");
+  EXPECT_EQ(got.zone, "z1");
+  EXPECT_TRUE(got.spot);
+  EXPECT_EQ(got.price_micro_usd_per_hour, 3912000);
+  EXPECT_EQ(got.queue, "team-a");
+  EXPECT_EQ(got.reason_workloads, request.reason_workloads);
+  for (int64_t price : {int64_t{0}, int64_t{1}, int64_t{999999}, int64_t{10000000}}) {
+    model::NodeRequest priced = request;
+    priced.price_micro_usd_per_hour = price;
+    object = DecodeObject(model::Kind::kNodeRequest, kJson, EncodeCreateNodeRequest(priced).body);
+    ASSERT_TRUE(object.ok());
+    EXPECT_EQ(std::get<model::NodeRequest>(*object).price_micro_usd_per_hour, price);
+  }
+}
+
+// A node request whose status is what the patch adds.
+std::string Patched(const std::string& patch) {
+  simdjson::dom::parser parser;
+  std::string status;
+  const simdjson::dom::array operations = parser.parse(patch).get_array().value();
+  for (const simdjson::dom::element operation : operations) {
+    const std::string path(operation["path"].get_string().value());
+    if (operation["op"].get_string().value() != "add") continue;
+    const std::string value = simdjson::minify(operation["value"].value());
+    if (path == "/status")
+      return absl::StrCat(R"({"metadata":{"name":"nr-1"},"status":)", value, "}");
+    absl::StrAppend(&status, status.empty() ? "{" : ",", "\"", path.substr(path.rfind('/') + 1),
+                    "\":", value);
+  }
+  return absl::StrCat(R"({"metadata":{"name":"nr-1"},"status":)", status, "}}");
+}
+
+TEST(EncodeTest, NodeRequestStatusReadsBackInEveryPhase) {
+  for (model::NodeRequestPhase phase :
+       {model::NodeRequestPhase::kPending, model::NodeRequestPhase::kLaunched,
+        model::NodeRequestPhase::kRegistered, model::NodeRequestPhase::kReady,
+        model::NodeRequestPhase::kDraining, model::NodeRequestPhase::kFailed,
+        model::NodeRequestPhase::kGone}) {
+    model::NodeRequest request = Request();
+    request.meta.uid = "u";
+    request.phase = phase;
+    request.node_name = "n";
+    request.message = "m";
+    request.failure = "Stockout";
+    request.launched_at = kTime;
+    request.failed_at = kTime + absl::Nanoseconds(5);
+    for (StatusShape shape : {StatusShape::kFields, StatusShape::kWhole}) {
+      const EncodedWrite write = EncodeNodeRequestStatus(request, shape);
+      EXPECT_EQ(write.path, "/apis/fairlead.dev/v1alpha1/noderequests/nr-1/status");
+      EXPECT_EQ(write.content_type, kJsonPatch);
+      EXPECT_TRUE(
+          absl::StartsWith(write.body, R"([{"op":"test","path":"/metadata/uid","value":"u"},)"));
+      absl::StatusOr<Object> object =
+          DecodeObject(model::Kind::kNodeRequest, kJson, Patched(write.body));
+      ASSERT_TRUE(object.ok()) << object.status();
+      const auto& got = std::get<model::NodeRequest>(*object);
+      EXPECT_EQ(got.phase, phase);
+      EXPECT_EQ(got.node_name, "n");
+      EXPECT_EQ(got.message, "m");
+      EXPECT_EQ(got.failure, "Stockout");
+      EXPECT_EQ(got.launched_at, request.launched_at);
+      EXPECT_EQ(got.failed_at, request.failed_at);
+      EXPECT_FALSE(got.ready_at.has_value());
+    }
+  }
+}
+
+TEST(EncodeTest, Deletes) {
+  const EncodedWrite write = EncodeDeleteNodeRequest({"nr-1", "u"});
+  EXPECT_EQ(write.method, "DELETE");
+  EXPECT_EQ(write.path, "/apis/fairlead.dev/v1alpha1/noderequests/nr-1");
+  EXPECT_EQ(write.body,
+            R"({"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u"}})");
+  EXPECT_EQ(EncodeDeleteNode("n", "").body, R"({"apiVersion":"v1","kind":"DeleteOptions"})");
+  EXPECT_EQ(EncodeDeleteNode("n", "").path, "/api/v1/nodes/n");
+}
+
+TEST(EncodeTest, NodeReadsBackAsItWas) {
+  model::Node node;
+  node.meta.name = "n1";
+  node.meta.uid = "u";
+  node.meta.resource_version = "77";
+  node.meta.labels.Set("a", "b");
+  node.provider_id = "kwok://n1";
+  node.allocatable = {{"cpu", 1500}, {"memory", 1 << 30}, {"nvidia.com/gpu", 8000}, {"pods", 110}};
+  node.taints = {{"k", "v", model::TaintEffect::kNoExecute}};
+  const EncodedWrite create = EncodeCreateNode(node);
+  EXPECT_EQ(create.path, "/api/v1/nodes");
+  absl::StatusOr<Object> object = DecodeObject(model::Kind::kNode, kJson, create.body);
+  ASSERT_TRUE(object.ok()) << object.status();
+  const auto& got = std::get<model::Node>(*object);
+  EXPECT_EQ(got.allocatable, node.allocatable);
+  EXPECT_TRUE(got.taints == node.taints);
+  EXPECT_EQ(got.provider_id, node.provider_id);
+  EXPECT_TRUE(got.ready);
+  node.ready = false;
+  object = DecodeObject(model::Kind::kNode, kJson, EncodeCreateNode(node).body);
+  ASSERT_TRUE(object.ok()) << object.status();
+  EXPECT_FALSE(std::get<model::Node>(*object).ready);
+  const EncodedWrite status = EncodeNodeStatus(node);
+  EXPECT_EQ(status.path, "/api/v1/nodes/n1/status");
+  EXPECT_EQ(status.content_type, kStrategicMergePatch);
+  EXPECT_EQ(
+      status.body,
+      R"({"metadata":{"uid":"u"},"status":{)"
+      R"("capacity":{"cpu":"1500m","memory":"1073741824","nvidia.com/gpu":"8","pods":"110"},)"
+      R"("allocatable":{"cpu":"1500m","memory":"1073741824","nvidia.com/gpu":"8","pods":"110"},)"
+      R"("conditions":[{"type":"Ready","status":"False","reason":"NodeNotReady"}]}})");
+  const EncodedWrite taints = EncodeNodeTaints(node);
+  EXPECT_EQ(taints.path, "/api/v1/nodes/n1");
+  EXPECT_EQ(taints.content_type, kMergePatch);
+  EXPECT_EQ(taints.body, R"({"metadata":{"uid":"u","resourceVersion":"77"},"spec":{"taints":[)"
+                         R"({"key":"k","value":"v","effect":"NoExecute"}]}})");
+  node.taints.clear();
+  EXPECT_TRUE(absl::StrContains(EncodeNodeTaints(node).body, R"("taints":[])"));
+}
+
+TEST(EncodeTest, EventNamesAreTheSameForTheSameEvent) {
+  const model::EmitEvent event{model::Kind::kPod, "ns",     "pod", "u", true,
+                               "Unschedulable",   "no room"};
+  const EncodedWrite write = EncodeEvent(event, "fairlead", "host-1", kTime);
+  EXPECT_EQ(write.path, "/apis/events.k8s.io/v1/namespaces/ns/events");
+  EXPECT_TRUE(absl::StrContains(write.body, R"("eventTime":"2026-11-21T02:00:39.123456Z")"));
+  EXPECT_TRUE(absl::StrContains(
+      write.body,
+      R"("regarding":{"apiVersion":"v1","kind":"Pod","namespace":"ns","name":"pod","uid":"u"},)"
+      R"("note":"no room","type":"Warning"})"));
+  const auto name = [](const model::EmitEvent& e) {
+    const std::string body = EncodeEvent(e, "fairlead", "h", kTime).body;
+    const size_t at = body.find("\"name\":\"") + 8;
+    return body.substr(at, body.find('"', at) - at);
+  };
+  EXPECT_TRUE(absl::StartsWith(name(event), "pod."));
+  EXPECT_EQ(name(event), name(event));
+  for (auto change : {+[](model::EmitEvent& e) { e.uid = "u2"; },
+                      +[](model::EmitEvent& e) { e.reason = "Other"; },
+                      +[](model::EmitEvent& e) { e.note = "other"; }}) {
+    model::EmitEvent other = event;
+    change(other);
+    EXPECT_NE(name(other), name(event));
+  }
+  model::EmitEvent node{model::Kind::kNode, "", std::string(199, 'n') + "-x", "u", false, "R", ""};
+  node.note = std::string(2000, 'x');
+  const EncodedWrite about_node = EncodeEvent(node, "fairlead", "h", kTime);
+  EXPECT_EQ(about_node.path, "/apis/events.k8s.io/v1/namespaces/default/events");
+  EXPECT_TRUE(absl::StrContains(about_node.body, std::string(1024, 'x')));
+  EXPECT_FALSE(absl::StrContains(about_node.body, std::string(1025, 'x')));
+  EXPECT_EQ(name(node), absl::StrCat(std::string(199, 'n'), ".", name(node).substr(200)));
+}
+
+TEST(EncodeTest, NamesCannotLeaveTheirPlaceInAPath) {
+  EXPECT_EQ(EncodeDeleteNode("../pods?x=%", "").path, "/api/v1/nodes/..%2Fpods%3Fx%3D%25");
+  EXPECT_EQ(EncodeDeleteNode("..", "").path, "/api/v1/nodes/%2E%2E");
+  EXPECT_EQ(EncodeDeleteNode("a.b-c", "").path, "/api/v1/nodes/a.b-c");
+}
+
+TEST(EncodeTest, Collections) {
+  for (model::Kind kind : model::kAllKinds) {
+    EXPECT_TRUE(absl::StartsWith(CollectionPath(kind), "/api"));
+  }
+  EXPECT_EQ(CollectionPath(model::Kind::kTopology), "/apis/kai.scheduler/v1alpha1/topologies");
+  EXPECT_TRUE(HasProtobuf(model::Kind::kPod));
+  EXPECT_FALSE(HasProtobuf(model::Kind::kQueue));
+}
+
+}  // namespace
+}  // namespace fairlead::kube

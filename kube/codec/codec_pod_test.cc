@@ -1,0 +1,234 @@
+// What both pod decoders share: effective requests and KAI's GPU annotations.
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "kube/codec/codec.h"
+#include "kube/codec/effective_requests.h"
+#include "kube/codec/pod_draft.h"
+#include "kube/transport/http.h"
+
+namespace fairlead::kube {
+namespace {
+
+using model::ResourceList;
+
+using Containers = std::vector<ContainerResources>;
+
+PodResources Of(Containers containers, Containers init_containers = {}, ResourceList overhead = {},
+                ResourceList pod_requests = {}, ResourceList pod_limits = {}) {
+  return {std::move(containers), std::move(init_containers), std::move(overhead),
+          std::move(pod_requests), std::move(pod_limits)};
+}
+
+TEST(EffectiveRequestsTest, Table) {
+  struct Case {
+    const char* name;
+    PodResources resources;
+    ResourceList want;
+  };
+  const Case cases[] = {
+      {"nothing", Of({}), {}},
+      {"containers add up",
+       Of({{false, {{"cpu", 100}}, {}}, {false, {{"cpu", 200}, {"memory", 5}}, {}}}),
+       {{"cpu", 300}, {"memory", 5}}},
+      {"an absent request is the limit, an explicit zero is zero",
+       Of({{false, {{"cpu", 0}}, {{"cpu", 900}, {"memory", 7}}}}),
+       {{"memory", 7}}},
+      {"a large init container decides",
+       Of({{false, {{"cpu", 100}, {"memory", 50}}, {}}},
+          {{false, {{"cpu", 700}}, {}}, {false, {{"memory", 20}}, {}}}),
+       {{"cpu", 700}, {"memory", 50}}},
+      {"a sidecar runs beside the containers and beside later init containers only",
+       Of({{false, {{"cpu", 100}}, {}}},
+          {{false, {{"cpu", 400}}, {}}, {true, {{"cpu", 50}}, {}}, {false, {{"cpu", 380}}, {}}}),
+       {{"cpu", 430}}},
+      {"overhead is added last",
+       Of({{false, {{"cpu", 100}}, {}}}, {}, {{"cpu", 10}, {"memory", 1}}),
+       {{"cpu", 110}, {"memory", 1}}},
+      {"pod-level requests replace cpu and memory, not devices",
+       Of({{false, {{"cpu", 100}, {"nvidia.com/gpu", 1000}}, {}}}, {}, {{"cpu", 5}},
+          {{"cpu", 900}, {"nvidia.com/gpu", 9000}}),
+       {{"cpu", 905}, {"nvidia.com/gpu", 1000}}},
+      {"pod-level limits stand in only where the containers say nothing",
+       Of({{false, {{"cpu", 100}}, {}}}, {}, {}, {},
+          {{"cpu", 900}, {"hugepages-2Mi", 4}, {"memory", 8}}),
+       {{"cpu", 100}, {"hugepages-2Mi", 4}, {"memory", 8}}},
+      {"pods is not a request", Of({{false, {{"pods", 3}}, {}}}), {}},
+      {"sums saturate",
+       Of({{false, {{"memory", INT64_MAX}}, {}}, {false, {{"memory", 1}}, {}}}),
+       {{"memory", INT64_MAX}}},
+  };
+  for (const Case& c : cases) {
+    PodResources resources = c.resources;
+    EXPECT_EQ(EffectiveRequests(std::move(resources)), c.want) << c.name;
+  }
+}
+
+struct GpuCase {
+  const char *fraction, *memory, *devices;
+  int64_t fraction_milli, memory_mib, device_count;
+  const char* problem;  // the key that the problem names; null: none
+};
+
+TEST(GpuShareTest, Table) {
+  const GpuCase cases[] = {
+      {"0.5", nullptr, nullptr, 500, 0, 1, nullptr},
+      {"0.25", nullptr, "4", 250, 0, 4, nullptr},
+      {".7", nullptr, nullptr, 700, 0, 1, nullptr},
+      {"0.0001", nullptr, nullptr, 1, 0, 1, nullptr},
+      {"0.99999", nullptr, nullptr, 999, 0, 1, nullptr},
+      {"0.3333", nullptr, nullptr, 333, 0, 1, nullptr},
+      {"5e-1", nullptr, nullptr, 500, 0, 1, nullptr},
+      {nullptr, "2048", nullptr, 0, 2048, 1, nullptr},
+      {nullptr, "2048", "2", 0, 2048, 2, nullptr},
+      {"0", nullptr, nullptr, 0, 0, 1, "gpu-fraction"},
+      {"-0.5", nullptr, nullptr, 0, 0, 1, "gpu-fraction"},
+      {"1", nullptr, nullptr, 0, 0, 1, "gpu-fraction"},
+      {"1.0", nullptr, nullptr, 0, 0, 1, "gpu-fraction"},
+      {"7", nullptr, nullptr, 0, 0, 1, "gpu-fraction"},
+      {"NaN", nullptr, nullptr, 0, 0, 1, "gpu-fraction"},
+      {"Inf", nullptr, nullptr, 0, 0, 1, "gpu-fraction"},
+      {"", nullptr, nullptr, 0, 0, 1, "gpu-fraction"},
+      {" 0.5", nullptr, nullptr, 0, 0, 1, "gpu-fraction"},
+      {"0.5x", nullptr, nullptr, 0, 0, 1, "gpu-fraction"},
+      {"500m", nullptr, nullptr, 0, 0, 1, "gpu-fraction"},
+      {"1e400", nullptr, nullptr, 0, 0, 1, "gpu-fraction"},
+      {nullptr, "0", nullptr, 0, 0, 1, "gpu-memory"},
+      {nullptr, "-5", nullptr, 0, 0, 1, "gpu-memory"},
+      {nullptr, "1.5", nullptr, 0, 0, 1, "gpu-memory"},
+      {nullptr, "2Gi", nullptr, 0, 0, 1, "gpu-memory"},
+      {nullptr, "99999999999999999999", nullptr, 0, 0, 1, "gpu-memory"},
+      {"0.5", "2048", nullptr, 0, 0, 1, "gpu-fraction"},
+      {nullptr, nullptr, "2", 0, 0, 1, "gpu-fraction-num-devices"},
+      {"0.5", nullptr, "0", 500, 0, 1, "gpu-fraction-num-devices"},
+      {"0.5", nullptr, "two", 500, 0, 1, "gpu-fraction-num-devices"},
+      {"0.5", nullptr, "1.0", 500, 0, 1, "gpu-fraction-num-devices"},
+  };
+  for (const GpuCase& c : cases) {
+    SCOPED_TRACE(absl::StrCat(c.fraction ? c.fraction : "-", " ", c.memory ? c.memory : "-", " ",
+                              c.devices ? c.devices : "-"));
+    model::StringMap annotations;
+    if (c.fraction != nullptr) annotations.Set("gpu-fraction", c.fraction);
+    if (c.memory != nullptr) annotations.Set("gpu-memory", c.memory);
+    if (c.devices != nullptr) annotations.Set("gpu-fraction-num-devices", c.devices);
+    Problems problems;
+    const model::GpuShare share = ParseGpuShare(annotations, {}, problems);
+    EXPECT_EQ(share.fraction_milli, c.fraction_milli);
+    EXPECT_EQ(share.memory_mib, c.memory_mib);
+    EXPECT_EQ(share.devices, c.device_count);
+    if (c.problem == nullptr) {
+      EXPECT_EQ(problems.Text(), "");
+    } else {
+      const std::string prefix = absl::StrCat("metadata.annotations[", c.problem, "]: ");
+      EXPECT_EQ(problems.Text().substr(0, prefix.size()), prefix);
+    }
+  }
+}
+
+model::Pod FromJson(absl::string_view json) {
+  absl::StatusOr<Object> object = DecodeObject(model::Kind::kPod, kJson, json);
+  EXPECT_TRUE(object.ok()) << object.status();
+  return object.ok() ? std::get<model::Pod>(*object) : model::Pod();
+}
+
+TEST(PodJsonTest, GpuShareAndItsConflicts) {
+  const model::Pod shared =
+      FromJson(R"({"metadata":{"name":"p","annotations":{"gpu-fraction":"0.5","other":"x"}}})");
+  EXPECT_EQ(shared.spec.gpu_share.fraction_milli, 500);
+  EXPECT_EQ(shared.invalid, "");
+  EXPECT_EQ(shared.meta.annotations.size(), 1u);
+  const model::Pod both = FromJson(
+      R"({"metadata":{"annotations":{"gpu-fraction":"0.5"}},
+          "spec":{"containers":[{"resources":{"limits":{"nvidia.com/gpu":1}}}]}})");
+  EXPECT_EQ(both.invalid,
+            "metadata.annotations[gpu-fraction]: cannot be combined with a request for "
+            "nvidia.com/gpu");
+}
+
+TEST(PodJsonTest, GpuShareGoesWithNoOtherGpu) {
+  for (const char* gpu : {"amd.com/gpu", "nvidia.com/mig-1g.10gb"}) {
+    const model::Pod pod = FromJson(absl::StrCat(
+        R"({"metadata":{"annotations":{"gpu-memory":"500"}},"spec":{"containers":[{"resources":{"limits":{")",
+        gpu, R"(":1}}}]}})"));
+    EXPECT_EQ(pod.invalid,
+              absl::StrCat(
+                  "metadata.annotations[gpu-memory]: cannot be combined with a request for ", gpu));
+  }
+}
+
+TEST(PodJsonTest, LegacyMig) {
+  const model::Pod pod = FromJson(
+      R"({"metadata":{"annotations":{"nvidia.com/mig-1g.10gb":"2","nvidia.com/gpu.x":"1"}}})");
+  EXPECT_EQ(pod.invalid, "");
+  EXPECT_EQ(pod.spec.legacy_mig, (ResourceList{{"nvidia.com/mig-1g.10gb", 2}}));
+  const model::Pod odd =
+      FromJson(R"({"metadata":{"annotations":{"nvidia.com/mig-1g.10gb":"two"}}})");
+  EXPECT_EQ(odd.invalid,
+            "metadata.annotations[nvidia.com/mig-1g.10gb]: \"two\" must be a whole number above 0");
+  EXPECT_TRUE(odd.spec.legacy_mig.empty());
+}
+
+TEST(PodJsonTest, NumbersAreQuantitiesToo) {
+  const model::Pod pod = FromJson(
+      R"({"spec":{"containers":[{"resources":{"requests":{"cpu":1.5,"memory":1e9,"nvidia.com/gpu":"2"}}}]}})");
+  EXPECT_EQ(pod.invalid, "");
+  EXPECT_EQ(pod.spec.requests,
+            (ResourceList{{"cpu", 1500}, {"memory", 1000000000}, {"nvidia.com/gpu", 2000}}));
+}
+
+TEST(PodJsonTest, WrongTypesAreProblemsOfThisPod) {
+  struct Case {
+    const char *json, *want;
+  };
+  const Case cases[] = {
+      {R"({"spec":{"priority":"high"}})", "spec.priority: must be a number, not a string"},
+      {R"({"spec":{"priority":1.5}})", "spec.priority: \"1.5\" is not an integer of 32 bits"},
+      {R"({"spec":{"priority":3000000000}})",
+       "spec.priority: \"3000000000\" is not an integer of 32 bits"},
+      {R"({"spec":[]})", "spec: must be an object, not a list"},
+      {R"({"spec":{"containers":{}}})", "spec.containers: must be a list, not an object"},
+      {R"({"spec":{"nodeSelector":{"a":1}}})",
+       "spec.nodeSelector[a]: must be a string, not a number"},
+      {R"({"spec":{"overhead":{"cpu":true}}})",
+       "spec.overhead[cpu]: must be a number or a string, not true or false"},
+      {R"({"metadata":{"creationTimestamp":"yesterday"}})",
+       "metadata.creationTimestamp: \"yesterday\" is not a time (RFC 3339)"},
+      {R"({"spec":{"hostNetwork":"yes"}})",
+       "spec.hostNetwork: must be true or false, not a string"},
+      {R"({"spec":{"topologySpreadConstraints":[{"maxSkew":0}]}})",
+       "spec.topologySpreadConstraints[0].maxSkew: 0 must be at least 1"},
+      {R"({"spec":{"affinity":{"podAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":0}]}}}})",
+       "spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: 0 "
+       "must "
+       "be between 1 and 100"},
+      {R"({"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"Is"}]}]}}}}})",
+       "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution."
+       "nodeSelectorTerms[0]"
+       ".matchExpressions[0].operator: \"Is\" is none of In, NotIn, Exists, DoesNotExist, Gt, Lt"},
+      {R"({"spec":null,"status":{"phase":null},"metadata":{"labels":null}})", ""},
+  };
+  for (const Case& c : cases) EXPECT_EQ(FromJson(c.json).invalid, c.want) << c.json;
+}
+
+TEST(PodJsonTest, MalformedMessages) {
+  for (const char* json :
+       {"", "null", "[]", "7", "\"x\"", "{", "}", "{}}", "{} {}", "{\"a\":}", "{\"spec\":{]}",
+        "{\"spec\":nul}", "{\"metadata\":{\"name\":\"x}}", "{\"metadata\":{\"name\":\"\xFF\"}}",
+        "{\"kind\":\"Status\"}", "{\"kind\":7}"}) {
+    EXPECT_EQ(DecodeObject(model::Kind::kPod, kJson, json).status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << json;
+  }
+  for (const char* json :
+       {"{\"items\":[7]}", "{\"items\":[null]}", "{\"kind\":\"Status\"}", "{}"}) {
+    EXPECT_EQ(DecodeList(model::Kind::kPod, kJson, json).status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << json;
+  }
+  EXPECT_TRUE(
+      DecodeList(model::Kind::kPod, kJson, R"({"items":null,"metadata":{"resourceVersion":"1"}})")
+          .ok());
+}
+
+}  // namespace
+}  // namespace fairlead::kube

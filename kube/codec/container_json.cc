@@ -1,0 +1,120 @@
+// Containers and volumes: core.v1.Container, EnvVar, EnvFromSource, Volume.
+#include "kube/codec/pod_json_parts.h"
+
+namespace fairlead::kube::json {
+namespace {
+
+void ReadPort(JsonReader& reader, JsonValue value, const FieldPath& path, PortDraft& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "hostPort") out.host_port = reader.Int32(v, at).value_or(0);
+    if (key == "containerPort") out.container_port = reader.Int32(v, at).value_or(0);
+    if (key == "protocol") reader.String(v, at, out.protocol);
+    if (key == "hostIP") reader.String(v, at, out.host_ip);
+  });
+}
+
+// {name, optional}: a config map that must exist is added.
+void ReadConfigMap(JsonReader& reader, JsonValue value, const FieldPath& path, PodDraft& draft) {
+  std::string name;
+  bool optional = false;
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    if (key == "name") reader.String(v, path.Field(key), name);
+    if (key == "optional") reader.Bool(v, path.Field(key), optional);
+  });
+  if (!optional && !name.empty()) draft.pod.spec.config_map_names.push_back(std::move(name));
+}
+
+// A list of objects whose field `field` is a reference to a config map.
+void ReadConfigMapsIn(JsonReader& reader, JsonValue list, const FieldPath& path,
+                      absl::string_view field, PodDraft& draft) {
+  reader.Items(list, path, [&](size_t i, JsonValue item) {
+    const FieldPath at = path.Item(i);
+    reader.Fields(item, at, [&](absl::string_view key, JsonValue v) {
+      if (key == field) ReadConfigMap(reader, v, at.Field(key), draft);
+    });
+  });
+}
+
+void ReadEnv(JsonReader& reader, JsonValue list, const FieldPath& path, PodDraft& draft) {
+  reader.Items(list, path, [&](size_t i, JsonValue item) {
+    const FieldPath at = path.Item(i);
+    reader.Fields(item, at, [&](absl::string_view key, JsonValue v) {
+      if (key != "valueFrom") return;
+      const FieldPath from = at.Field(key);
+      reader.Fields(v, from, [&](absl::string_view source, JsonValue reference) {
+        if (source == "configMapKeyRef") {
+          ReadConfigMap(reader, reference, from.Field(source), draft);
+        }
+      });
+    });
+  });
+}
+
+void ReadContainer(JsonReader& reader, JsonValue value, const FieldPath& path, bool init,
+                   size_t index, PodDraft& draft) {
+  auto& containers = init ? draft.resources.init_containers : draft.resources.containers;
+  ContainerResources& container = containers.emplace_back();
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "resources") {
+      ReadResourceRequirements(reader, v, at, container.requests, container.limits);
+    } else if (key == "ports") {
+      reader.Items(v, at, [&](size_t i, JsonValue item) {
+        PortDraft& port = draft.ports.emplace_back();
+        port.of_init_container = init;
+        port.container = index;
+        ReadPort(reader, item, at.Item(i), port);
+      });
+    } else if (key == "env") {
+      ReadEnv(reader, v, at, draft);
+    } else if (key == "envFrom") {
+      ReadConfigMapsIn(reader, v, at, "configMapRef", draft);
+    } else if (key == "restartPolicy") {
+      container.sidecar = init && reader.Text(v, at) == "Always";
+    }
+  });
+}
+
+}  // namespace
+
+void ReadResourceRequirements(JsonReader& reader, JsonValue value, const FieldPath& path,
+                              model::ResourceList& requests, model::ResourceList& limits) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    if (key == "requests") reader.Quantities(v, path.Field(key), requests);
+    if (key == "limits") reader.Quantities(v, path.Field(key), limits);
+  });
+}
+
+void ReadContainers(JsonReader& reader, JsonValue value, const FieldPath& path, bool init,
+                    PodDraft& draft) {
+  reader.Items(value, path, [&](size_t i, JsonValue item) {
+    ReadContainer(reader, item, path.Item(i), init, i, draft);
+  });
+}
+
+void ReadVolumes(JsonReader& reader, JsonValue value, const FieldPath& path, PodDraft& draft) {
+  reader.Items(value, path, [&](size_t i, JsonValue item) {
+    const FieldPath volume = path.Item(i);
+    reader.Fields(item, volume, [&](absl::string_view key, JsonValue v) {
+      const FieldPath at = volume.Field(key);
+      if (key == "configMap") {
+        ReadConfigMap(reader, v, at, draft);
+      } else if (key == "persistentVolumeClaim") {
+        reader.Fields(v, at, [&](absl::string_view field, JsonValue name) {
+          if (field == "claimName") {
+            reader.String(name, at.Field(field), draft.pod.spec.pvc_names.emplace_back());
+          }
+        });
+      } else if (key == "projected") {
+        reader.Fields(v, at, [&](absl::string_view field, JsonValue sources) {
+          if (field == "sources") {
+            ReadConfigMapsIn(reader, sources, at.Field(field), "configMap", draft);
+          }
+        });
+      }
+    });
+  });
+}
+
+}  // namespace fairlead::kube::json

@@ -1,0 +1,171 @@
+// Containers and volumes: core.v1.Container, EnvVar, EnvFromSource, Volume.
+#include "kube/codec/pod_wire_parts.h"
+#include "kube/codec/wire_codec.h"
+#include "kube/codec/wire_reader.h"
+
+namespace fairlead::kube::wire {
+namespace {
+
+bool ReadPort(absl::string_view bytes, PortDraft& out) {
+  WireReader r(bytes);
+  while (r.Next()) {
+    switch (r.field()) {
+      case 2:
+        out.host_port = r.Int32();
+        break;
+      case 3:
+        out.container_port = r.Int32();
+        break;
+      case 4:
+        out.protocol = r.String();
+        break;
+      case 5:
+        out.host_ip = r.String();
+        break;
+      default:
+        break;
+    }
+  }
+  return r.ok();
+}
+
+void AddConfigMap(absl::string_view name, PodDraft& draft) {
+  if (!name.empty()) draft.pod.spec.config_map_names.emplace_back(name);
+}
+
+// A message whose field `field` is a reference to a config map.
+bool ReadConfigMapIn(absl::string_view bytes, uint32_t field, uint32_t optional_field,
+                     PodDraft& draft) {
+  WireReader r(bytes);
+  while (r.Next()) {
+    if (r.field() != field) continue;
+    absl::string_view name;
+    r.Check(ReadRequiredReference(r.Bytes(), optional_field, name));
+    AddConfigMap(name, draft);
+  }
+  return r.ok();
+}
+
+bool ReadEnv(absl::string_view bytes, PodDraft& draft) {
+  constexpr uint32_t kValueFrom = 3;
+  WireReader r(bytes);
+  while (r.Next()) {
+    if (r.field() == kValueFrom) r.Check(ReadConfigMapIn(r.Bytes(), 3, 3, draft));
+  }
+  return r.ok();
+}
+
+bool ReadProjected(absl::string_view bytes, PodDraft& draft) {
+  constexpr uint32_t kSources = 1;
+  WireReader r(bytes);
+  while (r.Next()) {
+    if (r.field() == kSources) r.Check(ReadConfigMapIn(r.Bytes(), 3, 4, draft));
+  }
+  return r.ok();
+}
+
+bool ReadVolumeSource(absl::string_view bytes, PodDraft& draft) {
+  WireReader r(bytes);
+  while (r.Next()) {
+    switch (r.field()) {
+      case 10: {  // persistentVolumeClaim{claimName=1}
+        WireReader claim(r.Bytes());
+        while (claim.Next()) {
+          if (claim.field() == 1) draft.pod.spec.pvc_names.push_back(claim.String());
+        }
+        r.Check(claim.ok());
+        break;
+      }
+      case 19: {  // configMap
+        absl::string_view name;
+        r.Check(ReadRequiredReference(r.Bytes(), 4, name));
+        AddConfigMap(name, draft);
+        break;
+      }
+      case 26:
+        r.Check(ReadProjected(r.Bytes(), draft));
+        break;
+      default:
+        break;
+    }
+  }
+  return r.ok();
+}
+
+}  // namespace
+
+bool ReadRequiredReference(absl::string_view bytes, uint32_t optional_field,
+                           absl::string_view& name) {
+  bool optional = false;
+  WireReader r(bytes);
+  while (r.Next()) {
+    if (r.field() == 1) {
+      WireReader reference(r.Bytes());
+      while (reference.Next()) {
+        if (reference.field() == 1) name = reference.Bytes();
+      }
+      r.Check(reference.ok());
+    } else if (r.field() == optional_field) {
+      optional = r.Bool();
+    }
+  }
+  if (optional) name = {};
+  return r.ok();
+}
+
+bool ReadResourceRequirements(absl::string_view bytes, const FieldPath& path, Problems& problems,
+                              model::ResourceList& requests, model::ResourceList& limits) {
+  const FieldPath limits_path = path.Field("limits");
+  const FieldPath requests_path = path.Field("requests");
+  WireReader r(bytes);
+  while (r.Next()) {
+    if (r.field() == 1) r.Check(ReadQuantityEntry(r.Bytes(), limits_path, problems, limits));
+    if (r.field() == 2) r.Check(ReadQuantityEntry(r.Bytes(), requests_path, problems, requests));
+  }
+  return r.ok();
+}
+
+bool ReadContainer(absl::string_view bytes, bool init, const FieldPath& list, PodDraft& draft) {
+  auto& containers = init ? draft.resources.init_containers : draft.resources.containers;
+  const size_t index = containers.size();
+  ContainerResources& container = containers.emplace_back();
+  const FieldPath path = list.Item(index);
+  WireReader r(bytes);
+  while (r.Next()) {
+    switch (r.field()) {
+      case 6: {
+        PortDraft& port = draft.ports.emplace_back();
+        port.of_init_container = init;
+        port.container = index;
+        r.Check(ReadPort(r.Bytes(), port));
+        break;
+      }
+      case 7:
+        r.Check(ReadEnv(r.Bytes(), draft));
+        break;
+      case 8:
+        r.Check(ReadResourceRequirements(r.Bytes(), path.Field("resources"), draft.problems,
+                                         container.requests, container.limits));
+        break;
+      case 19:  // envFrom{configMapRef=2}
+        r.Check(ReadConfigMapIn(r.Bytes(), 2, 2, draft));
+        break;
+      case 24:
+        container.sidecar = init && r.Bytes() == "Always";
+        break;
+      default:
+        break;
+    }
+  }
+  return r.ok();
+}
+
+bool ReadVolume(absl::string_view bytes, PodDraft& draft) {
+  WireReader r(bytes);
+  while (r.Next()) {
+    if (r.field() == 2) r.Check(ReadVolumeSource(r.Bytes(), draft));
+  }
+  return r.ok();
+}
+
+}  // namespace fairlead::kube::wire

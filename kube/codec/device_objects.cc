@@ -1,0 +1,371 @@
+// ResourceClaim, ResourceSlice and DeviceClass (resource.k8s.io/v1) from JSON.
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "kube/codec/json_codec.h"
+#include "scheduler/model/devices.h"
+#include "scheduler/model/quantity.h"
+
+namespace fairlead::kube::json {
+namespace {
+
+// [{cel: {expression}}]
+void ReadSelectors(JsonReader& reader, JsonValue value, const FieldPath& path,
+                   std::vector<std::string>& out) {
+  reader.Items(value, path, [&](size_t i, JsonValue item) {
+    const FieldPath at = path.Item(i);
+    reader.Fields(item, at, [&](absl::string_view key, JsonValue v) {
+      if (key != "cel") return reader.problems().Add(at.Field(key), "is not understood");
+      const FieldPath cel = at.Field(key);
+      reader.Fields(v, cel, [&](absl::string_view field, JsonValue text) {
+        if (field == "expression") reader.String(text, cel.Field(field), out.emplace_back());
+      });
+    });
+  });
+}
+
+// An object's own text.
+std::string RawObject(JsonReader& reader, JsonValue value, const FieldPath& path) {
+  std::string raw;
+  reader.RawFields(value, path, raw, [](absl::string_view, JsonValue) {});
+  return raw;
+}
+
+// The JSON of an array of objects; "" for an empty one.
+std::string RawObjects(JsonReader& reader, JsonValue value, const FieldPath& path) {
+  std::string raw;
+  reader.Items(value, path, [&](size_t i, JsonValue item) {
+    absl::StrAppend(&raw, raw.empty() ? "[" : ",", RawObject(reader, item, path.Item(i)));
+  });
+  return raw.empty() ? raw : raw + "]";
+}
+
+// [{requests, opaque: {driver, parameters}}]
+void ReadConfig(JsonReader& reader, JsonValue value, const FieldPath& path,
+                std::vector<model::DeviceConfig>& out) {
+  reader.Items(value, path, [&](size_t i, JsonValue item) {
+    const FieldPath at = path.Item(i);
+    model::DeviceConfig config;
+    reader.Fields(item, at, [&](absl::string_view key, JsonValue v) {
+      if (key == "requests") reader.Strings(v, at.Field(key), config.requests);
+      if (key == "opaque") config.opaque = RawObject(reader, v, at.Field(key));
+    });
+    if (!config.opaque.empty()) out.push_back(std::move(config));
+  });
+}
+
+void ReadClassSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
+                   model::DeviceClass& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    if (key == "selectors") ReadSelectors(reader, v, path.Field(key), out.selectors);
+    if (key == "config") ReadConfig(reader, v, path.Field(key), out.config);
+  });
+}
+
+// A value of a kind that is not known (a list) makes no attribute: it equals nothing.
+void ReadAttribute(JsonReader& reader, JsonValue value, const FieldPath& path,
+                   std::map<std::string, model::DeviceAttribute>& out, absl::string_view name) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    model::DeviceAttribute attribute;
+    if (key == "int") {
+      attribute.value = reader.Int64(v, at).value_or(0);
+    } else if (key == "bool") {
+      bool set = false;
+      reader.Bool(v, at, set);
+      attribute.value = set;
+    } else if (key == "string" || key == "version") {
+      std::string text;
+      reader.String(v, at, text);
+      attribute.value = std::move(text);
+    } else {
+      return;
+    }
+    out[std::string(name)] = std::move(attribute);
+  });
+}
+
+void ReadCapacity(JsonReader& reader, JsonValue value, const FieldPath& path, int64_t& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    if (key != "value") return;
+    const FieldPath at = path.Field(key);
+    const std::optional<absl::string_view> text = reader.NumberOrText(v, at);
+    if (!text.has_value()) return;
+    const absl::StatusOr<int64_t> amount = model::ParseQuantity(*text, 1);
+    if (amount.ok()) {
+      out = *amount;
+    } else {
+      reader.problems().Add(at, absl::StrCat(Quoted(*text), " is not an amount"));
+    }
+  });
+}
+
+bool HasItems(JsonReader& reader, JsonValue value, const FieldPath& path) {
+  bool any = false;
+  reader.Items(value, path, [&](size_t, JsonValue) { any = true; });
+  return any;
+}
+
+// A taint of effect None only informs.
+std::string ReadDeviceTaints(JsonReader& reader, JsonValue value, const FieldPath& path) {
+  std::string worst;
+  reader.Items(value, path, [&](size_t i, JsonValue item) {
+    const FieldPath at = path.Item(i);
+    std::string key;
+    std::string effect;
+    reader.Fields(item, at, [&](absl::string_view field, JsonValue v) {
+      if (field == "key") reader.String(v, at.Field(field), key);
+      if (field == "effect") reader.String(v, at.Field(field), effect);
+    });
+    if (effect != "None") worst = absl::StrCat("it has the taint ", key, ":", effect);
+  });
+  return worst;
+}
+
+// Whatever ties a device to others, to several claims or to another place than its slice: giving it
+// away as if it stood alone could give away something twice.
+void ReadUnusable(JsonReader& reader, absl::string_view key, JsonValue v, const FieldPath& at,
+                  std::string& out) {
+  std::string why;
+  if (key == "taints") why = ReadDeviceTaints(reader, v, at);
+  if (key == "consumesCounters" && HasItems(reader, v, at)) why = "it is a partition of another";
+  if (key == "bindingConditions" && HasItems(reader, v, at)) why = "it has binding conditions";
+  if (key == "nodeName" || key == "nodeSelector" || key == "allNodes") why = "it has its own nodes";
+  if (key == "allowMultipleAllocations") {
+    bool many = false;
+    reader.Bool(v, at, many);
+    if (many) why = "several claims may have it at once";
+  }
+  if (!why.empty()) out = std::move(why);
+}
+
+void ReadDevice(JsonReader& reader, JsonValue value, const FieldPath& path, model::Device& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    ReadUnusable(reader, key, v, at, out.unusable);
+    if (key == "name") reader.String(v, at, out.name);
+    if (key == "attributes") {
+      reader.Fields(v, at, [&](absl::string_view name, JsonValue attribute) {
+        ReadAttribute(reader, attribute, at.Key(name), out.attributes, name);
+      });
+    }
+    if (key == "capacity") {
+      reader.Fields(v, at, [&](absl::string_view name, JsonValue amount) {
+        ReadCapacity(reader, amount, at.Key(name), out.capacity[std::string(name)]);
+      });
+    }
+  });
+}
+
+void ReadSliceSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
+                   model::ResourceSlice& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "driver") reader.String(v, at, out.driver);
+    if (key == "nodeName") reader.String(v, at, out.node_name);
+    if (key == "pool") {
+      reader.Fields(v, at, [&](absl::string_view field, JsonValue item) {
+        if (field == "name") reader.String(item, at.Field(field), out.pool);
+        if (field == "generation") {
+          out.generation = reader.Int64(item, at.Field(field)).value_or(0);
+        }
+        if (field == "resourceSliceCount") {
+          out.slice_count = reader.Int64(item, at.Field(field)).value_or(0);
+        }
+      });
+    }
+    if (key == "devices") {
+      reader.Items(v, at, [&](size_t i, JsonValue item) {
+        ReadDevice(reader, item, at.Item(i), out.devices.emplace_back());
+      });
+    }
+  });
+}
+
+// One field of `exactly`, or of an entry of `firstAvailable`.
+void ReadAskedDevices(JsonReader& reader, absl::string_view key, JsonValue v, const FieldPath& at,
+                      model::DeviceRequest& out) {
+  if (key == "deviceClassName") return reader.String(v, at, out.device_class);
+  if (key == "selectors") return ReadSelectors(reader, v, at, out.selectors);
+  if (key == "tolerations") out.tolerations = RawObjects(reader, v, at);
+  if (key == "count") {
+    const std::optional<int64_t> count = reader.Int64(v, at);
+    if (!count.has_value()) return;
+    if (*count < 1 || *count > model::kMaxClaimDevices) {
+      return reader.problems().Add(
+          at, absl::StrCat(*count, " is not within 1 and ", model::kMaxClaimDevices));
+    }
+    out.count = *count;
+  } else if (key == "allocationMode") {
+    const absl::string_view mode = reader.Text(v, at);
+    out.all = mode == "All";
+    if (mode != "All" && mode != "ExactCount") {
+      reader.problems().Add(at, absl::StrCat(Quoted(mode), " is not understood"));
+    }
+  } else if (key == "adminAccess") {
+    bool admin = false;
+    reader.Bool(v, at, admin);
+    if (admin) reader.problems().Add(at, "is not placed yet");
+  } else if (key == "capacity") {
+    reader.problems().Add(at, "is not placed yet");
+  }
+}
+
+void ReadSubRequest(JsonReader& reader, JsonValue value, const FieldPath& path,
+                    model::DeviceRequest& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    if (key == "name") return reader.String(v, path.Field(key), out.name);
+    ReadAskedDevices(reader, key, v, path.Field(key), out);
+  });
+  if (out.name.empty()) reader.problems().Add(path.Field("name"), "must be specified");
+}
+
+void ReadRequest(JsonReader& reader, JsonValue value, const FieldPath& path,
+                 model::DeviceRequest& out) {
+  bool exact = false;
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "name") reader.String(v, at, out.name);
+    if (key == "exactly") {
+      exact = true;
+      reader.Fields(v, at, [&](absl::string_view field, JsonValue item) {
+        ReadAskedDevices(reader, field, item, at.Field(field), out);
+      });
+    }
+    if (key == "firstAvailable") {
+      reader.Items(v, at, [&](size_t i, JsonValue item) {
+        ReadSubRequest(reader, item, at.Item(i), out.first_available.emplace_back());
+      });
+    }
+  });
+  if (exact != out.first_available.empty()) {
+    reader.problems().Add(path, "must have one of exactly and firstAvailable");
+  }
+}
+
+void ReadConstraint(JsonReader& reader, JsonValue value, const FieldPath& path,
+                    model::DeviceConstraint& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "requests") return reader.Strings(v, at, out.requests);
+    if (key != "matchAttribute") return reader.problems().Add(at, "is not placed yet");
+    reader.String(v, at, out.match_attribute);
+    if (!absl::StrContains(out.match_attribute, '/')) {
+      reader.problems().Add(at, absl::StrCat(Quoted(out.match_attribute), " has no domain"));
+    }
+  });
+  // Whatever it wants that this version does not know: it is no constraint that may be left out.
+  if (out.match_attribute.empty()) {
+    reader.problems().Add(path.Field("matchAttribute"), "must be specified");
+  }
+}
+
+void ReadClaimSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
+                   model::ResourceClaim& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    if (key != "devices") return;
+    const FieldPath at = path.Field(key);
+    reader.Fields(v, at, [&](absl::string_view field, JsonValue list) {
+      const FieldPath items = at.Field(field);
+      if (field == "requests") {
+        reader.Items(list, items, [&](size_t i, JsonValue item) {
+          ReadRequest(reader, item, items.Item(i), out.requests.emplace_back());
+        });
+      } else if (field == "constraints") {
+        reader.Items(list, items, [&](size_t i, JsonValue item) {
+          ReadConstraint(reader, item, items.Item(i), out.constraints.emplace_back());
+        });
+      } else if (field == "config") {
+        ReadConfig(reader, list, items, out.config);
+      }
+    });
+  });
+}
+
+void ReadResult(JsonReader& reader, JsonValue value, const FieldPath& path,
+                model::AllocatedDevice& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "request") reader.String(v, at, out.request);
+    if (key == "driver") reader.String(v, at, out.driver);
+    if (key == "pool") reader.String(v, at, out.pool);
+    if (key == "device") reader.String(v, at, out.device);
+  });
+}
+
+void ReadAllocation(JsonReader& reader, JsonValue value, const FieldPath& path,
+                    model::ResourceClaim& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "nodeSelector") return ReadNodeSelector(reader, v, at, out.node_terms);
+    if (key != "devices") return;
+    reader.Fields(v, at, [&](absl::string_view field, JsonValue list) {
+      if (field != "results") return;
+      const FieldPath results = at.Field(field);
+      reader.Items(list, results, [&](size_t i, JsonValue item) {
+        ReadResult(reader, item, results.Item(i), out.devices.emplace_back());
+      });
+    });
+  });
+}
+
+void ReadClaimStatus(JsonReader& reader, JsonValue value, const FieldPath& path,
+                     model::ResourceClaim& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "allocation") {
+      out.allocated = true;
+      ReadAllocation(reader, v, at, out);
+    }
+    if (key == "reservedFor") {
+      reader.Items(v, at, [&](size_t i, JsonValue item) {
+        const FieldPath consumer = at.Item(i);
+        reader.Fields(item, consumer, [&](absl::string_view field, JsonValue uid) {
+          if (field == "uid") {
+            reader.String(uid, consumer.Field(field), out.reserved_for.emplace_back());
+          }
+        });
+      });
+    }
+  });
+}
+
+}  // namespace
+
+void ReadDeviceClass(JsonReader& reader, JsonValue value, model::DeviceClass& out) {
+  const FieldPath root;
+  reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = root.Field(key);
+    if (key == "kind") CheckKind(reader, v, model::Kind::kDeviceClass);
+    if (key == "metadata") ReadMeta(reader, v, at, out.meta);
+    if (key == "spec") ReadClassSpec(reader, v, at, out);
+  });
+  out.invalid = reader.problems().Text();
+}
+
+void ReadResourceSlice(JsonReader& reader, JsonValue value, model::ResourceSlice& out) {
+  const FieldPath root;
+  reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = root.Field(key);
+    if (key == "kind") CheckKind(reader, v, model::Kind::kResourceSlice);
+    if (key == "metadata") ReadMeta(reader, v, at, out.meta);
+    if (key == "spec") ReadSliceSpec(reader, v, at, out);
+  });
+  out.invalid = reader.problems().Text();
+}
+
+void ReadResourceClaim(JsonReader& reader, JsonValue value, model::ResourceClaim& out) {
+  const FieldPath root;
+  reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = root.Field(key);
+    if (key == "kind") CheckKind(reader, v, model::Kind::kResourceClaim);
+    if (key == "metadata") ReadMeta(reader, v, at, out.meta, &out.finalizers);
+    if (key == "spec") ReadClaimSpec(reader, v, at, out);
+    if (key == "status") ReadClaimStatus(reader, v, at, out);
+  });
+  out.invalid = reader.problems().Text();
+}
+
+}  // namespace fairlead::kube::json

@@ -1,0 +1,244 @@
+// ResourceClaim, ResourceSlice and DeviceClass from JSON.
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kube/codec/codec.h"
+#include "kube/transport/http.h"
+
+namespace fairlead::kube {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Doc(absl::string_view kind, absl::string_view rest) {
+  return absl::StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":")", kind,
+                      R"(","metadata":{"name":"o","namespace":"ns"},)", rest, "}");
+}
+
+template <typename T>
+constexpr model::Kind kKindOf =
+    std::is_same_v<T, model::DeviceClass>     ? model::Kind::kDeviceClass
+    : std::is_same_v<T, model::ResourceSlice> ? model::Kind::kResourceSlice
+                                              : model::Kind::kResourceClaim;
+
+template <typename T>
+T Decode(absl::string_view json) {
+  const auto decoded = DecodeObject(kKindOf<T>, kJson, json);
+  EXPECT_TRUE(decoded.ok()) << decoded.status();
+  return decoded.ok() ? std::get<T>(*decoded) : T();
+}
+
+model::ResourceClaim Request(absl::string_view exactly) {
+  return Decode<model::ResourceClaim>(
+      Doc("ResourceClaim",
+          absl::StrCat(R"("spec":{"devices":{"requests":[{"name":"r",)", exactly, "}]}}")));
+}
+
+TEST(DeviceObjects, OtherKindsAndBrokenTextAreErrors) {
+  const auto decode = [](absl::string_view json) {
+    return DecodeObject(model::Kind::kResourceClaim, kJson, json).status();
+  };
+  for (const std::string& text :
+       {std::string(), std::string("[]"), std::string(R"({"apiVersion":"v1","kind":"Pod"})"),
+        Doc("ResourceClaim", R"("spec":{"devices")")}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(decode(text))) << text;
+  }
+}
+
+TEST(DeviceObjects, WhatIsNotUnderstoodIsSaid) {
+  struct Case {
+    const char* request;
+    const char* problem;
+  };
+  const Case cases[] = {
+      {R"("firstAvailable":[{"deviceClassName":"a"}])", "firstAvailable[0].name"},
+      {R"("firstAvailable":[{"name":"s","adminAccess":true}])", "firstAvailable[0].adminAccess"},
+      {R"("firstAvailable":[{"name":"s","count":33}])", "firstAvailable[0].count"},
+      {R"("firstAvailable":[{"name":"s","allocationMode":"x"}])", "allocationMode"},
+      {R"("firstAvailable":{})", "firstAvailable"},
+      {R"("firstAvailable":[])", "one of exactly and firstAvailable"},
+      {R"("firstAvailable":[{"name":"s"}],"exactly":{})", "one of exactly and firstAvailable"},
+      {R"("prioritized":[])", "one of exactly and firstAvailable"},
+      {R"("exactly":{"deviceClassName":"a","count":0})", "count"},
+      {R"("exactly":{"deviceClassName":"a","count":9223372036854775807})", "count"},
+      {R"("exactly":{"deviceClassName":"a","count":"2"})", "count"},
+      {R"("exactly":{"deviceClassName":"a","allocationMode":"Some"})", "allocationMode"},
+      {R"("exactly":{"deviceClassName":"a","adminAccess":true})", "adminAccess"},
+      {R"("exactly":{"deviceClassName":"a","selectors":[{"rego":{}}]})", "rego"},
+      {R"("exactly":7)", "exactly"},
+  };
+  for (const Case& c : cases) EXPECT_THAT(Request(c.request).invalid, HasSubstr(c.problem));
+  EXPECT_THAT(Decode<model::ResourceSlice>(
+                  Doc("ResourceSlice", R"("spec":{"devices":[{"capacity":{"m":{"value":"x"}}}]})"))
+                  .invalid,
+              HasSubstr("value"));
+}
+
+TEST(DeviceObjects, AConstraintThatIsNotUnderstoodIsNotLeftOut) {
+  struct Case {
+    const char* constraint;
+    const char* problem;
+  };
+  const Case cases[] = {
+      {R"({"matchAttribute":"d.io/numa"})", ""},
+      {R"({"requests":["r"],"matchAttribute":"d.io/numa"})", ""},
+      {R"({"matchAttribute":"numa"})", R"(constraints[0].matchAttribute: "numa" has no domain)"},
+      {R"({"matchAttribute":7})", "constraints[0].matchAttribute"},
+      {R"({"distinctAttribute":"d.io/numa"})", "constraints[0].distinctAttribute"},
+      {R"({"matchAttribute":"d.io/numa","near":true})", "constraints[0].near"},
+      {R"({"requests":"r","matchAttribute":"d.io/numa"})", "constraints[0].requests"},
+      {R"({"requests":["r"]})", "constraints[0].matchAttribute"},
+      {R"("same")", "constraints[0]"},
+  };
+  for (const Case& c : cases) {
+    const auto claim = Decode<model::ResourceClaim>(
+        Doc("ResourceClaim", absl::StrCat(R"("spec":{"devices":{"constraints":[)", c.constraint,
+                                          R"(],"requests":[{"name":"r","exactly":{}}]}})")));
+    if (*c.problem == '\0') {
+      EXPECT_EQ(claim.invalid, "") << c.constraint;
+    } else {
+      EXPECT_THAT(claim.invalid, HasSubstr(c.problem)) << c.constraint;
+    }
+  }
+}
+
+TEST(DeviceObjects, ReadsWhatThereIsToChooseFrom) {
+  const auto claim = Decode<model::ResourceClaim>(Doc(
+      "ResourceClaim",
+      R"("spec":{"devices":{"requests":[{"name":"r","firstAvailable":[)"
+      R"({"name":"big","deviceClassName":"a","count":2,"selectors":[{"cel":{"expression":"e"}}]},)"
+      R"({"name":"any","deviceClassName":"b","allocationMode":"All","tolerations":[{"key":"k"}]}]},)"
+      R"({"name":"s","exactly":{"deviceClassName":"c","allocationMode":"All"}}],)"
+      R"("constraints":[{"requests":["r/big","s"],"matchAttribute":"d.io/numa"}]}})"));
+  EXPECT_EQ(claim.invalid, "");
+  ASSERT_EQ(claim.requests.size(), 2);
+  model::DeviceRequest big;
+  big.name = "big";
+  big.device_class = "a";
+  big.count = 2;
+  big.selectors = {"e"};
+  model::DeviceRequest any;
+  any.name = "any";
+  any.device_class = "b";
+  any.all = true;
+  any.tolerations = R"([{"key":"k"}])";
+  EXPECT_THAT(claim.requests[0].first_available, ElementsAre(big, any));
+  EXPECT_EQ(claim.requests[0].device_class, "");
+  EXPECT_TRUE(claim.requests[1].all);
+  EXPECT_THAT(claim.requests[1].first_available, ElementsAre());
+  EXPECT_THAT(claim.constraints, ElementsAre(model::DeviceConstraint{{"r/big", "s"}, "d.io/numa"}));
+}
+
+TEST(DeviceObjects, ReadsClaims) {
+  const auto claim = Request(
+      R"("exactly":{"deviceClassName":"a","count":3,"selectors":[{"cel":{"expression":"e"}}]})");
+  EXPECT_EQ(claim.invalid, "");
+  EXPECT_EQ(claim.meta.name, "o");
+  ASSERT_EQ(claim.requests.size(), 1);
+  EXPECT_EQ(claim.requests[0].name, "r");
+  EXPECT_EQ(claim.requests[0].device_class, "a");
+  EXPECT_EQ(claim.requests[0].count, 3);
+  EXPECT_THAT(claim.requests[0].selectors, ElementsAre("e"));
+  EXPECT_FALSE(claim.allocated);
+}
+
+TEST(DeviceObjects, DevicesThatCannotBeGivenAwayAloneSayWhy) {
+  struct Case {
+    const char* field;
+    const char* why;
+  };
+  const Case cases[] = {
+      {R"("attributes":{})", ""},
+      {R"("taints":[{"key":"k","effect":"None"}])", ""},
+      {R"("taints":[{"key":"k","effect":"NoSchedule"}])", "taint k:NoSchedule"},
+      {R"("taints":[{"key":"k","effect":"NoExecute"},{"key":"l","effect":"None"}])", "NoExecute"},
+      {R"("consumesCounters":[])", ""},
+      {R"("consumesCounters":[{"counterSet":"gpu-0"}])", "partition"},
+      {R"("bindingConditions":["attached"])", "binding conditions"},
+      {R"("allowMultipleAllocations":false)", ""},
+      {R"("allowMultipleAllocations":true)", "several claims"},
+      {R"("nodeName":"other")", "its own nodes"},
+  };
+  for (const Case& c : cases) {
+    const auto slice = Decode<model::ResourceSlice>(
+        Doc("ResourceSlice", absl::StrCat(R"("spec":{"devices":[{"name":"0",)", c.field, "}]}")));
+    ASSERT_EQ(slice.devices.size(), 1) << c.field;
+    EXPECT_THAT(slice.devices[0].unusable, HasSubstr(c.why)) << c.field;
+    EXPECT_EQ(slice.devices[0].unusable.empty(), *c.why == '\0') << c.field;
+  }
+}
+
+TEST(DeviceObjects, WhatAnAllocationRepeatsIsKeptAsItIs) {
+  const auto claim = Decode<model::ResourceClaim>(
+      Doc("ResourceClaim",
+          R"("spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"a",)"
+          R"("tolerations":[ {"key":"k","operator":"Exists"} ,{"key":"l"}]}}],"config":[)"
+          R"({"requests":["r"],"opaque":{"driver":"d.io","parameters":{"x":[1, {"y":null}]}}},)"
+          R"({"opaque":{"driver":"e.io","parameters":{}}}]}})"));
+  EXPECT_EQ(claim.invalid, "");
+  EXPECT_EQ(claim.requests.at(0).tolerations, R"([{"key":"k","operator":"Exists"},{"key":"l"}])");
+  ASSERT_EQ(claim.config.size(), 2);
+  EXPECT_THAT(claim.config[0].requests, ElementsAre("r"));
+  EXPECT_EQ(claim.config[0].opaque, R"({"driver":"d.io","parameters":{"x":[1, {"y":null}]}})");
+  EXPECT_EQ(claim.config[1].opaque, R"({"driver":"e.io","parameters":{}})");
+  EXPECT_THAT(Decode<model::DeviceClass>(
+                  Doc("DeviceClass", R"("spec":{"config":[{"opaque":{"driver":"d.io"}}]})"))
+                  .config,
+              ElementsAre(model::DeviceConfig{{}, R"({"driver":"d.io"})"}));
+}
+
+TEST(DeviceObjects, AnAllocationSaysWhereItCanBeUsed) {
+  const auto claim = Decode<model::ResourceClaim>(
+      Doc("ResourceClaim",
+          R"("status":{"allocation":{"nodeSelector":{"nodeSelectorTerms":[{"matchExpressions":[)"
+          R"({"key":"zone","operator":"In","values":["z1"]}]}]}},"reservedFor":[)"
+          R"({"resource":"pods","name":"p","uid":"u"}]})"));
+  EXPECT_TRUE(claim.allocated);
+  ASSERT_EQ(claim.node_terms.size(), 1);
+  EXPECT_TRUE(claim.node_terms[0].Matches({{"zone", "z1"}}, "n"));
+  EXPECT_FALSE(claim.node_terms[0].Matches({{"zone", "z2"}}, "n"));
+  EXPECT_THAT(claim.reserved_for, ElementsAre("u"));
+}
+
+TEST(DeviceObjects, StatusSurvivesWritingAndReading) {
+  model::ResourceClaim claim;
+  claim.allocated = true;
+  claim.devices = {{"r", "d.io", "pool", "0"}, {"r", "d.io", "pool", "1"}};
+  claim.reserved_for = {"u1", "u2"};
+  const auto read = Decode<model::ResourceClaim>(
+      Doc("ResourceClaim", absl::StrCat("\"status\":", EncodeClaimStatus(claim, "n"))));
+  EXPECT_TRUE(read.allocated);
+  EXPECT_EQ(read.devices, claim.devices);
+  EXPECT_EQ(read.reserved_for, claim.reserved_for);
+  EXPECT_EQ(EncodeClaimStatus({}, ""), "{}");
+}
+
+TEST(DeviceObjects, ReadsSlicesAndClasses) {
+  const auto slice = Decode<model::ResourceSlice>(Doc(
+      "ResourceSlice",
+      R"("spec":{"driver":"d.io","nodeName":"n","pool":{"name":"p","generation":4,)"
+      R"("resourceSliceCount":3},"devices":[)"
+      R"({"name":"0","attributes":{"m":{"string":"A"},"i":{"int":2},"e":{"bool":true},)"
+      R"("v":{"version":"1.2.3"},"l":{"strings":["A"]}},"capacity":{"memory":{"value":"40Gi"}}}]})"));
+  EXPECT_EQ(slice.invalid, "");
+  EXPECT_EQ(slice.driver + slice.node_name + slice.pool, "d.ionp");
+  EXPECT_EQ(slice.generation, 4);
+  EXPECT_EQ(slice.slice_count, 3);
+  ASSERT_EQ(slice.devices.size(), 1);
+  model::Device want;
+  want.name = "0";
+  want.attributes["m"].value = std::string("A");
+  want.attributes["i"].value = int64_t{2};
+  want.attributes["e"].value = true;
+  want.attributes["v"].value = std::string("1.2.3");
+  want.capacity["memory"] = int64_t{40} << 30;
+  EXPECT_EQ(slice.devices[0], want);
+  EXPECT_THAT(Decode<model::DeviceClass>(
+                  Doc("DeviceClass", R"("spec":{"selectors":[{"cel":{"expression":"e"}}]})"))
+                  .selectors,
+              ElementsAre("e"));
+}
+
+}  // namespace
+}  // namespace fairlead::kube

@@ -1,0 +1,201 @@
+// Writes about pod groups and node requests: custom kinds, so merge patches and, of their status,
+// JSON patches.
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "kube/codec/encode_parts.h"
+#include "kube/codec/node_request_names.h"
+#include "kube/codec/utf8.h"
+#include "kube/transport/http.h"
+#include "scheduler/model/api_names.h"
+
+namespace fairlead::kube {
+namespace {
+
+// transitionID orders the conditions of all pools. KAI counts from the highest one on, with 32
+// bits; we take the time in seconds, which has room there and grows even where the former entries
+// have been taken away, and one more than the highest one where that is not enough.
+std::string NextTransitionId(const std::vector<model::SchedulingCondition>& conditions,
+                             absl::Time request_time) {
+  int64_t next = absl::ToUnixSeconds(request_time);
+  for (const model::SchedulingCondition& condition : conditions) {
+    int64_t id = 0;
+    if (absl::SimpleAtoi(condition.transition_id, &id) && id < INT64_MAX) {
+      next = std::max(next, id + 1);
+    }
+  }
+  return absl::StrCat(next);
+}
+
+// KAI's one condition type. Its deprecated reason and message are the old form of reasons[]; both
+// are written, because its tools read either.
+void WriteSchedulingCondition(JsonWriter& json, const model::SetPodGroupSchedulability& action,
+                              absl::string_view pool, absl::Time request_time) {
+  const absl::string_view reason = action.reason;
+  const std::string text = TruncateUtf8(absl::StripSuffix(action.message, "."), kMaxMessageBytes);
+  json.BeginObject().Field("type", "UnschedulableOnNodePool").Field("status", "True");
+  json.Field("nodePool", pool).Field("reason", "Unschedulable");
+  const std::string prefix =
+      action.names_pool ? absl::StrCat("Node-Pool '", pool, "': ") : std::string();
+  json.Field("message",
+             TruncateUtf8(absl::StrCat(prefix, reason, ": ", text, "."), kMaxMessageBytes));
+  json.Key("reasons").BeginArray().BeginObject();
+  json.Field("reason", reason).Field("message", text).EndObject().EndArray();
+  json.Field("transitionID", NextTransitionId(action.conditions, request_time));
+  json.Field("lastTransitionTime", FormatSeconds(request_time)).EndObject();
+}
+
+// "3.912": what ParseDecimal reads back to the same value.
+std::string FormatPrice(int64_t micro_usd) {
+  std::string text = absl::StrFormat("%d.%06d", micro_usd / 1000000, micro_usd % 1000000);
+  text.erase(text.find_last_not_of('0') + 1);
+  return std::string(absl::StripSuffix(text, "."));
+}
+
+// The list as it is to be: the entries of others as they stand, ours at the end. "null" if it has
+// become empty.
+std::string SchedulingConditions(const model::SetPodGroupSchedulability& action,
+                                 absl::Time request_time) {
+  const absl::string_view pool =
+      action.node_pool.empty() ? absl::string_view(model::kDefaultNodePool) : action.node_pool;
+  JsonWriter json;
+  json.BeginArray();
+  bool any = false;
+  for (const model::SchedulingCondition& condition : action.conditions) {
+    if (condition.node_pool == pool) continue;
+    json.Raw(condition.json);
+    any = true;
+  }
+  if (!action.schedulability_json.empty() && action.own_condition == model::OwnCondition::kWrite) {
+    WriteSchedulingCondition(json, action, pool, request_time);
+    any = true;
+  }
+  json.EndArray();
+  return any ? json.Take() : "null";
+}
+
+// The list as the action takes it to be.
+std::string ConditionsBefore(const model::SetPodGroupSchedulability& action) {
+  if (action.conditions.empty()) return "null";
+  JsonWriter json;
+  json.BeginArray();
+  for (const model::SchedulingCondition& condition : action.conditions) json.Raw(condition.json);
+  return json.EndArray().Take();
+}
+
+// A field of a status: its name and its value as JSON. A null takes the field away: the server
+// drops nulls where the schema does not allow them. With `former` it is changed only if it is that
+// now; what is missing passes for null.
+struct StatusField {
+  absl::string_view name;
+  std::string json;
+  std::string former = {};
+};
+
+std::string Quoted(absl::string_view text) { return JsonWriter().String(text).Take(); }
+
+std::string TimeOrNull(const std::optional<absl::Time>& time) {
+  return time.has_value() ? Quoted(FormatExact(*time)) : "null";
+}
+
+JsonWriter& BeginOperation(JsonWriter& json, absl::string_view operation, absl::string_view path) {
+  return json.BeginObject().Field("op", operation).Field("path", path).Key("value");
+}
+
+EncodedWrite EncodeStatus(std::string path, absl::string_view uid,
+                          const std::vector<StatusField>& fields, StatusShape shape) {
+  JsonWriter json;
+  json.BeginArray();
+  if (!uid.empty()) BeginOperation(json, "test", "/metadata/uid").String(uid).EndObject();
+  if (shape == StatusShape::kFields) {
+    for (const StatusField& field : fields) {
+      const std::string at = absl::StrCat("/status/", field.name);
+      if (!field.former.empty()) BeginOperation(json, "test", at).Raw(field.former).EndObject();
+      BeginOperation(json, "add", at).Raw(field.json).EndObject();
+    }
+  } else {
+    // What is missing passes for null.
+    BeginOperation(json, "test", "/status").Null().EndObject();
+    BeginOperation(json, "add", "/status").BeginObject();
+    for (const StatusField& field : fields) json.Key(field.name).Raw(field.json);
+    json.EndObject().EndObject();
+  }
+  json.EndArray();
+  return {"PATCH", std::move(path), kJsonPatch, json.Take()};
+}
+
+}  // namespace
+
+EncodedWrite EncodePodGroupSchedulability(const model::SetPodGroupSchedulability& action,
+                                          absl::Time request_time, StatusShape shape) {
+  std::vector<StatusField> fields = {
+      {"schedulability", action.schedulability_json.empty() ? "null" : action.schedulability_json}};
+  if (action.own_condition != model::OwnCondition::kKeep) {
+    fields.push_back({"schedulingConditions", SchedulingConditions(action, request_time),
+                      ConditionsBefore(action)});
+  }
+  return EncodeStatus(NamespacedPath(model::Kind::kPodGroup, action.ns, action.name, "status"),
+                      action.uid, fields, shape);
+}
+
+EncodedWrite EncodePodGroupAnnotations(const model::SetPodGroupAnnotations& action) {
+  JsonWriter json;
+  json.BeginObject().Key("metadata").BeginObject();
+  json.FieldUnlessEmpty("uid", action.uid).Key("annotations").BeginObject();
+  for (const auto& [key, value] : action.annotations) {
+    json.Key(key);
+    if (value.empty()) {
+      json.Null();
+    } else {
+      json.String(value);
+    }
+  }
+  json.EndObject().EndObject().EndObject();
+  return {"PATCH", NamespacedPath(model::Kind::kPodGroup, action.ns, action.name), kMergePatch,
+          json.Take()};
+}
+
+EncodedWrite EncodeCreateNodeRequest(const model::NodeRequest& request) {
+  JsonWriter json;
+  json.BeginObject().Field("apiVersion", ApiVersion(model::Kind::kNodeRequest));
+  json.Field("kind", "NodeRequest").Key("metadata").BeginObject();
+  json.Field("name", request.meta.name);
+  WriteMap(json, "labels", request.meta.labels);
+  WriteMap(json, "annotations", request.meta.annotations);
+  json.EndObject().Key("spec").BeginObject();
+  json.FieldUnlessEmpty("pool", request.pool).Field("provider", request.provider);
+  json.Field("instanceType", request.instance_type).FieldUnlessEmpty("zone", request.zone);
+  json.Key("spot").Bool(request.spot);
+  json.Field("priceUsdPerHour", FormatPrice(request.price_micro_usd_per_hour));
+  json.FieldUnlessEmpty("queue", request.queue);
+  WriteStrings(json, "reasonWorkloads", request.reason_workloads);
+  json.EndObject().EndObject();
+  return {"POST", CollectionPath(model::Kind::kNodeRequest), kJson, json.Take()};
+}
+
+EncodedWrite EncodeNodeRequestStatus(const model::NodeRequest& request, StatusShape shape) {
+  return EncodeStatus(ObjectPath(model::Kind::kNodeRequest, request.meta.name, "status"),
+                      request.meta.uid,
+                      {{"phase", Quoted(PhaseName(request.phase))},
+                       {"nodeName", Quoted(request.node_name)},
+                       {"message", Quoted(TruncateUtf8(request.message, kMaxMessageBytes))},
+                       {"failure", Quoted(request.failure)},
+                       {"launchedAt", TimeOrNull(request.launched_at)},
+                       {"registeredAt", TimeOrNull(request.registered_at)},
+                       {"readyAt", TimeOrNull(request.ready_at)},
+                       {"unneededSince", TimeOrNull(request.unneeded_since)},
+                       {"failedAt", TimeOrNull(request.failed_at)}},
+                      shape);
+}
+
+EncodedWrite EncodeDeleteNodeRequest(const model::DeleteNodeRequest& action) {
+  return EncodeDelete(ObjectPath(model::Kind::kNodeRequest, action.name), action.uid);
+}
+
+}  // namespace fairlead::kube

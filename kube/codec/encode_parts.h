@@ -1,0 +1,43 @@
+// What several encoders of codec.h share. Thread-safety: pure functions.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "kube/codec/codec.h"
+#include "kube/codec/json_writer.h"
+
+namespace fairlead::kube {
+
+// Of a message, in bytes: the limit of an Event's note, kept for conditions too.
+inline constexpr size_t kMaxMessageBytes = 1024;
+
+// Percent-encodes all but unreserved characters (RFC 3986, 2.3), so that no name can leave its
+// place in a path.
+std::string EscapeSegment(absl::string_view text);
+
+// "/api/v1/namespaces/{ns}/pods/{name}", with "/{subresource}" if there is one.
+std::string PodPath(absl::string_view ns, absl::string_view name,
+                    absl::string_view subresource = {});
+// CollectionPath of a cluster-scoped kind, and an object of it.
+std::string ObjectPath(model::Kind kind, absl::string_view name,
+                       absl::string_view subresource = {});
+// The same for a namespaced kind.
+std::string NamespacedPath(model::Kind kind, absl::string_view ns, absl::string_view name,
+                           absl::string_view subresource = {});
+// "scheduling.run.ai/v2", "v1".
+absl::string_view ApiVersion(model::Kind kind);
+
+// "metadata":{"uid":...}; the server refuses the write if the object has another one. An empty uid
+// writes nothing: no precondition.
+void WriteUid(JsonWriter& json, absl::string_view uid);
+// "key":{...}, nothing if empty.
+void WriteMap(JsonWriter& json, absl::string_view key, const model::StringMap& map);
+// "key":[...], also if empty.
+void WriteStrings(JsonWriter& json, absl::string_view key, const std::vector<std::string>& values);
+void WriteTaints(JsonWriter& json, absl::string_view key, const std::vector<model::Taint>& taints);
+
+EncodedWrite EncodeDelete(std::string path, absl::string_view uid);
+
+}  // namespace fairlead::kube

@@ -1,0 +1,53 @@
+// From the words of the Kubernetes API to model values, shared by the protobuf and the JSON
+// decoders so that both say the same about the same object. What makes no sense is added to
+// `problems` and leaves the target as it was.
+//
+// Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "kube/codec/field_problems.h"
+#include "scheduler/model/pod.h"
+#include "scheduler/model/resources.h"
+#include "scheduler/model/selector.h"
+
+namespace fairlead::kube {
+
+// Which operators a requirement may have.
+enum class SelectorKind { kLabels, kNodes };
+void SetOperator(absl::string_view text, SelectorKind kind, const FieldPath& path,
+                 Problems& problems, model::SelectorOperator& out);
+
+void SetTaintEffect(absl::string_view text, const FieldPath& path, Problems& problems,
+                    model::TaintEffect& out);
+
+// Operator "" and "Equal" are the same; effect "" is every effect.
+void SetTolerationOperator(absl::string_view text, const FieldPath& path, Problems& problems,
+                           model::Toleration& out);
+void SetTolerationEffect(absl::string_view text, const FieldPath& path, Problems& problems,
+                         model::Toleration& out);
+
+void SetWhenUnsatisfiable(absl::string_view text, const FieldPath& path, Problems& problems,
+                          model::TopologySpreadConstraint& out);
+// "Honor" or "Ignore".
+void SetHonorPolicy(absl::string_view text, const FieldPath& path, Problems& problems, bool& out);
+// A number of at least one, as maxSkew and minDomains are.
+void SetPositive(int64_t value, const FieldPath& path, Problems& problems, int32_t& out);
+// The weight of a preference is 1..100. Out of range it is clamped: zero means "required" in the
+// model.
+void SetWeight(int64_t value, const FieldPath& path, Problems& problems, int32_t& out);
+
+model::PodPhase ParsePodPhase(absl::string_view text);
+
+// One entry of a resource map. Amounts are never negative.
+void SetQuantity(absl::string_view name, absl::string_view quantity, const FieldPath& path,
+                 Problems& problems, model::ResourceList& out);
+
+// matchLabels (any map of strings) as requirements, sorted by key, before those that are there.
+void PrependMatchLabels(const model::StringMap& match_labels, model::LabelSelector& out);
+
+}  // namespace fairlead::kube

@@ -1,0 +1,66 @@
+// The JSON side of codec.h. Custom kinds come in no other form; core kinds too, from manifests and
+// from servers that answer in JSON.
+//
+// Readers of kinds fill `out` and leave problems of content in reader.problems(); for kinds with an
+// `invalid` field they put the text there too. Malformed JSON: reader.ok() is false and `out` is of
+// no use.
+//
+// Thread-safety: pure functions.
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "kube/codec/codec.h"
+#include "kube/codec/json_reader.h"
+
+namespace fairlead::kube::json {
+
+// ---- meta.v1 and friends (json_meta.cc)
+// -------------------------------------------------------------
+// `finalizers`, if not null, gets metadata.finalizers.
+void ReadMeta(JsonReader& reader, JsonValue value, const FieldPath& path, model::ObjectMeta& out,
+              std::vector<std::string>* finalizers = nullptr);
+void ReadLabelSelector(JsonReader& reader, JsonValue value, const FieldPath& path,
+                       model::LabelSelector& out);
+// In, NotIn, ... for labels or node terms; appended.
+void ReadRequirements(JsonReader& reader, JsonValue value, const FieldPath& path, bool of_nodes,
+                      std::vector<model::SelectorRequirement>& out);
+// core.v1.NodeSelector; appended.
+void ReadNodeSelector(JsonReader& reader, JsonValue value, const FieldPath& path,
+                      std::vector<model::NodeSelectorTerm>& out);
+void ReadTaints(JsonReader& reader, JsonValue value, const FieldPath& path,
+                std::vector<model::Taint>& out);
+
+// Ends the reading if an object says that it is of another kind.
+void CheckKind(JsonReader& reader, JsonValue value, model::Kind kind);
+
+// ---- kinds (pod_json.cc, node_json.cc, workload_json.cc, fairlead_json.cc, disruption_budget.cc,
+// device_objects.cc)
+void ReadPod(JsonReader& reader, JsonValue value, model::Pod& out);
+void ReadNode(JsonReader& reader, JsonValue value, model::Node& out);
+void ReadPriorityClass(JsonReader& reader, JsonValue value, model::PriorityClass& out);
+void ReadQueue(JsonReader& reader, JsonValue value, model::Queue& out);
+void ReadPodGroup(JsonReader& reader, JsonValue value, model::PodGroup& out);
+void ReadTopology(JsonReader& reader, JsonValue value, model::Topology& out);
+void ReadNodeRequest(JsonReader& reader, JsonValue value, model::NodeRequest& out);
+void ReadNodePool(JsonReader& reader, JsonValue value, model::NodePool& out);
+void ReadDisruptionBudget(JsonReader& reader, JsonValue value, model::PodDisruptionBudget& out);
+void ReadDeviceClass(JsonReader& reader, JsonValue value, model::DeviceClass& out);
+void ReadResourceSlice(JsonReader& reader, JsonValue value, model::ResourceSlice& out);
+void ReadResourceClaim(JsonReader& reader, JsonValue value, model::ResourceClaim& out);
+void ReadObject(JsonReader& reader, model::Kind kind, JsonValue value, Object& out);
+
+// ---- messages (json_codec.cc)
+// ------------------------------------------------------------------------
+absl::StatusOr<ListPage> DecodeList(model::Kind kind, absl::string_view body);
+// `problems`, if not null, gets the problems of content of kinds that have no `invalid` field as
+// well.
+absl::StatusOr<Object> DecodeObject(model::Kind kind, absl::string_view body,
+                                    std::string* problems = nullptr);
+// False if the body is no Status.
+bool DecodeStatus(absl::string_view body, ApiStatus& out);
+// One line of a watch stream.
+absl::Status DecodeWatchEvent(model::Kind kind, absl::string_view line, WatchEvent& out);
+
+}  // namespace fairlead::kube::json

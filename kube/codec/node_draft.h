@@ -1,0 +1,28 @@
+// A node while it is being decoded; what PodDraft is for pods.
+// Thread-safety: a plain value. Ownership: the node belongs to the caller and is filled in place.
+#pragma once
+
+#include "absl/strings/string_view.h"
+#include "kube/codec/field_problems.h"
+#include "scheduler/model/node.h"
+
+namespace fairlead::kube {
+
+struct NodeDraft {
+  explicit NodeDraft(model::Node& target) : node(target) {}
+
+  model::Node& node;
+  model::ResourceList capacity;
+  bool has_conditions = false;
+  bool ready = false;
+  Problems problems;
+
+  void AddCondition(absl::string_view type, absl::string_view status);
+};
+
+// Absent (or empty) allocatable is the capacity, as the API server defaults it. A node without any
+// condition is taken as ready (nothing speaks against it); one with conditions but without Ready is
+// not.
+void FinishNode(NodeDraft& draft);
+
+}  // namespace fairlead::kube

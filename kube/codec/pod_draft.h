@@ -1,0 +1,63 @@
+// A pod while it is being decoded: what both decoders fill, and the one place that makes a
+// model::Pod of it, so that protobuf and JSON cannot disagree.
+//
+// Not kept, on purpose: claims of generic ephemeral volumes (their names contain the pod's, so each
+// pod would be a class of its own, and their controller creates them without our help), and
+// resources that a resize in place reports in the status.
+//
+// Thread-safety: a plain value. Ownership: the pod belongs to the caller; it is filled in place,
+// since moving a pod costs as much as decoding half of one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kube/codec/effective_requests.h"
+#include "kube/codec/field_problems.h"
+#include "scheduler/model/pod.h"
+
+namespace fairlead::kube {
+
+struct PortDraft {
+  bool of_init_container = false;
+  size_t container = 0;  // index within its list
+  int32_t host_port = 0, container_port = 0;
+  std::string protocol, host_ip;
+};
+
+// matchLabelKeys and mismatchLabelKeys of the term or constraint that stands last in its list when
+// they are read; they become requirements once the pod's labels are known.
+struct LabelKeysDraft {
+  enum class Of : uint8_t { kAffinity, kAntiAffinity, kSpread } of = Of::kAffinity;
+  size_t index = 0;
+  std::vector<std::string> match, mismatch;
+};
+
+struct PodDraft {
+  explicit PodDraft(model::Pod& target) : pod(target) {}
+
+  model::Pod& pod;
+  PodResources resources;
+  std::vector<PortDraft> ports;
+  std::vector<LabelKeysDraft> label_keys;
+  bool host_network = false;
+  // Claims of the pod that come from templates: their names within the pod, and the templates'; and
+  // the names of those that its status tells something of.
+  std::vector<std::pair<std::string, std::string>> template_claims;
+  std::vector<std::string> made_claims;
+  Problems problems;
+};
+
+// Completes draft.pod; the draft is of no use afterwards.
+void FinishPod(PodDraft& draft);
+
+// The annotations of KAI's GPU sharing (facts of KAI's admission: a fraction is strictly between 0
+// and 1, memory is whole MiB, devices at least 1; fraction and memory exclude each other and a
+// request for whole GPUs).
+// MIG instances asked for by annotations nvidia.com/mig-PROFILE: "COUNT" (KAI's legacy form).
+model::ResourceList ParseLegacyMig(const model::StringMap& annotations, Problems& problems);
+model::GpuShare ParseGpuShare(const model::StringMap& annotations,
+                              const model::ResourceList& requests, Problems& problems);
+
+}  // namespace fairlead::kube

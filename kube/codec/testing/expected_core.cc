@@ -1,0 +1,383 @@
+// What the random messages mean, as model values.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "kube/codec/testing/amounts.h"
+#include "kube/codec/testing/random_core.h"
+
+namespace fairlead::kube::testing {
+namespace {
+
+using Amounts = std::map<std::string, int64_t>;
+using QuantityMap = google::protobuf::Map<std::string, core::Quantity>;
+
+int64_t Value(const std::string& resource, const std::string& text) {
+  for (const Amount& amount : kAmounts) {
+    if (resource == amount.resource && text == amount.text) return amount.base_units;
+  }
+  ADD_FAILURE() << "no amount " << resource << " " << text;
+  return -1;
+}
+
+Amounts ToAmounts(const QuantityMap& map) {
+  Amounts amounts;
+  for (const auto& [name, quantity] : map) amounts[name] = Value(name, quantity.string());
+  return amounts;
+}
+
+Amounts ContainerAmounts(const core::Container& container) {
+  Amounts amounts = ToAmounts(container.resources().limits());
+  for (const auto& [name, amount] : ToAmounts(container.resources().requests())) {
+    amounts[name] = amount;
+  }
+  return amounts;
+}
+
+int64_t At(const Amounts& amounts, const std::string& name) {
+  auto it = amounts.find(name);
+  return it == amounts.end() ? 0 : it->second;
+}
+
+// One resource at a time: the most that runs at once, over the pod's life.
+model::ResourceList ExpectedRequests(const core::PodSpec& spec) {
+  std::set<std::string> names;
+  for (const Amount& amount : kAmounts) names.insert(amount.resource);
+  model::ResourceList list;
+  for (const std::string& name : names) {
+    int64_t sidecars = 0;
+    int64_t peak = 0;
+    bool named = false;
+    for (const core::Container& c : spec.initcontainers()) {
+      const Amounts amounts = ContainerAmounts(c);
+      named = named || amounts.count(name) > 0;
+      peak = std::max(peak, sidecars + At(amounts, name));
+      if (c.restartpolicy() == "Always") sidecars += At(amounts, name);
+    }
+    int64_t running = sidecars;
+    for (const core::Container& c : spec.containers()) {
+      const Amounts amounts = ContainerAmounts(c);
+      named = named || amounts.count(name) > 0;
+      running += At(amounts, name);
+    }
+    int64_t total = std::max(peak, running);
+    const bool hugepages = absl::StartsWith(name, "hugepages-");
+    if (hugepages || name == "cpu" || name == "memory") {
+      const Amounts requests = ToAmounts(spec.resources().requests());
+      const Amounts limits = ToAmounts(spec.resources().limits());
+      if (requests.count(name) > 0) {
+        total = requests.at(name);
+      } else if (limits.count(name) > 0 && (hugepages || !named)) {
+        total = limits.at(name);
+      }
+    }
+    total += At(ToAmounts(spec.overhead()), name);
+    if (total != 0) list.emplace_back(name, total);
+  }
+  return list;
+}
+
+model::SelectorOperator Operator(const std::string& text) {
+  const std::map<std::string, model::SelectorOperator> table = {
+      {"In", model::SelectorOperator::kIn},
+      {"NotIn", model::SelectorOperator::kNotIn},
+      {"Exists", model::SelectorOperator::kExists},
+      {"DoesNotExist", model::SelectorOperator::kDoesNotExist},
+      {"Gt", model::SelectorOperator::kGt},
+      {"Lt", model::SelectorOperator::kLt}};
+  return table.at(text);
+}
+
+template <typename Message>
+model::SelectorRequirement ToRequirement(const Message& message) {
+  return {message.key(),
+          Operator(message.operator_()),
+          {message.values().begin(), message.values().end()}};
+}
+
+model::StringMap ToMap(const google::protobuf::Map<std::string, std::string>& map) {
+  model::StringMap out;
+  for (const auto& [key, value] : map) out.Set(key, value);
+  return out;
+}
+
+model::LabelSelector ToSelector(const core::LabelSelector& selector) {
+  model::LabelSelector out;
+  out.none = false;
+  for (const auto& [key, value] : ToMap(selector.matchlabels())) {
+    out.requirements.push_back({key, model::SelectorOperator::kIn, {value}});
+  }
+  for (const auto& r : selector.matchexpressions()) out.requirements.push_back(ToRequirement(r));
+  return out;
+}
+
+void AddKeys(const google::protobuf::RepeatedPtrField<std::string>& keys,
+             model::SelectorOperator op, const model::StringMap& labels,
+             model::LabelSelector& selector) {
+  if (selector.none) return;
+  for (const std::string& key : keys) {
+    if (!labels.Has(key)) continue;
+    const model::SelectorRequirement requirement{key, op, {std::string(labels.Get(key))}};
+    auto& all = selector.requirements;
+    if (std::count(all.begin(), all.end(), requirement) == 0) all.push_back(requirement);
+  }
+}
+
+model::PodAffinityTerm ToTerm(const core::PodAffinityTerm& term, int32_t weight,
+                              const model::StringMap& labels) {
+  model::PodAffinityTerm out;
+  if (term.has_labelselector()) out.selector = ToSelector(term.labelselector());
+  AddKeys(term.matchlabelkeys(), model::SelectorOperator::kIn, labels, out.selector);
+  AddKeys(term.mismatchlabelkeys(), model::SelectorOperator::kNotIn, labels, out.selector);
+  out.namespaces = {term.namespaces().begin(), term.namespaces().end()};
+  if (term.has_namespaceselector()) out.namespace_selector = ToSelector(term.namespaceselector());
+  out.topology_key = term.topologykey();
+  out.weight = weight;
+  return out;
+}
+
+std::vector<model::PodAffinityTerm> ToTerms(const core::PodAffinity& affinity,
+                                            const model::StringMap& labels) {
+  std::vector<model::PodAffinityTerm> out;
+  for (const auto& term : affinity.required()) out.push_back(ToTerm(term, 0, labels));
+  for (const auto& weighted : affinity.preferred()) {
+    out.push_back(ToTerm(weighted.podaffinityterm(), weighted.weight(), labels));
+  }
+  return out;
+}
+
+model::NodeSelectorTerm ToNodeTerm(const core::NodeSelectorTerm& term) {
+  model::NodeSelectorTerm out;
+  for (const auto& r : term.matchexpressions()) out.match_expressions.push_back(ToRequirement(r));
+  for (const auto& r : term.matchfields()) out.match_fields.push_back(ToRequirement(r));
+  return out;
+}
+
+model::TaintEffect Effect(const std::string& text) {
+  return text == "NoExecute"          ? model::TaintEffect::kNoExecute
+         : text == "PreferNoSchedule" ? model::TaintEffect::kPreferNoSchedule
+                                      : model::TaintEffect::kNoSchedule;
+}
+
+template <typename Set, typename Reference>
+void AddConfigMap(const Reference& reference, Set& out) {
+  if (!reference.optional() && !reference.localobjectreference().name().empty()) {
+    out.insert(reference.localobjectreference().name());
+  }
+}
+
+void AddPortsAndMaps(const core::Container& container, bool holds_ports, bool host_network,
+                     std::set<std::tuple<int, std::string, std::string>>& ports,
+                     std::set<std::string>& maps) {
+  for (const auto& port : container.ports()) {
+    int number = port.hostport();
+    if (number == 0 && host_network) number = port.containerport();
+    if (number != 0 && holds_ports) {
+      ports.emplace(number, port.has_protocol() ? port.protocol() : "TCP", port.hostip());
+    }
+  }
+  for (const auto& env : container.env()) {
+    if (env.has_valuefrom()) AddConfigMap(env.valuefrom().configmapkeyref(), maps);
+  }
+  for (const auto& from : container.envfrom()) AddConfigMap(from.configmapref(), maps);
+}
+
+void SetSets(const core::PodSpec& spec, model::PodSpec& out) {
+  std::set<std::tuple<int, std::string, std::string>> ports;
+  std::set<std::string> maps, claims;
+  for (const auto& c : spec.containers()) AddPortsAndMaps(c, true, spec.hostnetwork(), ports, maps);
+  for (const auto& c : spec.initcontainers()) {
+    AddPortsAndMaps(c, c.restartpolicy() == "Always", spec.hostnetwork(), ports, maps);
+  }
+  for (const auto& volume : spec.volumes()) {
+    const core::VolumeSource& source = volume.volumesource();
+    if (source.has_persistentvolumeclaim())
+      claims.insert(source.persistentvolumeclaim().claimname());
+    if (source.has_configmap()) AddConfigMap(source.configmap(), maps);
+    for (const auto& s : source.projected().sources()) AddConfigMap(s.configmap(), maps);
+  }
+  for (const auto& [number, protocol, ip] : ports) out.host_ports.push_back({number, protocol, ip});
+  out.config_map_names = {maps.begin(), maps.end()};
+  out.pvc_names = {claims.begin(), claims.end()};
+  for (const auto& claim : spec.resourceclaims()) {
+    if (claim.has_resourceclaimname()) {
+      out.resource_claims.push_back(claim.resourceclaimname());
+    } else {
+      out.claim_templates.push_back(claim.resourceclaimtemplatename());
+    }
+  }
+}
+
+model::ObjectMeta ToMeta(const core::ObjectMeta& meta) {
+  model::ObjectMeta out;
+  out.ns = meta.namespace_();
+  out.name = meta.name();
+  out.uid = meta.uid();
+  out.resource_version = meta.resourceversion();
+  out.generation = meta.generation();
+  out.creation = absl::FromUnixSeconds(meta.creationtimestamp().seconds());
+  if (meta.has_deletiontimestamp()) {
+    out.deletion = absl::FromUnixSeconds(meta.deletiontimestamp().seconds());
+  }
+  out.labels = ToMap(meta.labels());
+  for (const auto& [key, value] : ToMap(meta.annotations())) {
+    if (absl::StartsWith(key, "kai.scheduler/")) out.annotations.Set(key, value);
+  }
+  for (const auto& o : meta.ownerreferences()) {
+    out.owners.push_back({o.apiversion(), o.kind(), o.name(), o.uid(), o.controller()});
+  }
+  return out;
+}
+
+void SetAffinity(const core::Pod& pod, const model::StringMap& labels, model::PodSpec& out) {
+  const core::Affinity& affinity = pod.spec().affinity();
+  out.has_required_node_affinity = affinity.nodeaffinity().has_required();
+  for (const auto& term : affinity.nodeaffinity().required().nodeselectorterms()) {
+    out.required_node_terms.push_back(ToNodeTerm(term));
+  }
+  for (const auto& term : affinity.nodeaffinity().preferred()) {
+    out.preferred_node_terms.push_back({term.weight(), ToNodeTerm(term.preference())});
+  }
+  out.pod_affinity = ToTerms(affinity.podaffinity(), labels);
+  out.pod_anti_affinity = ToTerms(affinity.podantiaffinity(), labels);
+  for (const auto& c : pod.spec().topologyspreadconstraints()) {
+    model::TopologySpreadConstraint& constraint = out.topology_spread.emplace_back();
+    constraint.max_skew = c.maxskew();
+    constraint.topology_key = c.topologykey();
+    constraint.do_not_schedule = c.whenunsatisfiable() == "DoNotSchedule";
+    if (c.has_labelselector()) constraint.selector = ToSelector(c.labelselector());
+    AddKeys(c.matchlabelkeys(), model::SelectorOperator::kIn, labels, constraint.selector);
+    if (c.has_mindomains()) constraint.min_domains = c.mindomains();
+    constraint.honor_node_affinity = c.nodeaffinitypolicy() != "Ignore";
+    constraint.honor_node_taints = c.nodetaintspolicy() == "Honor";
+  }
+  const bool sees =
+      !out.pod_affinity.empty() || !out.pod_anti_affinity.empty() || !out.topology_spread.empty();
+  if (sees) out.labels_for_affinity = labels;
+}
+
+}  // namespace
+
+model::Pod ExpectedPod(const core::Pod& pod) {
+  model::Pod out;
+  out.meta = ToMeta(pod.metadata());
+  const core::PodSpec& spec = pod.spec();
+  out.spec.ns = out.meta.ns;
+  out.spec.requests = ExpectedRequests(spec);
+  out.spec.node_selector = ToMap(spec.nodeselector());
+  SetAffinity(pod, out.meta.labels, out.spec);
+  SetSets(spec, out.spec);
+  for (const auto& t : spec.tolerations()) {
+    model::Toleration& toleration = out.spec.tolerations.emplace_back();
+    toleration.key = t.key();
+    toleration.exists = t.operator_() == "Exists";
+    toleration.value = t.value();
+    if (t.has_effect()) toleration.effect = Effect(t.effect());
+  }
+  out.scheduler_name = spec.has_schedulername() ? spec.schedulername() : "default-scheduler";
+  out.node_name = spec.nodename();
+  out.priority_class_name = spec.priorityclassname();
+  if (spec.has_priority()) out.priority = spec.priority();
+  for (const auto& gate : spec.schedulinggates()) out.scheduling_gates.push_back(gate.name());
+  out.scheduling_group = spec.schedulinggroup().podgroupname();
+  const std::map<std::string, model::PodPhase> phases = {
+      {"", model::PodPhase::kPending},        {"Pending", model::PodPhase::kPending},
+      {"Running", model::PodPhase::kRunning}, {"Succeeded", model::PodPhase::kSucceeded},
+      {"Failed", model::PodPhase::kFailed},   {"Unknown", model::PodPhase::kUnknown}};
+  out.phase = phases.at(pod.status().phase());
+  for (const auto& c : pod.status().conditions()) {
+    if (c.type() == "PodScheduled") out.scheduled = {c.status(), c.reason()};
+  }
+  out.nominated_node_name = pod.status().nominatednodename();
+  return out;
+}
+
+model::Node ExpectedNode(const core::Node& node) {
+  model::Node out;
+  out.meta = ToMeta(node.metadata());
+  out.provider_id = node.spec().providerid();
+  out.unschedulable = node.spec().unschedulable();
+  for (const auto& t : node.spec().taints()) {
+    out.taints.push_back({t.key(), t.value(), Effect(t.effect())});
+  }
+  const bool own = node.status().allocatable_size() > 0;
+  for (const auto& [name, amount] :
+       ToAmounts(own ? node.status().allocatable() : node.status().capacity())) {
+    out.allocatable.emplace_back(name, amount);
+  }
+  out.ready = node.status().conditions_size() == 0;
+  for (const auto& c : node.status().conditions()) {
+    if (c.type() == "Ready" && c.status() == "True") out.ready = true;
+    if (absl::EndsWith(c.type(), "Pressure") && c.status() == "True") {
+      out.bad_conditions.push_back(c.type());
+    }
+  }
+  std::sort(out.bad_conditions.begin(), out.bad_conditions.end());
+  return out;
+}
+
+namespace {
+
+void ExpectSameMeta(const model::ObjectMeta& got, const model::ObjectMeta& want) {
+  EXPECT_EQ(got.ns, want.ns);
+  EXPECT_EQ(got.name, want.name);
+  EXPECT_EQ(got.uid, want.uid);
+  EXPECT_EQ(got.resource_version, want.resource_version);
+  EXPECT_EQ(got.generation, want.generation);
+  EXPECT_EQ(got.creation, want.creation);
+  EXPECT_EQ(got.deletion, want.deletion);
+  EXPECT_TRUE(got.labels == want.labels);
+  EXPECT_TRUE(got.annotations == want.annotations);
+  EXPECT_TRUE(got.owners == want.owners);
+}
+
+}  // namespace
+
+void ExpectSamePod(const model::Pod& got, const model::Pod& want) {
+  ExpectSameMeta(got.meta, want.meta);
+  const model::PodSpec& a = got.spec;
+  const model::PodSpec& b = want.spec;
+  EXPECT_EQ(a.requests, b.requests);
+  EXPECT_TRUE(a.node_selector == b.node_selector);
+  EXPECT_EQ(a.has_required_node_affinity, b.has_required_node_affinity);
+  EXPECT_TRUE(a.required_node_terms == b.required_node_terms);
+  EXPECT_TRUE(a.preferred_node_terms == b.preferred_node_terms);
+  EXPECT_TRUE(a.tolerations == b.tolerations);
+  EXPECT_TRUE(a.pod_affinity == b.pod_affinity);
+  EXPECT_TRUE(a.pod_anti_affinity == b.pod_anti_affinity);
+  EXPECT_TRUE(a.topology_spread == b.topology_spread);
+  EXPECT_TRUE(a.host_ports == b.host_ports);
+  EXPECT_EQ(a.pvc_names, b.pvc_names);
+  EXPECT_EQ(a.config_map_names, b.config_map_names);
+  EXPECT_EQ(a.resource_claims, b.resource_claims);
+  EXPECT_EQ(a.claim_templates, b.claim_templates);
+  EXPECT_TRUE(a.labels_for_affinity == b.labels_for_affinity);
+  EXPECT_TRUE(a == b);
+  EXPECT_EQ(got.scheduler_name, want.scheduler_name);
+  EXPECT_EQ(got.node_name, want.node_name);
+  EXPECT_EQ(got.nominated_node_name, want.nominated_node_name);
+  EXPECT_EQ(got.priority_class_name, want.priority_class_name);
+  EXPECT_EQ(got.priority, want.priority);
+  EXPECT_EQ(got.scheduling_gates, want.scheduling_gates);
+  EXPECT_EQ(got.scheduling_group, want.scheduling_group);
+  EXPECT_EQ(got.phase, want.phase);
+  EXPECT_EQ(got.scheduled.status, want.scheduled.status);
+  EXPECT_EQ(got.scheduled.reason, want.scheduled.reason);
+  EXPECT_EQ(got.invalid, want.invalid);
+}
+
+void ExpectSameNode(const model::Node& got, const model::Node& want) {
+  ExpectSameMeta(got.meta, want.meta);
+  EXPECT_EQ(got.provider_id, want.provider_id);
+  EXPECT_EQ(got.allocatable, want.allocatable);
+  EXPECT_TRUE(got.taints == want.taints);
+  EXPECT_EQ(got.unschedulable, want.unschedulable);
+  EXPECT_EQ(got.ready, want.ready);
+  EXPECT_EQ(got.bad_conditions, want.bad_conditions);
+  EXPECT_EQ(got.invalid, want.invalid);
+}
+
+}  // namespace fairlead::kube::testing

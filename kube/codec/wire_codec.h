@@ -1,0 +1,50 @@
+// The protobuf side of codec.h: from the wire format of k8s.io/api straight into model values.
+// Field numbers are those of upstream's generated.proto files (v0.36); unknown fields are skipped.
+//
+// Functions that return bool say whether the bytes are well-formed; problems of content go into the
+// object's `invalid`.
+//
+// Thread-safety: pure functions. Complexity: one pass; skipped fields cost their tag and length.
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "kube/codec/codec.h"
+#include "kube/codec/field_problems.h"
+
+namespace fairlead::kube::wire {
+
+// ---- meta.v1 and friends (wire_meta.cc)
+// ------------------------------------------------------------
+[[nodiscard]] bool ReadMeta(absl::string_view bytes, model::ObjectMeta& out);
+// A map<string, string> entry, or string -> Quantity.
+struct MapEntry {
+  absl::string_view key, value;
+};
+[[nodiscard]] bool ReadMapEntry(absl::string_view bytes, MapEntry& out);
+[[nodiscard]] bool ReadQuantityEntry(absl::string_view bytes, const FieldPath& path,
+                                     Problems& problems, model::ResourceList& out);
+[[nodiscard]] bool ReadLabelSelector(absl::string_view bytes, const FieldPath& path,
+                                     Problems& problems, model::LabelSelector& out);
+
+// ---- kinds (pod_wire.cc, node_wire.cc, disruption_budget.cc)
+// ---------------------------------------------------------------
+[[nodiscard]] bool ReadPod(absl::string_view bytes, model::Pod& out);
+[[nodiscard]] bool ReadNode(absl::string_view bytes, model::Node& out);
+[[nodiscard]] bool ReadPriorityClass(absl::string_view bytes, model::PriorityClass& out);
+[[nodiscard]] bool ReadDisruptionBudget(absl::string_view bytes, model::PodDisruptionBudget& out);
+[[nodiscard]] bool ReadObject(model::Kind kind, absl::string_view bytes, Object& out);
+
+// ---- messages (wire_codec.cc)
+// ------------------------------------------------------------------------ True if the bytes begin
+// like an enveloped object ("k8s\0").
+bool HasMagic(absl::string_view body);
+absl::StatusOr<ListPage> DecodeList(model::Kind kind, absl::string_view body);
+absl::StatusOr<Object> DecodeObject(model::Kind kind, absl::string_view body);
+// False if the body is no Status.
+bool DecodeStatus(absl::string_view body, ApiStatus& out);
+// One frame without its length.
+absl::Status DecodeWatchEvent(model::Kind kind, absl::string_view frame, WatchEvent& out);
+
+}  // namespace fairlead::kube::wire

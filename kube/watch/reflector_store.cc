@@ -1,0 +1,144 @@
+#include "kube/watch/reflector_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kube/watch/resource_version.h"
+
+namespace fairlead::kube {
+
+using model::ClusterEvent;
+
+model::Delete ReflectorStore::DeleteOf(const Known& known) const {
+  return model::Delete{kind_, known.ns, known.name, known.uid};
+}
+
+void ReflectorStore::AdvanceTo(absl::string_view version) {
+  if (version.empty()) return;
+  if (version_.empty() || CompareVersions(version, version_) != VersionOrder::kOlder) {
+    version_ = std::string(version);
+  }
+}
+
+void ReflectorStore::Upsert(Object object, std::vector<ClusterEvent>& out) {
+  const model::ObjectMeta& meta = MetaOf(object);
+  Known& known = known_[model::Key(meta)];
+  if (!known.uid.empty() && known.uid != meta.uid) out.push_back(DeleteOf(known));
+  known.ns = meta.ns;
+  known.name = meta.name;
+  known.uid = meta.uid;
+  known.version = meta.resource_version;
+  known.seen_in = snapshot_;
+  out.push_back(model::Upsert{std::move(object)});
+}
+
+void ReflectorStore::Apply(WatchEvent event, std::vector<ClusterEvent>& out) {
+  switch (event.type) {
+    case WatchEventType::kError:
+      return;
+    case WatchEventType::kBookmark:
+      AdvanceTo(event.resource_version);
+      return;
+    case WatchEventType::kAdded:
+    case WatchEventType::kModified:
+    case WatchEventType::kDeleted:
+      break;
+  }
+  if (!event.object.has_value()) return;
+  const model::ObjectMeta& meta = MetaOf(*event.object);
+  const std::string version =
+      event.resource_version.empty() ? meta.resource_version : event.resource_version;
+  const auto found = known_.find(model::Key(meta));
+  if (event.type == WatchEventType::kDeleted) {
+    // Of another uid: the deletion of a predecessor that has been replaced already.
+    if (found != known_.end() && found->second.uid == meta.uid) {
+      out.push_back(DeleteOf(found->second));
+      known_.erase(found);
+    }
+  } else {
+    bool newer = true;
+    if (found != known_.end()) {
+      // Two objects of one name are compared as well: the version orders them, too.
+      const VersionOrder order = CompareVersions(meta.resource_version, found->second.version);
+      newer = order == VersionOrder::kNewer || order == VersionOrder::kUnknown;
+    }
+    if (newer) Upsert(std::move(*event.object), out);
+  }
+  AdvanceTo(version);
+}
+
+void ReflectorStore::BeginSnapshot() {
+  Discard();
+  ++snapshot_;
+}
+
+void ReflectorStore::Discard() {
+  staged_.clear();
+  staged_index_.clear();
+}
+
+void ReflectorStore::Stage(Object object) {
+  const model::ObjectMeta& meta = MetaOf(object);
+  std::string key = model::Key(meta);
+  const auto known = known_.find(key);
+  if (known != known_.end()) {
+    known->second.seen_in = snapshot_;
+    if (known->second.uid == meta.uid &&
+        CompareVersions(known->second.version, meta.resource_version) == VersionOrder::kEqual) {
+      Unstage(meta);
+      known->second.seen_in = snapshot_;
+      return;
+    }
+  }
+  const auto [entry, inserted] = staged_index_.try_emplace(std::move(key), staged_.size());
+  if (inserted) {
+    staged_.push_back(std::move(object));
+  } else {
+    staged_[entry->second] = std::move(object);
+  }
+}
+
+void ReflectorStore::Unstage(const model::ObjectMeta& meta) {
+  const std::string key = model::Key(meta);
+  const auto staged = staged_index_.find(key);
+  if (staged != staged_index_.end()) staged_[staged->second].reset();
+  const auto known = known_.find(key);
+  if (known != known_.end()) known->second.seen_in = 0;
+}
+
+bool ReflectorStore::Commit(absl::string_view resource_version, bool allow_older,
+                            std::vector<ClusterEvent>& out) {
+  if (!allow_older && CompareVersions(resource_version, version_) == VersionOrder::kOlder) {
+    Discard();
+    return false;
+  }
+  DeleteUnseen(out);
+  for (std::optional<Object>& object : staged_) {
+    if (object.has_value()) Upsert(std::move(*object), out);
+  }
+  version_ = std::string(resource_version);
+  Discard();
+  staged_.shrink_to_fit();
+  return true;
+}
+
+void ReflectorStore::DeleteUnseen(std::vector<ClusterEvent>& out) {
+  // Sorted: the order of the map differs from process to process.
+  std::vector<std::string> gone;
+  for (const auto& [key, known] : known_) {
+    if (known.seen_in != snapshot_) gone.push_back(key);
+  }
+  std::sort(gone.begin(), gone.end());
+  for (const std::string& key : gone) {
+    const auto found = known_.find(key);
+    out.push_back(DeleteOf(found->second));
+    known_.erase(found);
+  }
+}
+
+void ReflectorStore::DeleteAll(std::vector<ClusterEvent>& out) {
+  BeginSnapshot();
+  DeleteUnseen(out);
+}
+
+}  // namespace fairlead::kube

@@ -1,0 +1,62 @@
+#include "kube/watch/source.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kube/transport/backoff.h"
+
+namespace fairlead::kube {
+
+ClusterSource::ClusterSource(HttpTransport& transport, Timers& timers, const Clock& clock,
+                             EventQueue& queue, const SourceOptions& options) {
+  for (const model::Kind kind : model::kAllKinds) {
+    ReflectorOptions one = options.reflector;
+    one.kind = kind;
+    one.field_selector =
+        kind == model::Kind::kPod ? "status.phase!=Succeeded,status.phase!=Failed" : "";
+    one.seed = JitterBits(options.seed, static_cast<uint64_t>(kind));
+    reflectors_.push_back(
+        std::make_unique<Reflector>(transport, timers, clock, queue, features_, std::move(one)));
+  }
+}
+
+void ClusterSource::Start() {
+  for (const auto& reflector : reflectors_) reflector->Start();
+}
+
+void ClusterSource::Stop() {
+  for (const auto& reflector : reflectors_) reflector->Stop();
+}
+
+bool ClusterSource::Synced() const {
+  for (const auto& reflector : reflectors_) {
+    if (!reflector->GetStats().synced) return false;
+  }
+  return true;
+}
+
+std::vector<ReflectorStats> ClusterSource::GetStats() const {
+  std::vector<ReflectorStats> stats;
+  stats.reserve(reflectors_.size());
+  for (const auto& reflector : reflectors_) stats.push_back(reflector->GetStats());
+  return stats;
+}
+
+absl::Status ClusterSource::Health(absl::Duration limit) const {
+  std::vector<std::string> problems;
+  for (const ReflectorStats& stats : GetStats()) {
+    const std::string error = stats.last_error.empty() ? "" : absl::StrCat(": ", stats.last_error);
+    if (!stats.synced) {
+      problems.push_back(absl::StrCat(model::KindName(stats.kind), " is not synced", error));
+    } else if (!stats.missing && stats.since_last_event > limit) {
+      problems.push_back(absl::StrCat(model::KindName(stats.kind), " has seen nothing for ",
+                                      absl::FormatDuration(stats.since_last_event), error));
+    }
+  }
+  if (problems.empty()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrJoin(problems, "; "));
+}
+
+}  // namespace fairlead::kube

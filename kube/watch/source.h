@@ -1,0 +1,48 @@
+// The cluster as a source of events: one reflector a kind, all into one queue.
+//
+// Pods that have ended are left out by the server; a pod that ends arrives as a Delete.
+//
+// Thread-safety: every method from any thread. Nothing is pushed after Stop returned. Transport,
+// timers, clock and queue must outlive the source.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/clock.h"
+#include "kube/transport/http.h"
+#include "kube/watch/event_queue.h"
+#include "kube/watch/reflector.h"
+#include "scheduler/model/kind.h"
+
+namespace fairlead::kube {
+
+struct SourceOptions {
+  // What every reflector gets; kind, field_selector and seed are filled in for each.
+  ReflectorOptions reflector;
+  uint64_t seed = 0;  // different in every replica, so that they do not come all at once
+};
+
+class ClusterSource {
+ public:
+  ClusterSource(HttpTransport& transport, Timers& timers, const Clock& clock, EventQueue& queue,
+                const SourceOptions& options = {});
+
+  void Start();
+  void Stop();
+
+  // Every kind has been synced once.
+  [[nodiscard]] bool Synced() const;
+  // In the order of model::kAllKinds.
+  [[nodiscard]] std::vector<ReflectorStats> GetStats() const;
+  // OK, or Unavailable naming each kind that is not synced or has seen nothing for `limit`, with
+  // its last error. For a readiness probe.
+  [[nodiscard]] absl::Status Health(absl::Duration limit) const;
+
+ private:
+  ServerFeatures features_;
+  std::vector<std::unique_ptr<Reflector>> reflectors_;
+};
+
+}  // namespace fairlead::kube

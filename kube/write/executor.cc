@@ -1,0 +1,344 @@
+#include "kube/write/executor.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace fairlead::kube {
+
+void LatencyHistogram::Add(absl::Duration latency) {
+  size_t bucket = 0;
+  absl::Duration bound = absl::Milliseconds(1);
+  while (bucket + 1 < counts.size() && latency >= bound) {
+    ++bucket;
+    bound *= 2;
+  }
+  ++counts[bucket];
+  sum += latency;
+}
+
+int64_t LatencyHistogram::total() const {
+  int64_t total = 0;
+  for (const int64_t count : counts) total += count;
+  return total;
+}
+
+class Executor::Impl : public std::enable_shared_from_this<Executor::Impl> {
+ public:
+  Impl(HttpTransport& transport, Timers& timers, const Clock& clock, EventQueue& results,
+       ExecutorOptions options, Provider provider, Gate may_write)
+      : transport_(transport),
+        timers_(timers),
+        clock_(clock),
+        results_(results),
+        options_(std::move(options)),
+        provider_(std::move(provider)),
+        may_write_(std::move(may_write)),
+        window_(options_.window) {}
+
+  void Submit(const model::Action& action);
+  void Poke();
+  void BeginDrain();
+  bool Idle() const;
+  bool Drain(absl::Duration timeout);
+  void Stop();
+  ExecutorStats GetStats() const;
+
+ private:
+  struct Outgoing {
+    uint64_t action_id;
+    HttpRequest request;
+  };
+  using Requests = std::vector<Outgoing>;
+
+  // All of these run under the lock; requests are sent after it is released.
+  bool Refused(const model::Action& action, WriteLane lane);
+  void Pump(Requests& out);
+  void StartRequest(WriteJob& job, Requests& out);
+  void TakeAnswer(uint64_t action_id, const absl::StatusOr<HttpResponse>& answer, Requests& out);
+  void RetryLater(WriteJob& job, absl::Duration at_least);
+  void ArmResume();
+  void Answer(uint64_t action_id, absl::Status status, std::string resource_version = {});
+  void Finish(WriteJob& job, Decision decision);
+  void Drop(bool on_wire_too, absl::string_view why);
+  bool MayWrite() const { return !may_write_ || may_write_(); }
+  int ReservedFrom(WriteLane lane) const;
+
+  // Without the lock.
+  void SendAll(Requests requests);
+
+  HttpTransport& transport_;
+  Timers& timers_;
+  const Clock& clock_;
+  EventQueue& results_;
+  const ExecutorOptions options_;
+  const Provider provider_;
+  const Gate may_write_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable idle_;
+  WriteWindow window_;
+  WriteQueue queue_;
+  bool draining_ = false, stopped_ = false;
+  std::optional<Timers::Id> resume_timer_;
+  ExecutorStats stats_;  // the counters of it
+};
+
+int Executor::Impl::ReservedFrom(WriteLane lane) const {
+  switch (lane) {
+    case WriteLane::kBind:
+      return 0;
+    case WriteLane::kEvict:
+    case WriteLane::kNode:
+      return window_.size() / 8;
+    case WriteLane::kStatus:
+      return window_.size() / 4;
+    case WriteLane::kEvent:
+      return window_.size() / 2;
+  }
+  return 0;
+}
+
+void Executor::Impl::Answer(uint64_t action_id, absl::Status status, std::string resource_version) {
+  results_.Push(model::ActionResult{action_id, std::move(status), std::move(resource_version)});
+}
+
+bool Executor::Impl::Refused(const model::Action& action, WriteLane lane) {
+  if (stopped_ || draining_) {
+    Answer(action.id, absl::AbortedError("the executor is shutting down"));
+    return true;
+  }
+  if (!MayWrite()) {
+    ++stats_.fenced;
+    Answer(action.id, absl::AbortedError("not the leader"));
+    return true;
+  }
+  const size_t limit = lane == WriteLane::kEvent ? options_.max_queued_events : options_.max_queued;
+  if (queue_.size(lane) >= limit) {
+    ++stats_.shed;
+    Answer(action.id, absl::ResourceExhaustedError(absl::StrCat("more than ", limit, " queued ",
+                                                                WriteLaneName(lane), " writes")));
+    return true;
+  }
+  return false;
+}
+
+void Executor::Impl::Submit(const model::Action& action) {
+  const WriteLane lane = LaneOf(action);
+  WriteJob job;
+  job.action_id = action.id;
+  job.lane = lane;
+  job.replaceable = std::holds_alternative<model::SetPodUnschedulable>(action.what);
+  // Why a pod waits need not be written once it is bound.
+  job.replaces = job.replaceable || std::holds_alternative<model::BindPod>(action.what);
+  job.protocol = MakeWriteProtocol(action, options_.identity);
+  job.backoff = Backoff(options_.backoff_initial, options_.backoff_max, action.id);
+  job.submitted_at = clock_.Steady();
+  const bool for_provider = job.protocol == nullptr;
+  bool refused = false;
+  Requests out;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    refused = Refused(action, lane);
+    if (!refused && for_provider && !provider_) {
+      Answer(action.id, absl::UnimplementedError("no provider of nodes is configured"));
+    } else if (!refused && !for_provider) {
+      const auto replaced = queue_.Add(WrittenObject(action), std::move(job));
+      if (replaced.has_value()) {
+        ++stats_.replaced;
+        Answer(*replaced, absl::OkStatus());
+      }
+    }
+    if (!stopped_) Pump(out);  // a closed gate answers what is queued, too
+  }
+  SendAll(std::move(out));
+  if (!refused && for_provider && provider_) provider_(action);
+}
+
+void Executor::Impl::SendAll(Requests requests) {
+  for (Outgoing& outgoing : requests) {
+    transport_.Send(std::move(outgoing.request), [weak = weak_from_this(), id = outgoing.action_id](
+                                                     const absl::StatusOr<HttpResponse>& answer) {
+      const auto impl = weak.lock();
+      if (!impl) return;
+      Requests more;
+      {
+        std::lock_guard<std::mutex> lock(impl->mutex_);
+        if (!impl->stopped_) impl->TakeAnswer(id, answer, more);
+      }
+      impl->SendAll(std::move(more));
+    });
+  }
+}
+
+void Executor::Impl::Pump(Requests& out) {
+  if (!queue_.empty() && !MayWrite()) Drop(/*on_wire_too=*/false, "not the leader");
+  const absl::Duration now = clock_.Steady();
+  for (int i = 0; i < kWriteLanes; ++i) {
+    const auto lane = static_cast<WriteLane>(i);
+    while (window_.MayStart(now, ReservedFrom(lane))) {
+      WriteJob* job = queue_.Start(lane);
+      if (job == nullptr) break;
+      StartRequest(*job, out);
+    }
+  }
+  if (queue_.empty()) idle_.notify_all();
+  ArmResume();
+}
+
+void Executor::Impl::ArmResume() {
+  const absl::Duration pause = window_.paused_until() - clock_.Steady();
+  if (pause <= absl::ZeroDuration() || resume_timer_.has_value() || !queue_.HasReady()) return;
+  resume_timer_ = timers_.After(pause, [weak = weak_from_this()] {
+    const auto impl = weak.lock();
+    if (!impl) return;
+    Requests out;
+    {
+      std::lock_guard<std::mutex> lock(impl->mutex_);
+      impl->resume_timer_.reset();
+      if (!impl->stopped_) impl->Pump(out);
+    }
+    impl->SendAll(std::move(out));
+  });
+}
+
+void Executor::Impl::StartRequest(WriteJob& job, Requests& out) {
+  job.on_wire = true;
+  ++job.attempts;
+  job.sent_at = clock_.Steady();
+  window_.Started();
+  HttpRequest request = job.protocol->Next(clock_.Now());
+  request.timeout = options_.request_timeout;
+  ++stats_.requests_by_verb[request.method];
+  out.push_back({job.action_id, std::move(request)});
+}
+
+void Executor::Impl::TakeAnswer(uint64_t action_id, const absl::StatusOr<HttpResponse>& answer,
+                                Requests& out) {
+  WriteJob* job = queue_.FindActive(action_id);
+  if (job == nullptr || !job->on_wire) return;
+  job->on_wire = false;
+  const absl::Duration now = clock_.Steady();
+  Decision decision = job->protocol->OnAnswer(answer);
+  window_.Finished(decision.outcome, job->sent_at, now, decision.retry_after);
+  stats_.request_latency.Add(now - job->sent_at);
+  const bool goes_on = decision.next != Decision::Next::kDone;
+  if (goes_on && !MayWrite()) {
+    Pump(out);  // drops it with the others
+    return;
+  }
+  if (decision.next == Decision::Next::kContinue) {
+    --job->attempts;  // part of the same attempt
+    StartRequest(*job, out);
+  } else if (goes_on && job->attempts < options_.max_attempts[static_cast<size_t>(job->lane)]) {
+    RetryLater(*job, decision.retry_after);
+  } else {
+    Finish(*job, std::move(decision));
+  }
+  Pump(out);
+}
+
+void Executor::Impl::RetryLater(WriteJob& job, absl::Duration at_least) {
+  ++stats_.retries;
+  const absl::Duration delay = std::max(job.backoff.Next(), at_least);
+  timers_.After(delay, [weak = weak_from_this(), id = job.action_id] {
+    const auto impl = weak.lock();
+    if (!impl) return;
+    Requests out;
+    {
+      std::lock_guard<std::mutex> lock(impl->mutex_);
+      if (impl->stopped_ || impl->queue_.FindActive(id) == nullptr) return;
+      impl->queue_.Requeue(id);
+      impl->Pump(out);
+    }
+    impl->SendAll(std::move(out));
+  });
+}
+
+void Executor::Impl::Finish(WriteJob& job, Decision decision) {
+  absl::Status& status = decision.status;
+  if (absl::IsAborted(status) && job.protocol->outcome_unknown()) {
+    status = absl::UnavailableError(status.message());
+  }
+  const auto lane = static_cast<size_t>(job.lane);
+  ++stats_.answered[lane];
+  if (!status.ok()) ++stats_.failed[lane];
+  stats_.action_latency.Add(clock_.Steady() - job.submitted_at);
+  const uint64_t action_id = job.action_id;
+  queue_.Finish(action_id);
+  Answer(action_id, std::move(status), std::move(decision.resource_version));
+}
+
+void Executor::Impl::Drop(bool on_wire_too, absl::string_view why) {
+  for (const WriteJob& job : queue_.Drop(on_wire_too)) {
+    ++stats_.fenced;
+    const bool unknown = job.on_wire || job.protocol->outcome_unknown();
+    Answer(job.action_id, unknown ? absl::UnavailableError(why) : absl::AbortedError(why));
+  }
+}
+
+void Executor::Impl::Poke() {
+  Requests out;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (stopped_) return;
+    Pump(out);
+  }
+  SendAll(std::move(out));
+}
+
+void Executor::Impl::BeginDrain() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  draining_ = true;
+}
+
+bool Executor::Impl::Idle() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return queue_.empty();
+}
+
+bool Executor::Impl::Drain(absl::Duration timeout) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  draining_ = true;
+  const bool done =
+      idle_.wait_for(lock, absl::ToChronoNanoseconds(timeout), [this] { return queue_.empty(); });
+  Drop(/*on_wire_too=*/true, "the executor is shutting down");
+  return done;
+}
+
+void Executor::Impl::Stop() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!stopped_) Drop(/*on_wire_too=*/true, "the executor is shutting down");
+  stopped_ = true;
+  if (resume_timer_.has_value()) timers_.CancelTimer(*resume_timer_);
+  resume_timer_.reset();
+}
+
+ExecutorStats Executor::Impl::GetStats() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  ExecutorStats stats = stats_;
+  stats.in_flight = window_.in_flight();
+  stats.window = window_.size();
+  stats.window_decreases = window_.decreases();
+  for (size_t i = 0; i < kWriteLanes; ++i) stats.queued[i] = queue_.size(static_cast<WriteLane>(i));
+  return stats;
+}
+
+Executor::Executor(HttpTransport& transport, Timers& timers, const Clock& clock,
+                   EventQueue& results, ExecutorOptions options, Provider provider, Gate may_write)
+    : impl_(std::make_shared<Impl>(transport, timers, clock, results, std::move(options),
+                                   std::move(provider), std::move(may_write))) {}
+Executor::~Executor() { impl_->Stop(); }
+void Executor::Submit(const model::Action& action) { impl_->Submit(action); }
+void Executor::Poke() { impl_->Poke(); }
+void Executor::BeginDrain() { impl_->BeginDrain(); }
+bool Executor::Idle() const { return impl_->Idle(); }
+bool Executor::Drain(absl::Duration timeout) { return impl_->Drain(timeout); }
+ExecutorStats Executor::GetStats() const { return impl_->GetStats(); }
+
+}  // namespace fairlead::kube

@@ -1,0 +1,109 @@
+// Carries out what the core decides, and answers every action with exactly one ActionResult.
+//
+//  - What each answer of the server means, and what is retried: write_protocol.h. A retry waits
+//    with growing jittered delays and Retry-After, at most Options::max_attempts times a lane.
+//  - Which write goes first: lanes in the order bindings, evictions, nodes and node requests,
+//    status patches, events; per object the order of submission (write_queue.h). The lower lanes
+//    leave a part of the window free, so that a burst of them never delays a binding by more than
+//    one answer.
+//  - How many at once: write_window.h.
+//  - A SetPodUnschedulable that a newer one for the same pod, or its binding, overtook before it
+//    was sent is answered OK.
+//  - Events beyond Options::max_queued_events are shed: ResourceExhausted and a counter. The same
+//    for anything beyond max_queued.
+//  - LaunchNode and TerminateNode are handed to `provider`, which answers them itself.
+//  - `may_write` is the fence of leadership: when it says no, what is not on the wire is answered
+//    Aborted, or Unavailable if an earlier attempt's outcome is unknown. It is asked before every
+//    request.
+//
+// Statuses beyond those of model::ActionResult: Aborted (definitely not done: fenced, shutting
+// down, throttled to the end), InvalidArgument and PermissionDenied (the server will never accept
+// it), ResourceExhausted (shed), Unimplemented (no provider).
+//
+// Thread-safety: every method from any thread. `may_write` is called under the executor's lock and
+// must be quick and not call back; `provider` is called in Submit, without it. Transport, timers,
+// clock and queue must outlive the executor; later callbacks are ignored.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "kube/transport/http.h"
+#include "kube/watch/event_queue.h"
+#include "kube/write/write_protocol.h"
+#include "kube/write/write_queue.h"
+#include "kube/write/write_window.h"
+#include "scheduler/model/action.h"
+
+namespace fairlead::kube {
+
+// Counts of durations by powers of two: bucket i holds those below 2^i ms, the last one the rest.
+struct LatencyHistogram {
+  static constexpr int kBuckets = 17;
+  std::array<int64_t, kBuckets> counts{};
+  absl::Duration sum = absl::ZeroDuration();
+  void Add(absl::Duration latency);
+  [[nodiscard]] int64_t total() const;
+};
+
+struct ExecutorOptions {
+  WriteWindow::Options window;
+  WriterIdentity identity;
+  // Requests for one action, by lane; a GET after an unknown outcome counts too.
+  std::array<int, kWriteLanes> max_attempts = {10, 6, 8, 6, 2};
+  absl::Duration backoff_initial = absl::Milliseconds(200);
+  absl::Duration backoff_max = absl::Seconds(10);
+  absl::Duration request_timeout = absl::Seconds(15);
+  size_t max_queued_events = 1000;
+  size_t max_queued = 200'000;  // of each other lane
+};
+
+struct ExecutorStats {
+  int in_flight = 0, window = 0;
+  int64_t window_decreases = 0;
+  std::array<size_t, kWriteLanes> queued{};  // not yet answered
+  std::array<int64_t, kWriteLanes> answered{}, failed{};
+  int64_t retries = 0, replaced = 0, shed = 0, fenced = 0;
+  absl::flat_hash_map<std::string, int64_t> requests_by_verb;  // "GET", "POST", ...
+  LatencyHistogram request_latency;
+  LatencyHistogram action_latency;  // from Submit to the answer, without shed and fenced ones
+};
+
+class Executor {
+ public:
+  using Provider = std::function<void(const model::Action&)>;
+  using Gate = std::function<bool()>;
+
+  // Without a gate every write is allowed.
+  Executor(HttpTransport& transport, Timers& timers, const Clock& clock, EventQueue& results,
+           ExecutorOptions options, Provider provider = nullptr, Gate may_write = nullptr);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  void Submit(const model::Action& action);
+  // Looks at the gate again: call it when leadership is lost, so that what is queued is answered.
+  void Poke();
+
+  // From now on every Submit is answered Aborted; what is queued goes on.
+  void BeginDrain();
+  [[nodiscard]] bool Idle() const;
+  // BeginDrain, waits (real time) until all is answered or `timeout` has passed, then answers what
+  // is left: Aborted, or Unavailable if it is on the wire. Never from a callback. True if all was
+  // done.
+  bool Drain(absl::Duration timeout);
+
+  [[nodiscard]] ExecutorStats GetStats() const;
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace fairlead::kube

@@ -1,0 +1,46 @@
+// The types of objects that the simulated API server has, one row each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace fairlead::sim::world {
+
+enum class ResourceType : uint8_t {
+  kPods,
+  kNodes,
+  kNamespaces,
+  kConfigMaps,
+  kLeases,
+  kEvents,
+  kPriorityClasses,
+  kPodDisruptionBudgets,
+  kResourceClaims,
+  kResourceSlices,
+  kDeviceClasses,
+  kQueues,
+  kPodGroups,
+  kTopologies,
+  kNodeRequests,
+  kNodePools,
+};
+inline constexpr size_t kResourceTypes = 16;
+
+struct ResourceRow {
+  ResourceType type;
+  absl::string_view group_version;  // "v1", "scheduling.run.ai/v2"
+  absl::string_view kind;           // "Pod"
+  absl::string_view plural;         // "pods"
+  bool namespaced;
+  bool has_status;  // its status is a sub-resource: ignored by writes of the object itself, and the
+                    // only thing that /status changes
+  bool protobuf;    // the server can answer in protobuf
+};
+
+const ResourceRow& RowOf(ResourceType type);
+// "/api/v1" or "/apis/scheduling.run.ai/v2" of a path, then plural: null if there is no such type.
+const ResourceRow* FindRow(absl::string_view group_version, absl::string_view plural);
+
+}  // namespace fairlead::sim::world
