@@ -237,11 +237,15 @@ absl::Status Application::Begin() {
   return absl::OkStatus();
 }
 
+absl::Time Application::WakeAt() const {
+  return std::min({wake_at_, next_tick_, UsageWakeAt(),
+                   was_synced_ ? absl::InfiniteFuture() : next_sync_report_});
+}
+
 bool Application::Turn(absl::Duration max_wait) {
   if (stop_ || lost_) return false;
   const absl::Time before = Now();
-  const absl::Time wake = std::min({wake_at_, next_tick_, before + max_wait, UsageWakeAt(),
-                                    was_synced_ ? absl::InfiniteFuture() : next_sync_report_});
+  const absl::Time wake = std::min(WakeAt(), before + max_wait);
   events_.clear();
   queue_.DrainInto(events_, std::max(absl::ZeroDuration(), wake - before));
   for (const model::ClusterEvent& event : events_) Feed(event);

@@ -98,6 +98,8 @@ class Application {
   absl::Status Begin();
   // Waits for something to do, at most `max_wait`, and does it. False: stopped, or leadership lost.
   bool Turn(absl::Duration max_wait);
+  // When Turn has something to do although no event comes; for who moves time by hand.
+  [[nodiscard]] absl::Time WakeAt() const;
   absl::Status End();
 
   // A task for the owner's thread, run between two decisions. Any thread.
