@@ -95,12 +95,20 @@ void DecisionLoop::Impl::AskAgain(absl::Time now, StepResult& result) {
       BindAgain(std::move(*binding), result);
     } else if (auto* eviction = std::get_if<AskedEviction>(&due)) {
       if (FindLeaving(eviction->evict) == state::kNoId) continue;
+      if (stale()) {
+        asked.RetryLater(std::move(*eviction), now);
+        continue;
+      }
       evictions.Sent(eviction->evict.uid);
       Emit({0, std::move(eviction->evict)}, result, eviction->unknown);
     } else {
       auto& creation = std::get<AskedRequest>(due);
       const std::string& name = creation.request.meta.name;
       if (requests.Find(name) == nullptr || requests.Seen(name)) continue;
+      if (stale()) {
+        asked.RetryLater(std::move(creation), now);
+        continue;
+      }
       Emit({0, model::CreateNodeRequest{std::move(creation.request)}}, result, creation.unknown);
     }
   }

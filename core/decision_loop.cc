@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "core/decision_loop_impl.h"
 #include "core/view_maker.h"
@@ -79,6 +80,13 @@ StepResult DecisionLoop::Step(absl::Time now) {
   ++impl_->stats.steps;
   if (!synced()) return {};
   return impl_->Step(now);
+}
+
+void DecisionLoop::SetStale(const std::vector<model::Kind>& kinds) {
+  std::set<model::Kind> now(kinds.begin(), kinds.end());
+  if (now == impl_->stale_kinds) return;
+  impl_->stale_kinds = std::move(now);
+  impl_->dirty = true;
 }
 
 std::string DecisionLoop::Impl::Timestamp(absl::Time at) {
@@ -242,8 +250,8 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
     ServeClaims(now, result);
     ServeShares(now, result);
   }
-  result.wake_at = std::min(
-      {wake_at, asked.next_retry(), shares.wake_at(), claims.wake_at(), evictions.wake_at()});
+  result.wake_at = std::min({wake_at, asked.next_retry(), shares.wake_at(), claims.wake_at(),
+                             stale() ? absl::InfiniteFuture() : evictions.wake_at()});
   if (dirty) result.wake_at = now;  // a binding failed right away
   return result;
 }
@@ -253,7 +261,7 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   wake_at = absl::InfiniteFuture();
   ++stats.cycles;
   TellOffers();
-  engine::CycleResult cycle = engine->RunCycle(now);
+  engine::CycleResult cycle = engine->RunCycle(now, /*may_evict=*/!stale());
   Bind(cycle, now, result);
   EvictVictims(cycle, now, result);
   wake_at = std::min(wake_at, cycle.wake_at);
@@ -267,6 +275,7 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   if (EndAttempts()) GoOn(now, result);
   TellArrival(now);
   TellDelays();
+  TellStale();
   std::vector<model::Action> writes;
   verdicts.Update(*engine, waiting, waiting_changes, now, writes);
   stats.verdict_writes += writes.size();
@@ -316,6 +325,18 @@ void DecisionLoop::Impl::TellArrival(absl::Time now) {
     } else if (expected != absl::InfinitePast()) {
       entry.verdict.details.push_back("the nodes are later than expected");
     }
+  }
+}
+
+void DecisionLoop::Impl::TellStale() {
+  if (!stale()) return;
+  std::vector<absl::string_view> names;
+  for (const model::Kind kind : stale_kinds) names.push_back(model::KindName(kind));
+  const std::string detail =
+      absl::StrCat("evictions and purchases are paused until the API server is heard of again: ",
+                   absl::StrJoin(names, ", "));
+  for (engine::Waiting& entry : waiting) {
+    if (LacksNodes(entry.verdict.code)) entry.verdict.details.push_back(detail);
   }
 }
 

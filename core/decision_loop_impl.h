@@ -110,6 +110,10 @@ class DecisionLoop::Impl {
   // Takes back what was allocated for pods that have not used it for a while.
   void FreeIdleClaims(absl::Time now, StepResult& result);
 
+  // ---- stale kinds (SetStale)
+  [[nodiscard]] bool stale() const { return !stale_kinds.empty(); }
+  void TellStale();
+
   // ---- the hook
   // One step of the hook; true if it ordered nodes, so that the waiting pods can be promised to
   // them.
@@ -153,7 +157,7 @@ class DecisionLoop::Impl {
 
   // There is a Queue object of the default queue's name.
   bool default_queue_object = false;
-  std::set<model::Kind> synced;
+  std::set<model::Kind> synced, stale_kinds;
   bool dirty = true;
   absl::Time wake_at = absl::InfiniteFuture();
   uint64_t next_action_id = 1;

@@ -37,7 +37,7 @@ void DecisionLoop::Impl::SendEvictions(absl::Time now, StepResult& result) {
   for (model::EmitEvent& event : std::exchange(eviction_events, {})) {
     Emit({0, std::move(event)}, result);
   }
-  if (evictions.queued() == 0) return;
+  if (evictions.queued() == 0 || stale()) return;
   const auto wanted = [this](const Evictions::Victim& victim) {
     const model::EvictPod& evict = victim.evict;
     const state::PodId pod = FindLeaving(evict);

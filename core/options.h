@@ -38,7 +38,9 @@ struct Options {
   bool builtin_default_queue = true;
 };
 
-// scheduler names "fairlead" and "kai-scheduler", the built-in profile, the hook on.
+// Scheduler names "fairlead" and "kai-scheduler", the built-in profile, the hook on with kwok: what
+// simulations, benchmarks and tests run with. A configuration file begins without the hook
+// (core/configuration.h).
 Options DefaultOptions();
 
 }  // namespace fairlead::core
