@@ -137,7 +137,7 @@ ApiError MarkAndDelete(ApiWriter& writer, const std::string& ns, const std::stri
   }
   const absl::Time now = writer.now();
   ApiResult marked = writer.Update(
-      Pods(), ns, name, WriteScope::kStatus,
+      Pods(), ns, name, WriteScope::kSubresource,
       [&](Json& object) -> ApiError {
         SetCondition(object,
                      {{"type", "DisruptionTarget"},
@@ -203,28 +203,26 @@ void SetCondition(Json& object, Json condition, absl::Time now) {
 
 ApiError BindPod(ApiWriter& writer, const std::string& ns, const std::string& name,
                  const Json& binding, absl::string_view actor) {
-  const std::string named = TextAt(binding, {"metadata", "name"});
-  if (!named.empty() && named != name) {
+  if (TextAt(binding, {"metadata", "name"}) != name) {
     return BadRequestError("name in URL does not match name in Binding object");
   }
   const std::string node = TextAt(binding, {"target", "name"});
   const std::string kind = TextAt(binding, {"target", "kind"});
-  std::vector<InvalidField> wrong;
+  // Upstream gives these back as plain errors, which makes them a 500.
+  ApiError error = GenericError(500, "");
   if (!kind.empty() && kind != "Node") {
-    wrong.push_back({"target.kind", "FieldValueNotSupported",
-                     absl::StrCat("Unsupported value: \"", kind,
-                                  "\": supported values: \"Node\", \"<empty>\"")});
+    error.message = absl::StrCat("target.kind: Unsupported value: \"", kind,
+                                 "\": supported values: \"Node\", \"<empty>\"");
+    return error;
   }
-  if (node.empty()) wrong.push_back({"target.name", "FieldValueRequired", "Required value"});
-  if (!wrong.empty()) {
-    ApiError error = InvalidError(Pods(), name, wrong);
-    error.message.replace(0, 3, "Binding");
+  if (node.empty()) {
+    error.message = "target.name: Required value";
     return error;
   }
   const absl::Time now = writer.now();
   return writer
       .Update(
-          Pods(), ns, name, WriteScope::kActor,
+          Pods(), ns, name, WriteScope::kSubresource,
           [&](Json& pod) { return Assign(binding, node, now, pod); }, actor)
       .error;
 }
@@ -254,7 +252,7 @@ EvictionAnswer EvictPod(ApiWriter& writer, const std::string& ns, const std::str
     if (!budgets.empty() && !MayGoUnhealthy(pod->json(), budgets[0]->json())) {
       const absl::Time now = writer.now();
       ApiResult counted = writer.Update(
-          Budgets(), ns, TextAt(budgets[0]->json(), {"metadata", "name"}), WriteScope::kStatus,
+          Budgets(), ns, TextAt(budgets[0]->json(), {"metadata", "name"}), WriteScope::kSubresource,
           [&](Json& budget) { return CheckAndDecrement(name, now, budget); }, actor);
       if (!counted.error.ok()) return Refuse(std::move(counted.error));
     }

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "sim/world/api_json.h"
+#include "sim/world/api_validation.h"
 
 namespace fairlead::sim::world {
 namespace {
@@ -47,6 +48,10 @@ void DropEmpty(bool custom, Json& value) {
 
 void Normalize(const ResourceRow& row, Json& object) {
   DropEmpty(IsCustom(row), object);
+  for (const char* half : {"spec", "status"}) {
+    const auto found = object.find(half);
+    if (!IsCustom(row) && found != object.end() && found->empty()) object.erase(found);
+  }
   Json& meta = MakeObject(object, {"metadata"});
   for (const char* field : {"labels", "annotations", "finalizers", "ownerReferences"}) {
     const auto found = meta.find(field);
@@ -90,6 +95,17 @@ void SetDefault(Json& object, const char* field, Json value) {
   if (!object.contains(field)) object[field] = std::move(value);
 }
 
+// A pod with gates says from the beginning why it waits.
+void SetGatedCondition(Json& pod) {
+  if (!HasItems(pod, {"spec", "schedulingGates"}) || HasItems(pod, {"status", "conditions"}))
+    return;
+  pod["status"]["conditions"] =
+      Json::array({{{"type", "PodScheduled"},
+                    {"status", "False"},
+                    {"reason", "SchedulingGated"},
+                    {"message", "Scheduling is blocked due to non-empty scheduling gates"}}});
+}
+
 ApiError CompletePod(const ApiStore& store, WriteScope scope, Json& pod) {
   Json& spec = MakeObject(pod, {"spec"});
   SetDefault(spec, "restartPolicy", "Always");
@@ -97,6 +113,7 @@ ApiError CompletePod(const ApiStore& store, WriteScope scope, Json& pod) {
   SetDefault(spec, "schedulerName", "default-scheduler");
   if (scope != WriteScope::kActor) pod.erase("status");
   SetDefault(MakeObject(pod, {"status"}), "phase", "Pending");
+  SetGatedCondition(pod);
   return ResolvePriority(store, scope != WriteScope::kActor, pod);
 }
 
@@ -118,57 +135,6 @@ ApiError CheckNamespace(const ApiStore& store, const ResourceRow& row, const Jso
                     {"message", absl::StrCat("namespace ", ns, " is being terminated")},
                     {"field", "metadata.namespace"}}});
   return error;
-}
-
-bool IsDnsName(const std::string& name) {
-  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  if (name.empty() || name.size() > 253 || !plain(name.front()) || !plain(name.back())) {
-    return false;
-  }
-  for (size_t i = 0; i < name.size(); ++i) {
-    if (!plain(name[i]) && name[i] != '-' && name[i] != '.') return false;
-    if (name[i] == '.' && (!plain(name[i - 1]) || !plain(name[i + 1]))) return false;
-  }
-  return true;
-}
-
-ApiError CheckName(const ResourceRow& row, const Json& object) {
-  const std::string name = TextAt(object, {"metadata", "name"});
-  if (name.empty()) {
-    return InvalidError(row, "",
-                        {{"metadata.name", "FieldValueRequired",
-                          "Required value: name or generateName is required"}});
-  }
-  if (IsDnsName(name)) return {};
-  return InvalidError(
-      row, name,
-      {{"metadata.name", "FieldValueInvalid",
-        absl::StrCat("Invalid value: \"", name,
-                     "\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric "
-                     "characters, '-' or '.', and must start and end with an alphanumeric "
-                     "character")}});
-}
-
-// What events.k8s.io refuses of the fields that come from names and messages.
-ApiError CheckEvent(const ResourceRow& row, const Json& event) {
-  const std::string name = TextAt(event, {"metadata", "name"});
-  std::vector<InvalidField> wrong;
-  const auto limit = [&](const char* field, size_t bytes) {
-    if (TextAt(event, {field}).size() > bytes) {
-      wrong.push_back(
-          {field, "FieldValueInvalid", absl::StrCat("can have at most ", bytes, " characters")});
-    }
-  };
-  limit("note", 1024);
-  limit("reason", 128);
-  limit("action", 128);
-  limit("reportingInstance", 128);
-  for (const char* field : {"reportingController", "reportingInstance", "action", "reason"}) {
-    if (TextAt(event, {field}).empty()) {
-      wrong.push_back({field, "FieldValueRequired", "Required value"});
-    }
-  }
-  return wrong.empty() ? ApiError() : InvalidError(row, name, wrong);
 }
 
 // ---- updates ------------------------------------------------------------------------------------
@@ -220,41 +186,6 @@ bool SpecChanged(const Json& old, const Json& object) {
   return differs(old, object) || differs(object, old);
 }
 
-// resource.k8s.io: what the status of a claim may become.
-ApiError CheckClaimStatus(const ResourceRow& row, const Json& old, const Json& claim) {
-  const std::string name = TextAt(claim, {"metadata", "name"});
-  const Json* const reserved = At(claim, {"status", "reservedFor"});
-  const Json* const allocation = At(claim, {"status", "allocation"});
-  const Json* const before = At(old, {"status", "allocation"});
-  std::vector<InvalidField> wrong;
-  if (reserved != nullptr && reserved->size() > 256) {
-    wrong.push_back(
-        {"status.reservedFor", "FieldValueTooMany",
-         absl::StrCat("Too many: ", reserved->size(), ": must have at most 256 items")});
-  }
-  if (reserved != nullptr && !reserved->empty() && allocation == nullptr) {
-    wrong.push_back({"status.reservedFor", "FieldValueForbidden",
-                     "Forbidden: may not be specified when `allocated` is not set"});
-  }
-  if (At(claim, {"metadata", "deletionTimestamp"}) != nullptr && reserved != nullptr) {
-    const Json* const former = At(old, {"status", "reservedFor"});
-    for (const Json& entry : *reserved) {
-      if (former != nullptr && std::find(former->begin(), former->end(), entry) != former->end()) {
-        continue;
-      }
-      wrong.push_back({"status.reservedFor", "FieldValueForbidden",
-                       "Forbidden: new entries may not be added while `deallocationRequested` or "
-                       "`deletionTimestamp` are set"});
-      break;
-    }
-  }
-  if (before != nullptr && allocation != nullptr && *before != *allocation) {
-    wrong.push_back({"status.allocation", "FieldValueInvalid",
-                     absl::StrCat("Invalid value: ", Dump(*allocation), ": field is immutable")});
-  }
-  return wrong.empty() ? ApiError() : InvalidError(row, name, wrong);
-}
-
 ApiError CheckIdentity(const ResourceRow& row, WriteScope scope, const Json& old,
                        const Json& object) {
   const std::string name = TextAt(old, {"metadata", "name"});
@@ -269,6 +200,21 @@ ApiError CheckIdentity(const ResourceRow& row, WriteScope scope, const Json& old
   const std::string version = TextAt(object, {"metadata", "resourceVersion"});
   if (!version.empty() && version != TextAt(old, {"metadata", "resourceVersion"})) {
     return VersionConflictError(row, name);
+  }
+  if (At(old, {"metadata", "deletionTimestamp"}) != nullptr) {
+    const Json* const finalizers = At(object, {"metadata", "finalizers"});
+    const Json* const former = At(old, {"metadata", "finalizers"});
+    for (const Json& finalizer : finalizers == nullptr ? Json::array() : *finalizers) {
+      if (former != nullptr &&
+          std::find(former->begin(), former->end(), finalizer) != former->end()) {
+        continue;
+      }
+      return InvalidError(row, name,
+                          {{"metadata.finalizers", "FieldValueForbidden",
+                            absl::StrCat("Forbidden: no new finalizers can be added if the object "
+                                         "is being deleted, found new finalizers []string{",
+                                         Dump(finalizer), "}")}});
+    }
   }
   // The status of a custom object has the metadata of the stored one, whatever is sent.
   if (scope == WriteScope::kStatus && IsCustom(row)) return {};
@@ -290,11 +236,8 @@ ApiError PrepareForCreate(const ApiStore& store, const ResourceRow& row, WriteSc
   if (row.namespaced && TextAt(meta, {"namespace"}).empty()) meta["namespace"] = "default";
   if (!row.namespaced) meta.erase("namespace");
   if (scope != WriteScope::kActor) {
-    if (ApiError error = CheckName(row, object); !error.ok()) return error;
     if (ApiError error = CheckNamespace(store, row, object); !error.ok()) return error;
-    if (row.type == ResourceType::kEvents) {
-      if (ApiError error = CheckEvent(row, object); !error.ok()) return error;
-    }
+    if (ApiError error = CheckFields(row, nullptr, object); !error.ok()) return error;
   } else if (TextAt(meta, {"name"}).empty()) {
     return BadRequestError("an object needs a name");
   }
@@ -324,7 +267,8 @@ ApiError PrepareForCreate(const ApiStore& store, const ResourceRow& row, WriteSc
 
 ApiError PrepareForUpdate(const ResourceRow& row, WriteScope scope, const Json& old, Json& object) {
   if (!object.is_object()) return BadRequestError("the object provided is no object");
-  if (scope != WriteScope::kActor) {
+  const bool client = scope == WriteScope::kObject || scope == WriteScope::kStatus;
+  if (client) {
     if (ApiError error = CheckIdentity(row, scope, old, object); !error.ok()) return error;
   }
   TakeBackMetadata(old, object);
@@ -336,9 +280,10 @@ ApiError PrepareForUpdate(const ResourceRow& row, WriteScope scope, const Json& 
     MakeObject(object, {"status"});
   }
   Normalize(row, object);
-  if (row.type == ResourceType::kResourceClaims && scope == WriteScope::kStatus) {
-    if (ApiError error = CheckClaimStatus(row, old, object); !error.ok()) return error;
+  if (client) {
+    if (ApiError error = CheckFields(row, &old, object); !error.ok()) return error;
   }
+  if (scope == WriteScope::kSubresource) return {};
   if (HasGeneration(row) && SpecChanged(old, object)) {
     object["metadata"]["generation"] = IntAt(old, {"metadata", "generation"}) + 1;
   }

@@ -14,8 +14,13 @@
 
 namespace fairlead::sim::world {
 
-// Who writes what: a client the object or its status, an actor of the world all of it.
-enum class WriteScope { kObject, kStatus, kActor };
+// Who writes what.
+enum class WriteScope {
+  kObject,       // a client, and all but the status
+  kStatus,       // a client, and the status alone (and what metadata goes with it)
+  kSubresource,  // the server itself for a binding or an eviction: anything, with no new generation
+  kActor,        // an actor of the world: anything
+};
 
 // Completes a new object: server-owned fields, defaults, normal form.
 ApiError PrepareForCreate(const ApiStore& store, const ResourceRow& row, WriteScope scope,
