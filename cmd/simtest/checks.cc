@@ -38,15 +38,15 @@ Amounts Sum(const Workload& workload) {
 
 const std::vector<std::string>& InvariantNames() {
   static const auto* const kNames = new std::vector<std::string>{
-      "caps",       "cover",     "gang",     "leader",  "limit",      "liveness",
-      "overcommit", "policy",    "purchase", "recount", "simulation", "spin",
-      "storm",      "terminate", "verdict",  "view",    "writers"};
+      "caps",     "condition",  "cover",     "gang",     "leader",  "limit",
+      "liveness", "overcommit", "policy",    "purchase", "recount", "simulation",
+      "spin",     "storm",      "terminate", "verdict",  "view",    "writers"};
   return *kNames;
 }
 
 Checks::Checks(const sim::EventQueue* time, absl::Time start, ApiServer* server,
                const sim::world::Truth* truth, sim::world::Cloud* cloud, const Caps& caps,
-               std::set<std::string> without)
+               std::set<std::string> without, int64_t recount_every)
     : time_(time),
       start_(start),
       server_(server),
@@ -54,6 +54,7 @@ Checks::Checks(const sim::EventQueue* time, absl::Time start, ApiServer* server,
       cloud_(cloud),
       caps_(caps),
       without_(std::move(without)),
+      recount_every_(recount_every),
       held_since_(start) {
   server->Listen([this](const ApiServer::Commit& commit) { OnCommit(commit); });
   cloud->OnTerminate([this](const std::string& node) { OnTerminate(node); });
@@ -149,19 +150,56 @@ void Checks::OnBinding(const PodRow& row) {
                                       " pods and has ", allocatable.Text()));
     }
   }
-  if (!row.facts.ours || truth_->PolicyChangedAt(row.queue) >= known) return;
   for (const std::string& name : truth_->Chain(row.queue)) {
-    const sim::world::QueueFacts& queue = truth_->queues().at(name).facts;
-    if (queue.odd) continue;
-    const Amounts use = truth_->UseOf(name, /*terminating_too=*/false);
-    const auto over = [&](const char* what, int64_t used, int64_t more, int64_t limit) {
-      if (limit == sim::world::kNoLimit || more <= 0 || used <= limit) return;
-      Fail("limit", absl::StrCat("pod ", row.facts.key(), " bound, and queue ", name, " now has ",
-                                 used, " ", what, ", limit ", limit));
-    };
-    over("milli-GPU", use.gpu, row.facts.requests.gpu, queue.gpu_limit);
-    over("milli-CPU", use.cpu, row.facts.requests.cpu, queue.cpu_limit);
-    over("bytes of memory", use.memory, row.facts.requests.memory, queue.memory_limit);
+    if (!OverLimitText(name, row.facts.requests).empty()) {
+      over_limit_.try_emplace(name, OverLimit{time_->now(), row.facts.key(), row.facts.requests});
+    }
+  }
+}
+
+// What the queue holds of what `more` asks for, if that is more than its limit; "" if it is not.
+std::string Checks::OverLimitText(const std::string& name, const Amounts& more) const {
+  const auto found = truth_->queues().find(name);
+  if (found == truth_->queues().end() || found->second.facts.odd) return "";
+  const sim::world::QueueFacts& queue = found->second.facts;
+  const Amounts use = truth_->UseOf(name, /*terminating_too=*/false);
+  const auto over = [&](const char* what, int64_t used, int64_t asked, int64_t limit) {
+    if (limit == sim::world::kNoLimit || asked <= 0 || used <= limit) return std::string();
+    return absl::StrCat(used, " ", what, ", limit ", limit);
+  };
+  for (const std::string& text :
+       {over("milli-GPU", use.gpu, more.gpu, queue.gpu_limit),
+        over("milli-CPU", use.cpu, more.cpu, queue.cpu_limit),
+        over("bytes of memory", use.memory, more.memory, queue.memory_limit)}) {
+    if (!text.empty()) return text;
+  }
+  return "";
+}
+
+// An eviction that makes room below the limit may be on its way when its heir is bound: kOverLimit.
+void Checks::CheckLimits() {
+  const absl::Time known = KnownSince();
+  for (auto it = over_limit_.begin(); it != over_limit_.end();) {
+    const auto& [name, over] = *it;
+    const std::string text = OverLimitText(name, over.requests);
+    if (text.empty() || truth_->PolicyChangedAt(name) >= std::min(known, over.since - kKnown)) {
+      it = over_limit_.erase(it);
+      continue;
+    }
+    if (time_->now() - over.since > kOverLimit && time_->now() > disturbed_until_ + kRecovery) {
+      std::string held;
+      for (const auto& [key, other] : truth_->pods()) {
+        const std::vector<std::string> chain = truth_->Chain(other.queue);
+        if (!other.facts.ours || !other.facts.active() || other.facts.terminating) continue;
+        if (std::find(chain.begin(), chain.end(), name) != chain.end()) {
+          absl::StrAppend(&held, " ", key);
+        }
+      }
+      Fail("limit", absl::StrCat("since pod ", over.pod, " was bound, ",
+                                 absl::FormatDuration(time_->now() - over.since), " ago, queue ",
+                                 name, " has ", text, "; its pods:", held));
+    }
+    ++it;
   }
 }
 
@@ -232,7 +270,7 @@ void Checks::OnRequest(const Json& request) {
 void Checks::OnDecision(const std::string& identity, const core::DecisionLoop& loop,
                         const core::StepResult& /*result*/) {
   CheckCaps();
-  if (++decisions_ % kRecountEvery != 0) return;
+  if (++decisions_ % recount_every_ != 0) return;
   const std::string broken = loop.CheckConsistency();
   if (!broken.empty()) Fail("recount", absl::StrCat(identity, ": ", broken));
 }
@@ -317,6 +355,8 @@ void Checks::CheckStorm() {
   Fail("storm",
        absl::StrCat(calm_writes_.size(), " writes in a minute in which nothing else changed"));
 }
+
+void Checks::EverySecond() { CheckLimits(); }
 
 void Checks::WhileCalm() {
   CheckLiveness();

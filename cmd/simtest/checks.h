@@ -3,15 +3,15 @@
 //   at every write of Fairlead's
 //     overcommit   a binding puts no more on a node than it has: our pods, and those of others that
 //                  have been there for kKnown
-//     limit        a binding takes no queue on its chain over its limit, unless the limit, or what
-//                  is charged, changed within kKnown
+//     limit        a binding takes no queue on its chain over its limit for longer than kOverLimit
+//                  (evictions may be on their way), unless what decides about it changed lately
 //     writers      only the holder of the Lease writes
 //     terminate    nothing runs on a machine that is ended, but pods that another scheduler bound
 //                  after the taint was written
 //     caps         GPUs and dollars of machines stay within the caps (I6)
 //     policy       no node is requested for what policy holds (I1)
 //     cover        there are no more nodes on order than pods that wait for them (I3)
-//   at every kRecountEvery-th decision, and at the end
+//   at every n-th decision (RunOptions::recount_every), and at the end
 //     recount      what the program has counted equals a recount (DecisionLoop::CheckConsistency)
 //     spin         it does not ask to be woken in the past again and again
 //   after the last fault, while the world is calm
@@ -21,7 +21,8 @@
 //     storm        at most kCalmWrites writes a minute while nothing else changes (I4)
 //     leader       there is one
 //   at the end
-//     verdict      a pod that waits has one true verdict, and a pod that runs has none
+//     verdict      what a waiting pod is told is true, and a pod that runs is told nothing
+//     condition    a pod that waits has condition PodScheduled=False
 //     view         what the program believes to run is what runs
 //     purchase     machines on which nothing ever ran are few
 //   always
@@ -51,12 +52,12 @@
 namespace fairlead::simtest {
 
 inline constexpr absl::Duration kKnown = absl::Seconds(10);
+inline constexpr absl::Duration kOverLimit = absl::Seconds(10);
 inline constexpr absl::Duration kRecovery = absl::Seconds(60);
 inline constexpr absl::Duration kPlaceWithin = absl::Seconds(90);
 inline constexpr absl::Duration kBuyWithin = absl::Seconds(200);
 inline constexpr absl::Duration kGangSlack = absl::Seconds(120);
 inline constexpr int64_t kCalmWrites = 10;
-inline constexpr int64_t kRecountEvery = 16;
 inline constexpr int64_t kSpins = 500;
 
 // Their names, sorted.
@@ -77,7 +78,7 @@ class Checks {
  public:
   Checks(const sim::EventQueue* time, absl::Time start, sim::world::ApiServer* server,
          const sim::world::Truth* truth, sim::world::Cloud* cloud, const Caps& caps,
-         std::set<std::string> without);
+         std::set<std::string> without, int64_t recount_every);
 
   // A fault that may keep replicas from what happens.
   void Disturb(absl::Time until);
@@ -89,6 +90,7 @@ class Checks {
 
   void OnDecision(const std::string& identity, const core::DecisionLoop& loop,
                   const core::StepResult& result);
+  void EverySecond();
   // In the settle phase, every few seconds.
   void WhileCalm();
   void AtEnd(const core::DecisionLoop* leader);
@@ -105,7 +107,10 @@ class Checks {
   void OnWrite(const sim::world::ApiServer::Commit& commit);
   void OnBinding(const sim::world::PodRow& row);
   void OnRequest(const sim::world::Json& request);
+  [[nodiscard]] std::string OverLimitText(const std::string& queue,
+                                          const sim::world::Amounts& more) const;
   void OnTerminate(const std::string& node);
+  void CheckLimits();
   void CheckCaps();
   void CheckLiveness();
   void CheckGangs();
@@ -124,6 +129,7 @@ class Checks {
   sim::world::Cloud* cloud_;
   Caps caps_;
   std::set<std::string> without_;
+  int64_t recount_every_;
   std::optional<Failure> failure_;
 
   std::string holder_;
@@ -134,6 +140,12 @@ class Checks {
   int64_t decisions_ = 0, writes_ = 0;
   // Of the calm: since when each could start, or is half bound.
   std::map<std::string, absl::Time> fits_since_, buyable_since_, half_since_;
+  struct OverLimit {
+    absl::Time since;
+    std::string pod;
+    sim::world::Amounts requests;
+  };
+  std::map<std::string, OverLimit> over_limit_;  // queues, since a binding
   std::deque<absl::Time> calm_writes_;
   absl::Time others_changed_at_ = absl::InfinitePast();
   std::map<absl::Time, int64_t> waiting_then_;  // how many pods waited, lately

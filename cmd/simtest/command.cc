@@ -189,6 +189,10 @@ int RunCommand(int argc, char** argv) {
   app.add_option("--jobs", arguments.jobs, "processes")->check(CLI::Range(1, 256));
   app.add_option("--limit", limit_s, "seconds of real time that one world may take")
       ->capture_default_str();
+  app.add_option("--recount-every", arguments.options.recount_every,
+                 "decisions between two recounts of what the program has counted")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--tries", arguments.max_tries, "runs that shrinking may take")
       ->capture_default_str();
   app.add_flag("--shrink", arguments.shrink, "shrink the first failing plan");

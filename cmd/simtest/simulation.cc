@@ -70,7 +70,8 @@ class Simulation {
         cloud_(&time_, &server_, &WorldCatalog(), plan.seed + 4),
         tenants_({&time_, &server_, &kubelets_, &controllers_, &foreign_, &cloud_}),
         checks_(&time_, start_, &server_, &truth_, &cloud_,
-                Caps{plan.hook, kGpuCap, kCostCapMicroUsd, absl::Seconds(30)}, options.without) {
+                Caps{plan.hook, kGpuCap, kCostCapMicroUsd, absl::Seconds(30)}, options.without,
+                options.recount_every) {
     server_.Listen([this](const world::ApiServer::Commit& commit) { OnCommit(commit); });
     for (size_t i = 0; i < replicas_.size(); ++i) {
       cmd::Logger::Sink log;
@@ -96,6 +97,9 @@ class Simulation {
     const absl::Time end = calm + kSettleTime;
     for (absl::Time at = calm + kCalmLook; at < end; at += kCalmLook) {
       time_.At(at, [this] { checks_.WhileCalm(); });
+    }
+    for (absl::Time at = start_; at < end; at += absl::Seconds(1)) {
+      time_.At(at, [this] { checks_.EverySecond(); });
     }
     while (time_.now() < end && !checks_.failure().has_value()) Step(end);
     if (!checks_.failure().has_value()) checks_.AtEnd(LeaderLoop());
