@@ -257,12 +257,28 @@ void Checks::OnRequest(const Json& request) {
     if (!code.empty()) {
       Fail("policy", absl::StrCat("node request ", name, " is for ", workload.key, ": ", code));
     }
-    Amounts more = Sum(workload);
-    // Pods that are bound to it meanwhile do not count twice: what waits now, waits.
-    const std::string over =
-        workload.waiting.front()->facts.plain ? truth_->OverLimit(workload.queue, more) : "";
-    if (!over.empty()) {
-      Fail("policy", absl::StrCat("node request ", name, " is for ", workload.key, ": ", over));
+    if (workload.waiting.front()->facts.plain &&
+        !truth_->OverLimit(workload.queue, Sum(workload)).empty()) {
+      doubtful_.push_back({name, workload.key, time_->now()});
+    }
+  }
+}
+
+// Room below a limit may have been made by evictions on their way: judged after kOverLimit.
+void Checks::CheckDoubtfulRequests() {
+  while (!doubtful_.empty() && time_->now() - doubtful_.front().since > kOverLimit) {
+    const Doubtful doubtful = doubtful_.front();
+    doubtful_.pop_front();
+    if (server_->Find(ResourceType::kNodeRequests, "", doubtful.request) == nullptr) continue;
+    for (const Workload& workload : truth_->Waiting()) {
+      if (workload.key != doubtful.workload) continue;
+      if (truth_->PolicyChangedAt(workload.queue) >= std::min(KnownSince(), doubtful.since))
+        continue;
+      const std::string over = truth_->OverLimit(workload.queue, Sum(workload));
+      if (over.empty()) continue;
+      Fail("policy",
+           absl::StrCat("node request ", doubtful.request, " is for ", workload.key, ", ",
+                        absl::FormatDuration(time_->now() - doubtful.since), " ago: ", over));
     }
   }
 }
@@ -356,7 +372,10 @@ void Checks::CheckStorm() {
        absl::StrCat(calm_writes_.size(), " writes in a minute in which nothing else changed"));
 }
 
-void Checks::EverySecond() { CheckLimits(); }
+void Checks::EverySecond() {
+  CheckLimits();
+  CheckDoubtfulRequests();
+}
 
 void Checks::WhileCalm() {
   CheckLiveness();
@@ -379,8 +398,8 @@ void Checks::CheckVerdicts() {
                                      pod.condition.empty() ? pod.verdict : pod.condition));
       }
     } else if (row.created < settled && pod.condition.empty() && !pod.gated) {
-      Fail("verdict",
-           absl::StrCat("pod ", key, " waits and bears no condition PodScheduled=False"));
+      Fail("condition",
+           absl::StrCat("pod ", key, " waits and has no condition PodScheduled=False"));
     }
   }
   for (const Workload& workload : truth_->Waiting()) {

@@ -111,6 +111,7 @@ class Checks {
                                           const sim::world::Amounts& more) const;
   void OnTerminate(const std::string& node);
   void CheckLimits();
+  void CheckDoubtfulRequests();
   void CheckCaps();
   void CheckLiveness();
   void CheckGangs();
@@ -146,6 +147,11 @@ class Checks {
     sim::world::Amounts requests;
   };
   std::map<std::string, OverLimit> over_limit_;  // queues, since a binding
+  struct Doubtful {
+    std::string request, workload;
+    absl::Time since;
+  };
+  std::deque<Doubtful> doubtful_;  // requests for what seems to be above a limit
   std::deque<absl::Time> calm_writes_;
   absl::Time others_changed_at_ = absl::InfinitePast();
   std::map<absl::Time, int64_t> waiting_then_;  // how many pods waited, lately

@@ -49,6 +49,7 @@ class Generator {
     if (On("cloud")) CloudFaults();
     if (On("network")) NetworkFaults();
     if (On("watch")) WatchFaults();
+    if (On("half-open")) HalfOpenFaults();
     if (On("clock")) ClockFaults();
     if (On("crash")) Crashes();
     if (On("lease")) LeaseFaults();
@@ -385,21 +386,24 @@ class Generator {
 
   void WatchFaults() {
     Times(1, 4, [&] {
-      switch (random_.Below(4)) {
+      switch (random_.Below(3)) {
         case 0:
-          OnReplica(Sometime(), "half-open")
-              .With("class", OneIn(3) ? "read" : "watch")
-              .With("for_ms", random_.Between(2, 40) * kSecond);
-          break;
-        case 1:
           OnReplica(Sometime(), "goaway");
           break;
-        case 2:
+        case 1:
           Add(Sometime(), "compact");
           break;
         default:
           Add(Sometime(), "end-watches");
       }
+    });
+  }
+
+  void HalfOpenFaults() {
+    Times(1, 2, [&] {
+      OnReplica(Sometime(), "half-open")
+          .With("class", OneIn(3) ? "read" : "watch")
+          .With("for_ms", random_.Between(2, 40) * kSecond);
     });
   }
 
@@ -447,8 +451,9 @@ class Generator {
 
 const std::vector<std::string>& FaultFamilies() {
   static const auto* const kFamilies = new std::vector<std::string>{
-      "budgets", "clock",   "cloud", "crash", "foreign", "groups", "hostile", "kubelet",
-      "lease",   "network", "nodes", "odd",   "queues",  "shares", "tenants", "watch"};
+      "budgets", "clock",   "cloud",     "crash",   "foreign", "groups",
+      "hostile", "kubelet", "half-open", "lease",   "network", "nodes",
+      "odd",     "queues",  "shares",    "tenants", "watch"};
   return *kFamilies;
 }
 

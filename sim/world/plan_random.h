@@ -1,7 +1,7 @@
 // Plans made of a seed. A seed draws a cluster, its queues, the work of some minutes, and for each
 // family of faults that may be used whether it is used; one seed in eight is tame.
 //
-//   network   lost, slow and refused requests           watch    half-open connections, GOAWAY, 410
+//   network   lost, slow and refused requests           watch    GOAWAY, 410, watches that end
 //   cloud     lies of the cloud, lost machines          foreign  another scheduler on our nodes
 //   tenants   jobs and pods deleted, scaled, relabelled queues   changed, deleted, made again
 //   groups    PodGroups changed, deleted, made late     hostile  amounts and names without sense
@@ -9,6 +9,7 @@
 //   kubelet   pods that do not end, static pods         clock    wall clocks that jump, pauses
 //   crash     processes that die, also at a write       lease    partitions of the leader
 //   shares    parts of GPUs                             budgets  PodDisruptionBudgets
+//   half-open dead connections that nobody closes
 //
 // Thread-safety: pure functions. Determinism: same seed and families, same plan.
 #pragma once
