@@ -109,9 +109,7 @@ std::set<queues::QueueId> Cycle::RoomyLeaves() {
   for (const Outcome& outcome : outcomes) {
     if (!WantsRoom(outcome)) continue;
     const state::Workload& workload = p_.state.workload(outcome.workload);
-    const model::Resources amount = outcome.rest.count > 0
-                                        ? outcome.step_request.Times(1 + outcome.rest.count)
-                                        : ChargeOf(workload.pods);
+    const model::Resources amount = ChargeOf(workload.pods).Times(1 + outcome.rest.count);
     all.push_back({outcome.leaf, amount, workload.preemptible});
     if (outcome.rest.count > 0) crowds.push_back(&outcome);
   }
@@ -120,12 +118,13 @@ std::set<queues::QueueId> Cycle::RoomyLeaves() {
   }
   std::set<queues::QueueId> roomy, tight;
   for (const Outcome* crowd : crowds) {
-    const bool preemptible = p_.state.workload(crowd->workload).preemptible;
-    p_.books.Release(crowd->leaf, crowd->step_request, preemptible);
-    const bool over = queues::CheckLimits(p_.tree, p_.books.ledger(), crowd->leaf,
-                                          crowd->step_request, preemptible)
-                          .has_value();
-    p_.books.Charge(crowd->leaf, crowd->step_request, preemptible);
+    const state::Workload& workload = p_.state.workload(crowd->workload);
+    const model::Resources one = ChargeOf(workload.pods);
+    p_.books.Release(crowd->leaf, one, workload.preemptible);
+    const bool over =
+        queues::CheckLimits(p_.tree, p_.books.ledger(), crowd->leaf, one, workload.preemptible)
+            .has_value();
+    p_.books.Charge(crowd->leaf, one, workload.preemptible);
     (over ? tight : roomy).insert(crowd->leaf);
   }
   for (const DemandCharge& charge : all) {
@@ -146,7 +145,7 @@ std::optional<Outcome> Cycle::DemandOfCrowd(Outcome& outcome, bool roomy) {
   // A limit that holds it holds those behind it.
   if (outcome.demanded.empty()) return std::nullopt;
   if (roomy) {
-    ChargeDemand(outcome.leaf, outcome.step_request.Times(outcome.rest.count),
+    ChargeDemand(outcome.leaf, ChargeOf(outcome.demanded).Times(outcome.rest.count),
                  p_.state.workload(outcome.workload).preemptible);
     return std::nullopt;
   }

@@ -351,7 +351,9 @@ void GangSteps::Place(const GangStep& step) { builder_->Place(step.root); }
 // Most workloads are one pod without a group (`plain`): they need no tree.
 
 bool IsSatisfied(const Workload& workload) {
-  return workload.plain ? workload.Active() > 0 : Tree(workload).Satisfied(0);
+  if (workload.plain) return workload.Active() > 0;
+  if (workload.sets.size() == 1) return workload.sets[0].active >= workload.sets[0].min_member;
+  return Tree(workload).Satisfied(0);
 }
 
 Readiness ReadinessOf(const state::ClusterState& state, const Workload& workload) {
@@ -380,7 +382,9 @@ int ElasticStateOf(const Workload& workload) {
   return state;
 }
 
-int64_t GangMinimum(const Workload& workload) { return Tree(workload).Minimum(0); }
+int64_t GangMinimum(const Workload& workload) {
+  return workload.sets.size() == 1 ? workload.sets[0].min_member : Tree(workload).Minimum(0);
+}
 
 std::vector<std::vector<PodId>> EvictionUnits(const state::ClusterState& state,
                                               const Workload& workload, bool core) {
