@@ -237,7 +237,8 @@ void VerdictBook::TellBehind(const engine::Waiting& entry, state::WorkloadId wor
   own.workload = workload;
   own.behind = 0;
   own.verdict.position += place;
-  own.pods = {{state_.workload(workload).pods.front()}};
+  own.pods.clear();
+  for (const state::PodId pod : state_.workload(workload).pods) own.pods.push_back({pod});
   TellEntry(own, now, actions);
 }
 

@@ -106,7 +106,9 @@ bool Cycle::HoldsItsCrowd(const state::Workload& workload) const {
   const Outcome& outcome = outcomes[found->second];
   return outcome.promises.empty() &&
          (outcome.code == Code::kInsufficientCapacity || outcome.code == Code::kQueueLimitReached ||
-          outcome.code == Code::kNonPreemptibleOverQuota);
+          outcome.code == Code::kNonPreemptibleOverQuota ||
+          outcome.code == Code::kTopologyInfeasible || outcome.code == Code::kMissingObject ||
+          outcome.code == Code::kInvalidRequest);
 }
 
 bool Cycle::Known(const Failures& failures, const StepKind& kind, size_t pods) const {
@@ -303,6 +305,7 @@ void Cycle::Allocate() {
         return &next.request;
       }
       walk.Pop(leaf);
+      if (fold_) outcomes[index_.at(id)].rest = walk.LeaveOutRest(leaf, /*in_turn=*/false);
     }
   };
   queues::QueueOrderIterator order(p_.tree, p_.books.ledger(), p_.shares, next_job,

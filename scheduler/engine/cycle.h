@@ -230,6 +230,10 @@ class Cycle {
   // demand.cc
   void Demand();
   void DemandFor(Outcome& outcome);
+  // True if a limit or kept capacity holds these pods of it. `request`: with any GPU model it may
+  // get.
+  bool HeldFromDemand(Outcome& outcome, const std::vector<state::PodId>& pods,
+                      model::Resources& request);
   // Finds out what nodes for it would have in common if it is bound to a topology and waits for
   // room.
   void ReadDomains(Outcome& outcome) const;

@@ -124,8 +124,9 @@ struct Waiting {
   bool wants_nodes = false;
   // The same pods by their topology constraints, if there are any.
   verdict::DomainDemand domains;
-  // How many more wait for the very same reason, behind it in its queue: lone pods that differ from
-  // it in name and age only. Engine::Unfold() gives each its own entry. 0 where wants_nodes.
+  // How many more wait for the very same reason, behind it in its queue: lone pods, or groups of its
+  // shape, that differ from it in name and age only. Engine::Unfold() gives each its own entry. 0
+  // where wants_nodes.
   int64_t behind = 0;
   uint64_t crowd = 0;  // whose they are; where `behind` is not 0
   bool tried = true;   // false: its turn did not come in this cycle (queueDepth)

@@ -19,6 +19,7 @@ void GrowthWithFill(Run& run);
 
 // reclaim_bench.cc
 void ReclaimCycle500(Run& run);
+void ReclaimPaced1000(Run& run);
 void ReclaimGang100Nodes(Run& run);
 void HopelessGang(Run& run);
 

@@ -64,6 +64,7 @@ int RunAll(const Arguments& arguments) {
       {"idle_cycle", IdleCycle},
       {"pending_full_2000", PendingFull2000},
       {"reclaim_cycle_500", ReclaimCycle500},
+      {"reclaim_paced_1000", ReclaimPaced1000},
       {"reclaim_gang_100_nodes", ReclaimGang100Nodes},
       {"hopeless_gang", HopelessGang},
       {"growth_nodes", GrowthWithNodes},
