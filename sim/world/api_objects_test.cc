@@ -41,7 +41,8 @@ class ApiObjectsTest : public ::testing::Test {
     return object;
   }
   static Json NodeRequest(const std::string& name) {
-    return Object("fairlead.dev/v1alpha1", "NodeRequest", name, {{"spec", {{"provider", "p"}}}});
+    return Object("fairlead.dev/v1alpha1", "NodeRequest", name,
+                  {{"spec", {{"provider", "p"}, {"instanceType", "t"}}}});
   }
 
   TestWorld world_;
@@ -247,6 +248,36 @@ TEST_F(ApiObjectsTest, JsonPatchesOfAStatusFailAsAWhole) {
   const auto done = patch(UidOf(ResourceType::kNodeRequests, "r"));
   ASSERT_EQ(done.status, 200);
   EXPECT_EQ(Dump(done.body["status"]), R"({"phase":"Ready"})") << "nulls are dropped";
+}
+
+TEST_F(ApiObjectsTest, TheSchemasOfOurKindsAreKept) {
+  Json incomplete = NodeRequest("r");
+  incomplete["spec"].erase("instanceType");
+  EXPECT_THAT(world_.Call("POST", kRequests, incomplete).message(),
+              HasSubstr("spec.instanceType: Required value"));
+  world_.Create(ResourceType::kNodeRequests, NodeRequest("r"));
+  const std::string path = absl::StrCat(kRequests, "/r");
+  const auto status = [&](const char* field, const Json& value) {
+    return world_.Call("PATCH", absl::StrCat(path, "/status"), {{"status", {{field, value}}}},
+                       kube::kMergePatch);
+  };
+  EXPECT_THAT(status("phase", "Sideways").message(),
+              HasSubstr("status.phase: Unsupported value: \"Sideways\": supported values: "
+                        "\"Pending\", \"Launched\""));
+  EXPECT_EQ(status("readyAt", "yesterday").status, 422);
+  EXPECT_EQ(status("failure", "").status, 200);
+  EXPECT_EQ(status("phase", "Ready").status, 200);
+  EXPECT_THAT(
+      world_.Call("PATCH", path, {{"spec", {{"provider", "q"}}}}, kube::kMergePatch).message(),
+      HasSubstr("the spec of a NodeRequest cannot be changed"));
+  world_.Create(ResourceType::kPodGroups,
+                {{"metadata", {{"name", "g"}, {"namespace", "default"}}}});
+  const Json verdict = {{"v", 1}, {"code", "C"}, {"category", "no"}, {"hash", "h"}};
+  EXPECT_THAT(world_
+                  .Call("PATCH", absl::StrCat(kGroups, "/g/status"),
+                        {{"status", {{"schedulability", verdict}}}}, kube::kMergePatch)
+                  .message(),
+              HasSubstr("category"));
 }
 
 TEST_F(ApiObjectsTest, PatchesOfTheWrongSortAreNotTaken) {

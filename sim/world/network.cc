@@ -76,6 +76,7 @@ struct Flight {
   HttpRequest request;
   kube::HttpTransport::Done done;                  // of a call
   std::shared_ptr<kube::StreamObserver> observer;  // of a stream
+  absl::Time expires = absl::InfiniteFuture();     // its time-out
   bool open = true;                                // its last callback has not run
   bool silent = false;  // its connection is dead: nothing arrives on either side any more
   Fate fate = Fate::kServed;
@@ -179,7 +180,8 @@ uint64_t Network::Impl::Begin(HttpRequest request, kube::HttpTransport::Done don
   flight->silent = time->now() < half_open[static_cast<size_t>(flight->request.traffic)];
   open[id] = flight;
   if (flight->request.timeout < absl::InfiniteDuration()) {
-    agenda->Add(time->now() + flight->request.timeout, id, [this, flight] {
+    flight->expires = time->now() + flight->request.timeout;
+    agenda->Add(flight->expires, id, [this, flight] {
       Finish(flight, absl::DeadlineExceededError(absl::StrCat(
                          flight->request.method, " ", flight->request.path, ": no answer within ",
                          absl::FormatDuration(flight->request.timeout))));
@@ -201,7 +203,8 @@ const Refusal* Network::Impl::FindRefusal(const HttpRequest& request) {
 }
 
 void Network::Impl::Arrive(const FlightPtr& flight) {
-  if (flight->silent) return;
+  // Its sender gave up and closed the connection while it was held up: it never gets here.
+  if (flight->silent || time->now() > flight->expires) return;
   const Refusal* const refusal = FindRefusal(flight->request);
   if (refusal != nullptr) {
     if (refusal->status == 0) return Silence(flight);
