@@ -90,6 +90,23 @@ TEST_F(ApiObjectsTest, NewObjectsOfOurKindsHaveAStatusAndOthersHaveNone) {
   EXPECT_EQ(TextAt(world_.Call("POST", kNodes, node).body, {"status", "capacity", "cpu"}), "8");
 }
 
+// KAI's CRD has no default: then a JSON patch finds no status to add to, and makes it.
+TEST_F(ApiObjectsTest, WithoutTheDefaultAPodGroupHasNoStatus) {
+  world_.server.DefaultStatus(ResourceType::kPodGroups, false);
+  world_.Create(ResourceType::kPodGroups,
+                {{"metadata", {{"name", "g"}, {"namespace", "default"}}}});
+  EXPECT_EQ(At(world_.Get(ResourceType::kPodGroups, "g"), {"status"}), nullptr);
+  const auto patch = [&](const Json& operations) {
+    return world_.Call("PATCH", absl::StrCat(kGroups, "/g/status"), operations, kube::kJsonPatch)
+        .status;
+  };
+  EXPECT_EQ(patch({{{"op", "add"}, {"path", "/status/x"}, {"value", 1}}}), 422);
+  EXPECT_EQ(patch({{{"op", "test"}, {"path", "/status"}, {"value", nullptr}},
+                   {{"op", "add"}, {"path", "/status"}, {"value", {{"x", 1}}}}}),
+            200);
+  EXPECT_EQ(IntAt(world_.Get(ResourceType::kPodGroups, "g"), {"status", "x"}), 1);
+}
+
 TEST_F(ApiObjectsTest, WhatNoServerTakesIsRefused) {
   Json bad_name = NodeRequest("Not_A_Name");
   EXPECT_EQ(world_.Call("POST", kRequests, bad_name).status, 422);

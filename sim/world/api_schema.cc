@@ -105,9 +105,10 @@ void CheckObject(const FieldRule (&rules)[N], const std::string& path, const Jso
 void CheckNodeRequest(const Json* old, const Json& request, Fields& out) {
   const Json nothing = Json::object();
   const Json* const spec = At(request, {"spec"});
-  CheckObject(kRequestSpec, "spec", spec == nullptr ? nothing : *spec, out);
   const Json* const before = old == nullptr ? nullptr : At(*old, {"spec"});
-  if (before != nullptr && spec != nullptr && *before != *spec) {
+  const bool same = before != nullptr && spec != nullptr && *before == *spec;
+  if (!same) CheckObject(kRequestSpec, "spec", spec == nullptr ? nothing : *spec, out);
+  if (before != nullptr && spec != nullptr && !same) {
     out.push_back({"spec", "FieldValueInvalid",
                    "Invalid value: \"object\": the spec of a NodeRequest cannot be changed"});
   }
