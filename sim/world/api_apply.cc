@@ -23,7 +23,7 @@ void TakeAway(const Json& former, const Json& wanted, Json& live) {
   }
 }
 
-// What identifies the object is nobody's to take away.
+// The fields that an apply may own: what identifies the object is not among them.
 Json Fields(const Json& wanted) {
   Json fields = wanted;
   for (const char* field : {"name", "namespace", "uid", "resourceVersion"}) {

@@ -40,7 +40,7 @@ ApiError UnsupportedMediaTypeError(bool custom);
 ApiError TooManyRequestsError(absl::string_view message, int retry_after_seconds);
 ApiError ExpiredError(absl::string_view message);
 ApiError NotImplementedError(absl::string_view what);
-// A status code by itself, as apiserver or what stands before it would word it.
+// A status code alone, in the words of the API server or of a proxy before it.
 ApiError GenericError(int code, absl::string_view message);
 
 // "pods", "queues.scheduling.run.ai".

@@ -23,7 +23,7 @@ int64_t IntAt(const Json& from, JsonPath path, int64_t otherwise = 0);
 bool BoolAt(const Json& from, JsonPath path);
 // Whether there is an array or object with something in it.
 bool HasItems(const Json& from, JsonPath path);
-// The object at `path`, made if there is none: what stands in the way is replaced.
+// The object at `path`. Makes it if it is missing; replaces steps that are no objects.
 Json& MakeObject(Json& from, JsonPath path);
 // Takes a field away; true if it was there.
 bool Erase(Json& from, JsonPath parent, const char* field);

@@ -41,7 +41,8 @@ class ApiObjectsTest : public ::testing::Test {
     return object;
   }
   static Json NodeRequest(const std::string& name) {
-    return Object("fairlead.dev/v1alpha1", "NodeRequest", name, {{"spec", {{"provider", "p"}}}});
+    return Object("fairlead.dev/v1alpha1", "NodeRequest", name,
+                  {{"spec", {{"provider", "p"}, {"instanceType", "t"}}}});
   }
 
   TestWorld world_;
@@ -87,6 +88,23 @@ TEST_F(ApiObjectsTest, NewObjectsOfOurKindsHaveAStatusAndOthersHaveNone) {
   // A kubelet registers with its status.
   Json node = Object("v1", "Node", "n", NodeJson("n"));
   EXPECT_EQ(TextAt(world_.Call("POST", kNodes, node).body, {"status", "capacity", "cpu"}), "8");
+}
+
+// KAI's CRD has no default: then a JSON patch finds no status to add to, and makes it.
+TEST_F(ApiObjectsTest, WithoutTheDefaultAPodGroupHasNoStatus) {
+  world_.server.DefaultStatus(ResourceType::kPodGroups, false);
+  world_.Create(ResourceType::kPodGroups,
+                {{"metadata", {{"name", "g"}, {"namespace", "default"}}}});
+  EXPECT_EQ(At(world_.Get(ResourceType::kPodGroups, "g"), {"status"}), nullptr);
+  const auto patch = [&](const Json& operations) {
+    return world_.Call("PATCH", absl::StrCat(kGroups, "/g/status"), operations, kube::kJsonPatch)
+        .status;
+  };
+  EXPECT_EQ(patch({{{"op", "add"}, {"path", "/status/x"}, {"value", 1}}}), 422);
+  EXPECT_EQ(patch({{{"op", "test"}, {"path", "/status"}, {"value", nullptr}},
+                   {{"op", "add"}, {"path", "/status"}, {"value", {{"x", 1}}}}}),
+            200);
+  EXPECT_EQ(IntAt(world_.Get(ResourceType::kPodGroups, "g"), {"status", "x"}), 1);
 }
 
 TEST_F(ApiObjectsTest, WhatNoServerTakesIsRefused) {
@@ -247,6 +265,36 @@ TEST_F(ApiObjectsTest, JsonPatchesOfAStatusFailAsAWhole) {
   const auto done = patch(UidOf(ResourceType::kNodeRequests, "r"));
   ASSERT_EQ(done.status, 200);
   EXPECT_EQ(Dump(done.body["status"]), R"({"phase":"Ready"})") << "nulls are dropped";
+}
+
+TEST_F(ApiObjectsTest, TheSchemasOfOurKindsAreKept) {
+  Json incomplete = NodeRequest("r");
+  incomplete["spec"].erase("instanceType");
+  EXPECT_THAT(world_.Call("POST", kRequests, incomplete).message(),
+              HasSubstr("spec.instanceType: Required value"));
+  world_.Create(ResourceType::kNodeRequests, NodeRequest("r"));
+  const std::string path = absl::StrCat(kRequests, "/r");
+  const auto status = [&](const char* field, const Json& value) {
+    return world_.Call("PATCH", absl::StrCat(path, "/status"), {{"status", {{field, value}}}},
+                       kube::kMergePatch);
+  };
+  EXPECT_THAT(status("phase", "Sideways").message(),
+              HasSubstr("status.phase: Unsupported value: \"Sideways\": supported values: "
+                        "\"Pending\", \"Launched\""));
+  EXPECT_EQ(status("readyAt", "yesterday").status, 422);
+  EXPECT_EQ(status("failure", "").status, 200);
+  EXPECT_EQ(status("phase", "Ready").status, 200);
+  EXPECT_THAT(
+      world_.Call("PATCH", path, {{"spec", {{"provider", "q"}}}}, kube::kMergePatch).message(),
+      HasSubstr("the spec of a NodeRequest cannot be changed"));
+  world_.Create(ResourceType::kPodGroups,
+                {{"metadata", {{"name", "g"}, {"namespace", "default"}}}});
+  const Json verdict = {{"v", 1}, {"code", "C"}, {"category", "no"}, {"hash", "h"}};
+  EXPECT_THAT(world_
+                  .Call("PATCH", absl::StrCat(kGroups, "/g/status"),
+                        {{"status", {{"schedulability", verdict}}}}, kube::kMergePatch)
+                  .message(),
+              HasSubstr("category"));
 }
 
 TEST_F(ApiObjectsTest, PatchesOfTheWrongSortAreNotTaken) {

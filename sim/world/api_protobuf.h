@@ -24,7 +24,7 @@ enum class FieldType : uint8_t {
   kTime,         // RFC 3339; message {seconds=1, nanos=2}
   kIntOrString,  // message {type=1, intVal=2, strVal=3}
   kMessage,
-  kInlined,  // a message whose fields stand in the parent's JSON
+  kInlined,  // a message whose fields are those of the parent in JSON
 };
 enum class FieldShape : uint8_t { kOne, kList, kMap };
 

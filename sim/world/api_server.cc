@@ -253,6 +253,9 @@ ApiServer::WatchId ApiServer::OpenWatch(const kube::HttpRequest& request, WatchS
 
 void ApiServer::CloseWatch(WatchId watch) { impl_->watches.Close(watch); }
 void ApiServer::EndAllWatches() { impl_->watches.EndAll(); }
+void ApiServer::DefaultStatus(ResourceType type, bool has_default) {
+  impl_->store.DefaultStatus(type, has_default);
+}
 void ApiServer::Compact() { impl_->store.Forget(); }
 
 const Json* ApiServer::Find(ResourceType type, absl::string_view ns, absl::string_view name) const {

@@ -15,6 +15,11 @@ const ObjectPtr& Change::Gone() const {
   return gone_;
 }
 
+ApiStore::ApiStore() {
+  DefaultStatus(ResourceType::kPodGroups, true);
+  DefaultStatus(ResourceType::kNodeRequests, true);
+}
+
 ObjectPtr ApiStore::Find(ResourceType type, absl::string_view key) const {
   const Objects& objects = TableOf(type).objects;
   const auto found = objects.find(std::string(key));

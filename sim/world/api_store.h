@@ -38,6 +38,8 @@ class ApiStore {
   static constexpr size_t kMaxHistory = 4096;
   using Objects = std::map<std::string, ObjectPtr, std::less<>>;
 
+  ApiStore();
+
   // Null if there is none.
   [[nodiscard]] ObjectPtr Find(ResourceType type, absl::string_view key) const;
   [[nodiscard]] const Objects& All(ResourceType type) const { return TableOf(type).objects; }
@@ -46,12 +48,20 @@ class ApiStore {
   ObjectPtr Put(ResourceType type, Json object, absl::string_view actor);
   // Nothing if there is none.
   void Erase(ResourceType type, absl::string_view key, absl::string_view actor);
-  // Without a version and a word to anybody: expired events, which nobody waits for.
+  // Makes no version and tells no listener: for events that have expired.
   void Drop(ResourceType type, absl::string_view key);
 
   // Called within every change, after it, in the order of registration.
   using Listener = std::function<void(const Change& change, absl::string_view actor)>;
   void Listen(Listener listener) { listeners_.push_back(std::move(listener)); }
+
+  // Whether new objects of the type get an empty status (ApiServer::DefaultStatus).
+  void DefaultStatus(ResourceType type, bool has_default) {
+    TableOf(type).defaults_status = has_default;
+  }
+  [[nodiscard]] bool defaults_status(ResourceType type) const {
+    return TableOf(type).defaults_status;
+  }
 
   void Forget();
   [[nodiscard]] const std::deque<Change>& History(ResourceType type) const {
@@ -67,6 +77,7 @@ class ApiStore {
     Objects objects;
     std::deque<Change> history;
     uint64_t oldest_start = 0;
+    bool defaults_status = false;
   };
   Table& TableOf(ResourceType type) { return tables_[static_cast<size_t>(type)]; }
   [[nodiscard]] const Table& TableOf(ResourceType type) const {

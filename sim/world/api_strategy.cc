@@ -26,13 +26,14 @@ bool HasGeneration(const ResourceRow& row) {
   }
 }
 
-// Kubelets and schedulers write labels and annotations with a status; nobody else may.
+// Kubelets and schedulers write labels and annotations with the status of pods and nodes; the
+// status of any other type carries none.
 bool StatusCarriesMetadata(const ResourceRow& row) {
   return row.type == ResourceType::kPods || row.type == ResourceType::kNodes;
 }
 
-// Nulls and empty lists are not there once they have gone through upstream's types; in custom
-// objects nulls are dropped. Words of drivers ("parameters") are nobody's business.
+// Upstream's types drop nulls and empty lists; custom objects drop nulls. The parameters of device
+// drivers are opaque and stay as they are.
 void DropEmpty(bool custom, Json& value) {
   if (value.is_array()) {
     for (Json& item : value) DropEmpty(custom, item);
@@ -258,9 +259,7 @@ ApiError PrepareForCreate(const ApiStore& store, const ResourceRow& row, WriteSc
     if (ApiError error = CompletePod(store, scope, object); !error.ok()) return error;
   }
   // What our CRDs default (crds/*.yaml).
-  if (row.type == ResourceType::kPodGroups || row.type == ResourceType::kNodeRequests) {
-    MakeObject(object, {"status"});
-  }
+  if (store.defaults_status(row.type)) MakeObject(object, {"status"});
   Normalize(row, object);
   return {};
 }
@@ -276,9 +275,7 @@ ApiError PrepareForUpdate(const ResourceRow& row, WriteScope scope, const Json& 
   TakeBack(old, "kind", object);
   if (scope == WriteScope::kStatus) KeepToStatus(row, old, object);
   if (scope == WriteScope::kObject && row.has_status) TakeBack(old, "status", object);
-  if (row.type == ResourceType::kPodGroups || row.type == ResourceType::kNodeRequests) {
-    MakeObject(object, {"status"});
-  }
+  if (IsCustom(row) && At(old, {"status"}) != nullptr) MakeObject(object, {"status"});
   Normalize(row, object);
   if (client) {
     if (ApiError error = CheckFields(row, &old, object); !error.ok()) return error;

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "sim/world/api_json.h"
+#include "sim/world/api_schema.h"
 
 namespace fairlead::sim::world {
 namespace {
@@ -205,6 +206,7 @@ ApiError CheckFields(const ResourceRow& row, const Json* old, const Json& object
   if (row.type == ResourceType::kResourceClaims && old != nullptr) {
     CheckClaimStatus(*old, object, wrong);
   }
+  CheckSchema(row, old, object, wrong);
   if (wrong.empty()) return {};
   return InvalidError(row, TextAt(object, {"metadata", "name"}), wrong);
 }

@@ -10,7 +10,8 @@
 
 namespace fairlead::sim::world {
 
-// Names, labels and annotations; fields of events, leases and config maps; the status of a claim.
+// Names, labels and annotations; fields of events, leases and config maps; the status of a claim;
+// what the CRDs say (api_schema.h).
 // `old` is null for a new object; metadata that has not changed is not looked at.
 ApiError CheckFields(const ResourceRow& row, const Json* old, const Json& object);
 

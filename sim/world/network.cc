@@ -21,7 +21,7 @@ using kube::HttpResponse;
 constexpr size_t kTrafficClasses = 3;
 
 // Callbacks by due time that can be taken back: the event queue itself forgets nothing, so only the
-// first of them stands there.
+// first of them is there.
 class Agenda : public std::enable_shared_from_this<Agenda> {
  public:
   explicit Agenda(EventQueue* time) : time_(time) {}
@@ -214,7 +214,7 @@ void Network::Impl::Arrive(const FlightPtr& flight) {
   if (!ReachesServer(flight->fate))
     return Answer(flight, FaultResponse(flight->fate, flight->coin));
   if (flight->observer != nullptr) {
-    // There is nobody to stream to, or nothing to commit: the connection breaks in the same way.
+    // A stream commits nothing, so a lost answer and a time-out are both a broken connection.
     if (!flight->open) return;
     if (flight->fate != Fate::kServed) return Lose(flight);
     return OpenStream(flight);

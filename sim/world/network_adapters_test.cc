@@ -188,8 +188,8 @@ TEST_F(NetworkAdaptersTest, EveryWriteOfTheProductIsTaken) {
   EXPECT_EQ(TextAt(Pod("a"), {"metadata", "annotations", "fairlead.dev/verdict"}), R"({"v":1})");
   expect_ok(model::SetPodUnschedulable{"default", "a", pod_uid, "R2", "m", "", "", 1});
   EXPECT_EQ(At(Pod("a"), {"metadata", "annotations"}), nullptr);
-  expect_ok(
-      model::SetPodGroupSchedulability{"default", "g", group, R"({"v":1,"code":"C"})", "R", "m"});
+  expect_ok(model::SetPodGroupSchedulability{
+      "default", "g", group, R"({"v":1,"code":"C","category":"policy","hash":"h"})", "R", "m"});
   EXPECT_EQ(TextAt(world_.Get(ResourceType::kPodGroups, "g"), {"status", "schedulability", "code"}),
             "C");
   expect_ok(model::SetPodGroupAnnotations{"default", "g", group, {{"x", "1"}}});

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kPerMille = 1000;
 
-// What stands before the server speaks no JSON.
+// Proxies and flow control answer in plain text.
 kube::HttpResponse PlainText(int status, const char* text) {
   kube::HttpResponse response;
   response.status = status;
@@ -98,7 +98,7 @@ kube::HttpResponse FaultResponse(Fate fate, bool coin) {
     case Fate::kTimeoutUnserved:
       return ErrorResponse(GenericError(504, ""), false);
     case Fate::kFalseConflict: {
-      // As a quota says whose object has changed meanwhile: it is true of no object that was named.
+      // The words of a ResourceQuota that changed meanwhile. No object of the request has.
       return ErrorResponse(
           ConflictError("resourcequotas", "quota",
                         "the object has been modified; please apply your changes to the latest "

@@ -1,5 +1,5 @@
-// What becomes of a request on its way, drawn from a seed, and what those say who answer instead of
-// the API server.
+// The fate of a request on its way, drawn from a seed, and the answers of proxies and of flow
+// control, which answer instead of the API server.
 //
 // Thread-safety: none, one thread. Determinism: splitmix64; the same draws in the same order.
 #pragma once
