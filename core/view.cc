@@ -5,6 +5,7 @@
 #include <map>
 
 #include "autoscale-hook/hook.h"
+#include "core/queue_notes.h"
 #include "core/view_maker.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/verdict/text.h"
@@ -78,7 +79,7 @@ void ViewMaker::AddQueues(View& view) const {
     row.depth = depth;
     row.leaf = tree.IsLeaf(id);
     row.priority = tree.Spec(id).priority;
-    row.problem = tree.Exists(id) ? tree.Problem(id).value_or("")
+    row.problem = tree.Exists(id) ? tree.Problem(id).value_or(ContradictionOf(tree.Spec(id)))
                                   : "deleted; pods that were started under it still run";
     row.waiting_workloads = found.waiting_workloads;
     row.running_pods = running[row.name];

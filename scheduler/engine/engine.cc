@@ -227,6 +227,11 @@ void Engine::OnBindFailed(state::PodId pod, absl::Time now) {
   it->second.first = now + delay;
 }
 
+void Engine::HoldPod(state::PodId pod, absl::Time until) {
+  auto& [end, delay] = impl_->backoff[impl_->state.pod(pod).uid];
+  end = std::max(end, until);
+}
+
 void Engine::OnEvictionRefused(state::PodId pod, absl::Time until, bool by_budget) {
   impl_->refusals.Add(impl_->state, impl_->state.pod(pod), until, by_budget);
 }
