@@ -265,7 +265,8 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
         [&options](const dom::element& value, const std::string& path) {
           return ReadEvictions(value, path, options.evictions);
         }},
-       {"verdictRefresh", Span(&options.verdict_refresh)},
+       {"gangBindingGrace", Span(&options.gang_refusals.grace)},
+       {"podGroupSettle", Span(&options.group_settle.wait)},
        {"events", Flag(&options.emit_events)},
        {"staleAfter",
         [&configuration](const dom::element& value, const std::string& path) {

@@ -32,7 +32,8 @@
 //                runtimeClassName: nvidia, indexTimeout: 40s, idleGracePeriod: 10s}
 //   evictions: {maxInFlight: 256, perSecond: 0, burst: 0}   # -1 and 0: any number
 //   gangReservations: {enabled: false, reserveAfter: 5m, minGPUs: 8, maxReservations: 8}
-//   verdictRefresh: 1m
+//   gangBindingGrace: 60s
+//   podGroupSettle: 1s
 //   events: true
 //   staleAfter: 60s
 //   metricsBindAddress: ":8080"      # left out: no HTTP

@@ -84,7 +84,7 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
         "serviceAccountName":"sa","runtimeClassName":"nvidia","indexTimeout":"11s",
         "idleGracePeriod":"12s"},
       "gangReservations":{"enabled":true,"reserveAfter":"7m","minGPUs":8,"maxReservations":3},
-      "kwok":{"bootDelay":"8s"}, "verdictRefresh":"9s", "events":false,
+      "kwok":{"bootDelay":"8s"}, "gangBindingGrace":"9s","podGroupSettle":"3s", "events":false,
       "leaderElection":{"leaderElect":false,"leaseDuration":"30s","renewDeadline":"20s",
         "retryPeriod":"5s","resourceName":"n","resourceNamespace":"ns"})")});
   ASSERT_TRUE(read.ok()) << read.status();
@@ -122,7 +122,8 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
   EXPECT_EQ(options.hook.expected_boot, absl::Minutes(6));
   EXPECT_EQ(options.hook.max_new_requests_per_step, 7);
   EXPECT_EQ(read->kwok_boot_delay, absl::Seconds(8));
-  EXPECT_EQ(options.verdict_refresh, absl::Seconds(9));
+  EXPECT_EQ(options.gang_refusals.grace, absl::Seconds(9));
+  EXPECT_EQ(options.group_settle.wait, absl::Seconds(3));
   EXPECT_FALSE(options.emit_events);
   EXPECT_FALSE(read->leader_election.enabled);
   EXPECT_EQ(read->leader_election.lease_duration, absl::Seconds(30));

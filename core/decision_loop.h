@@ -46,6 +46,11 @@ class DecisionLoop {
   void Apply(const model::ClusterEvent& event);
   StepResult Step(absl::Time now);
 
+  // This replica may write from now on. What the former leader wrote last may not have been seen:
+  // nothing is decided until every kind is Synced again, which is to be said when the kind has been
+  // listed, or its watch has been seen to be up to date, after the leadership was won.
+  void BecomeLeader();
+
   // What was stored of former usage; empty: nothing was. From then on it is stored anew. With an
   // error (what Decode says, FailedPrecondition where none is recorded) recording starts anew too.
   absl::Status RestoreUsage(absl::string_view text);

@@ -152,6 +152,7 @@ bool Application::Lead() {
     logger_->Info("became leader", {{"identity", options_.identity}});
     if (elector_ != nullptr) {
       reading_ = true;
+      loop_->BecomeLeader();
       source_->Refresh();
     }
   }
@@ -162,6 +163,9 @@ bool Application::HasRead() {
   if (!reading_) return true;
   if (!source_->Fresh()) return false;
   Drain(absl::ZeroDuration());  // the events of what was read
+  for (const kube::ReflectorStats& kind : source_->GetStats()) {
+    loop_->Apply(model::Synced{kind.kind, kind.missing});
+  }
   reading_ = false;
   LogSync();
   return true;

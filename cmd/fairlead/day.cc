@@ -151,7 +151,6 @@ class Day {
     app.core = settings_->configuration.options;
     app.core.hook.provider = "kwok";
     app.core.hook = Accelerated(app.core.hook, clock_.speed);
-    app.core.verdict_refresh = std::max(app.core.verdict_refresh / clock_.speed, absl::Seconds(1));
     app.core.hook.enabled = true;
     app.leader_election = settings_->configuration.leader_election;
     app.leader_election.ns = kDayLeaseNamespace;

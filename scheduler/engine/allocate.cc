@@ -106,7 +106,9 @@ bool Cycle::HoldsItsCrowd(const state::Workload& workload) const {
   const Outcome& outcome = outcomes[found->second];
   return outcome.promises.empty() &&
          (outcome.code == Code::kInsufficientCapacity || outcome.code == Code::kQueueLimitReached ||
-          outcome.code == Code::kNonPreemptibleOverQuota);
+          outcome.code == Code::kNonPreemptibleOverQuota ||
+          outcome.code == Code::kTopologyInfeasible || outcome.code == Code::kMissingObject ||
+          outcome.code == Code::kInvalidRequest);
 }
 
 bool Cycle::Known(const Failures& failures, const StepKind& kind, size_t pods) const {
@@ -172,10 +174,11 @@ Outcome& Cycle::RecordLack(queues::QueueId leaf, const state::Workload& workload
 void Cycle::Take(queues::QueueId leaf, const state::Workload& workload,
                  const std::vector<state::Transaction::Operation>& operations) {
   std::vector<state::PodId> promised;
+  ++steps_;
   for (const state::Transaction::Operation& operation : operations) {
     if (operation.kind == state::Transaction::OperationKind::kAllocate) {
       p_.state.SetStartedAt(operation.pod, now_);
-      bindings.push_back({operation.pod, operation.node});
+      bindings.push_back({operation.pod, operation.node, steps_});
     } else {
       promised.push_back(operation.pod);
     }
@@ -303,6 +306,7 @@ void Cycle::Allocate() {
         return &next.request;
       }
       walk.Pop(leaf);
+      if (fold_) outcomes[index_.at(id)].rest = walk.LeaveOutRest(leaf, /*in_turn=*/false);
     }
   };
   queues::QueueOrderIterator order(p_.tree, p_.books.ledger(), p_.shares, next_job,

@@ -230,6 +230,10 @@ class Cycle {
   // demand.cc
   void Demand();
   void DemandFor(Outcome& outcome);
+  // True if a limit or kept capacity holds these pods of it. `request`: with any GPU model it may
+  // get.
+  bool HeldFromDemand(Outcome& outcome, const std::vector<state::PodId>& pods,
+                      model::Resources& request);
   // Finds out what nodes for it would have in common if it is bound to a topology and waits for
   // room.
   void ReadDomains(Outcome& outcome) const;
@@ -248,6 +252,7 @@ class Cycle {
   const bool may_evict_;
   const std::vector<model::ResourceIndex> models_;  // of GPUs, that some queue names
   const bool fold_;                                 // who fails like the one before it is left out
+  uint32_t steps_ = 0;                              // taken so far
   bool unsorted_ = false;
   absl::flat_hash_map<state::WorkloadId, size_t> index_;  // into outcomes
   std::vector<state::PodId> promised_;

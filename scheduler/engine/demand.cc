@@ -12,50 +12,55 @@ namespace fairlead::engine {
 using state::PodStatus;
 using verdict::Code;
 
-// Fills in what the hook may buy for one workload: its blocked step, then its extras one at a time,
-// as long as every queue above has room for them.
+// Fills in what the hook may buy for one workload: its blocked step, then one extra unit after the
+// other, as long as every queue above has capacity for them.
 void Cycle::DemandFor(Outcome& outcome) {
   const state::Workload& workload = p_.state.workload(outcome.workload);
-  const std::vector<state::PodId>& step = outcome.step.pods;
-  std::vector<state::PodId> pods = step;
+  std::vector<state::PodId> pods = outcome.step.pods;
   model::Resources request = outcome.step_request;
-  size_t next = 0;
+  std::optional<GangSteps> steps;
   while (!pods.empty()) {
-    const bool says_model = models_.empty() || WithAnyModel(pods, request) == request;
-    request = WithAnyModel(pods, std::move(request));
-    if (const auto violation = queues::CheckLimits(p_.tree, p_.books.ledger(), outcome.leaf,
-                                                   request, workload.preemptible)) {
-      if (outcome.demanded.empty() && outcome.promises.empty()) {
-        outcome.code = CodeOf(*violation);
-        outcome.violation = violation;
-        if (!says_model && IsModel(violation->resource)) {
-          outcome.details.push_back(
-              "it does not say which GPU model it wants, and one of them must not be bought for "
-              "it");
-        }
-      } else {
-        outcome.whole_demand = false;
-      }
-      return;
-    }
-    if (BeyondLending(outcome, request)) return;
+    if (HeldFromDemand(outcome, pods, request)) return;
     ChargeDemand(outcome.leaf, request, workload.preemptible);
     outcome.demanded.insert(outcome.demanded.end(), pods.begin(), pods.end());
     pods.clear();
-    for (; next < workload.pods.size(); ++next) {
-      const state::PodId id = workload.pods[next];
-      const state::PodRecord& pod = p_.state.pod(id);
-      if (pod.status != PodStatus::kPending || !pod.invalid.empty() || pod.set < 0 ||
-          std::find(step.begin(), step.end(), id) != step.end()) {
-        continue;
-      }
-      if (outcome.domains != nullptr && !outcome.domains->ProblemOf(pod.set).what.empty()) continue;
-      pods = {id};
-      request = p_.books.ChargeOf(pod);
-      ++next;
-      break;
+    if (workload.plain) return;
+    if (!steps.has_value()) {
+      steps.emplace(p_.state, workload);
+      steps->Place(outcome.step);
     }
+    const auto has_problem = [&](state::PodId pod) {
+      return outcome.domains != nullptr &&
+             !outcome.domains->ProblemOf(p_.state.pod(pod).set).what.empty();
+    };
+    do {
+      GangStep next = steps->Next();
+      steps->Place(next);
+      pods = std::move(next.pods);
+    } while (std::any_of(pods.begin(), pods.end(), has_problem));
+    request = ChargeOf(pods);
   }
+}
+
+bool Cycle::HeldFromDemand(Outcome& outcome, const std::vector<state::PodId>& pods,
+                           model::Resources& request) {
+  const bool says_model = models_.empty() || WithAnyModel(pods, request) == request;
+  request = WithAnyModel(pods, std::move(request));
+  const bool preemptible = p_.state.workload(outcome.workload).preemptible;
+  const auto violation =
+      queues::CheckLimits(p_.tree, p_.books.ledger(), outcome.leaf, request, preemptible);
+  if (!violation.has_value()) return BeyondLending(outcome, request);
+  if (!outcome.demanded.empty() || !outcome.promises.empty()) {
+    outcome.whole_demand = false;
+    return true;
+  }
+  outcome.code = CodeOf(*violation);
+  outcome.violation = violation;
+  if (!says_model && IsModel(violation->resource)) {
+    outcome.details.push_back(
+        "it does not say which GPU model it wants, and one of them must not be bought for it");
+  }
+  return true;
 }
 
 void Cycle::ReadDomains(Outcome& outcome) const {
@@ -104,9 +109,7 @@ std::set<queues::QueueId> Cycle::RoomyLeaves() {
   for (const Outcome& outcome : outcomes) {
     if (!WantsRoom(outcome)) continue;
     const state::Workload& workload = p_.state.workload(outcome.workload);
-    const model::Resources amount = outcome.rest.count > 0
-                                        ? outcome.step_request.Times(1 + outcome.rest.count)
-                                        : ChargeOf(workload.pods);
+    const model::Resources amount = ChargeOf(workload.pods).Times(1 + outcome.rest.count);
     all.push_back({outcome.leaf, amount, workload.preemptible});
     if (outcome.rest.count > 0) crowds.push_back(&outcome);
   }
@@ -115,12 +118,13 @@ std::set<queues::QueueId> Cycle::RoomyLeaves() {
   }
   std::set<queues::QueueId> roomy, tight;
   for (const Outcome* crowd : crowds) {
-    const bool preemptible = p_.state.workload(crowd->workload).preemptible;
-    p_.books.Release(crowd->leaf, crowd->step_request, preemptible);
-    const bool over = queues::CheckLimits(p_.tree, p_.books.ledger(), crowd->leaf,
-                                          crowd->step_request, preemptible)
-                          .has_value();
-    p_.books.Charge(crowd->leaf, crowd->step_request, preemptible);
+    const state::Workload& workload = p_.state.workload(crowd->workload);
+    const model::Resources one = ChargeOf(workload.pods);
+    p_.books.Release(crowd->leaf, one, workload.preemptible);
+    const bool over =
+        queues::CheckLimits(p_.tree, p_.books.ledger(), crowd->leaf, one, workload.preemptible)
+            .has_value();
+    p_.books.Charge(crowd->leaf, one, workload.preemptible);
     (over ? tight : roomy).insert(crowd->leaf);
   }
   for (const DemandCharge& charge : all) {
@@ -141,7 +145,7 @@ std::optional<Outcome> Cycle::DemandOfCrowd(Outcome& outcome, bool roomy) {
   // A limit that holds it holds those behind it.
   if (outcome.demanded.empty()) return std::nullopt;
   if (roomy) {
-    ChargeDemand(outcome.leaf, outcome.step_request.Times(outcome.rest.count),
+    ChargeDemand(outcome.leaf, ChargeOf(outcome.demanded).Times(outcome.rest.count),
                  p_.state.workload(outcome.workload).preemptible);
     return std::nullopt;
   }

@@ -96,6 +96,9 @@ struct EngineOptions {
 struct Binding {
   state::PodId pod;
   state::NodeId node;
+  // Pods of equal number were placed together, one after the other: none of them is to be bound
+  // without the others.
+  uint32_t step = 0;
 };
 
 struct Eviction {
@@ -124,8 +127,9 @@ struct Waiting {
   bool wants_nodes = false;
   // The same pods by their topology constraints, if there are any.
   verdict::DomainDemand domains;
-  // How many more wait for the very same reason, behind it in its queue: lone pods that differ from
-  // it in name and age only. Engine::Unfold() gives each its own entry. 0 where wants_nodes.
+  // How many more wait for the very same reason, behind it in its queue: lone pods, or groups of its
+  // shape, that differ from it in name and age only. Engine::Unfold() gives each its own entry. 0
+  // where wants_nodes.
   int64_t behind = 0;
   uint64_t crowd = 0;  // whose they are; where `behind` is not 0
   bool tried = true;   // false: its turn did not come in this cycle (queueDepth)
@@ -189,6 +193,8 @@ class Engine final : public state::AllocationListener {
 
   // A binding failed: the pod waits again, not before its back-off ends.
   void OnBindFailed(state::PodId pod, absl::Time now);
+  // The pod is not tried before `until`.
+  void HoldPod(state::PodId pod, absl::Time until);
   // An eviction was refused, and the pod taken back (ClusterState::ForgetEviction): it is nobody's
   // victim before `until`, nor before its budgets change if one of them was the reason.
   void OnEvictionRefused(state::PodId pod, absl::Time until, bool by_budget);

@@ -74,7 +74,11 @@ std::string Describe(const World& world, const CycleResult& result, bool codes) 
 // Queues below two departments, some with a limit; nodes that run pods of some of them; waiting
 // pods of few kinds, so that most are like others, in the order of their age or not. With gangs,
 // all that waits is of one queue: in which order queues are granted reservations is not told.
-void Fill(World& world, uint64_t seed, bool limit_departments, int64_t gangs = 0) {
+//
+// `groups`: what waits has a PodGroup of its own, of few shapes: one or several pods, more than the
+// minimum or fewer, sub-groups of which not all are needed.
+void Fill(World& world, uint64_t seed, bool limit_departments, int64_t gangs = 0,
+          bool groups = false) {
   std::mt19937_64 random(seed);
   const auto below = [&](int64_t n) {
     return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
@@ -110,7 +114,28 @@ void Fill(World& world, uint64_t seed, bool limit_departments, int64_t gangs = 0
     }
   }
   const int64_t waiting = 5 + below(40);
-  for (int64_t p = 0; p < waiting; ++p) {
+  for (int64_t p = 0; groups && p < waiting; ++p) {
+    const std::string name = absl::StrCat("group-", p);
+    const int64_t shape = below(5);
+    model::PodGroup group = MakeGroup("ns", name, absl::StrCat("q", below(2), below(2)),
+                                      shape == 3 ? 3 : 1 + static_cast<int32_t>(shape == 1));
+    group.meta.creation = At(below(50));
+    group.preemptibility = below(3) != 0 ? model::Preemptibility::kPreemptible
+                                         : model::Preemptibility::kNonPreemptible;
+    if (shape == 4) {
+      group.sub_groups = {{"a", "", 2, {}, {}}, {"b", "", 1, {}, {}}};
+      group.min_sub_group = 1;
+    }
+    world.state.UpsertPodGroup(group);
+    const int64_t gpus = 1 + below(2);
+    for (int64_t i = 0; i < (shape == 4 ? 3 : 1 + shape % 3); ++i) {
+      PodBuilder pod("ns", absl::StrCat(name, "-", i));
+      pod.Gpus(gpus).Group(name);
+      if (shape == 4) pod.Label(model::kSubGroupLabel, i < 2 ? "a" : "b");
+      world.state.UpsertPod(pod.Build());
+    }
+  }
+  for (int64_t p = 0; !groups && p < waiting; ++p) {
     PodBuilder pod("ns", absl::StrCat("wait-", p));
     pod.Gpus(1 + below(2));
     pod.Queue(gangs > 0 ? "q00" : absl::StrCat("q", below(2), below(2)));
@@ -125,7 +150,7 @@ void Fill(World& world, uint64_t seed, bool limit_departments, int64_t gangs = 0
 
 TEST(FoldTest, NobodyCanTellWhoWasLeftOut) {
   int64_t left_out = 0;
-  for (uint64_t seed = 1; seed <= 150; ++seed) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     EngineOptions options;
     options.hook_on = seed % 3 == 0;
@@ -133,8 +158,9 @@ TEST(FoldTest, NobodyCanTellWhoWasLeftOut) {
     options.allocate_depth = kWholeQueue;
     World looks(options);
     const bool limit_departments = seed % 2 == 0;
-    Fill(folds, seed, limit_departments);
-    Fill(looks, seed, limit_departments);
+    const bool groups = seed % 4 >= 2;
+    Fill(folds, seed, limit_departments, 0, groups);
+    Fill(looks, seed, limit_departments, 0, groups);
     for (const int64_t at : {100, 101}) {
       CycleResult folded = folds.engine->RunCycle(At(at));
       for (const Waiting& waiting : folded.waiting) {
@@ -187,6 +213,28 @@ TEST(FoldTest, NorWhereRoomIsKeptForGangs) {
   }
   EXPECT_GT(left_out, 500) << "the worlds are too small to leave anybody out";
   EXPECT_GT(held, 100) << "room is kept too seldom";
+}
+
+TEST(FoldTest, ACycleLooksAtOneOfManyGroupsAlike) {
+  EngineOptions options;
+  options.hook_on = false;
+  World world(options);
+  world.tree.Upsert(MakeQueue("q", "", model::kUnlimited, model::kUnlimited));
+  world.state.UpsertNode(MakeNode("n", 4));
+  for (int p = 0; p < 1000; ++p) {
+    const std::string name = absl::StrCat("g", p);
+    world.state.UpsertPodGroup(MakeGroup("ns", name, "q", 2));
+    for (const char* pod : {"-a", "-b"}) {
+      world.state.UpsertPod(PodBuilder("ns", absl::StrCat(name, pod)).Gpus(1).Group(name));
+    }
+  }
+  const CycleResult result = world.engine->RunCycle(At(100));
+  EXPECT_EQ(result.bindings.size(), 4u);
+  ASSERT_EQ(result.waiting.size(), 1u);
+  EXPECT_EQ(result.waiting.front().behind, 997);
+  const std::vector<Waiting> all = world.engine->Unfold(result.waiting);
+  ASSERT_EQ(all.size(), 998u);
+  EXPECT_EQ(all.back().pods.size(), 2u);
 }
 
 TEST(FoldTest, ACycleLooksAtOneOfManyAlike) {

@@ -53,13 +53,6 @@ class Tree {
   [[nodiscard]] bool Satisfied(int32_t i) const {
     return active(i) >= set(i).min_member && SatisfiedChildren(i) >= Wanted(i);
   }
-  // The smallest number of the active pods that keeps it satisfied; kNever if it is not.
-  [[nodiscard]] int64_t Kept(int32_t i) const {
-    if (active(i) < set(i).min_member) return kNever;
-    std::vector<int64_t> of_children;
-    for (int32_t child : set(i).children) of_children.push_back(Kept(child));
-    return std::min(kNever, set(i).min_member + SumOfSmallest(std::move(of_children), Wanted(i)));
-  }
   [[nodiscard]] int64_t ActiveBelow(int32_t i) const {
     int64_t sum = active(i);
     for (int32_t child : set(i).children) sum += ActiveBelow(child);
@@ -97,10 +90,92 @@ class Tree {
   std::vector<int64_t> active_;
 };
 
-// Pods that wait, by set.
-class StepBuilder {
+// What waits for a promised place gives the promise.
+bool CanBeTaken(PodStatus status) {
+  return status == PodStatus::kBound || status == PodStatus::kRunning ||
+         status == PodStatus::kPipelined;
+}
+
+// Takes units away, as long as there are any above the minimum.
+class Peeler {
  public:
-  StepBuilder(const state::ClusterState& state, const Workload& workload)
+  Peeler(const state::ClusterState& state, const Workload& workload)
+      : tree_(workload), takeable_(workload.sets.size()) {
+    for (PodId id : workload.pods) {
+      const PodRecord& pod = state.pod(id);
+      if (!CanBeTaken(pod.status)) continue;
+      if (pod.set == state::kNoSet) {
+        strays_.push_back(id);
+      } else {
+        takeable_[static_cast<size_t>(pod.set)].push_back(id);
+      }
+    }
+  }
+
+  // Empty when nothing more is above the minimum.
+  std::vector<PodId> TakeExtra() {
+    if (strays_.empty()) return Surplus(0);
+    const PodId id = strays_.back();
+    strays_.pop_back();
+    return {id};
+  }
+
+ private:
+  // A unit that its set (and all below it) does without.
+  std::vector<PodId> Surplus(int32_t i) {
+    std::vector<int32_t> order = tree_.Ordered(i);
+    std::reverse(order.begin(), order.end());
+    const int64_t satisfied = tree_.SatisfiedChildren(i);
+    const int64_t wanted = tree_.Wanted(i);
+    for (int32_t child : order) {
+      if (satisfied < wanted || tree_.Satisfied(child)) continue;
+      if (const PodId id = Any(child); id != state::kNoId) return {id};
+    }
+    for (int32_t child : order) {
+      if (std::vector<PodId> unit = Surplus(child); !unit.empty()) return unit;
+    }
+    // As it was started, so it goes: whole.
+    for (int32_t child : order) {
+      if (satisfied <= wanted || !tree_.Satisfied(child)) continue;
+      std::vector<PodId> unit;
+      for (PodId id = Any(child); id != state::kNoId; id = Any(child)) unit.push_back(id);
+      if (!unit.empty()) return unit;
+    }
+    if (tree_.active(i) <= tree_.set(i).min_member) return {};
+    const PodId id = Own(i);
+    return id == state::kNoId ? std::vector<PodId>{} : std::vector<PodId>{id};
+  }
+
+  // Any pod at or below a set that is not needed, the last of its own sets first.
+  PodId Any(int32_t i) {
+    std::vector<int32_t> order = tree_.Ordered(i);
+    std::reverse(order.begin(), order.end());
+    for (int32_t child : order) {
+      if (const PodId id = Any(child); id != state::kNoId) return id;
+    }
+    return Own(i);
+  }
+
+  PodId Own(int32_t i) {
+    std::vector<PodId>& pods = takeable_[static_cast<size_t>(i)];
+    if (pods.empty()) return state::kNoId;
+    const PodId id = pods.back();
+    pods.pop_back();
+    --tree_.active(i);
+    return id;
+  }
+
+  Tree tree_;
+  std::vector<std::vector<PodId>> takeable_;  // by set, in task order
+  std::vector<PodId> strays_;
+};
+
+}  // namespace
+
+// Pods that wait, by set.
+class GangSteps::Builder {
+ public:
+  Builder(const state::ClusterState& state, const Workload& workload)
       : tree_(workload),
         waiting_(workload.sets.size()),
         gated_(workload.sets.size()),
@@ -123,7 +198,10 @@ class StepBuilder {
     const bool gated = std::any_of(gated_.begin(), gated_.end(), [](int64_t n) { return n > 0; });
     const int64_t missing = Missing(0, false);
     if (missing == 0) {
-      return waits ? Readiness::kReady : gated ? Readiness::kGated : Readiness::kNothingWaits;
+      if (HasExtra(0, false)) return Readiness::kReady;
+      if (HasExtra(0, true)) return Readiness::kGated;
+      // Pods of optional sets that are below their own minimum.
+      return waits || gated ? Readiness::kIncomplete : Readiness::kNothingWaits;
     }
     if (missing != kNever) return Readiness::kReady;
     if (!anything_) return Readiness::kNothingWaits;
@@ -138,6 +216,16 @@ class StepBuilder {
     if (step.extra) AddExtra(0, step.root);
     List(step.root, step.pods);
     return step;
+  }
+
+  // From now on they count as active.
+  void Place(const StepNode& node) {
+    std::vector<PodId>& waiting = waiting_[static_cast<size_t>(node.set)];
+    for (const PodId pod : node.pods) {
+      waiting.erase(std::find(waiting.begin(), waiting.end(), pod));
+      ++tree_.active(node.set);
+    }
+    for (const StepNode& child : node.children) Place(child);
   }
 
  private:
@@ -164,17 +252,23 @@ class StepBuilder {
     return OwnNeeded(i) + SumOfSmallest(std::move(of_children), tree_.Wanted(i));
   }
 
-  // The children that are to be satisfied: the cheapest, in KAI's order among equals.
+  // The children that are to be satisfied: those that are, and then the first in KAI's order that
+  // can be.
   [[nodiscard]] std::vector<int32_t> Chosen(int32_t i) const {
     const std::vector<int32_t> order = tree_.Ordered(i);
-    std::vector<std::tuple<int64_t, int64_t, size_t>> costs;
+    // Satisfied or not, pods that need real room (of satisfied ones only), place.
+    std::vector<std::tuple<bool, int64_t, size_t>> ranks;
     for (size_t k = 0; k < order.size(); ++k) {
-      costs.emplace_back(Missing(order[k], false), Needed(order[k]), k);
+      if (tree_.Satisfied(order[k])) {
+        ranks.emplace_back(false, Needed(order[k]), k);
+      } else if (Missing(order[k], false) != kNever) {
+        ranks.emplace_back(true, 0, k);
+      }
     }
-    std::sort(costs.begin(), costs.end());
-    costs.resize(static_cast<size_t>(tree_.Wanted(i)));
+    std::sort(ranks.begin(), ranks.end());
+    ranks.resize(static_cast<size_t>(tree_.Wanted(i)));
     std::vector<size_t> places;
-    for (const auto& [missing, needed, place] : costs) places.push_back(place);
+    for (const auto& [below, needed, place] : ranks) places.push_back(place);
     std::sort(places.begin(), places.end());
     std::vector<int32_t> chosen;
     for (size_t place : places) chosen.push_back(order[place]);
@@ -197,7 +291,19 @@ class StepBuilder {
     }
   }
 
-  // Adds one waiting pod of the satisfied tree; false if there is none at or below this set.
+  // True if AddExtra() finds a unit at or below this satisfied set.
+  [[nodiscard]] bool HasExtra(int32_t i, bool with_gated) const {
+    const auto at = static_cast<size_t>(i);
+    if (!waiting_[at].empty() || (with_gated && gated_[at] > 0)) return true;
+    const std::vector<int32_t>& children = tree_.set(i).children;
+    return std::any_of(children.begin(), children.end(), [&](int32_t child) {
+      return tree_.Satisfied(child) ? HasExtra(child, with_gated)
+                                    : Missing(child, with_gated) != kNever;
+    });
+  }
+
+  // Adds one unit to the satisfied tree: a waiting pod of a satisfied set, or what satisfies an
+  // optional set that is below its own minimum. False if there is none at or below this set.
   bool AddExtra(int32_t i, StepNode& node) const {
     const std::vector<PodId>& waiting = waiting_[static_cast<size_t>(i)];
     if (!waiting.empty()) {
@@ -213,7 +319,12 @@ class StepBuilder {
       }
       StepNode of_child;
       of_child.set = child;
-      if (!AddExtra(child, of_child)) continue;
+      if (tree_.Satisfied(child)) {
+        if (!AddExtra(child, of_child)) continue;
+      } else {
+        if (Missing(child, false) == kNever) continue;
+        Require(child, of_child);
+      }
       node.children.push_back(std::move(of_child));
       return true;
     }
@@ -231,100 +342,28 @@ class StepBuilder {
   bool anything_ = false;  // waits or is gated, also what is refused
 };
 
-// What waits for a promised place gives the promise.
-bool CanBeTaken(PodStatus status) {
-  return status == PodStatus::kBound || status == PodStatus::kRunning ||
-         status == PodStatus::kPipelined;
-}
-
-// Takes pods away one at a time, as long as there are any above the minimum.
-class Peeler {
- public:
-  Peeler(const state::ClusterState& state, const Workload& workload)
-      : tree_(workload), takeable_(workload.sets.size()) {
-    for (PodId id : workload.pods) {
-      const PodRecord& pod = state.pod(id);
-      if (!CanBeTaken(pod.status)) continue;
-      if (pod.set == state::kNoSet) {
-        strays_.push_back(id);
-      } else {
-        takeable_[static_cast<size_t>(pod.set)].push_back(id);
-      }
-    }
-  }
-
-  // kNoId when nothing more is above the minimum.
-  PodId TakeExtra() {
-    if (!strays_.empty()) {
-      const PodId id = strays_.back();
-      strays_.pop_back();
-      return id;
-    }
-    return Surplus(0);
-  }
-
- private:
-  // A pod that its set (and all below it) does without.
-  PodId Surplus(int32_t i) {
-    std::vector<int32_t> order = tree_.Ordered(i);
-    std::reverse(order.begin(), order.end());
-    const int64_t satisfied = tree_.SatisfiedChildren(i);
-    const int64_t wanted = tree_.Wanted(i);
-    for (int32_t child : order) {
-      if (satisfied < wanted || tree_.Satisfied(child)) continue;
-      if (const PodId id = Any(child); id != state::kNoId) return id;
-    }
-    for (int32_t child : order) {
-      if (const PodId id = Surplus(child); id != state::kNoId) return id;
-    }
-    for (int32_t child : order) {
-      if (satisfied <= wanted || !tree_.Satisfied(child)) continue;
-      if (const PodId id = Any(child); id != state::kNoId) return id;
-    }
-    return tree_.active(i) > tree_.set(i).min_member ? Own(i) : state::kNoId;
-  }
-
-  // Any pod at or below a set that is not needed: first what it could do without.
-  PodId Any(int32_t i) {
-    if (const PodId id = Surplus(i); id != state::kNoId) return id;
-    std::vector<int32_t> order = tree_.Ordered(i);
-    std::reverse(order.begin(), order.end());
-    for (int32_t child : order) {
-      if (const PodId id = Any(child); id != state::kNoId) return id;
-    }
-    return Own(i);
-  }
-
-  PodId Own(int32_t i) {
-    std::vector<PodId>& pods = takeable_[static_cast<size_t>(i)];
-    if (pods.empty()) return state::kNoId;
-    const PodId id = pods.back();
-    pods.pop_back();
-    --tree_.active(i);
-    return id;
-  }
-
-  Tree tree_;
-  std::vector<std::vector<PodId>> takeable_;  // by set, in task order
-  std::vector<PodId> strays_;
-};
-
-}  // namespace
+GangSteps::GangSteps(const state::ClusterState& state, const Workload& workload)
+    : builder_(std::make_unique<Builder>(state, workload)) {}
+GangSteps::~GangSteps() = default;
+GangStep GangSteps::Next() const { return builder_->Next(); }
+void GangSteps::Place(const GangStep& step) { builder_->Place(step.root); }
 
 // Most workloads are one pod without a group (`plain`): they need no tree.
 
 bool IsSatisfied(const Workload& workload) {
-  return workload.plain ? workload.Active() > 0 : Tree(workload).Satisfied(0);
+  if (workload.plain) return workload.Active() > 0;
+  if (workload.sets.size() == 1) return workload.sets[0].active >= workload.sets[0].min_member;
+  return Tree(workload).Satisfied(0);
 }
 
 Readiness ReadinessOf(const state::ClusterState& state, const Workload& workload) {
-  if (!workload.plain) return StepBuilder(state, workload).Ready();
+  if (!workload.plain) return GangSteps::Builder(state, workload).Ready();
   if (workload.Count(PodStatus::kPending) > 0) return Readiness::kReady;
   return workload.Count(PodStatus::kGated) > 0 ? Readiness::kGated : Readiness::kNothingWaits;
 }
 
 GangStep NextStep(const state::ClusterState& state, const Workload& workload) {
-  if (!workload.plain) return StepBuilder(state, workload).Next();
+  if (!workload.plain) return GangSteps(state, workload).Next();
   GangStep step;
   if (workload.Count(PodStatus::kPending) == 0) return step;
   step.pods = workload.pods;
@@ -335,25 +374,26 @@ GangStep NextStep(const state::ClusterState& state, const Workload& workload) {
 
 int ElasticStateOf(const Workload& workload) {
   if (workload.plain) return workload.Active() > 0 ? 1 : 0;
-  if (workload.sets.size() == 1) {
-    const GangSet& set = workload.sets[0];
-    return set.active < set.min_member ? 0 : set.active == set.min_member ? 1 : 2;
+  int state = 1;
+  for (const GangSet& set : workload.sets) {
+    if (set.active < set.min_member) return 0;
+    if (set.active > set.min_member) state = 2;
   }
-  const Tree tree(workload);
-  const int64_t kept = tree.Kept(0);
-  return kept == kNever ? 0 : tree.ActiveBelow(0) == kept ? 1 : 2;
+  return state;
 }
 
-int64_t GangMinimum(const Workload& workload) { return Tree(workload).Minimum(0); }
+int64_t GangMinimum(const Workload& workload) {
+  return workload.sets.size() == 1 ? workload.sets[0].min_member : Tree(workload).Minimum(0);
+}
 
 std::vector<std::vector<PodId>> EvictionUnits(const state::ClusterState& state,
                                               const Workload& workload, bool core) {
   std::vector<std::vector<PodId>> units;
   std::vector<PodId> taken;
   Peeler peeler(state, workload);
-  for (PodId id = peeler.TakeExtra(); id != state::kNoId; id = peeler.TakeExtra()) {
-    units.push_back({id});
-    taken.push_back(id);
+  for (auto unit = peeler.TakeExtra(); !unit.empty(); unit = peeler.TakeExtra()) {
+    taken.insert(taken.end(), unit.begin(), unit.end());
+    units.push_back(std::move(unit));
   }
   if (!core) return units;
   std::sort(taken.begin(), taken.end());

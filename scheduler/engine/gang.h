@@ -4,20 +4,22 @@
 // (absent: all of them) and minMember active pods of its own. A workload without sub-groups is one
 // leaf set. Active: kPipelined, kBinding, kBound, kRunning.
 //
-// The next step of a workload that is not satisfied is the smallest set of waiting pods that would
-// satisfy it, children in KAI's order (below their threshold first, required before optional, lower
-// active/minimum ratio, name); of one that is, a single extra pod. The unit that it gives up is one
-// pod, from a set above its minimum, or else everything that runs.
+// The next step of a workload that is not satisfied is what the sets that count still lack: of a
+// set with minSubGroup the first children in KAI's order that can be satisfied (below their
+// threshold first, required before optional, lower active/minimum ratio, name). The next step of a
+// satisfied workload is one extra unit: a single pod of a satisfied set, or everything that an
+// optional set below its own minimum lacks. An optional set is never started in part.
 //
-// A set with children that has enough of them needs no others: their pods are extras. The minimums
-// of each set are in scheduler/state/gang_sets.h. A waiting pod that is refused
-// (PodRecord::invalid), and any pod without a set of its name, takes no part.
+// A workload gives up extra units first, then everything that runs. The minimums of each set are in
+// scheduler/state/gang_sets.h. A waiting pod that is refused (PodRecord::invalid), and any pod
+// without a set of its name, takes no part.
 //
 // Thread-safety: pure functions over the state. Complexity: O(pods + sets log sets) a question;
-// GangMinimum and ElasticStateOf O(sets log sets); EvictionUnits O(pods + extras * sets log sets).
+// GangMinimum O(sets log sets); EvictionUnits O(pods + extras * sets log sets).
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,7 +42,7 @@ struct StepNode {
 struct GangStep {
   StepNode root;
   std::vector<state::PodId> pods;  // all of the tree, in its order
-  bool extra = false;              // a pod above the minimum
+  bool extra = false;              // a unit above the minimum
 };
 
 // What keeps a workload from having a step at all.
@@ -48,7 +50,7 @@ enum class Readiness : uint8_t {
   kReady,
   kNothingWaits,
   kGated,       // with the gated pods there would be enough
-  kIncomplete,  // pods are missing
+  kIncomplete,  // pods are missing, if only of optional sets
 };
 
 // The minimum of every set that counts is met.
@@ -58,7 +60,24 @@ Readiness ReadinessOf(const state::ClusterState& state, const state::Workload& w
 // (state::PodRecord::invalid says so).
 GangStep NextStep(const state::ClusterState& state, const state::Workload& workload);
 
-// 0 below the minimum, 1 exactly at it, 2 above it.
+// The steps of a workload one after another, each as if those before it had been placed.
+class GangSteps {
+ public:
+  GangSteps(const state::ClusterState& state, const state::Workload& workload);
+  ~GangSteps();
+  // Empty if there is no more.
+  [[nodiscard]] GangStep Next() const;
+  // A step of Next(), now or when the pods waited the same.
+  void Place(const GangStep& step);
+
+  class Builder;
+
+ private:
+  std::unique_ptr<Builder> builder_;
+};
+
+// 0: some set, optional ones too, is below its own minimum; 1: each is exactly at it; 2: else. (A
+// gang that has enough sub-groups goes on with the others in its turn by age, as in KAI.) O(sets).
 int ElasticStateOf(const state::Workload& workload);
 inline int ElasticStateOf(const state::ClusterState&, const state::Workload& workload) {
   return ElasticStateOf(workload);
@@ -69,8 +88,8 @@ int64_t GangMinimum(const state::Workload& workload);
 // What can be taken from it, first to go first; pods inside a unit in reverse task order. Only
 // kBound, kRunning and kPipelined pods. `core` false: only what is above the minimum. First go pods
 // of no set, then of sets that serve nothing (below their minimum while their parent has enough
-// others), then of sets above their own minimum, then of satisfied sets beyond minSubGroup;
-// children in reverse order.
+// others), then of sets above their own minimum, each pod a unit; then satisfied sets beyond
+// minSubGroup, each whole; children in reverse order.
 std::vector<std::vector<state::PodId>> EvictionUnits(const state::ClusterState& state,
                                                      const state::Workload& workload, bool core);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace fairlead::engine {
 
 using state::PodStatus;
@@ -17,23 +19,82 @@ ServiceKey MakeServiceKey(const state::Workload& workload) {
   return key;
 }
 
+namespace {
+
+// The pod waits, and nothing but its class and its name could tell it from others.
+bool IsOrdinary(const state::ClusterState& state, const state::PodRecord& pod) {
+  // A claim is the pod's own, and so is the node that was promised to it.
+  const model::PodSpec& spec = *state.pod_class(pod.pod_class).spec;
+  return pod.status == PodStatus::kPending && pod.invalid.empty() && pod.nominated_node.empty() &&
+         spec.resource_claims.empty() && spec.claim_templates.empty();
+}
+
+// The group waits as a whole, and nothing but its shape and its name could tell it from others.
+bool IsOrdinaryGroup(const state::ClusterState& state, const state::Workload& workload) {
+  if (workload.group == nullptr || !workload.invalid.empty() || !workload.warning.empty() ||
+      workload.notes != nullptr || workload.failed_attempt != nullptr ||
+      workload.preemption_delay != absl::ZeroDuration() ||
+      workload.stale_since != absl::InfiniteFuture()) {
+    return false;
+  }
+  return std::all_of(workload.pods.begin(), workload.pods.end(), [&](state::PodId id) {
+    return state.pod(id).set != state::kNoSet && IsOrdinary(state, state.pod(id));
+  });
+}
+
+// What is the same of groups that every decision treats alike, the class of the first pod apart.
+std::string ShapeOf(const state::ClusterState& state, const state::Workload& workload) {
+  std::string shape = workload.group->mark_unschedulable ? "g" : "q";
+  for (const state::GangSet& set : workload.sets) {
+    absl::StrAppend(&shape, set.min_member);
+    if (workload.sets.size() == 1 && set.topology.topology.empty()) break;
+    absl::StrAppend(&shape, "s", set.min_sub_group.value_or(-1), "p", set.parent, "n",
+                    set.name.size(), set.name);
+    for (const std::string* text :
+         {&set.topology.topology, &set.topology.required_level, &set.topology.preferred_level}) {
+      absl::StrAppend(&shape, "t", text->size(), *text);
+    }
+  }
+  // Runs of equal pods, in task order.
+  for (size_t i = 0; i < workload.pods.size();) {
+    const state::PodRecord& first = state.pod(workload.pods[i]);
+    size_t end = i + 1;
+    while (end < workload.pods.size() &&
+           state.pod(workload.pods[end]).pod_class == first.pod_class &&
+           state.pod(workload.pods[end]).set == first.set) {
+      ++end;
+    }
+    if (i > 0 || first.set > 0) absl::StrAppend(&shape, "c", first.pod_class, "s", first.set);
+    absl::StrAppend(&shape, "x", end - i);
+    i = end;
+  }
+  return shape;
+}
+
+}  // namespace
+
 CrowdKey MakeCrowdKey(const state::ClusterState& state, const state::Workload& workload,
                       bool by_duration) {
   CrowdKey key;
   key.alone = workload.id;
-  // Among those that are not: who may make others give way from a time of its own on.
-  if (!workload.plain) return key;
+  if (workload.pods.empty()) return key;
   const state::PodRecord& pod = state.pod(workload.pods.front());
-  // A claim is the pod's own, and so is the node that somebody has promised to it.
-  const model::PodSpec& spec = *state.pod_class(pod.pod_class).spec;
-  if (pod.status != PodStatus::kPending || !pod.invalid.empty() || !pod.nominated_node.empty() ||
-      !spec.resource_claims.empty() || !spec.claim_templates.empty()) {
-    return key;
+  if (workload.plain) {
+    if (!IsOrdinary(state, pod)) return key;
+    key.generation = pod.generation;
+  } else {
+    // A gang of several pods may come to have capacity reserved for it, one of a class as well as
+    // another.
+    if (!workload.is_group || (by_duration && workload.pods.size() > 1) ||
+        !IsOrdinaryGroup(state, workload)) {
+      return key;
+    }
+    key.generation = workload.group->meta.generation;
+    key.shape = ShapeOf(state, workload);
   }
   key.alone = state::kNoId;
   if (by_duration) key.expected_ns = absl::ToInt64Nanoseconds(pod.expected_duration);
   key.minus_priority = -static_cast<int64_t>(workload.priority);
-  key.generation = pod.generation;
   key.pod_class = pod.pod_class;
   key.preemptible = workload.preemptible;
   return key;
@@ -87,9 +148,14 @@ void PendingIndex::Refresh(const state::Workload& workload) {
   ServiceKey key = MakeServiceKey(workload);
   CrowdKey crowd_key = MakeCrowdKey(state_, workload, by_duration_);
   // They may name different queues that do not exist.
-  if (queue == kNoQueue) crowd_key = {.alone = workload.id};
+  if (queue == kNoQueue) {
+    crowd_key = {};
+    crowd_key.alone = workload.id;
+  }
   if (filed.place.crowd != nullptr && filed.queue == queue && *filed.place.position == key &&
       filed.place.crowd->key == crowd_key) {
+    // Its pods may be others than before, though equal ones.
+    if (workload.is_group && !changes_.all) changes_.came.push_back(workload.id);
     return;
   }
   Remove(workload.id);
@@ -219,11 +285,11 @@ void ServiceWalk::PutBack(queues::QueueId leaf, ServiceKey key) {
   cursors_.at(leaf).put_back.insert(std::move(key));
 }
 
-CrowdRest ServiceWalk::LeaveOutRest(queues::QueueId leaf) {
+CrowdRest ServiceWalk::LeaveOutRest(queues::QueueId leaf, bool in_turn) {
   Cursor& cursor = cursors_.at(leaf);
   CrowdRest rest = std::exchange(cursor.popped_from, {});
   if (rest.count == 0) return {};
-  cursor.left_out.push_back(rest);
+  if (in_turn) cursor.left_out.push_back(rest);
   return rest;
 }
 

@@ -4,10 +4,11 @@
 // Order in a queue (facts 3.4): priority, then elastic state (below its minimum, at it, above it),
 // then age (Workload::turn), then uid.
 //
-// Inside a leaf they stand in crowds: lone pods of one class, priority and preemptibility, which
-// every decision treats alike; they differ in name and age only. So what holds the first of a crowd
-// in a cycle holds the others too, and a walk can leave them out: a cycle costs what it looks at,
-// not what waits. Anything but such a pod is a crowd of its own.
+// Inside a leaf they stand in crowds: lone pods of one class, or groups of one shape of which
+// nothing has started, of one priority and preemptibility. Every decision treats the members of a
+// crowd alike; they differ in name and age only. So what holds the first of a crowd in a cycle
+// holds the others too, and a walk can leave them out: a cycle costs what it looks at, not what
+// waits. Any other workload is a crowd of its own.
 //
 // Thread-safety: the owner's thread. Complexity: O(log n) a change, O(1) for the youngest of a
 // crowd; a walk costs what it visits, times the logarithm of the crowds that it has met.
@@ -41,8 +42,9 @@ ServiceKey MakeServiceKey(const state::Workload& workload);
 // What the workloads of a crowd have in common.
 struct CrowdKey {
   int64_t minus_priority = 0;
-  int64_t generation = 0;  // of the pod: verdicts name it
-  state::PodClassId pod_class = state::kNoId;
+  int64_t generation = 0;                      // of the pod or PodGroup: verdicts name it
+  state::PodClassId pod_class = state::kNoId;  // of the first pod
+  std::string shape;                           // of a group: its sets, and its pods' classes
   bool preemptible = true;
   int64_t expected_ns = 0;                 // how long it runs by its own word, where that matters
   state::WorkloadId alone = state::kNoId;  // the only member, if it is nothing like the others
@@ -145,8 +147,8 @@ class ServiceWalk {
   void Pop(queues::QueueId leaf);
   void PutBack(queues::QueueId leaf, ServiceKey key);
   // Leaves out the rest of the crowd whose member was popped last. None of a member that was put
-  // back, or of a crowd of one.
-  CrowdRest LeaveOutRest(queues::QueueId leaf);
+  // back, or of a crowd of one. `in_turn`: they hold their places among the queues (IsLeftOut).
+  CrowdRest LeaveOutRest(queues::QueueId leaf, bool in_turn = true);
   // What Peek returned is one of those left out: it only holds its place among the queues, because
   // what it asks for decides whose turn it is. Popped, it takes all with it that are left out and
   // come before the next that is not.

@@ -29,7 +29,8 @@ class Unfolding {
         [this](Behind behind) {
           const state::Workload& workload = state_.workload(behind.rest.next->workload);
           behind.entry.workload = workload.id;
-          behind.entry.pods = {{workload.pods.front()}};
+          behind.entry.pods.clear();
+          for (const state::PodId pod : workload.pods) behind.entry.pods.push_back({pod});
           if (++behind.rest.next == behind.rest.crowd->members.end()) behind.rest = {};
           Place(std::move(behind));
         });

@@ -19,6 +19,7 @@ void GrowthWithFill(Run& run);
 
 // reclaim_bench.cc
 void ReclaimCycle500(Run& run);
+void ReclaimPaced1000(Run& run);
 void ReclaimGang100Nodes(Run& run);
 void HopelessGang(Run& run);
 
@@ -26,6 +27,10 @@ void HopelessGang(Run& run);
 void Memory5k100k(Run& run);  // starts itself anew: `fairlead-bench --child memory_5k_100k`
 void Memory5k100kChild();     // prints the figures that the parent reads
 void DecodePods100k(Run& run);
+
+// scale_bench.cc
+void Scale100k(Run& run);  // starts itself anew: `fairlead-bench --child scale_100k`
+void Scale100kChild();
 
 // hook_bench.cc
 void VerdictToRequest(Run& run);

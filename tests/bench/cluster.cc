@@ -1,6 +1,7 @@
 #include "tests/bench/cluster.h"
 
 #include "absl/strings/str_format.h"
+#include "scheduler/model/api_names.h"
 #include "scheduler/plugins/registry.h"
 #include "tests/bench/harness.h"
 
@@ -21,6 +22,18 @@ model::Node GpuNode(int64_t number) {
   node.meta.labels.Set(model::kArchLabel, "amd64");
   node.meta.labels.Set(model::kOsLabel, "linux");
   return node;
+}
+
+model::PodGroup OwnGroup(model::Pod& pod, absl::string_view queue) {
+  model::PodGroup group =
+      model::testing::MakeGroup(pod.meta.ns, absl::StrCat("g-", pod.meta.name), queue, 1);
+  const std::string* says = pod.meta.labels.Find(model::kPreemptibilityLabel);
+  if (says != nullptr) {
+    group.preemptibility = *says == "preemptible" ? model::Preemptibility::kPreemptible
+                                                  : model::Preemptibility::kNonPreemptible;
+  }
+  pod.meta.annotations.Set(model::kPodGroupAnnotation, group.meta.name);
+  return group;
 }
 
 core::Options LoopCluster::QuietOptions() {

@@ -26,6 +26,8 @@ inline constexpr char kNamespace[] = "bench";
 
 std::string Numbered(absl::string_view prefix, int64_t number);  // "node-000017"
 model::Node GpuNode(int64_t number);
+// A PodGroup for this pod alone, with its preemptibility; the pod is made to name it.
+model::PodGroup OwnGroup(model::Pod& pod, absl::string_view queue);
 
 // The program minus sockets. Time stands still unless it is moved.
 class LoopCluster {

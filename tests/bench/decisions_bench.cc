@@ -63,6 +63,12 @@ void Placements(Run& run, absl::string_view name, int64_t nodes) {
   }
 }
 
+// With `groups` each pod has a PodGroup of its own, as all pods of a KAI cluster have.
+void AddJob(LoopCluster& cluster, model::Pod pod, absl::string_view queue, bool groups) {
+  if (groups) cluster.Add(OwnGroup(pod, queue));
+  cluster.Add(pod);
+}
+
 model::Pod GpuPod(absl::string_view prefix, int64_t number, absl::string_view queue) {
   return PodBuilder(kNamespace, Numbered(prefix, number)).Gpus(1).Queue(queue);
 }
@@ -78,7 +84,9 @@ model::Pod RunningOn(model::Pod pod, int64_t node) {
 void Placements1k(Run& run) { Placements(run, "placements_1k", 1000); }
 void Placements20k(Run& run) { Placements(run, "placements_20k", 20'000); }
 
-void Fill500x8(Run& run) {
+namespace {
+
+void Fill500x8With(Run& run, bool groups) {
   std::vector<double> wall_ms, cpu;
   for (int i = 0; i < 3 * run.repetitions; ++i) {
     core::Options options = LoopCluster::QuietOptions();
@@ -90,7 +98,8 @@ void Fill500x8(Run& run) {
       cluster.Add(MakeQueue(absl::StrCat("team-", q), "department", 400, model::kUnlimited));
     }
     for (int64_t p = 0; p < 4000; ++p) {
-      cluster.Add(GpuPod("fill", p, absl::StrCat("team-", p % 10)));
+      const std::string team = absl::StrCat("team-", p % 10);
+      AddJob(cluster, GpuPod("fill", p, team), team, groups);
     }
     cluster.Sync();
     const Stopwatch watch;
@@ -99,8 +108,15 @@ void Fill500x8(Run& run) {
     cpu.push_back(watch.CpuSeconds());
     Require(Count<model::BindPod>(result) == 4000, "not all 4,000 jobs were bound");
   }
-  run.report.Add({"fill_500x8", "ms", Better::kLower, wall_ms, 20, std::nullopt, Median(cpu),
+  run.report.Add({groups ? "fill_500x8/groups" : "fill_500x8", "ms", Better::kLower, wall_ms, 20,
+                  std::nullopt, Median(cpu),
                   "deciding cycle of 4,000 jobs, actions and events made"});
+}
+
+}  // namespace
+
+void Fill500x8(Run& run) {
+  for (const bool groups : {false, true}) Fill500x8With(run, groups);
 }
 
 // Armada's benchmark of a long queue: most jobs wait, and then something small happens.
@@ -224,7 +240,10 @@ void IdleCycle(Run& run) {
                   std::nullopt, Median(ended_cpu), "a pod of 100,000 ended, its place is filled"});
 }
 
-void PendingFull2000(Run& run) {
+namespace {
+
+void PendingFull2000With(Run& run, bool groups) {
+  const std::string name = groups ? "pending_full_2000/groups" : "pending_full_2000";
   std::vector<double> first_ms, ended_ms, unchanged_ms, forced_ms, first_cpu, forced_writes,
       ended_writes;
   for (int i = 0; i < run.repetitions; ++i) {
@@ -234,9 +253,9 @@ void PendingFull2000(Run& run) {
     for (int64_t p = 0; p < 8000; ++p) {
       model::Pod pod = RunningOn(GpuPod("run", p, "full"), p / 8);
       pod.meta.labels.Set(model::kPreemptibilityLabel, "non-preemptible");
-      cluster.Add(pod);
+      AddJob(cluster, std::move(pod), "full", groups);
     }
-    for (int64_t p = 0; p < 2000; ++p) cluster.Add(GpuPod("wait", p, "full"));
+    for (int64_t p = 0; p < 2000; ++p) AddJob(cluster, GpuPod("wait", p, "full"), "full", groups);
     cluster.Sync();
     // Results are kept until the end: freeing thousands of actions is not part of the next step.
     const Stopwatch first;
@@ -244,6 +263,8 @@ void PendingFull2000(Run& run) {
     first_ms.push_back(first.Seconds() * 1e3);
     first_cpu.push_back(first.CpuSeconds());
     Require(Count<model::SetPodUnschedulable>(told) == 2000, "verdicts missing");
+    Require(Count<model::SetPodGroupSchedulability>(told) == (groups ? 2000 : 0),
+            "verdicts of groups missing");
     cluster.Confirm(told);
 
     for (int j = 0; j < 100; ++j) {
@@ -271,19 +292,25 @@ void PendingFull2000(Run& run) {
     Require(Count<model::BindPod>(result) == 1, "the freed GPU stayed free");
   }
   // KAI's cycle in the same situation (measured facts, section 1 table d, "full").
-  run.report.Add({"pending_full_2000/first", "ms", Better::kLower, first_ms, std::nullopt,
+  run.report.Add({name + "/first", "ms", Better::kLower, first_ms, std::nullopt,
                   Rival{"KAI cycle", 16'232}, Median(first_cpu),
                   "2,000 verdicts made and written"});
-  run.report.Add({"pending_full_2000/unchanged", "ms", Better::kLower, unchanged_ms, 1,
-                  std::nullopt, std::nullopt, ""});
-  run.report.Add({"pending_full_2000/decided_anew", "ms", Better::kLower, forced_ms, std::nullopt,
+  run.report.Add(
+      {name + "/unchanged", "ms", Better::kLower, unchanged_ms, 1, std::nullopt, std::nullopt, ""});
+  run.report.Add({name + "/decided_anew", "ms", Better::kLower, forced_ms, std::nullopt,
                   std::nullopt, std::nullopt, "every answer found again"});
-  run.report.Add({"pending_full_2000/decided_anew/writes", "writes", Better::kLower, forced_writes,
-                  0, std::nullopt, std::nullopt, ""});
-  run.report.Add({"pending_full_2000/one_pod_ended", "ms", Better::kLower, ended_ms, std::nullopt,
+  run.report.Add({name + "/decided_anew/writes", "writes", Better::kLower, forced_writes, 0,
                   std::nullopt, std::nullopt, ""});
-  run.report.Add({"pending_full_2000/one_pod_ended/writes", "writes", Better::kLower, ended_writes,
-                  1, std::nullopt, std::nullopt, "the binding"});
+  run.report.Add({name + "/one_pod_ended", "ms", Better::kLower, ended_ms, std::nullopt,
+                  std::nullopt, std::nullopt, ""});
+  run.report.Add({name + "/one_pod_ended/writes", "writes", Better::kLower, ended_writes, 1,
+                  std::nullopt, std::nullopt, "the binding"});
+}
+
+}  // namespace
+
+void PendingFull2000(Run& run) {
+  for (const bool groups : {false, true}) PendingFull2000With(run, groups);
 }
 
 }  // namespace fairlead::bench

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -63,12 +64,14 @@ int RunAll(const Arguments& arguments) {
       {"idle_cycle", IdleCycle},
       {"pending_full_2000", PendingFull2000},
       {"reclaim_cycle_500", ReclaimCycle500},
+      {"reclaim_paced_1000", ReclaimPaced1000},
       {"reclaim_gang_100_nodes", ReclaimGang100Nodes},
       {"hopeless_gang", HopelessGang},
       {"growth_nodes", GrowthWithNodes},
       {"growth_fill", GrowthWithFill},
       {"memory_5k_100k", Memory5k100k},
       {"decode_pods_100k", DecodePods100k},
+      {"scale_100k", Scale100k},
       {"verdict_to_request", VerdictToRequest},
       {"plan_51k", Plan51k},
       {"bind_rate", BindRate},
@@ -122,8 +125,11 @@ int Main(int argc, char** argv) {
     }
   }
   if (arguments.child.empty()) return RunAll(arguments);
-  if (arguments.child != "memory_5k_100k") return Fail("--child: unknown");
-  return Succeeds(arguments.child, Memory5k100kChild) ? 0 : 1;
+  const std::map<std::string, void (*)()> children = {{"memory_5k_100k", Memory5k100kChild},
+                                                      {"scale_100k", Scale100kChild}};
+  const auto child = children.find(arguments.child);
+  if (child == children.end()) return Fail("--child: unknown");
+  return Succeeds(arguments.child, child->second) ? 0 : 1;
 }
 
 }  // namespace

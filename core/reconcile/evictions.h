@@ -1,5 +1,5 @@
-// From the decision to evict to the request: which requests go out when, and when somebody who was
-// refused may be asked for again.
+// From the decision to evict to the request: which requests go out when, and when a pod whose
+// eviction was refused may be asked for again.
 //
 // A decision is a *set* of victims that were chosen together for one workload. From the decision on
 // all of them count as leaving (kReleasing); the requests follow at a pace:
@@ -10,11 +10,14 @@
 //     left of a gang is worth nothing. A gang that is larger than what is free goes as soon as one
 //     place is, and the pace makes up for it afterwards.
 //   - Victims for which a PodDisruptionBudget has nothing left go first, and the rest of their set
-//     waits for the answers: who may stay should not go in vain.
+//     waits for the answers: a victim should not go in vain.
+//   - A set is checked again right before any of it is sent (Prune): what it was chosen for may
+//   have
+//     been bound elsewhere, or may be gone. Then the victims that were not sent run on.
 //
 // What becomes of an answer:
 //   OK, 404      it goes; the watch shows it.
-//   unknown      (no connection, 5xx) asked again, by core/answers.h; it stays kReleasing.
+//   unknown      (no connection, 5xx) asked again, after a pause; it stays kReleasing.
 //   a refusal    (429 of a budget, 403, 409, 422, not sent at all): nothing was done. The pod is
 //                taken back, what has not gone out of its set too, and the next cycle decides
 //                afresh with what is already leaving. The pod is left alone for backoff_initial,
@@ -30,6 +33,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -38,6 +42,7 @@
 #include "absl/time/time.h"
 #include "scheduler/model/action.h"
 #include "scheduler/model/resources.h"
+#include "scheduler/state/ids.h"
 
 namespace fairlead::core {
 
@@ -56,12 +61,30 @@ class Evictions {
     uint64_t gang = 0;            // equal for pods of one workload
     bool may_be_refused = false;  // a budget has nothing left for it
     std::string for_workload;     // "namespace/name"
+    state::NodeId node = state::kNoId;
+    // Evicted because of its own gang, not for another workload's room.
+    bool for_itself = false;
+  };
+  // Why a set was chosen.
+  struct Purpose {
+    std::string for_workload;
+    bool for_itself = false;
+    std::vector<state::NodeId> nodes;  // of the victims
   };
 
   explicit Evictions(const EvictionOptions& options) : options_(options) {}
 
   // One decision. Victims of a gang stand together.
   void Add(std::vector<Victim> set);
+  // From now on the sets that were added so far are subject to Prune: a cycle has run since.
+  void Settle();
+  // Drops what was not sent of sets that serve their purpose no longer; returns those victims,
+  // which are to be taken back.
+  std::vector<model::EvictPod> Prune(const std::function<bool(const Purpose&)>& serves);
+  // Of a request that was sent, until its answer is known; null: not known.
+  [[nodiscard]] const Purpose* PurposeOf(absl::string_view uid) const;
+  // It is not asked for any more.
+  void Forget(absl::string_view uid);
   // What may go out now; it counts as in flight. Victims of whom `wanted` says no are dropped.
   std::vector<model::EvictPod> TakeDue(absl::Time now,
                                        const std::function<bool(const Victim&)>& wanted);
@@ -86,8 +109,10 @@ class Evictions {
     std::deque<Victim> first;  // may be refused
     std::deque<Victim> rest;
     size_t unanswered = 0;  // of `first`
+    bool fresh = true;      // decided in this cycle
+    std::shared_ptr<Purpose> purpose;
   };
-  struct Backoff {
+  struct Refusal {
     absl::Time until;
     absl::Duration pause;
   };
@@ -97,6 +122,8 @@ class Evictions {
   bool SendGang(uint64_t id, Set& set, std::deque<Victim>& line, absl::Time now,
                 const std::function<bool(const Victim&)>& wanted,
                 std::vector<model::EvictPod>& out);
+  // Drops what was not sent of it.
+  void Spare(Set& set, std::vector<model::EvictPod>& spared);
   [[nodiscard]] bool MayGo(absl::Time now);
   void TakePlace(absl::Time now);
   // The set of a request in flight whose answer the rest waits for, and its place is free.
@@ -107,7 +134,8 @@ class Evictions {
   uint64_t next_set_ = 1;
   size_t queued_ = 0;
   absl::flat_hash_map<std::string, uint64_t> in_flight_;  // uid -> set that waits for it, or kNoSet
-  absl::flat_hash_map<std::string, Backoff> backoffs_;
+  absl::flat_hash_map<std::string, Refusal> refusals_;
+  absl::flat_hash_map<std::string, std::shared_ptr<const Purpose>> purposes_;  // by uid
   // Until when what was sent fills the pace (the theoretical arrival time of a leaky bucket).
   absl::Time filled_until_ = absl::InfinitePast();
   absl::Time wake_at_ = absl::InfiniteFuture();

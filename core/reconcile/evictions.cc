@@ -1,4 +1,4 @@
-#include "core/evictions.h"
+#include "core/reconcile/evictions.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,7 +6,7 @@
 namespace fairlead::core {
 namespace {
 
-constexpr size_t kBackoffsBeforeTrim = 1024;
+constexpr size_t kRefusalsBeforeTrim = 1024;
 
 }  // namespace
 
@@ -14,9 +14,49 @@ void Evictions::Add(std::vector<Victim> set) {
   if (set.empty()) return;
   queued_ += set.size();
   Set& added = sets_[next_set_++];
+  added.purpose = std::make_shared<Purpose>();
+  added.purpose->for_workload = set.front().for_workload;
+  added.purpose->for_itself = set.front().for_itself;
   for (Victim& victim : set) {
+    added.purpose->nodes.push_back(victim.node);
     (victim.may_be_refused ? added.first : added.rest).push_back(std::move(victim));
   }
+}
+
+void Evictions::Settle() {
+  for (auto& [id, set] : sets_) set.fresh = false;
+}
+
+std::vector<model::EvictPod> Evictions::Prune(const std::function<bool(const Purpose&)>& serves) {
+  std::vector<model::EvictPod> spared;
+  for (auto it = sets_.begin(); it != sets_.end();) {
+    Set& set = it->second;
+    if (set.fresh || set.first.size() + set.rest.size() == 0 || serves(*set.purpose)) {
+      ++it;
+      continue;
+    }
+    Spare(set, spared);
+    it = set.unanswered == 0 ? sets_.erase(it) : std::next(it);
+  }
+  return spared;
+}
+
+void Evictions::Spare(Set& set, std::vector<model::EvictPod>& spared) {
+  for (std::deque<Victim>* line : {&set.first, &set.rest}) {
+    queued_ -= line->size();
+    for (Victim& victim : *line) spared.push_back(std::move(victim.evict));
+    line->clear();
+  }
+}
+
+const Evictions::Purpose* Evictions::PurposeOf(absl::string_view uid) const {
+  const auto found = purposes_.find(uid);
+  return found == purposes_.end() ? nullptr : found->second.get();
+}
+
+void Evictions::Forget(absl::string_view uid) {
+  const auto found = purposes_.find(uid);
+  if (found != purposes_.end()) purposes_.erase(found);
 }
 
 bool Evictions::MayGo(absl::Time now) {
@@ -55,6 +95,7 @@ bool Evictions::SendGang(uint64_t id, Set& set, std::deque<Victim>& line, absl::
     begun = true;
     TakePlace(now);
     in_flight_[line.front().evict.uid] = is_first ? id : kNoSet;
+    purposes_[line.front().evict.uid] = set.purpose;
     if (is_first) ++set.unanswered;
     out.push_back(std::move(line.front().evict));
     line.pop_front();
@@ -89,40 +130,37 @@ uint64_t Evictions::Release(absl::string_view uid) {
 }
 
 void Evictions::Unknown(absl::string_view uid) {
-  // Whoever waits for the answer waits no longer: the victim may be going.
-  Accepted(uid);
-}
-
-void Evictions::Accepted(absl::string_view uid) {
+  // What waits for the answer waits no longer: the victim may be going.
   const auto set = sets_.find(Release(uid));
   if (set != sets_.end()) --set->second.unanswered;
 }
 
+void Evictions::Accepted(absl::string_view uid) {
+  Unknown(uid);
+  Forget(uid);
+}
+
 std::vector<model::EvictPod> Evictions::Refused(absl::string_view uid, absl::Time now,
                                                 absl::Time& until) {
-  if (backoffs_.size() >= kBackoffsBeforeTrim) {
-    absl::erase_if(backoffs_, [&](const auto& entry) {
+  if (refusals_.size() >= kRefusalsBeforeTrim) {
+    absl::erase_if(refusals_, [&](const auto& entry) {
       return entry.second.until + options_.backoff_max < now;
     });
   }
   const auto [it, added] =
-      backoffs_.try_emplace(std::string(uid), Backoff{now, absl::ZeroDuration()});
-  Backoff& backoff = it->second;
+      refusals_.try_emplace(std::string(uid), Refusal{now, absl::ZeroDuration()});
+  Refusal& backoff = it->second;
   const bool anew = added || backoff.until + options_.backoff_max < now;
   backoff.pause =
       anew ? options_.backoff_initial : std::min(2 * backoff.pause, options_.backoff_max);
   until = backoff.until = now + backoff.pause;
 
+  Forget(uid);
   std::vector<model::EvictPod> spared;
   const auto found = sets_.find(Release(uid));
   if (found == sets_.end()) return spared;
-  Set& set = found->second;
-  --set.unanswered;
-  for (std::deque<Victim>* line : {&set.first, &set.rest}) {
-    queued_ -= line->size();
-    for (Victim& victim : *line) spared.push_back(std::move(victim.evict));
-    line->clear();
-  }
+  --found->second.unanswered;
+  Spare(found->second, spared);
   return spared;
 }
 
