@@ -66,8 +66,9 @@ struct ReflectorOptions {
   absl::Duration min_watch = absl::Minutes(5);
   absl::Duration max_watch = absl::Minutes(10);
   absl::Duration header_limit = absl::Seconds(30);
-  // Twice kBookmarkPeriodMax.
-  absl::Duration silence_limit = absl::Seconds(150);
+  // kBookmarkPeriodMax and a little: whatever the transport finds out, pods do not wait for longer
+  // behind a dead connection. To resume a quiet watch costs one request.
+  absl::Duration silence_limit = absl::Seconds(80);
   absl::Duration missing_retry = absl::Minutes(1);
   absl::Duration backoff_initial = absl::Milliseconds(500);
   absl::Duration backoff_max = absl::Seconds(30);
