@@ -106,8 +106,8 @@ absl::Status Application::Begin() {
 absl::Time Application::WakeAt() const {
   if (heartbeat_.open()) return absl::InfinitePast();
   const bool polls = reading_ || next_.has_value();
-  return std::min({wake_at_, next_tick_, UsageWakeAt(),
-                   was_synced_ ? next_check_ : next_sync_report_,
+  const absl::Time check = last_now_ + (next_check_ - ports_.clock->Steady());
+  return std::min({wake_at_, next_tick_, UsageWakeAt(), was_synced_ ? check : next_sync_report_,
                    polls ? last_now_ + kPoll : absl::InfiniteFuture()});
 }
 
@@ -129,7 +129,7 @@ bool Application::Turn(absl::Duration max_wait) {
   if (!Lead()) return false;
   const absl::Time now = Now();
   CheckLease(now);
-  CheckWords(now);
+  CheckWords();
   FinishReconfigure(now);
   const bool knows = KnowsUsage(now);
   if (was_leader_ && !next_.has_value() && HasRead() && knows) Decide(now);

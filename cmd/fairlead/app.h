@@ -166,7 +166,7 @@ class Application {
   bool Lead();
   // All is known that was written before this process led.
   bool HasRead();
-  void CheckWords(absl::Time now);
+  void CheckWords();
   void CheckShed();
   void CheckLease(absl::Time now);
   void FinishReconfigure(absl::Time now);
@@ -213,7 +213,9 @@ class Application {
   std::vector<model::ClusterEvent> events_;
   absl::Time last_now_ = absl::InfinitePast();
   absl::Time wake_at_ = absl::InfiniteFuture(), next_tick_ = absl::InfinitePast();
-  absl::Time next_sync_report_ = absl::InfinitePast(), next_check_ = absl::InfinitePast();
+  absl::Time next_sync_report_ = absl::InfinitePast();
+  // Steady: a wall clock that was set back must not stop it.
+  absl::Duration next_check_ = -absl::InfiniteDuration();
   bool was_leader_ = false, was_synced_ = false;
   bool reading_ = false;  // leads, and does not know yet all that its predecessor wrote
   std::map<model::Kind, Word> words_;

@@ -93,7 +93,8 @@ void Application::LogSync() {
 }
 
 // Logs each change once, and tells the loop what is stale.
-void Application::CheckWords(absl::Time now) {
+void Application::CheckWords() {
+  const absl::Duration now = ports_.clock->Steady();
   if (!was_synced_ || now < next_check_) return;
   next_check_ = now + kCheckPeriod;
   std::vector<model::Kind> stale;

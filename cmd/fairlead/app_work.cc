@@ -83,7 +83,8 @@ void Application::FinishReconfigure(absl::Time now) {
   words_.clear();
   shed_told_ = 0;
   was_synced_ = false;
-  next_sync_report_ = next_check_ = absl::InfinitePast();
+  next_sync_report_ = absl::InfinitePast();
+  next_check_ = -absl::InfiniteDuration();
   wake_at_ = absl::InfiniteFuture();
   usage_.reset();
   usage_fetcher_.reset();

@@ -34,6 +34,7 @@ constexpr int64_t kMostTurns = 2'000'000;
 
 cmd::AppOptions ReplicaOptions(const world::Plan& plan) {
   cmd::AppOptions options;
+  options.leader_election.ns = "kube-system";  // every world has it
   options.core = core::DefaultOptions();
   core::Options& core = options.core;
   core.engine.hook_on = plan.hook;
