@@ -11,7 +11,7 @@ build: ## every executable into build/bin
 run: ## a day of two teams on a real control plane (KUBECONFIG: on that cluster; SCENARIO: another day)
 	@scripts/run.sh
 
-test: ## everything that is judged; STAGE="program asan tsan integration" picks
+test: ## everything that is judged; STAGE="program simtest asan tsan integration" picks
 	@scripts/test.sh $(STAGE)
 
 simtest: ## the whole program in simulated worlds; SEEDS=1..500 or 17, ARGS="--fault network --shrink"

@@ -38,9 +38,9 @@ Amounts Sum(const Workload& workload) {
 
 const std::vector<std::string>& InvariantNames() {
   static const auto* const kNames = new std::vector<std::string>{
-      "caps",     "condition",  "cover",     "gang",     "leader",  "limit",
-      "liveness", "overcommit", "policy",    "purchase", "recount", "simulation",
-      "spin",     "storm",      "terminate", "verdict",  "view",    "writers"};
+      "caps",       "condition", "cover",      "gang",      "hang",    "leader",   "limit",
+      "liveness",   "misplaced", "overcommit", "policy",    "process", "purchase", "recount",
+      "simulation", "spin",      "storm",      "terminate", "verdict", "view",     "writers"};
   return *kNames;
 }
 
@@ -137,6 +137,15 @@ void Checks::OnWrite(const ApiServer::Commit& commit) {
 void Checks::OnBinding(const PodRow& row) {
   const absl::Time known = KnownSince();
   const auto node = truth_->nodes().find(row.facts.node);
+  if (row.facts.impossible) {
+    Fail("misplaced", absl::StrCat("pod ", row.facts.key(), " is bound to ", row.facts.node,
+                                   ", and its node selector matches no node"));
+  }
+  if (node != truth_->nodes().end() && row.facts.ours && node->second.closed_since < known) {
+    Fail("misplaced", absl::StrCat("pod ", row.facts.key(), " is bound to ", row.facts.node,
+                                   ", which has been tainted, cordoned or unready for ",
+                                   absl::FormatDuration(time_->now() - node->second.closed_since)));
+  }
   if (node != truth_->nodes().end()) {
     const auto load = truth_->LoadOf(row.facts.node, [&](const PodRow& other) {
       return other.BoundByFairlead() || other.bound_at < known;
@@ -405,7 +414,8 @@ void Checks::CheckVerdicts() {
   for (const Workload& workload : truth_->Waiting()) {
     const std::string code = truth_->PolicyCode(workload);
     for (const PodRow* row : workload.waiting) {
-      if (row->created > settled || row->facts.gated) continue;
+      // Without a condition: that is told by its own name.
+      if (row->created > settled || row->facts.gated || row->facts.condition.empty()) continue;
       if (!code.empty() && row->facts.condition != code) {
         Fail("verdict", absl::StrCat("pod ", row->facts.key(), " is told ", row->facts.condition,
                                      "; true is ", code));

@@ -3,6 +3,8 @@
 //   at every write of Fairlead's
 //     overcommit   a binding puts no more on a node than it has: our pods, and those of others that
 //                  have been there for kKnown
+//     misplaced    a binding takes no pod to a node that its selector does not match, or that has
+//                  been tainted, cordoned or unready for kKnown
 //     limit        a binding takes no queue on its chain over its limit for longer than kOverLimit
 //                  (evictions may be on their way), unless what decides about it changed lately
 //     writers      only the holder of the Lease writes
@@ -26,6 +28,7 @@
 //     view         what the program believes to run is what runs
 //     purchase     machines on which nothing ever ran are few
 //   always
+//     process      the program does not end by itself; hang: nor does it take for ever (workers.h)
 //     simulation   nothing was asked that the simulated API server cannot do
 //
 // A fault is over for a replica only once it may have noticed: while one lasts and kRecovery after

@@ -40,6 +40,7 @@ absl::Status Replica::Start() {
   if (network_ != nullptr) former_.push_back(std::move(network_));
   network_ =
       std::make_unique<sim::world::Network>(world_.time, world_.server, identity_, random_.Next());
+  network_->Partition(partition_until_);
   const uint64_t seed = random_.Next();
   app_ = std::make_unique<cmd::Application>(
       cmd::Application::Ports{network_.get(), network_.get(), &clock_}, options_, &WorldCatalog(),
@@ -62,9 +63,14 @@ void Replica::Kill(absl::Time restart_at) {
   loop_ = nullptr;
 }
 
+void Replica::Partition(absl::Time until) {
+  partition_until_ = std::max(partition_until_, until);
+  if (network_ != nullptr) network_->Partition(partition_until_);
+}
+
 void Replica::Pause(absl::Time until) {
   if (app_ == nullptr) return;
-  network_->Partition(until);
+  network_->Partition(std::max(partition_until_, until));
   not_before_ = std::max(not_before_, until);
 }
 

@@ -44,6 +44,8 @@ class Replica final : public cmd::AppObserver {
   absl::Status Start();
   // Ends it now; `restart_at`: when the next one begins.
   void Kill(absl::Time restart_at);
+  // Its machine has no network until then, whatever becomes of the process.
+  void Partition(absl::Time until);
   // The process stands still until then, with its network.
   void Pause(absl::Time until);
 
@@ -80,6 +82,7 @@ class Replica final : public cmd::AppObserver {
   std::unique_ptr<sim::world::Network> network_;
   std::unique_ptr<cmd::Application> app_;
   const core::DecisionLoop* loop_ = nullptr;
+  absl::Time partition_until_ = absl::InfinitePast();
   absl::Time restart_at_, not_before_ = absl::InfinitePast();
   absl::Duration reaction_;  // between an event and the turn that takes it, at most
   bool dirty_ = false;

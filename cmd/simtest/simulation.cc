@@ -227,7 +227,7 @@ class Simulation {
     if (verb == "pause") {
       replica.Pause(until);
     } else if (verb == "partition") {
-      network.Partition(until);
+      replica.Partition(until);
     } else if (verb == "goaway") {
       network.GoAway();
     } else if (verb == "refuse") {

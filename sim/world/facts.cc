@@ -165,6 +165,8 @@ PodFacts ReadPod(const Json& pod) {
   out.terminating = At(metadata, "deletionTimestamp") != nullptr;
   out.gated = HasEntries(At(spec, "schedulingGates"));
   out.stays = StaysOnItsNode(metadata);
+  const Json* selector = At(spec, "nodeSelector");
+  out.impossible = At(selector, "no-such-label") != nullptr;
   out.plain = !HasEntries(At(spec, "nodeSelector")) && !HasEntries(At(spec, "affinity")) &&
               !HasEntries(At(spec, "volumes")) && !out.shares_gpu && !out.gated &&
               out.requests.cpu >= 0 && out.requests.memory >= 0 && out.requests.gpu >= 0 &&

@@ -40,8 +40,9 @@ struct PodFacts {
   bool running = false;      // phase Running
   bool terminating = false;  // has a deletionTimestamp
   bool gated = false;
-  bool stays = false;  // of a DaemonSet or a mirror pod: keeps no node
-  bool plain = false;  // nothing but amounts decides where it fits
+  bool stays = false;       // of a DaemonSet or a mirror pod: keeps no node
+  bool impossible = false;  // no node of these worlds can ever take it
+  bool plain = false;       // nothing but amounts decides where it fits
   bool shares_gpu = false;
   bool preemptible = true;
   std::string condition;  // reason of PodScheduled=False; empty: there is none

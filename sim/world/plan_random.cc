@@ -431,7 +431,6 @@ class Generator {
           .With("replica", "leader")
           .With("for_ms", random_.Between(3, 40) * kSecond);
     });
-    if (OneIn(2)) Add(Sometime(), "delete-lease");
   }
 
   void Budgets() {

@@ -87,6 +87,9 @@ void Truth::OnNode(const ApiServer::Commit& commit) {
     row.before = row.facts.allocatable;
     row.changed_at = time_->now();
   }
+  const bool closed = facts.tainted || facts.unschedulable || !facts.ready;
+  if (!closed) row.closed_since = absl::InfiniteFuture();
+  if (closed && row.closed_since == absl::InfiniteFuture()) row.closed_since = time_->now();
   if (facts.removing && !row.facts.removing) row.removing_since = time_->now();
   if (!facts.removing) row.removing_since = absl::InfiniteFuture();
   row.facts = facts;

@@ -35,6 +35,7 @@ struct NodeRow {
   NodeFacts facts;
   Amounts before;  // what it had until changed_at
   absl::Time changed_at = absl::InfinitePast();
+  absl::Time closed_since = absl::InfiniteFuture();    // tainted, cordoned or not ready
   absl::Time removing_since = absl::InfiniteFuture();  // Fairlead's taint was written
 };
 
