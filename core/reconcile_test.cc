@@ -339,6 +339,20 @@ TEST_F(ReconcileTest, EveryWaitingPodOfAGangHasACondition) {
   }
 }
 
+// Its verdict is of the time before it had a group, and its condition happens to be the same.
+TEST_F(ReconcileTest, APodThatCameToAGroupLosesItsOwnVerdict) {
+  Put(MakeQueue("q", "", kUnlimited, 1));
+  Put(MakeGroup("ns", "g", "q", 1));
+  model::Pod pod = PodBuilder("ns", "p").Group("g").Gpus(2).Build();
+  pod.meta.annotations.Set(model::kVerdictAnnotation, "{\"code\":\"QueueLimitReached\"}");
+  pod.scheduled = {"False", "QueueLimitReached"};
+  Put(pod);
+  const auto writes = Of<model::SetPodUnschedulable>(Step(1));
+  ASSERT_THAT(writes, SizeIs(1));
+  EXPECT_EQ(writes[0].reason, "QueueLimitReached");
+  EXPECT_EQ(writes[0].verdict_json, "");
+}
+
 TEST_F(ReconcileTest, PassingNumbersAreNeverWritten) {
   Put(MakeQueue("q", "", kUnlimited, 1));
   for (int i = 0; i < 30; ++i) {

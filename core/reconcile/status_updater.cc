@@ -204,8 +204,9 @@ bool StatusUpdater::WritePods(const state::Workload& workload, Row& row, absl::T
     if (!IsWaiting(pod)) continue;
     const auto [known, added] = row.pods.try_emplace(pod.uid);
     Condition& written = known->second;
-    if (added && pod.condition_status == "False") {
-      // A former process wrote it, if it is what would be written.
+    if (added && pod.condition_status == "False" && !pod.has_verdict) {
+      // A former process wrote it, if it is what would be written. A verdict is of the time before
+      // the pod had a group.
       written.reason = pod.condition_reason;
       if (written.reason == row.condition.reason) written.sentence = row.condition.sentence;
     }
