@@ -23,6 +23,9 @@ std::optional<Asked> WhatMatters(const model::Action& action, int unknown) {
   if (const auto* create = std::get_if<model::CreateNodeRequest>(&action.what)) {
     return AskedRequest{create->request, unknown};
   }
+  if (const auto* update = std::get_if<model::UpdateNodeRequestStatus>(&action.what)) {
+    return AskedStatus{update->request};
+  }
   if (const auto* launch = std::get_if<model::LaunchNode>(&action.what)) {
     return AskedProvider{launch->request.meta.name, true};
   }

@@ -41,6 +41,9 @@ struct AskedRequest {
   model::NodeRequest request;
   int unknown = 0;
 };
+struct AskedStatus {
+  model::NodeRequest request;
+};
 struct AskedProvider {
   std::string request_name;
   bool launch = false;
@@ -61,7 +64,8 @@ struct AskedClaim {
   bool reserved = false;  // a ReserveClaim, else a DeallocateClaim
 };
 using Asked = std::variant<AskedBinding, AskedEviction, AskedVerdict, AskedRequest, AskedProvider,
-                           AskedReservation, AskedPodDeletion, AskedConfigMap, AskedClaim>;
+                           AskedReservation, AskedPodDeletion, AskedConfigMap, AskedClaim,
+                           AskedStatus>;
 
 class Answers {
  public:

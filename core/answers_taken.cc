@@ -22,6 +22,10 @@ bool MayBeOurOwnDoing(const absl::Status& status) {
 
 void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Time now) {
   std::optional<Asked> found = asked.Take(result.action_id);
+  auto accepted = accepted_launches.find(result.action_id);
+  if (!found.has_value() && accepted != accepted_launches.end()) {
+    found = AskedProvider{accepted->second, true};
+  }
   if (!found.has_value()) return;
   const absl::Status& status = result.status;
   if (const auto* reserve = std::get_if<AskedReservation>(&*found)) {
@@ -33,9 +37,10 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
   } else if (const auto* claim = std::get_if<AskedClaim>(&*found)) {
     claims.Answered(claim->key, claim->reserved, status, result.resource_version, now);
   } else if (const auto* provider = std::get_if<AskedProvider>(&*found)) {
-    hook.OnProviderResult(provider->request_name, provider->launch, status, now);
+    ProviderAnswered(result.action_id, *provider, result, now);
+  } else if (const auto* update = std::get_if<AskedStatus>(&*found)) {
     memo.valid = false;
-    dirty = true;
+    if (hook.OnStatusResult(update->request, status, now)) dirty = true;
   } else if (auto* create = std::get_if<AskedRequest>(&*found)) {
     CreationAnswered(std::move(*create), status, now);
   } else if (auto* evict = std::get_if<AskedEviction>(&*found)) {
@@ -72,18 +77,33 @@ void DecisionLoop::Impl::BindingAnswered(AskedBinding binding, const absl::Statu
   ForgetBinding(pod);
 }
 
+// The provider's word about a machine. A launch that is accepted may fail later.
+void DecisionLoop::Impl::ProviderAnswered(uint64_t action_id, const AskedProvider& asked_provider,
+                                          const model::ActionResult& result, absl::Time now) {
+  const std::string& name = asked_provider.request_name;
+  if (asked_provider.launch && result.status.ok() && hook.machines().Seen(name)) {
+    accepted_launches[action_id] = name;
+  } else {
+    accepted_launches.erase(action_id);
+  }
+  hook.OnProviderResult(name, asked_provider.launch, result.status, now, result.machine_id);
+  // A node that came before the answer is found by what it says.
+  if (!result.machine_id.empty()) RequestChanged(name);
+  memo.valid = false;
+  dirty = true;
+}
+
 void DecisionLoop::Impl::CreationAnswered(AskedRequest creation, const absl::Status& status,
                                           absl::Time now) {
   const std::string name = creation.request.meta.name;
   hook.OnCreateResult(name, status, now);
   memo.valid = false;
   // Done, or there already: the watch will show it, and until then the node counts as ordered.
-  if (status.ok() || absl::IsAlreadyExists(status) || requests.Seen(name)) return;
+  if (status.ok() || absl::IsAlreadyExists(status) || hook.machines().Seen(name)) return;
   if (OutcomeUnknown(status)) {
     asked.RetryLater(std::move(creation), now);
     return;
   }
-  requests.Forget(name);
   RequestChanged(name);
   dirty = true;
 }
@@ -100,7 +120,7 @@ void DecisionLoop::Impl::AskAgain(absl::Time now, StepResult& result) {
     } else {
       auto& creation = std::get<AskedRequest>(due);
       const std::string& name = creation.request.meta.name;
-      if (requests.Find(name) == nullptr || requests.Seen(name)) continue;
+      if (hook.machines().Find(name) == nullptr || hook.machines().Seen(name)) continue;
       Emit({0, model::CreateNodeRequest{std::move(creation.request)}}, result, creation.unknown);
     }
   }

@@ -14,8 +14,7 @@
 #include "core/decision_loop.h"
 #include "core/evictions.h"
 #include "core/gpu_reservations.h"
-#include "core/node_book.h"
-#include "core/request_book.h"
+#include "core/managed_nodes.h"
 #include "core/usage_store.h"
 #include "core/verdict_book.h"
 #include "queues/tree.h"
@@ -53,6 +52,8 @@ class DecisionLoop::Impl {
   void BindingAnswered(AskedBinding binding, const absl::Status& status, absl::Time now);
   void EvictionAnswered(AskedEviction eviction, const absl::Status& status, absl::Time now);
   void CreationAnswered(AskedRequest creation, const absl::Status& status, absl::Time now);
+  void ProviderAnswered(uint64_t action_id, const AskedProvider& asked_provider,
+                        const model::ActionResult& result, absl::Time now);
   void AskAgain(absl::Time now, StepResult& result);
   void BindAgain(AskedBinding binding, StepResult& result);
 
@@ -118,15 +119,12 @@ class DecisionLoop::Impl {
   // say the same (I4): then it is not asked, and a step costs what changed.
   struct HookMemo {
     bool valid = false;
-    uint64_t requests_version = 0, uses_version = 0;
+    uint64_t machines_version = 0, uses_version = 0;
     hook::Demand demand;
     std::vector<hook::DemandOutcome> outcomes;
     absl::Time wake_at = absl::InfinitePast();
   };
-  void PoolsChanged() {
-    memo.valid = false;
-    offers_told = false;
-  }
+  void PoolsChanged();
   // Which labels nodes would have that may be bought: the engine asks for nodes of a topology by
   // these.
   void TellOffers();
@@ -143,8 +141,7 @@ class DecisionLoop::Impl {
   queues::QueueTree tree;
   hook::Hook hook;
   std::unique_ptr<engine::Engine> engine;
-  NodeBook nodes;
-  RequestBook requests;
+  ManagedNodes nodes;
   std::map<std::string, model::NodePool> pools;
   VerdictBook verdicts;
   UsageStore usage;
@@ -164,6 +161,8 @@ class DecisionLoop::Impl {
   ClaimReservations claims;
   std::map<std::string, absl::Time> idle_claims;  // by key: since when
   std::set<model::Kind> missing_device_kinds;
+  // Launches that a provider has accepted, by action: it may still say that one has failed.
+  std::map<uint64_t, std::string> accepted_launches;
   // They wait for the next step, which knows what time it is.
   std::vector<model::ActionResult> answers;
   std::vector<engine::Waiting> waiting;

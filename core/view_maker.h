@@ -1,7 +1,7 @@
 // Makes the View out of the core's parts. Internal to core.
 #pragma once
 
-#include "core/request_book.h"
+#include "autoscale-hook/hook.h"
 #include "core/verdict_book.h"
 #include "core/view.h"
 #include "queues/tree.h"
@@ -16,7 +16,6 @@ struct ViewMaker {
   const state::ClusterState& state;
   const queues::QueueTree& tree;
   const engine::Engine& engine;
-  const RequestBook& requests;
   const hook::Hook& hook;
   const VerdictBook& verdicts;
   const std::vector<engine::Waiting>& waiting;

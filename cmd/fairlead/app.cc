@@ -318,8 +318,8 @@ void Application::Submit(model::Action action) {
 
 void Application::Provide(const model::Action& action) {
   const uint64_t id = action.id;
-  const auto answer = [this, id](const absl::Status& status) {
-    queue_.Push(model::ActionResult{id, status});
+  const auto answer = [this, id](const hook::ProviderAnswer& said) {
+    queue_.Push(model::ActionResult{id, said.status, "", said.machine_id});
   };
   const auto* launch = std::get_if<model::LaunchNode>(&action.what);
   const auto* terminate = std::get_if<model::TerminateNode>(&action.what);

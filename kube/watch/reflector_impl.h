@@ -65,6 +65,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
   void NeedSnapshot();
   void CountFruitless(int weight);
   void MarkSynced(Events& out);
+  void TellProgress(Events& out);
   void NoteError(std::string text);
   [[nodiscard]] std::string BasePath() const;
   [[nodiscard]] bool UsesWatchList() const;
