@@ -116,10 +116,17 @@ class ScenarioReader {
         return yaml_.Duration(&cloud.boot_delay_by_type[key])(value, f);
       });
     };
+    std::string own_names = "false";
+    const Handler names = [&](auto& n, auto& at) {
+      FAIRLEAD_RETURN_IF_ERROR(yaml_.Text(&own_names)(n, at));
+      cloud.own_node_names = own_names == "true";
+      if (own_names == "true" || own_names == "false") return absl::OkStatus();
+      return absl::InvalidArgumentError(absl::StrCat(at, ": must be true or false"));
+    };
     return yaml_.Map(node, field,
                      {{"bootDelay", yaml_.Duration(&cloud.boot_delay)},
                       {"bootDelays", by_type},
-                      {"ownNodeNames", yaml_.Flag(&cloud.own_node_names)},
+                      {"ownNodeNames", names},
                       {"memoryPercent", yaml_.Integer(&cloud.memory_percent, 1)},
                       {"readyDelay", yaml_.Duration(&cloud.ready_delay)},
                       {"terminateDelay", yaml_.Duration(&cloud.terminate_delay)}});
