@@ -27,7 +27,8 @@ std::string Name(const LaunchKey& key, FailureClass failure) {
 
 }  // namespace
 
-void BackOff::Failed(const LaunchKey& key, FailureClass failure, absl::Time now) {
+void BackOff::Failed(const LaunchKey& key, FailureClass failure, absl::Time now,
+                     const std::string& message) {
   Entry& entry = entries_[Name(key, failure)];
   if (entry.failures > 0 && now < entry.rest.until) return;
   if (entry.failures > 0 && now >= entry.rest.until + 2 * max_) entry.failures = 0;
@@ -35,7 +36,7 @@ void BackOff::Failed(const LaunchKey& key, FailureClass failure, absl::Time now)
   for (int i = 0; i < entry.failures && rest < max_; ++i) rest = std::min(rest * 2, max_);
   if (failure == FailureClass::kAuth || failure == FailureClass::kConfig) rest = max_;
   ++entry.failures;
-  entry.rest = {now + rest, failure};
+  entry.rest = {now + rest, failure, message};
 }
 
 void BackOff::Succeeded(const LaunchKey& key) {

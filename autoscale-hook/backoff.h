@@ -29,7 +29,9 @@ class BackOff {
  public:
   BackOff(absl::Duration initial, absl::Duration max) : initial_(initial), max_(max) {}
 
-  void Failed(const LaunchKey& key, FailureClass failure, absl::Time now);
+  // `message`: what the provider said, for people.
+  void Failed(const LaunchKey& key, FailureClass failure, absl::Time now,
+              const std::string& message = "");
   void Succeeded(const LaunchKey& key);
   // The pool's object changed: what was wrong with its configuration may be mended.
   void PoolChanged(const std::string& pool, const std::string& provider);
@@ -37,6 +39,7 @@ class BackOff {
   struct Rest {
     absl::Time until;
     FailureClass failure;
+    std::string message;
   };
   // Absent: it may be bought. O(log n).
   [[nodiscard]] std::optional<Rest> Resting(const LaunchKey& key, absl::Time now) const;

@@ -13,6 +13,16 @@ int64_t Left(int64_t limit, int64_t used) {
   return std::max<int64_t>(0, limit - used);
 }
 
+// The dearest price of the catalogue: what a node of unknown price may cost.
+int64_t DearestPrice(const Catalog& catalog) {
+  int64_t dearest = 0;
+  for (const InstanceType& type : catalog.types()) {
+    dearest = std::max({dearest, type.on_demand_micro_usd.value_or(0),
+                        type.spot_micro_usd.value_or(0)});
+  }
+  return dearest;
+}
+
 int64_t Used(const std::map<std::string, int64_t>& used, const std::string& key) {
   auto it = used.find(key);
   return it == used.end() ? 0 : it->second;
@@ -33,7 +43,20 @@ void CapUsage::Add(const model::NodeRequest& request, const Catalog& catalog) {
     int64_t& of_model = gpus_by_model[gpu_model];
     of_model = model::SaturatingAdd(of_model, count);
   }
-  micro_usd_per_hour = model::SaturatingAdd(micro_usd_per_hour, request.price_micro_usd_per_hour);
+  int64_t price = request.price_micro_usd_per_hour;
+  if (!request.price_known) {
+    const InstanceType* type = catalog.Find(request.instance_type);
+    const auto known = type == nullptr ? std::nullopt
+                                       : (request.spot ? type->spot_micro_usd
+                                                       : type->on_demand_micro_usd);
+    if (!known.has_value()) {
+      ++unpriced;
+      assumed_micro_usd_per_hour = DearestPrice(catalog);
+    }
+    price = known.value_or(assumed_micro_usd_per_hour);
+  }
+  micro_usd_per_hour = model::SaturatingAdd(micro_usd_per_hour, price);
+  ++nodes;
   ++nodes_by_pool[request.pool];
 }
 
@@ -48,6 +71,7 @@ bool CountsAgainstCaps(const model::NodeRequest& request, bool registered) {
 CapsLeft CapsLeft::Of(const CapLimits& limits, const CapUsage& usage,
                       const std::vector<const model::NodePool*>& pools) {
   CapsLeft left;
+  left.nodes = Left(limits.nodes, usage.nodes);
   left.gpus = Left(limits.gpus, usage.gpus);
   left.micro_usd_per_hour = Left(limits.micro_usd_per_hour, usage.micro_usd_per_hour);
   for (const auto& [gpu_model, limit] : limits.gpus_by_model) {

@@ -26,10 +26,13 @@ struct CapLimits {
   int64_t gpus = model::kUnlimited;
   std::map<std::string, int64_t> gpus_by_model;
   int64_t micro_usd_per_hour = model::kUnlimited;
+  int64_t nodes = model::kUnlimited;
 };
 
 struct CapUsage {
-  int64_t gpus = 0, micro_usd_per_hour = 0;
+  int64_t nodes = 0, gpus = 0, micro_usd_per_hour = 0;
+  // Nodes whose price nobody knows, and what each of them is counted as: the dearest type.
+  int64_t unpriced = 0, assumed_micro_usd_per_hour = 0;
   std::map<std::string, int64_t> gpus_by_model;
   std::map<std::string, int64_t> nodes_by_pool;
 
@@ -41,7 +44,7 @@ bool CountsAgainstCaps(const model::NodeRequest& request, bool registered);
 
 // What may still be bought. Never negative: a cap lowered below what is held leaves nothing.
 struct CapsLeft {
-  int64_t gpus = kNoBound, micro_usd_per_hour = kNoBound;
+  int64_t nodes = kNoBound, gpus = kNoBound, micro_usd_per_hour = kNoBound;
   std::map<std::string, int64_t> gpus_by_model;  // absent: no bound
   std::map<std::string, int64_t> nodes_by_pool;  // absent: no bound
 

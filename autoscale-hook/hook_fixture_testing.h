@@ -18,14 +18,23 @@ inline const absl::Time kStart = absl::FromUnixSeconds(1800000000);
 // The API server's objects and the engine's knowledge, moved by hand.
 class HookTest : public ::testing::Test {
  protected:
-  HookTest() { Restart(); }
-  void Restart() { hook_ = std::make_unique<Hook>(options_, &catalog_); }
+  HookTest() {
+    options_.provider = "kwok";
+    options_.known_providers = {"aws", "kwok"};
+    options_.gathering_quiet = absl::ZeroDuration();  // tests of gathering set it
+    Restart();
+  }
+  void Restart() {
+    hook_ = std::make_unique<Hook>(options_, &catalog_);
+    shown_.clear();
+  }
+  void Show() { ShowRequests(*hook_, requests_, shown_); }
 
   StepOutput Step(const Demand& demand = {}) {
+    Show();
     StepInput input;
     input.now = now_;
     input.demand = &demand;
-    for (const auto& [name, request] : requests_) input.requests.push_back(&request);
     for (const model::NodePool& pool : pools_) input.pools.push_back(&pool);
     std::vector<NodeUse> uses;
     for (const auto& [name, node] : nodes_) uses.push_back(node);
@@ -101,7 +110,12 @@ class HookTest : public ::testing::Test {
     StepAndApply();
     ASSERT_EQ(ThePhase(), model::NodeRequestPhase::kReady);
   }
-  // Nothing needs the one node, and that for so long that it bears the taint.
+  // Decided and written, then done.
+  StepOutput StepTwice() {
+    StepAndApply();
+    return StepAndApply();
+  }
+  // Nothing needs the one node, and that for so long that it has the taint.
   void LeaveUnneeded() {
     nodes_.at(TheName()).needed = false;
     StepAndApply();
@@ -124,6 +138,7 @@ class HookTest : public ::testing::Test {
   ArithmeticPlacement placement_;
   absl::Time now_ = kStart;
   std::map<std::string, model::NodeRequest> requests_;
+  std::map<std::string, std::string> shown_;  // to the hook: name -> uid
   std::map<std::string, NodeUse> nodes_;
   std::vector<model::NodePool> pools_;
   int uids_ = 0;

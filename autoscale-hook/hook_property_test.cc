@@ -70,6 +70,8 @@ class World {
     g1.zones = g4.zones = {"z1", "z2"};
     catalog_ = Catalog::FromTypes({g1, g4, t2});
     nodes_["static-1"] = {"static-uid", true, false, now_};
+    options_.provider = "kwok";
+    options_.gathering_quiet = absl::ZeroDuration();
     hook_ = std::make_unique<Hook>(options_, &catalog_);
     Look();
   }
@@ -208,9 +210,16 @@ class World {
     }
     if (const auto* update = std::get_if<model::UpdateNodeRequestStatus>(&action.what)) {
       auto it = requests_.find(update->request.meta.name);
-      if (it == requests_.end() || it->second.meta.uid != update->request.meta.uid || Fault(10))
-        return;
+      const auto answer = [&](const absl::Status& status) {
+        if (!Fault(10)) hook_->OnStatusResult(update->request, status, now_);
+      };
+      if (it == requests_.end() || it->second.meta.uid != update->request.meta.uid) {
+        return answer(absl::FailedPreconditionError("another object"));
+      }
+      if (Fault(10)) return answer(absl::PermissionDeniedError("refused"));
+      if (Fault(10)) return;
       it->second = update->request;
+      answer(Fault(5) ? absl::UnavailableError("done all the same") : absl::OkStatus());
     } else if (const auto* erase = std::get_if<model::DeleteNodeRequest>(&action.what)) {
       auto it = requests_.find(erase->name);
       if (it == requests_.end() || it->second.meta.uid != erase->uid || Fault(10)) return;
@@ -227,6 +236,12 @@ class World {
         return hook_->OnProviderResult(terminate->request_name, false, absl::InternalError("x"),
                                        now_);
       }
+      // Nothing is ended on a decision that a restart would not know of.
+      const Phase phase = requests_.contains(terminate->request_name)
+                              ? requests_.at(terminate->request_name).phase
+                              : Phase::kGone;
+      EXPECT_TRUE(phase == Phase::kFailed || phase == Phase::kDraining || phase == Phase::kGone)
+          << terminate->request_name << " is terminated in phase " << static_cast<int>(phase);
       // I7, once more where it hurts.
       for (const auto& [name, job] : jobs_) {
         EXPECT_FALSE(job.bound.contains(terminate->request_name)) << "killed a pod of " << name;
@@ -262,6 +277,7 @@ class World {
       if (Chance(50)) Deliver(action);
     }
     hook_ = std::make_unique<Hook>(options_, &catalog_);
+    shown_.clear();
     withdrawn_.clear();
     unseen_.clear();
     Look();
@@ -354,8 +370,8 @@ class World {
     input.now = now_;
     if (!buy) placed.demand.clear();
     input.demand = &placed.demand;
+    testing::ShowRequests(*hook_, seen_requests_, shown_);
     for (const auto& [name, request] : seen_requests_) {
-      input.requests.push_back(&request);
       auto node = seen_nodes_.find(name);
       if (node == seen_nodes_.end() && !placed.ordered.contains(name)) continue;
       NodeUse use;
@@ -485,6 +501,7 @@ class World {
   std::shared_ptr<const model::PodSpec> pod_ = Spec(1000, 1, 1);
   int uids_ = 0, job_count_ = 0;
   std::map<std::string, model::NodeRequest> requests_, seen_requests_, unseen_;
+  std::map<std::string, std::string> shown_;
   std::map<std::string, ApiNode> nodes_, seen_nodes_;
   std::map<std::string, Machine> machines_;
   std::map<std::string, Job> jobs_;

@@ -2,13 +2,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "autoscale-hook/hook_fixture_testing.h"
+#include "scheduler/model/api_names.h"
 
 namespace fairlead::hook {
 namespace {
 
 using Phase = model::NodeRequestPhase;
 using testing::HookTest;
+using testing::Item;
+using testing::kDollar;
 using testing::kStart;
+using testing::Spec;
 
 TEST_F(HookTest, RegisteredButNeverUsableIsRemovedOnlyBehindItsTaint) {
   BuyLaunched();
@@ -32,9 +36,9 @@ TEST_F(HookTest, VanishedDemandCancelsTheOrder) {
   EXPECT_EQ(The().unneeded_since, now_);
   now_ += options_.cancel_after;
   const StepOutput out = StepAndApply();
-  EXPECT_EQ(All<model::TerminateNode>(out).size(), 1u);
   EXPECT_EQ(ThePhase(), Phase::kDraining);
   EXPECT_EQ(out.withdrawn.size(), 1u);
+  EXPECT_EQ(All<model::TerminateNode>(StepAndApply()).size(), 1u);
   Answer(false, absl::OkStatus());
   StepAndApply();
   EXPECT_TRUE(requests_.empty());
@@ -65,7 +69,7 @@ TEST_F(HookTest, TaintLeftByAFormerLifeIsTakenOff) {
   LeaveUnneeded();
   ASSERT_TRUE(node.removal_tainted);
   Restart();
-  EXPECT_EQ(All<model::TerminateNode>(StepAndApply()).size(), 1u);
+  EXPECT_EQ(All<model::TerminateNode>(StepTwice()).size(), 1u);
 }
 
 TEST_F(HookTest, DrainingAfterARestartTerminatesAgainUnlessNeeded) {
@@ -83,7 +87,7 @@ TEST_F(HookTest, CancelledNodeThatRegistersIsRemovedBehindItsTaint) {
   nodes_.at(TheName()).needed = false;
   StepAndApply();
   now_ += options_.cancel_after;
-  ASSERT_EQ(All<model::TerminateNode>(StepAndApply()).size(), 1u);
+  ASSERT_EQ(All<model::TerminateNode>(StepTwice()).size(), 1u);
   Answer(false, absl::InternalError("later"));
   nodes_[TheName()] = Arrived(TheName(), TheName());
   now_ += absl::Seconds(30);
@@ -100,14 +104,15 @@ TEST_F(HookTest, NothingIsRemovedOnMissingData) {
   now_ += absl::Seconds(30);
   EXPECT_TRUE(StepAndApply().actions.empty());
   EXPECT_EQ(ThePhase(), Phase::kReady);
-  now_ += absl::Seconds(30);  // gone for a minute: somebody deleted the node
-  EXPECT_EQ(All<model::TerminateNode>(StepAndApply()).size(), 1u);
+  now_ += absl::Seconds(30);  // gone for a minute: a user deleted the node
+  EXPECT_EQ(All<model::TerminateNode>(StepTwice()).size(), 1u);
   EXPECT_EQ(ThePhase(), Phase::kDraining);
 }
 
 TEST_F(HookTest, NodesOfOthersAreNeverTouched) {
   nodes_["static-1"] = Arrived("static-1", "");
   nodes_["orphan"] = Arrived("orphan", "orphan");
+  nodes_["named"] = Arrived("named", "fl-0123");  // without the labels that we launch with
   StepAndApply();
   now_ += absl::Hours(100);
   EXPECT_TRUE(StepAndApply().actions.empty());
@@ -142,7 +147,7 @@ TEST_F(HookTest, DeletedRequestIsGivenBackAtOnceUnlessNeeded) {
 TEST_F(HookTest, WakesAtWholeSecondsSoThatItsTimerIsDueThen) {
   BuyReady();
   LeaveUnneeded();
-  ASSERT_EQ(All<model::TerminateNode>(StepAndApply()).size(), 1u);
+  ASSERT_EQ(All<model::TerminateNode>(StepTwice()).size(), 1u);
   now_ += absl::Milliseconds(300);
   Answer(false, absl::InternalError("later"));  // asked again 30 s after this answer
   int steps = 0;
@@ -158,7 +163,7 @@ TEST_F(HookTest, WakesAtWholeSecondsSoThatItsTimerIsDueThen) {
 TEST_F(HookTest, ConfirmedEndIsKeptUntilTheNodeIsSeenToBeGone) {
   BuyReady();
   LeaveUnneeded();
-  ASSERT_EQ(All<model::TerminateNode>(StepAndApply()).size(), 1u);
+  ASSERT_EQ(All<model::TerminateNode>(StepTwice()).size(), 1u);
   Answer(false, absl::OkStatus());
   StepAndApply();  // the watch still shows the node
   now_ += absl::Seconds(2);
@@ -218,6 +223,157 @@ TEST_F(HookTest, NodeOfUnknownTypeWhoseRequestIsGoneIsRemovedOnceNothingNeedsIt)
     terminated = !All<model::TerminateNode>(StepAndApply()).empty();
   }
   EXPECT_TRUE(terminated);
+}
+
+// ---- nothing that was sent is believed
+
+TEST_F(HookTest, FailedThatIsRefusedIsRepeatedAndNothingIsTerminatedBefore) {
+  BuyLaunched();
+  now_ += options_.ready_timeout;
+  int writes = 0;
+  for (int i = 0; i < 600; ++i, now_ += absl::Seconds(1)) {
+    const StepOutput out = Step();
+    EXPECT_TRUE(All<model::TerminateNode>(out).empty()) << "the API server never took Failed";
+    for (const auto& update : All<model::UpdateNodeRequestStatus>(out)) {
+      EXPECT_EQ(update.request.phase, Phase::kFailed);
+      ++writes;
+      hook_->OnStatusResult(update.request, absl::PermissionDeniedError("no"), now_);
+    }
+  }
+  EXPECT_GE(writes, 5) << "repeated";
+  EXPECT_LE(writes, 12) << "with growing pauses";
+  now_ += absl::Minutes(5);
+  const auto last = All<model::UpdateNodeRequestStatus>(Step());
+  ASSERT_EQ(last.size(), 1u);
+  hook_->OnStatusResult(last[0].request, absl::OkStatus(), now_);
+  EXPECT_EQ(All<model::TerminateNode>(Step()).size(), 1u) << "an answer is enough";
+}
+
+TEST_F(HookTest, DrainingThatIsLostKeepsTheMachine) {
+  BuyReady();
+  LeaveUnneeded();
+  int writes = 0;
+  for (int i = 0; i < 60; ++i, now_ += absl::Seconds(1)) {
+    const StepOutput out = Step();  // the write is lost
+    writes += static_cast<int>(All<model::UpdateNodeRequestStatus>(out).size());
+    EXPECT_TRUE(All<model::TerminateNode>(out).empty());
+  }
+  EXPECT_GE(writes, 5);
+  size_t terminated = 0;
+  for (int i = 0; i < 15; ++i, now_ += absl::Seconds(1)) {
+    terminated += All<model::TerminateNode>(StepAndApply()).size();
+  }
+  EXPECT_EQ(terminated, 1u);
+}
+
+// The answer came, and then another leader's write took its place.
+TEST_F(HookTest, StatusOfAnotherLeaderIsTakenOverWhileNothingIsUnderWay) {
+  BuyReady();
+  Show();
+  The().phase = Phase::kDraining;
+  nodes_.at(TheName()).needed = false;
+  StepAndApply();
+  EXPECT_FALSE(hook_->machines().Find(TheName())->Promises());
+  EXPECT_EQ(All<model::TerminateNode>(StepAndApply()).size(), 1u) << "behind its taint";
+}
+
+// ---- removal waits for pods that were bound before the taint
+
+TEST_F(HookTest, NodeIsDrainedOnlyWhenThePodsBeforeItsTaintAreSeen) {
+  BuyReady();
+  NodeUse& node = nodes_.at(TheName());
+  node.pods_settled = false;
+  LeaveUnneeded();
+  ASSERT_TRUE(node.removal_tainted);
+  for (int i = 0; i < 100; ++i, now_ += absl::Seconds(10)) {
+    EXPECT_TRUE(All<model::TerminateNode>(StepAndApply()).empty());
+    ASSERT_EQ(ThePhase(), Phase::kReady);
+  }
+  node.pods_settled = true;
+  EXPECT_EQ(All<model::TerminateNode>(StepTwice()).size(), 1u);
+}
+
+// ---- the provider's word
+
+TEST_F(HookTest, RefusedTerminateIsRepeatedWithGrowingPausesAndTold) {
+  BuyReady();
+  LeaveUnneeded();
+  int calls = 0;
+  for (StepOutput out = StepTwice(); now_ < kStart + absl::Hours(6);) {
+    for (const auto& terminate : All<model::TerminateNode>(out)) {
+      ++calls;
+      hook_->OnProviderResult(terminate.request_name, false,
+                              absl::PermissionDeniedError("iam:TerminateInstances"), now_);
+    }
+    out = StepAndApply();
+    if (calls > 0) {
+      EXPECT_NE(The().message.find("iam:TerminateInstances"), std::string::npos) << The().message;
+    }
+    ASSERT_LT(out.wake_at, absl::InfiniteFuture()) << "it would be left for ever";
+    now_ = std::max(now_ + absl::Seconds(1), out.wake_at);
+  }
+  EXPECT_GE(calls, 8);
+  EXPECT_LE(calls, 24) << "30 s, doubling up to 30 minutes";
+}
+
+TEST_F(HookTest, UnansweredTerminateIsRepeatedAndTold) {
+  BuyReady();
+  LeaveUnneeded();
+  int calls = 0;
+  for (StepOutput out = StepTwice(); now_ < kStart + absl::Hours(2);) {
+    calls += static_cast<int>(All<model::TerminateNode>(out).size());
+    ASSERT_LT(out.wake_at, absl::InfiniteFuture()) << "it would be left for ever";
+    now_ = std::max(now_ + absl::Seconds(1), out.wake_at);
+    out = StepAndApply();
+  }
+  EXPECT_GE(calls, 5);
+  EXPECT_LE(calls, 12);
+  EXPECT_NE(The().message.find("has not answered"), std::string::npos) << The().message;
+}
+
+// ---- deleting a request
+
+TEST_F(HookTest, DeletedWhileItBootsCountsUntilItsMachineIsGone) {
+  options_.cluster_gpu_limit = 1;
+  Restart();
+  BuyLaunched();
+  EXPECT_EQ(The().finalizers, std::vector<std::string>{model::kMachineFinalizer});
+  The().meta.deletion = now_;
+  const Demand demand = {Item("team/b", Spec(1000, 4, 1), 1)};
+  StepOutput out = StepAndApply(demand);
+  EXPECT_EQ(ThePhase(), Phase::kDraining);
+  EXPECT_EQ(out.withdrawn.size(), 1u) << "nothing is promised to it any more";
+  EXPECT_EQ(out.outcomes[0].code, verdict::Code::kGpuCapReached);
+  out = StepAndApply(demand);
+  EXPECT_EQ(All<model::TerminateNode>(out).size(), 1u);
+  EXPECT_TRUE(All<model::DeleteNodeRequest>(out).empty()) << "the finalizer stays";
+  EXPECT_EQ(out.outcomes[0].code, verdict::Code::kGpuCapReached);
+  Answer(false, absl::OkStatus());
+  const auto ends = All<model::DeleteNodeRequest>(Step(demand));
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_EQ(ends[0].finalizers, std::vector<std::string>{model::kMachineFinalizer});
+}
+
+// ---- prices
+
+TEST_F(HookTest, NodeOfUnknownPriceIsNeverCountedAsFree) {
+  options_.cost_limit_micro_usd_per_hour = 2 * kDollar;
+  Restart();
+  NodeUse node = Arrived("ip-10-0-0-1", "fl-77");
+  node.instance_type = "left.the.catalogue";
+  node.needed = true;
+  nodes_["ip-10-0-0-1"] = node;
+  StepAndApply();
+  now_ += absl::Minutes(1);
+  StepAndApply();
+  ASSERT_EQ(requests_.size(), 1u) << "found by its label, whatever its name";
+  EXPECT_FALSE(The().price_known);
+  const StepOutput out = Step({Item("team/a", Spec(1000, 4, 1), 1)});
+  EXPECT_EQ(out.outcomes[0].code, verdict::Code::kCostCapReached);
+  std::string details;
+  for (const std::string& detail : out.outcomes[0].details) details += detail + "; ";
+  EXPECT_NE(details.find("nodes of unknown price: 1, each counted as $2.00"), std::string::npos)
+      << details;
 }
 
 }  // namespace

@@ -62,8 +62,10 @@ TEST_F(HookTest, FromDemandToReadyAndBackToZero) {
   EXPECT_EQ(All<model::SetNodeTaint>(out).size(), 1u);
   EXPECT_TRUE(All<model::TerminateNode>(out).empty()) << "only after the taint is seen";
   out = StepAndApply();
-  ASSERT_EQ(All<model::TerminateNode>(out).size(), 1u);
   EXPECT_EQ(ThePhase(), Phase::kDraining);
+  EXPECT_TRUE(All<model::TerminateNode>(out).empty()) << "only after Draining is written";
+  out = StepAndApply();
+  ASSERT_EQ(All<model::TerminateNode>(out).size(), 1u);
   EXPECT_TRUE(StepAndApply().actions.empty());
   Answer(false, absl::OkStatus());
   EXPECT_TRUE(All<model::DeleteNodeRequest>(StepAndApply()).empty()) << "the node is still there";

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "autoscale-hook/catalog.h"
 #include "autoscale-hook/demand.h"
+#include "autoscale-hook/hook.h"
 #include "autoscale-hook/placement.h"
 #include "base/testing/random.h"
 #include "scheduler/model/api_names.h"
@@ -57,6 +59,24 @@ inline DemandItem Item(const std::string& workload, std::shared_ptr<const model:
   pod_class.count = count;
   item.classes.push_back(std::move(pod_class));
   return item;
+}
+
+// The watch of NodeRequests: what changed since `shown` (name -> uid).
+inline void ShowRequests(Hook& hook, const std::map<std::string, model::NodeRequest>& requests,
+                         std::map<std::string, std::string>& shown) {
+  for (auto it = shown.begin(); it != shown.end();) {
+    auto there = requests.find(it->first);
+    if (there != requests.end() && there->second.meta.uid == it->second) {
+      ++it;
+      continue;
+    }
+    hook.ObserveGone(it->first, it->second);
+    it = shown.erase(it);
+  }
+  for (const auto& [name, request] : requests) {
+    hook.Observe(request);
+    shown[name] = request.meta.uid;
+  }
 }
 
 // Resources, node selector and NoSchedule taints, nothing else.

@@ -168,6 +168,7 @@ Packer::Run::Run(Packer& packer, const std::vector<int64_t>& counts, const CapsL
                  Objective objective)
     : packer_(packer), counts_(counts) {
   std::map<std::string, int> models, pools;
+  budget_.nodes = caps.nodes;
   budget_.gpus = caps.gpus;
   budget_.micro_usd_per_hour = caps.micro_usd_per_hour;
   const auto index_of = [](const std::string& name, const std::map<std::string, int64_t>& bounds,
@@ -246,6 +247,7 @@ int64_t Packer::Run::MaxNodes(const Budget& budget, int offer) const {
   const auto bound = [&nodes](int64_t left, int64_t each) {
     if (left != kNoBound && each > 0) nodes = std::min(nodes, std::max<int64_t>(0, left / each));
   };
+  bound(budget.nodes, 1);
   bound(budget.gpus, o.type->gpu_count);
   bound(budget.by_model[model_of_[offer]], o.type->gpu_count);
   bound(budget.micro_usd_per_hour, o.price_micro_usd_per_hour);
@@ -256,6 +258,7 @@ void Packer::Run::Buy(Draft& draft, int offer, Load load, int64_t nodes) const {
   if (nodes <= 0) return;
   const Offer& o = packer_.offers_[offer];
   const int64_t gpus = Times(o.type->gpu_count, nodes);
+  Take(draft.budget.nodes, nodes);
   Take(draft.budget.gpus, gpus);
   Take(draft.budget.by_model[model_of_[offer]], gpus);
   Take(draft.budget.by_pool[pool_of_[offer]], nodes);
@@ -276,6 +279,7 @@ void Packer::Run::GiveBack(Draft& draft, size_t group, int64_t nodes) const {
   NodeGroup& g = draft.groups[group];
   const Offer& o = packer_.offers_[g.offer];
   const int64_t gpus = Times(o.type->gpu_count, nodes);
+  Take(draft.budget.nodes, -nodes);
   Take(draft.budget.gpus, -gpus);
   Take(draft.budget.by_model[model_of_[g.offer]], -gpus);
   Take(draft.budget.by_pool[pool_of_[g.offer]], -nodes);

@@ -10,7 +10,7 @@ namespace fairlead::hook {
 
 // What may still be bought, by indexes instead of names.
 struct Packer::Budget {
-  int64_t gpus = kNoBound, micro_usd_per_hour = kNoBound;
+  int64_t nodes = kNoBound, gpus = kNoBound, micro_usd_per_hour = kNoBound;
   std::vector<int64_t> by_model, by_pool;
 };
 

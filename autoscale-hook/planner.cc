@@ -17,7 +17,7 @@ namespace {
 using verdict::Code;
 
 constexpr int kNoDomains = -1;
-constexpr char kNextStep[] = "more nodes are ordered in the next step";
+constexpr char kNextStep[] = "more nodes are requested in the next step";
 
 struct Item {
   std::vector<Wish> wishes;
@@ -119,6 +119,7 @@ class Planning {
     return std::all_of(taken_.begin(), taken_.end(), [](int64_t n) { return n == 0; });
   }
   static void TakeFrom(CapsLeft& left, const Offer& offer) {
+    if (left.nodes != kNoBound) --left.nodes;
     if (left.gpus != kNoBound) left.gpus -= offer.type->gpu_count;
     if (left.micro_usd_per_hour != kNoBound) {
       left.micro_usd_per_hour -= offer.price_micro_usd_per_hour;
@@ -402,9 +403,10 @@ void Planning::TellRest(ItemOutcome& outcome) {
   if (!plan_.retry_at.has_value() || first->until < *plan_.retry_at) {
     plan_.retry_at = first->until;
   }
-  outcome.details.push_back(absl::StrCat("every type that fits was refused lately (",
-                                         FailureName(first->failure), " of ",
-                                         first->offer.type->name, "), the next try is due"));
+  outcome.details.push_back(absl::StrCat("in backoff after ", FailureName(first->failure), " of ",
+                                         first->offer.type->name,
+                                         first->message.empty() ? "" : " (", first->message,
+                                         first->message.empty() ? "" : ")", "; will be retried"));
 }
 
 // No domain of its topology can be had for it.
@@ -491,6 +493,8 @@ ItemOutcome Planning::ExplainCapped(Item& item) {
   no_gpu_cap.gpus_by_model.clear();
   no_cost_cap.micro_usd_per_hour = kNoBound;
   no_pool_cap.nodes_by_pool.clear();
+  CapsLeft no_node_cap = left_;
+  no_node_cap.nodes = kNoBound;
   const auto buys = [&](const CapsLeft& caps) {
     return classes_.packer().Pack(split, caps, Objective::kPrice);
   };
@@ -498,6 +502,11 @@ ItemOutcome Planning::ExplainCapped(Item& item) {
   if (packing.Complete() && ExplainGpuCap(packing, outcome)) return outcome;
   packing = buys(no_cost_cap);
   if (packing.Complete() && ExplainCostCap(packing, outcome)) return outcome;
+  if (left_.nodes != kNoBound && buys(no_node_cap).Complete()) {
+    outcome.details.push_back(
+        absl::StrCat("the limit of provisioned nodes (hook.maxNodes) leaves: ", left_.nodes));
+    return outcome;
+  }
   packing = buys(open);
   if (!buys(no_pool_cap).Complete()) {
     if (ExplainGpuCap(packing, outcome) || ExplainCostCap(packing, outcome)) return outcome;

@@ -43,6 +43,7 @@ struct PlanInput {
     Offer offer;
     absl::Time until;
     FailureClass failure;
+    std::string message = {};  // of the provider
   };
   std::vector<RestingOffer> resting;  // may be bought again later
   CapsLeft caps;

@@ -10,6 +10,10 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
   const absl::Status& status = result.status;
   if (bindings.Answered(result.action_id, status, now)) return;
   std::optional<InFlight> found = in_flight.Take(result.action_id);
+  const auto accepted = accepted_launches.find(result.action_id);
+  if (!found.has_value() && accepted != accepted_launches.end()) {
+    found = InFlightProvider{accepted->second, true};
+  }
   if (!found.has_value()) return;
   if (const auto* reserve = std::get_if<InFlightReservation>(&*found)) {
     shares.shares().Created(reserve->node, reserve->group, status, now);
@@ -20,9 +24,10 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
   } else if (const auto* claim = std::get_if<InFlightClaim>(&*found)) {
     claims.claims().Answered(claim->key, claim->reserved, status, result.resource_version, now);
   } else if (const auto* provider = std::get_if<InFlightProvider>(&*found)) {
-    hook.OnProviderResult(provider->request_name, provider->launch, status, now);
+    ProviderAnswered(result.action_id, *provider, result, now);
+  } else if (const auto* update = std::get_if<InFlightStatus>(&*found)) {
     memo.valid = false;
-    dirty = true;
+    if (hook.OnStatusResult(update->request, status, now)) dirty = true;
   } else if (auto* create = std::get_if<InFlightRequest>(&*found)) {
     CreationAnswered(std::move(*create), status, now);
   } else if (auto* evict = std::get_if<InFlightEviction>(&*found)) {
@@ -39,18 +44,33 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
   }
 }
 
+// The provider's word about a machine. A launch that is accepted may fail later.
+void DecisionLoop::Impl::ProviderAnswered(uint64_t action_id, const InFlightProvider& provider,
+                                          const model::ActionResult& result, absl::Time now) {
+  const std::string& name = provider.request_name;
+  if (provider.launch && result.status.ok() && hook.machines().Seen(name)) {
+    accepted_launches[action_id] = name;
+  } else {
+    accepted_launches.erase(action_id);
+  }
+  hook.OnProviderResult(name, provider.launch, result.status, now, result.machine_id);
+  // A node that came before the answer is found by what it says.
+  if (!result.machine_id.empty()) RequestChanged(name);
+  memo.valid = false;
+  dirty = true;
+}
+
 void DecisionLoop::Impl::CreationAnswered(InFlightRequest creation, const absl::Status& status,
                                           absl::Time now) {
   const std::string name = creation.request.meta.name;
   hook.OnCreateResult(name, status, now);
   memo.valid = false;
   // Done, or there already: the watch will show it, and until then the node counts as ordered.
-  if (status.ok() || absl::IsAlreadyExists(status) || requests.Seen(name)) return;
+  if (status.ok() || absl::IsAlreadyExists(status) || hook.machines().Seen(name)) return;
   if (OutcomeOf(status, creation.unknown > 0) == Outcome::kUnknown) {
     in_flight.RetryLater(std::move(creation), now);
     return;
   }
-  requests.Forget(name);
   RequestChanged(name);
   dirty = true;
 }
@@ -76,7 +96,7 @@ void DecisionLoop::Impl::SendAgain(absl::Time now, StepResult& result) {
     } else {
       auto& creation = std::get<InFlightRequest>(due);
       const std::string& name = creation.request.meta.name;
-      if (requests.Find(name) == nullptr || requests.Seen(name)) continue;
+      if (hook.machines().Find(name) == nullptr || hook.machines().Seen(name)) continue;
       if (stale()) {
         in_flight.RetryLater(std::move(creation), now);
         continue;

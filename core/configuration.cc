@@ -79,6 +79,11 @@ absl::Status ReadHook(const dom::element& value, const std::string& path,
        {"backoffInitial", Span(&hook.backoff_initial)},
        {"backoffMax", Span(&hook.backoff_max)},
        {"expectedBoot", Span(&hook.expected_boot)},
+       {"maxNodes", Count(&hook.max_nodes, 0)},
+       {"gatheringQuiet", Span(&hook.gathering_quiet)},
+       {"gatheringMax", Span(&hook.gathering_max)},
+       {"provisioningBurst", Count(&hook.guard.burst, 1)},
+       {"provisioningPerMinute", Count(&hook.guard.per_minute, 1)},
        {"maxNewRequestsPerStep", Count(&hook.max_new_requests_per_step, 1)}}));
   FAIRLEAD_RETURN_IF_ERROR(CheckProvider(path, enabled_given, hook));
   const std::pair<const char*, absl::Duration> positive[] = {
@@ -89,6 +94,9 @@ absl::Status ReadHook(const dom::element& value, const std::string& path,
     if (duration <= absl::ZeroDuration()) {
       return Bad(absl::StrCat(path, ".", name), "must be more than zero");
     }
+  }
+  if (hook.gathering_max < hook.gathering_quiet) {
+    return Bad(absl::StrCat(path, ".gatheringMax"), "must not be less than gatheringQuiet");
   }
   if (hook.backoff_max < hook.backoff_initial) {
     return Bad(absl::StrCat(path, ".backoffMax"), "must not be less than backoffInitial");

@@ -41,11 +41,16 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
   if (options.engine.usage.has_value()) {
     FAIRLEAD_RETURN_IF_ERROR(queues::UsageWindow::Create(*options.engine.usage).status());
   }
+  Options settings = options;
+  if (settings.hook.provider.empty()) settings.hook.enabled = false;
+  if (settings.hook.enabled) {
+    FAIRLEAD_RETURN_IF_ERROR(hook::CheckProvider(settings.hook, /*required=*/true));
+  }
   std::unique_ptr<DecisionLoop> loop(new DecisionLoop());
-  loop->impl_ = std::make_unique<Impl>(options, catalog);
+  loop->impl_ = std::make_unique<Impl>(settings, catalog);
   Impl& impl = *loop->impl_;
   engine::EngineOptions engine_options = options.engine;
-  engine_options.hook_on = options.hook.enabled;
+  engine_options.hook_on = settings.hook.enabled;
   impl.engine = std::make_unique<engine::Engine>(engine_options, &impl.state, &impl.tree,
                                                  std::move(framework));
   impl.KeepDefaultQueue();
@@ -72,6 +77,10 @@ void DecisionLoop::Apply(const model::ClusterEvent& event) {
     impl_->DeviceKindSynced(*synced_kind);
   } else if (const auto* report = std::get_if<model::UsageReport>(&event)) {
     if (impl_->engine->TakeUsage(*report)) impl_->dirty = true;
+  } else if (const auto* progress = std::get_if<model::Progress>(&event)) {
+    if (progress->kind == model::Kind::kPod && impl_->nodes.PodsSeen(progress->resource_version)) {
+      impl_->dirty = true;
+    }
   } else {
     impl_->answers.push_back(std::get<model::ActionResult>(event));
   }
@@ -113,7 +122,6 @@ View DecisionLoop::MakeView(absl::Time now) const {
   return ViewMaker{impl.state,
                    impl.tree,
                    *impl.engine,
-                   impl.requests,
                    impl.hook,
                    impl.verdicts,
                    impl.engine->Unfold(impl.waiting)}
@@ -121,7 +129,14 @@ View DecisionLoop::MakeView(absl::Time now) const {
 }
 
 void DecisionLoop::Impl::RequestChanged(const std::string& name) {
-  if (nodes.RequestChanged(name, requests.Find(name), ValidPools()).Any()) dirty = true;
+  if (nodes.RequestChanged(name, ValidPools()).Any()) dirty = true;
+}
+
+void DecisionLoop::Impl::PoolsChanged() {
+  memo.valid = false;
+  offers_told = false;
+  // What is on order has the labels and taints of its pool.
+  for (const auto& [name, machine] : hook.machines().rows()) RequestChanged(name);
 }
 
 std::vector<const model::NodePool*> DecisionLoop::Impl::ValidPools() const {
@@ -178,6 +193,7 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
       if (known != state::kNoId && state.pod(known).uid != pod->meta.uid) bindings.PodGoing(known);
     }
     change = state.UpsertPod(*pod);
+    change.capacity |= nodes.PodsSeen(pod->meta.resource_version);
     PodChanged(*pod);
   } else if (const auto* node = std::get_if<model::Node>(&upsert.object)) {
     change = nodes.Upsert(*node);
@@ -195,10 +211,8 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
   } else if (const auto* topology = std::get_if<model::Topology>(&upsert.object)) {
     change = state.UpsertTopology(*topology);
   } else if (const auto* request = std::get_if<model::NodeRequest>(&upsert.object)) {
-    if (requests.Upsert(*request)) {
-      change.capacity = true;
-      RequestChanged(request->meta.name);
-    }
+    change.capacity = hook.Observe(*request);
+    if (change.capacity) RequestChanged(request->meta.name);
   } else if (const auto* pool = std::get_if<model::NodePool>(&upsert.object)) {
     pools[pool->meta.name] = *pool;
     PoolsChanged();
@@ -230,8 +244,6 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
     case model::Kind::kNode:
       change = nodes.Remove(removed.name, removed.uid);
       shares.shares().NodeGone(removed.name);
-      // Its request has to learn that it is gone.
-      if (requests.Find(removed.name) != nullptr) dirty = true;
       break;
     case model::Kind::kQueue:
       tree.Remove(removed.name);
@@ -246,8 +258,10 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
       change = state.RemovePriorityClass(removed.name);
       break;
     case model::Kind::kNodeRequest:
-      if (requests.Remove(removed.name, removed.uid)) {
+      if (hook.ObserveGone(removed.name, removed.uid)) {
         change.capacity = true;
+        std::erase_if(accepted_launches,
+                      [&](const auto& launch) { return launch.second == removed.name; });
         RequestChanged(removed.name);
       }
       break;
@@ -376,8 +390,9 @@ void DecisionLoop::Impl::TellArrival(absl::Time now) {
     if (entry.verdict.code != Code::kNodesRequested) continue;
     absl::Time expected = absl::InfinitePast();
     for (const std::string& name : entry.verdict.node_requests) {
-      const model::NodeRequest* request = requests.Find(name);
-      if (request == nullptr) continue;
+      const hook::Machine* machine = hook.machines().Find(name);
+      if (machine == nullptr) continue;
+      const model::NodeRequest* request = &machine->desired;
       const absl::Time start = request->launched_at.value_or(
           request->meta.creation == absl::InfinitePast() ? now : request->meta.creation);
       expected = std::max(expected, start + options.hook.expected_boot);

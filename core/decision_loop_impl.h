@@ -10,13 +10,12 @@
 
 #include "core/claim_plugin.h"
 #include "core/decision_loop.h"
-#include "core/node_book.h"
+#include "core/managed_nodes.h"
 #include "core/reconcile/bindings.h"
 #include "core/reconcile/evictions.h"
 #include "core/reconcile/in_flight.h"
 #include "core/reconcile/refusals.h"
 #include "core/reconcile/status_updater.h"
-#include "core/request_book.h"
 #include "core/share_plugin.h"
 #include "core/usage_store.h"
 #include "queues/tree.h"
@@ -59,6 +58,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void TakeAnswer(const model::ActionResult& result, absl::Time now);
   void EvictionAnswered(InFlightEviction eviction, const absl::Status& status, absl::Time now);
   void CreationAnswered(InFlightRequest creation, const absl::Status& status, absl::Time now);
+  void ProviderAnswered(uint64_t action_id, const InFlightProvider& provider,
+                        const model::ActionResult& result, absl::Time now);
   void SendAgain(absl::Time now, StepResult& result);
 
   // ---- steps
@@ -132,15 +133,12 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // say the same (I4): then it is not asked, and a step costs what changed.
   struct HookMemo {
     bool valid = false;
-    uint64_t requests_version = 0, uses_version = 0;
+    uint64_t machines_version = 0, uses_version = 0;
     hook::Demand demand;
     std::vector<hook::DemandOutcome> outcomes;
     absl::Time wake_at = absl::InfinitePast();
   };
-  void PoolsChanged() {
-    memo.valid = false;
-    offers_told = false;
-  }
+  void PoolsChanged();
   // Which labels nodes would have that may be bought: the engine asks for nodes of a topology by
   // these.
   void TellOffers();
@@ -157,8 +155,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   queues::QueueTree tree;
   hook::Hook hook;
   std::unique_ptr<engine::Engine> engine;
-  NodeBook nodes;
-  RequestBook requests;
+  ManagedNodes nodes;
   std::map<std::string, model::NodePool> pools;
   StatusUpdater verdicts;
   UsageStore usage;
@@ -184,6 +181,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   std::string timestamp;                 // of sending_at, as annotations carry it
   std::vector<model::EmitEvent> events;  // to be sent with the next step
   std::set<model::Kind> missing_device_kinds;
+  // Launches that a provider has accepted, by action: it may still say that one has failed.
+  std::map<uint64_t, std::string> accepted_launches;
   // They wait for the next step, which knows what time it is.
   std::vector<model::ActionResult> answers;
   std::vector<engine::Waiting> waiting;

@@ -55,6 +55,8 @@ class DecisionLoopTest : public ::testing::Test {
     catalog_ = *std::move(catalog);
     options_ = DefaultOptions();
     options_.emit_events = false;
+    options_.hook.provider = "kwok";
+    options_.hook.gathering_quiet = absl::ZeroDuration();  // tests of gathering set it
     Restart();
   }
   // A new process: it knows what the API server has, and nothing else.

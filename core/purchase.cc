@@ -69,22 +69,12 @@ void DecisionLoop::Impl::TellOffers() {
 bool DecisionLoop::Impl::Withdraw(const std::vector<std::string>& names,
                                   const std::vector<const model::NodePool*>& valid_pools) {
   state::Change change;
-  for (const std::string& name : names) {
-    if (!requests.Seen(name)) requests.Forget(name);  // never written, as far as anybody knows
-    const model::NodeRequest* request = requests.Find(name);
-    if (request == nullptr) {
-      change |= nodes.RequestChanged(name, nullptr, valid_pools);
-      continue;
-    }
-    model::NodeRequest gone = *request;
-    gone.phase = model::NodeRequestPhase::kFailed;
-    change |= nodes.RequestChanged(name, &gone, valid_pools);
-  }
+  for (const std::string& name : names) change |= nodes.RequestChanged(name, valid_pools);
   return change.Any();
 }
 
 bool DecisionLoop::Impl::HookWouldSayTheSame(const hook::Demand& demand, absl::Time now) const {
-  return memo.valid && now < memo.wake_at && memo.requests_version == requests.version() &&
+  return memo.valid && now < memo.wake_at && memo.machines_version == hook.machines().version() &&
          memo.uses_version == nodes.uses_version() && memo.demand == demand &&
          std::all_of(demand.begin(), demand.end(), DependsOnItselfAlone);
 }
@@ -104,7 +94,7 @@ bool DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries, absl::Ti
     if (memo.demand == demand) TakeOutcomes(memo.outcomes, entries);
     return false;
   }
-  const std::vector<hook::NodeUse>& uses = nodes.Uses(requests, promised);
+  const std::vector<hook::NodeUse>& uses = nodes.Uses(promised, now);
   if (HookWouldSayTheSame(demand, now)) {
     wake_at = std::min(wake_at, memo.wake_at);
     TakeOutcomes(memo.outcomes, entries);
@@ -113,25 +103,22 @@ bool DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries, absl::Ti
   hook::StepInput input;
   input.now = now;
   input.demand = &demand;
-  input.requests = requests.AllSeen();
   input.pools = ValidPools();
   input.nodes = &uses;
   EnginePlacement placement(*engine);
   ++stats.hook_steps;
   hook::StepOutput output = hook.Step(input, placement);
+  output.wake_at = std::min(output.wake_at, nodes.settles_at());
   wake_at = std::min(wake_at, output.wake_at);
-  // The versions are those before what it did: with that it has to be asked again.
-  memo = {output.created.empty(), requests.version(), nodes.uses_version(), {}, {}, output.wake_at};
+  memo = {output.created.empty(), hook.machines().version(), nodes.uses_version(), {}, {},
+          output.wake_at};
   const bool less = Withdraw(output.withdrawn, input.pools);
   for (hook::StepOutput::NewNode& created : output.created) {
-    created.request.meta.creation = now;
-    requests.Created(created.request);
     RequestChanged(created.request.meta.name);
     if (!created.adopted) ++stats.node_requests;
   }
   for (model::Action& action : output.actions) {
     if (const auto* update = std::get_if<model::UpdateNodeRequestStatus>(&action.what)) {
-      requests.StatusWritten(update->request);
       RequestChanged(update->request.meta.name);
     }
     Emit(std::move(action), result);

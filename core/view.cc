@@ -13,8 +13,8 @@
 namespace fairlead::core {
 namespace {
 
-std::string StatusOf(const state::NodeInfo& node, const model::NodeRequest* request) {
-  if (request != nullptr && !RequestBook::Promises(*request)) return "Removing";
+std::string StatusOf(const state::NodeInfo& node, const hook::Machine* machine) {
+  if (machine != nullptr && !machine->Promises()) return "Removing";
   if (node.kind == state::NodeKind::kOrdered) return "Ordered";
   if (!node.usable) return "Starting";
   if (!node.object.ready || !node.object.bad_conditions.empty()) return "NotReady";
@@ -114,26 +114,28 @@ void ViewMaker::AddNodes(View& view) const {
   for (const auto& [name, id] : state.nodes_by_name()) {
     const state::NodeInfo& node = state.node(id);
     if (!node.exists) continue;
-    const model::NodeRequest* request = requests.Find(node.node_request);
+    const hook::Machine* machine = hook.machines().Find(node.node_request);
     NodeRow row;
     row.name = name;
     row.instance_type = std::string(node.object.meta.labels.Get(model::kInstanceTypeLabel));
     row.zone = std::string(node.object.meta.labels.Get(model::kZoneLabel));
-    row.status = StatusOf(node, request);
+    row.status = StatusOf(node, machine);
     row.node_request = node.node_request;
     row.allocatable = node.allocatable.ToList(state.resource_names());
     row.used = node.used.ToList(state.resource_names());
     row.pods = static_cast<int64_t>(node.pods.size());
     row.promised = promised[id];
-    if (request != nullptr) {
-      row.spot = request->spot;
-      row.price_micro_usd_per_hour = request->price_micro_usd_per_hour;
-      row.unneeded_since = request->unneeded_since;
-      row.confirmed = requests.Seen(request->meta.name);
+    if (machine != nullptr) {
+      row.spot = machine->desired.spot;
+      row.price_micro_usd_per_hour = machine->desired.price_micro_usd_per_hour;
+      row.unneeded_since = machine->desired.unneeded_since;
+      row.confirmed = machine->seen();
     }
     view.nodes.push_back(std::move(row));
   }
-  for (const model::NodeRequest* request : requests.AllSeen()) {
+  for (const auto& [name, machine] : hook.machines().rows()) {
+    if (!machine.seen()) continue;
+    const model::NodeRequest* request = &machine.desired;
     if (request->phase == model::NodeRequestPhase::kGone ||
         request->phase == model::NodeRequestPhase::kFailed) {
       continue;

@@ -1,8 +1,8 @@
 // Makes the View out of the core's parts. Internal to core.
 #pragma once
 
+#include "autoscale-hook/hook.h"
 #include "core/reconcile/status_updater.h"
-#include "core/request_book.h"
 #include "core/view.h"
 #include "queues/tree.h"
 #include "scheduler/engine/engine.h"
@@ -16,7 +16,6 @@ struct ViewMaker {
   const state::ClusterState& state;
   const queues::QueueTree& tree;
   const engine::Engine& engine;
-  const RequestBook& requests;
   const hook::Hook& hook;
   const StatusUpdater& verdicts;
   const std::vector<engine::Waiting>& waiting;

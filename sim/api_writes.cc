@@ -35,8 +35,8 @@ absl::Status Precondition(const ApiServer& server, absl::string_view kind, const
 }
 
 bool SameStatus(const model::NodeRequest& a, const model::NodeRequest& b) {
-  return a.phase == b.phase && a.node_name == b.node_name && a.message == b.message &&
-         a.failure == b.failure && a.launched_at == b.launched_at &&
+  return a.phase == b.phase && a.node_name == b.node_name && a.provider_id == b.provider_id &&
+         a.allocatable == b.allocatable && a.message == b.message && a.failure == b.failure && a.launched_at == b.launched_at &&
          a.registered_at == b.registered_at && a.ready_at == b.ready_at &&
          a.unneeded_since == b.unneeded_since && a.failed_at == b.failed_at;
 }
@@ -211,6 +211,8 @@ absl::Status ApiWrites::Commit(const model::UpdateNodeRequestStatus& write) {
   server_->Modify<model::NodeRequest>(key, [&](model::NodeRequest& request) {
     request.phase = wanted.phase;
     request.node_name = wanted.node_name;
+    request.provider_id = wanted.provider_id;
+    request.allocatable = wanted.allocatable;
     request.message = wanted.message;
     request.failure = wanted.failure;
     request.launched_at = wanted.launched_at;

@@ -49,7 +49,8 @@ absl::Status Cloud::Launch(const model::LaunchNode& launch) {
   ++launched_;
   Machine& machine = machines_[name];
   machine.instance_type = request.instance_type;
-  machine.node_name = launch.node.meta.name;
+  machine.node_name = options_.own_node_names ? absl::StrCat("ip-10-0-0-", launched_)
+                                              : launch.node.meta.name;
   if (lost_launches_ > 0) {
     --lost_launches_;
     machine.arrives = false;
@@ -67,6 +68,10 @@ absl::Status Cloud::Launch(const model::LaunchNode& launch) {
   }
   if (machine.arrives) {
     model::Node node = launch.node;
+    node.meta.name = machine.node_name;
+    node.meta.labels.Set(model::kHostnameLabel, machine.node_name);
+    model::Set(node.allocatable, model::kMemoryName,
+               model::Get(node.allocatable, model::kMemoryName) / 100 * options_.memory_percent);
     node.provider_id = absl::StrCat("sim://", request.zone, "/", name);
     queue_->After(boot, [this, name, node, pool = request.pool] { Register(name, node, pool); });
   }

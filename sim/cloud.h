@@ -28,6 +28,10 @@ struct CloudOptions {
   std::map<std::string, absl::Duration> boot_delay_by_type;
   absl::Duration ready_delay = absl::Seconds(30);      // registered -> ready
   absl::Duration terminate_delay = absl::Seconds(10);  // asked -> the Node object is gone
+  // Nodes are named "ip-10-0-0-N" and not as their requests.
+  bool own_node_names = false;
+  // Of what was promised of memory.
+  int64_t memory_percent = 100;
 };
 
 class Cloud {

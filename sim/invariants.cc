@@ -221,9 +221,12 @@ std::string Invariants::Requested(const core::View& view,
   for (const model::Action& action : actions) {
     const auto* create = std::get_if<model::CreateNodeRequest>(&action.what);
     // An object that is written anew for a node that is there buys nothing.
-    if (create == nullptr || cluster_->server().Find<model::Node>(create->request.meta.name)) {
-      continue;
-    }
+    if (create == nullptr) continue;
+    const auto& nodes = cluster_->server().All<model::Node>();
+    const bool adopted = std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) {
+      return node.second.meta.labels.Get(model::kNodeRequestLabel) == create->request.meta.name;
+    });
+    if (adopted) continue;
     ++requested;
     if (create->request.reason_workloads.empty()) {
       return absl::StrCat("node request ", create->request.meta.name, " is for nobody");

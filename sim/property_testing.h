@@ -47,6 +47,7 @@ class RandomWorld {
 inline SimulatorOptions StrictOptions(bool with_faults) {
   SimulatorOptions options;
   options.core = core::DefaultOptions();
+  options.core.hook.provider = "kwok";
   options.check_invariants = true;
   options.expect_no_empty_writes = !with_faults;
   return options;

@@ -96,8 +96,12 @@ class ScenarioReader {
         return yaml_.Integer(&hook.gpu_limits[key], 0)(value, f);
       });
     };
+    const Handler provider = [&](auto& n, auto& at) {
+      return yaml_.Text(&hook.provider.emplace())(n, at);
+    };
     return yaml_.Map(node, field,
-                     {{"clusterGPULimit", cluster_limit},
+                     {{"provider", provider},
+                      {"clusterGPULimit", cluster_limit},
                       {"gpuLimits", limits},
                       {"costLimit", Usd(&hook.cost_limit_micro_usd_per_hour)},
                       {"unneededAfter", Duration(&hook.unneeded_after)},
@@ -112,9 +116,18 @@ class ScenarioReader {
         return yaml_.Duration(&cloud.boot_delay_by_type[key])(value, f);
       });
     };
+    std::string own_names = "false";
+    const Handler names = [&](auto& n, auto& at) {
+      FAIRLEAD_RETURN_IF_ERROR(yaml_.Text(&own_names)(n, at));
+      cloud.own_node_names = own_names == "true";
+      if (own_names == "true" || own_names == "false") return absl::OkStatus();
+      return absl::InvalidArgumentError(absl::StrCat(at, ": must be true or false"));
+    };
     return yaml_.Map(node, field,
                      {{"bootDelay", yaml_.Duration(&cloud.boot_delay)},
                       {"bootDelays", by_type},
+                      {"ownNodeNames", names},
+                      {"memoryPercent", yaml_.Integer(&cloud.memory_percent, 1)},
                       {"readyDelay", yaml_.Duration(&cloud.ready_delay)},
                       {"terminateDelay", yaml_.Duration(&cloud.terminate_delay)}});
   }
@@ -210,6 +223,7 @@ class ScenarioReader {
 }  // namespace
 
 void HookSettings::ApplyTo(hook::HookOptions& options) const {
+  if (provider.has_value()) options.provider = *provider;
   if (cluster_gpu_limit.has_value()) options.cluster_gpu_limit = *cluster_gpu_limit;
   for (const auto& [gpu_model, limit] : gpu_limits) options.gpu_limit_by_model[gpu_model] = limit;
   if (cost_limit_micro_usd_per_hour.has_value()) {

@@ -21,6 +21,7 @@ namespace fairlead::sim {
 
 // What a scenario says of the hook; absent: as configured.
 struct HookSettings {
+  std::optional<std::string> provider;        // without one the hook is off
   std::optional<int64_t> cluster_gpu_limit;   // devices
   std::map<std::string, int64_t> gpu_limits;  // devices by GPU model
   std::optional<int64_t> cost_limit_micro_usd_per_hour;

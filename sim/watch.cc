@@ -59,6 +59,11 @@ void Watch::OnChange(ChangeType type, const Object& object) {
   } else {
     Upsert(stream, object);
   }
+  // As a bookmark would: the stream of pods says how far it is, in its own order and delay.
+  Stream& pods = streams_[model::Kind::kPod];
+  if (kind == model::Kind::kNode && !pods.broken) {
+    Deliver(pods, model::Progress{model::Kind::kPod, MetaOf(object).resource_version});
+  }
 }
 
 void Watch::List(model::Kind kind) {

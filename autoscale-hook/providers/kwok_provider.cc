@@ -1,5 +1,7 @@
 #include "autoscale-hook/providers/kwok_provider.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -29,6 +31,7 @@ class KwokProvider::State : public std::enable_shared_from_this<KwokProvider::St
     Machine& machine = machines_[name];
     machine.generation = ++generation_;
     machine.node = launch.node;
+    machine.answer = answer;
     machine.node.ready = false;
     machine.node.provider_id = absl::StrCat("kwok://", name);
     machine.node.meta.labels.Set(model::kNodeRequestLabel, name);
@@ -36,7 +39,7 @@ class KwokProvider::State : public std::enable_shared_from_this<KwokProvider::St
     auto delay = options_.boot_delay_by_type.find(type);
     Later(delay == options_.boot_delay_by_type.end() ? options_.boot_delay : delay->second, name,
           machine.generation, &State::Create);
-    answer(absl::OkStatus());
+    answer(ProviderAnswer(absl::OkStatus(), absl::StrCat("kwok://", name)));
   }
 
   void Terminate(const std::string& name, const std::string& node_name, Answer answer) {
@@ -54,6 +57,8 @@ class KwokProvider::State : public std::enable_shared_from_this<KwokProvider::St
   struct Machine {
     uint64_t generation = 0;  // a name may be launched anew while a timer of its former life runs
     model::Node node;
+    Answer answer;  // of its launch, for what goes wrong later
+    int64_t failures = 0;
   };
   using Stage = void (State::*)(const std::string& name, Machine& machine);
 
@@ -82,11 +87,22 @@ class KwokProvider::State : public std::enable_shared_from_this<KwokProvider::St
         return;
       }
       if (!status.ok() && !absl::IsAlreadyExists(status)) {
-        self->Later(self->options_.retry_delay, name, generation, same);
+        self->Retry(name, it->second, status, same);
       } else if (next != nullptr) {
         self->Later(self->options_.ready_delay, name, generation, next);
       }
     };
+  }
+  void Retry(const std::string& name, Machine& machine, const absl::Status& status, Stage same) {
+    const std::optional<FailureClass> failure = ClassifyFailure(status);
+    if (failure == FailureClass::kAuth || failure == FailureClass::kConfig) {
+      const Answer answer = machine.answer;  // it may end the machine
+      return answer(status);
+    }
+    absl::Duration delay = options_.retry_delay;
+    for (int64_t i = 0; i < machine.failures && delay < options_.retry_max; ++i) delay *= 2;
+    ++machine.failures;
+    Later(std::min(delay, options_.retry_max), name, machine.generation, same);
   }
   void Create(const std::string& name, Machine& machine) {
     const model::Node node = machine.node;

@@ -46,7 +46,9 @@ struct KwokOptions {
   absl::Duration boot_delay = absl::Seconds(10);
   std::map<std::string, absl::Duration> boot_delay_by_type;
   absl::Duration ready_delay = absl::Seconds(1);
-  absl::Duration retry_delay = absl::Seconds(2);  // after a failed API call
+  // After a failed API call; doubles up to retry_max. What the API server refuses for good (403,
+  // 422) is not repeated but reported: the hook decides what follows.
+  absl::Duration retry_delay = absl::Seconds(2), retry_max = absl::Minutes(1);
 };
 
 class KwokProvider final : public Provider {

@@ -6,7 +6,10 @@
 //    nothing. Clouds with idempotency tokens derive theirs from the request's uid: a name may be
 //    used again after its machine is gone.
 //  - Launch answers OK when the order was accepted, otherwise a status of autoscale-hook/failure.h.
-//    A machine that is lost later, before it registers, may be reported by a second, failed answer.
+//    A machine that is lost later, before it registers, or that cannot be brought up after all, is
+//    reported by a second, failed answer.
+//  - A provider that knows what Node.spec.providerID will be says so with the answer to Launch; its
+//    nodes are then found whatever their names and labels are.
 //  - Terminate answers OK only when no machine of that name exists or can come into being any more.
 //  - Calls for one request are carried out in the order they were made.
 //  - Every call is answered once it is known, possibly before it returns. An answer that is lost is
@@ -17,6 +20,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -25,9 +29,18 @@
 
 namespace fairlead::hook {
 
+// A status, and for a Launch the machine's id where it is known.
+struct ProviderAnswer {
+  ProviderAnswer(absl::Status s) : status(std::move(s)) {}  // NOLINT: mostly that is all
+  ProviderAnswer(absl::Status s, std::string id) : status(std::move(s)), machine_id(std::move(id)) {}
+  operator const absl::Status&() const { return status; }  // NOLINT: the same
+  absl::Status status;
+  std::string machine_id;
+};
+
 class Provider {
  public:
-  using Answer = std::function<void(const absl::Status&)>;
+  using Answer = std::function<void(const ProviderAnswer&)>;
   virtual ~Provider() = default;
   // The name that NodeRequest.provider says.
   [[nodiscard]] virtual absl::string_view name() const = 0;

@@ -173,15 +173,15 @@ void Application::TakeUsage(absl::StatusOr<prometheus::Usage> usage) {
 
 void Application::Provide(const model::Action& action) {
   const uint64_t id = action.id;
-  const auto answer = [this, id, epoch = epoch_](const absl::Status& status) {
-    if (epoch == epoch_) queue_.Push(model::ActionResult{id, status});
+  const auto answer = [this, id, epoch = epoch_](const hook::ProviderAnswer& said) {
+    if (epoch == epoch_) queue_.Push(model::ActionResult{id, said.status, "", said.machine_id});
   };
   const auto* launch = std::get_if<model::LaunchNode>(&action.what);
   const auto* terminate = std::get_if<model::TerminateNode>(&action.what);
   const std::string& name = launch != nullptr ? launch->request.provider : terminate->provider;
   const auto provider = providers_.find(name);
   if (provider == providers_.end()) {
-    answer(absl::UnimplementedError(absl::StrCat("there is no provider \"", name, "\"")));
+    answer({absl::UnimplementedError(absl::StrCat("there is no provider \"", name, "\""))});
   } else if (launch != nullptr) {
     provider->second->Launch(*launch, answer);
   } else {

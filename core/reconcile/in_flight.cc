@@ -19,6 +19,9 @@ std::optional<InFlight> WhatMatters(const model::Action& action, int unknown) {
   if (const auto* create = std::get_if<model::CreateNodeRequest>(&action.what)) {
     return InFlightRequest{create->request, unknown};
   }
+  if (const auto* update = std::get_if<model::UpdateNodeRequestStatus>(&action.what)) {
+    return InFlightStatus{update->request};
+  }
   if (const auto* launch = std::get_if<model::LaunchNode>(&action.what)) {
     return InFlightProvider{launch->request.meta.name, true};
   }

@@ -33,6 +33,9 @@ struct InFlightRequest {
   model::NodeRequest request;
   int unknown = 0;
 };
+struct InFlightStatus {
+  model::NodeRequest request;
+};
 struct InFlightProvider {
   std::string request_name;
   bool launch = false;
@@ -54,7 +57,8 @@ struct InFlightClaim {
 };
 using InFlight =
     std::variant<InFlightEviction, InFlightVerdict, InFlightRequest, InFlightProvider,
-                 InFlightReservation, InFlightPodDeletion, InFlightConfigMap, InFlightClaim>;
+                 InFlightReservation, InFlightPodDeletion, InFlightConfigMap, InFlightClaim,
+                 InFlightStatus>;
 
 class InFlightActions {
  public:

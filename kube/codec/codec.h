@@ -131,6 +131,9 @@ absl::StatusOr<std::string> DecodeStoredUsage(absl::string_view body);
 EncodedWrite EncodeCreateNodeRequest(const model::NodeRequest& request);
 EncodedWrite EncodeNodeRequestStatus(const model::NodeRequest& request,
                                      StatusShape shape = StatusShape::kFields);
+// Takes our finalizer off, and leaves those of others; 422 if the list is another one by now. No
+// method if we have none on it.
+EncodedWrite EncodeNodeRequestFinalizer(const model::DeleteNodeRequest& action);
 EncodedWrite EncodeDeleteNodeRequest(const model::DeleteNodeRequest& action);
 EncodedWrite EncodeCreateNode(const model::Node& node);  // with its status
 EncodedWrite EncodeNodeStatus(const model::Node& node);  // allocatable, capacity, condition Ready

@@ -104,6 +104,14 @@ std::string TimeOrNull(const std::optional<absl::Time>& time) {
   return time.has_value() ? Quoted(FormatExact(*time)) : "null";
 }
 
+std::string Quantities(const model::ResourceList& list) {
+  if (list.empty()) return "null";
+  JsonWriter json;
+  json.BeginObject();
+  for (const auto& [name, amount] : list) json.Field(name, model::FormatQuantity(name, amount));
+  return json.EndObject().Take();
+}
+
 JsonWriter& BeginOperation(JsonWriter& json, absl::string_view operation, absl::string_view path) {
   return json.BeginObject().Field("op", operation).Field("path", path).Key("value");
 }
@@ -168,11 +176,14 @@ EncodedWrite EncodeCreateNodeRequest(const model::NodeRequest& request) {
   json.Field("name", request.meta.name);
   WriteMap(json, "labels", request.meta.labels);
   WriteMap(json, "annotations", request.meta.annotations);
+  if (!request.finalizers.empty()) WriteStrings(json, "finalizers", request.finalizers);
   json.EndObject().Key("spec").BeginObject();
   json.FieldUnlessEmpty("pool", request.pool).Field("provider", request.provider);
   json.Field("instanceType", request.instance_type).FieldUnlessEmpty("zone", request.zone);
   json.Key("spot").Bool(request.spot);
-  json.Field("priceUsdPerHour", FormatPrice(request.price_micro_usd_per_hour));
+  if (request.price_known) {
+    json.Field("priceUsdPerHour", FormatPrice(request.price_micro_usd_per_hour));
+  }
   json.FieldUnlessEmpty("queue", request.queue);
   WriteStrings(json, "reasonWorkloads", request.reason_workloads);
   json.EndObject().EndObject();
@@ -184,6 +195,8 @@ EncodedWrite EncodeNodeRequestStatus(const model::NodeRequest& request, StatusSh
                       request.meta.uid,
                       {{"phase", Quoted(PhaseName(request.phase))},
                        {"nodeName", Quoted(request.node_name)},
+                       {"providerID", Quoted(request.provider_id)},
+                       {"allocatable", Quantities(request.allocatable)},
                        {"message", Quoted(TruncateUtf8(request.message, kMaxMessageBytes))},
                        {"failure", Quoted(request.failure)},
                        {"launchedAt", TimeOrNull(request.launched_at)},
@@ -192,6 +205,21 @@ EncodedWrite EncodeNodeRequestStatus(const model::NodeRequest& request, StatusSh
                        {"unneededSince", TimeOrNull(request.unneeded_since)},
                        {"failedAt", TimeOrNull(request.failed_at)}},
                       shape);
+}
+
+EncodedWrite EncodeNodeRequestFinalizer(const model::DeleteNodeRequest& action) {
+  const auto ours = std::find(action.finalizers.begin(), action.finalizers.end(),
+                              std::string(model::kMachineFinalizer));
+  if (ours == action.finalizers.end()) return {};
+  // Those of others stay: ours is taken out by its place, if it still is there.
+  const std::string at =
+      absl::StrCat("/metadata/finalizers/", ours - action.finalizers.begin());
+  JsonWriter json;
+  json.BeginArray();
+  BeginOperation(json, "test", "/metadata/uid").String(action.uid).EndObject();
+  BeginOperation(json, "test", at).String(model::kMachineFinalizer).EndObject();
+  json.BeginObject().Field("op", "remove").Field("path", at).EndObject().EndArray();
+  return {"PATCH", ObjectPath(model::Kind::kNodeRequest, action.name), kJsonPatch, json.Take()};
 }
 
 EncodedWrite EncodeDeleteNodeRequest(const model::DeleteNodeRequest& action) {

@@ -84,7 +84,10 @@ void ReadRequestSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
     if (key == "instanceType") return reader.String(v, at, out.instance_type);
     if (key == "zone") return reader.String(v, at, out.zone);
     if (key == "spot") return reader.Bool(v, at, out.spot);
-    if (key == "priceUsdPerHour") return ReadPrice(reader, v, at, out.price_micro_usd_per_hour);
+    if (key == "priceUsdPerHour") {
+      out.price_known = true;
+      return ReadPrice(reader, v, at, out.price_micro_usd_per_hour);
+    }
     if (key == "queue") return reader.String(v, at, out.queue);
     if (key == "reasonWorkloads") return reader.Strings(v, at, out.reason_workloads);
   });
@@ -95,6 +98,8 @@ void ReadRequestStatus(JsonReader& reader, JsonValue value, const FieldPath& pat
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = path.Field(key);
     if (key == "nodeName") return reader.String(v, at, out.node_name);
+    if (key == "providerID") return reader.String(v, at, out.provider_id);
+    if (key == "allocatable") return reader.Quantities(v, at, out.allocatable);
     if (key == "message") return reader.String(v, at, out.message);
     if (key == "failure") return reader.String(v, at, out.failure);
     if (key == "launchedAt") return reader.Time(v, at, out.launched_at);
@@ -142,10 +147,11 @@ void ReadPoolSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
 
 void ReadNodeRequest(JsonReader& reader, JsonValue value, model::NodeRequest& out) {
   const FieldPath root;
+  out.price_known = false;  // unless spec.priceUsdPerHour says it
   reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = root.Field(key);
     if (key == "kind") CheckKind(reader, v, model::Kind::kNodeRequest);
-    if (key == "metadata") ReadMeta(reader, v, at, out.meta);
+    if (key == "metadata") ReadMeta(reader, v, at, out.meta, &out.finalizers);
     if (key == "spec") ReadRequestSpec(reader, v, at, out);
     if (key == "status") ReadRequestStatus(reader, v, at, out);
   });

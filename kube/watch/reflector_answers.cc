@@ -107,7 +107,9 @@ void Reflector::Impl::TakeEvents(std::vector<WatchEvent> events) {
       }
       continue;
     }
+    const bool bookmark = event.type == WatchEventType::kBookmark;
     store_.Apply(std::move(event), out);
+    if (bookmark) TellProgress(out);
     delivered_ = true;
     fruitless_ = 0;
     backoff_.Reset();
@@ -137,7 +139,14 @@ bool Reflector::Impl::CommitSnapshot(absl::string_view resource_version, Events&
   backoff_.Reset();
   MarkSynced(out);
   MarkFresh();
+  TellProgress(out);
   return true;
+}
+
+// Of pods alone: that is what another kind is compared with (which pods are on a node).
+void Reflector::Impl::TellProgress(Events& out) {
+  if (options_.kind != model::Kind::kPod) return;
+  out.push_back(model::Progress{options_.kind, store_.resource_version()});
 }
 
 void Reflector::Impl::OnErrorEvent(const ApiStatus& error) {

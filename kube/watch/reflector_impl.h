@@ -69,6 +69,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
   // All that was written before the last Refresh is known, or will be when `out` is pushed.
   void MarkFresh();
   [[nodiscard]] bool InStep() const;
+  void TellProgress(Events& out);
   void NoteError(std::string text);
   [[nodiscard]] std::string BasePath() const;
   [[nodiscard]] bool UsesWatchList() const;

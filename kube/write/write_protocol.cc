@@ -221,6 +221,33 @@ class PatchProtocol final : public WriteProtocol {
   std::string refusal_;  // the server's words
 };
 
+// Takes our finalizer off the request, then deletes it. One that is being deleted is gone after the
+// first step.
+class EndRequestProtocol final : public WriteProtocol {
+ public:
+  explicit EndRequestProtocol(model::DeleteNodeRequest end)
+      : end_(std::move(end)), what_(absl::StrCat("delete node request ", end_.name)) {
+    released_ = EncodeNodeRequestFinalizer(end_).method.empty();
+  }
+
+  HttpRequest Next(absl::Time) override {
+    return ToRequest(released_ ? EncodeDeleteNodeRequest(end_) : EncodeNodeRequestFinalizer(end_));
+  }
+
+  Decision OnAnswer(const Answer& answer) override {
+    if (HasCode(answer, 404)) return Done(absl::OkStatus());
+    Decision decision = DecideGenerally(what_, answer);
+    if (released_ || !IsSuccess(answer)) return decision;
+    released_ = true;
+    return Continue();
+  }
+
+ private:
+  model::DeleteNodeRequest end_;
+  std::string what_;
+  bool released_ = false;
+};
+
 class TaintProtocol final : public WriteProtocol {
  public:
   explicit TaintProtocol(model::SetNodeTaint set)
@@ -357,8 +384,7 @@ struct Maker {
         [a](absl::Time, StatusShape shape) { return EncodeNodeRequestStatus(a.request, shape); });
   }
   Result operator()(const model::DeleteNodeRequest& a) const {
-    return Simple(absl::StrCat("delete node request ", a.name), Shape::kDelete,
-                  [a](absl::Time) { return EncodeDeleteNodeRequest(a); });
+    return std::make_unique<EndRequestProtocol>(a);
   }
   Result operator()(const model::StoreUsage& a) const {
     return Simple(absl::StrCat("store usage in config map ", model::Key(a.ns, a.name)),

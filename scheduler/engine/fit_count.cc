@@ -18,6 +18,20 @@ bool KeepsApart(const model::PodSpec& spec) {
                      });
 }
 
+// An empty node has no pod that this one must be near to, unless one of `already` is it.
+bool LacksCompany(
+    const model::PodSpec& spec,
+    const std::vector<std::pair<std::shared_ptr<const model::PodSpec>, int64_t>>& already) {
+  return std::any_of(
+      spec.pod_affinity.begin(), spec.pod_affinity.end(), [&](const model::PodAffinityTerm& term) {
+        if (term.weight != 0 || term.topology_key != model::kHostnameLabel) return false;
+        if (term.selector.Matches(spec.labels_for_affinity)) return false;
+        return std::none_of(already.begin(), already.end(), [&](const auto& load) {
+          return load.second > 0 && term.selector.Matches(load.first->labels_for_affinity);
+        });
+      });
+}
+
 // The GPUs of one empty node, given out whole or by shares, the fullest that fits first.
 class GpuPacking {
  public:
@@ -56,6 +70,10 @@ int64_t CountThatFit(
   state::NodeInfo info;
   info.kind = state::NodeKind::kVirtual;
   info.object = node;
+  // Every node has one; whichever it will be.
+  if (!node.meta.labels.Has(model::kHostnameLabel)) {
+    info.object.meta.labels.Set(model::kHostnameLabel, "new-node");
+  }
   info.allocatable = model::Resources::From(node.allocatable, state.resource_names());
   const std::optional<model::ResourceIndex> folded = state.resource_names().folded();
   if (folded.has_value()) info.allocatable.Set(*folded, 0);
@@ -63,7 +81,8 @@ int64_t CountThatFit(
   pod_class.spec = spec;
   pod_class.requests = state::RequestsOf(*spec, state.resource_names());
   const framework::Context context{state, pod_class, state::kNoId, framework::Room::kEmpty};
-  if (!framework.FilterNodeObject(context, info, nullptr)) return 0;
+  if (!framework.FilterEmptyNode(context, info, nullptr)) return 0;
+  if (LacksCompany(*spec, already)) return 0;
 
   model::Resources free = info.allocatable;
   for (const auto& [loaded, count] : already) {

@@ -93,8 +93,10 @@ struct CreateNodeRequest {
 struct UpdateNodeRequestStatus {
   NodeRequest request;  // only status fields are written
 };
+// Takes our finalizer off and deletes the object: its machine is gone.
 struct DeleteNodeRequest {
   std::string name, uid;
+  std::vector<std::string> finalizers = {};  // as they were seen last
 };
 
 // Adds or removes one taint of ours on a node; the adapter re-reads the node so that nobody else's

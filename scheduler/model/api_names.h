@@ -67,6 +67,10 @@ inline constexpr char kCapacityTypeLabel[] = "fairlead.dev/capacity-type";  // s
 inline constexpr char kPoolLabel[] = "fairlead.dev/node-pool";
 inline constexpr char kRemovalTaint[] = "fairlead.dev/to-be-removed";
 inline constexpr char kStartupTaint[] = "fairlead.dev/starting";
+// On every NodeRequest until its machine is gone.
+inline constexpr char kMachineFinalizer[] = "fairlead.dev/machine";
+// On what a kubelet shows of a static pod, which no API call can move.
+inline constexpr char kMirrorPodAnnotation[] = "kubernetes.io/config.mirror";
 inline constexpr char kDoNotRemoveAnnotation[] = "fairlead.dev/do-not-remove";
 // How long the pod says it will run, as Go writes durations: "2h30m".
 inline constexpr char kExpectedDurationAnnotation[] = "fairlead.dev/expected-duration";

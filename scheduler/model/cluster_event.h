@@ -56,9 +56,20 @@ struct ActionResult {
   absl::Status status;
   // After a ReserveClaim that is done: the version of the claim that shows it.
   std::string resource_version = {};
+  // After a LaunchNode that is done, where the provider tells: what Node.spec.providerID will be.
+  std::string machine_id = {};
+};
+
+// The watch of the kind has shown everything up to this resourceVersion: after a list, and with
+// every bookmark. Kinds are not ordered between each other; all resourceVersions of a cluster are
+// one counter (scheduler/model/resource_version.h), so this says what of the past of another kind
+// has been seen too.
+struct Progress {
+  Kind kind;
+  std::string resource_version;
 };
 
 // A UsageReport takes the place of the one before. It is no object: no decision waits for one.
-using ClusterEvent = std::variant<Upsert, Delete, Synced, ActionResult, UsageReport>;
+using ClusterEvent = std::variant<Upsert, Delete, Synced, ActionResult, UsageReport, Progress>;
 
 }  // namespace fairlead::model

@@ -48,7 +48,8 @@ bool IsRelevantAnnotation(absl::string_view key) {
          key == "karpenter.sh/do-not-disrupt" || absl::StartsWith(key, "gpu-") ||
          absl::StartsWith(key, "kai.scheduler/") || absl::StartsWith(key, "fairlead.dev/") ||
          absl::StartsWith(key, "kwok.x-k8s.io/") || absl::StartsWith(key, kMigPrefix) ||
-         key == kGpuIndexAnnotation || key == kSharedGpuConfigMapAnnotation;
+         key == kGpuIndexAnnotation || key == kSharedGpuConfigMapAnnotation ||
+         key == kMirrorPodAnnotation;
 }
 
 std::string VerdictHashOf(absl::string_view verdict_json) {

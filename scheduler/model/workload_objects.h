@@ -154,14 +154,21 @@ struct NodeRequest {
   std::string zone;
   bool spot = false;
   int64_t price_micro_usd_per_hour = 0;
-  std::string queue;  // the queue of the first workload that it is for
+  bool price_known = true;  // false: 0 says nothing (a node that was adopted without a catalogue row)
+  std::string queue;        // the queue of the first workload that it is for
   // Who it is for when it was decided, for people: "namespace/name" of pods or pod groups.
   std::vector<std::string> reason_workloads;
   NodeRequestPhase phase = NodeRequestPhase::kPending;
   std::string node_name;  // of the Node object, once known
+  // The provider's name for the machine, as Node.spec.providerID has it; empty until it is told.
+  std::string provider_id;
+  // What the node really has, from the moment that it is usable; empty before. It may be less than
+  // the catalogue promised.
+  ResourceList allocatable;
   std::string message;
   std::string failure;  // "", "Stockout", "Quota", "Auth", "Config", "Timeout", "Other"
   std::optional<absl::Time> launched_at, registered_at, ready_at, unneeded_since, failed_at;
+  std::vector<std::string> finalizers;  // metadata.finalizers
 };
 
 // fairlead.dev/v1alpha1 NodePool: which instance types may be bought, and up to what.

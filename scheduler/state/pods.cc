@@ -176,8 +176,11 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
     record.ours = ours;
     record.pod_class = InternClass(spec);
     for (const model::OwnerReference& owner : pod.meta.owners) {
-      if (owner.controller && owner.kind == "DaemonSet") record.daemon = true;
+      // A node owns what its kubelet mirrors of a static pod.
+      const bool bound_to_node = owner.kind == "DaemonSet" || owner.kind == "Node";
+      if (owner.controller && bound_to_node) record.daemon = true;
     }
+    if (pod.meta.annotations.Has(model::kMirrorPodAnnotation)) record.daemon = true;
     change.workloads = ours;
   }
   PodRecord& record = pods_[found->second];

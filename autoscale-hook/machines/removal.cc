@@ -1,4 +1,4 @@
-#include "autoscale-hook/removal.h"
+#include "autoscale-hook/machines/removal.h"
 
 #include <algorithm>
 
@@ -12,29 +12,22 @@ bool IsLive(Phase phase) {
          phase == Phase::kReady;
 }
 
-void Drain(RequestView& view, StepContext& context, const char* message) {
-  view.request.phase = Phase::kDraining;
-  view.request.message = message;
-  view.dirty = true;
+// The machine is told to go when the API server has this.
+void Drain(MachineView& view, StepContext& context, const char* message) {
+  view.request().phase = Phase::kDraining;
+  view.request().message = message;
   context.Withdraw(view);
-  context.Terminate(view);
 }
 
 // True if it is unneeded for long enough; keeps unneeded_since and the taint in step with the need.
-bool IsDue(RequestView& view, StepContext& context) {
-  model::NodeRequest& request = view.request;
+bool IsDue(MachineView& view, StepContext& context) {
+  model::NodeRequest& request = view.request();
   if (!view.known_unneeded()) {
-    if (request.unneeded_since.has_value()) {
-      request.unneeded_since.reset();
-      view.dirty = true;
-    }
+    request.unneeded_since.reset();
     if (view.tainted()) context.Taint(view, false);
     return false;
   }
-  if (!request.unneeded_since.has_value()) {
-    request.unneeded_since = context.now;
-    view.dirty = true;
-  }
+  if (!request.unneeded_since.has_value()) request.unneeded_since = context.now;
   absl::Duration wait =
       view.registered() ? context.options.unneeded_after : context.options.cancel_after;
   if (request.meta.deletion.has_value()) wait = absl::ZeroDuration();
@@ -49,15 +42,15 @@ bool IsDue(RequestView& view, StepContext& context) {
 }  // namespace
 
 void RemoveUnneeded(StepContext& context) {
-  std::vector<RequestView*> due;
-  for (RequestView& view : context.views) {
-    if (IsLive(view.request.phase) && IsDue(view, context)) due.push_back(&view);
+  std::vector<MachineView*> due;
+  for (MachineView& view : context.views) {
+    if (IsLive(view.request().phase) && IsDue(view, context)) due.push_back(&view);
   }
-  std::stable_sort(due.begin(), due.end(), [](const RequestView* a, const RequestView* b) {
-    return a->request.price_micro_usd_per_hour > b->request.price_micro_usd_per_hour;
+  std::stable_sort(due.begin(), due.end(), [](const MachineView* a, const MachineView* b) {
+    return a->request().price_micro_usd_per_hour > b->request().price_micro_usd_per_hour;
   });
   int64_t left = context.options.max_removals_per_step;
-  for (RequestView* view : due) {
+  for (MachineView* view : due) {
     if (left <= 0) {
       context.WakeAt(context.now + absl::Seconds(1));
       break;
@@ -65,7 +58,7 @@ void RemoveUnneeded(StepContext& context) {
     if (!view->registered()) {
       Drain(*view, context, "cancelled: nothing needs it any more");
       --left;
-    } else if (view->tainted()) {
+    } else if (view->fenced()) {
       Drain(*view, context, "removed: nothing needs it any more");
       --left;
     } else if (context.Taint(*view, true)) {

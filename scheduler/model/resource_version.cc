@@ -1,6 +1,6 @@
-#include "kube/watch/resource_version.h"
+#include "scheduler/model/resource_version.h"
 
-namespace fairlead::kube {
+namespace fairlead::model {
 namespace {
 
 bool IsDecimal(absl::string_view s) {
@@ -22,4 +22,4 @@ VersionOrder CompareVersions(absl::string_view a, absl::string_view b) {
   return a < b ? VersionOrder::kOlder : VersionOrder::kNewer;
 }
 
-}  // namespace fairlead::kube
+}  // namespace fairlead::model

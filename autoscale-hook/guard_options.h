@@ -1,0 +1,16 @@
+// Limits of provisioning; what they bound is in provisioning_guard.h. Plain values.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+
+namespace fairlead::hook {
+
+struct GuardOptions {
+  int64_t burst = 100, per_minute = 60;      // nodes for one demand class
+  absl::Duration doubt = absl::Seconds(10);  // a binding may be under way
+  absl::Duration backoff_initial = absl::Hours(1), backoff_max = absl::Hours(24);
+};
+
+}  // namespace fairlead::hook

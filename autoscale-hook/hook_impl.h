@@ -1,0 +1,98 @@
+// The inside of Hook: hook.cc has the step and the answers, provisioning.cc turns demand into
+// requests. Not for other files.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "autoscale-hook/caps.h"
+#include "autoscale-hook/gathering.h"
+#include "autoscale-hook/hook.h"
+#include "autoscale-hook/machines/observed_shapes.h"
+#include "autoscale-hook/machines/step_context.h"
+#include "autoscale-hook/planner.h"
+#include "autoscale-hook/provisioning_guard.h"
+
+namespace fairlead::hook {
+
+// Nodes by the request that they come from: for one request those that are ready first, then those
+// that are registered, then by name.
+class NodesByRequest {
+ public:
+  explicit NodesByRequest(const std::vector<NodeUse>* nodes);
+  [[nodiscard]] std::vector<const NodeUse*> Of(const std::string& request) const;
+  [[nodiscard]] const std::vector<const NodeUse*>& rows() const { return rows_; }
+
+ private:
+  std::vector<const NodeUse*> rows_;
+};
+
+class Hook::Impl {
+ public:
+  Impl(HookOptions options, const Catalog* catalog, const Hook& hook);
+
+  StepOutput Step(const StepInput& input, Placement& placement);
+  absl::StatusOr<model::Node> ExpectedNode(const model::NodeRequest& request,
+                                           const std::vector<const model::NodePool*>& pools) const;
+  std::vector<std::vector<std::string>> LabelsOnOffer(
+      std::vector<const model::NodePool*> pools) const;
+  void OnProviderResult(const std::string& name, bool launch, const absl::Status& status,
+                        absl::Time now, const std::string& machine_id);
+  void OnCreateResult(const std::string& name, const absl::Status& status, absl::Time now);
+  MachineLedger& ledger() { return ledger_; }
+
+ private:
+  // ---- machines (hook.cc)
+  std::vector<const model::NodePool*> TakePools(const StepInput& input);
+  [[nodiscard]] bool IsKnownProvider(const std::string& provider) const;
+  void TakeMachines(const NodesByRequest& nodes, StepContext& context);
+  void ForgetUnseen(StepContext& context);
+  void LearnShapes(StepContext& context);
+  void AdoptOrphans(const NodesByRequest& nodes, StepContext& context);
+  model::NodeRequest RequestOf(const NodeUse& orphan, const StepContext& context) const;
+  CapUsage UsageOf(const StepContext& context) const;
+
+  // ---- demand (provisioning.cc)
+  class GuardedPlacement;
+  void Provision(const Demand& demand, const NodesByRequest& nodes, Placement& placement,
+                 absl::Time precise_now, StepContext& context);
+  void JudgePurchases(const Demand& demand, const NodesByRequest& nodes, StepContext& context);
+  // The items that may be planned for now, as indexes; the others get their outcome.
+  std::vector<size_t> SelectItems(const Demand& demand, absl::Time precise_now,
+                                  StepContext& context);
+  PlanInput MakePlanInput(const StepContext& context, CapUsage& usage);
+  void EmitPlan(const Plan& plan, const Demand& demand, StepContext& context);
+  void ExplainGuard(const DemandItem& item, const PlanInput& input, Placement& placement,
+                    DemandOutcome& outcome, StepContext& context);
+  model::NodeRequest RequestFor(const PlannedNode& node, const Demand& demand);
+
+  HookOptions options_;
+  const Catalog& catalog_;
+  const Hook& hook_;
+  MachineLedger ledger_;
+  BackOff backoff_;
+  ObservedShapes shapes_;
+  Gathering gathering_;
+  ProvisioningGuard guard_;
+  model::NodePool default_pool_;
+  std::map<std::string, model::NodePool> pools_;  // of the last step, for ExpectedNode
+  std::vector<std::string> unknown_providers_;    // of pools, for people
+  std::vector<std::string> never_written_;        // refused creations, to be withdrawn
+  std::set<std::string> linked_;                  // requests whose purchase the guard knows
+  struct Orphan {
+    absl::Time since;
+    int64_t attempts = 0;
+  };
+  std::map<std::string, Orphan> orphans_;  // nodes without their request
+  std::map<std::tuple<std::string, std::string, std::string, bool, std::string>, int64_t> ordinals_;
+};
+
+// So that it still counts against the caps when its type has left the catalogue.
+void SetGpuLabels(const InstanceType& type, model::NodeRequest& request);
+
+}  // namespace fairlead::hook

@@ -1,0 +1,250 @@
+#include "autoscale-hook/machines/lifecycle.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "autoscale-hook/failure.h"
+#include "scheduler/model/api_names.h"
+
+namespace fairlead::hook {
+namespace {
+
+using model::NodeRequest;
+using Phase = model::NodeRequestPhase;
+
+absl::Time WrittenAt(const MachineView& view, absl::Time now) {
+  const absl::Time creation = view.request().meta.creation;
+  return creation == absl::InfinitePast() || creation > now ? view.machine->first_seen : creation;
+}
+
+void Fail(MachineView& view, StepContext& context, FailureClass failure,
+          absl::string_view message) {
+  NodeRequest& request = view.request();
+  request.phase = Phase::kFailed;
+  request.failure = std::string(FailureName(failure));
+  request.failed_at = context.now;
+  request.message = ShortMessage(message);
+  request.unneeded_since.reset();
+  view.machine->failure_counted = true;
+  context.backoff.Failed(KeyOf(request), failure, context.now, request.message);
+  context.Withdraw(view);
+  context.Do(model::EmitEvent{model::Kind::kNodeRequest, "", request.meta.name, request.meta.uid,
+                              true, absl::StrCat("NodeRequestFailed", request.failure),
+                              request.message});
+}
+
+// True if the answer ended the phase.
+bool TakeLaunchAnswer(MachineView& view, StepContext& context) {
+  Machine& machine = *view.machine;
+  if (!machine.launch_answer.has_value()) return false;
+  const absl::Status answer = *std::exchange(machine.launch_answer, std::nullopt);
+  if (IsUnknownOutcome(answer)) {
+    machine.launch.sent_at.reset();
+    machine.launch.retry_at =
+        context.now + PauseAfter(machine.launch.attempts, kProviderRetry, kWriteRetryMax);
+    machine.desired.message = ShortMessage(
+        absl::StrCat("LaunchNode: outcome unknown, attempts: ", machine.launch.attempts, ": ",
+                     answer.message()));
+    return false;
+  }
+  const std::optional<FailureClass> failure = ClassifyFailure(answer);
+  if (failure.has_value()) {
+    Fail(view, context, *failure, answer.message());
+    return true;
+  }
+  machine.launch.attempts = 0;
+  if (machine.desired.phase != Phase::kPending) return false;
+  machine.desired.phase = Phase::kLaunched;
+  machine.desired.launched_at = context.now;
+  machine.desired.message.clear();
+  context.WakeAt(context.now + context.options.ready_timeout);
+  return true;
+}
+
+// Once in the life of this process, and again after an answer that leaves the outcome open. A
+// provider whose machines live in the process (kwok) has forgotten them with the former process; to
+// every other it is the same machine, by the name of the request.
+void SendLaunch(MachineView& view, StepContext& context) {
+  ProviderCall& call = view.machine->launch;
+  if (call.sent_at.has_value() || view.known_unneeded() ||
+      view.request().meta.deletion.has_value()) {
+    return;
+  }
+  if (call.retry_at.has_value() && context.now < *call.retry_at) {
+    return context.WakeAt(*call.retry_at);
+  }
+  absl::StatusOr<model::Node> node = context.hook.ExpectedNode(view.request());
+  if (!node.ok()) {
+    // A machine that was launched may come although its type is no longer in the catalogue.
+    if (view.request().phase == Phase::kPending) {
+      Fail(view, context, FailureClass::kConfig, node.status().message());
+    }
+    return;
+  }
+  for (const model::NodePool* pool : context.pools) {
+    if (pool->meta.name != view.request().pool) continue;
+    node->taints.insert(node->taints.end(), pool->startup_taints.begin(),
+                        pool->startup_taints.end());
+  }
+  node->ready = false;
+  call.sent_at = context.now;
+  call.retry_at.reset();
+  ++call.attempts;
+  context.Do(model::LaunchNode{view.request(), *std::move(node)});
+}
+
+void AdvancePending(MachineView& view, StepContext& context) {
+  if (TakeLaunchAnswer(view, context)) return;
+  const absl::Time deadline = WrittenAt(view, context.now) + context.options.launch_timeout;
+  if (context.now >= deadline) {
+    const std::string& last = view.request().message;
+    return Fail(view, context, FailureClass::kTimeout,
+                last.empty() ? "the provider did not answer LaunchNode in time" : last);
+  }
+  context.WakeAt(deadline);
+  SendLaunch(view, context);
+}
+
+void BecomeRegistered(MachineView& view, StepContext& context) {
+  NodeRequest& request = view.request();
+  request.node_name = view.node()->name;
+  context.ledger.SetProviderId(*view.machine, view.node()->provider_id);
+  if (!request.registered_at.has_value()) request.registered_at = context.now;
+  request.phase = Phase::kRegistered;
+}
+
+void BecomeReady(MachineView& view, StepContext& context) {
+  NodeRequest& request = view.request();
+  BecomeRegistered(view, context);
+  request.phase = Phase::kReady;
+  request.ready_at = context.now;
+  request.allocatable = view.node()->allocatable;
+  request.failure.clear();
+  request.failed_at.reset();
+  request.message.clear();
+  context.backoff.Succeeded(KeyOf(request));
+}
+
+void AdvanceBooting(MachineView& view, StepContext& context) {
+  if (TakeLaunchAnswer(view, context)) return;
+  const NodeRequest& request = view.request();
+  const absl::Time since =
+      request.launched_at.value_or(request.registered_at.value_or(WrittenAt(view, context.now)));
+  const absl::Time deadline = since + context.options.ready_timeout;
+  if (context.now >= deadline) {
+    if (view.registered() && view.node()->usable_in_part) return BecomeReady(view, context);
+    return Fail(view, context, FailureClass::kTimeout,
+                view.registered() ? "the node registered but did not become usable in time"
+                                  : "the node did not register in time");
+  }
+  context.WakeAt(deadline);
+  SendLaunch(view, context);
+}
+
+// The Node object of a registered request is not there. True while that is so.
+bool HandleMissing(MachineView& view, StepContext& context) {
+  Machine& machine = *view.machine;
+  if (view.registered()) {
+    machine.missing_since.reset();
+    return false;
+  }
+  if (!machine.missing_since.has_value()) machine.missing_since = context.now;
+  const absl::Time due = *machine.missing_since + kMissingGrace;
+  if (context.now < due) {
+    context.WakeAt(due);
+    return true;
+  }
+  machine.desired.phase = Phase::kDraining;
+  machine.desired.message = "the Node object is gone";
+  context.Withdraw(view);
+  return true;
+}
+
+// I7 for every call that ends a machine: what has registered goes behind its fence, if nothing
+// needs it; also where the machine was told to go before it registered.
+bool MayTerminate(MachineView& view, StepContext& context) {
+  if (!view.registered()) return true;
+  if (view.fenced()) return view.known_unneeded();
+  context.Taint(view, true);
+  return false;
+}
+
+void DeleteOnceGone(MachineView& view, StepContext& context) {
+  Machine& machine = *view.machine;
+  if (!machine.gone && view.request().phase != Phase::kGone) return;
+  if (!view.registered()) return context.Delete(view);
+  // Confirmed and yet there. Mostly the node's deletion is only not seen yet. If it stays, the
+  // machine lives, or the object was left behind: then the provider is asked again.
+  ProviderCall& call = machine.terminate;
+  if (!call.retry_at.has_value()) call.retry_at = context.now + kProviderRetry;
+  if (context.now < *call.retry_at) return context.WakeAt(*call.retry_at);
+  machine.gone = false;
+  if (MayTerminate(view, context)) context.Terminate(view);
+}
+
+void AdvanceFailed(MachineView& view, StepContext& context) {
+  Machine& machine = *view.machine;
+  machine.launch_answer.reset();
+  if (!machine.failure_counted) {  // after a restart
+    machine.failure_counted = true;
+    const std::optional<FailureClass> failure = ParseFailure(view.request().failure);
+    if (failure.has_value() && view.request().failed_at.has_value()) {
+      context.backoff.Failed(KeyOf(view.request()), *failure, *view.request().failed_at,
+                             view.request().message);
+    }
+  }
+  if (!machine.terminate.sent_at.has_value()) {
+    if (view.ready() && !view.request().meta.deletion.has_value()) {
+      return BecomeReady(view, context);
+    }
+    if (!machine.Written(Phase::kFailed)) return;
+  }
+  if (MayTerminate(view, context)) context.Terminate(view);
+  DeleteOnceGone(view, context);
+}
+
+void AdvanceDraining(MachineView& view, StepContext& context) {
+  Machine& machine = *view.machine;
+  machine.launch_answer.reset();
+  const Phase phase = view.request().phase;
+  if (!machine.Written(phase)) return;
+  const bool wanted = phase == Phase::kDraining || view.registered();
+  if (wanted && MayTerminate(view, context)) context.Terminate(view);
+  DeleteOnceGone(view, context);
+}
+
+}  // namespace
+
+void AdvanceLifecycle(MachineView& view, StepContext& context) {
+  const bool deleted = view.request().meta.deletion.has_value();
+  switch (view.request().phase) {
+    case Phase::kPending:
+    case Phase::kLaunched:
+      if (view.ready()) return BecomeReady(view, context);
+      if (view.registered()) {
+        BecomeRegistered(view, context);
+        return AdvanceBooting(view, context);
+      }
+      if (deleted) {
+        view.request().phase = Phase::kDraining;
+        view.request().message = "cancelled: the NodeRequest was deleted";
+        return context.Withdraw(view);
+      }
+      return view.request().phase == Phase::kPending ? AdvancePending(view, context)
+                                                     : AdvanceBooting(view, context);
+    case Phase::kRegistered:
+      if (HandleMissing(view, context)) return;
+      return view.ready() ? BecomeReady(view, context) : AdvanceBooting(view, context);
+    case Phase::kReady:
+      if (view.machine->launch_answer.has_value()) view.machine->launch_answer.reset();
+      HandleMissing(view, context);
+      return;
+    case Phase::kFailed:
+      return AdvanceFailed(view, context);
+    case Phase::kDraining:
+    case Phase::kGone:
+      return AdvanceDraining(view, context);
+  }
+}
+
+}  // namespace fairlead::hook

@@ -1,0 +1,95 @@
+// What the parts of one Step share: the machines with their nodes as they are seen now, and where
+// the actions about them go.
+//
+// Thread-safety: none; lives for one Step.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "autoscale-hook/backoff.h"
+#include "autoscale-hook/hook.h"
+#include "autoscale-hook/machines/machine_ledger.h"
+
+namespace fairlead::hook {
+
+// Without an answer or an effect a write is repeated; the pause doubles up to kWriteRetryMax.
+inline constexpr absl::Duration kWriteRetry = absl::Seconds(10);
+inline constexpr absl::Duration kWriteRetryMax = absl::Minutes(5);
+// An accepted status that the watch does not show after this time was overwritten.
+inline constexpr absl::Duration kRewrite = absl::Minutes(1);
+// The first pause after a call to a provider that was refused, or stayed without an answer.
+inline constexpr absl::Duration kProviderRetry = absl::Seconds(30);
+inline constexpr absl::Duration kProviderSilence = absl::Minutes(1);
+inline constexpr absl::Duration kProviderRetryMax = absl::Minutes(30);
+// A registered node that disappears may come back (a kubelet that registers anew).
+inline constexpr absl::Duration kMissingGrace = absl::Minutes(1);
+
+// A machine whose request is seen, with its nodes. Mostly there is one; a provider that launched
+// twice makes two, which are removed together.
+struct MachineView {
+  Machine* machine = nullptr;
+  std::vector<const NodeUse*> nodes;  // empty: the engine knows none
+
+  [[nodiscard]] model::NodeRequest& request() const { return machine->desired; }
+  // The node that the request counts by: one that is ready before others, then by name.
+  [[nodiscard]] const NodeUse* node() const { return nodes.empty() ? nullptr : nodes.front(); }
+  [[nodiscard]] bool registered() const { return node() != nullptr && node()->registered; }
+  [[nodiscard]] bool ready() const { return registered() && node()->ready; }
+  // Our taint is seen on one of them.
+  [[nodiscard]] bool tainted() const {
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [](const NodeUse* use) { return use->registered && use->removal_tainted; });
+  }
+  // Our taint is seen on all of them, and so is every pod that was bound before it.
+  [[nodiscard]] bool fenced() const {
+    return registered() && std::all_of(nodes.begin(), nodes.end(), [](const NodeUse* use) {
+             return !use->registered || (use->removal_tainted && use->pods_settled);
+           });
+  }
+  [[nodiscard]] bool known_unneeded() const {
+    return !nodes.empty() && std::none_of(nodes.begin(), nodes.end(),
+                                          [](const NodeUse* use) { return use->needed; });
+  }
+};
+
+struct StepContext {
+  const HookOptions& options;
+  const Hook& hook;
+  absl::Time now;  // whole seconds: what objects carry and read back
+  const std::vector<const model::NodePool*>& pools;
+  BackOff& backoff;
+  MachineLedger& ledger;
+  std::vector<MachineView> views;  // by name
+  StepOutput& out;
+  std::vector<model::Action> actions;  // behind the status updates
+
+  template <typename T>
+  void Do(T what) {
+    actions.push_back(model::Action{0, std::move(what)});
+  }
+  void WakeAt(absl::Time at) {
+    if (at < out.wake_at) out.wake_at = at;
+  }
+  // Asks the provider to make sure that there is no machine, unless it was asked lately. The phase
+  // that says so must be Written().
+  void Terminate(MachineView& view);
+  // Sets our taint on all nodes or removes it, unless that was asked lately. True if it was asked
+  // now.
+  bool Taint(MachineView& view, bool present);
+  // Takes our finalizer off and deletes the object, unless that was asked lately.
+  void Delete(MachineView& view);
+  // The status write that is due, if any.
+  void WriteStatus(MachineView& view);
+  // Out of the plan: pods are no longer promised to it.
+  void Withdraw(const MachineView& view) { out.withdrawn.push_back(view.machine->name()); }
+};
+
+LaunchKey KeyOf(const model::NodeRequest& request);
+// For status.message: cut to what the API takes, on a character.
+std::string ShortMessage(absl::string_view text);
+
+}  // namespace fairlead::hook

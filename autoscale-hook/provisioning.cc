@@ -1,0 +1,263 @@
+// From demand to requests: what may be planned for now, the plan, and what is said of the rest.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "autoscale-hook/hook_impl.h"
+#include "autoscale-hook/offers.h"
+#include "base/hash.h"
+#include "scheduler/model/api_names.h"
+
+namespace fairlead::hook {
+namespace {
+
+using verdict::Code;
+
+// What a node is for is told to people; a node for a thousand single pods need not name them all.
+constexpr size_t kMaxReasonWorkloads = 20;
+
+std::string RequestName(const Offer& offer, const std::string& workload, int64_t ordinal) {
+  StableHash hash;
+  hash.Add(offer.type->name).Add(offer.pool->meta.name).Add(offer.zone);
+  hash.Add(static_cast<int64_t>(offer.spot)).Add(workload).Add(ordinal);
+  return absl::StrCat("fl-", hash.Hex());
+}
+
+}  // namespace
+
+// The engine's placement, with what the hook has learned: nodes are as large as the last of their
+// kind, and what did not help pods is not provisioned for them.
+class Hook::Impl::GuardedPlacement final : public Placement {
+ public:
+  GuardedPlacement(Placement& placement, const ObservedShapes& shapes,
+                   const ProvisioningGuard& guard, absl::Time now)
+      : placement_(placement), shapes_(shapes), guard_(guard), now_(now) {}
+
+  int64_t CountThatFit(const model::Node& node, const std::vector<Load>& already,
+                       const std::shared_ptr<const model::PodSpec>& spec, int64_t limit) override {
+    if (guard_.RefusedUntil(*spec, node.meta.labels.Get(model::kInstanceTypeLabel),
+                            node.meta.labels.Get(model::kPoolLabel), now_)) {
+      return 0;
+    }
+    if (!shapes_.Knows(node)) return placement_.CountThatFit(node, already, spec, limit);
+    model::Node as_observed = node;
+    shapes_.Apply(as_observed);
+    return placement_.CountThatFit(as_observed, already, spec, limit);
+  }
+
+ private:
+  Placement& placement_;
+  const ObservedShapes& shapes_;
+  const ProvisioningGuard& guard_;
+  absl::Time now_;
+};
+
+// The name comes from the decision: type, pool, zone, capacity type, first workload, and the
+// smallest ordinal that no request has. A repeated creation of the same decision is a conflict.
+model::NodeRequest Hook::Impl::RequestFor(const PlannedNode& node, const Demand& demand) {
+  const Offer& offer = node.offer;
+  model::NodeRequest request;
+  request.pool = offer.pool->meta.name;
+  request.provider = KeyOf(offer, options_.provider).provider;
+  request.instance_type = offer.type->name;
+  request.zone = offer.zone;
+  request.spot = offer.spot;
+  request.price_micro_usd_per_hour = offer.price_micro_usd_per_hour;
+  request.finalizers = {model::kMachineFinalizer};
+  std::string first;
+  for (const auto& [item, pods] : node.pods_of_item) {
+    if (first.empty()) {
+      first = demand[item].workload;
+      request.queue = demand[item].queue;
+    }
+    if (request.reason_workloads.size() < kMaxReasonWorkloads) {
+      request.reason_workloads.push_back(demand[item].workload);
+    }
+  }
+  int64_t& ordinal = ordinals_[{offer.type->name, request.pool, offer.zone, offer.spot, first}];
+  do {
+    request.meta.name = RequestName(offer, first, ordinal++);
+  } while (ledger_.Find(request.meta.name) != nullptr);
+  SetGpuLabels(*offer.type, request);
+  return request;
+}
+
+// Did what was provisioned help? After a restart the requests say for which workloads they were.
+void Hook::Impl::JudgePurchases(const Demand& demand, const NodesByRequest& nodes,
+                                StepContext& context) {
+  std::map<std::string, const DemandItem*> wanted;
+  for (const MachineView& view : context.views) {
+    const model::NodeRequest& request = view.request();
+    if (!view.known_unneeded() || !view.machine->Promises() || view.tainted() ||
+        linked_.contains(request.meta.name)) {
+      continue;
+    }
+    if (wanted.empty()) {
+      for (const DemandItem& item : demand) wanted[item.workload] = &item;
+    }
+    for (const std::string& workload : request.reason_workloads) {
+      auto item = wanted.find(workload);
+      if (item == wanted.end()) continue;
+      linked_.insert(request.meta.name);
+      guard_.Remember(*item->second,
+                      {{request.meta.name, request.instance_type, request.pool}});
+    }
+  }
+  const auto use_of = [&](const std::string& name) {
+    const Machine* machine = ledger_.Find(name);
+    if (machine == nullptr || !machine->Promises()) return ProvisioningGuard::Use::kGone;
+    const std::vector<const NodeUse*> uses = nodes.Of(name);
+    bool usable = false, needed = false;
+    for (const NodeUse* use : uses) {
+      if (use->removal_tainted) return ProvisioningGuard::Use::kUnknown;
+      usable = usable || use->ready;
+      needed = needed || use->needed;
+    }
+    if (uses.empty() || (needed && !usable)) return ProvisioningGuard::Use::kUnknown;
+    return needed ? ProvisioningGuard::Use::kNeeded : ProvisioningGuard::Use::kUnneeded;
+  };
+  guard_.Judge(demand, use_of, context.now);
+  std::erase_if(linked_, [&](const std::string& name) { return ledger_.Find(name) == nullptr; });
+}
+
+std::vector<size_t> Hook::Impl::SelectItems(const Demand& demand, absl::Time precise_now,
+                                            StepContext& context) {
+  std::vector<size_t> chosen;
+  const std::vector<bool> gathered = gathering_.Hold(demand, precise_now);
+  for (size_t i = 0; i < demand.size(); ++i) {
+    std::vector<std::string>& details = context.out.outcomes[i].details;
+    if (gathered[i]) {
+      details.push_back("nodes are requested when no more demand comes");
+      continue;
+    }
+    const absl::Time allowed = guard_.AllowedAt(demand[i], context.now);
+    if (context.now < allowed) {
+      details.push_back("the rate of provisioning for such pods is used up; will be retried");
+      context.WakeAt(allowed);
+      continue;
+    }
+    chosen.push_back(i);
+  }
+  return chosen;
+}
+
+PlanInput Hook::Impl::MakePlanInput(const StepContext& context, CapUsage& usage) {
+  PlanInput input;
+  for (Offer& offer : MakeOffers(catalog_, context.pools)) {
+    if (!IsKnownProvider(offer.pool->provider)) continue;
+    const auto rest = backoff_.Resting(KeyOf(offer, options_.provider), context.now);
+    if (rest.has_value()) {
+      input.resting.push_back({std::move(offer), rest->until, rest->failure, rest->message});
+    } else {
+      input.offers.push_back(std::move(offer));
+    }
+  }
+  usage = UsageOf(context);
+  input.caps = CapsLeft::Of({options_.cluster_gpu_limit, options_.gpu_limit_by_model,
+                             options_.cost_limit_micro_usd_per_hour, options_.max_nodes},
+                            usage, context.pools);
+  input.max_nodes = options_.max_new_requests_per_step;
+  return input;
+}
+
+void Hook::Impl::EmitPlan(const Plan& plan, const Demand& demand, StepContext& context) {
+  std::map<size_t, std::vector<ProvisioningGuard::Ordered>> by_item;
+  for (const PlannedNode& node : plan.nodes) {
+    model::NodeRequest request = RequestFor(node, demand);
+    ledger_.CreationSent(request, context.now);
+    linked_.insert(request.meta.name);
+    for (const auto& [item, pods] : node.pods_of_item) {
+      by_item[item].push_back({request.meta.name, request.instance_type, request.pool});
+    }
+    if (!node.pods_of_item.empty()) {
+      guard_.Provisioned(demand[node.pods_of_item.front().first], context.now);
+    }
+    context.WakeAt(context.now + options_.launch_timeout);
+    context.Do(model::CreateNodeRequest{request});
+    model::Node expected = UsableNode(node.offer, request.meta.name);
+    shapes_.Apply(expected);
+    context.out.created.push_back({std::move(request), std::move(expected)});
+  }
+  for (auto& [item, nodes] : by_item) guard_.Remember(demand[item], std::move(nodes));
+}
+
+// Why nothing can be provisioned for the item, if it is for what was learned and not for what the
+// catalogue says.
+void Hook::Impl::ExplainGuard(const DemandItem& item, const PlanInput& input, Placement& placement,
+                              DemandOutcome& outcome, StepContext& context) {
+  std::vector<std::string> found;
+  const auto add = [&found](std::string detail) {
+    if (!detail.empty() && std::find(found.begin(), found.end(), detail) == found.end()) {
+      found.push_back(std::move(detail));
+    }
+  };
+  for (const Offer& offer : input.offers) {
+    const model::Node node = UsableNode(offer, "");
+    for (const verdict::DemandClass& pod_class : item.classes) {
+      if (pod_class.spec == nullptr) continue;
+      const auto until = guard_.RefusedUntil(*pod_class.spec, offer.type->name,
+                                             offer.pool->meta.name, context.now);
+      if (!until.has_value() && !shapes_.Knows(node)) continue;
+      if (placement.CountThatFit(node, {}, pod_class.spec, 1) == 0) continue;
+      add(shapes_.Describe(node));
+      if (!until.has_value()) continue;
+      context.WakeAt(*until);
+      add(absl::StrCat("a node of type ", offer.type->name,
+                       " was provisioned for such pods and did not help; will be retried"));
+    }
+  }
+  constexpr size_t kMaxDetails = 3;
+  if (found.size() > kMaxDetails) found.resize(kMaxDetails);
+  for (std::string& detail : found) outcome.details.push_back(std::move(detail));
+}
+
+void Hook::Impl::Provision(const Demand& demand, const NodesByRequest& nodes, Placement& placement,
+                           absl::Time precise_now, StepContext& context) {
+  StepOutput& out = context.out;
+  for (const DemandItem& item : demand) {
+    DemandOutcome outcome;
+    outcome.workload = item.workload;
+    out.outcomes.push_back(std::move(outcome));
+  }
+  if (!options_.enabled) return;
+  JudgePurchases(demand, nodes, context);
+  const std::vector<size_t> chosen = SelectItems(demand, precise_now, context);
+  if (chosen.empty()) return;
+
+  Demand part;
+  if (chosen.size() < demand.size()) {
+    for (const size_t i : chosen) part.push_back(demand[i]);
+  }
+  const Demand& planned = chosen.size() < demand.size() ? part : demand;
+  CapUsage usage;
+  PlanInput input = MakePlanInput(context, usage);
+  input.demand = &planned;
+  GuardedPlacement guarded(placement, shapes_, guard_, context.now);
+  const Plan plan = MakePlan(input, guarded);
+  if (plan.retry_at.has_value()) context.WakeAt(*plan.retry_at);
+  if (plan.more_next_step) context.WakeAt(context.now);
+
+  const size_t first_new = out.created.size();
+  EmitPlan(plan, planned, context);
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    DemandOutcome& outcome = out.outcomes[chosen[i]];
+    outcome.code = plan.items[i].code;
+    outcome.details = plan.items[i].details;
+    for (const size_t node : plan.items[i].nodes) {
+      outcome.node_requests.push_back(out.created[first_new + node].request.meta.name);
+    }
+    if (!outcome.node_requests.empty()) outcome.expected_at = context.now + options_.expected_boot;
+    if (outcome.code == Code::kNoInstanceTypeFits) {
+      ExplainGuard(planned[i], input, placement, outcome, context);
+      for (const std::string& problem : unknown_providers_) outcome.details.push_back(problem);
+    }
+    if (outcome.code == Code::kCostCapReached && usage.unpriced > 0) {
+      outcome.details.push_back(absl::StrCat(
+          "nodes of unknown price: ", usage.unpriced, ", each counted as ",
+          FormatDollars(usage.assumed_micro_usd_per_hour), " an hour, the dearest type"));
+    }
+  }
+}
+
+}  // namespace fairlead::hook

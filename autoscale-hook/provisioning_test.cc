@@ -1,0 +1,238 @@
+// What keeps the hook from provisioning in vain: gathering, rate, total cap, what did not help, and
+// nodes that turn out smaller than the catalogue says.
+#include "autoscale-hook/gathering.h"
+#include "autoscale-hook/hook_fixture_testing.h"
+
+namespace fairlead::hook {
+namespace {
+
+using Phase = model::NodeRequestPhase;
+using testing::HookTest;
+using testing::Item;
+using testing::kDollar;
+using testing::kGiB;
+using testing::kStart;
+using testing::Spec;
+using testing::Type;
+using verdict::Code;
+
+std::string DetailsOf(const DemandOutcome& outcome) {
+  std::string all;
+  for (const std::string& detail : outcome.details) all += detail + "; ";
+  return all;
+}
+
+// ---- gathering
+
+class GatheringTest : public HookTest {
+ protected:
+  GatheringTest() {
+    catalog_ = Catalog::FromTypes(
+        {Type("g.1", 4, 16, 1, kDollar), Type("g.8", 64, 256, 8, 5 * kDollar)});
+    options_.gathering_quiet = absl::Milliseconds(300);
+    options_.gathering_max = absl::Seconds(3);
+    Restart();
+  }
+};
+
+TEST_F(GatheringTest, PodsThatComeOneAfterAnotherCostWhatTheyCostTogether) {
+  Demand demand;
+  for (int i = 0; i < 64; ++i) {
+    demand.push_back(Item(absl::StrCat("team/p", 100 + i), Spec(1000, 4, 1), 1));
+    const StepOutput out = StepAndApply(demand);
+    EXPECT_TRUE(out.created.empty());
+    EXPECT_EQ(out.wake_at, std::min(now_ + absl::Milliseconds(300), kStart + absl::Seconds(3)));
+    now_ += absl::Milliseconds(20);
+  }
+  now_ += absl::Milliseconds(280);
+  const StepOutput out = StepAndApply(demand);
+  int64_t price = 0;
+  for (const auto& node : out.created) price += node.request.price_micro_usd_per_hour;
+  EXPECT_EQ(price, 40 * kDollar);
+}
+
+TEST_F(GatheringTest, NothingWaitsLongerThanTheMaximum) {
+  Demand demand;
+  absl::Time first_order = absl::InfiniteFuture();
+  for (int i = 0; i < 50; ++i, now_ += absl::Milliseconds(200)) {
+    if (i < 20) demand.push_back(Item(absl::StrCat("team/p", 100 + i), Spec(1000, 4, 1), 1));
+    if (!StepAndApply(demand).created.empty()) first_order = std::min(first_order, now_);
+  }
+  EXPECT_EQ(first_order, kStart + absl::Seconds(3));
+}
+
+TEST_F(GatheringTest, CompleteGangIsOrderedAtOnceAndPodsBesideItWait) {
+  const StepOutput out = StepAndApply({Item("team/single", Spec(1000, 4, 1), 1),
+                                       Item("team/gang", Spec(1000, 4, 1), 8, /*atomic=*/true)});
+  EXPECT_TRUE(out.outcomes[0].node_requests.empty());
+  EXPECT_EQ(out.outcomes[1].node_requests.size(), 1u);
+}
+
+TEST_F(GatheringTest, WhatCannotBeServedDoesNotKeepTheWindowOpen) {
+  const Demand demand = {Item("team/huge", Spec(1000000, 4, 1), 1)};
+  StepAndApply(demand);
+  now_ += absl::Milliseconds(300);
+  StepOutput out = StepAndApply(demand);
+  EXPECT_EQ(out.outcomes[0].code, Code::kNoInstanceTypeFits);
+  now_ += absl::Milliseconds(20);
+  out = StepAndApply(demand);
+  EXPECT_EQ(out.outcomes[0].code, Code::kNoInstanceTypeFits);
+  EXPECT_GT(out.wake_at, now_ + absl::Seconds(3));
+}
+
+// ---- what did not help
+
+TEST_F(HookTest, NodeThatDoesNotHelpItsPodIsNotProvisionedAgain) {
+  const Demand demand = {Item("team/a", Spec(1000, 4, 1), 1)};
+  int created = 0;
+  StepOutput out;
+  // Two types could run it. The engine promises it neither.
+  for (; now_ < kStart + absl::Minutes(50); now_ += absl::Seconds(5)) {
+    out = StepAndApply(demand);
+    created += static_cast<int>(out.created.size());
+    for (auto& [name, node] : nodes_) node.needed = false;
+    for (const auto& terminate : All<model::TerminateNode>(out)) {
+      hook_->OnProviderResult(terminate.request_name, false, absl::OkStatus(), now_);
+    }
+    for (const auto& launch : All<model::LaunchNode>(out)) {
+      hook_->OnProviderResult(launch.request.meta.name, true, absl::OkStatus(), now_);
+    }
+  }
+  EXPECT_LE(created, 4);
+  EXPECT_EQ(out.outcomes[0].code, Code::kNoInstanceTypeFits);
+  EXPECT_NE(DetailsOf(out.outcomes[0]).find("did not help"), std::string::npos)
+      << DetailsOf(out.outcomes[0]);
+  // Another pod is another demand.
+  out = StepAndApply({Item("team/b", Spec(1001, 4, 1), 1)});
+  EXPECT_EQ(out.created.size(), 1u);
+}
+
+TEST_F(HookTest, NodeThatHelpedMayBeProvisionedAgain) {
+  BuyReady();
+  for (int i = 0; i < 5; ++i) {
+    StepAndApply({Item("team/a", Spec(1000, 4, 1), 1)});
+    for (auto& [name, node] : nodes_) node = Arrived(name, name);
+    for (auto& [name, node] : nodes_) node.needed = true;
+    now_ += absl::Minutes(1);
+    StepAndApply();
+  }
+  EXPECT_EQ(requests_.size(), 6u);
+}
+
+TEST_F(HookTest, RestartKnowsFromTheObjectsWhatDoesNotHelp) {
+  BuyReady();
+  nodes_.at(TheName()).needed = false;
+  Restart();
+  const StepOutput out = StepAndApply({Item("team/a", Spec(1000, 4, 1), 1)});
+  for (const auto& node : out.created) EXPECT_NE(node.request.instance_type, "g.1");
+}
+
+// ---- rate and total
+
+TEST_F(HookTest, RateOfOneDemandClassIsLimited) {
+  options_.guard.burst = 10;
+  options_.guard.per_minute = 6;
+  Restart();
+  size_t created = 0;
+  StepOutput out;
+  for (int i = 0; i < 120; ++i, now_ += absl::Seconds(1)) {
+    out = StepAndApply({Item(absl::StrCat("team/p", i), Spec(1000, 4, 1), 1)});
+    created += out.created.size();
+  }
+  EXPECT_EQ(created, 10u + 11u) << "the burst, and one more every ten seconds";
+  EXPECT_LT(out.wake_at, now_ + absl::Seconds(11));
+  EXPECT_EQ(StepAndApply({Item("team/other", Spec(1001, 4, 1), 1)}).created.size(), 1u)
+      << "another class has its own";
+}
+
+TEST_F(HookTest, GangIsNeverCutByTheRate) {
+  options_.guard.burst = 10;
+  Restart();
+  EXPECT_EQ(StepAndApply({Item("team/gang", Spec(1000, 4, 1), 64, true)}).created.size(), 64u);
+}
+
+TEST_F(HookTest, TotalOfNodesIsCapped) {
+  options_.max_nodes = 3;
+  Restart();
+  const StepOutput out =
+      StepAndApply({Item("team/gang", Spec(1000, 4, 1), 4, true), Item("team/p", Spec(1000, 4, 1), 5)});
+  EXPECT_EQ(out.created.size(), 3u);
+  EXPECT_TRUE(out.outcomes[0].node_requests.empty()) << "a gang is whole or nothing";
+  EXPECT_NE(DetailsOf(out.outcomes[0]).find("hook.maxNodes"), std::string::npos)
+      << DetailsOf(out.outcomes[0]);
+}
+
+// ---- shapes
+
+TEST_F(HookTest, SmallerNodesAreLearnedAndSurviveARestart) {
+  catalog_ = Catalog::FromTypes({Type("g.1", 4, 32, 1, kDollar)});
+  Restart();
+  const Demand demand = {Item("team/a", Spec(1000, 31, 1), 1)};
+  StepAndApply(demand);
+  ASSERT_EQ(requests_.size(), 1u);
+  StepAndApply();
+  Answer(true, absl::OkStatus());
+  NodeUse& node = nodes_.at(TheName());
+  node = Arrived(TheName(), TheName());
+  node.allocatable = {{"cpu", 4000}, {"memory", 29 * kGiB}, {"nvidia.com/gpu", 1000}, {"pods", 110}};
+  StepAndApply();
+  ASSERT_EQ(ThePhase(), Phase::kReady);
+  EXPECT_EQ(model::Get(The().allocatable, "memory"), 29 * kGiB);
+  for (int life = 0; life < 2; ++life) {
+    const StepOutput out = StepAndApply(demand);
+    EXPECT_TRUE(out.created.empty());
+    EXPECT_EQ(out.outcomes[0].code, Code::kNoInstanceTypeFits);
+    EXPECT_NE(DetailsOf(out.outcomes[0])
+                  .find("nodes of type g.1 have 29Gi of memory instead of 32Gi of memory"),
+              std::string::npos)
+        << DetailsOf(out.outcomes[0]);
+    const StepOutput fits = StepAndApply({Item("team/b", Spec(1000, 28, 1), 1)});
+    EXPECT_EQ(fits.created.size(), 1u);
+    EXPECT_EQ(model::Get(fits.created.at(0).node.allocatable, "memory"), 29 * kGiB)
+        << "what is promised is what comes";
+    Restart();
+    std::erase_if(requests_, [](const auto& r) { return r.second.phase != Phase::kReady; });
+    std::erase_if(nodes_, [&](const auto& n) { return !requests_.contains(n.first); });
+  }
+}
+
+TEST_F(HookTest, NodeWithSomeOfItsDevicesIsUsedAsItIsAfterItsTime) {
+  BuyLaunched();
+  NodeUse& node = nodes_.at(TheName());
+  node.registered = node.usable_in_part = true;
+  now_ += options_.ready_timeout;
+  StepAndApply();
+  EXPECT_EQ(ThePhase(), Phase::kReady);
+}
+
+// ---- providers
+
+TEST_F(HookTest, NoProviderIsAHookThatIsOff) {
+  options_.provider.clear();
+  Restart();
+  EXPECT_TRUE(Step({Item("team/a", Spec(1000, 4, 1), 1)}).actions.empty());
+  EXPECT_TRUE(CheckProvider(options_, /*required=*/false).ok());
+  const absl::Status missing = CheckProvider(options_, /*required=*/true);
+  EXPECT_EQ(missing.message(),
+            "hook.provider: must be set if the hook is on; known providers: aws, kwok");
+  options_.provider = "gce";
+  const absl::Status unknown = CheckProvider(options_, /*required=*/true);
+  EXPECT_TRUE(absl::IsInvalidArgument(unknown));
+  EXPECT_EQ(unknown.message(),
+            "hook.provider: \"gce\" is not a known provider; known providers: aws, kwok");
+}
+
+TEST_F(HookTest, PoolOfAnUnknownProviderOffersNothing) {
+  model::NodePool pool;
+  pool.meta.name = "cloud";
+  pool.provider = "gce";
+  pools_ = {pool};
+  const StepOutput out = StepAndApply({Item("team/a", Spec(1000, 4, 1), 1)});
+  EXPECT_TRUE(out.created.empty());
+  EXPECT_NE(DetailsOf(out.outcomes[0]).find("NodePool cloud: spec.provider \"gce\""),
+            std::string::npos)
+      << DetailsOf(out.outcomes[0]);
+}
+
+}  // namespace
+}  // namespace fairlead::hook

@@ -1,0 +1,413 @@
+// Machines through the whole decision loop: what was sent is not believed, nodes have names of their
+// own, other schedulers bind too, and demand comes in parts.
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "core/decision_loop_testing.h"
+#include "scheduler/model/api_names.h"
+
+namespace fairlead::core::testing {
+namespace {
+
+using model::testing::kGiB;
+using Phase = model::NodeRequestPhase;
+
+// An API server and a cloud that are moved by hand, without any of the product's code.
+class MachinesTest : public PurchaseTest {
+ protected:
+  void Begin() {
+    SyncAll();
+    Put(MakeQueue("research", "", 400, 400));
+  }
+  model::Pod GpuPod(const std::string& name, int64_t memory = 0) {
+    model::Pod pod = PodBuilder("ns", name).Queue("research").Gpus(1).Created(0).Build();
+    if (memory > 0) model::Set(pod.spec.requests, "memory", memory);
+    return pod;
+  }
+  // Lets `what` happen every `step` and carries out what the loop asks for.
+  void Play(absl::Duration how_long, absl::Duration step = absl::Seconds(5)) {
+    const absl::Time end = now_ + how_long;
+    for (; now_ < end; now_ += step) {
+      for (auto it = booting_.begin(); it != booting_.end();) {
+        if (it->second.first > now_) {
+          ++it;
+          continue;
+        }
+        nodes_[it->second.second.meta.name] = it->second.second;
+        Put(it->second.second);
+        it = booting_.erase(it);
+      }
+      Carry(StepAt(now_));
+    }
+  }
+  void Carry(const StepResult& result) {
+    for (size_t i = 0; i < result.actions.size(); ++i) {
+      absl::Status answer;
+      std::string machine_id;
+      const auto& what = result.actions[i].what;
+      if (const auto* create = std::get_if<model::CreateNodeRequest>(&what)) {
+        model::NodeRequest request = create->request;
+        request.meta.uid = absl::StrCat("uid-", ++created_);
+        request.meta.creation = now_;
+        requests_[request.meta.name] = request;
+        Put(request);
+      } else if (const auto* update = std::get_if<model::UpdateNodeRequestStatus>(&what)) {
+        answer = refuse_status_ ? absl::PermissionDeniedError("no") : absl::OkStatus();
+        if (answer.ok()) {
+          requests_[update->request.meta.name] = update->request;
+          Put(update->request);
+        }
+      } else if (const auto* end = std::get_if<model::DeleteNodeRequest>(&what)) {
+        requests_.erase(end->name);
+        loop_->Apply(model::Delete{model::Kind::kNodeRequest, "", end->name, end->uid});
+      } else if (const auto* launch = std::get_if<model::LaunchNode>(&what)) {
+        Launch(*launch, machine_id);
+      } else if (const auto* terminate = std::get_if<model::TerminateNode>(&what)) {
+        Terminate(*terminate);
+      } else if (const auto* taint = std::get_if<model::SetNodeTaint>(&what)) {
+        model::Node& node = nodes_.at(taint->node);
+        node.taints.clear();
+        if (taint->present) node.taints.push_back(taint->taint);
+        node.meta.resource_version = taint->present ? taint_version_ : "1";
+        Put(node);
+      } else if (const auto* bind = std::get_if<model::BindPod>(&what)) {
+        bound_[bind->name] = bind->node;
+        model::Pod pod = pods_.at(bind->name);
+        pod.node_name = bind->node;
+        pod.phase = model::PodPhase::kRunning;
+        Put(pod);
+      }
+      loop_->Apply(model::ActionResult{result.actions[i].id, answer, "", machine_id});
+    }
+  }
+  void Launch(const model::LaunchNode& launch, std::string& machine_id) {
+    const std::string& request = launch.request.meta.name;
+    if (booting_.contains(request) || machines_.contains(request)) return;
+    model::Node node = launch.node;
+    node.meta.uid = absl::StrCat("node-", ++launched_);
+    node.meta.name = own_names_ ? absl::StrCat("ip-10-0-0-", launched_) : request;
+    node.provider_id = absl::StrCat("cloud:///", node.meta.name);
+    machine_id = node.provider_id;
+    if (!labels_) node.meta.labels.Erase(model::kNodeRequestLabel);
+    node.ready = true;
+    node.taints.clear();
+    if (memory_ > 0) model::Set(node.allocatable, "memory", memory_);
+    machines_[request] = node.meta.name;
+    booting_[request] = {now_ + absl::Seconds(60), node};
+  }
+  void Terminate(const model::TerminateNode& terminate) {
+    ++terminated_;
+    booting_.erase(terminate.request_name);
+    auto machine = machines_.find(terminate.request_name);
+    if (machine == machines_.end()) return;
+    const std::string name = machine->second;
+    for (const auto& [pod, node] : bound_) EXPECT_NE(node, name) << "terminated under " << pod;
+    machines_.erase(machine);
+    if (nodes_.erase(name) > 0) loop_->Apply(model::Delete{model::Kind::kNode, "", name, ""});
+  }
+  void AddPod(const model::Pod& pod) {
+    pods_[pod.meta.name] = pod;
+    Put(pod);
+  }
+  void EndPod(const std::string& name) {
+    pods_.erase(name);
+    bound_.erase(name);
+    loop_->Apply(model::Delete{model::Kind::kPod, "ns", name, ""});
+  }
+
+  absl::Time now_ = At(1);
+  bool own_names_ = false, labels_ = true, refuse_status_ = false;
+  int64_t memory_ = 0;
+  std::string taint_version_;
+  int created_ = 0, launched_ = 0, terminated_ = 0;
+  std::map<std::string, model::NodeRequest> requests_;
+  std::map<std::string, std::pair<absl::Time, model::Node>> booting_;
+  std::map<std::string, std::string> machines_;  // request -> node
+  std::map<std::string, model::Node> nodes_;
+  std::map<std::string, model::Pod> pods_;
+  std::map<std::string, std::string> bound_;
+};
+
+// ---- nodes unlike what was asked for
+
+TEST_F(MachinesTest, NodeWithANameOfItsOwnIsFoundByItsLabel) {
+  own_names_ = true;
+  Begin();
+  AddPod(GpuPod("p0"));
+  Play(absl::Minutes(60));
+  EXPECT_EQ(bound_["p0"], "ip-10-0-0-1");
+  EXPECT_EQ(created_, 1);
+  EXPECT_EQ(terminated_, 0);
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_EQ(requests_.begin()->second.phase, Phase::kReady);
+  EXPECT_EQ(requests_.begin()->second.node_name, "ip-10-0-0-1");
+  EndPod("p0");
+  Play(absl::Minutes(20));
+  EXPECT_EQ(terminated_, 1);
+  EXPECT_TRUE(requests_.empty());
+}
+
+TEST_F(MachinesTest, NodeWithoutOurLabelIsFoundByItsProviderId) {
+  own_names_ = true;
+  labels_ = false;
+  Begin();
+  AddPod(GpuPod("p0"));
+  Play(absl::Minutes(60));
+  EXPECT_EQ(bound_["p0"], "ip-10-0-0-1");
+  EXPECT_EQ(created_, 1);
+  EXPECT_EQ(terminated_, 0);
+  EXPECT_EQ(requests_.begin()->second.provider_id, "cloud:///ip-10-0-0-1");
+}
+
+TEST_F(MachinesTest, TypeThatComesTooSmallIsProvisionedOnceForAPod) {
+  catalog_ = *hook::Catalog::Parse(R"(
+types:
+- name: gpu.small
+  cpu: 8
+  memory: 32Gi
+  gpu: {model: Test-GPU, count: 1, memory_mib: 24576}
+  zones: [z1]
+  price: {on_demand: 1.00}
+)",
+                                   "t.yaml");
+  memory_ = 29 * kGiB;
+  Restart();
+  Begin();
+  AddPod(GpuPod("p0", 31 * kGiB));
+  Play(absl::Hours(2));
+  EXPECT_EQ(created_, 1);
+  EXPECT_EQ(terminated_, 1);
+  const View view = loop_->MakeView(now_);
+  ASSERT_EQ(view.waiting.size(), 1u);
+  EXPECT_EQ(view.waiting[0].verdict.code, verdict::Code::kNoInstanceTypeFits);
+  EXPECT_NE(view.waiting[0].message.find("29Gi of memory instead of 32Gi of memory"), std::string::npos)
+      << view.waiting[0].message;
+}
+
+TEST_F(MachinesTest, ChangeOfTheCatalogueLeavesExistingNodesUsable) {
+  Begin();
+  AddPod(GpuPod("p0"));
+  Play(absl::Minutes(5));
+  ASSERT_EQ(bound_.size(), 1u);
+  EndPod("p0");
+  // The row promises more GPUs now; and then it is gone.
+  for (const char* row : {"gpu.small", "gpu.other"}) {
+    catalog_ = *hook::Catalog::Parse(
+        absl::StrCat("types:\n- name: ", row,
+                     "\n  cpu: 8\n  memory: 32Gi\n  gpu: {model: Test-GPU, count: 2}\n"
+                     "  zones: [z1]\n  price: {on_demand: 1.00}\n"),
+        "t.yaml");
+    Restart();
+    for (const auto& [name, request] : requests_) Put(request);
+    for (const auto& [name, node] : nodes_) Put(node);
+    Begin();
+    AddPod(GpuPod("again"));
+    Play(absl::Minutes(1));
+    EXPECT_EQ(created_, 1) << row;
+    EXPECT_EQ(bound_.count("again"), 1u) << row;
+    EndPod("again");
+  }
+}
+
+// ---- nothing that was sent is believed
+
+TEST_F(MachinesTest, NothingIsTerminatedWhileItsStatusIsRefusedAndNothingIsBoundAfterARestart) {
+  Begin();
+  AddPod(GpuPod("p0"));
+  Play(absl::Minutes(5));
+  ASSERT_EQ(bound_.size(), 1u);
+  EndPod("p0");
+  refuse_status_ = true;
+  Play(absl::Minutes(20));
+  EXPECT_EQ(terminated_, 0) << "a new process would bind to it";
+  refuse_status_ = false;
+  // The write arrives in the end, and the process ends as soon as the machine was told to go.
+  for (int i = 0; i < 600 && requests_.begin()->second.phase != Phase::kDraining; ++i) {
+    Play(absl::Seconds(1), absl::Seconds(1));
+  }
+  ASSERT_EQ(requests_.begin()->second.phase, Phase::kDraining);
+  Restart();
+  for (const auto& [name, request] : requests_) Put(request);
+  for (const auto& [name, node] : nodes_) Put(node);
+  Begin();
+  AddPod(GpuPod("p1"));
+  Play(absl::Seconds(30));
+  EXPECT_EQ(bound_.count("p1"), 0u) << "bound to a node that is being terminated";
+}
+
+TEST_F(MachinesTest, RefusedStatusIsWrittenAgain) {
+  refuse_status_ = true;
+  Begin();
+  AddPod(GpuPod("p0"));
+  Play(absl::Minutes(5));
+  refuse_status_ = false;
+  Play(absl::Minutes(6));
+  EXPECT_EQ(requests_.begin()->second.phase, Phase::kReady);
+}
+
+// ---- a pod of another scheduler, bound just before our taint
+
+class FenceTest : public MachinesTest {
+ protected:
+  // A node that was used, and our taint on it at version 20.
+  void Taint() {
+    Begin();
+    taint_version_ = "20";
+    loop_->Apply(model::Progress{model::Kind::kPod, "10"});
+    AddPod(GpuPod("p0"));
+    Play(absl::Minutes(5));
+    ASSERT_EQ(bound_.size(), 1u);
+    EndPod("p0");
+    for (int i = 0; i < 2000 && Tainted().empty(); ++i) Play(absl::Seconds(1), absl::Seconds(1));
+    ASSERT_FALSE(Tainted().empty());
+  }
+  std::string Tainted() {
+    for (const auto& [name, node] : nodes_) {
+      if (!node.taints.empty()) return name;
+    }
+    return "";
+  }
+};
+
+TEST_F(FenceTest, NodeStaysWhileTheWatchOfPodsIsBehindTheTaint) {
+  Taint();
+  Play(absl::Minutes(30));
+  EXPECT_EQ(terminated_, 0);
+  EXPECT_EQ(requests_.begin()->second.phase, Phase::kReady);
+  loop_->Apply(model::Progress{model::Kind::kPod, "19"});
+  Play(absl::Minutes(1));
+  EXPECT_EQ(terminated_, 0);
+  loop_->Apply(model::Progress{model::Kind::kPod, "20"});
+  Play(absl::Minutes(1));
+  EXPECT_EQ(terminated_, 1);
+}
+
+TEST_F(FenceTest, PodThatWasBoundBeforeTheTaintKeepsTheNode) {
+  Taint();
+  const std::string node = Tainted();
+  Play(absl::Seconds(20));
+  model::Pod foreign;
+  foreign.meta.ns = "other";
+  foreign.meta.name = foreign.meta.uid = "foreign";
+  foreign.meta.resource_version = "19";
+  foreign.node_name = node;
+  foreign.phase = model::PodPhase::kRunning;
+  Put(foreign);
+  bound_["foreign"] = node;
+  loop_->Apply(model::Progress{model::Kind::kPod, "30"});
+  Play(absl::Minutes(30));
+  EXPECT_EQ(terminated_, 0);
+  EXPECT_TRUE(Tainted().empty()) << "needed again: the taint is taken off";
+}
+
+TEST_F(FenceTest, VersionsThatCannotBeComparedSettleByTime) {
+  Begin();
+  taint_version_ = "opaque-a";
+  loop_->Apply(model::Progress{model::Kind::kPod, "opaque-b"});
+  AddPod(GpuPod("p0"));
+  Play(absl::Minutes(5));
+  EndPod("p0");
+  for (int i = 0; i < 2000 && Tainted().empty(); ++i) Play(absl::Seconds(1), absl::Seconds(1));
+  Play(absl::Seconds(8), absl::Seconds(1));
+  EXPECT_EQ(terminated_, 0);
+  Play(absl::Seconds(8), absl::Seconds(1));
+  EXPECT_EQ(terminated_, 1);
+}
+
+TEST_F(MachinesTest, StaticPodsAndDaemonsDoNotKeepANode) {
+  Begin();
+  AddPod(GpuPod("p0"));
+  Play(absl::Minutes(5));
+  const std::string node = bound_.at("p0");
+  for (const char* name : {"kube-proxy", "kube-router", "agent"}) {
+    model::Pod pod;
+    pod.meta.ns = "kube-system";
+    pod.meta.name = pod.meta.uid = name;
+    pod.node_name = node;
+    pod.phase = model::PodPhase::kRunning;
+    model::OwnerReference owner;
+    owner.kind = name == std::string("agent") ? "DaemonSet" : "Node";
+    owner.name = node;
+    owner.controller = true;
+    if (name == std::string("kube-router")) {
+      pod.meta.annotations.Set(model::kMirrorPodAnnotation, "hash");
+    } else {
+      pod.meta.owners.push_back(owner);
+    }
+    Put(pod);
+  }
+  EndPod("p0");
+  Play(absl::Minutes(20));
+  EXPECT_EQ(terminated_, 1);
+}
+
+// ---- demand
+
+// What the scheduler refuses on every node is no demand.
+TEST_F(MachinesTest, NothingIsProvisionedForANamespaceSelector) {
+  Begin();
+  for (const bool anti : {false, true}) {
+    model::Pod pod = GpuPod(anti ? "anti" : "affine");
+    model::PodAffinityTerm term;
+    term.topology_key = model::kHostnameLabel;
+    term.selector.none = false;
+    term.namespace_selector.emplace();
+    term.namespace_selector->none = false;
+    model::SelectorRequirement requirement;
+    requirement.key = "kubernetes.io/metadata.name";
+    requirement.values = {"team-a"};
+    term.namespace_selector->requirements.push_back(requirement);
+    (anti ? pod.spec.pod_anti_affinity : pod.spec.pod_affinity).push_back(term);
+    AddPod(pod);
+  }
+  Play(absl::Minutes(10), absl::Seconds(1));
+  EXPECT_EQ(created_, 0);
+}
+
+TEST_F(MachinesTest, PodsThatComeOneAfterAnotherCostWhatTheyCostTogether) {
+  catalog_ = *hook::Catalog::Parse(R"(
+types:
+- name: gpu.small
+  cpu: 8
+  memory: 32Gi
+  gpu: {model: Test-GPU, count: 1, memory_mib: 24576}
+  zones: [z1]
+  price: {on_demand: 1.00}
+- name: gpu.large
+  cpu: 64
+  memory: 256Gi
+  gpu: {model: Test-GPU, count: 8, memory_mib: 24576}
+  zones: [z1]
+  price: {on_demand: 5.00}
+)",
+                                   "t.yaml");
+  options_.hook.gathering_quiet = absl::Milliseconds(300);
+  Restart();
+  Begin();
+  for (int i = 0; i < 64; ++i) {
+    AddPod(PodBuilder("ns", absl::StrCat("p", i)).Queue("research").Gpus(1).Created(i).Build());
+    Play(absl::Milliseconds(20), absl::Milliseconds(20));
+  }
+  Play(absl::Seconds(2), absl::Milliseconds(50));
+  int64_t price = 0;
+  for (const auto& [name, request] : requests_) price += request.price_micro_usd_per_hour;
+  EXPECT_EQ(price, 40'000'000);
+}
+
+TEST_F(MachinesTest, UnknownProviderIsAnErrorAtTheStart) {
+  options_.hook.provider = "aws";
+  const auto loop = DecisionLoop::Make(options_, &catalog_);
+  EXPECT_TRUE(absl::IsInvalidArgument(loop.status()));
+  EXPECT_EQ(loop.status().message(),
+            "hook.provider: \"aws\" is not a known provider; known providers: kwok");
+  options_.hook.provider.clear();
+  Restart();
+  Begin();
+  AddPod(GpuPod("p0"));
+  Play(absl::Minutes(1));
+  EXPECT_EQ(created_, 0) << "no provider: the hook is off";
+}
+
+}  // namespace
+}  // namespace fairlead::core::testing

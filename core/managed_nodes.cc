@@ -1,0 +1,346 @@
+#include "core/managed_nodes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "autoscale-hook/caps.h"
+#include "scheduler/model/api_names.h"
+#include "scheduler/model/resource_version.h"
+
+namespace fairlead::core {
+namespace {
+
+using model::VersionOrder;
+
+bool IsOurTaint(const model::Taint& taint) { return taint.key == model::kRemovalTaint; }
+
+// Devices and other extended resources of a machine that is not usable yet; CPU and memory may turn
+// out smaller. GPUs are counted by the request, which remembers what was ordered.
+model::ResourceList PromisedDevices(const hook::Hook& hook, const hook::Machine& machine) {
+  model::ResourceList devices;
+  const absl::StatusOr<model::Node> expected = hook.ExpectedNode(machine.desired);
+  if (expected.ok()) {
+    for (const auto& [name, amount] : expected->allocatable) {
+      if (name.find('/') != std::string::npos && amount > 0) model::Set(devices, name, amount);
+    }
+  }
+  int64_t gpus = 0;
+  if (absl::SimpleAtoi(machine.desired.meta.labels.Get(hook::kRequestGpusLabel), &gpus) &&
+      gpus > 0 && gpus < 1'000'000) {
+    const int64_t now = model::Get(devices, model::kGpuName);
+    model::Set(devices, model::kGpuName, now > 0 ? std::min(now, gpus * 1000) : gpus * 1000);
+  }
+  return devices;
+}
+
+}  // namespace
+
+std::string ManagedNodes::RequestOf(const model::Node& node) const {
+  std::string request(node.meta.labels.Get(model::kNodeRequestLabel));
+  if (request.empty() && !node.provider_id.empty()) {
+    request = hook_.machines().FindByProviderId(node.provider_id);
+  }
+  return request;
+}
+
+void ManagedNodes::Unlink(const std::string& name) {
+  auto it = managed_.find(name);
+  if (it == managed_.end()) return;
+  list_stale_ = true;
+  auto nodes = by_request_.find(it->second.request);
+  nodes->second.erase(name);
+  if (nodes->second.empty()) by_request_.erase(nodes);
+  unsettled_.erase(name);
+  managed_.erase(it);
+}
+
+bool ManagedNodes::Settled(const Managed& node) const {
+  const VersionOrder order = model::CompareVersions(pods_version_, node.taint_version);
+  return order == VersionOrder::kEqual || order == VersionOrder::kNewer;
+}
+
+void ManagedNodes::NoteTaint(Managed& node) {
+  const bool tainted = std::any_of(node.raw.taints.begin(), node.raw.taints.end(), IsOurTaint);
+  if (tainted == node.tainted) return;
+  node.tainted = tainted;
+  node.taint_version = node.raw.meta.resource_version;
+  node.taint_seen = absl::InfiniteFuture();
+  node.pods_settled = tainted && Settled(node);
+  if (tainted && !node.pods_settled) {
+    unsettled_.insert(node.raw.meta.name);
+  } else {
+    unsettled_.erase(node.raw.meta.name);
+  }
+}
+
+void ManagedNodes::NoteReadiness(Managed& node) const {
+  node.ready = node.usable_in_part = false;
+  const model::Node& raw = node.raw;
+  const bool starting =
+      std::any_of(raw.taints.begin(), raw.taints.end(),
+                  [](const model::Taint& taint) { return taint.key == model::kStartupTaint; });
+  const hook::Machine* machine = hook_.machines().Find(node.request);
+  // Without its request nothing is known of what was promised: it waits for it.
+  if (machine == nullptr || !raw.ready || starting || !raw.invalid.empty()) return;
+  if (machine->desired.phase == model::NodeRequestPhase::kReady) {
+    node.ready = true;
+    return;
+  }
+  node.ready = node.usable_in_part = true;
+  for (const auto& [name, amount] : PromisedDevices(hook_, *machine)) {
+    const int64_t there = model::Get(raw.allocatable, name);
+    node.ready = node.ready && there >= amount;
+    node.usable_in_part = node.usable_in_part && there > 0;
+  }
+}
+
+state::Change ManagedNodes::Show(const std::string& name,
+                                 const std::vector<const model::NodePool*>& pools) {
+  const Managed& node = managed_.at(name);
+  const hook::Machine* machine = hook_.machines().Find(node.request);
+  model::Node shown = node.raw;
+  shown.meta.labels.Set(model::kNodeRequestLabel, node.request);
+  shown.taints.erase(std::remove_if(shown.taints.begin(), shown.taints.end(), IsOurTaint),
+                     shown.taints.end());
+  const bool closed = machine != nullptr && !machine->Promises();
+  if (closed) shown.unschedulable = true;
+  state::Change change;
+  // It takes the place of the ordered node of its request.
+  if (name != node.request) change |= state_.RemoveOrderedNode(node.request);
+  change |= state_.UpsertNode(shown);
+  const state::NodeId id = state_.FindNode(name);
+  if (id == state::kNoId || state_.node(id).usable) return change;
+  // A node that is being removed before it was ever usable shows as it is, so that nothing is
+  // promised to it any more.
+  if (node.ready || closed) return change |= state_.SetNodeUsable(id, true);
+  if (machine == nullptr) return change;
+  absl::StatusOr<model::Node> expected = hook_.ExpectedNode(machine->desired, pools);
+  if (!expected.ok()) return change;
+  expected->meta.name = name;
+  expected->meta.labels.Set(model::kNodeRequestLabel, node.request);
+  const absl::string_view host = node.raw.meta.labels.Get(model::kHostnameLabel);
+  expected->meta.labels.Set(model::kHostnameLabel, host.empty() ? name : host);
+  return change |=
+         state_.UpsertOrderedNode(*expected, node.request, machine->desired.reason_workloads);
+}
+
+state::Change ManagedNodes::Upsert(const model::Node& object) {
+  const std::string& name = object.meta.name;
+  if (!object.provider_id.empty()) by_provider_id_[object.provider_id] = name;
+  const std::string request = RequestOf(object);
+  auto known = managed_.find(name);
+  if (known != managed_.end() &&
+      (known->second.request != request || known->second.raw.meta.uid != object.meta.uid)) {
+    Unlink(name);
+  }
+  if (request.empty()) return state_.UpsertNode(object);
+  list_stale_ = true;
+  Managed& node = managed_[name];
+  node.request = request;
+  node.raw = object;
+  by_request_[request].insert(name);
+  const bool was_tainted = node.tainted, was_ready = node.ready, was_in_part = node.usable_in_part;
+  NoteTaint(node);
+  NoteReadiness(node);
+  state::Change change = Show(name, {});
+  change.capacity |= was_tainted != node.tainted || was_ready != node.ready ||
+                     was_in_part != node.usable_in_part;
+  return change;
+}
+
+state::Change ManagedNodes::Remove(const std::string& name, const std::string& uid) {
+  auto it = managed_.find(name);
+  const bool managed =
+      it != managed_.end() && (uid.empty() || it->second.raw.meta.uid == uid);
+  if (managed) {
+    by_provider_id_.erase(it->second.raw.provider_id);
+    Unlink(name);
+  } else if (const state::NodeId id = state_.FindNode(name); id != state::kNoId) {
+    auto by_id = by_provider_id_.find(state_.node(id).object.provider_id);
+    if (by_id != by_provider_id_.end() && by_id->second == name) by_provider_id_.erase(by_id);
+  }
+  state::Change change = state_.RemoveNode(name, uid);
+  change.capacity |= managed;  // its request has to learn that it is gone
+  return change;
+}
+
+state::Change ManagedNodes::RequestChanged(const std::string& request_name,
+                                           const std::vector<const model::NodePool*>& pools) {
+  list_stale_ = true;
+  state::Change change;
+  const hook::Machine* machine = hook_.machines().Find(request_name);
+  // The provider may have told its name for the machine after the node had come.
+  if (machine != nullptr && !machine->desired.provider_id.empty()) {
+    auto by_id = by_provider_id_.find(machine->desired.provider_id);
+    if (by_id != by_provider_id_.end() && !managed_.contains(by_id->second)) {
+      const state::NodeId id = state_.FindNode(by_id->second);
+      if (id != state::kNoId && state_.node(id).exists) {
+        change |= Upsert(model::Node(state_.node(id).object));
+      }
+    }
+  }
+  const auto nodes = by_request_.find(request_name);
+  const bool registered = nodes != by_request_.end();
+  const bool coming =
+      machine != nullptr && machine->Promises() && !registered &&
+      (machine->desired.phase == model::NodeRequestPhase::kPending ||
+       machine->desired.phase == model::NodeRequestPhase::kLaunched);
+  absl::StatusOr<model::Node> expected = absl::NotFoundError("");
+  if (coming) expected = hook_.ExpectedNode(machine->desired, pools);
+  if (expected.ok()) {
+    expected->meta.labels.Set(model::kNodeRequestLabel, request_name);
+    change |= state_.UpsertOrderedNode(*expected, request_name, machine->desired.reason_workloads);
+  } else {
+    change |= state_.RemoveOrderedNode(request_name);
+  }
+  if (!registered) return change;
+  for (const std::string& name : std::set<std::string>(nodes->second)) {
+    Managed& node = managed_.at(name);
+    const bool was_ready = node.ready;
+    NoteReadiness(node);
+    change |= Show(name, pools);
+    change.capacity |= was_ready != node.ready;
+  }
+  return change;
+}
+
+bool ManagedNodes::PodsSeen(absl::string_view version) {
+  if (version.empty()) return false;
+  if (!pods_version_.empty() &&
+      model::CompareVersions(version, pods_version_) != VersionOrder::kNewer) {
+    return false;
+  }
+  pods_version_ = std::string(version);
+  bool settled = false;
+  for (auto it = unsettled_.begin(); it != unsettled_.end();) {
+    Managed& node = managed_.at(*it);
+    if (!Settled(node)) {
+      ++it;
+      continue;
+    }
+    node.pods_settled = settled = true;
+    it = unsettled_.erase(it);
+  }
+  list_stale_ = list_stale_ || settled;
+  return settled;
+}
+
+void ManagedNodes::SettleByTime(absl::Time now) {
+  settles_at_ = absl::InfiniteFuture();
+  for (auto it = unsettled_.begin(); it != unsettled_.end();) {
+    Managed& node = managed_.at(*it);
+    const VersionOrder order = model::CompareVersions(pods_version_, node.taint_version);
+    if (order == VersionOrder::kUnknown) {
+      node.taint_seen = std::min(node.taint_seen, now);
+      if (now >= node.taint_seen + kSettleTime) {
+        node.pods_settled = list_stale_ = true;
+        it = unsettled_.erase(it);
+        continue;
+      }
+      settles_at_ = std::min(settles_at_, node.taint_seen + kSettleTime);
+    }
+    ++it;
+  }
+}
+
+hook::NodeUse ManagedNodes::UseOf(const Managed& node) const {
+  const model::Node& raw = node.raw;
+  const model::StringMap& labels = raw.meta.labels;
+  hook::NodeUse use;
+  use.name = raw.meta.name;
+  use.uid = raw.meta.uid;
+  use.node_request = node.request;
+  use.registered = true;
+  use.ready = node.ready;
+  use.usable_in_part = node.usable_in_part;
+  use.removal_tainted = node.tainted;
+  use.pods_settled = node.pods_settled;
+  use.provider_id = raw.provider_id;
+  use.allocatable = raw.allocatable;
+  // A node that we launched has both of these labels.
+  if (labels.Has(model::kCapacityTypeLabel)) {
+    use.instance_type = std::string(labels.Get(model::kInstanceTypeLabel));
+  }
+  use.pool = std::string(labels.Get(model::kPoolLabel));
+  use.zone = std::string(labels.Get(model::kZoneLabel));
+  use.spot = labels.Get(model::kCapacityTypeLabel) == "spot";
+  return use;
+}
+
+ManagedNodes::CachedUse ManagedNodes::LookUp(const std::string& name,
+                                             const std::set<state::NodeId>& promised) const {
+  CachedUse cached;
+  cached.node = state_.FindNode(name);
+  if (cached.node == state::kNoId) return cached;
+  cached.version = state_.node(cached.node).version;
+  cached.promised = promised.contains(cached.node);
+  return cached;
+}
+
+bool ManagedNodes::IsNeeded(const std::string& name, const CachedUse& cached) const {
+  if (cached.promised) return true;
+  auto node = managed_.find(name);
+  if (node != managed_.end()) {
+    const model::StringMap& annotations = node->second.raw.meta.annotations;
+    if (annotations.Get(model::kDoNotRemoveAnnotation) == "true" ||
+        annotations.Get("cluster-autoscaler.kubernetes.io/scale-down-disabled") == "true") {
+      return true;
+    }
+  }
+  if (cached.node == state::kNoId) return false;
+  const std::vector<state::PodId>& pods = state_.node(cached.node).pods;
+  return std::any_of(pods.begin(), pods.end(),
+                     [&](state::PodId pod) { return !state_.pod(pod).daemon; });
+}
+
+void ManagedNodes::ListUses(const std::set<state::NodeId>& promised) {
+  std::vector<hook::NodeUse> uses;
+  for (const auto& [request, machine] : hook_.machines().rows()) {
+    if (by_request_.contains(request)) continue;
+    hook::NodeUse use;
+    use.name = use.node_request = request;
+    uses.push_back(std::move(use));
+  }
+  for (const auto& [name, node] : managed_) uses.push_back(UseOf(node));
+  std::sort(uses.begin(), uses.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  cached_.clear();
+  cached_.reserve(uses.size());
+  for (hook::NodeUse& use : uses) {
+    cached_.push_back(LookUp(use.name, promised));
+    use.needed = IsNeeded(use.name, cached_.back());
+  }
+  if (uses != uses_) {
+    uses_ = std::move(uses);
+    ++uses_version_;
+  }
+  list_stale_ = false;
+}
+
+const std::vector<hook::NodeUse>& ManagedNodes::Uses(const std::set<state::NodeId>& promised,
+                                                     absl::Time now) {
+  SettleByTime(now);
+  if (list_stale_) {
+    ListUses(promised);
+    return uses_;
+  }
+  bool changed = false;
+  for (size_t i = 0; i < uses_.size(); ++i) {
+    hook::NodeUse& use = uses_[i];
+    CachedUse& cached = cached_[i];
+    // Rows are used again: the name tells whose it is.
+    const bool same = cached.node != state::kNoId &&
+                      state_.node(cached.node).version == cached.version &&
+                      cached.promised == promised.contains(cached.node) &&
+                      state_.node(cached.node).name() == use.name;
+    if (same) continue;
+    cached = LookUp(use.name, promised);
+    const bool needed = IsNeeded(use.name, cached);
+    changed = changed || needed != use.needed;
+    use.needed = needed;
+  }
+  if (changed) ++uses_version_;
+  return uses_;
+}
+
+}  // namespace fairlead::core

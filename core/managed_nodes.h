@@ -1,0 +1,102 @@
+// Between the API's nodes and the state's: nodes that come from NodeRequests are shown to decisions
+// as they were promised until they are usable, without our own removal taint, and closed while they
+// are being removed.
+//
+// A node belongs to a request by its label fairlead.dev/node-request, or by its providerID where
+// the provider has told it (NodeRequest.status.providerID); never by its name, which clouds choose
+// as they like. Until it registers, an ordered node of the request's name stands for it.
+//
+// Usable: Ready, no startup taint left, and every device that was promised is allocatable (a GPU
+// node whose device plugin is still starting reports none). What was usable once stays so: a later
+// catalogue may promise something else.
+//
+// Fence: our removal taint keeps our own pods away, and other schedulers' from the moment that it
+// is written. Pods that were bound before are seen in the watch of pods, which is not ordered with
+// that of nodes. A node's pods are *settled* once the watch of pods has shown everything up to the
+// first version of the node that is seen with the taint (all resourceVersions are one counter).
+// Where versions cannot be compared, kSettleTime after it was seen.
+//
+// Thread-safety: the owner's thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "autoscale-hook/hook.h"
+#include "scheduler/state/cluster_state.h"
+
+namespace fairlead::core {
+
+class ManagedNodes {
+ public:
+  static constexpr absl::Duration kSettleTime = absl::Seconds(10);
+
+  ManagedNodes(state::ClusterState& state, const hook::Hook& hook) : state_(state), hook_(hook) {}
+
+  state::Change Upsert(const model::Node& node);
+  state::Change Remove(const std::string& name, const std::string& uid);
+  // The request is new, changed or gone: its node is promised, closed, or forgotten.
+  state::Change RequestChanged(const std::string& request_name,
+                               const std::vector<const model::NodePool*>& pools);
+  // The watch of pods has shown everything up to this version. True if a node's pods are settled
+  // by that.
+  bool PodsSeen(absl::string_view version);
+
+  // Every node of a request, ordered ones too, and every registered one whose request is gone.
+  // `promised`: nodes that waiting pods will go to. Valid until the next call. O(nodes of requests)
+  // integer comparisons; only what changed is evaluated.
+  const std::vector<hook::NodeUse>& Uses(const std::set<state::NodeId>& promised, absl::Time now);
+  // Of the last Uses; equal values mean equal answers.
+  [[nodiscard]] uint64_t uses_version() const { return uses_version_; }
+  // When pods settle by time alone; infinite future if none do.
+  [[nodiscard]] absl::Time settles_at() const { return settles_at_; }
+
+ private:
+  struct Managed {
+    model::Node raw;  // as the API server has it
+    std::string request;
+    bool tainted = false, ready = false, usable_in_part = false;
+    std::string taint_version;  // of the node when the taint was first seen
+    bool pods_settled = false;
+    absl::Time taint_seen = absl::InfiniteFuture();
+  };
+  // Whose need was found at which version of the state's node.
+  struct CachedUse {
+    state::NodeId node = state::kNoId;
+    uint64_t version = 0;
+    bool promised = false;
+  };
+  [[nodiscard]] std::string RequestOf(const model::Node& node) const;
+  void Unlink(const std::string& name);
+  void NoteTaint(Managed& node);
+  void NoteReadiness(Managed& node) const;
+  [[nodiscard]] bool Settled(const Managed& node) const;
+  state::Change Show(const std::string& name, const std::vector<const model::NodePool*>& pools);
+  void SettleByTime(absl::Time now);
+  [[nodiscard]] hook::NodeUse UseOf(const Managed& node) const;
+  [[nodiscard]] CachedUse LookUp(const std::string& name,
+                                 const std::set<state::NodeId>& promised) const;
+  [[nodiscard]] bool IsNeeded(const std::string& name, const CachedUse& cached) const;
+  void ListUses(const std::set<state::NodeId>& promised);
+
+  state::ClusterState& state_;
+  const hook::Hook& hook_;
+  std::map<std::string, Managed> managed_;                    // by name of the node
+  std::map<std::string, std::set<std::string>> by_request_;   // -> names of nodes
+  std::map<std::string, std::string> by_provider_id_;         // of every node -> its name
+  std::set<std::string> unsettled_;  // tainted, and their pods are not settled
+  std::string pods_version_;
+  absl::Time settles_at_ = absl::InfiniteFuture();
+
+  std::vector<hook::NodeUse> uses_;
+  std::vector<CachedUse> cached_;  // one each
+  bool list_stale_ = true;         // a node or a request came, went or changed
+  uint64_t uses_version_ = 0;
+};
+
+}  // namespace fairlead::core
