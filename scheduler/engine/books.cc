@@ -1,5 +1,6 @@
 #include "scheduler/engine/books.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -45,17 +46,43 @@ model::Resources Books::ChargeOf(const state::PodRecord& pod) const {
   return charge;
 }
 
-void Books::OnAllocated(const state::Workload& workload, const state::PodRecord& pod) {
+void Books::OnChange(const state::StateChange& change) {
+  using Kind = state::StateChange::Kind;
+  switch (change.kind) {
+    case Kind::kPodCharged:
+      return OnCharged(state_.pod(change.pod));
+    case Kind::kPodReleased:
+      return OnReleased(state_.pod(change.pod));
+    case Kind::kWorkloadGone:
+      return OnWorkloadGone(change.workload);
+    case Kind::kNodeObject:
+      if (RecountNeeded() || GpuModels(tree_).empty()) return;
+      if (state_.node(change.to_node).id == change.to_node) {
+        RefreshNode(state_.node(change.to_node));
+      }
+      return;
+    case Kind::kWorkload:
+      if (change.workload >= stale_.size()) stale_.resize(change.workload + 1, false);
+      stale_[change.workload] = true;
+      return;
+    case Kind::kPodMoved:
+    case Kind::kNodeUsage:
+      return;
+  }
+}
+
+void Books::OnCharged(const state::PodRecord& pod) {
   if (pod.id >= charged_.size()) charged_.resize(pod.id + 1);
   if (RecountNeeded()) return;  // the recount will see it
   const queues::QueueId queue = QueueOf(pod);
   if (queue == kNoQueue) return;
   const model::Resources charge = ChargeOf(pod);
-  charged_[pod.id] = {queue, workload.preemptible, charge[model::kGpu], GpuModelOf(pod)};
-  Charge(queue, charge, workload.preemptible);
+  const bool preemptible = state_.workload(pod.workload).preemptible;
+  charged_[pod.id] = {queue, preemptible, charge[model::kGpu], GpuModelOf(pod)};
+  Charge(queue, charge, preemptible);
 }
 
-void Books::OnReleased(const state::Workload&, const state::PodRecord& pod) {
+void Books::OnReleased(const state::PodRecord& pod) {
   if (pod.id >= charged_.size() || charged_[pod.id].queue == kNoQueue) return;
   const Charged charged = charged_[pod.id];
   charged_[pod.id] = {};
@@ -80,20 +107,6 @@ void Books::RefreshNode(const state::NodeInfo& node) {
     Charge(charged.queue, charge(now), charged.preemptible);
     charged.gpu_model = now;
     RefreshRequested(state_.workload(state_.pod(id).workload));
-  }
-}
-
-void Books::RefreshNodes() {
-  const uint64_t from = std::exchange(node_log_position_, state_.node_log_end());
-  if (GpuModels(tree_).empty()) return;
-  if (from < state_.node_log_start()) {
-    for (const auto& [name, id] : state_.nodes_by_name()) RefreshNode(state_.node(id));
-    return;
-  }
-  for (uint64_t at = from; at < state_.node_log_end(); ++at) {
-    const state::NodeId id = state_.node_log_at(at);
-    const state::NodeInfo& node = state_.node(id);
-    if (node.id == id) RefreshNode(node);
   }
 }
 
@@ -135,10 +148,10 @@ model::Resources Books::LendingLoad() const {
   return lending_.has_value() ? lending_->Load() : model::Resources();
 }
 
-void Books::OnWorkloadRemoved(const state::Workload& workload) {
-  if (workload.id >= requested_.size()) return;
-  for (const Requested& of : requested_[workload.id]) ledger_.SubRequested(of.queue, of.amount);
-  requested_[workload.id].clear();
+void Books::OnWorkloadGone(state::WorkloadId id) {
+  if (id >= requested_.size()) return;
+  for (const Requested& of : requested_[id]) ledger_.SubRequested(of.queue, of.amount);
+  requested_[id].clear();
 }
 
 Books::Requests Books::RequestedBy(const state::Workload& workload) const {
@@ -173,6 +186,7 @@ Books::Requests Books::RequestedBy(const state::Workload& workload) const {
 
 void Books::RefreshRequested(const state::Workload& workload) {
   if (workload.id >= requested_.size()) requested_.resize(workload.id + 1);
+  if (workload.id < stale_.size()) stale_[workload.id] = false;
   Requests& requested = requested_[workload.id];
   Requests now = RequestedBy(workload);
   // A pod that starts asks for as much as when it waited.
@@ -185,10 +199,10 @@ void Books::RefreshRequested(const state::Workload& workload) {
 void Books::Recount(const std::function<void(const state::Workload&)>& also) {
   ledger_ = queues::QueueLedger(tree_);
   shape_version_ = tree_.shape_version();
-  node_log_position_ = state_.node_log_end();
   lending_.reset();
   charged_.assign(charged_.size(), {});
   requested_.assign(requested_.size(), {});
+  stale_.assign(stale_.size(), false);
   state_.ForEachWorkload([&](const state::Workload& workload) {
     if (workload.id >= requested_.size()) requested_.resize(workload.id + 1);
     Requests& requested = requested_[workload.id];
@@ -196,7 +210,7 @@ void Books::Recount(const std::function<void(const state::Workload&)>& also) {
     for (const Requested& of : requested) ledger_.AddRequested(of.queue, of.amount);
     for (state::PodId id : workload.pods) {
       const state::PodRecord& pod = state_.pod(id);
-      if (state::IsAllocated(pod.status)) OnAllocated(workload, pod);
+      if (state::IsAllocated(pod.status)) OnCharged(pod);
     }
     if (also) also(workload);
   });
@@ -204,17 +218,44 @@ void Books::Recount(const std::function<void(const state::Workload&)>& also) {
 
 std::string Books::CheckConsistency() const {
   if (RecountNeeded()) return "";
-  // Nodes have changed since the last cycle, perhaps in their model.
-  if (node_log_position_ < state_.node_log_end() && !GpuModels(tree_).empty()) return "";
   Books fresh(state_, tree_);
   fresh.Recount();
-  for (queues::QueueId queue = 0; queue < tree_.size(); ++queue) {
-    if (!(ledger_.allocated(queue) == fresh.ledger_.allocated(queue)) ||
-        !(ledger_.allocated_non_preemptible(queue) ==
-          fresh.ledger_.allocated_non_preemptible(queue)) ||
-        !(ledger_.requested(queue) == fresh.ledger_.requested(queue))) {
-      return absl::StrCat("queue ", tree_.Name(queue), ": ledger differs from a recount");
+  for (state::PodId id = 0; id < charged_.size(); ++id) {
+    const Charged now = id < fresh.charged_.size() ? fresh.charged_[id] : Charged();
+    if (charged_[id] == now) continue;
+    return absl::StrCat("pod ", state_.pod(id).name, ": charged ", charged_[id].gpu_milli,
+                        " milli-GPU to queue ", charged_[id].queue, ", a recount makes ",
+                        now.gpu_milli, " to queue ", now.queue);
+  }
+  queues::QueueLedger requested(tree_);
+  for (state::WorkloadId id = 0; id < requested_.size(); ++id) {
+    for (const Requested& of : requested_[id]) requested.AddRequested(of.queue, of.amount);
+    const bool stale = id < stale_.size() && stale_[id];
+    const Requests now = id < fresh.requested_.size() ? fresh.requested_[id] : Requests();
+    if (!stale && requested_[id] != now) {
+      return absl::StrCat("workload ", id, ": what it asks for differs from a recount");
     }
+  }
+  const auto differs = [&](absl::string_view what, queues::QueueId queue, const model::Resources& a,
+                           const model::Resources& b) -> std::string {
+    for (model::ResourceIndex r = 0; r < std::max(a.size(), b.size()); ++r) {
+      if (a[r] == b[r]) continue;
+      return absl::StrCat("queue ", tree_.Name(queue), ": ", what, " ", tree_.names().Name(r), " ",
+                          a[r], ", a recount makes ", b[r]);
+    }
+    return "";
+  };
+  for (queues::QueueId queue = 0; queue < tree_.size(); ++queue) {
+    std::string wrong =
+        differs("allocated", queue, ledger_.allocated(queue), fresh.ledger_.allocated(queue));
+    if (wrong.empty()) {
+      wrong = differs("allocated for good", queue, ledger_.allocated_non_preemptible(queue),
+                      fresh.ledger_.allocated_non_preemptible(queue));
+    }
+    if (wrong.empty()) {
+      wrong = differs("requested", queue, ledger_.requested(queue), requested.requested(queue));
+    }
+    if (!wrong.empty()) return wrong;
   }
   return "";
 }

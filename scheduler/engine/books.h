@@ -18,17 +18,13 @@
 
 namespace fairlead::engine {
 
-class Books {
+class Books final : public state::StateSubscriber {
  public:
   Books(const state::ClusterState& state, const queues::QueueTree& tree);
 
-  void OnAllocated(const state::Workload& workload, const state::PodRecord& pod);
-  void OnReleased(const state::Workload& workload, const state::PodRecord& pod);
-  void OnWorkloadRemoved(const state::Workload& workload);
+  void OnChange(const state::StateChange& change) override;
   // Counts again what the workload asks for: its pods that run or wait without a gate.
   void RefreshRequested(const state::Workload& workload);
-  // Charges anew what stands on nodes whose GPU model has become another one.
-  void RefreshNodes();
   // From nothing; after queues appeared or moved. `also` sees each workload while it is at hand: a
   // second walk over many costs as much as the first.
   void Recount(const std::function<void(const state::Workload&)>& also = nullptr);
@@ -57,7 +53,8 @@ class Books {
       queues::QueueId leaf, const model::Resources& request, const model::Resources& total) const;
   [[nodiscard]] model::Resources LendingLoad() const;
 
-  // The first difference to a count from nothing, or empty.
+  // The first difference to a count from nothing, or empty. What a workload asks for is compared
+  // unless the workload has changed since RefreshRequested().
   [[nodiscard]] std::string CheckConsistency() const;
 
  private:
@@ -76,12 +73,17 @@ class Books {
     int64_t gpu_milli =
         0;  // of a share by memory it depends on the node that it has left meanwhile
     std::optional<model::ResourceIndex> gpu_model;  // likewise
+    friend bool operator==(const Charged&, const Charged&) = default;
   };
 
   // Of a pod that counts against its queue: also a queue that has been deleted since.
   [[nodiscard]] queues::QueueId QueueOf(const state::PodRecord& pod) const;
   [[nodiscard]] Requests RequestedBy(const state::Workload& workload) const;
   [[nodiscard]] std::optional<model::ResourceIndex> GpuModelOf(const state::PodRecord& pod) const;
+  void OnCharged(const state::PodRecord& pod);
+  void OnReleased(const state::PodRecord& pod);
+  void OnWorkloadGone(state::WorkloadId id);
+  // The node's GPU model may be another one: what stands on it is charged anew.
   void RefreshNode(const state::NodeInfo& node);
 
   const state::ClusterState& state_;
@@ -89,9 +91,9 @@ class Books {
   queues::QueueLedger ledger_;
   std::optional<queues::LendingFloors> lending_;
   uint64_t shape_version_;
-  uint64_t node_log_position_ = 0;   // nodes up to here have been looked at
   std::vector<Charged> charged_;     // by PodId
   std::vector<Requests> requested_;  // by WorkloadId
+  std::vector<bool> stale_;          // by WorkloadId: changed since RefreshRequested()
 };
 
 }  // namespace fairlead::engine

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -19,7 +20,7 @@
 
 namespace fairlead::engine {
 
-class Engine::Impl {
+class Engine::Impl final : public state::StateSubscriber {
  public:
   Impl(EngineOptions engine_options, state::ClusterState* cluster, queues::QueueTree* queue_tree,
        std::unique_ptr<framework::Framework> profile)
@@ -39,8 +40,16 @@ class Engine::Impl {
     placer.SetReservations(&reservations);
     placer.SetPromises(&promises);
     fair_share.k_micro = options.k_micro;
+    // The order in which a change reaches what is derived from the state.
+    for (state::StateSubscriber* subscriber : Subscribers()) state.Subscribe(subscriber);
   }
+  ~Impl() override {
+    for (state::StateSubscriber* subscriber : Subscribers()) state.Unsubscribe(subscriber);
+  }
+  std::vector<state::StateSubscriber*> Subscribers() { return {&books, &search.index(), this}; }
 
+  void OnChange(const state::StateChange& change) override;
+  // Files what changed since the last time.
   void CatchUp();
   void RefreshStale(const state::Workload& workload);
   // What runs by now was started under the queue that its objects name.
@@ -64,6 +73,9 @@ class Engine::Impl {
   BindBackoff backoff;
   EvictionRefusals refusals;
   std::set<state::WorkloadId> maybe_stale;
+  bool read_all = true;                      // nothing has been read yet
+  std::vector<state::WorkloadId> changed;    // since CatchUp(), each once
+  std::vector<bool> is_changed;              // by WorkloadId
   std::vector<state::WorkloadId> unsettled;  // for SettleQueues(); perhaps gone since
   OfferedLabels offered;
   uint64_t cycles = 0;
@@ -83,8 +95,24 @@ void Engine::Impl::RefreshStale(const state::Workload& workload) {
   }
 }
 
+void Engine::Impl::OnChange(const state::StateChange& change) {
+  const state::WorkloadId id = change.workload;
+  if (change.kind == state::StateChange::Kind::kWorkloadGone) {
+    maybe_stale.erase(id);
+    pending.Remove(id);
+  }
+  if (change.kind != state::StateChange::Kind::kWorkload) return;
+  if (id >= is_changed.size()) is_changed.resize(id + 1, false);
+  if (is_changed[id]) return;
+  is_changed[id] = true;
+  changed.push_back(id);
+}
+
 void Engine::Impl::CatchUp() {
-  if (books.RecountNeeded()) {
+  std::vector<state::WorkloadId> to_file;
+  to_file.swap(changed);
+  for (const state::WorkloadId id : to_file) is_changed[id] = false;
+  if (std::exchange(read_all, false) || books.RecountNeeded()) {
     // A queue that appeared or went changes where its workloads are filed.
     pending.Clear();
     search.index().Clear();
@@ -93,13 +121,11 @@ void Engine::Impl::CatchUp() {
       pending.Refresh(workload);
       RefreshStale(workload);
     });
-    (void)state.TakeDirtyWorkloads();
     return;
   }
-  books.RefreshNodes();
-  for (state::WorkloadId id : state.TakeDirtyWorkloads()) {
+  std::sort(to_file.begin(), to_file.end());
+  for (const state::WorkloadId id : to_file) {
     const state::Workload& workload = state.workload(id);
-    search.index().Touch(id);
     if (workload.id != id) {
       pending.Remove(id);
       maybe_stale.erase(id);
@@ -121,11 +147,9 @@ void Engine::Impl::SettleQueues() {
 
 Engine::Engine(EngineOptions options, state::ClusterState* state, queues::QueueTree* tree,
                std::unique_ptr<framework::Framework> framework)
-    : impl_(std::make_unique<Impl>(options, state, tree, std::move(framework))) {
-  state->SetListener(this);
-}
+    : impl_(std::make_unique<Impl>(options, state, tree, std::move(framework))) {}
 
-Engine::~Engine() { impl_->state.SetListener(nullptr); }
+Engine::~Engine() = default;
 
 CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   Impl& impl = *impl_;
@@ -290,26 +314,10 @@ int64_t Engine::CountThatFit(const model::Node& node, const std::vector<Load>& a
 std::vector<state::NodeId> Engine::KeptNodes() const { return impl_->reservations.Nodes(); }
 
 std::string Engine::CheckConsistency() const {
-  const std::string state = impl_->state.CheckConsistency();
-  return state.empty() ? impl_->books.CheckConsistency() : state;
-}
-
-void Engine::OnAllocated(const state::Workload& workload, const state::PodRecord& pod) {
-  impl_->books.OnAllocated(workload, pod);
-  impl_->search.index().Touch(workload.id);
-}
-void Engine::OnReleased(const state::Workload& workload, const state::PodRecord& pod) {
-  impl_->books.OnReleased(workload, pod);
-  impl_->search.index().Touch(workload.id);
-}
-void Engine::OnWorkloadChanged(const state::Workload& workload) {
-  impl_->search.index().Touch(workload.id);
-}
-void Engine::OnWorkloadRemoved(const state::Workload& workload) {
-  impl_->books.OnWorkloadRemoved(workload);
-  impl_->maybe_stale.erase(workload.id);
-  impl_->pending.Remove(workload.id);
-  impl_->search.index().Touch(workload.id);
+  std::string wrong = impl_->state.CheckConsistency();
+  if (wrong.empty()) wrong = impl_->books.CheckConsistency();
+  if (wrong.empty()) wrong = impl_->search.index().CheckConsistency();
+  return wrong;
 }
 
 }  // namespace fairlead::engine

@@ -172,12 +172,14 @@ struct QueueNumbers {
   int64_t waiting_workloads = 0;
 };
 
-class Engine final : public state::AllocationListener {
+class Engine {
  public:
-  // Becomes the listener of the state. The framework is shared by all our scheduler names for now.
+  // Subscribes to the state's changes. The framework is shared by all our scheduler names for now.
   Engine(EngineOptions options, state::ClusterState* state, queues::QueueTree* tree,
          std::unique_ptr<framework::Framework> framework);
-  ~Engine() override;
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
 
   // `may_evict` false: nobody gives way in this cycle.
   CycleResult RunCycle(absl::Time now, bool may_evict = true);
@@ -231,12 +233,6 @@ class Engine final : public state::AllocationListener {
   // Recount of the ledger from the state; the first difference, or empty. For tests and the
   // simulator.
   [[nodiscard]] std::string CheckConsistency() const;
-
-  // state::AllocationListener
-  void OnAllocated(const state::Workload& workload, const state::PodRecord& pod) override;
-  void OnReleased(const state::Workload& workload, const state::PodRecord& pod) override;
-  void OnWorkloadChanged(const state::Workload& workload) override;
-  void OnWorkloadRemoved(const state::Workload& workload) override;
 
  private:
   class Impl;

@@ -64,14 +64,16 @@ void AddUnblockers(const Outcome& outcome, bool hook_on, verdict::Verdict& v) {
       add(ResolvableBy::kQueueChange,
           absl::StrCat(
               "raise the limit of queue ", v.queue_block->queue, " to ",
-              Amount(v.queue_block->resource, v.queue_block->used + v.queue_block->requested)));
+              Amount(v.queue_block->resource,
+                     model::SaturatingAdd(v.queue_block->used, v.queue_block->requested))));
       break;
     case Code::kNonPreemptibleOverQuota:
       add(ResolvableBy::kUserChange, "make the workload preemptible");
       add(ResolvableBy::kQueueChange,
           absl::StrCat(
               "raise the quota of queue ", v.queue_block->queue, " to ",
-              Amount(v.queue_block->resource, v.queue_block->used + v.queue_block->requested)));
+              Amount(v.queue_block->resource,
+                     model::SaturatingAdd(v.queue_block->used, v.queue_block->requested))));
       break;
     case Code::kQueueNotFound:
       add(ResolvableBy::kUserChange, absl::StrCat("create queue ", v.queue, " or name another"));

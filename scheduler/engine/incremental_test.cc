@@ -28,7 +28,7 @@ using model::testing::MakeQueue;
 using model::testing::PodBuilder;
 using state::PodStatus;
 
-class History : public state::AllocationListener {
+class History {
  public:
   explicit History(uint64_t seed) : random_(seed) {
     framework::Registry registry;
@@ -38,14 +38,9 @@ class History : public state::AllocationListener {
     now_ = std::make_unique<NodeOrders>(state_, *framework_, Room::kNow);
     future_ = std::make_unique<NodeOrders>(state_, *framework_, Room::kFuture);
     fits_ = std::make_unique<NodeFits>(state_, *framework_);
-    state_.SetListener(this);
+    state_.Subscribe(index_.get());
     for (const char* queue : {"q0", "q1"}) tree_.Upsert(MakeQueue(queue, "", -1, -1));
   }
-
-  void OnAllocated(const state::Workload& w, const state::PodRecord&) override { Touch(w); }
-  void OnReleased(const state::Workload& w, const state::PodRecord&) override { Touch(w); }
-  void OnWorkloadChanged(const state::Workload& w) override { Touch(w); }
-  void OnWorkloadRemoved(const state::Workload& w) override { Touch(w); }
 
   void Step() {
     const std::string node = absl::StrCat("n", Below(6));
@@ -73,7 +68,6 @@ class History : public state::AllocationListener {
       default:
         state_.UpsertPod(Pod(node));
     }
-    for (const state::WorkloadId id : state_.TakeDirtyWorkloads()) index_->Touch(id);
   }
 
   void Check() {
@@ -91,7 +85,6 @@ class History : public state::AllocationListener {
  private:
   size_t Below(size_t bound) { return static_cast<size_t>(random_() % bound); }
   std::string Queue() { return Below(5) == 0 ? "missing" : absl::StrCat("q", Below(2)); }
-  void Touch(const state::Workload& workload) { index_->Touch(workload.id); }
 
   model::Pod Pod(const std::string& node) {
     PodBuilder pod("ns", absl::StrCat("p", Below(20)));
@@ -160,7 +153,9 @@ class History : public state::AllocationListener {
   }
 
   void CheckVictims() {
+    EXPECT_EQ(index_->CheckConsistency(), "");
     index_->CatchUp();
+    EXPECT_EQ(index_->CheckConsistency(), "");
     std::map<queues::QueueId, std::vector<ServiceKey>> expected;
     state_.ForEachWorkload([&](const state::Workload& workload) {
       const std::optional<queues::QueueId> leaf = tree_.Find(workload.queue);

@@ -8,6 +8,21 @@ namespace fairlead::engine {
 
 using state::PodStatus;
 
+void VictimIndex::OnChange(const state::StateChange& change) {
+  using Kind = state::StateChange::Kind;
+  switch (change.kind) {
+    case Kind::kPodCharged:
+    case Kind::kPodReleased:
+    case Kind::kWorkload:
+    case Kind::kWorkloadGone:
+      return Touch(change.workload);
+    case Kind::kPodMoved:
+    case Kind::kNodeUsage:
+    case Kind::kNodeObject:
+      return;
+  }
+}
+
 void VictimIndex::Touch(state::WorkloadId id) {
   if (!built_) return;
   if (id >= places_.size()) places_.resize(id + 1);
@@ -70,6 +85,24 @@ void VictimIndex::Refresh(state::WorkloadId id) {
   if (!queue.has_value()) return;
   place.queue = *queue;
   place.position = leaves_[*queue].insert(KeyOf(workload)).first;
+}
+
+std::string VictimIndex::CheckConsistency() const {
+  if (!built_) return "";
+  VictimIndex fresh(state_, tree_);
+  fresh.CatchUp();
+  size_t filed = 0;
+  for (state::WorkloadId id = 0; id < places_.size(); ++id) {
+    const Place& place = places_[id];
+    filed += place.queue != kNoQueue ? 1 : 0;
+    if (place.touched) continue;
+    const Place now = id < fresh.places_.size() ? fresh.places_[id] : Place{};
+    if (place.queue != now.queue || (now.queue != kNoQueue && *place.position != *now.position)) {
+      return absl::StrCat("victim index: workload ", id, " is not where it belongs");
+    }
+  }
+  for (const auto& [queue, leaf] : leaves_) filed -= leaf.size();
+  return filed == 0 ? "" : "victim index: leaves and places differ";
 }
 
 }  // namespace fairlead::engine

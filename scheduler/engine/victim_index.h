@@ -27,15 +27,15 @@
 
 namespace fairlead::engine {
 
-class VictimIndex {
+class VictimIndex final : public state::StateSubscriber {
  public:
   using Leaf = std::set<ServiceKey, std::greater<>>;
 
   VictimIndex(const state::ClusterState& state, const queues::QueueTree& tree)
       : state_(state), tree_(tree) {}
 
-  // The row of the workload changed, appeared or went: it is read anew by the next CatchUp().
-  void Touch(state::WorkloadId id);
+  // What changed, appeared or went is read anew by the next CatchUp().
+  void OnChange(const state::StateChange& change) override;
   // Queues appeared or went: everything is filed anew by the next CatchUp().
   void Clear();
   // Before a search; what a search itself changes is only touched, so that its walk stays valid.
@@ -48,6 +48,10 @@ class VictimIndex {
   // Leaves with at least one workload.
   [[nodiscard]] const std::map<queues::QueueId, Leaf>& leaves() const { return leaves_; }
 
+  // The first difference to an index that is made from nothing, or empty. Of what has changed since
+  // the last CatchUp() it says nothing.
+  [[nodiscard]] std::string CheckConsistency() const;
+
  private:
   static constexpr queues::QueueId kNoQueue = PendingIndex::kNoQueue;
   struct Place {
@@ -55,6 +59,7 @@ class VictimIndex {
     queues::QueueId queue = kNoQueue;  // kNoQueue: not in the index
     Leaf::const_iterator position;     // where it is in its leaf
   };
+  void Touch(state::WorkloadId id);
   void Refresh(state::WorkloadId id);
 
   const state::ClusterState& state_;

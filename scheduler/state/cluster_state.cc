@@ -53,33 +53,36 @@ WorkloadId ClusterState::FindGroup(absl::string_view ns, absl::string_view name)
   return it == group_index_.end() ? kNoId : it->second;
 }
 
-void ClusterState::TouchNode(NodeId id) {
+void ClusterState::Unsubscribe(StateSubscriber* subscriber) {
+  subscribers_.erase(std::remove(subscribers_.begin(), subscribers_.end(), subscriber),
+                     subscribers_.end());
+}
+
+void ClusterState::TellReleased(const PodRecord& pod) {
+  Tell({.kind = StateChange::Kind::kPodReleased, .pod = pod.id, .workload = pod.workload});
+}
+
+void ClusterState::TellCharged(const PodRecord& pod) {
+  Tell({.kind = StateChange::Kind::kPodCharged, .pod = pod.id, .workload = pod.workload});
+}
+
+void ClusterState::TouchNode(NodeId id, bool object) {
   ++version_;
   ++nodes_[id].version;
+  if (object) ++nodes_[id].object_version;
   node_log_.push_back(id);
   if (node_log_.size() > kNodeLogLength) {
     node_log_.pop_front();
     ++node_log_start_;
   }
+  Tell({.kind = object ? StateChange::Kind::kNodeObject : StateChange::Kind::kNodeUsage,
+        .to_node = id});
 }
 
 void ClusterState::TouchWorkload(WorkloadId id) {
   ++version_;
-  Workload& workload = workloads_[id];
-  ++workload.version;
-  if (workload.dirty) return;
-  workload.dirty = true;
-  dirty_workloads_.push_back(id);
-}
-
-std::vector<WorkloadId> ClusterState::TakeDirtyWorkloads() {
-  std::vector<WorkloadId> taken;
-  taken.swap(dirty_workloads_);
-  std::sort(taken.begin(), taken.end());
-  // An id may have been removed and dealt anew since: it is then listed twice.
-  taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
-  for (WorkloadId id : taken) workloads_[id].dirty = false;
-  return taken;
+  ++workloads_[id].version;
+  Tell({.kind = StateChange::Kind::kWorkload, .workload = id});
 }
 
 void ClusterState::ApplyToNode(const PodRecord& pod, PodStatus status, NodeId node_id, bool add) {
@@ -169,14 +172,20 @@ size_t ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t pos
     if (pod.set != kNoSet && IsAllocated(former) != IsAllocated(status)) {
       workload.sets[static_cast<size_t>(pod.set)].active += IsAllocated(status) ? 1 : -1;
     }
+  }
+  Tell({.kind = StateChange::Kind::kPodMoved,
+        .from_status = former,
+        .to_status = status,
+        .pod = id,
+        .workload = pod.workload,
+        .from_node = former_node,
+        .to_node = node});
+  if (pod.workload != kNoId) {
     TouchWorkload(pod.workload);
-    if (listener_ != nullptr && IsAllocated(former) != IsAllocated(status)) {
-      if (IsAllocated(status)) {
-        listener_->OnAllocated(workload, pod);
-      } else {
-        listener_->OnReleased(workload, pod);
-      }
-    }
+    // What it is charged may depend on the node.
+    const bool stays = IsAllocated(former) && IsAllocated(status) && former_node == node;
+    if (IsAllocated(former) && !stays) TellReleased(pod);
+    if (IsAllocated(status) && !stays) TellCharged(pod);
   }
   return former_position;
 }

@@ -20,25 +20,12 @@
 #include "scheduler/model/cluster_event.h"
 #include "scheduler/model/devices.h"
 #include "scheduler/model/resources.h"
+#include "scheduler/state/change_log.h"
 #include "scheduler/state/device_book.h"
 #include "scheduler/state/disruption_budgets.h"
 #include "scheduler/state/records.h"
 
 namespace fairlead::state {
-
-// Told of every change in what queues are charged for, also by transactions and their undo. The
-// workload's row is already up to date when it is called.
-class AllocationListener {
- public:
-  virtual ~AllocationListener() = default;
-  // A pod of `workload` entered or left the set of pods that count against its queue.
-  virtual void OnAllocated(const Workload& workload, const PodRecord& pod) = 0;
-  virtual void OnReleased(const Workload& workload, const PodRecord& pod) = 0;
-  // The workload appeared, changed its queue, priority, preemptibility, gang size or pods, or is
-  // about to disappear. Not called for status changes that the two above report.
-  virtual void OnWorkloadChanged(const Workload& workload) = 0;
-  virtual void OnWorkloadRemoved(const Workload& workload) = 0;
-};
 
 // Short jobs first, without starving long ones. A workload is served as if it had come
 // `duration_weight` times its duration later, so it waits for nobody who comes more than that after
@@ -89,8 +76,9 @@ class ClusterState {
   ClusterState& operator=(const ClusterState&) = delete;
   ~ClusterState();
 
-  // At most one; not owned. Set before the first event.
-  void SetListener(AllocationListener* listener) { listener_ = listener; }
+  // Not owned; told from now on, after those that subscribed before it.
+  void Subscribe(StateSubscriber* subscriber) { subscribers_.push_back(subscriber); }
+  void Unsubscribe(StateSubscriber* subscriber);
 
   // ---- events
   // ------------------------------------------------------------------------------------
@@ -237,8 +225,6 @@ class ClusterState {
   [[nodiscard]] NodeId node_log_at(uint64_t number) const {
     return node_log_[number - node_log_start_];
   }
-  // Ids of workloads that changed since they were last taken, ascending.
-  [[nodiscard]] std::vector<WorkloadId> TakeDirtyWorkloads();
 
   // Recomputes every derived number from the rows and compares; the text of the first difference,
   // or empty. For tests and for the invariant check of the simulator; O(everything).
@@ -324,7 +310,13 @@ class ClusterState {
   NodeId NodeForPod(absl::string_view name);
   void DropNodeIfUnused(NodeId id);
   void ReplaceNodeObject(NodeInfo& node, model::Node object);
-  void TouchNode(NodeId id);
+  void Tell(const StateChange& change) {
+    for (StateSubscriber* subscriber : subscribers_) subscriber->OnChange(change);
+  }
+  // What the pod counts against its queue is about to change, and has changed.
+  void TellReleased(const PodRecord& pod);
+  void TellCharged(const PodRecord& pod);
+  void TouchNode(NodeId id, bool object = false);
   void TouchWorkload(WorkloadId id);
   // Brings total_for_queues_ up to date with the node as it is now.
   void CountForQueues(NodeInfo& node);
@@ -364,7 +356,7 @@ class ClusterState {
                                           const model::StringMap& b) const;
 
   StateOptions options_;
-  AllocationListener* listener_ = nullptr;
+  std::vector<StateSubscriber*> subscribers_;
   model::ResourceNames names_;
   std::deque<PodRecord> pods_;
   std::deque<NodeInfo> nodes_;
@@ -421,7 +413,6 @@ class ClusterState {
   uint64_t rank_epoch_ = 0;
   std::deque<NodeId> node_log_;
   uint64_t node_log_start_ = 0;
-  std::vector<WorkloadId> dirty_workloads_;
 };
 
 }  // namespace fairlead::state

@@ -13,27 +13,48 @@ using model::testing::MakeGroup;
 using model::testing::MakeNode;
 using model::testing::PodBuilder;
 
-class Books final : public AllocationListener {
+class Books final : public StateSubscriber {
  public:
-  void OnAllocated(const Workload& w, const PodRecord& pod) override { Count(w, pod, +1); }
-  void OnReleased(const Workload& w, const PodRecord& pod) override { Count(w, pod, -1); }
-  void OnWorkloadChanged(const Workload&) override { ++changes; }
-  void OnWorkloadRemoved(const Workload&) override { ++removals; }
-  void Count(const Workload& w, const PodRecord&, int sign) { allocated[w.queue] += sign; }
+  using Place = std::pair<PodStatus, NodeId>;
+  explicit Books(const ClusterState& state) : state_(state) {}
+  void OnChange(const StateChange& change) override {
+    using Kind = StateChange::Kind;
+    const auto queue = [&] { return state_.workload(change.workload).queue; };
+    if (change.kind == Kind::kPodCharged) ++allocated[queue()];
+    if (change.kind == Kind::kPodReleased) --allocated[queue()];
+    if (change.kind == Kind::kWorkloadGone) ++removals;
+    if (change.kind == Kind::kPodMoved) {
+      const auto [it, added] = places.try_emplace(change.pod, PodStatus::kPending, kNoId);
+      EXPECT_EQ(it->second, Place(change.from_status, change.from_node));
+      it->second = {change.to_status, change.to_node};
+      if (change.to_status == PodStatus::kPending) places.erase(it);
+    }
+  }
   std::map<std::string, int> allocated;
-  int changes = 0;
+  std::map<PodId, Place> places;  // of pods that are anything but pending
   int removals = 0;
+
+ private:
+  const ClusterState& state_;
 };
 
 class ClusterStateTest : public testing::Test {
  protected:
-  ClusterStateTest() : state_(Options()) { state_.SetListener(&books_); }
+  ClusterStateTest() : state_(Options()), books_(state_) { state_.Subscribe(&books_); }
   static StateOptions Options() {
     StateOptions options;
     options.scheduler_names = {"fairlead", "kai-scheduler"};
     return options;
   }
-  void TearDown() override { EXPECT_EQ(state_.CheckConsistency(), ""); }
+  void TearDown() override {
+    EXPECT_EQ(state_.CheckConsistency(), "");
+    // The log alone tells where every pod is.
+    std::map<PodId, Books::Place> places;
+    state_.ForEachPod([&](const PodRecord& pod) {
+      if (pod.status != PodStatus::kPending) places[pod.id] = {pod.status, pod.node};
+    });
+    EXPECT_EQ(books_.places, places);
+  }
   const PodRecord& Pod(absl::string_view name) { return state_.pod(state_.FindPod("ns", name)); }
   const NodeInfo& Node(absl::string_view name) { return state_.node(state_.FindNode(name)); }
   const Workload& WorkloadOf(absl::string_view pod) { return state_.workload(Pod(pod).workload); }
@@ -94,10 +115,8 @@ TEST_F(ClusterStateTest, EchoOfAnUnchangedObjectChangesNothing) {
   state_.UpsertPod(PodBuilder("ns", "a").Gpus(1));
   const uint64_t version = state_.version();
   EXPECT_FALSE(state_.UpsertNode(MakeNode("n1", 8)).Any());
-  EXPECT_FALSE(state_.TakeDirtyWorkloads().empty());
   EXPECT_FALSE(state_.UpsertPod(PodBuilder("ns", "a").Gpus(1)).Any());
   EXPECT_EQ(state_.version(), version);
-  EXPECT_TRUE(state_.TakeDirtyWorkloads().empty());
 }
 
 TEST_F(ClusterStateTest, AssumedBindingSurvivesStaleUpdatesAndItsEchoIsNoChange) {

@@ -57,8 +57,7 @@ void ClusterState::RefreshDevices(NodeId id) {
   if (!node.exists) return;
   ReadAllocatable(node);
   CountForQueues(node);
-  ++node.object_version;
-  TouchNode(id);
+  TouchNode(id, /*object=*/true);
 }
 
 void ClusterState::RefreshAllDevices() {

@@ -153,16 +153,16 @@ void ClusterState::SetGpuMemory(NodeInfo& node, int64_t mib) {
     if (!pods_[pod].gpu_groups.empty()) sharing.push_back(pod);
   }
   const auto charged = [&](const PodRecord& pod) {
-    return listener_ != nullptr && pod.workload != kNoId && IsAllocated(pod.status);
+    return pod.workload != kNoId && IsAllocated(pod.status);
   };
   for (PodId id : sharing) {
-    if (charged(pods_[id])) listener_->OnReleased(workloads_[pods_[id].workload], pods_[id]);
+    if (charged(pods_[id])) TellReleased(pods_[id]);
     ApplyToNode(pods_[id], pods_[id].status, node.id, false);
   }
   node.gpu_memory_mib = mib;
   for (PodId id : sharing) {
     ApplyToNode(pods_[id], pods_[id].status, node.id, true);
-    if (charged(pods_[id])) listener_->OnAllocated(workloads_[pods_[id].workload], pods_[id]);
+    if (charged(pods_[id])) TellCharged(pods_[id]);
   }
 
   const auto ends = [this] {
@@ -188,7 +188,6 @@ void ClusterState::RenewMemoryCharges() {
         });
     if (!affected) continue;
     TouchWorkload(workload.id);
-    if (listener_ != nullptr) listener_->OnWorkloadChanged(workload);
   }
 }
 

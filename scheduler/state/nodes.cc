@@ -127,8 +127,6 @@ NodeId ClusterState::NodeForPod(absl::string_view name) {
 void ClusterState::DropNodeIfUnused(NodeId id) {
   NodeInfo& node = nodes_[id];
   if (node.exists || !node.pods.empty()) return;
-  TouchNode(id);
-  ++node.object_version;
   ++topology_version_;
   nodes_by_name_.erase(node.name());
   const uint64_t version = node.version;
@@ -138,6 +136,7 @@ void ClusterState::DropNodeIfUnused(NodeId id) {
   node.version = version;
   node.object_version = object_version;
   free_nodes_.push_back(id);
+  TouchNode(id, /*object=*/true);
 }
 
 void ClusterState::ReplaceNodeObject(NodeInfo& node, model::Node object) {
@@ -148,8 +147,7 @@ void ClusterState::ReplaceNodeObject(NodeInfo& node, model::Node object) {
   ReadAllocatable(node);
   CountForQueues(node);
   SetGpuMemory(node, GpuMemoryOf(node.object));
-  ++node.object_version;
-  TouchNode(node.id);
+  TouchNode(node.id, /*object=*/true);
 }
 
 Change ClusterState::UpsertNode(const model::Node& object) {
@@ -166,8 +164,7 @@ Change ClusterState::UpsertNode(const model::Node& object) {
     node.usable = false;
     node.object.meta.uid = object.meta.uid;
     node.registered = std::make_unique<model::Node>(object);
-    ++node.object_version;
-    TouchNode(id);
+    TouchNode(id, /*object=*/true);
     change.capacity = true;
     return change;
   }
@@ -217,8 +214,7 @@ Change ClusterState::RemoveNode(absl::string_view name, absl::string_view uid) {
   node.other_gpus_milli = 0;
   CountForQueues(node);
   SetGpuMemory(node, 0);
-  ++node.object_version;
-  TouchNode(id);
+  TouchNode(id, /*object=*/true);
   DropNodeIfUnused(id);
   change.capacity = true;
   return change;
@@ -278,8 +274,7 @@ Change ClusterState::RemoveOrderedNode(absl::string_view name) {
   node.other_gpus_milli = 0;
   CountForQueues(node);
   SetGpuMemory(node, 0);
-  ++node.object_version;
-  TouchNode(id);
+  TouchNode(id, /*object=*/true);
   DropNodeIfUnused(id);
   change.capacity = true;
   return change;
@@ -297,8 +292,7 @@ Change ClusterState::SetNodeUsable(NodeId id, bool usable) {
     ReplaceNodeObject(node, std::move(*node.registered));
     node.registered = nullptr;
   } else {
-    ++node.object_version;
-    TouchNode(id);
+    TouchNode(id, /*object=*/true);
   }
   change.capacity = true;
   return change;

@@ -184,6 +184,9 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
     change.workloads = ours;
   }
   PodRecord& record = pods_[found->second];
+  const WorkloadId former_workload = record.workload;
+  const uint64_t former_version =
+      former_workload == kNoId ? 0 : workloads_[former_workload].version;
   ReadTaskPriority(record, pod);
   record.resource_version = pod.meta.resource_version;
   record.generation = pod.meta.generation;
@@ -227,10 +230,10 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
     if (AssignSet(record)) {
       change.workloads = true;
       TouchWorkload(record.workload);
-      if (listener_ != nullptr) listener_->OnWorkloadChanged(workloads_[record.workload]);
     }
-    if (workloads_[record.workload].dirty && record.status == PodStatus::kPending &&
-        record.node == kNoId) {
+    const Workload& workload = workloads_[record.workload];
+    if ((workload.id != former_workload || workload.version != former_version) &&
+        record.status == PodStatus::kPending && record.node == kNoId) {
       change.workloads = true;
     }
   }
@@ -255,9 +258,6 @@ void ClusterState::ChangeClass(PodRecord& record, const model::PodSpec& spec,
   record.pod_class = InternClass(spec);
   ReleaseClass(former);
   if (record.workload != kNoId) TouchWorkload(record.workload);
-  if (listener_ != nullptr && record.workload != kNoId) {
-    listener_->OnWorkloadChanged(workloads_[record.workload]);
-  }
   GpuPick there;
   if (node != kNoId && classes_[record.pod_class].SharesGpu()) {
     const auto devices = static_cast<size_t>(std::max<int64_t>(1, spec.gpu_share.devices));

@@ -193,7 +193,6 @@ struct Workload {
   // One valid pod without a PodGroup, a preemption delay or a warning: there is nothing to read in
   // the fields below `queue` but `sets`, and that is SingleSet().
   bool plain = false;
-  bool dirty = false;        // changed since ClusterState::TakeDirtyWorkloads()
   bool queue_named = false;  // some object names `queue`; false: it is the default
   uint64_t version = 0;      // grows with any change that a decision about it could depend on
   uint32_t by_status[kPodStatusCount] = {};

@@ -11,12 +11,18 @@ namespace {
 using model::testing::MakeNode;
 using model::testing::PodBuilder;
 
-class Ledger final : public AllocationListener {
+class Ledger final : public StateSubscriber {
  public:
-  void OnAllocated(const Workload& w, const PodRecord& p) override { ++counts_[w.queue + p.name]; }
-  void OnReleased(const Workload& w, const PodRecord& p) override { --counts_[w.queue + p.name]; }
-  void OnWorkloadChanged(const Workload&) override {}
-  void OnWorkloadRemoved(const Workload&) override {}
+  explicit Ledger(const ClusterState& state) : state_(state) {}
+  void OnChange(const StateChange& change) override {
+    if (change.kind == StateChange::Kind::kPodCharged) ++counts_[KeyOf(change)];
+    if (change.kind == StateChange::Kind::kPodReleased) --counts_[KeyOf(change)];
+    // As a subscriber does that counts the pods of nodes by their status.
+    if (change.kind == StateChange::Kind::kPodMoved) {
+      --counts_[At(change.from_status, change.from_node)];
+      ++counts_[At(change.to_status, change.to_node)];
+    }
+  }
   [[nodiscard]] std::string Text() const {
     std::string out;
     for (const auto& [name, count] : counts_) {
@@ -26,6 +32,13 @@ class Ledger final : public AllocationListener {
   }
 
  private:
+  [[nodiscard]] std::string KeyOf(const StateChange& change) const {
+    return state_.workload(change.workload).queue + state_.pod(change.pod).name;
+  }
+  static std::string At(PodStatus status, NodeId node) {
+    return std::string(PodStatusName(status)) + "@" + std::to_string(node);
+  }
+  const ClusterState& state_;
   std::map<std::string, int> counts_;
 };
 
@@ -79,8 +92,8 @@ TEST(TransactionProperty, RollbackRestoresTheExactState) {
     StateOptions options;
     options.scheduler_names = {"fairlead"};
     ClusterState state(options);
-    Ledger ledger;
-    state.SetListener(&ledger);
+    Ledger ledger(state);
+    state.Subscribe(&ledger);
     for (int i = 0; i < 4; ++i) {
       model::Node node = MakeNode("n" + std::to_string(i), 8);
       if (i > 0) node.meta.labels.Set(model::kGpuMemoryLabel, std::to_string(100 * i));

@@ -80,12 +80,10 @@ WorkloadId ClusterState::NewWorkload() {
     workloads_.emplace_back();
   }
   const uint64_t version = workloads_[id].version + 1;
-  const bool dirty = workloads_[id].dirty;  // still listed from its former life
   workloads_[id] = Workload{};
   workloads_[id].id = id;
   workloads_[id].sets = SingleSet();
   workloads_[id].version = version;
-  workloads_[id].dirty = dirty;
   ++live_workloads_;
   return id;
 }
@@ -158,8 +156,7 @@ void ClusterState::AttachToWorkload(PodRecord& record, const model::Pod& pod) {
     ++workload.by_status[static_cast<int>(record.status)];
     record.set = kNoSet;  // in none of this workload yet
     AssignSet(record);
-    if (listener_ != nullptr && IsAllocated(record.status))
-      listener_->OnAllocated(workload, record);
+    if (IsAllocated(record.status)) TellCharged(record);
     TouchWorkload(id);
   }
   RenewWorkload(record.workload, moved);
@@ -170,7 +167,6 @@ void ClusterState::RenewWorkload(WorkloadId id, bool changed) {
   const std::string former_queue = pod_claims_.empty() ? "" : workload.queue;
   if (!RefreshWorkload(workload) && !changed) return;
   TouchWorkload(id);
-  if (listener_ != nullptr) listener_->OnWorkloadChanged(workload);
   if (pod_claims_.empty() || workload.queue == former_queue) return;
   // Claims are checked against the queue.
   for (PodId pod : std::vector<PodId>(workload.pods)) RefreshPodClaims(pod);
@@ -182,14 +178,8 @@ void ClusterState::DetachFromWorkload(PodRecord& record) {
   if (record.set != kNoSet && IsAllocated(record.status)) {
     --workload.sets[static_cast<size_t>(record.set)].active;
   }
-  if (listener_ != nullptr && IsAllocated(record.status)) {
-    --workload.by_status[static_cast<int>(record.status)];
-    ++workload.by_status[static_cast<int>(PodStatus::kPending)];
-    listener_->OnReleased(workload, record);
-    --workload.by_status[static_cast<int>(PodStatus::kPending)];
-  } else {
-    --workload.by_status[static_cast<int>(record.status)];
-  }
+  --workload.by_status[static_cast<int>(record.status)];
+  if (IsAllocated(record.status)) TellReleased(record);
   workload.pods.erase(std::find(workload.pods.begin(), workload.pods.end(), record.id));
   record.workload = kNoId;
   TouchWorkload(id);
@@ -203,13 +193,11 @@ void ClusterState::DetachFromWorkload(PodRecord& record) {
 void ClusterState::DropWorkloadIfUnused(WorkloadId id) {
   Workload& workload = workloads_[id];
   if (!workload.pods.empty() || workload.group != nullptr) return;
-  if (listener_ != nullptr) listener_->OnWorkloadRemoved(workload);
+  Tell({.kind = StateChange::Kind::kWorkloadGone, .workload = id});
   if (workload.is_group) group_index_.erase(model::Key(workload.ns, workload.name));
   const uint64_t version = workload.version;
-  const bool dirty = workload.dirty;
   workload = Workload{};
   workload.version = version;
-  workload.dirty = dirty;
   free_workloads_.push_back(id);
   --live_workloads_;
 }
@@ -315,12 +303,12 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
   if (!changed) return false;
   // What it has is charged to the queue that it leaves; the listener sees both sides.
   auto for_each_allocated = [&](auto f) {
-    if (listener_ == nullptr || !recharge) return;
+    if (!recharge) return;
     for (PodId pod : workload.pods) {
       if (IsAllocated(pods_[pod].status)) f(pods_[pod]);
     }
   };
-  for_each_allocated([&](const PodRecord& pod) { listener_->OnReleased(workload, pod); });
+  for_each_allocated([&](const PodRecord& pod) { TellReleased(pod); });
   workload.queue = std::move(queue);
   workload.priority = priority;
   workload.turn = turn;
@@ -330,7 +318,7 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
   workload.warning = std::move(warning);
   workload.staleness_grace = staleness_grace;
   workload.preemption_delay = preemption_delay;
-  for_each_allocated([&](const PodRecord& pod) { listener_->OnAllocated(workload, pod); });
+  for_each_allocated([&](const PodRecord& pod) { TellCharged(pod); });
   return true;
 }
 
