@@ -181,7 +181,7 @@ void Application::Provide(const model::Action& action) {
   const std::string& name = launch != nullptr ? launch->request.provider : terminate->provider;
   const auto provider = providers_.find(name);
   if (provider == providers_.end()) {
-    answer({absl::UnimplementedError(absl::StrCat("there is no provider \"", name, "\""))});
+    answer(absl::UnimplementedError(absl::StrCat("there is no provider \"", name, "\"")));
   } else if (launch != nullptr) {
     provider->second->Launch(*launch, answer);
   } else {
