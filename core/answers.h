@@ -63,9 +63,9 @@ struct AskedClaim {
   std::string key;        // "ns/name"
   bool reserved = false;  // a ReserveClaim, else a DeallocateClaim
 };
-using Asked = std::variant<AskedBinding, AskedEviction, AskedVerdict, AskedRequest, AskedProvider,
-                           AskedReservation, AskedPodDeletion, AskedConfigMap, AskedClaim,
-                           AskedStatus>;
+using Asked =
+    std::variant<AskedBinding, AskedEviction, AskedVerdict, AskedRequest, AskedProvider,
+                 AskedReservation, AskedPodDeletion, AskedConfigMap, AskedClaim, AskedStatus>;
 
 class Answers {
  public:
