@@ -17,8 +17,8 @@ int64_t Left(int64_t limit, int64_t used) {
 int64_t DearestPrice(const Catalog& catalog) {
   int64_t dearest = 0;
   for (const InstanceType& type : catalog.types()) {
-    dearest = std::max({dearest, type.on_demand_micro_usd.value_or(0),
-                        type.spot_micro_usd.value_or(0)});
+    dearest =
+        std::max({dearest, type.on_demand_micro_usd.value_or(0), type.spot_micro_usd.value_or(0)});
   }
   return dearest;
 }
@@ -46,9 +46,9 @@ void CapUsage::Add(const model::NodeRequest& request, const Catalog& catalog) {
   int64_t price = request.price_micro_usd_per_hour;
   if (!request.price_known) {
     const InstanceType* type = catalog.Find(request.instance_type);
-    const auto known = type == nullptr ? std::nullopt
-                                       : (request.spot ? type->spot_micro_usd
-                                                       : type->on_demand_micro_usd);
+    const auto known = type == nullptr
+                           ? std::nullopt
+                           : (request.spot ? type->spot_micro_usd : type->on_demand_micro_usd);
     if (!known.has_value()) {
       ++unpriced;
       assumed_micro_usd_per_hour = DearestPrice(catalog);

@@ -31,8 +31,7 @@ std::string PoolDigest(const model::NodePool& pool) {
 
 // As RequestName makes them. A label can hold more than an object's name may.
 bool IsOurName(const std::string& name) {
-  return absl::StartsWith(name, "fl-") &&
-         std::all_of(name.begin(), name.end(), [](char c) {
+  return absl::StartsWith(name, "fl-") && std::all_of(name.begin(), name.end(), [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
          });
 }
@@ -40,8 +39,8 @@ bool IsOurName(const std::string& name) {
 }  // namespace
 
 absl::Status CheckProvider(const HookOptions& options, bool required) {
-  const std::string known = absl::StrCat("known providers: ",
-                                         absl::StrJoin(options.known_providers, ", "));
+  const std::string known =
+      absl::StrCat("known providers: ", absl::StrJoin(options.known_providers, ", "));
   if (options.provider.empty()) {
     if (!required) return absl::OkStatus();
     return absl::InvalidArgumentError(
@@ -116,10 +115,10 @@ std::vector<const model::NodePool*> Hook::Impl::TakePools(const StepInput& input
       guard_.PoolChanged(name);
     }
     if (!IsKnownProvider(pool->provider)) {
-      unknown_providers_.push_back(
-          absl::StrCat("NodePool ", name, ": spec.provider \"", pool->provider,
-                       "\" is not a known provider; known providers: ",
-                       absl::StrJoin(options_.known_providers, ", ")));
+      unknown_providers_.push_back(absl::StrCat("NodePool ", name, ": spec.provider \"",
+                                                pool->provider,
+                                                "\" is not a known provider; known providers: ",
+                                                absl::StrJoin(options_.known_providers, ", ")));
     }
     seen.emplace(name, *pool);
   }
@@ -246,15 +245,9 @@ StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
   StepOutput out;
   const std::vector<const model::NodePool*> pools = TakePools(input);
   const NodesByRequest nodes(input.nodes);
-  StepContext context{options_,
-                      hook_,
-                      absl::FromUnixSeconds(absl::ToUnixSeconds(input.now)),
-                      pools,
-                      backoff_,
-                      ledger_,
-                      {},
-                      out,
-                      {}};
+  StepContext context{options_, hook_,    absl::FromUnixSeconds(absl::ToUnixSeconds(input.now)),
+                      pools,    backoff_, ledger_,
+                      {},       out,      {}};
   if (options_.enabled) {
     TakeMachines(nodes, context);
     for (MachineView& view : context.views) AdvanceLifecycle(view, context);
@@ -284,9 +277,9 @@ absl::StatusOr<model::Node> Hook::Impl::ExpectedNode(
   for (const model::NodePool* given : pools) {
     if (given->meta.name == request.pool) pool = given;
   }
-  model::Node node = UsableNode(
-      {type, pool, request.zone, request.spot, request.price_micro_usd_per_hour},
-      request.meta.name);
+  model::Node node =
+      UsableNode({type, pool, request.zone, request.spot, request.price_micro_usd_per_hour},
+                 request.meta.name);
   shapes_.Apply(node);
   return node;
 }
@@ -306,9 +299,9 @@ void Hook::Impl::OnProviderResult(const std::string& name, bool launch, const ab
     ProviderCall& call = machine->terminate;
     const int64_t attempts = std::max<int64_t>(1, call.attempts);
     call.retry_at = now + PauseAfter(attempts, kProviderRetry, kProviderRetryMax);
-    machine->desired.message = ShortMessage(
-        absl::StrCat("TerminateNode failed, attempts: ", attempts, ": ",
-                     absl::StatusCodeToString(status.code()), ": ", status.message()));
+    machine->desired.message =
+        ShortMessage(absl::StrCat("TerminateNode failed, attempts: ", attempts, ": ",
+                                  absl::StatusCodeToString(status.code()), ": ", status.message()));
   }
   ledger_.Changed();
 }

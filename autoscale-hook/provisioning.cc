@@ -100,8 +100,7 @@ void Hook::Impl::JudgePurchases(const Demand& demand, const NodesByRequest& node
       auto item = wanted.find(workload);
       if (item == wanted.end()) continue;
       linked_.insert(request.meta.name);
-      guard_.Remember(*item->second,
-                      {{request.meta.name, request.instance_type, request.pool}});
+      guard_.Remember(*item->second, {{request.meta.name, request.instance_type, request.pool}});
     }
   }
   const auto use_of = [&](const std::string& name) {

@@ -44,7 +44,8 @@ ProvisioningGuard::Bucket* ProvisioningGuard::BucketOf(const DemandItem& item, a
     });
   }
   std::vector<Bucket>& row = buckets_[absl::HashOf(**spec)];
-  auto it = std::find_if(row.begin(), row.end(), [&](const Bucket& b) { return *b.spec == **spec; });
+  auto it =
+      std::find_if(row.begin(), row.end(), [&](const Bucket& b) { return *b.spec == **spec; });
   if (it == row.end()) {
     row.push_back({*spec, full, now});
     return &row.back();
@@ -73,8 +74,7 @@ absl::Time ProvisioningGuard::AllowedAt(const DemandItem& item, absl::Time now) 
 void ProvisioningGuard::Provisioned(const DemandItem& item, absl::Time now) {
   Bucket* bucket = BucketOf(item, now);
   if (bucket == nullptr) return;
-  bucket->micro_tokens =
-      std::max(bucket->micro_tokens - kToken, -options_.per_minute * kToken);
+  bucket->micro_tokens = std::max(bucket->micro_tokens - kToken, -options_.per_minute * kToken);
 }
 
 void ProvisioningGuard::Remember(const DemandItem& item, std::vector<Ordered> nodes) {

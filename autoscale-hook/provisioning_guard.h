@@ -9,9 +9,9 @@
 // for still demands nodes for the same pods while one of these nodes is there, or on order, and
 // nothing needs it, the scheduler refuses it for reasons that the plan did not see: that instance
 // type, in that pool, is not provisioned for these pods for `doubt`, and if that is still so then,
-// for `backoff_initial`, doubling up to `backoff_max`. A change to the pods is another demand; a change to the pool's object forgets
-// what was learned about it. Memory only: a restart finds the same nodes unneeded, or provisions
-// one more.
+// for `backoff_initial`, doubling up to `backoff_max`. A change to the pods is another demand; a
+// change to the pool's object forgets what was learned about it. Memory only: a restart finds the
+// same nodes unneeded, or provisions one more.
 //
 // Thread-safety: none. Determinism: hashes find entries, they never order them.
 #pragma once
@@ -105,7 +105,7 @@ class ProvisioningGuard {
 
   GuardOptions options_;
   std::vector<Purchase> purchases_;
-  std::map<size_t, std::vector<Bucket>> buckets_;    // by hash of the spec
+  std::map<size_t, std::vector<Bucket>> buckets_;   // by hash of the spec
   std::map<size_t, std::vector<Refusal>> refused_;  // the same
 };
 

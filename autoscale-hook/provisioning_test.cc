@@ -27,8 +27,8 @@ std::string DetailsOf(const DemandOutcome& outcome) {
 class GatheringTest : public HookTest {
  protected:
   GatheringTest() {
-    catalog_ = Catalog::FromTypes(
-        {Type("g.1", 4, 16, 1, kDollar), Type("g.8", 64, 256, 8, 5 * kDollar)});
+    catalog_ =
+        Catalog::FromTypes({Type("g.1", 4, 16, 1, kDollar), Type("g.8", 64, 256, 8, 5 * kDollar)});
     options_.gathering_quiet = absl::Milliseconds(300);
     options_.gathering_max = absl::Seconds(3);
     Restart();
@@ -154,8 +154,8 @@ TEST_F(HookTest, GangIsNeverCutByTheRate) {
 TEST_F(HookTest, TotalOfNodesIsCapped) {
   options_.max_nodes = 3;
   Restart();
-  const StepOutput out =
-      StepAndApply({Item("team/gang", Spec(1000, 4, 1), 4, true), Item("team/p", Spec(1000, 4, 1), 5)});
+  const StepOutput out = StepAndApply(
+      {Item("team/gang", Spec(1000, 4, 1), 4, true), Item("team/p", Spec(1000, 4, 1), 5)});
   EXPECT_EQ(out.created.size(), 3u);
   EXPECT_TRUE(out.outcomes[0].node_requests.empty()) << "a gang is whole or nothing";
   EXPECT_NE(DetailsOf(out.outcomes[0]).find("hook.maxNodes"), std::string::npos)
@@ -174,7 +174,8 @@ TEST_F(HookTest, SmallerNodesAreLearnedAndSurviveARestart) {
   Answer(true, absl::OkStatus());
   NodeUse& node = nodes_.at(TheName());
   node = Arrived(TheName(), TheName());
-  node.allocatable = {{"cpu", 4000}, {"memory", 29 * kGiB}, {"nvidia.com/gpu", 1000}, {"pods", 110}};
+  node.allocatable = {
+      {"cpu", 4000}, {"memory", 29 * kGiB}, {"nvidia.com/gpu", 1000}, {"pods", 110}};
   StepAndApply();
   ASSERT_EQ(ThePhase(), Phase::kReady);
   EXPECT_EQ(model::Get(The().allocatable, "memory"), 29 * kGiB);

@@ -119,12 +119,8 @@ HistoryRow DecisionLoop::history() const { return HistoryOf(*impl_->engine); }
 
 View DecisionLoop::MakeView(absl::Time now) const {
   const Impl& impl = *impl_;
-  return ViewMaker{impl.state,
-                   impl.tree,
-                   *impl.engine,
-                   impl.hook,
-                   impl.verdicts,
-                   impl.engine->Unfold(impl.waiting)}
+  return ViewMaker{impl.state, impl.tree,     *impl.engine,
+                   impl.hook,  impl.verdicts, impl.engine->Unfold(impl.waiting)}
       .Make(now);
 }
 

@@ -1,5 +1,5 @@
-// Machines through the whole decision loop: what was sent is not believed, nodes have names of their
-// own, other schedulers bind too, and demand comes in parts.
+// Machines through the whole decision loop: what was sent is not believed, nodes have names of
+// their own, other schedulers bind too, and demand comes in parts.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -181,7 +181,8 @@ types:
   const View view = loop_->MakeView(now_);
   ASSERT_EQ(view.waiting.size(), 1u);
   EXPECT_EQ(view.waiting[0].verdict.code, verdict::Code::kNoInstanceTypeFits);
-  EXPECT_NE(view.waiting[0].message.find("29Gi of memory instead of 32Gi of memory"), std::string::npos)
+  EXPECT_NE(view.waiting[0].message.find("29Gi of memory instead of 32Gi of memory"),
+            std::string::npos)
       << view.waiting[0].message;
 }
 

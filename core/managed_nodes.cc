@@ -144,15 +144,14 @@ state::Change ManagedNodes::Upsert(const model::Node& object) {
   NoteTaint(node);
   NoteReadiness(node);
   state::Change change = Show(name, {});
-  change.capacity |= was_tainted != node.tainted || was_ready != node.ready ||
-                     was_in_part != node.usable_in_part;
+  change.capacity |=
+      was_tainted != node.tainted || was_ready != node.ready || was_in_part != node.usable_in_part;
   return change;
 }
 
 state::Change ManagedNodes::Remove(const std::string& name, const std::string& uid) {
   auto it = managed_.find(name);
-  const bool managed =
-      it != managed_.end() && (uid.empty() || it->second.raw.meta.uid == uid);
+  const bool managed = it != managed_.end() && (uid.empty() || it->second.raw.meta.uid == uid);
   if (managed) {
     by_provider_id_.erase(it->second.raw.provider_id);
     Unlink(name);
@@ -182,10 +181,9 @@ state::Change ManagedNodes::RequestChanged(const std::string& request_name,
   }
   const auto nodes = by_request_.find(request_name);
   const bool registered = nodes != by_request_.end();
-  const bool coming =
-      machine != nullptr && machine->Promises() && !registered &&
-      (machine->desired.phase == model::NodeRequestPhase::kPending ||
-       machine->desired.phase == model::NodeRequestPhase::kLaunched);
+  const bool coming = machine != nullptr && machine->Promises() && !registered &&
+                      (machine->desired.phase == model::NodeRequestPhase::kPending ||
+                       machine->desired.phase == model::NodeRequestPhase::kLaunched);
   absl::StatusOr<model::Node> expected = absl::NotFoundError("");
   if (coming) expected = hook_.ExpectedNode(machine->desired, pools);
   if (expected.ok()) {

@@ -86,9 +86,9 @@ class ManagedNodes {
 
   state::ClusterState& state_;
   const hook::Hook& hook_;
-  std::map<std::string, Managed> managed_;                    // by name of the node
-  std::map<std::string, std::set<std::string>> by_request_;   // -> names of nodes
-  std::map<std::string, std::string> by_provider_id_;         // of every node -> its name
+  std::map<std::string, Managed> managed_;                   // by name of the node
+  std::map<std::string, std::set<std::string>> by_request_;  // -> names of nodes
+  std::map<std::string, std::string> by_provider_id_;        // of every node -> its name
   std::set<std::string> unsettled_;  // tainted, and their pods are not settled
   std::string pods_version_;
   absl::Time settles_at_ = absl::InfiniteFuture();

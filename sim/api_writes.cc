@@ -36,9 +36,10 @@ absl::Status Precondition(const ApiServer& server, absl::string_view kind, const
 
 bool SameStatus(const model::NodeRequest& a, const model::NodeRequest& b) {
   return a.phase == b.phase && a.node_name == b.node_name && a.provider_id == b.provider_id &&
-         a.allocatable == b.allocatable && a.message == b.message && a.failure == b.failure && a.launched_at == b.launched_at &&
-         a.registered_at == b.registered_at && a.ready_at == b.ready_at &&
-         a.unneeded_since == b.unneeded_since && a.failed_at == b.failed_at;
+         a.allocatable == b.allocatable && a.message == b.message && a.failure == b.failure &&
+         a.launched_at == b.launched_at && a.registered_at == b.registered_at &&
+         a.ready_at == b.ready_at && a.unneeded_since == b.unneeded_since &&
+         a.failed_at == b.failed_at;
 }
 
 // status.schedulability.hash, which the decoder of pod groups reads too.

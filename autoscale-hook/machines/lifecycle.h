@@ -15,11 +15,12 @@
 //             it (I7). The object is deleted when the provider has confirmed and the node is gone.
 // Ready       status.allocatable says what the node really has. A node that disappears for
 //             kMissingGrace was deleted by others: its machine is terminated.
-// Draining    is written before anything else is done. TerminateNode is repeated with back-off until
+// Draining    is written before anything else is done. TerminateNode is repeated with back-off
+// until
 //             confirmed; then the object is deleted. A node that registers only now, or is needed
 //             after a restart, is first tainted and let go by its pods.
-// An object that a user deletes stays, by its finalizer, until its machine is gone: one that has not
-// registered is drained at once, one that has as soon as nothing needs it.
+// An object that a user deletes stays, by its finalizer, until its machine is gone: one that has
+// not registered is drained at once, one that has as soon as nothing needs it.
 //
 // A time-out counts from meta.creation (the API server's clock; a skew shortens or lengthens it by
 // itself), or from the first sight where that is unset or in the future.

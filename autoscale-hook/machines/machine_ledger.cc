@@ -58,8 +58,7 @@ bool MachineLedger::Observe(const model::NodeRequest& request) {
   ++version_;
   auto [it, added] = rows_.try_emplace(request.meta.name);
   Machine& machine = it->second;
-  const bool another =
-      !added && machine.seen() && machine.observed->meta.uid != request.meta.uid;
+  const bool another = !added && machine.seen() && machine.observed->meta.uid != request.meta.uid;
   if (added || another || !machine.seen()) {
     if (another) {
       by_provider_id_.erase(machine.desired.provider_id);

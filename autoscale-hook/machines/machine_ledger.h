@@ -105,7 +105,7 @@ class MachineLedger {
   void Index(const Machine& machine);
   void Drop(std::map<std::string, Machine>::iterator row);
 
-  std::map<std::string, Machine> rows_;               // by name of the request
+  std::map<std::string, Machine> rows_;                // by name of the request
   std::map<std::string, std::string> by_provider_id_;  // -> name of the request
   uint64_t version_ = 1;
 };

@@ -9,8 +9,8 @@
 namespace fairlead::hook {
 
 bool ObservedShapes::Learn(const std::string& type, const std::string& pool,
-                           const model::ResourceList& promised,
-                           const model::ResourceList& observed, absl::Time ready_at) {
+                           const model::ResourceList& promised, const model::ResourceList& observed,
+                           absl::Time ready_at) {
   Shape& shape = shapes_[{type, pool}];
   if (ready_at < shape.ready_at) return false;
   model::ResourceList less, of;
@@ -44,8 +44,8 @@ bool ObservedShapes::Apply(model::Node& node) const {
 std::string ObservedShapes::Describe(const model::Node& node) const {
   const Shape* shape = Find(node);
   if (shape == nullptr) return "";
-  std::string text = absl::StrCat("nodes of type ",
-                                  node.meta.labels.Get(model::kInstanceTypeLabel), " have ");
+  std::string text =
+      absl::StrCat("nodes of type ", node.meta.labels.Get(model::kInstanceTypeLabel), " have ");
   for (size_t i = 0; i < shape->less.size(); ++i) {
     const auto& [name, amount] = shape->less[i];
     absl::StrAppend(&text, i == 0 ? "" : ", ", verdict::AmountText(name, amount), " instead of ",

@@ -19,9 +19,8 @@ namespace fairlead::hook {
 class ObservedShapes {
  public:
   // True if what is known has changed.
-  bool Learn(const std::string& type, const std::string& pool,
-             const model::ResourceList& promised, const model::ResourceList& observed,
-             absl::Time ready_at);
+  bool Learn(const std::string& type, const std::string& pool, const model::ResourceList& promised,
+             const model::ResourceList& observed, absl::Time ready_at);
   // The node, of these labels, with no more than was observed. True if that is less.
   bool Apply(model::Node& node) const;
   [[nodiscard]] bool Knows(const model::Node& node) const { return Find(node) != nullptr; }

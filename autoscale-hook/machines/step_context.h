@@ -51,8 +51,8 @@ struct MachineView {
            });
   }
   [[nodiscard]] bool known_unneeded() const {
-    return !nodes.empty() && std::none_of(nodes.begin(), nodes.end(),
-                                          [](const NodeUse* use) { return use->needed; });
+    return !nodes.empty() &&
+           std::none_of(nodes.begin(), nodes.end(), [](const NodeUse* use) { return use->needed; });
   }
 };
 

@@ -32,7 +32,8 @@ namespace fairlead::hook {
 // A status, and for a Launch the machine's id where it is known.
 struct ProviderAnswer {
   ProviderAnswer(absl::Status s) : status(std::move(s)) {}  // NOLINT: mostly that is all
-  ProviderAnswer(absl::Status s, std::string id) : status(std::move(s)), machine_id(std::move(id)) {}
+  ProviderAnswer(absl::Status s, std::string id)
+      : status(std::move(s)), machine_id(std::move(id)) {}
   operator const absl::Status&() const { return status; }  // NOLINT: the same
   absl::Status status;
   std::string machine_id;

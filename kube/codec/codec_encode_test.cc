@@ -269,6 +269,25 @@ std::string Patched(const std::string& patch) {
   return absl::StrCat(R"({"metadata":{"name":"nr-1"},"status":)", status, "}}");
 }
 
+TEST(EncodeTest, NodeRequestKeepsItsFinalizerAndAnUnknownPrice) {
+  model::NodeRequest request = Request();
+  request.finalizers = {"example.com/keep", model::kMachineFinalizer};
+  request.price_known = false;
+  absl::StatusOr<Object> object =
+      DecodeObject(model::Kind::kNodeRequest, kJson, EncodeCreateNodeRequest(request).body);
+  ASSERT_TRUE(object.ok()) << object.status();
+  const auto& got = std::get<model::NodeRequest>(*object);
+  EXPECT_EQ(got.finalizers, request.finalizers);
+  EXPECT_FALSE(got.price_known);
+  const EncodedWrite release = EncodeNodeRequestFinalizer({"r", "u1", request.finalizers});
+  EXPECT_EQ(release.method, "PATCH");
+  EXPECT_EQ(release.body,
+            R"([{"op":"test","path":"/metadata/uid","value":"u1"},)"
+            R"({"op":"test","path":"/metadata/finalizers/1","value":"fairlead.dev/machine"},)"
+            R"({"op":"remove","path":"/metadata/finalizers/1"}])");
+  EXPECT_EQ(EncodeNodeRequestFinalizer({"r", "u1", {"example.com/keep"}}).method, "");
+}
+
 TEST(EncodeTest, NodeRequestStatusReadsBackInEveryPhase) {
   for (model::NodeRequestPhase phase :
        {model::NodeRequestPhase::kPending, model::NodeRequestPhase::kLaunched,

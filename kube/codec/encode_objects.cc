@@ -212,8 +212,7 @@ EncodedWrite EncodeNodeRequestFinalizer(const model::DeleteNodeRequest& action) 
                               std::string(model::kMachineFinalizer));
   if (ours == action.finalizers.end()) return {};
   // Those of others stay: ours is taken out by its place, if it still is there.
-  const std::string at =
-      absl::StrCat("/metadata/finalizers/", ours - action.finalizers.begin());
+  const std::string at = absl::StrCat("/metadata/finalizers/", ours - action.finalizers.begin());
   JsonWriter json;
   json.BeginArray();
   BeginOperation(json, "test", "/metadata/uid").String(action.uid).EndObject();

@@ -154,8 +154,9 @@ struct NodeRequest {
   std::string zone;
   bool spot = false;
   int64_t price_micro_usd_per_hour = 0;
-  bool price_known = true;  // false: 0 says nothing (a node that was adopted without a catalogue row)
-  std::string queue;        // the queue of the first workload that it is for
+  bool price_known =
+      true;           // false: 0 says nothing (a node that was adopted without a catalogue row)
+  std::string queue;  // the queue of the first workload that it is for
   // Who it is for when it was decided, for people: "namespace/name" of pods or pod groups.
   std::vector<std::string> reason_workloads;
   NodeRequestPhase phase = NodeRequestPhase::kPending;
