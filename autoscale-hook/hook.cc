@@ -118,6 +118,12 @@ class Hook::Impl {
     if (pools.empty()) pools.push_back(&default_pool_);
     return hook::LabelsOnOffer(MakeOffers(catalog_, pools));
   }
+  std::vector<model::Node> NodesOnOffer(std::vector<const model::NodePool*> pools) const {
+    if (pools.empty()) pools.push_back(&default_pool_);
+    std::vector<model::Node> nodes;
+    for (const Offer& offer : MakeOffers(catalog_, pools)) nodes.push_back(UsableNode(offer, ""));
+    return nodes;
+  }
   void OnProviderResult(const std::string& name, bool launch, const absl::Status& status,
                         absl::Time now);
   void OnCreateResult(const std::string& name, const absl::Status& status, absl::Time now);
@@ -453,6 +459,11 @@ absl::StatusOr<model::Node> Hook::ExpectedNode(
 std::vector<std::vector<std::string>> Hook::LabelsOnOffer(
     const std::vector<const model::NodePool*>& pools) const {
   return impl_->LabelsOnOffer(pools);
+}
+
+std::vector<model::Node> Hook::NodesOnOffer(
+    const std::vector<const model::NodePool*>& pools) const {
+  return impl_->NodesOnOffer(pools);
 }
 
 void Hook::OnProviderResult(const std::string& request_name, bool launch,

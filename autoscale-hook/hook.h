@@ -104,6 +104,10 @@ class Hook {
 
   StepOutput Step(const StepInput& input, Placement& placement);
 
+  // An empty node of each kind that could be bought from these pools; what rests counts too.
+  [[nodiscard]] std::vector<model::Node> NodesOnOffer(
+      const std::vector<const model::NodePool*>& pools) const;
+
   // Which labels the nodes bear that could be bought from these pools (offers.h); what rests counts
   // too.
   [[nodiscard]] std::vector<std::vector<std::string>> LabelsOnOffer(

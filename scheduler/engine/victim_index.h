@@ -2,7 +2,8 @@
 // kept up to date by looking only at workloads that changed, so that a search for victims costs
 // what it visits and not what exists.
 //
-// In it: preemptible workloads of existing queues with a pod that is bound, runs or has a promise.
+// In it: preemptible workloads of existing queues with a pod that is being bound, is bound, runs or
+// has a promise.
 // Order: the reverse of the order of service (pending.h); where priority, elastic state and age are
 // equal, whoever started last goes first, because it loses the least work, and only then the uid
 // decides. (KAI goes straight to the uid, which means nothing.) Where short jobs are served first
