@@ -1,6 +1,6 @@
 # The entry points; scripts/ does the work. Each installs what is missing first.
 .DEFAULT_GOAL := help
-.PHONY: help deps build run test lint lint-all format bench clean
+.PHONY: help deps build run test simtest mutations lint lint-all format bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -11,8 +11,15 @@ build: ## every executable into build/bin
 run: ## a day of two teams on a real control plane (KUBECONFIG: on that cluster; SCENARIO: another day)
 	@scripts/run.sh
 
-test: ## everything that is judged; STAGE="program asan tsan integration" picks
+test: ## everything that is judged; STAGE="program simtest asan tsan integration" picks
 	@scripts/test.sh $(STAGE)
+
+simtest: ## the whole program in simulated worlds; SEEDS=1..500 or 17, ARGS="--fault network --shrink"
+	@scripts/deps.sh && scripts/build.sh release fairlead-simtest
+	@build/bin/fairlead-simtest --seeds '$(or $(SEEDS),1..500)' --jobs "$$(nproc)" $(or $(ARGS),--shrink)
+
+mutations: ## shows that simtest finds each defect of tests/mutations; last line: M of M found
+	@scripts/deps.sh && scripts/mutations.sh
 
 lint: ## formatting of all files, clang-tidy on those that changed
 	@scripts/lint.sh

@@ -5,82 +5,49 @@
 #include "core/decision_loop_impl.h"
 
 namespace fairlead::core {
-namespace {
-
-// Nobody knows whether it was done.
-bool OutcomeUnknown(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-}
-
-// A refusal that an earlier write of ours, of unknown outcome, could be the reason of.
-bool MayBeOurOwnDoing(const absl::Status& status) {
-  return absl::IsFailedPrecondition(status) || absl::IsAlreadyExists(status) ||
-         absl::IsAborted(status);
-}
-
-}  // namespace
 
 void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Time now) {
-  std::optional<Asked> found = asked.Take(result.action_id);
-  if (!found.has_value()) return;
   const absl::Status& status = result.status;
-  if (const auto* reserve = std::get_if<AskedReservation>(&*found)) {
-    shares.Created(reserve->node, reserve->group, status, now);
-  } else if (const auto* removal = std::get_if<AskedPodDeletion>(&*found)) {
-    shares.Deleted(removal->name, status, now);
-  } else if (const auto* config_map = std::get_if<AskedConfigMap>(&*found)) {
-    shares.ConfigMapApplied(config_map->ns, config_map->pod, config_map->uid, status);
-  } else if (const auto* claim = std::get_if<AskedClaim>(&*found)) {
-    claims.Answered(claim->key, claim->reserved, status, result.resource_version, now);
-  } else if (const auto* provider = std::get_if<AskedProvider>(&*found)) {
+  if (bindings.Answered(result.action_id, status, now)) return;
+  std::optional<InFlight> found = in_flight.Take(result.action_id);
+  if (!found.has_value()) return;
+  if (const auto* reserve = std::get_if<InFlightReservation>(&*found)) {
+    shares.shares().Created(reserve->node, reserve->group, status, now);
+  } else if (const auto* removal = std::get_if<InFlightPodDeletion>(&*found)) {
+    shares.shares().Deleted(removal->name, status, now);
+  } else if (const auto* config_map = std::get_if<InFlightConfigMap>(&*found)) {
+    shares.shares().ConfigMapApplied(config_map->ns, config_map->pod, config_map->uid, status);
+  } else if (const auto* claim = std::get_if<InFlightClaim>(&*found)) {
+    claims.claims().Answered(claim->key, claim->reserved, status, result.resource_version, now);
+  } else if (const auto* provider = std::get_if<InFlightProvider>(&*found)) {
     hook.OnProviderResult(provider->request_name, provider->launch, status, now);
     memo.valid = false;
     dirty = true;
-  } else if (auto* create = std::get_if<AskedRequest>(&*found)) {
+  } else if (auto* create = std::get_if<InFlightRequest>(&*found)) {
     CreationAnswered(std::move(*create), status, now);
-  } else if (auto* evict = std::get_if<AskedEviction>(&*found)) {
+  } else if (auto* evict = std::get_if<InFlightEviction>(&*found)) {
     EvictionAnswered(std::move(*evict), status, now);
   } else if (status.ok()) {
     return;  // the watch shows its effect
-  } else if (auto* bind = std::get_if<AskedBinding>(&*found)) {
-    BindingAnswered(std::move(*bind), status, now);
-  } else if (const auto* verdict = std::get_if<AskedVerdict>(&*found)) {
-    // What is gone, or another object by now, is told anew anyway; what is not valid stays so.
+  } else if (const auto* verdict = std::get_if<InFlightVerdict>(&*found)) {
+    // What is gone, or another object by now, is written again anyway; what is not valid stays so.
     if (absl::IsNotFound(status) || absl::IsFailedPrecondition(status) ||
         absl::IsInvalidArgument(status)) {
       return;
     }
     verdicts.WriteFailed(verdict->ns, verdict->name, verdict->group, now);
-    wake_at = std::min(wake_at, verdicts.wake_at());
   }
 }
 
-void DecisionLoop::Impl::BindingAnswered(AskedBinding binding, const absl::Status& status,
-                                         absl::Time now) {
-  const model::BindPod& bind = binding.bind;
-  const state::PodId pod = state.FindPod(bind.ns, bind.name);
-  if (pod == state::kNoId || state.pod(pod).uid != bind.uid ||
-      state.pod(pod).status != state::PodStatus::kBinding) {
-    return;
-  }
-  const bool in_doubt = binding.unknown > 0 && MayBeOurOwnDoing(status);
-  if (OutcomeUnknown(status) || in_doubt) {
-    asked.RetryLater(std::move(binding), now);
-    return;
-  }
-  engine->OnBindFailed(pod, now);
-  ForgetBinding(pod);
-}
-
-void DecisionLoop::Impl::CreationAnswered(AskedRequest creation, const absl::Status& status,
+void DecisionLoop::Impl::CreationAnswered(InFlightRequest creation, const absl::Status& status,
                                           absl::Time now) {
   const std::string name = creation.request.meta.name;
   hook.OnCreateResult(name, status, now);
   memo.valid = false;
   // Done, or there already: the watch will show it, and until then the node counts as ordered.
   if (status.ok() || absl::IsAlreadyExists(status) || requests.Seen(name)) return;
-  if (OutcomeUnknown(status)) {
-    asked.RetryLater(std::move(creation), now);
+  if (OutcomeOf(status, creation.unknown > 0) == Outcome::kUnknown) {
+    in_flight.RetryLater(std::move(creation), now);
     return;
   }
   requests.Forget(name);
@@ -88,38 +55,35 @@ void DecisionLoop::Impl::CreationAnswered(AskedRequest creation, const absl::Sta
   dirty = true;
 }
 
-// What nobody knows the outcome of and the watch has not decided meanwhile.
-void DecisionLoop::Impl::AskAgain(absl::Time now, StepResult& result) {
-  for (Answers::Retry& due : asked.TakeDue(now)) {
-    if (auto* binding = std::get_if<AskedBinding>(&due)) {
-      BindAgain(std::move(*binding), result);
-    } else if (auto* eviction = std::get_if<AskedEviction>(&due)) {
-      if (FindLeaving(eviction->evict) == state::kNoId) continue;
-      evictions.Sent(eviction->evict.uid);
-      Emit({0, std::move(eviction->evict)}, result, eviction->unknown);
+// What has an unknown outcome and was not decided by the watch meanwhile.
+void DecisionLoop::Impl::SendAgain(absl::Time now, StepResult& result) {
+  for (InFlightActions::Retry& due : in_flight.TakeDue(now)) {
+    if (auto* eviction = std::get_if<InFlightEviction>(&due)) {
+      model::EvictPod& evict = eviction->evict;
+      const Evictions::Purpose* purpose = evictions.PurposeOf(evict.uid);
+      if (FindLeaving(evict) == state::kNoId) {
+        evictions.Forget(evict.uid);
+      } else if (purpose != nullptr && !Serves(*purpose, PromisedNodes())) {
+        // If the pod goes all the same, the watch will show it.
+        evictions.Forget(evict.uid);
+        TakeBack(evict);
+      } else if (stale()) {
+        in_flight.RetryLater(std::move(*eviction), now);
+      } else {
+        evictions.Sent(evict.uid);
+        Emit({0, std::move(evict)}, result, eviction->unknown);
+      }
     } else {
-      auto& creation = std::get<AskedRequest>(due);
+      auto& creation = std::get<InFlightRequest>(due);
       const std::string& name = creation.request.meta.name;
       if (requests.Find(name) == nullptr || requests.Seen(name)) continue;
+      if (stale()) {
+        in_flight.RetryLater(std::move(creation), now);
+        continue;
+      }
       Emit({0, model::CreateNodeRequest{std::move(creation.request)}}, result, creation.unknown);
     }
   }
-}
-
-void DecisionLoop::Impl::BindAgain(AskedBinding binding, StepResult& result) {
-  const state::PodId pod = state.FindPod(binding.bind.ns, binding.bind.name);
-  if (pod == state::kNoId || state.pod(pod).uid != binding.bind.uid ||
-      state.pod(pod).status != state::PodStatus::kBinding) {
-    return;
-  }
-  const state::NodeId node = state.pod(pod).node;
-  if (node == state::kNoId || !state.node(node).exists) {
-    // Nothing is to be bound to a node that is gone. If the pod was, the watch will show it, and
-    // another binding is refused.
-    ForgetBinding(pod);
-    return;
-  }
-  Emit({0, std::move(binding.bind)}, result, binding.unknown);
 }
 
 }  // namespace fairlead::core

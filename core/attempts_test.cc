@@ -124,7 +124,9 @@ TEST_F(AttemptsTest, OneFailedAttemptIsTheLastUntilTheGroupIsMoved) {
   EXPECT_TRUE(told[0].names_pool);
   EXPECT_TRUE(absl::StrContains(VerdictOf("ns/g", 1).details.at(0), told[0].message));
   // Other autoscalers have nothing to buy for.
-  EXPECT_TRUE(Of<model::SetPodUnschedulable>(result).empty());
+  for (const auto& write : Of<model::SetPodUnschedulable>(result)) {
+    EXPECT_EQ(write.reason, "SchedulingBackoff");
+  }
   AnswerAll(result);
 
   // Room comes before anybody has seen the mark, and after.
@@ -140,6 +142,7 @@ TEST_F(AttemptsTest, OneFailedAttemptIsTheLastUntilTheGroupIsMoved) {
   SyncAll();
   Put(MakeQueue("q", "", kUnlimited, kUnlimited));
   Put(MakeNode("n1", 8));
+  marked_ = "SchedulingBackoff";
   PutGang(group, 2);
   EXPECT_TRUE(Step(4).actions.empty());
   EXPECT_EQ(VerdictOf("ns/g", 4).code, verdict::Code::kSchedulingBackoff);

@@ -46,7 +46,7 @@ model::ResourceList Capacity(const hook::InstanceType& type) {
 
 bool ForbidsNodes(verdict::Code code) {
   return code != verdict::Code::kNone && code != verdict::Code::kGpuCapReached &&
-         code != verdict::Code::kCostCapReached &&
+         code != verdict::Code::kCostCapReached && code != verdict::Code::kBindingRefused &&
          verdict::CategoryOf(code) == verdict::Category::kPolicy;
 }
 

@@ -7,10 +7,6 @@
 namespace fairlead::core {
 namespace {
 
-bool OutcomeUnknown(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-}
-
 bool IsDecimal(absl::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == absl::string_view::npos;
 }
@@ -169,12 +165,6 @@ void ClaimReservations::FailAll(Pods pods, const std::string& reason) {
 
 // ---- answers ------------------------------------------------------------------------------------
 
-absl::Duration ClaimReservations::Pause(int unknown) const {
-  absl::Duration pause = retry_initial_;
-  for (int i = 1; i < unknown && pause < retry_max_; ++i) pause *= 2;
-  return std::min(pause, retry_max_);
-}
-
 void ClaimReservations::Unassume(Entry& entry) {
   if (!std::exchange(entry.assumed, false) || entry.gone) return;
   changed_.push_back(entry.seen);
@@ -183,7 +173,7 @@ void ClaimReservations::Unassume(Entry& entry) {
 void ClaimReservations::TakeOpen(Entry& entry, absl::Time now) {
   entry.waiting.merge(entry.writing);
   entry.writing.clear();
-  entry.retry_at = now + Pause(++entry.unknown);
+  entry.retry_at = now + backoff_.Pause(++entry.unknown);
 }
 
 void ClaimReservations::TakeRefusal(Entry& entry, const absl::Status& status) {
@@ -207,7 +197,8 @@ void ClaimReservations::Answered(const std::string& claim, bool reserved,
   entry.in_flight = false;
   touched_.insert(claim);
   // After an outcome that nobody knew, "not done" is said of the latest attempt only.
-  const bool open = OutcomeUnknown(status) || (entry.unknown > 0 && absl::IsAborted(status));
+  const bool open =
+      OutcomeOf(status, entry.unknown > 0 && absl::IsAborted(status)) == core::Outcome::kUnknown;
   if (entry.gone) {
     FailAll(std::exchange(entry.writing, {}), absl::StrCat("ResourceClaim ", claim, " is gone"));
   } else if (std::exchange(entry.resolving, false)) {
@@ -215,7 +206,7 @@ void ClaimReservations::Answered(const std::string& claim, bool reserved,
       entry.unknown = 0;
       Unassume(entry);
     } else {
-      entry.retry_at = now + Pause(++entry.unknown);
+      entry.retry_at = now + backoff_.Pause(++entry.unknown);
     }
   } else if (status.ok()) {
     entry.unknown = 0;

@@ -33,6 +33,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "core/reconcile/binding_plugin.h"
+#include "core/reconcile/outcome.h"
 #include "scheduler/model/action.h"
 #include "scheduler/model/devices.h"
 
@@ -40,9 +42,8 @@ namespace fairlead::core {
 
 class ClaimReservations {
  public:
-  // Pauses between attempts grow from retry_initial to retry_max.
-  ClaimReservations(absl::Duration retry_initial, absl::Duration retry_max)
-      : retry_initial_(retry_initial), retry_max_(retry_max) {}
+  // `backoff`: between attempts.
+  explicit ClaimReservations(Backoff backoff) : backoff_(backoff) {}
 
   // ---- what the watch shows, every claim of the cluster
   // The claim as the state is to have it.
@@ -68,9 +69,7 @@ class ClaimReservations {
                 const std::string& version, absl::Time now);
 
   // ---- what follows
-  struct Failure {
-    std::string ns, name, uid, reason;
-  };
+  using Failure = BindingPlugin::Failure;
   struct Outcome {
     std::vector<model::Action> actions;        // without ids
     std::vector<model::ResourceClaim> claims;  // as the state is to have them from now on
@@ -107,7 +106,6 @@ class ClaimReservations {
   static model::ResourceClaim Assumed(const Entry& entry);
   static bool IsShown(const Entry& entry);
   static bool IsReservedFor(const Entry& entry, const model::ReserveClaim::Consumer& pod);
-  [[nodiscard]] absl::Duration Pause(int unknown) const;
   void Serve(const std::string& key, absl::Time now, Outcome& out);
   static void Write(Entry& entry, Outcome& out);
   static void Resolve(Entry& entry, Outcome& out);
@@ -118,7 +116,7 @@ class ClaimReservations {
   void TakeOpen(Entry& entry, absl::Time now);
   void TakeRefusal(Entry& entry, const absl::Status& status);
 
-  absl::Duration retry_initial_, retry_max_;
+  Backoff backoff_;
   std::map<std::string, Entry> entries_;  // by "ns/name" of the claim
   std::map<std::string, Held> held_;      // by "ns/name" of the pod
   std::set<std::string> touched_;         // claims to look at

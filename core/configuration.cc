@@ -41,12 +41,32 @@ absl::Status ReadGpuLimits(const dom::element& value, const std::string& path,
   return absl::OkStatus();
 }
 
+// A provider spends money, or makes nodes without machines: none is ever chosen by default.
+absl::Status CheckProvider(const std::string& path, bool enabled_given, hook::HookOptions& hook) {
+  const std::string known = absl::StrJoin(kProviderNames, ", ");
+  const std::string at = absl::StrCat(path, ".provider");
+  if (!enabled_given) hook.enabled = !hook.provider.empty();
+  if (hook.provider.empty()) {
+    if (!hook.enabled) return absl::OkStatus();
+    return Bad(at, absl::StrCat("must be given if the hook is enabled; known providers: ", known));
+  }
+  for (const char* name : kProviderNames) {
+    if (hook.provider == name) return absl::OkStatus();
+  }
+  return Bad(at, absl::StrCat("'", hook.provider, "' is not known; known providers: ", known));
+}
+
 absl::Status ReadHook(const dom::element& value, const std::string& path,
                       Configuration& configuration) {
   hook::HookOptions& hook = configuration.options.hook;
+  bool enabled_given = false;
   FAIRLEAD_RETURN_IF_ERROR(ReadObject(
       value, path,
-      {{"enabled", Flag(&hook.enabled)},
+      {{"enabled",
+        [&](const dom::element& flag, const std::string& at) {
+          enabled_given = true;
+          return Flag(&hook.enabled)(flag, at);
+        }},
        {"provider", Text(&hook.provider)},
        {"catalogFile", Text(&configuration.catalog_file)},
        {"clusterGPULimit", Count(&hook.cluster_gpu_limit, 0)},
@@ -60,6 +80,7 @@ absl::Status ReadHook(const dom::element& value, const std::string& path,
        {"backoffMax", Span(&hook.backoff_max)},
        {"expectedBoot", Span(&hook.expected_boot)},
        {"maxNewRequestsPerStep", Count(&hook.max_new_requests_per_step, 1)}}));
+  FAIRLEAD_RETURN_IF_ERROR(CheckProvider(path, enabled_given, hook));
   const std::pair<const char*, absl::Duration> positive[] = {
       {"launchTimeout", hook.launch_timeout},
       {"readyTimeout", hook.ready_timeout},
@@ -94,8 +115,9 @@ absl::Status ReadLeaderElection(const dom::element& value, const std::string& pa
   if (settings.renew_deadline <= settings.retry_period * 1.2) {
     return Bad(at("renewDeadline"), "must be more than 1.2 times retryPeriod");
   }
-  if (settings.lease_duration <= settings.renew_deadline) {
-    return Bad(at("leaseDuration"), "must be more than renewDeadline");
+  // A write that was sent by a leader is answered before another replica may lead.
+  if (settings.lease_duration < settings.renew_deadline + absl::Seconds(1)) {
+    return Bad(at("leaseDuration"), "must be at least 1s more than renewDeadline");
   }
   if (settings.lease_duration % absl::Seconds(1) != absl::ZeroDuration()) {
     return Bad(at("leaseDuration"), "must be whole seconds");
@@ -243,8 +265,16 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
         [&options](const dom::element& value, const std::string& path) {
           return ReadEvictions(value, path, options.evictions);
         }},
-       {"verdictRefresh", Span(&options.verdict_refresh)},
+       {"gangBindingGrace", Span(&options.gang_refusals.grace)},
+       {"podGroupSettle", Span(&options.group_settle.wait)},
        {"events", Flag(&options.emit_events)},
+       {"staleAfter",
+        [&configuration](const dom::element& value, const std::string& path) {
+          FAIRLEAD_RETURN_IF_ERROR(Span(&configuration.stale_after)(value, path));
+          if (configuration.stale_after >= absl::Seconds(5)) return absl::OkStatus();
+          return Bad(path, "must be at least 5s");
+        }},
+       {"metricsBindAddress", Text(&configuration.metrics_bind_address)},
        {"leaderElection", [&](const dom::element& value, const std::string& path) -> absl::Status {
           if (std::exchange(seen.election, true)) {
             return Bad(path, absl::StrCat("is set in ", kSchedulerKind, " too"));
@@ -354,6 +384,13 @@ absl::Status WithPlace(const absl::Status& error, size_t document) {
 }
 
 }  // namespace
+
+Options OptionsWithoutHook() {
+  Options options = DefaultOptions();
+  options.hook.enabled = false;
+  options.hook.provider.clear();
+  return options;
+}
 
 absl::StatusOr<Configuration> ReadConfiguration(const std::vector<std::string>& documents) {
   Configuration configuration;

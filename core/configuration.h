@@ -13,8 +13,8 @@
 //   reclaimRounding: nearest         # or down
 //   jobOrder: {durationWeight: 0, assumedDuration: 24h}
 //   hook:
-//     enabled: true
-//     provider: kwok
+//     enabled: true                  # left out: if a provider is named
+//     provider: kwok                 # no default
 //     catalogFile: catalog.yaml      # relative to the configuration file
 //     clusterGPULimit: 64            # devices
 //     gpuLimits: {NVIDIA-H100-80GB-HBM3: 32}
@@ -32,10 +32,13 @@
 //                runtimeClassName: nvidia, indexTimeout: 40s, idleGracePeriod: 10s}
 //   evictions: {maxInFlight: 256, perSecond: 0, burst: 0}   # -1 and 0: any number
 //   gangReservations: {enabled: false, reserveAfter: 5m, minGPUs: 8, maxReservations: 8}
-//   verdictRefresh: 1m
+//   gangBindingGrace: 60s
+//   podGroupSettle: 1s
 //   events: true
+//   staleAfter: 60s
+//   metricsBindAddress: ":8080"      # left out: no HTTP
 //   leaderElection: {leaderElect: true, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s,
-//                    resourceNamespace: kube-system, resourceName: fairlead}
+//                    resourceNamespace: fairlead, resourceName: fairlead}
 //
 // Strict: unknown, repeated and ill-typed fields are InvalidArgument, named by path; what upstream
 // has and Fairlead does not do is Unimplemented. FieldPlaceOf tells the document and the path of an
@@ -57,10 +60,12 @@ namespace fairlead::core {
 
 struct LeaderElectionSettings {
   bool enabled = true;
-  std::string ns = "kube-system", name = "fairlead";  // of the Lease
+  // Of the Lease: those of manifests/, so that a program started by hand never leads beside them.
+  std::string ns = "fairlead", name = "fairlead";
   absl::Duration lease_duration = absl::Seconds(15);
   absl::Duration renew_deadline = absl::Seconds(10);
   absl::Duration retry_period = absl::Seconds(2);
+  friend bool operator==(const LeaderElectionSettings&, const LeaderElectionSettings&) = default;
 };
 
 // Where reports of usage come from, if not from the program's own record
@@ -75,16 +80,27 @@ struct UsageDatabaseSettings {
   // PromQL; empty: KAI's.
   struct Metric {
     std::string allocation, capacity;
+    friend bool operator==(const Metric&, const Metric&) = default;
   };
   Metric gpu, cpu, memory;
+  friend bool operator==(const UsageDatabaseSettings&, const UsageDatabaseSettings&) = default;
 };
 
+// The values of hook.provider that this version has an adapter for.
+inline constexpr const char* kProviderNames[] = {"kwok"};
+
+// DefaultOptions with the hook off and no provider: what a file without a hook section means.
+Options OptionsWithoutHook();
+
 struct Configuration {
-  Options options = DefaultOptions();
+  Options options = OptionsWithoutHook();
   std::string catalog_file;  // as written; empty: the built-in catalogue
   LeaderElectionSettings leader_election;
   UsageDatabaseSettings usage_database;  // where options.engine.usage is reported
   absl::Duration kwok_boot_delay = absl::Seconds(30);
+  // Without a good word about a kind of object for longer, nothing is evicted, bought or removed.
+  absl::Duration stale_after = absl::Seconds(60);
+  std::string metrics_bind_address;  // empty: no HTTP is served
   // Valid and without effect; one sentence each, for the log.
   std::vector<std::string> warnings;
 };

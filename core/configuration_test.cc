@@ -31,7 +31,44 @@ TEST(ConfigurationTest, NothingIsTheBuiltInConfiguration) {
     EXPECT_EQ(read->options.hook.cluster_gpu_limit, model::kUnlimited);
     EXPECT_TRUE(read->leader_election.enabled);
     EXPECT_EQ(read->leader_election.name, "fairlead");
+    EXPECT_EQ(read->leader_election.ns, "fairlead") << "the lease of manifests/";
+    EXPECT_FALSE(read->options.hook.enabled) << "nothing is bought unless a provider is named";
+    EXPECT_EQ(read->options.hook.provider, "");
+    EXPECT_EQ(read->metrics_bind_address, "");
   }
+}
+
+TEST(ConfigurationTest, AProviderIsNeverChosenByDefault) {
+  const auto read = [](absl::string_view hook) {
+    return ReadConfiguration({Fairlead(absl::StrCat(R"("hook":)", hook))});
+  };
+  const auto error = [&](absl::string_view hook) {
+    return std::string(read(hook).status().message());
+  };
+  EXPECT_FALSE(read("{}")->options.hook.enabled);
+  EXPECT_FALSE(read(R"({"clusterGPULimit":8})")->options.hook.enabled);
+  EXPECT_TRUE(read(R"({"provider":"kwok"})")->options.hook.enabled);
+  EXPECT_TRUE(read(R"({"enabled":true,"provider":"kwok"})")->options.hook.enabled);
+  EXPECT_FALSE(read(R"({"enabled":false,"provider":"kwok"})")->options.hook.enabled);
+  EXPECT_EQ(error(R"({"enabled":true})"),
+            "hook.provider: must be given if the hook is enabled; known providers: kwok");
+  EXPECT_EQ(error(R"({"provider":"aws"})"),
+            "hook.provider: 'aws' is not known; known providers: kwok");
+  EXPECT_EQ(error(R"({"enabled":false,"provider":"aws"})"),
+            "hook.provider: 'aws' is not known; known providers: kwok");
+}
+
+TEST(ConfigurationTest, StalenessAndTheLeasesMarginHaveBounds) {
+  EXPECT_EQ(ReadConfiguration({Fairlead(R"("staleAfter":"90s")")})->stale_after, absl::Seconds(90));
+  EXPECT_THAT(std::string(ReadConfiguration({Fairlead(R"("staleAfter":"1s")")}).status().message()),
+              HasSubstr("staleAfter: must be at least 5s"));
+  EXPECT_THAT(
+      std::string(
+          ReadConfiguration(
+              {Fairlead(R"("leaderElection":{"leaseDuration":"11s","renewDeadline":"10500ms"})")})
+              .status()
+              .message()),
+      HasSubstr("leaderElection.leaseDuration: must be at least 1s more than renewDeadline"));
 }
 
 TEST(ConfigurationTest, EveryFieldReachesItsOption) {
@@ -39,7 +76,7 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
       "schedulerNames":["a","b"], "defaultQueue":"misc",
       "actions":{"reclaim":false,"preempt":false}, "reclaimRounding":"nearest",
       "jobOrder":{"durationWeight":100,"assumedDuration":"3h"},
-      "hook":{"enabled":false,"provider":"aws","catalogFile":"c.yaml","clusterGPULimit":64,
+      "hook":{"enabled":false,"provider":"kwok","catalogFile":"c.yaml","clusterGPULimit":64,
         "gpuLimits":{"A100":8},"costLimitPerHour":"12.50","unneededAfter":"1m",
         "launchTimeout":"2m","readyTimeout":"3m","backoffInitial":"4s","backoffMax":"5m",
         "expectedBoot":"6m","maxNewRequestsPerStep":7},
@@ -47,7 +84,7 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
         "serviceAccountName":"sa","runtimeClassName":"nvidia","indexTimeout":"11s",
         "idleGracePeriod":"12s"},
       "gangReservations":{"enabled":true,"reserveAfter":"7m","minGPUs":8,"maxReservations":3},
-      "kwok":{"bootDelay":"8s"}, "verdictRefresh":"9s", "events":false,
+      "kwok":{"bootDelay":"8s"}, "gangBindingGrace":"9s","podGroupSettle":"3s", "events":false,
       "leaderElection":{"leaderElect":false,"leaseDuration":"30s","renewDeadline":"20s",
         "retryPeriod":"5s","resourceName":"n","resourceNamespace":"ns"})")});
   ASSERT_TRUE(read.ok()) << read.status();
@@ -72,7 +109,7 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
   EXPECT_EQ(options.engine.reservations.reserve_min_gpus, 8);
   EXPECT_EQ(options.engine.reservations.max_reservations, 3);
   EXPECT_FALSE(options.hook.enabled);
-  EXPECT_EQ(options.hook.provider, "aws");
+  EXPECT_EQ(options.hook.provider, "kwok");
   EXPECT_EQ(read->catalog_file, "c.yaml");
   EXPECT_EQ(options.hook.cluster_gpu_limit, 64);
   EXPECT_EQ(options.hook.gpu_limit_by_model.at("A100"), 8);
@@ -85,7 +122,8 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
   EXPECT_EQ(options.hook.expected_boot, absl::Minutes(6));
   EXPECT_EQ(options.hook.max_new_requests_per_step, 7);
   EXPECT_EQ(read->kwok_boot_delay, absl::Seconds(8));
-  EXPECT_EQ(options.verdict_refresh, absl::Seconds(9));
+  EXPECT_EQ(options.gang_refusals.grace, absl::Seconds(9));
+  EXPECT_EQ(options.group_settle.wait, absl::Seconds(3));
   EXPECT_FALSE(options.emit_events);
   EXPECT_FALSE(read->leader_election.enabled);
   EXPECT_EQ(read->leader_election.lease_duration, absl::Seconds(30));

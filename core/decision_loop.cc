@@ -7,8 +7,10 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "core/decision_loop_impl.h"
+#include "core/queue_notes.h"
 #include "core/view_maker.h"
 #include "queues/default_queue.h"
 #include "queues/usage_window.h"
@@ -81,6 +83,19 @@ StepResult DecisionLoop::Step(absl::Time now) {
   return impl_->Step(now);
 }
 
+void DecisionLoop::SetStale(const std::vector<model::Kind>& kinds) {
+  std::set<model::Kind> now(kinds.begin(), kinds.end());
+  if (now == impl_->stale_kinds) return;
+  impl_->stale_kinds = std::move(now);
+  impl_->dirty = true;
+}
+
+void DecisionLoop::BecomeLeader() {
+  impl_->synced.clear();
+  impl_->memo.valid = false;
+  impl_->dirty = true;
+}
+
 std::string DecisionLoop::Impl::Timestamp(absl::Time at) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", at, absl::UTCTimeZone());
 }
@@ -122,6 +137,34 @@ void DecisionLoop::Impl::QueueObjectChanged(const std::string& name, bool exists
   KeepDefaultQueue();
 }
 
+void DecisionLoop::Impl::NoteContradiction(const model::Queue& queue) {
+  std::string note = ContradictionOf(queue);
+  if (note.empty()) {
+    queue_notes.erase(queue.meta.name);
+    return;
+  }
+  std::string& known = queue_notes[queue.meta.name];
+  if (known == note) return;
+  known = std::move(note);
+  if (!options.emit_events) return;
+  events.push_back(model::EmitEvent{model::Kind::kQueue, "", queue.meta.name, queue.meta.uid, true,
+                                    "ContradictoryQueue",
+                                    absl::StrCat("The queue contradicts itself: ", known, ".")});
+}
+
+void DecisionLoop::Impl::AddQueueNotes() {
+  if (queue_notes.empty()) return;
+  for (engine::Waiting& entry : waiting) {
+    const std::optional<queues::QueueId> leaf = tree.Find(entry.verdict.queue);
+    if (!leaf.has_value()) continue;
+    for (const queues::QueueId id : tree.Ancestors(*leaf)) {
+      const auto note = queue_notes.find(tree.Name(id));
+      if (note == queue_notes.end()) continue;
+      entry.verdict.details.push_back(absl::StrCat("queue ", note->first, ": ", note->second));
+    }
+  }
+}
+
 void DecisionLoop::Impl::KeepDefaultQueue() {
   if (!options.builtin_default_queue) return;
   queues::KeepDefaultQueue(tree, options.state.default_queue, default_queue_object);
@@ -130,17 +173,22 @@ void DecisionLoop::Impl::KeepDefaultQueue() {
 void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
   state::Change change;
   if (const auto* pod = std::get_if<model::Pod>(&upsert.object)) {
+    if (bindings.Holding()) {
+      const state::PodId known = state.FindPod(pod->meta.ns, pod->meta.name);
+      if (known != state::kNoId && state.pod(known).uid != pod->meta.uid) bindings.PodGoing(known);
+    }
     change = state.UpsertPod(*pod);
-    SharesChanged(*pod);
-    ClaimsOfPodChanged(*pod);
+    PodChanged(*pod);
   } else if (const auto* node = std::get_if<model::Node>(&upsert.object)) {
     change = nodes.Upsert(*node);
   } else if (const auto* queue = std::get_if<model::Queue>(&upsert.object)) {
     const uint64_t before = tree.version();
     tree.Upsert(*queue);
     QueueObjectChanged(queue->meta.name, /*exists=*/true);
+    NoteContradiction(*queue);
     change.policy = tree.version() != before;
   } else if (const auto* group = std::get_if<model::PodGroup>(&upsert.object)) {
+    bindings.PodGroupSeen();
     change = state.UpsertPodGroup(*group);
   } else if (const auto* priority_class = std::get_if<model::PriorityClass>(&upsert.object)) {
     change = state.UpsertPriorityClass(*priority_class);
@@ -171,18 +219,23 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
   state::Change change;
   switch (removed.kind) {
     case model::Kind::kPod:
+      if (const state::PodId pod = state.FindPod(removed.ns, removed.name);
+          pod != state::kNoId && (removed.uid.empty() || state.pod(pod).uid == removed.uid)) {
+        bindings.PodGoing(pod);
+      }
       change = state.RemovePod(removed.ns, removed.name, removed.uid);
-      shares.PodGone(removed.ns, removed.name, removed.uid);
-      claims.Drop(removed.ns, removed.name, removed.uid);
+      shares.shares().PodGone(removed.ns, removed.name, removed.uid);
+      claims.claims().Drop(removed.ns, removed.name, removed.uid);
       break;
     case model::Kind::kNode:
       change = nodes.Remove(removed.name, removed.uid);
-      shares.NodeGone(removed.name);
+      shares.shares().NodeGone(removed.name);
       // Its request has to learn that it is gone.
       if (requests.Find(removed.name) != nullptr) dirty = true;
       break;
     case model::Kind::kQueue:
       tree.Remove(removed.name);
+      queue_notes.erase(removed.name);
       QueueObjectChanged(removed.name, /*exists=*/false);
       change.policy = true;
       break;
@@ -215,7 +268,7 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
       change = state.RemoveResourceSlice(removed.name);
       break;
     case model::Kind::kResourceClaim:
-      claims.Gone(removed.ns, removed.name);
+      claims.claims().Gone(removed.ns, removed.name);
       change = state.RemoveResourceClaim(removed.ns, removed.name);
       break;
   }
@@ -224,28 +277,42 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
 
 void DecisionLoop::Impl::Emit(model::Action action, StepResult& result, int unknown) {
   action.id = next_action_id++;
-  asked.Sent(action, unknown);
+  in_flight.Sent(action, unknown);
   result.actions.push_back(std::move(action));
 }
 
 StepResult DecisionLoop::Impl::Step(absl::Time now) {
   StepResult result;
+  sending = &result;
+  if (sending_at != now) timestamp = Timestamp(now);
+  sending_at = now;
   for (const model::ActionResult& answer : std::exchange(answers, {})) TakeAnswer(answer, now);
-  AskAgain(now, result);
-  SendEvictions(now, result);
-  ServeClaims(now, result);
-  ServeShares(now, result);
+  for (model::EmitEvent& event : std::exchange(events, {})) Emit({0, std::move(event)}, result);
+  SendAgain(now, result);
+  ServeBindings(now, result);
+  BreakGangs(now);
   if (dirty || now >= wake_at) {
     result.decided = true;
     Decide(now, result);
     FreeIdleClaims(now, result);
-    ServeClaims(now, result);
-    ServeShares(now, result);
+    ServeBindings(now, result);
+  } else {
+    SendEvictions(now, result);
+    if (now >= verdicts.wake_at()) FlushVerdicts(now, result);
   }
-  result.wake_at = std::min(
-      {wake_at, asked.next_retry(), shares.wake_at(), claims.wake_at(), evictions.wake_at()});
-  if (dirty) result.wake_at = now;  // a binding failed right away
+  result.wake_at =
+      std::min({wake_at, in_flight.next_retry(), bindings.wake_at(), refusals.wake_at(),
+                verdicts.wake_at(), stale() ? absl::InfiniteFuture() : evictions.wake_at()});
+  if (dirty || !events.empty()) result.wake_at = now;  // a binding failed right away
+  sending = nullptr;
   return result;
+}
+
+void DecisionLoop::Impl::FlushVerdicts(absl::Time now, StepResult& result) {
+  std::vector<model::Action> writes;
+  verdicts.Flush(now, writes);
+  stats.verdict_writes += writes.size();
+  for (model::Action& write : writes) Emit(std::move(write), result);
 }
 
 void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
@@ -253,33 +320,39 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   wake_at = absl::InfiniteFuture();
   ++stats.cycles;
   TellOffers();
-  engine::CycleResult cycle = engine->RunCycle(now);
-  Bind(cycle, now, result);
-  EvictVictims(cycle, now, result);
+  evictions.Settle();
+  engine::CycleResult cycle = engine->RunCycle(now, /*may_evict=*/!stale());
+  bindings.Add(cycle.bindings, now);
+  AddEvictions(cycle, result);
   wake_at = std::min(wake_at, cycle.wake_at);
   waiting = std::move(cycle.waiting);
   waiting_changes = std::move(cycle.changes);
-  // Victims may leave more room than the one they left for asked: it is promised before anybody
-  // buys.
-  if (!cycle.evictions.empty()) GoOn(now, result);
+  // Victims may leave more room than the one they left for asked: it is promised before nodes are
+  // bought.
+  if (!cycle.evictions.empty()) GoOn(now);
   // New orders: they are promised too, so that the verdict names the node.
-  if (options.hook.enabled && RunHook(waiting, now, result)) GoOn(now, result);
-  if (EndAttempts()) GoOn(now, result);
+  const bool failed = dirty;  // a binding of this step, at once
+  if (options.hook.enabled && RunHook(waiting, now, result)) GoOn(now);
+  dirty = dirty || failed;
+  if (EndAttempts()) GoOn(now);
+  SendEvictions(now, result);
   TellArrival(now);
   TellDelays();
+  TellStale();
+  AddRefusals();
+  AddQueueNotes();
   std::vector<model::Action> writes;
   verdicts.Update(*engine, waiting, waiting_changes, now, writes);
   stats.verdict_writes += writes.size();
   usage.Update(*engine, now, writes);
   for (model::Action& write : writes) Emit(std::move(write), result);
-  wake_at = std::min(wake_at, verdicts.wake_at());
 }
 
 // The cycle once more, on what has changed within this step. Nobody gives way in it: whoever found
 // no victims is bought for. What was found out of those that still lack capacity stands.
-void DecisionLoop::Impl::GoOn(absl::Time now, StepResult& result) {
+void DecisionLoop::Impl::GoOn(absl::Time now) {
   engine::CycleResult again = engine->RunCycle(now, /*may_evict=*/false);
-  Bind(again, now, result);
+  bindings.Add(again.bindings, now);
   wake_at = std::min(wake_at, again.wake_at);
   std::map<state::WorkloadId, verdict::Verdict> found;
   for (engine::Waiting& entry : waiting) found[entry.workload] = std::move(entry.verdict);
@@ -319,63 +392,16 @@ void DecisionLoop::Impl::TellArrival(absl::Time now) {
   }
 }
 
-void DecisionLoop::Impl::Bind(const engine::CycleResult& cycle, absl::Time now,
-                              StepResult& result) {
-  const size_t each = options.emit_events ? 2 : 1;
-  result.actions.reserve(result.actions.size() + each * cycle.bindings.size());
-  asked.Reserve(cycle.bindings.size());
-  for (const engine::Binding& binding : cycle.bindings) {
-    const state::PodRecord& pod = state.pod(binding.pod);
-    model::BindPod bind{pod.ns, pod.name, pod.uid, state.node(binding.node).name(), {}};
-    // The verdict that the pod bears is no longer true.
-    if (pod.has_verdict) bind.annotations.Set(model::kVerdictAnnotation, "");
-    if (!state.ClaimKeysOf(pod.id).empty()) {
-      HoldClaims(pod.id, std::move(bind), now, result);
-    } else {
-      BindClaimed(pod, std::move(bind), now, result);
-    }
+void DecisionLoop::Impl::TellStale() {
+  if (!stale()) return;
+  std::vector<absl::string_view> names;
+  for (const model::Kind kind : stale_kinds) names.push_back(model::KindName(kind));
+  const std::string detail =
+      absl::StrCat("evictions and purchases are paused until the API server is heard of again: ",
+                   absl::StrJoin(names, ", "));
+  for (engine::Waiting& entry : waiting) {
+    if (LacksNodes(entry.verdict.code)) entry.verdict.details.push_back(detail);
   }
-}
-
-void DecisionLoop::Impl::BindClaimed(const state::PodRecord& pod, model::BindPod bind,
-                                     absl::Time now, StepResult& result) {
-  if (!pod.gpu_groups.empty()) {
-    HoldShare(pod, std::move(bind));
-  } else {
-    EmitBinding(std::move(bind), now, result);
-  }
-}
-
-state::PodId DecisionLoop::Impl::FindBinding(const std::string& ns, const std::string& name,
-                                             const std::string& uid) const {
-  const state::PodId pod = state.FindPod(ns, name);
-  const bool is = pod != state::kNoId && state.pod(pod).uid == uid &&
-                  state.pod(pod).status == state::PodStatus::kBinding;
-  return is ? pod : state::kNoId;
-}
-
-void DecisionLoop::Impl::FailBinding(state::PodId id, const std::string& reason, absl::Time now,
-                                     StepResult& result) {
-  const state::PodRecord& pod = state.pod(id);
-  if (options.emit_events) {
-    Emit({0, model::EmitEvent{model::Kind::kPod, pod.ns, pod.name, pod.uid, true, "FailedBinding",
-                              reason}},
-         result);
-  }
-  engine->OnBindFailed(id, now);
-  ForgetBinding(id);
-}
-
-void DecisionLoop::Impl::EmitBinding(model::BindPod bind, absl::Time now, StepResult& result) {
-  bind.annotations.Set(model::kLastStartAnnotation, Timestamp(now));
-  if (options.emit_events) {
-    Emit({0, model::EmitEvent{model::Kind::kPod, bind.ns, bind.name, bind.uid, false, "Scheduled",
-                              absl::StrCat("Successfully assigned ", bind.ns, "/", bind.name,
-                                           " to ", bind.node)}},
-         result);
-  }
-  Emit({0, std::move(bind)}, result);
-  ++stats.bindings;
 }
 
 }  // namespace fairlead::core

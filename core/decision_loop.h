@@ -24,6 +24,7 @@
 #include "core/view.h"
 #include "scheduler/model/action.h"
 #include "scheduler/model/cluster_event.h"
+#include "scheduler/model/kind.h"
 
 namespace fairlead::core {
 
@@ -45,9 +46,19 @@ class DecisionLoop {
   void Apply(const model::ClusterEvent& event);
   StepResult Step(absl::Time now);
 
+  // This replica may write from now on. What the former leader wrote last may not have been seen:
+  // nothing is decided until every kind is Synced again, which is to be said when the kind has been
+  // listed, or its watch has been seen to be up to date, after the leadership was won.
+  void BecomeLeader();
+
   // What was stored of former usage; empty: nothing was. From then on it is stored anew. With an
   // error (what Decode says, FailedPrecondition where none is recorded) recording starts anew too.
   absl::Status RestoreUsage(absl::string_view text);
+
+  // The kinds whose objects may be out of date: the API server has not been heard of them for too
+  // long. While there are any, nothing is evicted, bought or removed (what was begun is not
+  // repeated either), and verdicts of workloads that would need it say so. An input like an event.
+  void SetStale(const std::vector<model::Kind>& kinds);
 
   // Every kind has been listed once. Before that no decision is made.
   [[nodiscard]] bool synced() const;

@@ -1,7 +1,6 @@
 // The parts of DecisionLoop and what they say to each other. Internal to core: decision_loop.cc has
-// events and steps, answers_taken.cc what becomes of answers, purchase.cc the talk with the hook,
-// gpu_shares.cc bindings of shared GPUs, claims_loop.cc those of pods with ResourceClaims,
-// evictions_loop.cc evictions.
+// events and steps, bindings_loop.cc bindings and gangs that cannot be completed, answers_taken.cc
+// what becomes of other answers, evictions_loop.cc evictions, purchase.cc the talk with the hook.
 #pragma once
 
 #include <map>
@@ -9,20 +8,22 @@
 #include <string>
 #include <vector>
 
-#include "core/answers.h"
-#include "core/claim_reservations.h"
+#include "core/claim_plugin.h"
 #include "core/decision_loop.h"
-#include "core/evictions.h"
-#include "core/gpu_reservations.h"
 #include "core/node_book.h"
+#include "core/reconcile/bindings.h"
+#include "core/reconcile/evictions.h"
+#include "core/reconcile/in_flight.h"
+#include "core/reconcile/refusals.h"
+#include "core/reconcile/status_updater.h"
 #include "core/request_book.h"
+#include "core/share_plugin.h"
 #include "core/usage_store.h"
-#include "core/verdict_book.h"
 #include "queues/tree.h"
 
 namespace fairlead::core {
 
-class DecisionLoop::Impl {
+class DecisionLoop::Impl final : public BindingPipeline::Host {
  public:
   Impl(const Options& loop_options, const hook::Catalog* catalog)
       : options(loop_options),
@@ -30,14 +31,17 @@ class DecisionLoop::Impl {
         tree(state.resource_names()),
         hook(loop_options.hook, catalog),
         nodes(state, hook),
-        verdicts(state, loop_options.verdict_refresh, loop_options.hook.enabled,
-                 loop_options.emit_events),
+        verdicts(state, loop_options.hook.enabled, loop_options.emit_events),
         usage(loop_options.usage_store),
-        asked(loop_options.engine.bind_backoff_initial, loop_options.engine.bind_backoff_max),
+        in_flight(BackoffOf(loop_options)),
         evictions(loop_options.evictions),
-        shares(SharingOf(loop_options), loop_options.engine.bind_backoff_initial,
-               loop_options.engine.bind_backoff_max),
-        claims(loop_options.engine.bind_backoff_initial, loop_options.engine.bind_backoff_max) {}
+        shares(state, SharingOf(loop_options), BackoffOf(loop_options), loop_options.emit_events),
+        claims(state, BackoffOf(loop_options)),
+        bindings(state, BackoffOf(loop_options), loop_options.group_settle, *this),
+        refusals(state, loop_options.gang_refusals) {
+    bindings.Register(&claims);
+    bindings.Register(&shares);
+  }
 
   // ---- events
   void ApplyUpsert(const model::Upsert& upsert);
@@ -46,31 +50,23 @@ class DecisionLoop::Impl {
   // After every event of a Queue object.
   void QueueObjectChanged(const std::string& name, bool exists);
   void KeepDefaultQueue();
+  // A queue that contradicts itself is said to, in an event and in the verdicts below it.
+  void NoteContradiction(const model::Queue& queue);
+  void AddQueueNotes();
   [[nodiscard]] std::vector<const model::NodePool*> ValidPools() const;
 
   // ---- answers, each at the time of the step that takes it
   void TakeAnswer(const model::ActionResult& result, absl::Time now);
-  void BindingAnswered(AskedBinding binding, const absl::Status& status, absl::Time now);
-  void EvictionAnswered(AskedEviction eviction, const absl::Status& status, absl::Time now);
-  void CreationAnswered(AskedRequest creation, const absl::Status& status, absl::Time now);
-  void AskAgain(absl::Time now, StepResult& result);
-  void BindAgain(AskedBinding binding, StepResult& result);
+  void EvictionAnswered(InFlightEviction eviction, const absl::Status& status, absl::Time now);
+  void CreationAnswered(InFlightRequest creation, const absl::Status& status, absl::Time now);
+  void SendAgain(absl::Time now, StepResult& result);
 
   // ---- steps
   StepResult Step(absl::Time now);
   void Decide(absl::Time now, StepResult& result);
-  void GoOn(absl::Time now, StepResult& result);
+  void GoOn(absl::Time now);
+  void FlushVerdicts(absl::Time now, StepResult& result);
   void Emit(model::Action action, StepResult& result, int unknown = 0);
-  void Bind(const engine::CycleResult& cycle, absl::Time now, StepResult& result);
-  void EmitBinding(model::BindPod bind, absl::Time now, StepResult& result);
-  // Its claims are in order: it goes, or waits for its shares of GPUs.
-  void BindClaimed(const state::PodRecord& pod, model::BindPod bind, absl::Time now,
-                   StepResult& result);
-  // The pod, if this binding is what it waits for; kNoId if not.
-  [[nodiscard]] state::PodId FindBinding(const std::string& ns, const std::string& name,
-                                         const std::string& uid) const;
-  // It cannot be bound where it was decided: says why, and it waits again.
-  void FailBinding(state::PodId pod, const std::string& reason, absl::Time now, StepResult& result);
   // As annotations carry it: RFC 3339, whole seconds.
   static std::string Timestamp(absl::Time at);
   void TellArrival(absl::Time now);
@@ -80,9 +76,29 @@ class DecisionLoop::Impl {
   // Who is left with its preemption delay as the only thing that time will mend says so.
   void TellDelays();
 
+  // ---- bindings (BindingPipeline::Host)
+  uint64_t Send(model::Action action) override;
+  void SendBinding(model::BindPod bind, uint64_t& id) override;
+  void BindingFailed(state::PodId pod, const std::string& reason, bool sent) override;
+  void BindingInDoubt(state::PodId pod, const std::string& reason, int attempts) override;
+  void BindingDone(state::PodId pod) override;
+  [[nodiscard]] bool GoesFirst(const state::PodRecord& pod) const override {
+    return refusals.Includes(pod);
+  }
+  void PodChanged(const model::Pod& pod);
+  // Bindings that are due, and gangs that give up what they have.
+  void ServeBindings(absl::Time now, StepResult& result);
+  void BreakGangs(absl::Time now);
+  // What was refused is said in the verdict; a workload that waits for nothing else has one of its
+  // own.
+  void AddRefusals();
+  [[nodiscard]] engine::Waiting RefusedWaiting(const state::Workload& workload) const;
+  // Takes back what was allocated for pods that have not used it for a while.
+  void FreeIdleClaims(absl::Time now, StepResult& result);
+
   // ---- evictions
-  void EvictVictims(const engine::CycleResult& cycle, absl::Time now, StepResult& result);
-  // What the pace allows, and events of evictions that were let through.
+  void AddEvictions(const engine::CycleResult& cycle, StepResult& result);
+  // What the pace allows.
   void SendEvictions(absl::Time now, StepResult& result);
   // A group with a preemption delay waits for it anew when it is evicted, in an annotation that
   // outlives a restart.
@@ -90,25 +106,23 @@ class DecisionLoop::Impl {
   [[nodiscard]] state::PodId FindLeaving(const model::EvictPod& evict) const;
   // It does not go: it runs on.
   void TakeBack(const model::EvictPod& evict);
+  // Evictions that no longer serve what they were decided for are taken back.
+  void PruneEvictions();
+  // The nodes on which room is promised to workloads that wait.
+  [[nodiscard]] std::set<state::NodeId> PromisedNodes() const;
+  [[nodiscard]] bool Serves(const Evictions::Purpose& purpose,
+                            const std::set<state::NodeId>& promised) const;
 
-  // ---- shares of GPUs
   static GpuSharingOptions SharingOf(const Options& options);
-  void SharesChanged(const model::Pod& pod);
-  void HoldShare(const state::PodRecord& pod, model::BindPod bind);
-  // The pod waits again.
-  void ForgetBinding(state::PodId pod);
-  // What there is to do about shared GPUs and the bindings that wait for them.
-  void ServeShares(absl::Time now, StepResult& result);
-
-  // ---- ResourceClaims
-  void ClaimsOfPodChanged(const model::Pod& pod);
+  static Backoff BackoffOf(const Options& options) {
+    return {options.engine.bind_backoff_initial, options.engine.bind_backoff_max};
+  }
   state::Change UpsertClaim(const model::ResourceClaim& claim);
   void DeviceKindSynced(const model::Synced& synced_kind);
-  void HoldClaims(state::PodId pod, model::BindPod bind, absl::Time now, StepResult& result);
-  // What there is to do about claims and the bindings that wait for them.
-  void ServeClaims(absl::Time now, StepResult& result);
-  // Takes back what was allocated for pods that have not used it for a while.
-  void FreeIdleClaims(absl::Time now, StepResult& result);
+
+  // ---- stale kinds (SetStale)
+  [[nodiscard]] bool stale() const { return !stale_kinds.empty(); }
+  void TellStale();
 
   // ---- the hook
   // One step of the hook; true if it ordered nodes, so that the waiting pods can be promised to
@@ -146,23 +160,29 @@ class DecisionLoop::Impl {
   NodeBook nodes;
   RequestBook requests;
   std::map<std::string, model::NodePool> pools;
-  VerdictBook verdicts;
+  StatusUpdater verdicts;
   UsageStore usage;
   HookMemo memo;
   bool offers_told = false;  // to the engine, as the pools are now
 
   // There is a Queue object of the default queue's name.
   bool default_queue_object = false;
-  std::set<model::Kind> synced;
+  std::map<std::string, std::string> queue_notes;  // by name: what is contradictory
+  std::set<model::Kind> synced, stale_kinds;
   bool dirty = true;
   absl::Time wake_at = absl::InfiniteFuture();
   uint64_t next_action_id = 1;
-  Answers asked;
+  InFlightActions in_flight;
   Evictions evictions;
-  std::vector<model::EmitEvent> eviction_events;  // to be told with the next step
-  GpuReservations shares;
-  ClaimReservations claims;
-  std::map<std::string, absl::Time> idle_claims;  // by key: since when
+  SharePlugin shares;
+  ClaimPlugin claims;
+  BindingPipeline bindings;
+  BindingRefusals refusals;
+  // Of the step that is being made: where the pipeline sends.
+  StepResult* sending = nullptr;
+  absl::Time sending_at = absl::InfinitePast();
+  std::string timestamp;                 // of sending_at, as annotations carry it
+  std::vector<model::EmitEvent> events;  // to be sent with the next step
   std::set<model::Kind> missing_device_kinds;
   // They wait for the next step, which knows what time it is.
   std::vector<model::ActionResult> answers;

@@ -108,7 +108,7 @@ TEST_F(DecisionLoopTest, VerdictIsWrittenOnChangeOnlyAndTakenOffByTheBinding) {
   EXPECT_EQ(binds[0].annotations.Get(model::kVerdictAnnotation), "");
 }
 
-TEST_F(DecisionLoopTest, OneWriteAGangAndItIsClearedWhenTheGangRuns) {
+TEST_F(DecisionLoopTest, OneVerdictAGangAndItIsClearedWhenTheGangRuns) {
   options_.hook.enabled = false;
   Restart();
   SyncAll();
@@ -118,10 +118,14 @@ TEST_F(DecisionLoopTest, OneWriteAGangAndItIsClearedWhenTheGangRuns) {
   for (int i = 0; i < 3; ++i)
     Put(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Gpus(1).Build());
   const StepResult first = Step(1);
-  EXPECT_EQ(first.actions.size(), 1u);
+  EXPECT_EQ(first.actions.size(), 4u);
   const auto writes = Of<model::SetPodGroupSchedulability>(first);
   ASSERT_EQ(writes.size(), 1u);
   EXPECT_EQ(writes[0].reason, "QueueLimitReached");
+  for (const auto& write : Of<model::SetPodUnschedulable>(first)) {
+    EXPECT_EQ(write.reason, "QueueLimitReached") << "each pod has the condition";
+    EXPECT_EQ(write.verdict_json, "") << "and the group the verdict";
+  }
   AnswerAll(first);
   Put(MakeQueue("q", "", kUnlimited, 8));
   const StepResult second = Step(2);

@@ -1,4 +1,5 @@
 // Evictions of DecisionLoop: from the engine's decisions to requests, and what their answers mean.
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -7,16 +8,18 @@
 
 namespace fairlead::core {
 
-void DecisionLoop::Impl::EvictVictims(const engine::CycleResult& cycle, absl::Time now,
-                                      StepResult& result) {
+void DecisionLoop::Impl::AddEvictions(const engine::CycleResult& cycle, StepResult& result) {
   std::vector<Evictions::Victim> set;
   for (size_t i = 0; i < cycle.evictions.size(); ++i) {
     const engine::Eviction& eviction = cycle.evictions[i];
     const state::PodRecord& pod = state.pod(eviction.pod);
-    set.push_back({{pod.ns, pod.name, pod.uid, "PreemptionByScheduler", eviction.message},
-                   pod.workload,
-                   eviction.against_budget,
-                   eviction.for_workload});
+    const state::Workload& own = state.workload(pod.workload);
+    set.push_back({.evict = {pod.ns, pod.name, pod.uid, "PreemptionByScheduler", eviction.message},
+                   .gang = pod.workload,
+                   .may_be_refused = eviction.against_budget,
+                   .for_workload = eviction.for_workload,
+                   .node = pod.node,
+                   .for_itself = eviction.for_workload == model::Key(own.ns, own.name)});
     if (i + 1 == cycle.evictions.size() || cycle.evictions[i + 1].set != eviction.set) {
       evictions.Add(std::exchange(set, {}));
     }
@@ -30,26 +33,53 @@ void DecisionLoop::Impl::EvictVictims(const engine::CycleResult& cycle, absl::Ti
                           change.since.has_value() ? Timestamp(*change.since) : "");
     Emit({0, std::move(write)}, result);
   }
-  SendEvictions(now, result);
+}
+
+std::set<state::NodeId> DecisionLoop::Impl::PromisedNodes() const {
+  std::set<state::NodeId> promised;
+  for (const engine::Waiting& entry : waiting) {
+    for (const engine::Waiting::PodPromise& pod : entry.pods) {
+      if (pod.node != state::kNoId) promised.insert(pod.node);
+    }
+  }
+  return promised;
+}
+
+// The workload that the set was chosen for still waits, and the room that the victims leave is
+// still promised to workloads that wait. Which of them gets it is a matter of order, not of this
+// set.
+bool DecisionLoop::Impl::Serves(const Evictions::Purpose& purpose,
+                                const std::set<state::NodeId>& promised) const {
+  const size_t slash = purpose.for_workload.find('/');
+  const std::string ns = purpose.for_workload.substr(0, slash);
+  const std::string name = purpose.for_workload.substr(slash + 1);
+  state::WorkloadId id = state.FindGroup(ns, name);
+  if (id == state::kNoId) {
+    const state::PodId pod = state.FindPod(ns, name);
+    if (pod == state::kNoId) return false;
+    id = state.pod(pod).workload;
+  }
+  if (purpose.for_itself) return true;
+  const bool waits = std::any_of(waiting.begin(), waiting.end(), [&](const engine::Waiting& entry) {
+    return entry.workload == id;
+  });
+  return waits && std::any_of(purpose.nodes.begin(), purpose.nodes.end(),
+                              [&](state::NodeId node) { return promised.contains(node); });
+}
+
+void DecisionLoop::Impl::PruneEvictions() {
+  const std::set<state::NodeId> promised = PromisedNodes();
+  const auto serves = [&](const Evictions::Purpose& purpose) { return Serves(purpose, promised); };
+  const std::vector<model::EvictPod> spared = evictions.Prune(serves);
+  for (const model::EvictPod& evict : spared) TakeBack(evict);
+  if (!spared.empty()) engine->OnQueuesChanged();  // what they request counts again
 }
 
 void DecisionLoop::Impl::SendEvictions(absl::Time now, StepResult& result) {
-  for (model::EmitEvent& event : std::exchange(eviction_events, {})) {
-    Emit({0, std::move(event)}, result);
-  }
-  if (evictions.queued() == 0) return;
+  if (evictions.queued() == 0 || stale()) return;
+  PruneEvictions();
   const auto wanted = [this](const Evictions::Victim& victim) {
-    const model::EvictPod& evict = victim.evict;
-    const state::PodId pod = FindLeaving(evict);
-    if (pod == state::kNoId) return false;
-    const size_t slash = victim.for_workload.find('/');
-    const std::string ns = victim.for_workload.substr(0, slash);
-    const std::string name = victim.for_workload.substr(slash + 1);
-    if (state.FindGroup(ns, name) != state::kNoId || state.FindPod(ns, name) != state::kNoId) {
-      return true;
-    }
-    TakeBack(evict);  // nobody needs its room any more
-    return false;
+    return FindLeaving(victim.evict) != state::kNoId;
   };
   std::set<state::WorkloadId> evicted;
   for (model::EvictPod& evict : evictions.TakeDue(now, wanted)) {
@@ -84,21 +114,26 @@ void DecisionLoop::Impl::TakeBack(const model::EvictPod& evict) {
   if (pod != state::kNoId && state.ForgetEviction(pod).Any()) dirty = true;
 }
 
-void DecisionLoop::Impl::EvictionAnswered(AskedEviction eviction, const absl::Status& status,
+void DecisionLoop::Impl::EvictionAnswered(InFlightEviction eviction, const absl::Status& status,
                                           absl::Time now) {
   const model::EvictPod& evict = eviction.evict;
-  // Whoever is gone needed no asking.
   if (status.ok() || absl::IsNotFound(status)) {
     evictions.Accepted(evict.uid);
     if (options.emit_events && status.ok()) {
-      eviction_events.push_back(model::EmitEvent{model::Kind::kPod, evict.ns, evict.name, evict.uid,
-                                                 false, "Evicted", evict.message});
+      events.push_back(model::EmitEvent{model::Kind::kPod, evict.ns, evict.name, evict.uid, false,
+                                        "Evicted", evict.message});
     }
     return;
   }
-  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
+  // A refusal after an unknown outcome is believed: at worst the pod goes although its room counts
+  // as taken, and the watch shows that.
+  if (OutcomeOf(status, /*in_doubt=*/false) == Outcome::kUnknown) {
     evictions.Unknown(evict.uid);
-    if (FindLeaving(evict) != state::kNoId) asked.RetryLater(std::move(eviction), now);
+    if (FindLeaving(evict) != state::kNoId) {
+      in_flight.RetryLater(std::move(eviction), now);
+    } else {
+      evictions.Forget(evict.uid);
+    }
     return;
   }
   absl::Time until;

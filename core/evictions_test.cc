@@ -1,5 +1,5 @@
 // Which evictions go out when, and what the loop makes of refusals.
-#include "core/evictions.h"
+#include "core/reconcile/evictions.h"
 
 #include <map>
 #include <random>
@@ -27,7 +27,9 @@ Evictions::Victim Victim(absl::string_view name, uint64_t gang = 0, bool may_be_
   return {{"ns", std::string(name), absl::StrCat("uid-", name), "R", "m"},
           gang,
           may_be_refused,
-          "ns/w"};
+          "ns/w",
+          state::kNoId,
+          false};
 }
 
 std::vector<std::string> Names(const std::vector<model::EvictPod>& evictions) {
@@ -254,7 +256,7 @@ class EvictionLoopTest : public DecisionLoopTest {
   }
   std::string VerdictOf(const StepResult& result) {
     const auto writes = Of<model::SetPodUnschedulable>(result);
-    return writes.empty() ? "" : writes.back().reason + ": " + writes.back().message;
+    return writes.empty() ? "" : writes.back().reason + ": " + writes.back().verdict_json;
   }
 };
 

@@ -45,10 +45,6 @@ std::vector<std::string> KaiConfigMaps(const model::Pod& pod) {
   return names;
 }
 
-bool OutcomeUnknown(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-}
-
 }  // namespace
 
 std::string ReservationName(absl::string_view node, absl::string_view group) {
@@ -69,12 +65,6 @@ const GpuReservations::Reservation* GpuReservations::Live(const Group& group) {
     if (best == nullptr || rank(pod) < rank(*best)) best = &pod;
   }
   return best;
-}
-
-absl::Duration GpuReservations::Pause(int failures) const {
-  absl::Duration pause = retry_initial_;
-  for (int i = 1; i < failures && pause < retry_max_; ++i) pause *= 2;
-  return std::min(pause, retry_max_);
 }
 
 // ---- what the watch shows -----------------------------------------------------------------------
@@ -312,8 +302,8 @@ void GpuReservations::Created(const std::string& node, const std::string& group,
     return Touch(key);
   }
   entry.asked_until = absl::InfinitePast();
-  entry.create_at = now + Pause(++entry.failures);
-  if (!OutcomeUnknown(status)) {
+  entry.create_at = now + backoff_.Pause(++entry.failures);
+  if (OutcomeOf(status, /*in_doubt=*/false) == core::Outcome::kRefused) {
     FailWaiting(entry, absl::StrCat("the reservation pod of the shared GPU was refused: ",
                                     status.message()));
   }
@@ -327,7 +317,7 @@ void GpuReservations::Deleted(const std::string& name, const absl::Status& statu
   Group& group = groups_[at->second];
   Reservation& pod = group.pods.at(name);
   pod.deleting = false;
-  pod.delete_at = now + Pause(++group.failures);
+  pod.delete_at = now + backoff_.Pause(++group.failures);
   Touch(at->second);
 }
 
@@ -395,7 +385,7 @@ void GpuReservations::Serve(const GroupKey& key, absl::Time now, const InUse& in
     }
     Delete(name, pod, now, due, out);
   }
-  if (std::exchange(group.failed, false)) group.rest_until = now + Pause(++group.failures);
+  if (std::exchange(group.failed, false)) group.rest_until = now + backoff_.Pause(++group.failures);
   const bool named = named_.contains(key.second);
   const bool used = in_use(key.first, key.second);
   if (group.waiting.empty() && !named && !used) {
@@ -465,7 +455,7 @@ void GpuReservations::ServeMissing(const GroupKey& key, Group& group, bool used,
     out.actions.push_back({0, model::DeletePod{options_.ns, name, ""}});
     group.unseen_since = absl::InfiniteFuture();
     group.asked_until = absl::InfinitePast();
-    group.create_at = now + retry_initial_;
+    group.create_at = now + backoff_.initial;
   }
   due = std::min(due, group.unseen_since + kUnseenGrace);
   absl::Time earliest = std::max(group.create_at, group.asked_until);

@@ -41,6 +41,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "core/reconcile/binding_plugin.h"
+#include "core/reconcile/outcome.h"
 #include "scheduler/model/action.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/model/pod.h"
@@ -63,9 +65,9 @@ std::string ReservationName(absl::string_view node, absl::string_view group);
 
 class GpuReservations {
  public:
-  // Pauses between attempts grow from retry_initial to retry_max.
-  GpuReservations(GpuSharingOptions options, absl::Duration retry_initial, absl::Duration retry_max)
-      : options_(std::move(options)), retry_initial_(retry_initial), retry_max_(retry_max) {}
+  // `backoff`: between attempts.
+  GpuReservations(GpuSharingOptions options, Backoff backoff)
+      : options_(std::move(options)), backoff_(backoff) {}
 
   // ---- what the watch shows, every pod of the cluster
   void PodChanged(const model::Pod& pod);
@@ -88,9 +90,7 @@ class GpuReservations {
                         const absl::Status& status);
 
   // ---- what follows
-  struct Failure {
-    std::string ns, name, uid, reason;
-  };
+  using Failure = BindingPlugin::Failure;
   struct Outcome {
     std::vector<model::Action> actions;    // without ids
     std::vector<model::BindPod> bindings;  // all that they need is there; no longer held
@@ -149,7 +149,6 @@ class GpuReservations {
 
   // The one to go by; null if there is none.
   [[nodiscard]] static const Reservation* Live(const Group& group);
-  [[nodiscard]] absl::Duration Pause(int failures) const;
   void Touch(const GroupKey& key) { touched_.insert(key); }
   void ForgetSent(const std::string& key);
   void ReservationChanged(const model::Pod& pod);
@@ -178,7 +177,7 @@ class GpuReservations {
                         const std::string& devices, Outcome& out) const;
 
   GpuSharingOptions options_;
-  absl::Duration retry_initial_, retry_max_;
+  Backoff backoff_;
   std::map<GroupKey, Group> groups_;
   std::map<std::string, GroupKey> group_of_reservation_;  // by the pod's name
   std::map<std::string, Held> held_;                      // by "ns/name"

@@ -62,7 +62,7 @@ class GpuReservationsTest : public ::testing::Test {
   void Show(const model::Pod& pod) { book_.PodChanged(pod); }
   void Gone(const model::Pod& pod) { book_.PodGone(pod.meta.ns, pod.meta.name, pod.meta.uid); }
 
-  GpuReservations book_{GpuSharingOptions{}, absl::Seconds(1), absl::Seconds(60)};
+  GpuReservations book_{GpuSharingOptions{}, Backoff{absl::Seconds(1), absl::Seconds(60)}};
   std::set<std::pair<std::string, std::string>> used_;  // node, group
 };
 
@@ -467,7 +467,7 @@ TEST_F(GpuReservationsTest, WhoIsPlacedAnewWaitsForItsNewPlaceOnly) {
 TEST_F(GpuReservationsTest, SwitchedOffItTouchesNothing) {
   GpuSharingOptions off;
   off.enabled = false;
-  GpuReservations book(off, absl::Seconds(1), absl::Seconds(60));
+  GpuReservations book(off, Backoff{absl::Seconds(1), absl::Seconds(60)});
   book.PodChanged(ReservationPod("n1", "g", "GPU-1"));
   EXPECT_FALSE(book.HasWork(At(1000)));
 }

@@ -7,6 +7,8 @@ namespace fairlead::core {
 Options DefaultOptions() {
   Options options;
   options.state.scheduler_names = {model::kDefaultSchedulerName, model::kKaiSchedulerName};
+  options.hook.enabled = true;
+  options.hook.provider = "kwok";
   return options;
 }
 

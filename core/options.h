@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "autoscale-hook/hook.h"
-#include "core/evictions.h"
 #include "core/gpu_reservations.h"
+#include "core/reconcile/bindings.h"
+#include "core/reconcile/evictions.h"
+#include "core/reconcile/refusals.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/state/cluster_state.h"
@@ -27,18 +29,19 @@ struct Options {
   engine::EngineOptions engine;
   hook::HookOptions hook;
   EvictionOptions evictions;
+  GroupSettle group_settle;
+  GangRefusalOptions gang_refusals;
   GpuSharingOptions gpu_sharing;  // `enabled` and `ns` are those of `state`
   framework::Profile profile = framework::DefaultProfile();
-  // Numbers in a verdict that change while its reason stays (position, node counts) are written
-  // again at most this often for one workload.
-  absl::Duration verdict_refresh = absl::Minutes(1);
   bool emit_events = true;
   UsageStoreOptions usage_store;
   // Pods that name no queue run without any Queue object (queues/default_queue.h).
   bool builtin_default_queue = true;
 };
 
-// scheduler names "fairlead" and "kai-scheduler", the built-in profile, the hook on.
+// Scheduler names "fairlead" and "kai-scheduler", the built-in profile, the hook on with kwok: what
+// simulations, benchmarks and tests run with. A configuration file begins without the hook
+// (core/configuration.h).
 Options DefaultOptions();
 
 }  // namespace fairlead::core

@@ -100,6 +100,11 @@ bool DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries, absl::Ti
   }
   for (const state::NodeId node : engine->KeptNodes()) promised.insert(node);
   hook::Demand demand = DemandOf(entries);
+  if (stale()) {
+    // What it said last stands, so that verdicts do not change; its timers wait.
+    if (memo.demand == demand) TakeOutcomes(memo.outcomes, entries);
+    return false;
+  }
   const std::vector<hook::NodeUse>& uses = nodes.Uses(requests, promised);
   if (HookWouldSayTheSame(demand, now)) {
     wake_at = std::min(wake_at, memo.wake_at);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "autoscale-hook/hook.h"
+#include "core/queue_notes.h"
 #include "core/view_maker.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/verdict/text.h"
@@ -55,7 +56,7 @@ View ViewMaker::Make(absl::Time now) const {
     if (!pod.ours || pod.node == state::kNoId) return;
     const state::Workload& workload = state.workload(pod.workload);
     view.running.push_back({model::Key(pod.ns, pod.name), model::Key(workload.ns, workload.name),
-                            workload.queue, state.node(pod.node).name(),
+                            state.QueueOf(pod), state.node(pod.node).name(),
                             state::PodStatusName(pod.status)});
   });
   std::sort(view.running.begin(), view.running.end(),
@@ -68,7 +69,7 @@ void ViewMaker::AddQueues(View& view) const {
   for (engine::QueueNumbers& row : engine.Numbers()) numbers[row.queue] = std::move(row);
   std::map<std::string, int64_t> running;
   state.ForEachPod([&](const state::PodRecord& pod) {
-    if (pod.ours && state::IsAllocated(pod.status)) ++running[state.workload(pod.workload).queue];
+    if (pod.ours && state::IsAllocated(pod.status)) ++running[state.QueueOf(pod)];
   });
   const std::function<void(queues::QueueId, int)> add = [&](queues::QueueId id, int depth) {
     const engine::QueueNumbers& found = numbers[id];
@@ -78,7 +79,8 @@ void ViewMaker::AddQueues(View& view) const {
     row.depth = depth;
     row.leaf = tree.IsLeaf(id);
     row.priority = tree.Spec(id).priority;
-    row.problem = tree.Problem(id).value_or("");
+    row.problem = tree.Exists(id) ? tree.Problem(id).value_or(ContradictionOf(tree.Spec(id)))
+                                  : "deleted; pods that were started under it still run";
     row.waiting_workloads = found.waiting_workloads;
     row.running_pods = running[row.name];
     std::vector<model::ResourceIndex> order = {model::kGpu, model::kCpu, model::kMemory};
@@ -97,6 +99,9 @@ void ViewMaker::AddQueues(View& view) const {
     for (queues::QueueId child : tree.Children(id)) add(child, depth + 1);
   };
   for (queues::QueueId root : tree.Roots()) add(root, 0);
+  for (const auto& [id, row] : numbers) {
+    if (!tree.Exists(id)) add(id, 0);
+  }
 }
 
 void ViewMaker::AddNodes(View& view) const {

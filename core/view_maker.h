@@ -1,8 +1,8 @@
 // Makes the View out of the core's parts. Internal to core.
 #pragma once
 
+#include "core/reconcile/status_updater.h"
 #include "core/request_book.h"
-#include "core/verdict_book.h"
 #include "core/view.h"
 #include "queues/tree.h"
 #include "scheduler/engine/engine.h"
@@ -18,7 +18,7 @@ struct ViewMaker {
   const engine::Engine& engine;
   const RequestBook& requests;
   const hook::Hook& hook;
-  const VerdictBook& verdicts;
+  const StatusUpdater& verdicts;
   const std::vector<engine::Waiting>& waiting;
 
   [[nodiscard]] View Make(absl::Time now) const;

@@ -26,7 +26,7 @@ void QueueLedger::Rebuild(const QueueTree& tree) {
   }
   own.resize(tree.size() * row, 0);
   parent_.assign(tree.size(), kNone);
-  for (QueueId q = 0; q < tree.size(); ++q) parent_[q] = tree.Parent(q).value_or(kNone);
+  for (QueueId q = 0; q < tree.size(); ++q) parent_[q] = tree.ChargedTo(q).value_or(kNone);
   totals_.assign(own.size(), 0);
   for (QueueId q = 0; q < tree.size(); ++q) {
     for (QueueId at = q; at != kNone; at = parent_[at]) {

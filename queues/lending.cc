@@ -1,11 +1,20 @@
 #include "queues/lending.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace fairlead::queues {
 
 using model::ResourceIndex;
-using model::SaturatingAdd;
+
+namespace {
+
+int64_t Saturate(Int128 value) {
+  return static_cast<int64_t>(std::clamp<Int128>(value, std::numeric_limits<int64_t>::min(),
+                                                 std::numeric_limits<int64_t>::max()));
+}
+
+}  // namespace
 
 LendingFloors::LendingFloors(const QueueTree& tree, const QueueLedger& ledger)
     : tree_(tree), ledger_(ledger) {
@@ -26,19 +35,19 @@ LendingFloors::LendingFloors(const QueueTree& tree, const QueueLedger& ledger)
 }
 
 // What the queue would keep idle if it held `more`.
-int64_t LendingFloors::IdleOf(const Column& column, QueueId queue, int64_t below,
-                              int64_t more) const {
+Int128 LendingFloors::IdleOf(const Column& column, QueueId queue, Int128 below,
+                             int64_t more) const {
   if (!tree_.Usable(queue)) return 0;
-  const int64_t held = SaturatingAdd(ledger_.allocated(queue, column.resource), more);
+  const Int128 held = Int128{ledger_.allocated(queue, column.resource)} + more;
   return std::max(below, tree_.BoundsOf(queue, column.resource).kept - held);
 }
 
 void LendingFloors::Renew(Column& column, QueueId leaf) const {
-  for (std::optional<QueueId> at = leaf; at; at = tree_.Parent(*at)) {
-    const int64_t idle = IdleOf(column, *at, column.below[*at], 0);
-    const int64_t change = idle - column.idle[*at];
+  for (std::optional<QueueId> at = leaf; at; at = tree_.ChargedTo(*at)) {
+    const Int128 idle = IdleOf(column, *at, column.below[*at], 0);
+    const Int128 change = idle - column.idle[*at];
     column.idle[*at] = idle;
-    if (const std::optional<QueueId> parent = tree_.Parent(*at)) {
+    if (const std::optional<QueueId> parent = tree_.ChargedTo(*at)) {
       column.below[*parent] += change;
       continue;
     }
@@ -58,17 +67,16 @@ std::optional<LendingRefusal> LendingFloors::Check(QueueId leaf, const model::Re
   for (const Column& column : columns_) {
     const int64_t requested = request[column.resource];
     if (requested <= 0) continue;
-    int64_t change = 0;  // of what is idle at and below the queue
+    Int128 change = 0;  // of what is idle at and below the queue
     for (std::optional<QueueId> at = leaf; at; at = tree_.Parent(*at)) {
       change = IdleOf(column, *at, column.below[*at] + change, requested) - column.idle[*at];
     }
-    const int64_t idle_total = column.idle_total + change;
+    const Int128 idle_total = column.idle_total + change;
     // What the request takes from its own idle part raises nothing.
     if (requested + change <= 0) continue;
-    const int64_t after = SaturatingAdd(SaturatingAdd(column.held_total, requested), idle_total);
-    if (after > total[column.resource]) {
-      return LendingRefusal{column.resource, total[column.resource], column.held_total, idle_total,
-                            requested};
+    if (column.held_total + requested + idle_total > total[column.resource]) {
+      return LendingRefusal{column.resource, total[column.resource], Saturate(column.held_total),
+                            Saturate(idle_total), requested};
     }
   }
   return std::nullopt;
@@ -76,7 +84,7 @@ std::optional<LendingRefusal> LendingFloors::Check(QueueId leaf, const model::Re
 
 int64_t LendingFloors::Idle(ResourceIndex resource) const {
   for (const Column& column : columns_) {
-    if (column.resource == resource) return column.idle_total;
+    if (column.resource == resource) return Saturate(column.idle_total);
   }
   return 0;
 }
@@ -84,7 +92,7 @@ int64_t LendingFloors::Idle(ResourceIndex resource) const {
 model::Resources LendingFloors::Load() const {
   model::Resources load;
   for (const Column& column : columns_) {
-    load.Set(column.resource, SaturatingAdd(column.held_total, column.idle_total));
+    load.Set(column.resource, Saturate(column.held_total + column.idle_total));
   }
   return load;
 }

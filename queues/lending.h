@@ -21,6 +21,7 @@
 #include <optional>
 #include <vector>
 
+#include "queues/exact.h"
 #include "queues/ledger.h"
 #include "queues/tree.h"
 #include "scheduler/model/resources.h"
@@ -55,16 +56,17 @@ class LendingFloors {
  private:
   struct Column {
     model::ResourceIndex resource;
-    std::vector<int64_t> idle;      // by QueueId
-    std::vector<int64_t> below;     // by QueueId: sum of idle of the children
-    std::vector<int64_t> top_held;  // by QueueId: allocated, of queues without a parent
-    int64_t idle_total = 0;
-    int64_t held_total = 0;
+    // Differences are added up, so none of it may saturate.
+    std::vector<Int128> idle;      // by QueueId
+    std::vector<Int128> below;     // by QueueId: sum of idle of the children
+    std::vector<Int128> top_held;  // by QueueId: allocated, of queues without a parent
+    Int128 idle_total = 0;
+    Int128 held_total = 0;
   };
 
   void Renew(Column& column, QueueId leaf) const;
-  [[nodiscard]] int64_t IdleOf(const Column& column, QueueId queue, int64_t below,
-                               int64_t more) const;
+  [[nodiscard]] Int128 IdleOf(const Column& column, QueueId queue, Int128 below,
+                              int64_t more) const;
 
   const QueueTree& tree_;
   const QueueLedger& ledger_;

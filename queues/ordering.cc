@@ -62,13 +62,14 @@ QueueRank MakeRank(const QueueView& view, const CoreAmounts& cluster_total) {
     const int64_t with_job = model::SaturatingAdd(view.allocated[r], view.next_job[r]);
     rank.over_fair_share &= view.allocated[r] > view.fair_share[r];
     rank.within_quota &= view.quota[r] == kUnlimited || with_job <= view.quota[r];
-    const int64_t left_with_job = with_job - view.picked_victims[r];
+    const int64_t left_with_job = model::SaturatingAdd(with_job, -view.picked_victims[r]);
     rank.uses_zero_share |= allocatable == 0 && left_with_job > 0;
 
     const Ratio with = ShareOf(r, left_with_job, allocatable, cluster_total[r]);
     if (Compare(rank.share_with_job, with) < 0) rank.share_with_job = with;
     const Ratio without =
-        ShareOf(r, view.allocated[r] - view.picked_victims[r], allocatable, cluster_total[r]);
+        ShareOf(r, model::SaturatingAdd(view.allocated[r], -view.picked_victims[r]), allocatable,
+                cluster_total[r]);
     if (Compare(rank.share_without_job, without) < 0) rank.share_without_job = without;
   }
   for (size_t i = 0; i < kVectorOrder.size(); ++i) {

@@ -75,12 +75,13 @@ QueueId QueueTree::Upsert(const model::Queue& queue) {
     CountExtraResources(row.queue, -1);
     keepers_ -= row.keeps ? 1 : 0;
   }
+  const bool made_again = !row.exists;
   row.exists = true;
   row.queue = queue;
   ReadSpec(row);
   CountExtraResources(queue, 1);
   keepers_ += row.keeps ? 1 : 0;
-  if (resources != resources_) ++shape_version_;
+  if (resources != resources_ || made_again) ++shape_version_;
   Declare(id);
   Attach(id);
   Relink(id);
@@ -95,9 +96,8 @@ void QueueTree::Remove(absl::string_view name) {
   Undeclare(id);
   SetParent(id, std::nullopt);
   Detach(id);
-  const size_t resources = resources_.size();
   CountExtraResources(rows_[id].queue, -1);
-  if (resources != resources_.size()) ++shape_version_;
+  ++shape_version_;
   keepers_ -= rows_[id].keeps ? 1 : 0;
   rows_[id].exists = false;
   Relink(id);
@@ -119,7 +119,7 @@ void QueueTree::ReadSpec(Row& row) {
   complain(CheckBounds("gpu", queue.gpu));
   std::vector<ResourceIndex> seen = {model::kCpu, model::kMemory, model::kGpu};
   for (const auto& [name, bounds] : queue.other) {
-    const ResourceIndex index = names_.Intern(name);
+    const ResourceIndex index = names_.InternForEver(name);
     if (std::find(seen.begin(), seen.end(), index) != seen.end()) {
       complain(absl::StrCat("spec.resources names '", name, "' twice"));
       continue;
@@ -149,6 +149,18 @@ std::optional<QueueId> QueueTree::Find(absl::string_view name) const {
   const auto it = ids_.find(name);
   if (it == ids_.end() || !rows_[it->second].exists) return std::nullopt;
   return it->second;
+}
+
+std::optional<QueueId> QueueTree::FindEver(absl::string_view name) const {
+  const auto it = ids_.find(name);
+  if (it == ids_.end()) return std::nullopt;
+  return it->second;
+}
+
+// A chain of deleted queues could be a cycle, so it ends at the second.
+std::optional<QueueId> QueueTree::ChargedTo(QueueId id) const {
+  const Row& row = rows_[id];
+  return row.exists || row.queue.parent.empty() ? row.parent : Find(row.queue.parent);
 }
 
 bool QueueTree::IsLeaf(QueueId id) const {

@@ -53,11 +53,13 @@ class QueueTree {
 
   // Grows with every change that a decision can see; not with changes of status or annotations.
   [[nodiscard]] uint64_t version() const { return version_; }
-  // Grows when a parent link, the set of ids or resources() changes: a ledger must then be rebuilt,
-  // and what depends on the set of resources (gpu_model.h) charged again.
+  // Grows when a parent link, the set of queues or resources() changes: a ledger must then be
+  // rebuilt, and what depends on the set of resources (gpu_model.h) charged again.
   [[nodiscard]] uint64_t shape_version() const { return shape_version_; }
 
   [[nodiscard]] std::optional<QueueId> Find(absl::string_view name) const;
+  // The same with deleted queues: what runs in one stays charged to it.
+  [[nodiscard]] std::optional<QueueId> FindEver(absl::string_view name) const;
   // Ids are 0 .. size()-1, deleted queues included.
   [[nodiscard]] size_t size() const { return rows_.size(); }
   [[nodiscard]] bool Exists(QueueId id) const { return rows_[id].exists; }
@@ -75,6 +77,9 @@ class QueueTree {
 
   // None for top queues, orphans, members of a cycle and deleted queues: following Parent() ends.
   [[nodiscard]] std::optional<QueueId> Parent(QueueId id) const { return rows_[id].parent; }
+  // Which queue's totals include those of this one: Parent(), and of a deleted queue the one that
+  // it was below, if that exists. Following it ends.
+  [[nodiscard]] std::optional<QueueId> ChargedTo(QueueId id) const;
   // Older first, then by name; usable or not. Valid until the tree changes.
   [[nodiscard]] absl::Span<const QueueId> Children(QueueId id) const { return rows_[id].children; }
   // The existing queues without Parent(), in the same order.

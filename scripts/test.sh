@@ -2,10 +2,10 @@
 # make test: everything that is judged. Closes with one line "N passed, N failed, N skipped" that counts test cases; exit code 0
 # only if everything built and nothing failed. CONTRIBUTING.md says what runs where, and what it costs.
 #
-# test.sh [STAGE...]: only these of: program asan tsan integration. What was left out does not count.
+# test.sh [STAGE...]: only these of: program simtest asan tsan integration. What was left out does not count.
 . "$(dirname "$0")/lib.sh"
 stages=("$@")
-((${#stages[@]} > 0)) || stages=(program asan tsan integration)
+((${#stages[@]} > 0)) || stages=(program simtest asan tsan integration)
 results=$(mktemp -d "${TMPDIR:-/tmp}/fairlead-test.XXXXXX")
 trap 'rm -rf "$results"' EXIT
 broken=()
@@ -31,6 +31,12 @@ run() {
 stage_program() {
   build release programs || return 0
   run program build -L '^(layering|conformance)$'
+}
+
+# The program in simulated worlds, optimised: FAIRLEAD_SIM_SEEDS of them.
+stage_simtest() {
+  build release fairlead-simtest || return 0
+  run simtest build -L '^simtest$'
 }
 
 # Unit and property tests, with AddressSanitizer and UndefinedBehaviorSanitizer.

@@ -133,14 +133,15 @@ absl::Status ApiWrites::Commit(const model::SetPodUnschedulable& write) {
   const model::Pod& pod = *server_->Find<model::Pod>(key);
   const std::string message = absl::StrCat(write.observed_generation, " ", write.message);
   std::string& stored_message = pod_messages_[pod.meta.uid];
-  if (pod.scheduled.status == "False" && pod.scheduled.reason == write.reason &&
+  const std::string status = write.reason.empty() ? "True" : "False";
+  if (pod.scheduled.status == status && pod.scheduled.reason == write.reason &&
       stored_message == message && pod.nominated_node_name == write.nominated_node &&
       pod.meta.annotations.Get(model::kVerdictAnnotation) == write.verdict_json) {
     return Empty(absl::StrCat("verdict of pod ", key, " (", write.reason, ")"));
   }
   stored_message = message;
   server_->Modify<model::Pod>(key, [&](model::Pod& p) {
-    p.scheduled = {"False", write.reason};
+    p.scheduled = {status, write.reason};
     p.nominated_node_name = write.nominated_node;
     if (write.verdict_json.empty()) {
       p.meta.annotations.Erase(model::kVerdictAnnotation);

@@ -6,74 +6,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/hash.h"
 #include "base/status_macros.h"
+#include "cmd/fairlead/action_words.h"
 
 namespace fairlead::cmd {
 namespace {
 
 constexpr absl::Duration kLongestSleep = absl::Minutes(1);
-constexpr absl::Duration kSyncReport = absl::Seconds(10);
-
-uint64_t SeedOf(const std::string& identity) {
-  StableHash hash;
-  hash.Add(identity);
-  return hash.value();
-}
-
-// "bind default/web to node-1"
-std::string Describe(const model::Action& action) {
-  return std::visit(
-      []<typename T>(const T& what) -> std::string {
-        if constexpr (std::is_same_v<T, model::BindPod>) {
-          return absl::StrCat("bind ", what.ns, "/", what.name, " to ", what.node);
-        } else if constexpr (std::is_same_v<T, model::EvictPod>) {
-          return absl::StrCat("evict ", what.ns, "/", what.name);
-        } else if constexpr (std::is_same_v<T, model::SetPodUnschedulable>) {
-          return absl::StrCat("verdict of pod ", what.ns, "/", what.name);
-        } else if constexpr (std::is_same_v<T, model::SetPodGroupSchedulability>) {
-          return absl::StrCat("verdict of pod group ", what.ns, "/", what.name);
-        } else if constexpr (std::is_same_v<T, model::SetPodGroupAnnotations>) {
-          return absl::StrCat("annotations of pod group ", what.ns, "/", what.name);
-        } else if constexpr (std::is_same_v<T, model::CreateNodeRequest>) {
-          return absl::StrCat("create node request ", what.request.meta.name);
-        } else if constexpr (std::is_same_v<T, model::UpdateNodeRequestStatus>) {
-          return absl::StrCat("status of node request ", what.request.meta.name);
-        } else if constexpr (std::is_same_v<T, model::DeleteNodeRequest>) {
-          return absl::StrCat("delete node request ", what.name);
-        } else if constexpr (std::is_same_v<T, model::SetNodeTaint>) {
-          return absl::StrCat(what.present ? "taint node " : "untaint node ", what.node);
-        } else if constexpr (std::is_same_v<T, model::LaunchNode>) {
-          return absl::StrCat("launch ", what.request.meta.name, " (", what.request.instance_type,
-                              ")");
-        } else if constexpr (std::is_same_v<T, model::TerminateNode>) {
-          return absl::StrCat("terminate ", what.request_name);
-        } else if constexpr (std::is_same_v<T, model::CreateGpuReservation>) {
-          return absl::StrCat("reserve a GPU of ", what.node, " by pod ", what.name);
-        } else if constexpr (std::is_same_v<T, model::DeletePod>) {
-          return absl::StrCat("delete pod ", what.ns, "/", what.name);
-        } else if constexpr (std::is_same_v<T, model::ApplyConfigMap>) {
-          return absl::StrCat("config map ", what.ns, "/", what.name);
-        } else if constexpr (std::is_same_v<T, model::ReserveClaim>) {
-          return absl::StrCat(what.allocate ? "allocate claim " : "reserve claim ", what.ns, "/",
-                              what.name);
-        } else if constexpr (std::is_same_v<T, model::DeallocateClaim>) {
-          return absl::StrCat("deallocate claim ", what.ns, "/", what.name);
-        } else if constexpr (std::is_same_v<T, model::StoreUsage>) {
-          return absl::StrCat("store usage in config map ", what.ns, "/", what.name);
-        } else {
-          return absl::StrCat("event about ", what.name);
-        }
-      },
-      action.what);
-}
-
-template <typename T>
-int64_t CountOf(const std::vector<model::Action>& actions) {
-  return std::count_if(actions.begin(), actions.end(), [](const model::Action& action) {
-    return std::holds_alternative<T>(action.what);
-  });
-}
+// How often it is looked whether a read or a reconfiguration is complete.
+constexpr absl::Duration kPoll = absl::Milliseconds(50);
 
 }  // namespace
 
@@ -84,9 +25,11 @@ Application::Application(Ports ports, AppOptions options, const hook::Catalog* c
       catalog_(catalog),
       logger_(logger),
       observer_(observer),
+      heartbeat_(ports.clock, options_.hang_limit, [this] { queue_.Wake(); }),
       tasks_(std::make_shared<TaskQueue>([this] { queue_.Wake(); })),
-      node_api_(ports.transport, tasks_, [this] { return IsLeader(); }),
-      scheduler_(ports.timers, tasks_) {
+      node_api_(ports.transport, tasks_, [this] { return TimeLeft(); }),
+      scheduler_(ports.timers, tasks_),
+      collected_(NewCollected()) {
   std::unique_ptr<hook::Provider> kwok =
       std::make_unique<hook::KwokProvider>(options_.kwok, &scheduler_, &node_api_);
   if (wrap) kwok = wrap(std::move(kwok), &scheduler_);
@@ -105,6 +48,10 @@ void Application::Stop() {
 }
 
 bool Application::IsLeader() const { return elector_ == nullptr || elector_->IsLeader(); }
+
+absl::Duration Application::TimeLeft() const {
+  return elector_ == nullptr ? absl::InfiniteDuration() : elector_->TimeLeft();
+}
 
 // Decisions never see time go back, whatever the machine's clock does.
 absl::Time Application::Now() {
@@ -127,6 +74,7 @@ void Application::StartElection() {
     lost_ = true;
     queue_.Wake();
   };
+  callbacks.alive = [this] { return heartbeat_.Ask(); };
   elector_ = std::make_unique<kube::LeaderElector>(*ports_.transport, *ports_.timers, *ports_.clock,
                                                    lease, callbacks);
 }
@@ -138,135 +86,88 @@ absl::Status Application::Run() {
   return End();
 }
 
-absl::Status Application::StartUsage() {
-  const std::optional<queues::UsageOptions>& usage = options_.core.engine.usage;
-  if (!usage.has_value()) return absl::OkStatus();
-  if (usage->reported) return StartUsageFetcher();
-  StartUsageReader();
-  return absl::OkStatus();
-}
-
-// Beside the lease, which the same Role allows.
-void Application::StartUsageReader() {
-  const core::UsageStoreOptions& store = options_.core.usage_store;
-  usage_ = std::make_unique<UsageReader>(
-      ports_.transport, tasks_, kube::UsageMapPath(store.ns, store.name),
-      [this](const absl::StatusOr<std::string>& text) {
-        const absl::Status restored = text.ok() ? loop_->RestoreUsage(*text) : text.status();
-        if (!text.ok()) loop_->RestoreUsage("").IgnoreError();  // cannot fail: nothing is read
-        if (restored.ok()) {
-          logger_->Info("usage of queues", {{"history", text->empty() ? "none yet" : "read"}});
-        } else {
-          logger_->Warning("usage of queues is recorded anew", {{"problem", restored.message()}});
-        }
-      },
-      [this](const absl::Status& why) {
-        logger_->Warning("decisions without the usage of queues; it is asked for again",
-                         {{"problem", why.message()}});
-      });
-}
-
-absl::Status Application::StartUsageFetcher() {
-  if (ports_.usage_database == nullptr || !options_.usage_queries.has_value()) {
-    return absl::InvalidArgumentError("usage is to be reported, but there is nobody to ask");
-  }
-  usage_fetcher_ = std::make_unique<prometheus::UsageFetcher>(
-      ports_.usage_database, *options_.usage_queries, options_.usage_wait_timeout,
-      [tasks = tasks_](std::function<void()> task) { tasks->Post(std::move(task)); },
-      [this](absl::StatusOr<prometheus::Usage> usage) { TakeUsage(std::move(usage)); });
-  return absl::OkStatus();
-}
-
-// A standby asks too, so that it knows as soon as it leads.
-bool Application::KnowsUsage(absl::Time now) {
-  if (usage_fetcher_ != nullptr) return usage_fetcher_->Poll(now);
-  return usage_ == nullptr || !was_leader_ || usage_->Poll(now);
-}
-
-absl::Time Application::UsageWakeAt() const {
-  if (usage_fetcher_ != nullptr) return usage_fetcher_->wake_at();
-  return usage_ != nullptr && was_leader_ ? usage_->wake_at() : absl::InfiniteFuture();
-}
-
-void Application::TakeUsage(absl::StatusOr<prometheus::Usage> usage) {
-  if (!usage.ok()) {
-    logger_->Warning("usage of queues could not be fetched",
-                     {{"problem", usage.status().message()}});
-    return;
-  }
-  for (const std::string& warning : usage->warnings) {
-    logger_->Warning("usage of queues", {{"warning", warning}});
-  }
-  logger_->Debug("usage of queues", {{"history", "reported"},
-                                     {"parts", static_cast<int64_t>(usage->report.parts.size())}});
-  Feed(std::move(usage->report));
-}
-
-void Application::LogHistory() {
-  std::string problem = loop_->history().problem;
-  // The age of a report is another one each time.
-  if (problem.empty() == history_problem_.empty()) return;
-  history_problem_ = std::move(problem);
-  if (history_problem_.empty()) {
-    logger_->Info("fair shares are divided with history again");
-  } else {
-    logger_->Warning("fair shares are divided without history", {{"problem", history_problem_}});
-  }
+void Application::NameUsageStore(core::Options& options) const {
+  core::UsageStoreOptions& store = options.usage_store;
+  if (!store.name.empty()) return;
+  store.ns = options_.leader_election.ns;
+  store.name = absl::StrCat(options_.leader_election.name, "-usage");
 }
 
 absl::Status Application::Begin() {
-  core::UsageStoreOptions& store = options_.core.usage_store;
-  if (store.name.empty()) {
-    store.ns = options_.leader_election.ns;
-    store.name = absl::StrCat(options_.leader_election.name, "-usage");
-  }
+  NameUsageStore(options_.core);
   FAIRLEAD_ASSIGN_OR_RETURN(loop_, core::DecisionLoop::Make(options_.core, catalog_));
-  FAIRLEAD_RETURN_IF_ERROR(StartUsage());
   StartElection();
-  kube::ExecutorOptions executor;
-  executor.identity.host = options_.identity;
-  executor_ = std::make_unique<kube::Executor>(
-      *ports_.transport, *ports_.timers, *ports_.clock, queue_, executor,
-      [this](const model::Action& action) { Provide(action); }, [this] { return IsLeader(); });
-  kube::SourceOptions source;
-  source.seed = SeedOf(options_.identity);
-  source_ = std::make_unique<kube::ClusterSource>(*ports_.transport, *ports_.timers, *ports_.clock,
-                                                  queue_, source);
-  source_->Start();
+  FAIRLEAD_RETURN_IF_ERROR(StartWork());
   if (elector_ != nullptr) elector_->Start();
+  begun_ = true;
   return absl::OkStatus();
 }
 
 absl::Time Application::WakeAt() const {
-  return std::min({wake_at_, next_tick_, UsageWakeAt(),
-                   was_synced_ ? absl::InfiniteFuture() : next_sync_report_});
+  if (heartbeat_.open()) return absl::InfinitePast();
+  const bool polls = reading_ || next_.has_value();
+  const absl::Time check = last_now_ + (next_check_ - ports_.clock->Steady());
+  return std::min({wake_at_, next_tick_, UsageWakeAt(), was_synced_ ? check : next_sync_report_,
+                   polls ? last_now_ + kPoll : absl::InfiniteFuture()});
+}
+
+void Application::Drain(absl::Duration max_wait) {
+  events_.clear();
+  queue_.DrainInto(events_, max_wait);
+  for (const model::ClusterEvent& event : events_) Feed(event);
 }
 
 bool Application::Turn(absl::Duration max_wait) {
   if (stop_ || lost_) return false;
   const absl::Time before = Now();
   const absl::Time wake = std::min(WakeAt(), before + max_wait);
-  events_.clear();
-  queue_.DrainInto(events_, std::max(absl::ZeroDuration(), wake - before));
-  for (const model::ClusterEvent& event : events_) Feed(event);
+  Drain(std::max(absl::ZeroDuration(), wake - before));
+  heartbeat_.Answer();
   tasks_->RunAll();
   if (stop_ || lost_) return false;
   LogSync();
-  const bool leader = IsLeader();
-  if (leader && !was_leader_) logger_->Info("leading", {{"identity", options_.identity}});
-  // IsLeader may say no before the callback comes.
-  if (!leader && was_leader_) lost_ = true;
-  was_leader_ = leader;
-  if (lost_) return false;
+  if (!Lead()) return false;
   const absl::Time now = Now();
+  CheckLease(now);
+  CheckWords();
+  FinishReconfigure(now);
   const bool knows = KnowsUsage(now);
-  if (leader && knows) Decide(now);
+  if (was_leader_ && !next_.has_value() && HasRead() && knows) Decide(now);
   if (observer_ == nullptr) {
     next_tick_ = absl::InfiniteFuture();
   } else if (now >= next_tick_) {
     next_tick_ = now + observer_->tick();
     observer_->OnTick(*loop_, now);
   }
+  return true;
+}
+
+bool Application::Lead() {
+  const bool leader = IsLeader();
+  // IsLeader may say no before the callback comes.
+  if (!leader && was_leader_) lost_ = true;
+  if (lost_) return false;
+  if (leader && !was_leader_) {
+    was_leader_ = true;
+    logger_->Info("became leader", {{"identity", options_.identity}});
+    if (elector_ != nullptr) {
+      reading_ = true;
+      loop_->BecomeLeader();
+      source_->Refresh();
+    }
+  }
+  return true;
+}
+
+bool Application::HasRead() {
+  if (!reading_) return true;
+  if (!source_->Fresh()) return false;
+  Drain(absl::ZeroDuration());  // the events of what was read
+  for (const kube::ReflectorStats& kind : source_->GetStats()) {
+    loop_->Apply(model::Synced{kind.kind, kind.missing});
+  }
+  reading_ = false;
+  LogSync();
   return true;
 }
 
@@ -278,7 +179,7 @@ absl::Status Application::End() {
   return absl::AbortedError(absl::StrCat("leadership was lost",
                                          holder.empty() || holder == options_.identity
                                              ? ""
-                                             : absl::StrCat(" (the lease is now of ", holder, ")"),
+                                             : absl::StrCat(" (lease holder: ", holder, ")"),
                                          "; nothing more was written; start again to stand by"));
 }
 
@@ -286,9 +187,9 @@ void Application::Feed(const model::ClusterEvent& event) {
   if (observer_ != nullptr) observer_->OnEvent(event);
   if (const auto* result = std::get_if<model::ActionResult>(&event)) LogResult(*result);
   const auto* upsert = std::get_if<model::Upsert>(&event);
-  if (!was_leader_ && upsert != nullptr) {
-    // A leader takes only its own word for the status of a request that it knows. Until we lead it
-    // is somebody else's word that counts: each version is as new to the loop.
+  if ((!was_leader_ || reading_) && upsert != nullptr) {
+    // A leader takes only its own word for the status of a request that it knows. Until this
+    // process decides, its predecessor's word counts: each version is as new to the loop.
     if (const auto* request = std::get_if<model::NodeRequest>(&upsert->object)) {
       loop_->Apply(
           model::Delete{model::Kind::kNodeRequest, "", request->meta.name, request->meta.uid});
@@ -306,88 +207,15 @@ void Application::Decide(absl::Time now) {
   const absl::Duration took = ports_.clock->Steady() - start;
   if (observer_ != nullptr) observer_->OnStep(*loop_, result, now);
   LogDecision(result, took);
+  if (result.decided) counters_.decisions.Add(took);
   for (model::Action& action : result.actions) Submit(std::move(action));
 }
 
 void Application::Submit(model::Action action) {
   if (!std::holds_alternative<model::EmitEvent>(action.what)) {
-    under_way_[action.id] = Describe(action);
+    under_way_[action.id] = {ActionName(action), Describe(action)};
   }
   executor_->Submit(std::move(action));
-}
-
-void Application::Provide(const model::Action& action) {
-  const uint64_t id = action.id;
-  const auto answer = [this, id](const absl::Status& status) {
-    queue_.Push(model::ActionResult{id, status});
-  };
-  const auto* launch = std::get_if<model::LaunchNode>(&action.what);
-  const auto* terminate = std::get_if<model::TerminateNode>(&action.what);
-  const std::string& name = launch != nullptr ? launch->request.provider : terminate->provider;
-  const auto provider = providers_.find(name);
-  if (provider == providers_.end()) {
-    answer(absl::UnimplementedError(absl::StrCat("there is no provider \"", name, "\"")));
-  } else if (launch != nullptr) {
-    provider->second->Launch(*launch, answer);
-  } else {
-    provider->second->Terminate(*terminate, answer);
-  }
-}
-
-void Application::LogDecision(const core::StepResult& result, absl::Duration took) {
-  const std::vector<model::Action>& actions = result.actions;
-  const LogLevel level = actions.empty() ? LogLevel::kDebug : LogLevel::kInfo;
-  if (!logger_->Enabled(level)) return;
-  const int64_t verdicts = CountOf<model::SetPodUnschedulable>(actions) +
-                           CountOf<model::SetPodGroupSchedulability>(actions);
-  logger_->Log(
-      level, "decision",
-      {{"cycle", static_cast<int64_t>(loop_->stats().cycles)},
-       {"bound", CountOf<model::BindPod>(actions)},
-       {"evicted", CountOf<model::EvictPod>(actions)},
-       {"verdicts", verdicts},
-       {"nodes_requested", CountOf<model::CreateNodeRequest>(actions)},
-       {"nodes_terminated", CountOf<model::TerminateNode>(actions)},
-       {"actions", static_cast<int64_t>(actions.size())},
-       {"took_us", absl::ToInt64Microseconds(took)},
-       {"next_ms", result.wake_at == absl::InfiniteFuture()
-                       ? Logger::Value("never")
-                       : Logger::Value(absl::ToInt64Milliseconds(result.wake_at - last_now_))}});
-}
-
-void Application::LogResult(const model::ActionResult& result) {
-  const auto found = under_way_.find(result.action_id);
-  if (found == under_way_.end()) return;
-  if (!result.status.ok()) {
-    // A definite no is the world moving on between decision and write; the rest wants attention.
-    const bool stale = absl::IsNotFound(result.status) || absl::IsAlreadyExists(result.status) ||
-                       absl::IsFailedPrecondition(result.status);
-    logger_->Log(stale ? LogLevel::kInfo : LogLevel::kWarning, "not done",
-                 {{"action", found->second},
-                  {"code", absl::StatusCodeToString(result.status.code())},
-                  {"error", result.status.message()}});
-  }
-  under_way_.erase(found);
-}
-
-void Application::LogSync() {
-  if (was_synced_) return;
-  const absl::Time now = last_now_;
-  if (loop_->synced()) {
-    was_synced_ = true;
-    logger_->Info("synced", {{"events", loop_->stats().events}});
-    for (const kube::ReflectorStats& stats : source_->GetStats()) {
-      if (!stats.missing) continue;
-      logger_->Warning("kind is not installed", {{"kind", model::KindName(stats.kind)}});
-    }
-    return;
-  }
-  if (now < next_sync_report_) return;
-  if (next_sync_report_ != absl::InfinitePast()) {
-    logger_->Warning("waiting for the cluster",
-                     {{"problem", source_->Health(absl::Minutes(10)).message()}});
-  }
-  next_sync_report_ = now + kSyncReport;
 }
 
 void Application::Shutdown() {

@@ -5,22 +5,34 @@
 //
 // It wakes for an event, an answer, a timer of the loop (wake_at) or a tick of the observer.
 //
-// Leadership: only the leader steps. A standby applies events and so is ready at once; when it
-// takes over, what the former leader wrote into NodeRequests counts, not what was first seen of
-// them. A leader that lost its lease writes nothing more (the executor's fence) and Run returns
-// Aborted: a fresh start is the simplest state that is certainly right.
+// Leadership: only the leader decides. A standby applies events. A process that becomes the leader
+// first reads every kind again (ClusterSource::Refresh), so that it knows all that its predecessor
+// wrote, and decides when that is complete; until then what the predecessor wrote into NodeRequests
+// counts. A leader that lost its lease writes nothing more (the executor's fence) and Run returns
+// Aborted: a fresh start is the simplest state that is certainly right. The lease is renewed only
+// while the owner's thread answers (heartbeat.h), and no write is on the wire for longer than the
+// lease is ours.
+//
+// Stale kinds: if the API server has not been heard of a kind for `stale_after`, the loop is told
+// (DecisionLoop::SetStale): nothing is evicted, bought or removed until it is heard of again.
+//
+// Reconfigure: what was begun is answered first; then loop, source and executor are made anew with
+// the new options, as after a restart, but the lease stays.
 //
 // Stop: no new decision, what was decided is written (drain_timeout at most), then the lease is
 // released, so that the next leader need not wait for its expiry.
 //
+// It needs no thread of its own but the caller of Turn: tests and simulations move time by hand.
+//
 // Ownership: transport, timers, clock, catalogue, logger and observer outlive it.
-// Thread-safety: Stop from any thread; Run once, by the thread that becomes the owner of all
-// decisions; the observer is called on that thread.
+// Thread-safety: Stop, Post, Alive, GetStats and Collect from any thread; Run once, by the thread
+// that becomes the owner of all decisions; the observer is called on that thread.
 #pragma once
 
 #include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +42,8 @@
 #include "absl/time/time.h"
 #include "autoscale-hook/providers/kwok_provider.h"
 #include "base/clock.h"
+#include "cmd/fairlead/app_stats.h"
+#include "cmd/fairlead/heartbeat.h"
 #include "cmd/fairlead/logger.h"
 #include "cmd/fairlead/node_api.h"
 #include "cmd/fairlead/task_queue.h"
@@ -65,6 +79,11 @@ struct AppOptions {
   hook::KwokOptions kwok;
   absl::Duration drain_timeout = absl::Seconds(20);   // for what was decided to be written
   absl::Duration release_timeout = absl::Seconds(5);  // for the lease to be given back
+  // Without a good word about a kind for longer than this, nothing is evicted, bought or removed.
+  absl::Duration stale_after = absl::Seconds(60);
+  // An owner's thread that does not answer for longer than this is taken for hung. Longer than the
+  // longest decision: the first one of 100,000 nodes takes seconds.
+  absl::Duration hang_limit = absl::Seconds(30);
   // Where usage is reported (queues::UsageOptions::reported): what is asked, and for how long
   // decisions wait for the first answer.
   std::optional<prometheus::Queries> usage_queries;
@@ -94,7 +113,7 @@ class Application {
   absl::Status Run();
   void Stop();
 
-  // What Run is made of, for tests: Begin, then Turn until it says false, then End.
+  // What Run is made of: Begin, then Turn until it says false, then End.
   absl::Status Begin();
   // Waits for something to do, at most `max_wait`, and does it. False: stopped, or leadership lost.
   bool Turn(absl::Duration max_wait);
@@ -105,8 +124,33 @@ class Application {
   // A task for the owner's thread, run between two decisions. Any thread.
   void Post(std::function<void()> task) { tasks_->Post(std::move(task)); }
 
+  // On the owner's thread, between Begin and End: runs with these from now on. The lease, the
+  // identity and the providers stay as they are; a null catalogue is the present one.
+  // InvalidArgument if the options cannot be run; then nothing changes.
+  absl::Status Reconfigure(const core::Options& options,
+                           std::shared_ptr<const hook::Catalog> catalog);
+
+  // False: the owner's thread hangs.
+  bool Alive() { return heartbeat_.Ask(); }
+  // What is known without the owner's thread.
+  [[nodiscard]] AppStats GetStats() const;
+  // What the owner's thread alone knows, at most `max_wait` from now; the last known if it does not
+  // answer in time. O(everything). Not on the owner's thread.
+  OwnerStats Collect(absl::Duration max_wait);
+
  private:
+  struct Collected;
+  // Of Reconfigure.
+  struct Next {
+    std::unique_ptr<core::DecisionLoop> loop;
+    core::Options options;
+    std::shared_ptr<const hook::Catalog> catalog;  // null: as before
+  };
+  enum class Word : uint8_t { kGood, kFailing, kStale };  // of a kind, as the log was told
+
   void StartElection();
+  // Loop, executor and source, of options_ and catalog_.
+  absl::Status StartWork();
   absl::Status StartUsage();
   void StartUsageReader();
   absl::Status StartUsageFetcher();
@@ -116,7 +160,16 @@ class Application {
   void TakeUsage(absl::StatusOr<prometheus::Usage> usage);
   // Tells when shares begin to be divided without history, and when that ends.
   void LogHistory();
+  void Drain(absl::Duration max_wait);
   void Feed(const model::ClusterEvent& event);
+  // True while this process leads. Begins to read when it has begun to.
+  bool Lead();
+  // All is known that was written before this process led.
+  bool HasRead();
+  void CheckWords();
+  void CheckShed();
+  void CheckLease(absl::Time now);
+  void FinishReconfigure(absl::Time now);
   void Decide(absl::Time now);
   void Submit(model::Action action);
   void Provide(const model::Action& action);
@@ -125,22 +178,31 @@ class Application {
   void LogSync();
   void Shutdown();
   [[nodiscard]] bool IsLeader() const;
+  // How long a write that is sent now may take; zero unless this process leads.
+  [[nodiscard]] absl::Duration TimeLeft() const;
   absl::Time Now();
+  [[nodiscard]] OwnerStats Measure();
+  static std::shared_ptr<Collected> NewCollected();
+  // Beside the lease, which the same Role allows.
+  void NameUsageStore(core::Options& options) const;
 
   const Ports ports_;
-  AppOptions options_;  // changed by Begin alone
+  AppOptions options_;  // changed by Begin and Reconfigure alone
   const hook::Catalog* catalog_;
+  std::shared_ptr<const hook::Catalog> own_catalog_;  // of Reconfigure: what catalog_ points to
   Logger* logger_;
   AppObserver* observer_;
 
-  std::atomic<bool> stop_{false}, lost_{false};
+  std::atomic<bool> stop_{false}, lost_{false}, begun_{false};
   kube::EventQueue queue_;
+  Heartbeat heartbeat_;  // wakes queue_
   std::shared_ptr<TaskQueue> tasks_;
   std::unique_ptr<kube::LeaderElector> elector_;
   KubeNodeApi node_api_;
   TimerScheduler scheduler_;
   std::map<std::string, std::unique_ptr<hook::Provider>, std::less<>> providers_;
   std::unique_ptr<core::DecisionLoop> loop_;
+  mutable std::mutex work_mutex_;  // guards the two pointers: the owner changes them, others read
   std::unique_ptr<kube::ClusterSource> source_;
   std::unique_ptr<kube::Executor> executor_;
   // One of them where history counts: it is recorded, or reported.
@@ -152,8 +214,21 @@ class Application {
   absl::Time last_now_ = absl::InfinitePast();
   absl::Time wake_at_ = absl::InfiniteFuture(), next_tick_ = absl::InfinitePast();
   absl::Time next_sync_report_ = absl::InfinitePast();
+  // Steady: a wall clock that was set back must not stop it.
+  absl::Duration next_check_ = -absl::InfiniteDuration();
   bool was_leader_ = false, was_synced_ = false;
-  absl::flat_hash_map<uint64_t, std::string> under_way_;  // action -> what it is, for the log
+  bool reading_ = false;  // leads, and does not know yet all that its predecessor wrote
+  std::map<model::Kind, Word> words_;
+  int64_t shed_told_ = 0, lease_errors_told_ = 0;
+  absl::Time next_lease_report_ = absl::InfinitePast();
+  // Action -> its name and what it is, for the log.
+  absl::flat_hash_map<uint64_t, std::pair<const char*, std::string>> under_way_;
+  // Answers of providers to actions of a former loop are dropped.
+  uint64_t epoch_ = 0;
+  std::optional<Next> next_;  // waits for what is under way
+  absl::Time reconfigure_by_ = absl::InfiniteFuture();
+  AppCounters counters_;  // the owner's
+  std::shared_ptr<Collected> collected_;
 };
 
 }  // namespace fairlead::cmd

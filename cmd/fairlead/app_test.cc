@@ -17,8 +17,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Reply = FakeTransport::Reply;
 
-constexpr char kLeases[] = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
-constexpr char kLease[] = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/fairlead";
+constexpr char kLeases[] = "/apis/coordination.k8s.io/v1/namespaces/fairlead/leases";
+constexpr char kLease[] = "/apis/coordination.k8s.io/v1/namespaces/fairlead/leases/fairlead";
 constexpr char kRequests[] = "/apis/fairlead.dev/v1alpha1/noderequests";
 
 constexpr char kQueues[] =
@@ -46,13 +46,7 @@ class AppTest : public ::testing::Test {
     transport_.On("GET", "/api/v1/nodes", Reply::Json(200, kNodes));
     transport_.On("GET", "/apis/scheduling.run.ai/v2/queues", Reply::Json(200, kQueues));
     transport_.On("GET", "/api/v1/pods", Reply::Json(200, Pods("1")));
-    transport_.When(
-        [](const kube::HttpRequest& request) { return absl::StrContains(request.path, "watch="); },
-        [](const kube::HttpRequest& request) {
-          return absl::StrContains(request.path, "sendInitialEvents")
-                     ? Reply::Json(400, R"({"kind":"Status","code":400})")
-                     : Reply::Watch();
-        });
+    ServeWatches();
     transport_.On("GET", kLease, Reply::Json(404, R"({"kind":"Status","code":404})"));
     transport_.On("POST", "*", Reply::Json(201, "{}"));
     transport_.On("PATCH", "*", Reply::Json(200, "{}"));
@@ -65,6 +59,16 @@ class AppTest : public ::testing::Test {
     options_.drain_timeout = absl::ZeroDuration();
     options_.release_timeout = absl::ZeroDuration();
     options_.kwok.boot_delay = absl::Seconds(5);
+  }
+  // The newest script answers: again after each that names a collection.
+  void ServeWatches() {
+    transport_.When(
+        [](const kube::HttpRequest& request) { return absl::StrContains(request.path, "watch="); },
+        [](const kube::HttpRequest& request) {
+          return absl::StrContains(request.path, "sendInitialEvents")
+                     ? Reply::Json(400, R"({"kind":"Status","code":400})")
+                     : Reply::Watch();
+        });
   }
   static std::string WithVersion(const std::string& body) {
     Json lease = *Json::Parse(body);
@@ -133,7 +137,7 @@ TEST_F(AppTest, TheLeaderBindsOnce) {
   Begin();
   EXPECT_TRUE(Pass(absl::Seconds(3)));
   EXPECT_EQ(Bindings(), 1u);
-  EXPECT_THAT(log_, HasSubstr("msg=leading identity=me"));
+  EXPECT_THAT(log_, HasSubstr("msg=\"became leader\" identity=me"));
   EXPECT_THAT(log_, HasSubstr("msg=decision cycle="));
   EXPECT_THAT(log_, HasSubstr("bound=1"));
 }
@@ -201,47 +205,163 @@ TEST_F(AppTest, ANodeIsBoughtAndCreatedWhenItHasBooted) {
               HasSubstr(R"("kwok.x-k8s.io/node":"fake")"));
 }
 
-// The former leader's words about a request that we knew before they were said.
-TEST_F(AppTest, AStandbyTakesOverWithTheLatestStatusOfRequests) {
-  HeldByAnother();
-  // No node but the one that the request stands for.
-  transport_.On("GET", "/api/v1/nodes",
-                Reply::Json(200, R"({"metadata":{"resourceVersion":"1"},"items":[]})"));
-  const auto request = [](absl::string_view version, absl::string_view phase) {
+// A NodeRequest that a standby knows as Pending, and no node but the one that it stands for.
+class TakeoverTest : public AppTest {
+ protected:
+  TakeoverTest() {
+    HeldByAnother();
+    transport_.On("GET", "/api/v1/nodes",
+                  Reply::Json(200, R"({"metadata":{"resourceVersion":"1"},"items":[]})"));
+    Listed("1", "Pending");
+  }
+  static std::string Request(absl::string_view version, absl::string_view phase) {
     return absl::StrCat(
         R"({"apiVersion":"fairlead.dev/v1alpha1","kind":"NodeRequest","metadata":{"name":"fl-1",)",
         R"("uid":"u-1","resourceVersion":")", version,
         R"(","creationTimestamp":"2026-03-02T00:00:00Z"},"spec":{"provider":"kwok",)",
         R"("instanceType":"g5.xlarge","zone":"us-east-1a"},"status":{"phase":")", phase, R"("}})");
-  };
-  transport_.On("GET", kRequests,
-                Reply::Json(200, absl::StrCat(R"({"metadata":{"resourceVersion":"1"},"items":[)",
-                                              request("1", "Pending"), "]}")));
-  transport_.When(
-      [](const kube::HttpRequest& sent) { return absl::StrContains(sent.path, "watch="); },
-      [](const kube::HttpRequest& sent) {
-        return absl::StrContains(sent.path, "sendInitialEvents")
-                   ? Reply::Json(400, R"({"kind":"Status","code":400})")
-                   : Reply::Watch();
-      });
+  }
+  // What the server has of it from now on.
+  void Listed(absl::string_view version, absl::string_view phase) {
+    transport_.On("GET", kRequests,
+                  Reply::Json(200, absl::StrCat(R"({"metadata":{"resourceVersion":")", version,
+                                                R"("},"items":[)", Request(version, phase), "]}")));
+    ServeWatches();
+  }
+  void ExpectTakeoverWithoutLaunchingItAgain() {
+    EXPECT_TRUE(Pass(absl::Seconds(40)));
+    EXPECT_THAT(log_, HasSubstr("msg=\"became leader\""));
+    EXPECT_GT(NodesCreated(), 0u) << "the pod needs a node";
+    for (const auto* exchange : transport_.Sent("POST", "/api/v1/nodes")) {
+      EXPECT_THAT(exchange->request.body, Not(HasSubstr("fl-1\"")))
+          << "a node that was given back was launched again";
+    }
+  }
+};
+
+// The former leader's words about a request that we knew before they were said.
+TEST_F(TakeoverTest, TheLatestStatusOfRequestsCounts) {
   Begin();
   ASSERT_TRUE(Pass(absl::Seconds(3)));
   const auto watch = transport_.FindOpen("GET", kRequests);
   ASSERT_TRUE(watch.has_value());
+  Listed("2", "Gone");
   transport_.Data(*watch,
-                  absl::StrCat(R"({"type":"MODIFIED","object":)", request("2", "Gone"), "}\n"));
+                  absl::StrCat(R"({"type":"MODIFIED","object":)", Request("2", "Gone"), "}\n"));
+  ExpectTakeoverWithoutLaunchingItAgain();
+}
+
+// The watch is behind: what the former leader wrote last has not come yet.
+TEST_F(TakeoverTest, ANewLeaderReadsBeforeItDecides) {
+  Begin();
+  ASSERT_TRUE(Pass(absl::Seconds(3)));
+  Listed("2", "Gone");
+  ExpectTakeoverWithoutLaunchingItAgain();
+}
+
+TEST_F(TakeoverTest, ANewLeaderThatCannotReadDecidesNothing) {
+  Begin();
+  ASSERT_TRUE(Pass(absl::Seconds(3)));
+  transport_.On("GET", kRequests, Reply::Json(503, R"({"kind":"Status","code":503})"));
   EXPECT_TRUE(Pass(absl::Seconds(40)));
-  EXPECT_THAT(log_, HasSubstr("msg=leading"));
-  EXPECT_GT(NodesCreated(), 0u) << "the pod needs a node";
-  for (const auto* exchange : transport_.Sent("POST", "/api/v1/nodes")) {
-    EXPECT_THAT(exchange->request.body, Not(HasSubstr("fl-1\"")))
-        << "a node that was given back was launched again";
+  EXPECT_THAT(log_, HasSubstr("msg=\"became leader\""));
+  EXPECT_THAT(log_, Not(HasSubstr("msg=decision")));
+  EXPECT_TRUE(transport_.Sent("POST", "*").empty());
+  Listed("2", "Gone");
+  EXPECT_TRUE(Pass(absl::Seconds(40)));
+  EXPECT_THAT(log_, HasSubstr("msg=decision"));
+}
+
+TEST_F(AppTest, AWatchThatFailsIsToldAndThenStale) {
+  Begin();
+  ASSERT_TRUE(Pass(absl::Seconds(3)));
+  transport_.On("GET", "/api/v1/pods",
+                Reply::Json(403, R"({"kind":"Status","code":403,"message":"no"})"));
+  transport_.End(*transport_.FindOpen("GET", "/api/v1/pods"));
+  EXPECT_TRUE(Pass(absl::Seconds(20)));
+  EXPECT_THAT(log_, HasSubstr("msg=\"watch fails; it will be retried\" kind=Pod"));
+  EXPECT_THAT(log_, HasSubstr("403"));
+  EXPECT_THAT(log_, Not(HasSubstr("out of date")));
+  EXPECT_TRUE(Pass(absl::Seconds(60)));
+  EXPECT_THAT(log_, HasSubstr("level=error msg=\"objects may be out of date; nothing is evicted, "
+                              "bought or removed\" kind=Pod"));
+  for (const kube::ReflectorStats& kind : app_->GetStats().kinds) {
+    EXPECT_EQ(kind.IsStale(options_.stale_after), kind.kind == model::Kind::kPod);
   }
+  transport_.On("GET", "/api/v1/pods", Reply::Json(200, Pods("1")));
+  ServeWatches();
+  EXPECT_TRUE(Pass(absl::Seconds(40)));
+  EXPECT_THAT(log_, HasSubstr("msg=\"watch works again\" kind=Pod"));
+}
+
+// A blocked standard error was enough to keep the lease for ever.
+TEST_F(AppTest, AHungOwnerLosesTheLease) {
+  Begin();
+  ASSERT_TRUE(Pass(absl::Seconds(3)));
+  EXPECT_TRUE(app_->Alive());
+  transport_.Advance(options_.hang_limit + absl::Seconds(3));  // and no Turn
+  EXPECT_FALSE(app_->Alive());
+  EXPECT_TRUE(app_->GetStats().leader);
+  const size_t renewals = transport_.Sent("PATCH", kLease).size();
+  transport_.Advance(options_.leader_election.lease_duration);
+  EXPECT_EQ(transport_.Sent("PATCH", kLease).size(), renewals);
+  EXPECT_FALSE(app_->GetStats().leader);
+  EXPECT_GT(app_->GetStats().lease.withheld, 0);
+  EXPECT_FALSE(app_->Turn(absl::ZeroDuration())) << "when it goes on, it has lost";
+}
+
+TEST_F(AppTest, AnIdleOwnerAnswersWheneverItIsAsked) {
+  Begin();
+  ASSERT_TRUE(Pass(absl::Minutes(3)));
+  EXPECT_TRUE(app_->GetStats().leader);
+  EXPECT_EQ(app_->GetStats().lease.withheld, 0);
+}
+
+TEST_F(AppTest, NoWriteOutlivesTheLease) {
+  Begin();
+  ASSERT_TRUE(Pass(absl::Seconds(3)));
+  const auto sent = transport_.Sent("POST", "/api/v1/namespaces/ns/pods/p/binding");
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_LT(sent[0]->request.timeout, options_.leader_election.lease_duration);
+  EXPECT_GT(sent[0]->request.timeout, absl::Seconds(5));
+}
+
+TEST_F(AppTest, ANewConfigurationTakesEffectWithoutGivingTheLeaseUp) {
+  options_.core.state.scheduler_names = {"another"};
+  Begin();
+  ASSERT_TRUE(Pass(absl::Seconds(3)));
+  EXPECT_EQ(Bindings(), 0u);
+  EXPECT_TRUE(app_->Reconfigure(core::DefaultOptions(), nullptr).ok());
+  EXPECT_TRUE(Pass(absl::Seconds(3)));
+  EXPECT_THAT(log_, HasSubstr("new configuration in effect"));
+  EXPECT_EQ(Bindings(), 1u);
+  EXPECT_TRUE(Pass(absl::Seconds(3)));
+  EXPECT_EQ(Bindings(), 1u) << "once";
+  EXPECT_EQ(app_->GetStats().lease.gains, 1);
+}
+
+// The answer to a binding may be the one that says where the pod is.
+TEST_F(AppTest, ANewConfigurationWaitsForWhatIsUnderWay) {
+  transport_.On("POST", "/api/v1/namespaces/ns/pods/p/binding", Reply::Hold());
+  Begin();
+  ASSERT_TRUE(Pass(absl::Seconds(3)));
+  ASSERT_EQ(Bindings(), 1u);
+  options_.drain_timeout = absl::Seconds(20);
+  EXPECT_TRUE(app_->Reconfigure(core::DefaultOptions(), nullptr).ok());
+  const auto binding = transport_.FindOpen("POST", "/api/v1/namespaces/ns/pods/p/binding");
+  ASSERT_TRUE(binding.has_value());
+  transport_.Respond(*binding, Reply::Json(201, "{}").response);
+  transport_.On("GET", "/api/v1/pods",
+                Reply::Json(200, R"({"metadata":{"resourceVersion":"9"},"items":[]})"));
+  EXPECT_TRUE(Pass(absl::Seconds(5)));
+  EXPECT_THAT(log_, HasSubstr("new configuration in effect"));
+  EXPECT_THAT(log_, Not(HasSubstr("not every write was answered")));
+  EXPECT_EQ(Bindings(), 1u);
 }
 
 // ---- what queues have used
 
-constexpr char kUsageMap[] = "/api/v1/namespaces/kube-system/configmaps/fairlead-usage";
+constexpr char kUsageMap[] = "/api/v1/namespaces/fairlead/configmaps/fairlead-usage";
 
 class UsageTest : public AppTest {
  protected:
@@ -294,7 +414,7 @@ TEST_F(UsageTest, WhatCannotBeReadIsToldAndRecordedAnew) {
   transport_.On("GET", kUsageMap, Reply::Json(200, MapWith("fairlead-usage/9:new")));
   Begin();
   EXPECT_TRUE(Pass(absl::Seconds(3)));
-  EXPECT_THAT(log_, HasSubstr("usage of queues is recorded anew"));
+  EXPECT_THAT(log_, HasSubstr("usage of queues could not be read; recording starts again"));
   EXPECT_THAT(log_, HasSubstr("version"));
   EXPECT_EQ(Bindings(), 1u);
   EXPECT_THAT(Stored(), HasSubstr("fairlead-usage/1:"));

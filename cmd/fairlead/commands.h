@@ -30,8 +30,9 @@ struct RunFlags {
   std::vector<std::string> scheduler_names;  // empty: as configured
   std::string identity;                      // empty: host name and a random part
   std::string log_level = "info";
+  std::string metrics_bind_address;  // empty: as configured; "0": none
 };
-// `fairlead run`: until SIGTERM or SIGINT.
+// `fairlead run`: until SIGTERM or SIGINT. SIGHUP reads configuration and catalogue again.
 absl::Status RunScheduler(const RunFlags& flags);
 
 struct SimulateFlags {

@@ -45,13 +45,13 @@ std::string FolderOf(const std::string& path) {
 absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
   struct stat info{};
   if (stat(path.c_str(), &info) != 0) {
-    return absl::NotFoundError(absl::StrCat(path, ": ", std::strerror(errno)));
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", std::strerror(errno)));
   }
   if (S_ISDIR(info.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(path, ": is a folder, not a file"));
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is a folder, not a file"));
   }
   std::ifstream in(path, std::ios::binary);
-  if (!in) return absl::FailedPreconditionError(absl::StrCat(path, ": ", std::strerror(errno)));
+  if (!in) return absl::InvalidArgumentError(absl::StrCat(path, ": ", std::strerror(errno)));
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
@@ -71,7 +71,7 @@ absl::StatusOr<core::Configuration> ParseConfiguration(absl::string_view yaml,
 
 absl::StatusOr<Settings> LoadSettings(const std::string& configuration_path,
                                       const std::string& catalog_path) {
-  Settings settings{{}, hook::Catalog::BuiltIn()};
+  Settings settings{{}, hook::Catalog::BuiltIn(), ""};
   std::string catalog_file = catalog_path;
   if (!configuration_path.empty()) {
     FAIRLEAD_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(configuration_path));
@@ -84,6 +84,7 @@ absl::StatusOr<Settings> LoadSettings(const std::string& configuration_path,
   if (!catalog_file.empty()) {
     FAIRLEAD_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(catalog_file));
     FAIRLEAD_ASSIGN_OR_RETURN(settings.catalog, hook::Catalog::Parse(text, catalog_file));
+    settings.catalog_file = catalog_file;
   }
   return settings;
 }

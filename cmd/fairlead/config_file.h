@@ -12,7 +12,7 @@
 
 namespace fairlead::cmd {
 
-// A whole file; NotFound or FailedPrecondition with its path and the system's reason.
+// A whole file; InvalidArgument with its path and the system's reason: a path is an argument.
 absl::StatusOr<std::string> ReadTextFile(const std::string& path);
 
 // The YAML text of a configuration file. `file_name` is for messages.
@@ -22,6 +22,7 @@ absl::StatusOr<core::Configuration> ParseConfiguration(absl::string_view yaml,
 struct Settings {
   core::Configuration configuration;
   hook::Catalog catalog;
+  std::string catalog_file;  // that the catalogue was read from; empty: the built-in one
 };
 // Empty paths: the built-in ones. A catalogue named in the configuration is found beside it.
 absl::StatusOr<Settings> LoadSettings(const std::string& configuration_path,

@@ -151,8 +151,9 @@ class Day {
     app.core = settings_->configuration.options;
     app.core.hook.provider = "kwok";
     app.core.hook = Accelerated(app.core.hook, clock_.speed);
-    app.core.verdict_refresh = std::max(app.core.verdict_refresh / clock_.speed, absl::Seconds(1));
+    app.core.hook.enabled = true;
     app.leader_election = settings_->configuration.leader_election;
+    app.leader_election.ns = kDayLeaseNamespace;
     app.identity = absl::StrCat("fairlead-day-", getpid());
     const sim::CloudOptions& cloud = scenario_.cloud;
     app.kwok.boot_delay = std::max(clock_.ToReal(cloud.boot_delay), kBootFloor);
@@ -220,11 +221,11 @@ class Day {
     while (!watcher.Decided()) {
       if (!stop_.SleepFor(kPoll)) return absl::OkStatus();  // whoever stopped it says why
       if (connection_->clock().Steady() < give_up) continue;
-      const core::LeaderElectionSettings& lease = settings_->configuration.leader_election;
+      const std::string lease =
+          absl::StrCat(kDayLeaseNamespace, "/", settings_->configuration.leader_election.name);
       return absl::DeadlineExceededError(
           absl::StrCat("the scheduler was not ready within ", absl::FormatDuration(kSyncTimeout),
-                       "; is another Fairlead leading in this cluster (Lease ", lease.ns, "/",
-                       lease.name, ")?"));
+                       "; is another Fairlead leading in this cluster (Lease ", lease, ")?"));
     }
     return absl::OkStatus();
   }

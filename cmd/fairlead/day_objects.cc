@@ -18,7 +18,7 @@ constexpr int kPatience = 50;   // pods may take so many pauses to end by themse
 
 const ObjectId& Lease() {
   static const auto* const id =
-      new ObjectId{"coordination.k8s.io/v1", "Lease", "kube-system", "fairlead"};
+      new ObjectId{"coordination.k8s.io/v1", "Lease", kDayLeaseNamespace, "fairlead"};
   return *id;
 }
 

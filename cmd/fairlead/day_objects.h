@@ -19,6 +19,9 @@
 
 namespace fairlead::cmd {
 
+// Where the day's lease is: a namespace that every cluster has.
+inline constexpr char kDayLeaseNamespace[] = "kube-system";
+
 class DayObjects {
  public:
   // `sleep` waits in real time and returns false when the wait was broken off.

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -273,9 +274,23 @@ std::string WaitingText(const Explanation& e) {
   return out;
 }
 
+std::string RecordedOnlyText(const Explanation& e) {
+  const Explanation::Recorded& recorded = e.recorded;
+  std::string out = Line("Why", recorded.message.empty() ? "not recorded" : recorded.message);
+  absl::StrAppend(&out, Line("Code", recorded.reason));
+  if (recorded.since.has_value()) {
+    absl::StrAppend(&out, Line("Since", absl::StrCat(Rfc3339(*recorded.since), " (",
+                                                     AgeText(e.now - *recorded.since), ")")));
+  }
+  absl::StrAppend(&out, Line("Note", absl::StrCat("the verdict recorded on the ", recorded.on,
+                                                  "; its position and the queues' use need the "
+                                                  "role fairlead-reader")));
+  return out;
+}
+
 std::string RecordedText(const Explanation& e) {
   const Explanation::Recorded& recorded = e.recorded;
-  if (e.state != State::kWaiting) return "";
+  if (e.state != State::kWaiting || e.recorded_only) return "";
   if (!recorded.any) {
     return Line("Recorded",
                 "nothing yet: no Fairlead scheduler has written its verdict on the API "
@@ -298,8 +313,8 @@ absl::StatusOr<Subject> ParseSubject(absl::string_view text, absl::string_view n
   const std::vector<std::string> parts = absl::StrSplit(text, '/');
   subject.name = parts.back();
   if (parts.size() > 2 || subject.name.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "\"", text, "\": must be NAME, pod/NAME or podgroup/NAME; the namespace goes into -n"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", text, "\": must be NAME or KIND/NAME; the namespace goes into -n"));
   }
   if (parts.size() == 1) return subject;
   const std::string& kind = parts[0];
@@ -309,21 +324,27 @@ absl::StatusOr<Subject> ParseSubject(absl::string_view text, absl::string_view n
     subject.kind = Subject::Kind::kPodGroup;
   } else if (kind == "queue" || kind == "queues") {
     subject.kind = Subject::Kind::kQueue;
+  } else if (kind == "job" || kind == "jobs") {
+    subject.kind = Subject::Kind::kJob;
+  } else if (kind == "deployment" || kind == "deployments" || kind == "deploy") {
+    subject.kind = Subject::Kind::kDeployment;
   } else {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "\"", text, "\": ", kind, " is none of pod, podgroup, queue; the namespace goes into -n"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", text, "\": ", kind,
+                     " is none of pod, podgroup, job, deployment, queue; the namespace goes into "
+                     "-n"));
   }
   return subject;
 }
 
-absl::StatusOr<Explanation> Explain(const Subject& subject, const Live& live,
-                                    const Snapshot& snapshot,
-                                    const std::vector<std::string>& scheduler_names) {
+namespace {
+
+// What the object itself says of who it is.
+absl::StatusOr<Explanation> Introduce(const Subject& subject, const Live& live, absl::Time now) {
   Explanation out;
   out.ns = subject.ns;
   out.name = subject.name;
-  out.now = snapshot.view.at;
-  const std::string key = model::Key(subject.ns, subject.name);
+  out.now = now;
   const bool pod = live.pod.has_value() && subject.kind != Subject::Kind::kPodGroup;
   out.is_group = !pod && live.group.has_value() && subject.kind != Subject::Kind::kPod;
   if (!pod && !out.is_group) {
@@ -338,10 +359,49 @@ absl::StatusOr<Explanation> Explain(const Subject& subject, const Live& live,
     out.phase = live.pod->TextAt({"status", "phase"});
     out.group = live.pod->TextAt({"metadata", "annotations", model::kPodGroupAnnotation});
     out.queue = live.pod->TextAt({"metadata", "labels", model::kQueueLabel});
-    JudgePod(key, &*live.pod, snapshot, scheduler_names, out);
   } else {
     out.queue = live.group->TextAt({"spec", "queue"});
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<Explanation> ExplainRecorded(const Subject& subject, const Live& live,
+                                            const std::vector<std::string>& scheduler_names,
+                                            absl::Time now) {
+  FAIRLEAD_ASSIGN_OR_RETURN(Explanation out, Introduce(subject, live, now));
+  out.recorded_only = true;
+  // A gang's verdict is written whole on its group.
+  if (live.group.has_value()) out.recorded = RecordedOn(*live.group, /*is_group=*/true);
+  if (!out.recorded.any && !out.is_group) {
+    out.recorded = RecordedOn(*live.pod, /*is_group=*/false);
+  }
+  if (!out.is_group) {
+    out.node = live.pod->TextAt({"spec", "nodeName"});
+    out.pod_status = out.phase;
+  }
+  if (out.phase == "Succeeded" || out.phase == "Failed") {
+    out.state = State::kFinished;
+  } else if (!out.is_group && !absl::c_linear_search(scheduler_names, out.scheduler_name)) {
+    out.state = State::kNotOurs;
+  } else if (!out.node.empty()) {
+    out.state = State::kRunning;
+  } else if (out.recorded.any) {
+    out.state = State::kWaiting;
+  }
+  return out;
+}
+
+absl::StatusOr<Explanation> Explain(const Subject& subject, const Live& live,
+                                    const Snapshot& snapshot,
+                                    const std::vector<std::string>& scheduler_names) {
+  FAIRLEAD_ASSIGN_OR_RETURN(Explanation out, Introduce(subject, live, snapshot.view.at));
+  const std::string key = model::Key(subject.ns, subject.name);
+  if (out.is_group) {
     JudgeGroup(key, snapshot, out);
+  } else {
+    JudgePod(key, &*live.pod, snapshot, scheduler_names, out);
   }
   if (out.waiting.has_value()) out.queue = out.waiting->queue;
   out.queue_path = PathOf(snapshot.view, out.queue);
@@ -380,12 +440,13 @@ std::string ExplainText(const Explanation& e) {
   if (!e.queue.empty()) {
     std::vector<std::string> names;
     for (const core::QueueRow& queue : e.queue_path) names.push_back(queue.name);
-    absl::StrAppend(&out, Line("Queue", names.empty() ? absl::StrCat(e.queue, " (does not exist)")
-                                                      : absl::StrJoin(names, " / ")));
+    const std::string lone = e.recorded_only ? e.queue : absl::StrCat(e.queue, " (does not exist)");
+    absl::StrAppend(&out, Line("Queue", names.empty() ? lone : absl::StrJoin(names, " / ")));
   }
   switch (e.state) {
     case State::kWaiting:
-      absl::StrAppend(&out, Line("State", "waiting"), WaitingText(e));
+      absl::StrAppend(&out, Line("State", "waiting"),
+                      e.recorded_only ? RecordedOnlyText(e) : WaitingText(e));
       break;
     case State::kPlaceable:
       absl::StrAppend(
@@ -413,8 +474,11 @@ std::string ExplainText(const Explanation& e) {
                                      e.scheduler_name, "\"")));
       break;
     case State::kUnknown:
-      absl::StrAppend(&out, Line("State", e.is_group ? "none of its pods waits or runs"
-                                                     : "neither waits nor runs; it may be ending"));
+      absl::StrAppend(
+          &out, Line("State", e.recorded_only ? "no verdict is recorded; the cluster could not be "
+                                                "listed (role fairlead-reader)"
+                              : e.is_group    ? "none of its pods waits or runs"
+                                              : "neither waits nor runs; it may be ending"));
       break;
   }
   if (e.is_group && !e.pods.empty()) {
@@ -474,7 +538,8 @@ Json ExplainJson(const Explanation& e) {
     recorded.Set("on", e.recorded.on).SetUnlessEmpty("reason", e.recorded.reason);
     recorded.SetUnlessEmpty("message", e.recorded.message);
     recorded.SetUnlessEmpty("hash", e.recorded.hash);
-    json.Set("recorded", recorded.Set("agrees", Json::Bool(e.recorded.agrees)));
+    if (!e.recorded_only) recorded.Set("agrees", Json::Bool(e.recorded.agrees));
+    json.Set("recorded", std::move(recorded));
   }
   return json;
 }

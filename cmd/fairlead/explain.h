@@ -24,12 +24,13 @@
 namespace fairlead::cmd {
 
 struct Subject {
-  enum class Kind : uint8_t { kEither, kPod, kPodGroup, kQueue };
+  enum class Kind : uint8_t { kEither, kPod, kPodGroup, kQueue, kJob, kDeployment };
   Kind kind = Kind::kEither;
   std::string ns, name;
 };
-// "pod/NAME", "podgroup/NAME", "queue/NAME" ("po", "pods", "pg", "podgroups", "queues" too) or
-// "NAME", which is no queue's; a NAME with a namespace before it ("team/NAME") is not a form of it.
+// "pod/NAME", "podgroup/NAME", "job/NAME", "deployment/NAME", "queue/NAME" (plurals and "po", "pg",
+// "deploy" too) or "NAME", which is that of a pod or pod group; a NAME with a namespace before it
+// ("team/NAME") is not a form of it.
 absl::StatusOr<Subject> ParseSubject(absl::string_view text, absl::string_view ns);
 
 struct Explanation {
@@ -63,6 +64,8 @@ struct Explanation {
     bool any = false, agrees = false;
   };
   Recorded recorded;
+  // The cluster could not be listed: there is only what the scheduler recorded.
+  bool recorded_only = false;
 };
 
 // What the API server says of the object itself; absent ones were not found.
@@ -74,6 +77,11 @@ struct Live {
 absl::StatusOr<Explanation> Explain(const Subject& subject, const Live& live,
                                     const Snapshot& snapshot,
                                     const std::vector<std::string>& scheduler_names);
+
+// Without the cluster: what the scheduler recorded on the object. NotFound as above.
+absl::StatusOr<Explanation> ExplainRecorded(const Subject& subject, const Live& live,
+                                            const std::vector<std::string>& scheduler_names,
+                                            absl::Time now);
 
 // The queue with those above it and its children, for QueuesText and QueuesJson. NotFound if there
 // is none of that name.

@@ -56,9 +56,39 @@ TEST(ParseSubjectTest, Forms) {
   EXPECT_EQ(ParseSubject("podgroup/a", "")->kind, Subject::Kind::kPodGroup);
   EXPECT_EQ(ParseSubject("podgroup/a", "")->ns, "default");
   EXPECT_EQ(ParseSubject("queue/a", "")->kind, Subject::Kind::kQueue);
-  for (const char* bad : {"", "pod/", "ns/a", "pod/ns/a", "node/a"}) {
+  EXPECT_EQ(ParseSubject("job/a", "")->kind, Subject::Kind::kJob);
+  EXPECT_EQ(ParseSubject("deploy/a", "")->kind, Subject::Kind::kDeployment);
+  for (const char* bad : {"", "pod/", "ns/a", "pod/ns/a", "node/a", "job/"}) {
     EXPECT_EQ(ParseSubject(bad, "").status().code(), absl::StatusCode::kInvalidArgument) << bad;
   }
+}
+
+// The people who wait may read their own pods, and nothing else.
+TEST(ExplainTest, WithoutTheClusterTheRecordIsShown) {
+  Live live;
+  live.pod = PodJson("research", "sweep-09-0");
+  const Subject subject = {Subject::Kind::kPod, "research", "sweep-09-0"};
+  const absl::Time now = absl::FromUnixSeconds(1'772'442'060);  // 09:01
+  auto e = ExplainRecorded(subject, live, Names(), now);
+  ASSERT_TRUE(e.ok()) << e.status();
+  EXPECT_EQ(e->state, State::kWaiting);
+  const std::string text = ExplainText(*e);
+  EXPECT_THAT(text, HasSubstr("Why         as written"));
+  EXPECT_THAT(text, HasSubstr("Code        QueueLimitReached"));
+  EXPECT_THAT(text, HasSubstr("Since       2026-03-02T09:00:00Z (1m)"));
+  EXPECT_THAT(text, HasSubstr("Queue       research\n"));
+  EXPECT_THAT(text, HasSubstr("fairlead-reader"));
+  EXPECT_EQ(ExplainJson(*e).TextAt({"recorded", "reason"}), "QueueLimitReached");
+  // The group's record is the whole verdict.
+  live.group = *Json::Parse(R"({"metadata":{"name":"g"},"spec":{"queue":"research"},"status":)"
+                            R"({"schedulability":{"code":"GangIncomplete","message":"of the gang",)"
+                            R"("hash":"h"}}})");
+  e = ExplainRecorded(subject, live, Names(), now);
+  EXPECT_THAT(ExplainText(*e), HasSubstr("of the gang"));
+  live = {};
+  EXPECT_TRUE(absl::IsNotFound(ExplainRecorded(subject, live, Names(), now).status()));
+  live.pod = PodJson("research", "sweep-09-0", "", "default-scheduler");
+  EXPECT_EQ(ExplainRecorded(subject, live, Names(), now)->state, State::kNotOurs);
 }
 
 TEST(ExplainTest, AQueueStandsWithThoseAboveAndBelowIt) {

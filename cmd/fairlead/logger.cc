@@ -1,7 +1,5 @@
 #include "cmd/fairlead/logger.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
@@ -33,25 +31,20 @@ absl::StatusOr<LogLevel> ParseLogLevel(absl::string_view name) {
 Logger::Logger(const Clock* clock, LogLevel level, Sink sink)
     : clock_(clock), level_(level), sink_(std::move(sink)) {}
 
-Logger::Sink Logger::StandardError() {
-  return [](absl::string_view line) {
-    while (!line.empty()) {
-      const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
-      if (written <= 0) return;
-      line.remove_prefix(static_cast<size_t>(written));
-    }
-  };
-}
-
-void Logger::Log(LogLevel level, absl::string_view message, Pairs pairs) {
-  if (!Enabled(level)) return;
+std::string LogLine(absl::Time at, LogLevel level, absl::string_view message, Logger::Pairs pairs) {
   std::string line = absl::StrCat(
-      "time=", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", clock_->Now(), absl::UTCTimeZone()),
+      "time=", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", at, absl::UTCTimeZone()),
       " level=", kNames[static_cast<size_t>(level)], " msg=", Quoted(std::string(message)));
   for (const auto& [key, value] : pairs) {
     absl::StrAppend(&line, " ", key, "=", Quoted(value.text));
   }
   line += '\n';
+  return line;
+}
+
+void Logger::Log(LogLevel level, absl::string_view message, Pairs pairs) {
+  if (!Enabled(level)) return;
+  const std::string line = LogLine(clock_->Now(), level, message, pairs);
   const std::lock_guard<std::mutex> lock(mutex_);
   sink_(line);
 }

@@ -1,7 +1,7 @@
-// One line a fact on standard error, in logfmt: time=... level=info msg="..." key=value.
+// One line per fact, in logfmt: time=... level=info msg="..." key=value.
 //
-// Thread-safety: every method from any thread; lines are written whole. Errors of the sink are
-// ignored: a log that cannot be written must not stop a scheduler.
+// Thread-safety: every method from any thread; the sink is called under a lock, with whole lines.
+// It must not block, or those that log do: log_writer.h has one that does not.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +39,6 @@ class Logger {
 
   // The clock outlives the logger.
   Logger(const Clock* clock, LogLevel level, Sink sink);
-  // To standard error.
-  static Sink StandardError();
-
   [[nodiscard]] bool Enabled(LogLevel level) const { return level >= level_; }
   void Log(LogLevel level, absl::string_view message, Pairs pairs = {});
   void Debug(absl::string_view message, Pairs pairs = {}) { Log(LogLevel::kDebug, message, pairs); }
@@ -57,5 +54,9 @@ class Logger {
   const Sink sink_;
   std::mutex mutex_;
 };
+
+// One such line, with its end.
+std::string LogLine(absl::Time at, LogLevel level, absl::string_view message,
+                    Logger::Pairs pairs = {});
 
 }  // namespace fairlead::cmd

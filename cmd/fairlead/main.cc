@@ -6,8 +6,12 @@
 #include <iostream>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cmd/fairlead/commands.h"
+#include "cmd/fairlead/nearest.h"
 #include "cmd/fairlead/version.h"
 
 namespace fairlead::cmd {
@@ -21,7 +25,7 @@ constexpr char kExamples[] =
     "Examples:\n"
     "  fairlead run --config fairlead.yaml          schedule, here or in a pod\n"
     "  fairlead explain train-0 -n research         why does it wait, what would help?\n"
-    "  fairlead queues                              who uses what, who waits\n"
+    "  fairlead queues                              use, quota and waiting work by queue\n"
     "  fairlead nodes -o json | jq .pricePerHourUSD\n"
     "  fairlead simulate tests/scenarios/two-team-day\n"
     "  kubectl fairlead explain pod/train-0         the same, as a plugin of kubectl\n"
@@ -74,6 +78,10 @@ class CommandLine {
   }
 
   int Main(int argc, char** argv) {
+    if (const std::string problem = CommandProblem(argc, argv); !problem.empty()) {
+      std::cerr << "fairlead: " << problem << std::endl;
+      return 2;
+    }
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -88,6 +96,19 @@ class CommandLine {
   }
 
  private:
+  // What is wrong with the command's name, with the names that there are; empty: nothing.
+  std::string CommandProblem(int argc, char** argv) const {
+    std::vector<std::string> names;
+    for (const CLI::App* sub : app_.get_subcommands({})) names.push_back(sub->get_name());
+    const std::string list = absl::StrCat("commands: ", absl::StrJoin(names, ", "));
+    if (argc < 2) return absl::StrCat("a command is missing; ", list, "; --help tells more");
+    const std::string typed = argv[1];
+    if (absl::StartsWith(typed, "-") || absl::c_linear_search(names, typed)) return "";
+    const std::string meant = Nearest(typed, names);
+    return absl::StrCat("unknown command \"", typed.substr(0, 64), "\"; ",
+                        meant.empty() ? "" : absl::StrCat("did you mean ", meant, "? "), list);
+  }
+
   void AddRun() {
     CLI::App* sub = app_.add_subcommand("run", "Schedule pods and buy nodes, until stopped");
     AddCluster(*sub, run_.common.cluster);
@@ -104,12 +125,18 @@ class CommandLine {
         ->type_name("NAME");
     sub->add_option("--identity", run_.identity, "Name of this process in the Lease and in events")
         ->type_name("NAME");
+    sub->add_option("--metrics-bind-address", run_.metrics_bind_address,
+                    "Serve /metrics, /livez and /readyz there, as in :8080; 0: nowhere "
+                    "(default: as configured, else nowhere)")
+        ->type_name("HOST:PORT");
     sub->add_option("--log-level", run_.log_level, "debug, info, warning, error or off")
         ->type_name("LEVEL");
     sub->footer(
         "Reads the cluster, decides, writes; one log line (logfmt) a decision on standard error.\n"
-        "SIGTERM: what was decided is written, then the Lease is given back. Exit code 1 when\n"
-        "leadership was lost: whatever started it should start it again.\n\n"
+        "SIGTERM: what was decided is written, then the Lease is given back. SIGHUP, or a change "
+        "of\n"
+        "the files: configuration and catalogue are read again. Exit code 1 when leadership was\n"
+        "lost: whatever started it should start it again.\n\n"
         "Examples:\n"
         "  fairlead run --config fairlead.yaml\n"
         "  fairlead run --kubeconfig dev.kubeconfig --scheduler-name fairlead --log-level debug\n");
@@ -125,7 +152,8 @@ class CommandLine {
                             "Why a pod or pod group waits and what would let it run; what a "
                             "queue holds");
     AddShow(*sub, common_);
-    sub->add_option("subject", subject_, "NAME, pod/NAME, podgroup/NAME or queue/NAME")
+    sub->add_option("subject", subject_,
+                    "NAME, pod/NAME, podgroup/NAME, job/NAME, deployment/NAME or queue/NAME")
         ->required()
         ->type_name("");
     sub->add_option("-n,--namespace", common_.ns, "Namespace (default: that of the context)")

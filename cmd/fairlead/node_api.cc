@@ -1,11 +1,14 @@
 #include "cmd/fairlead/node_api.h"
 
+#include <algorithm>
+
 #include "cmd/fairlead/api_client.h"
 
 namespace fairlead::cmd {
 
 void KubeNodeApi::Send(kube::EncodedWrite write, Done done) {
-  if (may_write_ && !may_write_()) {
+  const absl::Duration time_left = time_left_ ? time_left_() : absl::InfiniteDuration();
+  if (time_left <= absl::ZeroDuration()) {
     tasks_->Post([done = std::move(done)] { done(absl::AbortedError("not the leader any more")); });
     return;
   }
@@ -15,6 +18,7 @@ void KubeNodeApi::Send(kube::EncodedWrite write, Done done) {
   request.content_type = std::move(write.content_type);
   request.body = std::move(write.body);
   request.traffic = kube::TrafficClass::kWrite;
+  request.timeout = std::min(request.timeout, time_left);
   transport_->Send(std::move(request), [tasks = tasks_, done = std::move(done)](
                                            absl::StatusOr<kube::HttpResponse> answer) {
     tasks->Post([done, status = StatusOfAnswer(answer)] { done(status); });

@@ -1,8 +1,9 @@
 // What the kwok provider needs of the world: Node objects through the API server, and time. Answers
 // come back on the thread that runs the task queue, as the provider wants it.
 //
-// Errors given to `done`: NotFound and AlreadyExists as the server says; Aborted where `may_write`
-// (the fence of leadership) said no; Unavailable where nobody knows.
+// Errors given to `done`: NotFound and AlreadyExists as the server says; Aborted if
+// `time_left` (the fence of leadership, and the bound of each request's time-out) is zero;
+// Unavailable if the outcome is unknown.
 //
 // Ownership: transport and timers outlive it; the queue is shared with what is under way.
 // Thread-safety: called on the owner's thread.
@@ -24,8 +25,8 @@ namespace fairlead::cmd {
 class KubeNodeApi final : public hook::NodeApi {
  public:
   KubeNodeApi(kube::HttpTransport* transport, std::shared_ptr<TaskQueue> tasks,
-              std::function<bool()> may_write)
-      : transport_(transport), tasks_(std::move(tasks)), may_write_(std::move(may_write)) {}
+              std::function<absl::Duration()> time_left)
+      : transport_(transport), tasks_(std::move(tasks)), time_left_(std::move(time_left)) {}
 
   void CreateNode(const model::Node& node, Done done) override;
   void SetNodeReady(const model::Node& node, Done done) override;
@@ -36,7 +37,7 @@ class KubeNodeApi final : public hook::NodeApi {
 
   kube::HttpTransport* transport_;
   std::shared_ptr<TaskQueue> tasks_;
-  std::function<bool()> may_write_;
+  std::function<absl::Duration()> time_left_;
 };
 
 class TimerScheduler final : public hook::Scheduler {

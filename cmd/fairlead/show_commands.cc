@@ -11,6 +11,7 @@
 #include "cmd/fairlead/commands.h"
 #include "cmd/fairlead/config_file.h"
 #include "cmd/fairlead/explain.h"
+#include "cmd/fairlead/owned_pods.h"
 #include "cmd/fairlead/show.h"
 #include "cmd/fairlead/snapshot.h"
 #include "cmd/fairlead/usage_database.h"
@@ -80,8 +81,11 @@ absl::StatusOr<Live> LookUp(ApiClient& client, const Subject& subject) {
     }
   }
   if (!group.empty()) {
-    FAIRLEAD_ASSIGN_OR_RETURN(
-        live.group, Look(client, {"scheduling.run.ai/v2alpha2", "PodGroup", subject.ns, group}));
+    absl::StatusOr<std::optional<Json>> found =
+        Look(client, {"scheduling.run.ai/v2alpha2", "PodGroup", subject.ns, group});
+    // The pod may be read, its group not: the pod says something, too.
+    if (live.pod.has_value() && absl::IsPermissionDenied(found.status())) return live;
+    FAIRLEAD_ASSIGN_OR_RETURN(live.group, std::move(found));
   }
   return live;
 }
@@ -109,7 +113,7 @@ absl::Status RunExplain(const CommonFlags& flags, const std::string& subject_tex
   FAIRLEAD_ASSIGN_OR_RETURN(Opened opened, Open(flags));
   const std::string ns =
       flags.ns.empty() ? opened.connection->config().default_namespace : flags.ns;
-  FAIRLEAD_ASSIGN_OR_RETURN(const Subject subject, ParseSubject(subject_text, ns));
+  FAIRLEAD_ASSIGN_OR_RETURN(Subject subject, ParseSubject(subject_text, ns));
   if (subject.kind == Subject::Kind::kQueue) {
     FAIRLEAD_ASSIGN_OR_RETURN(const Snapshot all, Take(opened));
     FAIRLEAD_ASSIGN_OR_RETURN(const core::View view, QueueOnly(subject.name, all.view));
@@ -118,11 +122,22 @@ absl::Status RunExplain(const CommonFlags& flags, const std::string& subject_tex
     return absl::OkStatus();
   }
   ApiClient client(&opened.connection->transport());
+  if (subject.kind == Subject::Kind::kJob || subject.kind == Subject::Kind::kDeployment) {
+    FAIRLEAD_ASSIGN_OR_RETURN(const OwnedPod pod, FindPodOf(client, subject));
+    std::cerr << "note: " << pod.note << std::endl;
+    subject = {Subject::Kind::kPod, subject.ns, pod.name};
+  }
   FAIRLEAD_ASSIGN_OR_RETURN(const Live live, LookUp(client, subject));
-  FAIRLEAD_ASSIGN_OR_RETURN(const Snapshot snapshot, Take(opened));
-  FAIRLEAD_ASSIGN_OR_RETURN(const Explanation explanation,
-                            Explain(subject, live, snapshot,
-                                    opened.settings->configuration.options.state.scheduler_names));
+  const std::vector<std::string>& names =
+      opened.settings->configuration.options.state.scheduler_names;
+  const absl::StatusOr<Snapshot> snapshot = Take(opened);
+  // If the cluster may not be listed, what the scheduler recorded is shown.
+  const bool recorded = absl::IsPermissionDenied(snapshot.status());
+  if (!recorded) FAIRLEAD_RETURN_IF_ERROR(snapshot.status());
+  FAIRLEAD_ASSIGN_OR_RETURN(
+      const Explanation explanation,
+      recorded ? ExplainRecorded(subject, live, names, opened.connection->clock().Now())
+               : Explain(subject, live, *snapshot, names));
   out << (opened.format == OutputFormat::kTable ? ExplainText(explanation)
                                                 : Render(ExplainJson(explanation), opened.format));
   return absl::OkStatus();

@@ -114,8 +114,9 @@ EncodedWrite EncodePodUnschedulable(const model::SetPodUnschedulable& action,
   }
   json.EndObject().EndObject();
   json.Key("status").BeginObject().Key("conditions").BeginArray();
-  BeginCondition(json, model::kPodScheduledCondition, "False", action.reason, action.message,
-                 request_time);
+  // Without a reason the verdict is taken off a pod that is on its node.
+  BeginCondition(json, model::kPodScheduledCondition, action.reason.empty() ? "True" : "False",
+                 action.reason, action.message, request_time);
   if (action.observed_generation > 0) {
     json.Key("observedGeneration").Int(action.observed_generation);
   }

@@ -39,8 +39,10 @@ absl::Status ValidateLeaseOptions(const LeaseOptions& options) {
   if (options.renew_deadline <= options.retry_period * 1.2) {
     return bad("renewDeadline", "is not above 1.2 times retryPeriod");
   }
-  if (options.lease_duration <= options.renew_deadline) {
-    return bad("leaseDuration", "is not above renewDeadline");
+  if (options.lease_duration < options.renew_deadline + kLeaseMarginMin) {
+    return bad("leaseDuration",
+               absl::StrCat("is not at least ", absl::FormatDuration(kLeaseMarginMin),
+                            " above renewDeadline"));
   }
   if (absl::Trunc(options.lease_duration, absl::Seconds(1)) != options.lease_duration) {
     return bad("leaseDuration", "is not in whole seconds");
@@ -68,6 +70,14 @@ class LeaderElector::Impl : public std::enable_shared_from_this<LeaderElector::I
     const int64_t until_ns = leader_until_ns_.load(std::memory_order_acquire);
     return until_ns != kNever && absl::ToInt64Nanoseconds(clock_.Steady()) < until_ns;
   }
+  absl::Duration TimeLeft() const {
+    const int64_t until_ns = leader_until_ns_.load(std::memory_order_acquire);
+    if (until_ns == kNever) return absl::ZeroDuration();
+    const absl::Duration left = absl::Nanoseconds(until_ns) - clock_.Steady();
+    if (left <= absl::ZeroDuration()) return absl::ZeroDuration();
+    // A tenth of the margin is left to the inaccuracy of timers.
+    return left + (options_.lease_duration - options_.renew_deadline) * 0.9;
+  }
   LeaseStats GetStats() const;
 
  private:
@@ -83,6 +93,8 @@ class LeaderElector::Impl : public std::enable_shared_from_this<LeaderElector::I
   void Create();
   void Write(LeaseRecord record, Asked what);
   void TakeOrRenew();
+  // False: the lease is left alone, and another attempt is due.
+  bool Alive();
   void TryRelease(Calls& calls);
   void OnAnswer(Asked what, const absl::StatusOr<HttpResponse>& answer, Calls& calls);
   void OnRead(const HttpResponse& response, Calls& calls);
@@ -214,7 +226,16 @@ void LeaderElector::Impl::Write(LeaseRecord record, Asked what) {
   Ask(what, std::move(request));
 }
 
+bool LeaderElector::Impl::Alive() {
+  if (!callbacks_.alive || callbacks_.alive()) return true;
+  ++stats_.withheld;
+  NoteError("the lease is not renewed: the process does not answer");
+  WaitAndTick();
+  return false;
+}
+
 void LeaderElector::Impl::TakeOrRenew() {
+  if (!Alive()) return;
   const std::string now = FormatMicroTime(clock_.Now());
   LeaseRecord record = *seen_;
   if (record.holder != options_.identity) {
@@ -260,7 +281,8 @@ void LeaderElector::Impl::OnAnswer(Asked what, const absl::StatusOr<HttpResponse
   } else if (answer->status == 200 || answer->status == 201) {
     return what == Asked::kRead ? OnRead(*answer, calls) : OnWritten(*answer, calls);
   } else if (what == Asked::kRead && answer->status == 404 && !stopping_) {
-    return Create();
+    if (Alive()) Create();
+    return;
   } else {
     const ApiStatus error = DecodeStatus(answer->content_type, answer->body);
     NoteError(absl::StrCat(answer->status, " ", error.reason, ": ", error.message));
@@ -413,6 +435,7 @@ void LeaderElector::Stop(std::function<void()> released) {
   impl_->Stop(std::move(released), /*release=*/true);
 }
 bool LeaderElector::IsLeader() const { return impl_->IsLeader(); }
+absl::Duration LeaderElector::TimeLeft() const { return impl_->TimeLeft(); }
 LeaseStats LeaderElector::GetStats() const { return impl_->GetStats(); }
 
 }  // namespace fairlead::kube

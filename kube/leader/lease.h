@@ -10,16 +10,20 @@
 //  - Every write carries the resourceVersion (or is a creation), so that of two takers one gets a
 //  409.
 //  - IsLeader compares times at the moment of asking: a process that was stopped and goes on knows
-//    without any callback that it has lost. What is on the wire at that moment is fenced only by
-//    its preconditions (uids, versions).
+//    without any callback that it has lost.
+//  - A write of the leader must not be on the wire when another process may lead: TimeLeft bounds
+//    the time-out of each request. What the server does with a request after the client gave it up
+//    is fenced only by its preconditions (uids, versions).
+//  - The lease is taken and renewed only while `alive` says that the process does its work. A
+//    process that hangs loses the lease after `renew_deadline`, like one that is gone.
 // Defaults and JSON fields are those of k8s.io/client-go/tools/leaderelection.
 //
 // After a loss the elector stays a candidate; whether the process goes on or exits is the caller's
 // affair. `identity` must be different in every process, also after a restart.
 //
-// Thread-safety: every method from any thread; IsLeader takes no lock. The callbacks run without
-// the elector's lock, on the I/O thread or in Stop, and alternate, beginning with on_gain.
-// Transport, timers and clock must outlive the elector; later callbacks are ignored.
+// Thread-safety: every method from any thread; IsLeader and TimeLeft take no lock. The callbacks
+// run without the elector's lock, on the I/O thread or in Stop, and alternate, beginning with
+// on_gain. Transport, timers and clock must outlive the elector; later callbacks are ignored.
 #pragma once
 
 #include <cstdint>
@@ -42,18 +46,26 @@ struct LeaseOptions {
   absl::Duration retry_period = absl::Seconds(2);  // and up to a fifth more, jittered
 };
 
-// InvalidArgument, naming the field, unless lease_duration > renew_deadline > 1.2 retry_period > 0
-// and all names are set. lease_duration must be whole seconds.
+// A request needs this much time to be answered before another process may lead.
+inline constexpr absl::Duration kLeaseMarginMin = absl::Seconds(1);
+
+// InvalidArgument, naming the field, unless lease_duration >= renew_deadline + kLeaseMarginMin,
+// renew_deadline > 1.2 retry_period > 0 and all names are set. lease_duration must be whole
+// seconds.
 absl::Status ValidateLeaseOptions(const LeaseOptions& options);
 
 struct LeaseCallbacks {
   std::function<void()> on_gain, on_loss;
+  // Whether the process does its work; none: always. Called under the elector's lock, so it must be
+  // quick and must not call back.
+  std::function<bool()> alive = nullptr;
 };
 
 struct LeaseStats {
   bool leader = false;
   std::string holder;  // as last seen
   int64_t gains = 0, losses = 0, errors = 0;
+  int64_t withheld = 0;  // renewals that were not sent because `alive` said no
   std::string last_error;
 };
 
@@ -73,6 +85,9 @@ class LeaderElector {
   void Stop(std::function<void()> released = nullptr);
 
   [[nodiscard]] bool IsLeader() const;
+  // How long a request that is sent now may take: no other process may lead before that. Zero
+  // unless this process leads.
+  [[nodiscard]] absl::Duration TimeLeft() const;
   [[nodiscard]] LeaseStats GetStats() const;
 
  private:

@@ -95,6 +95,7 @@ class LeaseTest : public ::testing::Test {
     LeaseCallbacks callbacks;
     callbacks.on_gain = [this, identity] { told_.push_back("+" + identity); };
     callbacks.on_loss = [this, identity] { told_.push_back("-" + identity); };
+    callbacks.alive = [this] { return alive_; };
     return std::make_unique<LeaderElector>(api_, api_, clock_, options, callbacks);
   }
   void Start(const std::string& identity = "me") {
@@ -108,6 +109,7 @@ class LeaseTest : public ::testing::Test {
   FakeTransport api_{time_};
   LeaseServer server_{api_};
   LeaseOptions options_{"sys", "fairlead", ""};
+  bool alive_ = true;
   std::vector<std::string> told_;
   std::unique_ptr<LeaderElector> elector_;
 };
@@ -286,6 +288,40 @@ TEST_F(LeaseTest, TwoCandidatesNeverLeadTogether) {
   api_.Pump();
 }
 
+TEST_F(LeaseTest, AProcessThatHangsLosesTheLeaseAndDoesNotTakeItBack) {
+  Start();
+  api_.Advance(absl::Seconds(20));
+  ASSERT_TRUE(elector_->IsLeader());
+  alive_ = false;
+  api_.Advance(options_.renew_deadline + absl::Seconds(3));
+  EXPECT_FALSE(elector_->IsLeader());
+  EXPECT_THAT(told_, ElementsAre("+me", "-me"));
+  const size_t written = api_.Sent("PATCH", kLease).size();
+  api_.Advance(absl::Minutes(1));
+  EXPECT_EQ(api_.Sent("PATCH", kLease).size(), written);
+  EXPECT_GT(elector_->GetStats().withheld, 3);
+  EXPECT_THAT(elector_->GetStats().last_error, HasSubstr("does not answer"));
+  alive_ = true;
+  api_.Advance(absl::Seconds(5));
+  EXPECT_TRUE(elector_->IsLeader()) << "no other process came";
+}
+
+// A request that is sent with this time-out is over before another process may lead.
+TEST_F(LeaseTest, TimeLeftEndsBeforeTheLeaseDoes) {
+  EXPECT_EQ(NewElector("idle")->TimeLeft(), absl::ZeroDuration());
+  Start();
+  const absl::Duration renewed = time_.Steady();
+  EXPECT_LT(elector_->TimeLeft(), options_.lease_duration);
+  EXPECT_GT(elector_->TimeLeft(), options_.renew_deadline);
+  server_.down = true;
+  while (elector_->IsLeader()) {
+    EXPECT_LT(time_.Steady() + elector_->TimeLeft(), renewed + options_.lease_duration);
+    EXPECT_GT(elector_->TimeLeft(), absl::ZeroDuration());
+    api_.Advance(absl::Milliseconds(100));
+  }
+  EXPECT_EQ(elector_->TimeLeft(), absl::ZeroDuration());
+}
+
 TEST_F(LeaseTest, StopReleases) {
   Start();
   bool released = false;
@@ -390,6 +426,10 @@ TEST(LeaseOptionsTest, AreValidated) {
   EXPECT_THAT(message([](LeaseOptions& o) { o.identity = ""; }), HasSubstr("identity"));
   EXPECT_THAT(message([](LeaseOptions& o) { o.renew_deadline = o.lease_duration; }),
               HasSubstr("leaseDuration"));
+  EXPECT_THAT(message([](LeaseOptions& o) {
+                o.renew_deadline = o.lease_duration - absl::Milliseconds(900);
+              }),
+              HasSubstr("leaseDuration is not at least 1s above renewDeadline"));
   EXPECT_THAT(message([](LeaseOptions& o) { o.retry_period = absl::Seconds(9); }),
               HasSubstr("renewDeadline"));
   EXPECT_THAT(message([](LeaseOptions& o) { o.retry_period = absl::ZeroDuration(); }),

@@ -1,5 +1,7 @@
 #include "kube/transport/curl_loop.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <future>
 #include <utility>
@@ -24,8 +26,12 @@ CurlLoop::CurlLoop(CurlTarget target, std::unique_ptr<CredentialSource> credenti
     : target_(std::move(target)),
       clock_(clock),
       max_body_bytes_(options.max_body_bytes),
+      ping_interval_(options.ping_interval),
+      ping_timeout_(options.ping_timeout),
+      ping_path_(options.ping_path),
       source_(std::move(credentials)) {
   OpenLanes(options);
+  ArmPing();
   thread_ = StartQuietThread([this] { ThreadMain(); });
 }
 
@@ -139,7 +145,12 @@ void CurlLoop::Wait(bool more) {
     if ((ready.events & EPOLLIN) != 0) events |= CURL_CSELECT_IN;
     if ((ready.events & EPOLLOUT) != 0) events |= CURL_CSELECT_OUT;
     if ((ready.events & (EPOLLERR | EPOLLHUP)) != 0) events |= CURL_CSELECT_ERR;
-    Drive(lanes_[ready.tag], ready.fd, events);
+    Lane& lane = lanes_[ready.tag];
+    if ((ready.events & EPOLLIN) != 0) {
+      const auto socket = lane.last_read.find(ready.fd);
+      if (socket != lane.last_read.end()) socket->second = clock_.Steady();
+    }
+    Drive(lane, ready.fd, events);
   }
   const absl::Duration now = clock_.Steady();
   for (Lane& lane : lanes_) {
@@ -210,6 +221,7 @@ void CurlLoop::Launch(Call& call, CredentialsPtr credentials) {
     lane.idle.pop_back();
   }
   call.credentials = credentials;
+  call.launched_at = clock_.Steady();
   const absl::Status ready = call.easy->Prepare(call.transfer.request(), std::move(credentials),
                                                 left, &call.transfer, &call);
   if (!ready.ok()) {
@@ -305,6 +317,8 @@ void CurlLoop::ReportComplete(Lane& lane) {
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &tag);
     Call& call = *reinterpret_cast<Call*>(tag);
     const absl::Status outcome = call.transfer.Outcome(code, call.easy->ErrorText(code));
+    NoteVersion(lane, *call.easy);
+    if (code == CURLE_OPERATION_TIMEDOUT) CutIfDead(lane, call);
     Detach(call);
     if (outcome.ok() && call.transfer.rejected()) {
       AwaitCredentials(call, call.credentials);
@@ -314,16 +328,73 @@ void CurlLoop::ReportComplete(Lane& lane) {
   }
 }
 
+// ---- dead connections --------------------------------------------------------------------------
+
+void CurlLoop::ArmPing() {
+  timers_.Add(
+      clock_.Steady() + ping_interval_,
+      [this] {
+        PingIfSilent();
+        ArmPing();
+      },
+      nullptr);
+}
+
+// A stream that was answered over HTTP/2, on connections that say nothing. Over HTTP/1.1 a ping
+// would go another way; there the end of a stream is the end of its connection.
+bool CurlLoop::HasSilentStream() {
+  Lane& lane = lanes_[static_cast<size_t>(TrafficClass::kWatch)];
+  const absl::Duration heard_since = clock_.Steady() - ping_interval_;
+  const bool silent = std::any_of(lane.last_read.begin(), lane.last_read.end(),
+                                  [&](const auto& socket) { return socket.second < heard_since; });
+  if (!silent) return false;
+  return std::any_of(calls_.begin(), calls_.end(), [&](const auto& entry) {
+    const Call& call = *entry.second;
+    if (call.lane != lane.index || call.easy == nullptr) return false;
+    NoteVersion(lane, *call.easy);
+    return lane.http2;
+  });
+}
+
+void CurlLoop::NoteVersion(Lane& lane, const Easy& easy) {
+  long version = 0;
+  curl_easy_getinfo(easy.handle(), CURLINFO_HTTP_VERSION, &version);
+  if (version != CURL_HTTP_VERSION_NONE) lane.http2 = version == CURL_HTTP_VERSION_2_0;
+}
+
+void CurlLoop::PingIfSilent() {
+  if (closed_ || pinging_ || !HasSilentStream()) return;
+  pinging_ = true;
+  HttpRequest request;
+  request.path = ping_path_;
+  request.traffic = TrafficClass::kWatch;
+  request.timeout = ping_timeout_;
+  Start(
+      std::move(request), [this](const absl::StatusOr<HttpResponse>&) { pinging_ = false; },
+      nullptr);
+}
+
+// libcurl does not tell which connection a request went by while others use it. What else is silent
+// is as dead, or idle. It finds the end of a connection by itself and fails what is open on it.
+void CurlLoop::CutIfDead(const Lane& lane, const Call& call) {
+  if (!lane.http2) return;  // each request has a connection of its own, which libcurl closes
+  for (const auto& [fd, last_read] : lane.last_read) {
+    if (last_read < call.launched_at) shutdown(fd, SHUT_RDWR);
+  }
+}
+
 int CurlLoop::OnSocket(CURL* /*easy*/, curl_socket_t fd, int what, void* lane,
                        void* /*socket*/) noexcept {
-  const Lane& self = *static_cast<Lane*>(lane);
+  Lane& self = *static_cast<Lane*>(lane);
   if (what == CURL_POLL_REMOVE) {
+    self.last_read.erase(fd);
     self.loop->reactor_.Forget(fd);
     return 0;
   }
   uint32_t events = 0;
   if ((what & CURL_POLL_IN) != 0) events |= EPOLLIN;
   if ((what & CURL_POLL_OUT) != 0) events |= EPOLLOUT;
+  self.last_read.try_emplace(fd, self.loop->clock_.Steady());
   self.loop->reactor_.Watch(fd, self.index, events);
   return 0;
 }

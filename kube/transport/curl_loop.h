@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -63,9 +64,10 @@ class CurlLoop {
     const Id id;
     const size_t lane;  // index into lanes_
     Transfer transfer;
-    std::unique_ptr<Easy> easy;  // while libcurl has it
-    CredentialsPtr credentials;  // of the present attempt
-    TimerQueue::Id waiting = 0;  // timer that ends the wait for credentials
+    std::unique_ptr<Easy> easy;                         // while libcurl has it
+    CredentialsPtr credentials;                         // of the present attempt
+    absl::Duration launched_at = absl::ZeroDuration();  // steady; of the present attempt
+    TimerQueue::Id waiting = 0;                         // timer that ends the wait for credentials
   };
 
   struct Command {
@@ -85,6 +87,8 @@ class CurlLoop {
     CURLM* multi = nullptr;
     absl::Duration due = absl::InfiniteDuration();  // when libcurl wants to be called
     std::vector<std::unique_ptr<Easy>> idle;
+    absl::flat_hash_map<int, absl::Duration> last_read;  // of each open socket; steady
+    bool http2 = false;                                  // as the last answer came
   };
 
   void Post(Command command);
@@ -103,6 +107,14 @@ class CurlLoop {
   void Finish(Id id, const absl::Status& status);
   void CancelAll();
 
+  // Looks for dead connections; curl_transport.h says how.
+  void ArmPing();
+  void PingIfSilent();
+  [[nodiscard]] bool HasSilentStream();
+  static void NoteVersion(Lane& lane, const Easy& easy);
+  // The call timed out: connections on which nothing has arrived since it was sent are cut.
+  static void CutIfDead(const Lane& lane, const Call& call);
+
   void OpenLanes(const CurlTransportOptions& options);
   void CloseLanes();
   void Drive(Lane& lane, curl_socket_t fd, int events);
@@ -114,6 +126,8 @@ class CurlLoop {
   const CurlTarget target_;
   const Clock& clock_;
   const int64_t max_body_bytes_;
+  const absl::Duration ping_interval_, ping_timeout_;
+  const std::string ping_path_;
   Reactor reactor_;
   TimerQueue timers_;
   std::atomic<Id> last_id_ = 0;
@@ -123,7 +137,7 @@ class CurlLoop {
   bool stopping_ = false;
 
   // The I/O thread's.
-  bool closed_ = false;
+  bool closed_ = false, pinging_ = false;
   std::array<Lane, kClasses> lanes_;
   absl::flat_hash_map<Id, std::unique_ptr<Call>> calls_;
   std::vector<Reactor::Ready> ready_;

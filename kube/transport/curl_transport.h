@@ -13,6 +13,15 @@
 // request may reach the server twice: libcurl sends it again on a fresh connection if a reused one
 // was closed before any byte of an answer. Writes therefore carry preconditions.
 //
+// Dead connections: a peer that went away without a word (a power cut, a NAT box that forgot, a
+// proxy that hangs) leaves connections on which nothing ever comes. Over HTTP/2 one of them would
+// be used for every later request of its class, so it is looked for: while a stream is open, a
+// connection on which nothing has arrived for `ping_interval` is asked for `ping_path`; and if a
+// request of the class times out, connections on which nothing has arrived since it was sent are
+// cut. What was open on it ends
+// with Unavailable, what comes later gets a new one. (client-go sends PING frames; libcurl 7.88
+// does not tell whether they were answered.)
+//
 // Errors beyond those of http.h: ResourceExhausted for an answer above max_body_bytes,
 // InvalidArgument for a request that no HTTP message can carry. They name method and path (without
 // the query) and never a credential. An exception out of a callback ends the program.
@@ -46,6 +55,9 @@ struct CurlTransportOptions {
   absl::Duration connect_timeout = absl::Seconds(10);  // TCP and TLS
   int64_t max_body_bytes = int64_t{512} << 20;         // of an answer to Send
   std::string user_agent = "fairlead";
+  absl::Duration ping_interval = absl::Seconds(15);
+  absl::Duration ping_timeout = absl::Seconds(10);
+  std::string ping_path = "/version";  // any answer will do; the API server shows it to everybody
 };
 
 class CurlTransport final : public HttpTransport, public Timers {

@@ -96,6 +96,26 @@ void Reflector::Impl::Stop() {
   for (const HttpTransport::Id id : to_cancel) transport_.Cancel(id);
 }
 
+void Reflector::Impl::Refresh() {
+  std::vector<HttpTransport::Id> to_cancel;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (phase_ == ReflectorPhase::kStopped) return;
+    fresh_ = false;
+    if (phase_ == ReflectorPhase::kIdle) return;
+    NeedSnapshot();
+    continue_token_.clear();
+    Begin();
+    to_cancel.swap(to_cancel_);
+  }
+  for (const HttpTransport::Id id : to_cancel) transport_.Cancel(id);
+}
+
+bool Reflector::Impl::InStep() const {
+  return phase_ == ReflectorPhase::kMissing ||
+         (phase_ == ReflectorPhase::kWatch && stream_status_ == 200);
+}
+
 std::string Reflector::Impl::BasePath() const {
   std::string path = CollectionPath(options_.kind);
   if (!options_.field_selector.empty()) AddQuery(path, "fieldSelector", options_.field_selector);
@@ -152,7 +172,7 @@ void Reflector::Impl::OpenStream(std::string path, ReflectorPhase phase) {
   request.timeout = absl::InfiniteDuration();
   request_ = transport_.Stream(std::move(request),
                                std::make_shared<Observer>(weak_from_this(), generation_));
-  ArmWatchdog(options_.silence_limit);
+  ArmWatchdog(options_.header_limit);
 }
 
 void Reflector::Impl::ArmWatchdog(absl::Duration delay) {
@@ -194,6 +214,7 @@ void Reflector::Impl::WaitFor(absl::Duration delay, ReflectorPhase phase) {
 
 void Reflector::Impl::Abandon() {
   ++generation_;
+  if (InStep()) last_open_ = clock_.Steady();
   if (request_.has_value()) to_cancel_.push_back(*request_);
   request_.reset();
   if (timer_.has_value()) timers_.CancelTimer(*timer_);
@@ -215,6 +236,8 @@ ReflectorStats Reflector::Impl::GetStats() const {
   stats.errors = errors_;
   stats.last_error = last_error_;
   stats.since_last_event = clock_.Steady() - last_event_;
+  stats.down_for = InStep() ? absl::ZeroDuration() : clock_.Steady() - last_open_;
+  stats.fresh = fresh_;
   return stats;
 }
 
@@ -225,6 +248,7 @@ Reflector::Reflector(HttpTransport& transport, Timers& timers, const Clock& cloc
 Reflector::~Reflector() { impl_->Stop(); }
 void Reflector::Start() { impl_->Start(); }
 void Reflector::Stop() { impl_->Stop(); }
+void Reflector::Refresh() { impl_->Refresh(); }
 ReflectorStats Reflector::GetStats() const { return impl_->GetStats(); }
 
 }  // namespace fairlead::kube

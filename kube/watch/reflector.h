@@ -17,7 +17,8 @@
 //              older; and 403 of an optional kind (model::IsOptional): rules from before it was
 //              read. Counts as empty and synced, and is asked again now and then. What was known is
 //              deleted only after kMissingConfirmations such answers.
-//   silence    neither event nor bookmark for `silence_limit`: the connection is dead, resume.
+//   silence    no answer to a watch within `header_limit`, or neither event nor bookmark for
+//              `silence_limit`: the connection is dead, resume.
 //   fruitless  watches one after the other that were accepted but delivered nothing (silence, a
 //   version
 //              from before a restore of the server, frames that do not decode): a new snapshot.
@@ -26,12 +27,16 @@
 //   others     (no connection, 401, 403, 429, 5xx): again, with growing jittered delays and
 //   Retry-After.
 //
+// Refresh asks for a new snapshot from now on, for a process that has to know what was written
+// until now; `fresh` says when it is complete. The server answers snapshots consistently.
+//
 // Every event goes to the EventQueue; Synced goes there once, after the first snapshot, and of an
 // optional kind again whenever it turns out to be missing or not to be any more.
 //
-// Thread-safety: Start, Stop and GetStats from any thread; the rest runs in the transport's
-// callbacks. After Stop returns nothing more is pushed. Transport, timers, clock, queue and
-// features must outlive the reflector; callbacks that come later than its destruction are ignored.
+// Thread-safety: Start, Stop, Refresh and GetStats from any thread; the rest runs in the
+// transport's callbacks. After Stop returns nothing more is pushed. Transport, timers, clock, queue
+// and features must outlive the reflector; callbacks that come later than its destruction are
+// ignored.
 #pragma once
 
 #include <atomic>
@@ -60,13 +65,19 @@ struct ReflectorOptions {
   // A watch asks the server to end it after a time within these, so that not all end at once.
   absl::Duration min_watch = absl::Minutes(5);
   absl::Duration max_watch = absl::Minutes(10);
-  // The server sends a bookmark every minute or so.
-  absl::Duration silence_limit = absl::Minutes(4);
+  absl::Duration header_limit = absl::Seconds(30);
+  // kBookmarkPeriodMax and a little: whatever the transport finds out, pods do not wait for longer
+  // behind a dead connection. To resume a quiet watch costs one request.
+  absl::Duration silence_limit = absl::Seconds(80);
   absl::Duration missing_retry = absl::Minutes(1);
   absl::Duration backoff_initial = absl::Milliseconds(500);
   absl::Duration backoff_max = absl::Seconds(30);
   absl::Duration list_timeout = absl::Minutes(2);  // of one page
 };
+
+// The API server sends a bookmark a minute, give or take a quarter. So a watch that is open and has
+// been silent for less is in step with the server.
+inline constexpr absl::Duration kBookmarkPeriodMax = absl::Seconds(75);
 
 enum class ReflectorPhase { kIdle, kWatchList, kList, kWatch, kWaiting, kMissing, kStopped };
 const char* ReflectorPhaseName(ReflectorPhase phase);
@@ -83,8 +94,19 @@ struct ReflectorStats {
   int64_t events = 0;     // of watches, bookmarks included
   int64_t errors = 0;
   std::string last_error;
-  // Since the last event, bookmark or snapshot; infinite before the first.
+  // Since the last good word: an event, a bookmark, a snapshot, a clean end of a watch, the answer
+  // that the kind is not installed. Infinite before the first.
   absl::Duration since_last_event = absl::InfiniteDuration();
+  // Since a watch was last open. Zero while one is, or while the kind is not installed.
+  absl::Duration down_for = absl::InfiniteDuration();
+  // A snapshot that was begun after the last Refresh (or Start) is complete, and its events are in
+  // the queue.
+  bool fresh = false;
+
+  // The picture of this kind may be out of date by more than `bound`.
+  [[nodiscard]] bool IsStale(absl::Duration bound) const {
+    return down_for > bound || since_last_event > bound + kBookmarkPeriodMax;
+  }
 };
 
 class Reflector {
@@ -100,6 +122,8 @@ class Reflector {
 
   void Start();
   void Stop();
+  // A new snapshot, whatever is under way. The queue's consumer is woken when it is complete.
+  void Refresh();
   [[nodiscard]] ReflectorStats GetStats() const;
 
  private:

@@ -53,6 +53,11 @@ void Reflector::Impl::MarkSynced(Events& out) {
   out.push_back(model::Synced{options_.kind, missing_});
 }
 
+void Reflector::Impl::MarkFresh() {
+  if (std::exchange(fresh_, true)) return;
+  queue_.Wake();  // there may be no event that would
+}
+
 void Reflector::Impl::OnHeaders(int status, absl::string_view content_type) {
   stream_status_ = status;
   stream_content_type_ = std::string(content_type);
@@ -128,9 +133,10 @@ bool Reflector::Impl::CommitSnapshot(absl::string_view resource_version, Events&
   missing_ = false;
   need_snapshot_ = false;
   delivered_ = true;
-  last_event_ = clock_.Steady();
+  last_event_ = last_open_ = clock_.Steady();
   backoff_.Reset();
   MarkSynced(out);
+  MarkFresh();
   return true;
 }
 
@@ -155,6 +161,7 @@ void Reflector::Impl::OnStreamDone(const absl::Status& status, absl::Duration re
                        retry_after);
   }
   if (status.ok() && phase_ == ReflectorPhase::kWatch) {
+    last_event_ = clock_.Steady();  // all that there was until now has come
     if (!delivered_) CountFruitless(1);
     return Wait(retry_after);
   }
@@ -177,6 +184,10 @@ void Reflector::Impl::OnStreamBroken(absl::string_view what, int weight,
 void Reflector::Impl::OnWatchdog() {
   timer_.reset();
   const absl::Duration silent = clock_.Steady() - last_activity_;
+  if (stream_status_ == 0) {
+    NoteError(absl::StrCat("watch: no answer for ", absl::FormatDuration(silent)));
+    return Wait(absl::ZeroDuration());
+  }
   if (silent < options_.silence_limit) return ArmWatchdog(options_.silence_limit - silent);
   OnStreamBroken(absl::StrCat("watch: silent for ", absl::FormatDuration(silent)), 2,
                  absl::ZeroDuration());
@@ -239,11 +250,13 @@ void Reflector::Impl::OnMissing(int code, const ApiStatus& error) {
   Events out;
   if (!synced_ || missing_answers_ >= kMissingConfirmations) {
     missing_ = true;
+    last_event_ = clock_.Steady();
     store_.DeleteAll(out);
     MarkSynced(out);
   }
   queue_.PushAll(std::move(out));
   if (!missing_) return Wait(absl::ZeroDuration());
+  MarkFresh();
   WaitFor(JitteredBetween(options_.missing_retry / 2, options_.missing_retry, options_.seed,
                           static_cast<uint64_t>(errors_)),
           ReflectorPhase::kMissing);

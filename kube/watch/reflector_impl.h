@@ -27,6 +27,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
 
   void Start();
   void Stop();
+  void Refresh();
   ReflectorStats GetStats() const;
 
  private:
@@ -65,6 +66,9 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
   void NeedSnapshot();
   void CountFruitless(int weight);
   void MarkSynced(Events& out);
+  // All that was written before the last Refresh is known, or will be when `out` is pushed.
+  void MarkFresh();
+  [[nodiscard]] bool InStep() const;
   void NoteError(std::string text);
   [[nodiscard]] std::string BasePath() const;
   [[nodiscard]] bool UsesWatchList() const;
@@ -89,6 +93,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
   bool synced_ = false;
   bool missing_ = false;
   bool missing_told_ = false;
+  bool fresh_ = false;
   int missing_answers_ = 0;
   int stale_snapshots_ = 0;
   int fruitless_ = 0;
@@ -107,6 +112,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
   int64_t snapshots_ = 0, watches_ = 0, events_ = 0, errors_ = 0;
   std::string last_error_;
   absl::Duration last_event_ = -absl::InfiniteDuration();  // steady
+  absl::Duration last_open_ = -absl::InfiniteDuration();   // steady; while InStep, now
 };
 
 }  // namespace fairlead::kube

@@ -372,6 +372,99 @@ TEST_F(ReflectorTest, ABuiltInKindIsNeverMissing) {
   EXPECT_FALSE(reflector_->GetStats().synced);
 }
 
+TEST_F(ReflectorTest, AWatchThatFailsAfterTheFirstSyncIsStale) {
+  constexpr absl::Duration kBound = absl::Seconds(60);
+  Id id = Synced();
+  End(id, absl::UnavailableError("reset"));
+  EXPECT_FALSE(reflector_->GetStats().IsStale(kBound));
+  const absl::Duration broken = clock_.Steady();
+  while (clock_.Steady() < broken + kBound) {
+    EXPECT_FALSE(reflector_->GetStats().IsStale(kBound));
+    Refuse(NextOpen(), 403, "Forbidden", "cannot watch pods");
+  }
+  api_.Advance(absl::Seconds(1));
+  ReflectorStats stats = reflector_->GetStats();
+  EXPECT_TRUE(stats.IsStale(kBound));
+  EXPECT_TRUE(stats.synced) << "the old picture stays";
+  EXPECT_THAT(stats.last_error, HasSubstr("403 Forbidden"));
+  id = NextOpen();
+  Accept(id);
+  Send(id, BookmarkLine("60", true));
+  stats = reflector_->GetStats();
+  EXPECT_FALSE(stats.IsStale(kBound));
+  EXPECT_EQ(stats.down_for, absl::ZeroDuration());
+}
+
+TEST_F(ReflectorTest, AnOpenWatchIsInStepBetweenTwoBookmarks) {
+  constexpr absl::Duration kBound = absl::Seconds(60);
+  const Id id = Synced();
+  for (int i = 0; i < 5; ++i) {
+    api_.Advance(kBookmarkPeriodMax);
+    EXPECT_FALSE(reflector_->GetStats().IsStale(kBound));
+    Send(id, BookmarkLine(absl::StrCat(60 + i)));
+  }
+  api_.Advance(kBookmarkPeriodMax + kBound + absl::Seconds(1));
+  EXPECT_TRUE(reflector_->GetStats().IsStale(kBound)) << "open, but silent";
+}
+
+// Each time it is accepted: the age of the last good word is what counts then.
+TEST_F(ReflectorTest, AWatchThatBreaksAgainAndAgainIsStale) {
+  End(Synced(), absl::UnavailableError("reset"));
+  for (int i = 0; i < 1000 && !reflector_->GetStats().IsStale(absl::Seconds(60)); ++i) {
+    const Id id = NextOpen();
+    if (api_.exchanges().back().stream) {
+      Accept(id);
+      End(id, absl::UnavailableError("reset"));
+    } else {
+      api_.Fail(id, absl::UnavailableError("reset"));
+      api_.Pump();
+    }
+  }
+  EXPECT_TRUE(reflector_->GetStats().IsStale(absl::Seconds(60)));
+}
+
+TEST_F(ReflectorTest, RefreshTakesANewSnapshot) {
+  Id id = Synced();
+  EXPECT_TRUE(reflector_->GetStats().fresh);
+  reflector_->Refresh();
+  EXPECT_FALSE(reflector_->GetStats().fresh);
+  id = NextOpen();
+  EXPECT_TRUE(api_.exchanges().front().cancelled);
+  EXPECT_THAT(LastPath(), HasSubstr("sendInitialEvents"));
+  Accept(id);
+  Send(id, absl::StrCat(WatchLine("ADDED", PodJson("a", "ua", "10")),
+                        WatchLine("ADDED", PodJson("b", "ub", "40", "n1"))));
+  EXPECT_FALSE(reflector_->GetStats().fresh);
+  EXPECT_THAT(Told(queue_), IsEmpty());
+  Send(id, BookmarkLine("41", true));
+  EXPECT_TRUE(reflector_->GetStats().fresh);
+  EXPECT_THAT(Told(queue_), ElementsAre("-ns/c uc", "+ns/b ub@40"));
+}
+
+TEST_F(ReflectorTest, RefreshWakesTheConsumerThoughNothingHasChanged) {
+  Synced();
+  int woken = 0;
+  queue_.SetWakeCallback([&woken] { ++woken; });
+  reflector_->Refresh();
+  const Id id = NextOpen();
+  Accept(id);
+  EXPECT_EQ(woken, 0);
+  Send(id, absl::StrCat(WatchLine("ADDED", PodJson("a", "ua", "10")),
+                        WatchLine("ADDED", PodJson("b", "ub", "20")),
+                        WatchLine("ADDED", PodJson("c", "uc", "30")), BookmarkLine("41", true)));
+  EXPECT_GT(woken, 0);
+  EXPECT_THAT(Told(queue_), IsEmpty());
+}
+
+TEST_F(ReflectorTest, AWatchWithoutAnyAnswerIsNotWaitedForLong) {
+  Id id = Synced();
+  End(id);
+  id = NextOpen();
+  api_.Advance(options_.header_limit + absl::Seconds(1));
+  EXPECT_NE(NextOpen(), id);
+  EXPECT_THAT(LastPath(), HasSubstr("resourceVersion=30&")) << "no reason for a new snapshot";
+}
+
 TEST_F(ReflectorTest, SilenceIsADeadConnection) {
   Id id = Synced();
   api_.Advance(options_.silence_limit - absl::Seconds(1));

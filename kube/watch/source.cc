@@ -30,6 +30,17 @@ void ClusterSource::Stop() {
   for (const auto& reflector : reflectors_) reflector->Stop();
 }
 
+void ClusterSource::Refresh() {
+  for (const auto& reflector : reflectors_) reflector->Refresh();
+}
+
+bool ClusterSource::Fresh() const {
+  for (const auto& reflector : reflectors_) {
+    if (!reflector->GetStats().fresh) return false;
+  }
+  return true;
+}
+
 bool ClusterSource::Synced() const {
   for (const auto& reflector : reflectors_) {
     if (!reflector->GetStats().synced) return false;
@@ -44,15 +55,26 @@ std::vector<ReflectorStats> ClusterSource::GetStats() const {
   return stats;
 }
 
-absl::Status ClusterSource::Health(absl::Duration limit) const {
+std::vector<ReflectorStats> ClusterSource::Stale(absl::Duration bound) const {
+  std::vector<ReflectorStats> stale;
+  for (const auto& reflector : reflectors_) {
+    ReflectorStats stats = reflector->GetStats();
+    if (stats.synced && stats.IsStale(bound)) stale.push_back(std::move(stats));
+  }
+  return stale;
+}
+
+absl::Status ClusterSource::Health(absl::Duration bound) const {
   std::vector<std::string> problems;
   for (const ReflectorStats& stats : GetStats()) {
     const std::string error = stats.last_error.empty() ? "" : absl::StrCat(": ", stats.last_error);
     if (!stats.synced) {
       problems.push_back(absl::StrCat(model::KindName(stats.kind), " is not synced", error));
-    } else if (!stats.missing && stats.since_last_event > limit) {
-      problems.push_back(absl::StrCat(model::KindName(stats.kind), " has seen nothing for ",
-                                      absl::FormatDuration(stats.since_last_event), error));
+    } else if (stats.IsStale(bound)) {
+      problems.push_back(
+          absl::StrCat(model::KindName(stats.kind), ": last heard of ",
+                       absl::FormatDuration(absl::Trunc(stats.since_last_event, absl::Seconds(1))),
+                       " ago", error));
     }
   }
   if (problems.empty()) return absl::OkStatus();

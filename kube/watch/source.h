@@ -31,14 +31,21 @@ class ClusterSource {
 
   void Start();
   void Stop();
+  // What was written until now is to be known: new snapshots of every kind. Fresh says when all are
+  // complete and their events are in the queue; the queue's consumer is woken then.
+  void Refresh();
+  [[nodiscard]] bool Fresh() const;
 
   // Every kind has been synced once.
   [[nodiscard]] bool Synced() const;
   // In the order of model::kAllKinds.
   [[nodiscard]] std::vector<ReflectorStats> GetStats() const;
-  // OK, or Unavailable naming each kind that is not synced or has seen nothing for `limit`, with
-  // its last error. For a readiness probe.
-  [[nodiscard]] absl::Status Health(absl::Duration limit) const;
+  // The kinds that were synced once and may be out of date by more than `bound` now
+  // (ReflectorStats::IsStale).
+  [[nodiscard]] std::vector<ReflectorStats> Stale(absl::Duration bound) const;
+  // OK, or Unavailable naming each kind that is not synced or is stale, with its last error. For a
+  // readiness probe.
+  [[nodiscard]] absl::Status Health(absl::Duration bound) const;
 
  private:
   ServerFeatures features_;

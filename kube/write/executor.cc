@@ -121,6 +121,7 @@ bool Executor::Impl::Refused(const model::Action& action, WriteLane lane) {
   const size_t limit = lane == WriteLane::kEvent ? options_.max_queued_events : options_.max_queued;
   if (queue_.size(lane) >= limit) {
     ++stats_.shed;
+    if (lane == WriteLane::kEvent) ++stats_.shed_events;
     Answer(action.id, absl::ResourceExhaustedError(absl::StrCat("more than ", limit, " queued ",
                                                                 WriteLaneName(lane), " writes")));
     return true;
@@ -214,6 +215,8 @@ void Executor::Impl::StartRequest(WriteJob& job, Requests& out) {
   window_.Started();
   HttpRequest request = job.protocol->Next(clock_.Now());
   request.timeout = options_.request_timeout;
+  // Leadership may end between the gate and here: then the request ends at once.
+  if (options_.time_left) request.timeout = std::min(request.timeout, options_.time_left());
   ++stats_.requests_by_verb[request.method];
   out.push_back({job.action_id, std::move(request)});
 }

@@ -14,7 +14,8 @@
 //  - LaunchNode and TerminateNode are handed to `provider`, which answers them itself.
 //  - `may_write` is the fence of leadership: when it says no, what is not on the wire is answered
 //    Aborted, or Unavailable if an earlier attempt's outcome is unknown. It is asked before every
-//    request.
+//    request. `time_left` bounds each request's time-out, so that none is on the wire when another
+//    process may lead.
 //
 // Statuses beyond those of model::ActionResult: Aborted (definitely not done: fenced, shutting
 // down, throttled to the end), InvalidArgument and PermissionDenied (the server will never accept
@@ -60,6 +61,9 @@ struct ExecutorOptions {
   absl::Duration backoff_initial = absl::Milliseconds(200);
   absl::Duration backoff_max = absl::Seconds(10);
   absl::Duration request_timeout = absl::Seconds(15);
+  // At most this long; none: request_timeout alone. Called under the executor's lock, as
+  // `may_write`.
+  std::function<absl::Duration()> time_left = nullptr;
   size_t max_queued_events = 1000;
   size_t max_queued = 200'000;  // of each other lane
 };
@@ -69,7 +73,8 @@ struct ExecutorStats {
   int64_t window_decreases = 0;
   std::array<size_t, kWriteLanes> queued{};  // not yet answered
   std::array<int64_t, kWriteLanes> answered{}, failed{};
-  int64_t retries = 0, replaced = 0, shed = 0, fenced = 0;
+  int64_t retries = 0, replaced = 0, fenced = 0;
+  int64_t shed = 0, shed_events = 0;                           // of all lanes, and of events alone
   absl::flat_hash_map<std::string, int64_t> requests_by_verb;  // "GET", "POST", ...
   LatencyHistogram request_latency;
   LatencyHistogram action_latency;  // from Submit to the answer, without shed and fenced ones

@@ -39,6 +39,21 @@ TEST_F(ExecutorTest, AConditionThatAnotherSchedulerWroteMeanwhileStays) {
   EXPECT_THAT(body, HasSubstr(R"("value":[{"nodePool":"a","x":2},{"type":)"));
 }
 
+// The default time-out is longer than the lease's margin.
+TEST_F(ExecutorTest, NoRequestOutlivesTheLease) {
+  absl::Duration left = absl::Seconds(60);
+  options_.time_left = [&left] { return left; };
+  api_.On("POST", "*", Reply::Hold());
+  Create();
+  Submit(Bind("a"));
+  api_.Pump();
+  EXPECT_EQ(api_.exchanges().back().request.timeout, options_.request_timeout);
+  left = absl::Seconds(4.5);
+  Submit(Bind("b"));
+  api_.Pump();
+  EXPECT_EQ(api_.exchanges().back().request.timeout, absl::Seconds(4.5));
+}
+
 TEST_F(ExecutorTest, TheTaintsOfOthersStay) {
   const std::string theirs = R"({"key":"nvidia.com/gpu","value":"x","effect":"NoExecute"})";
   // Same key, another effect: another taint.

@@ -196,10 +196,11 @@ Outcome& Cycle::RecordLack(queues::QueueId leaf, const state::Workload& workload
 void Cycle::Take(queues::QueueId leaf, const state::Workload& workload,
                  const std::vector<state::Transaction::Operation>& operations) {
   std::vector<state::PodId> promised;
+  ++steps_;
   for (const state::Transaction::Operation& operation : operations) {
     if (operation.kind == state::Transaction::OperationKind::kAllocate) {
       p_.state.SetStartedAt(operation.pod, now_);
-      bindings.push_back({operation.pod, operation.node});
+      bindings.push_back({operation.pod, operation.node, steps_});
       if (searched_) fresh_.insert(operation.pod);
     } else {
       promised.push_back(operation.pod);

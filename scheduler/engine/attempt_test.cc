@@ -56,7 +56,7 @@ TEST(DelayTest, TheEndIsToldWhereSomebodyMightGiveWayThen) {
     ASSERT_NE(cluster.VerdictOf("young"), nullptr);
     EXPECT_EQ(cluster.CodeOf("young"), Code::kInsufficientCapacity) << c.title;
     EXPECT_EQ(cluster.VerdictOf("young")->until.has_value(), c.told) << c.title;
-    EXPECT_EQ(absl::StrContains(cluster.DetailsOf("young"), "nobody gives way for it before"),
+    EXPECT_EQ(absl::StrContains(cluster.DetailsOf("young"), "no eviction for this workload before"),
               c.told)
         << c.title;
     if (c.told) {

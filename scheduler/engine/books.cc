@@ -11,15 +11,15 @@ namespace fairlead::engine {
 Books::Books(const state::ClusterState& state, const queues::QueueTree& tree)
     : state_(state), tree_(tree), ledger_(tree), shape_version_(tree.shape_version()) {}
 
-// Mostly what RefreshRequested found; the row may have changed since, or not been read yet.
-queues::QueueId Books::QueueOf(const state::Workload& workload) const {
-  if (workload.id < requested_.size()) {
-    const queues::QueueId known = requested_[workload.id].queue;
-    if (known != kNoQueue && tree_.Exists(known) && tree_.Name(known) == workload.queue) {
-      return known;
-    }
+// Mostly where RefreshRequested found its workload; that may have changed since, or not been read
+// yet.
+queues::QueueId Books::QueueOf(const state::PodRecord& pod) const {
+  const std::string& queue = state_.QueueOf(pod);
+  if (pod.workload < requested_.size() && !requested_[pod.workload].empty()) {
+    const queues::QueueId known = requested_[pod.workload].front().queue;
+    if (tree_.Name(known) == queue) return known;
   }
-  return tree_.Find(workload.queue).value_or(kNoQueue);
+  return tree_.FindEver(queue).value_or(kNoQueue);
 }
 
 void Books::Charge(queues::QueueId leaf, const model::Resources& amount, bool preemptible) {
@@ -48,7 +48,7 @@ model::Resources Books::ChargeOf(const state::PodRecord& pod) const {
 void Books::OnAllocated(const state::Workload& workload, const state::PodRecord& pod) {
   if (pod.id >= charged_.size()) charged_.resize(pod.id + 1);
   if (RecountNeeded()) return;  // the recount will see it
-  const queues::QueueId queue = QueueOf(workload);
+  const queues::QueueId queue = QueueOf(pod);
   if (queue == kNoQueue) return;
   const model::Resources charge = ChargeOf(pod);
   charged_[pod.id] = {queue, workload.preemptible, charge[model::kGpu], GpuModelOf(pod)};
@@ -110,16 +110,10 @@ model::Resources Books::Total() const {
   if (GpuModels(tree_).empty()) return total;
   for (const auto& [name, id] : state_.nodes_by_name()) {
     const state::NodeInfo& node = state_.node(id);
-    // The nodes that total_for_queues() is made of.
-    if (!node.exists || node.kind != state::NodeKind::kReal || !node.usable || !node.object.ready ||
-        node.object.unschedulable || !node.object.bad_conditions.empty() ||
-        !node.object.invalid.empty()) {
-      continue;
-    }
+    const int64_t gpus = node.for_queues[model::kGpu];
+    if (gpus == 0) continue;
     const std::optional<model::ResourceIndex> gpu_model = ModelOf(tree_, node);
     if (!gpu_model.has_value()) continue;
-    const int64_t gpus =
-        model::SaturatingAdd(CapacityOf(node)[model::kGpu], -node.used_by_others[model::kGpu]);
     total.Set(*gpu_model, model::SaturatingAdd(total[*gpu_model], gpus));
   }
   return total;
@@ -143,38 +137,48 @@ model::Resources Books::LendingLoad() const {
 
 void Books::OnWorkloadRemoved(const state::Workload& workload) {
   if (workload.id >= requested_.size()) return;
-  Requested& requested = requested_[workload.id];
-  if (requested.queue != kNoQueue) ledger_.SubRequested(requested.queue, requested.amount);
-  requested = {};
+  for (const Requested& of : requested_[workload.id]) ledger_.SubRequested(of.queue, of.amount);
+  requested_[workload.id].clear();
 }
 
-Books::Requested Books::RequestedBy(const state::Workload& workload) const {
-  Requested requested;
-  requested.queue = tree_.Find(workload.queue).value_or(kNoQueue);
-  if (requested.queue == kNoQueue) return requested;
+Books::Requests Books::RequestedBy(const state::Workload& workload) const {
+  Requests requests;
+  const auto of_queue = [&](queues::QueueId queue) -> model::Resources& {
+    for (Requested& requested : requests) {
+      if (requested.queue == queue) return requested.amount;
+    }
+    requests.push_back({queue, {}});
+    return requests.back().amount;
+  };
+  const queues::QueueId now = tree_.Find(workload.queue).value_or(kNoQueue);
   for (state::PodId id : workload.pods) {
     const state::PodRecord& pod = state_.pod(id);
     // Who is not tried asks for nothing.
     const bool asks = pod.status == state::PodStatus::kPending && !workload.GaveUp();
-    if (!state::IsAllocated(pod.status) && !asks) continue;
+    const bool allocated = state::IsAllocated(pod.status);
+    if (!allocated && !asks) continue;
+    const bool elsewhere = allocated && (now == kNoQueue || pod.started_under != nullptr);
+    const queues::QueueId queue =
+        elsewhere ? tree_.FindEver(state_.QueueOf(pod)).value_or(kNoQueue) : now;
+    if (queue == kNoQueue) continue;
+    model::Resources& amount = of_queue(queue);
     const model::Resources& charge = state_.pod_class(pod.pod_class).charge;
-    requested.amount += charge;
+    amount += charge;
     const std::optional<model::ResourceIndex> gpu_model = GpuModelOf(pod);
     if (!gpu_model.has_value()) continue;
-    requested.amount.Set(*gpu_model,
-                         model::SaturatingAdd(requested.amount[*gpu_model], charge[model::kGpu]));
+    amount.Set(*gpu_model, model::SaturatingAdd(amount[*gpu_model], charge[model::kGpu]));
   }
-  return requested;
+  return requests;
 }
 
 void Books::RefreshRequested(const state::Workload& workload) {
   if (workload.id >= requested_.size()) requested_.resize(workload.id + 1);
-  Requested& requested = requested_[workload.id];
-  Requested now = RequestedBy(workload);
+  Requests& requested = requested_[workload.id];
+  Requests now = RequestedBy(workload);
   // A pod that starts asks for as much as when it waited.
   if (now == requested) return;
-  if (requested.queue != kNoQueue) ledger_.SubRequested(requested.queue, requested.amount);
-  if (now.queue != kNoQueue) ledger_.AddRequested(now.queue, now.amount);
+  for (const Requested& of : requested) ledger_.SubRequested(of.queue, of.amount);
+  for (const Requested& of : now) ledger_.AddRequested(of.queue, of.amount);
   requested = std::move(now);
 }
 
@@ -185,21 +189,17 @@ void Books::Recount(const std::function<void(const state::Workload&)>& also) {
   lending_.reset();
   charged_.assign(charged_.size(), {});
   requested_.assign(requested_.size(), {});
-  std::vector<model::Resources> sums(tree_.size());
   state_.ForEachWorkload([&](const state::Workload& workload) {
     if (workload.id >= requested_.size()) requested_.resize(workload.id + 1);
-    Requested& requested = requested_[workload.id];
+    Requests& requested = requested_[workload.id];
     requested = RequestedBy(workload);
-    if (requested.queue != kNoQueue) sums[requested.queue] += requested.amount;
+    for (const Requested& of : requested) ledger_.AddRequested(of.queue, of.amount);
     for (state::PodId id : workload.pods) {
       const state::PodRecord& pod = state_.pod(id);
       if (state::IsAllocated(pod.status)) OnAllocated(workload, pod);
     }
     if (also) also(workload);
   });
-  for (queues::QueueId queue = 0; queue < tree_.size(); ++queue) {
-    if (!sums[queue].IsZero()) ledger_.AddRequested(queue, sums[queue]);
-  }
 }
 
 std::string Books::CheckConsistency() const {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "queues/ledger.h"
 #include "queues/lending.h"
 #include "queues/tree.h"
@@ -61,11 +62,14 @@ class Books {
 
  private:
   static constexpr queues::QueueId kNoQueue = ~queues::QueueId{0};
+  // What a workload asks for, by queue: what runs asks where it was started, the rest where the
+  // workload is now. Mostly one.
   struct Requested {
     queues::QueueId queue = kNoQueue;
     model::Resources amount;
     friend bool operator==(const Requested&, const Requested&) = default;
   };
+  using Requests = absl::InlinedVector<Requested, 1>;
   struct Charged {
     queues::QueueId queue = kNoQueue;
     bool preemptible = true;
@@ -74,8 +78,9 @@ class Books {
     std::optional<model::ResourceIndex> gpu_model;  // likewise
   };
 
-  [[nodiscard]] queues::QueueId QueueOf(const state::Workload& workload) const;
-  [[nodiscard]] Requested RequestedBy(const state::Workload& workload) const;
+  // Of a pod that counts against its queue: also a queue that has been deleted since.
+  [[nodiscard]] queues::QueueId QueueOf(const state::PodRecord& pod) const;
+  [[nodiscard]] Requests RequestedBy(const state::Workload& workload) const;
   [[nodiscard]] std::optional<model::ResourceIndex> GpuModelOf(const state::PodRecord& pod) const;
   void RefreshNode(const state::NodeInfo& node);
 
@@ -84,9 +89,9 @@ class Books {
   queues::QueueLedger ledger_;
   std::optional<queues::LendingFloors> lending_;
   uint64_t shape_version_;
-  uint64_t node_log_position_ = 0;    // nodes up to here have been looked at
-  std::vector<Charged> charged_;      // by PodId
-  std::vector<Requested> requested_;  // by WorkloadId
+  uint64_t node_log_position_ = 0;   // nodes up to here have been looked at
+  std::vector<Charged> charged_;     // by PodId
+  std::vector<Requests> requested_;  // by WorkloadId
 };
 
 }  // namespace fairlead::engine

@@ -288,6 +288,7 @@ class Cycle {
   const bool may_evict_;
   const std::vector<model::ResourceIndex> models_;  // of GPUs, that some queue names
   const bool fold_;                                 // who fails like the one before it is left out
+  uint32_t steps_ = 0;                              // taken so far
   bool unsorted_ = false;
   absl::flat_hash_map<state::WorkloadId, size_t> index_;  // into outcomes
   std::vector<state::PodId> promised_;

@@ -43,6 +43,8 @@ class Engine::Impl {
 
   void CatchUp();
   void RefreshStale(const state::Workload& workload);
+  // What runs by now was started under the queue that its objects name.
+  void SettleQueues();
 
   EngineOptions options;
   state::ClusterState& state;
@@ -62,6 +64,7 @@ class Engine::Impl {
   BindBackoff backoff;
   EvictionRefusals refusals;
   std::set<state::WorkloadId> maybe_stale;
+  std::vector<state::WorkloadId> unsettled;  // for SettleQueues(); perhaps gone since
   OfferedLabels offered;
   std::vector<model::Node> offered_nodes;
   SearchBacklog backlog;
@@ -88,6 +91,7 @@ void Engine::Impl::CatchUp() {
     pending.Clear();
     search.index().Clear();
     books.Recount([this](const state::Workload& workload) {
+      unsettled.push_back(workload.id);
       pending.Refresh(workload);
       RefreshStale(workload);
     });
@@ -104,9 +108,17 @@ void Engine::Impl::CatchUp() {
       continue;
     }
     RefreshStale(workload);
+    unsettled.push_back(id);
     books.RefreshRequested(workload);
     pending.Refresh(workload);
   }
+}
+
+void Engine::Impl::SettleQueues() {
+  for (const state::WorkloadId id : unsettled) {
+    if (state.workload(id).id == id) state.SettleQueues(id);
+  }
+  unsettled.clear();
 }
 
 Engine::Engine(EngineOptions options, state::ClusterState* state, queues::QueueTree* tree,
@@ -121,6 +133,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   Impl& impl = *impl_;
   ScopedDecisionId decision(absl::StrCat("cycle ", ++impl.cycles));
   impl.CatchUp();
+  impl.SettleQueues();
   const model::Resources total = impl.books.Total();
   impl.history.Renew(now, impl.tree, impl.books.ledger(), total, impl.fair_share.usage);
   impl.shares = impl.divider.Divide(impl.books.ledger(), total, impl.fair_share);
@@ -138,6 +151,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   impl.books.CloseLending();
   // The cycle's own moves are not news to the next one, but they change what is filed.
   impl.CatchUp();
+  impl.SettleQueues();
 
   impl.rests.clear();
   impl.promises.Forget();
@@ -217,6 +231,11 @@ void Engine::OnBindFailed(state::PodId pod, absl::Time now) {
   it->second.first = now + delay;
 }
 
+void Engine::HoldPod(state::PodId pod, absl::Time until) {
+  auto& [end, delay] = impl_->backoff[impl_->state.pod(pod).uid];
+  end = std::max(end, until);
+}
+
 void Engine::OnEvictionRefused(state::PodId pod, absl::Time until, bool by_budget) {
   impl_->refusals.Add(impl_->state, impl_->state.pod(pod), until, by_budget);
 }
@@ -246,7 +265,10 @@ const HistoryState& Engine::history() const { return impl_->history.state(); }
 std::vector<QueueNumbers> Engine::Numbers() const {
   std::vector<QueueNumbers> numbers;
   for (queues::QueueId queue = 0; queue < impl_->tree.size(); ++queue) {
-    if (!impl_->tree.Exists(queue)) continue;
+    // A deleted queue is shown while something runs that was started under it.
+    const bool held =
+        !impl_->books.RecountNeeded() && !impl_->books.ledger().allocated(queue).IsZero();
+    if (!impl_->tree.Exists(queue) && !held) continue;
     QueueNumbers row;
     row.queue = queue;
     if (!impl_->books.RecountNeeded()) {

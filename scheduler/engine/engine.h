@@ -97,6 +97,9 @@ struct EngineOptions {
 struct Binding {
   state::PodId pod;
   state::NodeId node;
+  // Pods of equal number were placed together, one after the other: none of them is to be bound
+  // without the others.
+  uint32_t step = 0;
 };
 
 struct Eviction {
@@ -194,6 +197,8 @@ class Engine final : public state::AllocationListener {
 
   // A binding failed: the pod waits again, not before its back-off ends.
   void OnBindFailed(state::PodId pod, absl::Time now);
+  // The pod is not tried before `until`.
+  void HoldPod(state::PodId pod, absl::Time until);
   // An eviction was refused, and the pod taken back (ClusterState::ForgetEviction): it is nobody's
   // victim before `until`, nor before its budgets change if one of them was the reason.
   void OnEvictionRefused(state::PodId pod, absl::Time until, bool by_budget);

@@ -1,17 +1,12 @@
 #include "scheduler/engine/fit_count.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::engine {
 namespace {
-
-model::Resources RequestsOf(const model::PodSpec& spec, model::ResourceNames& names) {
-  model::Resources requests = model::Resources::From(spec.requests, names);
-  requests.Set(model::kPods, 1);
-  return requests;
-}
 
 // True if two pods of the class may not share a node.
 bool KeepsApart(const model::PodSpec& spec) {
@@ -29,7 +24,7 @@ class GpuPacking {
   GpuPacking(int64_t gpus, int64_t memory_mib)
       : memory_mib_(state::MemoryOrNominal(memory_mib)), free_gpus_(std::max<int64_t>(0, gpus)) {}
 
-  void TakeWhole(int64_t gpus) { free_gpus_ -= gpus; }
+  void TakeWhole(int64_t gpus) { free_gpus_ = std::max<int64_t>(0, free_gpus_ - gpus); }
   [[nodiscard]] int64_t FreeGpus() const { return std::max<int64_t>(0, free_gpus_); }
 
   // One pod; false, and nothing taken, if its devices do not fit.
@@ -62,15 +57,17 @@ int64_t CountThatFit(
   info.kind = state::NodeKind::kVirtual;
   info.object = node;
   info.allocatable = model::Resources::From(node.allocatable, state.resource_names());
+  const std::optional<model::ResourceIndex> folded = state.resource_names().folded();
+  if (folded.has_value()) info.allocatable.Set(*folded, 0);
   state::PodClass pod_class;
   pod_class.spec = spec;
-  pod_class.requests = RequestsOf(*spec, state.resource_names());
+  pod_class.requests = state::RequestsOf(*spec, state.resource_names());
   const framework::Context context{state, pod_class, state::kNoId, framework::Room::kEmpty};
   if (!framework.FilterNodeObject(context, info, nullptr)) return 0;
 
   model::Resources free = info.allocatable;
   for (const auto& [loaded, count] : already) {
-    free -= RequestsOf(*loaded, state.resource_names()).Times(count);
+    free -= state::RequestsOf(*loaded, state.resource_names()).Times(count);
     if (*loaded == *spec && count > 0 && KeepsApart(*spec)) return 0;
   }
   int64_t fits = limit;
@@ -84,7 +81,8 @@ int64_t CountThatFit(
 
   GpuPacking gpus(info.allocatable[model::kGpu] / 1000, state::GpuMemoryOf(node));
   for (const auto& [loaded, count] : already) {
-    gpus.TakeWhole(model::Get(loaded->requests, model::kGpuName) / 1000 * count);
+    gpus.TakeWhole(model::SaturatingMultiply(
+        std::max<int64_t>(0, model::Get(loaded->requests, model::kGpuName)) / 1000, count));
   }
   for (const auto& [loaded, count] : already) {
     for (int64_t i = 0; loaded->gpu_share.IsSet() && i < count; ++i) {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/check.h"
 #include "scheduler/framework/score_tiers.h"
 
 namespace fairlead::engine {
@@ -17,10 +16,12 @@ bool IsOrdered(const state::NodeInfo& node) {
   return node.kind != state::NodeKind::kReal || !node.usable;
 }
 
-// True if a node where the class would have to wait can beat one where it could start.
-bool MayPreferWaiting(const state::PodClass& pod_class) {
+// True if a node where the class would have to wait can beat one where it could start
+// (framework/score_tiers.h).
+bool MayPreferWaiting(const state::ClusterState& state, const state::PodClass& pod_class) {
   const model::PodSpec& spec = *pod_class.spec;
-  return spec.gpu_share.IsSet() || !spec.preferred_node_terms.empty();
+  return spec.gpu_share.IsSet() || !spec.preferred_node_terms.empty() ||
+         state.softly_tainted_nodes() > 0;
 }
 
 void CollectPods(const StepNode& node, std::vector<state::PodId>& pods) {
@@ -97,7 +98,9 @@ Placer::Choice Placer::BestByOrder(state::PodClassId pod_class, Mode mode) {
     });
   };
   take(best_for(now_, Room::kNow), true);
-  if (best.node != state::kNoId && !MayPreferWaiting(state_.pod_class(pod_class))) return best;
+  if (best.node != state::kNoId && !MayPreferWaiting(state_, state_.pod_class(pod_class))) {
+    return best;
+  }
   take(best_for(future_, Room::kFuture), false);
   return best;
 }
@@ -156,7 +159,10 @@ bool Placer::PlaceOne(Attempt& attempt, state::PodId pod, const Area& area, bool
     attempt.result.failed = pod;
     return false;
   }
-  PlaceAt(attempt, pod, choice, /*only_now=*/false);
+  if (!PlaceAt(attempt, pod, choice, /*only_now=*/false)) {
+    attempt.result.failed = pod;
+    return false;
+  }
   if (state_.pod(pod).status != PodStatus::kBinding) waits = true;
   return true;
 }
@@ -170,9 +176,7 @@ bool Placer::PlaceAt(Attempt& attempt, state::PodId pod, const Choice& choice, b
     const state::NodeInfo& node = state_.node(choice.node);
     std::optional<state::GpuPick> picked =
         state::PickGpus(node, pod_class, state_.pod(pod).uid, state::GpuRoom::kFuture, gpu_order_);
-    FAIRLEAD_CHECK(picked.has_value(),
-                   absl::StrCat("pod ", state_.pod(pod).name, " passed the filters of node ",
-                                node.name(), " but no GPU there fits"));
+    if (!picked.has_value()) return false;  // no filter of the profile has looked at GPUs
     pick = *std::move(picked);
     now = now && !state::MustWait(node, pod_class, pick);
   }

@@ -7,8 +7,11 @@
 // (Placer).
 //
 // Ids may be dealt anew between cycles; then the wish is somebody else's, which harms nothing.
+// An offer depends on the state and on the last cycle alone, so that it is the same again when the
+// state is as it was (undo).
 // Thread-safety: the owner's thread. Complexity: O(promises) a cycle; once a cycle O(nodes), if a
-// pod without a former promise is to be promised a node that is not ready.
+// pod without a former promise is to be promised a node that is not ready; for each offer a compare
+// of amounts with each full node that was ordered for its workload.
 #pragma once
 
 #include <optional>
@@ -36,17 +39,14 @@ class PromiseMemory {
   void Remember(state::PodId pod, state::NodeId node) { last_.insert_or_assign(pod, node); }
 
  private:
-  // Nodes that were ordered for a workload; `next`: those before it were offered in this cycle, and
-  // are full.
-  struct Ordered {
-    std::vector<state::NodeId> nodes;
-    size_t next = 0;
-  };
   void ListOrdered();
+  // Null if there is none.
+  const std::vector<state::NodeId>* FindOrdered(const state::Workload& workload);
 
   const state::ClusterState& state_;
   absl::flat_hash_map<state::PodId, state::NodeId> last_;
-  std::optional<absl::flat_hash_map<std::string, Ordered>> ordered_;  // by "namespace/name"
+  // By "namespace/name".
+  std::optional<absl::flat_hash_map<std::string, std::vector<state::NodeId>>> ordered_;
 };
 
 }  // namespace fairlead::engine

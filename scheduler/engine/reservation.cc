@@ -21,8 +21,9 @@ constexpr model::ResourceIndex kCore[] = {model::kGpu, model::kCpu, model::kMemo
 std::string Devices(int64_t gpu_milli) { return model::FormatAmount(model::kGpuName, gpu_milli); }
 
 int64_t Free(const state::NodeInfo& node, model::ResourceIndex resource, framework::Room room) {
-  const int64_t idle = node.allocatable[resource] - node.used[resource] - node.pipelined[resource];
-  return room == framework::Room::kNow ? idle : idle + node.releasing[resource];
+  int64_t free = model::SaturatingAdd(node.allocatable[resource], -node.used[resource]);
+  if (room != framework::Room::kNow) free = model::SaturatingAdd(free, node.releasing[resource]);
+  return model::SaturatingAdd(free, -node.pipelined[resource]);
 }
 
 // Holds room that is not being released already.

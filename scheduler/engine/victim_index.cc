@@ -44,6 +44,13 @@ ServiceKey VictimIndex::KeyOf(const state::Workload& workload) const {
   return key;
 }
 
+const std::string& VictimIndex::QueueOf(const state::Workload& workload) const {
+  for (const state::PodId id : workload.pods) {
+    if (state::IsAllocated(state_.pod(id).status)) return state_.QueueOf(state_.pod(id));
+  }
+  return workload.queue;
+}
+
 void VictimIndex::Refresh(state::WorkloadId id) {
   Place& place = places_[id];
   if (place.queue != kNoQueue) {
@@ -56,7 +63,7 @@ void VictimIndex::Refresh(state::WorkloadId id) {
   if (workload.id != id || !workload.preemptible || workload.Active() == 0) {
     return;
   }
-  const std::optional<queues::QueueId> queue = tree_.Find(workload.queue);
+  const std::optional<queues::QueueId> queue = tree_.Find(QueueOf(workload));
   if (!queue.has_value()) return;
   place.queue = *queue;
   place.position = leaves_[*queue].insert(KeyOf(workload)).first;

@@ -2,6 +2,7 @@
 // kept up to date by looking only at workloads that changed, so that a search for victims costs
 // what it visits and not what exists.
 //
+// A workload is filed under the queue that it is charged to (ClusterState::QueueOf).
 // In it: preemptible workloads of existing queues with a pod that is being bound, is bound, runs or
 // has a promise.
 // Order: the reverse of the order of service (pending.h); where priority, elastic state and age are
@@ -18,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "queues/tree.h"
@@ -42,6 +44,8 @@ class VictimIndex {
 
   // Its place among the others of its leaf, as its row is now.
   [[nodiscard]] ServiceKey KeyOf(const state::Workload& workload) const;
+  // The queue that gets back what the workload gives: that of its first pod that runs.
+  [[nodiscard]] const std::string& QueueOf(const state::Workload& workload) const;
   // Leaves with at least one workload.
   [[nodiscard]] const std::map<queues::QueueId, Leaf>& leaves() const { return leaves_; }
 

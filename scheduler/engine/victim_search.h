@@ -189,11 +189,12 @@ class VictimSearch {
   // did not.
   bool GiveOut(state::Transaction& txn, const SearchContext& context, const SearchStep& step,
                const Rules& rules, Solution& solution);
-  // Who would be moved back to where it is stays.
-  void SpareUnmoved(state::Transaction& txn, state::Transaction::Checkpoint start,
+  // Who would be moved back to where it is stays. Both are false if the solution is found no more:
+  // a search may try only so many ways (Placer::kMaxPackingTriesPerCycle).
+  bool SpareUnmoved(state::Transaction& txn, state::Transaction::Checkpoint start,
                     const SearchContext& context, const SearchStep& step, const Rules& rules,
                     Solution& solution);
-  void Minimise(state::Transaction& txn, state::Transaction::Checkpoint start,
+  bool Minimise(state::Transaction& txn, state::Transaction::Checkpoint start,
                 const SearchContext& context, const SearchStep& step, const Rules& rules,
                 Solution& solution);
   [[nodiscard]] bool Helps(const VictimUnit& unit, const SearchStep& step) const;

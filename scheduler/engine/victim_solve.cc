@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "base/check.h"
 #include "queues/job_order.h"
 #include "queues/limits.h"
 #include "scheduler/engine/victim_search.h"
@@ -167,7 +166,7 @@ bool VictimSearch::TryOnOneNode(state::Transaction& txn, state::Transaction::Che
   return false;
 }
 
-void VictimSearch::SpareUnmoved(state::Transaction& txn, state::Transaction::Checkpoint start,
+bool VictimSearch::SpareUnmoved(state::Transaction& txn, state::Transaction::Checkpoint start,
                                 const SearchContext& context, const SearchStep& step,
                                 const Rules& rules, Solution& solution) {
   Solution fewer;
@@ -190,16 +189,15 @@ void VictimSearch::SpareUnmoved(state::Transaction& txn, state::Transaction::Che
     }
     if (!unit.pods.empty()) fewer.units.push_back(std::move(unit));
   }
-  if (!spared || fewer.units.empty()) return;
+  if (!spared || fewer.units.empty()) return true;
   if (Try(txn, start, context, step, rules, solution.within, fewer)) {
     solution = std::move(fewer);
-    return;
+    return true;
   }
-  const bool again = Try(txn, start, context, step, rules, solution.within, solution);
-  FAIRLEAD_CHECK(again, "a placement that was found before is gone");
+  return Try(txn, start, context, step, rules, solution.within, solution);
 }
 
-void VictimSearch::Minimise(state::Transaction& txn, state::Transaction::Checkpoint start,
+bool VictimSearch::Minimise(state::Transaction& txn, state::Transaction::Checkpoint start,
                             const SearchContext& context, const SearchStep& step,
                             const Rules& rules, Solution& solution) {
   constexpr size_t kMostUnits = 32;  // beyond it the search for spared victims costs too much
@@ -229,8 +227,7 @@ void VictimSearch::Minimise(state::Transaction& txn, state::Transaction::Checkpo
       attempt(std::move(fewer));
     }
   }
-  const bool again = Try(txn, start, context, step, rules, solution.within, solution);
-  FAIRLEAD_CHECK(again, "a placement that was found before is gone");
+  return Try(txn, start, context, step, rules, solution.within, solution);
 }
 
 void VictimSearch::Report(const SearchContext& context, const Solution& solution,
@@ -273,8 +270,10 @@ bool VictimSearch::Solve(state::Transaction& txn, state::Transaction::Checkpoint
       return false;
     }
   }
-  Minimise(txn, start, context, step, rules, attempt);
-  SpareUnmoved(txn, start, context, step, rules, attempt);
+  if (!Minimise(txn, start, context, step, rules, attempt) ||
+      !SpareUnmoved(txn, start, context, step, rules, attempt)) {
+    return false;
+  }
   Report(context, attempt, outcome);
   return true;
 }

@@ -10,6 +10,11 @@
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::framework {
+namespace {
+
+constexpr char kGpuSharing[] = "GpuSharing";
+
+}  // namespace
 
 absl::Status Registry::Register(absl::string_view name, PluginFactory factory) {
   if (!factories_.emplace(std::string(name), std::move(factory)).second) {
@@ -71,7 +76,10 @@ absl::StatusOr<std::unique_ptr<Framework>> Framework::Make(const Profile& profil
       return absl::InvalidArgumentError(at("it neither filters nor scores"));
     }
     const Depends depends = (*plugin)->DependsOn();
-    if (filter != nullptr && entry.filter) framework->filters_.push_back({filter, depends});
+    if (filter != nullptr && entry.filter) {
+      framework->filters_.push_back({filter, depends});
+      framework->knows_shares_ |= entry.name == kGpuSharing;
+    }
     if (score != nullptr && entry.score && entry.weight > 0) {
       framework->scores_.push_back({score, entry.weight, depends});
     }
@@ -90,7 +98,18 @@ bool Framework::RunFilter(const FilterPlugin& plugin, const Context& context,
   return false;
 }
 
+bool Framework::RefusesShare(const Context& context, Status* why) const {
+  if (knows_shares_ || !context.pod_class.spec->gpu_share.IsSet()) return false;
+  if (why != nullptr) {
+    why->plugin = kGpuSharing;
+    why->code = Code::kUnschedulableAndUnresolvable;
+    why->reason = "shares of GPUs need plugin GpuSharing, which the profile leaves out";
+  }
+  return true;
+}
+
 bool Framework::Filter(const Context& context, const state::NodeInfo& node, Status* why) const {
+  if (RefusesShare(context, why)) return false;
   for (const Filterer& filter : filters_) {
     if (!RunFilter(*filter.plugin, context, node, why)) return false;
   }
@@ -99,6 +118,7 @@ bool Framework::Filter(const Context& context, const state::NodeInfo& node, Stat
 
 bool Framework::FilterNodeObject(const Context& context, const state::NodeInfo& node,
                                  Status* why) const {
+  if (RefusesShare(context, why)) return false;
   for (const Filterer& filter : filters_) {
     if (filter.depends != Depends::kNodeObject) continue;
     if (!RunFilter(*filter.plugin, context, node, why)) return false;

@@ -168,6 +168,11 @@ class Framework {
   static bool RunFilter(const FilterPlugin& plugin, const Context& context,
                         const state::NodeInfo& node, Status* why);
 
+  // A share of a GPU can be placed only with the plugin that knows GPUs: without it every node
+  // refuses such a pod, and says why.
+  bool RefusesShare(const Context& context, Status* why) const;
+
+  bool knows_shares_ = false;                     // plugin GpuSharing filters
   std::vector<std::unique_ptr<Plugin>> plugins_;  // owners of what the two lists point to
   std::vector<Filterer> filters_;
   std::vector<Scorer> scores_;

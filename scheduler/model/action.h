@@ -55,8 +55,8 @@ struct EvictPod {
   std::string reason, message;
 };
 
-// One patch of pods/status: condition PodScheduled=False with reason and message, the verdict
-// annotation (empty: removed) and nominatedNodeName (empty: cleared).
+// One patch of pods/status: PodScheduled=False with reason and message (no reason: True, it is
+// bound), the verdict annotation (empty: removed) and nominatedNodeName (empty: cleared).
 struct SetPodUnschedulable {
   std::string ns, name, uid;
   std::string reason, message;

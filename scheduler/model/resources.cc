@@ -1,6 +1,7 @@
 #include "scheduler/model/resources.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "absl/strings/match.h"
@@ -109,17 +110,53 @@ std::string FormatQuantity(absl::string_view name, int64_t base_units) {
 
 ResourceNames::ResourceNames() {
   for (const char* name : {kCpuName, kMemoryName, kGpuName, kPodsName, kEphemeralStorageName}) {
-    Intern(name);
+    InternForEver(name);
   }
 }
 
-ResourceIndex ResourceNames::Intern(absl::string_view name) {
+ResourceIndex ResourceNames::Add(absl::string_view name) {
+  ResourceIndex index;
+  if (free_.empty()) {
+    index = static_cast<ResourceIndex>(names_.size());
+    names_.emplace_back();
+    for_ever_.push_back(false);
+  } else {
+    index = free_.back();
+    free_.pop_back();
+  }
+  names_[index] = std::string(name);
+  index_.emplace(std::string(name), index);
+  ++used_;
+  return index;
+}
+
+ResourceIndex ResourceNames::InternBelow(size_t bound, absl::string_view name) {
   auto it = index_.find(name);
   if (it != index_.end()) return it->second;
-  const auto index = static_cast<ResourceIndex>(names_.size());
-  names_.emplace_back(name);
-  index_.emplace(std::string(name), index);
+  if (used_ < bound) return Add(name);
+  if (!folded_.has_value()) {
+    folded_ = Add("(a resource beyond the number that is told apart)");
+    for_ever_[*folded_] = true;
+  }
+  return *folded_;
+}
+
+ResourceIndex ResourceNames::InternForEver(absl::string_view name) {
+  const ResourceIndex index = Intern(name);
+  for_ever_[index] = true;
   return index;
+}
+
+void ResourceNames::Release(const std::vector<bool>& used) {
+  // The smallest index is dealt first.
+  for (size_t i = names_.size(); i-- > 0;) {
+    if (for_ever_[i] || names_[i].empty() || (i < used.size() && used[i])) continue;
+    index_.erase(names_[i]);
+    names_[i].clear();
+    free_.push_back(static_cast<ResourceIndex>(i));
+    --used_;
+  }
+  std::sort(free_.begin(), free_.end(), std::greater<>());
 }
 
 std::optional<ResourceIndex> ResourceNames::Find(absl::string_view name) const {
@@ -132,6 +169,16 @@ Resources Resources::From(const ResourceList& list, ResourceNames& names) {
   Resources result;
   for (const auto& [name, amount] : list) {
     if (amount != 0) result.Set(names.Intern(name), amount);
+  }
+  return result;
+}
+
+Resources Resources::FromRequests(const ResourceList& list, ResourceNames& names) {
+  Resources result;
+  for (const auto& [name, amount] : list) {
+    if (amount <= 0) continue;
+    const ResourceIndex index = names.InternRequested(name);
+    result.Set(index, SaturatingAdd(result[index], amount));
   }
   return result;
 }
@@ -194,6 +241,88 @@ ResourceList Resources::ToList(const ResourceNames& names) const {
     }
   }
   return list;
+}
+
+ResourceSum& ResourceSum::operator+=(const Resources& amount) {
+  if (!exact_.empty()) {
+    AddExactly(amount, 0, 1);
+    return *this;
+  }
+  auto& values = shown_.values_;
+  if (values.size() < amount.values_.size()) values.resize(amount.values_.size(), 0);
+  for (size_t i = 0; i < amount.values_.size(); ++i) {
+    int64_t sum;
+    if (__builtin_add_overflow(values[i], amount.values_[i], &sum)) {
+      LeaveShort();
+      AddExactly(amount, i, 1);
+      return *this;
+    }
+    values[i] = sum;
+  }
+  return *this;
+}
+
+ResourceSum& ResourceSum::operator-=(const Resources& amount) {
+  if (!exact_.empty()) {
+    AddExactly(amount, 0, -1);
+    return *this;
+  }
+  auto& values = shown_.values_;
+  if (values.size() < amount.values_.size()) values.resize(amount.values_.size(), 0);
+  for (size_t i = 0; i < amount.values_.size(); ++i) {
+    int64_t rest;
+    if (__builtin_sub_overflow(values[i], amount.values_[i], &rest)) {
+      LeaveShort();
+      AddExactly(amount, i, -1);
+      return *this;
+    }
+    values[i] = rest;
+  }
+  return *this;
+}
+
+void ResourceSum::Add(ResourceIndex i, int64_t amount) {
+  int64_t sum;
+  if (amount == 0) return;
+  if (exact_.empty() && !__builtin_add_overflow(shown_[i], amount, &sum)) {
+    shown_.Set(i, sum);
+    return;
+  }
+  Resources one;
+  one.Set(i, amount);
+  *this += one;
+}
+
+void ResourceSum::LeaveShort() { exact_.assign(shown_.values_.begin(), shown_.values_.end()); }
+
+// Adds the amounts at `from` and behind it; back to 64 bits as soon as all of them fit.
+void ResourceSum::AddExactly(const Resources& amount, size_t from, int sign) {
+  auto& values = shown_.values_;
+  const size_t size = std::max(values.size(), amount.values_.size());
+  values.resize(size, 0);
+  exact_.resize(size, 0);
+  for (size_t i = from; i < amount.values_.size(); ++i) {
+    exact_[i] += sign * static_cast<Wide>(amount.values_[i]);
+  }
+  bool fits = true;
+  for (size_t i = 0; i < size; ++i) {
+    values[i] = static_cast<int64_t>(std::clamp<Wide>(exact_[i], kMin, kMax));
+    fits = fits && exact_[i] == values[i];
+  }
+  if (fits) exact_.clear();
+}
+
+bool operator==(const ResourceSum& a, const ResourceSum& b) {
+  if (!(a.shown_ == b.shown_)) return false;
+  const size_t size = std::max(a.exact_.size(), b.exact_.size());
+  for (size_t i = 0; i < size; ++i) {
+    const auto at = [i](const ResourceSum& sum) {
+      return i < sum.exact_.size() ? sum.exact_[i]
+                                   : ResourceSum::Wide{sum.shown_[static_cast<ResourceIndex>(i)]};
+    };
+    if (at(a) != at(b)) return false;
+  }
+  return true;
 }
 
 }  // namespace fairlead::model

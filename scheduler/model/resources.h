@@ -57,18 +57,43 @@ inline constexpr ResourceIndex kPods = 3;
 inline constexpr ResourceIndex kEphemeralStorage = 4;
 inline constexpr ResourceIndex kWellKnownResources = 5;
 
-// Name <-> index. Only grows.
+// Name <-> index. Bounded, because tenants choose names: a name beyond the bound is folded into one
+// index of its own, which no node offers, so that whatever asks for such a name waits.
 class ResourceNames {
  public:
+  // Names that pods may bring up, and names in all: those of nodes, queues and device demands count
+  // against the second bound alone.
+  static constexpr size_t kMaxRequested = 1024;
+  static constexpr size_t kMax = 4096;
+
   ResourceNames();
-  ResourceIndex Intern(absl::string_view name);
+  ResourceIndex Intern(absl::string_view name) { return InternBelow(kMax, name); }
+  // For a name that a pod asks for.
+  ResourceIndex InternRequested(absl::string_view name) { return InternBelow(kMaxRequested, name); }
+  // As Intern(); Release() never frees the name.
+  ResourceIndex InternForEver(absl::string_view name);
   [[nodiscard]] std::optional<ResourceIndex> Find(absl::string_view name) const;
   [[nodiscard]] const std::string& Name(ResourceIndex index) const { return names_[index]; }
   [[nodiscard]] size_t size() const { return names_.size(); }
 
+  // The index of all names beyond the bound, if there was one.
+  [[nodiscard]] std::optional<ResourceIndex> folded() const { return folded_; }
+  // InternRequested() folds new names.
+  [[nodiscard]] bool Full() const { return used_ >= kMaxRequested; }
+  // Frees the names whose index `used` is false for, apart from those that are always there. No
+  // amount other than zero may be left at these indexes: they are dealt again.
+  void Release(const std::vector<bool>& used);
+
  private:
+  ResourceIndex InternBelow(size_t bound, absl::string_view name);
+  ResourceIndex Add(absl::string_view name);
+
   absl::flat_hash_map<std::string, ResourceIndex> index_;
   std::vector<std::string> names_;
+  std::vector<bool> for_ever_;
+  std::vector<ResourceIndex> free_;
+  std::optional<ResourceIndex> folded_;
+  size_t used_ = 0;  // names that are in the table
 };
 
 // Dense amounts; an index past the end reads as zero.
@@ -77,6 +102,8 @@ class Resources {
   Resources() = default;
   // Interns names that the table does not know yet.
   static Resources From(const ResourceList& list, ResourceNames& names);
+  // The same for what a pod asks for: amounts below zero count as zero.
+  static Resources FromRequests(const ResourceList& list, ResourceNames& names);
 
   [[nodiscard]] int64_t operator[](ResourceIndex i) const {
     return i < values_.size() ? values_[i] : 0;
@@ -84,7 +111,8 @@ class Resources {
   void Set(ResourceIndex i, int64_t amount);
   [[nodiscard]] size_t size() const { return values_.size(); }
 
-  // Saturating at the ends of int64: accounting never wraps.
+  // Saturating at the ends of int64: accounting never wraps. A total that terms are taken out of
+  // again is a ResourceSum.
   Resources& operator+=(const Resources& other);
   Resources& operator-=(const Resources& other);
   friend Resources operator+(Resources a, const Resources& b) { return a += b; }
@@ -112,7 +140,35 @@ class Resources {
   }
 
  private:
+  friend class ResourceSum;
   absl::InlinedVector<int64_t, kWellKnownResources> values_;
+};
+
+// A total of amounts. Exact whatever the terms are: what was added can be taken off again, also
+// when the total has left 64 bits meanwhile. Readers see it saturated at the ends of int64.
+// Complexity: as Resources; a total beyond 64 bits costs an allocation once.
+class ResourceSum {
+ public:
+  ResourceSum& operator+=(const Resources& amount);
+  ResourceSum& operator-=(const Resources& amount);
+  void Add(ResourceIndex i, int64_t amount);
+
+  operator const Resources&() const { return shown_; }  // NOLINT(google-explicit-constructor)
+  [[nodiscard]] const Resources& value() const { return shown_; }
+  [[nodiscard]] int64_t operator[](ResourceIndex i) const { return shown_[i]; }
+  [[nodiscard]] bool IsZero() const { return exact_.empty() && shown_.IsZero(); }
+  [[nodiscard]] ResourceList ToList(const ResourceNames& names) const {
+    return shown_.ToList(names);
+  }
+  friend bool operator==(const ResourceSum& a, const ResourceSum& b);
+
+ private:
+  __extension__ typedef __int128 Wide;
+  void LeaveShort();
+  void AddExactly(const Resources& amount, size_t from, int sign);
+
+  Resources shown_;
+  std::vector<Wide> exact_;  // empty while all amounts fit in 64 bits
 };
 
 int64_t SaturatingAdd(int64_t a, int64_t b);

@@ -25,7 +25,9 @@ GpuRoomOfNode RoomOf(const state::NodeInfo& node) {
   room.memory = std::max<int64_t>(0, FreeAmount(node, framework::Room::kFuture, model::kMemory));
   const int64_t whole =
       std::max<int64_t>(0, FreeAmount(node, framework::Room::kFuture, model::kGpu)) / 1000;
-  room.devices.assign(static_cast<size_t>(whole), 1000);
+  // No node has more devices; what it says of itself may be anything.
+  constexpr int64_t kMostDevices = 1024;
+  room.devices.assign(static_cast<size_t>(std::min(whole, kMostDevices)), 1000);
   const int64_t memory_mib = state::MemoryOrNominal(node.gpu_memory_mib);
   for (const state::GpuGroup& group : node.gpu_groups) {
     // A group that everybody is leaving gives back its whole GPU: counted above.

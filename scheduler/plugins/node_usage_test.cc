@@ -141,9 +141,10 @@ TEST_F(PluginTest, FreeAmountsAgreeWithTheState) {
   std::mt19937 random(seed);
   for (int round = 0; round < 500; ++round) {
     state::NodeInfo node;
-    for (model::Resources* r : {&node.allocatable, &node.used, &node.releasing, &node.pipelined}) {
-      for (model::ResourceIndex i = 0; i < 8; ++i) {
-        if (random() % 2 == 0) r->Set(i, static_cast<int64_t>(random() % 1000));
+    for (model::ResourceIndex i = 0; i < 8; ++i) {
+      if (random() % 2 == 0) node.allocatable.Set(i, static_cast<int64_t>(random() % 1000));
+      for (model::ResourceSum* sum : {&node.used, &node.releasing, &node.pipelined}) {
+        if (random() % 2 == 0) sum->Add(i, static_cast<int64_t>(random() % 1000));
       }
     }
     for (model::ResourceIndex i = 0; i < 9; ++i) {

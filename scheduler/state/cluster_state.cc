@@ -86,7 +86,7 @@ void ClusterState::ApplyToNode(const PodRecord& pod, PodStatus status, NodeId no
   if (node_id == kNoId) return;
   NodeInfo& node = nodes_[node_id];
   const model::Resources& requests = classes_[pod.pod_class].requests;
-  const auto apply = [](model::Resources& to, const model::Resources& amount, bool plus) {
+  const auto apply = [](model::ResourceSum& to, const model::Resources& amount, bool plus) {
     if (plus) {
       to += amount;
     } else {
@@ -98,9 +98,8 @@ void ClusterState::ApplyToNode(const PodRecord& pod, PodStatus status, NodeId no
     apply(node.used, requests, add);
     if (status == PodStatus::kReleasing) apply(node.releasing, requests, add);
     if (!pod.ours) {
-      const model::Resources charge = ChargeToOthers(pod, node);
-      if (CountsForQueues(node)) apply(total_for_queues_, charge, !add);
-      apply(node.used_by_others, charge, add);
+      apply(node.used_by_others, ChargeToOthers(pod, node), add);
+      CountForQueues(node);
     }
   }
   if (!pod.gpu_groups.empty()) ApplyToGroups(pod, status, node, add);

@@ -127,6 +127,12 @@ class ClusterState {
   // devices); `usable` false keeps pods promised to it but unbound.
   Change SetNodeUsable(NodeId node, bool usable);
 
+  // What runs of the workload was started under the queue that it has now, where nothing earlier
+  // says otherwise: from now on it stays charged to that queue until it ends. To be called when
+  // every object that names a queue has been seen, after pods got nodes. A pod for which nothing
+  // names a queue, and that we did not start, still follows its objects. O(pods of the workload).
+  void SettleQueues(WorkloadId workload);
+
   // The binding of a pod failed for good: it waits again.
   Change ForgetBinding(PodId pod);
   // When a pod got its node, for minimum runtimes; the binding writes the same onto the pod.
@@ -162,6 +168,10 @@ class ClusterState {
   // What the pod counts against its queue: as its class, but a share by memory counts with the GPUs
   // of the node that it is on.
   [[nodiscard]] model::Resources ChargeOf(const PodRecord& pod) const;
+  // The queue that the pod counts against while it has a node. The pod has to be ours.
+  [[nodiscard]] const std::string& QueueOf(const PodRecord& pod) const {
+    return pod.started_under != nullptr ? *pod.started_under : workloads_[pod.workload].queue;
+  }
   // ChargeOf()[kGpu], without the rest.
   [[nodiscard]] int64_t GpuChargeOf(const PodRecord& pod) const;
   // kNoId if absent.
@@ -209,9 +219,13 @@ class ClusterState {
   [[nodiscard]] const StateOptions& options() const { return options_; }
 
   // Sum of allocatable over real nodes that pods may go to (ready, not cordoned), less what pods of
-  // other schedulers use there: what fair share divides (facts 3.3). GPUs of every vendor and MIG
-  // slices count in kGpu. Kept up to date, O(1).
-  [[nodiscard]] const model::Resources& total_for_queues() const { return total_for_queues_; }
+  // other schedulers use there, but of no node less than zero: what fair share divides (facts 3.3).
+  // GPUs of every vendor and MIG slices count in kGpu. Kept up to date, O(1).
+  [[nodiscard]] const model::Resources& total_for_queues() const {
+    return total_for_queues_.value();
+  }
+  // Nodes with a taint of effect PreferNoSchedule.
+  [[nodiscard]] size_t softly_tainted_nodes() const { return softly_tainted_nodes_; }
   // Counts every change; equal values mean that nothing changed in between.
   [[nodiscard]] uint64_t version() const { return version_; }
   // Changes when name_rank values were dealt anew (rare).
@@ -270,7 +284,8 @@ class ClusterState {
     friend bool operator==(const PodClaims&, const PodClaims&) = default;
   };
   static bool SameWithoutClaims(const model::PodSpec& classed, const model::PodSpec& spec);
-  void AddDevices(NodeInfo& node);
+  // What the node offers: its object's amounts, and its devices for each demand.
+  void ReadAllocatable(NodeInfo& node);
   void RefreshDevices(NodeId id);
   void RefreshAllDevices();
   // True if the pod has claims.
@@ -285,11 +300,16 @@ class ClusterState {
   [[nodiscard]] bool HasPlaceIn(const ClaimRow& row, const PodRecord& record) const;
   void RefreshClaimsOf(PodId id);
   void RefreshAllClaims();
+  bool ForgetUnusedDemands();
+  // Something with claims went: pods that were refused for too many demands are looked at again.
+  void RetryRefusedClaims();
   void TakeDevices(PodId id);
   void ReleaseDevices(PodId id);
   // What decisions gave the claims that the pod carries, claim by claim; and the same again, for
   // undo.
-  using HeldDevices = std::vector<std::vector<std::string>>;
+  struct HeldDevices {
+    std::vector<std::vector<std::string>> devices, last;  // by claim
+  };
   [[nodiscard]] HeldDevices DevicesHeldBy(PodId id) const;
   void RestoreDevices(PodId id, const HeldDevices& held);
   void TouchClaimNodes(const std::string& key);
@@ -306,8 +326,12 @@ class ClusterState {
   void ReplaceNodeObject(NodeInfo& node, model::Node object);
   void TouchNode(NodeId id);
   void TouchWorkload(WorkloadId id);
-  void CountNodeTotals(const NodeInfo& node, int sign);
-  [[nodiscard]] bool CountsForQueues(const NodeInfo& node) const;
+  // Brings total_for_queues_ up to date with the node as it is now.
+  void CountForQueues(NodeInfo& node);
+  [[nodiscard]] model::Resources ShareOfQueues(const NodeInfo& node) const;
+  [[nodiscard]] static bool CountsForQueues(const NodeInfo& node);
+  // Frees resource names that no class and no node has.
+  void ForgetUnusedNames();
   PodClassId InternClass(const model::PodSpec& spec);
   void ReleaseClass(PodClassId id);
   std::shared_ptr<const model::StringMap> InternLabels(const model::StringMap& labels);
@@ -327,6 +351,8 @@ class ClusterState {
   [[nodiscard]] absl::Time TurnOf(const Workload& workload) const;  // as JobOrder says
   // Re-reads what the objects say about it; true if something changed.
   bool RefreshWorkload(Workload& workload);
+  // The same, and tells all that depends on it; also if `changed` already.
+  void RenewWorkload(WorkloadId id, bool changed = false);
   void DropWorkloadIfUnused(WorkloadId id);
   [[nodiscard]] int32_t ResolvePriority(absl::string_view label_class, absl::string_view pod_class,
                                         std::optional<int32_t> pod_priority,
@@ -376,9 +402,14 @@ class ClusterState {
   DisruptionBudgets budgets_;
   DeviceBook devices_;
   bool claims_readable_ = true;
-  size_t demands_on_nodes_ = 0;  // of devices_.demand_count(), that nodes count devices for
+  uint64_t demands_on_nodes_ = 0;  // devices_.demand_version() that nodes count devices for
+  bool demands_refused_ = false;   // some pod waits because there are too many demands
+  bool claims_gone_ = false;       // since ForgetUnusedDemands() looked last
   absl::flat_hash_map<PodId, PodClaims> pod_claims_;  // of pods that have any
-  model::Resources total_for_queues_;
+  model::ResourceSum total_for_queues_;
+  size_t softly_tainted_nodes_ = 0;
+  size_t classes_gone_ = 0;  // since ForgetUnusedNames() looked last
+  absl::flat_hash_map<std::string, std::weak_ptr<const std::string>> started_under_index_;
   std::map<int64_t, size_t> gpu_memories_;  // MiB -> nodes that have such GPUs
   size_t memory_share_classes_ = 0;
   // Required anti-affinity terms of all classes, with the namespace of their pods, and how many

@@ -58,11 +58,12 @@ std::string Text(const std::vector<GangSet>& sets) {
 }  // namespace
 
 std::string ClusterState::CheckConsistency() const {
-  model::Resources total;
+  model::ResourceSum total;
+  size_t softly_tainted = 0;
   for (const auto& [name, id] : nodes_by_name_) {
     const NodeInfo& node = nodes_[id];
     if (node.id != id || node.name() != name) return absl::StrCat("node ", name, ": wrong index");
-    model::Resources used, releasing, pipelined, others;
+    model::ResourceSum used, releasing, pipelined, others;
     std::map<std::string, GpuGroup> groups;
     for (PodId pod_id : node.pods) {
       const PodRecord& pod = pods_[pod_id];
@@ -102,7 +103,7 @@ std::string ClusterState::CheckConsistency() const {
     for (const auto& [group_id, group] : groups) {
       expected.push_back(group);
       const bool held = group.active + group.releasing + group.reservations > 0;
-      const auto add = [](model::Resources& to) { to.Set(model::kGpu, to[model::kGpu] + 1000); };
+      const auto add = [](model::ResourceSum& to) { to.Add(model::kGpu, 1000); };
       if (held) add(used);
       if (held && group.active == 0) add(releasing);
       if (group.active == 0 && group.pipelined > 0) add(pipelined);
@@ -114,13 +115,25 @@ std::string ClusterState::CheckConsistency() const {
     if (!(releasing == node.releasing)) return absl::StrCat("node ", name, ": releasing differs");
     if (!(pipelined == node.pipelined)) return absl::StrCat("node ", name, ": pipelined differs");
     if (!(others == node.used_by_others)) return absl::StrCat("node ", name, ": others differ");
+    for (const model::Taint& taint : node.object.taints) {
+      if (taint.effect != model::TaintEffect::kPreferNoSchedule) continue;
+      ++softly_tainted;
+      break;
+    }
     if (CountsForQueues(node)) {
-      total += node.allocatable;
-      total.Set(model::kGpu, total[model::kGpu] + OtherGpusMilli(node.object.allocatable) +
+      model::Resources share = node.allocatable;
+      share.Set(model::kGpu, share[model::kGpu] +
+                                 std::min(OtherGpusMilli(node.object.allocatable), kMaxNodeAmount) +
                                  1000 * devices_.CountGpus(name));
-      total -= others;
+      for (size_t i = 0; i < share.size(); ++i) {
+        const auto resource = static_cast<model::ResourceIndex>(i);
+        if (others[resource] <= 0) continue;
+        share.Set(resource, std::max<int64_t>(0, share[resource] - others[resource]));
+      }
+      total += share;
     }
   }
+  if (softly_tainted != softly_tainted_nodes_) return "count of softly tainted nodes";
   if (!(total == total_for_queues_)) {
     return absl::StrCat("total ", Text(total_for_queues_, names_), "but nodes make ",
                         Text(total, names_));
@@ -143,6 +156,9 @@ std::string ClusterState::CheckConsistency() const {
       return absl::StrCat("pod ", pod.name, " is not listed once on its node");
     }
     if (pod.ours != (pod.workload != kNoId)) return absl::StrCat("pod ", pod.name, ": workload");
+    if (pod.started_under != nullptr && !on_node) {
+      return absl::StrCat("pod ", pod.name, " has a queue that it was started under, and no node");
+    }
   }
   if (live != live_pods_) return "count of live pods";
   if (std::string wrong = CheckDevices(); !wrong.empty()) return wrong;
@@ -186,7 +202,9 @@ std::string ClusterState::Dump() const {
                     " node=", p.node == kNoId ? "-" : nodes_[p.node].name(), " class=", p.pod_class,
                     " workload=", p.workload,
                     p.gpu_groups.empty() ? "" : " groups=", absl::StrJoin(p.gpu_groups, ","),
-                    " set=", p.set, p.invalid.empty() ? "" : " invalid=", p.invalid, "\n");
+                    p.started_under == nullptr ? "" : " under=",
+                    p.started_under == nullptr ? "" : *p.started_under, " set=", p.set,
+                    p.invalid.empty() ? "" : " invalid=", p.invalid, "\n");
   }
   for (const Workload& w : workloads_) {
     if (w.id == kNoId) continue;

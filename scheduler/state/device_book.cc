@@ -13,9 +13,6 @@
 namespace fairlead::state {
 namespace {
 
-// Whoever writes claims decides how many demands there are; each costs a number on every node.
-constexpr size_t kMaxDemands = 256;
-
 std::string DeviceKey(absl::string_view driver, absl::string_view pool, absl::string_view device) {
   return absl::StrCat(driver, "/", pool, "/", device);
 }
@@ -209,7 +206,8 @@ absl::StatusOr<std::vector<RequestDemand>> DeviceBook::DemandsOf(
       const model::DeviceRequest& option = OptionOf(request, i);
       const std::string name = DemandName(option);
       if (demands_.contains(name)) continue;
-      if (demand_count() >= kMaxDemands) return full();
+      if (demands_.size() + shapes_.size() >= kMaxDemands) return full();
+      ++demand_version_;
       Demand& demand = demands_[name];
       demand.device_class = option.device_class;
       demand.texts = option.selectors;
@@ -218,10 +216,33 @@ absl::StatusOr<std::vector<RequestDemand>> DeviceBook::DemandsOf(
   }
   for (const RequestDemand& demand : out) {
     if (!IsShape(demand.demand) || shapes_.contains(demand.demand)) continue;
-    if (demand_count() >= kMaxDemands) return full();
+    if (demands_.size() + shapes_.size() >= kMaxDemands) return full();
+    ++demand_version_;
     shapes_[demand.demand] = ShapeOf(claim);
   }
   return out;
+}
+
+bool DeviceBook::ForgetUnused(const std::set<std::string>& used) {
+  std::set<std::string> kept = used;
+  const auto keep = [&](const ClaimShape& shape) {
+    for (const std::vector<ShapeOption>& options : shape.requests) {
+      for (const ShapeOption& option : options) kept.insert(option.demand);
+    }
+  };
+  for (const auto& [key, row] : claims_) {
+    if (!row.exists || row.consumers.empty()) continue;
+    const ClaimShape shape = ShapeOf(row.object);
+    keep(shape);
+    if (!IsPlain(shape)) kept.insert(ShapeName(shape));
+  }
+  for (const auto& [name, shape] : shapes_) {
+    if (kept.contains(name)) keep(shape);
+  }
+  const auto unused = [&](const auto& entry) { return !kept.contains(entry.first); };
+  const size_t forgotten = std::erase_if(demands_, unused) + std::erase_if(shapes_, unused);
+  if (forgotten > 0) ++demand_version_;
+  return forgotten > 0;
 }
 
 const ClaimShape* DeviceBook::FindShape(absl::string_view name) const {
@@ -368,8 +389,10 @@ void DeviceBook::Release(const std::string& key) {
   if (it != claims_.end() && !it->second.object.allocated) Free(key, it->second);
 }
 
-void DeviceBook::Restore(const std::string& key, const std::vector<std::string>& devices) {
+void DeviceBook::Restore(const std::string& key, const std::vector<std::string>& devices,
+                         const std::vector<std::string>& last) {
   ClaimRow& row = claims_[key];
+  row.last = last;
   if (!row.object.allocated && row.devices != devices) Hold(key, row, devices);
 }
 
@@ -397,7 +420,8 @@ std::string DeviceBook::Dump() const {
   for (const auto& [key, row] : claims_) {
     absl::StrAppend(&out, "claim ", key, " exists=", row.exists,
                     " consumers=", absl::StrJoin(row.consumers, ","),
-                    " devices=", absl::StrJoin(row.devices, ","), "\n");
+                    " devices=", absl::StrJoin(row.devices, ","),
+                    " last=", absl::StrJoin(row.last, ","), "\n");
   }
   return out;
 }

@@ -53,6 +53,9 @@ struct ClaimRow {
 
 class DeviceBook {
  public:
+  // Whoever writes claims decides how many demands there are; each costs a number on every node.
+  static constexpr size_t kMaxDemands = 256;
+
   // ---- objects; the names of the nodes whose devices changed
   std::vector<std::string> UpsertSlice(const model::ResourceSlice& slice);
   std::vector<std::string> RemoveSlice(absl::string_view name);
@@ -66,11 +69,14 @@ class DeviceBook {
   // What a claim asks for, or holds if it is allocated; an error says why nobody can tell.
   [[nodiscard]] absl::StatusOr<std::vector<RequestDemand>> AskOf(
       const model::ResourceClaim& claim) const;
-  // The same, and makes demands and shapes known.
+  // The same, and makes demands and shapes known; ResourceExhausted beyond kMaxDemands of them.
   absl::StatusOr<std::vector<RequestDemand>> DemandsOf(const model::ResourceClaim& claim);
-  // Grows with every demand or shape that becomes known.
-  [[nodiscard]] size_t demand_count() const { return demands_.size() + shapes_.size(); }
-  // Null if it is not known. Valid for ever.
+  // Forgets the demands and shapes that no claim with consumers asks for, and that `used` does not
+  // name. True if there were any. O(claims).
+  bool ForgetUnused(const std::set<std::string>& used);
+  // Grows when a demand or shape becomes known or is forgotten.
+  [[nodiscard]] uint64_t demand_version() const { return demand_version_; }
+  // Null if it is not known. Valid until the next ForgetUnused().
   [[nodiscard]] const ClaimShape* FindShape(absl::string_view name) const;
   // Whether the class and the selectors of a demand suit the device, and whether it is given out
   // for it too.
@@ -111,8 +117,9 @@ class DeviceBook {
   // Takes back what a decision gave it; what the API gave it stays.
   void Release(const std::string& key);
 
-  // What a decision gave it becomes exactly this.
-  void Restore(const std::string& key, const std::vector<std::string>& devices);
+  // What a decision gave it, and gave it last, becomes exactly this.
+  void Restore(const std::string& key, const std::vector<std::string>& devices,
+               const std::vector<std::string>& last);
 
   // Text of the first difference between rows and what is derived from them, or "".
   [[nodiscard]] std::string Check() const;
@@ -151,6 +158,7 @@ class DeviceBook {
   std::map<std::string, ClaimShape, std::less<>> shapes_;
   std::map<std::string, std::vector<NodeDevice>, std::less<>> inventory_;  // by node
   absl::flat_hash_map<std::string, std::string> node_of_, holder_of_;      // by device key
+  uint64_t demand_version_ = 0;
 };
 
 }  // namespace fairlead::state

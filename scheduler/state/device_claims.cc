@@ -5,6 +5,7 @@
 // carrier is a pod that has its node, else the first in task order, so that within a gang it is
 // placed before those that follow it. Devices change hands with the pod's status (MovePod).
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
@@ -33,9 +34,19 @@ bool ClusterState::SameWithoutClaims(const model::PodSpec& classed, const model:
   return WithoutClaims(classed) == spec;
 }
 
-void ClusterState::AddDevices(NodeInfo& node) {
+void ClusterState::ReadAllocatable(NodeInfo& node) {
+  node.allocatable = model::Resources();
+  for (const auto& [name, amount] : node.object.allocatable) {
+    if (amount <= 0) continue;
+    const model::ResourceIndex resource = names_.Intern(name);
+    // A resource that cannot be told apart from others is on no node.
+    if (resource == names_.folded()) continue;
+    node.allocatable.Set(resource, std::min(amount, kMaxNodeAmount));
+  }
+  node.other_gpus_milli = std::min(OtherGpusMilli(node.object.allocatable), kMaxNodeAmount);
   for (const auto& [demand, count] : devices_.CountDevices(node.name())) {
-    node.allocatable.Set(names_.Intern(demand), count);
+    const model::ResourceIndex resource = names_.Intern(demand);
+    if (resource != names_.folded()) node.allocatable.Set(resource, count);
   }
   node.other_gpus_milli =
       model::SaturatingAdd(node.other_gpus_milli, 1000 * devices_.CountGpus(node.name()));
@@ -44,17 +55,14 @@ void ClusterState::AddDevices(NodeInfo& node) {
 void ClusterState::RefreshDevices(NodeId id) {
   NodeInfo& node = nodes_[id];
   if (!node.exists) return;
-  CountNodeTotals(node, -1);
-  node.allocatable = model::Resources::From(node.object.allocatable, names_);
-  node.other_gpus_milli = OtherGpusMilli(node.object.allocatable);
-  AddDevices(node);
-  CountNodeTotals(node, +1);
+  ReadAllocatable(node);
+  CountForQueues(node);
   ++node.object_version;
   TouchNode(id);
 }
 
 void ClusterState::RefreshAllDevices() {
-  demands_on_nodes_ = devices_.demand_count();
+  demands_on_nodes_ = devices_.demand_version();
   for (const auto& [name, id] : nodes_by_name_) {
     if (!devices_.DevicesOf(name).empty()) RefreshDevices(id);
   }
@@ -131,7 +139,7 @@ void ClusterState::RefreshPodClaims(PodId id) {
   PodRecord& record = pods_[id];
   model::PodSpec spec = WithoutClaims(*classes_[record.pod_class].spec);
   ResolveClaims(record, spec);
-  if (devices_.demand_count() != demands_on_nodes_) RefreshAllDevices();
+  if (devices_.demand_version() != demands_on_nodes_) RefreshAllDevices();
   if (spec == *classes_[record.pod_class].spec) return;
   const GpuPick groups = record.gpu_groups;
   ChangeClass(record, spec, &groups);
@@ -236,7 +244,11 @@ void ClusterState::ResolveClaims(const PodRecord& record, model::PodSpec& spec) 
     if (i >= claims.named && IsOfAnotherPod(claim, record.uid)) {
       fault.Refuse(name, " was made for another pod");
     }
-    const auto demands = DemandsFor(devices_, record, claim);
+    auto demands = DemandsFor(devices_, record, claim);
+    if (absl::IsResourceExhausted(demands.status())) {
+      if (ForgetUnusedDemands()) demands = DemandsFor(devices_, record, claim);
+      demands_refused_ |= absl::IsResourceExhausted(demands.status());
+    }
     if (!demands.ok() && !claim.allocated) {
       absl::string_view why = demands.status().message();
       if (absl::IsNotFound(demands.status()) && absl::ConsumeSuffix(&why, kDoesNotExist)) {
@@ -269,6 +281,27 @@ void ClusterState::ResolveClaims(const PodRecord& record, model::PodSpec& spec) 
     spec.claim_problem = std::move(fault.problem);
     spec.missing_claim = std::move(fault.missing);
   }
+}
+
+// A look costs O(classes + claims): there is none unless a claim or a pod with claims went.
+bool ClusterState::ForgetUnusedDemands() {
+  if (!claims_gone_) return false;
+  claims_gone_ = false;
+  std::set<std::string> used;
+  for (const PodClass& pod_class : classes_) {
+    if (pod_class.users == 0) continue;
+    for (const auto& [name, amount] : pod_class.spec->requests) {
+      if (IsDemand(name)) used.insert(name);
+    }
+  }
+  return devices_.ForgetUnused(used);
+}
+
+void ClusterState::RetryRefusedClaims() {
+  claims_gone_ = true;
+  if (!demands_refused_) return;
+  demands_refused_ = false;
+  RefreshAllClaims();
 }
 
 Change ClusterState::SetClaimsReadable(bool readable) {
@@ -328,18 +361,23 @@ void ClusterState::ReleaseDevices(PodId id) {
 
 ClusterState::HeldDevices ClusterState::DevicesHeldBy(PodId id) const {
   HeldDevices held;
+  if (pod_claims_.empty()) return held;
   const auto found = pod_claims_.find(id);
   if (found == pod_claims_.end()) return held;
-  for (const std::string& key : found->second.keys) held.push_back(devices_.Find(key)->devices);
+  for (const std::string& key : found->second.keys) {
+    const ClaimRow& row = *devices_.Find(key);
+    held.devices.push_back(row.devices);
+    held.last.push_back(row.last);
+  }
   return held;
 }
 
 void ClusterState::RestoreDevices(PodId id, const HeldDevices& held) {
-  const auto found = pod_claims_.find(id);
-  if (found == pod_claims_.end()) return;
-  for (size_t i = 0; i < held.size(); ++i) {
-    const std::string& key = found->second.keys[i];
-    if (devices_.Row(key).consumers.front() == id) devices_.Restore(key, held[i]);
+  if (held.devices.empty()) return;
+  const std::vector<std::string>& keys = pod_claims_.find(id)->second.keys;
+  for (size_t i = 0; i < held.devices.size(); ++i) {
+    if (devices_.Row(keys[i]).consumers.front() != id) continue;
+    devices_.Restore(keys[i], held.devices[i], held.last[i]);
   }
 }
 
@@ -386,6 +424,7 @@ Change ClusterState::UpsertDeviceObject(const model::DeviceObject& object) {
     if (!devices_.UpsertClaim(claim)) return {};
     RefreshClaim(key);
     TouchClaimNodes(key);
+    RetryRefusedClaims();
   }
   ++version_;
   return change;
@@ -412,6 +451,7 @@ Change ClusterState::RemoveResourceClaim(absl::string_view ns, absl::string_view
   TouchClaimNodes(key);
   devices_.RemoveClaim(key);
   if (devices_.Find(key) != nullptr) RefreshClaim(key);
+  RetryRefusedClaims();
   ++version_;
   return {.workloads = true, .capacity = true};
 }

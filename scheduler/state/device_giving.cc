@@ -74,7 +74,10 @@ void DeviceBook::Take(const std::vector<std::string>& keys, absl::string_view no
   for (const std::string& key : keys) {
     const ClaimRow& row = claims_[key];
     const bool wants = row.exists && !row.object.allocated && row.devices.empty();
-    if (wants && std::find(open.begin(), open.end(), key) == open.end() && AskOf(row.object).ok()) {
+    // Its shape may not be known yet: a pod can be seen on its node before its claims are looked
+    // at.
+    if (wants && std::find(open.begin(), open.end(), key) == open.end() &&
+        DemandsOf(row.object).ok()) {
       open.push_back(key);
     }
   }

@@ -86,11 +86,11 @@ int64_t GpuMemoryOf(const model::Node& node) {
   if (!absl::SimpleAtoi(node.meta.labels.Get(model::kGpuMemoryLabel), &value) || value <= 0)
     return 0;
   if (value > kMibPerTi) value /= kBytesPerMib;
-  return value / 100 * 100;
+  return std::min(value, kMaxGpuMib) / 100 * 100;
 }
 
 int64_t ShareMib(const model::GpuShare& share, int64_t gpu_memory_mib) {
-  if (share.memory_mib > 0) return share.memory_mib;
+  if (share.memory_mib > 0) return std::min(share.memory_mib, kMaxGpuMib);
   return std::max<int64_t>(
       1, model::SaturatingMultiply(share.fraction_milli, MemoryOrNominal(gpu_memory_mib)) / 1000);
 }
@@ -130,10 +130,12 @@ int64_t MigSlices(absl::string_view resource_name) {
 int64_t OtherGpusMilli(const model::ResourceList& resources) {
   int64_t milli = 0;
   for (const auto& [name, amount] : resources) {
+    if (amount <= 0) continue;
     if (name == model::kAmdGpuName) {
       milli = model::SaturatingAdd(milli, amount);
     } else if (const int64_t slices = MigSlices(name); slices > 0) {
-      milli = model::SaturatingAdd(milli, model::SaturatingMultiply(amount, slices * 1000));
+      milli = model::SaturatingAdd(
+          milli, model::SaturatingMultiply(amount, model::SaturatingMultiply(slices, 1000)));
     } else if (IsGpuDemand(name)) {
       milli = model::SaturatingAdd(milli, model::SaturatingMultiply(amount, 1000));
     }
@@ -190,7 +192,8 @@ int64_t SharePlaces(const NodeInfo& node, const PodClass& pod_class, GpuRoom roo
     for (const GpuGroup& group : node.gpu_groups) {
       if (TakesWhole(group, room)) continue;
       if (room == GpuRoom::kNow && group.active == 0 && !group.Kept()) continue;
-      places += std::max<int64_t>(0, FreeMib(group, memory_mib, room)) / need_mib;
+      places = model::SaturatingAdd(
+          places, std::max<int64_t>(0, FreeMib(group, memory_mib, room)) / need_mib);
     }
   }
   return places / share.devices;

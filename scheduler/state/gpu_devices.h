@@ -65,6 +65,11 @@ int64_t GpuMemoryOf(const model::Node& node);
 inline constexpr int64_t kNominalGpuMemoryMib = 100;
 inline int64_t MemoryOrNominal(int64_t mib) { return mib > 0 ? mib : kNominalGpuMemoryMib; }
 
+// Bounds of what is believed about GPUs, so that sums over all pods of a node stay exact: a share
+// or a GPU of more memory counts as this (2^60 bytes), and a pod shares no more devices.
+inline constexpr int64_t kMaxGpuMib = int64_t{1} << 40;
+inline constexpr int64_t kMaxSharedDevices = 256;
+
 // What one device of the share takes of a GPU with so much memory, rounded down, at least 1.
 int64_t ShareMib(const model::GpuShare& share, int64_t gpu_memory_mib);
 // What the whole share counts against a queue, in milli-GPU; by memory it is rounded up to 1/100 of

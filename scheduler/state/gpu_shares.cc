@@ -10,11 +10,6 @@
 namespace fairlead::state {
 namespace {
 
-void AddTo(model::Resources& to, int64_t milli_gpus) {
-  if (milli_gpus == 0) return;
-  to.Set(model::kGpu, model::SaturatingAdd(to[model::kGpu], milli_gpus));
-}
-
 // Group ids that the labels name: LABEL=g for one device, LABEL/g=g for each of several.
 GpuPick LabelledGroups(const model::StringMap& labels) {
   GpuPick groups;
@@ -77,9 +72,9 @@ void ClusterState::ApplyToGroups(const PodRecord& pod, PodStatus status, NodeInf
       if (status == PodStatus::kReleasing) group.releasing_mib += mib;
       (status == PodStatus::kReleasing ? group.releasing : group.active) += one;
     }
-    AddTo(node.used, group.WholeUsed() - used);
-    AddTo(node.releasing, group.WholeReleasing() - releasing);
-    AddTo(node.pipelined, group.WholePipelined() - pipelined);
+    node.used.Add(model::kGpu, group.WholeUsed() - used);
+    node.releasing.Add(model::kGpu, group.WholeReleasing() - releasing);
+    node.pipelined.Add(model::kGpu, group.WholePipelined() - pipelined);
     if (group.Empty()) node.gpu_groups.erase(it);
   }
 }
@@ -89,8 +84,9 @@ GpuPick ClusterState::GroupsFromApi(const PodRecord& record, const model::Pod& p
   const PodClass& pod_class = classes_[record.pod_class];
   if (node == kNoId || !pod_class.SharesGpu()) return {};
   const int64_t gpus = model::Get(pod_class.spec->requests, model::kGpuName) / 1000;
-  const auto wanted = static_cast<size_t>(
-      pod_class.reservation ? std::max<int64_t>(1, gpus) : pod_class.spec->gpu_share.devices);
+  const auto wanted =
+      static_cast<size_t>(pod_class.reservation ? std::clamp<int64_t>(gpus, 1, kMaxSharedDevices)
+                                                : pod_class.spec->gpu_share.devices);
   GpuPick groups = LabelledGroups(pod.meta.labels);
   if (groups.empty() && record.node == node && record.gpu_groups.size() == wanted) {
     return record.gpu_groups;

@@ -1,5 +1,7 @@
 // Nodes of ClusterState: real ones, ordered ones, and names that pods know before the API shows
 // them.
+#include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -10,8 +12,25 @@
 namespace fairlead::state {
 namespace {
 
+// The annotations of nodes that a decision reads: those that keep a node from being removed. All
+// others, such as heartbeats of agents, change without a word.
+constexpr const char* kAnnotationsRead[] = {model::kDoNotRemoveAnnotation,
+                                            "cluster-autoscaler.kubernetes.io/scale-down-disabled"};
+
+bool SameAnnotations(const model::StringMap& a, const model::StringMap& b) {
+  return std::all_of(std::begin(kAnnotationsRead), std::end(kAnnotationsRead),
+                     [&](const char* key) { return a.Get(key) == b.Get(key); });
+}
+
+bool SoftlyTainted(const model::Node& node) {
+  return std::any_of(node.taints.begin(), node.taints.end(), [](const model::Taint& taint) {
+    return taint.effect == model::TaintEffect::kPreferNoSchedule;
+  });
+}
+
 bool SameForDecisions(const model::Node& a, const model::Node& b) {
-  return a.meta.labels == b.meta.labels && a.meta.annotations == b.meta.annotations &&
+  return a.meta.labels == b.meta.labels &&
+         SameAnnotations(a.meta.annotations, b.meta.annotations) &&
          a.allocatable == b.allocatable && a.taints == b.taints &&
          a.unschedulable == b.unschedulable && a.ready == b.ready &&
          a.bad_conditions == b.bad_conditions && a.invalid == b.invalid &&
@@ -20,25 +39,32 @@ bool SameForDecisions(const model::Node& a, const model::Node& b) {
 
 }  // namespace
 
-bool ClusterState::CountsForQueues(const NodeInfo& node) const {
+bool ClusterState::CountsForQueues(const NodeInfo& node) {
   return node.exists && node.kind == NodeKind::kReal && node.usable && node.object.ready &&
          !node.object.unschedulable && node.object.bad_conditions.empty() &&
          node.object.invalid.empty();
 }
 
-void ClusterState::CountNodeTotals(const NodeInfo& node, int sign) {
-  if (!CountsForQueues(node)) return;
-  if (node.other_gpus_milli != 0) {
-    total_for_queues_.Set(model::kGpu, model::SaturatingAdd(total_for_queues_[model::kGpu],
-                                                            sign * node.other_gpus_milli));
+// What others ask for beyond a node's own takes nothing away on other nodes.
+model::Resources ClusterState::ShareOfQueues(const NodeInfo& node) const {
+  model::Resources share;
+  if (!CountsForQueues(node)) return share;
+  share = node.allocatable;
+  share.Set(model::kGpu, model::SaturatingAdd(share[model::kGpu], node.other_gpus_milli));
+  const model::Resources& others = node.used_by_others;
+  for (size_t i = 0; i < std::min(share.size(), others.size()); ++i) {
+    const auto resource = static_cast<model::ResourceIndex>(i);
+    share.Set(resource, std::max<int64_t>(0, share[resource] - others[resource]));
   }
-  if (sign > 0) {
-    total_for_queues_ += node.allocatable;
-    total_for_queues_ -= node.used_by_others;
-  } else {
-    total_for_queues_ -= node.allocatable;
-    total_for_queues_ += node.used_by_others;
-  }
+  return share;
+}
+
+void ClusterState::CountForQueues(NodeInfo& node) {
+  model::Resources share = ShareOfQueues(node);
+  if (share == node.for_queues) return;
+  total_for_queues_ -= node.for_queues;
+  total_for_queues_ += share;
+  node.for_queues = std::move(share);
 }
 
 // Names in order get numbers in order, with gaps, so that a new name rarely renumbers the others.
@@ -115,13 +141,12 @@ void ClusterState::DropNodeIfUnused(NodeId id) {
 }
 
 void ClusterState::ReplaceNodeObject(NodeInfo& node, model::Node object) {
-  CountNodeTotals(node, -1);
   if (TopologyLabelsDiffer(node.object.meta.labels, object.meta.labels)) ++topology_version_;
+  if (SoftlyTainted(node.object)) --softly_tainted_nodes_;
   node.object = std::move(object);
-  node.allocatable = model::Resources::From(node.object.allocatable, names_);
-  node.other_gpus_milli = OtherGpusMilli(node.object.allocatable);
-  AddDevices(node);
-  CountNodeTotals(node, +1);
+  if (SoftlyTainted(node.object)) ++softly_tainted_nodes_;
+  ReadAllocatable(node);
+  CountForQueues(node);
   SetGpuMemory(node, GpuMemoryOf(node.object));
   ++node.object_version;
   TouchNode(node.id);
@@ -147,16 +172,17 @@ Change ClusterState::UpsertNode(const model::Node& object) {
     return change;
   }
   if (node.exists && !node.usable) {
+    // It may have become ready: the caller has to look.
+    change.capacity =
+        is_new || node.registered == nullptr || !SameForDecisions(*node.registered, object);
     node.registered = std::make_unique<model::Node>(object);
     node.object.meta.uid = object.meta.uid;
-    change.capacity = true;  // it may have become ready: the caller has to look
     return change;
   }
   if (!is_new && SameForDecisions(node.object, object)) {
     node.object.meta = object.meta;
     return change;
   }
-  CountNodeTotals(node, -1);
   node.kind = NodeKind::kReal;
   node.exists = true;
   node.node_request = request;
@@ -164,7 +190,6 @@ Change ClusterState::UpsertNode(const model::Node& object) {
     node.usable = request.empty();
     ++topology_version_;
   }
-  CountNodeTotals(node, +1);
   if (!node.usable) node.registered = std::make_unique<model::Node>(object);
   ReplaceNodeObject(node, object);
   change.capacity = true;
@@ -178,8 +203,8 @@ Change ClusterState::RemoveNode(absl::string_view name, absl::string_view uid) {
   NodeInfo& node = nodes_[id];
   if (!node.exists || node.kind != NodeKind::kReal) return change;
   if (!uid.empty() && !node.object.meta.uid.empty() && node.object.meta.uid != uid) return change;
-  CountNodeTotals(node, -1);
   ++topology_version_;
+  if (SoftlyTainted(node.object)) --softly_tainted_nodes_;
   node.exists = false;
   node.usable = true;
   node.registered = nullptr;
@@ -190,6 +215,7 @@ Change ClusterState::RemoveNode(absl::string_view name, absl::string_view uid) {
   node.object.meta.name = kept;
   node.allocatable = model::Resources{};
   node.other_gpus_milli = 0;
+  CountForQueues(node);
   SetGpuMemory(node, 0);
   ++node.object_version;
   TouchNode(id);
@@ -240,12 +266,17 @@ Change ClusterState::RemoveOrderedNode(absl::string_view name) {
     if (pods_[pod].status == PodStatus::kPipelined) MovePod(pod, PodStatus::kPending, kNoId);
   }
   ++topology_version_;
+  if (SoftlyTainted(node.object)) --softly_tainted_nodes_;
   node.exists = false;
   node.kind = NodeKind::kReal;
   node.node_request.clear();
   node.ordered_for.clear();
+  const std::string kept(name);
+  node.object = model::Node{};
+  node.object.meta.name = kept;
   node.allocatable = model::Resources{};
   node.other_gpus_milli = 0;
+  CountForQueues(node);
   SetGpuMemory(node, 0);
   ++node.object_version;
   TouchNode(id);
@@ -260,9 +291,8 @@ Change ClusterState::SetNodeUsable(NodeId id, bool usable) {
   if (node.usable == usable) return change;
   FAIRLEAD_CHECK(node.kind == NodeKind::kReal && node.exists,
                  absl::StrCat("node ", node.name(), " has not registered"));
-  CountNodeTotals(node, -1);
   node.usable = usable;
-  CountNodeTotals(node, +1);
+  CountForQueues(node);
   if (usable && node.registered != nullptr) {
     ReplaceNodeObject(node, std::move(*node.registered));
     node.registered = nullptr;

@@ -13,7 +13,23 @@ namespace {
 
 bool IsTrue(const std::string* value) { return value != nullptr && *value == "true"; }
 
+// Amounts within the bounds that sums are exact for; decoders keep to narrower ones.
+model::GpuShare WithinBounds(const model::GpuShare& share) {
+  return {std::clamp<int64_t>(share.fraction_milli, 0, 1000),
+          std::clamp<int64_t>(share.memory_mib, 0, kMaxGpuMib),
+          std::clamp<int64_t>(share.devices, 1, kMaxSharedDevices)};
+}
+
 }  // namespace
+
+model::Resources RequestsOf(const model::PodSpec& spec, model::ResourceNames& names) {
+  model::Resources requests = model::Resources::FromRequests(spec.requests, names);
+  if (!spec.legacy_mig.empty()) {
+    requests += model::Resources::FromRequests(spec.legacy_mig, names);
+  }
+  requests.Set(model::kPods, 1);
+  return requests;
+}
 
 PodClassId ClusterState::InternClass(const model::PodSpec& spec) {
   auto it = class_index_.find(spec);
@@ -29,11 +45,10 @@ PodClassId ClusterState::InternClass(const model::PodSpec& spec) {
     id = static_cast<PodClassId>(classes_.size());
     classes_.emplace_back();
   }
+  if (names_.Full()) ForgetUnusedNames();
   PodClass& added = classes_[id];
   added.spec = std::make_shared<const model::PodSpec>(spec);
-  added.requests = model::Resources::From(spec.requests, names_);
-  if (!spec.legacy_mig.empty()) added.requests += model::Resources::From(spec.legacy_mig, names_);
-  added.requests.Set(model::kPods, 1);
+  added.requests = RequestsOf(spec, names_);
   if (spec.ns == options_.reservation_namespace && added.requests[model::kGpu] > 0) {
     added.reservation = true;
     added.requests.Set(model::kGpu, 0);
@@ -56,6 +71,24 @@ void ClusterState::ReleaseClass(PodClassId id) {
   DropAntiAffinity(*released.spec);
   released = PodClass{};
   free_classes_.push_back(id);
+  ++classes_gone_;
+}
+
+// Names that only pods brought up go with them. A look costs O(classes + nodes), so it is paid for
+// by classes that went. Every total over pods is exact, so nothing is left at such an index.
+void ClusterState::ForgetUnusedNames() {
+  constexpr size_t kClassesGone = 64;
+  if (classes_gone_ < kClassesGone) return;
+  classes_gone_ = 0;
+  std::vector<bool> used(names_.size(), false);
+  const auto mark = [&](const model::Resources& amounts) {
+    for (size_t i = 0; i < amounts.size(); ++i) {
+      if (amounts[static_cast<model::ResourceIndex>(i)] != 0) used[i] = true;
+    }
+  };
+  for (const PodClass& pod_class : classes_) mark(pod_class.requests);
+  for (const NodeInfo& node : nodes_) mark(node.allocatable);
+  names_.Release(used);
 }
 
 std::shared_ptr<const model::StringMap> ClusterState::InternLabels(const model::StringMap& labels) {
@@ -98,21 +131,34 @@ void ClusterState::ReadTaskPriority(PodRecord& record, const model::Pod& pod) {
   workload.pods.erase(std::find(workload.pods.begin(), workload.pods.end(), record.id));
   InsertInTaskOrder(workload, record.id);
   TouchWorkload(workload.id);
+  // What its PodGroup leaves open is as the first pod says, and the first may be another one now.
+  RenewWorkload(workload.id);
 }
 
 Change ClusterState::UpsertPod(const model::Pod& pod) {
   Change change;
-  const bool ours = std::find(options_.scheduler_names.begin(), options_.scheduler_names.end(),
-                              pod.scheduler_name) != options_.scheduler_names.end();
-  const std::optional<model::PodSpec> selected =
-      ours ? SelectedSpec(pod.spec, pod.meta.labels) : std::nullopt;
-  const model::PodSpec& spec = selected.has_value() ? *selected : pod.spec;
   const std::string key = model::Key(pod.meta);
   auto found = pod_index_.find(key);
   if (found != pod_index_.end() && pods_[found->second].uid != pod.meta.uid) {
     change |= RemovePod(pod.meta.ns, pod.meta.name, pods_[found->second].uid);
     found = pod_index_.end();
   }
+  // The scheduler name of a pod does not change.
+  const bool ours =
+      found != pod_index_.end()
+          ? pods_[found->second].ours
+          : std::find(options_.scheduler_names.begin(), options_.scheduler_names.end(),
+                      pod.scheduler_name) != options_.scheduler_names.end();
+  std::optional<model::PodSpec> bounded;
+  if (const model::GpuShare share = WithinBounds(pod.spec.gpu_share);
+      !(share == pod.spec.gpu_share)) {
+    bounded = pod.spec;
+    bounded->gpu_share = share;
+  }
+  const model::PodSpec& said = bounded.has_value() ? *bounded : pod.spec;
+  const std::optional<model::PodSpec> selected =
+      ours ? SelectedSpec(said, pod.meta.labels) : std::nullopt;
+  const model::PodSpec& spec = selected.has_value() ? *selected : said;
   if (found == pod_index_.end()) {
     // Somebody else's pod matters only where it takes room.
     if (!ours && (pod.node_name.empty() || pod.phase == model::PodPhase::kSucceeded ||
@@ -253,6 +299,7 @@ Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
   const bool same_groups = groups == record.gpu_groups;
   if (status == former && node == former_node && same_groups) return change;
   MovePod(record.id, status, node, kAtEnd, &groups);
+  if (node == kNoId) record.started_under = nullptr;
   if (former_node != kNoId && former_node != node) DropNodeIfUnused(former_node);
   const bool same_room = former_node == node && HoldsNode(former) && HoldsNode(status) &&
                          status != PodStatus::kReleasing && same_groups;
@@ -286,8 +333,29 @@ Change ClusterState::RemovePod(absl::string_view ns, absl::string_view name,
   if (id == kNoId || (!uid.empty() && pods_[id].uid != uid)) return change;
   change.capacity = pods_[id].node != kNoId;
   change.workloads = pods_[id].workload != kNoId;
+  const bool claims = !pod_claims_.empty() && pod_claims_.contains(id);
   ErasePod(id);
+  if (claims) RetryRefusedClaims();
   return change;
+}
+
+void ClusterState::SettleQueues(WorkloadId workload_id) {
+  const Workload& workload = workloads_[workload_id];
+  std::shared_ptr<const std::string> queue;
+  for (PodId id : workload.pods) {
+    PodRecord& pod = pods_[id];
+    if (pod.started_under != nullptr || !HoldsNode(pod.status)) continue;
+    if (!workload.queue_named && pod.status != PodStatus::kBinding) continue;
+    if (queue == nullptr) {
+      std::weak_ptr<const std::string>& slot = started_under_index_[workload.queue];
+      queue = slot.lock();
+      if (queue == nullptr) slot = queue = std::make_shared<const std::string>(workload.queue);
+    }
+    pod.started_under = queue;
+  }
+  if (started_under_index_.size() > 2 * live_pods_ + 1024) {
+    absl::erase_if(started_under_index_, [](const auto& entry) { return entry.second.expired(); });
+  }
 }
 
 Change ClusterState::ForgetBinding(PodId id) {
@@ -295,6 +363,7 @@ Change ClusterState::ForgetBinding(PodId id) {
   if (pods_[id].status != PodStatus::kBinding) return change;
   const NodeId node = pods_[id].node;
   MovePod(id, PodStatus::kPending, kNoId);
+  pods_[id].started_under = nullptr;
   DropNodeIfUnused(node);
   RefreshClaimsOf(id);  // what it has to join counts again
   change.capacity = change.workloads = true;

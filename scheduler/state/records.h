@@ -56,6 +56,13 @@ constexpr bool IsFinished(PodStatus s) {
   return s == PodStatus::kSucceeded || s == PodStatus::kFailed;
 }
 
+// More than any node has of anything (2^50: a pebibyte, or 10^12 GPUs): sums over nodes stay far
+// from the end of 64 bits whatever a node says of itself.
+inline constexpr int64_t kMaxNodeAmount = int64_t{1} << 50;
+
+// What a pod of the spec takes of a node, besides shares of GPUs; with one of "pods".
+model::Resources RequestsOf(const model::PodSpec& spec, model::ResourceNames& names);
+
 // All pods with equal specs share one class: its answers (fits, scores) hold for each of them.
 struct PodClass {
   std::shared_ptr<const model::PodSpec> spec;
@@ -92,24 +99,27 @@ struct NodeInfo {
   // Sorts as the name does, in one integer compare; changes when ClusterState::rank_epoch() does.
   uint64_t name_rank = 0;
   model::Resources allocatable;
-  model::Resources used;             // by pods of every scheduler
-  model::Resources used_by_others;   // what those not ours count in the terms of queues
-  model::Resources releasing;        // the part of used that terminating pods hold
-  model::Resources pipelined;        // promised out of idle + releasing, this cycle
-  std::vector<PodId> pods;           // on it or promised to it, in order of arrival
-  std::vector<GpuGroup> gpu_groups;  // GPUs that are shared, by id
-  int64_t gpu_memory_mib = 0;        // of one GPU; 0: nobody says
-  int64_t other_gpus_milli = 0;      // of allocatable, what queues count as GPUs besides kGpu
-  uint64_t version = 0;              // grows with any change to the node or to what is on it
-  uint64_t object_version = 0;       // grows when `object`, `kind`, `usable` or `exists` changes
+  model::ResourceSum used;            // by pods of every scheduler
+  model::ResourceSum used_by_others;  // what those not ours count in the terms of queues
+  model::ResourceSum releasing;       // the part of used that terminating pods hold
+  model::ResourceSum pipelined;       // promised out of idle + releasing, this cycle
+  model::Resources for_queues;        // what it adds to ClusterState::total_for_queues()
+  std::vector<PodId> pods;            // on it or promised to it, in order of arrival
+  std::vector<GpuGroup> gpu_groups;   // GPUs that are shared, by id
+  int64_t gpu_memory_mib = 0;         // of one GPU; 0: nobody says
+  int64_t other_gpus_milli = 0;       // of allocatable, what queues count as GPUs besides kGpu
+  uint64_t version = 0;               // grows with any change to the node or to what is on it
+  uint64_t object_version = 0;        // grows when `object`, `kind`, `usable` or `exists` changes
 
   // allocatable - used.
-  [[nodiscard]] model::Resources Idle() const { return allocatable - used; }
+  [[nodiscard]] model::Resources Idle() const { return allocatable - used.value(); }
   // What a pod can be given now, promises respected.
-  [[nodiscard]] model::Resources Available() const { return allocatable - used - pipelined; }
+  [[nodiscard]] model::Resources Available() const {
+    return allocatable - used.value() - pipelined.value();
+  }
   // The same plus what is being released.
   [[nodiscard]] model::Resources Future() const {
-    return allocatable - used + releasing - pipelined;
+    return allocatable - used.value() + releasing.value() - pipelined.value();
   }
   [[nodiscard]] const std::string& name() const { return object.meta.name; }
 };
@@ -142,7 +152,11 @@ struct PodRecord {
   absl::Duration expected_duration = absl::InfiniteDuration();
   std::shared_ptr<const model::StringMap> labels;  // shared between pods with equal labels
   GpuPick gpu_groups;                              // on its node, for a pod that shares GPUs
-  std::string nominated_node;                      // as the API server has it
+  // The queue that it was started under, once that is settled (ClusterState::SettleQueues): it
+  // stays charged to this queue while it has a node, whatever its objects say later. Null: the
+  // queue of its workload.
+  std::shared_ptr<const std::string> started_under;
+  std::string nominated_node;  // as the API server has it
   std::string invalid;
 
   std::string uid, ns, name;
@@ -179,8 +193,9 @@ struct Workload {
   // One valid pod without a PodGroup, a preemption delay or a warning: there is nothing to read in
   // the fields below `queue` but `sets`, and that is SingleSet().
   bool plain = false;
-  bool dirty = false;    // changed since ClusterState::TakeDirtyWorkloads()
-  uint64_t version = 0;  // grows with any change that a decision about it could depend on
+  bool dirty = false;        // changed since ClusterState::TakeDirtyWorkloads()
+  bool queue_named = false;  // some object names `queue`; false: it is the default
+  uint64_t version = 0;      // grows with any change that a decision about it could depend on
   uint32_t by_status[kPodStatusCount] = {};
   absl::Time creation = absl::InfinitePast();
   absl::Time turn = absl::InfinitePast();  // its age in the order of service: state::JobOrder

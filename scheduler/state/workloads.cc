@@ -120,13 +120,8 @@ void ClusterState::AttachToWorkload(PodRecord& record, const model::Pod& pod) {
       return;
     }
   }
-  if (moved && record.workload != kNoId) {
-    const PodStatus status = record.status;
-    const NodeId node = record.node;
-    MovePod(record.id, PodStatus::kPending, kNoId);
-    DetachFromWorkload(record);
-    MovePod(record.id, status, node);
-  }
+  // It stays where it is, with all that it holds.
+  if (moved && record.workload != kNoId) DetachFromWorkload(record);
   auto& slot = hints_index_[hints];
   std::shared_ptr<const PodHints> shared = slot.lock();
   if (shared == nullptr) {
@@ -167,11 +162,18 @@ void ClusterState::AttachToWorkload(PodRecord& record, const model::Pod& pod) {
       listener_->OnAllocated(workload, record);
     TouchWorkload(id);
   }
-  Workload& workload = workloads_[record.workload];
-  if (RefreshWorkload(workload) || moved) {
-    TouchWorkload(workload.id);
-    if (listener_ != nullptr) listener_->OnWorkloadChanged(workload);
-  }
+  RenewWorkload(record.workload, moved);
+}
+
+void ClusterState::RenewWorkload(WorkloadId id, bool changed) {
+  Workload& workload = workloads_[id];
+  const std::string former_queue = pod_claims_.empty() ? "" : workload.queue;
+  if (!RefreshWorkload(workload) && !changed) return;
+  TouchWorkload(id);
+  if (listener_ != nullptr) listener_->OnWorkloadChanged(workload);
+  if (pod_claims_.empty() || workload.queue == former_queue) return;
+  // Claims are checked against the queue.
+  for (PodId pod : std::vector<PodId>(workload.pods)) RefreshPodClaims(pod);
 }
 
 void ClusterState::DetachFromWorkload(PodRecord& record) {
@@ -195,8 +197,7 @@ void ClusterState::DetachFromWorkload(PodRecord& record) {
     DropWorkloadIfUnused(id);
     return;
   }
-  RefreshWorkload(workload);
-  if (listener_ != nullptr) listener_->OnWorkloadChanged(workload);
+  RenewWorkload(id, /*changed=*/true);
 }
 
 void ClusterState::DropWorkloadIfUnused(WorkloadId id) {
@@ -287,7 +288,17 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
     }
   }
   std::string warning = absl::StrJoin(warnings, "; ");
+  workload.queue_named = !queue.empty();
   if (queue.empty()) queue = options_.default_queue;
+  // Without its object a group is as old as its first pod, whichever was seen first.
+  absl::Time creation = workload.creation;
+  if (group != nullptr) {
+    creation = group->meta.creation;
+  } else if (workload.is_group && !workload.pods.empty()) {
+    creation = pods_[workload.pods.front()].creation;
+  }
+  const bool aged = creation != workload.creation;
+  workload.creation = creation;
   if (!workload.is_group && !workload.pods.empty()) invalid = pods_[workload.pods.front()].invalid;
   const int32_t priority = ResolvePriority(label_class, pod_class, pod_priority, owner_kind);
   const bool preemptible = preemptibility == Preemptibility::kByPriority
@@ -297,7 +308,7 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
                    preemption_delay == absl::ZeroDuration();
   const absl::Time turn = TurnOf(workload);
   const bool recharge = queue != workload.queue || preemptible != workload.preemptible;
-  const bool changed = recharge || priority != workload.priority ||
+  const bool changed = aged || recharge || priority != workload.priority ||
                        min_member != workload.min_member || invalid != workload.invalid ||
                        warning != workload.warning || staleness_grace != workload.staleness_grace ||
                        preemption_delay != workload.preemption_delay || turn != workload.turn;
@@ -418,15 +429,8 @@ Change ClusterState::UpsertPodGroup(const model::PodGroup& group) {
   workload.uid = group.meta.uid;
   const bool past_changed = ReadPast(workload, old.get());
   if (same_spec && !past_changed) return change;
-  workload.creation = group.meta.creation;
   if (!same_spec) RefreshSets(workload);
-  RefreshWorkload(workload);
-  TouchWorkload(id);
-  if (listener_ != nullptr) listener_->OnWorkloadChanged(workload);
-  // Claims are checked against the queue.
-  if (!pod_claims_.empty()) {
-    for (PodId pod : std::vector<PodId>(workload.pods)) RefreshPodClaims(pod);
-  }
+  RenewWorkload(id, /*changed=*/true);
   change.workloads = true;
   return change;
 }
@@ -451,8 +455,7 @@ Change ClusterState::RemovePodGroup(absl::string_view ns, absl::string_view name
     DropWorkloadIfUnused(id);
     return change;
   }
-  RefreshWorkload(workload);
-  if (listener_ != nullptr) listener_->OnWorkloadChanged(workload);
+  RenewWorkload(id, /*changed=*/true);
   return change;
 }
 
@@ -470,10 +473,8 @@ Change ClusterState::UpsertPriorityClass(const model::PriorityClass& priority_cl
     global_default_class_.clear();
   }
   change.policy = true;
-  for (Workload& workload : workloads_) {
-    if (workload.id == kNoId || !RefreshWorkload(workload)) continue;
-    TouchWorkload(workload.id);
-    if (listener_ != nullptr) listener_->OnWorkloadChanged(workload);
+  for (const Workload& workload : workloads_) {
+    if (workload.id != kNoId) RenewWorkload(workload.id);
   }
   return change;
 }
@@ -483,10 +484,8 @@ Change ClusterState::RemovePriorityClass(absl::string_view name) {
   if (priority_classes_.erase(name) == 0) return change;
   if (global_default_class_ == name) global_default_class_.clear();
   change.policy = true;
-  for (Workload& workload : workloads_) {
-    if (workload.id == kNoId || !RefreshWorkload(workload)) continue;
-    TouchWorkload(workload.id);
-    if (listener_ != nullptr) listener_->OnWorkloadChanged(workload);
+  for (const Workload& workload : workloads_) {
+    if (workload.id != kNoId) RenewWorkload(workload.id);
   }
   return change;
 }

@@ -20,9 +20,8 @@ constexpr size_t kMaxResourcesNamed = 4;
 std::string Lack(const MissingAmount& missing) {
   if (missing.resource == model::kPodsName) return "a free pod slot";
   if (missing.smallest <= 0) return ResourceNoun(missing.resource);
-  return absl::StrCat(ResourceNoun(missing.resource), " (",
-                      model::FormatAmount(missing.resource, missing.smallest),
-                      " short on the best one)");
+  return absl::StrCat(ResourceNoun(missing.resource), " (at least ",
+                      model::FormatAmount(missing.resource, missing.smallest), " short)");
 }
 
 std::string KindText(const FailedPredicate& p) {
@@ -114,6 +113,40 @@ std::string RequestText(const model::PodSpec& spec) {
   add(model::kCpuName);
   add(model::kMemoryName);
   return parts.empty() ? "no resources" : AndList(parts, parts.size());
+}
+
+std::string ReasonsText(const std::vector<FailedPredicate>& predicates) {
+  std::vector<std::string> kinds;
+  for (const FailedPredicate& p : predicates) {
+    std::string kind;
+    absl::string_view reason = p.reason;
+    if (!p.missing.empty()) {
+      std::vector<std::string> lacks;
+      for (const MissingAmount& m : p.missing) {
+        lacks.push_back(m.resource == model::kPodsName ? "a free pod slot"
+                                                       : ResourceNoun(m.resource));
+      }
+      std::sort(lacks.begin(), lacks.end());
+      kind = absl::StrCat("nodes lack ", AndList(lacks, kMaxResourcesNamed));
+    } else if (absl::ConsumePrefix(&reason, "node(s) ")) {
+      kind = absl::StrCat("nodes ", reason);
+    } else if (absl::ConsumePrefix(&reason, "Insufficient ")) {
+      kind = absl::StrCat("nodes lack ", ResourceNoun(reason));
+    } else if (reason == "Too many pods") {
+      kind = "nodes lack a free pod slot";
+    } else {
+      kind = absl::StrCat("nodes refuse (", reason.empty() ? p.plugin : reason, ")");
+    }
+    kinds.push_back(std::move(kind));
+  }
+  // Predicates are listed by node count, which passes.
+  std::sort(kinds.begin(), kinds.end());
+  kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
+  if (kinds.size() > kMaxKindsNamed) {
+    kinds.resize(kMaxKindsNamed);
+    kinds.push_back("others refuse for other reasons");
+  }
+  return absl::StrJoin(kinds, ", ");
 }
 
 std::string NodesText(const std::vector<FailedPredicate>& predicates) {

@@ -30,7 +30,11 @@ bool IsFinite(const std::optional<absl::Time>& time);
 // "8 GPUs, 4 CPU cores and 16Gi of memory", GPUs first; "no resources" if it asks for none.
 std::string RequestText(const model::PodSpec& spec);
 
-// "0 of 12 nodes fit: 8 lack GPUs (2 short on the best one), 4 had untolerated taint {gpu: a100}".
+// "nodes had untolerated taint {gpu: a100}, nodes lack GPUs": without counts and amounts, in an
+// order of its own. Empty without predicates.
+std::string ReasonsText(const std::vector<FailedPredicate>& predicates);
+
+// "0 of 12 nodes fit: 8 lack GPUs (at least 2 short), 4 had untolerated taint {gpu: a100}".
 // Without predicates: "no node fits".
 std::string NodesText(const std::vector<FailedPredicate>& predicates);
 

@@ -112,11 +112,10 @@ Words InvalidRequest(const Verdict& v) {
 }
 
 Words QueueNotFound(const Verdict& v) {
-  if (!v.subject.empty() && v.subject != v.queue) {
-    return {absl::StrCat(Capital(QueueName(v)), " is below queue ", v.subject,
-                         ", which does not exist"),
-            {absl::StrCat("create queue ", v.subject),
-             absl::StrCat("set spec.parentQueue of ", QueueName(v), " to a queue that exists")}};
+  if (!v.subject.empty()) {
+    return {absl::StrCat(Capital(QueueName(v)), " cannot be used: ", v.subject),
+            {"correct that queue",
+             absl::StrCat("set label ", model::kQueueLabel, " to another queue")}};
   }
   return {absl::StrCat(Capital(QueueName(v)), " does not exist"),
           {"create it", absl::StrCat("set label ", model::kQueueLabel, " to a queue that exists")}};
@@ -162,10 +161,17 @@ Words GangIncomplete(const Verdict& v) {
 Words SchedulingBackoff(const Verdict& v) {
   return {absl::StrCat("The group had one attempt (schedulingBackoff 1)",
                        v.subject.empty() ? "" : absl::StrCat(" in node pool ", v.subject),
-                       ", which failed; it is not tried again there"),
+                       ", which failed; it will not be retried there"),
           {absl::StrCat("move it to another node pool (label ", model::kNodePoolLabel,
                         " of the PodGroup)"),
            "set its schedulingBackoff to -1"}};
+}
+
+Words BindingRefused(const Verdict& v) {
+  return {absl::StrCat("The API server refused the binding of ",
+                       v.subject.empty() ? "a pod" : v.subject),
+          {"remove what refuses it (admission webhook, quota, permission)",
+           "wait: it is retried with growing pauses"}};
 }
 
 Words QueueLimitReached(const Verdict& v) {
@@ -229,16 +235,16 @@ Words OverFairShare(const Verdict& v) {
 }
 
 Words PreemptionDelay(const Verdict& v) {
-  std::string fact = "There is no free room, and the workload may not yet evict others";
+  std::string fact = "No capacity is free, and the workload may not evict others yet";
   if (IsFinite(v.until)) absl::StrAppend(&fact, " (not before ", TimeText(*v.until), ")");
-  return {fact,
-          {"waiting (it runs sooner if room becomes free)",
-           absl::StrCat("a shorter delay (annotation ", model::kPreemptionDelayAnnotation, ")")}};
+  return {
+      fact,
+      {"wait (it runs sooner if capacity becomes free)",
+       absl::StrCat("set a shorter delay (annotation ", model::kPreemptionDelayAnnotation, ")")}};
 }
 
 Words NoInstanceTypeFits(const Verdict& v) {
-  return {absl::StrCat("No node has room, and no instance type that may be bought could take ",
-                       EachPod(v)),
+  return {absl::StrCat("No node has capacity, and no instance type on offer can run ", EachPod(v)),
           {"request less in one pod", "allow larger instance types in a NodePool"}};
 }
 
@@ -251,25 +257,32 @@ Words TopologyInfeasible(const Verdict& v) {
 }
 
 Words ConstraintsUnsatisfiable(const Verdict& v) {
-  std::string fact = absl::StrCat("No node may take the pod, however empty",
-                                  v.subject.empty() ? "" : absl::StrCat(" (", v.subject, ")"));
-  if (!v.failed_predicates.empty()) absl::StrAppend(&fact, ": ", NodesText(v.failed_predicates));
+  int64_t nodes = 0;
+  for (const FailedPredicate& p : v.failed_predicates) nodes += p.nodes;
+  std::string fact =
+      nodes == 0 ? "No node" : absl::StrCat("None of ", Count(nodes, "node", "nodes"));
+  absl::StrAppend(&fact, " can run the pod, even when empty",
+                  v.subject.empty() ? "" : absl::StrCat(" (", v.subject, ")"));
+  if (nodes > 0) {
+    const std::string reasons = NodesText(v.failed_predicates);  // "0 of 12 nodes fit: ..."
+    absl::StrAppend(&fact, reasons.substr(std::min(reasons.find(": "), reasons.size())));
+  }
   return {fact,
           {"change the pod's node selector, affinity, tolerations or request",
            "label or untaint a node for it"}};
 }
 
 Words WaitingForVictims(const Verdict& v) {
-  std::string fact = "Room is being made for it: it starts when the evicted pods have ended";
+  std::string fact = "Waiting for evicted pods to terminate";
   if (IsFinite(v.expected_at)) absl::StrAppend(&fact, ", expected at ", TimeText(*v.expected_at));
   return {fact, {}};
 }
 
 Words NodesRequested(const Verdict& v) {
-  std::string fact = "Waiting for nodes that have been requested for it";
+  std::string fact = "Waiting for requested nodes";
   if (!v.node_requests.empty()) {
     const auto count = static_cast<int64_t>(v.node_requests.size());
-    fact = absl::StrCat("Waiting for ", Count(count, "node", "nodes"), " requested for it (",
+    fact = absl::StrCat("Waiting for ", Count(count, "requested node", "requested nodes"), " (",
                         AndList(v.node_requests, kMaxNamesShown), ")");
   }
   if (IsFinite(v.expected_at)) absl::StrAppend(&fact, ", expected at ", TimeText(*v.expected_at));
@@ -278,21 +291,22 @@ Words NodesRequested(const Verdict& v) {
 
 Words GpuCapReached(const Verdict& v) {
   return {absl::StrCat(WhoPrefix(v),
-                       "a new node would help, but the cap on GPUs of the scale hook "
-                       "forbids buying one"),
-          {"raise the GPU cap of the scale hook", "wait for other workloads to end"}};
+                       "a new node would help, but the GPU cap of the autoscaler "
+                       "forbids it"),
+          {"raise the GPU cap of the autoscaler", "wait for other workloads to end"}};
 }
 
 Words CostCapReached(const Verdict& v) {
   return {absl::StrCat(WhoPrefix(v),
-                       "a new node would help, but the cost cap of the scale hook "
-                       "forbids buying one"),
-          {"raise the cost cap of the scale hook", "allow cheaper instance types",
+                       "a new node would help, but the cost cap of the autoscaler "
+                       "forbids it"),
+          {"raise the cost cap of the autoscaler", "allow cheaper instance types",
            "wait for other workloads to end"}};
 }
 
 Words InsufficientCapacity(const Verdict& v) {
-  return {absl::StrCat(WhoPrefix(v), NodesText(v.failed_predicates)), {NodeFor(v)}};
+  return {absl::StrCat(WhoPrefix(v), NodesText(v.failed_predicates)),
+          {absl::StrCat("add ", NodeFor(v))}};
 }
 
 Words WordsOf(const Verdict& v) {
@@ -313,6 +327,8 @@ Words WordsOf(const Verdict& v) {
       return GangIncomplete(v);
     case Code::kSchedulingBackoff:
       return SchedulingBackoff(v);
+    case Code::kBindingRefused:
+      return BindingRefused(v);
     case Code::kQueueLimitReached:
       return QueueLimitReached(v);
     case Code::kNonPreemptibleOverQuota:
@@ -383,8 +399,80 @@ std::string ResourceNoun(absl::string_view resource) {
 }
 
 std::string DelayClause(absl::Time until) {
-  return absl::StrCat("nobody gives way for it before ", TimeText(until), ", the end of its ",
+  return absl::StrCat("no eviction for this workload before ", TimeText(until), ", the end of its ",
                       "preemption delay");
+}
+
+// Without passing numbers: what can change while code and reason stay the same is left out.
+std::string Sentence(const Verdict& v) {
+  std::string fact;
+  switch (v.code) {
+    case Code::kGated:
+      fact = v.subject.empty() ? "Held by scheduling gates"
+                               : absl::StrCat("Held by scheduling gates (", v.subject, ")");
+      break;
+    case Code::kGangIncomplete:
+      fact = absl::StrCat("The gang starts with ", Count(v.min_member, "pod", "pods"),
+                          ", and not all of them exist and may start");
+      break;
+    case Code::kQueueLimitReached:
+      fact = "The queue has reached a limit";
+      if (v.queue_block.has_value()) {
+        const QueueBlock& block = *v.queue_block;
+        fact = absl::StrCat(Capital(BlockingQueue(v)), " cannot give ",
+                            AmountText(block.resource, block.requested), " within its limit of ",
+                            AmountText(block.resource, block.limit));
+      }
+      break;
+    case Code::kNonPreemptibleOverQuota:
+      fact = absl::StrCat("Non-preemptible workloads must stay within the quota of ",
+                          v.queue_block.has_value() ? BlockingQueue(v) : QueueName(v));
+      if (v.queue_block.has_value()) {
+        absl::StrAppend(&fact, ", ", AmountText(v.queue_block->resource, v.queue_block->limit));
+      }
+      break;
+    case Code::kOverFairShare:
+      fact = absl::StrCat(Capital(QueueName(v)), " is held at its fair share");
+      break;
+    case Code::kTopologyInfeasible:
+      fact = absl::StrCat("The required topology placement",
+                          v.subject.empty() ? "" : absl::StrCat(" (", v.subject, ")"),
+                          " cannot be met");
+      break;
+    case Code::kConstraintsUnsatisfiable:
+      fact = "No node can run the pod, even when empty";
+      break;
+    case Code::kWaitingForVictims:
+      fact = "Waiting for evicted pods to terminate";
+      break;
+    case Code::kNodesRequested:
+      fact = v.node_requests.empty() ? "Waiting for requested nodes"
+                                     : absl::StrCat("Waiting for requested nodes: ",
+                                                    AndList(v.node_requests, kMaxNamesShown));
+      break;
+    case Code::kGpuCapReached:
+      fact = "A new node would help, but the GPU cap of the autoscaler forbids it";
+      break;
+    case Code::kCostCapReached:
+      fact = "A new node would help, but the cost cap of the autoscaler forbids it";
+      break;
+    case Code::kInsufficientCapacity: {
+      fact = IsGang(v) ? absl::StrCat("No nodes have capacity for the gang's ", v.min_member,
+                                      " pods at once")
+                       : "No node has capacity for the pod";
+      const std::string reasons = ReasonsText(v.failed_predicates);
+      if (!reasons.empty()) absl::StrAppend(&fact, ": ", reasons);
+      break;
+    }
+    default:
+      fact = WordsOf(v).fact;
+      break;
+  }
+  std::string sentence;
+  AppendSentence(sentence, fact);
+  sentence = ValidUtf8(sentence);
+  if (sentence.size() <= kMaxBytes) return sentence;
+  return absl::StrCat(CutUtf8(sentence, kMaxBytes - (sizeof(kEllipsis) - 1)), kEllipsis);
 }
 
 std::vector<Unblocker> DefaultUnblockers(const Verdict& verdict) {
@@ -409,7 +497,7 @@ std::string Message(const Verdict& verdict) {
     AppendSentence(message, absl::StrCat("Position ", verdict.position, " in the queue"));
   }
   if (!words.advice.empty()) {
-    AppendSentence(message, absl::StrCat("What helps: ", absl::StrJoin(words.advice, ", or: ")));
+    AppendSentence(message, absl::StrCat("What helps: ", absl::StrJoin(words.advice, "; or ")));
   }
   if (!verdict.details.empty()) AppendSentence(message, absl::StrJoin(verdict.details, "; "));
   message = ValidUtf8(message);

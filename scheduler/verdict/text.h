@@ -11,15 +11,17 @@ namespace fairlead::verdict {
 
 // One or two sentences with the numbers, at most 1024 bytes of UTF-8:
 //  "Queue research has reached its limit of 8 GPUs: 8 in use, 1 requested. Position 1 in the
-//  queue." "0 of 12 nodes fit: 8 lack nvidia.com/gpu (2 short on the best one), 4 have taint
-//  gpu=a100."
+//  queue." "0 of 12 nodes fit: 8 lack GPUs (at least 2 short), 4 have taint gpu=a100."
 std::string Message(const Verdict& verdict);
 
-// What helps with a verdict of this code where nobody knows better: what Message says if the
-// verdict brings no unblockers.
+// One sentence without passing numbers, for what is written once and stands while the code does:
+// the condition of pods and groups. "Queue research cannot give 1 GPU within its limit of 8 GPUs."
+std::string Sentence(const Verdict& verdict);
+
+// What helps with any verdict of this code: what Message says if the verdict has no unblockers.
 std::vector<Unblocker> DefaultUnblockers(const Verdict& verdict);
 
-// The detail of who waits for capacity, and may not make others give way before then.
+// The detail of a workload that waits for capacity, and may not evict others before then.
 std::string DelayClause(absl::Time until);
 
 // "nvidia.com/gpu" -> "GPUs", "cpu" -> "CPU cores", "memory" -> "memory", "deviceclass:x" ->

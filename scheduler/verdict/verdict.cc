@@ -32,6 +32,7 @@ constexpr CodeRow kCodes[] = {
     {Code::kGated, "Gated", Category::kPolicy, ResolvableBy::kUserChange},
     {Code::kGangIncomplete, "GangIncomplete", Category::kPolicy, ResolvableBy::kUserChange},
     {Code::kSchedulingBackoff, "SchedulingBackoff", Category::kPolicy, ResolvableBy::kUserChange},
+    {Code::kBindingRefused, "BindingRefused", Category::kPolicy, ResolvableBy::kUserChange},
     {Code::kQueueLimitReached, "QueueLimitReached", Category::kPolicy, ResolvableBy::kQueueChange},
     {Code::kNonPreemptibleOverQuota, "NonPreemptibleOverQuota", Category::kPolicy,
      ResolvableBy::kQueueChange},
@@ -54,25 +55,26 @@ static_assert(std::size(kCodes) == kCodeCount);
 
 const CodeRow& Row(Code code) { return kCodes[static_cast<size_t>(code)]; }
 
-// Text with every number in it replaced by one '#': the clauses of details and unblockers tell
-// passing amounts ("the cap leaves $12.50"), and the reason is the same when only the amount moved.
-std::string WithoutNumbers(absl::string_view text) {
-  std::string out;
-  const auto is_digit = [&](size_t i) {
-    return i < text.size() && absl::ascii_isdigit(static_cast<unsigned char>(text[i]));
-  };
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (!is_digit(i)) {
-      out += text[i];
-      continue;
-    }
-    out += '#';
-    while (is_digit(i + 1) ||
-           ((text.substr(i + 1, 1) == "." || text.substr(i + 1, 1) == ",") && is_digit(i + 2))) {
-      ++i;
+bool IsWordByte(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' ||
+         c == '/' || c == '$' || c == '%' || c == ',';
+}
+
+// Numbers, each with a unit of at most two letters ("Gi", "ms"), and what joins them: "1m30s".
+bool IsAmount(absl::string_view word) {
+  if (!word.empty() && word[0] == '$') word.remove_prefix(1);
+  if (word.empty() || !absl::ascii_isdigit(static_cast<unsigned char>(word[0]))) return false;
+  int letters = 0;
+  for (const char c : word) {
+    if (absl::ascii_isdigit(static_cast<unsigned char>(c))) {
+      letters = 0;
+    } else if (absl::ascii_isalpha(static_cast<unsigned char>(c))) {
+      if (++letters > 2) return false;
+    } else if (c != '.' && c != ',' && c != '/' && c != '%') {
+      return false;
     }
   }
-  return out;
+  return true;
 }
 
 void AddSorted(StableHash& hash, std::vector<std::string> texts) {
@@ -163,18 +165,87 @@ std::string Hash(const Verdict& v) {
   AddPredicates(hash, v.failed_predicates);
   hash.Add(static_cast<int64_t>(v.unblockers.size()));
   for (const Unblocker& unblocker : v.unblockers) {
-    hash.Add(ResolvableByName(unblocker.by)).Add(WithoutNumbers(unblocker.what));
+    hash.Add(ResolvableByName(unblocker.by)).Add(WithoutAmounts(unblocker.what));
   }
   hash.Add(static_cast<int64_t>(v.demand.size()));
-  for (const DemandClass& demand : v.demand) hash.Add(DemandJson(demand));
+  for (const DemandClass& demand : v.demand) hash.Add(DemandJson({demand.spec, 0, 0}));
   hash.Add(static_cast<int64_t>(v.details.size()));
-  for (const std::string& detail : v.details) hash.Add(WithoutNumbers(detail));
+  for (const std::string& detail : v.details) hash.Add(WithoutAmounts(detail));
   AddSorted(hash, v.node_requests);
   hash.Add(v.subject);
   hash.Add(int64_t{v.until.has_value()});
   if (v.until.has_value()) hash.Add(absl::ToUnixSeconds(*v.until));
-  hash.Add(v.pods_waiting).Add(v.pods_running).Add(v.min_member).Add(v.observed_generation);
+  hash.Add(v.min_member).Add(v.observed_generation);
   return hash.Hex();
+}
+
+std::string WithoutAmounts(absl::string_view text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && IsWordByte(text[end])) ++end;
+    if (end == at) {
+      out += text[at++];
+      continue;
+    }
+    // Punctuation that ends a sentence or a clause is no part of the word.
+    size_t word_end = end;
+    while (word_end > at && (text[word_end - 1] == '.' || text[word_end - 1] == ',')) --word_end;
+    const absl::string_view word = text.substr(at, word_end - at);
+    if (IsAmount(word)) {
+      out += '#';
+    } else {
+      out.append(word.data(), word.size());
+    }
+    out.append(text.data() + word_end, end - word_end);
+    at = end;
+  }
+  return out;
+}
+
+bool SameButForPassingNumbers(const Verdict& a, const Verdict& b) {
+  const auto same_block = [&] {
+    if (a.queue_block.has_value() != b.queue_block.has_value()) return false;
+    if (!a.queue_block.has_value()) return true;
+    const QueueBlock& x = *a.queue_block;
+    const QueueBlock& y = *b.queue_block;
+    return x.limit == y.limit && x.requested == y.requested && x.resource == y.resource &&
+           x.queue == y.queue;
+  };
+  const auto same_predicate = [](const FailedPredicate& x, const FailedPredicate& y) {
+    return x.plugin == y.plugin && x.reason == y.reason &&
+           std::equal(x.missing.begin(), x.missing.end(), y.missing.begin(), y.missing.end(),
+                      [](const MissingAmount& m, const MissingAmount& n) {
+                        return m.resource == n.resource;
+                      });
+  };
+  const auto same_demand = [](const DemandClass& x, const DemandClass& y) {
+    return x.spec == y.spec;
+  };
+  return a.code == b.code && a.scope == b.scope && a.min_member == b.min_member &&
+         a.observed_generation == b.observed_generation && a.until == b.until && same_block() &&
+         a.queue == b.queue && a.subject == b.subject && a.unblockers == b.unblockers &&
+         a.details == b.details && a.node_requests == b.node_requests &&
+         std::equal(a.demand.begin(), a.demand.end(), b.demand.begin(), b.demand.end(),
+                    same_demand) &&
+         std::equal(a.failed_predicates.begin(), a.failed_predicates.end(),
+                    b.failed_predicates.begin(), b.failed_predicates.end(), same_predicate);
+}
+
+bool IsFault(Code code) {
+  switch (code) {
+    case Code::kInvalidRequest:
+    case Code::kQueueNotFound:
+    case Code::kQueueNotLeaf:
+    case Code::kMissingObject:
+    case Code::kBindingRefused:
+    case Code::kNoInstanceTypeFits:
+    case Code::kTopologyInfeasible:
+    case Code::kConstraintsUnsatisfiable:
+      return true;
+    default:
+      return false;
+  }
 }
 
 absl::string_view ConditionReason(Code code, bool hook_on) {
@@ -189,6 +260,7 @@ bool IsFailedAttempt(Code code) {
     case Code::kGated:
     case Code::kGangIncomplete:
     case Code::kSchedulingBackoff:
+    case Code::kBindingRefused:
     case Code::kWaitingForVictims:
     case Code::kNodesRequested:
       return false;

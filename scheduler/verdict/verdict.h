@@ -37,6 +37,7 @@ enum class Code : uint8_t {
   kGated,
   kGangIncomplete,
   kSchedulingBackoff,
+  kBindingRefused,
   kQueueLimitReached,
   kNonPreemptibleOverQuota,
   kOverFairShare,
@@ -127,7 +128,8 @@ struct Verdict {
   std::vector<std::string> node_requests;
   std::optional<absl::Time> expected_at;
   // kMissingObject ("ConfigMap default/x"), kInvalidRequest (the field and its fault),
-  // kSchedulingBackoff (the node pool).
+  // kSchedulingBackoff (the node pool), kBindingRefused ("pod default/x: why"), kQueueNotFound (the
+  // problem of the queue; empty: there is no such queue).
   std::string subject;
   // The end of its preemption delay, where somebody might give way for it then: with
   // kPreemptionDelay, and with capacity codes.
@@ -140,10 +142,19 @@ struct Verdict {
 };
 
 // Over everything that is not a passing number: two verdicts with equal hashes need no new write.
-// Not in it: position, node counts, used and missing amounts, expected_at, and the numbers inside
-// the texts of details and unblockers (they change while the reason stays); nor the order of
-// predicates.
+// Not in it: position, counts of pods and nodes, used and missing amounts, expected_at, amounts in
+// the texts of details and unblockers (WithoutAmounts); nor the order of predicates.
 std::string Hash(const Verdict& verdict);
+
+// True only if the hashes are equal, without making them. False says nothing.
+bool SameButForPassingNumbers(const Verdict& a, const Verdict& b);
+
+// The text with every amount replaced by '#': a word that is a number, with a unit or not ("6",
+// "$12.50", "64Gi", "1m30s", "6/4"). Digits of names stay: "train-7", "ns/7", "n1".
+std::string WithoutAmounts(absl::string_view text);
+
+// A fault that has to be mended, as against a state that is expected: quota, capacity, order.
+bool IsFault(Code code);
 
 // The condition's reason. Capacity codes are "Unschedulable", the word on which every public
 // autoscaler acts, only where the built-in hook is off; policy and impossible codes never are.

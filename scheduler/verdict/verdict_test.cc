@@ -8,6 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "scheduler/verdict/text.h"
 
 namespace fairlead::verdict {
 namespace {
@@ -28,6 +29,7 @@ constexpr CodeCase kCases[] = {
     {Code::kGated, "Gated", "policy", "UserChange"},
     {Code::kGangIncomplete, "GangIncomplete", "policy", "UserChange"},
     {Code::kSchedulingBackoff, "SchedulingBackoff", "policy", "UserChange"},
+    {Code::kBindingRefused, "BindingRefused", "policy", "UserChange"},
     {Code::kQueueLimitReached, "QueueLimitReached", "policy", "QueueChange"},
     {Code::kNonPreemptibleOverQuota, "NonPreemptibleOverQuota", "policy", "QueueChange"},
     {Code::kOverFairShare, "OverFairShare", "policy", "QueueChange"},
@@ -72,9 +74,9 @@ TEST(CodeTest, UnschedulableOnlyForCapacityWithoutTheHook) {
 // KAI marks a group that was ready and found no place, and none that could not run or is promised
 // one.
 TEST(CodeTest, WhatIsAnAttemptThatFailed) {
-  const std::set<std::string> none = {"None",           "InvalidRequest",    "Gated",
-                                      "GangIncomplete", "SchedulingBackoff", "WaitingForVictims",
-                                      "NodesRequested"};
+  const std::set<std::string> none = {
+      "None",           "InvalidRequest",    "Gated",         "GangIncomplete", "SchedulingBackoff",
+      "BindingRefused", "WaitingForVictims", "NodesRequested"};
   for (const CodeCase& c : kCases) EXPECT_EQ(IsFailedAttempt(c.code), !none.contains(c.name));
 }
 
@@ -108,8 +110,15 @@ Verdict Sample() {
 
 TEST(HashTest, SameInEveryProcessAndVersion) {
   // A changed value rewrites the verdict of every waiting pod of every user once: only on purpose.
-  EXPECT_EQ(Hash(Verdict()), "6d27cccf811f6e7e");
-  EXPECT_EQ(Hash(Sample()), "e66b1651995c1428");
+  EXPECT_EQ(Hash(Verdict()), "6289e0a034e9defe");
+  EXPECT_EQ(Hash(Sample()), "e14cce4995aae86b");
+}
+
+TEST(HashTest, AmountsAreLeftOutOfTextsAndNamesAreNot) {
+  EXPECT_EQ(WithoutAmounts("held: kept for gang ns/train-7, 6 GPUs (64Gi) for 1m30s."),
+            "held: kept for gang ns/train-7, # GPUs (#) for #.");
+  EXPECT_EQ(WithoutAmounts("A 6/4, n1 3/1; $12.50 an hour; p5.48xlarge; ns/7"),
+            "A #, n1 #; # an hour; p5.48xlarge; ns/7");
 }
 
 struct Mutation {
@@ -129,12 +138,17 @@ TEST(HashTest, PassingNumbersAreNotInIt) {
       {"number in a detail",
        [](Verdict& v) { v.details[0] = "reclaim found 12 victims, 1,024.25 GPUs too few"; }},
       {"number in an unblocker", [](Verdict& v) { v.unblockers[0].what = "a node with 16 GPUs"; }},
+      {"demand's count", [](Verdict& v) { v.demand[0].count = 1; }},
+      {"demand's minimum", [](Verdict& v) { v.demand[0].min_count = 1; }},
+      {"waiting", [](Verdict& v) { v.pods_waiting = 9; }},
+      {"running", [](Verdict& v) { v.pods_running = 9; }},
       {"order of node requests", [](Verdict& v) { v.node_requests = {"nr-a", "nr-b"}; }},
   };
   for (const Mutation& m : mutations) {
     Verdict v = Sample();
     m.apply(v);
     EXPECT_EQ(Hash(v), Hash(Sample())) << m.what;
+    EXPECT_EQ(Sentence(v), Sentence(Sample())) << m.what;
   }
 }
 
@@ -154,8 +168,6 @@ TEST(HashTest, EverythingElseIsInIt) {
       {"one predicate less", [](Verdict& v) { v.failed_predicates.pop_back(); }},
       {"unblocker's kind", [](Verdict& v) { v.unblockers[0].by = ResolvableBy::kTime; }},
       {"unblocker's text", [](Verdict& v) { v.unblockers[0].what = "a rack with 8 GPUs"; }},
-      {"demand's count", [](Verdict& v) { v.demand[0].count = 1; }},
-      {"demand's minimum", [](Verdict& v) { v.demand[0].min_count = 1; }},
       {"demand's spec",
        [](Verdict& v) {
          auto spec = std::make_shared<model::PodSpec>(*v.demand[0].spec);
@@ -166,8 +178,9 @@ TEST(HashTest, EverythingElseIsInIt) {
       {"node requests", [](Verdict& v) { v.node_requests.pop_back(); }},
       {"subject", [](Verdict& v) { v.subject = "ConfigMap default/y"; }},
       {"until", [](Verdict& v) { v.until = absl::FromUnixSeconds(1); }},
-      {"waiting", [](Verdict& v) { v.pods_waiting = 9; }},
-      {"running", [](Verdict& v) { v.pods_running = 9; }},
+      {"name in a detail", [](Verdict& v) { v.details[0] = "kept for gang ns/train-7"; }},
+      {"other name in a detail", [](Verdict& v) { v.details[0] = "kept for gang ns/train-8"; }},
+      {"name of digits", [](Verdict& v) { v.details[0] = "kept for gang ns/7"; }},
       {"gang size", [](Verdict& v) { v.min_member = 9; }},
       {"generation", [](Verdict& v) { v.observed_generation = 9; }},
   };
@@ -176,6 +189,7 @@ TEST(HashTest, EverythingElseIsInIt) {
     Verdict v = Sample();
     m.apply(v);
     EXPECT_TRUE(hashes.insert(Hash(v)).second) << m.what;
+    EXPECT_FALSE(SameButForPassingNumbers(v, Sample())) << m.what;
   }
 }
 

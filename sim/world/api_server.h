@@ -68,6 +68,9 @@ class ApiServer {
   void CloseWatch(WatchId watch);
   // Ends streams as a server that restarts does.
   void EndAllWatches();
+  // Whether new objects of a custom type get an empty status. At first as crds/ has it: PodGroups
+  // and NodeRequests do. KAI's own CRD of PodGroups does not.
+  void DefaultStatus(ResourceType type, bool has_default);
   // Forgets history up to now: watches that begin before it are answered 410, lists with an old
   // continue token too.
   void Compact();
@@ -93,7 +96,7 @@ class ApiServer {
   absl::Status RemoveNow(ResourceType type, absl::string_view ns, absl::string_view name,
                          absl::string_view actor);
 
-  // ---- those who look on -----------------------------------------------------------------------
+  // ---- onlookers --------------------------------------------------------------------------------
   struct Commit {
     ResourceType type;
     const Json* before;       // null: created

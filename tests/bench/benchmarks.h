@@ -28,6 +28,10 @@ void Memory5k100k(Run& run);  // starts itself anew: `fairlead-bench --child mem
 void Memory5k100kChild();     // prints the figures that the parent reads
 void DecodePods100k(Run& run);
 
+// scale_bench.cc
+void Scale100k(Run& run);  // starts itself anew: `fairlead-bench --child scale_100k`
+void Scale100kChild();
+
 // hook_bench.cc
 void VerdictToRequest(Run& run);
 void Plan51k(Run& run);

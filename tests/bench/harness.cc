@@ -10,6 +10,7 @@
 #include <fstream>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -137,20 +138,54 @@ double MemoryMib(absl::string_view line_name) {
   return std::nan("");
 }
 
+double AtIndexOne(double value, absl::string_view unit, double index) {
+  const absl::string_view of = unit.substr(0, unit.find('/'));
+  for (const char* time : {"s", "ms", "us", "ns"}) {
+    if (of == time) return value / index;
+  }
+  return absl::EndsWith(unit, "/s") ? value * index : value;
+}
+
+std::optional<bool> IsMet(const Metric& metric, double index_before, double index_after) {
+  if (!metric.goal.has_value() || metric.samples.empty()) return std::nullopt;
+  const double index = std::sqrt(index_before * index_after);
+  const double measured = Median(metric.samples);
+  const double value = AtIndexOne(measured, metric.unit, index);
+  const bool steady =
+      std::max(index_before, index_after) <= kUnsteady * std::min(index_before, index_after);
+  // What does not depend on the machine's pace can be judged all the same.
+  if (!steady && value != measured) return std::nullopt;
+  return metric.better == Better::kLower ? value <= *metric.goal : value >= *metric.goal;
+}
+
+void Report::Begin() { index_before_ = index_ ? index_() : 1; }
+
+void Report::End() {
+  const double index_after = index_ ? index_() : 1;
+  for (const Metric& metric : std::exchange(pending_, {})) Print(metric, index_after);
+}
+
 void Report::Add(Metric metric) {
-  if (metric.samples.empty()) return;
+  if (!metric.samples.empty()) pending_.push_back(std::move(metric));
+}
+
+void Report::Print(const Metric& metric, double index_after) {
   const double value = Median(metric.samples);
   const auto [least, most] = std::minmax_element(metric.samples.begin(), metric.samples.end());
   const bool lower = metric.better == Better::kLower;
-  const bool met =
-      !metric.goal.has_value() || (lower ? value <= *metric.goal : value >= *metric.goal);
-  if (!met) ++missed_;
+  const double index = std::sqrt(index_before_ * index_after);
+  const std::optional<bool> met = IsMet(metric, index_before_, index_after);
+  if (met == false) ++missed_;
 
-  std::string row = absl::StrFormat("%-44s %12s %-13s [%s .. %s]", metric.name, ForPeople(value),
-                                    metric.unit, ForPeople(*least), ForPeople(*most));
+  std::string row =
+      absl::StrFormat("%-44s %12s %-13s [%s .. %s]  index %.2f", metric.name, ForPeople(value),
+                      metric.unit, ForPeople(*least), ForPeople(*most), index);
   if (metric.goal.has_value()) {
     absl::StrAppend(&row, "  goal ", lower ? "<= " : ">= ", ForPeople(*metric.goal),
-                    met ? " met" : " MISSED");
+                    met == true    ? " met"
+                    : met == false ? " MISSED"
+                                   : absl::StrFormat(" not judged: index %.2f before, %.2f after",
+                                                     index_before_, index_after));
   }
   if (metric.rival.has_value()) {
     absl::StrAppend(&row, "  ", metric.rival->name, ": ", ForPeople(metric.rival->value));
@@ -161,7 +196,12 @@ void Report::Add(Metric metric) {
   rows_.push_back(absl::StrCat(
       "{\"name\": ", Quoted(metric.name), ", \"value\": ", Number(value), ", \"unit\": ",
       Quoted(metric.unit), ", \"goal\": ", metric.goal.has_value() ? Number(*metric.goal) : "null",
-      ", \"better\": ", lower ? "\"lower\"" : "\"higher\"", ", \"rival\": ",
+      ", \"better\": ", lower ? "\"lower\"" : "\"higher\"", ", \"met\": ",
+      met == true    ? "true"
+      : met == false ? "false"
+                     : "null",
+      ", \"index\": ", Number(index),
+      ", \"value_at_index_1\": ", Number(AtIndexOne(value, metric.unit, index)), ", \"rival\": ",
       metric.rival.has_value() ? absl::StrCat("{\"name\": ", Quoted(metric.rival->name),
                                               ", \"value\": ", Number(metric.rival->value), "}")
                                : "null",

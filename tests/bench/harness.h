@@ -3,11 +3,17 @@
 //
 // A figure is the median of its repetitions; the smallest and the largest stand beside it. Wall
 // time is what a user waits for; CPU time is what stays true on a machine that others use too.
-// Every figure carries the machine and the load average at its end, so that a busy run can be told
-// from a quiet one.
+// Every figure carries the machine and the load average at its end.
+//
+// A machine that others share is fast in one hour and slow in the next. So a reference workload
+// (reference.h) is measured right before and after each benchmark, its index stands beside the
+// figure, and a goal is judged at index 1: times are divided by the index, rates multiplied, what
+// is neither (MiB, counts) stays. If the two indices differ by more than kUnsteady, the goal is not
+// judged: the machine changed under the benchmark.
 //
 // Report format (build/bench/results.json): an array of
 //   {"name", "value", "unit", "goal": number|null, "better": "lower"|"higher",
+//    "met": true|false|null, "index", "value_at_index_1",
 //    "rival": {"name", "value"}|null, "machine",
 //    "min", "max", "repetitions", "cpu_seconds": number|null, "note"}
 //
@@ -18,6 +24,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -62,9 +69,24 @@ double Percentile(std::vector<double> samples, double per_cent);
 // Of the process, in MiB, by the name of the line in /proc/self/status ("VmRSS", "VmHWM").
 double MemoryMib(absl::string_view line);
 
+// Before and after.
+inline constexpr double kUnsteady = 1.3;
+
+// What the value would be at index 1, by its unit: "s", "ms", "us" and "ns" are times (also per
+// something: "us/pod"), "pods/s" and the like are rates.
+double AtIndexOne(double value, absl::string_view unit, double index);
+// Null: there is no goal, or it cannot be judged.
+std::optional<bool> IsMet(const Metric& metric, double index_before, double index_after);
+
 class Report {
  public:
-  // Prints the row at once; a metric without samples is ignored.
+  // `index` measures the machine; not at all if it is null.
+  explicit Report(std::function<double()> index = nullptr) : index_(std::move(index)) {}
+
+  // Around each benchmark. End prints its rows.
+  void Begin();
+  void End();
+  // A metric without samples is ignored.
   void Add(Metric metric);
   // Why a benchmark has no figures.
   void Skip(absl::string_view name, absl::string_view reason);
@@ -75,6 +97,11 @@ class Report {
   [[nodiscard]] size_t missed() const { return missed_; }
 
  private:
+  void Print(const Metric& metric, double index_after);
+
+  const std::function<double()> index_;
+  double index_before_ = 1;
+  std::vector<Metric> pending_;    // of the present benchmark
   std::vector<std::string> rows_;  // JSON objects
   size_t missed_ = 0;
 };

@@ -1,7 +1,5 @@
 // fairlead-bench: runs the benchmarks whose names match, prints a table and writes it as JSON.
-//
-//   fairlead-bench [--out FILE] [--filter REGEX] [--repetitions N] [--crds FOLDER]
-//                  [--control-plane FILE] [--list]
+// kUsage has the flags.
 //
 // Exit code: 0 also when a goal is missed (a busy machine is no bug); 1 when a benchmark did not do
 // what it says (the others are run all the same); 2 for wrong arguments.
@@ -10,15 +8,30 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "tests/bench/benchmarks.h"
+#include "tests/bench/reference.h"
 
 namespace fairlead::bench {
 namespace {
+
+constexpr char kUsage[] =
+    "Usage: fairlead-bench [FLAG]...\n"
+    "Runs benchmarks, prints a table and the machine's index, judges goals at index 1.\n\n"
+    "  --filter REGEX         only those whose names match\n"
+    "  --list                 print the names and end\n"
+    "  --repetitions N        of each measurement (default: 5)\n"
+    "  --out FILE             write the results as JSON, too\n"
+    "  --crds FOLDER          our CustomResourceDefinitions (default: crds)\n"
+    "  --control-plane FILE   the API server's program (default: as scripts/ cache it)\n"
+    "  --reference            measure the machine alone: the reference workload and its index\n"
+    "  --help                 print this and end\n";
 
 struct Arguments {
   std::string out, filter, crds = "crds", control_plane, child;
@@ -70,6 +83,7 @@ int RunAll(const Arguments& arguments) {
       {"growth_fill", GrowthWithFill},
       {"memory_5k_100k", Memory5k100k},
       {"decode_pods_100k", DecodePods100k},
+      {"scale_100k", Scale100k},
       {"verdict_to_request", VerdictToRequest},
       {"plan_51k", Plan51k},
       {"bind_rate", BindRate},
@@ -78,7 +92,7 @@ int RunAll(const Arguments& arguments) {
   };
   const RE2 filter(arguments.filter.empty() ? "." : arguments.filter, RE2::Quiet);
   if (!filter.ok()) return Fail(absl::StrCat("--filter: ", filter.error()));
-  Report report;
+  Report report([] { return IndexOf(MeasureReference()); });
   Run run{report, arguments.repetitions, arguments.control_plane, arguments.crds};
   if (run.control_plane.empty()) run.control_plane = CachedControlPlane();
   if (!IsFile(run.control_plane)) run.control_plane.clear();
@@ -88,9 +102,11 @@ int RunAll(const Arguments& arguments) {
     if (!RE2::PartialMatch(benchmark.name, filter)) continue;
     if (arguments.list) {
       Report::Say(benchmark.name);
-    } else if (!Succeeds(benchmark.name, [&] { benchmark.run(run); })) {
-      all_succeeded = false;
+      continue;
     }
+    report.Begin();
+    if (!Succeeds(benchmark.name, [&] { benchmark.run(run); })) all_succeeded = false;
+    report.End();
   }
   const int code = all_succeeded ? 0 : 1;
   if (arguments.out.empty() || arguments.list) return code;
@@ -103,6 +119,16 @@ int Main(int argc, char** argv) {
   Arguments arguments;
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
+    if (flag == "--help" || flag == "-h") {
+      std::fputs(kUsage, stdout);
+      return 0;
+    }
+    if (flag == "--reference") {
+      const ReferenceTimes times = MeasureReference();
+      Report::Say(absl::StrFormat("hashing %.5f s, sorting %.5f s, chasing %.5f s: index %.2f",
+                                  times.hashing, times.sorting, times.chasing, IndexOf(times)));
+      return 0;
+    }
     if (flag == "--list") {
       arguments.list = true;
       continue;
@@ -113,18 +139,23 @@ int Main(int argc, char** argv) {
                          : flag == "--control-plane" ? &arguments.control_plane
                          : flag == "--child"         ? &arguments.child
                                                      : nullptr;
+    if (value == nullptr && flag != "--repetitions") {
+      return Fail(absl::StrCat("unknown flag ", flag, "; --help has the flags"));
+    }
     if (i + 1 >= argc) return Fail(absl::StrCat(flag, " needs a value"));
     const std::string text = argv[++i];
     if (value != nullptr) {
       *value = text;
-    } else if (flag != "--repetitions" || !absl::SimpleAtoi(text, &arguments.repetitions) ||
-               arguments.repetitions < 1) {
-      return Fail(absl::StrCat("unknown flag or value: ", flag, " ", text));
+    } else if (!absl::SimpleAtoi(text, &arguments.repetitions) || arguments.repetitions < 1) {
+      return Fail(absl::StrCat(flag, " ", text, ": must be a number above 0"));
     }
   }
   if (arguments.child.empty()) return RunAll(arguments);
-  if (arguments.child != "memory_5k_100k") return Fail("--child: unknown");
-  return Succeeds(arguments.child, Memory5k100kChild) ? 0 : 1;
+  const std::map<std::string, void (*)()> children = {{"memory_5k_100k", Memory5k100kChild},
+                                                      {"scale_100k", Scale100kChild}};
+  const auto child = children.find(arguments.child);
+  if (child == children.end()) return Fail("--child: unknown");
+  return Succeeds(arguments.child, child->second) ? 0 : 1;
 }
 
 }  // namespace

@@ -1,46 +1,18 @@
 // What a large cluster takes: memory when all of it is known, and time to read it.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdio>
-#include <map>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "kube/codec/codec.h"
 #include "kube/transport/http.h"
 #include "tests/bench/benchmarks.h"
+#include "tests/bench/big_load.h"
 #include "tests/bench/big_pods.h"
-#include "tests/bench/cluster.h"
 
 namespace fairlead::bench {
 namespace {
 
 constexpr int64_t kNodes = 5000;
 constexpr int64_t kPods = 100'000;
-constexpr int64_t kPage = 500;  // what a reflector asks for at once
-
-using ItemsOf = std::string (*)(int64_t, int64_t);
-using BodyOf = std::string (*)(const std::string&);
-
-// Page by page, as the reflector does; returns the seconds of decoding and applying.
-double Load(LoopCluster& cluster, model::Kind kind, int64_t count, ItemsOf items_of,
-            BodyOf body_of) {
-  double seconds = 0;
-  for (int64_t first = 0; first < count; first += kPage) {
-    const std::string body = body_of(items_of(first, kPage));
-    const Stopwatch watch;
-    auto page = kube::DecodeList(kind, kube::kProtobuf, body);
-    Require(page.ok(), page.status().ToString());
-    Require(page->items.size() == kPage, "a page did not decode whole");
-    for (kube::Object& object : page->items) {
-      cluster.loop().Apply(model::Upsert{std::move(object)});
-    }
-    seconds += watch.Seconds();
-  }
-  return seconds;
-}
 
 }  // namespace
 
@@ -52,11 +24,11 @@ void Memory5k100kChild() {
         model::testing::MakeQueue(absl::StrCat("team-", q), "research", 100, model::kUnlimited));
   }
   // The first page warms up what is allocated once.
-  (void)PodListBody(PodItems(0, kPage));
+  (void)PodListBody(PodItems(0, kBigPage));
   const double empty = MemoryMib("VmRSS");
-  double seconds = Load(cluster, model::Kind::kNode, kNodes, NodeItems, NodeListBody);
+  double seconds = LoadBig(cluster, model::Kind::kNode, kNodes);
   const double nodes = MemoryMib("VmRSS");
-  seconds += Load(cluster, model::Kind::kPod, kPods, PodItems, PodListBody);
+  seconds += LoadBig(cluster, model::Kind::kPod, kPods);
   cluster.Sync();
   const double loaded = MemoryMib("VmRSS");
   const Stopwatch watch;
@@ -68,20 +40,7 @@ void Memory5k100kChild() {
 }
 
 void Memory5k100k(Run& run) {
-  std::map<std::string, std::vector<double>> figures;
-  for (int i = 0; i < run.repetitions; ++i) {
-    // A fresh process: what this one has allocated before must not count.
-    std::FILE* child = popen("exec /proc/$PPID/exe --child memory_5k_100k", "r");
-    Require(child != nullptr, "cannot start");
-    char line[512] = "";
-    const bool read = std::fgets(line, sizeof(line), child) != nullptr;
-    Require(pclose(child) == 0 && read, "the child failed");
-    for (absl::string_view part : absl::StrSplit(absl::string_view(line), ' ')) {
-      const std::vector<std::string> pair = absl::StrSplit(part, '=');
-      double value = 0;
-      if (pair.size() == 2 && absl::SimpleAtod(pair[1], &value)) figures[pair[0]].push_back(value);
-    }
-  }
+  ChildFigures figures = RunChildren("memory_5k_100k", run.repetitions);
   auto each = [&](const char* of, const char* less) {
     std::vector<double> bytes;
     for (size_t i = 0; i < figures[of].size(); ++i) {
@@ -113,7 +72,9 @@ void DecodePods100k(Run& run) {
   std::string body;
   {
     std::string items;
-    for (int64_t first = 0; first < kPods; first += kPage) items += PodItems(first, kPage);
+    for (int64_t first = 0; first < kPods; first += kBigPage) {
+      items += PodItems(first, kBigPage);
+    }
     body = PodListBody(items);
   }
   std::vector<double> seconds, cpu, speed;

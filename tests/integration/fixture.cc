@@ -21,9 +21,11 @@ std::string ConfigurationText(const Settings& settings) {
   std::string text = absl::StrCat(
       "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n"
       "hook:\n  enabled: ",
-      settings.hook ? "true" : "false", "\n  unneededAfter: ", settings.unneeded_after,
+      settings.hook ? "true" : "false",
+      "\n  provider: kwok\n  unneededAfter: ", settings.unneeded_after,
       "\nkwok:\n  bootDelay: ", settings.boot_delay,
-      "\nleaderElection:\n  leaderElect: ", settings.election.empty() ? "false" : "true", "\n");
+      "\nleaderElection:\n  resourceNamespace: kube-system\n  leaderElect: ",
+      settings.election.empty() ? "false" : "true", "\n");
   if (!settings.election.empty()) {
     absl::StrAppend(&text, "  leaseDuration: ", settings.election.at(0),
                     "s\n  renewDeadline: ", settings.election.at(1),

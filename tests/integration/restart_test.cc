@@ -112,7 +112,7 @@ TEST_F(LeaderTest, WhenTheLeaderIsKilledTheOtherGoesOnAndBindsNothingTwice) {
   MakeQueue("team", -1, -1);
   for (int i = 0; i < 4; ++i) MakeNode(absl::StrCat("n", i), 8);
   ChildProcess& a = Start({.identity = "a", .election = {3, 2, 1}});
-  ASSERT_TRUE(Says(a, "msg=leading"));
+  ASSERT_TRUE(Says(a, "msg=\"became leader\""));
   ChildProcess& b = Start({.identity = "b", .election = {3, 2, 1}});
   const auto history = api().Watch(kPods);
   const double conflicts = Conflicts();
@@ -122,7 +122,7 @@ TEST_F(LeaderTest, WhenTheLeaderIsKilledTheOtherGoesOnAndBindsNothingTwice) {
   const std::vector<std::string> after = MakePods("after-", 4);
   ASSERT_TRUE(Bound(before));
   ASSERT_TRUE(Bound(after));
-  EXPECT_TRUE(Says(b, "msg=leading"));
+  EXPECT_TRUE(Says(b, "msg=\"became leader\""));
   EXPECT_EQ(Holder(), "b");
   EXPECT_EQ(Conflicts(), conflicts);
   ExpectNobodyMoved(*history);
@@ -132,11 +132,11 @@ TEST_F(LeaderTest, AStandbyDecidesNothing) {
   MakeQueue("team", -1, -1);
   MakeNode("n1", 8);
   ChildProcess& a = Start({.identity = "a", .election = {3, 2, 1}});
-  ASSERT_TRUE(Says(a, "msg=leading"));
+  ASSERT_TRUE(Says(a, "msg=\"became leader\""));
   ChildProcess& b = Start({.identity = "b", .election = {3, 2, 1}});
   ASSERT_TRUE(Bound(MakePods("p", 3)));
   EXPECT_FALSE(absl::StrContains(b.Log(), "msg=decision"));
-  EXPECT_FALSE(absl::StrContains(b.Log(), "msg=leading"));
+  EXPECT_FALSE(absl::StrContains(b.Log(), "msg=\"became leader\""));
 }
 
 TEST_F(LeaderTest, WhoWasAskedToEndHandsOverAtOnce) {
@@ -144,11 +144,11 @@ TEST_F(LeaderTest, WhoWasAskedToEndHandsOverAtOnce) {
   MakeNode("n1", 8);
   // Nobody could take this lease by waiting for its end.
   ChildProcess& a = Start({.identity = "a", .election = {3600, 1800, 1}});
-  ASSERT_TRUE(Says(a, "msg=leading"));
+  ASSERT_TRUE(Says(a, "msg=\"became leader\""));
   ChildProcess& b = Start({.identity = "b", .election = {3600, 1800, 1}});
   a.Signal(SIGTERM);
   EXPECT_EQ(a.Wait(kPatience), 0);
-  ASSERT_TRUE(Says(b, "msg=leading"));
+  ASSERT_TRUE(Says(b, "msg=\"became leader\""));
   ASSERT_TRUE(Bound(MakePods("p", 2)));
 }
 
@@ -156,13 +156,13 @@ TEST_F(LeaderTest, ALeaderThatStoodStillWritesNothingMoreAndEnds) {
   MakeQueue("team", -1, -1);
   MakeNode("n1", 8);
   ChildProcess& a = Start({.identity = "a", .election = {3, 2, 1}});
-  ASSERT_TRUE(Says(a, "msg=leading"));
+  ASSERT_TRUE(Says(a, "msg=\"became leader\""));
   ChildProcess& b = Start({.identity = "b", .election = {3, 2, 1}});
   const auto history = api().Watch(kPods);
   const double conflicts = Conflicts();
   a.Signal(SIGSTOP);
   const std::vector<std::string> pods = MakePods("p", 6);
-  ASSERT_TRUE(Says(b, "msg=leading"));
+  ASSERT_TRUE(Says(b, "msg=\"became leader\""));
   a.Signal(SIGCONT);
   // Whatever started it starts it again.
   EXPECT_EQ(a.Wait(kPatience), 1) << a.Log();

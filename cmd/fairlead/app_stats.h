@@ -1,0 +1,55 @@
+// What is measured of the process, as plain values; metrics.h words them for Prometheus.
+// Thread-safety: values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "core/decision_loop.h"
+#include "core/view.h"
+#include "kube/leader/lease.h"
+#include "kube/watch/event_queue.h"
+#include "kube/watch/reflector.h"
+#include "kube/write/executor.h"
+
+namespace fairlead::cmd {
+
+// Known without the owner's thread.
+struct AppStats {
+  std::vector<kube::ReflectorStats> kinds;
+  absl::Duration stale_after = absl::ZeroDuration();
+  kube::ExecutorStats writes;
+  kube::EventQueue::Stats queue;
+  bool elects = false;  // else it always leads
+  kube::LeaseStats lease;
+  bool leader = false;
+  absl::Duration owner_silent_for = absl::ZeroDuration();  // 0: it answers
+};
+
+// Counted by the owner's thread.
+struct AppCounters {
+  kube::LatencyHistogram decisions;                                // steps that decided
+  std::map<std::pair<std::string, std::string>, int64_t> results;  // {action, code} -> answers
+  int64_t evictions = 0, nodes_terminated = 0;
+  int64_t reconfigurations = 0;
+};
+
+// Known to the owner's thread alone.
+struct OwnerStats {
+  bool known = false;  // it has answered once
+  absl::Time at = absl::InfinitePast();
+  bool synced = false, reading = false;
+  core::DecisionLoop::Stats loop;
+  AppCounters counters;
+  std::vector<core::QueueRow> queues;
+  std::map<std::string, int64_t> waiting_workloads, waiting_pods;  // by verdict code
+  std::map<std::string, int64_t> nodes;                            // by status
+  int64_t price_micro_usd_per_hour = 0, gpus_held = 0;
+  std::string history_problem;
+};
+
+}  // namespace fairlead::cmd

@@ -1,0 +1,361 @@
+#include "cmd/fairlead/metrics.h"
+
+#include <dirent.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/check.h"
+#include "scheduler/model/resources.h"
+
+namespace fairlead::cmd {
+namespace {
+
+using server::MetricType;
+using server::Sample;
+using Labels = std::vector<std::pair<std::string, std::string>>;
+constexpr MetricType kC = MetricType::kCounter, kG = MetricType::kGauge,
+                     kH = MetricType::kHistogram;
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+double Dollars(int64_t micro_usd) { return static_cast<double>(micro_usd) / 1e6; }
+
+// Fills the table's metrics; a name or a label that is not in the table is a defect of this file.
+class Filler {
+ public:
+  Filler() {
+    for (const MetricInfo& info : AllMetrics()) {
+      places_[info.name] = metrics_.size();
+      metrics_.push_back({info.name, info.help, info.type, {}});
+    }
+  }
+  void Add(const char* name, double value, Labels labels = {}) {
+    Sample sample;
+    sample.labels = std::move(labels);
+    sample.value = value;
+    Find(name).samples.push_back(std::move(sample));
+  }
+  void Add(const char* name, int64_t value, Labels labels = {}) {
+    Add(name, static_cast<double>(value), std::move(labels));
+  }
+  void Add(const char* name, uint64_t value, Labels labels = {}) {
+    Add(name, static_cast<double>(value), std::move(labels));
+  }
+  void Add(const char* name, bool value, Labels labels = {}) {
+    Add(name, value ? 1.0 : 0.0, std::move(labels));
+  }
+  void Add(const char* name, absl::Duration value, Labels labels = {}) {
+    Add(name, absl::ToDoubleSeconds(value), std::move(labels));
+  }
+  void Add(const char* name, const kube::LatencyHistogram& histogram) {
+    Sample sample;
+    uint64_t total = 0;
+    for (size_t i = 0; i < histogram.counts.size(); ++i) {
+      total += static_cast<uint64_t>(histogram.counts[i]);
+      const bool last = i + 1 == histogram.counts.size();
+      sample.buckets.push_back(
+          {last ? kInfinite : static_cast<double>(uint64_t{1} << i) / 1000.0, total});
+    }
+    sample.sum = absl::ToDoubleSeconds(histogram.sum);
+    Find(name).samples.push_back(std::move(sample));
+  }
+  std::vector<server::Metric> Take() { return std::move(metrics_); }
+
+ private:
+  server::Metric& Find(const char* name) {
+    const auto place = places_.find(name);
+    FAIRLEAD_CHECK(place != places_.end(), name);
+    return metrics_[place->second];
+  }
+  std::vector<server::Metric> metrics_;
+  std::map<std::string, size_t> places_;
+};
+
+void AddKinds(const AppStats& app, Filler& out) {
+  for (const kube::ReflectorStats& kind : app.kinds) {
+    const Labels labels = {{"kind", model::KindName(kind.kind)}};
+    out.Add("fairlead_kind_synced", kind.synced, labels);
+    out.Add("fairlead_kind_missing", kind.missing, labels);
+    out.Add("fairlead_kind_objects", static_cast<uint64_t>(kind.objects), labels);
+    if (kind.since_last_event != absl::InfiniteDuration()) {
+      out.Add("fairlead_kind_last_word_seconds", kind.since_last_event, labels);
+    }
+    out.Add("fairlead_kind_stale", kind.synced && kind.IsStale(app.stale_after), labels);
+    out.Add("fairlead_kind_events_total", kind.events, labels);
+    out.Add("fairlead_kind_snapshots_total", kind.snapshots, labels);
+    out.Add("fairlead_kind_errors_total", kind.errors, labels);
+    if (kind.kind == model::Kind::kNode || kind.kind == model::Kind::kPod) {
+      out.Add("scheduler_cache_size", static_cast<uint64_t>(kind.objects),
+              {{"type", kind.kind == model::Kind::kNode ? "nodes" : "pods"}});
+    }
+  }
+}
+
+void AddWrites(const AppStats& app, Filler& out) {
+  const kube::ExecutorStats& writes = app.writes;
+  for (const auto& [verb, count] : std::map<std::string, int64_t>(writes.requests_by_verb.begin(),
+                                                                  writes.requests_by_verb.end())) {
+    out.Add("fairlead_api_requests_total", count, {{"method", verb}});
+  }
+  out.Add("fairlead_api_request_duration_seconds", writes.request_latency);
+  out.Add("fairlead_api_request_retries_total", writes.retries);
+  out.Add("fairlead_action_duration_seconds", writes.action_latency);
+  out.Add("fairlead_writes_in_flight", static_cast<int64_t>(writes.in_flight));
+  out.Add("fairlead_writes_in_flight_max", static_cast<int64_t>(writes.window));
+  for (int i = 0; i < kube::kWriteLanes; ++i) {
+    const Labels labels = {{"lane", kube::WriteLaneName(static_cast<kube::WriteLane>(i))}};
+    const auto lane = static_cast<size_t>(i);
+    out.Add("fairlead_writes_waiting", static_cast<uint64_t>(writes.queued[lane]), labels);
+    out.Add("fairlead_writes_answered_total", writes.answered[lane], labels);
+    out.Add("fairlead_writes_failed_total", writes.failed[lane], labels);
+  }
+  out.Add("fairlead_writes_fenced_total", writes.fenced);
+  out.Add("fairlead_writes_dropped_total", writes.shed - writes.shed_events);
+  out.Add("fairlead_kube_events_dropped_total", writes.shed_events);
+}
+
+void AddQueues(const OwnerStats& owner, Filler& out) {
+  for (const core::QueueRow& queue : owner.queues) {
+    out.Add("fairlead_queue_waiting_workloads", queue.waiting_workloads, {{"queue", queue.name}});
+    out.Add("fairlead_queue_running_pods", queue.running_pods, {{"queue", queue.name}});
+    for (const core::QueueResourceRow& row : queue.resources) {
+      const Labels labels = {{"queue", queue.name}, {"resource", row.resource}};
+      const auto units = static_cast<double>(model::BaseUnitsPerUnit(row.resource));
+      const auto amount = [units](int64_t base) {
+        return base == model::kUnlimited ? kInfinite : static_cast<double>(base) / units;
+      };
+      out.Add("fairlead_queue_quota", amount(row.quota), labels);
+      out.Add("fairlead_queue_limit", amount(row.limit), labels);
+      out.Add("fairlead_queue_fair_share", amount(row.fair_share), labels);
+      out.Add("fairlead_queue_allocated", amount(row.allocated), labels);
+      out.Add("fairlead_queue_requested", amount(row.requested), labels);
+    }
+  }
+}
+
+// Of the owner's thread; nothing before it has answered once.
+void AddOwner(const OwnerStats& owner, absl::Time now, Filler& out) {
+  if (!owner.known) return;
+  out.Add("fairlead_owner_stats_age_seconds", std::max(absl::ZeroDuration(), now - owner.at));
+  out.Add("fairlead_synced", owner.synced);
+  out.Add("fairlead_reading", owner.reading);
+  out.Add("fairlead_history_missing", !owner.history_problem.empty());
+  const core::DecisionLoop::Stats& loop = owner.loop;
+  out.Add("fairlead_cluster_events_total", loop.events);
+  out.Add("fairlead_steps_total", loop.steps);
+  out.Add("fairlead_cycles_total", loop.cycles);
+  out.Add("fairlead_hook_steps_total", loop.hook_steps);
+  out.Add("fairlead_bindings_total", loop.bindings);
+  out.Add("fairlead_evictions_total", loop.evictions);
+  out.Add("fairlead_node_requests_total", loop.node_requests);
+  out.Add("fairlead_verdict_writes_total", loop.verdict_writes);
+  out.Add("fairlead_decision_duration_seconds", owner.counters.decisions);
+  out.Add("fairlead_reconfigurations_total", owner.counters.reconfigurations);
+  int64_t scheduled = 0, failed = 0;
+  for (const auto& [result, count] : owner.counters.results) {
+    out.Add("fairlead_actions_total", count, {{"action", result.first}, {"code", result.second}});
+    if (result.first == "bind") (result.second == "OK" ? scheduled : failed) += count;
+  }
+  const std::string profile = "fairlead";
+  out.Add("scheduler_schedule_attempts_total", scheduled,
+          {{"profile", profile}, {"result", "scheduled"}});
+  out.Add("scheduler_schedule_attempts_total", failed, {{"profile", profile}, {"result", "error"}});
+  int64_t gated = 0, unschedulable = 0;
+  for (const auto& [code, pods] : owner.waiting_pods) {
+    out.Add("fairlead_waiting_pods", pods, {{"code", code}});
+    (code == "Gated" ? gated : unschedulable) += pods;
+  }
+  for (const auto& [code, workloads] : owner.waiting_workloads) {
+    out.Add("fairlead_waiting_workloads", workloads, {{"code", code}});
+  }
+  out.Add("scheduler_pending_pods", gated, {{"queue", "gated"}});
+  out.Add("scheduler_pending_pods", unschedulable, {{"queue", "unschedulable"}});
+  for (const auto& [status, count] : owner.nodes) {
+    out.Add("fairlead_nodes", count, {{"status", status}});
+  }
+  out.Add("fairlead_bought_gpus", owner.gpus_held);
+  out.Add("fairlead_bought_dollars_per_hour", Dollars(owner.price_micro_usd_per_hour));
+  AddQueues(owner, out);
+}
+
+void AddHost(const HostStats& host, Filler& out) {
+  out.Add("fairlead_build_info", int64_t{1}, {{"version", host.version}});
+  out.Add("fairlead_log_lines_dropped_total", host.log_lines_dropped);
+  out.Add("fairlead_configuration_reloads_total", host.reloads_ok, {{"result", "ok"}});
+  out.Add("fairlead_configuration_reloads_total", host.reloads_failed, {{"result", "failed"}});
+  out.Add("fairlead_configuration_stale", host.configuration_stale);
+  const ProcessFacts& process = host.process;
+  out.Add("process_cpu_seconds_total", process.cpu_seconds);
+  out.Add("process_start_time_seconds", process.start_time_seconds);
+  out.Add("process_resident_memory_bytes", process.resident_bytes);
+  out.Add("process_virtual_memory_bytes", process.virtual_bytes);
+  out.Add("process_open_fds", process.open_fds);
+  out.Add("process_max_fds", process.max_fds);
+}
+
+}  // namespace
+
+const std::vector<MetricInfo>& AllMetrics() {
+  static const auto* const kAll = new std::vector<MetricInfo>{
+      // As kube-scheduler has them.
+      {"scheduler_schedule_attempts_total", kC, "profile, result",
+       "Bindings that were answered: scheduled, or error."},
+      {"scheduler_pending_pods", kG, "queue",
+       "Pods that wait: gated by a scheduling gate, or unschedulable for any other reason."},
+      {"scheduler_cache_size", kG, "type", "Objects in memory: nodes, pods."},
+      // Health.
+      {"fairlead_build_info", kG, "version", "Always 1."},
+      {"fairlead_synced", kG, "", "1: every kind of object was listed once."},
+      {"fairlead_leader", kG, "", "1: this process leads."},
+      {"fairlead_reading", kG, "",
+       "1: this process leads and still reads what its predecessor wrote; it decides nothing."},
+      {"fairlead_lease_gains_total", kC, "", "How often this process became the leader."},
+      {"fairlead_lease_losses_total", kC, "", "How often it ceased to be the leader."},
+      {"fairlead_lease_errors_total", kC, "", "Failed reads and writes of the lease."},
+      {"fairlead_lease_renewals_withheld_total", kC, "",
+       "Renewals that were not sent because the deciding thread did not answer."},
+      {"fairlead_owner_silent_seconds", kG, "",
+       "Since when the deciding thread has not answered; 0: it answers."},
+      {"fairlead_owner_stats_age_seconds", kG, "",
+       "Age of what the deciding thread told of itself: all metrics below up to the queues'."},
+      {"fairlead_configuration_reloads_total", kC, "result",
+       "Reloads of configuration and catalogue: ok, failed."},
+      {"fairlead_configuration_stale", kG, "",
+       "1: the last reload failed and an older configuration is in force."},
+      {"fairlead_reconfigurations_total", kC, "", "New configurations that took effect."},
+      {"fairlead_log_lines_dropped_total", kC, "",
+       "Log lines dropped because standard error took nothing."},
+      // What is heard of the API server.
+      {"fairlead_kind_synced", kG, "kind", "1: the kind was listed once."},
+      {"fairlead_kind_missing", kG, "kind", "1: the server does not have the kind."},
+      {"fairlead_kind_objects", kG, "kind", "Objects in memory."},
+      {"fairlead_kind_last_word_seconds", kG, "kind",
+       "Age of the last event, bookmark or list. Up to 75 s is normal for a quiet kind."},
+      {"fairlead_kind_stale", kG, "kind",
+       "1: the objects may be out of date; nothing is evicted, bought or removed."},
+      {"fairlead_kind_events_total", kC, "kind", "Events of watches, bookmarks included."},
+      {"fairlead_kind_snapshots_total", kC, "kind", "Complete lists."},
+      {"fairlead_kind_errors_total", kC, "kind", "Watches and lists that failed."},
+      {"fairlead_event_queue_length", kG, "", "Events that wait for the deciding thread."},
+      {"fairlead_event_queue_merged_total", kC, "",
+       "Events that replaced an older one of the same object that still waited."},
+      // Decisions.
+      {"fairlead_cluster_events_total", kC, "", "Events that were applied."},
+      {"fairlead_steps_total", kC, "", "Times that the loop looked whether to decide."},
+      {"fairlead_cycles_total", kC, "", "Scheduling cycles."},
+      {"fairlead_decision_duration_seconds", kH, "", "Steps that decided."},
+      {"fairlead_bindings_total", kC, "", "Bindings decided."},
+      {"fairlead_evictions_total", kC, "", "Evictions sent."},
+      {"fairlead_hook_steps_total", kC, "", "Times that the autoscaler was asked."},
+      {"fairlead_node_requests_total", kC, "", "Nodes requested."},
+      {"fairlead_verdict_writes_total", kC, "", "Verdicts written."},
+      {"fairlead_history_missing", kG, "",
+       "1: fair shares are divided without the usage history that is configured."},
+      {"fairlead_waiting_workloads", kG, "code", "Workloads that wait, by verdict."},
+      {"fairlead_waiting_pods", kG, "code", "Pods that wait, by verdict."},
+      {"fairlead_nodes", kG, "status", "Nodes, requested ones included."},
+      {"fairlead_bought_gpus", kG, "", "GPUs on nodes of the autoscaler, in flight included."},
+      {"fairlead_bought_dollars_per_hour", kG, "",
+       "Price of the nodes of the autoscaler, in flight included."},
+      {"fairlead_queue_quota", kG, "queue, resource", "Quota, in the resource's own unit."},
+      {"fairlead_queue_limit", kG, "queue, resource", "Limit; +Inf: none."},
+      {"fairlead_queue_fair_share", kG, "queue, resource", "Fair share at the last decision."},
+      {"fairlead_queue_allocated", kG, "queue, resource", "Held by pods."},
+      {"fairlead_queue_requested", kG, "queue, resource", "Held and waited for."},
+      {"fairlead_queue_waiting_workloads", kG, "queue", "Workloads that wait."},
+      {"fairlead_queue_running_pods", kG, "queue", "Pods that run."},
+      // Writes.
+      {"fairlead_actions_total", kC, "action, code",
+       "Answered actions by gRPC status code; Kubernetes events are not counted."},
+      {"fairlead_action_duration_seconds", kH, "", "From decision to answer, retries included."},
+      {"fairlead_api_requests_total", kC, "method", "Write requests, and reads between them."},
+      {"fairlead_api_request_duration_seconds", kH, "", "Single requests."},
+      {"fairlead_api_request_retries_total", kC, "", "Requests that were repeated."},
+      {"fairlead_writes_in_flight", kG, "", "Requests that wait for an answer."},
+      {"fairlead_writes_in_flight_max", kG, "", "How many may wait at the server's present pace."},
+      {"fairlead_writes_waiting", kG, "lane", "Actions that are not answered."},
+      {"fairlead_writes_answered_total", kC, "lane", "Actions that were answered."},
+      {"fairlead_writes_failed_total", kC, "lane", "Actions that were answered with an error."},
+      {"fairlead_writes_fenced_total", kC, "",
+       "Actions refused because this process did not lead."},
+      {"fairlead_writes_dropped_total", kC, "", "Actions dropped because too many waited."},
+      {"fairlead_kube_events_dropped_total", kC, "",
+       "Kubernetes events dropped because too many waited."},
+      // The process.
+      {"process_cpu_seconds_total", kC, "", "User and system time."},
+      {"process_start_time_seconds", kG, "", "Unix time of the start."},
+      {"process_resident_memory_bytes", kG, "", "Resident memory."},
+      {"process_virtual_memory_bytes", kG, "", "Virtual memory."},
+      {"process_open_fds", kG, "", "Open file descriptors."},
+      {"process_max_fds", kG, "", "How many there may be."},
+  };
+  return *kAll;
+}
+
+std::vector<server::Metric> MetricsOf(const AppStats& app, const OwnerStats& owner,
+                                      const HostStats& host, absl::Time now) {
+  Filler out;
+  out.Add("fairlead_leader", app.leader);
+  if (app.elects) {
+    out.Add("fairlead_lease_gains_total", app.lease.gains);
+    out.Add("fairlead_lease_losses_total", app.lease.losses);
+    out.Add("fairlead_lease_errors_total", app.lease.errors);
+    out.Add("fairlead_lease_renewals_withheld_total", app.lease.withheld);
+  }
+  out.Add("fairlead_owner_silent_seconds", app.owner_silent_for);
+  out.Add("fairlead_event_queue_length", static_cast<uint64_t>(app.queue.queued));
+  out.Add("fairlead_event_queue_merged_total", app.queue.merged);
+  AddKinds(app, out);
+  AddWrites(app, out);
+  AddOwner(owner, now, out);
+  AddHost(host, out);
+  return out.Take();
+}
+
+ProcessFacts ProcessFacts::Read() {
+  ProcessFacts facts;
+  // proc(5): field 2 may hold spaces, so counting begins behind its ')'.
+  std::string stat;
+  std::getline(std::ifstream("/proc/self/stat"), stat);
+  const size_t name_end = stat.rfind(')');
+  if (name_end != std::string::npos) {
+    const std::vector<std::string> fields =
+        absl::StrSplit(stat.substr(name_end + 1), ' ', absl::SkipEmpty());
+    const auto field = [&fields](size_t number) {  // as proc(5) numbers them
+      int64_t value = 0;
+      if (number - 3 < fields.size()) (void)absl::SimpleAtoi(fields[number - 3], &value);
+      return value;
+    };
+    const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
+    facts.cpu_seconds = static_cast<double>(field(14) + field(15)) / ticks;
+    facts.virtual_bytes = field(23);
+    facts.resident_bytes = field(24) * sysconf(_SC_PAGESIZE);
+    double booted = 0;
+    std::ifstream kernel("/proc/stat");
+    for (std::string line; std::getline(kernel, line);) {
+      if (line.rfind("btime ", 0) == 0) (void)absl::SimpleAtod(line.substr(6), &booted);
+    }
+    facts.start_time_seconds = booted + static_cast<double>(field(22)) / ticks;
+  }
+  if (DIR* folder = opendir("/proc/self/fd"); folder != nullptr) {
+    while (const dirent* entry = readdir(folder)) {
+      if (entry->d_name[0] != '.') ++facts.open_fds;
+    }
+    closedir(folder);
+    --facts.open_fds;  // that of the folder itself
+  }
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) facts.max_fds = static_cast<int64_t>(limit.rlim_cur);
+  return facts;
+}
+
+}  // namespace fairlead::cmd

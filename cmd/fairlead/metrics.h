@@ -1,0 +1,49 @@
+// What the process tells Prometheus: one table of all metrics (docs/metrics.md is held against it),
+// and their values out of what was measured.
+//
+// Names: `scheduler_*` as kube-scheduler names them if they mean the same, `fairlead_*` else,
+// `process_*` as every Prometheus client has them.
+//
+// Thread-safety: pure functions, but for ProcessFacts::Read, which reads /proc.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "cmd/fairlead/app_stats.h"
+#include "server/exposition.h"
+
+namespace fairlead::cmd {
+
+struct MetricInfo {
+  const char* name;
+  server::MetricType type;
+  const char* labels;  // names, separated by ", "
+  const char* help;
+};
+const std::vector<MetricInfo>& AllMetrics();
+
+// Of the process as the kernel counts it; zero if it does not say.
+struct ProcessFacts {
+  double cpu_seconds = 0, start_time_seconds = 0;
+  int64_t resident_bytes = 0, virtual_bytes = 0, open_fds = 0, max_fds = 0;
+  static ProcessFacts Read();
+};
+
+// What is measured outside the Application.
+struct HostStats {
+  ProcessFacts process;
+  int64_t log_lines_dropped = 0;
+  int64_t reloads_ok = 0, reloads_failed = 0;
+  // The last reload failed, and an older configuration is in force.
+  bool configuration_stale = false;
+  std::string version;
+};
+
+// Every metric of AllMetrics, in that order; one without samples if its value is not known.
+std::vector<server::Metric> MetricsOf(const AppStats& app, const OwnerStats& owner,
+                                      const HostStats& host, absl::Time now);
+
+}  // namespace fairlead::cmd

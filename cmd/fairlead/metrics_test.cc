@@ -1,0 +1,138 @@
+#include "cmd/fairlead/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+
+namespace fairlead::cmd {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Everything known, so that every metric has a sample.
+AppStats FullApp() {
+  AppStats stats;
+  stats.stale_after = absl::Seconds(60);
+  for (const model::Kind kind : model::kAllKinds) {
+    kube::ReflectorStats one;
+    one.kind = kind;
+    one.synced = true;
+    one.down_for = absl::ZeroDuration();
+    one.since_last_event = absl::Seconds(3);
+    one.objects = 5;
+    stats.kinds.push_back(one);
+  }
+  stats.writes.requests_by_verb = {{"POST", 4}, {"GET", 1}};
+  stats.writes.request_latency.Add(absl::Milliseconds(3));
+  stats.writes.shed = 7;
+  stats.writes.shed_events = 5;
+  stats.elects = true;
+  return stats;
+}
+
+OwnerStats FullOwner() {
+  OwnerStats stats;
+  stats.known = true;
+  stats.at = absl::FromUnixSeconds(100);
+  stats.counters.results = {{{"bind", "OK"}, 9}, {{"bind", "NOT_FOUND"}, 2}, {{"evict", "OK"}, 1}};
+  stats.counters.decisions.Add(absl::Milliseconds(3));
+  stats.waiting_pods = {{"Gated", 2}, {"QueueLimitReached", 4}};
+  stats.waiting_workloads = {{"Gated", 1}, {"QueueLimitReached", 3}};
+  stats.nodes = {{"Ready", 6}};
+  core::QueueRow queue;
+  queue.name = "team \"a\"";
+  core::QueueResourceRow gpu;
+  gpu.resource = "nvidia.com/gpu";
+  gpu.quota = 2500;
+  gpu.limit = model::kUnlimited;
+  queue.resources.push_back(gpu);
+  stats.queues.push_back(queue);
+  return stats;
+}
+
+std::string Text(const AppStats& app, const OwnerStats& owner) {
+  HostStats host;
+  host.version = "1.2.3";
+  return server::Expose(MetricsOf(app, owner, host, absl::FromUnixSeconds(102)));
+}
+
+TEST(MetricsTest, ValuesAreInBaseUnitsOfPrometheus) {
+  const std::string text = Text(FullApp(), FullOwner());
+  EXPECT_THAT(text, HasSubstr("scheduler_schedule_attempts_total{profile=\"fairlead\",result="
+                              "\"scheduled\"} 9\n"));
+  EXPECT_THAT(text, HasSubstr("result=\"error\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_pending_pods{queue=\"gated\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_pending_pods{queue=\"unschedulable\"} 4\n"));
+  EXPECT_THAT(text, HasSubstr("fairlead_queue_quota{queue=\"team \\\"a\\\"\",resource="
+                              "\"nvidia.com/gpu\"} 2.5\n"));
+  EXPECT_THAT(text, HasSubstr("fairlead_queue_limit{queue=\"team \\\"a\\\"\",resource="
+                              "\"nvidia.com/gpu\"} +Inf\n"));
+  EXPECT_THAT(text, HasSubstr("fairlead_kind_last_word_seconds{kind=\"Pod\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("fairlead_kube_events_dropped_total 5\n"));
+  EXPECT_THAT(text, HasSubstr("fairlead_writes_dropped_total 2\n"));
+  EXPECT_THAT(text, HasSubstr("fairlead_owner_stats_age_seconds 2\n"));
+  EXPECT_THAT(text, HasSubstr("fairlead_decision_duration_seconds_bucket{le=\"0.004\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("fairlead_decision_duration_seconds_bucket{le=\"0.002\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("fairlead_build_info{version=\"1.2.3\"} 1\n"));
+}
+
+// Before the owner's thread has answered, what is known without it is told.
+TEST(MetricsTest, AHungOwnerDoesNotSilenceTheRest) {
+  AppStats app = FullApp();
+  app.owner_silent_for = absl::Seconds(40);
+  const std::string text = Text(app, OwnerStats{});
+  EXPECT_THAT(text, HasSubstr("fairlead_owner_silent_seconds 40\n"));
+  EXPECT_THAT(text, HasSubstr("fairlead_kind_stale{kind=\"Pod\"} 0\n"));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("\nfairlead_cycles_total ")));
+}
+
+// docs/metrics.md is what people build dashboards by.
+TEST(MetricsTest, ThePageSaysWhatTheProgramSays) {
+  HostStats host;
+  std::vector<std::string> rows;
+  const std::vector<server::Metric> metrics =
+      MetricsOf(FullApp(), FullOwner(), host, absl::FromUnixSeconds(102));
+  ASSERT_EQ(metrics.size(), AllMetrics().size());
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    const MetricInfo& info = AllMetrics()[i];
+    ASSERT_FALSE(metrics[i].samples.empty()) << info.name << " never has a value";
+    std::vector<std::string> labels;
+    for (const auto& [name, value] : metrics[i].samples[0].labels) labels.push_back(name);
+    EXPECT_EQ(absl::StrJoin(labels, ", "), info.labels) << info.name;
+    if (info.type == server::MetricType::kCounter) {
+      EXPECT_TRUE(absl::EndsWith(info.name, "_total")) << info.name;
+    }
+    rows.push_back(absl::StrCat("| `", info.name, "` | ", server::MetricTypeName(info.type), " | ",
+                                info.labels, " | ", info.help, " |"));
+  }
+  std::ifstream page("docs/metrics.md");
+  ASSERT_TRUE(page) << "run from the root of the repository";
+  std::vector<std::string> found;
+  for (std::string line; std::getline(page, line);) {
+    if (absl::StartsWith(line, "| `")) found.push_back(line);
+  }
+  EXPECT_EQ(found, rows) << "the table should be:\n" << absl::StrJoin(rows, "\n");
+}
+
+TEST(ProcessFactsTest, TheKernelKnowsUs) {
+  const ProcessFacts facts = ProcessFacts::Read();
+  EXPECT_GT(facts.resident_bytes, 1 << 20);
+  EXPECT_GE(facts.virtual_bytes, facts.resident_bytes);
+  EXPECT_GE(facts.open_fds, 3);
+  EXPECT_GE(facts.max_fds, facts.open_fds);
+  const double now = static_cast<double>(absl::ToUnixSeconds(absl::Now()));
+  EXPECT_GT(facts.start_time_seconds, now - 86400);
+  EXPECT_LT(facts.start_time_seconds, now + 60);
+}
+
+}  // namespace
+}  // namespace fairlead::cmd

@@ -1,0 +1,258 @@
+// run: the Application with what it does not have itself: signals, a log that does not block, HTTP,
+// and new configurations while it runs.
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <csignal>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "cmd/fairlead/app.h"
+#include "cmd/fairlead/commands.h"
+#include "cmd/fairlead/health.h"
+#include "cmd/fairlead/log_writer.h"
+#include "cmd/fairlead/metrics.h"
+#include "cmd/fairlead/settings_watch.h"
+#include "cmd/fairlead/signals.h"
+#include "cmd/fairlead/usage_database.h"
+#include "cmd/fairlead/version.h"
+#include "server/http_server.h"
+
+namespace fairlead::cmd {
+namespace {
+
+// How often the files are looked at; SIGHUP does it at once.
+constexpr absl::Duration kFilePoll = absl::Seconds(5);
+// What /metrics waits for the owner's thread.
+constexpr absl::Duration kCollectWait = absl::Milliseconds(500);
+
+// Different in every process, as the lease wants it.
+std::string MakeIdentity() {
+  char host[256] = "";
+  if (gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
+  std::random_device device;
+  return absl::StrCat(host[0] == '\0' ? "fairlead" : host, "_",
+                      absl::StrFormat("%08x%08x", device(), device()));
+}
+
+// Signals may come before there is anything to stop.
+class SignalTarget {
+ public:
+  void OnSignal(int number) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (number == SIGHUP) {
+      if (on_reload_) on_reload_();
+    } else if (number != SIGWINCH) {
+      asked_ = true;
+      if (running_ != nullptr) running_->Stop();
+    }
+  }
+  void Set(Application* running, std::function<void()> on_reload) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    running_ = running;
+    on_reload_ = std::move(on_reload);
+    if (asked_ && running_ != nullptr) running_->Stop();
+  }
+
+ private:
+  std::mutex mutex_;
+  bool asked_ = false;
+  Application* running_ = nullptr;
+  std::function<void()> on_reload_;
+};
+
+// A thread that looks at the files now and then, or when it is told to, and hands what they say to
+// the application.
+class Reloader {
+ public:
+  Reloader(const RunFlags& flags, SettingsWatch watch, Application* application, Logger* logger)
+      : flags_(flags), watch_(std::move(watch)), application_(application), logger_(logger) {
+    thread_ = std::thread([this] { Run(); });
+  }
+  ~Reloader() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+  Reloader(const Reloader&) = delete;
+  Reloader& operator=(const Reloader&) = delete;
+
+  void Trigger() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      triggered_ = true;
+    }
+    changed_.notify_one();
+  }
+  void Report(HostStats& out) const {
+    out.reloads_ok = ok_;
+    out.reloads_failed = failed_;
+    out.configuration_stale = stale_;
+  }
+
+ private:
+  void Run() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      changed_.wait_for(lock, absl::ToChronoNanoseconds(kFilePoll),
+                        [this] { return stopping_ || triggered_; });
+      if (stopping_) return;
+      const bool asked = std::exchange(triggered_, false);
+      lock.unlock();
+      Look(asked);
+      lock.lock();
+    }
+  }
+  void Look(bool asked) {
+    std::optional<absl::StatusOr<Settings>> read = watch_.Poll();
+    if (!read.has_value()) {
+      if (asked) logger_->Info("configuration unchanged");
+      return;
+    }
+    if (!read->ok()) return Fail(read->status());
+    for (const std::string& field : watch_.UnchangeableChanges(**read)) {
+      logger_->Warning("a change takes effect only after a restart", {{"field", field}});
+    }
+    core::Options options = (*read)->configuration.options;
+    if (!flags_.scheduler_names.empty()) options.state.scheduler_names = flags_.scheduler_names;
+    for (const std::string& warning : (*read)->configuration.warnings) logger_->Warning(warning);
+    auto catalog = std::make_shared<const hook::Catalog>(std::move((*read)->catalog));
+    application_->Post([this, options = std::move(options), catalog = std::move(catalog)] {
+      const absl::Status taken = application_->Reconfigure(options, catalog);
+      if (!taken.ok()) return Fail(taken);
+      ++ok_;
+      stale_ = false;
+      logger_->Info("configuration read again");
+    });
+  }
+  void Fail(const absl::Status& why) {
+    ++failed_;
+    stale_ = true;
+    logger_->Error("the new configuration cannot be used; the former one stays in force",
+                   {{"problem", why.message()}});
+  }
+
+  const RunFlags& flags_;
+  SettingsWatch watch_;
+  Application* const application_;
+  Logger* const logger_;
+  std::atomic<int64_t> ok_{0}, failed_{0};
+  std::atomic<bool> stale_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false, triggered_ = false;
+  std::thread thread_;
+};
+
+std::map<std::string, server::Handler> Handlers(Application& application, const Reloader& reloader,
+                                                const LogWriter& log, const Clock& clock) {
+  const server::Handler live = [&application](absl::string_view) {
+    return LiveResponse(application.Alive(), application.GetStats());
+  };
+  return {{"/livez", live},
+          {"/healthz", live},
+          {"/readyz",
+           [&application](absl::string_view) {
+             return ReadyResponse(application.Alive(), application.GetStats());
+           }},
+          {"/metrics", [&](absl::string_view) {
+             HostStats host;
+             host.process = ProcessFacts::Read();
+             host.log_lines_dropped = log.dropped();
+             host.version = kVersion;
+             reloader.Report(host);
+             const OwnerStats owner = application.Collect(kCollectWait);
+             server::Response response;
+             response.content_type = server::kExpositionType;
+             response.body =
+                 server::Expose(MetricsOf(application.GetStats(), owner, host, clock.Now()));
+             return response;
+           }}};
+}
+
+AppOptions OptionsFor(const RunFlags& flags, const core::Configuration& configuration,
+                      const UsageDatabase* usage_database) {
+  AppOptions options;
+  options.core = configuration.options;
+  options.leader_election = configuration.leader_election;
+  options.identity = flags.identity.empty() ? MakeIdentity() : flags.identity;
+  options.kwok.boot_delay = configuration.kwok_boot_delay;
+  options.stale_after = configuration.stale_after;
+  if (usage_database != nullptr) options.usage_queries = usage_database->queries();
+  options.usage_wait_timeout = configuration.usage_database.wait_timeout;
+  return options;
+}
+
+}  // namespace
+
+absl::Status RunScheduler(const RunFlags& flags) {
+  FAIRLEAD_ASSIGN_OR_RETURN(const LogLevel level, ParseLogLevel(flags.log_level));
+  for (const std::string& name : flags.scheduler_names) {
+    if (name.empty()) return absl::InvalidArgumentError("--scheduler-name: must not be empty");
+  }
+  SettingsWatch watch(flags.common.configuration, flags.common.catalog);
+  FAIRLEAD_ASSIGN_OR_RETURN(Settings settings, watch.Load());
+  core::Configuration& configuration = settings.configuration;
+  if (!flags.scheduler_names.empty()) {
+    configuration.options.state.scheduler_names = flags.scheduler_names;
+  }
+  if (flags.leader_elect_given) configuration.leader_election.enabled = flags.leader_elect;
+  if (!flags.metrics_bind_address.empty()) {
+    configuration.metrics_bind_address = flags.metrics_bind_address;
+  }
+  server::BindAddress address;
+  const bool serves =
+      !configuration.metrics_bind_address.empty() && configuration.metrics_bind_address != "0";
+  if (serves) {
+    FAIRLEAD_ASSIGN_OR_RETURN(address,
+                              server::ParseBindAddress(configuration.metrics_bind_address));
+  }
+
+  // Before the first thread, so that all of them leave the signals to the watcher.
+  SignalTarget target;
+  SignalWatcher signals([&target](int number) { target.OnSignal(number); }, nullptr);
+
+  FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
+                            Connection::Open(flags.common.cluster));
+  FAIRLEAD_ASSIGN_OR_RETURN(const std::unique_ptr<UsageDatabase> usage_database,
+                            UsageDatabase::Open(configuration, connection->clock()));
+  LogWriter log(STDERR_FILENO, &connection->clock());
+  Logger logger(&connection->clock(), level, [&log](absl::string_view line) { log.Write(line); });
+  for (const std::string& warning : configuration.warnings) logger.Warning(warning);
+  const AppOptions options = OptionsFor(flags, configuration, usage_database.get());
+  logger.Info("starting",
+              {{"version", kVersion},
+               {"cluster", connection->Describe()},
+               {"identity", options.identity},
+               {"scheduler_names", absl::StrJoin(options.core.state.scheduler_names, ",")},
+               {"hook", options.core.hook.enabled ? options.core.hook.provider : "off"},
+               {"leader_election", options.leader_election.enabled ? "on" : "off"}});
+  Application application({&connection->transport(), &connection->transport(), &connection->clock(),
+                           usage_database == nullptr ? nullptr : &usage_database->transport()},
+                          options, &settings.catalog, &logger);
+  Reloader reloader(flags, std::move(watch), &application, &logger);
+  std::unique_ptr<server::HttpServer> http;
+  if (serves) {
+    FAIRLEAD_ASSIGN_OR_RETURN(
+        http, server::HttpServer::Start(address,
+                                        Handlers(application, reloader, log, connection->clock())));
+    logger.Info("serving /livez, /readyz and /metrics", {{"port", http->port()}});
+  }
+  target.Set(&application, [&reloader] { reloader.Trigger(); });
+  const absl::Status ran = application.Run();
+  target.Set(nullptr, nullptr);
+  return ran;
+}
+
+}  // namespace fairlead::cmd

@@ -1,0 +1,51 @@
+#include "cmd/fairlead/settings_watch.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace fairlead::cmd {
+
+std::string SettingsWatch::Contents() const {
+  std::string all;
+  for (const std::string& path : {configuration_path_, catalog_path_, catalog_file_}) {
+    if (path.empty()) continue;
+    const absl::StatusOr<std::string> text = ReadTextFile(path);
+    // The length keeps texts apart.
+    absl::StrAppend(&all, text.ok() ? text->size() : 0, "\n",
+                    text.ok() ? *text : std::string(text.status().message()), "\n");
+  }
+  return all;
+}
+
+absl::StatusOr<Settings> SettingsWatch::Load() {
+  FAIRLEAD_ASSIGN_OR_RETURN(Settings settings, LoadSettings(configuration_path_, catalog_path_));
+  catalog_file_ = settings.catalog_file;
+  contents_ = Contents();
+  first_ = settings.configuration;
+  return settings;
+}
+
+std::optional<absl::StatusOr<Settings>> SettingsWatch::Poll() {
+  if (Contents() == contents_) return std::nullopt;
+  absl::StatusOr<Settings> settings = LoadSettings(configuration_path_, catalog_path_);
+  if (settings.ok()) catalog_file_ = settings->catalog_file;
+  contents_ = Contents();
+  return settings;
+}
+
+std::vector<std::string> SettingsWatch::UnchangeableChanges(const Settings& next) const {
+  std::vector<std::string> fields;
+  const core::Configuration& b = next.configuration;
+  if (!(first_.leader_election == b.leader_election)) fields.push_back("leaderElection");
+  if (!(first_.usage_database == b.usage_database)) fields.push_back("usage");
+  if (first_.kwok_boot_delay != b.kwok_boot_delay) fields.push_back("kwok.bootDelay");
+  if (first_.stale_after != b.stale_after) fields.push_back("staleAfter");
+  if (first_.metrics_bind_address != b.metrics_bind_address) {
+    fields.push_back("metricsBindAddress");
+  }
+  return fields;
+}
+
+}  // namespace fairlead::cmd

@@ -1,0 +1,100 @@
+#include "cmd/fairlead/settings_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+
+namespace fairlead::cmd {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kHead[] = "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n";
+
+class SettingsWatchTest : public ::testing::Test {
+ protected:
+  void Write(const std::string& name, absl::string_view text) {
+    std::ofstream(Path(name), std::ios::binary) << text;
+  }
+  static std::string Path(const std::string& name) {
+    return absl::StrCat(::testing::TempDir(), "settings-watch-", name);
+  }
+  void TearDown() override {
+    for (const char* name : {"c.yaml", "types.yaml"}) std::remove(Path(name).c_str());
+  }
+};
+
+TEST_F(SettingsWatchTest, SeesAnotherTextOnce) {
+  Write("c.yaml", absl::StrCat(kHead, "defaultQueue: a\n"));
+  SettingsWatch watch(Path("c.yaml"), "");
+  ASSERT_TRUE(watch.Load().ok());
+  EXPECT_FALSE(watch.Poll().has_value());
+  Write("c.yaml", absl::StrCat(kHead, "defaultQueue: b\n"));
+  const auto changed = watch.Poll();
+  ASSERT_TRUE(changed.has_value());
+  ASSERT_TRUE(changed->ok()) << changed->status();
+  EXPECT_EQ((*changed)->configuration.options.state.default_queue, "b");
+  EXPECT_FALSE(watch.Poll().has_value());
+}
+
+TEST_F(SettingsWatchTest, WhatCannotBeReadIsSaidOnceAndMayBeMended) {
+  Write("c.yaml", kHead);
+  SettingsWatch watch(Path("c.yaml"), "");
+  ASSERT_TRUE(watch.Load().ok());
+  Write("c.yaml", absl::StrCat(kHead, "defaultQueu: a\n"));
+  const auto bad = watch.Poll();
+  ASSERT_TRUE(bad.has_value());
+  EXPECT_THAT(std::string(bad->status().message()), HasSubstr("c.yaml:3:1: defaultQueu"));
+  EXPECT_FALSE(watch.Poll().has_value());
+  std::remove(Path("c.yaml").c_str());
+  ASSERT_TRUE(watch.Poll().has_value());
+  Write("c.yaml", kHead);
+  const auto mended = watch.Poll();
+  ASSERT_TRUE(mended.has_value());
+  EXPECT_TRUE(mended->ok());
+}
+
+TEST_F(SettingsWatchTest, TheCatalogueNamedInTheConfigurationIsWatchedToo) {
+  constexpr char kTypes[] =
+      "as_of: \"2026-11\"\nsource: made for this test\ntypes:\n- name: t\n  cpu: 8\n"
+      "  memory: 32Gi\n  zones: [z1]\n  price: {on_demand: ";
+  Write("types.yaml", absl::StrCat(kTypes, "1.00}\n"));
+  Write("c.yaml", absl::StrCat(kHead, "hook: {catalogFile: settings-watch-types.yaml}\n"));
+  SettingsWatch watch(Path("c.yaml"), "");
+  const auto first = watch.Load();
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_FALSE(watch.Poll().has_value());
+  Write("types.yaml", absl::StrCat(kTypes, "2.00}\n"));
+  const auto changed = watch.Poll();
+  ASSERT_TRUE(changed.has_value());
+  EXPECT_TRUE(changed->ok()) << changed->status();
+}
+
+TEST_F(SettingsWatchTest, NamesWhatOnlyARestartChanges) {
+  Write("c.yaml", kHead);
+  SettingsWatch watch(Path("c.yaml"), "");
+  ASSERT_TRUE(watch.Load().ok());
+  Write("c.yaml", absl::StrCat(kHead, "defaultQueue: b\nkwok: {bootDelay: 1s}\nstaleAfter: 90s\n",
+                               "leaderElection: {resourceName: other}\n"));
+  const auto changed = watch.Poll();
+  ASSERT_TRUE(changed.has_value() && changed->ok());
+  EXPECT_THAT(watch.UnchangeableChanges(**changed),
+              ElementsAre("leaderElection", "kwok.bootDelay", "staleAfter"));
+  Write("c.yaml", absl::StrCat(kHead, "defaultQueue: c\n"));
+  EXPECT_THAT(watch.UnchangeableChanges(**watch.Poll()), IsEmpty());
+}
+
+TEST_F(SettingsWatchTest, WithoutFilesNothingEverChanges) {
+  SettingsWatch watch("", "");
+  ASSERT_TRUE(watch.Load().ok());
+  EXPECT_FALSE(watch.Poll().has_value());
+}
+
+}  // namespace
+}  // namespace fairlead::cmd

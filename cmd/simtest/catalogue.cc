@@ -1,0 +1,41 @@
+#include "cmd/simtest/catalogue.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fairlead::simtest {
+namespace {
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+constexpr int64_t kMicroPerDollar = 1'000'000;
+
+hook::InstanceType Type(std::string name, int64_t cpus, int64_t memory_gib, int64_t gpus,
+                        double dollars) {
+  hook::InstanceType type;
+  type.name = std::move(name);
+  type.cpu_milli = cpus * 1000;
+  type.memory_bytes = memory_gib * kGiB;
+  type.gpu_count = gpus;
+  if (gpus > 0) {
+    type.gpu_model = "Sim-GPU";
+    type.gpu_memory_mib = 40'000;
+  }
+  type.zones = {"zone-a", "zone-b"};
+  type.on_demand_micro_usd = static_cast<int64_t>(dollars * kMicroPerDollar);
+  return type;
+}
+
+}  // namespace
+
+const hook::Catalog& WorldCatalog() {
+  static const auto* const kCatalog = new hook::Catalog(hook::Catalog::FromTypes({
+      Type("cpu8", 8, 32, 0, 0.4),
+      Type("gpu1", 8, 32, 1, 1.0),
+      Type("gpu4", 32, 128, 4, 3.2),
+      Type("gpu8", 64, 256, 8, 6.0),
+  }));
+  return *kCatalog;
+}
+
+}  // namespace fairlead::simtest

@@ -1,0 +1,480 @@
+#include "cmd/simtest/checks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cmd/simtest/catalogue.h"
+
+namespace fairlead::simtest {
+namespace {
+
+using sim::world::Amounts;
+using sim::world::ApiServer;
+using sim::world::Json;
+using sim::world::PodRow;
+using sim::world::ResourceType;
+using sim::world::TextAt;
+using sim::world::Workload;
+
+constexpr absl::Duration kWaitingMemory = absl::Seconds(60);
+
+bool IsFairlead(absl::string_view actor) { return absl::StartsWith(actor, "fairlead"); }
+
+Amounts Larger(const Amounts& a, const Amounts& b) {
+  return {std::max(a.cpu, b.cpu), std::max(a.memory, b.memory), std::max(a.gpu, b.gpu)};
+}
+
+Amounts Sum(const Workload& workload) {
+  Amounts sum;
+  for (int64_t i = 0; i < workload.needed(); ++i) {
+    sum += workload.waiting[static_cast<size_t>(i)]->facts.requests;
+  }
+  return sum;
+}
+
+}  // namespace
+
+const std::vector<std::string>& InvariantNames() {
+  static const auto* const kNames = new std::vector<std::string>{
+      "caps",       "condition", "cover",      "gang",      "hang",    "leader",   "limit",
+      "liveness",   "misplaced", "overcommit", "policy",    "process", "purchase", "recount",
+      "simulation", "spin",      "storm",      "terminate", "verdict", "view",     "writers"};
+  return *kNames;
+}
+
+Checks::Checks(const sim::EventQueue* time, absl::Time start, ApiServer* server,
+               const sim::world::Truth* truth, sim::world::Cloud* cloud, const Caps& caps,
+               std::set<std::string> without, int64_t recount_every)
+    : time_(time),
+      start_(start),
+      server_(server),
+      truth_(truth),
+      cloud_(cloud),
+      caps_(caps),
+      without_(std::move(without)),
+      recount_every_(recount_every),
+      held_since_(start) {
+  server->Listen([this](const ApiServer::Commit& commit) { OnCommit(commit); });
+  cloud->OnTerminate([this](const std::string& node) { OnTerminate(node); });
+}
+
+void Checks::Fail(const std::string& invariant, const std::string& text) {
+  if (failure_.has_value() || without_.contains(invariant)) return;
+  failure_ = Failure{invariant, text, time_->now() - start_};
+}
+
+void Checks::Disturb(absl::Time until) {
+  const absl::Time now = time_->now();
+  if (now >= disturbed_until_ + kRecovery) disturbed_since_ = now;
+  disturbed_until_ = std::max(disturbed_until_, until);
+}
+
+absl::Time Checks::KnownSince() const {
+  const absl::Time now = time_->now();
+  return (now < disturbed_until_ + kRecovery ? disturbed_since_ : now) - kKnown;
+}
+
+void Checks::Settle() { settled_at_ = time_->now(); }
+
+// ---- at every write
+// ------------------------------------------------------------------------------
+
+void Checks::OnCommit(const ApiServer::Commit& commit) {
+  if (commit.type == ResourceType::kLeases) return OnLease(commit);
+  if (commit.type == ResourceType::kEvents) return;
+  if (IsFairlead(commit.actor)) {
+    OnWrite(commit);
+  } else {
+    // Heartbeats of agents are no change that anything should follow.
+    if (commit.actor != "agent") others_changed_at_ = time_->now();
+  }
+  if (commit.type == ResourceType::kPods) {
+    int64_t waiting = 0;
+    for (const auto& [key, row] : truth_->pods()) waiting += row.facts.waiting() ? 1 : 0;
+    const absl::Time now = time_->now();
+    waiting_then_[now] = std::max(waiting_then_[now], waiting);
+    // The last one before the window says how many there were when it began.
+    while (waiting_then_.size() > 1 &&
+           std::next(waiting_then_.begin())->first < now - kWaitingMemory) {
+      waiting_then_.erase(waiting_then_.begin());
+    }
+  }
+}
+
+void Checks::OnLease(const ApiServer::Commit& commit) {
+  const std::string holder =
+      commit.after == nullptr ? "" : TextAt(*commit.after, {"spec", "holderIdentity"});
+  if (holder != holder_) held_since_ = time_->now();
+  holder_ = holder;
+}
+
+void Checks::OnWrite(const ApiServer::Commit& commit) {
+  ++writes_;
+  if (settled_at_ != absl::InfiniteFuture()) calm_writes_.push_back(time_->now());
+  if (!holder_.empty() && commit.actor != holder_ && time_->now() >= writers_excused_until_) {
+    const Json& object = commit.after != nullptr ? *commit.after : *commit.before;
+    Fail("writers", absl::StrCat(std::string(commit.actor), " wrote ", TextAt(object, {"kind"}),
+                                 " ", TextAt(object, {"metadata", "name"}), ", and ", holder_,
+                                 " has held the lease for ",
+                                 absl::FormatDuration(time_->now() - held_since_)));
+  }
+  if (commit.type == ResourceType::kPods && commit.after != nullptr) {
+    const std::string node = TextAt(*commit.after, {"spec", "nodeName"});
+    const std::string former =
+        commit.before == nullptr ? "" : TextAt(*commit.before, {"spec", "nodeName"});
+    if (!node.empty() && former.empty()) {
+      OnBinding(truth_->pods().at(absl::StrCat(TextAt(*commit.after, {"metadata", "namespace"}),
+                                               "/", TextAt(*commit.after, {"metadata", "name"}))));
+    }
+  }
+  if (commit.type == ResourceType::kNodeRequests && commit.before == nullptr) {
+    OnRequest(*commit.after);
+  }
+}
+
+void Checks::OnBinding(const PodRow& row) {
+  const absl::Time known = KnownSince();
+  const auto node = truth_->nodes().find(row.facts.node);
+  if (row.facts.impossible) {
+    Fail("misplaced", absl::StrCat("pod ", row.facts.key(), " is bound to ", row.facts.node,
+                                   ", and its node selector matches no node"));
+  }
+  if (node != truth_->nodes().end() && row.facts.ours && node->second.closed_since < known) {
+    Fail("misplaced", absl::StrCat("pod ", row.facts.key(), " is bound to ", row.facts.node,
+                                   ", which has been tainted, cordoned or unready for ",
+                                   absl::FormatDuration(time_->now() - node->second.closed_since)));
+  }
+  if (node != truth_->nodes().end()) {
+    const auto load = truth_->LoadOf(row.facts.node, [&](const PodRow& other) {
+      return other.BoundByFairlead() || other.bound_at < known;
+    });
+    const sim::world::NodeRow& has = node->second;
+    const Amounts allocatable =
+        has.changed_at < known ? has.facts.allocatable : Larger(has.facts.allocatable, has.before);
+    if (!load.amounts.FitsIn(allocatable) || load.pods > has.facts.pods) {
+      Fail("overcommit", absl::StrCat("pod ", row.facts.key(), " bound to ", row.facts.node,
+                                      ", which now holds ", load.amounts.Text(), " in ", load.pods,
+                                      " pods and has ", allocatable.Text()));
+    }
+  }
+  for (const std::string& name : truth_->Chain(row.queue)) {
+    if (!OverLimitText(name, row.facts.requests).empty()) {
+      over_limit_.try_emplace(name, OverLimit{time_->now(), row.facts.key(), row.facts.requests});
+    }
+  }
+}
+
+// What the queue holds of what `more` asks for, if that is more than its limit; "" if it is not.
+std::string Checks::OverLimitText(const std::string& name, const Amounts& more) const {
+  const auto found = truth_->queues().find(name);
+  if (found == truth_->queues().end() || found->second.facts.odd) return "";
+  const sim::world::QueueFacts& queue = found->second.facts;
+  const Amounts use = truth_->UseOf(name, /*terminating_too=*/false);
+  const auto over = [&](const char* what, int64_t used, int64_t asked, int64_t limit) {
+    if (limit == sim::world::kNoLimit || asked <= 0 || used <= limit) return std::string();
+    return absl::StrCat(used, " ", what, ", limit ", limit);
+  };
+  for (const std::string& text :
+       {over("milli-GPU", use.gpu, more.gpu, queue.gpu_limit),
+        over("milli-CPU", use.cpu, more.cpu, queue.cpu_limit),
+        over("bytes of memory", use.memory, more.memory, queue.memory_limit)}) {
+    if (!text.empty()) return text;
+  }
+  return "";
+}
+
+// An eviction that makes room below the limit may be on its way when its heir is bound: kOverLimit.
+void Checks::CheckLimits() {
+  const absl::Time known = KnownSince();
+  for (auto it = over_limit_.begin(); it != over_limit_.end();) {
+    const auto& [name, over] = *it;
+    const std::string text = OverLimitText(name, over.requests);
+    if (text.empty() || truth_->PolicyChangedAt(name) >= std::min(known, over.since - kKnown)) {
+      it = over_limit_.erase(it);
+      continue;
+    }
+    if (time_->now() - over.since > kOverLimit && time_->now() > disturbed_until_ + kRecovery) {
+      std::string held;
+      for (const auto& [key, other] : truth_->pods()) {
+        const std::vector<std::string> chain = truth_->Chain(other.queue);
+        if (!other.facts.ours || !other.facts.active() || other.facts.terminating) continue;
+        if (std::find(chain.begin(), chain.end(), name) != chain.end()) {
+          absl::StrAppend(&held, " ", key);
+        }
+      }
+      Fail("limit", absl::StrCat("since pod ", over.pod, " was bound, ",
+                                 absl::FormatDuration(time_->now() - over.since), " ago, queue ",
+                                 name, " has ", text, "; its pods:", held));
+    }
+    ++it;
+  }
+}
+
+void Checks::OnTerminate(const std::string& node) {
+  const auto found = truth_->nodes().find(node);
+  if (found == truth_->nodes().end()) return;
+  for (const auto& [key, row] : truth_->pods()) {
+    if (row.facts.node != node || row.facts.terminal || row.facts.stays) continue;
+    if (row.facts.terminating) continue;
+    if (!row.BoundByFairlead() && row.bound_at >= found->second.removing_since) continue;
+    Fail("terminate",
+         absl::StrCat("node ", node, " is terminated under pod ", key, ", bound by ", row.bound_by,
+                      " ", absl::FormatDuration(time_->now() - row.bound_at), " ago"));
+  }
+}
+
+void Checks::CheckCaps() {
+  if (cloud_->live_gpus() > caps_.gpus) {
+    Fail("caps", absl::StrCat(cloud_->live_gpus(), " GPUs are paid for, the cap is ", caps_.gpus));
+  }
+  if (cloud_->live_price() > caps_.micro_usd_per_hour) {
+    Fail("caps", absl::StrCat(cloud_->live_price(), " micro-dollars an hour, the cap is ",
+                              caps_.micro_usd_per_hour));
+  }
+}
+
+// A request that is written anew for a node that is there buys nothing.
+void Checks::OnRequest(const Json& request) {
+  const std::string name = TextAt(request, {"metadata", "name"});
+  if (truth_->nodes().contains(name)) return;
+  int64_t on_order = 0;
+  server_->ForEach(ResourceType::kNodeRequests, [&](const Json& object) {
+    const std::string phase = TextAt(object, {"status", "phase"});
+    if (phase.empty() || phase == "Pending" || phase == "Launched" || phase == "Registered") {
+      ++on_order;
+    }
+  });
+  int64_t waiting = 0;
+  for (const auto& [when, count] : waiting_then_) waiting = std::max(waiting, count);
+  if (on_order > waiting) {
+    Fail("cover", absl::StrCat("node request ", name, ": ", on_order, " are on order, and at most ",
+                               waiting, " pods waited in the last minute"));
+  }
+  const auto spec = request.find("spec");
+  if (spec == request.end() || !spec->contains("reasonWorkloads")) return;
+  const absl::Time known = KnownSince();
+  for (const Workload& workload : truth_->Waiting()) {
+    const Json& reasons = (*spec)["reasonWorkloads"];
+    if (std::find(reasons.begin(), reasons.end(), Json(workload.key)) == reasons.end()) continue;
+    if (truth_->PolicyChangedAt(workload.queue) >= known) continue;
+    bool old = workload.group == nullptr || workload.group->changed_at < known;
+    for (const PodRow* row : workload.waiting) old = old && row->created < known;
+    if (!old) continue;
+    const std::string code = truth_->PolicyCode(workload);
+    if (!code.empty()) {
+      Fail("policy", absl::StrCat("node request ", name, " is for ", workload.key, ": ", code));
+    }
+    if (workload.waiting.front()->facts.plain &&
+        !truth_->OverLimit(workload.queue, Sum(workload)).empty()) {
+      doubtful_.push_back({name, workload.key, time_->now()});
+    }
+  }
+}
+
+// Room below a limit may have been made by evictions on their way: judged after kOverLimit.
+void Checks::CheckDoubtfulRequests() {
+  while (!doubtful_.empty() && time_->now() - doubtful_.front().since > kOverLimit) {
+    const Doubtful doubtful = doubtful_.front();
+    doubtful_.pop_front();
+    if (server_->Find(ResourceType::kNodeRequests, "", doubtful.request) == nullptr) continue;
+    for (const Workload& workload : truth_->Waiting()) {
+      if (workload.key != doubtful.workload) continue;
+      if (truth_->PolicyChangedAt(workload.queue) >= std::min(KnownSince(), doubtful.since))
+        continue;
+      const std::string over = truth_->OverLimit(workload.queue, Sum(workload));
+      if (over.empty()) continue;
+      Fail("policy",
+           absl::StrCat("node request ", doubtful.request, " is for ", workload.key, ", ",
+                        absl::FormatDuration(time_->now() - doubtful.since), " ago: ", over));
+    }
+  }
+}
+
+void Checks::OnDecision(const std::string& identity, const core::DecisionLoop& loop,
+                        const core::StepResult& /*result*/) {
+  CheckCaps();
+  if (++decisions_ % recount_every_ != 0) return;
+  const std::string broken = loop.CheckConsistency();
+  if (!broken.empty()) Fail("recount", absl::StrCat(identity, ": ", broken));
+}
+
+// ---- while it is calm
+// ----------------------------------------------------------------------------
+
+bool Checks::CanBeBought(const Workload& workload) const {
+  if (!caps_.hook || purchases_excused_) return false;
+  const Amounts each = workload.waiting.front()->facts.requests;
+  const hook::InstanceType* best = nullptr;
+  for (const hook::InstanceType& type : WorldCatalog().types()) {
+    const Amounts has{type.cpu_milli, type.memory_bytes, type.gpu_count * 1000};
+    if (!each.FitsIn(has)) continue;
+    if (best == nullptr || *type.on_demand_micro_usd < *best->on_demand_micro_usd) best = &type;
+  }
+  if (best == nullptr) return false;
+  const int64_t count = workload.needed();
+  return cloud_->live_gpus() + count * best->gpu_count <= caps_.gpus &&
+         cloud_->live_price() + count * *best->on_demand_micro_usd <= caps_.micro_usd_per_hour;
+}
+
+void Checks::CheckLiveness() {
+  std::map<std::string, absl::Time> fits, buyable;
+  const absl::Time now = time_->now();
+  for (const Workload& workload : truth_->Waiting()) {
+    if (!truth_->Entitled(workload)) continue;
+    const auto judge = [&](std::map<std::string, absl::Time>& former,
+                           std::map<std::string, absl::Time>& current, absl::Duration bound,
+                           const char* why) {
+      const auto since = former.find(workload.key);
+      current[workload.key] = since == former.end() ? now : since->second;
+      if (now - current[workload.key] <= bound) return;
+      Fail("liveness",
+           absl::StrCat(workload.group != nullptr ? "group " : "pod ", workload.key, " of queue ",
+                        workload.queue, " (", workload.needed(), " pods of ",
+                        workload.waiting.front()->facts.requests.Text(), ") ", why, " for ",
+                        absl::FormatDuration(now - current[workload.key]),
+                        " and waits: ", workload.waiting.front()->facts.condition, " ",
+                        workload.group != nullptr ? workload.group->facts.verdict_code : ""));
+    };
+    if (truth_->FitsNow(workload)) {
+      judge(fits_since_, fits, kPlaceWithin, "fits into idle room");
+    } else if (CanBeBought(workload)) {
+      judge(buyable_since_, buyable, kBuyWithin, "could have a machine");
+    }
+  }
+  fits_since_ = std::move(fits);
+  buyable_since_ = std::move(buyable);
+}
+
+void Checks::CheckGangs() {
+  std::map<std::string, absl::Time> half;
+  const absl::Time now = time_->now();
+  for (const auto& [key, group] : truth_->groups()) {
+    if (group.facts.odd || group.any_succeeded || group.facts.min_member < 2) continue;
+    if (server_->Find(ResourceType::kPodDisruptionBudgets, group.facts.ns, group.facts.name)) {
+      continue;
+    }
+    int64_t active = 0;
+    for (const auto& [pod, row] : truth_->pods()) {
+      if (row.facts.ns != group.facts.ns || row.facts.group != group.facts.name) continue;
+      if (row.facts.ours && row.facts.active() && !row.facts.terminating) ++active;
+    }
+    if (active == 0 || active >= group.facts.min_member) continue;
+    const auto since = half_since_.find(key);
+    half[key] = since == half_since_.end() ? now : since->second;
+    if (now - half[key] <= caps_.gang_grace + kGangSlack) continue;
+    Fail("gang", absl::StrCat("group ", key, ": ", active, " of ", group.facts.min_member,
+                              " pods are bound, for ", absl::FormatDuration(now - half[key])));
+  }
+  half_since_ = std::move(half);
+}
+
+void Checks::CheckStorm() {
+  const absl::Time now = time_->now();
+  while (!calm_writes_.empty() && calm_writes_.front() < now - absl::Minutes(1)) {
+    calm_writes_.pop_front();
+  }
+  if (now - std::max(others_changed_at_, settled_at_) < absl::Minutes(1)) return;
+  if (static_cast<int64_t>(calm_writes_.size()) <= kCalmWrites) return;
+  Fail("storm",
+       absl::StrCat(calm_writes_.size(), " writes in a minute in which nothing else changed"));
+}
+
+void Checks::EverySecond() {
+  CheckLimits();
+  CheckDoubtfulRequests();
+}
+
+void Checks::WhileCalm() {
+  CheckLiveness();
+  CheckGangs();
+  CheckStorm();
+}
+
+// ---- at the end
+// ----------------------------------------------------------------------------------
+
+void Checks::CheckVerdicts() {
+  const absl::Time settled = time_->now() - absl::Seconds(30);
+  for (const auto& [key, row] : truth_->pods()) {
+    const sim::world::PodFacts& pod = row.facts;
+    if (!pod.ours || pod.terminal || pod.terminating) continue;
+    if (!pod.node.empty()) {
+      if (row.bound_at > settled) continue;
+      if (!pod.condition.empty() || !pod.verdict.empty()) {
+        Fail("verdict", absl::StrCat("pod ", key, " runs on ", pod.node, " and is told ",
+                                     pod.condition.empty() ? pod.verdict : pod.condition));
+      }
+    } else if (row.created < settled && pod.condition.empty() && !pod.gated) {
+      Fail("condition",
+           absl::StrCat("pod ", key, " waits and has no condition PodScheduled=False"));
+    }
+  }
+  for (const Workload& workload : truth_->Waiting()) {
+    const std::string code = truth_->PolicyCode(workload);
+    for (const PodRow* row : workload.waiting) {
+      // Without a condition: that is told by its own name.
+      if (row->created > settled || row->facts.gated || row->facts.condition.empty()) continue;
+      if (!code.empty() && row->facts.condition != code) {
+        Fail("verdict", absl::StrCat("pod ", row->facts.key(), " is told ", row->facts.condition,
+                                     "; true is ", code));
+      }
+      if (code.empty() && row->facts.condition == "QueueLimitReached" &&
+          truth_->Entitled(workload) && truth_->OverLimit(workload.queue, Sum(workload)).empty()) {
+        Fail("verdict", absl::StrCat("pod ", row->facts.key(),
+                                     " is told QueueLimitReached, and is below every limit"));
+      }
+    }
+  }
+}
+
+void Checks::CheckView(const core::DecisionLoop& leader) {
+  std::set<std::string> believed;
+  for (const core::RunningRow& row : leader.MakeView(time_->now()).running)
+    believed.insert(row.pod);
+  for (const auto& [key, row] : truth_->pods()) {
+    if (!row.facts.ours || !row.facts.active()) continue;
+    if (believed.erase(key) == 0 && row.bound_at < time_->now() - absl::Seconds(30)) {
+      Fail("view", absl::StrCat("pod ", key, " runs on ", row.facts.node,
+                                ", and the leader does not know"));
+    }
+  }
+  for (const std::string& pod : believed) {
+    if (truth_->pods().contains(pod) && truth_->pods().at(pod).facts.waiting()) {
+      Fail("view", absl::StrCat("the leader believes that pod ", pod, " is bound"));
+    } else if (!truth_->pods().contains(pod)) {
+      Fail("view", absl::StrCat("the leader believes in pod ", pod, ", which is gone"));
+    }
+  }
+}
+
+void Checks::CheckPurchases() {
+  int64_t idle = 0;
+  for (const sim::world::Cloud::Machine& machine : cloud_->machines()) {
+    if (!machine.ran_a_pod && !machine.uninvited) ++idle;
+  }
+  const int64_t bound = (purchases_excused_ ? 16 : 4) + truth_->pods_created() / 4;
+  if (idle > bound) {
+    Fail("purchase",
+         absl::StrCat(idle, " of ", cloud_->machines().size(), " machines never ran a pod; ",
+                      truth_->pods_created(), " pods were made, the bound is ", bound));
+  }
+}
+
+void Checks::AtEnd(const core::DecisionLoop* leader) {
+  for (const std::string& request : server_->unimplemented()) {
+    Fail("simulation", absl::StrCat("the API server of the simulation cannot: ", request));
+  }
+  if (leader == nullptr) {
+    Fail("leader", absl::StrCat("nothing leads; the lease is held by \"", holder_, "\""));
+    return;
+  }
+  const std::string broken = leader->CheckConsistency();
+  if (!broken.empty()) Fail("recount", broken);
+  CheckPurchases();
+  CheckView(*leader);
+  CheckVerdicts();
+}
+
+}  // namespace fairlead::simtest

@@ -1,0 +1,3 @@
+#include "cmd/simtest/command.h"
+
+int main(int argc, char** argv) { return fairlead::simtest::RunCommand(argc, argv); }

@@ -1,0 +1,93 @@
+// One replica of the program: a process that may die at any instant and comes back as a new one.
+// Each life is a real cmd::Application on a Network and a VirtualClock of its own.
+//
+// A life ends without End(): as a process that is killed. The Network of a former life stays until
+// the replica goes, because requests that it sent may still be on their way.
+//
+// Ownership: borrows time, server and cloud. Thread-safety: none, one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "cmd/fairlead/app.h"
+#include "cmd/fairlead/logger.h"
+#include "sim/event_queue.h"
+#include "sim/world/api_server.h"
+#include "sim/world/cloud.h"
+#include "sim/world/network.h"
+#include "sim/world/virtual_clock.h"
+
+namespace fairlead::simtest {
+
+class Replica final : public cmd::AppObserver {
+ public:
+  struct World {
+    sim::EventQueue* time;
+    sim::world::ApiServer* server;
+    sim::world::Cloud* cloud;
+    absl::Time start;
+  };
+  using StepListener = std::function<void(const std::string& identity, const core::DecisionLoop&,
+                                          const core::StepResult&)>;
+  // `log`: gets each line of its log; null: none is made.
+  Replica(const World& world, std::string name, cmd::AppOptions options, uint64_t seed,
+          StepListener on_step, cmd::Logger::Sink log);
+  ~Replica() override;
+
+  // Begins a life. Does nothing while one lasts.
+  absl::Status Start();
+  // Ends it now; `restart_at`: when the next one begins.
+  void Kill(absl::Time restart_at);
+  // Its machine has no network until then, whatever becomes of the process.
+  void Partition(absl::Time until);
+  // The process stands still until then, with its network.
+  void Pause(absl::Time until);
+
+  // One turn of the owner's thread, if it is due: something happened in the world, or the program
+  // asked to be woken. Begins a new life when that is due. True if there was a turn.
+  absl::StatusOr<bool> TurnIfDue(bool world_changed);
+  // When TurnIfDue has something to do although nothing happens.
+  [[nodiscard]] absl::Time wake_at() const;
+
+  [[nodiscard]] const std::string& name() const { return name_; }          // "a"
+  [[nodiscard]] const std::string& identity() const { return identity_; }  // "fairlead-a.1"
+  [[nodiscard]] bool alive() const { return app_ != nullptr; }
+  [[nodiscard]] sim::world::Network* network() { return network_.get(); }  // null: not alive
+  [[nodiscard]] sim::world::VirtualClock& clock() { return clock_; }
+  // Of this life; null before its first turn.
+  [[nodiscard]] const core::DecisionLoop* loop() const { return loop_; }
+  [[nodiscard]] int64_t turns() const { return turns_; }
+  // Turns in a row after which it asked to be woken in the past.
+  [[nodiscard]] int64_t spins() const { return spins_; }
+
+  void OnStep(const core::DecisionLoop& loop, const core::StepResult& result,
+              absl::Time now) override;
+  void OnTick(const core::DecisionLoop& loop, absl::Time now) override;
+
+ private:
+  World world_;
+  std::string name_, identity_;
+  cmd::AppOptions options_;
+  sim::Random random_;
+  StepListener on_step_;
+  sim::world::VirtualClock clock_;
+  cmd::Logger logger_;
+  std::vector<std::unique_ptr<sim::world::Network>> former_;
+  std::unique_ptr<sim::world::Network> network_;
+  std::unique_ptr<cmd::Application> app_;
+  const core::DecisionLoop* loop_ = nullptr;
+  absl::Time partition_until_ = absl::InfinitePast();
+  absl::Time restart_at_, not_before_ = absl::InfinitePast();
+  absl::Duration reaction_;  // between an event and the turn that takes it, at most
+  bool dirty_ = false;
+  int64_t lives_ = 0, turns_ = 0, spins_ = 0;
+  absl::Time asked_ = absl::InfinitePast();  // wake_at of the last turn, in the world's time
+};
+
+}  // namespace fairlead::simtest

@@ -1,0 +1,358 @@
+#include "cmd/simtest/simulation.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "cmd/simtest/catalogue.h"
+#include "cmd/simtest/replica.h"
+#include "core/options.h"
+#include "sim/world/cloud.h"
+#include "sim/world/controllers.h"
+#include "sim/world/foreign_scheduler.h"
+#include "sim/world/kubelets.h"
+#include "sim/world/objects.h"
+#include "sim/world/tenants.h"
+#include "sim/world/truth.h"
+
+namespace fairlead::simtest {
+namespace {
+
+namespace world = sim::world;
+using world::ResourceType;
+
+constexpr int64_t kStartSeconds = 1'772'409'600;
+constexpr absl::Duration kCalmLook = absl::Seconds(5);
+constexpr int64_t kGpuCap = 32;
+constexpr int64_t kCostCapMicroUsd = 40'000'000;
+// More turns than this in a world are a livelock.
+constexpr int64_t kMostTurns = 2'000'000;
+
+cmd::AppOptions ReplicaOptions(const world::Plan& plan) {
+  cmd::AppOptions options;
+  options.leader_election.ns = "kube-system";  // every world has it
+  options.core = core::DefaultOptions();
+  core::Options& core = options.core;
+  core.engine.hook_on = plan.hook;
+  core.engine.staleness_grace = absl::Seconds(30);
+  core.engine.bind_backoff_max = absl::Seconds(20);
+  core.hook.enabled = plan.hook;
+  core.hook.provider = "kwok";
+  core.hook.cluster_gpu_limit = kGpuCap;
+  core.hook.cost_limit_micro_usd_per_hour = kCostCapMicroUsd;
+  core.hook.unneeded_after = absl::Seconds(30);
+  core.hook.cancel_after = absl::Seconds(10);
+  core.hook.launch_timeout = absl::Seconds(30);
+  core.hook.ready_timeout = absl::Seconds(60);
+  core.hook.backoff_initial = absl::Seconds(5);
+  core.hook.backoff_max = absl::Seconds(40);
+  core.hook.expected_boot = absl::Seconds(30);
+  options.drain_timeout = absl::ZeroDuration();
+  options.release_timeout = absl::ZeroDuration();
+  return options;
+}
+
+class Simulation {
+ public:
+  Simulation(const world::Plan& plan, const RunOptions& options)
+      : plan_(plan),
+        trace_(options.trace),
+        start_(absl::FromUnixSeconds(kStartSeconds)),
+        time_(start_),
+        server_(&time_),
+        truth_(&time_, &server_),
+        kubelets_(&time_, &server_, plan.seed + 1),
+        controllers_(&time_, &server_, plan.seed + 2),
+        foreign_(&time_, &server_, plan.seed + 3),
+        cloud_(&time_, &server_, &WorldCatalog(), plan.seed + 4),
+        tenants_({&time_, &server_, &kubelets_, &controllers_, &foreign_, &cloud_}),
+        checks_(&time_, start_, &server_, &truth_, &cloud_,
+                Caps{plan.hook, kGpuCap, kCostCapMicroUsd, absl::Seconds(30)}, options.without,
+                options.recount_every) {
+    server_.Listen([this](const world::ApiServer::Commit& commit) { OnCommit(commit); });
+    for (size_t i = 0; i < replicas_.size(); ++i) {
+      cmd::Logger::Sink log;
+      if (trace_) {
+        log = [this](absl::string_view line) { trace_(absl::StrCat("  ", line)); };
+      }
+      replicas_[i] = std::make_unique<Replica>(
+          Replica::World{&time_, &server_, &cloud_, start_}, i == 0 ? "a" : "b",
+          ReplicaOptions(plan), plan.seed * 2 + i,
+          [this](const std::string& identity, const core::DecisionLoop& loop,
+                 const core::StepResult& step) { checks_.OnDecision(identity, loop, step); },
+          std::move(log));
+    }
+  }
+
+  RunResult Run() {
+    MakeWorld();
+    for (const world::Operation& operation : plan_.operations) {
+      time_.At(start_ + absl::Milliseconds(operation.at_ms), [this, &operation] { Do(operation); });
+    }
+    const absl::Time calm = start_ + absl::Milliseconds(plan_.end_ms);
+    time_.At(calm, [this] { CalmDown(); });
+    const absl::Time end = calm + kSettleTime;
+    for (absl::Time at = calm + kCalmLook; at < end; at += kCalmLook) {
+      time_.At(at, [this] { checks_.WhileCalm(); });
+    }
+    for (absl::Time at = start_; at < end; at += absl::Seconds(1)) {
+      time_.At(at, [this] { checks_.EverySecond(); });
+    }
+    while (time_.now() < end && !checks_.failure().has_value()) Step(end);
+    if (!checks_.failure().has_value()) checks_.AtEnd(LeaderLoop());
+    return Result();
+  }
+
+ private:
+  void MakeWorld() {
+    for (const char* ns :
+         {"default", "kube-system", "team-a", "team-b", "kai-resource-reservation"}) {
+      Create(ResourceType::kNamespaces, world::MakeNamespace(ns));
+    }
+    Create(ResourceType::kPriorityClasses, world::MakePriorityClass("train", 50));
+    Create(ResourceType::kPriorityClasses, world::MakePriorityClass("high", 80));
+    Create(ResourceType::kPriorityClasses, world::MakePriorityClass("build", 100));
+  }
+
+  void Create(ResourceType type, world::Json object) {
+    const absl::Status made = server_.Create(type, std::move(object), "world");
+    if (!made.ok()) checks_.Fail("simulation", std::string(made.message()));
+  }
+
+  void Step(absl::Time end) {
+    absl::Time next = std::min(time_.next(), end);
+    for (const auto& replica : replicas_) next = std::min(next, replica->wake_at());
+    const bool events = time_.next() <= next;
+    time_.RunUntil(next);
+    for (const auto& replica : replicas_) {
+      const absl::StatusOr<bool> turned = replica->TurnIfDue(events);
+      if (!turned.ok()) {
+        checks_.Fail("simulation",
+                     absl::StrCat("the program does not start: ", turned.status().message()));
+      }
+      if (replica->spins() > kSpins) {
+        checks_.Fail("spin", absl::StrCat(replica->identity(), " asks to be woken in the past, ",
+                                          replica->spins(), " times in a row"));
+      }
+    }
+    if (Turns() > kMostTurns) {
+      checks_.Fail("spin", absl::StrCat(Turns(), " turns of the loop in one world"));
+    }
+  }
+
+  void OnCommit(const world::ApiServer::Commit& commit) {
+    ++commits_;
+    const world::Json& object = commit.after != nullptr ? *commit.after : *commit.before;
+    const std::string line = absl::StrCat(absl::ToInt64Milliseconds(time_.now() - start_), " ",
+                                          std::string(commit.actor),
+                                          commit.before == nullptr  ? " creates "
+                                          : commit.after == nullptr ? " removes "
+                                                                    : " changes ",
+                                          std::string(world::RowOf(commit.type).kind), " ",
+                                          world::TextAt(object, {"metadata", "namespace"}), "/",
+                                          world::TextAt(object, {"metadata", "name"}));
+    hash_.Add(line);
+    if (trace_ && commit.type != ResourceType::kLeases && commit.type != ResourceType::kEvents) {
+      trace_(absl::StrCat(line, Detail(commit, object)));
+    }
+    if (!commit.actor.empty()) CountForCrash(std::string(commit.actor));
+  }
+
+  static std::string Detail(const world::ApiServer::Commit& commit, const world::Json& object) {
+    switch (commit.type) {
+      case ResourceType::kPods: {
+        const world::PodFacts pod = world::ReadPod(object);
+        return absl::StrCat(" node=", pod.node, " queue=", pod.queue_label, " group=", pod.group,
+                            " phase=", world::TextAt(object, {"status", "phase"}),
+                            pod.terminating ? " terminating" : "", " told=", pod.condition);
+      }
+      case ResourceType::kNodeRequests:
+        return absl::StrCat(" phase=", world::TextAt(object, {"status", "phase"}),
+                            " type=", world::TextAt(object, {"spec", "instanceType"}));
+      case ResourceType::kNodes: {
+        const world::NodeFacts node = world::ReadNode(object);
+        return absl::StrCat(node.ready ? " ready" : " unready", node.removing ? " removing" : "",
+                            " request=", node.request, " has ", node.allocatable.Text());
+      }
+      case ResourceType::kQueues:
+      case ResourceType::kPodGroups:
+        return absl::StrCat(" ", object.contains("spec") ? object["spec"].dump() : "");
+      default:
+        return "";
+    }
+  }
+
+  // ---- operations
+  // --------------------------------------------------------------------------------
+
+  void Do(const world::Operation& operation) {
+    if (trace_) trace_(absl::StrCat("> ", world::PrintOperation(operation)));
+    if (operation.verb == "cloud" || operation.verb == "lose-machine") checks_.ExcusePurchases();
+    if (tenants_.Do(operation)) return;
+    if (DoServer(operation)) return;
+    Replica* replica = Find(operation.Text("replica"));
+    if (replica == nullptr) return;
+    const absl::Time until = time_.now() + absl::Milliseconds(operation.Number("for_ms"));
+    checks_.Disturb(until);
+    if (operation.verb == "crash") return Crash(*replica, operation);
+    if (operation.verb == "clock") {
+      replica->clock().SetOffset(absl::Milliseconds(operation.Number("offset_ms")));
+    } else if (replica->alive()) {
+      DoNetwork(*replica, operation, until);
+    }
+  }
+
+  bool DoServer(const world::Operation& operation) {
+    if (operation.verb == "compact") {
+      server_.Compact();
+    } else if (operation.verb == "end-watches") {
+      server_.EndAllWatches();
+    } else if (operation.verb == "delete-lease") {
+      checks_.ExcuseWriters(time_.now() + absl::Seconds(20));
+      server_.RemoveNow(ResourceType::kLeases, "kube-system", "fairlead", "tenant").IgnoreError();
+    } else {
+      return false;
+    }
+    checks_.Disturb(time_.now());
+    return true;
+  }
+
+  void DoNetwork(Replica& replica, const world::Operation& operation, absl::Time until) {
+    world::Network& network = *replica.network();
+    const std::string& verb = operation.verb;
+    if (verb == "pause") {
+      replica.Pause(until);
+    } else if (verb == "partition") {
+      replica.Partition(until);
+    } else if (verb == "goaway") {
+      network.GoAway();
+    } else if (verb == "refuse") {
+      network.Refuse(operation.Text("method"), operation.Text("prefix"), operation.Text("suffix"),
+                     static_cast<int>(operation.Number("status")), until);
+    } else if (verb == "half-open") {
+      const std::string traffic = operation.Text("class");
+      network.HalfOpen(traffic == "read"    ? kube::TrafficClass::kRead
+                       : traffic == "write" ? kube::TrafficClass::kWrite
+                                            : kube::TrafficClass::kWatch,
+                       until);
+    } else if (verb == "network") {
+      SetFaults(network, operation);
+      time_.At(until, [this, name = replica.name(), identity = replica.identity()] {
+        Replica* later = Find(name);
+        if (later->identity() == identity && later->alive()) later->network()->SetFaults({});
+      });
+    } else {
+      checks_.Fail("simulation", absl::StrCat("the plan has no verb \"", verb, "\""));
+    }
+  }
+
+  static void SetFaults(world::Network& network, const world::Operation& operation) {
+    const auto chance = [&](const char* key) { return static_cast<int>(operation.Number(key)); };
+    world::NetworkFaults faults;
+    faults.lose_request = chance("lose_request");
+    faults.lose_answer = chance("lose_answer");
+    faults.throttle = chance("throttle");
+    faults.server_error = chance("server_error");
+    faults.gateway_timeout = chance("gateway_timeout");
+    faults.conflict = chance("conflict");
+    faults.max_delay = absl::Milliseconds(operation.Number("max_delay_ms", 5));
+    faults.max_watch_delay = absl::Milliseconds(operation.Number("max_watch_delay_ms", 20));
+    network.SetFaults(faults);
+  }
+
+  void Crash(Replica& replica, const world::Operation& operation) {
+    const absl::Duration down = absl::Milliseconds(operation.Number("down_ms", 1000));
+    const int64_t at_write = operation.Number("at_write");
+    if (at_write > 0) {
+      Doom& doom = dooms_[replica.name() == "a" ? 0 : 1];
+      doom = {at_write, down};
+      return;
+    }
+    checks_.Disturb(time_.now() + down);
+    replica.Kill(time_.now() + down);
+  }
+
+  // A process that is to die at its n-th write from now on dies right after the server has it.
+  void CountForCrash(const std::string& actor) {
+    for (size_t i = 0; i < replicas_.size(); ++i) {
+      if (dooms_[i].writes_left == 0 || replicas_[i]->identity() != actor) continue;
+      if (--dooms_[i].writes_left > 0) continue;
+      const absl::Time restart = time_.now() + dooms_[i].down;
+      checks_.Disturb(restart);
+      time_.At(time_.now(), [this, i, restart] { replicas_[i]->Kill(restart); });
+    }
+  }
+
+  void CalmDown() {
+    if (trace_) trace_("> all faults end");
+    cloud_.BeHonest();
+    foreign_.SetLag(absl::Milliseconds(20));
+    kubelets_.StickUntil(time_.now());
+    dooms_ = {};
+    for (const auto& replica : replicas_) {
+      if (replica->alive()) replica->network()->SetFaults({});
+    }
+    checks_.Settle();
+  }
+
+  Replica* Find(const std::string& name) {
+    for (const auto& replica : replicas_) {
+      if (replica->name() == name) return replica.get();
+      if (name == "leader" && replica->identity() == checks_.lease_holder()) return replica.get();
+    }
+    return nullptr;
+  }
+
+  const core::DecisionLoop* LeaderLoop() {
+    const Replica* leader = Find("leader");
+    return leader != nullptr && leader->alive() ? leader->loop() : nullptr;
+  }
+
+  [[nodiscard]] int64_t Turns() const { return replicas_[0]->turns() + replicas_[1]->turns(); }
+
+  RunResult Result() {
+    RunResult result;
+    result.failure = checks_.failure();
+    result.steps = Turns();
+    result.lifetimes = truth_.pods_ended();
+    result.commits = commits_;
+    result.writes = checks_.writes();
+    result.virtual_time = time_.now() - start_;
+    result.trace_hash = hash_.value();
+    return result;
+  }
+
+  struct Doom {
+    int64_t writes_left = 0;  // 0: none
+    absl::Duration down;
+  };
+
+  const world::Plan& plan_;
+  const std::function<void(absl::string_view)> trace_;
+  const absl::Time start_;
+  sim::EventQueue time_;
+  world::ApiServer server_;
+  world::Truth truth_;  // first to hear of a commit
+  world::Kubelets kubelets_;
+  world::Controllers controllers_;
+  world::ForeignScheduler foreign_;
+  world::Cloud cloud_;
+  world::Tenants tenants_;
+  Checks checks_;
+  StableHash hash_;
+  int64_t commits_ = 0;
+  std::array<Doom, 2> dooms_;
+  std::array<std::unique_ptr<Replica>, 2> replicas_;
+};
+
+}  // namespace
+
+RunResult RunPlan(const world::Plan& plan, const RunOptions& options) {
+  return Simulation(plan, options).Run();
+}
+
+}  // namespace fairlead::simtest

@@ -1,0 +1,34 @@
+// Runs plans in child processes: a program that aborts, or never comes back, is a failure of the
+// plan that it ran and not the end of the run.
+//
+// Thread-safety: none; call it from a process that has one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "cmd/simtest/simulation.h"
+#include "sim/world/plan.h"
+
+namespace fairlead::simtest {
+
+// What a child told. A child that died, or took longer than `limit` of real time, failed the
+// invariant "process" or "hang".
+struct Report {
+  uint64_t seed = 0;
+  RunResult result;
+};
+
+// One plan in one child.
+RunResult RunInChild(const sim::world::Plan& plan, const RunOptions& options, absl::Duration limit);
+
+// Seeds `first`..`last`, `jobs` at a time. `make` makes the plan of a seed; `report` is called as
+// they end, in any order, and says whether to go on.
+void RunSeeds(uint64_t first, uint64_t last, int jobs, const RunOptions& options,
+              absl::Duration limit, const std::function<sim::world::Plan(uint64_t)>& make,
+              const std::function<bool(const Report&)>& report);
+
+}  // namespace fairlead::simtest

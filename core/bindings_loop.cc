@@ -1,0 +1,168 @@
+// Bindings of DecisionLoop: what the pipeline asks of it, and gangs that cannot be completed.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/decision_loop_impl.h"
+#include "scheduler/engine/gang.h"
+#include "scheduler/model/api_names.h"
+#include "scheduler/verdict/text.h"
+
+namespace fairlead::core {
+namespace {
+
+using state::PodStatus;
+using verdict::Code;
+
+// So many attempts of unknown outcome count as a refusal: what always ends so binds nothing either.
+constexpr int kDoubtsThatRefuse = 5;
+
+}  // namespace
+
+GpuSharingOptions DecisionLoop::Impl::SharingOf(const Options& options) {
+  GpuSharingOptions sharing = options.gpu_sharing;
+  sharing.enabled = options.state.place_gpu_shares;
+  sharing.ns = options.state.reservation_namespace;
+  return sharing;
+}
+
+void DecisionLoop::Impl::DeviceKindSynced(const model::Synced& synced_kind) {
+  if (!model::IsDeviceKind(synced_kind.kind)) return;
+  if (synced_kind.missing) {
+    missing_device_kinds.insert(synced_kind.kind);
+  } else {
+    missing_device_kinds.erase(synced_kind.kind);
+  }
+  if (state.SetClaimsReadable(missing_device_kinds.empty()).Any()) dirty = true;
+}
+
+state::Change DecisionLoop::Impl::UpsertClaim(const model::ResourceClaim& claim) {
+  return state.UpsertDeviceObject(claims.claims().Seen(claim));
+}
+
+void DecisionLoop::Impl::PodChanged(const model::Pod& pod) {
+  shares.shares().PodChanged(pod);
+  bindings.PodChanged(pod);
+  const bool verdict =
+      !pod.node_name.empty() && (pod.scheduled.status == "False" ||
+                                 !pod.meta.annotations.Get(model::kVerdictAnnotation).empty());
+  if (!verdict && !verdicts.AwaitsBound()) return;
+  const state::PodId id = state.FindPod(pod.meta.ns, pod.meta.name);
+  if (id != state::kNoId) verdicts.PodSeen(id);
+}
+
+uint64_t DecisionLoop::Impl::Send(model::Action action) {
+  Emit(std::move(action), *sending);
+  return next_action_id - 1;
+}
+
+void DecisionLoop::Impl::SendBinding(model::BindPod bind, uint64_t& id) {
+  bind.annotations.Set(model::kLastStartAnnotation, timestamp);
+  if (options.emit_events) {
+    Emit({0, model::EmitEvent{model::Kind::kPod, bind.ns, bind.name, bind.uid, false, "Scheduled",
+                              absl::StrCat("Successfully assigned ", bind.ns, "/", bind.name,
+                                           " to ", bind.node)}},
+         *sending);
+  }
+  id = next_action_id++;
+  sending->actions.push_back({id, std::move(bind)});
+  ++stats.bindings;
+}
+
+void DecisionLoop::Impl::BindingFailed(state::PodId id, const std::string& reason, bool sent) {
+  dirty = true;
+  if (reason.empty()) return;
+  const state::PodRecord& pod = state.pod(id);
+  refusals.Refused(pod, reason, sending_at);
+  engine->OnBindFailed(id, sending_at);
+  if (!options.emit_events || sent) return;
+  events.push_back(model::EmitEvent{model::Kind::kPod, pod.ns, pod.name, pod.uid, true,
+                                    "FailedBinding", reason});
+}
+
+void DecisionLoop::Impl::BindingInDoubt(state::PodId id, const std::string& reason, int attempts) {
+  if (attempts >= kDoubtsThatRefuse) refusals.Refused(state.pod(id), reason, sending_at);
+}
+
+void DecisionLoop::Impl::BindingDone(state::PodId id) {
+  if (state.pod(id).id == id) refusals.Accepted(state.pod(id));
+}
+
+void DecisionLoop::Impl::ServeBindings(absl::Time now, StepResult& result) {
+  bindings.Step(now);
+  if (claims.TakeFreed()) dirty = true;
+  for (model::EmitEvent& event : std::exchange(events, {})) Emit({0, std::move(event)}, result);
+}
+
+void DecisionLoop::Impl::FreeIdleClaims(absl::Time now, StepResult& result) {
+  for (model::Action& action : claims.FreeIdle(now, wake_at)) Emit(std::move(action), result);
+}
+
+void DecisionLoop::Impl::BreakGangs(absl::Time now) {
+  const auto awaits_answer = [this](state::PodId pod) { return bindings.AwaitsAnswer(pod); };
+  for (BindingRefusals::Break& broken : refusals.TakeBreaks(now, awaits_answer)) {
+    const state::Workload& workload = state.workload(broken.workload);
+    std::vector<Evictions::Victim> set;
+    for (const state::PodId id : broken.evict) {
+      const state::PodRecord& pod = state.pod(id);
+      set.push_back({.evict = {pod.ns, pod.name, pod.uid, "PreemptionByScheduler", broken.message},
+                     .gang = broken.workload,
+                     .may_be_refused = false,
+                     .for_workload = model::Key(workload.ns, workload.name),
+                     .node = pod.node,
+                     .for_itself = true});
+      state.ChargeBudgets(id);
+      state.AssumeEvicted(id);
+    }
+    for (const state::PodId id : broken.hold) engine->HoldPod(id, broken.until);
+    evictions.Add(std::move(set));
+    dirty = true;
+  }
+}
+
+engine::Waiting DecisionLoop::Impl::RefusedWaiting(const state::Workload& workload) const {
+  engine::Waiting entry;
+  entry.workload = workload.id;
+  verdict::Verdict& v = entry.verdict;
+  v.code = Code::kBindingRefused;
+  v.queue = workload.queue;
+  v.min_member = engine::GangMinimum(workload);
+  v.scope = workload.is_group && v.min_member > 1 ? verdict::Scope::kGang : verdict::Scope::kPod;
+  v.pods_running = workload.Count(PodStatus::kBinding) + workload.Count(PodStatus::kBound) +
+                   workload.Count(PodStatus::kRunning);
+  if (workload.group != nullptr) v.observed_generation = workload.group->meta.generation;
+  for (const state::PodId id : workload.pods) {
+    const state::PodRecord& pod = state.pod(id);
+    if (pod.status != PodStatus::kPending && pod.status != PodStatus::kGated) continue;
+    ++v.pods_waiting;
+    if (!workload.is_group) v.observed_generation = pod.generation;
+    entry.pods.push_back({id});
+  }
+  v.unblockers = {};
+  return entry;
+}
+
+void DecisionLoop::Impl::AddRefusals() {
+  if (refusals.empty()) return;
+  std::map<state::WorkloadId, engine::Waiting*> entries;
+  for (engine::Waiting& entry : waiting) entries[entry.workload] = &entry;
+  std::vector<engine::Waiting> more;
+  for (const auto& [id, row] : refusals.rows()) {
+    const state::Workload& workload = state.workload(id);
+    if (refusals.Find(workload) == nullptr) continue;
+    const auto& [name, reason] = *row.pods.begin();
+    const std::string what = absl::StrCat("pod ", model::Key(workload.ns, name), ": ", reason);
+    if (const auto found = entries.find(id); found != entries.end()) {
+      found->second->verdict.details.push_back(absl::StrCat("binding was refused of ", what));
+      continue;
+    }
+    engine::Waiting entry = RefusedWaiting(workload);
+    if (entry.pods.empty()) continue;
+    entry.verdict.subject = what;
+    entry.verdict.unblockers = verdict::DefaultUnblockers(entry.verdict);
+    more.push_back(std::move(entry));
+  }
+  std::move(more.begin(), more.end(), std::back_inserter(waiting));
+}
+
+}  // namespace fairlead::core

@@ -1,0 +1,68 @@
+#include "core/claim_plugin.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace fairlead::core {
+namespace {
+
+// How long an allocated claim may be of no use to the pods that wait with it: a binding may be on
+// its way, or a former process's; a pod whose binding failed comes again.
+constexpr absl::Duration kIdleGrace = absl::Seconds(10);
+
+}  // namespace
+
+bool ClaimPlugin::Needs(const state::PodRecord& pod) const {
+  return !state_.ClaimKeysOf(pod.id).empty();
+}
+
+absl::Status ClaimPlugin::Reserve(const state::PodRecord& pod, model::BindPod bind) {
+  std::vector<ClaimReservations::Claim> held;
+  for (const std::string& key : state_.ClaimKeysOf(pod.id)) {
+    // Another allocation, or another device, may have become known since the decision.
+    if (!state_.devices().IsWhole(key)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("ResourceClaim ", key, " has not all of its devices any more"));
+    }
+    held.push_back({state_.devices().Find(key)->object, state_.devices().AllocationOf(key)});
+  }
+  claims_.Hold(std::move(bind), std::move(held));
+  return absl::OkStatus();
+}
+
+void ClaimPlugin::Unreserve(const std::string& ns, const std::string& name) {
+  claims_.Drop(ns, name);
+}
+
+BindingPlugin::Progress ClaimPlugin::Advance(absl::Time now) {
+  ClaimReservations::Outcome due = claims_.Step(now);
+  for (const model::ResourceClaim& claim : due.claims) {
+    // What is on its way to be written was decided with: it makes no room and takes none.
+    if (state_.UpsertDeviceObject(claim).Any() && !claim.allocated) freed_ = true;
+  }
+  return {std::move(due.actions), std::move(due.bindings), std::move(due.failed)};
+}
+
+std::vector<model::Action> ClaimPlugin::FreeIdle(absl::Time now, absl::Time& wake_at) {
+  std::vector<model::Action> actions;
+  std::map<std::string, absl::Time> idle;
+  for (const std::string& key : state_.IdleClaims()) {
+    if (claims_.Knows(key)) continue;
+    const auto known = idle_.find(key);
+    absl::Time& since = idle[key];
+    since = known == idle_.end() ? now : known->second;
+    if (now >= since + kIdleGrace) {
+      const model::ObjectMeta& meta = state_.devices().Find(key)->object.meta;
+      actions.push_back(
+          {0, model::DeallocateClaim{meta.ns, meta.name, meta.uid, meta.resource_version}});
+      since = now;  // to be asked again if that did not help
+    }
+    wake_at = std::min(wake_at, since + kIdleGrace);
+  }
+  idle_ = std::move(idle);
+  return actions;
+}
+
+}  // namespace fairlead::core

@@ -1,0 +1,39 @@
+// The part of pods' ResourceClaims in a binding: it waits until each claim of the pod has its
+// devices and is reserved for the pod (claim_reservations.h). Thread-safety: the owner's thread.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "core/claim_reservations.h"
+#include "core/reconcile/binding_plugin.h"
+#include "scheduler/state/cluster_state.h"
+
+namespace fairlead::core {
+
+class ClaimPlugin final : public BindingPlugin {
+ public:
+  ClaimPlugin(state::ClusterState& state, Backoff backoff) : state_(state), claims_(backoff) {}
+
+  [[nodiscard]] bool Needs(const state::PodRecord& pod) const override;
+  absl::Status Reserve(const state::PodRecord& pod, model::BindPod bind) override;
+  void Unreserve(const std::string& ns, const std::string& name) override;
+  Progress Advance(absl::Time now) override;
+  [[nodiscard]] bool HasWork(absl::Time now) const override { return claims_.HasWork(now); }
+  [[nodiscard]] absl::Time wake_at() const override { return claims_.wake_at(); }
+
+  [[nodiscard]] ClaimReservations& claims() { return claims_; }
+  // Whether devices became free since the last call: something new may be decided.
+  [[nodiscard]] bool TakeFreed() { return std::exchange(freed_, false); }
+  // Takes back what was allocated for pods that have not used it for a while. `wake_at` is lowered
+  // to when there may be something to do.
+  std::vector<model::Action> FreeIdle(absl::Time now, absl::Time& wake_at);
+
+ private:
+  state::ClusterState& state_;
+  ClaimReservations claims_;
+  std::map<std::string, absl::Time> idle_;  // by key: since when
+  bool freed_ = false;
+};
+
+}  // namespace fairlead::core

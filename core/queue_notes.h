@@ -1,0 +1,13 @@
+// What is contradictory in a Queue's own spec although it can be used. Thread-safety: pure.
+#pragma once
+
+#include <string>
+
+#include "scheduler/model/workload_objects.h"
+
+namespace fairlead::core {
+
+// "GPU quota 8 is above its limit 4; ...", or empty.
+std::string ContradictionOf(const model::Queue& queue);
+
+}  // namespace fairlead::core

@@ -1,0 +1,43 @@
+// What a plugin adds to a binding: it reserves what the pod needs besides room on its node, before
+// the binding is sent (upstream's Reserve and PreBind, as far as they write).
+//
+// Thread-safety: the owner's thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "scheduler/model/action.h"
+#include "scheduler/state/records.h"
+
+namespace fairlead::core {
+
+class BindingPlugin {
+ public:
+  struct Failure {
+    std::string ns, name, uid, reason;
+  };
+  struct Progress {
+    std::vector<model::Action> actions;    // to be sent, without ids
+    std::vector<model::BindPod> reserved;  // with what the plugin adds; no longer held
+    std::vector<Failure> failed;           // no longer held
+  };
+  virtual ~BindingPlugin() = default;
+
+  // Whether the pod needs anything of this plugin. Cheap: asked for every binding.
+  [[nodiscard]] virtual bool Needs(const state::PodRecord& pod) const = 0;
+  // Begins to reserve. The binding comes back in Progress::reserved or as a failure. An error: the
+  // pod cannot be bound where it was decided.
+  virtual absl::Status Reserve(const state::PodRecord& pod, model::BindPod bind) = 0;
+  // The pod will not be bound: takes back what was reserved for it. Does nothing if that is
+  // nothing.
+  virtual void Unreserve(const std::string& ns, const std::string& name) = 0;
+  // What has become of reservations since the last call.
+  virtual Progress Advance(absl::Time now) = 0;
+  [[nodiscard]] virtual bool HasWork(absl::Time now) const = 0;
+  [[nodiscard]] virtual absl::Time wake_at() const = 0;
+};
+
+}  // namespace fairlead::core

@@ -1,0 +1,349 @@
+#include "core/reconcile/bindings.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/model/api_names.h"
+
+namespace fairlead::core {
+namespace {
+
+// Creation times are whole seconds.
+constexpr absl::Duration kCreationPrecision = absl::Seconds(1);
+
+// A pod-grouper makes one PodGroup for all pods of such an owner. A pod of a ReplicaSet or a
+// DaemonSet gets a group of its own.
+bool HasGroupingOwner(const model::Pod& pod) {
+  return std::any_of(pod.meta.owners.begin(), pod.meta.owners.end(),
+                     [](const model::OwnerReference& owner) {
+                       return owner.controller && owner.kind != "ReplicaSet" &&
+                              owner.kind != "DaemonSet" && owner.kind != "Node";
+                     });
+}
+
+}  // namespace
+
+BindingPipeline::Row& BindingPipeline::RowOf(state::PodId pod) {
+  if (rows_.size() <= pod) rows_.resize(std::max<size_t>(pod + 1, 2 * rows_.size()));
+  return rows_[pod];
+}
+
+bool BindingPipeline::IsBinding(state::PodId pod) const {
+  return state_.pod(pod).id == pod && state_.pod(pod).status == state::PodStatus::kBinding;
+}
+
+model::BindPod BindingPipeline::MakeBinding(state::PodId id) const {
+  const state::PodRecord& pod = state_.pod(id);
+  model::BindPod bind{pod.ns, pod.name, pod.uid, state_.node(pod.node).name(), {}};
+  // The verdict that the pod has is no longer true.
+  if (pod.has_verdict) bind.annotations.Set(model::kVerdictAnnotation, "");
+  return bind;
+}
+
+bool BindingPipeline::NeedsPlugin(const state::PodRecord& pod) const {
+  return std::any_of(plugins_.begin(), plugins_.end(),
+                     [&](const BindingPlugin* plugin) { return plugin->Needs(pod); });
+}
+
+bool BindingPipeline::AwaitsAnswer(state::PodId pod) const {
+  return pod < rows_.size() && rows_[pod].action_id != 0 && rows_[pod].unknown == 0;
+}
+
+// ---- what was decided ---------------------------------------------------------------------------
+
+void BindingPipeline::Add(const std::vector<engine::Binding>& bindings, absl::Time now) {
+  in_flight_.reserve(in_flight_.size() + bindings.size());
+  const engine::Binding* end = bindings.data() + bindings.size();
+  for (const engine::Binding* begin = bindings.data(); begin != end;) {
+    const engine::Binding* next = begin + 1;
+    while (next != end && next->step == begin->step) ++next;
+    AddStep(begin, next, now);
+    begin = next;
+  }
+}
+
+absl::Time BindingPipeline::SettlesAt(const state::PodRecord& pod, absl::Time now) const {
+  if (may_be_grouped_.empty() || !may_be_grouped_.contains(pod.id)) return absl::InfinitePast();
+  // A clock of the API server that is ahead of ours does not hold the pod longer.
+  return std::min(pod.creation, now) + kCreationPrecision + settle_.wait;
+}
+
+void BindingPipeline::AddStep(const engine::Binding* begin, const engine::Binding* end,
+                              absl::Time now) {
+  bool hold = false;
+  absl::Time not_before = absl::InfinitePast();
+  for (const engine::Binding* binding = begin; binding != end; ++binding) {
+    const state::PodRecord& pod = state_.pod(binding->pod);
+    not_before = std::max(not_before, SettlesAt(pod, now));
+    hold = hold || NeedsPlugin(pod) || (end - begin > 1 && host_.GoesFirst(pod));
+    RowOf(binding->pod) = {};
+    if (!special_.empty()) special_.erase(binding->pod);
+  }
+  if (!hold && not_before <= now) {
+    for (; begin != end; ++begin) Send(begin->pod, MakeBinding(begin->pod));
+    return;
+  }
+  const uint64_t id = next_step_++;
+  PlacedStep& step = steps_[id];
+  step.workload = state_.pod(begin->pod).workload;
+  step.not_before = not_before;
+  step.reserving = static_cast<size_t>(end - begin);
+  for (const engine::Binding* binding = begin; binding != end; ++binding) {
+    step.members.push_back(binding->pod);
+    Row& row = RowOf(binding->pod);
+    row.held = true;
+    row.step = id;
+    if (end - begin > 1 && host_.GoesFirst(state_.pod(binding->pod))) {
+      step.probes.insert(binding->pod);
+    }
+  }
+  for (const engine::Binding* binding = begin; binding != end; ++binding) {
+    // A member that failed at once has taken the step with it.
+    if (!steps_.contains(id)) return;
+    Reserve(id, binding->pod, MakeBinding(binding->pod), 0, now);
+  }
+}
+
+void BindingPipeline::Reserve(uint64_t id, state::PodId pod, model::BindPod bind, size_t first,
+                              absl::Time now) {
+  for (size_t i = first; i < plugins_.size(); ++i) {
+    if (!plugins_[i]->Needs(state_.pod(pod))) continue;
+    const absl::Status status = plugins_[i]->Reserve(state_.pod(pod), std::move(bind));
+    if (!status.ok()) Unreserve(id, pod, std::string(status.message()), /*sent=*/false);
+    return;  // the plugin gives the binding back
+  }
+  PlacedStep& step = steps_.at(id);
+  --step.reserving;
+  step.ready.push_back(std::move(bind));
+  TryPermit(id, now);
+}
+
+void BindingPipeline::TryPermit(uint64_t id, absl::Time now) {
+  const auto found = steps_.find(id);
+  if (found == steps_.end()) return;
+  PlacedStep& step = found->second;
+  if (step.reserving > 0 || now < step.not_before) return;
+  std::vector<model::BindPod> held;
+  for (model::BindPod& bind : std::exchange(step.ready, {})) {
+    const state::PodId pod = state_.FindPod(bind.ns, bind.name);
+    if (!step.probes.empty() && !step.probes.contains(pod)) {
+      held.push_back(std::move(bind));
+      continue;
+    }
+    Row& row = RowOf(pod);
+    row.held = false;
+    if (!step.probes.contains(pod)) row.step = 0;
+    if (!bind.labels.empty() || !bind.annotations.empty()) special_[pod] = bind;
+    Send(pod, std::move(bind));
+  }
+  step.ready = std::move(held);
+  if (step.ready.empty()) steps_.erase(found);
+}
+
+void BindingPipeline::Send(state::PodId pod, model::BindPod bind) {
+  uint64_t id = 0;
+  host_.SendBinding(std::move(bind), id);
+  RowOf(pod).action_id = id;
+  in_flight_.emplace(id, pod);
+}
+
+// ---- what becomes of it -------------------------------------------------------------------------
+
+void BindingPipeline::Fail(state::PodId pod, const std::string& reason, bool sent) {
+  RowOf(pod) = {};
+  special_.erase(pod);
+  const std::string ns = state_.pod(pod).ns;
+  const std::string name = state_.pod(pod).name;
+  state_.ForgetBinding(pod);
+  for (BindingPlugin* plugin : plugins_) plugin->Unreserve(ns, name);
+  host_.BindingFailed(pod, reason, sent);
+}
+
+void BindingPipeline::Unreserve(uint64_t id, state::PodId culprit, const std::string& reason,
+                                bool sent) {
+  const auto found = steps_.find(id);
+  if (found == steps_.end()) return;
+  const PlacedStep step = std::move(found->second);
+  steps_.erase(found);
+  for (const state::PodId pod : step.members) {
+    Row& row = RowOf(pod);
+    if (row.step != id) continue;
+    row.step = 0;
+    // What was sent first has its own answer.
+    if (!row.held && pod != culprit) continue;
+    row.held = false;
+    if (IsBinding(pod)) {
+      Fail(pod, pod == culprit ? reason : "", pod == culprit && sent);
+    } else if (state_.pod(pod).id == pod) {
+      // Bound by another scheduler, or about to go.
+      const std::string ns = state_.pod(pod).ns;
+      const std::string name = state_.pod(pod).name;
+      for (BindingPlugin* plugin : plugins_) plugin->Unreserve(ns, name);
+    }
+  }
+}
+
+void BindingPipeline::ProbeDone(state::PodId pod) {
+  Row& row = RowOf(pod);
+  const auto step = steps_.find(std::exchange(row.step, 0));
+  if (step == steps_.end()) return;
+  step->second.probes.erase(pod);
+  if (step->second.probes.empty()) permit_again_.insert(step->first);
+}
+
+bool BindingPipeline::Answered(uint64_t action_id, const absl::Status& status, absl::Time now) {
+  const auto found = in_flight_.find(action_id);
+  if (found == in_flight_.end()) return false;
+  const state::PodId pod = found->second;
+  in_flight_.erase(found);
+  Row& row = RowOf(pod);
+  if (row.action_id != action_id) return true;  // of a former decision
+  row.action_id = 0;
+  switch (OutcomeOf(status, row.unknown > 0)) {
+    case Outcome::kDone:
+      row.unknown = 0;
+      special_.erase(pod);
+      if (row.step != 0) ProbeDone(pod);
+      host_.BindingDone(pod);
+      break;
+    case Outcome::kUnknown:
+      if (!IsBinding(pod)) break;
+      repeats_[now + backoff_.Pause(++row.unknown)].push_back(pod);
+      host_.BindingInDoubt(pod, std::string(status.message()), row.unknown);
+      break;
+    case Outcome::kRefused: {
+      if (!IsBinding(pod)) break;  // the watch was faster
+      const std::string reason(status.message());
+      if (row.step != 0) {
+        Unreserve(row.step, pod, reason, /*sent=*/true);
+      } else {
+        Fail(pod, reason, /*sent=*/true);
+      }
+      break;
+    }
+  }
+  return true;
+}
+
+void BindingPipeline::PodChanged(const model::Pod& pod) {
+  const bool watch_groups = settle_.wait > absl::ZeroDuration();
+  if (steps_.empty() && !watch_groups) return;
+  const state::PodId id = state_.FindPod(pod.meta.ns, pod.meta.name);
+  if (id == state::kNoId) return;
+  if (watch_groups) {
+    const state::PodRecord& record = state_.pod(id);
+    const bool may =
+        record.ours && pod.node_name.empty() && !pod.meta.owners.empty() &&
+        record.workload != state::kNoId && !state_.workload(record.workload).is_group &&
+        HasGroupingOwner(pod) &&
+        (settle_.always || group_seen_ || pod.scheduler_name == model::kKaiSchedulerName);
+    if (may) {
+      may_be_grouped_.insert(id);
+    } else if (!may_be_grouped_.empty()) {
+      may_be_grouped_.erase(id);
+    }
+  }
+  if (steps_.empty() || id >= rows_.size() || rows_[id].step == 0) return;
+  const uint64_t step = rows_[id].step;
+  const auto found = steps_.find(step);
+  if (found == steps_.end()) return;
+  if (!rows_[id].held) {
+    // Sent before the others of its step.
+    if (state_.pod(id).status != state::PodStatus::kBinding) ProbeDone(id);
+    return;
+  }
+  // Bound by another scheduler, about to go, another pod by now, or of a gang since.
+  if (IsBinding(id) && state_.pod(id).workload == found->second.workload) return;
+  Unreserve(step, id, "", /*sent=*/false);
+}
+
+void BindingPipeline::PodGoing(state::PodId pod) {
+  may_be_grouped_.erase(pod);
+  if (pod >= rows_.size()) return;
+  const uint64_t step = rows_[pod].step;
+  if (step != 0) {
+    const auto found = steps_.find(step);
+    if (found != steps_.end()) {
+      // The others are not bound without it: they may not be enough.
+      std::erase(found->second.members, pod);
+      Unreserve(step, state::kNoId, "", /*sent=*/false);
+    }
+  }
+  rows_[pod] = {};
+  if (!special_.empty()) special_.erase(pod);
+}
+
+// ---- what follows -------------------------------------------------------------------------------
+
+void BindingPipeline::Repeat(state::PodId pod) {
+  Row& row = RowOf(pod);
+  if (!IsBinding(pod) || row.action_id != 0 || row.unknown == 0) return;
+  const state::NodeId node = state_.pod(pod).node;
+  if (node == state::kNoId || !state_.node(node).exists) {
+    // Nothing is to be bound to a node that is gone. If the pod was, the watch will show it, and
+    // another binding is refused.
+    if (row.step != 0) {
+      Unreserve(row.step, pod, "", /*sent=*/false);
+    } else {
+      Fail(pod, "", /*sent=*/false);
+    }
+    return;
+  }
+  const auto special = special_.find(pod);
+  Send(pod, special == special_.end() ? MakeBinding(pod) : special->second);
+}
+
+void BindingPipeline::Advance(size_t index, absl::Time now) {
+  BindingPlugin& plugin = *plugins_[index];
+  if (!plugin.HasWork(now)) return;
+  BindingPlugin::Progress progress = plugin.Advance(now);
+  for (model::Action& action : progress.actions) host_.Send(std::move(action));
+  const auto held = [&](const std::string& ns, const std::string& name, const std::string& uid) {
+    const state::PodId pod = state_.FindPod(ns, name);
+    const bool is = pod != state::kNoId && state_.pod(pod).uid == uid && IsBinding(pod) &&
+                    RowOf(pod).held && steps_.contains(RowOf(pod).step);
+    return is ? pod : state::kNoId;
+  };
+  for (const BindingPlugin::Failure& failure : progress.failed) {
+    const state::PodId pod = held(failure.ns, failure.name, failure.uid);
+    if (pod != state::kNoId) Unreserve(RowOf(pod).step, pod, failure.reason, /*sent=*/false);
+  }
+  for (model::BindPod& bind : progress.reserved) {
+    const state::PodId pod = held(bind.ns, bind.name, bind.uid);
+    if (pod == state::kNoId) {
+      plugin.Unreserve(bind.ns, bind.name);
+    } else if (!state_.node(state_.pod(pod).node).exists) {
+      const std::string reason = absl::StrCat("node ", bind.node, " is gone");
+      Unreserve(RowOf(pod).step, pod, reason, /*sent=*/false);
+    } else {
+      Reserve(RowOf(pod).step, pod, std::move(bind), index + 1, now);
+    }
+  }
+}
+
+void BindingPipeline::Step(absl::Time now) {
+  while (!repeats_.empty() && repeats_.begin()->first <= now) {
+    const std::vector<state::PodId> due = std::move(repeats_.begin()->second);
+    repeats_.erase(repeats_.begin());
+    for (const state::PodId pod : due) Repeat(pod);
+  }
+  for (size_t i = 0; i < plugins_.size(); ++i) Advance(i, now);
+  for (const auto& [id, step] : steps_) {
+    if (step.not_before != absl::InfinitePast() && step.not_before <= now) permit_again_.insert(id);
+  }
+  for (const uint64_t id : std::exchange(permit_again_, {})) TryPermit(id, now);
+}
+
+absl::Time BindingPipeline::wake_at() const {
+  absl::Time at = repeats_.empty() ? absl::InfiniteFuture() : repeats_.begin()->first;
+  for (const BindingPlugin* plugin : plugins_) at = std::min(at, plugin->wake_at());
+  for (const auto& [id, step] : steps_) {
+    if (step.reserving == 0 && step.not_before != absl::InfinitePast()) {
+      at = std::min(at, step.not_before);
+    }
+  }
+  return permit_again_.empty() ? at : absl::InfinitePast();
+}
+
+}  // namespace fairlead::core

@@ -1,0 +1,167 @@
+#include "core/reconcile/evictions.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace fairlead::core {
+namespace {
+
+constexpr size_t kRefusalsBeforeTrim = 1024;
+
+}  // namespace
+
+void Evictions::Add(std::vector<Victim> set) {
+  if (set.empty()) return;
+  queued_ += set.size();
+  Set& added = sets_[next_set_++];
+  added.purpose = std::make_shared<Purpose>();
+  added.purpose->for_workload = set.front().for_workload;
+  added.purpose->for_itself = set.front().for_itself;
+  for (Victim& victim : set) {
+    added.purpose->nodes.push_back(victim.node);
+    (victim.may_be_refused ? added.first : added.rest).push_back(std::move(victim));
+  }
+}
+
+void Evictions::Settle() {
+  for (auto& [id, set] : sets_) set.fresh = false;
+}
+
+std::vector<model::EvictPod> Evictions::Prune(const std::function<bool(const Purpose&)>& serves) {
+  std::vector<model::EvictPod> spared;
+  for (auto it = sets_.begin(); it != sets_.end();) {
+    Set& set = it->second;
+    if (set.fresh || set.first.size() + set.rest.size() == 0 || serves(*set.purpose)) {
+      ++it;
+      continue;
+    }
+    Spare(set, spared);
+    it = set.unanswered == 0 ? sets_.erase(it) : std::next(it);
+  }
+  return spared;
+}
+
+void Evictions::Spare(Set& set, std::vector<model::EvictPod>& spared) {
+  for (std::deque<Victim>* line : {&set.first, &set.rest}) {
+    queued_ -= line->size();
+    for (Victim& victim : *line) spared.push_back(std::move(victim.evict));
+    line->clear();
+  }
+}
+
+const Evictions::Purpose* Evictions::PurposeOf(absl::string_view uid) const {
+  const auto found = purposes_.find(uid);
+  return found == purposes_.end() ? nullptr : found->second.get();
+}
+
+void Evictions::Forget(absl::string_view uid) {
+  const auto found = purposes_.find(uid);
+  if (found != purposes_.end()) purposes_.erase(found);
+}
+
+bool Evictions::MayGo(absl::Time now) {
+  if (options_.max_in_flight != model::kUnlimited &&
+      static_cast<int64_t>(in_flight_.size()) >= options_.max_in_flight) {
+    return false;  // an answer wakes us
+  }
+  if (options_.per_second <= 0) return true;
+  const int64_t burst =
+      std::max<int64_t>(1, options_.burst > 0 ? options_.burst : options_.per_second);
+  const absl::Duration each = absl::Seconds(1) / options_.per_second;
+  const absl::Time from = filled_until_ - (burst - 1) * each;
+  if (from <= now) return true;
+  wake_at_ = from;
+  return false;
+}
+
+void Evictions::TakePlace(absl::Time now) {
+  if (options_.per_second <= 0) return;
+  filled_until_ = std::max(filled_until_, now) + absl::Seconds(1) / options_.per_second;
+}
+
+bool Evictions::SendGang(uint64_t id, Set& set, std::deque<Victim>& line, absl::Time now,
+                         const std::function<bool(const Victim&)>& wanted,
+                         std::vector<model::EvictPod>& out) {
+  const bool is_first = &line == &set.first;
+  const uint64_t gang = line.front().gang;
+  bool begun = false;
+  while (!line.empty() && line.front().gang == gang) {
+    if (!wanted(line.front())) {
+      line.pop_front();
+      --queued_;
+      continue;
+    }
+    if (!begun && !MayGo(now)) return false;
+    begun = true;
+    TakePlace(now);
+    in_flight_[line.front().evict.uid] = is_first ? id : kNoSet;
+    purposes_[line.front().evict.uid] = set.purpose;
+    if (is_first) ++set.unanswered;
+    out.push_back(std::move(line.front().evict));
+    line.pop_front();
+    --queued_;
+  }
+  return true;
+}
+
+std::vector<model::EvictPod> Evictions::TakeDue(absl::Time now,
+                                                const std::function<bool(const Victim&)>& wanted) {
+  std::vector<model::EvictPod> out;
+  wake_at_ = absl::InfiniteFuture();
+  for (auto it = sets_.begin(); it != sets_.end();) {
+    Set& set = it->second;
+    while (!set.first.empty()) {
+      if (!SendGang(it->first, set, set.first, now, wanted, out)) return out;
+    }
+    while (set.unanswered == 0 && !set.rest.empty()) {
+      if (!SendGang(it->first, set, set.rest, now, wanted, out)) return out;
+    }
+    it = set.unanswered == 0 ? sets_.erase(it) : std::next(it);
+  }
+  return out;
+}
+
+uint64_t Evictions::Release(absl::string_view uid) {
+  const auto found = in_flight_.find(uid);
+  if (found == in_flight_.end()) return kNoSet;
+  const uint64_t set = found->second;
+  in_flight_.erase(found);
+  return set;
+}
+
+void Evictions::Unknown(absl::string_view uid) {
+  // What waits for the answer waits no longer: the victim may be going.
+  const auto set = sets_.find(Release(uid));
+  if (set != sets_.end()) --set->second.unanswered;
+}
+
+void Evictions::Accepted(absl::string_view uid) {
+  Unknown(uid);
+  Forget(uid);
+}
+
+std::vector<model::EvictPod> Evictions::Refused(absl::string_view uid, absl::Time now,
+                                                absl::Time& until) {
+  if (refusals_.size() >= kRefusalsBeforeTrim) {
+    absl::erase_if(refusals_, [&](const auto& entry) {
+      return entry.second.until + options_.backoff_max < now;
+    });
+  }
+  const auto [it, added] =
+      refusals_.try_emplace(std::string(uid), Refusal{now, absl::ZeroDuration()});
+  Refusal& backoff = it->second;
+  const bool anew = added || backoff.until + options_.backoff_max < now;
+  backoff.pause =
+      anew ? options_.backoff_initial : std::min(2 * backoff.pause, options_.backoff_max);
+  until = backoff.until = now + backoff.pause;
+
+  Forget(uid);
+  std::vector<model::EvictPod> spared;
+  const auto found = sets_.find(Release(uid));
+  if (found == sets_.end()) return spared;
+  --found->second.unanswered;
+  Spare(found->second, spared);
+  return spared;
+}
+
+}  // namespace fairlead::core

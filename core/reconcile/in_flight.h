@@ -1,0 +1,86 @@
+// Actions in flight: what was sent and not answered yet, except bindings (bindings.h), and what has
+// to be sent again because its outcome is unknown (outcome.h).
+//
+// Ownership: values. Thread-safety: the owner's thread. Complexity: O(log retries) an answer.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "core/reconcile/outcome.h"
+#include "scheduler/model/action.h"
+
+namespace fairlead::core {
+
+// The part of an action that its answer needs: a whole one is several times as large, and thousands
+// are in flight at once.
+struct InFlightEviction {
+  model::EvictPod evict;
+  int unknown = 0;  // answers so far that left the outcome open
+};
+struct InFlightVerdict {
+  std::string ns, name;
+  bool group = false;
+};
+struct InFlightRequest {
+  model::NodeRequest request;
+  int unknown = 0;
+};
+struct InFlightProvider {
+  std::string request_name;
+  bool launch = false;
+};
+// About shared GPUs (core/gpu_reservations.h).
+struct InFlightReservation {
+  std::string node, group;
+};
+struct InFlightPodDeletion {
+  std::string name;
+};
+struct InFlightConfigMap {
+  std::string ns, pod, uid;
+};
+// About ResourceClaims (core/claim_reservations.h).
+struct InFlightClaim {
+  std::string key;        // "ns/name"
+  bool reserved = false;  // a ReserveClaim, else a DeallocateClaim
+};
+using InFlight =
+    std::variant<InFlightEviction, InFlightVerdict, InFlightRequest, InFlightProvider,
+                 InFlightReservation, InFlightPodDeletion, InFlightConfigMap, InFlightClaim>;
+
+class InFlightActions {
+ public:
+  explicit InFlightActions(Backoff backoff) : backoff_(backoff) {}
+
+  // The action is on its way. `unknown`: how often its outcome was left open before.
+  void Sent(const model::Action& action, int unknown = 0);
+  // What the answer is about; none if no answer to it makes a difference.
+  std::optional<InFlight> Take(uint64_t action_id);
+
+  using Retry = std::variant<InFlightEviction, InFlightRequest>;
+  // To be sent again after a pause, now that its outcome was left open once more.
+  template <typename T>
+  void RetryLater(T again, absl::Time now) {
+    const absl::Time at = now + backoff_.Pause(++again.unknown);
+    retries_[at].emplace_back(std::move(again));
+  }
+  // What is due, in the order of its times, then of sending.
+  std::vector<Retry> TakeDue(absl::Time now);
+  // Infinite future if there is nothing.
+  [[nodiscard]] absl::Time next_retry() const;
+
+ private:
+  const Backoff backoff_;
+  absl::flat_hash_map<uint64_t, InFlight> in_flight_;
+  std::map<absl::Time, std::vector<Retry>> retries_;
+};
+
+}  // namespace fairlead::core

@@ -1,0 +1,170 @@
+// Verdicts on API objects: which ones are written, and which writes bring them up to date.
+//
+//   lone pod         condition PodScheduled=False (code, one sentence), the verdict annotation and
+//                    nominatedNodeName, in one write
+//   PodGroup         the whole verdict, in one write
+//   pods of a group  the condition alone
+//
+// A write is *news* if the code (the condition's reason) is another one than was written last, else
+// a *refresh*: the same code with another hash. News of lone pods and groups go at once, after the
+// bindings of the step. Conditions of a group's pods go at kConditionsPerSecond, but at once where
+// another autoscaler acts on them (the hook is off and the reason is, or was, Unschedulable).
+// Refreshes of all kinds together go at kRefreshesPerSecond. Numbers that pass (position, used,
+// node counts) are in no hash: a change of them alone is never written.
+//
+// A write that was refused, or whose outcome is unknown, is made again after a pause that doubles.
+// A pod that was bound while its verdict was on its way loses it when it is seen on its node.
+//
+// Of the workloads behind an entry (engine::Waiting::behind) only those are looked at that came
+// since, had an entry of their own in the step before, or still have to be written; all of them
+// when their verdict has changed.
+//
+// Ownership: borrows the state. Thread-safety: the owner's thread. Complexity: O(entries + changes)
+// a step; texts and hashes are made only for verdicts that differ from those of the step before.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "core/reconcile/outcome.h"
+#include "scheduler/engine/engine.h"
+#include "scheduler/model/action.h"
+#include "scheduler/state/cluster_state.h"
+
+namespace fairlead::core {
+
+class StatusUpdater {
+ public:
+  static constexpr int64_t kRefreshesPerSecond = 4;
+  static constexpr int64_t kConditionsPerSecond = 100;
+
+  StatusUpdater(const state::ClusterState& state, bool hook_on, bool emit_events)
+      : state_(state), hook_on_(hook_on), emit_events_(emit_events) {}
+
+  // `waiting` is everything that waits now, `changes` what came and left since the last Update.
+  // Appends the writes that are due.
+  void Update(const engine::Engine& engine, const std::vector<engine::Waiting>& waiting,
+              const engine::WaitingChanges& changes, absl::Time now,
+              std::vector<model::Action>& actions);
+  // Appends what is due by time alone.
+  void Flush(absl::Time now, std::vector<model::Action>& actions);
+  // A write of ours failed and has to be made again. `group`: the name is of a PodGroup, not a pod.
+  void WriteFailed(const std::string& ns, const std::string& name, bool group, absl::Time now);
+  // The watch showed the pod. To be called of pods on a node that have a verdict, and of all while
+  // AwaitsBound().
+  void PodSeen(state::PodId pod);
+  [[nodiscard]] bool AwaitsBound() const { return !bound_.empty(); }
+
+  // When Flush has something to write although nothing changed; infinite future if never.
+  [[nodiscard]] absl::Time wake_at() const { return wake_at_; }
+  // Since when the workload waits with the code of the last Update; infinite past if it did not
+  // wait then (or its row is another workload's by now).
+  [[nodiscard]] absl::Time Since(state::WorkloadId workload) const;
+
+ private:
+  // A failed write is made again after this.
+  static constexpr Backoff kRetry = {absl::Seconds(1), absl::Minutes(1)};
+
+  // At most so many a second on average, `burst` of them at once.
+  class Pace {
+   public:
+    Pace(int64_t per_second, int64_t burst)
+        : each_(absl::Seconds(1) / per_second), slack_((burst - 1) * each_) {}
+    // Takes a place if there is one; else says when there will be one.
+    bool Take(absl::Time now, absl::Time& wake_at);
+
+   private:
+    absl::Duration each_, slack_;
+    absl::Time next_ = absl::InfinitePast();
+  };
+  struct Condition {
+    std::string reason, sentence;
+    friend bool operator==(const Condition&, const Condition&) = default;
+  };
+  struct Row {
+    bool is_group = false;
+    std::string ns, name, uid;  // ids are reused: this tells whose row it is
+    verdict::Verdict verdict;   // as of the last change of more than passing numbers
+    std::string hash;           // of it
+    std::string nominated;      // of a lone pod
+    Condition condition;        // that its pods are to have; no reason: none
+    // What was written last, or is on its way.
+    std::string written_hash, written_nominated, written_reason;
+    absl::flat_hash_map<std::string, Condition> pods;  // of a group, by uid
+    bool queued_news = false, queued_refresh = false, queued_pods = false;
+    bool look_at_pods = true;  // conditions of a group's pods may differ from what is to be
+    bool tell_event = false;
+    uint64_t version = 0;  // of the workload, when its pods were looked at last
+    absl::Time since = absl::InfinitePast();
+    absl::Time retry_at = absl::InfinitePast();
+    int failures = 0;    // in a row
+    uint64_t round = 0;  // last Update that found it waiting
+  };
+  struct Pause {
+    absl::Time until;
+    int failures = 0;
+  };
+  // Those who stand behind an entry, as of the last Update.
+  struct CrowdRow {
+    verdict::Verdict verdict;  // of the entry, without its position
+    uint64_t round = 0;
+  };
+
+  // One entry, of the workload alone.
+  void Renew(const engine::Waiting& entry, absl::Time now);
+  // The `place`th behind `entry`.
+  void RenewBehind(const engine::Waiting& entry, state::WorkloadId workload, int64_t place,
+                   absl::Time now);
+  static bool IsRowOf(const Row& row, const state::Workload& workload);
+  Row& RowOf(const state::Workload& workload, const engine::Waiting& entry, absl::Time now);
+  void Start(Row& row, const state::Workload& workload) const;
+  void SetCondition(const state::Workload& workload, Row& row) const;
+  void Enqueue(state::WorkloadId id, Row& row);
+  [[nodiscard]] Row* FindRow(const state::Workload& workload) const;
+
+  void Write(const state::Workload& workload, Row& row, std::vector<model::Action>& actions) const;
+  void WriteGroup(const state::Workload& workload, const Row& row,
+                  std::vector<model::Action>& actions) const;
+  void WritePod(const state::PodRecord& pod, const Row& row, bool whole,
+                std::vector<model::Action>& actions) const;
+  // Conditions of a group's pods; false if the pace holds some of them.
+  bool WritePods(const state::Workload& workload, Row& row, absl::Time now,
+                 std::vector<model::Action>& actions);
+  void EmitChange(const state::Workload& workload, const Row& row,
+                  std::vector<model::Action>& actions) const;
+
+  void FlushNews(absl::Time now, std::vector<model::Action>& actions);
+  void FlushPods(absl::Time now, std::vector<model::Action>& actions);
+  void FlushRefreshes(absl::Time now, std::vector<model::Action>& actions);
+  void FlushBound(absl::Time now, std::vector<model::Action>& actions);
+  // What no longer waits: a pod's verdict was taken off by its binding; a group's is taken off
+  // here.
+  void Clear(const std::vector<state::WorkloadId>& gone, absl::Time now,
+             std::vector<model::Action>& actions);
+  void WriteClear(std::vector<std::string> groups, std::vector<model::Action>& actions) const;
+  void CollectUnclear(absl::Time now, std::vector<std::string>& groups);
+
+  const state::ClusterState& state_;
+  const bool hook_on_;
+  const bool emit_events_;
+  std::vector<std::unique_ptr<Row>> rows_;  // by WorkloadId; null: does not wait
+  std::vector<state::WorkloadId> alone_;  // had an entry of their own in the last Update, in order
+  std::deque<state::WorkloadId> news_, refreshes_, pods_;
+  std::map<absl::Time, std::vector<state::WorkloadId>> retries_;
+  absl::flat_hash_map<uint64_t, CrowdRow> crowds_;
+  std::map<std::string, Pause> unclear_;  // groups ("namespace/name") still to be cleared
+  std::map<state::PodId, Pause> bound_;   // have a verdict although they are on a node
+  Pace refresh_pace_{kRefreshesPerSecond, 1};
+  Pace pods_pace_{kConditionsPerSecond, 32};
+  absl::Time wake_at_ = absl::InfiniteFuture();
+  uint64_t round_ = 0;
+};
+
+}  // namespace fairlead::core

@@ -1,0 +1,492 @@
+// Desired, sent, observed: writes that are refused, lost or late, gangs whose bindings fail,
+// evictions that outlive their reason, and what people see of it.
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/decision_loop_testing.h"
+#include "gmock/gmock.h"
+#include "scheduler/model/api_names.h"
+
+namespace fairlead::core::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+std::vector<std::string> BoundIn(const StepResult& result) {
+  std::vector<std::string> names;
+  for (const model::BindPod& bind : Of<model::BindPod>(result)) names.push_back(bind.name);
+  return names;
+}
+
+std::vector<std::string> EvictedIn(const StepResult& result) {
+  std::vector<std::string> names;
+  for (const model::EvictPod& evict : Of<model::EvictPod>(result)) names.push_back(evict.name);
+  return names;
+}
+
+class ReconcileTest : public DecisionLoopTest {
+ protected:
+  ReconcileTest() {
+    options_.hook.enabled = false;
+    Restart();
+    SyncAll();
+    Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+  }
+  // The world does what it is asked for: pods are bound, evicted pods go. `refuse` names pods whose
+  // binding is refused.
+  void Obey(const StepResult& result, const std::set<std::string>& refuse = {}) {
+    for (const model::Action& action : result.actions) {
+      absl::Status status;
+      if (const auto* bind = std::get_if<model::BindPod>(&action.what)) {
+        if (refuse.contains(bind->name)) {
+          status = absl::PermissionDeniedError("webhook says no");
+        } else {
+          loop_->Apply(model::ActionResult{action.id, status});
+          running_.insert(bind->name);
+          model::Pod pod = pods_.at(bind->name);
+          pod.node_name = bind->node;
+          pod.phase = model::PodPhase::kRunning;
+          Put(pod);
+          continue;
+        }
+      } else if (const auto* evict = std::get_if<model::EvictPod>(&action.what)) {
+        loop_->Apply(model::ActionResult{action.id, status});
+        running_.erase(evict->name);
+        loop_->Apply(model::Delete{model::Kind::kPod, evict->ns, evict->name, evict->uid});
+        // Its controller makes another one.
+        model::Pod pod = pods_.at(evict->name);
+        pod.meta.uid = absl::StrCat("uid-", evict->name, "-", ++made_);
+        Make(pod);
+        continue;
+      }
+      loop_->Apply(model::ActionResult{action.id, status});
+    }
+  }
+  void Make(const model::Pod& pod) {
+    pods_[pod.meta.name] = pod;
+    Put(pod);
+  }
+  void MakeGang(int size) {
+    Put(MakeGroup("ns", "g", "q", size));
+    for (int i = 0; i < size; ++i) {
+      Make(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Gpus(1).Created(1).Build());
+    }
+  }
+  std::map<std::string, model::Pod> pods_;
+  std::set<std::string> running_;
+  int made_ = 0;
+};
+
+// ---- bindings
+
+TEST_F(ReconcileTest, AfterAnUnknownOutcomeNoRefusalFreesTheRoom) {
+  Put(MakeNode("n", 1));
+  Put(PodBuilder("ns", "p").Queue("q").Gpus(1).Created(1).Build());
+  Put(PodBuilder("ns", "other").Queue("q").Gpus(1).Created(2).Build());
+  StepResult result = Step(1);
+  ASSERT_THAT(BoundIn(result), ElementsAre("p"));
+  AnswerThe<model::BindPod>(result, absl::UnavailableError("lost"));
+  for (int at = 2; at < 100; ++at) {
+    result = Step(at);
+    for (const std::string& name : BoundIn(result)) EXPECT_EQ(name, "p") << at;
+    // A webhook that refuses says nothing about the first attempt.
+    AnswerThe<model::BindPod>(result, absl::PermissionDeniedError("webhook says no"));
+  }
+}
+
+TEST_F(ReconcileTest, AGangIsNotBegunUntilAllThatItNeedsIsReserved) {
+  model::Node node = MakeNode("n", 4);
+  node.meta.labels.Set("nvidia.com/gpu.memory", "40000");
+  Put(node);
+  Put(MakeGroup("ns", "g", "q", 2));
+  Make(PodBuilder("ns", "whole").Group("g").Gpus(1).Created(1).Build());
+  Make(PodBuilder("ns", "share").Group("g").GpuFraction(500).Created(1).Build());
+  StepResult result = Step(1);
+  EXPECT_THAT(BoundIn(result), IsEmpty()) << "the share's GPU is not reserved yet";
+  ASSERT_THAT(Of<model::CreateGpuReservation>(result), SizeIs(1));
+  AnswerThe<model::CreateGpuReservation>(result, absl::PermissionDeniedError("no quota"));
+  for (int at = 2; at < 200; at += 3) {
+    result = Step(at);
+    EXPECT_THAT(BoundIn(result), IsEmpty()) << "at " << at;
+    AnswerThe<model::CreateGpuReservation>(result, absl::PermissionDeniedError("no quota"));
+  }
+  bool named = false;
+  for (const WaitingRow& row : loop_->MakeView(At(200)).waiting) {
+    named = named || row.message.find("no quota") != std::string::npos;
+  }
+  EXPECT_TRUE(named) << "the verdict names the refusal";
+}
+
+TEST_F(ReconcileTest, AGangOfWhichOneBindingIsAlwaysRefusedDoesNotStayHalfBound) {
+  Put(MakeNode("n", 8));
+  MakeGang(4);
+  absl::Time now = At(1);
+  absl::Time half_since = absl::InfiniteFuture();
+  absl::Duration longest = absl::ZeroDuration();
+  int evictions = 0;
+  std::string reason;
+  while (now < At(900)) {
+    StepResult result = StepAt(now);
+    evictions += static_cast<int>(EvictedIn(result).size());
+    for (const auto& write : Of<model::SetPodGroupSchedulability>(result)) {
+      if (write.reason == "BindingRefused") reason = write.message;
+    }
+    Obey(result, {"g2"});
+    if (running_.empty()) {
+      half_since = absl::InfiniteFuture();
+    } else {
+      half_since = std::min(half_since, now);
+      longest = std::max(longest, now - half_since);
+    }
+    now += absl::Milliseconds(500);
+  }
+  EXPECT_LE(longest, absl::Seconds(70));
+  EXPECT_EQ(evictions, 3) << "a second attempt begins with the pod that was refused";
+  EXPECT_THAT(running_, IsEmpty());
+  EXPECT_THAT(reason, HasSubstr("webhook says no"));
+}
+
+TEST_F(ReconcileTest, ABrokenGangStartsWhenNothingRefusesItAnyMore) {
+  Put(MakeNode("n", 8));
+  MakeGang(4);
+  absl::Time now = At(1);
+  for (; now < At(200); now += absl::Milliseconds(500)) Obey(StepAt(now), {"g2"});
+  EXPECT_THAT(running_, IsEmpty());
+  for (; now < At(600); now += absl::Milliseconds(500)) Obey(StepAt(now));
+  EXPECT_THAT(running_, UnorderedElementsAre("g0", "g1", "g2", "g3"));
+}
+
+TEST_F(ReconcileTest, AnExtraPodThatIsRefusedLeavesItsGangAlone) {
+  Put(MakeNode("n", 8));
+  MakeGang(2);
+  Make(PodBuilder("ns", "extra").Group("g").Gpus(1).Created(2).Build());
+  for (absl::Time now = At(1); now < At(300); now += absl::Milliseconds(500)) {
+    StepResult result = StepAt(now);
+    EXPECT_THAT(EvictedIn(result), IsEmpty());
+    Obey(result, {"extra"});
+  }
+  EXPECT_THAT(running_, UnorderedElementsAre("g0", "g1"));
+}
+
+TEST_F(ReconcileTest, APodOfAStepThatIsHeldGoesAndTheOthersAreDecidedAgain) {
+  model::Node node = MakeNode("n", 4);
+  node.meta.labels.Set("nvidia.com/gpu.memory", "40000");
+  Put(node);
+  Put(MakeGroup("ns", "g", "q", 2));
+  Make(PodBuilder("ns", "whole").Group("g").Gpus(1).Created(1).Build());
+  Make(PodBuilder("ns", "share").Group("g").GpuFraction(500).Created(1).Build());
+  AnswerAll(Step(1));
+  loop_->Apply(model::Delete{model::Kind::kPod, "ns", "share", pods_["share"].meta.uid});
+  for (int at = 2; at < 100; ++at) EXPECT_THAT(BoundIn(Step(at)), IsEmpty());
+}
+
+// ---- pods that a PodGroup is going to own
+
+model::Pod OwnedByJob(const std::string& name, int64_t created) {
+  model::Pod pod = PodBuilder("ns", name).Queue("q").Gpus(1).Created(created).Build();
+  pod.meta.owners.push_back({"batch/v1", "Job", "train", "uid-train", true});
+  return pod;
+}
+
+TEST_F(ReconcileTest, APodThatAPodGrouperAnnotatesLateIsNotBoundAlone) {
+  Put(MakeNode("n", 2));
+  Put(MakeGroup("ns", "elsewhere", "q", 1));  // a pod-grouper is there
+  // Three pods of a job, of which two would fit.
+  for (int i = 0; i < 3; ++i) Put(OwnedByJob(absl::StrCat("t", i), 10));
+  EXPECT_THAT(BoundIn(StepAt(At(10) + absl::Milliseconds(100))), IsEmpty());
+  EXPECT_THAT(BoundIn(StepAt(At(10) + absl::Milliseconds(900))), IsEmpty());
+  // The controller makes the group, then annotates one after the other.
+  Put(MakeGroup("ns", "g", "q", 3));
+  for (int i = 0; i < 3; ++i) {
+    model::Pod pod = OwnedByJob(absl::StrCat("t", i), 10);
+    pod.meta.annotations.Set(model::kPodGroupAnnotation, "g");
+    Put(pod);
+    EXPECT_THAT(BoundIn(StepAt(At(10) + absl::Milliseconds(1000 + 200 * i))), IsEmpty()) << i;
+  }
+  for (int at = 12; at < 60; ++at) EXPECT_THAT(BoundIn(Step(at)), IsEmpty()) << "no gang of 2 of 3";
+  Put(MakeNode("n2", 1));
+  EXPECT_THAT(BoundIn(Step(61)), SizeIs(3));
+}
+
+TEST_F(ReconcileTest, APodThatIsGivenNoGroupIsBoundWhenItHasSettled) {
+  Put(MakeNode("n", 2));
+  Put(MakeGroup("ns", "elsewhere", "q", 1));
+  Put(OwnedByJob("t", 10));
+  StepResult result = StepAt(At(10) + absl::Milliseconds(500));
+  EXPECT_THAT(BoundIn(result), IsEmpty());
+  EXPECT_EQ(result.wake_at, At(12));
+  EXPECT_THAT(BoundIn(Step(12)), ElementsAre("t"));
+  Put(OwnedByJob("old", 1));
+  EXPECT_THAT(BoundIn(Step(13)), ElementsAre("old")) << "it is older than the time to settle";
+}
+
+TEST_F(ReconcileTest, WithoutAPodGrouperNothingIsHeld) {
+  Put(MakeNode("n", 2));
+  Put(OwnedByJob("t", 10));
+  EXPECT_THAT(BoundIn(Step(10)), ElementsAre("t"));
+}
+
+// ---- evictions
+
+class PacedEvictionsTest : public ReconcileTest {
+ protected:
+  // Eight pods of low priority hold the node that a pod of high priority needs whole; one eviction
+  // a second is allowed.
+  void Begin() {
+    options_.evictions.per_second = 1;
+    options_.evictions.burst = 1;
+    options_.engine.consolidation = false;
+    Restart();
+    SyncAll();
+    Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+    for (const auto& [name, value] : {std::pair("hi", 90), std::pair("lo", 10)}) {
+      model::PriorityClass c;
+      c.meta.name = name;
+      c.value = value;
+      Put(c);
+    }
+    Put(MakeNode("n1", 8));
+    for (int i = 0; i < 8; ++i) {
+      Make(PodBuilder("ns", absl::StrCat("low", i))
+               .Queue("q")
+               .Gpus(1)
+               .Priority("lo", 10)
+               .On("n1")
+               .Build());
+    }
+    Make(PodBuilder("ns", "big").Queue("q").Gpus(8).Priority("hi", 90).Created(5).Build());
+  }
+};
+
+TEST_F(PacedEvictionsTest, EvictionsThatWaitForTheirPaceDoNotOutliveTheirReason) {
+  Begin();
+  StepResult result = Step(1);
+  ASSERT_THAT(EvictedIn(result), SizeIs(1));
+  AnswerAll(result);
+  Put(MakeNode("n2", 8));
+  result = StepAt(At(1) + absl::Milliseconds(500));
+  ASSERT_THAT(BoundIn(result), ElementsAre("big"));
+  AnswerAll(result);
+  for (int at = 2; at < 20; ++at) {
+    result = Step(at);
+    EXPECT_THAT(EvictedIn(result), IsEmpty()) << "at " << at;
+    AnswerAll(result);
+  }
+  int running = 0;
+  for (const RunningRow& row : loop_->MakeView(At(20)).running) running += row.status == "Running";
+  EXPECT_EQ(running, 7) << "they run on";
+}
+
+TEST_F(PacedEvictionsTest, EvictionsThatStillServeGoOut) {
+  Begin();
+  std::set<std::string> evicted;
+  for (int at = 1; at < 20; ++at) {
+    StepResult result = Step(at);
+    for (const std::string& name : EvictedIn(result)) evicted.insert(name);
+    AnswerAll(result);
+  }
+  EXPECT_THAT(evicted, SizeIs(8));
+}
+
+TEST_F(PacedEvictionsTest, AnEvictionOfUnknownOutcomeIsNotRepeatedWithoutItsReason) {
+  Begin();
+  StepResult result = Step(1);
+  ASSERT_THAT(EvictedIn(result), SizeIs(1));
+  AnswerThe<model::EvictPod>(result, absl::UnavailableError("lost"));
+  Put(MakeNode("n2", 8));
+  result = StepAt(At(1) + absl::Milliseconds(500));
+  ASSERT_THAT(BoundIn(result), ElementsAre("big"));
+  AnswerAll(result);
+  for (int at = 2; at < 20; ++at) EXPECT_THAT(EvictedIn(Step(at)), IsEmpty());
+}
+
+// ---- verdicts
+
+TEST_F(ReconcileTest, EveryWaitingPodOfAGangHasACondition) {
+  for (const bool pod_first : {false, true}) {
+    SCOPED_TRACE(pod_first);
+    Restart();
+    SyncAll();
+    Put(MakeQueue("q", "", kUnlimited, 1));
+    model::PodGroup group = MakeGroup("ns", "g", "q", 3);
+    if (!pod_first) Put(group);
+    for (int i = 0; i < 3; ++i) {
+      Put(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Gpus(1).Build());
+    }
+    std::map<std::string, std::string> reasons;
+    std::map<std::string, std::string> annotations;
+    for (absl::Time now = At(1); now < At(4); now += absl::Milliseconds(20)) {
+      StepResult result = StepAt(now);
+      for (const auto& write : Of<model::SetPodUnschedulable>(result)) {
+        reasons[write.name] = write.reason;
+        annotations[write.name] = write.verdict_json;
+        EXPECT_THAT(write.message, HasSubstr(write.reason == "MissingObject" ? "g" : "limit"));
+      }
+      AnswerAll(result);
+      if (now == At(2) && pod_first) Put(group);
+    }
+    EXPECT_THAT(reasons, ElementsAre(std::pair("g0", "QueueLimitReached"),
+                                     std::pair("g1", "QueueLimitReached"),
+                                     std::pair("g2", "QueueLimitReached")));
+    for (const auto& [name, json] : annotations) EXPECT_EQ(json, "") << "the group has it";
+  }
+}
+
+// Its verdict is of the time before it had a group, and its condition happens to be the same.
+TEST_F(ReconcileTest, APodThatCameToAGroupLosesItsOwnVerdict) {
+  Put(MakeQueue("q", "", kUnlimited, 1));
+  Put(MakeGroup("ns", "g", "q", 1));
+  model::Pod pod = PodBuilder("ns", "p").Group("g").Gpus(2).Build();
+  pod.meta.annotations.Set(model::kVerdictAnnotation, "{\"code\":\"QueueLimitReached\"}");
+  pod.scheduled = {"False", "QueueLimitReached"};
+  Put(pod);
+  const auto writes = Of<model::SetPodUnschedulable>(Step(1));
+  ASSERT_THAT(writes, SizeIs(1));
+  EXPECT_EQ(writes[0].reason, "QueueLimitReached");
+  EXPECT_EQ(writes[0].verdict_json, "");
+}
+
+TEST_F(ReconcileTest, PassingNumbersAreNeverWritten) {
+  Put(MakeQueue("q", "", kUnlimited, 1));
+  for (int i = 0; i < 30; ++i) {
+    Put(MakeGroup("ns", absl::StrCat("g", i), "q", 1));
+    Put(PodBuilder("ns", absl::StrCat("p", i))
+            .Group(absl::StrCat("g", i))
+            .Gpus(2)
+            .Created(100 - i)
+            .Build());
+  }
+  absl::Time now = At(1);
+  for (; now < At(10); now += absl::Milliseconds(50)) AnswerAll(StepAt(now));
+  // The first of the queue goes; everything else moves up one place.
+  for (int i = 29; i > 20; --i) {
+    loop_->Apply(
+        model::Delete{model::Kind::kPod, "ns", absl::StrCat("p", i), absl::StrCat("uid-ns-p", i)});
+    for (const absl::Time end = now + absl::Minutes(2); now < end; now += absl::Seconds(10)) {
+      StepResult result = StepAt(now);
+      for (const auto& write : Of<model::SetPodGroupSchedulability>(result)) {
+        EXPECT_EQ(write.name, absl::StrCat("g", i)) << write.message;
+      }
+      EXPECT_THAT(Of<model::SetPodUnschedulable>(result), IsEmpty());
+      AnswerAll(result);
+    }
+  }
+}
+
+TEST_F(ReconcileTest, RefreshesAreFewerThanFiveASecond) {
+  Put(MakeQueue("q", "", kUnlimited, 1));
+  for (int i = 0; i < 50; ++i) {
+    Put(PodBuilder("ns", absl::StrCat("p", i)).Queue("q").Gpus(2).Created(i).Build());
+  }
+  AnswerAll(Step(100));
+  // The code stays, the limit that is told does not.
+  model::Queue queue = MakeQueue("q", "", kUnlimited, 1);
+  queue.gpu.limit = 1500;
+  Put(queue);
+  std::map<int64_t, int> in_second;
+  int all = 0;
+  absl::Time now = At(200);
+  for (StepResult result = StepAt(now); now < At(300);) {
+    const auto writes = Of<model::SetPodUnschedulable>(result);
+    in_second[absl::ToUnixSeconds(now)] += static_cast<int>(writes.size());
+    all += static_cast<int>(writes.size());
+    AnswerAll(result);
+    if (result.wake_at == absl::InfiniteFuture()) break;
+    now = std::max(now + absl::Milliseconds(1), result.wake_at);
+    result = StepAt(now);
+  }
+  EXPECT_EQ(all, 50);
+  for (const auto& [second, writes] : in_second) EXPECT_LT(writes, 5) << second;
+}
+
+TEST_F(ReconcileTest, APodThatWasBoundBeforeItsVerdictWasSeenLosesIt) {
+  Put(PodBuilder("ns", "p").Queue("q").Gpus(1).Build());
+  AnswerAll(Step(1));
+  Put(MakeNode("n", 8));
+  StepResult result = Step(2);
+  ASSERT_THAT(BoundIn(result), ElementsAre("p"));
+  AnswerAll(result);
+  model::Pod pod = PodBuilder("ns", "p").Queue("q").Gpus(1).On("n").Build();
+  pod.meta.annotations.Set(model::kVerdictAnnotation, "{\"code\":\"NodesRequested\"}");
+  pod.scheduled = {"False", "NodesRequested"};
+  Put(pod);
+  result = Step(3);
+  const auto writes = Of<model::SetPodUnschedulable>(result);
+  ASSERT_THAT(writes, SizeIs(1));
+  EXPECT_EQ(writes[0].reason, "");
+  EXPECT_EQ(writes[0].verdict_json, "");
+  AnswerThe<model::SetPodUnschedulable>(result, absl::UnavailableError("lost"));
+  int again = 0;
+  for (int at = 3; at < 10; ++at) {
+    again += static_cast<int>(Of<model::SetPodUnschedulable>(Step(at)).size());
+  }
+  EXPECT_EQ(again, 1);
+}
+
+TEST_F(ReconcileTest, ExpectedStatesAreNormalEventsAndFaultsAreWarnings) {
+  options_.emit_events = true;
+  Restart();
+  SyncAll();
+  Put(MakeQueue("q", "", kUnlimited, 1));
+  Put(PodBuilder("ns", "limited").Queue("q").Gpus(2).Build());
+  Put(PodBuilder("ns", "lost").Queue("nowhere").Gpus(2).Build());
+  std::map<std::string, bool> warnings;
+  for (const auto& event : Of<model::EmitEvent>(Step(1))) warnings[event.reason] = event.warning;
+  EXPECT_THAT(warnings,
+              ElementsAre(std::pair("QueueLimitReached", false), std::pair("QueueNotFound", true)));
+}
+
+TEST_F(ReconcileTest, AContradictoryQueueIsFlagged) {
+  options_.emit_events = true;
+  Restart();
+  SyncAll();
+  Put(MakeQueue("dept", "", 8, 4));
+  Put(MakeQueue("team", "dept", 0, kUnlimited));
+  Put(PodBuilder("ns", "p").Queue("team").Gpus(9).Build());
+  StepResult result = Step(1);
+  int flagged = 0;
+  for (const auto& event : Of<model::EmitEvent>(result)) {
+    if (event.about != model::Kind::kQueue) continue;
+    ++flagged;
+    EXPECT_EQ(event.name, "dept");
+    EXPECT_THAT(event.note, HasSubstr("GPU quota 8 is above its limit 4"));
+  }
+  EXPECT_EQ(flagged, 1);
+  const View view = loop_->MakeView(At(1));
+  for (const QueueRow& row : view.queues) {
+    EXPECT_EQ(row.problem.empty(), row.name != "dept") << row.name << ": " << row.problem;
+  }
+  ASSERT_THAT(view.waiting, SizeIs(1));
+  EXPECT_THAT(view.waiting[0].message, HasSubstr("queue dept: GPU quota 8 is above its limit 4"));
+}
+
+TEST_F(ReconcileTest, AQueueBelowAMissingOneReadsRight) {
+  Put(MakeQueue("team", "dept", kUnlimited, kUnlimited));
+  Put(PodBuilder("ns", "p").Queue("team").Gpus(1).Build());
+  const auto writes = Of<model::SetPodUnschedulable>(Step(1));
+  ASSERT_THAT(writes, SizeIs(1));
+  EXPECT_EQ(writes[0].message, "Queue team cannot be used: parent queue 'dept' does not exist.");
+}
+
+// ---- leadership
+
+TEST_F(ReconcileTest, ANewLeaderReadsBeforeItDecides) {
+  Put(MakeNode("n", 1));
+  Put(PodBuilder("ns", "p").Queue("q").Gpus(1).Created(1).Build());
+  loop_->BecomeLeader();
+  EXPECT_FALSE(Step(1).decided);
+  // The former leader had bound another pod to the node.
+  Put(PodBuilder("ns", "other").Queue("q").Gpus(1).On("n").Build());
+  SyncAll();
+  EXPECT_THAT(BoundIn(Step(2)), IsEmpty());
+}
+
+}  // namespace
+}  // namespace fairlead::core::testing

@@ -1,0 +1,55 @@
+#include "core/share_plugin.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "scheduler/state/gpu_devices.h"
+
+namespace fairlead::core {
+namespace {
+
+bool HasSharers(const state::ClusterState& state, const std::string& node,
+                const std::string& group) {
+  const state::NodeId id = state.FindNode(node);
+  if (id == state::kNoId || !state.node(id).exists) return false;
+  const std::vector<state::GpuGroup>& groups = state.node(id).gpu_groups;
+  const auto found =
+      std::lower_bound(groups.begin(), groups.end(), group,
+                       [](const state::GpuGroup& g, const std::string& key) { return g.id < key; });
+  return found != groups.end() && found->id == group && found->active + found->releasing > 0;
+}
+
+// Of each device, as KAI writes it: "0.50".
+std::string Portion(const model::GpuShare& share, int64_t gpu_memory_mib) {
+  const int64_t milli = state::ShareMilli(share, gpu_memory_mib) / share.devices;
+  return absl::StrFormat("%.2f", static_cast<double>(milli) / 1000);
+}
+
+}  // namespace
+
+absl::Status SharePlugin::Reserve(const state::PodRecord& pod, model::BindPod bind) {
+  const model::GpuShare& share = state_.pod_class(pod.pod_class).spec->gpu_share;
+  shares_.Hold(std::move(bind), pod.gpu_groups,
+               Portion(share, state_.node(pod.node).gpu_memory_mib));
+  return absl::OkStatus();
+}
+
+void SharePlugin::Unreserve(const std::string& ns, const std::string& name) {
+  shares_.Drop(ns, name);
+}
+
+BindingPlugin::Progress SharePlugin::Advance(absl::Time now) {
+  GpuReservations::Outcome due =
+      shares_.Step(now, [this](const std::string& node, const std::string& group) {
+        return HasSharers(state_, node, group);
+      });
+  if (!emit_events_) {
+    std::erase_if(due.actions, [](const model::Action& action) {
+      return std::holds_alternative<model::EmitEvent>(action.what);
+    });
+  }
+  return {std::move(due.actions), std::move(due.bindings), std::move(due.failed)};
+}
+
+}  // namespace fairlead::core

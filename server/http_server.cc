@@ -1,0 +1,227 @@
+#include "server/http_server.h"
+
+#include <pthread.h>
+
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/beast/version.hpp>
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace fairlead::server {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using Tcp = asio::ip::tcp;
+using Answer = http::response<http::string_body>;
+
+// What all connections of a server share.
+struct Shared {
+  std::map<std::string, Handler> handlers;
+  HttpServerOptions options;
+  size_t connections = 0;  // the I/O thread's
+};
+
+Answer MakeAnswer(const Response& response, unsigned version, bool keep_alive) {
+  Answer answer(static_cast<http::status>(response.status), version);
+  answer.set(http::field::content_type, response.content_type);
+  answer.set(http::field::cache_control, "no-store");
+  answer.body() = response.body;
+  answer.keep_alive(keep_alive);
+  answer.prepare_payload();
+  return answer;
+}
+
+Response Error(int status, std::string text) {
+  Response response;
+  response.status = status;
+  response.body = absl::StrCat(text, "\n");
+  return response;
+}
+
+// One connection; alive as long as an operation of it is under way.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(Tcp::socket socket, Shared* shared) : stream_(std::move(socket)), shared_(shared) {
+    ++shared_->connections;
+  }
+  ~Session() { --shared_->connections; }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  void Read() {
+    parser_.emplace();
+    parser_->header_limit(static_cast<std::uint32_t>(shared_->options.header_bytes_max));
+    parser_->body_limit(0);
+    stream_.expires_after(absl::ToChronoNanoseconds(shared_->options.read_timeout));
+    http::async_read(
+        stream_, buffer_, *parser_,
+        [self = shared_from_this()](beast::error_code error, size_t) { self->OnRead(error); });
+  }
+
+ private:
+  void OnRead(beast::error_code error) {
+    if (error == http::error::end_of_stream) return Close();
+    if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+      return Write(MakeAnswer(Error(431, "the header is too large"), 11, false));
+    }
+    if (error == http::error::body_limit) {
+      return Write(MakeAnswer(Error(413, "a body is not expected"), 11, false));
+    }
+    if (error.category() == http::make_error_code(http::error::bad_method).category()) {
+      return Write(MakeAnswer(Error(400, "not an HTTP request"), 11, false));
+    }
+    if (error) return;  // broken, or too slow: the socket is closed with the session
+    const auto& request = parser_->get();
+    Response response = Serve(request.method(), {request.target().data(), request.target().size()});
+    Answer answer = MakeAnswer(response, request.version(), request.keep_alive());
+    if (request.method() == http::verb::head) answer.body().clear();  // Content-Length stays
+    Write(std::move(answer));
+  }
+
+  Response Serve(http::verb method, absl::string_view target) const {
+    if (method != http::verb::get && method != http::verb::head) {
+      return Error(405, "only GET and HEAD");
+    }
+    const size_t mark = target.find('?');
+    const auto handler = shared_->handlers.find(std::string(target.substr(0, mark)));
+    if (handler == shared_->handlers.end()) return Error(404, "not found");
+    return handler->second(mark == absl::string_view::npos ? "" : target.substr(mark + 1));
+  }
+
+  void Write(Answer answer) {
+    answer_ = std::move(answer);
+    stream_.expires_after(absl::ToChronoNanoseconds(shared_->options.write_timeout));
+    http::async_write(stream_, answer_,
+                      [self = shared_from_this()](beast::error_code error, size_t) {
+                        if (error) return;
+                        if (self->answer_.need_eof()) return self->Close();
+                        self->Read();
+                      });
+  }
+
+  void Close() {
+    beast::error_code ignored;
+    stream_.socket().shutdown(Tcp::socket::shutdown_send, ignored);
+  }
+
+  beast::tcp_stream stream_;
+  Shared* const shared_;
+  beast::flat_buffer buffer_;
+  std::optional<http::request_parser<http::empty_body>> parser_;
+  Answer answer_;
+};
+
+}  // namespace
+
+absl::StatusOr<BindAddress> ParseBindAddress(absl::string_view text) {
+  const absl::Status bad = absl::InvalidArgumentError(
+      absl::StrCat("address \"", text, "\": must be HOST:PORT, :PORT or [IPv6]:PORT"));
+  const size_t colon = text.rfind(':');
+  if (colon == absl::string_view::npos) return bad;
+  BindAddress address;
+  if (!absl::SimpleAtoi(text.substr(colon + 1), &address.port) || address.port < 0 ||
+      address.port > 65535) {
+    return bad;
+  }
+  absl::string_view host = text.substr(0, colon);
+  if (!host.empty() && host.front() == '[') {
+    if (host.back() != ']' || host.size() < 3) return bad;
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != absl::string_view::npos) {
+    return bad;
+  }
+  address.host = std::string(host);
+  beast::error_code error;
+  if (!host.empty() && (asio::ip::make_address(address.host, error), error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("address \"", text, "\": the host must be an IP address"));
+  }
+  return address;
+}
+
+class HttpServer::Impl {
+ public:
+  Impl(std::map<std::string, Handler> handlers, HttpServerOptions options)
+      : shared_{std::move(handlers), options}, acceptor_(context_) {}
+  ~Impl() {
+    context_.stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  absl::Status Listen(const BindAddress& address) {
+    beast::error_code error;
+    const Tcp::endpoint endpoint(address.host.empty()
+                                     ? asio::ip::address(asio::ip::address_v4::any())
+                                     : asio::ip::make_address(address.host, error),
+                                 static_cast<unsigned short>(address.port));
+    if (!error) acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (error) {
+      return absl::UnavailableError(absl::StrCat("cannot listen on ", address.host, ":",
+                                                 address.port, ": ", error.message()));
+    }
+    port_ = acceptor_.local_endpoint().port();
+    Accept();
+    thread_ = std::thread([this] {
+      // Signals belong to the thread that waits for them.
+      sigset_t all;
+      sigfillset(&all);
+      pthread_sigmask(SIG_BLOCK, &all, nullptr);
+      context_.run();
+    });
+    return absl::OkStatus();
+  }
+  [[nodiscard]] int port() const { return port_; }
+
+ private:
+  void Accept() {
+    acceptor_.async_accept([this](beast::error_code error, Tcp::socket socket) {
+      // Beyond the limit, or without a descriptor: the socket closes here.
+      if (!error && shared_.connections < shared_.options.connections_max) {
+        std::make_shared<Session>(std::move(socket), &shared_)->Read();
+      }
+      if (error == asio::error::operation_aborted) return;
+      if (!error) return Accept();
+      // Out of descriptors: at once would be a busy loop.
+      pause_.expires_after(std::chrono::milliseconds(100));
+      pause_.async_wait([this](beast::error_code aborted) {
+        if (!aborted) Accept();
+      });
+    });
+  }
+
+  Shared shared_;  // outlives the sessions, which the context holds
+  asio::io_context context_{1};
+  Tcp::acceptor acceptor_;
+  asio::steady_timer pause_{context_};
+  int port_ = 0;
+  std::thread thread_;
+};
+
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HttpServer::~HttpServer() = default;
+int HttpServer::port() const { return impl_->port(); }
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
+    const BindAddress& address, std::map<std::string, Handler> handlers,
+    HttpServerOptions options) {
+  auto impl = std::make_unique<Impl>(std::move(handlers), options);
+  if (absl::Status listening = impl->Listen(address); !listening.ok()) return listening;
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+}
+
+}  // namespace fairlead::server

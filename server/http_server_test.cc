@@ -1,0 +1,178 @@
+#include "server/http_server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace fairlead::server {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class HttpServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override { std::signal(SIGPIPE, SIG_IGN); }
+  void Start(HttpServerOptions options = {}) {
+    auto server = HttpServer::Start({"127.0.0.1", 0},
+                                    {{"/livez", [](absl::string_view) { return Response{}; }},
+                                     {"/echo",
+                                      [](absl::string_view query) {
+                                        Response response;
+                                        response.body = std::string(query);
+                                        return response;
+                                      }},
+                                     {"/big",
+                                      [](absl::string_view) {
+                                        Response response;
+                                        response.body = std::string(64 << 20, 'x');
+                                        return response;
+                                      }},
+                                     {"/sick",
+                                      [](absl::string_view) {
+                                        Response response;
+                                        response.status = 500;
+                                        response.body = "hung\n";
+                                        return response;
+                                      }}},
+                                    options);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+  int Connect() const {
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(server_->port()));
+    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
+    EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    return fd;
+  }
+  static std::string ReadAll(int fd) {
+    std::string all;
+    char buffer[4096];
+    ssize_t count;
+    while ((count = read(fd, buffer, sizeof(buffer))) > 0) {
+      all.append(buffer, static_cast<size_t>(count));
+    }
+    close(fd);
+    return all;
+  }
+  // Sends the bytes and reads until the server closes.
+  std::string Ask(const std::string& bytes) const {
+    const int fd = Connect();
+    (void)!write(fd, bytes.data(), bytes.size());
+    return ReadAll(fd);
+  }
+  std::string Get(const std::string& target, const std::string& method = "GET") const {
+    return Ask(
+        absl::StrCat(method, " ", target, " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+  }
+
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(HttpServerTest, AnswersWithTheHandlerOfThePath) {
+  Start();
+  EXPECT_THAT(Get("/livez"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(Get("/echo?a=b&c"), HasSubstr("\r\n\r\na=b&c"));
+  EXPECT_THAT(Get("/sick"), StartsWith("HTTP/1.1 500"));
+  EXPECT_THAT(Get("/nothing"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Get("/livez/"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Get("/livez", "POST"), StartsWith("HTTP/1.1 405"));
+  const std::string head = Get("/sick", "HEAD");
+  EXPECT_THAT(head, StartsWith("HTTP/1.1 500"));
+  EXPECT_THAT(head, HasSubstr("Content-Length: 5"));
+  EXPECT_THAT(head, Not(HasSubstr("hung")));
+}
+
+TEST_F(HttpServerTest, AConnectionServesManyRequests) {
+  Start();
+  const std::string one = "GET /echo?n HTTP/1.1\r\nHost: x\r\n\r\n";
+  const std::string all =
+      Ask(absl::StrCat(one, one, one, "GET /livez HTTP/1.1\r\nConnection: close\r\n\r\n"));
+  size_t answers = 0;
+  for (size_t at = all.find("HTTP/1.1 200"); at != std::string::npos;
+       at = all.find("HTTP/1.1 200", at + 1)) {
+    ++answers;
+  }
+  EXPECT_EQ(answers, 4u);
+}
+
+TEST_F(HttpServerTest, RefusesWhatIsNoHttpAndWhatIsTooLarge) {
+  Start();
+  EXPECT_THAT(Ask("\x16\x03\x01 hello\r\n\r\n"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Ask(absl::StrCat("GET /livez HTTP/1.1\r\nA: ", std::string(20'000, 'a'), "\r\n\r\n")),
+              StartsWith("HTTP/1.1 431"));
+  EXPECT_THAT(Ask("POST /livez HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello"),
+              StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(Get("/livez"), StartsWith("HTTP/1.1 200")) << "and goes on";
+}
+
+TEST_F(HttpServerTest, ClosesConnectionsBeyondTheLimit) {
+  HttpServerOptions options;
+  options.connections_max = 2;
+  Start(options);
+  // A connection counts from its first answer on, at the latest.
+  const std::string one = "GET /livez HTTP/1.1\r\n\r\n";
+  std::vector<int> held;
+  for (int i = 0; i < 2; ++i) {
+    held.push_back(Connect());
+    (void)!write(held.back(), one.data(), one.size());
+    char byte;
+    EXPECT_EQ(read(held.back(), &byte, 1), 1);
+  }
+  EXPECT_EQ(Get("/livez"), "");
+  for (const int fd : held) close(fd);
+  // The room is free again once the server has seen the ends.
+  std::string answer;
+  for (int i = 0; i < 1000 && answer.empty(); ++i) answer = Get("/livez");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HttpServerTest, EndsConnectionsThatAreTooSlow) {
+  HttpServerOptions options;
+  options.read_timeout = absl::Milliseconds(50);
+  options.write_timeout = absl::Milliseconds(50);
+  Start(options);
+  EXPECT_EQ(Ask("GET /livez HT"), "") << "an unfinished request";
+  const int fd = Connect();
+  const std::string big = "GET /big HTTP/1.1\r\n\r\n";
+  (void)!write(fd, big.data(), big.size());
+  // Nothing is read until the server has given up: the rest of the answer never comes.
+  EXPECT_THAT(Get("/livez"), StartsWith("HTTP/1.1 200")) << "meanwhile others are served";
+  while (send(fd, "\r\n", 2, MSG_NOSIGNAL) > 0) {
+  }
+  close(fd);
+}
+
+TEST_F(HttpServerTest, SaysWhenTheAddressIsTaken) {
+  Start();
+  const auto second = HttpServer::Start({"127.0.0.1", server_->port()}, {});
+  EXPECT_TRUE(absl::IsUnavailable(second.status()));
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr(absl::StrCat(server_->port())));
+}
+
+TEST(BindAddressTest, Parses) {
+  EXPECT_EQ(ParseBindAddress(":8080")->port, 8080);
+  EXPECT_EQ(ParseBindAddress(":8080")->host, "");
+  EXPECT_EQ(ParseBindAddress("127.0.0.1:0")->host, "127.0.0.1");
+  EXPECT_EQ(ParseBindAddress("[::1]:1")->host, "::1");
+  for (const char* bad : {"", "8080", "x", ":x", ":70000", ":-1", "::1:80", "[::1:80", "name:80"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseBindAddress(bad).status())) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::server

@@ -1,0 +1,69 @@
+#include "sim/world/api_json.h"
+
+namespace fairlead::sim::world {
+
+const Json* At(const Json& from, JsonPath path) {
+  const Json* at = &from;
+  for (const char* step : path) {
+    if (!at->is_object()) return nullptr;
+    const auto found = at->find(step);
+    if (found == at->end()) return nullptr;
+    at = &*found;
+  }
+  return at;
+}
+
+std::string TextAt(const Json& from, JsonPath path) {
+  const Json* const at = At(from, path);
+  return at != nullptr && at->is_string() ? at->get_ref<const std::string&>() : std::string();
+}
+
+int64_t IntAt(const Json& from, JsonPath path, int64_t otherwise) {
+  const Json* const at = At(from, path);
+  return at != nullptr && at->is_number_integer() ? at->get<int64_t>() : otherwise;
+}
+
+bool BoolAt(const Json& from, JsonPath path) {
+  const Json* const at = At(from, path);
+  return at != nullptr && at->is_boolean() && at->get<bool>();
+}
+
+bool HasItems(const Json& from, JsonPath path) {
+  const Json* const at = At(from, path);
+  return at != nullptr && at->is_structured() && !at->empty();
+}
+
+Json& MakeObject(Json& from, JsonPath path) {
+  Json* at = &from;
+  if (!at->is_object()) *at = Json::object();
+  for (const char* step : path) {
+    at = &(*at)[step];
+    if (!at->is_object()) *at = Json::object();
+  }
+  return *at;
+}
+
+bool Erase(Json& from, JsonPath parent, const char* field) {
+  Json* at = &from;
+  for (const char* step : parent) {
+    if (!at->is_object()) return false;
+    const auto found = at->find(step);
+    if (found == at->end()) return false;
+    at = &*found;
+  }
+  return at->is_object() && at->erase(field) > 0;
+}
+
+std::string Dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json Parse(absl::string_view text) {
+  return Json::parse(text.data(), text.data() + text.size(), nullptr, /*allow_exceptions=*/false);
+}
+
+std::string TimeText(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
+}
+
+}  // namespace fairlead::sim::world

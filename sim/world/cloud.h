@@ -1,0 +1,123 @@
+// A cloud that sells machines, and lies when it is told to.
+//
+// It is the world's account of machines: what runs and is paid for, whatever objects say. A replica
+// reaches it through a CloudProvider, which is given to the Application in the place of its own; a
+// call travels for a while, and its answer too, and neither survives the process.
+//
+// Lies, each until a time: nodes smaller or larger than promised, late (ten times the boot time),
+// never, twice (a second machine for the same request), back after its end, names of its own, calls
+// that are refused (403), out of stock, or never answered.
+//
+// Ownership: borrows time and server. Thread-safety: none, one thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "autoscale-hook/catalog.h"
+#include "autoscale-hook/providers/provider.h"
+#include "sim/event_queue.h"
+#include "sim/faults.h"
+#include "sim/world/api_server.h"
+
+namespace fairlead::sim::world {
+
+enum class Lie : uint8_t {
+  kSmaller,
+  kLarger,
+  kLate,
+  kNever,
+  kTwice,
+  kAfterEnd,
+  kOwnNames,
+  kForbidden,
+  kNoStock,
+  kUnanswered,
+};
+inline constexpr size_t kLies = 10;
+// "smaller", "own-names", ...; kLies entries.
+const char* LieName(Lie lie);
+
+class Cloud {
+ public:
+  struct Machine {
+    std::string id, request, uid, type, node;  // uid: of the NodeRequest
+    int64_t price_micro_usd_per_hour = 0;
+    absl::Time started, ended = absl::InfiniteFuture();
+    bool ran_a_pod = false;
+    bool uninvited = false;  // the second one of a request: nobody's purchase
+  };
+
+  Cloud(EventQueue* time, ApiServer* server, const hook::Catalog* catalog, uint64_t seed);
+
+  void LieUntil(Lie lie, absl::Time until) { lies_[static_cast<size_t>(lie)] = until; }
+  void BeHonest();
+  // One machine goes without a word, if there is any.
+  void LoseOne();
+  // Until then the nodes' agents write an annotation every few seconds.
+  void BeatUntil(absl::Time until);
+
+  void Launch(const model::LaunchNode& launch, const std::function<void(absl::Status)>& answer);
+  void Terminate(const model::TerminateNode& terminate,
+                 const std::function<void(absl::Status)>& answer);
+
+  [[nodiscard]] const std::vector<Machine>& machines() const { return machines_; }
+  // What is paid for now, uninvited machines aside.
+  [[nodiscard]] int64_t live_gpus() const;
+  [[nodiscard]] int64_t live_price() const;
+  [[nodiscard]] int64_t live_count() const;
+  // Called for each machine that a Terminate ends, before it does.
+  void OnTerminate(std::function<void(const std::string& node)> listener) {
+    on_terminate_ = std::move(listener);
+  }
+
+ private:
+  [[nodiscard]] bool Lying(Lie lie) const;
+  void Start(const model::LaunchNode& launch);
+  void Register(size_t machine, const model::Node& promised);
+  void End(size_t machine);
+  void Beat();
+
+  EventQueue* time_;
+  ApiServer* server_;
+  const hook::Catalog* catalog_;
+  Random random_;
+  std::array<absl::Time, kLies> lies_;
+  std::vector<Machine> machines_;
+  std::function<void(const std::string&)> on_terminate_;
+  absl::Time beat_until_ = absl::InfinitePast();
+  int64_t beats_ = 0;
+};
+
+// What one replica has of the cloud.
+class CloudProvider final : public hook::Provider {
+ public:
+  CloudProvider(EventQueue* time, Cloud* cloud, std::string name, uint64_t seed)
+      : time_(time),
+        cloud_(cloud),
+        name_(std::move(name)),
+        random_(seed),
+        alive_(std::make_shared<bool>(true)) {}
+  [[nodiscard]] absl::string_view name() const override { return name_; }
+  void Launch(const model::LaunchNode& launch, Answer answer) override;
+  void Terminate(const model::TerminateNode& terminate, Answer answer) override;
+
+ private:
+  void Travel(std::function<void()> what);
+  std::function<void(absl::Status)> Back(Answer answer);
+
+  EventQueue* time_;
+  Cloud* cloud_;
+  std::string name_;
+  Random random_;
+  std::shared_ptr<bool> alive_;  // answers to a process that died are dropped
+};
+
+}  // namespace fairlead::sim::world

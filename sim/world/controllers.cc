@@ -1,0 +1,191 @@
+#include "sim/world/controllers.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "sim/world/facts.h"
+#include "sim/world/objects.h"
+
+namespace fairlead::sim::world {
+namespace {
+
+constexpr char kActor[] = "controller";
+constexpr absl::Duration kKeepDone = absl::Seconds(10);
+
+}  // namespace
+
+Controllers::Controllers(EventQueue* time, ApiServer* server, uint64_t seed)
+    : time_(time), server_(server), random_(seed) {
+  server->Listen([this](const ApiServer::Commit& commit) {
+    if (commit.type == ResourceType::kPods) OnPod(commit);
+  });
+}
+
+void Controllers::AddJob(const Operation& operation) {
+  const std::string name = operation.Text("name");
+  if (name.empty() || jobs_.contains(name)) return;
+  Job& job = jobs_[name];
+  job.fields = operation;
+  job.ns = operation.Text("ns");
+  job.wanted = operation.Number("pods", 1);
+  job.deployment = operation.Text("kind") == "deployment";
+  const std::string grouping = operation.Text("grouping");
+  job.late_group = grouping == "late";
+  if (grouping == "own") {
+    job.fields.With("group", name);
+    server_->Create(ResourceType::kPodGroups, MakeGroup(operation), kActor).IgnoreError();
+  }
+  Wake(name, absl::Milliseconds(random_.Between(1, 200)));
+}
+
+void Controllers::DeleteJob(const std::string& name) {
+  const auto found = jobs_.find(name);
+  if (found == jobs_.end()) return;
+  const Job job = std::move(found->second);
+  jobs_.erase(found);
+  for (const std::string& pod : job.pods) {
+    server_->Remove(ResourceType::kPods, job.ns, pod, kActor).IgnoreError();
+  }
+  server_->Remove(ResourceType::kPodGroups, job.ns, name, kActor).IgnoreError();
+  server_->Remove(ResourceType::kPodDisruptionBudgets, job.ns, name, kActor).IgnoreError();
+}
+
+void Controllers::Scale(const std::string& name, int64_t pods) {
+  const auto found = jobs_.find(name);
+  if (found == jobs_.end()) return;
+  found->second.wanted = pods;
+  Wake(name, absl::Milliseconds(50));
+}
+
+void Controllers::AddBudget(const std::string& name, int64_t min_available) {
+  const auto found = jobs_.find(name);
+  if (found == jobs_.end() || found->second.min_available >= 0) return;
+  found->second.min_available = min_available;
+  server_
+      ->Create(ResourceType::kPodDisruptionBudgets,
+               {{"apiVersion", "policy/v1"},
+                {"kind", "PodDisruptionBudget"},
+                {"metadata", {{"name", name}, {"namespace", found->second.ns}}},
+                {"spec",
+                 {{"minAvailable", min_available},
+                  {"selector", {{"matchLabels", {{"sim/job", name}}}}}}}},
+               kActor)
+      .IgnoreError();
+  Wake(name, absl::Milliseconds(50));
+}
+
+void Controllers::OnPod(const ApiServer::Commit& commit) {
+  const Json& object = commit.after != nullptr ? *commit.after : *commit.before;
+  const std::string owner = TextAt(object, {"metadata", "labels", "sim/owner"});
+  const auto found = jobs_.find(owner);
+  if (found == jobs_.end()) return;
+  const std::string name = TextAt(object, {"metadata", "name"});
+  Job& job = found->second;
+  if (commit.after == nullptr) {
+    // A job counts a pod that succeeded although it is gone.
+    if (job.pods.erase(name) > 0 && ReadPod(*commit.before).succeeded) ++job.succeeded;
+  } else if (commit.before == nullptr) {
+    job.pods.insert(name);
+    if (job.late_group) {
+      const auto delay = absl::Milliseconds(job.fields.Number("late_ms", 1000));
+      time_->After(delay, [this, owner, name] { Group(owner, name); });
+    }
+  } else if (commit.actor == kActor) {
+    return;
+  }
+  Wake(owner, absl::Milliseconds(20));
+}
+
+void Controllers::Wake(const std::string& name, absl::Duration delay) {
+  Job& job = jobs_.at(name);
+  if (job.scheduled) return;
+  job.scheduled = true;
+  time_->After(delay, [this, name] { Reconcile(name); });
+}
+
+void Controllers::Reconcile(const std::string& name) {
+  const auto found = jobs_.find(name);
+  if (found == jobs_.end()) return;
+  Job& job = found->second;
+  job.scheduled = false;
+  int64_t succeeded = job.succeeded;
+  std::vector<std::string> live, failed;
+  for (const std::string& pod : job.pods) {
+    const Json* object = server_->Find(ResourceType::kPods, job.ns, pod);
+    if (object == nullptr) continue;
+    const PodFacts facts = ReadPod(*object);
+    if (facts.succeeded) ++succeeded;
+    if (!facts.terminal && !facts.terminating) live.push_back(pod);
+  }
+  if (!job.deployment && succeeded >= job.wanted) {
+    if (job.pods.empty()) {
+      time_->After(kKeepDone, [this, name] { DeleteJob(name); });
+    }
+    return;
+  }
+  const int64_t wanted = job.deployment ? job.wanted : job.wanted - succeeded;
+  for (auto i = static_cast<int64_t>(live.size()); i < wanted; ++i) CreatePod(name, job);
+  for (auto i = static_cast<int64_t>(live.size()); i > wanted; --i) {
+    server_->Remove(ResourceType::kPods, job.ns, live[static_cast<size_t>(i - 1)], kActor)
+        .IgnoreError();
+  }
+  if (job.min_available >= 0) UpdateBudget(name, job);
+}
+
+void Controllers::CreatePod(const std::string& name, Job& job) {
+  const std::string pod = absl::StrCat(name, "-", job.next_number++);
+  Json object = MakePod(job.fields, pod);
+  object["metadata"]["labels"]["sim/owner"] = name;
+  object["metadata"]["ownerReferences"] =
+      Json::array({{{"apiVersion", "batch/v1"},
+                    {"kind", job.deployment ? "ReplicaSet" : "Job"},
+                    {"name", name},
+                    {"uid", absl::StrCat("owner-", name)},
+                    {"controller", true}}});
+  ++created_;
+  server_->Create(ResourceType::kPods, std::move(object), kActor).IgnoreError();
+}
+
+// As a pod-grouper that was slow: the group comes after the pods, and so does the annotation.
+void Controllers::Group(const std::string& name, const std::string& pod) {
+  const auto found = jobs_.find(name);
+  if (found == jobs_.end()) return;
+  server_->Create(ResourceType::kPodGroups, MakeGroup(found->second.fields), "pod-grouper")
+      .IgnoreError();
+  server_
+      ->Modify(
+          ResourceType::kPods, found->second.ns, pod,
+          [&](Json& changed) {
+            changed["metadata"]["annotations"]["pod-group-name"] = name;
+            return absl::OkStatus();
+          },
+          "pod-grouper")
+      .IgnoreError();
+}
+
+void Controllers::UpdateBudget(const std::string& name, const Job& job) {
+  int64_t healthy = 0;
+  for (const std::string& pod : job.pods) {
+    const Json* object = server_->Find(ResourceType::kPods, job.ns, pod);
+    if (object == nullptr) continue;
+    const PodFacts facts = ReadPod(*object);
+    if (facts.running && !facts.terminating) ++healthy;
+  }
+  const int64_t allowed = std::max<int64_t>(0, healthy - job.min_available);
+  server_
+      ->Modify(
+          ResourceType::kPodDisruptionBudgets, job.ns, name,
+          [&](Json& changed) {
+            changed["status"] = {{"disruptionsAllowed", allowed},
+                                 {"currentHealthy", healthy},
+                                 {"desiredHealthy", job.min_available},
+                                 {"expectedPods", static_cast<int64_t>(job.pods.size())},
+                                 {"observedGeneration", 1}};
+            return absl::OkStatus();
+          },
+          kActor)
+      .IgnoreError();
+}
+
+}  // namespace fairlead::sim::world

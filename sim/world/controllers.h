@@ -1,0 +1,64 @@
+// What turns a job into pods and pods into a group: controllers of jobs and deployments, a
+// pod-grouper that makes the PodGroup and annotates the pods later (also after they were bound),
+// and the controller of PodDisruptionBudgets.
+//
+// A job wants `pods` successes; a deployment wants `pods` pods that live. What failed or went is
+// created again under the next number. A job that is done is removed with its group after a while.
+//
+// Ownership: borrows time and server. Thread-safety: none, one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/time/time.h"
+#include "sim/event_queue.h"
+#include "sim/faults.h"
+#include "sim/world/api_server.h"
+#include "sim/world/plan.h"
+
+namespace fairlead::sim::world {
+
+class Controllers {
+ public:
+  Controllers(EventQueue* time, ApiServer* server, uint64_t seed);
+
+  // `operation`: fields of MakePod and MakeGroup, and
+  //   pods   how many; kind: job | deployment
+  //   grouping: none | own (the group first) | late (the pod-grouper, `late_ms` after each pod)
+  void AddJob(const Operation& operation);
+  void DeleteJob(const std::string& job);
+  void Scale(const std::string& job, int64_t pods);
+  // PodDisruptionBudget over the pods of a job.
+  void AddBudget(const std::string& job, int64_t min_available);
+
+  [[nodiscard]] bool Has(const std::string& job) const { return jobs_.contains(job); }
+  // Pods that were created for jobs so far.
+  [[nodiscard]] int64_t created() const { return created_; }
+
+ private:
+  struct Job {
+    Operation fields;
+    std::string ns;
+    int64_t wanted = 0, succeeded = 0, next_number = 0;
+    bool deployment = false, late_group = false, scheduled = false;
+    std::set<std::string> pods;  // names
+    int64_t min_available = -1;
+  };
+  void OnPod(const ApiServer::Commit& commit);
+  void Wake(const std::string& name, absl::Duration delay);
+  void Reconcile(const std::string& name);
+  void CreatePod(const std::string& name, Job& job);
+  void Group(const std::string& job, const std::string& pod);
+  void UpdateBudget(const std::string& name, const Job& job);
+
+  EventQueue* time_;
+  ApiServer* server_;
+  Random random_;
+  std::map<std::string, Job> jobs_;
+  int64_t created_ = 0;
+};
+
+}  // namespace fairlead::sim::world

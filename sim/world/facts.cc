@@ -1,0 +1,260 @@
+#include "sim/world/facts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace fairlead::sim::world {
+namespace {
+
+const Json* At(const Json& object, const char* key) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(key);
+  return found == object.end() ? nullptr : &*found;
+}
+
+const Json* At(const Json* object, const char* key) {
+  return object == nullptr ? nullptr : At(*object, key);
+}
+
+std::string Text(const Json* value) {
+  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+int64_t Cut(double value) {
+  if (std::isnan(value)) return 0;
+  const double huge = static_cast<double>(kHuge);
+  return static_cast<int64_t>(std::clamp(value, -huge, huge));
+}
+
+struct Suffix {
+  const char* text;
+  double factor;
+};
+constexpr Suffix kSuffixes[] = {
+    {"Ki", 1024.0}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0},
+    {"m", 0.001},   {"k", 1e3},        {"M", 1e6},           {"G", 1e9},
+    {"T", 1e12}};
+
+Amounts ReadAmounts(const Json* list) {
+  Amounts out;
+  if (list == nullptr) return out;
+  if (const Json* cpu = At(list, "cpu")) out.cpu = ReadAmount(*cpu, true);
+  if (const Json* memory = At(list, "memory")) out.memory = ReadAmount(*memory, false);
+  if (const Json* gpu = At(list, "nvidia.com/gpu")) out.gpu = ReadAmount(*gpu, true);
+  return out;
+}
+
+// A request that is absent is its limit.
+Amounts RequestsOf(const Json* spec) {
+  Amounts sum;
+  const Json* containers = At(spec, "containers");
+  if (containers == nullptr) return sum;
+  for (const Json& container : *containers) {
+    const Json* resources = At(container, "resources");
+    const Json* requests = At(resources, "requests");
+    const Json* limits = At(resources, "limits");
+    Amounts one = ReadAmounts(limits);
+    const Amounts asked = ReadAmounts(requests);
+    if (At(requests, "cpu") != nullptr) one.cpu = asked.cpu;
+    if (At(requests, "memory") != nullptr) one.memory = asked.memory;
+    if (At(requests, "nvidia.com/gpu") != nullptr) one.gpu = asked.gpu;
+    sum += one;
+  }
+  return sum;
+}
+
+bool HasEntries(const Json* value) { return value != nullptr && !value->empty(); }
+
+bool StaysOnItsNode(const Json* metadata) {
+  if (At(At(metadata, "annotations"), "kubernetes.io/config.mirror") != nullptr) return true;
+  const Json* owners = At(metadata, "ownerReferences");
+  if (owners == nullptr) return false;
+  return std::any_of(owners->begin(), owners->end(), [](const Json& owner) {
+    return Text(At(owner, "kind")) == "DaemonSet" || Text(At(owner, "kind")) == "Node";
+  });
+}
+
+// KAI's rule: the class decides, and from 100 on a workload is not preemptible.
+bool PreemptibleClass(const std::string& priority_class) { return priority_class != "build"; }
+
+int64_t ReadBound(const Json* resource, const char* field, double unit, bool& odd) {
+  const Json* value = At(resource, field);
+  if (value == nullptr || !value->is_number()) return 0;
+  const double number = value->get<double>();
+  if (number == -1) return kNoLimit;
+  if (number < 0 || number > 1e12) odd = true;
+  return Cut(number * unit);
+}
+
+}  // namespace
+
+Amounts& Amounts::operator+=(const Amounts& other) {
+  cpu = std::min(cpu + other.cpu, kHuge);
+  memory = std::min(memory + other.memory, kHuge);
+  gpu = std::min(gpu + other.gpu, kHuge);
+  return *this;
+}
+
+Amounts& Amounts::operator-=(const Amounts& other) {
+  cpu -= other.cpu;
+  memory -= other.memory;
+  gpu -= other.gpu;
+  return *this;
+}
+
+bool Amounts::FitsIn(const Amounts& other) const {
+  const auto fits = [](int64_t need, int64_t has) { return need <= 0 || need <= has; };
+  return fits(cpu, other.cpu) && fits(memory, other.memory) && fits(gpu, other.gpu);
+}
+
+std::string Amounts::Text() const {
+  return absl::StrCat(cpu, "m CPU, ", memory, " bytes, ", gpu, " milli-GPU");
+}
+
+int64_t ReadAmount(const Json& value, bool milli) {
+  const double unit = milli ? 1000.0 : 1.0;
+  if (value.is_number()) return Cut(value.get<double>() * unit);
+  if (!value.is_string()) return 0;
+  absl::string_view text = value.get_ref<const std::string&>();
+  double factor = 1;
+  for (const Suffix& suffix : kSuffixes) {
+    if (!absl::EndsWith(text, suffix.text)) continue;
+    text.remove_suffix(absl::string_view(suffix.text).size());
+    factor = suffix.factor;
+    break;
+  }
+  double number = 0;
+  if (!absl::SimpleAtod(text, &number)) return 0;
+  return Cut(std::round(number * factor * unit));
+}
+
+std::string TextAt(const Json& object, const std::vector<absl::string_view>& path) {
+  const Json* at = &object;
+  for (const absl::string_view key : path) at = At(at, std::string(key).c_str());
+  return Text(at);
+}
+
+PodFacts ReadPod(const Json& pod) {
+  PodFacts out;
+  const Json* metadata = At(pod, "metadata");
+  const Json* spec = At(pod, "spec");
+  const Json* status = At(pod, "status");
+  const Json* annotations = At(metadata, "annotations");
+  const Json* labels = At(metadata, "labels");
+  out.ns = Text(At(metadata, "namespace"));
+  out.name = Text(At(metadata, "name"));
+  out.uid = Text(At(metadata, "uid"));
+  out.node = Text(At(spec, "nodeName"));
+  out.scheduler = Text(At(spec, "schedulerName"));
+  out.ours = out.scheduler == "fairlead" || out.scheduler == "kai-scheduler";
+  out.group = Text(At(annotations, "pod-group-name"));
+  out.queue_label = Text(At(labels, "kai.scheduler/queue"));
+  out.job = Text(At(labels, "sim/job"));
+  out.requests = RequestsOf(spec);
+  const Json* fraction = At(annotations, "gpu-fraction");
+  out.shares_gpu = fraction != nullptr || At(annotations, "gpu-memory") != nullptr;
+  const std::string phase = Text(At(status, "phase"));
+  out.succeeded = phase == "Succeeded";
+  out.terminal = out.succeeded || phase == "Failed";
+  out.running = phase == "Running";
+  out.terminating = At(metadata, "deletionTimestamp") != nullptr;
+  out.gated = HasEntries(At(spec, "schedulingGates"));
+  out.stays = StaysOnItsNode(metadata);
+  const Json* selector = At(spec, "nodeSelector");
+  out.impossible = At(selector, "no-such-label") != nullptr;
+  out.plain = !HasEntries(At(spec, "nodeSelector")) && !HasEntries(At(spec, "affinity")) &&
+              !HasEntries(At(spec, "volumes")) && !out.shares_gpu && !out.gated &&
+              out.requests.cpu >= 0 && out.requests.memory >= 0 && out.requests.gpu >= 0 &&
+              out.requests.gpu % 1000 == 0;
+  std::string priority_class = Text(At(labels, "priorityClassName"));
+  if (priority_class.empty()) priority_class = Text(At(spec, "priorityClassName"));
+  out.preemptible = PreemptibleClass(priority_class);
+  out.verdict = Text(At(annotations, "fairlead.dev/verdict"));
+  if (const Json* conditions = At(status, "conditions")) {
+    for (const Json& condition : *conditions) {
+      if (Text(At(condition, "type")) != "PodScheduled") continue;
+      if (Text(At(condition, "status")) == "False") out.condition = Text(At(condition, "reason"));
+    }
+  }
+  return out;
+}
+
+NodeFacts ReadNode(const Json& node) {
+  NodeFacts out;
+  const Json* metadata = At(node, "metadata");
+  const Json* spec = At(node, "spec");
+  const Json* status = At(node, "status");
+  out.name = Text(At(metadata, "name"));
+  out.uid = Text(At(metadata, "uid"));
+  out.request = Text(At(At(metadata, "labels"), "fairlead.dev/node-request"));
+  out.provider_id = Text(At(spec, "providerID"));
+  const Json* allocatable = At(status, "allocatable");
+  out.allocatable = ReadAmounts(allocatable);
+  const Json* pods = At(allocatable, "pods");
+  out.pods = pods == nullptr ? 0 : ReadAmount(*pods, false);
+  const Json* unschedulable = At(spec, "unschedulable");
+  out.unschedulable =
+      unschedulable != nullptr && unschedulable->is_boolean() && unschedulable->get<bool>();
+  if (const Json* conditions = At(status, "conditions")) {
+    for (const Json& condition : *conditions) {
+      if (Text(At(condition, "type")) == "Ready") {
+        out.ready = Text(At(condition, "status")) == "True";
+      }
+    }
+  }
+  if (const Json* taints = At(spec, "taints")) {
+    for (const Json& taint : *taints) {
+      if (Text(At(taint, "key")) == "fairlead.dev/to-be-removed") out.removing = true;
+      if (Text(At(taint, "effect")) != "PreferNoSchedule") out.tainted = true;
+    }
+  }
+  return out;
+}
+
+QueueFacts ReadQueue(const Json& queue) {
+  QueueFacts out;
+  out.name = TextAt(queue, {"metadata", "name"});
+  const Json* spec = At(queue, "spec");
+  out.parent = Text(At(spec, "parentQueue"));
+  const Json* resources = At(spec, "resources");
+  const Json* gpu = At(resources, "gpu");
+  const Json* cpu = At(resources, "cpu");
+  const Json* memory = At(resources, "memory");
+  out.gpu_quota = ReadBound(gpu, "quota", 1000, out.odd);
+  out.gpu_limit = ReadBound(gpu, "limit", 1000, out.odd);
+  out.cpu_quota = ReadBound(cpu, "quota", 1, out.odd);
+  out.cpu_limit = ReadBound(cpu, "limit", 1, out.odd);
+  out.memory_quota = ReadBound(memory, "quota", 1e6, out.odd);
+  out.memory_limit = ReadBound(memory, "limit", 1e6, out.odd);
+  if (out.gpu_limit != kNoLimit && (out.gpu_quota == kNoLimit || out.gpu_quota > out.gpu_limit)) {
+    out.odd = true;
+  }
+  return out;
+}
+
+GroupFacts ReadGroup(const Json& group) {
+  GroupFacts out;
+  out.ns = TextAt(group, {"metadata", "namespace"});
+  out.name = TextAt(group, {"metadata", "name"});
+  const Json* spec = At(group, "spec");
+  out.queue = Text(At(spec, "queue"));
+  const Json* minimum = At(spec, "minMember");
+  if (minimum != nullptr && minimum->is_number_integer()) {
+    out.min_member = minimum->get<int64_t>();
+    if (out.min_member < 1 || out.min_member > 1000) out.odd = true;
+  }
+  out.preemptible = PreemptibleClass(Text(At(spec, "priorityClassName")));
+  if (HasEntries(At(spec, "subGroups")) || HasEntries(At(spec, "topologyConstraint")) ||
+      At(spec, "minSubGroup") != nullptr || At(spec, "schedulingBackoff") != nullptr) {
+    out.odd = true;
+  }
+  out.verdict_code = TextAt(group, {"status", "schedulability", "code"});
+  return out;
+}
+
+}  // namespace fairlead::sim::world

@@ -1,0 +1,86 @@
+// What objects of the simulated API server say, as plain integers and names. Read from the JSON by
+// code that shares nothing with the product's decoders, so that a mistake there is not repeated
+// here.
+//
+// Units: milli-CPU, bytes, milli-GPU. Amounts beyond kHuge are cut to it, so that sums of a world
+// cannot overflow. Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "sim/world/json.h"
+
+namespace fairlead::sim::world {
+
+inline constexpr int64_t kHuge = int64_t{1} << 55;
+inline constexpr int64_t kNoLimit = -1;
+
+struct Amounts {
+  int64_t cpu = 0, memory = 0, gpu = 0;
+  Amounts& operator+=(const Amounts& other);
+  Amounts& operator-=(const Amounts& other);
+  friend bool operator==(const Amounts&, const Amounts&) = default;
+  [[nodiscard]] bool FitsIn(const Amounts& other) const;
+  [[nodiscard]] std::string Text() const;
+};
+
+// "1500m", "2", "4Gi", "64M", "9223372036854775807"; `milli`: in thousandths. Nonsense is 0.
+int64_t ReadAmount(const Json& value, bool milli);
+
+struct PodFacts {
+  std::string ns, name, uid, node;
+  std::string group, queue_label, scheduler, job;
+  Amounts requests;
+  bool ours = false;         // schedulerName is one of Fairlead's
+  bool terminal = false;     // phase Succeeded or Failed
+  bool succeeded = false;    // phase Succeeded
+  bool running = false;      // phase Running
+  bool terminating = false;  // has a deletionTimestamp
+  bool gated = false;
+  bool stays = false;       // of a DaemonSet or a mirror pod: keeps no node
+  bool impossible = false;  // no node of these worlds can ever take it
+  bool plain = false;       // nothing but amounts decides where it fits
+  bool shares_gpu = false;
+  bool preemptible = true;
+  std::string condition;  // reason of PodScheduled=False; empty: there is none
+  std::string verdict;    // annotation fairlead.dev/verdict
+  [[nodiscard]] bool active() const { return !terminal && !node.empty(); }
+  [[nodiscard]] bool waiting() const { return ours && node.empty() && !terminal && !terminating; }
+  [[nodiscard]] std::string key() const { return ns + "/" + name; }
+};
+
+struct NodeFacts {
+  std::string name, uid, request, provider_id;
+  Amounts allocatable;
+  int64_t pods = 0;
+  bool ready = false, tainted = false, unschedulable = false;
+  bool removing = false;  // bears Fairlead's taint for removal
+};
+
+struct QueueFacts {
+  std::string name, parent;
+  // kNoLimit or an amount in the units of Amounts. `odd`: numbers that contradict each other.
+  int64_t gpu_quota = 0, gpu_limit = 0, cpu_quota = 0, cpu_limit = 0, memory_quota = 0,
+          memory_limit = 0;
+  bool odd = false;
+};
+
+struct GroupFacts {
+  std::string ns, name, queue, verdict_code;
+  int64_t min_member = 0;
+  bool preemptible = true;
+  bool odd = false;  // sub-groups, topology or numbers that the truth does not judge
+};
+
+PodFacts ReadPod(const Json& pod);
+NodeFacts ReadNode(const Json& node);
+QueueFacts ReadQueue(const Json& queue);
+GroupFacts ReadGroup(const Json& group);
+
+// The text of a field, or "" where there is none: Text(pod, {"spec", "nodeName"}).
+std::string TextAt(const Json& object, const std::vector<absl::string_view>& path);
+
+}  // namespace fairlead::sim::world

@@ -1,0 +1,73 @@
+#include "sim/world/foreign_scheduler.h"
+
+#include <map>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "sim/world/facts.h"
+
+namespace fairlead::sim::world {
+namespace {
+
+constexpr char kActor[] = "default-scheduler";
+constexpr absl::Duration kRetry = absl::Seconds(5);
+
+}  // namespace
+
+ForeignScheduler::ForeignScheduler(EventQueue* time, ApiServer* server, uint64_t seed)
+    : time_(time), server_(server), random_(seed) {
+  server->Listen([this](const ApiServer::Commit& commit) {
+    if (commit.type != ResourceType::kPods || commit.before != nullptr) return;
+    const PodFacts pod = ReadPod(*commit.after);
+    if (pod.scheduler != kActor || !pod.node.empty()) return;
+    time_->After(absl::Milliseconds(random_.Between(5, 400)),
+                 [this, ns = pod.ns, name = pod.name] { Decide(ns, name); });
+  });
+}
+
+void ForeignScheduler::Decide(const std::string& ns, const std::string& name) {
+  const Json* object = server_->Find(ResourceType::kPods, ns, name);
+  if (object == nullptr) return;
+  const PodFacts pod = ReadPod(*object);
+  if (!pod.node.empty() || pod.terminating) return;
+  std::map<std::string, Amounts> used;
+  server_->ForEach(ResourceType::kPods, [&](const Json& other) {
+    const PodFacts facts = ReadPod(other);
+    if (facts.active()) used[facts.node] += facts.requests;
+  });
+  std::vector<std::string> fitting;
+  server_->ForEach(ResourceType::kNodes, [&](const Json& other) {
+    const NodeFacts node = ReadNode(other);
+    if (!node.ready || node.tainted || node.unschedulable) return;
+    Amounts need = used[node.name];
+    need += pod.requests;
+    if (need.FitsIn(node.allocatable)) fitting.push_back(node.name);
+  });
+  if (fitting.empty()) {
+    time_->After(kRetry, [this, ns, name] { Decide(ns, name); });
+    return;
+  }
+  const std::string node = fitting[random_.Below(fitting.size())];
+  const int64_t lag_ms = absl::ToInt64Milliseconds(lag_);
+  time_->After(absl::Milliseconds(random_.Between(0, lag_ms)),
+               [this, ns, name, node] { Bind(ns, name, node); });
+}
+
+void ForeignScheduler::Bind(const std::string& ns, const std::string& name,
+                            const std::string& node) {
+  if (server_->Find(ResourceType::kNodes, "", node) == nullptr) return Decide(ns, name);
+  server_
+      ->Modify(
+          ResourceType::kPods, ns, name,
+          [&](Json& pod) -> absl::Status {
+            if (pod["metadata"].contains("deletionTimestamp")) {
+              return absl::FailedPreconditionError("it is terminating");
+            }
+            pod["spec"]["nodeName"] = node;
+            return absl::OkStatus();
+          },
+          kActor)
+      .IgnoreError();
+}
+
+}  // namespace fairlead::sim::world

@@ -1,0 +1,35 @@
+// Another scheduler in the same cluster: binds pods of schedulerName default-scheduler onto any
+// node that is ready, without taints, and has room as far as it knows. It decides, and binds a
+// moment later without looking again: also onto a node that has been tainted in between.
+//
+// Ownership: borrows time and server. Thread-safety: none, one thread.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "sim/event_queue.h"
+#include "sim/faults.h"
+#include "sim/world/api_server.h"
+
+namespace fairlead::sim::world {
+
+class ForeignScheduler {
+ public:
+  ForeignScheduler(EventQueue* time, ApiServer* server, uint64_t seed);
+  // Between its decision and its binding, at most.
+  void SetLag(absl::Duration lag) { lag_ = lag; }
+
+ private:
+  void Decide(const std::string& ns, const std::string& name);
+  void Bind(const std::string& ns, const std::string& name, const std::string& node);
+
+  EventQueue* time_;
+  ApiServer* server_;
+  Random random_;
+  absl::Duration lag_ = absl::Milliseconds(20);
+  std::set<std::string> waiting_;  // uids that are being looked at
+};
+
+}  // namespace fairlead::sim::world

@@ -1,0 +1,154 @@
+#include "sim/world/objects.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace fairlead::sim::world {
+namespace {
+
+constexpr int64_t kDefaultPods = 110;
+
+Json Bounds(const Operation& fields, const std::string& resource) {
+  const auto number = [&](const std::string& key) -> Json {
+    const std::string text = fields.Text(key);
+    if (text.empty()) return -1;
+    return Json::parse(text, nullptr, false);
+  };
+  Json quota = number(resource + "_quota"), limit = number(resource + "_limit");
+  if (!quota.is_number()) quota = -1;
+  if (!limit.is_number()) limit = -1;
+  return {{"quota", quota}, {"limit", limit}, {"overQuotaWeight", 1}};
+}
+
+void AddOddity(Json& pod, const std::string& odd) {
+  Json& spec = pod["spec"];
+  if (odd == "selector") spec["nodeSelector"] = {{"no-such-label", "typo"}};
+  if (odd == "volume") {
+    spec["volumes"] =
+        Json::array({{{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "data-0"}}}}});
+  }
+  if (odd == "gated") spec["schedulingGates"] = Json::array({{{"name", "example.com/wait"}}});
+  if (odd == "namespace-affinity" || odd == "namespace-anti-affinity") {
+    const Json term = {{"labelSelector", {{"matchLabels", {{"app", "x"}}}}},
+                       {"namespaceSelector", {{"matchLabels", {{"team", "x"}}}}},
+                       {"topologyKey", "kubernetes.io/hostname"}};
+    const char* kind = odd == "namespace-affinity" ? "podAffinity" : "podAntiAffinity";
+    spec["affinity"][kind]["requiredDuringSchedulingIgnoredDuringExecution"] = Json::array({term});
+  }
+}
+
+}  // namespace
+
+void SetCondition(Json& object, const std::string& type, bool value, const std::string& reason) {
+  Json& conditions = object["status"]["conditions"];
+  if (!conditions.is_array()) conditions = Json::array();
+  for (Json& condition : conditions) {
+    if (condition.value("type", "") != type) continue;
+    condition["status"] = value ? "True" : "False";
+    condition["reason"] = reason;
+    return;
+  }
+  conditions.push_back({{"type", type}, {"status", value ? "True" : "False"}, {"reason", reason}});
+}
+
+void SetNodeReady(Json& node, bool ready) {
+  SetCondition(node, "Ready", ready, ready ? "KubeletReady" : "KubeletNotReady");
+}
+
+Json MakeNode(const Operation& fields) {
+  const std::string name = fields.Text("name");
+  Json labels = {{"kubernetes.io/hostname", name},
+                 {"kubernetes.io/arch", "amd64"},
+                 {"kubernetes.io/os", "linux"},
+                 {"topology.kubernetes.io/zone",
+                  fields.Text("zone").empty() ? "zone-a" : fields.Text("zone")}};
+  const int64_t gpus = fields.Number("gpu");
+  if (gpus > 0) {
+    labels["nvidia.com/gpu.product"] = "Sim-GPU";
+    labels["nvidia.com/gpu.memory"] = "40000";
+    labels["nvidia.com/gpu.count"] = absl::StrCat(gpus);
+  }
+  Json amounts = {{"cpu", absl::StrCat(fields.Number("cpu", 8000), "m")},
+                  {"memory", absl::StrCat(fields.Number("memory", int64_t{32} << 30))},
+                  {"pods", absl::StrCat(fields.Number("pods", kDefaultPods))}};
+  if (gpus > 0) amounts["nvidia.com/gpu"] = absl::StrCat(gpus);
+  Json node = {{"apiVersion", "v1"},
+               {"kind", "Node"},
+               {"metadata", {{"name", name}, {"labels", labels}}},
+               {"spec", {{"providerID", absl::StrCat("static://", name)}}},
+               {"status", {{"capacity", amounts}, {"allocatable", amounts}}}};
+  SetNodeReady(node, true);
+  return node;
+}
+
+Json MakeQueue(const Operation& fields) {
+  Json spec = {{"resources",
+                {{"gpu", Bounds(fields, "gpu")},
+                 {"cpu", Bounds(fields, "cpu")},
+                 {"memory", Bounds(fields, "memory")}}}};
+  if (!fields.Text("parent").empty()) spec["parentQueue"] = fields.Text("parent");
+  if (!fields.Text("priority").empty()) spec["priority"] = fields.Number("priority");
+  return {{"apiVersion", "scheduling.run.ai/v2"},
+          {"kind", "Queue"},
+          {"metadata", {{"name", fields.Text("name")}}},
+          {"spec", spec}};
+}
+
+Json MakeGroup(const Operation& fields) {
+  Json spec = {{"queue", fields.Text("queue")}, {"minMember", fields.Number("min", 1)}};
+  if (!fields.Text("class").empty()) spec["priorityClassName"] = fields.Text("class");
+  return {{"apiVersion", "scheduling.run.ai/v2alpha2"},
+          {"kind", "PodGroup"},
+          {"metadata", {{"name", fields.Text("name")}, {"namespace", fields.Text("ns")}}},
+          {"spec", spec}};
+}
+
+Json MakePod(const Operation& fields, const std::string& name) {
+  Json labels = Json::object(), annotations = Json::object();
+  if (!fields.Text("queue").empty()) labels["kai.scheduler/queue"] = fields.Text("queue");
+  if (!fields.Text("class").empty()) labels["priorityClassName"] = fields.Text("class");
+  if (!fields.Text("name").empty()) labels["sim/job"] = fields.Text("name");
+  if (!fields.Text("group").empty()) annotations["pod-group-name"] = fields.Text("group");
+  if (!fields.Text("fraction").empty()) annotations["gpu-fraction"] = fields.Text("fraction");
+  if (!fields.Text("run").empty()) annotations["sim/run-seconds"] = fields.Text("run");
+  Json requests = {{"cpu", absl::StrCat(fields.Number("cpu", 1000), "m")},
+                   {"memory", absl::StrCat(fields.Number("memory", int64_t{1} << 30))}};
+  Json limits = Json::object();
+  if (!fields.Text("gpu").empty() && fields.Text("gpu") != "0") {
+    requests["nvidia.com/gpu"] = fields.Text("gpu");
+    limits["nvidia.com/gpu"] = fields.Text("gpu");
+  }
+  const std::string scheduler = fields.Text("scheduler");
+  Json pod = {{"apiVersion", "v1"},
+              {"kind", "Pod"},
+              {"metadata",
+               {{"name", name},
+                {"namespace", fields.Text("ns")},
+                {"labels", labels},
+                {"annotations", annotations}}},
+              {"spec",
+               {{"schedulerName", scheduler.empty() ? "fairlead" : scheduler},
+                {"terminationGracePeriodSeconds", fields.Number("grace", 2)},
+                {"containers",
+                 Json::array({{{"name", "c"},
+                               {"image", "i"},
+                               {"resources", {{"requests", requests}, {"limits", limits}}}}})}}},
+              {"status", {{"phase", "Pending"}}}};
+  AddOddity(pod, fields.Text("odd"));
+  return pod;
+}
+
+Json MakeNamespace(const std::string& name) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Namespace"},
+          {"metadata", {{"name", name}, {"labels", {{"kubernetes.io/metadata.name", name}}}}},
+          {"status", {{"phase", "Active"}}}};
+}
+
+Json MakePriorityClass(const std::string& name, int64_t value) {
+  return {{"apiVersion", "scheduling.k8s.io/v1"},
+          {"kind", "PriorityClass"},
+          {"metadata", {{"name", name}}},
+          {"value", value}};
+}
+
+}  // namespace fairlead::sim::world

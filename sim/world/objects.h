@@ -1,0 +1,31 @@
+// Objects as actors of the world create them. Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sim/world/facts.h"
+#include "sim/world/json.h"
+#include "sim/world/plan.h"
+
+namespace fairlead::sim::world {
+
+// Fields that are read of an operation (all optional but `name`):
+//   node    name cpu memory gpu zone       amounts in milli-CPU, bytes, devices
+//   queue   name parent priority gpu_quota gpu_limit cpu_limit   devices and milli-CPU; absent: -1
+//   group   name ns queue min class        PodGroup
+//   pod     ns queue group class scheduler cpu memory gpu fraction odd run
+//           `odd`: selector | namespace-affinity | volume | gated; `run`: seconds till it succeeds
+Json MakeNode(const Operation& fields);
+Json MakeQueue(const Operation& fields);
+Json MakeGroup(const Operation& fields);
+Json MakePod(const Operation& fields, const std::string& name);
+Json MakeNamespace(const std::string& name);
+Json MakePriorityClass(const std::string& name, int64_t value);
+
+// Sets Ready and its reason.
+void SetNodeReady(Json& node, bool ready);
+// Replaces the condition of that type.
+void SetCondition(Json& object, const std::string& type, bool value, const std::string& reason);
+
+}  // namespace fairlead::sim::world

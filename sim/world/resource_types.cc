@@ -1,0 +1,51 @@
+#include "sim/world/resource_types.h"
+
+#include "base/check.h"
+
+namespace fairlead::sim::world {
+namespace {
+
+constexpr ResourceRow kRows[kResourceTypes] = {
+    {ResourceType::kPods, "v1", "Pod", "pods", true, true, true},
+    {ResourceType::kNodes, "v1", "Node", "nodes", false, true, true},
+    {ResourceType::kNamespaces, "v1", "Namespace", "namespaces", false, true, false},
+    {ResourceType::kConfigMaps, "v1", "ConfigMap", "configmaps", true, false, false},
+    {ResourceType::kLeases, "coordination.k8s.io/v1", "Lease", "leases", true, false, false},
+    {ResourceType::kEvents, "events.k8s.io/v1", "Event", "events", true, false, false},
+    {ResourceType::kPriorityClasses, "scheduling.k8s.io/v1", "PriorityClass", "priorityclasses",
+     false, false, true},
+    {ResourceType::kPodDisruptionBudgets, "policy/v1", "PodDisruptionBudget",
+     "poddisruptionbudgets", true, true, true},
+    {ResourceType::kResourceClaims, "resource.k8s.io/v1", "ResourceClaim", "resourceclaims", true,
+     true, false},
+    {ResourceType::kResourceSlices, "resource.k8s.io/v1", "ResourceSlice", "resourceslices", false,
+     false, false},
+    {ResourceType::kDeviceClasses, "resource.k8s.io/v1", "DeviceClass", "deviceclasses", false,
+     false, false},
+    {ResourceType::kQueues, "scheduling.run.ai/v2", "Queue", "queues", false, true, false},
+    {ResourceType::kPodGroups, "scheduling.run.ai/v2alpha2", "PodGroup", "podgroups", true, true,
+     false},
+    {ResourceType::kTopologies, "kai.scheduler/v1alpha1", "Topology", "topologies", false, false,
+     false},
+    {ResourceType::kNodeRequests, "fairlead.dev/v1alpha1", "NodeRequest", "noderequests", false,
+     true, false},
+    {ResourceType::kNodePools, "fairlead.dev/v1alpha1", "NodePool", "nodepools", false, false,
+     false},
+};
+
+}  // namespace
+
+const ResourceRow& RowOf(ResourceType type) {
+  const ResourceRow& row = kRows[static_cast<size_t>(type)];
+  FAIRLEAD_CHECK(row.type == type, "the rows stand in the order of their types");
+  return row;
+}
+
+const ResourceRow* FindRow(absl::string_view group_version, absl::string_view plural) {
+  for (const ResourceRow& row : kRows) {
+    if (row.plural == plural && row.group_version == group_version) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace fairlead::sim::world

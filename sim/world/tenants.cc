@@ -1,0 +1,214 @@
+#include "sim/world/tenants.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sim/world/facts.h"
+#include "sim/world/objects.h"
+
+namespace fairlead::sim::world {
+namespace {
+
+constexpr char kActor[] = "tenant";
+
+}  // namespace
+
+const std::vector<std::string>& TenantVerbs() {
+  static const auto* const kVerbs = new std::vector<std::string>{
+      "node",         "shrink-node",  "cordon-node",   "taint-node",  "kill-node",
+      "node-ready",   "job",          "delete-job",    "scale-job",   "budget",
+      "queue",        "change-queue", "delete-queue",  "group",       "change-group",
+      "delete-group", "label-pods",   "annotate-pods", "delete-pods", "pod",
+      "mirror-pod",   "cloud",        "lose-machine",  "heartbeats",  "stuck-kubelet",
+      "foreign-lag"};
+  return *kVerbs;
+}
+
+absl::Time Tenants::Until(const Operation& operation) const {
+  return parts_.time->now() + absl::Milliseconds(operation.Number("for_ms", 10'000));
+}
+
+bool Tenants::Do(const Operation& operation) {
+  return DoWorkload(operation) || DoPods(operation) || DoPolicy(operation) || DoNode(operation) ||
+         DoMachines(operation);
+}
+
+bool Tenants::DoWorkload(const Operation& operation) {
+  const std::string& verb = operation.verb;
+  if (verb == "job") {
+    parts_.controllers->AddJob(operation);
+  } else if (verb == "delete-job") {
+    parts_.controllers->DeleteJob(operation.Text("name"));
+  } else if (verb == "scale-job") {
+    parts_.controllers->Scale(operation.Text("name"), operation.Number("pods"));
+  } else if (verb == "budget") {
+    parts_.controllers->AddBudget(operation.Text("name"), operation.Number("min"));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+std::vector<std::pair<std::string, std::string>> Tenants::PodsOf(const Operation& operation) const {
+  std::vector<std::pair<std::string, std::string>> out;
+  const std::string job = operation.Text("job");
+  parts_.server->ForEach(ResourceType::kPods, [&](const Json& object) {
+    if (TextAt(object, {"metadata", "labels", "sim/job"}) != job) return;
+    out.emplace_back(TextAt(object, {"metadata", "namespace"}),
+                     TextAt(object, {"metadata", "name"}));
+  });
+  if (!operation.Text("first").empty()) {
+    out.resize(std::min(out.size(), static_cast<size_t>(operation.Number("first"))));
+  }
+  return out;
+}
+
+bool Tenants::DoPods(const Operation& operation) {
+  const std::string& verb = operation.verb;
+  ApiServer& server = *parts_.server;
+  if (verb == "pod") {
+    server.Create(ResourceType::kPods, MakePod(operation, operation.Text("name")), kActor)
+        .IgnoreError();
+    return true;
+  }
+  if (verb == "mirror-pod") {  // as a kubelet shows a static pod: bound from the beginning
+    Operation fields = operation;
+    fields.With("scheduler", "default-scheduler");
+    Json pod = MakePod(fields, operation.Text("name"));
+    if (server.Find(ResourceType::kNodes, "", operation.Text("node")) == nullptr) return true;
+    pod["spec"]["nodeName"] = operation.Text("node");
+    pod["metadata"]["annotations"]["kubernetes.io/config.mirror"] = "mirror";
+    pod["metadata"]["annotations"]["kubernetes.io/config.source"] = "file";
+    pod["metadata"]["ownerReferences"] = Json::array({{{"apiVersion", "v1"},
+                                                       {"kind", "Node"},
+                                                       {"name", operation.Text("node")},
+                                                       {"uid", "node"},
+                                                       {"controller", true}}});
+    server.Create(ResourceType::kPods, std::move(pod), "kubelet").IgnoreError();
+    return true;
+  }
+  if (verb != "label-pods" && verb != "annotate-pods" && verb != "delete-pods") return false;
+  for (const auto& [ns, name] : PodsOf(operation)) {
+    if (verb == "delete-pods") {
+      server.Remove(ResourceType::kPods, ns, name, kActor).IgnoreError();
+      continue;
+    }
+    const char* field = verb == "label-pods" ? "labels" : "annotations";
+    server
+        .Modify(
+            ResourceType::kPods, ns, name,
+            [&](Json& pod) {
+              if (operation.Text("value").empty()) {
+                pod["metadata"][field].erase(operation.Text("key"));
+              } else {
+                pod["metadata"][field][operation.Text("key")] = operation.Text("value");
+              }
+              return absl::OkStatus();
+            },
+            kActor)
+        .IgnoreError();
+  }
+  return true;
+}
+
+bool Tenants::DoPolicy(const Operation& operation) {
+  const std::string& verb = operation.verb;
+  ApiServer& server = *parts_.server;
+  const std::string name = operation.Text("name"), ns = operation.Text("ns");
+  const auto replace_spec = [&](ResourceType type, const Json& wanted) {
+    server
+        .Modify(
+            type, ns, name,
+            [&](Json& object) {
+              object["spec"] = wanted["spec"];
+              return absl::OkStatus();
+            },
+            kActor)
+        .IgnoreError();
+  };
+  if (verb == "queue") {
+    server.Create(ResourceType::kQueues, MakeQueue(operation), kActor).IgnoreError();
+  } else if (verb == "change-queue") {
+    replace_spec(ResourceType::kQueues, MakeQueue(operation));
+  } else if (verb == "delete-queue") {
+    server.Remove(ResourceType::kQueues, "", name, kActor).IgnoreError();
+  } else if (verb == "group") {
+    server.Create(ResourceType::kPodGroups, MakeGroup(operation), kActor).IgnoreError();
+  } else if (verb == "change-group") {
+    replace_spec(ResourceType::kPodGroups, MakeGroup(operation));
+  } else if (verb == "delete-group") {
+    server.Remove(ResourceType::kPodGroups, ns, name, kActor).IgnoreError();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool Tenants::DoNode(const Operation& operation) {
+  const std::string& verb = operation.verb;
+  ApiServer& server = *parts_.server;
+  const std::string name = operation.Text("name");
+  std::function<void(Json&)> change;
+  if (verb == "node") {
+    server.Create(ResourceType::kNodes, MakeNode(operation), kActor).IgnoreError();
+    return true;
+  }
+  if (verb == "kill-node") {
+    server.RemoveNow(ResourceType::kNodes, "", name, kActor).IgnoreError();
+    return true;
+  }
+  if (verb == "shrink-node") {
+    change = [&](Json& node) {
+      node["status"]["allocatable"]["cpu"] = absl::StrCat(operation.Number("cpu"), "m");
+    };
+  } else if (verb == "cordon-node") {
+    change = [&](Json& node) { node["spec"]["unschedulable"] = operation.Number("on") != 0; };
+  } else if (verb == "taint-node") {
+    change = [&](Json& node) {
+      Json& taints = node["spec"]["taints"];
+      taints = Json::array();
+      if (operation.Number("on") == 0) return;
+      taints.push_back(
+          {{"key", "example.com/maintenance"},
+           {"effect", operation.Number("soft") != 0 ? "PreferNoSchedule" : "NoSchedule"}});
+    };
+  } else if (verb == "node-ready") {
+    change = [&](Json& node) { SetNodeReady(node, operation.Number("on") != 0); };
+  } else {
+    return false;
+  }
+  server
+      .Modify(
+          ResourceType::kNodes, "", name,
+          [&](Json& node) {
+            change(node);
+            return absl::OkStatus();
+          },
+          kActor)
+      .IgnoreError();
+  return true;
+}
+
+bool Tenants::DoMachines(const Operation& operation) {
+  const std::string& verb = operation.verb;
+  if (verb == "cloud") {
+    for (size_t i = 0; i < kLies; ++i) {
+      const Lie lie = static_cast<Lie>(i);
+      if (operation.Text("lie") == LieName(lie)) parts_.cloud->LieUntil(lie, Until(operation));
+    }
+  } else if (verb == "lose-machine") {
+    parts_.cloud->LoseOne();
+  } else if (verb == "heartbeats") {
+    parts_.cloud->BeatUntil(Until(operation));
+  } else if (verb == "stuck-kubelet") {
+    parts_.kubelets->StickUntil(Until(operation));
+  } else if (verb == "foreign-lag") {
+    parts_.foreign->SetLag(absl::Milliseconds(operation.Number("ms")));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace fairlead::sim::world

@@ -1,0 +1,58 @@
+// Everything that people and their tools do to objects at any time: the verbs of a plan that are
+// neither the machine room's nor the replicas'.
+//
+//   node, shrink-node, cordon-node, taint-node, kill-node, node-ready   nodes without a cloud
+//   job, delete-job, scale-job, budget                       through Controllers
+//   queue, change-queue, delete-queue                        change-queue replaces the spec
+//   group, change-group, delete-group
+//   label-pods, annotate-pods, delete-pods                   of a job, or one pod
+//   pod, mirror-pod                                          without an owner
+//   cloud, lose-machine, heartbeats, stuck-kubelet, foreign-lag
+//
+// Thread-safety: none, one thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/event_queue.h"
+#include "sim/world/api_server.h"
+#include "sim/world/cloud.h"
+#include "sim/world/controllers.h"
+#include "sim/world/foreign_scheduler.h"
+#include "sim/world/kubelets.h"
+#include "sim/world/plan.h"
+
+namespace fairlead::sim::world {
+
+// Verbs that Tenants knows.
+const std::vector<std::string>& TenantVerbs();
+
+class Tenants {
+ public:
+  struct Parts {
+    EventQueue* time;
+    ApiServer* server;
+    Kubelets* kubelets;
+    Controllers* controllers;
+    ForeignScheduler* foreign;
+    Cloud* cloud;
+  };
+  explicit Tenants(const Parts& parts) : parts_(parts) {}
+
+  // Does it now. False: no such verb. What is not there is passed over.
+  bool Do(const Operation& operation);
+
+ private:
+  bool DoNode(const Operation& operation);
+  bool DoWorkload(const Operation& operation);
+  bool DoPolicy(const Operation& operation);
+  bool DoPods(const Operation& operation);
+  bool DoMachines(const Operation& operation);
+  std::vector<std::pair<std::string, std::string>> PodsOf(const Operation& operation) const;
+  absl::Time Until(const Operation& operation) const;
+
+  Parts parts_;
+};
+
+}  // namespace fairlead::sim::world

@@ -1,0 +1,322 @@
+#include "sim/world/truth.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace fairlead::sim::world {
+
+bool PodRow::BoundByFairlead() const { return absl::StartsWith(bound_by, "fairlead"); }
+
+int64_t Workload::needed() const {
+  const int64_t missing = std::max<int64_t>(1, min_member - active);
+  return std::min<int64_t>(missing, static_cast<int64_t>(waiting.size()));
+}
+
+Truth::Truth(const EventQueue* time, ApiServer* server) : time_(time) {
+  server->Listen([this](const ApiServer::Commit& commit) {
+    switch (commit.type) {
+      case ResourceType::kPods:
+        return OnPod(commit);
+      case ResourceType::kNodes:
+        return OnNode(commit);
+      case ResourceType::kQueues:
+        return OnQueue(commit);
+      case ResourceType::kPodGroups:
+        return OnGroup(commit);
+      default:
+        return;
+    }
+  });
+}
+
+std::string Truth::QueueOf(const PodRow& row) const {
+  if (row.facts.group.empty()) return row.facts.queue_label;
+  const auto group = groups_.find(row.facts.ns + "/" + row.facts.group);
+  if (group != groups_.end() && !group->second.facts.queue.empty()) {
+    return group->second.facts.queue;
+  }
+  return row.queue.empty() ? row.facts.queue_label : row.queue;
+}
+
+void Truth::OnPod(const ApiServer::Commit& commit) {
+  const PodFacts facts = ReadPod(commit.after != nullptr ? *commit.after : *commit.before);
+  const std::string key = facts.key();
+  if (commit.after == nullptr) {
+    if (!facts.node.empty()) ++pods_ended_;
+    pods_.erase(key);
+    return;
+  }
+  auto [it, added] = pods_.try_emplace(key);
+  PodRow& row = it->second;
+  const bool another = row.facts.uid != facts.uid;
+  if (another) row = PodRow();
+  if (added || another) {
+    row.created = time_->now();
+    ++pods_created_;
+  }
+  const std::string former_group = row.facts.group;
+  row.facts = facts;
+  if (!facts.node.empty() && row.bound_by.empty()) {
+    row.bound_by = std::string(commit.actor);
+    row.bound_at = time_->now();
+  }
+  const std::string queue = QueueOf(row);
+  if (queue != row.queue || facts.group != former_group) row.moved_at = time_->now();
+  row.queue = queue;
+  if (facts.succeeded && !facts.group.empty()) {
+    const auto group = groups_.find(facts.ns + "/" + facts.group);
+    if (group != groups_.end()) group->second.any_succeeded = true;
+  }
+}
+
+void Truth::OnNode(const ApiServer::Commit& commit) {
+  const NodeFacts facts = ReadNode(commit.after != nullptr ? *commit.after : *commit.before);
+  if (commit.after == nullptr) {
+    nodes_.erase(facts.name);
+    return;
+  }
+  auto [it, added] = nodes_.try_emplace(facts.name);
+  NodeRow& row = it->second;
+  if (added || row.facts.uid != facts.uid) {
+    row = NodeRow();
+    row.before = facts.allocatable;
+  } else if (!(row.facts.allocatable == facts.allocatable)) {
+    row.before = row.facts.allocatable;
+    row.changed_at = time_->now();
+  }
+  const bool closed = facts.tainted || facts.unschedulable || !facts.ready;
+  if (!closed) row.closed_since = absl::InfiniteFuture();
+  if (closed && row.closed_since == absl::InfiniteFuture()) row.closed_since = time_->now();
+  if (facts.removing && !row.facts.removing) row.removing_since = time_->now();
+  if (!facts.removing) row.removing_since = absl::InfiniteFuture();
+  row.facts = facts;
+}
+
+void Truth::OnQueue(const ApiServer::Commit& commit) {
+  const QueueFacts facts = ReadQueue(commit.after != nullptr ? *commit.after : *commit.before);
+  if (commit.after == nullptr) {
+    queues_.erase(facts.name);
+    gone_queues_[facts.name] = time_->now();
+    return;
+  }
+  QueueRow& row = queues_[facts.name];
+  row.facts = facts;
+  row.changed_at = time_->now();
+}
+
+void Truth::OnGroup(const ApiServer::Commit& commit) {
+  const GroupFacts facts = ReadGroup(commit.after != nullptr ? *commit.after : *commit.before);
+  const std::string key = facts.ns + "/" + facts.name;
+  const auto former = groups_.find(key);
+  const bool changed = commit.after == nullptr || former == groups_.end() ||
+                       former->second.facts.queue != facts.queue ||
+                       former->second.facts.min_member != facts.min_member;
+  if (commit.after == nullptr) {
+    groups_.erase(key);
+  } else {
+    GroupRow& row = groups_[key];
+    row.facts = facts;
+    if (changed) row.changed_at = time_->now();
+  }
+  if (!changed) return;
+  for (auto& [pod, row] : pods_) {
+    if (row.facts.ns != facts.ns || row.facts.group != facts.name) continue;
+    const std::string queue = QueueOf(row);
+    row.moved_at = time_->now();
+    row.queue = queue;
+  }
+}
+
+Truth::Load Truth::LoadOf(const std::string& node,
+                          const std::function<bool(const PodRow&)>& counts) const {
+  Load load;
+  for (const auto& [key, row] : pods_) {
+    if (row.facts.node != node || row.facts.terminal || !counts(row)) continue;
+    load.amounts += row.facts.requests;
+    ++load.pods;
+  }
+  return load;
+}
+
+std::vector<std::string> Truth::Chain(const std::string& queue) const {
+  std::vector<std::string> chain;
+  for (std::string at = queue; !at.empty();) {
+    const auto found = queues_.find(at);
+    if (found == queues_.end()) return {};
+    if (std::find(chain.begin(), chain.end(), at) != chain.end()) return {};
+    chain.push_back(at);
+    at = found->second.facts.parent;
+  }
+  return chain;
+}
+
+bool Truth::IsLeaf(const std::string& queue) const {
+  return std::none_of(queues_.begin(), queues_.end(),
+                      [&](const auto& entry) { return entry.second.facts.parent == queue; });
+}
+
+Amounts Truth::UseOf(const std::string& queue, bool terminating_too) const {
+  Amounts use;
+  std::map<std::string, bool> below;  // whether that queue is at or below `queue`
+  for (const auto& [key, row] : pods_) {
+    if (!row.facts.ours || !row.facts.active() || row.queue.empty()) continue;
+    if (row.facts.terminating && !terminating_too) continue;
+    auto [it, added] = below.try_emplace(row.queue, false);
+    if (added) {
+      const std::vector<std::string> chain = Chain(row.queue);
+      it->second =
+          row.queue == queue || std::find(chain.begin(), chain.end(), queue) != chain.end();
+    }
+    if (it->second) use += row.facts.requests;
+  }
+  return use;
+}
+
+namespace {
+
+std::string Exceeds(const std::string& queue, const char* what, const char* resource, int64_t used,
+                    int64_t more, int64_t bound) {
+  if (bound == kNoLimit || more <= 0 || used + more <= bound) return "";
+  return absl::StrCat("queue ", queue, ": ", used, " of ", resource, " used, ", more, " more, ",
+                      what, " ", bound);
+}
+
+}  // namespace
+
+std::string Truth::OverLimit(const std::string& queue, const Amounts& more) const {
+  for (const std::string& name : Chain(queue)) {
+    const QueueFacts& facts = queues_.at(name).facts;
+    const Amounts use = UseOf(name);
+    for (const std::string& over :
+         {Exceeds(name, "limit", "milli-GPU", use.gpu, more.gpu, facts.gpu_limit),
+          Exceeds(name, "limit", "milli-CPU", use.cpu, more.cpu, facts.cpu_limit),
+          Exceeds(name, "limit", "bytes", use.memory, more.memory, facts.memory_limit)}) {
+      if (!over.empty()) return over;
+    }
+  }
+  return "";
+}
+
+std::string Truth::OverQuota(const std::string& queue, const Amounts& more) const {
+  for (const std::string& name : Chain(queue)) {
+    const QueueFacts& facts = queues_.at(name).facts;
+    const Amounts use = UseOf(name);
+    for (const std::string& over :
+         {Exceeds(name, "quota", "milli-GPU", use.gpu, more.gpu, facts.gpu_quota),
+          Exceeds(name, "quota", "milli-CPU", use.cpu, more.cpu, facts.cpu_quota),
+          Exceeds(name, "quota", "bytes", use.memory, more.memory, facts.memory_quota)}) {
+      if (!over.empty()) return over;
+    }
+  }
+  return "";
+}
+
+absl::Time Truth::PolicyChangedAt(const std::string& queue) const {
+  absl::Time latest = absl::InfinitePast();
+  const std::vector<std::string> chain = Chain(queue);
+  for (const std::string& name : chain) {
+    latest = std::max(latest, queues_.at(name).changed_at);
+    const auto gone = gone_queues_.find(name);
+    if (gone != gone_queues_.end()) latest = std::max(latest, gone->second);
+  }
+  // A sibling that comes or goes changes what is below a queue; a pod that moves changes its use.
+  for (const auto& [name, row] : queues_) latest = std::max(latest, row.changed_at);
+  for (const auto& [name, when] : gone_queues_) latest = std::max(latest, when);
+  for (const auto& [key, row] : pods_) {
+    if (row.facts.ours && row.facts.active() && row.moved_at > row.created) {
+      latest = std::max(latest, row.moved_at);
+    }
+  }
+  return latest;
+}
+
+std::vector<Workload> Truth::Waiting() const {
+  std::map<std::string, Workload> by_key;
+  for (const auto& [key, row] : pods_) {
+    const PodFacts& facts = row.facts;
+    if (!facts.ours || facts.terminal || facts.terminating) continue;
+    const std::string group = facts.group.empty() ? "" : facts.ns + "/" + facts.group;
+    const auto found = groups_.find(group);
+    Workload& workload = by_key[found == groups_.end() ? "pod " + key : "group " + group];
+    workload.key = found == groups_.end() ? key : group;
+    workload.queue = row.queue;
+    workload.preemptible = facts.preemptible;
+    if (found != groups_.end()) {
+      workload.group = &found->second;
+      workload.min_member = std::max<int64_t>(1, found->second.facts.min_member);
+      workload.preemptible = found->second.facts.preemptible;
+    }
+    ++workload.members;
+    if (facts.active()) ++workload.active;
+    if (facts.waiting()) workload.waiting.push_back(&row);
+  }
+  std::vector<Workload> out;
+  for (auto& [key, workload] : by_key) {
+    if (!workload.waiting.empty()) out.push_back(std::move(workload));
+  }
+  return out;
+}
+
+bool Truth::Entitled(const Workload& workload) const {
+  if (workload.group != nullptr && workload.group->facts.odd) return false;
+  if (workload.group == nullptr && !workload.waiting.front()->facts.group.empty()) return false;
+  if (workload.members < workload.min_member) return false;
+  const std::vector<std::string> chain = Chain(workload.queue);
+  if (chain.empty() || !IsLeaf(workload.queue)) return false;
+  for (const std::string& name : chain) {
+    if (queues_.at(name).facts.odd) return false;
+  }
+  Amounts more;
+  const int64_t needed = workload.needed();
+  for (const PodRow* row : workload.waiting) {
+    if (!row->facts.plain) return false;
+    // Pods that are not alike: which of them are needed is the product's choice.
+    if (!(row->facts.requests == workload.waiting.front()->facts.requests)) return false;
+  }
+  for (int64_t i = 0; i < needed; ++i) more += workload.waiting.front()->facts.requests;
+  if (!OverLimit(workload.queue, more).empty()) return false;
+  return workload.preemptible || OverQuota(workload.queue, more).empty();
+}
+
+bool Truth::FitsNow(const Workload& workload) const {
+  const Amounts each = workload.waiting.front()->facts.requests;
+  int64_t left = workload.needed();
+  for (const auto& [name, row] : nodes_) {
+    const NodeFacts& node = row.facts;
+    if (!node.ready || node.tainted || node.unschedulable) continue;
+    Load load = LoadOf(name, [](const PodRow&) { return true; });
+    while (left > 0 && load.pods < node.pods) {
+      load.amounts += each;
+      if (!load.amounts.FitsIn(node.allocatable)) break;
+      ++load.pods;
+      --left;
+    }
+  }
+  return left <= 0;
+}
+
+std::string Truth::PolicyCode(const Workload& workload) const {
+  if (workload.queue.empty()) return "";
+  if (!queues_.contains(workload.queue)) return "QueueNotFound";
+  if (Chain(workload.queue).empty()) return "";
+  for (const std::string& name : Chain(workload.queue)) {
+    if (queues_.at(name).facts.odd) return "";
+  }
+  if (!IsLeaf(workload.queue)) return "QueueNotLeaf";
+  if (workload.group != nullptr && workload.group->facts.odd) return "";
+  for (const PodRow* row : workload.waiting) {
+    if (row->facts.gated)
+      return workload.waiting.size() == 1 && workload.min_member <= 1 ? "Gated" : "";
+    if (!row->facts.plain) return "";
+  }
+  if (workload.group != nullptr && workload.members < workload.min_member &&
+      !workload.group->any_succeeded) {
+    return "GangIncomplete";
+  }
+  return "";
+}
+
+}  // namespace fairlead::sim::world

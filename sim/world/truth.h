@@ -1,0 +1,125 @@
+// What is true in the world: the load of nodes, the use of queues, gangs, and what waits, counted
+// from the API server's objects alone. Written independently of the product; simple where the
+// product is clever. Kept up to date with every commit, as integers.
+//
+// A pod is charged to the queue of its PodGroup, without one to that of its label. A pod whose
+// PodGroup has gone stays charged where it was.
+//
+// Ownership: borrows time and server. Thread-safety: none, one thread. Complexity: a commit
+// O(log n); a question O(pods).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "sim/event_queue.h"
+#include "sim/world/api_server.h"
+#include "sim/world/facts.h"
+
+namespace fairlead::sim::world {
+
+struct PodRow {
+  PodFacts facts;
+  std::string bound_by;  // actor; empty: not bound
+  std::string queue;     // where it is charged, or would be
+  absl::Time created, bound_at = absl::InfiniteFuture();
+  absl::Time moved_at = absl::InfinitePast();  // its queue or group changed
+  [[nodiscard]] bool BoundByFairlead() const;
+};
+
+struct NodeRow {
+  NodeFacts facts;
+  Amounts before;  // what it had until changed_at
+  absl::Time changed_at = absl::InfinitePast();
+  absl::Time closed_since = absl::InfiniteFuture();    // tainted, cordoned or not ready
+  absl::Time removing_since = absl::InfiniteFuture();  // Fairlead's taint was written
+};
+
+struct QueueRow {
+  QueueFacts facts;
+  absl::Time changed_at;
+};
+
+struct GroupRow {
+  GroupFacts facts;
+  absl::Time changed_at;
+  bool any_succeeded = false;
+};
+
+// Pods that start together or not at all: a PodGroup with its pods, or a pod alone.
+struct Workload {
+  std::string key;  // "ns/name"
+  std::string queue;
+  const GroupRow* group = nullptr;
+  std::vector<const PodRow*> waiting;
+  int64_t active = 0;   // bound, not terminating
+  int64_t members = 0;  // not terminal, not terminating
+  int64_t min_member = 1;
+  bool preemptible = true;
+  // What it takes to start or go on: the first `needed` of `waiting`.
+  [[nodiscard]] int64_t needed() const;
+};
+
+class Truth {
+ public:
+  Truth(const EventQueue* time, ApiServer* server);
+
+  [[nodiscard]] const std::map<std::string, PodRow>& pods() const { return pods_; }
+  [[nodiscard]] const std::map<std::string, NodeRow>& nodes() const { return nodes_; }
+  [[nodiscard]] const std::map<std::string, QueueRow>& queues() const { return queues_; }
+  [[nodiscard]] const std::map<std::string, GroupRow>& groups() const { return groups_; }
+
+  // Of the pods that are bound to the node and have not ended, those that `counts` takes.
+  struct Load {
+    Amounts amounts;
+    int64_t pods = 0;
+  };
+  [[nodiscard]] Load LoadOf(const std::string& node,
+                            const std::function<bool(const PodRow&)>& counts) const;
+  // The queue and those above it; empty if one is missing, or is its own ancestor.
+  [[nodiscard]] std::vector<std::string> Chain(const std::string& queue) const;
+  [[nodiscard]] bool IsLeaf(const std::string& queue) const;
+  // Of our bound pods at or below the queue; those that are terminating only if asked for.
+  [[nodiscard]] Amounts UseOf(const std::string& queue, bool terminating_too = true) const;
+  // The first limit on the chain that `more` would exceed, in words with numbers; "" if none.
+  [[nodiscard]] std::string OverLimit(const std::string& queue, const Amounts& more) const;
+  // The same for quotas: what binds non-preemptible work.
+  [[nodiscard]] std::string OverQuota(const std::string& queue, const Amounts& more) const;
+  // The latest time at which anything changed that decides about the queue's limits.
+  [[nodiscard]] absl::Time PolicyChangedAt(const std::string& queue) const;
+
+  // What waits, by key.
+  [[nodiscard]] std::vector<Workload> Waiting() const;
+  // Amounts alone decide about it, and no policy holds it: its queue and all above exist, nothing
+  // is over a limit with it (nor a quota, unless it is preemptible), and its gang is complete.
+  [[nodiscard]] bool Entitled(const Workload& workload) const;
+  // All that it needs fits at once into the idle room of ready nodes without taints.
+  [[nodiscard]] bool FitsNow(const Workload& workload) const;
+  // The code that a verdict about this pod must have; "" where the truth does not know.
+  [[nodiscard]] std::string PolicyCode(const Workload& workload) const;
+
+  // Numbers since the beginning.
+  [[nodiscard]] int64_t pods_created() const { return pods_created_; }
+  [[nodiscard]] int64_t pods_ended() const { return pods_ended_; }
+
+ private:
+  void OnPod(const ApiServer::Commit& commit);
+  void OnNode(const ApiServer::Commit& commit);
+  void OnQueue(const ApiServer::Commit& commit);
+  void OnGroup(const ApiServer::Commit& commit);
+  [[nodiscard]] std::string QueueOf(const PodRow& row) const;
+
+  const EventQueue* time_;
+  std::map<std::string, PodRow> pods_;  // by "ns/name"
+  std::map<std::string, NodeRow> nodes_;
+  std::map<std::string, QueueRow> queues_;
+  std::map<std::string, absl::Time> gone_queues_;
+  std::map<std::string, GroupRow> groups_;  // by "ns/name"
+  int64_t pods_created_ = 0, pods_ended_ = 0;
+};
+
+}  // namespace fairlead::sim::world

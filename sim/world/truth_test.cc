@@ -1,0 +1,109 @@
+#include "sim/world/truth.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/world/objects.h"
+
+namespace fairlead::sim::world {
+namespace {
+
+class TruthTest : public ::testing::Test {
+ protected:
+  Operation Named(absl::string_view name) {
+    Operation fields;
+    fields.With("name", name).With("ns", "ns");
+    return fields;
+  }
+  void Queue(absl::string_view name, absl::string_view parent, absl::string_view limit) {
+    Operation fields = Named(name);
+    fields.With("parent", parent);
+    if (!limit.empty()) fields.With("gpu_limit", limit);
+    ASSERT_TRUE(server_.Create(ResourceType::kQueues, MakeQueue(fields), "test").ok());
+  }
+  void Pod(const std::string& name, absl::string_view group, absl::string_view node) {
+    Operation fields;
+    fields.With("ns", "ns").With("queue", "q").With("group", group).With("gpu", 2);
+    Json pod = MakePod(fields, name);
+    if (!node.empty()) pod["spec"]["nodeName"] = std::string(node);
+    ASSERT_TRUE(server_.Create(ResourceType::kPods, std::move(pod), "fairlead-a.1").ok());
+  }
+  void Node(absl::string_view name, int64_t gpus) {
+    Operation fields = Named(name);
+    fields.With("gpu", gpus);
+    ASSERT_TRUE(server_.Create(ResourceType::kNodes, MakeNode(fields), "test").ok());
+  }
+
+  EventQueue time_{absl::FromUnixSeconds(1'772'409'600)};
+  ApiServer server_{&time_};
+  Truth truth_{&time_, &server_};
+};
+
+TEST_F(TruthTest, CountsTheLoadOfANodeAndTheUseOfEveryQueueAbove) {
+  Queue("root", "", "");
+  Queue("q", "root", "");
+  Node("n", 8);
+  Pod("p1", "", "n");
+  Pod("p2", "", "n");
+  Pod("p3", "", "");
+  EXPECT_EQ(truth_.LoadOf("n", [](const PodRow&) { return true; }).amounts.gpu, 4000);
+  EXPECT_EQ(truth_.UseOf("q").gpu, 4000);
+  EXPECT_EQ(truth_.UseOf("root").gpu, 4000);
+}
+
+TEST_F(TruthTest, TheLimitOfAQueueAboveBinds) {
+  Queue("root", "", "3");
+  Queue("q", "root", "");
+  Node("n", 8);
+  Pod("p1", "", "n");
+  EXPECT_EQ(truth_.OverLimit("q", {0, 0, 1000}), "");
+  EXPECT_EQ(truth_.OverLimit("q", {0, 0, 2000}),
+            "queue root: 2000 of milli-GPU used, 2000 more, limit 3000");
+}
+
+TEST_F(TruthTest, AQueueThatIsItsOwnParentHasNoChain) {
+  Queue("q", "q", "");
+  EXPECT_TRUE(truth_.Chain("q").empty());
+}
+
+// A gang of two on one node with room for one does not fit; on two nodes it does.
+TEST_F(TruthTest, AGangFitsWholeOrNotAtAll) {
+  Queue("q", "", "");
+  Node("n1", 2);
+  Operation group = Named("g");
+  group.With("queue", "q").With("min", 2);
+  ASSERT_TRUE(server_.Create(ResourceType::kPodGroups, MakeGroup(group), "test").ok());
+  Pod("p1", "g", "");
+  Pod("p2", "g", "");
+  ASSERT_EQ(truth_.Waiting().size(), 1u);
+  EXPECT_TRUE(truth_.Entitled(truth_.Waiting()[0]));
+  EXPECT_FALSE(truth_.FitsNow(truth_.Waiting()[0]));
+  Node("n2", 2);
+  EXPECT_TRUE(truth_.FitsNow(truth_.Waiting()[0]));
+}
+
+TEST_F(TruthTest, PodsStayChargedWhenTheirGroupGoes) {
+  Queue("q", "", "");
+  Queue("other", "", "");
+  Node("n", 8);
+  Operation group = Named("g");
+  group.With("queue", "other").With("min", 1);
+  ASSERT_TRUE(server_.Create(ResourceType::kPodGroups, MakeGroup(group), "test").ok());
+  Pod("p1", "g", "n");
+  EXPECT_EQ(truth_.UseOf("other").gpu, 2000);
+  ASSERT_TRUE(server_.RemoveNow(ResourceType::kPodGroups, "ns", "g", "test").ok());
+  EXPECT_EQ(truth_.UseOf("other").gpu, 2000);
+  EXPECT_EQ(truth_.UseOf("q").gpu, 0);
+}
+
+TEST_F(TruthTest, KnowsWhatPolicyHolds) {
+  Queue("root", "", "");
+  Pod("p1", "", "");
+  EXPECT_EQ(truth_.PolicyCode(truth_.Waiting()[0]), "QueueNotFound");
+  Queue("q", "root", "");
+  EXPECT_EQ(truth_.PolicyCode(truth_.Waiting()[0]), "");
+  Queue("below", "q", "");
+  EXPECT_EQ(truth_.PolicyCode(truth_.Waiting()[0]), "QueueNotLeaf");
+}
+
+}  // namespace
+}  // namespace fairlead::sim::world
