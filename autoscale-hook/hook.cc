@@ -91,6 +91,14 @@ Hook::Impl::Impl(HookOptions options, const Catalog* catalog, const Hook& hook)
   if (options_.provider.empty()) options_.enabled = false;
 }
 
+std::vector<model::Node> Hook::Impl::NodesOnOffer(
+    std::vector<const model::NodePool*> pools) const {
+  if (pools.empty()) pools.push_back(&default_pool_);
+  std::vector<model::Node> nodes;
+  for (const Offer& offer : MakeOffers(catalog_, pools)) nodes.push_back(UsableNode(offer, ""));
+  return nodes;
+}
+
 std::vector<std::vector<std::string>> Hook::Impl::LabelsOnOffer(
     std::vector<const model::NodePool*> pools) const {
   if (pools.empty()) pools.push_back(&default_pool_);
@@ -343,6 +351,11 @@ absl::StatusOr<model::Node> Hook::ExpectedNode(
 std::vector<std::vector<std::string>> Hook::LabelsOnOffer(
     const std::vector<const model::NodePool*>& pools) const {
   return impl_->LabelsOnOffer(pools);
+}
+
+std::vector<model::Node> Hook::NodesOnOffer(
+    const std::vector<const model::NodePool*>& pools) const {
+  return impl_->NodesOnOffer(pools);
 }
 
 void Hook::OnProviderResult(const std::string& request_name, bool launch,

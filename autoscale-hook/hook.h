@@ -129,6 +129,11 @@ class Hook {
   // All that is known of machines.
   [[nodiscard]] const MachineLedger& machines() const;
 
+  // An empty node of each kind that could be provisioned from these pools, those in backoff
+  // included.
+  [[nodiscard]] std::vector<model::Node> NodesOnOffer(
+      const std::vector<const model::NodePool*>& pools) const;
+
   // Which labels the nodes have that could be provisioned from these pools (offers.h), those in
   // backoff included.
   [[nodiscard]] std::vector<std::vector<std::string>> LabelsOnOffer(

@@ -39,6 +39,7 @@ class Hook::Impl {
   StepOutput Step(const StepInput& input, Placement& placement);
   absl::StatusOr<model::Node> ExpectedNode(const model::NodeRequest& request,
                                            const std::vector<const model::NodePool*>& pools) const;
+  std::vector<model::Node> NodesOnOffer(std::vector<const model::NodePool*> pools) const;
   std::vector<std::vector<std::string>> LabelsOnOffer(
       std::vector<const model::NodePool*> pools) const;
   void OnProviderResult(const std::string& name, bool launch, const absl::Status& status,

@@ -64,6 +64,7 @@ hook::Demand DecisionLoop::Impl::DemandOf(const std::vector<engine::Waiting>& en
 void DecisionLoop::Impl::TellOffers() {
   if (!options.hook.enabled || std::exchange(offers_told, true)) return;
   engine->SetOfferedLabels(hook.LabelsOnOffer(ValidPools()));
+  engine->SetOfferedNodes(hook.NodesOnOffer(ValidPools()));
 }
 
 bool DecisionLoop::Impl::Withdraw(const std::vector<std::string>& names,

@@ -78,6 +78,28 @@ bool Cycle::MayStart(queues::QueueId leaf, const state::Workload& workload) {
   return false;
 }
 
+bool Cycle::PrepareNext(queues::QueueId leaf, const state::Workload& workload) {
+  NextJob& next = next_[leaf];
+  next.step = NextStep(p_.state, workload);
+  state::PodClassId last = state::kNoId;
+  for (const state::PodId id : next.step.pods) {
+    const state::PodRecord& pod = p_.state.pod(id);
+    if (pod.pod_class == last) continue;
+    last = pod.pod_class;
+    const auto [known, added] = refused_everywhere_.try_emplace(last);
+    if (added) known->second = p_.framework.RefusesEverywhere(p_.state.pod_class(last));
+    if (known->second.empty()) continue;
+    Outcome& outcome = OutcomeOf(workload, leaf);
+    if (outcome.code != Code::kNone) return false;  // what was said of an earlier step stands
+    outcome.code = Code::kInvalidRequest;
+    outcome.subject =
+        workload.is_group ? absl::StrCat("pod ", pod.name, ": ", known->second) : known->second;
+    return false;
+  }
+  next.request = ChargeOf(next.step.pods);
+  return true;
+}
+
 void Cycle::LeaveOut(queues::QueueId leaf, const state::Workload& workload) {
   const model::FailedAttempt& attempt = *workload.failed_attempt;
   Outcome& outcome = OutcomeOf(workload, leaf);
@@ -179,6 +201,7 @@ void Cycle::Take(queues::QueueId leaf, const state::Workload& workload,
     if (operation.kind == state::Transaction::OperationKind::kAllocate) {
       p_.state.SetStartedAt(operation.pod, now_);
       bindings.push_back({operation.pod, operation.node, steps_});
+      if (searched_) fresh_.insert(operation.pod);
     } else {
       promised.push_back(operation.pod);
     }
@@ -299,11 +322,8 @@ void Cycle::Allocate() {
       if (id == state::kNoId) return nullptr;
       const state::Workload& workload = p_.state.workload(id);
       // A workload that was served before in this cycle has passed.
-      if (index_.contains(id) || MayStart(leaf, workload)) {
-        NextJob& next = next_[leaf];
-        next.step = NextStep(p_.state, workload);
-        next.request = ChargeOf(next.step.pods);
-        return &next.request;
+      if ((index_.contains(id) || MayStart(leaf, workload)) && PrepareNext(leaf, workload)) {
+        return &next_[leaf].request;
       }
       walk.Pop(leaf);
       if (fold_) outcomes[index_.at(id)].rest = walk.LeaveOutRest(leaf, /*in_turn=*/false);

@@ -78,6 +78,8 @@ void Cycle::Run() {
   Unservable();
   Allocate();
   if (may_evict_) {
+    search_work_end_ =
+        p_.placer.work() + static_cast<uint64_t>(std::max<int64_t>(0, p_.options.max_search_work));
     if (p_.options.consolidation && !p_.options.spread_gpu) Evict(EvictKind::kConsolidation);
     if (p_.options.reclaim) Evict(EvictKind::kReclaim);
     if (p_.options.preempt) Evict(EvictKind::kPreempt);
@@ -87,6 +89,7 @@ void Cycle::Run() {
       if (p_.options.preempt) Evict(EvictKind::kPreempt, /*against_budgets=*/true);
     }
     if (p_.options.stale_gangs) EvictStaleGangs();
+    p_.backlog = std::move(postponed_);
   }
   Demand();
   std::map<queues::QueueId, int64_t> positions;

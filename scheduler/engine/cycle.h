@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -69,6 +70,10 @@ struct Outcome {
 // Until when a pod whose binding failed is left alone, by the pod's uid.
 using BindBackoff = absl::flat_hash_map<std::string, std::pair<absl::Time, absl::Duration>>;
 
+// Workloads, by action and uid, for which a cycle did not search because its budget was spent: the
+// next cycle searches for them first, in this order.
+using SearchBacklog = std::vector<std::pair<int, std::string>>;
+
 struct CycleParts {
   const EngineOptions& options;
   state::ClusterState& state;
@@ -84,6 +89,9 @@ struct CycleParts {
   Reservations& reservations;
   const model::Resources& total;  // what fair share divides
   const OfferedLabels& offered;   // of nodes that may be bought
+  const std::vector<model::Node>& offered_nodes;
+  const framework::Framework& framework;
+  SearchBacklog& backlog;  // of the last cycle; renewed
 };
 
 // What is true of one step is true of every step of the same kind and at least its size.
@@ -105,7 +113,7 @@ class Cycle {
 
   void Run();
 
-  std::vector<Binding> bindings;
+  std::vector<Binding> bindings, withdrawn;
   std::vector<Eviction> evictions;
   std::vector<StaleChange> stale;
   std::vector<Outcome> outcomes;  // in the order of service
@@ -122,6 +130,12 @@ class Cycle {
     std::vector<std::string> details;
     bool spared = false;  // budgets kept somebody out
   };
+  // What one action does not know of a workload: whether some node could ever take its step.
+  enum class Hope : uint8_t {
+    kSome,
+    kUnknown,  // no present node; the hook is off, and what may be bought is not known
+    kNone,     // no present node, and none that may be bought
+  };
   using FailedSearches = std::map<std::pair<queues::QueueId, StepKind>, FailedSearch>;
 
   // allocate.cc
@@ -136,6 +150,9 @@ class Cycle {
                          model::Resources& request);
   void SettleReservations();
   void RefuseForDepth(queues::QueueId leaf, const state::Workload& workload);
+  // Fills next_[leaf]. False, and the outcome is written, if a pod of the step is refused on every
+  // node whatever its object and load.
+  bool PrepareNext(queues::QueueId leaf, const state::Workload& workload);
   // What must hold before anything is tried; false: the outcome is written.
   bool MayStart(queues::QueueId leaf, const state::Workload& workload);
   // The outcome of a group whose one attempt has failed (schedulingBackoff).
@@ -195,6 +212,23 @@ class Cycle {
   void Evict(EvictKind kind, bool against_budgets = false);
   void EvictFor(EvictKind kind, bool against_budgets, Outcome& outcome, const Lines& lines,
                 FailedSearches& failed);
+  using Row = std::deque<size_t>;  // outcomes of one leaf, in the order of service
+  // One turn of an outcome that was taken out of its row; true if it was helped.
+  bool EvictInTurn(EvictKind kind, bool against_budgets, size_t at, Row& row, Lines& lines,
+                   FailedSearches& failed);
+  // The turns of the workloads that the last cycle postponed.
+  void EvictForBacklog(EvictKind kind, bool against_budgets,
+                       std::map<queues::QueueId, Row>& waiting, Lines& lines,
+                       FailedSearches& failed);
+  // The budget of searches is spent: the workload comes first in the next cycle.
+  void Postpone(EvictKind kind, bool against_budgets, Outcome& outcome);
+  static int ActionOf(EvictKind kind, bool against_budgets) {
+    return 2 * static_cast<int>(kind) + (against_budgets ? 1 : 0);
+  }
+  // A binding of this cycle is none any more; its pod waits again.
+  void Withdraw(const Victim& victim, const std::string& whom);
+  // Victims that this cycle has bound wait again, with an outcome of their own.
+  void WithdrawBindings(size_t at);
   // Gives the first of who waits behind it an outcome of its own, as `before` was; its index.
   size_t StepForward(size_t at, const Outcome& before, Lines& lines);
   // Where the workload stood in its queue before this cycle promised it anything.
@@ -239,6 +273,8 @@ class Cycle {
   void ReadDomains(Outcome& outcome) const;
   // It lacks nothing but room, no room was promised to its step, and new nodes could be that room.
   [[nodiscard]] bool WantsRoom(const Outcome& outcome) const;
+  [[nodiscard]] Hope HopeOf(const Outcome& outcome);
+  [[nodiscard]] Hope HopeOfClass(state::PodClassId pod_class) const;
   // The leaves all of whose demand is within the limits, whatever the order.
   [[nodiscard]] std::set<queues::QueueId> RoomyLeaves();
   void ChargeDemand(queues::QueueId leaf, const model::Resources& amount, bool preemptible);
@@ -258,6 +294,13 @@ class Cycle {
   std::vector<state::PodId> promised_;
   std::vector<Victim> moved_;
   std::set<state::PodId> moved_pods_;
+  std::set<state::PodId> fresh_;  // bound in this cycle: nothing is sent yet
+  std::vector<Victim> fresh_victims_;
+  uint64_t search_work_end_ = 0;  // of the placer's work
+  SearchBacklog postponed_;
+  bool searched_ = false;  // some of the budget is spent
+  std::map<state::PodClassId, Hope> hope_;
+  absl::flat_hash_map<state::PodClassId, std::string> refused_everywhere_;
   struct DemandCharge {
     queues::QueueId leaf;
     model::Resources amount;

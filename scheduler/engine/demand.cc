@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "scheduler/engine/cycle.h"
+#include "scheduler/engine/fit_count.h"
 #include "scheduler/engine/late_rows.h"
 
 namespace fairlead::engine {
@@ -134,8 +135,53 @@ std::set<queues::QueueId> Cycle::RoomyLeaves() {
   return roomy;
 }
 
+Cycle::Hope Cycle::HopeOfClass(state::PodClassId id) const {
+  const state::PodClass& wanted = p_.state.pod_class(id);
+  const framework::Context empty{p_.state, wanted, id, framework::Room::kEmpty};
+  const auto is_large_enough = [&](const state::NodeInfo& node) {
+    for (size_t i = 0; i < wanted.requests.size(); ++i) {
+      const auto resource = static_cast<model::ResourceIndex>(i);
+      if (wanted.requests[resource] > node.allocatable[resource]) return false;
+    }
+    return true;
+  };
+  for (const auto& [name, node_id] : p_.state.nodes_by_name()) {
+    const state::NodeInfo& node = p_.state.node(node_id);
+    if (node.exists && is_large_enough(node) &&
+        p_.framework.FilterNodeObject(empty, node, nullptr)) {
+      return Hope::kSome;
+    }
+  }
+  if (!p_.options.hook_on) return Hope::kUnknown;
+  const bool some =
+      p_.offered_nodes.empty() ||
+      std::any_of(p_.offered_nodes.begin(), p_.offered_nodes.end(), [&](const model::Node& node) {
+        return CountThatFit(p_.state, p_.framework, node, {}, wanted.spec, 1) > 0;
+      });
+  return some ? Hope::kSome : Hope::kNone;
+}
+
+Cycle::Hope Cycle::HopeOf(const Outcome& outcome) {
+  Hope worst = Hope::kSome;
+  for (const state::PodId pod : outcome.step.pods) {
+    const state::PodClassId id = p_.state.pod(pod).pod_class;
+    const auto [known, added] = hope_.try_emplace(id, Hope::kSome);
+    if (added) known->second = HopeOfClass(id);
+    worst = std::max(worst, known->second);
+  }
+  return worst;
+}
+
 std::optional<Outcome> Cycle::DemandOfCrowd(Outcome& outcome, bool roomy) {
   if (!WantsRoom(outcome)) return std::nullopt;
+  if (HopeOf(outcome) == Hope::kNone) {
+    // The hook says so; nothing is charged for what cannot be.
+    std::optional<Outcome> former;
+    if (outcome.rest.count > 0) former = outcome;
+    outcome.demanded = outcome.step.pods;
+    outcome.rest = {};
+    return former;
+  }
   if (outcome.rest.count == 0) {
     DemandFor(outcome);
     return std::nullopt;
@@ -161,10 +207,23 @@ void Cycle::Demand() {
   }
   const bool crowds = std::any_of(outcomes.begin(), outcomes.end(),
                                   [](const Outcome& outcome) { return outcome.rest.count > 0; });
+  // What no present node could take takes nothing away from the others: it comes after them.
+  std::vector<size_t> doubtful;
+  const auto is_doubtful = [&](const Outcome& outcome) {
+    return WantsRoom(outcome) && HopeOf(outcome) == Hope::kUnknown;
+  };
+  const auto ask_doubtful = [&] {
+    for (const size_t at : doubtful) (void)DemandOfCrowd(outcomes[at], /*roomy=*/true);
+  };
   if (!crowds) {
-    for (Outcome& outcome : outcomes) {
-      if (WantsRoom(outcome)) DemandFor(outcome);
+    for (size_t i = 0; i < outcomes.size(); ++i) {
+      if (is_doubtful(outcomes[i])) {
+        doubtful.push_back(i);
+      } else {
+        (void)DemandOfCrowd(outcomes[i], /*roomy=*/false);
+      }
     }
+    ask_doubtful();
     return;
   }
   // The hook is told of everybody by name, so there nobody is asked for in sum.
@@ -176,7 +235,10 @@ void Cycle::Demand() {
   LateRows<queues::QueueId, Outcome> behind;
   for (const Outcome& outcome : all) behind.Expect(outcome.leaf);
   const auto ask = [&](Outcome outcome) {
-    if (std::optional<Outcome> later = DemandOfCrowd(outcome, roomy.contains(outcome.leaf))) {
+    if (is_doubtful(outcome)) {
+      doubtful.push_back(outcomes.size());
+    } else if (std::optional<Outcome> later =
+                   DemandOfCrowd(outcome, roomy.contains(outcome.leaf))) {
       behind.Add(outcome.leaf, *later->rest.next, *std::move(later));
     }
     index_[outcome.workload] = outcomes.size();
@@ -187,6 +249,7 @@ void Cycle::Demand() {
         outcome.leaf, [&] { return KeyOf(outcome); }, [&] { ask(std::move(outcome)); },
         [&](const Outcome& former) { ask(OutcomeOfNext(p_.state, former, former.rest)); });
   }
+  ask_doubtful();
 }
 
 void Cycle::TakeBack() {

@@ -78,6 +78,8 @@ class Engine::Impl final : public state::StateSubscriber {
   std::vector<bool> is_changed;              // by WorkloadId
   std::vector<state::WorkloadId> unsettled;  // for SettleQueues(); perhaps gone since
   OfferedLabels offered;
+  std::vector<model::Node> offered_nodes;
+  SearchBacklog backlog;
   uint64_t cycles = 0;
   // Who stands behind a workload that waits, as of the last cycle: from whom on in its crowd.
   absl::flat_hash_map<state::WorkloadId, ServiceKey> rests;
@@ -163,10 +165,11 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   impl.reservations.Begin(now, impl.books.ledger(), impl.shares);
   impl.placer.ResetWork();
   impl.promises.Begin();
-  const CycleParts parts{impl.options, impl.state,    impl.tree,        impl.books,
-                         impl.pending, impl.placer,   impl.search,      impl.shares,
-                         impl.backoff, impl.refusals, impl.maybe_stale, impl.reservations,
-                         total,        impl.offered};
+  const CycleParts parts{impl.options, impl.state,    impl.tree,          impl.books,
+                         impl.pending, impl.placer,   impl.search,        impl.shares,
+                         impl.backoff, impl.refusals, impl.maybe_stale,   impl.reservations,
+                         total,        impl.offered,  impl.offered_nodes, *impl.framework,
+                         impl.backlog};
   Cycle cycle(parts, now, may_evict);
   cycle.Run();
   impl.books.CloseLending();
@@ -178,6 +181,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   impl.promises.Forget();
   CycleResult result;
   result.bindings = std::move(cycle.bindings);
+  result.withdrawn = std::move(cycle.withdrawn);
   result.evictions = std::move(cycle.evictions);
   result.stale = std::move(cycle.stale);
   result.wake_at = std::min({cycle.wake_at, impl.reservations.wake_at(), impl.history.wake_at()});
@@ -186,8 +190,8 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
       impl.promises.Remember(promise.pod, promise.node);
     }
     if (outcome.code == verdict::Code::kNone) continue;
-    result.waiting.push_back(
-        MakeWaiting(impl.state, impl.tree, impl.diagnoser, impl.options.hook_on, outcome));
+    result.waiting.push_back(MakeWaiting(impl.state, impl.tree, impl.books.ledger(), impl.diagnoser,
+                                         impl.options.hook_on, outcome));
     if (outcome.rest.count == 0) continue;
     // Its own move aside, nothing of the crowd was touched: the place is still good.
     result.waiting.back().behind = outcome.rest.count;
@@ -262,6 +266,10 @@ void Engine::OnEvictionRefused(state::PodId pod, absl::Time until, bool by_budge
 
 void Engine::SetOfferedLabels(std::vector<std::vector<std::string>> labels) {
   impl_->offered = std::move(labels);
+}
+
+void Engine::SetOfferedNodes(std::vector<model::Node> nodes) {
+  impl_->offered_nodes = std::move(nodes);
 }
 
 void Engine::OnQueuesChanged() { impl_->CatchUp(); }

@@ -80,7 +80,8 @@ struct EngineOptions {
   int64_t preempt_depth = model::kUnlimited;
   // Victims tried in one search for one workload before it gives up and says so.
   int64_t max_victims_per_search = 8192;
-  // Filter evaluations that all searches of one cycle may spend.
+  // Filter evaluations that all searches of one cycle may spend. What was not searched for because
+  // they were spent comes first in the next cycle.
   int64_t max_search_work = 20'000'000;
   // Weight of history in fair share, in millionths; 0: none.
   int64_t k_micro = queues::kMicro;
@@ -127,9 +128,9 @@ struct Waiting {
   bool wants_nodes = false;
   // The same pods by their topology constraints, if there are any.
   verdict::DomainDemand domains;
-  // How many more wait for the very same reason, behind it in its queue: lone pods, or groups of its
-  // shape, that differ from it in name and age only. Engine::Unfold() gives each its own entry. 0
-  // where wants_nodes.
+  // How many more wait for the very same reason, behind it in its queue: lone pods, or groups of
+  // its shape, that differ from it in name and age only. Engine::Unfold() gives each its own entry.
+  // 0 where wants_nodes.
   int64_t behind = 0;
   uint64_t crowd = 0;  // whose they are; where `behind` is not 0
   bool tried = true;   // false: its turn did not come in this cycle (queueDepth)
@@ -156,6 +157,9 @@ struct WaitingChanges {
 
 struct CycleResult {
   std::vector<Binding> bindings;
+  // Decided in this cycle and taken back in it, for a workload that comes first: the pods wait
+  // again, and nothing is to be written.
+  std::vector<Binding> withdrawn;
   std::vector<Eviction> evictions;
   std::vector<StaleChange> stale;
   std::vector<Waiting> waiting;  // in the order of service
@@ -203,6 +207,9 @@ class Engine {
   // The labels of nodes that may be bought, a sorted list for each kind of node. Without: what is
   // bound to a topology makes no demand.
   void SetOfferedLabels(std::vector<std::vector<std::string>> labels);
+  // An empty node of each kind that may be bought. Pods that none of them and no present node could
+  // take are not charged to their queues in demand.
+  void SetOfferedNodes(std::vector<model::Node> nodes);
   // The tree changed: the ledger is counted anew.
   void OnQueuesChanged();
 

@@ -16,6 +16,8 @@ using state::PodStatus;
 using verdict::Code;
 
 constexpr char kStaleAction[] = "stalegangeviction";
+// After a cycle whose budget of searches was spent.
+constexpr absl::Duration kPauseOfSearches = absl::Seconds(1);
 
 }  // namespace
 
@@ -125,6 +127,10 @@ void Cycle::RecordVictims(EvictKind kind, const Outcome& outcome, const queues::
       ChangePromise(victim);
       continue;
     }
+    if (victim.from.fresh) {
+      fresh_victims_.push_back(victim);
+      continue;
+    }
     p_.state.ChargeBudgets(victim.pod);
     Eviction eviction;
     eviction.pod = victim.pod;
@@ -194,10 +200,18 @@ void Cycle::EvictFor(EvictKind kind, bool against_budgets, Outcome& outcome, con
     if (known->second.spared) spared_.insert({kind, workload.id});
     return;
   }
+  if (p_.placer.work() > search_work_end_) {
+    Postpone(kind, against_budgets, outcome);
+    return;
+  }
+  const bool whole_budget = !std::exchange(searched_, true);
+  if (whole_budget) {
+    for (const Binding& binding : bindings) fresh_.insert(binding.pod);
+  }
   const queues::QueueLedger ledger = p_.books.ledger();
-  SearchContext context{p_.options,      p_.tree, ledger,      p_.books.ledger(),
-                        p_.shares,       lines,   moved_pods_, p_.refusals,
-                        against_budgets, now_,    nullptr};
+  SearchContext context{p_.options, p_.tree,          ledger, p_.books.ledger(), p_.shares,
+                        lines,      moved_pods_,      fresh_, p_.refusals,       against_budgets,
+                        now_,       search_work_end_, nullptr};
   const bool limit_blocked = outcome.code == Code::kQueueLimitReached;
   const SearchStep step{workload, outcome.leaf, outcome.step, outcome.step_request, limit_blocked};
   if (!limit_blocked &&
@@ -223,6 +237,8 @@ void Cycle::EvictFor(EvictKind kind, bool against_budgets, Outcome& outcome, con
                                   : p_.search.Consolidate(txn, context, step);
   if (!found.found) {
     wake_at = std::min(wake_at, found.wake_at);
+    // With all of it the search was not done either: it has had its turn.
+    if (found.out_of_work && !whole_budget) Postpone(kind, against_budgets, outcome);
     // What the first search said of budgets stands.
     if (against_budgets) {
       failed[key] = {workload.priority, count, {}};
@@ -233,6 +249,12 @@ void Cycle::EvictFor(EvictKind kind, bool against_budgets, Outcome& outcome, con
     outcome.details.insert(outcome.details.end(), details.begin(), details.end());
     failed[key] = {workload.priority, count, std::move(details), found.spared};
     if (found.spared) spared_.insert({kind, workload.id});
+    return;
+  }
+  // Bindings alone are not taken back: what nothing has to end for would be decided again and
+  // again.
+  if (std::all_of(found.victims.begin(), found.victims.end(),
+                  [](const Victim& victim) { return victim.from.fresh; })) {
     return;
   }
   txn.Commit();
@@ -275,6 +297,92 @@ size_t Cycle::StepForward(size_t at, const Outcome& before, Lines& lines) {
   return outcomes.size() - 1;
 }
 
+void Cycle::Postpone(EvictKind kind, bool against_budgets, Outcome& outcome) {
+  postponed_.emplace_back(ActionOf(kind, against_budgets), p_.state.workload(outcome.workload).uid);
+  const std::string why =
+      "not evaluated: the search budget of this cycle is spent; it comes first in the next cycle";
+  if (outcome.details.empty() || outcome.details.back() != why) outcome.details.push_back(why);
+  wake_at = std::min(wake_at, now_ + kPauseOfSearches);
+}
+
+void Cycle::Withdraw(const Victim& victim, const std::string& whom) {
+  const auto decided =
+      std::find_if(bindings.rbegin(), bindings.rend(),
+                   [&](const Binding& binding) { return binding.pod == victim.pod; });
+  bindings.erase(std::next(decided).base());
+  fresh_.erase(victim.pod);
+  withdrawn.push_back({victim.pod, victim.from.node});
+  const state::Workload& workload = p_.state.workload(p_.state.pod(victim.pod).workload);
+  const queues::QueueId leaf = p_.tree.Find(workload.queue).value_or(PendingIndex::kNoQueue);
+  if (victim.moves_to != state::kNoId) {
+    RecordPromises(workload, leaf, {victim.pod}, /*victims_chosen=*/true);
+    return;
+  }
+  state::WithdrawBinding(p_.state, victim.pod);
+  const bool added = !index_.contains(workload.id);
+  Outcome& outcome = OutcomeOf(workload, leaf);
+  if (added) unsorted_ = outcome.stepped_forward = true;
+  if (outcome.code == Code::kNone) {
+    outcome.code = Code::kInsufficientCapacity;
+    outcome.details.push_back(absl::StrCat("its place went to workload ", whom));
+  }
+  outcome.step = NextStep(p_.state, workload);
+  outcome.step_request = ChargeOf(outcome.step.pods);
+  outcome.failed_pod = victim.pod;
+  outcome.bound_to_topology = BoundToTopology(workload);
+}
+
+void Cycle::WithdrawBindings(size_t at) {
+  const std::vector<Victim> victims = std::exchange(fresh_victims_, {});
+  if (victims.empty()) return;
+  const state::Workload& workload = p_.state.workload(outcomes[at].workload);
+  const std::string whom = model::Key(workload.ns, workload.name);
+  for (const Victim& victim : victims) Withdraw(victim, whom);
+}
+
+bool Cycle::EvictInTurn(EvictKind kind, bool against_budgets, size_t at, Row& row, Lines& lines,
+                        FailedSearches& failed) {
+  const size_t evicted = evictions.size();
+  std::optional<Outcome> before;
+  if (outcomes[at].rest.count > 0) before = outcomes[at];
+  EvictFor(kind, against_budgets, outcomes[at], lines, failed);
+  WithdrawBindings(at);
+  if (evictions.size() == evicted && outcomes[at].promises.empty()) return false;
+  // What stood behind it has hope too, in its turn.
+  if (before.has_value()) {
+    const size_t next = StepForward(at, *before, lines);
+    const ServiceKey key = KeyOf(outcomes[next]);
+    const auto place = std::find_if(row.begin(), row.end(),
+                                    [&](size_t other) { return key < KeyOf(outcomes[other]); });
+    row.insert(place, next);
+  }
+  return true;
+}
+
+void Cycle::EvictForBacklog(EvictKind kind, bool against_budgets,
+                            std::map<queues::QueueId, Row>& waiting, Lines& lines,
+                            FailedSearches& failed) {
+  std::map<std::string, size_t> by_uid;
+  for (const auto& [action, uid] : p_.backlog) {
+    if (action == ActionOf(kind, against_budgets)) by_uid.emplace(uid, outcomes.size());
+  }
+  if (by_uid.empty()) return;
+  for (const auto& [leaf, row] : waiting) {
+    for (const size_t at : row) {
+      const auto found = by_uid.find(p_.state.workload(outcomes[at].workload).uid);
+      if (found != by_uid.end()) found->second = at;
+    }
+  }
+  const size_t none = outcomes.size();
+  for (const auto& [action, uid] : p_.backlog) {
+    if (action != ActionOf(kind, against_budgets) || by_uid.at(uid) >= none) continue;
+    const size_t at = std::exchange(by_uid.at(uid), none);
+    Row& row = waiting.at(outcomes[at].leaf);
+    row.erase(std::find(row.begin(), row.end(), at));
+    EvictInTurn(kind, against_budgets, at, row, lines, failed);
+  }
+}
+
 void Cycle::Evict(EvictKind kind, bool against_budgets) {
   SortOutcomes();
   // Equal workloads of one queue fail alike; each is searched for once a cycle.
@@ -282,15 +390,16 @@ void Cycle::Evict(EvictKind kind, bool against_budgets) {
   const int64_t depth = kind == EvictKind::kReclaim   ? p_.options.reclaim_depth
                         : kind == EvictKind::kPreempt ? p_.options.preempt_depth
                                                       : p_.options.consolidation_depth;
-  std::map<queues::QueueId, std::deque<size_t>> waiting;
+  std::map<queues::QueueId, Row> waiting;
   for (size_t i = 0; i < outcomes.size(); ++i) {
     const Outcome& outcome = outcomes[i];
     if (outcome.leaf == PendingIndex::kNoQueue || !MayEvict(kind, outcome)) continue;
-    std::deque<size_t>& leaf = waiting[outcome.leaf];
+    Row& leaf = waiting[outcome.leaf];
     if (depth == model::kUnlimited || static_cast<int64_t>(leaf.size()) < depth) leaf.push_back(i);
   }
   if (waiting.empty()) return;
   Lines lines = MakeLines();
+  EvictForBacklog(kind, against_budgets, waiting, lines, failed);
   auto next_job = [&](queues::QueueId leaf) -> const model::Resources* {
     const auto it = waiting.find(leaf);
     if (it == waiting.end() || it->second.empty()) return nullptr;
@@ -299,26 +408,14 @@ void Cycle::Evict(EvictKind kind, bool against_budgets) {
   queues::QueueOrderIterator order(p_.tree, p_.books.ledger(), p_.shares, next_job,
                                    {.cluster_total = p_.state.total_for_queues()});
   while (const std::optional<queues::QueueId> leaf = order.Next()) {
-    std::deque<size_t>& row = waiting.at(*leaf);
+    Row& row = waiting.at(*leaf);
     const size_t at = row.front();
     row.pop_front();
-    const size_t evicted = evictions.size();
-    std::optional<Outcome> before;
-    if (outcomes[at].rest.count > 0) before = outcomes[at];
-    EvictFor(kind, against_budgets, outcomes[at], lines, failed);
-    if (evictions.size() == evicted && outcomes[at].promises.empty()) {
+    if (EvictInTurn(kind, against_budgets, at, row, lines, failed)) {
+      order.ChangedAll();  // victims change what their queues hold
+    } else {
       order.Changed(*leaf);
-      continue;
     }
-    // Who stood behind it has hope too, in its turn.
-    if (before.has_value()) {
-      const size_t next = StepForward(at, *before, lines);
-      const ServiceKey key = KeyOf(outcomes[next]);
-      const auto place = std::find_if(row.begin(), row.end(),
-                                      [&](size_t other) { return key < KeyOf(outcomes[other]); });
-      row.insert(place, next);
-    }
-    order.ChangedAll();  // victims change what their queues hold
   }
 }
 

@@ -51,6 +51,10 @@ std::string Amount(const std::string& resource, int64_t base_units) {
                       verdict::ResourceNoun(resource));
 }
 
+int64_t Needed(const verdict::QueueBlock& block) {
+  return model::SaturatingAdd(model::SaturatingAdd(block.used, block.promised), block.requested);
+}
+
 void AddUnblockers(const Outcome& outcome, bool hook_on, verdict::Verdict& v) {
   auto add = [&](ResolvableBy by, std::string what) {
     v.unblockers.push_back({by, std::move(what)});
@@ -59,21 +63,21 @@ void AddUnblockers(const Outcome& outcome, bool hook_on, verdict::Verdict& v) {
       outcome.domain_problem == nullptr ? "" : outcome.domain_problem->advice;
   switch (v.code) {
     case Code::kQueueLimitReached:
-      add(ResolvableBy::kTime,
-          absl::StrCat("wait until workloads of queue ", v.queue_block->queue, " end"));
+      if (v.queue_block->requested > v.queue_block->limit) {
+        add(ResolvableBy::kUserChange, "request less");
+      } else {
+        add(ResolvableBy::kTime,
+            absl::StrCat("wait until workloads of queue ", v.queue_block->queue, " end"));
+      }
       add(ResolvableBy::kQueueChange,
-          absl::StrCat(
-              "raise the limit of queue ", v.queue_block->queue, " to ",
-              Amount(v.queue_block->resource,
-                     model::SaturatingAdd(v.queue_block->used, v.queue_block->requested))));
+          absl::StrCat("raise the limit of queue ", v.queue_block->queue, " to ",
+                       Amount(v.queue_block->resource, Needed(*v.queue_block))));
       break;
     case Code::kNonPreemptibleOverQuota:
       add(ResolvableBy::kUserChange, "make the workload preemptible");
       add(ResolvableBy::kQueueChange,
-          absl::StrCat(
-              "raise the quota of queue ", v.queue_block->queue, " to ",
-              Amount(v.queue_block->resource,
-                     model::SaturatingAdd(v.queue_block->used, v.queue_block->requested))));
+          absl::StrCat("raise the quota of queue ", v.queue_block->queue, " to ",
+                       Amount(v.queue_block->resource, Needed(*v.queue_block))));
       break;
     case Code::kQueueNotFound:
       add(ResolvableBy::kUserChange, absl::StrCat("create queue ", v.queue, " or name another"));
@@ -107,7 +111,7 @@ void AddUnblockers(const Outcome& outcome, bool hook_on, verdict::Verdict& v) {
         add(ResolvableBy::kTime, "wait until that queue uses its share");
         break;
       }
-      add(ResolvableBy::kNodeScaleUp, hook_on ? "the hook is asked for nodes" : "add nodes");
+      add(ResolvableBy::kNodeScaleUp, hook_on ? "wait for the autoscaler" : "add nodes");
       add(ResolvableBy::kTime, "wait until other workloads end");
       break;
     case Code::kTopologyInfeasible:
@@ -117,8 +121,9 @@ void AddUnblockers(const Outcome& outcome, bool hook_on, verdict::Verdict& v) {
       break;
     case Code::kNodesRequested:
     case Code::kWaitingForVictims:
-      add(ResolvableBy::kTime, v.code == Code::kNodesRequested ? "the nodes are coming up"
-                                                               : "the victims are terminating");
+      add(ResolvableBy::kTime, v.code == Code::kNodesRequested
+                                   ? "wait for the requested nodes"
+                                   : "wait for the evicted pods to terminate");
       break;
     default:
       break;
@@ -128,7 +133,8 @@ void AddUnblockers(const Outcome& outcome, bool hook_on, verdict::Verdict& v) {
 }  // namespace
 
 Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& tree,
-                    Diagnoser& diagnoser, bool hook_on, const Outcome& outcome) {
+                    const queues::QueueLedger& ledger, Diagnoser& diagnoser, bool hook_on,
+                    const Outcome& outcome) {
   const state::Workload& workload = state.workload(outcome.workload);
   Waiting waiting;
   waiting.workload = outcome.workload;
@@ -163,6 +169,13 @@ Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& t
     v.queue_block =
         verdict::QueueBlock{tree.Name(violation.queue), tree.names().Name(violation.resource),
                             violation.limit, violation.used, violation.requested};
+    // The cycle has ended: the ledger is what is in use. What was counted besides was promised.
+    const bool quota = violation.kind != queues::LimitKind::kLimit;
+    const int64_t used = quota
+                             ? ledger.allocated_non_preemptible(violation.queue, violation.resource)
+                             : ledger.allocated(violation.queue, violation.resource);
+    v.queue_block->used = used;
+    v.queue_block->promised = std::max<int64_t>(0, violation.used - used);
     v.scope = verdict::Scope::kQueue;
   }
   if (outcome.code == Code::kInsufficientCapacity && !outcome.step.pods.empty()) {

@@ -7,7 +7,9 @@
 
 namespace fairlead::engine {
 
+// `ledger`: as it is after the cycle, without its promises and its demand.
 Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& tree,
-                    Diagnoser& diagnoser, bool hook_on, const Outcome& outcome);
+                    const queues::QueueLedger& ledger, Diagnoser& diagnoser, bool hook_on,
+                    const Outcome& outcome);
 
 }  // namespace fairlead::engine

@@ -91,19 +91,20 @@ class Tree {
 };
 
 // What waits for a promised place gives the promise.
-bool CanBeTaken(PodStatus status) {
-  return status == PodStatus::kBound || status == PodStatus::kRunning ||
-         status == PodStatus::kPipelined;
+bool CanBeTaken(const PodRecord& pod, const std::set<PodId>* fresh) {
+  return pod.status == PodStatus::kBound || pod.status == PodStatus::kRunning ||
+         pod.status == PodStatus::kPipelined ||
+         (pod.status == PodStatus::kBinding && fresh != nullptr && fresh->contains(pod.id));
 }
 
 // Takes units away, as long as there are any above the minimum.
 class Peeler {
  public:
-  Peeler(const state::ClusterState& state, const Workload& workload)
+  Peeler(const state::ClusterState& state, const Workload& workload, const std::set<PodId>* fresh)
       : tree_(workload), takeable_(workload.sets.size()) {
     for (PodId id : workload.pods) {
       const PodRecord& pod = state.pod(id);
-      if (!CanBeTaken(pod.status)) continue;
+      if (!CanBeTaken(pod, fresh)) continue;
       if (pod.set == state::kNoSet) {
         strays_.push_back(id);
       } else {
@@ -387,10 +388,11 @@ int64_t GangMinimum(const Workload& workload) {
 }
 
 std::vector<std::vector<PodId>> EvictionUnits(const state::ClusterState& state,
-                                              const Workload& workload, bool core) {
+                                              const Workload& workload, bool core,
+                                              const std::set<PodId>* fresh) {
   std::vector<std::vector<PodId>> units;
   std::vector<PodId> taken;
-  Peeler peeler(state, workload);
+  Peeler peeler(state, workload, fresh);
   for (auto unit = peeler.TakeExtra(); !unit.empty(); unit = peeler.TakeExtra()) {
     taken.insert(taken.end(), unit.begin(), unit.end());
     units.push_back(std::move(unit));
@@ -399,7 +401,7 @@ std::vector<std::vector<PodId>> EvictionUnits(const state::ClusterState& state,
   std::sort(taken.begin(), taken.end());
   std::vector<PodId> rest;
   for (auto it = workload.pods.rbegin(); it != workload.pods.rend(); ++it) {
-    if (!CanBeTaken(state.pod(*it).status)) continue;
+    if (!CanBeTaken(state.pod(*it), fresh)) continue;
     if (!std::binary_search(taken.begin(), taken.end(), *it)) rest.push_back(*it);
   }
   if (!rest.empty()) units.push_back(std::move(rest));

@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -86,12 +87,14 @@ inline int ElasticStateOf(const state::ClusterState&, const state::Workload& wor
 int64_t GangMinimum(const state::Workload& workload);
 
 // What can be taken from it, first to go first; pods inside a unit in reverse task order. Only
-// kBound, kRunning and kPipelined pods. `core` false: only what is above the minimum. First go pods
-// of no set, then of sets that serve nothing (below their minimum while their parent has enough
-// others), then of sets above their own minimum, each pod a unit; then satisfied sets beyond
-// minSubGroup, each whole; children in reverse order.
+// kBound, kRunning and kPipelined pods, and kBinding ones that are among `fresh` (null: none).
+// `core` false: only what is above the minimum. First go pods of no set, then of sets that serve
+// nothing (below their minimum while their parent has enough others), then of sets above their own
+// minimum, each pod a unit; then satisfied sets beyond minSubGroup, each whole; children in reverse
+// order.
 std::vector<std::vector<state::PodId>> EvictionUnits(const state::ClusterState& state,
-                                                     const state::Workload& workload, bool core);
+                                                     const state::Workload& workload, bool core,
+                                                     const std::set<state::PodId>* fresh = nullptr);
 
 // Something of it is active, yet some required set is below its minimum, and no pod of it
 // succeeded. False for a workload that is invalid: what runs is not evicted over a typing error.

@@ -162,7 +162,8 @@ class History {
       const bool runs =
           std::any_of(workload.pods.begin(), workload.pods.end(), [&](state::PodId pod) {
             const PodStatus status = state_.pod(pod).status;
-            return status == PodStatus::kBound || status == PodStatus::kRunning;
+            return status == PodStatus::kBinding || status == PodStatus::kBound ||
+                   status == PodStatus::kRunning;
           });
       if (leaf.has_value() && workload.preemptible && runs) {
         expected[*leaf].push_back(index_->KeyOf(workload));

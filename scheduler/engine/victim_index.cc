@@ -75,10 +75,7 @@ void VictimIndex::Refresh(state::WorkloadId id) {
     place.queue = kNoQueue;
   }
   const state::Workload& workload = state_.workload(id);
-  if (workload.id != id || !workload.preemptible ||
-      workload.Count(PodStatus::kBound) + workload.Count(PodStatus::kRunning) +
-              workload.Count(PodStatus::kPipelined) ==
-          0) {
+  if (workload.id != id || !workload.preemptible || workload.Active() == 0) {
     return;
   }
   const std::optional<queues::QueueId> queue = tree_.Find(QueueOf(workload));

@@ -3,7 +3,8 @@
 // what it visits and not what exists.
 //
 // A workload is filed under the queue that it is charged to (ClusterState::QueueOf).
-// In it: preemptible workloads of existing queues with a pod that is bound, runs or has a promise.
+// In it: preemptible workloads of existing queues with a pod that is being bound, is bound, runs or
+// has a promise.
 // Order: the reverse of the order of service (pending.h); where priority, elastic state and age are
 // equal, whoever started last goes first, because it loses the least work, and only then the uid
 // decides. (KAI goes straight to the uid, which means nothing.) Where short jobs are served first

@@ -161,11 +161,11 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
       taken.Skip(*walk);
       continue;
     }
-    if (victims >= context.options.max_victims_per_search ||
-        placer_.work() > static_cast<uint64_t>(context.options.max_search_work)) {
-      outcome.details.push_back(absl::StrCat(rules.name, ": gave up after ", victims,
-                                             " possible victims (max_victims_per_search, "
-                                             "max_search_work)"));
+    outcome.out_of_work = placer_.work() > context.work_end;
+    if (outcome.out_of_work || victims >= context.options.max_victims_per_search) {
+      outcome.details.push_back(
+          absl::StrCat(rules.name, ": stopped after possible victims: ", victims, " (",
+                       outcome.out_of_work ? "max_search_work" : "max_victims_per_search", ")"));
       break;
     }
     if (rules.max_workloads != model::kUnlimited && !workloads.contains(unit.workload) &&
@@ -253,6 +253,7 @@ SearchOutcome VictimSearch::Preempt(state::Transaction& txn, const SearchContext
   VictimFilter filter;
   filter.now = context.now;
   filter.moved = &context.moved;
+  filter.fresh = &context.fresh;
   filter.refusals = &context.refusals;
   filter.protection =
       queues::PreemptMinRuntime(context.tree, step.leaf, context.options.preempt_min_runtime);
@@ -323,6 +324,7 @@ bool VictimSearch::ReclaimFrom(state::Transaction& txn, const SearchContext& con
     VictimFilter filter;
     filter.now = context.now;
     filter.moved = &context.moved;
+    filter.fresh = &context.fresh;
     filter.refusals = &context.refusals;
     filter.protection =
         queues::ReclaimMinRuntime(context.tree, context.options.reclaim_resolve, step.leaf, leaf,

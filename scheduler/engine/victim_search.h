@@ -62,9 +62,11 @@ struct SearchContext {
   const queues::FairShares& shares;
   const Lines& lines;
   const std::set<state::PodId>& moved;  // by this cycle already
+  const std::set<state::PodId>& fresh;  // bound by it
   const EvictionRefusals& refusals;
   bool against_budgets = false;
   absl::Time now;
+  uint64_t work_end = 0;  // of the placer's work: the budget of this cycle's searches ends there
   // Whether bounds hold that only show when the pods have their places. A victim does not move to a
   // place where they do not; if the step's places break one, the search goes on. Null: always.
   std::function<bool(queues::QueueId leaf, const state::Workload& workload,
@@ -99,7 +101,8 @@ struct Victim {
 struct SearchOutcome {
   bool found = false;
   std::vector<Victim> victims;
-  bool spared = false;  // nobody was found, and budgets kept somebody out
+  bool spared = false;       // nobody was found, and budgets kept somebody out
+  bool out_of_work = false;  // nobody was found before the budget of searches was spent
   // Why not, for the verdict; one clause each.
   std::vector<std::string> details;
   // When somebody may be taken who may not be now.

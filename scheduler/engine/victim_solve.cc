@@ -136,12 +136,16 @@ bool VictimSearch::TryOnOneNode(state::Transaction& txn, state::Transaction::Che
   for (const auto& [name, id] : state_.nodes_by_name()) {
     if (state_.node(id).exists && state_.node(id).Future()[model::kGpu] > 0) free.push_back(id);
   }
-  std::set<state::NodeId> tried;
+  // By name, as everything that is equal.
+  std::map<uint64_t, state::NodeId> emptied;
   for (const VictimUnit::Place& place : last.places) {
-    if (!tried.insert(place.node).second) continue;
+    emptied.emplace(state_.node(place.node).name_rank, place.node);
+  }
+  for (const auto& [rank, emptied_node] : emptied) {
+    const state::NodeId one = emptied_node;
     std::vector<state::NodeId> nodes = free;
-    if (std::find(nodes.begin(), nodes.end(), place.node) == nodes.end()) {
-      nodes.push_back(place.node);
+    if (std::find(nodes.begin(), nodes.end(), one) == nodes.end()) {
+      nodes.push_back(one);
       std::sort(nodes.begin(), nodes.end(), [&](state::NodeId x, state::NodeId y) {
         return state_.node(x).name_rank < state_.node(y).name_rank;
       });
@@ -149,7 +153,7 @@ bool VictimSearch::TryOnOneNode(state::Transaction& txn, state::Transaction::Che
     Solution here;
     for (const VictimUnit& unit : solution.units) {
       if (std::any_of(unit.places.begin(), unit.places.end(),
-                      [&](const VictimUnit::Place& p) { return p.node == place.node; })) {
+                      [one](const VictimUnit::Place& p) { return p.node == one; })) {
         here.units.push_back(unit);
       }
     }

@@ -37,7 +37,8 @@ void LeafVictims::Open(const ServiceKey& key) {
   }
   Opened opened;
   const bool core = !IsProtected(workload);
-  std::vector<std::vector<state::PodId>> units = EvictionUnits(state_, workload, core);
+  std::vector<std::vector<state::PodId>> units =
+      EvictionUnits(state_, workload, core, filter_.fresh);
   bool keeps_core = false;
   for (size_t i = 0; i < units.size(); ++i) {
     VictimUnit unit;
@@ -52,8 +53,9 @@ void LeafVictims::Open(const ServiceKey& key) {
     for (state::PodId pod : unit.pods) {
       unit.charge += books_.ChargeOf(state_.pod(pod));
       const state::PodRecord& record = state_.pod(pod);
-      unit.places.push_back(
-          {record.node, record.gpu_groups, record.status == state::PodStatus::kPipelined});
+      unit.places.push_back({record.node, record.gpu_groups,
+                             record.status == state::PodStatus::kPipelined,
+                             record.status == state::PodStatus::kBinding});
     }
     if (!state_.budgets().empty()) unit.budgets = NeedsOf(state_, unit.pods);
     opened.units.push_back(std::move(unit));

@@ -38,6 +38,7 @@ struct VictimUnit {
     state::NodeId node = state::kNoId;
     state::GpuPick gpus;
     bool promised = false;  // it has a promise of that place, and is not there
+    bool fresh = false;     // bound there in this cycle: nothing is sent yet
   };
   std::vector<Place> places;
   model::Resources charge;  // to its queue, GPUs for their model too
@@ -53,6 +54,8 @@ struct VictimFilter {
   state::WorkloadId except = state::kNoId;
   // Pods that this cycle has moved already: their workloads are left alone. Null: none.
   const std::set<state::PodId>* moved = nullptr;
+  // Pods that this cycle has bound; they may be taken like those that run. Null: none.
+  const std::set<state::PodId>* fresh = nullptr;
   // Pods of which an eviction was refused are left alone, with the core of their workload. Null:
   // none.
   const EvictionRefusals* refusals = nullptr;

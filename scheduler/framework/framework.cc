@@ -154,6 +154,15 @@ int64_t Framework::Score(const Context& context, const state::NodeInfo& node) co
   return total;
 }
 
+std::string Framework::RefusesEverywhere(const state::PodClass& pod_class) const {
+  for (const Filterer& filter : filters_) {
+    if (!filter.plugin->FilterApplies(pod_class)) continue;
+    std::string why = filter.plugin->RefusesEverywhere(pod_class);
+    if (!why.empty()) return why;
+  }
+  return "";
+}
+
 bool Framework::NodeLocal(const state::PodClass& pod_class) const {
   for (const Filterer& filter : filters_) {
     if (filter.depends == Depends::kCluster && filter.plugin->FilterApplies(pod_class))

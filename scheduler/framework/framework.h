@@ -75,6 +75,10 @@ class FilterPlugin : public virtual Plugin {
  public:
   // False for classes that it never refuses: they skip it (upstream's PreFilter Skip).
   [[nodiscard]] virtual bool FilterApplies(const state::PodClass&) const { return true; }
+  // Why no node whatsoever would do for pods of the class, whatever its object and load: the field
+  // of the pod and its fault. Empty: it depends on the node. (Upstream's PreFilter with
+  // UnschedulableAndUnresolvable.)
+  [[nodiscard]] virtual std::string RefusesEverywhere(const state::PodClass&) const { return ""; }
   // May a pod of the class go to the node? `why` may be null; if it is not and the answer is no, it
   // is filled.
   virtual bool Filter(const Context& context, const state::NodeInfo& node, Status* why) const = 0;
@@ -145,6 +149,10 @@ class Framework {
   // All but FilterNodeObject's.
   bool FilterUsage(const Context& context, const state::NodeInfo& node, Status* why) const;
   [[nodiscard]] int64_t Score(const Context& context, const state::NodeInfo& node) const;
+
+  // What the first filter says that refuses the class on every node; empty if none does.
+  // O(filters).
+  [[nodiscard]] std::string RefusesEverywhere(const state::PodClass& pod_class) const;
 
   // True if every filter and score that applies to the class depends on the node alone, so that its
   // answers may be kept in a per-class order of nodes.

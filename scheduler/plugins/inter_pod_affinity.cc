@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "scheduler/plugins/args.h"
 #include "scheduler/plugins/scale.h"
@@ -83,6 +84,16 @@ absl::StatusOr<std::unique_ptr<framework::Plugin>> InterPodAffinity::Make(
                                     {{"hardPodAffinityWeight", &hard_weight, 0, 100},
                                      {"ignorePreferredTermsOfExistingPods", &ignore}}));
   return std::make_unique<InterPodAffinity>(hard_weight, ignore);
+}
+
+std::string InterPodAffinity::RefusesEverywhere(const state::PodClass& pod_class) const {
+  const auto needs = [](const std::vector<model::PodAffinityTerm>& terms) {
+    return std::any_of(terms.begin(), terms.end(), NeedsNamespaceLabels);
+  };
+  const bool affinity = needs(pod_class.spec->pod_affinity);
+  if (!affinity && !needs(pod_class.spec->pod_anti_affinity)) return "";
+  return absl::StrCat("spec.affinity.", affinity ? "podAffinity" : "podAntiAffinity",
+                      ": this version does not evaluate a namespaceSelector in required terms");
 }
 
 InterPodAffinity::Counts InterPodAffinity::Count(const framework::Context& context) const {
@@ -167,11 +178,9 @@ bool InterPodAffinity::Filter(const framework::Context& context, const state::No
                               framework::Status* why) const {
   const model::PodSpec& spec = *context.pod_class.spec;
   const model::StringMap& domains = node.object.meta.labels;
-  for (const auto* terms : {&spec.pod_affinity, &spec.pod_anti_affinity}) {
-    if (std::any_of(terms->begin(), terms->end(), NeedsNamespaceLabels)) {
-      return Refuse(why, Code::kUnschedulableAndUnresolvable,
-                    "needs pod affinity by namespace labels, which this version does not evaluate");
-    }
+  if (!RefusesEverywhere(context.pod_class).empty()) {
+    return Refuse(why, Code::kUnschedulableAndUnresolvable,
+                  "needs pod affinity by namespace labels, which this version does not evaluate");
   }
   constexpr char kAffinity[] = "node(s) didn't match pod affinity rules";
   for (const model::PodAffinityTerm& term : spec.pod_affinity) {

@@ -48,6 +48,7 @@ class InterPodAffinity final : public framework::FilterPlugin, public framework:
     return !spec.pod_affinity.empty() || !spec.pod_anti_affinity.empty() ||
            !spec.labels_for_affinity.empty() || spec.selected_by_others;
   }
+  [[nodiscard]] std::string RefusesEverywhere(const state::PodClass& pod_class) const override;
   bool Filter(const framework::Context& context, const state::NodeInfo& node,
               framework::Status* why) const override;
   [[nodiscard]] bool ScoreApplies(const state::PodClass& pod_class) const override {

@@ -1,5 +1,6 @@
 #include "scheduler/plugins/volume_check.h"
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "scheduler/plugins/args.h"
 #include "scheduler/plugins/common.h"
@@ -9,6 +10,12 @@ namespace fairlead::plugins {
 absl::StatusOr<std::unique_ptr<framework::Plugin>> VolumeCheck::Make(absl::string_view args_json) {
   FAIRLEAD_RETURN_IF_ERROR(ReadArgs(kName, args_json, {}));
   return std::make_unique<VolumeCheck>();
+}
+
+std::string VolumeCheck::RefusesEverywhere(const state::PodClass& pod_class) const {
+  if (pod_class.spec->pvc_names.empty()) return "";
+  return absl::StrCat("spec.volumes: PersistentVolumeClaim ", pod_class.spec->pvc_names.front(),
+                      ": this version does not place pods with PersistentVolumeClaims");
 }
 
 bool VolumeCheck::Filter(const framework::Context& context, const state::NodeInfo&,

@@ -19,6 +19,7 @@ class VolumeCheck final : public framework::FilterPlugin {
   [[nodiscard]] bool FilterApplies(const state::PodClass& pod_class) const override {
     return !pod_class.spec->pvc_names.empty();
   }
+  [[nodiscard]] std::string RefusesEverywhere(const state::PodClass& pod_class) const override;
   bool Filter(const framework::Context& context, const state::NodeInfo& node,
               framework::Status* why) const override;
 };

@@ -90,6 +90,13 @@ void ReleasePromise(ClusterState& state, PodId pod) {
   Transaction::Release(state, pod);
 }
 
+void WithdrawBinding(ClusterState& state, PodId pod) {
+  const PodStatus status = state.pod(pod).status;
+  FAIRLEAD_CHECK(status == PodStatus::kReleasing || status == PodStatus::kPipelined,
+                 absl::StrCat("pod ", state.pod(pod).name, " was not taken back"));
+  Transaction::Release(state, pod);
+}
+
 void ReturnVictim(ClusterState& state, PodId pod, NodeId node, const GpuPick& groups) {
   FAIRLEAD_CHECK(state.pod(pod).status == PodStatus::kPipelined,
                  absl::StrCat("pod ", state.pod(pod).name, " has no other place"));

@@ -64,6 +64,7 @@ class Transaction {
   void CheckPick(PodId pod, const GpuPick& pick) const;
   void Do(OperationKind kind, PodId pod, PodStatus status, NodeId node, GpuPick pick);
   friend void ReleasePromise(ClusterState& state, PodId pod);
+  friend void WithdrawBinding(ClusterState& state, PodId pod);
   friend void ReturnVictim(ClusterState& state, PodId pod, NodeId node, const GpuPick& groups);
   static void MoveBack(ClusterState& state, PodId pod, NodeId node, const GpuPick& groups) {
     state.MovePod(pod, PodStatus::kReleasing, node, ClusterState::kAtEnd, &groups);
@@ -79,6 +80,10 @@ class Transaction {
 // Takes back a promise that was committed for this cycle only: kPipelined -> kPending (its former
 // node's room is free again). For the end of a cycle.
 void ReleasePromise(ClusterState& state, PodId pod);
+
+// A binding that was decided and not sent is taken back for good: kReleasing (evicted by a committed
+// transaction) or kPipelined (which had moved it) -> kPending.
+void WithdrawBinding(ClusterState& state, PodId pod);
 
 // A victim that was promised another place is still on its node until it has terminated:
 // kPipelined -> kReleasing there. For the end of a cycle.

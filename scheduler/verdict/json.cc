@@ -176,6 +176,7 @@ std::string QueueBlockJson(const QueueBlock& block) {
   }
   out.Text("used", FormatQuantity(block.resource, block.used));
   out.Text("requested", FormatQuantity(block.resource, block.requested));
+  if (block.promised > 0) out.Text("promised", FormatQuantity(block.resource, block.promised));
   return out.Done();
 }
 

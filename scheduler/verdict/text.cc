@@ -59,13 +59,22 @@ std::string Capital(std::string text) {
 }
 
 int64_t Needed(const QueueBlock& block) {
-  return model::SaturatingAdd(std::max<int64_t>(block.used, 0), block.requested);
+  const int64_t taken = model::SaturatingAdd(std::max<int64_t>(block.used, 0), block.promised);
+  return model::SaturatingAdd(taken, block.requested);
 }
 
-std::string InUse(const QueueBlock& block) {
-  return absl::StrCat(model::FormatAmount(block.resource, block.used), " in use, ",
-                      model::FormatAmount(block.resource, block.requested), " requested");
+// "8 in use, 2 promised to workloads that come first, 1 requested".
+std::string Parts(const QueueBlock& block, absl::string_view in_use) {
+  std::string text = absl::StrCat(model::FormatAmount(block.resource, block.used), in_use);
+  if (block.promised > 0) {
+    absl::StrAppend(&text, ", ", model::FormatAmount(block.resource, block.promised),
+                    " promised to workloads that come first");
+  }
+  return absl::StrCat(text, ", ", model::FormatAmount(block.resource, block.requested),
+                      " requested");
 }
+
+std::string InUse(const QueueBlock& block) { return Parts(block, " in use"); }
 
 // "3 of the gang's 8 pods have no place: ", or nothing for a single pod.
 std::string WhoPrefix(const Verdict& v) {
@@ -188,7 +197,7 @@ Words QueueLimitReached(const Verdict& v) {
   const std::string wait =
       absl::StrCat("wait until ", AmountText(block.resource, excess), " of that queue ",
                    model::FormatAmount(block.resource, excess) == "1" ? "is" : "are", " released");
-  if (block.used >= block.limit) {
+  if (model::SaturatingAdd(block.used, block.promised) >= block.limit) {
     return {absl::StrCat(Capital(queue), " has reached its limit of ", limit, ": ", InUse(block)),
             {raise, wait}};
   }
@@ -207,8 +216,7 @@ Words NonPreemptibleOverQuota(const Verdict& v) {
   const QueueBlock& block = *v.queue_block;
   return {absl::StrCat("Non-preemptible workloads must stay within the quota of ", BlockingQueue(v),
                        ", ", AmountText(block.resource, block.limit), ": ",
-                       model::FormatAmount(block.resource, block.used), " in use by them, ",
-                       model::FormatAmount(block.resource, block.requested), " requested"),
+                       Parts(block, " in use by them")),
           {preemptible, absl::StrCat("raise the quota of ", BareBlockingQueue(v), " to at least ",
                                      AmountText(block.resource, Needed(block)))}};
 }

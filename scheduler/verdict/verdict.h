@@ -81,8 +81,11 @@ struct QueueBlock {
   std::string queue;
   std::string resource;
   int64_t limit = 0;  // the limit, or the quota for kNonPreemptibleOverQuota
-  int64_t used = 0;
+  int64_t used = 0;   // what is in use, and nothing else
   int64_t requested = 0;
+  // Of what the limit leaves: promised to workloads that come first, or nodes are requested for
+  // them.
+  int64_t promised = 0;
   friend bool operator==(const QueueBlock&, const QueueBlock&) = default;
 };
 

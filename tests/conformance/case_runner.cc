@@ -257,6 +257,7 @@ CaseReport Run::Do() {
     ComparePods(last_.pods);
     CompareNodes(last_.nodes);
     CompareJobs();
+    report_.pods = last_.pods;
     return std::move(report_);
   }
   for (int64_t round = 1; round <= test_.until_match; ++round) {

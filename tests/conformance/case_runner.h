@@ -4,6 +4,7 @@
 // Thread-safety: pure functions.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct CaseReport {
   std::vector<std::string> differences;
   // What the sessions did, for people; filled whether the case passes or not.
   std::vector<std::string> log;
+  std::map<std::string, PodOutcome> pods;  // at the end of the last session
 };
 
 // "single": one session, its result is compared. "rounds": the sessions until the match are folded

@@ -240,6 +240,15 @@ void Session::Report(const engine::CycleResult& cycle) {
     result_.events.push_back({SessionEvent::Op::kBind, KeyOf(state_.pod(binding.pod)),
                               state_.node(binding.node).name()});
   }
+  // KAI evicts what it has just bound; here the binding is taken back before it is sent.
+  for (const engine::Binding& taken_back : cycle.withdrawn) {
+    const std::string pod = KeyOf(state_.pod(taken_back.pod));
+    const std::string node = state_.node(taken_back.node).name();
+    result_.events.push_back({SessionEvent::Op::kBind, pod, node});
+    result_.events.push_back({SessionEvent::Op::kEvict, pod, node});
+    result_.pods[pod].status = "Releasing";
+    result_.pods[pod].node = node;
+  }
   for (const engine::Eviction& eviction : cycle.evictions) {
     const state::PodRecord& pod = state_.pod(eviction.pod);
     result_.events.push_back({SessionEvent::Op::kEvict, KeyOf(pod),

@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "tests/conformance/case_runner.h"
 #include "tests/conformance/isolate.h"
+#include "tests/conformance/kai_faults.h"
 #include "tests/conformance/queue_tables.h"
 #include "tests/conformance/scheduling_case.h"
 
@@ -47,6 +48,7 @@ absl::StatusOr<std::vector<Json>> ReadCases(const fs::path& file) {
 
 struct Findings {
   std::vector<std::string> differences, log;
+  std::string kai_fault = {};  // of a case that differs
 };
 
 Findings FromStatus(const absl::StatusOr<std::vector<std::string>>& differences) {
@@ -67,7 +69,17 @@ Findings RunCase(const Json& json, const SuiteOptions& options, const Deviation*
     if (!applied.ok()) return FromStatus(applied);
   }
   CaseReport report = RunSchedulingCase(*test, options.run_session);
-  return {std::move(report.differences), std::move(report.log)};
+  Findings findings{std::move(report.differences), std::move(report.log)};
+  if (findings.differences.empty() || deviation != nullptr) return findings;
+  const std::string fault = KaiFaultIn(json);
+  if (fault.empty()) return findings;
+  const std::vector<std::string> problems = PlacementProblems(json, report.pods);
+  if (problems.empty()) {
+    findings.kai_fault = fault;
+  } else {
+    findings.differences.insert(findings.differences.end(), problems.begin(), problems.end());
+  }
+  return findings;
 }
 
 // Lines cannot have line ends inside on their way through the pipe.
@@ -82,12 +94,17 @@ std::string Pack(const Findings& findings) {
   for (const std::string& line : findings.differences)
     absl::StrAppend(&text, "d", OneLine(line), "\n");
   for (const std::string& line : findings.log) absl::StrAppend(&text, "l", OneLine(line), "\n");
+  if (!findings.kai_fault.empty()) absl::StrAppend(&text, "k", OneLine(findings.kai_fault), "\n");
   return text;
 }
 
 Findings Unpack(absl::string_view text) {
   Findings findings;
   for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    if (line[0] == 'k') {
+      findings.kai_fault = std::string(line.substr(1));
+      continue;
+    }
     auto& list = line[0] == 'd' ? findings.differences : findings.log;
     list.emplace_back(line.substr(1));
   }
@@ -153,6 +170,10 @@ class Suite {
         findings.differences = from_kai;
       }
     }
+    if (result.outcome == Outcome::kFailed && !deviates && !findings.kai_fault.empty()) {
+      result.outcome = Outcome::kKaiFault;
+      result.deviation = std::move(findings.kai_fault);
+    }
     result.differences = std::move(findings.differences);
     result.log = std::move(findings.log);
     out_.cases.push_back(std::move(result));
@@ -171,6 +192,8 @@ const char* OutcomeName(Outcome outcome) {
       return "failed";
     case Outcome::kDeviates:
       return "deviates";
+    case Outcome::kKaiFault:
+      return "kai-fault";
   }
   return "";
 }
@@ -219,6 +242,7 @@ std::string ToJson(const SuiteResult& result) {
   root.Member("passed") = Number(result.Count(Outcome::kPassed));
   root.Member("failed") = Number(result.Count(Outcome::kFailed));
   root.Member("deviating") = Number(result.Count(Outcome::kDeviates));
+  root.Member("kaiFaults") = Number(result.Count(Outcome::kKaiFault));
   Json cases = Json::Object();
   for (const CaseResult& one : result.cases) {
     Json row = Json::Object();
@@ -256,6 +280,11 @@ std::string ToText(const SuiteResult& result, bool verbose) {
     absl::StrAppend(&out, "deviates by decision: ", one.id, "\n    ", one.deviation, "\n");
     for (const std::string& line : one.differences) absl::StrAppend(&out, "    ", line, "\n");
   }
+  for (const CaseResult& one : result.cases) {
+    if (one.outcome != Outcome::kKaiFault) continue;
+    absl::StrAppend(&out, "a fault of KAI's, not copied: ", one.id, "\n    ", one.file, ": ",
+                    one.name, ": ", one.deviation, "\n");
+  }
   for (const std::string& id : result.needless_deviations) {
     absl::StrAppend(&out, "listed as a deviation, but does as KAI does: ", id, "\n");
   }
@@ -265,6 +294,8 @@ std::string ToText(const SuiteResult& result, bool verbose) {
   }
   const int64_t deviating = result.Count(Outcome::kDeviates);
   if (deviating > 0) absl::StrAppend(&out, deviating, " deviate by decision\n");
+  const int64_t faults = result.Count(Outcome::kKaiFault);
+  if (faults > 0) absl::StrAppend(&out, faults, " differ by a fault of KAI's that a rule shows\n");
   absl::StrAppend(&out, result.Count(Outcome::kPassed), " passed, ", result.Count(Outcome::kFailed),
                   " failed\n");
   return out;

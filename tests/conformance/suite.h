@@ -24,6 +24,7 @@ enum class Outcome : uint8_t {
   kPassed,
   kFailed,
   kDeviates,  // does what its line in the list of deviations says
+  kKaiFault,  // differs, KAI's decision shows a known fault, and ours is right (kai_faults.h)
 };
 
 struct CaseResult {
@@ -31,7 +32,7 @@ struct CaseResult {
   Outcome outcome = Outcome::kFailed;
   std::vector<std::string> differences;
   std::vector<std::string> log;
-  std::string deviation;  // why, if it is listed
+  std::string deviation;  // why, if it is listed; what KAI's fault is
 };
 
 struct SuiteOptions {

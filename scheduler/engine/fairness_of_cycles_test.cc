@@ -1,0 +1,142 @@
+// What one cycle leaves to the next, and what it takes from others: the budget of searches, demand
+// of pods that can never run, and bindings that are taken back before they are sent.
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scheduler/engine/engine_testing.h"
+
+namespace fairlead::engine {
+namespace {
+
+using model::testing::MakeNode;
+using model::testing::PodBuilder;
+using testing::Cluster;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::Job;
+using verdict::Code;
+
+model::PodAffinityTerm NotBeside(const std::string& app) {
+  model::PodAffinityTerm term;
+  term.topology_key = model::kHostnameLabel;
+  term.selector.requirements = {{"app", model::SelectorOperator::kIn, {app}}};
+  return term;
+}
+
+// The budget does for one search a cycle. In each cycle something of queue `early` comes before
+// `late`, and would use it.
+TEST(SearchBudgetTest, WhatWasNotSearchedForComesFirstInTheNextCycle) {
+  EngineOptions options;
+  options.max_search_work = 0;
+  Cluster c(options);
+  c.Queue("early", 100);  // its next job is a smaller part of its share
+  c.Queue("later", 2);
+  c.Queue("rich", 0);
+  for (const std::string node : {"n1", "n2", "n3"}) {
+    c.Node(node, 1);
+    c.Pod(Job("v-" + node, "rich", 1).On(node));
+  }
+  c.Pod(Job("first", "early", 1, 1).Preemptible(false));
+  c.Pod(Job("late", "later", 1, 2).Preemptible(false));
+  const CycleResult before = c.Run(100);
+  EXPECT_EQ(c.Evicted().size(), 1u);
+  EXPECT_EQ(c.CodeOf("first"), Code::kWaitingForVictims);
+  EXPECT_THAT(c.DetailsOf("late"), HasSubstr("it comes first in the next cycle"));
+  EXPECT_LT(before.wake_at, absl::InfiniteFuture());
+
+  c.Pod(Job("second", "early", 1, 3).Preemptible(false));
+  c.Run(101);
+  EXPECT_EQ(c.Evicted().size(), 1u);
+  EXPECT_EQ(c.CodeOf("late"), Code::kWaitingForVictims) << "what comes later is never searched for";
+  EXPECT_THAT(c.DetailsOf("second"), HasSubstr("it comes first in the next cycle"));
+}
+
+TEST(DemandTest, APodThatCanNeverRunTakesNoLimitFromOthers) {
+  Cluster c;  // the hook is on, there is no node yet
+  c.Queue("q", 2, 2);
+  c.engine().SetOfferedNodes({MakeNode("offer", 8)});
+  c.Pod(Job("typo", "q", 2, 1).NodeSelector("gpu", "h1OO"));
+  c.Pod(Job("next", "q", 2, 2));
+  const CycleResult& result = c.Run();
+  EXPECT_EQ(c.CodeOf("next"), Code::kInsufficientCapacity);
+  ASSERT_NE(testing::FindWaiting(c.state(), result, "next"), nullptr);
+  EXPECT_TRUE(testing::FindWaiting(c.state(), result, "next")->wants_nodes);
+  // The hook says that no instance type fits.
+  EXPECT_TRUE(testing::FindWaiting(c.state(), result, "typo")->wants_nodes);
+}
+
+TEST(DemandTest, WithoutTheHookItComesAfterTheOthersAndInUseIsWhatIsInUse) {
+  EngineOptions options;
+  options.hook_on = false;
+  Cluster c(options);
+  c.Queue("q", 2, 2);
+  c.Queue("other", 0);
+  c.Node("n", 2);
+  c.Pod(Job("full", "other", 2).Preemptible(false).On("n"));
+  c.Pod(Job("typo", "q", 2, 1).NodeSelector("gpu", "h1OO"));
+  c.Pod(Job("next", "q", 2, 2));
+  c.Run();
+  EXPECT_EQ(c.CodeOf("next"), Code::kInsufficientCapacity);
+  ASSERT_EQ(c.CodeOf("typo"), Code::kQueueLimitReached);
+  EXPECT_EQ(c.VerdictOf("typo")->queue_block->used, 0);
+  EXPECT_EQ(c.VerdictOf("typo")->queue_block->promised, 2000);
+}
+
+TEST(ImpossibleTest, WhatThisVersionCannotPlaceSaysSoAndNothingElse) {
+  for (const bool hook_on : {false, true}) {
+    EngineOptions options;
+    options.hook_on = hook_on;
+    Cluster c(options);
+    c.Queue("q", 8);
+    c.Node("n", 8);
+    model::Pod claims = Job("claims", "q", 1);
+    claims.spec.pvc_names = {"data"};
+    c.Pod(claims);
+    model::Pod apart = Job("apart", "q", 1);
+    apart.spec.pod_anti_affinity = {NotBeside("web")};
+    apart.spec.pod_anti_affinity[0].namespace_selector =
+        model::LabelSelector{false, {{"team", model::SelectorOperator::kExists, {}}}};
+    c.Pod(apart);
+    c.Group(model::testing::MakeGroup("ns", "gang", "q", 1));
+    model::Pod member = testing::Member("member", "gang");
+    member.spec.pvc_names = {"data"};
+    c.Pod(member);
+    const CycleResult& result = c.Run();
+    EXPECT_THAT(c.Bound(), IsEmpty());
+    for (const char* name : {"claims", "apart", "gang"}) {
+      SCOPED_TRACE(name);
+      ASSERT_EQ(c.CodeOf(name), Code::kInvalidRequest);
+      EXPECT_THAT(c.VerdictOf(name)->subject, HasSubstr("this version does not"));
+      EXPECT_FALSE(testing::FindWaiting(c.state(), result, name)->wants_nodes);
+    }
+    EXPECT_THAT(c.VerdictOf("claims")->subject, HasSubstr("PersistentVolumeClaim data"));
+    EXPECT_THAT(c.VerdictOf("apart")->subject, HasSubstr("namespaceSelector"));
+  }
+}
+
+// `low` is bound to the free GPU, `high` needs it and that of `runs`: the binding is not sent.
+TEST(WithdrawTest, ABindingOfThisCycleGivesWayToWhatComesFirst) {
+  Cluster c;
+  c.Queue("q", 2);
+  c.Node("n", 2);
+  c.Pod(Job("runs", "q", 1, 1).On("n"));
+  c.Pod(Job("low", "q", 1, 2));
+  c.Pod(Job("high", "q", 2, 3).Priority("high", 1000));
+  const CycleResult& result = c.Run();
+  EXPECT_THAT(c.Bound(), IsEmpty());
+  ASSERT_EQ(result.withdrawn.size(), 1u);
+  EXPECT_EQ(c.state().pod(result.withdrawn[0].pod).name, "low");
+  EXPECT_THAT(c.Evicted(), ElementsAre("preempt:runs"));
+  EXPECT_THAT(c.Promised(), ElementsAre("high>n"));
+  EXPECT_EQ(c.CodeOf("low"), Code::kInsufficientCapacity);
+  EXPECT_THAT(c.DetailsOf("low"), HasSubstr("its place went to workload ns/high"));
+
+  c.state().RemovePod("ns", "runs", "");
+  c.Run(101);
+  EXPECT_THAT(c.Bound(), ElementsAre("high>n"));
+}
+
+}  // namespace
+}  // namespace fairlead::engine
