@@ -64,7 +64,7 @@ TEST_F(LedgerTest, RebuildFollowsTheTree) {
   EXPECT_EQ(ledger.allocated(mid_, kGpu), 520);
   tree_.Remove("leaf");  // its pods still run
   ledger.Rebuild(tree_);
-  EXPECT_EQ(ledger.allocated(mid_, kGpu), 20);
+  EXPECT_EQ(ledger.allocated(mid_, kGpu), 520) << "the queues above stay charged";
   EXPECT_EQ(ledger.allocated_non_preemptible(leaf_, kGpu), 500);
   const QueueId added = tree_.Upsert(MakeQueue("added", "leaf"));
   tree_.Upsert(MakeQueue("leaf", "other"));
