@@ -91,8 +91,7 @@ Hook::Impl::Impl(HookOptions options, const Catalog* catalog, const Hook& hook)
   if (options_.provider.empty()) options_.enabled = false;
 }
 
-std::vector<model::Node> Hook::Impl::NodesOnOffer(
-    std::vector<const model::NodePool*> pools) const {
+std::vector<model::Node> Hook::Impl::NodesOnOffer(std::vector<const model::NodePool*> pools) const {
   if (pools.empty()) pools.push_back(&default_pool_);
   std::vector<model::Node> nodes;
   for (const Offer& offer : MakeOffers(catalog_, pools)) nodes.push_back(UsableNode(offer, ""));

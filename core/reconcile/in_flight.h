@@ -55,10 +55,9 @@ struct InFlightClaim {
   std::string key;        // "ns/name"
   bool reserved = false;  // a ReserveClaim, else a DeallocateClaim
 };
-using InFlight =
-    std::variant<InFlightEviction, InFlightVerdict, InFlightRequest, InFlightProvider,
-                 InFlightReservation, InFlightPodDeletion, InFlightConfigMap, InFlightClaim,
-                 InFlightStatus>;
+using InFlight = std::variant<InFlightEviction, InFlightVerdict, InFlightRequest, InFlightProvider,
+                              InFlightReservation, InFlightPodDeletion, InFlightConfigMap,
+                              InFlightClaim, InFlightStatus>;
 
 class InFlightActions {
  public:

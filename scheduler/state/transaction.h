@@ -81,8 +81,8 @@ class Transaction {
 // node's room is free again). For the end of a cycle.
 void ReleasePromise(ClusterState& state, PodId pod);
 
-// A binding that was decided and not sent is taken back for good: kReleasing (evicted by a committed
-// transaction) or kPipelined (which had moved it) -> kPending.
+// A binding that was decided and not sent is taken back for good: kReleasing (evicted by a
+// committed transaction) or kPipelined (which had moved it) -> kPending.
 void WithdrawBinding(ClusterState& state, PodId pod);
 
 // A victim that was promised another place is still on its node until it has terminated:
