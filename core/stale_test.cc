@@ -23,9 +23,9 @@ TEST_F(StalePurchaseTest, NothingIsBoughtUntilTheKindIsHeardOfAgain) {
   EXPECT_THAT(Of<model::CreateNodeRequest>(result), IsEmpty());
   std::string said;
   for (const auto& write : Of<model::SetPodUnschedulable>(result)) {
-    if (write.name == "p0") said = write.message;
+    if (write.name == "p0") said = write.verdict_json;
     if (write.name == "p2") {
-      EXPECT_THAT(write.message, Not(HasSubstr("paused"))) << "policy holds it";
+      EXPECT_THAT(write.verdict_json, Not(HasSubstr("paused"))) << "policy holds it";
     }
   }
   EXPECT_THAT(said, HasSubstr("victions and purchases are paused until the API server is heard of "

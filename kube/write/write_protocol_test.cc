@@ -281,7 +281,7 @@ std::vector<Row> OtherRows() {
       {"DeleteGone",
        remove,
        {{"DELETE", kRequest, ErrorReply(404, "NotFound", "x")}},
-       absl::StatusCode::kNotFound,
+       absl::StatusCode::kOk,
        {"DELETE r1"}},
       {"DeleteLostAfterCommit",
        remove,

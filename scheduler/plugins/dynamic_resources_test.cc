@@ -146,9 +146,9 @@ TEST_F(DynamicResourcesTest, SharesOfGpusAreRefusedWhereOnlyClaimsGetThem) {
   model::PodSpec spec;
   spec.gpu_share = {500, 0, 1};
   Waiting(spec);
-  EXPECT_EQ(Why(*Only("GpuKind"), "n0"),
+  EXPECT_EQ(Why(*OnlyForShares("GpuKind"), "n0"),
             "X fractional/shared GPU pods are not yet supported on DRA-only nodes");
-  EXPECT_EQ(Why(*Only("GpuKind"), "n1"), "X node(s) have no GPU to share");
+  EXPECT_EQ(Why(*OnlyForShares("GpuKind"), "n1"), "X node(s) have no GPU to share");
 }
 
 }  // namespace

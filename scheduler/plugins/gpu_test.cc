@@ -99,7 +99,7 @@ TEST_F(GpuPluginTest, KindOfGpu) {
         {"marked", legacy},
         {"single", legacy}}},
   };
-  const auto kind = Only("GpuKind");
+  const auto kind = OnlyForShares("GpuKind");
   for (const Case& c : cases) {
     Waiting(c.spec);
     for (const char* name : {"cpu", "gpu", "silent", "mixed", "marked", "single"}) {

@@ -35,6 +35,14 @@ class PluginTest : public testing::Test {
     EXPECT_TRUE(made.ok()) << made.status();
     return made.ok() ? *std::move(made) : nullptr;
   }
+  // The same for pods that share GPUs, which a profile without GpuSharing refuses: it is asked
+  // last.
+  std::unique_ptr<framework::Framework> OnlyForShares(absl::string_view name) {
+    auto made =
+        framework::Framework::Make({"test", {{std::string(name)}, {"GpuSharing"}}}, registry_);
+    EXPECT_TRUE(made.ok()) << made.status();
+    return made.ok() ? *std::move(made) : nullptr;
+  }
   void AddNode(const model::Node& node) { state_.UpsertNode(node); }
   void AddPod(const model::Pod& pod) { state_.UpsertPod(pod); }
   // A waiting pod with this spec; its class is what Ctx() asks about.
