@@ -421,9 +421,10 @@ void Checks::CheckVerdicts() {
                                      "; true is ", code));
       }
       if (code.empty() && row->facts.condition == "QueueLimitReached" &&
-          truth_->Entitled(workload) && truth_->OverLimit(workload.queue, Sum(workload)).empty()) {
+          truth_->Entitled(workload) && truth_->OverLimitBeside(workload).empty()) {
         Fail("verdict", absl::StrCat("pod ", row->facts.key(),
-                                     " is told QueueLimitReached, and is below every limit"));
+                                     " is told QueueLimitReached, and is below every limit, also "
+                                     "with all that waits for capacity"));
       }
     }
   }
