@@ -35,11 +35,9 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
   } else if (status.ok()) {
     return;  // the watch shows its effect
   } else if (const auto* verdict = std::get_if<InFlightVerdict>(&*found)) {
-    // What is gone, or another object by now, is written again anyway; what is not valid stays so.
-    if (absl::IsNotFound(status) || absl::IsFailedPrecondition(status) ||
-        absl::IsInvalidArgument(status)) {
-      return;
-    }
+    // What is gone is not missed; what is not valid stays so. A conflict (409) tells nothing: the
+    // object may be another one by now, or another write was faster.
+    if (absl::IsNotFound(status) || absl::IsInvalidArgument(status)) return;
     verdicts.WriteFailed(verdict->ns, verdict->name, verdict->group, now);
   }
 }

@@ -116,8 +116,9 @@ TEST_F(AnswersTest, FailedVerdictWriteWakesTheLoopAndIsMadeAgain) {
   SyncAll();
   Put(MakeQueue("q", "", kUnlimited, 0));
   Put(PodBuilder("ns", "p").Queue("q").Gpus(1).Build());
-  for (const absl::Status& failure : {absl::UnavailableError("lost"), absl::InternalError("500"),
-                                      absl::ResourceExhaustedError("429")}) {
+  for (const absl::Status& failure :
+       {absl::UnavailableError("lost"), absl::InternalError("500"),
+        absl::ResourceExhaustedError("429"), absl::FailedPreconditionError("409: conflict")}) {
     SCOPED_TRACE(failure.ToString());
     Restart();
     SyncAll();

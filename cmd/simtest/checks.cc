@@ -112,7 +112,9 @@ void Checks::OnLease(const ApiServer::Commit& commit) {
 
 void Checks::OnWrite(const ApiServer::Commit& commit) {
   ++writes_;
-  if (settled_at_ != absl::InfiniteFuture()) calm_writes_.push_back(time_->now());
+  if (settled_at_ != absl::InfiniteFuture() && !IsNewStepOfAnEnd(commit)) {
+    calm_writes_.push_back(time_->now());
+  }
   if (!holder_.empty() && commit.actor != holder_ && time_->now() >= writers_excused_until_) {
     const Json& object = commit.after != nullptr ? *commit.after : *commit.before;
     Fail("writers", absl::StrCat(std::string(commit.actor), " wrote ", TextAt(object, {"kind"}),
@@ -132,6 +134,33 @@ void Checks::OnWrite(const ApiServer::Commit& commit) {
   if (commit.type == ResourceType::kNodeRequests && commit.before == nullptr) {
     OnRequest(*commit.after);
   }
+}
+
+// The taint for removal, and what becomes of the request of a machine that was ready.
+bool Checks::IsNewStepOfAnEnd(const ApiServer::Commit& commit) {
+  if (commit.before == nullptr) return false;
+  const Json& before = *commit.before;
+  std::string step = "gone";
+  if (commit.type == ResourceType::kNodes) {
+    if (commit.after != nullptr) {
+      if (sim::world::ReadNode(before).removing) return false;
+      if (!sim::world::ReadNode(*commit.after).removing) return false;
+      step = "tainted";
+    }
+  } else if (commit.type == ResourceType::kNodeRequests) {
+    const std::string former = TextAt(before, {"status", "phase"});
+    if (former != "Ready" && former != "Draining" && former != "Gone") return false;
+    if (commit.after != nullptr) {
+      const Json& after = *commit.after;
+      const std::string phase = TextAt(after, {"status", "phase"});
+      if (phase != "Draining" && phase != "Gone") return false;
+      step = absl::StrCat(phase, after["metadata"].contains("finalizers") ? " kept" : "",
+                          after["metadata"].contains("deletionTimestamp") ? " deleted" : "");
+    }
+  } else {
+    return false;
+  }
+  return end_steps_.insert(absl::StrCat(TextAt(before, {"metadata", "uid"}), " ", step)).second;
 }
 
 void Checks::OnBinding(const PodRow& row) {
@@ -421,9 +450,10 @@ void Checks::CheckVerdicts() {
                                      "; true is ", code));
       }
       if (code.empty() && row->facts.condition == "QueueLimitReached" &&
-          truth_->Entitled(workload) && truth_->OverLimit(workload.queue, Sum(workload)).empty()) {
+          truth_->Entitled(workload) && truth_->OverLimitBeside(workload).empty()) {
         Fail("verdict", absl::StrCat("pod ", row->facts.key(),
-                                     " is told QueueLimitReached, and is below every limit"));
+                                     " is told QueueLimitReached, and is below every limit, also "
+                                     "with all that waits for capacity"));
       }
     }
   }

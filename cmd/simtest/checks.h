@@ -20,7 +20,10 @@
 //     liveness     a workload that is entitled and fits into idle room starts within kPlaceWithin;
 //                  one that only a machine is missing for within kBuyWithin
 //     gang         no gang is half bound for longer than its grace and kGangSlack
-//     storm        at most kCalmWrites writes a minute while nothing else changes (I4)
+//     storm        at most kCalmWrites writes a minute while nothing else changes (I4); the steps
+//     in
+//                  which an idle machine that was ready is ended follow from time alone, however
+//                  many there are: each counts from its second time on
 //     leader       there is one
 //   at the end
 //     verdict      what a waiting pod is told is true, and a pod that runs is told nothing
@@ -108,6 +111,7 @@ class Checks {
   void OnCommit(const sim::world::ApiServer::Commit& commit);
   void OnLease(const sim::world::ApiServer::Commit& commit);
   void OnWrite(const sim::world::ApiServer::Commit& commit);
+  bool IsNewStepOfAnEnd(const sim::world::ApiServer::Commit& commit);
   void OnBinding(const sim::world::PodRow& row);
   void OnRequest(const sim::world::Json& request);
   [[nodiscard]] std::string OverLimitText(const std::string& queue,
@@ -156,6 +160,7 @@ class Checks {
   };
   std::deque<Doubtful> doubtful_;  // requests for what seems to be above a limit
   std::deque<absl::Time> calm_writes_;
+  std::set<std::string> end_steps_;  // of machines: uid and step
   absl::Time others_changed_at_ = absl::InfinitePast();
   std::map<absl::Time, int64_t> waiting_then_;  // how many pods waited, lately
 };

@@ -184,18 +184,56 @@ std::string Exceeds(const std::string& queue, const char* what, const char* reso
                       what, " ", bound);
 }
 
+std::string ExceedsLimit(const QueueFacts& queue, const Amounts& use, const Amounts& more) {
+  for (const std::string& over :
+       {Exceeds(queue.name, "limit", "milli-GPU", use.gpu, more.gpu, queue.gpu_limit),
+        Exceeds(queue.name, "limit", "milli-CPU", use.cpu, more.cpu, queue.cpu_limit),
+        Exceeds(queue.name, "limit", "bytes", use.memory, more.memory, queue.memory_limit)}) {
+    if (!over.empty()) return over;
+  }
+  return "";
+}
+
+// It lacks nothing but room: no policy holds it.
+bool IsToldToWaitForCapacity(const Workload& workload) {
+  static const auto* const kReasons = new std::set<std::string>{
+      "Unschedulable", "InsufficientCapacity", "NodesRequested",    "WaitingForVictims",
+      "GpuCapReached", "CostCapReached",       "NoInstanceTypeFits"};
+  return std::any_of(workload.waiting.begin(), workload.waiting.end(),
+                     [](const PodRow* row) { return kReasons->contains(row->facts.condition); });
+}
+
 }  // namespace
 
 std::string Truth::OverLimit(const std::string& queue, const Amounts& more) const {
   for (const std::string& name : Chain(queue)) {
-    const QueueFacts& facts = queues_.at(name).facts;
-    const Amounts use = UseOf(name);
-    for (const std::string& over :
-         {Exceeds(name, "limit", "milli-GPU", use.gpu, more.gpu, facts.gpu_limit),
-          Exceeds(name, "limit", "milli-CPU", use.cpu, more.cpu, facts.cpu_limit),
-          Exceeds(name, "limit", "bytes", use.memory, more.memory, facts.memory_limit)}) {
-      if (!over.empty()) return over;
-    }
+    std::string over = ExceedsLimit(queues_.at(name).facts, UseOf(name), more);
+    if (!over.empty()) return over;
+  }
+  return "";
+}
+
+Amounts Truth::AwaitedBy(const std::string& queue, const std::string& but) const {
+  Amounts awaited;
+  for (const Workload& workload : Waiting()) {
+    if (workload.key == but || !IsToldToWaitForCapacity(workload)) continue;
+    const std::vector<std::string> chain = Chain(workload.queue);
+    if (std::find(chain.begin(), chain.end(), queue) == chain.end()) continue;
+    for (const PodRow* row : workload.waiting) awaited += row->facts.requests;
+  }
+  return awaited;
+}
+
+std::string Truth::OverLimitBeside(const Workload& workload) const {
+  Amounts more;
+  for (int64_t i = 0; i < workload.needed(); ++i) {
+    more += workload.waiting[static_cast<size_t>(i)]->facts.requests;
+  }
+  for (const std::string& name : Chain(workload.queue)) {
+    Amounts use = UseOf(name);
+    use += AwaitedBy(name, workload.key);
+    std::string over = ExceedsLimit(queues_.at(name).facts, use, more);
+    if (!over.empty()) return over;
   }
   return "";
 }

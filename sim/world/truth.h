@@ -89,6 +89,10 @@ class Truth {
   [[nodiscard]] std::string OverLimit(const std::string& queue, const Amounts& more) const;
   // The same for quotas: what binds non-preemptible work.
   [[nodiscard]] std::string OverQuota(const std::string& queue, const Amounts& more) const;
+  // The same with what waits for room besides: it is served first, or beside it. Room for a
+  // workload whose pods are told that they wait for capacity counts against its queues as if it
+  // ran.
+  [[nodiscard]] std::string OverLimitBeside(const Workload& workload) const;
   // The latest time at which anything changed that decides about the queue's limits.
   [[nodiscard]] absl::Time PolicyChangedAt(const std::string& queue) const;
 
@@ -112,6 +116,8 @@ class Truth {
   void OnQueue(const ApiServer::Commit& commit);
   void OnGroup(const ApiServer::Commit& commit);
   [[nodiscard]] std::string QueueOf(const PodRow& row) const;
+  // All that waits for capacity at or below the queue, but the workload of that key.
+  [[nodiscard]] Amounts AwaitedBy(const std::string& queue, const std::string& but) const;
 
   const EventQueue* time_;
   std::map<std::string, PodRow> pods_;  // by "ns/name"

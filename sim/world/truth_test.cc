@@ -60,6 +60,37 @@ TEST_F(TruthTest, TheLimitOfAQueueAboveBinds) {
             "queue root: 2000 of milli-GPU used, 2000 more, limit 3000");
 }
 
+// What waits for room counts against a limit as if it ran; what a limit holds itself does not.
+TEST_F(TruthTest, WhatWaitsForCapacityTakesPartOfALimit) {
+  const auto told = [&](const std::string& name, absl::string_view reason) {
+    const auto tell = [&](Json& pod) {
+      pod["status"]["conditions"] = {
+          {{"type", "PodScheduled"}, {"status", "False"}, {"reason", std::string(reason)}}};
+      return absl::OkStatus();
+    };
+    ASSERT_TRUE(server_.Modify(ResourceType::kPods, "ns", name, tell, "fairlead-a.1").ok());
+  };
+  Queue("root", "", "5");
+  Queue("q", "root", "");
+  Pod("first", "", "");
+  Pod("second", "", "");
+  Pod("third", "", "");
+  told("first", "Unschedulable");
+  told("second", "QueueLimitReached");
+  told("third", "QueueLimitReached");
+  const auto waiting = [&](absl::string_view key) {
+    for (const Workload& workload : truth_.Waiting()) {
+      if (workload.key == key) return workload;
+    }
+    return Workload();
+  };
+  EXPECT_EQ(truth_.OverLimitBeside(waiting("ns/third")), "");
+  told("second", "NodesRequested");
+  EXPECT_EQ(truth_.OverLimitBeside(waiting("ns/third")),
+            "queue root: 4000 of milli-GPU used, 2000 more, limit 5000");
+  EXPECT_EQ(truth_.OverLimitBeside(waiting("ns/second")), "") << "itself is not beside it";
+}
+
 TEST_F(TruthTest, AQueueThatIsItsOwnParentHasNoChain) {
   Queue("q", "q", "");
   EXPECT_TRUE(truth_.Chain("q").empty());
