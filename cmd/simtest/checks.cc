@@ -172,8 +172,11 @@ void Checks::OnBinding(const PodRow& row) {
   }
   if (node != truth_->nodes().end() && row.facts.ours && node->second.closed_since < known) {
     Fail("misplaced", absl::StrCat("pod ", row.facts.key(), " is bound to ", row.facts.node,
-                                   ", which has been tainted, cordoned or unready for ",
+                                   ", which has been tainted by others, cordoned or unready for ",
                                    absl::FormatDuration(time_->now() - node->second.closed_since)));
+  }
+  if (node != truth_->nodes().end() && row.facts.ours && node->second.removing_since < known) {
+    reopened_.push_back({row.facts.key(), row.facts.node, time_->now()});
   }
   if (node != truth_->nodes().end()) {
     const auto load = truth_->LoadOf(row.facts.node, [&](const PodRow& other) {
@@ -241,6 +244,25 @@ void Checks::CheckLimits() {
   }
 }
 
+// A node that is needed again before it is drained loses the taint; that write and the binding are
+// not ordered. If it is drained all the same, "terminate" fails too.
+void Checks::CheckReopened() {
+  const absl::Time now = time_->now();
+  if (now <= disturbed_until_ + kRecovery) return;
+  while (!reopened_.empty() && now - reopened_.front().bound_at > kReopen) {
+    const Reopened reopened = reopened_.front();
+    reopened_.pop_front();
+    const auto node = truth_->nodes().find(reopened.node);
+    const auto pod = truth_->pods().find(reopened.pod);
+    if (node == truth_->nodes().end() || node->second.removing_since > reopened.bound_at) continue;
+    if (pod == truth_->pods().end() || pod->second.bound_at != reopened.bound_at) continue;
+    if (!pod->second.facts.active() || pod->second.facts.terminating) continue;
+    Fail("misplaced", absl::StrCat("pod ", reopened.pod, " was bound to ", reopened.node, " ",
+                                   absl::FormatDuration(now - reopened.bound_at),
+                                   " ago, which still bears the taint for removal"));
+  }
+}
+
 void Checks::OnTerminate(const std::string& node) {
   const auto found = truth_->nodes().find(node);
   if (found == truth_->nodes().end()) return;
@@ -296,7 +318,7 @@ void Checks::OnRequest(const Json& request) {
       Fail("policy", absl::StrCat("node request ", name, " is for ", workload.key, ": ", code));
     }
     if (workload.waiting.front()->facts.plain &&
-        !truth_->OverLimit(workload.queue, Sum(workload)).empty()) {
+        !truth_->OverLimit(workload.queue, Sum(workload), /*terminating_too=*/false).empty()) {
       doubtful_.push_back({name, workload.key, time_->now()});
     }
   }
@@ -312,7 +334,9 @@ void Checks::CheckDoubtfulRequests() {
       if (workload.key != doubtful.workload) continue;
       if (truth_->PolicyChangedAt(workload.queue) >= std::min(KnownSince(), doubtful.since))
         continue;
-      const std::string over = truth_->OverLimit(workload.queue, Sum(workload));
+      // A kubelet that is stuck keeps what leaves for longer; it is no reason not to order a node.
+      const std::string over =
+          truth_->OverLimit(workload.queue, Sum(workload), /*terminating_too=*/false);
       if (over.empty()) continue;
       Fail("policy",
            absl::StrCat("node request ", doubtful.request, " is for ", workload.key, ", ",
@@ -412,10 +436,24 @@ void Checks::CheckStorm() {
 
 void Checks::EverySecond() {
   CheckLimits();
+  CheckReopened();
   CheckDoubtfulRequests();
 }
 
-void Checks::WhileCalm() {
+void Checks::NoteBindings(const core::DecisionLoop* leader) {
+  std::map<std::string, absl::Time> current;
+  if (leader != nullptr) {
+    for (const core::RunningRow& row : leader->MakeView(time_->now()).running) {
+      if (row.status != "Binding") continue;
+      const auto since = binding_since_.find(row.pod);
+      current[row.pod] = since == binding_since_.end() ? time_->now() : since->second;
+    }
+  }
+  binding_since_ = std::move(current);
+}
+
+void Checks::WhileCalm(const core::DecisionLoop* leader) {
+  NoteBindings(leader);
   CheckLiveness();
   CheckGangs();
   CheckStorm();
@@ -461,8 +499,14 @@ void Checks::CheckVerdicts() {
 
 void Checks::CheckView(const core::DecisionLoop& leader) {
   std::set<std::string> believed;
-  for (const core::RunningRow& row : leader.MakeView(time_->now()).running)
-    believed.insert(row.pod);
+  for (const core::RunningRow& row : leader.MakeView(time_->now()).running) {
+    // The write of a binding may be on its way when the world ends.
+    const auto since = binding_since_.find(row.pod);
+    const bool on_its_way =
+        row.status == "Binding" &&
+        (since == binding_since_.end() || time_->now() - since->second < absl::Seconds(30));
+    if (!on_its_way) believed.insert(row.pod);
+  }
   for (const auto& [key, row] : truth_->pods()) {
     if (!row.facts.ours || !row.facts.active()) continue;
     if (believed.erase(key) == 0 && row.bound_at < time_->now() - absl::Seconds(30)) {

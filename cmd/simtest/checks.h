@@ -3,8 +3,10 @@
 //   at every write of Fairlead's
 //     overcommit   a binding puts no more on a node than it has: our pods, and those of others that
 //                  have been there for kKnown
-//     misplaced    a binding takes no pod to a node that its selector does not match, or that has
-//                  been tainted, cordoned or unready for kKnown
+//     misplaced    a binding takes no pod to a node that its selector does not match, or that
+//     others
+//                  have tainted, or that has been cordoned or unready, for kKnown; from a node that
+//                  bears Fairlead's own taint for removal, the taint is off within kReopen
 //     limit        a binding takes no queue on its chain over its limit for longer than kOverLimit
 //                  (evictions may be on their way), unless what decides about it changed lately
 //     writers      only the holder of the Lease writes
@@ -58,6 +60,7 @@
 namespace fairlead::simtest {
 
 inline constexpr absl::Duration kKnown = absl::Seconds(10);
+inline constexpr absl::Duration kReopen = absl::Seconds(10);
 inline constexpr absl::Duration kOverLimit = absl::Seconds(10);
 inline constexpr absl::Duration kRecovery = absl::Seconds(60);
 inline constexpr absl::Duration kPlaceWithin = absl::Seconds(90);
@@ -98,7 +101,7 @@ class Checks {
                   const core::StepResult& result);
   void EverySecond();
   // In the settle phase, every few seconds.
-  void WhileCalm();
+  void WhileCalm(const core::DecisionLoop* leader);
   void AtEnd(const core::DecisionLoop* leader);
   void Fail(const std::string& invariant, const std::string& text);
 
@@ -118,11 +121,13 @@ class Checks {
                                           const sim::world::Amounts& more) const;
   void OnTerminate(const std::string& node);
   void CheckLimits();
+  void CheckReopened();
   void CheckDoubtfulRequests();
   void CheckCaps();
   void CheckLiveness();
   void CheckGangs();
   void CheckStorm();
+  void NoteBindings(const core::DecisionLoop* leader);
   void CheckVerdicts();
   void CheckView(const core::DecisionLoop& leader);
   void CheckPurchases();
@@ -148,12 +153,18 @@ class Checks {
   int64_t decisions_ = 0, writes_ = 0;
   // Of the calm: since when each could start, or is half bound.
   std::map<std::string, absl::Time> fits_since_, buyable_since_, half_since_;
+  std::map<std::string, absl::Time> binding_since_;  // pods whose binding the leader writes
   struct OverLimit {
     absl::Time since;
     std::string pod;
     sim::world::Amounts requests;
   };
   std::map<std::string, OverLimit> over_limit_;  // queues, since a binding
+  struct Reopened {
+    std::string pod, node;
+    absl::Time bound_at;
+  };
+  std::deque<Reopened> reopened_;  // bindings to nodes behind Fairlead's own taint
   struct Doubtful {
     std::string request, workload;
     absl::Time since;

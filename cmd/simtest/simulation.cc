@@ -26,6 +26,10 @@ namespace world = sim::world;
 using world::ResourceType;
 
 constexpr int64_t kStartSeconds = 1'772'409'600;
+// Only its silence tells that a watch is dead, at most kube::ReflectorOptions::silence_limit after
+// its last word, however short the fault was. What happened in between is known a little later;
+// Checks adds kRecovery to the end of every fault.
+const absl::Duration kSilentUntil = absl::Seconds(80) + kKnown - kRecovery;
 constexpr absl::Duration kCalmLook = absl::Seconds(5);
 constexpr int64_t kGpuCap = 32;
 constexpr int64_t kCostCapMicroUsd = 40'000'000;
@@ -97,7 +101,7 @@ class Simulation {
     time_.At(calm, [this] { CalmDown(); });
     const absl::Time end = calm + kSettleTime;
     for (absl::Time at = calm + kCalmLook; at < end; at += kCalmLook) {
-      time_.At(at, [this] { checks_.WhileCalm(); });
+      time_.At(at, [this] { checks_.WhileCalm(LeaderLoop()); });
     }
     for (absl::Time at = start_; at < end; at += absl::Seconds(1)) {
       time_.At(at, [this] { checks_.EverySecond(); });
@@ -235,6 +239,7 @@ class Simulation {
                      static_cast<int>(operation.Number("status")), until);
     } else if (verb == "half-open") {
       const std::string traffic = operation.Text("class");
+      if (traffic == "watch") checks_.Disturb(time_.now() + kSilentUntil);
       network.HalfOpen(traffic == "read"    ? kube::TrafficClass::kRead
                        : traffic == "write" ? kube::TrafficClass::kWrite
                                             : kube::TrafficClass::kWatch,

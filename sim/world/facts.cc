@@ -209,8 +209,11 @@ NodeFacts ReadNode(const Json& node) {
   }
   if (const Json* taints = At(spec, "taints")) {
     for (const Json& taint : *taints) {
-      if (Text(At(taint, "key")) == "fairlead.dev/to-be-removed") out.removing = true;
-      if (Text(At(taint, "effect")) != "PreferNoSchedule") out.tainted = true;
+      const bool removing = Text(At(taint, "key")) == "fairlead.dev/to-be-removed";
+      if (removing) out.removing = true;
+      if (Text(At(taint, "effect")) == "PreferNoSchedule") continue;
+      out.tainted = true;
+      if (!removing) out.tainted_by_others = true;
     }
   }
   return out;
@@ -248,7 +251,9 @@ GroupFacts ReadGroup(const Json& group) {
     out.min_member = minimum->get<int64_t>();
     if (out.min_member < 1 || out.min_member > 1000) out.odd = true;
   }
-  out.preemptible = PreemptibleClass(Text(At(spec, "priorityClassName")));
+  const std::string priority_class = Text(At(spec, "priorityClassName"));
+  out.names_class = !priority_class.empty();
+  out.preemptible = PreemptibleClass(priority_class);
   if (HasEntries(At(spec, "subGroups")) || HasEntries(At(spec, "topologyConstraint")) ||
       At(spec, "minSubGroup") != nullptr || At(spec, "schedulingBackoff") != nullptr) {
     out.odd = true;

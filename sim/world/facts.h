@@ -57,7 +57,8 @@ struct NodeFacts {
   Amounts allocatable;
   int64_t pods = 0;
   bool ready = false, tainted = false, unschedulable = false;
-  bool removing = false;  // bears Fairlead's taint for removal
+  bool removing = false;           // bears Fairlead's taint for removal
+  bool tainted_by_others = false;  // bears any other taint that keeps pods away
 };
 
 struct QueueFacts {
@@ -71,6 +72,7 @@ struct QueueFacts {
 struct GroupFacts {
   std::string ns, name, queue, verdict_code;
   int64_t min_member = 0;
+  bool names_class = false;  // else the class of its pods counts
   bool preemptible = true;
   bool odd = false;  // sub-groups, topology or numbers that the truth does not judge
 };

@@ -87,7 +87,7 @@ void Truth::OnNode(const ApiServer::Commit& commit) {
     row.before = row.facts.allocatable;
     row.changed_at = time_->now();
   }
-  const bool closed = facts.tainted || facts.unschedulable || !facts.ready;
+  const bool closed = facts.tainted_by_others || facts.unschedulable || !facts.ready;
   if (!closed) row.closed_since = absl::InfiniteFuture();
   if (closed && row.closed_since == absl::InfiniteFuture()) row.closed_since = time_->now();
   if (facts.removing && !row.facts.removing) row.removing_since = time_->now();
@@ -205,9 +205,10 @@ bool IsToldToWaitForCapacity(const Workload& workload) {
 
 }  // namespace
 
-std::string Truth::OverLimit(const std::string& queue, const Amounts& more) const {
+std::string Truth::OverLimit(const std::string& queue, const Amounts& more,
+                             bool terminating_too) const {
   for (const std::string& name : Chain(queue)) {
-    std::string over = ExceedsLimit(queues_.at(name).facts, UseOf(name), more);
+    std::string over = ExceedsLimit(queues_.at(name).facts, UseOf(name, terminating_too), more);
     if (!over.empty()) return over;
   }
   return "";
@@ -281,11 +282,14 @@ std::vector<Workload> Truth::Waiting() const {
     Workload& workload = by_key[found == groups_.end() ? "pod " + key : "group " + group];
     workload.key = found == groups_.end() ? key : group;
     workload.queue = row.queue;
-    workload.preemptible = facts.preemptible;
+    // Pods that differ: which of them decides is the product's choice, so the strict one does here.
+    workload.preemptible = workload.preemptible && facts.preemptible;
     if (found != groups_.end()) {
       workload.group = &found->second;
       workload.min_member = std::max<int64_t>(1, found->second.facts.min_member);
-      workload.preemptible = found->second.facts.preemptible;
+      if (found->second.facts.names_class) {
+        workload.preemptible = found->second.facts.preemptible;
+      }
     }
     ++workload.members;
     if (facts.active()) ++workload.active;

@@ -35,7 +35,8 @@ struct NodeRow {
   NodeFacts facts;
   Amounts before;  // what it had until changed_at
   absl::Time changed_at = absl::InfinitePast();
-  absl::Time closed_since = absl::InfiniteFuture();    // tainted, cordoned or not ready
+  // Tainted by others, cordoned or not ready. Fairlead takes its own taint off again.
+  absl::Time closed_since = absl::InfiniteFuture();
   absl::Time removing_since = absl::InfiniteFuture();  // Fairlead's taint was written
 };
 
@@ -86,7 +87,8 @@ class Truth {
   // Of our bound pods at or below the queue; those that are terminating only if asked for.
   [[nodiscard]] Amounts UseOf(const std::string& queue, bool terminating_too = true) const;
   // The first limit on the chain that `more` would exceed, in words with numbers; "" if none.
-  [[nodiscard]] std::string OverLimit(const std::string& queue, const Amounts& more) const;
+  [[nodiscard]] std::string OverLimit(const std::string& queue, const Amounts& more,
+                                      bool terminating_too = true) const;
   // The same for quotas: what binds non-preemptible work.
   [[nodiscard]] std::string OverQuota(const std::string& queue, const Amounts& more) const;
   // The same with what waits for room besides: it is served first, or beside it. Room for a

@@ -50,6 +50,44 @@ TEST_F(TruthTest, CountsTheLoadOfANodeAndTheUseOfEveryQueueAbove) {
   EXPECT_EQ(truth_.UseOf("root").gpu, 4000);
 }
 
+// docs/queues.md: the class of the PodGroup, else that of its pods.
+TEST_F(TruthTest, AGroupThatNamesNoClassHasTheClassOfItsPods) {
+  Queue("root", "", "");
+  Queue("q", "root", "");
+  const auto group = [&](absl::string_view name, absl::string_view priority_class) {
+    Json object = MakeGroup(Named(name).With("queue", "q").With("min", 1));
+    object["spec"].erase("priorityClassName");
+    if (!priority_class.empty()) object["spec"]["priorityClassName"] = std::string(priority_class);
+    ASSERT_TRUE(server_.Create(ResourceType::kPodGroups, std::move(object), "test").ok());
+    Json pod = MakePod(Named(name).With("queue", "q").With("group", name), std::string(name));
+    pod["metadata"]["labels"]["priorityClassName"] = "build";
+    ASSERT_TRUE(server_.Create(ResourceType::kPods, std::move(pod), "test").ok());
+  };
+  group("named", "train");
+  group("unnamed", "");
+  const std::vector<Workload> waiting = truth_.Waiting();
+  ASSERT_EQ(waiting.size(), 2);
+  EXPECT_TRUE(waiting[0].preemptible) << waiting[0].key;
+  EXPECT_FALSE(waiting[1].preemptible) << waiting[1].key;
+}
+
+// Fairlead takes it off again when the node is needed before it is drained.
+TEST_F(TruthTest, TheTaintForRemovalDoesNotCloseANode) {
+  Node("n", 8);
+  const auto taint = [&](const char* key) {
+    const auto add = [&](Json& node) {
+      node["spec"]["taints"].push_back(Json{{"key", key}, {"effect", "NoSchedule"}});
+      return absl::OkStatus();
+    };
+    ASSERT_TRUE(server_.Modify(ResourceType::kNodes, "", "n", add, "test").ok());
+  };
+  taint("fairlead.dev/to-be-removed");
+  EXPECT_EQ(truth_.nodes().at("n").closed_since, absl::InfiniteFuture());
+  EXPECT_EQ(truth_.nodes().at("n").removing_since, time_.now());
+  taint("maintenance");
+  EXPECT_EQ(truth_.nodes().at("n").closed_since, time_.now());
+}
+
 TEST_F(TruthTest, TheLimitOfAQueueAboveBinds) {
   Queue("root", "", "3");
   Queue("q", "root", "");
