@@ -205,6 +205,17 @@ TEST_F(HookTest, LaunchNeverAnswered) {
   EXPECT_EQ(The().failure, "Timeout");
 }
 
+// Ours is ahead of the API server's by more than a launch may take.
+TEST_F(HookTest, ClocksThatDifferDoNotShortenALaunch) {
+  StepAndApply({Item("team/a", Spec(1000, 4, 1), 1)});
+  The().meta.creation = now_ - options_.launch_timeout - absl::Minutes(1);
+  EXPECT_EQ(All<model::LaunchNode>(StepAndApply()).size(), 1u);
+  EXPECT_EQ(ThePhase(), Phase::kPending);
+  now_ += options_.launch_timeout;
+  StepAndApply();
+  EXPECT_EQ(ThePhase(), Phase::kFailed);
+}
+
 TEST_F(HookTest, NodeThatNeverRegistersIsTerminatedAndCountsUntilThen) {
   options_.cluster_gpu_limit = 1;
   Restart();

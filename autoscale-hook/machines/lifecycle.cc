@@ -12,7 +12,9 @@ namespace {
 using model::NodeRequest;
 using Phase = model::NodeRequestPhase;
 
+// The API server's clock may be far from ours: a request of our own is as old as we know.
 absl::Time WrittenAt(const MachineView& view, absl::Time now) {
+  if (view.machine->asked_at.has_value()) return *view.machine->asked_at;
   const absl::Time creation = view.request().meta.creation;
   return creation == absl::InfinitePast() || creation > now ? view.machine->first_seen : creation;
 }

@@ -102,6 +102,7 @@ void MachineLedger::CreationSent(const model::NodeRequest& request, absl::Time n
   it->second.desired = request;
   it->second.desired.meta.creation = now;
   it->second.first_seen = now;
+  it->second.asked_at = now;
   ++version_;
 }
 

@@ -58,7 +58,10 @@ struct Machine {
   bool gone = false;                          // the provider confirmed that there is no machine
 
   absl::Time first_seen = absl::InfinitePast();  // or, unseen, asked to be created
-  std::optional<absl::Time> missing_since;       // its node was there
+  // By the clock of this process: asked to be created. Absent: another process did, or a former
+  // one.
+  std::optional<absl::Time> asked_at;
+  std::optional<absl::Time> missing_since;  // its node was there
   std::optional<absl::Time> taint_sent, delete_sent;
   bool taint_wanted = false;
   int64_t taint_attempts = 0, delete_attempts = 0;
