@@ -53,9 +53,15 @@ absl::Duration Application::TimeLeft() const {
   return elector_ == nullptr ? absl::InfiniteDuration() : elector_->TimeLeft();
 }
 
-// Decisions never see time go back, whatever the machine's clock does.
+// Decisions never see time go back, nor stand still, whatever the machine's clock does. While it is
+// behind, time goes on at half the speed until the clock has caught up: no timer waits for the
+// whole jump, and what is written does not stay ahead of the clock.
 absl::Time Application::Now() {
-  last_now_ = std::max(last_now_, ports_.clock->Now());
+  const absl::Duration steady = ports_.clock->Steady();
+  const absl::Time wall = ports_.clock->Now();
+  last_now_ = std::max(last_now_ + (steady - last_steady_) / 2, wall);
+  last_steady_ = steady;
+  clock_behind_ = wall < last_now_;
   return last_now_;
 }
 
@@ -103,6 +109,11 @@ absl::Status Application::Begin() {
   return absl::OkStatus();
 }
 
+absl::Duration Application::UntilWake() const {
+  const absl::Duration until = std::max(absl::ZeroDuration(), WakeAt() - last_now_);
+  return clock_behind_ ? 2 * until : until;
+}
+
 absl::Time Application::WakeAt() const {
   if (heartbeat_.open()) return absl::InfinitePast();
   const bool polls = reading_ || next_.has_value();
@@ -119,9 +130,8 @@ void Application::Drain(absl::Duration max_wait) {
 
 bool Application::Turn(absl::Duration max_wait) {
   if (stop_ || lost_) return false;
-  const absl::Time before = Now();
-  const absl::Time wake = std::min(WakeAt(), before + max_wait);
-  Drain(std::max(absl::ZeroDuration(), wake - before));
+  Now();
+  Drain(std::min(UntilWake(), max_wait));
   heartbeat_.Answer();
   tasks_->RunAll();
   if (stop_ || lost_) return false;

@@ -117,8 +117,9 @@ class Application {
   absl::Status Begin();
   // Waits for something to do, at most `max_wait`, and does it. False: stopped, or leadership lost.
   bool Turn(absl::Duration max_wait);
-  // When Turn has something to do although no event comes; for who moves time by hand.
-  [[nodiscard]] absl::Time WakeAt() const;
+  // How long after Turn, by the steady clock, there is nothing to do unless an event comes; for
+  // what moves time by hand.
+  [[nodiscard]] absl::Duration UntilWake() const;
   absl::Status End();
 
   // A task for the owner's thread, run between two decisions. Any thread.
@@ -181,6 +182,7 @@ class Application {
   // How long a write that is sent now may take; zero unless this process leads.
   [[nodiscard]] absl::Duration TimeLeft() const;
   absl::Time Now();
+  [[nodiscard]] absl::Time WakeAt() const;
   [[nodiscard]] OwnerStats Measure();
   static std::shared_ptr<Collected> NewCollected();
   // Beside the lease, which the same Role allows.
@@ -212,6 +214,8 @@ class Application {
 
   std::vector<model::ClusterEvent> events_;
   absl::Time last_now_ = absl::InfinitePast();
+  absl::Duration last_steady_;  // when that was read
+  bool clock_behind_ = false;   // the machine's clock is before last_now_
   absl::Time wake_at_ = absl::InfiniteFuture(), next_tick_ = absl::InfinitePast();
   absl::Time next_sync_report_ = absl::InfinitePast();
   // Steady: a wall clock that was set back must not stop it.

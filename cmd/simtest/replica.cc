@@ -98,9 +98,7 @@ absl::StatusOr<bool> Replica::TurnIfDue(bool world_changed) {
     Kill(now + kRestart);
     return true;
   }
-  asked_ = app_->WakeAt() == absl::InfiniteFuture()
-               ? absl::InfiniteFuture()
-               : now + std::max(absl::ZeroDuration(), app_->WakeAt() - clock_.Now());
+  asked_ = now + app_->UntilWake();
   spins_ = asked_ <= now ? spins_ + 1 : 0;
   not_before_ = std::max(not_before_, asked_ <= now ? now + kSpinPause : now);
   return true;
