@@ -31,7 +31,9 @@ class RealClock final : public Clock {
 class FakeClock final : public Clock {
  public:
   explicit FakeClock(absl::Time start) : start_(start) {}
-  [[nodiscard]] absl::Time Now() const override { return start_ + Steady(); }
+  [[nodiscard]] absl::Time Now() const override {
+    return start_ + Steady() + absl::Nanoseconds(wall_offset_ns_.load(std::memory_order_relaxed));
+  }
   [[nodiscard]] absl::Duration Steady() const override {
     return absl::Nanoseconds(elapsed_ns_.load(std::memory_order_relaxed));
   }
@@ -39,9 +41,14 @@ class FakeClock final : public Clock {
     elapsed_ns_.fetch_add(absl::ToInt64Nanoseconds(by), std::memory_order_relaxed);
   }
 
+  // The wall clock is set; Steady() goes on.
+  void SetWallOffset(absl::Duration offset) {
+    wall_offset_ns_.store(absl::ToInt64Nanoseconds(offset), std::memory_order_relaxed);
+  }
+
  private:
   absl::Time start_;
-  std::atomic<int64_t> elapsed_ns_{0};
+  std::atomic<int64_t> elapsed_ns_{0}, wall_offset_ns_{0};
 };
 
 }  // namespace fairlead

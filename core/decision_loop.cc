@@ -105,6 +105,8 @@ void DecisionLoop::BecomeLeader() {
   impl_->dirty = true;
 }
 
+bool DecisionLoop::AwaitsPods() const { return impl_->nodes.AwaitsPods(); }
+
 std::string DecisionLoop::Impl::Timestamp(absl::Time at) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", at, absl::UTCTimeZone());
 }

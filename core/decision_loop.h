@@ -51,6 +51,11 @@ class DecisionLoop {
   // listed, or its watch has been seen to be up to date, after the leadership was won.
   void BecomeLeader();
 
+  // A node is to be removed, and the watch of pods has not shown everything up to its taint. A
+  // quiet watch says so with its next bookmark, about once a minute; a new snapshot of pods says so
+  // at once.
+  [[nodiscard]] bool AwaitsPods() const;
+
   // What was stored of former usage; empty: nothing was. From then on it is stored anew. With an
   // error (what Decode says, FailedPrecondition where none is recorded) recording starts anew too.
   absl::Status RestoreUsage(absl::string_view text);

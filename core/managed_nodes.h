@@ -53,6 +53,8 @@ class ManagedNodes {
   const std::vector<hook::NodeUse>& Uses(const std::set<state::NodeId>& promised, absl::Time now);
   // Of the last Uses; equal values mean equal answers.
   [[nodiscard]] uint64_t uses_version() const { return uses_version_; }
+  // Some node waits for the watch of pods.
+  [[nodiscard]] bool AwaitsPods() const { return !unsettled_.empty(); }
   // When pods settle by time alone; infinite future if none do.
   [[nodiscard]] absl::Time settles_at() const { return settles_at_; }
 

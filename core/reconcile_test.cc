@@ -163,6 +163,20 @@ TEST_F(ReconcileTest, ABrokenGangStartsWhenNothingRefusesItAnyMore) {
   EXPECT_THAT(running_, UnorderedElementsAre("g0", "g1", "g2", "g3"));
 }
 
+TEST_F(ReconcileTest, APodThatWentFirstWithAllOthersAndIsRefusedWaitsAgain) {
+  Put(MakeNode("n", 8));
+  MakeGang(2);
+  absl::Time now = At(1);
+  const auto run = [&](absl::Time until, const std::set<std::string>& refused) {
+    for (; now < until; now += absl::Milliseconds(500)) Obey(StepAt(now), refused);
+  };
+  run(At(2), {"g0", "g1"});
+  // Both go first now; of one the binding is refused once more.
+  run(At(20), {"g1"});
+  run(At(120), {});
+  EXPECT_THAT(running_, UnorderedElementsAre("g0", "g1"));
+}
+
 TEST_F(ReconcileTest, AnExtraPodThatIsRefusedLeavesItsGangAlone) {
   Put(MakeNode("n", 8));
   MakeGang(2);

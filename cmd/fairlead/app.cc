@@ -12,6 +12,10 @@
 namespace fairlead::cmd {
 namespace {
 
+// How long the removal of a node waits for the watch of pods before they are listed, and how often
+// at most they are.
+constexpr absl::Duration kAwaitPods = absl::Seconds(1);
+constexpr absl::Duration kBetweenPodReads = absl::Seconds(5);
 constexpr absl::Duration kLongestSleep = absl::Minutes(1);
 // How often it is looked whether a read or a reconfiguration is complete.
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
@@ -118,7 +122,8 @@ absl::Time Application::WakeAt() const {
   if (heartbeat_.open()) return absl::InfinitePast();
   const bool polls = reading_ || next_.has_value();
   const absl::Time check = last_now_ + (next_check_ - ports_.clock->Steady());
-  return std::min({wake_at_, next_tick_, UsageWakeAt(), was_synced_ ? check : next_sync_report_,
+  return std::min({wake_at_, next_tick_, pods_read_at_, UsageWakeAt(),
+                   was_synced_ ? check : next_sync_report_,
                    polls ? last_now_ + kPoll : absl::InfiniteFuture()});
 }
 
@@ -143,6 +148,7 @@ bool Application::Turn(absl::Duration max_wait) {
   FinishReconfigure(now);
   const bool knows = KnowsUsage(now);
   if (was_leader_ && !next_.has_value() && HasRead() && knows) Decide(now);
+  ReadAwaitedPods(now);
   if (observer_ == nullptr) {
     next_tick_ = absl::InfiniteFuture();
   } else if (now >= next_tick_) {
@@ -167,6 +173,21 @@ bool Application::Lead() {
     }
   }
   return true;
+}
+
+// A node that is to be removed waits for what the watch of pods shows; a quiet one shows nothing.
+void Application::ReadAwaitedPods(absl::Time now) {
+  if (!was_leader_ || reading_ || !loop_->AwaitsPods()) {
+    pods_read_at_ = absl::InfiniteFuture();
+    return;
+  }
+  if (pods_read_at_ == absl::InfiniteFuture()) {
+    pods_read_at_ = std::max(now + kAwaitPods, last_pods_read_ + kBetweenPodReads);
+  }
+  if (now < pods_read_at_) return;
+  source_->Refresh(model::Kind::kPod);
+  last_pods_read_ = now;
+  pods_read_at_ = now + kBetweenPodReads;
 }
 
 bool Application::HasRead() {

@@ -165,6 +165,7 @@ class Application {
   void Feed(const model::ClusterEvent& event);
   // True while this process leads. Begins to read when it has begun to.
   bool Lead();
+  void ReadAwaitedPods(absl::Time now);
   // All is known that was written before this process led.
   bool HasRead();
   void CheckWords();
@@ -217,6 +218,7 @@ class Application {
   absl::Duration last_steady_;  // when that was read
   bool clock_behind_ = false;   // the machine's clock is before last_now_
   absl::Time wake_at_ = absl::InfiniteFuture(), next_tick_ = absl::InfinitePast();
+  absl::Time pods_read_at_ = absl::InfiniteFuture(), last_pods_read_ = absl::InfinitePast();
   absl::Time next_sync_report_ = absl::InfinitePast();
   // Steady: a wall clock that was set back must not stop it.
   absl::Duration next_check_ = -absl::InfiniteDuration();

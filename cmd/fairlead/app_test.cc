@@ -310,6 +310,20 @@ TEST_F(AppTest, AHungOwnerLosesTheLease) {
   EXPECT_FALSE(app_->Turn(absl::ZeroDuration())) << "when it goes on, it has lost";
 }
 
+// A binding that was refused is tried again after seconds, not after the clock has caught up.
+TEST_F(AppTest, AWallClockSetBackStopsNoTimer) {
+  const std::string binding = "/api/v1/namespaces/ns/pods/p/binding";
+  transport_.On("POST", binding, Reply::Json(500, R"({"kind":"Status","code":500})"));
+  Begin();
+  ASSERT_TRUE(Pass(absl::Seconds(1)));
+  const size_t before = Bindings();
+  ASSERT_GE(before, 1u);
+  clock_.SetWallOffset(-absl::Hours(1));
+  EXPECT_TRUE(Pass(absl::Seconds(60)));
+  EXPECT_GT(Bindings(), before);
+  EXPECT_LT(app_->UntilWake(), absl::Minutes(5));
+}
+
 TEST_F(AppTest, AnIdleOwnerAnswersWheneverItIsAsked) {
   Begin();
   ASSERT_TRUE(Pass(absl::Minutes(3)));

@@ -138,7 +138,10 @@ void BindingPipeline::TryPermit(uint64_t id, absl::Time now) {
     Send(pod, std::move(bind));
   }
   step.ready = std::move(held);
-  if (step.ready.empty()) steps_.erase(found);
+  if (!step.ready.empty()) return;
+  // Nothing is held for those that were sent first: each has its own answer.
+  for (const state::PodId pod : step.probes) RowOf(pod).step = 0;
+  steps_.erase(found);
 }
 
 void BindingPipeline::Send(state::PodId pod, model::BindPod bind) {

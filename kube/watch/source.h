@@ -34,6 +34,8 @@ class ClusterSource {
   // What was written until now is to be known: new snapshots of every kind. Fresh says when all are
   // complete and their events are in the queue; the queue's consumer is woken then.
   void Refresh();
+  // The same of one kind.
+  void Refresh(model::Kind kind);
   [[nodiscard]] bool Fresh() const;
 
   // Every kind has been synced once.

@@ -123,9 +123,11 @@ TEST_F(SchedulingTest, AnUnneededNodeIsGivenBackBehindItsTaintAndTheTaintsOfOthe
                         R"({"example.com/note":"mine"}},"spec":{"taints":[{"key":"example.com/t",)",
                         R"("value":"v","effect":"PreferNoSchedule"}]}})"));
   api().Delete(Path(kPods, "p"));
-  ASSERT_TRUE(Eventually("the node is being deleted", [&] {
-    return !api().Get(path).body.TextAt({"metadata", "deletionTimestamp"}).empty();
-  }));
+  // A quiet watch of pods says how far it is with its bookmarks alone, one a minute or so.
+  ASSERT_TRUE(Eventually(
+      "the node is being deleted",
+      [&] { return !api().Get(path).body.TextAt({"metadata", "deletionTimestamp"}).empty(); },
+      nullptr, absl::Minutes(3)));
   const Json after = api().Get(path).body;
   const Json* const taints = after.At({"spec", "taints"});
   ASSERT_NE(taints, nullptr);

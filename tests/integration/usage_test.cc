@@ -68,7 +68,7 @@ TEST_F(UsageTest, WhatIsNoRecordIsToldAndReplacedAndNothingElse) {
   MakeQueue("team", -1, -1);
   MakeNode("n1", 4);
   ChildProcess& process = Start(WithUsage("a"));
-  EXPECT_TRUE(Says(process, "usage of queues is recorded anew"));
+  EXPECT_TRUE(Says(process, "usage of queues could not be read; recording starts again"));
   MakePod({.name = "p"});
   ASSERT_TRUE(Bound({"p"}));
   Stored("half a rec");
