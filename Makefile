@@ -14,9 +14,9 @@ run: ## a day of two teams on a real control plane (KUBECONFIG: on that cluster;
 test: ## everything that is judged; STAGE="program simtest asan tsan integration" picks
 	@scripts/test.sh $(STAGE)
 
-simtest: ## the whole program in simulated worlds; SEEDS=1..500 or 17, ARGS="--fault network --shrink"
+simtest: ## the whole program in simulated worlds; SEEDS=100000 (that many) or 601..900, ARGS="--fault network --shrink"
 	@scripts/deps.sh && scripts/build.sh release fairlead-simtest
-	@build/bin/fairlead-simtest --seeds '$(or $(SEEDS),1..500)' --jobs "$$(nproc)" $(or $(ARGS),--shrink)
+	@build/bin/fairlead-simtest --seeds '$(if $(findstring ..,$(SEEDS)),$(SEEDS),1..$(or $(SEEDS),500))' --jobs "$$(nproc)" $(or $(ARGS),--shrink)
 
 mutations: ## shows that simtest finds each defect of tests/mutations; last line: M of M found
 	@scripts/deps.sh && scripts/mutations.sh
