@@ -114,7 +114,6 @@ class BindingPipeline {
   [[nodiscard]] bool NeedsPlugin(const state::PodRecord& pod) const;
   [[nodiscard]] absl::Time SettlesAt(const state::PodRecord& pod, absl::Time now) const;
   void AddStep(const engine::Binding* begin, const engine::Binding* end, absl::Time now);
-  void Hold(uint64_t id, state::PodId pod, absl::Time now);
   // The plugins from `first` on, then Permit.
   void Reserve(uint64_t id, state::PodId pod, model::BindPod bind, size_t first, absl::Time now);
   void TryPermit(uint64_t id, absl::Time now);
