@@ -22,12 +22,13 @@ TEST(CatalogTest, WhatIsWrongIsNamedWithItsPlace) {
     const char* want;
   };
   const Case cases[] = {
-      {"", "c.yaml: catalogue: must be a mapping"},
-      {"[1, 2", "c.yaml:1:1: catalogue: end of sequence flow not found"},
+      {"", "c.yaml: the file is empty"},
+      {"[]", "c.yaml:1:1: catalogue: must be a mapping"},
+      {"[1, 2", "c.yaml:1:1: end of sequence flow not found"},
       {"types: 3", "c.yaml:1:8: types: must be a list"},
       {"{}", "c.yaml:1:1: types: is missing"},
       {"types: []\nnonsense: 1", "c.yaml:2:1: nonsense: unknown field"},
-      {"types: []\ntypes: []", "c.yaml:2:1: types: given twice"},
+      {"types: []\ntypes: []", "c.yaml:2:1: given twice: \"types\""},
       {"types:\n- name: a\n  cpu: 1", "c.yaml:2:3: types[0].memory: is missing"},
       {"types:\n- {name: a, cpu: 1, memory: 1Gi}", "types[0].zones: is missing and has no default"},
       {"types:\n- {name: a, cpu: -1, memory: 1Gi, zones: [z]}",

@@ -1,5 +1,5 @@
-// The strict reader of catalogue files, apart from catalog.h so that yaml-cpp is seen by one .cc
-// only. Format: autoscale-hook/README.md. Errors: InvalidArgument "file:line:column: field: what is
+// The strict reader of catalogue files.
+// Format: autoscale-hook/README.md. Errors: InvalidArgument "file:line:column: field: what is
 // wrong", lines and columns from 1.
 //
 // Thread-safety: pure functions.

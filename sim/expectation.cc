@@ -3,16 +3,16 @@
 #include <algorithm>
 
 #include "base/status_macros.h"
+#include "document/fields.h"
 #include "sim/scenario.h"
-#include "sim/yaml_fields.h"
 
 namespace fairlead::sim {
 namespace {
 
-using Handler = YamlFields::Handler;
+using Handler = FieldReader::Handler;
 
-Handler Counts(const YamlFields& yaml, std::optional<std::map<std::string, int64_t>>* out) {
-  return [&yaml, out](const YAML::Node& node, const std::string& field) {
+Handler Counts(const FieldReader& yaml, std::optional<std::map<std::string, int64_t>>* out) {
+  return [&yaml, out](const Json& node, const std::string& field) {
     auto& counts = out->emplace();
     return yaml.AnyMap(node, field, [&](auto& key, auto& value, auto& at) {
       return yaml.Integer(&counts[key], 0)(value, at);
@@ -20,8 +20,8 @@ Handler Counts(const YamlFields& yaml, std::optional<std::map<std::string, int64
   };
 }
 
-Handler Waits(const YamlFields& yaml, WaitCounts* out) {
-  return [&yaml, out](const YAML::Node& node, const std::string& field) {
+Handler Waits(const FieldReader& yaml, WaitCounts* out) {
+  return [&yaml, out](const Json& node, const std::string& field) {
     return yaml.List(node, field, [&](auto& item, auto& at) -> absl::Status {
       std::string code, queue;
       int64_t pods = 0;
@@ -36,13 +36,13 @@ Handler Waits(const YamlFields& yaml, WaitCounts* out) {
   };
 }
 
-Handler Number(const YamlFields& yaml, std::optional<int64_t>* out) {
-  return [&yaml, out](const YAML::Node& node, const std::string& field) {
+Handler Number(const FieldReader& yaml, std::optional<int64_t>* out) {
+  return [&yaml, out](const Json& node, const std::string& field) {
     return yaml.Integer(&out->emplace(), 0)(node, field);
   };
 }
 
-absl::Status ReadCheck(const YamlFields& yaml, const YAML::Node& node, const std::string& field,
+absl::Status ReadCheck(const FieldReader& yaml, const Json& node, const std::string& field,
                        Expectation& out) {
   MomentCheck& check = out.checks.emplace_back();
   const Handler waiting = [&](auto& n, auto& at) {
@@ -60,8 +60,8 @@ absl::Status ReadCheck(const YamlFields& yaml, const YAML::Node& node, const std
 
 absl::StatusOr<Expectation> ReadExpectation(const std::string& path) {
   FAIRLEAD_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  const YamlFields yaml(path);
-  FAIRLEAD_ASSIGN_OR_RETURN(const YAML::Node root, yaml.Parse(text));
+  const FieldReader yaml(path);
+  FAIRLEAD_ASSIGN_OR_RETURN(const Json root, yaml.Parse(text));
   Expectation out;
   const Handler checks = [&](auto& node, auto& field) {
     return yaml.List(node, field,
@@ -75,7 +75,7 @@ absl::StatusOr<Expectation> ReadExpectation(const std::string& path) {
     });
   };
   const Handler reactive = [&](auto& node, auto& field) {
-    if (!node.IsScalar() || node.Scalar() != "true") return yaml.Error(node, field, "must be true");
+    if (!node.is_text() || node.text() != "true") return yaml.Error(node, field, "must be true");
     out.reactive_costs_more = true;
     return absl::OkStatus();
   };

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "document/yaml.h"
 #include "kube/codec/codec.h"
 #include "simdjson.h"
 
@@ -133,7 +134,7 @@ absl::StatusOr<Manifest> ReadManifest(absl::string_view yaml, absl::string_view 
     ++wanted;
   }
   if (decoded->skipped.empty()) return manifest;
-  FAIRLEAD_ASSIGN_OR_RETURN(const std::vector<std::string> documents, kube::YamlToJson(yaml));
+  FAIRLEAD_ASSIGN_OR_RETURN(const std::vector<std::string> documents, YamlToJson(yaml));
   for (const std::string& json : documents) {
     FAIRLEAD_RETURN_IF_ERROR(ReadOther(json, file_name, manifest));
   }

@@ -7,12 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "scheduler/verdict/json.h"
+#include "base/json_writer.h"
 
 namespace fairlead::sim {
 namespace {
-
-using verdict::JsonString;
 
 constexpr size_t kNamesInALine = 3;
 constexpr size_t kMaxTextWidth = 120;
@@ -179,34 +177,19 @@ std::string LineText(const std::vector<const TimelineEvent*>& events) {
 // ---- JSON
 // ----------------------------------------------------------------------------------------
 
-std::string Field(absl::string_view name, const std::string& value) {
-  return absl::StrCat(",\"", name, "\":", JsonString(value));
+void WriteEvent(const TimelineEvent& event, JsonWriter& json) {
+  json.BeginObject().Field("time", Rfc3339(event.time)).Field("event", event.event);
+  json.FieldUnlessEmpty("object", event.object).FieldUnlessEmpty("code", event.code);
+  json.FieldUnlessEmpty("queue", event.queue).FieldUnlessEmpty("node", event.node);
+  json.FieldUnlessEmpty("instance_type", event.instance_type);
+  json.FieldUnlessEmpty("text", event.text).EndObject();
 }
 
-std::string TimelineJson(const TimelineEvent& event) {
-  std::string json =
-      absl::StrCat("{\"time\":", JsonString(Rfc3339(event.time)), Field("event", event.event));
-  const std::pair<const char*, const std::string*> optional[] = {
-      {"object", &event.object},
-      {"code", &event.code},
-      {"queue", &event.queue},
-      {"node", &event.node},
-      {"instance_type", &event.instance_type},
-      {"text", &event.text}};
-  for (const auto& [name, value] : optional) {
-    if (!value->empty()) json += Field(name, *value);
-  }
-  return json + "}";
-}
-
-std::string EpisodeJson(const WaitEpisode& episode, bool with_end) {
-  std::string json =
-      absl::StrCat("{\"pod\":", JsonString(episode.pod), Field("queue", episode.queue),
-                   Field("code", episode.code), Field("since", Rfc3339(episode.since)));
-  if (with_end && episode.until != absl::InfiniteFuture()) {
-    json += Field("until", Rfc3339(episode.until));
-  }
-  return json + "}";
+void WriteEpisode(const WaitEpisode& episode, JsonWriter& json) {
+  json.BeginObject().Field("pod", episode.pod).Field("queue", episode.queue);
+  json.Field("code", episode.code).Field("since", Rfc3339(episode.since));
+  if (episode.until != absl::InfiniteFuture()) json.Field("until", Rfc3339(episode.until));
+  json.EndObject();
 }
 
 int64_t HookNodes(const core::View& view) {
@@ -214,15 +197,14 @@ int64_t HookNodes(const core::View& view) {
                        [](const core::NodeRow& node) { return !node.node_request.empty(); });
 }
 
-std::string BillJson(const core::BillTotals& bill) {
-  return absl::StrCat("{\"node_hours\":", Hours(bill.node_seconds),
-                      ",\"cost_usd\":", Usd(bill.cost_micro_usd),
-                      ",\"policy_blocked_nodes\":", bill.policy_blocked_nodes,
-                      ",\"policy_blocked_cost_usd\":", Usd(bill.policy_blocked_cost_micro_usd),
-                      ",\"duplicate_nodes\":", bill.duplicate_nodes,
-                      ",\"reactive_cost_usd\":", Usd(bill.reactive_cost_micro_usd),
-                      ",\"reactive_nodes\":", bill.reactive_nodes) +
-         "}";
+void WriteBill(const core::BillTotals& bill, JsonWriter& json) {
+  json.BeginObject().Key("node_hours").Raw(Hours(bill.node_seconds));
+  json.Key("cost_usd").Raw(Usd(bill.cost_micro_usd));
+  json.Key("policy_blocked_nodes").Int(bill.policy_blocked_nodes);
+  json.Key("policy_blocked_cost_usd").Raw(Usd(bill.policy_blocked_cost_micro_usd));
+  json.Key("duplicate_nodes").Int(bill.duplicate_nodes);
+  json.Key("reactive_cost_usd").Raw(Usd(bill.reactive_cost_micro_usd));
+  json.Key("reactive_nodes").Int(bill.reactive_nodes).EndObject();
 }
 
 }  // namespace
@@ -277,27 +259,23 @@ std::string ReportText(const Report& report) {
 }
 
 std::string ReportJson(const Report& report) {
-  std::vector<std::string> timeline, waiting, waited, bought;
-  for (const TimelineEvent& event : report.timeline) timeline.push_back(TimelineJson(event));
+  JsonWriter json;
+  json.BeginObject().Field("scenario", report.name).Key("timeline").BeginArray();
+  for (const TimelineEvent& event : report.timeline) WriteEvent(event, json);
+  json.EndArray().Key("waiting").BeginArray();
   for (const WaitEpisode& episode : report.episodes) {
-    waited.push_back(EpisodeJson(episode, /*with_end=*/true));
-    if (episode.until == absl::InfiniteFuture()) {
-      waiting.push_back(EpisodeJson(episode, /*with_end=*/false));
-    }
+    if (episode.until == absl::InfiniteFuture()) WriteEpisode(episode, json);
   }
-  for (const auto& [type, count] : report.nodes_bought) {
-    bought.push_back(absl::StrCat(JsonString(type), ":", count));
-  }
-  return absl::StrCat("{\"scenario\":", JsonString(report.name), ",\n\"timeline\":[\n",
-                      absl::StrJoin(timeline, ",\n"), "],\n\"waiting\":[",
-                      absl::StrJoin(waiting, ",\n"), "],\n\"waited\":[",
-                      absl::StrJoin(waited, ",\n"), "],\n\"bill\":", BillJson(report.bill),
-                      ",\n\"nodes_at_end\":", HookNodes(report.end)) +
-         absl::StrCat(",\n\"nodes_bought\":{", absl::StrJoin(bought, ","),
-                      "},\n\"requests\":", report.bill.nodes_requested,
-                      ",\"evictions\":", report.evictions, ",\"decisions\":", report.stats.cycles,
-                      ",\"bindings\":", report.stats.bindings,
-                      ",\"verdicts\":", report.stats.verdict_writes, "}\n");
+  json.EndArray().Key("waited").BeginArray();
+  for (const WaitEpisode& episode : report.episodes) WriteEpisode(episode, json);
+  WriteBill(report.bill, json.EndArray().Key("bill"));
+  json.Key("nodes_at_end").Int(HookNodes(report.end)).Key("nodes_bought").BeginObject();
+  for (const auto& [type, count] : report.nodes_bought) json.Key(type).Int(count);
+  json.EndObject().Key("requests").Int(report.bill.nodes_requested);
+  json.Key("evictions").Int(report.evictions).Key("decisions").Int(report.stats.cycles);
+  json.Key("bindings").Int(report.stats.bindings);
+  json.Key("verdicts").Int(report.stats.verdict_writes);
+  return json.EndObject().Take() + "\n";
 }
 
 }  // namespace fairlead::sim

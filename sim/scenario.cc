@@ -8,8 +8,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "document/fields.h"
 #include "scheduler/model/quantity.h"
-#include "sim/yaml_fields.h"
 
 namespace fairlead::sim {
 namespace {
@@ -23,7 +23,7 @@ class ScenarioReader {
 
   absl::StatusOr<Scenario> Read() {
     FAIRLEAD_ASSIGN_OR_RETURN(const std::string text, ReadFile(file_));
-    FAIRLEAD_ASSIGN_OR_RETURN(const YAML::Node root, yaml_.Parse(text));
+    FAIRLEAD_ASSIGN_OR_RETURN(const Json root, yaml_.Parse(text));
     scenario_.directory = directory_;
     absl::Duration duration = absl::ZeroDuration();
     std::string configuration, catalog;
@@ -64,29 +64,29 @@ class ScenarioReader {
   }
 
  private:
-  using Handler = YamlFields::Handler;
+  using Handler = FieldReader::Handler;
 
   std::string InFolder(const std::string& file) const {
     return absl::StrCat(directory_, "/", file);
   }
 
   Handler Usd(std::optional<int64_t>* out) const {
-    return [this, out](const YAML::Node& node, const std::string& field) {
+    return [this, out](const Json& node, const std::string& field) {
       absl::StatusOr<int64_t> micro =
-          node.IsScalar() ? model::ParseDecimal(node.Scalar(), kMicro)
-                          : absl::StatusOr<int64_t>(absl::InvalidArgumentError("not a number"));
+          node.is_text() ? model::ParseDecimal(node.text(), kMicro)
+                         : absl::StatusOr<int64_t>(absl::InvalidArgumentError("not a number"));
       if (!micro.ok() || *micro < 0) return yaml_.Error(node, field, "must be dollars an hour");
       *out = *micro;
       return absl::OkStatus();
     };
   }
   Handler Duration(std::optional<absl::Duration>* out) const {
-    return [this, out](const YAML::Node& node, const std::string& field) {
+    return [this, out](const Json& node, const std::string& field) {
       return yaml_.Duration(&out->emplace())(node, field);
     };
   }
 
-  absl::Status ReadHook(const YAML::Node& node, const std::string& field) {
+  absl::Status ReadHook(const Json& node, const std::string& field) {
     HookSettings& hook = scenario_.hook;
     const Handler cluster_limit = [&](auto& n, auto& at) {
       return yaml_.Integer(&hook.cluster_gpu_limit.emplace(), 0)(n, at);
@@ -109,7 +109,7 @@ class ScenarioReader {
                       {"readyTimeout", Duration(&hook.ready_timeout)}});
   }
 
-  absl::Status ReadCloud(const YAML::Node& node, const std::string& field) {
+  absl::Status ReadCloud(const Json& node, const std::string& field) {
     CloudOptions& cloud = scenario_.cloud;
     const Handler by_type = [&](auto& n, auto& at) {
       return yaml_.AnyMap(n, at, [&](auto& key, auto& value, auto& f) {
@@ -132,7 +132,7 @@ class ScenarioReader {
                       {"terminateDelay", yaml_.Duration(&cloud.terminate_delay)}});
   }
 
-  absl::Status ReadStep(const YAML::Node& node, const std::string& field) {
+  absl::Status ReadStep(const Json& node, const std::string& field) {
     ScenarioStep step;
     const Handler apply = [&](auto& n, auto& at) {
       return yaml_.List(n, at, [&](auto& item, auto& f) { return ReadApply(item, f, step); });
@@ -164,7 +164,7 @@ class ScenarioReader {
     return absl::OkStatus();
   }
 
-  absl::Status Reference(const YAML::Node& node, const std::string& field, const std::string& text,
+  absl::Status Reference(const Json& node, const std::string& field, const std::string& text,
                          ObjectRef& out) const {
     absl::StatusOr<ObjectRef> ref = ParseObjectRef(text);
     if (!ref.ok()) return yaml_.Error(node, field, ref.status().message());
@@ -172,7 +172,7 @@ class ScenarioReader {
     return absl::OkStatus();
   }
 
-  absl::Status ReadApply(const YAML::Node& node, const std::string& field, ScenarioStep& step) {
+  absl::Status ReadApply(const Json& node, const std::string& field, ScenarioStep& step) {
     std::string name;
     FAIRLEAD_RETURN_IF_ERROR(yaml_.Text(&name)(node, field));
     absl::StatusOr<std::string> text = ReadFile(InFolder(name));
@@ -183,7 +183,7 @@ class ScenarioReader {
     return absl::OkStatus();
   }
 
-  absl::Status ReadFault(const YAML::Node& node, const std::string& field, ScenarioStep& step) {
+  absl::Status ReadFault(const Json& node, const std::string& field, ScenarioStep& step) {
     // One mapping from the name of a fault to its settings, all of which every fault may have.
     using Kind = ScriptedFault::Kind;
     const std::map<std::string, Kind> kinds = {{"stockout", Kind::kStockout},
@@ -216,7 +216,7 @@ class ScenarioReader {
   }
 
   std::string directory_, file_;
-  YamlFields yaml_;
+  FieldReader yaml_;
   Scenario scenario_;
 };
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "core/configuration.h"
+#include "document/yaml.h"
 #include "kube/codec/codec.h"
 #include "sim/simulator.h"
 
@@ -29,7 +30,7 @@ absl::StatusOr<core::Configuration> Configuration(const SimulateOptions& options
   if (scenario.configuration_file.empty()) return configuration;
   const std::string& file = scenario.configuration_file;
   FAIRLEAD_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
-  absl::StatusOr<std::vector<std::string>> documents = kube::YamlToJson(text);
+  absl::StatusOr<std::vector<std::string>> documents = YamlToJson(text);
   absl::StatusOr<core::Configuration> read =
       documents.ok() ? core::ReadConfiguration(*documents)
                      : absl::StatusOr<core::Configuration>(documents.status());

@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "cmd/fairlead/json_tree.h"
+#include "document/json.h"
 #include "kube/transport/http.h"
 
 namespace fairlead::cmd {

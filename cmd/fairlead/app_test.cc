@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "cmd/fairlead/json_tree.h"
+#include "document/json.h"
 #include "kube/transport/fake_transport.h"
 #include "queues/usage_record.h"
 

@@ -41,12 +41,4 @@ struct SimulateFlags {
 };
 absl::Status RunSimulateCommand(const SimulateFlags& flags, std::ostream& out);
 
-struct DayFlags {
-  ClusterFlags cluster;
-  std::string scenario, crds, log_file;
-  bool yes = false, plain = false;
-  double speed = 0;
-};
-absl::Status RunDayCommand(const DayFlags& flags);
-
 }  // namespace fairlead::cmd

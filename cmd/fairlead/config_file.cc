@@ -6,34 +6,15 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "cmd/fairlead/yaml_place.h"
-#include "kube/codec/codec.h"
+#include "document/yaml.h"
 
 namespace fairlead::cmd {
 namespace {
-
-// "YAML: line 3, column 7: what" as "file:3:7: what".
-absl::Status SyntaxError(const absl::Status& error, absl::string_view file_name) {
-  absl::string_view message = error.message();
-  absl::ConsumePrefix(&message, "YAML: ");
-  int line = 0;
-  int column = 0;
-  int length = 0;
-  const std::string text(message);
-  if (std::sscanf(text.c_str(), "line %d, column %d: %n", &line, &column, &length) == 2 &&
-      length > 0) {
-    return absl::InvalidArgumentError(absl::StrCat(file_name, ":", line, ":", column, ": ",
-                                                   text.substr(static_cast<size_t>(length))));
-  }
-  return absl::InvalidArgumentError(absl::StrCat(file_name, ": ", message));
-}
 
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -57,14 +38,18 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
 
 absl::StatusOr<core::Configuration> ParseConfiguration(absl::string_view yaml,
                                                        absl::string_view file_name) {
-  absl::StatusOr<std::vector<std::string>> documents = kube::YamlToJson(yaml);
-  if (!documents.ok()) return SyntaxError(documents.status(), file_name);
-  absl::StatusOr<core::Configuration> read = core::ReadConfiguration(*documents);
+  FAIRLEAD_ASSIGN_OR_RETURN(const std::vector<Json> documents,
+                            LoadYaml(yaml, {.file_name = std::string(file_name)}));
+  std::vector<std::string> texts;
+  texts.reserve(documents.size());
+  for (const Json& document : documents) texts.push_back(document.Compact());
+  absl::StatusOr<core::Configuration> read = core::ReadConfiguration(texts);
   if (read.ok()) return read;
   std::string where(file_name);
-  if (const auto field = core::FieldPlaceOf(read.status()); field.has_value()) {
-    const auto place = FindYamlPlace(yaml, field->document, field->path);
-    if (place.has_value()) absl::StrAppend(&where, ":", place->line, ":", place->column);
+  const auto field = core::FieldPlaceOf(read.status());
+  if (field.has_value() && field->document < documents.size()) {
+    const auto [line, column] = FindPlace(documents[field->document], field->path);
+    if (line > 0) absl::StrAppend(&where, ":", line, ":", column);
   }
   return absl::Status(read.status().code(), absl::StrCat(where, ": ", read.status().message()));
 }

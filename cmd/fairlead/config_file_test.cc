@@ -7,7 +7,6 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "cmd/fairlead/yaml_place.h"
 
 namespace fairlead::cmd {
 namespace {
@@ -47,16 +46,6 @@ TEST(ParseConfigurationTest, ErrorsHaveFileLineAndColumn) {
     ASSERT_FALSE(read.ok()) << c.yaml;
     EXPECT_THAT(std::string(read.status().message()), StartsWith(c.begin)) << c.yaml;
   }
-}
-
-TEST(FindYamlPlaceTest, TakesTheLongestKeyThatFits) {
-  const char* yaml = "a:\n  b.c: 1\n  b:\n    c: 2\n";
-  EXPECT_EQ(FindYamlPlace(yaml, 0, "a.b.c")->line, 2);
-  EXPECT_EQ(FindYamlPlace(yaml, 0, "a.b")->line, 3);
-  EXPECT_EQ(FindYamlPlace(yaml, 0, "a.b[3]")->line, 3) << "the deepest part that is there";
-  EXPECT_EQ(FindYamlPlace(yaml, 0, "")->line, 1);
-  EXPECT_FALSE(FindYamlPlace(yaml, 1, "a").has_value());
-  EXPECT_FALSE(FindYamlPlace("a: [", 0, "a").has_value());
 }
 
 class LoadSettingsTest : public ::testing::Test {

@@ -18,8 +18,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "cmd/fairlead/json_tree.h"
 #include "cmd/fairlead/snapshot.h"
+#include "document/json.h"
 
 namespace fairlead::cmd {
 

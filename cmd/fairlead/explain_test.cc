@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "base/json_writer.h"
 #include "cmd/fairlead/test_views.h"
 #include "scheduler/verdict/json.h"
 #include "scheduler/verdict/verdict.h"
@@ -140,7 +141,7 @@ TEST(ExplainTest, TheRecordAgrees) {
   const auto e = ExplainPod("research", "sweep-09-0",
                             PodJson("research", "sweep-09-0",
                                     absl::StrCat(R"(,"annotations":{"fairlead.dev/verdict":)",
-                                                 verdict::JsonString(annotation), "}")),
+                                                 JsonQuoted(annotation), "}")),
                             SampleSnapshot());
   ASSERT_TRUE(e.ok()) << e.status();
   EXPECT_TRUE(e->recorded.agrees);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
-#include "scheduler/verdict/json.h"
+#include "base/json_writer.h"
 
 namespace fairlead::cmd {
 namespace {
@@ -14,7 +14,7 @@ std::string Quoted(const std::string& text) {
   const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return absl::ascii_isgraph(static_cast<unsigned char>(c)) && c != '"' && c != '=' && c != '\\';
   });
-  return plain ? text : verdict::JsonString(text);
+  return plain ? text : JsonQuoted(text);
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "cmd/fairlead/json_tree.h"
 #include "core/view.h"
+#include "document/json.h"
 
 namespace fairlead::cmd {
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
 #include "cmd/fairlead/test_views.h"
+#include "document/yaml.h"
 #include "kube/codec/codec.h"
 
 namespace fairlead::cmd {
@@ -110,7 +112,7 @@ TEST(ShowTest, NodesJson) {
 
 TEST(ShowTest, JsonAndYamlAreTheSameTree) {
   const Json tree = NodesJson(SampleView());
-  const auto from_yaml = kube::YamlToJson(Render(tree, OutputFormat::kYaml));
+  const auto from_yaml = YamlToJson(Render(tree, OutputFormat::kYaml));
   ASSERT_TRUE(from_yaml.ok()) << from_yaml.status();
   EXPECT_EQ(from_yaml->at(0), tree.Compact());
   const auto from_json = Json::Parse(Render(tree, OutputFormat::kJson));

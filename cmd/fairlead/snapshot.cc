@@ -75,11 +75,10 @@ void AddReport(const core::Options& options, const FetchUsage& fetch_usage, absl
   }
 }
 
-// "/apis/fairlead.dev/v1alpha1/nodepools" -> "NodePool (fairlead.dev/v1alpha1)"
+// "NodePool (fairlead.dev/v1alpha1)"
 std::string KindText(model::Kind kind) {
-  std::string path = kube::CollectionPath(kind);
-  path = path.substr(0, path.rfind('/'));
-  return absl::StrCat(model::KindName(kind), " (", path.substr(std::string("/apis/").size()), ")");
+  const model::KindTraits& traits = model::TraitsOf(kind);
+  return absl::StrCat(traits.name, " (", traits.api_version, ")");
 }
 
 void TakePlan(const core::StepResult& result, Plan& plan) {

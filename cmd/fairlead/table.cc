@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "scheduler/verdict/utf8.h"
+#include "base/utf8.h"
 
 namespace fairlead::cmd {
 namespace {
@@ -41,7 +41,7 @@ bool In(const Range (&ranges)[N], uint32_t point) {
 
 // The code point at the front; advances past it. An invalid byte is U+FFFD.
 uint32_t TakePoint(absl::string_view& text) {
-  const size_t length = verdict::Utf8SequenceLength(text);
+  const size_t length = Utf8SequenceLength(text);
   if (length == 0) {
     text.remove_prefix(1);
     return 0xFFFD;

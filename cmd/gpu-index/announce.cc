@@ -3,16 +3,16 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/json_writer.h"
 #include "kube/codec/codec.h"
 #include "kube/codec/encode_parts.h"
-#include "kube/codec/json_writer.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::gpu_index {
 
 absl::Status Announce(kube::HttpTransport& transport, const OwnPod& pod,
                       const std::string& device) {
-  kube::JsonWriter json;
+  JsonWriter json;
   json.BeginObject().Key("metadata").BeginObject().Key("annotations").BeginObject();
   json.Field(model::kGpuIndexAnnotation, device).EndObject().EndObject().EndObject();
   kube::HttpRequest request;

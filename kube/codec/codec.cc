@@ -6,8 +6,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "kube/codec/json_codec.h"
-#include "kube/codec/utf8.h"
 #include "kube/codec/wire_codec.h"
 #include "kube/transport/http.h"
 
@@ -137,38 +137,11 @@ absl::Status WatchDecoder::Feed(absl::string_view bytes, std::vector<WatchEvent>
 }
 
 std::string CollectionPath(model::Kind kind) {
-  switch (kind) {
-    case model::Kind::kPod:
-      return "/api/v1/pods";
-    case model::Kind::kNode:
-      return "/api/v1/nodes";
-    case model::Kind::kQueue:
-      return "/apis/scheduling.run.ai/v2/queues";
-    case model::Kind::kPodGroup:
-      return "/apis/scheduling.run.ai/v2alpha2/podgroups";
-    case model::Kind::kPriorityClass:
-      return "/apis/scheduling.k8s.io/v1/priorityclasses";
-    case model::Kind::kTopology:
-      return "/apis/kai.scheduler/v1alpha1/topologies";
-    case model::Kind::kNodeRequest:
-      return "/apis/fairlead.dev/v1alpha1/noderequests";
-    case model::Kind::kNodePool:
-      return "/apis/fairlead.dev/v1alpha1/nodepools";
-    case model::Kind::kPodDisruptionBudget:
-      return "/apis/policy/v1/poddisruptionbudgets";
-    case model::Kind::kDeviceClass:
-      return "/apis/resource.k8s.io/v1/deviceclasses";
-    case model::Kind::kResourceSlice:
-      return "/apis/resource.k8s.io/v1/resourceslices";
-    case model::Kind::kResourceClaim:
-      return "/apis/resource.k8s.io/v1/resourceclaims";
-  }
-  return "";
+  const model::KindTraits& traits = model::TraitsOf(kind);
+  const bool has_group = absl::StrContains(traits.api_version, '/');
+  return absl::StrCat(has_group ? "/apis/" : "/api/", traits.api_version, "/", traits.resource);
 }
 
-bool HasProtobuf(model::Kind kind) {
-  return kind == model::Kind::kPod || kind == model::Kind::kNode ||
-         kind == model::Kind::kPriorityClass || kind == model::Kind::kPodDisruptionBudget;
-}
+bool HasProtobuf(model::Kind kind) { return model::TraitsOf(kind).has_protobuf; }
 
 }  // namespace fairlead::kube

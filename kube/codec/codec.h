@@ -15,6 +15,7 @@
 
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -28,6 +29,12 @@
 namespace fairlead::kube {
 
 using Object = decltype(model::Upsert::object);
+// The alternatives are in the order of model::Kind, so that a kind is an index.
+static_assert(std::is_same_v<
+              Object, std::variant<model::Pod, model::Node, model::Queue, model::PodGroup,
+                                   model::PriorityClass, model::Topology, model::NodeRequest,
+                                   model::NodePool, model::PodDisruptionBudget, model::DeviceClass,
+                                   model::ResourceSlice, model::ResourceClaim>>);
 
 // Metadata of any decoded object.
 const model::ObjectMeta& MetaOf(const Object& object);
@@ -86,10 +93,6 @@ struct Manifests {
   std::vector<std::string> skipped;  // "apps/v1 Deployment default/web"
 };
 absl::StatusOr<Manifests> DecodeManifests(absl::string_view yaml);
-
-// Strict YAML to JSON text: no duplicate keys, aliases or anchors; bounded depth and size. Errors
-// with line and column. Multi-document input gives one JSON text a document.
-absl::StatusOr<std::vector<std::string>> YamlToJson(absl::string_view yaml);
 
 // ---- what we write
 // -------------------------------------------------------------------------------

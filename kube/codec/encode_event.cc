@@ -4,8 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
+#include "base/utf8.h"
 #include "kube/codec/encode_parts.h"
-#include "kube/codec/utf8.h"
+#include "kube/codec/format_time.h"
 #include "kube/transport/http.h"
 
 namespace fairlead::kube {

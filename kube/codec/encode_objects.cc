@@ -9,9 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "base/utf8.h"
 #include "kube/codec/encode_parts.h"
+#include "kube/codec/format_time.h"
 #include "kube/codec/node_request_names.h"
-#include "kube/codec/utf8.h"
 #include "kube/transport/http.h"
 #include "scheduler/model/api_names.h"
 
@@ -98,10 +99,8 @@ struct StatusField {
   std::string former = {};
 };
 
-std::string Quoted(absl::string_view text) { return JsonWriter().String(text).Take(); }
-
 std::string TimeOrNull(const std::optional<absl::Time>& time) {
-  return time.has_value() ? Quoted(FormatExact(*time)) : "null";
+  return time.has_value() ? JsonQuoted(FormatExact(*time)) : "null";
 }
 
 std::string Quantities(const model::ResourceList& list) {
@@ -193,12 +192,12 @@ EncodedWrite EncodeCreateNodeRequest(const model::NodeRequest& request) {
 EncodedWrite EncodeNodeRequestStatus(const model::NodeRequest& request, StatusShape shape) {
   return EncodeStatus(ObjectPath(model::Kind::kNodeRequest, request.meta.name, "status"),
                       request.meta.uid,
-                      {{"phase", Quoted(PhaseName(request.phase))},
-                       {"nodeName", Quoted(request.node_name)},
-                       {"providerID", Quoted(request.provider_id)},
+                      {{"phase", JsonQuoted(PhaseName(request.phase))},
+                       {"nodeName", JsonQuoted(request.node_name)},
+                       {"providerID", JsonQuoted(request.provider_id)},
                        {"allocatable", Quantities(request.allocatable)},
-                       {"message", Quoted(TruncateUtf8(request.message, kMaxMessageBytes))},
-                       {"failure", Quoted(request.failure)},
+                       {"message", JsonQuoted(TruncateUtf8(request.message, kMaxMessageBytes))},
+                       {"failure", JsonQuoted(request.failure)},
                        {"launchedAt", TimeOrNull(request.launched_at)},
                        {"registeredAt", TimeOrNull(request.registered_at)},
                        {"readyAt", TimeOrNull(request.ready_at)},

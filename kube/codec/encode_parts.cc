@@ -53,31 +53,7 @@ std::string ObjectPath(model::Kind kind, absl::string_view name, absl::string_vi
   return WithSubresource(absl::StrCat(CollectionPath(kind), "/", EscapeSegment(name)), subresource);
 }
 
-absl::string_view ApiVersion(model::Kind kind) {
-  switch (kind) {
-    case model::Kind::kPod:
-    case model::Kind::kNode:
-      return "v1";
-    case model::Kind::kQueue:
-      return "scheduling.run.ai/v2";
-    case model::Kind::kPodGroup:
-      return "scheduling.run.ai/v2alpha2";
-    case model::Kind::kPriorityClass:
-      return "scheduling.k8s.io/v1";
-    case model::Kind::kTopology:
-      return "kai.scheduler/v1alpha1";
-    case model::Kind::kNodeRequest:
-    case model::Kind::kNodePool:
-      return "fairlead.dev/v1alpha1";
-    case model::Kind::kPodDisruptionBudget:
-      return "policy/v1";
-    case model::Kind::kDeviceClass:
-    case model::Kind::kResourceSlice:
-    case model::Kind::kResourceClaim:
-      return "resource.k8s.io/v1";
-  }
-  return "";
-}
+absl::string_view ApiVersion(model::Kind kind) { return model::TraitsOf(kind).api_version; }
 
 void WriteUid(JsonWriter& json, absl::string_view uid) {
   if (uid.empty()) return;

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "base/json_writer.h"
 #include "kube/codec/codec.h"
-#include "kube/codec/json_writer.h"
 
 namespace fairlead::kube {
 

@@ -2,8 +2,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/utf8.h"
 #include "kube/codec/encode_parts.h"
-#include "kube/codec/utf8.h"
+#include "kube/codec/format_time.h"
 #include "kube/transport/http.h"
 #include "scheduler/model/api_names.h"
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "kube/codec/utf8.h"
+#include "base/utf8.h"
 
 namespace fairlead::kube {
 namespace {

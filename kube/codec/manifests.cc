@@ -10,9 +10,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "document/yaml.h"
 #include "kube/codec/encode_parts.h"
 #include "kube/codec/json_codec.h"
-#include "kube/codec/yaml.h"
 
 namespace fairlead::kube {
 namespace {
@@ -55,11 +55,6 @@ absl::Status ReadHeader(absl::string_view document, Header& out) {
   });
 }
 
-bool IsNamespaced(model::Kind kind) {
-  return kind == model::Kind::kPod || kind == model::Kind::kPodGroup ||
-         kind == model::Kind::kPodDisruptionBudget || kind == model::Kind::kResourceClaim;
-}
-
 // As kubectl does without --namespace.
 void DefaultNamespace(Object& object) {
   if (auto* pod = std::get_if<model::Pod>(&object); pod != nullptr && pod->meta.ns.empty()) {
@@ -100,7 +95,7 @@ absl::Status AddObject(model::Kind kind, const Header& header, absl::string_view
     return absl::InvalidArgumentError(
         absl::StrCat(header.kind, " ", model::Key(header.ns, header.name), ": ", problems));
   }
-  if (IsNamespaced(kind)) DefaultNamespace(*object);
+  if (model::TraitsOf(kind).is_namespaced) DefaultNamespace(*object);
   out.objects.push_back(*std::move(object));
   return absl::OkStatus();
 }
@@ -177,15 +172,16 @@ absl::StatusOr<Manifests> DecodeManifests(absl::string_view yaml) {
     Manifests manifests;
     if (AddJson(yaml, manifests)) return manifests;
   }
-  absl::StatusOr<std::vector<YamlDocument>> documents = YamlDocuments(yaml);
+  absl::StatusOr<std::vector<Json>> documents = LoadYaml(yaml);
   if (!documents.ok()) return documents.status();
   Manifests manifests;
-  for (const YamlDocument& document : *documents) {
-    if (document.json == "null") continue;
-    const absl::Status status = AddDocument(document.json, 0, manifests);
+  for (const Json& document : *documents) {
+    if (document.is_null()) continue;
+    const absl::Status status = AddDocument(document.Compact(), 0, manifests);
     if (!status.ok()) {
-      return absl::Status(status.code(), absl::StrCat("line ", document.line, ", column ",
-                                                      document.column, ": ", status.message()));
+      const auto [line, column] = document.place();
+      return absl::Status(status.code(),
+                          absl::StrCat("line ", line, ", column ", column, ": ", status.message()));
     }
   }
   return manifests;

@@ -466,7 +466,7 @@ TEST(ExecInfoTest, GivesTheClusterOnRequest) {
   server.insecure_skip_tls_verify = true;
   EXPECT_EQ(ExecInfo(exec, server),
             R"({"apiVersion":"v","kind":"ExecCredential","spec":{"interactive":false,)"
-            R"("cluster":{"server":"https://s","tls-server-name":"quote\"back\\slash\u000a",)"
+            R"("cluster":{"server":"https://s","tls-server-name":"quote\"back\\slash\n",)"
             R"("insecure-skip-tls-verify":true,"certificate-authority-data":"Q0E="}}})");
 }
 

@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/json_writer.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 
@@ -46,20 +47,6 @@ class UniqueFd {
  private:
   int fd_;
 };
-
-std::string JsonString(absl::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += {'\\', c};
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      absl::StrAppend(&out, "\\u00", absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
-    } else {
-      out += c;
-    }
-  }
-  return out += '"';
-}
 
 std::vector<std::string> PluginEnvironment(const ExecConfig& exec, const std::string& exec_info) {
   std::vector<std::string> result;
@@ -235,24 +222,17 @@ bool KeepsVariable(absl::string_view name) {
 }
 
 std::string ExecInfo(const ExecConfig& exec, const ServerConfig& server) {
-  std::string cluster;
+  JsonWriter json;
+  json.BeginObject().Field("apiVersion", exec.api_version).Field("kind", "ExecCredential");
+  json.Key("spec").BeginObject().Key("interactive").Bool(false);
   if (exec.provide_cluster_info) {
-    cluster = absl::StrCat(",\"cluster\":{\"server\":", JsonString(server.url));
-    if (!server.tls_server_name.empty()) {
-      absl::StrAppend(&cluster, ",\"tls-server-name\":", JsonString(server.tls_server_name));
-    }
-    if (server.insecure_skip_tls_verify) {
-      absl::StrAppend(&cluster, ",\"insecure-skip-tls-verify\":true");
-    }
-    if (!server.ca_pem.empty()) {
-      absl::StrAppend(&cluster, ",\"certificate-authority-data\":\"",
-                      absl::Base64Escape(server.ca_pem), "\"");
-    }
-    cluster += "}";
+    json.Key("cluster").BeginObject().Field("server", server.url);
+    json.FieldUnlessEmpty("tls-server-name", server.tls_server_name);
+    if (server.insecure_skip_tls_verify) json.Key("insecure-skip-tls-verify").Bool(true);
+    json.FieldUnlessEmpty("certificate-authority-data", absl::Base64Escape(server.ca_pem));
+    json.EndObject();
   }
-  return absl::StrCat("{\"apiVersion\":", JsonString(exec.api_version),
-                      ",\"kind\":\"ExecCredential\",\"spec\":{\"interactive\":false", cluster,
-                      "}}");
+  return json.EndObject().EndObject().Take();
 }
 
 absl::StatusOr<LoadedCredentials> ParseExecCredential(absl::string_view json,

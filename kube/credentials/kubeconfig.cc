@@ -1,7 +1,5 @@
 #include "kube/credentials/kubeconfig.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -15,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "document/yaml.h"
 #include "kube/credentials/credentials.h"
 
 namespace fairlead::kube {
@@ -25,12 +24,12 @@ constexpr char kExecGroup[] = "client.authentication.k8s.io/";
 
 struct File {
   std::string path;
-  YAML::Node root;
+  Json root;  // an object, or null
 };
 
 // The body of one named cluster, user or context, and the words that an error about it begins with.
 struct Entry {
-  YAML::Node body;
+  const Json* body;    // of a file that outlives it
   std::string where;   // "/x/config: user \"admin\""
   std::string folder;  // of the file, for relative paths
 };
@@ -39,24 +38,27 @@ absl::Status Invalid(const Entry& entry, absl::string_view field, absl::string_v
   return absl::InvalidArgumentError(absl::StrCat(entry.where, ": field ", field, ": ", problem));
 }
 
-// What yaml-cpp quotes from the file follows a colon, and may be the beginning of a secret.
-std::string YamlProblem(const YAML::Exception& e) { return e.msg.substr(0, e.msg.find(':')); }
+// The field of an object; null if it is absent or null.
+const Json* Field(const Json& object, absl::string_view name) {
+  const Json* field = object.Find(name);
+  return field == nullptr || field->is_null() ? nullptr : field;
+}
+const Json* Field(const Entry& entry, absl::string_view name) { return Field(*entry.body, name); }
 
 absl::StatusOr<File> ParseFile(const std::string& path) {
   FAIRLEAD_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, "kubeconfig"));
-  File file{path, YAML::Node()};
-  try {
-    file.root = YAML::Load(text);
-  } catch (const YAML::Exception& e) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ":", e.mark.line + 1, ":", e.mark.column + 1, ": ", YamlProblem(e)));
+  FAIRLEAD_ASSIGN_OR_RETURN(std::vector<Json> documents,
+                            LoadYaml(text, {.file_name = path, .aliases = true, .quotes = false}));
+  if (documents.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is no kubeconfig: two documents"));
   }
-  if (file.root.IsNull()) return file;  // kubectl takes an empty file as one without entries
-  if (!file.root.IsMap()) {
+  File file{path, documents.empty() ? Json() : std::move(documents[0])};
+  if (file.root.is_null()) return file;  // kubectl takes an empty file as one without entries
+  if (!file.root.is_object()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": is no kubeconfig: not a map"));
   }
-  const YAML::Node kind = file.root["kind"];
-  if (kind && (!kind.IsScalar() || kind.Scalar() != "Config")) {
+  const Json* kind = file.root.Find("kind");
+  if (kind != nullptr && kind->text() != "Config") {
     return absl::InvalidArgumentError(absl::StrCat(path, ": field kind: is not Config"));
   }
   return file;
@@ -64,10 +66,14 @@ absl::StatusOr<File> ParseFile(const std::string& path) {
 
 // A string field; empty if it is absent or null.
 absl::StatusOr<std::string> String(const Entry& entry, const char* field) {
-  const YAML::Node node = entry.body[field];
-  if (!node || node.IsNull()) return std::string();
-  if (!node.IsScalar()) return Invalid(entry, field, "is not a string");
-  return node.Scalar();
+  const Json* value = Field(entry, field);
+  if (value == nullptr) return std::string();
+  if (!value->is_text()) return Invalid(entry, field, "is not a string");
+  // Its spelling would not survive: 0123 is the number 123.
+  if (value->type() == Json::Type::kNumber) {
+    return Invalid(entry, field, "is a number, not a string: put it in quotes");
+  }
+  return value->text();
 }
 
 absl::StatusOr<bool> Bool(const Entry& entry, const char* field) {
@@ -93,9 +99,9 @@ absl::StatusOr<std::string> Path(const Entry& entry, const char* field) {
 }
 
 absl::Status Refuse(const Entry& entry, const char* field, absl::string_view advice) {
-  const YAML::Node node = entry.body[field];
-  if (!node || node.IsNull() || (node.IsScalar() && node.Scalar().empty()) ||
-      (!node.IsScalar() && node.size() == 0)) {
+  const Json* value = Field(entry, field);
+  if (value == nullptr ||
+      (value->text().empty() && value->items().empty() && value->fields().empty())) {
     return absl::OkStatus();
   }
   return Invalid(entry, field, absl::StrCat("is not supported: ", advice));
@@ -105,28 +111,30 @@ absl::Status Refuse(const Entry& entry, const char* field, absl::string_view adv
 absl::StatusOr<Entry> Find(const std::vector<File>& files, const char* list, const char* kind,
                            const std::string& name) {
   for (const File& file : files) {
-    const YAML::Node entries = file.root.IsMap() ? file.root[list] : YAML::Node();
-    if (!entries || entries.IsNull()) continue;
-    if (!entries.IsSequence()) {
+    const Json* entries = Field(file.root, list);
+    if (entries == nullptr) continue;
+    if (!entries->is_array()) {
       return absl::InvalidArgumentError(
           absl::StrCat(file.path, ": field ", list, ": is not a list"));
     }
     std::optional<Entry> found;
-    for (const YAML::Node& item : entries) {
-      if (!item.IsMap() || !item["name"] || !item["name"].IsScalar()) {
+    for (const Json& item : entries->items()) {
+      const Json* own_name = Field(item, "name");
+      if (own_name == nullptr || !own_name->is_text()) {
         return absl::InvalidArgumentError(
             absl::StrCat(file.path, ": field ", list, ": an entry has no name"));
       }
-      if (item["name"].Scalar() != name) continue;
+      if (own_name->text() != name) continue;
       const std::string where = absl::StrCat(file.path, ": ", kind, " \"", name, "\"");
       if (found.has_value()) {
         return absl::InvalidArgumentError(absl::StrCat(where, ": is there twice"));
       }
-      if (!item[kind] || !item[kind].IsMap()) {
+      const Json* body = Field(item, kind);
+      if (body == nullptr || !body->is_object()) {
         return absl::InvalidArgumentError(absl::StrCat(where, ": field ", kind, ": is not a map"));
       }
       const std::filesystem::path folder = std::filesystem::path(file.path).parent_path();
-      found = Entry{item[kind], where, folder.empty() ? "." : folder.string()};
+      found = Entry{body, where, folder.empty() ? "." : folder.string()};
     }
     if (found.has_value()) return *std::move(found);
   }
@@ -175,23 +183,25 @@ absl::StatusOr<ServerConfig> ParseCluster(const Entry& entry) {
 
 absl::StatusOr<std::vector<std::string>> StringList(const Entry& entry, const char* field) {
   std::vector<std::string> result;
-  const YAML::Node list = entry.body[field];
-  if (!list || list.IsNull()) return result;
-  if (!list.IsSequence()) return Invalid(entry, field, "is not a list");
-  for (const YAML::Node& item : list) {
-    if (!item.IsScalar()) return Invalid(entry, field, "holds something that is no string");
-    result.push_back(item.Scalar());
+  const Json* list = Field(entry, field);
+  if (list == nullptr) return result;
+  if (!list->is_array()) return Invalid(entry, field, "is not a list");
+  for (const Json& item : list->items()) {
+    if (item.type() != Json::Type::kString) {
+      return Invalid(entry, field, "holds something that is no string");
+    }
+    result.push_back(item.text());
   }
   return result;
 }
 
 absl::Status ParseExecEnv(const Entry& exec, ExecConfig& config) {
-  const YAML::Node list = exec.body["env"];
-  if (!list || list.IsNull()) return absl::OkStatus();
-  if (!list.IsSequence()) return Invalid(exec, "env", "is not a list");
-  for (const YAML::Node& item : list) {
-    if (!item.IsMap()) return Invalid(exec, "env", "holds something that is no name and value");
-    const Entry variable{item, absl::StrCat(exec.where, ": env"), exec.folder};
+  const Json* list = Field(exec, "env");
+  if (list == nullptr) return absl::OkStatus();
+  if (!list->is_array()) return Invalid(exec, "env", "is not a list");
+  for (const Json& item : list->items()) {
+    if (!item.is_object()) return Invalid(exec, "env", "holds something that is no name and value");
+    const Entry variable{&item, absl::StrCat(exec.where, ": env"), exec.folder};
     FAIRLEAD_ASSIGN_OR_RETURN(std::string name, String(variable, "name"));
     FAIRLEAD_ASSIGN_OR_RETURN(std::string value, String(variable, "value"));
     if (name.empty() || absl::StrContains(name, "=")) {
@@ -203,8 +213,8 @@ absl::Status ParseExecEnv(const Entry& exec, ExecConfig& config) {
 }
 
 absl::StatusOr<ExecConfig> ParseExec(const Entry& user, const Entry& cluster) {
-  const Entry exec{user.body["exec"], absl::StrCat(user.where, ": exec"), user.folder};
-  if (!exec.body.IsMap()) return Invalid(user, "exec", "is not a map");
+  const Entry exec{Field(user, "exec"), absl::StrCat(user.where, ": exec"), user.folder};
+  if (!exec.body->is_object()) return Invalid(user, "exec", "is not a map");
   ExecConfig config;
   FAIRLEAD_ASSIGN_OR_RETURN(config.api_version, String(exec, "apiVersion"));
   if (config.api_version != absl::StrCat(kExecGroup, "v1") &&
@@ -227,11 +237,9 @@ absl::StatusOr<ExecConfig> ParseExec(const Entry& user, const Entry& cluster) {
     return Invalid(exec, "interactiveMode", "is Always, but nobody is there to answer");
   }
   if (config.provide_cluster_info) {
-    const YAML::Node extensions = cluster.body["extensions"];
-    if (extensions && extensions.IsSequence()) {
-      for (const YAML::Node& extension : extensions) {
-        if (extension.IsMap() && extension["name"] && extension["name"].IsScalar() &&
-            extension["name"].Scalar() == absl::StrCat(kExecGroup, "exec")) {
+    if (const Json* extensions = Field(cluster, "extensions"); extensions != nullptr) {
+      for (const Json& extension : extensions->items()) {
+        if (extension.TextAt({"name"}) == absl::StrCat(kExecGroup, "exec")) {
           return Invalid(cluster, "extensions",
                          "a configuration for the credential plugin is not supported");
         }
@@ -271,8 +279,7 @@ absl::StatusOr<UserConfig> ParseUser(const Entry& entry, const Entry& cluster) {
   if (user.username.empty() && !user.password.empty()) {
     return Invalid(entry, "password", "there is no username to it");
   }
-  const YAML::Node exec = entry.body["exec"];
-  if (exec && !exec.IsNull()) {
+  if (Field(entry, "exec") != nullptr) {
     FAIRLEAD_ASSIGN_OR_RETURN(ExecConfig config, ParseExec(entry, cluster));
     // client-go, too, runs no plugin for a user who has an Authorization header already.
     if (!has_token && user.username.empty()) user.exec = std::move(config);
@@ -282,8 +289,8 @@ absl::StatusOr<UserConfig> ParseUser(const Entry& entry, const Entry& cluster) {
 
 absl::StatusOr<std::string> CurrentContext(const std::vector<File>& files) {
   for (const File& file : files) {
-    if (!file.root.IsMap()) continue;
-    const Entry top{file.root, file.path, ""};
+    if (!file.root.is_object()) continue;
+    const Entry top{&file.root, file.path, ""};
     FAIRLEAD_ASSIGN_OR_RETURN(std::string context, String(top, "current-context"));
     if (!context.empty()) return context;
   }
@@ -342,12 +349,7 @@ absl::StatusOr<ClientConfig> LoadKubeconfig(const std::vector<std::string>& file
     parsed.push_back(*std::move(file));
   }
   if (parsed.empty()) return missing;
-  try {
-    return Resolve(parsed, std::string(context));
-  } catch (const YAML::Exception& e) {
-    // Nodes are checked before use; this is for what yaml-cpp finds wrong all the same.
-    return absl::InvalidArgumentError(absl::StrCat(parsed.front().path, ": ", YamlProblem(e)));
-  }
+  return Resolve(parsed, std::string(context));
 }
 
 absl::StatusOr<ClientConfig> InClusterConfig(const Environment& environment,

@@ -3,25 +3,11 @@
 #include <simdjson.h>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "base/json_writer.h"
 #include "base/strings.h"
 
 namespace fairlead::kube {
 namespace {
-
-std::string Quote(absl::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      absl::StrAppend(&out, "\\", absl::string_view(&c, 1));
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      absl::StrAppend(&out, absl::StrFormat("\\u%04x", static_cast<int>(c)));
-    } else {
-      out.push_back(c);
-    }
-  }
-  return out + "\"";
-}
 
 std::string Text(const simdjson::dom::element& from, const char* pointer) {
   std::string_view text;
@@ -35,17 +21,13 @@ int64_t Number(const simdjson::dom::element& from, const char* pointer) {
   return number;
 }
 
-std::string Spec(const LeaseRecord& record) {
-  std::string spec = absl::StrCat("{\"holderIdentity\":", Quote(record.holder),
-                                  ",\"leaseDurationSeconds\":", record.duration_s,
-                                  ",\"leaseTransitions\":", record.transitions);
-  if (!record.acquire_time.empty()) {
-    absl::StrAppend(&spec, ",\"acquireTime\":", Quote(record.acquire_time));
-  }
-  if (!record.renew_time.empty()) {
-    absl::StrAppend(&spec, ",\"renewTime\":", Quote(record.renew_time));
-  }
-  return spec + "}";
+void WriteSpec(JsonWriter& json, const LeaseRecord& record) {
+  json.Key("spec").BeginObject().Field("holderIdentity", record.holder);
+  json.Key("leaseDurationSeconds").Int(record.duration_s);
+  json.Key("leaseTransitions").Int(record.transitions);
+  json.FieldUnlessEmpty("acquireTime", record.acquire_time);
+  json.FieldUnlessEmpty("renewTime", record.renew_time);
+  json.EndObject();
 }
 
 }  // namespace
@@ -79,14 +61,19 @@ std::string FormatMicroTime(absl::Time time) {
 
 std::string EncodeNewLease(absl::string_view ns, absl::string_view name,
                            const LeaseRecord& record) {
-  return absl::StrCat("{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",",
-                      "\"metadata\":{\"namespace\":", Quote(ns), ",\"name\":", Quote(name),
-                      "},\"spec\":", Spec(record), "}");
+  JsonWriter json;
+  json.BeginObject().Field("apiVersion", "coordination.k8s.io/v1").Field("kind", "Lease");
+  json.Key("metadata").BeginObject().Field("namespace", ns).Field("name", name).EndObject();
+  WriteSpec(json, record);
+  return json.EndObject().Take();
 }
 
 std::string EncodeLeasePatch(const LeaseRecord& record) {
-  return absl::StrCat("{\"metadata\":{\"resourceVersion\":", Quote(record.resource_version),
-                      "},\"spec\":", Spec(record), "}");
+  JsonWriter json;
+  json.BeginObject().Key("metadata").BeginObject();
+  json.Field("resourceVersion", record.resource_version).EndObject();
+  WriteSpec(json, record);
+  return json.EndObject().Take();
 }
 
 }  // namespace fairlead::kube

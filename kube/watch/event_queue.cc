@@ -12,53 +12,10 @@ namespace {
 
 using model::ClusterEvent;
 
-// The variant's alternatives stand in an order of their own, which is as good as the kind here.
+// The variant's alternatives are in the order of the kinds (kube/codec/codec.h).
 std::string ObjectKey(const Object& object) {
   return absl::StrCat(object.index(), "/", model::Key(MetaOf(object)));
 }
-
-// Alternative of Object that holds objects of a kind.
-size_t AlternativeOf(model::Kind kind) {
-  switch (kind) {
-    case model::Kind::kPod:
-      return 0;
-    case model::Kind::kNode:
-      return 1;
-    case model::Kind::kQueue:
-      return 2;
-    case model::Kind::kPodGroup:
-      return 3;
-    case model::Kind::kPriorityClass:
-      return 4;
-    case model::Kind::kTopology:
-      return 5;
-    case model::Kind::kNodeRequest:
-      return 6;
-    case model::Kind::kNodePool:
-      return 7;
-    case model::Kind::kPodDisruptionBudget:
-      return 8;
-    case model::Kind::kDeviceClass:
-      return 9;
-    case model::Kind::kResourceSlice:
-      return 10;
-    case model::Kind::kResourceClaim:
-      return 11;
-  }
-  return std::variant_npos;
-}
-static_assert(std::is_same_v<std::variant_alternative_t<0, Object>, model::Pod> &&
-              std::is_same_v<std::variant_alternative_t<1, Object>, model::Node> &&
-              std::is_same_v<std::variant_alternative_t<2, Object>, model::Queue> &&
-              std::is_same_v<std::variant_alternative_t<3, Object>, model::PodGroup> &&
-              std::is_same_v<std::variant_alternative_t<4, Object>, model::PriorityClass> &&
-              std::is_same_v<std::variant_alternative_t<5, Object>, model::Topology> &&
-              std::is_same_v<std::variant_alternative_t<6, Object>, model::NodeRequest> &&
-              std::is_same_v<std::variant_alternative_t<7, Object>, model::NodePool> &&
-              std::is_same_v<std::variant_alternative_t<8, Object>, model::PodDisruptionBudget> &&
-              std::is_same_v<std::variant_alternative_t<9, Object>, model::DeviceClass> &&
-              std::is_same_v<std::variant_alternative_t<10, Object>, model::ResourceSlice> &&
-              std::is_same_v<std::variant_alternative_t<11, Object>, model::ResourceClaim>);
 
 }  // namespace
 
@@ -72,8 +29,8 @@ void EventQueue::PushLocked(ClusterEvent event) {
     key = ObjectKey(object);
     uid = &MetaOf(object).uid;
   } else if (const auto* deletion = std::get_if<model::Delete>(&event)) {
-    key =
-        absl::StrCat(AlternativeOf(deletion->kind), "/", model::Key(deletion->ns, deletion->name));
+    key = absl::StrCat(static_cast<size_t>(deletion->kind), "/",
+                       model::Key(deletion->ns, deletion->name));
     uid = &deletion->uid;
   } else {
     events_.push_back(std::move(event));

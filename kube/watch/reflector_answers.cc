@@ -16,9 +16,7 @@ using model::Kind;
 constexpr int kFruitlessLimit = 3;
 constexpr size_t kMaxErrorBodyBytes = 64 * 1024;
 
-bool IsBuiltIn(Kind kind) {
-  return kind == Kind::kPod || kind == Kind::kNode || kind == Kind::kPriorityClass;
-}
+bool IsBuiltIn(Kind kind) { return model::TraitsOf(kind).presence == model::Presence::kBuiltIn; }
 
 bool IsExpired(int code, const ApiStatus& error) {
   return code == 410 || error.code == 410 || error.reason == "Expired" || error.reason == "Gone";

@@ -7,30 +7,34 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/json_writer.h"
+#include "base/utf8.h"
 #include "scheduler/verdict/phrases.h"
-#include "scheduler/verdict/utf8.h"
 
 namespace fairlead::verdict {
 namespace {
 
 using model::FormatQuantity;
 
-// Appends members to a JSON object in the order of the calls.
+// Members of one JSON object, in the order of the calls.
 class ObjectWriter {
  public:
+  ObjectWriter() { json_.BeginObject(); }
   // `json` is a finished JSON value.
   ObjectWriter& Raw(absl::string_view key, absl::string_view json) {
-    absl::StrAppend(&body_, body_.empty() ? "" : ",", JsonString(key), ":", json);
+    json_.Key(key).Raw(json);
     return *this;
   }
   ObjectWriter& Text(absl::string_view key, absl::string_view text) {
-    return Raw(key, JsonString(text));
+    json_.Field(key, text);
+    return *this;
   }
   ObjectWriter& TextIfSet(absl::string_view key, absl::string_view text) {
     return text.empty() ? *this : Text(key, text);
   }
   ObjectWriter& Number(absl::string_view key, int64_t number) {
-    return Raw(key, absl::StrCat(number));
+    json_.Key(key).Int(number);
+    return *this;
   }
   ObjectWriter& NumberIfSet(absl::string_view key, int64_t number) {
     return number == 0 ? *this : Number(key, number);
@@ -38,16 +42,17 @@ class ObjectWriter {
   ObjectWriter& ListIfAny(absl::string_view key, const std::vector<std::string>& values) {
     return values.empty() ? *this : Raw(key, absl::StrCat("[", absl::StrJoin(values, ","), "]"));
   }
-  [[nodiscard]] std::string Done() const { return absl::StrCat("{", body_, "}"); }
+  // Once, at the end.
+  std::string Done() { return json_.EndObject().Take(); }
 
  private:
-  std::string body_;
+  JsonWriter json_;
 };
 
 std::vector<std::string> Strings(const std::vector<std::string>& texts) {
   std::vector<std::string> out;
   out.reserve(texts.size());
-  for (const std::string& text : texts) out.push_back(JsonString(text));
+  for (const std::string& text : texts) out.push_back(JsonQuoted(text));
   return out;
 }
 
@@ -129,7 +134,7 @@ void AddTerms(const model::PodSpec& spec, ObjectWriter& out) {
   out.ListIfAny("spread", spread);
   std::vector<std::string> apart;
   for (const model::PodAffinityTerm& term : spec.pod_anti_affinity) {
-    if (term.weight == 0) apart.push_back(JsonString(term.topology_key));
+    if (term.weight == 0) apart.push_back(JsonQuoted(term.topology_key));
   }
   out.ListIfAny("antiAffinity", apart);
 }
@@ -204,7 +209,7 @@ Lists ListsOf(const Verdict& v) {
     lists.bare_demand.push_back(DemandEntry(d, false));
   }
   lists.demand_with_terms = lists.demand.size();
-  lists.subject = ValidUtf8(v.subject);
+  lists.subject = ToValidUtf8(v.subject);
   lists.hash = Hash(v);
   return lists;
 }
@@ -228,7 +233,7 @@ bool Shorten(Lists& lists, size_t excess) {
     if (saved > 0) return true;
   }
   if (lists.subject.empty()) return false;
-  lists.subject = std::string(CutUtf8(lists.subject, lists.subject.size() / 2));
+  lists.subject = std::string(TruncateUtf8(lists.subject, lists.subject.size() / 2));
   return true;
 }
 
@@ -257,43 +262,6 @@ std::string Write(const Verdict& v, const Lists& lists) {
 }
 
 }  // namespace
-
-std::string JsonString(absl::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  const std::string valid = ValidUtf8(text);
-  std::string out = "\"";
-  out.reserve(valid.size() + 2);
-  for (const char c : valid) {
-    const auto byte = static_cast<unsigned char>(c);
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      default:
-        if (byte < 0x20) {
-          out += "\\u00";
-          out += kHex[byte >> 4];
-          out += kHex[byte & 0xF];
-        } else {
-          out += c;
-        }
-    }
-  }
-  out += '"';
-  return out;
-}
 
 std::string DemandJson(const DemandClass& demand) { return DemandEntry(demand, true); }
 

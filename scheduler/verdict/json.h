@@ -34,7 +34,4 @@ std::string ToJson(const Verdict& verdict, size_t max_bytes = kMaxAnnotationByte
 // Only hard constraints are in it: preferences never decide what has to be bought.
 std::string DemandJson(const DemandClass& demand);
 
-// Minimal JSON writer used by every module that prints JSON: escaping per RFC 8259.
-std::string JsonString(absl::string_view text);
-
 }  // namespace fairlead::verdict

@@ -10,10 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "base/utf8.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/model/device_names.h"
 #include "scheduler/verdict/phrases.h"
-#include "scheduler/verdict/utf8.h"
 
 namespace fairlead::verdict {
 namespace {
@@ -470,9 +470,9 @@ std::string Sentence(const Verdict& v) {
   }
   std::string sentence;
   AppendSentence(sentence, fact);
-  sentence = ValidUtf8(sentence);
+  sentence = ToValidUtf8(sentence);
   if (sentence.size() <= kMaxBytes) return sentence;
-  return absl::StrCat(CutUtf8(sentence, kMaxBytes - (sizeof(kEllipsis) - 1)), kEllipsis);
+  return absl::StrCat(TruncateUtf8(sentence, kMaxBytes - (sizeof(kEllipsis) - 1)), kEllipsis);
 }
 
 std::vector<Unblocker> DefaultUnblockers(const Verdict& verdict) {
@@ -500,10 +500,10 @@ std::string Message(const Verdict& verdict) {
     AppendSentence(message, absl::StrCat("What helps: ", absl::StrJoin(words.advice, "; or ")));
   }
   if (!verdict.details.empty()) AppendSentence(message, absl::StrJoin(verdict.details, "; "));
-  message = ValidUtf8(message);
+  message = ToValidUtf8(message);
   if (message.size() <= kMaxBytes) return message;
   const size_t room = kMaxBytes - (sizeof(kEllipsis) - 1);
-  return absl::StrCat(CutUtf8(message, room), kEllipsis);
+  return absl::StrCat(TruncateUtf8(message, room), kEllipsis);
 }
 
 }  // namespace fairlead::verdict

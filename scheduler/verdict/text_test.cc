@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scheduler/verdict/phrases.h"
-#include "scheduler/verdict/utf8.h"
 
 namespace fairlead::verdict {
 namespace {
@@ -98,7 +98,7 @@ TEST(MessageTest, CutAtACodePoint) {
     const std::string text = Message(v);
     EXPECT_LE(text.size(), 1024u);
     EXPECT_GT(text.size(), 1016u);
-    EXPECT_EQ(ValidUtf8(text), text);
+    EXPECT_EQ(ToValidUtf8(text), text);
     EXPECT_THAT(text, EndsWith("\xE2\x80\xA6"));
   }
 }
@@ -129,7 +129,7 @@ TEST(MessageTest, AlwaysValidAndBounded) {
       v.unblockers.push_back({ResolvableBy::kTime, bytes(99)});
     const std::string text = Message(v);
     ASSERT_LE(text.size(), 1024u);
-    ASSERT_EQ(ValidUtf8(text), text);
+    ASSERT_EQ(ToValidUtf8(text), text);
   }
 }
 
@@ -184,34 +184,6 @@ TEST(PhrasesTest, MoreKindsOfRefusalThanNamed) {
   }
   EXPECT_THAT(NodesText(predicates), HasSubstr("0 of 18 nodes fit: 2 had reason 0,"));
   EXPECT_THAT(NodesText(predicates), EndsWith("2 had reason 5, 6 refuse for other reasons"));
-}
-
-TEST(Utf8Test, WellFormedSequencesOnly) {
-  struct Case {
-    std::string in;
-    size_t length;
-  };
-  const Case cases[] = {
-      {"", 0},
-      {"a", 1},
-      {"\xC3\xA9", 2},
-      {"\xE2\x82\xAC", 3},
-      {"\xF0\x9F\x9A\x80", 4},
-      {"\x80", 0},              // lone continuation
-      {"\xC0\xAF", 0},          // overlong
-      {"\xE0\x80\xAF", 0},      // overlong
-      {"\xF0\x80\x80\xAF", 0},  // overlong
-      {"\xED\xA0\x80", 0},      // surrogate
-      {"\xF4\x90\x80\x80", 0},  // past U+10FFFF
-      {"\xF5\x80\x80\x80", 0},
-      {"\xE2\x82", 0},  // cut short
-      {"\xC3", 0},
-  };
-  for (const Case& c : cases)
-    EXPECT_EQ(Utf8SequenceLength(c.in), c.length) << testing::PrintToString(c.in);
-  EXPECT_EQ(ValidUtf8("a\xFFz\xE2\x82"), "a\xEF\xBF\xBDz\xEF\xBF\xBD\xEF\xBF\xBD");
-  EXPECT_EQ(CutUtf8("a\xE2\x82\xAC", 3), "a");
-  EXPECT_EQ(CutUtf8("a\xE2\x82\xAC", 4), "a\xE2\x82\xAC");
 }
 
 }  // namespace

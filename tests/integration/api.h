@@ -13,7 +13,7 @@
 
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
-#include "cmd/fairlead/json_tree.h"
+#include "document/json.h"
 #include "kube/codec/codec.h"
 #include "kube/credentials/client_config.h"
 #include "kube/transport/curl_transport.h"

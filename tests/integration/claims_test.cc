@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "document/yaml.h"
 #include "kube/codec/codec.h"
 #include "kube/watch/event_queue.h"
 #include "kube/write/executor.h"
@@ -88,7 +89,7 @@ class ClaimsTest : public IntegrationTest {
                R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"fairlead"}})");
     std::ostringstream text;
     text << std::ifstream(FAIRLEAD_SOURCE_DIR "/manifests/base/rbac.yaml").rdbuf();
-    const auto documents = kube::YamlToJson(text.str());
+    const auto documents = YamlToJson(text.str());
     EXPECT_TRUE(documents.ok()) << documents.status();
     for (const std::string& document : documents.ok() ? *documents : std::vector<std::string>()) {
       const Json object = *Json::Parse(document);

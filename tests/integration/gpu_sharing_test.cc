@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "document/yaml.h"
 #include "kube/codec/codec.h"
 #include "scheduler/model/api_names.h"
 #include "tests/integration/fixture.h"
@@ -41,7 +42,7 @@ std::string CollectionOf(const Json& object) {
 std::vector<Json> Objects(const char* manifest) {
   std::ostringstream text;
   text << std::ifstream(manifest).rdbuf();
-  const auto documents = kube::YamlToJson(text.str());
+  const auto documents = YamlToJson(text.str());
   EXPECT_TRUE(documents.ok()) << manifest << ": " << documents.status();
   std::vector<Json> objects;
   if (!documents.ok()) return objects;

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "document/yaml.h"
 #include "kube/codec/codec.h"
 #include "tests/integration/fixture.h"
 
@@ -54,7 +55,7 @@ class TakeoverTest : public IntegrationTest {
     ASSERT_TRUE(file.good()) << kCluster;
     std::stringstream text;
     text << file.rdbuf();
-    const auto documents = kube::YamlToJson(WithTimes(text.str()));
+    const auto documents = YamlToJson(WithTimes(text.str()));
     ASSERT_TRUE(documents.ok()) << documents.status();
     api().Call("POST", "/api/v1/namespaces",
                R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":)"

@@ -3,7 +3,8 @@
 // own.
 #include <google/protobuf/message.h>
 
-#include "kube/codec/json_writer.h"
+#include "base/json_writer.h"
+#include "kube/codec/format_time.h"
 #include "kube/codec/testing/random_core.h"
 
 namespace fairlead::kube::testing {

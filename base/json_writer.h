@@ -1,0 +1,55 @@
+// Writes compact JSON, in the order of the calls. Strings are escaped and made valid UTF-8, so what
+// is written is always JSON if Begin and End are paired and every value of an object follows a Key.
+// Thread-safety: one thread an instance.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+
+namespace fairlead {
+
+class JsonWriter {
+ public:
+  JsonWriter& BeginObject() { return Open('{'); }
+  JsonWriter& EndObject() { return Close('}'); }
+  JsonWriter& BeginArray() { return Open('['); }
+  JsonWriter& EndArray() { return Close(']'); }
+  JsonWriter& Key(absl::string_view key);
+  JsonWriter& String(absl::string_view value);
+  JsonWriter& Int(int64_t value);
+  JsonWriter& Bool(bool value) { return Raw(value ? "true" : "false"); }
+  JsonWriter& Null() { return Raw("null"); }
+  // Text that is JSON already.
+  JsonWriter& Raw(absl::string_view json);
+
+  // Key and value.
+  JsonWriter& Field(absl::string_view key, absl::string_view value) {
+    return Key(key).String(value);
+  }
+  JsonWriter& FieldUnlessEmpty(absl::string_view key, absl::string_view value) {
+    return value.empty() ? *this : Field(key, value);
+  }
+
+  // The text so far; the writer is empty afterwards.
+  std::string Take() {
+    needs_comma_ = false;
+    return std::move(text_);
+  }
+
+ private:
+  JsonWriter& Open(char bracket);
+  JsonWriter& Close(char bracket);
+  void Separate();
+  void AppendQuoted(absl::string_view value);
+
+  std::string text_;
+  bool needs_comma_ = false;
+};
+
+// `text` as a JSON string, quotes included.
+std::string JsonQuoted(absl::string_view text);
+
+}  // namespace fairlead

@@ -1,0 +1,60 @@
+// Faults of a scenario put in front of a provider: types that are sold out, machines that never
+// come or come late.
+//
+// Thread-safety: Launch, Terminate and the faults on the owner's thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "autoscale-hook/providers/kwok_provider.h"
+#include "autoscale-hook/providers/provider.h"
+
+namespace fairlead::demo {
+
+class FaultyProvider final : public hook::Provider {
+ public:
+  // `now` and `boot_delay` are in real time.
+  FaultyProvider(std::unique_ptr<hook::Provider> provider, hook::Scheduler* scheduler,
+                 std::function<absl::Time()> now, absl::Duration boot_delay)
+      : provider_(std::move(provider)),
+        scheduler_(scheduler),
+        now_(std::move(now)),
+        boot_delay_(boot_delay) {}
+
+  [[nodiscard]] absl::string_view name() const override { return provider_->name(); }
+  void Launch(const model::LaunchNode& launch, Answer answer) override;
+  void Terminate(const model::TerminateNode& terminate, Answer answer) override;
+
+  // Until then the type cannot be had in the zone ("": in any).
+  void AddStockout(std::string instance_type, std::string zone, absl::Time until) {
+    stockouts_.push_back({std::move(instance_type), std::move(zone), until});
+  }
+  void LoseNextLaunches(int64_t count) { lost_ += count; }
+  void DelayNextLaunches(int64_t count, int64_t factor) {
+    late_ += count;
+    factor_ = factor;
+  }
+
+ private:
+  struct Stockout {
+    std::string instance_type, zone;
+    absl::Time until;
+  };
+  std::unique_ptr<hook::Provider> provider_;
+  hook::Scheduler* scheduler_;
+  std::function<absl::Time()> now_;
+  absl::Duration boot_delay_;
+  std::vector<Stockout> stockouts_;
+  int64_t lost_ = 0, late_ = 0, factor_ = 1;
+  // Accepted and not handed on: asked for again they are still on their way.
+  std::set<std::string> swallowed_;
+  // Outlived by no timer: one that comes later finds it gone.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace fairlead::demo

@@ -1,0 +1,20 @@
+// `fairlead day`: from the flags of the command line to day.h.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "cmd/fairlead/connection.h"
+
+namespace fairlead::demo {
+
+struct DayFlags {
+  cmd::ClusterFlags cluster;
+  std::string scenario, crds, log_file;
+  bool yes = false, plain = false;
+  double speed = 0;
+};
+// Until the day is over, or SIGINT or SIGTERM. The Status' message is for people.
+absl::Status RunDayCommand(const DayFlags& flags);
+
+}  // namespace fairlead::demo

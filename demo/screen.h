@@ -1,0 +1,36 @@
+// A terminal in full-screen mode: alternate screen, hidden cursor, and both undone at the end, also
+// when the program crashes.
+//
+// Thread-safety: one instance a process; Show by one thread. Restore() is async-signal-safe.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "demo/live_view.h"
+
+namespace fairlead::demo {
+
+class Screen {
+ public:
+  // Whether standard output is a terminal that can be drawn on (TERM not "dumb").
+  static bool Usable();
+
+  Screen();
+  ~Screen();
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+  // The terminal's present size; 80x24 if it does not say.
+  static ScreenSize Size();
+  // Draws the lines from the top; only lines that changed are sent.
+  void Show(const std::vector<std::string>& lines);
+  // Back to the normal screen, for a crash or an exit without destructors. May be called twice.
+  static void Restore();
+
+ private:
+  std::vector<std::string> shown_;
+  ScreenSize size_;
+};
+
+}  // namespace fairlead::demo
