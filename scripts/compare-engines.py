@@ -5,7 +5,7 @@
 
 OLD and NEW are two builds of fairlead-conformance. Every seed makes one random cluster (nodes, queues with quotas and limits, running
 and waiting jobs, gangs, fractions of GPUs), written as a conformance case; both programs decide it. Told is every seed in which the
-new engine places fewer pods (bound, or promised room) or serves fewer workloads than the old one. The last line counts them; exit code
+new engine has fewer pods in the end (bound or nominated, less those evicted), or as many of fewer workloads, than the old one. The last line counts them; exit code
 1 if there are any. --keep leaves the cases in a folder, one file a seed, for a closer look.
 """
 import argparse
@@ -176,7 +176,7 @@ def main():
         net_a, net_b = len(a) - len(old_evicted[seed]), len(b) - len(new_evicted[seed])
         different += a != b
         more += len(b) > len(a)
-        if len(b) < len(a) and net_b < net_a or len(workloads(b)) < len(workloads(a)):
+        if net_b < net_a or net_b == net_a and len(workloads(b)) < len(workloads(a)):
             fewer += 1
             print(f"seed {seed}: {len(a)} pods placed and {len(old_evicted[seed])} evicted by the old engine, "
                   f"{len(b)} and {len(new_evicted[seed])} by the new; only by the old: {', '.join(sorted(a - b))}")
