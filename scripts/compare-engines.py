@@ -5,7 +5,7 @@
 
 OLD and NEW are two builds of fairlead-conformance. Every seed makes one random cluster (nodes, queues with quotas and limits, running
 and waiting jobs, gangs, fractions of GPUs), written as a conformance case; both programs decide it. A placement is missed if waiting
-pods that the old engine places get no place from the new one, no other pod gets one instead, and no running pod was spared for it.
+pods that the old engine places get no place from the new one, no other pod gets one instead, and no GPU of a running pod was spared for it.
 Each such seed is told; the last line counts them; exit code 1 if there are any. --keep leaves the cases in a folder for a closer look.
 """
 import argparse
@@ -48,6 +48,7 @@ class World:
         self.random = random.Random(seed)
         r = self.random
         self.seed, self.objects, self.jobs = seed, [], {}
+        self.gpus = {}  # by pod
         self.free = {}
         for i in range(r.randint(1, 6)):
             gpus = r.choice([2, 4, 4, 8])
@@ -80,6 +81,7 @@ class World:
 
     def add_pod(self, job, index, gpus, on=None, fraction=None):
         name = f"{job}-{index}"
+        self.gpus[f"default/{name}"] = gpus if fraction is None else float(fraction)
         requests = {"cpu": "1", "memory": "1G"}
         annotations = {"pod-group-name": job}
         if fraction is not None:
@@ -149,13 +151,15 @@ def decisions(program, folder):
 class End:
     """What has changed in the end: waiting pods that have a place, and running ones that have none any more."""
 
-    def __init__(self, last):
+    def __init__(self, last, gpus):
         self.placed = {pod for pod, verb in last.items() if verb != "evict" and "/waiting" in pod}
         self.gone = {pod for pod, verb in last.items() if verb == "evict" and "/running" in pod}
+        self.gpus_gone = sum(gpus[pod] for pod in self.gone)
 
     def misses(self, old):
-        """Pods that the old end has placed are not placed here, none is placed instead, and no pod was spared for it."""
-        return self.placed < old.placed and len(self.gone) >= len(old.gone)
+        """Pods that the old end has placed are not placed here, none is placed instead, and no GPU of a running
+        pod was spared for it."""
+        return self.placed < old.placed and self.gpus_gone >= old.gpus_gone
 
 
 def main():
@@ -169,16 +173,18 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = args.keep or folder
         pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
-        seeds = list(range(first, last + 1))
+        seeds, gpus = list(range(first, last + 1)), {}
         for i in range(0, len(seeds), CASES_A_FILE):
-            cases = [World(seed).case() for seed in seeds[i:i + CASES_A_FILE]]
+            worlds = [World(seed) for seed in seeds[i:i + CASES_A_FILE]]
+            gpus.update((world.seed, world.gpus) for world in worlds)
+            cases = [world.case() for world in worlds]
             (pathlib.Path(folder) / f"worlds_{seeds[i]}.json").write_text(json.dumps(cases))
         old, new = decisions(args.old, folder), decisions(args.new, folder)
     if set(old) != set(seeds) or set(new) != set(seeds):
         sys.exit(f"decided: {len(old)} by the old engine, {len(new)} by the new one, of {len(seeds)}")
     fewer = different = more = pods = 0
     for seed in seeds:
-        a, b = End(old[seed]), End(new[seed])
+        a, b = End(old[seed], gpus[seed]), End(new[seed], gpus[seed])
         pods += len(b.placed)
         different += a.placed != b.placed or a.gone != b.gone
         more += a.misses(b)
