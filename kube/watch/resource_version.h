@@ -1,5 +1,5 @@
-// The order of resourceVersions (scheduler/model/resource_version.h), as the watch uses it: for one
-// purpose only, to refuse going backwards.
+// The order of resourceVersions (scheduler/model/resource_version.h) for the watch. Its one purpose
+// is to refuse going backwards.
 #pragma once
 
 #include "scheduler/model/resource_version.h"
