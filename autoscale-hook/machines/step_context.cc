@@ -105,7 +105,7 @@ void StepContext::WriteStatus(MachineView& view) {
   if (machine.written.has_value()) {
     const StatusWrite& last = *machine.written;
     const bool same = SameStatus(last.status, machine.desired);
-    // The server may have cut or dropped fields that are for people alone.
+    // The server may have cut or dropped what is for people alone.
     if (same && last.accepted && SameDecision(*machine.observed, machine.desired)) return;
     absl::Time due = last.sent_at + (last.accepted ? kRewrite : kWriteRetry);
     if (!same && !last.retry_at.has_value()) due = now;

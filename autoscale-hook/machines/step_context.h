@@ -44,7 +44,7 @@ struct MachineView {
     return std::any_of(nodes.begin(), nodes.end(),
                        [](const NodeUse* use) { return use->registered && use->removal_tainted; });
   }
-  // True if our taint is seen on all of them, and every pod that was bound before it is seen too.
+  // Our taint is seen on all of them, and so is every pod that was bound before it.
   [[nodiscard]] bool fenced() const {
     return registered() && std::all_of(nodes.begin(), nodes.end(), [](const NodeUse* use) {
              return !use->registered || (use->removal_tainted && use->pods_settled);
