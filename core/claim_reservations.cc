@@ -11,8 +11,8 @@ bool IsDecimal(absl::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == absl::string_view::npos;
 }
 
-// Versions of one kind are decimal numbers that grow (kube/watch/resource_version.h). False if they
-// cannot be compared.
+// Versions of one kind are decimal numbers that grow (scheduler/model/resource_version.h). False if
+// they cannot be compared.
 bool IsAtLeast(absl::string_view version, absl::string_view other) {
   if (version == other) return !version.empty();
   if (!IsDecimal(version) || !IsDecimal(other)) return false;

@@ -92,9 +92,9 @@ absl::Status Ask(const DayOptions& options, const std::string& cluster, const Da
   std::cout << ".\n";
   if (options.yes) return absl::OkStatus();
   if (isatty(STDIN_FILENO) != 1) {
-    return absl::CancelledError("nothing was written: nobody can be asked here; pass --yes");
+    return absl::CancelledError("nothing was written: stdin is not a terminal; pass --yes");
   }
-  std::cout << "Go on? [y/N] " << std::flush;
+  std::cout << "Continue? [y/N] " << std::flush;
   std::string answer;
   std::getline(std::cin, answer);
   if (answer == "y" || answer == "Y" || answer == "yes") return absl::OkStatus();

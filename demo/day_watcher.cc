@@ -235,7 +235,7 @@ std::vector<std::string> DayWatcher::Unmet() const {
   }
   if (expected.reactive_costs_more &&
       report.bill.reactive_cost_micro_usd <= report.bill.cost_micro_usd) {
-    unmet.push_back("an autoscaler without verdicts was expected to cost more");
+    unmet.push_back("a reactive autoscaler was expected to cost more");
   }
   return unmet;
 }

@@ -266,7 +266,7 @@ std::string WaitingText(const Explanation& e) {
     }
   }
   if (!v.failed_predicates.empty()) {
-    absl::StrAppend(&out, "\nWhat the nodes say:\n", PredicateTable(v));
+    absl::StrAppend(&out, "\nNode rejections:\n", PredicateTable(v));
   }
   if (!e.requests.empty()) {
     absl::StrAppend(&out, "\nNodes that it is waiting for:\n", RequestTable(e));
@@ -297,7 +297,7 @@ std::string RecordedText(const Explanation& e) {
                 "server. Is one running? (fairlead run)");
   }
   if (recorded.agrees) {
-    return Line("Recorded", absl::StrCat("the same verdict stands on the ", recorded.on));
+    return Line("Recorded", absl::StrCat("matches the verdict on the ", recorded.on));
   }
   return Line("Recorded",
               absl::StrCat("on the ", recorded.on, ": ", recorded.reason, ": ", recorded.message,

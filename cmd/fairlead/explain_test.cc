@@ -145,7 +145,7 @@ TEST(ExplainTest, TheRecordAgrees) {
                             SampleSnapshot());
   ASSERT_TRUE(e.ok()) << e.status();
   EXPECT_TRUE(e->recorded.agrees);
-  EXPECT_THAT(ExplainText(*e), HasSubstr("the same verdict stands on the pod"));
+  EXPECT_THAT(ExplainText(*e), HasSubstr("matches the verdict on the pod"));
   EXPECT_THAT(ExplainText(*e), HasSubstr("Since       2026-03-02T09:00:00Z (1h)"));
   EXPECT_EQ(ExplainJson(*e).TextAt({"since"}), "2026-03-02T09:00:00Z");
 }
@@ -193,7 +193,7 @@ TEST(ExplainTest, APodOfAGangShowsTheGangsRecord) {
   EXPECT_FALSE(e->is_group);
   EXPECT_EQ(e->queue, "production-inference");
   EXPECT_TRUE(e->recorded.agrees);
-  EXPECT_THAT(ExplainText(*e), HasSubstr("the same verdict stands on the pod group"));
+  EXPECT_THAT(ExplainText(*e), HasSubstr("matches the verdict on the pod group"));
 }
 
 TEST(ExplainTest, Running) {

@@ -155,7 +155,7 @@ std::string QueuesText(const core::View& view) {
          absl::StrCat(queue.running_pods), queue.problem});
   }
   std::string out = absl::StrCat(
-      table.Text(), "\nQuota, limit, fair share and requested count GPUs; - is no bound.\n");
+      table.Text(), "\nQuota, limit, fair share and requested count GPUs; - means unlimited.\n");
   if (!view.history.problem.empty()) {
     absl::StrAppend(&out, "Fair shares are divided without history: ", view.history.problem, ".\n");
   } else if (view.history.on && view.history.as_of.has_value()) {

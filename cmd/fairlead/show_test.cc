@@ -20,7 +20,7 @@ gpu-platform               8     12      -           8         10   16     8Gi  
   research                 8      4      8           8         10   16     8Gi        1     8
   production-inference     0      8     12           0          2    0       0        1     0
 
-Quota, limit, fair share and requested count GPUs; - is no bound.
+Quota, limit, fair share and requested count GPUs; - means unlimited.
 )");
 }
 

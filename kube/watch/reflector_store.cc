@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kube/watch/resource_version.h"
+#include "scheduler/model/resource_version.h"
 
 namespace fairlead::kube {
 
@@ -15,7 +15,8 @@ model::Delete ReflectorStore::DeleteOf(const Known& known) const {
 
 void ReflectorStore::AdvanceTo(absl::string_view version) {
   if (version.empty()) return;
-  if (version_.empty() || CompareVersions(version, version_) != VersionOrder::kOlder) {
+  if (version_.empty() ||
+      model::CompareVersions(version, version_) != model::VersionOrder::kOlder) {
     version_ = std::string(version);
   }
 }
@@ -59,8 +60,9 @@ void ReflectorStore::Apply(WatchEvent event, std::vector<ClusterEvent>& out) {
     bool newer = true;
     if (found != known_.end()) {
       // Two objects of one name are also compared: the version orders them, too.
-      const VersionOrder order = CompareVersions(meta.resource_version, found->second.version);
-      newer = order == VersionOrder::kNewer || order == VersionOrder::kUnknown;
+      const model::VersionOrder order =
+          model::CompareVersions(meta.resource_version, found->second.version);
+      newer = order == model::VersionOrder::kNewer || order == model::VersionOrder::kUnknown;
     }
     if (newer) Upsert(std::move(*event.object), out);
   }
@@ -84,7 +86,8 @@ void ReflectorStore::Stage(Object object) {
   if (known != known_.end()) {
     known->second.seen_in = snapshot_;
     if (known->second.uid == meta.uid &&
-        CompareVersions(known->second.version, meta.resource_version) == VersionOrder::kEqual) {
+        model::CompareVersions(known->second.version, meta.resource_version) ==
+            model::VersionOrder::kEqual) {
       Unstage(meta);
       known->second.seen_in = snapshot_;
       return;
@@ -108,7 +111,8 @@ void ReflectorStore::Unstage(const model::ObjectMeta& meta) {
 
 bool ReflectorStore::Commit(absl::string_view resource_version, bool allow_older,
                             std::vector<ClusterEvent>& out) {
-  if (!allow_older && CompareVersions(resource_version, version_) == VersionOrder::kOlder) {
+  if (!allow_older &&
+      model::CompareVersions(resource_version, version_) == model::VersionOrder::kOlder) {
     Discard();
     return false;
   }

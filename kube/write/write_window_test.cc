@@ -3,7 +3,6 @@
 #include "gtest/gtest.h"
 #include "kube/transport/backoff.h"
 #include "kube/transport/url.h"
-#include "kube/watch/resource_version.h"
 
 namespace fairlead::kube {
 namespace {
@@ -127,20 +126,6 @@ TEST_F(WriteWindowTest, TheBestIsForgottenAfterTwoPeriods) {
     now_ += absl::Seconds(1);
   }
   EXPECT_EQ(window_.size(), 150);
-}
-
-TEST(ResourceVersionTest, ComparesOnlyWhatIsComparable) {
-  EXPECT_EQ(CompareVersions("9", "10"), VersionOrder::kOlder);
-  EXPECT_EQ(CompareVersions("10", "9"), VersionOrder::kNewer);
-  EXPECT_EQ(CompareVersions("10", "10"), VersionOrder::kEqual);
-  EXPECT_EQ(CompareVersions("18446744073709551616", "18446744073709551615"), VersionOrder::kNewer);
-  EXPECT_EQ(CompareVersions("a", "a"), VersionOrder::kEqual);
-  for (const char* odd : {"", "a", "1a", "-1", "01", " 1"}) {
-    EXPECT_EQ(CompareVersions(odd, "5"), VersionOrder::kUnknown) << odd;
-    EXPECT_EQ(CompareVersions("5", odd), VersionOrder::kUnknown) << odd;
-  }
-  EXPECT_EQ(CompareVersions("", ""), VersionOrder::kUnknown);
-  EXPECT_EQ(CompareVersions("0", "5"), VersionOrder::kOlder);
 }
 
 TEST(BackoffTest, DoublesWithinBoundsAndStartsAgain) {

@@ -9,7 +9,7 @@ fi
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 FAIRLEAD_BIN=$1 scripts/run-day.sh | tee "$output"
-for line in 'nodes for pods that policy held  0 ' 'nodes at the end                 0' 'an autoscaler without verdicts' \
+for line in 'nodes for policy-blocked pods   0 ' 'nodes at the end                0' 'reactive autoscaler (estimate)' \
   'The day went as expected.'; do
   grep -qF "$line" "$output" || { echo "the day does not end with \"$line\""; exit 1; }
 done
