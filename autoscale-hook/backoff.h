@@ -1,13 +1,13 @@
-// What is not to be bought for a while because buying it failed.
+// What must not be provisioned for a while because provisioning it failed.
 //
-// Every failure makes one key rest: Stockout, Timeout and Other the (type, zone, capacity type),
-// Quota the (family, capacity type), Config the (pool, type), Auth the provider. The first rest
-// lasts `initial`, each further one twice the former, at most `max`; Auth and Config rest for `max`
-// at once, as only a person can mend them, and are forgotten when the pool is changed. Failures
-// during a rest are echoes of the same wave of launches and do not lengthen it. A success, or a
-// quiet time of twice `max` after the rest, forgets the key.
+// Every failure makes one key back off: Stockout, Timeout and Other the (type, zone, capacity
+// type), Quota the (family, capacity type), Config the (pool, type), Auth the provider. The first
+// back-off lasts `initial`, each further one twice the former, at most `max`. Auth and Config back
+// off for `max` at once, as only an operator can fix them, and are forgotten when the pool is
+// changed. Failures during a back-off belong to its wave of launches and do not lengthen it. A
+// success, or a quiet time of twice `max` after the back-off, forgets the key.
 //
-// Memory only: forgetting it at a restart costs at most one more refused launch a key.
+// Memory only: forgetting it at a restart costs at most one more refused launch per key.
 // Thread-safety: none.
 #pragma once
 
@@ -29,11 +29,11 @@ class BackOff {
  public:
   BackOff(absl::Duration initial, absl::Duration max) : initial_(initial), max_(max) {}
 
-  // `message`: what the provider said, for people.
+  // `message`: the provider's message, for people.
   void Failed(const LaunchKey& key, FailureClass failure, absl::Time now,
               const std::string& message = "");
   void Succeeded(const LaunchKey& key);
-  // The pool's object changed: what was wrong with its configuration may be mended.
+  // The pool's object changed: its configuration may be fixed.
   void PoolChanged(const std::string& pool, const std::string& provider);
 
   struct Rest {
@@ -41,7 +41,7 @@ class BackOff {
     FailureClass failure;
     std::string message;
   };
-  // Absent: it may be bought. O(log n).
+  // The back-off of the key, if there is one. O(log n).
   [[nodiscard]] std::optional<Rest> Resting(const LaunchKey& key, absl::Time now) const;
 
  private:

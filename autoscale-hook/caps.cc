@@ -13,7 +13,7 @@ int64_t Left(int64_t limit, int64_t used) {
   return std::max<int64_t>(0, limit - used);
 }
 
-// The dearest price of the catalogue: what a node of unknown price may cost.
+// The highest price of the catalogue, assumed for a node of unknown price.
 int64_t DearestPrice(const Catalog& catalog) {
   int64_t dearest = 0;
   for (const InstanceType& type : catalog.types()) {

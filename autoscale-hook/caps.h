@@ -1,6 +1,6 @@
-// What the hook may hold at most: GPUs, GPUs of a model, dollars an hour, nodes of a pool.
-// Everything that costs money, or may yet, counts: ordered, booting, running, draining until it is
-// confirmed gone, and failed ones of which nobody knows whether they exist (invariant I6).
+// The most that the hook may hold: GPUs, GPUs of a model, dollars per hour, nodes of a pool.
+// Everything that costs money, or may cost money, counts: ordered, booting, running, draining until
+// the end is confirmed, and failed nodes that may exist (invariant I6).
 //
 // Thread-safety: plain values. No bound is kNoBound here (model::kUnlimited at the edge).
 #pragma once
@@ -18,7 +18,8 @@ namespace fairlead::hook {
 
 inline constexpr int64_t kNoBound = std::numeric_limits<int64_t>::max();
 
-// Labels on NodeRequest objects, so that a request still counts when its type left the catalogue.
+// Labels on NodeRequest objects, so that a request still counts when its type has left the
+// catalogue.
 inline constexpr char kRequestGpusLabel[] = "fairlead.dev/gpus";
 inline constexpr char kRequestGpuModelLabel[] = "fairlead.dev/gpu-model";
 
@@ -31,7 +32,7 @@ struct CapLimits {
 
 struct CapUsage {
   int64_t nodes = 0, gpus = 0, micro_usd_per_hour = 0;
-  // Nodes whose price nobody knows, and what each of them is counted as: the dearest type.
+  // Nodes of unknown price, and the price that each counts with: the most expensive type.
   int64_t unpriced = 0, assumed_micro_usd_per_hour = 0;
   std::map<std::string, int64_t> gpus_by_model;
   std::map<std::string, int64_t> nodes_by_pool;
@@ -39,10 +40,10 @@ struct CapUsage {
   void Add(const model::NodeRequest& request, const Catalog& catalog);
 };
 
-// A failed request counts unless the provider refused it for certain; a removed one does not count.
+// A failed request counts unless the provider refused it for certain; a removed request does not.
 bool CountsAgainstCaps(const model::NodeRequest& request, bool registered);
 
-// What may still be bought. Never negative: a cap lowered below what is held leaves nothing.
+// What may still be provisioned. Never negative: a cap below the current holdings leaves nothing.
 struct CapsLeft {
   int64_t nodes = kNoBound, gpus = kNoBound, micro_usd_per_hour = kNoBound;
   std::map<std::string, int64_t> gpus_by_model;  // absent: no bound

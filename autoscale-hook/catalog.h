@@ -1,4 +1,4 @@
-// What can be bought: instance types with their resources, zones and prices, from a YAML file
+// What can be provisioned: instance types with their resources, zones and prices, from a YAML file
 // (README.md here has the format; autoscale-hook/catalog/default.yaml is the built-in one).
 //
 // Ownership: values. Thread-safety: immutable after Load. Errors: InvalidArgument with line and
@@ -27,28 +27,28 @@ struct InstanceType {
   int64_t gpu_count = 0;
   int64_t gpu_memory_mib = 0;  // of one GPU
   std::vector<std::string> zones;
-  // Micro-dollars an hour; absent: not offered that way. A price of zero is legal (reserved
+  // Micro-dollars per hour; absent: not offered that way. A price of zero is legal (reserved
   // capacity).
   std::optional<int64_t> on_demand_micro_usd, spot_micro_usd;
   model::StringMap labels;    // further labels on the node
   model::ResourceList extra;  // further extended resources
-  // Kept back by the system and DaemonSets: not allocatable to pods.
+  // Reserved for the system and DaemonSets: not allocatable to pods.
   int64_t reserved_cpu_milli = 0;
   int64_t reserved_memory_bytes = 0;
 };
 
 class Catalog {
  public:
-  // The text of a catalogue file. Types sorted by name; duplicates and nonsense are errors.
+  // Parses a catalogue file. Types sorted by name; duplicates and invalid values are errors.
   static absl::StatusOr<Catalog> Parse(absl::string_view yaml, absl::string_view file_name);
-  // The one that is compiled in.
+  // The built-in catalogue.
   static const Catalog& BuiltIn();
-  // For tests and simulations: types as given, to be unique by name.
+  // For tests and simulations: the given types, with unique names.
   static Catalog FromTypes(std::vector<InstanceType> types);
 
   [[nodiscard]] const std::vector<InstanceType>& types() const { return types_; }
   [[nodiscard]] const InstanceType* Find(absl::string_view name) const;  // null if absent
-  // When the prices were read, and where; empty if the file does not say.
+  // When and where the prices were read; empty if the file does not say.
   [[nodiscard]] const std::string& as_of() const { return as_of_; }
   [[nodiscard]] const std::string& source() const { return source_; }
 
@@ -57,7 +57,7 @@ class Catalog {
   std::vector<InstanceType> types_;
 };
 
-// One thing to buy: a type in a zone at a price, out of a pool.
+// An offering: a type in a zone at a price, from a pool.
 struct Offer {
   const InstanceType* type = nullptr;
   const model::NodePool* pool = nullptr;
@@ -66,13 +66,13 @@ struct Offer {
   int64_t price_micro_usd_per_hour = 0;
 };
 
-// The node as it will register: labels, taints of the pool, startup taints, allocatable.
+// The node when it registers: labels, taints of the pool, startup taints, allocatable.
 model::Node TemplateNode(const Offer& offer, absl::string_view name);
-// The same when it is usable: without startup taints. What pods are planned on, and what an ordered
-// node is in the cluster state.
+// The node when it is usable: without startup taints. Plans place pods on it, and the cluster state
+// has it as the ordered node.
 model::Node UsableNode(const Offer& offer, absl::string_view name);
 
-// "p5" of "p5.48xlarge", "a2" of "a2-highgpu-1g": what accounts' quotas are counted by.
+// "p5" of "p5.48xlarge", "a2" of "a2-highgpu-1g": the unit of accounts' quotas.
 absl::string_view InstanceFamily(absl::string_view type_name);
 
 }  // namespace fairlead::hook

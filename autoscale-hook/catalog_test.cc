@@ -137,7 +137,7 @@ TEST(OffersTest, PoolsNarrowAndOrderWhatIsOffered) {
   type.name = "t";
   type.zones = {"a", "b"};
   type.on_demand_micro_usd = 10;
-  type.spot_micro_usd = 20;  // a stale table: dearer than on demand
+  type.spot_micro_usd = 20;  // a stale table: higher than on demand
   const Catalog catalog = Catalog::FromTypes({type});
   model::NodePool light, heavy, broken, other;
   light.meta.name = "a-light";

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kMicro = 1000000;
 
-// What `defaults:` gives to every type that does not say otherwise.
+// The values of `defaults:`, for types that do not set their own.
 struct Defaults {
   std::vector<std::string> zones;
   int64_t reserved_cpu_milli = 0;
@@ -23,7 +23,7 @@ struct Defaults {
   model::ResourceList extra;
 };
 
-// FieldReader with the values that catalogues have.
+// FieldReader with handlers for the values of catalogues.
 class Reader : public FieldReader {
  public:
   using FieldReader::FieldReader;
@@ -54,7 +54,7 @@ class Reader : public FieldReader {
       return Number(&model::ParseDecimal, kMicro, 0, &out->emplace())(node, field);
     };
   }
-  // At least one, each once; replaces what is there.
+  // At least one zone, each once; replaces the former value.
   Handler Zones(std::vector<std::string>* out) const {
     return [=, this](const Json& node, const std::string& field) -> absl::Status {
       out->clear();
@@ -167,7 +167,7 @@ absl::StatusOr<CatalogFile> Reader::ReadFile(const Json& root) const {
   Defaults defaults;
   const Json* types = nullptr;
   if (!root.is_object()) return Error(root, "catalogue", "must be a mapping");
-  // Types are read after the whole mapping: `defaults` may stand below them.
+  // Types are read after the whole mapping: `defaults` may come after them.
   const Handler find_types = [&](const Json& node, const std::string&) {
     types = &node;
     return absl::OkStatus();

@@ -1,7 +1,7 @@
-// What the engine asks the hook for: workloads that capacity blocks and that policy permits, in the
-// order in which the engine would place them. The engine has already placed everything that fits on
-// existing or ordered nodes and has clipped the rest at every queue limit, so the hook may buy for
-// all of it (invariants I1, I2) and nothing in it is in flight already (I3).
+// The engine's demand for nodes: workloads that capacity blocks and that policy permits, in the
+// order in which the engine would place them. The engine has placed everything that fits on
+// existing or ordered nodes and has clipped the rest at every queue limit. So the hook may
+// provision for all of it (invariants I1, I2), and nothing in it is in flight already (I3).
 //
 // Thread-safety: plain values.
 #pragma once
@@ -27,18 +27,17 @@ struct DemandItem {
   // Identical pods; together they are one all-or-nothing unit if `atomic`.
   std::vector<verdict::DemandClass> classes;
   bool atomic = false;
-  // The same pods by the topology constraints that they are under; empty: there are none. Of these
-  // all that is minimum is one all-or-nothing unit.
+  // The pods by their topology constraints; empty without constraints. Their minimum is one
+  // all-or-nothing unit.
   verdict::DomainDemand domains;
-  // GPUs (milli) and so on that the unit would charge to its queue are already reserved by the
-  // engine.
+  // The engine has already reserved what the unit would charge to its queue.
   friend bool operator==(const DemandItem&, const DemandItem&) = default;
 };
 
-// In the order of service.
+// In queue order.
 using Demand = std::vector<DemandItem>;
 
-// What became of one item, for its verdict.
+// The result for one item, for its verdict.
 struct DemandOutcome {
   std::string workload;
   // kNodesRequested, kGpuCapReached, kCostCapReached, kNoInstanceTypeFits, kInsufficientCapacity (a

@@ -1,10 +1,10 @@
-// The gathering window: demand that comes in parts is planned for together. Controllers create pods
-// one after another; a plan for each alone provisions many small nodes where a few large ones would
-// be cheaper.
+// The gathering window: demand that comes in parts is planned together. Controllers create pods one
+// after another; a plan per pod would provision many small nodes where a few large ones would be
+// cheaper.
 //
-// An item is new when its workload is, or when it asks for more pods than before. New items wait
+// An item is new if its workload is new, or if it requests more pods than before. New items wait
 // until nothing new has come for `quiet`, at most `max` after the first of them; then all are
-// planned for. A complete gang does not wait: it is a whole already. What was let through stays so
+// planned. A complete gang does not wait: it is complete already. A released item stays released
 // while it is demanded. Time comes in as an argument.
 //
 // Thread-safety: none. Complexity: O(n log n) for n items.
@@ -24,7 +24,7 @@ class Gathering {
  public:
   Gathering(absl::Duration quiet, absl::Duration max) : quiet_(quiet), max_(max) {}
 
-  // For each item: it is still being gathered, and not to be planned for now.
+  // For each item: true if it is still being gathered and must not be planned now.
   std::vector<bool> Hold(const Demand& demand, absl::Time now);
   // When the window closes if nothing more comes; infinite future if none is open.
   [[nodiscard]] absl::Time closes_at() const;

@@ -1,4 +1,4 @@
-// Limits of provisioning; what they bound is in provisioning_guard.h. Plain values.
+// Limits of provisioning; provisioning_guard.h explains them. Plain values.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,7 @@ std::string PoolDigest(const model::NodePool& pool) {
   return hash.Hex();
 }
 
-// As RequestName makes them. A label can hold more than an object's name may.
+// True for names that RequestName makes. A label allows more values than an object's name.
 bool IsOurName(const std::string& name) {
   return absl::StartsWith(name, "fl-") && std::all_of(name.begin(), name.end(), [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
@@ -165,7 +165,7 @@ void Hook::Impl::ForgetUnseen(StepContext& context) {
 CapUsage Hook::Impl::UsageOf(const StepContext& context) const {
   CapUsage usage;
   for (const MachineView& view : context.views) {
-    // The former word counts until the last one is written: a restart would know nothing else.
+    // The old status counts until the new one is written: a restart would know nothing else.
     const bool counts = CountsAgainstCaps(view.request(), view.registered());
     if (counts) usage.Add(view.request(), catalog_);
   }
@@ -175,7 +175,7 @@ CapUsage Hook::Impl::UsageOf(const StepContext& context) const {
   return usage;
 }
 
-// What nodes turned out to have; once for each machine that became usable.
+// Learns the real size of nodes; once per machine that became usable.
 void Hook::Impl::LearnShapes(StepContext& context) {
   for (MachineView& view : context.views) {
     const model::NodeRequest& request = view.request();
@@ -190,7 +190,7 @@ void Hook::Impl::LearnShapes(StepContext& context) {
   }
 }
 
-// What a node's labels, the catalogue and its pool tell of the request that it came from.
+// The request that a node came from, as far as its labels, the catalogue and its pool tell it.
 model::NodeRequest Hook::Impl::RequestOf(const NodeUse& orphan, const StepContext& context) const {
   model::NodeRequest request;
   request.meta.name = orphan.node_request;
@@ -207,7 +207,7 @@ model::NodeRequest Hook::Impl::RequestOf(const NodeUse& orphan, const StepContex
   }
   request.price_known = false;
   const InstanceType* type = catalog_.Find(orphan.instance_type);
-  if (type == nullptr) return request;  // its price and its GPUs are not known
+  if (type == nullptr) return request;  // its price and its GPUs are unknown
   const std::optional<int64_t>& price =
       orphan.spot ? type->spot_micro_usd : type->on_demand_micro_usd;
   request.price_known = price.has_value();
@@ -216,15 +216,15 @@ model::NodeRequest Hook::Impl::RequestOf(const NodeUse& orphan, const StepContex
   return request;
 }
 
-// A node of ours whose request object is gone (deleted by force) is not billed and would never be
-// scaled down: its request is written again under the same name, which makes it the node's own
-// again, and everything else follows (I5).
+// Adopts a node of ours whose request object is gone (deleted by force). Without a request it would
+// not be billed and never be scaled down. The request is written again under its old name, and so
+// belongs to the node again (I5).
 void Hook::Impl::AdoptOrphans(const NodesByRequest& nodes, StepContext& context) {
   std::map<std::string, Orphan> seen;
   for (const NodeUse* row : nodes.rows()) {
     const NodeUse& node = *row;
     const std::string& name = node.node_request;
-    // Without the labels that we launch with it is an imitation, and not to be touched.
+    // A node without the labels of our launches is an imitation and must not be touched.
     const bool ours = node.registered && IsOurName(name) && !node.instance_type.empty();
     if (!ours || ledger_.Find(name) != nullptr) continue;
     auto known = orphans_.find(name);
@@ -315,7 +315,7 @@ void Hook::Impl::OnProviderResult(const std::string& name, bool launch, const ab
 
 void Hook::Impl::OnCreateResult(const std::string& name, const absl::Status& status,
                                 absl::Time now) {
-  // Done, there already, or unknown: the watch will show it.
+  // Done, existing already, or unknown: the watch will show it.
   if (status.ok() || absl::IsAlreadyExists(status) || absl::IsUnavailable(status) ||
       absl::IsDeadlineExceeded(status)) {
     return;

@@ -1,4 +1,4 @@
-// A hook with a world around it that tests move by hand. Header only; never part of the product.
+// A hook with a world around it that tests control by hand. Header only; never part of the product.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace fairlead::hook::testing {
 
 inline const absl::Time kStart = absl::FromUnixSeconds(1800000000);
 
-// The API server's objects and the engine's knowledge, moved by hand.
+// The API server's objects and the engine's knowledge, changed by hand.
 class HookTest : public ::testing::Test {
  protected:
   HookTest() {
@@ -41,7 +41,7 @@ class HookTest : public ::testing::Test {
     input.nodes = &uses;
     return hook_->Step(input, placement_);
   }
-  // What the API server makes of the actions; ordered nodes become known to the engine.
+  // The effect of the actions on the API server; the engine learns of ordered nodes.
   void Apply(const StepOutput& out) {
     for (const model::Action& action : out.actions) {
       if (const auto* create = std::get_if<model::CreateNodeRequest>(&action.what)) {
@@ -91,7 +91,7 @@ class HookTest : public ::testing::Test {
   void Answer(bool launch, const absl::Status& status) {
     hook_->OnProviderResult(TheName(), launch, status, now_);
   }
-  // One node bought and asked for at the provider.
+  // Provisions one node and launches it at the provider.
   void Buy() {
     StepAndApply({Item("team/a", Spec(1000, 4, 1), 1)});
     ASSERT_EQ(requests_.size(), 1u);
@@ -110,19 +110,19 @@ class HookTest : public ::testing::Test {
     StepAndApply();
     ASSERT_EQ(ThePhase(), model::NodeRequestPhase::kReady);
   }
-  // Decided and written, then done.
+  // Runs two steps: the first decides and writes, the second acts.
   StepOutput StepTwice() {
     StepAndApply();
     return StepAndApply();
   }
-  // Nothing needs the one node, and that for so long that it has the taint.
+  // Leaves the node unneeded for so long that it has the taint.
   void LeaveUnneeded() {
     nodes_.at(TheName()).needed = false;
     StepAndApply();
     now_ += options_.unneeded_after;
     StepAndApply();
   }
-  // A node that came for the request, or without one.
+  // A node that came for the request, or without a request.
   static NodeUse Arrived(const std::string& name, const std::string& node_request) {
     NodeUse node;
     node.name = name;

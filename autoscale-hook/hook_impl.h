@@ -20,8 +20,7 @@
 
 namespace fairlead::hook {
 
-// Nodes by the request that they come from: for one request those that are ready first, then those
-// that are registered, then by name.
+// Nodes by their request; per request ready nodes first, then registered ones, then by name.
 class NodesByRequest {
  public:
   explicit NodesByRequest(const std::vector<NodeUse>* nodes);
@@ -63,7 +62,7 @@ class Hook::Impl {
   void Provision(const Demand& demand, const NodesByRequest& nodes, Placement& placement,
                  absl::Time precise_now, StepContext& context);
   void JudgePurchases(const Demand& demand, const NodesByRequest& nodes, StepContext& context);
-  // The items that may be planned for now, as indexes; the others get their outcome.
+  // The items that may be planned now, as indexes; sets the outcome of the others.
   std::vector<size_t> SelectItems(const Demand& demand, absl::Time precise_now,
                                   StepContext& context);
   PlanInput MakePlanInput(const StepContext& context, CapUsage& usage);
@@ -83,7 +82,7 @@ class Hook::Impl {
   model::NodePool default_pool_;
   std::map<std::string, model::NodePool> pools_;  // of the last step, for ExpectedNode
   std::vector<std::string> unknown_providers_;    // of pools, for people
-  std::vector<std::string> never_written_;        // refused creations, to be withdrawn
+  std::vector<std::string> never_written_;        // rejected creations, to be withdrawn
   std::set<std::string> linked_;                  // requests whose purchase the guard knows
   struct Orphan {
     absl::Time since;
@@ -93,7 +92,7 @@ class Hook::Impl {
   std::map<std::tuple<std::string, std::string, std::string, bool, std::string>, int64_t> ordinals_;
 };
 
-// So that it still counts against the caps when its type has left the catalogue.
+// So that the request still counts against the caps when its type has left the catalogue.
 void SetGpuLabels(const InstanceType& type, model::NodeRequest& request);
 
 }  // namespace fairlead::hook

@@ -1,12 +1,11 @@
-// A world in small: an API server with slow and lost writes, a provider with delays, refusals and
-// lost replies, an engine with a stale view, users, and restarts at any step. After everything that
-// happens the invariants are checked against the world's own books, which the hook never sees.
+// A small world: an API server with slow and lost writes, a provider with delays, refusals and lost
+// replies, an engine with a stale view, users, and restarts at any step. After every event the
+// invariants are checked against the world's own state, which the hook never sees.
 //
-// Assumed of the adapters, as documented: calls for one request are carried out in order, and
-// writes that were in flight at a crash have happened or not before the next life lists the
-// objects.
+// Assumptions about the adapters, as documented: calls for one request are carried out in order,
+// and writes in flight at a crash have happened or not before the next process lists the objects.
 //
-// FAIRLEAD_HOOK_SEEDS sets how many worlds.
+// FAIRLEAD_HOOK_SEEDS sets the number of worlds.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -123,7 +122,7 @@ class World {
     EXPECT_TRUE(machines_.empty());
     EXPECT_EQ(nodes_.size(), 1u);
   }
-  // I4: nothing changed, nothing is done.
+  // I4: if nothing changed, nothing is done.
   void ExpectQuiet() {
     Look();
     const StepOutput out = Step(false);
@@ -236,13 +235,13 @@ class World {
         return hook_->OnProviderResult(terminate->request_name, false, absl::InternalError("x"),
                                        now_);
       }
-      // Nothing is ended on a decision that a restart would not know of.
+      // No machine is ended because of a decision that a restart would lose.
       const Phase phase = requests_.contains(terminate->request_name)
                               ? requests_.at(terminate->request_name).phase
                               : Phase::kGone;
       EXPECT_TRUE(phase == Phase::kFailed || phase == Phase::kDraining || phase == Phase::kGone)
           << terminate->request_name << " is terminated in phase " << static_cast<int>(phase);
-      // I7, once more where it hurts.
+      // I7, checked again at the machine itself.
       for (const auto& [name, job] : jobs_) {
         EXPECT_FALSE(job.bound.contains(terminate->request_name)) << "killed a pod of " << name;
       }
@@ -307,7 +306,7 @@ class World {
     }
     return pods;
   }
-  // Places what it can, and says what it promised and what is left over.
+  // Places what fits; returns the pipelined pods and the rest.
   struct Placed {
     std::map<std::string, int64_t> promised;
     std::set<std::string> ordered;
@@ -395,7 +394,7 @@ class World {
     CheckRemovals(out);
     CheckPurchases(out, placed.demand);
 
-    // I4: the same input again, what was ordered being known by now.
+    // I4: the input again, with the ordered nodes known.
     Demand rest;
     for (size_t i = 0; i < placed.demand.size(); ++i) {
       if (out.outcomes[i].node_requests.empty()) rest.push_back(placed.demand[i]);
@@ -427,14 +426,14 @@ class World {
       if (terminate == nullptr) continue;
       EXPECT_TRUE(requests_.contains(terminate->request_name)) << "not ours";
       auto seen = seen_nodes_.find(terminate->request_name);
-      // I7: a node that the engine can see is removed only behind a taint that it can see.
+      // I7: a node that the engine can see is removed only after a taint that it can see.
       if (seen != seen_nodes_.end()) {
         EXPECT_TRUE(seen->second.tainted) << terminate->request_name;
       }
       EXPECT_EQ(BoundOn(terminate->request_name), 0) << terminate->request_name;
     }
   }
-  // I3: nothing is bought for pods that would fit on nodes that are coming, and no node too many.
+  // I3: nothing is provisioned for pods that would fit on coming nodes, and no node too many.
   void CheckPurchases(const StepOutput& out, const Demand& demand) {
     int64_t coming = 0;
     for (const auto& [node, free] : free_coming_) coming += free;
@@ -459,7 +458,7 @@ class World {
       EXPECT_LT(capacity - smallest, pods) << "a node too many";
     }
   }
-  // I6: what exists at the provider, and what is asked for, never passes the caps.
+  // I6: existing machines and open requests never exceed the caps.
   void CheckCaps() {
     int64_t gpus = 0, price = 0;
     for (const auto& [name, machine] : machines_) {
@@ -478,7 +477,7 @@ class World {
     for (const auto& [name, request] : asked) {
       const bool counts = request->phase != Phase::kFailed || machines_.contains(name);
       if (!counts) continue;
-      // Refused just now, and not written yet: the hook may already buy elsewhere.
+      // Refused in this moment and not written yet: the hook may already provision elsewhere.
       if (withdrawn_.contains(name) && !machines_.contains(name)) continue;
       gpus += GpusOf(*request);
       if (catalog_.Find(request->instance_type)->gpu_model == "H100") h100 += GpusOf(*request);
@@ -533,7 +532,7 @@ TEST(HookPropertyTest, InvariantsHoldInAFaultyWorld) {
   std::cout << "seeds " << kFirstSeed << ".." << kFirstSeed + seeds - 1 << ": " << bought
             << " nodes bought, " << removed << " terminated, " << refused << " refused, " << crashes
             << " restarts\n";
-  // The worlds are not idle.
+  // The worlds do provision nodes.
   EXPECT_GT(bought, 3 * static_cast<int>(seeds));
   EXPECT_GT(crashes, static_cast<int>(seeds));
   EXPECT_GT(refused, static_cast<int>(seeds) / 2);

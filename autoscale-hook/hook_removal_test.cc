@@ -1,4 +1,4 @@
-// How nodes are given back, and which are not.
+// Which nodes are scaled down, and how.
 
 #include "absl/strings/str_cat.h"
 #include "autoscale-hook/hook_fixture_testing.h"
@@ -65,7 +65,7 @@ TEST_F(HookTest, TaintLeftByAFormerLifeIsTakenOff) {
   Restart();
   StepAndApply();
   EXPECT_FALSE(node.removal_tainted);
-  // And one in the middle of its removal goes on being removed.
+  // A removal that has begun continues.
   LeaveUnneeded();
   ASSERT_TRUE(node.removal_tainted);
   Restart();
@@ -149,7 +149,7 @@ TEST_F(HookTest, WakesAtWholeSecondsSoThatItsTimerIsDueThen) {
   LeaveUnneeded();
   ASSERT_EQ(All<model::TerminateNode>(StepTwice()).size(), 1u);
   now_ += absl::Milliseconds(300);
-  Answer(false, absl::InternalError("later"));  // asked again 30 s after this answer
+  Answer(false, absl::InternalError("later"));  // repeated 30 s after this answer
   int steps = 0;
   for (StepOutput out = StepAndApply(); All<model::TerminateNode>(out).empty(); ++steps) {
     ASSERT_GT(out.wake_at, now_) << "a step that did nothing wants to be called again at once";
@@ -195,7 +195,7 @@ TEST_F(HookTest, NodeWhoseRequestIsGoneGetsItsRequestBack) {
   out = StepAndApply();
   EXPECT_TRUE(All<model::LaunchNode>(out).empty());
   EXPECT_EQ(ThePhase(), Phase::kReady);
-  // And from here on it is given back as any other.
+  // From here on it is scaled down like any other.
   node.needed = false;
   StepAndApply();
   now_ += options_.unneeded_after;
@@ -206,7 +206,7 @@ TEST_F(HookTest, NodeOfUnknownTypeWhoseRequestIsGoneIsRemovedOnceNothingNeedsIt)
   BuyReady();
   NodeUse& node = nodes_.at(TheName());
   node.instance_type = "left.the.catalogue";
-  node.ready = false;  // nobody knows what it promised
+  node.ready = false;  // its announced resources are unknown
   node.needed = true;
   requests_.clear();
   StepAndApply();
@@ -225,7 +225,7 @@ TEST_F(HookTest, NodeOfUnknownTypeWhoseRequestIsGoneIsRemovedOnceNothingNeedsIt)
   EXPECT_TRUE(terminated);
 }
 
-// ---- nothing that was sent is believed
+// ---- sent requests are not trusted before they are confirmed
 
 TEST_F(HookTest, FailedThatIsRefusedIsRepeatedAndNothingIsTerminatedBefore) {
   BuyLaunched();
@@ -266,7 +266,7 @@ TEST_F(HookTest, DrainingThatIsLostKeepsTheMachine) {
   EXPECT_EQ(terminated, 1u);
 }
 
-// The answer came, and then another leader's write took its place.
+// The answer came; then another leader's write replaced it.
 TEST_F(HookTest, StatusOfAnotherLeaderIsTakenOverWhileNothingIsUnderWay) {
   BuyReady();
   Show();

@@ -1,4 +1,4 @@
-// From demand to a node that is ready, and what goes wrong on the way.
+// From demand to a node that is ready, and the failures on the way.
 #include "autoscale-hook/hook.h"
 
 #include "autoscale-hook/failure.h"
@@ -119,7 +119,7 @@ TEST_F(HookTest, RefusalsByClass) {
   const Demand demand = {Item("team/b", Spec(1000, 4, 1), 1)};
   struct Case {
     FailureClass failure;
-    std::string next;  // type bought next; empty: none
+    std::string next;  // the type provisioned next; empty: none
   };
   const Case cases[] = {{FailureClass::kStockout, "h.1"},
                         {FailureClass::kQuota, "h.1"},
@@ -205,7 +205,7 @@ TEST_F(HookTest, LaunchNeverAnswered) {
   EXPECT_EQ(The().failure, "Timeout");
 }
 
-// Ours is ahead of the API server's by more than a launch may take.
+// Our clock is ahead of the API server's by more than a launch may take.
 TEST_F(HookTest, ClocksThatDifferDoNotShortenALaunch) {
   StepAndApply({Item("team/a", Spec(1000, 4, 1), 1)});
   The().meta.creation = now_ - options_.launch_timeout - absl::Minutes(1);

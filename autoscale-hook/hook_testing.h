@@ -61,7 +61,7 @@ inline DemandItem Item(const std::string& workload, std::shared_ptr<const model:
   return item;
 }
 
-// The watch of NodeRequests: what changed since `shown` (name -> uid).
+// The watch of NodeRequests: the changes since `shown` (name -> uid).
 inline void ShowRequests(Hook& hook, const std::map<std::string, model::NodeRequest>& requests,
                          std::map<std::string, std::string>& shown) {
   for (auto it = shown.begin(); it != shown.end();) {

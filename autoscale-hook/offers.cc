@@ -51,7 +51,7 @@ std::vector<std::vector<std::string>> LabelsOnOffer(const std::vector<Offer>& of
   std::set<std::vector<std::string>> kinds;
   std::set<std::tuple<const InstanceType*, const model::NodePool*, bool>> seen;
   for (const Offer& offer : offers) {
-    // Which labels there are does not depend on anything else.
+    // The label sets depend on nothing else.
     if (!seen.insert({offer.type, offer.pool, offer.zone.empty()}).second) continue;
     std::vector<std::string> labels;
     for (const auto& [key, value] : UsableNode(offer, "name").meta.labels) labels.push_back(key);

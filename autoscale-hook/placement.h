@@ -1,6 +1,6 @@
-// What the hook needs of the scheduler: would these pods really go there? Implemented by the
-// engine's hypothetical placement over ClusterState, so that the plan is made with the same filters
-// and the same arithmetic as the binding will be.
+// What the hook needs of the scheduler: whether pods would fit on a node. The engine implements it
+// by hypothetical placement over ClusterState, so that planning uses the filters and the arithmetic
+// of binding.
 #pragma once
 
 #include <cstdint>

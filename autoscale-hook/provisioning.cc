@@ -1,4 +1,5 @@
-// From demand to requests: what may be planned for now, the plan, and what is said of the rest.
+// From demand to requests: the items that may be planned now, the plan, and the outcome of the
+// rest.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -14,7 +15,8 @@ namespace {
 
 using verdict::Code;
 
-// What a node is for is told to people; a node for a thousand single pods need not name them all.
+// The workloads of a node are shown to users; a node for a thousand single pods need not name them
+// all.
 constexpr size_t kMaxReasonWorkloads = 20;
 
 std::string RequestName(const Offer& offer, const std::string& workload, int64_t ordinal) {
@@ -26,8 +28,8 @@ std::string RequestName(const Offer& offer, const std::string& workload, int64_t
 
 }  // namespace
 
-// The engine's placement, with what the hook has learned: nodes are as large as the last of their
-// kind, and what did not help pods is not provisioned for them.
+// The engine's placement with the hook's experience: nodes are as large as the last of their kind,
+// and types that did not help pods are not provisioned for them.
 class Hook::Impl::GuardedPlacement final : public Placement {
  public:
   GuardedPlacement(Placement& placement, const ObservedShapes& shapes,
@@ -54,7 +56,7 @@ class Hook::Impl::GuardedPlacement final : public Placement {
 };
 
 // The name comes from the decision: type, pool, zone, capacity type, first workload, and the
-// smallest ordinal that no request has. A repeated creation of the same decision is a conflict.
+// smallest ordinal that no request has. Repeating a creation is a conflict.
 model::NodeRequest Hook::Impl::RequestFor(const PlannedNode& node, const Demand& demand) {
   const Offer& offer = node.offer;
   model::NodeRequest request;
@@ -83,7 +85,8 @@ model::NodeRequest Hook::Impl::RequestFor(const PlannedNode& node, const Demand&
   return request;
 }
 
-// Did what was provisioned help? After a restart the requests say for which workloads they were.
+// Judges whether former purchases helped. After a restart the requests say for which workloads they
+// were.
 void Hook::Impl::JudgePurchases(const Demand& demand, const NodesByRequest& nodes,
                                 StepContext& context) {
   std::map<std::string, const DemandItem*> wanted;
@@ -181,8 +184,7 @@ void Hook::Impl::EmitPlan(const Plan& plan, const Demand& demand, StepContext& c
   for (auto& [item, nodes] : by_item) guard_.Remember(demand[item], std::move(nodes));
 }
 
-// Why nothing can be provisioned for the item, if it is for what was learned and not for what the
-// catalogue says.
+// Why nothing can be provisioned for the item, if the reason is experience and not the catalogue.
 void Hook::Impl::ExplainGuard(const DemandItem& item, const PlanInput& input, Placement& placement,
                               DemandOutcome& outcome, StepContext& context) {
   std::vector<std::string> found;

@@ -1,17 +1,17 @@
-// What keeps provisioning from running away: a rate, and a memory of what did not help.
+// Limits on runaway provisioning: a rate, and a memory of what did not help.
 //
-// Rate. A token bucket of nodes for each demand class (pods of equal specs): `burst` nodes at once,
-// refilled with `per_minute`. An item may be planned for while the bucket of its first class has a
-// token, and takes one for each node, so that a gang is never cut; a bucket owes at most what a
+// Rate. A token bucket of nodes per demand class (pods of equal specs): `burst` nodes at once,
+// refilled with `per_minute`. An item may be planned while the bucket of its first class has a
+// token, and takes one token per node, so that a gang is never cut. A bucket owes at most what a
 // minute refills.
 //
-// Memory. A purchase helped when its nodes are needed. If the workload that nodes were provisioned
-// for still demands nodes for the same pods while one of these nodes is there, or on order, and
-// nothing needs it, the scheduler refuses it for reasons that the plan did not see: that instance
-// type, in that pool, is not provisioned for these pods for `doubt`, and if that is still so then,
-// for `backoff_initial`, doubling up to `backoff_max`. A change to the pods is another demand; a
-// change to the pool's object forgets what was learned about it. Memory only: a restart finds the
-// same nodes unneeded, or provisions one more.
+// Memory. A purchase helped when its nodes are needed. It did not help if its workload still
+// demands nodes for the same pods while one of the nodes exists, or is on order, and nothing needs
+// it. Then the scheduler refuses the node for reasons that the plan did not see. That instance
+// type, in that pool, is not provisioned for these pods for `doubt`. If it is still so then, it
+// backs off for `backoff_initial`, doubling up to `backoff_max`. A change of the pods makes another
+// demand; a change of the pool's object clears its memory. Memory only: a restart finds the same
+// nodes unneeded, or provisions one more.
 //
 // Thread-safety: none. Determinism: hashes find entries, they never order them.
 #pragma once
@@ -45,12 +45,12 @@ class ProvisioningGuard {
   };
   void Remember(const DemandItem& item, std::vector<Ordered> nodes);
   enum class Use : uint8_t {
-    kUnknown,   // on order and promised to pods, or on its way out
+    kUnknown,   // on order with pods pipelined to it, or being removed
     kNeeded,    // usable, with pods
-    kUnneeded,  // there or on order, and no pod goes there
+    kUnneeded,  // exists or on order, and no pod goes there
     kGone,
   };
-  // Judges former purchases by what is demanded now. `use_of` says what became of a node.
+  // Judges former purchases by the current demand. `use_of` returns the state of a node.
   template <typename UseOf>
   void Judge(const Demand& demand, const UseOf& use_of, absl::Time now) {
     std::map<std::string, const DemandItem*> wanted;
@@ -61,7 +61,7 @@ class ProvisioningGuard {
       bool unneeded = false, all_needed = true;
       for (const Ordered& node : purchase.nodes) {
         const Use use = use_of(node.request);
-        if (use == Use::kGone) return true;  // it did not come: not what is judged here
+        if (use == Use::kGone) return true;  // it did not come, which is judged elsewhere
         unneeded = unneeded || use == Use::kUnneeded;
         all_needed = all_needed && use == Use::kNeeded;
       }

@@ -1,5 +1,5 @@
-// What keeps the hook from provisioning in vain: gathering, rate, total cap, what did not help, and
-// nodes that turn out smaller than the catalogue says.
+// Limits on provisioning in vain: gathering, rate, total cap, purchases that did not help, and
+// nodes that are smaller than the catalogue says.
 #include "autoscale-hook/gathering.h"
 #include "autoscale-hook/hook_fixture_testing.h"
 
@@ -80,13 +80,13 @@ TEST_F(GatheringTest, WhatCannotBeServedDoesNotKeepTheWindowOpen) {
   EXPECT_GT(out.wake_at, now_ + absl::Seconds(3));
 }
 
-// ---- what did not help
+// ---- purchases that did not help
 
 TEST_F(HookTest, NodeThatDoesNotHelpItsPodIsNotProvisionedAgain) {
   const Demand demand = {Item("team/a", Spec(1000, 4, 1), 1)};
   int created = 0;
   StepOutput out;
-  // Two types could run it. The engine promises it neither.
+  // Two types could run it. The engine pipelines the pod to neither.
   for (; now_ < kStart + absl::Minutes(50); now_ += absl::Seconds(5)) {
     out = StepAndApply(demand);
     created += static_cast<int>(out.created.size());

@@ -1,5 +1,5 @@
-// Time as a port: nothing in the core reads the machine's clock. Adapters own a RealClock, the
-// simulator and the tests a FakeClock.
+// Time as a port: nothing in the core reads the machine's clock. Adapters own a RealClock; the
+// simulator and the tests own a FakeClock.
 //
 // Thread-safety: implementations are safe to read from any thread.
 #pragma once
@@ -15,9 +15,9 @@ namespace fairlead {
 class Clock {
  public:
   virtual ~Clock() = default;
-  // Wall time, for stamps that people and objects carry. It may jump.
+  // Wall time, for timestamps in objects and messages. It may jump.
   [[nodiscard]] virtual absl::Time Now() const = 0;
-  // Monotonic time since an arbitrary start, for intervals and timeouts. It never goes back.
+  // Monotonic time since an arbitrary start, for intervals and timeouts. It never decreases.
   [[nodiscard]] virtual absl::Duration Steady() const = 0;
 };
 
@@ -27,7 +27,7 @@ class RealClock final : public Clock {
   [[nodiscard]] absl::Duration Steady() const override;
 };
 
-// Stands still until it is advanced.
+// Does not advance by itself.
 class FakeClock final : public Clock {
  public:
   explicit FakeClock(absl::Time start) : start_(start) {}
@@ -41,7 +41,7 @@ class FakeClock final : public Clock {
     elapsed_ns_.fetch_add(absl::ToInt64Nanoseconds(by), std::memory_order_relaxed);
   }
 
-  // The wall clock is set; Steady() goes on.
+  // Sets the wall clock; Steady() is unaffected.
   void SetWallOffset(absl::Duration offset) {
     wall_offset_ns_.store(absl::ToInt64Nanoseconds(offset), std::memory_order_relaxed);
   }

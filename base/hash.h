@@ -1,6 +1,6 @@
-// A hash that is the same in every process and on every machine, unlike absl::Hash, which is seeded
-// per process on purpose. For names and digests that outlive the process; not for security.
-// FNV-1a, 64 bits (Fowler, Noll, Vo).
+// A hash that is equal in every process and on every machine; absl::Hash is seeded per process on
+// purpose. For names and digests that outlive the process; not for security. FNV-1a, 64 bits
+// (Fowler, Noll, Vo).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Writes compact JSON, in the order of the calls. Strings are escaped and made valid UTF-8, so what
-// is written is always JSON if Begin and End are paired and every value of an object follows a Key.
-// Thread-safety: one thread an instance.
+// Writes compact JSON, in the order of the calls. Escapes strings and makes them valid UTF-8. The
+// result is JSON if Begin and End are paired and every value of an object follows a Key.
+// Thread-safety: one thread per instance.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class JsonWriter {
     return value.empty() ? *this : Field(key, value);
   }
 
-  // The text so far; the writer is empty afterwards.
+  // Returns the text so far and empties the writer.
   std::string Take() {
     needs_comma_ = false;
     return std::move(text_);

@@ -6,7 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// The names carry the line, so that one macro's expression may hold a lambda that uses another.
+// Variable names contain the line number, so that the expression of one macro may hold a lambda
+// that uses another.
 #define FAIRLEAD_RETURN_IF_ERROR(expr) \
   FAIRLEAD_RETURN_IF_ERROR_IMPL(FAIRLEAD_CONCAT(fairlead_status_, __LINE__), expr)
 #define FAIRLEAD_RETURN_IF_ERROR_IMPL(tmp, expr) \

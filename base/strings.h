@@ -1,5 +1,5 @@
-// Conversions between absl::string_view, our one view type (a distinct type from std::string_view
-// in Debian's Abseil), and the standard one, which simdjson and the standard library speak.
+// Conversions between absl::string_view, our one view type, and std::string_view, which simdjson
+// and the standard library use. They are distinct types in Debian's Abseil.
 #pragma once
 
 #include <string_view>

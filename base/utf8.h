@@ -1,6 +1,6 @@
-// UTF-8 hygiene for text that leaves the program: the API server refuses invalid sequences, and its
-// length limits are in bytes. Source: RFC 3629.
-// Thread-safety: pure functions. Complexity: linear.
+// UTF-8 validation for text that leaves the program: the API server rejects invalid sequences, and
+// its length limits are in bytes. Source: RFC 3629. Thread-safety: pure functions. Complexity:
+// linear.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace fairlead {
 // Length of the valid sequence at the front of `text` (1..4), or 0 if there is none.
 size_t Utf8SequenceLength(absl::string_view text);
 
-// Every byte that is not part of a valid sequence becomes U+FFFD.
+// Replaces every byte that is not part of a valid sequence by U+FFFD.
 std::string ToValidUtf8(absl::string_view text);
 
 // ToValidUtf8, cut to at most `max_bytes` without splitting a code point.

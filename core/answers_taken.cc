@@ -1,4 +1,4 @@
-// What becomes of the answers to what DecisionLoop asked for.
+// Handles the answers to actions of DecisionLoop.
 #include <algorithm>
 #include <utility>
 
@@ -35,14 +35,14 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
   } else if (status.ok()) {
     return;  // the watch shows its effect
   } else if (const auto* verdict = std::get_if<InFlightVerdict>(&*found)) {
-    // What is gone is not missed; what is not valid stays so. A conflict (409) tells nothing: the
-    // object may be another one by now, or another write was faster.
+    // A missing object needs no verdict, and an invalid write stays invalid. A conflict (409) is
+    // inconclusive: the object may have been replaced, or another write was faster.
     if (absl::IsNotFound(status) || absl::IsInvalidArgument(status)) return;
     verdicts.WriteFailed(verdict->ns, verdict->name, verdict->group, now);
   }
 }
 
-// The provider's word about a machine. A launch that is accepted may fail later.
+// The provider's answer about a machine. An accepted launch may still fail later.
 void DecisionLoop::Impl::ProviderAnswered(uint64_t action_id, const InFlightProvider& provider,
                                           const model::ActionResult& result, absl::Time now) {
   const std::string& name = provider.request_name;
@@ -52,7 +52,7 @@ void DecisionLoop::Impl::ProviderAnswered(uint64_t action_id, const InFlightProv
     accepted_launches.erase(action_id);
   }
   hook.OnProviderResult(name, provider.launch, result.status, now, result.machine_id);
-  // A node that came before the answer is found by what it says.
+  // A node that came before the answer is found by its provider id.
   if (!result.machine_id.empty()) RequestChanged(name);
   memo.valid = false;
   dirty = true;
@@ -63,7 +63,8 @@ void DecisionLoop::Impl::CreationAnswered(InFlightRequest creation, const absl::
   const std::string name = creation.request.meta.name;
   hook.OnCreateResult(name, status, now);
   memo.valid = false;
-  // Done, or there already: the watch will show it, and until then the node counts as ordered.
+  // Created, or existing already: the watch will show it, and until then the node counts as
+  // ordered.
   if (status.ok() || absl::IsAlreadyExists(status) || hook.machines().Seen(name)) return;
   if (OutcomeOf(status, creation.unknown > 0) == Outcome::kUnknown) {
     in_flight.RetryLater(std::move(creation), now);
@@ -73,7 +74,7 @@ void DecisionLoop::Impl::CreationAnswered(InFlightRequest creation, const absl::
   dirty = true;
 }
 
-// What has an unknown outcome and was not decided by the watch meanwhile.
+// Repeats actions of unknown outcome that the watch has not decided meanwhile.
 void DecisionLoop::Impl::SendAgain(absl::Time now, StepResult& result) {
   for (InFlightActions::Retry& due : in_flight.TakeDue(now)) {
     if (auto* eviction = std::get_if<InFlightEviction>(&due)) {
@@ -82,7 +83,7 @@ void DecisionLoop::Impl::SendAgain(absl::Time now, StepResult& result) {
       if (FindLeaving(evict) == state::kNoId) {
         evictions.Forget(evict.uid);
       } else if (purpose != nullptr && !Serves(*purpose, PromisedNodes())) {
-        // If the pod goes all the same, the watch will show it.
+        // If the pod goes nevertheless, the watch will show it.
         evictions.Forget(evict.uid);
         TakeBack(evict);
       } else if (stale()) {

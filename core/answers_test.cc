@@ -1,4 +1,4 @@
-// Answers that are late, lost or refused, and what the decision loop makes of them.
+// Answers that are late, lost or refused, and how the decision loop handles them.
 #include <map>
 #include <set>
 #include <string>
@@ -10,7 +10,7 @@ namespace {
 
 class AnswersTest : public DecisionLoopTest {
  protected:
-  // One pod, one node, and a second pod that would take the room at once if it were given up.
+  // One pod, one node, and a second pod that would take the capacity as soon as it is released.
   StepResult BindOne() {
     SyncAll();
     Put(MakeQueue("q", "", kUnlimited, kUnlimited));
@@ -31,19 +31,19 @@ TEST_F(AnswersTest, RefusalAfterAnUnknownOutcomeMayBeOurOwnDoing) {
   (void)Step(1);
   result = Step(2);
   ASSERT_EQ(Of<model::BindPod>(result).size(), 1u);
-  // Had the first one been done, this is what the API server would say to the second.
+  // If the first request was carried out, the API server answers the second like this.
   AnswerThe<model::BindPod>(result, absl::FailedPreconditionError("409: already assigned"));
   std::set<std::string> bound;
   for (absl::Time now = At(2); now < At(300);) {
     result = StepAt(now);
     for (const auto& bind : Of<model::BindPod>(result)) bound.insert(bind.name);
     AnswerThe<model::BindPod>(result, absl::FailedPreconditionError("409: already assigned"));
-    // The answer is taken by the step at the same instant.
+    // The step at that instant takes the answer.
     ASSERT_GE(result.wake_at, now);
     now = std::max(now + absl::Milliseconds(10), std::min(result.wake_at, now + absl::Minutes(1)));
   }
   EXPECT_EQ(bound, std::set<std::string>{"p"}) << "its room was given to another pod";
-  // The watch decides: it was done.
+  // The watch decides: the binding was carried out.
   Put(PodBuilder("ns", "p").Queue("q").Gpus(1).Created(1).On("n").Build());
   EXPECT_TRUE(Of<model::BindPod>(Step(301)).empty());
   loop_->Apply(model::Delete{model::Kind::kPod, "ns", "p", "uid-ns-p"});
@@ -66,8 +66,8 @@ TEST_F(AnswersTest, UnknownBindingToANodeThatIsGoneIsGivenUp) {
   EXPECT_EQ(bound, (std::map<std::string, std::string>{{"p", "n2"}, {"other", "n2"}}));
 }
 
-// The loop learns what time it is from Step alone: an answer long after the last step must not be
-// counted from that step.
+// The loop learns the time from Step alone: a pause after a late answer must not be counted from
+// the step before it.
 TEST_F(AnswersTest, PauseAfterALateAnswerCountsFromTheAnswer) {
   options_.hook.enabled = false;
   Restart();
@@ -77,7 +77,7 @@ TEST_F(AnswersTest, PauseAfterALateAnswerCountsFromTheAnswer) {
   EXPECT_TRUE(Of<model::BindPod>(result).empty()) << "asked again without any pause";
   EXPECT_EQ(result.wake_at, At(62));
   EXPECT_EQ(Of<model::BindPod>(Step(62)).size(), 1u);
-  // The same of a refusal.
+  // Now with a refusal.
   Restart();
   result = BindOne();
   AnswerThe<model::BindPod>(result, absl::FailedPreconditionError("409"));
@@ -172,8 +172,8 @@ TEST_F(AnswersTest, FailedClearingOfAGroupIsMadeAgain) {
   EXPECT_TRUE(Step(100).actions.empty());
 }
 
-// The reason is what other autoscalers act on: it must follow the switch of the hook, although the
-// verdict is the same.
+// Other autoscalers act on the reason: it must follow the switch of the hook, although the verdict
+// is unchanged.
 TEST_F(AnswersTest, ReasonFollowsTheSwitchOfTheHook) {
   model::Pod pod = PodBuilder("ns", "p").Queue("high").Gpus(1).Created(5).Build();
   model::Pod victim = PodBuilder("ns", "v").Queue("low").Gpus(1).On("n").Build();
@@ -196,13 +196,13 @@ TEST_F(AnswersTest, ReasonFollowsTheSwitchOfTheHook) {
     pod.meta.annotations.Set(model::kVerdictAnnotation, writes[0].verdict_json);
     pod.scheduled = {"False", writes[0].reason};
     pod.nominated_node_name = writes[0].nominated_node;
-    victim.meta.deletion = At(1);  // it was evicted in the first life
+    victim.meta.deletion = At(1);  // it was evicted by the first process
   }
   EXPECT_EQ(reasons, (std::vector<std::string>{"Unschedulable", "WaitingForVictims", "",
                                                "Unschedulable", ""}));
 }
 
-// With the hook off a gang's pods bear what other autoscalers read; they must not go on bearing it
+// With the hook off a gang's pods have the reason that other autoscalers read; they must lose it
 // when a policy holds the gang.
 TEST_F(AnswersTest, PodsOfAGangAreToldWhenCapacityNoLongerHelps) {
   options_.hook.enabled = false;

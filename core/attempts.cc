@@ -1,5 +1,5 @@
-// The end of a step of DecisionLoop: attempts that have failed for good, and delays that are all
-// that is left to wait for.
+// The end of a step of DecisionLoop: attempts that have failed for good, and workloads that wait
+// only for a delay.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -12,8 +12,7 @@ namespace {
 
 using verdict::Code;
 
-// Nodes would do, and no node will come as things are: the hook was asked in vain, or cannot be
-// asked.
+// Nodes would help, and no node will come: the hook could not provision any, or cannot be used.
 bool NobodyBuys(const engine::Waiting& entry) {
   const Code code = entry.verdict.code;
   return code == Code::kNoInstanceTypeFits || code == Code::kGpuCapReached ||
@@ -23,9 +22,9 @@ bool NobodyBuys(const engine::Waiting& entry) {
 
 }  // namespace
 
-// An attempt lasts as long as something of the group runs or room is promised to it, on nodes that
-// the hook has ordered too: so the hook buys for the first attempt, and never in vain, because who
-// is left out makes no demand.
+// An attempt lasts while part of the group runs or is pipelined, including to nodes that the hook
+// has ordered. So the hook provisions for the first attempt, and never in vain: a group that is
+// left out makes no demand.
 bool DecisionLoop::Impl::EndAttempts() {
   bool any = false;
   for (const engine::Waiting& entry : waiting) {
@@ -44,8 +43,8 @@ bool DecisionLoop::Impl::EndAttempts() {
   return any;
 }
 
-// Where the hook is off somebody else's autoscaler may bring nodes, and a delay is there to let it
-// come first: the code stays the one that it acts on.
+// With the hook off, another autoscaler may bring nodes, and a delay exists to let it do so first:
+// the code stays the one on which it acts.
 void DecisionLoop::Impl::TellDelays() {
   if (!options.hook.enabled) return;
   for (engine::Waiting& entry : waiting) {

@@ -1,5 +1,5 @@
 // markUnschedulable, schedulingBackoff and preemption delays through the whole decision loop: what
-// is written, what is bought, and what a new process knows.
+// is written, what is provisioned, and what a new process knows.
 #include <map>
 #include <string>
 
@@ -33,7 +33,7 @@ class AttemptsTest : public DecisionLoopTest {
     group.scheduling_backoff = model::kTryOnce;
     return group;
   }
-  // What the API server has of the group after our write.
+  // The API server's group after our write.
   static void Store(const model::SetPodGroupSchedulability& write, model::PodGroup& group) {
     group.schedulability_hash = model::VerdictHashOf(write.schedulability_json);
     if (write.own_condition == OwnCondition::kKeep) return;
@@ -52,7 +52,7 @@ class AttemptsTest : public DecisionLoopTest {
     }
     return {};
   }
-  std::string marked_;  // reason of the condition that pods bear already
+  std::string marked_;  // reason of the condition that the pods already have
 };
 
 // ---- markUnschedulable
@@ -70,7 +70,7 @@ TEST_F(AttemptsTest, PodsOfAQuietGroupAreLeftAloneAndTheGroupIsTold) {
   EXPECT_TRUE(HasCode(told[0], "InsufficientCapacity"));
   EXPECT_EQ(VerdictOf("ns/g", 1).code, verdict::Code::kInsufficientCapacity);
   AnswerAll(result);
-  // Its owner wants it otherwise, and then not.
+  // Its owner sets the field, and clears it again.
   group.mark_unschedulable = true;
   Put(group);
   result = Step(2);
@@ -123,13 +123,13 @@ TEST_F(AttemptsTest, OneFailedAttemptIsTheLastUntilTheGroupIsMoved) {
   EXPECT_EQ(told[0].reason, "InsufficientCapacity");
   EXPECT_TRUE(told[0].names_pool);
   EXPECT_TRUE(absl::StrContains(VerdictOf("ns/g", 1).details.at(0), told[0].message));
-  // Other autoscalers have nothing to buy for.
+  // Other autoscalers have no reason to provision nodes.
   for (const auto& write : Of<model::SetPodUnschedulable>(result)) {
     EXPECT_EQ(write.reason, "SchedulingBackoff");
   }
   AnswerAll(result);
 
-  // Room comes before anybody has seen the mark, and after.
+  // Capacity comes before the mark has been seen, and after.
   Put(MakeNode("n1", 8));
   EXPECT_TRUE(Of<model::BindPod>(Step(2)).empty());
   Store(told[0], group);
@@ -137,7 +137,7 @@ TEST_F(AttemptsTest, OneFailedAttemptIsTheLastUntilTheGroupIsMoved) {
   Put(MakeNode("n2", 8));
   EXPECT_TRUE(Step(3).actions.empty());
 
-  // A new process knows, and has nothing to say.
+  // A new process knows it, and writes nothing.
   Restart();
   SyncAll();
   Put(MakeQueue("q", "", kUnlimited, kUnlimited));
@@ -151,7 +151,7 @@ TEST_F(AttemptsTest, OneFailedAttemptIsTheLastUntilTheGroupIsMoved) {
   Put(group);
   result = Step(5);
   EXPECT_EQ(Of<model::BindPod>(result).size(), 2u);
-  // The entry of the former pool is its own, and stays.
+  // The entry of the former pool is not ours any more, and stays.
   told = Of<model::SetPodGroupSchedulability>(result);
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].schedulability_json, "");
@@ -219,7 +219,7 @@ TEST_F(AttemptsTest, TheHookBuysForTheFirstAttemptWhichLastsAsLongAsTheNodes) {
   ASSERT_EQ(told.size(), 1u);
   EXPECT_TRUE(HasCode(told[0], "NodesRequested"));
   EXPECT_EQ(told[0].own_condition, OwnCondition::kRemove);
-  // Refused, one type after the other: when there is nothing more to ask for the attempt is over.
+  // One type after the other is refused; when no type is left the attempt is over.
   AnswerThe<model::CreateNodeRequest>(result, absl::PermissionDeniedError("no"));
   bool gave_up = false;
   absl::Time now = At(1);
@@ -254,7 +254,7 @@ TEST_F(AttemptsTest, NothingIsBoughtForWhoGaveUp) {
 
 // ---- preemption delay
 
-// One node of one GPU, in a rack that nobody sells, with work that holds more than its share.
+// One node of one GPU, in a rack without offerings, with work that holds more than its share.
 class DelaysTest : public AttemptsTest {
  protected:
   void World(bool hook_on, bool taken, const char* selector) {
@@ -283,7 +283,7 @@ struct DelayCase {
 
 TEST_F(DelaysTest, TheCodeSaysWhoMayMendIt) {
   const DelayCase cases[] = {
-      // The delay is there to let nodes come first: the hook's, or those of somebody else's.
+      // The delay lets nodes come first: the hook's, or those of another autoscaler.
       {"a node is bought", true, true, "", "NodesRequested", "NodesRequested", false},
       {"others may buy", false, true, "", "Unschedulable", "InsufficientCapacity", true},
       {"others may, as far as we know", false, true, "r1", "Unschedulable", "InsufficientCapacity",

@@ -15,7 +15,7 @@ int64_t Rounded(absl::uint128 value, int64_t divisor) {
                               static_cast<absl::uint128>(divisor));
 }
 
-// What a pod takes away from a node, shared GPUs included.
+// The resources that a pod uses on a node, shared GPUs included.
 model::ResourceList RequestsOf(const model::PodSpec& spec) {
   model::ResourceList requests = spec.requests;
   model::Add(requests, model::kPodsName, 1);
@@ -169,7 +169,7 @@ void Bill::BuyReactive(const BlockedPod& pod) {
         cheapest = &type;
       }
     }
-    if (cheapest == nullptr) return;  // nobody could buy a node for it
+    if (cheapest == nullptr) return;  // no type fits, so no node could be provisioned
     ++reactive_nodes_;
     nodes.push_back({cheapest, Capacity(*cheapest), {}, absl::InfinitePast()});
     node = nodes.end() - 1;

@@ -1,20 +1,19 @@
-// What the nodes cost, and what an autoscaler without verdicts would have cost. Fed with the view
-// after each decision; used by the simulator and by a live day alike.
+// The cost of the nodes, and the estimated cost with a reactive autoscaler (without verdicts). It
+// is fed with the view after each decision; the simulator and a live day use it.
 //
 // Model:
-//  - A node of the hook is paid for from the first view that shows its request to exist to the last
-//    one that shows it, at the price of its request. That is longer than a provider bills
-//    (launching and terminating are counted in). A request that the API server never stored counts
-//    nowhere.
-//  - The reactive autoscaler buys what we bought, and besides nodes for every pod that waits with a
-//    policy code, because it cannot tell them from pods that lack capacity (gated pods excepted,
-//    which every autoscaler knows, and the hook's own caps, which it is taken to obey). Those
-//    nodes: pods of one queue share nodes, first fit over the nodes bought so far, else the
-//    cheapest type of the catalogue (on demand; ties by name) that holds the pod when empty; a node
-//    is kept as long as one of its pods waits, plus `unneeded_after`. It is conservative: nodes
-//    come at once, pods are packed tightly, no node is bought twice and the blocked pods never
-//    start on them.
-//  - Pods whose resources the verdict does not tell are not counted for it.
+// - A node of the hook costs its request's price from the first view in which its request exists to
+//   the last one. That is longer than a provider bills (launching and terminating are counted in).
+//   A request that the API server never stored costs nothing.
+// - The reactive autoscaler provisions our nodes, and in addition nodes for every pod that waits
+//   with a policy code, because it cannot tell those pods from pods that lack capacity. Gated pods
+//   are excepted, which every autoscaler knows, and so are the hook's own caps, which it is assumed
+//   to obey. For the additional nodes, pods of one queue share nodes, first fit over its additional
+//   nodes so far, else the cheapest type of the catalogue (on demand; ties by name) that holds the
+//   pod when empty. A node is kept while one of its pods waits, plus `unneeded_after`. The model is
+//   conservative: nodes come at once, pods are packed tightly, no node is provisioned twice and the
+//   blocked pods never start on them.
+// - Pods with resources that the verdict does not name are not counted for it.
 //
 // Ownership: borrows the catalogue. Thread-safety: none, one thread. Complexity: O(rows of the
 // view). Arithmetic: integers, micro-dollar-nanoseconds in 128 bits; rounded once, at the end.
@@ -37,17 +36,18 @@ struct BillTotals {
   int64_t nodes_requested = 0;
   int64_t node_seconds = 0;
   int64_t cost_micro_usd = 0;
-  // Of them, for a workload that a policy of queues, gangs or gates held when they were decided.
+  // Of these, nodes for a workload that a policy of queues, gangs or gates held when they were
+  // decided.
   int64_t policy_blocked_nodes = 0;
   int64_t policy_blocked_cost_micro_usd = 0;
-  // Nodes that became ready and were given back without ever having run a pod.
+  // Nodes that became ready and were scaled down without ever having run a pod.
   int64_t duplicate_nodes = 0;
   int64_t reactive_nodes = 0;           // bought besides ours
   int64_t reactive_cost_micro_usd = 0;  // ours included
 };
 
-// True for the codes with which no node may be bought: policy, the caps of the hook excepted (a cap
-// may cut a workload's demand in the middle).
+// True for the codes with which no node may be provisioned: policy, except the caps of the hook (a
+// cap may cut a workload's demand in the middle).
 bool ForbidsNodes(verdict::Code code);
 
 class Bill {
@@ -55,9 +55,9 @@ class Bill {
   Bill(const hook::Catalog* catalog, absl::Duration unneeded_after)
       : catalog_(catalog), unneeded_after_(unneeded_after) {}
 
-  // After each step, in the order of time: what was decided in it and how things stand after it.
+  // Call it after each step, in order of time: the step's actions and the view after it.
   void Observe(const View& view, const std::vector<model::Action>& actions);
-  // Time went by and nothing changed.
+  // Time passed without a change.
   void AdvanceTo(absl::Time now);
 
   [[nodiscard]] BillTotals Totals() const;
@@ -89,8 +89,9 @@ class Bill {
   absl::Time now_ = absl::InfinitePast();
   std::map<std::string, BoughtNode> nodes_;  // by request name
   std::map<std::string, bool> asked_;  // by request name, not seen yet: for a blocked workload?
-  std::map<std::string, std::vector<ReactiveNode>> reactive_;  // by queue, in the order of buying
-  absl::uint128 reactive_cost_ = 0;  // micro-dollars an hour times nanoseconds
+  std::map<std::string, std::vector<ReactiveNode>> reactive_;  // by queue, in the order of
+                                                               // provisioning
+  absl::uint128 reactive_cost_ = 0;  // micro-dollars per hour times nanoseconds
   int64_t reactive_nodes_ = 0;
 };
 

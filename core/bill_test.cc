@@ -71,7 +71,7 @@ class BillTest : public ::testing::Test {
 TEST_F(BillTest, AddsUpHoursTimesPriceWhileTheRequestIsThere) {
   Bill bill(&catalog_, absl::Minutes(10));
   AddNode("r1", 1'006'000, "Ordered");
-  AddNode("", 9'000'000, "Ready");  // not bought by the hook
+  AddNode("", 9'000'000, "Ready");  // not provisioned by the hook
   bill.Observe(view_, {Create("r1", {"ns/a"})});
   Later(absl::Minutes(30));
   AddNode("r2", 2'000'000, "Ordered");
@@ -138,11 +138,11 @@ TEST_F(BillTest, TheReactiveAutoscalerPacksBlockedPodsAndKeepsNodesForAWhile) {
   bill.Observe(view_, {});
   EXPECT_EQ(bill.Totals().reactive_cost_micro_usd, 12'000'000);
 
-  AddWaiting("ns/d", verdict::Code::kQueueLimitReached, 3000);  // into the room that a left
+  AddWaiting("ns/d", verdict::Code::kQueueLimitReached, 3000);  // into the capacity that a left
   bill.Observe(view_, {});
   EXPECT_EQ(bill.Totals().reactive_nodes, 2);
 
-  view_.waiting.clear();  // half an hour each, and then no more
+  view_.waiting.clear();  // half an hour each, and then none
   bill.Observe(view_, {});
   bill.AdvanceTo(view_.at + absl::Hours(9));
   EXPECT_EQ(bill.Totals().reactive_cost_micro_usd, 15'000'000);

@@ -1,4 +1,4 @@
-// Bindings of DecisionLoop: what the pipeline asks of it, and gangs that cannot be completed.
+// Bindings of DecisionLoop: the Host of the pipeline, and gangs that cannot be completed.
 #include <algorithm>
 #include <utility>
 
@@ -14,7 +14,7 @@ namespace {
 using state::PodStatus;
 using verdict::Code;
 
-// So many attempts of unknown outcome count as a refusal: what always ends so binds nothing either.
+// This many attempts of unknown outcome count as a refusal: repeating them binds nothing either.
 constexpr int kDoubtsThatRefuse = 5;
 
 }  // namespace

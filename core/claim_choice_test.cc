@@ -1,5 +1,5 @@
-// Claims that numbers of devices cannot express, in the decision loop: what is written for them,
-// and that the decisions around them know what is really free.
+// Claims that numbers of devices cannot express, in the decision loop: the writes for them, and
+// that other decisions know which devices are free.
 #include "absl/strings/str_cat.h"
 #include "core/decision_loop_testing.h"
 #include "gmock/gmock.h"

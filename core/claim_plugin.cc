@@ -8,8 +8,8 @@
 namespace fairlead::core {
 namespace {
 
-// How long an allocated claim may be of no use to the pods that wait with it: a binding may be on
-// its way, or a former process's; a pod whose binding failed comes again.
+// How long an allocated claim may be unused by the pods that wait with it. A binding, of this or a
+// former process, may be in flight; and a pod with a failed binding comes again.
 constexpr absl::Duration kIdleGrace = absl::Seconds(10);
 
 }  // namespace
@@ -39,7 +39,7 @@ void ClaimPlugin::Unreserve(const std::string& ns, const std::string& name) {
 BindingPlugin::Progress ClaimPlugin::Advance(absl::Time now) {
   ClaimReservations::Outcome due = claims_.Step(now);
   for (const model::ResourceClaim& claim : due.claims) {
-    // What is on its way to be written was decided with: it makes no room and takes none.
+    // The decision already counted an allocation in flight: this changes no capacity.
     if (state_.UpsertDeviceObject(claim).Any() && !claim.allocated) freed_ = true;
   }
   return {std::move(due.actions), std::move(due.bindings), std::move(due.failed)};
@@ -57,7 +57,7 @@ std::vector<model::Action> ClaimPlugin::FreeIdle(absl::Time now, absl::Time& wak
       const model::ObjectMeta& meta = state_.devices().Find(key)->object.meta;
       actions.push_back(
           {0, model::DeallocateClaim{meta.ns, meta.name, meta.uid, meta.resource_version}});
-      since = now;  // to be asked again if that did not help
+      since = now;  // repeated if that did not help
     }
     wake_at = std::min(wake_at, since + kIdleGrace);
   }

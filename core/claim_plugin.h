@@ -1,4 +1,4 @@
-// The part of pods' ResourceClaims in a binding: it waits until each claim of the pod has its
+// The plugin for pods' ResourceClaims in a binding: it waits until each claim of the pod has its
 // devices and is reserved for the pod (claim_reservations.h). Thread-safety: the owner's thread.
 #pragma once
 
@@ -23,10 +23,10 @@ class ClaimPlugin final : public BindingPlugin {
   [[nodiscard]] absl::Time wake_at() const override { return claims_.wake_at(); }
 
   [[nodiscard]] ClaimReservations& claims() { return claims_; }
-  // Whether devices became free since the last call: something new may be decided.
+  // True if devices became free since the last call, so that something new may be decided.
   [[nodiscard]] bool TakeFreed() { return std::exchange(freed_, false); }
-  // Takes back what was allocated for pods that have not used it for a while. `wake_at` is lowered
-  // to when there may be something to do.
+  // Deallocates claims that their pods have not used for a while. Lowers `wake_at` to the next time
+  // with something to do.
   std::vector<model::Action> FreeIdle(absl::Time now, absl::Time& wake_at);
 
  private:

@@ -11,8 +11,8 @@ bool IsDecimal(absl::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == absl::string_view::npos;
 }
 
-// Versions of one kind are decimal numbers that grow (scheduler/model/resource_version.h). Not
-// comparable: no.
+// Versions of one kind are decimal numbers that grow (scheduler/model/resource_version.h). False if
+// they cannot be compared.
 bool IsAtLeast(absl::string_view version, absl::string_view other) {
   if (version == other) return !version.empty();
   if (!IsDecimal(version) || !IsDecimal(other)) return false;
@@ -42,7 +42,7 @@ std::vector<model::ReserveClaim::Consumer> Consumers(
 
 // ---- what the watch shows -----------------------------------------------------------------------
 
-// As the server has it, or will have it.
+// The claim as the server has it, or will have it.
 model::ResourceClaim ClaimReservations::Assumed(const Entry& entry) {
   model::ResourceClaim claim = entry.seen;
   claim.allocated = true;
@@ -113,7 +113,7 @@ void ClaimReservations::Hold(model::BindPod bind, std::vector<Claim> claims) {
     const auto [at, added] = entries_.try_emplace(key);
     Entry& entry = at->second;
     if (added) entry.seen = std::move(claim.object);
-    // Where nothing of ours is under way, this is what the state goes by now.
+    // If none of our writes is under way, the state uses this allocation from now on.
     if (added || (!entry.assumed && !entry.in_flight && entry.waiting.empty())) {
       entry.allocation = std::move(claim.allocation);
       entry.allocation.node = held.bind.node;
@@ -196,7 +196,7 @@ void ClaimReservations::Answered(const std::string& claim, bool reserved,
   if (!entry.in_flight || entry.resolving == reserved) return;
   entry.in_flight = false;
   touched_.insert(claim);
-  // After an outcome that nobody knew, "not done" is said of the latest attempt only.
+  // After an unknown outcome, "not done" refers to the latest attempt only.
   const bool open =
       OutcomeOf(status, entry.unknown > 0 && absl::IsAborted(status)) == core::Outcome::kUnknown;
   if (entry.gone) {
@@ -239,7 +239,7 @@ ClaimReservations::Outcome ClaimReservations::Step(absl::Time now) {
   for (const auto& [claim, at] : timers_) {
     if (at <= now) touched_.insert(claim);
   }
-  // Whoever fails leaves claims, which are looked at once more.
+  // A failing pod leaves claims, which are checked once more.
   while (!touched_.empty()) {
     for (const std::string& key : std::exchange(touched_, {})) Serve(key, now, out);
   }
@@ -295,7 +295,7 @@ void ClaimReservations::Write(Entry& entry, Outcome& out) {
   const bool is_newer = IsAtLeast(entry.written, entry.seen.meta.resource_version);
   write.resource_version = is_newer ? entry.written : entry.seen.meta.resource_version;
   write.finalizers = entry.seen.finalizers;
-  // What was written with success is there, although the watch is late.
+  // A successful write counts although the watch is late.
   entry.allocates =
       !entry.seen.allocated && !(entry.assumed && !entry.written.empty() && entry.unknown == 0);
   write.allocate = entry.allocates;
@@ -311,7 +311,7 @@ void ClaimReservations::Write(Entry& entry, Outcome& out) {
   out.actions.push_back({0, std::move(write)});
 }
 
-// Nobody wants it any more, and it may have been written.
+// No pod wants the claim any more, and the write may have happened.
 void ClaimReservations::Resolve(Entry& entry, Outcome& out) {
   entry.in_flight = entry.resolving = true;
   out.actions.push_back(

@@ -1,24 +1,24 @@
-// The book of ResourceClaims on their way to be allocated: bindings of pods wait here until each of
-// their claims has its devices and is reserved for them, as upstream's plugin DynamicResources does
-// before it binds (k8s.io/kubernetes pkg/scheduler/framework/plugins/dynamicresources).
+// Tracks ResourceClaims on their way to allocation. Bindings of pods wait here until each of their
+// claims has its devices and is reserved for them, as in upstream's plugin DynamicResources
+// (k8s.io/kubernetes pkg/scheduler/framework/plugins/dynamicresources).
 //
 //   held ──ReserveClaim for each claim──▶ all done ──▶ the binding goes
 //
-//   - One write a claim at a time, for all pods that wait for it then: a gang that shares a claim
-//     costs one or two.
-//   - From the moment an allocation is sent the state has it (Outcome::claims), whatever becomes of
-//     the pod: devices that may be written already are given to nobody else. A definite no takes it
-//     back; so does the watch, once it has gone beyond the version that was written.
-//   - A definite no (somebody else changed the claim, it is gone, the server refuses) fails the
-//   pods
-//     of that write; if it was to allocate, all that wait for the claim. They are decided anew.
-//   - Nobody knows: asked for again after a pause that doubles. If no pod wants it any more, it is
-//     asked for to be taken back.
-//   - A claim that is reserved for a pod whose binding fails stays so, for the next attempt. Who
-//     never comes to use it: DecisionLoop takes it back (IdleClaims).
+// - There is one write per claim at a time, for all pods that wait for it then: a gang that shares
+//   a claim costs one or two.
+// - From the moment an allocation is sent the state has it (Outcome::claims), whatever happens to
+//   the pod: devices that may be written already are allocated to no other claim. A definite
+//   refusal reverts it; so does the watch, once it has passed the written version.
+// - A definite refusal (another client changed the claim, it is gone, the server refuses) fails the
+//   pods of that write; if it was to allocate, all pods that wait for the claim. They are decided
+//   again.
+// - After an unknown outcome the write is repeated after a pause that doubles. If no pod wants it
+//   any more, a deallocation is requested.
+// - A claim that is reserved for a pod with a failed binding stays reserved for the next attempt.
+//   If it stays unused, DecisionLoop deallocates it (IdleClaims).
 //
-// Everything follows from claims that the watch shows: a restart loses only what was held, and that
-// is decided again on the claims as they are.
+// Everything follows from claims that the watch shows: a restart loses only held bindings, which
+// are decided again.
 //
 // Ownership: values. Thread-safety: the owner's thread. Complexity: a step costs what changed.
 // Determinism: ordered maps; time comes in as an argument.
@@ -53,14 +53,14 @@ class ClaimReservations {
   // ---- what was decided
   struct Claim {
     model::ResourceClaim object;  // as the state has it
-    // What it has, or was decided to get; the node is that of the binding.
+    // Its actual or decided allocation; the node is that of the binding.
     model::ClaimAllocation allocation;
   };
   void Hold(model::BindPod bind, std::vector<Claim> claims);
   [[nodiscard]] bool Holds(absl::string_view ns, absl::string_view name) const;
-  // Whether a write is due, on its way, or not yet shown by the watch.
+  // True if a write is due, in flight, or not yet shown by the watch.
   [[nodiscard]] bool Knows(const std::string& claim) const { return entries_.contains(claim); }
-  // The pod is not to be bound any more. An empty uid is any.
+  // The pod must not be bound any more. An empty uid matches any.
   void Drop(absl::string_view ns, absl::string_view name, absl::string_view uid = {});
 
   // ---- answers to the actions of Step()
@@ -72,12 +72,12 @@ class ClaimReservations {
   using Failure = BindingPlugin::Failure;
   struct Outcome {
     std::vector<model::Action> actions;        // without ids
-    std::vector<model::ResourceClaim> claims;  // as the state is to have them from now on
-    std::vector<model::BindPod> bindings;      // all that they need is there; no longer held
+    std::vector<model::ResourceClaim> claims;  // the claims that the state must have from now on
+    std::vector<model::BindPod> bindings;      // completed; no longer held
     std::vector<Failure> failed;               // no longer held
   };
   Outcome Step(absl::Time now);
-  // Something changed, or a time has come.
+  // True if something changed, or a timer is due.
   [[nodiscard]] bool HasWork(absl::Time now) const;
   [[nodiscard]] absl::Time wake_at() const;
 
@@ -85,22 +85,22 @@ class ClaimReservations {
   using Pods = std::map<std::string, model::ReserveClaim::Consumer>;  // by "ns/name"
 
   struct Entry {
-    model::ResourceClaim seen;  // as the watch showed it last
+    model::ResourceClaim seen;  // as last shown by the watch
     bool gone = false;
-    model::ClaimAllocation allocation;  // what the pods here rely on
+    model::ClaimAllocation allocation;  // the allocation that the pods here rely on
     Pods waiting, writing;
     bool in_flight = false;
     bool allocates = false;  // the write that is on its way, or whose outcome is open
-    bool resolving = false;  // the write on its way takes it back
+    bool resolving = false;  // the write in flight deallocates it
     int unknown = 0;         // answers in a row that left the outcome open
     absl::Time retry_at = absl::InfinitePast();
     // The state has the allocation, and the watch does not show it.
     bool assumed = false;
-    std::string written;  // the version that shows it; empty: not known
+    std::string written;  // the version that shows it; empty: unknown
   };
   struct Held {
     model::BindPod bind;
-    std::set<std::string> claims;  // that are not reserved yet
+    std::set<std::string> claims;  // not reserved yet
   };
 
   static model::ResourceClaim Assumed(const Entry& entry);
@@ -120,7 +120,7 @@ class ClaimReservations {
   std::map<std::string, Entry> entries_;  // by "ns/name" of the claim
   std::map<std::string, Held> held_;      // by "ns/name" of the pod
   std::set<std::string> touched_;         // claims to look at
-  std::set<std::string> ready_;           // held pods that wait for nothing more
+  std::set<std::string> ready_;           // held pods without missing claims
   std::map<std::string, absl::Time> timers_;
   std::vector<model::ResourceClaim> changed_;
   std::vector<Failure> failed_;

@@ -1,5 +1,5 @@
-// Pods with ResourceClaims in the decision loop: from the pod to its binding, and every way in
-// which that fails.
+// Pods with ResourceClaims in the decision loop: from the pod to its binding, and every possible
+// failure.
 #include <algorithm>
 
 #include "absl/strings/match.h"
@@ -38,7 +38,7 @@ class ClaimsTest : public DecisionLoopTest {
       Put(MakeSlice(absl::StrCat("n", i), devices, kClass));
     }
   }
-  // As the watch shows it, version by version.
+  // The claim as the watch shows it, version by version.
   static model::ResourceClaim Claim(const std::string& name, int64_t version = 1,
                                     int64_t devices = 1) {
     model::ResourceClaim claim = MakeClaim(name, devices, kClass);
@@ -46,7 +46,7 @@ class ClaimsTest : public DecisionLoopTest {
     claim.meta.resource_version = absl::StrCat(version);
     return claim;
   }
-  // What the API server has of it after our write.
+  // The API server's claim after our write.
   static model::ResourceClaim Stored(const model::ReserveClaim& write, int64_t version) {
     model::ResourceClaim claim =
         Claim(write.name, version, static_cast<int64_t>(write.allocation.devices.size()));
@@ -70,7 +70,7 @@ class ClaimsTest : public DecisionLoopTest {
     pod.phase = model::PodPhase::kRunning;
     return pod;
   }
-  // A claim, and a pod that has it.
+  // Adds a claim, and a pod that has it.
   void Ask(const std::string& pod, const std::string& claim) {
     Put(Claim(claim));
     Put(Pod(pod, {claim}));
@@ -87,7 +87,7 @@ class ClaimsTest : public DecisionLoopTest {
   void Delete(const model::Pod& pod) {
     loop_->Apply(model::Delete{model::Kind::kPod, pod.meta.ns, pod.meta.name, pod.meta.uid});
   }
-  // OK to the writes of a step; those of claims show in that version.
+  // Answers OK to the writes of a step; claims have that version.
   void Accept(const StepResult& step, int64_t version) {
     for (const Action& action : step.actions) {
       const bool claim = std::holds_alternative<model::ReserveClaim>(action.what);
@@ -101,7 +101,7 @@ class ClaimsTest : public DecisionLoopTest {
     EXPECT_THAT(Of<model::BindPod>(step), IsEmpty()) << "bound before its claim";
     return writes.empty() ? model::ReserveClaim{} : writes[0];
   }
-  // Pod "p" and its claim "c", from the pod to the claim that is reserved for it, in version 3.
+  // Pod "p" and its claim "c", from the pod to the reserved claim, in version 3.
   model::ReserveClaim Reserve() {
     Ask("p", "c");
     const StepResult step = Step(1);
@@ -175,7 +175,7 @@ TEST_F(ClaimsTest, ADefiniteNoSendsThePodBackAndItFollowsTheClaimElsewhere) {
   ASSERT_FALSE(events.empty());
   EXPECT_EQ(events[0].reason, "FailedBinding");
   EXPECT_THAT(events[0].note, HasSubstr("allocated otherwise"));
-  // Somebody else's allocation, on the other node.
+  // Another process's allocation, on the other node.
   AllocateOn("n2", write);
   write.pods = {{"foreign", "foreign-uid"}};
   Put(Stored(write, 7));
@@ -236,7 +236,7 @@ TEST_F(ClaimsTest, TheBindingFollowsTheAllocation) {
   ASSERT_THAT(binds, SizeIs(1));
   EXPECT_EQ(binds[0].node, "n1");
   EXPECT_TRUE(binds[0].annotations.Has(model::kLastStartAnnotation));
-  // The watch confirms: nothing else is to be done.
+  // The watch confirms: nothing else has to be done.
   Put(Stored(write, 7));
   Put(OnNode(Pod("p", {"c"}), "n1"));
   EXPECT_THAT(Of<model::ReserveClaim>(Step(100)), IsEmpty());
@@ -268,7 +268,7 @@ TEST_F(ClaimsTest, AGangThatSharesAClaimIsReservedInOneWriteAndALateComerInAnoth
   EXPECT_EQ(more[0].allocation.devices, write.allocation.devices);
 }
 
-// ---- what may have been written is given to nobody else
+// ---- devices that may have been written are allocated to no other claim
 
 TEST_F(ClaimsTest, AWatchThatIsBehindOurWriteFreesNothing) {
   Begin();
@@ -412,7 +412,7 @@ TEST_F(ClaimsTest, AfterARestartBetweenReservationAndBindingOnlyTheBindingIsLeft
   Ask("p", "c");
   const StepResult step = Step(1);
   model::ReserveClaim write = TheWrite(step);
-  // Of another process, on the node that this one would not choose.
+  // Of another process, on a node that this process would not choose.
   AllocateOn("n2", write);
   Restart();
   Begin(2);

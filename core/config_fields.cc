@@ -34,7 +34,7 @@ absl::Status ReadObject(const dom::element& value, const std::string& path,
     auto handler = handlers.find(key);
     if (handler == handlers.end()) return Bad(at, "is not a known field");
     if (!seen.insert(key).second) return Bad(at, "is given twice");
-    if (field.is_null()) continue;  // as if absent, as in Go
+    if (field.is_null()) continue;  // like absent, as in Go
     FAIRLEAD_RETURN_IF_ERROR(handler->second(field, at));
   }
   return absl::OkStatus();

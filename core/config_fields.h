@@ -23,11 +23,11 @@ absl::Status Bad(absl::string_view path, absl::string_view what);
 using Handler =
     std::function<absl::Status(const simdjson::dom::element& value, const std::string& path)>;
 
-// Every field has a handler, and none comes twice; null is as if absent, as in Go.
+// Every field needs a handler and occurs once; null counts as absent, as in Go.
 absl::Status ReadObject(const simdjson::dom::element& value, const std::string& path,
                         const std::map<std::string, Handler>& handlers);
 
-// What a handler writes into outlives it.
+// The target of a handler outlives it.
 Handler Text(std::string* out);  // not empty
 Handler Flag(bool* out);
 Handler Count(int64_t* out, int64_t minimum);

@@ -28,7 +28,7 @@ absl::Status ReadTime(const dom::element& value, const std::string& path, absl::
   return absl::OkStatus();
 }
 
-// How much history weighs. Exact: a decimal in quotes, or a whole number.
+// The weight of history. Exact: a decimal in quotes, or a whole number.
 absl::Status ReadKValue(const dom::element& value, const std::string& path, int64_t& out) {
   constexpr int64_t kMost = 1000;
   int64_t whole = 0;
@@ -59,7 +59,7 @@ absl::Status ReadExtraParams(const dom::element& value, const std::string& path,
                      {"memoryCapacityMetric", Text(&database.memory.capacity)}});
 }
 
-// What the fields of a database are together.
+// Checks the combination of a database's fields.
 absl::Status CheckDatabase(const std::string& path, const std::string& client_type,
                            const UsageDatabaseSettings& database, bool any_field) {
   const auto at = [&path](absl::string_view field) { return absl::StrCat(path, ".", field); };
@@ -135,7 +135,7 @@ absl::Status ReadUsage(const dom::element& value, const std::string& path,
   usage.window_type = *type;
   usage.reported = client_type == kPrometheus;
   FAIRLEAD_RETURN_IF_ERROR(CheckDatabase(path, client_type, database, database_field));
-  // What the fields are together, by the one who knows.
+  // UsageWindow checks the combination of the fields.
   const absl::Status valid = queues::UsageWindow::Create(usage).status();
   if (!valid.ok()) return Bad(path, valid.message());
   if (enabled) engine.usage = usage;

@@ -1,4 +1,4 @@
-// Field `usage` where a database reports it.
+// Field `usage` with a database.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -41,7 +41,7 @@ absl::Status ReadGpuLimits(const dom::element& value, const std::string& path,
   return absl::OkStatus();
 }
 
-// A provider spends money, or makes nodes without machines: none is ever chosen by default.
+// A provider spends money, or makes nodes without machines: none is chosen by default.
 absl::Status CheckProvider(const std::string& path, bool enabled_given, hook::HookOptions& hook) {
   const std::string known = absl::StrJoin(kProviderNames, ", ");
   const std::string at = absl::StrCat(path, ".provider");
@@ -123,7 +123,7 @@ absl::Status ReadLeaderElection(const dom::element& value, const std::string& pa
   if (settings.renew_deadline <= settings.retry_period * 1.2) {
     return Bad(at("renewDeadline"), "must be more than 1.2 times retryPeriod");
   }
-  // A write that was sent by a leader is answered before another replica may lead.
+  // A write by a leader is answered before another replica may lead.
   if (settings.lease_duration < settings.renew_deadline + absl::Seconds(1)) {
     return Bad(at("leaseDuration"), "must be at least 1s more than renewDeadline");
   }
@@ -172,7 +172,7 @@ absl::Status ReadJobOrder(const dom::element& value, const std::string& path,
              absl::StrCat("must be at most ", state::JobOrder::kMaxDurationWeight));
 }
 
-// Whether a reclaim may bring a queue above its fair share by a part of a gang.
+// Whether a reclaim may lift a queue above its fair share by a part of a gang.
 absl::Status ReadReclaimRounding(const dom::element& value, const std::string& path,
                                  engine::EngineOptions& engine) {
   std::string rounding;
@@ -184,7 +184,7 @@ absl::Status ReadReclaimRounding(const dom::element& value, const std::string& p
   return absl::OkStatus();
 }
 
-// What one document says beyond what goes straight into the Configuration.
+// The values of a document that do not go directly into the Configuration.
 struct Seen {
   bool scheduler = false, fairlead = false, names = false, election = false;
   std::vector<std::string> profile_names;
@@ -300,7 +300,7 @@ bool SamePlugins(const framework::Profile& a, const framework::Profile& b) {
                     });
 }
 
-// As if the field stood in the document itself, so that errors have the same paths.
+// Reads it as if the field were in the document itself, so that errors have equal paths.
 absl::Status ReadElectionJson(const std::string& json, Configuration& configuration, Seen& seen) {
   if (json.empty()) return absl::OkStatus();
   if (std::exchange(seen.election, true)) {
@@ -375,7 +375,7 @@ absl::Status ReadDocument(const std::string& json, Configuration& configuration,
   return Bad("kind", absl::StrCat("must be ", kSchedulerKind, " or ", kFairleadKind));
 }
 
-// The path that a message begins with, as framework::ReadSchedulerConfiguration words it.
+// The path at the start of a message, in the format of framework::ReadSchedulerConfiguration.
 std::string LeadingPath(absl::string_view message) {
   const std::vector<std::string> parts = absl::StrSplit(message, absl::MaxSplits(": ", 1));
   if (parts.size() < 2 || parts[0] == "document" || parts[0].find(' ') != std::string::npos) {
@@ -422,7 +422,7 @@ absl::StatusOr<Configuration> ReadConfiguration(const std::vector<std::string>& 
                          absl::StrJoin(names, ", "), ") of ", kFairleadKind)),
         scheduler_document);
   }
-  // Beside the lease, which the same rights allow.
+  // Next to the lease, which the same rights permit.
   configuration.options.usage_store.ns = configuration.leader_election.ns;
   configuration.options.usage_store.name =
       absl::StrCat(configuration.leader_election.name, "-usage");

@@ -19,7 +19,7 @@
 //     clusterGPULimit: 64            # devices
 //     gpuLimits: {NVIDIA-H100-80GB-HBM3: 32}
 //     costLimitPerHour: "250.00"     # dollars, a string so that it is exact
-//     unneededAfter: 5m              # likewise launchTimeout, readyTimeout, backoffInitial,
+//     unneededAfter: 5m              # also launchTimeout, readyTimeout, backoffInitial,
 //     maxNewRequestsPerStep: 1000    # backoffMax, expectedBoot
 //   kwok: {bootDelay: 30s}
 //   usage: {kValue: "1", halfLifePeriod: 24h, windowSize: 168h, windowType: sliding,
@@ -40,9 +40,9 @@
 //   leaderElection: {leaderElect: true, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s,
 //                    resourceNamespace: fairlead, resourceName: fairlead}
 //
-// Strict: unknown, repeated and ill-typed fields are InvalidArgument, named by path; what upstream
-// has and Fairlead does not do is Unimplemented. FieldPlaceOf tells the document and the path of an
-// error, so that whoever read the text can say its line and column.
+// Strict: unknown, repeated and ill-typed fields are InvalidArgument, named by path; upstream
+// features that Fairlead lacks are Unimplemented. FieldPlaceOf tells the document and the path of
+// an error, so that the caller can name its line and column.
 //
 // Thread-safety: pure functions.
 #pragma once
@@ -60,7 +60,8 @@ namespace fairlead::core {
 
 struct LeaderElectionSettings {
   bool enabled = true;
-  // Of the Lease: those of manifests/, so that a program started by hand never leads beside them.
+  // Of the Lease: the names in manifests/, so that a program started by hand never leads beside
+  // them.
   std::string ns = "fairlead", name = "fairlead";
   absl::Duration lease_duration = absl::Seconds(15);
   absl::Duration renew_deadline = absl::Seconds(10);
@@ -68,13 +69,14 @@ struct LeaderElectionSettings {
   friend bool operator==(const LeaderElectionSettings&, const LeaderElectionSettings&) = default;
 };
 
-// Where reports of usage come from, if not from the program's own record
-// (queues::UsageOptions::reported; KAI's usageDBConfig). Prometheus is the only kind there is.
+// The source of usage reports, if usage is not the program's own record
+// (queues::UsageOptions::reported; KAI's usageDBConfig). Prometheus is the only supported kind.
 struct UsageDatabaseSettings {
   std::string connection_string;          // http(s)://host[:port][/prefix]
-  std::string connection_string_env_var;  // the variable that has it instead
+  std::string connection_string_env_var;  // the variable that has it
   std::string ca_file, bearer_token_file;
-  absl::Duration wait_timeout = absl::Minutes(1);  // of the first decision for the first report
+  absl::Duration wait_timeout = absl::Minutes(1);  // how long the first decision waits for the
+                                                   // first report
   absl::Duration query_timeout = absl::Seconds(10);
   absl::Duration query_resolution = absl::Minutes(1);
   // PromQL; empty: KAI's.
@@ -86,10 +88,10 @@ struct UsageDatabaseSettings {
   friend bool operator==(const UsageDatabaseSettings&, const UsageDatabaseSettings&) = default;
 };
 
-// The values of hook.provider that this version has an adapter for.
+// The values of hook.provider for which this version has an adapter.
 inline constexpr const char* kProviderNames[] = {"kwok"};
 
-// DefaultOptions with the hook off and no provider: what a file without a hook section means.
+// DefaultOptions with the hook off and no provider: the result of a file without a hook section.
 Options OptionsWithoutHook();
 
 struct Configuration {
@@ -98,20 +100,20 @@ struct Configuration {
   LeaderElectionSettings leader_election;
   UsageDatabaseSettings usage_database;  // where options.engine.usage is reported
   absl::Duration kwok_boot_delay = absl::Seconds(30);
-  // Without a good word about a kind of object for longer, nothing is evicted, bought or removed.
+  // If a kind's watch has been silent for longer, nothing is evicted, provisioned or removed.
   absl::Duration stale_after = absl::Seconds(60);
   std::string metrics_bind_address;  // empty: no HTTP is served
-  // Valid and without effect; one sentence each, for the log.
+  // Valid settings without effect; one sentence each, for the log.
   std::vector<std::string> warnings;
 };
 
-// One JSON text a document, in the order of the file; "null" documents are passed over. No document
-// at all is the built-in configuration.
+// One JSON text per document, in the order of the file; "null" documents are skipped. Without
+// documents the result is the built-in configuration.
 absl::StatusOr<Configuration> ReadConfiguration(const std::vector<std::string>& documents);
 
-// Where an error of ReadConfiguration is.
+// The place of an error of ReadConfiguration.
 struct FieldPlace {
-  size_t document = 0;  // index into the documents given
+  size_t document = 0;  // index into the given documents
   std::string path;     // "hook.gpuLimits.A100", "profiles[0].plugins"; empty: the document
 };
 std::optional<FieldPlace> FieldPlaceOf(const absl::Status& error);

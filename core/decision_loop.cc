@@ -23,7 +23,8 @@ namespace {
 
 using verdict::Code;
 
-// What the engine says of a lack of capacity, and what the hook makes of it.
+// True for the engine's code for a lack of capacity, and for the codes that the hook replaces it
+// with.
 bool LacksNodes(Code code) {
   return code == Code::kInsufficientCapacity || code == Code::kNodesRequested ||
          code == Code::kGpuCapReached || code == Code::kCostCapReached ||
@@ -133,7 +134,7 @@ void DecisionLoop::Impl::RequestChanged(const std::string& name) {
 void DecisionLoop::Impl::PoolsChanged() {
   memo.valid = false;
   offers_told = false;
-  // What is on order has the labels and taints of its pool.
+  // An ordered node has the labels and taints of its pool.
   for (const auto& [name, machine] : hook.machines().rows()) RequestChanged(name);
 }
 
@@ -339,10 +340,10 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   wake_at = std::min(wake_at, cycle.wake_at);
   waiting = std::move(cycle.waiting);
   waiting_changes = std::move(cycle.changes);
-  // Victims may leave more room than the one they left for asked: it is promised before nodes are
-  // bought.
+  // Victims may release more capacity than their preemptor needs: pods are pipelined to it before
+  // nodes are provisioned.
   if (!cycle.evictions.empty()) GoOn(now);
-  // New orders: they are promised too, so that the verdict names the node.
+  // Pods are pipelined to newly ordered nodes too, so that the verdict names the node.
   const bool failed = dirty;  // a binding of this step, at once
   if (options.hook.enabled && RunHook(waiting, now, result)) GoOn(now);
   dirty = dirty || failed;
@@ -360,8 +361,9 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   for (model::Action& write : writes) Emit(std::move(write), result);
 }
 
-// The cycle once more, on what has changed within this step. Nobody gives way in it: whoever found
-// no victims is bought for. What was found out of those that still lack capacity stands.
+// Runs the cycle once more, on what has changed within this step, without evictions: nodes are
+// provisioned for a workload that found no victims. The earlier verdict of a workload that still
+// lacks capacity is kept.
 void DecisionLoop::Impl::GoOn(absl::Time now) {
   engine::CycleResult again = engine->RunCycle(now, /*may_evict=*/false);
   bindings.Add(again.bindings, now);
@@ -381,8 +383,8 @@ void DecisionLoop::Impl::GoOn(absl::Time now) {
   }
 }
 
-// When the nodes should be usable for which a workload waits. A time that is over is not told: then
-// they are late.
+// Sets when the nodes for which a workload waits should be usable. A time in the past is omitted:
+// then the nodes are late.
 void DecisionLoop::Impl::TellArrival(absl::Time now) {
   for (engine::Waiting& entry : waiting) {
     if (entry.verdict.code != Code::kNodesRequested) continue;

@@ -1,10 +1,11 @@
-// The whole program minus sockets: events in, actions out. `fairlead run`, the simulator, the
-// replayer, the benchmarks and the property tests all drive this one class.
+// The whole program without sockets: events in, actions out. `fairlead run`, the simulator, the
+// replayer, the benchmarks and the property tests all use this class.
 //
-//   while (true) { loop.Apply(event)...; Execute(loop.Step(now).actions); wait until wake_at or
-//   event }
+//   while (true) { loop.Apply(event)...; Execute(loop.Step(now).actions); <wait> }
 //
-// A Step costs nothing when nothing changed since the last one and no timer is due.
+// where <wait> ends at wake_at or with an event.
+//
+// A Step costs nothing if nothing changed since the last one and no timer is due.
 //
 // Ownership: owns the state, the tree, the engine and the hook. Thread-safety: none, one thread.
 // Determinism: the same events and the same times give the same actions, byte for byte.
@@ -46,32 +47,32 @@ class DecisionLoop {
   void Apply(const model::ClusterEvent& event);
   StepResult Step(absl::Time now);
 
-  // This replica may write from now on. What the former leader wrote last may not have been seen:
-  // nothing is decided until every kind is Synced again, which is to be said when the kind has been
-  // listed, or its watch has been seen to be up to date, after the leadership was won.
+  // Says that this replica may write from now on. The last writes of the former leader may not have
+  // been seen. So nothing is decided until every kind is Synced again: after the leadership was
+  // won, the kind has been listed, or its watch has been seen to be up to date.
   void BecomeLeader();
 
-  // A node is to be removed, and the watch of pods has not shown everything up to its taint. A
-  // quiet watch says so with its next bookmark, about once a minute; a new snapshot of pods says so
-  // at once.
+  // True if a node has to be removed, and the watch of pods has not shown everything up to its
+  // taint. A quiet watch does so with its next bookmark, about once a minute; a new snapshot of
+  // pods does so at once.
   [[nodiscard]] bool AwaitsPods() const;
 
-  // What was stored of former usage; empty: nothing was. From then on it is stored anew. With an
-  // error (what Decode says, FailedPrecondition where none is recorded) recording starts anew too.
+  // Restores the stored usage; empty: none was stored. Storing starts after this call. After an
+  // error (Decode's, or FailedPrecondition if usage is not recorded) the record starts empty.
   absl::Status RestoreUsage(absl::string_view text);
 
-  // The kinds whose objects may be out of date: the API server has not been heard of them for too
-  // long. While there are any, nothing is evicted, bought or removed (what was begun is not
-  // repeated either), and verdicts of workloads that would need it say so. An input like an event.
+  // The kinds of objects that may be out of date, because their watch has been silent for too long.
+  // While there are any, nothing is evicted, provisioned or removed, and no such write is repeated;
+  // verdicts of workloads that need it say so. An input like an event.
   void SetStale(const std::vector<model::Kind>& kinds);
 
-  // Every kind has been listed once. Before that no decision is made.
+  // True if every kind has been listed once. Before that no decision is made.
   [[nodiscard]] bool synced() const;
 
-  // Whether what queues have used counts, as of the last decision.
+  // Whether the history of usage counts, as of the last decision.
   [[nodiscard]] HistoryRow history() const;
 
-  // What people are shown; a copy, O(everything).
+  // The data shown to users; a copy, O(everything).
   [[nodiscard]] View MakeView(absl::Time now) const;
 
   // The first broken invariant of state, ledger or hook, or empty. O(everything).

@@ -1,6 +1,6 @@
-// The parts of DecisionLoop and what they say to each other. Internal to core: decision_loop.cc has
-// events and steps, bindings_loop.cc bindings and gangs that cannot be completed, answers_taken.cc
-// what becomes of other answers, evictions_loop.cc evictions, purchase.cc the talk with the hook.
+// The parts of DecisionLoop and their interfaces. Internal to core: decision_loop.cc has events and
+// steps, bindings_loop.cc bindings and gangs that cannot be completed, answers_taken.cc other
+// answers, evictions_loop.cc evictions, purchase.cc the exchange with the hook.
 #pragma once
 
 #include <map>
@@ -46,15 +46,15 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void ApplyUpsert(const model::Upsert& upsert);
   void ApplyDelete(const model::Delete& removed);
   void RequestChanged(const std::string& name);
-  // After every event of a Queue object.
+  // Call it after every event of a Queue object.
   void QueueObjectChanged(const std::string& name, bool exists);
   void KeepDefaultQueue();
-  // A queue that contradicts itself is said to, in an event and in the verdicts below it.
+  // Reports a contradictory queue spec, in an event and in the verdicts below the queue.
   void NoteContradiction(const model::Queue& queue);
   void AddQueueNotes();
   [[nodiscard]] std::vector<const model::NodePool*> ValidPools() const;
 
-  // ---- answers, each at the time of the step that takes it
+  // ---- answers, each with the time of the step that takes it
   void TakeAnswer(const model::ActionResult& result, absl::Time now);
   void EvictionAnswered(InFlightEviction eviction, const absl::Status& status, absl::Time now);
   void CreationAnswered(InFlightRequest creation, const absl::Status& status, absl::Time now);
@@ -68,13 +68,14 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void GoOn(absl::Time now);
   void FlushVerdicts(absl::Time now, StepResult& result);
   void Emit(model::Action action, StepResult& result, int unknown = 0);
-  // As annotations carry it: RFC 3339, whole seconds.
+  // The format of timestamps in annotations: RFC 3339, whole seconds.
   static std::string Timestamp(absl::Time at);
   void TellArrival(absl::Time now);
-  // What became of it in this step, for groups that are tried once (schedulingBackoff 1): true if
-  // some failed, and are left out from now on.
+  // Ends the attempts of groups that are tried once (schedulingBackoff 1): true if some failed, and
+  // are left out from now on.
   bool EndAttempts();
-  // Who is left with its preemption delay as the only thing that time will mend says so.
+  // Tells the preemption delay to each workload for which it is the only thing that time will
+  // change.
   void TellDelays();
 
   // ---- bindings (BindingPipeline::Host)
@@ -87,29 +88,28 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
     return refusals.Includes(pod);
   }
   void PodChanged(const model::Pod& pod);
-  // Bindings that are due, and gangs that give up what they have.
+  // Sends due bindings, and evicts gangs that cannot be completed.
   void ServeBindings(absl::Time now, StepResult& result);
   void BreakGangs(absl::Time now);
-  // What was refused is said in the verdict; a workload that waits for nothing else has one of its
-  // own.
+  // Adds refused bindings to the verdicts; a workload that waits for nothing else gets its own.
   void AddRefusals();
   [[nodiscard]] engine::Waiting RefusedWaiting(const state::Workload& workload) const;
-  // Takes back what was allocated for pods that have not used it for a while.
+  // Deallocates claims that their pods have not used for a while.
   void FreeIdleClaims(absl::Time now, StepResult& result);
 
   // ---- evictions
   void AddEvictions(const engine::CycleResult& cycle, StepResult& result);
   // What the pace allows.
   void SendEvictions(absl::Time now, StepResult& result);
-  // A group with a preemption delay waits for it anew when it is evicted, in an annotation that
-  // outlives a restart.
+  // An evicted group with a preemption delay waits for it again; an annotation keeps that across a
+  // restart.
   void RenewDelay(state::WorkloadId workload, absl::Time now, StepResult& result);
   [[nodiscard]] state::PodId FindLeaving(const model::EvictPod& evict) const;
-  // It does not go: it runs on.
+  // The victim is not evicted: it continues to run.
   void TakeBack(const model::EvictPod& evict);
-  // Evictions that no longer serve what they were decided for are taken back.
+  // Cancels evictions that no longer serve their purpose.
   void PruneEvictions();
-  // The nodes on which room is promised to workloads that wait.
+  // The nodes to which waiting workloads are pipelined.
   [[nodiscard]] std::set<state::NodeId> PromisedNodes() const;
   [[nodiscard]] bool Serves(const Evictions::Purpose& purpose,
                             const std::set<state::NodeId>& promised) const;
@@ -129,8 +129,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // One step of the hook; true if it ordered nodes, so that the waiting pods can be promised to
   // them.
   bool RunHook(std::vector<engine::Waiting>& entries, absl::Time now, StepResult& result);
-  // What the hook said last, and of what. Asked the same again before its timer is due, it would
-  // say the same (I4): then it is not asked, and a step costs what changed.
+  // The hook's last answer, and its input. With equal input before its timer is due the hook would
+  // answer the same (I4), so it is not run, and a step costs what changed.
   struct HookMemo {
     bool valid = false;
     uint64_t machines_version = 0, uses_version = 0;
@@ -139,12 +139,12 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
     absl::Time wake_at = absl::InfinitePast();
   };
   void PoolsChanged();
-  // Which labels nodes would have that may be bought: the engine asks for nodes of a topology by
-  // these.
+  // Tells the engine the label sets of nodes that may be provisioned: it requests nodes of a
+  // topology by these.
   void TellOffers();
   [[nodiscard]] bool HookWouldSayTheSame(const hook::Demand& demand, absl::Time now) const;
   [[nodiscard]] hook::Demand DemandOf(const std::vector<engine::Waiting>& entries) const;
-  // True if that left less for pods to go to.
+  // True if that reduced the capacity for pods.
   bool Withdraw(const std::vector<std::string>& names,
                 const std::vector<const model::NodePool*>& valid_pools);
   static void TakeOutcomes(const std::vector<hook::DemandOutcome>& outcomes,
@@ -160,11 +160,11 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   StatusUpdater verdicts;
   UsageStore usage;
   HookMemo memo;
-  bool offers_told = false;  // to the engine, as the pools are now
+  bool offers_told = false;  // the engine has the label sets of the current pools
 
-  // There is a Queue object of the default queue's name.
+  // True if a Queue object of the default queue's name exists.
   bool default_queue_object = false;
-  std::map<std::string, std::string> queue_notes;  // by name: what is contradictory
+  std::map<std::string, std::string> queue_notes;  // by name: the contradiction
   std::set<model::Kind> synced, stale_kinds;
   bool dirty = true;
   absl::Time wake_at = absl::InfiniteFuture();
@@ -175,15 +175,15 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   ClaimPlugin claims;
   BindingPipeline bindings;
   BindingRefusals refusals;
-  // Of the step that is being made: where the pipeline sends.
+  // Of the current step: where the pipeline sends.
   StepResult* sending = nullptr;
   absl::Time sending_at = absl::InfinitePast();
-  std::string timestamp;                 // of sending_at, as annotations carry it
+  std::string timestamp;                 // of sending_at, in the format of annotations
   std::vector<model::EmitEvent> events;  // to be sent with the next step
   std::set<model::Kind> missing_device_kinds;
-  // Launches that a provider has accepted, by action: it may still say that one has failed.
+  // Launches that a provider has accepted, by action: it may still report a failure.
   std::map<uint64_t, std::string> accepted_launches;
-  // They wait for the next step, which knows what time it is.
+  // They wait for the next step, which knows the time.
   std::vector<model::ActionResult> answers;
   std::vector<engine::Waiting> waiting;
   engine::WaitingChanges waiting_changes;  // of the last step

@@ -91,14 +91,14 @@ TEST_F(DecisionLoopTest, VerdictIsWrittenOnChangeOnlyAndTakenOffByTheBinding) {
   Put(echo);
   Put(MakeNode("n2", 8));
   EXPECT_TRUE(Step(2).actions.empty());
-  // A restart knows from the annotation that it has been said.
+  // A restart knows from the annotation that it has been written.
   Restart();
   Put(MakeQueue("q", "", kUnlimited, 0));
   Put(MakeNode("n", 8));
   Put(echo);
   SyncAll();
   EXPECT_TRUE(Step(3).actions.empty());
-  // The limit is raised: the binding takes the verdict off in the same write.
+  // The limit is raised: the binding removes the verdict in the same write.
   Put(MakeQueue("q", "", kUnlimited, 4));
   const StepResult bound = Step(4);
   ASSERT_EQ(bound.actions.size(), 1u);
@@ -179,7 +179,7 @@ TEST_F(DecisionLoopTest, FirstPodRunsWithoutAnyQueueObject) {
 TEST_F(DecisionLoopTest, BuiltInDefaultQueueComesAndGoesWithItsObject) {
   SyncAll();
   Put(MakeNode("n", 8));
-  // An object of that name is what it says: closed.
+  // An object of that name overrides it: closed.
   Put(MakeQueue("default-queue", "", kUnlimited, 0));
   Put(Nameless("p"));
   StepResult result = Step(1);
@@ -187,7 +187,7 @@ TEST_F(DecisionLoopTest, BuiltInDefaultQueueComesAndGoesWithItsObject) {
   ASSERT_EQ(Of<model::SetPodUnschedulable>(result).size(), 1u);
   EXPECT_EQ(Of<model::SetPodUnschedulable>(result)[0].reason, "QueueLimitReached");
   AnswerAll(result);
-  // Other queues' events do not renew it over the object.
+  // Events of other queues do not restore it over the object.
   Put(MakeQueue("research", "", 4, kUnlimited));
   EXPECT_TRUE(Of<model::BindPod>(Step(2)).empty());
   loop_->Apply(model::Delete{model::Kind::kQueue, "", "default-queue", ""});
@@ -208,7 +208,7 @@ TEST_F(DecisionLoopTest, BesideOthersTheBuiltInQueueHasNoQuota) {
   ASSERT_EQ(Of<model::SetPodUnschedulable>(result).size(), 1u);
   EXPECT_EQ(Of<model::SetPodUnschedulable>(result)[0].reason, "NonPreemptibleOverQuota");
   AnswerAll(result);
-  // The last other queue goes: it is alone again.
+  // The last other queue goes: it is the only queue again.
   loop_->Apply(model::Delete{model::Kind::kQueue, "", "research", ""});
   EXPECT_EQ(Of<model::BindPod>(Step(2)).size(), 1u);
 }

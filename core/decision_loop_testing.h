@@ -1,5 +1,5 @@
-// A decision loop and what its tests do with it: objects in, steps, answers. Header only; never
-// part of the product.
+// A decision loop and helpers for its tests: objects in, steps, answers. Header only; never part of
+// the product.
 #pragma once
 
 #include <memory>
@@ -59,7 +59,7 @@ class DecisionLoopTest : public ::testing::Test {
     options_.hook.gathering_quiet = absl::ZeroDuration();  // tests of gathering set it
     Restart();
   }
-  // A new process: it knows what the API server has, and nothing else.
+  // A new process: it knows the API server's objects, and nothing else.
   void Restart() {
     auto loop = DecisionLoop::Make(options_, &catalog_);
     ASSERT_TRUE(loop.ok()) << loop.status();
@@ -78,7 +78,7 @@ class DecisionLoopTest : public ::testing::Test {
     EXPECT_EQ(loop_->CheckConsistency(), "");
     return result;
   }
-  // The answer to every action of that type, and OK to the others.
+  // The given answer to every action of that type, and OK to the others.
   template <typename T>
   void AnswerThe(const StepResult& result, const absl::Status& status) {
     for (size_t i = 0; i < result.actions.size(); ++i) {
@@ -108,7 +108,7 @@ class PurchaseTest : public DecisionLoopTest {
       Put(PodBuilder("ns", absl::StrCat("p", i)).Queue("research").Gpus(1).Created(i).Build());
     }
   }
-  // What the API server has of a request after our writes.
+  // The API server's request after our writes.
   static model::NodeRequest Stored(model::NodeRequest request) {
     request.meta.uid = "uid-" + request.meta.name;
     request.meta.creation = At(1);

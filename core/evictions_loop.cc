@@ -1,4 +1,4 @@
-// Evictions of DecisionLoop: from the engine's decisions to requests, and what their answers mean.
+// Evictions of DecisionLoop: from the engine's decisions to requests, and their answers.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -24,7 +24,7 @@ void DecisionLoop::Impl::AddEvictions(const engine::CycleResult& cycle, StepResu
       evictions.Add(std::exchange(set, {}));
     }
   }
-  // The time that the grace period counts from outlives a restart in the group's annotation.
+  // The group's annotation keeps the start of the grace period across a restart.
   for (const engine::StaleChange& change : cycle.stale) {
     const state::Workload& workload = state.workload(change.workload);
     if (workload.group == nullptr) continue;
@@ -45,9 +45,8 @@ std::set<state::NodeId> DecisionLoop::Impl::PromisedNodes() const {
   return promised;
 }
 
-// The workload that the set was chosen for still waits, and the room that the victims leave is
-// still promised to workloads that wait. Which of them gets it is a matter of order, not of this
-// set.
+// True if the workload for which the set was chosen still waits, and workloads are still pipelined
+// to the released capacity. Queue order decides which of them gets it, not this set.
 bool DecisionLoop::Impl::Serves(const Evictions::Purpose& purpose,
                                 const std::set<state::NodeId>& promised) const {
   const size_t slash = purpose.for_workload.find('/');
@@ -72,7 +71,7 @@ void DecisionLoop::Impl::PruneEvictions() {
   const auto serves = [&](const Evictions::Purpose& purpose) { return Serves(purpose, promised); };
   const std::vector<model::EvictPod> spared = evictions.Prune(serves);
   for (const model::EvictPod& evict : spared) TakeBack(evict);
-  if (!spared.empty()) engine->OnQueuesChanged();  // what they request counts again
+  if (!spared.empty()) engine->OnQueuesChanged();  // their requests count again
 }
 
 void DecisionLoop::Impl::SendEvictions(absl::Time now, StepResult& result) {
@@ -99,7 +98,7 @@ void DecisionLoop::Impl::RenewDelay(state::WorkloadId id, absl::Time now, StepRe
   Emit({0, std::move(write)}, result);
 }
 
-// The pod, if it counts as leaving by our decision alone.
+// The pod, if only our decision makes it leave.
 state::PodId DecisionLoop::Impl::FindLeaving(const model::EvictPod& evict) const {
   const state::PodId id = state.FindPod(evict.ns, evict.name);
   if (id == state::kNoId) return id;
@@ -125,8 +124,8 @@ void DecisionLoop::Impl::EvictionAnswered(InFlightEviction eviction, const absl:
     }
     return;
   }
-  // A refusal after an unknown outcome is believed: at worst the pod goes although its room counts
-  // as taken, and the watch shows that.
+  // A refusal after an unknown outcome is believed: at worst the pod goes although its capacity
+  // counts as used, and the watch shows that.
   if (OutcomeOf(status, /*in_doubt=*/false) == Outcome::kUnknown) {
     evictions.Unknown(evict.uid);
     if (FindLeaving(evict) != state::kNoId) {

@@ -1,4 +1,4 @@
-// Which evictions go out when, and what the loop makes of refusals.
+// Which evictions go out when, and how the loop handles refusals.
 #include "core/reconcile/evictions.h"
 
 #include <map>
@@ -111,7 +111,7 @@ TEST(EvictionPaceTest, WhoIsWantedNoLongerIsDroppedAndHoldsNobodyUp) {
   EXPECT_EQ(evictions.queued(), 0u);
 }
 
-// ---- who may be refused
+// ---- victims that may be refused
 
 TEST(EvictionSetTest, WhoMayBeRefusedGoesFirstAndTheRestWaits) {
   Evictions evictions({});
@@ -164,7 +164,7 @@ TEST(EvictionBackoffTest, DoublesUpToItsMaximumAndStartsAnewAfterALongPeace) {
   EXPECT_EQ(until, now + absl::Seconds(1));
 }
 
-// Whatever happens: every victim goes once, is dropped or is spared, and no place leaks.
+// Every victim goes once, is dropped or is spared, and no place leaks.
 TEST(EvictionsProperty, EveryVictimIsAccountedFor) {
   for (uint32_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
@@ -235,7 +235,7 @@ TEST(EvictionConfigurationTest, FieldsReachTheirOptionsAndNonsenseIsNamed) {
 
 class EvictionLoopTest : public DecisionLoopTest {
  protected:
-  // A full node of low priority and somebody of high priority.
+  // A full node of low priority and a workload of high priority.
   void Start(int victims, int wanted) {
     options_.hook.enabled = false;
     Restart();
@@ -311,7 +311,7 @@ TEST_F(EvictionLoopTest, TheRestOfASetIsSparedWhenOneIsRefused) {
   AnswerThe<model::EvictPod>(result, absl::ResourceExhaustedError("429"));
   result = Step(1);
   EXPECT_THAT(Asked(result), IsEmpty());
-  // All of them run on: somebody smaller may still take one of the others.
+  // All of them run on: a smaller workload may still take the place of one.
   Put(PodBuilder("ns", "small").Queue("q").Gpus(1).Priority("high", 60).Created(100).Build());
   EXPECT_THAT(Asked(Step(2)), ElementsAre("v2"));
 }
@@ -405,8 +405,8 @@ TEST_F(EvictionLoopTest, TheRateIsKeptByStepsThatTheLoopAsksFor) {
   for (size_t i = 1; i < 4; ++i) EXPECT_EQ(sent[i] - sent[i - 1], absl::Milliseconds(500));
 }
 
-// Victims that are refused at random, by budgets that move at random: every high pod gets its room
-// in the end, and nobody is asked twice within a second.
+// Victims are refused at random, by budgets that change at random. Every high-priority pod gets its
+// capacity in the end, and no eviction is repeated within a second.
 TEST_F(EvictionLoopTest, ARandomServerIsNeitherFloodedNorGivenUp) {
   for (uint32_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));

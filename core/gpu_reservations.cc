@@ -12,7 +12,7 @@
 namespace fairlead::core {
 namespace {
 
-// A watch is seldom later than this.
+// The watch is rarely later than this.
 constexpr absl::Duration kUnseenGrace = absl::Seconds(5);
 constexpr char kVisibleDevices[] = "NVIDIA_VISIBLE_DEVICES";
 
@@ -33,7 +33,8 @@ std::vector<std::string> NamedGroups(const model::StringMap& labels) {
   return groups;
 }
 
-// KAI's webhook gives a container config maps whose names begin so, and requires them.
+// The config maps, recognised by their prefix, that KAI's webhook adds to a container and that it
+// requires.
 std::vector<std::string> KaiConfigMaps(const model::Pod& pod) {
   std::vector<std::string> names;
   const absl::string_view prefix = pod.meta.annotations.Get(model::kSharedGpuConfigMapAnnotation);
@@ -74,7 +75,7 @@ void GpuReservations::PodChanged(const model::Pod& pod) {
   if (pod.meta.ns == options_.ns) return ReservationChanged(pod);
   std::vector<std::string> groups;
   if (!IsOver(pod)) groups = NamedGroups(pod.meta.labels);
-  // Most pods have nothing to do with shared GPUs.
+  // Most pods do not use shared GPUs.
   if (groups.empty() && !pod.spec.gpu_share.IsSet() && sharers_.empty()) return;
   const std::string key = model::Key(pod.meta);
   SharerChanged(key, pod, std::move(groups));
@@ -135,7 +136,7 @@ void GpuReservations::ReservationChanged(const model::Pod& pod) {
   row.uid = pod.meta.uid;
   row.creation = pod.meta.creation;
   row.device = std::string(pod.meta.annotations.Get(model::kGpuIndexAnnotation));
-  if (absl::StrContains(row.device, ',')) row.device.clear();  // one GPU is asked for
+  if (absl::StrContains(row.device, ',')) row.device.clear();  // one GPU is requested
   row.ours = name == ReservationName(key.first, key.second);
   row.ending = pod.meta.deletion.has_value();
   row.failed = IsOver(pod);
@@ -163,7 +164,7 @@ void GpuReservations::ReservationGone(const std::string& name, bool ended) {
       FailWaiting(group, absl::StrCat("reservation pod ", name, " of the shared GPU ended on node ",
                                       key.first, " before it had its device"));
     }
-    // Deleted by somebody, or ended and in the way.
+    // Deleted, or ended and in the way.
     if (ended) said_.push_back({0, model::DeletePod{options_.ns, name, last.uid}});
   }
   Touch(key);
@@ -220,7 +221,7 @@ void GpuReservations::SharerGone(const std::string& key) {
       continue;
     }
     for (const auto& [group_key, entry] : groups_) {
-      if (group_key.second == group) Touch(group_key);  // whichever node it was meant for
+      if (group_key.second == group) Touch(group_key);  // whatever node it was meant for
     }
   }
   sharers_.erase(at);
@@ -358,7 +359,7 @@ GpuReservations::Outcome GpuReservations::Step(absl::Time now, const InUse& in_u
     SetTimer(key, groups_[key], absl::InfiniteFuture());
     Touch(key);
   }
-  // Whoever fails leaves groups, which are looked at once more.
+  // A failing pod leaves groups, which are checked once more.
   while (!touched_.empty()) {
     for (const GroupKey& key : std::exchange(touched_, {})) Serve(key, now, in_use, out);
   }
@@ -409,7 +410,7 @@ void GpuReservations::Serve(const GroupKey& key, absl::Time now, const InUse& in
 
 void GpuReservations::ServeIdle(Group& group, absl::Time now, absl::Time& due, Outcome& out) {
   if (group.pods.empty()) {
-    // A creation that is on its way is waited for, and its pod deleted then.
+    // A creation in flight is awaited, and its pod deleted then.
     if (now < group.asked_until) due = std::min(due, group.asked_until);
     return;
   }
@@ -430,7 +431,7 @@ bool GpuReservations::SharedByOurs(const GroupKey& key) const {
          });
 }
 
-// Somebody waits, or shares the GPU, and nobody knows which it is.
+// Handles a group with waiting or sharing pods and no reservation pod.
 void GpuReservations::ServeMissing(const GroupKey& key, Group& group, bool used, absl::Time now,
                                    absl::Time& due, Outcome& out) {
   if (group.waiting.empty()) {
@@ -449,7 +450,7 @@ void GpuReservations::ServeMissing(const GroupKey& key, Group& group, bool used,
     due = std::min(due, end);
   }
   const std::string name = ReservationName(key.first, key.second);
-  // One that is on its way out has the name still.
+  // A terminating pod still occupies the name.
   if (Live(group) != nullptr || group.pods.contains(name)) return;
   if (group.unseen_since + kUnseenGrace <= now) {
     out.actions.push_back({0, model::DeletePod{options_.ns, name, ""}});
@@ -501,7 +502,7 @@ void GpuReservations::Delete(const std::string& name, Reservation& pod, absl::Ti
   out.actions.push_back({0, model::DeletePod{options_.ns, name, pod.uid}});
 }
 
-// One step of a held binding: devices, config maps, and it goes.
+// Advances a held binding: devices, config maps, then it is released.
 void GpuReservations::Advance(const std::string& pod, Outcome& out) {
   const auto at = held_.find(pod);
   if (at == held_.end() || at->second.config_maps > 0) return;
@@ -532,8 +533,8 @@ void GpuReservations::Advance(const std::string& pod, Outcome& out) {
   Release(at);
 }
 
-// KAI's keys. Which of the two maps a container reads the devices from is the webhook's choice, so
-// both have them.
+// KAI's keys. The webhook chooses from which of the two maps a container reads the devices, so both
+// have them.
 void GpuReservations::AskForConfigMaps(Held& held, const std::vector<std::string>& names,
                                        const std::string& devices, Outcome& out) const {
   held.config_maps = static_cast<int>(names.size());

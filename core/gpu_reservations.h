@@ -1,31 +1,32 @@
-// The book of shared GPUs: which are held by a reservation pod, who waits for one, and which are
-// held for nobody any more.
+// Tracks shared GPUs: which ones a reservation pod holds, which pods wait for one, and which ones
+// no pod uses any more.
 //
-// A GPU that pods share is held by a pod in a namespace of its own, which asks the kubelet for one
-// whole GPU of the node and writes which one it got into its annotation kGpuIndexAnnotation (KAI's
-// design and KAI's names; cmd/gpu-index is the program inside). A pod that was placed on a share is
-// bound only when that is known: its environment says the device. Until then it is *held* here, and
-// its room is charged in the state.
+// A shared GPU is held by a reservation pod in a namespace of its own. That pod requests one whole
+// GPU of the node from the kubelet and writes which one it got into its annotation
+// kGpuIndexAnnotation (KAI's design and KAI's names; cmd/gpu-index is the program inside). A pod
+// that was placed on a share is bound only when the device is known, because its environment names
+// the device. Until then the pod is *held* here, and the state charges its capacity.
 //
-//   nobody there ──asked──▶ creating ──seen──▶ no device yet ──annotation──▶ known ──▶ idle ──▶
-//   deleted
+//   none ──requested──▶ creating ──seen──▶ no device yet ──annotation──▶ known ──▶ idle ──▶ deleted
 //
-//   - The name of a reservation pod follows from node and group, so that two askers make one; an
-//     answer 409 is as good as OK. Those of KAI have other names and are understood by their label.
-//   - No device within index_timeout, a pod that the kubelet refused, a creation that the server
-//     refused: whoever waits fails with that reason, and the reservation pod goes.
-//   - Nobody shares the GPU (neither in the state, nor by the label of any live pod): the
-//     reservation pod goes after idle_grace.
-//   - The watch leaves out pods that have ended: what vanishes without a device has failed, and
-//   what
-//     is there (409) but not seen within some seconds is a remainder, and deleted. (Nobody can have
-//     a device that the watch has not shown.)
-//   - It vanishes while pods that were bound here share the GPU: it is made again, said in an event
-//     to each of them; nobody joins until then, nor if it comes back with another device.
-//   - Pods that somebody else bound share a GPU that no reservation pod is seen for: nobody joins.
+// - The name of a reservation pod follows from node and group, so two requests make one pod; an
+//   answer 409 counts as OK. KAI's reservation pods have other names and are recognised by their
+//   label.
+// - The waiting pods fail, and the reservation pod is deleted, if there is no device within
+//   index_timeout, the kubelet refused the pod, or the server refused the creation.
+// - If no pod shares the GPU (neither in the state, nor by the label of any live pod), the
+//   reservation pod is deleted after idle_grace.
+// - The watch omits pods that have ended: a pod that vanishes without a device has failed. A pod
+//   that exists (409) but is not seen within some seconds is a remainder, and deleted. (No pod can
+//   have a device that the watch has not shown.)
+// - If the reservation pod vanishes while pods that were bound here share the GPU, it is created
+//   again, and each of them gets an event. No pod joins until then, nor if the new one has another
+//   device.
+// - No pod joins a GPU that is shared by pods of another scheduler without a visible reservation
+//   pod.
 //
-// Everything follows from pods that the watch shows: a restart loses only what was held, and that
-// is decided again.
+// Everything follows from pods that the watch shows: a restart loses only held bindings, which are
+// decided again.
 //
 // Ownership: values. Thread-safety: the owner's thread. Complexity: a step costs what changed.
 // Determinism: ordered maps; time comes in as an argument.
@@ -79,7 +80,7 @@ class GpuReservations {
   // pod has, as containers are told ("0.50").
   void Hold(model::BindPod bind, std::vector<std::string> groups, std::string portion);
   [[nodiscard]] bool Holds(absl::string_view ns, absl::string_view name) const;
-  // It is not to be bound any more, or its binding failed.
+  // The pod must not be bound any more, or its binding failed.
   void Drop(absl::string_view ns, absl::string_view name);
 
   // ---- answers to the actions of Step()
@@ -93,14 +94,14 @@ class GpuReservations {
   using Failure = BindingPlugin::Failure;
   struct Outcome {
     std::vector<model::Action> actions;    // without ids
-    std::vector<model::BindPod> bindings;  // all that they need is there; no longer held
+    std::vector<model::BindPod> bindings;  // completed; no longer held
     std::vector<Failure> failed;           // no longer held
   };
-  // Whether pods hold a share of the group, terminating and not yet bound ones included. False
-  // where the node is gone.
+  // True if pods hold a share of the group, terminating and not yet bound ones included. False if
+  // the node is gone.
   using InUse = std::function<bool(const std::string& node, const std::string& group)>;
   Outcome Step(absl::Time now, const InUse& in_use);
-  // Something changed, or a time has come.
+  // True if something changed, or a timer is due.
   [[nodiscard]] bool HasWork(absl::Time now) const;
   [[nodiscard]] absl::Time wake_at() const;
 
@@ -118,14 +119,14 @@ class GpuReservations {
   struct Group {
     std::map<std::string, Reservation> pods;  // by name
     std::set<std::string> waiting;            // keys of held_
-    // A creation is on its way, or its pod not seen yet; not believed for ever.
+    // Until then a creation counts as in flight, or its pod as not seen yet.
     absl::Time asked_until = absl::InfinitePast();
-    // The server says that the pod is there, and the watch does not show it.
+    // Since then the server says that the pod exists, and the watch does not show it.
     absl::Time unseen_since = absl::InfiniteFuture();
     int failures = 0;                              // in a row
     bool failed = false;                           // since the last look
     absl::Time create_at = absl::InfinitePast();   // not before
-    absl::Time rest_until = absl::InfinitePast();  // the same, unless somebody waits
+    absl::Time rest_until = absl::InfinitePast();  // as above, unless a pod waits
     absl::Time waiting_since = absl::InfiniteFuture();
     absl::Time idle_since = absl::InfiniteFuture();
     absl::Time timer = absl::InfiniteFuture();  // its entry in timers_
@@ -135,19 +136,19 @@ class GpuReservations {
     std::vector<std::string> groups;  // sorted
     std::string portion;
     int config_maps = 0;    // not answered yet
-    std::string told = {};  // the devices that the config maps say; empty: not asked for
+    std::string told = {};  // the devices written to the config maps; empty: not requested
   };
   // A live pod that names groups in its labels.
   struct Sharer {
     std::string ns, name, uid, node;
     std::vector<std::string> groups;   // sorted
-    std::vector<std::string> devices;  // of each group; empty: bound by somebody else
+    std::vector<std::string> devices;  // per group; empty: bound by another scheduler
     [[nodiscard]] bool Ours() const { return groups.size() == devices.size(); }
-    // "" if it does not share the group or nobody says.
+    // "" if it does not share the group or its device is unknown.
     [[nodiscard]] std::string DeviceOf(const std::string& group) const;
   };
 
-  // The one to go by; null if there is none.
+  // The authoritative reservation pod; null if there is none.
   [[nodiscard]] static const Reservation* Live(const Group& group);
   void Touch(const GroupKey& key) { touched_.insert(key); }
   void ForgetSent(const std::string& key);
@@ -165,9 +166,9 @@ class GpuReservations {
   void ServeIdle(Group& group, absl::Time now, absl::Time& due, Outcome& out);
   void ServeMissing(const GroupKey& key, Group& group, bool used, absl::Time now, absl::Time& due,
                     Outcome& out);
-  // Pods that were bound here share the GPU.
+  // True if pods that were bound here share the GPU.
   [[nodiscard]] bool SharedByOurs(const GroupKey& key) const;
-  // Why nobody may join, "" if one may.
+  // Why no pod may join; "" if pods may.
   [[nodiscard]] std::string Obstacle(const GroupKey& key, const Reservation* live) const;
   void Delete(const std::string& name, Reservation& pod, absl::Time now, absl::Time& due,
               Outcome& out);
@@ -181,15 +182,15 @@ class GpuReservations {
   std::map<GroupKey, Group> groups_;
   std::map<std::string, GroupKey> group_of_reservation_;  // by the pod's name
   std::map<std::string, Held> held_;                      // by "ns/name"
-  // Bindings that were handed out and that the watch does not show yet: node and groups.
+  // Released bindings that the watch does not show yet: node and groups.
   std::map<std::string, std::pair<std::string, std::vector<std::string>>> sent_;  // by "ns/name"
   std::map<std::string, Sharer> sharers_;                                         // by "ns/name"
   std::map<std::string, std::set<std::string>> named_;  // group -> keys of sharers_
-  // Config maps that pods which KAI's webhook has mutated need, by "ns/name"; unbound ones only.
+  // Config maps that pods mutated by KAI's webhook need, by "ns/name"; unbound pods only.
   std::map<std::string, std::vector<std::string>> config_maps_;
-  // To be looked at; `again_` when the state knows of those that failed.
+  // To be checked; `again_` after the state knows the failed ones.
   std::set<GroupKey> touched_, again_;
-  std::set<std::string> ready_;  // keys of held_ to look at
+  std::set<std::string> ready_;  // keys of held_ to be checked
   std::set<std::pair<absl::Time, GroupKey>> timers_;
   std::vector<model::Action> said_;
   std::vector<Failure> failed_;

@@ -58,7 +58,7 @@ class GpuReservationsTest : public ::testing::Test {
     book_.Hold({"ns", pod, absl::StrCat("uid-ns-", pod), node, {}}, groups, "0.50");
     for (const std::string& group : groups) used_.insert({node, group});
   }
-  // It is bound and the watch shows it.
+  // The pod is bound and the watch shows it.
   void Show(const model::Pod& pod) { book_.PodChanged(pod); }
   void Gone(const model::Pod& pod) { book_.PodGone(pod.meta.ns, pod.meta.name, pod.meta.uid); }
 
@@ -80,7 +80,7 @@ TEST_F(GpuReservationsTest, WhoeverWaitsFailsWhenTheCreationIsRefused) {
   EXPECT_EQ(outcome.failed[0].uid, "uid-ns-a");
   EXPECT_THAT(outcome.failed[1].reason, HasSubstr("exceeded quota: gpus"));
   EXPECT_FALSE(book_.Holds("ns", "a"));
-  // Whoever comes next is asked for at once: pods have pauses of their own.
+  // The next pod requests it at once: pods have their own pauses.
   Hold("a", {"g"});
   EXPECT_THAT(Of<model::CreateGpuReservation>(Step(2)), SizeIs(1));
 }
@@ -143,7 +143,7 @@ TEST_F(GpuReservationsTest, OneThatTheKubeletRefusesIsDeletedAndFailsWhoWaits) {
   EXPECT_THAT(Step(2).actions, IsEmpty()) << "it was asked for once";
 }
 
-// The watch of a real API server leaves out pods that have ended.
+// The watch of a real API server omits pods that have ended.
 TEST_F(GpuReservationsTest, OneThatVanishesBeforeItHadItsDeviceFailsWhoWaitsAndIsRemoved) {
   Hold("a", {"g"});
   Step(0);
@@ -221,7 +221,7 @@ TEST_F(GpuReservationsTest, OneThatCannotBeMadeAgainIsTriedWithGrowingPausesAndS
     now += pause;
     EXPECT_THAT(Of<model::CreateGpuReservation>(Step(now)), SizeIs(1));
   }
-  // Nothing is made for a node that is gone, though its pods are still there.
+  // Nothing is created for a node that is gone, though its pods still exist.
   used_.clear();
   Show(ReservationPod("n1", "g"));
   Gone(ReservationPod("n1", "g"));
@@ -238,7 +238,7 @@ TEST_F(GpuReservationsTest, NobodyJoinsAGpuThatCameBackAsAnotherDevice) {
   ASSERT_THAT(outcome.failed, SizeIs(1));
   EXPECT_THAT(outcome.failed[0].reason, HasSubstr("GPU-1"));
   EXPECT_THAT(outcome.actions, IsEmpty()) << "nobody is evicted for it";
-  // When the former sharers are gone it is a GPU as any other.
+  // When the former sharers are gone it is an ordinary GPU.
   Gone(Sharer("a", "n1", "g", "GPU-1"));
   Hold("b", {"g"});
   outcome = Step(1);
@@ -248,7 +248,7 @@ TEST_F(GpuReservationsTest, NobodyJoinsAGpuThatCameBackAsAnotherDevice) {
 
 TEST_F(GpuReservationsTest, AGpuThatSomebodyElseSharesOutElsewhereIsLeftAlone) {
   used_.insert({"n1", "g"});
-  Show(Sharer("kai", "n1", "g", ""));  // KAI's, whose reservation pods are in another namespace
+  Show(Sharer("kai", "n1", "g", ""));  // KAI's sharer: its reservation pod is in another namespace
   EXPECT_THAT(Step(0).actions, IsEmpty()) << "no second GPU is taken for it";
   Hold("b", {"g"});
   const auto outcome = Step(1);
@@ -325,7 +325,7 @@ TEST_F(GpuReservationsTest, ABindingGoesWhenItsDeviceIsKnownAndSaysIt) {
   EXPECT_EQ(bind.annotations.Get("fairlead.dev/visible-devices"), "GPU-1");
   EXPECT_EQ(bind.annotations.Get("fairlead.dev/gpu-portion"), "0.50");
   EXPECT_FALSE(book_.Holds("ns", "a"));
-  // Another one joins at once.
+  // Another pod joins at once.
   Hold("b", {"g"});
   EXPECT_THAT(Step(4).bindings, SizeIs(1));
 }
@@ -405,7 +405,7 @@ TEST_F(GpuReservationsTest, WhoeverComesWithinTheGraceKeepsIt) {
 }
 
 TEST_F(GpuReservationsTest, NoneIsDeletedThatALivePodNames) {
-  // KAI's binder labels a pod before it binds it: the state does not count that.
+  // KAI's binder labels a pod before it binds it: the state does not count that pod.
   PodBuilder pod("ns", "kai");
   pod.GpuFraction(500).Label("runai-gpu-group/g", "g");
   Show(pod);

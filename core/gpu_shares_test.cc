@@ -1,5 +1,5 @@
-// Shares of GPUs in the decision loop: from a pod that asks for one to its binding, and every way
-// in which that fails.
+// Shares of GPUs in the decision loop: from a pod that requests one to its binding, and every
+// possible failure.
 #include <algorithm>
 
 #include "absl/strings/match.h"
@@ -28,7 +28,7 @@ class GpuSharesTest : public DecisionLoopTest {
     gpus_ = gpus;
     Put(MakeNode("n1", gpus));
   }
-  // A new process, which is shown what the cluster has.
+  // A new process, which gets the cluster's objects.
   void Again() {
     Restart();
     Begin(gpus_);
@@ -38,7 +38,7 @@ class GpuSharesTest : public DecisionLoopTest {
     pod.Queue("team").GpuFraction(500);
     return pod;
   }
-  // What the API server has of a pod after its binding.
+  // The API server's pod after its binding.
   static PodBuilder Bound(PodBuilder pod, const model::BindPod& bind) {
     for (const auto& [key, value] : bind.labels) pod.Label(key, value);
     for (const auto& [key, value] : bind.annotations) pod.Annotation(key, value);
@@ -54,7 +54,7 @@ class GpuSharesTest : public DecisionLoopTest {
   void Delete(const model::Pod& pod) {
     loop_->Apply(model::Delete{model::Kind::kPod, pod.meta.ns, pod.meta.name, pod.meta.uid});
   }
-  // From the pod to its reservation, asked for and confirmed.
+  // From the pod to its reservation, requested and confirmed.
   model::CreateGpuReservation Reserve(const std::string& name, int64_t at) {
     Put(Half(name));
     const StepResult step = Step(at);
@@ -83,7 +83,7 @@ TEST_F(GpuSharesTest, ARefusedReservationSendsThePodBackWithTheReason) {
   ASSERT_NE(failed, events.end());
   EXPECT_EQ(failed->name, "a");
   EXPECT_TRUE(absl::StrContains(failed->note, "exceeded quota")) << failed->note;
-  // And is tried again after the pause, which is told.
+  // It is tried again after the pause, which the message tells.
   EXPECT_LE(second.wake_at, At(3));
   EXPECT_THAT(Of<model::CreateGpuReservation>(Step(3)), SizeIs(1));
 }

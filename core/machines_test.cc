@@ -1,5 +1,5 @@
-// Machines through the whole decision loop: what was sent is not believed, nodes have names of
-// their own, other schedulers bind too, and demand comes in parts.
+// Machines through the whole decision loop: sent writes are not trusted, nodes have names of their
+// own, other schedulers bind too, and demand comes in parts.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 using model::testing::kGiB;
 using Phase = model::NodeRequestPhase;
 
-// An API server and a cloud that are moved by hand, without any of the product's code.
+// An API server and a cloud that are controlled by hand, without any of the product's code.
 class MachinesTest : public PurchaseTest {
  protected:
   void Begin() {
@@ -25,7 +25,7 @@ class MachinesTest : public PurchaseTest {
     if (memory > 0) model::Set(pod.spec.requests, "memory", memory);
     return pod;
   }
-  // Lets `what` happen every `step` and carries out what the loop asks for.
+  // Runs `what` every `step` and carries out the loop's actions.
   void Play(absl::Duration how_long, absl::Duration step = absl::Seconds(5)) {
     const absl::Time end = now_ + how_long;
     for (; now_ < end; now_ += step) {
@@ -129,7 +129,7 @@ class MachinesTest : public PurchaseTest {
   std::map<std::string, std::string> bound_;
 };
 
-// ---- nodes unlike what was asked for
+// ---- nodes that differ from the requested ones
 
 TEST_F(MachinesTest, NodeWithANameOfItsOwnIsFoundByItsLabel) {
   own_names_ = true;
@@ -192,7 +192,7 @@ TEST_F(MachinesTest, ChangeOfTheCatalogueLeavesExistingNodesUsable) {
   Play(absl::Minutes(5));
   ASSERT_EQ(bound_.size(), 1u);
   EndPod("p0");
-  // The row promises more GPUs now; and then it is gone.
+  // The row now has more GPUs; then it is removed.
   for (const char* row : {"gpu.small", "gpu.other"}) {
     catalog_ = *hook::Catalog::Parse(
         absl::StrCat("types:\n- name: ", row,
@@ -211,7 +211,7 @@ TEST_F(MachinesTest, ChangeOfTheCatalogueLeavesExistingNodesUsable) {
   }
 }
 
-// ---- nothing that was sent is believed
+// ---- sent writes are not trusted
 
 TEST_F(MachinesTest, NothingIsTerminatedWhileItsStatusIsRefusedAndNothingIsBoundAfterARestart) {
   Begin();
@@ -345,7 +345,7 @@ TEST_F(MachinesTest, StaticPodsAndDaemonsDoNotKeepANode) {
 
 // ---- demand
 
-// What the scheduler refuses on every node is no demand.
+// A pod that the scheduler refuses on every node is no demand.
 TEST_F(MachinesTest, NothingIsProvisionedForANamespaceSelector) {
   Begin();
   for (const bool anti : {false, true}) {

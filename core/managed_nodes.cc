@@ -15,8 +15,8 @@ using model::VersionOrder;
 
 bool IsOurTaint(const model::Taint& taint) { return taint.key == model::kRemovalTaint; }
 
-// Devices and other extended resources of a machine that is not usable yet; CPU and memory may turn
-// out smaller. GPUs are counted by the request, which remembers what was ordered.
+// Devices and other extended resources announced for a machine that is not usable yet; CPU and
+// memory may be less. GPUs come from the request, which records what was ordered.
 model::ResourceList PromisedDevices(const hook::Hook& hook, const hook::Machine& machine) {
   model::ResourceList devices;
   const absl::StatusOr<model::Node> expected = hook.ExpectedNode(machine.desired);
@@ -81,7 +81,7 @@ void ManagedNodes::NoteReadiness(Managed& node) const {
       std::any_of(raw.taints.begin(), raw.taints.end(),
                   [](const model::Taint& taint) { return taint.key == model::kStartupTaint; });
   const hook::Machine* machine = hook_.machines().Find(node.request);
-  // Without its request nothing is known of what was promised: it waits for it.
+  // Without its request the announced devices are unknown: the node waits for the request.
   if (machine == nullptr || !raw.ready || starting || !raw.invalid.empty()) return;
   if (machine->desired.phase == model::NodeRequestPhase::kReady) {
     node.ready = true;
@@ -106,13 +106,13 @@ state::Change ManagedNodes::Show(const std::string& name,
   const bool closed = machine != nullptr && !machine->Promises();
   if (closed) shown.unschedulable = true;
   state::Change change;
-  // It takes the place of the ordered node of its request.
+  // It replaces the ordered node of its request.
   if (name != node.request) change |= state_.RemoveOrderedNode(node.request);
   change |= state_.UpsertNode(shown);
   const state::NodeId id = state_.FindNode(name);
   if (id == state::kNoId || state_.node(id).usable) return change;
-  // A node that is being removed before it was ever usable shows as it is, so that nothing is
-  // promised to it any more.
+  // A node that is removed before it was ever usable is shown as it is, so that no pod is pipelined
+  // to it any more.
   if (node.ready || closed) return change |= state_.SetNodeUsable(id, true);
   if (machine == nullptr) return change;
   absl::StatusOr<model::Node> expected = hook_.ExpectedNode(machine->desired, pools);
@@ -160,7 +160,7 @@ state::Change ManagedNodes::Remove(const std::string& name, const std::string& u
     if (by_id != by_provider_id_.end() && by_id->second == name) by_provider_id_.erase(by_id);
   }
   state::Change change = state_.RemoveNode(name, uid);
-  change.capacity |= managed;  // its request has to learn that it is gone
+  change.capacity |= managed;  // its request must learn that it is gone
   return change;
 }
 
@@ -169,7 +169,7 @@ state::Change ManagedNodes::RequestChanged(const std::string& request_name,
   list_stale_ = true;
   state::Change change;
   const hook::Machine* machine = hook_.machines().Find(request_name);
-  // The provider may have told its name for the machine after the node had come.
+  // The provider may have told the machine's id after the node had come.
   if (machine != nullptr && !machine->desired.provider_id.empty()) {
     auto by_id = by_provider_id_.find(machine->desired.provider_id);
     if (by_id != by_provider_id_.end() && !managed_.contains(by_id->second)) {
@@ -256,7 +256,7 @@ hook::NodeUse ManagedNodes::UseOf(const Managed& node) const {
   use.pods_settled = node.pods_settled;
   use.provider_id = raw.provider_id;
   use.allocatable = raw.allocatable;
-  // A node that we launched has both of these labels.
+  // A node that we launched has both labels.
   if (labels.Has(model::kCapacityTypeLabel)) {
     use.instance_type = std::string(labels.Get(model::kInstanceTypeLabel));
   }
@@ -326,7 +326,7 @@ const std::vector<hook::NodeUse>& ManagedNodes::Uses(const std::set<state::NodeI
   for (size_t i = 0; i < uses_.size(); ++i) {
     hook::NodeUse& use = uses_[i];
     CachedUse& cached = cached_[i];
-    // Rows are used again: the name tells whose it is.
+    // Rows are reused: the name identifies the node.
     const bool same = cached.node != state::kNoId &&
                       state_.node(cached.node).version == cached.version &&
                       cached.promised == promised.contains(cached.node) &&

@@ -1,20 +1,19 @@
-// Between the API's nodes and the state's: nodes that come from NodeRequests are shown to decisions
-// as they were promised until they are usable, without our own removal taint, and closed while they
-// are being removed.
+// Translates the API's nodes into the state's. Decisions see a node from a NodeRequest as announced
+// until it is usable, without our own removal taint, and closed while it is being removed.
 //
-// A node belongs to a request by its label fairlead.dev/node-request, or by its providerID where
-// the provider has told it (NodeRequest.status.providerID); never by its name, which clouds choose
-// as they like. Until it registers, an ordered node of the request's name stands for it.
+// A node belongs to a request by its label fairlead.dev/node-request, or by its providerID if the
+// provider has told it (NodeRequest.status.providerID); never by its name, which clouds choose
+// freely. Until it registers, an ordered node with the request's name represents it.
 //
-// Usable: Ready, no startup taint left, and every device that was promised is allocatable (a GPU
-// node whose device plugin is still starting reports none). What was usable once stays so: a later
-// catalogue may promise something else.
+// Usable: Ready, no startup taint left, and every announced device is allocatable (a GPU node whose
+// device plugin is still starting reports none). A node that was usable once stays usable: a later
+// catalogue may announce something else.
 //
 // Fence: our removal taint keeps our own pods away, and other schedulers' from the moment that it
-// is written. Pods that were bound before are seen in the watch of pods, which is not ordered with
-// that of nodes. A node's pods are *settled* once the watch of pods has shown everything up to the
-// first version of the node that is seen with the taint (all resourceVersions are one counter).
-// Where versions cannot be compared, kSettleTime after it was seen.
+// is written. The watch of pods shows pods that were bound before; it is not ordered with the watch
+// of nodes. A node's pods are *settled* once the watch of pods has shown everything up to the first
+// version of the node that is seen with the taint (all resourceVersions are one counter). If
+// versions cannot be compared, they settle kSettleTime after the taint was seen.
 //
 // Thread-safety: the owner's thread.
 #pragma once
@@ -40,20 +39,19 @@ class ManagedNodes {
 
   state::Change Upsert(const model::Node& node);
   state::Change Remove(const std::string& name, const std::string& uid);
-  // The request is new, changed or gone: its node is promised, closed, or forgotten.
+  // The request is new, changed or gone: its node is added, closed, or forgotten.
   state::Change RequestChanged(const std::string& request_name,
                                const std::vector<const model::NodePool*>& pools);
-  // The watch of pods has shown everything up to this version. True if a node's pods are settled
-  // by that.
+  // The watch of pods has shown everything up to this version. True if that settles a node's pods.
   bool PodsSeen(absl::string_view version);
 
-  // Every node of a request, ordered ones too, and every registered one whose request is gone.
-  // `promised`: nodes that waiting pods will go to. Valid until the next call. O(nodes of requests)
-  // integer comparisons; only what changed is evaluated.
+  // Every node of a request, ordered ones too, and every registered one with a missing request.
+  // `promised`: nodes to which pods are pipelined. Valid until the next call. O(nodes of requests)
+  // integer comparisons; evaluates only what changed.
   const std::vector<hook::NodeUse>& Uses(const std::set<state::NodeId>& promised, absl::Time now);
-  // Of the last Uses; equal values mean equal answers.
+  // Version of the last Uses; equal values mean equal answers.
   [[nodiscard]] uint64_t uses_version() const { return uses_version_; }
-  // Some node waits for the watch of pods.
+  // True if some node waits for the watch of pods.
   [[nodiscard]] bool AwaitsPods() const { return !unsettled_.empty(); }
   // When pods settle by time alone; infinite future if none do.
   [[nodiscard]] absl::Time settles_at() const { return settles_at_; }
@@ -67,7 +65,7 @@ class ManagedNodes {
     bool pods_settled = false;
     absl::Time taint_seen = absl::InfiniteFuture();
   };
-  // Whose need was found at which version of the state's node.
+  // The need found at a version of the state's node.
   struct CachedUse {
     state::NodeId node = state::kNoId;
     uint64_t version = 0;

@@ -1,5 +1,4 @@
-// Everything that can be configured, as the core takes it. Read from files by core/configuration.h.
-// Thread-safety: plain values.
+// All options of the core. core/configuration.h reads them from files. Thread-safety: plain values.
 #pragma once
 
 #include <string>
@@ -16,9 +15,9 @@
 
 namespace fairlead::core {
 
-// Where what queues have used outlives the process, if it is recorded at all (engine.usage).
+// Where the usage of queues is stored across restarts, if it is recorded at all (engine.usage).
 struct UsageStoreOptions {
-  std::string ns, name;  // of the ConfigMap; no name: nowhere
+  std::string ns, name;  // of the ConfigMap; no name: not stored
   absl::Duration interval = absl::Minutes(1);
   // Older time is coarsened until it fits; a ConfigMap may have 1 MiB.
   size_t max_bytes = 256 << 10;
@@ -39,8 +38,8 @@ struct Options {
   bool builtin_default_queue = true;
 };
 
-// Scheduler names "fairlead" and "kai-scheduler", the built-in profile, the hook on with kwok: what
-// simulations, benchmarks and tests run with. A configuration file begins without the hook
+// Scheduler names "fairlead" and "kai-scheduler", the built-in profile, the hook on with kwok: the
+// options of simulations, benchmarks and tests. A configuration file begins without the hook
 // (core/configuration.h).
 Options DefaultOptions();
 

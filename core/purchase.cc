@@ -1,4 +1,4 @@
-// What DecisionLoop tells the scale hook, and what it makes of its answer.
+// The input of DecisionLoop to the scale hook, and its handling of the answer.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -12,7 +12,7 @@ namespace {
 
 using verdict::Code;
 
-// The engine's hypothetical placement, as the hook asks for it.
+// The engine's hypothetical placement, as the port that the hook uses.
 class EnginePlacement final : public hook::Placement {
  public:
   explicit EnginePlacement(engine::Engine& engine) : engine_(engine) {}
@@ -32,7 +32,7 @@ bool WantsNodes(const engine::Waiting& entry) {
   return entry.wants_nodes && !entry.verdict.demand.empty();
 }
 
-// Whether its pods fit on a node that does not exist yet has nothing to do with other pods.
+// True if other pods do not affect whether its pods fit on a node that does not exist yet.
 bool DependsOnItselfAlone(const hook::DemandItem& item) {
   return std::all_of(item.classes.begin(), item.classes.end(), [](const auto& pod_class) {
     const model::PodSpec& spec = *pod_class.spec;
@@ -91,7 +91,7 @@ bool DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries, absl::Ti
   for (const state::NodeId node : engine->KeptNodes()) promised.insert(node);
   hook::Demand demand = DemandOf(entries);
   if (stale()) {
-    // What it said last stands, so that verdicts do not change; its timers wait.
+    // The last answer is kept, so that verdicts do not change; its timers wait.
     if (memo.demand == demand) TakeOutcomes(memo.outcomes, entries);
     return false;
   }
@@ -127,8 +127,8 @@ bool DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries, absl::Ti
   TakeOutcomes(output.outcomes, entries);
   memo.demand = std::move(demand);
   memo.outcomes = std::move(output.outcomes);
-  // What the hook changed is dealt with in this step, but for this: what was promised a node that
-  // is withdrawn is to be decided, and bought for, anew.
+  // The hook's changes are handled in this step, with one exception: pods that were pipelined to a
+  // withdrawn node need a new decision, and perhaps a new node.
   dirty = less;
   if (dirty) wake_at = now;
   return !output.created.empty();
@@ -142,12 +142,12 @@ void DecisionLoop::Impl::TakeOutcomes(const std::vector<hook::DemandOutcome>& ou
     if (next >= outcomes.size()) break;
     const hook::DemandOutcome& outcome = outcomes[next++];
     verdict::Verdict& v = entry.verdict;
-    // Part of it may be promised already: then it goes on showing that.
+    // Part of it may be pipelined already: then its verdict stays.
     const bool decides = v.code == Code::kInsufficientCapacity;
     if (decides && outcome.code != v.code) {
       v.code = outcome.code;
       v.node_requests = outcome.node_requests;
-      v.unblockers = verdict::DefaultUnblockers(v);  // what the engine advised was for another code
+      v.unblockers = verdict::DefaultUnblockers(v);  // the engine's advice was for another code
     }
     v.expected_at = outcome.expected_at;
     for (const std::string& detail : outcome.details) v.details.push_back(detail);

@@ -1,4 +1,4 @@
-// Nodes bought, used and given back, through the whole decision loop.
+// Nodes provisioned, used and scaled down, through the whole decision loop.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -26,7 +26,7 @@ TEST_F(PurchaseTest, BuysForTwoUnderTheLimitAndNothingForTheThird) {
   EXPECT_NE(nominated.at("p0"), "");
   EXPECT_NE(nominated.at("p0"), nominated.at("p1"));
   EXPECT_EQ(nominated.at("p2"), "");
-  // Nothing more is bought while nothing changes (I4), nor when an unrelated pod comes.
+  // Nothing more is provisioned while nothing changes (I4), nor when an unrelated pod comes.
   AnswerAll(result);
   for (int at = 2; at < 20; ++at) {
     EXPECT_TRUE(Of<model::CreateNodeRequest>(Step(at)).empty());
@@ -43,7 +43,7 @@ TEST_F(PurchaseTest, RestartBuysNothingTwice) {
   Morning();
   const StepResult after = Step(2);
   EXPECT_TRUE(Of<model::CreateNodeRequest>(after).empty());
-  // The provider may not have heard of them: it is told again, which is harmless.
+  // The provider may not have received them: they are sent again, which is harmless.
   EXPECT_EQ(loop_->MakeView(At(2)).gpus_held, 2);
 }
 
@@ -69,7 +69,7 @@ TEST_F(PurchaseTest, NodeIsUsedWhenItsDevicesAreThereAndGivenBackWhenEmpty) {
   Put(expected);  // no GPU yet
   EXPECT_TRUE(Of<model::BindPod>(Step(3)).empty());
   expected.taints.clear();
-  expected.ready = true;  // its kubelet reports so; what is launched is not ready yet
+  expected.ready = true;  // reported by its kubelet; the launched node is not ready yet
   model::Set(expected.allocatable, model::kGpuName, 1000);
   Put(expected);
   result = Step(4);
@@ -78,7 +78,7 @@ TEST_F(PurchaseTest, NodeIsUsedWhenItsDevicesAreThereAndGivenBackWhenEmpty) {
   EXPECT_EQ(binds[0].node, name);
   AnswerAll(result);
 
-  // Everything goes away: both nodes are given back, the registered one after its taint is seen.
+  // Everything goes away: both nodes are scaled down, the registered one after its taint is seen.
   for (int i = 0; i < 3; ++i) {
     loop_->Apply(model::Delete{model::Kind::kPod, "ns", absl::StrCat("p", i), ""});
   }
@@ -120,7 +120,7 @@ TEST_F(PurchaseTest, GpuCapIsACodeOfItsOwn) {
   EXPECT_EQ(reasons.at("p2"), "QueueLimitReached");
 }
 
-// The machine costs money from its launch on: there must be an object that remembers it.
+// The machine costs money from its launch on: an object must record it.
 TEST_F(PurchaseTest, NothingIsLaunchedBeforeTheRequestIsSeenToExist) {
   for (const absl::Status& answer : {absl::OkStatus(), absl::UnavailableError("nobody knows"),
                                      absl::AlreadyExistsError("of an earlier attempt")}) {
@@ -149,8 +149,7 @@ TEST_F(PurchaseTest, NothingIsLaunchedBeforeTheRequestIsSeenToExist) {
   }
 }
 
-// A creation that never arrived is asked for again, and if that is in vain, given up and planned
-// anew.
+// A creation that never arrived is repeated, and if that is in vain, given up and planned again.
 TEST_F(PurchaseTest, LostCreationIsMadeAgainAndInTheEndGivenUp) {
   Morning();
   StepResult result = Step(1);
@@ -209,7 +208,7 @@ TEST_F(PurchaseTest, ExpectedTimeIsNeverInThePast) {
   AnswerAll(result);
   absl::Time now = At(2);
   for (int i = 0; i < 40 && now < At(600); ++i) {
-    AnswerAll(StepAt(now));  // of the launches among others
+    AnswerAll(StepAt(now));  // includes the launches
     result = StepAt(now);
     AnswerAll(result);
     for (const WaitingRow& row : loop_->MakeView(now).waiting) {
@@ -248,7 +247,7 @@ TEST_F(PurchaseTest, CodesOfTheHookBringTheirOwnAdvice) {
   EXPECT_EQ(codes.at("ns/p1"), verdict::Code::kGpuCapReached);
 }
 
-// Bought for, or made room for: never both.
+// Provisioned for, or victims evicted for: never both.
 TEST_F(PurchaseTest, NobodyIsEvictedForWhatWasBoughtFor) {
   SyncAll();
   Put(MakeQueue("low", "", 0, kUnlimited));
@@ -270,8 +269,7 @@ TEST_F(PurchaseTest, NobodyIsEvictedForWhatWasBoughtFor) {
   EXPECT_EQ(evicted + bought, 3u) << "one place for each of three pods";
 }
 
-// A gang that loses its minimum goes whole, and leaves more room than the one that it left for
-// asked.
+// A gang that loses its minimum goes whole, and leaves more capacity than its preemptor needs.
 TEST_F(PurchaseTest, RoomThatVictimsLeaveIsPromisedBeforeAnythingIsBought) {
   SyncAll();
   Put(MakeQueue("low", "", 0, kUnlimited));
@@ -304,7 +302,7 @@ TEST_F(PurchaseTest, NodeWithoutItsRequestGetsItBackAndIsUsed) {
   model::Node node = Of<model::LaunchNode>(result).at(0).node;
   node.meta.uid = "uid-node";
   node.ready = true;
-  // A new process finds the node, and its request was deleted by force.
+  // A new process finds the node; its request was deleted by force.
   Restart();
   Put(node);
   SyncAll();
@@ -347,19 +345,19 @@ TEST_F(PurchaseTest, HookIsAskedOnlyWhenItWouldSaySomethingNew) {
   (void)Step(3);
   const auto hook_steps = [&] { return loop_->stats().hook_steps; };
   const uint64_t before = hook_steps();
-  // Pods come and run elsewhere: cycles, but nothing for the hook.
+  // Pods come and run elsewhere: there are cycles, but no work for the hook.
   for (int i = 0; i < 10; ++i) {
     Put(PodBuilder("ns", absl::StrCat("c", i)).Queue("other").Build());
     EXPECT_EQ(Of<model::BindPod>(Step(3)).size(), 1u);
   }
   EXPECT_EQ(hook_steps(), before);
-  // What it said last is still what is told.
+  // Its last answer is still shown.
   std::map<std::string, verdict::Code> codes;
   for (const WaitingRow& row : loop_->MakeView(At(3)).waiting)
     codes[row.workload] = row.verdict.code;
   EXPECT_EQ(codes.at("ns/p0"), verdict::Code::kNodesRequested);
   EXPECT_EQ(codes.at("ns/p1"), verdict::Code::kGpuCapReached);
-  // The demand changes; the node is needed no more.
+  // The demand changes; the node is not needed any more.
   loop_->Apply(model::Delete{model::Kind::kPod, "ns", "p1", ""});
   (void)Step(4);
   EXPECT_EQ(hook_steps(), before + 1);
@@ -367,7 +365,7 @@ TEST_F(PurchaseTest, HookIsAskedOnlyWhenItWouldSaySomethingNew) {
   loop_->Apply(model::Delete{model::Kind::kPod, "ns", "p2", ""});
   (void)Step(5);
   EXPECT_GT(hook_steps(), before + 1);
-  // And its own timers: nothing happens but that time goes by.
+  // Its own timers: only time passes.
   absl::Time now = At(5);
   bool cancelled = false;
   for (int i = 0; i < 20 && !cancelled; ++i) {

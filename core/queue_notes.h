@@ -1,4 +1,4 @@
-// What is contradictory in a Queue's own spec although it can be used. Thread-safety: pure.
+// Contradictions in a Queue's own spec that do not prevent its use. Thread-safety: pure.
 #pragma once
 
 #include <string>

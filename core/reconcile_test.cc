@@ -1,5 +1,5 @@
-// Desired, sent, observed: writes that are refused, lost or late, gangs whose bindings fail,
-// evictions that outlive their reason, and what people see of it.
+// Desired, sent, observed: writes that are refused, lost or late, gangs with failing bindings,
+// evictions that outlive their reason, and what users see of it.
 #include <map>
 #include <set>
 #include <string>
@@ -39,8 +39,7 @@ class ReconcileTest : public DecisionLoopTest {
     SyncAll();
     Put(MakeQueue("q", "", kUnlimited, kUnlimited));
   }
-  // The world does what it is asked for: pods are bound, evicted pods go. `refuse` names pods whose
-  // binding is refused.
+  // The world obeys: pods are bound, evicted pods go. `refuse` names pods with refused bindings.
   void Obey(const StepResult& result, const std::set<std::string>& refuse = {}) {
     for (const model::Action& action : result.actions) {
       absl::Status status;
@@ -60,7 +59,7 @@ class ReconcileTest : public DecisionLoopTest {
         loop_->Apply(model::ActionResult{action.id, status});
         running_.erase(evict->name);
         loop_->Apply(model::Delete{model::Kind::kPod, evict->ns, evict->name, evict->uid});
-        // Its controller makes another one.
+        // Its controller makes another pod.
         model::Pod pod = pods_.at(evict->name);
         pod.meta.uid = absl::StrCat("uid-", evict->name, "-", ++made_);
         Make(pod);
@@ -96,7 +95,7 @@ TEST_F(ReconcileTest, AfterAnUnknownOutcomeNoRefusalFreesTheRoom) {
   for (int at = 2; at < 100; ++at) {
     result = Step(at);
     for (const std::string& name : BoundIn(result)) EXPECT_EQ(name, "p") << at;
-    // A webhook that refuses says nothing about the first attempt.
+    // A webhook's refusal says nothing about the first attempt.
     AnswerThe<model::BindPod>(result, absl::PermissionDeniedError("webhook says no"));
   }
 }
@@ -171,7 +170,7 @@ TEST_F(ReconcileTest, APodThatWentFirstWithAllOthersAndIsRefusedWaitsAgain) {
     for (; now < until; now += absl::Milliseconds(500)) Obey(StepAt(now), refused);
   };
   run(At(2), {"g0", "g1"});
-  // Both go first now; of one the binding is refused once more.
+  // Both go first now; the binding of one is refused once more.
   run(At(20), {"g1"});
   run(At(120), {});
   EXPECT_THAT(running_, UnorderedElementsAre("g0", "g1"));
@@ -216,7 +215,7 @@ TEST_F(ReconcileTest, APodThatAPodGrouperAnnotatesLateIsNotBoundAlone) {
   for (int i = 0; i < 3; ++i) Put(OwnedByJob(absl::StrCat("t", i), 10));
   EXPECT_THAT(BoundIn(StepAt(At(10) + absl::Milliseconds(100))), IsEmpty());
   EXPECT_THAT(BoundIn(StepAt(At(10) + absl::Milliseconds(900))), IsEmpty());
-  // The controller makes the group, then annotates one after the other.
+  // The controller makes the group, then annotates one pod after the other.
   Put(MakeGroup("ns", "g", "q", 3));
   for (int i = 0; i < 3; ++i) {
     model::Pod pod = OwnedByJob(absl::StrCat("t", i), 10);
@@ -252,7 +251,7 @@ TEST_F(ReconcileTest, WithoutAPodGrouperNothingIsHeld) {
 class PacedEvictionsTest : public ReconcileTest {
  protected:
   // Eight pods of low priority hold the node that a pod of high priority needs whole; one eviction
-  // a second is allowed.
+  // per second is allowed.
   void Begin() {
     options_.evictions.per_second = 1;
     options_.evictions.burst = 1;
@@ -353,7 +352,7 @@ TEST_F(ReconcileTest, EveryWaitingPodOfAGangHasACondition) {
   }
 }
 
-// Its verdict is of the time before it had a group, and its condition happens to be the same.
+// Its verdict is from before it had a group, and its condition happens to be equal.
 TEST_F(ReconcileTest, APodThatCameToAGroupLosesItsOwnVerdict) {
   Put(MakeQueue("q", "", kUnlimited, 1));
   Put(MakeGroup("ns", "g", "q", 1));
@@ -379,7 +378,7 @@ TEST_F(ReconcileTest, PassingNumbersAreNeverWritten) {
   }
   absl::Time now = At(1);
   for (; now < At(10); now += absl::Milliseconds(50)) AnswerAll(StepAt(now));
-  // The first of the queue goes; everything else moves up one place.
+  // The first of the queue goes; every other pod moves up one place.
   for (int i = 29; i > 20; --i) {
     loop_->Apply(
         model::Delete{model::Kind::kPod, "ns", absl::StrCat("p", i), absl::StrCat("uid-ns-p", i)});
@@ -400,7 +399,7 @@ TEST_F(ReconcileTest, RefreshesAreFewerThanFiveASecond) {
     Put(PodBuilder("ns", absl::StrCat("p", i)).Queue("q").Gpus(2).Created(i).Build());
   }
   AnswerAll(Step(100));
-  // The code stays, the limit that is told does not.
+  // The code stays, the limit in the message does not.
   model::Queue queue = MakeQueue("q", "", kUnlimited, 1);
   queue.gpu.limit = 1500;
   Put(queue);

@@ -1,5 +1,4 @@
-// Usage that is reported from outside: it counts while it is fresh, and stale reports count for
-// nothing.
+// Reported usage: it counts while it is fresh; stale reports are ignored.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -56,7 +55,7 @@ TEST_F(ReportedUsageTest, StaleUsageLeadsToNoHistory) {
   StepResult result = Step(0);
   EXPECT_LT(Shares(0).at("past"), Shares(0).at("fresh"));
   EXPECT_EQ(loop_->history().problem, "");
-  // Nobody has to tell that time has passed.
+  // Only time passes; no event says so.
   for (int64_t at = 0; at < 300 && result.wake_at < At(300);) {
     at = std::max(at + 1, absl::ToInt64Seconds(result.wake_at - At(0)));
     AnswerAll(result);

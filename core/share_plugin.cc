@@ -20,7 +20,7 @@ bool HasSharers(const state::ClusterState& state, const std::string& node,
   return found != groups.end() && found->id == group && found->active + found->releasing > 0;
 }
 
-// Of each device, as KAI writes it: "0.50".
+// Per device, in KAI's format: "0.50".
 std::string Portion(const model::GpuShare& share, int64_t gpu_memory_mib) {
   const int64_t milli = state::ShareMilli(share, gpu_memory_mib) / share.devices;
   return absl::StrFormat("%.2f", static_cast<double>(milli) / 1000);

@@ -1,4 +1,4 @@
-// The part of shared GPUs in a binding: it waits until the devices of the pod's GPU groups are
+// The plugin for shared GPUs in a binding: it waits until the devices of the pod's GPU groups are
 // known (gpu_reservations.h). Thread-safety: the owner's thread.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Kinds of objects that the API server has not been heard of for too long: nothing is evicted,
-// bought or removed on what may no longer be true, and verdicts say so.
+// Kinds of objects with a watch that has been silent for too long: nothing is evicted, provisioned
+// or removed because of data that may be out of date, and verdicts say so.
 #include <string>
 
 #include "core/decision_loop_testing.h"

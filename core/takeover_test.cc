@@ -1,6 +1,5 @@
-// The first decisions on a cluster that KAI has been running (tests/takeover/cluster.yaml): what
-// runs goes on, is counted as KAI counted it, and what KAI has written into objects goes on to
-// count.
+// The first decisions on a cluster that KAI has been running (tests/takeover/cluster.yaml): running
+// pods continue, are counted as KAI counted them, and KAI's data in objects stay valid.
 #include <fstream>
 #include <map>
 #include <set>
@@ -47,8 +46,8 @@ class TakeoverTest : public testing::DecisionLoopTest {
     Restart();
   }
 
-  // Everything that stands on the API server, with the uids and ages that it gives objects.
-  // `change` may alter an object on its way.
+  // Sends all objects of the API server, with the uids and ages that it gives them. `change` may
+  // alter an object on its way.
   void TakeOver(const std::function<void(model::ObjectMeta&)>& change = nullptr) {
     std::ifstream file(kCluster);
     ASSERT_TRUE(file.good()) << "run from the root of the repository";
@@ -71,7 +70,7 @@ class TakeoverTest : public testing::DecisionLoopTest {
     SyncAll();
   }
 
-  // Only who is taken gives way: `half` and `slice` could move to the GPUs of `multi`.
+  // Makes moving impossible: otherwise `half` and `slice` could move to the GPUs of `multi`.
   void MoveNobody() {
     options_.engine.consolidation = false;
     options_.engine.consolidating_reclaim = false;
@@ -86,7 +85,7 @@ class TakeoverTest : public testing::DecisionLoopTest {
   void Gone(const std::string& pod) {
     loop_->Apply(model::Delete{model::Kind::kPod, "default", pod, ""});
   }
-  // A step that decides whether a timer is due or not.
+  // A step that decides even if no timer is due.
   StepResult Decision(int64_t at) {
     Put(NewPod(absl::StrCat("lost-", at), "no-such-queue").Build());
     return Step(at);
@@ -118,7 +117,7 @@ TEST_F(TakeoverTest, NothingThatRunsIsTouchedAndOnlyReasonsForWaitingAreWritten)
       ADD_FAILURE() << "action of type " << action.what.index();
     }
   }
-  // What waits, and what runs with KAI's reason for not running still on it.
+  // The waiting workloads, and running ones that still have KAI's reason for not running.
   EXPECT_EQ(told, (std::set<std::string>{"pg-over-8e8e", "pg-train-6f1c"}));
   AnswerAll(first);
   EXPECT_TRUE(Step(kNow + 1).actions.empty());
@@ -135,9 +134,9 @@ TEST_F(TakeoverTest, QueuesAreChargedWhatKaiCharges) {
     for (const QueueResourceRow& row : queue.resources) {
       const QueueAmounts counted{row.allocated, row.allocated_non_preemptible, row.requested};
       if (row.resource == model::kGpuName) here[queue.name] = counted;
-      if (queue.name == model::kDefaultQueue) continue;  // ours, KAI has none here
+      if (queue.name == model::kDefaultQueue) continue;  // ours; KAI has none here
       ASSERT_TRUE(row.recorded.has_value()) << queue.name;
-      // Where KAI's controllers count otherwise than its scheduler; see below.
+      // KAI's controllers count differently from its scheduler here; see below.
       const bool gpu = row.resource == model::kGpuName;
       if (gpu &&
           (queue.name == "institute" || queue.name == "multi" || queue.name == "by-memory")) {
@@ -148,8 +147,7 @@ TEST_F(TakeoverTest, QueuesAreChargedWhatKaiCharges) {
     }
   }
   EXPECT_EQ(compared, 27);
-  // The status has 0.4 for two devices of which 0.4 is held each, and nothing of 20000 MiB asked
-  // for.
+  // The status has 0.4 for two devices with 0.4 held each, and nothing for the requested 20000 MiB.
   EXPECT_EQ(here["multi"], (QueueAmounts{800, 0, 800}));
   EXPECT_EQ(here["by-memory"], (QueueAmounts{250, 0, 250}));
   EXPECT_EQ(here["mig"], (QueueAmounts{2000, 0, 2000}));
@@ -162,7 +160,7 @@ TEST_F(TakeoverTest, NodesAreAsFullAsTheyAre) {
   std::map<std::string, int64_t> used;
   const View view = loop_->MakeView(At(kNow));
   for (const NodeRow& node : view.nodes) used[node.name] = model::Get(node.used, model::kGpuName);
-  // A reservation pod and those that share its GPU are one GPU.
+  // A reservation pod and the pods that share its GPU are one GPU.
   EXPECT_EQ(used["gpu-a"], 8000);
   EXPECT_EQ(used["gpu-b"], 8000);
   for (const NodeRow& node : view.nodes) {
@@ -198,14 +196,14 @@ TEST_F(TakeoverTest, OtherPoolsKeepTheirConditionsAndOursIsTheNewest) {
 
 TEST_F(TakeoverTest, MinimumRuntimesCountFromKaisTimestamps) {
   MoveNobody();
-  // Those who share a GPU could be moved together, and nobody would have to go.
+  // Pods that share a GPU could be moved together, and none would have to go.
   options_.state.place_gpu_shares = false;
   Restart();
   TakeOver();
   Gone("broken-0");
   AnswerAll(Step(kNow));
-  // Within its quota, and nobody else is over theirs. Both have a minimum of two hours: `young`
-  // would be the first to go, but it has run for one; `long` has run for three.
+  // Within its quota, and no other queue is over its quota. Both victims have a minimum runtime of
+  // two hours: `young` would be the first to go, but it has run for one; `long` has run for three.
   Put(NewPod("claim-0", "claims").Gpus(1).Build());
   const StepResult first = Step(kNow + 10);
   EXPECT_EQ(Evicted(first), std::set<std::string>{"long"});
@@ -218,13 +216,13 @@ TEST_F(TakeoverTest, MinimumRuntimesCountFromKaisTimestamps) {
   EXPECT_EQ(Evicted(waits), std::set<std::string>{});
   AnswerAll(waits);
   EXPECT_EQ(Evicted(Step(kNow + 3599)), std::set<std::string>{});
-  // Nothing happens then but that its time is over.
+  // Nothing changes except that its time is over.
   EXPECT_EQ(Evicted(Step(kNow + 3600)), std::set<std::string>{"young"});
 }
 
 TEST_F(TakeoverTest, WhatWeStartedAgainIsProtectedFromThenOn) {
   MoveNobody();
-  // Those who share a GPU could be moved together, and nobody would have to go.
+  // Pods that share a GPU could be moved together, and none would have to go.
   options_.state.place_gpu_shares = false;
   Restart();
   // The group's annotation is of the run that KAI started; ours is on the pod.
@@ -270,7 +268,7 @@ TEST_F(TakeoverTest, AsTheStandbyOfARestartNothingChangesEither) {
   TakeOver();
   AnswerAll(Step(kNow));
   Restart();
-  // The API server has nothing of what the first one wrote: the same is written again, no more.
+  // The API server has none of the first process's writes: they are repeated, and no more.
   TakeOver();
   const StepResult again = Step(kNow + 60);
   EXPECT_TRUE(Of<model::BindPod>(again).empty());

@@ -1,5 +1,5 @@
-// Nodes for gangs that a topology binds together, through the whole decision loop: bought in one
-// domain, promised there, and planned anew as a whole where one of them cannot be had.
+// Nodes for gangs that a topology binds together, through the whole decision loop: provisioned in
+// one domain, pipelined there, and planned again as a whole if one of them is unavailable.
 #include <map>
 #include <set>
 #include <string>
@@ -45,7 +45,7 @@ class TopologyPurchaseTest : public DecisionLoopTest {
     for (const std::string& label : labels) topology.levels.push_back({label, ""});
     Put(topology);
   }
-  // What a gang of `pods` with its PodGroup is, everything synced.
+  // A gang of `pods` with its PodGroup, everything synced.
   void Gang(int32_t pods, const model::TopologyConstraint& constraint) {
     Topology("t", {model::kZoneLabel, model::kHostnameLabel});
     Topology("racks", {kRack, model::kHostnameLabel});
@@ -75,7 +75,7 @@ class TopologyPurchaseTest : public DecisionLoopTest {
     ADD_FAILURE() << "it does not wait";
     return {};
   }
-  // The API server shows what was asked to be created; launches are taken as `answer` says.
+  // The API server shows the created objects; launches are answered as `answer` says.
   void Accept(const StepResult& result) {
     for (const auto& create : Of<model::CreateNodeRequest>(result)) Put(Stored(create.request));
     AnswerAll(result);
@@ -93,20 +93,20 @@ TEST_F(TopologyPurchaseTest, OneZoneIsBoughtAndPromisedAndNothingIsBoughtTwice) 
   Accept(result);
   std::vector<model::LaunchNode> launched;
   for (int at = 2; at < 8; ++at) {
-    Put(MakeNode(absl::StrCat("elsewhere", at), 0));  // so that each step decides anew
+    Put(MakeNode(absl::StrCat("elsewhere", at), 0));  // so that each step decides again
     result = Step(at);
     EXPECT_TRUE(Of<model::CreateNodeRequest>(result).empty()) << "bought twice";
     for (const auto& launch : Of<model::LaunchNode>(result)) launched.push_back(launch);
     AnswerAll(result);
   }
   ASSERT_EQ(launched.size(), 3u);
-  // A new process with the orders open buys nothing either.
+  // A new process with open orders provisions nothing either.
   Restart();
   for (const auto& create : created) Put(Stored(create.request));
   Gang(3, {"t", model::kZoneLabel, ""});
   EXPECT_TRUE(Of<model::CreateNodeRequest>(Step(9)).empty());
   EXPECT_EQ(Row(9).verdict.code, Code::kNodesRequested);
-  // They come up one by one; the gang starts with the last.
+  // They boot one by one; the gang starts with the last.
   for (size_t i = 0; i < launched.size(); ++i) {
     model::Node node = launched[i].node;
     node.meta.uid = absl::StrCat("uid-node", i);
@@ -149,14 +149,14 @@ TEST_F(TopologyPurchaseTest, OneThatCannotBeHadSendsAllOfThemToAnotherZone) {
     Accept(result);
     now = std::max(now + absl::Seconds(1), std::min(result.wake_at, now + absl::Minutes(1)));
   }
-  // The dearer type has not been refused in z1, but z2 has the cheaper one for the whole.
+  // The more expensive type has not been refused in z1, but z2 has the cheaper one for the whole.
   ASSERT_EQ(bought.size(), 3u) << "all of it anew, and once";
   for (const auto& [name, request] : bought) {
     EXPECT_EQ(request.zone, "z2");
     EXPECT_EQ(request.instance_type, "gpu.one");
     EXPECT_FALSE(terminated.contains(name));
   }
-  // The two in z1 that nobody needs any more are given back before they come.
+  // The two unneeded nodes in z1 are cancelled before they come.
   for (const auto& create : first) EXPECT_TRUE(terminated.contains(create.request.meta.name));
   EXPECT_EQ(Row(300).verdict.code, Code::kNodesRequested);
 }
@@ -198,7 +198,7 @@ TEST_F(TopologyPurchaseTest, LevelThatNobodyKnowsUntilAPoolSaysIt) {
   Accept(result);
   Put(MakeNode("elsewhere", 0));
   EXPECT_TRUE(Of<model::CreateNodeRequest>(Step(4)).empty());
-  // The pool goes: what is ordered stays as it was ordered.
+  // The pool goes: ordered nodes stay as they were ordered.
   loop_->Apply(model::Delete{model::Kind::kNodePool, "", "rack-1", ""});
   EXPECT_TRUE(Of<model::CreateNodeRequest>(Step(5)).empty());
   EXPECT_EQ(Row(5).verdict.code, Code::kNodesRequested);

@@ -1,10 +1,10 @@
-// Keeps what queues have used (queues/usage_record.h) beyond a restart: one key of a ConfigMap of
-// ours, written by the leader at most once an interval, and only where there is something new.
-// Until somebody has said what stands there (DecisionLoop::RestoreUsage) nothing is written: what
-// could not be read is not overwritten.
+// Keeps the usage of queues (queues/usage_record.h) across a restart: one key of our ConfigMap,
+// which the leader writes at most once per interval, and only if there is something new. Nothing is
+// written before the stored value is known (DecisionLoop::RestoreUsage): an unread value is not
+// overwritten.
 //
-// No answer is waited for: the next write makes up for one that was lost. At most an interval of
-// history goes with a process that dies.
+// No answer is awaited: the next write compensates for a lost one. A process that dies loses at
+// most one interval of history.
 //
 // Thread-safety: the owner's thread. Complexity: O(1) while nothing is due; a write O(the record).
 #pragma once
@@ -24,11 +24,12 @@ class UsageStore {
  public:
   explicit UsageStore(const UsageStoreOptions& options) : options_(options) {}
 
-  // What is stored is known: it may be replaced from now on.
+  // The stored value is known: it may be replaced from now on.
   void Open() { open_ = true; }
   [[nodiscard]] bool is_open() const { return open_; }
 
-  // Appends the write that is due, if one is. An error of the record's encoding is in problem().
+  // Appends the write that is due, if there is one. An error of the record's encoding is in
+  // problem().
   void Update(const engine::Engine& engine, absl::Time now, std::vector<model::Action>& actions);
   // Why the last write could not be made; empty if it could.
   [[nodiscard]] const std::string& problem() const { return problem_; }

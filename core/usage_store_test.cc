@@ -1,4 +1,4 @@
-// What queues have used, over the end of a process.
+// The usage of queues, across the end of a process.
 #include "core/decision_loop_testing.h"
 #include "queues/usage_record.h"
 
@@ -30,7 +30,7 @@ class UsageStoreTest : public testing::DecisionLoopTest {
     }
     SyncAll();
   }
-  // What is written from `from` on, in steps as they are asked for.
+  // The writes from `from` on, in steps at the requested times.
   std::vector<model::StoreUsage> Run(int64_t from, int64_t to) {
     std::vector<model::StoreUsage> writes;
     for (absl::Time now = At(from); now <= At(to);) {
@@ -41,7 +41,7 @@ class UsageStoreTest : public testing::DecisionLoopTest {
     }
     return writes;
   }
-  // Who gets the GPUs if both queues want all of them.
+  // The shares of the GPUs if both queues want all of them.
   std::map<std::string, int64_t> FairShares() {
     for (const char* queue : {"past", "fresh"}) {
       for (int i = 0; i < 8; ++i) {

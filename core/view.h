@@ -1,6 +1,6 @@
-// What people and tools are shown of the core: queues, nodes, what waits and why. Plain values,
-// made by DecisionLoop::MakeView, printed by the command line, the live screen, the simulator and
-// (later) the dashboard. Thread-safety: plain values.
+// The data that users and tools see of the core: queues, nodes, waiting workloads with reasons.
+// DecisionLoop::MakeView makes it; the command line, the live screen, the simulator and (later) the
+// dashboard print it. Thread-safety: plain values.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct QueueResourceRow {
   int64_t allocated = 0;
   int64_t requested = 0;  // allocated + waiting
   int64_t allocated_non_preemptible = 0;
-  // What KAI's queue controller has counted, if the Queue has a status: GPUs of every vendor and
-  // MIG slices together, as here.
+  // The counts of KAI's queue controller, if the Queue has a status: GPUs of every vendor and MIG
+  // slices together, as here.
   std::optional<QueueAmounts> recorded = {};
 };
 
@@ -50,14 +50,14 @@ struct NodeRow {
   std::string name, instance_type, zone;
   // "Ready", "NotReady", "Cordoned", "Ordered", "Starting", "Removing"
   std::string status;
-  std::string node_request;  // empty: not bought by the hook
+  std::string node_request;  // empty: not provisioned by the hook
   bool spot = false;
-  // False: its NodeRequest was asked for and is not seen to exist; it costs nothing yet and may
-  // never.
+  // False: its NodeRequest was sent and has not been seen; it costs nothing yet and may never
+  // exist.
   bool confirmed = true;
   int64_t price_micro_usd_per_hour = 0;  // 0: unknown or not ours
   model::ResourceList allocatable, used;
-  int64_t pods = 0;      // ours and others', DaemonSets included
+  int64_t pods = 0;      // ours and other schedulers', DaemonSets included
   int64_t promised = 0;  // pods that will go there
   std::optional<absl::Time> unneeded_since;
 };
@@ -79,10 +79,10 @@ struct RunningRow {
   std::string status;  // "Binding", "Bound", "Running", "Releasing"
 };
 
-// What queues have used in the past, as far as fair shares take it into account.
+// The past usage of queues, as far as fair shares take it into account.
 struct HistoryRow {
   bool on = false;
-  std::string problem;              // why shares are divided without it; empty: they are not
+  std::string problem;              // why shares are divided without it; empty: history counts
   std::optional<absl::Time> as_of;  // of the last sample or report, stale ones included
 };
 
@@ -91,7 +91,7 @@ struct View {
   HistoryRow history;
   std::vector<QueueRow> queues;          // tree order: parent before children, by age then name
   std::vector<NodeRow> nodes;            // by name, ordered ones included
-  std::vector<WaitingRow> waiting;       // in the order of service
+  std::vector<WaitingRow> waiting;       // in queue order
   std::vector<RunningRow> running;       // ours, by pod
   int64_t price_micro_usd_per_hour = 0;  // of the hook's nodes, in flight included
   int64_t gpus_held = 0;                 // devices on the hook's nodes, in flight included

@@ -67,9 +67,9 @@ void DayStop::OnRequest(std::function<void()> callback) {
 namespace {
 
 constexpr absl::Duration kSyncTimeout = absl::Seconds(30);
-constexpr absl::Duration kLead = absl::Seconds(1);  // from the first picture to the first step
-// Machines take this long at least, in real time: the pods of one step come one after the other,
-// and what they wait for must not be there before the last of them.
+constexpr absl::Duration kLead = absl::Seconds(1);  // from the first observation to the first step
+// The shortest boot of a machine, in real time. The pods of one step are created one after the
+// other, and their machines must not be ready before the last pod exists.
 constexpr absl::Duration kBootFloor = absl::Seconds(1);
 constexpr absl::Duration kPoll = absl::Milliseconds(20);
 
@@ -220,7 +220,9 @@ class Day {
   absl::Status WaitForScheduler(const DayWatcher& watcher) {
     const absl::Duration give_up = connection_->clock().Steady() + kSyncTimeout;
     while (!watcher.Decided()) {
-      if (!stop_.SleepFor(kPoll)) return absl::OkStatus();  // whoever stopped it says why
+      if (!stop_.SleepFor(kPoll))
+        return absl::OkStatus();  // Request, which stopped it, reports
+                                  // why
       if (connection_->clock().Steady() < give_up) continue;
       const std::string lease =
           absl::StrCat(kDayLeaseNamespace, "/", settings_->configuration.leader_election.name);

@@ -1,16 +1,16 @@
 // `fairlead day`: plays a scenario against a real API server in accelerated time, with the whole
-// scheduler in this process and the kwok provider for machines, shows it live and ends with the
-// bill. Everything that it created is deleted again, also when it is interrupted.
+// scheduler in this process and the kwok provider for machines. It shows the day live and ends with
+// the bill. Everything that it created is deleted again, also after an interruption.
 //
-// The day begins a little before the first thing happens in it; the empty hours before are not
-// waited for.
+// The day begins shortly before its first step; the empty hours before are skipped.
 //
-// What a real cluster cannot be told to do (breakWatches, slowAPI, restart) is noted and left out.
+// Faults that a real cluster cannot be told to have (breakWatches, slowAPI, restart) are noted and
+// omitted.
 //
-// Errors: of the scenario's files and of the API server; Aborted if what expect.yaml beside
-// scenario.yaml says of the whole day did not hold, or somebody interrupted it; Cancelled if the
-// person said no. Its moments (`checks`) are compared within kMomentTolerance and only told of;
-// `starts` names pods as the simulator does and is not looked at.
+// Errors: of the scenario's files and of the API server; Aborted if a condition of expect.yaml on
+// the whole day did not hold, or after an interruption; Cancelled if the user said no. The moments
+// of expect.yaml (`checks`) are compared within kMomentTolerance and only reported. `starts` names
+// pods as the simulator does and is ignored.
 #pragma once
 
 #include <functional>
@@ -22,8 +22,8 @@
 
 namespace fairlead::demo {
 
-// A real API server needs its milliseconds: a scenario that is to be simulated at 3600 would have
-// its machines boot before its pods are there.
+// A real API server is slower than the simulator: at a scenario's speed of 3600, machines would
+// boot before their pods exist.
 inline constexpr double kDefaultSpeedLimit = 600;
 
 struct DayOptions {
@@ -33,19 +33,19 @@ struct DayOptions {
   bool yes = false;      // do not ask
   bool plain = false;    // no full screen
   double speed = 0;      // 0: the scenario's own, but no more than kDefaultSpeedLimit
-  std::string log_file;  // of the scheduler; empty: nowhere
+  std::string log_file;  // of the scheduler; empty: no log
 };
 
-// Told by the signal watcher that the person wants to stop.
+// The signal watcher tells it that the user wants to stop.
 class DayStop {
  public:
   DayStop();
   ~DayStop();
   void Request();
   [[nodiscard]] bool requested() const;
-  // False when the wait was broken off by Request.
+  // False if Request interrupted the wait.
   bool SleepFor(absl::Duration duration) const;
-  // What else has to wake up.
+  // Adds a callback that Request runs.
   void OnRequest(std::function<void()> callback);
 
  private:

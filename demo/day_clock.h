@@ -20,12 +20,12 @@ struct DayClock {
   }
   [[nodiscard]] absl::Duration ToReal(absl::Duration scenario) const { return scenario / speed; }
 
-  // A view of the real time told in the scenario's: every instant in it, messages included.
+  // The real view with every time in it, messages included, converted to the scenario's time.
   [[nodiscard]] core::View ToScenario(core::View view) const;
 };
 
-// The hook's settings for a clock that runs so fast. Time-outs keep a floor in real time: the API
-// server is not faster than it is.
+// The hook's settings for an accelerated clock. Time-outs have a floor in real time, because the
+// API server does not become faster.
 hook::HookOptions Accelerated(hook::HookOptions options, double speed);
 
 }  // namespace fairlead::demo

@@ -1,4 +1,4 @@
-// Faults of a scenario put in front of a provider: types that are sold out, machines that never
+// Puts faults of a scenario in front of a provider: types that are sold out, machines that never
 // come or come late.
 //
 // Thread-safety: Launch, Terminate and the faults on the owner's thread.
@@ -30,7 +30,7 @@ class FaultyProvider final : public hook::Provider {
   void Launch(const model::LaunchNode& launch, Answer answer) override;
   void Terminate(const model::TerminateNode& terminate, Answer answer) override;
 
-  // Until then the type cannot be had in the zone ("": in any).
+  // The type is unavailable in the zone ("": in any) until then.
   void AddStockout(std::string instance_type, std::string zone, absl::Time until) {
     stockouts_.push_back({std::move(instance_type), std::move(zone), until});
   }
@@ -51,9 +51,9 @@ class FaultyProvider final : public hook::Provider {
   absl::Duration boot_delay_;
   std::vector<Stockout> stockouts_;
   int64_t lost_ = 0, late_ = 0, factor_ = 1;
-  // Accepted and not handed on: asked for again they are still on their way.
+  // Accepted and not passed on; a repeated launch gets the answer that they are on their way.
   std::set<std::string> swallowed_;
-  // Outlived by no timer: one that comes later finds it gone.
+  // Timers hold it weakly: a timer that runs after the destructor finds it gone.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

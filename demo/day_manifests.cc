@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kSecondsAnnotations[] = {
     "fairlead.dev/start-seconds", "fairlead.dev/run-seconds", "fairlead.dev/stop-seconds"};
 constexpr const char* kQueueDurations[] = {"preemptMinRuntime", "reclaimMinRuntime"};
-// Of kinds that a reference may name although no manifest of the day has them.
+// API versions of kinds that a reference may name although no manifest of the day has them.
 const std::map<std::string, std::string>& UsualVersions() {
   static const auto* const versions =
       new std::map<std::string, std::string>{{"Pod", "v1"},
@@ -82,7 +82,8 @@ void ScaleTimes(Json& manifest, double speed) {
     absl::Duration duration;
     const Json* value = spec->Find(key);
     if (value == nullptr || !absl::ParseDuration(value->text(), &duration)) continue;
-    // Starts are recorded in whole seconds: without one more, a pod could lose its place early.
+    // Starts are recorded in whole seconds: without an extra second a pod could lose its place
+    // early.
     const absl::Duration scaled = duration / speed + absl::Seconds(1);
     spec->Set(key, absl::StrCat(absl::ToInt64Milliseconds(scaled), "ms"));
   }

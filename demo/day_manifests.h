@@ -1,6 +1,6 @@
-// What a scenario will create in a real cluster, read before anything is written.
+// The objects that a scenario will create in a real cluster, read before anything is written.
 //
-// Manifests are applied as they are, but for times: annotations
+// Manifests are applied unchanged, except for times: annotations
 // fairlead.dev/{start,run,stop}-seconds on pods and pod templates, and a queue's minimum run times,
 // are divided by the speed of the day.
 //
@@ -25,16 +25,16 @@ void ScaleTimes(Json& manifest, double speed);
 struct DayPlan {
   std::vector<Json> definitions;             // CustomResourceDefinitions of --crds
   std::vector<std::vector<Json>> manifests;  // by step of the timeline
-  std::vector<std::string> namespaces;       // that objects are in, sorted
+  std::vector<std::string> namespaces;       // of all objects, sorted
 };
-// `crds` may be empty: then kinds have to be installed.
+// If `crds` is empty, the kinds must be installed.
 absl::StatusOr<DayPlan> PlanDay(const sim::Scenario& scenario, const std::string& crds,
                                 double speed);
 
-// "10 Jobs, 2 Deployments, 3 Queues" of all steps.
+// "10 Jobs, 2 Deployments, 3 Queues" over all steps.
 std::string PlanText(const DayPlan& plan);
 
-// "Job/ns/name" and "Queue/name" with the apiVersion of the kind in the plan, or a usual one.
+// "Job/ns/name" and "Queue/name" with the apiVersion of the kind in the plan, or its usual one.
 absl::StatusOr<cmd::ObjectId> IdOfReference(const sim::ObjectRef& reference, const DayPlan& plan);
 
 }  // namespace fairlead::demo

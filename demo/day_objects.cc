@@ -24,7 +24,7 @@ const cmd::ObjectId& Lease() {
 
 cmd::ObjectId NamespaceId(const std::string& name) { return {"v1", "Namespace", "", name}; }
 
-// Something that a controller of the cluster will have made in a moment.
+// True if a controller of the cluster will soon have created what is missing.
 bool WorthWaiting(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsResourceExhausted(status) ||
          absl::IsAborted(status) ||
@@ -62,7 +62,7 @@ absl::StatusOr<bool> DayObjects::IsThere(const cmd::ObjectId& id) {
   }
 }
 
-// A day after this one must not find them half gone.
+// A later day must not find them half deleted.
 void DayObjects::WaitUntilGone(const std::vector<cmd::ObjectId>& ids) {
   for (const cmd::ObjectId& id : ids) {
     for (int i = 0; i < kAttempts && client_->Get(id).ok(); ++i) pause_(kPause);
@@ -147,7 +147,7 @@ absl::Status DayObjects::Prepare(const DayPlan& plan) {
 
 absl::Status DayObjects::Apply(const Json& manifest) {
   FAIRLEAD_ASSIGN_OR_RETURN(cmd::ObjectId id, cmd::IdOf(manifest));
-  if (id.kind == "Namespace") return absl::OkStatus();  // made in Prepare, or there before
+  if (id.kind == "Namespace") return absl::OkStatus();  // made in Prepare, or existed before
   for (int i = 0;; ++i) {
     const absl::Status applied = client_->Apply(manifest).status();
     if (applied.ok()) break;
@@ -169,7 +169,7 @@ absl::Status DayObjects::Scale(const cmd::ObjectId& id, int64_t replicas) {
   return client_->Patch(id, patch.Set("spec", std::move(spec))).status();
 }
 
-// Fake kubelets end them; where there are none, force does.
+// Fake kubelets end the pods; without kubelets they are force-deleted.
 void DayObjects::WaitForPods(const std::vector<std::string>& namespaces) {
   for (const std::string& ns : namespaces) {
     const std::string path = absl::StrCat("/api/v1/namespaces/", ns, "/pods");
@@ -179,7 +179,7 @@ void DayObjects::WaitForPods(const std::vector<std::string>& namespaces) {
       if (i >= kPatience) {
         for (const std::string& pod : *pods) {
           const absl::Status forced = client_->Delete({"v1", "Pod", ns, pod}, /*grace_seconds=*/0);
-          (void)forced;  // looked at again in the next round
+          (void)forced;  // checked again in the next round
         }
       }
       pause_(kPause);
@@ -195,7 +195,7 @@ absl::Status DayObjects::DeleteNew(const std::string& path, const cmd::ObjectId&
     cmd::ObjectId id = prototype;
     id.name = name;
     if (id.kind == "Node") {
-      // Nodes of others may have joined meanwhile.
+      // Other programs' nodes may have joined meanwhile.
       const absl::StatusOr<Json> node = client_->Get(id);
       if (!node.ok() || node->TextAt({"metadata", "labels", "fairlead.dev/node-request"}).empty()) {
         continue;

@@ -1,7 +1,7 @@
-// The objects that a day makes in somebody's cluster, from the first to the last trace of them.
+// The objects that a day creates in a user's cluster, from the first to the last.
 //
-// Nothing that was there before is touched: CheckFree refuses a day that would overwrite something,
-// and Cleanup deletes only what was created here, and the nodes and node requests that came since.
+// Existing objects stay untouched: CheckFree refuses a day that would overwrite something. Cleanup
+// deletes only what was created here, and the nodes and node requests created since.
 //
 // Ownership: the client outlives it. Thread-safety: one thread. Errors: those of the API server.
 #pragma once
@@ -19,37 +19,37 @@
 
 namespace fairlead::demo {
 
-// Where the day's lease is: a namespace that every cluster has.
+// The namespace of the day's lease, which every cluster has.
 inline constexpr char kDayLeaseNamespace[] = "kube-system";
 
 class DayObjects {
  public:
-  // `sleep` waits in real time and returns false when the wait was broken off.
+  // `sleep` waits in real time and returns false if the wait was interrupted.
   using Sleep = std::function<bool(absl::Duration)>;
-  // Cleanup waits with `pause`, which nothing breaks off.
+  // Cleanup waits with `pause`, which cannot be interrupted.
   DayObjects(cmd::ApiClient* client, Sleep sleep, std::function<void(absl::Duration)> pause)
       : client_(client), sleep_(std::move(sleep)), pause_(std::move(pause)) {}
 
-  // Before anything is written. AlreadyExists naming the first object that is in the way.
+  // Call it before any write. AlreadyExists naming the first conflicting object.
   absl::Status CheckFree(const DayPlan& plan);
   // Definitions that the server does not have yet.
   [[nodiscard]] const std::vector<Json>& missing_definitions() const { return missing_; }
 
-  // Installs what is missing and waits until the server serves it; makes the namespaces.
+  // Installs missing definitions, waits until the server serves them, and creates the namespaces.
   absl::Status Prepare(const DayPlan& plan);
-  // As kubectl apply; waits for what an admission plugin wants to see first.
+  // Like kubectl apply; retries while an admission plugin misses an object.
   absl::Status Apply(const Json& manifest);
   absl::Status Delete(const cmd::ObjectId& id);
   absl::Status Scale(const cmd::ObjectId& id, int64_t replicas);
 
-  // Everything away again. Goes on after an error and answers the first one.
+  // Deletes everything again. Continues after an error and returns the first one.
   absl::Status Cleanup();
 
  private:
   absl::StatusOr<std::set<std::string>> NamesOf(const std::string& path);
   absl::Status DeleteNew(const std::string& path, const cmd::ObjectId& prototype,
                          const std::set<std::string>& before);
-  // Whether it is there to stay: what is being deleted is waited for.
+  // True if the object exists; waits for the end of one that is being deleted.
   absl::StatusOr<bool> IsThere(const cmd::ObjectId& id);
   void WaitUntilGone(const std::vector<cmd::ObjectId>& ids);
   void WaitForPods(const std::vector<std::string>& namespaces);

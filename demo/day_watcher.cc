@@ -23,7 +23,7 @@ std::map<std::string, int64_t> NodesByType(const core::View& view) {
   return counts;
 }
 
-// Whether the record tells of it: the outcome is looked up when the answer comes.
+// True if the record includes the action; its outcome is looked up when the answer comes.
 bool IsTold(const model::Action& action) {
   return std::holds_alternative<model::CreateNodeRequest>(action.what) ||
          std::holds_alternative<model::BindPod>(action.what) ||

@@ -1,5 +1,5 @@
-// What a day is seen as: the record, the bill and the expectations, all in the scenario's time, and
-// the picture on the terminal.
+// Observes a day: the record, the bill and the expectations, all in the scenario's time, and the
+// display on the terminal.
 //
 // Thread-safety: the observer's methods on the application's thread; Note, failures and MakeReport
 // from any.
@@ -33,9 +33,9 @@ class DayWatcher final : public cmd::AppObserver {
              absl::Duration unneeded_after, const sim::Expectation* expectation, Screen* screen,
              std::ostream* log);
 
-  // The scheduler has made its first decision: it leads and knows the cluster.
+  // True if the scheduler has made its first decision: it leads and knows the cluster.
   [[nodiscard]] bool Decided() const;
-  // From now on things are recorded; what was before the day is not of it.
+  // Starts recording; earlier events are not part of the day.
   void Start(const DayClock& clock);
 
   void OnEvent(const model::ClusterEvent& event) override;
@@ -44,17 +44,17 @@ class DayWatcher final : public cmd::AppObserver {
   void OnTick(const core::DecisionLoop& loop, absl::Time now) override;
   [[nodiscard]] absl::Duration tick() const override { return absl::Milliseconds(100); }
 
-  // Something that the day itself does.
+  // Records an action of the day itself.
   void Note(absl::Time real, const std::string& text);
-  // The day is over at this scenario time.
+  // Ends the day at this scenario time.
   void Finish(absl::Time scenario_now);
 
   [[nodiscard]] sim::Report MakeReport() const;
-  // Moments of the expectation that never looked as it says, as times since the start. They are no
-  // failure: which of several equal pods a real cluster makes first is its own affair, and with it
-  // what a moment in the middle of the day looks like.
+  // Checks of the expectation that never held, as times since the start. They are no failure: a
+  // real cluster decides which of several equal pods it creates first, which changes the moments in
+  // the middle of the day.
   [[nodiscard]] std::vector<absl::Duration> MomentsNotSeen() const;
-  // What did not hold of the day as a whole, one sentence each.
+  // The conditions on the whole day that did not hold, one sentence each.
   [[nodiscard]] std::vector<std::string> Unmet() const;
 
  private:
@@ -80,8 +80,7 @@ class DayWatcher final : public cmd::AppObserver {
   std::vector<bool> met_;  // by check of the expectation
 };
 
-// How far from its time a moment of the expectation may come true, in real time: a real cluster
-// takes its time, however fast the day.
+// How far from its time a check may hold, in real time: a real cluster is not accelerated.
 inline constexpr absl::Duration kMomentTolerance = absl::Seconds(3);
 
 bool Holds(const sim::MomentCheck& check, const core::View& view);

@@ -81,10 +81,10 @@ class Painter {
   std::vector<std::string> Paint() {
     const std::vector<std::string> queues = Queues(), nodes = Nodes(), waiting = Waiting(),
                                    events = Events();
-    // Two lines of header, one heading a section.
+    // Two lines of header, and one heading per section.
     int room = size_.rows - 2 - 4;
     std::vector<std::string> out = {Header(), Note()};
-    // Each section gets its share at least, and what others leave over in the order of this list.
+    // Each section gets at least its share, and unused lines of others in the order of this list.
     const size_t wanted[] = {queues.size(), nodes.size(), std::max<size_t>(waiting.size(), 1),
                              events.size()};
     const int share_percent[] = {30, 15, 30, 25};
@@ -170,7 +170,7 @@ class Painter {
     return line.Done();
   }
 
-  // Columns: name, bar (what is left, 10 to 40), numbers.
+  // Columns: name, bar (the remaining width, 10 to 40), numbers.
   static constexpr size_t kNumbers = 34;
   size_t NameWidth() const { return size_.columns >= 100 ? 30 : 24; }
   size_t BarWidth() const {
@@ -222,7 +222,7 @@ class Painter {
         .Done();
   }
 
-  // By type: how many in which state.
+  // By type: the number in each state.
   std::vector<std::string> Nodes() const {
     struct Group {
       std::map<std::string, int64_t> by_status;
@@ -255,7 +255,7 @@ class Painter {
     return lines;
   }
 
-  // Equal reasons in one queue are one line.
+  // Equal reasons in one queue share a line.
   std::vector<std::string> Waiting() const {
     struct Group {
       const core::WaitingRow* first;
@@ -310,7 +310,7 @@ std::string QueueBar(int64_t allocated, int64_t quota, int64_t full, int width) 
   const auto at = [&](int64_t amount) {
     if (full <= 0 || amount <= 0) return 0;
     const int64_t capped = std::min(amount, full);
-    // Rounded to nearest; something is never shown as nothing.
+    // Rounded to nearest; a non-zero amount is at least one column.
     return std::max(1, static_cast<int>((capped * width + full / 2) / full));
   };
   const int filled = at(allocated);

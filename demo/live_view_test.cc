@@ -27,7 +27,7 @@ LiveFrame SampleFrame(const core::View* view) {
   return frame;
 }
 
-// The last lines of the sample's events, from that one on.
+// The last lines of the sample's events, from line `first` on.
 std::string Events(int first) {
   std::vector<std::string> lines;
   for (int i = first; i < 30; ++i) {

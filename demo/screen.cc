@@ -28,7 +28,7 @@ void Write(const char* text, size_t size) {
   }
 }
 
-// Restores, then lets the signal do what it would have done.
+// Restores the terminal, then runs the signal's former action.
 void OnCrash(int number) {
   Screen::Restore();
   std::signal(number, SIG_DFL);

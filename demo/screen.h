@@ -1,7 +1,7 @@
 // A terminal in full-screen mode: alternate screen, hidden cursor, and both undone at the end, also
-// when the program crashes.
+// if the program crashes.
 //
-// Thread-safety: one instance a process; Show by one thread. Restore() is async-signal-safe.
+// Thread-safety: one instance per process; Show by one thread. Restore() is async-signal-safe.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace fairlead::demo {
 
 class Screen {
  public:
-  // Whether standard output is a terminal that can be drawn on (TERM not "dumb").
+  // True if standard output is a terminal with cursor control (TERM not "dumb").
   static bool Usable();
 
   Screen();
@@ -21,11 +21,11 @@ class Screen {
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
-  // The terminal's present size; 80x24 if it does not say.
+  // The terminal's current size; 80x24 if unknown.
   static ScreenSize Size();
   // Draws the lines from the top; only lines that changed are sent.
   void Show(const std::vector<std::string>& lines);
-  // Back to the normal screen, for a crash or an exit without destructors. May be called twice.
+  // Returns to the normal screen, for a crash or an exit without destructors. May be called twice.
   static void Restore();
 
  private:

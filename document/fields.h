@@ -32,8 +32,8 @@ class FieldReader {
                                      absl::string_view what) const;
 
   using Handler = std::function<absl::Status(const Json& value, const std::string& field)>;
-  // Every key must have a handler; `required` ones must occur. An unknown key is an error at its
-  // place; keys occur once (yaml.h).
+  // Reads a mapping: every key must have a handler; `required` ones must occur. An unknown key is
+  // an error at its place; keys occur once (yaml.h).
   absl::Status Map(const Json& node, const std::string& field,
                    const std::map<std::string, Handler>& handlers,
                    const std::vector<std::string>& required = {}) const;

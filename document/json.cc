@@ -16,7 +16,7 @@ namespace dom = simdjson::dom;
 
 std::string Indent(int depth) { return std::string(static_cast<size_t>(depth) * 2, ' '); }
 
-// Plain scalars of YAML that no reader takes for anything but a string.
+// Plain scalars of YAML that every reader takes for a string.
 bool IsPlainYaml(absl::string_view text) {
   if (text.empty() || text.back() == ' ') return false;
   const auto alpha = [](char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)); };
@@ -204,7 +204,7 @@ void Json::WritePretty(int depth, std::string& out) const {
   }
 }
 
-// Writes from the present column; nested blocks begin on lines of their own.
+// Writes from the current column; nested blocks begin on lines of their own.
 void Json::WriteYaml(int depth, std::string& out) const {
   if (IsEmptyContainer()) {
     out += type_ == Type::kObject ? "{}\n" : "[]\n";

@@ -18,7 +18,7 @@ namespace fairlead {
 
 class JsonWriter;
 
-// In a text file, both from 1. Zero: unknown.
+// A place in a text file, both numbers from 1. Zero: unknown.
 struct TextPlace {
   int line = 0, column = 0;
 };
@@ -42,18 +42,18 @@ class Json {
   [[nodiscard]] bool is_null() const { return type_ == Type::kNull; }
   [[nodiscard]] bool is_object() const { return type_ == Type::kObject; }
   [[nodiscard]] bool is_array() const { return type_ == Type::kArray; }
-  // A string, number or boolean: text() is its content.
+  // True for a string, number or boolean: text() is its content.
   [[nodiscard]] bool is_text() const { return !is_null() && !is_object() && !is_array(); }
-  // Of a string: its content; of a number or boolean: its spelling; otherwise "".
+  // The content of a string, the spelling of a number or boolean, otherwise "".
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] const std::vector<Json>& items() const { return items_; }
   std::vector<Json>& items() { return items_; }
   [[nodiscard]] const std::vector<Field>& fields() const { return fields_; }
 
-  // Of an object; null if it has no such field, or is no object.
+  // The field of an object; null if there is no such field, or this is no object.
   [[nodiscard]] const Json* Find(absl::string_view key) const;
   Json* Find(absl::string_view key);
-  // Down a path of fields.
+  // Follows a path of fields.
   [[nodiscard]] const Json* At(std::initializer_list<absl::string_view> path) const;
   Json* At(std::initializer_list<absl::string_view> path);
   [[nodiscard]] std::string TextAt(std::initializer_list<absl::string_view> path) const;
@@ -74,7 +74,7 @@ class Json {
   Json& Add(Json item);  // for arrays
 
   [[nodiscard]] std::string Compact() const;
-  [[nodiscard]] std::string Pretty() const;  // two spaces a level, a newline at the end
+  [[nodiscard]] std::string Pretty() const;  // two spaces per level, a newline at the end
   [[nodiscard]] std::string Yaml() const;    // a newline at the end
 
  private:

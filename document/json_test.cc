@@ -51,7 +51,7 @@ TEST(JsonTest, Yaml) {
             "none: {}\n");
 }
 
-// Whatever the strings are, a strict reader of YAML gets the same tree back.
+// A strict reader of YAML gets an equal tree back, whatever the strings are.
 TEST(JsonTest, YamlReadsBackAsTheSame) {
   for (const char* text : {"",
                            " ",

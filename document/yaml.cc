@@ -27,7 +27,7 @@ constexpr size_t kMaxNodes = 5 * 1000 * 1000;
 constexpr size_t kMaxNodesWithAliases = 1000 * 1000;
 constexpr size_t kMaxBytes = size_t{256} << 20;
 
-// Thrown by the handler through yaml-cpp, caught in LoadYaml.
+// The handler throws it through yaml-cpp; LoadYaml catches it.
 struct Refused {
   YAML::Mark mark;
   std::string why;
@@ -44,7 +44,7 @@ absl::Status ErrorAt(const YAML::Mark& mark, absl::string_view why, const YamlOp
   if (line > 0) {
     absl::StrAppend(&where, in_file ? ":" : ": line ", line, in_file ? ":" : ", column ", column);
   }
-  // What is quoted from the text follows a colon.
+  // A quotation from the text follows a colon.
   if (!options.quotes) why = why.substr(0, why.find(':'));
   return absl::InvalidArgumentError(absl::StrCat(where, ": ", why));
 }
@@ -224,7 +224,7 @@ class TreeBuilder final : public YAML::EventHandler {
     EndNode(std::move(level.value), level.height, level.mark, level.anchor);
   }
 
-  // The value is complete: it goes into what is around it.
+  // The value is complete: adds it to the surrounding collection.
   void EndNode(Json value, size_t height, const YAML::Mark& mark, YAML::anchor_t anchor) {
     value.SetPlace(PlaceOf(mark));
     if (anchor != YAML::NullAnchor) {
@@ -288,8 +288,7 @@ class TreeBuilder final : public YAML::EventHandler {
   absl::flat_hash_map<YAML::anchor_t, Anchored> anchors_;
 };
 
-// The field of the object whose key is the longest that the path begins with, since keys may
-// contain dots.
+// The field of the object with the longest key that the path begins with: keys may contain dots.
 const Json::Field* LongestMatch(const Json& object, absl::string_view path) {
   const Json::Field* best = nullptr;
   for (const Json::Field& field : object.fields()) {
@@ -318,7 +317,7 @@ absl::StatusOr<std::vector<Json>> LoadYaml(absl::string_view yaml, const YamlOpt
     for (;;) {
       TreeBuilder builder(options, nodes);
       if (!parser.HandleNextDocument(builder)) break;
-      // At a token that starts no node the parser makes empty documents for ever.
+      // yaml-cpp makes empty documents for ever at a token that starts no node.
       if (builder.document().pos <= last_position) {
         throw Refused{builder.document(), "unexpected text"};
       }

@@ -1,13 +1,13 @@
 // The one loader of YAML: manifests, configuration, catalogues, scenarios, kubeconfigs.
 //
-// Strict: a key that occurs twice, a merge key, an unknown tag, text after a document and anything
-// that JSON cannot say are errors; depth, size and number of values are bounded. Scalars follow the
-// core schema of YAML 1.2: null, true/false and numbers in its spellings, everything else is a
+// It is strict: a repeated key, a merge key, an unknown tag, text after a document and anything
+// that JSON cannot express are errors; depth, size and number of values are bounded. Scalars follow
+// the core schema of YAML 1.2: null, true/false and numbers in its spellings. Everything else is a
 // string (yes, no, on, off included; 0777 is seven hundred seventy-seven).
 //
 // Errors: InvalidArgument "YAML: line L, column C: what", or "FILE:L:C: what" if a file is named.
-// yaml-cpp is seen by yaml.cc alone, and none of its exceptions leaves it.
-// Thread-safety: pure functions. Complexity: linear; an alias costs what it stands for.
+// Only yaml.cc includes yaml-cpp, and no exception leaves it. Thread-safety: pure functions.
+// Complexity: linear; an alias costs as much as the value that it repeats.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ namespace fairlead {
 
 struct YamlOptions {
   std::string file_name = {};  // for errors
-  // Anchors and aliases: kubeconfigs and definitions have them; elsewhere they are errors.
+  // Permits anchors and aliases, which kubeconfigs and definitions have; elsewhere they are errors.
   bool aliases = false;
   // False: errors never quote the text, which may be a secret.
   bool quotes = true;
@@ -31,12 +31,12 @@ struct YamlOptions {
 // One tree per document, null for an empty one. A tree's place is that of its first value.
 absl::StatusOr<std::vector<Json>> LoadYaml(absl::string_view yaml, const YamlOptions& options = {});
 
-// The same as compact JSON texts.
+// As LoadYaml, but as compact JSON texts.
 absl::StatusOr<std::vector<std::string>> YamlToJson(absl::string_view yaml,
                                                     const YamlOptions& options = {});
 
-// Where the field at `path` stands: the place of its key, or of the list item; of the deepest part
-// that exists if the rest does not. `path` is spelled as "hook.gpuLimits.H100.x" or
+// The place of the field at `path`: its key, or the list item. If only part of the path exists, the
+// place of the deepest part that does. `path` is spelled as "hook.gpuLimits.H100.x" or
 // "profiles[0].plugins"; keys may contain dots.
 TextPlace FindPlace(const Json& root, absl::string_view path);
 

@@ -63,7 +63,7 @@ TEST(YamlToJsonTest, RefusesWithLineAndColumn) {
       {"a: [1,\n", "line 2, column ", ""},
       {"a: b: c\n", "line 1, column ", ""},
       {"\ta: 1\n", "line 1, column ", ""},
-      // yaml-cpp does not advance past these by itself (found by tests/fuzz/wire_fuzz.cc).
+      // yaml-cpp does not advance past these texts by itself (found by tests/fuzz/wire_fuzz.cc).
       {",\"c\":[{\"a\":\"b\"}", "line 1, column 1: ", "unexpected"},
       {"a: 1\n---\n]\n", "line 3, column 1: ", "illegal"},
       {std::string(65, '[') + std::string(65, ']'), "line 1, column 65: ", "deeper"},

@@ -89,7 +89,7 @@ model::Resources ReadTotals(const element& row, const char* field) {
 
 using RunTableCase = absl::StatusOr<std::vector<std::string>> (*)(const conformance::Json&);
 
-// Every case of a file, by the same code as the conformance program's.
+// Runs every case of a file with the code of the conformance program.
 void RunTable(const std::filesystem::path& file, RunTableCase run, size_t cases) {
   std::ifstream in(file, std::ios::binary);
   std::stringstream text;

@@ -128,7 +128,7 @@ absl::StatusOr<CronSchedule> CronSchedule::Parse(absl::string_view expression) {
   schedule.weekdays_ = (schedule.weekdays_ | schedule.weekdays_ >> 7) & 0x7F;
   schedule.every_day_ = IsEvery(kDay, fields[2]);
   schedule.every_weekday_ = IsEvery(kWeekday, fields[4]);
-  // Any time after a leap day does: what fires at all has fired in the eight years before it.
+  // A time after a leap day: an expression that ever fires has fired in the eight years before it.
   const absl::Time after_leap_day =
       absl::FromCivil(absl::CivilDay(2032, 12, 31), absl::UTCTimeZone());
   if (!schedule.LastAtOrBefore(after_leap_day)) {

@@ -1,10 +1,11 @@
 // When a cron expression last fired: the boundary at which a usage window of type cron starts.
 //
-// The common subset of five fields, in UTC: minute hour day-of-month month day-of-week, each `*`,
-// a number, a range a-b, a step */n or a-b/n, or a comma-separated list of these; `?` is `*` for
-// the two day fields; months and weekdays may be three-letter English names; weekday 7 is Sunday.
-// Where both day fields are restricted, either may match (POSIX crontab). Also @hourly, @daily,
-// @midnight, @weekly, @monthly, @yearly and @annually. Not: seconds, time zones, @every, L, W, #.
+// Supports the common subset of five fields, in UTC: minute hour day-of-month month day-of-week.
+// Each is `*`, a number, a range a-b, a step */n or a-b/n, or a comma-separated list of these. `?`
+// is `*` for the two day fields; months and weekdays may be three-letter English names; weekday 7
+// is Sunday. If both day fields are restricted, either may match (POSIX crontab). Also @hourly,
+// @daily, @midnight, @weekly, @monthly, @yearly and @annually. Not: seconds, time zones, @every, L,
+// W, #.
 //
 // Thread-safety: plain value. Complexity: Parse and LastAtOrBefore look at most eight years of days
 // back (29 February is the rarest day). Errors: InvalidArgument that names the field.
@@ -22,10 +23,10 @@ namespace fairlead::queues {
 
 class CronSchedule {
  public:
-  // InvalidArgument also for an expression that never fires (31 February).
+  // Also returns InvalidArgument for an expression that never fires (31 February).
   static absl::StatusOr<CronSchedule> Parse(absl::string_view expression);
 
-  // The latest firing at or before that time. None for infinite times.
+  // The latest firing at or before `time`. None for infinite times.
   [[nodiscard]] std::optional<absl::Time> LastAtOrBefore(absl::Time time) const;
 
  private:

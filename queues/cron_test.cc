@@ -43,7 +43,7 @@ TEST(CronTest, FindsTheLastFiring) {
       {"0 12 ? JAN,jul *", "2026-03-05 10:00:00", "2026-01-31 12:00:00"},
       {"0 0 29 2 *", "2026-03-05 10:00:00", "2024-02-29 00:00:00"},
       {"0 0 29 2 *", "2103-03-05 10:00:00", "2096-02-29 00:00:00"},
-      // Both days restricted: either will do. The 3rd is a Tuesday, the 4th a Wednesday.
+      // Both days are restricted, so either may match. The 3rd is a Tuesday, the 4th a Wednesday.
       {"0 0 3 * wed", "2026-03-05 10:00:00", "2026-03-04 00:00:00"},
       {"0 0 3 * fri", "2026-03-05 10:00:00", "2026-03-03 00:00:00"},
       {"@weekly", "2026-03-05 10:00:00", "2026-03-01 00:00:00"},
@@ -94,7 +94,7 @@ TEST(CronTest, RefusesWhatItDoesNotUnderstand) {
   EXPECT_FALSE(daily->LastAtOrBefore(absl::InfiniteFuture()));
 }
 
-// Against a search by minutes that asks each minute whether the expression matches.
+// The oracle asks minute by minute whether the expression matches.
 TEST(CronTest, AgreesWithASearchMinuteByMinute) {
   Random random;
   SCOPED_TRACE(random.Describe());

@@ -1,5 +1,5 @@
 // Exact arithmetic for fairness: products and quotients that do not fit in 64 bits. Shares and
-// ratios are decided without floating point, so the same input gives the same answer everywhere.
+// ratios are decided without floating point, so equal input gives equal answers everywhere.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -18,8 +18,8 @@ struct Quotient {
   uint64_t floor = 0;
   Uint128 rest = 0;
 };
-// Exact. Needs 0 < whole < 2^126 and part <= whole. One hardware division where the product fits in
-// 64 bits, one library division where it fits in 128, else 64 steps.
+// Exact. Needs 0 < whole < 2^126 and part <= whole. One hardware division if the product fits in 64
+// bits, one library division if it fits in 128, else 64 steps.
 Quotient MultiplyDivide(uint64_t amount, Uint128 part, Uint128 whole);
 
 // A non-negative fraction. den > 0; not reduced.

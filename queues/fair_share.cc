@@ -12,7 +12,7 @@ namespace {
 using model::kUnlimited;
 using model::ResourceIndex;
 
-// History weighs at most this much: keeps every product of DivideBand within 126 bits.
+// The largest weight of history: keeps every product of DivideBand within 126 bits.
 constexpr int64_t kMaxMicro = 1000 * kMicro;
 constexpr int64_t kMaxWeightSum = int64_t{1} << 61;
 
@@ -24,9 +24,9 @@ int64_t Requestable(const LevelQueue& queue) {
 struct Taker {
   LevelQueue* queue;
   uint64_t weight;  // reduced by the common divisor of its level
-  Uint128 part;     // w_i of the present round, over the round's sum
+  Uint128 part;     // w_i of the current round, over the round's sum
   // The fraction of a unit that the last round owed: base units, then `rest` over that round's sum.
-  // All takers that are still unsatisfied at the end saw the same last round, so these compare.
+  // All takers that are unsatisfied at the end were in that last round, so these values compare.
   uint64_t owed_base;
   Uint128 owed_rest;
 };
@@ -42,7 +42,7 @@ int64_t GiveQuota(int64_t total, absl::Span<LevelQueue> queues) {
   return left > 0 ? static_cast<int64_t>(left) : 0;
 }
 
-// Those that want more and have a weight, by descending priority.
+// The queues that want more and have a weight, by descending priority.
 Takers FindTakers(absl::Span<LevelQueue> queues) {
   Takers takers;
   uint64_t divisor = 0;
@@ -78,7 +78,7 @@ Uint128 ComputeParts(absl::Span<Taker> takers, int64_t k_micro, bool history) {
   return sum;
 }
 
-// Rounds within one priority; `takers` shrinks to the unsatisfied. Returns what is left.
+// Runs the rounds within one priority; `takers` shrinks to the unsatisfied. Returns what is left.
 int64_t DivideBand(int64_t left, int64_t unit, int64_t k_micro, Takers& takers) {
   bool history = false;
   for (const Taker& taker : takers) history |= k_micro > 0 && taker.queue->usage_nano > 0;
@@ -110,7 +110,7 @@ int64_t DivideBand(int64_t left, int64_t unit, int64_t k_micro, Takers& takers) 
   return left;
 }
 
-// Single units to those who were owed the most.
+// Gives single units to the queues that were owed the most.
 int64_t GiveRemainders(int64_t left, int64_t unit, Takers& takers) {
   std::sort(takers.begin(), takers.end(), [](const Taker& a, const Taker& b) {
     return std::tie(b.owed_base, b.owed_rest, a.queue->age_rank) <
@@ -155,7 +155,7 @@ FairShares::FairShares(const QueueTree& tree)
       amounts_(tree.size() * resources_.size(), 0) {}
 
 size_t FairShares::Column(ResourceIndex resource) const {
-  // CPU, memory and GPU are their own columns; the few others are searched.
+  // CPU, memory and GPU are their own columns; the few others are searched for.
   if (resource <= model::kGpu) return resource;
   return static_cast<size_t>(std::find(resources_.begin(), resources_.end(), resource) -
                              resources_.begin());
@@ -179,8 +179,8 @@ void FairShares::Set(QueueId queue, ResourceIndex resource, int64_t amount) {
   if (column < resources_.size() && at < amounts_.size()) amounts_[at] = amount;
 }
 
-// Rows come in the order of a walk over the tree, level by level, so that siblings are neighbours
-// and a level can be divided where it stands.
+// Rows are in the order of a walk over the tree, level by level. Siblings are neighbours, so a
+// level is divided in place.
 void FairShareDivider::Layout() {
   queues_.clear();
   levels_.clear();
@@ -228,8 +228,8 @@ void FairShareDivider::ReadRequests(const QueueLedger& ledger, ResourceIndex res
     requested_[i] = ledger.requested(queues_[i], resource);
   }
   if (!tree_.AnyKept()) return;
-  // A queue asks for what it wants and what is kept below it, and for no less than it keeps itself.
-  // Parents come before their children, so this goes up.
+  // A queue requests what it wants and what is guaranteed below it, and at least its own guaranteed
+  // quota. The loop goes up: parents come before their children.
   std::fill(kept_below_.begin(), kept_below_.end(), 0);
   for (size_t i = queues_.size(); i-- > 0;) {
     const int64_t wanted = requested_[i];

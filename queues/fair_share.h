@@ -1,27 +1,27 @@
-// Fair share: how much of the cluster each queue should have, top queues first, then each queue's
-// own share among its children. Per resource, independently. KAI's division (v0.17), in exact
-// integer arithmetic:
+// Fair share: how much of the cluster each queue should have. The top queues are divided first,
+// then each queue's own share among its children, independently per resource. KAI's division
+// (v0.17), in exact integer arithmetic:
 //
 //  1. Every queue gets min(quota, requestable), where requestable = min(limit, requested) and an
-//     unlimited quota is the whole amount being divided. This phase knows no priority and is not
-//     scaled down: quotas that exceed the amount give shares that sum to more than there is.
+//     unlimited quota is the whole amount being divided. This phase ignores priority and is not
+//     scaled down: quotas that exceed the amount give shares that sum to more than the amount.
 //  2. What is left goes to queues in descending priority; within one priority in rounds. A round
 //     divides what is left at its start by weight among the queues that want more:
 //        n_i = weight_i / sum of weights;  w_i = max(0, n_i + k * (n_i - usage_i));
 //        give_i = left * w_i / sum of w.
-//     A queue that wants at most give_i gets what it wants, another gets give_i rounded down to
-//     whole units and its fraction is remembered. There is another round while some queue wanted
-//     less than its part. Weight 0 gets nothing here.
-//  3. The rest goes out in single units, priority by priority again, to the largest remembered
+//     A queue that wants at most give_i gets what it wants. Any other queue gets give_i rounded
+//     down to whole units, and its fraction is remembered. There is another round while some queue
+//     wanted less than its part. Weight 0 gets nothing here.
+//  3. The rest is given in single units, priority by priority again: to the largest remembered
 //     fraction first, then to the older queue, then by name.
 // A unit is one GPU, one milli-CPU, one byte. The unit of step 3 may lift a queue with a fractional
-// request above it by less than one unit, as in KAI.
+// request above that request by less than one unit, as in KAI.
 //
-// Beyond KAI: a queue with a lending limit asks for at least what it keeps (Bounds::kept), wanted
-// or not, and the queues above it with it; so that much of its quota is not given to others.
+// Not in KAI: a queue with a lending limit requests at least its guaranteed quota (Bounds::kept),
+// wanted or not, and so do the queues above it. So no other queue gets that part of its quota.
 //
 // Thread-safety: FairShareDivider belongs to one thread, the rest are pure functions. Complexity:
-// O(queues * resources * rounds), rounds is at most the number of siblings and in practice two or
+// O(queues * resources * rounds); rounds is at most the number of siblings and in practice two or
 // three. Nothing can fail.
 #pragma once
 
@@ -53,11 +53,11 @@ struct LevelQueue {
 
 enum class DivideMode : uint8_t {
   kFull,
-  kOverQuotaOnly,  // steps 2 and 3 alone: the total is what is left, shares are given
+  kOverQuotaOnly,  // steps 2 and 3 alone: `total` is what is left, shares are given
 };
 
 // Divides `total` (base units) among the queues of one level; `unit` is a whole unit in base units.
-// k_micro: weight of history in millionths, within [0, 1000 * kMicro]. Returns what nobody got.
+// k_micro: weight of history in millionths, within [0, 1000 * kMicro]. Returns the undivided rest.
 int64_t DivideLevel(int64_t total, int64_t unit, int64_t k_micro, DivideMode mode,
                     absl::Span<LevelQueue> queues);
 
@@ -75,7 +75,7 @@ class FairShares {
 
   [[nodiscard]] int64_t Get(QueueId queue, model::ResourceIndex resource) const;
   [[nodiscard]] model::Resources Of(QueueId queue) const;
-  // Does nothing for a resource that no queue named when this was made.
+  // Does nothing for a resource that no queue named when this object was made.
   void Set(QueueId queue, model::ResourceIndex resource, int64_t amount);
 
  private:
@@ -85,18 +85,18 @@ class FairShares {
   std::vector<int64_t> amounts_;  // queue-major
 };
 
-// Divides again and again: siblings of whom nothing changed keep what they had. Same results as
+// Divides repeatedly: keeps the result of siblings that did not change. Same results as
 // ComputeFairShare. Ownership: keeps a reference to the tree. Complexity: reading what every queue
-// asks for (some microseconds a hundred queues), and the divisions that changed.
+// requests (some microseconds per hundred queues), and the divisions that changed.
 class FairShareDivider {
  public:
   explicit FairShareDivider(const QueueTree& tree) : tree_(tree) {}
 
-  // `total`: what usable nodes can allocate, less what others than us use of it. Valid until the
-  // next call.
+  // `total`: what usable nodes can allocate, less what pods of other schedulers use of it. The
+  // result is valid until the next call.
   const FairShares& Divide(const QueueLedger& ledger, const model::Resources& total,
                            const FairShareOptions& options);
-  // How often the last call divided something: (level, resource) pairs.
+  // The number of (level, resource) pairs that the last call divided.
   [[nodiscard]] size_t divisions() const { return divisions_; }
 
  private:
@@ -115,7 +115,7 @@ class FairShareDivider {
 
   void Layout();
   void AddLevel(size_t parent, absl::Span<const QueueId> siblings);
-  // Sets requested_: what the ledger says, and what is kept back though nobody asks for it.
+  // Sets requested_: what the ledger says, and the guaranteed quota even without requests.
   void ReadRequests(const QueueLedger& ledger, model::ResourceIndex resource);
   void DivideColumn(Column& column, const model::Resources& total, const FairShareOptions& options,
                     bool all);
@@ -133,17 +133,17 @@ class FairShareDivider {
   size_t divisions_ = 0;
 };
 
-// The same, once. `total`: as above.
+// One division, without state. `total`: as above.
 FairShares ComputeFairShare(const QueueTree& tree, const QueueLedger& ledger,
                             const model::Resources& total, const FairShareOptions& options = {});
 
-// The bound that ordering and reclaim measure against: the limit where the quota is unlimited, else
+// The bound that ordering and reclaim compare with: the limit if the quota is unlimited, else
 // min(limit, max(quota, fair share)). kUnlimited if there is none.
 int64_t AllocatableShare(const Bounds& bounds, int64_t fair_share);
 int64_t AllocatableShare(const QueueTree& tree, const FairShares& shares, QueueId queue,
                          model::ResourceIndex resource);
 
-// What fair share divides a resource in: a whole device for GPUs, otherwise one base unit.
+// The unit of division of a resource: a whole device for GPUs, otherwise one base unit.
 int64_t DivisionUnit(absl::string_view resource_name);
 
 }  // namespace fairlead::queues

@@ -1,5 +1,5 @@
-// An independent implementation of the division, for tests: the rules of fair_share.h in fractions
-// of whole units, as they are written, for one level and for a whole tree.
+// An independent implementation of the division, for tests: the rules of fair_share.h word by word,
+// in fractions of whole units, for one level and for a whole tree.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -141,8 +141,8 @@ class TreeOracle {
   }
 
  private:
-  // What is asked for in the name of the queue: what is wanted in it, wanted or kept below it, and
-  // at least what it keeps itself.
+  // The request of the queue: what is wanted in it, wanted or guaranteed below it, and at least its
+  // own guaranteed quota.
   [[nodiscard]] int64_t Asked(QueueId queue, model::ResourceIndex r) const {
     int64_t asked = ledger_.requested(queue, r);
     for (QueueId child = 0; child < tree_.size(); ++child) {

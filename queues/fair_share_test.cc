@@ -102,7 +102,7 @@ TEST_F(DivideProperties, NothingIsMadeAndNothingIsWasted) {
       somebody_wants |= q.weight_micro > 0 && q.fair_share < Requestable(q);
     }
     ASSERT_EQ(over_quota + result.left, surplus);
-    // A queue may stop short of a fractional request; not with a whole unit left.
+    // A queue may stop short of a fractional request, but not while a whole unit is left.
     if (somebody_wants) {
       ASSERT_LT(result.left, unit);
     }
@@ -142,7 +142,8 @@ TEST_F(DivideProperties, HigherPriorityIsServedFirst) {
     const Divided result = Divide(level, total, unit);
     for (const LevelQueue& a : result.level) {
       if (a.weight_micro == 0 || a.fair_share >= Requestable(a)) continue;
-      // Lower ones get at most the units into which the fractions of the higher ones add up.
+      // Queues of lower priority get at most the units into which the fractions of the higher ones
+      // add up.
       for (const LevelQueue& b : result.level) {
         if (b.priority >= a.priority) continue;
         ASSERT_LT(b.fair_share - QuotaShare(b, total), static_cast<int64_t>(level.size()) * unit);
@@ -162,11 +163,11 @@ TEST_F(DivideProperties, InputOrderDoesNotMatter) {
   });
 }
 
-// Whole units are given by largest remainder, which is known to be monotonic only up to rounding
-// (more to divide can move a unit from one queue to another); the bound is two units.
+// Whole units are given by largest remainder, which is monotonic only up to rounding: a larger
+// total can move a unit from one queue to another. The bound is two units.
 TEST_F(DivideProperties, MoreToDivideOrMoreWeightGivesNoLessUpToRounding) {
   ForRandomLevels([this](std::vector<LevelQueue> level, int64_t total, int64_t unit) {
-    // An unlimited quota grows with the total, which takes from the others by intent.
+    // An unlimited quota grows with the total, at the cost of the other queues, by intent.
     for (LevelQueue& q : level) {
       q.quota = std::max<int64_t>(0, q.quota);
       q.priority = 1;
@@ -198,7 +199,7 @@ TEST(DivideLevelTest, HistoryMovesSharesAndKTurnsItOff) {
   EXPECT_EQ(run(kMicro), std::pair(int64_t{4000}, int64_t{8000}));
   EXPECT_EQ(run(0), std::pair(int64_t{6000}, int64_t{6000}));
   EXPECT_EQ(run(-kMicro), std::pair(int64_t{6000}, int64_t{6000}));
-  level[0].usage_nano = kNano;  // k large: nothing but quota for who used everything
+  level[0].usage_nano = kNano;  // k large: a queue that used everything gets only its quota
   EXPECT_EQ(run(100 * kMicro), std::pair(int64_t{0}, int64_t{12'000}));
 }
 
@@ -225,7 +226,7 @@ TEST(ExactTest, MultiplyDivideAgreesOnItsThreePaths) {
     const Quotient got = MultiplyDivide(amount, part, whole);
     const Uint128 product = static_cast<Uint128>(amount) * part;
     ASSERT_TRUE(static_cast<Uint128>(got.floor) * whole + got.rest == product && got.rest < whole);
-    // The same fraction scaled beyond 64 bits takes the long way.
+    // The fraction scaled beyond 64 bits takes the slow path.
     const int shift = 61;
     const Quotient scaled = MultiplyDivide(amount, static_cast<Uint128>(part) << shift,
                                            static_cast<Uint128>(whole) << shift);

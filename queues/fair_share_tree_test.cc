@@ -70,8 +70,8 @@ TEST_F(ComputeFairShareTest, ExtraResourcesAreSharedOnceNamed) {
   EXPECT_EQ(shares.Get(named, model::kPods), 0);
 }
 
-// Random queues with what RandomQueues does not have: another resource, lending limits, and, if
-// deep, one long chain.
+// Random queues with features that RandomQueues lacks: another resource, lending limits, and, if
+// `deep`, one long chain.
 std::vector<model::Queue> RicherQueues(Random& random, int64_t count, bool deep) {
   std::vector<model::Queue> queues = RandomQueues(random, count);
   for (size_t i = 0; i < queues.size(); ++i) {
@@ -161,7 +161,7 @@ TEST(FairShareTreeTest, HistoryOfZeroChangesNothing) {
   }
 }
 
-// A divider that is used again and again gives what one division from nothing gives.
+// A divider that is used repeatedly gives the result of one division from scratch.
 TEST(FairShareDividerTest, AgreesWithOneDivisionAfterEveryChange) {
   Random random;
   SCOPED_TRACE(random.Describe());

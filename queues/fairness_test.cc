@@ -1,6 +1,6 @@
-// Fairness over time: a two-level tree whose queues wake and sleep, served by the smallest
-// allocator that uses this module as the engine does: order, limits, then reclaim. There are no
-// nodes, so what is seen is the rules alone.
+// Fairness over time: a two-level tree of queues that wake and sleep. The smallest allocator that
+// uses this module as the engine does serves them: order, limits, then reclaim. There are no nodes,
+// so the test shows the rules alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace {
 using model::kGpu;
 using model::kUnlimited;
 
-// Gangs of up to four do not fill a share exactly, and what they leave stays together (MayLack)
-// unless they are rounded.
+// Gangs of up to four do not fill a share exactly. Without rounding, the unused rests stay with one
+// queue (MayLack).
 constexpr double kMinJainOfSingles = 0.99;
 constexpr double kMinJainOfRoundedGangs = 0.99;
 constexpr double kMinJainOfGangs = 0.97;
@@ -51,7 +51,7 @@ class Arena {
     return id;
   }
 
-  // Wants so many gangs in all from now on; those that run beyond that end.
+  // Sets the number of gangs that the leaf wants; running gangs beyond it end.
   void Demand(QueueId leaf, int64_t gangs) {
     Leaf& row = leaves_[leaf];
     ledger_.SubRequested(leaf, Gpus(row.wanted * row.gang * 1000));
@@ -102,7 +102,7 @@ class Arena {
     return static_cast<double>(shares_.Get(queue, kGpu)) / 1000;
   }
   [[nodiscard]] bool Wants(QueueId queue) const { return ledger_.requested(queue, kGpu) > 0; }
-  // Of those that want something.
+  // Among the queues that want something.
   [[nodiscard]] int64_t LargestGang() const {
     int64_t gang = 0;
     for (const auto& [leaf, row] : leaves_) {
@@ -117,7 +117,7 @@ class Arena {
     for (const QueueId child : tree_.Children(queue)) gang = std::max(gang, Gang(child));
     return gang;
   }
-  // Everybody's numbers in GPUs, for the message of a failure.
+  // The numbers of all queues in GPUs, for the message of a failure.
   [[nodiscard]] std::string Describe() const {
     std::string text = absl::StrCat("free ", Free(), "\n");
     for (QueueId q = 0; q < tree_.size(); ++q) {
@@ -143,7 +143,7 @@ class Arena {
     --leaves_[leaf].running;
   }
 
-  // Evicts gangs in the order of victims until there is room; -1 if it may not.
+  // Evicts gangs in victim order until the gang fits; -1 if it may not.
   int MakeRoom(QueueId leaf, const model::Resources& gang, QueueOrderIterator& order) {
     int64_t missing = gang[kGpu] / 1000 - Free();
     if (missing <= 0) return 0;
@@ -169,8 +169,8 @@ class Arena {
       if (!victim) return -1;
       const model::Resources taken = Gpus(leaves_[*victim].gang * 1000);
       chosen.push_back({*victim, {taken}});
-      // A queue that may not give does not stop the search. It is asked again after another one
-      // gave: what a sibling gives makes the reclaimer's side less saturated.
+      // A queue that may not give does not stop the search; it is tried again after another queue
+      // gave. What a sibling gives makes the reclaimer's side less saturated.
       if (!Reclaimable(context, reclaimer, chosen).allowed()) {
         chosen.pop_back();
         barred[*victim] = true;
@@ -198,9 +198,9 @@ class Arena {
   std::map<QueueId, Leaf> leaves_;
 };
 
-// A queue may be short of its share by what its gangs cannot fill: less than one gang for a leaf,
-// the sum of that for a queue above. Reclaim stops there (a reclaimer never goes over its own
-// share), so what all of them are short of may stay with one that had it before.
+// How much a queue may lack of its share because its gangs cannot fill it: less than one gang for a
+// leaf, the sum of its children for a queue above. Reclaim stops there, since a reclaimer never
+// goes over its own share. So the sum of all shortages may stay with one queue that had it before.
 double MayLack(const Arena& arena, QueueId queue) {
   if (!arena.Wants(queue)) return 0;
   if (arena.tree().IsLeaf(queue)) return static_cast<double>(arena.Gang(queue) - 1);
@@ -221,7 +221,7 @@ void CheckLevel(const Arena& arena, absl::Span<const QueueId> siblings, bool sin
     EXPECT_LE(lacks, MayLack(arena, queue)) << arena.tree().Name(queue);
     (lacks > 0 ? lacking : over) += std::abs(lacks);
     CheckLevel(arena, arena.tree().Children(queue), single_gpus);
-    // A share of a few gangs cannot be met but by jumps.
+    // A share of a few gangs can only be met in large jumps.
     if (arena.Share(queue) < static_cast<double>(kGangsOfAFairShare * arena.Gang(queue))) continue;
     satisfaction.push_back(arena.Held(queue) / arena.Share(queue));
   }
@@ -262,7 +262,7 @@ void ComeToRest(Arena& arena) {
   for (int quiet = 0; quiet < 5; ++quiet) ASSERT_EQ(arena.Cycle(), 0) << "ping-pong";
 }
 
-// Wakes and puts to sleep the leaves of a random two-level tree, again and again.
+// Repeatedly wakes the leaves of a random two-level tree and puts them to sleep.
 void CheckKaisRules(int64_t largest_gang_log) {
   Random random;
   SCOPED_TRACE(random.Describe());
@@ -302,8 +302,9 @@ TEST(FairnessTest, WorkedExampleOfRounding) {
   }
 }
 
-// Nobody is farther from its share than `gang`, the largest of all; where shares are many gangs,
-// satisfaction is even. Returns how many levels had at least two such queues.
+// Checks that no queue is farther from its share than `gang`, the largest of all; and that
+// satisfaction is even if shares are many gangs. Returns how many levels had at least two such
+// queues.
 int CheckRoundedLevel(const Arena& arena, absl::Span<const QueueId> siblings, int64_t gang) {
   int compared = 0;
   std::vector<double> satisfaction;
@@ -322,8 +323,8 @@ int CheckRoundedLevel(const Arena& arena, absl::Span<const QueueId> siblings, in
   return compared + (satisfaction.size() > 1 ? 1 : 0);
 }
 
-// Quotas are small enough to be met all at once: beyond that a queue may be kept from its share by
-// others that hold theirs.
+// Quotas are small enough to be met all at once. Otherwise a queue may be kept from its share by
+// others within their quotas.
 TEST(FairnessTest, RoundedGangsComeWithinAGangOfTheFairShareAtEveryLevel) {
   Random random;
   SCOPED_TRACE(random.Describe());
@@ -343,8 +344,8 @@ TEST(FairnessTest, RoundedGangsComeWithinAGangOfTheFairShareAtEveryLevel) {
   EXPECT_GT(compared, kRounds * kPhases) << "or little was compared";
 }
 
-// Three departments of equal weight with two teams each; the first sleeps half of the time. What
-// each team has had over the last window, in parts of the cluster.
+// Three departments of equal weight with two teams each; the first sleeps half of the time. Returns
+// each team's use over the last window, as a fraction of the cluster.
 std::vector<double> LongRun(int64_t k_micro) {
   Arena arena(60);
   std::vector<QueueId> teams;
@@ -382,7 +383,7 @@ TEST(FairnessTest, HistoryMakesUpForSleep) {
   const std::vector<double> without = LongRun(0);
   const std::vector<double> with = LongRun(kMicro);
   const std::vector<double> strong = LongRun(8 * kMicro);
-  // Without: a third of the cluster half of the time against five twelfths.
+  // Without history: a third of the cluster half of the time, against five twelfths.
   EXPECT_NEAR(Jain(departments(without)), 1 / (3 * (1.0 / 36 + 50.0 / 144)), 0.005);
   EXPECT_GT(Jain(departments(with)), Jain(departments(without)) + 0.02);
   EXPECT_GT(Jain(departments(strong)), Jain(departments(with)));

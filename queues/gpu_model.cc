@@ -13,7 +13,7 @@ std::string GpuModelResource(absl::string_view product) {
 }
 
 std::optional<model::ResourceIndex> FindGpuModel(const QueueTree& tree, absl::string_view product) {
-  // CPU, memory and GPU alone: nobody names anything else.
+  // Only CPU, memory and GPU: no queue names another resource.
   if (product.empty() || tree.resources().size() <= model::kGpu + 1) return std::nullopt;
   const std::optional<model::ResourceIndex> index = tree.names().Find(GpuModelResource(product));
   if (!index) return std::nullopt;

@@ -18,7 +18,8 @@ constexpr uint64_t SquareRoot(Uint128 value) {
   return root;
 }
 
-// Entry i: 0.5^(1 / 2^i), scaled by 2^kScaleBits. Each is the square root of the one before.
+// Entry i: 0.5^(1 / 2^i), scaled by 2^kScaleBits. Each entry is the square root of the previous
+// one.
 constexpr std::array<uint64_t, kFractionBits + 1> MakeRoots() {
   std::array<uint64_t, kFractionBits + 1> roots = {};
   roots[0] = uint64_t{1} << (kScaleBits - 1);

@@ -1,5 +1,4 @@
-// Exponential decay in integers: what a thing of that age still counts for.
-// Thread-safety: pure functions.
+// Exponential decay in integers: the weight of an amount by its age. Thread-safety: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +7,7 @@
 
 namespace fairlead::queues {
 
-// One, as DecayWeight says it.
+// The weight one, in the unit of DecayWeight.
 inline constexpr uint64_t kFullWeight = uint64_t{1} << 32;
 
 // kFullWeight * 0.5^(age / half life), correct to about one part in 2^30; never grows with age.

@@ -41,7 +41,7 @@ void QueueOrderIterator::Build(uint32_t node, absl::Span<const QueueId> children
 void QueueOrderIterator::ChangedAll() {
   for (const uint32_t leaf : dirty_) nodes_[leaf].dirty = false;
   dirty_.clear();
-  // Children come after their parents, so this goes up.
+  // The loop goes up: children come after their parents.
   for (auto node = static_cast<uint32_t>(nodes_.size()); node-- > 0;) {
     if (!nodes_[node].matches.empty()) {
       PlayAll(node);
@@ -90,11 +90,11 @@ void QueueOrderIterator::Picked(QueueId leaf, const model::Resources& amount) {
   Changed(leaf);
 }
 
-// Every match between two changed queues is played again after the later of them was refreshed, so
+// Every match between two changed queues is played again after the later of them was refreshed. So
 // the order in which paths are refreshed does not matter.
 void QueueOrderIterator::RefreshPath(uint32_t leaf) {
   nodes_[leaf].dirty = false;
-  // A charge may belong to a queue that is no leaf any more: then its matches stand.
+  // The queue of a charge may have ceased to be a leaf: then its matches are unchanged.
   if (nodes_[leaf].matches.empty()) AskLeaf(leaf);
   for (uint32_t node = leaf; node != 0; node = nodes_[node].parent) {
     Rank(node);

@@ -1,9 +1,9 @@
-// The leaf queue to serve next: a walk down the tree that takes, at each level, the best child by
-// ordering.h, each child being judged with the best job of its subtree.
+// The leaf queue to serve next. Walks down the tree and takes, at each level, the best child by
+// ordering.h, judging each child with the best job of its subtree.
 //
-// A job that is placed changes what its queue and the queues above it have, and so their places
-// among their siblings, and nothing else. Each inner queue therefore keeps a knock-out tournament
-// of its children: after one change only the matches on the changed paths are played again.
+// Placing a job changes the allocations of its queue and the queues above it, and so only their
+// places among their siblings. Each inner queue therefore keeps a knock-out tournament of its
+// children: after one change only the matches on the changed paths are played again.
 //
 //   QueueOrderIterator order(tree, ledger, shares, next_job, {.cluster_total = total});
 //   while (std::optional<QueueId> leaf = order.Next()) {
@@ -11,13 +11,13 @@
 //     order.Changed(*leaf);
 //   }
 //
-// Next() does not take anything: it gives the same leaf until something is said to have changed.
-// Contract: after the ledger's charge of a queue or a leaf's next job has changed, call Changed()
-// for that leaf before Next(). The tree and the fair shares must not change meanwhile.
+// Next() removes nothing: it returns the same leaf until Changed() or Picked(). Contract: call
+// Changed() for a leaf, before Next(), after its ledger charge or its next job has changed. The
+// tree and the fair shares must not change meanwhile.
 //
 // Thread-safety: one thread. Ownership: keeps references to tree, ledger and shares, and the
-// callback; the pointer that the callback gives is used only during the call. Complexity: building
-// O(queues); Changed() O(1); Next() O(depth * log siblings) a changed leaf.
+// callback; uses the pointer that the callback returns only during the call. Complexity: building
+// O(queues); Changed() O(1); Next() O(depth * log siblings) per changed leaf.
 #pragma once
 
 #include <cstdint>
@@ -35,11 +35,11 @@ namespace fairlead::queues {
 
 class QueueOrderIterator {
  public:
-  // What the leaf's next job asks for (one step of it: the gang, or one extra pod); null if the
-  // leaf has no more. Called only for usable leaves.
+  // What the leaf's next job requests (one step: the gang, or one extra pod); null if the leaf has
+  // no more. Called only for usable leaves.
   using NextJobRequest = std::function<const model::Resources*(QueueId leaf)>;
   struct Options {
-    bool victims = false;  // reversed order: who gives first
+    bool victims = false;  // reversed: eviction order
     model::Resources cluster_total;
   };
 
@@ -49,20 +49,20 @@ class QueueOrderIterator {
   // None when every leaf is exhausted.
   std::optional<QueueId> Next();
   void Changed(QueueId leaf);
-  // Victims only: this much of what the leaf holds is picked but still charged in the ledger.
+  // Victims only: `amount` of what the leaf holds is picked but still charged in the ledger.
   // Includes Changed().
   void Picked(QueueId leaf, const model::Resources& amount);
-  // Everything may have changed (a rolled-back transaction that touched many queues).
+  // Says that everything may have changed (a rolled-back transaction that touched many queues).
   void ChangedAll();
 
  private:
   static constexpr uint32_t kNobody = ~uint32_t{0};
-  // Node 0 stands above the top queues and has no queue.
+  // Node 0 is above the top queues and has no queue.
   struct Node {
     QueueId queue = 0;
     uint32_t parent = 0;
     uint32_t slot = 0;             // place among the parent's children
-    uint32_t best_leaf = kNobody;  // node of the leaf that this subtree would serve
+    uint32_t best_leaf = kNobody;  // node of the leaf that is next in this subtree
     bool dirty = false;
     CoreAmounts next_job = {};  // of best_leaf
     CoreAmounts picked = {};

@@ -80,7 +80,7 @@ TEST(QueueOrderIteratorTest, EqualQueuesTakeTurnsAndOnlyChangedLeavesAreAsked) {
   EXPECT_EQ(asked, 3 + 6);
 }
 
-// What Next() must say: compare every pair, at every level, from scratch.
+// The oracle of Next(): compares every pair, at every level, from scratch.
 class Reference {
  public:
   Reference(const QueueTree& tree, const QueueLedger& ledger, const FairShares& shares,
@@ -181,7 +181,7 @@ TEST(QueueOrderIteratorTest, AgreesWithComparingEverythingAfterEveryChange) {
         if (random.OneIn(2)) ledger.Charge(*leaf, job, true);
         order.Changed(*leaf);
       }
-      // Other leaves change too, several between two looks.
+      // Other leaves change too, several between two calls.
       for (int64_t i = random.Between(0, 2); i > 0; --i) {
         const auto other =
             static_cast<QueueId>(random.Between(0, static_cast<int64_t>(tree.size()) - 1));

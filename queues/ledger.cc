@@ -18,7 +18,7 @@ int64_t Saturate(Int128 value) {
 
 void QueueLedger::Rebuild(const QueueTree& tree) {
   const size_t row = kKinds * width_;
-  // What is a queue's own is its total without its children's.
+  // A queue's own amount is its total minus its children's totals.
   std::vector<Int128> own = totals_;
   for (QueueId q = 0; q < parent_.size(); ++q) {
     if (parent_[q] == kNone) continue;

@@ -1,18 +1,18 @@
-// What every queue holds and asks for, itself and everything below it.
+// What every queue holds and requests, including everything below it.
 //
-// Three totals a queue: allocated (placed pods), allocated_non_preemptible (the part of it that
-// nobody may take back) and requested (all pods that want to run or do). `requested` counts a pod
-// from its appearance to its end, placed or not; placing it changes only `allocated`. Amounts are
-// *queue charge*: milli-CPU, bytes, milli-GPU (fractions and MIG slices already converted).
+// There are three totals per queue: allocated (placed pods), allocated_non_preemptible (the part of
+// it that cannot be reclaimed) and requested (all pods that run or want to run). `requested` counts
+// a pod from its appearance to its end, placed or not; placing it changes only `allocated`. Amounts
+// are *queue charge*: milli-CPU, bytes, milli-GPU (fractions and MIG slices already converted).
 //
-// Sums are kept in 128 bits, so no user's absurd request can make a charge and its release differ;
+// Sums have 128 bits, so even an absurd request cannot make a charge and its release differ;
 // readers see them saturated to 64 bits. A total below zero is a bug of the caller and aborts.
 //
-// The ledger keeps its own copy of the parent links, as of the last Rebuild(): charges and releases
-// always walk the path that the totals were summed along, even if the tree has changed since.
+// The ledger keeps its own copy of the parent links, as of the last Rebuild(). Charges and releases
+// always walk the path along which the totals were summed, even if the tree has changed since.
 //
-// Thread-safety: one thread. Copying costs one flat copy (about 250 bytes a queue): cheap enough to
-// clone at the start of a search. Charges cost O(depth * resources).
+// Thread-safety: one thread. Copying costs one flat copy (about 250 bytes per queue): cheap enough
+// to clone at the start of a search. Charges cost O(depth * resources).
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,14 @@ class QueueLedger {
  public:
   explicit QueueLedger(const QueueTree& tree) { Rebuild(tree); }
 
-  // Sums again along the tree's present links; what is charged directly to each queue stays. Needed
-  // when BuiltFor() is false. O(queues * resources).
+  // Sums again along the tree's current links; direct charges of each queue stay. Needed when
+  // BuiltFor() is false. O(queues * resources).
   void Rebuild(const QueueTree& tree);
   [[nodiscard]] bool BuiltFor(const QueueTree& tree) const {
     return shape_version_ == tree.shape_version();
   }
 
-  // To the queue (a leaf, or whatever queue a running pod is in) and all its ancestors.
+  // Charges the queue (a leaf, or any queue that a running pod is in) and all its ancestors.
   void Charge(QueueId queue, const model::Resources& amount, bool preemptible);
   void Release(QueueId queue, const model::Resources& amount, bool preemptible);
   void AddRequested(QueueId queue, const model::Resources& amount);
@@ -56,8 +56,8 @@ class QueueLedger {
   }
   [[nodiscard]] model::Resources requested(QueueId queue) const { return Row(kRequested, queue); }
 
-  // Sets the totals of one queue alone, whatever its children hold: to look at the totals that some
-  // other program recorded. Rebuild() and charges assume consistent totals; not for decisions.
+  // Sets the totals of one queue alone, whatever its children hold: for totals that another program
+  // recorded. Rebuild() and charges assume consistent totals; not for decisions.
   void OverrideTotals(QueueId queue, const model::Resources& allocated,
                       const model::Resources& allocated_non_preemptible,
                       const model::Resources& requested);
@@ -78,7 +78,7 @@ class QueueLedger {
   void Widen(size_t width);
 
   uint64_t shape_version_ = 0;
-  size_t width_ = model::kGpu + 1;  // resources a row has room for
+  size_t width_ = model::kGpu + 1;  // number of resource columns per row
   std::vector<QueueId> parent_;
   std::vector<Int128> totals_;  // queue-major, then kind, then resource
 };

@@ -34,7 +34,7 @@ LendingFloors::LendingFloors(const QueueTree& tree, const QueueLedger& ledger)
   }
 }
 
-// What the queue would keep idle if it held `more`.
+// The guaranteed quota that the queue would leave idle if it held `more`.
 Int128 LendingFloors::IdleOf(const Column& column, QueueId queue, Int128 below,
                              int64_t more) const {
   if (!tree_.Usable(queue)) return 0;
@@ -67,12 +67,12 @@ std::optional<LendingRefusal> LendingFloors::Check(QueueId leaf, const model::Re
   for (const Column& column : columns_) {
     const int64_t requested = request[column.resource];
     if (requested <= 0) continue;
-    Int128 change = 0;  // of what is idle at and below the queue
+    Int128 change = 0;  // change of what is idle at and below the queue
     for (std::optional<QueueId> at = leaf; at; at = tree_.Parent(*at)) {
       change = IdleOf(column, *at, column.below[*at] + change, requested) - column.idle[*at];
     }
     const Int128 idle_total = column.idle_total + change;
-    // What the request takes from its own idle part raises nothing.
+    // A request within its own idle part does not raise the sum.
     if (requested + change <= 0) continue;
     if (column.held_total + requested + idle_total > total[column.resource]) {
       return LendingRefusal{column.resource, total[column.resource], Saturate(column.held_total),

@@ -47,7 +47,7 @@ TEST_F(LendingTest, WhatIsKeptFollowsFromTheSpec) {
   EXPECT_FALSE(tree_.AnyKept());
 }
 
-// 16 GPUs. lender: quota 8, lends at most 3, asks for nothing; borrower: quota 4, wants everything.
+// 16 GPUs. lender: quota 8, lends at most 3, requests nothing; borrower: quota 4, wants everything.
 TEST_F(LendingTest, KeptPartIsNotDividedAmongOthers) {
   const QueueId lender = tree_.Upsert(Lender("lender", "", 8000, 3000));
   const QueueId borrower = tree_.Upsert(Lender("borrower", "", 4000, kUnlimited));
@@ -62,7 +62,7 @@ TEST_F(LendingTest, KeptPartIsNotDividedAmongOthers) {
   EXPECT_EQ(shares.Get(borrower, kGpu), 9000);
 }
 
-// The part kept for an idle child is not lent to cousins either, and does not shrink what its
+// The part guaranteed to an idle child is not lent to cousins either, and does not reduce what its
 // sibling gets from elsewhere.
 TEST_F(LendingTest, QueuesAboveKeepForTheirChildren) {
   const QueueId dept = tree_.Upsert(Lender("dept", "", 8000, kUnlimited));
@@ -93,11 +93,11 @@ TEST_F(LendingTest, FloorsAreHeldWherePodsArePlaced) {
             (LendingRefusal{kGpu, 16'000, 10'000, 5000, 1001}));
   EXPECT_FALSE(floors.Check(borrower, Gpus(1001), Gpus(17'000))) << "another node would help";
   EXPECT_FALSE(floors.Check(borrower, Amounts(5, 5, 0), Gpus(0))) << "nothing of it is asked for";
-  // The owner: its kept part, and then what is nobody's.
+  // The owner: its guaranteed part, and then unowned capacity.
   EXPECT_FALSE(floors.Check(lender, Gpus(5000), Gpus(15'000)));
   EXPECT_FALSE(floors.Check(lender, Gpus(6000), Gpus(16'000)));
   EXPECT_TRUE(floors.Check(lender, Gpus(6001), Gpus(16'000)));
-  // The cluster lost nodes: others wait, the owner may still take what is kept for it.
+  // The cluster lost nodes: other queues wait; the owner may still take its guaranteed part.
   EXPECT_TRUE(floors.Check(borrower, Gpus(1), Gpus(12'000)));
   EXPECT_FALSE(floors.Check(lender, Gpus(5000), Gpus(12'000)));
   ledger.Charge(lender, Gpus(5000), true);
@@ -106,7 +106,7 @@ TEST_F(LendingTest, FloorsAreHeldWherePodsArePlaced) {
   EXPECT_FALSE(floors.Check(borrower, Gpus(1000), Gpus(16'000)));
 }
 
-// idle() by definition, and Check() by placing the request and looking.
+// idle() by definition, and Check() by placing the request and comparing.
 TEST_F(LendingTest, AgreesWithTheDefinitionOnRandomTrees) {
   Random random;
   SCOPED_TRACE(random.Describe());

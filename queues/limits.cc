@@ -21,7 +21,7 @@ Bound BoundOn(const QueueTree& tree, const QueueLedger& ledger, QueueId queue, R
   return {bounds.quota, ledger.allocated_non_preemptible(queue, r)};
 }
 
-// GPU first: it is the resource that people ask about.
+// GPU first, because users ask about it first.
 absl::InlinedVector<ResourceIndex, 8> ReportOrder(const QueueTree& tree) {
   absl::InlinedVector<ResourceIndex, 8> order = {model::kGpu, model::kCpu, model::kMemory};
   for (const ResourceIndex r : tree.resources()) {

@@ -1,10 +1,10 @@
-// May a queue take this much more, and how much more may it take: limits and the quota for
-// non-preemptible work, at the queue and at every queue above it (KAI's rules).
+// Whether a queue may take more, and how much: limits and the quota for non-preemptible work, at
+// the queue and at every queue above it (KAI's rules).
 //
 //   limit:  allocated + request <= limit
 //   quota:  allocated_non_preemptible + request <= quota, for a non-preemptible workload
 //
-// A resource of which nothing is requested is not compared, so a queue that is already over (its
+// A resource with a request of zero is not compared. So a queue that is already over its limit (the
 // limit was lowered) can still take what does not need that resource. -1 is no bound.
 // Thread-safety: pure functions. Complexity: O(depth * resources).
 #pragma once
@@ -30,14 +30,14 @@ struct LimitViolation {
   friend bool operator==(const LimitViolation&, const LimitViolation&) = default;
 };
 
-// The first bound that the request would break, or none. Limits come before quotas; then the lower
-// queue before those above it; then GPU, CPU, memory, other resources.
+// The first bound that the request would break, or none. Limits come before quotas; then a queue
+// before the queues above it; then GPU, CPU, memory, other resources.
 std::optional<LimitViolation> CheckLimits(const QueueTree& tree, const QueueLedger& ledger,
                                           QueueId leaf, const model::Resources& request,
                                           bool preemptible);
 
-// The most of each resource that CheckLimits would let a request of this leaf have: >= 0, or
-// kUnlimited. Has an explicit entry for every name that the tree's ResourceNames has now.
+// The most of each resource that CheckLimits would allow a request of this leaf: >= 0, or
+// kUnlimited. Has an explicit entry for every name in the tree's ResourceNames.
 model::Resources Headroom(const QueueTree& tree, const QueueLedger& ledger, QueueId leaf,
                           bool preemptible);
 

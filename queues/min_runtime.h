@@ -1,13 +1,13 @@
-// How long a workload may run before it may be made a victim, by the settings of the queues.
+// How long a workload may run before it may become a victim, by the settings of the queues.
 //
 // A workload is protected while now < start + minimum runtime. Against preemption (inside its own
-// queue) the first value found from its leaf upwards holds. Against reclaim (by another queue)
-// there are two ways to look it up, as in KAI:
+// queue) the first value from its leaf upwards applies. Against reclaim (by another queue) there
+// are two methods, as in KAI:
 //   kLowestCommonAncestor  from the queue just below the lowest common ancestor, on the victim's
-//                          side, upwards; the victim's top queue where the tops differ;
+//                          side, upwards; the victim's top queue if the tops differ;
 //   kQueue                 from the victim's leaf upwards.
-// Where no queue says anything, the default of the scheduler holds.
-// Thread-safety: pure functions. Complexity: O(depth).
+// If no queue sets a value, the scheduler's default applies. Thread-safety: pure functions.
+// Complexity: O(depth).
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ inline absl::Duration ReclaimMinRuntime(const QueueTree& tree, const MinRuntimeO
                            options.default_reclaim);
 }
 
-// A workload that has not started is not protected: `start` is InfinitePast then.
+// A workload that has not started (`start` is InfinitePast) is not protected.
 inline bool IsProtected(absl::Time now, absl::Time start, absl::Duration min_runtime) {
   return now < start + min_runtime;
 }

@@ -12,7 +12,7 @@ using model::ResourceIndex;
 constexpr std::array<ResourceIndex, 3> kCore = {model::kCpu, model::kMemory, model::kGpu};
 constexpr std::array<ResourceIndex, 3> kVectorOrder = {model::kGpu, model::kCpu, model::kMemory};
 
-// 1000 times the amount in the units KAI counts in: devices for GPUs, else base units.
+// 1000 times the amount in KAI's units: devices for GPUs, else base units.
 Uint128 ThousandFold(ResourceIndex r, int64_t amount) {
   const Uint128 wide = static_cast<Uint128>(amount);
   return r == model::kGpu ? wide : wide * 1000;

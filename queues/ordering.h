@@ -8,7 +8,7 @@
 //     goes last.
 //  5. Smaller dominant share with the next job: the largest allocated / allocatable share over the
 //     three; where the share is zero, allocated * 1000 (in devices, milli-CPU, bytes).
-//  6. The same without the next job.
+//  6. Smaller dominant share without the next job.
 //  7. Smaller allocatable share, GPU before CPU before memory. (KAI compares the three at once and
 //     may find neither smaller; a lexicographic comparison agrees wherever KAI's decides, and keeps
 //     the whole order transitive.)
@@ -16,10 +16,10 @@
 // An unlimited share counts as the whole cluster in 5 and 6, and as the largest in 7. Only CPU,
 // memory and GPU take part, as in KAI; other resources have limits but no order.
 //
-// When victims are looked for the order is reversed, and what was already picked from a queue is
-// subtracted from what it has in rules 4, 5 and 6.
+// A search for victims reverses the order, and subtracts what was already picked from a queue from
+// its allocation in rules 4, 5 and 6.
 //
-// It is a strict weak order (names differ, so a total one). Ratios are compared by cross
+// The result is a strict weak order (a total one, as names differ). Ratios are compared by cross
 // multiplication. Thread-safety: pure functions. Complexity: constant.
 #pragma once
 
@@ -40,14 +40,14 @@ namespace fairlead::queues {
 using CoreAmounts = std::array<int64_t, model::kGpu + 1>;
 CoreAmounts ToCore(const model::Resources& resources);
 
-// What the comparison knows of one queue. `name` must outlive it.
+// The input of the comparison for one queue. `name` must outlive it.
 struct QueueView {
   CoreAmounts allocated = {};
   CoreAmounts fair_share = {};
   CoreAmounts quota = {};              // kUnlimited: no bound
   CoreAmounts allocatable_share = {};  // kUnlimited: no bound
   CoreAmounts next_job = {};           // zeros if there is none
-  CoreAmounts picked_victims = {};     // zeros unless victims are looked for
+  CoreAmounts picked_victims = {};     // zeros except in a search for victims
   int32_t priority = 0;
   absl::Time creation = absl::InfinitePast();
   absl::string_view name;
@@ -57,7 +57,7 @@ struct QueueView {
 QueueView MakeView(const QueueTree& tree, const QueueLedger& ledger, const FairShares& shares,
                    QueueId queue, const model::Resources* next_job);
 
-// A view made ready for comparison; use it where one queue is compared often.
+// A view prepared for comparison; use it if one queue is compared often.
 struct QueueRank {
   bool over_fair_share = false;
   bool within_quota = false;
@@ -73,7 +73,7 @@ QueueRank MakeRank(const QueueView& view, const CoreAmounts& cluster_total);
 // Negative: a is served before b. Zero only for equal names and creation times.
 int CompareQueues(const QueueRank& a, const QueueRank& b);
 int CompareQueues(const QueueView& a, const QueueView& b, const CoreAmounts& cluster_total);
-// Negative: a gives victims before b.
+// Negative: victims of a come before those of b.
 inline int CompareVictimQueues(const QueueRank& a, const QueueRank& b) {
   return CompareQueues(b, a);
 }

@@ -13,7 +13,7 @@ using model::kUnlimited;
 
 constexpr CoreAmounts kCluster = {100'000, 1'000'000, 10'000};
 
-// Bounded by nothing but GPUs: fair share 4 GPUs, quota 2.
+// Only GPUs are bounded: fair share 4 GPUs, quota 2.
 QueueView View(absl::string_view name) {
   QueueView view;
   view.name = name;
@@ -24,7 +24,7 @@ QueueView View(absl::string_view name) {
   return view;
 }
 
-// One case a rule: `a` must come before `b`, although every later rule says the contrary or
+// One case per rule: `a` must come before `b`, although every later rule says the contrary or
 // nothing.
 TEST(CompareQueuesTest, RulesInTheirOrder) {
   struct Case {
@@ -115,7 +115,7 @@ TEST(CompareQueuesTest, RulesInTheirOrder) {
 }
 
 TEST(CompareQueuesTest, ZeroSharesCompareInDevicesMilliCpuAndBytes) {
-  // Both use what they have no share of: 0.5 GPUs weigh 500, 1 milli-CPU weighs 1000.
+  // Both use a resource of which they have no share: 0.5 GPUs weigh 500, 1 milli-CPU weighs 1000.
   QueueView gpu = View("gpu");
   gpu.allocatable_share = {0, 0, 0};
   QueueView cpu = gpu;

@@ -44,7 +44,7 @@ TEST_F(QueueRulesTest, ShrunkQuotaEvictsNothingAndStopsNewNonPreemptibleWork) {
   EXPECT_FALSE(CheckLimits(tree_, ledger, team, Gpus(1), true)) << "preemptible work may come";
   EXPECT_FALSE(CheckLimits(tree_, ledger, team, Amounts(100, 100, 0), false))
       << "what needs no GPU is not held up";
-  // It comes back below its quota by finishing work, not otherwise.
+  // It returns below its quota only when work finishes.
   ledger.Release(team, Gpus(3000), false);
   EXPECT_FALSE(CheckLimits(tree_, ledger, team, Gpus(1000), false));
   EXPECT_TRUE(CheckLimits(tree_, ledger, team, Gpus(1001), false));
@@ -215,7 +215,7 @@ TEST_F(QueueRulesTest, MinRuntimeOptions) {
   const absl::Duration otherwise = absl::Hours(1);
   const Case cases[] = {
       {b, a, absl::Minutes(30), absl::Minutes(30)},        // siblings: the victim's leaf
-      {a, b, absl::ZeroDuration(), absl::ZeroDuration()},  // zero is said, not left out
+      {a, b, absl::ZeroDuration(), absl::ZeroDuration()},  // zero is set, not absent
       {other, a, absl::Minutes(20), absl::Minutes(30)},    // below `left`: the side is `team`
       {c, a, absl::Minutes(10), absl::Minutes(30)},        // no common ancestor: the top
       {a, other, absl::Minutes(10), absl::Minutes(10)},    // inherited

@@ -16,7 +16,7 @@ bool IsCore(ResourceIndex r) { return r <= model::kGpu; }
 
 bool Exceeds(int64_t amount, int64_t bound) { return bound != kUnlimited && amount > bound; }
 
-// What each queue would hold, while pieces are taken off. Remembers which queues gave.
+// What each queue would hold while pieces are subtracted. Remembers which queues gave.
 class Holdings {
  public:
   explicit Holdings(const ReclaimContext& context) : context_(context) {}
@@ -25,7 +25,7 @@ class Holdings {
     const auto it = given_.find(queue);
     return it != given_.end() ? it->second.left : context_.ledger.allocated(queue);
   }
-  // As Of() was before the last piece of a queue that gave.
+  // The value of Of() before the last piece of a queue that gave.
   [[nodiscard]] Resources BeforeLastPiece(QueueId queue) const {
     const Given& given = given_.at(queue);
     return given.left + given.last_piece;
@@ -72,8 +72,8 @@ std::vector<InvolvedResource> Involved(const ReclaimContext& context, const Recl
   return involved;
 }
 
-// The queue lacks some of the resource, and the step gives it more than that. By less than the
-// step: what it held before is below its share.
+// True if the queue lacks some of the resource and the step gives it more than that. Its excess is
+// less than the step, because its previous amount is below its share.
 bool RoundsUp(const ReclaimContext& context, QueueId queue, ResourceIndex r, int64_t with_step) {
   const int64_t fair_share = context.shares.Get(queue, r);
   return context.round_to_gang && with_step > fair_share &&
@@ -99,7 +99,7 @@ std::vector<QueueId> SiblingsThatGave(const ReclaimContext& context, QueueId que
   return siblings;
 }
 
-// By how much a queue comes to lack more of the resource; negative if it comes to lack less.
+// The change of the queue's shortage of the resource; negative if the shortage shrinks.
 int64_t LackAdded(const ReclaimContext& context, QueueId queue, ResourceIndex r, int64_t held) {
   const int64_t fair_share = context.shares.Get(queue, r);
   const auto lack = [fair_share](int64_t amount) {
@@ -108,8 +108,8 @@ int64_t LackAdded(const ReclaimContext& context, QueueId queue, ResourceIndex r,
   return lack(held) - lack(context.ledger.allocated(queue, r));
 }
 
-// Rounding at a queue that lacks some: do the siblings that gave come to lack what the queue gains,
-// or would be freed more than the step, so that somebody else has the good of it?
+// For rounding at a queue with a shortage: true if the givers' shortage grows by at least what the
+// queue gains, or if more than the step would be freed, which would help other queues only.
 bool TakesFromTheNeedy(const ReclaimContext& context, const Reclaimer& reclaimer, QueueId queue,
                        absl::Span<const QueueId> siblings, const Holdings& holdings,
                        ResourceIndex r) {
@@ -125,7 +125,7 @@ bool TakesFromTheNeedy(const ReclaimContext& context, const Reclaimer& reclaimer
   return taken > reclaimer.request[r] || lack_added >= -LackAdded(context, queue, r, held);
 }
 
-// The final test at one queue of the reclaimer's path, those below it having been tested.
+// The final test at one queue of the reclaimer's path, after the queues below it.
 ReclaimAnswer TestSaturation(const ReclaimContext& context, const Reclaimer& reclaimer,
                              QueueId queue, const Holdings& holdings,
                              std::vector<InvolvedResource>& involved) {
@@ -152,8 +152,8 @@ ReclaimAnswer TestSaturation(const ReclaimContext& context, const Reclaimer& rec
   return {};
 }
 
-// Where a queue is rounded up, everybody who gave was over its share before its last piece: the
-// leaves of the victims too, or a rounding would make the next one needed.
+// If a queue is rounded up, every queue that gave must have been over its share before its last
+// piece. That includes the leaves of the victims, or one rounding would make another necessary.
 ReclaimAnswer TestGivers(const ReclaimContext& context, const Reclaimer& reclaimer,
                          const Holdings& holdings, absl::Span<const InvolvedResource> involved) {
   if (!context.round_to_gang) return {};

@@ -72,7 +72,7 @@ TEST_F(ReclaimTest, EachPieceIsTestedAgainstWhatIsLeft) {
   const ReclaimAnswer third = Reclaim(reclaimer, {{c_, {Gpus(1000), Gpus(1000), Gpus(1000)}}});
   EXPECT_EQ(third.refusal, ReclaimRefusal::kVictimWithinItsShare);
   EXPECT_EQ(third.queue, right_) << "where the paths diverge";
-  // A gang is one piece: it may reach below the share if its first GPU lies above.
+  // A gang is one piece: it may go below the share if its first GPU is above.
   EXPECT_TRUE(Reclaim(reclaimer, {{c_, {Gpus(6000)}}}).allowed());
 }
 
@@ -85,7 +85,7 @@ TEST_F(ReclaimTest, QuotaIsARightAgainstOverQuotaShares) {
   EXPECT_FALSE(MaintainFairShare(Context(), right_, ledger_.allocated(right_)));
   EXPECT_TRUE(MayEverReclaimFrom(Context(), {a_, Gpus(2000), true}, c_));
   EXPECT_TRUE(Reclaim({a_, Gpus(2000), true}, {{c_, {Gpus(2000)}}}).allowed());
-  // Beyond the reclaimer's own quota the right ends.
+  // The right ends beyond the reclaimer's own quota.
   EXPECT_FALSE(MayEverReclaimFrom(Context(), {a_, Gpus(4001), true}, c_));
   EXPECT_EQ(Reclaim({a_, Gpus(4001), true}, {{c_, {Gpus(4001)}}}).refusal,
             ReclaimRefusal::kVictimWithinItsShare);
@@ -108,7 +108,7 @@ TEST_F(ReclaimTest, SaturationIsStrictPerLevelAndScaledByTheMultiplier) {
   EXPECT_FALSE(Reclaim({a_, Gpus(1000), true}, {{c_, {Gpus(1000)}}}, 1'200'000).allowed());
   EXPECT_TRUE(Reclaim({a_, Gpus(1000), true}, {{c_, {Gpus(1000)}}}, 1'199'999).allowed());
   EXPECT_TRUE(Reclaim({a_, Gpus(1000), true}, {{c_, {Gpus(1000)}}}, 0).allowed()) << "at least 1";
-  // A sibling without a share has no say.
+  // A sibling without a share does not count.
   Share(right_, 0);
   EXPECT_TRUE(Reclaim({a_, Gpus(1500), true}, {{c_, {Gpus(1500)}}}).allowed());
 }
@@ -249,7 +249,7 @@ TEST_F(RoundingTest, GiversGiveSurplusOnly) {
       {"part of the room was free", 3, 5, 7, 4, true, {1}, true},
       {"right keeps its share", 3, 4, 10, 2, false, {2}, true},
       {"left has its share, and right is more saturated still", 3, 5, 16, 2, false, {2}, true},
-      // a is three short.
+      // a lacks three.
       {"b comes to lack less than a lacked", 1, 6, 9, 4, true, {4}, true},
       {"likewise, but it gives more than a takes", 1, 7, 8, 4, true, {5}, false},
       {"right comes to lack less than left gains", 1, 3, 10, 4, false, {4}, true},
@@ -301,13 +301,13 @@ TEST_F(RoundingTest, AQueueAboveIsRoundedWhereItCompetes) {
 }
 
 TEST_F(RoundingTest, ResourcesThatNobodyLacksDoNotBlock) {
-  // CPU is plenty: everybody's share of it is what it asks for, and far from being held.
+  // CPU is plentiful: each queue's share is what it requests, and its allocation is far below.
   Hold(a_, 3);
   Hold(b_, 6);
   const Reclaimer gang{a_, Amounts(8000, 100, 2000), true};
   ASSERT_TRUE(CanReclaim(Rounding(), gang).allowed());
   EXPECT_TRUE(Round(gang, {{b_, {Amounts(8000, 100, 2000)}}}).allowed());
-  // Where a is rounded in CPU too, b must have CPU to give.
+  // If a is rounded in CPU too, b must have CPU to give.
   shares_.Set(a_, model::kCpu, 4000);
   ASSERT_TRUE(CanReclaim(Rounding(), gang).allowed());
   const ReclaimAnswer answer = Round(gang, {{b_, {Amounts(8000, 100, 2000)}}});
@@ -315,7 +315,7 @@ TEST_F(RoundingTest, ResourcesThatNobodyLacksDoNotBlock) {
   EXPECT_EQ(answer.resource, model::kCpu);
 }
 
-// What all of them are short of their shares, in milli-GPUs.
+// The sum of all shortages, in milli-GPUs.
 int64_t LackOf(const QueueLedger& ledger, const FairShares& shares,
                absl::Span<const QueueId> queues) {
   int64_t lack = 0;
@@ -335,8 +335,8 @@ int64_t SquaredDistance(const QueueLedger& ledger, const FairShares& shares,
   return sum;
 }
 
-// Siblings with gangs of random sizes and random holdings: whatever rounding allows lowers what
-// they lack, and where what is taken is what is given, the squared distances to the shares.
+// Siblings with random gang sizes and random allocations: every permitted rounding lowers the total
+// lack. If the amount taken equals the amount given, it also lowers the sum of squared distances.
 TEST(RoundingProperty, EveryRoundingLowersTheLackOfTheLevel) {
   Random random;
   SCOPED_TRACE(random.Describe());

@@ -1,9 +1,8 @@
-// Usage that somebody else has counted and reports from time to time: a time series database, by
-// way of an adapter (usage-prometheus). The other source is the program's own record
-// (usage_record.h).
+// Usage that another system counts and reports from time to time: a time series database, through
+// an adapter (usage-prometheus). The other source is the program's own record (usage_record.h).
 //
-// Reports name queues and resources by name; names that the tree does not know are passed over, so
-// that the history of a queue that is deleted and made again is its own.
+// Reports name queues and resources by name; names that the tree does not have are ignored. So a
+// queue that is deleted and created again keeps its history.
 //
 // Thread-safety: one thread. Complexity: Take O(1), UsageOf O(the report).
 #pragma once
@@ -24,13 +23,13 @@ class ReportedUsage final : public UsageSource {
  public:
   explicit ReportedUsage(absl::Duration staleness) : staleness_(staleness) {}
 
-  // Takes the place of the report before, unless that one is newer.
+  // Replaces the previous report, unless the previous one is newer.
   void Take(const model::UsageReport& report);
-  // Grows with each report that was taken.
+  // Grows with each report that was accepted.
   [[nodiscard]] uint64_t version() const { return version_; }
-  // From then on the report is not believed any more; infinite future before the first.
+  // When the report becomes stale; infinite future before the first.
   [[nodiscard]] absl::Time stale_at() const;
-  // Infinite past before the first report.
+  // Time of the report; infinite past before the first.
   [[nodiscard]] absl::Time as_of() const;
 
   // Unavailable before the first report and from stale_at() on.

@@ -1,4 +1,4 @@
-// Usage as somebody else reports it, and the windows of both sources.
+// Usage that another system reports, and the windows of both sources.
 #include "queues/reported_usage.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ TEST_F(ReportedUsageTest, AReportIsBelievedForTheStalenessPeriod) {
   const auto stale = reported_.UsageOf(tree_, Noon() + absl::Minutes(5));
   EXPECT_TRUE(absl::IsUnavailable(stale.status()));
   EXPECT_THAT(stale.status().message(), HasSubstr("the last report is 5m old"));
-  // The next one is as good as the first.
+  // The next report is valid.
   reported_.Take(Report(Noon() + absl::Minutes(6), 1));
   EXPECT_EQ(Of(a_, kGpu, Noon() + absl::Minutes(6)), 1);
 }
@@ -77,7 +77,7 @@ TEST_F(ReportedUsageTest, UnknownNamesArePassedOverAndAmountsBounded) {
   EXPECT_EQ(Of(a_, kCpu, Noon()), 0);
   EXPECT_EQ(Of(a_, kGpu, Noon()), kNano);
   EXPECT_EQ(Of(b_, kGpu, Noon()), 0);
-  // A queue that comes later has its own history, without a new report.
+  // A queue that is created later has its own history, without a new report.
   const QueueId gone = tree_.Upsert(MakeQueue("gone"));
   EXPECT_EQ(Of(gone, kCpu, Noon()), 4);
 }

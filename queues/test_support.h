@@ -46,8 +46,8 @@ inline model::Queue MakeQueue(std::string name, std::string parent = "", int64_t
 
 using fairlead::testing::Random;
 
-// A random forest of up to `count` queues, three levels and more, with quotas, limits, weights and
-// priorities small enough that all of them bite. Names are q0, q1, ...
+// A random forest of up to `count` queues, three levels and more. Quotas, limits, weights and
+// priorities are small enough to take effect. Names are q0, q1, ...
 inline std::vector<model::Queue> RandomQueues(Random& random, int64_t count) {
   std::vector<model::Queue> queues;
   const auto bounds = [&random](int64_t unit) {

@@ -21,7 +21,7 @@ bool SameDecisions(const model::Queue& a, const model::Queue& b) {
   return fields(a) == fields(b);
 }
 
-// "" if the numbers can be used.
+// Returns "" if the numbers can be used.
 std::string CheckBounds(absl::string_view field, const model::QueueResource& resource) {
   if (resource.quota < model::kUnlimited) {
     return absl::StrCat("spec.resources.", field, ".quota is negative and not -1");
@@ -36,7 +36,7 @@ std::string CheckBounds(absl::string_view field, const model::QueueResource& res
 }
 
 Bounds ToBounds(const model::QueueResource& resource) {
-  // A negative weight is no weight: KAI accepts it, and it occurs on generated top queues.
+  // A negative weight counts as none: KAI accepts it, and it occurs on generated top queues.
   Bounds bounds = {resource.quota, resource.limit,
                    std::max<int64_t>(0, resource.over_quota_weight_micro)};
   if (resource.lending_limit >= 0 && resource.quota > resource.lending_limit) {
@@ -157,7 +157,7 @@ std::optional<QueueId> QueueTree::FindEver(absl::string_view name) const {
   return it->second;
 }
 
-// A chain of deleted queues could be a cycle, so it ends at the second.
+// A chain of deleted queues could be a cycle, so the walk ends at the second.
 std::optional<QueueId> QueueTree::ChargedTo(QueueId id) const {
   const Row& row = rows_[id];
   return row.exists || row.queue.parent.empty() ? row.parent : Find(row.queue.parent);
@@ -233,7 +233,7 @@ std::vector<QueueId> QueueTree::CycleThrough(QueueId id) const {
   std::vector<QueueId> chain = {id};
   for (std::optional<QueueId> at = DeclaredParent(id); at && *at != id; at = DeclaredParent(*at)) {
     chain.push_back(*at);
-    // A cycle further up that does not come back here.
+    // A cycle further up that does not include this queue.
     if (chain.size() > rows_.size()) return {};
   }
   if (DeclaredParent(chain.back()) != id) return {};
@@ -242,8 +242,8 @@ std::vector<QueueId> QueueTree::CycleThrough(QueueId id) const {
   return chain;
 }
 
-// Only the subtree can change: the links of a queue depend on the queues above it and on nothing
-// else, and whoever is on a cycle with this queue is, by declaration, below it.
+// Only the subtree can change: the links of a queue depend on the queues above it alone. A queue on
+// a cycle with this queue is, by declaration, below it.
 void QueueTree::Relink(QueueId id) {
   const std::vector<QueueId> subtree = DeclaredSubtree(id);
   const std::vector<QueueId> cycle = CycleThrough(id);

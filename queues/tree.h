@@ -1,9 +1,9 @@
-// The tree of queues: who is whose parent, which queues are usable, and the bounds of each.
+// The tree of queues: parents, which queues are usable, and the bounds of each.
 //
-// Built incrementally from Queue objects in any order: a child may come before its parent. A queue
-// whose parent is missing (orphan), that is on a parent cycle, or whose spec is invalid has a
-// problem, and so has everything below it: its jobs run nowhere, as in KAI. Such a queue still has
-// an id, so that what runs in it stays accounted for.
+// It is built incrementally from Queue objects in any order: a child may come before its parent. A
+// queue has a problem if its parent is missing (orphan), it is on a parent cycle, or its spec is
+// invalid. Everything below it then has the problem too: its jobs run nowhere, as in KAI. Such a
+// queue keeps an id, so that its running pods stay accounted for.
 //
 // Units: base units (milli-CPU, bytes, milli-GPU); weights in millionths. kUnlimited: no bound.
 // Thread-safety: one thread. Ownership: keeps a reference to the ResourceNames, which must outlive
@@ -26,16 +26,16 @@
 
 namespace fairlead::queues {
 
-// Dense. Belongs to one name for the life of the tree: a queue that is deleted and made again gets
-// the same id, and no other queue ever does. So a ledger may keep charges of a deleted queue.
+// Dense. Belongs to one name for the life of the tree: a queue that is deleted and created again
+// gets the old id, and no other queue ever does. So a ledger may keep charges of a deleted queue.
 using QueueId = uint32_t;
 
 struct Bounds {
   int64_t quota = model::kUnlimited;
   int64_t limit = model::kUnlimited;
   int64_t weight_micro = 0;
-  // Of the quota, what is kept for the queue while it does not use it: quota - lending limit, at
-  // most the limit. Zero without a lending limit and for an unlimited quota.
+  // The guaranteed quota: the part of the quota that no other queue may borrow. It is quota -
+  // lending limit, at most the limit; zero without a lending limit and for an unlimited quota.
   int64_t kept = 0;
 };
 
@@ -51,14 +51,14 @@ class QueueTree {
   // Does nothing if there is no such queue.
   void Remove(absl::string_view name);
 
-  // Grows with every change that a decision can see; not with changes of status or annotations.
+  // Grows with every change that a decision can see; unchanged by status and annotations.
   [[nodiscard]] uint64_t version() const { return version_; }
-  // Grows when a parent link, the set of queues or resources() changes: a ledger must then be
-  // rebuilt, and what depends on the set of resources (gpu_model.h) charged again.
+  // Grows when a parent link, the set of queues or resources() changes. A ledger must then be
+  // rebuilt, and charges that depend on the set of resources (gpu_model.h) made again.
   [[nodiscard]] uint64_t shape_version() const { return shape_version_; }
 
   [[nodiscard]] std::optional<QueueId> Find(absl::string_view name) const;
-  // The same with deleted queues: what runs in one stays charged to it.
+  // As Find, with deleted queues: pods that still run in one stay charged to it.
   [[nodiscard]] std::optional<QueueId> FindEver(absl::string_view name) const;
   // Ids are 0 .. size()-1, deleted queues included.
   [[nodiscard]] size_t size() const { return rows_.size(); }
@@ -71,14 +71,14 @@ class QueueTree {
     return rows_[id].problem;
   }
   [[nodiscard]] bool Usable(QueueId id) const { return rows_[id].exists && !rows_[id].problem; }
-  // Only leaves run jobs. A queue that any other queue calls its parent is not a leaf, whether that
-  // other queue is usable or not.
+  // Only leaves run jobs. A queue that any other queue names as its parent is not a leaf, whether
+  // that other queue is usable or not.
   [[nodiscard]] bool IsLeaf(QueueId id) const;
 
   // None for top queues, orphans, members of a cycle and deleted queues: following Parent() ends.
   [[nodiscard]] std::optional<QueueId> Parent(QueueId id) const { return rows_[id].parent; }
-  // Which queue's totals include those of this one: Parent(), and of a deleted queue the one that
-  // it was below, if that exists. Following it ends.
+  // The queue whose totals include this one's: Parent(), or for a deleted queue its last parent, if
+  // that exists. Following ChargedTo() ends.
   [[nodiscard]] std::optional<QueueId> ChargedTo(QueueId id) const;
   // Older first, then by name; usable or not. Valid until the tree changes.
   [[nodiscard]] absl::Span<const QueueId> Children(QueueId id) const { return rows_[id].children; }
@@ -88,14 +88,14 @@ class QueueTree {
   [[nodiscard]] QueuePath Ancestors(QueueId id) const;
   // The deepest queue that has both at or below it; none if their tops differ.
   [[nodiscard]] std::optional<QueueId> LowestCommonAncestor(QueueId a, QueueId b) const;
-  // The two queues just below the lowest common ancestor, on a's and on b's side: where the two
-  // compete. The tops where there is no common ancestor; a queue itself where it is the ancestor.
+  // The two queues just below the lowest common ancestor, on a's and on b's side, where the two
+  // compete. The tops if there is no common ancestor; a queue itself if it is the ancestor.
   [[nodiscard]] std::pair<QueueId, QueueId> Diverging(QueueId a, QueueId b) const;
 
   // CPU, memory and GPU, then every other resource that some queue names, ascending.
   [[nodiscard]] absl::Span<const model::ResourceIndex> resources() const { return resources_; }
   [[nodiscard]] const model::ResourceNames& names() const { return names_; }
-  // Does any queue keep something back (Bounds::kept)?
+  // True if any queue has guaranteed quota (Bounds::kept).
   [[nodiscard]] bool AnyKept() const { return keepers_ > 0; }
   // Unlimited quota and limit, and no weight, for a resource that the queue does not name.
   [[nodiscard]] const Bounds& BoundsOf(QueueId id, model::ResourceIndex resource) const {
@@ -113,7 +113,7 @@ class QueueTree {
     bool keeps = false;   // some bound has `kept`
     std::string invalid;  // what is wrong with the spec itself
     std::optional<std::string> problem;
-    QueueId faulty = 0;  // the queue whose fault the problem is: this one or one above
+    QueueId faulty = 0;  // the queue that causes the problem: this one or one above
   };
 
   QueueId IdOf(absl::string_view name);
@@ -125,7 +125,7 @@ class QueueTree {
   void Attach(QueueId id);
   void Detach(QueueId id);
   std::vector<QueueId>& SiblingList(const Row& row);
-  // Renews the links and the problems of a queue and of all that declare it above them.
+  // Updates the links and the problems of a queue and of all that declare it above them.
   void Relink(QueueId id);
   [[nodiscard]] std::vector<QueueId> DeclaredSubtree(QueueId id) const;
   [[nodiscard]] std::vector<QueueId> CycleThrough(QueueId id) const;

@@ -161,7 +161,7 @@ TEST_F(QueueTreeTest, CommonAncestorsAndDivergingSides) {
   EXPECT_EQ(tree_.Diverging(deep, deep), std::pair(deep, deep));
 }
 
-// Whatever the order of changes, the tree is the one that the present set of objects defines.
+// The tree depends only on the current set of objects, not on the order of changes.
 TEST_F(QueueTreeTest, IncrementalChangesGiveTheSameTreeAsBuildingAfresh) {
   Random random;
   SCOPED_TRACE(random.Describe());

@@ -22,7 +22,7 @@ namespace {
 constexpr absl::string_view kMagic = "fairlead-usage/";
 constexpr absl::string_view kVersion = "1";
 constexpr size_t kMaxNameBytes = 512;
-constexpr int kSumBits = 102;  // the largest amount for eight years; leaves room for all buckets
+constexpr int kSumBits = 102;  // the largest amount for eight years; leaves bits for all buckets
 constexpr int64_t kMaxTimeMs = int64_t{1} << 50;
 
 class Writer {
@@ -73,7 +73,7 @@ class Reader {
     FAIRLEAD_ASSIGN_OR_RETURN(const Uint128 value, Number(static_cast<Uint128>(most)));
     return static_cast<int64_t>(value);
   }
-  // Each thing that is counted takes a byte at least.
+  // Each counted item takes at least one byte.
   absl::StatusOr<size_t> Count() {
     FAIRLEAD_ASSIGN_OR_RETURN(const Uint128 value, Number(bytes_.size()));
     return static_cast<size_t>(value);
@@ -189,7 +189,7 @@ class UsageCodec {
     for (const std::string& name : queues) record.QueueOf(name);
     FAIRLEAD_ASSIGN_OR_RETURN(const size_t cells, reader.Count());
     for (size_t i = 0; i < cells; ++i) {
-      // What has a cell has a queue and a column, so neither list is empty here.
+      // A cell has a queue and a column, so neither list may be empty here.
       if (queues.empty() || record.columns_.empty()) return Corrupt("a cell belongs to nothing");
       FAIRLEAD_ASSIGN_OR_RETURN(const Uint128 queue, reader.Number(queues.size() - 1));
       FAIRLEAD_ASSIGN_OR_RETURN(const Uint128 column, reader.Number(record.columns_.size() - 1));

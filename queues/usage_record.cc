@@ -84,7 +84,7 @@ void UsageRecord::Record(absl::Time now, const QueueTree& tree, const QueueLedge
     Grown(held_capacity_, columns.back()) = std::max<int64_t>(0, capacity[r]);
   }
   std::fill(held_.begin(), held_.end(), 0);
-  // Deleted queues as well: what still runs in them uses the cluster.
+  // Includes deleted queues: pods that still run in them use the cluster.
   for (QueueId q = 0; q < tree.size(); ++q) {
     std::optional<uint32_t> queue;
     for (size_t i = 0; i < columns.size(); ++i) {
@@ -108,7 +108,7 @@ absl::StatusOr<std::vector<model::Resources>> UsageRecord::UsageOf(const QueueTr
   std::vector<model::Resources> usage(tree.size());
   if (buckets_.empty()) return usage;
   const Bucket& open = buckets_.back();
-  // Column -> index of the resource, where the tree's names have it.
+  // Column -> index of the resource, if the tree's names have it.
   std::vector<std::optional<model::ResourceIndex>> index;
   for (const std::string& name : columns_) index.push_back(tree.names().Find(name));
   for (QueueId q = 0; q < tree.size(); ++q) {
@@ -137,13 +137,13 @@ void UsageRecord::Forget(int64_t now_ms) {
   if (buckets_.size() != before) SumClosed();
 }
 
-// Integrates what was held up to now.
+// Integrates the allocations up to now.
 void UsageRecord::Advance(int64_t now_ms) {
   const int64_t staleness_ms = absl::ToInt64Milliseconds(options_.staleness);
   if (last_ms_ && now_ms < *last_ms_) {
     if (*last_ms_ - now_ms <= staleness_ms) return;
     while (!buckets_.empty() && buckets_.back().start_ms >= now_ms) buckets_.pop_back();
-    // A sum cannot be split: what began before now and reaches beyond counts as past.
+    // A sum cannot be split: a bucket that began before now and ends after it counts as past.
     if (!buckets_.empty()) buckets_.back().end_ms = std::min(buckets_.back().end_ms, now_ms);
     last_ms_ = now_ms;
     SumClosed();
@@ -188,7 +188,7 @@ void UsageRecord::Merge(const Bucket& older, Bucket& newer) {
   AddSums(older.amounts, newer.amounts);
 }
 
-// The open bucket stays as it is; the others in pairs, the newest one with its neighbour.
+// The open bucket stays unchanged; the others are merged in pairs, the newest with its neighbour.
 std::deque<UsageRecord::Bucket> UsageRecord::MergePairs(const std::deque<Bucket>& buckets) {
   std::deque<Bucket> merged;
   if (buckets.empty()) return merged;
@@ -220,7 +220,7 @@ bool UsageRecord::IsLive(uint32_t cell) const {
                      [cell](const Bucket& bucket) { return At(bucket.amounts, cell) != 0; });
 }
 
-// Forgets the queues that have held nothing within the window, once they are the majority.
+// Removes queues that have held nothing within the window, once they are the majority.
 void UsageRecord::Compact() {
   if (cells_.size() < kMinCellsToCompact) return;
   std::vector<uint32_t> live;

@@ -1,22 +1,22 @@
 // The program's own record of what the queues hold over time: samples in, usage out.
 //
-// A sample holds until the next one. Amounts are integrated exactly, in base units times
-// milliseconds, into buckets of 1/168 of the window (an hour of a week); decay goes by bucket, so
-// it steps once a bucket and does not depend on when it is asked. A sliding window drops whole
-// buckets: it is between one window and one bucket more long. Tumbling and cron windows begin
-// exactly at their boundary.
+// A sample is valid until the next one. Amounts are integrated exactly, in base units times
+// milliseconds, into buckets of 1/168 of the window (an hour of a week). Decay is computed per
+// bucket: it changes once per bucket and does not depend on the time of the query. A sliding window
+// drops whole buckets, so its length is the window plus up to one bucket. Tumbling and cron windows
+// begin exactly at their boundary.
 //
-// Time that nobody observed (a gap longer than the staleness period: a restart, a lost leader)
-// counts neither as usage nor as capacity. A sample from before the last one does not count twice;
-// a record from further in the future than the staleness period loses what lies in the future.
+// Time without samples (a gap longer than the staleness period: a restart, a lost leader) counts
+// neither as usage nor as capacity. A sample from before the last one does not count twice. A
+// record from further in the future than the staleness period loses its future part.
 //
-// Queues and resources are told apart by name: history outlives a restart, and a queue that is
-// deleted and made again keeps its own for as long as the window reaches.
+// Queues and resources are identified by name. So history outlives a restart, and a queue that is
+// deleted and created again keeps its own history within the window.
 //
 // Memory is bounded: at most 256 buckets (older ones are merged in pairs when a cron window is
-// long) of 16 bytes for each resource that a queue has held within the window.
-// Thread-safety: one thread. Complexity: Record and UsageOf O(queues * resources); once a bucket
-// O(buckets * queues * resources).
+// long) of 16 bytes for each resource that a queue has held within the window. Thread-safety: one
+// thread. Complexity: Record and UsageOf O(queues * resources); once per bucket O(buckets * queues
+// * resources).
 #pragma once
 
 #include <cstdint>
@@ -42,28 +42,29 @@ class UsageRecord final : public UsageSource {
 
   static absl::StatusOr<UsageRecord> Create(const UsageOptions& options);
 
-  // From now on the queues hold what the ledger says, of this capacity (what fair share divides).
+  // Records that from now on the queues hold what the ledger says, of this capacity (the amount
+  // that fair share divides).
   void Record(absl::Time now, const QueueTree& tree, const QueueLedger& ledger,
               const model::Resources& capacity);
   // When the next sample should be taken; InfinitePast before the first.
   [[nodiscard]] absl::Time NextSample() const;
-  // When the last one was; InfinitePast before the first.
+  // Time of the last sample; InfinitePast before the first.
   [[nodiscard]] absl::Time LastSample() const;
-  // Grows with each sample: what UsageOf gave stays right until then (or until it is stale).
+  // Grows with each sample. A result of UsageOf is valid while this is unchanged (or until it is
+  // stale).
   [[nodiscard]] uint64_t version() const { return version_; }
 
   // Unavailable before the first sample and when the last one is stale.
   absl::StatusOr<std::vector<model::Resources>> UsageOf(const QueueTree& tree,
                                                         absl::Time now) const override;
 
-  // All of it as one line of printable ASCII, for a ConfigMap or an annotation: versioned, with a
-  // checksum. If it does not fit into `max_bytes`, older time is coarsened until it does:
-  // neighbours are merged in pairs; the sums stay exact. ResourceExhausted if one bucket does not
-  // fit.
+  // The whole record as one line of printable ASCII, for a ConfigMap or an annotation: versioned,
+  // with a checksum. If it does not fit into `max_bytes`, neighbouring old buckets are merged in
+  // pairs until it does; the sums stay exact. ResourceExhausted if one bucket does not fit.
   [[nodiscard]] absl::StatusOr<std::string> Encode(size_t max_bytes) const;
-  // What Encode gave: such a record goes on exactly as the first would have. Buckets keep their
-  // length where the window is another one now. DataLoss for what is truncated or corrupt,
-  // InvalidArgument for a version that is not understood; nothing is half read.
+  // Reads the result of Encode: the record continues exactly as the first would have. Buckets keep
+  // their length if the window has changed. DataLoss for truncated or corrupt text, InvalidArgument
+  // for an unknown version; never returns a partial record.
   static absl::StatusOr<UsageRecord> Decode(absl::string_view text, const UsageOptions& options);
 
   [[nodiscard]] size_t bucket_count() const { return buckets_.size(); }

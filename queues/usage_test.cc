@@ -39,7 +39,7 @@ class UsageTest : public ::testing::Test {
     ledger.Charge(b_, Gpus(b * 1000), false);
     record.Record(at, tree_, ledger, Gpus(capacity * 1000));
   }
-  // The same, sampled each minute until `end`.
+  // Sampled each minute until `end`.
   void HoldUntil(UsageRecord& record, absl::Time from, absl::Time end, int64_t a, int64_t b) {
     for (absl::Time at = from; at < end; at += absl::Minutes(1)) Hold(record, at, a, b);
     Hold(record, end, a, b);
@@ -86,7 +86,7 @@ TEST_F(UsageTest, IsTheIntegralOverTheCapacityOfTheSameTime) {
 TEST_F(UsageTest, TimeThatNobodySawCountsNeitherWay) {
   UsageRecord record = Make({});
   HoldUntil(record, Start(), Start() + absl::Minutes(4), 8, 0);
-  // Nobody watched for an hour; b has held everything since.
+  // No sample for an hour; b has held everything since.
   const absl::Time later = Start() + absl::Minutes(64);
   HoldUntil(record, later, later + absl::Minutes(4), 0, 8);
   EXPECT_EQ(UsageNano(record, a_, later + absl::Minutes(4)), kNano / 2);
@@ -98,11 +98,12 @@ TEST_F(UsageTest, ClockThatGoesBackCountsNoTimeTwice) {
   const absl::Time t = Start();
   Hold(record, t, 8, 0);
   Hold(record, t + absl::Minutes(3), 0, 8);
-  Hold(record, t + absl::Minutes(1), 0, 8);  // a little late: the last sample stands
+  Hold(record, t + absl::Minutes(1), 0, 8);  // a little late: the last sample is still valid
   Hold(record, t + absl::Minutes(6), 0, 0);
   EXPECT_EQ(UsageNano(record, a_, t + absl::Minutes(6)), kNano / 2);
   EXPECT_EQ(UsageNano(record, b_, t + absl::Minutes(6)), kNano / 2);
-  // A year ago: what was recorded lies in the future and is dropped; recording goes on at once.
+  // A year ago: the recorded samples are in the future and are dropped; recording continues at
+  // once.
   const absl::Time past = t - absl::Hours(24 * 365);
   Hold(record, past, 2, 0);
   Hold(record, past + absl::Minutes(1), 2, 0);
@@ -132,7 +133,7 @@ TEST_F(UsageTest, TumblingWindowStartsAfreshExactlyAtItsBoundary) {
   const absl::Time boundary = Start() + absl::Seconds(90) + absl::Hours(2);
   HoldUntil(record, boundary - absl::Minutes(30), boundary - absl::Minutes(1), 8, 0);
   EXPECT_EQ(UsageNano(record, a_, boundary - absl::Minutes(1)), kNano);
-  // One sample of a minute before the boundary to three after it: the part after it counts alone.
+  // One sample from a minute before the boundary to three after it: only the part after it counts.
   Hold(record, boundary + absl::Minutes(3), 0, 8);
   EXPECT_EQ(UsageNano(record, a_, boundary + absl::Minutes(3)), kNano);
   Hold(record, boundary + absl::Minutes(6), 0, 8);
@@ -231,7 +232,7 @@ TEST(HalfLifeTest, AgreesWithThePowerAndNeverGrows) {
   EXPECT_TRUE(Weighted(huge + 1, kFullWeight / 2) == huge / 2);
 }
 
-// Against every millisecond-exact piece of every sample, weighted in floating point.
+// The oracle sums every millisecond-exact piece of every sample, weighted in floating point.
 TEST_F(UsageTest, AgreesWithAListOfAllSamples) {
   Random random;
   SCOPED_TRACE(random.Describe());
@@ -268,7 +269,7 @@ TEST_F(UsageTest, AgreesWithAListOfAllSamples) {
     const int64_t origin = tumbling ? absl::ToUnixMillis(options.tumbling_start) : 0;
     const int64_t start = tumbling ? origin + (now - origin) / window_ms * window_ms
                                    : (now - window_ms) / width_ms * width_ms;
-    // The bucket of the newest piece: decay is counted from it.
+    // The bucket of the newest piece, from which decay is counted.
     const auto bucket_of = [&](int64_t at) { return (at - origin) / width_ms; };
     int64_t newest = 0;
     for (const Piece& piece : pieces) {
@@ -356,7 +357,7 @@ TEST_F(UsageTest, RecordGoesOnAfterTextAsItWouldHaveWithout) {
       ASSERT_TRUE(read.ok()) << read.status();
       ASSERT_EQ(*read->Encode(kPlenty), *text);
       ASSERT_EQ(*read->UsageOf(tree_, now), *record.UsageOf(tree_, now));
-      // One goes on in the new process, the other where it was.
+      // One record continues in the new process, the other where it was.
       const int64_t a = random.Between(0, 4);
       now += absl::Minutes(2);
       Hold(*read, now, a, 0);
@@ -437,7 +438,7 @@ TEST_F(UsageTest, ContentsThatMakeNoSenseAreRefused) {
   const std::string trailing = good + std::string(1, '\0');
   EXPECT_THAT(std::string(UsageRecord::Decode(Forge(trailing), {}).status().message()),
               HasSubstr("goes on after its end"));
-  // Random damage under a right checksum never crashes, and what is accepted is usable.
+  // Random damage under a correct checksum never crashes, and any accepted record is usable.
   Random random;
   SCOPED_TRACE(random.Describe());
   for (int i = 0; i < 20'000; ++i) {

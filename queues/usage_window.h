@@ -1,6 +1,6 @@
-// Where the window of time begins over which usage is counted (UsageOptions::window_type).
+// The start of the time window in which usage is counted (UsageOptions::window_type).
 //
-// Thread-safety: plain value. Complexity: O(1), for cron windows what CronSchedule says.
+// Thread-safety: plain value. Complexity: O(1); for cron windows that of CronSchedule.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ class UsageWindow {
   // InvalidArgument as Validate says.
   static absl::StatusOr<UsageWindow> Create(const UsageOptions& options);
 
-  // In milliseconds since 1970, as `now`: the window is [start, now). At a boundary of a tumbling
-  // or cron window it is empty: the new one begins. A cron window that never began is a sliding
-  // one.
+  // In milliseconds since 1970, as `now`: the window is [start, now). It is empty at a boundary of
+  // a tumbling or cron window, where the new one begins. A cron window that never began is a
+  // sliding one.
   [[nodiscard]] int64_t Start(int64_t now_ms) const;
   [[nodiscard]] const UsageOptions& options() const { return options_; }
 

@@ -1,4 +1,4 @@
-// Metrics as plain values, and as the text format that Prometheus scrapes (version 0.0.4).
+// Metrics as plain values, and in the text format that Prometheus scrapes (version 0.0.4).
 // Thread-safety: pure functions. Complexity: O(samples).
 #pragma once
 
@@ -15,7 +15,7 @@ const char* MetricTypeName(MetricType type);  // "counter"
 struct Sample {
   std::vector<std::pair<std::string, std::string>> labels;
   double value = 0;  // of a counter or gauge
-  // Of a histogram: {upper bound, count of what is not above it}, ascending, the last one infinite.
+  // Of a histogram: {upper bound, count of samples up to it}, ascending, the last bound infinite.
   std::vector<std::pair<double, uint64_t>> buckets;
   double sum = 0;
 };

@@ -26,7 +26,7 @@ TEST(ExpositionTest, WordsEachTypeAsPrometheusReadsIt) {
             "# HELP none N.\n# TYPE none gauge\n");
 }
 
-// Names of queues and errors of the API server are what tenants and servers write.
+// Tenants choose names of queues, and servers write error texts.
 TEST(ExpositionTest, LabelsMayHoldAnything) {
   Metric metric{"m", "M.", MetricType::kGauge, {}};
   metric.samples.push_back({{{"queue", "a\"b\\c\nd"}}, 1, {}, 0});

@@ -26,7 +26,7 @@ namespace http = beast::http;
 using Tcp = asio::ip::tcp;
 using Answer = http::response<http::string_body>;
 
-// What all connections of a server share.
+// State shared by all connections of a server.
 struct Shared {
   std::map<std::string, Handler> handlers;
   HttpServerOptions options;
@@ -50,7 +50,7 @@ Response Error(int status, std::string text) {
   return response;
 }
 
-// One connection; alive as long as an operation of it is under way.
+// One connection; alive while an operation on it is under way.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   Session(Tcp::socket socket, Shared* shared) : stream_(std::move(socket)), shared_(shared) {
@@ -177,7 +177,7 @@ class HttpServer::Impl {
     port_ = acceptor_.local_endpoint().port();
     Accept();
     thread_ = std::thread([this] {
-      // Signals belong to the thread that waits for them.
+      // A dedicated thread waits for signals.
       sigset_t all;
       sigfillset(&all);
       pthread_sigmask(SIG_BLOCK, &all, nullptr);
@@ -196,7 +196,7 @@ class HttpServer::Impl {
       }
       if (error == asio::error::operation_aborted) return;
       if (!error) return Accept();
-      // Out of descriptors: at once would be a busy loop.
+      // Out of descriptors: retrying at once would be a busy loop.
       pause_.expires_after(std::chrono::milliseconds(100));
       pause_.async_wait([this](beast::error_code aborted) {
         if (!aborted) Accept();
@@ -204,7 +204,7 @@ class HttpServer::Impl {
     });
   }
 
-  Shared shared_;  // outlives the sessions, which the context holds
+  Shared shared_;  // outlives the sessions, which the context owns
   asio::io_context context_{1};
   Tcp::acceptor acceptor_;
   asio::steady_timer pause_{context_};

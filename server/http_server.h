@@ -1,14 +1,14 @@
 // A small HTTP/1.1 server for health and metrics: GET and HEAD, a handler per path.
 //
-// Bounded by design: connections beyond the limit are closed at once, a request's header has a size
-// and a time limit, a body is refused, and an answer that the client does not take in time ends the
-// connection. It speaks plain text without authentication.
+// All resources are bounded: connections beyond the limit are closed at once, a request's header
+// has a size and a time limit, a body is refused, and an answer that the client reads too slowly
+// ends the connection. It speaks plain text without authentication.
 //
 // Handlers run on the server's one thread, one at a time: a slow handler delays the others.
-// Answers: 404 for a path without handler, 405 for other methods, 400 for what is not HTTP, 413 and
-// 431 for what is too large.
+// Answers: 404 for a path without handler, 405 for other methods, 400 for invalid HTTP, 413 and 431
+// for too large requests.
 //
-// Ownership: owns its thread and sockets; what the handlers use outlives the server.
+// Ownership: owns its thread and sockets; objects that the handlers use must outlive the server.
 // Thread-safety: every method from any thread but the handlers'.
 #pragma once
 
@@ -29,14 +29,14 @@ struct Response {
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
 };
-// `query` is what follows the '?', as sent.
+// `query` is the text after the '?', as sent.
 using Handler = std::function<Response(absl::string_view query)>;
 
 struct HttpServerOptions {
   size_t connections_max = 64;
   size_t header_bytes_max = 8 << 10;
-  absl::Duration read_timeout = absl::Seconds(10);   // for the next request of a connection
-  absl::Duration write_timeout = absl::Seconds(10);  // for an answer to be taken
+  absl::Duration read_timeout = absl::Seconds(10);   // for the next request on a connection
+  absl::Duration write_timeout = absl::Seconds(10);  // for the client to read an answer
 };
 
 struct BindAddress {
@@ -48,7 +48,7 @@ absl::StatusOr<BindAddress> ParseBindAddress(absl::string_view text);
 
 class HttpServer {
  public:
-  // Listens when it returns. Unavailable if the address cannot be bound.
+  // Starts listening before it returns. Unavailable if the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const BindAddress& address,
                                                            std::map<std::string, Handler> handlers,
                                                            HttpServerOptions options = {});

@@ -124,7 +124,7 @@ TEST_F(HttpServerTest, ClosesConnectionsBeyondTheLimit) {
   HttpServerOptions options;
   options.connections_max = 2;
   Start(options);
-  // A connection counts from its first answer on, at the latest.
+  // A connection counts at the latest after its first answer.
   const std::string one = "GET /livez HTTP/1.1\r\n\r\n";
   std::vector<int> held;
   for (int i = 0; i < 2; ++i) {
@@ -135,7 +135,7 @@ TEST_F(HttpServerTest, ClosesConnectionsBeyondTheLimit) {
   }
   EXPECT_EQ(Get("/livez"), "");
   for (const int fd : held) close(fd);
-  // The room is free again once the server has seen the ends.
+  // The server accepts connections again once it has seen the ends.
   std::string answer;
   for (int i = 0; i < 1000 && answer.empty(); ++i) answer = Get("/livez");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
@@ -150,7 +150,7 @@ TEST_F(HttpServerTest, EndsConnectionsThatAreTooSlow) {
   const int fd = Connect();
   const std::string big = "GET /big HTTP/1.1\r\n\r\n";
   (void)!write(fd, big.data(), big.size());
-  // Nothing is read until the server has given up: the rest of the answer never comes.
+  // The client reads nothing until the server has given up: the rest of the answer never comes.
   EXPECT_THAT(Get("/livez"), StartsWith("HTTP/1.1 200")) << "meanwhile others are served";
   while (send(fd, "\r\n", 2, MSG_NOSIGNAL) > 0) {
   }

@@ -1,5 +1,5 @@
-// An action as one line of text with all its fields: what traces and hashes of traces are made of.
-// Thread-safety: pure function.
+// An action as one line of text with all its fields; traces and hashes of traces consist of these
+// lines. Thread-safety: pure function.
 #pragma once
 
 #include <string>

@@ -1,8 +1,9 @@
 // The simulated API server's store: objects by kind and key, with uids and resource versions that
-// count up, and listeners that hear of every change at once (the watches of watch.h add the delay).
+// count up, and listeners that are called for every change at once (the watches of watch.h add the
+// delay).
 //
 // Ownership: owns the objects. Thread-safety: none, one thread. Determinism: uids and versions are
-// counters; iteration is by key. Complexity: O(log n) an access, plus a copy of the object a
+// counters; iteration is by key. Complexity: O(log n) per access, plus a copy of the object per
 // change.
 #pragma once
 
@@ -36,12 +37,12 @@ class ApiServer {
   // Borrows the clock.
   explicit ApiServer(const EventQueue* queue) : queue_(queue) {}
 
-  // Called within every change, after it, in the order of registration. A listener must not change
-  // objects itself: it asks the event queue to do so.
+  // Called at the end of every change, in the order of registration. A listener must not change
+  // objects itself; it posts to the event queue.
   using Listener = std::function<void(ChangeType, const Object&)>;
   void Listen(Listener listener) { listeners_.push_back(std::move(listener)); }
 
-  // Stamps uid, version and creation time. AlreadyExists if the key is taken.
+  // Sets uid, version and creation time. AlreadyExists if the key is taken.
   template <typename T>
   absl::Status Create(T object) {
     const std::string key = model::Key(object.meta);
@@ -57,7 +58,7 @@ class ApiServer {
     return std::visit([this](auto& typed) { return Create(std::move(typed)); }, object);
   }
 
-  // `change` is given the object to alter; false if there is none.
+  // `change` modifies the object; false if there is none.
   template <typename T, typename Fn>
   bool Modify(const std::string& key, Fn change) {
     auto& table = Table<T>();
@@ -69,7 +70,7 @@ class ApiServer {
     return true;
   }
 
-  // Gone at once; false if there is none.
+  // Removes the object at once; false if there is none.
   template <typename T>
   bool Remove(const std::string& key) {
     auto& table = Table<T>();

@@ -12,7 +12,7 @@
 namespace fairlead::sim {
 namespace {
 
-// terminationGracePeriodSeconds where nobody says otherwise.
+// terminationGracePeriodSeconds if the pod sets none.
 constexpr absl::Duration kGracePeriod = absl::Seconds(30);
 
 absl::Status Missing(absl::string_view kind, absl::string_view key) {
@@ -22,7 +22,7 @@ absl::Status Conflict(absl::string_view kind, absl::string_view key, absl::strin
   return absl::FailedPreconditionError(absl::StrCat(kind, " ", key, ": ", why));
 }
 
-// The object, if it is there and (where a uid is given) still the one that was meant.
+// The object, if it exists and (if a uid is given) has that uid.
 template <typename T>
 absl::Status Precondition(const ApiServer& server, absl::string_view kind, const std::string& key,
                           absl::string_view uid) {
@@ -52,8 +52,8 @@ std::string HashOf(absl::string_view json) {
   return std::string(hash);
 }
 
-// As the eviction API does: a budget's status is counted down by the eviction that it lets through.
-// There is no disruption controller here: what the status allows is for the whole run.
+// Like the eviction API: an eviction decrements the budget's status. There is no disruption
+// controller here, so the status is an allowance for the whole run.
 absl::Status AskBudgets(ApiServer& server, const model::Pod& pod) {
   if (pod.phase != model::PodPhase::kRunning || pod.meta.deletion.has_value()) {
     return absl::OkStatus();

@@ -1,9 +1,9 @@
-// What the API server does with each write of the core: preconditions, conflicts and effects, as a
-// real one (Kubernetes 1.36) has them. Codes as model::ActionResult says: AlreadyExists (409 on
-// create), FailedPrecondition (409 on a precondition), NotFound (404).
+// The effect of each write of the core on the API server: preconditions, conflicts and effects of a
+// real one (Kubernetes 1.36). Codes as model::ActionResult says: AlreadyExists (409 on create),
+// FailedPrecondition (409 on a precondition), NotFound (404).
 //
-// Where the real server is lenient so is this one: a Binding to a node that does not exist is
-// accepted (pod garbage collection deletes the pod later), and so is a status patch of a bound pod.
+// It is lenient where the real server is. It accepts a Binding to a node that does not exist (pod
+// garbage collection deletes the pod later) and a status patch of a bound pod.
 //
 // Ownership: borrows the server. Thread-safety: none, one thread.
 #pragma once
@@ -19,8 +19,8 @@
 
 namespace fairlead::sim {
 
-// Deletes a pod as `kubectl delete` does: one that runs nowhere is gone at once, another one is
-// terminating until its kubelet removes it. NotFound if there is none.
+// Deletes a pod like `kubectl delete`: an unbound pod is gone at once, a bound pod terminates until
+// its kubelet removes it. NotFound if there is none.
 absl::Status DeletePod(ApiServer& server, const std::string& key);
 
 class ApiWrites {
@@ -42,12 +42,13 @@ class ApiWrites {
   absl::Status Commit(const model::DeletePod& write);
   absl::Status Commit(const model::ReserveClaim& write);
   absl::Status Commit(const model::DeallocateClaim& write);
-  absl::Status Commit(const model::ApplyConfigMap& write);  // no object here: there are none
+  absl::Status Commit(const model::ApplyConfigMap& write);  // has no object: the simulator has no
+                                                            // config maps
 
-  // What was stored last; a restart begins with it.
+  // The last stored text, with which a restart begins.
   [[nodiscard]] const std::string& stored_usage() const { return stored_usage_; }
 
-  // Writes that were accepted and changed nothing: a decision made twice.
+  // Accepted writes that changed nothing: a decision was made twice.
   [[nodiscard]] uint64_t empty_writes() const { return empty_writes_; }
   // The last one, for people.
   [[nodiscard]] const std::string& last_empty_write() const { return last_empty_write_; }
@@ -59,7 +60,7 @@ class ApiWrites {
   uint64_t empty_writes_ = 0;
   std::string last_empty_write_;
   std::string stored_usage_;
-  // What the model has no field for, by uid: the condition's message and observed generation; the
+  // Data without a field in the model, by uid: the condition's message and observed generation; the
   // whole of a group's status.
   std::map<std::string, std::string> pod_messages_, group_status_;
 };

@@ -111,7 +111,7 @@ void Cloud::Register(const std::string& request, model::Node node, const std::st
   for (auto& [resource, amount] : node.allocatable) {
     if (FromDevicePlugin(resource)) amount = 0;
   }
-  if (!server_->Create(std::move(node)).ok()) return;  // somebody else has a node of that name
+  if (!server_->Create(std::move(node)).ok()) return;  // another node has that name
   queue_->After(options_.ready_delay,
                 [this, request, promised, pool] { BecomeReady(request, promised, pool); });
 }

@@ -1,10 +1,9 @@
-// The simulated provider: what LaunchNode and TerminateNode do in virtual time. Idempotent by the
-// name of the request. A machine boots, its node registers (not ready, without its GPUs, with its
-// startup taints) and becomes usable; whether it does is decided by fault points and by the
-// scenario.
+// The simulated provider: carries out LaunchNode and TerminateNode in virtual time. Idempotent by
+// the name of the request. A machine boots, its node registers (not ready, without its GPUs, with
+// its startup taints) and becomes usable, unless a fault point or the scenario prevents it.
 //
-// Answers are classed as autoscale-hook/failure.h says: a stock-out is ResourceExhausted, an answer
-// that was lost is Unavailable.
+// Answers are classified as in autoscale-hook/failure.h: a stock-out is ResourceExhausted, a lost
+// answer is Unavailable.
 //
 // Ownership: borrows everything. Thread-safety: none, one thread.
 #pragma once
@@ -27,10 +26,10 @@ struct CloudOptions {
   absl::Duration boot_delay = absl::Seconds(90);  // launched -> registered
   std::map<std::string, absl::Duration> boot_delay_by_type;
   absl::Duration ready_delay = absl::Seconds(30);      // registered -> ready
-  absl::Duration terminate_delay = absl::Seconds(10);  // asked -> the Node object is gone
-  // Nodes are named "ip-10-0-0-N" and not as their requests.
+  absl::Duration terminate_delay = absl::Seconds(10);  // request -> the Node object is gone
+  // Nodes are named "ip-10-0-0-N" instead of by their requests.
   bool own_node_names = false;
-  // Of what was promised of memory.
+  // Of the announced memory.
   int64_t memory_percent = 100;
 };
 
@@ -41,20 +40,20 @@ class Cloud {
   absl::Status Launch(const model::LaunchNode& launch);
   absl::Status Terminate(const model::TerminateNode& terminate);
 
-  // Until then the type cannot be had in the zone ("": in any).
+  // The type is unavailable in the zone ("": in any) until then.
   void AddStockout(std::string instance_type, std::string zone, absl::Time until);
-  // The next `count` launches are accepted and never come.
+  // The next `count` launches are accepted and their machines never come.
   void LoseNextLaunches(int64_t count) { lost_launches_ += count; }
   // The next `count` machines take `factor` times as long.
   void DelayNextLaunches(int64_t count, int64_t factor);
-  // The machine is gone without a word (a spot machine taken back, a power failure). NotFound if
+  // The machine disappears without notice (a reclaimed spot machine, a power failure). NotFound if
   // there is no such node.
   absl::Status Kill(const std::string& node_name);
 
-  // Machines that exist now or are booting, by request name: what is being paid for.
+  // Machines that exist or boot, by request name: the ones that cost money.
   struct Machine {
     std::string instance_type, node_name;
-    bool arrives = true;  // false: accepted, and nothing will ever come
+    bool arrives = true;  // false: accepted, and no machine will come
   };
   [[nodiscard]] const std::map<std::string, Machine>& machines() const { return machines_; }
   [[nodiscard]] int64_t launched() const { return launched_; }

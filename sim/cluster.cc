@@ -22,7 +22,7 @@ constexpr KindRow kKinds[] = {
     {"Queue", false},     {"Topology", false}, {"PriorityClass", false},
 };
 
-// What the manifest does not say stays: identity, and what others wrote into the status.
+// Fields that the manifest does not set stay: identity, and the status written by others.
 template <typename T>
 void Replace(T& stored, const T& wanted) {
   const model::ObjectMeta before = stored.meta;

@@ -1,6 +1,6 @@
 // A whole cluster in virtual time: API server, controllers, kubelets, provider, watches and the
-// executor of the core's actions. It knows nothing of decisions; core::DecisionLoop sees of it what
-// it would see of a real one.
+// executor of the core's actions. It makes no decisions; core::DecisionLoop sees it like a real
+// one.
 //
 //   cluster.Connect(sink);  loop: queue().RunUntil(t); Execute(loop.Step(t).actions)
 //
@@ -40,7 +40,7 @@ struct ClusterOptions {
 struct ObjectRef {
   std::string kind, key;
 };
-// InvalidArgument for a kind that the simulator does not know or a wrong number of parts.
+// InvalidArgument for an unknown kind or a wrong number of parts.
 absl::StatusOr<ObjectRef> ParseObjectRef(absl::string_view text);
 
 class Cluster {
@@ -49,15 +49,15 @@ class Cluster {
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
-  // As `kubectl apply` and `kubectl delete`. AlreadyExists for a Pod or Node that is there.
+  // Like `kubectl apply` and `kubectl delete`. AlreadyExists for a Pod or Node that exists.
   absl::Status Apply(const Manifest& manifest);
   absl::Status Delete(const ObjectRef& ref);
   absl::Status Scale(const ObjectRef& ref, int64_t replicas);
 
-  // A decision loop (re)starts: what the former one had asked for happens now or never, and the new
-  // one is sent everything.
+  // A decision loop (re)starts: requests of the former one happen now or never, and the new one is
+  // sent everything.
   void Connect(Watch::Sink sink);
-  // The process is dead: nobody listens until Connect.
+  // The process is dead: events go nowhere until Connect.
   void Disconnect();
 
   EventQueue& queue() { return queue_; }
@@ -69,7 +69,7 @@ class Cluster {
   Watch& watch() { return watch_; }
   Executor& executor() { return executor_; }
   Faults& faults() { return faults_; }
-  // Events or actions are on their way between the cluster and the loop.
+  // True if events or actions are in flight between the cluster and the loop.
   [[nodiscard]] bool Busy() const { return watch_.in_flight() + executor_.in_flight() > 0; }
 
  private:

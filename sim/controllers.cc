@@ -116,7 +116,7 @@ void Controllers::CreatePod(Controller& controller) {
   const bool job = spec.kind == ControllerKind::kJob;
   pod.meta.owners = {{job ? "batch/v1" : "apps/v1", job ? "Job" : "ReplicaSet", spec.name,
                       controller.uid, /*controller=*/true}};
-  do {  // a number that somebody else's pod has is skipped
+  do {  // a number that a foreign pod has is skipped
     pod.meta.name = absl::StrCat(spec.name, "-", controller.next_number++);
   } while (server_->Find<model::Pod>(model::Key(pod.meta)) != nullptr);
   server_->Create(std::move(pod)).IgnoreError();  // the name is free
@@ -136,7 +136,7 @@ void Controllers::RemoveSurplus(const std::vector<std::string>& active, int64_t 
   std::vector<std::string> keys;
   for (int64_t i = 0; i < surplus; ++i)
     keys.push_back(model::Key(pods[static_cast<size_t>(i)]->meta));
-  for (const std::string& key : keys) DeletePod(*server_, key).IgnoreError();  // they are there
+  for (const std::string& key : keys) DeletePod(*server_, key).IgnoreError();  // they exist
 }
 
 }  // namespace fairlead::sim

@@ -1,13 +1,13 @@
-// Minimal Deployment and Job controllers: they keep as many pods as the object asks for, and
-// replace what was deleted, evicted or lost.
+// Minimal Deployment and Job controllers: they keep as many pods as the object wants, and replace
+// pods that were deleted, evicted or lost.
 //
-//   Deployment  pods "<name>-<n>" owned by a ReplicaSet; scaling down takes away what does not run
+//   Deployment  pods "<name>-<n>" owned by a ReplicaSet; scaling down removes pods that do not run
 //               first, then the newest
 //   Job         pods "<name>-<n>" owned by the Job; done when `completions` have succeeded;
 //               finished pods stay, as they do in a cluster
 //
-// Ownership: borrows the queue and the server. Thread-safety: none, one thread.
-// Determinism: pods are made in the order of their numbers.
+// Ownership: borrows the queue and the server. Thread-safety: none, one thread. Determinism: pods
+// are made in the order of their numbers.
 #pragma once
 
 #include <cstdint>
@@ -40,9 +40,9 @@ class Controllers {
  public:
   Controllers(EventQueue* queue, ApiServer* server, absl::Duration delay);
 
-  // Creates it, or changes its size if it is there (the template of existing pods stays).
+  // Creates it, or changes its size if it exists (the template of existing pods stays).
   void Apply(ControllerSpec spec);
-  // Its pods go with it. NotFound if there is none.
+  // Deletes it with its pods. NotFound if there is none.
   absl::Status Delete(ControllerKind kind, absl::string_view key);
   // Replicas, or parallelism of a Job. NotFound if there is none.
   absl::Status Scale(ControllerKind kind, absl::string_view key, int64_t replicas);

@@ -1,9 +1,8 @@
-// Virtual time: what will happen, ordered by (time, order of asking). Nothing here reads a real
+// Virtual time: future events, ordered by (time, order of posting). Nothing here reads a real
 // clock.
 //
-// Ownership: owns the callbacks. Thread-safety: none, one thread.
-// Determinism: two events at the same instant run in the order in which they were asked for.
-// Complexity: O(log n) an event.
+// Ownership: owns the callbacks. Thread-safety: none, one thread. Determinism: two events at one
+// instant run in the order in which they were posted. Complexity: O(log n) per event.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +28,8 @@ class EventQueue {
     At(now_ + delay, std::move(what));
   }
 
-  // Moves the clock to `when` (never back) and runs everything due until then, including what those
-  // events ask for themselves.
+  // Moves the clock to `when` (never back) and runs everything due until then, including events
+  // that those events post.
   void RunUntil(absl::Time when);
 
  private:

@@ -15,7 +15,7 @@ constexpr bool IsProviderCall() {
   return std::is_same_v<T, model::LaunchNode> || std::is_same_v<T, model::TerminateNode>;
 }
 
-// What keeps its order: actions with the same text here.
+// Actions with equal text here keep their order.
 std::string ObjectOf(const model::Action& action) {
   return std::visit(
       []<typename T>(const T& what) -> std::string {

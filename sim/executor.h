@@ -1,4 +1,4 @@
-// Carries out the actions of the core in virtual time: each takes a while, is committed by the API
+// Carries out the actions of the core in virtual time. Each takes a while, is committed by the API
 // server or the provider, and is answered by one model::ActionResult. Actions about one object keep
 // their order. Fault points make writes slow, lose them, or lose their answers.
 //
@@ -34,13 +34,13 @@ class Executor {
            ExecutorOptions options);
 
   void Execute(std::vector<model::Action> actions);
-  // The process that asked died: what is on its way happens now or never, and nobody is answered.
+  // The requesting process died: actions in flight happen now or never, and get no answer.
   void Abandon();
 
-  // Called at each commit with what really happened (an answer that is lost says less).
+  // Called at each commit with the true outcome (a lost answer says less).
   using Observer = std::function<void(const model::Action&, const absl::Status&)>;
   void Observe(Observer observer) { observer_ = std::move(observer); }
-  // Until then every write takes that much longer.
+  // Every write takes that much longer until then.
   void SlowDown(absl::Duration extra, absl::Time until);
 
   [[nodiscard]] size_t in_flight() const { return pending_.size(); }
@@ -62,7 +62,7 @@ class Executor {
   absl::Duration slow_extra_ = absl::ZeroDuration();
   absl::Time slow_until_ = absl::InfinitePast();
   uint64_t next_ticket_ = 0;
-  std::map<uint64_t, model::Action> pending_;      // by ticket: in the order of asking
+  std::map<uint64_t, model::Action> pending_;      // by ticket: in the order of submission
   std::map<std::string, absl::Time> last_commit_;  // by object
 };
 

@@ -1,12 +1,12 @@
-// expect.yaml beside a scenario: what has to be true of its day. Every field may be left out; what
-// is not there is not checked.
+// expect.yaml beside a scenario: conditions on its day. Every field is optional; an absent field is
+// not checked.
 //
 //   checks: [{at: 8h30m, nodes: {type: count}, running: {queue: pods},
-//             waiting: [{code, queue, pods}]}]      nodes of the hook, ordered ones included; exact
-//   starts: [{first: ns/pod, then: ns/pod}]         the first is placed before the other one
-//   waited: [{code, queue, pods}]                   so many different pods ever waited with that
-//   code bought: {type: count}   evictions: n   nodesAtEnd: n policyBlockedNodes: n duplicateNodes:
-//   n   reactiveCostsMore: true
+//             waiting: [{code, queue, pods}]}]   exact; nodes of the hook, ordered ones included
+//   starts: [{first: ns/pod, then: ns/pod}]      the first is placed before the other one
+//   waited: [{code, queue, pods}]                the number of pods that ever had that code
+//   bought: {type: count}   evictions: n   nodesAtEnd: n
+//   policyBlockedNodes: n   duplicateNodes: n   reactiveCostsMore: true
 #pragma once
 
 #include <map>

@@ -16,7 +16,7 @@ int64_t Random::Between(int64_t low, int64_t high) {
 
 bool Faults::Hit(FaultPoint point) {
   const int32_t chance = options_.per_mille[static_cast<size_t>(point)];
-  if (chance <= 0) return false;  // asks for no random number: a world without faults has none
+  if (chance <= 0) return false;  // draws no random number: a world without faults draws none
   if (random_.Below(1000) >= static_cast<uint64_t>(chance)) return false;
   ++hits_[static_cast<size_t>(point)];
   return true;

@@ -1,5 +1,5 @@
-// What goes wrong, and when: fault points that a seed decides. With every probability at zero (the
-// default) nothing is random and the seed is not looked at.
+// Which faults occur, and when: fault points decided by a seed. With every probability at zero (the
+// default) nothing is random and the seed is not used.
 //
 // Thread-safety: none, one thread. Determinism: same seed, same sequence of questions, same
 // answers.
@@ -17,12 +17,12 @@ enum class FaultPoint : uint8_t {
   kSlowWatch,           // an event comes seconds late (in order within its kind)
   kBindConflict,        // the API server answers a bind with 409 although nothing is wrong
   kLostReply,           // a write is done, its answer never arrives
-  kLostRequest,         // a write is not done, and nobody can tell
+  kLostRequest,         // a write is not done, and no answer says so
   kSlowApi,             // a write takes seconds
   kNodeGoneBeforeBind,  // the chosen node dies between decision and bind
-  kStockout,            // a provider has none of the type
+  kStockout,            // a provider has no machine of the type
   kLaunchReplyLost,     // a provider launched it and the answer is lost
-  kNeverArrives,        // a provider accepted and nothing ever comes
+  kNeverArrives,        // a provider accepts and no machine comes
   kLateBoot,            // a node takes ten times as long
 };
 inline constexpr int kFaultPoints = static_cast<int>(FaultPoint::kLateBoot) + 1;
@@ -40,7 +40,7 @@ class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
   uint64_t Next();
-  // 0..bound-1, `bound` > 0. The bias of the modulo is of no matter here.
+  // 0..bound-1, `bound` > 0. The bias of the modulo does not matter here.
   uint64_t Below(uint64_t bound) { return Next() % bound; }
   // `low`..`high`, both included.
   int64_t Between(int64_t low, int64_t high);
@@ -56,7 +56,7 @@ class Faults {
   bool Hit(FaultPoint point);
   Random& random() { return random_; }
   [[nodiscard]] uint64_t hits(FaultPoint point) const { return hits_[static_cast<size_t>(point)]; }
-  // From now on nothing goes wrong.
+  // No fault occurs from now on.
   void Stop() { options_.per_mille.fill(0); }
 
  private:

@@ -21,8 +21,8 @@ bool IsDaemon(const model::Pod& pod) {
   });
 }
 
-// What the pod takes from a node and from its queue. Shares of GPUs by memory are left out: their
-// size depends on the device.
+// What the pod uses of a node and of its queue. Omits GPU shares by memory: their size depends on
+// the device.
 model::ResourceList Charge(const model::Pod& pod) {
   model::ResourceList charge = pod.spec.requests;
   if (pod.spec.gpu_share.fraction_milli > 0) {
@@ -57,7 +57,8 @@ std::string Invariants::NodeBooks() const {
   std::map<std::string, model::ResourceList> used;
   for (const auto& [key, pod] : cluster_->server().All<model::Pod>()) {
     if (pod.node_name.empty() || IsTerminal(pod)) continue;
-    model::ResourceList charge = pod.spec.requests;  // a shared GPU is its reservation pod's
+    model::ResourceList charge = pod.spec.requests;  // the GPU of a shared pod is charged to its
+                                                     // reservation pod
     model::Add(charge, model::kPodsName, 1);
     model::AddAll(used[pod.node_name], charge);
   }
@@ -73,7 +74,7 @@ std::string Invariants::NodeBooks() const {
   return "";
 }
 
-// Of every GPU that Fairlead has shared out: one device, and no more shares than there are.
+// For every shared GPU: one device, and the shares do not exceed it.
 std::string Invariants::ShareBooks() const {
   std::map<std::pair<std::string, std::string>, int64_t> milli;  // node, group
   std::map<std::pair<std::string, std::string>, std::string> devices;
@@ -178,7 +179,7 @@ std::string Invariants::CapBooks() const {
 std::string Invariants::Books() const {
   std::vector<const model::Pod*> running;
   for (const auto& [key, pod] : cluster_->server().All<model::Pod>()) {
-    // A pod that terminates has given its quota back, though not yet its node.
+    // A terminating pod no longer counts against its quota, but still uses its node.
     if (IsOurs(pod) && !pod.node_name.empty() && !IsTerminal(pod) && !pod.meta.deletion) {
       running.push_back(&pod);
     }
@@ -201,7 +202,7 @@ std::string Invariants::AfterStep(const core::View& view,
 std::string Invariants::Requested(const core::View& view,
                                   const std::vector<model::Action>& actions) const {
   std::map<std::string, verdict::Code> code_of;  // by workload and by pod
-  std::vector<const model::Pod*> charged;        // runs, or is promised a node
+  std::vector<const model::Pod*> charged;        // runs, or is pipelined to a node
   size_t waiting_for_nodes = 0;
   const auto charge = [&](const std::string& key) {
     const auto* pod = cluster_->server().Find<model::Pod>(key);
@@ -220,7 +221,7 @@ std::string Invariants::Requested(const core::View& view,
   size_t requested = 0;
   for (const model::Action& action : actions) {
     const auto* create = std::get_if<model::CreateNodeRequest>(&action.what);
-    // An object that is written anew for a node that is there buys nothing.
+    // A request that is written again for an existing node provisions nothing.
     if (create == nullptr) continue;
     const auto& nodes = cluster_->server().All<model::Node>();
     const bool adopted = std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) {

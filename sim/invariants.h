@@ -1,15 +1,15 @@
-// What must hold in every world, checked against the cluster's own books and never against the
+// What must hold in every world, checked against the cluster's own state and never against the
 // core's:
 //
 //   no node holds more than it has; no queue holds more than its limit; no GPU is shared out twice
 //   I1  no node is requested for a workload that policy holds
 //   I2  what is requested for a queue fits under every limit above it
 //   I3  a step requests no more nodes than pods wait for them
-//   I6  GPUs and dollars of all requests that live, and of all machines that exist, are within the
-//   caps I7  a machine is terminated only when nothing but DaemonSet pods is on it every pending
-//   pod of ours has exactly one verdict once all has settled
+//   I6  GPUs and dollars of all live requests, and of all existing machines, are within the caps
+//   I7  a machine is terminated only when no pods but those of DaemonSets are on it
+//   every pending pod of ours has exactly one verdict once all has settled
 //
-// Ownership: borrows. Thread-safety: none. Complexity: O(everything) a check.
+// Ownership: borrows. Thread-safety: none. Complexity: O(everything) per check.
 #pragma once
 
 #include <string>
@@ -32,13 +32,13 @@ class Invariants {
         hook_(std::move(hook)),
         scheduler_names_(std::move(scheduler_names)) {}
 
-  // Each gives the first violation, or "".
+  // Each returns the first violation, or "".
   [[nodiscard]] std::string Books() const;
   [[nodiscard]] std::string AfterStep(const core::View& view,
                                       const std::vector<model::Action>& actions) const;
-  // Before the provider is told.
+  // Called before the provider is told.
   [[nodiscard]] std::string BeforeTermination(const model::TerminateNode& action) const;
-  // Nothing is on its way and nothing was decided.
+  // Called when nothing is in flight and nothing was decided.
   [[nodiscard]] std::string Settled(const core::View& view) const;
 
  private:

@@ -71,7 +71,7 @@ void Kubelets::OnNodeReady(const model::Node& node) {
   for (const model::Pod* pod : waiting) OnPod(*pod);
 }
 
-// Of a reservation pod: the first GPU of the node that no other one has.
+// For a reservation pod: the first GPU of the node that is not reserved.
 std::string Kubelets::FreeDevice(const model::Pod& reservation) const {
   std::set<std::string> taken;
   for (const auto& [key, pod] : server_->All<model::Pod>()) {

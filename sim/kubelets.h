@@ -1,7 +1,7 @@
-// The kubelets of all nodes, and the two controllers that clean up behind them: a bound pod starts,
-// runs for as long as its annotation says, and terminates when it is deleted; a pod that reserves a
-// shared GPU says which one it got (as its own program does); a pod on a node that
-// does not exist is deleted (pod garbage collection, after its quarantine of 40 s).
+// The kubelets of all nodes, and two controllers that clean up after them. A bound pod starts, runs
+// for as long as its annotation says, and terminates when it is deleted. A pod that reserves a
+// shared GPU says which one it got (as its own program does). A pod on a node that does not exist
+// is deleted (pod garbage collection, after its quarantine of 40 s).
 //
 // Ownership: borrows the queue and the server. Thread-safety: none, one thread.
 #pragma once

@@ -28,7 +28,7 @@ absl::Status Fault(absl::string_view file, absl::string_view object, absl::strin
   return absl::InvalidArgumentError(absl::StrCat(file, ": ", object, ": ", what));
 }
 
-// A whole number of at least zero; `otherwise` where it is not given.
+// A whole number of at least zero; `otherwise` if it is absent.
 absl::StatusOr<int64_t> CountAt(Element element, absl::string_view pointer, int64_t otherwise,
                                 absl::string_view file, absl::string_view object) {
   Element value;
@@ -40,7 +40,7 @@ absl::StatusOr<int64_t> CountAt(Element element, absl::string_view pointer, int6
   return count;
 }
 
-// The pod template as the pod that a controller would make of it, without a name.
+// The pod template as the pod that a controller would create from it, without a name.
 absl::StatusOr<model::Pod> ReadTemplate(Element document, const std::string& ns,
                                         absl::string_view file, absl::string_view object) {
   Element metadata, spec;

@@ -1,9 +1,8 @@
-// Kubernetes manifests as the simulator takes them: everything that kube::DecodeManifests knows,
-// and Deployments and Jobs, which only the controllers of a cluster know. Namespaces are accepted
-// and ignored.
+// Kubernetes manifests for the simulator: every kind of kube::DecodeManifests, and Deployments and
+// Jobs, which only the controllers of a cluster handle. Namespaces are accepted and ignored.
 //
-// Errors: InvalidArgument with the file's name, and line and column where the text itself is at
-// fault. Thread-safety: pure functions.
+// Errors: InvalidArgument with the file's name, and line and column of an error in the text.
+// Thread-safety: pure functions.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,7 @@
-// Shared by the property tests of this module: worlds made of a seed, their runs, and the loop over
-// seeds. Header only; never part of the product.
+// Shared by the property tests of this module: worlds made from a seed, their runs, and the loop
+// over seeds. Header only; never part of the product.
 //
-// FAIRLEAD_SIM_SEEDS sets how many worlds, FAIRLEAD_SIM_SEED runs a single one.
+// FAIRLEAD_SIM_SEEDS sets the number of worlds, FAIRLEAD_SIM_SEED runs a single one.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace fairlead::sim::testing {
 
-// A scenario that whoever derives from it fills, from the seed alone.
+// A scenario that a derived class fills, from the seed alone.
 class RandomWorld {
  public:
   [[nodiscard]] const Scenario& scenario() const { return scenario_; }
@@ -43,7 +43,7 @@ class RandomWorld {
   Scenario scenario_;
 };
 
-// Everything is checked after every step.
+// Checks everything after every step.
 inline SimulatorOptions StrictOptions(bool with_faults) {
   SimulatorOptions options;
   options.core = core::DefaultOptions();
@@ -56,10 +56,10 @@ inline SimulatorOptions StrictOptions(bool with_faults) {
 struct Outcome {
   uint64_t trace_hash = 0;
   std::string problem;  // "" if there is none
-  std::string log;      // for who looks into the problem
+  std::string log;      // for debugging the problem
 };
 
-// `run` drives the simulator, which keeps its trace, and says what is wrong, or "".
+// `run` drives the simulator, which keeps its trace, and returns the problem, or "".
 inline void RunWorld(const RandomWorld& world, const SimulatorOptions& options,
                      const std::function<std::string(Simulator&)>& run, Outcome& outcome) {
   absl::StatusOr<std::unique_ptr<Simulator>> made = Simulator::Make(world.scenario(), options);
@@ -78,12 +78,11 @@ inline void RunWorld(const RandomWorld& world, const SimulatorOptions& options,
   }
 }
 
-// 0: the worlds of several seeds are asked for.
+// 0: run the worlds of several seeds.
 inline uint64_t OnlySeed() { return fairlead::testing::FromEnvironment("FAIRLEAD_SIM_SEED", 0); }
 
-// `run` makes an outcome of a seed. Every world runs twice, without a problem and with the same
-// trace; `count` is given the first outcome of each. Ends with a fatal failure at the first
-// problem.
+// `run` makes an outcome from a seed. Every world runs twice and must have no problem and one
+// trace; `count` gets the first outcome of each. Ends with a fatal failure at the first problem.
 template <typename Run, typename Count>
 void RunEverySeedTwice(const Run& run, const Count& count) {
   const uint64_t only = OnlySeed();

@@ -1,6 +1,7 @@
-// The record of a simulated time: what happened, who waited with which code from when to when.
+// The record of a simulated period: what happened, and which workloads waited with which code from
+// when to when.
 //
-// Ownership: values. Thread-safety: none, one thread. Complexity: O(rows of the view) an
+// Ownership: values. Thread-safety: none, one thread. Complexity: O(rows of the view) per
 // observation.
 #pragma once
 
@@ -28,7 +29,7 @@ struct TimelineEvent {
   friend bool operator==(const TimelineEvent&, const TimelineEvent&) = default;
 };
 
-// One stretch of waiting with one code.
+// One period of waiting with one code.
 struct WaitEpisode {
   std::string pod, queue, code;
   absl::Time since;
@@ -45,7 +46,7 @@ class Recorder {
   void OnView(const core::View& view);
 
   [[nodiscard]] const std::vector<TimelineEvent>& timeline() const { return timeline_; }
-  // Ended ones first, in the order of their end, then those that last, by pod.
+  // Ended episodes first, in the order of their end, then the others, by pod.
   [[nodiscard]] std::vector<WaitEpisode> Episodes() const;
   [[nodiscard]] int64_t evictions() const { return evictions_; }
   // By instance type.

@@ -43,7 +43,7 @@ std::string AmountOrNone(const std::string& resource, int64_t amount) {
 // ---- tables
 // --------------------------------------------------------------------------------------
 
-// Columns as wide as their widest cell, two spaces between; the last one is not padded.
+// Columns as wide as their widest cell, two spaces between them; the last one is not padded.
 std::string Table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths;
   for (const auto& row : rows) {
@@ -118,7 +118,7 @@ std::string WaitingTable(const core::View& view) {
 // ---- log
 // -----------------------------------------------------------------------------------------
 
-// Events that are told in one line have the same key.
+// Events with equal keys share a line.
 std::string LineKey(const TimelineEvent& event) {
   const bool by_type = event.event == "node_requested" || event.event == "node_registered" ||
                        event.event == "node_ready" || event.event == "node_removed";
@@ -216,7 +216,7 @@ std::string ViewText(const core::View& view) {
 }
 
 std::string LogText(const std::vector<TimelineEvent>& timeline) {
-  // Lines stand where their first event stands; the later ones of the same second join it.
+  // A line is at the place of its first event; later events of that second join it.
   std::vector<std::vector<const TimelineEvent*>> lines;
   std::map<std::string, size_t> line_of;
   for (const TimelineEvent& event : timeline) {

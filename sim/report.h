@@ -1,5 +1,5 @@
-// What a simulated (or lived) day is told as: a log and a bill for people, JSON for tools.
-// Thread-safety: pure functions.
+// Formats a simulated (or real) day: a log and a bill for people, JSON for tools. Thread-safety:
+// pure functions.
 #pragma once
 
 #include <map>
@@ -26,9 +26,9 @@ struct Report {
   int64_t evictions = 0;
 };
 
-// Queues, nodes, what waits and why, dollars an hour.
+// Queues, nodes, waiting workloads with reasons, dollars per hour.
 std::string ViewText(const core::View& view);
-// Equal things that happen together are one line: "08:00:00  6 pods wait ...".
+// Equal events at one time share a line: "08:00:00  6 pods wait ...".
 std::string LogText(const std::vector<TimelineEvent>& timeline);
 std::string BillText(const Report& report);
 // Log, last view, bill.

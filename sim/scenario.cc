@@ -184,7 +184,7 @@ class ScenarioReader {
   }
 
   absl::Status ReadFault(const Json& node, const std::string& field, ScenarioStep& step) {
-    // One mapping from the name of a fault to its settings, all of which every fault may have.
+    // One mapping from the name of a fault to its settings; every fault accepts all of them.
     using Kind = ScriptedFault::Kind;
     const std::map<std::string, Kind> kinds = {{"stockout", Kind::kStockout},
                                                {"neverArrives", Kind::kNeverArrives},

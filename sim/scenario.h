@@ -1,8 +1,8 @@
-// A scenario: a folder with scenario.yaml and ordinary Kubernetes manifests, that says what people
-// do to a cluster and when. sim/README.md has the format.
+// A scenario: a folder with scenario.yaml and ordinary Kubernetes manifests. It says what users do
+// to a cluster and when. sim/README.md has the format.
 //
-// Errors: InvalidArgument "file:line:column: field: what is wrong"; NotFound for a file that is not
-// there. Thread-safety: plain values.
+// Errors: InvalidArgument "file:line:column: field: what is wrong"; NotFound for a missing file.
+// Thread-safety: plain values.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace fairlead::sim {
 
-// What a scenario says of the hook; absent: as configured.
+// The scenario's hook settings; absent: as configured.
 struct HookSettings {
   std::optional<std::string> provider;        // without one the hook is off
   std::optional<int64_t> cluster_gpu_limit;   // devices
@@ -34,10 +34,10 @@ struct ScriptedFault {
     kStockout,      // instance_type, zone (empty: all), duration
     kNeverArrives,  // the next `count` launches
     kLateBoot,      // the next `count` launches take `factor` times as long
-    kLoseNode,      // the node that runs pod `target` is gone; or node `target`
-    kBreakWatches,  // every watch breaks for `duration` and lists anew
+    kLoseNode,      // the node of pod `target` disappears; or node `target`
+    kBreakWatches,  // every watch breaks for `duration` and lists again
     kSlowApi,       // for `duration` every write takes `delay` longer
-    kRestart,       // the scheduler dies and starts anew
+    kRestart,       // the scheduler dies and starts again
   };
   Kind kind = Kind::kRestart;
   std::string instance_type, zone, target;
@@ -59,17 +59,17 @@ struct Scenario {
   std::string directory, name, description;
   absl::Time start, end;
   uint64_t seed = 0;
-  double accelerate = 3600;  // virtual seconds a real one, where somebody watches
+  double accelerate = 3600;  // virtual seconds per real second, if a user watches
   std::string configuration_file, catalog_file;  // paths; empty: the built-in ones
   HookSettings hook;
   CloudOptions cloud;
   std::vector<ScenarioStep> timeline;  // by time
 };
 
-// Of a folder that has a scenario.yaml.
+// Reads a folder that has a scenario.yaml.
 absl::StatusOr<Scenario> ReadScenario(const std::string& directory);
 
-// A whole file. NotFound with its path.
+// Reads a whole file. NotFound with its path.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
 }  // namespace fairlead::sim

@@ -1,6 +1,6 @@
-// Small random worlds, random faults, restarts: whatever happens, the invariants of
-// sim/invariants.h hold after every step; once the faults stop everything that may run does run,
-// nothing stays bought, and the same seed gives the same trace.
+// Small random worlds with random faults and restarts. The invariants of sim/invariants.h hold
+// after every step. Once the faults stop, every pod that may run does run, no unneeded node is
+// left, and the same seed gives the same trace.
 //
 // sim/property_testing.h says how to choose other worlds.
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ class World : public testing::RandomWorld {
     FaultOptions faults;
     faults.seed = seed;
     for (int i = 0; i < kFaultPoints; ++i) {
-      // Every world has some kinds of faults and not others.
+      // Each world has some kinds of faults and not others.
       if (random.Below(2) == 0) {
         faults.Set(static_cast<FaultPoint>(i), static_cast<int32_t>(random.Between(1, 60)));
       }
@@ -126,7 +126,7 @@ class World : public testing::RandomWorld {
   Random share_random_;
 };
 
-// What has to be true when all is over. "" if it is.
+// What has to be true at the end. "" if it is.
 std::string ProblemAtTheEnd(Simulator& simulator, int64_t gpu_cap) {
   const core::View view = simulator.view();
   for (const core::WaitingRow& row : view.waiting) {
@@ -141,7 +141,8 @@ std::string ProblemAtTheEnd(Simulator& simulator, int64_t gpu_cap) {
       gpus += model::Get(spec.requests, model::kGpuName);
       if (spec.gpu_share.IsSet()) gpus += spec.gpu_share.devices * 1000;
     }
-    // The pool's types have 1 and 4 GPUs: what does not fit into small ones may need a larger one.
+    // The pool's types have 1 and 4 GPUs: a pod that does not fit into a small one may need a large
+    // one.
     if (gpus <= 1000 || (gpu_cap >= 16 && gpus <= 16000)) {
       return absl::StrCat(row.workload, " would fit under the cap: ", row.message);
     }
@@ -159,7 +160,7 @@ struct Outcome : testing::Outcome {
   int64_t shares = 0;  // bindings of pods that have a part of a GPU
 };
 
-// Until the faults end, with some restarts on the way.
+// Runs until the faults end, with some restarts on the way.
 absl::Status RunFaultyHours(Simulator& simulator, uint64_t seed) {
   const absl::Time start = simulator.scenario().start;
   absl::Status status;
@@ -184,7 +185,7 @@ Outcome RunOne(uint64_t seed, bool with_faults) {
   const auto run = [&](Simulator& simulator) {
     absl::Status status = with_faults ? RunFaultyHours(simulator, seed) : absl::OkStatus();
     if (status.ok()) status = simulator.Run();
-    // Pods that have ended are gone by now; what was bound stands in the trace.
+    // Ended pods are gone by now; the trace has their bindings.
     const std::vector<absl::string_view> parts =
         absl::StrSplit(simulator.trace(), model::kVisibleDevicesAnnotation);
     outcome.shares = static_cast<int64_t>(parts.size()) - 1;

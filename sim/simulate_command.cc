@@ -15,14 +15,14 @@
 namespace fairlead::sim {
 namespace {
 
-// How often --live looks, in virtual time.
+// The interval of --live, in virtual time.
 constexpr absl::Duration kLiveStep = absl::Minutes(1);
 
 std::string InFolderOf(const std::string& file, const std::string& name) {
   return absl::StrCat(file.substr(0, file.rfind('/')), "/", name);
 }
 
-// The scenario's own configuration wins over what the command line says.
+// The scenario's own configuration overrides the command line's.
 absl::StatusOr<core::Configuration> Configuration(const SimulateOptions& options,
                                                   const Scenario& scenario) {
   core::Configuration configuration;

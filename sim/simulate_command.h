@@ -1,8 +1,8 @@
-// `fairlead simulate SCENARIO [-o table|json] [--live]`: the thin part between the command line and
-// the simulator.
+// `fairlead simulate SCENARIO [-o table|json] [--live]`: the thin layer between the command line
+// and the simulator.
 //
-// Errors: those of the scenario's files and of the simulator; nothing is printed to `out` then, but
-// for what --live had shown already.
+// Errors: those of the scenario's files and of the simulator; then nothing is printed to `out`
+// beyond what --live had shown already.
 #pragma once
 
 #include <functional>
@@ -21,16 +21,16 @@ namespace fairlead::sim {
 struct SimulateOptions {
   std::string scenario_directory;
   bool json = false;
-  // Shows the log as it grows, at the scenario's pace (`accelerate` virtual seconds a second).
+  // Shows the log as it grows, at the scenario's pace (`accelerate` virtual seconds per second).
   bool live = false;
   // Checks every invariant after every step; a broken one is an error.
   bool check = false;
-  core::Options core;  // where the scenario has no configuration of its own
-  // How --live waits; absl::SleepFor in a program.
+  core::Options core;  // used if the scenario has no configuration of its own
+  // The wait of --live; absl::SleepFor in a program.
   std::function<void(absl::Duration)> sleep;
 };
 
-// The whole scenario, without printing.
+// Runs the whole scenario, without printing.
 absl::StatusOr<Report> Simulate(const SimulateOptions& options, std::ostream* live_out);
 
 absl::Status RunSimulate(const SimulateOptions& options, std::ostream& out);

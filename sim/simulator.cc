@@ -10,7 +10,7 @@
 namespace fairlead::sim {
 namespace {
 
-// More steps than that without any time going by is a loop.
+// More steps at one instant are an endless loop.
 constexpr int kMaxStepsAtOneInstant = 1000;
 
 bool OnlyEvents(const std::vector<model::Action>& actions) {
@@ -114,7 +114,7 @@ absl::Status Simulator::StartLoop() {
   core::Options options = options_.core;
   if (options.engine.usage.has_value()) {
     options.usage_store.name = "usage";
-    options.engine.usage->reported = false;  // nobody but the loop counts in a simulated cluster
+    options.engine.usage->reported = false;  // in a simulated cluster only the loop counts usage
   }
   FAIRLEAD_ASSIGN_OR_RETURN(loop_, core::DecisionLoop::Make(options, catalog_));
   FAIRLEAD_RETURN_IF_ERROR(loop_->RestoreUsage(cluster_.executor().writes().stored_usage()));
@@ -171,7 +171,7 @@ absl::Status Simulator::Decide() {
 
 absl::Status Simulator::CheckStep(const core::View& view,
                                   const std::vector<model::Action>& actions) {
-  // Once is allowed: what a step gave up is planned anew by the next one.
+  // Once is permitted: the next step plans again what a step gave up.
   idle_calls_ = actions.empty() && wake_at_ <= now_ ? idle_calls_ + 1 : 0;
   if (idle_calls_ > 1) return Broken("steps that do nothing want to be called again at once");
   if (std::string problem = loop_->CheckConsistency(); !problem.empty()) return Broken(problem);
@@ -183,7 +183,7 @@ absl::Status Simulator::CheckStep(const core::View& view,
   if (options_.expect_no_empty_writes && writes.empty_writes() > 0) {
     return Broken(absl::StrCat("a write changed nothing: ", writes.last_empty_write()));
   }
-  // A write that failed is tried again within the longest back-off: until then nothing has settled.
+  // A failed write is retried within the longest back-off: until then nothing has settled.
   const absl::Time next = std::min(cluster_.queue().next(), wake_at_);
   const bool quiet = OnlyEvents(actions) && !cluster_.Busy() && loop_->synced() && next > now_ &&
                      wake_at_ > now_ + options_.core.engine.bind_backoff_max;

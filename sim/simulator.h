@@ -1,12 +1,12 @@
-// Runs a scenario against core::DecisionLoop in virtual time: the loop that `fairlead run` has,
-// with a cluster of sim/cluster.h around it.
+// Runs a scenario against core::DecisionLoop in virtual time: the loop of `fairlead run`, in a
+// cluster of sim/cluster.h.
 //
 //   simulator.RunUntil(t)  -> view(), server(), recorder(), bill()
 //
-// Errors: InvalidArgument for a scenario step that cannot be done (a file's object that is there, a
-// deletion of nothing); Internal for a broken invariant, with the time and what broke.
+// Errors: InvalidArgument for an impossible scenario step (an object that exists already, a
+// deletion of nothing); Internal for a broken invariant, with the time and the violation.
 // Ownership: owns cluster and loop; the catalogue outlives it. Thread-safety: none, one thread.
-// Determinism: same scenario, same options: same trace, byte for byte.
+// Determinism: same scenario and options give the same trace, byte for byte.
 #pragma once
 
 #include <cstdint>
@@ -33,18 +33,18 @@ struct SimulatorOptions {
   ClusterOptions cluster;
   // Checks everything after every step: slow, for tests.
   bool check_invariants = false;
-  // Nothing goes wrong: then no write may be without effect either.
+  // For runs without faults: then every write must have an effect, too.
   bool expect_no_empty_writes = false;
   const hook::Catalog* catalog = nullptr;  // null: the built-in one
 };
 
 class Simulator {
  public:
-  // The hook settings and the provider of the scenario win over those in `options`.
+  // The scenario's hook settings and provider override those in `options`.
   static absl::StatusOr<std::unique_ptr<Simulator>> Make(Scenario scenario,
                                                          SimulatorOptions options);
 
-  // Until `when`, at most to the end of the scenario.
+  // Runs until `when`, at most to the end of the scenario.
   absl::Status RunUntil(absl::Time when);
   absl::Status Run() { return RunUntil(scenario_.end); }
 
@@ -58,10 +58,10 @@ class Simulator {
   [[nodiscard]] core::BillTotals bill() const { return bill_.Totals(); }
   [[nodiscard]] const core::DecisionLoop::Stats& stats() const { return loop_->stats(); }
   Cluster& cluster() { return cluster_; }
-  // Over every action and when it was decided.
+  // Over every action and its time.
   [[nodiscard]] uint64_t trace_hash() const { return trace_.value(); }
 
-  // All actions as text, one a line, from now on; for tests.
+  // Keeps all actions as text, one per line, from now on; for tests.
   void KeepTrace() { keep_trace_ = true; }
   [[nodiscard]] const std::string& trace() const { return trace_text_; }
 
@@ -85,12 +85,12 @@ class Simulator {
   Recorder recorder_;
   core::Bill bill_;
   absl::Time now_, wake_at_ = absl::InfinitePast();
-  absl::Status failure_;  // of something that an event did
+  absl::Status failure_;  // error of an event
   StableHash trace_;
   bool keep_trace_ = false;
   std::string trace_text_;
   int steps_at_this_instant_ = 0;
-  int idle_calls_ = 0;  // steps in a row that did nothing and were due again at once
+  int idle_calls_ = 0;  // steps in a row without actions that were due again at once
 };
 
 }  // namespace fairlead::sim

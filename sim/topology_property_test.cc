@@ -1,9 +1,9 @@
-// Random clusters, partly filled, and random gangs that have to be in one zone or on one node: at
-// every moment the pods of a set run in one domain; no more nodes are requested than pods need, and
-// hardly one comes that nobody uses (who starts may find better places than were promised, and
-// leave theirs to somebody whose own node is then not needed); in the end all have run and nothing
-// stays bought. With stock-outs, launches that never arrive and restarts the same, but for what was
-// bought in vain.
+// Random clusters, partly filled, and random gangs that have to be in one zone or on one node. At
+// every moment the pods of a set run in one domain. No more nodes are requested than pods need, and
+// hardly any stays unused. (A starting pod may find a better place than its nominated node and
+// leave that to a pod whose own node is then not needed.) In the end all have run and no node is
+// left. With stock-outs, launches that never arrive and restarts, all of this holds except the
+// bound on unused nodes.
 //
 // sim/property_testing.h says how to choose other worlds.
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace {
 constexpr absl::Duration kEnd = absl::Hours(12);
 constexpr absl::Duration kLook = absl::Seconds(20);
 
-// Pods that have to share a value of a node label, by the name that theirs begin with.
+// Pods that have to share a value of a node label, by the prefix of their names.
 struct BoundSet {
   std::string prefix, label;
 };
@@ -77,7 +77,7 @@ class World : public testing::RandomWorld {
     std::sort(zones_.begin(), zones_.end());
   }
 
-  // Nodes that were there before, and who sits on some of them for a while.
+  // Adds nodes that existed before, and pods that occupy some of them for a while.
   void AddOldNodes() {
     Manifest& manifest = Step(absl::ZeroDuration()).apply[0];
     int64_t gpus = 0;
@@ -146,7 +146,7 @@ class World : public testing::RandomWorld {
     if (shape <= 1) {  // one set
       const bool host = shape == 1;
       const int64_t pods = random_.Between(2, host ? 4 : 6);
-      // What is above the minimum stands behind others, who may take its node.
+      // Pods above the minimum queue behind other pods, which may take their node.
       group.min_member = static_cast<int32_t>(elastic_ ? random_.Between(1, pods) : pods);
       group.topology = bind(group.meta.name + "-", host);
       AddMembers(group, "", pods, manifest);
@@ -185,7 +185,7 @@ class World : public testing::RandomWorld {
   int64_t pods_ = 0, run_seconds_ = 0;
 };
 
-// The first set whose pods are in two domains at once. "" if there is none.
+// The first set with pods in two domains at once. "" if there is none.
 std::string TornSet(const ApiServer& server, const std::vector<BoundSet>& sets) {
   for (const BoundSet& set : sets) {
     std::set<std::string> values;
@@ -209,7 +209,8 @@ std::string TornSet(const ApiServer& server, const std::vector<BoundSet>& sets) 
 
 std::string ProblemAtTheEnd(Simulator& simulator, const World& world, bool with_faults) {
   const core::View view = simulator.view();
-  std::set<std::string> late;  // what was above its gang's minimum, and had no place while it ran
+  std::set<std::string> late;  // pods above their gang's minimum that had no place while the gang
+                               // ran
   for (const core::WaitingRow& row : view.waiting) {
     if (row.verdict.code != verdict::Code::kGangIncomplete) continue;
     late.insert(row.pods.begin(), row.pods.end());
@@ -232,7 +233,7 @@ struct Outcome : testing::Outcome {
   int64_t requested = 0, unused = 0;
 };
 
-// Until the end or until a set is torn. "" if nothing went wrong.
+// Runs until the end or until a set is torn. "" if nothing went wrong.
 std::string ProblemOnTheWay(Simulator& simulator, const World& world) {
   const absl::Time start = world.scenario().start;
   for (absl::Duration at; at <= kEnd; at += kLook) {
@@ -249,7 +250,7 @@ Outcome RunOne(uint64_t seed, bool with_faults) {
   const hook::Catalog catalog = world.Catalog();
   SimulatorOptions options = testing::StrictOptions(with_faults);
   options.catalog = &catalog;
-  // Who is moved, or makes room, leaves nodes that were bought for him.
+  // A pod that is moved or evicted leaves nodes that were provisioned for it.
   options.core.engine.consolidation = false;
   Outcome outcome;
   const auto run = [&](Simulator& simulator) {

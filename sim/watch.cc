@@ -59,7 +59,7 @@ void Watch::OnChange(ChangeType type, const Object& object) {
   } else {
     Upsert(stream, object);
   }
-  // As a bookmark would: the stream of pods says how far it is, in its own order and delay.
+  // Like a bookmark: the stream of pods reports its progress, in its own order and delay.
   Stream& pods = streams_[model::Kind::kPod];
   if (kind == model::Kind::kNode && !pods.broken) {
     Deliver(pods, model::Progress{model::Kind::kPod, MetaOf(object).resource_version});
@@ -94,7 +94,7 @@ void Watch::Upsert(Stream& stream, const Object& object) {
 
 void Watch::Delete(Stream& stream, model::Kind kind, const std::string& key) {
   auto it = stream.sent.find(key);
-  if (it == stream.sent.end()) return;  // it came and went while the watch was broken
+  if (it == stream.sent.end()) return;  // it was created and deleted while the watch was broken
   const Stream::Sent sent = it->second;
   stream.sent.erase(it);
   Deliver(stream, model::Delete{kind, sent.ns, sent.name, sent.uid});

@@ -1,6 +1,6 @@
 // Lists and watches over the simulated API server, with the contract of model::ClusterEvent: a list
-// of every kind and its Synced first, then changes in order within a kind, late by a delay. A
-// broken watch loses what happens meanwhile and then diffs what it had sent with a new list.
+// of every kind and its Synced first, then changes in order within a kind, delivered after a delay.
+// A broken watch loses the changes meanwhile and then compares what it had sent with a new list.
 //
 // Ownership: borrows everything. Thread-safety: none, one thread.
 #pragma once
@@ -23,7 +23,7 @@ class Watch {
   Watch(EventQueue* queue, ApiServer* server, Faults* faults, absl::Duration delay);
 
   using Sink = std::function<void(const model::ClusterEvent&)>;
-  // Lists everything for a new consumer; what was on its way to the former one is lost.
+  // Lists everything for a new consumer; events in flight to the former one are lost.
   void Start(Sink sink);
   void Stop();
 
@@ -32,7 +32,7 @@ class Watch {
   // The answer to an action, delivered after `delay` unless the consumer is replaced before.
   void Answer(model::ActionResult result, absl::Duration delay);
 
-  // Events that are on their way, and kinds whose watch is broken.
+  // Events in flight, and kinds with a broken watch.
   [[nodiscard]] size_t in_flight() const { return in_flight_; }
 
  private:

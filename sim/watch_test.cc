@@ -12,7 +12,7 @@
 namespace fairlead::sim {
 namespace {
 
-// A consumer that keeps what it is told, by the contract of model::ClusterEvent alone.
+// A consumer that keeps the objects, by the contract of model::ClusterEvent alone.
 struct Mirror {
   std::map<std::string, std::string> versions;  // "Pod ns/name uid" -> resource version
   std::set<model::Kind> synced;
@@ -91,7 +91,7 @@ TEST(Watch, ListsEverythingBeforeItSaysSynced) {
   EXPECT_EQ(watch.in_flight(), 0u);
 }
 
-// Whatever breaks, in the end the consumer knows the truth, and no recreated object replaces
+// After any fault the consumer finally has the true objects, and no recreated object replaces
 // another one without a deletion in between.
 TEST(Watch, TellsTheTruthInTheEndUnderEveryFault) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {

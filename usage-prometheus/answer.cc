@@ -18,7 +18,7 @@ using kube::JsonReader;
 using kube::JsonValue;
 
 constexpr size_t kWarningsMax = 3;     // of one answer, and
-constexpr size_t kMessageBytes = 300;  // of each message of others
+constexpr size_t kMessageBytes = 300;  // per message from Prometheus
 
 // The envelope of every answer, of errors too.
 struct Envelope {
@@ -122,7 +122,7 @@ absl::Status CheckQueues(const Answer& answer) {
   return absl::OkStatus();
 }
 
-// Of one metric. The resource is left out if nothing is there of which a part could be used.
+// Adds one metric. Omits the resource if the cluster has none and no queue held any.
 absl::Status AddParts(const Metric& metric, const MetricAnswers& answers, Usage& usage) {
   const auto error = [&metric](bool capacity, absl::string_view what) {
     return absl::InvalidArgumentError(absl::StrCat(FieldOf(metric, capacity), ": ", what));

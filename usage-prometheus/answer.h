@@ -1,8 +1,9 @@
-// What Prometheus answers (its HTTP API, /api/v1/query: an instant vector), and what it comes to.
+// The answers of Prometheus (its HTTP API, /api/v1/query: an instant vector), and the usage
+// computed from them.
 //
-// An answer is believed whole or not at all: a queue whose number is missing would look as if it
-// had used nothing, and others would pay for it. So one sample that is no finite number, negative,
-// without a queue, or the second of its queue makes all of it worthless.
+// An answer is accepted whole or not at all: a queue without a number would seem to have used
+// nothing, at the cost of other queues. So one bad sample invalidates the answer: not a finite
+// number, negative, without a queue, or the second of its queue.
 //
 // Thread-safety: pure functions. Complexity: O(bytes of the answers).
 #pragma once
@@ -29,11 +30,11 @@ struct Sample {
 
 struct Answer {
   std::vector<Sample> samples;
-  std::vector<std::string> warnings;  // of Prometheus, which answers all the same
+  std::vector<std::string> warnings;  // from Prometheus, which answers nevertheless
 };
 
-// InvalidArgument for what is no such answer, Unavailable for one that is not 200, with Prometheus'
-// own words if it has some. A redirect is not followed.
+// InvalidArgument for an invalid answer, Unavailable for one that is not 200, with Prometheus' own
+// message if there is one. Redirects are not followed.
 absl::StatusOr<Answer> ReadAnswer(const kube::HttpResponse& response);
 
 // Both answers for one metric.
@@ -44,12 +45,12 @@ struct Usage {
   model::UsageReport report;
   std::vector<std::string> warnings;
 };
-// One entry of `answers` for each metric. InvalidArgument names the metric (by its field in the
-// configuration) and the queue. A resource that the cluster has not and nobody held is left out.
+// One entry of `answers` per metric. InvalidArgument names the metric (by its field in the
+// configuration) and the queue. Omits a resource that the cluster lacks and no queue held.
 absl::StatusOr<Usage> Combine(absl::Time at, absl::Span<const Metric> metrics,
                               absl::Span<const MetricAnswers> answers);
 
-// "gpuAllocationMetric", "cpuCapacityMetric": where the expression can be configured.
+// "gpuAllocationMetric", "cpuCapacityMetric": the field in which the expression is configured.
 std::string FieldOf(const Metric& metric, bool capacity);
 
 }  // namespace fairlead::prometheus

@@ -121,7 +121,7 @@ TEST(AnswerTest, AVectorInAnyOrderOfFields) {
   EXPECT_THAT(ReadAnswer(Response(200, Vector({})))->samples, IsEmpty());
 }
 
-// ---- what it comes to
+// ---- the computed usage
 
 using Samples = std::vector<std::pair<std::string, std::string>>;
 
@@ -134,7 +134,7 @@ MetricAnswers Both(const Samples& allocation, const Samples& capacity) {
   return {read(allocation), read(capacity)};
 }
 
-// Three metrics, of which one is given and the others are not there.
+// Three metrics: the given one; the other two have no series.
 absl::StatusOr<Usage> CombineOne(const MetricAnswers& gpu) {
   const std::vector<Metric> metrics = DefaultMetrics();
   return Combine(absl::UnixEpoch(), metrics,

@@ -55,7 +55,7 @@ absl::StatusOr<Decimal> ParseDecimal(absl::string_view text) {
   }
   int written = 0;
   if (any && (absl::ConsumePrefix(&rest, "e") || absl::ConsumePrefix(&rest, "E"))) {
-    // Atoi would take spaces.
+    // Atoi would accept spaces.
     const bool plain = !rest.empty() && IsDigit(rest[rest.size() - 1]) && rest[0] != ' ';
     if (!plain || !absl::SimpleAtoi(rest, &written)) return Bad(text, "is no number");
     rest = {};

@@ -1,5 +1,5 @@
-// The numbers in Prometheus' answers: floating point as text ("80640.5", "1.2e+06"), which becomes
-// exact decimals here, because what decides is computed in integers.
+// The numbers in Prometheus' answers: floating point as text ("80640.5", "1.2e+06"). They are
+// parsed to exact decimals, because decisions compute in integers.
 //
 // Thread-safety: plain values and pure functions. Complexity: O(length of the text).
 #pragma once
@@ -18,11 +18,11 @@ struct Decimal {
   friend bool operator==(const Decimal&, const Decimal&) = default;
 };
 
-// A number that is finite and not negative. Digits after the nineteenth that counts are cut off.
+// Parses a finite number that is not negative. Significant digits after the nineteenth are cut off.
 // InvalidArgument, with the text, for everything else: NaN, infinities, signs, no number at all.
 absl::StatusOr<Decimal> ParseDecimal(absl::string_view text);
 
-// part / whole in billionths, rounded down, at most 10^9 (more than everything counts as all of
+// part / whole in billionths, rounded down, at most 10^9 (a part above the whole counts as all of
 // it). `whole` must not be zero.
 int64_t NanoFraction(const Decimal& part, const Decimal& whole);
 

@@ -54,7 +54,7 @@ TEST(DecimalTest, NumbersAreExact) {
       {"0.1", {1, -1}},
       {"007", {7, 0}},
       {"9999999999999999999", {9'999'999'999'999'999'999u, 0}},
-      // The digits after the nineteenth are cut off; their place is not.
+      // The digits after the nineteenth become zeros.
       {"12345678901234567890", {1234567890123456789, 1}},
       {"1234567890.12345678901", {1234567890123456789, -9}},
   };
@@ -76,7 +76,7 @@ TEST(DecimalTest, FractionsAreRoundedDownAndBounded) {
       {"1", "3", 333'333'333},
       {"2", "3", 666'666'666},
       {"8", "8", kNano},
-      {"9", "8", kNano},  // more than there is: all of it
+      {"9", "8", kNano},  // more than the whole: all of it
       {"0.1", "0.3", 333'333'333},
       {"1e300", "1e-300", kNano},
       {"1e-300", "1e300", 0},
@@ -94,7 +94,7 @@ TEST(DecimalTest, FractionsAreRoundedDownAndBounded) {
   }
 }
 
-// Doubles as Prometheus writes them, against long double.
+// Doubles in Prometheus' format, against long double.
 TEST(DecimalTest, FractionsAreThoseOfFloatingPoint) {
   std::mt19937_64 random(20'261'121);
   std::uniform_real_distribution<double> exponent(-12, 24);

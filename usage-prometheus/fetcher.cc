@@ -16,7 +16,7 @@ kube::HttpRequest RequestFor(const Queries& queries, const Question& question) {
   return request;
 }
 
-// The answers of one fetch, as they come in. On the I/O thread, which calls one at a time.
+// Collects the answers of one fetch, on the I/O thread, which calls one at a time.
 class Round {
  public:
   Round(const Queries& queries, absl::Time now, size_t questions)
@@ -25,7 +25,7 @@ class Round {
         answers_(metrics_.size()),
         left_(questions) {}
 
-  // True if that was the last.
+  // True if that was the last answer.
   bool Take(const Question& question, const absl::StatusOr<kube::HttpResponse>& response) {
     absl::StatusOr<Answer> answer =
         response.ok() ? ReadAnswer(*response) : absl::StatusOr<Answer>(response.status());

@@ -1,13 +1,13 @@
-// Asks Prometheus for the usage of queues: all questions of one moment at once, and again each
-// fetchInterval. Nobody waits for an answer but, at the start, those who want to decide with it.
+// Queries Prometheus for the usage of queues: all questions of one moment at once, and again each
+// fetchInterval. Only the first decision waits for an answer.
 //
 // Answers are read on the transport's I/O thread. An answer that is late, wrong or too large
-// (CurlTransportOptions::max_body_bytes) makes the whole fetch fail; the next one follows in its
-// turn, and until then the former report stands, for as long as it is believed.
+// (CurlTransportOptions::max_body_bytes) makes the whole fetch fail. The next fetch comes at its
+// usual time; until then the former report is valid, until it becomes stale.
 //
-// Ownership: the transport outlives the fetcher, or has told everybody before it ends.
-// Thread-safety: the owner's thread, to which `post` brings back what came in. Complexity: O(bytes
-// of the answers) a fetch; Poll O(1).
+// Ownership: the transport must outlive the fetcher, or have made all its callbacks before.
+// Thread-safety: the owner's thread, to which `post` brings the results. Complexity: O(bytes of the
+// answers) per fetch; Poll O(1).
 #pragma once
 
 #include <functional>
@@ -22,18 +22,18 @@
 
 namespace fairlead::prometheus {
 
-// One fetch. `done` is called once, on the transport's I/O thread.
+// One fetch. Calls `done` once, on the transport's I/O thread.
 void Fetch(kube::HttpTransport& transport, const Queries& queries, absl::Time now,
            std::function<void(absl::StatusOr<Usage>)> done);
-// The same, waited for; for the command line.
+// One fetch, waiting for the result; for the command line.
 absl::StatusOr<Usage> FetchNow(kube::HttpTransport& transport, const Queries& queries,
                                absl::Time now);
 
 class UsageFetcher {
  public:
-  // Runs the function on the owner's thread, or drops it when that has ended. Any thread.
+  // Runs the function on the owner's thread, or drops it if that has ended. Any thread.
   using Post = std::function<void(std::function<void()>)>;
-  // Every fetch, on the owner's thread.
+  // Receives every fetch, on the owner's thread.
   using Told = std::function<void(absl::StatusOr<Usage>)>;
 
   UsageFetcher(kube::HttpTransport* transport, Queries queries, absl::Duration wait_timeout,
@@ -42,10 +42,10 @@ class UsageFetcher {
   UsageFetcher(const UsageFetcher&) = delete;
   UsageFetcher& operator=(const UsageFetcher&) = delete;
 
-  // Asks if it is time. True: decisions may be made, because the first fetch has ended, well or
-  // badly, or was waited for long enough.
+  // Starts a fetch if one is due. True if decisions may be made: the first fetch has ended, with or
+  // without success, or its wait is over.
   bool Poll(absl::Time now);
-  // When Poll would do something that it would not do now; infinite future: only an answer matters.
+  // When Poll has something to do; infinite future: it waits for an answer.
   [[nodiscard]] absl::Time wake_at() const;
 
  private:

@@ -1,4 +1,4 @@
-// When it asks, what it tells, and that nothing of it reaches an owner that is gone.
+// When the fetcher queries, what it reports, and that no result reaches an owner that is gone.
 #include "usage-prometheus/fetcher.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ class FetcherTest : public ::testing::Test {
         [this](absl::StatusOr<Usage> usage) { told_.push_back(std::move(usage)); });
   }
   bool Poll() { return fetcher_->Poll(clock_.Now()); }
-  // Answers come in, and what they brought runs on the owner's thread.
+  // Delivers answers and runs the resulting tasks on the owner's thread.
   void Settle() {
     transport_.Pump();
     for (const auto& task : std::exchange(tasks_, {})) task();

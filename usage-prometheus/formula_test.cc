@@ -1,6 +1,6 @@
-// The usage that is asked for is the usage of the program's own record: both see the same queues
-// hold the same GPUs, one as samples of its ledger, the other as series in a Prometheus of the
-// tests, which computes in floating point what the questions say.
+// The usage computed by Prometheus equals the usage of the program's own record. Both see the same
+// queues hold the same GPUs: one as samples of its ledger, the other as series in a Prometheus of
+// the tests, which evaluates the queries in floating point.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,14 +24,14 @@ namespace {
 using kube::FakeTransport;
 using model::kGpu;
 
-// What was held from a time on, in GPUs, and of how many.
+// The GPUs held from a time on, and the GPUs of the cluster.
 struct Period {
   int64_t from_s;
   std::map<std::string, double> held;
   double capacity;
 };
 
-// Knows the questions of query.h and nothing else of PromQL.
+// Evaluates the queries of query.h and no other PromQL.
 class SmallPrometheus {
  public:
   explicit SmallPrometheus(std::vector<Period> periods) : periods_(std::move(periods)) {}
@@ -92,7 +92,7 @@ class FormulaTest : public ::testing::Test {
       tree_.Upsert(queue);
     }
   }
-  // Half an hour each, over a hundred hours: unlike each other, and the cluster grows and shrinks.
+  // Half an hour each, over a hundred hours. All periods differ, and the cluster grows and shrinks.
   static std::vector<Period> History() {
     std::mt19937_64 random(7);
     std::vector<Period> periods;

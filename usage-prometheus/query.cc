@@ -15,7 +15,7 @@ namespace {
 constexpr char kInstantQuery[] = "/api/v1/query";
 constexpr char kCapacityOf[] = "sum(kube_node_status_capacity{resource=\"";
 
-// "86400" or "0.5", as PromQL reads a number.
+// "86400" or "0.5", in PromQL's syntax.
 std::string SecondsText(absl::Duration duration) {
   const int64_t ms = absl::ToInt64Milliseconds(duration);
   return ms % 1000 == 0 ? absl::StrCat(ms / 1000)
@@ -64,7 +64,7 @@ std::string Queries::PathOf(const Metric& metric, bool capacity, int64_t now_s) 
     absl::StrAppend(&held, " * 0.5^((", now_s, " - time()) / ",
                     SecondsText(options_.usage.half_life), ")");
   }
-  // A window that has just begun has no step yet: it gets one.
+  // A window that has just begun has no step yet, so it gets one.
   const int64_t step_s = absl::ToInt64Seconds(options_.resolution);
   const int64_t length_ms = now_s * 1000 - window_.Start(now_s * 1000);
   const int64_t length_s = std::max(step_s, (length_ms + 999) / 1000);

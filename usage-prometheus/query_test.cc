@@ -74,7 +74,7 @@ TEST(QueryTest, HalfLifeIsAFactorOfBoth) {
             "0.5^((1767268800 - time()) / 86400.500))[604800s:60s])");
   EXPECT_EQ(ParamOf(questions.at(1).path, "query"),
             "sum_over_time(((vector(8)) * 0.5^((1767268800 - time()) / 86400.500))[604800s:60s])");
-  // Parts of a second are not asked for.
+  // Queries ignore fractions of a second.
   EXPECT_EQ(Ask(options, Now() + absl::Milliseconds(900)).at(0).path, questions.at(0).path);
 }
 
@@ -84,7 +84,7 @@ TEST(QueryTest, AWindowReachesBackToItsBeginning) {
   options.usage.window_type = queues::WindowType::kTumbling;
   options.usage.window = absl::Hours(24);
   EXPECT_THAT(FirstQuery(options), HasSubstr("[43200s:30s]"));
-  // At the boundary the new window has just one step.
+  // At the boundary the new window has one step.
   EXPECT_THAT(FirstQuery(options, Now() + absl::Hours(12)), HasSubstr("[30s:30s]"));
   EXPECT_THAT(FirstQuery(options, Now() + absl::Hours(12) + absl::Seconds(31)),
               HasSubstr("[31s:30s]"));

@@ -1,4 +1,4 @@
-// Over a real socket, against a server that does everything wrong that a server can do.
+// Over a real socket, against a server with every kind of fault.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ void AnswerWell(const Request& request, Connection& connection) {
 
 class ServerTest : public ::testing::Test {
  protected:
-  // What one fetch comes to.
+  // The result of one fetch.
   absl::StatusOr<Usage> FetchFrom(LoopbackServer::Handler handler, const std::string& prefix = "") {
     server_ = std::make_unique<LoopbackServer>(std::move(handler), tls_);
     client_.server.url = absl::StrCat(server_->url(), prefix);

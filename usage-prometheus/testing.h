@@ -1,5 +1,5 @@
-// What the tests of this module share: a question taken apart, an answer put together. Header only;
-// never part of the product.
+// Shared by the tests of this module: parses queries and builds answers. Header only; never part of
+// the product.
 #pragma once
 
 #include <string>

@@ -12,7 +12,7 @@ namespace {
 using model::NodeRequest;
 using Phase = model::NodeRequestPhase;
 
-// The API server's clock may be far from ours: a request of our own is as old as we know.
+// The API server's clock may differ from ours: the age of our own request is counted by ours.
 absl::Time WrittenAt(const MachineView& view, absl::Time now) {
   if (view.machine->asked_at.has_value()) return *view.machine->asked_at;
   const absl::Time creation = view.request().meta.creation;
@@ -63,9 +63,9 @@ bool TakeLaunchAnswer(MachineView& view, StepContext& context) {
   return true;
 }
 
-// Once in the life of this process, and again after an answer that leaves the outcome open. A
-// provider whose machines live in the process (kwok) has forgotten them with the former process; to
-// every other it is the same machine, by the name of the request.
+// Sends the launch once in the life of this process, and again after an answer that leaves the
+// outcome open. A provider whose machines live in the process (kwok) has lost them with the former
+// process. For every other provider it is the same machine, by the name of the request.
 void SendLaunch(MachineView& view, StepContext& context) {
   ProviderCall& call = view.machine->launch;
   if (call.sent_at.has_value() || view.known_unneeded() ||
@@ -77,7 +77,7 @@ void SendLaunch(MachineView& view, StepContext& context) {
   }
   absl::StatusOr<model::Node> node = context.hook.ExpectedNode(view.request());
   if (!node.ok()) {
-    // A machine that was launched may come although its type is no longer in the catalogue.
+    // A launched machine may come although its type is no longer in the catalogue.
     if (view.request().phase == Phase::kPending) {
       Fail(view, context, FailureClass::kConfig, node.status().message());
     }
@@ -143,7 +143,7 @@ void AdvanceBooting(MachineView& view, StepContext& context) {
   SendLaunch(view, context);
 }
 
-// The Node object of a registered request is not there. True while that is so.
+// Handles a registered request without a Node object. True while the object is missing.
 bool HandleMissing(MachineView& view, StepContext& context) {
   Machine& machine = *view.machine;
   if (view.registered()) {
@@ -162,8 +162,8 @@ bool HandleMissing(MachineView& view, StepContext& context) {
   return true;
 }
 
-// I7 for every call that ends a machine: what has registered goes behind its fence, if nothing
-// needs it; also where the machine was told to go before it registered.
+// I7 for every call that ends a machine: a registered machine goes only behind its fence and if
+// nothing needs it, even if it was told to go before it registered.
 bool MayTerminate(MachineView& view, StepContext& context) {
   if (!view.registered()) return true;
   if (view.fenced()) return view.known_unneeded();
@@ -175,7 +175,7 @@ void DeleteOnceGone(MachineView& view, StepContext& context) {
   Machine& machine = *view.machine;
   if (!machine.gone && view.request().phase != Phase::kGone) return;
   if (!view.registered()) return context.Delete(view);
-  // Confirmed and yet there. Mostly the node's deletion is only not seen yet. If it stays, the
+  // Confirmed, but the node exists. Usually its deletion has not been seen yet. If it stays, the
   // machine lives, or the object was left behind: then the provider is asked again.
   ProviderCall& call = machine.terminate;
   if (!call.retry_at.has_value()) call.retry_at = context.now + kProviderRetry;

@@ -24,7 +24,7 @@ void TakeStatus(const model::NodeRequest& from, model::NodeRequest& to) {
   to.finalizers = std::move(finalizers);
 }
 
-// Phases before which something is waited for that cannot be taken back.
+// Phases that must be written before an action that cannot be undone.
 bool IsEnding(Phase phase) {
   return phase == Phase::kFailed || phase == Phase::kDraining || phase == Phase::kGone;
 }
@@ -64,7 +64,7 @@ bool MachineLedger::Observe(const model::NodeRequest& request) {
       by_provider_id_.erase(machine.desired.provider_id);
       machine = Machine();
     }
-    machine.first_seen = absl::InfinitePast();  // the next step says when
+    machine.first_seen = absl::InfinitePast();  // the next step sets it
     machine.desired = request;
     machine.observed = request;
     Index(machine);
@@ -88,7 +88,7 @@ bool MachineLedger::Observe(const model::NodeRequest& request) {
 
 bool MachineLedger::ObserveGone(const std::string& name, const std::string& uid) {
   auto it = rows_.find(name);
-  // One that is not seen yet is another one than the one that went.
+  // An unseen request is not the one that was deleted.
   if (it == rows_.end() || !it->second.seen() || it->second.observed->meta.uid != uid) {
     return false;
   }
@@ -116,7 +116,7 @@ bool MachineLedger::StatusAnswered(const model::NodeRequest& written, const absl
   Machine* machine = FindMutable(written.meta.name);
   if (machine == nullptr || machine->desired.meta.uid != written.meta.uid ||
       !machine->written.has_value() || !SameStatus(machine->written->status, written)) {
-    return false;  // another write has gone behind it
+    return false;  // a later write followed it
   }
   StatusWrite& write = *machine->written;
   if (status.ok()) {

@@ -1,23 +1,23 @@
-// The one account of machines: a row for each NodeRequest, from the moment that it is asked to be
-// created until its object is gone. A row holds side by side
-//   desired   what the hook decided last: the status that the object is to have
+// The ledger of machines: a row per NodeRequest, from its creation until its object is gone. A row
+// has
+//   desired   the hook's last decision: the status that the object should have
 //   written   the last status write, and whether the API server has answered it
 //   observed  the object as the watch showed it last
-//   provider  what was asked of the provider, how often, and its last word
-// Nothing that was sent is believed: `Written` is true only of what the API server has answered OK
-// or the watch has shown. Whatever cannot be taken back (TerminateNode, deletion of the object)
-// waits for it.
+//   provider  the calls to the provider, their number, and its last answer
+// A sent write is not trusted: `Written` is true only of a status that the API server has answered
+// OK or the watch has shown. Every action that cannot be undone (TerminateNode, deletion of the
+// object) waits for it.
 //
-// Identity: the uid of the NodeRequest. Rows are filed by its name, which the API server keeps
-// unique; an object of another uid under the same name is another row, and what was known of the
-// former one is dropped. Nodes are not filed here: a node names its request by label or by
-// providerID (core::ManagedNodes).
+// Identity: the uid of the NodeRequest. The key of a row is its name, which the API server keeps
+// unique. An object of another uid under that name is another row, and the former row is dropped.
+// Nodes are not stored here: a node names its request by label or by providerID
+// (core::ManagedNodes).
 //
-// Fairlead is the only writer of these objects' status (the lease fences it). A status that is
-// observed while nothing of ours is under way, and that is not the desired one, is therefore
-// another leader's, and is taken over. At a start every row begins with what is observed (I5).
+// Fairlead is the only writer of these objects' status (the lease fences it). So an observed status
+// that differs from the desired one, while no write of ours is under way, is another leader's and
+// is adopted. At a start every row begins with what is observed (I5).
 //
-// Thread-safety: the owner's thread. Complexity: O(log rows) a call.
+// Thread-safety: the owner's thread. Complexity: O(log rows) per call.
 #pragma once
 
 #include <cstdint>
@@ -31,14 +31,15 @@
 
 namespace fairlead::hook {
 
-// Pauses between attempts: `initial`, doubling, at most `max`. `attempts` were made, at least one.
+// Pauses between attempts: `initial`, doubling, at most `max`. `attempts`: the number made, at
+// least one.
 absl::Duration PauseAfter(int64_t attempts, absl::Duration initial, absl::Duration max);
 
 // Calls of one kind to the provider about one machine.
 struct ProviderCall {
   std::optional<absl::Time> sent_at;   // of the last one
-  int64_t attempts = 0;                // since the last that succeeded
-  std::optional<absl::Time> retry_at;  // after an answer that was no success
+  int64_t attempts = 0;                // since the last success
+  std::optional<absl::Time> retry_at;  // after a failed answer
 };
 
 struct StatusWrite {
@@ -51,15 +52,14 @@ struct StatusWrite {
 
 struct Machine {
   model::NodeRequest desired;
-  std::optional<StatusWrite> written;          // absent: what is observed is what is desired
-  std::optional<model::NodeRequest> observed;  // absent: asked to be created, not seen
+  std::optional<StatusWrite> written;          // absent: the observed status is the desired one
+  std::optional<model::NodeRequest> observed;  // absent: creation requested, not seen
   ProviderCall launch, terminate;
   std::optional<absl::Status> launch_answer;  // not dealt with yet
-  bool gone = false;                          // the provider confirmed that there is no machine
+  bool gone = false;                          // the provider confirmed that no machine exists
 
-  absl::Time first_seen = absl::InfinitePast();  // or, unseen, asked to be created
-  // By the clock of this process: asked to be created. Absent: another process did, or a former
-  // one.
+  absl::Time first_seen = absl::InfinitePast();  // for an unseen request, its creation
+  // When this process requested the creation, by its clock. Absent: another or former process did.
   std::optional<absl::Time> asked_at;
   std::optional<absl::Time> missing_since;  // its node was there
   std::optional<absl::Time> taint_sent, delete_sent;
@@ -70,9 +70,9 @@ struct Machine {
 
   [[nodiscard]] const std::string& name() const { return desired.meta.name; }
   [[nodiscard]] bool seen() const { return observed.has_value(); }
-  // The API server is known to have this phase.
+  // True if the API server is known to have this phase.
   [[nodiscard]] bool Written(model::NodeRequestPhase phase) const;
-  // Its node may take pods, now or when it comes.
+  // True if its node may take pods, now or when it comes.
   [[nodiscard]] bool Promises() const;
 };
 
@@ -93,12 +93,12 @@ class MachineLedger {
   [[nodiscard]] const Machine* Find(const std::string& name) const;
   [[nodiscard]] Machine* FindMutable(const std::string& name);
   [[nodiscard]] bool Seen(const std::string& name) const;
-  // The request whose machine the provider calls so; empty if none.
+  // The request whose machine has this provider id; empty if none.
   [[nodiscard]] std::string FindByProviderId(const std::string& provider_id) const;
   [[nodiscard]] std::map<std::string, Machine>& rows() { return rows_; }
   [[nodiscard]] const std::map<std::string, Machine>& rows() const { return rows_; }
 
-  // After a change to `desired` from outside.
+  // Call it after a change of `desired` from outside.
   void Changed() { ++version_; }
   void SetProviderId(Machine& machine, const std::string& provider_id);
   // Equal values mean that nothing changed in between.

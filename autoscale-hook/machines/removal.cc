@@ -12,14 +12,14 @@ bool IsLive(Phase phase) {
          phase == Phase::kReady;
 }
 
-// The machine is told to go when the API server has this.
+// The machine is told to go once the API server has this.
 void Drain(MachineView& view, StepContext& context, const char* message) {
   view.request().phase = Phase::kDraining;
   view.request().message = message;
   context.Withdraw(view);
 }
 
-// True if it is unneeded for long enough; keeps unneeded_since and the taint in step with the need.
+// True if it has been unneeded for long enough; updates unneeded_since and the taint.
 bool IsDue(MachineView& view, StepContext& context) {
   model::NodeRequest& request = view.request();
   if (!view.known_unneeded()) {
@@ -31,7 +31,7 @@ bool IsDue(MachineView& view, StepContext& context) {
   absl::Duration wait =
       view.registered() ? context.options.unneeded_after : context.options.cancel_after;
   if (request.meta.deletion.has_value()) wait = absl::ZeroDuration();
-  // A mark from the future (a clock that was set back) must not hold it for ever.
+  // A timestamp from the future (a clock that was set back) must not hold it for ever.
   const absl::Time due = std::min(*request.unneeded_since, context.now) + wait;
   if (context.now >= due) return true;
   context.WakeAt(due);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kMaxMessageBytes = 512;
 
-// What is acted upon after a restart; the rest of a status is for people.
+// Compares the fields that matter after a restart; the rest of a status is for people.
 bool SameDecision(const model::NodeRequest& a, const model::NodeRequest& b) {
   return a.phase == b.phase && a.failure == b.failure &&
          a.unneeded_since.has_value() == b.unneeded_since.has_value();
@@ -73,7 +73,7 @@ bool StepContext::Taint(MachineView& view, bool present) {
                            present});
     sent = true;
   }
-  if (!sent) return false;  // on all of them; what is waited for are the pods bound before it
+  if (!sent) return false;  // all nodes have the taint; pods bound before it are awaited
   machine.taint_sent = now;
   machine.taint_wanted = present;
   ++machine.taint_attempts;

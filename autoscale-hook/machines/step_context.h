@@ -1,5 +1,5 @@
-// What the parts of one Step share: the machines with their nodes as they are seen now, and where
-// the actions about them go.
+// Shared by the parts of one Step: the machines with their nodes as seen now, and the output for
+// their actions.
 //
 // Thread-safety: none; lives for one Step.
 #pragma once
@@ -21,25 +21,25 @@ inline constexpr absl::Duration kWriteRetry = absl::Seconds(10);
 inline constexpr absl::Duration kWriteRetryMax = absl::Minutes(5);
 // An accepted status that the watch does not show after this time was overwritten.
 inline constexpr absl::Duration kRewrite = absl::Minutes(1);
-// The first pause after a call to a provider that was refused, or stayed without an answer.
+// The first pause after a provider call that was refused, or stayed without an answer.
 inline constexpr absl::Duration kProviderRetry = absl::Seconds(30);
 inline constexpr absl::Duration kProviderSilence = absl::Minutes(1);
 inline constexpr absl::Duration kProviderRetryMax = absl::Minutes(30);
-// A registered node that disappears may come back (a kubelet that registers anew).
+// A registered node that disappears may come back (a kubelet that registers again).
 inline constexpr absl::Duration kMissingGrace = absl::Minutes(1);
 
-// A machine whose request is seen, with its nodes. Mostly there is one; a provider that launched
+// A machine whose request is seen, with its nodes. Usually there is one; a provider that launched
 // twice makes two, which are removed together.
 struct MachineView {
   Machine* machine = nullptr;
-  std::vector<const NodeUse*> nodes;  // empty: the engine knows none
+  std::vector<const NodeUse*> nodes;  // empty: the engine has none
 
   [[nodiscard]] model::NodeRequest& request() const { return machine->desired; }
-  // The node that the request counts by: one that is ready before others, then by name.
+  // The node that represents the request: a ready one first, then by name.
   [[nodiscard]] const NodeUse* node() const { return nodes.empty() ? nullptr : nodes.front(); }
   [[nodiscard]] bool registered() const { return node() != nullptr && node()->registered; }
   [[nodiscard]] bool ready() const { return registered() && node()->ready; }
-  // Our taint is seen on one of them.
+  // True if our taint is seen on one of them.
   [[nodiscard]] bool tainted() const {
     return std::any_of(nodes.begin(), nodes.end(),
                        [](const NodeUse* use) { return use->registered && use->removal_tainted; });
@@ -59,7 +59,7 @@ struct MachineView {
 struct StepContext {
   const HookOptions& options;
   const Hook& hook;
-  absl::Time now;  // whole seconds: what objects carry and read back
+  absl::Time now;  // whole seconds: the resolution of timestamps in objects
   const std::vector<const model::NodePool*>& pools;
   BackOff& backoff;
   MachineLedger& ledger;
@@ -74,22 +74,22 @@ struct StepContext {
   void WakeAt(absl::Time at) {
     if (at < out.wake_at) out.wake_at = at;
   }
-  // Asks the provider to make sure that there is no machine, unless it was asked lately. The phase
-  // that says so must be Written().
+  // Asks the provider to make sure that there is no machine, unless it was asked recently. The
+  // phase that says so must be Written().
   void Terminate(MachineView& view);
-  // Sets our taint on all nodes or removes it, unless that was asked lately. True if it was asked
+  // Sets our taint on all nodes or removes it, unless that was done recently. True if it was sent
   // now.
   bool Taint(MachineView& view, bool present);
-  // Takes our finalizer off and deletes the object, unless that was asked lately.
+  // Removes our finalizer and deletes the object, unless that was done recently.
   void Delete(MachineView& view);
   // The status write that is due, if any.
   void WriteStatus(MachineView& view);
-  // Out of the plan: pods are no longer promised to it.
+  // Removes it from the plan: no more pods are pipelined to its node.
   void Withdraw(const MachineView& view) { out.withdrawn.push_back(view.machine->name()); }
 };
 
 LaunchKey KeyOf(const model::NodeRequest& request);
-// For status.message: cut to what the API takes, on a character.
+// For status.message: cut to the API's limit, at a character.
 std::string ShortMessage(absl::string_view text);
 
 }  // namespace fairlead::hook

@@ -43,7 +43,7 @@ class KwokProvider::State : public std::enable_shared_from_this<KwokProvider::St
   }
 
   void Terminate(const std::string& name, const std::string& node_name, Answer answer) {
-    // Forgotten first, so that a creation that is due does not happen any more.
+    // Erased first, so that a due creation does not happen any more.
     machines_.erase(name);
     api_->DeleteNode(node_name.empty() ? name : node_name,
                      [answer = std::move(answer)](const absl::Status& status) {
@@ -55,9 +55,9 @@ class KwokProvider::State : public std::enable_shared_from_this<KwokProvider::St
 
  private:
   struct Machine {
-    uint64_t generation = 0;  // a name may be launched anew while a timer of its former life runs
+    uint64_t generation = 0;  // a name may be launched again while a timer of its former life runs
     model::Node node;
-    Answer answer;  // of its launch, for what goes wrong later
+    Answer answer;  // of its launch, for later failures
     int64_t failures = 0;
   };
   using Stage = void (State::*)(const std::string& name, Machine& machine);
@@ -74,7 +74,7 @@ class KwokProvider::State : public std::enable_shared_from_this<KwokProvider::St
       (this->*stage)(name, it->second);
     }
   }
-  // On success after `delay` the next stage, or nothing more; on failure the same stage again.
+  // On success the next stage after `delay`, or nothing more; on failure the same stage again.
   NodeApi::Done Then(const std::string& name, const Machine& machine, Stage same, Stage next) {
     return [weak = weak_from_this(), name, generation = machine.generation, same,
             next](const absl::Status& status) {
@@ -82,7 +82,7 @@ class KwokProvider::State : public std::enable_shared_from_this<KwokProvider::St
       if (self == nullptr) return;
       auto it = self->machines_.find(name);
       if (it == self->machines_.end()) {
-        // Terminated while the creation was under way: the node must not be left behind.
+        // Terminated during the creation: the node must not be left behind.
         if (next != nullptr) self->api_->DeleteNode(name, [](const absl::Status&) {});
         return;
       }

@@ -1,10 +1,9 @@
-// A provider without machines: it creates Node objects, which kwok's controller (or nobody) plays
-// the kubelet of. A node is created `boot_delay` after its launch and made ready `ready_delay`
-// later.
+// A provider without machines: it creates Node objects, for which kwok's controller may act as
+// kubelet. A node is created `boot_delay` after its launch and made ready `ready_delay` later.
 //
-// Nodes carry the annotation kwok.x-k8s.io/node: fake and the label fairlead.dev/node-request, so a
-// restart finds what a former life created: creating a node that exists is taken for success, and
-// one that was launched but not yet created is launched again by the hook.
+// Nodes have the annotation kwok.x-k8s.io/node: fake and the label fairlead.dev/node-request, so a
+// restart finds the nodes of its former life. Creating a node that exists counts as success; a node
+// that was launched but not yet created is launched again by the hook.
 //
 // Ownership: does not own its ports; they outlive it. Callbacks that arrive after its destruction
 // are ignored. Thread-safety: none; ports call back on the same thread.
@@ -30,14 +29,14 @@ class Scheduler {
   virtual void After(absl::Duration delay, std::function<void()> callback) = 0;
 };
 
-// The API server as far as this provider writes to it.
+// The API server, as far as this provider writes to it.
 class NodeApi {
  public:
   using Done = std::function<void(const absl::Status&)>;
   virtual ~NodeApi() = default;
-  // The Node with its status (capacity and allocatable as given), condition Ready False.
+  // Creates the Node with its status (capacity and allocatable as given), condition Ready False.
   virtual void CreateNode(const model::Node& node, Done done) = 0;
-  // Condition Ready True; startup taints of ours are not touched.
+  // Sets condition Ready True; our startup taints stay.
   virtual void SetNodeReady(const model::Node& node, Done done) = 0;
   virtual void DeleteNode(const std::string& name, Done done) = 0;
 };
@@ -46,7 +45,7 @@ struct KwokOptions {
   absl::Duration boot_delay = absl::Seconds(10);
   std::map<std::string, absl::Duration> boot_delay_by_type;
   absl::Duration ready_delay = absl::Seconds(1);
-  // After a failed API call; doubles up to retry_max. What the API server refuses for good (403,
+  // After a failed API call; doubles up to retry_max. A permanent rejection by the API server (403,
   // 422) is not repeated but reported: the hook decides what follows.
   absl::Duration retry_delay = absl::Seconds(2), retry_max = absl::Minutes(1);
 };
@@ -60,7 +59,7 @@ class KwokProvider final : public Provider {
   void Launch(const model::LaunchNode& launch, Answer answer) override;
   void Terminate(const model::TerminateNode& terminate, Answer answer) override;
 
-  // Fault injection: launches of the type are refused with the class until it is cleared.
+  // Fault injection: launches of the type fail with the class until it is cleared.
   void RefuseType(const std::string& instance_type, FailureClass failure);
   void AcceptType(const std::string& instance_type);
 

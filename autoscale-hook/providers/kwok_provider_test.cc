@@ -119,7 +119,7 @@ TEST_F(KwokProviderTest, TerminatedWhileBootingNeverAppears) {
   EXPECT_TRUE(Terminate().ok());
   scheduler_.Advance(absl::Hours(1));
   EXPECT_TRUE(api_.nodes.empty());
-  // The same name again: timers of the former life do nothing.
+  // The name again: timers of the former life do nothing.
   EXPECT_TRUE(Launch().ok());
   scheduler_.Advance(absl::Hours(1));
   EXPECT_EQ(api_.creates, 1);

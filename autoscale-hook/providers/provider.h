@@ -1,19 +1,19 @@
-// The port to whoever sells nodes. The hook decides (model::LaunchNode, model::TerminateNode); a
+// The port to a provider of nodes. The hook decides (model::LaunchNode, model::TerminateNode); a
 // provider carries out and answers.
 //
 // Contract:
-//  - Idempotent by request name: a Launch for a name whose machine exists answers OK and starts
-//    nothing. Clouds with idempotency tokens derive theirs from the request's uid: a name may be
-//    used again after its machine is gone.
-//  - Launch answers OK when the order was accepted, otherwise a status of autoscale-hook/failure.h.
-//    A machine that is lost later, before it registers, or that cannot be brought up after all, is
-//    reported by a second, failed answer.
-//  - A provider that knows what Node.spec.providerID will be says so with the answer to Launch; its
-//    nodes are then found whatever their names and labels are.
-//  - Terminate answers OK only when no machine of that name exists or can come into being any more.
-//  - Calls for one request are carried out in the order they were made.
-//  - Every call is answered once it is known, possibly before it returns. An answer that is lost is
-//    made good by the hook, which asks again.
+// - Calls are idempotent by request name: a Launch for a name whose machine exists answers OK and
+//   starts nothing. Clouds with idempotency tokens derive theirs from the request's uid: a name may
+//   be used again after its machine is gone.
+// - Launch answers OK when the order was accepted, otherwise a status of autoscale-hook/failure.h.
+//   A machine that is lost later, before it registers, or that cannot be started after all, is
+//   reported by a second, failed answer.
+// - A provider that knows the future Node.spec.providerID reports it with the answer to Launch; its
+//   nodes are then found whatever their names and labels are.
+// - Terminate answers OK only when no machine of that name exists or can come into being any more.
+// - Calls for one request are carried out in the order they were made.
+// - Every call is answered once it is known, possibly before it returns. If an answer is lost, the
+//   hook asks again.
 //
 // Thread-safety: one thread, the owner's; answers come on it too.
 #pragma once
@@ -29,7 +29,7 @@
 
 namespace fairlead::hook {
 
-// A status, and for a Launch the machine's id where it is known.
+// A status, and for a Launch the machine's id if it is known.
 struct ProviderAnswer {
   ProviderAnswer(absl::Status s) : status(std::move(s)) {}  // NOLINT: mostly that is all
   ProviderAnswer(absl::Status s, std::string id)
@@ -43,7 +43,7 @@ class Provider {
  public:
   using Answer = std::function<void(const ProviderAnswer&)>;
   virtual ~Provider() = default;
-  // The name that NodeRequest.provider says.
+  // The name in NodeRequest.provider.
   [[nodiscard]] virtual absl::string_view name() const = 0;
   virtual void Launch(const model::LaunchNode& launch, Answer answer) = 0;
   virtual void Terminate(const model::TerminateNode& terminate, Answer answer) = 0;

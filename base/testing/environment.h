@@ -8,8 +8,8 @@
 
 namespace fairlead::testing {
 
-// The number in the environment variable; `otherwise` where it is not set or holds none. For
-// property tests: few random worlds by default, as many as one likes, or a single one, on demand.
+// The number in the environment variable, or `otherwise` if it is unset or not a number. Property
+// tests run few random worlds by default; the variable asks for more, or for one.
 inline uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
   const char* text = std::getenv(name);
   uint64_t value = 0;

@@ -1,4 +1,5 @@
-// Draws for property tests, the same on every machine. Header only; never part of the product.
+// Random numbers for property tests, equal on every machine. Header only; never part of the
+// product.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 
 namespace fairlead::cmd {
 
-// "bind", "evict", "create_node_request": one word a kind of action.
+// "bind", "evict", "create_node_request": one word per kind of action.
 const char* ActionName(const model::Action& action);
 
 // "bind default/web to node-1"

@@ -44,7 +44,7 @@ absl::Status StatusOfAnswer(const absl::StatusOr<kube::HttpResponse>& answer) {
   if (answer->status >= 200 && answer->status < 300) return absl::OkStatus();
   const kube::ApiStatus status = kube::DecodeStatus(answer->content_type, answer->body);
   absl::StatusCode code = CodeOf(answer->status);
-  // 409 for a change that came too late, as against a name that is taken.
+  // 409 means a conflicting change here, not a name that is taken.
   if (answer->status == 409 && status.reason == "Conflict") code = absl::StatusCode::kAborted;
   return absl::Status(
       code, status.message.empty() ? absl::StrCat("HTTP ", answer->status) : status.message);

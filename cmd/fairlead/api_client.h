@@ -1,7 +1,7 @@
-// The API server as a person with kubectl uses it: any kind of object, one call after the other.
-// For the command line; the scheduler itself goes through kube::ClusterSource and kube::Executor.
+// The API server as a user of kubectl sees it: any kind of object, one call after the other. For
+// the command line; the scheduler itself uses kube::ClusterSource and kube::Executor.
 //
-// Kinds are found through discovery, asked once a group and version. Errors name method and object;
+// Kinds are found by discovery, one request per group and version. Errors name method and object;
 // their codes: NotFound 404, AlreadyExists / Aborted 409, PermissionDenied 403, Unauthenticated
 // 401, InvalidArgument 400 and 422, ResourceExhausted 429, Unavailable the rest and no connection.
 //
@@ -27,7 +27,7 @@ struct ObjectId {
   std::string api_version, kind, ns, name;
   [[nodiscard]] std::string Text() const;  // "Queue research", "Pod default/web"
 };
-// Of a manifest. InvalidArgument if it lacks one of them (the namespace may be missing).
+// The id of a manifest. InvalidArgument if it lacks a part (the namespace may be missing).
 absl::StatusOr<ObjectId> IdOf(const Json& manifest);
 
 class ApiClient {
@@ -36,16 +36,16 @@ class ApiClient {
 
   absl::StatusOr<Json> GetPath(const std::string& path);
   absl::StatusOr<Json> Get(const ObjectId& id);
-  // Server-side apply with force, as field manager "fairlead-day". Answers the object.
+  // Server-side apply with force, as field manager "fairlead-day". Returns the object.
   absl::StatusOr<Json> Apply(const Json& manifest);
   // A merge patch.
   absl::StatusOr<Json> Patch(const ObjectId& id, const Json& patch);
-  // In the background; OK if it is gone already. `grace_seconds` < 0: the object's own.
+  // Deletes in the background; OK if it is gone already. `grace_seconds` < 0: the object's own.
   absl::Status Delete(const ObjectId& id, int64_t grace_seconds = -1);
 
-  // Whether the server knows the kind at all.
+  // True if the server has the kind.
   absl::StatusOr<bool> Knows(const std::string& api_version, const std::string& kind);
-  // Forgets what discovery said: kinds were added or taken away.
+  // Drops the results of discovery: kinds were added or removed.
   void ForgetKinds() { kinds_.clear(); }
 
  private:

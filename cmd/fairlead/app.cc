@@ -12,12 +12,12 @@
 namespace fairlead::cmd {
 namespace {
 
-// How long the removal of a node waits for the watch of pods before they are listed, and how often
-// at most they are.
+// How long the removal of a node waits for the watch of pods before pods are listed, and the
+// shortest time between two such lists.
 constexpr absl::Duration kAwaitPods = absl::Seconds(1);
 constexpr absl::Duration kBetweenPodReads = absl::Seconds(5);
 constexpr absl::Duration kLongestSleep = absl::Minutes(1);
-// How often it is looked whether a read or a reconfiguration is complete.
+// How often the process checks whether a read or a reconfiguration is complete.
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
 
 }  // namespace
@@ -57,9 +57,9 @@ absl::Duration Application::TimeLeft() const {
   return elector_ == nullptr ? absl::InfiniteDuration() : elector_->TimeLeft();
 }
 
-// Decisions never see time go back, nor stand still, whatever the machine's clock does. While it is
-// behind, time goes on at half the speed until the clock has caught up: no timer waits for the
-// whole jump, and what is written does not stay ahead of the clock.
+// Returns a time that always grows, whatever the machine's clock does. While the machine's clock is
+// behind, this time advances at half the speed until the clock has caught up. So no timer waits for
+// the whole jump, and written timestamps do not stay ahead.
 absl::Time Application::Now() {
   const absl::Duration steady = ports_.clock->Steady();
   const absl::Time wall = ports_.clock->Now();
@@ -160,7 +160,7 @@ bool Application::Turn(absl::Duration max_wait) {
 
 bool Application::Lead() {
   const bool leader = IsLeader();
-  // IsLeader may say no before the callback comes.
+  // IsLeader may become false before the callback comes.
   if (!leader && was_leader_) lost_ = true;
   if (lost_) return false;
   if (leader && !was_leader_) {
@@ -175,7 +175,7 @@ bool Application::Lead() {
   return true;
 }
 
-// A node that is to be removed waits for what the watch of pods shows; a quiet one shows nothing.
+// The removal of a node waits for the watch of pods; a quiet watch shows nothing.
 void Application::ReadAwaitedPods(absl::Time now) {
   if (!was_leader_ || reading_ || !loop_->AwaitsPods()) {
     pods_read_at_ = absl::InfiniteFuture();
@@ -193,7 +193,7 @@ void Application::ReadAwaitedPods(absl::Time now) {
 bool Application::HasRead() {
   if (!reading_) return true;
   if (!source_->Fresh()) return false;
-  Drain(absl::ZeroDuration());  // the events of what was read
+  Drain(absl::ZeroDuration());  // the events of the read
   for (const kube::ReflectorStats& kind : source_->GetStats()) {
     loop_->Apply(model::Synced{kind.kind, kind.missing});
   }
@@ -219,8 +219,8 @@ void Application::Feed(const model::ClusterEvent& event) {
   if (const auto* result = std::get_if<model::ActionResult>(&event)) LogResult(*result);
   const auto* upsert = std::get_if<model::Upsert>(&event);
   if ((!was_leader_ || reading_) && upsert != nullptr) {
-    // A leader takes only its own word for the status of a request that it knows. Until this
-    // process decides, its predecessor's word counts: each version is as new to the loop.
+    // A leader accepts only its own status of a request that it knows. Until this process decides,
+    // its predecessor's status counts: each version is new to the loop.
     if (const auto* request = std::get_if<model::NodeRequest>(&upsert->object)) {
       loop_->Apply(
           model::Delete{model::Kind::kNodeRequest, "", request->meta.name, request->meta.uid});
@@ -255,7 +255,7 @@ void Application::Shutdown() {
     logger_->Warning("not every write was answered before the end");
   }
   if (elector_ != nullptr) {
-    // Shared: the answer may come when nobody waits any more.
+    // Shared: the answer may come after the wait has ended.
     struct Released {
       std::mutex mutex;
       std::condition_variable changed;

@@ -1,32 +1,33 @@
-// The scheduler as a process: events of the API server go into the decision loop, what it decides
-// goes to the API server and to the providers, on one thread that owns everything.
+// The scheduler as a process: events of the API server go into the decision loop, its decisions go
+// to the API server and to the providers, on one thread that owns everything.
 //
 //   drain events -> DecisionLoop::Apply -> DecisionLoop::Step -> kube::Executor
 //
 // It wakes for an event, an answer, a timer of the loop (wake_at) or a tick of the observer.
 //
-// Leadership: only the leader decides. A standby applies events. A process that becomes the leader
-// first reads every kind again (ClusterSource::Refresh), so that it knows all that its predecessor
-// wrote, and decides when that is complete; until then what the predecessor wrote into NodeRequests
+// Leadership: only the leader decides; a standby applies events. A process that becomes the leader
+// first reads every kind again (ClusterSource::Refresh), to learn everything that its predecessor
+// wrote. It decides when that is complete; until then the predecessor's status of NodeRequests
 // counts. A leader that lost its lease writes nothing more (the executor's fence) and Run returns
 // Aborted: a fresh start is the simplest state that is certainly right. The lease is renewed only
 // while the owner's thread answers (heartbeat.h), and no write is on the wire for longer than the
-// lease is ours.
+// lease is valid.
 //
-// Stale kinds: if the API server has not been heard of a kind for `stale_after`, the loop is told
-// (DecisionLoop::SetStale): nothing is evicted, bought or removed until it is heard of again.
+// Stale kinds: if the watch of a kind has been silent for `stale_after`, the loop is told
+// (DecisionLoop::SetStale). It then evicts, provisions and removes nothing until the watch works
+// again.
 //
-// Reconfigure: what was begun is answered first; then loop, source and executor are made anew with
-// the new options, as after a restart, but the lease stays.
+// Reconfigure: actions in flight are answered first. Then loop, source and executor are created
+// again with the new options, as after a restart, but the lease stays.
 //
-// Stop: no new decision, what was decided is written (drain_timeout at most), then the lease is
-// released, so that the next leader need not wait for its expiry.
+// Stop: there is no new decision, actions in flight are written (drain_timeout at most), then the
+// lease is released, so that the next leader need not wait for its expiry.
 //
-// It needs no thread of its own but the caller of Turn: tests and simulations move time by hand.
+// It needs only the thread that calls Turn: tests and simulations advance time by hand.
 //
-// Ownership: transport, timers, clock, catalogue, logger and observer outlive it.
-// Thread-safety: Stop, Post, Alive, GetStats and Collect from any thread; Run once, by the thread
-// that becomes the owner of all decisions; the observer is called on that thread.
+// Ownership: transport, timers, clock, catalogue, logger and observer outlive it. Thread-safety:
+// Stop, Post, Alive, GetStats and Collect from any thread; Run once, by the thread that becomes the
+// owner of all decisions; the observer is called on that thread.
 #pragma once
 
 #include <atomic>
@@ -75,17 +76,18 @@ class AppObserver {
 struct AppOptions {
   core::Options core;
   core::LeaderElectionSettings leader_election;
-  std::string identity;  // of this process: for the lease, events and jitter
+  std::string identity;  // unique per process: for the lease, events and jitter
   hook::KwokOptions kwok;
-  absl::Duration drain_timeout = absl::Seconds(20);   // for what was decided to be written
-  absl::Duration release_timeout = absl::Seconds(5);  // for the lease to be given back
-  // Without a good word about a kind for longer than this, nothing is evicted, bought or removed.
+  absl::Duration drain_timeout = absl::Seconds(20);   // for writing the actions in flight
+  absl::Duration release_timeout = absl::Seconds(5);  // for releasing the lease
+  // If a kind's watch has been silent for longer than this, nothing is evicted, provisioned or
+  // removed.
   absl::Duration stale_after = absl::Seconds(60);
-  // An owner's thread that does not answer for longer than this is taken for hung. Longer than the
+  // An owner's thread that does not answer for longer than this counts as hung. It exceeds the
   // longest decision: the first one of 100,000 nodes takes seconds.
   absl::Duration hang_limit = absl::Seconds(30);
-  // Where usage is reported (queues::UsageOptions::reported): what is asked, and for how long
-  // decisions wait for the first answer.
+  // Set if usage is reported (queues::UsageOptions::reported): the queries, and how long decisions
+  // wait for the first answer.
   std::optional<prometheus::Queries> usage_queries;
   absl::Duration usage_wait_timeout = absl::Minutes(1);
 };
@@ -98,7 +100,7 @@ class Application {
     const Clock* clock;
     kube::HttpTransport* usage_database = nullptr;  // of usage_queries
   };
-  // `wrap` may put something around the provider (fault injection); null: nothing.
+  // `wrap` may decorate the provider (fault injection); null: nothing.
   using WrapProvider = std::function<std::unique_ptr<hook::Provider>(
       std::unique_ptr<hook::Provider>, hook::Scheduler*)>;
 
@@ -108,35 +110,35 @@ class Application {
   Application(const Application&) = delete;
   Application& operator=(const Application&) = delete;
 
-  // Until Stop (OK), a configuration that cannot be run (InvalidArgument) or the loss of leadership
-  // (Aborted).
+  // Returns after Stop (OK), for a configuration that cannot be run (InvalidArgument) or after the
+  // loss of leadership (Aborted).
   absl::Status Run();
   void Stop();
 
-  // What Run is made of: Begin, then Turn until it says false, then End.
+  // The parts of Run: Begin, then Turn until it returns false, then End.
   absl::Status Begin();
-  // Waits for something to do, at most `max_wait`, and does it. False: stopped, or leadership lost.
+  // Waits for work, at most `max_wait`, and does it. False: stopped, or leadership lost.
   bool Turn(absl::Duration max_wait);
-  // How long after Turn, by the steady clock, there is nothing to do unless an event comes; for
-  // what moves time by hand.
+  // How long after Turn, by the steady clock, there is no work unless an event comes; for callers
+  // that advance time by hand.
   [[nodiscard]] absl::Duration UntilWake() const;
   absl::Status End();
 
-  // A task for the owner's thread, run between two decisions. Any thread.
+  // Runs a task on the owner's thread, between two decisions. Any thread.
   void Post(std::function<void()> task) { tasks_->Post(std::move(task)); }
 
-  // On the owner's thread, between Begin and End: runs with these from now on. The lease, the
-  // identity and the providers stay as they are; a null catalogue is the present one.
-  // InvalidArgument if the options cannot be run; then nothing changes.
+  // Runs with these options from now on. On the owner's thread, between Begin and End. The lease,
+  // the identity and the providers stay; a null catalogue keeps the current one. InvalidArgument if
+  // the options cannot be run; then nothing changes.
   absl::Status Reconfigure(const core::Options& options,
                            std::shared_ptr<const hook::Catalog> catalog);
 
   // False: the owner's thread hangs.
   bool Alive() { return heartbeat_.Ask(); }
-  // What is known without the owner's thread.
+  // The statistics that do not need the owner's thread.
   [[nodiscard]] AppStats GetStats() const;
-  // What the owner's thread alone knows, at most `max_wait` from now; the last known if it does not
-  // answer in time. O(everything). Not on the owner's thread.
+  // The statistics of the owner's thread, at most `max_wait` from now; the last known if it does
+  // not answer in time. O(everything). Not on the owner's thread.
   OwnerStats Collect(absl::Duration max_wait);
 
  private:
@@ -147,26 +149,26 @@ class Application {
     core::Options options;
     std::shared_ptr<const hook::Catalog> catalog;  // null: as before
   };
-  enum class Word : uint8_t { kGood, kFailing, kStale };  // of a kind, as the log was told
+  enum class Word : uint8_t { kGood, kFailing, kStale };  // of a kind, as last logged
 
   void StartElection();
-  // Loop, executor and source, of options_ and catalog_.
+  // Creates loop, executor and source from options_ and catalog_.
   absl::Status StartWork();
   absl::Status StartUsage();
   void StartUsageReader();
   absl::Status StartUsageFetcher();
-  // What was stored or is reported of former usage, and whether decisions may be made.
+  // True if decisions may be made: the former usage was read or reported, or its wait is over.
   bool KnowsUsage(absl::Time now);
   [[nodiscard]] absl::Time UsageWakeAt() const;
   void TakeUsage(absl::StatusOr<prometheus::Usage> usage);
-  // Tells when shares begin to be divided without history, and when that ends.
+  // Logs when shares begin to be divided without history, and when that ends.
   void LogHistory();
   void Drain(absl::Duration max_wait);
   void Feed(const model::ClusterEvent& event);
-  // True while this process leads. Begins to read when it has begun to.
+  // True while this process leads. Starts the read when leadership begins.
   bool Lead();
   void ReadAwaitedPods(absl::Time now);
-  // All is known that was written before this process led.
+  // True if everything written before this process led is known.
   bool HasRead();
   void CheckWords();
   void CheckShed();
@@ -180,19 +182,20 @@ class Application {
   void LogSync();
   void Shutdown();
   [[nodiscard]] bool IsLeader() const;
-  // How long a write that is sent now may take; zero unless this process leads.
+  // The time-out for a write that is sent now; zero unless this process leads.
   [[nodiscard]] absl::Duration TimeLeft() const;
   absl::Time Now();
   [[nodiscard]] absl::Time WakeAt() const;
   [[nodiscard]] OwnerStats Measure();
   static std::shared_ptr<Collected> NewCollected();
-  // Beside the lease, which the same Role allows.
+  // Next to the lease, which the same Role permits.
   void NameUsageStore(core::Options& options) const;
 
   const Ports ports_;
-  AppOptions options_;  // changed by Begin and Reconfigure alone
+  AppOptions options_;  // only Begin and Reconfigure change it
   const hook::Catalog* catalog_;
-  std::shared_ptr<const hook::Catalog> own_catalog_;  // of Reconfigure: what catalog_ points to
+  std::shared_ptr<const hook::Catalog> own_catalog_;  // of Reconfigure: the catalogue that catalog_
+                                                      // points to
   Logger* logger_;
   AppObserver* observer_;
 
@@ -205,13 +208,14 @@ class Application {
   TimerScheduler scheduler_;
   std::map<std::string, std::unique_ptr<hook::Provider>, std::less<>> providers_;
   std::unique_ptr<core::DecisionLoop> loop_;
-  mutable std::mutex work_mutex_;  // guards the two pointers: the owner changes them, others read
+  mutable std::mutex work_mutex_;  // guards the two pointers: the owner changes them, other threads
+                                   // read
   std::unique_ptr<kube::ClusterSource> source_;
   std::unique_ptr<kube::Executor> executor_;
-  // One of them where history counts: it is recorded, or reported.
+  // At most one of them is set, if history counts: recorded, or reported.
   std::unique_ptr<UsageReader> usage_;
   std::unique_ptr<prometheus::UsageFetcher> usage_fetcher_;
-  std::string history_problem_;  // as it was told last
+  std::string history_problem_;  // as last logged
 
   std::vector<model::ClusterEvent> events_;
   absl::Time last_now_ = absl::InfinitePast();
@@ -220,18 +224,18 @@ class Application {
   absl::Time wake_at_ = absl::InfiniteFuture(), next_tick_ = absl::InfinitePast();
   absl::Time pods_read_at_ = absl::InfiniteFuture(), last_pods_read_ = absl::InfinitePast();
   absl::Time next_sync_report_ = absl::InfinitePast();
-  // Steady: a wall clock that was set back must not stop it.
+  // Steady: setting back the wall clock must not stop it.
   absl::Duration next_check_ = -absl::InfiniteDuration();
   bool was_leader_ = false, was_synced_ = false;
-  bool reading_ = false;  // leads, and does not know yet all that its predecessor wrote
+  bool reading_ = false;  // leads, and has not read yet everything that its predecessor wrote
   std::map<model::Kind, Word> words_;
   int64_t shed_told_ = 0, lease_errors_told_ = 0;
   absl::Time next_lease_report_ = absl::InfinitePast();
-  // Action -> its name and what it is, for the log.
+  // Action -> its name and description, for the log.
   absl::flat_hash_map<uint64_t, std::pair<const char*, std::string>> under_way_;
   // Answers of providers to actions of a former loop are dropped.
   uint64_t epoch_ = 0;
-  std::optional<Next> next_;  // waits for what is under way
+  std::optional<Next> next_;  // waits for actions in flight
   absl::Time reconfigure_by_ = absl::InfiniteFuture();
   AppCounters counters_;  // the owner's
   std::shared_ptr<Collected> collected_;

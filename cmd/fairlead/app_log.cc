@@ -1,4 +1,4 @@
-// What Application tells the log and counts: decisions, answers, and what it hears of the cluster.
+// What Application logs and counts: decisions, answers, and the state of the watches.
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr absl::Duration kSyncReport = absl::Seconds(10);
 constexpr absl::Duration kCheckPeriod = absl::Seconds(2);
-// A watch that is down for less was renewed, or found its way back by itself.
+// A watch that is down for less was renewed, or recovered by itself.
 constexpr absl::Duration kFailingAfter = absl::Seconds(10);
 
 template <typename T>
@@ -24,7 +24,7 @@ int64_t CountOf(const std::vector<model::Action>& actions) {
 
 void Application::LogHistory() {
   std::string problem = loop_->history().problem;
-  // The age of a report is another one each time.
+  // The age of a report changes each time.
   if (problem.empty() == history_problem_.empty()) return;
   history_problem_ = std::move(problem);
   if (history_problem_.empty()) {
@@ -61,7 +61,8 @@ void Application::LogResult(const model::ActionResult& result) {
   const auto& [name, what] = found->second;
   ++counters_.results[{name, std::string(absl::StatusCodeToString(result.status.code()))}];
   if (!result.status.ok()) {
-    // A definite no is the world moving on between decision and write; the rest wants attention.
+    // A definite refusal means that the world changed between decision and write; other errors want
+    // attention.
     const bool stale = absl::IsNotFound(result.status) || absl::IsAlreadyExists(result.status) ||
                        absl::IsFailedPrecondition(result.status);
     logger_->Log(stale ? LogLevel::kInfo : LogLevel::kWarning, "action failed",

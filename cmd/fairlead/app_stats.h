@@ -1,5 +1,5 @@
-// What is measured of the process, as plain values; metrics.h words them for Prometheus.
-// Thread-safety: values.
+// Statistics of the process, as plain values; metrics.h formats them for Prometheus. Thread-safety:
+// values.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace fairlead::cmd {
 
-// Known without the owner's thread.
+// Available without the owner's thread.
 struct AppStats {
   std::vector<kube::ReflectorStats> kinds;
   absl::Duration stale_after = absl::ZeroDuration();
@@ -38,7 +38,7 @@ struct AppCounters {
   int64_t reconfigurations = 0;
 };
 
-// Known to the owner's thread alone.
+// Available from the owner's thread alone.
 struct OwnerStats {
   bool known = false;  // it has answered once
   absl::Time at = absl::InfinitePast();

@@ -60,7 +60,7 @@ class AppTest : public ::testing::Test {
     options_.release_timeout = absl::ZeroDuration();
     options_.kwok.boot_delay = absl::Seconds(5);
   }
-  // The newest script answers: again after each that names a collection.
+  // The newest script answers: call it again after each script that names a collection.
   void ServeWatches() {
     transport_.When(
         [](const kube::HttpRequest& request) { return absl::StrContains(request.path, "watch="); },
@@ -91,7 +91,7 @@ class AppTest : public ::testing::Test {
         &hook::Catalog::BuiltIn(), &logger_);
     ASSERT_TRUE(app_->Begin().ok());
   }
-  // Lets everything that is due happen, for so long a time.
+  // Runs everything that is due within `time`.
   bool Pass(absl::Duration time) {
     bool going = true;
     for (absl::Duration passed; passed <= time; passed += absl::Milliseconds(500)) {
@@ -104,7 +104,7 @@ class AppTest : public ::testing::Test {
     }
     return going;
   }
-  // What an API server does with a NodeRequest that it stored: the watch shows it, with a uid.
+  // The API server's effect of storing a NodeRequest: the watch shows it, with a uid.
   void ShowStoredRequests() {
     const auto watch = transport_.FindOpen("GET", kRequests);
     if (!watch.has_value()) return;
@@ -205,7 +205,7 @@ TEST_F(AppTest, ANodeIsBoughtAndCreatedWhenItHasBooted) {
               HasSubstr(R"("kwok.x-k8s.io/node":"fake")"));
 }
 
-// A NodeRequest that a standby knows as Pending, and no node but the one that it stands for.
+// A NodeRequest that a standby knows as Pending, and no other node.
 class TakeoverTest : public AppTest {
  protected:
   TakeoverTest() {
@@ -221,7 +221,7 @@ class TakeoverTest : public AppTest {
         R"(","creationTimestamp":"2026-03-02T00:00:00Z"},"spec":{"provider":"kwok",)",
         R"("instanceType":"g5.xlarge","zone":"us-east-1a"},"status":{"phase":")", phase, R"("}})");
   }
-  // What the server has of it from now on.
+  // Sets the server's version of it from now on.
   void Listed(absl::string_view version, absl::string_view phase) {
     transport_.On("GET", kRequests,
                   Reply::Json(200, absl::StrCat(R"({"metadata":{"resourceVersion":")", version,
@@ -239,7 +239,7 @@ class TakeoverTest : public AppTest {
   }
 };
 
-// The former leader's words about a request that we knew before they were said.
+// The former leader updates a request that this process already knew.
 TEST_F(TakeoverTest, TheLatestStatusOfRequestsCounts) {
   Begin();
   ASSERT_TRUE(Pass(absl::Seconds(3)));
@@ -251,7 +251,7 @@ TEST_F(TakeoverTest, TheLatestStatusOfRequestsCounts) {
   ExpectTakeoverWithoutLaunchingItAgain();
 }
 
-// The watch is behind: what the former leader wrote last has not come yet.
+// The watch is behind: the former leader's last write has not come yet.
 TEST_F(TakeoverTest, ANewLeaderReadsBeforeItDecides) {
   Begin();
   ASSERT_TRUE(Pass(absl::Seconds(3)));
@@ -294,7 +294,7 @@ TEST_F(AppTest, AWatchThatFailsIsToldAndThenStale) {
   EXPECT_THAT(log_, HasSubstr("msg=\"watch works again\" kind=Pod"));
 }
 
-// A blocked standard error was enough to keep the lease for ever.
+// A blocked standard error was sufficient to keep the lease for ever.
 TEST_F(AppTest, AHungOwnerLosesTheLease) {
   Begin();
   ASSERT_TRUE(Pass(absl::Seconds(3)));
@@ -310,7 +310,7 @@ TEST_F(AppTest, AHungOwnerLosesTheLease) {
   EXPECT_FALSE(app_->Turn(absl::ZeroDuration())) << "when it goes on, it has lost";
 }
 
-// A binding that was refused is tried again after seconds, not after the clock has caught up.
+// A refused binding is retried after seconds, not after the clock has caught up.
 TEST_F(AppTest, AWallClockSetBackStopsNoTimer) {
   const std::string binding = "/api/v1/namespaces/ns/pods/p/binding";
   transport_.On("POST", binding, Reply::Json(500, R"({"kind":"Status","code":500})"));
@@ -354,7 +354,7 @@ TEST_F(AppTest, ANewConfigurationTakesEffectWithoutGivingTheLeaseUp) {
   EXPECT_EQ(app_->GetStats().lease.gains, 1);
 }
 
-// The answer to a binding may be the one that says where the pod is.
+// The answer to a binding may be the only message that says where the pod is.
 TEST_F(AppTest, ANewConfigurationWaitsForWhatIsUnderWay) {
   transport_.On("POST", "/api/v1/namespaces/ns/pods/p/binding", Reply::Hold());
   Begin();
@@ -373,7 +373,7 @@ TEST_F(AppTest, ANewConfigurationWaitsForWhatIsUnderWay) {
   EXPECT_EQ(Bindings(), 1u);
 }
 
-// ---- what queues have used
+// ---- usage of queues
 
 constexpr char kUsageMap[] = "/api/v1/namespaces/fairlead/configmaps/fairlead-usage";
 
@@ -383,7 +383,7 @@ class UsageTest : public AppTest {
     options_.core.engine.usage.emplace();
     transport_.On("GET", kUsageMap, Reply::Json(404, R"({"kind":"Status","code":404})"));
   }
-  // The text that was written last.
+  // The last written text.
   std::string Stored() const {
     const auto sent = transport_.Sent("PATCH", kUsageMap);
     if (sent.empty()) return "";
@@ -459,7 +459,7 @@ TEST_F(UsageTest, AStandbyNeitherReadsNorWrites) {
   EXPECT_EQ(Stored(), "");
 }
 
-// Between the end of the patience and the answer there is nothing to wake up for.
+// Between the end of the wait and the answer nothing is due.
 TEST_F(UsageTest, SilenceIsNotAskedForInCircles) {
   transport_.On("GET", kUsageMap, Reply::Hold());
   const auto tasks = std::make_shared<TaskQueue>([] {});
@@ -473,7 +473,7 @@ TEST_F(UsageTest, SilenceIsNotAskedForInCircles) {
   EXPECT_GT(reader.wake_at(), patience);
 }
 
-// ---- what Prometheus says of it
+// ---- usage reported by Prometheus
 
 constexpr char kPrometheus[] = "/api/v1/query";
 
@@ -487,7 +487,7 @@ class PrometheusTest : public AppTest {
     usage_database_ = &transport_;
     Say("2");
   }
-  // Every query: the default queue held so much of 8.
+  // Every query answers: the default queue held so much of 8.
   void Say(const std::string& held) {
     transport_.On("GET", kPrometheus, [held](const kube::HttpRequest& request) {
       const bool capacity = absl::StrContains(request.path, "capacity");

@@ -1,5 +1,5 @@
-// What Application decides with: loop, executor and source, made at the start and again with each
-// new configuration; usage of queues; providers; and what is measured of all of them.
+// The parts with which Application decides: loop, executor and source, created at the start and
+// again with each new configuration; usage of queues; providers; and their statistics.
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
@@ -21,7 +21,7 @@ uint64_t SeedOf(const std::string& identity) {
 
 }  // namespace
 
-// The last answer of the owner's thread, and whether it was asked for another.
+// The last answer of the owner's thread, and whether another request is open.
 struct Application::Collected {
   std::mutex mutex;
   std::condition_variable changed;
@@ -66,7 +66,7 @@ absl::Status Application::Reconfigure(const core::Options& options,
   return absl::OkStatus();
 }
 
-// As after a restart, once all that was begun has been answered.
+// Starts as after a restart, once all actions in flight have been answered.
 void Application::FinishReconfigure(absl::Time now) {
   if (!next_.has_value() || (!executor_->Idle() && now < reconfigure_by_)) return;
   source_->Stop();
@@ -114,7 +114,7 @@ absl::Status Application::StartUsage() {
   return absl::OkStatus();
 }
 
-// Beside the lease, which the same Role allows.
+// Next to the lease, which the same Role permits.
 void Application::StartUsageReader() {
   const core::UsageStoreOptions& store = options_.core.usage_store;
   usage_ = std::make_unique<UsageReader>(
@@ -146,7 +146,7 @@ absl::Status Application::StartUsageFetcher() {
   return absl::OkStatus();
 }
 
-// A standby asks too, so that it knows as soon as it leads.
+// A standby asks too, so that it has the answer when it starts to lead.
 bool Application::KnowsUsage(absl::Time now) {
   if (usage_fetcher_ != nullptr) return usage_fetcher_->Poll(now);
   return usage_ == nullptr || !was_leader_ || usage_->Poll(now);

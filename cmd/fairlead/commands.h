@@ -1,6 +1,5 @@
-// The subcommands, one function each; main.cc reads the command line. Every function prints what it
-// has to say to `out` and notes to standard error, and answers a Status whose message is for
-// people.
+// The subcommands, one function each; main.cc parses the command line. Every function prints its
+// result to `out` and notes to standard error, and returns a Status with a message for users.
 #pragma once
 
 #include <ostream>
@@ -32,7 +31,7 @@ struct RunFlags {
   std::string log_level = "info";
   std::string metrics_bind_address;  // empty: as configured; "0": none
 };
-// `fairlead run`: until SIGTERM or SIGINT. SIGHUP reads configuration and catalogue again.
+// `fairlead run`: runs until SIGTERM or SIGINT. SIGHUP reads configuration and catalogue again.
 absl::Status RunScheduler(const RunFlags& flags);
 
 struct SimulateFlags {

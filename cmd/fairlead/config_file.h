@@ -1,6 +1,5 @@
-// The files that a command is given: configuration and catalogue, with every error as
-// "file:line:column: field: what is wrong".
-// Thread-safety: pure functions of the files.
+// The files that a command gets: configuration and catalogue, with every error as
+// "file:line:column: field: what is wrong". Thread-safety: pure functions of the files.
 #pragma once
 
 #include <string>
@@ -12,7 +11,8 @@
 
 namespace fairlead::cmd {
 
-// A whole file; InvalidArgument with its path and the system's reason: a path is an argument.
+// Reads a whole file. InvalidArgument with its path and the system's reason, because the path is an
+// argument.
 absl::StatusOr<std::string> ReadTextFile(const std::string& path);
 
 // The YAML text of a configuration file. `file_name` is for messages.
@@ -22,9 +22,9 @@ absl::StatusOr<core::Configuration> ParseConfiguration(absl::string_view yaml,
 struct Settings {
   core::Configuration configuration;
   hook::Catalog catalog;
-  std::string catalog_file;  // that the catalogue was read from; empty: the built-in one
+  std::string catalog_file;  // the file of the catalogue; empty: the built-in one
 };
-// Empty paths: the built-in ones. A catalogue named in the configuration is found beside it.
+// Empty paths: the built-in ones. A catalogue named in the configuration is relative to that file.
 absl::StatusOr<Settings> LoadSettings(const std::string& configuration_path,
                                       const std::string& catalog_path);
 

@@ -26,7 +26,7 @@ TEST(ParseConfigurationTest, ErrorsHaveFileLineAndColumn) {
       // Not YAML at all.
       {"a: [1", "f.yaml:1:"},
       {absl::StrCat(kHead, "events: true\nevents: true\n"), "f.yaml:4:1: key \"events\""},
-      // YAML, but not a configuration.
+      // Valid YAML, but no configuration.
       {absl::StrCat(kHead, "hook:\n  clusterGPULimits: 3\n"),
        "f.yaml:4:3: hook.clusterGPULimits: is not a known field"},
       {absl::StrCat(kHead, "hook:\n  gpuLimits:\n    H100.x: eight\n"),
@@ -38,7 +38,7 @@ TEST(ParseConfigurationTest, ErrorsHaveFileLineAndColumn) {
       {"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
        "profiles:\n- plugins:\n    score:\n      enabled:\n      - name: Nonesuch\n",
        "f.yaml:7:9: profiles[0].plugins.score.enabled[0].name: \"Nonesuch\" is not a plugin"},
-      // A field that is missing is looked for where it should be.
+      // A missing field is reported at the place where it should be.
       {"kind: FairleadConfiguration\n", "f.yaml:1:1: apiVersion: is missing"},
   };
   for (const Case& c : cases) {

@@ -1,4 +1,4 @@
-// The connection of a command to its cluster: clock, credentials and transport, alive together.
+// The connection of a command to its cluster: clock, credentials and transport with one lifetime.
 // Thread-safety: as kube::CurlTransport.
 #pragma once
 
@@ -19,7 +19,7 @@ struct ClusterFlags {
 
 class Connection {
  public:
-  // Reads the kubeconfig; does not speak to the server yet.
+  // Reads the kubeconfig; does not contact the server yet.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const ClusterFlags& flags);
 
   [[nodiscard]] const RealClock& clock() const { return clock_; }

@@ -123,7 +123,7 @@ void AddRequests(const Snapshot& snapshot, Explanation& out) {
   }
 }
 
-// The state of a pod, from the view and the plan first, then from what the server says.
+// The state of a pod: from the view and the plan first, then from the API server's object.
 void JudgePod(const std::string& key, const Json* pod, const Snapshot& snapshot,
               const std::vector<std::string>& scheduler_names, Explanation& out) {
   for (const core::WaitingRow& row : snapshot.view.waiting) {
@@ -191,7 +191,7 @@ std::string QueueTable(const Explanation& e) {
     const core::QueueRow& queue = e.queue_path[depth];
     bool first = true;
     for (const core::QueueResourceRow& row : queue.resources) {
-      // What neither is used nor bounded tells nobody anything; GPUs always do.
+      // A resource that is neither used nor bounded is omitted; GPUs are always shown.
       const bool bounded = row.quota > 0 || row.limit != model::kUnlimited;
       const bool idle = row.allocated == 0 && row.requested == 0;
       if (row.resource != model::kGpuName && (idle || !bounded)) continue;
@@ -339,7 +339,7 @@ absl::StatusOr<Subject> ParseSubject(absl::string_view text, absl::string_view n
 
 namespace {
 
-// What the object itself says of who it is.
+// The identity of the object, from the object itself.
 absl::StatusOr<Explanation> Introduce(const Subject& subject, const Live& live, absl::Time now) {
   Explanation out;
   out.ns = subject.ns;
@@ -372,7 +372,7 @@ absl::StatusOr<Explanation> ExplainRecorded(const Subject& subject, const Live& 
                                             absl::Time now) {
   FAIRLEAD_ASSIGN_OR_RETURN(Explanation out, Introduce(subject, live, now));
   out.recorded_only = true;
-  // A gang's verdict is written whole on its group.
+  // The whole verdict of a gang is on its group.
   if (live.group.has_value()) out.recorded = RecordedOn(*live.group, /*is_group=*/true);
   if (!out.recorded.any && !out.is_group) {
     out.recorded = RecordedOn(*live.pod, /*is_group=*/false);
@@ -412,7 +412,7 @@ absl::StatusOr<Explanation> Explain(const Subject& subject, const Live& live,
   out.recorded = RecordedOn(on_group ? *live.group : *live.pod, on_group);
   out.recorded.agrees =
       out.waiting.has_value() && out.recorded.hash == verdict::Hash(out.waiting->verdict);
-  // A judgement made just now does not know how long it has been true.
+  // A new judgement does not know how long it has been true.
   if (out.waiting.has_value()) {
     out.waiting->since = out.recorded.agrees ? out.recorded.since.value_or(absl::InfinitePast())
                                              : absl::InfinitePast();
@@ -504,7 +504,7 @@ Json ExplainJson(const Explanation& e) {
   if (e.waiting.has_value()) {
     json.Set("message", e.waiting->message);
     if (e.waiting->since > absl::InfinitePast()) json.Set("since", Rfc3339(e.waiting->since));
-    // The writer is ours: what it writes can be read.
+    // Our own writer made it, so it can be parsed.
     absl::StatusOr<Json> whole =
         Json::Parse(verdict::ToJson(e.waiting->verdict, static_cast<size_t>(1) << 20));
     if (whole.ok()) json.Set("verdict", *std::move(whole));

@@ -29,18 +29,18 @@ struct Subject {
   std::string ns, name;
 };
 // "pod/NAME", "podgroup/NAME", "job/NAME", "deployment/NAME", "queue/NAME" (plurals and "po", "pg",
-// "deploy" too) or "NAME", which is that of a pod or pod group; a NAME with a namespace before it
-// ("team/NAME") is not a form of it.
+// "deploy" too) or "NAME", the name of a pod or pod group. A NAME with a namespace before it
+// ("team/NAME") is not accepted.
 absl::StatusOr<Subject> ParseSubject(absl::string_view text, absl::string_view ns);
 
 struct Explanation {
   enum class State : uint8_t {
     kWaiting,    // it has a verdict
-    kPlaceable,  // it would be placed by the next decision
+    kPlaceable,  // the next decision would place it
     kRunning,    // on a node, or on its way to one
     kFinished,
     kNotOurs,  // of another scheduler
-    kUnknown,  // ours, and neither waiting nor placed (it ends, or nothing is known yet)
+    kUnknown,  // ours, and neither waiting nor placed (it ends, or its state is not known yet)
   };
   State state = State::kUnknown;
   bool is_group = false;
@@ -48,27 +48,28 @@ struct Explanation {
   std::string node, pod_status;  // kRunning; kPlaceable: where it would go
   std::string scheduler_name, phase;
   absl::Time now;
-  // Its `since` is what the API server recorded; infinite past if that is another verdict.
+  // Its `since` is the time that the API server recorded; infinite past if that is of another
+  // verdict.
   std::optional<core::WaitingRow> waiting;
   std::vector<core::QueueRow> queue_path;  // root first
   struct Request {
     std::string name, instance_type, zone, phase;
-    bool written = true;  // false: it would only now be ordered
+    bool written = true;  // false: the next decision would request it
   };
   std::vector<Request> requests;
   std::vector<core::RunningRow> pods;  // of a group
   struct Recorded {
     std::string on;  // "pod", "pod group"
     std::string reason, message, hash;
-    std::optional<absl::Time> since;  // when it was written in this form
+    std::optional<absl::Time> since;  // when it was last written with this content
     bool any = false, agrees = false;
   };
   Recorded recorded;
-  // The cluster could not be listed: there is only what the scheduler recorded.
+  // True if the cluster could not be listed: only the recorded verdict is available.
   bool recorded_only = false;
 };
 
-// What the API server says of the object itself; absent ones were not found.
+// The object as the API server has it; absent parts were not found.
 struct Live {
   std::optional<Json> pod, group;
 };
@@ -78,13 +79,13 @@ absl::StatusOr<Explanation> Explain(const Subject& subject, const Live& live,
                                     const Snapshot& snapshot,
                                     const std::vector<std::string>& scheduler_names);
 
-// Without the cluster: what the scheduler recorded on the object. NotFound as above.
+// Without the cluster: the verdict that the scheduler recorded on the object. NotFound as above.
 absl::StatusOr<Explanation> ExplainRecorded(const Subject& subject, const Live& live,
                                             const std::vector<std::string>& scheduler_names,
                                             absl::Time now);
 
-// The queue with those above it and its children, for QueuesText and QueuesJson. NotFound if there
-// is none of that name.
+// The queue with its ancestors and its children, for QueuesText and QueuesJson. NotFound if there
+// is no queue of that name.
 absl::StatusOr<core::View> QueueOnly(const std::string& name, const core::View& view);
 
 std::string ExplainText(const Explanation& explanation);

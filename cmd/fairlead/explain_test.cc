@@ -64,7 +64,7 @@ TEST(ParseSubjectTest, Forms) {
   }
 }
 
-// The people who wait may read their own pods, and nothing else.
+// Users that wait may read their own pods, and nothing else.
 TEST(ExplainTest, WithoutTheClusterTheRecordIsShown) {
   Live live;
   live.pod = PodJson("research", "sweep-09-0");

@@ -6,7 +6,7 @@
 namespace fairlead::cmd {
 namespace {
 
-// As the health endpoints of Kubernetes word it: "[+]ping ok", "[-]etcd failed: reason".
+// In the words of Kubernetes' health endpoints: "[+]ping ok", "[-]etcd failed: reason".
 void Check(bool ok, absl::string_view name, absl::string_view why, server::Response& response) {
   if (ok) {
     absl::StrAppend(&response.body, "[+]", name, " ok\n");

@@ -1,5 +1,4 @@
-// What /livez and /readyz answer.
-// Thread-safety: pure functions.
+// The answers of /livez and /readyz. Thread-safety: pure functions.
 #pragma once
 
 #include "cmd/fairlead/app_stats.h"
@@ -7,7 +6,7 @@
 
 namespace fairlead::cmd {
 
-// 200 unless the owner's thread hangs: then the process is to be restarted.
+// 200 unless the owner's thread hangs: then the process has to be restarted.
 server::Response LiveResponse(bool alive, const AppStats& stats);
 
 // 200 if the process does its work, as the leader or as a standby: the owner's thread answers,

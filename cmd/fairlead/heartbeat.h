@@ -1,9 +1,8 @@
-// Whether the owner's thread answers. A question is asked from another thread and answered by the
-// owner's next turn; a question that stays open for longer than `limit` means that the thread
-// hangs. The lease is renewed, and /livez is OK, only while it answers.
+// Whether the owner's thread answers. Another thread asks, and the owner's next turn answers; a
+// question that stays open for longer than `limit` means that the thread hangs. The lease is
+// renewed, and /livez is OK, only while the thread answers.
 //
-// Nothing runs on a timer of its own: an idle owner is woken by the question alone, a few times a
-// second at most.
+// There is no timer: only the question wakes an idle owner, a few times a second at most.
 //
 // Thread-safety: Ask, Open and unanswered_for from any thread, Answer on the owner's. `wake` is
 // called within Ask and must not block. The clock outlives it.

@@ -70,7 +70,7 @@ void LogWriter::Run() {
     lock.unlock();
     const bool written = WriteAll(line);
     lock.lock();
-    bytes_ -= line.size();  // what is being written counts as queued
+    bytes_ -= line.size();  // the bytes that are being written count as queued
     if (!written) return;
   }
 }
@@ -80,8 +80,8 @@ bool LogWriter::GiveUp() const {
   return clock_->Steady() >= give_up_at_;
 }
 
-// A pipe that can be written takes PIPE_BUF bytes without blocking. Errors of the descriptor are
-// ignored: a log that cannot be written must not stop a scheduler.
+// A writable pipe takes PIPE_BUF bytes without blocking. Errors of the descriptor are ignored: a
+// log that cannot be written must not stop a scheduler.
 bool LogWriter::WriteAll(absl::string_view bytes) {
   while (!bytes.empty()) {
     pollfd waited = {fd_, POLLOUT, 0};

@@ -1,9 +1,9 @@
-// Lines to a file descriptor that may block (a pipe that is not read, a terminal that is stopped)
-// without ever blocking those that log: a bounded queue and a thread that writes.
+// Writes lines to a file descriptor that may block (a pipe that is not read, a terminal that is
+// stopped) without ever blocking the callers: a bounded queue and a thread that writes.
 //
-// A line that finds the queue full is dropped; how many were is told by a line of its own as soon
-// as there is room, and by dropped(). At the end what is queued is written, but a descriptor that
-// takes nothing is not waited for longer than `patience`.
+// A line that finds the queue full is dropped. A line of its own reports the number of dropped
+// lines as soon as the queue accepts lines again; so does dropped(). The destructor writes the
+// queued lines, but waits for a blocked descriptor at most `patience`.
 //
 // Thread-safety: Write and dropped from any thread. Ownership: borrows descriptor and clock.
 #pragma once
@@ -38,7 +38,7 @@ class LogWriter {
 
  private:
   void Run();
-  // False: stopped before all of it was written.
+  // False: stopped before everything was written.
   bool WriteAll(absl::string_view bytes);
   [[nodiscard]] bool GiveUp() const;
 

@@ -86,7 +86,7 @@ TEST_F(LogWriterTest, ABlockedPipeDoesNotBlockAndLossesAreCounted) {
       got += static_cast<size_t>(count);
     }
     int64_t before;
-    do {  // until there is room for one
+    do {  // until the queue accepts one
       before = writer.dropped();
       logger.Info("after");
     } while (writer.dropped() != before);

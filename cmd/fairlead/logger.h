@@ -1,7 +1,7 @@
 // One line per fact, in logfmt: time=... level=info msg="..." key=value.
 //
-// Thread-safety: every method from any thread; the sink is called under a lock, with whole lines.
-// It must not block, or those that log do: log_writer.h has one that does not.
+// Thread-safety: every method from any thread; the sink is called under a lock, with whole lines. A
+// sink that blocks blocks all callers; log_writer.h has one that never blocks.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ class Logger {
   std::mutex mutex_;
 };
 
-// One such line, with its end.
+// Formats a line, with its newline.
 std::string LogLine(absl::Time at, LogLevel level, absl::string_view message,
                     Logger::Pairs pairs = {});
 

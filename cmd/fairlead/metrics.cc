@@ -142,7 +142,7 @@ void AddQueues(const OwnerStats& owner, Filler& out) {
   }
 }
 
-// Of the owner's thread; nothing before it has answered once.
+// Statistics of the owner's thread; none before its first answer.
 void AddOwner(const OwnerStats& owner, absl::Time now, Filler& out) {
   if (!owner.known) return;
   out.Add("fairlead_owner_stats_age_seconds", std::max(absl::ZeroDuration(), now - owner.at));
@@ -234,7 +234,7 @@ const std::vector<MetricInfo>& AllMetrics() {
       {"fairlead_reconfigurations_total", kC, "", "New configurations that took effect."},
       {"fairlead_log_lines_dropped_total", kC, "",
        "Log lines dropped because standard error took nothing."},
-      // What is heard of the API server.
+      // State of the watches.
       {"fairlead_kind_synced", kG, "kind", "1: the kind was listed once."},
       {"fairlead_kind_missing", kG, "kind", "1: the server does not have the kind."},
       {"fairlead_kind_objects", kG, "kind", "Objects in memory."},
@@ -323,7 +323,7 @@ std::vector<server::Metric> MetricsOf(const AppStats& app, const OwnerStats& own
 
 ProcessFacts ProcessFacts::Read() {
   ProcessFacts facts;
-  // proc(5): field 2 may hold spaces, so counting begins behind its ')'.
+  // proc(5): field 2 may have spaces, so counting begins after its ')'.
   std::string stat;
   std::getline(std::ifstream("/proc/self/stat"), stat);
   const size_t name_end = stat.rfind(')');

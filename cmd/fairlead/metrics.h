@@ -1,10 +1,10 @@
-// What the process tells Prometheus: one table of all metrics (docs/metrics.md is held against it),
-// and their values out of what was measured.
+// The metrics for Prometheus: one table of all metrics (a test compares docs/metrics.md with it),
+// and their values from the statistics.
 //
-// Names: `scheduler_*` as kube-scheduler names them if they mean the same, `fairlead_*` else,
-// `process_*` as every Prometheus client has them.
+// Names: `scheduler_*` as in kube-scheduler if they mean the same, `process_*` as in every
+// Prometheus client, else `fairlead_*`.
 //
-// Thread-safety: pure functions, but for ProcessFacts::Read, which reads /proc.
+// Thread-safety: pure functions, except ProcessFacts::Read, which reads /proc.
 #pragma once
 
 #include <cstdint>
@@ -25,19 +25,19 @@ struct MetricInfo {
 };
 const std::vector<MetricInfo>& AllMetrics();
 
-// Of the process as the kernel counts it; zero if it does not say.
+// The kernel's counts of the process; zero if unknown.
 struct ProcessFacts {
   double cpu_seconds = 0, start_time_seconds = 0;
   int64_t resident_bytes = 0, virtual_bytes = 0, open_fds = 0, max_fds = 0;
   static ProcessFacts Read();
 };
 
-// What is measured outside the Application.
+// Statistics from outside the Application.
 struct HostStats {
   ProcessFacts process;
   int64_t log_lines_dropped = 0;
   int64_t reloads_ok = 0, reloads_failed = 0;
-  // The last reload failed, and an older configuration is in force.
+  // True if the last reload failed and an older configuration is in force.
   bool configuration_stale = false;
   std::string version;
 };

@@ -85,7 +85,7 @@ TEST(MetricsTest, ValuesAreInBaseUnitsOfPrometheus) {
   EXPECT_THAT(text, HasSubstr("fairlead_build_info{version=\"1.2.3\"} 1\n"));
 }
 
-// Before the owner's thread has answered, what is known without it is told.
+// Before the owner's thread has answered, the other statistics are shown.
 TEST(MetricsTest, AHungOwnerDoesNotSilenceTheRest) {
   AppStats app = FullApp();
   app.owner_silent_for = absl::Seconds(40);
@@ -95,7 +95,7 @@ TEST(MetricsTest, AHungOwnerDoesNotSilenceTheRest) {
   EXPECT_THAT(text, ::testing::Not(HasSubstr("\nfairlead_cycles_total ")));
 }
 
-// docs/metrics.md is what people build dashboards by.
+// Users build dashboards by docs/metrics.md.
 TEST(MetricsTest, ThePageSaysWhatTheProgramSays) {
   HostStats host;
   std::vector<std::string> rows;

@@ -1,5 +1,5 @@
-// The name that a mistyped one may stand for.
-// Thread-safety: pure functions. Complexity: O(candidates x length^2).
+// The name that a mistyped name may mean. Thread-safety: pure functions. Complexity: O(candidates x
+// length^2).
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace fairlead::cmd {
 
-// Insertions, deletions, substitutions and swaps of neighbours that turn one into the other.
+// The number of insertions, deletions, substitutions and swaps of neighbours that turn one into the
+// other.
 size_t EditDistance(absl::string_view a, absl::string_view b);
 
 // The candidate at the smallest distance, the first of equals; empty if none is within a third of

@@ -1,12 +1,12 @@
-// What the kwok provider needs of the world: Node objects through the API server, and time. Answers
-// come back on the thread that runs the task queue, as the provider wants it.
+// The kwok provider's port to the world: Node objects through the API server, and time. Answers
+// come back on the thread that runs the task queue, as the provider requires.
 //
-// Errors given to `done`: NotFound and AlreadyExists as the server says; Aborted if
-// `time_left` (the fence of leadership, and the bound of each request's time-out) is zero;
-// Unavailable if the outcome is unknown.
+// Errors passed to `done`: NotFound and AlreadyExists from the server; Aborted if `time_left` (the
+// fence of leadership, and the bound of each request's time-out) is zero; Unavailable if the
+// outcome is unknown.
 //
-// Ownership: transport and timers outlive it; the queue is shared with what is under way.
-// Thread-safety: called on the owner's thread.
+// Ownership: transport and timers outlive it; calls in flight share the queue. Thread-safety:
+// called on the owner's thread.
 #pragma once
 
 #include <functional>

@@ -22,7 +22,7 @@ const Json* OwnerOf(const Json& object, absl::string_view kind) {
   return nullptr;
 }
 
-// Whether pods are a Deployment's, by way of their ReplicaSets; each is asked for once.
+// Whether pods belong to a Deployment, through their ReplicaSets; reads each ReplicaSet once.
 class ReplicaSets {
  public:
   ReplicaSets(ApiClient* client, std::string ns, std::string deployment_uid)

@@ -12,10 +12,10 @@ namespace fairlead::cmd {
 
 struct OwnedPod {
   std::string name;
-  std::string note;  // which of how many it is
+  std::string note;  // its number and the total
 };
 
-// The first waiting pod by name, else the first one.
+// The first waiting pod by name, else the first pod.
 absl::StatusOr<OwnedPod> FindPodOf(ApiClient& client, const Subject& subject);
 
 }  // namespace fairlead::cmd

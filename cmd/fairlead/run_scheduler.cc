@@ -1,5 +1,5 @@
-// run: the Application with what it does not have itself: signals, a log that does not block, HTTP,
-// and new configurations while it runs.
+// run: the Application with the parts that it lacks: signals, a log that does not block, HTTP, and
+// reloading of the configuration.
 #include <unistd.h>
 
 #include <atomic>
@@ -29,12 +29,12 @@
 namespace fairlead::cmd {
 namespace {
 
-// How often the files are looked at; SIGHUP does it at once.
+// How often the files are checked; SIGHUP checks them at once.
 constexpr absl::Duration kFilePoll = absl::Seconds(5);
-// What /metrics waits for the owner's thread.
+// How long /metrics waits for the owner's thread.
 constexpr absl::Duration kCollectWait = absl::Milliseconds(500);
 
-// Different in every process, as the lease wants it.
+// Unique per process, as the lease requires.
 std::string MakeIdentity() {
   char host[256] = "";
   if (gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
@@ -69,8 +69,8 @@ class SignalTarget {
   std::function<void()> on_reload_;
 };
 
-// A thread that looks at the files now and then, or when it is told to, and hands what they say to
-// the application.
+// A thread that checks the files periodically and on request, and passes their settings to the
+// application.
 class Reloader {
  public:
   Reloader(const RunFlags& flags, SettingsWatch watch, Application* application, Logger* logger)
@@ -219,7 +219,7 @@ absl::Status RunScheduler(const RunFlags& flags) {
                               server::ParseBindAddress(configuration.metrics_bind_address));
   }
 
-  // Before the first thread, so that all of them leave the signals to the watcher.
+  // Before the first thread starts, so that all threads leave the signals to the watcher.
   SignalTarget target;
   SignalWatcher signals([&target](int number) { target.OnSignal(number); }, nullptr);
 

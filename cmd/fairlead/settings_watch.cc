@@ -12,7 +12,7 @@ std::string SettingsWatch::Contents() const {
   for (const std::string& path : {configuration_path_, catalog_path_, catalog_file_}) {
     if (path.empty()) continue;
     const absl::StatusOr<std::string> text = ReadTextFile(path);
-    // The length keeps texts apart.
+    // The length separates the texts.
     absl::StrAppend(&all, text.ok() ? text->size() : 0, "\n",
                     text.ok() ? *text : std::string(text.status().message()), "\n");
   }

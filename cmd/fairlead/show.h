@@ -1,8 +1,8 @@
-// Queues and nodes as people and tools see them. The JSON fields are an interface
-// (docs/commands.md): names stay, new ones may come.
+// Queues and nodes for users and tools. The JSON fields are an interface (docs/commands.md): names
+// stay, new ones may come.
 //
-// Amounts are Kubernetes quantities as strings ("unlimited" where there is no bound), prices
-// dollars an hour as decimal strings, times RFC 3339 in UTC.
+// Amounts are Kubernetes quantities as strings ("unlimited" without a bound), prices dollars per
+// hour as decimal strings, times RFC 3339 in UTC.
 //
 // Thread-safety: pure functions.
 #pragma once
@@ -24,12 +24,12 @@ absl::StatusOr<OutputFormat> ParseOutputFormat(absl::string_view name);
 // For kJson and kYaml.
 std::string Render(const Json& tree, OutputFormat format);
 
-// {"kind":"QueueList","history":{"asOf","problem"},"items":[{"name","parent","depth","leaf","priority","problem",
-//  "waitingWorkloads","runningPods","resources":{name: {"quota","limit","fairShare","allocated",
-//  "allocatedNonPreemptible","requested","recorded":{"allocated","allocatedNonPreemptible",
-//  "requested"}}}}]}
-// `history` stands there where it counts in fair shares, or would but for the problem. `recorded`
-// is what KAI's queue controller has written into the status, absent if it has not.
+// {"kind":"QueueList","history":{"asOf","problem"},"items":[{"name","parent","depth","leaf",
+//   "priority","problem","waitingWorkloads","runningPods","resources":{name: {"quota","limit",
+//   "fairShare","allocated","allocatedNonPreemptible","requested","recorded":{"allocated",
+//   "allocatedNonPreemptible","requested"}}}}]}
+// `history` is present if it counts in fair shares, or would without its problem. `recorded` is
+// what KAI's queue controller has written into the status; absent without it.
 Json QueuesJson(const core::View& view);
 // One of the items.
 Json QueueJson(const core::QueueRow& queue);

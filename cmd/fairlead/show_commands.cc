@@ -1,4 +1,4 @@
-// queues, nodes, explain: a snapshot, judged once and shown.
+// queues, nodes, explain: takes a snapshot, judges it once and shows the result.
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -28,7 +28,7 @@ struct Opened {
   std::unique_ptr<UsageDatabase> usage_database;  // null: usage is not reported
 };
 
-// Everything that can be wrong with the flags is found before the server is asked anything.
+// Finds all errors in the flags before it contacts the server.
 absl::StatusOr<Opened> Open(const CommonFlags& flags) {
   Opened opened;
   FAIRLEAD_ASSIGN_OR_RETURN(opened.format, ParseOutputFormat(flags.output));
@@ -70,7 +70,7 @@ absl::StatusOr<std::optional<Json>> Look(ApiClient& client, const ObjectId& id) 
   return found.status();
 }
 
-// The objects that the subject may be; for a pod also its group, which bears the gang's verdict.
+// The objects that the subject may mean; for a pod also its group, which has the gang's verdict.
 absl::StatusOr<Live> LookUp(ApiClient& client, const Subject& subject) {
   Live live;
   std::string group = subject.kind == Subject::Kind::kPod ? "" : subject.name;
@@ -83,7 +83,7 @@ absl::StatusOr<Live> LookUp(ApiClient& client, const Subject& subject) {
   if (!group.empty()) {
     absl::StatusOr<std::optional<Json>> found =
         Look(client, {"scheduling.run.ai/v2alpha2", "PodGroup", subject.ns, group});
-    // The pod may be read, its group not: the pod says something, too.
+    // The pod is readable, its group not: the pod's own record still helps.
     if (live.pod.has_value() && absl::IsPermissionDenied(found.status())) return live;
     FAIRLEAD_ASSIGN_OR_RETURN(live.group, std::move(found));
   }
@@ -131,7 +131,7 @@ absl::Status RunExplain(const CommonFlags& flags, const std::string& subject_tex
   const std::vector<std::string>& names =
       opened.settings->configuration.options.state.scheduler_names;
   const absl::StatusOr<Snapshot> snapshot = Take(opened);
-  // If the cluster may not be listed, what the scheduler recorded is shown.
+  // If the cluster may not be listed, the recorded verdict is shown.
   const bool recorded = absl::IsPermissionDenied(snapshot.status());
   if (!recorded) FAIRLEAD_RETURN_IF_ERROR(snapshot.status());
   FAIRLEAD_ASSIGN_OR_RETURN(

@@ -1,12 +1,12 @@
 // Signals as ordinary calls on an ordinary thread (signalfd), so that nothing runs inside a
 // handler.
 //
-// Make one before any other thread is started: the signals are blocked in the thread that makes it
-// and in all that it starts later. SIGPIPE is ignored for good.
+// Create one before any other thread starts: the signals are blocked in the creating thread and in
+// all that it starts later. SIGPIPE is ignored for good.
 //
-// Thread-safety: one instance a process; `on_signal` runs on the watcher's thread, one call at a
-// time. The second SIGINT or SIGTERM calls `on_second` (the terminal may have to be put right) and
-// ends the process at once.
+// Thread-safety: one instance per process; `on_signal` runs on the watcher's thread, one call at a
+// time. The second SIGINT or SIGTERM calls `on_second` (to restore the terminal) and ends the
+// process at once.
 #pragma once
 
 #include <functional>

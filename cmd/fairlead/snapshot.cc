@@ -45,7 +45,7 @@ absl::Status ListKind(kube::HttpTransport& transport, model::Kind kind,
   return absl::OkStatus();
 }
 
-// What the scheduler has stored of former usage; empty without, and a note if it could not be read.
+// The usage that the scheduler has stored; empty if there is none; a note if it could not be read.
 std::string ReadUsage(kube::HttpTransport& transport, const core::Options& options,
                       std::string& note) {
   if (!options.engine.usage.has_value() || options.usage_store.name.empty()) return "";
@@ -62,7 +62,7 @@ std::string ReadUsage(kube::HttpTransport& transport, const core::Options& optio
   return "";
 }
 
-// What is reported of it.
+// Adds the reported usage.
 void AddReport(const core::Options& options, const FetchUsage& fetch_usage, absl::Time now,
                std::vector<model::ClusterEvent>& events, std::string& note) {
   if (!options.engine.usage.has_value() || !options.engine.usage->reported) return;
@@ -86,7 +86,7 @@ void TakePlan(const core::StepResult& result, Plan& plan) {
     if (const auto* bind = std::get_if<model::BindPod>(&action.what)) {
       plan.bind[model::Key(bind->ns, bind->name)] = bind->node;
     } else if (const auto* claim = std::get_if<model::ReserveClaim>(&action.what)) {
-      // They are bound when that is done.
+      // The pods are bound once the claim is reserved.
       for (const model::ReserveClaim::Consumer& pod : claim->pods) {
         plan.bind[model::Key(claim->ns, pod.name)] = claim->allocation.node;
       }
@@ -98,7 +98,7 @@ void TakePlan(const core::StepResult& result, Plan& plan) {
   }
 }
 
-// Out with what only the plan has.
+// Removes what only the plan has.
 void ShowWhatStands(const Plan& plan, const std::vector<model::NodeRequest>& requests,
                     core::View& view) {
   std::erase_if(view.nodes, [&](const core::NodeRow& node) {
@@ -126,7 +126,7 @@ void ShowWhatStands(const Plan& plan, const std::vector<model::NodeRequest>& req
 absl::StatusOr<Snapshot> JudgeOnce(const std::vector<model::ClusterEvent>& events,
                                    const core::Options& options, const hook::Catalog& catalog,
                                    absl::Time now, const std::string& usage) {
-  core::Options at_once = options;  // the plan shows every eviction, not the first of them
+  core::Options at_once = options;  // the plan shows every eviction, not only the first
   at_once.evictions.max_in_flight = model::kUnlimited;
   at_once.evictions.per_second = 0;
   FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<core::DecisionLoop> loop,
@@ -161,7 +161,7 @@ absl::StatusOr<Snapshot> TakeSnapshot(kube::HttpTransport& transport, const core
   for (const model::Kind kind : model::kAllKinds) {
     const absl::Status listed = ListKind(transport, kind, events);
     const bool core_kind = kube::HasProtobuf(kind);
-    // As the scheduler does: without them.
+    // Continues without the kind, as the scheduler does.
     if (model::IsOptional(kind) && (absl::IsPermissionDenied(listed) || absl::IsNotFound(listed))) {
       events.push_back(model::Synced{kind, /*missing=*/true});
       continue;

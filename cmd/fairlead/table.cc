@@ -28,7 +28,7 @@ constexpr Range kWide[] = {{0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0x33
                            {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},   {0xFE30, 0xFE4F},
                            {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},   {0x1F300, 0x1F64F},
                            {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
-// Line separators and direction controls, which reorder what a person reads.
+// Line separators and direction controls, which reorder the displayed text.
 constexpr Range kUnsafe[] = {
     {0x0000, 0x001F}, {0x007F, 0x009F}, {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x2069}};
 
@@ -39,7 +39,7 @@ bool In(const Range (&ranges)[N], uint32_t point) {
   });
 }
 
-// The code point at the front; advances past it. An invalid byte is U+FFFD.
+// Removes the code point at the front. An invalid byte is U+FFFD.
 uint32_t TakePoint(absl::string_view& text) {
   const size_t length = Utf8SequenceLength(text);
   if (length == 0) {

@@ -1,5 +1,5 @@
-// Text for terminals: columns that line up whatever the script, and nothing in it that a terminal
-// would obey. Names and messages come from other people's objects.
+// Text for terminals: columns that align in every script, and no sequence that a terminal would
+// obey. Tenants write the names and messages.
 //
 // Thread-safety: plain values and pure functions. Complexity: linear in the text.
 #pragma once
@@ -18,10 +18,11 @@ size_t DisplayWidth(absl::string_view text);
 // '?' and bytes that are not UTF-8 by U+FFFD.
 std::string Printable(absl::string_view text);
 
-// At most `width` columns; what is cut ends with an ellipsis.
+// At most `width` columns; a cut text ends with an ellipsis.
 std::string CutToWidth(absl::string_view text, size_t width);
 
-// Words filled into lines of at most `width` columns, each after the first begun with `indent`.
+// Fills words into lines of at most `width` columns; each line after the first begins with
+// `indent`.
 std::string Wrapped(absl::string_view text, size_t width, absl::string_view indent);
 
 // A table: header, rows, two spaces between columns, no space at the ends of lines.
@@ -29,10 +30,10 @@ class Table {
  public:
   // A header that begins with '>' aligns its column to the right.
   explicit Table(const std::vector<std::string>& headers);
-  // Cells are made printable. Missing ones are empty.
+  // Makes cells printable. Missing cells are empty.
   void AddRow(std::vector<std::string> cells);
   [[nodiscard]] bool empty() const { return rows_.empty(); }
-  // Columns without any content in the rows are left out.
+  // Omits columns without any content in the rows.
   [[nodiscard]] std::string Text(absl::string_view indent = "") const;
 
  private:

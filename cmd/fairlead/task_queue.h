@@ -1,8 +1,8 @@
-// Work for the thread that owns the decisions, left there by other threads (answers of the API
-// server, timers).
+// Tasks for the thread that owns the decisions, posted by other threads (answers of the API server,
+// timers).
 //
-// Ownership: whoever may outlive the owner holds it by shared_ptr. Thread-safety: Post from any
-// thread; RunAll on the owner's. `wake` is called after a Post and must not block.
+// Ownership: a poster that may outlive the owner holds it by shared_ptr. Thread-safety: Post from
+// any thread; RunAll on the owner's. `wake` is called after a Post and must not block.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ class TaskQueue {
     tasks_.push_back(std::move(task));
     wake_();
   }
-  // In the order of posting, those included that running ones post.
+  // In the order of posting; includes tasks that running tasks post.
   void RunAll() {
     while (true) {
       std::vector<Task> ready;
@@ -36,7 +36,7 @@ class TaskQueue {
       for (const Task& task : ready) task();
     }
   }
-  // `wake` is not called any more when it returns.
+  // After it returns, `wake` is not called any more.
   void Close() {
     const std::lock_guard<std::mutex> lock(mutex_);
     closed_ = true;

@@ -1,4 +1,4 @@
-// A view made by hand, for the tests of everything that shows one.
+// A view made by hand, for the tests of code that shows one.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// The way to the database that reports what queues have used, out of the configuration (`usage`
-// with clientType prometheus): address, credentials, transport and questions, alive together.
+// The connection to the database that reports the usage of queues, from the configuration (`usage`
+// with clientType prometheus): address, credentials, transport and queries with one lifetime.
 //
-// Nothing is asked before somebody uses the transport. Errors name the field of the configuration.
+// No request is sent before the transport is used. Errors name the field of the configuration.
 // Thread-safety: as kube::CurlTransport.
 #pragma once
 
@@ -17,10 +17,10 @@ namespace fairlead::cmd {
 
 class UsageDatabase {
  public:
-  // Of an answer; a thousand queues take about 150 KB.
+  // Per answer; a thousand queues take about 150 KB.
   static constexpr int64_t kMaxAnswerBytes = int64_t{16} << 20;
 
-  // Null where the configuration has no database. The clock outlives the result.
+  // Null if the configuration has no database. The clock outlives the result.
   static absl::StatusOr<std::unique_ptr<UsageDatabase>> Open(
       const core::Configuration& configuration, const Clock& clock);
 

@@ -1,7 +1,7 @@
-// Reads the stored usage of queues (core/usage_store.h) when a process begins to lead: before, it
-// is somebody else's to write. Decisions wait for it, but not for ever: where the API server does
-// not say what there is they are made without history, as KAI makes them, and it is asked again;
-// until it answers nothing is stored.
+// Reads the stored usage of queues (core/usage_store.h) when a process begins to lead: before that,
+// another process may write it. Decisions wait for it for a limited time. If the API server does
+// not answer, they are made without history, as in KAI, and the reader tries again; nothing is
+// stored before it has an answer.
 //
 // Ownership: transport and tasks outlive it; answers come as tasks, and none comes after its end.
 // Thread-safety: the owner's thread.
@@ -20,9 +20,9 @@ namespace fairlead::cmd {
 
 class UsageReader {
  public:
-  // Once, with what is stored; empty if nothing is, an error if that is no ConfigMap.
+  // Called once, with the stored text; empty if there is none, an error if it is not a ConfigMap.
   using Found = std::function<void(const absl::StatusOr<std::string>& text)>;
-  // For every attempt that told nothing.
+  // Called for every failed attempt.
   using Failed = std::function<void(const absl::Status& why)>;
 
   UsageReader(kube::HttpTransport* transport, std::shared_ptr<TaskQueue> tasks, std::string path,
@@ -36,9 +36,9 @@ class UsageReader {
   UsageReader(const UsageReader&) = delete;
   UsageReader& operator=(const UsageReader&) = delete;
 
-  // Asks, the first time and as often as needed. True: decisions may be made.
+  // Starts attempts as needed. True if decisions may be made.
   bool Poll(absl::Time now);
-  // When Poll would do something that it would not do now; infinite future: only an answer matters.
+  // When Poll has something to do; infinite future: it waits for an answer.
   [[nodiscard]] absl::Time wake_at() const;
 
  private:

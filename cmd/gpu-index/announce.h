@@ -1,7 +1,7 @@
-// Says which GPU a reservation pod holds: writes the annotation of its own pod.
+// Records which GPU a reservation pod holds, in the annotation of its own pod.
 //
-// Errors: Unavailable where another attempt may help (no connection, time-out, 429, 5xx); anything
-// else is the server's final no. Thread-safety: as the transport.
+// Errors: Unavailable if another attempt may help (no connection, time-out, 429, 5xx); any other
+// error is the server's final refusal. Thread-safety: as the transport.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct OwnPod {
   std::string ns, name;
 };
 
-// One attempt, answered. A repetition does no harm.
+// One attempt; it may be repeated safely.
 absl::Status Announce(kube::HttpTransport& transport, const OwnPod& pod, const std::string& device);
 
 }  // namespace fairlead::gpu_index

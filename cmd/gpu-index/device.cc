@@ -14,7 +14,7 @@
 namespace fairlead::gpu_index {
 namespace {
 
-// Of NVML's C interface, which is stable: nvmlReturn_t is an int with 0 for success, nvmlDevice_t a
+// NVML's C interface, which is stable: nvmlReturn_t is an int with 0 for success, nvmlDevice_t a
 // pointer.
 using Result = int;
 using Device = void*;
@@ -48,7 +48,7 @@ class LoadedNvml final : public Nvml {
   absl::StatusOr<std::vector<std::string>> Uuids() override {
     FAIRLEAD_RETURN_IF_ERROR(Check("nvmlInit_v2", init_()));
     absl::StatusOr<std::vector<std::string>> uuids = Read();
-    shutdown_();  // whatever it answers: nothing more is asked
+    shutdown_();  // its result does not matter: no call follows
     return uuids;
   }
 
@@ -101,7 +101,7 @@ absl::Status Unclear(absl::string_view why, absl::string_view visible) {
                                                     visible.empty() ? "not set" : visible, ")"));
 }
 
-// Without NVML only a UUID says which GPU it is.
+// Without NVML only a UUID identifies the GPU.
 absl::StatusOr<std::string> FromVariable(absl::string_view visible, const absl::Status& why_not) {
   if (IsUuid(visible) && !absl::StrContains(visible, ',')) return std::string(visible);
   return Unclear(why_not.message(), visible);
@@ -126,7 +126,7 @@ absl::StatusOr<std::string> ChooseDevice(absl::string_view visible,
                    visible);
   }
   if (seen->size() == 1) return seen->front();
-  // A container that sees more than it was given (a privileged one): then numbers are the node's.
+  // A (privileged) container that sees more GPUs than it was given: then numbers are the node's.
   size_t number = 0;
   if (absl::SimpleAtoi(visible, &number) && number < seen->size()) return (*seen)[number];
   return Unclear(absl::StrCat("NVML sees ", seen->size(), " GPUs, and nothing says which is meant"),

@@ -1,5 +1,5 @@
-// A libnvidia-ml for tests: the GPUs that FAKE_NVML_GPUS lists, separated by commas. "error": its
-// initialisation fails.
+// A libnvidia-ml for tests: the GPUs that FAKE_NVML_GPUS lists, separated by commas. With "error"
+// its initialisation fails.
 #include <algorithm>
 #include <cstdlib>
 #include <string>

@@ -63,8 +63,8 @@ TEST_P(ChoiceTest, IsTheOneOrSaysWhyNot) {
   }
 }
 
-// ---- a library, loaded as the real one is
-// ----------------------------------------------------------
+// ---- a library, loaded like the real one
+// -----------------------------------------------------------
 
 TEST(NvmlTest, AMissingLibraryIsNamedWithWhatToDo) {
   const auto nvml = LoadNvml("libno-such-nvml.so.1");

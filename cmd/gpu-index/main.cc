@@ -1,11 +1,11 @@
 // fairlead-gpu-index: the program in a reservation pod. It finds out which GPU the pod was given,
-// says so in the pod's annotation run.ai/reserve_for_gpu_index, and waits for its end. It uses no
+// writes it to the pod's annotation run.ai/reserve_for_gpu_index, and waits for its end. It uses no
 // GPU.
 //
 // Environment: POD_NAME, POD_NAMESPACE (by the downward API), NVIDIA_VISIBLE_DEVICES (by the device
 // plugin), FAIRLEAD_NVML_LIBRARY (another libnvidia-ml.so.1), KUBECONFIG (outside of a cluster).
-// Exit codes: 0 asked to end; 1 the GPU cannot be found out or the server refuses: the kubelet
-// starts it again.
+// Exit codes: 0 a signal ended it; 1 the GPU is unknown or the server refuses: the kubelet starts
+// it again.
 #include <csignal>
 #include <ctime>
 #include <iostream>
@@ -47,7 +47,7 @@ absl::StatusOr<std::string> FindDevice(const kube::Environment& environment) {
   return ChooseDevice(Variable(environment, "NVIDIA_VISIBLE_DEVICES"), seen);
 }
 
-// True if the process was asked to end meanwhile.
+// True if a signal asked the process to end meanwhile.
 bool AskedToEnd(const sigset_t& signals, absl::Duration patience) {
   if (patience == absl::InfiniteDuration()) return sigwaitinfo(&signals, nullptr) > 0;
   const timespec limit = absl::ToTimespec(patience);
@@ -90,7 +90,7 @@ absl::Status Run(const sigset_t& signals) {
 }  // namespace fairlead::gpu_index
 
 int main() {
-  // Before any thread is started: all of them leave these to AskedToEnd.
+  // Before any thread starts, so that all threads leave these signals to AskedToEnd.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);

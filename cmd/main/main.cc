@@ -1,4 +1,4 @@
-// The command line. The only file that sees CLI11.
+// The command line. Only this file includes CLI11.
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdlib>
@@ -97,7 +97,7 @@ class CommandLine {
   }
 
  private:
-  // What is wrong with the command's name, with the names that there are; empty: nothing.
+  // The error in the command's name, with the valid names; empty if there is none.
   std::string CommandProblem(int argc, char** argv) const {
     std::vector<std::string> names;
     for (const CLI::App* sub : app_.get_subcommands({})) names.push_back(sub->get_name());
@@ -245,7 +245,7 @@ class CommandLine {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
-  // As a plugin of kubectl it is called by another name and tells people what they typed.
+  // A kubectl plugin has another name; messages show the command that the user typed.
   const std::string program = argc > 0 ? argv[0] : "fairlead";
   const bool plugin = absl::EndsWith(program, "kubectl-fairlead");
   return fairlead::cmd::CommandLine(plugin ? "kubectl fairlead" : "fairlead").Main(argc, argv);

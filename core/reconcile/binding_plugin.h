@@ -1,5 +1,6 @@
-// What a plugin adds to a binding: it reserves what the pod needs besides room on its node, before
-// the binding is sent (upstream's Reserve and PreBind, as far as they write).
+// The interface of plugins that take part in a binding: a plugin reserves what the pod needs
+// besides capacity on its node, before the binding is sent (upstream's Reserve and PreBind, as far
+// as they write).
 //
 // Thread-safety: the owner's thread.
 #pragma once
@@ -26,15 +27,14 @@ class BindingPlugin {
   };
   virtual ~BindingPlugin() = default;
 
-  // Whether the pod needs anything of this plugin. Cheap: asked for every binding.
+  // True if the pod needs this plugin. Cheap: called for every binding.
   [[nodiscard]] virtual bool Needs(const state::PodRecord& pod) const = 0;
   // Begins to reserve. The binding comes back in Progress::reserved or as a failure. An error: the
-  // pod cannot be bound where it was decided.
+  // pod cannot be bound to the decided node.
   virtual absl::Status Reserve(const state::PodRecord& pod, model::BindPod bind) = 0;
-  // The pod will not be bound: takes back what was reserved for it. Does nothing if that is
-  // nothing.
+  // The pod will not be bound: releases what was reserved for it, if anything.
   virtual void Unreserve(const std::string& ns, const std::string& name) = 0;
-  // What has become of reservations since the last call.
+  // The progress of reservations since the last call.
   virtual Progress Advance(absl::Time now) = 0;
   [[nodiscard]] virtual bool HasWork(absl::Time now) const = 0;
   [[nodiscard]] virtual absl::Time wake_at() const = 0;

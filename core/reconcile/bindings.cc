@@ -36,7 +36,7 @@ bool BindingPipeline::IsBinding(state::PodId pod) const {
 model::BindPod BindingPipeline::MakeBinding(state::PodId id) const {
   const state::PodRecord& pod = state_.pod(id);
   model::BindPod bind{pod.ns, pod.name, pod.uid, state_.node(pod.node).name(), {}};
-  // The verdict that the pod has is no longer true.
+  // The pod's verdict is no longer true.
   if (pod.has_verdict) bind.annotations.Set(model::kVerdictAnnotation, "");
   return bind;
 }
@@ -99,7 +99,7 @@ void BindingPipeline::AddStep(const engine::Binding* begin, const engine::Bindin
     }
   }
   for (const engine::Binding* binding = begin; binding != end; ++binding) {
-    // A member that failed at once has taken the step with it.
+    // A member that failed at once has removed the step.
     if (!steps_.contains(id)) return;
     Reserve(id, binding->pod, MakeBinding(binding->pod), 0, now);
   }
@@ -139,7 +139,7 @@ void BindingPipeline::TryPermit(uint64_t id, absl::Time now) {
   }
   step.ready = std::move(held);
   if (!step.ready.empty()) return;
-  // Nothing is held for those that were sent first: each has its own answer.
+  // Pods that were sent first are not held: each gets its own answer.
   for (const state::PodId pod : step.probes) RowOf(pod).step = 0;
   steps_.erase(found);
 }
@@ -173,13 +173,13 @@ void BindingPipeline::Unreserve(uint64_t id, state::PodId culprit, const std::st
     Row& row = RowOf(pod);
     if (row.step != id) continue;
     row.step = 0;
-    // What was sent first has its own answer.
+    // A pod that was sent first gets its own answer.
     if (!row.held && pod != culprit) continue;
     row.held = false;
     if (IsBinding(pod)) {
       Fail(pod, pod == culprit ? reason : "", pod == culprit && sent);
     } else if (state_.pod(pod).id == pod) {
-      // Bound by another scheduler, or about to go.
+      // Bound by another scheduler, or about to be deleted.
       const std::string ns = state_.pod(pod).ns;
       const std::string name = state_.pod(pod).name;
       for (BindingPlugin* plugin : plugins_) plugin->Unreserve(ns, name);
@@ -256,7 +256,7 @@ void BindingPipeline::PodChanged(const model::Pod& pod) {
     if (state_.pod(id).status != state::PodStatus::kBinding) ProbeDone(id);
     return;
   }
-  // Bound by another scheduler, about to go, another pod by now, or of a gang since.
+  // Bound by another scheduler, about to be deleted, another pod by now, or in a gang since.
   if (IsBinding(id) && state_.pod(id).workload == found->second.workload) return;
   Unreserve(step, id, "", /*sent=*/false);
 }
@@ -268,7 +268,7 @@ void BindingPipeline::PodGoing(state::PodId pod) {
   if (step != 0) {
     const auto found = steps_.find(step);
     if (found != steps_.end()) {
-      // The others are not bound without it: they may not be enough.
+      // The others are not bound without it: they may be too few.
       std::erase(found->second.members, pod);
       Unreserve(step, state::kNoId, "", /*sent=*/false);
     }
@@ -284,7 +284,7 @@ void BindingPipeline::Repeat(state::PodId pod) {
   if (!IsBinding(pod) || row.action_id != 0 || row.unknown == 0) return;
   const state::NodeId node = state_.pod(pod).node;
   if (node == state::kNoId || !state_.node(node).exists) {
-    // Nothing is to be bound to a node that is gone. If the pod was, the watch will show it, and
+    // Nothing may be bound to a node that is gone. If the pod was, the watch will show it, and
     // another binding is refused.
     if (row.step != 0) {
       Unreserve(row.step, pod, "", /*sent=*/false);

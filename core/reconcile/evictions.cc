@@ -130,7 +130,7 @@ uint64_t Evictions::Release(absl::string_view uid) {
 }
 
 void Evictions::Unknown(absl::string_view uid) {
-  // What waits for the answer waits no longer: the victim may be going.
+  // Victims that wait for the answer wait no longer: the pod may be going.
   const auto set = sets_.find(Release(uid));
   if (set != sets_.end()) --set->second.unanswered;
 }

@@ -1,32 +1,31 @@
-// From the decision to evict to the request: which requests go out when, and when a pod whose
-// eviction was refused may be asked for again.
+// From the decision to evict to the request: which requests go out when, and when a refused
+// eviction may be repeated.
 //
 // A decision is a *set* of victims that were chosen together for one workload. From the decision on
 // all of them count as leaving (kReleasing); the requests follow at a pace:
-//   - At most max_in_flight are unanswered, and no more than per_second a second are sent, `burst`
-//     of them at once. (The adapter has a window of its own, that of the API server's patience;
-//     this pace is the cluster's: what kubelets, controllers and storage can stand.)
-//   - Sets go in the order of the decisions. Pods of one workload in a set go together: what is
-//     left of a gang is worth nothing. A gang that is larger than what is free goes as soon as one
-//     place is, and the pace makes up for it afterwards.
-//   - Victims for which a PodDisruptionBudget has nothing left go first, and the rest of their set
-//     waits for the answers: a victim should not go in vain.
-//   - A set is checked again right before any of it is sent (Prune): what it was chosen for may
-//   have
-//     been bound elsewhere, or may be gone. Then the victims that were not sent run on.
+// - At most max_in_flight are unanswered, and at most per_second are sent per second, `burst` of
+//   them at once. (The adapter has its own window, for the API server. This pace protects the
+//   cluster: kubelets, controllers and storage.)
+// - Sets go in the order of the decisions. Pods of one workload in a set go together, because the
+//   rest of a gang is useless. A gang that is larger than the free places goes as soon as one place
+//   is free; the pace compensates afterwards.
+// - Victims without allowance in a PodDisruptionBudget go first, and the rest of their set waits
+//   for the answers, so that no victim goes in vain.
+// - A set is checked again right before any of it is sent (Prune): its workload may have been bound
+//   elsewhere, or be gone. Then the victims that were not sent continue to run.
 //
-// What becomes of an answer:
+// Answers:
 //   OK, 404      it goes; the watch shows it.
-//   unknown      (no connection, 5xx) asked again, after a pause; it stays kReleasing.
-//   a refusal    (429 of a budget, 403, 409, 422, not sent at all): nothing was done. The pod is
-//                taken back, what has not gone out of its set too, and the next cycle decides
-//                afresh with what is already leaving. The pod is left alone for backoff_initial,
-//                then twice as long each time, up to backoff_max; and one whose budget we know
-//                until that budget changes (engine/victim_budgets.h). The series ends when it has
-//                not been refused for backoff_max after the last pause.
+//   unknown      (no connection, 5xx) repeated after a pause; the pod stays kReleasing.
+//   a refusal    (429 of a budget, 403, 409, 422, not sent at all): nothing was done. The pod and
+//                the unsent rest of its set run on, and the next cycle decides again, with the
+//                pods that are already leaving. The pod is not chosen for backoff_initial, then
+//                twice as long each time, up to backoff_max; with a known budget, also until
+//                that budget changes (engine/victim_budgets.h). The series ends when it has not
+//                been refused for backoff_max after the last pause.
 //
 // Ownership: values. Thread-safety: the owner's thread. No clock: times come in. Complexity: O(log
-// n) a victim. Determinism: first in, first out.
+// n) per victim. Determinism: first in, first out.
 #pragma once
 
 #include <cstdint>
@@ -59,10 +58,10 @@ class Evictions {
   struct Victim {
     model::EvictPod evict;
     uint64_t gang = 0;            // equal for pods of one workload
-    bool may_be_refused = false;  // a budget has nothing left for it
+    bool may_be_refused = false;  // a budget allows no eviction of it
     std::string for_workload;     // "namespace/name"
     state::NodeId node = state::kNoId;
-    // Evicted because of its own gang, not for another workload's room.
+    // Evicted because of its own gang, not for another workload.
     bool for_itself = false;
   };
   // Why a set was chosen.
@@ -74,28 +73,29 @@ class Evictions {
 
   explicit Evictions(const EvictionOptions& options) : options_(options) {}
 
-  // One decision. Victims of a gang stand together.
+  // Adds one decision. Victims of a gang are adjacent.
   void Add(std::vector<Victim> set);
-  // From now on the sets that were added so far are subject to Prune: a cycle has run since.
+  // Makes the sets that were added so far subject to Prune: a cycle has run since.
   void Settle();
-  // Drops what was not sent of sets that serve their purpose no longer; returns those victims,
-  // which are to be taken back.
+  // Drops the unsent part of sets that no longer serve their purpose; returns those victims, which
+  // run on.
   std::vector<model::EvictPod> Prune(const std::function<bool(const Purpose&)>& serves);
-  // Of a request that was sent, until its answer is known; null: not known.
+  // The purpose of a sent request, until its answer is known; null: unknown.
   [[nodiscard]] const Purpose* PurposeOf(absl::string_view uid) const;
-  // It is not asked for any more.
+  // It is not evicted any more.
   void Forget(absl::string_view uid);
-  // What may go out now; it counts as in flight. Victims of whom `wanted` says no are dropped.
+  // The evictions to be sent now; they count as in flight. Drops victims for which `wanted` is
+  // false.
   std::vector<model::EvictPod> TakeDue(absl::Time now,
                                        const std::function<bool(const Victim&)>& wanted);
-  // It was sent by somebody else's decision: a repetition after an unknown outcome.
+  // Another decision sent it: a repetition after an unknown outcome.
   void Sent(const std::string& uid) { in_flight_[uid]; }
-  // An answer came that leaves the outcome open: its place is free.
+  // An answer left the outcome open: its place is free.
   void Unknown(absl::string_view uid);
   // It goes.
   void Accepted(absl::string_view uid);
-  // It stays. Answers who else of the set is to be taken back, in order; `until`: when the pod may
-  // be asked for again.
+  // The pod stays. Returns which others of the set run on, in order; `until`: when its eviction may
+  // be tried again.
   std::vector<model::EvictPod> Refused(absl::string_view uid, absl::Time now, absl::Time& until);
 
   // When TakeDue has something although no answer came; infinite future if never.
@@ -122,11 +122,11 @@ class Evictions {
   bool SendGang(uint64_t id, Set& set, std::deque<Victim>& line, absl::Time now,
                 const std::function<bool(const Victim&)>& wanted,
                 std::vector<model::EvictPod>& out);
-  // Drops what was not sent of it.
+  // Drops the unsent part of the set.
   void Spare(Set& set, std::vector<model::EvictPod>& spared);
   [[nodiscard]] bool MayGo(absl::Time now);
   void TakePlace(absl::Time now);
-  // The set of a request in flight whose answer the rest waits for, and its place is free.
+  // Releases the place of a request in flight; returns the set that waits for its answer.
   uint64_t Release(absl::string_view uid);
 
   const EvictionOptions options_;
@@ -136,7 +136,7 @@ class Evictions {
   absl::flat_hash_map<std::string, uint64_t> in_flight_;  // uid -> set that waits for it, or kNoSet
   absl::flat_hash_map<std::string, Refusal> refusals_;
   absl::flat_hash_map<std::string, std::shared_ptr<const Purpose>> purposes_;  // by uid
-  // Until when what was sent fills the pace (the theoretical arrival time of a leaky bucket).
+  // Until when sent requests fill the pace (the theoretical arrival time of a leaky bucket).
   absl::Time filled_until_ = absl::InfinitePast();
   absl::Time wake_at_ = absl::InfiniteFuture();
 };

@@ -1,7 +1,7 @@
-// Actions in flight: what was sent and not answered yet, except bindings (bindings.h), and what has
-// to be sent again because its outcome is unknown (outcome.h).
+// Actions in flight: sent and not answered yet, except bindings (bindings.h), and actions to be
+// repeated because their outcome is unknown (outcome.h).
 //
-// Ownership: values. Thread-safety: the owner's thread. Complexity: O(log retries) an answer.
+// Ownership: values. Thread-safety: the owner's thread. Complexity: O(log retries) per answer.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@
 
 namespace fairlead::core {
 
-// The part of an action that its answer needs: a whole one is several times as large, and thousands
-// are in flight at once.
+// The part of an action that its answer needs: a whole action is several times as large, and
+// thousands are in flight at once.
 struct InFlightEviction {
   model::EvictPod evict;
   int unknown = 0;  // answers so far that left the outcome open
@@ -63,19 +63,19 @@ class InFlightActions {
  public:
   explicit InFlightActions(Backoff backoff) : backoff_(backoff) {}
 
-  // The action is on its way. `unknown`: how often its outcome was left open before.
+  // The action was sent. `unknown`: the number of earlier unknown outcomes.
   void Sent(const model::Action& action, int unknown = 0);
-  // What the answer is about; none if no answer to it makes a difference.
+  // The subject of the answer; none if its answer makes no difference.
   std::optional<InFlight> Take(uint64_t action_id);
 
   using Retry = std::variant<InFlightEviction, InFlightRequest>;
-  // To be sent again after a pause, now that its outcome was left open once more.
+  // Schedules a repetition after a pause, after another unknown outcome.
   template <typename T>
   void RetryLater(T again, absl::Time now) {
     const absl::Time at = now + backoff_.Pause(++again.unknown);
     retries_[at].emplace_back(std::move(again));
   }
-  // What is due, in the order of its times, then of sending.
+  // The due repetitions, in the order of their times, then of sending.
   std::vector<Retry> TakeDue(absl::Time now);
   // Infinite future if there is nothing.
   [[nodiscard]] absl::Time next_retry() const;

@@ -4,8 +4,8 @@
 //   Unavailable, DeadlineExceeded    unknown: the write may have been done or may still be done
 //   anything else                    refused: nothing was done
 //
-// After one unknown outcome a refusal of a repetition proves nothing: the first attempt may be the
-// reason of it. Such a write stays unknown until the watch, or an OK, decides.
+// After one unknown outcome a refusal of a repetition proves nothing: the first attempt may be its
+// reason. Such a write stays unknown until the watch, or an OK, decides.
 //
 // Thread-safety: pure functions, plain values.
 #pragma once

@@ -10,7 +10,7 @@ namespace {
 
 using state::PodStatus;
 
-// A refused eviction of a broken gang is asked for again after this.
+// The pause before a refused eviction of a broken gang is repeated.
 constexpr absl::Duration kEvictAgain = absl::Seconds(10);
 
 bool IsBound(PodStatus status) {
@@ -58,7 +58,7 @@ bool BindingRefusals::Renew(const state::Workload& workload, Row& row) const {
   if (!IsRowOf(row, workload)) return false;
   std::erase_if(row.pods, [&](const auto& entry) {
     const state::PodId pod = state_.FindPod(workload.ns, entry.first);
-    // A pod that was evicted may come again under its name.
+    // A pod that was evicted may be created again under its name.
     if (pod == state::kNoId) return !row.broken;
     return state_.pod(pod).workload != workload.id || IsBound(state_.pod(pod).status) ||
            state::IsFinished(state_.pod(pod).status);
@@ -66,7 +66,7 @@ bool BindingRefusals::Renew(const state::Workload& workload, Row& row) const {
   return !row.pods.empty();
 }
 
-// The pods that were refused do not count, whether their binding is being repeated or not.
+// Pods with a refused binding do not count, whether it is being repeated or not.
 bool BindingRefusals::IsHalfBound(const state::Workload& workload, const Row& row) const {
   if (!workload.is_group || engine::GangMinimum(workload) < 2) return false;
   state::Workload without = workload;

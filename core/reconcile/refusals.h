@@ -1,15 +1,15 @@
-// Bindings that were refused, by workload: what a verdict says about them, and when a gang that
-// cannot be completed gives up what it has.
+// Refused bindings by workload: their text in the verdict, and when a gang that cannot be completed
+// gives up its pods.
 //
-// A gang of which one pod's binding is refused is half bound. Its pod is tried again, with growing
-// pauses. If the gang is still below its minimum `grace` after the first refusal, not counting the
-// pods that were refused, it is *broken*: its bound pods are evicted, and it is left alone for a
-// time that doubles with each break. From then on the pods that were refused are bound first, and
-// the others wait for them (bindings.h, Permit): it does not come to be half bound again.
+// A gang with a refused binding is half bound. The pod is tried again, with growing pauses. If the
+// gang is still below its minimum `grace` after the first refusal, not counting the refused pods,
+// it is *broken*: its bound pods are evicted, and the gang is not tried for a time that doubles
+// with each break. From then on the refused pods are bound first, and the others wait for them
+// (bindings.h, Permit), so the gang does not become half bound again.
 //
-// A row is forgotten when every pod of it that was refused is bound or gone.
+// A row is removed when every refused pod of it is bound or gone.
 //
-// Ownership: borrows the state. Thread-safety: the owner's thread. Complexity: O(rows) a step;
+// Ownership: borrows the state. Thread-safety: the owner's thread. Complexity: O(rows) per step;
 // there are as many rows as workloads with refused bindings. Determinism: ordered maps.
 #pragma once
 
@@ -35,26 +35,26 @@ class BindingRefusals {
  public:
   struct Row {
     std::string uid;                            // of the workload: ids are reused
-    std::map<std::string, std::string> pods;    // name -> why it was refused last
+    std::map<std::string, std::string> pods;    // name -> the last reason of a refusal
     absl::Time since = absl::InfiniteFuture();  // the first refusal since the last break
     int breaks = 0;
-    bool broken = false;  // what is bound of it is to go
+    bool broken = false;  // its bound pods have to go
     absl::Time look_at = absl::InfinitePast();
   };
 
   BindingRefusals(const state::ClusterState& state, GangRefusalOptions options)
       : state_(state), options_(options) {}
 
-  // The binding, or what it needs, was refused.
+  // The binding, or something that it needs, was refused.
   void Refused(const state::PodRecord& pod, const std::string& reason, absl::Time now);
   // The binding was accepted.
   void Accepted(const state::PodRecord& pod);
   // Null: nothing was refused.
   [[nodiscard]] const Row* Find(const state::Workload& workload) const;
-  // Refused since its gang was broken or is about to be.
+  // True if refused since its gang was broken or is about to be.
   [[nodiscard]] bool Includes(const state::PodRecord& pod) const;
 
-  // A gang that is to give up what it has.
+  // A gang that has to give up its pods.
   struct Break {
     state::WorkloadId workload = state::kNoId;
     std::vector<state::PodId> evict;  // bound or running
@@ -62,7 +62,7 @@ class BindingRefusals {
     absl::Time until;
     std::string message;
   };
-  // `awaits_answer`: a first attempt to bind the pod is on its way.
+  // `awaits_answer`: a first attempt to bind the pod is in flight.
   std::vector<Break> TakeBreaks(absl::Time now,
                                 const std::function<bool(state::PodId)>& awaits_answer);
   [[nodiscard]] absl::Time wake_at() const { return wake_at_; }

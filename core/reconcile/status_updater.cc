@@ -22,14 +22,15 @@ std::string NominatedName(const state::ClusterState& state, const engine::Waitin
   return state.node(waiting.pods.front().node).name();
 }
 
-// What the write keeps of others.
+// Adds the entries of other pools, which the write keeps.
 void AddConditions(const model::PodGroup& group, model::SetPodGroupSchedulability& write) {
   write.node_pool = model::NodePoolOf(group);
   write.conditions = group.scheduling_conditions;
 }
 
-// The entry of a group with schedulingBackoff 1 says that its attempt failed, and why: whoever
-// moves groups between node pools acts on it, and a restart knows of it. So there is none before.
+// Adds the entry of a group with schedulingBackoff 1: its attempt failed, and why. Programs that
+// move groups between node pools act on it, and a restart reads it. So it is not written before the
+// attempt failed.
 void AddAttempt(const state::Workload& workload, model::SetPodGroupSchedulability& write) {
   if (workload.group->scheduling_backoff == model::kTryForEver) return;
   if (!workload.GaveUp()) {
@@ -43,7 +44,7 @@ void AddAttempt(const state::Workload& workload, model::SetPodGroupSchedulabilit
   }
 }
 
-// Whoever scheduled it before us left a reason for waiting on it, and it runs.
+// True if the former scheduler left a reason for waiting on a running workload.
 bool BearsFormerReason(const state::Workload& workload) {
   if (workload.Active() == 0) return false;
   const std::string pool = model::NodePoolOf(*workload.group);
@@ -79,7 +80,7 @@ StatusUpdater::Row* StatusUpdater::FindRow(const state::Workload& workload) cons
   return row != nullptr && IsRowOf(*row, workload) ? row : nullptr;
 }
 
-// After a restart the API server knows what was written before.
+// After a restart the API server has the former writes.
 void StatusUpdater::Start(Row& row, const state::Workload& workload) const {
   row = Row();
   row.is_group = workload.is_group;
@@ -120,8 +121,8 @@ StatusUpdater::Row& StatusUpdater::RowOf(const state::Workload& workload,
   return row;
 }
 
-// With markUnschedulable false other autoscalers are to see nothing of a group's pods, but what one
-// of them acts on is taken back.
+// With markUnschedulable false other autoscalers must see nothing of a group's pods; a reason that
+// they act on is removed.
 void StatusUpdater::SetCondition(const state::Workload& workload, Row& row) const {
   const bool as_group = IsAsGroup(workload);
   const bool quiet = as_group && !workload.group->mark_unschedulable;
@@ -131,7 +132,7 @@ void StatusUpdater::SetCondition(const state::Workload& workload, Row& row) cons
   row.look_at_pods = true;
 }
 
-// What differs from what was written is put into the lane that it goes by.
+// Puts differences from the last write into their lanes.
 void StatusUpdater::Enqueue(state::WorkloadId id, Row& row) {
   const state::Workload& workload = state_.workload(id);
   const bool as_group = IsAsGroup(workload);
@@ -170,7 +171,7 @@ void StatusUpdater::WriteGroup(const state::Workload& workload, const Row& row,
   write.ns = workload.ns;
   write.name = workload.name;
   write.uid = workload.uid;
-  constexpr size_t kWhole = 64 << 10;  // far below what an object may hold
+  constexpr size_t kWhole = 64 << 10;  // far below the limit of an object
   write.schedulability_json = verdict::ToJson(row.verdict, kWhole);
   write.reason = std::string(verdict::ConditionReason(row.verdict.code, hook_on_));
   write.message = row.condition.sentence;
@@ -205,8 +206,8 @@ bool StatusUpdater::WritePods(const state::Workload& workload, Row& row, absl::T
     const auto [known, added] = row.pods.try_emplace(pod.uid);
     Condition& written = known->second;
     if (added && pod.condition_status == "False" && !pod.has_verdict) {
-      // A former process wrote it, if it is what would be written. A verdict is of the time before
-      // the pod had a group.
+      // A former process wrote it, if it equals the new value. A verdict is from before the pod had
+      // a group.
       written.reason = pod.condition_reason;
       if (written.reason == row.condition.reason) written.sentence = row.condition.sentence;
     }
@@ -250,7 +251,7 @@ void StatusUpdater::Write(const state::Workload& workload, Row& row,
   if (IsAsGroup(workload)) {
     WriteGroup(workload, row, actions);
   } else {
-    // A group that does not exist has no object to be written to: each of its pods has it all.
+    // A missing group has no object to write to: each of its pods gets the whole verdict.
     for (const state::PodId id : workload.pods) {
       const state::PodRecord& pod = state_.pod(id);
       if (!IsWaiting(pod)) continue;
@@ -390,7 +391,7 @@ void StatusUpdater::Update(const engine::Engine& engine,
   ++round_;
   if (changes.all) crowds_.clear();
   const std::vector<state::WorkloadId> alone_before = std::exchange(alone_, {});
-  absl::flat_hash_map<uint64_t, const engine::Waiting*> settled;  // few of them are looked at
+  absl::flat_hash_map<uint64_t, const engine::Waiting*> settled;  // few of them need a check
   for (const engine::Waiting& entry : waiting) {
     alone_.push_back(entry.workload);
     Renew(entry, now);
@@ -449,12 +450,12 @@ void StatusUpdater::CollectUnclear(absl::Time now, std::vector<std::string>& gro
   }
 }
 
-// `gone`: among them are all whose row was not looked at because they wait no longer.
+// Clears verdicts. `gone` includes every workload that was skipped because it no longer waits.
 void StatusUpdater::Clear(const std::vector<state::WorkloadId>& gone, absl::Time now,
                           std::vector<model::Action>& actions) {
   std::vector<std::string> groups;
   if (round_ == 1) {
-    // Left behind by a former process, ours or KAI's, whose group has come to run since.
+    // Left by a former process, ours or KAI's; the group has started to run since.
     state_.ForEachWorkload([&](const state::Workload& workload) {
       if (workload.group == nullptr) return;
       if (workload.group->schedulability_hash.empty() && !BearsFormerReason(workload)) return;
@@ -473,7 +474,7 @@ void StatusUpdater::Clear(const std::vector<state::WorkloadId>& gone, absl::Time
 
 void StatusUpdater::WriteClear(std::vector<std::string> groups,
                                std::vector<model::Action>& actions) const {
-  std::sort(groups.begin(), groups.end());  // rows are in no order to act in
+  std::sort(groups.begin(), groups.end());  // rows have no stable order
   groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
   for (const std::string& key : groups) {
     const size_t slash = key.find('/');
@@ -509,13 +510,13 @@ void StatusUpdater::WriteFailed(const std::string& ns, const std::string& name, 
       row.written_hash.clear();
       row.written_reason.clear();
     }
-    // Answers to several writes of one workload (its pods) are one failure.
+    // Failed answers to several writes of one workload (its pods) are one failure.
     if (row.retry_at > now) return;
     // A failure long after the last retry begins a new series.
     if (row.retry_at + 4 * kRetry.max < now) row.failures = 0;
     row.retry_at = now + kRetry.Pause(++row.failures);
     retries_[row.retry_at].push_back(id);
-    // In no lane until then.
+    // It is in no lane until then.
     row.queued_news = row.queued_refresh = row.queued_pods = true;
     wake_at_ = std::min(wake_at_, row.retry_at);
   } else if (group) {

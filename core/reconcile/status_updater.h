@@ -1,26 +1,26 @@
-// Verdicts on API objects: which ones are written, and which writes bring them up to date.
+// Verdicts on API objects: which ones are written, and which writes update them.
 //
 //   lone pod         condition PodScheduled=False (code, one sentence), the verdict annotation and
 //                    nominatedNodeName, in one write
 //   PodGroup         the whole verdict, in one write
 //   pods of a group  the condition alone
 //
-// A write is *news* if the code (the condition's reason) is another one than was written last, else
-// a *refresh*: the same code with another hash. News of lone pods and groups go at once, after the
-// bindings of the step. Conditions of a group's pods go at kConditionsPerSecond, but at once where
+// A write is *news* if the code (the condition's reason) differs from the last written one, else a
+// *refresh*: the same code with another hash. News of lone pods and groups go at once, after the
+// bindings of the step. Conditions of a group's pods go at kConditionsPerSecond, but at once if
 // another autoscaler acts on them (the hook is off and the reason is, or was, Unschedulable).
-// Refreshes of all kinds together go at kRefreshesPerSecond. Numbers that pass (position, used,
-// node counts) are in no hash: a change of them alone is never written.
+// Refreshes of all kinds together go at kRefreshesPerSecond. No hash includes changing numbers
+// (position, used, node counts): a change of them alone is never written.
 //
-// A write that was refused, or whose outcome is unknown, is made again after a pause that doubles.
-// A pod that was bound while its verdict was on its way loses it when it is seen on its node.
+// A write that was refused, or whose outcome is unknown, is repeated after a pause that doubles. A
+// pod that was bound while its verdict was in flight loses the verdict when it is seen on its node.
 //
-// Of the workloads behind an entry (engine::Waiting::behind) only those are looked at that came
-// since, had an entry of their own in the step before, or still have to be written; all of them
-// when their verdict has changed.
+// For the workloads behind an entry (engine::Waiting::behind), Update checks only those that came
+// since, had an entry of their own in the step before, or still have to be written. It checks all
+// of them when their verdict has changed.
 //
 // Ownership: borrows the state. Thread-safety: the owner's thread. Complexity: O(entries + changes)
-// a step; texts and hashes are made only for verdicts that differ from those of the step before.
+// per step; texts and hashes are made only for verdicts that differ from those of the step before.
 #pragma once
 
 #include <cstdint>
@@ -49,35 +49,35 @@ class StatusUpdater {
       : state_(state), hook_on_(hook_on), emit_events_(emit_events) {}
 
   // `waiting` is everything that waits now, `changes` what came and left since the last Update.
-  // Appends the writes that are due.
+  // Appends the due writes.
   void Update(const engine::Engine& engine, const std::vector<engine::Waiting>& waiting,
               const engine::WaitingChanges& changes, absl::Time now,
               std::vector<model::Action>& actions);
-  // Appends what is due by time alone.
+  // Appends the writes that are due by time alone.
   void Flush(absl::Time now, std::vector<model::Action>& actions);
-  // A write of ours failed and has to be made again. `group`: the name is of a PodGroup, not a pod.
+  // A write of ours failed and has to be repeated. `group`: the name is of a PodGroup, not a pod.
   void WriteFailed(const std::string& ns, const std::string& name, bool group, absl::Time now);
-  // The watch showed the pod. To be called of pods on a node that have a verdict, and of all while
-  // AwaitsBound().
+  // The watch showed the pod. Call it for pods on a node that have a verdict, and for all pods
+  // while AwaitsBound().
   void PodSeen(state::PodId pod);
   [[nodiscard]] bool AwaitsBound() const { return !bound_.empty(); }
 
   // When Flush has something to write although nothing changed; infinite future if never.
   [[nodiscard]] absl::Time wake_at() const { return wake_at_; }
-  // Since when the workload waits with the code of the last Update; infinite past if it did not
-  // wait then (or its row is another workload's by now).
+  // Since when the workload has waited with the code of the last Update; infinite past if it did
+  // not wait then (or its row belongs to another workload by now).
   [[nodiscard]] absl::Time Since(state::WorkloadId workload) const;
 
  private:
-  // A failed write is made again after this.
+  // The pause before a failed write is repeated.
   static constexpr Backoff kRetry = {absl::Seconds(1), absl::Minutes(1)};
 
-  // At most so many a second on average, `burst` of them at once.
+  // At most so many per second on average, `burst` of them at once.
   class Pace {
    public:
     Pace(int64_t per_second, int64_t burst)
         : each_(absl::Seconds(1) / per_second), slack_((burst - 1) * each_) {}
-    // Takes a place if there is one; else says when there will be one.
+    // Takes a place if one is free; else tells when one will be.
     bool Take(absl::Time now, absl::Time& wake_at);
 
    private:
@@ -90,18 +90,18 @@ class StatusUpdater {
   };
   struct Row {
     bool is_group = false;
-    std::string ns, name, uid;  // ids are reused: this tells whose row it is
-    verdict::Verdict verdict;   // as of the last change of more than passing numbers
+    std::string ns, name, uid;  // ids are reused: this identifies the row's workload
+    verdict::Verdict verdict;   // as of the last change of more than changing numbers
     std::string hash;           // of it
     std::string nominated;      // of a lone pod
-    Condition condition;        // that its pods are to have; no reason: none
-    // What was written last, or is on its way.
+    Condition condition;        // the condition that its pods should have; no reason: none
+    // Last written, or in flight.
     std::string written_hash, written_nominated, written_reason;
     absl::flat_hash_map<std::string, Condition> pods;  // of a group, by uid
     bool queued_news = false, queued_refresh = false, queued_pods = false;
-    bool look_at_pods = true;  // conditions of a group's pods may differ from what is to be
+    bool look_at_pods = true;  // conditions of a group's pods may differ from the desired ones
     bool tell_event = false;
-    uint64_t version = 0;  // of the workload, when its pods were looked at last
+    uint64_t version = 0;  // of the workload, at the last check of its pods
     absl::Time since = absl::InfinitePast();
     absl::Time retry_at = absl::InfinitePast();
     int failures = 0;    // in a row
@@ -111,13 +111,13 @@ class StatusUpdater {
     absl::Time until;
     int failures = 0;
   };
-  // Those who stand behind an entry, as of the last Update.
+  // The workloads behind an entry, as of the last Update.
   struct CrowdRow {
     verdict::Verdict verdict;  // of the entry, without its position
     uint64_t round = 0;
   };
 
-  // One entry, of the workload alone.
+  // Updates one entry, of the workload alone.
   void Renew(const engine::Waiting& entry, absl::Time now);
   // The `place`th behind `entry`.
   void RenewBehind(const engine::Waiting& entry, state::WorkloadId workload, int64_t place,
@@ -134,7 +134,7 @@ class StatusUpdater {
                   std::vector<model::Action>& actions) const;
   void WritePod(const state::PodRecord& pod, const Row& row, bool whole,
                 std::vector<model::Action>& actions) const;
-  // Conditions of a group's pods; false if the pace holds some of them.
+  // Writes conditions of a group's pods; false if the pace delays some of them.
   bool WritePods(const state::Workload& workload, Row& row, absl::Time now,
                  std::vector<model::Action>& actions);
   void EmitChange(const state::Workload& workload, const Row& row,
@@ -144,8 +144,8 @@ class StatusUpdater {
   void FlushPods(absl::Time now, std::vector<model::Action>& actions);
   void FlushRefreshes(absl::Time now, std::vector<model::Action>& actions);
   void FlushBound(absl::Time now, std::vector<model::Action>& actions);
-  // What no longer waits: a pod's verdict was taken off by its binding; a group's is taken off
-  // here.
+  // Clears verdicts of workloads that no longer wait: a pod's binding removed its verdict; a
+  // group's is removed here.
   void Clear(const std::vector<state::WorkloadId>& gone, absl::Time now,
              std::vector<model::Action>& actions);
   void WriteClear(std::vector<std::string> groups, std::vector<model::Action>& actions) const;

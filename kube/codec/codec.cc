@@ -45,7 +45,7 @@ absl::Status AppendEvent(model::Kind kind, bool protobuf, absl::string_view fram
   return absl::OkStatus();
 }
 
-// Moves up to `count` bytes to the buffer; true if that many were there.
+// Moves up to `count` bytes to the buffer; true if that many were available.
 bool Take(size_t count, absl::string_view& bytes, std::string& buffer) {
   const size_t taken = std::min(count, bytes.size());
   buffer.append(bytes.data(), taken);
@@ -117,7 +117,7 @@ absl::StatusOr<Object> DecodeObject(model::Kind kind, absl::string_view content_
 
 ApiStatus DecodeStatus(absl::string_view content_type, absl::string_view body) {
   ApiStatus status;
-  // The envelope tells itself; the content type of an error is not always true to it.
+  // The body is recognised by its first bytes: the content type of an error can be wrong.
   const bool protobuf = IsProtobuf(content_type) || wire::HasMagic(body);
   if (protobuf ? wire::DecodeStatus(body, status) : json::DecodeStatus(body, status)) {
     return status;
@@ -130,8 +130,8 @@ ApiStatus DecodeStatus(absl::string_view content_type, absl::string_view body) {
 WatchDecoder::WatchDecoder(model::Kind kind, absl::string_view content_type)
     : kind_(kind), protobuf_(IsProtobuf(content_type)) {}
 
-// Only what is cut is copied into the buffer; complete frames are decoded where they lie. Nothing
-// is looked at twice, so a large frame in small pieces costs linear time.
+// Copies only incomplete frames into the buffer and decodes complete frames in place. It reads no
+// byte twice, so a large frame in small pieces costs linear time.
 absl::Status WatchDecoder::Feed(absl::string_view bytes, std::vector<WatchEvent>& out) {
   return protobuf_ ? FeedFrames(kind_, buffer_, bytes, out) : FeedLines(kind_, buffer_, bytes, out);
 }

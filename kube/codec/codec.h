@@ -1,14 +1,14 @@
-// Bytes to model values and back. Everything that knows a wire format is behind this header;
-// nothing else in the program sees protobuf or JSON of the API server.
+// Bytes to model values and back. Only code behind this header knows the wire formats of the API
+// server.
 //
 // Core kinds (Pod, Node, PriorityClass, PodDisruptionBudget) come as
 // application/vnd.kubernetes.protobuf or JSON, by the response's content type; custom kinds and
 // those of resource.k8s.io always as JSON. Unknown fields are skipped: we never write a decoded
-// object back, all writes are patches, subresource posts or objects of our own kinds.
+// object back; all writes are patches, subresource posts or objects of our own kinds.
 //
-// A *malformed message* is an error of the call (InvalidArgument). A *well-formed object whose
-// content makes no sense* (a quantity, an annotation) decodes, with the reason in its `invalid`
-// field, so that it harms nobody else.
+// A *malformed message* is an error of the call (InvalidArgument). A *well-formed object with
+// invalid content* (a quantity, an annotation) decodes, with the reason in its `invalid` field, so
+// that it does not affect other objects.
 //
 // Thread-safety: pure functions. Complexity: one pass over the bytes.
 #pragma once
@@ -29,7 +29,7 @@
 namespace fairlead::kube {
 
 using Object = decltype(model::Upsert::object);
-// The alternatives are in the order of model::Kind, so that a kind is an index.
+// The alternatives are in the order of model::Kind, so a kind is an index.
 static_assert(std::is_same_v<
               Object, std::variant<model::Pod, model::Node, model::Queue, model::PodGroup,
                                    model::PriorityClass, model::Topology, model::NodeRequest,
@@ -45,7 +45,7 @@ struct ListPage {
   std::string continue_token;  // empty: last page
 };
 
-// meta.v1.Status, as an error answer carries it, decoded from protobuf or JSON.
+// meta.v1.Status, the body of an error answer, decoded from protobuf or JSON.
 struct ApiStatus {
   int code = 0;
   std::string reason;  // "Expired", "Conflict", "AlreadyExists", ...
@@ -68,11 +68,11 @@ absl::StatusOr<ListPage> DecodeList(model::Kind kind, absl::string_view content_
                                     absl::string_view body);
 absl::StatusOr<Object> DecodeObject(model::Kind kind, absl::string_view content_type,
                                     absl::string_view body);
-// Best effort: a body that is no Status gives code 0 and the body's beginning as message.
+// Best effort: for a body that is no Status, code 0 and the body's beginning as message.
 ApiStatus DecodeStatus(absl::string_view content_type, absl::string_view body);
 
-// Cuts a watch stream into events, whatever the chunking: 4-byte big-endian length before each
-// frame for protobuf, one line each for JSON. A frame above 16 MiB is an error.
+// Splits a watch stream into events, for any chunking: a 4-byte big-endian length before each frame
+// for protobuf, one line per event for JSON. A frame above 16 MiB is an error.
 class WatchDecoder {
  public:
   WatchDecoder(model::Kind kind, absl::string_view content_type);
@@ -85,8 +85,8 @@ class WatchDecoder {
   std::string buffer_;
 };
 
-// Any number of YAML or JSON documents of the kinds of model::Kind, as `kubectl apply -f` takes
-// them; for the simulator, the tests and the command line. Other kinds are returned by name in
+// Reads any number of YAML or JSON documents of the kinds of model::Kind, as `kubectl apply -f`
+// does; for the simulator, the tests and the command line. Returns other kinds by name in
 // `skipped`. Errors name the file-relative line and column.
 struct Manifests {
   std::vector<Object> objects;
@@ -97,7 +97,7 @@ absl::StatusOr<Manifests> DecodeManifests(absl::string_view yaml);
 // ---- what we write
 // -------------------------------------------------------------------------------
 
-// A write as an HTTP request needs it, apart from the method's transport.
+// A write as an HTTP request, independent of the transport.
 struct EncodedWrite {
   std::string method, path, content_type, body;
 };
@@ -106,36 +106,36 @@ struct EncodedWrite {
 // (SetNodeTaint, TerminateNode, LaunchNode) are not encoded here but by their executors.
 EncodedWrite EncodeBind(const model::BindPod& action);
 EncodedWrite EncodeEvict(const model::EvictPod& action);
-// Our reason and message in the condition DisruptionTarget that the eviction has set.
+// Writes our reason and message into the condition DisruptionTarget that the eviction has set.
 EncodedWrite EncodeDisruptionTarget(const model::EvictPod& action, absl::Time request_time);
 EncodedWrite EncodePodUnschedulable(const model::SetPodUnschedulable& action,
                                     absl::Time request_time);
-// The status of a custom kind is a JSON patch, for two reasons that a merge patch has not: the
-// server ignores metadata.uid in a merge patch of /status, so that only a `test` is a precondition;
-// and `add` replaces a field of ours whole, where a merge would keep what the former value had
-// besides. Refused with 422 if the uid is another one. JSON patches cannot say "make /status if it
-// is missing": our CRDs default it to {}, other people's may not, hence the two shapes.
+// How to patch the status of a custom kind. A JSON patch has two properties that a merge patch
+// lacks. Its `test` is a precondition, whereas the server ignores metadata.uid in a merge patch of
+// /status. And `add` replaces a field of ours whole, whereas a merge would keep members of the
+// former value. The server refuses it with 422 if the uid differs. A JSON patch cannot create a
+// missing /status: our CRDs default it to {}, other CRDs may not, so there are two shapes.
 enum class StatusShape {
-  kFields,  // each field of ours by itself; 422 if the object has no status
-  kWhole,   // the status is made of our fields; 422 if the object has one
+  kFields,  // patches each of our fields; 422 if the object has no status
+  kWhole,   // sets a status of our fields alone; 422 if the object has one
 };
-// Of schedulingConditions, only the entry of the action's pool is another one; a `test` sees to it
-// that the others still are what the action takes them to be (422 if not).
+// Changes only the entry of the action's pool in schedulingConditions. A `test` checks that the
+// other entries are as the action says (422 if not).
 EncodedWrite EncodePodGroupSchedulability(const model::SetPodGroupSchedulability& action,
                                           absl::Time request_time,
                                           StatusShape shape = StatusShape::kFields);
 EncodedWrite EncodePodGroupAnnotations(const model::SetPodGroupAnnotations& action);
-// A server-side apply that makes the ConfigMap or takes over our one key of it.
+// A server-side apply that creates the ConfigMap or takes over our one key of it.
 EncodedWrite EncodeStoreUsage(const model::StoreUsage& action);
 std::string UsageMapPath(absl::string_view ns, absl::string_view name);
-// What such a ConfigMap has under our key; empty if nothing. InvalidArgument if it is no JSON
+// The value under our key of such a ConfigMap; empty if none. InvalidArgument if it is no JSON
 // object.
 absl::StatusOr<std::string> DecodeStoredUsage(absl::string_view body);
 EncodedWrite EncodeCreateNodeRequest(const model::NodeRequest& request);
 EncodedWrite EncodeNodeRequestStatus(const model::NodeRequest& request,
                                      StatusShape shape = StatusShape::kFields);
-// Takes our finalizer off, and leaves those of others; 422 if the list is another one by now. No
-// method if we have none on it.
+// Removes our finalizer and keeps the others; 422 if the list has changed. No method if our
+// finalizer is not in the list.
 EncodedWrite EncodeNodeRequestFinalizer(const model::DeleteNodeRequest& action);
 EncodedWrite EncodeDeleteNodeRequest(const model::DeleteNodeRequest& action);
 EncodedWrite EncodeCreateNode(const model::Node& node);  // with its status
@@ -143,18 +143,18 @@ EncodedWrite EncodeNodeStatus(const model::Node& node);  // allocatable, capacit
 EncodedWrite EncodeDeleteNode(absl::string_view name, absl::string_view uid);
 // The whole list of taints with the node's resourceVersion as precondition.
 EncodedWrite EncodeNodeTaints(const model::Node& node);
-// Shared GPUs: the pod that holds one, and the config maps of KAI's way to tell containers of it.
+// Shared GPUs: the pod that holds one, and the config maps by which KAI informs its containers.
 EncodedWrite EncodeGpuReservation(const model::CreateGpuReservation& action);
 EncodedWrite EncodeDeletePod(const model::DeletePod& action);
 EncodedWrite EncodeConfigMap(const model::ApplyConfigMap& action);
-// A claim before its pods are bound: the finalizer that keeps it, on the main resource, and then
-// its status. Both have uid and resourceVersion as preconditions (409 if it is another version).
-// Entries of reservedFor are merged by uid: those of others stay. The allocation is left out of the
-// status unless `allocate` is set.
+// Prepares a claim before its pods are bound: first the finalizer that keeps it, on the main
+// resource, then its status. Both have uid and resourceVersion as preconditions (409 if the version
+// differs). Entries of reservedFor are merged by uid, so entries of other pods stay. The status has
+// no allocation unless `allocate` is set.
 EncodedWrite EncodeClaimFinalizers(const model::ReserveClaim& action);
 EncodedWrite EncodeReserveClaim(const model::ReserveClaim& action);
 EncodedWrite EncodeDeallocateClaim(const model::DeallocateClaim& action);
-// The JSON of a claim's status with the devices that it has on a node; "{}" if it has none.
+// The JSON of a claim's status with its devices on a node; "{}" if it has none.
 std::string EncodeClaimStatus(const model::ResourceClaim& claim, absl::string_view node);
 // `host` is this process's identity.
 EncodedWrite EncodeEvent(const model::EmitEvent& event, absl::string_view reporting_controller,

@@ -1,6 +1,5 @@
 // The decoders against the oracle of testing/random_core.h: random objects, written by the
-// generated serialiser, must mean the same by either way, and the JSON of the same object must as
-// well.
+// generated serialiser, must decode to the expected value, and so must the JSON of each object.
 #include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
 
@@ -50,8 +49,8 @@ TEST(CodecDifferentialTest, NodeFromProtobufAndJson) {
   }
 }
 
-// Random damage: refused as InvalidArgument or read as something, and never a byte out of bounds
-// (which the sanitizer builds see).
+// Random damage: the result is InvalidArgument or some object, and no byte out of bounds is read
+// (the sanitizer builds check this).
 TEST(CodecDifferentialTest, DamagedBytesNeverCrash) {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     Random random(seed);
@@ -74,7 +73,7 @@ TEST(CodecDifferentialTest, DamagedBytesNeverCrash) {
 }
 
 TEST(CodecDifferentialTest, TruncatedAtEveryOffset) {
-  const google::protobuf::LogSilencer silence;  // it prints what it refuses
+  const google::protobuf::LogSilencer silence;  // it prints what it rejects
   Random random(7);
   core::Pod pod = testing::RandomPod(random);
   const std::string raw = pod.SerializeAsString();
@@ -188,7 +187,7 @@ void ExpectStream(const core::Pod& pod, const std::vector<WatchEvent>& events) {
 }
 
 TEST(CodecWatchTest, CutAtEveryByte) {
-  core::Pod pod;  // small: every cut decodes the whole stream anew
+  core::Pod pod;  // small: every cut decodes the whole stream again
   pod.mutable_metadata()->set_name("p");
   pod.mutable_metadata()->set_uid("u-1");
   pod.mutable_metadata()->set_resourceversion("812");

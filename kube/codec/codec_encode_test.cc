@@ -1,4 +1,4 @@
-// What is written, to the byte: the API server is the reader.
+// What is written, to the byte, because the API server reads it.
 #include <gtest/gtest.h>
 
 #include "absl/strings/match.h"
@@ -172,7 +172,7 @@ TEST(EncodeTest, ConditionsOfOtherNodePoolsStay) {
             R"([{"nodePool":"a","x":1},{"nodePool":"default"},{"type":"UnschedulableOnNodePool",)"
             R"("status":"True","nodePool":"b","reason":"Unschedulable",)"))
       << body;
-  // Above all others, also where the clock is behind.
+  // Above all other ids, even if the clock is behind.
   EXPECT_TRUE(absl::StrContains(body, R"("transitionID":"1795226501")")) << body;
 
   write.schedulability_json.clear();

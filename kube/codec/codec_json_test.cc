@@ -289,8 +289,8 @@ TEST(NodePoolJsonTest, FieldsAndBounds) {
             "spec.maxNodes: -2 must not be negative, -1 (unlimited) excepted");
 }
 
-// Every prefix and many single-byte changes of a valid object of each custom kind: an error or an
-// object, never a crash.
+// Every prefix and many single-byte changes of a valid object of each custom kind: the result is an
+// error or an object, never a crash.
 TEST(CustomKindsJsonTest, DamageNeverCrashes) {
   const std::string text =
       R"({"metadata":{"name":"n","labels":{"a":"b"}},"spec":{"resources":{"gpu":{"quota":0.5}},"subGroups":[{"name":"a"}],"levels":[{"nodeLabel":"x"}],"taints":[{"key":"k"}],"priceUsdPerHour":"3.9"},"status":{"phase":"Ready","readyAt":"2026-11-21T01:50:39Z"}})";

@@ -102,7 +102,7 @@ TEST(DecodeManifestsTest, ErrorsNameTheDocument) {
         << manifests.status().message();
   }
   EXPECT_TRUE(DecodeManifests("")->objects.empty());
-  // A nonsensical value is the object's own problem.
+  // An invalid value is the object's own problem.
   absl::StatusOr<Manifests> bad =
       DecodeManifests("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {priority: x}\n");
   ASSERT_TRUE(bad.ok()) << bad.status();

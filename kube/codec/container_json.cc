@@ -14,7 +14,7 @@ void ReadPort(JsonReader& reader, JsonValue value, const FieldPath& path, PortDr
   });
 }
 
-// {name, optional}: a config map that must exist is added.
+// Reads {name, optional}; adds a config map that must exist.
 void ReadConfigMap(JsonReader& reader, JsonValue value, const FieldPath& path, PodDraft& draft) {
   std::string name;
   bool optional = false;

@@ -26,7 +26,7 @@ void ReadSelectors(JsonReader& reader, JsonValue value, const FieldPath& path,
   });
 }
 
-// An object's own text.
+// The text of an object as it was written.
 std::string RawObject(JsonReader& reader, JsonValue value, const FieldPath& path) {
   std::string raw;
   reader.RawFields(value, path, raw, [](absl::string_view, JsonValue) {});
@@ -64,7 +64,7 @@ void ReadClassSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
   });
 }
 
-// A value of a kind that is not known (a list) makes no attribute: it equals nothing.
+// A value of an unknown kind (a list) makes no attribute: it equals nothing.
 void ReadAttribute(JsonReader& reader, JsonValue value, const FieldPath& path,
                    std::map<std::string, model::DeviceAttribute>& out, absl::string_view name) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
@@ -124,8 +124,8 @@ std::string ReadDeviceTaints(JsonReader& reader, JsonValue value, const FieldPat
   return worst;
 }
 
-// Whatever ties a device to others, to several claims or to another place than its slice: giving it
-// away as if it stood alone could give away something twice.
+// Marks devices that depend on other devices, on several claims or on another place than their
+// slice. Allocating such a device by itself could allocate it twice.
 void ReadUnusable(JsonReader& reader, absl::string_view key, JsonValue v, const FieldPath& at,
                   std::string& out) {
   std::string why;
@@ -256,7 +256,7 @@ void ReadConstraint(JsonReader& reader, JsonValue value, const FieldPath& path,
       reader.problems().Add(at, absl::StrCat(Quoted(out.match_attribute), " has no domain"));
     }
   });
-  // Whatever it wants that this version does not know: it is no constraint that may be left out.
+  // A constraint of an unknown kind may not be ignored.
   if (out.match_attribute.empty()) {
     reader.problems().Add(path.Field("matchAttribute"), "must be specified");
   }

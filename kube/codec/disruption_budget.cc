@@ -1,5 +1,5 @@
-// PodDisruptionBudget (policy/v1) in both forms. Of its spec only the selector counts: what it
-// allows is in the status (model/disruption_budget.h).
+// PodDisruptionBudget (policy/v1) in both forms. Only the selector of its spec is read: the status
+// says what it allows (model/disruption_budget.h).
 #include <algorithm>
 
 #include "kube/codec/json_codec.h"

@@ -20,7 +20,7 @@ bool IsPodLevelResource(absl::string_view name) {
   return name == model::kCpuName || name == model::kMemoryName || IsHugePages(name);
 }
 
-// The requests of one container, where an absent one is the limit.
+// The requests of one container; an absent request is the limit.
 ResourceList TakeRequests(ContainerResources& container) {
   ResourceList requests = std::move(container.requests);
   for (const auto& [name, limit] : container.limits) {

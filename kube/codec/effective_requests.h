@@ -1,9 +1,9 @@
-// What a pod asks of a node, from what its containers say.
+// What a pod requests of a node, computed from its containers.
 //
 // Source: k8s.io/component-helpers/resource (PodRequests, AggregateContainerRequests) and the
 // defaulting of k8s.io/kubernetes/pkg/apis/core/v1 (an absent request is the limit; an absent
-// pod-level request is what the containers ask, else the pod-level limit). What the server has
-// defaulted already is not changed by it.
+// pod-level request is the sum of the containers, else the pod-level limit). Applying it to a pod
+// that the server has defaulted changes nothing.
 //
 //   running      = sum over containers and sidecars
 //   starting(i)  = init container i + the sidecars before it
@@ -30,7 +30,7 @@ struct PodResources {
   model::ResourceList pod_requests, pod_limits;
 };
 
-// Without zero amounts and without "pods". Takes the lists apart.
+// Without zero amounts and without "pods". Consumes the lists.
 model::ResourceList EffectiveRequests(PodResources&& resources);
 
 }  // namespace fairlead::kube

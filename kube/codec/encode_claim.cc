@@ -1,4 +1,4 @@
-// Writes about ResourceClaims (resource.k8s.io/v1): what a scheduler owes them before their pods
+// Writes about ResourceClaims (resource.k8s.io/v1): what a scheduler must write before their pods
 // are bound (k8s.io/kubernetes pkg/scheduler/framework/plugins/dynamicresources).
 #include <algorithm>
 
@@ -44,7 +44,7 @@ void WriteAllocation(JsonWriter& json, const model::ClaimAllocation& allocation)
   json.EndObject();
 }
 
-// Of either action about a claim.
+// For both actions about a claim.
 template <typename T>
 void WritePreconditions(JsonWriter& json, const T& action) {
   json.FieldUnlessEmpty("uid", action.uid);

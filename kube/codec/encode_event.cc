@@ -13,10 +13,10 @@ namespace fairlead::kube {
 namespace {
 
 constexpr size_t kMaxWordBytes = 128;
-constexpr size_t kMaxNameBytes = 200;  // of 253, leaving room for the hash
+constexpr size_t kMaxNameBytes = 200;  // of 253; the rest is for the hash
 
-// "{object}.{hash}": the same event gets the same name, so that a retried POST is a 409 and not a
-// second event. The object's name is for people; a cut one must still end in an alphanumeric.
+// "{object}.{hash}": equal events get equal names, so a retried POST is a 409 and not a second
+// event. The object's name is for people; a cut name must still end in an alphanumeric.
 std::string EventName(const model::EmitEvent& event, absl::string_view note) {
   const std::string hash = StableHash().Add(event.uid).Add(event.reason).Add(note).Hex();
   absl::string_view name = absl::string_view(event.name).substr(0, kMaxNameBytes);

@@ -7,7 +7,7 @@
 namespace fairlead::kube {
 namespace {
 
-// The name of a pod of ours, for its own program.
+// The name of a pod of ours, for the program in it.
 void WriteOwnName(JsonWriter& json, absl::string_view name, absl::string_view field) {
   json.BeginObject().Field("name", name).Key("valueFrom").BeginObject();
   json.Key("fieldRef").BeginObject().Field("fieldPath", field).EndObject();
@@ -22,7 +22,7 @@ void WriteOneGpu(JsonWriter& json) {
   json.EndObject();
 }
 
-// Nothing besides the GPU is asked for: the room was decided without it.
+// Requests only the GPU: the scheduler reserved no other capacity for this pod.
 void WriteContainer(JsonWriter& json, const model::CreateGpuReservation& action) {
   json.BeginObject().Field("name", "gpu-index").Field("image", action.image);
   if (!action.command.empty()) WriteStrings(json, "command", action.command);
@@ -51,7 +51,7 @@ EncodedWrite EncodeGpuReservation(const model::CreateGpuReservation& action) {
             {model::kGpuGroupLabel, action.group}});
   WriteMap(json, "annotations", {{"karpenter.sh/do-not-disrupt", "true"}});
   json.EndObject().Key("spec").BeginObject();
-  // As KAI does it: no scheduler, the kubelet alone decides.
+  // No scheduler is involved, as in KAI: only the kubelet checks the pod.
   json.Field("nodeName", action.node);
   json.FieldUnlessEmpty("serviceAccountName", action.service_account);
   json.FieldUnlessEmpty("runtimeClassName", action.runtime_class);

@@ -13,7 +13,7 @@ void WriteQuantities(JsonWriter& json, absl::string_view key, const model::Resou
   json.EndObject();
 }
 
-// Conditions merge by type: those that are not named here stay as they are.
+// Conditions merge by type: conditions that are not named here are unchanged.
 void WriteReady(JsonWriter& json, bool ready) {
   json.Key("conditions").BeginArray();
   json.BeginObject().Field("type", "Ready").Field("status", ready ? "True" : "False");
@@ -35,7 +35,7 @@ EncodedWrite EncodeCreateNode(const model::Node& node) {
   json.EndObject().Key("status").BeginObject();
   WriteQuantities(json, "capacity", node.allocatable);
   WriteQuantities(json, "allocatable", node.allocatable);
-  // As a kubelet registers; a node without any condition passes for ready.
+  // As a kubelet registers; a node without conditions counts as ready.
   WriteReady(json, node.ready);
   json.EndObject().EndObject();
   return {"POST", CollectionPath(model::Kind::kNode), kJson, json.Take()};

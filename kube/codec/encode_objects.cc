@@ -1,5 +1,5 @@
-// Writes about pod groups and node requests: custom kinds, so merge patches and, of their status,
-// JSON patches.
+// Writes about pod groups and node requests, which are custom kinds: merge patches, and JSON
+// patches for their status.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -19,9 +19,9 @@
 namespace fairlead::kube {
 namespace {
 
-// transitionID orders the conditions of all pools. KAI counts from the highest one on, with 32
-// bits; we take the time in seconds, which has room there and grows even where the former entries
-// have been taken away, and one more than the highest one where that is not enough.
+// transitionID orders the conditions of all pools. KAI increments the highest one, with 32 bits. We
+// use the time in seconds, which fits and grows even if former entries were removed. If that is not
+// above the highest one, we increment the highest.
 std::string NextTransitionId(const std::vector<model::SchedulingCondition>& conditions,
                              absl::Time request_time) {
   int64_t next = absl::ToUnixSeconds(request_time);
@@ -34,8 +34,8 @@ std::string NextTransitionId(const std::vector<model::SchedulingCondition>& cond
   return absl::StrCat(next);
 }
 
-// KAI's one condition type. Its deprecated reason and message are the old form of reasons[]; both
-// are written, because its tools read either.
+// KAI's one condition type. Its deprecated reason and message are the old form of reasons[]. Both
+// are written, because KAI's tools read either.
 void WriteSchedulingCondition(JsonWriter& json, const model::SetPodGroupSchedulability& action,
                               absl::string_view pool, absl::Time request_time) {
   const absl::string_view reason = action.reason;
@@ -59,8 +59,7 @@ std::string FormatPrice(int64_t micro_usd) {
   return std::string(absl::StripSuffix(text, "."));
 }
 
-// The list as it is to be: the entries of others as they stand, ours at the end. "null" if it has
-// become empty.
+// The new list: the entries of other pools unchanged, ours at the end. "null" if it is empty.
 std::string SchedulingConditions(const model::SetPodGroupSchedulability& action,
                                  absl::Time request_time) {
   const absl::string_view pool =
@@ -81,7 +80,7 @@ std::string SchedulingConditions(const model::SetPodGroupSchedulability& action,
   return any ? json.Take() : "null";
 }
 
-// The list as the action takes it to be.
+// The list that the action expects.
 std::string ConditionsBefore(const model::SetPodGroupSchedulability& action) {
   if (action.conditions.empty()) return "null";
   JsonWriter json;
@@ -90,9 +89,9 @@ std::string ConditionsBefore(const model::SetPodGroupSchedulability& action) {
   return json.EndArray().Take();
 }
 
-// A field of a status: its name and its value as JSON. A null takes the field away: the server
-// drops nulls where the schema does not allow them. With `former` it is changed only if it is that
-// now; what is missing passes for null.
+// A field of a status: its name and its value as JSON. A null removes the field: the server drops
+// nulls if the schema does not allow them. With `former`, it is changed only if it has that value;
+// a missing field counts as null.
 struct StatusField {
   absl::string_view name;
   std::string json;
@@ -127,7 +126,7 @@ EncodedWrite EncodeStatus(std::string path, absl::string_view uid,
       BeginOperation(json, "add", at).Raw(field.json).EndObject();
     }
   } else {
-    // What is missing passes for null.
+    // A missing field counts as null.
     BeginOperation(json, "test", "/status").Null().EndObject();
     BeginOperation(json, "add", "/status").BeginObject();
     for (const StatusField& field : fields) json.Key(field.name).Raw(field.json);
@@ -210,7 +209,7 @@ EncodedWrite EncodeNodeRequestFinalizer(const model::DeleteNodeRequest& action) 
   const auto ours = std::find(action.finalizers.begin(), action.finalizers.end(),
                               std::string(model::kMachineFinalizer));
   if (ours == action.finalizers.end()) return {};
-  // Those of others stay: ours is taken out by its place, if it still is there.
+  // Other finalizers stay: ours is removed by its index, if it is still there.
   const std::string at = absl::StrCat("/metadata/finalizers/", ours - action.finalizers.begin());
   JsonWriter json;
   json.BeginArray();

@@ -1,4 +1,4 @@
-// What several encoders of codec.h share. Thread-safety: pure functions.
+// Parts shared by several encoders of codec.h. Thread-safety: pure functions.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace fairlead::kube {
 
-// Of a message, in bytes: the limit of an Event's note, kept for conditions too.
+// The limit of a message, in bytes: that of an Event's note, used for conditions too.
 inline constexpr size_t kMaxMessageBytes = 1024;
 
-// Percent-encodes all but unreserved characters (RFC 3986, 2.3), so that no name can leave its
-// place in a path.
+// Percent-encodes all but unreserved characters (RFC 3986, 2.3), so that a name cannot escape its
+// path segment.
 std::string EscapeSegment(absl::string_view text);
 
 // "/api/v1/namespaces/{ns}/pods/{name}", with "/{subresource}" if there is one.
@@ -23,13 +23,13 @@ std::string PodPath(absl::string_view ns, absl::string_view name,
 // CollectionPath of a cluster-scoped kind, and an object of it.
 std::string ObjectPath(model::Kind kind, absl::string_view name,
                        absl::string_view subresource = {});
-// The same for a namespaced kind.
+// Path of an object of a namespaced kind.
 std::string NamespacedPath(model::Kind kind, absl::string_view ns, absl::string_view name,
                            absl::string_view subresource = {});
 // "scheduling.run.ai/v2", "v1".
 absl::string_view ApiVersion(model::Kind kind);
 
-// "metadata":{"uid":...}; the server refuses the write if the object has another one. An empty uid
+// "metadata":{"uid":...}; the server refuses the write if the object's uid differs. An empty uid
 // writes nothing: no precondition.
 void WriteUid(JsonWriter& json, absl::string_view uid);
 // "key":{...}, nothing if empty.

@@ -11,7 +11,7 @@
 namespace fairlead::kube {
 namespace {
 
-// ---- a protobuf writer, as far as a Binding needs it --------------------------------------------
+// ---- a protobuf writer, as far as a Binding requires it -----------------------------------------
 
 void AppendVarint(uint64_t value, std::string& out) {
   for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
@@ -115,7 +115,7 @@ EncodedWrite EncodePodUnschedulable(const model::SetPodUnschedulable& action,
   }
   json.EndObject().EndObject();
   json.Key("status").BeginObject().Key("conditions").BeginArray();
-  // Without a reason the verdict is taken off a pod that is on its node.
+  // Without a reason, removes the verdict from a pod that is on its node.
   BeginCondition(json, model::kPodScheduledCondition, action.reason.empty() ? "True" : "False",
                  action.reason, action.message, request_time);
   if (action.observed_generation > 0) {

@@ -10,7 +10,7 @@ namespace fairlead::kube {
 namespace {
 
 constexpr size_t kMaxShown = 3;
-constexpr size_t kMaxKept = 64;  // an object that is wrong throughout costs no more than this
+constexpr size_t kMaxKept = 64;  // bounds the cost of an object that is wrong throughout
 constexpr size_t kMaxTextBytes = 240;
 constexpr size_t kMaxValueBytes = 64;
 

@@ -1,8 +1,8 @@
-// Where a value stands in an object, and what is wrong with it: the text that ends up in the
-// `invalid` field of a decoded object.
+// The place of a value in an object, and what is wrong with it: the text for the `invalid` field of
+// a decoded object.
 //
 // Thread-safety: plain values. A FieldPath is a chain of frames on the stack and costs nothing
-// until it is printed; it must not outlive the frames and the names it was made from.
+// until it is printed; it must not outlive the frames and names from which it was made.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct FieldPath {
 };
 
 // The problems of one object. Their text does not depend on the order in which they were found, so
-// that an object reads the same whatever the encoding it came in.
+// both encodings of an object give equal text.
 class Problems {
  public:
   void Add(const FieldPath& path, absl::string_view what);

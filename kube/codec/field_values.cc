@@ -26,8 +26,9 @@ std::optional<model::TaintEffect> FindTaintEffect(absl::string_view text) {
 
 constexpr char kEffects[] = "NoSchedule, PreferNoSchedule, NoExecute";
 
-// The forms that nearly every quantity has: digits, and digits with "m", "Ki", "Mi" or "Gi". The
-// rest, and whatever might overflow, is left to model::ParseResourceQuantity.
+// The forms of nearly every quantity: digits, and digits with "m", "Ki", "Mi" or "Gi". Returns no
+// value for other forms and for amounts that might overflow; model::ParseResourceQuantity reads
+// those.
 std::optional<int64_t> ParsePlainQuantity(absl::string_view text, int64_t units_per_one) {
   constexpr size_t kMaxSafeDigits = 8;  // times 2^30 and 1000 still fits
   size_t digits = 0;

@@ -1,6 +1,6 @@
-// From the words of the Kubernetes API to model values, shared by the protobuf and the JSON
-// decoders so that both say the same about the same object. What makes no sense is added to
-// `problems` and leaves the target as it was.
+// Converts values of the Kubernetes API to model values. The protobuf and the JSON decoder share
+// it, so that both agree about an object. An invalid value is added to `problems` and leaves the
+// target unchanged.
 //
 // Thread-safety: pure functions.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace fairlead::kube {
 
-// Which operators a requirement may have.
+// Selects the operators that a requirement may have.
 enum class SelectorKind { kLabels, kNodes };
 void SetOperator(absl::string_view text, SelectorKind kind, const FieldPath& path,
                  Problems& problems, model::SelectorOperator& out);
@@ -25,7 +25,7 @@ void SetOperator(absl::string_view text, SelectorKind kind, const FieldPath& pat
 void SetTaintEffect(absl::string_view text, const FieldPath& path, Problems& problems,
                     model::TaintEffect& out);
 
-// Operator "" and "Equal" are the same; effect "" is every effect.
+// Operator "" equals "Equal"; effect "" is every effect.
 void SetTolerationOperator(absl::string_view text, const FieldPath& path, Problems& problems,
                            model::Toleration& out);
 void SetTolerationEffect(absl::string_view text, const FieldPath& path, Problems& problems,
@@ -35,10 +35,10 @@ void SetWhenUnsatisfiable(absl::string_view text, const FieldPath& path, Problem
                           model::TopologySpreadConstraint& out);
 // "Honor" or "Ignore".
 void SetHonorPolicy(absl::string_view text, const FieldPath& path, Problems& problems, bool& out);
-// A number of at least one, as maxSkew and minDomains are.
+// A number of at least one, for maxSkew and minDomains.
 void SetPositive(int64_t value, const FieldPath& path, Problems& problems, int32_t& out);
-// The weight of a preference is 1..100. Out of range it is clamped: zero means "required" in the
-// model.
+// The weight of a preference is 1..100. A value out of range is clamped: zero means "required" in
+// the model.
 void SetWeight(int64_t value, const FieldPath& path, Problems& problems, int32_t& out);
 
 model::PodPhase ParsePodPhase(absl::string_view text);

@@ -138,7 +138,7 @@ absl::StatusOr<ListPage> DecodeList(model::Kind kind, absl::string_view body) {
         });
       }
     });
-    // Go writes an empty list as null or []; something that has neither is no list.
+    // Go writes an empty list as null or []; a body with neither is no list.
     if (reader.ok() && !has_items && page.resource_version.empty()) reader.Fail("not a list");
   });
   if (!status.ok()) return Named(kind, status);
@@ -169,7 +169,7 @@ bool DecodeStatus(absl::string_view body, ApiStatus& out) {
 
 absl::Status DecodeWatchEvent(model::Kind kind, absl::string_view line, WatchEvent& out) {
   std::string type;
-  std::string deferred;  // the object, in the unusual case that its type follows it
+  std::string deferred;  // the object, in the unusual case that its type comes later
   bool has_object = false;
   absl::Status status = ReadJson(line, [&](JsonReader& reader, JsonValue root_value) {
     const FieldPath root;

@@ -1,9 +1,9 @@
-// The JSON side of codec.h. Custom kinds come in no other form; core kinds too, from manifests and
-// from servers that answer in JSON.
+// The JSON side of codec.h. Custom kinds come only as JSON; core kinds too, from manifests and from
+// servers that answer in JSON.
 //
-// Readers of kinds fill `out` and leave problems of content in reader.problems(); for kinds with an
-// `invalid` field they put the text there too. Malformed JSON: reader.ok() is false and `out` is of
-// no use.
+// Readers of kinds fill `out` and add problems of content to reader.problems(); for kinds with an
+// `invalid` field they also put the text there. Malformed JSON: reader.ok() is false and `out` is
+// unspecified.
 //
 // Thread-safety: pure functions.
 #pragma once
@@ -32,7 +32,7 @@ void ReadNodeSelector(JsonReader& reader, JsonValue value, const FieldPath& path
 void ReadTaints(JsonReader& reader, JsonValue value, const FieldPath& path,
                 std::vector<model::Taint>& out);
 
-// Ends the reading if an object says that it is of another kind.
+// Fails if an object says that it is of another kind.
 void CheckKind(JsonReader& reader, JsonValue value, model::Kind kind);
 
 // ---- kinds (pod_json.cc, node_json.cc, workload_json.cc, fairlead_json.cc, disruption_budget.cc,
@@ -54,8 +54,7 @@ void ReadObject(JsonReader& reader, model::Kind kind, JsonValue value, Object& o
 // ---- messages (json_codec.cc)
 // ------------------------------------------------------------------------
 absl::StatusOr<ListPage> DecodeList(model::Kind kind, absl::string_view body);
-// `problems`, if not null, gets the problems of content of kinds that have no `invalid` field as
-// well.
+// `problems`, if not null, also gets the content problems of kinds that have no `invalid` field.
 absl::StatusOr<Object> DecodeObject(model::Kind kind, absl::string_view body,
                                     std::string* problems = nullptr);
 // False if the body is no Status.

@@ -50,7 +50,7 @@ JsonType JsonReader::TypeOf(JsonValue& value) {
 
 bool JsonReader::IsNull(JsonValue& value) {
   if (TypeOf(value) != JsonType::null) return false;
-  // The first letter decides about the type; the rest of the word has to be looked at.
+  // The first letter decides the type; the rest of the word has to be checked.
   if (ok() && absl::StripAsciiWhitespace(ToAbsl(value.raw_json_token())) != "null") {
     Fail("malformed JSON: neither null nor anything else");
   }

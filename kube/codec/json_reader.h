@@ -1,13 +1,12 @@
-// Reading JSON objects of the API server, over simdjson's on-demand parser: one forward pass, only
-// what is asked for is looked at, numbers stay text until somebody says in which unit they are
-// wanted.
+// Reads JSON objects of the API server with simdjson's on-demand parser: one forward pass that
+// parses only the requested fields. Numbers stay text until the caller names the unit.
 //
-// Two kinds of trouble are kept apart, as codec.h promises. Text that is not JSON ends the reading:
-// ok() turns false and every method does nothing from then on. A value of the wrong type or content
-// becomes a problem of the object that is being read, and reading goes on. null is an absent value.
+// There are two kinds of errors, as in codec.h. Text that is not JSON ends the reading: ok() turns
+// false and every method does nothing from then on. A value of the wrong type or content becomes a
+// problem of the object, and reading continues. null is an absent value.
 //
-// Ownership: views that a method returns live until the end of ReadJson.
-// Thread-safety: one thread a reader.
+// Ownership: views that a method returns live until the end of ReadJson. Thread-safety: one thread
+// per reader.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +33,7 @@ class JsonReader {
  public:
   [[nodiscard]] bool ok() const { return error_.ok(); }
   [[nodiscard]] const absl::Status& error() const { return error_; }
-  // Ends the reading: the message is not what it has to be.
+  // Ends the reading: the message is invalid.
   void Fail(absl::string_view why);
 
   // The problems of the object that is being read.
@@ -48,7 +47,7 @@ class JsonReader {
     if (Check(value.get_object().get(object))) EachField(object, fn);
   }
 
-  // The same, and the object's own text: `raw` stays empty if it is none.
+  // As above, with the object's own text: `raw` stays empty if the value is no object.
   template <typename Fn>
   void RawFields(JsonValue value, const FieldPath& path, std::string& raw, Fn fn) {
     if (!Is(value, JsonType::object, path)) return;
@@ -84,25 +83,25 @@ class JsonReader {
   void Strings(JsonValue value, const FieldPath& path, std::vector<std::string>& out);
   void Map(JsonValue value, const FieldPath& path, model::StringMap& out);
   void Bool(JsonValue value, const FieldPath& path, bool& out);
-  // No value if it is no integer of that size.
+  // No value if it is not an integer of that size.
   std::optional<int64_t> Int64(JsonValue value, const FieldPath& path);
   std::optional<int32_t> Int32(JsonValue value, const FieldPath& path);
   // RFC 3339.
   void Time(JsonValue value, const FieldPath& path, std::optional<absl::Time>& out);
   // Go's form ("1h30m"), as metav1.Duration is written.
   void Duration(JsonValue value, const FieldPath& path, std::optional<absl::Duration>& out);
-  // The text of a string, or a number's token as it was written: what a quantity may be.
+  // The text of a string, or a number's token as it was written: the two forms of a quantity.
   std::optional<absl::string_view> NumberOrText(JsonValue value, const FieldPath& path);
-  // A number, never by way of a double (model::ParseDecimal).
+  // A number, read without a double (model::ParseDecimal).
   std::optional<int64_t> Decimal(JsonValue value, const FieldPath& path, int64_t units_per_one);
   // {name: quantity}.
   void Quantities(JsonValue value, const FieldPath& path, model::ResourceList& out);
 
   [[nodiscard]] bool IsNull(JsonValue& value);
   [[nodiscard]] JsonType TypeOf(JsonValue& value);
-  // True if it is; otherwise a problem, or nothing for null.
+  // True if the value has the type; otherwise adds a problem, or nothing for null.
   bool Is(JsonValue& value, JsonType wanted, const FieldPath& path);
-  // False on an error of the parser, which ends the reading.
+  // False on a parser error, which ends the reading.
   bool Check(simdjson::error_code error);
 
  private:
@@ -124,8 +123,8 @@ class JsonReader {
   Problems problems_;
 };
 
-// Reads one JSON object: calls fn(reader, root). InvalidArgument if the text is no JSON object, is
-// followed by something else, or fn called Fail.
+// Reads one JSON object: calls fn(reader, root). InvalidArgument if the text is not a JSON object,
+// if other text follows, or if fn called Fail.
 template <typename Fn>
 absl::Status ReadJson(absl::string_view text, Fn fn) {
   const simdjson::padded_string padded(text.data(), text.size());

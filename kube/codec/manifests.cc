@@ -1,9 +1,9 @@
-// DecodeManifests: what `kubectl apply -f` takes, for the simulator, the tests and the command
-// line.
+// DecodeManifests: reads the input of `kubectl apply -f`, for the simulator, the tests and the
+// command line.
 //
-// JSON is recognised by its first character and read by the JSON decoders themselves (a list of
-// 100,000 pods is far too much for a YAML parser); if that fails it is read as YAML, of which JSON
-// is a subset, so that the error names its place.
+// JSON is recognised by its first character and read by the JSON decoders (a list of 100,000 pods
+// is too much for a YAML parser). If that fails the text is read as YAML, of which JSON is a
+// subset, so that the error names its place.
 #include <algorithm>
 #include <utility>
 
@@ -55,7 +55,7 @@ absl::Status ReadHeader(absl::string_view document, Header& out) {
   });
 }
 
-// As kubectl does without --namespace.
+// The default of kubectl without --namespace.
 void DefaultNamespace(Object& object) {
   if (auto* pod = std::get_if<model::Pod>(&object); pod != nullptr && pod->meta.ns.empty()) {
     pod->meta.ns = "default";
@@ -75,7 +75,7 @@ void DefaultNamespace(Object& object) {
   }
 }
 
-// True if the text of the problems stands in the object itself.
+// True if the object itself has the text of the problems.
 bool HasInvalid(const Object& object) {
   return !std::holds_alternative<model::PriorityClass>(object) &&
          !std::holds_alternative<model::NodeRequest>(object);
@@ -100,7 +100,7 @@ absl::Status AddObject(model::Kind kind, const Header& header, absl::string_view
   return absl::OkStatus();
 }
 
-// One JSON object: of a kind of ours, a list of such, or of another kind.
+// One JSON object: of a kind of ours, a list of these kinds, or of another kind.
 absl::Status AddDocument(absl::string_view document, int list_depth, Manifests& out) {
   Header header;
   FAIRLEAD_RETURN_IF_ERROR(ReadHeader(document, header));
@@ -152,7 +152,7 @@ absl::string_view SkipSpaces(absl::string_view text) {
   return text;
 }
 
-// Concatenated JSON objects. False if it is not that; then `out` is of no use.
+// Reads concatenated JSON objects. False if the text is something else; then `out` is unspecified.
 bool AddJson(absl::string_view text, Manifests& out) {
   text = SkipSpaces(text);
   while (!text.empty()) {

@@ -1,5 +1,5 @@
-// A node while it is being decoded; what PodDraft is for pods.
-// Thread-safety: a plain value. Ownership: the node belongs to the caller and is filled in place.
+// A node while it is being decoded, as PodDraft for pods. Thread-safety: a plain value. Ownership:
+// the node belongs to the caller and is filled in place.
 #pragma once
 
 #include "absl/strings/string_view.h"
@@ -20,9 +20,8 @@ struct NodeDraft {
   void AddCondition(absl::string_view type, absl::string_view status);
 };
 
-// Absent (or empty) allocatable is the capacity, as the API server defaults it. A node without any
-// condition is taken as ready (nothing speaks against it); one with conditions but without Ready is
-// not.
+// An absent (or empty) allocatable is the capacity, as the API server defaults it. A node without
+// any condition counts as ready; one with conditions but without Ready does not.
 void FinishNode(NodeDraft& draft);
 
 }  // namespace fairlead::kube

@@ -1,5 +1,5 @@
-// The spelling of NodeRequest's phases, for the decoder and the encoder alike.
-// Thread-safety: pure functions.
+// The spelling of NodeRequest's phases, for the decoder and the encoder. Thread-safety: pure
+// functions.
 #pragma once
 
 #include <optional>

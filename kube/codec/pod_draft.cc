@@ -33,7 +33,7 @@ bool ParseCount(absl::string_view text, int64_t max, int64_t& out) {
 void AddHostPorts(PodDraft& draft) {
   std::vector<model::HostPort>& out = draft.pod.spec.host_ports;
   for (PortDraft& port : draft.ports) {
-    // Ordinary init containers are gone before the pod holds its ports.
+    // Ordinary init containers end before the pod uses its ports.
     if (port.of_init_container && !draft.resources.init_containers[port.container].sidecar)
       continue;
     int32_t number = port.host_port;
@@ -61,8 +61,8 @@ model::LabelSelector& SelectorOf(const LabelKeysDraft& keys, model::PodSpec& spe
   return spec.topology_spread[keys.index].selector;
 }
 
-// The server writes the keys into the selector itself when a pod is created; a pod that never was
-// there (a manifest in the simulator), or an older server, needs it done here.
+// The server merges the keys into the selector when a pod is created. This does it for a pod that
+// was never on a server (a manifest in the simulator) and for older servers.
 void MergeLabelKeys(const LabelKeysDraft& keys, model::Pod& pod) {
   model::LabelSelector& selector = SelectorOf(keys, pod.spec);
   if (selector.none) return;

@@ -1,9 +1,9 @@
-// A pod while it is being decoded: what both decoders fill, and the one place that makes a
-// model::Pod of it, so that protobuf and JSON cannot disagree.
+// A pod while it is being decoded. Both decoders fill a draft, and one function makes a model::Pod
+// of it, so that protobuf and JSON cannot disagree.
 //
-// Not kept, on purpose: claims of generic ephemeral volumes (their names contain the pod's, so each
-// pod would be a class of its own, and their controller creates them without our help), and
-// resources that a resize in place reports in the status.
+// A draft omits two things on purpose. Claims of generic ephemeral volumes: their names contain the
+// pod's, so each pod would be a class of its own, and their controller creates them without our
+// help. And the resources that the status reports during a resize in place.
 //
 // Thread-safety: a plain value. Ownership: the pod belongs to the caller; it is filled in place,
 // since moving a pod costs as much as decoding half of one.
@@ -26,8 +26,8 @@ struct PortDraft {
   std::string protocol, host_ip;
 };
 
-// matchLabelKeys and mismatchLabelKeys of the term or constraint that stands last in its list when
-// they are read; they become requirements once the pod's labels are known.
+// matchLabelKeys and mismatchLabelKeys of the term or constraint that is last in its list when they
+// are read. They become requirements once the pod's labels are known.
 struct LabelKeysDraft {
   enum class Of : uint8_t { kAffinity, kAntiAffinity, kSpread } of = Of::kAffinity;
   size_t index = 0;
@@ -42,14 +42,14 @@ struct PodDraft {
   std::vector<PortDraft> ports;
   std::vector<LabelKeysDraft> label_keys;
   bool host_network = false;
-  // Claims of the pod that come from templates: their names within the pod, and the templates'; and
-  // the names of those that its status tells something of.
+  // Claims of the pod that come from templates: their names within the pod, and the templates'
+  // names; and the names of the claims that the status mentions.
   std::vector<std::pair<std::string, std::string>> template_claims;
   std::vector<std::string> made_claims;
   Problems problems;
 };
 
-// Completes draft.pod; the draft is of no use afterwards.
+// Completes draft.pod; the draft must not be used afterwards.
 void FinishPod(PodDraft& draft);
 
 // The annotations of KAI's GPU sharing (facts of KAI's admission: a fraction is strictly between 0

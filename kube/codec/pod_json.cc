@@ -59,7 +59,7 @@ void ReadResourceClaims(JsonReader& reader, JsonValue value, const FieldPath& pa
   });
 }
 
-// An entry without a name says that no claim was needed.
+// An entry without a name means that no claim was needed.
 void ReadGeneratedClaims(JsonReader& reader, JsonValue value, const FieldPath& path,
                          PodDraft& draft) {
   reader.Items(value, path, [&](size_t i, JsonValue item) {

@@ -34,7 +34,7 @@ bool ReadToleration(absl::string_view bytes, const FieldPath& path, Problems& pr
   return r.ok();
 }
 
-// The string in field 1 of a message that we read nothing else of.
+// The string in field 1 of a message; no other field is read.
 bool ReadName(absl::string_view bytes, std::string& out) {
   WireReader r(bytes);
   while (r.Next()) {

@@ -1,4 +1,4 @@
-// The ConfigMap in which what queues have used outlives the scheduler (core/usage_store.h).
+// The ConfigMap that keeps the usage of queues across restarts (core/usage_store.h).
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "kube/codec/encode_parts.h"

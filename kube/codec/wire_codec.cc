@@ -102,7 +102,7 @@ bool ReadStatus(absl::string_view bytes, ApiStatus& out) {
   return r.ok();
 }
 
-// What a bookmark is read for: nothing but metadata is set in it.
+// Reads a bookmark, which has only metadata.
 bool ReadBookmark(absl::string_view object, WatchEvent& out) {
   WireReader r(object);
   while (r.Next()) {

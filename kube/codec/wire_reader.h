@@ -1,5 +1,5 @@
-// A forward reader of one protobuf message in wire format: a field at a time, in place, nothing
-// copied. Source: protobuf.dev/programming-guides/encoding; groups are not used by Kubernetes and
+// A forward reader of one protobuf message in wire format: one field at a time, in place, without
+// copies. Source: protobuf.dev/programming-guides/encoding; Kubernetes does not use groups, so they
 // are errors.
 //
 //   WireReader r(bytes);
@@ -7,14 +7,14 @@
 //     switch (r.field()) {
 //       case 1: out.name = r.String(); break;
 //       case 2: r.Check(ReadChild(r.Bytes(), out.child)); break;
-//     }                                    // any other field is skipped by not being asked for
+//     }                                    // Next() skips any other field
 //   }
 //   return r.ok();
 //
-// After an error Next() is false and ok() is false for good. A known field with another wire type
-// than asked for is an error.
+// After an error Next() and ok() stay false. A known field with an unexpected wire type is an
+// error.
 //
-// Thread-safety: a plain value. Ownership: views into the bytes given.
+// Thread-safety: a plain value. Ownership: views into the given bytes.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class WireReader {
   explicit WireReader(absl::string_view bytes)
       : next_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
-  // Reads the next field, its payload included; false at the end or on an error.
+  // Reads the next field with its payload; false at the end or on an error.
   bool Next() {
     if (next_ == end_) return false;
     uint64_t tag = 0;
@@ -75,7 +75,7 @@ class WireReader {
   int32_t Int32() { return static_cast<int32_t>(Int64()); }
   bool Bool() { return Int64() != 0; }
 
-  // Takes over a nested reader's verdict.
+  // Fails if a nested reader failed.
   void Check(bool nested_ok) {
     if (!nested_ok) Fail();
   }

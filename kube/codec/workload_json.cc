@@ -15,8 +15,8 @@ namespace {
 constexpr int64_t kMicroPerOne = 1000 * 1000;
 constexpr size_t kMaxTopologyLevels = 16;
 
-// How one number of a queue's resource is written. KAI's own three are plain numbers in a fixed
-// unit; our other resources may be quantities, in the resource's own unit.
+// How a number of a queue's resource is written. KAI's own three are plain numbers in a fixed unit;
+// our other resources may be quantities, in the resource's own unit.
 struct QueueUnit {
   int64_t base_units_per_one = 1;
   absl::string_view quantity_of;  // a resource name: quantities are allowed
@@ -56,7 +56,7 @@ void ReadQueueResource(JsonReader& reader, JsonValue value, const FieldPath& pat
     const std::optional<int64_t> weight = reader.Decimal(v, at, kMicroPerOne);
     if (!weight.has_value()) return;
     if (*weight == -kMicroPerOne) {
-      out.over_quota_weight_micro = 0;  // KAI's top queues carry it: alone at their level, no share
+      out.over_quota_weight_micro = 0;  // KAI's top queues have it: alone at their level, no share
     } else if (*weight < 0) {
       reader.problems().Add(at, "must not be negative");
     } else {
@@ -137,7 +137,7 @@ void ReadSubGroup(JsonReader& reader, JsonValue value, const FieldPath& path,
   });
 }
 
-// As KAI's webhook: names are unique, parents exist, and no group is within itself.
+// KAI's webhook rules: names are unique, parents exist, and no group contains itself.
 void CheckSubGroups(const std::vector<model::SubGroup>& groups, const FieldPath& path,
                     Problems& problems) {
   std::map<absl::string_view, absl::string_view> parents;
@@ -170,7 +170,7 @@ void CheckSubGroups(const std::vector<model::SubGroup>& groups, const FieldPath&
   }
 }
 
-// KAI knows these two only.
+// KAI has only these two.
 void ReadBackoff(JsonReader& reader, JsonValue value, const FieldPath& path, int32_t& out) {
   const std::optional<int32_t> number = reader.Int32(value, path);
   if (!number.has_value()) return;
@@ -216,7 +216,8 @@ void ReadPodGroupSpec(JsonReader& reader, JsonValue value, const FieldPath& path
   });
 }
 
-// An entry of schedulingConditions: who wrote it, and its text for whoever writes the list anew.
+// An entry of schedulingConditions: the pool that wrote it, and its text, which is written back
+// unchanged.
 void ReadSchedulingCondition(JsonReader& reader, JsonValue value, const FieldPath& path,
                              model::SchedulingCondition& out) {
   out.json = "null";
@@ -241,7 +242,7 @@ void ReadSchedulingCondition(JsonReader& reader, JsonValue value, const FieldPat
   if (!said.message.empty()) out.message = std::move(said.message);
 }
 
-// Nobody's pods are refused for what is odd in a status, here and in that of a queue.
+// An invalid value in a status refuses no pod; so too in the status of a queue.
 void ReadPodGroupStatus(JsonReader& reader, JsonValue status, const FieldPath& path,
                         model::PodGroup& out) {
   const Problems before = reader.problems();
@@ -260,7 +261,7 @@ void ReadPodGroupStatus(JsonReader& reader, JsonValue status, const FieldPath& p
   reader.problems() = before;
 }
 
-// An amount that makes no sense is left out.
+// An invalid amount is ignored.
 void ReadQueueStatus(JsonReader& reader, JsonValue value, const FieldPath& path,
                      model::Queue& out) {
   const Problems before = reader.problems();

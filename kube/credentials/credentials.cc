@@ -27,7 +27,7 @@ bool NamesFiles(const ClientConfig& config) {
          (config.server.ca_pem.empty() && !config.server.ca_file.empty());
 }
 
-// Certificate and bundle of a user whose token comes from a plugin: both loaders in a row.
+// Certificate and bundle of a user with a token from a plugin: runs both loaders.
 class ExecAndFilesLoader final : public CredentialLoader {
  public:
   ExecAndFilesLoader(const ClientConfig& config, std::unique_ptr<CredentialLoader> exec)
@@ -124,7 +124,7 @@ void CachedCredentials::Load(CredentialsPtr rejected, Done done) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const absl::Duration now = clock_.Steady();
     const CredentialsPtr usable = UsableLocked();
-    // Others may have replaced the rejected ones while the rejection travelled.
+    // Another caller may have replaced the rejected credentials in the meantime.
     const bool forced = rejected != nullptr && usable == rejected;
     if (now < failure_until_) {
       at_hand = usable != nullptr ? absl::StatusOr<CredentialsPtr>(usable) : failure_;
@@ -156,7 +156,7 @@ void CachedCredentials::KeepLocked(absl::StatusOr<LoadedCredentials> loaded) {
   const absl::Duration lifetime = loaded->expires - clock_.Now();
   use_until_ = loaded->expires - std::min(kExpiryMargin, lifetime / 10);
   recheck_at_ = now + loaded->recheck_after;
-  // The same object for the same content: it is how callers see that nothing is newer.
+  // Equal content gives the identical object, by which callers see that nothing is newer.
   if (kept_ == nullptr || *kept_ != loaded->credentials) {
     kept_ = std::make_shared<const Credentials>(std::move(loaded->credentials));
   }
@@ -166,7 +166,7 @@ void CachedCredentials::ThreadMain() {
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
-    if (stopping_) return;  // the destructor answers who waits
+    if (stopping_) return;  // the destructor answers the waiting callers
     loading_ = true;
     lock.unlock();
     absl::StatusOr<LoadedCredentials> loaded = loader_->Load();

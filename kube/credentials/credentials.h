@@ -1,9 +1,9 @@
-// Who we are to the API server, as a port of the transport: the Authorization header, the client
-// certificate and the bundle of authorities, all of which rotate while the program runs.
+// Our identity at the API server, as a port of the transport: the Authorization header, the client
+// certificate and the bundle of authorities, which rotate while the program runs.
 //
-// NewCredentialSource picks the source for a configuration: constant values stay in memory; token,
+// NewCredentialSource picks the source for a configuration. Constant values stay in memory. Token,
 // certificate and bundle files are read again at most every minute, by path (the kubelet swaps a
-// symbolic link); exec plugins run when their credentials expire or were rejected, and files named
+// symbolic link). Exec plugins run when their credentials expire or were rejected; files named
 // beside a plugin are read when it runs.
 //
 // Errors name the file or plugin and the field, never a value.
@@ -40,15 +40,15 @@ class CredentialSource {
   using Done = std::function<void(absl::StatusOr<CredentialsPtr>)>;
   virtual ~CredentialSource() = default;
 
-  // What may be used now; null if it has to be loaded first.
+  // The current credentials; null if they have to be loaded first.
   virtual CredentialsPtr Current() = 0;
-  // Loads. `rejected` is what the server answered with 401, null otherwise; the result may equal
-  // it, if there is nothing newer. `done` is called once, in the caller's thread or in one of the
+  // Loads credentials. `rejected` is what the server answered with 401, null otherwise; the result
+  // may equal it, if nothing is newer. Calls `done` once, in the caller's thread or in one of the
   // source; with Cancelled if the source is destroyed before.
   virtual void Load(CredentialsPtr rejected, Done done) = 0;
 };
 
-// The same always. Also for tests.
+// Constant credentials. Also for tests.
 class StaticCredentials final : public CredentialSource {
  public:
   explicit StaticCredentials(Credentials credentials)
@@ -62,13 +62,13 @@ class StaticCredentials final : public CredentialSource {
 
 struct LoadedCredentials {
   Credentials credentials;
-  // Not to be used after this (wall time: others say when they expire).
+  // Unusable after this wall time: the issuer sets the expiry.
   absl::Time expires = absl::InfiniteFuture();
-  // To be loaded again after this; kept if that fails.
+  // Loaded again after this; the old ones are kept if that fails.
   absl::Duration recheck_after = absl::InfiniteDuration();
 };
 
-// The part that takes time. Thread-safety: Load is called by one thread at a time; Abort by any.
+// The slow part. Thread-safety: one thread at a time calls Load; any thread calls Abort.
 class CredentialLoader {
  public:
   virtual ~CredentialLoader() = default;
@@ -77,17 +77,18 @@ class CredentialLoader {
   virtual void Abort() {}
 };
 
-// Runs a loader on a thread of its own, one load at a time whatever the number of callers, and
-// keeps what it gave. The thread starts with the first load.
+// Runs a loader on its own thread, one load at a time for any number of callers, and caches the
+// result. The thread starts with the first load.
 class CachedCredentials final : public CredentialSource {
  public:
-  // Expiry is anticipated by this much, or a tenth of the lifetime if that is less.
+  // Credentials are renewed this long before they expire, or a tenth of the lifetime if that is
+  // less.
   static constexpr absl::Duration kExpiryMargin = absl::Seconds(10);
-  // A failure stands for this long, and after a load for rejected credentials there is no other
-  // one: a server that rejects everybody must not make us run a plugin for each call.
+  // A failure is cached for this long. So is the result of a load for rejected credentials: a
+  // server that rejects every request must not make us run a plugin per call.
   static constexpr absl::Duration kRetryInterval = absl::Seconds(5);
 
-  // The clock outlives the source.
+  // The clock must outlive the source.
   CachedCredentials(std::unique_ptr<CredentialLoader> loader, const Clock& clock)
       : loader_(std::move(loader)), clock_(clock) {}
   ~CachedCredentials() override;
@@ -117,8 +118,8 @@ class CachedCredentials final : public CredentialSource {
   std::thread thread_;
 };
 
-// Token, certificate, key and bundle from files, where the configuration names files; what it has
-// inline is passed on.
+// Reads token, certificate, key and bundle from the files that the configuration names; passes
+// inline values on.
 class FileCredentialLoader final : public CredentialLoader {
  public:
   static constexpr absl::Duration kRereadInterval = absl::Minutes(1);
@@ -129,14 +130,14 @@ class FileCredentialLoader final : public CredentialLoader {
   const ClientConfig config_;
 };
 
-// The clock outlives the source.
+// The clock must outlive the source.
 std::unique_ptr<CredentialSource> NewCredentialSource(const ClientConfig& config,
                                                       const Clock& clock);
 
 // ---- for loaders -------------------------------------------------------------------------------
 
-// "Bearer <token>". Space around the token is dropped; one that no header can carry is an error.
-// `what` names it in the error.
+// "Bearer <token>". Space around the token is dropped; a token that no header can contain is an
+// error. `what` names it in the error.
 absl::StatusOr<std::string> BearerHeader(absl::string_view token, absl::string_view what);
 // A whole file of at most 16 MiB. Errors name `what` and the path: NotFound, or Unavailable.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, absl::string_view what);

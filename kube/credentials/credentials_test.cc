@@ -38,7 +38,7 @@ Result Load(CredentialSource& source, CredentialsPtr rejected = nullptr) {
   return StartLoad(source, std::move(rejected)).get();
 }
 
-// Answers in the order of a script; a gate may hold it.
+// Answers in the order of a script; a gate may delay it.
 class ScriptedLoader final : public CredentialLoader {
  public:
   absl::StatusOr<LoadedCredentials> Load() override {
@@ -104,7 +104,7 @@ TEST_F(CachedCredentialsTest, ExpiryIsAnticipated) {
   clock_.Advance(absl::Seconds(1));
   EXPECT_EQ(Current(), "none");
   EXPECT_EQ((*Load(*source_))->authorization, "b");
-  // A minute to live: the margin is a tenth of it.
+  // A minute to live: the margin is a tenth of that.
   clock_.Advance(absl::Seconds(53));
   EXPECT_EQ(Current(), "b");
   clock_.Advance(absl::Seconds(1));
@@ -145,14 +145,14 @@ TEST_F(CachedCredentialsTest, AFailedRecheckKeepsTheOld) {
 TEST_F(CachedCredentialsTest, RejectedCredentialsAreLoadedAgainButNotForEveryCall) {
   loader_->answers = {Token("a"), Token("a"), Token("b")};
   const CredentialsPtr first = *Load(*source_);
-  // The same content is the same object: nothing newer.
+  // Equal content is the identical object: nothing is newer.
   EXPECT_EQ(*Load(*source_, first), first);
   EXPECT_EQ(loader_->loads, 2);
   EXPECT_EQ(*Load(*source_, first), first);
   EXPECT_EQ(loader_->loads, 2);
   clock_.Advance(CachedCredentials::kRetryInterval);
   EXPECT_EQ((*Load(*source_, first))->authorization, "b");
-  // Another call was rejected with the old ones; it takes what is there.
+  // Another call was rejected with the old credentials and gets the current ones.
   EXPECT_EQ((*Load(*source_, first))->authorization, "b");
   EXPECT_EQ(loader_->loads, 3);
 }
@@ -165,8 +165,7 @@ TEST_F(CachedCredentialsTest, ManyCallersShareOneLoad) {
   std::vector<std::future<Result>> waiting;
   waiting.push_back(StartLoad(*source_, first));
   loader_->entered->get_future().wait();
-  // While the load is under way, a rejected caller joins it and does not get the rejected ones
-  // back.
+  // During a load, a rejected caller joins it and does not get the rejected credentials again.
   waiting.push_back(StartLoad(*source_, first));
   loader_->gate->set_value();
   EXPECT_EQ((*waiting[0].get())->authorization, "b");
@@ -235,7 +234,7 @@ TEST_F(FilesTest, TokenFilesAreFollowedThroughTheKubeletsSymbolicLink) {
   EXPECT_EQ(source->Current(), nullptr);
   EXPECT_EQ((*Load(*source))->authorization, "Bearer two");
 
-  // Unreadable for a while: the last token goes on.
+  // Unreadable for a while: the last token stays in use.
   std::filesystem::remove(Path("token"));
   clock_.Advance(FileCredentialLoader::kRereadInterval);
   EXPECT_EQ((*Load(*source))->authorization, "Bearer two");
@@ -318,7 +317,7 @@ TEST_F(FilesTest, PluginGivesATokenUntilItExpires) {
 TEST_F(FilesTest, PluginSeesItsEnvironmentAndNothingElse) {
   setenv("FAIRLEAD_TEST_PRIVATE", "hunter2", 1);
   setenv("AWS_REGION", "here", 1);
-  const int leak = open("/dev/null", O_RDONLY);  // without O_CLOEXEC, as a library might
+  const int leak = open("/dev/null", O_RDONLY);  // without O_CLOEXEC, as in a library
   ExecConfig exec = Plugin(absl::StrCat("env > ", Path("env"), "; echo \"$1|$#\" > ", Path("args"),
                                         "; ls /proc/self/fd > ", Path("fds"), "; cat > ",
                                         Path("stdin"), "; ", kGood));
@@ -336,7 +335,7 @@ TEST_F(FilesTest, PluginSeesItsEnvironmentAndNothingElse) {
                              "\"spec\":{\"interactive\":false}}\n"));
   EXPECT_EQ(Read("args"), "two words|2\n");
   EXPECT_EQ(Read("stdin"), "");
-  // Its own three, and the one with which ls reads the folder.
+  // Its own three, and the one that ls opens to read the folder.
   EXPECT_EQ(Read("fds"), "0\n1\n2\n3\n");
   unsetenv("FAIRLEAD_TEST_PRIVATE");
   unsetenv("AWS_REGION");

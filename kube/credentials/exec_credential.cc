@@ -85,7 +85,7 @@ int Spawn(std::vector<std::string> argv, std::vector<std::string> environment, i
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-  // Our threads block signals, and the program ignores SIGPIPE; neither is for the plugin.
+  // Our threads block signals, and the program ignores SIGPIPE; the plugin must inherit neither.
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setpgroup(&attributes, 0);
@@ -99,13 +99,13 @@ int Spawn(std::vector<std::string> argv, std::vector<std::string> environment, i
   return error;
 }
 
-// A started plugin: killed with its children, and collected, on scope exit.
+// A started plugin. Its destructor kills it with its children and reaps it.
 class Child {
  public:
   explicit Child(pid_t pid) : pid_(pid) {}
   ~Child() {
     if (pid_ <= 0) return;
-    // The group exists as long as its leader is not collected, so the number cannot be another's.
+    // The group exists until its leader is reaped, so no other group can have this number.
     kill(-pid_, SIGKILL);
     Collect();
   }
@@ -125,7 +125,7 @@ class Child {
   pid_t pid_;
 };
 
-// Appends what is there now. False at the end of the output.
+// Appends the available output. False at the end of the output.
 absl::StatusOr<bool> ReadSome(int fd, std::string& output) {
   char buffer[4096];
   for (;;) {
@@ -144,7 +144,7 @@ absl::StatusOr<bool> ReadSome(int fd, std::string& output) {
 // the end of the program decides, not the end of the pipe.
 absl::Status ReadUntilExit(int pid_fd, int output_fd, int abort_fd, absl::Duration timeout,
                            std::string& output) {
-  // Real time whatever the rest of the program runs on: this is about a process of the machine.
+  // Always real time, because this waits for a process of the machine.
   const RealClock clock;
   const absl::Duration deadline = clock.Steady() + timeout;
   pollfd fds[3] = {{pid_fd, POLLIN, 0}, {abort_fd, POLLIN, 0}, {output_fd, POLLIN, 0}};
@@ -159,10 +159,11 @@ absl::Status ReadUntilExit(int pid_fd, int output_fd, int abort_fd, absl::Durati
     if (ready < 0 && errno != EINTR) return absl::ErrnoToStatus(errno, "poll");
     if (ready <= 0) continue;
     if (fds[1].revents != 0) return absl::CancelledError("the credential source is closing");
-    const bool ended = fds[0].revents != 0;  // before the read: what it wrote is then all there
+    const bool ended = fds[0].revents != 0;  // checked before the read: then all its output is
+                                             // available
     FAIRLEAD_ASSIGN_OR_RETURN(const bool open, ReadSome(output_fd, output));
     if (ended) return absl::OkStatus();
-    if (!open) fds[2].fd = -1;  // poll ignores it: the program may go on without output
+    if (!open) fds[2].fd = -1;  // poll ignores it: the program may continue without output
   }
 }
 
@@ -200,7 +201,7 @@ absl::StatusOr<std::string> RunPlugin(const ExecConfig& exec, const std::string&
   return output;
 }
 
-// Absent and empty are the same.
+// Absent and empty are equivalent.
 std::string StringField(simdjson::dom::object object, std::string_view key) {
   std::string_view value;
   return object[key].get(value) == simdjson::SUCCESS ? std::string(value) : std::string();
@@ -302,7 +303,7 @@ absl::StatusOr<LoadedCredentials> ExecCredentialLoader::Load() {
 
 void ExecCredentialLoader::Abort() {
   const uint64_t one = 1;
-  // Never read again, so it stays readable: later loads end at once, too.
+  // The byte is never read, so the descriptor stays readable: later loads end at once, too.
   (void)!write(abort_fd_, &one, sizeof(one));
 }
 

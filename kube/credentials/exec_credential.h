@@ -1,12 +1,12 @@
-// Credentials from a plugin program, as kubectl gets them: client.authentication.k8s.io v1 and
-// v1beta1. Protocol: kubernetes.io, "client-go credential plugins"; an ExecCredential object in the
-// environment variable KUBERNETES_EXEC_INFO goes in, one with a status comes out on standard
+// Credentials from a plugin program, as in kubectl: client.authentication.k8s.io v1 and v1beta1.
+// Protocol: kubernetes.io, "client-go credential plugins". The input is an ExecCredential object in
+// the environment variable KUBERNETES_EXEC_INFO; the output is one with a status, on standard
 // output.
 //
-// The program runs through posix_spawn (a fork would copy a process full of threads), in a process
-// group of its own, without standard input, with no descriptor but its output, and with a small
-// environment: see KeepsVariable. What it writes to standard error goes to ours, as with kubectl;
-// no error text of ours quotes its output, for it may hold secrets.
+// The program runs through posix_spawn (a fork would copy a process full of threads), in its own
+// process group, without standard input, with no descriptor but its output, and with a small
+// environment: see KeepsVariable. Its standard error is ours, as with kubectl. Our error texts
+// never quote its output, which may hold secrets.
 //
 // Thread-safety: as CredentialLoader.
 #pragma once
@@ -27,7 +27,7 @@ class ExecCredentialLoader final : public CredentialLoader {
   ExecCredentialLoader(ExecConfig exec, const ServerConfig& server,
                        absl::Duration timeout = kDefaultTimeout);
   ~ExecCredentialLoader() override;
-  // Unauthenticated: the program is missing, failed, was too slow or wrote something else.
+  // Unauthenticated: the program is missing, failed, was too slow or wrote invalid output.
   // Cancelled: Abort.
   absl::StatusOr<LoadedCredentials> Load() override;
   void Abort() override;
@@ -39,12 +39,12 @@ class ExecCredentialLoader final : public CredentialLoader {
   int abort_fd_;  // eventfd, readable once aborted
 };
 
-// The ExecCredential on a plugin's standard output. `api_version` is the one asked for.
+// Parses the ExecCredential on a plugin's standard output. `api_version` is the requested version.
 absl::StatusOr<LoadedCredentials> ParseExecCredential(absl::string_view json,
                                                       absl::string_view api_version);
-// What goes into KUBERNETES_EXEC_INFO. The bundle of authorities is included only if it is inline.
+// The value of KUBERNETES_EXEC_INFO. It includes the bundle of authorities only if that is inline.
 std::string ExecInfo(const ExecConfig& exec, const ServerConfig& server);
-// The variables of our own environment that a plugin gets beside those of its configuration: PATH,
+// The variables of our environment that a plugin gets besides those of its configuration: PATH,
 // HOME, locale, time zone, proxies, and those of the clouds' command line tools.
 bool KeepsVariable(absl::string_view name);
 

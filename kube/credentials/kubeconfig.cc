@@ -27,7 +27,7 @@ struct File {
   Json root;  // an object, or null
 };
 
-// The body of one named cluster, user or context, and the words that an error about it begins with.
+// The body of one named cluster, user or context, and the prefix of errors about it.
 struct Entry {
   const Json* body;    // of a file that outlives it
   std::string where;   // "/x/config: user \"admin\""
@@ -53,7 +53,7 @@ absl::StatusOr<File> ParseFile(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": is no kubeconfig: two documents"));
   }
   File file{path, documents.empty() ? Json() : std::move(documents[0])};
-  if (file.root.is_null()) return file;  // kubectl takes an empty file as one without entries
+  if (file.root.is_null()) return file;  // for kubectl an empty file has no entries
   if (!file.root.is_object()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": is no kubeconfig: not a map"));
   }
@@ -69,7 +69,7 @@ absl::StatusOr<std::string> String(const Entry& entry, const char* field) {
   const Json* value = Field(entry, field);
   if (value == nullptr) return std::string();
   if (!value->is_text()) return Invalid(entry, field, "is not a string");
-  // Its spelling would not survive: 0123 is the number 123.
+  // The number would lose its spelling: 0123 is the number 123.
   if (value->type() == Json::Type::kNumber) {
     return Invalid(entry, field, "is a number, not a string: put it in quotes");
   }
@@ -224,7 +224,7 @@ absl::StatusOr<ExecConfig> ParseExec(const Entry& user, const Entry& cluster) {
   }
   FAIRLEAD_ASSIGN_OR_RETURN(config.command, String(exec, "command"));
   if (config.command.empty()) return Invalid(exec, "command", "is missing");
-  // A bare name is looked up in PATH; any other relative one belongs to the file.
+  // A bare name is looked up in PATH; any other relative name is relative to the file.
   if (absl::StrContains(config.command, "/")) {
     FAIRLEAD_ASSIGN_OR_RETURN(config.command, Path(exec, "command"));
   }
@@ -281,7 +281,7 @@ absl::StatusOr<UserConfig> ParseUser(const Entry& entry, const Entry& cluster) {
   }
   if (Field(entry, "exec") != nullptr) {
     FAIRLEAD_ASSIGN_OR_RETURN(ExecConfig config, ParseExec(entry, cluster));
-    // client-go, too, runs no plugin for a user who has an Authorization header already.
+    // client-go also runs no plugin for a user that has an Authorization header.
     if (!has_token && user.username.empty()) user.exec = std::move(config);
   }
   return user;

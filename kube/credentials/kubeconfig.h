@@ -1,13 +1,12 @@
 // The configuration of kubectl and of pods: which server, which user.
 //
-// Kubeconfig files are merged as kubectl does: for every cluster, user and context by name, and for
-// current-context, the first file that has it wins; files of a list that do not exist are passed
-// over. Paths in a file are relative to its folder. What we cannot do we refuse instead of ignoring
-// it: proxies, auth-providers, impersonation, interactive plugins. Proxy variables of the
-// environment have no effect.
+// Kubeconfig files are merged as in kubectl: for every cluster, user and context by name, and for
+// current-context, the first file that has it wins; missing files of a list are ignored. Paths in a
+// file are relative to its folder. Unsupported settings are errors: proxies, auth-providers,
+// impersonation, interactive plugins. Proxy variables of the environment have no effect.
 //
 // Errors (InvalidArgument, NotFound): file, kind and name of the entry, field. Never a value that
-// could be a secret. Thread-safety: pure functions of the files and the environment given.
+// could be a secret. Thread-safety: pure functions of the given files and environment.
 #pragma once
 
 #include <functional>
@@ -25,18 +24,18 @@ namespace fairlead::kube {
 using Environment = std::function<std::optional<std::string>(absl::string_view name)>;
 Environment ProcessEnvironment();
 
-// The context, current-context if empty, of files in order of precedence. A missing file is an
+// Loads a context, current-context if empty, of files in order of precedence. A missing file is an
 // error only if all are missing.
 absl::StatusOr<ClientConfig> LoadKubeconfig(const std::vector<std::string>& files,
                                             absl::string_view context = "");
 
-// The service account of the pod that we run in: KUBERNETES_SERVICE_HOST and _PORT, and the files
-// under <root>/var/run/secrets/kubernetes.io/serviceaccount. FailedPrecondition outside of a pod.
+// The service account of our own pod: KUBERNETES_SERVICE_HOST and _PORT, and the files under
+// <root>/var/run/secrets/kubernetes.io/serviceaccount. FailedPrecondition outside a pod.
 absl::StatusOr<ClientConfig> InClusterConfig(const Environment& environment,
                                              absl::string_view root = "");
 
-// As kubectl chooses: the file named explicitly, if not empty; else the list in KUBECONFIG; else
-// ~/.kube/config, if it exists; else the pod's service account.
+// Chooses as kubectl does: the file named explicitly, if not empty; else the list in KUBECONFIG;
+// else ~/.kube/config, if it exists; else the pod's service account.
 absl::StatusOr<ClientConfig> LoadClientConfig(absl::string_view explicit_file,
                                               absl::string_view context,
                                               const Environment& environment,

@@ -234,7 +234,7 @@ TEST_F(KubeconfigTest, BrokenFilesAreRefused) {
   }
 }
 
-// Every prefix of a good file either loads or is refused; none crashes or throws.
+// Every prefix of a good file either loads or is an error; none crashes or throws.
 TEST_F(KubeconfigTest, TruncatedFilesNeverThrow) {
   const std::string whole = Config("server: 'https://s', certificate-authority-data: Q0E=",
                                    "exec: {apiVersion: client.authentication.k8s.io/v1, command: "

@@ -1,6 +1,6 @@
-// Starts a thread that receives no signals but those of its own faults: the others belong to the
-// program's main thread, and SIGPIPE, which OpenSSL's writes to a closed connection raise, must end
-// nothing.
+// Starts a thread that receives only the signals of its own faults. Other signals belong to the
+// program's main thread. SIGPIPE, which OpenSSL's writes to a closed connection raise, must not end
+// the process.
 #pragma once
 
 #include <csignal>
@@ -17,7 +17,7 @@ std::thread StartQuietThread(Function function) {
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) {
     sigdelset(&others, fault);
   }
-  // Before the start, so that there is no instant in which the new thread could be chosen.
+  // Set before the start, so that no signal can reach the new thread in between.
   pthread_sigmask(SIG_SETMASK, &others, &former);
   std::thread thread(std::move(function));
   pthread_sigmask(SIG_SETMASK, &former, nullptr);

@@ -50,8 +50,8 @@ absl::Status ValidateLeaseOptions(const LeaseOptions& options) {
   return absl::OkStatus();
 }
 
-// States: a wait (timer_) or one request (asked_). Generations as in Reflector: a callback of a
-// former state is ignored.
+// States: a wait (timer_) or one request (asked_). Generations as in Reflector: a callback of an
+// earlier state is ignored.
 class LeaderElector::Impl : public std::enable_shared_from_this<LeaderElector::Impl> {
  public:
   Impl(HttpTransport& transport, Timers& timers, const Clock& clock, LeaseOptions options,
@@ -75,7 +75,7 @@ class LeaderElector::Impl : public std::enable_shared_from_this<LeaderElector::I
     if (until_ns == kNever) return absl::ZeroDuration();
     const absl::Duration left = absl::Nanoseconds(until_ns) - clock_.Steady();
     if (left <= absl::ZeroDuration()) return absl::ZeroDuration();
-    // A tenth of the margin is left to the inaccuracy of timers.
+    // Leaves a tenth of the margin for the inaccuracy of timers.
     return left + (options_.lease_duration - options_.renew_deadline) * 0.9;
   }
   LeaseStats GetStats() const;
@@ -93,7 +93,7 @@ class LeaderElector::Impl : public std::enable_shared_from_this<LeaderElector::I
   void Create();
   void Write(LeaseRecord record, Asked what);
   void TakeOrRenew();
-  // False: the lease is left alone, and another attempt is due.
+  // False: the process does not renew the lease and will try again.
   bool Alive();
   void TryRelease(Calls& calls);
   void OnAnswer(Asked what, const absl::StatusOr<HttpResponse>& answer, Calls& calls);
@@ -126,14 +126,14 @@ class LeaderElector::Impl : public std::enable_shared_from_this<LeaderElector::I
   bool request_open_ = false;
   absl::Duration asked_at_ = absl::ZeroDuration();
   std::optional<Timers::Id> tick_timer_, expiry_timer_;
-  // The record as last seen, and since when it has been like this by our clock.
+  // The record as last seen, and since when it is unchanged by our clock.
   std::optional<LeaseRecord> seen_;
   absl::Duration seen_since_ = absl::ZeroDuration();
   LeaseRecord proposed_;  // what is being written
   uint64_t ticks_ = 0;
   int release_attempts_ = 0;
   std::function<void()> released_;
-  Calls calls_;  // callbacks that are due; they run after the lock is released
+  Calls calls_;  // pending callbacks; they run after the lock is released
   bool calling_ = false;
   LeaseStats stats_;
 };
@@ -148,8 +148,8 @@ void LeaderElector::Impl::Enter(Step step) {
   RunCalls();
 }
 
-// One thread at a time, so that a loss is never told before its gain. Whoever comes meanwhile
-// leaves its calls to that thread.
+// One thread at a time runs callbacks, so that a loss never precedes its gain. Another thread
+// leaves its calls to the first.
 void LeaderElector::Impl::RunCalls() {
   for (;;) {
     Calls calls;
@@ -250,7 +250,7 @@ void LeaderElector::Impl::TakeOrRenew() {
 
 void LeaderElector::Impl::Tick() {
   tick_timer_.reset();
-  // A leader knows the version and renews at once; everybody else looks first.
+  // A leader knows the version and renews at once; any other candidate reads first.
   if (leading_ && seen_.has_value() && seen_->holder == options_.identity) {
     TakeOrRenew();
   } else {
@@ -277,7 +277,7 @@ void LeaderElector::Impl::OnAnswer(Asked what, const absl::StatusOr<HttpResponse
   if (what == Asked::kRelease) return OnReleased(answer, calls);
   if (!answer.ok()) {
     NoteError(answer.status().ToString());
-    if (what != Asked::kRead) seen_.reset();  // it may have been written: look again
+    if (what != Asked::kRead) seen_.reset();  // it may have been written: read it again
   } else if (answer->status == 200 || answer->status == 201) {
     return what == Asked::kRead ? OnRead(*answer, calls) : OnWritten(*answer, calls);
   } else if (what == Asked::kRead && answer->status == 404 && !stopping_) {
@@ -324,9 +324,9 @@ void LeaderElector::Impl::OnWritten(const HttpResponse& response, Calls& calls) 
 
 void LeaderElector::Impl::Renewed(absl::Duration sent_at, Calls& calls) {
   const absl::Duration until = sent_at + options_.renew_deadline;
-  // The answer took so long that it proves nothing any more.
+  // The answer took too long to prove anything.
   if (until <= clock_.Steady()) return;
-  // Leadership that has ended meanwhile is told so before it is told of the new one.
+  // Reports a loss of leadership before the new gain.
   if (leading_ && !IsLeader()) Lose(calls);
   leader_until_ns_.store(absl::ToInt64Nanoseconds(until), std::memory_order_release);
   ArmExpiry();
@@ -346,7 +346,7 @@ void LeaderElector::Impl::ArmExpiry() {
     impl->Enter([&](Calls& calls) {
       impl->expiry_timer_.reset();
       if (!impl->leading_) return;
-      // A renewal may have come in while this waited for the lock.
+      // A renewal may have come in while this call waited for the lock.
       if (impl->IsLeader()) return impl->ArmExpiry();
       impl->NoteError("the lease was not renewed in time");
       impl->Lose(calls);

@@ -1,25 +1,25 @@
 // Leader election on a coordination.k8s.io/v1 Lease.
 //
-// Safety rests on local monotonic time alone:
-//  - A candidate takes the lease when nobody holds it, or when the record has not changed for the
-//    holder's own lease duration, counted from when *this* process first saw it in this form.
-//    Remote timestamps are never compared with a clock.
-//  - A leader counts from *before* it sent the renewal that the server accepted, and stops being
-//    one after `renew_deadline`. Nobody else may take the lease before `lease_duration` after that
-//    renewal, so there are lease_duration - renew_deadline between them.
-//  - Every write carries the resourceVersion (or is a creation), so that of two takers one gets a
-//  409.
-//  - IsLeader compares times at the moment of asking: a process that was stopped and goes on knows
-//    without any callback that it has lost.
-//  - A write of the leader must not be on the wire when another process may lead: TimeLeft bounds
-//    the time-out of each request. What the server does with a request after the client gave it up
-//    is fenced only by its preconditions (uids, versions).
-//  - The lease is taken and renewed only while `alive` says that the process does its work. A
-//    process that hangs loses the lease after `renew_deadline`, like one that is gone.
+// Safety depends on local monotonic time alone:
+// - A candidate takes the lease if it has no holder, or if the record has not changed for the
+//   holder's own lease duration, counted from when *this* process first saw this record. Remote
+//   timestamps are never compared with a clock.
+// - A leader counts from *before* it sent the renewal that the server accepted, and ceases to lead
+//   after `renew_deadline`. No other process may take the lease before `lease_duration` after that
+//   renewal. So lease_duration - renew_deadline lie between two leaders.
+// - Every write has the resourceVersion as precondition (or is a creation), so of two takers one
+//   gets a 409.
+// - IsLeader compares times when it is called: a process that was stopped and continues knows
+//   without any callback that it has lost.
+// - A write of the leader must not be on the wire when another process may lead: TimeLeft bounds
+//   the time-out of each request. After the client has given up a request, only its preconditions
+//   (uids, versions) fence it.
+// - The lease is taken and renewed only while `alive` says that the process does its work. A
+//   process that hangs loses the lease after `renew_deadline`, as does one that is gone.
 // Defaults and JSON fields are those of k8s.io/client-go/tools/leaderelection.
 //
-// After a loss the elector stays a candidate; whether the process goes on or exits is the caller's
-// affair. `identity` must be different in every process, also after a restart.
+// After a loss the elector stays a candidate; the caller decides whether the process continues or
+// exits. `identity` must be different in every process, also after a restart.
 //
 // Thread-safety: every method from any thread; IsLeader and TimeLeft take no lock. The callbacks
 // run without the elector's lock, on the I/O thread or in Stop, and alternate, beginning with
@@ -43,10 +43,10 @@ struct LeaseOptions {
   std::string identity;
   absl::Duration lease_duration = absl::Seconds(15);
   absl::Duration renew_deadline = absl::Seconds(10);
-  absl::Duration retry_period = absl::Seconds(2);  // and up to a fifth more, jittered
+  absl::Duration retry_period = absl::Seconds(2);  // plus up to a fifth, jittered
 };
 
-// A request needs this much time to be answered before another process may lead.
+// The time for the answer to a request before another process may lead.
 inline constexpr absl::Duration kLeaseMarginMin = absl::Seconds(1);
 
 // InvalidArgument, naming the field, unless lease_duration >= renew_deadline + kLeaseMarginMin,
@@ -65,7 +65,7 @@ struct LeaseStats {
   bool leader = false;
   std::string holder;  // as last seen
   int64_t gains = 0, losses = 0, errors = 0;
-  int64_t withheld = 0;  // renewals that were not sent because `alive` said no
+  int64_t withheld = 0;  // renewals that were not sent because `alive` was false
   std::string last_error;
 };
 
@@ -79,13 +79,13 @@ class LeaderElector {
   LeaderElector& operator=(const LeaderElector&) = delete;
 
   void Start();
-  // Not the leader from now on. Then the lease is released, if it is held, so that another need not
-  // wait for its expiry; call it only after the last write is answered. `released` is called once,
-  // when that is done or has failed, perhaps within Stop.
+  // Ends leadership, then releases the lease if it is held, so that another process need not wait
+  // for its expiry. Call it only after the last write is answered. Calls `released` once, when that
+  // is done or has failed, perhaps within Stop.
   void Stop(std::function<void()> released = nullptr);
 
   [[nodiscard]] bool IsLeader() const;
-  // How long a request that is sent now may take: no other process may lead before that. Zero
+  // The time-out for a request that is sent now: no other process may lead before its end. Zero
   // unless this process leads.
   [[nodiscard]] absl::Duration TimeLeft() const;
   [[nodiscard]] LeaseStats GetStats() const;

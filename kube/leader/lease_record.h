@@ -1,8 +1,8 @@
-// coordination.k8s.io/v1 Lease as leader election needs it, from and to JSON.
+// coordination.k8s.io/v1 Lease for leader election, from and to JSON.
 //
-// Timestamps are MicroTime: the server parses exactly six digits of a second. Decisions never look
-// at them (the clocks of two machines differ); they are written for people and other clients, and
-// read only to see whether a record has changed.
+// Timestamps are MicroTime: the server parses exactly six digits of a second. Decisions never use
+// them (the clocks of two machines differ). They are written for people and other clients, and read
+// only to detect that a record has changed.
 //
 // Thread-safety: plain values and pure functions.
 #pragma once
@@ -24,7 +24,7 @@ struct LeaseRecord {
   int64_t transitions = 0;
 };
 
-// InvalidArgument if it is no Lease.
+// InvalidArgument if the text is not a Lease.
 absl::StatusOr<LeaseRecord> ParseLease(absl::string_view json);
 
 // "2006-01-02T15:04:05.000000Z"
@@ -32,8 +32,8 @@ std::string FormatMicroTime(absl::Time time);
 
 // The body of a creation.
 std::string EncodeNewLease(absl::string_view ns, absl::string_view name, const LeaseRecord& record);
-// A JSON merge patch of the spec, with record.resource_version as precondition; everything that is
-// not leader election's stays as it is.
+// A JSON merge patch of the spec, with record.resource_version as precondition; fields of other
+// programs are unchanged.
 std::string EncodeLeasePatch(const LeaseRecord& record);
 
 }  // namespace fairlead::kube

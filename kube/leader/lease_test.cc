@@ -20,7 +20,7 @@ using Reply = FakeTransport::Reply;
 constexpr char kCollection[] = "/apis/coordination.k8s.io/v1/namespaces/sys/leases";
 constexpr char kLease[] = "/apis/coordination.k8s.io/v1/namespaces/sys/leases/fairlead";
 
-// Steady time of the fake clock, wall time that can be moved apart.
+// Steady time of the fake clock, and a wall time that can be shifted.
 class SkewedClock final : public Clock {
  public:
   explicit SkewedClock(const FakeClock& clock) : clock_(clock) {}
@@ -32,8 +32,8 @@ class SkewedClock final : public Clock {
   const FakeClock& clock_;
 };
 
-// One Lease object with optimistic locking, as the API server keeps it. The bodies that come in are
-// read with the parser of the code under test only after their form has been tested by itself.
+// One Lease object with optimistic locking, as in the API server. It uses the parser under test
+// only after the form of the body has been tested independently.
 class LeaseServer {
  public:
   explicit LeaseServer(FakeTransport& api) {
@@ -64,7 +64,7 @@ class LeaseServer {
                         R"({"name":"fairlead","resourceVersion":")", version, R"("},"spec":)", spec,
                         "}");
   }
-  // Somebody else's write.
+  // Another client's write.
   void HeldBy(const std::string& holder, int transitions = 0, int duration_s = 15) {
     exists = true;
     ++version;
@@ -141,7 +141,7 @@ TEST_F(LeaseTest, RenewsWithOneWriteAPeriod) {
 }
 
 TEST_F(LeaseTest, TakesOverOnlyAfterItsOwnFullWait) {
-  server_.HeldBy("other", 4);  // its times are long past: no matter
+  server_.HeldBy("other", 4);  // its times are long past; this has no effect
   Start();
   api_.Advance(absl::Seconds(14.9));
   EXPECT_FALSE(elector_->IsLeader());
@@ -201,7 +201,7 @@ TEST_F(LeaseTest, AStoppedProcessKnowsWithoutAnyCallback) {
   time_.Advance(options_.renew_deadline);  // as SIGSTOP: no timer runs
   EXPECT_FALSE(elector_->IsLeader());
   EXPECT_THAT(told_, ElementsAre("+me"));
-  // Another took it meanwhile: our blind renewal is refused and the loss is told.
+  // Another process took it meanwhile: our blind renewal is refused and the loss is reported.
   server_.HeldBy("other");
   api_.Pump();
   EXPECT_FALSE(elector_->IsLeader());
@@ -252,7 +252,7 @@ TEST_F(LeaseTest, ALostAnswerIsNotCountedAsARenewal) {
 }
 
 TEST_F(LeaseTest, AnAnswerThatComesTooLateProvesNothing) {
-  // A transport that answers after the time-out it was given.
+  // A transport that answers after the given time-out.
   api_.On("POST", kCollection, Reply::Hold());
   Start();
   const auto id = api_.FindOpen("POST", kCollection);
@@ -277,7 +277,7 @@ TEST_F(LeaseTest, TwoCandidatesNeverLeadTogether) {
   };
   check(absl::Minutes(1));
   EXPECT_TRUE(elector_->IsLeader());
-  // "a" loses its way to the server; "b" does not.
+  // "a" loses its connection to the server; "b" does not.
   api_.When([](const HttpRequest& request) { return absl::StrContains(request.body, "\"a\""); },
             [](const HttpRequest&) { return LeaseServer::Lost(); });
   check(absl::Minutes(1));
@@ -346,7 +346,7 @@ TEST_F(LeaseTest, StopWaitsForTheRenewalOnTheWire) {
   elector_->Stop([&] { released = true; });
   api_.Pump();
   EXPECT_FALSE(released);
-  // It was written, and the answer is lost.
+  // It was written, and the answer was lost.
   ++server_.version;
   api_.Fail(*id, absl::UnavailableError("reset"));
   api_.Pump();

@@ -1,6 +1,6 @@
-// Growing, jittered delays between attempts, without any randomness: the jitter is a hash of a seed
-// and of a counter, so that two clients with different seeds drift apart (no thundering herd after
-// a restart of the server) while the same seed always gives the same delays.
+// Growing, jittered delays between attempts, without randomness. The jitter is a hash of a seed and
+// a counter: clients with different seeds drift apart (no thundering herd after a restart of the
+// server), and one seed always gives the same delays.
 //
 // Thread-safety: none; each user owns one. Complexity: O(1).
 #pragma once
@@ -14,7 +14,7 @@ namespace fairlead::kube {
 // A well-mixed 64-bit value of (seed, n). The finaliser of SplitMix64 (Steele, Lea, Flood 2014).
 uint64_t JitterBits(uint64_t seed, uint64_t n);
 
-// Evenly within [low, high), of (seed, n). `low` where the interval is empty.
+// Evenly distributed within [low, high), by (seed, n). `low` if the interval is empty.
 absl::Duration JitteredBetween(absl::Duration low, absl::Duration high, uint64_t seed, uint64_t n);
 
 class Backoff {
@@ -24,7 +24,7 @@ class Backoff {
 
   // The next delay, within [d/2, d) where d doubles from `initial` up to `max`.
   absl::Duration Next();
-  // After a success: the next delay is of the first size again. The jitter's counter goes on.
+  // After a success: the next delay has the initial size. The jitter's counter is kept.
   void Reset() { current_ = initial_; }
 
  private:

@@ -94,7 +94,7 @@ TEST_F(CurlTransportTest, FailingAndSlowCredentials) {
   EXPECT_TRUE(server_->requests().empty());
 }
 
-// The renewal fails or takes too long: what the server said is still an answer.
+// The renewal fails or takes too long: the caller still gets the server's answer.
 TEST_F(CurlTransportTest, A401SurvivesAFailedRenewal) {
   Start([this](const LoopbackServer::Request& request, Connection& c) {
     credentials_->set_mode(request.target == "/fail" ? ChangingCredentials::Mode::kFailing

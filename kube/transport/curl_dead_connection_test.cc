@@ -1,6 +1,5 @@
-// Connections on which nothing comes any more, over HTTP/2. The server is written by hand, because
-// it has to fall silent in the middle of everything; it answers requests without reading their
-// headers.
+// Connections that fall silent, over HTTP/2. The server is written by hand, because it has to fall
+// silent at any point; it answers requests without reading their headers.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -60,7 +59,7 @@ class Http2Server {
   }
   [[nodiscard]] std::string url() const { return absl::StrCat("https://127.0.0.1:", port_); }
 
-  std::atomic<bool> mute = false;  // reads, and says nothing more
+  std::atomic<bool> mute = false;  // reads, and writes nothing
   std::atomic<int> connections = 0, requests = 0;
 
  private:
@@ -160,7 +159,7 @@ class Http2Server {
   int listen_fd_ = -1, port_ = 0;
   std::mutex mutex_;
   std::vector<int> open_;
-  std::vector<std::thread> workers_;  // the accept thread's until it has ended
+  std::vector<std::thread> workers_;  // owned by the accept thread until it has ended
   std::thread acceptor_;
 };
 
@@ -188,7 +187,7 @@ class DeadConnectionTest : public CurlTransportTest {
   Http2Server http2_{authority_.Issue("server", "IP:127.0.0.1")};
 };
 
-// The connection was used for every new watch, four minutes each time.
+// The dead connection was used for every new watch, four minutes each time.
 TEST_F(DeadConnectionTest, IsFoundAndNotUsedAgain) {
   const auto first = Watch();
   first->AwaitData("connection 0");
@@ -209,7 +208,7 @@ TEST_F(DeadConnectionTest, AQuietConnectionThatAnswersIsKept) {
   EXPECT_EQ(http2_.connections, 1);
 }
 
-// A write that nobody answered: the next one gets a connection of its own.
+// A write got no answer: the next one gets a connection of its own.
 TEST_F(DeadConnectionTest, ATimeOutInSilenceCutsTheConnection) {
   HttpRequest write = With("POST", "x");
   write.timeout = absl::Seconds(20);

@@ -16,16 +16,16 @@ namespace fairlead::kube {
 namespace {
 
 // A peer that acknowledges nothing for this long is gone: NAT boxes and dead nodes close
-// connections without a word. Keepalive probes make a quiet watch notice, too.
+// connections silently. Keepalive probes detect that on a quiet watch, too.
 constexpr unsigned kTcpUserTimeout_ms = 45'000;
 constexpr long kKeepaliveIdle_s = 30;
 constexpr long kKeepaliveInterval_s = 10;
-// Lists and watches come in large pieces, answers to writes do not.
+// Lists and watches come in large pieces, answers to writes in small ones.
 constexpr long kReadBufferBytes = 128 * 1024;
 constexpr long kWriteBufferBytes = 16 * 1024;
 
 int OnSocket(void* /*context*/, curl_socket_t fd, curlsocktype /*purpose*/) noexcept {
-  // Best effort: it makes a failure known sooner, no more.
+  // Best effort: it only makes a failure known sooner.
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kTcpUserTimeout_ms, sizeof(kTcpUserTimeout_ms));
   return CURL_SOCKOPT_OK;
 }
@@ -76,7 +76,7 @@ void Easy::Set(CURLoption option, Value value) {
 
 void Easy::SetBlob(CURLoption option, const std::string& pem) {
   if (pem.empty()) return Set(option, static_cast<curl_blob*>(nullptr));
-  // No copy: the handle keeps what it points to alive.
+  // No copy: the handle keeps the data alive.
   curl_blob blob = {const_cast<char*>(pem.data()), pem.size(), CURL_BLOB_NOCOPY};
   Set(option, &blob);
 }
@@ -86,7 +86,7 @@ void Easy::SetConstants(TrafficClass traffic) {
   Set(CURLOPT_PROTOCOLS_STR, "http,https");
   Set(CURLOPT_PROXY, "");  // not the environment's either
   Set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
-  // Wait for a connection that may turn out to carry many streams, instead of opening one each.
+  // Waits for a connection that may turn out to multiplex, instead of opening one per request.
   Set(CURLOPT_PIPEWAIT, 1L);
   Set(CURLOPT_PATH_AS_IS, 1L);
   Set(CURLOPT_TCP_KEEPALIVE, 1L);
@@ -114,8 +114,8 @@ void Easy::SetConstants(TrafficClass traffic) {
   }
 }
 
-// libcurl compares certificates and bundle with those of its connections, so that a rotated
-// identity gets new ones; the old ones fall idle and are closed.
+// libcurl compares certificates and bundle with those of its connections. So a rotated identity
+// gets new connections; the old ones become idle and are closed.
 void Easy::SetIdentity(CredentialsPtr credentials) {
   if (credentials == credentials_) return;
   const std::string& ca = credentials->ca_pem.empty() ? target_.ca_pem : credentials->ca_pem;
@@ -149,7 +149,7 @@ void Easy::SetHeaders(const HttpRequest& request) {
     }
   };
   add(absl::StrCat("Accept: ", request.accept));
-  // Without a value the header is left out; libcurl would send the type of a form.
+  // Without a value the header is omitted; otherwise libcurl would send the type of a form.
   if (!request.body.empty() || request.method == "POST") {
     add(absl::StrCat("Content-Type: ", request.content_type));
     add("Expect:");
@@ -191,7 +191,7 @@ std::string Easy::ErrorText(CURLcode code) const {
 }
 
 // One line of a header block, or of the trailers after the body. Informational answers (1xx) have
-// blocks of their own before the final one.
+// their own blocks before the final one.
 bool Easy::TakeHeader(absl::string_view line) {
   if (absl::StartsWith(line, "HTTP/")) {
     content_type_.clear();
@@ -218,9 +218,8 @@ bool Easy::TakeHeader(absl::string_view line) {
   return sink_->OnAnswerHeaders(static_cast<int>(status), content_type_, retry_after_, length);
 }
 
-// Another count than the one given makes libcurl abort the transfer. An exception is the bug of
-// whoever let it out; it must not unwind through C, and noexcept ends the program where it
-// happened.
+// A return value other than the given count makes libcurl abort the transfer. An exception is a bug
+// of the callback; it must not unwind through C, and noexcept ends the program at that point.
 size_t Easy::OnHeaderLine(char* data, size_t size, size_t count, void* self) noexcept {
   const size_t bytes = size * count;
   return static_cast<Easy*>(self)->TakeHeader({data, bytes}) ? bytes : 0;

@@ -1,9 +1,9 @@
-// One libcurl easy handle: one request and its answer at a time, used again for later ones, because
-// setting a handle up costs as much as a small request does.
+// One libcurl easy handle: one request and its answer at a time. It is reused, because setting up a
+// handle costs as much as a small request.
 //
 // The rest of the transport sees an answer through AnswerSink; C callbacks, header syntax and
-// libcurl's options end here. Thread-safety: none; handles belong to the transport's I/O thread.
-// Ownership: an Easy owns its handle and header list; request, target and sink outlive the
+// libcurl's options are hidden here. Thread-safety: none; handles belong to the transport's I/O
+// thread. Ownership: an Easy owns its handle and header list; request, target and sink outlive the
 // transfer.
 #pragma once
 
@@ -21,9 +21,9 @@
 
 namespace fairlead::kube {
 
-// The same for all requests of a transport.
+// Equal for all requests of a transport.
 struct CurlTarget {
-  std::string url;         // as the request line and the certificate see it, no slash at the end
+  std::string url;         // the name for request line and certificate, without a slash at the end
   std::string connect_to;  // CURLOPT_CONNECT_TO entry; empty: connect to the URL's host
   std::string host;        // Host header, if it is not the URL's host
   std::string ca_pem;
@@ -32,7 +32,7 @@ struct CurlTarget {
   absl::Duration connect_timeout;
 };
 
-// Where the parts of an answer go, in order. Called from within libcurl: no method may call into
+// Receives the parts of an answer, in order. Called from within libcurl: no method may call into
 // it.
 class AnswerSink {
  public:
@@ -58,7 +58,7 @@ class Easy {
   absl::Status Prepare(const HttpRequest& request, CredentialsPtr credentials,
                        absl::Duration timeout, AnswerSink* sink, void* tag);
   [[nodiscard]] CURL* handle() const { return handle_; }
-  // What went wrong, in libcurl's words; valid until the next Prepare.
+  // The error in libcurl's words; valid until the next Prepare.
   [[nodiscard]] std::string ErrorText(CURLcode code) const;
 
  private:

@@ -13,10 +13,10 @@
 namespace fairlead::kube {
 namespace {
 
-// Handles kept for later requests, a class. A burst beyond it pays for handles of its own.
+// Handles kept for later requests, per class. A larger burst creates more handles.
 constexpr size_t kIdleHandlesMax = 256;
-// Calls made by callbacks that learn of the shutdown are cancelled in turn, so many times; a caller
-// that goes on for ever is not waited for.
+// Callbacks that learn of the shutdown may make calls, which are cancelled in turn; this bounds the
+// rounds.
 constexpr int kShutdownRounds = 16;
 
 }  // namespace
@@ -53,7 +53,7 @@ void CurlLoop::Post(Command command) {
     was_empty = inbox_.empty();
     inbox_.push_back(std::move(command));
   }
-  // Who finds it filled relies on the one that filled it.
+  // The caller that filled an empty inbox has woken the loop.
   if (was_empty) reactor_.Wake();
 }
 
@@ -106,7 +106,7 @@ void CurlLoop::ThreadMain() {
   CloseLanes();
 }
 
-// True if handling the commands put new ones in, or may have.
+// True if handling the commands added new ones, or may have.
 bool CurlLoop::TakeInbox() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -159,7 +159,7 @@ void CurlLoop::Wait(bool more) {
 }
 
 void CurlLoop::RunTimers() {
-  // Those that callbacks add now wait for the next turn, however short their delay.
+  // Timers that callbacks add now wait for the next turn, however short their delay.
   const absl::Duration now = clock_.Steady();
   while (const TimerQueue::Callback callback = timers_.TakeDue(now)) callback();
 }
@@ -195,7 +195,7 @@ void CurlLoop::OnCredentials(Id id, absl::StatusOr<CredentialsPtr> credentials) 
   timers_.Remove(call.waiting);
   call.waiting = 0;
   if (call.transfer.rejected()) {
-    // Nothing newer: the answer is the 401 that the server gave.
+    // No newer credentials: the server's 401 is the answer.
     if (!credentials.ok() || **credentials == *call.credentials) {
       return Finish(id, absl::OkStatus());
     }
@@ -283,7 +283,7 @@ void CurlLoop::OpenLanes(const CurlTransportOptions& options) {
   }
 }
 
-// In the I/O thread: closing TLS connections writes, and only there no SIGPIPE can come of it.
+// Runs in the I/O thread: closing TLS connections writes, and only this thread blocks SIGPIPE.
 void CurlLoop::CloseLanes() {
   for (Lane& lane : lanes_) {
     lane.idle.clear();
@@ -301,8 +301,8 @@ void CurlLoop::DriveTimeout(Lane& lane) {
   lane.due = absl::InfiniteDuration();
   Drive(lane, CURL_SOCKET_TIMEOUT, 0);
   if (lane.due != absl::InfiniteDuration()) return;
-  // libcurl does not repeat a time that it has told; it does count in coarser units than we do, and
-  // may find that this one was not over yet.
+  // libcurl tells a time only once, in coarser units than ours. It may find that the time has not
+  // passed yet.
   long timeout_ms = -1;
   curl_multi_timeout(lane.multi, &timeout_ms);
   OnTimer(lane.multi, timeout_ms, &lane);
@@ -312,7 +312,7 @@ void CurlLoop::ReportComplete(Lane& lane) {
   int queued = 0;
   while (const CURLMsg* message = curl_multi_info_read(lane.multi, &queued)) {
     if (message->msg != CURLMSG_DONE) continue;
-    const CURLcode code = message->data.result;  // the message dies with the removal of its handle
+    const CURLcode code = message->data.result;  // removing the handle destroys the message
     char* tag = nullptr;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &tag);
     Call& call = *reinterpret_cast<Call*>(tag);
@@ -340,8 +340,8 @@ void CurlLoop::ArmPing() {
       nullptr);
 }
 
-// A stream that was answered over HTTP/2, on connections that say nothing. Over HTTP/1.1 a ping
-// would go another way; there the end of a stream is the end of its connection.
+// True if a stream was answered over HTTP/2 on connections that are silent now. Over HTTP/1.1 a
+// ping would use another connection; there, the end of a stream ends its connection.
 bool CurlLoop::HasSilentStream() {
   Lane& lane = lanes_[static_cast<size_t>(TrafficClass::kWatch)];
   const absl::Duration heard_since = clock_.Steady() - ping_interval_;
@@ -374,10 +374,11 @@ void CurlLoop::PingIfSilent() {
       nullptr);
 }
 
-// libcurl does not tell which connection a request went by while others use it. What else is silent
-// is as dead, or idle. It finds the end of a connection by itself and fails what is open on it.
+// libcurl does not tell which connection a request uses while others share it. Another silent
+// connection is dead too, or idle. libcurl detects the closed connection and fails the requests on
+// it.
 void CurlLoop::CutIfDead(const Lane& lane, const Call& call) {
-  if (!lane.http2) return;  // each request has a connection of its own, which libcurl closes
+  if (!lane.http2) return;  // each request has its own connection, which libcurl closes
   for (const auto& [fd, last_read] : lane.last_read) {
     if (last_read < call.launched_at) shutdown(fd, SHUT_RDWR);
   }

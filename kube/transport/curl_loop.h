@@ -1,11 +1,11 @@
 // The I/O thread of CurlTransport: libcurl multi handles, calls, credentials and timers.
-// curl_transport.h describes its behaviour; this is its machine.
+// curl_transport.h describes the behaviour; this is the implementation.
 //
-// Other threads append commands to the inbox; everything else is touched by the I/O thread alone. A
-// turn of the loop: take the inbox, wait for sockets, timers or a wake-up, let libcurl work, report
-// what is complete, run due timers. Callbacks run between libcurl's functions or (data of streams)
-// within its write callback; what they ask for goes through the inbox too, so that nothing ever
-// re-enters libcurl.
+// Other threads append commands to the inbox; the I/O thread alone touches everything else. A turn
+// of the loop: take the inbox, wait for sockets, timers or a wake-up, let libcurl work, report
+// completed calls, run due timers. Callbacks run between libcurl's functions or (data of streams)
+// within its write callback. Their requests go through the inbox too, so that nothing re-enters
+// libcurl.
 #pragma once
 
 #include <curl/curl.h>
@@ -40,18 +40,18 @@ class CurlLoop {
 
   CurlLoop(CurlTarget target, std::unique_ptr<CredentialSource> credentials, const Clock& clock,
            const CurlTransportOptions& options);
-  // Cancels what is open and joins the thread.
+  // Cancels open calls and joins the thread.
   ~CurlLoop();
   CurlLoop(const CurlLoop&) = delete;
   CurlLoop& operator=(const CurlLoop&) = delete;
 
-  // Any thread.
+  // From any thread.
   Id Start(HttpRequest request, HttpTransport::Done done, std::shared_ptr<StreamObserver> observer);
   void Cancel(Id id);
   Id After(absl::Duration delay, std::function<void()> callback);
   void CancelTimer(Id id) { timers_.Remove(id); }
-  // Any thread but the I/O thread: cancels all calls, now and later; returns once those open when
-  // it was called have been told.
+  // Cancels all calls, now and later. From any thread but the I/O thread. Returns once the calls
+  // that were open have been told.
   void Close();
 
  private:
@@ -66,7 +66,7 @@ class CurlLoop {
     Transfer transfer;
     std::unique_ptr<Easy> easy;                         // while libcurl has it
     CredentialsPtr credentials;                         // of the present attempt
-    absl::Duration launched_at = absl::ZeroDuration();  // steady; of the present attempt
+    absl::Duration launched_at = absl::ZeroDuration();  // steady; of the current attempt
     TimerQueue::Id waiting = 0;                         // timer that ends the wait for credentials
   };
 
@@ -102,17 +102,17 @@ class CurlLoop {
   void AwaitCredentials(Call& call, CredentialsPtr rejected);
   void OnCredentials(Id id, absl::StatusOr<CredentialsPtr> credentials);
   void Launch(Call& call, CredentialsPtr credentials);
-  // Takes the call's handle out of libcurl, which ends a transfer under way.
+  // Removes the call's handle from libcurl, which ends a transfer under way.
   void Detach(Call& call);
   void Finish(Id id, const absl::Status& status);
   void CancelAll();
 
-  // Looks for dead connections; curl_transport.h says how.
+  // Checks for dead connections; curl_transport.h describes how.
   void ArmPing();
   void PingIfSilent();
   [[nodiscard]] bool HasSilentStream();
   static void NoteVersion(Lane& lane, const Easy& easy);
-  // The call timed out: connections on which nothing has arrived since it was sent are cut.
+  // After a time-out of the call: closes connections that have received nothing since it was sent.
   static void CutIfDead(const Lane& lane, const Call& call);
 
   void OpenLanes(const CurlTransportOptions& options);
@@ -136,14 +136,14 @@ class CurlLoop {
   std::vector<Command> inbox_;
   bool stopping_ = false;
 
-  // The I/O thread's.
+  // Owned by the I/O thread.
   bool closed_ = false, pinging_ = false;
   std::array<Lane, kClasses> lanes_;
   absl::flat_hash_map<Id, std::unique_ptr<Call>> calls_;
   std::vector<Reactor::Ready> ready_;
   std::vector<Command> taken_;
 
-  // Last: the source's own thread may post to the inbox until it is destroyed.
+  // Destroyed first: the source's own thread may post to the inbox until then.
   std::unique_ptr<CredentialSource> source_;
   std::thread thread_;
 };

@@ -1,5 +1,5 @@
-// What the tests of the libcurl transport share: credentials that change, a stream's collector, and
-// a server with a transport to it.
+// Fixtures of the libcurl transport's tests: credentials that change, a stream's collector, and a
+// server with a transport to it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ using Connection = LoopbackServer::Connection;
 
 inline constexpr char kSecret[] = "hunter2";
 
-// Credentials that change when they are rejected, `changes` times; loads may be held or fail.
+// Credentials that change when they are rejected, `changes` times; loads may be delayed or fail.
 class ChangingCredentials final : public CredentialSource {
  public:
   explicit ChangingCredentials(int changes = 0) : changes_(changes) { Set(0); }
@@ -70,7 +70,7 @@ class ChangingCredentials final : public CredentialSource {
   std::vector<Done> held_;
 };
 
-// Collects a stream; waits for conditions on what it has.
+// Collects a stream; waits for conditions on the collected data.
 class Collector final : public StreamObserver {
  public:
   void OnHeaders(int status, absl::string_view content_type) override {

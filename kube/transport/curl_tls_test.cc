@@ -1,4 +1,4 @@
-// What the transport accepts and shows over TLS, and how it fares with a real API server.
+// Which peers the transport accepts over TLS, and how it works with a real API server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,7 +62,7 @@ TEST_F(TlsTest, AcceptsACertificateOfTheAuthority) {
 TEST_F(TlsTest, RefusesOtherAuthoritiesAndNames) {
   Serve(other_.Issue("server", "IP:127.0.0.1"));
   ExpectRefused(Call());
-  config_.ca_pem.clear();  // then the system's, which do not know it either
+  config_.ca_pem.clear();  // then the system's, which do not include it
   ExpectRefused(Call());
   Serve(authority_.Issue("server", "DNS:kubernetes"));
   ExpectRefused(Call());
@@ -158,7 +158,7 @@ TEST(RealServerTest, VersionAndManyRequestsAtOnce) {
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(answer->status, 200);
   EXPECT_THAT(answer->body, HasSubstr("gitVersion"));
-  // More than one connection has streams for.
+  // More requests than one connection has streams for.
   std::vector<std::future<Answer>> answers;
   for (int i = 0; i < 500; ++i) {
     auto promise = std::make_shared<std::promise<Answer>>();

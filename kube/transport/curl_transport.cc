@@ -14,7 +14,7 @@
 namespace fairlead::kube {
 namespace {
 
-// Once a process, before the first handle; libcurl guards it against other threads itself.
+// Runs once per process, before the first handle; libcurl guards it against other threads itself.
 absl::Status InitialiseLibcurl() {
   static const CURLcode code = curl_global_init(CURL_GLOBAL_ALL);
   if (code == CURLE_OK) return absl::OkStatus();
@@ -63,8 +63,8 @@ absl::StatusOr<CurlTarget> MakeTarget(const ServerConfig& server,
   }
   if (server.tls_server_name.empty() || scheme != "https") return target;
 
-  // libcurl takes name and server name indication from the URL, so the name goes there, and the way
-  // to the server is told apart from it.
+  // libcurl takes the name for the certificate and the server name indication from the URL. So the
+  // URL gets the name, and the address is passed separately.
   const std::string& name = server.tls_server_name;
   if (!IsHostName(name)) {
     return absl::InvalidArgumentError(absl::StrCat("tls-server-name: \"", name, "\" is no name"));
@@ -80,7 +80,7 @@ absl::StatusOr<CurlTarget> MakeTarget(const ServerConfig& server,
 
 }  // namespace
 
-// A name for CurlLoop that keeps libcurl out of our users' sight.
+// A derived class of CurlLoop, so that our users do not see libcurl.
 class CurlTransport::Loop final : public CurlLoop {
  public:
   using CurlLoop::CurlLoop;

@@ -1,34 +1,32 @@
-// HttpTransport over libcurl: HTTP/2 where the server speaks it (by ALPN, over TLS), HTTP/1.1 where
-// not.
+// HttpTransport over libcurl: HTTP/2 if the server offers it (by ALPN, over TLS), else HTTP/1.1.
 //
-// One I/O thread runs everything: an epoll loop that drives one libcurl multi handle a
-// TrafficClass, so that the classes share no connection, and the timers. Commands of other threads
-// reach it through one locked inbox. A transfer costs what happens on its own connection, whatever
+// One I/O thread runs everything: the timers, and an epoll loop that drives one libcurl multi
+// handle per TrafficClass, so that the classes share no connection. Commands of other threads reach
+// it through one locked inbox. The cost of a transfer depends on its own connection alone, whatever
 // the number of open ones.
 //
 // TLS: version 1.2 or higher, the server's certificate and name verified against the configured
 // bundle (or the system's), unless the configuration says insecure-skip-tls-verify. Credentials
-// come from the CredentialSource; an answer 401 makes it load anew and, if that gave others, the
-// call is made once more within its time-out. The first 401 of a stream is not shown then. A
-// request may reach the server twice: libcurl sends it again on a fresh connection if a reused one
-// was closed before any byte of an answer. Writes therefore carry preconditions.
+// come from the CredentialSource. An answer 401 makes it load again; if the credentials differ, the
+// call is repeated once within its time-out. The first 401 of a stream is not shown then. A request
+// may reach the server twice: libcurl sends it again on a fresh connection if a reused one was
+// closed before any byte of an answer. Writes therefore have preconditions.
 //
-// Dead connections: a peer that went away without a word (a power cut, a NAT box that forgot, a
-// proxy that hangs) leaves connections on which nothing ever comes. Over HTTP/2 one of them would
-// be used for every later request of its class, so it is looked for: while a stream is open, a
-// connection on which nothing has arrived for `ping_interval` is asked for `ping_path`; and if a
-// request of the class times out, connections on which nothing has arrived since it was sent are
-// cut. What was open on it ends
-// with Unavailable, what comes later gets a new one. (client-go sends PING frames; libcurl 7.88
-// does not tell whether they were answered.)
+// Dead connections: a peer that vanished silently (a power cut, a NAT box that forgot, a proxy that
+// hangs) leaves connections on which nothing ever arrives. Over HTTP/2 such a connection would
+// serve every later request of its class, so there are two checks. While a stream is open, a
+// connection that has been silent for `ping_interval` is sent a request for `ping_path`. If a
+// request of the class times out, connections that have been silent since it was sent are closed.
+// Open requests on such a connection end with Unavailable, later requests get a new connection.
+// (client-go sends PING frames; libcurl 7.88 does not tell whether they were answered.)
 //
 // Errors beyond those of http.h: ResourceExhausted for an answer above max_body_bytes,
-// InvalidArgument for a request that no HTTP message can carry. They name method and path (without
-// the query) and never a credential. An exception out of a callback ends the program.
+// InvalidArgument for a request that no HTTP message can express. They name method and path
+// (without the query) and never a credential. An exception out of a callback ends the program.
 //
-// Thread-safety: all methods from any thread, callbacks included, except Shutdown, which no
-// callback may call, and the destructor: no callback, and no other call under way. It cancels what
-// is open, drops the timers and joins the I/O thread.
+// Thread-safety: all methods from any thread, callbacks included, with two exceptions. No callback
+// may call Shutdown. The destructor must not run in a callback or during another call. It cancels
+// open calls, drops the timers and joins the I/O thread.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +44,8 @@
 namespace fairlead::kube {
 
 struct CurlTransportOptions {
-  // Connections a class may open. HTTP/2 fills one before it opens the next; what no connection has
-  // room for waits. HTTP/1.1 needs one for each watch and each request in flight.
+  // The most connections that a class may open. HTTP/2 fills one before it opens the next; further
+  // requests wait. HTTP/1.1 needs one for each watch and each request in flight.
   int read_connections_max = 4;
   int watch_connections_max = 32;
   int write_connections_max = 2;
@@ -57,15 +55,16 @@ struct CurlTransportOptions {
   std::string user_agent = "fairlead";
   absl::Duration ping_interval = absl::Seconds(15);
   absl::Duration ping_timeout = absl::Seconds(10);
-  std::string ping_path = "/version";  // any answer will do; the API server shows it to everybody
+  std::string ping_path = "/version";  // any answer is sufficient; the API server permits it to
+                                       // every client
 };
 
 class CurlTransport final : public HttpTransport, public Timers {
  public:
-  using Id = uint64_t;  // HttpTransport and Timers each have one; both are this
+  using Id = uint64_t;  // HttpTransport and Timers each have an Id; both are this
 
-  // The clock must run in real time and outlives the transport. InvalidArgument for a server
-  // address that libcurl does not take.
+  // The clock must run in real time and outlive the transport. InvalidArgument for a server address
+  // that libcurl does not accept.
   static absl::StatusOr<std::unique_ptr<CurlTransport>> Create(
       const ServerConfig& server, std::unique_ptr<CredentialSource> credentials, const Clock& clock,
       CurlTransportOptions options = {});
@@ -79,9 +78,9 @@ class CurlTransport final : public HttpTransport, public Timers {
   Id After(absl::Duration delay, std::function<void()> callback) override;
   void CancelTimer(Id id) override;
 
-  // Every call open now, and every later one, ends with Cancelled; those open now have been told
-  // when it returns. Timers go on. For the orderly end of a program: the destructor cancels too,
-  // but then whoever is called back must still be there. Idempotent.
+  // Ends every open call, and every later one, with Cancelled; the open calls have been told when
+  // it returns. Timers continue. Use it for the orderly end of a program: the destructor cancels
+  // too, but then the receivers of callbacks must still exist. Idempotent.
   void Shutdown();
 
  private:

@@ -36,7 +36,7 @@ TEST_F(CurlTransportTest, SendsAndAnswers) {
   EXPECT_EQ(seen.headers.count("content-type"), 0u);
 }
 
-// The same handle serves all of them: nothing of one request may show in the next.
+// One handle serves all of them: nothing of one request may appear in the next.
 TEST_F(CurlTransportTest, MethodsAndBodiesDoNotMix) {
   Start([](const LoopbackServer::Request&, Connection& c) { c.Answer(201, ""); });
   const std::string large(2'000'000, 'x');  // above the size at which libcurl would ask first
@@ -146,7 +146,7 @@ TEST_F(CurlTransportTest, BrokenAnswersAreUnavailable) {
   for (const char* path :
        {"/none", "/garbage", "/half-header", "/half-body", "/half-chunks", "/bad-chunk"}) {
     const Answer answer = transport_->Call(Get(absl::StrCat(path, "?token=hunter2")));
-    // Of an unfinished header, libcurl makes an answer without a body; all else is no answer.
+    // libcurl turns an unfinished header into an answer without a body; any other cut is no answer.
     if (absl::string_view(path) != "/half-header") {
       EXPECT_TRUE(absl::IsUnavailable(answer.status())) << path << ": " << answer.status();
       EXPECT_THAT(std::string(answer.status().message()),
@@ -156,7 +156,7 @@ TEST_F(CurlTransportTest, BrokenAnswersAreUnavailable) {
 }
 
 TEST_F(CurlTransportTest, ConnectionRefusedIsUnavailable) {
-  // A port that was free a moment ago, and whose owner has closed it.
+  // A port that was free a moment ago, because its owner has closed it.
   ServerConfig config;
   config.url = LoopbackServer([](const LoopbackServer::Request&, Connection&) {}).url();
   Connect(config);
@@ -221,7 +221,7 @@ TEST_F(CurlTransportTest, CancelAnswersCancelled) {
   transport_->Cancel(id);
   transport_->Cancel(id);
   EXPECT_TRUE(absl::IsCancelled(answer.get().status()));
-  // Before it is even sent.
+  // Before the request is sent.
   credentials_->set_mode(ChangingCredentials::Mode::kSilent);
   answer = Send(Get("/slow"), &id);
   transport_->Cancel(id);
@@ -246,7 +246,7 @@ TEST_F(CurlTransportTest, ShutdownAndDestructionCancel) {
   config.url = server_->url();
   Connect(config);
   call = Send(Get("/b"));
-  // One that calls again whenever it is told that it is over: the end comes all the same.
+  // A caller that calls again whenever it is cancelled does not prevent the end.
   auto again = std::make_shared<std::function<void()>>();
   int calls = 0;
   *again = [transport = transport_.get(), &calls, again_ptr = again.get()] {

@@ -202,7 +202,7 @@ void FakeTransport::Cancel(Id id) {
   auto it = open_.find(id);
   if (it == open_.end()) return;
   exchanges_[it->second.exchange].cancelled = true;
-  // Ahead of answers that were queued already: the harsher of the two allowed orders.
+  // Ahead of answers that are queued already: the harsher of the two permitted orders.
   queue_.push_front([this, id] { Finish(id, absl::CancelledError("the call was cancelled")); });
 }
 
@@ -251,7 +251,7 @@ void FakeTransport::Apply(Id id, const Reply& reply) {
   const auto observer = it->second.observer;
   if (observer == nullptr) return Finish(id, reply.response);
   DeliverHeaders(it->second, reply.response.status, reply.response.content_type);
-  // Separately, so that a Cancel from OnHeaders overtakes them.
+  // Queued separately, so that a Cancel from OnHeaders overtakes it.
   if (!reply.response.body.empty()) Data(id, reply.response.body);
   if (!reply.keep_open) End(id, absl::OkStatus(), reply.response.retry_after);
 }

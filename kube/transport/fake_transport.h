@@ -1,8 +1,8 @@
-// A scripted API server and its clock, for tests of whatever speaks HttpTransport and Timers.
+// A scripted API server and its clock, for tests of code that uses HttpTransport and Timers.
 //
-// Nothing happens by itself: requests, answers and due timers queue up, and every callback runs
-// inside Pump, Advance or Call, in the order in which they were queued. The same test gives the
-// same order of callbacks, always.
+// Nothing happens by itself: requests, answers and due timers queue up. Every callback runs inside
+// Pump, Advance or Call, in the order in which it was queued. A test always gets the same order of
+// callbacks.
 //
 //   FakeClock clock(absl::UnixEpoch());
 //   FakeTransport transport(clock);
@@ -12,8 +12,8 @@
 //   transport.Advance(absl::Seconds(5));  // timers fire and calls time out, in order of time
 //
 // A request that no script answers stays open until the test answers it by hand: Respond and Fail
-// for calls, Headers, Data and End for streams. An open call with a finite time-out ends with
-// DeadlineExceeded once time has gone that far; an open stream likewise.
+// for calls, Headers, Data and End for streams. An open call or stream with a finite time-out ends
+// with DeadlineExceeded once that time has passed.
 //
 // Thread-safety: none; everything belongs to the test's thread, the clock too. Callbacks may call
 // any method but Pump, Advance and Call.
@@ -46,7 +46,7 @@ class FakeTransport final : public HttpTransport, public Timers {
   struct Reply {
     absl::Status failure;    // not OK: no HTTP answer came
     HttpResponse response;   // of a stream: headers and, unless empty, one chunk of data
-    bool hold = false;       // leave it open; all else is ignored
+    bool hold = false;       // leave it open; other fields are ignored
     bool keep_open = false;  // of a stream: do not end it after the body
 
     static Reply Json(int status, std::string body);
@@ -69,15 +69,15 @@ class FakeTransport final : public HttpTransport, public Timers {
     bool done = false;       // its last callback has run
   };
 
-  // The clock is moved by Advance; it outlives the transport.
+  // Advance moves the clock; the clock must outlive the transport.
   explicit FakeTransport(FakeClock& clock) : clock_(clock) {}
-  // Drops what is open without a callback: the callers may be gone already. See CancelAll.
+  // Drops open calls without a callback: the callers may no longer exist. See CancelAll.
   ~FakeTransport() override = default;
 
   // ---- the script ------------------------------------------------------------------------------
   static constexpr int kAlways = -1;
-  // The newest matching script answers; one with `times` left at zero is gone. The path is compared
-  // up to the '?'; it may end in '*', which stands for anything.
+  // The newest matching script answers; a script with no `times` left is removed. The path is
+  // compared up to the '?'; a final '*' matches anything.
   void On(std::string method, std::string path, Handler handler, int times = kAlways);
   void On(std::string method, std::string path, Reply reply, int times = kAlways);
   void When(Predicate predicate, Handler handler, int times = kAlways);
@@ -97,9 +97,10 @@ class FakeTransport final : public HttpTransport, public Timers {
 
   // ---- running ---------------------------------------------------------------------------------
 
-  // Runs everything due, what that queues included; returns the number of callbacks and deliveries.
+  // Runs everything due, and everything that this queues; returns the number of callbacks and
+  // deliveries.
   size_t Pump();
-  // Moves the clock on, stopping at every timer and time-out on the way.
+  // Advances the clock, stopping at every timer and time-out on the way.
   void Advance(absl::Duration by);
   // Time until the next timer or time-out; infinite if there is none.
   [[nodiscard]] absl::Duration UntilNextTimer() const;

@@ -7,7 +7,7 @@
 namespace fairlead::kube {
 
 absl::StatusOr<HttpResponse> HttpTransport::Call(HttpRequest request) {
-  // Shared with the callback: it may still be unlocking when this function has returned.
+  // Shared with the callback, which may still be unlocking when this function has returned.
   struct Slot {
     std::mutex mutex;
     std::condition_variable arrived;

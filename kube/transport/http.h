@@ -1,12 +1,12 @@
-// HTTP to the API server, as a port: reflectors, the executor and leases speak to this interface,
-// the libcurl transport (curl_transport.h) and the scripted one of the tests (fake_transport.h)
-// stand behind it.
+// HTTP to the API server, as a port. Reflectors, the executor and leases use this interface. The
+// libcurl transport (curl_transport.h) and the scripted transport of the tests (fake_transport.h)
+// implement it.
 //
 // Thread-safety: every method may be called from any thread. Callbacks run on the transport's own
 // I/O thread, one at a time: they copy, decode and hand over, and never block.
 //
 // Errors: a Status means that no HTTP answer came (Unavailable: connection, DeadlineExceeded:
-// time-out, Unauthenticated: no credentials to be had, Cancelled). Any answer, 4xx and 5xx
+// time-out, Unauthenticated: no credentials available, Cancelled). Any answer, 4xx and 5xx
 // included, is an HttpResponse.
 #pragma once
 
@@ -23,8 +23,8 @@
 
 namespace fairlead::kube {
 
-// Each class has connections of its own: the API server grants 100 streams a connection, and
-// watches must not wait behind a burst of bindings.
+// Each class has its own connections: the API server grants 100 streams per connection, and watches
+// must not wait behind a burst of bindings.
 enum class TrafficClass { kRead, kWatch, kWrite };
 
 inline constexpr char kProtobuf[] = "application/vnd.kubernetes.protobuf";
@@ -47,7 +47,7 @@ struct HttpRequest {
 struct HttpResponse {
   int status = 0;
   std::string content_type;
-  // Retry-After, if the server said one; zero otherwise.
+  // Retry-After, if the server sent it; zero otherwise.
   absl::Duration retry_after = absl::ZeroDuration();
   std::string body;
 };
@@ -72,21 +72,21 @@ class HttpTransport {
   virtual Id Send(HttpRequest request, Done done) = 0;
   // The observer is kept alive until after its OnDone.
   virtual Id Stream(HttpRequest request, std::shared_ptr<StreamObserver> observer) = 0;
-  // Its callback still comes, with Cancelled (or with the answer, if that was on its way). Unknown
+  // The callback still comes, with Cancelled (or with the answer, if that was on its way). Unknown
   // ids are ignored.
   virtual void Cancel(Id id) = 0;
 
-  // Send and wait; for start-up and the command line, never from a callback.
+  // Sends and waits; for start-up and the command line, never from a callback.
   absl::StatusOr<HttpResponse> Call(HttpRequest request);
 
  protected:
-  // How Call waits on a transport without a thread of its own: runs callbacks that are due, moving
-  // its time on if none is, and returns true. False: there is a thread; wait for it.
+  // Lets Call wait on a transport without its own thread: runs due callbacks, advances its time if
+  // none is due, and returns true. False: a thread exists; wait for it.
   virtual bool RunWhileWaiting() { return false; }
 };
 
-// A delay that a thread of the kube module needs (backoff, lease renewal), as a port so that tests
-// need no real time. The callback runs on the transport's I/O thread.
+// A delay for the kube module (backoff, lease renewal), as a port so that tests need no real time.
+// The callback runs on the transport's I/O thread.
 class Timers {
  public:
   using Id = uint64_t;

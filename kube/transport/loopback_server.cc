@@ -146,7 +146,9 @@ class LoopbackServer::Channel final : public LoopbackServer::Connection {
       const ssize_t n = tls_ != nullptr
                             ? SSL_write(tls_, bytes.data() + sent, static_cast<int>(left))
                             : send(fd_, bytes.data() + sent, left, MSG_NOSIGNAL);
-      if (n <= 0) return;  // the client is gone: its side of the test says whether it should be
+      if (n <= 0)
+        return;  // the client is gone; the client side of the test checks whether that is
+                 // right
       sent += static_cast<size_t>(n);
     }
   }
@@ -193,7 +195,7 @@ LoopbackServer::LoopbackServer(Handler handler, std::optional<TlsIdentity> tls)
                      getsockname(listen_fd_, generic, &size) == 0,
                  "the loopback interface gives no port");
   port_ = ntohs(address.sin_port);
-  // Quiet: an answer to a TLS client that is gone must not end the test with SIGPIPE.
+  // A quiet thread: an answer to a TLS client that is gone must not end the test with SIGPIPE.
   acceptor_ = StartQuietThread([this] { AcceptLoop(); });
 }
 

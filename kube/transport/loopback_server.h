@@ -1,7 +1,8 @@
 // A scripted HTTP/1.1 server on 127.0.0.1 for the transport's tests, with or without TLS. The
-// handler decides every byte of an answer, so that it can be late, wrong or cut short.
+// handler decides every byte of an answer, so the answer can be late, wrong or cut short.
 //
-// Thread-safety: a thread a connection runs the handler; the other methods may be called from any.
+// Thread-safety: the handler runs on one thread per connection; any thread may call the other
+// methods.
 #pragma once
 
 #include <atomic>
@@ -21,7 +22,7 @@ struct TlsIdentity {
   std::string client_ca_pem;  // not empty: clients must show a certificate of this authority
 };
 
-// A private authority, made anew for each test.
+// A private authority, created for each test.
 class TestAuthority {
  public:
   explicit TestAuthority(const std::string& name);
@@ -87,7 +88,7 @@ class LoopbackServer {
   bool stopping_ = false;
   std::vector<int> open_;
   std::vector<Request> requests_;
-  std::vector<std::thread> workers_;  // the accept thread's until it has ended
+  std::vector<std::thread> workers_;  // owned by the accept thread until it has ended
   std::thread acceptor_;
 };
 

@@ -33,7 +33,7 @@ void Reactor::Watch(int fd, uint32_t tag, uint32_t events) {
   event.events = events;
   event.data.u64 = Pack(fd, tag);
   if (epoll_ctl(epoll_fd_, EPOLL_CTL_MOD, fd, &event) == 0) return;
-  // Not there yet, or closed meanwhile and its number in use again.
+  // Not registered yet, or closed meanwhile and its number reused.
   const int added = errno == ENOENT ? epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) : -1;
   FAIRLEAD_CHECK(added == 0, "epoll_ctl refused a socket");
 }
@@ -48,8 +48,8 @@ void Reactor::Wake() {
 
 void Reactor::Wait(absl::Duration timeout, std::vector<Ready>& ready) {
   ready.clear();
-  // Rounded up: waking before a timer is due would only be another turn. At most a minute, so that
-  // no arithmetic here can overflow.
+  // Rounded up: waking before a timer is due would only cost another turn. At most a minute, so
+  // that the arithmetic cannot overflow.
   const absl::Duration bounded = std::clamp(timeout, absl::ZeroDuration(), absl::Minutes(1));
   const int64_t timeout_ms = absl::ToInt64Milliseconds(absl::Ceil(bounded, absl::Milliseconds(1)));
   epoll_event events[kEventsPerWait];

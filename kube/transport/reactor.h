@@ -1,6 +1,7 @@
 // epoll with an eventfd: the wait of the transport's I/O thread.
 //
-// Thread-safety: Wake from any thread, all else from the I/O thread. Complexity: O(1) a descriptor.
+// Thread-safety: Wake from any thread, all else from the I/O thread. Complexity: O(1) per
+// descriptor.
 #pragma once
 
 #include <sys/epoll.h>
@@ -25,13 +26,13 @@ class Reactor {
   Reactor(const Reactor&) = delete;
   Reactor& operator=(const Reactor&) = delete;
 
-  // Adds the descriptor or changes what is waited for.
+  // Adds the descriptor or changes the awaited events.
   void Watch(int fd, uint32_t tag, uint32_t events);
   // Unknown or closed descriptors are ignored.
   void Forget(int fd);
-  // Makes the present or next Wait return.
+  // Makes the current or next Wait return.
   void Wake();
-  // Fills `ready` with what can be read or written; empty after the time-out or a Wake.
+  // Fills `ready` with the readable and writable descriptors; empty after the time-out or a Wake.
   void Wait(absl::Duration timeout, std::vector<Ready>& ready);
 
  private:

@@ -1,8 +1,8 @@
 // Callbacks by due time, for one thread that runs them and any number that set them.
 //
-// Ownership: holds the callbacks; those never run are destroyed with the queue.
-// Thread-safety: all methods may be called from any thread; TakeDue from the running thread only.
-// Complexity: O(log n) each.
+// Ownership: holds the callbacks; callbacks that never run are destroyed with the queue.
+// Thread-safety: any thread may call any method, but only the running thread TakeDue. Complexity:
+// O(log n) each.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@ class TimerQueue {
   using Id = uint64_t;
   using Callback = std::function<void()>;
 
-  // `due` is on the scale of Clock::Steady. `earliest`, if not null, tells whether this is now the
-  // first to come due, and the running thread has to be woken.
+  // `due` is on the scale of Clock::Steady. `earliest`, if not null, tells whether this timer is
+  // now the first to be due, so that the running thread has to be woken.
   Id Add(absl::Duration due, Callback callback, bool* earliest);
-  // False if it ran already, or is being run.
+  // False if the callback already ran, or is running.
   bool Remove(Id id);
   // Infinite if there is none.
   [[nodiscard]] absl::Duration NextDue() const;
-  // The first that is due at `now`, in order of (due, Add); null if there is none.
+  // The first callback that is due at `now`, in order of (due, Add); null if there is none.
   Callback TakeDue(absl::Duration now);
 
  private:

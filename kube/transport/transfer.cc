@@ -9,13 +9,13 @@
 namespace fairlead::kube {
 namespace {
 
-// A server that asks for more does not mean this client.
+// A larger value is not meant for this client.
 constexpr absl::Duration kRetryAfterMax = absl::Hours(1);
-// Of the body of a 401 that is withheld from a stream.
+// The most of the body of a 401 that is withheld from a stream.
 constexpr size_t kWithheldBytesMax = size_t{64} << 10;
-// What is allocated on the server's word alone.
+// The most that is allocated because of the server's announcement alone.
 constexpr int64_t kReserveBytesMax = int64_t{64} << 20;
-// libcurl counts whole milliseconds, from a moment later than we do.
+// libcurl counts whole milliseconds, and starts later than we do.
 constexpr absl::Duration kDeadlineSlack = absl::Milliseconds(10);
 
 }  // namespace
@@ -101,7 +101,7 @@ absl::Status Transfer::Outcome(CURLcode code, absl::string_view text) const {
 }
 
 absl::Status Transfer::Describe(const absl::Status& status) const {
-  // The query may hold selectors and continue tokens as long as a page.
+  // Only the path: the query may have selectors and continue tokens as long as a page.
   const absl::string_view path = request_.path;
   return absl::Status(
       status.code(),

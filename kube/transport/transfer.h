@@ -1,6 +1,5 @@
-// One call of the transport, whatever number of attempts it takes: the request, the answer as it
-// comes in, and the caller's callback or observer. Knows HTTP and our error codes, but no
-// connections.
+// One call of the transport, over all its attempts: the request, the answer as it comes in, and the
+// caller's callback or observer. It uses HTTP and our error codes, but no connections.
 //
 // Thread-safety: none; it belongs to the transport's I/O thread.
 #pragma once
@@ -30,17 +29,17 @@ class Transfer final : public AnswerSink {
   [[nodiscard]] absl::Duration deadline() const { return deadline_; }
   // True if the whole answer is a 401 that the caller has not seen: another attempt may follow.
   [[nodiscard]] bool rejected() const { return !retried_ && response_.status == 401; }
-  // Forgets the answer; a further 401 is the caller's.
+  // Drops the answer; a further 401 goes to the caller.
   void StartOver();
 
   bool OnAnswerHeaders(int status, absl::string_view content_type, absl::string_view retry_after,
                        int64_t content_length) override;
   bool OnAnswerBody(absl::string_view bytes) override;
 
-  // What libcurl's result means to the caller.
+  // The status that libcurl's result means to the caller.
   [[nodiscard]] absl::Status Outcome(CURLcode code, absl::string_view text) const;
-  // Calls back, the last time: with the answer that came if OK, else with method and path before
-  // the message.
+  // Makes the last callback: with the answer that came if OK, else with method and path before the
+  // message.
   void Finish(const absl::Status& status);
 
  private:
@@ -54,7 +53,7 @@ class Transfer final : public AnswerSink {
   const Clock& clock_;
   const absl::Duration deadline_;
   bool retried_ = false;
-  HttpResponse response_;  // of a stream: without body, but for a withheld 401
+  HttpResponse response_;  // of a stream: without body, except a withheld 401
   absl::Status failure_;   // why we aborted
 };
 

@@ -1,4 +1,4 @@
-// The little of URLs that requests to the API server need. Thread-safety: pure functions.
+// URL functions for requests to the API server. Thread-safety: pure functions.
 #pragma once
 
 #include <string>

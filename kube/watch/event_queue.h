@@ -1,14 +1,15 @@
-// The way from the I/O threads to the thread that owns ClusterState: many producers, one consumer.
+// The queue from the I/O threads to the thread that owns ClusterState: many producers, one
+// consumer.
 //
-// Bounded by merging: an Upsert or a Delete of an object whose Upsert is still queued takes that
-// one's place, if both are of the same uid. So the queue never holds more than the objects that
-// exist plus the answers to actions in flight, however slow the consumer. The consumer decides only
-// after it has applied all it drained, so states that were passed in between are of no interest to
-// it. A Delete may therefore name an object whose Upsert the consumer never saw.
+// It is bounded by merging: an Upsert or a Delete of an object replaces a queued Upsert of that
+// object, if both have the same uid. So the queue never holds more than the objects that exist plus
+// the answers to actions in flight, however slow the consumer. The consumer decides only after it
+// has applied all it drained, so it needs no intermediate states. A Delete may therefore name an
+// object that the consumer never saw.
 //
-// Thread-safety: every method may be called from any thread. Producers hold locks of their own
-// while they push: the wake callback must not call back into the module kube. Complexity: O(1) a
-// push; a drain moves everything.
+// Thread-safety: every method may be called from any thread. Producers hold their own locks while
+// they push: the wake callback must not call back into the module kube. Complexity: O(1) per push;
+// a drain moves everything.
 #pragma once
 
 #include <condition_variable>
@@ -32,18 +33,19 @@ class EventQueue {
   };
 
   void Push(model::ClusterEvent event);
-  // All or nothing for the consumer: one drain sees the whole batch, in its order.
+  // Atomic for the consumer: one drain sees the whole batch, in its order.
   void PushAll(std::vector<model::ClusterEvent> events);
 
-  // Appends all that is queued, in order. Waits for the first event if there is none, at most
-  // `max_wait` and only until Wake(). Returns how many were appended.
+  // Appends all queued events, in order. If there is none, waits for the first at most `max_wait`,
+  // and only until Wake(). Returns the number of appended events.
   size_t DrainInto(std::vector<model::ClusterEvent>& out, absl::Duration max_wait);
 
-  // Ends the present wait of DrainInto, or else the next one.
+  // Ends the current wait of DrainInto, or else the next one.
   void Wake();
 
-  // Called, outside the queue's lock, whenever the queue turns from empty to not empty and on
-  // Wake(). For a consumer that sleeps elsewhere. Set it before the first producer starts.
+  // Sets a callback that runs, outside the queue's lock, when the queue turns from empty to not
+  // empty and on Wake(). For a consumer that sleeps elsewhere. Call it before the first producer
+  // starts.
   void SetWakeCallback(std::function<void()> callback);
 
   [[nodiscard]] Stats GetStats() const;
@@ -54,7 +56,7 @@ class EventQueue {
   mutable std::mutex mutex_;
   std::condition_variable ready_;
   std::vector<model::ClusterEvent> events_;
-  // Kind and key of an object -> the place of its queued Upsert.
+  // Kind and key of an object -> the index of its queued Upsert.
   absl::flat_hash_map<std::string, size_t> upserts_;
   bool woken_ = false;
   std::function<void()> wake_callback_;

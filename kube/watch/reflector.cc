@@ -1,5 +1,5 @@
-// The outer half of the state machine: requests, waits and the public face. What answers mean is in
-// reflector_answers.cc.
+// The outer half of the state machine: requests, waits and the public methods. reflector_answers.cc
+// handles the answers.
 #include "kube/watch/reflector.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ const char* ReflectorPhaseName(ReflectorPhase phase) {
   return "?";
 }
 
-// Forwards a stream to the reflector, if it still exists and still cares.
+// Forwards a stream to the reflector, if that still exists and waits for it.
 class Reflector::Impl::Observer final : public StreamObserver {
  public:
   Observer(std::weak_ptr<Impl> impl, uint64_t generation)
@@ -128,7 +128,7 @@ bool Reflector::Impl::UsesWatchList() const {
 
 void Reflector::Impl::Begin() {
   if (!need_snapshot_) return OpenWatch();
-  // A LIST that was interrupted between two pages goes on where it was.
+  // A LIST that was interrupted between two pages continues from there.
   if (!continue_token_.empty()) return RequestPage();
   store_.BeginSnapshot();
   if (UsesWatchList()) return OpenWatchList();

@@ -1,4 +1,4 @@
-// The inner half of the reflector's state machine: what answers, events and silence mean.
+// The inner half of the reflector's state machine: how it handles answers, events and silence.
 #include <algorithm>
 #include <utility>
 
@@ -11,8 +11,8 @@ namespace {
 
 using model::Kind;
 
-// Fruitless watches in a row after which the version to resume from is no longer trusted. A plain
-// end counts 1, silence and a broken stream 2.
+// The number of fruitless watches in a row after which the version to resume from is no longer
+// trusted. A plain end counts 1, silence and a broken stream 2.
 constexpr int kFruitlessLimit = 3;
 constexpr size_t kMaxErrorBodyBytes = 64 * 1024;
 
@@ -53,7 +53,7 @@ void Reflector::Impl::MarkSynced(Events& out) {
 
 void Reflector::Impl::MarkFresh() {
   if (std::exchange(fresh_, true)) return;
-  queue_.Wake();  // there may be no event that would
+  queue_.Wake();  // there may be no event that wakes it
 }
 
 void Reflector::Impl::OnHeaders(int status, absl::string_view content_type) {
@@ -141,7 +141,7 @@ bool Reflector::Impl::CommitSnapshot(absl::string_view resource_version, Events&
   return true;
 }
 
-// Of pods alone: that is what another kind is compared with (which pods are on a node).
+// Only for pods, with which another kind is compared (which pods are on a node).
 void Reflector::Impl::TellProgress(Events& out) {
   if (options_.kind != model::Kind::kPod) return;
   out.push_back(model::Progress{options_.kind, store_.resource_version()});
@@ -168,7 +168,7 @@ void Reflector::Impl::OnStreamDone(const absl::Status& status, absl::Duration re
                        retry_after);
   }
   if (status.ok() && phase_ == ReflectorPhase::kWatch) {
-    last_event_ = clock_.Steady();  // all that there was until now has come
+    last_event_ = clock_.Steady();  // everything up to now has arrived
     if (!delivered_) CountFruitless(1);
     return Wait(retry_after);
   }
@@ -234,7 +234,7 @@ void Reflector::Impl::OnHttpError(int code, const ApiStatus& error, absl::Durati
     return RequestPage();
   }
   if (code == 404 && !IsBuiltIn(options_.kind)) return OnMissing(code, error);
-  // Installed with rules that do not name it yet: it can be done without.
+  // Installed with RBAC rules that do not name the kind: it is optional.
   if (code == 403 && model::IsOptional(options_.kind)) return OnMissing(code, error);
   NoteError(absl::StrCat(ReflectorPhaseName(phase_), ": ", Describe(code, error)));
   if (IsExpired(code, error)) {

@@ -1,8 +1,8 @@
-// The state machine behind Reflector; private to reflector*.cc. See reflector.h for what it does.
+// The state machine behind Reflector; private to reflector*.cc. See reflector.h for its behaviour.
 //
-// Everything happens under one mutex, in callbacks. `generation_` numbers the present request or
-// wait: a callback of a former one is ignored, so that nothing has to be waited for on a change of
-// mind. Requests to cancel are collected and carried out after the lock is released.
+// Everything runs under one mutex, in callbacks. `generation_` numbers the current request or wait:
+// a callback of an earlier one is ignored, so an abandoned request needs no wait. Requests to
+// cancel are collected and cancelled after the lock is released.
 #pragma once
 
 #include <functional>
@@ -34,8 +34,8 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
   class Observer;
   using Events = std::vector<model::ClusterEvent>;
 
-  // Runs `step` under the lock if `generation` is still the present one, then carries out what it
-  // asked to cancel.
+  // Runs `step` under the lock if `generation` is current, then cancels the requests that it
+  // collected.
   void Enter(uint64_t generation, const std::function<void()>& step);
 
   // Requests. Each begins a new generation.
@@ -46,7 +46,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
   void RequestPage();
   void Wait(absl::Duration at_least);
   void WaitFor(absl::Duration delay, ReflectorPhase phase);
-  void Abandon();  // the present request or wait
+  void Abandon();  // abandons the current request or wait
   void ArmWatchdog(absl::Duration delay);
 
   // Answers.
@@ -66,7 +66,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
   void NeedSnapshot();
   void CountFruitless(int weight);
   void MarkSynced(Events& out);
-  // All that was written before the last Refresh is known, or will be when `out` is pushed.
+  // Everything written before the last Refresh is known, or will be when `out` is pushed.
   void MarkFresh();
   [[nodiscard]] bool InStep() const;
   void TellProgress(Events& out);

@@ -1,6 +1,6 @@
 // One reflector against a small API server that loses, cuts, compacts, refuses and forgets at
-// random. Whatever happens: the events describe a history that is possible, and once the server
-// behaves, they add up to what the server has.
+// random. The events must always describe a possible history. Once the server works, they must add
+// up to its objects.
 #include <map>
 #include <memory>
 
@@ -45,7 +45,7 @@ class RandomServer {
   void SetFaults(bool on) { faults_ = on; }
   void SetWatchList(bool on) { watch_list_ = on; }
 
-  // Sends every open stream what it has not had, or a part of it, or ends it.
+  // Sends each open stream its outstanding events, or a part of them, or ends it.
   void Serve() {
     for (const FakeTransport::Exchange& exchange : api_.exchanges()) {
       if (!exchange.stream || exchange.done) continue;
@@ -117,7 +117,7 @@ class RandomServer {
         case 2:
           return ErrorReply(410, "Expired", "too old");
         case 3:
-          return Reply::Json(200, "");  // an empty stream, or a list that is none
+          return Reply::Json(200, "");  // an empty stream, or an invalid list
         default:
           break;
       }
@@ -146,7 +146,7 @@ class RandomServer {
     return Reply::Watch();
   }
 
-  // Two objects a page, of the state in which the first page was asked for.
+  // Two objects per page, from the state at the request of the first page.
   Reply List(const std::string& path) {
     const std::string token = Parameter(path, "continue");
     size_t first = 0;
@@ -170,7 +170,7 @@ class RandomServer {
                                         last ? "" : absl::StrCat(first + limit), page));
   }
 
-  // A stream is served from where its answer left off; the requests come one at a time.
+  // A stream continues from where its answer ended; the requests come one at a time.
   int64_t& Adopt(const FakeTransport::Exchange& exchange) {
     int64_t& position = streams_[exchange.request.path + "#" + absl::StrCat(exchange.id)];
     position = next_position_;
@@ -204,7 +204,7 @@ struct Picture {
       objects[meta.name] = {meta.uid, version};
     } else if (const auto* deletion = std::get_if<model::Delete>(&event)) {
       ASSERT_EQ(deletion->kind, model::Kind::kPod);
-      // The queue has merged away the Upsert of an object that came and went between two drains.
+      // The queue merged the Upsert of an object that was created and deleted between two drains.
       const auto found = objects.find(deletion->name);
       if (found == objects.end()) return;
       ASSERT_EQ(found->second.first, deletion->uid);
@@ -259,7 +259,7 @@ TEST(ReflectorPropertyTest, AddsUpToWhatTheServerHas) {
     snapshots += reflector.GetStats().snapshots;
     watches += reflector.GetStats().watches;
   }
-  // The test has met what it is for.
+  // The test has exercised the faults.
   EXPECT_GT(snapshots, 300);
   EXPECT_GT(watches, 1000);
 }

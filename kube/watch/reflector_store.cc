@@ -51,7 +51,7 @@ void ReflectorStore::Apply(WatchEvent event, std::vector<ClusterEvent>& out) {
       event.resource_version.empty() ? meta.resource_version : event.resource_version;
   const auto found = known_.find(model::Key(meta));
   if (event.type == WatchEventType::kDeleted) {
-    // Of another uid: the deletion of a predecessor that has been replaced already.
+    // With another uid, it is the deletion of a predecessor that has been replaced already.
     if (found != known_.end() && found->second.uid == meta.uid) {
       out.push_back(DeleteOf(found->second));
       known_.erase(found);
@@ -59,7 +59,7 @@ void ReflectorStore::Apply(WatchEvent event, std::vector<ClusterEvent>& out) {
   } else {
     bool newer = true;
     if (found != known_.end()) {
-      // Two objects of one name are compared as well: the version orders them, too.
+      // Two objects of one name are also compared: the version orders them, too.
       const model::VersionOrder order =
           model::CompareVersions(meta.resource_version, found->second.version);
       newer = order == model::VersionOrder::kNewer || order == model::VersionOrder::kUnknown;

@@ -1,13 +1,13 @@
-// What one reflector has told the core so far, as (key -> uid, resourceVersion), and how a new
-// picture of the server turns into the fewest true events:
-//  - a watch event gives an Upsert or a Delete, or nothing if it is older than what is known;
-//  - a snapshot (a list, or the initial events of a watch) is staged aside and then compared as a
-//    whole: Deletes for what vanished, Upserts for what is new or changed, nothing for the rest;
-//  - an object of a known name with another uid is another object: Delete and Upsert.
-// The objects themselves live in the core; here is only what the comparison needs.
+// What one reflector has told the core so far, as (key -> uid, resourceVersion), and how new data
+// from the server turn into the fewest true events:
+// - A watch event gives an Upsert or a Delete, or nothing if it is older than the known object.
+// - A snapshot (a list, or the initial events of a watch) is staged and then compared as a whole:
+//   Deletes for vanished objects, Upserts for new or changed ones, nothing for the rest.
+// - An object with a known name and another uid is another object: Delete and Upsert.
+// The core keeps the objects themselves; this class keeps only what the comparison needs.
 //
-// Thread-safety: none, the reflector's lock guards it.
-// Complexity: O(1) a watch event; O(n log d) a snapshot of n objects, d of them vanished.
+// Thread-safety: none, the reflector's lock guards it. Complexity: O(1) per watch event; O(n log d)
+// per snapshot of n objects, d of them vanished.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ class ReflectorStore {
   void BeginSnapshot();
   void Stage(Object object);
   void Unstage(const model::ObjectMeta& meta);
-  // False, and nothing changes, if the snapshot is older than what is known and `allow_older` is
-  // not set. Either way the snapshot is over.
+  // Returns false and changes nothing if the snapshot is older than the known state and
+  // `allow_older` is not set. Ends the snapshot in either case.
   bool Commit(absl::string_view resource_version, bool allow_older,
               std::vector<model::ClusterEvent>& out);
   void Discard();
@@ -42,14 +42,14 @@ class ReflectorStore {
   // Every known object is gone (the kind was removed from the server).
   void DeleteAll(std::vector<model::ClusterEvent>& out);
 
-  // The newest version seen: where a watch resumes. Empty before the first snapshot.
+  // The newest version seen, from which a watch resumes. Empty before the first snapshot.
   [[nodiscard]] const std::string& resource_version() const { return version_; }
   [[nodiscard]] size_t size() const { return known_.size(); }
 
  private:
   struct Known {
     std::string ns, name, uid, version;
-    uint64_t seen_in = 0;  // number of the last snapshot that held it
+    uint64_t seen_in = 0;  // number of the last snapshot that has the object
   };
 
   void Upsert(Object object, std::vector<model::ClusterEvent>& out);
@@ -62,7 +62,7 @@ class ReflectorStore {
   absl::flat_hash_map<std::string, Known> known_;
 
   uint64_t snapshot_ = 0;
-  // New and changed objects of the snapshot, in the order of arrival; nullopt: unstaged again.
+  // New and changed objects of the snapshot, in the order of arrival; nullopt: removed by Unstage.
   std::vector<std::optional<Object>> staged_;
   absl::flat_hash_map<std::string, size_t> staged_index_;
 };

@@ -40,7 +40,7 @@ class ReflectorTest : public ::testing::Test {
     EXPECT_TRUE(id.has_value());
     return id.value_or(0);
   }
-  // Waits (virtually) until the next request has been sent.
+  // Advances virtual time until the next request has been sent.
   Id NextOpen() {
     for (int i = 0; i < 100 && api_.open_count() == 0; ++i) api_.Advance(api_.UntilNextTimer());
     return Open();
@@ -135,7 +135,7 @@ TEST_F(ReflectorTest, ALostWatchResumesFromTheNewestVersion) {
   Id id = Synced();
   Send(id, WatchLine("MODIFIED", PodJson("b", "ub", "31")));
   Send(id, BookmarkLine("50"));
-  Send(id, BookmarkLine("40"));  // out of order: never back
+  Send(id, BookmarkLine("40"));  // out of order: never go back
   End(id);
   EXPECT_EQ(api_.open_count(), 0u) << "not at once";
   const absl::Duration ended = clock_.Steady();
@@ -146,7 +146,7 @@ TEST_F(ReflectorTest, ALostWatchResumesFromTheNewestVersion) {
   EXPECT_THAT(LastPath(), Not(HasSubstr("sendInitialEvents")));
   Told(queue_);
   Accept(id);
-  // What was told before comes again: nothing new.
+  // Known events come again: nothing new.
   Send(id, WatchLine("MODIFIED", PodJson("b", "ub", "31")));
   Send(id, WatchLine("MODIFIED", PodJson("b", "ub", "25")));
   Send(id, WatchLine("DELETED", PodJson("b", "another", "29")));
@@ -285,7 +285,7 @@ TEST_P(FallbackTest, AServerWithoutWatchListIsListed) {
   Open();
   EXPECT_THAT(LastPath(), HasSubstr("watch=1&resourceVersion=40&allowWatchBookmarks=true"));
 
-  // Another reflector of the process does not ask again.
+  // Another reflector of the process does not try again.
   EventQueue queue;
   Reflector other(api_, api_, clock_, queue, features_, options_);
   other.Start();
@@ -356,7 +356,7 @@ TEST_F(ReflectorTest, AMissingCrdCountsAsEmptyAndIsAskedAgain) {
   EXPECT_THAT(Told(queue_), ElementsAre("+q uq@5")) << "synced is told once";
   EXPECT_FALSE(reflector_->GetStats().missing);
 
-  // Removed again: one 404 may be a server that is starting; three are believed.
+  // Removed again: one 404 may be a server that is starting; three in a row count.
   End(id);
   for (int i = 0; i < Reflector::kMissingConfirmations; ++i) {
     EXPECT_THAT(Told(queue_), IsEmpty());
@@ -407,7 +407,7 @@ TEST_F(ReflectorTest, AnOpenWatchIsInStepBetweenTwoBookmarks) {
   EXPECT_TRUE(reflector_->GetStats().IsStale(kBound)) << "open, but silent";
 }
 
-// Each time it is accepted: the age of the last good word is what counts then.
+// Each watch is accepted; the age of the last proof of a working connection counts.
 TEST_F(ReflectorTest, AWatchThatBreaksAgainAndAgainIsStale) {
   End(Synced(), absl::UnavailableError("reset"));
   for (int i = 0; i < 1000 && !reflector_->GetStats().IsStale(absl::Seconds(60)); ++i) {
@@ -476,7 +476,8 @@ TEST_F(ReflectorTest, SilenceIsADeadConnection) {
   EXPECT_TRUE(api_.exchanges().front().cancelled);
   id = NextOpen();
   EXPECT_THAT(LastPath(), HasSubstr("resourceVersion=60&"));
-  // A version from the future gives 200 and silence: the second time it is not trusted any more.
+  // A version from the future gives 200 and silence: the second time the version is not trusted any
+  // more.
   Accept(id);
   api_.Advance(options_.silence_limit + absl::Seconds(1));
   NextOpen();
@@ -535,7 +536,7 @@ TEST_F(ReflectorTest, DestroyedWithCallbacksOnTheirWay) {
   EXPECT_THAT(Told(queue_), IsEmpty());
 }
 
-// The server is updated, or the rules are.
+// The server is updated, or the RBAC rules are.
 TEST(ReflectorOptionalKindTest, SaysWhenItIsMissingAndWhenItIsThere) {
   FakeClock clock(absl::UnixEpoch());
   FakeTransport api(clock);
@@ -596,7 +597,7 @@ TEST(ClusterSourceTest, WatchesEveryKindAndSyncsWithoutTheCustomOnes) {
       api.Headers(exchange.id, 200);
       api.Data(exchange.id, BookmarkLine("5", true));
     } else if (absl::StartsWith(exchange.request.path, "/apis/policy/")) {
-      // Rules from before budgets were read.
+      // RBAC rules from before budgets were read.
       api.Headers(exchange.id, 403);
       api.Data(exchange.id, StatusJson(403, "Forbidden", "cannot list poddisruptionbudgets"));
       api.End(exchange.id);

@@ -1,4 +1,4 @@
-// What the tests of reflectors, executor and leases share: JSON as the API server sends it, and
+// Shared by the tests of reflectors, executor and leases: JSON as the API server sends it, and
 // events as short lines of text. For tests only.
 #pragma once
 
@@ -102,7 +102,7 @@ inline std::vector<model::ClusterEvent> DrainNow(EventQueue& queue) {
 inline std::vector<std::string> Told(EventQueue& queue) {
   std::vector<std::string> lines;
   for (const model::ClusterEvent& event : DrainNow(queue)) {
-    // Tests of objects need not name what comes with every list and bookmark.
+    // Omits progress, which comes with every list and bookmark.
     if (!std::holds_alternative<model::Progress>(event)) lines.push_back(Describe(event));
   }
   return lines;

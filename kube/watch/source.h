@@ -1,6 +1,6 @@
-// The cluster as a source of events: one reflector a kind, all into one queue.
+// The cluster as a source of events: one reflector per kind, all into one queue.
 //
-// Pods that have ended are left out by the server; a pod that ends arrives as a Delete.
+// The server filters out pods that have ended; a pod that ends arrives as a Delete.
 //
 // Thread-safety: every method from any thread. Nothing is pushed after Stop returned. Transport,
 // timers, clock and queue must outlive the source.
@@ -19,9 +19,9 @@
 namespace fairlead::kube {
 
 struct SourceOptions {
-  // What every reflector gets; kind, field_selector and seed are filled in for each.
+  // Options for every reflector; kind, field_selector and seed are set per reflector.
   ReflectorOptions reflector;
-  uint64_t seed = 0;  // different in every replica, so that they do not come all at once
+  uint64_t seed = 0;  // different in every replica, so that replicas do not send requests together
 };
 
 class ClusterSource {
@@ -31,10 +31,10 @@ class ClusterSource {
 
   void Start();
   void Stop();
-  // What was written until now is to be known: new snapshots of every kind. Fresh says when all are
-  // complete and their events are in the queue; the queue's consumer is woken then.
+  // Requests new snapshots of every kind, to learn everything written so far. Fresh says when all
+  // are complete and their events are in the queue; the queue's consumer is woken then.
   void Refresh();
-  // The same of one kind.
+  // Refreshes one kind.
   void Refresh(model::Kind kind);
   [[nodiscard]] bool Fresh() const;
 
@@ -42,7 +42,7 @@ class ClusterSource {
   [[nodiscard]] bool Synced() const;
   // In the order of model::kAllKinds.
   [[nodiscard]] std::vector<ReflectorStats> GetStats() const;
-  // The kinds that were synced once and may be out of date by more than `bound` now
+  // The kinds that were synced once and may now be out of date by more than `bound`
   // (ReflectorStats::IsStale).
   [[nodiscard]] std::vector<ReflectorStats> Stale(absl::Duration bound) const;
   // OK, or Unavailable naming each kind that is not synced or is stale, with its last error. For a

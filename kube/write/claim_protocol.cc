@@ -17,7 +17,7 @@ bool Has(const std::vector<std::string>& list, absl::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-// The order in which devices are written says nothing.
+// The order in which devices are written has no meaning.
 bool SameDevices(const std::vector<model::AllocatedDevice>& a,
                  const std::vector<model::AllocatedDevice>& b) {
   using Id = std::tuple<std::string, std::string, std::string, std::string>;
@@ -60,7 +60,7 @@ class ClaimProtocol final : public WriteProtocol {
       return Continue();
     }
     if (IsUnknown(answer)) {
-      // A finalizer that nobody needed does no harm: only the status is in doubt.
+      // A superfluous finalizer does no harm: only the status is in doubt.
       if (!NeedsFinalizer()) unknown_ = true;
       look_ = true;
     }
@@ -90,7 +90,7 @@ class ClaimProtocol final : public WriteProtocol {
     return Continue();
   }
 
-  // Anything but the claim itself leaves open what was open.
+  // Only an answer with the claim decides an unknown outcome.
   Decision OnClaim(const WriteAnswer& answer) {
     if (!IsSuccess(answer)) {
       Decision decision = DecideGenerally(what_, answer);
@@ -149,7 +149,7 @@ class ClaimProtocol final : public WriteProtocol {
   }
 
   const model::ReserveClaim wanted_;
-  model::ReserveClaim write_;  // what is left of it, with the version to write to
+  model::ReserveClaim write_;  // the remaining write, with the version to write to
   const std::string what_;
   bool look_ = false;
   int conflicts_ = 0;

@@ -78,13 +78,13 @@ HttpResponse Refusal(int code) {
 class ClaimProtocolTest : public ::testing::Test {
  protected:
   void Begin(const model::ReserveClaim& wanted) { protocol_ = MakeClaimProtocol(wanted); }
-  // What is sent next, "METHOD path body".
+  // The next request, "METHOD path body".
   std::string Sent() {
     const HttpRequest request = protocol_->Next(absl::UnixEpoch());
     return absl::StrCat(request.method, " ", request.path, " ", request.body);
   }
   Decision Answer(const WriteAnswer& answer) { return protocol_->OnAnswer(answer); }
-  // Sends, is answered, and goes on at once.
+  // Sends, gets the answer, and continues at once.
   void Pass(const WriteAnswer& answer) {
     Sent();
     EXPECT_EQ(Answer(answer).next, Decision::Next::kContinue);
@@ -92,7 +92,7 @@ class ClaimProtocolTest : public ::testing::Test {
   std::unique_ptr<WriteProtocol> protocol_;
 };
 
-// ---- nothing of anybody else's is overwritten
+// ---- foreign data is never overwritten
 
 TEST_F(ClaimProtocolTest, WhateverChangedAgainstUsAfterAConflictIsADefiniteNo) {
   struct Case {
@@ -169,7 +169,7 @@ TEST_F(ClaimProtocolTest, AfterALostAnswerTheClaimDecides) {
   EXPECT_TRUE(absl::IsUnavailable(decision.status));
   EXPECT_TRUE(protocol_->outcome_unknown());
   EXPECT_EQ(Sent(), absl::StrCat("GET ", kClaim, " "));
-  // Not readable: nobody knows still.
+  // Not readable: the outcome is still unknown.
   decision = Answer(Refusal(403));
   EXPECT_TRUE(absl::IsUnavailable(decision.status)) << decision.status;
   Sent();

@@ -56,7 +56,7 @@ class Executor::Impl : public std::enable_shared_from_this<Executor::Impl> {
   };
   using Requests = std::vector<Outgoing>;
 
-  // All of these run under the lock; requests are sent after it is released.
+  // These methods run under the lock; requests are sent after it is released.
   bool Refused(const model::Action& action, WriteLane lane);
   void Pump(Requests& out);
   void StartRequest(WriteJob& job, Requests& out);
@@ -135,7 +135,7 @@ void Executor::Impl::Submit(const model::Action& action) {
   job.action_id = action.id;
   job.lane = lane;
   job.replaceable = std::holds_alternative<model::SetPodUnschedulable>(action.what);
-  // Why a pod waits need not be written once it is bound.
+  // A bound pod needs no reason for waiting.
   job.replaces = job.replaceable || std::holds_alternative<model::BindPod>(action.what);
   job.protocol = MakeWriteProtocol(action, options_.identity);
   job.backoff = Backoff(options_.backoff_initial, options_.backoff_max, action.id);
@@ -155,7 +155,7 @@ void Executor::Impl::Submit(const model::Action& action) {
         Answer(*replaced, absl::OkStatus());
       }
     }
-    if (!stopped_) Pump(out);  // a closed gate answers what is queued, too
+    if (!stopped_) Pump(out);  // a closed gate also answers queued actions
   }
   SendAll(std::move(out));
   if (!refused && for_provider && provider_) provider_(action);

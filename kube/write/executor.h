@@ -1,21 +1,20 @@
-// Carries out what the core decides, and answers every action with exactly one ActionResult.
+// Carries out the core's decisions, and answers every action with exactly one ActionResult.
 //
-//  - What each answer of the server means, and what is retried: write_protocol.h. A retry waits
-//    with growing jittered delays and Retry-After, at most Options::max_attempts times a lane.
-//  - Which write goes first: lanes in the order bindings, evictions, nodes and node requests,
-//    status patches, events; per object the order of submission (write_queue.h). The lower lanes
-//    leave a part of the window free, so that a burst of them never delays a binding by more than
-//    one answer.
-//  - How many at once: write_window.h.
-//  - A SetPodUnschedulable that a newer one for the same pod, or its binding, overtook before it
-//    was sent is answered OK.
-//  - Events beyond Options::max_queued_events are shed: ResourceExhausted and a counter. The same
-//    for anything beyond max_queued.
-//  - LaunchNode and TerminateNode are handed to `provider`, which answers them itself.
-//  - `may_write` is the fence of leadership: when it says no, what is not on the wire is answered
-//    Aborted, or Unavailable if an earlier attempt's outcome is unknown. It is asked before every
-//    request. `time_left` bounds each request's time-out, so that none is on the wire when another
-//    process may lead.
+// - write_protocol.h says what each answer of the server means and what is retried. Retries have
+//   growing jittered delays and respect Retry-After, at most Options::max_attempts times per lane.
+// - Writes are ordered by lane: bindings, evictions, nodes and node requests, status patches,
+//   events; per object in the order of submission (write_queue.h). The lower lanes leave a part of
+//   the window free, so a burst of them never delays a binding by more than one answer.
+// - write_window.h says how many writes run at once.
+// - A SetPodUnschedulable that was overtaken, before it was sent, by a newer one for its pod or by
+//   the pod's binding is answered OK.
+// - Events beyond Options::max_queued_events are shed: ResourceExhausted and a counter. So is any
+//   action beyond max_queued.
+// - LaunchNode and TerminateNode go to `provider`, which answers them itself.
+// - `may_write` is the fence of leadership, checked before every request. If it is false, an action
+//   that is not on the wire is answered Aborted, or Unavailable if an earlier attempt's outcome is
+//   unknown. `time_left` bounds each request's time-out, so that none is on the wire when another
+//   process may lead.
 //
 // Statuses beyond those of model::ActionResult: Aborted (definitely not done: fenced, shutting
 // down, throttled to the end), InvalidArgument and PermissionDenied (the server will never accept
@@ -44,7 +43,7 @@
 
 namespace fairlead::kube {
 
-// Counts of durations by powers of two: bucket i holds those below 2^i ms, the last one the rest.
+// Counts of durations by powers of two: bucket i has those below 2^i ms, the last one the rest.
 struct LatencyHistogram {
   static constexpr int kBuckets = 17;
   std::array<int64_t, kBuckets> counts{};
@@ -56,13 +55,13 @@ struct LatencyHistogram {
 struct ExecutorOptions {
   WriteWindow::Options window;
   WriterIdentity identity;
-  // Requests for one action, by lane; a GET after an unknown outcome counts too.
+  // Requests per action, by lane; a GET after an unknown outcome counts too.
   std::array<int, kWriteLanes> max_attempts = {10, 6, 8, 6, 2};
   absl::Duration backoff_initial = absl::Milliseconds(200);
   absl::Duration backoff_max = absl::Seconds(10);
   absl::Duration request_timeout = absl::Seconds(15);
-  // At most this long; none: request_timeout alone. Called under the executor's lock, as
-  // `may_write`.
+  // The upper bound of a request's time-out; none: request_timeout alone. Called under the
+  // executor's lock, as `may_write`.
   std::function<absl::Duration()> time_left = nullptr;
   size_t max_queued_events = 1000;
   size_t max_queued = 200'000;  // of each other lane
@@ -93,15 +92,15 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   void Submit(const model::Action& action);
-  // Looks at the gate again: call it when leadership is lost, so that what is queued is answered.
+  // Checks the gate again. Call it when leadership is lost, so that queued actions are answered.
   void Poke();
 
-  // From now on every Submit is answered Aborted; what is queued goes on.
+  // Answers every later Submit with Aborted; queued actions continue.
   void BeginDrain();
   [[nodiscard]] bool Idle() const;
-  // BeginDrain, waits (real time) until all is answered or `timeout` has passed, then answers what
-  // is left: Aborted, or Unavailable if it is on the wire. Never from a callback. True if all was
-  // done.
+  // Calls BeginDrain and waits (real time) until everything is answered or `timeout` has passed.
+  // Then answers the rest: Aborted, or Unavailable if on the wire. Never from a callback. True if
+  // all was done.
   bool Drain(absl::Duration timeout);
 
   [[nodiscard]] ExecutorStats GetStats() const;

@@ -1,5 +1,5 @@
-// Order, pauses, fencing and the end of the executor; write_protocol_test.cc has what single writes
-// come to.
+// Order, pauses, fencing and the end of the executor; write_protocol_test.cc tests the results of
+// single writes.
 #include "kube/write/executor.h"
 
 #include <map>
@@ -56,7 +56,7 @@ TEST_F(ExecutorTest, NoRequestOutlivesTheLease) {
 
 TEST_F(ExecutorTest, TheTaintsOfOthersStay) {
   const std::string theirs = R"({"key":"nvidia.com/gpu","value":"x","effect":"NoExecute"})";
-  // Same key, another effect: another taint.
+  // Equal key, another effect: another taint.
   const std::string near =
       R"({"key":"fairlead.dev/to-be-removed","value":"v","effect":"NoExecute"})";
   api_.On("GET", kNodePath, Reply::Json(200, NodeJson("41", theirs + "," + near)));
@@ -218,7 +218,7 @@ TEST_F(ExecutorTest, NothingIsWrittenWithoutLeadership) {
   EXPECT_THAT(Told(queue_), ElementsAre("2 ABORTED", "3 UNAVAILABLE"));
   Submit(Bind("new"));
   EXPECT_THAT(Told(queue_), ElementsAre("4 ABORTED"));
-  // The answer on the wire would need a look at the pod and perhaps another write.
+  // The answer on the wire would require a read of the pod and perhaps another write.
   api_.Respond(api_.exchanges().front().id, Reply::Json(500, "").response);
   api_.Pump();
   EXPECT_THAT(Told(queue_), ElementsAre("1 UNAVAILABLE"));
@@ -318,9 +318,9 @@ TEST_F(ExecutorTest, CountsWhatItDoes) {
   EXPECT_EQ(histogram.counts[LatencyHistogram::kBuckets - 1], 1);
 }
 
-// Random actions against a server that fails at random: whatever happens, every action is answered
-// exactly once, no two writes to one object are open together, and each object's first requests
-// come in the order of submission.
+// Random actions against a server that fails at random. Every action is answered exactly once, no
+// two writes to one object are open together, and each object's first requests come in the order of
+// submission.
 TEST_F(ExecutorTest, EveryActionIsAnsweredOnceWhateverHappens) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));

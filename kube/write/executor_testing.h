@@ -1,4 +1,4 @@
-// What the tests of the executor share: actions, answers of the API server, and an executor with a
+// Shared by the tests of the executor: actions, answers of the API server, and an executor with a
 // scripted one. Header only; never part of the product.
 #pragma once
 
@@ -81,7 +81,7 @@ class ExecutorTest : public ::testing::Test {
     executor_->Submit(std::move(action));
     return last_id_;
   }
-  // Runs everything, timers included, until nothing is left to be done.
+  // Runs everything, timers included, until nothing is left.
   void Settle() {
     api_.Pump();
     for (int i = 0; i < 1000 && !executor_->Idle(); ++i) {
@@ -89,7 +89,7 @@ class ExecutorTest : public ::testing::Test {
       api_.Advance(api_.UntilNextTimer());
     }
   }
-  // The one answer that there must be.
+  // The answer; there must be exactly one.
   absl::Status Answer() {
     Settle();
     const auto events = DrainNow(queue_);

@@ -1,5 +1,5 @@
-// What the answers of the API server mean that every write has in common (write_protocol.h lists
-// them). For protocols. Thread-safety: pure functions.
+// The meaning of the API server's answers that all writes share (write_protocol.h lists them). For
+// protocols. Thread-safety: pure functions.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ namespace fairlead::kube {
 
 using WriteAnswer = absl::StatusOr<HttpResponse>;
 
-// The three ways to go on.
+// The three possible decisions.
 Decision Done(absl::Status status);
 Decision Continue();
 Decision Retry(absl::Status status);
@@ -25,11 +25,11 @@ HttpRequest GetRequest(std::string path);
 
 bool IsSuccess(const WriteAnswer& answer);
 bool HasCode(const WriteAnswer& answer, int code);
-// No answer, or one after which the write may have happened as well as not.
+// True if there is no answer, or one after which the write may or may not have happened.
 bool IsUnknown(const WriteAnswer& answer);
 // "bind pod ns/name: 409 Conflict: ..."
 std::string Describe(absl::string_view what, const WriteAnswer& answer);
-// What the rules for "any" say; callers have looked for the codes of their own before.
+// Applies the rules for "any"; callers have checked their own codes before.
 Decision DecideGenerally(absl::string_view what, const WriteAnswer& answer);
 
 }  // namespace fairlead::kube

@@ -47,7 +47,7 @@ class BindProtocol final : public WriteProtocol {
   Decision OnPod(const Answer& answer) {
     if (!IsSuccess(answer)) {
       Decision decision = DecideGenerally(what_, answer);
-      // Whatever keeps us from reading the pod, it says nothing about the binding.
+      // A failed read of the pod says nothing about the binding.
       if (!HasCode(answer, 404)) {
         decision.status = unknown_ ? absl::UnavailableError(decision.status.message())
                                    : absl::FailedPreconditionError(conflict_);
@@ -76,7 +76,7 @@ class BindProtocol final : public WriteProtocol {
   model::BindPod bind_;
   std::string what_;
   bool verify_ = false;
-  std::string conflict_;  // the server's words, once it said 409
+  std::string conflict_;  // the server's message, after a 409
 };
 
 class EvictProtocol final : public WriteProtocol {
@@ -119,7 +119,7 @@ class EvictProtocol final : public WriteProtocol {
   bool evicted_ = false;
 };
 
-// One request whose repetition does no harm.
+// One request that may be repeated safely.
 class SimpleProtocol final : public WriteProtocol {
  public:
   enum class Shape { kCreate, kDelete, kEvent, kApply, kUpdate };
@@ -150,7 +150,7 @@ class SimpleProtocol final : public WriteProtocol {
   Encode encode_;
 };
 
-// A patch with the uid as precondition. Its repetition does no harm.
+// A patch with the uid as precondition, which may be repeated safely.
 class PatchProtocol final : public WriteProtocol {
  public:
   using Encode = std::function<EncodedWrite(absl::Time, StatusShape)>;
@@ -158,8 +158,8 @@ class PatchProtocol final : public WriteProtocol {
     model::Kind kind;
     std::string path, uid;
     bool custom_status;  // whether there are two shapes
-    // Looks at the object after a refusal: true if the patch took it to be otherwise than it is,
-    // and will be encoded anew.
+    // Reads the object after a refusal. True if the patch assumed a state that is not true; it will
+    // be encoded again.
     std::function<bool(const Object&)> correct = nullptr;
   };
   PatchProtocol(std::string what, Target target, Encode encode)
@@ -177,7 +177,7 @@ class PatchProtocol final : public WriteProtocol {
     if (IsUnknown(answer)) unknown_ = true;
     if (!HasCode(answer, 422)) return decision;
     ++refusals_;
-    // The shapes are refused in different words, and only one of them tells what is wrong.
+    // The shapes are refused with different messages, and only one of them tells what is wrong.
     const std::string text(decision.status.message());
     if (text != refusal_) absl::StrAppend(&refusal_, refusal_.empty() ? "" : "; ", text);
     verify_ = true;
@@ -204,7 +204,7 @@ class PatchProtocol final : public WriteProtocol {
     }
     if (target_.correct != nullptr && target_.correct(*object)) {
       if (++corrections_ > kStatusConflicts) return Done(absl::AbortedError(refusal_));
-      --refusals_;  // it was none of the shape
+      --refusals_;  // the shape was not the reason
     } else if (refusals_ >= (target_.custom_status ? kStatusShapes : 1)) {
       return Done(absl::InvalidArgumentError(refusal_));
     }
@@ -221,8 +221,8 @@ class PatchProtocol final : public WriteProtocol {
   std::string refusal_;  // the server's words
 };
 
-// Takes our finalizer off the request, then deletes it. One that is being deleted is gone after the
-// first step.
+// Removes our finalizer from the request, then deletes it. A request that is being deleted is gone
+// after the first step.
 class EndRequestProtocol final : public WriteProtocol {
  public:
   explicit EndRequestProtocol(model::DeleteNodeRequest end)
@@ -287,7 +287,7 @@ class TaintProtocol final : public WriteProtocol {
     return Continue();
   }
 
-  // A taint's identity is its key and effect. False if nothing is to be changed.
+  // A taint's identity is its key and effect. False if nothing has to change.
   bool Recompute(std::vector<model::Taint>& taints) const {
     const auto same = [this](const model::Taint& taint) {
       return taint.key == set_.taint.key && taint.effect == set_.taint.effect;
@@ -308,7 +308,7 @@ class TaintProtocol final : public WriteProtocol {
   }
 
   Decision OnPatched(const Answer& answer) {
-    node_.reset();  // whatever comes next begins with a fresh look
+    node_.reset();  // the next step begins with a new read
     Decision decision = DecideGenerally(what_, answer);
     if (IsUnknown(answer)) unknown_ = true;
     if (!HasCode(answer, 409)) return decision;
@@ -319,11 +319,11 @@ class TaintProtocol final : public WriteProtocol {
 
   model::SetNodeTaint set_;
   std::string what_;
-  std::optional<model::Node> node_;  // as it is to be written
+  std::optional<model::Node> node_;  // the node to be written
   int conflicts_ = 0;
 };
 
-// Of either action about a group.
+// For both actions about a group.
 template <typename T>
 std::string GroupPath(const T& action) {
   return NamespacedPath(model::Kind::kPodGroup, action.ns, action.name);

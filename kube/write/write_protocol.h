@@ -1,42 +1,41 @@
 // How each action is carried out as HTTP requests, and what every answer means: one small state
-// machine an action, without I/O, time or threads of its own. The executor sends what Next() gives
-// and does what OnAnswer() says.
+// machine per action, without I/O, time or threads. The executor sends what Next() returns and does
+// what OnAnswer() says.
 //
 // The answers (the status that goes to the core):
 //
 //   any       2xx OK. 400, 413, 415, 422: InvalidArgument. 403: PermissionDenied. Both permanent.
-//             401 (the transport has renewed its credentials already) and 429: retried; nothing was
-//             done, so in the end Aborted. No connection, time-out, 408, 5xx: retried; nobody knows
-//             what was done, so in the end Unavailable.
+//             401 (the transport has renewed its credentials already) and 429: retried; nothing
+//             was done, so finally Aborted. No connection, time-out, 408, 5xx: retried; the outcome
+//             is unknown, so finally Unavailable.
 //   bind      409: GET the pod. On our node already: OK; anything else: FailedPrecondition.
-//             404: NotFound. Unknown outcome: GET the pod, until it answers; then as for 409, but a
-//             pod that is not bound is bound again (the server's own precondition makes that safe).
-//   evict     the eviction, then our reason and message into condition DisruptionTarget: the server
-//             sets that condition itself with the eviction, in its own words, and a victim that it
-//             spares must not bear it. 404 NotFound, 409 FailedPrecondition (the uid); after an
-//             unknown outcome both mean that it worked: OK. 429 with a Status is a
-//             PodDisruptionBudget's no: ResourceExhausted, with the causes that the server tells,
-//             and not retried here; it tells nothing about the server's load. A 2xx with a Status
-//             of failure (a pod of several budgets) likewise. Whatever becomes of the condition,
-//             the eviction is done: OK.
-//   patches   404 NotFound, 409 FailedPrecondition. 422 is what the server says to another uid, to
-//   a
-//             status that cannot be patched because there is none, and to what is wrong in itself:
-//             GET the object; another uid: FailedPrecondition; else a status of a custom kind in
-//             its other shape (codec.h, StatusShape), kStatusShapes times in all; else
-//             InvalidArgument. So is the status of a pod group in which somebody else has written
-//             an entry meanwhile: it is patched again with that entry, kStatusConflicts times, then
+//             404: NotFound. Unknown outcome: GET the pod, until it answers; then as for 409, but
+//             an unbound pod is bound again (the server's own precondition makes that safe).
+//   evict     the eviction, then our reason and message into condition DisruptionTarget: the
+//             server sets that condition itself with the eviction, in its own words, and a spared
+//             victim must not have it. 404 NotFound, 409 FailedPrecondition (the uid); after an
+//             unknown outcome both mean that the eviction worked: OK. 429 with a Status is a
+//             PodDisruptionBudget's refusal: ResourceExhausted, with the causes that the server
+//             tells, and not retried here; it says nothing about the server's load. So is a 2xx
+//             with a Status of failure (a pod of several budgets). Once the eviction is done, the
+//             result is OK, whatever happens to the condition.
+//   patches   404 NotFound, 409 FailedPrecondition. 422 has several meanings: another uid, a
+//             status that cannot be patched because there is none, or an invalid patch. So GET
+//             the object. Another uid: FailedPrecondition. Else a status of a custom kind is sent
+//             in its other shape (codec.h, StatusShape), kStatusShapes times in all, then
+//             InvalidArgument. If another client has written an entry of a pod group's status
+//             meanwhile, it is patched again with that entry, kStatusConflicts times, then
 //             Aborted.
-//   create    409 AlreadyExists, after an unknown outcome too: the name is the identity.
-//             A reservation pod likewise.
+//   create    409 AlreadyExists, after an unknown outcome too: the name is the identity. The rule
+//             includes reservation pods.
 //   delete    404 NotFound, 409 FailedPrecondition (the uid); after an unknown outcome 404: OK.
-//   apply     of a config map, server-side and by force: as often as it takes.
+//   apply     of a config map, server-side and by force: may be repeated at will.
 //   claim     the finalizer, if it is to be allocated and has none, then the status
-//             (claim_protocol.h). To deallocate: 409 FailedPrecondition, somebody changed it.
-//   taint     GET the node; another uid: FailedPrecondition; nothing to change: OK without a write;
-//             else PATCH with the resourceVersion. 409: from the GET again, kTaintConflicts times,
-//             then Aborted. The taints of others stay as they are read.
-//   event     409: OK, it is there. The rest as above.
+//             (claim_protocol.h). To deallocate: 409 FailedPrecondition, the claim has changed.
+//   taint     GET the node; another uid: FailedPrecondition; nothing to change: OK without a
+//             write; else PATCH with the resourceVersion. 409: from the GET again,
+//             kTaintConflicts times, then Aborted. Other taints stay as they are read.
+//   event     409: OK, it exists. The rest as above.
 //
 // Thread-safety: none. LaunchNode and TerminateNode have no protocol: they go to a provider.
 #pragma once
@@ -54,9 +53,9 @@
 namespace fairlead::kube {
 
 inline constexpr int kTaintConflicts = 5;
-// Fields, whole, and fields again: somebody may have made the status in between.
+// Fields, whole, and fields again: another client may have created the status in between.
 inline constexpr int kStatusShapes = 3;
-// How often the status of a pod group may turn out to be another one than we thought.
+// How often the status of a pod group may differ from the expected one.
 inline constexpr int kStatusConflicts = 5;
 
 // Who writes, for events.
@@ -73,7 +72,7 @@ struct Decision {
   };
   Next next = Next::kDone;
   absl::Status status;
-  absl::Duration retry_after = absl::ZeroDuration();  // at least so long a pause
+  absl::Duration retry_after = absl::ZeroDuration();  // the shortest pause
   WriteOutcome outcome = WriteOutcome::kOk;           // for the window
   std::string resource_version = {};                  // as model::ActionResult has it
 };
@@ -83,7 +82,7 @@ class WriteProtocol {
   virtual ~WriteProtocol() = default;
   virtual HttpRequest Next(absl::Time now) = 0;
   virtual Decision OnAnswer(const absl::StatusOr<HttpResponse>& answer) = 0;
-  // Whether a write was sent whose outcome nobody knows.
+  // True if a write was sent and its outcome is unknown.
   [[nodiscard]] bool outcome_unknown() const { return unknown_; }
 
  protected:

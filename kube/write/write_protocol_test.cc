@@ -1,4 +1,4 @@
-// What is asked of the API server for each kind of action, and what its answers come to: one row a
+// The requests for each kind of action, and the results of the API server's answers: one row per
 // case of write_protocol.h.
 #include "kube/write/write_protocol.h"
 
@@ -233,7 +233,7 @@ std::vector<Row> OtherRows() {
        absl::StatusCode::kInvalidArgument,
        {"PATCH status", "GET p"},
        "x"},
-      // What a real server says to metadata.uid of a pod that is not this one.
+      // The answer of a real server to metadata.uid of another pod.
       {"StatusOfAPodThatWasMadeAgain",
        status,
        {{"PATCH", kStatusPath, ErrorReply(422, "Invalid", "metadata.uid: field is immutable")},
@@ -307,7 +307,7 @@ std::vector<Row> OtherRows() {
   };
 }
 
-// Statuses of custom kinds, which may not be there yet.
+// Statuses of custom kinds, which may not exist yet.
 std::vector<Row> CustomStatusRows() {
   using What = decltype(model::Action::what);
   const auto request = [] {

@@ -133,7 +133,7 @@ std::optional<uint64_t> WriteQueue::Add(std::string object, WriteJob job) {
     }
   }
   line.jobs.push_back(std::make_unique<WriteJob>(std::move(job)));
-  // A line that is ready keeps its place unless it has become more urgent.
+  // A ready line keeps its place unless it has become more urgent.
   if (!line.active && (line.ticket == 0 || MostUrgent(line) < line.lane)) {
     MakeReady(object, line, /*first=*/false);
   }

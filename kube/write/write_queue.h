@@ -1,10 +1,10 @@
-// The order of writes: lanes by urgency, and one line an object.
+// The order of writes: lanes by urgency, and one line per object.
 //
-// Actions about the same object keep their order: only the first of an object's line may be under
-// way. An object stands in the lane of the most urgent action of its line, so that a binding behind
-// a status patch of the same pod does not wait among the status patches. What makes an older
-// replaceable action (SetPodUnschedulable) pointless, a newer one or the binding of the pod, takes
-// it out of the line if it has not been started.
+// Actions about one object keep their order: only the first of an object's line may be under way.
+// An object is in the lane of the most urgent action of its line, so that a binding behind a status
+// patch of its pod does not wait among the status patches. An older replaceable action
+// (SetPodUnschedulable) that has not been started is removed from the line by a newer one or by the
+// binding of its pod.
 //
 // Thread-safety: none. Complexity: O(1) each, by the length of an object's line, which is short.
 #pragma once
@@ -32,7 +32,8 @@ inline constexpr int kWriteLanes = 5;
 const char* WriteLaneName(WriteLane lane);
 
 WriteLane LaneOf(const model::Action& action);
-// What the action writes to. An event is an object of its own, apart from what it is about.
+// The object that the action writes to. An event is an object of its own, separate from its
+// subject.
 std::string WrittenObject(const model::Action& action);
 
 struct WriteJob {
@@ -49,24 +50,24 @@ struct WriteJob {
 
 class WriteQueue {
  public:
-  // Returns the id of the action that this one has replaced.
+  // Returns the id of the replaced action, if there is one.
   std::optional<uint64_t> Add(std::string object, WriteJob job);
 
-  // The next job of a lane becomes active. Null if no object is ready there. The pointer is valid
+  // Makes the next job of a lane active. Null if no object is ready there. The pointer is valid
   // until the job is finished or dropped.
   WriteJob* Start(WriteLane lane);
   [[nodiscard]] bool HasReady() const;
   [[nodiscard]] bool HasReady(WriteLane lane);
-  // Null if that action is not active.
+  // Null if the action is not active.
   WriteJob* FindActive(uint64_t action_id);
-  // An active job waits for its next Start, before the others of its lane.
+  // Makes an active job wait for its next Start, before the others of its lane.
   void Requeue(uint64_t action_id);
-  // Takes an active job out; the next of its object becomes ready.
+  // Removes an active job; the next of its object becomes ready.
   WriteJob Finish(uint64_t action_id);
-  // Takes out every job, or every one that is not on the wire, in order of action ids.
+  // Removes every job, or every job that is not on the wire, in order of action ids.
   std::vector<WriteJob> Drop(bool on_wire_too);
 
-  // Jobs of a lane of their own, active or not.
+  // The jobs whose own lane this is, active or not.
   [[nodiscard]] size_t size(WriteLane lane) const { return sizes_[static_cast<size_t>(lane)]; }
   [[nodiscard]] bool empty() const { return objects_.empty(); }
 
@@ -75,7 +76,7 @@ class WriteQueue {
     std::deque<std::unique_ptr<WriteJob>> jobs;
     bool active = false;
     WriteLane lane = WriteLane::kEvent;  // where it is ready
-    uint64_t ticket = 0;                 // of its one valid entry in the lanes
+    uint64_t ticket = 0;                 // ticket of its one valid entry in the lanes
   };
   using Entry = std::pair<std::string, uint64_t>;  // object, ticket; stale entries are skipped
 

@@ -38,7 +38,7 @@ void WriteWindow::Decrease(absl::Duration started_at, absl::Duration now) {
   size_ = std::max(options_.min, size_ / 2);
   successes_ = 0;
   was_limit_ = false;
-  // What was measured belongs to the former size.
+  // The measurements belong to the former size.
   smoothed_ = absl::ZeroDuration();
 }
 

@@ -1,15 +1,16 @@
 // How many writes may be in flight at once: additive increase, multiplicative decrease. There is no
-// client-side rate limit; the server says when it is too much (429 with Retry-After, 503,
-// time-outs, latency), and this obeys.
+// client-side rate limit; the window follows the server's signals of overload (429 with
+// Retry-After, 503, time-outs, latency).
 //
-//  - A full window of successes while the window was the limit adds `step`. Writes that never
-//    filled it prove nothing.
-//  - 429, 503 and time-outs halve it, and so does a smoothed latency above `latency_factor` times
-//    the best of the last two `best_period`s. Below `latency_floor` latency is no signal: a server
-//    that answers one write in 1 ms and 100 at once in 80 ms is busy, not overloaded, and one that
-//    collects its garbage answers a few hundred milliseconds late.
-//  - One decrease a round trip: what was sent before the last decrease does not decrease again.
-//  - Retry-After pauses all new writes for so long.
+// - A full window of successes while the window was the limit adds `step`. Writes that never filled
+//   it prove nothing.
+// - 429, 503 and time-outs halve it, and so does a smoothed latency above `latency_factor` times
+//   the best of the last two `best_period`s. Below `latency_floor` latency is no signal: a server
+//   that answers one write in 1 ms and 100 at once in 80 ms is busy, not overloaded, and one that
+//   collects its garbage answers a few hundred milliseconds late.
+// - There is one decrease per round trip: writes sent before the last decrease do not decrease
+//   again.
+// - Retry-After pauses all new writes.
 //
 // Time is passed in: steady time, as of Clock::Steady. Thread-safety: none. Complexity: O(1).
 #pragma once
@@ -24,7 +25,7 @@ enum class WriteOutcome {
   kOk,          // any answer that shows no distress, 4xx included
   kThrottled,   // 429
   kOverloaded,  // 503, time-out
-  kNeutral,     // says nothing about the server's load: a broken connection, 500
+  kNeutral,     // independent of the server's load: a broken connection, 500
 };
 
 class WriteWindow {
@@ -42,10 +43,10 @@ class WriteWindow {
   WriteWindow() : WriteWindow(Options()) {}
   explicit WriteWindow(const Options& options) : options_(options), size_(options.start) {}
 
-  // Whether a write may start that must leave `reserved` places of the window free. At least one
-  // place is open to everybody.
+  // True if a write that leaves `reserved` places of the window free may start. At least one place
+  // is open to every write.
   [[nodiscard]] bool MayStart(absl::Duration now, int reserved = 0) const;
-  // Counts one in flight; the caller keeps the start time for Finished.
+  // Counts a write in flight; the caller keeps the start time for Finished.
   void Started() { ++in_flight_; }
   void Finished(WriteOutcome outcome, absl::Duration started_at, absl::Duration now,
                 absl::Duration retry_after);

@@ -11,7 +11,7 @@ constexpr absl::Duration kNoPause = absl::ZeroDuration();
 
 class WriteWindowTest : public ::testing::Test {
  protected:
-  // Fills the window, then lets everything end after `latency` with `outcome`.
+  // Fills the window, then ends every write after `latency` with `outcome`.
   void Round(absl::Duration latency, WriteOutcome outcome = WriteOutcome::kOk) {
     const absl::Duration start = now_;
     int started = 0;
@@ -120,7 +120,7 @@ TEST_F(WriteWindowTest, OneSlowWriteIsNoSignal) {
 TEST_F(WriteWindowTest, TheBestIsForgottenAfterTwoPeriods) {
   Round(absl::Milliseconds(30));
   now_ += absl::Minutes(3);
-  // The server is slower now for good: after the periods that knew better this is the normal.
+  // The server is slower permanently: after the faster periods have passed this latency is normal.
   for (int i = 0; i < 300; ++i) {
     Round(absl::Milliseconds(400));
     now_ += absl::Seconds(1);

@@ -1,5 +1,5 @@
-// What the core asks the world to do. Values only: the core decides, an adapter (kube::Executor,
-// sim::Cluster) carries out, and answers each with one ActionResult of the same id.
+// What the core asks the world to do. The core decides; an adapter (kube::Executor, sim::Cluster)
+// carries out each action and answers it with one ActionResult of equal id.
 //
 // Thread-safety: plain values, moved between threads.
 #pragma once
@@ -26,9 +26,9 @@ struct BindPod {
   StringMap labels = {};
 };
 
-// POST pods: the placeholder that holds one whole GPU of a node for those who share it. Its labels
-// say the group, its annotation kGpuIndexAnnotation (which its own program writes) the device. The
-// name is the identity: whoever asks twice makes one.
+// POST pods: the placeholder pod that holds one whole GPU of a node for the pods that share it. Its
+// labels name the group; its own program writes the device into kGpuIndexAnnotation. The name is
+// the identity: a repeated request makes no second pod.
 struct CreateGpuReservation {
   std::string ns, name, node, group;
   std::string image, service_account, runtime_class;  // empty: the server's default
@@ -36,20 +36,20 @@ struct CreateGpuReservation {
 };
 
 // DELETE pods/{name} with the uid as precondition and the pod's own grace period. Only for pods
-// that Fairlead answers for: everybody else's are evicted.
+// that Fairlead itself created; other pods are evicted.
 struct DeletePod {
   std::string ns, name, uid;
 };
 
-// A config map as it is to be: made if it is not there; keys of others in it stay. It goes with the
-// pod that owns it.
+// Creates or updates a config map; keys that other programs wrote stay. It is deleted with the pod
+// that owns it.
 struct ApplyConfigMap {
   std::string ns, name;
   StringMap data;
   std::string owner_pod, owner_uid;
 };
 
-// Through the eviction API; the reason and message go into condition DisruptionTarget.
+// Uses the eviction API; the reason and message go into condition DisruptionTarget.
 struct EvictPod {
   std::string ns, name, uid;
   std::string reason, message;
@@ -69,8 +69,8 @@ struct SetPodUnschedulable {
 enum class OwnCondition : uint8_t { kWrite, kKeep, kRemove };
 
 // status.schedulability and, in status.schedulingConditions of a PodGroup, the entry of one node
-// pool. An empty json clears both. The entries of other pools stay as they are: `conditions` is
-// what the group had when this was decided, and the adapter reads it again if that is no longer so.
+// pool. An empty json clears both. The entries of other pools stay unchanged: `conditions` is what
+// the group had when this was decided, and the adapter reads the group again if it has changed.
 struct SetPodGroupSchedulability {
   std::string ns, name, uid;
   std::string schedulability_json;  // the object under status.schedulability
@@ -79,7 +79,8 @@ struct SetPodGroupSchedulability {
   std::string node_pool = {};  // empty: the default one
   std::vector<SchedulingCondition> conditions = {};
   OwnCondition own_condition = OwnCondition::kWrite;
-  bool names_pool = false;  // the entry's message begins with the pool, as KAI's for kTryOnce
+  bool names_pool = false;  // the entry's message begins with the pool, as KAI writes it for
+                            // kTryOnce
 };
 
 struct SetPodGroupAnnotations {
@@ -93,32 +94,32 @@ struct CreateNodeRequest {
 struct UpdateNodeRequestStatus {
   NodeRequest request;  // only status fields are written
 };
-// Takes our finalizer off and deletes the object: its machine is gone.
+// Removes our finalizer and deletes the object: its machine is gone.
 struct DeleteNodeRequest {
   std::string name, uid;
-  std::vector<std::string> finalizers = {};  // as they were seen last
+  std::vector<std::string> finalizers = {};  // as last seen
 };
 
-// Adds or removes one taint of ours on a node; the adapter re-reads the node so that nobody else's
-// taints are lost.
+// Adds or removes one taint of ours on a node; the adapter reads the node again so that no other
+// taint is lost.
 struct SetNodeTaint {
   std::string node, uid;
   Taint taint;
   bool present = true;
 };
 
-// What a provider is asked for. Idempotent by request name.
+// A request to a provider. Idempotent by request name.
 struct LaunchNode {
   NodeRequest request;
-  Node node;  // as it is expected to register: name, labels, taints, allocatable
+  Node node;  // the node as it is expected to register: name, labels, taints, allocatable
 };
 struct TerminateNode {
   std::string request_name;
   std::string provider, node_name, provider_id;
 };
 
-// What queues have used, as text, under one key of a ConfigMap of ours, which is made if it is not
-// there. Its other keys stay as they are.
+// Stores what queues have used, as text, under one key of our ConfigMap, which is made if it is
+// missing. Its other keys stay unchanged.
 struct StoreUsage {
   std::string ns, name, text;
 };
@@ -131,24 +132,24 @@ struct EmitEvent {
   std::string reason, note;
 };
 
-// Makes a ResourceClaim usable for pods that are about to be bound: its allocation, where it has
-// none (`allocate`), and the pods in status.reservedFor. `allocation` is what the claim has, or is
-// to get: if it turns out to have another one, or to have none although it is not to be allocated,
-// the answer is FailedPrecondition and nothing was changed. What others reserve stays.
+// Makes a ResourceClaim usable for pods that are about to be bound: writes its allocation if it has
+// none (`allocate`), and adds the pods to status.reservedFor. `allocation` is what the claim has,
+// or is to get. If the claim has another one, or has none and `allocate` is false, the answer is
+// FailedPrecondition and nothing was changed. Reservations of other programs stay.
 struct ReserveClaim {
   struct Consumer {
     std::string name, uid;
     friend bool operator==(const Consumer&, const Consumer&) = default;
   };
   std::string ns, name, uid;
-  std::string resource_version;         // as it was seen last
+  std::string resource_version;         // as last seen
   std::vector<std::string> finalizers;  // the same
   bool allocate = false;
   ClaimAllocation allocation;
   std::vector<Consumer> pods;
 };
 
-// Takes allocation and reservations away from a claim that nobody uses, if it is still of that
+// Removes allocation and reservations from a claim that no pod uses, if it is still of that
 // version; FailedPrecondition if not.
 struct DeallocateClaim {
   std::string ns, name, uid, resource_version;

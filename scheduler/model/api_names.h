@@ -1,5 +1,5 @@
-// Names that other programs see: groups, labels, annotations, conditions. One place, so that none
-// is spelt twice. KAI's keys: facts from its documentation and CRDs.
+// Names that other programs see: groups, labels, annotations, conditions. Each is spelt in this one
+// place. KAI's keys: facts from its documentation and CRDs.
 #pragma once
 
 namespace fairlead::model {
@@ -8,7 +8,7 @@ namespace fairlead::model {
 inline constexpr char kQueueLabel[] = "kai.scheduler/queue";
 inline constexpr char kProjectLabel[] = "project";
 inline constexpr char kNodePoolLabel[] = "kai.scheduler/node-pool";
-// What KAI calls the pool of objects without that label.
+// The pool of objects without that label, as KAI names it.
 inline constexpr char kDefaultNodePool[] = "default";
 inline constexpr char kPriorityClassLabel[] = "priorityClassName";
 inline constexpr char kPreemptibilityLabel[] = "kai.scheduler/preemptibility";
@@ -30,9 +30,10 @@ inline constexpr char kGpuGroupLabel[] = "runai-gpu-group";  // /GROUP for each 
 inline constexpr char kGpuContainerAnnotation[] = "gpu-fraction-container-name";
 inline constexpr char kReservationNamespace[] = "kai-resource-reservation";
 inline constexpr char kReservationApp[] = "kai-resource-reservation";  // label "app"
-// On a reservation pod: the GPU that it was given. By UUID, as KAI does, in spite of the key.
+// On a reservation pod: the UUID of the GPU that it was given, as KAI writes it in spite of the
+// key.
 inline constexpr char kGpuIndexAnnotation[] = "run.ai/reserve_for_gpu_index";
-// On a pod that KAI's webhook has mutated: the beginning of its config maps' names.
+// On a pod that KAI's webhook has mutated: the prefix of the names of its config maps.
 inline constexpr char kSharedGpuConfigMapAnnotation[] = "runai/shared-gpu-configmap";
 inline constexpr char kMigPrefix[] = "nvidia.com/mig-";  // resources; legacy pods: annotations
 inline constexpr char kReceivedResourceTypeAnnotation[] = "received-resource-type";
@@ -52,14 +53,14 @@ inline constexpr char kGpuCountLabel[] = "nvidia.com/gpu.count";
 inline constexpr char kMigStrategyLabel[] = "nvidia.com/mig.strategy";  // none | single | mixed
 inline constexpr char kMigEnabledLabel[] = "node-role.kubernetes.io/mig-enabled";
 
-// The resource that a queue bounds GPUs of one product by: this, then the value of
-// kGpuProductLabel.
+// Prefix of the resource by which a queue limits GPUs of one product; the value of kGpuProductLabel
+// follows.
 inline constexpr char kGpuModelPrefix[] = "gpu-model/";
 
 // Ours.
 inline constexpr char kGroup[] = "fairlead.dev";
 inline constexpr char kVerdictAnnotation[] = "fairlead.dev/verdict";
-// What the containers of a pod that shares GPUs take their environment from.
+// The containers of a pod that shares GPUs take their environment from this annotation.
 inline constexpr char kVisibleDevicesAnnotation[] = "fairlead.dev/visible-devices";
 inline constexpr char kGpuPortionAnnotation[] = "fairlead.dev/gpu-portion";
 inline constexpr char kNodeRequestLabel[] = "fairlead.dev/node-request";
@@ -69,10 +70,10 @@ inline constexpr char kRemovalTaint[] = "fairlead.dev/to-be-removed";
 inline constexpr char kStartupTaint[] = "fairlead.dev/starting";
 // On every NodeRequest until its machine is gone.
 inline constexpr char kMachineFinalizer[] = "fairlead.dev/machine";
-// On what a kubelet shows of a static pod, which no API call can move.
+// The kubelet sets it on the mirror of a static pod, which no API call can move.
 inline constexpr char kMirrorPodAnnotation[] = "kubernetes.io/config.mirror";
 inline constexpr char kDoNotRemoveAnnotation[] = "fairlead.dev/do-not-remove";
-// How long the pod says it will run, as Go writes durations: "2h30m".
+// How long the pod is expected to run, as Go writes durations: "2h30m".
 inline constexpr char kExpectedDurationAnnotation[] = "fairlead.dev/expected-duration";
 inline constexpr char kBindDecisionAnnotation[] = "fairlead.dev/decision";
 

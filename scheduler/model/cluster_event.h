@@ -1,15 +1,13 @@
-// What the world tells the core: one event per object change, the outcome of every action that the
-// core asked for, and what queues have used where somebody else keeps the record. Adapters (kube,
-// sim, usage-prometheus) produce them; core::DecisionLoop applies them in order on its one thread.
+// What the world tells the core: one event per object change, the outcome of every action, and what
+// queues have used if another system keeps that record. Adapters (kube, sim, usage-prometheus)
+// produce events; core::DecisionLoop applies them in order on its one thread.
 //
 // Contract for producers:
-//  - The initial list of a kind is a run of Upserts followed by one Synced for that kind. No
-//  decision
-//    is made before every kind of AllKinds() has been synced once.
-//  - After a gap (410) the producer diffs its old store with the new list and sends Deletes for
-//  what
-//    vanished; it never clears first.
-//  - A Delete names the uid, so that a recreated object of the same name is not deleted by it.
+// - The initial list of a kind is a run of Upserts followed by one Synced for that kind. The core
+//   decides nothing before every kind of AllKinds() has been synced once.
+// - After a gap (410) the producer compares its old store with the new list and sends Deletes for
+//   objects that vanished; it never clears first.
+// - A Delete names the uid, so that it does not delete a recreated object of the same name.
 //
 // Thread-safety: plain values, moved between threads.
 #pragma once
@@ -40,7 +38,7 @@ struct Delete {
   std::string ns, name, uid;
 };
 
-// Of an optional kind (IsOptional) there may be a second one, when `missing` is another.
+// An optional kind (IsOptional) may be synced a second time, if `missing` changes.
 struct Synced {
   Kind kind;
   bool missing = false;  // the server does not have the kind, or does not let us read it
@@ -49,27 +47,27 @@ struct Synced {
 // The API server's or the provider's answer to an action, in the order the answers arrive.
 struct ActionResult {
   uint64_t action_id = 0;
-  // OK: done. AlreadyExists / FailedPrecondition / NotFound: a definite no (409, 404, 422): the
-  // decision is stale and is dropped. ResourceExhausted, of an eviction: a PodDisruptionBudget says
-  // no for now (429). Unavailable, after the adapter's own retries: nobody knows
-  // whether it happened; only the watch can tell.
+  // OK: done. AlreadyExists / FailedPrecondition / NotFound: a definite refusal (409, 404, 422);
+  // the decision is stale and is dropped. ResourceExhausted, of an eviction: a PodDisruptionBudget
+  // refuses for now (429). Unavailable, after the adapter's own retries: the outcome is unknown and
+  // only the watch can tell it.
   absl::Status status;
-  // After a ReserveClaim that is done: the version of the claim that shows it.
+  // After a successful ReserveClaim: the version of the claim that shows it.
   std::string resource_version = {};
-  // After a LaunchNode that is done, where the provider tells: what Node.spec.providerID will be.
+  // After a successful LaunchNode, if the provider tells it: the future Node.spec.providerID.
   std::string machine_id = {};
 };
 
-// The watch of the kind has shown everything up to this resourceVersion: after a list, and with
-// every bookmark. Kinds are not ordered between each other; all resourceVersions of a cluster are
-// one counter (scheduler/model/resource_version.h), so this says what of the past of another kind
-// has been seen too.
+// The watch of the kind has shown everything up to this resourceVersion. Sent after a list and with
+// every bookmark. Kinds are not ordered between each other. All resourceVersions of a cluster are
+// one counter (scheduler/model/resource_version.h), so this also says how much of another kind's
+// past has been seen.
 struct Progress {
   Kind kind;
   std::string resource_version;
 };
 
-// A UsageReport takes the place of the one before. It is no object: no decision waits for one.
+// A UsageReport replaces the previous one. It is no object: no decision waits for one.
 using ClusterEvent = std::variant<Upsert, Delete, Synced, ActionResult, UsageReport, Progress>;
 
 }  // namespace fairlead::model

@@ -1,10 +1,10 @@
-// What dynamic resource allocation (resource.k8s.io/v1) says about devices: which there are, of
-// which classes, and who asks for or has them.
+// The objects of dynamic resource allocation (resource.k8s.io/v1): devices, their classes, and the
+// claims that request or have them.
 //
-// Kept are the fields that decisions read, and what an allocation has to repeat. What a claim asks
-// for that we do not understand (adminAccess, distinctAttribute) is in its `invalid`: a pod with
-// such a claim is refused with that text. What is said of a device that we do not understand is in
-// its `unusable`: no claim is given it.
+// The types contain the fields that decisions read, and the fields that an allocation has to
+// repeat. `invalid` of a claim says what we do not understand in it (adminAccess,
+// distinctAttribute): a pod with such a claim is refused with that text. `unusable` of a device
+// says what we do not understand in it: no claim gets such a device.
 //
 // Thread-safety: plain values.
 #pragma once
@@ -25,10 +25,10 @@ namespace fairlead::model {
 inline constexpr int64_t kMaxClaimConsumers = 256;
 // A claim has at most so many devices (upstream's AllocationResultsMaxSize).
 inline constexpr int64_t kMaxClaimDevices = 32;
-// On a claim since before it was allocated: it is not removed while it may be in use.
+// On a claim since before it was allocated: the claim is not removed while it may be in use.
 inline constexpr char kClaimFinalizer[] = "resource.kubernetes.io/delete-protection";
 
-// What a driver is to be told about the devices of some requests.
+// What a driver needs to know about the devices of some requests.
 struct DeviceConfig {
   std::vector<std::string> requests;  // none: of all
   std::string opaque;                 // JSON of the field `opaque`, as it was written
@@ -52,7 +52,7 @@ struct Device {
   // By qualified name, "domain/name"; without a domain it is the driver's own.
   std::map<std::string, DeviceAttribute> attributes;
   std::map<std::string, int64_t> capacity;  // base units of a Quantity, rounded up to whole ones
-  std::string unusable = {};  // why no claim is given it; empty: nothing speaks against
+  std::string unusable = {};                // why no claim gets it; empty: it is usable
   friend bool operator==(const Device&, const Device&) = default;
 };
 
@@ -72,16 +72,16 @@ struct DeviceRequest {
   int64_t count = 1;  // allocationMode ExactCount
   std::vector<std::string> selectors;
   std::string tolerations = {};  // JSON array, as it was written; empty: none
-  // Not empty: the first of these that can be satisfied, and nothing but `name` of the above. Those
-  // within have none.
+  // If not empty, the first of these that can be satisfied is used, and only `name` of the fields
+  // above is set. Its entries have no alternatives of their own.
   std::vector<DeviceRequest> first_available = {};
   friend bool operator==(const DeviceRequest&, const DeviceRequest&) = default;
 };
 
-// Between all devices of some requests of a claim.
+// A constraint between all devices of some requests of a claim.
 struct DeviceConstraint {
   std::vector<std::string> requests;  // "request" or "request/one of firstAvailable"; none: all
-  std::string match_attribute;        // "domain/name": all have it, with one value
+  std::string match_attribute;        // "domain/name": every device has it, with one value
   friend bool operator==(const DeviceConstraint&, const DeviceConstraint&) = default;
 };
 
@@ -112,7 +112,8 @@ struct ResourceClaim {
   std::vector<DeviceConfig> config;
   bool allocated = false;  // status.allocation is there
   std::vector<AllocatedDevice> devices;
-  // Where it can be used, as status.allocation.nodeSelector says: any of the terms; none: anywhere.
+  // Where the claim can be used, as status.allocation.nodeSelector: any of the terms; empty:
+  // anywhere.
   std::vector<NodeSelectorTerm> node_terms;
   std::vector<std::string> reserved_for;  // uids, in the order of the object
   std::string invalid;

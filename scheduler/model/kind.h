@@ -21,7 +21,7 @@ enum class Kind : uint8_t {
   kResourceSlice,
   kResourceClaim,
 };
-// In the order in which they are asked for.
+// In the order in which they are listed.
 inline constexpr Kind kAllKinds[] = {
     Kind::kNode,        Kind::kQueue,         Kind::kPodGroup,      Kind::kPriorityClass,
     Kind::kTopology,    Kind::kNodeRequest,   Kind::kNodePool,      Kind::kPodDisruptionBudget,
@@ -30,20 +30,20 @@ inline constexpr Kind kAllKinds[] = {
 // Whether a server has a kind.
 enum class Presence : uint8_t {
   kBuiltIn,    // every server has it and lets us read it
-  kInstalled,  // a CustomResourceDefinition that has to be there
-  kOptional,   // we can do without it if the server lacks it, or does not let us read it
+  kInstalled,  // a CustomResourceDefinition that must be installed
+  kOptional,   // not needed: the server may lack it, or deny access to it
 };
 
-// All there is to know about a kind but how its objects are decoded (kube/codec) and what they mean
-// (core). A new kind is a row here, a type in `Upsert::object` at the same position, a decoder, and
-// the handlers of its events.
+// The traits of a kind, except how its objects are decoded (kube/codec) and what they mean (core).
+// A new kind needs a row here, a type in `Upsert::object` at the same position, a decoder, and the
+// handlers of its events.
 struct KindTraits {
   Kind kind;
   const char* name;
   const char* api_version;
   const char* resource;  // the plural in paths
   bool is_namespaced;
-  bool has_protobuf;  // the server speaks it for this kind
+  bool has_protobuf;  // the server offers protobuf for this kind
   Presence presence;
   bool is_device;  // of dynamic resource allocation (resource.k8s.io)
 };

@@ -17,10 +17,10 @@ struct Node {
   std::vector<Taint> taints;
   bool unschedulable = false;
   bool ready = true;  // condition Ready is True
-  // Types of the conditions that keep pods away and are True (MemoryPressure, DiskPressure,
-  // PIDPressure, NetworkUnavailable).
+  // The conditions that keep pods away and are True (MemoryPressure, DiskPressure, PIDPressure,
+  // NetworkUnavailable).
   std::vector<std::string> bad_conditions;
-  std::string invalid;  // as in Pod; such a node takes no pod
+  std::string invalid;  // as in Pod; no pod is placed on such a node
 };
 
 }  // namespace fairlead::model

@@ -1,5 +1,4 @@
-// What every Kubernetes object carries, as far as we read it.
-// Thread-safety: plain values.
+// The metadata of every Kubernetes object, as far as we read it. Thread-safety: plain values.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace fairlead::model {
 
-// Labels or annotations, sorted by key. A sorted vector: small, and iterated in one order.
+// Labels or annotations, sorted by key. The vector is small and has one iteration order.
 class StringMap {
  public:
   using Entry = std::pair<std::string, std::string>;
@@ -61,7 +60,7 @@ struct ObjectMeta {
   std::vector<OwnerReference> owners;
 };
 
-// The annotations that any of our code reads. Decoders drop the others: at 100,000 pods the rest
+// True for annotations that our code reads. Decoders drop the others: at 100,000 pods the rest
 // (last-applied-configuration above all) is most of the memory.
 bool IsRelevantAnnotation(absl::string_view key);
 

@@ -1,12 +1,12 @@
 // A pod as the scheduler sees it.
 //
-// PodSpec is everything that decides where a pod may run and what it uses there: two pods with
-// equal specs are interchangeable for placement, and ClusterState keeps one copy of it for all of
-// them (a pod class). What differs from pod to pod is in Pod.
+// PodSpec has everything that decides where a pod may run and what it uses there. Two pods with
+// equal specs are interchangeable for placement, and ClusterState keeps one copy of the spec for
+// all of them (a pod class). What differs between pods is in Pod.
 //
 // Sources: k8s.io/api/core/v1; effective requests as in k8s.io/component-helpers/resource
 // (PodRequests): max(init containers, sum of containers and sidecars) + overhead; an absent request
-// is its limit; pod-level resources override where set.
+// is its limit; pod-level resources override if set.
 //
 // Thread-safety: plain values.
 #pragma once
@@ -124,8 +124,8 @@ struct PodSpec {
   std::string ns;         // part of the class: affinity terms and spread count within namespaces
   ResourceList requests;  // effective, without "pods"
   GpuShare gpu_share;
-  // MIG instances that the pod asks for by annotation instead of by request (KAI's legacy form):
-  // they take room where it runs, but such a pod is not placed anew.
+  // MIG instances that the pod requests by annotation (KAI's legacy form). They use capacity where
+  // the pod runs, but such a pod is not placed.
   ResourceList legacy_mig;
   StringMap node_selector;
   bool has_required_node_affinity = false;
@@ -139,16 +139,16 @@ struct PodSpec {
   std::vector<std::string> pvc_names;         // must exist in the namespace
   std::vector<std::string> config_map_names;  // required (not optional) ones
   std::vector<std::string> resource_claims;   // names of ResourceClaims
-  std::vector<std::string> claim_templates;   // names of ResourceClaimTemplates, one for each claim
-  // The pod's labels, where a term of its own reads them; of the others that the required
-  // anti-affinity of some pod in the cluster selects (`selected_by_others`), the keys that it
-  // reads.
+  std::vector<std::string> claim_templates;   // names of ResourceClaimTemplates, one per claim
+  // The labels that affinity reads: the pod's labels, if its own terms read them; for a pod that
+  // the required anti-affinity of another pod selects (`selected_by_others`), the keys of that
+  // term.
   StringMap labels_for_affinity;
   bool selected_by_others = false;  // set by ClusterState, not by decoders
-  // Of its claims, also set by ClusterState; devices that it brings along are in `requests`.
+  // Set by ClusterState too; devices that the claims bring are in `requests`.
   std::string claim_problem;                // why its claims keep it from every node
-  std::string missing_claim;                // the same, if something does not exist: what
-  std::vector<std::string> claims_to_join;  // "ns/name": it has to go where they are held
+  std::string missing_claim;                // the missing object, if that is the reason
+  std::vector<std::string> claims_to_join;  // "ns/name": it must run where these are
   friend bool operator==(const PodSpec&, const PodSpec&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const PodSpec& s) {
@@ -163,7 +163,7 @@ struct PodSpec {
 
 enum class PodPhase : uint8_t { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 
-// The pod's condition PodScheduled, as it stands on the API server.
+// The pod's condition PodScheduled, as the API server has it.
 struct PodScheduledCondition {
   std::string status;  // "True", "False", "Unknown"; empty if the condition is absent
   std::string reason;
@@ -178,11 +178,9 @@ struct Pod {
   std::string priority_class_name;
   std::optional<int32_t> priority;
   std::vector<std::string> scheduling_gates;
-  // status.resourceClaimStatuses: what was made of its claim templates so far; "" where none is
-  // needed.
+  // status.resourceClaimStatuses: the claims made from its templates so far; "" if none is needed.
   std::vector<std::string> generated_claims;
-  // Of its claims from templates, those of which that says nothing yet: "NAME of template
-  // TEMPLATE".
+  // Claims from templates that generated_claims does not have yet: "NAME of template TEMPLATE".
   std::vector<std::string> awaited_claims;
   std::string scheduling_group;  // spec.schedulingGroup.podGroupName (scheduling.k8s.io), or empty
   PodPhase phase = PodPhase::kPending;

@@ -17,7 +17,7 @@ namespace fairlead::model {
 // InvalidArgument, with the text quoted, if it is not a quantity.
 absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, int64_t units_per_one);
 
-// In the base units of that resource: ParseQuantity(text, BaseUnitsPerUnit(name)).
+// Returns base units of the resource: ParseQuantity(text, BaseUnitsPerUnit(name)).
 absl::StatusOr<int64_t> ParseResourceQuantity(absl::string_view resource_name,
                                               absl::string_view text);
 

@@ -33,7 +33,7 @@ std::string FormatMilli(int64_t milli) {
 
 std::string FormatBytes(int64_t bytes) {
   static constexpr const char* kSuffixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi"};
-  // Tenths in integers: a value is shown with one digit after the point where it is not whole.
+  // Integer arithmetic in tenths: a value that is not whole shows one digit after the point.
   const char* sign = bytes < 0 ? "-" : "";
   uint64_t magnitude = bytes < 0 ? 0 - static_cast<uint64_t>(bytes) : static_cast<uint64_t>(bytes);
   size_t suffix = 0;
@@ -148,7 +148,7 @@ ResourceIndex ResourceNames::InternForEver(absl::string_view name) {
 }
 
 void ResourceNames::Release(const std::vector<bool>& used) {
-  // The smallest index is dealt first.
+  // The smallest free index is used first.
   for (size_t i = names_.size(); i-- > 0;) {
     if (for_ever_[i] || names_[i].empty() || (i < used.size() && used[i])) continue;
     index_.erase(names_[i]);
@@ -295,7 +295,7 @@ void ResourceSum::Add(ResourceIndex i, int64_t amount) {
 
 void ResourceSum::LeaveShort() { exact_.assign(shown_.values_.begin(), shown_.values_.end()); }
 
-// Adds the amounts at `from` and behind it; back to 64 bits as soon as all of them fit.
+// Adds the amounts from index `from` on; returns to 64 bits as soon as all amounts fit.
 void ResourceSum::AddExactly(const Resources& amount, size_t from, int sign) {
   auto& values = shown_.values_;
   const size_t size = std::max(values.size(), amount.values_.size());

@@ -1,8 +1,8 @@
 // Amounts of resources, in base units: milli-CPU, bytes, milli-GPU, and whole units for the rest.
 //
-// Two forms. ResourceList has names: it is what API objects say and what leaves the program.
-// Resources is a dense vector indexed through a ResourceNames table: it is what decisions compute
-// with. No floating point anywhere.
+// There are two forms. ResourceList has names, as API objects and output have. Resources is a dense
+// vector indexed through a ResourceNames table; decisions compute with it. Neither uses floating
+// point.
 //
 // Thread-safety: values are plain; a ResourceNames belongs to one thread (the owner of
 // ClusterState).
@@ -30,22 +30,22 @@ inline constexpr char kEphemeralStorageName[] = "ephemeral-storage";
 // No bound: a queue's limit or quota of -1.
 inline constexpr int64_t kUnlimited = -1;
 
-// Base units in one unit of the resource as a Quantity says it: 1000 for cpu and GPUs, otherwise 1.
+// Base units in one unit of the resource's Quantity: 1000 for cpu and GPUs, otherwise 1.
 int64_t BaseUnitsPerUnit(absl::string_view resource_name);
 
 // (name, amount in base units), sorted by name, no duplicates.
 using ResourceList = std::vector<std::pair<std::string, int64_t>>;
 int64_t Get(const ResourceList& list, absl::string_view name);
-// Sets, keeping the order. Adds with saturation at the ends of int64.
+// Set keeps the order. Add saturates at the ends of int64.
 void Set(ResourceList& list, absl::string_view name, int64_t amount);
 void Add(ResourceList& list, absl::string_view name, int64_t amount);
 void AddAll(ResourceList& list, const ResourceList& other);
 void MaxAll(ResourceList& list, const ResourceList& other);
 
-// Amount in base units as a person reads it: "1500m" CPU is "1.5", bytes get a binary suffix
-// ("80Gi"), GPUs are in devices ("0.5").
+// The amount as text for people: "1500m" CPU is "1.5", bytes get a binary suffix ("80Gi"), GPUs are
+// in devices ("0.5").
 std::string FormatAmount(absl::string_view resource_name, int64_t base_units);
-// The same as a Kubernetes Quantity, exact: "1500m", "85899345920", "500m".
+// The amount as an exact Kubernetes Quantity: "1500m", "85899345920", "500m".
 std::string FormatQuantity(absl::string_view resource_name, int64_t base_units);
 
 using ResourceIndex = uint16_t;
@@ -57,12 +57,12 @@ inline constexpr ResourceIndex kPods = 3;
 inline constexpr ResourceIndex kEphemeralStorage = 4;
 inline constexpr ResourceIndex kWellKnownResources = 5;
 
-// Name <-> index. Bounded, because tenants choose names: a name beyond the bound is folded into one
-// index of its own, which no node offers, so that whatever asks for such a name waits.
+// Maps names to indexes and back. The table is bounded because tenants choose names. A name beyond
+// the bound gets one common index that no node offers, so a pod with such a name waits.
 class ResourceNames {
  public:
-  // Names that pods may bring up, and names in all: those of nodes, queues and device demands count
-  // against the second bound alone.
+  // Bounds of the names that pods bring, and of all names. Names of nodes, queues and device
+  // demands count against the second bound alone.
   static constexpr size_t kMaxRequested = 1024;
   static constexpr size_t kMax = 4096;
 
@@ -80,8 +80,8 @@ class ResourceNames {
   [[nodiscard]] std::optional<ResourceIndex> folded() const { return folded_; }
   // InternRequested() folds new names.
   [[nodiscard]] bool Full() const { return used_ >= kMaxRequested; }
-  // Frees the names whose index `used` is false for, apart from those that are always there. No
-  // amount other than zero may be left at these indexes: they are dealt again.
+  // Frees the names with `used` false, except those that are always present. No amount other than
+  // zero may be left at these indexes: they are used again.
   void Release(const std::vector<bool>& used);
 
  private:
@@ -102,7 +102,7 @@ class Resources {
   Resources() = default;
   // Interns names that the table does not know yet.
   static Resources From(const ResourceList& list, ResourceNames& names);
-  // The same for what a pod asks for: amounts below zero count as zero.
+  // As From, for what a pod requests: amounts below zero count as zero.
   static Resources FromRequests(const ResourceList& list, ResourceNames& names);
 
   [[nodiscard]] int64_t operator[](ResourceIndex i) const {
@@ -111,8 +111,8 @@ class Resources {
   void Set(ResourceIndex i, int64_t amount);
   [[nodiscard]] size_t size() const { return values_.size(); }
 
-  // Saturating at the ends of int64: accounting never wraps. A total that terms are taken out of
-  // again is a ResourceSum.
+  // Saturates at the ends of int64: accounting never wraps. Use a ResourceSum for a total from
+  // which terms are subtracted again.
   Resources& operator+=(const Resources& other);
   Resources& operator-=(const Resources& other);
   friend Resources operator+(Resources a, const Resources& b) { return a += b; }
@@ -120,11 +120,11 @@ class Resources {
   // amount * count, saturating.
   [[nodiscard]] Resources Times(int64_t count) const;
 
-  // True if every non-zero amount here is at most the amount there. What is not asked for is not
-  // compared, so an over-committed resource does not refuse a pod that wants none of it.
+  // True if every non-zero amount here is at most the amount there. Amounts of zero are not
+  // compared, so an over-committed resource does not refuse a pod that requests none of it.
   [[nodiscard]] bool FitsIn(const Resources& available) const;
   [[nodiscard]] bool IsZero() const;
-  // Equal amounts; trailing zeros do not count.
+  // True for equal amounts; trailing zeros do not count.
   friend bool operator==(const Resources& a, const Resources& b);
 
   // Non-zero amounts by name, sorted.
@@ -144,9 +144,9 @@ class Resources {
   absl::InlinedVector<int64_t, kWellKnownResources> values_;
 };
 
-// A total of amounts. Exact whatever the terms are: what was added can be taken off again, also
-// when the total has left 64 bits meanwhile. Readers see it saturated at the ends of int64.
-// Complexity: as Resources; a total beyond 64 bits costs an allocation once.
+// A total of amounts. It is exact for all terms: a term that was added can be subtracted again,
+// even if the total has left 64 bits. Readers see it saturated at the ends of int64. Complexity: as
+// Resources; a total beyond 64 bits costs one allocation.
 class ResourceSum {
  public:
   ResourceSum& operator+=(const Resources& amount);

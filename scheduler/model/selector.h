@@ -26,11 +26,11 @@ struct SelectorRequirement {
 
 // A key that is absent matches NotIn and DoesNotExist, nothing else. Gt and Lt compare integers.
 bool Matches(const SelectorRequirement& requirement, const StringMap& labels);
-// The same on one value that may be absent (matchFields on metadata.name).
+// As Matches, on one value that may be absent (matchFields on metadata.name).
 bool MatchesValue(const SelectorRequirement& requirement, const std::string* value);
 
-// metav1.LabelSelector: all of it must hold. An empty selector matches everything; `none` (a nil
-// selector in Go) matches nothing.
+// metav1.LabelSelector: every requirement must hold. An empty selector matches everything; `none`
+// (a nil selector in Go) matches nothing.
 struct LabelSelector {
   bool none = true;
   std::vector<SelectorRequirement> requirements;  // matchLabels become In with one value
@@ -42,8 +42,8 @@ struct LabelSelector {
   }
 };
 
-// One term of a node affinity: expressions over labels and fields, all of which must hold. A term
-// without either matches no node.
+// One term of a node affinity: all its expressions over labels and fields must hold. A term without
+// expressions matches no node.
 struct NodeSelectorTerm {
   std::vector<SelectorRequirement> match_expressions;
   std::vector<SelectorRequirement> match_fields;  // metadata.name only

@@ -1,6 +1,6 @@
 // The other API objects that decisions read: Queue, PodGroup, PriorityClass, Topology, and our own
-// NodePool and NodeRequest. Names, units and meanings are KAI's for its kinds (scheduling.run.ai).
-// Thread-safety: plain values.
+// NodePool and NodeRequest. Queue and PodGroup have the names, units and meanings of KAI
+// (scheduling.run.ai). Thread-safety: plain values.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,13 @@ struct QueueResource {
   int64_t quota = 0;
   int64_t limit = 0;
   int64_t over_quota_weight_micro = 0;  // weight * 10^6
-  // Beyond KAI: how much of the unused quota other queues may use. Unlimited: all of it.
+  // Not in KAI: how much of the unused quota other queues may use. Unlimited: all of it.
   int64_t lending_limit = kUnlimited;
   friend bool operator==(const QueueResource&, const QueueResource&) = default;
 };
 
-// What KAI's queue controller has counted, in base units; for people to compare, never for
-// decisions.
+// What KAI's queue controller has counted, in base units. Users compare it; decisions never read
+// it.
 struct QueueStatus {
   ResourceList allocated, allocated_non_preemptible, requested;
   friend bool operator==(const QueueStatus&, const QueueStatus&) = default;
@@ -41,7 +41,7 @@ struct Queue {
   std::string parent;  // empty: top of the tree
   int32_t priority = 100;
   QueueResource gpu, cpu, memory;
-  // Beyond KAI: any other resource name -> bounds. Absent: unlimited.
+  // Not in KAI: any other resource name -> bounds. Absent: unlimited.
   std::vector<std::pair<std::string, QueueResource>> other;
   std::optional<absl::Duration> preempt_min_runtime;
   std::optional<absl::Duration> reclaim_min_runtime;
@@ -65,13 +65,13 @@ struct SubGroup {
 
 enum class Preemptibility : uint8_t { kByPriority, kPreemptible, kNonPreemptible };
 
-// An entry of a PodGroup's status.schedulingConditions: one a node pool, written by whoever
-// schedules that pool. Others' entries are written back as they stand.
+// An entry of a PodGroup's status.schedulingConditions: one per node pool, written by the scheduler
+// of that pool. Entries of other pools are written back unchanged.
 struct SchedulingCondition {
   std::string node_pool;
   std::string transition_id;  // a decimal number; the highest of all entries is the newest
   std::string json;           // the whole entry
-  // What it says: the first of its reasons[], else its deprecated fields of the same names.
+  // The first of its reasons[], else its deprecated fields of the same names.
   std::string reason = {};
   std::string message = {};
   friend bool operator==(const SchedulingCondition&, const SchedulingCondition&) = default;
@@ -91,30 +91,30 @@ struct PodGroup {
   std::optional<int32_t> min_sub_group;
   std::vector<SubGroup> sub_groups;
   TopologyConstraint topology;
-  bool mark_unschedulable = true;  // false: its pods' condition PodScheduled is left alone
+  bool mark_unschedulable = true;  // false: its pods' condition PodScheduled is not changed
   int32_t scheduling_backoff = kTryForEver;
   std::optional<absl::Duration> preemption_delay;
   std::optional<absl::Duration> staleness_grace_period;
-  std::string schedulability_hash;  // status.schedulability.hash, as it stands on the API server
-  std::vector<SchedulingCondition> scheduling_conditions;  // of status, as they stand
+  std::string schedulability_hash;  // status.schedulability.hash, as the API server has it
+  std::vector<SchedulingCondition> scheduling_conditions;  // of status, as the API server has them
   std::string invalid;
 };
 
-// Whose entry of schedulingConditions is ours.
+// The node pool whose entry of schedulingConditions is ours.
 inline std::string NodePoolOf(const PodGroup& group) {
   const absl::string_view pool = group.meta.labels.Get(kNodePoolLabel);
   return pool.empty() ? kDefaultNodePool : std::string(pool);
 }
 
-// A group's one attempt (kTryOnce) that found no place, as the newest of its scheduling conditions
-// has it.
+// The failed attempt of a group with a single attempt (kTryOnce), from the newest of its scheduling
+// conditions.
 struct FailedAttempt {
   std::string node_pool, reason, message;
   friend bool operator==(const FailedAttempt&, const FailedAttempt&) = default;
 };
-// KAI's rule: the newest of all entries is of the group's present pool. So a group that is moved to
-// another pool, or whose entry is taken away, is tried again. An entry without a number counts as
-// the oldest; of equal ones the first counts.
+// KAI's rule: the group has failed if the newest of all entries is of its present pool. So a group
+// is tried again after a move to another pool, or after its entry is removed. An entry without a
+// number counts as the oldest; of equal ones the first counts.
 std::optional<FailedAttempt> FailedAttemptOf(const PodGroup& group);
 
 struct PriorityClass {
@@ -133,16 +133,16 @@ struct Topology {
   std::string invalid;
 };
 
-// fairlead.dev/v1alpha1 NodeRequest: one node that the hook asks a provider for. The name is the
-// node's identity: it is derived from the decision, so a repeated creation is a conflict and not a
-// second node. These objects are the only memory of what was bought (invariant I5).
+// fairlead.dev/v1alpha1 NodeRequest: one node that the hook requests from a provider. Its name is
+// the node's identity. The name is derived from the decision, so a repeated creation is a conflict
+// and not a second node. These objects are the only memory of what was provisioned (invariant I5).
 enum class NodeRequestPhase : uint8_t {
-  kPending,     // written, the provider has not been told (or we do not know)
+  kPending,     // written; the provider has not been asked (or we do not know)
   kLaunched,    // the provider accepted it
   kRegistered,  // the Node object exists
-  kReady,       // usable: ready, startup taints gone, resources as promised
+  kReady,       // usable: ready, startup taints gone, resources as announced
   kDraining,    // tainted for removal
-  kFailed,      // the provider refused, or it never came
+  kFailed,      // the provider refused, or the node never came
   kGone         // the provider confirmed the removal
 };
 
@@ -154,17 +154,18 @@ struct NodeRequest {
   std::string zone;
   bool spot = false;
   int64_t price_micro_usd_per_hour = 0;
-  bool price_known =
-      true;           // false: 0 says nothing (a node that was adopted without a catalogue row)
-  std::string queue;  // the queue of the first workload that it is for
-  // Who it is for when it was decided, for people: "namespace/name" of pods or pod groups.
+  bool price_known = true;  // false: 0 means unknown (an adopted node without a catalogue row)
+  std::string queue;        // the queue of the first workload that needs it
+  // The workloads that needed it when it was decided, for people: "namespace/name" of pods or pod
+  // groups.
   std::vector<std::string> reason_workloads;
   NodeRequestPhase phase = NodeRequestPhase::kPending;
   std::string node_name;  // of the Node object, once known
-  // The provider's name for the machine, as Node.spec.providerID has it; empty until it is told.
+  // The provider's name for the machine, as in Node.spec.providerID; empty until the provider tells
+  // it.
   std::string provider_id;
-  // What the node really has, from the moment that it is usable; empty before. It may be less than
-  // the catalogue promised.
+  // What the node really has, once it is usable; empty before. It may be less than the catalogue
+  // said.
   ResourceList allocatable;
   std::string message;
   std::string failure;  // "", "Stockout", "Quota", "Auth", "Config", "Timeout", "Other"
@@ -172,7 +173,7 @@ struct NodeRequest {
   std::vector<std::string> finalizers;  // metadata.finalizers
 };
 
-// fairlead.dev/v1alpha1 NodePool: which instance types may be bought, and up to what.
+// fairlead.dev/v1alpha1 NodePool: which instance types may be provisioned, and up to what amount.
 struct NodePool {
   ObjectMeta meta;
   std::string provider;

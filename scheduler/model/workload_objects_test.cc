@@ -1,4 +1,4 @@
-// Whether a group's one attempt has failed, by what its status says: KAI's rule, case by case.
+// Tests whether the status says that a group's one attempt has failed: KAI's rule, case by case.
 #include "scheduler/model/workload_objects.h"
 
 #include "gtest/gtest.h"

@@ -1,6 +1,5 @@
-// Which pods of a workload have to share a domain of a topology, as whoever buys nodes for them has
-// to know it: the engine makes it, the scale hook plans by it. Nothing of it is shown to people but
-// `what`.
+// Which pods of a workload have to share a domain of a topology. The engine makes this value and
+// the scale hook plans by it. Users see only `what`.
 //
 // Thread-safety: plain values, pure functions.
 #pragma once
@@ -21,11 +20,12 @@ struct DomainRule {
   std::string what;     // for people: "topology cluster, required level zone"
   // Node labels of all levels, outermost first: a node that lacks one of them is no candidate.
   std::vector<std::string> labels;
-  // Its nodes have equal values of the first so many labels; 0: none has to be equal.
+  // The number of leading labels on which its nodes have equal values; 0: none.
   int64_t required = 0;
-  // The same where it costs nothing more; more than `required`, or 0.
+  // Labels that have equal values if this costs nothing more; more than `required`, or 0.
   int64_t preferred = 0;
-  // Values of the first `required` labels where pods of it run already: one of these. Empty: any.
+  // Values of the first `required` labels where its pods run already: the nodes match one entry.
+  // Empty: any.
   std::vector<std::vector<std::string>> pinned;
   friend bool operator==(const DomainRule&, const DomainRule&) = default;
 };
@@ -37,9 +37,9 @@ struct DomainPart {
   friend bool operator==(const DomainPart&, const DomainPart&) = default;
 };
 
-// Without rules: the classes of the verdict say all.
+// Without rules, the classes of the verdict are the whole demand.
 struct DomainDemand {
-  std::vector<DomainRule> rules;  // those around others first
+  std::vector<DomainRule> rules;  // a surrounding rule comes before the rules in it
   std::vector<DomainPart> parts;  // ascending by rule
   [[nodiscard]] bool empty() const { return rules.empty(); }
   friend bool operator==(const DomainDemand&, const DomainDemand&) = default;

@@ -42,7 +42,7 @@ class ObjectWriter {
   ObjectWriter& ListIfAny(absl::string_view key, const std::vector<std::string>& values) {
     return values.empty() ? *this : Raw(key, absl::StrCat("[", absl::StrJoin(values, ","), "]"));
   }
-  // Once, at the end.
+  // Call once, at the end.
   std::string Done() { return json_.EndObject().Take(); }
 
  private:
@@ -185,7 +185,7 @@ std::string QueueBlockJson(const QueueBlock& block) {
   return out.Done();
 }
 
-// The lists of a verdict as finished JSON values, from whose ends Shorten takes.
+// The lists of a verdict as finished JSON values; Shorten removes entries from their ends.
 struct Lists {
   std::vector<std::string> node_requests, unblockers, details, predicates, demand, bare_demand;
   size_t demand_with_terms = 0;  // how many entries, from the front, are shown with their terms
@@ -214,8 +214,8 @@ Lists ListsOf(const Verdict& v) {
   return lists;
 }
 
-// Takes back at least `excess` bytes, in the order of the header; the caller writes anew and asks
-// again where that was not enough. False if nothing is left to take.
+// Removes at least `excess` bytes, in the order that the header gives. False if nothing is left to
+// remove. The caller writes the text again and repeats the call if it is still too long.
 bool Shorten(Lists& lists, size_t excess) {
   lists.truncated = true;
   size_t saved = 0;

@@ -31,7 +31,7 @@ std::string ToJson(const Verdict& verdict, size_t max_bytes = kMaxAnnotationByte
 //   "devices"},"nodeSelector":{..},"terms":[{"matchExpressions":[{"key","operator","values"}],
 //   "matchFields":[..]}],"tolerations":[{"key","operator","value","effect"}],
 //   "spread":[{"topologyKey","maxSkew"}],"antiAffinity":[topology keys of required terms]}
-// Only hard constraints are in it: preferences never decide what has to be bought.
+// Only hard constraints are in it: preferences never decide which nodes are provisioned.
 std::string DemandJson(const DemandClass& demand);
 
 }  // namespace fairlead::verdict

@@ -107,7 +107,7 @@ TEST(JsonQuotedTest, EveryStringComesBack) {
       text += static_cast<char>(0xC0 | (code_point >> 6));
       text += static_cast<char>(0x80 | (code_point & 0x3F));
     }
-    // In an object, as simdjson's DOM wants something to hold it.
+    // The value is in an object because simdjson's DOM parses only objects here.
     const std::string json = "{\"k\":" + JsonQuoted(text) + "}";
     dom::element element;
     ASSERT_EQ(parser.parse(json).get(element), simdjson::SUCCESS) << json;
@@ -204,7 +204,7 @@ bool WantsTerms(const DemandClass& d) {
          !d.spec->tolerations.empty();
 }
 
-// What must always be there, checked against the verdict that it was made of.
+// Checks the fields that are always present against the verdict.
 void CheckFixedPart(const Verdict& v, const dom::element& json) {
   ASSERT_EQ(Text(json, "code"), ToStd(CodeName(v.code)));
   ASSERT_EQ(Text(json, "category"), ToStd(CategoryName(CategoryOf(v.code))));
@@ -221,8 +221,8 @@ void CheckFixedPart(const Verdict& v, const dom::element& json) {
             v.queue_block->requested);
 }
 
-// The order in which things are left out: nothing of a later stage is missing while something of an
-// earlier stage is still there, and of a list it is the end that is missing.
+// Checks the order in which fields are left out: if something of an earlier stage is present,
+// nothing of a later stage is missing. A list loses entries from its end.
 void CheckLeftOut(const Verdict& v, const dom::element& json) {
   const size_t demand = Length(json, "demand");
   const size_t predicates = Length(json, "predicates");
@@ -278,7 +278,7 @@ TEST(JsonPropertyTest, ParsesBoundedAndLeavesOutInOrder) {
     ASSERT_NO_FATAL_FAILURE(CheckLeftOut(v, element)) << json;
     const bool cut = element["truncated"].error() == simdjson::SUCCESS;
     ASSERT_TRUE(limit == kMaxAnnotationBytes || !cut);
-    // Cut only if it had to be: the whole of it is longer.
+    // The text is cut only if the whole is longer than the limit.
     if (cut) {
       ASSERT_GT(ToJson(v, 1'000'000).size(), limit);
     }

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMaxKindsNamed = 6;
 constexpr size_t kMaxResourcesNamed = 4;
 
-// What a node lacks, for people; the resource of a verdict is never negative there.
+// What a node lacks, for people. A verdict has no negative resource amounts.
 std::string Lack(const MissingAmount& missing) {
   if (missing.resource == model::kPodsName) return "a free pod slot";
   if (missing.smallest <= 0) return ResourceNoun(missing.resource);
@@ -31,7 +31,7 @@ std::string KindText(const FailedPredicate& p) {
     for (const MissingAmount& m : p.missing) lacks.push_back(Lack(m));
     return absl::StrCat(p.nodes, one ? " lacks " : " lack ", AndList(lacks, kMaxResourcesNamed));
   }
-  // Upstream's phrases count for themselves: "node(s) had untolerated taint {..}".
+  // Upstream's phrases contain their own count: "node(s) had untolerated taint {..}".
   absl::string_view reason = p.reason;
   if (absl::ConsumePrefix(&reason, "node(s) ")) {
     if (one && absl::ConsumePrefix(&reason, "were ")) return absl::StrCat("1 was ", reason);
@@ -63,7 +63,7 @@ std::string AmountText(absl::string_view resource, int64_t base_units) {
     return absl::StrCat(amount, bytes ? (one ? " byte" : " bytes") : "", " of ",
                         ResourceNoun(resource));
   }
-  // How many claims of a kind fit says nothing to people.
+  // The number of claims of a shape that fit is of no use to people.
   if (absl::StartsWith(resource, model::kShapePrefix)) return ResourceNoun(resource);
   if (absl::ConsumePrefix(&resource, model::kDemandPrefix)) {
     return absl::StrCat(amount, one ? " device" : " devices", " of class ", resource);
@@ -139,7 +139,7 @@ std::string ReasonsText(const std::vector<FailedPredicate>& predicates) {
     }
     kinds.push_back(std::move(kind));
   }
-  // Predicates are listed by node count, which passes.
+  // Predicates are listed by node count, which changes; the text needs a stable order.
   std::sort(kinds.begin(), kinds.end());
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
   if (kinds.size() > kMaxKindsNamed) {

@@ -24,14 +24,14 @@ std::string AndList(const std::vector<std::string>& parts, size_t limit);
 
 // "2026-11-21T03:15:00Z".
 std::string TimeText(absl::Time time);
-// Set, and an instant that can be written.
+// True if the time is set and can be written.
 bool IsFinite(const std::optional<absl::Time>& time);
 
 // "8 GPUs, 4 CPU cores and 16Gi of memory", GPUs first; "no resources" if it asks for none.
 std::string RequestText(const model::PodSpec& spec);
 
-// "nodes had untolerated taint {gpu: a100}, nodes lack GPUs": without counts and amounts, in an
-// order of its own. Empty without predicates.
+// "nodes had untolerated taint {gpu: a100}, nodes lack GPUs": without counts and amounts, in a
+// stable order. Empty without predicates.
 std::string ReasonsText(const std::vector<FailedPredicate>& predicates);
 
 // "0 of 12 nodes fit: 8 lack GPUs (at least 2 short), 4 had untolerated taint {gpu: a100}".

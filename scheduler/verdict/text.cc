@@ -22,8 +22,7 @@ constexpr size_t kMaxBytes = 1024;
 constexpr char kEllipsis[] = "\xE2\x80\xA6";
 constexpr size_t kMaxNamesShown = 3;
 
-// What a code says (one sentence, no full stop) and what to do where the verdict brings no
-// unblocker of its own.
+// What a code says (one sentence, no full stop), and the advice for a verdict without unblockers.
 struct Words {
   std::string fact;
   std::vector<std::string> advice;  // best first
@@ -357,7 +356,7 @@ Words WordsOf(const Verdict& v) {
   return {};
 }
 
-// A place in the queue says something only where the workload is served by it.
+// The position helps only if the queue order decides when the workload runs.
 bool ShowsPosition(Code code) {
   switch (code) {
     case Code::kQueueLimitReached:
@@ -373,7 +372,7 @@ bool ShowsPosition(Code code) {
   }
 }
 
-// A sentence: no second full stop after a text that brings one.
+// Appends a sentence; adds no second full stop to a text that ends with one.
 void AppendSentence(std::string& message, absl::string_view sentence) {
   while (!sentence.empty() &&
          (sentence.back() == '.' || sentence.back() == ' ' || sentence.back() == '\n')) {
@@ -403,7 +402,7 @@ std::string DelayClause(absl::Time until) {
                       "preemption delay");
 }
 
-// Without passing numbers: what can change while code and reason stay the same is left out.
+// Leaves out every number that can change while code and reason do not.
 std::string Sentence(const Verdict& v) {
   std::string fact;
   switch (v.code) {

@@ -1,5 +1,5 @@
-// Puts a verdict into words. The one place that words a message: conditions, events, the command
-// line and the dashboard all show this text. Thread-safety: pure functions.
+// Puts a verdict into words. Conditions, events, the command line and the dashboard all show the
+// text of this one place. Thread-safety: pure functions.
 #pragma once
 
 #include <string>
@@ -14,18 +14,18 @@ namespace fairlead::verdict {
 //  queue." "0 of 12 nodes fit: 8 lack GPUs (at least 2 short), 4 have taint gpu=a100."
 std::string Message(const Verdict& verdict);
 
-// One sentence without passing numbers, for what is written once and stands while the code does:
-// the condition of pods and groups. "Queue research cannot give 1 GPU within its limit of 8 GPUs."
+// One sentence without changing numbers. It is written once per code, to the condition of pods and
+// groups. "Queue research cannot give 1 GPU within its limit of 8 GPUs."
 std::string Sentence(const Verdict& verdict);
 
-// What helps with any verdict of this code: what Message says if the verdict has no unblockers.
+// What helps with any verdict of this code; Message uses it if the verdict has no unblockers.
 std::vector<Unblocker> DefaultUnblockers(const Verdict& verdict);
 
-// The detail of a workload that waits for capacity, and may not evict others before then.
+// The detail of a workload that waits for capacity and may not evict pods before `until`.
 std::string DelayClause(absl::Time until);
 
 // "nvidia.com/gpu" -> "GPUs", "cpu" -> "CPU cores", "memory" -> "memory", "deviceclass:x" ->
-// "devices of class x", others as they are.
+// "devices of class x"; any other name is unchanged.
 std::string ResourceNoun(absl::string_view resource);
 
 }  // namespace fairlead::verdict

@@ -61,7 +61,7 @@ TEST(MessageTest, EveryCodeHasAGoldenText) {
   EXPECT_EQ(seen.size(), static_cast<size_t>(kCodeCount));
 }
 
-// A verdict that carries nothing but its code still makes a sentence.
+// A verdict that has nothing but its code still makes a sentence.
 TEST(MessageTest, BareVerdicts) {
   for (int i = 0; i < kCodeCount; ++i) {
     Verdict v;

@@ -21,8 +21,8 @@ struct CodeRow {
   ResolvableBy by;
 };
 
-// In the order of the enum (checked by a test). kNone counts as policy: no node is ever bought for
-// it. The hook's caps are resolved by whoever sets them, hence kUserChange.
+// In the order of the enum (checked by a test). kNone counts as policy: no node is ever provisioned
+// for it. The hook's caps are kUserChange because an operator sets them.
 constexpr CodeRow kCodes[] = {
     {Code::kNone, "None", Category::kPolicy, ResolvableBy::kTime},
     {Code::kInvalidRequest, "InvalidRequest", Category::kImpossible, ResolvableBy::kUserChange},
@@ -84,7 +84,7 @@ void AddSorted(StableHash& hash, std::vector<std::string> texts) {
 }
 
 void AddPredicates(StableHash& hash, const std::vector<FailedPredicate>& predicates) {
-  // Listed by node count, which passes: hashed in an order of their own.
+  // Predicates are listed by node count, which changes; they are hashed in a stable order.
   std::vector<std::string> texts;
   for (const FailedPredicate& p : predicates) {
     std::string text = p.plugin + '\n' + p.reason;
@@ -188,7 +188,7 @@ std::string WithoutAmounts(absl::string_view text) {
       out += text[at++];
       continue;
     }
-    // Punctuation that ends a sentence or a clause is no part of the word.
+    // Punctuation that ends a sentence or a clause is not part of the word.
     size_t word_end = end;
     while (word_end > at && (text[word_end - 1] == '.' || text[word_end - 1] == ',')) --word_end;
     const absl::string_view word = text.substr(at, word_end - at);

@@ -1,6 +1,6 @@
-// Why a workload waits: the contract between the scheduler, the people and the scale hook
-// (docs/verdict.md). A verdict is made by the engine, completed by the hook (what was bought or
-// capped), and put into words in exactly one place (text.h, json.h). Nothing ever parses a message.
+// Why a workload waits: the contract between the scheduler, the users and the scale hook
+// (docs/verdict.md). The engine makes a verdict. The hook adds what it provisioned or capped. Only
+// text.h and json.h put it into words, and no code parses a message.
 //
 // The vocabulary is closed and versioned: renaming a code is a breaking change; kVocabularyVersion
 // is written beside every verdict.
@@ -23,9 +23,9 @@ namespace fairlead::verdict {
 
 inline constexpr int kVocabularyVersion = 1;
 
-// In the order of precedence: where several hold for a workload, the first one is its code. What
-// the user must mend comes first, then what policy forbids, then what capacity lacks; so a workload
-// never shows a capacity code (for which nodes may be bought) while a policy holds it.
+// In order of precedence: if several codes apply to a workload, it gets the first. What the user
+// must fix comes first, then what policy forbids, then what capacity lacks. So a workload that
+// policy holds never shows a capacity code, for which nodes may be provisioned.
 enum class Code : uint8_t {
   kNone = 0,  // nothing keeps it waiting
   // impossible
@@ -42,7 +42,7 @@ enum class Code : uint8_t {
   kNonPreemptibleOverQuota,
   kOverFairShare,
   kPreemptionDelay,
-  // impossible, found only when placement was tried
+  // impossible; found only when the engine tries to place it
   kNoInstanceTypeFits,
   kTopologyInfeasible,
   kConstraintsUnsatisfiable,
@@ -76,22 +76,21 @@ struct Unblocker {
   friend bool operator==(const Unblocker&, const Unblocker&) = default;
 };
 
-// The queue that says no, and to how much of what. Amounts in base units of `resource`.
+// The queue that blocks the workload, the resource and the amounts, in base units of `resource`.
 struct QueueBlock {
   std::string queue;
   std::string resource;
   int64_t limit = 0;  // the limit, or the quota for kNonPreemptibleOverQuota
-  int64_t used = 0;   // what is in use, and nothing else
+  int64_t used = 0;   // what running pods use
   int64_t requested = 0;
-  // Of what the limit leaves: promised to workloads that come first, or nodes are requested for
-  // them.
+  // The part of the rest of the limit that is pipelined to earlier workloads or requested as nodes.
   int64_t promised = 0;
   friend bool operator==(const QueueBlock&, const QueueBlock&) = default;
 };
 
 struct MissingAmount {
   std::string resource;
-  int64_t smallest = 0;  // least of it lacking on any of the nodes counted, in base units
+  int64_t smallest = 0;  // the least amount lacking on any of the counted nodes, in base units
   friend bool operator==(const MissingAmount&, const MissingAmount&) = default;
 };
 
@@ -104,12 +103,12 @@ struct FailedPredicate {
   friend bool operator==(const FailedPredicate&, const FailedPredicate&) = default;
 };
 
-// Pods that are identical for placement, and how many of them lack a place.
-// Equal means: the same spec object, as the pods of one class share it.
+// Pods that are identical for placement, and how many of them lack a place. Pods of one class share
+// one spec object, so equality compares the pointers.
 struct DemandClass {
   std::shared_ptr<const model::PodSpec> spec;
   int64_t count = 0;
-  int64_t min_count = 0;  // all or nothing below it
+  int64_t min_count = 0;  // fewer pods than this are of no use
   friend bool operator==(const DemandClass&, const DemandClass&) = default;
 };
 
@@ -122,7 +121,7 @@ struct Verdict {
   std::vector<FailedPredicate> failed_predicates;  // most nodes first
   std::vector<Unblocker> unblockers;               // best first
   std::vector<DemandClass> demand;
-  // What else is true and worth telling, e.g. why no reclaim helped. One clause each, no full stop.
+  // Other facts, e.g. why no reclaim helped. One clause each, no full stop.
   std::vector<std::string> details;
   // kNodesRequested: the requests that it will run on, and when they should be usable.
   std::vector<std::string> node_requests;
@@ -131,8 +130,8 @@ struct Verdict {
   // kSchedulingBackoff (the node pool), kBindingRefused ("pod default/x: why"), kQueueNotFound (the
   // problem of the queue; empty: there is no such queue).
   std::string subject;
-  // The end of its preemption delay, where somebody might give way for it then: with
-  // kPreemptionDelay, and with capacity codes.
+  // The end of its preemption delay, if pods could be evicted for it then. Set with
+  // kPreemptionDelay and with capacity codes.
   std::optional<absl::Time> until;
   int64_t pods_waiting = 0;  // of the workload
   int64_t pods_running = 0;
@@ -141,28 +140,28 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
-// Over everything that is not a passing number: two verdicts with equal hashes need no new write.
-// Not in it: position, counts of pods and nodes, used and missing amounts, expected_at, amounts in
-// the texts of details and unblockers (WithoutAmounts); nor the order of predicates.
+// A hash of everything except changing numbers: two verdicts with equal hashes need no new write.
+// It excludes position, counts of pods and nodes, used and missing amounts, expected_at, amounts in
+// the texts of details and unblockers (WithoutAmounts), and the order of predicates.
 std::string Hash(const Verdict& verdict);
 
-// True only if the hashes are equal, without making them. False says nothing.
+// True only if the hashes are equal; computes no hash. False proves nothing.
 bool SameButForPassingNumbers(const Verdict& a, const Verdict& b);
 
 // The text with every amount replaced by '#': a word that is a number, with a unit or not ("6",
 // "$12.50", "64Gi", "1m30s", "6/4"). Digits of names stay: "train-7", "ns/7", "n1".
 std::string WithoutAmounts(absl::string_view text);
 
-// A fault that has to be mended, as against a state that is expected: quota, capacity, order.
+// True for a fault that has to be fixed. False for an expected state: quota, capacity, order.
 bool IsFault(Code code);
 
 // The condition's reason. Capacity codes are "Unschedulable", the word on which every public
-// autoscaler acts, only where the built-in hook is off; policy and impossible codes never are.
+// autoscaler acts, only if the built-in hook is off. Policy and impossible codes never are.
 absl::string_view ConditionReason(Code code, bool hook_on);
 
-// The code is the outcome of an attempt to place a workload that could have run: KAI writes its
-// scheduling condition then. Not so while something of it waits for what has been promised, and
-// where nothing could be tried.
+// True if the code is the outcome of an attempt to place a workload that could have run: KAI then
+// writes its scheduling condition. False while part of the workload is pipelined, and if nothing
+// could be tried.
 bool IsFailedAttempt(Code code);
 
 }  // namespace fairlead::verdict

@@ -13,7 +13,7 @@
 namespace fairlead::verdict {
 namespace {
 
-// The contract as docs/verdict.md has it, written out once more.
+// The contract of docs/verdict.md, written a second time.
 struct CodeCase {
   Code code;
   const char* name;
@@ -71,8 +71,8 @@ TEST(CodeTest, UnschedulableOnlyForCapacityWithoutTheHook) {
   }
 }
 
-// KAI marks a group that was ready and found no place, and none that could not run or is promised
-// one.
+// KAI marks a group that was ready and found no place. It does not mark a group that could not run
+// or is pipelined.
 TEST(CodeTest, WhatIsAnAttemptThatFailed) {
   const std::set<std::string> none = {
       "None",           "InvalidRequest",    "Gated",         "GangIncomplete", "SchedulingBackoff",
@@ -109,7 +109,8 @@ Verdict Sample() {
 }
 
 TEST(HashTest, SameInEveryProcessAndVersion) {
-  // A changed value rewrites the verdict of every waiting pod of every user once: only on purpose.
+  // A changed value rewrites the verdict of every waiting pod of every user once. Change it only on
+  // purpose.
   EXPECT_EQ(Hash(Verdict()), "6289e0a034e9defe");
   EXPECT_EQ(Hash(Sample()), "e14cce4995aae86b");
 }

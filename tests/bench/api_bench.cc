@@ -1,4 +1,4 @@
-// Against a real kube-apiserver: how long an order takes.
+// Against a real kube-apiserver: the time from a pod to an order.
 #include <atomic>
 #include <condition_variable>
 #include <future>
@@ -104,7 +104,7 @@ void EndToEndVerdictToRequest(Run& run) {
   std::vector<double> latency_ms;
   const Stopwatch all;
   for (int64_t i = 0; i < kArrivals; ++i) {
-    // Whole nodes: each needs an order of its own.
+    // Pods of a whole node: each needs an order of its own.
     const std::vector<kube::EncodedWrite> pod = {
         CreatePod({Numbered("pod", i), absl::StrCat("team-", i % kTeams), 8})};
     const Stopwatch one;

@@ -1,5 +1,5 @@
-// Large clusters read from the API server's wire format, in a process of their own: what this one
-// has allocated before must not count.
+// Large clusters read from the API server's wire format, in a process of their own, so that earlier
+// allocations do not count.
 //
 // Thread-safety: none. Errors end the benchmark (Require).
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace fairlead::bench {
 
-inline constexpr int64_t kBigPage = 500;  // what a reflector asks for at once
+inline constexpr int64_t kBigPage = 500;  // the page size of a reflector
 
 // Reads the first `count` pods or nodes of big_pods.h page by page, as the reflector does. Returns
 // the seconds of decoding and applying; `count` is a multiple of kBigPage.
@@ -23,7 +23,7 @@ double LoadBig(LoopCluster& cluster, model::Kind kind, int64_t count);
 
 // Samples by name of figure.
 using ChildFigures = std::map<std::string, std::vector<double>>;
-// Starts this program anew with `--child NAME`, one process a repetition, and reads the line
+// Starts this program again with `--child NAME`, one process per repetition, and reads the line
 // "figure=value ..." that each prints.
 ChildFigures RunChildren(const std::string& name, int repetitions);
 

@@ -85,7 +85,7 @@ core::Pod BigPod(int64_t number) {
   FillContainer(*spec.add_containers(), number);
   spec.set_schedulername("fairlead");
   spec.set_restartpolicy("Never");
-  // Five of a hundred wait.
+  // Five per cent wait.
   if (number % 100 < 95) spec.set_nodename(Numbered("node", number / kPodsOnANode));
   (*spec.mutable_nodeselector())["kubernetes.io/arch"] = "amd64";
   core::Volume& volume = *spec.add_volumes();
@@ -129,7 +129,7 @@ core::Node BigNode(int64_t number) {
   labels["nvidia.com/gpu.product"] = "NVIDIA-H100-80GB-HBM3";
   labels["nvidia.com/gpu.memory"] = "81559";
   labels["nvidia.com/gpu.count"] = "8";
-  // What feature discovery adds, of which nobody selects most.
+  // Labels of feature discovery, most of which no pod selects.
   for (int i = 0; i < 40; ++i) {
     labels[absl::StrCat("feature.node.kubernetes.io/cpu-cpuid.FEATURE", i)] = "true";
   }

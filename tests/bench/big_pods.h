@@ -8,11 +8,11 @@
 
 namespace fairlead::bench {
 
-// The messages of `count` pods, numbers from `first`, as the fields of one PodList: texts of
-// several calls put one after the other are the list of them all.
+// The messages of `count` pods, numbers from `first`, as the fields of one PodList: the
+// concatenation of several results is one list.
 std::string PodItems(int64_t first, int64_t count);
 std::string NodeItems(int64_t first, int64_t count);
-// What DecodeList takes: the list in the API server's envelope.
+// The input of DecodeList: the list in the API server's envelope.
 std::string PodListBody(const std::string& items);
 std::string NodeListBody(const std::string& items);
 

@@ -1,9 +1,9 @@
-// How much of a real kube-apiserver's speed reaches the pods.
+// The share of a real kube-apiserver's speed that reaches the pods.
 //
 // The ceiling is a bare binder that knows pods and nodes and only sends bindings, over the same
 // transport. The server's speed drifts during a run (its heap grows and is collected, etcd
-// compacts), so every run of ours stands between two of the bare binder, and its share is of their
-// mean; before each the server has come to rest.
+// compacts). So every run of ours is between two of the bare binder, and its share is relative to
+// their mean; before each run the server has become idle.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -52,7 +52,7 @@ struct Round {
   double window = 0, decreases = 0;  // of the executor, at the end
 };
 
-// Binds what exists to known nodes, as fast as it goes.
+// Binds the existing pods to known nodes, as fast as possible.
 Round BareBinder(const ControlPlane& plane, int window, int connections) {
   ApiClient api(plane.config(), connections);
   std::vector<kube::EncodedWrite> binds;
@@ -93,7 +93,7 @@ Round Fairlead(const ControlPlane& plane, bool events) {
   const kube::ExecutorStats stats = live.executor().GetStats();
   round.window = stats.window;
   round.decreases = static_cast<double>(stats.window_decreases);
-  // What is asynchronous belongs to the pods too.
+  // Asynchronous work counts too.
   live.executor().Drain(absl::Seconds(20));
   for (const auto& [verb, count] : live.executor().GetStats().requests_by_verb) {
     if (verb != "GET") round.own_writes_per_pod += static_cast<double>(count) / kPods;
@@ -109,7 +109,7 @@ std::vector<double> Each(const std::vector<Round>& rounds, double Round::* field
   return values;
 }
 
-// The two bare binders between which each run of ours stands.
+// The share of each of our runs of the mean of its two bare binders.
 std::vector<double> Shares(const std::vector<Round>& ours, const std::vector<Round>& bare) {
   std::vector<double> shares;
   for (size_t i = 0; i < ours.size(); ++i) {
@@ -133,8 +133,8 @@ void ReportRounds(Run& run, const std::string& name, const std::vector<Round>& r
                   std::nullopt, std::nullopt, "etcd and API server"});
 }
 
-// Bare binder and ours in turn, beginning and ending with the bare binder. The first two rounds
-// warm the server up and are not counted.
+// Alternates bare binder and ours, beginning and ending with the bare binder. The first two rounds
+// warm up the server and are not counted.
 void InTurn(Run& run, ControlPlane& plane, bool events) {
   ApiClient api(plane.config(), 2);
   std::vector<Round> bare, ours;

@@ -40,7 +40,7 @@ core::Options LoopCluster::QuietOptions() {
   core::Options options = core::DefaultOptions();
   options.hook.enabled = false;
   options.emit_events = false;
-  options.evictions.max_in_flight = model::kUnlimited;  // a step shows all that it decided
+  options.evictions.max_in_flight = model::kUnlimited;  // a step shows all its decisions
   return options;
 }
 

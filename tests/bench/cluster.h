@@ -26,10 +26,10 @@ inline constexpr char kNamespace[] = "bench";
 
 std::string Numbered(absl::string_view prefix, int64_t number);  // "node-000017"
 model::Node GpuNode(int64_t number);
-// A PodGroup for this pod alone, with its preemptibility; the pod is made to name it.
+// A PodGroup for this pod alone, with its preemptibility; the pod is changed to name it.
 model::PodGroup OwnGroup(model::Pod& pod, absl::string_view queue);
 
-// The program minus sockets. Time stands still unless it is moved.
+// The program without sockets. Time advances only on request.
 class LoopCluster {
  public:
   // Without events, and without the hook unless it is asked for.
@@ -41,7 +41,7 @@ class LoopCluster {
     loop_->Apply(model::Upsert{object});
   }
   void AddNodes(int64_t count);
-  // Every kind is listed: from now on Step() decides.
+  // Marks every kind as listed: from now on Step() decides.
   void Sync();
   void Remove(const model::Pod& pod);
   core::StepResult Step() { return loop_->Step(now_); }
@@ -71,7 +71,7 @@ class EngineCluster {
   std::unique_ptr<engine::Engine> engine_;
 };
 
-// How many actions of one kind there are.
+// The number of actions of one kind.
 template <typename What>
 int64_t Count(const core::StepResult& result) {
   int64_t count = 0;
@@ -81,7 +81,7 @@ int64_t Count(const core::StepResult& result) {
   return count;
 }
 
-// Requests to the API server that are no events.
+// Requests to the API server, without events.
 int64_t Writes(const core::StepResult& result);
 
 }  // namespace fairlead::bench

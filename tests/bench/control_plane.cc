@@ -106,7 +106,7 @@ double ControlPlane::CpuSeconds() const {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
     const std::string text = FileText(entry.path().string() + "/stat");
-    // What follows the command's name, which may hold blanks: state, parent, ..., utime, stime.
+    // After the command's name, which may have blanks: state, parent, ..., utime, stime.
     const size_t name_end = text.rfind(')');
     if (name_end == std::string::npos) continue;
     const std::vector<absl::string_view> fields =

@@ -1,5 +1,5 @@
-// A real Kubernetes control plane for the benchmarks, and a small client beside the program's own
-// adapters: creating, listing and deleting objects, many at a time.
+// A real Kubernetes control plane for the benchmarks, and a small client besides the program's own
+// adapters: creates, lists and deletes objects, many at a time.
 //
 // The control plane is `fairlead-control-plane up` (tests/control-plane): etcd and kube-apiserver
 // on 127.0.0.1, ports of their own choice, in a temporary folder that is removed at the end. It
@@ -37,8 +37,8 @@ class ControlPlane {
 
   // CPU time that etcd and the API server have used.
   [[nodiscard]] double CpuSeconds() const;
-  // Waits until they have nothing left to do, so that one measurement does not pay for what the one
-  // before left behind; at most half a minute.
+  // Waits until they are idle, so that a measurement does not include work of the previous one; at
+  // most half a minute.
   void WaitUntilIdle() const;
 
  private:
@@ -50,13 +50,13 @@ class ControlPlane {
 
 class ApiClient {
  public:
-  // Ends the benchmark if the configuration is of no use.
+  // Ends the benchmark if the configuration cannot be used.
   ApiClient(const kube::ClientConfig& config, int write_connections);
 
   kube::CurlTransport& transport() { return *transport_; }
 
-  // Keeps `window` of them in flight until all are answered; how many were answered with 2xx. The
-  // first other answer is told on stderr.
+  // Keeps `window` requests in flight until all are answered; returns the number of 2xx answers.
+  // Prints the first other answer to stderr.
   int64_t SendAll(const std::vector<kube::EncodedWrite>& writes, int window);
   // The body of a 200, or the error.
   absl::StatusOr<std::string> Get(const std::string& path, const std::string& accept);

@@ -1,4 +1,4 @@
-// Decisions in memory: placements, and what a cycle costs when much, little or nothing happens.
+// Decisions in memory: placements, and the cost of a cycle when much, little or nothing happens.
 #include "tests/bench/benchmarks.h"
 #include "tests/bench/cluster.h"
 
@@ -12,7 +12,7 @@ using model::testing::PodBuilder;
 // Armada's ScheduleMany on a 2-core machine (performance facts, section 8).
 constexpr double kArmadaPlacementsPerSecond = 97'000;
 
-// One core and some memory; of which class it is, only the memory says.
+// One core and some memory; only the memory differs between classes.
 model::Pod SmallJob(int64_t number, int64_t classes) {
   model::Pod pod = PodBuilder(kNamespace, Numbered("job", number)).Queue("team").Build();
   model::Set(pod.spec.requests, model::kMemoryName,
@@ -63,7 +63,7 @@ void Placements(Run& run, absl::string_view name, int64_t nodes) {
   }
 }
 
-// With `groups` each pod has a PodGroup of its own, as all pods of a KAI cluster have.
+// With `groups` each pod has its own PodGroup, like all pods of a KAI cluster.
 void AddJob(LoopCluster& cluster, model::Pod pod, absl::string_view queue, bool groups) {
   if (groups) cluster.Add(OwnGroup(pod, queue));
   cluster.Add(pod);
@@ -257,7 +257,8 @@ void PendingFull2000With(Run& run, bool groups) {
     }
     for (int64_t p = 0; p < 2000; ++p) AddJob(cluster, GpuPod("wait", p, "full"), "full", groups);
     cluster.Sync();
-    // Results are kept until the end: freeing thousands of actions is not part of the next step.
+    // Results are kept until the end: freeing thousands of actions must not count for the next
+    // step.
     const Stopwatch first;
     const core::StepResult told = cluster.Step();
     first_ms.push_back(first.Seconds() * 1e3);
@@ -274,7 +275,7 @@ void PendingFull2000With(Run& run, bool groups) {
       Require(nothing.actions.empty(), "an unchanged cycle wrote");
     }
 
-    // Policy changed in a way that changes no answer: everything is decided anew.
+    // A change of policy that changes no result: everything is decided again.
     model::NodePool pool;
     pool.meta.name = "spare";
     const Stopwatch forced;

@@ -9,7 +9,7 @@ namespace {
 using model::testing::MakeQueue;
 using model::testing::PodBuilder;
 
-// A cluster of whole nodes, of whose GPUs `per_mille` run a job of a queue that deserves none.
+// A cluster of whole nodes: `per_mille` of the GPUs run a job of a queue with quota 0.
 void Fill(LoopCluster& cluster, int64_t nodes, int64_t per_mille) {
   cluster.AddNodes(nodes);
   cluster.Add(MakeQueue("rich", "", 0, model::kUnlimited));

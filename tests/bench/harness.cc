@@ -82,7 +82,7 @@ std::string ForPeople(double value) {
   return absl::StrFormat("%.3g", value);
 }
 
-// What Require throws. Nobody but Succeeds sees it.
+// Thrown by Require and caught by Succeeds only.
 class NotAsSaid final : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -153,7 +153,7 @@ std::optional<bool> IsMet(const Metric& metric, double index_before, double inde
   const double value = AtIndexOne(measured, metric.unit, index);
   const bool steady =
       std::max(index_before, index_after) <= kUnsteady * std::min(index_before, index_after);
-  // What does not depend on the machine's pace can be judged all the same.
+  // A value that is independent of the machine's speed can always be judged.
   if (!steady && value != measured) return std::nullopt;
   return metric.better == Better::kLower ? value <= *metric.goal : value >= *metric.goal;
 }

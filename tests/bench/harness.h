@@ -1,15 +1,15 @@
 // The measuring side of the benchmarks: stop watches, repetitions, and the report that scripts
 // read.
 //
-// A figure is the median of its repetitions; the smallest and the largest stand beside it. Wall
-// time is what a user waits for; CPU time is what stays true on a machine that others use too.
-// Every figure carries the machine and the load average at its end.
+// A figure is the median of its repetitions, with the smallest and the largest. Wall time is what a
+// user waits for; CPU time is independent of other load on the machine. Every figure has the
+// machine and the load average at its end.
 //
-// A machine that others share is fast in one hour and slow in the next. So a reference workload
-// (reference.h) is measured right before and after each benchmark, its index stands beside the
-// figure, and a goal is judged at index 1: times are divided by the index, rates multiplied, what
-// is neither (MiB, counts) stays. If the two indices differ by more than kUnsteady, the goal is not
-// judged: the machine changed under the benchmark.
+// The speed of a shared machine changes from hour to hour. So a reference workload (reference.h) is
+// measured right before and after each benchmark, its index is reported with the figure, and a goal
+// is judged at index 1: times are divided by the index, rates multiplied, other values (MiB,
+// counts) unchanged. If the two indices differ by more than kUnsteady, the goal is not judged: the
+// machine changed during the benchmark.
 //
 // Report format (build/bench/results.json): an array of
 //   {"name", "value", "unit", "goal": number|null, "better": "lower"|"higher",
@@ -51,7 +51,7 @@ struct Metric {
   std::string note = {};
 };
 
-// Wall and CPU time (user and system, of the whole process) since it was made.
+// Wall and CPU time (user and system, of the whole process) since its construction.
 class Stopwatch {
  public:
   Stopwatch();
@@ -63,7 +63,7 @@ class Stopwatch {
 };
 
 double Median(std::vector<double> samples);
-// The smallest sample that at least `per_cent` of all are not above.
+// The smallest sample that is at least as large as `per_cent` of all.
 double Percentile(std::vector<double> samples, double per_cent);
 
 // Of the process, in MiB, by the name of the line in /proc/self/status ("VmRSS", "VmHWM").
@@ -80,7 +80,7 @@ std::optional<bool> IsMet(const Metric& metric, double index_before, double inde
 
 class Report {
  public:
-  // `index` measures the machine; not at all if it is null.
+  // `index` measures the machine; null: no measurement.
   explicit Report(std::function<double()> index = nullptr) : index_(std::move(index)) {}
 
   // Around each benchmark. End prints its rows.
@@ -90,7 +90,7 @@ class Report {
   void Add(Metric metric);
   // Why a benchmark has no figures.
   void Skip(absl::string_view name, absl::string_view reason);
-  // Something a reader of the table must know.
+  // Tells the reader of the table something.
   static void Say(absl::string_view text);
   // Creates the folder. Unavailable if the file cannot be written.
   [[nodiscard]] absl::Status WriteJson(const std::string& path) const;
@@ -106,7 +106,7 @@ class Report {
   size_t missed_ = 0;
 };
 
-// What a benchmark is given.
+// The input of a benchmark.
 struct Run {
   Report& report;
   int repetitions = 5;
@@ -119,13 +119,14 @@ struct Benchmark {
   std::function<void(Run&)> run;
 };
 
-// Throws, if the condition does not hold: a benchmark that does not do what it says must not give a
-// figure. An exception, so that the live parts that a benchmark has made (threads, connections, a
-// control plane) are taken down in their order before anything else happens. Whoever starts a
-// thread in which something is required has to carry the exception out of it, as std::async does.
+// Throws if the condition does not hold: a benchmark that does not do what it says must give no
+// figure. It is an exception, so that the live parts of a benchmark (threads, connections, a
+// control plane) are destroyed in their order before anything else happens. A benchmark that starts
+// a thread with a Require has to carry the exception out of it, as std::async does.
 void Require(bool condition, absl::string_view what);
 
-// Runs it. False if something that it requires does not hold; then stderr has the name and what.
+// Runs the benchmark. False if something that it requires does not hold; then stderr has its name
+// and the condition.
 bool Succeeds(absl::string_view name, const std::function<void()>& benchmark);
 
 }  // namespace fairlead::bench

@@ -1,4 +1,4 @@
-// What the benchmark program makes of a machine that is fast in one hour and slow in the next.
+// How the benchmark program handles a machine of changing speed.
 #include "tests/bench/harness.h"
 
 #include <gmock/gmock.h>

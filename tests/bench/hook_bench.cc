@@ -10,7 +10,7 @@ namespace {
 using model::testing::MakeQueue;
 using model::testing::PodBuilder;
 
-// The same question to the same engine as in the program.
+// Asks the engine as the program does.
 class EnginePlacement final : public hook::Placement {
  public:
   explicit EnginePlacement(engine::Engine& engine) : engine_(engine) {}
@@ -48,7 +48,7 @@ void VerdictToRequest(Run& run) {
   std::vector<double> latency_ms;
   int64_t verdicts = 0;
   for (int64_t i = 0; i < kArrivals; ++i) {
-    // Whole nodes, so that each needs an order of its own; the orders before it stay open.
+    // Pods of a whole node, so that each needs its own order; earlier orders stay open.
     const model::Pod pod = PodBuilder(kNamespace, Numbered("big", i)).Gpus(8).Queue("team");
     cluster.Advance(absl::Milliseconds(10));
     const Stopwatch watch;

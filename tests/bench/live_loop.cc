@@ -88,7 +88,7 @@ LiveLoop::LiveLoop(const ControlPlane& plane, const core::Options& options,
   executor_options.window = window;
   executor_ = std::make_unique<kube::Executor>(
       api_.transport(), api_.transport(), clock_, queue_, executor_options,
-      // A cloud that takes every order at once.
+      // A cloud that accepts every order at once.
       [this](const model::Action& action) {
         queue_.Push(model::ActionResult{action.id, absl::OkStatus()});
       });

@@ -1,9 +1,9 @@
-// The program's own parts, put together as `fairlead run` does, against a real kube-apiserver; and
-// the objects that the benchmarks make there.
+// The program's own parts, assembled as in `fairlead run`, against a real kube-apiserver; and the
+// objects that the benchmarks create there.
 //
-// Queues are given to the loop directly: the CRDs need not be installed.
-// Thread-safety: a LiveLoop belongs to the thread that decides, except for Wake and the counters,
-// which any thread may read. Errors end the benchmark (Require).
+// The loop gets queues directly: the CRDs need not be installed. Thread-safety: a LiveLoop belongs
+// to the thread that decides, except for Wake and the counters, which any thread may read. Errors
+// end the benchmark (Require).
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ namespace fairlead::bench {
 
 inline constexpr int kPreparing = 64;  // requests in flight while objects are made and removed
 
-// A pod of one core, 1 GiB and `gpus` GPUs in `queue`. With a node it is there from the start.
+// A pod of one core, 1 GiB and `gpus` GPUs in `queue`. With a node it is created bound.
 struct PodToCreate {
   std::string name, queue;
   int gpus = 1;
@@ -37,7 +37,7 @@ void CreateNodes(ApiClient& api, int64_t count);
 void SendOrEnd(ApiClient& api, const std::vector<kube::EncodedWrite>& writes,
                absl::string_view what, int in_flight = kPreparing);
 
-// A control plane with the benchmarks' namespace, or nothing, and the report says why.
+// A control plane with the benchmarks' namespace; or null, with the reason in the report.
 std::unique_ptr<ControlPlane> StartOrSkip(Run& run, absl::string_view name,
                                           const std::string& crds);
 
@@ -49,7 +49,7 @@ class LiveLoop {
   LiveLoop(const LiveLoop&) = delete;
   LiveLoop& operator=(const LiveLoop&) = delete;
 
-  // Reads everything that there is, without deciding.
+  // Reads all objects, without deciding.
   void Read();
   void Decide();
   void Wait();

@@ -1,5 +1,6 @@
-// Reclaim against a real kube-apiserver: a full cluster of 8,000 GPUs, 1,000 of them asked for by a
-// queue that deserves them. The shape is that of KAI's measurement (measured facts, section 1, c).
+// Reclaim against a real kube-apiserver: a full cluster of 8,000 GPUs, 1,000 of them requested by a
+// queue with the quota for them. The shape is that of KAI's measurement (measured facts, section 1,
+// c).
 #include <future>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +15,7 @@ using model::testing::MakeQueue;
 constexpr int64_t kNodes = 1000;
 constexpr int64_t kRunning = 8 * kNodes;
 constexpr int64_t kAsked = 1000;
-constexpr int kAskers = 16;  // as the load generator there
+constexpr int kAskers = 16;  // as the load generator in KAI's measurement
 
 void FillCluster(ApiClient& api) {
   CreateNodes(api, kNodes);
@@ -51,10 +52,10 @@ void EndToEndReclaim(Run& run) {
     std::future<void> asking = std::async(
         std::launch::async, [&] { SendOrEnd(api, ask, "the pods were not created", kAskers); });
     double first = 0, answered = 0, all = 0;
-    // The answer to the last eviction may come after the binding that it made room for.
+    // The answer to the last eviction may come after the binding that needed its capacity.
     while ((live.bound() < kAsked || live.evicted() < kAsked) && watch.Seconds() < 60) {
       live.Wait();
-      // Answers count when they are read, not when what they changed has been decided too.
+      // Answers count when they are read, before the decision that follows.
       if (first == 0 && live.saw_pod_go()) first = watch.Seconds();
       if (answered == 0 && live.evicted() > 0) answered = watch.Seconds();
       if (all == 0 && live.bound() == kAsked) all = watch.Seconds();

@@ -1,8 +1,8 @@
-// fairlead-bench: runs the benchmarks whose names match, prints a table and writes it as JSON.
+// fairlead-bench: runs the benchmarks with matching names, prints a table and writes it as JSON.
 // kUsage has the flags.
 //
-// Exit code: 0 also when a goal is missed (a busy machine is no bug); 1 when a benchmark did not do
-// what it says (the others are run all the same); 2 for wrong arguments.
+// Exit code: 0 also when a goal is missed (a busy machine is no bug); 1 if a benchmark did not do
+// what it says (the others still run); 2 for wrong arguments.
 #include <re2/re2.h>
 
 #include <cstdio>
@@ -49,7 +49,7 @@ bool IsFile(const std::string& path) {
   return !path.empty() && std::filesystem::is_regular_file(path, ignored);
 }
 
-// Where the scripts keep the control plane that they have built.
+// The scripts keep the control plane that they have built here.
 std::string CachedControlPlane() {
   const char* named = std::getenv("FAIRLEAD_CONTROL_PLANE");
   if (named != nullptr && *named != '\0') return named;

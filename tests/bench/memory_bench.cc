@@ -1,4 +1,4 @@
-// What a large cluster takes: memory when all of it is known, and time to read it.
+// The cost of a large cluster: memory when all of it is known, and the time to read it.
 #include <cstdio>
 
 #include "absl/strings/str_format.h"

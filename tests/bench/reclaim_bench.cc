@@ -1,6 +1,6 @@
-// Who gives way: reclaim between queues on a full cluster, and gangs for which nothing can be done.
-// The shapes are KAI's micro-benchmarks (ReclaimManySingleGPUJobsFullCycle, ReclaimLargeJobs,
-// ReclaimUnschedulableDistributedJob), whose figures on such a machine are the rivals.
+// Victims: reclaim between queues on a full cluster, and gangs that cannot be helped. The shapes
+// are KAI's micro-benchmarks (ReclaimManySingleGPUJobsFullCycle, ReclaimLargeJobs,
+// ReclaimUnschedulableDistributedJob); their figures on such a machine are the rivals.
 #include <algorithm>
 #include <deque>
 
@@ -23,7 +23,8 @@ void AddJob(LoopCluster& cluster, model::Pod pod, absl::string_view queue, bool 
   cluster.Add(pod);
 }
 
-// `nodes` nodes, every GPU taken by a job of queue "rich" that deserves none; "poor" deserves all.
+// `nodes` nodes, every GPU used by a job of queue "rich", which has no quota; "poor" has the whole
+// quota.
 void FillWithRich(LoopCluster& cluster, int64_t nodes, int64_t poor_quota, int64_t fixed_from,
                   bool groups = false) {
   cluster.AddNodes(nodes);
@@ -63,15 +64,15 @@ void ReclaimCycle500With(Run& run, bool groups) {
     wall_ms.push_back(watch.Seconds() * 1e3);
     cpu.push_back(watch.CpuSeconds());
     evicted.push_back(static_cast<double>(Count<model::EvictPod>(result)));
-    if (watch.Seconds() > 5) break;  // far from the goal: once is enough
+    if (watch.Seconds() > 5) break;  // far from the goal: one run is sufficient
   }
   run.report.Add({groups ? "reclaim_cycle_500/groups" : "reclaim_cycle_500", "ms", Better::kLower,
                   wall_ms, 500, Rival{"KAI full cycle", 158'000}, Median(cpu),
                   absl::StrCat("4,000 running, 4,000 pending; ", Median(evicted), " evicted")});
 }
 
-// Reclaim of 1,000 GPUs of 8,000 as it goes in a live cluster: evictions go out a few at a time,
-// victims end one after another, and each end is a decision of its own.
+// Reclaim of 1,000 GPUs of 8,000 as in a live cluster: evictions go out a few at a time, victims
+// end one after another, and each end is a decision of its own.
 void ReclaimPaced1000With(Run& run, bool groups) {
   constexpr int64_t kAsked = 1000;
   std::vector<double> total_ms, longest_ms, steps;
@@ -148,7 +149,7 @@ void ReclaimGang100Nodes(Run& run) {
 }
 
 void HopelessGang(Run& run) {
-  // Victims for all of its pods but the last; then: nobody may be evicted at all.
+  // First victims for all of its pods but one; then no pod may be evicted at all.
   for (const bool almost : {true, false}) {
     LoopCluster cluster;
     FillWithRich(cluster, 500, 4000, almost ? 79 : 0);

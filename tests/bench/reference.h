@@ -1,10 +1,9 @@
-// A fixed workload that says how fast the machine is at this moment: hashing, sorting and chasing
-// pointers, which is what a scheduler does all day. It is written down once and must never change:
-// all figures are compared through it.
+// A fixed workload that measures the current speed of the machine: hashing, sorting and chasing
+// pointers, like a scheduler. It must never change: all figures are compared through it.
 //
-// The index is the geometric mean, over the three parts, of the time that a part takes divided by
-// the time that it took in the quiet runs of docs/performance.md (kQuiet in reference.cc). 1: as
-// quiet as then; 2: everything takes twice as long.
+// The index is the geometric mean, over the three parts, of the time of a part divided by its time
+// in the quiet runs of docs/performance.md (kQuiet in reference.cc). 1: as quiet as then; 2:
+// everything takes twice as long.
 //
 // Thread-safety: one thread. Cost: about 0.2 s at index 1.
 #pragma once

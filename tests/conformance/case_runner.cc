@@ -13,7 +13,7 @@
 namespace fairlead::conformance {
 namespace {
 
-// KAI rounds the sums of its tables; a thousandth of a device is below what they say.
+// KAI rounds the sums of its tables; a thousandth of a device is below their resolution.
 constexpr int64_t kMilliGpuTolerance = 1;
 
 std::string StatusAt(absl::string_view status, absl::string_view node) {
@@ -195,7 +195,7 @@ void Run::CompareSums(const std::string& name, const ExpectedJob& expected,
                         Devices(have)));
   };
   gpus(expected.milli_gpus, sum.milli_gpus, "ask for");
-  // KAI has the row for jobs that hold nothing as well, and does not look at it.
+  // KAI also has the row for jobs that hold nothing, and ignores it there.
   if (accepted.has_value()) gpus(expected.accepted_milli_gpus, *accepted, "hold");
   if (expected.milli_cpus.has_value() && *expected.milli_cpus != sum.milli_cpus) {
     Differ(absl::StrCat("job ", name, ": expected to ask for ", *expected.milli_cpus,
@@ -241,7 +241,7 @@ void Run::CompareStart(const std::string& name, const ExpectedJob& expected,
 void Run::CompareJobs() {
   for (const auto& [name, expected] : test_.expect.jobs) {
     const absl::StatusOr<std::string> key = world_.GroupKey(name);
-    // A row of a job whose pods stand alone has no group to look at.
+    // A job of single pods has no group to check.
     if (!key.ok()) continue;
     CompareSums(name, expected, *key);
     CompareVerdict(name, expected, *key);
@@ -273,7 +273,7 @@ CaseReport Run::Do() {
     CompareFoldedNodes();
     CompareJobs();
   }
-  // One wrong match would be told again in every round after it.
+  // A wrong match would be reported again in every later round.
   for (int64_t i = 1; i <= test_.after_match && report_.differences.empty(); ++i) {
     if (!Round(absl::StrCat("round ", test_.until_match + i, " (nothing may change): "))) break;
     ComparePods(last_.pods);

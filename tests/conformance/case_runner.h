@@ -1,7 +1,7 @@
-// Runs one scheduling case and says what is different from what it expects.
+// Runs one scheduling case and reports the differences from its expectations.
 //
-// Every difference is one line for people. No difference: the case passes.
-// Thread-safety: pure functions.
+// Every difference is one line for people. No difference: the case passes. Thread-safety: pure
+// functions.
 #pragma once
 
 #include <map>
@@ -16,19 +16,19 @@ namespace fairlead::conformance {
 
 struct CaseReport {
   std::vector<std::string> differences;
-  // What the sessions did, for people; filled whether the case passes or not.
+  // The actions of the sessions, for people; filled whether the case passes or not.
   std::vector<std::string> log;
   std::map<std::string, PodOutcome> pods;  // at the end of the last session
 };
 
-// "single": one session, its result is compared. "rounds": the sessions until the match are folded
-// into the world, which is compared once after the last of them; the ones after it must show the
-// same *before* they are folded. Call limits hold for every session.
+// "single": one session, with its result compared. "rounds": the sessions until the match are
+// folded into the world, which is compared once after the last of them. Later sessions must show
+// the same *before* they are folded. Call limits hold for every session.
 CaseReport RunSchedulingCase(const SchedulingCase& test, const SessionRunner& run_session);
 
-// Which verdict codes mean the same as a fit-error text of KAI; empty: none is known to, and
+// The verdict codes that mean the same as a fit-error text of KAI; empty: none is known, and
 // nothing is compared. KAI's texts do not tell whether a node could ever help, ours do, so several
-// may fit.
+// codes may match.
 std::vector<std::string> CodesFor(absl::string_view kai_message);
 
 }  // namespace fairlead::conformance

@@ -1,4 +1,4 @@
-// The runner against scripted sessions: what it feeds to them, and which differences it sees.
+// The runner against scripted sessions: its inputs to them, and the differences it sees.
 #include "tests/conformance/case_runner.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 constexpr char kBoth[] =
     R"({"pods":{"wait-0":{"status":"Running","node":"n1"},"run-0":{"status":"Running"}}})";
 
-// Answers with the next result of a list and keeps what it was asked.
+// Answers with the next result of a list and records its inputs.
 struct Script {
   std::vector<SessionResult> results;
   std::vector<SessionInput> inputs;
@@ -181,7 +181,7 @@ TEST(CaseRunner, AVictimThatStaysReleasingGoesOnTerminating) {
 }
 
 TEST(CaseRunner, AfterTheMatchNothingMayChangeBeforeTheFold) {
-  // A binding that the fold would turn into what is expected.
+  // A binding that the fold would turn into the expected state.
   Script script{{Result("Binding", "n1"), Result("Running", "n1"), Result("Binding", "n1")}, {}};
   const CaseReport report =
       RunText(CaseJson("rounds", R"({"untilMatch":1,"afterMatch":2})", kBoth), script);

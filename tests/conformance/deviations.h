@@ -1,5 +1,5 @@
-// Cases in which we decide otherwise on purpose: which, why, and what we do instead.
-// The form of the text is described in deviations.txt.
+// Cases in which we decide differently on purpose: which, why, and what we do instead.
+// deviations.txt describes the form of the text.
 //
 // Thread-safety: plain values, pure functions. Errors: InvalidArgument with the line's number.
 #pragma once
@@ -23,7 +23,7 @@ using Deviations = std::map<std::string, Deviation>;  // by id of the case
 
 absl::StatusOr<Deviations> ReadDeviations(absl::string_view text);
 
-// NotFound if it names a pod that the case says nothing of.
+// NotFound if it names a pod that the case does not mention.
 absl::Status ApplyDeviation(const Deviation& deviation, Expectations& expect);
 
 }  // namespace fairlead::conformance

@@ -51,8 +51,8 @@ engine::EngineOptions MakeEngineOptions(const SessionInput& input) {
   return options;
 }
 
-// KAI's nodeplacement arguments are ours; a case that names its plugins and has none of it does not
-// look at how full a node is.
+// KAI's nodeplacement arguments are ours. A case that names its plugins without nodeplacement
+// ignores how full a node is.
 framework::Profile MakeProfile(const SchedulerSettings& settings) {
   framework::Profile profile = framework::DefaultProfile();
   if (!settings.plugins.has_value()) return profile;
@@ -96,7 +96,7 @@ class Session {
   state::ClusterState state_;
   queues::QueueTree tree_;
   std::unique_ptr<engine::Engine> engine_;
-  // Where finished pods ran: their room is free again, so the state need not know.
+  // The nodes of finished pods: their capacity is free again, so the state need not know them.
   std::map<std::string, std::string> ran_on_;
   SessionResult result_;
 };
@@ -148,7 +148,7 @@ void Session::Apply(const kube::Object& object) {
   }
 }
 
-// A promise is nothing that an object shows.
+// No API object shows that a pod is pipelined.
 void Session::Seed() {
   state::Transaction txn(state_);
   for (const auto& [name, start] : input_.start) {
@@ -180,8 +180,8 @@ SessionResult Session::Run() {
   return std::move(result_);
 }
 
-// Statuses of the claims of every pod that has its node, as the binder and the claim controller
-// would leave them.
+// Statuses of the claims of every placed pod, as the binder and the claim controller would leave
+// them.
 void Session::ReportClaims() {
   std::map<std::string, model::ResourceClaim> claims;
   std::map<std::string, std::string> nodes;
@@ -240,7 +240,7 @@ void Session::Report(const engine::CycleResult& cycle) {
     result_.events.push_back({SessionEvent::Op::kBind, KeyOf(state_.pod(binding.pod)),
                               state_.node(binding.node).name()});
   }
-  // KAI evicts what it has just bound; here the binding is taken back before it is sent.
+  // KAI evicts what it has just bound; here the binding is withdrawn before it is sent.
   for (const engine::Binding& taken_back : cycle.withdrawn) {
     const std::string pod = KeyOf(state_.pod(taken_back.pod));
     const std::string node = state_.node(taken_back.node).name();

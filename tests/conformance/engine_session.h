@@ -1,10 +1,10 @@
-// The one place of the conformance runner that touches the engine: one session, on a state that is
-// made from objects as the API server has them, through ClusterState, QueueTree, Framework and
-// Engine as the program uses them.
+// The only part of the conformance runner that uses the engine: one session, on a state made from
+// objects as the API server has them, through ClusterState, QueueTree, Framework and Engine as in
+// the program.
 //
-// Ownership: nothing outlives the call. Thread-safety: calls are independent of each other.
-// Errors: InvalidArgument for objects or settings that cannot be had at all; an object whose
-// content makes no sense is the engine's to judge, and is named in `notes`.
+// Ownership: nothing outlives the call. Thread-safety: calls are independent of each other. Errors:
+// InvalidArgument for impossible objects or settings; the engine judges an object with invalid
+// content, which is named in `notes`.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace fairlead::conformance {
 struct SessionInput {
   std::vector<kube::Object> objects;       // in the order of the case
   std::vector<std::string> other_objects;  // JSON of kinds that the product does not decode
-  std::vector<std::string> actions;        // in this order; none: only look at the state
+  std::vector<std::string> actions;        // in this order; none: only the state is read
   absl::Time now;
   SchedulerSettings settings;
   std::map<std::string, StartState> start;  // by pod name
@@ -31,9 +31,9 @@ struct SessionInput {
 
 struct PodOutcome {
   std::string status;  // KAI's word for it
-  std::string node;    // where it is, was, or is promised to be; empty for none
+  std::string node;    // its current, former or pipelined node; empty for none
   std::vector<std::string> gpu_groups;
-  // What it counts against its queue.
+  // The amounts charged to its queue.
   int64_t milli_gpus = 0, milli_cpus = 0, memory_bytes = 0;
 };
 

@@ -1,4 +1,4 @@
-// The adapter: objects in, what the real engine made of them out.
+// The adapter: objects in, results of the real engine out.
 #include "tests/conformance/engine_session.h"
 
 #include <gmock/gmock.h>

@@ -15,7 +15,7 @@
 namespace fairlead::conformance {
 namespace {
 
-// After the answer, so that half of one is not taken for a whole.
+// Written after the answer, so that half an answer does not pass for a whole.
 constexpr char kEnd[] = "\nend";
 
 [[noreturn]] void Child(int pipe, const std::function<std::string()>& work) {
@@ -27,11 +27,11 @@ constexpr char kEnd[] = "\nend";
     if (n < 0) break;
     sent += static_cast<size_t>(n);
   }
-  // Buffered output is the parent's to write.
+  // The parent writes buffered output.
   _exit(0);
 }
 
-// Everything until the child closes the pipe. False if the time is over.
+// Reads until the child closes the pipe. False after the deadline.
 bool ReadAll(int pipe, absl::Time deadline, std::string& out) {
   char buffer[65536];
   while (true) {

@@ -1,4 +1,4 @@
-// Runs work in a process of its own: whatever it does, the caller lives on and learns of it.
+// Runs work in its own process: the caller survives its crashes and learns of them.
 //
 // The child is a fork: call it from a process with one thread. POSIX.
 #pragma once

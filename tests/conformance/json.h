@@ -1,9 +1,9 @@
-// A JSON text as a tree that can be changed: cases are read from it, and the objects of a case are
+// A JSON text as a tree that can be changed. Cases are read from it, and the objects of a case are
 // rewritten between rounds before the product's decoders read them.
 //
 // Numbers keep their value as text in the shortest form that reads back as the same number.
-// Thread-safety: plain values. Errors: ParseJson gives InvalidArgument; a JsonView notes the first
-// thing that is not as it should be, with its path, and goes on with an empty value.
+// Thread-safety: plain values. Errors: ParseJson gives InvalidArgument; a JsonView records the
+// first invalid value, with its path, and continues with an empty value.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct Json {
   // Null if absent, or if this is no object.
   [[nodiscard]] const Json* Find(absl::string_view key) const;
   Json* Find(absl::string_view key);
-  // The member, made if it is absent; turns this into an object if it is none.
+  // The member, created if absent; makes this an object if it is not.
   Json& Member(absl::string_view key);
   void Erase(absl::string_view key);
   // The text of the string at a path of keys, "" if there is none.
@@ -43,7 +43,7 @@ struct Json {
 absl::StatusOr<Json> ParseJson(absl::string_view text);
 std::string ToText(const Json& json);
 
-// A value and where it stands.
+// A value and its path.
 class JsonView {
  public:
   // `error` outlives the view and all that come from it.
@@ -58,7 +58,7 @@ class JsonView {
   [[nodiscard]] const std::string& path() const { return path_; }
 
   [[nodiscard]] JsonView At(absl::string_view key) const;
-  // The same, and it is an error if it is absent.
+  // As At, but an absent value is an error.
   [[nodiscard]] JsonView Need(absl::string_view key) const;
   // Empty for an absent value; an error for a value of another type.
   [[nodiscard]] std::vector<std::pair<std::string, JsonView>> Members() const;

@@ -1,7 +1,7 @@
 // Faults of KAI v0.17 that Fairlead does not copy, recognised in the data of a case by a rule; and
-// whether what Fairlead decided instead is right by itself.
+// a check of Fairlead's own decision.
 //
-// Rules (a case is known by what it says, never by its name):
+// Rules (a case is recognised by its data, never by its name):
 //   empty domain    a fit error of KAI's says that a domain of a topology has no CPU at all
 //                   ("z0 didn't have enough resources: CPU cores, ..., available: 0"), while nodes
 //                   of the domain have free CPU even after everything that KAI placed. (v0.17 looks
@@ -22,13 +22,12 @@
 
 namespace fairlead::conformance {
 
-// What KAI did wrong in the case, for people; empty if nothing that is known. Only cases of one
-// session.
+// KAI's fault in the case, for people; empty if no known fault. Only cases of one session.
 std::string KaiFaultIn(const Json& test);
 
-// What is wrong with these pods (by "namespace/name") at the end of the case's session: nodes that
-// are over-committed, required levels that are broken, gangs and optional sub-groups of which only
-// a part is placed, pods that ran and do not. One line each; empty: nothing.
+// The faults of these pods (by "namespace/name") at the end of the case's session: over-committed
+// nodes, broken required levels, partly placed gangs and optional sub-groups, pods that ran and do
+// not. One line each; empty: none.
 std::vector<std::string> PlacementProblems(const Json& test,
                                            const std::map<std::string, PodOutcome>& pods);
 

@@ -1,4 +1,4 @@
-// Rules for KAI's faults: shown by a case's own data, and our own placement is checked.
+// Rules for KAI's faults: a case's own data must show the fault, and our own placement is checked.
 #include "tests/conformance/kai_faults.h"
 
 #include "absl/strings/str_replace.h"

@@ -4,8 +4,8 @@
 namespace fairlead::conformance {
 namespace {
 
-// A text that has all of `parts` (the second may be empty) means one of `codes`. The first row that
-// matches counts: what a text begins with is what it means, the rest is detail.
+// A text with all of `parts` (the second may be empty) means one of `codes`. The first matching row
+// counts: the beginning of a text is its meaning, the rest is detail.
 struct Meaning {
   const char* parts[2];
   std::vector<std::string> codes;

@@ -1,8 +1,8 @@
-// The runner's own oracle: fed with what KAI was seen to do in every session of every case, it must
+// The runner's own oracle: fed with KAI's recorded actions in every session of every case, it must
 // find no difference. So the folding of rounds, the comparison and the call limits mean what the
-// data means, whatever the engine does.
+// data mean, whatever the engine does.
 //
-// The data lies outside the repository: FAIRLEAD_SHARED names the folder that has
+// The data is outside the repository: FAIRLEAD_SHARED names the folder that has
 // conformance/kai/*.json, by default ../shared. Without it the test skips and says so.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ std::filesystem::path DataFolder() {
   return std::filesystem::path(shared != nullptr ? shared : "../shared") / "conformance" / "kai";
 }
 
-// Its sessions are those that KAI's run of the case had; after the recorded ones KAI did nothing.
+// Its sessions are those of KAI's run of the case; after the recorded sessions KAI did nothing.
 class Replay {
  public:
   explicit Replay(const Json& test) {
@@ -97,7 +97,7 @@ TEST(KaiReplay, WhatKaiDidPassesEveryCase) {
       absl::StatusOr<SchedulingCase> test = ReadSchedulingCase(json);
       ASSERT_TRUE(test.ok()) << json.TextAt({"source"}) << ": " << test.status();
       EXPECT_THAT(test->notes, ::testing::IsEmpty()) << test->source;
-      // What the record does not have: sums of requests, verdicts, nodes of every round.
+      // The record lacks sums of requests, verdicts, and nodes of every round.
       test->expect.jobs.clear();
       test->expect.nodes.clear();
       auto replay = std::make_shared<Replay>(json);

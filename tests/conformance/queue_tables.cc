@@ -219,7 +219,7 @@ void RunReclaim(const JsonView& test, bool whole, const absl::Status& error, Dif
   }
   const queues::ReclaimAnswer answer = queues::Reclaimable(context, reclaimer, victims);
   CompareAnswer(test, answer.allowed(), Explain(world, answer), out);
-  // The table's order of victims is a map's: it must not matter.
+  // The table's order of victims comes from a map, so it must not matter.
   std::reverse(victims.begin(), victims.end());
   if (queues::Reclaimable(context, reclaimer, victims).allowed() != answer.allowed()) {
     out.push_back("the answer depends on the order of the victims' queues");
@@ -234,7 +234,7 @@ void CompareViolation(const JsonView& test, const QueueWorld& world,
   if (!expected.empty() && expected != got) {
     out.push_back(absl::StrCat("reason: expected ", expected, ", got ", got));
   }
-  // The texts are KAI's; the queue and the amounts that they name must be ours as well.
+  // The texts are KAI's; their queue and amounts must be ours as well.
   const std::string message = test.At("message").Text();
   const auto named = [&](absl::string_view what) {
     if (message.empty() || absl::StrContains(message, what)) return;

@@ -1,6 +1,6 @@
-// KAI's tables about queues: fair-share divisions, who may reclaim, limits and quotas. Run through
-// the functions of queues/ that decide them; used by the conformance program and by the unit tests
-// of that module.
+// KAI's tables about queues: fair-share divisions, rights to reclaim, limits and quotas. Runs them
+// through the functions of queues/ that decide them; used by the conformance program and by the
+// unit tests of that module.
 //
 // Amounts of the tables: GPUs in devices, CPU in milli-CPU, memory in bytes; -1 is unlimited.
 // Thread-safety: pure functions. Errors: InvalidArgument with the path of a malformed field.
@@ -18,7 +18,7 @@ namespace fairlead::conformance {
 bool IsFairShareCase(const Json& test);   // has "operation"
 bool IsQueueCheckCase(const Json& test);  // has "check"
 
-// One line for every difference; empty: the case passes.
+// One line per difference; empty: the case passes.
 absl::StatusOr<std::vector<std::string>> RunFairShareCase(const Json& test);
 // canReclaimResources, reclaimable; any other check is one of limits.
 absl::StatusOr<std::vector<std::string>> RunQueueCheckCase(const Json& test);

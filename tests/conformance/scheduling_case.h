@@ -1,5 +1,5 @@
-// One scheduling case of the conformance data: what the world looks like, what runs, what is
-// expected. The format is described in the README beside the data.
+// One scheduling case of the conformance data: the world, the actions, the expectations. The README
+// beside the data describes the format.
 //
 // Errors: InvalidArgument with the path of the field. Thread-safety: plain values.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace fairlead::conformance {
 
-// How a pod starts where its object cannot say so.
+// The start state of a pod that its object cannot express.
 struct StartState {
   std::string status, node;  // empty: as the object says
   std::vector<std::string> gpu_groups;
@@ -29,9 +29,9 @@ struct ConfiguredPlugin {
   std::map<std::string, std::string> arguments;
 };
 
-// What a case says about how the scheduler is set up. An absent value is the harness's default.
+// A case's settings of the scheduler. An absent value is the harness's default.
 struct SchedulerSettings {
-  // With a value: exactly these plugins run, no others.
+  // If set: exactly these plugins run.
   std::optional<std::vector<ConfiguredPlugin>> plugins;
   absl::Duration staleness_grace_period = absl::ZeroDuration();
 };
@@ -41,7 +41,7 @@ struct ExpectedPod {
   std::optional<std::string> node;
 };
 
-// Sums over the pods of a job, and what its verdict must mean.
+// Sums over the pods of a job, and the required meaning of its verdict.
 struct ExpectedJob {
   std::optional<int64_t> milli_gpus, accepted_milli_gpus, milli_cpus, memory_bytes;
   std::string error_message;
@@ -75,8 +75,8 @@ struct SchedulingCase {
   std::map<std::string, StartState> start;  // by pod name
   std::set<std::string> stays_releasing;    // PodGroup names
   Expectations expect;
-  Json observed_pods;              // what KAI did, for people
-  std::vector<std::string> notes;  // fields that nothing here knows
+  Json observed_pods;              // KAI's actions, for people
+  std::vector<std::string> notes;  // unknown fields
 };
 
 absl::StatusOr<SchedulingCase> ReadSchedulingCase(const Json& json);

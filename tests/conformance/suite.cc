@@ -82,7 +82,7 @@ Findings RunCase(const Json& json, const SuiteOptions& options, const Deviation*
   return findings;
 }
 
-// Lines cannot have line ends inside on their way through the pipe.
+// The pipe's protocol is one line per text.
 std::string OneLine(absl::string_view text) {
   std::string line;
   for (const char c : text) line += c == '\n' || c == '\r' ? ' ' : c;

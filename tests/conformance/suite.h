@@ -32,11 +32,11 @@ struct CaseResult {
   Outcome outcome = Outcome::kFailed;
   std::vector<std::string> differences;
   std::vector<std::string> log;
-  std::string deviation;  // why, if it is listed; what KAI's fault is
+  std::string deviation;  // the reason, if it is listed; or KAI's fault
 };
 
 struct SuiteOptions {
-  std::string filter;  // only cases whose id or name or file has this in it
+  std::string filter;  // only cases with this in their id, name or file
   Deviations deviations;
   absl::Duration case_limit = absl::Seconds(60);
   bool isolate = true;
@@ -46,12 +46,12 @@ struct SuiteOptions {
 struct SuiteResult {
   std::vector<CaseResult> cases;     // in the order of folders, files, cases
   std::vector<std::string> skipped;  // folders that are absent
-  // Listed cases that pass as KAI decides them.
+  // Listed cases that pass with KAI's expectation.
   std::vector<std::string> needless_deviations;
   [[nodiscard]] int64_t Count(Outcome outcome) const;
 };
 
-// Folders, or single files. What is malformed is a failed case with a text that says where.
+// Folders, or single files. A malformed file is a failed case with a text that names the place.
 SuiteResult RunSuite(const std::vector<std::string>& paths, const SuiteOptions& options);
 
 // {"passed":N,"failed":N,"deviating":N,"cases":{id:{"result":..,"name":..,"file":..,

@@ -36,7 +36,7 @@ inline std::string PriorityClassJson(absl::string_view name, int value) {
       R"("},"value":)", value, "}");
 }
 
-// Running on `node`, waiting if that is empty.
+// Running on `node`, waiting if `node` is empty.
 inline std::string PodJson(absl::string_view name, absl::string_view group, absl::string_view node,
                            int gpus = 1) {
   return absl::StrCat(

@@ -55,7 +55,7 @@ void WriteGroupLabels(Json& metadata, const std::vector<std::string>& groups) {
   }
 }
 
-// As the binder writes it.
+// In the binder's form.
 void WriteReceivedType(Json& metadata) {
   Json& annotations = metadata.Member("annotations");
   const bool shared = annotations.Find(model::kGpuFractionAnnotation) != nullptr ||
@@ -194,7 +194,7 @@ absl::StatusOr<std::map<std::string, PodOutcome>> World::Fold(const SessionResul
       annotations.Erase(model::kLastStartAnnotation);
     }
   }
-  // What was promised at the start is not promised any more, and groups stand in the labels.
+  // Pods pipelined at the start are not pipelined any more, and labels have their groups.
   for (auto& [name, begin] : start_) {
     begin.status.clear();
     begin.node.clear();

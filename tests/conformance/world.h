@@ -1,7 +1,7 @@
 // The API objects of one case, as they change from round to round.
 //
-// Objects stay JSON, so that whatever the fold writes onto them (node, labels, annotations) is read
-// again by the product's own decoders.
+// Objects stay JSON, so that the product's own decoders read again what the fold writes (node,
+// labels, annotations).
 //
 // Thread-safety: plain values. Errors: InvalidArgument with the object's kind and name.
 #pragma once
@@ -22,16 +22,15 @@ class World {
  public:
   explicit World(const SchedulingCase& test);
 
-  // What a session with these actions gets to see.
+  // The input of a session with these actions.
   [[nodiscard]] absl::StatusOr<SessionInput> MakeInput(std::vector<std::string> actions) const;
 
-  // What becomes of a session's result until the next session; returns the pods of the folded
-  // world:
+  // Applies a session's result for the next session; returns the pods of the folded world:
   //   Binding    runs on its node, with its GPU groups
-  //   Releasing  waits again, or goes on terminating where the case says so
+  //   Releasing  waits again, or continues to terminate if the case says so
   //   Pipelined  waits again
-  // Pod groups of which anything runs carry a start one minute ago, others none. Statuses of claims
-  // are carried over.
+  // Pod groups with a running pod have a start one minute ago, others none. Statuses of claims are
+  // carried over.
   absl::StatusOr<std::map<std::string, PodOutcome>> Fold(const SessionResult& result);
 
   // "namespace/name" of the pod or pod group; an error if there is none or several of that name.

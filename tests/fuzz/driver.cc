@@ -1,6 +1,6 @@
 // Runs the target of wire_fuzz.cc without libFuzzer, as a test: a fixed number of mutations,
 // seeded, of valid messages and of the files that the command line names. Prints the seed and, on a
-// crash, what to run again.
+// crash, the command that repeats it.
 //
 // wire_fuzz_test [--seed=N] [--runs=N] [FILE...]
 #include <unistd.h>
@@ -27,7 +27,7 @@ namespace {
 namespace testing = fairlead::kube::testing;
 using testing::Random;
 
-// What a crash is said with; set before the run, read by the signal handler.
+// The message of a crash; set before the run, read by the signal handler.
 char crash_note[200];
 
 void SayWhereAndDie(int signal) {
@@ -70,7 +70,8 @@ std::vector<std::string> ValidInputs(Random& random, const std::vector<std::stri
   return inputs;
 }
 
-// One to four changes of the kinds that find most: bits, lengths, cuts, repeats, pieces of others.
+// One to four changes of the most productive kinds: bits, lengths, cuts, repeats, pieces of other
+// inputs.
 std::string Mutate(Random& random, std::string input, const std::vector<std::string>& others) {
   for (size_t changes = 1 + random.Below(4); changes > 0 && !input.empty(); --changes) {
     const size_t at = random.Below(input.size());

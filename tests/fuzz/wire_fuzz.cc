@@ -1,6 +1,6 @@
 // libFuzzer target: every decoder of kube/codec/codec.h on arbitrary bytes. The first byte chooses
-// decoder and kind. What is checked: no crash, no undefined behaviour, an error of one code only,
-// and a watch stream that means the same whole and in pieces.
+// decoder and kind. It checks that there is no crash and no undefined behaviour, that errors have
+// one code, and that a watch stream means the same whole and in pieces.
 //
 // driver.cc runs it as a test. With clang: cmake -DCMAKE_CXX_COMPILER=clang++-19
 // -DFAIRLEAD_LIBFUZZER=ON -DFAIRLEAD_SANITIZE=address,undefined,fuzzer-no-link, then bin/wire_fuzz.

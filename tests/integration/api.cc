@@ -79,7 +79,7 @@ Answer Api::Call(std::string method, std::string path, std::string body, std::st
   request.body = std::move(body);
   if (!request.body.empty()) request.content_type = std::move(content_type);
   absl::StatusOr<kube::HttpResponse> response;
-  // An API server that has just started, or just learnt of a CRD, says 429 for a moment.
+  // An API server that has just started, or just learnt of a CRD, answers 429 for a moment.
   const auto answered = [&] {
     response = transport_->Call(request);
     return !response.ok() || response->status != 429;
@@ -145,7 +145,7 @@ double Api::Metric(absl::string_view name, const std::vector<std::string>& label
 std::shared_ptr<History> Api::Watch(const std::string& collection) {
   auto history = std::make_shared<History>();
   kube::HttpRequest request;
-  // The initial events of such a watch are the objects that there are.
+  // The initial events of such a watch are the existing objects.
   request.path = absl::StrCat(collection, "?watch=true&sendInitialEvents=true&allowWatchBookmarks=",
                               "true&resourceVersionMatch=NotOlderThan");
   request.traffic = kube::TrafficClass::kWatch;

@@ -1,7 +1,7 @@
-// The API server as the tests look at it: JSON by path, through the project's own transport.
+// The API server for the tests: JSON by path, through the project's own transport.
 //
-// Errors: the server's status code with its message; a missing answer is 0.
-// Thread-safety: as kube::CurlTransport; History is filled by its thread.
+// Errors: the server's status code with its message; a missing answer is 0. Thread-safety: as
+// kube::CurlTransport; History is filled by its thread.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ struct Answer {
   [[nodiscard]] bool ok() const { return status >= 200 && status < 300; }
 };
 
-// The objects of one collection, and everything that happens to them from then on.
+// The objects of one collection, and every later change of them.
 class History {
  public:
   struct Event {
@@ -37,7 +37,7 @@ class History {
     Json object;
   };
   [[nodiscard]] std::vector<Event> events() const;
-  // How many different objects (by uid) there ever were, those before the start included.
+  // The number of different objects (by uid) so far, including those before the start.
   [[nodiscard]] size_t objects() const;
   [[nodiscard]] bool Any(const std::function<bool(const Json&)>& condition) const;
 
@@ -56,14 +56,14 @@ class Api {
   Answer Call(std::string method, std::string path, std::string body = "",
               std::string content_type = kube::kJson);
   Answer Get(std::string path) { return Call("GET", std::move(path)); }
-  // POST; the test fails if the server does not take it. Answers the object.
+  // POST; the test fails if the server rejects it. Returns the object.
   Json Create(std::string collection, const std::string& body);
-  // A merge patch; the same.
+  // A merge patch; the test fails if the server rejects it.
   Json Merge(std::string path, const std::string& body);
-  // At once, whatever a kubelet would have to do first; OK if it is gone.
+  // Deletes at once, without a kubelet; OK if it is gone.
   void Delete(std::string path);
   std::vector<Json> List(const std::string& collection);
-  // A sum over the series of a metric whose labels contain all of these texts.
+  // The sum over the series of a metric with labels that have all of these texts.
   double Metric(absl::string_view name, const std::vector<std::string>& labels);
 
   std::shared_ptr<History> Watch(const std::string& collection);

@@ -17,7 +17,7 @@ class AttemptsTest : public IntegrationTest {
     for (const char* pod : {"-0", "-1"}) MakePod({.name = group + pod, .group = group});
   }
   Json Group(const std::string& name) { return api().Get(Path(kGroups, name)).body; }
-  // Null if the group has none of that pool.
+  // Null if the group has no entry of that pool.
   static const Json* EntryOf(const Json& group, const std::string& pool) {
     const Json* const entries = group.At({"status", "schedulingConditions"});
     if (entries == nullptr) return nullptr;
@@ -48,7 +48,7 @@ TEST_F(AttemptsTest, PodsOfAGroupThatIsNotToBeMarkedAreLeftAlone) {
   for (const char* pod : {"loud-0", "loud-1"}) {
     ASSERT_TRUE(Eventually("others' autoscalers see it", [&] { return IsMarked(Pod(pod)); }));
   }
-  // Whatever else the step had to write is written before this.
+  // All other writes of the step come before this one.
   MakePod({.name = "later", .queue = "no-such-queue"});
   ASSERT_TRUE(Eventually("a verdict", [&] { return VerdictOf("later") == "QueueNotFound"; }));
   EXPECT_FALSE(history->Any([](const Json& pod) {
@@ -90,7 +90,7 @@ TEST_F(AttemptsTest, AGroupWithOneAttemptIsNotTriedAgainUntilItIsMovedAlsoByANew
   ASSERT_NE(EntryOf(told, "pool-b"), nullptr);
   EXPECT_EQ(EntryOf(told, "pool-b")->TextAt({"message"}), "theirs");
 
-  // There is room for it now, which others may have.
+  // Capacity exists now, for other pods.
   MakeNode("n", 8);
   MakePod({.name = "witness"});
   ASSERT_TRUE(Bound({"witness"}));

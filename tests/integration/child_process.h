@@ -1,4 +1,4 @@
-// A program that a test runs, signals and looks at. It is killed with the test.
+// A program that a test runs, signals and observes. It is killed with the test.
 //
 // Ownership: of the process; the destructor kills and reaps it. Thread-safety: one thread.
 #pragma once
@@ -29,7 +29,7 @@ class ChildProcess {
   void Kill();
   // The exit code, 128 + N for signal N; nothing if it still runs when the time is over.
   std::optional<int> Wait(absl::Duration patience);
-  // What it has said so far.
+  // Its output so far.
   [[nodiscard]] std::string Log() const;
 
  private:

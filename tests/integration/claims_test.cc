@@ -26,7 +26,7 @@ constexpr char kClaims[] = "/apis/resource.k8s.io/v1/namespaces/default/resource
 constexpr char kTemplates[] = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates";
 constexpr char kFinalizer[] = "resource.kubernetes.io/delete-protection";
 
-// What a claim asks for: so many devices of the class, and its own words to the driver.
+// The spec of a claim: so many devices of the class, and its opaque parameters for the driver.
 std::string SpecText(int count) {
   return absl::StrCat(R"({"devices":{"requests":[{"name":"nic","exactly":{"deviceClassName":")",
                       kDriver, R"(","allocationMode":"ExactCount","count":)", count,
@@ -74,7 +74,7 @@ class ClaimsTest : public IntegrationTest {
     controllers_ = std::make_unique<ChildProcess>(
         plane->ControllerManager("resourceclaim-controller"), plane->NewFile("controllers.log"));
   }
-  // Rights, and the account that has them, as a user installs them; a kubeconfig of that account.
+  // Installs the rights and their account as a user does; returns a kubeconfig of that account.
   std::string InstallRights() {
     const std::string namespaces = "/api/v1/namespaces";
     const std::string accounts = "/api/v1/namespaces/fairlead/serviceaccounts";
@@ -136,7 +136,7 @@ class ClaimsTest : public IntegrationTest {
             R"("claims":[{"name":"net"}]}}]}})"));
   }
   Json Claim(const std::string& name) { return api().Get(Path(kClaims, name)).body; }
-  // Of the pod's one claim from a template.
+  // The pod's one claim from a template.
   std::string ClaimOf(const std::string& pod) {
     const Json object = Pod(pod);
     const Json* const statuses = object.At({"status", "resourceClaimStatuses"});
@@ -164,13 +164,13 @@ class ClaimsTest : public IntegrationTest {
     }
     return devices;
   }
-  // As a kubelet does when the containers have ended.
+  // Ends the pod as a kubelet does after its containers.
   void EndPod(const std::string& name) {
     const Answer answer = api().Call("PATCH", Path(kPods, name) + "/status",
                                      R"({"status":{"phase":"Succeeded"}})", kube::kMergePatch);
     EXPECT_TRUE(answer.ok()) << answer.text;
   }
-  // As another scheduler would: `reserved` are JSON objects.
+  // Allocates as another scheduler would: `reserved` are JSON objects.
   void Allocate(const std::string& claim, const std::string& node, const std::string& device,
                 const std::string& reserved) {
     const Answer answer = api().Call(
@@ -197,8 +197,8 @@ class ClaimsTest : public IntegrationTest {
   std::vector<std::string> installed_;
 };
 
-// ---- what is in the way
-// -----------------------------------------------------------------------------
+// ---- obstacles
+// --------------------------------------------------------------------------------------
 
 TEST_F(ClaimsTest, UntilTheClaimIsMadeThePodWaitsAndSaysForWhich) {
   MakeDeviceNode("n1", 1);
@@ -229,7 +229,7 @@ TEST_F(ClaimsTest, WhatSomebodyElseHasAllocatedIsFollowedAndNotOverwritten) {
   const Json claim = Claim("c");
   EXPECT_EQ(DevicesOf(claim), std::vector<std::string>{"n2/nic-1"});
   EXPECT_EQ(Sorted(ReservedFor(claim)), (std::vector<std::string>{"a", "foreign"}));
-  // A claim that another one's devices would be for goes elsewhere.
+  // A claim must not get another claim's devices: it goes elsewhere.
   MakeClaim("d");
   MakeClaimPod("b", R"("resourceClaimName":"d")");
   ASSERT_TRUE(Bound({"b"}));
@@ -291,7 +291,7 @@ class ClaimWritesTest : public ClaimsTest {
     }));
     return result.value_or(model::ActionResult{});
   }
-  // As decided on what was seen at the beginning.
+  // The decision on the initial state.
   model::ReserveClaim Reserve() {
     model::ReserveClaim write;
     write.ns = "default";
@@ -348,7 +348,7 @@ TEST_F(ClaimWritesTest, WhatOthersWroteMeanwhileStays) {
   EXPECT_EQ(claim.TextAt({"metadata", "labels", "x"}), "y");
   EXPECT_EQ(claim.At({"metadata", "finalizers"})->items().size(), 2u);
   EXPECT_EQ(DevicesOf(claim), std::vector<std::string>{"n1/nic-0"});
-  // Again: it is as it is to be. One more pod joins the first.
+  // Repeated: nothing has to change. One more pod joins the first.
   const model::ActionResult again = Do(Reserve());
   ASSERT_TRUE(again.status.ok()) << again.status;
   EXPECT_EQ(again.resource_version, result.resource_version);
@@ -480,7 +480,7 @@ TEST_F(ClaimsTest, ASharedClaimKeepsItsPodsTogetherAndIsDeallocatedAfterTheLast)
   EXPECT_TRUE(Eventually("deallocated", [this] { return DevicesOf(Claim("shared")).empty(); }));
   MakeClaimPod("c", R"("resourceClaimName":"shared")");
   EXPECT_TRUE(Bound({"c"}));
-  // The claim controller may name a pod that has ended once more, and takes it back again.
+  // The claim controller may add an ended pod once more, and removes it again.
   const std::vector<std::string> reserved = ReservedFor(Claim("shared"));
   EXPECT_EQ(std::count(reserved.begin(), reserved.end(), "c"), 1);
 }

@@ -1,6 +1,6 @@
 // Evictions by the real process on the real API server: PodDisruptionBudgets, refusals, condition
-// and event. No controller and no kubelet runs: pods come to run, and budgets to allow something,
-// by the test's own patches.
+// and event. No controller and no kubelet runs: the test's own patches start pods and set what
+// budgets allow.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/integration/fixture.h"
@@ -27,13 +27,14 @@ class EvictionsTest : public IntegrationTest {
     }
   }
 
-  // Queue "rich" deserves nothing and has everything, "poor" deserves all.
+  // Queue "rich" has quota 0 and uses everything, "poor" has the whole quota.
   void RichAndPoor(int gpus) {
     MakeQueue("rich", 0, -1);
     MakeQueue("poor", gpus, -1);
     MakeNode("n1", gpus);
   }
-  // Bound by us, then running and ready as a kubelet would have it; app: "" or a label's value.
+  // Runs a pod that we bind, then marks it running and ready as a kubelet would; app: "" or a
+  // label's value.
   void Run(const PodSpec& pod, const std::string& app) {
     MakePod(pod);
     if (!app.empty()) {
@@ -45,7 +46,7 @@ class EvictionsTest : public IntegrationTest {
         Path(kPods, pod.name) + "/status",
         R"({"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}})");
   }
-  // Of pods with that app; empty: of all.
+  // Selects pods with that app; empty: all.
   void MakeBudget(const std::string& name, const std::string& app, int allowed) {
     const std::string labels = app.empty() ? "" : absl::StrCat(R"("app":")", app, R"(")");
     api().Create(kBudgets,
@@ -74,7 +75,7 @@ class EvictionsTest : public IntegrationTest {
         [&] { return AskedForEvictions() - before == times; },
         [&] { return absl::StrCat(AskedForEvictions() - before); });
   }
-  // What is told about the pod besides one sentence.
+  // The rest of the message after its first sentence.
   std::string MessageOf(const std::string& pod) {
     return Pod(pod).TextAt({"metadata", "annotations", "fairlead.dev/verdict"});
   }
@@ -84,7 +85,7 @@ TEST_F(EvictionsTest, AProtectedPodIsSparedWhereAnotherChoiceExists) {
   RichAndPoor(3);
   MakeBudget("web", "web", 0);
   Start({});
-  // Of a gang above its minimum the extra pod would go first.
+  // A gang above its minimum would lose its extra pod first.
   api().Create(kGroups, GroupText("gang", 1, "rich"));
   Run({.name = "plain", .queue = "rich"}, "");
   Run({.name = "g1", .queue = "rich", .group = "gang"}, "web");
@@ -98,7 +99,7 @@ TEST_F(EvictionsTest, AProtectedPodIsSparedWhereAnotherChoiceExists) {
   EXPECT_FALSE(Leaving("g2"));
   EXPECT_TRUE(Asked(before, 1));
 
-  // Our words are in the condition that the server sets with the eviction, and in an event.
+  // The condition that the server sets with the eviction has our words, and so has an event.
   ASSERT_TRUE(Eventually("the condition", [&] {
     const Json pod = Pod("plain");
     const Json* const condition = FindCondition(pod, "DisruptionTarget");
@@ -137,7 +138,7 @@ TEST_F(EvictionsTest, ABudgetThatSaysNoIsAskedOnceAndGoneToWhenItMoves) {
         return absl::StrContains(MessageOf("needy"), "refused by PodDisruptionBudget default/all");
       },
       [&] { return MessageOf("needy"); }));
-  // Decisions go on: each of these is one, or more.
+  // Decisions continue: each of these is at least one.
   for (int i = 0; i < 10; ++i) {
     const std::string name = absl::StrCat("other", i);
     MakePod({.name = name, .queue = "poor"});
@@ -171,7 +172,7 @@ TEST_F(EvictionsTest, APodOfSeveralBudgetsIsNotAskedFor) {
       [&] { return absl::StrContains(MessageOf("needy"), "several PodDisruptionBudgets"); },
       [&] { return MessageOf("needy"); }));
   EXPECT_EQ(AskedForEvictions(), before);
-  // What the search and the write protocol take for granted of the server.
+  // The server's behaviour on which the search and the write protocol depend.
   const Answer answer =
       api().Call("POST", Path(kPods, "only") + "/eviction",
                  R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"only"}})");

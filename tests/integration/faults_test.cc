@@ -1,4 +1,4 @@
-// What the network, the API server and other schedulers do to the real process.
+// Faults of the network, the API server and other schedulers, with the real process.
 #include <set>
 
 #include "absl/strings/match.h"
@@ -18,7 +18,7 @@ class FaultsTest : public IntegrationTest {
     return api().Metric("apiserver_request_total",
                         {"subresource=\"binding\"", absl::StrCat("code=\"", code, "\"")});
   }
-  // A binding has left the process and is held: nothing else that it sends is as long.
+  // A binding has left the process and is held: no other message is as long.
   static ::testing::AssertionResult OnTheWay(const Proxy& proxy) {
     return Eventually(
         "a binding is on the way", [&] { return proxy.held_requests() > 100; },
@@ -26,7 +26,7 @@ class FaultsTest : public IntegrationTest {
   }
 };
 
-// The names of all pods that a source has told of.
+// The names of all pods that a source has reported.
 std::set<std::string> Names(kube::EventQueue& queue, std::set<std::string> known) {
   std::vector<model::ClusterEvent> events;
   queue.DrainInto(events, absl::ZeroDuration());
@@ -47,8 +47,8 @@ kube::ReflectorStats PodStats(const kube::ClusterSource& source) {
   return {};
 }
 
-// An API server that was started again knows nothing older than its start: 410 for everybody who
-// was watching before.
+// An API server that was restarted knows nothing older than its start: every earlier watch gets
+// 410.
 TEST_F(FaultsTest, AfterA410TheClusterIsReadAgainAndWhatWasMissedIsMadeUpFor) {
   Plane& plane = *Plane::Get();
   Proxy proxy(plane.port());
@@ -58,7 +58,7 @@ TEST_F(FaultsTest, AfterA410TheClusterIsReadAgainAndWhatWasMissedIsMadeUpFor) {
   MakePod({.name = "old"});
   ASSERT_TRUE(Bound({"old"}));
 
-  // The project's client beside it, to look into.
+  // A client of the project besides the process, to observe.
   kube::ClientConfig through = plane.config();
   through.server.url = absl::StrCat("https://127.0.0.1:", proxy.port());
   Api client(through);
@@ -74,7 +74,7 @@ TEST_F(FaultsTest, AfterA410TheClusterIsReadAgainAndWhatWasMissedIsMadeUpFor) {
   ASSERT_EQ(before.snapshots, 1);
 
   proxy.Cut();
-  // With the line cut: the pod that it knows goes, and there are others.
+  // While the line is cut, the known pod is deleted and others are created.
   api().Delete(Path(kPods, "old"));
   MakePod({.name = "new"});
   plane.StopApiServer();
@@ -152,12 +152,12 @@ TEST_F(FaultsTest, ABindingThatAnotherSchedulerWonIsTakenAsItIs) {
   proxy.HoldRequests(true);
   MakePod({.name = "contended"});
   ASSERT_TRUE(OnTheWay(proxy));
-  MakeNode("n2", 1);  // not known to Fairlead when it decided
+  MakeNode("n2", 1);  // unknown to Fairlead when it decided
   ASSERT_EQ(BindPod("contended", "n2"), 201);
   proxy.HoldRequests(false);
   ASSERT_TRUE(Eventually("the conflict", [&] { return Bindings(409) > conflicts; }));
 
-  // The room that was assumed on n1 is given back, that on n2 is taken.
+  // The capacity that was assumed on n1 is released; on n2 it is used.
   MakePod({.name = "on-n1"});
   ASSERT_TRUE(Bound({"on-n1"}));
   EXPECT_EQ(NodeOf("on-n1"), "n1");

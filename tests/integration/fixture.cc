@@ -67,7 +67,7 @@ void IntegrationTest::TearDown() {
 }
 
 void IntegrationTest::Clean() {
-  // Finalizers are of the tests.
+  // Tests may have set finalizers.
   for (const char* collection : {kPods, kNodes, kGroups, kRequests, kQueues}) {
     for (const Json& object : api().List(collection)) {
       const std::string path = Path(collection, object.TextAt({"metadata", "name"}));

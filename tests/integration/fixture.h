@@ -1,8 +1,8 @@
-// What every integration test has: a clean cluster, the real `fairlead run` as a process, and short
-// ways to make and look at objects.
+// Shared by all integration tests: a clean cluster, the real `fairlead run` as a process, and
+// helpers to create and read objects.
 //
-// Before each test and after it there is no queue, pod, pod group, node or node request; nothing of
-// a test is seen by the next. Thread-safety: one thread.
+// Before and after each test there is no queue, pod, pod group, node or node request; a test sees
+// nothing of another. Thread-safety: one thread.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ inline constexpr char kRequests[] = "/apis/fairlead.dev/v1alpha1/noderequests";
 inline constexpr char kLease[] =
     "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/fairlead";
 
-// How to run `fairlead run`; a user's configuration file is made of it.
+// How to run `fairlead run`; they become a user's configuration file.
 struct Settings {
   std::string identity = "fairlead-a";
   std::string kubeconfig = {};  // empty: straight to the API server
@@ -67,16 +67,16 @@ class IntegrationTest : public ::testing::Test {
     return api().Create(kGroups, GroupText(name, members));
   }
   Json MakePod(const PodSpec& pod);
-  // As another scheduler would. Answers the HTTP status.
+  // Binds as another scheduler would. Returns the HTTP status.
   int BindPod(const std::string& name, const std::string& node);
 
   Json Pod(const std::string& name) { return api().Get(Path(kPods, name)).body; }
   std::string NodeOf(const std::string& pod) { return Pod(pod).TextAt({"spec", "nodeName"}); }
-  // Of the annotation of the pod; empty if it has none.
+  // The pod's verdict annotation; empty if it has none.
   std::string VerdictOf(const std::string& pod);
   Json GroupVerdict(const std::string& group);
   ::testing::AssertionResult Bound(const std::vector<std::string>& pods);
-  // GPUs of bound pods never exceed what their node has.
+  // GPUs of bound pods never exceed the GPUs of their node.
   void ExpectNoNodeOvercommitted();
 
   static std::string Path(const std::string& collection, const std::string& name) {

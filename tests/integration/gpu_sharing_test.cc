@@ -1,6 +1,6 @@
-// Shared GPUs on a real API server, from the pod that asks for half a GPU to the environment of its
-// container. There is no kubelet: the program of the reservation pods is run by the test, on a
-// libnvidia-ml of its own.
+// Shared GPUs on a real API server, from the pod that requests half a GPU to the environment of its
+// container. There is no kubelet: the test runs the program of the reservation pods, with its own
+// libnvidia-ml.
 #include <signal.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr char kReserved[] = "/api/v1/namespaces/kai-resource-reservation/pods";
 constexpr char kReservationManifest[] = FAIRLEAD_SOURCE_DIR "/manifests/base/gpu-reservation.yaml";
 constexpr char kPolicyManifest[] = FAIRLEAD_SOURCE_DIR "/manifests/gpu-sharing/policy.yaml";
 
-// Where objects of a kind are made.
+// The collection in which objects of a kind are created.
 std::string CollectionOf(const Json& object) {
   static const auto& collections = *new std::map<std::string, std::string>{
       {"Namespace", "/api/v1/namespaces"},
@@ -66,7 +66,7 @@ class GpuSharingTest : public IntegrationTest {
     Forget();
     for (const auto& path : installed_) api().Delete(path);
   }
-  // What is of another kind than the tests need (rights) is passed over.
+  // Skips kinds that the tests do not need (rights).
   void Install(const char* manifest, bool for_this_test = false) {
     for (const Json& object : Objects(manifest)) {
       const std::string collection = CollectionOf(object);
@@ -85,7 +85,7 @@ class GpuSharingTest : public IntegrationTest {
   static std::string NameOf(const Json& object) { return object.TextAt({"metadata", "name"}); }
   static std::string UidOf(const Json& object) { return object.TextAt({"metadata", "uid"}); }
   std::vector<Json> Reservations() { return api().List(kReserved); }
-  // The one that there is, once it is there.
+  // The only reservation pod, once it exists.
   Json TheReservation() {
     EXPECT_TRUE(Eventually("a reservation pod", [this] { return Reservations().size() == 1; }));
     const std::vector<Json> there = Reservations();
@@ -103,7 +103,7 @@ class GpuSharingTest : public IntegrationTest {
                      R"("env":[{"name":"OWN","value":"1"},)",
                      R"({"name":"NVIDIA_VISIBLE_DEVICES","value":"all"}]}]}})"));
   }
-  // As the kubelet would run the container of a reservation pod that was given this GPU.
+  // Runs the container of a reservation pod with this GPU, as the kubelet would.
   ChildProcess& RunIndexProgram(const Json& reservation, const std::string& gpu) {
     Plane* const plane = Plane::Get();
     programs_.push_back(std::make_unique<ChildProcess>(
@@ -139,7 +139,7 @@ TEST_F(GpuSharingTest, ARefusedReservationIsSaidAndTriedAgain) {
   const std::string quotas = "/api/v1/namespaces/kai-resource-reservation/resourcequotas";
   api().Create(quotas, R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"none"},)"
                        R"("spec":{"hard":{"pods":"0"}}})");
-  // What the quota controller would do.
+  // The effect of the quota controller.
   api().Call("PATCH", Path(quotas, "none") + "/status",
              R"({"status":{"hard":{"pods":"0"},"used":{"pods":"0"}}})", kube::kMergePatch);
   installed_.push_back(Path(quotas, "none"));
@@ -296,8 +296,8 @@ TEST_F(GpuSharingTest, KaisReservationIsUsedAndOneThatNobodyNamesIsRemoved) {
             nullptr);
 }
 
-// ---- what containers see
-// -----------------------------------------------------------------------------
+// ---- the containers' environment
+// --------------------------------------------------------------------
 
 class GpuPolicyTest : public GpuSharingTest {
  protected:
@@ -413,7 +413,7 @@ TEST_F(GpuPolicyTest, ItsBindingIsLetThrough) {
   EXPECT_EQ(EnvOf(Pod("a"), "containers", "main"), Injected());
 }
 
-// KAI's webhook runs instead: its config maps are there before the pod is bound.
+// With KAI's webhook: its config maps exist before the pod is bound.
 TEST_F(GpuSharingTest, KaisConfigMapsAreWritten) {
   const std::string maps = "/api/v1/namespaces/default/configmaps";
   MakeNode("n1", 1);

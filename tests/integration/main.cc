@@ -1,5 +1,5 @@
-// Starts the control plane, and ends it with the run, whatever the tests did. Without one nothing
-// is run, which one line says; the exit code is then kSkipped.
+// Starts the control plane, and ends it with the run, whatever the tests did. Without a control
+// plane nothing runs, as one line says; the exit code is then kSkipped.
 #include <iostream>
 
 #include "gtest/gtest.h"
@@ -7,7 +7,7 @@
 
 namespace {
 
-constexpr int kSkipped = 77;  // what ctest is told in CMakeLists.txt
+constexpr int kSkipped = 77;  // the value for ctest in CMakeLists.txt
 
 class PlaneEnvironment final : public ::testing::Environment {
  public:

@@ -1,8 +1,8 @@
 // The one control plane of a run: etcd and kube-apiserver, started by fairlead-control-plane, with
 // the project's CRDs and no controllers. Its API server can be stopped and started again.
 //
-// The launcher is named by FAIRLEAD_CONTROL_PLANE, or built by scripts/control-plane.sh where
-// KUBEBUILDER_ASSETS says where the programs are. Thread-safety: one thread.
+// FAIRLEAD_CONTROL_PLANE names the launcher; otherwise scripts/control-plane.sh builds it if
+// KUBEBUILDER_ASSETS names the folder of the programs. Thread-safety: one thread.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace fairlead::integration {
 
 class Plane {
  public:
-  // Null where there is no launcher, or it does not start; why_not() says which.
+  // Null if there is no launcher, or it does not start; why_not() tells which.
   static Plane* Get();
   // Whether there is a launcher.
   static bool Given();

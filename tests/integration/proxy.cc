@@ -133,8 +133,8 @@ bool Proxy::Move(int from, int to, bool readable, bool hold, Direction& directio
       return false;
     }
   }
-  // Neither side half-closes in HTTP/2: the end of one is the end of both, and what is held then is
-  // lost, as on a line that was cut.
+  // In HTTP/2 neither side half-closes: the end of one side ends both, and held bytes are lost, as
+  // on a cut line.
   return !(direction.ended && (direction.kept.empty() || hold));
 }
 

@@ -1,5 +1,5 @@
-// A TCP proxy on loopback between a client and the API server, so that a test can lose connections
-// and hold back what is under way. It sees no content: TLS passes through.
+// A TCP proxy on loopback between a client and the API server, with which a test loses connections
+// and holds back traffic. It sees no content: TLS passes through.
 //
 // Thread-safety: every method from any thread; one thread of its own moves the bytes. Complexity:
 // linear in the connections, for a few dozen.
@@ -26,10 +26,10 @@ class Proxy {
   // Ends every connection, and every new one at once until Mend.
   void Cut();
   void Mend();
-  // Keeps what the client sends (or the server answers) until told otherwise.
+  // Holds the client's bytes (or the server's answers) until the next call.
   void HoldRequests(bool hold);
   void HoldAnswers(bool hold);
-  // Bytes of clients that are being kept.
+  // Bytes of clients that are held.
   [[nodiscard]] size_t held_requests() const;
 
  private:
@@ -45,7 +45,7 @@ class Proxy {
 
   void Run();
   void Accept();
-  // Reads what there is, and writes it unless it is held. False: the connection is over.
+  // Reads the available bytes, and writes them unless held. False: the connection is over.
   static bool Move(int from, int to, bool readable, bool hold, Direction& direction);
   static void Close(Connection& connection);
   void Wake() const;

@@ -1,4 +1,4 @@
-// Processes that end, are killed or stand still, and the ones that come after them.
+// Processes that end, are killed or stand still, and their successors.
 #include <signal.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace {
 
 struct KillPoint {
   const char* name;
-  bool lose_answers;  // the request object is written, and the process never learns of it
-  // What is there when the process is killed.
+  bool lose_answers;  // the request object is written, and the process never learns it
+  // The state at which the process is killed.
   const char* phase;  // of the request; "" any
   bool node;
   friend void PrintTo(const KillPoint& point, std::ostream* out) { *out << point.name; }
@@ -118,7 +118,7 @@ TEST_F(LeaderTest, WhenTheLeaderIsKilledTheOtherGoesOnAndBindsNothingTwice) {
   const double conflicts = Conflicts();
   const std::vector<std::string> before = MakePods("before-", 12);
   ASSERT_TRUE(Bound({before.front()}));
-  a.Kill();  // perhaps with bindings on their way
+  a.Kill();  // perhaps with bindings in flight
   const std::vector<std::string> after = MakePods("after-", 4);
   ASSERT_TRUE(Bound(before));
   ASSERT_TRUE(Bound(after));
@@ -142,7 +142,7 @@ TEST_F(LeaderTest, AStandbyDecidesNothing) {
 TEST_F(LeaderTest, WhoWasAskedToEndHandsOverAtOnce) {
   MakeQueue("team", -1, -1);
   MakeNode("n1", 8);
-  // Nobody could take this lease by waiting for its end.
+  // No process could take this lease by waiting for its end.
   ChildProcess& a = Start({.identity = "a", .election = {3600, 1800, 1}});
   ASSERT_TRUE(Says(a, "msg=\"became leader\""));
   ChildProcess& b = Start({.identity = "b", .election = {3600, 1800, 1}});
@@ -164,7 +164,7 @@ TEST_F(LeaderTest, ALeaderThatStoodStillWritesNothingMoreAndEnds) {
   const std::vector<std::string> pods = MakePods("p", 6);
   ASSERT_TRUE(Says(b, "msg=\"became leader\""));
   a.Signal(SIGCONT);
-  // Whatever started it starts it again.
+  // A supervisor would start it again.
   EXPECT_EQ(a.Wait(kPatience), 1) << a.Log();
   ASSERT_TRUE(Bound(pods));
   EXPECT_EQ(Holder(), "b");

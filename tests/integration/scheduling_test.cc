@@ -22,7 +22,7 @@ TEST_F(SchedulingTest, AGangStartsAsAWholeOrNotAtAll) {
       [&] { return GroupVerdict("gang").Compact(); }));
   EXPECT_EQ(GroupVerdict("gang").TextAt({"category"}), "capacity");
   EXPECT_EQ(GroupVerdict("gang").TextAt({"minMember"}), "4");
-  // Somebody else after it gets a place beside it: the room for three of the gang was not taken.
+  // A later workload gets a place: the capacity for three of the gang was not used.
   MakePod({.name = "single", .gpus = 3});
   ASSERT_TRUE(Bound({"single"}));
   EXPECT_FALSE(history->Any([](const Json& pod) {
@@ -67,7 +67,7 @@ TEST_F(SchedulingTest, WhatIsOverTheLimitIsToldSoAndBuysNothing) {
   const Json* const condition = FindCondition(pod, "PodScheduled");
   ASSERT_NE(condition, nullptr);
   EXPECT_EQ(condition->TextAt({"status"}), "False");
-  // Not "Unschedulable": no other autoscaler buys for it either.
+  // Not "Unschedulable": no other autoscaler provisions for it either.
   EXPECT_EQ(condition->TextAt({"reason"}), "QueueLimitReached");
   EXPECT_TRUE(absl::StrContains(condition->TextAt({"message"}), "team")) << condition->Compact();
   const absl::StatusOr<Json> verdict =
@@ -79,14 +79,14 @@ TEST_F(SchedulingTest, WhatIsOverTheLimitIsToldSoAndBuysNothing) {
   EXPECT_EQ(verdict->TextAt({"queueBlock", "used"}), "1");
   EXPECT_EQ(verdict->TextAt({"queueBlock", "requested"}), "1");
 
-  // Later demand of another queue is bought for, and for nothing but it.
+  // Later demand of another queue is provisioned for, and nothing else.
   MakePod({.name = "elsewhere", .queue = "other"});
   ASSERT_TRUE(Bound({"elsewhere"}));
   EXPECT_EQ(requests->objects(), 2u);
   EXPECT_EQ(api().List(kNodes).size(), 2u);
   EXPECT_EQ(NodeOf("second"), "");
 
-  // And it is no dead end.
+  // The pod is not stuck.
   api().Merge(Path(kQueues, "team"), R"({"spec":{"resources":{"gpu":{"limit":2}}}})");
   ASSERT_TRUE(Bound({"second"}));
   EXPECT_EQ(VerdictOf("second"), "");
@@ -116,14 +116,14 @@ TEST_F(SchedulingTest, AnUnneededNodeIsGivenBackBehindItsTaintAndTheTaintsOfOthe
   ASSERT_TRUE(Bound({"p"}));
   const std::string node = NodeOf("p");
   const std::string path = Path(kNodes, node);
-  // The finalizer keeps it, so that there is something to look at.
+  // The finalizer keeps it for inspection.
   Json before = api().Get(path).body;
   api().Merge(path, absl::StrCat(
                         R"({"metadata":{"finalizers":["example.com/keep"],"annotations":)",
                         R"({"example.com/note":"mine"}},"spec":{"taints":[{"key":"example.com/t",)",
                         R"("value":"v","effect":"PreferNoSchedule"}]}})"));
   api().Delete(Path(kPods, "p"));
-  // A quiet watch of pods says how far it is with its bookmarks alone, one a minute or so.
+  // A quiet watch of pods reports its progress with bookmarks alone, about one per minute.
   ASSERT_TRUE(Eventually(
       "the node is being deleted",
       [&] { return !api().Get(path).body.TextAt({"metadata", "deletionTimestamp"}).empty(); },

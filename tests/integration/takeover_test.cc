@@ -1,5 +1,5 @@
 // The real process takes over a cluster that KAI has been running (tests/takeover/cluster.yaml), on
-// the real API server: nothing that runs is touched, and what KAI has written goes on to count.
+// the real API server: running pods stay untouched, and KAI's data stay valid.
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -88,7 +88,7 @@ class TakeoverTest : public IntegrationTest {
   }
 
   Json Group(const std::string& name) { return api().Get(Path(kGroups, name)).body; }
-  // Null if the group has none of that pool.
+  // Null if the group has no condition of that pool.
   static const Json* ConditionOf(const Json& group, const std::string& pool) {
     const Json* const conditions = group.At({"status", "schedulingConditions"});
     if (conditions == nullptr) return nullptr;
@@ -103,7 +103,7 @@ class TakeoverTest : public IntegrationTest {
              ConditionOf(Group("pg-train-6f1c"), "default") == nullptr;
     });
   }
-  // What stands on the objects that nobody may write.
+  // Versions of the objects that must not be written.
   std::map<std::string, std::string> Versions() {
     std::map<std::string, std::string> versions;
     for (const char* collection : {kPods, kReservations, kGroups, kQueues}) {
@@ -121,7 +121,7 @@ class TakeoverTest : public IntegrationTest {
     return api().Metric("apiserver_request_total",
                         {absl::StrCat("subresource=\"", subresource, "\"")});
   }
-  // The answer of a command of the program.
+  // The output of a command of the program.
   Json Ask(std::vector<std::string> arguments) {
     Plane* const plane = Plane::Get();
     arguments.insert(arguments.begin(), FAIRLEAD_BINARY);
@@ -162,14 +162,14 @@ TEST_F(TakeoverTest, WhatRunsIsAsItWasAndTheNumbersAreKais) {
     return condition != nullptr && condition->TextAt({"reason"}) == "QueueLimitReached";
   }));
 
-  // Not one write, on anything that runs.
+  // Not one write to a running object.
   EXPECT_EQ(Versions(), before);
   EXPECT_EQ(Writes("binding"), bindings);
   EXPECT_EQ(Writes("eviction"), evictions);
   EXPECT_FALSE(history->Any(IsTerminating));
   for (const History::Event& event : history->events()) EXPECT_NE(event.type, "DELETED");
 
-  // The entries of another node pool's scheduler stand as it wrote them; ours is the newest.
+  // The entries of another node pool's scheduler are unchanged; ours is the newest.
   for (const char* name : {"pg-train-6f1c", "pg-over-8e8e"}) {
     const Json now = Group(name);
     const Json* const theirs = ConditionOf(now, "pool-b");
@@ -182,7 +182,7 @@ TEST_F(TakeoverTest, WhatRunsIsAsItWasAndTheNumbersAreKais) {
   EXPECT_TRUE(absl::SimpleAtoi(ConditionOf(told, "default")->TextAt({"transitionID"}), &id));
   EXPECT_GT(id, 4);
 
-  // What the program says of queues, beside what KAI's controller has summed.
+  // Compares the program's queues with the sums of KAI's controller.
   const Json queues = Ask({"queues"});
   ASSERT_NE(queues.Find("items"), nullptr);
   std::map<std::string, std::string> allocated;
@@ -194,7 +194,7 @@ TEST_F(TakeoverTest, WhatRunsIsAsItWasAndTheNumbersAreKais) {
     allocated[name] = gpu->TextAt({"allocated"});
     if (gpu->Find("recorded") == nullptr) continue;
     for (const char* what : {"allocated", "allocatedNonPreemptible", "requested"}) {
-      // KAI's controllers leave out a fraction's number of devices, and requests by memory.
+      // KAI's controllers omit a fraction's number of devices, and requests by memory.
       if (name == "multi" || name == "by-memory" || name == "institute") continue;
       EXPECT_EQ(gpu->TextAt({what}), gpu->TextAt({"recorded", what})) << name << " " << what;
       ++compared;
@@ -217,7 +217,7 @@ TEST_F(TakeoverTest, WhatRunsIsAsItWasAndTheNumbersAreKais) {
 TEST_F(TakeoverTest, AnotherPoolsSchedulerMayGoOnWriting) {
   Start({});
   ASSERT_TRUE(HasDecided());
-  // It writes its entry anew, between ours.
+  // It writes its entry again, between ours.
   Json group = Group("pg-over-8e8e");
   Json* const conditions = group.At({"status", "schedulingConditions"});
   ASSERT_NE(conditions, nullptr);
@@ -230,7 +230,7 @@ TEST_F(TakeoverTest, AnotherPoolsSchedulerMayGoOnWriting) {
   patch.Set("status", status);
   api().Merge(Path(kGroups, "pg-over-8e8e") + "/status", patch.Compact());
   const std::string last = ConditionOf(Group("pg-over-8e8e"), "default")->TextAt({"transitionID"});
-  // Something new is to be said: its queue may have as much as it asks for, and no node has it.
+  // The verdict changes: its queue may have as much as it requests, and no node has it.
   api().Merge(Path(kQueues, "limited"), R"({"spec":{"resources":{"gpu":{"limit":2}}}})");
   ASSERT_TRUE(Eventually("another verdict", [&] {
     const std::string code = GroupVerdict("pg-over-8e8e").TextAt({"code"});
@@ -247,10 +247,10 @@ TEST_F(TakeoverTest, AnotherPoolsSchedulerMayGoOnWriting) {
 }
 
 TEST_F(TakeoverTest, MinimumRuntimesCountFromKaisTimestamps) {
-  // Only who is taken gives way: `half` and `slice` could move to the GPUs of `multi`.
+  // Only victims are evicted: `half` and `slice` could move to the GPUs of `multi`.
   Start({.more = "actions: {consolidation: false}\nconsolidatingReclaim: false\n"});
   ASSERT_TRUE(HasDecided());
-  // `long` has run for three hours, `young` for one; both may be taken after two.
+  // `long` has run for three hours, `young` for one; both may be evicted after two.
   MakeKaiPod("claim", "claims", R"("nvidia.com/gpu":"1")");
   ASSERT_TRUE(Eventually("somebody gives way", [&] {
     for (const Json& pod : api().List(kPods)) {
@@ -273,8 +273,8 @@ TEST_F(TakeoverTest, ANewFractionJoinsAGpuThatKaiHolds) {
   Start({});
   ASSERT_TRUE(HasDecided());
   const std::map<std::string, std::string> before = Versions();
-  // No GPU is free; those that `multi` has 0.4 of each have room, that of `half` and `slice` has
-  // not.
+  // No GPU is free; the GPUs of which `multi` has 0.4 each have capacity, those of `half` and
+  // `slice` do not.
   MakeKaiPod("part", "shared", "", R"("gpu-fraction":"0.6")");
   ASSERT_TRUE(Bound({"part"}));
   const Json part = Pod("part");

@@ -1,4 +1,4 @@
-// What queues have used outlives the process: the real process, restarted on the real API server.
+// The usage of queues outlives the process: the real process, restarted on the real API server.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "queues/usage_record.h"
@@ -24,7 +24,7 @@ class UsageTest : public IntegrationTest {
     return {.identity = identity, .more = "usage:\n  windowSize: 1h\n  fetchInterval: 1s\n"};
   }
   std::string Text() { return api().Get(kMap).body.TextAt({"data", "usage"}); }
-  // The record as it stands, once it is another text than `former`.
+  // The stored record, once its text differs from `former`.
   queues::UsageRecord Stored(const std::string& former) {
     EXPECT_TRUE(Eventually("it is stored", [&] {
       const std::string text = Text();
@@ -48,13 +48,13 @@ TEST_F(UsageTest, ARestartGoesOnWithIt) {
   ASSERT_TRUE(Bound({"p"}));
   Stored("");
   const std::string before = Text();
-  // Somebody keeps a note beside it.
+  // A user keeps a note beside it.
   api().Merge(kMap, R"({"data":{"note":"ours"},"metadata":{"labels":{"team":"x"}}})");
   first.Kill();
 
   ChildProcess& second = Start(WithUsage("b"));
   EXPECT_TRUE(Says(second, "history=read"));
-  // Nobody holds anything any more, but the queue still has what it held before.
+  // No pod holds anything any more, but the queue still has its past usage.
   const queues::UsageRecord after = Stored(before);
   EXPECT_GT(after.cell_count(), 0u);
   const Json map = api().Get(kMap).body;

@@ -12,7 +12,7 @@
 
 namespace fairlead::integration {
 
-// How long anything may take on a busy machine before it counts as never.
+// How long anything may take on a busy machine before it counts as failed.
 inline constexpr absl::Duration kPatience = absl::Seconds(30);
 inline constexpr absl::Duration kPoll = absl::Milliseconds(20);
 

@@ -1,5 +1,5 @@
-// What the project's writer does to real objects: fields of others stay, and an object that was
-// made again under the same name is not touched by what was decided about the former one.
+// The effect of the project's writer on real objects: foreign fields stay, and an object that was
+// created again under its name is not changed by a decision about the former one.
 #include <functional>
 #include <optional>
 
@@ -75,8 +75,8 @@ constexpr char kLimit[] =
 constexpr char kCapacity[] =
     R"({"v":1,"code":"InsufficientCapacity","category":"capacity","hash":"2"})";
 
-// ---- an object that was made again
-// -----------------------------------------------------------------
+// ---- an object that was created again
+// --------------------------------------------------------------
 
 TEST_F(WritesTest, WhatWasDecidedAboutAnObjectDoesNotTouchItsSuccessor) {
   struct Row {
@@ -132,7 +132,7 @@ TEST_F(WritesTest, WhatWasDecidedAboutAnObjectDoesNotTouchItsSuccessor) {
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     // To the last field, its version included.
     EXPECT_EQ(api().Get(path).body.Compact(), successor.Compact());
-    // With the right uid it is done: the row tests the precondition and not something else.
+    // With the correct uid the write works: the row tests the precondition and nothing else.
     EXPECT_TRUE(Do(row.write(Uid(successor))).ok());
     const Answer after = api().Get(path);
     EXPECT_NE(after.body.Compact(), successor.Compact());
@@ -185,7 +185,7 @@ TEST_F(WritesTest, WhatTheSchemaForbidsIsInvalidAndSaysWhy) {
   EXPECT_TRUE(absl::StrContains(status.message(), "category")) << status;
 }
 
-// Of a cluster that has KAI's CRD: a new group has no status, and nothing makes one.
+// In a cluster with KAI's CRD: a new group has no status, and nothing creates one.
 TEST_F(WritesTest, AStatusThatIsNotThereYetIsMade) {
   constexpr char kDefinition[] =
       "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podgroups.scheduling.run.ai";
@@ -198,7 +198,7 @@ TEST_F(WritesTest, AStatusThatIsNotThereYetIsMade) {
     ASSERT_TRUE(answer.ok()) << answer.text;
     const bool wanted = operation == "add";
     ASSERT_TRUE(Eventually("the definition is in force", [&] {
-      // It may be refused while the server changes over.
+      // It may be rejected while the server reloads the schema.
       const Answer made = api().Call("POST", kGroups, GroupText("trial", 2));
       if (!made.ok()) return false;
       api().Delete(Path(kGroups, "trial"));
@@ -211,7 +211,7 @@ TEST_F(WritesTest, AStatusThatIsNotThereYetIsMade) {
   EXPECT_EQ(GroupVerdict("x").TextAt({"code"}), "QueueLimitReached");
   EXPECT_TRUE(Do(Verdict(uid, kCapacity)).ok());
   EXPECT_EQ(GroupVerdict("x").TextAt({"code"}), "InsufficientCapacity");
-  // And one that is another object: told as such, although it has no status either.
+  // Another object: reported as such, although it has no status either.
   api().Delete(Path(kGroups, "x"));
   MakeGroup("x", 2);
   EXPECT_TRUE(absl::IsFailedPrecondition(Do(Verdict(uid, kLimit))));
@@ -219,8 +219,8 @@ TEST_F(WritesTest, AStatusThatIsNotThereYetIsMade) {
   patch("add");
 }
 
-// ---- fields of others
-// ------------------------------------------------------------------------------
+// ---- foreign fields
+// ---------------------------------------------------------------------------------
 
 TEST_F(WritesTest, FieldsOfOthersStayOnPods) {
   MakeQueue("team", 1, 1);

@@ -1,5 +1,5 @@
-// The two commands of fairlead-replay. Arguments are those after the command's name; what they
-// return is the exit code: 0 done, 1 failed, 2 wrong flags.
+// The two commands of fairlead-replay. Arguments are those after the command's name; the result is
+// the exit code: 0 done, 1 failed, 2 wrong flags.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ extern const char kPhillyUsage[];
 int OpenbCommand(const std::vector<std::string>& args);
 int PhillyCommand(const std::vector<std::string>& args);
 
-// Says what is wrong, with the usage after it if there is one; 0, 1 or 2.
+// Prints the error, with the usage after it if there is one; returns 0, 1 or 2.
 int ExitCode(const absl::Status& status, const char* usage);
 
 }  // namespace fairlead::replay

@@ -1,11 +1,10 @@
-// The numbers that Go's math/rand deals for a seed: published experiments ordered their pods with
-// them, and like is only compared with like in the same order.
+// The numbers of Go's math/rand for a seed. Published experiments ordered their pods with them, and
+// a fair comparison needs that order.
 //
-// The generator is an additive lagged Fibonacci one, x[n] = x[n-607] + x[n-273] mod 2^64, started
-// from the seed through the Lehmer generator 48271 x mod 2^31-1, and mixed with the state that the
-// same recurrence has after 7.8e12 steps from a fixed start. That state is not written down here
-// but computed, by raising x to that power modulo the characteristic polynomial (once, about 50
-// ms).
+// The generator is an additive lagged Fibonacci one, x[n] = x[n-607] + x[n-273] mod 2^64. It is
+// started from the seed through the Lehmer generator 48271 x mod 2^31-1, and mixed with the state
+// that the same recurrence has after 7.8e12 steps from a fixed start. That state is not stored but
+// computed, by raising x to that power modulo the characteristic polynomial (once, about 50 ms).
 //
 // Thread-safety: one thread at a time.
 #pragma once

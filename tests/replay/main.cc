@@ -1,4 +1,4 @@
-// fairlead-replay: what the scheduler makes of published traces, beside what others did.
+// fairlead-replay: runs published traces through the scheduler and compares with published results.
 #include <algorithm>
 #include <cstdio>
 #include <string>

@@ -81,7 +81,7 @@ absl::StatusOr<std::vector<TracePod>> ReadPods(const std::string& file) {
       return absl::InvalidArgumentError(absl::StrCat(file, " line ", i + 2, ": gpu_milli ",
                                                      pod.gpu_milli, " is not between 1 and 1000"));
     }
-    if (!csv.Has("gpu_spec")) continue;  // some variants come without: every model is accepted
+    if (!csv.Has("gpu_spec")) continue;  // some variants lack it: every model is accepted
     FAIRLEAD_ASSIGN_OR_RETURN(const std::string models, csv.Text(i, "gpu_spec"));
     pod.gpu_models = absl::StrSplit(models, '|', absl::SkipEmpty());
   }
@@ -105,7 +105,7 @@ std::vector<size_t> PublishedOrder(const std::vector<TracePod>& pods, int64_t se
   const bool asks = demand > 0;
   while (asks && demand < wanted) {
     const size_t drawn = order[static_cast<size_t>(random.Intn(originals))];
-    // The guard counts one device, the sum all of them: so the published runs did.
+    // The guard counts one device, the sum all of them, as in the published runs.
     if (demand + pods[drawn].gpu_milli > wanted) break;
     demand += pods[drawn].Demand();
     order.push_back(drawn);
@@ -144,7 +144,7 @@ model::Node ToNode(const TraceNode& node, absl::string_view name) {
   out.meta.labels.Set(model::kHostnameLabel, name);
   out.allocatable = {{model::kCpuName, node.cpu},
                      {model::kMemoryName, node.memory_mib * kMib},
-                     {model::kPodsName, 100'000}};  // the trace knows no bound
+                     {model::kPodsName, 100'000}};  // the trace has no bound
   if (node.gpus > 0) {
     model::Set(out.allocatable, model::kGpuName, node.gpus * 1000);
     out.meta.labels.Set(model::kGpuProductLabel, node.gpu_model);

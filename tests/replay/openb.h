@@ -1,8 +1,8 @@
 // The openb traces: nodes and pods of a GPU cluster as CSV files, the order in which the published
-// experiments let the pods arrive, and what these allocated.
+// experiments let the pods arrive, and their allocations.
 //
-// Units: milli-CPU, MiB, milli-GPU. Thread-safety: pure functions. Errors: NotFound for a file that
-// is not there; InvalidArgument names file and line.
+// Units: milli-CPU, MiB, milli-GPU. Thread-safety: pure functions. Errors: NotFound for a missing
+// file; InvalidArgument names file and line.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct TraceNode {
 struct TracePod {
   std::string name;
   int64_t cpu = 0, memory_mib = 0;
-  int64_t gpus = 0, gpu_milli = 0;      // devices, and what it takes of each
+  int64_t gpus = 0, gpu_milli = 0;      // devices, and the part of each
   std::vector<std::string> gpu_models;  // accepted; empty: any
   [[nodiscard]] int64_t Demand() const { return gpus * gpu_milli; }
 };
@@ -39,13 +39,13 @@ std::string PodFile(const std::string& folder, absl::string_view trace);
 std::string NodeFile(const std::string& folder);
 
 // Indexes of the pods in the order of arrival of the published runs with that seed: sorted by name,
-// shuffled, then copies of pods drawn at random until the demand is `percent` of the capacity. A
-// trace with more demand goes on to its end; whoever replays stops at the percentage.
+// shuffled, then copies of random pods until the demand is `percent` of the capacity. A trace with
+// more demand continues to its end; the replay stops at the percentage.
 std::vector<size_t> PublishedOrder(const std::vector<TracePod>& pods, int64_t seed,
                                    int64_t capacity_milli, int64_t percent);
 
-// What was published: allocation in percent by policy, at whole percents of arrived demand, for the
-// seed and trace; empty if nothing is known.
+// The published results: allocation in percent by policy, at whole percents of arrived demand, for
+// the seed and trace; empty if unknown.
 using PublishedCurves = std::map<std::string, std::vector<double>>;
 absl::StatusOr<std::map<std::pair<std::string, int64_t>, PublishedCurves>> ReadPublished(
     const std::string& folder);

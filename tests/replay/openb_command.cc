@@ -1,4 +1,5 @@
-// fairlead-replay openb: what the scheduler allocates of the openb traces, beside what others did.
+// fairlead-replay openb: allocates the openb traces with the scheduler and compares with published
+// policies.
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -76,7 +77,7 @@ absl::StatusOr<Command> Parse(const std::vector<std::string>& args) {
   return command;
 }
 
-// The best published policy and what it allocated; "" if nothing is known.
+// The best published policy and its allocation; "" if unknown.
 std::pair<std::string, double> BestOf(const Published& published, const std::string& trace,
                                       int64_t seed) {
   std::pair<std::string, double> best("", 0);

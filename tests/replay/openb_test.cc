@@ -1,5 +1,5 @@
-// The published traces lie outside the repository: FAIRLEAD_SHARED names the folder that has
-// data/openb, by default ../shared; what needs them is skipped without.
+// The published traces are outside the repository: FAIRLEAD_SHARED names the folder that has
+// data/openb, by default ../shared. Tests that need them are skipped without.
 #include "tests/replay/openb.h"
 
 #include <cstdlib>
@@ -122,7 +122,7 @@ TEST(OpenbTest, EveryPodArrivesOnceAndThenCopiesUpToTheDemand) {
   EXPECT_TRUE(PublishedOrder({}, 42, 1000, 130).empty());
 }
 
-// Two GPUs; three whole ones and two shares of 0.6 ask for them in whatever order.
+// Two GPUs; three whole GPUs and two shares of 0.6 are requested in some order.
 TEST(ReplayTest, CountsWhatIsPlacedAndTurnsAwayTheRest) {
   const std::vector<TraceNode> nodes = {{"n", 8000, 1024, 2, "A"}};
   std::vector<TracePod> pods = {Pod("a", 1, 1000), Pod("b", 1, 1000), Pod("c", 0, 0)};
@@ -172,8 +172,8 @@ class PublishedTraceTest : public testing::Test {
   std::vector<TracePod> pods_;
 };
 
-// While everything finds a place, allocation is arrival: it shows that the order is the published.
-// Published are means, rounded to 0.01, of samples that were rounded to it before.
+// While everything finds a place, allocation equals arrival, so the order is the published one.
+// Published values are means, rounded to 0.01, of samples that were rounded before.
 TEST_F(PublishedTraceTest, PodsArriveInThePublishedOrder) {
   const auto published = ReadPublished(folder_);
   ASSERT_TRUE(published.ok()) << published.status();

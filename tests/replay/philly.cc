@@ -58,7 +58,7 @@ std::vector<int64_t> Deal(const std::vector<int64_t>& weights, int64_t amount) {
   return parts;
 }
 
-// What the jobs of `least_gpus` and more ask for, by cluster.
+// The GPU time that jobs of `least_gpus` and more request, by cluster.
 std::vector<int64_t> GpuTimes(const PhillyTrace& trace, int64_t least_gpus) {
   std::vector<int64_t> gpu_s(trace.clusters.size(), 0);
   for (const PhillyJob& job : trace.jobs) {

@@ -195,7 +195,7 @@ void Print(const Command& command, const PhillyTrace& trace, const std::string& 
   std::fflush(stdout);
 }
 
-// Short, as a figure has it.
+// A short name for figures.
 std::string NameOf(const PhillyOptions& options) {
   if (options.job_order.duration_weight > 0) return "Fairlead, short first";
   return absl::StrCat("Fairlead", options.engine.reservations.on ? ", reserving" : "",

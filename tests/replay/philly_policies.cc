@@ -76,7 +76,7 @@ class Simulation {
  private:
   using Line = std::set<std::pair<int64_t, size_t>>;  // (key, job)
 
-  // Jobs of one size fail alike, so each size is tried only until one of it does not fit.
+  // Jobs of one size fail alike, so each size is tried only until one of its jobs does not fit.
   void StartWhatFits(int64_t now) {
     std::set<int64_t> failed;
     while (true) {

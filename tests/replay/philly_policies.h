@@ -1,7 +1,7 @@
-// Textbook policies on the Philly trace, written apart from the scheduler as something to compare
-// with: one pool of nodes for all virtual clusters, nobody is interrupted.
+// Textbook policies on the Philly trace, written independently of the scheduler for comparison: one
+// pool of nodes for all virtual clusters, no job is interrupted.
 //
-// A pod of up to 8 GPUs goes to the node where least is left over, full pods to empty nodes; ties
+// A pod of up to 8 GPUs goes to the node with the least left over, full pods to empty nodes; ties
 // to the lower number. Thread-safety: pure functions. Complexity: O(jobs * (shapes + nodes) * log).
 #pragma once
 
@@ -18,7 +18,7 @@ enum class PolicyOrder : uint8_t {
 
 struct Policy {
   PolicyOrder order = PolicyOrder::kFifo;
-  // True: who does not fit holds up everybody behind it. False: it is passed over.
+  // True: a job that does not fit blocks all jobs behind it. False: it is passed over.
   bool strict = false;
 };
 

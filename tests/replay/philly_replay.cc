@@ -47,7 +47,7 @@ model::Queue QueueOf(const std::string& name, const std::string& parent, int64_t
 
 model::Node MakeNode(int64_t number) {
   model::Node node;
-  // Names sort as the numbers do.
+  // Names sort in the order of the numbers.
   node.meta.name = absl::StrCat("node-", 1000 + number);
   node.meta.uid = absl::StrCat("uid-", node.meta.name);
   node.meta.labels.Set(model::kHostnameLabel, node.meta.name);
@@ -124,7 +124,7 @@ class Replay {
   struct End {
     int64_t time_s;
     size_t job;
-    int64_t attempt;  // another one since: this end does not come
+    int64_t attempt;  // another attempt has begun: this end does not come
     bool operator>(const End& other) const {
       return std::tie(time_s, job, attempt) > std::tie(other.time_s, other.job, other.attempt);
     }
@@ -222,7 +222,7 @@ class Replay {
     Ask(number);
   }
 
-  // What the API server and the kubelet do with a binding.
+  // The effect of a binding on the API server and the kubelet.
   void Start(const engine::Binding& binding) {
     const size_t number = job_of_.at(state_.pod(binding.pod).uid);
     Job& job = jobs_[number];
@@ -256,7 +256,7 @@ class Replay {
         interrupted.insert(job_of_.at(state_.pod(eviction.pod).uid));
       }
       for (const size_t job : interrupted) Interrupt(job);
-      // A gang starts as one: part of it placed would be a fault of the engine.
+      // A gang starts as one: placing part of it would be a fault of the engine.
       for (const engine::Binding& binding : cycle.bindings) {
         const auto job = job_of_.find(state_.pod(binding.pod).uid);
         if (job == job_of_.end() || jobs_[job->second].placed == 0) continue;

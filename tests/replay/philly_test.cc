@@ -1,4 +1,4 @@
-// The Philly trace lies outside the repository (see openb_test.cc); what needs it is skipped
+// The Philly trace is outside the repository (see openb_test.cc); tests that need it are skipped
 // without.
 #include "tests/replay/philly.h"
 
@@ -73,13 +73,13 @@ TEST(PhillyTest, QuotasAreWholeAndAddUp) {
   const PhillyTrace trace = TraceOf({{0, 100, 2, 0}, {0, 100, 1, 1}});
   EXPECT_THAT(QuotasByGpuTime(trace, 8), ElementsAre(5, 3));
   EXPECT_THAT(EqualQuotas(trace, 9), ElementsAre(5, 4));
-  // All big jobs are the first cluster's.
+  // All big jobs belong to the first cluster.
   const PhillyTrace big = TraceOf({{0, 10, 8, 0}, {0, 100, 1, 1}});
   EXPECT_THAT(PlannedQuotas(big, 16), ElementsAre(12, 4));
   EXPECT_THAT(PlannedQuotas(TraceOf({{0, 10, 1, 0}, {0, 10, 1, 1}}), 16), ElementsAre(8, 8));
 }
 
-// One node: six GPUs are taken, eight, four and one wait behind them.
+// One node: six GPUs are used; jobs of eight, four and one wait behind them.
 TEST(PhillyPolicyTest, WhoIsPassedOverAndWhoHoldsUp) {
   const PhillyTrace trace = TraceOf({{0, 100, 6, 0}, {1, 50, 8, 0}, {2, 200, 2, 0}, {3, 10, 8, 0}});
   EXPECT_THAT(RunPolicy(trace, 8, {PolicyOrder::kFifo, true}).first_start_s,
@@ -123,7 +123,7 @@ TEST(PhillyReplayTest, WithoutContentionEverythingStartsAtOnce) {
       << "a job that never fits is not passed over in silence";
 }
 
-// Cluster a borrows everything; b comes at 50 and takes its half back.
+// Cluster a borrows everything; b comes at 50 and reclaims its half.
 TEST(PhillyReplayTest, WorkThatIsTakenBackIsCountedAsLost) {
   const PhillyTrace trace = TraceOf({{0, 100, 8, 0}, {0, 100, 8, 0}, {50, 20, 8, 1}});
   PhillyOptions options = Options(16, {8, 8});
@@ -163,7 +163,7 @@ TEST(PhillyTest, RoughDurationsAreOffByAFactorOfUpToFour) {
 }
 
 TEST(PhillyReplayTest, ShortJobsComeFirstWhereTheConfigurationSaysSo) {
-  // One node, taken until 100; then two wait for it.
+  // One node, used until 100; then two jobs wait for it.
   const PhillyTrace trace = TraceOf({{0, 100, 8, 0}, {10, 500, 8, 0}, {20, 50, 8, 0}});
   PhillyOptions options = Options(8, {8, 0});
   options.durations = DurationsSaid::kTrue;
@@ -177,7 +177,7 @@ TEST(PhillyReplayTest, ShortJobsComeFirstWhereTheConfigurationSaysSo) {
 
 TEST(PhillyReplayTest, ABigJobIsNotOvertakenForEverWithReservations) {
   std::vector<PhillyJob> jobs;
-  // More single GPUs than there are, for a day; the big one comes among them.
+  // More single GPUs than exist, for a day; the big job comes among them.
   for (int64_t i = 0; i < 200; ++i) jobs.push_back({i * 450, 3600 + i % 7 * 60, 1, 0});
   jobs.insert(jobs.begin() + 40, {40 * 450 - 1, 3600, 8, 0});
   const PhillyTrace trace = TraceOf(std::move(jobs));
@@ -193,9 +193,9 @@ TEST(PhillyReplayTest, ABigJobIsNotOvertakenForEverWithReservations) {
   EXPECT_EQ(again->finish_s, kept->finish_s);
 }
 
-// What was found by somebody else's program on the same jobs: mean completion, and mean wait of
-// jobs of 8 GPUs and more. Where a job of 12 goes was not said, and such things move a queue that
-// is never empty by some percent.
+// Results of another program on these jobs: mean completion, and mean wait of jobs of 8 GPUs and
+// more. The placement of a job of 12 is unknown, and such details move a queue that is never empty
+// by some percent.
 TEST(PhillyTraceTest, PoliciesAgreeWithTheReference) {
   const char* shared = std::getenv("FAIRLEAD_SHARED");
   const std::string file =

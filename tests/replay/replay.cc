@@ -57,7 +57,7 @@ class Cluster {
     engine_->OnQueuesChanged();
   }
   void Add(const model::Node& node) { state_.UpsertNode(node); }
-  // False: it found no place and is gone again.
+  // False: it found no place and is removed again.
   bool Offer(const model::Pod& pod) {
     state_.UpsertPod(pod);
     const engine::CycleResult cycle = engine_->RunCycle(pod.meta.creation);
@@ -139,7 +139,7 @@ absl::StatusOr<ReplayResult> Replay(const std::vector<TraceNode>& nodes,
       PublishedOrder(pods, options.seed, result.capacity_milli, options.percent);
   for (size_t number = 0; number < order.size(); ++number) {
     const TracePod& pod = pods[order[number]];
-    // What would go beyond does not arrive.
+    // A pod beyond the percentage does not arrive.
     if (result.arrived_milli + pod.Demand() > result.capacity_milli * options.percent / 100) break;
     result.arrived_milli += pod.Demand();
     if (cluster.Offer(ToPod(pod, number))) {

@@ -1,5 +1,5 @@
 // Replays a trace through the real state, queues, plugins and engine: pods arrive one by one, none
-// leaves, and one that finds no place at once is turned away for good.
+// leaves, and a pod without a place is rejected for good.
 //
 // Ownership: nothing outlives the call. Thread-safety: calls are independent of each other.
 #pragma once
@@ -30,7 +30,7 @@ struct ReplayResult {
   std::vector<double> curve;
   int64_t arrived_milli = 0, allocated_milli = 0;
   int64_t placed = 0, refused = 0;
-  // The mean at options.percent; the last one that there is if the trace ends before.
+  // The mean at options.percent; the last value if the trace ends before.
   [[nodiscard]] double Final() const;
 };
 

@@ -1,5 +1,5 @@
-// Every folder beside this file that has a scenario.yaml is a test: it is run with all invariants
-// checked after every step, compared with its expect.yaml, and run again to the same trace.
+// Every folder beside this file with a scenario.yaml is a test. It runs with all invariants checked
+// after every step, is compared with its expect.yaml, and runs again to the same trace.
 #include <gtest/gtest.h>
 
 #include <algorithm>

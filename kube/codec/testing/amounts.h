@@ -1,4 +1,4 @@
-// Quantities of the API and what they are in base units, worked out by hand.
+// Quantities of the API and their values in base units, computed by hand.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
-// The random messages as the API server's JSON: upstream's field names are those of the subset,
-// apart from what Go embeds (inlined in JSON), two long names, and types with a JSON form of their
-// own.
+// The random messages as the API server's JSON. Upstream's field names are those of the subset,
+// except what Go embeds (inlined in JSON), two long names, and types with a JSON form of their own.
 #include <google/protobuf/message.h>
 
 #include "base/json_writer.h"

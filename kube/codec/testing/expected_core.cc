@@ -1,4 +1,4 @@
-// What the random messages mean, as model values.
+// The model values that the random messages mean.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ int64_t At(const Amounts& amounts, const std::string& name) {
   return it == amounts.end() ? 0 : it->second;
 }
 
-// One resource at a time: the most that runs at once, over the pod's life.
+// For one resource at a time: the most that runs at once, over the pod's life.
 model::ResourceList ExpectedRequests(const core::PodSpec& spec) {
   std::set<std::string> names;
   for (const Amount& amount : kAmounts) names.insert(amount.resource);

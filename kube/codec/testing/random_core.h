@@ -1,9 +1,9 @@
-// Random pods and nodes as upstream's messages, the model values that they mean, and their JSON:
-// the oracle of the codec tests. The conversions are written from the API's documentation, apart
-// from the decoders: amounts come from a table of (text, value), and requests are computed a
-// resource at a time by walking through the pod's life.
+// Random pods and nodes as upstream's messages, the expected model values, and their JSON: the
+// oracle of the codec tests. The conversions are written from the API's documentation,
+// independently of the decoders. Amounts come from a table of (text, value), and requests are
+// computed per resource by walking through the pod's life.
 //
-// Thread-safety: one Random a thread. Deterministic for a seed.
+// Thread-safety: one Random per thread. Deterministic for a seed.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ std::string Envelope(const std::string& api_version, const std::string& kind,
 // One watch frame with its length.
 std::string Frame(const std::string& type, const std::string& enveloped);
 
-// gtest expectations, a field at a time.
+// gtest expectations, field by field.
 void ExpectSamePod(const model::Pod& got, const model::Pod& want);
 void ExpectSameNode(const model::Node& got, const model::Node& want);
 
