@@ -90,7 +90,7 @@ class ClaimReservations {
     model::ClaimAllocation allocation;  // the allocation that the pods here rely on
     Pods waiting, writing;
     bool in_flight = false;
-    bool allocates = false;  // the write that is on its way, or whose outcome is open
+    bool allocates = false;  // the write in flight or of unknown outcome
     bool resolving = false;  // the write in flight deallocates it
     int unknown = 0;         // answers in a row that left the outcome open
     absl::Time retry_at = absl::InfinitePast();
