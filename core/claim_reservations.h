@@ -45,12 +45,12 @@ class ClaimReservations {
   // `backoff`: between attempts.
   explicit ClaimReservations(Backoff backoff) : backoff_(backoff) {}
 
-  // ---- what the watch shows, every claim of the cluster
+  // ---- events from the watch, every claim of the cluster
   // The claim as the state is to have it.
   model::ResourceClaim Seen(const model::ResourceClaim& claim);
   void Gone(absl::string_view ns, absl::string_view name);
 
-  // ---- what was decided
+  // ---- decisions
   struct Claim {
     model::ResourceClaim object;  // as the state has it
     // Its actual or decided allocation; the node is that of the binding.
@@ -68,7 +68,7 @@ class ClaimReservations {
   void Answered(const std::string& claim, bool reserved, const absl::Status& status,
                 const std::string& version, absl::Time now);
 
-  // ---- what follows
+  // ---- output of a step
   using Failure = BindingPlugin::Failure;
   struct Outcome {
     std::vector<model::Action> actions;        // without ids

@@ -58,7 +58,7 @@ inline constexpr int kStatusShapes = 3;
 // How often the status of a pod group may differ from the expected one.
 inline constexpr int kStatusConflicts = 5;
 
-// Who writes, for events.
+// The writer's identity, for events.
 struct WriterIdentity {
   std::string reporting_controller = "fairlead";
   std::string host;
