@@ -4,9 +4,9 @@
     scripts/compare-engines.py OLD NEW [--seeds 1..2000] [--keep FOLDER]
 
 OLD and NEW are two builds of fairlead-conformance. Every seed makes one random cluster (nodes, queues with quotas and limits, running
-and waiting jobs, gangs, fractions of GPUs), written as a conformance case; both programs decide it. Told is every seed in which the
-new engine places fewer pods (bound, or promised room) or serves fewer workloads than the old one. The last line counts them; exit code
-1 if there are any. --keep leaves the cases in a folder, one file a seed, for a closer look.
+and waiting jobs, gangs, fractions of GPUs), written as a conformance case; both programs decide it. A placement is missed if waiting
+pods that the old engine places get no place from the new one, no other pod gets one instead, and no GPU of a running pod was spared for it.
+Each such seed is told; the last line counts them; exit code 1 if there are any. --keep leaves the cases in a folder for a closer look.
 """
 import argparse
 import json
@@ -48,6 +48,7 @@ class World:
         self.random = random.Random(seed)
         r = self.random
         self.seed, self.objects, self.jobs = seed, [], {}
+        self.gpus = {}  # by pod
         self.free = {}
         for i in range(r.randint(1, 6)):
             gpus = r.choice([2, 4, 4, 8])
@@ -80,6 +81,7 @@ class World:
 
     def add_pod(self, job, index, gpus, on=None, fraction=None):
         name = f"{job}-{index}"
+        self.gpus[f"default/{name}"] = gpus if fraction is None else float(fraction)
         requests = {"cpu": "1", "memory": "1G"}
         annotations = {"pod-group-name": job}
         if fraction is not None:
@@ -132,23 +134,32 @@ class World:
 
 
 def decisions(program, folder):
-    """{seed: set of pods that have a place} and {seed: set of evicted pods} as the program decides."""
+    """{seed: {pod: the last that was decided about it: bind, pipeline or evict}}."""
     out = subprocess.run([program, folder, "--verbose"], capture_output=True, text=True).stdout
-    placed, evicted, seed = {}, {}, None
+    last, seed = {}, None
     for line in out.splitlines():
         head = re.match(r"\S+ compare:World\[(\d+)\]", line)
         if head:
             seed = int(head[1])
-            placed.setdefault(seed, set())
-            evicted.setdefault(seed, set())
+            last.setdefault(seed, {})
         elif seed is not None:
             for verb, pod in re.findall(r"\b(bind|pipeline|evict) (\S+)", line):
-                (evicted if verb == "evict" else placed)[seed].add(pod)
-    return placed, evicted
+                last[seed][pod] = verb
+    return last
 
 
-def workloads(pods):
-    return {pod.rsplit("-", 1)[0] for pod in pods}
+class End:
+    """What has changed in the end: waiting pods that have a place, and running ones that have none any more."""
+
+    def __init__(self, last, gpus):
+        self.placed = {pod for pod, verb in last.items() if verb != "evict" and "/waiting" in pod}
+        self.gone = {pod for pod, verb in last.items() if verb == "evict" and "/running" in pod}
+        self.gpus_gone = sum(gpus[pod] for pod in self.gone)
+
+    def misses(self, old):
+        """Pods that the old end has placed are not placed here, none is placed instead, and no GPU of a running
+        pod was spared for it."""
+        return self.placed < old.placed and self.gpus_gone >= old.gpus_gone
 
 
 def main():
@@ -162,26 +173,26 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = args.keep or folder
         pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
-        seeds = list(range(first, last + 1))
+        seeds, gpus = list(range(first, last + 1)), {}
         for i in range(0, len(seeds), CASES_A_FILE):
-            cases = [World(seed).case() for seed in seeds[i:i + CASES_A_FILE]]
+            worlds = [World(seed) for seed in seeds[i:i + CASES_A_FILE]]
+            gpus.update((world.seed, world.gpus) for world in worlds)
+            cases = [world.case() for world in worlds]
             (pathlib.Path(folder) / f"worlds_{seeds[i]}.json").write_text(json.dumps(cases))
-        old, old_evicted = decisions(args.old, folder)
-        new, new_evicted = decisions(args.new, folder)
+        old, new = decisions(args.old, folder), decisions(args.new, folder)
     if set(old) != set(seeds) or set(new) != set(seeds):
         sys.exit(f"decided: {len(old)} by the old engine, {len(new)} by the new one, of {len(seeds)}")
-    fewer = different = more = 0
+    fewer = different = more = pods = 0
     for seed in seeds:
-        a, b = old[seed], new[seed]
-        net_a, net_b = len(a) - len(old_evicted[seed]), len(b) - len(new_evicted[seed])
-        different += a != b
-        more += len(b) > len(a)
-        if len(b) < len(a) and net_b < net_a or len(workloads(b)) < len(workloads(a)):
+        a, b = End(old[seed], gpus[seed]), End(new[seed], gpus[seed])
+        pods += len(b.placed)
+        different += a.placed != b.placed or a.gone != b.gone
+        more += a.misses(b)
+        if b.misses(a):
             fewer += 1
-            print(f"seed {seed}: {len(a)} pods placed and {len(old_evicted[seed])} evicted by the old engine, "
-                  f"{len(b)} and {len(new_evicted[seed])} by the new; only by the old: {', '.join(sorted(a - b))}")
-    pods = sum(len(b) for b in new.values())
-    print(f"{len(seeds)} seeds, {pods} pods placed, {different} decided differently, {more} with more pods placed, {fewer} with fewer")
+            print(f"seed {seed}: {len(a.placed)} pods placed and {len(a.gone)} evicted by the old engine, {len(b.placed)} and "
+                  f"{len(b.gone)} by the new; only by the old: {', '.join(sorted(a.placed - b.placed))}")
+    print(f"{len(seeds)} seeds, {pods} pods placed, {different} decided differently, {more} missed by the old engine, {fewer} missed by the new")
     return 1 if fewer else 0
 
 
