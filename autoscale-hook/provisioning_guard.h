@@ -106,7 +106,7 @@ class ProvisioningGuard {
   GuardOptions options_;
   std::vector<Purchase> purchases_;
   std::map<size_t, std::vector<Bucket>> buckets_;   // by hash of the spec
-  std::map<size_t, std::vector<Refusal>> refused_;  // the same
+  std::map<size_t, std::vector<Refusal>> refused_;  // by hash of the spec
 };
 
 }  // namespace fairlead::hook

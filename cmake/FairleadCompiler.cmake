@@ -7,7 +7,7 @@ add_library(fairlead_options INTERFACE)
 target_include_directories(fairlead_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(fairlead_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow
   -Wnon-virtual-dtor -Wcast-align -Wconversion -Wno-sign-conversion -Woverloaded-virtual)
-# What gcc 12 says about Abseil and the standard library once it inlines is not true.
+# False warnings of gcc 12 about Abseil and the standard library after inlining.
 target_compile_options(fairlead_options INTERFACE
   $<$<NOT:$<CONFIG:Debug>>:-Wno-maybe-uninitialized;-Wno-uninitialized;-Wno-restrict;-Wno-array-bounds;-Wno-stringop-overread>)
 if(FAIRLEAD_WERROR)
@@ -39,7 +39,7 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 # Two sets, for files of modules and for files of tests. No header of ours is in them: a change of it
-# would compile everything anew. The release preset is without, and so shows a forgotten #include.
+# would compile everything again. The release preset has none, and so shows a forgotten #include.
 if(FAIRLEAD_PCH)
   set(common_headers <algorithm> <cstdint> <functional> <limits> <map> <memory> <optional> <set>
     <string> <tuple> <utility> <variant> <vector> <absl/container/btree_map.h>

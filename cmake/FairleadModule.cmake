@@ -33,7 +33,7 @@ endfunction()
 # fairlead_add_groups(): the targets that scripts build. After the last module.
 #   programs             every executable that is not a test, into bin/
 #   unit-tests           every test program with label unit, the default
-#   thread-tests         the test programs of what has threads; ctest label thread, with TSan only
+#   thread-tests         the test programs of modules with threads; ctest label thread, with TSan only
 #   integration-tests    what ctest labels integration and day run
 #   generated-headers    what clang-tidy needs
 function(fairlead_add_groups)

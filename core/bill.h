@@ -42,7 +42,7 @@ struct BillTotals {
   int64_t policy_blocked_cost_micro_usd = 0;
   // Nodes that became ready and were scaled down without ever having run a pod.
   int64_t duplicate_nodes = 0;
-  int64_t reactive_nodes = 0;           // bought besides ours
+  int64_t reactive_nodes = 0;           // in addition to ours
   int64_t reactive_cost_micro_usd = 0;  // ours included
 };
 

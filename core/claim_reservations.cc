@@ -40,7 +40,7 @@ std::vector<model::ReserveClaim::Consumer> Consumers(
 
 }  // namespace
 
-// ---- what the watch shows -----------------------------------------------------------------------
+// ---- events from the watch ----------------------------------------------------------------------
 
 // The claim as the server has it, or will have it.
 model::ResourceClaim ClaimReservations::Assumed(const Entry& entry) {
@@ -101,7 +101,7 @@ void ClaimReservations::Gone(absl::string_view ns, absl::string_view name) {
   touched_.insert(key);
 }
 
-// ---- what was decided ---------------------------------------------------------------------------
+// ---- decisions ----------------------------------------------------------------------------------
 
 void ClaimReservations::Hold(model::BindPod bind, std::vector<Claim> claims) {
   const std::string pod = model::Key(bind.ns, bind.name);
@@ -220,7 +220,7 @@ void ClaimReservations::Answered(const std::string& claim, bool reserved,
   }
 }
 
-// ---- what follows -------------------------------------------------------------------------------
+// ---- output of a step ---------------------------------------------------------------------------
 
 bool ClaimReservations::HasWork(absl::Time now) const {
   return !touched_.empty() || !ready_.empty() || !changed_.empty() || !failed_.empty() ||

@@ -45,12 +45,12 @@ class ClaimReservations {
   // `backoff`: between attempts.
   explicit ClaimReservations(Backoff backoff) : backoff_(backoff) {}
 
-  // ---- what the watch shows, every claim of the cluster
+  // ---- events from the watch, every claim of the cluster
   // The claim as the state is to have it.
   model::ResourceClaim Seen(const model::ResourceClaim& claim);
   void Gone(absl::string_view ns, absl::string_view name);
 
-  // ---- what was decided
+  // ---- decisions
   struct Claim {
     model::ResourceClaim object;  // as the state has it
     // Its actual or decided allocation; the node is that of the binding.
@@ -68,7 +68,7 @@ class ClaimReservations {
   void Answered(const std::string& claim, bool reserved, const absl::Status& status,
                 const std::string& version, absl::Time now);
 
-  // ---- what follows
+  // ---- output of a step
   using Failure = BindingPlugin::Failure;
   struct Outcome {
     std::vector<model::Action> actions;        // without ids
@@ -90,7 +90,7 @@ class ClaimReservations {
     model::ClaimAllocation allocation;  // the allocation that the pods here rely on
     Pods waiting, writing;
     bool in_flight = false;
-    bool allocates = false;  // the write that is on its way, or whose outcome is open
+    bool allocates = false;  // the write in flight or of unknown outcome
     bool resolving = false;  // the write in flight deallocates it
     int unknown = 0;         // answers in a row that left the outcome open
     absl::Time retry_at = absl::InfinitePast();

@@ -126,8 +126,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void TellStale();
 
   // ---- the hook
-  // One step of the hook; true if it ordered nodes, so that the waiting pods can be promised to
-  // them.
+  // One step of the hook; true if it ordered nodes, so that waiting pods can be pipelined to them.
   bool RunHook(std::vector<engine::Waiting>& entries, absl::Time now, StepResult& result);
   // The hook's last answer, and its input. With equal input before its timer is due the hook would
   // answer the same (I4), so it is not run, and a step costs what changed.

@@ -68,7 +68,7 @@ const GpuReservations::Reservation* GpuReservations::Live(const Group& group) {
   return best;
 }
 
-// ---- what the watch shows -----------------------------------------------------------------------
+// ---- events from the watch ----------------------------------------------------------------------
 
 void GpuReservations::PodChanged(const model::Pod& pod) {
   if (!options_.enabled) return;
@@ -227,7 +227,7 @@ void GpuReservations::SharerGone(const std::string& key) {
   sharers_.erase(at);
 }
 
-// ---- what was decided ---------------------------------------------------------------------------
+// ---- decisions ----------------------------------------------------------------------------------
 
 void GpuReservations::Hold(model::BindPod bind, std::vector<std::string> groups,
                            std::string portion) {
@@ -334,7 +334,7 @@ void GpuReservations::ConfigMapApplied(absl::string_view ns, absl::string_view p
   if (--held->second.config_maps == 0) ready_.insert(key);
 }
 
-// ---- what follows -------------------------------------------------------------------------------
+// ---- output of a step ---------------------------------------------------------------------------
 
 bool GpuReservations::HasWork(absl::Time now) const {
   return !touched_.empty() || !ready_.empty() || !said_.empty() || !failed_.empty() ||

@@ -70,12 +70,12 @@ class GpuReservations {
   GpuReservations(GpuSharingOptions options, Backoff backoff)
       : options_(std::move(options)), backoff_(backoff) {}
 
-  // ---- what the watch shows, every pod of the cluster
+  // ---- events from the watch, every pod of the cluster
   void PodChanged(const model::Pod& pod);
   void PodGone(absl::string_view ns, absl::string_view name, absl::string_view uid);
   void NodeGone(absl::string_view node);
 
-  // ---- what was decided
+  // ---- decisions
   // The binding waits until the devices of all `groups` are known. `portion` is what of each the
   // pod has, as containers are told ("0.50").
   void Hold(model::BindPod bind, std::vector<std::string> groups, std::string portion);
@@ -90,7 +90,7 @@ class GpuReservations {
   void ConfigMapApplied(absl::string_view ns, absl::string_view pod, absl::string_view uid,
                         const absl::Status& status);
 
-  // ---- what follows
+  // ---- output of a step
   using Failure = BindingPlugin::Failure;
   struct Outcome {
     std::vector<model::Action> actions;    // without ids
@@ -113,7 +113,7 @@ class GpuReservations {
     bool ours = false;      // by its name
     bool ending = false;    // terminating
     bool failed = false;    // refused by the kubelet, or its program gave up for good
-    bool deleting = false;  // asked for
+    bool deleting = false;  // requested
     absl::Time creation, delete_at = absl::InfinitePast();
   };
   struct Group {

@@ -66,7 +66,7 @@ class GpuReservationsTest : public ::testing::Test {
   std::set<std::pair<std::string, std::string>> used_;  // node, group
 };
 
-// ---- what goes wrong
+// ---- failures
 // -------------------------------------------------------------------------------
 
 TEST_F(GpuReservationsTest, WhoeverWaitsFailsWhenTheCreationIsRefused) {
@@ -297,7 +297,7 @@ TEST_F(GpuReservationsTest, WhatHoldsNothingForAGroupIsNoReservation) {
   EXPECT_THAT(Step(1).bindings, IsEmpty());
 }
 
-// ---- what goes right
+// ---- success
 // -------------------------------------------------------------------------------
 
 TEST_F(GpuReservationsTest, ABindingGoesWhenItsDeviceIsKnownAndSaysIt) {

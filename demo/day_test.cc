@@ -121,7 +121,7 @@ TEST_F(PlanTest, ADocumentWithoutANameIsRefusedWithItsFile) {
   EXPECT_EQ(PlanDay(scenario_, "/nonesuch", 60).status().code(), absl::StatusCode::kNotFound);
 }
 
-// ---- what is written
+// ---- writes
 // -------------------------------------------------------------------------------
 
 class DayObjectsTest : public ::testing::Test {

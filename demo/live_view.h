@@ -33,7 +33,7 @@ struct ScreenSize {
 std::vector<std::string> DrawLive(const LiveFrame& frame, ScreenSize size, bool color);
 
 // A bar of `width` columns for `allocated` on a scale up to `full`. The part within the quota is
-// solid, the part above it shaded, and a quota beyond the bar's end is marked. All in base units.
+// solid, the part above it shaded; a quota above `allocated` is marked. All in base units.
 std::string QueueBar(int64_t allocated, int64_t quota, int64_t full, int width);
 
 }  // namespace fairlead::demo

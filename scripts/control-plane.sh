@@ -39,7 +39,7 @@ if ! find_go; then
   say "the control plane is a Go program, and there is no Go here (1.26 or newer, or any from 1.21 that may download it)"
   exit 3
 fi
-# Some distributions switch the download of a newer toolchain off, and nobody had this program in mind.
+# Some distributions switch off the download of a newer toolchain, which this program needs.
 export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
 local_go=$(cd / && GOTOOLCHAIN=local go env GOVERSION)
 if [[ $local_go =~ ^go1\.([0-9]+) ]] && ((BASH_REMATCH[1] < 21)); then

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# deps.sh [lint]: installs what is missing of apt-packages.txt, and with "lint" what make lint needs besides. Does nothing,
-# and asks for no rights, if nothing is.
+# deps.sh [lint]: installs missing packages of apt-packages.txt, and with "lint" those that make lint needs. Does nothing,
+# and asks for no rights, if no package is missing.
 . "$(dirname "$0")/lib.sh"
 
 # missing KIND: the packages of that kind ("required", "optional" or "lint") that are not installed.

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034
-# What every script here shares. Source it first.
+# Shared by every script here. Source it first.
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -7,7 +7,7 @@ CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/fairlead
 cd "$ROOT"
 SECONDS=0
 
-# say TEXT...: one line about what is going on, with the seconds since the script began.
+# say TEXT...: prints one line with the seconds since the script began.
 say() { printf '[%4ds] %s\n' "$SECONDS" "$*" >&2; }
 
 fail() {

@@ -6,7 +6,7 @@ binary=${FAIRLEAD_BIN:-build/bin}/fairlead
 scenario=${SCENARIO:-tests/scenarios/two-team-day}
 control_plane=$(scripts/control-plane.sh)
 
-# The launcher's own folder: it is removed when the launcher ends, and that is when this script does, however it ends.
+# The launcher's own folder: it is removed when the launcher ends, which is when this script ends.
 work=$(mktemp -d "${TMPDIR:-/tmp}/fairlead-day.XXXXXX")
 # Read only if the start fails, and gone with this script.
 log=$(mktemp "${TMPDIR:-/tmp}/fairlead-day-log.XXXXXX")
@@ -25,7 +25,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
 say "starting the control plane"
-# In a session of its own, so that Ctrl-C reaches the day first and it can tidy up.
+# In its own session, so that Ctrl-C reaches the day first, which then cleans up.
 setsid "$control_plane" up --dir "$work" --ready-file "$work/ready" \
   --crds crds --controller-manager --kwok builtin >/dev/null 2>&8 9<&- &
 plane=$!

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # make run: a day of two teams, live. On the cluster of KUBECONFIG if that is set (it asks first), else on a control plane
-# of this machine, else, where that cannot be had, in virtual time.
+# of this machine, else, if there is none, in virtual time.
 . "$(dirname "$0")/lib.sh"
 scenario=${SCENARIO:-tests/scenarios/two-team-day}
 scripts/deps.sh

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# make test: everything that is judged. Closes with one line "N passed, N failed, N skipped" that counts test cases; exit code 0
+# make test: every test. Ends with one line "N passed, N failed, N skipped" that counts test cases; exit code 0
 # only if everything built and nothing failed. CONTRIBUTING.md says what runs where, and what it costs.
 #
-# test.sh [STAGE...]: only these of: program simtest asan tsan integration. What was left out does not count.
+# test.sh [STAGE...]: only these of: program simtest asan tsan integration. Omitted stages do not count.
 . "$(dirname "$0")/lib.sh"
 stages=("$@")
 ((${#stages[@]} > 0)) || stages=(program simtest asan tsan integration)
@@ -10,7 +10,7 @@ results=$(mktemp -d "${TMPDIR:-/tmp}/fairlead-test.XXXXXX")
 trap 'rm -rf "$results"' EXIT
 broken=()
 
-# build PRESET TARGET...: goes on after a failure, so that the rest is still told.
+# build PRESET TARGET...: continues after a failure, so that the rest is still reported.
 build() {
   scripts/build.sh "$@" && return 0
   broken+=("$1")
@@ -27,7 +27,7 @@ run() {
   [[ -e $results/$name.xml ]] || broken+=("$name")
 }
 
-# The optimised program that users get, without precompiled headers, and what is run against it.
+# The optimised program that users get, without precompiled headers, and the tests that run it.
 stage_program() {
   build release programs || return 0
   run program build -L '^(layering|conformance)$'
@@ -45,7 +45,7 @@ stage_asan() {
   run asan build/asan -L "^unit$" -j "$(nproc)"
 }
 
-# The tests of what has threads, with ThreadSanitizer.
+# The tests of modules with threads, with ThreadSanitizer.
 stage_tsan() {
   build tsan thread-tests || return 0
   run tsan build/tsan -L "^thread$"

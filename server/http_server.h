@@ -1,8 +1,8 @@
 // A small HTTP/1.1 server for health and metrics: GET and HEAD, a handler per path.
 //
-// All resources are bounded: connections beyond the limit are closed at once, a request's header
-// has a size and a time limit, a body is refused, and an answer that the client reads too slowly
-// ends the connection. It speaks plain text without authentication.
+// All resources are bounded. Connections beyond the limit are closed at once. A request's header
+// has a size and a time limit; a body is refused. An answer that the client reads too slowly ends
+// the connection. It speaks plain text without authentication.
 //
 // Handlers run on the server's one thread, one at a time: a slow handler delays the others.
 // Answers: 404 for a path without handler, 405 for other methods, 400 for invalid HTTP, 413 and 431

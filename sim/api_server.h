@@ -1,6 +1,5 @@
 // The simulated API server's store: objects by kind and key, with uids and resource versions that
-// count up, and listeners that are called for every change at once (the watches of watch.h add the
-// delay).
+// count up. Listeners are called for every change at once (the watches of watch.h add the delay).
 //
 // Ownership: owns the objects. Thread-safety: none, one thread. Determinism: uids and versions are
 // counters; iteration is by key. Complexity: O(log n) per access, plus a copy of the object per

@@ -113,7 +113,8 @@ void Executor::Abandon() {
   std::map<uint64_t, model::Action> pending;
   pending.swap(pending_);
   for (const auto& [ticket, action] : pending) {
-    if (!faults_->Hit(FaultPoint::kLostRequest)) Commit(action).IgnoreError();  // nobody listens
+    if (!faults_->Hit(FaultPoint::kLostRequest))
+      Commit(action).IgnoreError();  // the process is gone
   }
 }
 

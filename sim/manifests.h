@@ -16,7 +16,7 @@ namespace fairlead::sim {
 
 struct Manifest {
   std::vector<Object> objects;              // in the order of the file
-  std::vector<ControllerSpec> controllers;  // likewise
+  std::vector<ControllerSpec> controllers;  // in the order of the file
 };
 
 absl::StatusOr<Manifest> ReadManifest(absl::string_view yaml, absl::string_view file_name);

@@ -1,6 +1,6 @@
-// The interface of plugins that take part in a binding: a plugin reserves what the pod needs
-// besides capacity on its node, before the binding is sent (upstream's Reserve and PreBind, as far
-// as they write).
+// The interface of plugins that take part in a binding. A plugin reserves what the pod needs
+// besides capacity on its node, before the binding is sent (the writes of upstream's Reserve and
+// PreBind).
 //
 // Thread-safety: the owner's thread.
 #pragma once

@@ -50,7 +50,7 @@ bool BindingPipeline::AwaitsAnswer(state::PodId pod) const {
   return pod < rows_.size() && rows_[pod].action_id != 0 && rows_[pod].unknown == 0;
 }
 
-// ---- what was decided ---------------------------------------------------------------------------
+// ---- decisions ----------------------------------------------------------------------------------
 
 void BindingPipeline::Add(const std::vector<engine::Binding>& bindings, absl::Time now) {
   in_flight_.reserve(in_flight_.size() + bindings.size());
@@ -151,7 +151,7 @@ void BindingPipeline::Send(state::PodId pod, model::BindPod bind) {
   in_flight_.emplace(id, pod);
 }
 
-// ---- what becomes of it -------------------------------------------------------------------------
+// ---- progress -----------------------------------------------------------------------------------
 
 void BindingPipeline::Fail(state::PodId pod, const std::string& reason, bool sent) {
   RowOf(pod) = {};
@@ -277,7 +277,7 @@ void BindingPipeline::PodGoing(state::PodId pod) {
   if (!special_.empty()) special_.erase(pod);
 }
 
-// ---- what follows -------------------------------------------------------------------------------
+// ---- output of a step ---------------------------------------------------------------------------
 
 void BindingPipeline::Repeat(state::PodId pod) {
   Row& row = RowOf(pod);

@@ -71,7 +71,7 @@ class BindingPipeline {
   // Plugins reserve in the order of registration. They outlive the pipeline.
   void Register(BindingPlugin* plugin) { plugins_.push_back(plugin); }
 
-  // ---- what was decided
+  // ---- decisions
   void Add(const std::vector<engine::Binding>& bindings, absl::Time now);
 
   // ---- events from the watch, after the state has applied them

@@ -1,9 +1,9 @@
 // Refused bindings by workload: their text in the verdict, and when a gang that cannot be completed
 // gives up its pods.
 //
-// A gang with a refused binding is half bound. The pod is tried again, with growing pauses. If the
-// gang is still below its minimum `grace` after the first refusal, not counting the refused pods,
-// it is *broken*: its bound pods are evicted, and the gang is not tried for a time that doubles
+// A gang with a refused binding is half bound. The pod is tried again, with growing pauses. The
+// gang is *broken* if it is still below its minimum `grace` after the first refusal, not counting
+// the refused pods. Then its bound pods are evicted, and it is not tried for a time that doubles
 // with each break. From then on the refused pods are bound first, and the others wait for them
 // (bindings.h, Permit), so the gang does not become half bound again.
 //

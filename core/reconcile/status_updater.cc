@@ -361,7 +361,7 @@ void StatusUpdater::Flush(absl::Time now, std::vector<model::Action>& actions) {
   if (!retries_.empty()) wake_at_ = std::min(wake_at_, retries_.begin()->first);
 }
 
-// ---- what waits ---------------------------------------------------------------------------------
+// ---- waiting workloads --------------------------------------------------------------------------
 
 void StatusUpdater::Renew(const engine::Waiting& entry, absl::Time now) {
   const state::Workload& workload = state_.workload(entry.workload);

@@ -94,7 +94,7 @@ struct Manifests {
 };
 absl::StatusOr<Manifests> DecodeManifests(absl::string_view yaml);
 
-// ---- what we write
+// ---- writes
 // -------------------------------------------------------------------------------
 
 // A write as an HTTP request, independent of the transport.

@@ -228,7 +228,7 @@ TEST_F(LeaseTest, WallTimeMayJumpAsItLikes) {
 
 TEST_F(LeaseTest, AConflictOnRenewalIsLookedInto) {
   Start();
-  ++server_.version;  // somebody labelled the object
+  ++server_.version;  // another client labelled the object
   api_.Advance(absl::Seconds(6));
   EXPECT_TRUE(elector_->IsLeader());
   EXPECT_THAT(told_, ElementsAre("+me"));

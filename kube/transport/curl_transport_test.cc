@@ -15,7 +15,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// ---- what is sent ------------------------------------------------------------------------------
+// ---- requests ----------------------------------------------------------------------------------
 
 TEST_F(CurlTransportTest, SendsAndAnswers) {
   Start([](const LoopbackServer::Request&, Connection& c) { c.Answer(200, "{\"a\":1}"); });
@@ -76,7 +76,7 @@ TEST_F(CurlTransportTest, RefusesWhatNoMessageCanCarry) {
   EXPECT_TRUE(transport_->Call(Get("/fine")).ok());
 }
 
-// ---- what comes back ---------------------------------------------------------------------------
+// ---- answers -----------------------------------------------------------------------------------
 
 TEST_F(CurlTransportTest, ErrorAnswersAreAnswersWithRetryAfter) {
   Start([](const LoopbackServer::Request& request, Connection& c) {

@@ -105,7 +105,7 @@ class FakeTransport final : public HttpTransport, public Timers {
   // Time until the next timer or time-out; infinite if there is none.
   [[nodiscard]] absl::Duration UntilNextTimer() const;
 
-  // ---- what happened ---------------------------------------------------------------------------
+  // ---- recorded exchanges ----------------------------------------------------------------------
   [[nodiscard]] const std::deque<Exchange>& exchanges() const { return exchanges_; }
   // Requests sent so far with this method and path (as in On). The pointers stay valid.
   [[nodiscard]] std::vector<const Exchange*> Sent(absl::string_view method,

@@ -188,7 +188,7 @@ TEST_F(ClaimProtocolTest, ALostAnswerToTheFinalizerLeavesNothingInDoubt) {
   EXPECT_THAT(Sent(), HasSubstr("/status "));
 }
 
-// ---- what is written
+// ---- writes
 
 TEST_F(ClaimProtocolTest, FirstTheFinalizerThenTheStatusEachWithItsVersion) {
   Begin(Wanted());

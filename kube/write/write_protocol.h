@@ -26,16 +26,16 @@
 //             InvalidArgument. If another client has written an entry of a pod group's status
 //             meanwhile, it is patched again with that entry, kStatusConflicts times, then
 //             Aborted.
-//   create    409 AlreadyExists, after an unknown outcome too: the name is the identity. The rule
-//             includes reservation pods.
+//   create    409 AlreadyExists, after an unknown outcome too: the name is the identity.
+//             A reservation pod likewise.
 //   delete    404 NotFound, 409 FailedPrecondition (the uid); after an unknown outcome 404: OK.
 //   apply     of a config map, server-side and by force: may be repeated at will.
 //   claim     the finalizer, if it is to be allocated and has none, then the status
 //             (claim_protocol.h). To deallocate: 409 FailedPrecondition, the claim has changed.
-//   taint     GET the node; another uid: FailedPrecondition; nothing to change: OK without a
-//             write; else PATCH with the resourceVersion. 409: from the GET again,
-//             kTaintConflicts times, then Aborted. Other taints stay as they are read.
-//   event     409: OK, it exists. The rest as above.
+//   taint     GET the node; another uid: FailedPrecondition; nothing to change: OK without a write;
+//             else PATCH with the resourceVersion. 409: from the GET again, kTaintConflicts times,
+//             then Aborted. The taints of others stay as they are read.
+//   event     409: OK, it is there. The rest as above.
 //
 // Thread-safety: none. LaunchNode and TerminateNode have no protocol: they go to a provider.
 #pragma once
@@ -58,7 +58,7 @@ inline constexpr int kStatusShapes = 3;
 // How often the status of a pod group may differ from the expected one.
 inline constexpr int kStatusConflicts = 5;
 
-// Who writes, for events.
+// The writer's identity, for events.
 struct WriterIdentity {
   std::string reporting_controller = "fairlead";
   std::string host;

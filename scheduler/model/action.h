@@ -143,7 +143,7 @@ struct ReserveClaim {
   };
   std::string ns, name, uid;
   std::string resource_version;         // as last seen
-  std::vector<std::string> finalizers;  // the same
+  std::vector<std::string> finalizers;  // as last seen
   bool allocate = false;
   ClaimAllocation allocation;
   std::vector<Consumer> pods;

@@ -2,9 +2,9 @@
 // claims that request or have them.
 //
 // The types contain the fields that decisions read, and the fields that an allocation has to
-// repeat. `invalid` of a claim says what we do not understand in it (adminAccess,
-// distinctAttribute): a pod with such a claim is refused with that text. `unusable` of a device
-// says what we do not understand in it: no claim gets such a device.
+// repeat. `invalid` of a claim names what we do not understand in it (adminAccess,
+// distinctAttribute); a pod with such a claim is refused with that text. No claim gets a device
+// with `unusable`, which names what we do not understand in the device.
 //
 // Thread-safety: plain values.
 #pragma once

@@ -45,7 +45,7 @@ struct Queue {
   std::vector<std::pair<std::string, QueueResource>> other;
   std::optional<absl::Duration> preempt_min_runtime;
   std::optional<absl::Duration> reclaim_min_runtime;
-  std::optional<QueueStatus> status;  // absent: nobody has counted
+  std::optional<QueueStatus> status;  // absent: not counted
   std::string invalid;                // what is wrong with it; such a queue runs nothing
 };
 

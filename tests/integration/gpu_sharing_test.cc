@@ -131,7 +131,7 @@ class GpuSharingTest : public IntegrationTest {
   std::vector<std::string> installed_;
 };
 
-// ---- what goes wrong
+// ---- failures
 // -------------------------------------------------------------------------------
 
 TEST_F(GpuSharingTest, ARefusedReservationIsSaidAndTriedAgain) {

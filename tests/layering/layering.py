@@ -19,7 +19,7 @@ import sys
 
 PURE = ("queues", "scheduler/model", "scheduler/verdict", "scheduler/state", "scheduler/framework", "scheduler/plugins",
         "scheduler/engine", "autoscale-hook", "core")
-# Not <mutex>: a plugin may guard its cache, for its const methods may be called from several threads of others.
+# Not <mutex>: a plugin may guard its cache, because several threads may call its const methods.
 IMPURE_HEADER = re.compile(
     r"""^<(?:thread|stop_token|future|condition_variable|semaphore|latch|barrier|pthread\.h
           |chrono|ctime|time\.h|random
