@@ -156,6 +156,7 @@ Engine::~Engine() = default;
 CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   Impl& impl = *impl_;
   ScopedDecisionId decision(absl::StrCat("cycle ", ++impl.cycles));
+  impl.state.MarkStuck(now - impl.options.stuck_in_releasing_threshold);
   impl.CatchUp();
   impl.SettleQueues();
   const model::Resources total = impl.books.Total();
@@ -199,6 +200,10 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
     impl.rests.emplace(outcome.workload, *outcome.rest.next);
   }
   result.changes = impl.pending.TakeChanges();
+  if (!result.waiting.empty()) {
+    result.wake_at = std::min(
+        result.wake_at, impl.state.NextGraceEnd() + impl.options.stuck_in_releasing_threshold);
+  }
   if (!impl.refusals.empty()) {
     impl.refusals.Trim(impl.state, now);
     if (!result.waiting.empty()) {
