@@ -251,10 +251,10 @@ void Cycle::EvictFor(EvictKind kind, bool against_budgets, Outcome& outcome, con
     if (found.spared) spared_.insert({kind, workload.id});
     return;
   }
-  // Bindings alone are not taken back: what nothing has to end for would be decided again and
-  // again.
+  // Bindings and promises alone are not changed: capacity for which no pod has to end is allocate's
+  // to give out, and would be decided about again and again.
   if (std::all_of(found.victims.begin(), found.victims.end(),
-                  [](const Victim& victim) { return victim.from.fresh; })) {
+                  [](const Victim& victim) { return victim.from.fresh || victim.from.promised; })) {
     return;
   }
   txn.Commit();
