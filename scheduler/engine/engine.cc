@@ -36,7 +36,8 @@ class Engine::Impl final : public state::StateSubscriber {
         promises(state),
         search(state, tree, books, *framework, placer),
         diagnoser(state, *framework),
-        history(options.usage) {
+        history(options.usage),
+        actions(MakeActions(options)) {
     placer.SetReservations(&reservations);
     placer.SetPromises(&promises);
     fair_share.k_micro = options.k_micro;
@@ -79,7 +80,8 @@ class Engine::Impl final : public state::StateSubscriber {
   std::vector<state::WorkloadId> unsettled;  // for SettleQueues(); perhaps gone since
   OfferedLabels offered;
   std::vector<model::Node> offered_nodes;
-  SearchBacklog backlog;
+  SearchBudget search_budget;
+  const Actions actions;
   uint64_t cycles = 0;
   // Who stands behind a workload that waits, as of the last cycle: from whom on in its crowd.
   absl::flat_hash_map<state::WorkloadId, ServiceKey> rests;
@@ -166,13 +168,11 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   impl.reservations.Begin(now, impl.books.ledger(), impl.shares);
   impl.placer.ResetWork();
   impl.promises.Begin();
-  const CycleParts parts{impl.options, impl.state,    impl.tree,          impl.books,
-                         impl.pending, impl.placer,   impl.search,        impl.shares,
-                         impl.backoff, impl.refusals, impl.maybe_stale,   impl.reservations,
-                         total,        impl.offered,  impl.offered_nodes, *impl.framework,
-                         impl.backlog};
-  Cycle cycle(parts, now, may_evict);
-  cycle.Run();
+  CycleContext cycle({impl.options, impl.state, impl.tree, impl.books, impl.pending, impl.placer,
+                      impl.search, impl.shares, impl.backoff, impl.refusals, impl.maybe_stale,
+                      impl.reservations, total, impl.offered, impl.offered_nodes, *impl.framework,
+                      impl.search_budget, now});
+  ::fairlead::engine::RunCycle(impl.actions, may_evict, cycle);
   impl.books.CloseLending();
   // The cycle's own moves are not news to the next one, but they change what is filed.
   impl.CatchUp();
@@ -181,12 +181,13 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   impl.rests.clear();
   impl.promises.Forget();
   CycleResult result;
-  result.bindings = std::move(cycle.bindings);
-  result.withdrawn = std::move(cycle.withdrawn);
-  result.evictions = std::move(cycle.evictions);
-  result.stale = std::move(cycle.stale);
-  result.wake_at = std::min({cycle.wake_at, impl.reservations.wake_at(), impl.history.wake_at()});
-  for (const Outcome& outcome : cycle.outcomes) {
+  CycleDecisions& decided = cycle.decisions;
+  result.bindings = std::move(decided.bindings);
+  result.withdrawn = std::move(decided.withdrawn);
+  result.evictions = std::move(decided.evictions);
+  result.stale = std::move(decided.stale);
+  result.wake_at = std::min({decided.wake_at, impl.reservations.wake_at(), impl.history.wake_at()});
+  for (const Outcome& outcome : cycle.outcomes.rows()) {
     for (const Waiting::PodPromise& promise : outcome.promises) {
       impl.promises.Remember(promise.pod, promise.node);
     }
