@@ -27,9 +27,7 @@ CycleContext::CycleContext(const CycleInputs& inputs)
       models(inputs.state, inputs.tree, inputs.books),
       leaves_out_equivalents(in.options.allocate && !HasDepth(in.options) && !lending.any() &&
                              !models.any()) {
-  for (const auto& [uid, until] : in.backoff) {
-    if (until.first > in.now) decisions.WakeAt(until.first);
-  }
+  decisions.WakeAt(in.backoff.NextEnd(in.now));
 }
 
 model::Resources CycleContext::ChargeOf(const std::vector<state::PodId>& pods) const {
@@ -41,8 +39,7 @@ model::Resources CycleContext::ChargeOf(const std::vector<state::PodId>& pods) c
 bool CycleContext::InBackoff(const GangStep& step) const {
   if (in.backoff.empty()) return false;
   return std::any_of(step.pods.begin(), step.pods.end(), [&](state::PodId pod) {
-    const auto it = in.backoff.find(in.state.pod(pod).uid);
-    return it != in.backoff.end() && it->second.first > in.now;
+    return in.backoff.Holds(in.state.pod(pod).uid, in.now);
   });
 }
 

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "queues/fair_share.h"
+#include "scheduler/engine/bind_backoff.h"
 #include "scheduler/engine/books.h"
 #include "scheduler/engine/domain_rules.h"
 #include "scheduler/engine/engine.h"
@@ -26,10 +26,6 @@
 #include "scheduler/engine/victim_search.h"
 
 namespace fairlead::engine {
-
-// Until when a pod whose binding failed is left alone, and the delay of its last failure, by the
-// pod's uid.
-using BindBackoff = absl::flat_hash_map<std::string, std::pair<absl::Time, absl::Duration>>;
 
 struct CycleInputs {
   const EngineOptions& options;

@@ -1,4 +1,5 @@
-// Which actions a cycle has, and the budget of searches that persists over cycles.
+// Which actions a cycle has, and what persists over cycles: the budget of searches, and back-off
+// after bindings that failed.
 #include "scheduler/engine/cycle.h"
 
 #include "gmock/gmock.h"
@@ -72,6 +73,39 @@ TEST(SearchBudgetTest, WhatIsPostponedComesFirstInTheNextCycleOfItsActionAndThen
   EXPECT_THAT(budget.FirstInLine("reclaim"), ElementsAre("late", "later"));
   budget.End();
   EXPECT_THAT(budget.FirstInLine("reclaim"), IsEmpty());
+}
+
+TEST(BindBackoffTest, EachFailureDoublesTheDelayUpToTheLongest) {
+  BindBackoff backoff(absl::Seconds(1), absl::Seconds(3));
+  const absl::Time now = absl::FromUnixSeconds(100);
+  EXPECT_EQ(backoff.NextEnd(now), absl::InfiniteFuture());
+  for (const int64_t delay : {1, 2, 3, 3}) {
+    backoff.OnFailed("a", now);
+    EXPECT_EQ(backoff.NextEnd(now), now + absl::Seconds(delay));
+    EXPECT_TRUE(backoff.Holds("a", now));
+    EXPECT_FALSE(backoff.Holds("a", now + absl::Seconds(delay)));
+    EXPECT_FALSE(backoff.Holds("b", now));
+  }
+}
+
+TEST(BindBackoffTest, AFailureOfAPodThatWasHeldHasADelayToo) {
+  BindBackoff backoff(absl::Seconds(1), absl::Seconds(60));
+  const absl::Time now = absl::FromUnixSeconds(100);
+  backoff.Hold("a", now + absl::Seconds(10));
+  backoff.Hold("a", now + absl::Seconds(5));
+  EXPECT_EQ(backoff.NextEnd(now), now + absl::Seconds(10));
+  backoff.OnFailed("a", now + absl::Seconds(10));
+  EXPECT_TRUE(backoff.Holds("a", now + absl::Seconds(10)));
+}
+
+TEST(BindBackoffTest, AStreakEndsWhereNothingFailedForLong) {
+  BindBackoff backoff(absl::Seconds(1), absl::Seconds(60));
+  const absl::Time now = absl::FromUnixSeconds(100);
+  backoff.OnFailed("a", now);
+  backoff.Trim(now + absl::Seconds(3));
+  EXPECT_FALSE(backoff.empty());
+  backoff.Trim(now + absl::Seconds(4));
+  EXPECT_TRUE(backoff.empty());
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ class Engine::Impl final : public state::StateSubscriber {
   queues::FairShares shares;
   queues::FairShareOptions fair_share;
   History history;
-  BindBackoff backoff;
+  BindBackoff backoff{options.bind_backoff_initial, options.bind_backoff_max};
   EvictionRefusals refusals;
   std::set<state::WorkloadId> maybe_stale;
   bool read_all = true;                      // nothing has been read yet
@@ -212,14 +212,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
     }
   }
   result.work = impl.placer.work();
-  for (auto it = impl.backoff.begin(); it != impl.backoff.end();) {
-    // An entry that has outlived its own delay twice over is no longer a streak of failures.
-    if (it->second.first + 2 * it->second.second < now) {
-      impl.backoff.erase(it++);
-    } else {
-      ++it;
-    }
-  }
+  impl.backoff.Trim(now);
   return result;
 }
 
@@ -253,17 +246,11 @@ uint64_t Engine::CrowdOf(state::WorkloadId workload) const {
 }
 
 void Engine::OnBindFailed(state::PodId pod, absl::Time now) {
-  auto [it, added] =
-      impl_->backoff.try_emplace(impl_->state.pod(pod).uid, now, absl::ZeroDuration());
-  absl::Duration& delay = it->second.second;
-  delay = added ? impl_->options.bind_backoff_initial
-                : std::min(2 * delay, impl_->options.bind_backoff_max);
-  it->second.first = now + delay;
+  impl_->backoff.OnFailed(impl_->state.pod(pod).uid, now);
 }
 
 void Engine::HoldPod(state::PodId pod, absl::Time until) {
-  auto& [end, delay] = impl_->backoff[impl_->state.pod(pod).uid];
-  end = std::max(end, until);
+  impl_->backoff.Hold(impl_->state.pod(pod).uid, until);
 }
 
 void Engine::OnEvictionRefused(state::PodId pod, absl::Time until, bool by_budget) {

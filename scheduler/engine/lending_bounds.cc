@@ -59,12 +59,11 @@ void LendingBounds::DescribeKeeper(const queues::LendingRefusal& refusal, Outcom
   if (keeper == PendingIndex::kNoQueue) return;
   outcome.keeper = tree_.Name(keeper);
   const model::ResourceNames& names = tree_.names();
-  std::string detail =
-      absl::StrCat(Amount(names, refusal.resource, most), " are kept back for queue ",
-                   outcome.keeper, " (lendingLimit), though idle");
+  std::string detail = absl::StrCat("idle, but guaranteed to queue ", outcome.keeper,
+                                    " (lendingLimit): ", Amount(names, refusal.resource, most));
   if (refusal.kept > most) {
-    absl::StrAppend(&detail, "; all queues keep back ",
-                    Amount(names, refusal.resource, refusal.kept));
+    absl::StrAppend(&detail,
+                    "; guaranteed to all queues: ", Amount(names, refusal.resource, refusal.kept));
   }
   outcome.details.push_back(std::move(detail));
 }
@@ -80,7 +79,7 @@ bool LendingBounds::HoldsDemand(const model::Resources& demanded, const model::R
   if (outcome.keeper.empty()) DescribeKeeper(*refusal, outcome);
   outcome.kept_beyond_cluster = true;
   outcome.details.push_back(absl::StrCat(
-      "nodes for it would be kept back too: queues keep or hold ",
+      "new nodes would not help: queues hold, or are guaranteed, ",
       Amount(tree_.names(), refusal->resource, model::SaturatingAdd(refusal->kept, refusal->used)),
       ", more than the cluster has"));
   return true;

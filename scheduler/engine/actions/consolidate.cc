@@ -56,7 +56,7 @@ class ConsolidationPolicy final : public EvictionPolicy {
     const state::Workload& workload = in_.state.workload(outcome.workload);
     return absl::StrCat("Moved (consolidation) for workload ",
                         model::Key(workload.ns, workload.name), " of queue ", workload.queue,
-                        ": it needs room in one place");
+                        ": it needs capacity in one place");
   }
 
  private:

@@ -216,7 +216,7 @@ bool DemandPass::IsHeld(Outcome& outcome, const std::vector<state::PodId>& pods,
   outcome.violation = violation;
   if (!says_model && c_.models.IsModel(violation->resource)) {
     outcome.details.push_back(
-        "it does not say which GPU model it wants, and one of them must not be bought for it");
+        "no GPU model is requested, and nodes of one model must not be provisioned for it");
   }
   return true;
 }

@@ -46,7 +46,7 @@ Eviction MakeEviction(CycleContext& c, const EvictionPolicy& policy, const Outco
   eviction.message =
       policy.Reason(outcome, before, c.in.state.workload(c.in.state.pod(victim.pod).workload));
   if (victim.moves_to != state::kNoId) {
-    absl::StrAppend(&eviction.message, "; there is room for it on node ",
+    absl::StrAppend(&eviction.message, "; its new place is on node ",
                     c.in.state.node(victim.moves_to).name());
   }
   return eviction;

@@ -232,7 +232,7 @@ void EvictionPass::RecordFailure(Outcome& outcome, const state::Workload& worklo
     return;
   }
   std::vector<std::string> details = found.details;
-  if (!broken.empty()) details.push_back(absl::StrCat("nobody gives way: ", broken));
+  if (!broken.empty()) details.push_back(absl::StrCat("no eviction: ", broken));
   outcome.details.insert(outcome.details.end(), details.begin(), details.end());
   failed_[key] = {workload.priority, count, std::move(details), found.spared};
   if (found.spared) c_.spared.insert({std::string(policy_.Name()), workload.id});
@@ -249,10 +249,11 @@ void EvictionPass::Postpone(Outcome& outcome) {
 std::string EvictionPass::BrokenBound(const model::Resources& load, queues::QueueId leaf,
                                       const state::Workload& workload,
                                       const std::vector<state::PodId>& pods) const {
-  if (c_.lending.Breaks(load)) return "the room would come out of what queues keep back";
+  if (c_.lending.Breaks(load))
+    return "the capacity would come out of guaranteed quota of other queues";
   const auto broken = c_.models.FindBroken(leaf, workload.preemptible, pods);
   if (!broken.has_value()) return "";
-  return absl::StrCat("the room found would break the bound of queue ",
+  return absl::StrCat("the capacity found would break the bound of queue ",
                       in_.tree.Name(broken->queue), " for ",
                       in_.tree.names().Name(broken->resource));
 }

@@ -164,7 +164,7 @@ void PendingPass::RefuseForDepth(queues::QueueId leaf, const state::Workload& wo
   Outcome& outcome = c_.outcomes.Of(workload, leaf);
   outcome.code = Code::kInsufficientCapacity;
   outcome.tried = false;
-  outcome.details.push_back(absl::StrCat("not looked at: beyond the first ",
+  outcome.details.push_back(absl::StrCat("not evaluated: beyond the first ",
                                          in_.options.allocate_depth,
                                          " workloads of its queue (queueDepth.allocate)"));
 }

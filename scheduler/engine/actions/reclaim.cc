@@ -52,9 +52,9 @@ bool ReclaimPolicy::MayHaveVictims(const Outcome& outcome, const state::Workload
   return answer->second;
 }
 
-// "Evicted (reclaim) for workload ns/x of queue prod: queue research holds 6 GPUs, its fair share
-// is 4; queue prod holds 1 of 3". The queues are those just below the common ancestor, whose shares
-// reclaim compares.
+// "Evicted (reclaim) for workload ns/x of queue prod: GPUs held/fair share: queue research 6/4,
+// queue prod 1/3". The queues are those just below the common ancestor, whose shares reclaim
+// compares.
 std::string ReclaimPolicy::Reason(const Outcome& outcome, const queues::QueueLedger& before,
                                   const state::Workload& victim) const {
   const state::Workload& workload = in_.state.workload(outcome.workload);
@@ -64,21 +64,20 @@ std::string ReclaimPolicy::Reason(const Outcome& outcome, const queues::QueueLed
   const std::optional<queues::QueueId> leaf = in_.tree.Find(victim.queue);
   if (!leaf.has_value()) return text;
   const auto [giver, taker] = in_.tree.Diverging(*leaf, outcome.leaf);
-  const auto amount = [this](int64_t units, model::ResourceIndex r) {
-    const std::string& name = in_.tree.names().Name(r);
-    return absl::StrCat(model::FormatAmount(name, units), " ", verdict::ResourceNoun(name));
-  };
   // The resource of which the giver has too much, if the workload requests it.
   model::ResourceIndex r = model::kGpu;
   for (const model::ResourceIndex one : {model::kMemory, model::kCpu, model::kGpu}) {
     const bool over = before.allocated(giver, one) > in_.shares.Of(giver)[one];
     if (outcome.step_request[one] > 0 && (over || one == model::kGpu)) r = one;
   }
-  absl::StrAppend(&text, ": queue ", in_.tree.Name(giver), " holds ",
-                  amount(before.allocated(giver, r), r), ", its fair share is ",
-                  amount(in_.shares.Of(giver)[r], r), "; queue ", in_.tree.Name(taker), " holds ",
-                  amount(before.allocated(taker, r), r), ", its fair share is ",
-                  amount(in_.shares.Of(taker)[r], r));
+  const std::string& name = in_.tree.names().Name(r);
+  const auto held_of_share = [&](queues::QueueId queue) {
+    return absl::StrCat("queue ", in_.tree.Name(queue), " ",
+                        model::FormatAmount(name, before.allocated(queue, r)), "/",
+                        model::FormatAmount(name, in_.shares.Of(queue)[r]));
+  };
+  absl::StrAppend(&text, ": ", verdict::ResourceNoun(name),
+                  " held/fair share: ", held_of_share(giver), ", ", held_of_share(taker));
   return text;
 }
 
