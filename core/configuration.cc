@@ -222,6 +222,7 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
        {"maxConsolidationWorkloads", Count(&options.engine.max_consolidation_workloads, -1)},
        {"consolidatingReclaim", Flag(&options.engine.consolidating_reclaim)},
        {"stalenessGracePeriod", Span(&options.engine.staleness_grace)},
+       {"stuckInReleasingThreshold", Span(&options.engine.stuck_in_releasing_threshold)},
        {"preemptMinRuntime", Span(&options.engine.preempt_min_runtime)},
        {"reclaimMinRuntime", Span(&options.engine.reclaim_min_runtime)},
        {"reclaimResolveMethod",

@@ -36,7 +36,8 @@ class Engine::Impl final : public state::StateSubscriber {
         promises(state),
         search(state, tree, books, *framework, placer),
         diagnoser(state, *framework),
-        history(options.usage) {
+        history(options.usage),
+        actions(MakeActions(options)) {
     placer.SetReservations(&reservations);
     placer.SetPromises(&promises);
     fair_share.k_micro = options.k_micro;
@@ -70,7 +71,7 @@ class Engine::Impl final : public state::StateSubscriber {
   queues::FairShares shares;
   queues::FairShareOptions fair_share;
   History history;
-  BindBackoff backoff;
+  BindBackoff backoff{options.bind_backoff_initial, options.bind_backoff_max};
   EvictionRefusals refusals;
   std::set<state::WorkloadId> maybe_stale;
   bool read_all = true;                      // nothing has been read yet
@@ -79,7 +80,8 @@ class Engine::Impl final : public state::StateSubscriber {
   std::vector<state::WorkloadId> unsettled;  // for SettleQueues(); perhaps gone since
   OfferedLabels offered;
   std::vector<model::Node> offered_nodes;
-  SearchBacklog backlog;
+  SearchBudget search_budget;
+  const Actions actions;
   uint64_t cycles = 0;
   // Who stands behind a workload that waits, as of the last cycle: from whom on in its crowd.
   absl::flat_hash_map<state::WorkloadId, ServiceKey> rests;
@@ -156,6 +158,7 @@ Engine::~Engine() = default;
 CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   Impl& impl = *impl_;
   ScopedDecisionId decision(absl::StrCat("cycle ", ++impl.cycles));
+  impl.state.MarkStuck(now - impl.options.stuck_in_releasing_threshold);
   impl.CatchUp();
   impl.SettleQueues();
   const model::Resources total = impl.books.Total();
@@ -165,13 +168,11 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   impl.reservations.Begin(now, impl.books.ledger(), impl.shares);
   impl.placer.ResetWork();
   impl.promises.Begin();
-  const CycleParts parts{impl.options, impl.state,    impl.tree,          impl.books,
-                         impl.pending, impl.placer,   impl.search,        impl.shares,
-                         impl.backoff, impl.refusals, impl.maybe_stale,   impl.reservations,
-                         total,        impl.offered,  impl.offered_nodes, *impl.framework,
-                         impl.backlog};
-  Cycle cycle(parts, now, may_evict);
-  cycle.Run();
+  CycleContext cycle({impl.options, impl.state, impl.tree, impl.books, impl.pending, impl.placer,
+                      impl.search, impl.shares, impl.backoff, impl.refusals, impl.maybe_stale,
+                      impl.reservations, total, impl.offered, impl.offered_nodes, *impl.framework,
+                      impl.search_budget, now});
+  ::fairlead::engine::RunCycle(impl.actions, may_evict, cycle);
   impl.books.CloseLending();
   // The cycle's own moves are not news to the next one, but they change what is filed.
   impl.CatchUp();
@@ -180,12 +181,13 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   impl.rests.clear();
   impl.promises.Forget();
   CycleResult result;
-  result.bindings = std::move(cycle.bindings);
-  result.withdrawn = std::move(cycle.withdrawn);
-  result.evictions = std::move(cycle.evictions);
-  result.stale = std::move(cycle.stale);
-  result.wake_at = std::min({cycle.wake_at, impl.reservations.wake_at(), impl.history.wake_at()});
-  for (const Outcome& outcome : cycle.outcomes) {
+  CycleDecisions& decided = cycle.decisions;
+  result.bindings = std::move(decided.bindings);
+  result.withdrawn = std::move(decided.withdrawn);
+  result.evictions = std::move(decided.evictions);
+  result.stale = std::move(decided.stale);
+  result.wake_at = std::min({decided.wake_at, impl.reservations.wake_at(), impl.history.wake_at()});
+  for (const Outcome& outcome : cycle.outcomes.rows()) {
     for (const Waiting::PodPromise& promise : outcome.promises) {
       impl.promises.Remember(promise.pod, promise.node);
     }
@@ -199,6 +201,10 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
     impl.rests.emplace(outcome.workload, *outcome.rest.next);
   }
   result.changes = impl.pending.TakeChanges();
+  if (!result.waiting.empty()) {
+    result.wake_at = std::min(
+        result.wake_at, impl.state.NextGraceEnd() + impl.options.stuck_in_releasing_threshold);
+  }
   if (!impl.refusals.empty()) {
     impl.refusals.Trim(impl.state, now);
     if (!result.waiting.empty()) {
@@ -206,14 +212,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
     }
   }
   result.work = impl.placer.work();
-  for (auto it = impl.backoff.begin(); it != impl.backoff.end();) {
-    // An entry that has outlived its own delay twice over is no longer a streak of failures.
-    if (it->second.first + 2 * it->second.second < now) {
-      impl.backoff.erase(it++);
-    } else {
-      ++it;
-    }
-  }
+  impl.backoff.Trim(now);
   return result;
 }
 
@@ -247,17 +246,11 @@ uint64_t Engine::CrowdOf(state::WorkloadId workload) const {
 }
 
 void Engine::OnBindFailed(state::PodId pod, absl::Time now) {
-  auto [it, added] =
-      impl_->backoff.try_emplace(impl_->state.pod(pod).uid, now, absl::ZeroDuration());
-  absl::Duration& delay = it->second.second;
-  delay = added ? impl_->options.bind_backoff_initial
-                : std::min(2 * delay, impl_->options.bind_backoff_max);
-  it->second.first = now + delay;
+  impl_->backoff.OnFailed(impl_->state.pod(pod).uid, now);
 }
 
 void Engine::HoldPod(state::PodId pod, absl::Time until) {
-  auto& [end, delay] = impl_->backoff[impl_->state.pod(pod).uid];
-  end = std::max(end, until);
+  impl_->backoff.Hold(impl_->state.pod(pod).uid, until);
 }
 
 void Engine::OnEvictionRefused(state::PodId pod, absl::Time until, bool by_budget) {

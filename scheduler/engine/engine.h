@@ -68,6 +68,9 @@ struct EngineOptions {
   absl::Duration reclaim_min_runtime = absl::ZeroDuration();
   queues::ReclaimResolveMethod reclaim_resolve =
       queues::ReclaimResolveMethod::kLowestCommonAncestor;
+  // A pod that still terminates this long after its grace period is stuck: nothing waits for its
+  // capacity. Infinite: none ever is. (KAI: --stuck-in-releasing-threshold.)
+  absl::Duration stuck_in_releasing_threshold = absl::Minutes(2);
   // Room is kept for gangs that have waited long; what says how long it runs may use it meanwhile.
   ReservationOptions reservations;
   int64_t saturation_multiplier_micro = queues::kMicro;

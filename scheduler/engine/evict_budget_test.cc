@@ -311,9 +311,10 @@ TEST(EvictMessageTest, NamesActionWhomAndTheNumbers) {
   c.Pod(Job("p", "prod", 1, 9));
   const CycleResult& result = c.Run();
   ASSERT_EQ(result.evictions.size(), 1u);
-  EXPECT_EQ(result.evictions[0].message,
-            "Evicted (reclaim) for workload ns/p of queue prod: queue research holds 3 GPUs, its "
-            "fair share is 2 GPUs; queue prod holds 0 GPUs, its fair share is 1 GPUs");
+  EXPECT_EQ(
+      result.evictions[0].message,
+      "Evicted (reclaim) for workload ns/p of queue prod: GPUs held/fair share: queue research "
+      "3/2, queue prod 0/1");
 }
 
 TEST(EvictMessageTest, PreemptionNamesBothPriorities) {

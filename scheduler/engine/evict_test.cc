@@ -112,6 +112,51 @@ TEST(ConsolidationTest, GivesUpBeyondItsMaximumAndSaysSo) {
   EXPECT_EQ(d.CodeOf("big"), Code::kWaitingForVictims);
 }
 
+// KAI's rule for promises: what is idle on a node counts as available for the next promise too, as
+// long as the node has room in sum. (Random world 135 of the conformance data.)
+TEST(PreemptionTest, PromisesOfOneSearchGatherWhereCapacityIsIdle) {
+  Cluster c;
+  c.Queue("q", 20);
+  c.Node("n1", 4);
+  c.Node("n2", 8);
+  c.Pod(Job("fixed1", "q", 2, 1).Preemptible(false).On("n1"));
+  c.Pod(Job("fixed2", "q", 2, 2).Preemptible(false).On("n2"));
+  c.Group(PreemptibleGroup("low", "q", 2, 3));
+  c.Pod(Member("low-0", "low").Gpus(2).On("n2"));
+  c.Pod(Member("low-1", "low").Gpus(2).On("n1"));
+  model::PodGroup high = PreemptibleGroup("high", "q", 3, 4);
+  high.priority_class_name = "high";
+  model::PriorityClass priority;
+  priority.meta.name = "high";
+  priority.value = 75;
+  c.state().UpsertPriorityClass(priority);
+  c.Group(high);
+  for (int i = 0; i < 3; ++i) c.Pod(Member(absl::StrCat("high-", i), "high").Gpus(2));
+  c.Run();
+  EXPECT_THAT(c.Evicted(), ElementsAre("preempt:low-0", "preempt:low-1"));
+  EXPECT_THAT(c.Promised(), ElementsAre("high-0>n2", "high-1>n2", "high-2>n2"));
+}
+
+// The capacity that the first eviction leaves over is for the next cycle's allocate to give out: a
+// search that has to end no pod decides nothing. (Random world 193 of the conformance data.)
+TEST(ReclaimTest, CapacityLeftOverByAnEvictionIsGivenOutByTheNextCycle) {
+  Cluster c;
+  c.Queue("a", 2);
+  c.Queue("b", 3);
+  c.Queue("victim", 3);
+  c.Node("n1", 4);
+  c.Group(PreemptibleGroup("gang", "victim", 2, 1));
+  c.Pod(Member("gang-0", "gang").Gpus(2).On("n1"));
+  c.Pod(Member("gang-1", "gang").Gpus(2).On("n1"));
+  c.Pod(Job("first", "b", 1, 2));
+  c.Pod(Job("second", "a", 2, 3));
+  c.Run();
+  EXPECT_EQ(c.Evicted().size(), 2u);
+  EXPECT_EQ(c.Promised().size(), 1u) << absl::StrJoin(c.Promised(), " ");
+  EXPECT_THAT(c.Run(101).evictions, IsEmpty());
+  EXPECT_THAT(c.Promised(), ElementsAre("first>n1", "second>n1"));
+}
+
 TEST(ConsolidationTest, OffMovesNobody) {
   EngineOptions options;
   options.consolidation = false;

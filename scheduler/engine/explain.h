@@ -2,8 +2,10 @@
 // Thread-safety: the owner's thread.
 #pragma once
 
-#include "scheduler/engine/cycle.h"
+#include "queues/ledger.h"
+#include "queues/tree.h"
 #include "scheduler/engine/diagnosis.h"
+#include "scheduler/engine/outcome.h"
 
 namespace fairlead::engine {
 

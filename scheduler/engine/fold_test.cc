@@ -1,7 +1,7 @@
 // Workloads that are left out because they fail like the one before them: nobody can tell.
 //
 // The oracle is the same engine made to look at every workload: with a depth, however large, it
-// leaves nobody out (Cycle::fold_).
+// leaves nobody out (CycleContext::leaves_out_equivalents).
 #include <map>
 #include <random>
 

@@ -24,6 +24,24 @@ void NodeOrders::Take(Order& order, const Entry& entry) {
   }
 }
 
+bool NodeOrders::FitsIdle(const framework::Framework& framework, const framework::Context& future,
+                          const state::NodeInfo& node) {
+  if (node.kind != state::NodeKind::kReal || !node.usable) return false;
+  const state::PodClass& wanted = future.pod_class;
+  const bool claims = !wanted.spec->resource_claims.empty() || !wanted.spec->claims_to_join.empty();
+  if (wanted.SharesGpu() || claims) {
+    framework::Context now = future;
+    now.room = framework::Room::kNow;
+    return framework.Filter(now, node, nullptr);
+  }
+  for (size_t i = 0; i < wanted.requests.size(); ++i) {
+    const auto resource = static_cast<model::ResourceIndex>(i);
+    const int64_t idle = model::SaturatingAdd(node.allocatable[resource], -node.used[resource]);
+    if (wanted.requests[resource] > 0 && wanted.requests[resource] > idle) return false;
+  }
+  return true;
+}
+
 void NodeOrders::Renew(Order& order, state::PodClassId pod_class, state::NodeId id,
                        uint64_t& work) {
   if (id >= order.slots.size()) order.slots.resize(id + 1);
@@ -41,7 +59,8 @@ void NodeOrders::Renew(Order& order, state::PodClassId pod_class, state::NodeId 
       slot.object_version = node.object_version;
       slot.object_fits = framework_.FilterNodeObject(context, node, nullptr);
     }
-    slot.fits = slot.object_fits && framework_.FilterUsage(context, node, nullptr);
+    slot.fits = slot.object_fits && framework_.FilterUsage(context, node, nullptr) &&
+                (holds_ == Holds::kAllThatFit || FitsIdle(framework_, context, node));
     if (slot.fits) {
       slot.ordered = node.kind != state::NodeKind::kReal || !node.usable;
       slot.minus_score = -framework_.Score(context, node);

@@ -1,6 +1,10 @@
 // The nodes on which a pod of one class fits (in one Room), best first, kept up to date by looking
 // only at nodes that changed: the reason why a placement costs a logarithm and not a scan.
 //
+// An order of Holds::kIdle has only nodes with idle capacity for the pod, promised or not. KAI
+// calls a node available by what is idle there (facts 3.8), and so several promises may count on
+// it.
+//
 // Works for classes whose filters and scores depend on the node alone (framework::NodeLocal).
 // Order: usable nodes before ordered ones, score descending, then node name.
 //
@@ -27,9 +31,16 @@ class NodeOrders {
  public:
   static constexpr size_t kMaxClasses = 128;
 
+  enum class Holds : uint8_t { kAllThatFit, kIdle };
+
   NodeOrders(const state::ClusterState& state, const framework::Framework& framework,
-             framework::Room room)
-      : state_(state), framework_(framework), room_(room) {}
+             framework::Room room, Holds holds = Holds::kAllThatFit)
+      : state_(state), framework_(framework), room_(room), holds_(holds) {}
+
+  // Whether a usable node, which passes the filters for Room::kFuture, has idle room for the class
+  // if promises do not count. Shares of GPUs and claims of devices respect promises.
+  static bool FitsIdle(const framework::Framework& framework, const framework::Context& future,
+                       const state::NodeInfo& node);
 
   struct Best {
     state::NodeId node = state::kNoId;  // kNoId: it fits nowhere
@@ -82,6 +93,7 @@ class NodeOrders {
   const state::ClusterState& state_;
   const framework::Framework& framework_;
   const framework::Room room_;
+  const Holds holds_;
   absl::flat_hash_map<state::PodClassId, std::unique_ptr<Order>> orders_;
   std::list<state::PodClassId> recency_;  // most recent first
 };

@@ -67,10 +67,12 @@ Placer::Choice Placer::Look(state::PodClassId pod_class, state::NodeId id, Mode 
   if (Kept(pod_class, node, Room::kFuture)) return choice;
   choice.node = id;
   choice.ordered = IsOrdered(node);
+  const bool idle = mode == Mode::kPromise && NodeOrders::FitsIdle(framework_, context, node);
   context.room = Room::kNow;
   choice.score = framework_.Score(context, node);
-  if (!choice.ordered && framework_.Filter(context, node, nullptr) &&
-      !Kept(pod_class, node, Room::kNow)) {
+  const bool fits_now =
+      mode == Mode::kPromise ? idle : !choice.ordered && framework_.Filter(context, node, nullptr);
+  if (fits_now && !Kept(pod_class, node, Room::kNow)) {
     choice.score += framework::kFitsNowStep;
     choice.now = mode == Mode::kStart;
   }
@@ -97,7 +99,7 @@ Placer::Choice Placer::BestByOrder(state::PodClassId pod_class, Mode mode) {
       return Kept(pod_class, state_.node(node), room);
     });
   };
-  take(best_for(now_, Room::kNow), true);
+  take(best_for(mode == Mode::kPromise ? idle_ : now_, Room::kNow), true);
   if (best.node != state::kNoId && !MayPreferWaiting(state_, state_.pod_class(pod_class))) {
     return best;
   }
@@ -346,7 +348,7 @@ bool Placer::Replace(state::Transaction& txn, const state::Workload& workload,
     std::vector<StepNode>& children = nodes[parent].children;
     children.insert(children.begin(), std::move(nodes[i]));
   }
-  Attempt attempt{txn, workload, Mode::kPromise, {}, false};
+  Attempt attempt{txn, workload, Mode::kMove, {}, false};
   if (PlaceSet(attempt, nodes.front(), {})) return true;
   txn.RollbackTo(start);
   return false;

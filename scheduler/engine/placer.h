@@ -52,6 +52,9 @@ class Placer {
   enum class Mode {
     kStart,    // real room where it is the best, promises elsewhere
     kPromise,  // promises only: the room of victims that are still there
+    // The same for a victim that gets another place. What is promised on a node is not idle then:
+    // otherwise the next cycle would place the victim elsewhere, and it might be moved for ever.
+    kMove,
   };
 
   Placer(state::ClusterState& state, const framework::Framework& framework,
@@ -61,6 +64,7 @@ class Placer {
         gpu_order_(gpu_order),
         now_(state, framework, framework::Room::kNow),
         future_(state, framework, framework::Room::kFuture),
+        idle_(state, framework, framework::Room::kFuture, NodeOrders::Holds::kIdle),
         topology_(state) {}
 
   // On failure the transaction is as it was.
@@ -169,7 +173,7 @@ class Placer {
   state::ClusterState& state_;
   const framework::Framework& framework_;
   const state::GpuOrder gpu_order_;
-  NodeOrders now_, future_;
+  NodeOrders now_, future_, idle_;  // `idle_` takes the place of `now_` for promises
   TopologyIndex topology_;
   const Reservations* reservations_ = nullptr;
   PromiseMemory* promises_ = nullptr;

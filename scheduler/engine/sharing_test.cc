@@ -71,7 +71,7 @@ TEST_F(SharingTest, KeptRoomIsNotTakenThoughItIsIdleAndANodeHelps) {
   EXPECT_EQ(Bound(result).size(), 4u);
   ASSERT_EQ(CodeOf(result, "o5"), Code::kInsufficientCapacity);
   EXPECT_TRUE(Find(result, "o5")->wants_nodes);
-  EXPECT_NE(DetailsOf(result, "o5").find("4 GPUs are kept back for queue keeper"),
+  EXPECT_NE(DetailsOf(result, "o5").find("guaranteed to queue keeper (lendingLimit): 4 GPUs"),
             std::string::npos)
       << DetailsOf(result, "o5");
   // The owner takes its room at once, and nobody gives way for it.
@@ -340,7 +340,7 @@ TEST_F(ModelTest, NothingIsBoughtThatAModelsLimitCouldForbid) {
   const CycleResult result = Cycle();
   EXPECT_FALSE(Find(result, "open")->wants_nodes);
   EXPECT_EQ(CodeOf(result, "open"), Code::kQueueLimitReached);
-  EXPECT_NE(DetailsOf(result, "open").find("which GPU model"), std::string::npos);
+  EXPECT_NE(DetailsOf(result, "open").find("no GPU model is requested"), std::string::npos);
   EXPECT_TRUE(Find(result, "small")->wants_nodes);
 }
 

@@ -27,6 +27,8 @@ const char* PodStatusName(PodStatus status) {
       return "Running";
     case PodStatus::kReleasing:
       return "Releasing";
+    case PodStatus::kStuckInReleasing:
+      return "StuckInReleasing";
     case PodStatus::kSucceeded:
       return "Succeeded";
     case PodStatus::kFailed:

@@ -23,6 +23,7 @@
 #include "scheduler/state/change_log.h"
 #include "scheduler/state/device_book.h"
 #include "scheduler/state/disruption_budgets.h"
+#include "scheduler/state/grace_ends.h"
 #include "scheduler/state/records.h"
 
 namespace fairlead::state {
@@ -142,6 +143,9 @@ class ClusterState {
   // so.
   Change AssumeEvicted(PodId pod);
   Change ForgetEviction(PodId pod);
+  // Terminating pods whose grace period ended at `grace_end` or before are stuck from now on: they
+  // hold their capacity, and none of it counts as being released. O(pods that become stuck).
+  Change MarkStuck(absl::Time grace_end);
   // The eviction of a pod that still stands where it was is decided, and will be asked for: counts
   // against its budgets until their status shows it, or ForgetEviction().
   void ChargeBudgets(PodId pod);
@@ -170,6 +174,9 @@ class ClusterState {
   [[nodiscard]] const model::Topology* FindTopology(absl::string_view name) const;
   [[nodiscard]] const DeviceBook& devices() const { return devices_; }
   [[nodiscard]] const DisruptionBudgets& budgets() const { return budgets_; }
+  // When the next grace period of a terminating pod ends; infinite future if none does. A pod that
+  // is stuck already does not count.
+  [[nodiscard]] absl::Time NextGraceEnd() const { return grace_ends_.First(); }
   // The budgets that the eviction API would ask for this pod: none for one that does not run yet.
   [[nodiscard]] BudgetIds BudgetsOf(const PodRecord& pod) const;
   // The pod's claims that exist, with the devices that they hold or are decided to get: what has to
@@ -392,6 +399,7 @@ class ClusterState {
   std::vector<std::shared_ptr<const PodHints>> hints_;  // by PodId
   absl::flat_hash_map<PodHints, std::weak_ptr<const PodHints>> hints_index_;
   DisruptionBudgets budgets_;
+  GraceEnds grace_ends_;  // of pods that are kReleasing, as the API server has them
   DeviceBook devices_;
   bool claims_readable_ = true;
   uint64_t demands_on_nodes_ = 0;  // devices_.demand_version() that nodes count devices for

@@ -291,12 +291,19 @@ Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
                                                       : PodStatus::kBound;
     // An eviction that we know to be accepted stands until the API server shows it.
     if (former == PodStatus::kReleasing && former_node == node) status = PodStatus::kReleasing;
+    const bool stuck = former == PodStatus::kStuckInReleasing && former_node == node;
+    if (stuck && record.terminating) status = PodStatus::kStuckInReleasing;
   } else if (former == PodStatus::kBinding) {
     return change;  // decided and sent; the API server has not shown it yet
   } else if (former == PodStatus::kPipelined) {
     return change;
   } else if (!pod.scheduling_gates.empty()) {
     status = PodStatus::kGated;
+  }
+  if (record.terminating && status == PodStatus::kReleasing) {
+    grace_ends_.Set(record.id, *pod.meta.deletion);
+  } else {
+    grace_ends_.Erase(record.id);
   }
   const GpuPick groups = GroupsFromApi(record, pod, node);
   const bool same_groups = groups == record.gpu_groups;
@@ -317,6 +324,7 @@ void ClusterState::ErasePod(PodId id) {
   PodRecord& record = pods_[id];
   const NodeId node = record.node;
   if (record.status != PodStatus::kPending) MovePod(id, PodStatus::kPending, kNoId);
+  grace_ends_.Erase(id);
   if (node != kNoId) DropNodeIfUnused(node);
   if (!pod_claims_.empty()) ForgetClaims(id);
   if (budgets_.in_flight() > 0) budgets_.SeenLeaving(record.uid);
@@ -382,6 +390,15 @@ Change ClusterState::AssumeEvicted(PodId id) {
   }
   MovePod(id, PodStatus::kReleasing, pods_[id].node);
   change.capacity = change.workloads = true;
+  return change;
+}
+
+Change ClusterState::MarkStuck(absl::Time grace_end) {
+  Change change;
+  for (const PodId id : grace_ends_.TakeUntil(grace_end)) {
+    MovePod(id, PodStatus::kStuckInReleasing, pods_[id].node);
+    change.capacity = true;
+  }
   return change;
 }
 

@@ -28,6 +28,7 @@ namespace fairlead::state {
 //   kBound      yes           -                  yes    confirmed, not running yet
 //   kRunning    yes           -                  yes
 //   kReleasing  yes           yes                -      terminating
+//   kStuckInReleasing yes     -                  -      terminating long after its grace period
 //   kSucceeded, kFailed       -                  -
 enum class PodStatus : uint8_t {
   kPending,
@@ -37,20 +38,21 @@ enum class PodStatus : uint8_t {
   kBound,
   kRunning,
   kReleasing,
+  kStuckInReleasing,
   kSucceeded,
   kFailed,
 };
-inline constexpr int kPodStatusCount = 9;
+inline constexpr int kPodStatusCount = 10;
 const char* PodStatusName(PodStatus status);
 // Counts against its queue: kPipelined, kBinding, kBound, kRunning.
 constexpr bool IsAllocated(PodStatus s) {
   return s == PodStatus::kPipelined || s == PodStatus::kBinding || s == PodStatus::kBound ||
          s == PodStatus::kRunning;
 }
-// Takes room on its node now: kBinding, kBound, kRunning, kReleasing.
+// Takes capacity of its node now: kBinding, kBound, kRunning, kReleasing, kStuckInReleasing.
 constexpr bool HoldsNode(PodStatus s) {
   return s == PodStatus::kBinding || s == PodStatus::kBound || s == PodStatus::kRunning ||
-         s == PodStatus::kReleasing;
+         s == PodStatus::kReleasing || s == PodStatus::kStuckInReleasing;
 }
 constexpr bool IsFinished(PodStatus s) {
   return s == PodStatus::kSucceeded || s == PodStatus::kFailed;

@@ -10,8 +10,9 @@ namespace {
 
 constexpr const char* kActions[] = {"allocate", "consolidation", "reclaim", "preempt",
                                     "stalegangeviction"};
-constexpr const char* kStatuses[] = {"Pending", "Gated",     "Pipelined", "Binding",   "Bound",
-                                     "Running", "Releasing", "Failed",    "Succeeded", "Allocated"};
+constexpr const char* kStatuses[] = {"Pending", "Gated",     "Pipelined", "Binding",
+                                     "Bound",   "Running",   "Releasing", "StuckInReleasing",
+                                     "Failed",  "Succeeded", "Allocated"};
 constexpr int64_t kMaxRounds = 1000;
 
 template <size_t N>
@@ -109,6 +110,8 @@ void ReadExpectations(const JsonView& expect, Expectations& out) {
   for (const auto& [name, pod] : expect.Need("pods").Members()) {
     ExpectedPod& expected = out.pods[name];
     expected.status = Status(pod.Need("status"));
+    const JsonView exact = pod.At("kaiStatus");
+    if (exact.present()) expected.status = Status(exact);
     const JsonView node = pod.At("node");
     if (node.present()) expected.node = node.Text();
   }

@@ -111,8 +111,8 @@ TEST_F(EvictionsTest, AProtectedPodIsSparedWhereAnotherChoiceExists) {
   const std::string message = condition->TextAt({"message"});
   EXPECT_TRUE(absl::StrContains(
       message,
-      "Evicted (reclaim) for workload default/needy of queue poor: queue rich holds 3 "
-      "GPUs, its fair share is 2 GPUs"))
+      "Evicted (reclaim) for workload default/needy of queue poor: GPUs held/fair share: "
+      "queue rich 3/2"))
       << message;
   const std::string uid = pod.TextAt({"metadata", "uid"});
   EXPECT_TRUE(Eventually("the event", [&] {

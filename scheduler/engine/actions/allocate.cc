@@ -1,0 +1,216 @@
+#include "scheduler/engine/actions/allocate.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "scheduler/engine/actions/pending_pass.h"
+#include "scheduler/state/transaction.h"
+
+namespace fairlead::engine {
+namespace {
+
+using state::PodStatus;
+using verdict::Code;
+
+class AllocatePass final : public PendingPass {
+ public:
+  using PendingPass::PendingPass;
+
+ private:
+  // Kinds of steps that found no place: steps of at least this many pods do not.
+  using Failures = std::map<StepKind, int64_t>;
+
+  Turn Visit(queues::QueueId leaf, const state::Workload& workload, NextJob next) override;
+  // True if the step was placed or promised.
+  bool Place(queues::QueueId leaf, const state::Workload& workload, NextJob next);
+  // Tries to place the step. True if it was placed or promised, or if a bound of a GPU model holds
+  // it and the outcome is written (`placed` tells which). `held`: the workload for which the
+  // capacity is reserved that it would need.
+  bool TryPlace(queues::QueueId leaf, const state::Workload& workload, const NextJob& next,
+                const StepKind& kind, bool& placed, Placement& placement, state::WorkloadId& held);
+  // True if the step would take guaranteed quota of other queues: it was promised capacity that
+  // comes up (`promised`), or it waits and the outcome is written.
+  bool HeldByLending(queues::QueueId leaf, const state::Workload& workload, const NextJob& next,
+                     bool& promised);
+  // True, and the outcome is written, if a gang of its queue that waits for capacity comes first.
+  bool HeldByReservation(queues::QueueId leaf, const state::Workload& workload, NextJob& next);
+  // The operations of a committed step become bindings and promises.
+  void Assume(queues::QueueId leaf, const state::Workload& workload,
+              const std::vector<state::Transaction::Operation>& operations);
+  // What held the workload holds its equivalents too.
+  [[nodiscard]] bool HoldsEquivalents(const state::Workload& workload);
+  // Steps of the kind fail because capacity is reserved, as the last one did; for which workload.
+  [[nodiscard]] state::WorkloadId KnownHolder(const StepKind& kind, size_t pods) const;
+
+  Failures failed_;
+  // The same of steps that failed because capacity is reserved, and the workload that has it.
+  std::map<StepKind, std::pair<int64_t, state::WorkloadId>> failed_reserved_;
+  uint32_t steps_ = 0;  // placed so far
+};
+
+PendingPass::Turn AllocatePass::Visit(queues::QueueId leaf, const state::Workload& workload,
+                                      NextJob next) {
+  if (Place(leaf, workload, std::move(next))) return Turn::kAgain;
+  return HoldsEquivalents(workload) ? Turn::kHeldAll : Turn::kDone;
+}
+
+bool AllocatePass::HoldsEquivalents(const state::Workload& workload) {
+  if (!c_.leaves_out_equivalents || !c_.outcomes.Contains(workload.id)) return false;
+  if (in_.reservations.any() &&
+      !in_.reservations.IsFirstOfEquals(in_.reservations.AskerOf(workload))) {
+    return false;
+  }
+  const Outcome& outcome = c_.outcomes.At(workload.id);
+  return outcome.promises.empty() &&
+         (outcome.code == Code::kInsufficientCapacity || outcome.code == Code::kQueueLimitReached ||
+          outcome.code == Code::kNonPreemptibleOverQuota ||
+          outcome.code == Code::kTopologyInfeasible || outcome.code == Code::kMissingObject ||
+          outcome.code == Code::kInvalidRequest);
+}
+
+bool AllocatePass::Place(queues::QueueId leaf, const state::Workload& workload, NextJob next) {
+  if (next.step.pods.empty() || c_.InBackoff(next.step)) return false;
+  if (HeldByLimit(leaf, workload, next.step, next.request)) return false;
+  bool promised = false;
+  if (HeldByLending(leaf, workload, next, promised)) return promised;
+  if (HeldByReservation(leaf, workload, next)) return false;
+  const StepKind kind = KindOf(in_.state, workload, next.step);
+  const bool ordinary =
+      in_.reservations.any() && in_.reservations.IsOrdinary(in_.reservations.AskerOf(workload));
+  state::WorkloadId held =
+      ordinary ? KnownHolder(kind, next.step.pods.size()) : state::WorkloadId{state::kNoId};
+  const auto known = failed_.find(kind);
+  const auto count = static_cast<int64_t>(next.step.pods.size());
+  Placement placement;
+  if (held == state::kNoId && (known == failed_.end() || count < known->second)) {
+    bool placed = false;
+    if (TryPlace(leaf, workload, next, kind, placed, placement, held)) return placed;
+    if (held != state::kNoId && ordinary) failed_reserved_[kind] = {count, held};
+  }
+  const Code code = placement.topology_invalid      ? Code::kMissingObject
+                    : placement.topology_infeasible ? Code::kTopologyInfeasible
+                                                    : Code::kInsufficientCapacity;
+  const state::PodId failed =
+      placement.failed != state::kNoId ? placement.failed : next.step.pods.front();
+  Outcome& outcome = RecordUnmet(leaf, workload, std::move(next.step), std::move(next.request),
+                                 failed, code, std::move(placement.topology_reason));
+  if (held != state::kNoId) outcome.details.push_back(in_.reservations.DescribeHold(held));
+  return false;
+}
+
+bool AllocatePass::TryPlace(queues::QueueId leaf, const state::Workload& workload,
+                            const NextJob& next, const StepKind& kind, bool& placed,
+                            Placement& placement, state::WorkloadId& held) {
+  state::Transaction txn(in_.state);
+  // Behind its own promise a workload starts nothing: its pods go in order.
+  const auto mode =
+      workload.Count(PodStatus::kPipelined) > 0 ? Placer::Mode::kPromise : Placer::Mode::kStart;
+  std::optional<queues::LimitViolation> broken;
+  placement = c_.models.Place(in_.placer, txn, leaf, workload, next.step, mode, nullptr, broken);
+  placed = placement.placed;
+  if (placed) {
+    Assume(leaf, workload, txn.Commit());
+    return true;
+  }
+  if (broken.has_value()) {
+    RecordViolation(leaf, workload, next.step, next.request, *broken);
+    return true;
+  }
+  held = placement.kept_for;
+  if (held == state::kNoId) {
+    const auto count = static_cast<int64_t>(next.step.pods.size());
+    const auto [it, added] = failed_.try_emplace(kind, count);
+    if (!added) it->second = std::min(it->second, count);
+  }
+  return false;
+}
+
+state::WorkloadId AllocatePass::KnownHolder(const StepKind& kind, size_t pods) const {
+  const auto known = failed_reserved_.find(kind);
+  if (known == failed_reserved_.end()) return state::kNoId;
+  const auto& [count, holder] = known->second;
+  const bool holds =
+      in_.state.workload(holder).Active() == 0 && static_cast<int64_t>(pods) >= count;
+  return holds ? holder : state::WorkloadId{state::kNoId};
+}
+
+bool AllocatePass::HeldByLending(queues::QueueId leaf, const state::Workload& workload,
+                                 const NextJob& next, bool& promised) {
+  promised = false;
+  const auto refusal = c_.lending.Check(leaf, next.request);
+  if (!refusal.has_value()) return false;
+  // What was bought for the workload is its own: it waits there, and takes no guaranteed quota.
+  if (c_.lending.FitsUpcoming(leaf, next.request)) {
+    state::Transaction txn(in_.state);
+    std::optional<queues::LimitViolation> broken;
+    promised = c_.models
+                   .Place(in_.placer, txn, leaf, workload, next.step, Placer::Mode::kPromise,
+                          c_.lending.Upcoming().nodes, broken)
+                   .placed;
+    if (promised) {
+      Assume(leaf, workload, txn.Commit());
+      return true;
+    }
+  }
+  c_.lending.DescribeKeeper(
+      *refusal, RecordUnmet(leaf, workload, next.step, next.request, next.step.pods.front(),
+                            Code::kInsufficientCapacity, ""));
+  return true;
+}
+
+bool AllocatePass::HeldByReservation(queues::QueueId leaf, const state::Workload& workload,
+                                     NextJob& next) {
+  if (!in_.reservations.any()) return false;
+  const state::WorkloadId first =
+      in_.reservations.BehindOf(in_.reservations.AskerOf(workload), next.request);
+  if (first == state::kNoId) return false;
+  const state::PodId failed = next.step.pods.front();
+  Outcome& outcome = RecordUnmet(leaf, workload, std::move(next.step), std::move(next.request),
+                                 failed, Code::kInsufficientCapacity, "");
+  outcome.behind = true;
+  outcome.details.push_back(in_.reservations.DescribeHold(first));
+  return true;
+}
+
+void AllocatePass::Assume(queues::QueueId leaf, const state::Workload& workload,
+                          const std::vector<state::Transaction::Operation>& operations) {
+  std::vector<state::PodId> promised;
+  ++steps_;
+  for (const state::Transaction::Operation& operation : operations) {
+    if (operation.kind == state::Transaction::OperationKind::kAllocate) {
+      in_.state.SetStartedAt(operation.pod, in_.now);
+      c_.decisions.bindings.push_back({operation.pod, operation.node, steps_});
+    } else {
+      promised.push_back(operation.pod);
+    }
+  }
+  if (!promised.empty()) c_.RecordPromises(workload, leaf, promised, /*victims_chosen=*/false);
+}
+
+class QueueUpPass final : public PendingPass {
+ public:
+  using PendingPass::PendingPass;
+
+ private:
+  Turn Visit(queues::QueueId leaf, const state::Workload& workload, NextJob next) override {
+    if (next.step.pods.empty() || c_.InBackoff(next.step) ||
+        HeldByLimit(leaf, workload, next.step, next.request)) {
+      return Turn::kDone;
+    }
+    const state::PodId first = next.step.pods.front();
+    RecordUnmet(leaf, workload, std::move(next.step), std::move(next.request), first,
+                Code::kInsufficientCapacity, "");
+    return Turn::kDone;
+  }
+};
+
+}  // namespace
+
+void Allocate::Execute(CycleContext& context) const { AllocatePass(context).Run(); }
+
+void QueueUp::Execute(CycleContext& context) const { QueueUpPass(context).Run(); }
+
+}  // namespace fairlead::engine

@@ -1,0 +1,19 @@
+// Moves running pods together so that a waiting preemptible workload fits. Every victim has a new
+// place; nothing is taken from any queue.
+//
+// Thread-safety: the owner's thread. Complexity: eviction_pass.h; O(nodes) for the GPUs that are
+// free in sum.
+#pragma once
+
+#include "scheduler/engine/actions/action.h"
+
+namespace fairlead::engine {
+
+class Consolidate final : public Action {
+ public:
+  [[nodiscard]] absl::string_view Name() const override { return "consolidation"; }
+  [[nodiscard]] bool Evicts() const override { return true; }
+  void Execute(CycleContext& context) const override;
+};
+
+}  // namespace fairlead::engine

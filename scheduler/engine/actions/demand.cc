@@ -1,0 +1,325 @@
+#include "scheduler/engine/actions/demand.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "scheduler/engine/fit_count.h"
+#include "scheduler/engine/late_rows.h"
+
+namespace fairlead::engine {
+namespace {
+
+using verdict::Code;
+
+// Amounts that are charged to queues as if they ran, until Release().
+class DemandCharges {
+ public:
+  explicit DemandCharges(Books& books) : books_(books) {}
+
+  void Add(queues::QueueId leaf, const model::Resources& amount, bool preemptible) {
+    books_.Charge(leaf, amount, preemptible);
+    total_ += amount;
+    charges_.push_back({leaf, amount, preemptible});
+  }
+  void Release() {
+    for (const Charge& charge : charges_) {
+      books_.Release(charge.leaf, charge.amount, charge.preemptible);
+    }
+    charges_.clear();
+  }
+  [[nodiscard]] const model::Resources& total() const { return total_; }
+
+ private:
+  struct Charge {
+    queues::QueueId leaf;
+    model::Resources amount;
+    bool preemptible;
+  };
+  Books& books_;
+  std::vector<Charge> charges_;
+  model::Resources total_;
+};
+
+// Whether some node could ever take a step.
+enum class Hope : uint8_t {
+  kSome,
+  kUnknown,  // no present node; the hook is off, and what may be bought is not known
+  kNone,     // no present node, and none that may be bought
+};
+
+class DemandPass {
+ public:
+  explicit DemandPass(CycleContext& context)
+      : c_(context), in_(context.in), charges_(context.in.books) {}
+
+  void Run();
+
+ private:
+  // Finds out what nodes for the workload would have in common, if it is bound to a topology.
+  void ReadDomains(Outcome& outcome) const;
+  // It lacks nothing but capacity, none was promised to its step, and new nodes could be that
+  // capacity.
+  [[nodiscard]] bool WantsNodes(const Outcome& outcome) const;
+  [[nodiscard]] Hope HopeOf(const Outcome& outcome);
+  [[nodiscard]] Hope HopeOfClass(state::PodClassId pod_class) const;
+  // No present node could take it, and what may be bought is not known.
+  [[nodiscard]] bool IsDoubtful(const Outcome& outcome) {
+    return WantsNodes(outcome) && HopeOf(outcome) == Hope::kUnknown;
+  }
+  // The leaf queues all of whose demand is within the limits, whatever the order.
+  [[nodiscard]] std::set<queues::QueueId> RoomyLeaves() const;
+  void AskOneByOne();
+  void AskWithEquivalents();
+  // Demand of one outcome and of its equivalents behind it, in sum if the leaf queue is roomy.
+  // Returned, as the outcome was before, if those behind are to be asked for one by one instead.
+  std::optional<Outcome> Ask(Outcome& outcome, bool roomy);
+  // What the hook may buy for one workload: its step, then one extra unit after the other, as long
+  // as every queue above has capacity for them.
+  void AskFor(Outcome& outcome);
+  // True if a limit or guaranteed quota holds these pods of the outcome back. `request` becomes the
+  // request with any GPU model that the pods may get.
+  bool IsHeld(Outcome& outcome, const std::vector<state::PodId>& pods, model::Resources& request);
+
+  CycleContext& c_;
+  const CycleInputs& in_;
+  DemandCharges charges_;
+  std::map<state::PodClassId, Hope> hope_;
+  // Outcomes, by position, that no present node could take: they come after all others, so that
+  // they take nothing away from them.
+  std::vector<size_t> doubtful_;
+};
+
+void DemandPass::Run() {
+  c_.outcomes.Sort();
+  std::vector<Outcome>& rows = c_.outcomes.rows();
+  for (Outcome& outcome : rows) {
+    if (outcome.bound_to_topology) ReadDomains(outcome);
+  }
+  const bool equivalents = std::any_of(
+      rows.begin(), rows.end(), [](const Outcome& outcome) { return outcome.rest.count > 0; });
+  if (equivalents) {
+    AskWithEquivalents();
+  } else {
+    AskOneByOne();
+  }
+  for (const size_t position : doubtful_) (void)Ask(c_.outcomes[position], /*roomy=*/true);
+  charges_.Release();
+}
+
+void DemandPass::AskOneByOne() {
+  for (size_t i = 0; i < c_.outcomes.size(); ++i) {
+    Outcome& outcome = c_.outcomes[i];
+    if (IsDoubtful(outcome)) {
+      doubtful_.push_back(i);
+    } else {
+      (void)Ask(outcome, /*roomy=*/false);
+    }
+  }
+}
+
+void DemandPass::AskWithEquivalents() {
+  // The hook is told of every workload by name, so with it nothing is asked for in sum.
+  const std::set<queues::QueueId> roomy =
+      in_.options.hook_on ? std::set<queues::QueueId>() : RoomyLeaves();
+  std::vector<Outcome> all = c_.outcomes.Release();
+  // By the first of those behind it that are to be asked for one by one.
+  LateRows<queues::QueueId, Outcome> behind;
+  for (const Outcome& outcome : all) behind.Expect(outcome.leaf);
+  const auto ask = [&](Outcome outcome) {
+    if (IsDoubtful(outcome)) {
+      doubtful_.push_back(c_.outcomes.size());
+    } else if (std::optional<Outcome> later = Ask(outcome, roomy.contains(outcome.leaf))) {
+      behind.Add(outcome.leaf, *later->rest.next, *std::move(later));
+    }
+    c_.outcomes.Append(std::move(outcome));
+  };
+  for (Outcome& outcome : all) {
+    behind.Pass(
+        outcome.leaf, [&] { return c_.outcomes.KeyOf(outcome); }, [&] { ask(std::move(outcome)); },
+        [&](const Outcome& former) { ask(OutcomeOfNext(in_.state, former, former.rest)); });
+  }
+}
+
+std::optional<Outcome> DemandPass::Ask(Outcome& outcome, bool roomy) {
+  if (!WantsNodes(outcome)) return std::nullopt;
+  if (HopeOf(outcome) == Hope::kNone) {
+    // The hook says so; nothing is charged for what cannot be.
+    std::optional<Outcome> former;
+    if (outcome.rest.count > 0) former = outcome;
+    outcome.demanded = outcome.step.pods;
+    outcome.rest = {};
+    return former;
+  }
+  if (outcome.rest.count == 0) {
+    AskFor(outcome);
+    return std::nullopt;
+  }
+  Outcome before = outcome;
+  AskFor(outcome);
+  // A limit that holds it holds those behind it.
+  if (outcome.demanded.empty()) return std::nullopt;
+  if (roomy) {
+    charges_.Add(outcome.leaf, c_.ChargeOf(outcome.demanded).Times(outcome.rest.count),
+                 in_.state.workload(outcome.workload).preemptible);
+    return std::nullopt;
+  }
+  outcome.rest = {};
+  return before;
+}
+
+void DemandPass::AskFor(Outcome& outcome) {
+  const state::Workload& workload = in_.state.workload(outcome.workload);
+  std::vector<state::PodId> pods = outcome.step.pods;
+  model::Resources request = outcome.step_request;
+  std::optional<GangSteps> steps;
+  while (!pods.empty()) {
+    if (IsHeld(outcome, pods, request)) return;
+    charges_.Add(outcome.leaf, request, workload.preemptible);
+    outcome.demanded.insert(outcome.demanded.end(), pods.begin(), pods.end());
+    pods.clear();
+    if (workload.plain) return;
+    if (!steps.has_value()) {
+      steps.emplace(in_.state, workload);
+      steps->Place(outcome.step);
+    }
+    const auto has_problem = [&](state::PodId pod) {
+      return outcome.domains != nullptr &&
+             !outcome.domains->ProblemOf(in_.state.pod(pod).set).what.empty();
+    };
+    do {
+      GangStep next = steps->Next();
+      steps->Place(next);
+      pods = std::move(next.pods);
+    } while (std::any_of(pods.begin(), pods.end(), has_problem));
+    request = c_.ChargeOf(pods);
+  }
+}
+
+bool DemandPass::IsHeld(Outcome& outcome, const std::vector<state::PodId>& pods,
+                        model::Resources& request) {
+  const bool says_model = !c_.models.any() || c_.models.WithAnyModel(pods, request) == request;
+  request = c_.models.WithAnyModel(pods, std::move(request));
+  const bool preemptible = in_.state.workload(outcome.workload).preemptible;
+  const auto violation =
+      queues::CheckLimits(in_.tree, in_.books.ledger(), outcome.leaf, request, preemptible);
+  if (!violation.has_value()) return c_.lending.HoldsDemand(charges_.total(), request, outcome);
+  if (!outcome.demanded.empty() || !outcome.promises.empty()) {
+    outcome.whole_demand = false;
+    return true;
+  }
+  outcome.code = CodeOf(*violation);
+  outcome.violation = violation;
+  if (!says_model && c_.models.IsModel(violation->resource)) {
+    outcome.details.push_back(
+        "no GPU model is requested, and nodes of one model must not be provisioned for it");
+  }
+  return true;
+}
+
+void DemandPass::ReadDomains(Outcome& outcome) const {
+  const bool waits =
+      outcome.code == Code::kInsufficientCapacity || outcome.code == Code::kNodesRequested ||
+      outcome.code == Code::kWaitingForVictims || outcome.code == Code::kTopologyInfeasible;
+  if (!outcome.bound_to_topology || !in_.options.hook_on || !waits) return;
+  outcome.domains = std::make_shared<const DomainRules>(
+      in_.state, in_.state.workload(outcome.workload), in_.offered);
+  for (const state::PodId pod : outcome.step.pods) {
+    const DomainRules::Problem& problem = outcome.domains->ProblemOf(in_.state.pod(pod).set);
+    if (problem.what.empty()) continue;
+    outcome.domain_problem = &problem;
+    outcome.details.push_back(problem.what);
+    return;
+  }
+  // Not with the nodes that there are; but there may be others.
+  if (outcome.code == Code::kTopologyInfeasible) outcome.code = Code::kInsufficientCapacity;
+}
+
+bool DemandPass::WantsNodes(const Outcome& outcome) const {
+  if (outcome.step.pods.empty()) return false;
+  if (outcome.bound_to_topology &&
+      (outcome.domains == nullptr || outcome.domain_problem != nullptr)) {
+    return false;
+  }
+  if (outcome.code != Code::kInsufficientCapacity && outcome.code != Code::kNodesRequested &&
+      outcome.code != Code::kWaitingForVictims) {
+    return false;
+  }
+  // The step of a workload whose victims are chosen has its promise.
+  return in_.state.pod(outcome.step.pods.front()).status == state::PodStatus::kPending;
+}
+
+// Everything is charged as if it ran; a leaf is roomy if no queue above it is over a limit even
+// then.
+std::set<queues::QueueId> DemandPass::RoomyLeaves() const {
+  std::vector<const Outcome*> with_equivalents;
+  DemandCharges all(in_.books);
+  for (const Outcome& outcome : c_.outcomes.rows()) {
+    if (!WantsNodes(outcome)) continue;
+    const state::Workload& workload = in_.state.workload(outcome.workload);
+    all.Add(outcome.leaf, c_.ChargeOf(workload.pods).Times(1 + outcome.rest.count),
+            workload.preemptible);
+    if (outcome.rest.count > 0) with_equivalents.push_back(&outcome);
+  }
+  std::set<queues::QueueId> roomy, tight;
+  for (const Outcome* outcome : with_equivalents) {
+    const state::Workload& workload = in_.state.workload(outcome->workload);
+    const model::Resources one = c_.ChargeOf(workload.pods);
+    in_.books.Release(outcome->leaf, one, workload.preemptible);
+    const bool over =
+        queues::CheckLimits(in_.tree, in_.books.ledger(), outcome->leaf, one, workload.preemptible)
+            .has_value();
+    in_.books.Charge(outcome->leaf, one, workload.preemptible);
+    (over ? tight : roomy).insert(outcome->leaf);
+  }
+  all.Release();
+  for (const queues::QueueId leaf : tight) roomy.erase(leaf);
+  return roomy;
+}
+
+Hope DemandPass::HopeOfClass(state::PodClassId id) const {
+  const state::PodClass& wanted = in_.state.pod_class(id);
+  const framework::Context empty{in_.state, wanted, id, framework::Room::kEmpty};
+  const auto is_large_enough = [&](const state::NodeInfo& node) {
+    for (size_t i = 0; i < wanted.requests.size(); ++i) {
+      const auto resource = static_cast<model::ResourceIndex>(i);
+      if (wanted.requests[resource] > node.allocatable[resource]) return false;
+    }
+    return true;
+  };
+  for (const auto& [name, node_id] : in_.state.nodes_by_name()) {
+    const state::NodeInfo& node = in_.state.node(node_id);
+    if (node.exists && is_large_enough(node) &&
+        in_.framework.FilterNodeObject(empty, node, nullptr)) {
+      return Hope::kSome;
+    }
+  }
+  if (!in_.options.hook_on) return Hope::kUnknown;
+  const bool some =
+      in_.offered_nodes.empty() ||
+      std::any_of(in_.offered_nodes.begin(), in_.offered_nodes.end(), [&](const model::Node& node) {
+        return CountThatFit(in_.state, in_.framework, node, {}, wanted.spec, 1) > 0;
+      });
+  return some ? Hope::kSome : Hope::kNone;
+}
+
+Hope DemandPass::HopeOf(const Outcome& outcome) {
+  Hope worst = Hope::kSome;
+  for (const state::PodId pod : outcome.step.pods) {
+    const state::PodClassId id = in_.state.pod(pod).pod_class;
+    const auto [known, added] = hope_.try_emplace(id, Hope::kSome);
+    if (added) known->second = HopeOfClass(id);
+    worst = std::max(worst, known->second);
+  }
+  return worst;
+}
+
+}  // namespace
+
+void Demand::Execute(CycleContext& context) const { DemandPass(context).Run(); }
+
+}  // namespace fairlead::engine

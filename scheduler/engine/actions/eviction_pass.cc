@@ -1,0 +1,261 @@
+#include "scheduler/engine/actions/eviction_pass.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "queues/job_order.h"
+#include "queues/limits.h"
+#include "scheduler/engine/actions/eviction_effects.h"
+#include "scheduler/state/transaction.h"
+
+namespace fairlead::engine {
+namespace {
+
+using verdict::Code;
+
+// After a cycle whose search budget was spent.
+constexpr absl::Duration kPauseOfSearches = absl::Seconds(1);
+
+bool ByKey(const InLine& a, const InLine& b) { return a.key < b.key; }
+
+}  // namespace
+
+void EvictionPass::Run() {
+  c_.outcomes.Sort();
+  CollectRows();
+  if (rows_.empty()) return;
+  CollectLines();
+  TakePostponed();
+  const auto next_job = [this](queues::QueueId leaf) -> const model::Resources* {
+    const auto it = rows_.find(leaf);
+    if (it == rows_.end() || it->second.empty()) return nullptr;
+    return &c_.outcomes[it->second.front()].step_request;
+  };
+  queues::QueueOrderIterator order(in_.tree, in_.books.ledger(), in_.shares, next_job,
+                                   {.cluster_total = in_.state.total_for_queues()});
+  while (const std::optional<queues::QueueId> leaf = order.Next()) {
+    Row& row = rows_.at(*leaf);
+    const size_t position = row.front();
+    row.pop_front();
+    if (TakeTurn(position, row)) {
+      order.ChangedAll();  // victims change what their queues hold
+    } else {
+      order.Changed(*leaf);
+    }
+  }
+}
+
+void EvictionPass::CollectRows() {
+  const int64_t depth = policy_.Depth();
+  for (size_t i = 0; i < c_.outcomes.size(); ++i) {
+    const Outcome& outcome = c_.outcomes[i];
+    if (outcome.leaf == PendingIndex::kNoQueue || outcome.step.pods.empty() ||
+        !outcome.promises.empty() || outcome.behind || !policy_.MayHelp(outcome)) {
+      continue;
+    }
+    Row& row = rows_[outcome.leaf];
+    if (depth == model::kUnlimited || static_cast<int64_t>(row.size()) < depth) row.push_back(i);
+  }
+}
+
+void EvictionPass::CollectLines() {
+  for (const Outcome& outcome : c_.outcomes.rows()) {
+    if (outcome.leaf == PendingIndex::kNoQueue || outcome.step.pods.empty()) continue;
+    std::vector<InLine>& line = lines_[outcome.leaf];
+    line.push_back({MakeServiceKey(in_.state.workload(outcome.workload)), outcome.step_request});
+    // Equal requests in a row weigh as one: the first of those behind stands for them.
+    if (outcome.rest.count > 0) line.push_back({*outcome.rest.next, outcome.step_request});
+  }
+  for (auto& [leaf, line] : lines_) std::sort(line.begin(), line.end(), ByKey);
+}
+
+void EvictionPass::TakePostponed() {
+  const std::vector<std::string> first = in_.budget.FirstInLine(name_);
+  if (first.empty()) return;
+  std::map<std::string, size_t> by_uid;
+  const size_t none = c_.outcomes.size();
+  for (const std::string& uid : first) by_uid.emplace(uid, none);
+  for (const auto& [leaf, row] : rows_) {
+    for (const size_t position : row) {
+      const auto found = by_uid.find(in_.state.workload(c_.outcomes[position].workload).uid);
+      if (found != by_uid.end()) found->second = position;
+    }
+  }
+  for (const std::string& uid : first) {
+    const size_t position = std::exchange(by_uid.at(uid), none);
+    if (position >= none) continue;
+    Row& row = rows_.at(c_.outcomes[position].leaf);
+    row.erase(std::find(row.begin(), row.end(), position));
+    TakeTurn(position, row);
+  }
+}
+
+bool EvictionPass::TakeTurn(size_t position, Row& row) {
+  const size_t evicted = c_.decisions.evictions.size();
+  std::optional<Outcome> before;
+  if (c_.outcomes[position].rest.count > 0) before = c_.outcomes[position];
+  Help(c_.outcomes[position]);
+  if (c_.decisions.evictions.size() == evicted && c_.outcomes[position].promises.empty()) {
+    return false;
+  }
+  // What is behind it may be helped too, in its turn.
+  if (before.has_value()) StepForward(position, *before, row);
+  return true;
+}
+
+void EvictionPass::StepForward(size_t position, const Outcome& before, Row& row) {
+  const size_t next = c_.outcomes.StepForward(position, before);
+  const Outcome& outcome = c_.outcomes[next];
+  if (outcome.rest.count > 0) {
+    std::vector<InLine>& line = lines_[outcome.leaf];
+    InLine entry{*outcome.rest.next, outcome.step_request};
+    const auto place = std::upper_bound(line.begin(), line.end(), entry, ByKey);
+    line.insert(place, std::move(entry));
+  }
+  const ServiceKey key = c_.outcomes.KeyOf(outcome);
+  const auto place = std::find_if(row.begin(), row.end(), [&](size_t other) {
+    return key < c_.outcomes.KeyOf(c_.outcomes[other]);
+  });
+  row.insert(place, next);
+}
+
+std::pair<queues::QueueId, StepKind> EvictionPass::KeyOf(const Outcome& outcome,
+                                                         const state::Workload& workload) const {
+  return {policy_.ScopeOf(outcome.leaf), KindOf(in_.state, workload, outcome.step)};
+}
+
+void EvictionPass::Help(Outcome& outcome) {
+  const state::Workload& workload = in_.state.workload(outcome.workload);
+  const std::string action(policy_.Name());
+  if (against_budgets_ && !c_.spared.contains({action, workload.id})) return;
+  if (DelaysEviction(outcome, workload) || KnownToFail(outcome, workload)) return;
+  if (in_.budget.IsSpent(in_.placer.work())) {
+    Postpone(outcome);
+    return;
+  }
+  const bool has_whole_budget = in_.budget.TakeTurn();
+  if (has_whole_budget) {
+    for (const Binding& binding : c_.decisions.bindings) c_.fresh.insert(binding.pod);
+  }
+  const queues::QueueLedger before = in_.books.ledger();
+  const bool limit_blocked = outcome.code == Code::kQueueLimitReached;
+  if (!limit_blocked && queues::CheckLimits(in_.tree, before, outcome.leaf, outcome.step_request,
+                                            workload.preemptible)
+                            .has_value()) {
+    return;  // other workloads were helped meanwhile; the demand action says which limit holds it
+  }
+  const SearchStep step{workload, outcome.leaf, outcome.step, outcome.step_request, limit_blocked};
+  std::string broken;
+  state::Transaction txn(in_.state);
+  const SearchOutcome found = Search(txn, before, outcome, step, broken);
+  if (!found.found) {
+    RecordFailure(outcome, workload, found, broken, has_whole_budget);
+    return;
+  }
+  // Bindings and promises alone are not changed: capacity for which no pod has to end is allocate's
+  // to give out, and would be decided about again and again.
+  if (std::all_of(found.victims.begin(), found.victims.end(),
+                  [](const Victim& victim) { return victim.from.fresh || victim.from.promised; })) {
+    return;
+  }
+  txn.Commit();
+  const std::vector<Victim> fresh = RecordVictims(c_, policy_, outcome, before, found.victims);
+  c_.RecordPromises(workload, outcome.leaf, outcome.step.pods, /*victims_chosen=*/true);
+  WithdrawBindings(c_, fresh, workload.id);
+}
+
+bool EvictionPass::DelaysEviction(Outcome& outcome, const state::Workload& workload) {
+  const absl::Time until = workload.PreemptionDelayEnd();
+  if (until <= in_.now) return false;
+  c_.decisions.WakeAt(until);
+  if (!outcome.until.has_value() && policy_.MayHaveVictims(outcome, workload)) {
+    outcome.until = until;
+  }
+  return true;
+}
+
+bool EvictionPass::KnownToFail(Outcome& outcome, const state::Workload& workload) {
+  const auto known = failed_.find(KeyOf(outcome, workload));
+  if (known == failed_.end() ||
+      static_cast<int64_t>(outcome.step.pods.size()) < known->second.count ||
+      workload.priority > known->second.priority) {
+    return false;
+  }
+  const std::vector<std::string>& details = known->second.details;
+  outcome.details.insert(outcome.details.end(), details.begin(), details.end());
+  if (known->second.spared) c_.spared.insert({std::string(policy_.Name()), workload.id});
+  return true;
+}
+
+SearchOutcome EvictionPass::Search(state::Transaction& txn, const queues::QueueLedger& before,
+                                   const Outcome& outcome, const SearchStep& step,
+                                   std::string& broken) {
+  SearchContext context{in_.options,
+                        in_.tree,
+                        before,
+                        in_.books.ledger(),
+                        in_.shares,
+                        lines_,
+                        c_.pipelined.moved(),
+                        c_.fresh,
+                        in_.refusals,
+                        against_budgets_,
+                        in_.now,
+                        in_.budget.end_of_work(),
+                        nullptr};
+  if (c_.lending.any() || c_.models.any()) {
+    context.keeps_bounds = [&, load = c_.lending.Load()](queues::QueueId leaf,
+                                                         const state::Workload& placed,
+                                                         const std::vector<state::PodId>& pods) {
+      std::string why = BrokenBound(load, leaf, placed, pods);
+      const bool keeps = why.empty();
+      if (placed.id == outcome.workload) broken = std::move(why);
+      return keeps;
+    };
+  }
+  return policy_.Search(txn, context, step);
+}
+
+void EvictionPass::RecordFailure(Outcome& outcome, const state::Workload& workload,
+                                 const SearchOutcome& found, const std::string& broken,
+                                 bool had_whole_budget) {
+  c_.decisions.WakeAt(found.wake_at);
+  // With the whole budget the search was not completed either: the workload has had its turn.
+  if (found.out_of_work && !had_whole_budget) Postpone(outcome);
+  const auto key = KeyOf(outcome, workload);
+  const auto count = static_cast<int64_t>(outcome.step.pods.size());
+  // What the search with budgets has said stands.
+  if (against_budgets_) {
+    failed_[key] = {workload.priority, count, {}};
+    return;
+  }
+  std::vector<std::string> details = found.details;
+  if (!broken.empty()) details.push_back(absl::StrCat("no eviction: ", broken));
+  outcome.details.insert(outcome.details.end(), details.begin(), details.end());
+  failed_[key] = {workload.priority, count, std::move(details), found.spared};
+  if (found.spared) c_.spared.insert({std::string(policy_.Name()), workload.id});
+}
+
+void EvictionPass::Postpone(Outcome& outcome) {
+  in_.budget.Postpone(name_, in_.state.workload(outcome.workload).uid);
+  const std::string why =
+      "not evaluated: the search budget of this cycle is spent; it comes first in the next cycle";
+  if (outcome.details.empty() || outcome.details.back() != why) outcome.details.push_back(why);
+  c_.decisions.WakeAt(in_.now + kPauseOfSearches);
+}
+
+std::string EvictionPass::BrokenBound(const model::Resources& load, queues::QueueId leaf,
+                                      const state::Workload& workload,
+                                      const std::vector<state::PodId>& pods) const {
+  if (c_.lending.Breaks(load))
+    return "the capacity would come out of guaranteed quota of other queues";
+  const auto broken = c_.models.FindBroken(leaf, workload.preemptible, pods);
+  if (!broken.has_value()) return "";
+  return absl::StrCat("the capacity found would break the bound of queue ",
+                      in_.tree.Name(broken->queue), " for ",
+                      in_.tree.names().Name(broken->resource));
+}
+
+}  // namespace fairlead::engine

@@ -1,0 +1,217 @@
+#include "scheduler/engine/actions/pending_pass.h"
+
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "queues/job_order.h"
+
+namespace fairlead::engine {
+
+using state::PodStatus;
+using verdict::Code;
+
+void PendingPass::Run() {
+  RefuseUnservable();
+  ServiceWalk walk(in_.pending);
+  std::map<queues::QueueId, int64_t> served;
+  queues::QueueOrderIterator order(in_.tree, in_.books.ledger(), in_.shares,
+                                   [&](queues::QueueId leaf) { return PeekNext(leaf, walk); },
+                                   {.cluster_total = in_.state.total_for_queues()});
+  while (const std::optional<queues::QueueId> leaf = order.Next()) {
+    const state::WorkloadId id = walk.Peek(*leaf);
+    const bool left_out = walk.IsLeftOut(*leaf);
+    walk.Pop(*leaf);
+    const state::Workload& workload = in_.state.workload(id);
+    if (left_out) {
+      // It only held its place among the queues.
+    } else if (in_.options.allocate_depth != model::kUnlimited && !c_.outcomes.Contains(id) &&
+               ++served[*leaf] > in_.options.allocate_depth) {
+      RefuseForDepth(*leaf, workload);
+    } else {
+      switch (Visit(*leaf, workload, std::exchange(next_[*leaf], {}))) {
+        case Turn::kAgain:
+          if (ReadinessOf(in_.state, workload) == Readiness::kReady) {
+            walk.PutBack(*leaf, MakeServiceKey(workload));
+          }
+          break;
+        case Turn::kHeldAll:
+          c_.outcomes.At(id).rest = walk.LeaveOutRest(*leaf);
+          break;
+        case Turn::kDone:
+          break;
+      }
+    }
+    order.Changed(*leaf);
+  }
+}
+
+void PendingPass::RefuseUnservable() {
+  for (const auto& [queue, leaf] : in_.pending.leaves()) {
+    Code code = Code::kNone;
+    std::string subject;
+    if (queue == PendingIndex::kNoQueue || !in_.tree.Exists(queue)) {
+      code = Code::kQueueNotFound;
+    } else if (in_.tree.Problem(queue).has_value()) {
+      code = Code::kQueueNotFound;
+      subject = *in_.tree.Problem(queue);
+    } else if (!in_.tree.IsLeaf(queue)) {
+      code = Code::kQueueNotLeaf;
+    }
+    if (code == Code::kNone) continue;
+    for (const Crowd* crowd : leaf.crowds()) {
+      const state::Workload& workload = in_.state.workload(crowd->members.begin()->workload);
+      Outcome& outcome = c_.outcomes.Of(workload, queue);
+      outcome.code = code;
+      outcome.subject = subject;
+      if (!workload.invalid.empty()) {
+        outcome.code = Code::kInvalidRequest;
+        outcome.subject = workload.invalid;
+      }
+      const auto behind = static_cast<int64_t>(crowd->members.size()) - 1;
+      if (behind > 0) outcome.rest = {crowd, std::next(crowd->members.begin()), behind};
+    }
+  }
+}
+
+const model::Resources* PendingPass::PeekNext(queues::QueueId leaf, ServiceWalk& walk) {
+  while (true) {
+    const state::WorkloadId id = walk.Peek(leaf);
+    if (id == state::kNoId) return nullptr;
+    const state::Workload& workload = in_.state.workload(id);
+    // A workload that had a turn in this cycle has passed.
+    if ((c_.outcomes.Contains(id) || MayStart(leaf, workload)) && PrepareNext(leaf, workload)) {
+      return &next_[leaf].request;
+    }
+    walk.Pop(leaf);
+    if (c_.leaves_out_equivalents) {
+      c_.outcomes.At(id).rest = walk.LeaveOutRest(leaf, /*in_turn=*/false);
+    }
+  }
+}
+
+bool PendingPass::MayStart(queues::QueueId leaf, const state::Workload& workload) {
+  Code code = Code::kNone;
+  std::string subject;
+  if (!workload.plain && !workload.invalid.empty()) {
+    code = Code::kInvalidRequest;
+    subject = workload.invalid;
+  } else if (workload.is_group && workload.group == nullptr) {
+    code = Code::kMissingObject;
+    subject = absl::StrCat("PodGroup ", workload.ns, "/", workload.name);
+  } else {
+    switch (ReadinessOf(in_.state, workload)) {
+      case Readiness::kReady:
+        if (!workload.GaveUp()) return true;
+        RefuseForBackoff(leaf, workload);
+        return false;
+      case Readiness::kNothingWaits:
+      case Readiness::kGated:
+        code = Code::kGated;
+        break;
+      case Readiness::kIncomplete:
+        code = Code::kGangIncomplete;
+        break;
+    }
+    // A pod that cannot be understood is the first thing to correct.
+    for (state::PodId id : workload.pods) {
+      const state::PodRecord& pod = in_.state.pod(id);
+      if (pod.status != PodStatus::kPending || pod.invalid.empty()) continue;
+      code = Code::kInvalidRequest;
+      subject = workload.is_group ? absl::StrCat("pod ", pod.name, ": ", pod.invalid) : pod.invalid;
+      break;
+    }
+  }
+  Outcome& outcome = c_.outcomes.Of(workload, leaf);
+  outcome.code = code;
+  outcome.subject = subject;
+  return false;
+}
+
+bool PendingPass::PrepareNext(queues::QueueId leaf, const state::Workload& workload) {
+  NextJob& next = next_[leaf];
+  next.step = NextStep(in_.state, workload);
+  state::PodClassId last = state::kNoId;
+  for (const state::PodId id : next.step.pods) {
+    const state::PodRecord& pod = in_.state.pod(id);
+    if (pod.pod_class == last) continue;
+    last = pod.pod_class;
+    const auto [known, added] = refused_everywhere_.try_emplace(last);
+    if (added) known->second = in_.framework.RefusesEverywhere(in_.state.pod_class(last));
+    if (known->second.empty()) continue;
+    Outcome& outcome = c_.outcomes.Of(workload, leaf);
+    if (outcome.code != Code::kNone) return false;  // the outcome of an earlier step stands
+    outcome.code = Code::kInvalidRequest;
+    outcome.subject =
+        workload.is_group ? absl::StrCat("pod ", pod.name, ": ", known->second) : known->second;
+    return false;
+  }
+  next.request = c_.ChargeOf(next.step.pods);
+  return true;
+}
+
+void PendingPass::RefuseForBackoff(queues::QueueId leaf, const state::Workload& workload) {
+  const model::FailedAttempt& attempt = *workload.failed_attempt;
+  Outcome& outcome = c_.outcomes.Of(workload, leaf);
+  outcome.code = Code::kSchedulingBackoff;
+  outcome.subject = attempt.node_pool;
+  if (attempt.reason.empty()) return;
+  outcome.details.push_back(absl::StrCat("the attempt failed with ", attempt.reason,
+                                         attempt.message.empty() ? "" : ": ", attempt.message));
+}
+
+void PendingPass::RefuseForDepth(queues::QueueId leaf, const state::Workload& workload) {
+  Outcome& outcome = c_.outcomes.Of(workload, leaf);
+  outcome.code = Code::kInsufficientCapacity;
+  outcome.tried = false;
+  outcome.details.push_back(absl::StrCat("not evaluated: beyond the first ",
+                                         in_.options.allocate_depth,
+                                         " workloads of its queue (queueDepth.allocate)"));
+}
+
+bool PendingPass::HeldByLimit(queues::QueueId leaf, const state::Workload& workload,
+                              const GangStep& step, const model::Resources& request) {
+  const auto violation =
+      queues::CheckLimits(in_.tree, in_.books.ledger(), leaf, request, workload.preemptible);
+  if (!violation.has_value()) return false;
+  RecordViolation(leaf, workload, step, request, *violation);
+  return true;
+}
+
+void PendingPass::RecordViolation(queues::QueueId leaf, const state::Workload& workload,
+                                  const GangStep& step, const model::Resources& request,
+                                  const queues::LimitViolation& violation) {
+  Outcome& outcome = c_.outcomes.Of(workload, leaf);
+  if (outcome.code != Code::kNone) {
+    outcome.whole_demand = false;
+    return;
+  }
+  outcome.code = CodeOf(violation);
+  outcome.violation = violation;
+  outcome.step = step;
+  outcome.step_request = request;
+}
+
+Outcome& PendingPass::RecordUnmet(queues::QueueId leaf, const state::Workload& workload,
+                                  GangStep step, model::Resources request, state::PodId failed,
+                                  Code code, std::string subject) {
+  Outcome& outcome = c_.outcomes.Of(workload, leaf);
+  if (outcome.code == Code::kNone) {
+    outcome.code = code;
+    outcome.subject = std::move(subject);
+    // No node helps a pod whose claims are not in order.
+    const model::PodSpec& spec = *in_.state.class_of(failed).spec;
+    if (code == Code::kInsufficientCapacity && !spec.claim_problem.empty()) {
+      const bool missing = !spec.missing_claim.empty();
+      outcome.code = missing ? Code::kMissingObject : Code::kInvalidRequest;
+      outcome.subject = missing ? spec.missing_claim : spec.claim_problem;
+    }
+  }
+  outcome.bound_to_topology = BoundToTopology(workload);
+  outcome.failed_pod = failed;
+  outcome.step = std::move(step);
+  outcome.step_request = std::move(request);
+  return outcome;
+}
+
+}  // namespace fairlead::engine

@@ -1,0 +1,76 @@
+// One walk over all that waits, in queue order: which workload has its turn, whether it may start
+// at all, and what its next step asks for. What is done about the step is the action's.
+//
+// Workloads of queues that do not exist, are broken or are not leaves never get a turn; they have
+// their outcome first. What holds the first of equivalent workloads holds the others, so the walk
+// leaves them out behind it (pending.h).
+//
+// Ownership: one object for one execution; borrows the context. Thread-safety: the owner's thread.
+// Complexity: O(log n) a turn, plus what Visit() costs.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "scheduler/engine/cycle_context.h"
+
+namespace fairlead::engine {
+
+class PendingPass {
+ public:
+  explicit PendingPass(CycleContext& context) : c_(context), in_(context.in) {}
+  PendingPass(const PendingPass&) = delete;
+  PendingPass& operator=(const PendingPass&) = delete;
+  virtual ~PendingPass() = default;
+
+  void Run();
+
+ protected:
+  // What the workload whose turn it is asks for.
+  struct NextJob {
+    GangStep step;
+    model::Resources request;
+  };
+  enum class Turn : uint8_t {
+    kDone,
+    kAgain,    // the workload made progress and may ask for more
+    kHeldAll,  // whatever holds it also holds its equivalents
+  };
+  virtual Turn Visit(queues::QueueId leaf, const state::Workload& workload, NextJob next) = 0;
+
+  // True, and the outcome is written, if a limit or a quota holds the step.
+  bool HeldByLimit(queues::QueueId leaf, const state::Workload& workload, const GangStep& step,
+                   const model::Resources& request);
+  void RecordViolation(queues::QueueId leaf, const state::Workload& workload, const GangStep& step,
+                       const model::Resources& request, const queues::LimitViolation& violation);
+  // The step lacks nothing but capacity. `code` and `subject` stand if this is the first step of
+  // the workload in this cycle.
+  Outcome& RecordUnmet(queues::QueueId leaf, const state::Workload& workload, GangStep step,
+                       model::Resources request, state::PodId failed, verdict::Code code,
+                       std::string subject);
+
+  CycleContext& c_;
+  const CycleInputs& in_;
+
+ private:
+  void RefuseUnservable();
+  // The workload whose turn it would be in the leaf queue; null if none is left.
+  const model::Resources* PeekNext(queues::QueueId leaf, ServiceWalk& walk);
+  // What must hold before anything is tried. False: the outcome is written.
+  bool MayStart(queues::QueueId leaf, const state::Workload& workload);
+  // Fills next_[leaf]. False, and the outcome is written, if a pod of the step is refused on every
+  // node, whatever the node's object and load.
+  bool PrepareNext(queues::QueueId leaf, const state::Workload& workload);
+  // The outcome of a group whose one attempt has failed (schedulingBackoff).
+  void RefuseForBackoff(queues::QueueId leaf, const state::Workload& workload);
+  // The outcome of a workload that is too far back in its queue (queueDepth).
+  void RefuseForDepth(queues::QueueId leaf, const state::Workload& workload);
+
+  std::map<queues::QueueId, NextJob> next_;  // of the head of each leaf queue
+  // Why no node takes a pod of the class; empty: some may.
+  absl::flat_hash_map<state::PodClassId, std::string> refused_everywhere_;
+};
+
+}  // namespace fairlead::engine

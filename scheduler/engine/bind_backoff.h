@@ -1,0 +1,43 @@
+// How long pods whose binding failed are left alone: longer after each failure.
+//
+// Ownership: the engine's; persists over cycles, not over restarts. Thread-safety: the owner's
+// thread. Complexity: O(1), but NextEnd() and Trim() O(pods in it). Determinism: nothing depends on
+// the order of the table.
+#pragma once
+
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace fairlead::engine {
+
+class BindBackoff {
+ public:
+  // The delay after the first failure, and the longest one.
+  BindBackoff(absl::Duration initial, absl::Duration max) : initial_(initial), max_(max) {}
+
+  // The binding of the pod failed: the delay starts, twice as long as the last one.
+  void OnFailed(const std::string& uid, absl::Time now);
+  // The pod is left alone until then at least; no failure.
+  void Hold(const std::string& uid, absl::Time until);
+
+  [[nodiscard]] bool empty() const { return entries_.empty(); }
+  // The pod is to be left alone.
+  [[nodiscard]] bool Holds(const std::string& uid, absl::Time now) const;
+  // The earliest end of a delay that goes on; infinite future if there is none.
+  [[nodiscard]] absl::Time NextEnd(absl::Time now) const;
+  // Forgets delays that ended so long ago that another failure would not be of the same streak.
+  void Trim(absl::Time now);
+
+ private:
+  struct Entry {
+    absl::Time until = absl::UnixEpoch();
+    absl::Duration delay;  // the last one; zero if the pod is only held
+  };
+  const absl::Duration initial_, max_;
+  absl::flat_hash_map<std::string, Entry> entries_;  // by the pod's uid
+};
+
+}  // namespace fairlead::engine

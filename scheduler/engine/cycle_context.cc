@@ -1,0 +1,73 @@
+#include "scheduler/engine/cycle_context.h"
+
+#include "scheduler/state/transaction.h"
+
+namespace fairlead::engine {
+namespace {
+
+bool HasDepth(const EngineOptions& options) {
+  return options.allocate_depth != model::kUnlimited ||
+         options.consolidation_depth != model::kUnlimited ||
+         options.reclaim_depth != model::kUnlimited || options.preempt_depth != model::kUnlimited;
+}
+
+}  // namespace
+
+void PipelinedPods::Discard(state::ClusterState& state) const {
+  for (const state::PodId pod : promised_) state::ReleasePromise(state, pod);
+  for (const Victim& victim : moved_) {
+    state::ReturnVictim(state, victim.pod, victim.from.node, victim.from.gpus);
+  }
+}
+
+CycleContext::CycleContext(const CycleInputs& inputs)
+    : in(inputs),
+      outcomes(inputs.state),
+      lending(inputs.state, inputs.tree, inputs.books, inputs.total),
+      models(inputs.state, inputs.tree, inputs.books),
+      leaves_out_equivalents(in.options.allocate && !HasDepth(in.options) && !lending.any() &&
+                             !models.any()) {
+  decisions.WakeAt(in.backoff.NextEnd(in.now));
+}
+
+model::Resources CycleContext::ChargeOf(const std::vector<state::PodId>& pods) const {
+  model::Resources charge;
+  for (state::PodId pod : pods) charge += in.books.ChargeOf(in.state.pod(pod));
+  return charge;
+}
+
+bool CycleContext::InBackoff(const GangStep& step) const {
+  if (in.backoff.empty()) return false;
+  return std::any_of(step.pods.begin(), step.pods.end(), [&](state::PodId pod) {
+    return in.backoff.Holds(in.state.pod(pod).uid, in.now);
+  });
+}
+
+void CycleContext::RecordPromises(const state::Workload& workload, queues::QueueId leaf,
+                                  const std::vector<state::PodId>& pods, bool victims_chosen) {
+  Outcome& outcome = outcomes.Of(workload, leaf);
+  bool here = victims_chosen;
+  for (state::PodId pod : pods) {
+    const state::NodeId node = in.state.pod(pod).node;
+    pipelined.Add(pod);
+    outcome.promises.push_back({pod, node});
+    const state::NodeInfo& info = in.state.node(node);
+    if (info.kind == state::NodeKind::kReal && info.usable && !info.releasing.IsZero()) here = true;
+  }
+  // A gang that waits for both shows the nodes: they take longer.
+  const bool ordered = std::any_of(outcome.promises.begin(), outcome.promises.end(),
+                                   [this](const Waiting::PodPromise& promise) {
+                                     const state::NodeInfo& info = in.state.node(promise.node);
+                                     return info.kind != state::NodeKind::kReal || !info.usable;
+                                   });
+  using verdict::Code;
+  if (victims_chosen || outcome.code == Code::kNone ||
+      outcome.code == Code::kInsufficientCapacity || outcome.code == Code::kWaitingForVictims) {
+    outcome.violation.reset();
+    outcome.code = ordered ? Code::kNodesRequested
+                   : here  ? Code::kWaitingForVictims
+                           : Code::kInsufficientCapacity;
+  }
+}
+
+}  // namespace fairlead::engine

@@ -1,0 +1,117 @@
+// What the actions of one cycle share: what they read, and what they decide, as small objects with
+// one job each.
+//
+// Ownership: lives for one cycle and borrows its inputs. Thread-safety: the owner's thread.
+#pragma once
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "queues/fair_share.h"
+#include "scheduler/engine/bind_backoff.h"
+#include "scheduler/engine/books.h"
+#include "scheduler/engine/domain_rules.h"
+#include "scheduler/engine/engine.h"
+#include "scheduler/engine/lending_bounds.h"
+#include "scheduler/engine/model_bounds.h"
+#include "scheduler/engine/outcome.h"
+#include "scheduler/engine/pending.h"
+#include "scheduler/engine/placer.h"
+#include "scheduler/engine/reservation.h"
+#include "scheduler/engine/search_budget.h"
+#include "scheduler/engine/victim_search.h"
+
+namespace fairlead::engine {
+
+struct CycleInputs {
+  const EngineOptions& options;
+  state::ClusterState& state;
+  const queues::QueueTree& tree;
+  Books& books;
+  const PendingIndex& pending;
+  Placer& placer;
+  VictimSearch& search;
+  const queues::FairShares& shares;
+  const BindBackoff& backoff;
+  const EvictionRefusals& refusals;
+  const std::set<state::WorkloadId>& maybe_stale;
+  Reservations& reservations;
+  const model::Resources& total;  // what fair share divides
+  const OfferedLabels& offered;   // of nodes that may be bought
+  const std::vector<model::Node>& offered_nodes;
+  const framework::Framework& framework;
+  SearchBudget& budget;
+  absl::Time now;
+};
+
+// What goes out of a cycle, besides verdicts.
+struct CycleDecisions {
+  std::vector<Binding> bindings, withdrawn;
+  std::vector<Eviction> evictions;
+  std::vector<StaleChange> stale;
+  absl::Time wake_at = absl::InfiniteFuture();
+
+  void WakeAt(absl::Time time) { wake_at = std::min(wake_at, time); }
+  // Number of the next set of victims that are chosen together.
+  [[nodiscard]] uint64_t NextEvictionSet() const {
+    return evictions.empty() ? 0 : evictions.back().set + 1;
+  }
+};
+
+// Pods that hold a promised place until the end of the cycle.
+class PipelinedPods {
+ public:
+  void Add(state::PodId pod) { promised_.push_back(pod); }
+  // The pod has to be among them.
+  void Remove(state::PodId pod) {
+    promised_.erase(std::find(promised_.begin(), promised_.end(), pod));
+  }
+  // A victim that is promised another place, and stays where it is until it has terminated.
+  void AddMoved(const Victim& victim) {
+    moved_.push_back(victim);
+    moved_pods_.insert(victim.pod);
+  }
+  [[nodiscard]] const std::set<state::PodId>& moved() const { return moved_pods_; }
+  // Every promise is taken back; moved victims terminate where they are.
+  void Discard(state::ClusterState& state) const;
+
+ private:
+  std::vector<state::PodId> promised_;
+  std::vector<Victim> moved_;
+  std::set<state::PodId> moved_pods_;
+};
+
+struct CycleContext {
+  explicit CycleContext(const CycleInputs& inputs);
+
+  // Sum of what the pods are charged, to whatever queue.
+  [[nodiscard]] model::Resources ChargeOf(const std::vector<state::PodId>& pods) const;
+  // A pod of the step failed to bind a short while ago.
+  [[nodiscard]] bool InBackoff(const GangStep& step) const;
+  // The pods have promises now: their nodes and the code go into the outcome of the workload.
+  // `victims_chosen`: victims of this cycle make room for them.
+  void RecordPromises(const state::Workload& workload, queues::QueueId leaf,
+                      const std::vector<state::PodId>& pods, bool victims_chosen);
+
+  const CycleInputs in;
+  OutcomeTable outcomes;
+  CycleDecisions decisions;
+  PipelinedPods pipelined;
+  LendingBounds lending;
+  ModelBounds models;
+  // Workloads equivalent to one that fails are left out behind it. Not where a depth counts
+  // workloads, where guaranteed quota may end, or where another node may be of another GPU model.
+  const bool leaves_out_equivalents;
+  // Pods that this cycle has bound; nothing of it is sent, so a search may take them. Filled by the
+  // first search.
+  std::set<state::PodId> fresh;
+  // Workloads for which a search of the action (by name) found no victims because of
+  // PodDisruptionBudgets.
+  std::set<std::pair<std::string, state::WorkloadId>> spared;
+};
+
+}  // namespace fairlead::engine

@@ -1,0 +1,125 @@
+#include "scheduler/engine/outcome.h"
+
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/engine/late_rows.h"
+
+namespace fairlead::engine {
+namespace {
+
+void Describe(const state::ClusterState& state, const state::Workload& workload,
+              const StepNode& node, std::string& text) {
+  const model::TopologyConstraint& topology = workload.sets[static_cast<size_t>(node.set)].topology;
+  absl::StrAppend(&text, "(", topology.topology, "|", topology.required_level, "|",
+                  topology.preferred_level, "|", node.needed);
+  for (state::PodId pod : node.pods) absl::StrAppend(&text, ",", state.pod(pod).pod_class);
+  for (const StepNode& child : node.children) Describe(state, workload, child, text);
+  text += ")";
+}
+
+}  // namespace
+
+verdict::Code CodeOf(const queues::LimitViolation& violation) {
+  return violation.kind == queues::LimitKind::kLimit ? verdict::Code::kQueueLimitReached
+                                                     : verdict::Code::kNonPreemptibleOverQuota;
+}
+
+StepKind KindOf(const state::ClusterState& state, const state::Workload& workload,
+                const GangStep& step) {
+  StepKind kind;
+  const state::PodClassId first = state.pod(step.pods.front()).pod_class;
+  bool uniform = workload.plain ||
+                 (workload.sets.size() <= 1 && workload.sets.front().topology.topology.empty());
+  for (size_t i = 1; uniform && i < step.pods.size(); ++i) {
+    uniform = state.pod(step.pods[i]).pod_class == first;
+  }
+  if (uniform) {
+    kind.pod_class = first;
+  } else {
+    Describe(state, workload, step.root, kind.text);
+    // A gang that runs in part is bound to where it runs.
+    if (workload.Active() > 0) absl::StrAppend(&kind.text, "@", workload.id);
+  }
+  return kind;
+}
+
+Outcome OutcomeOfNext(const state::ClusterState& state, const Outcome& former, CrowdRest rest) {
+  Outcome outcome = former;
+  const state::Workload& workload = state.workload(rest.next->workload);
+  outcome.workload = workload.id;
+  outcome.failed_pod = workload.pods.front();
+  if (!outcome.step.pods.empty()) outcome.step = NextStep(state, workload);
+  ++rest.next;
+  --rest.count;
+  outcome.rest = rest.count > 0 ? rest : CrowdRest{};
+  return outcome;
+}
+
+Outcome& OutcomeTable::Of(const state::Workload& workload, queues::QueueId leaf) {
+  const auto [it, added] = index_.try_emplace(workload.id, rows_.size());
+  if (added) {
+    rows_.emplace_back();
+    rows_.back().workload = workload.id;
+    rows_.back().leaf = leaf;
+  }
+  return rows_[it->second];
+}
+
+size_t OutcomeTable::StepForward(size_t position, const Outcome& before) {
+  const CrowdRest rest = std::exchange(rows_[position].rest, {});
+  Append(OutcomeOfNext(state_, before, rest));
+  MarkLate(rows_.back());
+  return rows_.size() - 1;
+}
+
+ServiceKey OutcomeTable::KeyOf(const Outcome& outcome) const {
+  ServiceKey key = MakeServiceKey(state_.workload(outcome.workload));
+  // A promise counts as if it ran.
+  if (!outcome.promises.empty() && key.elastic_state > 0) --key.elastic_state;
+  return key;
+}
+
+void OutcomeTable::Sort() {
+  if (!std::exchange(unsorted_, false)) return;
+  std::vector<Outcome> all = Release();
+  LateRows<queues::QueueId, Outcome*> late;
+  for (Outcome& outcome : all) {
+    if (outcome.stepped_forward) {
+      late.Add(outcome.leaf, KeyOf(outcome), &outcome);
+    } else {
+      late.Expect(outcome.leaf);
+    }
+  }
+  const auto append = [this](Outcome* outcome) {
+    Append(std::move(*outcome));
+    rows_.back().stepped_forward = false;
+  };
+  for (Outcome& outcome : all) {
+    if (outcome.stepped_forward) continue;  // also of those that were moved out of `all`
+    late.Pass(outcome.leaf, [&] { return KeyOf(outcome); }, [&] { append(&outcome); }, append);
+  }
+}
+
+std::vector<Outcome> OutcomeTable::Release() {
+  std::vector<Outcome> all = std::exchange(rows_, {});
+  rows_.reserve(all.size());
+  return all;
+}
+
+void OutcomeTable::Append(Outcome outcome) {
+  index_[outcome.workload] = rows_.size();
+  rows_.push_back(std::move(outcome));
+}
+
+void OutcomeTable::AssignPositions() {
+  std::map<queues::QueueId, int64_t> positions;
+  for (Outcome& outcome : rows_) {
+    int64_t& position = positions[outcome.leaf];
+    outcome.position = position + 1;
+    position += 1 + outcome.rest.count;
+  }
+}
+
+}  // namespace fairlead::engine
