@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "scheduler/engine/cycle.h"
-#include "scheduler/engine/fit_count.h"
+#include "scheduler/engine/hypothesis.h"
 #include "scheduler/engine/late_rows.h"
 
 namespace fairlead::engine {
@@ -156,7 +156,8 @@ Cycle::Hope Cycle::HopeOfClass(state::PodClassId id) const {
   const bool some =
       p_.offered_nodes.empty() ||
       std::any_of(p_.offered_nodes.begin(), p_.offered_nodes.end(), [&](const model::Node& node) {
-        return CountThatFit(p_.state, p_.framework, node, {}, wanted.spec, 1) > 0;
+        Hypothesis what_if(p_.state, p_.framework, p_.placer.gpu_order());
+        return what_if.Fits(id, what_if.AddNode(node), framework::Room::kEmpty);
       });
   return some ? Hope::kSome : Hope::kNone;
 }
