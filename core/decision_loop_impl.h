@@ -143,7 +143,6 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // these.
   void TellOffers();
   [[nodiscard]] bool HookWouldSayTheSame(const hook::Demand& demand, absl::Time now) const;
-  [[nodiscard]] hook::Demand DemandOf(const std::vector<engine::Waiting>& entries) const;
   // True if that left less for pods to go to.
   bool Withdraw(const std::vector<std::string>& names,
                 const std::vector<const model::NodePool*>& valid_pools);

@@ -52,6 +52,11 @@ bool Feasibility::Suits(state::PodClassId pod_class, state::NodeId id) const {
       {state_, state_.pod_class(pod_class), pod_class, Room::kFuture}, node, nullptr);
 }
 
+int64_t Feasibility::ScoreOf(state::PodClassId pod_class, state::NodeId id) const {
+  return framework_.Score({state_, state_.pod_class(pod_class), pod_class, Room::kFuture},
+                          state_.node(id));
+}
+
 int64_t Feasibility::MostThatFit(state::PodClassId pod_class, state::NodeId id,
                                  int64_t limit) const {
   if (!Suits(pod_class, id)) return 0;

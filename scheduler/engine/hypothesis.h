@@ -60,6 +60,9 @@ class Feasibility {
             framework::Status* why = nullptr) const;
   // Whether the node's object (labels, taints, conditions) suits the class, whatever is on it.
   [[nodiscard]] bool Suits(state::PodClassId pod_class, state::NodeId node) const;
+  // How much the class likes the node when promises are kept: what decides between nodes on which
+  // it fits.
+  [[nodiscard]] int64_t ScoreOf(state::PodClassId pod_class, state::NodeId node) const;
   // No more pods of the class than this find room on the node when all promises are kept, at most
   // `limit`: by the node's object and by amounts alone. What pods do to each other is not asked, so
   // it is a bound from above for pods that come together, too. O(resources + GPU groups).
@@ -111,7 +114,7 @@ class Hypothesis : public Feasibility {
   void Clear() { RollbackTo(start_); }
   // Of one that goes on in a transaction: its changes belong to that from now on.
   void Keep() { start_ = txn_.Mark(); }
-  // For those who place (Placer) in it.
+  // For the Placer.
   [[nodiscard]] state::Transaction& transaction() { return txn_; }
 
   // ---- questions that need a try

@@ -137,7 +137,7 @@ TEST_F(HypothesisTest, SpreadCountsOverPlannedNodes) {
   EXPECT_EQ(what_if->Place(spread, z1, 5), 2);
 }
 
-TEST_F(HypothesisTest, TaintsAndAHostNameThatNobodyKnowsYet) {
+TEST_F(HypothesisTest, TaintsAndAHostNameThatIsNotKnownYet) {
   model::Node node = NewNode(2);
   node.taints = {{"dedicated", "x", model::TaintEffect::kNoSchedule}};
   const auto what_if = engine_->WhatIf();
