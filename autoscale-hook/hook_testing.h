@@ -108,6 +108,7 @@ class ArithmeticPlacement : public Placement {
     }
     return std::max<int64_t>(0, fits);
   }
+  std::unique_ptr<Rehearsal> Rehearse() override { return nullptr; }
   int64_t questions = 0;
 };
 

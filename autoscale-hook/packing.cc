@@ -18,7 +18,8 @@ bool ZoneCanMatter(const model::PodSpec& spec) {
   return !spec.node_selector.empty() || spec.has_required_node_affinity ||
          !spec.pod_affinity.empty() || !spec.pod_anti_affinity.empty() ||
          !spec.topology_spread.empty() || !spec.pvc_names.empty() ||
-         !spec.resource_claims.empty() || !spec.claim_templates.empty();
+         !spec.resource_claims.empty() || !spec.claim_templates.empty() ||
+         !spec.labels_for_affinity.empty() || spec.selected_by_others;
 }
 
 bool ZoneCanMatter(const PackClass& pod_class) {
@@ -81,6 +82,12 @@ Packer::Packer(std::vector<PackClass> classes, std::vector<Offer> offers, Placem
 
 Packer::~Packer() = default;
 
+std::vector<Placement::Load> Packer::PodsOf(const Load& load) const {
+  std::vector<Placement::Load> pods;
+  for (const auto& [pod_class, count] : load) Append(classes_[pod_class], count, pods);
+  return pods;
+}
+
 int Packer::AddClass(PackClass pod_class) {
   zone_matters_.push_back(ZoneCanMatter(pod_class));
   has_units_ = has_units_ || !pod_class.unit.empty();
@@ -127,7 +134,6 @@ int64_t Packer::CountOn(int offer, const Load& load, int pod_class, int64_t limi
   int64_t& empty_fit = fit_[offer][pod_class];
   if (load.empty() && empty_fit >= 0) return std::min(empty_fit, limit);
   const PackClass& wanted = classes_[pod_class];
-  if (!wanted.zone.empty() && wanted.zone != offers_[offer].zone) return empty_fit = 0;
   if (wanted.offers != nullptr && !(*wanted.offers)[offer]) return empty_fit = 0;
   if (has_units_ && std::any_of(load.begin(), load.end(), [&](const auto& entry) {
         return classes_[entry.first].unit.empty() != wanted.unit.empty();
@@ -143,8 +149,7 @@ int64_t Packer::CountOn(int offer, const Load& load, int pod_class, int64_t limi
   question.load = load;
   auto [it, added] = answers_.try_emplace(std::move(question), 0);
   if (added) {
-    std::vector<Placement::Load> already;
-    for (const auto& [loaded, count] : load) Append(classes_[loaded], count, already);
+    std::vector<Placement::Load> already = PodsOf(load);
     const int64_t room =
         std::min(kPerNodeLimit, model::Get(nodes_[offer].allocatable, model::kPodsName));
     if (!wanted.unit.empty()) {

@@ -46,7 +46,6 @@ namespace fairlead::hook {
 
 struct PackClass {
   std::shared_ptr<const model::PodSpec> spec;
-  std::string zone;  // nodes of this zone only; empty: any
   // Offers that may be used, by index; null: all.
   std::shared_ptr<const std::vector<bool>> offers = nullptr;
   // Pods that share a node and are counted as one; then there is no `spec`.
@@ -97,6 +96,8 @@ class Packer {
   }
   // Pods of the class on an empty node of the offer.
   int64_t Fit(int offer, int pod_class) { return CountOn(offer, {}, pod_class, kPerNodeLimit); }
+  // The pods of a load, as the placement knows them.
+  [[nodiscard]] std::vector<Placement::Load> PodsOf(const Load& load) const;
   // How many of the pods, taken in their order, an empty node of the offer holds together.
   int64_t FitTogether(int offer, const std::vector<Placement::Load>& pods);
   // Questions that went to Placement, for tests of the cost.

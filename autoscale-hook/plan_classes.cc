@@ -1,32 +1,12 @@
 #include "autoscale-hook/plan_classes.h"
 
 #include <algorithm>
-#include <set>
 
 #include "absl/hash/hash.h"
+#include "autoscale-hook/plan_bonds.h"
 #include "base/check.h"
-#include "scheduler/model/api_names.h"
 
 namespace fairlead::hook {
-namespace {
-
-enum class ZoneRule : uint8_t { kAny, kSpread, kShared };
-
-ZoneRule ZoneRuleOf(const model::PodSpec& spec) {
-  for (const model::TopologySpreadConstraint& spread : spec.topology_spread) {
-    if (spread.do_not_schedule && spread.topology_key == model::kZoneLabel)
-      return ZoneRule::kSpread;
-  }
-  for (const model::PodAffinityTerm& term : spec.pod_affinity) {
-    if (term.weight == 0 && term.topology_key == model::kZoneLabel &&
-        term.selector.Matches(spec.labels_for_affinity)) {
-      return ZoneRule::kShared;
-    }
-  }
-  return ZoneRule::kAny;
-}
-
-}  // namespace
 
 void PlanClasses::AddSpec(const std::shared_ptr<const model::PodSpec>& spec) {
   auto [address, is_new] = by_address_.try_emplace(spec.get(), -1);
@@ -54,29 +34,21 @@ PlanClasses::PlanClasses(const Demand& demand, const std::vector<Offer>& offers,
     add(item.classes);
     for (const verdict::DomainPart& part : item.domains.parts) add(part.classes);
   }
-  std::set<std::string> zones;
-  for (const Offer& offer : offers) zones.insert(offer.zone);
   std::vector<PackClass> pack_classes;
-  for (size_t s = 0; s < specs_.size(); ++s) {
-    if (ZoneRuleOf(*specs_[s]) == ZoneRule::kAny) {
-      pack_classes.push_back({specs_[s], ""});
-      plan_of_.push_back(static_cast<int>(s));
-      continue;
-    }
-    for (const std::string& zone : zones) {
-      pack_classes.push_back({specs_[s], zone});
-      plan_of_.push_back(static_cast<int>(s));
-    }
+  for (const auto& spec : specs_) {
+    plan_of_.push_back(static_cast<int>(pack_classes.size()));
+    pack_classes.push_back({spec});
   }
   packer_ = std::make_unique<Packer>(pack_classes, offers, placement);
-  variants_.resize(specs_.size());
+  variants_.resize(specs_.size(), -1);
   pods_of_.resize(specs_.size(), 1);
   for (size_t p = 0; p < pack_classes.size(); ++p) {
-    std::vector<int>& variants = variants_[plan_of_[p]];
-    if (!variants.empty() && ZoneRuleOf(*pack_classes[p].spec) == ZoneRule::kShared) continue;
+    // Packing does not see what they depend on.
+    if (!BondOf(*specs_[p]).empty()) continue;
+    const auto pack_class = static_cast<int>(p);
     for (size_t o = 0; o < offers.size(); ++o) {
-      if (packer_->Fit(static_cast<int>(o), static_cast<int>(p)) > 0) {
-        variants.push_back(static_cast<int>(p));
+      if (packer_->Fit(static_cast<int>(o), pack_class) > 0) {
+        variants_[p] = pack_class;
         break;
       }
     }
@@ -99,7 +71,7 @@ int PlanClasses::AddConfined(PackClass pack_class, const std::vector<int>& offer
   pods_of_.push_back(pods);
   const bool fits = std::any_of(offers.begin(), offers.end(),
                                 [&](int offer) { return packer_->Fit(offer, pack) > 0; });
-  variants_.push_back(fits ? std::vector<int>{pack} : std::vector<int>{});
+  variants_.push_back(fits ? pack : -1);
   return plan_class;
 }
 
@@ -107,7 +79,7 @@ int PlanClasses::Confined(int spec_class, const std::vector<int>& offers) {
   // On every offer is not confined at all: it may share what others of its spec get.
   if (offers.size() == packer_->offers().size()) return spec_class;
   const auto [it, added] = confined_.try_emplace({{{spec_class, 0}}, offers}, 0);
-  if (added) it->second = AddConfined({specs_[static_cast<size_t>(spec_class)], ""}, offers, 1);
+  if (added) it->second = AddConfined({specs_[static_cast<size_t>(spec_class)]}, offers, 1);
   return it->second;
 }
 
@@ -119,17 +91,14 @@ int PlanClasses::Unit(const std::vector<Placement::Load>& pods, const std::vecto
     count += load.count;
   }
   const auto [it, added] = confined_.try_emplace({std::move(kinds), offers}, 0);
-  if (added) it->second = AddConfined({nullptr, "", nullptr, pods}, offers, count);
+  if (added) it->second = AddConfined({nullptr, nullptr, pods}, offers, count);
   return it->second;
 }
 
 std::vector<int64_t> PlanClasses::Split(const std::vector<int64_t>& counts) const {
   std::vector<int64_t> split(plan_of_.size(), 0);
   for (size_t s = 0; s < counts.size(); ++s) {
-    const auto parts = static_cast<int64_t>(variants_[s].size());
-    for (int64_t i = 0; i < parts; ++i) {
-      split[variants_[s][i]] = counts[s] / parts + (i < counts[s] % parts ? 1 : 0);
-    }
+    if (variants_[s] >= 0) split[static_cast<size_t>(variants_[s])] = counts[s];
   }
   return split;
 }

@@ -1,7 +1,6 @@
-// The pod classes of a demand as the packer sees them: pods with equal specs are one spec class; a
-// spec class that is bound to zones becomes one pack class per zone. Pods that a topology confines
-// to some of the offers, or to one node together, are plan classes besides; the spec classes come
-// first.
+// The pod classes of a demand as the packer sees them: pods with equal specs are one spec class.
+// Pods that a topology confines to some of the offers, or to one node together, are plan classes
+// besides; the spec classes come first. Pods with bonds (plan_bonds.h) fit nowhere here.
 //
 // Thread-safety: none. Ownership: keeps the placement; the demand must outlive it.
 #pragma once
@@ -37,7 +36,7 @@ class PlanClasses {
   // How many pods one of the class is.
   [[nodiscard]] int64_t PodsOf(int plan_class) const { return pods_of_[plan_class]; }
   // On some offer.
-  [[nodiscard]] bool Fits(int plan_class) const { return !variants_[plan_class].empty(); }
+  [[nodiscard]] bool Fits(int plan_class) const { return variants_[plan_class] >= 0; }
   // Counts by plan class -> counts by pack class.
   [[nodiscard]] std::vector<int64_t> Split(const std::vector<int64_t>& counts) const;
   [[nodiscard]] Packer& packer() const { return *packer_; }
@@ -50,8 +49,8 @@ class PlanClasses {
   absl::flat_hash_map<const model::PodSpec*, int> by_address_;  // never iterated
   absl::flat_hash_map<size_t, std::vector<int>> by_hash_;       // never iterated
   std::vector<int> plan_of_;                                    // by pack class
-  std::vector<std::vector<int>> variants_;  // by plan class: pack classes that fit some offer
-  std::vector<int64_t> pods_of_;            // by plan class
+  std::vector<int> variants_;     // by plan class: its pack class, -1 if that fits no offer
+  std::vector<int64_t> pods_of_;  // by plan class
   // Plan classes by what they are made of: (spec class, pods) each, and the offers.
   std::map<std::pair<std::vector<std::pair<int, int64_t>>, std::vector<int>>, int> confined_;
   std::unique_ptr<Packer> packer_;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "autoscale-hook/plan_bonds.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::hook {
@@ -65,22 +66,6 @@ bool AnyNamesOneNode(const std::vector<std::string>& labels, int64_t depth) {
   return std::any_of(labels.begin(), labels.begin() + depth, verdict::NamesOneNode);
 }
 
-// What a plan by classes and domains does not see of pods; "" if there is nothing.
-std::string UnseenBond(const model::PodSpec& spec) {
-  for (const model::TopologySpreadConstraint& spread : spec.topology_spread) {
-    if (spread.do_not_schedule) return absl::StrCat("spread over ", spread.topology_key);
-  }
-  for (const model::PodAffinityTerm& term : spec.pod_affinity) {
-    if (term.weight == 0) return absl::StrCat("attract each other over ", term.topology_key);
-  }
-  for (const model::PodAffinityTerm& term : spec.pod_anti_affinity) {
-    if (term.weight == 0 && term.topology_key != model::kHostnameLabel) {
-      return absl::StrCat("avoid each other over ", term.topology_key);
-    }
-  }
-  return "";
-}
-
 void AddWish(std::vector<Wish>& wishes, int plan_class, int64_t count, int64_t min) {
   if (count <= 0) return;
   const auto known = std::find_if(wishes.begin(), wishes.end(), [plan_class](const Wish& wish) {
@@ -105,7 +90,7 @@ class PlanDomains::Tree {
     for (const verdict::DomainPart& part : item.domains.parts) {
       for (const verdict::DemandClass& pod_class : part.classes) {
         if (pod_class.spec == nullptr || pod_class.count <= 0) continue;
-        if (refused_.empty()) refused_ = UnseenBond(*pod_class.spec);
+        if (refused_.empty()) refused_ = BondOf(*pod_class.spec);
         at(part.rule + 1)
             .kinds.push_back({classes_.IndexOf(*pod_class.spec), pod_class.spec, pod_class.count,
                               std::clamp<int64_t>(pod_class.min_count, 0, pod_class.count)});

@@ -6,17 +6,19 @@
 // rest is tried again behind it; a later item may so be served where an earlier, larger one cannot
 // be. Atomic items are all or nothing; of others at least each class's min_count.
 //
-// Pods that must be spread over zones are planned in equal parts per zone, and pods that must share
-// a zone in one zone: a plan for them in the cheapest zone alone would buy nodes that take nobody.
+// Items whose pods depend on pods of other nodes (affinity, spread) are planned on a rehearsal of
+// the whole plan (plan_bonds.h): first alone, for what they take of the caps in the order of
+// service; then once more beside everything else that is bought, where they use what is left on
+// those nodes.
 //
 // Pods that a topology binds together are planned in the domains that are the cheapest for their
 // item alone (plan_domains.h). An item that does not fit there under the caps, beside what is taken
 // before it, is tried in others, whole or with its minimum, before it is left out.
 //
-// Complexity: one packing where no cap binds, and those of plan_domains.h for items with a
-// topology; O(log items) packings per item that a cap leaves out, of which at most kMaxLeftOut are
-// looked for (the rest is left out unseen). Deterministic. Thread-safety: pure but for the
-// placement's own.
+// Complexity: one packing where no cap binds, and those of plan_domains.h and the questions of
+// plan_bonds.h for items with a topology or bonds; O(log items) packings per item that a cap leaves
+// out, of which at most kMaxLeftOut are looked for (the rest is left out unseen). Deterministic.
+// Thread-safety: pure but for the placement's own.
 #pragma once
 
 #include <cstdint>

@@ -235,27 +235,6 @@ TEST_F(PlannerTest, RestingTypesAreToldFromImpossibleOnes) {
   EXPECT_EQ(plan.retry_at, testing::kRestsUntil);
 }
 
-TEST_F(PlannerTest, ZoneSpreadBuysInEveryZoneAndSharedZoneInOne) {
-  InstanceType type = Type("one", 4, 16, 1, kDollar);
-  type.zones = {"z1", "z2", "z3"};
-  auto spread = std::make_shared<model::PodSpec>(*Spec(1000, 1, 1));
-  spread->topology_spread.push_back({1, model::kZoneLabel, true, {}, 1, true, false});
-  auto shared = std::make_shared<model::PodSpec>(*Spec(1000, 1, 1));
-  shared->labels_for_affinity.Set("app", "x");
-  model::PodAffinityTerm term;
-  term.selector.none = false;
-  term.topology_key = model::kZoneLabel;
-  shared->pod_affinity.push_back(term);
-  for (const auto& [spec, zones] :
-       std::vector<std::pair<std::shared_ptr<model::PodSpec>, size_t>>{{spread, 3}, {shared, 1}}) {
-    const Plan plan = Run({type}, {Item("a", spec, 6, true)});
-    std::map<std::string, int> by_zone;
-    for (const PlannedNode& node : plan.nodes) ++by_zone[node.offer.zone];
-    EXPECT_EQ(by_zone.size(), zones);
-    for (const auto& [zone, nodes] : by_zone) EXPECT_EQ(nodes, 6 / static_cast<int>(zones)) << zone;
-  }
-}
-
 // Every pod of a served item has its place, no node holds more than fits: checked apart from the
 // code.
 void CheckPlan(const Plan& plan, const Demand& demand) {

@@ -26,6 +26,60 @@ std::string RequestName(const Offer& offer, const std::string& workload, int64_t
   return absl::StrCat("fl-", hash.Hex());
 }
 
+// A whole plan under what the hook has learned, as Hook::Impl::GuardedPlacement.
+class GuardedRehearsal final : public Rehearsal {
+ public:
+  GuardedRehearsal(std::unique_ptr<Rehearsal> rehearsal, const ObservedShapes& shapes,
+                   const ProvisioningGuard& guard, absl::Time now)
+      : rehearsal_(std::move(rehearsal)), shapes_(shapes), guard_(guard), now_(now) {}
+
+  int AddNode(const model::Node& node) override {
+    model::Node as_observed = node;
+    if (shapes_.Knows(node)) shapes_.Apply(as_observed);
+    const int number = rehearsal_->AddNode(as_observed);
+    kinds_.resize(static_cast<size_t>(number));
+    kinds_.push_back({std::string(node.meta.labels.Get(model::kInstanceTypeLabel)),
+                      std::string(node.meta.labels.Get(model::kPoolLabel))});
+    return number;
+  }
+  int64_t Place(const std::shared_ptr<const model::PodSpec>& spec, int node,
+                int64_t count) override {
+    return IsRefused(*spec, node) ? 0 : rehearsal_->Place(spec, node, count);
+  }
+  std::vector<std::pair<int, int64_t>> PlaceBest(const std::shared_ptr<const model::PodSpec>& spec,
+                                                 int64_t count, const std::vector<int>& nodes,
+                                                 bool present) override {
+    std::vector<int> allowed;
+    for (const int node : nodes) {
+      if (!IsRefused(*spec, node)) allowed.push_back(node);
+    }
+    return rehearsal_->PlaceBest(spec, count, allowed, present);
+  }
+  std::string WhyNot(const std::shared_ptr<const model::PodSpec>& spec, int node) override {
+    if (IsRefused(*spec, node)) {
+      return "nodes were provisioned for such pods and did not help; will be retried";
+    }
+    return rehearsal_->WhyNot(spec, node);
+  }
+  [[nodiscard]] size_t Mark() const override { return rehearsal_->Mark(); }
+  void RollbackTo(size_t mark) override { rehearsal_->RollbackTo(mark); }
+
+ private:
+  struct Kind {
+    std::string type, pool;
+  };
+  [[nodiscard]] bool IsRefused(const model::PodSpec& spec, int node) const {
+    const Kind& kind = kinds_[static_cast<size_t>(node)];
+    return guard_.RefusedUntil(spec, kind.type, kind.pool, now_).has_value();
+  }
+
+  std::unique_ptr<Rehearsal> rehearsal_;
+  const ObservedShapes& shapes_;
+  const ProvisioningGuard& guard_;
+  absl::Time now_;
+  std::vector<Kind> kinds_;  // by number
+};
+
 }  // namespace
 
 // The engine's placement with the hook's experience: nodes are as large as the last of their kind,
@@ -46,6 +100,11 @@ class Hook::Impl::GuardedPlacement final : public Placement {
     model::Node as_observed = node;
     shapes_.Apply(as_observed);
     return placement_.CountThatFit(as_observed, already, spec, limit);
+  }
+  std::unique_ptr<Rehearsal> Rehearse() override {
+    std::unique_ptr<Rehearsal> rehearsal = placement_.Rehearse();
+    if (rehearsal == nullptr) return nullptr;
+    return std::make_unique<GuardedRehearsal>(std::move(rehearsal), shapes_, guard_, now_);
   }
 
  private:

@@ -142,7 +142,6 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // topology by these.
   void TellOffers();
   [[nodiscard]] bool HookWouldSayTheSame(const hook::Demand& demand, absl::Time now) const;
-  [[nodiscard]] hook::Demand DemandOf(const std::vector<engine::Waiting>& entries) const;
   // True if that reduced the capacity for pods.
   bool Withdraw(const std::vector<std::string>& names,
                 const std::vector<const model::NodePool*>& valid_pools);

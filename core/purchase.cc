@@ -5,28 +5,13 @@
 #include <utility>
 
 #include "core/decision_loop_impl.h"
+#include "core/engine_placement.h"
 #include "scheduler/verdict/text.h"
 
 namespace fairlead::core {
 namespace {
 
 using verdict::Code;
-
-// The engine's hypothetical placement, as the port that the hook uses.
-class EnginePlacement final : public hook::Placement {
- public:
-  explicit EnginePlacement(engine::Engine& engine) : engine_(engine) {}
-  int64_t CountThatFit(const model::Node& node, const std::vector<Load>& already,
-                       const std::shared_ptr<const model::PodSpec>& spec, int64_t limit) override {
-    std::vector<engine::Engine::Load> loads;
-    loads.reserve(already.size());
-    for (const Load& load : already) loads.push_back({load.spec, load.count});
-    return engine_.CountThatFit(node, loads, spec, limit);
-  }
-
- private:
-  engine::Engine& engine_;
-};
 
 bool WantsNodes(const engine::Waiting& entry) {
   return entry.wants_nodes && !entry.verdict.demand.empty();
@@ -42,24 +27,6 @@ bool DependsOnItselfAlone(const hook::DemandItem& item) {
 }
 
 }  // namespace
-
-hook::Demand DecisionLoop::Impl::DemandOf(const std::vector<engine::Waiting>& entries) const {
-  hook::Demand demand;
-  for (const engine::Waiting& entry : entries) {
-    if (!WantsNodes(entry)) continue;
-    const state::Workload& workload = state.workload(entry.workload);
-    hook::DemandItem item;
-    item.workload = model::Key(workload.ns, workload.name);
-    item.is_group = workload.is_group;
-    item.queue = workload.queue;
-    item.priority = workload.priority;
-    item.classes = entry.verdict.demand;
-    item.atomic = entry.verdict.min_member > 1 && entry.verdict.pods_running == 0;
-    item.domains = entry.domains;
-    demand.push_back(std::move(item));
-  }
-  return demand;
-}
 
 void DecisionLoop::Impl::TellOffers() {
   if (!options.hook.enabled || std::exchange(offers_told, true)) return;
@@ -83,13 +50,16 @@ bool DecisionLoop::Impl::HookWouldSayTheSame(const hook::Demand& demand, absl::T
 bool DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries, absl::Time now,
                                  StepResult& result) {
   std::set<state::NodeId> promised;
+  EnginePlacement::Promises promises;
   for (const engine::Waiting& entry : entries) {
     for (const engine::Waiting::PodPromise& pod : entry.pods) {
-      if (pod.node != state::kNoId) promised.insert(pod.node);
+      if (pod.node == state::kNoId) continue;
+      promised.insert(pod.node);
+      promises.emplace_back(pod.pod, pod.node);
     }
   }
   for (const state::NodeId node : engine->KeptNodes()) promised.insert(node);
-  hook::Demand demand = DemandOf(entries);
+  hook::Demand demand = DemandOf(state, entries);
   if (stale()) {
     // The last answer is kept, so that verdicts do not change; its timers wait.
     if (memo.demand == demand) TakeOutcomes(memo.outcomes, entries);
@@ -106,7 +76,7 @@ bool DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries, absl::Ti
   input.demand = &demand;
   input.pools = ValidPools();
   input.nodes = &uses;
-  EnginePlacement placement(*engine);
+  EnginePlacement placement(state, *engine, std::move(promises));
   ++stats.hook_steps;
   hook::StepOutput output = hook.Step(input, placement);
   output.wake_at = std::min(output.wake_at, nodes.settles_at());

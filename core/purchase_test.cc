@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/decision_loop_testing.h"
+#include "scheduler/model/api_names.h"
 
 namespace fairlead::core::testing {
 namespace {
@@ -104,6 +105,36 @@ TEST_F(PurchaseTest, NodeIsUsedWhenItsDevicesAreThereAndGivenBackWhenEmpty) {
     now = std::max(now + absl::Seconds(1), std::min(result.wake_at, now + absl::Minutes(10)));
   }
   EXPECT_TRUE(terminated);
+}
+
+// In the step after the purchase the promised pods are seen, and the third is not bought for again.
+TEST_F(PurchaseTest, PodsThatShareAZoneAreBoughtForBesideThoseThatArePromisedNodes) {
+  SyncAll();
+  Put(MakeQueue("research", "", 8, 8));
+  const auto tied = [](int number) {
+    model::Pod pod = PodBuilder("ns", absl::StrCat("p", number))
+                         .Queue("research")
+                         .Gpus(1)
+                         .Label("app", "a")
+                         .Created(number);
+    model::PodAffinityTerm term;
+    term.selector.none = false;
+    term.selector.requirements.push_back({"app", model::SelectorOperator::kIn, {"a"}});
+    term.topology_key = model::kZoneLabel;
+    pod.spec.pod_affinity.push_back(term);
+    pod.spec.labels_for_affinity = pod.meta.labels;
+    return pod;
+  };
+  Put(tied(0));
+  Put(tied(1));
+  StepResult result = Step(1);
+  EXPECT_EQ(Of<model::CreateNodeRequest>(result).size(), 2u);
+  AnswerAll(result);
+  Put(tied(2));
+  result = Step(2);
+  EXPECT_EQ(Of<model::CreateNodeRequest>(result).size(), 1u);
+  AnswerAll(result);
+  for (int at = 3; at < 10; ++at) EXPECT_TRUE(Of<model::CreateNodeRequest>(Step(at)).empty());
 }
 
 TEST_F(PurchaseTest, GpuCapIsACodeOfItsOwn) {

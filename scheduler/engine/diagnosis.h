@@ -1,31 +1,21 @@
-// Why no node takes a pod of a class: every node asked once for its reason, equal reasons counted.
+// Why no node takes a pod of a class (Feasibility::WhyNot), remembered until a node changes.
 //
-// Thread-safety: the owner's thread. Complexity: O(nodes) a class; kept until the state changes.
+// Thread-safety: the owner's thread. Complexity: O(nodes) a class and change.
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "scheduler/engine/hypothesis.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/state/cluster_state.h"
-#include "scheduler/verdict/verdict.h"
 
 namespace fairlead::engine {
-
-struct Diagnosis {
-  std::vector<verdict::FailedPredicate> predicates;  // most nodes first, then by text
-  int64_t nodes = 0;
-  // Some node would take it if it were empty: time or eviction would do.
-  bool fits_some_node_empty = false;
-  // Some node's object (labels, taints) suits it, whatever its size.
-  bool suits_some_node = false;
-};
 
 class Diagnoser {
  public:
   Diagnoser(const state::ClusterState& state, const framework::Framework& framework)
-      : state_(state), framework_(framework) {}
+      : state_(state), feasibility_(state, framework) {}
   const Diagnosis& For(state::PodClassId pod_class);
 
  private:
@@ -35,7 +25,7 @@ class Diagnoser {
     Diagnosis diagnosis;
   };
   const state::ClusterState& state_;
-  const framework::Framework& framework_;
+  Feasibility feasibility_;
   absl::flat_hash_map<state::PodClassId, std::unique_ptr<Cached>> cache_;
 };
 

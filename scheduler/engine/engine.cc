@@ -10,9 +10,9 @@
 #include "scheduler/engine/cycle.h"
 #include "scheduler/engine/diagnosis.h"
 #include "scheduler/engine/explain.h"
-#include "scheduler/engine/fit_count.h"
 #include "scheduler/engine/gang.h"
 #include "scheduler/engine/history.h"
+#include "scheduler/engine/hypothesis.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/placer.h"
 #include "scheduler/engine/unfold.h"
@@ -305,11 +305,16 @@ std::vector<QueueNumbers> Engine::Numbers() const {
 
 int64_t Engine::CountThatFit(const model::Node& node, const std::vector<Load>& already,
                              const std::shared_ptr<const model::PodSpec>& spec, int64_t limit) {
-  std::vector<std::pair<std::shared_ptr<const model::PodSpec>, int64_t>> loads;
-  loads.reserve(already.size());
-  for (const Load& load : already) loads.emplace_back(load.spec, load.count);
-  return ::fairlead::engine::CountThatFit(impl_->state, *impl_->framework, node, loads, spec,
-                                          limit);
+  const std::unique_ptr<Hypothesis> what_if = WhatIf();
+  const state::NodeId id = what_if->AddNode(node);
+  for (const Load& load : already) {
+    if (what_if->Place(what_if->ClassOf(load.spec), id, load.count) < load.count) return 0;
+  }
+  return what_if->Place(what_if->ClassOf(spec), id, limit);
+}
+
+std::unique_ptr<Hypothesis> Engine::WhatIf() {
+  return std::make_unique<Hypothesis>(impl_->state, *impl_->framework, impl_->placer.gpu_order());
 }
 
 std::vector<state::NodeId> Engine::KeptNodes() const { return impl_->reservations.Nodes(); }

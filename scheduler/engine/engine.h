@@ -179,6 +179,8 @@ struct QueueNumbers {
   int64_t waiting_workloads = 0;
 };
 
+class Hypothesis;
+
 class Engine {
  public:
   // Subscribes to the state's changes. The framework is shared by all our scheduler names for now.
@@ -236,6 +238,10 @@ class Engine {
   };
   int64_t CountThatFit(const model::Node& node, const std::vector<Load>& already,
                        const std::shared_ptr<const model::PodSpec>& spec, int64_t limit);
+
+  // The cluster as it could be, with this engine's filters (hypothesis.h). To be dropped before the
+  // next event, cycle or call of the engine that changes anything.
+  [[nodiscard]] std::unique_ptr<Hypothesis> WhatIf();
 
   // Nodes on which room is kept for a gang: they are needed though nothing may run there.
   [[nodiscard]] std::vector<state::NodeId> KeptNodes() const;

@@ -3,15 +3,6 @@
 #include <algorithm>
 
 namespace fairlead::engine {
-namespace {
-
-int64_t FutureAmount(const state::NodeInfo& node, model::ResourceIndex r) {
-  int64_t free = model::SaturatingAdd(node.allocatable[r], -node.used[r]);
-  free = model::SaturatingAdd(free, node.releasing[r]);
-  return model::SaturatingAdd(free, -node.pipelined[r]);
-}
-
-}  // namespace
 
 NodeFits::Wanted NodeFits::WantedBy(const std::vector<state::PodId>& pods) const {
   std::map<state::PodClassId, int64_t> counts;
@@ -34,7 +25,10 @@ int64_t NodeFits::Total(const Key& key) {
     row.total = 0;
     row.by_node.clear();
     row.log_position = state_.node_log_end();
-    for (const auto& [name, node] : state_.nodes_by_name()) Renew(key, row, node);
+    for (const auto& [name, node] : state_.nodes_by_name()) {
+      // The log does not say when such a node goes.
+      if (state_.node(node).kind != state::NodeKind::kVirtual) Renew(key, row, node);
+    }
     if (rows_.size() > kMaxRows) DropOldest();
     return row.total;
   }
@@ -46,22 +40,7 @@ int64_t NodeFits::Total(const Key& key) {
 
 void NodeFits::Renew(const Key& key, Row& row, state::NodeId id) const {
   if (id >= row.by_node.size()) row.by_node.resize(id + 1, 0);
-  const state::NodeInfo& node = state_.node(id);
-  const state::PodClass& wanted = state_.pod_class(key.first);
-  const framework::Context context{state_, wanted, key.first, framework::Room::kFuture};
-  int64_t fits = 0;
-  if (node.id == id && node.exists && framework_.FilterNodeObject(context, node, nullptr)) {
-    fits = key.second;
-    for (size_t i = 0; i < wanted.requests.size(); ++i) {
-      const auto resource = static_cast<model::ResourceIndex>(i);
-      const int64_t each = wanted.requests[resource];
-      if (each <= 0) continue;
-      fits = std::min(fits, std::max<int64_t>(0, FutureAmount(node, resource)) / each);
-    }
-    if (wanted.spec->gpu_share.IsSet()) {
-      fits = std::min(fits, state::SharePlaces(node, wanted, state::GpuRoom::kFuture));
-    }
-  }
+  const int64_t fits = feasibility_.MostThatFit(key.first, id, key.second);
   row.total += fits - row.by_node[id];
   row.by_node[id] = fits;
 }

@@ -1,7 +1,7 @@
 // On how many places pods of a class could stand if every promise of room were kept (idle, being
-// released, on order), counted over all nodes. A necessary condition that spares a victim search
-// most attempts at placing: O(1) to read, and kept from search to search by looking only at nodes
-// that changed.
+// released, on order), counted over all nodes. An index over Feasibility::MostThatFit: a necessary
+// condition that spares a victim search most attempts at placing, O(1) to read, and kept from
+// search to search by looking only at nodes that changed.
 //
 // Ownership: borrows state and framework. Thread-safety: the owner's thread. Complexity: O(nodes)
 // for a class and count not asked for before, then O(changed nodes). Memory: 8 bytes a node for
@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/engine/hypothesis.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/state/cluster_state.h"
 
@@ -24,7 +25,7 @@ class NodeFits {
   static constexpr size_t kMaxRows = 64;
 
   NodeFits(const state::ClusterState& state, const framework::Framework& framework)
-      : state_(state), framework_(framework) {}
+      : state_(state), feasibility_(state, framework) {}
 
   // The classes of a step with the number of its pods in each, ascending by class.
   using Wanted = std::vector<std::pair<state::PodClassId, int64_t>>;
@@ -48,7 +49,7 @@ class NodeFits {
   void DropOldest();
 
   const state::ClusterState& state_;
-  const framework::Framework& framework_;
+  Feasibility feasibility_;
   std::map<Key, Row> rows_;
   uint64_t uses_ = 0;
 };

@@ -84,7 +84,10 @@ void NodeOrders::Build(Order& order, state::PodClassId pod_class, uint64_t& work
   order.slots.clear();
   order.rank_epoch = state_.rank_epoch();
   order.log_position = state_.node_log_end();
-  for (const auto& [name, id] : state_.nodes_by_name()) Renew(order, pod_class, id, work);
+  for (const auto& [name, id] : state_.nodes_by_name()) {
+    // The log does not say when such a node goes.
+    if (state_.node(id).kind != state::NodeKind::kVirtual) Renew(order, pod_class, id, work);
+  }
 }
 
 NodeOrders::Best NodeOrders::BestFor(state::PodClassId pod_class, uint64_t& work) {

@@ -61,17 +61,16 @@ Placer::Choice Placer::Look(state::PodClassId pod_class, state::NodeId id, Mode 
   const state::NodeInfo& node = state_.node(id);
   Choice choice;
   ++work_;
-  if (!node.exists) return choice;
-  framework::Context context{state_, state_.pod_class(pod_class), pod_class, Room::kFuture};
-  if (!framework_.Filter(context, node, nullptr)) return choice;
+  if (!feasibility_.Fits(pod_class, id, Room::kFuture)) return choice;
   if (Kept(pod_class, node, Room::kFuture)) return choice;
   choice.node = id;
   choice.ordered = IsOrdered(node);
-  const bool idle = mode == Mode::kPromise && NodeOrders::FitsIdle(framework_, context, node);
-  context.room = Room::kNow;
-  choice.score = framework_.Score(context, node);
-  const bool fits_now =
-      mode == Mode::kPromise ? idle : !choice.ordered && framework_.Filter(context, node, nullptr);
+  const framework::Context future{state_, state_.pod_class(pod_class), pod_class, Room::kFuture};
+  choice.score =
+      framework_.Score({state_, state_.pod_class(pod_class), pod_class, Room::kNow}, node);
+  const bool fits_now = mode == Mode::kPromise
+                            ? NodeOrders::FitsIdle(framework_, future, node)
+                            : !choice.ordered && feasibility_.Fits(pod_class, id, Room::kNow);
   if (fits_now && !Kept(pod_class, node, Room::kNow)) {
     choice.score += framework::kFitsNowStep;
     choice.now = mode == Mode::kStart;

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "scheduler/engine/gang.h"
+#include "scheduler/engine/hypothesis.h"
 #include "scheduler/engine/node_order.h"
 #include "scheduler/engine/promise_memory.h"
 #include "scheduler/engine/reservation.h"
@@ -61,6 +62,7 @@ class Placer {
          state::GpuOrder gpu_order)
       : state_(state),
         framework_(framework),
+        feasibility_(state, framework),
         gpu_order_(gpu_order),
         now_(state, framework, framework::Room::kNow),
         future_(state, framework, framework::Room::kFuture),
@@ -81,6 +83,7 @@ class Placer {
   void SetPromises(PromiseMemory* promises) { promises_ = promises; }
 
   [[nodiscard]] uint64_t work() const { return work_; }
+  [[nodiscard]] state::GpuOrder gpu_order() const { return gpu_order_; }
   void ResetWork() {
     work_ = 0;
     packing_tries_ = kMaxPackingTriesPerCycle;
@@ -172,6 +175,7 @@ class Placer {
 
   state::ClusterState& state_;
   const framework::Framework& framework_;
+  const Feasibility feasibility_;
   const state::GpuOrder gpu_order_;
   NodeOrders now_, future_, idle_;  // `idle_` takes the place of `now_` for promises
   TopologyIndex topology_;

@@ -42,6 +42,12 @@ class NodeTimeline {
               [](const auto& a, const auto& b) { return a.first < b.first; });
   }
   void Take(const model::Resources& amount) { free_ -= amount; }
+  // When something ends next after that; infinite future: never.
+  [[nodiscard]] absl::Time EndAfter(absl::Time at) const {
+    const auto next =
+        std::find_if(ends_.begin(), ends_.end(), [at](const auto& end) { return end.first > at; });
+    return next == ends_.end() ? absl::InfiniteFuture() : next->first;
+  }
   // Infinite future: never.
   [[nodiscard]] absl::Time ReadyFor(const model::Resources& amount) const {
     model::Resources free = free_;
@@ -209,6 +215,18 @@ void Reservations::IndexTargets() {
   }
 }
 
+bool Reservations::FitsAt(Hypothesis& what_if, state::PodClassId pod_class, state::NodeId node,
+                          absl::Time when) const {
+  const Hypothesis::Checkpoint mark = what_if.Mark();
+  for (const state::PodId pod : std::vector<state::PodId>(state_.node(node).pods)) {
+    const state::PodRecord& record = state_.pod(pod);
+    if (Stays(record) && EndOf(record, Guess::kLikely) <= when) what_if.Remove(pod);
+  }
+  if (what_if.Place(pod_class, node, 1) == 1) return true;
+  what_if.RollbackTo(mark);
+  return false;
+}
+
 std::optional<Reservations::Plan> Reservations::Choose(const std::vector<state::PodId>& pods,
                                                        state::WorkloadId owner) const {
   std::map<state::NodeId, NodeTimeline> timelines;
@@ -234,31 +252,33 @@ std::optional<Reservations::Plan> Reservations::Choose(const std::vector<state::
     NodeTimeline& timeline = timelines.emplace(id, NodeTimeline(node)).first->second;
     for (const state::PodId pod : node.pods) {
       const state::PodRecord& record = state_.pod(pod);
-      if (record.status != state::PodStatus::kBinding &&
-          record.status != state::PodStatus::kBound &&
-          record.status != state::PodStatus::kRunning) {
-        continue;
-      }
+      if (!Stays(record)) continue;
       timeline.AddEnd(EndOf(record, Guess::kLikely), state_.class_of(pod).requests);
     }
     timeline.Close();
   }
+  Hypothesis what_if(state_, framework_, state::GpuOrder::kPack);
   for (const auto& [pod_class, count] : classes) {
     const state::PodClass& row = state_.pod_class(pod_class);
-    const framework::Context context{state_, row, pod_class, framework::Room::kEmpty};
     // (when, name, node) of the next pod that each node could take.
     std::set<std::tuple<absl::Time, absl::string_view, state::NodeId>> next;
-    const auto offer = [&](state::NodeId id) {
-      const absl::Time ready = timelines.at(id).ReadyFor(row.requests);
+    const auto offer = [&](state::NodeId id, absl::Time not_before = absl::InfinitePast()) {
+      const absl::Time ready = std::max(not_before, timelines.at(id).ReadyFor(row.requests));
       if (ready != absl::InfiniteFuture()) next.emplace(ready, state_.node(id).name(), id);
     };
     for (const auto& [id, timeline] : timelines) {
-      if (framework_.Filter(context, state_.node(id), nullptr)) offer(id);
+      if (what_if.Fits(pod_class, id, framework::Room::kEmpty)) offer(id);
     }
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t placed = 0; placed < count;) {
       if (next.empty()) return std::nullopt;
       const auto [ready, name, id] = *next.begin();
       next.erase(next.begin());
+      if (!FitsAt(what_if, pod_class, id, ready)) {
+        // There is room, but something that runs there is in its way: not before that has ended.
+        offer(id, timelines.at(id).EndAfter(ready));
+        continue;
+      }
+      ++placed;
       plan.ready = std::max(plan.ready, ready);
       if (!needs.contains(id)) plan.targets.push_back({id, {}, false});
       needs[id] += row.requests;

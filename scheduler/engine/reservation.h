@@ -42,7 +42,8 @@
 //
 // Ownership: borrows state, tree and framework. Thread-safety: the owner's thread. Determinism:
 // total orders only; integers. Complexity: nothing while off; a node asked about O(1); choosing
-// nodes O(nodes * pods a node) once a kReview for each reservation.
+// nodes O(nodes * pods a node) once a kReview for each reservation. Amounts over time are an index
+// that says which node to try next; that the pod fits there then is the answer of a Hypothesis.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +58,7 @@
 #include "queues/ledger.h"
 #include "queues/tree.h"
 #include "scheduler/engine/engine.h"
+#include "scheduler/engine/hypothesis.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/state/cluster_state.h"
@@ -67,7 +69,7 @@ class Reservations {
  public:
   static constexpr absl::Duration kReview = absl::Minutes(5);
 
-  Reservations(const ReservationOptions& options, const state::ClusterState& state,
+  Reservations(const ReservationOptions& options, state::ClusterState& state,
                const queues::QueueTree& tree, const framework::Framework& framework)
       : options_(options), state_(state), tree_(tree), framework_(framework) {}
 
@@ -163,6 +165,10 @@ class Reservations {
   }
   // What of the need is idle on the node.
   [[nodiscard]] model::Resources KeptOn(const Target& target) const;
+  // Whether the pod fits on the node once what ends there until then has ended, beside what
+  // `what_if` has there already; it stays there if so, and what ends is gone.
+  bool FitsAt(Hypothesis& what_if, state::PodClassId pod_class, state::NodeId node,
+              absl::Time when) const;
   // None if they would not all find a node, ever.
   [[nodiscard]] std::optional<Plan> Choose(const std::vector<state::PodId>& pods,
                                            state::WorkloadId owner) const;
@@ -176,7 +182,7 @@ class Reservations {
   [[nodiscard]] bool Reservable(const Lack& lack) const;
 
   const ReservationOptions options_;
-  const state::ClusterState& state_;
+  state::ClusterState& state_;  // changed in a Hypothesis alone
   const queues::QueueTree& tree_;
   const framework::Framework& framework_;
   const queues::QueueLedger* ledger_ = nullptr;

@@ -175,6 +175,7 @@ class TopologyIndex::Tree {
     domains_.emplace_back();
     absl::flat_hash_map<std::pair<uint32_t, std::string>, uint32_t> children;
     for (const auto& [name, id] : state.nodes_by_name()) {
+      if (state.node(id).kind == state::NodeKind::kVirtual) continue;
       const model::StringMap& labels = state.node(id).object.meta.labels;
       uint32_t domain = kRoot;
       // All labels or none: a domain is not made for a node that is outside.

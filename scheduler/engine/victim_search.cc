@@ -146,7 +146,7 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
                           const SearchStep& step, const Rules& rules, VictimWalks& walks,
                           SearchOutcome& outcome) {
   Taken taken(context, state_.total_for_queues(), walks);
-  const auto start = txn.Mark();
+  Hypothesis what_if(txn, state_, framework_, placer_.gpu_order());
   const NodeFits::Wanted wanted = fits_.WantedBy(step.step.pods);
   const bool some_stay = !rules.everybody_moves && !rules.others_move;
   std::set<state::WorkloadId> workloads;
@@ -183,21 +183,22 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
     workloads.insert(unit.workload);
     taken.Take(*walk, must_move);
     for (state::PodId pod : taken.units.back().pods) {
-      txn.Evict(pod);
+      what_if.Evict(pod);
       ++victims;
     }
     if (taken.units.size() < next_try || !fits_.Possible(wanted)) continue;
-    if (Solve(txn, start, context, step, rules, budgets, taken.units, returned, outcome)) {
+    if (Solve(what_if, context, step, rules, budgets, taken.units, returned, outcome)) {
+      what_if.Keep();
       return true;
     }
     if (some_stay) taken.LeaveOut(returned);
     // Long lists are tried less often: what one unit more changes is little.
     if (taken.units.size() > 32) next_try = taken.units.size() + taken.units.size() / 8;
     // Back to nothing but the evictions.
-    txn.RollbackTo(start);
-    EvictAll(txn, taken.units);
+    what_if.Clear();
+    EvictAll(what_if, taken.units);
   }
-  txn.RollbackTo(start);
+  what_if.Clear();
   ExplainSpared(rules, budgets, walks, outcome);
   if (refused && outcome.details.empty()) {
     outcome.details.push_back(
@@ -213,11 +214,8 @@ bool VictimSearch::Helps(const VictimUnit& unit, const SearchStep& step) const {
     const state::PodClassId id = state_.pod(wanted_pod).pod_class;
     if (id == last) continue;
     last = id;
-    const state::PodClass& wanted = state_.pod_class(id);
-    const framework::Context context{state_, wanted, id, framework::Room::kFuture};
     for (state::PodId victim : unit.pods) {
-      const state::NodeInfo& node = state_.node(state_.pod(victim).node);
-      if (node.exists && framework_.FilterNodeObject(context, node, nullptr)) return true;
+      if (feasibility_.Suits(id, state_.pod(victim).node)) return true;
     }
   }
   return false;

@@ -4,7 +4,7 @@
 //   consolidate  from anybody, if everybody finds another place
 //
 // Victims come in units: one pod of a workload above its minimum, otherwise everything that runs of
-// it. Units are evicted one after another, in the reversed order of service, in a transaction,
+// it. Units are evicted one after another, in the reversed order of service, in a Hypothesis,
 // until the step fits in what is idle or being released; then units that turn out not to be needed
 // are let go again, and those that are get a new place where there is one (they are moved, not
 // taken). Every unit is checked against the rights of its queue before it is taken. A unit that
@@ -37,6 +37,7 @@
 #include "queues/reclaim.h"
 #include "queues/tree.h"
 #include "scheduler/engine/engine.h"
+#include "scheduler/engine/hypothesis.h"
 #include "scheduler/engine/node_fits.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/placer.h"
@@ -116,6 +117,7 @@ class VictimSearch {
       : state_(state),
         books_(books),
         framework_(framework),
+        feasibility_(state, framework),
         placer_(placer),
         index_(state, tree),
         fits_(state, framework) {}
@@ -167,9 +169,8 @@ class VictimSearch {
   // Some of the units make room: the transaction holds the fewest that were found to do. If not,
   // `returned` says which of them got exactly their own place again, as they come before the step
   // in the order of service: they give nothing.
-  bool Solve(state::Transaction& txn, state::Transaction::Checkpoint start,
-             const SearchContext& context, const SearchStep& step, const Rules& rules,
-             const SearchBudgets& budgets, const std::vector<VictimUnit>& units,
+  bool Solve(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
+             const Rules& rules, const SearchBudgets& budgets, const std::vector<VictimUnit>& units,
              std::vector<bool>& returned, SearchOutcome& outcome);
   // It has a place again, and it is the one that it had.
   [[nodiscard]] bool IsAt(state::PodId pod, const VictimUnit::Place& place) const;
@@ -177,26 +178,22 @@ class VictimSearch {
   // From `start`: evicts the units and gives out the room in the order of service to the step (on
   // these nodes; null: on any) and to who was evicted: what the next allocate would do. So who
   // would come before the step gets its room back, and nobody is evicted in vain.
-  bool Try(state::Transaction& txn, state::Transaction::Checkpoint start,
-           const SearchContext& context, const SearchStep& step, const Rules& rules,
-           const NodeSetPtr& within, Solution& solution);
+  bool Try(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
+           const Rules& rules, const NodeSetPtr& within, Solution& solution);
   // The same with as little as one node of the unit that was taken last: the units on that node,
   // and what was free before. Fewer victims, and the order in which KAI looks.
-  bool TryOnOneNode(state::Transaction& txn, state::Transaction::Checkpoint start,
-                    const SearchContext& context, const SearchStep& step, const Rules& rules,
-                    const SearchBudgets& budgets, Solution& solution);
+  bool TryOnOneNode(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
+                    const Rules& rules, const SearchBudgets& budgets, Solution& solution);
   // The part of Try that gives out the room. `solution.moved` says who got some; false if the step
   // did not.
-  bool GiveOut(state::Transaction& txn, const SearchContext& context, const SearchStep& step,
+  bool GiveOut(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
                const Rules& rules, Solution& solution);
   // Who would be moved back to where it is stays. Both are false if the solution is found no more:
   // a search may try only so many ways (Placer::kMaxPackingTriesPerCycle).
-  bool SpareUnmoved(state::Transaction& txn, state::Transaction::Checkpoint start,
-                    const SearchContext& context, const SearchStep& step, const Rules& rules,
-                    Solution& solution);
-  bool Minimise(state::Transaction& txn, state::Transaction::Checkpoint start,
-                const SearchContext& context, const SearchStep& step, const Rules& rules,
-                Solution& solution);
+  bool SpareUnmoved(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
+                    const Rules& rules, Solution& solution);
+  bool Minimise(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
+                const Rules& rules, Solution& solution);
   [[nodiscard]] bool Helps(const VictimUnit& unit, const SearchStep& step) const;
   void Report(const SearchContext& context, const Solution& solution, SearchOutcome& outcome) const;
   // Why nobody was found, as far as budgets and refused evictions are the reason.
@@ -206,6 +203,7 @@ class VictimSearch {
   state::ClusterState& state_;
   const Books& books_;
   const framework::Framework& framework_;
+  const Feasibility feasibility_;
   Placer& placer_;
   VictimIndex index_;
   NodeFits fits_;

@@ -23,18 +23,17 @@ bool VictimSearch::IsWhereItWas(const VictimUnit& unit) const {
   return true;
 }
 
-bool VictimSearch::Try(state::Transaction& txn, state::Transaction::Checkpoint start,
-                       const SearchContext& context, const SearchStep& step, const Rules& rules,
-                       const NodeSetPtr& within, Solution& solution) {
-  txn.RollbackTo(start);
+bool VictimSearch::Try(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
+                       const Rules& rules, const NodeSetPtr& within, Solution& solution) {
+  what_if.Clear();
   solution.within = within;
-  EvictAll(txn, solution.units);
+  EvictAll(what_if, solution.units);
   if (queues::CheckLimits(context.tree, context.live, step.leaf, step.request,
                           step.workload.preemptible)
           .has_value()) {
     return false;
   }
-  if (!GiveOut(txn, context, step, rules, solution)) return false;
+  if (!GiveOut(what_if, context, step, rules, solution)) return false;
   for (size_t i = 0; i < solution.units.size(); ++i) {
     if ((rules.everybody_moves || solution.units[i].must_move) && !solution.moved[i]) return false;
   }
@@ -43,7 +42,7 @@ bool VictimSearch::Try(state::Transaction& txn, state::Transaction::Checkpoint s
          context.keeps_bounds(step.leaf, step.workload, step.step.pods);
 }
 
-bool VictimSearch::GiveOut(state::Transaction& txn, const SearchContext& context,
+bool VictimSearch::GiveOut(Hypothesis& what_if, const SearchContext& context,
                            const SearchStep& step, const Rules& rules, Solution& solution) {
   struct Entry {
     ServiceKey key;
@@ -99,22 +98,24 @@ bool VictimSearch::GiveOut(state::Transaction& txn, const SearchContext& context
     const size_t which = entries.back().unit;
     entries.pop_back();
     if (which == kStep) {
-      placed = placer_.Place(txn, step.workload, step.step, Placer::Mode::kPromise, solution.within)
+      placed = placer_
+                   .Place(what_if.transaction(), step.workload, step.step, Placer::Mode::kPromise,
+                          solution.within)
                    .placed;
       if (!placed) return false;
     } else if (which != kInLine) {
       const VictimUnit& unit = solution.units[which];
       const state::Workload& workload = state_.workload(unit.workload);
       // Extras of a workload whose rest has no place have none.
-      const auto mark = txn.Mark();
+      const auto mark = what_if.Mark();
       solution.moved[which] = !lost.contains(unit.workload) &&
                               !queues::CheckLimits(context.tree, context.live, unit.leaf,
                                                    unit.charge, workload.preemptible)
                                    .has_value() &&
-                              placer_.Replace(txn, workload, unit.pods);
+                              placer_.Replace(what_if.transaction(), workload, unit.pods);
       if (solution.moved[which] && context.keeps_bounds != nullptr &&
           !context.keeps_bounds(unit.leaf, workload, unit.pods)) {
-        txn.RollbackTo(mark);
+        what_if.RollbackTo(mark);
         solution.moved[which] = false;
       }
       if (!solution.moved[which] && unit.core) lost.insert(unit.workload);
@@ -124,14 +125,13 @@ bool VictimSearch::GiveOut(state::Transaction& txn, const SearchContext& context
   return placed;
 }
 
-bool VictimSearch::TryOnOneNode(state::Transaction& txn, state::Transaction::Checkpoint start,
-                                const SearchContext& context, const SearchStep& step,
-                                const Rules& rules, const SearchBudgets& budgets,
-                                Solution& solution) {
+bool VictimSearch::TryOnOneNode(Hypothesis& what_if, const SearchContext& context,
+                                const SearchStep& step, const Rules& rules,
+                                const SearchBudgets& budgets, Solution& solution) {
   if (step.limit_blocked) return false;
   const VictimUnit& last = solution.units.back();
   if (last.pods.size() == 1 && solution.units.size() == 1) return false;  // the same as with all
-  txn.RollbackTo(start);
+  what_if.Clear();
   std::vector<state::NodeId> free;
   for (const auto& [name, id] : state_.nodes_by_name()) {
     if (state_.node(id).exists && state_.node(id).Future()[model::kGpu] > 0) free.push_back(id);
@@ -158,7 +158,7 @@ bool VictimSearch::TryOnOneNode(state::Transaction& txn, state::Transaction::Che
       }
     }
     if (!budgets.Choose(here.units)) continue;
-    if (Try(txn, start, context, step, rules, std::make_shared<NodeSet>(std::move(nodes)), here)) {
+    if (Try(what_if, context, step, rules, std::make_shared<NodeSet>(std::move(nodes)), here)) {
       solution = std::move(here);
       return true;
     }
@@ -166,9 +166,8 @@ bool VictimSearch::TryOnOneNode(state::Transaction& txn, state::Transaction::Che
   return false;
 }
 
-bool VictimSearch::SpareUnmoved(state::Transaction& txn, state::Transaction::Checkpoint start,
-                                const SearchContext& context, const SearchStep& step,
-                                const Rules& rules, Solution& solution) {
+bool VictimSearch::SpareUnmoved(Hypothesis& what_if, const SearchContext& context,
+                                const SearchStep& step, const Rules& rules, Solution& solution) {
   Solution fewer;
   bool spared = false;
   for (size_t i = 0; i < solution.units.size(); ++i) {
@@ -190,20 +189,19 @@ bool VictimSearch::SpareUnmoved(state::Transaction& txn, state::Transaction::Che
     if (!unit.pods.empty()) fewer.units.push_back(std::move(unit));
   }
   if (!spared || fewer.units.empty()) return true;
-  if (Try(txn, start, context, step, rules, solution.within, fewer)) {
+  if (Try(what_if, context, step, rules, solution.within, fewer)) {
     solution = std::move(fewer);
     return true;
   }
-  return Try(txn, start, context, step, rules, solution.within, solution);
+  return Try(what_if, context, step, rules, solution.within, solution);
 }
 
-bool VictimSearch::Minimise(state::Transaction& txn, state::Transaction::Checkpoint start,
-                            const SearchContext& context, const SearchStep& step,
-                            const Rules& rules, Solution& solution) {
+bool VictimSearch::Minimise(Hypothesis& what_if, const SearchContext& context,
+                            const SearchStep& step, const Rules& rules, Solution& solution) {
   constexpr size_t kMostUnits = 32;  // beyond it the search for spared victims costs too much
   auto attempt = [&](std::vector<VictimUnit> fewer) {
     Solution other{std::move(fewer), {}, nullptr};
-    if (!Try(txn, start, context, step, rules, solution.within, other)) return false;
+    if (!Try(what_if, context, step, rules, solution.within, other)) return false;
     solution = std::move(other);
     return true;
   };
@@ -227,7 +225,7 @@ bool VictimSearch::Minimise(state::Transaction& txn, state::Transaction::Checkpo
       attempt(std::move(fewer));
     }
   }
-  return Try(txn, start, context, step, rules, solution.within, solution);
+  return Try(what_if, context, step, rules, solution.within, solution);
 }
 
 void VictimSearch::Report(const SearchContext& context, const Solution& solution,
@@ -254,15 +252,15 @@ void VictimSearch::Report(const SearchContext& context, const Solution& solution
   }
 }
 
-bool VictimSearch::Solve(state::Transaction& txn, state::Transaction::Checkpoint start,
-                         const SearchContext& context, const SearchStep& step, const Rules& rules,
-                         const SearchBudgets& budgets, const std::vector<VictimUnit>& units,
-                         std::vector<bool>& returned, SearchOutcome& outcome) {
+bool VictimSearch::Solve(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
+                         const Rules& rules, const SearchBudgets& budgets,
+                         const std::vector<VictimUnit>& units, std::vector<bool>& returned,
+                         SearchOutcome& outcome) {
   Solution attempt{units, {}, nullptr};
   returned.assign(units.size(), false);
-  if (!TryOnOneNode(txn, start, context, step, rules, budgets, attempt)) {
+  if (!TryOnOneNode(what_if, context, step, rules, budgets, attempt)) {
     if (!budgets.Choose(attempt.units)) return false;
-    if (!Try(txn, start, context, step, rules, nullptr, attempt)) {
+    if (!Try(what_if, context, step, rules, nullptr, attempt)) {
       if (attempt.units.size() < units.size() || attempt.moved.empty()) return false;
       for (size_t i = 0; i < units.size(); ++i) {
         returned[i] = attempt.moved[i] && IsWhereItWas(units[i]);
@@ -270,8 +268,8 @@ bool VictimSearch::Solve(state::Transaction& txn, state::Transaction::Checkpoint
       return false;
     }
   }
-  if (!Minimise(txn, start, context, step, rules, attempt) ||
-      !SpareUnmoved(txn, start, context, step, rules, attempt)) {
+  if (!Minimise(what_if, context, step, rules, attempt) ||
+      !SpareUnmoved(what_if, context, step, rules, attempt)) {
     return false;
   }
   Report(context, attempt, outcome);

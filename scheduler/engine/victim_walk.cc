@@ -109,9 +109,9 @@ LeafVictims::Protection LeafVictims::Protected() const {
   return protection;
 }
 
-void EvictAll(state::Transaction& txn, const std::vector<VictimUnit>& units) {
+void EvictAll(Hypothesis& what_if, const std::vector<VictimUnit>& units) {
   for (const VictimUnit& unit : units) {
-    for (state::PodId pod : unit.pods) txn.Evict(pod);
+    for (state::PodId pod : unit.pods) what_if.Evict(pod);
   }
 }
 

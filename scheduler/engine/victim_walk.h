@@ -18,12 +18,12 @@
 #include "absl/time/time.h"
 #include "queues/tree.h"
 #include "scheduler/engine/books.h"
+#include "scheduler/engine/hypothesis.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/victim_budgets.h"
 #include "scheduler/engine/victim_index.h"
 #include "scheduler/state/cluster_state.h"
 #include "scheduler/state/gpu_devices.h"
-#include "scheduler/state/transaction.h"
 
 namespace fairlead::engine {
 
@@ -120,7 +120,7 @@ class LeafVictims {
   std::set<std::string> refusing_;
 };
 
-void EvictAll(state::Transaction& txn, const std::vector<VictimUnit>& units);
+void EvictAll(Hypothesis& what_if, const std::vector<VictimUnit>& units);
 
 using VictimWalks = std::map<queues::QueueId, LeafVictims>;
 

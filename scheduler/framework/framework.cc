@@ -126,15 +126,6 @@ bool Framework::FilterNodeObject(const Context& context, const state::NodeInfo& 
   return true;
 }
 
-bool Framework::FilterEmptyNode(const Context& context, const state::NodeInfo& node,
-                                Status* why) const {
-  for (const Filterer& filter : filters_) {
-    if (filter.depends == Depends::kNodeUsage) continue;
-    if (!RunFilter(*filter.plugin, context, node, why)) return false;
-  }
-  return true;
-}
-
 bool Framework::FilterUsage(const Context& context, const state::NodeInfo& node,
                             Status* why) const {
   for (const Filterer& filter : filters_) {

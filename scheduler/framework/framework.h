@@ -143,9 +143,6 @@ class Framework {
   bool Filter(const Context& context, const state::NodeInfo& node, Status* why) const;
   // Only the filters that depend on nothing but the node object: may the class ever use this node?
   bool FilterNodeObject(const Context& context, const state::NodeInfo& node, Status* why) const;
-  // These and the filters that ask about other nodes: may the class use this node while nothing is
-  // on it? For nodes that do not exist yet, with Room::kEmpty.
-  bool FilterEmptyNode(const Context& context, const state::NodeInfo& node, Status* why) const;
   // All but FilterNodeObject's.
   bool FilterUsage(const Context& context, const state::NodeInfo& node, Status* why) const;
   [[nodiscard]] int64_t Score(const Context& context, const state::NodeInfo& node) const;

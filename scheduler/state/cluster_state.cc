@@ -72,10 +72,12 @@ void ClusterState::TouchNode(NodeId id, bool object) {
   ++version_;
   ++nodes_[id].version;
   if (object) ++nodes_[id].object_version;
-  node_log_.push_back(id);
-  if (node_log_.size() > kNodeLogLength) {
-    node_log_.pop_front();
-    ++node_log_start_;
+  if (nodes_[id].kind != NodeKind::kVirtual) {
+    node_log_.push_back(id);
+    if (node_log_.size() > kNodeLogLength) {
+      node_log_.pop_front();
+      ++node_log_start_;
+    }
   }
   Tell({.kind = object ? StateChange::Kind::kNodeObject : StateChange::Kind::kNodeUsage,
         .to_node = id});

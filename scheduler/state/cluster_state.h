@@ -189,7 +189,8 @@ class ClusterState {
   [[nodiscard]] std::vector<std::string> IdleClaims() const;
   // Grows when a topology, a node label that one names, or the set of nodes changes.
   [[nodiscard]] uint64_t topology_version() const { return topology_version_; }
-  // Ids in the order of node names: the one iteration order that decisions may use.
+  // Ids in the order of node names: the one iteration order that decisions may use. Nodes that a
+  // Transaction added stand at the end; indexes that follow the log of nodes leave them out.
   [[nodiscard]] const std::map<std::string, NodeId, std::less<>>& nodes_by_name() const {
     return nodes_by_name_;
   }
@@ -311,7 +312,16 @@ class ClusterState {
   void ErasePod(PodId id);
   void ReadTaskPriority(PodRecord& record, const model::Pod& pod);
 
+  // Rows that exist inside a Transaction alone (virtual_rows.cc), to be dropped in reverse order.
+  NodeId AddVirtualNode(const model::Node& object);
+  void DropVirtualNode(NodeId id);
+  PodClassId AddVirtualClass(const model::PodSpec& spec);
+  PodId AddVirtualPod(PodClassId pod_class);
+  void DropVirtualPod(PodId id);
+  static bool SoftlyTainted(const model::Node& node);
+
   PodId NewPod();
+  NodeId NewNodeRow();
   NodeId NewNode(absl::string_view name, NodeKind kind);
   WorkloadId NewWorkload();
   NodeId NodeForPod(absl::string_view name);
@@ -371,6 +381,7 @@ class ClusterState {
   std::deque<PodClass> classes_;
   std::vector<uint32_t> free_pods_, free_nodes_, free_workloads_, free_classes_;
   size_t live_pods_ = 0, live_workloads_ = 0;
+  uint64_t virtual_nodes_ = 0, virtual_pods_ = 0;  // that there are now
   absl::flat_hash_map<std::string, PodId> pod_index_;  // "ns/name"
   std::map<std::string, NodeId, std::less<>> nodes_by_name_;
   absl::flat_hash_map<std::string, WorkloadId> group_index_;  // "ns/name" of PodGroups

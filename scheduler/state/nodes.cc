@@ -22,12 +22,6 @@ bool SameAnnotations(const model::StringMap& a, const model::StringMap& b) {
                      [&](const char* key) { return a.Get(key) == b.Get(key); });
 }
 
-bool SoftlyTainted(const model::Node& node) {
-  return std::any_of(node.taints.begin(), node.taints.end(), [](const model::Taint& taint) {
-    return taint.effect == model::TaintEffect::kPreferNoSchedule;
-  });
-}
-
 bool SameForDecisions(const model::Node& a, const model::Node& b) {
   return a.meta.labels == b.meta.labels &&
          SameAnnotations(a.meta.annotations, b.meta.annotations) &&
@@ -38,6 +32,12 @@ bool SameForDecisions(const model::Node& a, const model::Node& b) {
 }
 
 }  // namespace
+
+bool ClusterState::SoftlyTainted(const model::Node& node) {
+  return std::any_of(node.taints.begin(), node.taints.end(), [](const model::Taint& taint) {
+    return taint.effect == model::TaintEffect::kPreferNoSchedule;
+  });
+}
 
 bool ClusterState::CountsForQueues(const NodeInfo& node) {
   return node.exists && node.kind == NodeKind::kReal && node.usable && node.object.ready &&
@@ -89,7 +89,7 @@ void ClusterState::AssignNameRank(NodeId id) {
   for (auto& [name, node] : nodes_by_name_) nodes_[node].name_rank = next += step;
 }
 
-NodeId ClusterState::NewNode(absl::string_view name, NodeKind kind) {
+NodeId ClusterState::NewNodeRow() {
   NodeId id;
   if (!free_nodes_.empty()) {
     id = free_nodes_.back();
@@ -106,6 +106,12 @@ NodeId ClusterState::NewNode(absl::string_view name, NodeKind kind) {
   node.version = version;
   node.object_version = object_version;
   node.id = id;
+  return id;
+}
+
+NodeId ClusterState::NewNode(absl::string_view name, NodeKind kind) {
+  const NodeId id = NewNodeRow();
+  NodeInfo& node = nodes_[id];
   node.kind = kind;
   node.object.meta.name = std::string(name);
   nodes_by_name_.emplace(std::string(name), id);

@@ -84,7 +84,7 @@ struct PodClass {
 enum class NodeKind : uint8_t {
   kReal,     // the API server has it
   kOrdered,  // requested from a provider, not usable yet: pods are promised to it, never bound
-  kVirtual,  // exists only inside a planning step of the hook
+  kVirtual,  // exists only inside a Transaction
 };
 
 struct NodeInfo {

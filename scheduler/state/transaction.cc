@@ -61,12 +61,68 @@ void Transaction::Evict(PodId pod) {
   Do(OperationKind::kEvict, pod, PodStatus::kReleasing, state_.pod(pod).node, {});
 }
 
+void Transaction::Remove(PodId pod) {
+  FAIRLEAD_CHECK(state_.pod(pod).node != kNoId,
+                 absl::StrCat("removing pod ", state_.pod(pod).name, " that has no node"));
+  Do(OperationKind::kRemove, pod, PodStatus::kPending, kNoId, {});
+  ++not_to_commit_;
+}
+
+void Transaction::DoAdd(OperationKind kind, PodId pod, NodeId node, PodClassId pod_class) {
+  Entry entry{};
+  entry.operation.kind = kind;
+  entry.operation.pod = pod;
+  entry.operation.node = node;
+  entry.pod_class = pod_class;
+  log_.push_back(std::move(entry));
+  ++not_to_commit_;
+}
+
+NodeId Transaction::AddNode(const model::Node& node) {
+  const NodeId id = state_.AddVirtualNode(node);
+  DoAdd(OperationKind::kAddNode, kNoId, id, kNoId);
+  return id;
+}
+
+PodClassId Transaction::AddClass(const model::PodSpec& spec) {
+  const PodClassId id = state_.AddVirtualClass(spec);
+  DoAdd(OperationKind::kAddClass, kNoId, kNoId, id);
+  return id;
+}
+
+PodId Transaction::AddPod(PodClassId pod_class) {
+  const PodId id = state_.AddVirtualPod(pod_class);
+  DoAdd(OperationKind::kAddPod, id, kNoId, kNoId);
+  return id;
+}
+
+void Transaction::Undo(const Entry& entry) {
+  switch (entry.operation.kind) {
+    case OperationKind::kAddNode:
+      state_.DropVirtualNode(entry.operation.node);
+      break;
+    case OperationKind::kAddClass:
+      state_.ReleaseClass(entry.pod_class);
+      break;
+    case OperationKind::kAddPod:
+      state_.DropVirtualPod(entry.operation.pod);
+      break;
+    case OperationKind::kRemove:
+    case OperationKind::kAllocate:
+    case OperationKind::kPipeline:
+    case OperationKind::kEvict:
+      state_.MovePod(entry.operation.pod, entry.former_status, entry.former_node,
+                     entry.former_position, &entry.former_groups);
+      state_.RestoreDevices(entry.operation.pod, entry.former_devices);
+      if (entry.operation.kind != OperationKind::kRemove) return;
+      break;
+  }
+  --not_to_commit_;
+}
+
 void Transaction::RollbackTo(Checkpoint mark) {
   while (log_.size() > mark) {
-    const Entry& entry = log_.back();
-    state_.MovePod(entry.operation.pod, entry.former_status, entry.former_node,
-                   entry.former_position, &entry.former_groups);
-    state_.RestoreDevices(entry.operation.pod, entry.former_devices);
+    Undo(log_.back());
     log_.pop_back();
   }
 }
@@ -79,6 +135,7 @@ std::vector<Transaction::Operation> Transaction::OperationsSince(Checkpoint mark
 }
 
 std::vector<Transaction::Operation> Transaction::Commit() {
+  FAIRLEAD_CHECK(not_to_commit_ == 0, "committing what does not exist");
   std::vector<Operation> operations = OperationsSince(0);
   log_.clear();
   return operations;

@@ -7,8 +7,15 @@
 //   if (!good) txn.RollbackTo(mark);
 //   txn.Commit();
 //
-// Nesting is by marks. Only one Transaction at a time may be open on a state, and no event may be
-// applied meanwhile.
+// A transaction can also be about what does not exist: nodes, classes and pods that are rows of the
+// tables until they are rolled back. They are never committed. Such a node is NodeKind::kVirtual:
+// it counts for no queue, is in no topology and not in the log of nodes, and its name sorts behind
+// all real ones. Such a pod is no scheduler's and belongs to no workload; it can only be promised
+// room (Pipeline), which counts for no queue either. Subscribers are told of both, so that counters
+// over pods and nodes stay right.
+//
+// Nesting is by marks, or by a second Transaction that has ended before the first goes on. No event
+// may be applied meanwhile.
 // Thread-safety: the state's. Complexity: each operation and its undo O(resources).
 #pragma once
 
@@ -21,7 +28,16 @@ namespace fairlead::state {
 
 class Transaction {
  public:
-  enum class OperationKind { kAllocate, kPipeline, kEvict };
+  enum class OperationKind {
+    kAllocate,
+    kPipeline,
+    kEvict,
+    kRemove,
+    // Of what does not exist.
+    kAddNode,
+    kAddClass,
+    kAddPod,
+  };
   struct Operation {
     OperationKind kind;
     PodId pod = kNoId;
@@ -44,10 +60,23 @@ class Transaction {
   // kBinding, kBound or kRunning -> kReleasing on its node; kPipelined -> kPending: the promise
   // goes.
   void Evict(PodId pod);
+  // The pod leaves its node at once, as if it had ended: -> kPending without a node. Of any
+  // scheduler; never committed.
+  void Remove(PodId pod);
+
+  // ---- what does not exist
+  // A node like this under a name of its own; label kubernetes.io/hostname is that name unless the
+  // node brings one. O(labels + resources).
+  NodeId AddNode(const model::Node& node);
+  // The class of a spec; it need not have pods. O(spec).
+  PodClassId AddClass(const model::PodSpec& spec);
+  // A pod of the class without a node. Its labels are the spec's labels_for_affinity. O(1).
+  PodId AddPod(PodClassId pod_class);
 
   [[nodiscard]] Checkpoint Mark() const { return log_.size(); }
   void RollbackTo(Checkpoint mark);
-  // Ends the transaction; the operations stay in the state, and are returned in order.
+  // Ends the transaction; the operations stay in the state, and are returned in order. What does
+  // not exist has to be rolled back before.
   std::vector<Operation> Commit();
   // Ends it with the operations since `mark` in the state.
   [[nodiscard]] std::vector<Operation> OperationsSince(Checkpoint mark) const;
@@ -60,7 +89,10 @@ class Transaction {
     size_t former_position;  // in the former node's list
     GpuPick former_groups;
     ClusterState::HeldDevices former_devices;
+    PodClassId pod_class = kNoId;  // of kAddClass
   };
+  void DoAdd(OperationKind kind, PodId pod, NodeId node, PodClassId pod_class);
+  void Undo(const Entry& entry);
   void CheckPick(PodId pod, const GpuPick& pick) const;
   void Do(OperationKind kind, PodId pod, PodStatus status, NodeId node, GpuPick pick);
   friend void ReleasePromise(ClusterState& state, PodId pod);
@@ -75,6 +107,7 @@ class Transaction {
 
   ClusterState& state_;
   std::vector<Entry> log_;
+  size_t not_to_commit_ = 0;  // entries of the log
 };
 
 // Takes back a promise that was committed for this cycle only: kPipelined -> kPending (its former

@@ -1,6 +1,7 @@
 // From "nothing fits" to an order: single arrivals through the whole loop, and the planner alone.
 #include "autoscale-hook/offers.h"
 #include "autoscale-hook/planner.h"
+#include "core/engine_placement.h"
 #include "tests/bench/benchmarks.h"
 #include "tests/bench/cluster.h"
 
@@ -9,22 +10,6 @@ namespace {
 
 using model::testing::MakeQueue;
 using model::testing::PodBuilder;
-
-// Asks the engine as the program does.
-class EnginePlacement final : public hook::Placement {
- public:
-  explicit EnginePlacement(engine::Engine& engine) : engine_(engine) {}
-  int64_t CountThatFit(const model::Node& node, const std::vector<Load>& already,
-                       const std::shared_ptr<const model::PodSpec>& spec, int64_t limit) override {
-    std::vector<engine::Engine::Load> loads;
-    loads.reserve(already.size());
-    for (const Load& load : already) loads.push_back({load.spec, load.count});
-    return engine_.CountThatFit(node, loads, spec, limit);
-  }
-
- private:
-  engine::Engine& engine_;
-};
 
 }  // namespace
 
@@ -98,7 +83,7 @@ void VerdictToRequest(Run& run) {
 void Plan51k(Run& run) {
   constexpr int64_t kPods = 51'000;
   EngineCluster cluster;
-  EnginePlacement placement(cluster.engine());
+  core::EnginePlacement placement(cluster.state(), cluster.engine());
   model::NodePool pool;
   pool.meta.name = "default";
   pool.allow_spot = true;

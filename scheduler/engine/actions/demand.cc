@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "scheduler/engine/fit_count.h"
+#include "scheduler/engine/hypothesis.h"
 #include "scheduler/engine/late_rows.h"
 
 namespace fairlead::engine {
@@ -302,7 +302,8 @@ Hope DemandPass::HopeOfClass(state::PodClassId id) const {
   const bool some =
       in_.offered_nodes.empty() ||
       std::any_of(in_.offered_nodes.begin(), in_.offered_nodes.end(), [&](const model::Node& node) {
-        return CountThatFit(in_.state, in_.framework, node, {}, wanted.spec, 1) > 0;
+        Hypothesis what_if(in_.state, in_.framework, in_.placer.gpu_order());
+        return what_if.Fits(id, what_if.AddNode(node), framework::Room::kEmpty);
       });
   return some ? Hope::kSome : Hope::kNone;
 }

@@ -1,0 +1,173 @@
+#include "scheduler/engine/hypothesis.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace fairlead::engine {
+namespace {
+
+using framework::Room;
+
+int64_t FutureAmount(const state::NodeInfo& node, model::ResourceIndex r) {
+  int64_t free = model::SaturatingAdd(node.allocatable[r], -node.used[r]);
+  free = model::SaturatingAdd(free, node.releasing[r]);
+  return model::SaturatingAdd(free, -node.pipelined[r]);
+}
+
+// Nodes that refused for one reason.
+struct Tally {
+  int64_t nodes = 0;
+  std::map<std::string, int64_t> smallest_missing;
+};
+using Tallies = std::map<std::pair<std::string, std::string>, Tally>;
+
+std::vector<verdict::FailedPredicate> ToPredicates(const Tallies& tallies) {
+  std::vector<verdict::FailedPredicate> predicates;
+  for (const auto& [key, tally] : tallies) {
+    verdict::FailedPredicate predicate{key.first, key.second, tally.nodes, {}};
+    for (const auto& [resource, amount] : tally.smallest_missing) {
+      predicate.missing.push_back({resource, amount});
+    }
+    predicates.push_back(std::move(predicate));
+  }
+  std::stable_sort(predicates.begin(), predicates.end(),
+                   [](const auto& a, const auto& b) { return a.nodes > b.nodes; });
+  return predicates;
+}
+
+}  // namespace
+
+bool Feasibility::Fits(state::PodClassId pod_class, state::NodeId id, Room room,
+                       framework::Status* why) const {
+  const state::NodeInfo& node = state_.node(id);
+  if (node.id != id || !node.exists) return false;
+  return framework_.Filter({state_, state_.pod_class(pod_class), pod_class, room}, node, why);
+}
+
+bool Feasibility::Suits(state::PodClassId pod_class, state::NodeId id) const {
+  const state::NodeInfo& node = state_.node(id);
+  if (node.id != id || !node.exists) return false;
+  return framework_.FilterNodeObject(
+      {state_, state_.pod_class(pod_class), pod_class, Room::kFuture}, node, nullptr);
+}
+
+int64_t Feasibility::ScoreOf(state::PodClassId pod_class, state::NodeId id) const {
+  return framework_.Score({state_, state_.pod_class(pod_class), pod_class, Room::kFuture},
+                          state_.node(id));
+}
+
+int64_t Feasibility::MostThatFit(state::PodClassId pod_class, state::NodeId id,
+                                 int64_t limit) const {
+  if (!Suits(pod_class, id)) return 0;
+  const state::NodeInfo& node = state_.node(id);
+  const state::PodClass& wanted = state_.pod_class(pod_class);
+  int64_t fits = limit;
+  for (size_t i = 0; i < wanted.requests.size(); ++i) {
+    const auto resource = static_cast<model::ResourceIndex>(i);
+    const int64_t each = wanted.requests[resource];
+    if (each <= 0) continue;
+    fits = std::min(fits, std::max<int64_t>(0, FutureAmount(node, resource)) / each);
+  }
+  if (wanted.spec->gpu_share.IsSet()) {
+    fits = std::min(fits, state::SharePlaces(node, wanted, state::GpuRoom::kFuture));
+  }
+  return fits;
+}
+
+Diagnosis Feasibility::WhyNot(state::PodClassId pod_class) const {
+  Diagnosis diagnosis;
+  Tallies tallies;
+  for (const auto& [name, id] : state_.nodes_by_name()) {
+    const state::NodeInfo& node = state_.node(id);
+    // Ordered nodes are told about by the requests, not counted among the nodes that refuse.
+    if (!node.exists || node.kind != state::NodeKind::kReal || !node.usable) continue;
+    ++diagnosis.nodes;
+    if (Suits(pod_class, id)) {
+      diagnosis.suits_some_node = true;
+      if (Fits(pod_class, id, Room::kEmpty)) diagnosis.fits_some_node_empty = true;
+    }
+    framework::Status why;
+    if (Fits(pod_class, id, Room::kNow, &why)) continue;
+    Tally& tally = tallies[{std::string(why.plugin), why.reason}];
+    ++tally.nodes;
+    for (const auto& missing : why.missing) {
+      const std::string& resource = state_.resource_names().Name(missing.resource);
+      auto [it, added] = tally.smallest_missing.try_emplace(resource, missing.amount);
+      if (!added) it->second = std::min(it->second, missing.amount);
+    }
+  }
+  diagnosis.predicates = ToPredicates(tallies);
+  return diagnosis;
+}
+
+Hypothesis::Hypothesis(state::ClusterState& state, const framework::Framework& framework,
+                       state::GpuOrder order)
+    : Feasibility(state, framework),
+      state_(state),
+      order_(order),
+      own_(std::in_place, state),
+      txn_(*own_),
+      start_(0) {}
+
+Hypothesis::Hypothesis(state::Transaction& txn, state::ClusterState& state,
+                       const framework::Framework& framework, state::GpuOrder order)
+    : Feasibility(state, framework), state_(state), order_(order), txn_(txn), start_(txn.Mark()) {}
+
+Hypothesis::~Hypothesis() { txn_.RollbackTo(start_); }
+
+state::NodeId Hypothesis::AddNode(const model::Node& node) { return txn_.AddNode(node); }
+
+state::PodClassId Hypothesis::ClassOf(const std::shared_ptr<const model::PodSpec>& spec) {
+  const auto known = std::find_if(known_.begin(), known_.end(),
+                                  [&](const Known& entry) { return entry.spec == spec; });
+  if (known != known_.end()) return known->pod_class;
+  const Checkpoint mark = txn_.Mark();
+  known_.push_back({spec, txn_.AddClass(*spec), mark});
+  return known_.back().pod_class;
+}
+
+std::optional<state::GpuPick> Hypothesis::PickFor(state::PodId pod, state::NodeId node) const {
+  const state::PodClass& pod_class = state_.class_of(pod);
+  if (!pod_class.spec->gpu_share.IsSet()) return state::GpuPick();
+  return state::PickGpus(state_.node(node), pod_class, state_.pod(pod).uid, state::GpuRoom::kFuture,
+                         order_);
+}
+
+int64_t Hypothesis::Place(state::PodClassId pod_class, state::NodeId node, int64_t count) {
+  int64_t placed = 0;
+  while (placed < count && Fits(pod_class, node, kPromised)) {
+    const Checkpoint mark = txn_.Mark();
+    const state::PodId pod = txn_.AddPod(pod_class);
+    std::optional<state::GpuPick> pick = PickFor(pod, node);
+    if (!pick.has_value()) {
+      txn_.RollbackTo(mark);
+      break;
+    }
+    txn_.Pipeline(pod, node, *std::move(pick));
+    ++placed;
+  }
+  return placed;
+}
+
+bool Hypothesis::Promise(state::PodId pod, state::NodeId node) {
+  if (!Fits(state_.pod(pod).pod_class, node, kPromised)) return false;
+  std::optional<state::GpuPick> pick = PickFor(pod, node);
+  if (!pick.has_value()) return false;
+  txn_.Pipeline(pod, node, *std::move(pick));
+  return true;
+}
+
+void Hypothesis::RollbackTo(Checkpoint mark) {
+  txn_.RollbackTo(mark);
+  while (!known_.empty() && known_.back().mark >= mark) known_.pop_back();
+}
+
+int64_t Hypothesis::HowManyFit(state::PodClassId pod_class, state::NodeId node, int64_t limit) {
+  const Checkpoint mark = txn_.Mark();
+  const int64_t fits = Place(pod_class, node, limit);
+  txn_.RollbackTo(mark);
+  return fits;
+}
+
+}  // namespace fairlead::engine

@@ -1,0 +1,141 @@
+// "Does it fit?": the one class that answers, about the cluster as it is and as it could be.
+//
+//   Feasibility  The questions. They are put to the framework's own filters over ClusterState as it
+//                stands, so what a Hypothesis has changed is part of every answer.
+//   Hypothesis   The changes: nodes that do not exist, pods on them, pods moved, evicted or gone.
+//                They are rows of the state until the Hypothesis is dropped or rolled back
+//                (state/transaction.h), so filters, plugins and the accounting of devices, shares,
+//                ports and claims run on them unchanged. What the change log counts counts them.
+//
+// Users: the Placer and NodeFits (does a pod fit here), Diagnoser (why does it fit nowhere),
+// VictimSearch (would it fit if these were gone), Reservations (when would it fit), and the hook's
+// planner through Engine::WhatIf() and Engine::CountThatFit() (would it fit on nodes to be bought).
+//
+// Hypotheses nest: any number may be open, each is dropped before the one that it was opened in
+// goes on. They do not stand side by side, because plugins read one ClusterState: copies of its
+// rows for each would cost every reader an indirection, and no user compares two open ones.
+//
+// What the hook asks is decided as for nodes on order: pods are promised room (Room::kFuture), and
+// promised pods attract and repel others as the next cycle will see it.
+//
+// Why in the engine and not in state: the rows and their undo are pure state and stay there; the
+// questions need the framework.
+//
+// Ownership: borrows all. Thread-safety: the owner's thread; no event may be applied while one is
+// open. Complexity: opening and dropping O(1) and what was changed; a node added O(labels +
+// resources), a pod placed O(filters).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "scheduler/framework/framework.h"
+#include "scheduler/state/cluster_state.h"
+#include "scheduler/state/transaction.h"
+#include "scheduler/verdict/verdict.h"
+
+namespace fairlead::engine {
+
+// Why no node takes a pod of a class: equal reasons counted.
+struct Diagnosis {
+  std::vector<verdict::FailedPredicate> predicates;  // most nodes first, then by text
+  int64_t nodes = 0;
+  // Some node would take it if it were empty: time or eviction would do.
+  bool fits_some_node_empty = false;
+  // Some node's object (labels, taints) suits it, whatever its size.
+  bool suits_some_node = false;
+};
+
+class Feasibility {
+ public:
+  Feasibility(const state::ClusterState& state, const framework::Framework& framework)
+      : state_(state), framework_(framework) {}
+
+  // May a pod of the class go to the node now, or, by `room`, when promises are kept, or if nothing
+  // were on it? False for a node that does not exist. `why` may be null; it is filled if not.
+  bool Fits(state::PodClassId pod_class, state::NodeId node, framework::Room room,
+            framework::Status* why = nullptr) const;
+  // Whether the node's object (labels, taints, conditions) suits the class, whatever is on it.
+  [[nodiscard]] bool Suits(state::PodClassId pod_class, state::NodeId node) const;
+  // How much the class likes the node when promises are kept: what decides between nodes on which
+  // it fits.
+  [[nodiscard]] int64_t ScoreOf(state::PodClassId pod_class, state::NodeId node) const;
+  // No more pods of the class than this find room on the node when all promises are kept, at most
+  // `limit`: by the node's object and by amounts alone. What pods do to each other is not asked, so
+  // it is a bound from above for pods that come together, too. O(resources + GPU groups).
+  [[nodiscard]] int64_t MostThatFit(state::PodClassId pod_class, state::NodeId node,
+                                    int64_t limit) const;
+  // Every real and usable node asked once for its reason now. O(nodes).
+  [[nodiscard]] Diagnosis WhyNot(state::PodClassId pod_class) const;
+
+ private:
+  const state::ClusterState& state_;
+  const framework::Framework& framework_;
+};
+
+class Hypothesis : public Feasibility {
+ public:
+  using Checkpoint = state::Transaction::Checkpoint;
+  static constexpr framework::Room kPromised = framework::Room::kFuture;
+
+  // About the state as it is. `order`: which GPUs shares are taken from.
+  Hypothesis(state::ClusterState& state, const framework::Framework& framework,
+             state::GpuOrder order);
+  // Goes on in a transaction that is open.
+  Hypothesis(state::Transaction& txn, state::ClusterState& state,
+             const framework::Framework& framework, state::GpuOrder order);
+  // Drops what was not kept.
+  ~Hypothesis();
+  Hypothesis(const Hypothesis&) = delete;
+  Hypothesis& operator=(const Hypothesis&) = delete;
+
+  // ---- changes
+  // A node like this that exists only here.
+  state::NodeId AddNode(const model::Node& node);
+  // The class of a spec that perhaps no pod has. Valid until it is rolled back. O(classes asked
+  // for) if it is known by its address, else O(spec).
+  state::PodClassId ClassOf(const std::shared_ptr<const model::PodSpec>& spec);
+  // As many pods of the class as fit there, one after another, at most `count`. They stay; their
+  // number. Labels: state::Transaction::AddPod().
+  int64_t Place(state::PodClassId pod_class, state::NodeId node, int64_t count);
+  // A pod that waits, or was evicted or removed here, is promised a place; false, and nothing is
+  // changed, if it does not fit.
+  bool Promise(state::PodId pod, state::NodeId node);
+  void Evict(state::PodId pod) { txn_.Evict(pod); }
+  // As if it had ended.
+  void Remove(state::PodId pod) { txn_.Remove(pod); }
+
+  [[nodiscard]] Checkpoint Mark() const { return txn_.Mark(); }
+  void RollbackTo(Checkpoint mark);
+  // Back to how it was opened.
+  void Clear() { RollbackTo(start_); }
+  // Of one that goes on in a transaction: its changes belong to that from now on.
+  void Keep() { start_ = txn_.Mark(); }
+  // For the Placer.
+  [[nodiscard]] state::Transaction& transaction() { return txn_; }
+
+  // ---- questions that need a try
+  // How many pods of the class fit there one after another, at most `limit`.
+  int64_t HowManyFit(state::PodClassId pod_class, state::NodeId node, int64_t limit);
+
+ private:
+  std::optional<state::GpuPick> PickFor(state::PodId pod, state::NodeId node) const;
+
+  state::ClusterState& state_;
+  const state::GpuOrder order_;
+  std::optional<state::Transaction> own_;
+  state::Transaction& txn_;
+  Checkpoint start_;
+  // Classes that were asked for, and the length of the transaction before each.
+  struct Known {
+    std::shared_ptr<const model::PodSpec> spec;
+    state::PodClassId pod_class;
+    Checkpoint mark;
+  };
+  std::vector<Known> known_;
+};
+
+}  // namespace fairlead::engine

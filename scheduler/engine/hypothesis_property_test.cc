@@ -1,0 +1,215 @@
+// A hypothesis is right: what it says of a node to be bought is what the engine does when the node
+// and the pods are really there, in a state of its own that was built from the same objects.
+//
+// FAIRLEAD_WHAT_IF_SEEDS sets how many worlds.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/testing/environment.h"
+#include "gtest/gtest.h"
+#include "scheduler/engine/engine_testing.h"
+#include "scheduler/engine/hypothesis.h"
+#include "scheduler/model/api_names.h"
+
+namespace fairlead::engine {
+namespace {
+
+using model::testing::MakeNode;
+using model::testing::PodBuilder;
+
+constexpr char kNew[] = "new";  // label that only the added node has
+
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : random_(seed) {}
+  int64_t Upto(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
+  bool OneIn(int64_t n) { return Upto(n) == 0; }
+  std::string Zone() { return absl::StrCat("z", 1 + Upto(3)); }
+  std::string App() { return absl::StrCat("app", Upto(3)); }
+  std::string Key() { return OneIn(2) ? model::kHostnameLabel : model::kZoneLabel; }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+model::LabelSelector Selects(const std::string& app) {
+  model::LabelSelector selector;
+  selector.none = false;
+  selector.requirements.push_back({"app", model::SelectorOperator::kIn, {app}});
+  return selector;
+}
+
+model::Node RandomNode(Dice& dice, const std::string& name) {
+  model::Node node = MakeNode(name, dice.Upto(5));
+  node.meta.labels.Set(model::kZoneLabel, dice.Zone());
+  node.meta.labels.Set(model::kHostnameLabel, name);
+  if (dice.OneIn(2)) node.meta.labels.Set(model::kGpuMemoryLabel, "40000");
+  if (dice.OneIn(5)) node.taints.push_back({"t", "", model::TaintEffect::kNoSchedule});
+  if (dice.OneIn(3)) model::Set(node.allocatable, "pods", 1 + dice.Upto(6));
+  return node;
+}
+
+model::Pod RandomPod(Dice& dice, const std::string& name) {
+  PodBuilder builder("ns", name);
+  builder.Queue("q").Cpu(100 + 100 * dice.Upto(20));
+  switch (dice.Upto(4)) {
+    case 0:
+      builder.Gpus(1 + dice.Upto(2));
+      break;
+    case 1:
+      builder.GpuFraction(100 + 100 * dice.Upto(9), 1 + dice.Upto(2));
+      break;
+    case 2:
+      builder.GpuMemory(1000 * (1 + dice.Upto(40)));
+      break;
+    default:
+      break;
+  }
+  const std::string app = dice.App();
+  builder.Label("app", app);
+  model::Pod pod = builder.Build();
+  if (dice.OneIn(4)) pod.spec.host_ports = {{static_cast<int32_t>(80 + dice.Upto(2)), "TCP", ""}};
+  if (dice.OneIn(3)) pod.spec.tolerations.push_back({"t", true, "", std::nullopt});
+  const auto term = [&] {
+    model::PodAffinityTerm made;
+    made.selector = Selects(dice.App());
+    made.topology_key = dice.Key();
+    return made;
+  };
+  if (dice.OneIn(4)) pod.spec.pod_affinity.push_back(term());
+  if (dice.OneIn(4)) pod.spec.pod_anti_affinity.push_back(term());
+  if (dice.OneIn(5)) {
+    pod.spec.topology_spread.push_back({static_cast<int32_t>(1 + dice.Upto(2)), dice.Key(), true,
+                                        Selects(dice.App()), 1, dice.OneIn(2), dice.OneIn(2)});
+  }
+  const bool sees = !pod.spec.pod_affinity.empty() || !pod.spec.pod_anti_affinity.empty() ||
+                    !pod.spec.topology_spread.empty();
+  if (sees) pod.spec.labels_for_affinity = pod.meta.labels;
+  return pod;
+}
+
+struct World {
+  std::vector<model::Node> nodes;
+  std::vector<model::Pod> pods;  // they run
+};
+
+World RandomWorld(Dice& dice) {
+  World world;
+  const int64_t nodes = dice.Upto(5);
+  for (int64_t i = 0; i < nodes; ++i) {
+    world.nodes.push_back(RandomNode(dice, absl::StrCat("n", i)));
+    const int64_t pods = dice.Upto(4);
+    for (int64_t p = 0; p < pods; ++p) {
+      model::Pod pod = RandomPod(dice, absl::StrCat("run", i, "-", p));
+      pod.node_name = world.nodes.back().meta.name;
+      pod.phase = model::PodPhase::kRunning;
+      if (dice.OneIn(3)) pod.scheduler_name = "other";
+      world.pods.push_back(std::move(pod));
+    }
+  }
+  return world;
+}
+
+void Fill(testing::Cluster& cluster, const World& world) {
+  cluster.Queue("q", model::kUnlimited);
+  for (const model::Node& node : world.nodes) cluster.state().UpsertNode(node);
+  for (const model::Pod& pod : world.pods) cluster.Pod(pod);
+}
+
+// Pods of a kind that may go to the new node alone.
+struct Kind {
+  model::Pod pod;
+  int64_t count = 0;
+};
+
+Kind RandomKind(Dice& dice, const std::string& name) {
+  Kind kind{RandomPod(dice, name), 1 + dice.Upto(6)};
+  kind.pod.spec.node_selector.Set(kNew, "yes");
+  return kind;
+}
+
+// The same kind as the hook has it.
+std::shared_ptr<const model::PodSpec> SpecOf(const Kind& kind) {
+  model::PodSpec spec = kind.pod.spec;
+  spec.labels_for_affinity = kind.pod.meta.labels;
+  return std::make_shared<const model::PodSpec>(std::move(spec));
+}
+
+// How many of the pods the engine places, one arrival a cycle.
+int64_t Really(testing::Cluster& cluster, const Kind& kind, int& at) {
+  int64_t placed = 0;
+  for (int64_t i = 0; i < kind.count; ++i) {
+    model::Pod pod = kind.pod;
+    pod.meta.name = absl::StrCat(pod.meta.name, "-", i);
+    pod.meta.uid = absl::StrCat("uid-", pod.meta.name);
+    cluster.Pod(pod);
+    const size_t bound = cluster.Run(++at).bindings.size();
+    EXPECT_LE(bound, 1u);
+    placed += static_cast<int64_t>(bound);
+    if (bound == 0) {
+      cluster.state().RemovePod(pod.meta.ns, pod.meta.name, "");
+      break;
+    }
+  }
+  return placed;
+}
+
+TEST(HypothesisProperty, WhatItSaysOfANewNodeIsWhatTheEngineDoes) {
+  const auto seeds =
+      static_cast<int64_t>(fairlead::testing::FromEnvironment("FAIRLEAD_WHAT_IF_SEEDS", 400));
+  int64_t kinds_that_fit = 0, kinds_refused = 0;
+  for (int64_t seed = 1; seed <= seeds; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    Dice dice(static_cast<uint64_t>(seed));
+    const World world = RandomWorld(dice);
+    model::Node added = RandomNode(dice, "zzz");
+    added.meta.labels.Set(kNew, "yes");
+    std::vector<Kind> kinds;
+    for (int64_t i = 0; i <= dice.Upto(3); ++i) {
+      kinds.push_back(RandomKind(dice, absl::StrCat("k", i)));
+    }
+
+    testing::Cluster asked;
+    Fill(asked, world);
+    asked.Run(1);
+    const std::string before = asked.state().Dump();
+    std::vector<int64_t> said;
+    {
+      const auto what_if = asked.engine().WhatIf();
+      const state::NodeId node = what_if->AddNode(added);
+      for (const Kind& kind : kinds) {
+        const state::PodClassId wanted = what_if->ClassOf(SpecOf(kind));
+        const int64_t fits = what_if->HowManyFit(wanted, node, kind.count);
+        EXPECT_EQ(what_if->Fits(wanted, node, framework::Room::kFuture), fits > 0);
+        EXPECT_LE(fits, what_if->MostThatFit(wanted, node, kind.count));
+        EXPECT_EQ(what_if->Place(wanted, node, kind.count), fits);
+        EXPECT_EQ(asked.state().CheckConsistency(), "");
+        said.push_back(fits);
+      }
+    }
+    ASSERT_EQ(asked.state().Dump(), before);
+    ASSERT_EQ(asked.engine().CheckConsistency(), "");
+
+    testing::Cluster real;
+    Fill(real, world);
+    real.state().UpsertNode(added);
+    int at = 1;
+    real.Run(at);
+    for (size_t i = 0; i < kinds.size(); ++i) {
+      const int64_t placed = Really(real, kinds[i], at);
+      ASSERT_EQ(said[i], placed) << "kind " << i << " of " << kinds.size();
+      (placed > 0 ? kinds_that_fit : kinds_refused) += 1;
+    }
+  }
+  // The dice are such that both happen.
+  EXPECT_GT(kinds_that_fit, seeds / 4);
+  EXPECT_GT(kinds_refused, seeds / 4);
+}
+
+}  // namespace
+}  // namespace fairlead::engine
