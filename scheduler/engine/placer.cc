@@ -89,16 +89,17 @@ bool Placer::MayPreferWaiting(state::PodClassId id) const {
 
 std::optional<Placer::Choice> Placer::BestByOrder(state::PodClassId pod_class, Mode mode) {
   Choice best;
-  const bool local = framework_.NodeLocal(state_.pod_class(pod_class));
   // False: the order cannot say.
   const auto take = [&](NodeOrders& order, Room room) {
     const std::optional<NodeOrders::Best> found =
-        !asker_.has_value() ? order.BestFor(pod_class, work_)
-                            : order.BestFor(pod_class, work_, [&](state::NodeId id) {
-                                const state::NodeInfo& node = state_.node(id);
-                                return Kept(pod_class, node, room) ||
-                                       (!local && Kept(pod_class, node, Room::kFuture));
-                              });
+        !asker_.has_value()
+            ? order.BestFor(pod_class, work_)
+            : order.BestFor(pod_class, work_, [&](state::NodeId id) {
+                const state::NodeInfo& node = state_.node(id);
+                if (Kept(pod_class, node, room)) return true;
+                return room == Room::kNow && !framework_.NodeLocal(state_.pod_class(pod_class)) &&
+                       Kept(pod_class, node, Room::kFuture);
+              });
     if (!found.has_value()) return false;
     if (found->node == state::kNoId) return true;
     const bool now = room == Room::kNow;
