@@ -66,6 +66,8 @@ void Books::OnChange(const state::StateChange& change) {
       stale_[change.workload] = true;
       return;
     case Kind::kPodMoved:
+    case Kind::kPodLabelsGo:
+    case Kind::kPodLabelsCome:
     case Kind::kNodeUsage:
       return;
   }

@@ -28,6 +28,7 @@ class Engine::Impl final : public state::StateSubscriber {
         state(*cluster),
         tree(*queue_tree),
         framework(std::move(profile)),
+        counters(state),
         books(state, tree),
         pending(state, tree, engine_options.reservations.on),
         placer(state, *framework,
@@ -38,6 +39,7 @@ class Engine::Impl final : public state::StateSubscriber {
         diagnoser(state, *framework),
         history(options.usage),
         actions(MakeActions(options)) {
+    framework->Attach(&counters);
     placer.SetReservations(&reservations);
     placer.SetPromises(&promises);
     fair_share.k_micro = options.k_micro;
@@ -46,8 +48,11 @@ class Engine::Impl final : public state::StateSubscriber {
   }
   ~Impl() override {
     for (state::StateSubscriber* subscriber : Subscribers()) state.Unsubscribe(subscriber);
+    framework->Attach(nullptr);
   }
-  std::vector<state::StateSubscriber*> Subscribers() { return {&books, &search.index(), this}; }
+  std::vector<state::StateSubscriber*> Subscribers() {
+    return {&counters, &books, &search.index(), this};
+  }
 
   void OnChange(const state::StateChange& change) override;
   // Files what changed since the last time.
@@ -60,6 +65,7 @@ class Engine::Impl final : public state::StateSubscriber {
   state::ClusterState& state;
   queues::QueueTree& tree;
   std::unique_ptr<framework::Framework> framework;
+  framework::DomainCounters counters;  // for its plugins
   Books books;
   PendingIndex pending;
   Placer placer;
@@ -321,6 +327,7 @@ std::vector<state::NodeId> Engine::KeptNodes() const { return impl_->reservation
 
 std::string Engine::CheckConsistency() const {
   std::string wrong = impl_->state.CheckConsistency();
+  if (wrong.empty()) wrong = impl_->counters.CheckConsistency();
   if (wrong.empty()) wrong = impl_->books.CheckConsistency();
   if (wrong.empty()) wrong = impl_->search.index().CheckConsistency();
   return wrong;

@@ -74,8 +74,8 @@ class History {
     CheckVictims();
     state_.ForEachPod([this](const state::PodRecord& pod) {
       uint64_t work = 0;
-      EXPECT_EQ(now_->BestFor(pod.pod_class, work).node, Best(pod.pod_class, Room::kNow));
-      EXPECT_EQ(future_->BestFor(pod.pod_class, work).node, Best(pod.pod_class, Room::kFuture));
+      EXPECT_EQ(now_->BestFor(pod.pod_class, work)->node, Best(pod.pod_class, Room::kNow));
+      EXPECT_EQ(future_->BestFor(pod.pod_class, work)->node, Best(pod.pod_class, Room::kFuture));
       for (const int64_t count : {int64_t{1}, int64_t{3}}) {
         EXPECT_EQ(fits_->Possible({{pod.pod_class, count}}), Places(pod.pod_class, count) >= count);
       }

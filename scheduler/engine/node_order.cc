@@ -1,26 +1,30 @@
 #include "scheduler/engine/node_order.h"
 
+#include <algorithm>
+
 namespace fairlead::engine {
 
-void NodeOrders::Put(Order& order, const Entry& entry) {
-  if (order.best.node == state::kNoId) {
-    order.best = entry;
-  } else if (entry < order.best) {
-    order.others.insert(order.best);
-    order.best = entry;
+using framework::Room;
+
+void NodeOrders::Put(Group& group, const Entry& entry) {
+  if (group.best.node == state::kNoId) {
+    group.best = entry;
+  } else if (entry < group.best) {
+    group.others.insert(group.best);
+    group.best = entry;
   } else {
-    order.others.insert(entry);
+    group.others.insert(entry);
   }
 }
 
-void NodeOrders::Take(Order& order, const Entry& entry) {
-  if (order.best.node != entry.node) {
-    order.others.erase(entry);
-  } else if (order.others.empty()) {
-    order.best.node = state::kNoId;
+void NodeOrders::Take(Group& group, const Entry& entry) {
+  if (group.best.node != entry.node) {
+    group.others.erase(entry);
+  } else if (group.others.empty()) {
+    group.best.node = state::kNoId;
   } else {
-    order.best = *order.others.begin();
-    order.others.erase(order.others.begin());
+    group.best = *group.others.begin();
+    group.others.erase(group.others.begin());
   }
 }
 
@@ -32,7 +36,9 @@ bool NodeOrders::FitsIdle(const framework::Framework& framework, const framework
   if (wanted.SharesGpu() || claims) {
     framework::Context now = future;
     now.room = framework::Room::kNow;
-    return framework.Filter(now, node, nullptr);
+    // Of claims the plugin asks about other nodes, too.
+    return claims ? framework.Filter(now, node, nullptr)
+                  : framework.FilterNodeUsage(now, node, nullptr);
   }
   for (size_t i = 0; i < wanted.requests.size(); ++i) {
     const auto resource = static_cast<model::ResourceIndex>(i);
@@ -40,6 +46,36 @@ bool NodeOrders::FitsIdle(const framework::Framework& framework, const framework
     if (wanted.requests[resource] > 0 && wanted.requests[resource] > idle) return false;
   }
   return true;
+}
+
+// Its node is kNoId if there is none.
+template <typename PassedOver>
+NodeOrders::Entry NodeOrders::FirstOf(const Group& group, PassedOver passed_over) {
+  if (group.best.node == state::kNoId || !passed_over(group.best.node)) return group.best;
+  for (const Entry& entry : group.others) {
+    if (!passed_over(entry.node)) return entry;
+  }
+  return {false, 0, 0, state::kNoId};
+}
+
+framework::Context NodeOrders::ContextOf(state::PodClassId pod_class, Room room) const {
+  return {state_, state_.pod_class(pod_class), pod_class, room};
+}
+
+// ---- keeping an order
+
+void NodeOrders::Refile(Order& order, const Slot& former, state::NodeId id) {
+  const Slot& slot = order.slots[id];
+  if (former.IsIn() && slot.IsIn() && former.group == slot.group) {
+    Group& group = order.groups[slot.group];
+    const Entry now = slot.AsEntry(id);
+    if (group.best.node == id && (group.others.empty() || now < *group.others.begin())) {
+      group.best = now;
+      return;
+    }
+  }
+  if (former.IsIn()) Take(order.groups[former.group], former.AsEntry(id));
+  if (slot.IsIn()) Put(order.groups[slot.group], slot.AsEntry(id));
 }
 
 void NodeOrders::Renew(Order& order, state::PodClassId pod_class, state::NodeId id,
@@ -53,79 +89,224 @@ void NodeOrders::Renew(Order& order, state::PodClassId pod_class, state::NodeId 
   const Slot former = slot;
   slot.fits = node.id == id && node.exists;
   if (slot.fits) {
-    const framework::Context context{state_, state_.pod_class(pod_class), pod_class, room_};
+    const framework::Context context = ContextOf(pod_class, room_);
     ++work;
     if (slot.object_version != node.object_version) {
       slot.object_version = node.object_version;
       slot.object_fits = framework_.FilterNodeObject(context, node, nullptr);
+      if (order.domains != nullptr) slot.group = GroupOf(order, id);
     }
-    slot.fits = slot.object_fits && framework_.FilterUsage(context, node, nullptr) &&
+    slot.fits = slot.object_fits && framework_.FilterNodeUsage(context, node, nullptr) &&
                 (holds_ == Holds::kAllThatFit || FitsIdle(framework_, context, node));
     if (slot.fits) {
       slot.ordered = node.kind != state::NodeKind::kReal || !node.usable;
-      slot.minus_score = -framework_.Score(context, node);
+      slot.fits = !slot.ordered || room_ != Room::kNow;
+      slot.minus_score = -framework_.ScoreNode(context, node);
       slot.name_rank = node.name_rank;
+      if (order.domains != nullptr && !order.domains->many.empty()) {
+        slot.admitted = Admits(pod_class, node, order.domains->many);
+      }
     }
   }
-  const Entry now = slot.AsEntry(id);
-  if (former.fits && slot.fits && order.best.node == id &&
-      (order.others.empty() || now < *order.others.begin())) {
-    order.best = now;
-    return;
-  }
-  if (former.fits) Take(order, former.AsEntry(id));
-  if (slot.fits) Put(order, now);
+  Refile(order, former, id);
 }
 
 void NodeOrders::Build(Order& order, state::PodClassId pod_class, uint64_t& work) {
   order.spec = state_.pod_class(pod_class).spec;
-  order.best.node = state::kNoId;
-  order.others.clear();
+  order.groups.clear();
   order.slots.clear();
   order.rank_epoch = state_.rank_epoch();
   order.log_position = state_.node_log_end();
+  order.domains = ReadDomains(pod_class);
+  if (order.domains == nullptr) {
+    order.groups.resize(1);
+  } else {
+    order.domains->thresholds = ThresholdsOf(*order.domains, pod_class);
+  }
   for (const auto& [name, id] : state_.nodes_by_name()) {
     // The log does not say when such a node goes.
     if (state_.node(id).kind != state::NodeKind::kVirtual) Renew(order, pod_class, id, work);
   }
 }
 
-NodeOrders::Best NodeOrders::BestFor(state::PodClassId pod_class, uint64_t& work) {
-  std::unique_ptr<Order>& slot = orders_[pod_class];
-  if (slot == nullptr) {
-    slot = std::make_unique<Order>();
-    recency_.push_front(pod_class);
-    slot->recency = recency_.begin();
-    if (orders_.size() > kMaxClasses) {
-      orders_.erase(recency_.back());
-      recency_.pop_back();
-    }
-    // The insertion above may have moved the table's slots, not the orders.
-    Order& made = *orders_.at(pod_class);
-    Build(made, pod_class, work);
-    return {made.best.node, made.best.ordered, -made.best.minus_score};
+void NodeOrders::CatchUp(Order& order, state::PodClassId pod_class, uint64_t& work) {
+  const uint64_t start = order.log_position;
+  for (; order.log_position < state_.node_log_end(); ++order.log_position) {
+    Renew(order, pod_class, state_.node_log_at(order.log_position), work);
   }
-  Order& order = *slot;
-  recency_.splice(recency_.begin(), recency_, order.recency);
-  if (order.spec != state_.pod_class(pod_class).spec || order.rank_epoch != state_.rank_epoch() ||
-      order.log_position < state_.node_log_start()) {
-    Build(order, pod_class, work);
-  } else {
-    for (; order.log_position < state_.node_log_end(); ++order.log_position) {
-      Renew(order, pod_class, state_.node_log_at(order.log_position), work);
-    }
+  if (order.domains == nullptr || order.domains->many.empty()) return;
+  std::vector<int64_t> thresholds = ThresholdsOf(*order.domains, pod_class);
+  if (thresholds != order.domains->thresholds) {
+    order.domains->thresholds = std::move(thresholds);
+    for (const auto& [name, id] : state_.nodes_by_name()) Readmit(order, pod_class, id, work);
+    return;
   }
-  return {order.best.node, order.best.ordered, -order.best.minus_score};
+  state::NodeId last = state::kNoId;
+  for (uint64_t i = start; i < order.log_position; ++i) {
+    const state::NodeId changed = state_.node_log_at(i);
+    if (changed != last) ReadmitAround(order, pod_class, changed, work);
+    last = changed;
+  }
 }
 
-NodeOrders::Best NodeOrders::BestFor(state::PodClassId pod_class, uint64_t& work,
-                                     absl::FunctionRef<bool(state::NodeId)> passed_over) {
-  const Best best = BestFor(pod_class, work);
-  if (best.node == state::kNoId || !passed_over(best.node)) return best;
-  for (const Entry& entry : orders_.at(pod_class)->others) {
-    if (!passed_over(entry.node)) return {entry.node, entry.ordered, -entry.minus_score};
+NodeOrders::Order& NodeOrders::Find(state::PodClassId pod_class) {
+  std::unique_ptr<Order>& slot = orders_[pod_class];
+  if (slot != nullptr) {
+    recency_.splice(recency_.begin(), recency_, slot->recency);
+    return *slot;
   }
-  return {};
+  slot = std::make_unique<Order>();
+  Order& made = *slot;
+  recency_.push_front(pod_class);
+  made.recency = recency_.begin();
+  if (orders_.size() > kMaxClasses) {
+    orders_.erase(recency_.back());
+    recency_.pop_back();
+  }
+  return made;
+}
+
+// ---- domains
+
+std::unique_ptr<NodeOrders::Domains> NodeOrders::ReadDomains(state::PodClassId pod_class) const {
+  if (framework_.NodeLocal(state_.pod_class(pod_class))) return nullptr;
+  auto domains = std::make_unique<Domains>();
+  domains->dependence = framework_.DependenceOf(ContextOf(pod_class, room_));
+  for (const auto* keys : {&domains->dependence.filter, &domains->dependence.score}) {
+    for (const framework::TopologyKey* key : *keys) {
+      if (std::any_of(domains->held.begin(), domains->held.end(),
+                      [key](const auto& held) { return held.get() == key; })) {
+        continue;
+      }
+      domains->held.push_back(key->shared_from_this());
+      const size_t count = key->domain_count();
+      const bool few = count <= limits_.few_domains || count * count <= state_.node_count();
+      (few ? domains->few : domains->many).push_back(key);
+    }
+  }
+  return domains;
+}
+
+bool NodeOrders::IsCurrent(const Order& order, state::PodClassId pod_class) const {
+  if (order.spec != state_.pod_class(pod_class).spec || order.rank_epoch != state_.rank_epoch() ||
+      order.log_position < state_.node_log_start()) {
+    return false;
+  }
+  if (order.domains == nullptr) return true;
+  const Domains& domains = *order.domains;
+  // A key that has got many more values than it had makes too many groups.
+  const size_t nodes = state_.node_count();
+  const bool still_few = std::all_of(domains.few.begin(), domains.few.end(), [&](const auto* key) {
+    const size_t count = key->domain_count();
+    return count <= 2 * limits_.few_domains || count * count <= 4 * nodes;
+  });
+  return still_few && domains.dependence == framework_.DependenceOf(ContextOf(pod_class, room_));
+}
+
+std::vector<int64_t> NodeOrders::ThresholdsOf(const Domains& domains,
+                                              state::PodClassId pod_class) const {
+  std::vector<int64_t> thresholds;
+  if (domains.many.empty()) return thresholds;
+  framework_.AddThresholds(ContextOf(pod_class, room_), domains.many, thresholds);
+  // What is left behind in a domain by a node that left it is not among that node's neighbours.
+  for (const framework::TopologyKey* key : domains.many) {
+    thresholds.push_back(static_cast<int64_t>(key->departures()));
+  }
+  return thresholds;
+}
+
+uint32_t NodeOrders::GroupOf(Order& order, state::NodeId node) {
+  std::vector<framework::DomainId> at;
+  at.reserve(order.domains->few.size());
+  for (const framework::TopologyKey* key : order.domains->few) at.push_back(key->DomainOf(node));
+  const auto [it, added] =
+      order.domains->groups.try_emplace(std::move(at), static_cast<uint32_t>(order.groups.size()));
+  if (added) order.groups.emplace_back();
+  return it->second;
+}
+
+bool NodeOrders::Admits(state::PodClassId pod_class, const state::NodeInfo& node,
+                        const framework::TopologyKeys& keys) const {
+  if (!framework_.AdmitsDomains(ContextOf(pod_class, Room::kFuture), node, keys)) return false;
+  return room_ != Room::kNow ||
+         framework_.AdmitsDomains(ContextOf(pod_class, Room::kNow), node, keys);
+}
+
+void NodeOrders::Readmit(Order& order, state::PodClassId pod_class, state::NodeId id,
+                         uint64_t& work) {
+  if (id >= order.slots.size() || !order.slots[id].fits) return;
+  Slot& slot = order.slots[id];
+  ++work;
+  const bool admitted = Admits(pod_class, state_.node(id), order.domains->many);
+  if (admitted == slot.admitted) return;
+  const Slot former = slot;
+  slot.admitted = admitted;
+  Refile(order, former, id);
+}
+
+void NodeOrders::ReadmitAround(Order& order, state::PodClassId pod_class, state::NodeId id,
+                               uint64_t& work) {
+  for (const framework::TopologyKey* key : order.domains->many) {
+    const framework::DomainId domain = key->DomainOf(id);
+    if (domain == framework::kNoDomain) continue;
+    for (const state::NodeId node : key->NodesIn(domain)) {
+      if (node != id) Readmit(order, pod_class, node, work);
+    }
+  }
+}
+
+// ---- the best node
+
+std::optional<NodeOrders::Best> NodeOrders::BestByDomain(
+    const Order& order, state::PodClassId pod_class, uint64_t& work,
+    absl::FunctionRef<bool(state::NodeId)> passed_over) const {
+  const Domains& domains = *order.domains;
+  const framework::Context now = ContextOf(pod_class, Room::kNow);
+  Entry best{false, 0, 0, state::kNoId};
+  // The whole entry: with what depends on other nodes.
+  const auto offer = [&](Entry entry) {
+    ++work;
+    const state::NodeInfo& node = state_.node(entry.node);
+    entry.minus_score -= framework_.ScoreCluster(now, node);
+    if (best.node == state::kNoId || entry < best) best = entry;
+  };
+  const auto is_open = [&](const Group& group) {
+    return group.best.node != state::kNoId &&
+           Admits(pod_class, state_.node(group.best.node), domains.few);
+  };
+  if (!domains.many.empty() && framework_.ScoreVaries(now, domains.many)) {
+    size_t nodes = 0;
+    for (const Group& group : order.groups) nodes += group.size();
+    if (nodes > limits_.few_nodes) return std::nullopt;
+    for (const Group& group : order.groups) {
+      if (!is_open(group)) continue;
+      if (!passed_over(group.best.node)) offer(group.best);
+      for (const Entry& entry : group.others) {
+        if (!passed_over(entry.node)) offer(entry);
+      }
+    }
+  } else {
+    for (const Group& group : order.groups) {
+      if (!is_open(group)) continue;
+      const Entry first = FirstOf(group, passed_over);
+      if (first.node != state::kNoId) offer(first);
+    }
+  }
+  return Best{best.node, best.ordered, -best.minus_score};
+}
+
+std::optional<NodeOrders::Best> NodeOrders::BestFor(
+    state::PodClassId pod_class, uint64_t& work,
+    absl::FunctionRef<bool(state::NodeId)> passed_over) {
+  Order& order = Find(pod_class);
+  if (IsCurrent(order, pod_class)) {
+    CatchUp(order, pod_class, work);
+  } else {
+    Build(order, pod_class, work);
+  }
+  if (order.domains != nullptr) return BestByDomain(order, pod_class, work, passed_over);
+  const Entry best = FirstOf(order.groups.front(), passed_over);
+  return Best{best.node, best.ordered, -best.minus_score};
 }
 
 }  // namespace fairlead::engine

@@ -5,18 +5,31 @@
 // calls a node available by what is idle there (facts 3.8), and so several promises may count on
 // it.
 //
-// Works for classes whose filters and scores depend on the node alone (framework::NodeLocal).
 // Order: usable nodes before ordered ones, score descending, then node name.
 //
+// Works for classes whose answers depend on the node alone (framework::NodeLocal), and for those
+// that depend on other nodes through topology domains (framework::ByDomain). Of the latter, what
+// depends on the node alone is ordered as ever, within groups of nodes that are in the same domains
+// of the few-valued keys (zone): all nodes of a group are refused, or score, alike there, so the
+// best of each group is asked about and no other. Domains of many-valued keys (host name) would
+// make a group of each node: nodes that they refuse are left out of the order, and come back when
+// something in one of their domains has changed, or what is allowed everywhere has (thresholds). A
+// class whose score differs by many-valued keys has no order here, unless few nodes are left.
+//
+// With Room::kNow a node is in the order of such a class only if its domains admit the class in
+// Room::kFuture, too: what is let in by a pod that terminates is not there to stay.
+//
 // Thread-safety: the owner's thread. Complexity: O(nodes log nodes) to build, O(changed log nodes)
-// to catch up, O(1) for the best; a node that changed and is still the best costs no logarithm.
-// Memory: 40 bytes a node and class, 32 more for each node that fits; the least recently used
-// classes are dropped beyond kMaxClasses.
+// to catch up (by domain: times the nodes of a many-valued domain), O(1) for the best (by domain:
+// O(groups)); a node that changed and is still the best costs no logarithm. Memory: 48 bytes a node
+// and class, 32 more for each node that fits; the least recently used classes are dropped beyond
+// kMaxClasses.
 #pragma once
 
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/container/btree_set.h"
@@ -30,12 +43,23 @@ namespace fairlead::engine {
 class NodeOrders {
  public:
   static constexpr size_t kMaxClasses = 128;
+  // Where it is cheaper to look at each of them. They change no answer.
+  struct Limits {
+    // A key with so many domains at most, or at most the square root of the number of nodes, makes
+    // groups.
+    size_t few_domains = 32;
+    // So many nodes are looked at one by one where their scores differ.
+    size_t few_nodes = 64;
+  };
 
   enum class Holds : uint8_t { kAllThatFit, kIdle };
 
   NodeOrders(const state::ClusterState& state, const framework::Framework& framework,
-             framework::Room room, Holds holds = Holds::kAllThatFit)
-      : state_(state), framework_(framework), room_(room), holds_(holds) {}
+             framework::Room room)
+      : NodeOrders(state, framework, room, Limits()) {}
+  NodeOrders(const state::ClusterState& state, const framework::Framework& framework,
+             framework::Room room, Limits limits, Holds holds = Holds::kAllThatFit)
+      : state_(state), framework_(framework), room_(room), limits_(limits), holds_(holds) {}
 
   // Whether a usable node, which passes the filters for Room::kFuture, has idle room for the class
   // if promises do not count. Shares of GPUs and claims of devices respect promises.
@@ -47,11 +71,14 @@ class NodeOrders {
     bool ordered = false;               // the node is not usable yet
     int64_t score = 0;
   };
-  // The best node for a pod of the class. `work` grows by the filter evaluations made.
-  Best BestFor(state::PodClassId pod_class, uint64_t& work);
-  // The same without the nodes that `passed_over` is true for; O(those).
-  Best BestFor(state::PodClassId pod_class, uint64_t& work,
-               absl::FunctionRef<bool(state::NodeId)> passed_over);
+  // The best node for a pod of the class, without those that `passed_over` is true for (O(those)).
+  // `work` grows by the filter evaluations made. None: the order cannot say, every node has to be
+  // asked about; never so for a node-local class.
+  std::optional<Best> BestFor(state::PodClassId pod_class, uint64_t& work,
+                              absl::FunctionRef<bool(state::NodeId)> passed_over);
+  std::optional<Best> BestFor(state::PodClassId pod_class, uint64_t& work) {
+    return BestFor(pod_class, work, [](state::NodeId) { return false; });
+  }
 
  private:
   struct Entry {
@@ -65,34 +92,75 @@ class NodeOrders {
   struct Slot {
     uint64_t version = 0;         // of the node then; 0: never looked at
     uint64_t object_version = 0;  // of its object
-    int64_t minus_score = 0;
+    int64_t minus_score = 0;      // without what depends on other nodes
     uint64_t name_rank = 0;
+    uint32_t group = 0;
     bool object_fits = false;  // by the filters that read the object alone
-    bool fits = false;
+    bool fits = false;         // by these and those that read what is on it
+    bool admitted = true;      // by its domains of many-valued keys; where `fits`
     bool ordered = false;
+    [[nodiscard]] bool IsIn() const { return fits && admitted; }
     [[nodiscard]] Entry AsEntry(state::NodeId node) const {
       return {ordered, minus_score, name_rank, node};
     }
   };
-  struct Order {
-    std::shared_ptr<const model::PodSpec> spec;  // the class id may be dealt to another class
-    // The best fitting node, kNoId if none fits. Not in `others`: it is the one that changes most.
+  // Nodes in the same domains of all few-valued keys, best first.
+  struct Group {
+    // kNoId if none fits. Not in `others`: it is the one that changes most.
     Entry best{false, 0, 0, state::kNoId};
     absl::btree_set<Entry> others;
-    std::vector<Slot> slots;  // by NodeId
+    [[nodiscard]] size_t size() const { return best.node == state::kNoId ? 0 : 1 + others.size(); }
+  };
+  // Of a class that depends on other nodes.
+  struct Domains {
+    framework::DomainDependence dependence;
+    std::vector<std::shared_ptr<const framework::TopologyKey>> held;  // all of its keys
+    framework::TopologyKeys few, many;
+    absl::flat_hash_map<std::vector<framework::DomainId>, uint32_t> groups;  // by domains of `few`
+    std::vector<int64_t> thresholds;  // for which nodes were admitted
+  };
+  struct Order {
+    std::shared_ptr<const model::PodSpec> spec;  // the class id may be dealt to another class
+    std::vector<Group> groups;                   // one without `domains`
+    std::unique_ptr<Domains> domains;            // null: node-local
+    std::vector<Slot> slots;                     // by NodeId
     uint64_t log_position = 0;
     uint64_t rank_epoch = 0;
     std::list<state::PodClassId>::iterator recency;
   };
 
-  static void Put(Order& order, const Entry& entry);
-  static void Take(Order& order, const Entry& entry);
+  static void Put(Group& group, const Entry& entry);
+  static void Take(Group& group, const Entry& entry);
+  template <typename PassedOver>
+  static Entry FirstOf(const Group& group, PassedOver passed_over);
+  // The order of the class, made if there is none yet.
+  Order& Find(state::PodClassId pod_class);
   void Build(Order& order, state::PodClassId pod_class, uint64_t& work);
+  void CatchUp(Order& order, state::PodClassId pod_class, uint64_t& work);
   void Renew(Order& order, state::PodClassId pod_class, state::NodeId node, uint64_t& work);
+  // Files a node as `former` said and `slot` says now.
+  static void Refile(Order& order, const Slot& former, state::NodeId node);
+
+  [[nodiscard]] framework::Context ContextOf(state::PodClassId pod_class,
+                                             framework::Room room) const;
+  [[nodiscard]] std::unique_ptr<Domains> ReadDomains(state::PodClassId pod_class) const;
+  [[nodiscard]] bool IsCurrent(const Order& order, state::PodClassId pod_class) const;
+  [[nodiscard]] std::vector<int64_t> ThresholdsOf(const Domains& domains,
+                                                  state::PodClassId pod_class) const;
+  static uint32_t GroupOf(Order& order, state::NodeId node);
+  [[nodiscard]] bool Admits(state::PodClassId pod_class, const state::NodeInfo& node,
+                            const framework::TopologyKeys& keys) const;
+  // Asks again whether the node is admitted.
+  void Readmit(Order& order, state::PodClassId pod_class, state::NodeId node, uint64_t& work);
+  // The nodes that are in one of its domains of many-valued keys.
+  void ReadmitAround(Order& order, state::PodClassId pod_class, state::NodeId node, uint64_t& work);
+  std::optional<Best> BestByDomain(const Order& order, state::PodClassId pod_class, uint64_t& work,
+                                   absl::FunctionRef<bool(state::NodeId)> passed_over) const;
 
   const state::ClusterState& state_;
   const framework::Framework& framework_;
   const framework::Room room_;
+  const Limits limits_;
   const Holds holds_;
   absl::flat_hash_map<state::PodClassId, std::unique_ptr<Order>> orders_;
   std::list<state::PodClassId> recency_;  // most recent first

@@ -16,14 +16,6 @@ bool IsOrdered(const state::NodeInfo& node) {
   return node.kind != state::NodeKind::kReal || !node.usable;
 }
 
-// True if a node where the class would have to wait can beat one where it could start
-// (framework/score_tiers.h).
-bool MayPreferWaiting(const state::ClusterState& state, const state::PodClass& pod_class) {
-  const model::PodSpec& spec = *pod_class.spec;
-  return spec.gpu_share.IsSet() || !spec.preferred_node_terms.empty() ||
-         state.softly_tainted_nodes() > 0;
-}
-
 void CollectPods(const StepNode& node, std::vector<state::PodId>& pods) {
   pods.insert(pods.end(), node.pods.begin(), node.pods.end());
   for (const StepNode& child : node.children) CollectPods(child, pods);
@@ -84,25 +76,46 @@ Placer::Choice Placer::Look(state::PodClassId pod_class, state::NodeId id, Mode 
   return choice;
 }
 
-Placer::Choice Placer::BestByOrder(state::PodClassId pod_class, Mode mode) {
-  Choice best;
-  auto take = [&](const NodeOrders::Best& found, bool now) {
-    if (found.node == state::kNoId) return;
-    const Choice choice{found.node, now && mode == Mode::kStart, found.ordered,
-                        found.score + (now ? framework::kFitsNowStep : 0)};
-    if (Better(choice, best)) best = choice;
-  };
-  const auto best_for = [&](NodeOrders& order, Room room) {
-    if (!asker_.has_value()) return order.BestFor(pod_class, work_);
-    return order.BestFor(pod_class, work_, [&](state::NodeId node) {
-      return Kept(pod_class, state_.node(node), room);
-    });
-  };
-  take(best_for(mode == Mode::kPromise ? idle_ : now_, Room::kNow), true);
-  if (best.node != state::kNoId && !MayPreferWaiting(state_, state_.pod_class(pod_class))) {
-    return best;
+bool Placer::MayPreferWaiting(state::PodClassId id) const {
+  const state::PodClass& pod_class = state_.pod_class(id);
+  const model::PodSpec& spec = *pod_class.spec;
+  if (spec.gpu_share.IsSet() || !spec.preferred_node_terms.empty() ||
+      state_.softly_tainted_nodes() > 0) {
+    return true;
   }
-  take(best_for(future_, Room::kFuture), false);
+  if (framework_.NodeLocal(pod_class)) return false;
+  const framework::Context context{state_, pod_class, id, Room::kNow};
+  return framework_.ScoreVaries(context, framework_.DependenceOf(context).score);
+}
+
+std::optional<Placer::Choice> Placer::BestByOrder(state::PodClassId pod_class, Mode mode) {
+  Choice best;
+  // False: the order cannot say.
+  const auto take = [&](NodeOrders& order, Room room) {
+    const std::optional<NodeOrders::Best> found =
+        !asker_.has_value()
+            ? order.BestFor(pod_class, work_)
+            : order.BestFor(pod_class, work_, [&](state::NodeId id) {
+                const state::NodeInfo& node = state_.node(id);
+                if (Kept(pod_class, node, room)) return true;
+                return room == Room::kNow && !framework_.NodeLocal(state_.pod_class(pod_class)) &&
+                       Kept(pod_class, node, Room::kFuture);
+              });
+    if (!found.has_value()) return false;
+    if (found->node == state::kNoId) return true;
+    const bool now = room == Room::kNow;
+    const Choice choice{found->node, now && mode == Mode::kStart, found->ordered,
+                        found->score + (now ? framework::kFitsNowStep : 0)};
+    const bool tie = best.node != state::kNoId && !Better(choice, best) && !Better(best, choice);
+    if (tie ? state_.node(choice.node).name_rank < state_.node(best.node).name_rank
+            : Better(choice, best)) {
+      best = choice;
+    }
+    return true;
+  };
+  if (!take(mode == Mode::kPromise ? idle_ : now_, Room::kNow)) return std::nullopt;
+  if (best.node != state::kNoId && !MayPreferWaiting(pod_class)) return best;
+  if (!take(future_, Room::kFuture)) return std::nullopt;
   return best;
 }
 
@@ -131,10 +144,13 @@ Placer::Choice Placer::Best(state::PodId pod, Mode mode, const Area& area) {
       if (choice.node != state::kNoId && choice.now) return choice;
     }
   }
-  const bool in_order = area.nodes == nullptr && area.preferred == nullptr &&
-                        framework_.NodeLocal(state_.pod_class(record.pod_class));
-  const Choice best =
-      in_order ? BestByOrder(record.pod_class, mode) : BestByScan(record.pod_class, mode, area);
+  const state::PodClass& pod_class = state_.pod_class(record.pod_class);
+  std::optional<Choice> in_order;
+  if (area.nodes == nullptr && area.preferred == nullptr &&
+      (framework_.NodeLocal(pod_class) || framework_.ByDomain(pod_class))) {
+    in_order = BestByOrder(record.pod_class, mode);
+  }
+  const Choice best = in_order.has_value() ? *in_order : BestByScan(record.pod_class, mode, area);
   return best.node == state::kNoId || best.now ? best : WhereItWaits(record, mode, area, best);
 }
 

@@ -16,8 +16,9 @@
 // that got real room are too few for the set's minimum, the whole step is promised its places
 // instead of starting.
 //
-// Thread-safety: the owner's thread. Complexity: a logarithm a pod for node-local classes without
-// constraint, one scan of the candidate nodes a pod for others.
+// Thread-safety: the owner's thread. Complexity: what NodeOrders say for a pod without a topology
+// constraint: a logarithm, also where other nodes matter by domains; one scan of the candidate
+// nodes a pod for others.
 #pragma once
 
 #include <cstdint>
@@ -59,14 +60,14 @@ class Placer {
   };
 
   Placer(state::ClusterState& state, const framework::Framework& framework,
-         state::GpuOrder gpu_order)
+         state::GpuOrder gpu_order, NodeOrders::Limits limits = {})
       : state_(state),
         framework_(framework),
         feasibility_(state, framework),
         gpu_order_(gpu_order),
-        now_(state, framework, framework::Room::kNow),
-        future_(state, framework, framework::Room::kFuture),
-        idle_(state, framework, framework::Room::kFuture, NodeOrders::Holds::kIdle),
+        now_(state, framework, framework::Room::kNow, limits),
+        future_(state, framework, framework::Room::kFuture, limits),
+        idle_(state, framework, framework::Room::kFuture, limits, NodeOrders::Holds::kIdle),
         topology_(state) {}
 
   // On failure the transaction is as it was.
@@ -163,11 +164,15 @@ class Placer {
   Choice Best(state::PodId pod, Mode mode, const Area& area);
   // A pod that has to wait does so where it did before, if that is no later than `best`.
   Choice WhereItWaits(const state::PodRecord& pod, Mode mode, const Area& area, const Choice& best);
-  Choice BestByOrder(state::PodClassId pod_class, Mode mode);
+  // None: the order of the class cannot say.
+  std::optional<Choice> BestByOrder(state::PodClassId pod_class, Mode mode);
   Choice BestByScan(state::PodClassId pod_class, Mode mode, const Area& area);
   [[nodiscard]] Choice Look(state::PodClassId pod_class, state::NodeId node, Mode mode,
                             const Area& area);
   [[nodiscard]] static bool Better(const Choice& a, const Choice& b);
+  // True if a node where the class would have to wait can beat one where it could start
+  // (framework/score_tiers.h).
+  [[nodiscard]] bool MayPreferWaiting(state::PodClassId pod_class) const;
   // The node's room is kept for somebody else than who asks.
   bool Kept(state::PodClassId pod_class, const state::NodeInfo& node, framework::Room room);
   void SetAsker(const state::Workload& workload);

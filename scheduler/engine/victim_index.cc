@@ -17,6 +17,8 @@ void VictimIndex::OnChange(const state::StateChange& change) {
     case Kind::kWorkloadGone:
       return Touch(change.workload);
     case Kind::kPodMoved:
+    case Kind::kPodLabelsGo:
+    case Kind::kPodLabelsCome:
     case Kind::kNodeUsage:
     case Kind::kNodeObject:
       return;

@@ -1,5 +1,6 @@
 #include "scheduler/framework/framework.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -76,12 +77,13 @@ absl::StatusOr<std::unique_ptr<Framework>> Framework::Make(const Profile& profil
       return absl::InvalidArgumentError(at("it neither filters nor scores"));
     }
     const Depends depends = (*plugin)->DependsOn();
+    const auto* domains = dynamic_cast<const DomainPlugin*>(plugin->get());
     if (filter != nullptr && entry.filter) {
-      framework->filters_.push_back({filter, depends});
+      framework->filters_.push_back({filter, depends, domains});
       framework->knows_shares_ |= entry.name == kGpuSharing;
     }
     if (score != nullptr && entry.score && entry.weight > 0) {
-      framework->scores_.push_back({score, entry.weight, depends});
+      framework->scores_.push_back({score, entry.weight, depends, domains});
     }
     framework->plugins_.push_back(*std::move(plugin));
   }
@@ -126,23 +128,37 @@ bool Framework::FilterNodeObject(const Context& context, const state::NodeInfo& 
   return true;
 }
 
-bool Framework::FilterUsage(const Context& context, const state::NodeInfo& node,
-                            Status* why) const {
+bool Framework::FilterNodeUsage(const Context& context, const state::NodeInfo& node,
+                                Status* why) const {
   for (const Filterer& filter : filters_) {
-    if (filter.depends == Depends::kNodeObject) continue;
+    if (filter.depends != Depends::kNodeUsage) continue;
     if (!RunFilter(*filter.plugin, context, node, why)) return false;
   }
   return true;
 }
 
-int64_t Framework::Score(const Context& context, const state::NodeInfo& node) const {
+int64_t Framework::RunScores(const Context& context, const state::NodeInfo& node, bool node_alone,
+                             bool rest) const {
   int64_t total = 0;
   for (const Scorer& score : scores_) {
+    if (!(score.depends == Depends::kCluster ? rest : node_alone)) continue;
     if (!score.plugin->ScoreApplies(context.pod_class)) continue;
     total = model::SaturatingAdd(
         total, model::SaturatingMultiply(score.weight, score.plugin->Score(context, node)));
   }
   return total;
+}
+
+int64_t Framework::Score(const Context& context, const state::NodeInfo& node) const {
+  return RunScores(context, node, /*node_alone=*/true, /*rest=*/true);
+}
+
+int64_t Framework::ScoreNode(const Context& context, const state::NodeInfo& node) const {
+  return RunScores(context, node, /*node_alone=*/true, /*rest=*/false);
+}
+
+int64_t Framework::ScoreCluster(const Context& context, const state::NodeInfo& node) const {
+  return RunScores(context, node, /*node_alone=*/false, /*rest=*/true);
 }
 
 std::string Framework::RefusesEverywhere(const state::PodClass& pod_class) const {
@@ -163,6 +179,71 @@ bool Framework::NodeLocal(const state::PodClass& pod_class) const {
     if (score.depends == Depends::kCluster && score.plugin->ScoreApplies(pod_class)) return false;
   }
   return true;
+}
+
+void Framework::Attach(DomainCounters* counters) {
+  attached_ = counters != nullptr;
+  for (const std::unique_ptr<Plugin>& plugin : plugins_) {
+    if (auto* domains = dynamic_cast<DomainPlugin*>(plugin.get())) domains->Attach(counters);
+  }
+}
+
+bool Framework::ByDomain(const state::PodClass& pod_class) const {
+  if (!attached_) return false;
+  for (const Filterer& filter : filters_) {
+    if (filter.depends != Depends::kCluster || filter.domains != nullptr) continue;
+    if (filter.plugin->FilterApplies(pod_class)) return false;
+  }
+  for (const Scorer& score : scores_) {
+    if (score.depends != Depends::kCluster || score.domains != nullptr) continue;
+    if (score.plugin->ScoreApplies(pod_class)) return false;
+  }
+  return true;
+}
+
+DomainDependence Framework::DependenceOf(const Context& context) const {
+  DomainDependence all, one;
+  const auto add = [](const TopologyKeys& from, TopologyKeys& to) {
+    for (const TopologyKey* key : from) {
+      if (std::find(to.begin(), to.end(), key) == to.end()) to.push_back(key);
+    }
+  };
+  for (const Filterer& filter : filters_) {
+    if (filter.domains == nullptr || !filter.plugin->FilterApplies(context.pod_class)) continue;
+    one = {};
+    filter.domains->AddDependence(context, one);
+    add(one.filter, all.filter);
+  }
+  for (const Scorer& score : scores_) {
+    if (score.domains == nullptr || !score.plugin->ScoreApplies(context.pod_class)) continue;
+    one = {};
+    score.domains->AddDependence(context, one);
+    add(one.score, all.score);
+  }
+  return all;
+}
+
+bool Framework::AdmitsDomains(const Context& context, const state::NodeInfo& node,
+                              const TopologyKeys& keys) const {
+  return std::all_of(filters_.begin(), filters_.end(), [&](const Filterer& filter) {
+    return filter.domains == nullptr || !filter.plugin->FilterApplies(context.pod_class) ||
+           filter.domains->AdmitsDomains(context, node, keys);
+  });
+}
+
+void Framework::AddThresholds(const Context& context, const TopologyKeys& keys,
+                              std::vector<int64_t>& thresholds) const {
+  for (const Filterer& filter : filters_) {
+    if (filter.domains == nullptr || !filter.plugin->FilterApplies(context.pod_class)) continue;
+    filter.domains->AddThresholds(context, keys, thresholds);
+  }
+}
+
+bool Framework::ScoreVaries(const Context& context, const TopologyKeys& keys) const {
+  return std::any_of(scores_.begin(), scores_.end(), [&](const Scorer& score) {
+    return score.domains != nullptr && score.plugin->ScoreApplies(context.pod_class) &&
+           score.domains->ScoreVaries(context, keys);
+  });
 }
 
 }  // namespace fairlead::framework

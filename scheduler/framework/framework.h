@@ -5,8 +5,12 @@
 // Plugins are pure: they read the state and answer. They are asked many times a decision, so the
 // hot path (does it fit?) makes no text; the reasons are asked for only when a verdict is written.
 //
-// Ownership: a Framework owns its plugins. Thread-safety: const methods of plugins may be called
-// from several threads at once on an unchanging state.
+// Most plugins look at the node alone. One that looks at other nodes through their topology domains
+// (DomainPlugin) counts through DomainCounters once it is attached, and says by which keys: then a
+// class of pods can be ordered by domains instead of asking about every node for each placement.
+//
+// Ownership: a Framework owns its plugins, and borrows the counters. Thread-safety: the state's;
+// plugins may keep what they have counted.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +22,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "scheduler/framework/domain_counters.h"
+#include "scheduler/framework/topology_key.h"
 #include "scheduler/state/cluster_state.h"
 
 namespace fairlead::framework {
@@ -47,13 +53,6 @@ enum class Depends : uint8_t {
   kNodeObject,  // the pod's class and the node object (labels, taints, conditions)
   kNodeUsage,   // also what is on this node
   kCluster,     // also what is on other nodes, or other objects
-};
-
-// Which room of a node counts as free.
-enum class Room : uint8_t {
-  kNow,     // idle
-  kFuture,  // idle + releasing: the pod would have to wait
-  kEmpty,   // allocatable: would it ever fit?
 };
 
 struct Context {
@@ -92,6 +91,36 @@ class ScorePlugin : public virtual Plugin {
   // in its header. The framework adds them up by weight; ties go to the smaller node name.
   [[nodiscard]] virtual int64_t Score(const Context& context,
                                       const state::NodeInfo& node) const = 0;
+};
+
+// The topology keys that answers for a class read, each once. Owned by the counters.
+using TopologyKeys = std::vector<const TopologyKey*>;
+struct DomainDependence {
+  TopologyKeys filter, score;
+  friend bool operator==(const DomainDependence&, const DomainDependence&) = default;
+};
+
+// A plugin of Depends::kCluster whose answers about a node depend on other nodes only through the
+// topology domains that the node is in: of two nodes in the same domains of all its keys it refuses
+// both or neither, and scores them alike.
+class DomainPlugin : public virtual Plugin {
+ public:
+  // From now on it is asked about that state and counts through `counters`; null: no more. Without,
+  // it counts anew whenever the state has changed.
+  virtual void Attach(DomainCounters* counters) = 0;
+  // Appends the keys that its filter and its score read for the class.
+  virtual void AddDependence(const Context& context, DomainDependence& dependence) const = 0;
+  // The filter, as far as it reads these keys.
+  [[nodiscard]] virtual bool AdmitsDomains(const Context& context, const state::NodeInfo& node,
+                                           const TopologyKeys& keys) const = 0;
+  // Appends numbers. While they stay the same, what AdmitsDomains() says of a node with these keys,
+  // whatever the room, changes only if a node in one of its domains of these keys has changed
+  // (NodeInfo::version).
+  virtual void AddThresholds(const Context& context, const TopologyKeys& keys,
+                             std::vector<int64_t>& thresholds) const = 0;
+  // May its score be another one on two nodes that differ in no domain but those of `keys`?
+  [[nodiscard]] virtual bool ScoreVaries(const Context& context,
+                                         const TopologyKeys& keys) const = 0;
 };
 
 // Arguments of a plugin: the JSON text of its `args` in KubeSchedulerConfiguration, "" if none.
@@ -143,9 +172,12 @@ class Framework {
   bool Filter(const Context& context, const state::NodeInfo& node, Status* why) const;
   // Only the filters that depend on nothing but the node object: may the class ever use this node?
   bool FilterNodeObject(const Context& context, const state::NodeInfo& node, Status* why) const;
-  // All but FilterNodeObject's.
-  bool FilterUsage(const Context& context, const state::NodeInfo& node, Status* why) const;
+  // Only the filters that depend on what is on this node, too.
+  bool FilterNodeUsage(const Context& context, const state::NodeInfo& node, Status* why) const;
   [[nodiscard]] int64_t Score(const Context& context, const state::NodeInfo& node) const;
+  // Score() is the sum of these two: of the scores that depend on the node alone, and of the rest.
+  [[nodiscard]] int64_t ScoreNode(const Context& context, const state::NodeInfo& node) const;
+  [[nodiscard]] int64_t ScoreCluster(const Context& context, const state::NodeInfo& node) const;
 
   // What the first filter says that refuses the class on every node; empty if none does.
   // O(filters).
@@ -155,24 +187,44 @@ class Framework {
   // answers may be kept in a per-class order of nodes.
   [[nodiscard]] bool NodeLocal(const state::PodClass& pod_class) const;
 
+  // Counts for the plugins that look at other nodes, of the state that the framework is asked about
+  // from now on; null: they count by themselves again. Not owned.
+  void Attach(DomainCounters* counters);
+  // True if what applies to the class and does not depend on the node alone are attached
+  // DomainPlugins. Only then the following may be asked.
+  [[nodiscard]] bool ByDomain(const state::PodClass& pod_class) const;
+  // What all of these say together: the keys, each once; DomainPlugin has the rest.
+  [[nodiscard]] DomainDependence DependenceOf(const Context& context) const;
+  [[nodiscard]] bool AdmitsDomains(const Context& context, const state::NodeInfo& node,
+                                   const TopologyKeys& keys) const;
+  void AddThresholds(const Context& context, const TopologyKeys& keys,
+                     std::vector<int64_t>& thresholds) const;
+  [[nodiscard]] bool ScoreVaries(const Context& context, const TopologyKeys& keys) const;
+
  private:
   struct Filterer {
     const FilterPlugin* plugin;
     Depends depends;
+    const DomainPlugin* domains;  // the same plugin, if it is one
   };
   struct Scorer {
     const ScorePlugin* plugin;
     int64_t weight;
     Depends depends;
+    const DomainPlugin* domains;
   };
   static bool RunFilter(const FilterPlugin& plugin, const Context& context,
                         const state::NodeInfo& node, Status* why);
+
+  int64_t RunScores(const Context& context, const state::NodeInfo& node, bool node_alone,
+                    bool rest) const;
 
   // A share of a GPU can be placed only with the plugin that knows GPUs: without it every node
   // refuses such a pod, and says why.
   bool RefusesShare(const Context& context, Status* why) const;
 
-  bool knows_shares_ = false;                     // plugin GpuSharing filters
+  bool knows_shares_ = false;  // plugin GpuSharing filters
+  bool attached_ = false;
   std::vector<std::unique_ptr<Plugin>> plugins_;  // owners of what the two lists point to
   std::vector<Filterer> filters_;
   std::vector<Scorer> scores_;

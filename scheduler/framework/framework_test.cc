@@ -172,11 +172,11 @@ TEST_F(FrameworkTest, FiltersByWhatTheyDependOn) {
   EXPECT_FALSE(object->FilterNodeObject(Ctx(), Node(), &why));
   EXPECT_EQ(why.code, Code::kUnschedulableAndUnresolvable);
   EXPECT_EQ(why.reason, "toy");
-  EXPECT_TRUE(object->FilterUsage(Ctx(), Node(), nullptr));
+  EXPECT_TRUE(object->FilterNodeUsage(Ctx(), Node(), nullptr));
   for (const char* name : {"Usage", "Cluster"}) {
     auto framework = Make({{"Object"}, {name, 1, "n"}});
     EXPECT_TRUE(framework->FilterNodeObject(Ctx(), Node(), nullptr)) << name;
-    EXPECT_FALSE(framework->FilterUsage(Ctx(), Node(), nullptr)) << name;
+    EXPECT_EQ(framework->FilterNodeUsage(Ctx(), Node(), nullptr), std::string(name) == "Cluster");
     EXPECT_FALSE(framework->Filter(Ctx(), Node(), nullptr)) << name;
   }
 }
@@ -193,6 +193,8 @@ TEST_F(FrameworkTest, PluginsThatDoNotApplyAreSkipped) {
 TEST_F(FrameworkTest, ScoresAddUpByWeight) {
   EXPECT_EQ(Make({{"Score", 3}, {"ClusterScore", 2}})->Score(Ctx(), Node()), 35);
   EXPECT_EQ(Make({{"Score", 0}, {"ClusterScore", 2}})->Score(Ctx(), Node()), 14);
+  EXPECT_EQ(Make({{"Score", 3}, {"ClusterScore", 2}})->ScoreNode(Ctx(), Node()), 21);
+  EXPECT_EQ(Make({{"Score", 3}, {"ClusterScore", 2}})->ScoreCluster(Ctx(), Node()), 14);
   EXPECT_EQ(Make({{"Score", 3, "m"}, {"ClusterScore", 2, "m"}})->Score(Ctx(), Node()),
             std::numeric_limits<int64_t>::max());
 }

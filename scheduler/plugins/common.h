@@ -1,13 +1,9 @@
 // What several plugins share.
-// Thread-safety: pure functions; ClassCache locks.
+// Thread-safety: pure functions.
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <mutex>
-#include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/model/resources.h"
@@ -48,42 +44,6 @@ inline bool InTheWay(const state::PodRecord& pod, framework::Room room) {
   return false;
 }
 
-// Is the node one that pods run on now, or will be once it is ready (asked for with another room)?
-inline bool IsPlace(const state::NodeInfo& node, framework::Room room) {
-  if (!node.exists) return false;
-  if (room != framework::Room::kNow) return true;
-  return node.kind != state::NodeKind::kOrdered && node.usable;
-}
-
-// Remembers what a plugin has computed over the whole cluster for a class, until the state changes.
-template <typename T>
-class ClassCache {
- public:
-  template <typename Compute>
-  std::shared_ptr<const T> Get(const framework::Context& context, Compute compute) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (state_ != &context.state || version_ != context.state.version()) {
-      entries_.clear();
-      state_ = &context.state;
-      version_ = context.state.version();
-    }
-    Entry& entry = entries_[{context.pod_class.spec.get(), context.room}];
-    if (entry.value == nullptr) {
-      entry.value = std::make_shared<const T>(compute());
-      entry.spec = context.pod_class.spec;
-    }
-    return entry.value;
-  }
-
- private:
-  struct Entry {
-    std::shared_ptr<const model::PodSpec> spec;  // kept alive: its address is the key
-    std::shared_ptr<const T> value;
-  };
-  std::mutex mutex_;
-  const state::ClusterState* state_ = nullptr;
-  uint64_t version_ = 0;
-  absl::flat_hash_map<std::pair<const model::PodSpec*, framework::Room>, Entry> entries_;
-};
+using framework::IsPlace;
 
 }  // namespace fairlead::plugins

@@ -6,72 +6,43 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "scheduler/plugins/args.h"
+#include "scheduler/plugins/common.h"
 #include "scheduler/plugins/scale.h"
 
 namespace fairlead::plugins {
 namespace {
 
 using framework::Code;
+using framework::DomainCounter;
+using framework::DomainCounters;
+using framework::kNoDomain;
+using framework::NodeDomain;
+using framework::PodSet;
 using framework::Room;
+using framework::TopologyKey;
+using framework::TopologyKeys;
+using model::Selection;
 
-enum class Match { kNo, kYes, kUnknown };
-
-// Does the term of a pod in `owner_ns` select a pod in `ns` with these labels?
-Match Selects(const model::PodAffinityTerm& term, const std::string& owner_ns,
-              const std::string& ns, const model::StringMap& labels) {
-  if (!term.selector.Matches(labels)) return Match::kNo;
-  if (term.namespaces.empty() && !term.namespace_selector.has_value()) {
-    return ns == owner_ns ? Match::kYes : Match::kNo;
-  }
-  if (std::find(term.namespaces.begin(), term.namespaces.end(), ns) != term.namespaces.end()) {
-    return Match::kYes;
-  }
-  if (!term.namespace_selector.has_value() || term.namespace_selector->none) return Match::kNo;
-  return term.namespace_selector->requirements.empty() ? Match::kYes : Match::kUnknown;
+bool Has(const TopologyKeys* keys, const TopologyKey& key) {
+  return keys == nullptr || std::find(keys->begin(), keys->end(), &key) != keys->end();
 }
 
-bool NeedsNamespaceLabels(const model::PodAffinityTerm& term) {
-  return term.weight == 0 && term.namespace_selector.has_value() &&
-         !term.namespace_selector->none && !term.namespace_selector->requirements.empty();
+void AddKey(const DomainCounter& counter, TopologyKeys& keys) {
+  if (!Has(&keys, counter.key())) keys.push_back(&counter.key());
 }
 
-bool HasRequired(const std::vector<model::PodAffinityTerm>& terms) {
-  return std::any_of(terms.begin(), terms.end(), [](const auto& t) { return t.weight == 0; });
-}
-
-// Does the pod match all required affinity terms of the spec?
+// Does a pod in `ns` with these labels match all required affinity terms of the spec?
 bool MatchesAllAffinity(const model::PodSpec& spec, const std::string& ns,
                         const model::StringMap& labels) {
   return std::all_of(spec.pod_affinity.begin(), spec.pod_affinity.end(), [&](const auto& term) {
-    return term.weight != 0 || Selects(term, spec.ns, ns, labels) == Match::kYes;
+    return term.weight != 0 || model::Selects(term, spec.ns, ns, labels) == Selection::kYes;
   });
 }
 
-template <typename Map>
-void AddTo(Map& map, const std::string& key, const model::StringMap& domains, int64_t amount) {
-  const std::string* value = domains.Find(key);
-  if (value != nullptr) map[key][*value] += amount;
-}
-
-template <typename Map>
-int64_t At(const Map& map, const std::string& key, const std::string& value) {
-  auto by_value = map.find(key);
-  if (by_value == map.end()) return 0;
-  auto it = by_value->second.find(value);
-  return it == by_value->second.end() ? 0 : it->second;
-}
-
-// The sum over all topology keys of what the node's domains have.
-template <typename Map>
-int64_t Sum(const Map& map, const model::StringMap& domains) {
-  int64_t sum = 0;
-  for (const auto& [key, by_value] : map) {
-    const std::string* value = domains.Find(key);
-    if (value == nullptr) continue;
-    auto it = by_value.find(*value);
-    if (it != by_value.end()) sum += it->second;
-  }
-  return sum;
+// What the counter says of the node's domain; zero without the key.
+framework::PodTally Here(const DomainCounter& counter, const state::NodeInfo& node) {
+  const framework::DomainId domain = counter.key().DomainOf(node).domain;
+  return domain == kNoDomain ? framework::PodTally{} : counter.In(domain);
 }
 
 }  // namespace
@@ -88,7 +59,9 @@ absl::StatusOr<std::unique_ptr<framework::Plugin>> InterPodAffinity::Make(
 
 std::string InterPodAffinity::RefusesEverywhere(const state::PodClass& pod_class) const {
   const auto needs = [](const std::vector<model::PodAffinityTerm>& terms) {
-    return std::any_of(terms.begin(), terms.end(), NeedsNamespaceLabels);
+    return std::any_of(terms.begin(), terms.end(), [](const auto& term) {
+      return term.weight == 0 && model::NeedsNamespaceLabels(term);
+    });
   };
   const bool affinity = needs(pod_class.spec->pod_affinity);
   if (!affinity && !needs(pod_class.spec->pod_anti_affinity)) return "";
@@ -96,133 +69,262 @@ std::string InterPodAffinity::RefusesEverywhere(const state::PodClass& pod_class
                       ": this version does not evaluate a namespaceSelector in required terms");
 }
 
-InterPodAffinity::Counts InterPodAffinity::Count(const framework::Context& context) const {
-  Counts counts;
-  for (const auto& [name, id] : context.state.nodes_by_name()) {
-    const state::NodeInfo& node = context.state.node(id);
-    if (!node.exists) continue;
-    for (const state::PodId pod : node.pods)
-      CountPod(context, node, context.state.pod(pod), counts);
-  }
-  counts.least = std::numeric_limits<int64_t>::max();
-  counts.most = std::numeric_limits<int64_t>::min();
-  for (const auto& [name, id] : context.state.nodes_by_name()) {
-    const state::NodeInfo& node = context.state.node(id);
-    if (!IsPlace(node, context.room)) continue;
-    const int64_t sum = Sum(counts.preference, node.object.meta.labels);
-    counts.least = std::min(counts.least, sum);
-    counts.most = std::max(counts.most, sum);
-  }
-  return counts;
+bool InterPodAffinity::Record::IsFirst(Room room) const {
+  return matches_itself &&
+         std::all_of(affinity.begin(), affinity.end(), [room](const DomainCounter* counter) {
+           return counter->all().Attracting(room) == 0;
+         });
 }
 
-void InterPodAffinity::CountPod(const framework::Context& context, const state::NodeInfo& node,
-                                const state::PodRecord& pod, Counts& counts) const {
-  if (!InTheWay(pod, context.room)) return;
-  const model::PodSpec& spec = *context.pod_class.spec;
-  const model::PodSpec& other = *context.state.pod_class(pod.pod_class).spec;
-  const model::StringMap& domains = node.object.meta.labels;
-  static const auto& no_labels = *new model::StringMap();
-  const model::StringMap& labels = pod.labels == nullptr ? no_labels : *pod.labels;
+// ---- what concerns a class
 
+std::unique_ptr<InterPodAffinity::Record> InterPodAffinity::MakeRecord(
+    DomainCounters& counters, const state::PodClass& pod_class) const {
+  const model::PodSpec& spec = *pod_class.spec;
+  auto record = std::make_unique<Record>();
+  record->refused = !RefusesEverywhere(pod_class).empty();
+  record->matches_itself = MatchesAllAffinity(spec, spec.ns, spec.labels_for_affinity);
+  const auto counter_of = [&](std::vector<framework::OwnedTerm> terms, const std::string& key) {
+    record->sets.push_back(counters.Selected(std::move(terms)));
+    return &counters.By(*record->sets.back(), key);
+  };
+  std::vector<framework::OwnedTerm> required;
+  for (const model::PodAffinityTerm& term : spec.pod_affinity) {
+    if (term.weight == 0) required.push_back({spec.ns, term});
+  }
+  for (const model::PodAffinityTerm& term : spec.pod_affinity) {
+    if (term.weight == 0) {
+      record->affinity.push_back(counter_of(required, term.topology_key));
+    } else {
+      record->own_preferences.push_back(
+          {counter_of({{spec.ns, term}}, term.topology_key), term.weight});
+    }
+  }
   for (const model::PodAffinityTerm& term : spec.pod_anti_affinity) {
-    if (term.weight == 0 && Selects(term, spec.ns, pod.ns, labels) == Match::kYes) {
-      AddTo(counts.matching_anti, term.topology_key, domains, 1);
+    const DomainCounter* counter = counter_of({{spec.ns, term}}, term.topology_key);
+    if (term.weight == 0) {
+      record->anti_affinity.push_back(counter);
+    } else {
+      record->own_preferences.push_back({counter, -int64_t{term.weight}});
     }
   }
-  for (const model::PodAffinityTerm& term : other.pod_anti_affinity) {
-    if (term.weight == 0 &&
-        Selects(term, pod.ns, spec.ns, spec.labels_for_affinity) != Match::kNo) {
-      AddTo(counts.refusing, term.topology_key, domains, 1);
-    }
-  }
-  const bool promised = pod.status == state::PodStatus::kPipelined;
-  if (promised && context.room == Room::kNow) return;
-  if (HasRequired(spec.pod_affinity) && MatchesAllAffinity(spec, pod.ns, labels)) {
-    for (const model::PodAffinityTerm& term : spec.pod_affinity) {
-      if (term.weight == 0) AddTo(counts.matching_affinity, term.topology_key, domains, 1);
-    }
-  }
-  CountPreferences(spec, other, labels, domains, counts);
+  return record;
 }
 
-void InterPodAffinity::CountPreferences(const model::PodSpec& spec, const model::PodSpec& other,
-                                        const model::StringMap& other_labels,
-                                        const model::StringMap& domains, Counts& counts) const {
-  const auto own = [&](const std::vector<model::PodAffinityTerm>& terms, int sign) {
-    for (const model::PodAffinityTerm& term : terms) {
-      if (term.weight != 0 && Selects(term, spec.ns, other.ns, other_labels) == Match::kYes) {
-        AddTo(counts.preference, term.topology_key, domains, sign * int64_t{term.weight});
+void InterPodAffinity::ReadOwners(DomainCounters& counters, const model::PodSpec& spec,
+                                  Record& record) const {
+  std::vector<const DomainCounter*> refusing;
+  record.preferences = record.own_preferences;
+  counters.ForEachOwner(spec.ns, spec.labels_for_affinity,
+                        [&](DomainCounters::TermKind kind, Selection selection, PodSet& set) {
+                          const model::PodAffinityTerm& term = set.terms().front().term;
+                          const bool anti = kind == DomainCounters::TermKind::kAntiAffinity;
+                          if (anti && term.weight == 0) {
+                            refusing.push_back(&counters.By(set, term.topology_key));
+                            return;
+                          }
+                          const int64_t weight = term.weight == 0 ? hard_weight_
+                                                 : ignore_existing_preferences_
+                                                     ? 0
+                                                     : int64_t{term.weight};
+                          if (weight == 0 || selection != Selection::kYes) return;
+                          record.preferences.push_back(
+                              {&counters.By(set, term.topology_key), anti ? -weight : weight});
+                        });
+  if (refusing != record.refusing) {
+    record.refusing = std::move(refusing);
+    ++record.refusing_version;
+  }
+  for (Bounds& bounds : record.bounds) bounds.version = 0;
+  record.owners_version = counters.owners_version();
+}
+
+InterPodAffinity::Record& InterPodAffinity::RecordOf(const framework::Context& context) const {
+  DomainCounters* counters = nullptr;
+  Record& record = records_.Get(context, counters,
+                                [this](DomainCounters& from, const state::PodClass& pod_class) {
+                                  return MakeRecord(from, pod_class);
+                                });
+  if (record.owners_version != counters->owners_version()) {
+    ReadOwners(*counters, *context.pod_class.spec, record);
+  }
+  return record;
+}
+
+// ---- the filter
+
+InterPodAffinity::Refusal InterPodAffinity::Judge(const Record& record, Room room,
+                                                  const state::NodeInfo& node,
+                                                  const TopologyKeys* keys) {
+  if (!record.affinity.empty()) {
+    const bool first = record.IsFirst(room);
+    for (const DomainCounter* counter : record.affinity) {
+      if (!Has(keys, counter->key())) continue;
+      const NodeDomain here = counter->key().DomainOf(node);
+      if (!here.has_key) return Refusal::kAffinity;
+      if (first) continue;
+      if (here.domain == kNoDomain || counter->In(here.domain).Attracting(room) == 0) {
+        return Refusal::kAffinity;
       }
     }
+  }
+  const auto in_the_way = [&](const DomainCounter* counter) {
+    return Has(keys, counter->key()) && Here(*counter, node).InTheWay(room) > 0;
   };
-  const auto theirs = [&](const std::vector<model::PodAffinityTerm>& terms, int sign,
-                          int64_t required_weight) {
-    for (const model::PodAffinityTerm& term : terms) {
-      const int64_t weight = term.weight == 0               ? required_weight
-                             : ignore_existing_preferences_ ? 0
-                                                            : int64_t{term.weight};
-      if (weight != 0 &&
-          Selects(term, other.ns, spec.ns, spec.labels_for_affinity) == Match::kYes) {
-        AddTo(counts.preference, term.topology_key, domains, sign * weight);
-      }
-    }
-  };
-  own(spec.pod_affinity, +1);
-  own(spec.pod_anti_affinity, -1);
-  theirs(other.pod_affinity, +1, hard_weight_);
-  theirs(other.pod_anti_affinity, -1, 0);
+  if (std::any_of(record.anti_affinity.begin(), record.anti_affinity.end(), in_the_way)) {
+    return Refusal::kAntiAffinity;
+  }
+  if (std::any_of(record.refusing.begin(), record.refusing.end(), in_the_way)) {
+    return Refusal::kExisting;
+  }
+  return Refusal::kNone;
+}
+
+// Whether the node has the keys of all required affinity terms.
+bool InterPodAffinity::HasAffinityKeys(const model::PodSpec& spec, const state::NodeInfo& node) {
+  return std::all_of(spec.pod_affinity.begin(), spec.pod_affinity.end(), [&](const auto& term) {
+    return term.weight != 0 || node.object.meta.labels.Has(term.topology_key);
+  });
 }
 
 bool InterPodAffinity::Filter(const framework::Context& context, const state::NodeInfo& node,
                               framework::Status* why) const {
-  const model::PodSpec& spec = *context.pod_class.spec;
-  const model::StringMap& domains = node.object.meta.labels;
-  if (!RefusesEverywhere(context.pod_class).empty()) {
-    return Refuse(why, Code::kUnschedulableAndUnresolvable,
-                  "needs pod affinity by namespace labels, which this version does not evaluate");
-  }
   constexpr char kAffinity[] = "node(s) didn't match pod affinity rules";
-  for (const model::PodAffinityTerm& term : spec.pod_affinity) {
-    if (term.weight == 0 && !domains.Has(term.topology_key)) {
+  Refusal refusal = Refusal::kNone;
+  if (context.room == Room::kEmpty) {
+    // Nothing is counted for a class of which only this is asked.
+    if (!RefusesEverywhere(context.pod_class).empty()) {
+      refusal = Refusal::kEverywhere;
+    } else if (!HasAffinityKeys(*context.pod_class.spec, node)) {
+      refusal = Refusal::kAffinity;
+    }
+  } else {
+    const Record& record = RecordOf(context);
+    refusal = record.refused ? Refusal::kEverywhere : Judge(record, context.room, node, nullptr);
+  }
+  switch (refusal) {
+    case Refusal::kNone:
+      return true;
+    case Refusal::kEverywhere:
+      return Refuse(why, Code::kUnschedulableAndUnresolvable,
+                    "needs pod affinity by namespace labels, which this version does not evaluate");
+    case Refusal::kAffinity:
+      // No eviction from this node can bring a pod to be near to.
       return Refuse(why, Code::kUnschedulableAndUnresolvable, kAffinity);
-    }
-  }
-  if (context.room == Room::kEmpty) return true;
-
-  const std::shared_ptr<const Counts> counts = cache_.Get(context, [&] { return Count(context); });
-  const bool all_met = std::all_of(
-      spec.pod_affinity.begin(), spec.pod_affinity.end(), [&](const model::PodAffinityTerm& term) {
-        return term.weight != 0 || At(counts->matching_affinity, term.topology_key,
-                                      *domains.Find(term.topology_key)) > 0;
-      });
-  if (!all_met) {
-    const bool first = counts->matching_affinity.empty() &&
-                       MatchesAllAffinity(spec, spec.ns, spec.labels_for_affinity);
-    // No eviction from this node can bring a pod to be near to.
-    if (!first) return Refuse(why, Code::kUnschedulableAndUnresolvable, kAffinity);
-  }
-  for (const model::PodAffinityTerm& term : spec.pod_anti_affinity) {
-    const std::string* value = domains.Find(term.topology_key);
-    if (term.weight == 0 && value != nullptr &&
-        At(counts->matching_anti, term.topology_key, *value) > 0) {
+    case Refusal::kAntiAffinity:
       return Refuse(why, Code::kUnschedulable, "node(s) didn't match pod anti-affinity rules");
+    case Refusal::kExisting:
+      break;
+  }
+  return Refuse(why, Code::kUnschedulable,
+                "node(s) didn't satisfy existing pods anti-affinity rules");
+}
+
+void InterPodAffinity::AddDependence(const framework::Context& context,
+                                     framework::DomainDependence& dependence) const {
+  const Record& record = RecordOf(context);
+  for (const auto* counters : {&record.affinity, &record.anti_affinity, &record.refusing}) {
+    for (const DomainCounter* counter : *counters) AddKey(*counter, dependence.filter);
+  }
+  for (const Preference& preference : record.preferences) {
+    AddKey(*preference.counter, dependence.score);
+  }
+}
+
+bool InterPodAffinity::AdmitsDomains(const framework::Context& context, const state::NodeInfo& node,
+                                     const TopologyKeys& keys) const {
+  const Record& record = RecordOf(context);
+  return !record.refused && Judge(record, context.room, node, &keys) == Refusal::kNone;
+}
+
+void InterPodAffinity::AddThresholds(const framework::Context& context, const TopologyKeys& keys,
+                                     std::vector<int64_t>& thresholds) const {
+  const Record& record = RecordOf(context);
+  thresholds.push_back(record.refusing_version);
+  if (std::any_of(record.affinity.begin(), record.affinity.end(),
+                  [&](const DomainCounter* counter) { return Has(&keys, counter->key()); })) {
+    thresholds.push_back(record.IsFirst(Room::kNow) ? 1 : 0);
+    thresholds.push_back(record.IsFirst(Room::kFuture) ? 1 : 0);
+  }
+}
+
+// ---- the score
+
+int64_t InterPodAffinity::SumOf(const Record& record, Room room, const state::NodeInfo& node) {
+  int64_t sum = 0;
+  for (const Preference& preference : record.preferences) {
+    sum += preference.weight * Here(*preference.counter, node).Attracting(room);
+  }
+  return sum;
+}
+
+void InterPodAffinity::FindBounds(const Record& record, const framework::Context& context,
+                                  Bounds& bounds) {
+  bounds.least = std::numeric_limits<int64_t>::max();
+  bounds.most = std::numeric_limits<int64_t>::min();
+  const auto take = [&bounds](int64_t sum) {
+    bounds.least = std::min(bounds.least, sum);
+    bounds.most = std::max(bounds.most, sum);
+  };
+  const TopologyKey& key = record.preferences.front().counter->key();
+  const bool one_key =
+      std::all_of(record.preferences.begin(), record.preferences.end(),
+                  [&](const Preference& preference) { return &preference.counter->key() == &key; });
+  if (!one_key) {
+    for (const auto& [name, id] : context.state.nodes_by_name()) {
+      const state::NodeInfo& node = context.state.node(id);
+      if (framework::IsPlace(node, context.room)) take(SumOf(record, context.room, node));
+    }
+    return;
+  }
+  absl::flat_hash_map<framework::DomainId, int64_t> sums;
+  for (const Preference& preference : record.preferences) {
+    for (const auto& [domain, tally] : preference.counter->domains()) {
+      sums[domain] += preference.weight * tally.Attracting(context.room);
     }
   }
-  if (Sum(counts->refusing, domains) > 0) {
-    return Refuse(why, Code::kUnschedulable,
-                  "node(s) didn't satisfy existing pods anti-affinity rules");
+  int64_t elsewhere = key.places().In(context.room);
+  for (const auto& [domain, sum] : sums) {
+    const int64_t places = key.PlacesIn(domain).In(context.room);
+    if (places > 0) take(sum);
+    elsewhere -= places;
   }
-  return true;
+  if (elsewhere > 0) take(0);
+}
+
+const InterPodAffinity::Bounds& InterPodAffinity::BoundsOf(Record& record,
+                                                           const framework::Context& context) {
+  Bounds& bounds = record.bounds[context.room == Room::kNow ? 0 : 1];
+  // Each of the versions only grows.
+  uint64_t version = 0;
+  for (const Preference& preference : record.preferences) {
+    version += preference.counter->version() + preference.counter->key().version();
+  }
+  if (bounds.version != version) {
+    FindBounds(record, context, bounds);
+    bounds.version = version;
+  }
+  return bounds;
 }
 
 int64_t InterPodAffinity::Score(const framework::Context& context,
                                 const state::NodeInfo& node) const {
-  const std::shared_ptr<const Counts> counts = cache_.Get(context, [&] { return Count(context); });
-  if (counts->most <= counts->least) return 0;
-  const int64_t sum =
-      std::clamp(Sum(counts->preference, node.object.meta.labels), counts->least, counts->most);
-  return 100 * (sum - counts->least) / (counts->most - counts->least) * kPreferenceStep;
+  if (context.room == Room::kEmpty) return 0;  // nothing is there to be near to
+  Record& record = RecordOf(context);
+  if (record.preferences.empty()) return 0;
+  const Bounds& bounds = BoundsOf(record, context);
+  if (bounds.most <= bounds.least) return 0;
+  const int64_t sum = std::clamp(SumOf(record, context.room, node), bounds.least, bounds.most);
+  return 100 * (sum - bounds.least) / (bounds.most - bounds.least) * kPreferenceStep;
+}
+
+bool InterPodAffinity::ScoreVaries(const framework::Context& context,
+                                   const TopologyKeys& keys) const {
+  const Record& record = RecordOf(context);
+  return std::any_of(
+      record.preferences.begin(), record.preferences.end(), [&](const Preference& preference) {
+        return Has(&keys, preference.counter->key()) && !preference.counter->domains().empty();
+      });
 }
 
 }  // namespace fairlead::plugins

@@ -21,18 +21,23 @@
 // anti-affinity counts as matching; one in a preference is passed over.
 //
 // Args: {"hardPodAffinityWeight": 0..100 (1), "ignorePreferredTermsOfExistingPods": false}.
-// Thread-safety: locks its cache. Complexity: O(nodes + pods * terms) once a class and state
-// version, then O(terms) a node.
+// Thread-safety: the state's. Complexity: O(terms) a node, by counters (framework/
+// domain_counters.h); the least and the most of the scores O(domains that hold such pods) where
+// one topology key decides, O(nodes) where several do, once for each change of these counters.
 #pragma once
 
 #include "scheduler/framework/framework.h"
-#include "scheduler/plugins/common.h"
+#include "scheduler/plugins/class_records.h"
 
 namespace fairlead::plugins {
 
-class InterPodAffinity final : public framework::FilterPlugin, public framework::ScorePlugin {
+class InterPodAffinity final : public framework::FilterPlugin,
+                               public framework::ScorePlugin,
+                               public framework::DomainPlugin {
  public:
   static constexpr char kName[] = "InterPodAffinity";
+  // Classes whose terms are kept; the counters of the terms are shared.
+  static constexpr size_t kMaxRecords = 1024;
   static absl::StatusOr<std::unique_ptr<framework::Plugin>> Make(absl::string_view args_json);
   InterPodAffinity(int64_t hard_weight, bool ignore_existing_preferences)
       : hard_weight_(hard_weight), ignore_existing_preferences_(ignore_existing_preferences) {}
@@ -57,26 +62,60 @@ class InterPodAffinity final : public framework::FilterPlugin, public framework:
   [[nodiscard]] int64_t Score(const framework::Context& context,
                               const state::NodeInfo& node) const override;
 
+  void Attach(framework::DomainCounters* counters) override { records_.Attach(counters); }
+  void AddDependence(const framework::Context& context,
+                     framework::DomainDependence& dependence) const override;
+  [[nodiscard]] bool AdmitsDomains(const framework::Context& context, const state::NodeInfo& node,
+                                   const framework::TopologyKeys& keys) const override;
+  void AddThresholds(const framework::Context& context, const framework::TopologyKeys& keys,
+                     std::vector<int64_t>& thresholds) const override;
+  [[nodiscard]] bool ScoreVaries(const framework::Context& context,
+                                 const framework::TopologyKeys& keys) const override;
+
  private:
-  // Topology key -> value -> number.
-  using ByDomain = std::map<std::string, std::map<std::string, int64_t>>;
-  struct Counts {
-    ByDomain matching_affinity;   // pods that match all required affinity terms
-    ByDomain matching_anti;       // pods that match a required anti-affinity term of that key
-    ByDomain refusing;            // pods whose required anti-affinity matches the class
-    ByDomain preference;          // sum of weights
-    int64_t least = 0, most = 0;  // of the sums over all nodes
+  struct Preference {
+    const framework::DomainCounter* counter;
+    int64_t weight;  // negative: keep away
   };
-  [[nodiscard]] Counts Count(const framework::Context& context) const;
-  void CountPod(const framework::Context& context, const state::NodeInfo& node,
-                const state::PodRecord& pod, Counts& counts) const;
-  void CountPreferences(const model::PodSpec& spec, const model::PodSpec& other,
-                        const model::StringMap& other_labels, const model::StringMap& domains,
-                        Counts& counts) const;
+  // The least and the most that preferences add up to on any node.
+  struct Bounds {
+    uint64_t version = 0;  // of all counters and keys that they were found for; 0: not yet
+    int64_t least = 0, most = 0;
+  };
+  // The terms that concern a class, as counters.
+  struct Record {
+    bool refused = false;                                  // on every node: RefusesEverywhere()
+    bool matches_itself = false;                           // all its required affinity terms
+    std::vector<std::shared_ptr<framework::PodSet>> sets;  // held by those of its own terms
+    std::vector<const framework::DomainCounter*> affinity, anti_affinity;
+    std::vector<Preference> own_preferences;
+    // By the terms of pods that are there; found again when owners_version has changed.
+    uint64_t owners_version = 0;
+    std::vector<const framework::DomainCounter*> refusing;
+    int64_t refusing_version = 0;         // grows when `refusing` becomes another one
+    std::vector<Preference> preferences;  // these and its own
+    Bounds bounds[2];                     // kNow, kFuture
+
+    // The required affinity asks for nothing: no pod matches it anywhere, and this one does.
+    [[nodiscard]] bool IsFirst(framework::Room room) const;
+  };
+  // Which rule refuses the node; `keys` null: all of them count.
+  enum class Refusal { kNone, kEverywhere, kAffinity, kAntiAffinity, kExisting };
+  static bool HasAffinityKeys(const model::PodSpec& spec, const state::NodeInfo& node);
+  static Refusal Judge(const Record& record, framework::Room room, const state::NodeInfo& node,
+                       const framework::TopologyKeys* keys);
+  Record& RecordOf(const framework::Context& context) const;
+  [[nodiscard]] std::unique_ptr<Record> MakeRecord(framework::DomainCounters& counters,
+                                                   const state::PodClass& pod_class) const;
+  void ReadOwners(framework::DomainCounters& counters, const model::PodSpec& spec,
+                  Record& record) const;
+  static int64_t SumOf(const Record& record, framework::Room room, const state::NodeInfo& node);
+  static const Bounds& BoundsOf(Record& record, const framework::Context& context);
+  static void FindBounds(const Record& record, const framework::Context& context, Bounds& bounds);
 
   int64_t hard_weight_;
   bool ignore_existing_preferences_;
-  mutable ClassCache<Counts> cache_;
+  mutable ClassRecords<Record> records_{kMaxRecords};
 };
 
 }  // namespace fairlead::plugins

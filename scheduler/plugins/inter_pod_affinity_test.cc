@@ -77,6 +77,20 @@ TEST_F(InterPodAffinityTest, FirstPodOfASeriesMayStart) {
   EXPECT_EQ(All(), (Answers{kNoAffinity, kNoAffinity, "", kNoAffinity}));
 }
 
+// Also without any other change: an agent labels pods while they run.
+TEST_F(InterPodAffinityTest, LabelsOfPodsThatRunMayChange) {
+  Pod({Term("db", "zone")});
+  model::Pod pod = On("a1", "web");
+  AddPod(pod);
+  EXPECT_EQ(All(), (Answers{kNoAffinity, kNoAffinity, kNoAffinity, kNoAffinity}));
+  pod.meta.labels.Set("app", "db");
+  EXPECT_TRUE(state_.UpsertPod(pod).Any()) << "the pod that waits has to be looked at again";
+  EXPECT_EQ(All(), (Answers{"", "", kNoAffinity, kNoAffinity}));
+  Waiting({});
+  pod.meta.labels.Set("app", "web");
+  EXPECT_FALSE(state_.UpsertPod(pod).Any()) << "no pod reads labels of others any more";
+}
+
 TEST_F(InterPodAffinityTest, Namespaces) {
   AddPod(On("a1", "db", "data"));
   model::PodAffinityTerm term = Term("db", "zone");

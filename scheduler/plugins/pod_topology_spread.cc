@@ -4,34 +4,19 @@
 
 #include "base/status_macros.h"
 #include "scheduler/plugins/args.h"
-#include "scheduler/plugins/node_affinity.h"
+#include "scheduler/plugins/common.h"
 #include "scheduler/plugins/scale.h"
-#include "scheduler/plugins/taint_toleration.h"
 
 namespace fairlead::plugins {
 namespace {
 
 using framework::Code;
+using framework::NodeDomain;
 using framework::Room;
+using framework::TopologyKeys;
 
-bool HasAllHardKeys(const model::PodSpec& spec, const model::StringMap& labels) {
-  return std::all_of(spec.topology_spread.begin(), spec.topology_spread.end(), [&](const auto& c) {
-    return !c.do_not_schedule || labels.Has(c.topology_key);
-  });
-}
-
-int64_t MatchingPods(const framework::Context& context, const state::NodeInfo& node,
-                     const model::TopologySpreadConstraint& constraint) {
-  int64_t count = 0;
-  for (const state::PodId id : node.pods) {
-    const state::PodRecord& pod = context.state.pod(id);
-    if (pod.terminating || !state::IsAllocated(pod.status)) continue;
-    if (pod.ns == context.pod_class.spec->ns && pod.labels != nullptr &&
-        constraint.selector.Matches(*pod.labels)) {
-      ++count;
-    }
-  }
-  return count;
+bool Has(const TopologyKeys* keys, const framework::TopologyKey& key) {
+  return keys == nullptr || std::find(keys->begin(), keys->end(), &key) != keys->end();
 }
 
 }  // namespace
@@ -48,79 +33,94 @@ bool PodTopologySpread::HasConstraint(const state::PodClass& pod_class, bool har
                      [&](const auto& c) { return c.do_not_schedule == hard; });
 }
 
-PodTopologySpread::ByConstraint PodTopologySpread::Count(const framework::Context& context) {
-  const model::PodSpec& spec = *context.pod_class.spec;
-  ByConstraint counts(spec.topology_spread.size());
-  for (const auto& [name, id] : context.state.nodes_by_name()) {
-    const state::NodeInfo& node = context.state.node(id);
-    if (!IsPlace(node, context.room)) continue;
-    const bool affinity = MatchesNodeAffinity(spec, node.object);
-    const bool tolerated = FindUntolerated(spec, node.object) == nullptr;
-    const bool all_keys = HasAllHardKeys(spec, node.object.meta.labels);
-    for (size_t i = 0; i < counts.size(); ++i) {
-      const model::TopologySpreadConstraint& c = spec.topology_spread[i];
-      const std::string* value = node.object.meta.labels.Find(c.topology_key);
-      if (value == nullptr || (c.do_not_schedule && !all_keys)) continue;
-      if ((c.honor_node_affinity && !affinity) || (c.honor_node_taints && !tolerated)) continue;
-      counts[i].pods[*value] += MatchingPods(context, node, c);
-    }
+const PodTopologySpread::Record& PodTopologySpread::RecordOf(
+    const framework::Context& context) const {
+  framework::DomainCounters* counters = nullptr;
+  return records_.Get(context, counters,
+                      [](framework::DomainCounters& from, const state::PodClass& pod_class) {
+                        auto record = std::make_unique<Record>();
+                        for (size_t i = 0; i < pod_class.spec->topology_spread.size(); ++i) {
+                          record->push_back(std::make_unique<SpreadTally>(from, pod_class.spec, i));
+                        }
+                        return record;
+                      });
+}
+
+PodTopologySpread::Refusal PodTopologySpread::Judge(const Record& record,
+                                                    const framework::Context& context,
+                                                    const state::NodeInfo& node,
+                                                    const TopologyKeys* keys) {
+  for (const auto& tally : record) {
+    const model::TopologySpreadConstraint& c = tally->constraint();
+    if (!c.do_not_schedule || !Has(keys, tally->key())) continue;
+    const NodeDomain where = tally->key().DomainOf(node);
+    if (!where.has_key) return Refusal::kKey;
+    if (context.room == Room::kEmpty) continue;
+    // A domain that only this node will open (it is being planned) is empty.
+    const SpreadTally::View here = tally->In(where.domain, context.room);
+    const int64_t least = here.is_domain ? tally->Floor(context.room) : 0;
+    const int64_t pods = here.is_domain ? here.pods : 0;
+    if (pods + (tally->counts_itself() ? 1 : 0) - least > c.max_skew) return Refusal::kSkew;
   }
-  for (Domains& domains : counts) {
-    if (domains.pods.empty()) continue;
-    const auto [least, most] =
-        std::minmax_element(domains.pods.begin(), domains.pods.end(),
-                            [](const auto& a, const auto& b) { return a.second < b.second; });
-    domains.least = least->second;
-    domains.most = most->second;
-  }
-  return counts;
+  return Refusal::kNone;
 }
 
 bool PodTopologySpread::Filter(const framework::Context& context, const state::NodeInfo& node,
                                framework::Status* why) const {
-  const model::PodSpec& spec = *context.pod_class.spec;
-  if (!HasAllHardKeys(spec, node.object.meta.labels)) {
-    return Refuse(why, Code::kUnschedulableAndUnresolvable,
-                  "node(s) didn't match pod topology spread constraints (missing required label)");
+  constexpr char kNoKey[] =
+      "node(s) didn't match pod topology spread constraints (missing required label)";
+  if (!HasAllHardKeys(*context.pod_class.spec, node.object.meta.labels)) {
+    return Refuse(why, Code::kUnschedulableAndUnresolvable, kNoKey);
   }
   if (context.room == Room::kEmpty) return true;
-  const auto counts = cache_.Get(context, [&] { return Count(context); });
-  for (size_t i = 0; i < counts->size(); ++i) {
-    const model::TopologySpreadConstraint& c = spec.topology_spread[i];
-    if (!c.do_not_schedule) continue;
-    const Domains& domains = (*counts)[i];
-    auto here = domains.pods.find(*node.object.meta.labels.Find(c.topology_key));
-    // A domain that only this node will open (it is being planned) is empty.
-    const int64_t pods = here == domains.pods.end() ? 0 : here->second;
-    const bool few = static_cast<int64_t>(domains.pods.size()) < c.min_domains;
-    const int64_t least = few || here == domains.pods.end() ? 0 : domains.least;
-    const int64_t self = c.selector.Matches(spec.labels_for_affinity) ? 1 : 0;
-    if (pods + self - least > c.max_skew) {
-      return Refuse(why, Code::kUnschedulable,
-                    "node(s) didn't match pod topology spread constraints");
-    }
+  if (Judge(RecordOf(context), context, node, nullptr) == Refusal::kNone) return true;
+  return Refuse(why, Code::kUnschedulable, "node(s) didn't match pod topology spread constraints");
+}
+
+void PodTopologySpread::AddDependence(const framework::Context& context,
+                                      framework::DomainDependence& dependence) const {
+  for (const auto& tally : RecordOf(context)) {
+    TopologyKeys& keys = tally->constraint().do_not_schedule ? dependence.filter : dependence.score;
+    if (!Has(&keys, tally->key())) keys.push_back(&tally->key());
   }
-  return true;
+}
+
+bool PodTopologySpread::AdmitsDomains(const framework::Context& context,
+                                      const state::NodeInfo& node, const TopologyKeys& keys) const {
+  return Judge(RecordOf(context), context, node, &keys) == Refusal::kNone;
+}
+
+void PodTopologySpread::AddThresholds(const framework::Context& context, const TopologyKeys& keys,
+                                      std::vector<int64_t>& thresholds) const {
+  for (const auto& tally : RecordOf(context)) {
+    if (!tally->constraint().do_not_schedule || !Has(&keys, tally->key())) continue;
+    thresholds.push_back(tally->Floor(Room::kNow));
+    thresholds.push_back(tally->Floor(Room::kFuture));
+  }
+}
+
+bool PodTopologySpread::ScoreVaries(const framework::Context& context,
+                                    const TopologyKeys& keys) const {
+  const Record& record = RecordOf(context);
+  return std::any_of(record.begin(), record.end(), [&](const auto& tally) {
+    return !tally->constraint().do_not_schedule && Has(&keys, tally->key());
+  });
 }
 
 int64_t PodTopologySpread::Score(const framework::Context& context,
                                  const state::NodeInfo& node) const {
-  const model::PodSpec& spec = *context.pod_class.spec;
-  const auto counts = cache_.Get(context, [&] { return Count(context); });
   int64_t sum = 0;
   int64_t constraints = 0;
-  for (size_t i = 0; i < counts->size(); ++i) {
-    const model::TopologySpreadConstraint& c = spec.topology_spread[i];
-    if (c.do_not_schedule) continue;
+  for (const auto& tally : RecordOf(context)) {
+    if (tally->constraint().do_not_schedule) continue;
     ++constraints;
-    const std::string* value = node.object.meta.labels.Find(c.topology_key);
-    if (value == nullptr) continue;
-    const Domains& domains = (*counts)[i];
-    auto here = domains.pods.find(*value);
-    const int64_t pods = here == domains.pods.end() ? domains.least : here->second;
-    sum += domains.most == domains.least
-               ? 100
-               : 100 * (domains.most - pods) / (domains.most - domains.least);
+    const NodeDomain where = tally->key().DomainOf(node);
+    if (!where.has_key) continue;
+    const int64_t least = tally->Least(context.room);
+    const int64_t most = tally->Most(context.room);
+    const SpreadTally::View here = tally->In(where.domain, context.room);
+    sum +=
+        most == least ? 100 : 100 * (most - (here.is_domain ? here.pods : least)) / (most - least);
   }
   return constraints == 0 ? 0 : sum / constraints * kPreferenceStep;
 }

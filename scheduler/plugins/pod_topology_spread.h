@@ -14,19 +14,25 @@
 // is the same.
 //
 // Nodes that are ordered or not usable yet are domains for Room::kFuture only: an empty zone to
-// come must not hold pods back now. Room::kEmpty asks for the keys alone. Thread-safety: locks its
-// cache. Complexity: O((nodes + pods) * constraints) once a class and state version, then
-// O(constraints) a node.
+// come must not hold pods back now. Room::kEmpty asks for the keys alone.
+//
+// Thread-safety: the state's. Complexity: O(constraints) a node, by counters (spread_tally.h);
+// O((nodes + pods) * constraints) for a class that is asked about for the first time.
 #pragma once
 
 #include "scheduler/framework/framework.h"
-#include "scheduler/plugins/common.h"
+#include "scheduler/plugins/class_records.h"
+#include "scheduler/plugins/spread_tally.h"
 
 namespace fairlead::plugins {
 
-class PodTopologySpread final : public framework::FilterPlugin, public framework::ScorePlugin {
+class PodTopologySpread final : public framework::FilterPlugin,
+                                public framework::ScorePlugin,
+                                public framework::DomainPlugin {
  public:
   static constexpr char kName[] = "PodTopologySpread";
+  // Classes that are counted for: a few bytes a node each.
+  static constexpr size_t kMaxRecords = 256;
   static absl::StatusOr<std::unique_ptr<framework::Plugin>> Make(absl::string_view args_json);
 
   [[nodiscard]] absl::string_view Name() const override { return kName; }
@@ -44,16 +50,27 @@ class PodTopologySpread final : public framework::FilterPlugin, public framework
   [[nodiscard]] int64_t Score(const framework::Context& context,
                               const state::NodeInfo& node) const override;
 
- private:
-  struct Domains {
-    std::map<std::string, int64_t> pods;  // matching pods by value of the topology key
-    int64_t least = 0, most = 0;
-  };
-  using ByConstraint = std::vector<Domains>;  // as in the spec
-  static bool HasConstraint(const state::PodClass& pod_class, bool hard);
-  static ByConstraint Count(const framework::Context& context);
+  void Attach(framework::DomainCounters* counters) override { records_.Attach(counters); }
+  void AddDependence(const framework::Context& context,
+                     framework::DomainDependence& dependence) const override;
+  [[nodiscard]] bool AdmitsDomains(const framework::Context& context, const state::NodeInfo& node,
+                                   const framework::TopologyKeys& keys) const override;
+  void AddThresholds(const framework::Context& context, const framework::TopologyKeys& keys,
+                     std::vector<int64_t>& thresholds) const override;
+  [[nodiscard]] bool ScoreVaries(const framework::Context& context,
+                                 const framework::TopologyKeys& keys) const override;
 
-  mutable ClassCache<ByConstraint> cache_;
+ private:
+  // As the constraints of the spec.
+  using Record = std::vector<std::unique_ptr<SpreadTally>>;
+  static bool HasConstraint(const state::PodClass& pod_class, bool hard);
+  // Which rule refuses the node; `keys` null: all constraints count.
+  enum class Refusal { kNone, kKey, kSkew };
+  static Refusal Judge(const Record& record, const framework::Context& context,
+                       const state::NodeInfo& node, const framework::TopologyKeys* keys);
+  const Record& RecordOf(const framework::Context& context) const;
+
+  mutable ClassRecords<Record> records_{kMaxRecords};
 };
 
 }  // namespace fairlead::plugins

@@ -30,6 +30,9 @@ struct StateChange {
     // more. Where the amount or the queue changes, both are told, the second first.
     kPodCharged,
     kPodReleased,
+    // The labels of a pod on a node are about to be others; are others now. Both are told.
+    kPodLabelsGo,
+    kPodLabelsCome,
     // Something that a decision about the workload could depend on: its objects, its pods or their
     // status.
     kWorkload,
@@ -44,7 +47,7 @@ struct StateChange {
   PodStatus from_status = PodStatus::kPending, to_status = PodStatus::kPending;  // of pods
   PodId pod = kNoId;
   WorkloadId workload = kNoId;  // of pods and workloads; of a pod of others none
-  // Of kPodMoved both; of entries about nodes the node is `to_node`.
+  // Of kPodMoved both; of entries about nodes and labels the node is `to_node`.
   NodeId from_node = kNoId, to_node = kNoId;
 };
 static_assert(sizeof(StateChange) <= 24);

@@ -262,8 +262,8 @@ class ClusterState {
   void SetCharge(PodClass& pod_class);
   void RenewMemoryCharges();
   // Required anti-affinity of some pods selects others (selected_pods.cc).
-  void AddAntiAffinity(const model::PodSpec& spec);
-  void DropAntiAffinity(const model::PodSpec& spec);
+  void AddTerms(const model::PodSpec& spec);
+  void DropTerms(const model::PodSpec& spec);
   [[nodiscard]] bool IsSelected(const std::string& ns, const model::StringMap& labels) const;
   // The spec that `pod` is classed by, if that is not pod.spec itself.
   [[nodiscard]] std::optional<model::PodSpec> SelectedSpec(const model::PodSpec& spec,
@@ -344,6 +344,7 @@ class ClusterState {
   PodClassId InternClass(const model::PodSpec& spec);
   void ReleaseClass(PodClassId id);
   std::shared_ptr<const model::StringMap> InternLabels(const model::StringMap& labels);
+  bool TakeLabels(PodRecord& record, const model::StringMap& labels);
   void AttachToWorkload(PodRecord& pod, const model::Pod& object);
   void DetachFromWorkload(PodRecord& pod);
   void InsertInTaskOrder(Workload& workload, PodId pod);
@@ -428,6 +429,7 @@ class ClusterState {
   absl::flat_hash_map<std::pair<std::string, model::PodAffinityTerm>, size_t> anti_affinity_;
   std::vector<std::string> selected_keys_;
   bool anti_affinity_grew_ = false;
+  size_t classes_with_terms_ = 0;  // classes with pod affinity, anti-affinity or spread constraints
   uint64_t version_ = 0;
   uint64_t rank_epoch_ = 0;
   std::deque<NodeId> node_log_;

@@ -57,7 +57,7 @@ PodClassId ClusterState::InternClass(const model::PodSpec& spec) {
   added.users = 1;
   class_index_.emplace(spec, id);
   if (spec.gpu_share.memory_mib > 0) ++memory_share_classes_;
-  AddAntiAffinity(spec);
+  AddTerms(spec);
   return id;
 }
 
@@ -68,7 +68,7 @@ void ClusterState::ReleaseClass(PodClassId id) {
   if (--released.users > 0) return;
   class_index_.erase(*released.spec);
   if (released.spec->gpu_share.memory_mib > 0) --memory_share_classes_;
-  DropAntiAffinity(*released.spec);
+  DropTerms(*released.spec);
   released = PodClass{};
   free_classes_.push_back(id);
   ++classes_gone_;
@@ -101,6 +101,22 @@ std::shared_ptr<const model::StringMap> ClusterState::InternLabels(const model::
     absl::erase_if(labels_index_, [](const auto& entry) { return entry.second.expired(); });
   }
   return made;
+}
+
+// True if a decision about other pods could depend on them.
+bool ClusterState::TakeLabels(PodRecord& record, const model::StringMap& labels) {
+  std::shared_ptr<const model::StringMap> taken = InternLabels(labels);
+  if (taken == record.labels) return false;
+  if (record.node == kNoId) {
+    record.labels = std::move(taken);
+    return false;
+  }
+  Tell({.kind = StateChange::Kind::kPodLabelsGo, .pod = record.id, .to_node = record.node});
+  record.labels = std::move(taken);
+  Tell({.kind = StateChange::Kind::kPodLabelsCome, .pod = record.id, .to_node = record.node});
+  if (classes_with_terms_ == 0) return false;
+  TouchNode(record.node);
+  return true;
 }
 
 PodId ClusterState::NewPod() {
@@ -215,7 +231,7 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
   const absl::string_view verdict = pod.meta.annotations.Get(model::kVerdictAnnotation);
   record.has_verdict = !verdict.empty();
   record.verdict_hash = model::VerdictHashOf(verdict);
-  record.labels = InternLabels(pod.meta.labels);
+  change.capacity |= TakeLabels(record, pod.meta.labels);
 
   const bool claims = ReadClaims(record, pod);
   const model::PodSpec& classed = *classes_[record.pod_class].spec;

@@ -5,28 +5,22 @@
 // mark.
 #include <algorithm>
 
+#include "scheduler/model/pod_terms.h"
 #include "scheduler/state/cluster_state.h"
 
 namespace fairlead::state {
 namespace {
 
-// Might the term of a pod in `owner_ns` select a pod in `ns`? Namespaces' labels are not known.
-bool MightSelect(const model::PodAffinityTerm& term, const std::string& owner_ns,
-                 const std::string& ns, const model::StringMap& labels) {
-  if (!term.selector.Matches(labels)) return false;
-  if (term.namespaces.empty() && !term.namespace_selector.has_value()) return ns == owner_ns;
-  return (term.namespace_selector.has_value() && !term.namespace_selector->none) ||
-         std::find(term.namespaces.begin(), term.namespaces.end(), ns) != term.namespaces.end();
-}
-
-bool ReadsOwnLabels(const model::PodSpec& spec) {
+// Has it terms that read labels of pods, its own among them?
+bool HasTerms(const model::PodSpec& spec) {
   return !spec.pod_affinity.empty() || !spec.pod_anti_affinity.empty() ||
          !spec.topology_spread.empty();
 }
 
 }  // namespace
 
-void ClusterState::AddAntiAffinity(const model::PodSpec& spec) {
+void ClusterState::AddTerms(const model::PodSpec& spec) {
+  if (HasTerms(spec)) ++classes_with_terms_;
   for (const model::PodAffinityTerm& term : spec.pod_anti_affinity) {
     if (term.weight != 0) continue;
     if (++anti_affinity_[{spec.ns, term}] > 1) continue;
@@ -41,7 +35,8 @@ void ClusterState::AddAntiAffinity(const model::PodSpec& spec) {
 }
 
 // Keys that nobody reads any more go with the last term: more of them than needed do no harm.
-void ClusterState::DropAntiAffinity(const model::PodSpec& spec) {
+void ClusterState::DropTerms(const model::PodSpec& spec) {
+  if (HasTerms(spec)) --classes_with_terms_;
   for (const model::PodAffinityTerm& term : spec.pod_anti_affinity) {
     if (term.weight != 0) continue;
     auto it = anti_affinity_.find({spec.ns, term});
@@ -52,13 +47,14 @@ void ClusterState::DropAntiAffinity(const model::PodSpec& spec) {
 
 bool ClusterState::IsSelected(const std::string& ns, const model::StringMap& labels) const {
   return std::any_of(anti_affinity_.begin(), anti_affinity_.end(), [&](const auto& entry) {
-    return MightSelect(entry.first.second, entry.first.first, ns, labels);
+    return model::Selects(entry.first.second, entry.first.first, ns, labels) !=
+           model::Selection::kNo;
   });
 }
 
 std::optional<model::PodSpec> ClusterState::SelectedSpec(const model::PodSpec& spec,
                                                          const model::StringMap& labels) const {
-  if (anti_affinity_.empty() || ReadsOwnLabels(spec) || !IsSelected(spec.ns, labels)) {
+  if (anti_affinity_.empty() || HasTerms(spec) || !IsSelected(spec.ns, labels)) {
     return std::nullopt;
   }
   model::PodSpec selected = spec;

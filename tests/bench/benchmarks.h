@@ -13,6 +13,12 @@ void Queued320k(Run& run);
 void IdleCycle(Run& run);
 void PendingFull2000(Run& run);
 
+// affinity_bench.cc
+void Affinity5k(Run& run);
+void AntiAffinity5k(Run& run);
+void ZoneSpread5k(Run& run);
+void HostSpread5k(Run& run);
+
 // growth_bench.cc
 void GrowthWithNodes(Run& run);
 void GrowthWithFill(Run& run);

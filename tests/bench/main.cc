@@ -71,6 +71,10 @@ int RunAll(const Arguments& arguments) {
   const std::vector<Benchmark> all = {
       {"placements_1k", Placements1k},
       {"placements_20k", Placements20k},
+      {"affinity_5k", Affinity5k},
+      {"anti_affinity_5k", AntiAffinity5k},
+      {"zone_spread_5k", ZoneSpread5k},
+      {"host_spread_5k", HostSpread5k},
       {"fill_500x8", Fill500x8},
       {"queued_320k", Queued320k},
       {"idle_cycle", IdleCycle},

@@ -1,0 +1,149 @@
+// Where a pod goes that looks at other nodes through their domains: the order of nodes that is kept
+// from placement to placement, against a scan of all nodes by a framework that keeps nothing.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+
+#include "scheduler/engine/gang.h"
+#include "scheduler/engine/placer.h"
+#include "scheduler/framework/score_tiers.h"
+#include "scheduler/plugins/domain_world_testing.h"
+#include "scheduler/plugins/registry.h"
+
+namespace fairlead::engine {
+namespace {
+
+using framework::Room;
+using plugins::testing::DomainWorld;
+using state::PodStatus;
+
+std::unique_ptr<framework::Framework> MakeFramework() {
+  framework::Registry registry;
+  EXPECT_TRUE(plugins::RegisterAll(registry).ok());
+  return *framework::Framework::Make(framework::DefaultProfile(), registry);
+}
+
+struct Place {
+  state::NodeId node = state::kNoId;
+  bool starts = false;
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+class OrderedWorld {
+ public:
+  OrderedWorld(uint64_t seed, NodeOrders::Limits limits)
+      : world_(seed),
+        counters_(world_.state()),
+        placer_(world_.state(), *framework_, state::GpuOrder::kPack, limits) {
+    world_.state().Subscribe(&counters_);
+    framework_->Attach(&counters_);
+  }
+  ~OrderedWorld() {
+    framework_->Attach(nullptr);
+    world_.state().Unsubscribe(&counters_);
+  }
+
+  void Step() {
+    world_.Step();
+    if (world_.OneIn(2)) return;
+    state::Transaction txn(world_.state());
+    for (size_t i = world_.Below(3); i > 0; --i) world_.Try(txn);
+    for (size_t i = world_.Below(4); i > 0; --i) {
+      const auto mark = txn.Mark();
+      ASSERT_NO_FATAL_FAILURE(PlaceAll(txn));
+      if (world_.OneIn(2)) txn.RollbackTo(mark);
+      if (world_.OneIn(3)) world_.Try(txn);
+    }
+    ASSERT_NO_FATAL_FAILURE(PlaceAll(txn));
+    if (world_.OneIn(4)) txn.Commit();
+  }
+
+  [[nodiscard]] int64_t placed() const { return placed_; }
+  [[nodiscard]] int64_t by_order() const { return by_order_; }
+
+ private:
+  // The first workloads that wait, one after the other.
+  void PlaceAll(state::Transaction& txn) {
+    state::ClusterState& state = world_.state();
+    std::vector<state::PodId> waiting;
+    state.ForEachPod([&](const state::PodRecord& pod) {
+      if (pod.status == PodStatus::kPending && pod.workload != state::kNoId) {
+        waiting.push_back(pod.id);
+      }
+    });
+    for (const state::PodId pod : waiting) {
+      if (world_.OneIn(2)) continue;
+      const auto mode = world_.OneIn(4) ? Placer::Mode::kPromise : Placer::Mode::kStart;
+      const Place expected = Scan(state.pod(pod).pod_class, mode);
+      const state::Workload& workload = state.workload(state.pod(pod).workload);
+      const GangStep step = NextStep(state, workload);
+      ASSERT_EQ(step.pods.size(), 1u);
+      if (framework_->ByDomain(state.class_of(pod))) ++by_order_;
+      placer_.Place(txn, workload, step, mode);
+      const state::PodRecord& record = state.pod(pod);
+      ASSERT_EQ(NameOf(record.node), NameOf(expected.node)) << record.name;
+      ASSERT_EQ(record.status == PodStatus::kBinding, expected.starts) << record.name;
+      ++placed_;
+    }
+  }
+
+  std::string NameOf(state::NodeId node) {
+    return node == state::kNoId ? "" : world_.state().node(node).name();
+  }
+
+  Place Scan(state::PodClassId id, Placer::Mode mode) {
+    const state::ClusterState& state = world_.state();
+    Place best;
+    bool best_ordered = false;
+    int64_t best_score = 0;
+    for (const auto& [name, node_id] : state.nodes_by_name()) {
+      const state::NodeInfo& node = state.node(node_id);
+      framework::Context context{state, state.pod_class(id), id, Room::kFuture};
+      if (!node.exists || !scanning_->Filter(context, node, nullptr)) continue;
+      context.room = Room::kNow;
+      const bool ordered = node.kind != state::NodeKind::kReal || !node.usable;
+      const bool now = !ordered && scanning_->Filter(context, node, nullptr);
+      const int64_t score = scanning_->Score(context, node) + (now ? framework::kFitsNowStep : 0);
+      if (best.node != state::kNoId) {
+        if (ordered && !best_ordered) continue;
+        if (ordered == best_ordered && score <= best_score) continue;
+      }
+      best = {node_id, now && mode == Placer::Mode::kStart};
+      best_ordered = ordered;
+      best_score = score;
+    }
+    return best;
+  }
+
+  DomainWorld world_;
+  std::unique_ptr<framework::Framework> framework_ = MakeFramework();
+  std::unique_ptr<framework::Framework> scanning_ = MakeFramework();  // never attached
+  framework::DomainCounters counters_;
+  Placer placer_;
+  int64_t placed_ = 0, by_order_ = 0;
+};
+
+TEST(DomainOrderTest, ChoosesTheNodeThatAScanChooses) {
+  int64_t placed = 0;
+  int64_t by_order = 0;
+  for (uint64_t seed = 1; seed <= 150; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    // Zones as groups, and zones as host names are; nodes looked at one by one, or not.
+    OrderedWorld world(seed, {seed % 3 == 0   ? 0u
+                              : seed % 3 == 1 ? 2u
+                                              : 32u,
+                              seed % 2 == 0 ? 0u : 3u});
+    for (int step = 0; step < 60; ++step) {
+      SCOPED_TRACE(absl::StrCat("step ", step));
+      ASSERT_NO_FATAL_FAILURE(world.Step());
+    }
+    placed += world.placed();
+    by_order += world.by_order();
+  }
+  EXPECT_GT(placed, 1000);
+  EXPECT_EQ(by_order, placed);
+}
+
+}  // namespace
+}  // namespace fairlead::engine

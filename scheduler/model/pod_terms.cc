@@ -1,0 +1,25 @@
+#include "scheduler/model/pod_terms.h"
+
+#include <algorithm>
+
+namespace fairlead::model {
+
+Selection Selects(const PodAffinityTerm& term, const std::string& owner_ns, const std::string& ns,
+                  const StringMap& labels) {
+  if (!term.selector.Matches(labels)) return Selection::kNo;
+  if (term.namespaces.empty() && !term.namespace_selector.has_value()) {
+    return ns == owner_ns ? Selection::kYes : Selection::kNo;
+  }
+  if (std::find(term.namespaces.begin(), term.namespaces.end(), ns) != term.namespaces.end()) {
+    return Selection::kYes;
+  }
+  if (!term.namespace_selector.has_value() || term.namespace_selector->none) return Selection::kNo;
+  return NeedsNamespaceLabels(term) ? Selection::kUnknown : Selection::kYes;
+}
+
+bool NeedsNamespaceLabels(const PodAffinityTerm& term) {
+  return term.namespace_selector.has_value() && !term.namespace_selector->none &&
+         !term.namespace_selector->requirements.empty();
+}
+
+}  // namespace fairlead::model
