@@ -1,97 +1,188 @@
 #!/usr/bin/env bash
-# mutations.sh [NAME...]: does the simulation find every defect that it is there to find? Each tests/mutations/NAME.patch is applied
-# to a copy of the tree, fairlead-simtest is built of it and runs up to FAIRLEAD_MUTATION_SEEDS worlds until one fails. The last
-# line is "M of M found"; exit code 0 only if all were found and the tree without a patch fails nowhere.
+# mutations.sh [--first-look] [NAME...]: does the simulation find every defect that it is there to find? Each
+# tests/mutations/NAME.patch is applied to a copy of the tree, fairlead-simtest is built of it and runs up to
+# FAIRLEAD_MUTATION_SEEDS worlds until one fails; the tree without the patch has to pass that very world. The last line is
+# "M of M found"; exit code 0 only if all were found. tests/mutations/README.md has the form of a patch.
 #
-# tests/mutations/README.md has the form of a patch. The copy and its build folder stay under ~/.cache/fairlead/mutations, so that
-# a patch costs the files that it changes. FAIRLEAD_MUTATION_JOBS: processes, by default one a core.
+# The copy, its build folder and what was judged stay under ~/.cache/fairlead/mutations. A patch is judged again only when it,
+# its flags or the program have changed; a line that is repeated from there ends with "(judged before)". Without --first-look
+# the whole of FAIRLEAD_MUTATION_SEEDS worlds is also run without a patch, with all faults and all invariants.
+# FAIRLEAD_MUTATION_SEEDS: 2000, or 150 at the first look. FAIRLEAD_MUTATION_JOBS: processes, by default one a core.
 . "$(dirname "$0")/lib.sh"
-seeds=${FAIRLEAD_MUTATION_SEEDS:-2000}
+first_look=0
+if [[ ${1:-} == --first-look ]]; then
+  first_look=1
+  shift
+fi
+seeds=${FAIRLEAD_MUTATION_SEEDS:-$((first_look ? 150 : 2000))}
 jobs=${FAIRLEAD_MUTATION_JOBS:-$(nproc)}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/fairlead/mutations
-tree=$cache/tree
+base=$cache/base # the tree without a patch
+tree=$cache/tree # with one
+judged=$cache/judged # lines "KEY|NAME|SEEDS|SEED|INVARIANT"; SEED 0: none of SEEDS failed
 mkdir -p "$tree"
+touch "$judged"
 
 # One at a time: the copy is one.
 exec 9>"$cache/lock"
 flock -n 9 || fail "another run uses $cache"
 
-# The tree as it is here, changes that are not committed included. Only what differs is written, so that
-# a second patch rebuilds what it touches and what the one before it touched.
-copy_tree() {
-  local list=$cache/files
+# sync FROM TO: only what differs is written and only what is too much goes, so that a second patch rebuilds what it touches and
+# what the one before it touched.
+sync() {
+  local from=$1 to=$2 file
+  (cd "$to" && find . -path ./build -prune -o -type f -print0) | sort -z |
+    comm -z -13 <(cd "$from" && find . -path ./build -prune -o -type f -print0 | sort -z) - | (cd "$to" && xargs -0 -r rm -f)
+  while IFS= read -r -d '' file; do
+    cmp -s "$from/$file" "$to/$file" && continue
+    mkdir -p "$to/$(dirname "$file")"
+    cp -p "$from/$file" "$to/$file"
+    touch "$to/$file"
+  done < <(cd "$from" && find . -path ./build -prune -o -type f -print0)
+}
+
+# The tree as it is here when the run begins, changes that are not committed included: whoever goes on editing does not disturb.
+take_tree() {
+  rm -rf "$base"
+  mkdir -p "$base"
   git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do
     [[ -f $file ]] && printf '%s\0' "$file"
-  done >"$list"
-  (cd "$tree" && find . -path ./build -prune -o -type f -print0) | sed -z 's|^\./||' | sort -z |
-    comm -z -13 <(sort -z "$list") - | (cd "$tree" && xargs -0 -r rm -f)
-  while IFS= read -r -d '' file; do
-    cmp -s "$file" "$tree/$file" && continue
-    mkdir -p "$tree/$(dirname "$file")"
-    cp -p "$file" "$tree/$file"
-    touch "$tree/$file"
-  done <"$list"
+  done | xargs -0 cp -p --parents -t "$base"
+}
+
+# Of all that fairlead-simtest is built of.
+program_hash() {
+  (cd "$tree" && find . \( -path ./build -o -path ./docs -o -path ./tests -o -path ./scripts \) -prune -o \
+    -type f \( -name '*.cc' -o -name '*.h' -o -name '*.cmake' -o -name 'CMake*' -o -name '*.proto' \) \
+    ! -name '*_test.cc' -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
 }
 
 build() {
   (cd "$tree" && { [[ -e build/build.ninja ]] || cmake --preset release -Wno-dev >/dev/null; } &&
-    ninja -C build fairlead-simtest) >"$cache/build.log" 2>&1
+    ninja -C build -j "$jobs" fairlead-simtest) >"$cache/build.log" 2>&1
 }
 
 # flags_of PATCH: the words of its line "# simtest: ...".
 flags_of() { sed -n 's/^# simtest: *//p' "$1" | head -1; }
 
-# run FLAG...: "seed K: INVARIANT" of the first failure, or nothing.
+# touched PATCH: the files that it changes, in one word.
+touched() { sed -n 's|^+++ b/||p' "$1" | tr '\n' ','; }
+
+# run PROGRAM SEEDS FLAG...: "SEED|INVARIANT" of the first failure, or nothing.
 run() {
-  (cd "$tree" && build/bin/fairlead-simtest --seeds "1..$seeds" --jobs "$jobs" "$@" 2>/dev/null) |
-    sed -n 's/^FAILED \(seed [0-9]*\) at [^:]*: \([^:]*\): .*/\1: \2/p' | head -1
+  local program=$1 which=$2
+  shift 2
+  ("$program" --seeds "$which" --jobs "$jobs" --limit 120 "$@" 2>/dev/null || true) |
+    sed -n 's/^FAILED seed \([0-9]*\) at [^:]*: \([^:]*\): .*/\1|\2/p' | head -1
 }
 
+# remembered KEY: "SEED|INVARIANT" if that is judged already, as far as this run would look; else fails.
+remembered() {
+  awk -F'|' -v key="$1" -v seeds="$seeds" '
+    $1 == key && (($4 > 0 && $4 <= seeds) || ($4 == 0 && $3 >= seeds)) { line = $4 "|" $5 }
+    END { if (line == "") exit 1; print line }' "$judged"
+}
+
+remember() { printf '%s|%s|%s|%s\n' "$1" "$2" "$seeds" "$3" >>"$judged"; }
+
+# hint NAME: the world that found it the last time.
+hint() {
+  awk -F'|' -v name="$1" -v seeds="$seeds" '$2 == name && $4 > 0 && $4 <= seeds { seed = $4 } END { print seed }' \
+    "$judged"
+}
+
+take_tree
+sync "$base" "$tree"
 patches=()
 if (($# > 0)); then
-  for name in "$@"; do patches+=("tests/mutations/$name.patch"); done
+  for name in "$@"; do patches+=("$base/tests/mutations/$name.patch"); done
 else
-  for patch in tests/mutations/*.patch; do [[ -e $patch ]] && patches+=("$patch"); done
+  for patch in "$base"/tests/mutations/*.patch; do [[ -e $patch ]] && patches+=("$patch"); done
 fi
 ((${#patches[@]} > 0)) || fail "there is no patch in tests/mutations"
+# Patches of the same files one after the other: what one changes and the next restores is built once.
+mapfile -t patches < <(for patch in "${patches[@]}"; do printf '%s %s\n' "$(touched "$patch")" "$patch"; done |
+  sort | cut -d' ' -f2-)
 
-say "the tree without a patch"
-copy_tree
-build || { tail -30 "$cache/build.log" >&2; fail "the tree does not build"; }
+program=$(program_hash)
+sound=$cache/fairlead-simtest-$program
+if [[ ! -x $sound ]]; then
+  say "building the tree without a patch"
+  build || { tail -30 "$cache/build.log" >&2; fail "the tree does not build"; }
+  rm -f "$cache"/fairlead-simtest-*
+  cp "$tree/build/bin/fairlead-simtest" "$sound.new"
+  mv "$sound.new" "$sound"
+fi
+
 broken=0
-declare -A clean=()  # what the tree without a patch says, by flags
-for patch in "${patches[@]}"; do
-  flags=$(flags_of "$patch")
-  [[ -v clean[=$flags] ]] && continue
-  read -r -a words <<<"$flags"
-  clean[=$flags]=$(run "${words[@]}")
-  [[ -z ${clean[=$flags]} ]] && continue
-  echo "without a patch, flags \"$flags\": ${clean[=$flags]}"
-  broken=1
-done
+if ((first_look == 0)); then
+  before=" (judged before)"
+  if ! failure=$(remembered "$program"); then
+    before=""
+    failure=$(run "$sound" "1..$seeds")
+    remember "$program" "without a patch" "${failure:-0|}"
+  fi
+  if [[ -n ${failure#0|} ]]; then
+    echo "without a patch: seed ${failure%%|*} fails: ${failure#*|}$before"
+    broken=1
+  else
+    echo "without a patch: $seeds seeds, none fails$before"
+  fi
+fi
+
+# judge NAME PATCH KEY FLAG...: a line about it; fails if it is not found.
+judge() {
+  local name=$1 patch=$2 key=$3 failure="" seed
+  shift 3
+  sync "$base" "$tree"
+  if ! (cd "$tree" && patch -p1 --forward --no-backup-if-mismatch --reject-file=-) <"$patch" >"$cache/patch.log" 2>&1; then
+    echo "$name NOT FOUND: the patch does not apply any more; renew it"
+    return 1
+  fi
+  if ! build; then
+    cp "$cache/build.log" "$cache/build.$name.log"
+    echo "$name NOT FOUND: it does not build ($cache/build.$name.log)"
+    return 1
+  fi
+  # A world that fails without the patch, too, proves nothing: the next one is tried.
+  local from=1
+  seed=$(hint "$name")
+  [[ -n $seed ]] && failure=$(run "$tree/build/bin/fairlead-simtest" "$seed" "$@")
+  [[ -n $failure && -n $(run "$sound" "$seed" "$@") ]] && failure=""
+  while [[ -z $failure ]] && ((from <= seeds)); do
+    failure=$(run "$tree/build/bin/fairlead-simtest" "$from..$seeds" "$@")
+    [[ -n $failure ]] || break
+    seed=${failure%%|*}
+    [[ -z $(run "$sound" "$seed" "$@") ]] && break
+    echo "$name: seed $seed fails without it, too: ${failure#*|}"
+    from=$((seed + 1))
+    failure=""
+  done
+  if [[ -z $failure ]]; then
+    remember "$key" "$name" "0|"
+    echo "$name NOT FOUND in $seeds seeds"
+    return 1
+  fi
+  remember "$key" "$name" "$failure"
+  echo "$name found at seed ${failure%%|*}: ${failure#*|}"
+}
 
 found=0
 for patch in "${patches[@]}"; do
   name=$(basename "$patch" .patch)
-  flags=$(flags_of "$patch")
-  copy_tree
-  if [[ -n ${clean[=$flags]} ]]; then
-    echo "$name NOT JUDGED: the tree without it fails with the same flags"
-  elif ! (cd "$tree" && patch -p1 --forward --no-backup-if-mismatch --reject-file=-) <"$patch" >"$cache/patch.log" 2>&1; then
-    echo "$name NOT FOUND: the patch does not apply any more; renew it"
-  elif ! build; then
-    echo "$name NOT FOUND: it does not build ($cache/build.log)"
-  else
-    read -r -a words <<<"$flags"
-    failure=$(run "${words[@]}")
-    if [[ -n $failure ]]; then
-      echo "$name found at $failure"
+  read -r -a words <<<"$(flags_of "$patch")"
+  key=$program-$(sha256sum "$patch" | cut -c1-16)
+  if failure=$(remembered "$key"); then
+    if [[ -n ${failure#0|} ]]; then
+      echo "$name found at seed ${failure%%|*}: ${failure#*|} (judged before)"
       found=$((found + 1))
     else
-      echo "$name NOT FOUND"
+      echo "$name NOT FOUND in $seeds seeds (judged before)"
     fi
+  elif judge "$name" "$patch" "$key" "${words[@]}"; then
+    found=$((found + 1))
   fi
 done
-copy_tree
+sync "$base" "$tree"
 echo "$found of ${#patches[@]} found"
 ((found == ${#patches[@]} && broken == 0))

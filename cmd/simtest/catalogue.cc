@@ -1,5 +1,7 @@
 #include "cmd/simtest/catalogue.h"
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,14 +30,32 @@ hook::InstanceType Type(std::string name, int64_t cpus, int64_t memory_gib, int6
 
 }  // namespace
 
-const hook::Catalog& WorldCatalog() {
-  static const auto* const kCatalog = new hook::Catalog(hook::Catalog::FromTypes({
-      Type("cpu8", 8, 32, 0, 0.4),
-      Type("gpu1", 8, 32, 1, 1.0),
-      Type("gpu4", 32, 128, 4, 3.2),
-      Type("gpu8", 64, 256, 8, 6.0),
-  }));
-  return *kCatalog;
+const hook::Catalog& WorldCatalog(int version) {
+  const auto make = [](int64_t gpus_of_gpu4) {
+    return new hook::Catalog(hook::Catalog::FromTypes({
+        Type("cpu8", 8, 32, 0, 0.4),
+        Type("gpu1", 8, 32, 1, 1.0),
+        Type("gpu4", 32, 128, gpus_of_gpu4, 3.2),
+        Type("gpu8", 64, 256, 8, 6.0),
+    }));
+  };
+  static const auto* const kFirst = make(4);
+  static const auto* const kSecond = make(6);
+  return version == 0 ? *kFirst : *kSecond;
+}
+
+int64_t CheapestMicroUsdFor(int64_t gpus) {
+  std::vector<int64_t> best(static_cast<size_t>(gpus) + 1, 0);
+  for (int64_t n = 1; n <= gpus; ++n) {
+    int64_t cheapest = std::numeric_limits<int64_t>::max();
+    for (const hook::InstanceType& type : WorldCatalog().types()) {
+      if (type.gpu_count == 0) continue;
+      const int64_t rest = std::max<int64_t>(0, n - type.gpu_count);
+      cheapest = std::min(cheapest, *type.on_demand_micro_usd + best[static_cast<size_t>(rest)]);
+    }
+    best[static_cast<size_t>(n)] = cheapest;
+  }
+  return best.back();
 }
 
 }  // namespace fairlead::simtest

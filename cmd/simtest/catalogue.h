@@ -5,6 +5,9 @@
 
 namespace fairlead::simtest {
 
-const hook::Catalog& WorldCatalog();
+// Version 1: gpu4 has six GPUs, as if a mistake in the table had been mended.
+const hook::Catalog& WorldCatalog(int version = 0);
+// The price of the cheapest machines of version 0 that have so many GPUs.
+int64_t CheapestMicroUsdFor(int64_t gpus);
 
 }  // namespace fairlead::simtest

@@ -38,9 +38,15 @@ Amounts Sum(const Workload& workload) {
 
 const std::vector<std::string>& InvariantNames() {
   static const auto* const kNames = new std::vector<std::string>{
-      "caps",       "condition", "cover",      "gang",      "hang",    "leader",   "limit",
-      "liveness",   "misplaced", "overcommit", "policy",    "process", "purchase", "recount",
-      "simulation", "spin",      "storm",      "terminate", "verdict", "view",     "writers"};
+      "caps",  "churn",  "condition", "cost",      "cover",    "eviction",  "gang",
+      "hang",  "leader", "leak",      "limit",     "liveness", "misplaced", "overcommit",
+      "parts", "policy", "process",   "purchase",  "rate",     "recount",   "simulation",
+      "spin",  "stale",  "storm",     "terminate", "verdict",  "view",      "writers"};
+  return *kNames;
+}
+
+const std::vector<std::string>& OpenInvariants() {
+  static const auto* const kNames = new std::vector<std::string>{"churn", "parts"};
   return *kNames;
 }
 
@@ -55,9 +61,11 @@ Checks::Checks(const sim::EventQueue* time, absl::Time start, ApiServer* server,
       caps_(caps),
       without_(std::move(without)),
       recount_every_(recount_every),
+      machines_(
+          time, server, truth, cloud, caps,
+          [this](const std::string& invariant, const std::string& text) { Fail(invariant, text); }),
       held_since_(start) {
   server->Listen([this](const ApiServer::Commit& commit) { OnCommit(commit); });
-  cloud->OnTerminate([this](const std::string& node) { OnTerminate(node); });
 }
 
 void Checks::Fail(const std::string& invariant, const std::string& text) {
@@ -76,6 +84,14 @@ absl::Time Checks::KnownSince() const {
   return (now < disturbed_until_ + kRecovery ? disturbed_since_ : now) - kKnown;
 }
 
+void Checks::Hung(const std::string& identity, absl::Time until) {
+  hung_[identity] = {time_->now(), until};
+}
+
+void Checks::Blind(const std::string& identity, absl::Time until) {
+  blind_[identity] = {time_->now(), until};
+}
+
 void Checks::Settle() { settled_at_ = time_->now(); }
 
 // ---- at every write
@@ -87,6 +103,7 @@ void Checks::OnCommit(const ApiServer::Commit& commit) {
   if (IsFairlead(commit.actor)) {
     OnWrite(commit);
   } else {
+    if (commit.actor == "pod-grouper") CheckGrouped(commit);
     // Heartbeats of agents are no change that anything should follow.
     if (commit.actor != "agent") others_changed_at_ = time_->now();
   }
@@ -131,7 +148,20 @@ void Checks::OnWrite(const ApiServer::Commit& commit) {
                                                "/", TextAt(*commit.after, {"metadata", "name"}))));
     }
   }
+  if (commit.type == ResourceType::kPods && commit.before != nullptr) {
+    const sim::world::PodFacts former = sim::world::ReadPod(*commit.before);
+    const bool leaves = commit.after == nullptr || sim::world::ReadPod(*commit.after).terminating;
+    if (leaves && !former.terminating && !former.node.empty() && former.ours) OnEviction(former);
+    if (commit.after != nullptr) CheckClaim(*commit.before, *commit.after);
+  }
+  CheckBlind(commit);
+  if (commit.type == ResourceType::kPodGroups && commit.before != nullptr &&
+      commit.after != nullptr) {
+    CheckPassing(*commit.before, *commit.after);
+  }
   if (commit.type == ResourceType::kNodeRequests && commit.before == nullptr) {
+    machines_.OnRequest(*commit.after, time_->now() > disturbed_until_ + kRecovery,
+                        purchases_excused_);
     OnRequest(*commit.after);
   }
 }
@@ -161,6 +191,87 @@ bool Checks::IsNewStepOfAnEnd(const ApiServer::Commit& commit) {
     return false;
   }
   return end_steps_.insert(absl::StrCat(TextAt(before, {"metadata", "uid"}), " ", step)).second;
+}
+
+// What people are told of an eviction has to be true: "for workload NAMESPACE/NAME of ...".
+void Checks::CheckClaim(const Json& before, const Json& after) {
+  const std::string why = sim::world::DisruptionOf(after);
+  if (why.empty() || why == sim::world::DisruptionOf(before)) return;
+  const absl::Time now = time_->now();
+  for (const Workload& workload : truth_->Waiting()) served_at_[workload.key] = now;
+  for (const auto& [key, last] : served_at_) {
+    if (!absl::StrContains(why, absl::StrCat("for workload ", key, " of"))) continue;
+    if (now - last <= kServed || now <= disturbed_until_ + kRecovery) continue;
+    Fail("eviction",
+         absl::StrCat("pod ", TextAt(after, {"metadata", "name"}), " is told \"", why, "\", and ",
+                      key, " has not waited for ", absl::FormatDuration(now - last)));
+  }
+}
+
+void Checks::CheckBlind(const ApiServer::Commit& commit) {
+  const auto blind = blind_.find(std::string(commit.actor));
+  const absl::Time now = time_->now();
+  if (blind == blind_.end() || now > blind->second.until || now < blind->second.since + kBlind) {
+    return;
+  }
+  std::string what;
+  if (commit.type == ResourceType::kNodeRequests && commit.before == nullptr) {
+    what = "requests a node";
+  } else if (commit.type == ResourceType::kPods && commit.before != nullptr &&
+             sim::world::ReadPod(*commit.before).ours &&
+             !sim::world::ReadPod(*commit.before).terminating &&
+             (commit.after == nullptr || sim::world::ReadPod(*commit.after).terminating)) {
+    what = "evicts a pod";
+  } else if (commit.type == ResourceType::kNodes && commit.after != nullptr &&
+             sim::world::ReadNode(*commit.after).removing &&
+             !sim::world::ReadNode(*commit.before).removing) {
+    what = "begins to remove a node";
+  }
+  if (what.empty()) return;
+  Fail("stale", absl::StrCat(std::string(commit.actor), " ", what, " ",
+                             absl::FormatDuration(now - blind->second.since),
+                             " after it heard the last of pods or nodes"));
+}
+
+void Checks::CheckGrouped(const ApiServer::Commit& commit) {
+  if (commit.type != ResourceType::kPods || commit.before == nullptr || commit.after == nullptr) {
+    return;
+  }
+  const sim::world::PodFacts before = sim::world::ReadPod(*commit.before);
+  if (!before.group.empty() || before.node.empty() || !before.ours || skewed_) return;
+  const PodRow& row = truth_->pods().at(before.key());
+  if (time_->now() - row.created >= kGrouped || !row.BoundByFairlead()) return;
+  Fail("gang", absl::StrCat("pod ", before.key(), " was bound ",
+                            absl::FormatDuration(row.bound_at - row.created),
+                            " after its creation, and grouped ",
+                            absl::FormatDuration(time_->now() - row.created), " after it"));
+}
+
+// Whoever wants to know the position asks.
+void Checks::CheckPassing(const Json& before, const Json& after) {
+  const auto lasting = [](const Json& group) {
+    Json verdict =
+        group.contains("status") ? group["status"].value("schedulability", Json()) : Json();
+    if (!verdict.is_object()) return Json();
+    verdict.erase("position");
+    verdict.erase("hash");
+    return verdict;
+  };
+  const Json now = lasting(after);
+  if (before == after || now.is_null() || now != lasting(before)) return;
+  if (before["status"]["schedulability"] == after["status"]["schedulability"]) return;
+  Fail("storm", absl::StrCat("the verdict of group ", TextAt(after, {"metadata", "name"}),
+                             " is written again, and only its position has changed"));
+}
+
+void Checks::OnEviction(const sim::world::PodFacts& pod) {
+  const absl::Time now = time_->now();
+  if (settled_at_ > now - absl::Minutes(1)) return;
+  std::deque<absl::Time>& times = evictions_[pod.job];
+  times.push_back(now);
+  while (times.front() <= now - absl::Minutes(1)) times.pop_front();
+  if (static_cast<int64_t>(times.size()) <= kCalmEvictions) return;
+  Fail("churn", absl::StrCat(times.size(), " evictions of pods of ", pod.job, " in a minute"));
 }
 
 void Checks::OnBinding(const PodRow& row) {
@@ -227,7 +338,8 @@ void Checks::CheckLimits() {
       it = over_limit_.erase(it);
       continue;
     }
-    if (time_->now() - over.since > kOverLimit && time_->now() > disturbed_until_ + kRecovery) {
+    if (time_->now() - over.since > caps_.over_limit &&
+        time_->now() > disturbed_until_ + kRecovery) {
       std::string held;
       for (const auto& [key, other] : truth_->pods()) {
         const std::vector<std::string> chain = truth_->Chain(other.queue);
@@ -263,29 +375,6 @@ void Checks::CheckReopened() {
   }
 }
 
-void Checks::OnTerminate(const std::string& node) {
-  const auto found = truth_->nodes().find(node);
-  if (found == truth_->nodes().end()) return;
-  for (const auto& [key, row] : truth_->pods()) {
-    if (row.facts.node != node || row.facts.terminal || row.facts.stays) continue;
-    if (row.facts.terminating) continue;
-    if (!row.BoundByFairlead() && row.bound_at >= found->second.removing_since) continue;
-    Fail("terminate",
-         absl::StrCat("node ", node, " is terminated under pod ", key, ", bound by ", row.bound_by,
-                      " ", absl::FormatDuration(time_->now() - row.bound_at), " ago"));
-  }
-}
-
-void Checks::CheckCaps() {
-  if (cloud_->live_gpus() > caps_.gpus) {
-    Fail("caps", absl::StrCat(cloud_->live_gpus(), " GPUs are paid for, the cap is ", caps_.gpus));
-  }
-  if (cloud_->live_price() > caps_.micro_usd_per_hour) {
-    Fail("caps", absl::StrCat(cloud_->live_price(), " micro-dollars an hour, the cap is ",
-                              caps_.micro_usd_per_hour));
-  }
-}
-
 // A request that is written anew for a node that is there buys nothing.
 void Checks::OnRequest(const Json& request) {
   const std::string name = TextAt(request, {"metadata", "name"});
@@ -293,6 +382,9 @@ void Checks::OnRequest(const Json& request) {
   int64_t on_order = 0;
   server_->ForEach(ResourceType::kNodeRequests, [&](const Json& object) {
     const std::string phase = TextAt(object, {"status", "phase"});
+    // Given up, and on its way out.
+    if (object["metadata"].contains("deletionTimestamp")) return;
+    if (!TextAt(object, {"status", "unneededSince"}).empty()) return;
     if (phase.empty() || phase == "Pending" || phase == "Launched" || phase == "Registered") {
       ++on_order;
     }
@@ -326,7 +418,7 @@ void Checks::OnRequest(const Json& request) {
 
 // Room below a limit may have been made by evictions on their way: judged after kOverLimit.
 void Checks::CheckDoubtfulRequests() {
-  while (!doubtful_.empty() && time_->now() - doubtful_.front().since > kOverLimit) {
+  while (!doubtful_.empty() && time_->now() - doubtful_.front().since > caps_.over_limit) {
     const Doubtful doubtful = doubtful_.front();
     doubtful_.pop_front();
     if (server_->Find(ResourceType::kNodeRequests, "", doubtful.request) == nullptr) continue;
@@ -347,7 +439,7 @@ void Checks::CheckDoubtfulRequests() {
 
 void Checks::OnDecision(const std::string& identity, const core::DecisionLoop& loop,
                         const core::StepResult& /*result*/) {
-  CheckCaps();
+  machines_.CheckCaps();
   if (++decisions_ % recount_every_ != 0) return;
   const std::string broken = loop.CheckConsistency();
   if (!broken.empty()) Fail("recount", absl::StrCat(identity, ": ", broken));
@@ -368,14 +460,28 @@ bool Checks::CanBeBought(const Workload& workload) const {
   if (best == nullptr) return false;
   const int64_t count = workload.needed();
   return cloud_->live_gpus() + count * best->gpu_count <= caps_.gpus &&
+         cloud_->live_count() + count <= caps_.nodes &&
          cloud_->live_price() + count * *best->on_demand_micro_usd <= caps_.micro_usd_per_hour;
+}
+
+// A webhook keeps one of its pods from being bound.
+bool Checks::IsRefused(const Workload& workload) const {
+  const std::set<std::string>& refused = server_->refused_bindings();
+  return std::any_of(workload.waiting.begin(), workload.waiting.end(),
+                     [&](const PodRow* row) { return refused.contains(row->facts.name); });
+}
+
+bool Checks::IsAnyRefused() const {
+  const std::vector<Workload> waiting = truth_->Waiting();
+  return std::any_of(waiting.begin(), waiting.end(),
+                     [&](const Workload& workload) { return IsRefused(workload); });
 }
 
 void Checks::CheckLiveness() {
   std::map<std::string, absl::Time> fits, buyable;
   const absl::Time now = time_->now();
   for (const Workload& workload : truth_->Waiting()) {
-    if (!truth_->Entitled(workload)) continue;
+    if (!truth_->Entitled(workload) || IsRefused(workload)) continue;
     const auto judge = [&](std::map<std::string, absl::Time>& former,
                            std::map<std::string, absl::Time>& current, absl::Duration bound,
                            const char* why) {
@@ -398,6 +504,40 @@ void Checks::CheckLiveness() {
   }
   fits_since_ = std::move(fits);
   buyable_since_ = std::move(buyable);
+}
+
+// A sub-group that need not run runs as a whole, or not at all.
+void Checks::CheckParts() {
+  const absl::Time now = time_->now();
+  std::map<std::string, absl::Time> half;
+  for (const auto& [key, group] : truth_->groups()) {
+    if (group.any_succeeded) continue;
+    for (const auto& [part, least] : group.facts.parts) {
+      int64_t active = 0;
+      for (const auto& [pod, row] : truth_->pods()) {
+        if (row.facts.ns != group.facts.ns || row.facts.group != group.facts.name) continue;
+        if (row.facts.sub_group == part && row.facts.active() && !row.facts.terminating) ++active;
+      }
+      if (active == 0 || active >= least) continue;
+      const std::string name = absl::StrCat(key, " ", part);
+      const auto since = half_parts_.find(name);
+      half[name] = since == half_parts_.end() ? now : since->second;
+      if (now - half[name] <= caps_.gang_grace + kGangSlack) continue;
+      Fail("parts", absl::StrCat("sub-group ", part, " of group ", key, ": ", active, " of ", least,
+                                 " pods are bound, for ", absl::FormatDuration(now - half[name])));
+    }
+  }
+  half_parts_ = std::move(half);
+}
+
+// The lease is another's within its life and the deadline of its renewal.
+void Checks::CheckHung() {
+  const auto hung = hung_.find(holder_);
+  if (hung == hung_.end() || time_->now() > hung->second.until) return;
+  // With nothing else wrong there is another one that could lead.
+  if (time_->now() - hung->second.since <= kHung || disturbed_since_ < hung->second.since) return;
+  Fail("leader", absl::StrCat(holder_, " holds the lease, and has decided nothing for ",
+                              absl::FormatDuration(time_->now() - hung->second.since)));
 }
 
 void Checks::CheckGangs() {
@@ -430,11 +570,16 @@ void Checks::CheckStorm() {
   }
   if (now - std::max(others_changed_at_, settled_at_) < absl::Minutes(1)) return;
   if (static_cast<int64_t>(calm_writes_.size()) <= kCalmWrites) return;
+  // What a webhook refuses is tried again, at the back-off's longest pause.
+  if (IsAnyRefused()) return;
   Fail("storm",
        absl::StrCat(calm_writes_.size(), " writes in a minute in which nothing else changed"));
 }
 
 void Checks::EverySecond() {
+  CheckHung();
+  for (const Workload& workload : truth_->Waiting()) served_at_[workload.key] = time_->now();
+  machines_.EverySecond();
   CheckLimits();
   CheckReopened();
   CheckDoubtfulRequests();
@@ -456,7 +601,10 @@ void Checks::WhileCalm(const core::DecisionLoop* leader) {
   NoteBindings(leader);
   CheckLiveness();
   CheckGangs();
+  CheckParts();
   CheckStorm();
+  // A node may be kept for what a webhook refuses.
+  if (!IsAnyRefused()) machines_.WhileCalm(std::max(settled_at_, disturbed_until_));
 }
 
 // ---- at the end
@@ -478,8 +626,16 @@ void Checks::CheckVerdicts() {
            absl::StrCat("pod ", key, " waits and has no condition PodScheduled=False"));
     }
   }
+  static const auto* const kCapacity = new std::set<std::string>{
+      "Unschedulable", "InsufficientCapacity", "NodesRequested", "WaitingForVictims"};
   for (const Workload& workload : truth_->Waiting()) {
     const std::string code = truth_->PolicyCode(workload);
+    for (const PodRow* row : workload.waiting) {
+      if (!row->facts.hopeless || row->created > settled) continue;
+      if (!kCapacity->contains(row->facts.condition)) continue;
+      Fail("verdict", absl::StrCat("pod ", row->facts.key(), " is told ", row->facts.condition,
+                                   ", and no node could ever help it"));
+    }
     for (const PodRow* row : workload.waiting) {
       // Without a condition: that is told by its own name.
       if (row->created > settled || row->facts.gated || row->facts.condition.empty()) continue;
@@ -523,19 +679,6 @@ void Checks::CheckView(const core::DecisionLoop& leader) {
   }
 }
 
-void Checks::CheckPurchases() {
-  int64_t idle = 0;
-  for (const sim::world::Cloud::Machine& machine : cloud_->machines()) {
-    if (!machine.ran_a_pod && !machine.uninvited) ++idle;
-  }
-  const int64_t bound = (purchases_excused_ ? 16 : 4) + truth_->pods_created() / 4;
-  if (idle > bound) {
-    Fail("purchase",
-         absl::StrCat(idle, " of ", cloud_->machines().size(), " machines never ran a pod; ",
-                      truth_->pods_created(), " pods were made, the bound is ", bound));
-  }
-}
-
 void Checks::AtEnd(const core::DecisionLoop* leader) {
   for (const std::string& request : server_->unimplemented()) {
     Fail("simulation", absl::StrCat("the API server of the simulation cannot: ", request));
@@ -546,7 +689,7 @@ void Checks::AtEnd(const core::DecisionLoop* leader) {
   }
   const std::string broken = leader->CheckConsistency();
   if (!broken.empty()) Fail("recount", broken);
-  CheckPurchases();
+  machines_.AtEnd(purchases_excused_);
   CheckView(*leader);
   CheckVerdicts();
 }

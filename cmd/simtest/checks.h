@@ -11,8 +11,15 @@
 //                  (evictions may be on their way), unless what decides about it changed lately
 //     writers      only the holder of the Lease writes
 //     terminate    nothing runs on a machine that is ended, but pods that another scheduler bound
-//                  after the taint was written
-//     caps         GPUs and dollars of machines stay within the caps (I6)
+//                  after the taint was written; its request says Draining, Failed or Gone before
+//     caps         nodes, GPUs and dollars of machines stay within the caps (I6)
+//     rate         pods of one shape are not provisioned for faster than the guard's rate
+//     cost         machines for lone pods of one GPU each that come within moments cost at most
+//                  kDear percent of the cheapest that have as many GPUs
+//     leak         what is paid for has a request or a node; while it is calm no machine is idle,
+//                  and no request outlives its machine, for kLeak
+//     eviction     the workload that a pod is told to be evicted for waits, or did a moment ago
+//     stale        one that has heard nothing of pods or nodes for kBlind evicts and buys nothing
 //     policy       no node is requested for what policy holds (I1)
 //     cover        there are no more nodes on order than pods that wait for them (I3)
 //   at every n-th decision (RunOptions::recount_every), and at the end
@@ -21,17 +28,25 @@
 //   after the last fault, while the world is calm
 //     liveness     a workload that is entitled and fits into idle room starts within kPlaceWithin;
 //                  one that only a machine is missing for within kBuyWithin
-//     gang         no gang is half bound for longer than its grace and kGangSlack
+//     gang         no gang is half bound for longer than its grace and kGangSlack; at any time:
+//                  nothing is bound alone that a pod-grouper groups within kGrouped of its creation
 //     storm        at most kCalmWrites writes a minute while nothing else changes (I4); the steps
-//     in
-//                  which an idle machine that was ready is ended follow from time alone, however
-//                  many there are: each counts from its second time on
-//     leader       there is one
+//                  in which an idle machine that was ready is ended follow from time alone, however
+//                  many there are: each counts from its second time on. At any time: at most
+//                  kCallsAMinute calls of the cloud about one machine, and no verdict of a group is
+//                  written because its position has changed
+//     parts        no sub-group of a gang is half bound for longer than its grace and kGangSlack
+//                  (as churn: it does not hold yet)
+//     churn        at most kCalmEvictions evictions a minute of one job's pods (it does not hold
+//                  yet, and is checked only where it is asked for)
+//     leader       there is one, and it is not one whose deciding thread has stood still for kHung
 //   at the end
-//     verdict      what a waiting pod is told is true, and a pod that runs is told nothing
+//     verdict      what a waiting pod is told is true, and a pod that runs is told nothing; one
+//                  that no node could help is not told that it waits for capacity
 //     condition    a pod that waits has condition PodScheduled=False
 //     view         what the program believes to run is what runs
-//     purchase     machines on which nothing ever ran are few
+//     purchase     machines on which nothing ever ran are few; nor are machines provisioned for a
+//                  workload again that did not help it kUseless times (always)
 //   always
 //     process      the program does not end by itself; hang: nor does it take for ever (workers.h)
 //     simulation   nothing was asked that the simulated API server cannot do
@@ -51,6 +66,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "cmd/simtest/machine_checks.h"
 #include "core/decision_loop.h"
 #include "sim/event_queue.h"
 #include "sim/world/api_server.h"
@@ -62,25 +78,29 @@ namespace fairlead::simtest {
 inline constexpr absl::Duration kKnown = absl::Seconds(10);
 inline constexpr absl::Duration kReopen = absl::Seconds(10);
 inline constexpr absl::Duration kOverLimit = absl::Seconds(10);
+inline constexpr absl::Duration kOverLimitPaced = absl::Seconds(40);  // evictions one a second
 inline constexpr absl::Duration kRecovery = absl::Seconds(60);
 inline constexpr absl::Duration kPlaceWithin = absl::Seconds(90);
 inline constexpr absl::Duration kBuyWithin = absl::Seconds(200);
 inline constexpr absl::Duration kGangSlack = absl::Seconds(120);
 inline constexpr int64_t kCalmWrites = 10;
 inline constexpr int64_t kSpins = 500;
+inline constexpr int64_t kCalmEvictions = 12;
+// AppOptions::hang_limit, the lease's life, and two rounds of looking at it.
+inline constexpr absl::Duration kHung = absl::Seconds(60);
+// AppOptions::stale_after, and what it takes to notice.
+inline constexpr absl::Duration kBlind = absl::Seconds(66);
+inline constexpr absl::Duration kGrouped = absl::Seconds(1);
+inline constexpr absl::Duration kServed = absl::Seconds(3);
 
 // Their names, sorted.
 const std::vector<std::string>& InvariantNames();
+// Those that do not hold yet.
+const std::vector<std::string>& OpenInvariants();
 
 struct Failure {
   std::string invariant, text;
   absl::Duration at;  // since the world began
-};
-
-struct Caps {
-  bool hook = true;
-  int64_t gpus = 0, micro_usd_per_hour = 0;
-  absl::Duration gang_grace;
 };
 
 class Checks {
@@ -91,6 +111,12 @@ class Checks {
 
   // A fault that may keep replicas from what happens.
   void Disturb(absl::Time until);
+  // The deciding thread of that life stands still until then: another one has to lead.
+  void Hung(const std::string& identity, absl::Time until);
+  // That life hears nothing of a kind of object until then: it may not go on as if it did.
+  void Blind(const std::string& identity, absl::Time until);
+  // A replica's clock is wrong: what it counts from creation times is.
+  void Skew() { skewed_ = true; }
   void ExcuseWriters(absl::Time until) { writers_excused_until_ = until; }
   // The cloud lied, or nodes were bought for what then went: purchases are judged leniently.
   void ExcusePurchases() { purchases_excused_ = true; }
@@ -119,18 +145,24 @@ class Checks {
   void OnRequest(const sim::world::Json& request);
   [[nodiscard]] std::string OverLimitText(const std::string& queue,
                                           const sim::world::Amounts& more) const;
-  void OnTerminate(const std::string& node);
+  void OnEviction(const sim::world::PodFacts& pod);
+  void CheckClaim(const sim::world::Json& before, const sim::world::Json& after);
+  void CheckPassing(const sim::world::Json& before, const sim::world::Json& after);
+  void CheckBlind(const sim::world::ApiServer::Commit& commit);
+  void CheckGrouped(const sim::world::ApiServer::Commit& commit);
+  void CheckHung();
+  void CheckParts();
+  [[nodiscard]] bool IsAnyRefused() const;
+  [[nodiscard]] bool IsRefused(const sim::world::Workload& workload) const;
   void CheckLimits();
   void CheckReopened();
   void CheckDoubtfulRequests();
-  void CheckCaps();
   void CheckLiveness();
   void CheckGangs();
   void CheckStorm();
   void NoteBindings(const core::DecisionLoop* leader);
   void CheckVerdicts();
   void CheckView(const core::DecisionLoop& leader);
-  void CheckPurchases();
   [[nodiscard]] bool CanBeBought(const sim::world::Workload& workload) const;
   // What was committed before this has reached everybody.
   [[nodiscard]] absl::Time KnownSince() const;
@@ -144,15 +176,16 @@ class Checks {
   std::set<std::string> without_;
   int64_t recount_every_;
   std::optional<Failure> failure_;
+  MachineChecks machines_;
 
   std::string holder_;
   absl::Time held_since_, writers_excused_until_ = absl::InfinitePast();
   absl::Time disturbed_since_ = absl::InfinitePast(), disturbed_until_ = absl::InfinitePast();
   absl::Time settled_at_ = absl::InfiniteFuture();
-  bool purchases_excused_ = false;
+  bool purchases_excused_ = false, skewed_ = false;
   int64_t decisions_ = 0, writes_ = 0;
   // Of the calm: since when each could start, or is half bound.
-  std::map<std::string, absl::Time> fits_since_, buyable_since_, half_since_;
+  std::map<std::string, absl::Time> fits_since_, buyable_since_, half_since_, half_parts_;
   std::map<std::string, absl::Time> binding_since_;  // pods whose binding the leader writes
   struct OverLimit {
     absl::Time since;
@@ -170,6 +203,12 @@ class Checks {
     absl::Time since;
   };
   std::deque<Doubtful> doubtful_;  // requests for what seems to be above a limit
+  struct Trouble {
+    absl::Time since, until;
+  };
+  std::map<std::string, Trouble> hung_, blind_;              // by identity
+  std::map<std::string, absl::Time> served_at_;              // workloads that waited: the last time
+  std::map<std::string, std::deque<absl::Time>> evictions_;  // of the calm, by job
   std::deque<absl::Time> calm_writes_;
   std::set<std::string> end_steps_;  // of machines: uid and step
   absl::Time others_changed_at_ = absl::InfinitePast();

@@ -43,8 +43,9 @@ absl::Status Replica::Start() {
   network_->Partition(partition_until_);
   const uint64_t seed = random_.Next();
   app_ = std::make_unique<cmd::Application>(
-      cmd::Application::Ports{network_.get(), network_.get(), &clock_}, options_, &WorldCatalog(),
-      &logger_, this, [&](std::unique_ptr<hook::Provider> own, hook::Scheduler*) {
+      cmd::Application::Ports{network_.get(), network_.get(), &clock_}, options_,
+      &WorldCatalog(*world_.catalogue), &logger_, this,
+      [&](std::unique_ptr<hook::Provider> own, hook::Scheduler*) {
         return std::make_unique<sim::world::CloudProvider>(world_.time, world_.cloud,
                                                            std::string(own->name()), seed);
       });

@@ -7,6 +7,7 @@
 // Ownership: borrows time, server and cloud. Thread-safety: none, one thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -32,6 +33,7 @@ class Replica final : public cmd::AppObserver {
     sim::world::ApiServer* server;
     sim::world::Cloud* cloud;
     absl::Time start;
+    const int* catalogue;  // its version; one that starts reads it
   };
   using StepListener = std::function<void(const std::string& identity, const core::DecisionLoop&,
                                           const core::StepResult&)>;
@@ -48,6 +50,8 @@ class Replica final : public cmd::AppObserver {
   void Partition(absl::Time until);
   // The process stands still until then, with its network.
   void Pause(absl::Time until);
+  // Its deciding thread stands still until then; its others go on.
+  void Hang(absl::Time until) { not_before_ = std::max(not_before_, until); }
 
   // One turn of the owner's thread, if it is due: something happened in the world, or the program
   // asked to be woken. Begins a new life when that is due. True if there was a turn.

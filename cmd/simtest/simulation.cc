@@ -32,7 +32,7 @@ constexpr int64_t kStartSeconds = 1'772'409'600;
 const absl::Duration kSilentUntil = absl::Seconds(80) + kKnown - kRecovery;
 constexpr absl::Duration kCalmLook = absl::Seconds(5);
 constexpr int64_t kGpuCap = 32;
-constexpr int64_t kCostCapMicroUsd = 40'000'000;
+constexpr int64_t kMicroPerUsd = 1'000'000;
 // More turns than this in a world are a livelock.
 constexpr int64_t kMostTurns = 2'000'000;
 
@@ -47,14 +47,19 @@ cmd::AppOptions ReplicaOptions(const world::Plan& plan) {
   core.hook.enabled = plan.hook;
   core.hook.provider = "kwok";
   core.hook.cluster_gpu_limit = kGpuCap;
-  core.hook.cost_limit_micro_usd_per_hour = kCostCapMicroUsd;
+  core.hook.cost_limit_micro_usd_per_hour = plan.max_usd_per_hour * kMicroPerUsd;
+  core.hook.max_nodes = plan.max_nodes;
+  core.hook.guard.burst = kPurchaseBurst;
+  core.hook.guard.per_minute = kPurchasesPerMinute;
   core.hook.unneeded_after = absl::Seconds(30);
   core.hook.cancel_after = absl::Seconds(10);
   core.hook.launch_timeout = absl::Seconds(30);
-  core.hook.ready_timeout = absl::Seconds(60);
+  // A dead watch is noticed within 80 s: whoever waits for less ends machines unseen.
+  core.hook.ready_timeout = absl::Seconds(150);
   core.hook.backoff_initial = absl::Seconds(5);
   core.hook.backoff_max = absl::Seconds(40);
   core.hook.expected_boot = absl::Seconds(30);
+  if (plan.paced) core.evictions.per_second = core.evictions.burst = 1;
   options.drain_timeout = absl::ZeroDuration();
   options.release_timeout = absl::ZeroDuration();
   return options;
@@ -72,11 +77,12 @@ class Simulation {
         kubelets_(&time_, &server_, plan.seed + 1),
         controllers_(&time_, &server_, plan.seed + 2),
         foreign_(&time_, &server_, plan.seed + 3),
-        cloud_(&time_, &server_, &WorldCatalog(), plan.seed + 4),
+        cloud_(&time_, &server_, plan.seed + 4),
         tenants_({&time_, &server_, &kubelets_, &controllers_, &foreign_, &cloud_}),
         checks_(&time_, start_, &server_, &truth_, &cloud_,
-                Caps{plan.hook, kGpuCap, kCostCapMicroUsd, absl::Seconds(30)}, options.without,
-                options.recount_every) {
+                Caps{plan.hook, kGpuCap, plan.max_usd_per_hour * kMicroPerUsd, plan.max_nodes,
+                     absl::Seconds(30), plan.paced ? kOverLimitPaced : kOverLimit},
+                options.without, options.recount_every) {
     server_.Listen([this](const world::ApiServer::Commit& commit) { OnCommit(commit); });
     for (size_t i = 0; i < replicas_.size(); ++i) {
       cmd::Logger::Sink log;
@@ -84,7 +90,7 @@ class Simulation {
         log = [this](absl::string_view line) { trace_(absl::StrCat("  ", line)); };
       }
       replicas_[i] = std::make_unique<Replica>(
-          Replica::World{&time_, &server_, &cloud_, start_}, i == 0 ? "a" : "b",
+          Replica::World{&time_, &server_, &cloud_, start_, &catalogue_}, i == 0 ? "a" : "b",
           ReplicaOptions(plan), plan.seed * 2 + i,
           [this](const std::string& identity, const core::DecisionLoop& loop,
                  const core::StepResult& step) { checks_.OnDecision(identity, loop, step); },
@@ -195,7 +201,10 @@ class Simulation {
 
   void Do(const world::Operation& operation) {
     if (trace_) trace_(absl::StrCat("> ", world::PrintOperation(operation)));
-    if (operation.verb == "cloud" || operation.verb == "lose-machine") checks_.ExcusePurchases();
+    if (operation.verb == "cloud" || operation.verb == "lose-machine" ||
+        operation.verb == "catalogue" || operation.verb == "old-machine") {
+      checks_.ExcusePurchases();
+    }
     if (tenants_.Do(operation)) return;
     if (DoServer(operation)) return;
     Replica* replica = Find(operation.Text("replica"));
@@ -204,6 +213,7 @@ class Simulation {
     checks_.Disturb(until);
     if (operation.verb == "crash") return Crash(*replica, operation);
     if (operation.verb == "clock") {
+      checks_.Skew();
       replica->clock().SetOffset(absl::Milliseconds(operation.Number("offset_ms")));
     } else if (replica->alive()) {
       DoNetwork(*replica, operation, until);
@@ -211,7 +221,15 @@ class Simulation {
   }
 
   bool DoServer(const world::Operation& operation) {
-    if (operation.verb == "compact") {
+    if (operation.verb == "catalogue" ||
+        operation.verb == "old-machine") {  // rolled out: one replica after the other
+      catalogue_ = 1;
+      checks_.Disturb(time_.now() + absl::Seconds(2));
+      for (size_t i = 0; i < replicas_.size(); ++i) {
+        time_.After(absl::Seconds(static_cast<int64_t>(i)),
+                    [this, i] { replicas_[i]->Kill(time_.now() + absl::Milliseconds(500)); });
+      }
+    } else if (operation.verb == "compact") {
       server_.Compact();
     } else if (operation.verb == "end-watches") {
       server_.EndAllWatches();
@@ -230,6 +248,14 @@ class Simulation {
     const std::string& verb = operation.verb;
     if (verb == "pause") {
       replica.Pause(until);
+    } else if (verb == "hang") {
+      replica.Hang(until);
+      checks_.Hung(replica.identity(), until);
+    } else if (verb == "blind") {
+      const auto status = static_cast<int>(operation.Number("status", 403));
+      network.Refuse("GET", operation.Text("prefix"), "", status, until);
+      network.GoAway();
+      checks_.Blind(replica.identity(), until);
     } else if (verb == "partition") {
       replica.Partition(until);
     } else if (verb == "goaway") {
@@ -239,7 +265,7 @@ class Simulation {
                      static_cast<int>(operation.Number("status")), until);
     } else if (verb == "half-open") {
       const std::string traffic = operation.Text("class");
-      if (traffic == "watch") checks_.Disturb(time_.now() + kSilentUntil);
+      if (traffic == "watch") checks_.Disturb(until + kSilentUntil);
       network.HalfOpen(traffic == "read"    ? kube::TrafficClass::kRead
                        : traffic == "write" ? kube::TrafficClass::kWrite
                                             : kube::TrafficClass::kWatch,
@@ -307,7 +333,9 @@ class Simulation {
   Replica* Find(const std::string& name) {
     for (const auto& replica : replicas_) {
       if (replica->name() == name) return replica.get();
-      if (name == "leader" && replica->identity() == checks_.lease_holder()) return replica.get();
+      const bool leads = replica->identity() == checks_.lease_holder();
+      if (name == "leader" && leads) return replica.get();
+      if (name == "standby" && !leads) return replica.get();
     }
     return nullptr;
   }
@@ -350,6 +378,7 @@ class Simulation {
   Checks checks_;
   StableHash hash_;
   int64_t commits_ = 0;
+  int catalogue_ = 0;  // version
   std::array<Doom, 2> dooms_;
   std::array<std::unique_ptr<Replica>, 2> replicas_;
 };

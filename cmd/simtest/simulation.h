@@ -12,6 +12,8 @@
 //   goaway     partition for_ms                 pause for_ms
 //   clock      offset_ms                        crash down_ms [at_write: after so many writes]
 //   compact    end-watches delete-lease         (of the API server)
+//   catalogue                                   another one is rolled out
+//   hang blind  prefix status                   its deciding thread stands still; it hears nothing
 //
 // Thread-safety: none, one thread. Determinism: same plan, same trace.
 #pragma once

@@ -132,12 +132,8 @@ class SimpleProtocol final : public WriteProtocol {
   Decision OnAnswer(const Answer& answer) override {
     Decision decision = DecideGenerally(what_, answer);
     if (IsUnknown(answer)) unknown_ = true;
-    if (HasCode(answer, 409)) {
-      if (shape_ == Shape::kCreate) {
-        decision.status = absl::AlreadyExistsError(decision.status.message());
-      } else if (shape_ == Shape::kEvent) {
-        decision.status = absl::OkStatus();
-      }
+    if (HasCode(answer, 409) && (shape_ == Shape::kCreate || shape_ == Shape::kEvent)) {
+      OnConflict(answer, decision);
     } else if (HasCode(answer, 404) && shape_ == Shape::kDelete && unknown_) {
       decision.status = absl::OkStatus();
     }
@@ -145,6 +141,19 @@ class SimpleProtocol final : public WriteProtocol {
   }
 
  private:
+  // A new object has no version that could be in conflict: the other 409 is about what was read to
+  // admit it (a ResourceQuota that changed meanwhile), and nothing was made.
+  void OnConflict(const Answer& answer, Decision& decision) const {
+    const std::string text(decision.status.message());
+    if (DecodeStatus(answer->content_type, answer->body).reason != "AlreadyExists") {
+      decision = Retry(absl::AbortedError(text));
+    } else if (shape_ == Shape::kEvent) {
+      decision.status = absl::OkStatus();
+    } else {
+      decision.status = absl::AlreadyExistsError(text);
+    }
+  }
+
   std::string what_;
   Shape shape_;
   Encode encode_;

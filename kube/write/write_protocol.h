@@ -26,8 +26,9 @@
 //             InvalidArgument. If another client has written an entry of a pod group's status
 //             meanwhile, it is patched again with that entry, kStatusConflicts times, then
 //             Aborted.
-//   create    409 AlreadyExists, after an unknown outcome too: the name is the identity.
-//             A reservation pod likewise.
+//   create    409 with reason AlreadyExists: AlreadyExists, after an unknown outcome too, as the
+//             name is the identity. Any other 409 (a ResourceQuota that changed meanwhile) made
+//             nothing: retried, in the end Aborted. A reservation pod likewise.
 //   delete    404 NotFound, 409 FailedPrecondition (the uid); after an unknown outcome 404: OK.
 //   apply     of a config map, server-side and by force: may be repeated at will.
 //   claim     the finalizer, if it is to be allocated and has none, then the status
@@ -35,7 +36,7 @@
 //   taint     GET the node; another uid: FailedPrecondition; nothing to change: OK without a write;
 //             else PATCH with the resourceVersion. 409: from the GET again, kTaintConflicts times,
 //             then Aborted. The taints of others stay as they are read.
-//   event     409: OK, it is there. The rest as above.
+//   event     409 with reason AlreadyExists: OK, it is there. The rest as above.
 //
 // Thread-safety: none. LaunchNode and TerminateNode have no protocol: they go to a provider.
 #pragma once

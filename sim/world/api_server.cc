@@ -236,6 +236,11 @@ ApiServer::~ApiServer() = default;
 kube::HttpResponse ApiServer::Handle(const kube::HttpRequest& request, absl::string_view client) {
   const std::optional<ApiRequest> target = ParseRequest(request);
   if (!target.has_value() || target->QueryIsTrue("watch")) return impl_->Unimplemented(request);
+  if (hurry_) hurry_(request);
+  if (target->subresource == "binding" && refused_bindings_.contains(target->name)) {
+    return ErrorResponse(GenericError(403, "admission webhook \"policy\" denied the request"),
+                         target->protobuf);
+  }
   return impl_->Route(request, *target, client);
 }
 

@@ -33,6 +33,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -108,12 +109,20 @@ class ApiServer {
   // it asks `time` to do so.
   void Listen(std::function<void(const Commit&)> listener);
 
+  // A webhook of the cluster answers 403 to bindings of pods of this name.
+  void RefuseBinding(const std::string& pod) { refused_bindings_.insert(pod); }
+  [[nodiscard]] const std::set<std::string>& refused_bindings() const { return refused_bindings_; }
+  // Called before a client's request is handled; it may change objects, as whoever is faster does.
+  void Precede(std::function<void(const kube::HttpRequest&)> hurry) { hurry_ = std::move(hurry); }
+
   [[nodiscard]] uint64_t version() const;
   [[nodiscard]] const std::vector<std::string>& unimplemented() const;
 
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
+  std::function<void(const kube::HttpRequest&)> hurry_;
+  std::set<std::string> refused_bindings_;
 };
 
 }  // namespace fairlead::sim::world

@@ -35,34 +35,39 @@ Json MapJson(const model::StringMap& map) {
 
 const char* LieName(Lie lie) { return kLieNames[static_cast<size_t>(lie)]; }
 
-Cloud::Cloud(EventQueue* time, ApiServer* server, const hook::Catalog* catalog, uint64_t seed)
-    : time_(time), server_(server), catalog_(catalog), random_(seed) {
-  BeHonest();
+Cloud::Cloud(EventQueue* time, ApiServer* server, uint64_t seed)
+    : time_(time), server_(server), random_(seed) {
+  lies_.fill(absl::InfinitePast());
   server->Listen([this](const ApiServer::Commit& commit) {
     if (commit.type != ResourceType::kPods || commit.after == nullptr) return;
     const std::string node = TextAt(*commit.after, {"spec", "nodeName"});
     if (node.empty()) return;
     for (Machine& machine : machines_) {
-      if (machine.node == node) machine.ran_a_pod = true;
+      if (machine.node != node || machine.ran_a_pod) continue;
+      machine.ran_a_pod = !ReadPod(*commit.after).stays;
     }
   });
 }
 
-void Cloud::BeHonest() { lies_.fill(absl::InfinitePast()); }
+void Cloud::BeHonest() {
+  for (absl::Time& until : lies_) {
+    if (until != absl::InfiniteFuture()) until = absl::InfinitePast();
+  }
+}
 
 bool Cloud::Lying(Lie lie) const { return time_->now() < lies_[static_cast<size_t>(lie)]; }
 
 int64_t Cloud::live_count() const {
-  return std::count_if(machines_.begin(), machines_.end(),
-                       [](const Machine& m) { return m.ended == absl::InfiniteFuture(); });
+  return std::count_if(machines_.begin(), machines_.end(), [](const Machine& m) {
+    return m.ended == absl::InfiniteFuture() && !m.uninvited;
+  });
 }
 
 int64_t Cloud::live_gpus() const {
   int64_t gpus = 0;
   for (const Machine& machine : machines_) {
-    const hook::InstanceType* type = catalog_->Find(machine.type);
     if (machine.ended != absl::InfiniteFuture() || machine.uninvited) continue;
-    if (type != nullptr) gpus += type->gpu_count;
+    gpus += machine.gpus;
   }
   return gpus;
 }
@@ -79,6 +84,7 @@ int64_t Cloud::live_price() const {
 void Cloud::Launch(const model::LaunchNode& launch,
                    const std::function<void(absl::Status)>& answer) {
   const std::string& request = launch.request.meta.name;
+  if (on_call_) on_call_("launch", launch.request.meta.uid);
   if (Lying(Lie::kForbidden)) return answer(absl::PermissionDeniedError("403: not authorized"));
   const bool there = std::any_of(machines_.begin(), machines_.end(), [&](const Machine& machine) {
     return machine.request == request && machine.uid == launch.request.meta.uid &&
@@ -105,6 +111,7 @@ void Cloud::Start(const model::LaunchNode& launch) {
   machine.uid = launch.request.meta.uid;
   machine.type = launch.request.instance_type;
   machine.price_micro_usd_per_hour = launch.request.price_micro_usd_per_hour;
+  machine.gpus = model::Get(launch.node.allocatable, model::kGpuName) / 1000;
   machine.started = time_->now();
   // A second machine for one request cannot have the same name.
   const bool second = std::any_of(machines_.begin(), machines_.end() - 1, [&](const Machine& m) {
@@ -124,8 +131,12 @@ void Cloud::Start(const model::LaunchNode& launch) {
 }
 
 void Cloud::Register(size_t index, const model::Node& promised) {
-  const Machine& machine = machines_[index];
+  Machine& machine = machines_[index];
   if (machine.ended != absl::InfiniteFuture() && !Lying(Lie::kAfterEnd)) return;
+  // One that came back after its end may have the name.
+  if (server_->Find(ResourceType::kNodes, "", machine.node) != nullptr) {
+    machine.node = absl::StrCat("ip-10-0-0-", index);
+  }
   Json amounts = Json::object();
   for (const auto& [name, amount] : promised.allocatable) {
     amounts[std::string(name)] = model::FormatQuantity(name, amount);
@@ -149,7 +160,14 @@ void Cloud::Register(size_t index, const model::Node& promised) {
                {"status", {{"capacity", amounts}, {"allocatable", amounts}}}};
   SetNodeReady(node, false);
   if (!server_->Create(ResourceType::kNodes, std::move(node), kActor).ok()) return;
-  time_->After(kReady, [this, name = machine.node] {
+  if (static_pods_) {
+    server_
+        ->Create(ResourceType::kPods, MakeStaticPod("kube-proxy-" + machine.node, machine.node),
+                 "kubelet")
+        .IgnoreError();
+  }
+  time_->After(kReady, [this, index, name = machine.node] {
+    machines_[index].ready = time_->now();
     server_
         ->Modify(
             ResourceType::kNodes, "", name,
@@ -160,6 +178,33 @@ void Cloud::Register(size_t index, const model::Node& promised) {
             kActor)
         .IgnoreError();
   });
+}
+
+void Cloud::Inherit(const std::string& name, int64_t gpus, int64_t price_micro_usd_per_hour) {
+  const std::string id = absl::StrCat("m-", machines_.size()), old_type = "retired";
+  const Json request = {
+      {"apiVersion", "fairlead.dev/v1alpha1"},
+      {"kind", "NodeRequest"},
+      {"metadata", {{"name", name}, {"finalizers", {"fairlead.dev/machine"}}}},
+      {"spec", {{"provider", "kwok"}, {"instanceType", old_type}, {"zone", "zone-a"}}},
+      {"status",
+       {{"phase", "Ready"}, {"nodeName", name}, {"providerID", absl::StrCat("sim://", id)}}}};
+  if (!server_->Create(ResourceType::kNodeRequests, request, kActor).ok()) return;
+  const Json* const made = server_->Find(ResourceType::kNodeRequests, "", name);
+  Machine& machine = machines_.emplace_back();
+  machine.id = id;
+  machine.request = machine.node = name;
+  machine.uid = TextAt(*made, {"metadata", "uid"});
+  machine.type = old_type;
+  machine.gpus = gpus;
+  machine.price_micro_usd_per_hour = price_micro_usd_per_hour;
+  machine.started = machine.ready = time_->now();
+  Operation fields;
+  fields.With("name", name).With("cpu", 8'000 * std::max<int64_t>(1, gpus)).With("gpu", gpus);
+  Json node = MakeNode(fields);
+  node["metadata"]["labels"]["fairlead.dev/node-request"] = name;
+  node["spec"]["providerID"] = absl::StrCat("sim://", id);
+  server_->Create(ResourceType::kNodes, std::move(node), kActor).IgnoreError();
 }
 
 void Cloud::End(size_t index) {
@@ -176,6 +221,9 @@ void Cloud::End(size_t index) {
 
 void Cloud::Terminate(const model::TerminateNode& terminate,
                       const std::function<void(absl::Status)>& answer) {
+  if (on_call_) {
+    on_call_("terminate", absl::StrCat(terminate.request_name, " ", terminate.provider_id));
+  }
   if (Lying(Lie::kForbidden)) return answer(absl::PermissionDeniedError("403: not authorized"));
   for (size_t i = 0; i < machines_.size(); ++i) {
     Machine& machine = machines_[i];
@@ -184,7 +232,7 @@ void Cloud::Terminate(const model::TerminateNode& terminate,
                            ? machine.request == terminate.request_name
                            : absl::StrCat("sim://", machine.id) == terminate.provider_id;
     if (!meant) continue;
-    if (on_terminate_) on_terminate_(machine.node);
+    if (on_terminate_) on_terminate_(machine);
     End(i);
   }
   if (!Lying(Lie::kUnanswered)) answer(absl::OkStatus());

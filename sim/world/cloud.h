@@ -21,7 +21,6 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "autoscale-hook/catalog.h"
 #include "autoscale-hook/providers/provider.h"
 #include "sim/event_queue.h"
 #include "sim/faults.h"
@@ -49,16 +48,23 @@ class Cloud {
  public:
   struct Machine {
     std::string id, request, uid, type, node;  // uid: of the NodeRequest
-    int64_t price_micro_usd_per_hour = 0;
+    int64_t price_micro_usd_per_hour = 0, gpus = 0;
     absl::Time started, ended = absl::InfiniteFuture();
+    absl::Time ready = absl::InfiniteFuture();
     bool ran_a_pod = false;
     bool uninvited = false;  // the second one of a request: nobody's purchase
   };
 
-  Cloud(EventQueue* time, ApiServer* server, const hook::Catalog* catalog, uint64_t seed);
+  Cloud(EventQueue* time, ApiServer* server, uint64_t seed);
 
   void LieUntil(Lie lie, absl::Time until) { lies_[static_cast<size_t>(lie)] = until; }
+  // From now on, but for what it always lies about (InfiniteFuture).
   void BeHonest();
+  // A machine that an older version bought: its type is in no catalogue any more, and its request
+  // bears no price. Its node is ready.
+  void Inherit(const std::string& name, int64_t gpus, int64_t price_micro_usd_per_hour);
+  // From now on each node that registers gets a static pod, as kube-proxy is one.
+  void RunStaticPods() { static_pods_ = true; }
   // One machine goes without a word, if there is any.
   void LoseOne();
   // Until then the nodes' agents write an annotation every few seconds.
@@ -74,8 +80,12 @@ class Cloud {
   [[nodiscard]] int64_t live_price() const;
   [[nodiscard]] int64_t live_count() const;
   // Called for each machine that a Terminate ends, before it does.
-  void OnTerminate(std::function<void(const std::string& node)> listener) {
+  void OnTerminate(std::function<void(const Machine& machine)> listener) {
     on_terminate_ = std::move(listener);
+  }
+  // Called for each call of a replica: "launch" or "terminate", and the machine that is meant.
+  void OnCall(std::function<void(const std::string& call, const std::string& machine)> listener) {
+    on_call_ = std::move(listener);
   }
 
  private:
@@ -87,11 +97,12 @@ class Cloud {
 
   EventQueue* time_;
   ApiServer* server_;
-  const hook::Catalog* catalog_;
   Random random_;
   std::array<absl::Time, kLies> lies_;
   std::vector<Machine> machines_;
-  std::function<void(const std::string&)> on_terminate_;
+  std::function<void(const Machine&)> on_terminate_;
+  std::function<void(const std::string&, const std::string&)> on_call_;
+  bool static_pods_ = false;
   absl::Time beat_until_ = absl::InfinitePast();
   int64_t beats_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "sim/world/controllers.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -124,7 +125,12 @@ void Controllers::Reconcile(const std::string& name) {
     }
     return;
   }
-  const int64_t wanted = job.deployment ? job.wanted : job.wanted - succeeded;
+  int64_t wanted = job.deployment ? job.wanted : job.wanted - succeeded;
+  const auto gap = absl::Milliseconds(job.fields.Number("gap_ms"));
+  if (gap > absl::ZeroDuration() && wanted > static_cast<int64_t>(live.size()) + 1) {
+    wanted = static_cast<int64_t>(live.size()) + 1;
+    Wake(name, gap);
+  }
   for (auto i = static_cast<int64_t>(live.size()); i < wanted; ++i) CreatePod(name, job);
   for (auto i = static_cast<int64_t>(live.size()); i > wanted; --i) {
     server_->Remove(ResourceType::kPods, job.ns, live[static_cast<size_t>(i - 1)], kActor)
@@ -133,10 +139,28 @@ void Controllers::Reconcile(const std::string& name) {
   if (job.min_available >= 0) UpdateBudget(name, job);
 }
 
+// The sub-group that has the fewest pods.
+std::string Controllers::SmallestPart(const Job& job, int64_t parts) const {
+  std::vector<int64_t> counts(static_cast<size_t>(parts), 0);
+  for (const std::string& pod : job.pods) {
+    const Json* object = server_->Find(ResourceType::kPods, job.ns, pod);
+    if (object == nullptr) continue;
+    const PodFacts facts = ReadPod(*object);
+    for (size_t i = 0; i < counts.size(); ++i) {
+      if (facts.sub_group == absl::StrCat("s", i) && !facts.terminating) ++counts[i];
+    }
+  }
+  return absl::StrCat("s", std::min_element(counts.begin(), counts.end()) - counts.begin());
+}
+
 void Controllers::CreatePod(const std::string& name, Job& job) {
   const std::string pod = absl::StrCat(name, "-", job.next_number++);
   Json object = MakePod(job.fields, pod);
   object["metadata"]["labels"]["sim/owner"] = name;
+  const int64_t parts = job.fields.Number("sub_groups");
+  if (parts > 0) {
+    object["metadata"]["labels"]["kai.scheduler/subgroup-name"] = SmallestPart(job, parts);
+  }
   object["metadata"]["ownerReferences"] =
       Json::array({{{"apiVersion", "batch/v1"},
                     {"kind", job.deployment ? "ReplicaSet" : "Job"},

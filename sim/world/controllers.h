@@ -26,7 +26,7 @@ class Controllers {
   Controllers(EventQueue* time, ApiServer* server, uint64_t seed);
 
   // `operation`: fields of MakePod and MakeGroup, and
-  //   pods   how many; kind: job | deployment
+  //   pods   how many, one after the other where there is a gap_ms; kind: job | deployment
   //   grouping: none | own (the group first) | late (the pod-grouper, `late_ms` after each pod)
   void AddJob(const Operation& operation);
   void DeleteJob(const std::string& job);
@@ -51,6 +51,7 @@ class Controllers {
   void Wake(const std::string& name, absl::Duration delay);
   void Reconcile(const std::string& name);
   void CreatePod(const std::string& name, Job& job);
+  [[nodiscard]] std::string SmallestPart(const Job& job, int64_t parts) const;
   void Group(const std::string& job, const std::string& pod);
   void UpdateBudget(const std::string& name, const Job& job);
 

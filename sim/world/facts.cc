@@ -139,6 +139,31 @@ std::string TextAt(const Json& object, const std::vector<absl::string_view>& pat
   return Text(at);
 }
 
+namespace {
+
+// In these worlds there are no PersistentVolumeClaims.
+bool LacksClaim(const Json* spec) {
+  const Json* volumes = At(spec, "volumes");
+  if (volumes == nullptr) return false;
+  return std::any_of(volumes->begin(), volumes->end(), [](const Json& volume) {
+    return At(volume, "persistentVolumeClaim") != nullptr;
+  });
+}
+
+// Fairlead does not read the labels of namespaces.
+bool SelectsNamespaces(const Json* affinity) {
+  for (const char* kind : {"podAffinity", "podAntiAffinity"}) {
+    const Json* terms = At(At(affinity, kind), "requiredDuringSchedulingIgnoredDuringExecution");
+    if (terms == nullptr) continue;
+    for (const Json& term : *terms) {
+      if (At(term, "namespaceSelector") != nullptr) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 PodFacts ReadPod(const Json& pod) {
   PodFacts out;
   const Json* metadata = At(pod, "metadata");
@@ -154,6 +179,7 @@ PodFacts ReadPod(const Json& pod) {
   out.ours = out.scheduler == "fairlead" || out.scheduler == "kai-scheduler";
   out.group = Text(At(annotations, "pod-group-name"));
   out.queue_label = Text(At(labels, "kai.scheduler/queue"));
+  out.sub_group = Text(At(labels, "kai.scheduler/subgroup-name"));
   out.job = Text(At(labels, "sim/job"));
   out.requests = RequestsOf(spec);
   const Json* fraction = At(annotations, "gpu-fraction");
@@ -167,6 +193,7 @@ PodFacts ReadPod(const Json& pod) {
   out.stays = StaysOnItsNode(metadata);
   const Json* selector = At(spec, "nodeSelector");
   out.impossible = At(selector, "no-such-label") != nullptr;
+  out.hopeless = LacksClaim(spec) || SelectsNamespaces(At(spec, "affinity"));
   out.plain = !HasEntries(At(spec, "nodeSelector")) && !HasEntries(At(spec, "affinity")) &&
               !HasEntries(At(spec, "volumes")) && !out.shares_gpu && !out.gated &&
               out.requests.cpu >= 0 && out.requests.memory >= 0 && out.requests.gpu >= 0 &&
@@ -258,8 +285,27 @@ GroupFacts ReadGroup(const Json& group) {
       At(spec, "minSubGroup") != nullptr || At(spec, "schedulingBackoff") != nullptr) {
     out.odd = true;
   }
+  if (const Json* parts = At(spec, "subGroups")) {
+    for (const Json& part : *parts) {
+      const Json* least = At(part, "minMember");
+      const bool is_number = least != nullptr && least->is_number_integer();
+      out.parts[Text(At(part, "name"))] = is_number ? least->get<int64_t>() : 1;
+    }
+  }
   out.verdict_code = TextAt(group, {"status", "schedulability", "code"});
   return out;
+}
+
+std::string DisruptionOf(const Json& pod) {
+  const Json* conditions = At(At(pod, "status"), "conditions");
+  if (conditions == nullptr) return "";
+  for (const Json& condition : *conditions) {
+    if (Text(At(condition, "type")) == "DisruptionTarget" &&
+        Text(At(condition, "reason")) == "PreemptionByScheduler") {
+      return Text(At(condition, "message"));
+    }
+  }
+  return "";
 }
 
 }  // namespace fairlead::sim::world

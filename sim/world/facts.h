@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ int64_t ReadAmount(const Json& value, bool milli);
 
 struct PodFacts {
   std::string ns, name, uid, node;
-  std::string group, queue_label, scheduler, job;
+  std::string group, sub_group, queue_label, scheduler, job;
   Amounts requests;
   bool ours = false;         // schedulerName is one of Fairlead's
   bool terminal = false;     // phase Succeeded or Failed
@@ -42,7 +43,9 @@ struct PodFacts {
   bool gated = false;
   bool stays = false;       // of a DaemonSet or a mirror pod: keeps no node
   bool impossible = false;  // no node of these worlds can ever take it
-  bool plain = false;       // nothing but amounts decides where it fits
+  // The same, and other pods or claims are the reason: a node more would not change it.
+  bool hopeless = false;
+  bool plain = false;  // nothing but amounts decides where it fits
   bool shares_gpu = false;
   bool preemptible = true;
   std::string condition;  // reason of PodScheduled=False; empty: there is none
@@ -75,12 +78,16 @@ struct GroupFacts {
   bool names_class = false;  // else the class of its pods counts
   bool preemptible = true;
   bool odd = false;  // sub-groups, topology or numbers that the truth does not judge
+  std::map<std::string, int64_t> parts;  // sub-groups and their minimums
 };
 
 PodFacts ReadPod(const Json& pod);
 NodeFacts ReadNode(const Json& node);
 QueueFacts ReadQueue(const Json& queue);
 GroupFacts ReadGroup(const Json& group);
+
+// The message of its condition DisruptionTarget, if that is one of a scheduler; else "".
+std::string DisruptionOf(const Json& pod);
 
 // The text of a field, or "" where there is none: Text(pod, {"spec", "nodeName"}).
 std::string TextAt(const Json& object, const std::vector<absl::string_view>& path);

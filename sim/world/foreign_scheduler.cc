@@ -3,8 +3,11 @@
 #include <map>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "sim/world/facts.h"
+#include "sim/world/objects.h"
 
 namespace fairlead::sim::world {
 namespace {
@@ -23,6 +26,23 @@ ForeignScheduler::ForeignScheduler(EventQueue* time, ApiServer* server, uint64_t
     time_->After(absl::Milliseconds(random_.Between(5, 400)),
                  [this, ns = pod.ns, name = pod.name] { Decide(ns, name); });
   });
+  server->Precede([this](const kube::HttpRequest& request) { Race(request); });
+}
+
+// Once a node: a removal that is always raced would never end.
+void ForeignScheduler::Race(const kube::HttpRequest& request) {
+  constexpr absl::string_view kNodes = "/api/v1/nodes/";
+  if (time_->now() >= race_until_ || request.method != "PATCH") return;
+  if (!absl::StartsWith(request.path, kNodes)) return;
+  if (!absl::StrContains(request.body, "fairlead.dev/to-be-removed")) return;
+  const std::string name = request.path.substr(kNodes.size());
+  const Json* const object = server_->Find(ResourceType::kNodes, "", name);
+  if (object == nullptr || ReadNode(*object).removing || !raced_.insert(name).second) return;
+  Operation fields;
+  fields.With("ns", "team-b").With("scheduler", kActor).With("cpu", 100).With("run", 20);
+  Json pod = MakePod(fields, absl::StrCat("race-", name));
+  pod["spec"]["nodeName"] = name;
+  server_->Create(ResourceType::kPods, std::move(pod), kActor).IgnoreError();
 }
 
 void ForeignScheduler::Decide(const std::string& ns, const std::string& name) {

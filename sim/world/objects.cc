@@ -96,6 +96,15 @@ Json MakeQueue(const Operation& fields) {
 Json MakeGroup(const Operation& fields) {
   Json spec = {{"queue", fields.Text("queue")}, {"minMember", fields.Number("min", 1)}};
   if (!fields.Text("class").empty()) spec["priorityClassName"] = fields.Text("class");
+  const int64_t parts = fields.Number("sub_groups");
+  if (parts > 0) {
+    spec.erase("minMember");
+    spec["minSubGroup"] = 1;
+    for (int64_t i = 0; i < parts; ++i) {
+      spec["subGroups"].push_back(
+          {{"name", absl::StrCat("s", i)}, {"minMember", fields.Number("sub_min", 1)}});
+    }
+  }
   return {{"apiVersion", "scheduling.run.ai/v2alpha2"},
           {"kind", "PodGroup"},
           {"metadata", {{"name", fields.Text("name")}, {"namespace", fields.Text("ns")}}},
@@ -134,6 +143,21 @@ Json MakePod(const Operation& fields, const std::string& name) {
                                {"resources", {{"requests", requests}, {"limits", limits}}}}})}}},
               {"status", {{"phase", "Pending"}}}};
   AddOddity(pod, fields.Text("odd"));
+  return pod;
+}
+
+Json MakeStaticPod(const std::string& name, const std::string& node) {
+  Operation fields;
+  fields.With("ns", "kube-system").With("scheduler", "default-scheduler").With("cpu", 100);
+  Json pod = MakePod(fields, name);
+  pod["spec"]["nodeName"] = node;
+  pod["metadata"]["annotations"]["kubernetes.io/config.mirror"] = "mirror";
+  pod["metadata"]["annotations"]["kubernetes.io/config.source"] = "file";
+  pod["metadata"]["ownerReferences"] = Json::array({{{"apiVersion", "v1"},
+                                                     {"kind", "Node"},
+                                                     {"name", node},
+                                                     {"uid", "node"},
+                                                     {"controller", true}}});
   return pod;
 }
 

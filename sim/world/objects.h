@@ -13,13 +13,15 @@ namespace fairlead::sim::world {
 // Fields that are read of an operation (all optional but `name`):
 //   node    name cpu memory gpu zone       amounts in milli-CPU, bytes, devices
 //   queue   name parent priority gpu_quota gpu_limit cpu_limit   devices and milli-CPU; absent: -1
-//   group   name ns queue min class        PodGroup
+//   group   name ns queue min class sub_groups sub_min        PodGroup
 //   pod     ns queue group class scheduler cpu memory gpu fraction odd run
 //           `odd`: selector | namespace-affinity | volume | gated; `run`: seconds till it succeeds
 Json MakeNode(const Operation& fields);
 Json MakeQueue(const Operation& fields);
 Json MakeGroup(const Operation& fields);
 Json MakePod(const Operation& fields, const std::string& name);
+// As a kubelet shows a static pod: bound from the beginning.
+Json MakeStaticPod(const std::string& name, const std::string& node);
 Json MakeNamespace(const std::string& name);
 Json MakePriorityClass(const std::string& name, int64_t value);
 

@@ -37,6 +37,9 @@ struct Plan {
   uint64_t seed = 0;   // of everything that the operations leave open: delays, losses, ties
   int64_t end_ms = 0;  // all faults end here; the settle phase begins
   bool hook = true;    // whether the autoscaler is on
+  // What the hook may hold.
+  int64_t max_nodes = 40, max_usd_per_hour = 40;
+  bool paced = false;                 // evictions go out at one a second
   std::vector<Operation> operations;  // by time
 };
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int64_t kGiB = int64_t{1} << 30;
 constexpr int64_t kSecond = 1000;
+constexpr int64_t kMicroPerUsd = 1'000'000;
 
 class Generator {
  public:
@@ -24,6 +25,10 @@ class Generator {
     plan_.seed = seed;
     plan_.end_ms = random_.Between(90, 200) * kSecond;
     plan_.hook = OneIn(2);
+    if (OneIn(4)) plan_.max_usd_per_hour = random_.Between(3, 12);
+    if (OneIn(4)) plan_.max_nodes = random_.Between(3, 8);
+    plan_.paced = OneIn(3);
+    crowded_ = plan_.hook && OneIn(2);
     const bool tame = seed % 8 == 0;
     for (const std::string& family : families) {
       if (!tame && OneIn(3)) families_.insert(family);
@@ -98,7 +103,9 @@ class Generator {
 
   void Queues() {
     Operation& root = Add(0, "queue").With("name", "root");
-    Bound(root, "gpu_limit", 8, 40, 3);
+    // Below such a limit a crowd is evicted and placed again without end:
+    // cmd/simtest/open/churn.plan.
+    if (!crowded_) Bound(root, "gpu_limit", 8, 40, 3);
     for (int64_t i = random_.Between(2, 4); i > 0; --i) {
       queues_.push_back(absl::StrCat("q", i));
       Queue(Add(0, "queue"), queues_.back());
@@ -140,6 +147,26 @@ class Generator {
           .With("gpu", OneIn(2) ? 1 : 0);
       job.With("grouping", OneIn(2) ? "none" : "own").With("min", 1);
     });
+    if (!crowded_) return;
+    Burst();
+    if (OneIn(2)) {  // each fills a machine
+      Job(random_.Between(500, plan_.end_ms / 2))
+          .With("pods", random_.Between(8, 24))
+          .With("cpu", 7000)
+          .With("grouping", "none")
+          .With("run", random_.Between(10, 40));
+    }
+  }
+
+  // Equal pods, one after the other, that one large machine serves for less than many small ones.
+  void Burst() {
+    Job(random_.Between(500, plan_.end_ms / 2))
+        .With("pods", random_.Between(8, 16))
+        .With("gpu", 1)
+        .With("cpu", 500)
+        .With("grouping", "none")
+        .With("gap_ms", random_.Between(5, 60))
+        .With("run", random_.Between(20, 60));
   }
 
   void Tenants() {
@@ -178,7 +205,14 @@ class Generator {
     Times(2, 7, [&] {
       const int64_t at = Sometime();
       const std::string name = Any(queues_);
-      switch (random_.Below(5)) {
+      switch (random_.Below(6)) {
+        case 5:  // a root of its own is deleted and made again
+          Add(at, "change-queue").With("name", name).With("gpu_limit", random_.Between(4, 16));
+          Add(at + 2 * kSecond, "delete-queue").With("name", name);
+          Add(at + random_.Between(2001, 20'000), "queue")
+              .With("name", name)
+              .With("gpu_limit", random_.Between(4, 16));
+          break;
         case 0:
           Queue(Add(at, "change-queue"), name);
           break;
@@ -212,6 +246,13 @@ class Generator {
       job.With("pods", pods).With("min", pods).With("gpu", random_.Between(0, 2));
       job.With("grouping", "late").With("late_ms", random_.Between(1, 4000)).With("run", 15);
     });
+    if (OneIn(2)) {  // of which one has to run, and each as a whole
+      Times(1, 3, [&] {
+        Operation& job = Job(Sometime());
+        job.With("kind", "deployment").With("pods", 6).With("gpu", random_.Between(1, 3));
+        job.With("grouping", "own").With("sub_groups", 3).With("sub_min", 2);
+      });
+    }
     Times(2, 6, [&] {
       const int64_t at = Sometime();
       const size_t index = random_.Below(jobs_.size());
@@ -280,16 +321,31 @@ class Generator {
           .With("grouping", OneIn(2) ? "none" : "own");
       job.With("fraction", OneIn(2) ? "0.5" : "0.25").With("run", random_.Between(5, 20));
     });
-    if (OneIn(2)) {
-      Add(Sometime(), "annotate-pods")
-          .With("job", Any(jobs_))
+    Times(1, 3, [&] {  // one that runs is moved into a group
+      const int64_t at = random_.Between(500, plan_.end_ms - 20 * kSecond);
+      Operation& job = Job(at);
+      job.With("pods", random_.Between(1, 3)).With("min", 1).With("grouping", "none");
+      job.With("fraction", "0.5").With("run", 60);
+      const std::string name = jobs_.back();
+      Add(at + random_.Between(1000, 15'000), "annotate-pods")
+          .With("job", name)
           .With("key", "pod-group-name")
-          .With("value", Any(jobs_));
-    }
+          .With("value", OneIn(2) ? name : Any(jobs_));
+    });
   }
 
   void Foreign() {
     Add(0, "foreign-lag").With("ms", random_.Between(0, 1500));
+    if (OneIn(2)) {
+      Add(0, "foreign-race").With("for_ms", 10 * plan_.end_ms);
+      // Kinds are not ordered between each other: pods may be seen seconds after nodes.
+      for (const char* replica : {"a", "b"}) {
+        Add(kSecond, "network")
+            .With("replica", replica)
+            .With("max_watch_delay_ms", random_.Between(500, 4000))
+            .With("for_ms", plan_.end_ms);
+      }
+    }
     Times(3, 15, [&] {
       Operation& pod = Add(Sometime(), "pod");
       pod.With("name", absl::StrCat("f", plan_.operations.size())).With("ns", "team-b");
@@ -334,6 +390,7 @@ class Generator {
     Times(1, 2, [&] {
       Add(Sometime(), "stuck-kubelet").With("for_ms", random_.Between(5, 60) * kSecond);
     });
+    if (OneIn(2)) Add(0, "static-pods");
     Times(1, 3, [&] {
       Add(Sometime(), "mirror-pod")
           .With("name", absl::StrCat("static-", plan_.operations.size()))
@@ -350,6 +407,40 @@ class Generator {
           .With("for_ms", random_.Between(10, 60) * kSecond);
     });
     if (OneIn(2)) Times(1, 2, [&] { Add(Sometime(), "lose-machine"); });
+    if (OneIn(2)) {
+      Times(1, 5, [&] { Add(Sometime(), "delete-request").With("pick", random_.Between(0, 9)); });
+    }
+    if (OneIn(3)) Add(Sometime(), "catalogue");
+    if (OneIn(3)) SmallMachines();
+    if (plan_.hook && OneIn(3)) OldMachines();
+  }
+
+  // They never are what the catalogue says, and some pods need all of it.
+  void SmallMachines() {
+    Add(0, "cloud").With("lie", LieName(Lie::kSmaller)).With("for_ms", "always");
+    Times(1, 2, [&] {
+      Job(random_.Between(500, plan_.end_ms / 2))
+          .With("pods", random_.Between(4, 9))
+          .With("gpu", OneIn(3) ? 1 : 0)
+          .With("cpu", 1000)
+          .With("memory", 30 * kGiB)
+          .With("grouping", OneIn(2) ? "none" : "own")
+          .With("min", 1)
+          .With("run", 600);
+    });
+  }
+
+  // Whatever they cost, what a hook assumes of them leaves room for a few more.
+  void OldMachines() {
+    const int64_t count = random_.Between(1, 3);
+    for (int64_t i = 0; i < count; ++i) {
+      Add(0, "old-machine")
+          .With("name", absl::StrCat("old", i))
+          .With("gpu", random_.Between(1, 4))
+          .With("price", random_.Between(2, 6) * kMicroPerUsd);
+    }
+    plan_.max_usd_per_hour = 6 * count + random_.Between(3, 10);
+    if (crowded_) Burst();
   }
 
   Operation& OnReplica(int64_t at, absl::string_view verb) {
@@ -373,6 +464,23 @@ class Generator {
         "/apis/scheduling.run.ai", "/api/v1/nodes", "/api/v1/pods"};
     static const std::vector<const char*> kSuffixes = {"", "/status", "/binding", "/eviction"};
     static const std::vector<int64_t> kStatus = {403, 500, 404, 0};
+    if (plan_.hook && OneIn(2)) {
+      Times(1, 2, [&] {
+        OnReplica(Sometime(), "refuse")
+            .With("prefix", "/apis/fairlead.dev/v1alpha1/noderequests")
+            .With("suffix", "/status")
+            .With("status", OneIn(2) ? 403 : 500)
+            .With("for_ms", random_.Between(20, 80) * kSecond);
+      });
+    }
+    if (OneIn(2)) {  // a webhook that does not let one pod of a gang be bound
+      const int64_t pods = random_.Between(2, 4);
+      Operation& job = Job(Sometime());
+      const std::string name = jobs_.back();
+      job.With("pods", pods).With("min", pods).With("gpu", 1).With("cpu", 500);
+      job.With("grouping", "own").With("run", 600);
+      Add(0, "refuse-binding").With("name", absl::StrCat(name, "-", random_.Below(pods)));
+    }
     if (OneIn(2)) {
       Times(1, 3, [&] {
         OnReplica(Sometime(), "refuse")
@@ -397,6 +505,13 @@ class Generator {
           Add(Sometime(), "end-watches");
       }
     });
+    if (!OneIn(2)) return;
+    static const std::vector<const char*> kBlind = {"/api/v1/pods", "/api/v1/nodes"};
+    Add(random_.Between(5 * kSecond, 40 * kSecond), "blind")
+        .With("replica", OneIn(2) ? "leader" : "a")
+        .With("prefix", Any(kBlind))
+        .With("status", OneIn(2) ? 403 : 500)
+        .With("for_ms", random_.Between(80, 150) * kSecond);
   }
 
   void HalfOpenFaults() {
@@ -427,9 +542,17 @@ class Generator {
 
   void LeaseFaults() {
     Times(1, 2, [&] {
-      Add(Sometime(), "partition")
+      const int64_t at = Sometime();
+      if (OneIn(2)) {  // who follows is behind, and does not know
+        Add(at - random_.Between(0, 5 * kSecond), "half-open")
+            .With("replica", "standby")
+            .With("class", "watch")
+            .With("for_ms", random_.Between(2, 10) * kSecond);
+      }
+      const bool hangs = OneIn(2);
+      Add(at, hangs ? "hang" : "partition")
           .With("replica", "leader")
-          .With("for_ms", random_.Between(3, 40) * kSecond);
+          .With("for_ms", random_.Between(3, hangs ? 120 : 40) * kSecond);
     });
   }
 
@@ -440,6 +563,7 @@ class Generator {
   }
 
   Random random_;
+  bool crowded_ = false;  // many pods of one shape
   Plan plan_;
   std::set<std::string, std::less<>> families_;
   std::vector<std::string> nodes_, queues_, jobs_;

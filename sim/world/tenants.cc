@@ -16,12 +16,13 @@ constexpr char kActor[] = "tenant";
 
 const std::vector<std::string>& TenantVerbs() {
   static const auto* const kVerbs = new std::vector<std::string>{
-      "node",         "shrink-node",  "cordon-node",   "taint-node",  "kill-node",
-      "node-ready",   "job",          "delete-job",    "scale-job",   "budget",
-      "queue",        "change-queue", "delete-queue",  "group",       "change-group",
-      "delete-group", "label-pods",   "annotate-pods", "delete-pods", "pod",
-      "mirror-pod",   "cloud",        "lose-machine",  "heartbeats",  "stuck-kubelet",
-      "foreign-lag"};
+      "node",          "shrink-node",  "cordon-node",   "taint-node",  "kill-node",
+      "node-ready",    "job",          "delete-job",    "scale-job",   "budget",
+      "queue",         "change-queue", "delete-queue",  "group",       "change-group",
+      "delete-group",  "label-pods",   "annotate-pods", "delete-pods", "pod",
+      "mirror-pod",    "cloud",        "lose-machine",  "heartbeats",  "stuck-kubelet",
+      "foreign-lag",   "foreign-race", "old-machine",   "static-pods", "delete-request",
+      "refuse-binding"};
   return *kVerbs;
 }
 
@@ -73,19 +74,11 @@ bool Tenants::DoPods(const Operation& operation) {
     return true;
   }
   if (verb == "mirror-pod") {  // as a kubelet shows a static pod: bound from the beginning
-    Operation fields = operation;
-    fields.With("scheduler", "default-scheduler");
-    Json pod = MakePod(fields, operation.Text("name"));
     if (server.Find(ResourceType::kNodes, "", operation.Text("node")) == nullptr) return true;
-    pod["spec"]["nodeName"] = operation.Text("node");
-    pod["metadata"]["annotations"]["kubernetes.io/config.mirror"] = "mirror";
-    pod["metadata"]["annotations"]["kubernetes.io/config.source"] = "file";
-    pod["metadata"]["ownerReferences"] = Json::array({{{"apiVersion", "v1"},
-                                                       {"kind", "Node"},
-                                                       {"name", operation.Text("node")},
-                                                       {"uid", "node"},
-                                                       {"controller", true}}});
-    server.Create(ResourceType::kPods, std::move(pod), "kubelet").IgnoreError();
+    server
+        .Create(ResourceType::kPods, MakeStaticPod(operation.Text("name"), operation.Text("node")),
+                "kubelet")
+        .IgnoreError();
     return true;
   }
   if (verb != "label-pods" && verb != "annotate-pods" && verb != "delete-pods") return false;
@@ -190,15 +183,44 @@ bool Tenants::DoNode(const Operation& operation) {
   return true;
 }
 
+// One of those whose nodes have not come, if there is any.
+void Tenants::DeleteRequest(int64_t pick) {
+  std::vector<std::string> booting;
+  parts_.server->ForEach(ResourceType::kNodeRequests, [&](const Json& request) {
+    const std::string phase = TextAt(request, {"status", "phase"});
+    if (phase.empty() || phase == "Pending" || phase == "Launched") {
+      booting.push_back(TextAt(request, {"metadata", "name"}));
+    }
+  });
+  if (booting.empty()) return;
+  parts_.server
+      ->Remove(ResourceType::kNodeRequests, "", booting[static_cast<size_t>(pick) % booting.size()],
+               kActor)
+      .IgnoreError();
+}
+
 bool Tenants::DoMachines(const Operation& operation) {
   const std::string& verb = operation.verb;
   if (verb == "cloud") {
     for (size_t i = 0; i < kLies; ++i) {
       const Lie lie = static_cast<Lie>(i);
-      if (operation.Text("lie") == LieName(lie)) parts_.cloud->LieUntil(lie, Until(operation));
+      const absl::Time until =
+          operation.Text("for_ms") == "always" ? absl::InfiniteFuture() : Until(operation);
+      if (operation.Text("lie") == LieName(lie)) parts_.cloud->LieUntil(lie, until);
     }
   } else if (verb == "lose-machine") {
     parts_.cloud->LoseOne();
+  } else if (verb == "old-machine") {
+    parts_.cloud->Inherit(operation.Text("name"), operation.Number("gpu"),
+                          operation.Number("price"));
+  } else if (verb == "refuse-binding") {
+    parts_.server->RefuseBinding(operation.Text("name"));
+  } else if (verb == "static-pods") {
+    parts_.cloud->RunStaticPods();
+  } else if (verb == "delete-request") {
+    DeleteRequest(operation.Number("pick"));
+  } else if (verb == "foreign-race") {
+    parts_.foreign->RaceUntil(Until(operation));
   } else if (verb == "heartbeats") {
     parts_.cloud->BeatUntil(Until(operation));
   } else if (verb == "stuck-kubelet") {

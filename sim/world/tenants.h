@@ -7,7 +7,9 @@
 //   group, change-group, delete-group
 //   label-pods, annotate-pods, delete-pods                   of a job, or one pod
 //   pod, mirror-pod                                          without an owner
-//   cloud, lose-machine, heartbeats, stuck-kubelet, foreign-lag
+//   cloud, lose-machine, old-machine, static-pods, delete-request
+//   refuse-binding                                           of one pod, for ever
+//   heartbeats, stuck-kubelet, foreign-lag, foreign-race
 //
 // Thread-safety: none, one thread.
 #pragma once
@@ -49,6 +51,7 @@ class Tenants {
   bool DoPolicy(const Operation& operation);
   bool DoPods(const Operation& operation);
   bool DoMachines(const Operation& operation);
+  void DeleteRequest(int64_t pick);
   std::vector<std::pair<std::string, std::string>> PodsOf(const Operation& operation) const;
   absl::Time Until(const Operation& operation) const;
 

@@ -1,0 +1,289 @@
+#include "cmd/simtest/machine_checks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "cmd/simtest/catalogue.h"
+
+namespace fairlead::simtest {
+namespace {
+
+using sim::world::Json;
+using sim::world::PodRow;
+using sim::world::ResourceType;
+using sim::world::TextAt;
+
+constexpr absl::Duration kAccount = absl::Seconds(10);
+// Pods of a burst are gathered for a few seconds at most.
+constexpr absl::Duration kBurst = absl::Seconds(5);
+constexpr int64_t kLeastBurst = 8;  // GPUs: fewer are too few to save anything
+constexpr absl::Duration kTimeToHelp = absl::Seconds(15);
+// Gangs are not cut: the last of them may take this much more than its bucket has.
+constexpr int64_t kMostPods = 6;
+
+// Forgets what is older than a minute.
+void KeepAMinute(std::deque<absl::Time>& times, absl::Time now) {
+  while (!times.empty() && times.front() <= now - absl::Minutes(1)) times.pop_front();
+}
+
+bool IsLive(const sim::world::Cloud::Machine& machine) {
+  return machine.ended == absl::InfiniteFuture() && !machine.uninvited;
+}
+
+}  // namespace
+
+MachineChecks::MachineChecks(const sim::EventQueue* time, sim::world::ApiServer* server,
+                             const sim::world::Truth* truth, sim::world::Cloud* cloud,
+                             const Caps& caps, Fail fail)
+    : time_(time),
+      server_(server),
+      truth_(truth),
+      cloud_(cloud),
+      caps_(caps),
+      fail_(std::move(fail)) {
+  cloud->OnTerminate([this](const Machine& machine) { OnTerminate(machine); });
+  cloud->OnCall(
+      [this](const std::string& call, const std::string& machine) { OnCall(call, machine); });
+}
+
+// ---- what is bought
+// ------------------------------------------------------------------------------
+
+std::string MachineChecks::JobOf(const std::string& workload) const {
+  const auto pod = truth_->pods().find(workload);
+  return pod != truth_->pods().end() ? pod->second.facts.job : workload;
+}
+
+bool MachineChecks::IsLoneGpuPod(const std::string& workload) const {
+  const auto pod = truth_->pods().find(workload);
+  return pod != truth_->pods().end() && pod->second.facts.group.empty() &&
+         pod->second.facts.requests.gpu == 1000;
+}
+
+void MachineChecks::OnRequest(const Json& request, bool undisturbed, bool lied) {
+  const absl::Time now = time_->now();
+  const auto spec = request.find("spec");
+  if (spec == request.end() || !spec->contains("reasonWorkloads")) return;
+  std::vector<std::string> reasons;
+  for (const Json& reason : (*spec)["reasonWorkloads"])
+    reasons.push_back(reason.get<std::string>());
+  if (reasons.empty()) return;
+  reasons_[TextAt(request, {"metadata", "uid"})] = reasons;
+  const std::string job = JobOf(reasons.front());
+  if (job.empty()) return;
+  std::deque<absl::Time>& orders = orders_[job];
+  orders.push_back(now);
+  KeepAMinute(orders, now);
+  const auto count = static_cast<int64_t>(orders.size());
+  if (undisturbed && count > kPurchaseBurst + kPurchasesPerMinute + kMostPods) {
+    fail_("rate", absl::StrCat(count, " nodes were requested for pods of ", job, " in a minute; ",
+                               kPurchaseBurst, " at once and ", kPurchasesPerMinute,
+                               " a minute is the rate"));
+  }
+  if (!std::all_of(reasons.begin(), reasons.end(), [&](const std::string& workload) {
+        return IsLoneGpuPod(workload) && JobOf(workload) == job;
+      })) {
+    return;
+  }
+  const hook::InstanceType* const type = WorldCatalog().Find(TextAt(*spec, {"instanceType"}));
+  if (type == nullptr) return;
+  Burst& burst = bursts_.try_emplace(job, Burst{now}).first->second;
+  burst.gpus += type->gpu_count;
+  burst.micro_usd += *type->on_demand_micro_usd;
+  burst.undisturbed = burst.undisturbed && undisturbed && !lied;
+}
+
+void MachineChecks::CheckBursts() {
+  for (auto it = bursts_.begin(); it != bursts_.end();) {
+    const auto& [job, burst] = *it;
+    if (time_->now() - burst.since < kBurst) {
+      ++it;
+      continue;
+    }
+    const int64_t cheapest = CheapestMicroUsdFor(burst.gpus);
+    if (burst.undisturbed && burst.gpus >= kLeastBurst &&
+        burst.micro_usd * 100 > cheapest * kDear) {
+      fail_("cost",
+            absl::StrCat("pods of ", job, " that came together are served by machines for ",
+                         burst.micro_usd, " micro-dollars an hour; so many GPUs cost ", cheapest));
+    }
+    it = bursts_.erase(it);
+  }
+}
+
+void MachineChecks::CheckCaps() {
+  const auto check = [&](int64_t has, int64_t cap, const char* what) {
+    if (has > cap) fail_("caps", absl::StrCat(has, " ", what, " are paid for, the cap is ", cap));
+  };
+  check(cloud_->live_gpus(), caps_.gpus, "GPUs");
+  check(cloud_->live_price(), caps_.micro_usd_per_hour, "micro-dollars an hour");
+  check(cloud_->live_count(), caps_.nodes, "nodes");
+}
+
+// ---- what is ended
+// -------------------------------------------------------------------------------
+
+void MachineChecks::OnCall(const std::string& call, const std::string& machine) {
+  std::deque<absl::Time>& calls = calls_[absl::StrCat(call, " ", machine)];
+  calls.push_back(time_->now());
+  KeepAMinute(calls, time_->now());
+  if (static_cast<int64_t>(calls.size()) > kCallsAMinute) {
+    fail_("storm", absl::StrCat("the cloud was asked ", calls.size(), " times in a minute to ",
+                                call, " ", machine));
+  }
+}
+
+void MachineChecks::OnTerminate(const Machine& machine) {
+  CheckStatus(machine);
+  const auto found = truth_->nodes().find(machine.node);
+  if (found == truth_->nodes().end()) return;
+  for (const auto& [key, row] : truth_->pods()) {
+    if (row.facts.node != machine.node || row.facts.terminal || row.facts.stays) continue;
+    if (row.facts.terminating) continue;
+    if (!row.BoundByFairlead() && row.bound_at > found->second.removing_since) continue;
+    fail_("terminate", absl::StrCat("node ", machine.node, " is terminated under pod ", key,
+                                    ", bound by ", row.bound_by, " ",
+                                    absl::FormatDuration(time_->now() - row.bound_at), " ago"));
+  }
+}
+
+// A replica that starts after this reads what the request says, and may promise its node.
+void MachineChecks::CheckStatus(const Machine& machine) {
+  const Json* const request = server_->Find(ResourceType::kNodeRequests, "", machine.request);
+  if (request == nullptr || TextAt(*request, {"metadata", "uid"}) != machine.uid) return;
+  if (request->at("metadata").contains("deletionTimestamp")) return;
+  const std::string phase = TextAt(*request, {"status", "phase"});
+  if (phase == "Draining" || phase == "Failed" || phase == "Gone") return;
+  fail_("terminate", absl::StrCat("machine ", machine.id, " is ended, and its request ",
+                                  machine.request, " says \"", phase, "\""));
+}
+
+// Machines that were there, ready, for a while, and a pod that they were for waits all the same.
+void MachineChecks::NoteUseless(const Machine& machine) {
+  if (machine.ran_a_pod || machine.uninvited) return;
+  if (machine.ready == absl::InfiniteFuture() || machine.ended - machine.ready < kTimeToHelp) {
+    return;
+  }
+  const auto reasons = reasons_.find(machine.uid);
+  if (reasons == reasons_.end()) return;
+  for (const sim::world::Workload& workload : truth_->Waiting()) {
+    const auto& keys = reasons->second;
+    if (std::find(keys.begin(), keys.end(), workload.key) == keys.end()) continue;
+    const bool old = std::all_of(workload.waiting.begin(), workload.waiting.end(),
+                                 [&](const PodRow* row) { return row->created < machine.started; });
+    // What was ordered together proves nothing: the others come when the first has.
+    const absl::Time since = useless_since_.try_emplace(workload.key, time_->now()).first->second;
+    if (!old || machine.started < since || ++useless_[workload.key] < kUseless) continue;
+    fail_("purchase", absl::StrCat(useless_[workload.key] + 1, " machines were provisioned for ",
+                                   workload.key, " and ended, none ran a pod, and it waits: ",
+                                   workload.waiting.front()->facts.condition));
+  }
+}
+
+// A type that has turned out to be too small for a pod is not bought for that pod again.
+void MachineChecks::NoteTooSmall(const Machine& machine) {
+  const auto reasons = reasons_.find(machine.uid);
+  const auto node = truth_->nodes().find(machine.node);
+  if (reasons == reasons_.end() || node == truth_->nodes().end()) return;
+  for (const sim::world::Workload& workload : truth_->Waiting()) {
+    const auto& keys = reasons->second;
+    if (std::find(keys.begin(), keys.end(), workload.key) == keys.end()) continue;
+    const sim::world::PodFacts& pod = workload.waiting.front()->facts;
+    if (pod.requests.FitsIn(node->second.facts.allocatable)) continue;
+    const std::string what = absl::StrCat(machine.type, " for ", JobOf(workload.key));
+    const absl::Time since = too_small_since_.try_emplace(what, time_->now()).first->second;
+    if (machine.started < since + kAccount || ++too_small_[what] <= 1) continue;
+    fail_("purchase", absl::StrCat(too_small_[what], " machines of type ", what,
+                                   " were provisioned since one was too small for it"));
+  }
+}
+
+// ---- what is there
+// -------------------------------------------------------------------------------
+
+bool MachineChecks::IsThere(const Machine& machine) const {
+  const Json* const request = server_->Find(ResourceType::kNodeRequests, "", machine.request);
+  return request != nullptr && TextAt(*request, {"metadata", "uid"}) == machine.uid;
+}
+
+void MachineChecks::CheckAccounts() {
+  for (const Machine& machine : cloud_->machines()) {
+    if (!IsLive(machine) || time_->now() - machine.started < kAccount || IsThere(machine)) continue;
+    const auto node = truth_->nodes().find(machine.node);
+    if (node != truth_->nodes().end() &&
+        node->second.facts.provider_id == absl::StrCat("sim://", machine.id)) {
+      continue;
+    }
+    fail_("leak",
+          absl::StrCat("machine ", machine.id, " is paid for, and there is neither its request ",
+                       machine.request, " nor a node"));
+  }
+}
+
+void MachineChecks::EverySecond() {
+  CheckCaps();
+  CheckBursts();
+  CheckAccounts();
+  for (const Machine& machine : cloud_->machines()) {
+    if (machine.ready != absl::InfiniteFuture() && measured_.insert(machine.id).second) {
+      NoteTooSmall(machine);
+    }
+    if (machine.ended == absl::InfiniteFuture() || !judged_.insert(machine.id).second) continue;
+    NoteUseless(machine);
+  }
+}
+
+void MachineChecks::CheckIdle(absl::Time calm_since) {
+  std::map<std::string, absl::Time> idle;
+  for (const Machine& machine : cloud_->machines()) {
+    if (!IsLive(machine)) continue;
+    const bool used =
+        std::any_of(truth_->pods().begin(), truth_->pods().end(), [&](const auto& entry) {
+          const sim::world::PodFacts& pod = entry.second.facts;
+          return pod.node == machine.node && !pod.terminal && !pod.stays;
+        });
+    if (used) continue;
+    const auto since = idle_since_.find(machine.id);
+    idle[machine.id] = since == idle_since_.end() ? time_->now() : since->second;
+    const absl::Time from = std::max(idle[machine.id], calm_since);
+    if (time_->now() - from > kLeak) {
+      fail_("leak", absl::StrCat("machine ", machine.id, " of request ", machine.request,
+                                 " has been idle for ", absl::FormatDuration(time_->now() - from)));
+    }
+  }
+  idle_since_ = std::move(idle);
+}
+
+void MachineChecks::CheckRequests(absl::Time calm_since) {
+  for (const Machine& machine : cloud_->machines()) {
+    if (machine.ended == absl::InfiniteFuture() || machine.uninvited || !IsThere(machine)) continue;
+    const absl::Time from = std::max(machine.ended, calm_since);
+    if (time_->now() - from > kLeak) {
+      fail_("leak", absl::StrCat("machine ", machine.id, " ended ",
+                                 absl::FormatDuration(time_->now() - machine.ended),
+                                 " ago, and its request ", machine.request, " is still there"));
+    }
+  }
+}
+
+void MachineChecks::WhileCalm(absl::Time calm_since) {
+  CheckIdle(calm_since);
+  CheckRequests(calm_since);
+}
+
+void MachineChecks::AtEnd(bool lied) {
+  int64_t idle = 0;
+  for (const Machine& machine : cloud_->machines()) {
+    if (!machine.ran_a_pod && !machine.uninvited) ++idle;
+  }
+  const int64_t bound = (lied ? 16 : 4) + truth_->pods_created() / 4;
+  if (idle > bound) {
+    fail_("purchase",
+          absl::StrCat(idle, " of ", cloud_->machines().size(), " machines never ran a pod; ",
+                       truth_->pods_created(), " pods were made, the bound is ", bound));
+  }
+}
+
+}  // namespace fairlead::simtest

@@ -1,0 +1,90 @@
+// The invariants about machines and what they cost; checks.h lists them with the others.
+//
+// Ownership: borrows. Thread-safety: none, one thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "sim/event_queue.h"
+#include "sim/world/api_server.h"
+#include "sim/world/cloud.h"
+#include "sim/world/truth.h"
+
+namespace fairlead::simtest {
+
+// The guard's, in these worlds: nodes for one demand class.
+inline constexpr int64_t kPurchaseBurst = 8, kPurchasesPerMinute = 6;
+// Percent of the cheapest price.
+inline constexpr int64_t kDear = 125;
+inline constexpr absl::Duration kLeak = absl::Seconds(240);
+inline constexpr int64_t kCallsAMinute = 8, kUseless = 3;
+
+struct Caps {
+  bool hook = true;
+  int64_t gpus = 0, micro_usd_per_hour = 0, nodes = 0;
+  absl::Duration gang_grace, over_limit;
+};
+
+class MachineChecks {
+ public:
+  using Fail = std::function<void(const std::string& invariant, const std::string& text)>;
+  MachineChecks(const sim::EventQueue* time, sim::world::ApiServer* server,
+                const sim::world::Truth* truth, sim::world::Cloud* cloud, const Caps& caps,
+                Fail fail);
+
+  // A NodeRequest was created. `undisturbed`: no fault for long. `lied`: the
+  // cloud has lied.
+  void OnRequest(const sim::world::Json& request, bool undisturbed, bool lied);
+  void CheckCaps();
+  void EverySecond();
+  void WhileCalm(absl::Time calm_since);
+  // `lied`: the cloud lied, or lost machines.
+  void AtEnd(bool lied);
+
+ private:
+  using Machine = sim::world::Cloud::Machine;
+  void OnTerminate(const Machine& machine);
+  void OnCall(const std::string& call, const std::string& machine);
+  void CheckStatus(const Machine& machine);
+  void CheckBursts();
+  void CheckAccounts();
+  void NoteUseless(const Machine& machine);
+  void NoteTooSmall(const Machine& machine);
+  void CheckIdle(absl::Time calm_since);
+  void CheckRequests(absl::Time calm_since);
+  [[nodiscard]] bool IsThere(const Machine& machine) const;  // its request is
+  [[nodiscard]] std::string JobOf(const std::string& workload) const;
+  [[nodiscard]] bool IsLoneGpuPod(const std::string& workload) const;
+
+  struct Burst {
+    absl::Time since;
+    int64_t gpus = 0, micro_usd = 0;
+    bool undisturbed = true;
+  };
+  const sim::EventQueue* time_;
+  sim::world::ApiServer* server_;
+  const sim::world::Truth* truth_;
+  sim::world::Cloud* cloud_;
+  const Caps caps_;
+  const Fail fail_;
+  std::map<std::string, std::deque<absl::Time>> orders_;     // by job
+  std::map<std::string, std::deque<absl::Time>> calls_;      // by call and machine
+  std::map<std::string, Burst> bursts_;                      // by job
+  std::map<std::string, std::vector<std::string>> reasons_;  // by uid of the request
+  std::map<std::string, absl::Time> useless_since_;          // by workload
+  std::map<std::string, int64_t> useless_;                   // machines, by workload
+  std::map<std::string, absl::Time> too_small_since_;        // by type and job
+  std::map<std::string, int64_t> too_small_;                 // bought after that
+  std::set<std::string> measured_;                           // machines that were ready
+  std::set<std::string> judged_;                             // machines that have ended
+  std::map<std::string, absl::Time> idle_since_;             // machines
+};
+
+}  // namespace fairlead::simtest
