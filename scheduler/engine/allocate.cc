@@ -30,9 +30,9 @@ void Cycle::Unservable() {
       Outcome& outcome = OutcomeOf(workload, queue);
       outcome.code = code;
       outcome.subject = subject;
-      if (!workload.invalid.empty()) {
+      if (!workload.details->invalid.empty()) {
         outcome.code = Code::kInvalidRequest;
-        outcome.subject = workload.invalid;
+        outcome.subject = workload.details->invalid;
       }
       const auto behind = static_cast<int64_t>(crowd->members.size()) - 1;
       if (behind > 0) outcome.rest = {crowd, std::next(crowd->members.begin()), behind};
@@ -43,9 +43,9 @@ void Cycle::Unservable() {
 bool Cycle::MayStart(queues::QueueId leaf, const state::Workload& workload) {
   Code code = Code::kNone;
   std::string subject;
-  if (!workload.plain && !workload.invalid.empty()) {
+  if (!workload.plain && !workload.details->invalid.empty()) {
     code = Code::kInvalidRequest;
-    subject = workload.invalid;
+    subject = workload.details->invalid;
   } else if (workload.is_group && workload.group == nullptr) {
     code = Code::kMissingObject;
     subject = absl::StrCat("PodGroup ", workload.ns, "/", workload.name);
@@ -66,9 +66,10 @@ bool Cycle::MayStart(queues::QueueId leaf, const state::Workload& workload) {
     // What cannot be understood is the first thing to mend.
     for (state::PodId id : workload.pods) {
       const state::PodRecord& pod = p_.state.pod(id);
-      if (pod.status != PodStatus::kPending || pod.invalid.empty()) continue;
+      if (pod.status != PodStatus::kPending || pod.details->invalid.empty()) continue;
       code = Code::kInvalidRequest;
-      subject = workload.is_group ? absl::StrCat("pod ", pod.name, ": ", pod.invalid) : pod.invalid;
+      subject = workload.is_group ? absl::StrCat("pod ", pod.name, ": ", pod.details->invalid)
+                                  : pod.details->invalid;
       break;
     }
   }
@@ -101,7 +102,7 @@ bool Cycle::PrepareNext(queues::QueueId leaf, const state::Workload& workload) {
 }
 
 void Cycle::LeaveOut(queues::QueueId leaf, const state::Workload& workload) {
-  const model::FailedAttempt& attempt = *workload.failed_attempt;
+  const model::FailedAttempt& attempt = *workload.details->failed_attempt;
   Outcome& outcome = OutcomeOf(workload, leaf);
   outcome.code = Code::kSchedulingBackoff;
   outcome.subject = attempt.node_pool;

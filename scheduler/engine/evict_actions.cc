@@ -424,18 +424,19 @@ void Cycle::EvictStaleGangs() {
     const state::Workload& workload = p_.state.workload(id);
     if (workload.id != id) continue;
     if (!IsStale(p_.state, workload)) {
-      if (workload.stale_since != absl::InfiniteFuture()) {
+      if (workload.details->stale_since != absl::InfiniteFuture()) {
         p_.state.SetStaleSince(id, absl::InfiniteFuture());
         stale.push_back({id, std::nullopt});
       }
       continue;
     }
-    if (workload.stale_since == absl::InfiniteFuture()) {
+    if (workload.details->stale_since == absl::InfiniteFuture()) {
       p_.state.SetStaleSince(id, now_);
       stale.push_back({id, now_});
     }
-    const absl::Time since = workload.stale_since;
-    const absl::Duration grace = workload.staleness_grace.value_or(p_.options.staleness_grace);
+    const absl::Time since = workload.details->stale_since;
+    const absl::Duration grace =
+        workload.details->staleness_grace.value_or(p_.options.staleness_grace);
     if (grace < absl::ZeroDuration()) continue;
     if (since + grace > now_) {
       wake_at = std::min(wake_at, since + grace);
