@@ -348,7 +348,19 @@ GangSteps::~GangSteps() = default;
 GangStep GangSteps::Next() const { return builder_->Next(); }
 void GangSteps::Place(const GangStep& step) { builder_->Place(step.root); }
 
-// Most workloads are one pod without a group (`plain`): they need no tree.
+// Most workloads are one pod, alone or in a group of its own: they need no tree.
+namespace {
+
+bool IsOnePod(const state::ClusterState& state, const Workload& workload) {
+  if (workload.plain) return true;
+  if (workload.pods.size() != 1 || workload.sets.size() != 1 || workload.sets[0].min_member != 1) {
+    return false;
+  }
+  const PodRecord& pod = state.pod(workload.pods.front());
+  return pod.set != state::kNoSet && pod.details->invalid.empty();
+}
+
+}  // namespace
 
 bool IsSatisfied(const Workload& workload) {
   if (workload.plain) return workload.Active() > 0;
@@ -357,13 +369,13 @@ bool IsSatisfied(const Workload& workload) {
 }
 
 Readiness ReadinessOf(const state::ClusterState& state, const Workload& workload) {
-  if (!workload.plain) return GangSteps::Builder(state, workload).Ready();
+  if (!IsOnePod(state, workload)) return GangSteps::Builder(state, workload).Ready();
   if (workload.Count(PodStatus::kPending) > 0) return Readiness::kReady;
   return workload.Count(PodStatus::kGated) > 0 ? Readiness::kGated : Readiness::kNothingWaits;
 }
 
 GangStep NextStep(const state::ClusterState& state, const Workload& workload) {
-  if (!workload.plain) return GangSteps(state, workload).Next();
+  if (!IsOnePod(state, workload)) return GangSteps(state, workload).Next();
   GangStep step;
   if (workload.Count(PodStatus::kPending) == 0) return step;
   step.pods = workload.pods;
