@@ -50,7 +50,7 @@ class HookTest : public ::testing::Test {
         request.meta.creation = now_;
         EXPECT_TRUE(requests_.emplace(request.meta.name, request).second) << "name taken";
       } else if (const auto* update = std::get_if<model::UpdateNodeRequestStatus>(&action.what)) {
-        requests_.at(update->request.meta.name) = update->request;
+        requests_.at(update->request->meta.name) = update->request;
       } else if (const auto* remove = std::get_if<model::DeleteNodeRequest>(&action.what)) {
         EXPECT_EQ(requests_.at(remove->name).meta.uid, remove->uid);
         requests_.erase(remove->name);

@@ -183,19 +183,19 @@ class World {
   }
   static std::string Subject(const model::Action& action) {
     if (const auto* a = std::get_if<model::CreateNodeRequest>(&action.what))
-      return a->request.meta.name;
+      return a->request->meta.name;
     if (const auto* a = std::get_if<model::UpdateNodeRequestStatus>(&action.what)) {
-      return a->request.meta.name;
+      return a->request->meta.name;
     }
     if (const auto* a = std::get_if<model::DeleteNodeRequest>(&action.what)) return a->name;
-    if (const auto* a = std::get_if<model::LaunchNode>(&action.what)) return a->request.meta.name;
+    if (const auto* a = std::get_if<model::LaunchNode>(&action.what)) return a->request->meta.name;
     if (const auto* a = std::get_if<model::TerminateNode>(&action.what)) return a->request_name;
     if (const auto* a = std::get_if<model::SetNodeTaint>(&action.what)) return a->node;
     return "";
   }
   void Deliver(const model::Action& action) {
     if (const auto* create = std::get_if<model::CreateNodeRequest>(&action.what)) {
-      const std::string& name = create->request.meta.name;
+      const std::string& name = create->request->meta.name;
       if (requests_.contains(name))
         return hook_->OnCreateResult(name, absl::AlreadyExistsError(""), now_);
       if (Fault(5)) return hook_->OnCreateResult(name, absl::PermissionDeniedError(""), now_);
@@ -208,11 +208,11 @@ class World {
                                    now_);
     }
     if (const auto* update = std::get_if<model::UpdateNodeRequestStatus>(&action.what)) {
-      auto it = requests_.find(update->request.meta.name);
+      auto it = requests_.find(update->request->meta.name);
       const auto answer = [&](const absl::Status& status) {
         if (!Fault(10)) hook_->OnStatusResult(update->request, status, now_);
       };
-      if (it == requests_.end() || it->second.meta.uid != update->request.meta.uid) {
+      if (it == requests_.end() || it->second.meta.uid != update->request->meta.uid) {
         return answer(absl::FailedPreconditionError("another object"));
       }
       if (Fault(10)) return answer(absl::PermissionDeniedError("refused"));
@@ -253,7 +253,7 @@ class World {
     }
   }
   void DeliverLaunch(const model::LaunchNode& launch) {
-    const std::string& name = launch.request.meta.name;
+    const std::string& name = launch.request->meta.name;
     const auto answer = [&](const absl::Status& status) {
       if (!Fault(8)) hook_->OnProviderResult(name, true, status, now_);
     };
@@ -264,7 +264,7 @@ class World {
             FailureStatus(Chance(80) ? FailureClass::kStockout : FailureClass::kQuota, "no"));
       }
       if (Fault(5)) return answer(absl::UnavailableError("not done"));
-      machines_[name] = {GpusOf(launch.request), launch.request.price_micro_usd_per_hour,
+      machines_[name] = {GpusOf(launch.request), launch.request->price_micro_usd_per_hour,
                          now_ + absl::Seconds(Pick(10, faults_ ? 330 : 100)), false};
     }
     answer(Fault(8) ? absl::UnavailableError("done all the same") : absl::OkStatus());

@@ -235,7 +235,7 @@ TEST_F(HookTest, FailedThatIsRefusedIsRepeatedAndNothingIsTerminatedBefore) {
     const StepOutput out = Step();
     EXPECT_TRUE(All<model::TerminateNode>(out).empty()) << "the API server never took Failed";
     for (const auto& update : All<model::UpdateNodeRequestStatus>(out)) {
-      EXPECT_EQ(update.request.phase, Phase::kFailed);
+      EXPECT_EQ(update.request->phase, Phase::kFailed);
       ++writes;
       hook_->OnStatusResult(update.request, absl::PermissionDeniedError("no"), now_);
     }

@@ -185,7 +185,7 @@ TEST_F(HookTest, UnknownLaunchOutcomeIsAskedAgainWithTheSameName) {
   now_ += absl::Seconds(30);
   const auto again = All<model::LaunchNode>(StepAndApply());
   ASSERT_EQ(again.size(), 1u);
-  EXPECT_EQ(again[0].request.meta.name, TheName());
+  EXPECT_EQ(again[0].request->meta.name, TheName());
 }
 
 TEST_F(HookTest, PendingIsLaunchedAgainAfterARestart) {
@@ -257,8 +257,8 @@ TEST_F(HookTest, LostStatusWriteIsRepeatedAndNotDecidedTwice) {
   now_ += absl::Seconds(10);
   const auto again = All<model::UpdateNodeRequestStatus>(StepAndApply());
   ASSERT_EQ(again.size(), 1u);
-  EXPECT_EQ(again[0].request.phase, Phase::kLaunched);
-  EXPECT_EQ(again[0].request.launched_at, kStart);
+  EXPECT_EQ(again[0].request->phase, Phase::kLaunched);
+  EXPECT_EQ(again[0].request->launched_at, kStart);
   EXPECT_TRUE(StepAndApply().actions.empty());
 }
 
@@ -283,8 +283,8 @@ TEST_F(HookTest, PoolsGiveLabelsTaintsAndProvider) {
   EXPECT_TRUE(out.created[0].node.taints.empty());
   const auto launch = All<model::LaunchNode>(StepAndApply());
   ASSERT_EQ(launch.size(), 1u);
-  EXPECT_EQ(launch[0].node.taints.size(), 1u);
-  EXPECT_EQ(launch[0].node.meta.labels.Get("team"), "ml");
+  EXPECT_EQ(launch[0].node->taints.size(), 1u);
+  EXPECT_EQ(launch[0].node->meta.labels.Get("team"), "ml");
   Hook fresh(options_, &catalog_);
   EXPECT_EQ(fresh.ExpectedNode(The(), {&pool})->meta.labels.Get("team"), "ml");
 }
@@ -307,7 +307,7 @@ TEST_F(HookTest, RefusedCreationsAreNotAskedForInALoop) {
     const StepOutput out = Step(demand);
     for (const auto& create : All<model::CreateNodeRequest>(out)) {
       ++asked;
-      hook_->OnCreateResult(create.request.meta.name, absl::PermissionDeniedError("no"), now_);
+      hook_->OnCreateResult(create.request->meta.name, absl::PermissionDeniedError("no"), now_);
     }
     if (i < 49) continue;
     EXPECT_EQ(out.outcomes[0].code, Code::kInsufficientCapacity);

@@ -95,7 +95,7 @@ TEST_F(HookTest, NodeThatDoesNotHelpItsPodIsNotProvisionedAgain) {
       hook_->OnProviderResult(terminate.request_name, false, absl::OkStatus(), now_);
     }
     for (const auto& launch : All<model::LaunchNode>(out)) {
-      hook_->OnProviderResult(launch.request.meta.name, true, absl::OkStatus(), now_);
+      hook_->OnProviderResult(launch.request->meta.name, true, absl::OkStatus(), now_);
     }
   }
   EXPECT_LE(created, 4);

@@ -1,6 +1,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/shared.h"
 #include "gtest/gtest.h"
 
 namespace fairlead {
@@ -32,6 +33,49 @@ TEST(StableHashTest, KnownValueAndBoundaries) {
   EXPECT_NE(StableHash().Add("ab").Add("c").value(), StableHash().Add("a").Add("bc").value());
   EXPECT_EQ(StableHash().Hex(), "cbf29ce484222325");  // FNV-1a offset basis
   EXPECT_EQ(StableHash().Add("pod").Hex(), StableHash().Add("pod").Hex());
+}
+
+TEST(SharedTest, IsCopiedByTheFirstToChangeIt) {
+  Shared<std::string> nothing;
+  EXPECT_FALSE(nothing);
+  Shared<std::string> a(std::string("a"));
+  Shared<std::string> b = a;
+  EXPECT_TRUE(a.IsSameAs(b));
+  EXPECT_FALSE(a.IsAlone());
+  b.Own() = "b";
+  EXPECT_EQ(*a, "a");
+  EXPECT_EQ(*b, "b");
+  EXPECT_TRUE(a.IsAlone());
+  const std::string* where = &*a;
+  a.Own() += "a";
+  EXPECT_EQ(&*a, where) << "nothing else had it";
+  nothing.Own() = "something";
+  EXPECT_EQ(*nothing, "something");
+  a = a;
+  EXPECT_EQ(*a, "aa");
+}
+
+TEST(BoxedTest, EachCopyHasItsOwn) {
+  Boxed<std::string> a(std::string("a"));
+  Boxed<std::string> b = a;
+  b.Own() = "b";
+  EXPECT_EQ(*a, "a");
+  EXPECT_EQ(*b, "b");
+  EXPECT_FALSE(a == b);
+}
+
+TEST(BoxedTest, ADefaultValueTakesNothing) {
+  Boxed<std::string> a, b;
+  EXPECT_EQ(&*a, &*b) << "one for all of them";
+  a.Own() = "";
+  EXPECT_NE(&*a, &*b);
+  EXPECT_TRUE(a == b);
+  a.Shrink();
+  EXPECT_EQ(&*a, &*b);
+  a.Set("x");
+  EXPECT_EQ(*a, "x");
+  a.Set("");
+  EXPECT_EQ(&*a, &*b);
 }
 
 }  // namespace

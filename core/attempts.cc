@@ -30,7 +30,7 @@ bool DecisionLoop::Impl::EndAttempts() {
   for (const engine::Waiting& entry : waiting) {
     const state::Workload& workload = state.workload(entry.workload);
     if (workload.group == nullptr || workload.group->scheduling_backoff == model::kTryForEver ||
-        workload.failed_attempt != nullptr || workload.Active() > 0 || !entry.tried ||
+        workload.details->failed_attempt != nullptr || workload.Active() > 0 || !entry.tried ||
         !verdict::IsFailedAttempt(entry.verdict.code)) {
       continue;
     }

@@ -227,7 +227,7 @@ TEST_F(AttemptsTest, TheHookBuysForTheFirstAttemptWhichLastsAsLongAsTheNodes) {
     result = StepAt(now);
     const auto asked = Of<model::CreateNodeRequest>(result);
     for (const auto& create : asked) {
-      EXPECT_FALSE(gave_up) << create.request.instance_type << " at " << now;
+      EXPECT_FALSE(gave_up) << create.request->instance_type << " at " << now;
     }
     for (const auto& write : Of<model::SetPodGroupSchedulability>(result)) {
       gave_up = HasCode(write, "SchedulingBackoff");

@@ -57,7 +57,11 @@ uint64_t DecisionLoop::Impl::Send(model::Action action) {
 }
 
 void DecisionLoop::Impl::SendBinding(model::BindPod bind, uint64_t& id) {
-  bind.annotations.Set(model::kLastStartAnnotation, timestamp);
+  if (bind.annotations.empty()) {
+    bind.annotations = started_now;
+  } else {
+    bind.annotations.Set(model::kLastStartAnnotation, timestamp);
+  }
   if (options.emit_events) {
     Emit({0, model::EmitEvent{model::Kind::kPod, bind.ns, bind.name, bind.uid, false, "Scheduled",
                               absl::StrCat("Successfully assigned ", bind.ns, "/", bind.name,

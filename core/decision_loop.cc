@@ -297,7 +297,10 @@ void DecisionLoop::Impl::Emit(model::Action action, StepResult& result, int unkn
 StepResult DecisionLoop::Impl::Step(absl::Time now) {
   StepResult result;
   sending = &result;
-  if (sending_at != now) timestamp = Timestamp(now);
+  if (sending_at != now) {
+    timestamp = Timestamp(now);
+    started_now = {{model::kLastStartAnnotation, timestamp}};
+  }
   sending_at = now;
   for (const model::ActionResult& answer : std::exchange(answers, {})) TakeAnswer(answer, now);
   for (model::EmitEvent& event : std::exchange(events, {})) Emit({0, std::move(event)}, result);
@@ -335,6 +338,8 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   TellOffers();
   evictions.Settle();
   engine::CycleResult cycle = engine->RunCycle(now, /*may_evict=*/!stale());
+  const size_t actions_each = options.emit_events ? 2 : 1;
+  result.actions.reserve(result.actions.size() + actions_each * cycle.bindings.size());
   bindings.Add(cycle.bindings, now);
   AddEvictions(cycle, result);
   wake_at = std::min(wake_at, cycle.wake_at);

@@ -177,6 +177,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   StepResult* sending = nullptr;
   absl::Time sending_at = absl::InfinitePast();
   std::string timestamp;                 // of sending_at, in the format of annotations
+  model::StringMap started_now;          // the annotation of a binding: shared by all of a step
   std::vector<model::EmitEvent> events;  // to be sent with the next step
   std::set<model::Kind> missing_device_kinds;
   // Launches that a provider has accepted, by action: it may still report a failure.

@@ -91,7 +91,8 @@ void DecisionLoop::Impl::SendEvictions(absl::Time now, StepResult& result) {
 
 void DecisionLoop::Impl::RenewDelay(state::WorkloadId id, absl::Time now, StepResult& result) {
   const state::Workload& workload = state.workload(id);
-  if (workload.group == nullptr || workload.preemption_delay == absl::ZeroDuration()) return;
+  if (workload.group == nullptr || workload.details->preemption_delay == absl::ZeroDuration())
+    return;
   state.SetLastEviction(id, absl::FromUnixSeconds(absl::ToUnixSeconds(now)));
   model::SetPodGroupAnnotations write{workload.ns, workload.name, workload.uid, {}};
   write.annotations.Set(model::kLastEvictionAnnotation, Timestamp(now));

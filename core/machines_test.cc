@@ -55,7 +55,7 @@ class MachinesTest : public PurchaseTest {
       } else if (const auto* update = std::get_if<model::UpdateNodeRequestStatus>(&what)) {
         answer = refuse_status_ ? absl::PermissionDeniedError("no") : absl::OkStatus();
         if (answer.ok()) {
-          requests_[update->request.meta.name] = update->request;
+          requests_[update->request->meta.name] = update->request;
           Put(update->request);
         }
       } else if (const auto* end = std::get_if<model::DeleteNodeRequest>(&what)) {
@@ -82,7 +82,7 @@ class MachinesTest : public PurchaseTest {
     }
   }
   void Launch(const model::LaunchNode& launch, std::string& machine_id) {
-    const std::string& request = launch.request.meta.name;
+    const std::string& request = launch.request->meta.name;
     if (booting_.contains(request) || machines_.contains(request)) return;
     model::Node node = launch.node;
     node.meta.uid = absl::StrCat("node-", ++launched_);

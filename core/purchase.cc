@@ -90,7 +90,7 @@ bool DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries, absl::Ti
   }
   for (model::Action& action : output.actions) {
     if (const auto* update = std::get_if<model::UpdateNodeRequestStatus>(&action.what)) {
-      RequestChanged(update->request.meta.name);
+      RequestChanged(update->request->meta.name);
     }
     Emit(std::move(action), result);
   }

@@ -14,7 +14,7 @@ TEST_F(PurchaseTest, BuysForTwoUnderTheLimitAndNothingForTheThird) {
   const StepResult result = Step(1);
   const auto created = Of<model::CreateNodeRequest>(result);
   ASSERT_EQ(created.size(), 2u);  // two of $1.00, not one of $4.50
-  for (const auto& create : created) EXPECT_EQ(create.request.instance_type, "gpu.small");
+  for (const auto& create : created) EXPECT_EQ(create.request->instance_type, "gpu.small");
   std::map<std::string, std::string> reasons;
   std::map<std::string, std::string> nominated;
   for (const auto& write : Of<model::SetPodUnschedulable>(result)) {
@@ -61,7 +61,7 @@ TEST_F(PurchaseTest, NodeIsUsedWhenItsDevicesAreThereAndGivenBackWhenEmpty) {
   AnswerAll(result);
   ASSERT_EQ(launches.size(), 2u);
   model::Node expected = launches[0].node;
-  const std::string name = launches[0].request.meta.name;
+  const std::string name = launches[0].request->meta.name;
   EXPECT_EQ(expected.meta.name, name);
   expected.meta.uid = "uid-node";
   expected.meta.labels.Set(model::kNodeRequestLabel, name);
@@ -169,14 +169,14 @@ TEST_F(PurchaseTest, NothingIsLaunchedBeforeTheRequestIsSeenToExist) {
     EXPECT_TRUE(Of<model::LaunchNode>(third).empty());
     for (const auto& again : Of<model::CreateNodeRequest>(third)) {
       EXPECT_TRUE(absl::IsUnavailable(answer)) << "asked again without need";
-      EXPECT_TRUE(again.request.meta.name == created[0].request.meta.name ||
-                  again.request.meta.name == created[1].request.meta.name)
+      EXPECT_TRUE(again.request->meta.name == created[0].request->meta.name ||
+                  again.request->meta.name == created[1].request->meta.name)
           << "bought twice";
     }
     Put(Stored(created[0].request));
     const auto launched = Of<model::LaunchNode>(Step(4));
     ASSERT_EQ(launched.size(), 1u);
-    EXPECT_EQ(launched[0].request.meta.name, created[0].request.meta.name);
+    EXPECT_EQ(launched[0].request->meta.name, created[0].request->meta.name);
   }
 }
 
@@ -189,10 +189,10 @@ TEST_F(PurchaseTest, LostCreationIsMadeAgainAndInTheEndGivenUp) {
   bool planned_anew = false;
   for (int i = 0; i < 200 && !planned_anew; ++i) {
     for (const auto& create : Of<model::CreateNodeRequest>(result)) {
-      const std::string& name = create.request.meta.name;
+      const std::string& name = create.request->meta.name;
       planned_anew = now >= At(1) + options_.hook.launch_timeout;
       if (!planned_anew) {
-        EXPECT_EQ(create.request.instance_type, "gpu.small");
+        EXPECT_EQ(create.request->instance_type, "gpu.small");
       }
       ++asked[name];
     }
@@ -346,9 +346,9 @@ TEST_F(PurchaseTest, NodeWithoutItsRequestGetsItBackAndIsUsed) {
     now = std::min(result.wake_at, now + absl::Minutes(10));
   }
   ASSERT_EQ(adopted.size(), 1u);
-  EXPECT_EQ(adopted[0].request.meta.name, node.meta.name);
-  EXPECT_EQ(adopted[0].request.instance_type, "gpu.small");
-  EXPECT_EQ(adopted[0].request.price_micro_usd_per_hour, 1'000'000);
+  EXPECT_EQ(adopted[0].request->meta.name, node.meta.name);
+  EXPECT_EQ(adopted[0].request->instance_type, "gpu.small");
+  EXPECT_EQ(adopted[0].request->price_micro_usd_per_hour, 1'000'000);
   Put(Stored(adopted[0].request));
   Put(MakeQueue("research", "", 4, 2));
   Put(PodBuilder("ns", "p").Queue("research").Gpus(1).Build());

@@ -65,7 +65,7 @@ class TopologyPurchaseTest : public DecisionLoopTest {
   }
   static std::set<std::string> Zones(const std::vector<model::CreateNodeRequest>& created) {
     std::set<std::string> zones;
-    for (const auto& create : created) zones.insert(create.request.zone);
+    for (const auto& create : created) zones.insert(create.request->zone);
     return zones;
   }
   WaitingRow Row(int64_t at) {
@@ -141,7 +141,7 @@ TEST_F(TopologyPurchaseTest, OneThatCannotBeHadSendsAllOfThemToAnotherZone) {
   for (int i = 0; i < 40 && now < At(300); ++i) {
     result = StepAt(now);
     for (const auto& create : Of<model::CreateNodeRequest>(result)) {
-      EXPECT_TRUE(bought.emplace(create.request.meta.name, create.request).second);
+      EXPECT_TRUE(bought.emplace(create.request->meta.name, create.request).second);
     }
     for (const auto& terminate : Of<model::TerminateNode>(result)) {
       terminated.insert(terminate.request_name);
@@ -157,7 +157,7 @@ TEST_F(TopologyPurchaseTest, OneThatCannotBeHadSendsAllOfThemToAnotherZone) {
     EXPECT_FALSE(terminated.contains(name));
   }
   // The two unneeded nodes in z1 are cancelled before they come.
-  for (const auto& create : first) EXPECT_TRUE(terminated.contains(create.request.meta.name));
+  for (const auto& create : first) EXPECT_TRUE(terminated.contains(create.request->meta.name));
   EXPECT_EQ(Row(300).verdict.code, Code::kNodesRequested);
 }
 
@@ -166,7 +166,7 @@ TEST_F(TopologyPurchaseTest, OneNodeForASetThatHasToShareAHost) {
   StepResult result = Step(1);
   const auto created = Of<model::CreateNodeRequest>(result);
   ASSERT_EQ(created.size(), 1u);
-  EXPECT_EQ(created[0].request.instance_type, "gpu.four");
+  EXPECT_EQ(created[0].request->instance_type, "gpu.four");
   Accept(result);
   Put(MakeNode("elsewhere", 0));
   EXPECT_TRUE(Of<model::CreateNodeRequest>(Step(2)).empty());
@@ -193,7 +193,7 @@ TEST_F(TopologyPurchaseTest, LevelThatNobodyKnowsUntilAPoolSaysIt) {
   Put(pool);
   StepResult result = Step(3);
   ASSERT_EQ(Of<model::CreateNodeRequest>(result).size(), 2u);
-  EXPECT_EQ(Of<model::CreateNodeRequest>(result)[0].request.pool, "rack-1");
+  EXPECT_EQ(Of<model::CreateNodeRequest>(result)[0].request->pool, "rack-1");
   EXPECT_EQ(Row(3).verdict.code, Code::kNodesRequested);
   Accept(result);
   Put(MakeNode("elsewhere", 0));

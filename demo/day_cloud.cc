@@ -8,15 +8,15 @@
 namespace fairlead::demo {
 
 void FaultyProvider::Launch(const model::LaunchNode& launch, Answer answer) {
-  const std::string& name = launch.request.meta.name;
+  const std::string& name = launch.request->meta.name;
   if (swallowed_.contains(name)) return answer(absl::OkStatus());
   for (const Stockout& stockout : stockouts_) {
-    const bool here = stockout.instance_type == launch.request.instance_type &&
-                      (stockout.zone.empty() || stockout.zone == launch.request.zone);
+    const bool here = stockout.instance_type == launch.request->instance_type &&
+                      (stockout.zone.empty() || stockout.zone == launch.request->zone);
     if (!here || now_() >= stockout.until) continue;
     return answer(hook::FailureStatus(
         hook::FailureClass::kStockout,
-        absl::StrCat(launch.request.instance_type, " is sold out in ", launch.request.zone)));
+        absl::StrCat(launch.request->instance_type, " is sold out in ", launch.request->zone)));
   }
   if (lost_ > 0) {
     --lost_;
@@ -29,7 +29,7 @@ void FaultyProvider::Launch(const model::LaunchNode& launch, Answer answer) {
   answer(absl::OkStatus());
   const std::weak_ptr<bool> alive = alive_;
   scheduler_->After(boot_delay_ * (factor_ - 1), [this, alive, launch] {
-    if (alive.expired() || swallowed_.erase(launch.request.meta.name) == 0) return;
+    if (alive.expired() || swallowed_.erase(launch.request->meta.name) == 0) return;
     provider_->Launch(launch, [](const absl::Status&) {});
   });
 }

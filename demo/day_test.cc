@@ -255,7 +255,7 @@ class Recording final : public hook::Provider, public hook::Scheduler {
   explicit Recording(Calls* calls) : calls_(calls) {}
   [[nodiscard]] absl::string_view name() const override { return "kwok"; }
   void Launch(const model::LaunchNode& launch, Answer answer) override {
-    calls_->launched.push_back(launch.request.meta.name);
+    calls_->launched.push_back(launch.request->meta.name);
     answer(absl::OkStatus());
   }
   void Terminate(const model::TerminateNode& terminate, Answer answer) override {
@@ -275,9 +275,9 @@ class FaultyProviderTest : public ::testing::Test {
  protected:
   absl::Status Launch(const std::string& name) {
     model::LaunchNode launch;
-    launch.request.meta.name = name;
-    launch.request.instance_type = "g5.xlarge";
-    launch.request.zone = "a";
+    launch.request.Own().meta.name = name;
+    launch.request.Own().instance_type = "g5.xlarge";
+    launch.request.Own().zone = "a";
     absl::Status got = absl::UnknownError("no answer");
     provider_.Launch(launch, [&](const absl::Status& status) { got = status; });
     return got;

@@ -50,7 +50,7 @@ void QueueOrderIterator::ChangedAll() {
       AskLeaf(node);
     }
     if (node == 0) break;
-    Rank(node);
+    nodes_[node].ranked = false;
     Node& parent = nodes_[nodes_[node].parent];
     const bool playing = nodes_[node].best_leaf != kNobody;
     parent.matches[parent.matches.size() / 2 + nodes_[node].slot] = playing ? node : kNobody;
@@ -97,7 +97,7 @@ void QueueOrderIterator::RefreshPath(uint32_t leaf) {
   // The queue of a charge may have ceased to be a leaf: then its matches are unchanged.
   if (nodes_[leaf].matches.empty()) AskLeaf(leaf);
   for (uint32_t node = leaf; node != 0; node = nodes_[node].parent) {
-    Rank(node);
+    nodes_[node].ranked = false;
     const uint32_t parent = nodes_[node].parent;
     std::vector<uint32_t>& matches = nodes_[parent].matches;
     size_t at = matches.size() / 2 + nodes_[node].slot;
@@ -114,15 +114,14 @@ void QueueOrderIterator::AskLeaf(uint32_t leaf) {
   row.next_job = request != nullptr ? ToCore(*request) : CoreAmounts{};
 }
 
-void QueueOrderIterator::Rank(uint32_t node) {
+const QueueRank& QueueOrderIterator::RankOf(uint32_t node) {
   Node& row = nodes_[node];
-  if (row.best_leaf == kNobody) return;
-  // An only child wins without a match.
-  if (nodes_[row.parent].matches.size() <= 2) return;
+  if (std::exchange(row.ranked, true)) return row.rank;
   QueueView view = MakeView(tree_, ledger_, shares_, row.queue, nullptr);
   view.next_job = row.next_job;
   if (victims_) view.picked_victims = row.picked;
   row.rank = MakeRank(view, cluster_total_);
+  return row.rank;
 }
 
 void QueueOrderIterator::AdoptWinner(uint32_t node) {
@@ -133,11 +132,11 @@ void QueueOrderIterator::AdoptWinner(uint32_t node) {
   row.next_job = winner == kNobody ? CoreAmounts{} : nodes_[winner].next_job;
 }
 
-uint32_t QueueOrderIterator::Winner(uint32_t a, uint32_t b) const {
+uint32_t QueueOrderIterator::Winner(uint32_t a, uint32_t b) {
   if (a == kNobody) return b;
   if (b == kNobody) return a;
-  const QueueRank& x = nodes_[a].rank;
-  const QueueRank& y = nodes_[b].rank;
+  const QueueRank& x = RankOf(a);
+  const QueueRank& y = RankOf(b);
   return (victims_ ? CompareVictimQueues(x, y) : CompareQueues(x, y)) <= 0 ? a : b;
 }
 

@@ -66,6 +66,7 @@ class QueueOrderIterator {
     bool dirty = false;
     CoreAmounts next_job = {};  // of best_leaf
     CoreAmounts picked = {};
+    bool ranked = false;  // `rank` is up to date; it is made for its first match
     QueueRank rank;
     // Winners of the matches between children: heap layout, root at 1, leaves at [width, 2*width).
     std::vector<uint32_t> matches;
@@ -75,9 +76,9 @@ class QueueOrderIterator {
   void PlayAll(uint32_t node);
   void RefreshPath(uint32_t leaf);
   void AskLeaf(uint32_t leaf);
-  void Rank(uint32_t node);
+  const QueueRank& RankOf(uint32_t node);
   void AdoptWinner(uint32_t node);
-  [[nodiscard]] uint32_t Winner(uint32_t a, uint32_t b) const;
+  [[nodiscard]] uint32_t Winner(uint32_t a, uint32_t b);
 
   const QueueTree& tree_;
   const QueueLedger& ledger_;

@@ -146,14 +146,15 @@ void QueueTree::CountExtraResources(const model::Queue& queue, int by) {
 }
 
 std::optional<QueueId> QueueTree::Find(absl::string_view name) const {
-  const auto it = ids_.find(name);
-  if (it == ids_.end() || !rows_[it->second].exists) return std::nullopt;
-  return it->second;
+  const std::optional<QueueId> id = FindEver(name);
+  return id.has_value() && rows_[*id].exists ? id : std::nullopt;
 }
 
 std::optional<QueueId> QueueTree::FindEver(absl::string_view name) const {
+  if (found_last_ < rows_.size() && rows_[found_last_].queue.meta.name == name) return found_last_;
   const auto it = ids_.find(name);
   if (it == ids_.end()) return std::nullopt;
+  found_last_ = it->second;
   return it->second;
 }
 

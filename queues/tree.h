@@ -137,7 +137,9 @@ class QueueTree {
   uint64_t shape_version_ = 0;
   const Bounds unbounded_;
   std::vector<Row> rows_;
-  absl::flat_hash_map<std::string, QueueId> ids_;
+  absl::flat_hash_map<std::string, QueueId> ids_;  // for ever, of deleted queues too
+  // Many workloads of one queue come one after the other.
+  mutable QueueId found_last_ = 0;
   // Parent name -> existing queues that declare it, whether a queue of that name exists or not.
   absl::flat_hash_map<std::string, std::vector<QueueId>> declared_;
   std::vector<QueueId> roots_;

@@ -65,9 +65,9 @@ struct Writer {
     return absl::StrCat("usage ", a.ns, "/", a.name, " ", a.text);
   }
   std::string operator()(const model::LaunchNode& a) const {
-    return absl::StrCat("launch ", Text(a.request), " as ", a.node.meta.name, " ",
-                        Text(a.node.meta.labels), " ",
-                        absl::StrJoin(a.node.allocatable, ",", absl::PairFormatter("=")));
+    return absl::StrCat("launch ", Text(a.request), " as ", a.node->meta.name, " ",
+                        Text(a.node->meta.labels), " ",
+                        absl::StrJoin(a.node->allocatable, ",", absl::PairFormatter("=")));
   }
   std::string operator()(const model::TerminateNode& a) const {
     return absl::StrCat("terminate ", a.request_name, " ", a.provider, " ", a.node_name, " ",

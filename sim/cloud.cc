@@ -50,7 +50,7 @@ absl::Status Cloud::Launch(const model::LaunchNode& launch) {
   Machine& machine = machines_[name];
   machine.instance_type = request.instance_type;
   machine.node_name =
-      options_.own_node_names ? absl::StrCat("ip-10-0-0-", launched_) : launch.node.meta.name;
+      options_.own_node_names ? absl::StrCat("ip-10-0-0-", launched_) : launch.node->meta.name;
   if (lost_launches_ > 0) {
     --lost_launches_;
     machine.arrives = false;

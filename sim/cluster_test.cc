@@ -92,13 +92,13 @@ class ClusterTest : public ::testing::Test {
 
 model::LaunchNode Launch(const std::string& name) {
   model::LaunchNode launch;
-  launch.request.meta.name = name;
-  launch.request.instance_type = "g5.xlarge";
-  launch.request.zone = "a";
-  launch.node.meta.name = name;
-  launch.node.allocatable = {{"cpu", 4000}, {"nvidia.com/gpu", 1000}, {"pods", 110}};
-  launch.node.taints = {{model::kStartupTaint, "", model::TaintEffect::kNoSchedule},
-                        {"stays", "", model::TaintEffect::kNoSchedule}};
+  launch.request.Own().meta.name = name;
+  launch.request.Own().instance_type = "g5.xlarge";
+  launch.request.Own().zone = "a";
+  launch.node.Own().meta.name = name;
+  launch.node.Own().allocatable = {{"cpu", 4000}, {"nvidia.com/gpu", 1000}, {"pods", 110}};
+  launch.node.Own().taints = {{model::kStartupTaint, "", model::TaintEffect::kNoSchedule},
+                              {"stays", "", model::TaintEffect::kNoSchedule}};
   return launch;
 }
 

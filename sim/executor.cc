@@ -21,13 +21,13 @@ std::string ObjectOf(const model::Action& action) {
       []<typename T>(const T& what) -> std::string {
         if constexpr (IsProviderCall<T>()) {
           if constexpr (std::is_same_v<T, model::LaunchNode>) {
-            return absl::StrCat("machine ", what.request.meta.name);
+            return absl::StrCat("machine ", what.request->meta.name);
           } else {
             return absl::StrCat("machine ", what.request_name);
           }
         } else if constexpr (std::is_same_v<T, model::CreateNodeRequest> ||
                              std::is_same_v<T, model::UpdateNodeRequestStatus>) {
-          return absl::StrCat("request ", what.request.meta.name);
+          return absl::StrCat("request ", what.request->meta.name);
         } else if constexpr (std::is_same_v<T, model::DeleteNodeRequest>) {
           return absl::StrCat("request ", what.name);
         } else if constexpr (std::is_same_v<T, model::SetNodeTaint>) {

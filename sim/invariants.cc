@@ -225,14 +225,14 @@ std::string Invariants::Requested(const core::View& view,
     if (create == nullptr) continue;
     const auto& nodes = cluster_->server().All<model::Node>();
     const bool adopted = std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) {
-      return node.second.meta.labels.Get(model::kNodeRequestLabel) == create->request.meta.name;
+      return node.second.meta.labels.Get(model::kNodeRequestLabel) == create->request->meta.name;
     });
     if (adopted) continue;
     ++requested;
-    if (create->request.reason_workloads.empty()) {
-      return absl::StrCat("node request ", create->request.meta.name, " is for nobody");
+    if (create->request->reason_workloads.empty()) {
+      return absl::StrCat("node request ", create->request->meta.name, " is for nobody");
     }
-    for (const std::string& workload : create->request.reason_workloads) {
+    for (const std::string& workload : create->request->reason_workloads) {
       auto code = code_of.find(workload);
       if (code == code_of.end()) {
         return absl::StrCat("I1: node requested for ", workload, ", which waits for nothing");

@@ -26,10 +26,10 @@ void Recorder::OnCommit(absl::Time now, const model::Action& action, const absl:
       launch != nullptr && !status.ok() && !absl::IsUnavailable(status)) {
     Add({.time = now,
          .event = "node_failed",
-         .object = launch->request.meta.name,
+         .object = launch->request->meta.name,
          .text = std::string(status.message()),
-         .queue = launch->request.queue,
-         .instance_type = launch->request.instance_type});
+         .queue = launch->request->queue,
+         .instance_type = launch->request->instance_type});
   }
   if (!status.ok()) return;
   if (const auto* create = std::get_if<model::CreateNodeRequest>(&action.what)) {

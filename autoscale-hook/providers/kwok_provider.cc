@@ -20,9 +20,9 @@ class KwokProvider::State : public std::enable_shared_from_this<KwokProvider::St
       : options_(std::move(options)), scheduler_(scheduler), api_(api) {}
 
   void Launch(const model::LaunchNode& launch, const Answer& answer) {
-    const std::string& name = launch.request.meta.name;
+    const std::string& name = launch.request->meta.name;
     if (machines_.contains(name)) return answer(absl::OkStatus());
-    const std::string& type = launch.request.instance_type;
+    const std::string& type = launch.request->instance_type;
     auto refused = refused_.find(type);
     if (refused != refused_.end()) {
       return answer(FailureStatus(refused->second,

@@ -64,9 +64,9 @@ class KwokProviderTest : public ::testing::Test {
  protected:
   absl::Status Launch(const std::string& name = "fl-1", const std::string& type = "g.1") {
     model::LaunchNode launch;
-    launch.request.meta.name = name;
-    launch.request.instance_type = type;
-    launch.node.meta.name = name;
+    launch.request.Own().meta.name = name;
+    launch.request.Own().instance_type = type;
+    launch.node.Own().meta.name = name;
     absl::Status status = absl::UnknownError("no answer");
     provider_->Launch(launch, [&status](const absl::Status& s) { status = s; });
     return status;

@@ -42,15 +42,15 @@ std::string Describe(const model::Action& action) {
         } else if constexpr (std::is_same_v<T, model::SetPodGroupAnnotations>) {
           return absl::StrCat("annotations of pod group ", what.ns, "/", what.name);
         } else if constexpr (std::is_same_v<T, model::CreateNodeRequest>) {
-          return absl::StrCat("create node request ", what.request.meta.name);
+          return absl::StrCat("create node request ", what.request->meta.name);
         } else if constexpr (std::is_same_v<T, model::UpdateNodeRequestStatus>) {
-          return absl::StrCat("status of node request ", what.request.meta.name);
+          return absl::StrCat("status of node request ", what.request->meta.name);
         } else if constexpr (std::is_same_v<T, model::DeleteNodeRequest>) {
           return absl::StrCat("delete node request ", what.name);
         } else if constexpr (std::is_same_v<T, model::SetNodeTaint>) {
           return absl::StrCat(what.present ? "taint node " : "untaint node ", what.node);
         } else if constexpr (std::is_same_v<T, model::LaunchNode>) {
-          return absl::StrCat("launch ", what.request.meta.name, " (", what.request.instance_type,
+          return absl::StrCat("launch ", what.request->meta.name, " (", what.request->instance_type,
                               ")");
         } else if constexpr (std::is_same_v<T, model::TerminateNode>) {
           return absl::StrCat("terminate ", what.request_name);

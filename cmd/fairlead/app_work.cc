@@ -178,7 +178,7 @@ void Application::Provide(const model::Action& action) {
   };
   const auto* launch = std::get_if<model::LaunchNode>(&action.what);
   const auto* terminate = std::get_if<model::TerminateNode>(&action.what);
-  const std::string& name = launch != nullptr ? launch->request.provider : terminate->provider;
+  const std::string& name = launch != nullptr ? launch->request->provider : terminate->provider;
   const auto provider = providers_.find(name);
   if (provider == providers_.end()) {
     answer(absl::UnimplementedError(absl::StrCat("there is no provider \"", name, "\"")));

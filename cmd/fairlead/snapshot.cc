@@ -93,7 +93,7 @@ void TakePlan(const core::StepResult& result, Plan& plan) {
     } else if (const auto* evict = std::get_if<model::EvictPod>(&action.what)) {
       plan.evict.insert(model::Key(evict->ns, evict->name));
     } else if (const auto* create = std::get_if<model::CreateNodeRequest>(&action.what)) {
-      plan.requests[create->request.meta.name] = create->request.instance_type;
+      plan.requests[create->request->meta.name] = create->request->instance_type;
     }
   }
 }

@@ -23,7 +23,7 @@ std::optional<InFlight> WhatMatters(const model::Action& action, int unknown) {
     return InFlightStatus{update->request};
   }
   if (const auto* launch = std::get_if<model::LaunchNode>(&action.what)) {
-    return InFlightProvider{launch->request.meta.name, true};
+    return InFlightProvider{launch->request->meta.name, true};
   }
   if (const auto* terminate = std::get_if<model::TerminateNode>(&action.what)) {
     return InFlightProvider{terminate->request_name, false};

@@ -75,7 +75,7 @@ bool BindingRefusals::IsHalfBound(const state::Workload& workload, const Row& ro
     const state::PodRecord& pod = state_.pod(id);
     any = any || IsBound(pod.status);
     if (pod.status != PodStatus::kBinding || !row.pods.contains(pod.name)) continue;
-    if (pod.set >= 0) --without.sets[static_cast<size_t>(pod.set)].active;
+    if (pod.set >= 0) --without.active[static_cast<size_t>(pod.set)];
   }
   return any && !engine::IsSatisfied(without);
 }
@@ -94,7 +94,7 @@ std::vector<BindingRefusals::Break> BindingRefusals::TakeBreaks(
     ++it;
     const bool grace_is_over =
         options_.grace >= absl::ZeroDuration() && row.since != absl::InfiniteFuture() &&
-        workload.staleness_grace.value_or(options_.grace) >= absl::ZeroDuration();
+        workload.details->staleness_grace.value_or(options_.grace) >= absl::ZeroDuration();
     if (!row.broken && grace_is_over) {
       if (now < row.since + options_.grace) {
         if (workload.is_group) wake_at_ = std::min(wake_at_, row.since + options_.grace);

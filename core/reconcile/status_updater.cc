@@ -38,8 +38,8 @@ void AddAttempt(const state::Workload& workload, model::SetPodGroupSchedulabilit
   } else if (model::FailedAttemptOf(*workload.group).has_value()) {
     write.own_condition = model::OwnCondition::kKeep;
   } else {
-    write.reason = workload.failed_attempt->reason;
-    write.message = workload.failed_attempt->message;
+    write.reason = workload.details->failed_attempt->reason;
+    write.message = workload.details->failed_attempt->message;
     write.names_pool = true;
   }
 }
@@ -93,9 +93,9 @@ void StatusUpdater::Start(Row& row, const state::Workload& workload) const {
   }
   if (workload.pods.empty()) return;
   const state::PodRecord& pod = state_.pod(workload.pods.front());
-  row.written_hash = pod.verdict_hash;
-  row.written_nominated = pod.nominated_node;
-  if (pod.condition_status == "False") row.written_reason = pod.condition_reason;
+  row.written_hash = pod.details->verdict_hash;
+  row.written_nominated = pod.details->nominated_node;
+  row.written_reason = pod.details->waiting_reason.value_or("");
 }
 
 StatusUpdater::Row& StatusUpdater::RowOf(const state::Workload& workload,
@@ -205,10 +205,10 @@ bool StatusUpdater::WritePods(const state::Workload& workload, Row& row, absl::T
     if (!IsWaiting(pod)) continue;
     const auto [known, added] = row.pods.try_emplace(pod.uid);
     Condition& written = known->second;
-    if (added && pod.condition_status == "False" && !pod.has_verdict) {
+    if (added && pod.details->waiting_reason.has_value() && !pod.has_verdict) {
       // A former process wrote it, if it equals the new value. A verdict is from before the pod had
       // a group.
-      written.reason = pod.condition_reason;
+      written.reason = *pod.details->waiting_reason;
       if (written.reason == row.condition.reason) written.sentence = row.condition.sentence;
     }
     if (written == row.condition) continue;
@@ -320,7 +320,7 @@ void StatusUpdater::PodSeen(state::PodId id) {
   const state::PodRecord& pod = state_.pod(id);
   const bool on_node =
       pod.status == state::PodStatus::kBound || pod.status == state::PodStatus::kRunning;
-  if (pod.ours && on_node && (pod.has_verdict || pod.condition_status == "False")) {
+  if (pod.ours && on_node && (pod.has_verdict || pod.details->waiting_reason.has_value())) {
     bound_.try_emplace(id, Pause{absl::InfinitePast()});
     wake_at_ = absl::InfinitePast();
   } else if (!bound_.empty()) {

@@ -92,14 +92,14 @@ bool ReadStatus(absl::string_view bytes, const FieldPath& path, NodeDraft& draft
 
 }  // namespace
 
-bool ReadNode(absl::string_view bytes, model::Node& out) {
+bool ReadNode(absl::string_view bytes, model::Node& out, model::TextPool* keys) {
   NodeDraft draft(out);
   const FieldPath root;
   WireReader r(bytes);
   while (r.Next()) {
     switch (r.field()) {
       case 1:
-        r.Check(ReadMeta(r.Bytes(), draft.node.meta));
+        r.Check(ReadMeta(r.Bytes(), draft.node.meta, keys));
         break;
       case 2:
         r.Check(ReadSpec(r.Bytes(), root.Field("spec"), draft));
@@ -136,12 +136,12 @@ bool ReadPriorityClass(absl::string_view bytes, model::PriorityClass& out) {
   return r.ok();
 }
 
-bool ReadObject(model::Kind kind, absl::string_view bytes, Object& out) {
+bool ReadObject(model::Kind kind, absl::string_view bytes, Object& out, model::TextPool* keys) {
   switch (kind) {
     case model::Kind::kPod:
-      return ReadPod(bytes, out.emplace<model::Pod>());
+      return ReadPod(bytes, out.emplace<model::Pod>(), keys);
     case model::Kind::kNode:
-      return ReadNode(bytes, out.emplace<model::Node>());
+      return ReadNode(bytes, out.emplace<model::Node>(), keys);
     case model::Kind::kPriorityClass:
       return ReadPriorityClass(bytes, out.emplace<model::PriorityClass>());
     case model::Kind::kPodDisruptionBudget:

@@ -203,14 +203,14 @@ bool ReadStatus(absl::string_view bytes, PodDraft& draft) {
 
 }  // namespace
 
-bool ReadPod(absl::string_view bytes, model::Pod& out) {
+bool ReadPod(absl::string_view bytes, model::Pod& out, model::TextPool* keys) {
   PodDraft draft(out);
   const FieldPath root;
   WireReader r(bytes);
   while (r.Next()) {
     switch (r.field()) {
       case 1:
-        r.Check(ReadMeta(r.Bytes(), draft.pod.meta));
+        r.Check(ReadMeta(r.Bytes(), draft.pod.meta, keys));
         break;
       case 2:
         r.Check(ReadSpec(r.Bytes(), root.Field("spec"), draft));

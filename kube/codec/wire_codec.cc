@@ -149,10 +149,11 @@ absl::StatusOr<ListPage> DecodeList(model::Kind kind, absl::string_view body) {
   if (!raw.ok()) return raw.status();
   ListPage page;
   page.items.reserve(CountItems(*raw));
+  model::TextPool keys;  // of labels: the same for most items of a list
   WireReader r(*raw);
   while (r.Next()) {
     if (r.field() == 1) r.Check(ReadListMeta(r.Bytes(), page));
-    if (r.field() == 2) r.Check(ReadObject(kind, r.Bytes(), page.items.emplace_back()));
+    if (r.field() == 2) r.Check(ReadObject(kind, r.Bytes(), page.items.emplace_back(), &keys));
   }
   if (!r.ok()) return Malformed(kind, absl::StrCat("list item ", page.items.size()));
   return page;

@@ -17,7 +17,9 @@ namespace fairlead::kube::wire {
 
 // ---- meta.v1 and friends (wire_meta.cc)
 // ------------------------------------------------------------
-[[nodiscard]] bool ReadMeta(absl::string_view bytes, model::ObjectMeta& out);
+// The keys of labels are those of `keys`, if it is there.
+[[nodiscard]] bool ReadMeta(absl::string_view bytes, model::ObjectMeta& out,
+                            model::TextPool* keys = nullptr);
 // A map<string, string> entry, or string -> Quantity.
 struct MapEntry {
   absl::string_view key, value;
@@ -30,11 +32,14 @@ struct MapEntry {
 
 // ---- kinds (pod_wire.cc, node_wire.cc, disruption_budget.cc)
 // ---------------------------------------------------------------
-[[nodiscard]] bool ReadPod(absl::string_view bytes, model::Pod& out);
-[[nodiscard]] bool ReadNode(absl::string_view bytes, model::Node& out);
+[[nodiscard]] bool ReadPod(absl::string_view bytes, model::Pod& out,
+                           model::TextPool* keys = nullptr);
+[[nodiscard]] bool ReadNode(absl::string_view bytes, model::Node& out,
+                            model::TextPool* keys = nullptr);
 [[nodiscard]] bool ReadPriorityClass(absl::string_view bytes, model::PriorityClass& out);
 [[nodiscard]] bool ReadDisruptionBudget(absl::string_view bytes, model::PodDisruptionBudget& out);
-[[nodiscard]] bool ReadObject(model::Kind kind, absl::string_view bytes, Object& out);
+[[nodiscard]] bool ReadObject(model::Kind kind, absl::string_view bytes, Object& out,
+                              model::TextPool* keys = nullptr);
 
 // ---- messages (wire_codec.cc)
 // ------------------------------------------------------------------------ True if the bytes begin

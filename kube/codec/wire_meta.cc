@@ -117,7 +117,7 @@ bool ReadLabelSelector(absl::string_view bytes, const FieldPath& path, Problems&
   return r.ok();
 }
 
-bool ReadMeta(absl::string_view bytes, model::ObjectMeta& out) {
+bool ReadMeta(absl::string_view bytes, model::ObjectMeta& out, model::TextPool* keys) {
   WireReader r(bytes);
   while (r.Next()) {
     switch (r.field()) {
@@ -148,7 +148,7 @@ bool ReadMeta(absl::string_view bytes, model::ObjectMeta& out) {
       case 11: {
         MapEntry entry;
         r.Check(ReadMapEntry(r.Bytes(), entry));
-        out.labels.Set(entry.key, entry.value);
+        out.labels.Set(entry.key, entry.value, keys);
         break;
       }
       case 12: {

@@ -167,7 +167,7 @@ TEST_F(ExecutorTest, TheMostUrgentGoesFirstAndTakesWhatIsBeforeItAlong) {
   Submit(Event("e"));
   Submit(Unschedulable("s"));
   model::CreateNodeRequest create;
-  create.request.meta.name = "r1";
+  create.request.Own().meta.name = "r1";
   Submit(create);
   Submit(Unschedulable("p"));  // before the eviction of the same pod
   Submit(Evict());
@@ -246,7 +246,7 @@ TEST_F(ExecutorTest, ATimerAfterTheLossAnswersInsteadOfWriting) {
 
 TEST_F(ExecutorTest, NodesComeFromTheProvider) {
   model::LaunchNode launch;
-  launch.request.meta.name = "r1";
+  launch.request.Own().meta.name = "r1";
   Submit(launch);
   EXPECT_THAT(Told(queue_), ElementsAre("1 UNIMPLEMENTED"));
   std::vector<uint64_t> asked;

@@ -381,15 +381,15 @@ struct Maker {
         [a](absl::Time, StatusShape) { return EncodePodGroupAnnotations(a); });
   }
   Result operator()(const model::CreateNodeRequest& a) const {
-    return Simple(absl::StrCat("create node request ", a.request.meta.name), Shape::kCreate,
+    return Simple(absl::StrCat("create node request ", a.request->meta.name), Shape::kCreate,
                   [a](absl::Time) { return EncodeCreateNodeRequest(a.request); });
   }
   Result operator()(const model::UpdateNodeRequestStatus& a) const {
     return std::make_unique<PatchProtocol>(
-        absl::StrCat("status of node request ", a.request.meta.name),
+        absl::StrCat("status of node request ", a.request->meta.name),
         PatchProtocol::Target{model::Kind::kNodeRequest,
-                              ObjectPath(model::Kind::kNodeRequest, a.request.meta.name),
-                              a.request.meta.uid, true},
+                              ObjectPath(model::Kind::kNodeRequest, a.request->meta.name),
+                              a.request->meta.uid, true},
         [a](absl::Time, StatusShape shape) { return EncodeNodeRequestStatus(a.request, shape); });
   }
   Result operator()(const model::DeleteNodeRequest& a) const {

@@ -149,7 +149,7 @@ std::vector<Row> OtherRows() {
   const auto status = [] { return What(Unschedulable()); };
   const auto create = [] {
     model::CreateNodeRequest action;
-    action.request.meta.name = "r1";
+    action.request.Own().meta.name = "r1";
     return What(action);
   };
   const auto remove = [] { return What(model::DeleteNodeRequest{"r1", "u1"}); };
@@ -323,9 +323,9 @@ std::vector<Row> CustomStatusRows() {
   using What = decltype(model::Action::what);
   const auto request = [] {
     model::UpdateNodeRequestStatus action;
-    action.request.meta.name = "r1";
-    action.request.meta.uid = "ru";
-    action.request.phase = model::NodeRequestPhase::kLaunched;
+    action.request.Own().meta.name = "r1";
+    action.request.Own().meta.uid = "ru";
+    action.request.Own().phase = model::NodeRequestPhase::kLaunched;
     return What(action);
   };
   const auto group = [] {

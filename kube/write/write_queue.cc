@@ -52,16 +52,16 @@ struct ObjectNamer {
   std::string operator()(const model::SetPodGroupSchedulability& a) const { return Group(a); }
   std::string operator()(const model::SetPodGroupAnnotations& a) const { return Group(a); }
   std::string operator()(const model::CreateNodeRequest& a) const {
-    return Request(a.request.meta.name);
+    return Request(a.request->meta.name);
   }
   std::string operator()(const model::UpdateNodeRequestStatus& a) const {
-    return Request(a.request.meta.name);
+    return Request(a.request->meta.name);
   }
   std::string operator()(const model::DeleteNodeRequest& a) const { return Request(a.name); }
   std::string operator()(const model::SetNodeTaint& a) const {
     return absl::StrCat("node/", a.node);
   }
-  std::string operator()(const model::LaunchNode& a) const { return Request(a.request.meta.name); }
+  std::string operator()(const model::LaunchNode& a) const { return Request(a.request->meta.name); }
   std::string operator()(const model::TerminateNode& a) const { return Request(a.request_name); }
   std::string operator()(const model::CreateGpuReservation& a) const { return Pod(a); }
   std::string operator()(const model::DeletePod& a) const { return Pod(a); }

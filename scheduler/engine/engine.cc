@@ -97,7 +97,7 @@ class Engine::Impl final : public state::StateSubscriber {
 
 // Files a workload that lacks its minimum, or did, for the action stale gangs.
 void Engine::Impl::RefreshStale(const state::Workload& workload) {
-  const bool marked = !workload.plain && workload.stale_since != absl::InfiniteFuture();
+  const bool marked = !workload.plain && workload.details->stale_since != absl::InfiniteFuture();
   if (marked || IsStale(state, workload)) {
     maybe_stale.insert(workload.id);
   } else {

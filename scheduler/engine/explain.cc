@@ -144,7 +144,7 @@ Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& t
   v.position = outcome.position;
   v.subject = outcome.subject;
   v.details = outcome.details;
-  if (!workload.warning.empty()) v.details.push_back(workload.warning);
+  if (!workload.details->warning.empty()) v.details.push_back(workload.details->warning);
   v.until = outcome.until;
   if (v.until.has_value()) v.details.push_back(verdict::DelayClause(*v.until));
   waiting.tried = outcome.tried;

@@ -28,9 +28,8 @@ int64_t SumOfSmallest(std::vector<int64_t> values, int64_t count) {
 // The tree of a workload with some number of active pods in each set.
 class Tree {
  public:
-  explicit Tree(const Workload& workload) : sets_(workload.sets) {
-    for (const GangSet& set : sets_) active_.push_back(set.active);
-  }
+  explicit Tree(const Workload& workload)
+      : sets_(workload.sets.list()), active_(workload.active.begin(), workload.active.end()) {}
 
   [[nodiscard]] const GangSet& set(int32_t i) const { return sets_[static_cast<size_t>(i)]; }
   [[nodiscard]] int64_t& active(int32_t i) { return active_[static_cast<size_t>(i)]; }
@@ -187,7 +186,7 @@ class GangSteps::Builder {
       if (pod.set == state::kNoSet) continue;
       const auto set = static_cast<size_t>(pod.set);
       if (pod.status == PodStatus::kPipelined) ++promised_[set];
-      if (!pod.invalid.empty()) continue;
+      if (!pod.details->invalid.empty()) continue;
       if (pod.status == PodStatus::kPending) waiting_[set].push_back(id);
       if (pod.status == PodStatus::kGated) ++gated_[set];
     }
@@ -349,22 +348,34 @@ GangSteps::~GangSteps() = default;
 GangStep GangSteps::Next() const { return builder_->Next(); }
 void GangSteps::Place(const GangStep& step) { builder_->Place(step.root); }
 
-// Most workloads are one pod without a group (`plain`): they need no tree.
+// Most workloads are one pod, alone or in a group of its own: they need no tree.
+namespace {
+
+bool IsOnePod(const state::ClusterState& state, const Workload& workload) {
+  if (workload.plain) return true;
+  if (workload.pods.size() != 1 || workload.sets.size() != 1 || workload.sets[0].min_member != 1) {
+    return false;
+  }
+  const PodRecord& pod = state.pod(workload.pods.front());
+  return pod.set != state::kNoSet && pod.details->invalid.empty();
+}
+
+}  // namespace
 
 bool IsSatisfied(const Workload& workload) {
   if (workload.plain) return workload.Active() > 0;
-  if (workload.sets.size() == 1) return workload.sets[0].active >= workload.sets[0].min_member;
+  if (workload.sets.size() == 1) return workload.active[0] >= workload.sets[0].min_member;
   return Tree(workload).Satisfied(0);
 }
 
 Readiness ReadinessOf(const state::ClusterState& state, const Workload& workload) {
-  if (!workload.plain) return GangSteps::Builder(state, workload).Ready();
+  if (!IsOnePod(state, workload)) return GangSteps::Builder(state, workload).Ready();
   if (workload.Count(PodStatus::kPending) > 0) return Readiness::kReady;
   return workload.Count(PodStatus::kGated) > 0 ? Readiness::kGated : Readiness::kNothingWaits;
 }
 
 GangStep NextStep(const state::ClusterState& state, const Workload& workload) {
-  if (!workload.plain) return GangSteps(state, workload).Next();
+  if (!IsOnePod(state, workload)) return GangSteps(state, workload).Next();
   GangStep step;
   if (workload.Count(PodStatus::kPending) == 0) return step;
   step.pods = workload.pods;
@@ -376,9 +387,9 @@ GangStep NextStep(const state::ClusterState& state, const Workload& workload) {
 int ElasticStateOf(const Workload& workload) {
   if (workload.plain) return workload.Active() > 0 ? 1 : 0;
   int state = 1;
-  for (const GangSet& set : workload.sets) {
-    if (set.active < set.min_member) return 0;
-    if (set.active > set.min_member) state = 2;
+  for (size_t i = 0; i < workload.sets.size(); ++i) {
+    if (workload.active[i] < workload.sets[i].min_member) return 0;
+    if (workload.active[i] > workload.sets[i].min_member) state = 2;
   }
   return state;
 }
@@ -409,7 +420,7 @@ std::vector<std::vector<PodId>> EvictionUnits(const state::ClusterState& state,
 }
 
 bool IsStale(const state::ClusterState&, const Workload& workload) {
-  if (workload.plain || !workload.invalid.empty() || workload.Active() == 0 ||
+  if (workload.plain || !workload.details->invalid.empty() || workload.Active() == 0 ||
       workload.Count(PodStatus::kSucceeded) > 0) {
     return false;
   }

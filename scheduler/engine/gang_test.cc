@@ -427,7 +427,7 @@ int OracleMissing(World& world) {
   std::vector<PodId> waiting;
   for (PodId id : world.workload().pods) {
     const state::PodRecord& pod = world.state().pod(id);
-    if (pod.status == PodStatus::kPending && pod.invalid.empty()) waiting.push_back(id);
+    if (pod.status == PodStatus::kPending && pod.details->invalid.empty()) waiting.push_back(id);
   }
   int best = -1;
   for (uint32_t subset = 0; subset < (1u << waiting.size()); ++subset) {
@@ -483,7 +483,7 @@ TEST(GangProperty, AStepSatisfiesAndNoPodOfItIsNeedless) {
     std::mt19937_64 random(seed);
     const std::unique_ptr<World> world(
         RandomWorld(random, 9, {"wait", "wait", "wait", "run", "bind", "go", "gate", "bad"}));
-    ASSERT_EQ(world->workload().invalid, "");
+    ASSERT_EQ(world->workload().details->invalid, "");
     const int missing = OracleMissing(*world);
     ASSERT_EQ(IsSatisfied(world->workload()),
               OracleSatisfied(world->group(), "", ActiveIn(*world, world->state(), {})));
@@ -511,7 +511,7 @@ TEST(GangProperty, AStepSatisfiesAndNoPodOfItIsNeedless) {
     ASSERT_EQ(LeftBelow(*world, step.root, ActiveIn(*world, world->state(), step.pods)), "");
     state::Transaction txn(world->state());
     for (PodId id : step.pods) {
-      ASSERT_TRUE(world->state().pod(id).invalid.empty());
+      ASSERT_TRUE(world->state().pod(id).details->invalid.empty());
       txn.Allocate(id, world->state().FindNode("n"));  // fails unless the pod waits
     }
     ASSERT_TRUE(IsSatisfied(world->workload()));

@@ -25,16 +25,18 @@ namespace {
 bool IsOrdinary(const state::ClusterState& state, const state::PodRecord& pod) {
   // A claim is the pod's own, and so is the node that was promised to it.
   const model::PodSpec& spec = *state.pod_class(pod.pod_class).spec;
-  return pod.status == PodStatus::kPending && pod.invalid.empty() && pod.nominated_node.empty() &&
-         spec.resource_claims.empty() && spec.claim_templates.empty();
+  return pod.status == PodStatus::kPending && pod.details->invalid.empty() &&
+         pod.details->nominated_node.empty() && spec.resource_claims.empty() &&
+         spec.claim_templates.empty();
 }
 
 // The group waits as a whole, and nothing but its shape and its name could tell it from others.
 bool IsOrdinaryGroup(const state::ClusterState& state, const state::Workload& workload) {
-  if (workload.group == nullptr || !workload.invalid.empty() || !workload.warning.empty() ||
-      workload.notes != nullptr || workload.failed_attempt != nullptr ||
-      workload.preemption_delay != absl::ZeroDuration() ||
-      workload.stale_since != absl::InfiniteFuture()) {
+  if (workload.group == nullptr || !workload.details->invalid.empty() ||
+      !workload.details->warning.empty() || workload.details->notes != nullptr ||
+      workload.details->failed_attempt != nullptr ||
+      workload.details->preemption_delay != absl::ZeroDuration() ||
+      workload.details->stale_since != absl::InfiniteFuture()) {
     return false;
   }
   return std::all_of(workload.pods.begin(), workload.pods.end(), [&](state::PodId id) {
@@ -93,7 +95,7 @@ CrowdKey MakeCrowdKey(const state::ClusterState& state, const state::Workload& w
     key.shape = ShapeOf(state, workload);
   }
   key.alone = state::kNoId;
-  if (by_duration) key.expected_ns = absl::ToInt64Nanoseconds(pod.expected_duration);
+  if (by_duration) key.expected_ns = absl::ToInt64Nanoseconds(pod.details->expected_duration);
   key.minus_priority = -static_cast<int64_t>(workload.priority);
   key.pod_class = pod.pod_class;
   key.preemptible = workload.preemptible;

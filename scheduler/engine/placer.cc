@@ -136,8 +136,8 @@ Placer::Choice Placer::BestByScan(state::PodClassId pod_class, Mode mode, const 
 
 Placer::Choice Placer::Best(state::PodId pod, Mode mode, const Area& area) {
   const state::PodRecord& record = state_.pod(pod);
-  if (!record.nominated_node.empty()) {
-    const state::NodeId nominated = state_.FindNode(record.nominated_node);
+  if (!record.details->nominated_node.empty()) {
+    const state::NodeId nominated = state_.FindNode(record.details->nominated_node);
     if (nominated != state::kNoId && (area.nodes == nullptr || area.nodes->Contains(nominated))) {
       const Choice choice = Look(record.pod_class, nominated, mode, area);
       // A place that it would have to wait for is given up for one where it starts.

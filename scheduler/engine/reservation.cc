@@ -80,7 +80,7 @@ absl::Time Reservations::EndOf(const state::PodRecord& pod, Guess guess) const {
   if (!pod.ours || pod.daemon || pod.started_at == absl::InfinitePast()) {
     return absl::InfiniteFuture();
   }
-  const absl::Time said = pod.started_at + pod.expected_duration;
+  const absl::Time said = pod.started_at + pod.details->expected_duration;
   if (said != absl::InfiniteFuture() && said > now_) return said;
   if (guess == Guess::kEarliest) return now_;
   return now_ + std::max(now_ - pod.started_at, kLeastGuess);
@@ -92,7 +92,7 @@ Reservations::Asker Reservations::AskerOf(const state::Workload& workload) const
   asker.leaf = tree_.Find(workload.queue).value_or(PendingIndex::kNoQueue);
   absl::Duration longest = absl::ZeroDuration();
   for (const state::PodId pod : workload.pods) {
-    longest = std::max(longest, state_.pod(pod).expected_duration);
+    longest = std::max(longest, state_.pod(pod).details->expected_duration);
   }
   if (!workload.pods.empty()) asker.end = now_ + longest;
   return asker;
@@ -182,8 +182,9 @@ model::Resources Reservations::KeptOn(const Target& target) const {
 
 bool Reservations::StillWanted(const Reservation& reservation) const {
   const state::Workload& owner = state_.workload(reservation.owner);
-  if (owner.id != reservation.owner || owner.uid != reservation.uid || !owner.invalid.empty() ||
-      owner.Active() > 0 || tree_.Find(owner.queue) != reservation.leaf) {
+  if (owner.id != reservation.owner || owner.uid != reservation.uid ||
+      !owner.details->invalid.empty() || owner.Active() > 0 ||
+      tree_.Find(owner.queue) != reservation.leaf) {
     return false;
   }
   for (const state::PodId pod : reservation.pods) {

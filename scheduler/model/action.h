@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/shared.h"
 #include "scheduler/model/devices.h"
 #include "scheduler/model/kind.h"
 #include "scheduler/model/node.h"
@@ -88,11 +89,12 @@ struct SetPodGroupAnnotations {
   StringMap annotations;  // merged; an empty value removes the key
 };
 
+// Boxed, because most actions are bindings, and an action is as large as its largest kind.
 struct CreateNodeRequest {
-  NodeRequest request;  // meta.name set, no uid
+  Boxed<NodeRequest> request;  // meta.name set, no uid
 };
 struct UpdateNodeRequestStatus {
-  NodeRequest request;  // only status fields are written
+  Boxed<NodeRequest> request;  // only status fields are written
 };
 // Removes our finalizer and deletes the object: its machine is gone.
 struct DeleteNodeRequest {
@@ -110,8 +112,8 @@ struct SetNodeTaint {
 
 // A request to a provider. Idempotent by request name.
 struct LaunchNode {
-  NodeRequest request;
-  Node node;  // the node as it is expected to register: name, labels, taints, allocatable
+  Boxed<NodeRequest> request;
+  Boxed<Node> node;  // as it is expected to register: name, labels, taints, allocatable
 };
 struct TerminateNode {
   std::string request_name;
@@ -164,5 +166,7 @@ struct Action {
                DeallocateClaim>
       what;
 };
+// Tens of thousands are made in one step.
+static_assert(sizeof(Action) <= 288);
 
 }  // namespace fairlead::model

@@ -52,13 +52,5 @@ TEST(TolerationTest, KeyValueEffect) {
   EXPECT_FALSE((Toleration{"", false, "", {}}.Tolerates(taint)));
 }
 
-TEST(StringMapTest, SortedUniqueAndFindable) {
-  StringMap m = {{"b", "2"}, {"a", "1"}, {"b", "3"}};
-  EXPECT_EQ(m.size(), 2u);
-  EXPECT_EQ(m.Get("b"), "3");
-  m.Erase("b");
-  EXPECT_FALSE(m.Has("b"));
-}
-
 }  // namespace
 }  // namespace fairlead::model

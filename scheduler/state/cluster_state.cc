@@ -37,12 +37,13 @@ const char* PodStatusName(PodStatus status) {
   return "Unknown";
 }
 
-ClusterState::ClusterState(StateOptions options) : options_(std::move(options)) {}
+ClusterState::ClusterState(StateOptions options)
+    : options_(std::move(options)), pod_index_(0, PodIndexHash{&pods_}, PodIndexEqual{&pods_}) {}
 ClusterState::~ClusterState() = default;
 
 PodId ClusterState::FindPod(absl::string_view ns, absl::string_view name) const {
-  auto it = pod_index_.find(model::Key(ns, name));
-  return it == pod_index_.end() ? kNoId : it->second;
+  const auto found = pod_index_.find(PodIndexHash::Name{ns, name});
+  return found == pod_index_.end() ? kNoId : *found;
 }
 
 NodeId ClusterState::FindNode(absl::string_view name) const {
@@ -174,7 +175,7 @@ size_t ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t pos
     --workload.by_status[static_cast<int>(former)];
     ++workload.by_status[static_cast<int>(status)];
     if (pod.set != kNoSet && IsAllocated(former) != IsAllocated(status)) {
-      workload.sets[static_cast<size_t>(pod.set)].active += IsAllocated(status) ? 1 : -1;
+      workload.active[static_cast<size_t>(pod.set)] += IsAllocated(status) ? 1 : -1;
     }
   }
   Tell({.kind = StateChange::Kind::kPodMoved,

@@ -345,6 +345,7 @@ class ClusterState {
   void ReleaseClass(PodClassId id);
   std::shared_ptr<const model::StringMap> InternLabels(const model::StringMap& labels);
   bool TakeLabels(PodRecord& record, const model::StringMap& labels);
+  const std::shared_ptr<const std::string>& InternQueue(const std::string& queue);
   void AttachToWorkload(PodRecord& pod, const model::Pod& object);
   void DetachFromWorkload(PodRecord& pod);
   void InsertInTaskOrder(Workload& workload, PodId pod);
@@ -383,11 +384,56 @@ class ClusterState {
   std::vector<uint32_t> free_pods_, free_nodes_, free_workloads_, free_classes_;
   size_t live_pods_ = 0, live_workloads_ = 0;
   uint64_t virtual_nodes_ = 0, virtual_pods_ = 0;  // that there are now
-  absl::flat_hash_map<std::string, PodId> pod_index_;  // "ns/name"
+  // The pods by namespace and name, which are in their rows alone.
+  struct PodIndexHash {
+    using is_transparent = void;
+    using Name = std::pair<absl::string_view, absl::string_view>;
+    static Name View(const Name& name, const std::deque<PodRecord>*) { return name; }
+    static Name View(PodId pod, const std::deque<PodRecord>* pods) {
+      return {(*pods)[pod].ns, (*pods)[pod].name};
+    }
+    template <typename Key>
+    size_t operator()(const Key& key) const {
+      return absl::Hash<Name>()(View(key, pods));
+    }
+    const std::deque<PodRecord>* pods;
+  };
+  struct PodIndexEqual {
+    using is_transparent = void;
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return PodIndexHash::View(a, pods) == PodIndexHash::View(b, pods);
+    }
+    const std::deque<PodRecord>* pods;
+  };
+  absl::flat_hash_set<PodId, PodIndexHash, PodIndexEqual> pod_index_;
   std::map<std::string, NodeId, std::less<>> nodes_by_name_;
   absl::flat_hash_map<std::string, WorkloadId> group_index_;  // "ns/name" of PodGroups
   absl::flat_hash_map<model::PodSpec, PodClassId> class_index_;
-  absl::flat_hash_map<model::StringMap, std::weak_ptr<const model::StringMap>> labels_index_;
+  // Equal labels are one map.
+  struct LabelsHash {
+    using is_transparent = void;
+    size_t operator()(const model::StringMap& labels) const {
+      return absl::Hash<model::StringMap>()(labels);
+    }
+    size_t operator()(const std::shared_ptr<const model::StringMap>& labels) const {
+      return (*this)(*labels);
+    }
+  };
+  struct LabelsEqual {
+    using is_transparent = void;
+    static const model::StringMap& View(const model::StringMap& labels) { return labels; }
+    static const model::StringMap& View(const std::shared_ptr<const model::StringMap>& labels) {
+      return *labels;
+    }
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return View(a) == View(b);
+    }
+  };
+  absl::flat_hash_set<std::shared_ptr<const model::StringMap>, LabelsHash, LabelsEqual>
+      labels_index_;
+  model::TextPool texts_;  // of labels
   absl::flat_hash_map<std::string, model::PriorityClass> priority_classes_;
   std::string global_default_class_;
   absl::flat_hash_map<std::string, model::Topology> topologies_;
@@ -422,7 +468,8 @@ class ClusterState {
   size_t softly_tainted_nodes_ = 0;
   size_t classes_gone_ = 0;  // since ForgetUnusedNames() looked last
   absl::flat_hash_map<std::string, std::weak_ptr<const std::string>> started_under_index_;
-  std::map<int64_t, size_t> gpu_memories_;  // MiB -> nodes that have such GPUs
+  std::shared_ptr<const std::string> started_under_last_;  // of it, the one asked for last
+  std::map<int64_t, size_t> gpu_memories_;                 // MiB -> nodes that have such GPUs
   size_t memory_share_classes_ = 0;
   // Required anti-affinity terms of all classes, with the namespace of their pods, and how many
   // classes have them; the label keys that they read, sorted.

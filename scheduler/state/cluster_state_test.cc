@@ -213,10 +213,10 @@ TEST_F(ClusterStateTest, GroupMayComeAfterItsPodsAndGoBefore) {
   state_.UpsertPod(PodBuilder("ns", "a").Group("g"));
   EXPECT_EQ(WorkloadOf("a").group, nullptr);
   state_.UpsertPodGroup(MakeGroup("ns", "g", "q", 3));
-  EXPECT_EQ(WorkloadOf("a").min_member, 3);
+  EXPECT_EQ(WorkloadOf("a").details->min_member, 3);
   state_.RemovePodGroup("ns", "g", "");
   EXPECT_EQ(WorkloadOf("a").group, nullptr);
-  EXPECT_EQ(WorkloadOf("a").min_member, 1);
+  EXPECT_EQ(WorkloadOf("a").details->min_member, 1);
   state_.RemovePod("ns", "a", "");
   EXPECT_EQ(state_.workload_count(), 0u);
   EXPECT_EQ(books_.removals, 1);

@@ -20,8 +20,9 @@ std::string Text(const model::Resources& r, const model::ResourceNames& names) {
 
 // The sets of a workload and where its pods belong, made anew from its PodGroup and their labels.
 std::string CheckSets(const ClusterState& state, const Workload& workload) {
-  std::vector<GangSet> sets =
+  const std::vector<GangSet> sets =
       workload.group == nullptr ? SingleSet() : ReadGangSets(*workload.group).sets;
+  std::vector<int32_t> active(sets.size(), 0);
   for (PodId id : workload.pods) {
     const PodRecord& pod = state.pod(id);
     const absl::string_view label =
@@ -30,27 +31,34 @@ std::string CheckSets(const ClusterState& state, const Workload& workload) {
     if (pod.set != set) {
       return absl::StrCat("pod ", pod.name, ": set ", pod.set, " but its label says ", set);
     }
-    if (set == kNoSet && pod.invalid.empty()) {
+    if (set == kNoSet && pod.details->invalid.empty()) {
       return absl::StrCat("pod ", pod.name, ": no set and no reason");
     }
-    if (set != kNoSet && IsAllocated(pod.status)) ++sets[static_cast<size_t>(set)].active;
+    if (set != kNoSet && IsAllocated(pod.status)) ++active[static_cast<size_t>(set)];
   }
-  if (!(sets == workload.sets)) return absl::StrCat("workload ", workload.name, ": sets");
+  if (sets != workload.sets.list() ||
+      !std::equal(active.begin(), active.end(), workload.active.begin(), workload.active.end())) {
+    return absl::StrCat("workload ", workload.name, ": sets");
+  }
   const bool odd = workload.is_group || workload.pods.size() != 1 ||
-                   !state.pod(workload.pods.front()).invalid.empty() || !workload.warning.empty() ||
-                   workload.preemption_delay != absl::ZeroDuration() || workload.group != nullptr ||
-                   workload.failed_attempt != nullptr ||
-                   workload.stale_since != absl::InfiniteFuture() || !(workload.sets.size() == 1);
+                   !state.pod(workload.pods.front()).details->invalid.empty() ||
+                   !workload.details->warning.empty() ||
+                   workload.details->preemption_delay != absl::ZeroDuration() ||
+                   workload.group != nullptr || workload.details->failed_attempt != nullptr ||
+                   workload.details->stale_since != absl::InfiniteFuture() ||
+                   !(workload.sets.size() == 1);
   if (workload.plain == odd) return absl::StrCat("workload ", workload.name, ": plain");
   return "";
 }
 
-std::string Text(const std::vector<GangSet>& sets) {
+std::string SetsText(const Workload& workload) {
   std::string out;
-  for (const GangSet& set : sets) {
+  for (size_t i = 0; i < workload.sets.size(); ++i) {
+    const GangSet& set = workload.sets[i];
     absl::StrAppend(&out, " set=", set.name, ":", set.parent, ":", set.min_member, ":",
-                    set.min_sub_group.value_or(-1), ":", set.active, ":", set.topology.topology,
-                    "/", set.topology.required_level, "/", set.topology.preferred_level);
+                    set.min_sub_group.value_or(-1), ":", workload.active[i], ":",
+                    set.topology.topology, "/", set.topology.required_level, "/",
+                    set.topology.preferred_level);
   }
   return out;
 }
@@ -204,15 +212,15 @@ std::string ClusterState::Dump() const {
                     p.gpu_groups.empty() ? "" : " groups=", absl::StrJoin(p.gpu_groups, ","),
                     p.started_under == nullptr ? "" : " under=",
                     p.started_under == nullptr ? "" : *p.started_under, " set=", p.set,
-                    p.invalid.empty() ? "" : " invalid=", p.invalid, "\n");
+                    p.details->invalid.empty() ? "" : " invalid=", p.details->invalid, "\n");
   }
   for (const Workload& w : workloads_) {
     if (w.id == kNoId) continue;
     absl::StrAppend(&out, "workload ", w.id, " ", w.ns, "/", w.name, " queue=", w.queue,
-                    " prio=", w.priority, " preemptible=", w.preemptible, " min=", w.min_member,
-                    " pods=", absl::StrJoin(w.pods, ","),
-                    " counts=", absl::StrJoin(w.by_status, ","), Text(w.sets),
-                    " stale=", absl::FormatTime(w.stale_since, absl::UTCTimeZone()), "\n");
+                    " prio=", w.priority, " preemptible=", w.preemptible,
+                    " min=", w.details->min_member, " pods=", absl::StrJoin(w.pods, ","),
+                    " counts=", absl::StrJoin(w.by_status, ","), SetsText(w),
+                    " stale=", absl::FormatTime(w.details->stale_since, absl::UTCTimeZone()), "\n");
   }
   absl::StrAppend(&out, devices_.Dump());
   absl::StrAppend(&out, "total ", Text(total_for_queues_, names_), "\n");

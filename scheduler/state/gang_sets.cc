@@ -118,9 +118,19 @@ std::vector<GangSet> SingleSet() {
   return sets;
 }
 
+GangTree::GangTree(std::vector<GangSet> sets) {
+  if (sets != Single()) sets_ = Shared<std::vector<GangSet>>(std::move(sets));
+}
+
+const std::vector<GangSet>& GangTree::Single() {
+  static const auto& single = *new std::vector<GangSet>(SingleSet());
+  return single;
+}
+
 int32_t SetOfLabel(const Workload& workload, absl::string_view label) {
   if (label.empty() || workload.group == nullptr) return 0;
-  if (workload.notes != nullptr && !workload.notes->sets_problem.empty()) return 0;
+  if (workload.details->notes != nullptr && !workload.details->notes->sets_problem.empty())
+    return 0;
   for (size_t i = 1; i < workload.sets.size(); ++i) {
     if (workload.sets[i].name == label) return static_cast<int32_t>(i);
   }

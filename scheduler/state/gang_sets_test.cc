@@ -160,27 +160,27 @@ TEST_F(GangStateTest, ALabelWithoutASetRefusesOnlyThatPod) {
   AddPod("p2", "x", true);
   AddPod("p3", "");
   EXPECT_EQ(Pod("p1").set, 2);
-  EXPECT_EQ(Pod("p1").invalid, "");
+  EXPECT_EQ(Pod("p1").details->invalid, "");
   EXPECT_EQ(Pod("p2").set, kNoSet);
-  EXPECT_EQ(Pod("p2").invalid,
+  EXPECT_EQ(Pod("p2").details->invalid,
             "pod ns/p2: label kai.scheduler/subgroup-name: \"x\" is no sub-group of PodGroup g");
   EXPECT_EQ(Pod("p3").set, 0);
-  EXPECT_EQ(W().invalid, "");
-  EXPECT_EQ(W().sets[2].active, 1);
-  EXPECT_EQ(W().sets[0].active, 0);
+  EXPECT_EQ(W().details->invalid, "");
+  EXPECT_EQ(W().active[2], 1);
+  EXPECT_EQ(W().active[0], 0);
   // The set appears, and goes again.
   state_.UpsertPodGroup(Group(2, kAbsent, {{"x", "", 1, kAbsent, {}}}));
   EXPECT_EQ(Pod("p2").set, 1);
-  EXPECT_EQ(Pod("p2").invalid, "");
+  EXPECT_EQ(Pod("p2").details->invalid, "");
   EXPECT_EQ(Pod("p1").set, kNoSet);
-  EXPECT_NE(Pod("p1").invalid, "");
-  EXPECT_EQ(W().sets[1].active, 1);
+  EXPECT_NE(Pod("p1").details->invalid, "");
+  EXPECT_EQ(W().active[1], 1);
   // Nobody knows the sets without the object.
   state_.RemovePodGroup("ns", "g", "");
   EXPECT_EQ(Pod("p1").set, 0);
-  EXPECT_EQ(Pod("p1").invalid, "");
+  EXPECT_EQ(Pod("p1").details->invalid, "");
   EXPECT_EQ(W().sets.size(), 1u);
-  EXPECT_EQ(W().sets[0].active, 2);
+  EXPECT_EQ(W().active[0], 2);
 }
 
 TEST_F(GangStateTest, AProblemOfThePodItselfOutlivesItsSet) {
@@ -189,38 +189,38 @@ TEST_F(GangStateTest, AProblemOfThePodItselfOutlivesItsSet) {
   pod.invalid = "bad fraction";
   state_.UpsertPod(pod);
   EXPECT_EQ(Pod("p").set, kNoSet);
-  EXPECT_EQ(Pod("p").invalid, "bad fraction");
+  EXPECT_EQ(Pod("p").details->invalid, "bad fraction");
   state_.UpsertPodGroup(Group(1, kAbsent, {{"x", "", 1, kAbsent, {}}}));
-  EXPECT_EQ(Pod("p").invalid, "bad fraction");
+  EXPECT_EQ(Pod("p").details->invalid, "bad fraction");
 }
 
 TEST_F(GangStateTest, PodsThatChangeTheirLabelOrGroupMoveWithTheirCounts) {
   state_.UpsertPodGroup(Group(2, kAbsent, {{"a", "", 1, kAbsent, {}}, {"b", "", 1, kAbsent, {}}}));
   AddPod("p", "a", true);
-  EXPECT_EQ(W().sets[1].active, 1);
+  EXPECT_EQ(W().active[1], 1);
   const uint64_t version = W().version;
   AddPod("p", "b", true);
-  EXPECT_EQ(W().sets[1].active, 0);
-  EXPECT_EQ(W().sets[2].active, 1);
+  EXPECT_EQ(W().active[1], 0);
+  EXPECT_EQ(W().active[2], 1);
   EXPECT_GT(W().version, version);
   state_.UpsertPod(PodBuilder("ns", "p").On("n1"));  // out of the group
-  EXPECT_EQ(W().sets[2].active, 0);
+  EXPECT_EQ(W().active[2], 0);
   EXPECT_EQ(Pod("p").set, 0);
-  EXPECT_EQ(state_.workload(Pod("p").workload).sets[0].active, 1);
+  EXPECT_EQ(state_.workload(Pod("p").workload).active[0], 1);
   AddPod("p", "a", true);
-  EXPECT_EQ(W().sets[1].active, 1);
+  EXPECT_EQ(W().active[1], 1);
   state_.RemovePod("ns", "p", "");
-  EXPECT_EQ(W().sets[1].active, 0);
+  EXPECT_EQ(W().active[1], 0);
 }
 
 TEST_F(GangStateTest, ATreeThatIsNoneRefusesTheGroupAndNotItsPods) {
   state_.UpsertPodGroup(Group(2, kAbsent, {{"a", "a", 1, kAbsent, {}}}));
   AddPod("p", "a");
-  EXPECT_THAT(W().invalid, HasSubstr("spec.subGroups[0].parent"));
+  EXPECT_THAT(W().details->invalid, HasSubstr("spec.subGroups[0].parent"));
   EXPECT_EQ(Pod("p").set, 0);
-  EXPECT_EQ(Pod("p").invalid, "");
+  EXPECT_EQ(Pod("p").details->invalid, "");
   state_.UpsertPodGroup(Group(2, kAbsent, {{"a", "", 1, kAbsent, {}}}));
-  EXPECT_EQ(W().invalid, "");
+  EXPECT_EQ(W().details->invalid, "");
   EXPECT_EQ(Pod("p").set, 1);
 }
 
@@ -228,45 +228,45 @@ TEST_F(GangStateTest, StaleSinceSurvivesARestartAndFollowsItsAnnotation) {
   model::PodGroup group = Group(2, kAbsent, {});
   group.meta.annotations.Set(model::kStaleSinceAnnotation, "yesterday");
   state_.UpsertPodGroup(group);
-  EXPECT_EQ(W().stale_since, absl::InfiniteFuture());
-  EXPECT_EQ(W().warning,
+  EXPECT_EQ(W().details->stale_since, absl::InfiniteFuture());
+  EXPECT_EQ(W().details->warning,
             "PodGroup ns/g: annotation kai.scheduler/stale-podgroup-timestamp: \"yesterday\" is "
             "no RFC 3339 time; it is ignored");
-  EXPECT_EQ(W().invalid, "");
+  EXPECT_EQ(W().details->invalid, "");
   group.meta.annotations.Set(model::kStaleSinceAnnotation, "2023-11-14T22:13:20Z");
   EXPECT_TRUE(state_.UpsertPodGroup(group).workloads);
-  EXPECT_EQ(W().stale_since, At(0));
-  EXPECT_EQ(W().warning, "");
+  EXPECT_EQ(W().details->stale_since, At(0));
+  EXPECT_EQ(W().details->warning, "");
   EXPECT_FALSE(state_.UpsertPodGroup(group).Any());
   // What is decided stands until the annotation says something else.
   state_.SetStaleSince(W().id, absl::InfiniteFuture());
   EXPECT_FALSE(state_.UpsertPodGroup(group).Any());
-  EXPECT_EQ(W().stale_since, absl::InfiniteFuture());
+  EXPECT_EQ(W().details->stale_since, absl::InfiniteFuture());
   state_.SetStaleSince(W().id, At(60));
   group.meta.annotations.Set(model::kStaleSinceAnnotation, "2023-11-14T22:14:20Z");
   EXPECT_FALSE(state_.UpsertPodGroup(group).Any()) << "the echo of its own decision";
   group.meta.annotations.Erase(model::kStaleSinceAnnotation);
   EXPECT_TRUE(state_.UpsertPodGroup(group).workloads);
-  EXPECT_EQ(W().stale_since, absl::InfiniteFuture());
+  EXPECT_EQ(W().details->stale_since, absl::InfiniteFuture());
 }
 
 TEST_F(GangStateTest, StalenessGraceIsTheGroupsOrElseTheFirstPods) {
   model::PodGroup group = Group(2, kAbsent, {});
   state_.UpsertPodGroup(group);
-  EXPECT_EQ(W().staleness_grace, kAbsent);
+  EXPECT_EQ(W().details->staleness_grace, kAbsent);
   PodBuilder pod("ns", "p");
   pod.Group("g").Annotation(model::kStalenessGraceAnnotation, "soon");
   state_.UpsertPod(pod);
-  EXPECT_EQ(W().staleness_grace, kAbsent);
-  EXPECT_EQ(W().warning,
+  EXPECT_EQ(W().details->staleness_grace, kAbsent);
+  EXPECT_EQ(W().details->warning,
             "pod ns/p: annotation kai.scheduler/staleness-grace-period: \"soon\" is no duration; "
             "it is ignored");
   state_.UpsertPod(pod.Annotation(model::kStalenessGraceAnnotation, "-1s"));
-  EXPECT_EQ(W().staleness_grace, absl::Seconds(-1));
-  EXPECT_EQ(W().warning, "");
+  EXPECT_EQ(W().details->staleness_grace, absl::Seconds(-1));
+  EXPECT_EQ(W().details->warning, "");
   group.staleness_grace_period = absl::Minutes(5);
   state_.UpsertPodGroup(group);
-  EXPECT_EQ(W().staleness_grace, absl::Minutes(5));
+  EXPECT_EQ(W().details->staleness_grace, absl::Minutes(5));
 }
 
 // A group whose sub-groups, some wrong, change under its pods.

@@ -24,11 +24,13 @@ absl::Time ReadTime(const model::PodGroup& group, absl::string_view annotation, 
 
 // True if that is another note than before.
 bool SetNote(Workload& workload, std::string GroupNotes::* note, std::string text) {
-  const bool same = workload.notes == nullptr ? text.empty() : text == workload.notes.get()->*note;
+  const bool same = workload.details->notes == nullptr
+                        ? text.empty()
+                        : text == workload.details->notes.get()->*note;
   if (same) return false;
-  GroupNotes notes = workload.notes == nullptr ? GroupNotes{} : *workload.notes;
+  GroupNotes notes = workload.details->notes == nullptr ? GroupNotes{} : *workload.details->notes;
   notes.*note = std::move(text);
-  workload.notes = std::make_shared<const GroupNotes>(std::move(notes));
+  workload.details.Own().notes = std::make_shared<const GroupNotes>(std::move(notes));
   return true;
 }
 
@@ -55,8 +57,8 @@ bool ClusterState::ReadStaleSince(Workload& workload) {
   const absl::Time since =
       ReadTime(*workload.group, model::kStaleSinceAnnotation, absl::InfiniteFuture(), warning);
   const bool noted = SetNote(workload, &GroupNotes::stale_warning, std::move(warning));
-  if (since == workload.stale_since) return noted;
-  workload.stale_since = since;
+  if (since == workload.details->stale_since) return noted;
+  workload.details.Own().stale_since = since;
   return true;
 }
 
@@ -65,8 +67,8 @@ bool ClusterState::ReadLastEviction(Workload& workload) {
   const absl::Time at =
       ReadTime(*workload.group, model::kLastEvictionAnnotation, absl::InfinitePast(), warning);
   const bool noted = SetNote(workload, &GroupNotes::eviction_warning, std::move(warning));
-  if (at == workload.last_eviction) return noted;
-  workload.last_eviction = at;
+  if (at == workload.details->last_eviction) return noted;
+  workload.details.Own().last_eviction = at;
   return true;
 }
 
@@ -74,39 +76,41 @@ bool ClusterState::ReadFailedAttempt(Workload& workload, const model::PodGroup* 
   const model::PodGroup& group = *workload.group;
   if (old != nullptr && old->meta.uid != group.meta.uid) {
     old = nullptr;
-    workload.failed_attempt = nullptr;
+    workload.details.Own().failed_attempt = nullptr;
   }
   const std::optional<model::FailedAttempt> said = model::FailedAttemptOf(group);
   if (said.has_value()) {
-    if (workload.failed_attempt != nullptr && *workload.failed_attempt == *said) return false;
-    workload.failed_attempt = std::make_shared<const model::FailedAttempt>(*said);
+    if (workload.details->failed_attempt != nullptr && *workload.details->failed_attempt == *said)
+      return false;
+    workload.details.Own().failed_attempt = std::make_shared<const model::FailedAttempt>(*said);
     return true;
   }
-  if (workload.failed_attempt == nullptr) return false;
+  if (workload.details->failed_attempt == nullptr) return false;
   // Ours may not have been written yet. What the object had and has no more was taken away.
   const bool taken_away = old != nullptr && model::FailedAttemptOf(*old).has_value();
   if (!taken_away && group.scheduling_backoff != model::kTryForEver &&
-      workload.failed_attempt->node_pool == model::NodePoolOf(group)) {
+      workload.details->failed_attempt->node_pool == model::NodePoolOf(group)) {
     return false;
   }
-  workload.failed_attempt = nullptr;
+  workload.details.Own().failed_attempt = nullptr;
   return true;
 }
 
 void ClusterState::SetStaleSince(WorkloadId id, absl::Time since) {
-  if (workloads_[id].stale_since == since) return;
-  workloads_[id].stale_since = since;
+  if (workloads_[id].details->stale_since == since) return;
+  workloads_[id].details.Own().stale_since = since;
   TouchWorkload(id);
 }
 
 void ClusterState::SetLastEviction(WorkloadId id, absl::Time at) {
-  if (workloads_[id].last_eviction == at) return;
-  workloads_[id].last_eviction = at;
+  if (workloads_[id].details->last_eviction == at) return;
+  workloads_[id].details.Own().last_eviction = at;
   TouchWorkload(id);
 }
 
 void ClusterState::SetFailedAttempt(WorkloadId id, model::FailedAttempt attempt) {
-  workloads_[id].failed_attempt = std::make_shared<const model::FailedAttempt>(std::move(attempt));
+  workloads_[id].details.Own().failed_attempt =
+      std::make_shared<const model::FailedAttempt>(std::move(attempt));
   TouchWorkload(id);
 }
 

@@ -49,10 +49,10 @@ TEST_F(GroupPastTest, ADelayThatIsNoneIsIgnoredWithAWarningAndHarmsNothing) {
   for (const DelayCase& c : cases) {
     state_.UpsertPod(PodBuilder("ns", "p").Annotation(kDelay, c.text));
     const Workload& workload = Lone("p");
-    EXPECT_EQ(workload.preemption_delay, absl::Seconds(c.seconds)) << c.text;
-    EXPECT_EQ(workload.invalid, "") << c.text;
+    EXPECT_EQ(workload.details->preemption_delay, absl::Seconds(c.seconds)) << c.text;
+    EXPECT_EQ(workload.details->invalid, "") << c.text;
     const std::string where = absl::StrCat("pod ns/p: annotation ", kDelay, ": ");
-    EXPECT_EQ(workload.warning, *c.warning == '\0' ? "" : where + c.warning) << c.text;
+    EXPECT_EQ(workload.details->warning, *c.warning == '\0' ? "" : where + c.warning) << c.text;
     const absl::Time end = c.seconds == 0 ? absl::InfinitePast() : At(c.seconds);
     EXPECT_EQ(workload.PreemptionDelayEnd(), end) << c.text;
   }
@@ -61,22 +61,22 @@ TEST_F(GroupPastTest, ADelayThatIsNoneIsIgnoredWithAWarningAndHarmsNothing) {
 TEST_F(GroupPastTest, AStalenessGraceMayBeNegativeAndMustBeFinite) {
   PodBuilder pod("ns", "p");
   state_.UpsertPod(pod.Annotation(model::kStalenessGraceAnnotation, "-1s"));
-  EXPECT_EQ(Lone("p").staleness_grace, absl::Seconds(-1));
-  EXPECT_EQ(Lone("p").warning, "");
+  EXPECT_EQ(Lone("p").details->staleness_grace, absl::Seconds(-1));
+  EXPECT_EQ(Lone("p").details->warning, "");
   state_.UpsertPod(pod.Annotation(model::kStalenessGraceAnnotation, "inf"));
-  EXPECT_EQ(Lone("p").staleness_grace, std::nullopt);
-  EXPECT_NE(Lone("p").warning, "");
+  EXPECT_EQ(Lone("p").details->staleness_grace, std::nullopt);
+  EXPECT_NE(Lone("p").details->warning, "");
 }
 
 TEST_F(GroupPastTest, TheGroupsDelayWinsOverItsPods) {
   model::PodGroup group = MakeGroup("ns", "g", "q", 1);
   state_.UpsertPodGroup(group);
   state_.UpsertPod(PodBuilder("ns", "p").Group("g").Annotation(kDelay, "60s").Created(5));
-  EXPECT_EQ(Group().preemption_delay, absl::Seconds(60));
+  EXPECT_EQ(Group().details->preemption_delay, absl::Seconds(60));
   EXPECT_EQ(Group().PreemptionDelayEnd(), At(60)) << "from the creation of the group";
   group.preemption_delay = absl::Seconds(200);
   EXPECT_TRUE(state_.UpsertPodGroup(group).workloads);
-  EXPECT_EQ(Group().preemption_delay, absl::Seconds(200));
+  EXPECT_EQ(Group().details->preemption_delay, absl::Seconds(200));
   // Of 0 and less it is none, and still its own word.
   group.preemption_delay = absl::Seconds(-1);
   state_.UpsertPodGroup(group);
@@ -89,14 +89,14 @@ TEST_F(GroupPastTest, TheDelayBeginsAnewWithTheLastEviction) {
   group.meta.annotations.Set(model::kLastEvictionAnnotation, "lately");
   state_.UpsertPodGroup(group);
   EXPECT_EQ(Group().PreemptionDelayEnd(), At(60));
-  EXPECT_EQ(Group().warning,
+  EXPECT_EQ(Group().details->warning,
             "PodGroup ns/g: annotation kai.scheduler/last-eviction-timestamp: \"lately\" is no "
             "RFC 3339 time; it is ignored");
   // 1,000 seconds after At(0).
   group.meta.annotations.Set(model::kLastEvictionAnnotation, "2023-11-14T22:30:00Z");
   EXPECT_TRUE(state_.UpsertPodGroup(group).workloads);
   EXPECT_EQ(Group().PreemptionDelayEnd(), At(1060));
-  EXPECT_EQ(Group().warning, "");
+  EXPECT_EQ(Group().details->warning, "");
   state_.SetLastEviction(Group().id, At(2000));
   EXPECT_EQ(Group().PreemptionDelayEnd(), At(2060));
   EXPECT_FALSE(state_.UpsertPodGroup(group).Any()) << "the annotation is not written yet";

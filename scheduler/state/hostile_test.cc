@@ -48,7 +48,7 @@ TEST_F(HostileTest, AShareThatRunsMovesIntoAGroup) {
   EXPECT_EQ(WorkloadOf("a").name, "pg");
   EXPECT_EQ(Pod("a").gpu_groups, groups);
   EXPECT_EQ(Node("n1").used[model::kGpu], 1000);
-  EXPECT_EQ(WorkloadOf("a").sets[0].active, 1);
+  EXPECT_EQ(WorkloadOf("a").active[0], 1);
 }
 
 TEST_F(HostileTest, AForeignPodOfAnyAmountTakesNothingWithIt) {

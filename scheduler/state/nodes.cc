@@ -149,6 +149,7 @@ void ClusterState::ReplaceNodeObject(NodeInfo& node, model::Node object) {
   if (TopologyLabelsDiffer(node.object.meta.labels, object.meta.labels)) ++topology_version_;
   if (SoftlyTainted(node.object)) --softly_tainted_nodes_;
   node.object = std::move(object);
+  node.object.meta.labels.Intern(texts_);
   if (SoftlyTainted(node.object)) ++softly_tainted_nodes_;
   ReadAllocatable(node);
   CountForQueues(node);
@@ -183,7 +184,9 @@ Change ClusterState::UpsertNode(const model::Node& object) {
     return change;
   }
   if (!is_new && SameForDecisions(node.object, object)) {
-    node.object.meta = object.meta;
+    model::ObjectMeta meta = object.meta;
+    meta.labels = node.object.meta.labels;  // equal, and interned
+    node.object.meta = std::move(meta);
     return change;
   }
   node.kind = NodeKind::kReal;

@@ -20,6 +20,21 @@ model::GpuShare WithinBounds(const model::GpuShare& share) {
           std::clamp<int64_t>(share.devices, 1, kMaxSharedDevices)};
 }
 
+PodDetails DetailsOf(const model::Pod& pod) {
+  PodDetails details;
+  details.invalid = pod.invalid;
+  details.nominated_node = pod.nominated_node_name;
+  const model::StringMap& annotations = pod.meta.annotations;
+  details.verdict_hash = model::VerdictHashOf(annotations.Get(model::kVerdictAnnotation));
+  if (pod.scheduled.status == "False") details.waiting_reason = pod.scheduled.reason;
+  absl::Duration expected;
+  if (absl::ParseDuration(annotations.Get(model::kExpectedDurationAnnotation), &expected) &&
+      expected > absl::ZeroDuration()) {
+    details.expected_duration = expected;
+  }
+  return details;
+}
+
 }  // namespace
 
 model::Resources RequestsOf(const model::PodSpec& spec, model::ResourceNames& names) {
@@ -92,21 +107,21 @@ void ClusterState::ForgetUnusedNames() {
 }
 
 std::shared_ptr<const model::StringMap> ClusterState::InternLabels(const model::StringMap& labels) {
-  std::weak_ptr<const model::StringMap>& slot = labels_index_[labels];
-  if (auto shared = slot.lock()) return shared;
-  auto made = std::make_shared<const model::StringMap>(labels);
-  slot = made;
-  // Dead entries go when they outnumber the live pods: amortised O(1) a pod.
+  const auto found = labels_index_.find(labels);
+  if (found != labels_index_.end()) return *found;
+  // What nothing else holds goes when it may outnumber the live pods: amortised O(1) a pod.
   if (labels_index_.size() > 2 * live_pods_ + 1024) {
-    absl::erase_if(labels_index_, [](const auto& entry) { return entry.second.expired(); });
+    absl::erase_if(labels_index_, [](const auto& shared) { return shared.use_count() == 1; });
   }
-  return made;
+  model::StringMap interned = labels;
+  interned.Intern(texts_);
+  return *labels_index_.insert(std::make_shared<const model::StringMap>(std::move(interned))).first;
 }
 
 // True if a decision about other pods could depend on them.
 bool ClusterState::TakeLabels(PodRecord& record, const model::StringMap& labels) {
+  if (record.labels != nullptr && *record.labels == labels) return false;
   std::shared_ptr<const model::StringMap> taken = InternLabels(labels);
-  if (taken == record.labels) return false;
   if (record.node == kNoId) {
     record.labels = std::move(taken);
     return false;
@@ -153,18 +168,16 @@ void ClusterState::ReadTaskPriority(PodRecord& record, const model::Pod& pod) {
 
 Change ClusterState::UpsertPod(const model::Pod& pod) {
   Change change;
-  const std::string key = model::Key(pod.meta);
-  auto found = pod_index_.find(key);
-  if (found != pod_index_.end() && pods_[found->second].uid != pod.meta.uid) {
-    change |= RemovePod(pod.meta.ns, pod.meta.name, pods_[found->second].uid);
-    found = pod_index_.end();
+  PodId id = FindPod(pod.meta.ns, pod.meta.name);
+  if (id != kNoId && pods_[id].uid != pod.meta.uid) {
+    change |= RemovePod(pod.meta.ns, pod.meta.name, pods_[id].uid);
+    id = kNoId;
   }
   // The scheduler name of a pod does not change.
   const bool ours =
-      found != pod_index_.end()
-          ? pods_[found->second].ours
-          : std::find(options_.scheduler_names.begin(), options_.scheduler_names.end(),
-                      pod.scheduler_name) != options_.scheduler_names.end();
+      id != kNoId ? pods_[id].ours
+                  : std::find(options_.scheduler_names.begin(), options_.scheduler_names.end(),
+                              pod.scheduler_name) != options_.scheduler_names.end();
   std::optional<model::PodSpec> bounded;
   if (const model::GpuShare share = WithinBounds(pod.spec.gpu_share);
       !(share == pod.spec.gpu_share)) {
@@ -175,19 +188,18 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
   const std::optional<model::PodSpec> selected =
       ours ? SelectedSpec(said, pod.meta.labels) : std::nullopt;
   const model::PodSpec& spec = selected.has_value() ? *selected : said;
-  if (found == pod_index_.end()) {
+  if (id == kNoId) {
     // Somebody else's pod matters only where it takes room.
     if (!ours && (pod.node_name.empty() || pod.phase == model::PodPhase::kSucceeded ||
                   pod.phase == model::PodPhase::kFailed)) {
       return change;
     }
-    const PodId id = NewPod();
-    pod_index_.emplace(key, id);
-    found = pod_index_.find(key);
+    id = NewPod();
     PodRecord& record = pods_[id];
     record.ns = pod.meta.ns;
     record.name = pod.meta.name;
     record.uid = pod.meta.uid;
+    pod_index_.insert(id);
     record.creation = pod.meta.creation;
     record.ours = ours;
     record.pod_class = InternClass(spec);
@@ -199,17 +211,12 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
     if (pod.meta.annotations.Has(model::kMirrorPodAnnotation)) record.daemon = true;
     change.workloads = ours;
   }
-  PodRecord& record = pods_[found->second];
+  PodRecord& record = pods_[id];
   const WorkloadId former_workload = record.workload;
   const uint64_t former_version =
       former_workload == kNoId ? 0 : workloads_[former_workload].version;
   ReadTaskPriority(record, pod);
-  record.resource_version = pod.meta.resource_version;
   record.generation = pod.meta.generation;
-  record.nominated_node = pod.nominated_node_name;
-  record.condition_status = pod.scheduled.status;
-  record.condition_reason = pod.scheduled.reason;
-  record.invalid = pod.invalid;
   record.do_not_disrupt =
       IsTrue(pod.meta.annotations.Find("karpenter.sh/do-not-disrupt")) ||
       IsTrue(pod.meta.annotations.Find(model::kDoNotRemoveAnnotation)) ||
@@ -221,16 +228,8 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
     record.started_at = started_at;
     if (record.workload != kNoId) TouchWorkload(record.workload);
   }
-  absl::Duration expected;
-  if (!absl::ParseDuration(pod.meta.annotations.Get(model::kExpectedDurationAnnotation),
-                           &expected) ||
-      expected <= absl::ZeroDuration()) {
-    expected = absl::InfiniteDuration();
-  }
-  record.expected_duration = expected;
-  const absl::string_view verdict = pod.meta.annotations.Get(model::kVerdictAnnotation);
-  record.has_verdict = !verdict.empty();
-  record.verdict_hash = model::VerdictHashOf(verdict);
+  record.has_verdict = !pod.meta.annotations.Get(model::kVerdictAnnotation).empty();
+  record.details.Set(DetailsOf(pod));
   change.capacity |= TakeLabels(record, pod.meta.labels);
 
   const bool claims = ReadClaims(record, pod);
@@ -346,7 +345,7 @@ void ClusterState::ErasePod(PodId id) {
   if (budgets_.in_flight() > 0) budgets_.SeenLeaving(record.uid);
   if (record.workload != kNoId) DetachFromWorkload(record);
   ReleaseClass(record.pod_class);
-  pod_index_.erase(model::Key(record.ns, record.name));
+  pod_index_.erase(id);
   record = PodRecord{};
   hints_[id] = nullptr;
   free_pods_.push_back(id);
@@ -366,22 +365,27 @@ Change ClusterState::RemovePod(absl::string_view ns, absl::string_view name,
   return change;
 }
 
+const std::shared_ptr<const std::string>& ClusterState::InternQueue(const std::string& queue) {
+  if (started_under_last_ != nullptr && *started_under_last_ == queue) return started_under_last_;
+  std::weak_ptr<const std::string>& slot = started_under_index_[queue];
+  started_under_last_ = slot.lock();
+  if (started_under_last_ == nullptr) {
+    slot = started_under_last_ = std::make_shared<const std::string>(queue);
+    if (started_under_index_.size() > 2 * live_pods_ + 1024) {
+      absl::erase_if(started_under_index_, [](const auto& each) { return each.second.expired(); });
+    }
+  }
+  return started_under_last_;
+}
+
 void ClusterState::SettleQueues(WorkloadId workload_id) {
   const Workload& workload = workloads_[workload_id];
-  std::shared_ptr<const std::string> queue;
+  if (workload.Active() + workload.Count(PodStatus::kReleasing) == 0) return;
   for (PodId id : workload.pods) {
     PodRecord& pod = pods_[id];
     if (pod.started_under != nullptr || !HoldsNode(pod.status)) continue;
     if (!workload.queue_named && pod.status != PodStatus::kBinding) continue;
-    if (queue == nullptr) {
-      std::weak_ptr<const std::string>& slot = started_under_index_[workload.queue];
-      queue = slot.lock();
-      if (queue == nullptr) slot = queue = std::make_shared<const std::string>(workload.queue);
-    }
-    pod.started_under = queue;
-  }
-  if (started_under_index_.size() > 2 * live_pods_ + 1024) {
-    absl::erase_if(started_under_index_, [](const auto& entry) { return entry.second.expired(); });
+    pod.started_under = InternQueue(workload.queue);
   }
 }
 

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/time/time.h"
+#include "base/shared.h"
 #include "scheduler/model/node.h"
 #include "scheduler/model/pod.h"
 #include "scheduler/model/workload_objects.h"
@@ -129,6 +131,19 @@ struct NodeInfo {
 // PodRecord::set of a pod whose label names a set that its group does not have.
 inline constexpr int32_t kNoSet = -1;
 
+// What few pods have; most take no memory for it.
+struct PodDetails {
+  std::string invalid;
+  // As the API server has them.
+  std::string nominated_node;
+  std::string verdict_hash;  // of the annotation
+  // Reason of the condition PodScheduled; absent: the condition is not False.
+  std::optional<std::string> waiting_reason;
+  // Annotation fairlead.dev/expected-duration; infinite: it says nothing that can be read.
+  absl::Duration expected_duration = absl::InfiniteDuration();
+  friend bool operator==(const PodDetails&, const PodDetails&) = default;
+};
+
 // In the order of use: what is read whenever it is decided about stands together.
 struct PodRecord {
   PodId id = kNoId;
@@ -149,22 +164,15 @@ struct PodRecord {
   int32_t task_priority = 0;  // label kai.scheduler/task-priority
   int64_t generation = 0;
   absl::Time creation = absl::InfinitePast();
-  absl::Time started_at = absl::InfinitePast();  // annotation kai.scheduler/last-start-timestamp
-  // Annotation fairlead.dev/expected-duration; infinite: it says nothing that can be read.
-  absl::Duration expected_duration = absl::InfiniteDuration();
+  absl::Time started_at = absl::InfinitePast();    // annotation kai.scheduler/last-start-timestamp
   std::shared_ptr<const model::StringMap> labels;  // shared between pods with equal labels
   GpuPick gpu_groups;                              // on its node, for a pod that shares GPUs
   // The queue that it was started under, once that is settled (ClusterState::SettleQueues): it
   // stays charged to this queue while it has a node, whatever its objects say later. Null: the
   // queue of its workload.
   std::shared_ptr<const std::string> started_under;
-  std::string nominated_node;  // as the API server has it
-  std::string invalid;
-
   std::string uid, ns, name;
-  std::string resource_version;
-  std::string condition_status, condition_reason;  // PodScheduled, as the API server has it
-  std::string verdict_hash;                        // of the annotation, as the API server has it
+  Boxed<PodDetails> details;
 };
 
 // A node of a workload's tree of sub-groups; gang_sets.h has the rules.
@@ -175,8 +183,26 @@ struct GangSet {
   int64_t min_member = 0;                // active pods of its own, without those of its children
   std::optional<int64_t> min_sub_group;  // children that have to be satisfied; absent: all
   model::TopologyConstraint topology;
-  int64_t active = 0;  // pods of its own that are IsAllocated()
   friend bool operator==(const GangSet&, const GangSet&) = default;
+};
+
+// The sets of a workload: 0 is the workload itself, the only one without sub-groups. That of a lone
+// pod (SingleSet()) takes no memory. Complexity: a copy is O(1).
+class GangTree {
+ public:
+  GangTree() = default;
+  explicit GangTree(std::vector<GangSet> sets);
+
+  [[nodiscard]] const std::vector<GangSet>& list() const { return sets_ ? *sets_ : Single(); }
+  const GangSet& operator[](size_t set) const { return list()[set]; }
+  [[nodiscard]] const GangSet& front() const { return list().front(); }
+  [[nodiscard]] size_t size() const { return list().size(); }
+  [[nodiscard]] auto begin() const { return list().begin(); }
+  [[nodiscard]] auto end() const { return list().end(); }
+
+ private:
+  static const std::vector<GangSet>& Single();
+  Shared<std::vector<GangSet>> sets_;
 };
 
 // What is odd about a PodGroup, in words that name object and field.
@@ -185,38 +211,17 @@ struct GroupNotes {
   std::string sets_warning, stale_warning, eviction_warning;
 };
 
-// What is scheduled as one: a PodGroup with its pods, or a pod without one. In the order of use:
-// what is read whenever a pod of it moves stands together, what only groups have at the end.
-struct Workload {
-  WorkloadId id = kNoId;
-  int32_t priority = 0;
-  bool is_group = false;
-  bool preemptible = true;
-  // One valid pod without a PodGroup, a preemption delay or a warning: there is nothing to read in
-  // the fields below `queue` but `sets`, and that is SingleSet().
-  bool plain = false;
-  bool queue_named = false;  // some object names `queue`; false: it is the default
-  uint64_t version = 0;      // grows with any change that a decision about it could depend on
-  uint32_t by_status[kPodStatusCount] = {};
-  absl::Time creation = absl::InfinitePast();
-  absl::Time turn = absl::InfinitePast();  // its age in the order of service: state::JobOrder
-  std::vector<PodId> pods;                 // alive, in task order: priority label, creation, uid
-  std::string uid;
-  std::string queue;  // as named by the objects; the default queue if none is
-
-  std::string ns, name;       // of the PodGroup or the pod
-  std::vector<GangSet> sets;  // 0: the workload itself, the only one without sub-groups
+// What few workloads have; most take no memory for it.
+struct WorkloadDetails {
   std::string invalid;
   std::string warning;  // what is ignored in its objects, for people; it runs all the same
   // How long it waits before others give way for it: the PodGroup's, else the first pod's
   // annotation. Not negative.
   absl::Duration preemption_delay = absl::ZeroDuration();
-  // Null for a single pod, or if it does not exist yet.
-  std::shared_ptr<const model::PodGroup> group;
   int64_t min_member = 1;                   // as the PodGroup says; what counts is in `sets`
   std::shared_ptr<const GroupNotes> notes;  // null: nothing is odd about its PodGroup
   // Since when it runs below its minimum: annotation kai.scheduler/stale-podgroup-timestamp of the
-  // PodGroup, or what SetStaleSince() said last. Infinite future: it does not, or nobody said so.
+  // PodGroup, or what SetStaleSince() said last. Infinite future: it does not, or nothing said so.
   absl::Time stale_since = absl::InfiniteFuture();
   // How long it may: the PodGroup's, else the first pod's annotation. Negative: for ever; absent:
   // the scheduler's default.
@@ -227,6 +232,35 @@ struct Workload {
   // Of a PodGroup with schedulingBackoff 1; what its status says, or SetFailedAttempt() did before
   // it could say so. Null: it is (still, or again) to be tried.
   std::shared_ptr<const model::FailedAttempt> failed_attempt;
+  friend bool operator==(const WorkloadDetails&, const WorkloadDetails&) = default;
+};
+
+// What is scheduled as one: a PodGroup with its pods, or a pod without one. In the order of use:
+// what is read whenever a pod of it moves stands together, what only groups have at the end.
+struct Workload {
+  WorkloadId id = kNoId;
+  int32_t priority = 0;
+  bool is_group = false;
+  bool preemptible = true;
+  // One valid pod without a PodGroup, a preemption delay or a warning: there is nothing to read in
+  // `sets`, which is SingleSet(), and `details`.
+  bool plain = false;
+  bool queue_named = false;  // some object names `queue`; false: it is the default
+  uint64_t version = 0;      // grows with any change that a decision about it could depend on
+  uint32_t by_status[kPodStatusCount] = {};
+  // By set: pods of its own that are IsAllocated().
+  absl::InlinedVector<int32_t, 4> active = absl::InlinedVector<int32_t, 4>(1, 0);
+  absl::Time creation = absl::InfinitePast();
+  absl::Time turn = absl::InfinitePast();  // its age in the order of service: state::JobOrder
+  std::vector<PodId> pods;                 // alive, in task order: priority label, creation, uid
+  std::string uid;
+  std::string queue;  // as named by the objects; the default queue if none is
+
+  std::string ns, name;  // of the PodGroup or the pod
+  GangTree sets;
+  // Null for a single pod, or if it does not exist yet.
+  std::shared_ptr<const model::PodGroup> group;
+  Boxed<WorkloadDetails> details;
 
   [[nodiscard]] uint32_t Count(PodStatus s) const { return by_status[static_cast<int>(s)]; }
   [[nodiscard]] uint32_t Active() const {
@@ -234,11 +268,13 @@ struct Workload {
            Count(PodStatus::kPipelined);
   }
   // Left out of every cycle: its one attempt failed. (What runs of a group goes on as ever.)
-  [[nodiscard]] bool GaveUp() const { return !plain && failed_attempt != nullptr && Active() == 0; }
+  [[nodiscard]] bool GaveUp() const {
+    return !plain && details->failed_attempt != nullptr && Active() == 0;
+  }
   // Before it nobody gives way for this workload; in the past if it has no delay.
   [[nodiscard]] absl::Time PreemptionDelayEnd() const {
-    if (plain || preemption_delay == absl::ZeroDuration()) return absl::InfinitePast();
-    return std::max(creation, last_eviction) + preemption_delay;
+    if (plain || details->preemption_delay == absl::ZeroDuration()) return absl::InfinitePast();
+    return std::max(creation, details->last_eviction) + details->preemption_delay;
   }
 };
 

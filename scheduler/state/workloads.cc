@@ -82,7 +82,6 @@ WorkloadId ClusterState::NewWorkload() {
   const uint64_t version = workloads_[id].version + 1;
   workloads_[id] = Workload{};
   workloads_[id].id = id;
-  workloads_[id].sets = SingleSet();
   workloads_[id].version = version;
   ++live_workloads_;
   return id;
@@ -113,7 +112,7 @@ void ClusterState::AttachToWorkload(PodRecord& record, const model::Pod& pod) {
   }
   if (!moved && hints_[record.id] != nullptr && *hints_[record.id] == hints) {
     const Workload& current = workloads_[record.workload];
-    if ((current.invalid == record.invalid || current.is_group) &&
+    if ((current.details->invalid == record.details->invalid || current.is_group) &&
         TurnOf(current) == current.turn) {
       return;
     }
@@ -176,7 +175,7 @@ void ClusterState::DetachFromWorkload(PodRecord& record) {
   const WorkloadId id = record.workload;
   Workload& workload = workloads_[id];
   if (record.set != kNoSet && IsAllocated(record.status)) {
-    --workload.sets[static_cast<size_t>(record.set)].active;
+    --workload.active[static_cast<size_t>(record.set)];
   }
   --workload.by_status[static_cast<int>(record.status)];
   if (IsAllocated(record.status)) TellReleased(record);
@@ -221,7 +220,7 @@ absl::Time ClusterState::TurnOf(const Workload& workload) const {
   const JobOrder& order = options_.job_order;
   if (order.duration_weight == 0) return workload.creation;
   absl::Duration duration = absl::InfiniteDuration();
-  if (!workload.pods.empty()) duration = pods_[workload.pods.front()].expected_duration;
+  if (!workload.pods.empty()) duration = pods_[workload.pods.front()].details->expected_duration;
   if (duration == absl::InfiniteDuration()) duration = order.assumed_duration;
   return workload.creation + order.duration_weight * std::min(duration, JobOrder::kLongestDuration);
 }
@@ -268,10 +267,11 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
       preemption_delay = std::max(absl::ZeroDuration(), *group->preemption_delay);
     }
   }
-  if (workload.notes != nullptr) {
-    if (invalid.empty()) invalid = workload.notes->sets_problem;
-    for (const std::string* note : {&workload.notes->sets_warning, &workload.notes->stale_warning,
-                                    &workload.notes->eviction_warning}) {
+  if (workload.details->notes != nullptr) {
+    if (invalid.empty()) invalid = workload.details->notes->sets_problem;
+    for (const std::string* note :
+         {&workload.details->notes->sets_warning, &workload.details->notes->stale_warning,
+          &workload.details->notes->eviction_warning}) {
       if (!note->empty()) warnings.push_back(*note);
     }
   }
@@ -287,7 +287,8 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
   }
   const bool aged = creation != workload.creation;
   workload.creation = creation;
-  if (!workload.is_group && !workload.pods.empty()) invalid = pods_[workload.pods.front()].invalid;
+  if (!workload.is_group && !workload.pods.empty())
+    invalid = pods_[workload.pods.front()].details->invalid;
   const int32_t priority = ResolvePriority(label_class, pod_class, pod_priority, owner_kind);
   const bool preemptible = preemptibility == Preemptibility::kByPriority
                                ? priority < options_.non_preemptible_priority
@@ -296,10 +297,12 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
                    preemption_delay == absl::ZeroDuration();
   const absl::Time turn = TurnOf(workload);
   const bool recharge = queue != workload.queue || preemptible != workload.preemptible;
-  const bool changed = aged || recharge || priority != workload.priority ||
-                       min_member != workload.min_member || invalid != workload.invalid ||
-                       warning != workload.warning || staleness_grace != workload.staleness_grace ||
-                       preemption_delay != workload.preemption_delay || turn != workload.turn;
+  const bool changed =
+      aged || recharge || priority != workload.priority ||
+      min_member != workload.details->min_member || invalid != workload.details->invalid ||
+      warning != workload.details->warning ||
+      staleness_grace != workload.details->staleness_grace ||
+      preemption_delay != workload.details->preemption_delay || turn != workload.turn;
   if (!changed) return false;
   // What it has is charged to the queue that it leaves; the listener sees both sides.
   auto for_each_allocated = [&](auto f) {
@@ -313,11 +316,13 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
   workload.priority = priority;
   workload.turn = turn;
   workload.preemptible = preemptible;
-  workload.min_member = min_member;
-  workload.invalid = std::move(invalid);
-  workload.warning = std::move(warning);
-  workload.staleness_grace = staleness_grace;
-  workload.preemption_delay = preemption_delay;
+  WorkloadDetails details = *workload.details;
+  details.min_member = min_member;
+  details.invalid = std::move(invalid);
+  details.warning = std::move(warning);
+  details.staleness_grace = staleness_grace;
+  details.preemption_delay = preemption_delay;
+  workload.details.Set(std::move(details));
   for_each_allocated([&](const PodRecord& pod) { TellCharged(pod); });
   return true;
 }
@@ -329,13 +334,14 @@ void ClusterState::RefreshSets(Workload& workload) {
   } else {
     read = ReadGangSets(*workload.group);
   }
-  workload.sets = std::move(read.sets);
+  workload.sets = GangTree(std::move(read.sets));
+  workload.active.assign(workload.sets.size(), 0);
   const bool odd = !read.problem.empty() || !read.warning.empty();
-  if (odd || workload.notes != nullptr) {
-    GroupNotes notes = workload.notes == nullptr ? GroupNotes{} : *workload.notes;
+  if (odd || workload.details->notes != nullptr) {
+    GroupNotes notes = workload.details->notes == nullptr ? GroupNotes{} : *workload.details->notes;
     notes.sets_problem = std::move(read.problem);
     notes.sets_warning = std::move(read.warning);
-    workload.notes = std::make_shared<const GroupNotes>(std::move(notes));
+    workload.details.Own().notes = std::make_shared<const GroupNotes>(std::move(notes));
   }
   for (PodId id : workload.pods) {
     pods_[id].set = kNoSet;  // the set that it was in is no more
@@ -348,17 +354,20 @@ bool ClusterState::AssignSet(PodRecord& pod) {
   const absl::string_view label =
       pod.labels == nullptr ? absl::string_view() : pod.labels->Get(model::kSubGroupLabel);
   const int32_t set = SetOfLabel(workload, label);
-  if (set == kNoSet || !pod.invalid.empty()) {
+  if (set == kNoSet || !pod.details->invalid.empty()) {
     const std::string unknown =
         absl::StrCat("pod ", model::Key(pod.ns, pod.name), ": label ", model::kSubGroupLabel,
                      ": \"", label, "\" is no sub-group of PodGroup ", workload.name);
-    if (set != kNoSet && pod.invalid == unknown) pod.invalid.clear();
-    if (set == kNoSet && pod.invalid.empty()) pod.invalid = unknown;
+    if (set != kNoSet && pod.details->invalid == unknown) {
+      pod.details.Own().invalid.clear();
+      pod.details.Shrink();
+    }
+    if (set == kNoSet && pod.details->invalid.empty()) pod.details.Own().invalid = unknown;
   }
   if (set == pod.set) return false;
   if (IsAllocated(pod.status)) {
-    if (pod.set != kNoSet) --workload.sets[static_cast<size_t>(pod.set)].active;
-    if (set != kNoSet) ++workload.sets[static_cast<size_t>(set)].active;
+    if (pod.set != kNoSet) --workload.active[static_cast<size_t>(pod.set)];
+    if (set != kNoSet) ++workload.active[static_cast<size_t>(set)];
   }
   pod.set = set;
   return true;
@@ -432,10 +441,12 @@ Change ClusterState::RemovePodGroup(absl::string_view ns, absl::string_view name
   if (!uid.empty() && workload.uid != uid) return change;
   workload.group = nullptr;
   workload.uid.clear();
-  workload.stale_since = absl::InfiniteFuture();
-  workload.last_eviction = absl::InfinitePast();
-  workload.failed_attempt = nullptr;
-  workload.notes = nullptr;
+  WorkloadDetails details = *workload.details;
+  details.stale_since = absl::InfiniteFuture();
+  details.last_eviction = absl::InfinitePast();
+  details.failed_attempt = nullptr;
+  details.notes = nullptr;
+  workload.details.Set(std::move(details));
   RefreshSets(workload);
   TouchWorkload(id);
   change.workloads = true;

@@ -83,11 +83,11 @@ int64_t Cloud::live_price() const {
 
 void Cloud::Launch(const model::LaunchNode& launch,
                    const std::function<void(absl::Status)>& answer) {
-  const std::string& request = launch.request.meta.name;
-  if (on_call_) on_call_("launch", launch.request.meta.uid);
+  const std::string& request = launch.request->meta.name;
+  if (on_call_) on_call_("launch", launch.request->meta.uid);
   if (Lying(Lie::kForbidden)) return answer(absl::PermissionDeniedError("403: not authorized"));
   const bool there = std::any_of(machines_.begin(), machines_.end(), [&](const Machine& machine) {
-    return machine.request == request && machine.uid == launch.request.meta.uid &&
+    return machine.request == request && machine.uid == launch.request->meta.uid &&
            machine.ended == absl::InfiniteFuture();
   });
   if (!there && Lying(Lie::kNoStock)) {
@@ -107,18 +107,18 @@ void Cloud::Start(const model::LaunchNode& launch) {
   const size_t index = machines_.size();
   Machine& machine = machines_.emplace_back();
   machine.id = absl::StrCat("m-", index);
-  machine.request = launch.request.meta.name;
-  machine.uid = launch.request.meta.uid;
-  machine.type = launch.request.instance_type;
-  machine.price_micro_usd_per_hour = launch.request.price_micro_usd_per_hour;
-  machine.gpus = model::Get(launch.node.allocatable, model::kGpuName) / 1000;
+  machine.request = launch.request->meta.name;
+  machine.uid = launch.request->meta.uid;
+  machine.type = launch.request->instance_type;
+  machine.price_micro_usd_per_hour = launch.request->price_micro_usd_per_hour;
+  machine.gpus = model::Get(launch.node->allocatable, model::kGpuName) / 1000;
   machine.started = time_->now();
   // A second machine for one request cannot have the same name.
   const bool second = std::any_of(machines_.begin(), machines_.end() - 1, [&](const Machine& m) {
-    return m.node == launch.node.meta.name && m.ended == absl::InfiniteFuture();
+    return m.node == launch.node->meta.name && m.ended == absl::InfiniteFuture();
   });
   machine.node =
-      second || Lying(Lie::kOwnNames) ? absl::StrCat("ip-10-0-0-", index) : launch.node.meta.name;
+      second || Lying(Lie::kOwnNames) ? absl::StrCat("ip-10-0-0-", index) : launch.node->meta.name;
   if (Lying(Lie::kNever)) return;
   const int64_t factor = Lying(Lie::kLate) ? kLateFactor : 1;
   model::Node promised = launch.node;

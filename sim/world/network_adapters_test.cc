@@ -197,19 +197,19 @@ TEST_F(NetworkAdaptersTest, EveryWriteOfTheProductIsTaken) {
             "1");
 
   model::CreateNodeRequest request;
-  request.request.meta.name = "r";
-  request.request.provider = "p";
-  request.request.instance_type = "t";
+  request.request.Own().meta.name = "r";
+  request.request.Own().provider = "p";
+  request.request.Own().instance_type = "t";
   expect_ok(request);
   model::UpdateNodeRequestStatus update;
   update.request = request.request;
-  update.request.meta.uid = uid(ResourceType::kNodeRequests, "r");
-  update.request.phase = model::NodeRequestPhase::kLaunched;
-  update.request.launched_at = world_.time.now();
+  update.request.Own().meta.uid = uid(ResourceType::kNodeRequests, "r");
+  update.request.Own().phase = model::NodeRequestPhase::kLaunched;
+  update.request.Own().launched_at = world_.time.now();
   expect_ok(update);
   EXPECT_EQ(TextAt(world_.Get(ResourceType::kNodeRequests, "r"), {"status", "phase"}), "Launched");
   EXPECT_TRUE(absl::IsAlreadyExists(Do(replica, request)));
-  expect_ok(model::DeleteNodeRequest{"r", update.request.meta.uid});
+  expect_ok(model::DeleteNodeRequest{"r", update.request->meta.uid});
   EXPECT_EQ(world_.Find(ResourceType::kNodeRequests, "r"), nullptr);
 
   const model::Taint taint{"fairlead.dev/t", "v", model::TaintEffect::kNoSchedule};

@@ -12,6 +12,8 @@ using model::testing::PodBuilder;
 // Armada's ScheduleMany on a 2-core machine (performance facts, section 8).
 constexpr double kArmadaPlacementsPerSecond = 97'000;
 
+constexpr int64_t kJobs = 64'000;
+
 // One core and some memory; only the memory differs between classes.
 model::Pod SmallJob(int64_t number, int64_t classes) {
   model::Pod pod = PodBuilder(kNamespace, Numbered("job", number)).Queue("team").Build();
@@ -20,12 +22,37 @@ model::Pod SmallJob(int64_t number, int64_t classes) {
   return pod;
 }
 
+// With `groups` each pod has a PodGroup of its own, as all pods of a KAI cluster have.
+void AddJob(LoopCluster& cluster, model::Pod pod, absl::string_view queue, bool groups) {
+  if (groups) cluster.Add(OwnGroup(pod, queue));
+  cluster.Add(pod);
+}
+
+// The rate of whole steps: events are in, actions come out.
+void PlacementSteps(Run& run, const std::string& name, int64_t nodes, int64_t classes, bool groups,
+                    std::optional<double> goal) {
+  std::vector<double> rate, cpu;
+  for (int i = 0; i < run.repetitions; ++i) {
+    LoopCluster cluster;
+    cluster.Add(MakeQueue("team", "", model::kUnlimited, model::kUnlimited));
+    for (int64_t n = 0; n < nodes; ++n) cluster.Add(MakeNode(Numbered("node", n), 0, 64, 512));
+    for (int64_t j = 0; j < kJobs; ++j) AddJob(cluster, SmallJob(j, classes), "team", groups);
+    cluster.Sync();
+    const Stopwatch watch;
+    const core::StepResult result = cluster.Step();
+    rate.push_back(kJobs / watch.Seconds());
+    cpu.push_back(watch.CpuSeconds());
+    Require(Count<model::BindPod>(result) == kJobs, absl::StrCat(name, ": not all bound"));
+  }
+  run.report.Add({name, "placements/s", Better::kHigher, rate, goal, std::nullopt, Median(cpu),
+                  "whole step, actions made"});
+}
+
 void Placements(Run& run, absl::string_view name, int64_t nodes) {
-  constexpr int64_t kJobs = 64'000;
   constexpr double kGoal = 500'000;
   for (const int64_t classes : {int64_t{1}, int64_t{32}}) {
     const std::string variant = absl::StrCat(name, "/classes_", classes);
-    std::vector<double> engine_rate, engine_cpu, step_rate, step_cpu;
+    std::vector<double> engine_rate, engine_cpu;
     for (int i = 0; i < run.repetitions; ++i) {
       EngineCluster cluster;
       cluster.tree().Upsert(MakeQueue("team", "", model::kUnlimited, model::kUnlimited));
@@ -39,34 +66,18 @@ void Placements(Run& run, absl::string_view name, int64_t nodes) {
       engine_cpu.push_back(watch.CpuSeconds());
       Require(result.bindings.size() == kJobs, absl::StrCat(variant, ": not all jobs were placed"));
     }
-    for (int i = 0; i < run.repetitions; ++i) {
-      LoopCluster cluster;
-      cluster.Add(MakeQueue("team", "", model::kUnlimited, model::kUnlimited));
-      for (int64_t n = 0; n < nodes; ++n) cluster.Add(MakeNode(Numbered("node", n), 0, 64, 512));
-      for (int64_t j = 0; j < kJobs; ++j) cluster.Add(SmallJob(j, classes));
-      cluster.Sync();
-      const Stopwatch watch;
-      const core::StepResult result = cluster.Step();
-      step_rate.push_back(kJobs / watch.Seconds());
-      step_cpu.push_back(watch.CpuSeconds());
-      Require(Count<model::BindPod>(result) == kJobs, absl::StrCat(variant, ": not all bound"));
-    }
     const std::optional<Rival> rival =
         nodes == 1000 && classes == 1
             ? std::optional<Rival>({"Armada ScheduleMany", kArmadaPlacementsPerSecond})
             : std::nullopt;
-    run.report.Add({variant, "placements/s", Better::kHigher, engine_rate,
-                    nodes == 1000 ? std::optional<double>(kGoal) : std::nullopt, rival,
+    const std::optional<double> goal = nodes == 1000 ? std::optional<double>(kGoal) : std::nullopt;
+    run.report.Add({variant, "placements/s", Better::kHigher, engine_rate, goal, rival,
                     Median(engine_cpu), "engine cycle"});
-    run.report.Add({variant + "/step", "placements/s", Better::kHigher, step_rate, std::nullopt,
-                    std::nullopt, Median(step_cpu), "whole step, actions made"});
+    for (const bool groups : {false, true}) {
+      PlacementSteps(run, variant + (groups ? "/step/groups" : "/step"), nodes, classes, groups,
+                     goal);
+    }
   }
-}
-
-// With `groups` each pod has its own PodGroup, like all pods of a KAI cluster.
-void AddJob(LoopCluster& cluster, model::Pod pod, absl::string_view queue, bool groups) {
-  if (groups) cluster.Add(OwnGroup(pod, queue));
-  cluster.Add(pod);
 }
 
 model::Pod GpuPod(absl::string_view prefix, int64_t number, absl::string_view queue) {

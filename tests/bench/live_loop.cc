@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/model/api_names.h"
 
 namespace fairlead::bench {
 namespace {
@@ -26,14 +27,27 @@ bool PodGoes(const model::ClusterEvent& event) {
 kube::EncodedWrite CreatePod(const PodToCreate& pod) {
   const std::string node =
       pod.node.empty() ? "" : absl::StrCat(R"("nodeName":")", pod.node, R"(",)");
+  const std::string annotations =
+      pod.group.empty() ? ""
+                        : absl::StrCat(R"(,"annotations":{")", model::kPodGroupAnnotation, R"(":")",
+                                       pod.group, R"("})");
   return {"POST", absl::StrCat("/api/v1/namespaces/", kNamespace, "/pods"), kube::kJson,
           absl::StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", pod.name,
-                       R"(","labels":{"kai.scheduler/queue":")", pod.queue,
-                       R"("}},"spec":{"schedulerName":"fairlead",)", node,
+                       R"(","labels":{"kai.scheduler/queue":")", pod.queue, R"("})", annotations,
+                       R"(},"spec":{"schedulerName":"fairlead",)", node,
                        R"("terminationGracePeriodSeconds":0,"containers":[{"name":"main",)"
                        R"("image":"none","resources":{"requests":{"cpu":"1","memory":"1Gi"},)"
                        R"("limits":{"nvidia.com/gpu":")",
                        pod.gpus, R"("}}}]}})")};
+}
+
+kube::EncodedWrite CreatePodGroup(absl::string_view name, absl::string_view queue) {
+  return {"POST",
+          absl::StrCat("/apis/scheduling.run.ai/v2alpha2/namespaces/", kNamespace, "/podgroups"),
+          kube::kJson,
+          absl::StrCat(R"({"apiVersion":"scheduling.run.ai/v2alpha2","kind":"PodGroup",)",
+                       R"("metadata":{"name":")", name, R"("},"spec":{"minMember":1,"queue":")",
+                       queue, R"("}})")};
 }
 
 kube::EncodedWrite MarkRunning(absl::string_view name) {

@@ -29,8 +29,11 @@ struct PodToCreate {
   std::string name, queue;
   int gpus = 1;
   std::string node = "";
+  std::string group = "";  // its PodGroup, if it has one
 };
 kube::EncodedWrite CreatePod(const PodToCreate& pod);
+// A PodGroup for one pod.
+kube::EncodedWrite CreatePodGroup(absl::string_view name, absl::string_view queue);
 kube::EncodedWrite MarkRunning(absl::string_view name);
 // Nodes "node-000000" and on, ready.
 void CreateNodes(ApiClient& api, int64_t count);

@@ -56,10 +56,10 @@ class WritesTest : public IntegrationTest {
   }
   static model::UpdateNodeRequestStatus Launched(const std::string& uid) {
     model::UpdateNodeRequestStatus update;
-    update.request.meta.name = "x";
-    update.request.meta.uid = uid;
-    update.request.phase = model::NodeRequestPhase::kLaunched;
-    update.request.launched_at = absl::FromUnixSeconds(1'795'226'439);
+    update.request.Own().meta.name = "x";
+    update.request.Own().meta.uid = uid;
+    update.request.Own().phase = model::NodeRequestPhase::kLaunched;
+    update.request.Own().launched_at = absl::FromUnixSeconds(1'795'226'439);
     return update;
   }
 
@@ -165,13 +165,13 @@ TEST_F(WritesTest, AVerdictReplacesTheFormerOneWhole) {
 TEST_F(WritesTest, TimesOfANodeRequestComeAndGo) {
   const std::string uid = Uid(MakeRequest("x"));
   model::UpdateNodeRequestStatus update = Launched(uid);
-  update.request.unneeded_since = update.request.launched_at;
+  update.request.Own().unneeded_since = update.request->launched_at;
   ASSERT_TRUE(Do(update).ok());
   Json request = api().Get(Path(kRequests, "x")).body;
   EXPECT_EQ(request.TextAt({"status", "phase"}), "Launched");
   EXPECT_EQ(request.TextAt({"status", "unneededSince"}), "2026-11-21T02:00:39Z");
   EXPECT_EQ(request.At({"status", "readyAt"}), nullptr);
-  update.request.unneeded_since.reset();
+  update.request.Own().unneeded_since.reset();
   ASSERT_TRUE(Do(update).ok());
   request = api().Get(Path(kRequests, "x")).body;
   EXPECT_EQ(request.At({"status", "unneededSince"}), nullptr);

@@ -64,9 +64,9 @@ void PendingPass::RefuseUnservable() {
       Outcome& outcome = c_.outcomes.Of(workload, queue);
       outcome.code = code;
       outcome.subject = subject;
-      if (!workload.invalid.empty()) {
+      if (!workload.details->invalid.empty()) {
         outcome.code = Code::kInvalidRequest;
-        outcome.subject = workload.invalid;
+        outcome.subject = workload.details->invalid;
       }
       const auto behind = static_cast<int64_t>(crowd->members.size()) - 1;
       if (behind > 0) outcome.rest = {crowd, std::next(crowd->members.begin()), behind};
@@ -93,9 +93,9 @@ const model::Resources* PendingPass::PeekNext(queues::QueueId leaf, ServiceWalk&
 bool PendingPass::MayStart(queues::QueueId leaf, const state::Workload& workload) {
   Code code = Code::kNone;
   std::string subject;
-  if (!workload.plain && !workload.invalid.empty()) {
+  if (!workload.plain && !workload.details->invalid.empty()) {
     code = Code::kInvalidRequest;
-    subject = workload.invalid;
+    subject = workload.details->invalid;
   } else if (workload.is_group && workload.group == nullptr) {
     code = Code::kMissingObject;
     subject = absl::StrCat("PodGroup ", workload.ns, "/", workload.name);
@@ -116,9 +116,9 @@ bool PendingPass::MayStart(queues::QueueId leaf, const state::Workload& workload
     // A pod that cannot be understood is the first thing to correct.
     for (state::PodId id : workload.pods) {
       const state::PodRecord& pod = in_.state.pod(id);
-      if (pod.status != PodStatus::kPending || pod.invalid.empty()) continue;
+      if (pod.status != PodStatus::kPending || pod.details->invalid.empty()) continue;
       code = Code::kInvalidRequest;
-      subject = workload.is_group ? absl::StrCat("pod ", pod.name, ": ", pod.invalid) : pod.invalid;
+      subject = workload.is_group ? absl::StrCat("pod ", pod.name, ": ", pod.details->invalid) : pod.details->invalid;
       break;
     }
   }
@@ -151,7 +151,7 @@ bool PendingPass::PrepareNext(queues::QueueId leaf, const state::Workload& workl
 }
 
 void PendingPass::RefuseForBackoff(queues::QueueId leaf, const state::Workload& workload) {
-  const model::FailedAttempt& attempt = *workload.failed_attempt;
+  const model::FailedAttempt& attempt = *workload.details->failed_attempt;
   Outcome& outcome = c_.outcomes.Of(workload, leaf);
   outcome.code = Code::kSchedulingBackoff;
   outcome.subject = attempt.node_pool;

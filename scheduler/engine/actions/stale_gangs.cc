@@ -13,7 +13,7 @@ using state::PodStatus;
 // Records whether the gang is stale by now; true if it is.
 bool RecordStale(CycleContext& c, const state::Workload& workload) {
   const bool stale = IsStale(c.in.state, workload);
-  const bool was_stale = workload.stale_since != absl::InfiniteFuture();
+  const bool was_stale = workload.details->stale_since != absl::InfiniteFuture();
   if (stale && !was_stale) {
     c.in.state.SetStaleSince(workload.id, c.in.now);
     c.decisions.stale.push_back({workload.id, c.in.now});
@@ -54,9 +54,9 @@ void StaleGangEviction::Execute(CycleContext& c) const {
   for (state::WorkloadId id : c.in.maybe_stale) {
     const state::Workload& workload = c.in.state.workload(id);
     if (workload.id != id || !RecordStale(c, workload)) continue;
-    const absl::Duration grace = workload.staleness_grace.value_or(c.in.options.staleness_grace);
+    const absl::Duration grace = workload.details->staleness_grace.value_or(c.in.options.staleness_grace);
     if (grace < absl::ZeroDuration()) continue;
-    const absl::Time end = workload.stale_since + grace;
+    const absl::Time end = workload.details->stale_since + grace;
     if (end > c.in.now) {
       c.decisions.WakeAt(end);
       continue;
