@@ -126,6 +126,14 @@ std::pair<queues::QueueId, StepKind> EvictionPass::KeyOf(const Outcome& outcome,
   return {policy_.ScopeOf(outcome.leaf), KindOf(in_.state, workload, outcome.step)};
 }
 
+// Some pod that runs ends, or moves, for it.
+bool EvictionPass::EndsPods(const SearchOutcome& found) {
+  return found.found &&
+         std::any_of(found.victims.begin(), found.victims.end(), [](const Victim& victim) {
+           return !victim.from.fresh && !victim.from.promised;
+         });
+}
+
 void EvictionPass::Help(Outcome& outcome) {
   const state::Workload& workload = in_.state.workload(outcome.workload);
   const std::string action(policy_.Name());
@@ -149,17 +157,20 @@ void EvictionPass::Help(Outcome& outcome) {
   const SearchStep step{workload, outcome.leaf, outcome.step, outcome.step_request, limit_blocked};
   std::string broken;
   state::Transaction txn(in_.state);
-  const SearchOutcome found = Search(txn, before, outcome, step, broken);
+  SearchOutcome found = Search(txn, before, outcome, step, c_.fresh, broken);
+  if (!EndsPods(found) && !found.out_of_work && !c_.fresh.empty()) {
+    // Bindings of this cycle come first among the victims, as in KAI. Where they do not help, they
+    // must not keep the search from pods that run.
+    txn.RollbackTo(0);
+    found = Search(txn, before, outcome, step, /*fresh=*/{}, broken);
+  }
   if (!found.found) {
     RecordFailure(outcome, workload, found, broken, has_whole_budget);
     return;
   }
   // Bindings and promises alone are not changed: capacity for which no pod has to end is allocate's
   // to give out, and would be decided about again and again.
-  if (std::all_of(found.victims.begin(), found.victims.end(),
-                  [](const Victim& victim) { return victim.from.fresh || victim.from.promised; })) {
-    return;
-  }
+  if (!EndsPods(found)) return;
   txn.Commit();
   const std::vector<Victim> fresh = RecordVictims(c_, policy_, outcome, before, found.victims);
   c_.RecordPromises(workload, outcome.leaf, outcome.step.pods, /*victims_chosen=*/true);
@@ -191,7 +202,7 @@ bool EvictionPass::KnownToFail(Outcome& outcome, const state::Workload& workload
 
 SearchOutcome EvictionPass::Search(state::Transaction& txn, const queues::QueueLedger& before,
                                    const Outcome& outcome, const SearchStep& step,
-                                   std::string& broken) {
+                                   const std::set<state::PodId>& fresh, std::string& broken) {
   SearchContext context{in_.options,
                         in_.tree,
                         before,
@@ -199,7 +210,7 @@ SearchOutcome EvictionPass::Search(state::Transaction& txn, const queues::QueueL
                         in_.shares,
                         lines_,
                         c_.pipelined.moved(),
-                        c_.fresh,
+                        fresh,
                         in_.refusals,
                         against_budgets_,
                         in_.now,

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,7 +91,9 @@ class EvictionPass {
   // True, and the outcome is written, if an equal search has failed in this pass.
   bool KnownToFail(Outcome& outcome, const state::Workload& workload);
   SearchOutcome Search(state::Transaction& txn, const queues::QueueLedger& before,
-                       const Outcome& outcome, const SearchStep& step, std::string& broken);
+                       const Outcome& outcome, const SearchStep& step,
+                       const std::set<state::PodId>& fresh, std::string& broken);
+  static bool EndsPods(const SearchOutcome& found);
   void RecordFailure(Outcome& outcome, const state::Workload& workload, const SearchOutcome& found,
                      const std::string& broken, bool had_whole_budget);
   // The search budget is spent: the workload comes first in the next cycle.
