@@ -1,7 +1,7 @@
 // Demand and offers -> the nodes to buy and what becomes of every item.
 //
 // Everything is bought for together at the lowest price (packing.h). Where a cap does not let all
-// of it be bought, the order of service decides: the longest run of items that fits under the caps
+// of it be bought, the queue order decides: the longest run of items that fits under the caps
 // is taken, then the first item that does not is left out (a gang) or cut (single pods), and the
 // rest is tried again behind it; a later item may so be served where an earlier, larger one cannot
 // be. Atomic items are all or nothing; of others at least each class's min_count.
@@ -41,13 +41,13 @@ inline constexpr int kMaxLeftOut = 32;
 struct PlanInput {
   const Demand* demand = nullptr;
   std::vector<Offer> offers;  // may be bought now
-  struct RestingOffer {
+  struct UnavailableOffering {
     Offer offer;
     absl::Time until;
     FailureClass failure;
     std::string message = {};  // of the provider
   };
-  std::vector<RestingOffer> resting;  // may be bought again later
+  std::vector<UnavailableOffering> resting;  // may be bought again later
   CapsLeft caps;
   // At most so many nodes; a first gang that needs more gets them all the same.
   int64_t max_nodes = kNoBound;

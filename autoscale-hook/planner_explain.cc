@@ -28,7 +28,8 @@ ItemOutcome Planning::ExplainBond(size_t index) {
   if (!needed.placed && could_be_had) {
     if (explained_bonds_++ >= kMaxExplainedBonds) return outcome;
     // Alone, with all that could ever be bought and without caps.
-    for (const PlanInput::RestingOffer& resting : input_.resting) offers.push_back(resting.offer);
+    for (const PlanInput::UnavailableOffering& resting : input_.resting)
+      offers.push_back(resting.offer);
     CapsLeft open;
     const size_t mark = rehearsal_->Mark();
     {
@@ -89,7 +90,8 @@ bool Planning::FitsResting(const verdict::DemandClass& pod_class) {
   if (resting_classes_ == nullptr) {
     std::vector<Offer> offers;
     offers.reserve(input_.resting.size());
-    for (const PlanInput::RestingOffer& resting : input_.resting) offers.push_back(resting.offer);
+    for (const PlanInput::UnavailableOffering& resting : input_.resting)
+      offers.push_back(resting.offer);
     resting_classes_ = std::make_unique<PlanClasses>(*input_.demand, offers, placement_);
   }
   return resting_classes_->Fits(resting_classes_->IndexOf(*pod_class.spec));
@@ -111,8 +113,8 @@ ItemOutcome Planning::ExplainUnfit(const DemandItem& item) {
 
 // It could be bought again once something that was refused has rested.
 void Planning::TellRest(ItemOutcome& outcome) {
-  const PlanInput::RestingOffer* first = nullptr;
-  for (const PlanInput::RestingOffer& resting : input_.resting) {
+  const PlanInput::UnavailableOffering* first = nullptr;
+  for (const PlanInput::UnavailableOffering& resting : input_.resting) {
     if (first == nullptr || resting.until < first->until) first = &resting;
   }
   if (first == nullptr) return;
@@ -134,7 +136,8 @@ ItemOutcome Planning::ExplainNoDomain(const DemandItem& item, int domains) {
   }
   const Demand alone = {item};
   std::vector<Offer> offers = input_.offers;
-  for (const PlanInput::RestingOffer& resting : input_.resting) offers.push_back(resting.offer);
+  for (const PlanInput::UnavailableOffering& resting : input_.resting)
+    offers.push_back(resting.offer);
   PlanClasses classes(alone, offers, placement_);
   PlanDomains rested(classes);
   const int number = rested.Read(alone.front());

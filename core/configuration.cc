@@ -395,7 +395,7 @@ absl::Status WithPlace(const absl::Status& error, size_t document) {
 }  // namespace
 
 Options OptionsWithoutHook() {
-  Options options = DefaultOptions();
+  Options options = KwokOptions();
   options.hook.enabled = false;
   options.hook.provider.clear();
   return options;

@@ -91,7 +91,7 @@ struct UsageDatabaseSettings {
 // The values of hook.provider for which this version has an adapter.
 inline constexpr const char* kProviderNames[] = {"kwok"};
 
-// DefaultOptions with the hook off and no provider: the result of a file without a hook section.
+// KwokOptions with the hook off and no provider: the result of a file without a hook section.
 Options OptionsWithoutHook();
 
 struct Configuration {

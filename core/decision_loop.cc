@@ -123,7 +123,7 @@ HistoryRow DecisionLoop::history() const { return HistoryOf(*impl_->engine); }
 View DecisionLoop::MakeView(absl::Time now) const {
   const Impl& impl = *impl_;
   return ViewMaker{impl.state, impl.tree,     *impl.engine,
-                   impl.hook,  impl.verdicts, impl.engine->Unfold(impl.waiting)}
+                   impl.hook,  impl.verdicts, impl.engine->ExpandEquivalents(impl.waiting)}
       .Make(now);
 }
 
@@ -335,7 +335,7 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   dirty = false;
   wake_at = absl::InfiniteFuture();
   ++stats.cycles;
-  TellOffers();
+  PublishOfferedLabels();
   evictions.Settle();
   engine::CycleResult cycle = engine->RunCycle(now, /*may_evict=*/!stale());
   const size_t actions_each = options.emit_events ? 2 : 1;
@@ -347,12 +347,12 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   waiting_changes = std::move(cycle.changes);
   // Victims may release more capacity than their preemptor needs: pods are pipelined to it before
   // nodes are provisioned.
-  if (!cycle.evictions.empty()) GoOn(now);
+  if (!cycle.evictions.empty()) RunFollowUpCycle(now);
   // Pods are pipelined to newly ordered nodes too, so that the verdict names the node.
   const bool failed = dirty;  // a binding of this step, at once
-  if (options.hook.enabled && RunHook(waiting, now, result)) GoOn(now);
+  if (options.hook.enabled && RunHook(waiting, now, result)) RunFollowUpCycle(now);
   dirty = dirty || failed;
-  if (EndAttempts()) GoOn(now);
+  if (EndAttempts()) RunFollowUpCycle(now);
   SendEvictions(now, result);
   TellArrival(now);
   TellDelays();
@@ -369,7 +369,7 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
 // Runs the cycle once more, on what has changed within this step, without evictions: nodes are
 // provisioned for a workload that found no victims. The earlier verdict of a workload that still
 // lacks capacity is kept.
-void DecisionLoop::Impl::GoOn(absl::Time now) {
+void DecisionLoop::Impl::RunFollowUpCycle(absl::Time now) {
   engine::CycleResult again = engine->RunCycle(now, /*may_evict=*/false);
   bindings.Add(again.bindings, now);
   wake_at = std::min(wake_at, again.wake_at);

@@ -65,7 +65,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // ---- steps
   StepResult Step(absl::Time now);
   void Decide(absl::Time now, StepResult& result);
-  void GoOn(absl::Time now);
+  void RunFollowUpCycle(absl::Time now);
   void FlushVerdicts(absl::Time now, StepResult& result);
   void Emit(model::Action action, StepResult& result, int unknown = 0);
   // The format of timestamps in annotations: RFC 3339, whole seconds.
@@ -140,7 +140,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void PoolsChanged();
   // Tells the engine the label sets of nodes that may be provisioned: it requests nodes of a
   // topology by these.
-  void TellOffers();
+  void PublishOfferedLabels();
   [[nodiscard]] bool HookWouldSayTheSame(const hook::Demand& demand, absl::Time now) const;
   // True if that reduced the capacity for pods.
   bool Withdraw(const std::vector<std::string>& names,

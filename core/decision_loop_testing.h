@@ -53,7 +53,7 @@ class DecisionLoopTest : public ::testing::Test {
     auto catalog = hook::Catalog::Parse(kCatalog, "test.yaml");
     EXPECT_TRUE(catalog.ok()) << catalog.status();
     catalog_ = *std::move(catalog);
-    options_ = DefaultOptions();
+    options_ = KwokOptions();
     options_.emit_events = false;
     options_.hook.provider = "kwok";
     options_.hook.gathering_quiet = absl::ZeroDuration();  // tests of gathering set it

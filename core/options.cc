@@ -4,7 +4,7 @@
 
 namespace fairlead::core {
 
-Options DefaultOptions() {
+Options KwokOptions() {
   Options options;
   options.state.scheduler_names = {model::kDefaultSchedulerName, model::kKaiSchedulerName};
   options.hook.enabled = true;

@@ -41,6 +41,6 @@ struct Options {
 // Scheduler names "fairlead" and "kai-scheduler", the built-in profile, the hook on with kwok: the
 // options of simulations, benchmarks and tests. A configuration file begins without the hook
 // (core/configuration.h).
-Options DefaultOptions();
+Options KwokOptions();
 
 }  // namespace fairlead::core

@@ -120,7 +120,7 @@ class Purchase {
   engine::CycleResult Cycle() {
     engine::CycleResult result =
         cluster_.engine().RunCycle(model::testing::At(++at_), /*may_evict=*/false);
-    result.waiting = cluster_.engine().Unfold(std::move(result.waiting));
+    result.waiting = cluster_.engine().ExpandEquivalents(std::move(result.waiting));
     EXPECT_EQ(cluster_.engine().CheckConsistency(), "");
     return result;
   }

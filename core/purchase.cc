@@ -28,7 +28,7 @@ bool DependsOnItselfAlone(const hook::DemandItem& item) {
 
 }  // namespace
 
-void DecisionLoop::Impl::TellOffers() {
+void DecisionLoop::Impl::PublishOfferedLabels() {
   if (!options.hook.enabled || std::exchange(offers_told, true)) return;
   engine->SetOfferedLabels(hook.LabelsOnOffer(ValidPools()));
   engine->SetOfferedNodes(hook.NodesOnOffer(ValidPools()));
@@ -58,7 +58,7 @@ bool DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries, absl::Ti
       promises.emplace_back(pod.pod, pod.node);
     }
   }
-  for (const state::NodeId node : engine->KeptNodes()) promised.insert(node);
+  for (const state::NodeId node : engine->ReservedNodes()) promised.insert(node);
   hook::Demand demand = DemandOf(state, entries);
   if (stale()) {
     // The last answer is kept, so that verdicts do not change; its timers wait.

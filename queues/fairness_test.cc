@@ -77,7 +77,7 @@ class Arena {
     while (const std::optional<QueueId> leaf = order.Next()) {
       const model::Resources gang = Gpus(leaves_[*leaf].gang * 1000);
       const bool allowed = !CheckLimits(tree_, ledger_, *leaf, gang, true);
-      const int evicted = allowed ? MakeRoom(*leaf, gang, order) : -1;
+      const int evicted = allowed ? MakeCapacity(*leaf, gang, order) : -1;
       if (evicted < 0) {
         stuck[*leaf] = true;
       } else {
@@ -144,7 +144,7 @@ class Arena {
   }
 
   // Evicts gangs in victim order until the gang fits; -1 if it may not.
-  int MakeRoom(QueueId leaf, const model::Resources& gang, QueueOrderIterator& order) {
+  int MakeCapacity(QueueId leaf, const model::Resources& gang, QueueOrderIterator& order) {
     int64_t missing = gang[kGpu] / 1000 - Free();
     if (missing <= 0) return 0;
     const ReclaimContext context{tree_, ledger_, shares_, kMicro, round_to_gang_};

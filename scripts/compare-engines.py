@@ -129,12 +129,12 @@ class World:
         return {"actions": ["allocate", "consolidation", "reclaim", "preempt", "stalegangeviction"], "beyondFormat": [],
                 "expect": {"pods": {}}, "expectFrom": "observed", "kaiPasses": False, "mode": "single",
                 "name": f"seed {self.seed}", "now": NOW, "objects": self.objects, "observed": {},
-                "rounds": {"afterMatch": 0, "untilMatch": 1}, "schedulerConfig": {}, "source": f"compare:World[{self.seed}]",
+                "rounds": {"afterMatch": 0, "untilMatch": 1}, "schedulerConfig": {"followUpCycle": "true"}, "source": f"compare:World[{self.seed}]",
                 "state": {"jobs": self.jobs}}
 
 
 def decisions(program, folder):
-    """{seed: {pod: the last that was decided about it: bind, pipeline or evict}}."""
+    """{seed: {pod: how often it got a place, less how often it lost one}}."""
     out = subprocess.run([program, folder, "--verbose"], capture_output=True, text=True).stdout
     last, seed = {}, None
     for line in out.splitlines():
@@ -144,7 +144,7 @@ def decisions(program, folder):
             last.setdefault(seed, {})
         elif seed is not None:
             for verb, pod in re.findall(r"\b(bind|pipeline|evict) (\S+)", line):
-                last[seed][pod] = verb
+                last[seed][pod] = last[seed].get(pod, 0) + (-1 if verb == "evict" else 1)
     return last
 
 
@@ -152,8 +152,8 @@ class End:
     """What has changed in the end: waiting pods that have a place, and running ones that have none any more."""
 
     def __init__(self, last, gpus):
-        self.placed = {pod for pod, verb in last.items() if verb != "evict" and "/waiting" in pod}
-        self.gone = {pod for pod, verb in last.items() if verb == "evict" and "/running" in pod}
+        self.placed = {pod for pod, places in last.items() if places > 0 and "/waiting" in pod}
+        self.gone = {pod for pod, places in last.items() if places < 0 and "/running" in pod}
         self.gpus_gone = sum(gpus[pod] for pod in self.gone)
 
     def misses(self, old):

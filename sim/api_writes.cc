@@ -197,7 +197,7 @@ absl::Status ApiWrites::Commit(const model::SetPodGroupAnnotations& write) {
 }
 
 absl::Status ApiWrites::Commit(const model::CreateNodeRequest& write) {
-  return server_->Create(write.request);
+  return server_->Create(*write.request);
 }
 
 absl::Status ApiWrites::Commit(const model::UpdateNodeRequestStatus& write) {

@@ -176,7 +176,7 @@ std::string Invariants::CapBooks() const {
   return "";
 }
 
-std::string Invariants::Books() const {
+std::string Invariants::AllocationTracker() const {
   std::vector<const model::Pod*> running;
   for (const auto& [key, pod] : cluster_->server().All<model::Pod>()) {
     // A terminating pod no longer counts against its quota, but still uses its node.

@@ -33,7 +33,7 @@ class Invariants {
         scheduler_names_(std::move(scheduler_names)) {}
 
   // Each returns the first violation, or "".
-  [[nodiscard]] std::string Books() const;
+  [[nodiscard]] std::string AllocationTracker() const;
   [[nodiscard]] std::string AfterStep(const core::View& view,
                                       const std::vector<model::Action>& actions) const;
   // Called before the provider is told.

@@ -46,7 +46,7 @@ class RandomWorld {
 // Checks everything after every step.
 inline SimulatorOptions StrictOptions(bool with_faults) {
   SimulatorOptions options;
-  options.core = core::DefaultOptions();
+  options.core = core::KwokOptions();
   options.core.hook.provider = "kwok";
   options.check_invariants = true;
   options.expect_no_empty_writes = !with_faults;

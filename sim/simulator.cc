@@ -175,7 +175,8 @@ absl::Status Simulator::CheckStep(const core::View& view,
   idle_calls_ = actions.empty() && wake_at_ <= now_ ? idle_calls_ + 1 : 0;
   if (idle_calls_ > 1) return Broken("steps that do nothing want to be called again at once");
   if (std::string problem = loop_->CheckConsistency(); !problem.empty()) return Broken(problem);
-  if (std::string problem = invariants_.Books(); !problem.empty()) return Broken(problem);
+  if (std::string problem = invariants_.AllocationTracker(); !problem.empty())
+    return Broken(problem);
   if (std::string problem = invariants_.AfterStep(view, actions); !problem.empty()) {
     return Broken(problem);
   }

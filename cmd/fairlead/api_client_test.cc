@@ -77,7 +77,7 @@ TEST_F(ApiClientTest, ASnapshotOfAClusterWithoutOurKindsSaysWhatToInstall) {
     transport_.On("GET", path, Reply::Json(200, R"({"metadata":{},"items":[]})"));
   }
   const absl::Status status =
-      TakeSnapshot(transport_, core::DefaultOptions(), hook::Catalog::BuiltIn(), clock_.Now())
+      TakeSnapshot(transport_, core::KwokOptions(), hook::Catalog::BuiltIn(), clock_.Now())
           .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("Queue (scheduling.run.ai/v2)"));
@@ -106,7 +106,7 @@ TEST_F(ApiClientTest, ASnapshotWritesNothingAndReadsAllPages) {
                            R"({"metadata":{},"items":[{"metadata":{"name":"n2","uid":"2"}}]})");
       });
   const auto snapshot =
-      TakeSnapshot(transport_, core::DefaultOptions(), hook::Catalog::BuiltIn(), clock_.Now());
+      TakeSnapshot(transport_, core::KwokOptions(), hook::Catalog::BuiltIn(), clock_.Now());
   ASSERT_TRUE(snapshot.ok()) << snapshot.status();
   EXPECT_EQ(snapshot->view.nodes.size(), 2u);
   for (const FakeTransport::Exchange& exchange : transport_.exchanges()) {
@@ -116,7 +116,7 @@ TEST_F(ApiClientTest, ASnapshotWritesNothingAndReadsAllPages) {
 
 TEST_F(ApiClientTest, ASnapshotSaysWhenItIsJudgedWithoutTheHistoryOfUsage) {
   transport_.On("GET", "*", Reply::Json(200, R"({"metadata":{},"items":[]})"));
-  core::Options options = core::DefaultOptions();
+  core::Options options = core::KwokOptions();
   options.engine.usage.emplace();
   options.usage_store = {"ns", "u"};
   const auto notes = [&] {
@@ -137,7 +137,7 @@ TEST_F(ApiClientTest, ASnapshotSaysWhenItIsJudgedWithoutTheHistoryOfUsage) {
 
 TEST_F(ApiClientTest, ASnapshotCountsWhatIsReportedOfUsage) {
   transport_.On("GET", "*", Reply::Json(200, R"({"metadata":{},"items":[]})"));
-  core::Options options = core::DefaultOptions();
+  core::Options options = core::KwokOptions();
   options.engine.usage.emplace();
   options.engine.usage->reported = true;
   options.usage_store = {"ns", "u"};

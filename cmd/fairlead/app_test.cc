@@ -54,7 +54,7 @@ class AppTest : public ::testing::Test {
       return Reply::Json(201, WithVersion(request.body));
     });
     transport_.On("PATCH", kLease, Reply::Json(200, LeaseOf("me", "2")));
-    options_.core = core::DefaultOptions();
+    options_.core = core::KwokOptions();
     options_.identity = "me";
     options_.drain_timeout = absl::ZeroDuration();
     options_.release_timeout = absl::ZeroDuration();
@@ -345,7 +345,7 @@ TEST_F(AppTest, ANewConfigurationTakesEffectWithoutGivingTheLeaseUp) {
   Begin();
   ASSERT_TRUE(Pass(absl::Seconds(3)));
   EXPECT_EQ(Bindings(), 0u);
-  EXPECT_TRUE(app_->Reconfigure(core::DefaultOptions(), nullptr).ok());
+  EXPECT_TRUE(app_->Reconfigure(core::KwokOptions(), nullptr).ok());
   EXPECT_TRUE(Pass(absl::Seconds(3)));
   EXPECT_THAT(log_, HasSubstr("new configuration in effect"));
   EXPECT_EQ(Bindings(), 1u);
@@ -361,7 +361,7 @@ TEST_F(AppTest, ANewConfigurationWaitsForWhatIsUnderWay) {
   ASSERT_TRUE(Pass(absl::Seconds(3)));
   ASSERT_EQ(Bindings(), 1u);
   options_.drain_timeout = absl::Seconds(20);
-  EXPECT_TRUE(app_->Reconfigure(core::DefaultOptions(), nullptr).ok());
+  EXPECT_TRUE(app_->Reconfigure(core::KwokOptions(), nullptr).ok());
   const auto binding = transport_.FindOpen("POST", "/api/v1/namespaces/ns/pods/p/binding");
   ASSERT_TRUE(binding.has_value());
   transport_.Respond(*binding, Reply::Json(201, "{}").response);

@@ -20,8 +20,7 @@ absl::Status RunSimulateCommand(const SimulateFlags& flags, std::ostream& out) {
   options.check = flags.check;
   FAIRLEAD_ASSIGN_OR_RETURN(const Settings settings, LoadSettings(flags.configuration, ""));
   // The simulated cloud is the provider.
-  options.core =
-      flags.configuration.empty() ? core::DefaultOptions() : settings.configuration.options;
+  options.core = flags.configuration.empty() ? core::KwokOptions() : settings.configuration.options;
   options.sleep = [](absl::Duration duration) { absl::SleepFor(duration); };
   return sim::RunSimulate(options, out);
 }

@@ -39,7 +39,7 @@ constexpr int64_t kMostTurns = 2'000'000;
 cmd::AppOptions ReplicaOptions(const world::Plan& plan) {
   cmd::AppOptions options;
   options.leader_election.ns = "kube-system";  // every world has it
-  options.core = core::DefaultOptions();
+  options.core = core::KwokOptions();
   core::Options& core = options.core;
   core.engine.hook_on = plan.hook;
   core.engine.staleness_grace = absl::Seconds(30);

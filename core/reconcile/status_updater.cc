@@ -389,29 +389,29 @@ void StatusUpdater::Update(const engine::Engine& engine,
                            const engine::WaitingChanges& changes, absl::Time now,
                            std::vector<model::Action>& actions) {
   ++round_;
-  if (changes.all) crowds_.clear();
+  if (changes.all) equivalence_classes_.clear();
   const std::vector<state::WorkloadId> alone_before = std::exchange(alone_, {});
   absl::flat_hash_map<uint64_t, const engine::Waiting*> settled;  // few of them need a check
   for (const engine::Waiting& entry : waiting) {
     alone_.push_back(entry.workload);
     Renew(entry, now);
     if (entry.behind == 0) continue;
-    CrowdRow& crowd = crowds_[entry.crowd];
-    const bool same = crowd.round == round_ - 1 &&
-                      verdict::SameButForPassingNumbers(crowd.verdict, entry.verdict);
-    crowd.round = round_;
+    ClassRow& equivalence_class = equivalence_classes_[entry.equivalence_class];
+    const bool same = equivalence_class.round == round_ - 1 &&
+                      verdict::SameButForPassingNumbers(equivalence_class.verdict, entry.verdict);
+    equivalence_class.round = round_;
     if (same) {
-      settled.emplace(entry.crowd, &entry);
+      settled.emplace(entry.equivalence_class, &entry);
       continue;
     }
-    crowd.verdict = entry.verdict;
+    equivalence_class.verdict = entry.verdict;
     int64_t place = 0;
     engine.ForEachBehind(
         entry, [&](state::WorkloadId workload) { RenewBehind(entry, workload, ++place, now); });
   }
-  absl::erase_if(crowds_, [&](const auto& row) { return row.second.round != round_; });
+  absl::erase_if(equivalence_classes_, [&](const auto& row) { return row.second.round != round_; });
   const auto look = [&](state::WorkloadId workload) {
-    const auto entry = settled.find(engine.CrowdOf(workload));
+    const auto entry = settled.find(engine.EquivalenceClassOf(workload));
     if (entry == settled.end()) return;
     RenewBehind(*entry->second, workload, entry->second->behind, now);
   };

@@ -112,7 +112,7 @@ class StatusUpdater {
     int failures = 0;
   };
   // The workloads behind an entry, as of the last Update.
-  struct CrowdRow {
+  struct ClassRow {
     verdict::Verdict verdict;  // of the entry, without its position
     uint64_t round = 0;
   };
@@ -158,7 +158,7 @@ class StatusUpdater {
   std::vector<state::WorkloadId> alone_;  // had an entry of their own in the last Update, in order
   std::deque<state::WorkloadId> news_, refreshes_, pods_;
   std::map<absl::Time, std::vector<state::WorkloadId>> retries_;
-  absl::flat_hash_map<uint64_t, CrowdRow> crowds_;
+  absl::flat_hash_map<uint64_t, ClassRow> equivalence_classes_;
   std::map<std::string, Pause> unclear_;  // groups ("namespace/name") still to be cleared
   std::map<state::PodId, Pause> bound_;   // have a verdict although they are on a node
   Pace refresh_pace_{kRefreshesPerSecond, 1};

@@ -15,10 +15,10 @@ namespace {
 // What the workloads still lack, for the reservations of the next cycle (reservation.h).
 void UpdateReservations(CycleContext& c) {
   if (!c.in.options.reservations.on) return;
-  std::vector<Reservations::Lack> lacks;
+  std::vector<Reservations::UnmetRequest> lacks;
   for (const Outcome& outcome : c.outcomes.rows()) {
     if (outcome.leaf == PendingIndex::kNoQueue || outcome.step.pods.empty()) continue;
-    Reservations::Lack lack;
+    Reservations::UnmetRequest lack;
     lack.workload = outcome.workload;
     lack.leaf = outcome.leaf;
     lack.pods = &outcome.step.pods;

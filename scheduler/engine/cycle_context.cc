@@ -23,8 +23,8 @@ void PipelinedPods::Discard(state::ClusterState& state) const {
 CycleContext::CycleContext(const CycleInputs& inputs)
     : in(inputs),
       outcomes(inputs.state),
-      lending(inputs.state, inputs.tree, inputs.books, inputs.total),
-      models(inputs.state, inputs.tree, inputs.books),
+      lending(inputs.state, inputs.tree, inputs.tracker, inputs.total),
+      models(inputs.state, inputs.tree, inputs.tracker),
       leaves_out_equivalents(in.options.allocate && !HasDepth(in.options) && !lending.any() &&
                              !models.any()) {
   decisions.WakeAt(in.backoff.NextEnd(in.now));
@@ -32,11 +32,11 @@ CycleContext::CycleContext(const CycleInputs& inputs)
 
 model::Resources CycleContext::ChargeOf(const std::vector<state::PodId>& pods) const {
   model::Resources charge;
-  for (state::PodId pod : pods) charge += in.books.ChargeOf(in.state.pod(pod));
+  for (state::PodId pod : pods) charge += in.tracker.ChargeOf(in.state.pod(pod));
   return charge;
 }
 
-bool CycleContext::InBackoff(const GangStep& step) const {
+bool CycleContext::InBackoff(const TasksToAllocate& step) const {
   if (in.backoff.empty()) return false;
   return std::any_of(step.pods.begin(), step.pods.end(), [&](state::PodId pod) {
     return in.backoff.Holds(in.state.pod(pod).uid, in.now);

@@ -12,8 +12,8 @@
 
 #include "absl/time/time.h"
 #include "queues/fair_share.h"
+#include "scheduler/engine/allocation_tracker.h"
 #include "scheduler/engine/bind_backoff.h"
-#include "scheduler/engine/books.h"
 #include "scheduler/engine/domain_rules.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/engine/lending_bounds.h"
@@ -31,7 +31,7 @@ struct CycleInputs {
   const EngineOptions& options;
   state::ClusterState& state;
   const queues::QueueTree& tree;
-  Books& books;
+  AllocationTracker& tracker;
   const PendingIndex& pending;
   Placer& placer;
   VictimSearch& search;
@@ -91,7 +91,7 @@ struct CycleContext {
   // Sum of what the pods are charged, to whatever queue.
   [[nodiscard]] model::Resources ChargeOf(const std::vector<state::PodId>& pods) const;
   // A pod of the step failed to bind a short while ago.
-  [[nodiscard]] bool InBackoff(const GangStep& step) const;
+  [[nodiscard]] bool InBackoff(const TasksToAllocate& step) const;
   // The pods have promises now: their nodes and the code go into the outcome of the workload.
   // `victims_chosen`: victims of this cycle make room for them.
   void RecordPromises(const state::Workload& workload, queues::QueueId leaf,

@@ -14,7 +14,7 @@
 namespace fairlead::engine {
 namespace {
 
-using framework::Room;
+using framework::Capacity;
 using plugins::testing::DomainWorld;
 using state::PodStatus;
 
@@ -77,7 +77,7 @@ class OrderedWorld {
       const auto mode = world_.OneIn(4) ? Placer::Mode::kPromise : Placer::Mode::kStart;
       const Place expected = Scan(state.pod(pod).pod_class, mode);
       const state::Workload& workload = state.workload(state.pod(pod).workload);
-      const GangStep step = NextStep(state, workload);
+      const TasksToAllocate step = NextStep(state, workload);
       ASSERT_EQ(step.pods.size(), 1u);
       if (framework_->ByDomain(state.class_of(pod))) ++by_order_;
       placer_.Place(txn, workload, step, mode);
@@ -99,9 +99,9 @@ class OrderedWorld {
     int64_t best_score = 0;
     for (const auto& [name, node_id] : state.nodes_by_name()) {
       const state::NodeInfo& node = state.node(node_id);
-      framework::Context context{state, state.pod_class(id), id, Room::kFuture};
+      framework::Context context{state, state.pod_class(id), id, Capacity::kFuture};
       if (!node.exists || !scanning_->Filter(context, node, nullptr)) continue;
-      context.room = Room::kNow;
+      context.capacity = Capacity::kNow;
       const bool ordered = node.kind != state::NodeKind::kReal || !node.usable;
       const bool now = !ordered && scanning_->Filter(context, node, nullptr);
       const int64_t score = scanning_->Score(context, node) + (now ? framework::kFitsNowStep : 0);

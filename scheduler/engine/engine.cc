@@ -6,16 +6,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "scheduler/engine/books.h"
+#include "scheduler/engine/allocation_tracker.h"
 #include "scheduler/engine/cycle.h"
 #include "scheduler/engine/diagnosis.h"
+#include "scheduler/engine/expand_equivalents.h"
 #include "scheduler/engine/explain.h"
 #include "scheduler/engine/gang.h"
 #include "scheduler/engine/history.h"
 #include "scheduler/engine/hypothesis.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/placer.h"
-#include "scheduler/engine/unfold.h"
 #include "scheduler/engine/victim_search.h"
 
 namespace fairlead::engine {
@@ -29,13 +29,13 @@ class Engine::Impl final : public state::StateSubscriber {
         tree(*queue_tree),
         framework(std::move(profile)),
         counters(state),
-        books(state, tree),
+        tracker(state, tree),
         pending(state, tree, engine_options.reservations.on),
         placer(state, *framework,
                engine_options.spread_gpu ? state::GpuOrder::kSpread : state::GpuOrder::kPack),
         reservations(engine_options.reservations, state, tree, *framework),
         promises(state),
-        search(state, tree, books, *framework, placer),
+        search(state, tree, tracker, *framework, placer),
         diagnoser(state, *framework),
         history(options.usage),
         actions(MakeActions(options)) {
@@ -51,7 +51,7 @@ class Engine::Impl final : public state::StateSubscriber {
     framework->Attach(nullptr);
   }
   std::vector<state::StateSubscriber*> Subscribers() {
-    return {&counters, &books, &search.index(), this};
+    return {&counters, &tracker, &search.index(), this};
   }
 
   void OnChange(const state::StateChange& change) override;
@@ -66,11 +66,11 @@ class Engine::Impl final : public state::StateSubscriber {
   queues::QueueTree& tree;
   std::unique_ptr<framework::Framework> framework;
   framework::DomainCounters counters;  // for its plugins
-  Books books;
+  AllocationTracker tracker;
   PendingIndex pending;
   Placer placer;
   Reservations reservations;
-  PromiseMemory promises;
+  NominatedNodes promises;
   VictimSearch search;
   Diagnoser diagnoser;
   queues::FairShareDivider divider{tree};
@@ -89,10 +89,11 @@ class Engine::Impl final : public state::StateSubscriber {
   SearchBudget search_budget;
   const Actions actions;
   uint64_t cycles = 0;
-  // Who stands behind a workload that waits, as of the last cycle: from whom on in its crowd.
-  absl::flat_hash_map<state::WorkloadId, ServiceKey> rests;
-  // Without a crowd if there is nobody any more.
-  [[nodiscard]] CrowdRest RestBehind(const Waiting& waiting) const;
+  // Who stands behind a workload that waits, as of the last cycle: from whom on in its equivalence
+  // class.
+  absl::flat_hash_map<state::WorkloadId, QueueOrderKey> rests;
+  // Without an equivalence class if there is nobody any more.
+  [[nodiscard]] RestOfClass RestBehind(const Waiting& waiting) const;
 };
 
 // Files a workload that lacks its minimum, or did, for the action stale gangs.
@@ -122,11 +123,11 @@ void Engine::Impl::CatchUp() {
   std::vector<state::WorkloadId> to_file;
   to_file.swap(changed);
   for (const state::WorkloadId id : to_file) is_changed[id] = false;
-  if (std::exchange(read_all, false) || books.RecountNeeded()) {
+  if (std::exchange(read_all, false) || tracker.RecountNeeded()) {
     // A queue that appeared or went changes where its workloads are filed.
     pending.Clear();
     search.index().Clear();
-    books.Recount([this](const state::Workload& workload) {
+    tracker.Recount([this](const state::Workload& workload) {
       unsettled.push_back(workload.id);
       pending.Refresh(workload);
       RefreshStale(workload);
@@ -143,7 +144,7 @@ void Engine::Impl::CatchUp() {
     }
     RefreshStale(workload);
     unsettled.push_back(id);
-    books.RefreshRequested(workload);
+    tracker.RefreshRequested(workload);
     pending.Refresh(workload);
   }
 }
@@ -167,19 +168,19 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   impl.state.MarkStuck(now - impl.options.stuck_in_releasing_threshold);
   impl.CatchUp();
   impl.SettleQueues();
-  const model::Resources total = impl.books.Total();
-  impl.history.Renew(now, impl.tree, impl.books.ledger(), total, impl.fair_share.usage);
-  impl.shares = impl.divider.Divide(impl.books.ledger(), total, impl.fair_share);
-  impl.books.OpenLending();
-  impl.reservations.Begin(now, impl.books.ledger(), impl.shares);
+  const model::Resources total = impl.tracker.Total();
+  impl.history.Renew(now, impl.tree, impl.tracker.ledger(), total, impl.fair_share.usage);
+  impl.shares = impl.divider.Divide(impl.tracker.ledger(), total, impl.fair_share);
+  impl.tracker.OpenLending();
+  impl.reservations.Begin(now, impl.tracker.ledger(), impl.shares);
   impl.placer.ResetWork();
   impl.promises.Begin();
-  CycleContext cycle({impl.options, impl.state, impl.tree, impl.books, impl.pending, impl.placer,
+  CycleContext cycle({impl.options, impl.state, impl.tree, impl.tracker, impl.pending, impl.placer,
                       impl.search, impl.shares, impl.backoff, impl.refusals, impl.maybe_stale,
                       impl.reservations, total, impl.offered, impl.offered_nodes, *impl.framework,
                       impl.search_budget, now});
   ::fairlead::engine::RunCycle(impl.actions, may_evict, cycle);
-  impl.books.CloseLending();
+  impl.tracker.CloseLending();
   // The cycle's own moves are not news to the next one, but they change what is filed.
   impl.CatchUp();
   impl.SettleQueues();
@@ -198,12 +199,12 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
       impl.promises.Remember(promise.pod, promise.node);
     }
     if (outcome.code == verdict::Code::kNone) continue;
-    result.waiting.push_back(MakeWaiting(impl.state, impl.tree, impl.books.ledger(), impl.diagnoser,
-                                         impl.options.hook_on, outcome));
+    result.waiting.push_back(MakeWaiting(impl.state, impl.tree, impl.tracker.ledger(),
+                                         impl.diagnoser, impl.options.hook_on, outcome));
     if (outcome.rest.count == 0) continue;
-    // Its own move aside, nothing of the crowd was touched: the place is still good.
+    // Its own move aside, nothing of the equivalence class was touched: the place is still good.
     result.waiting.back().behind = outcome.rest.count;
-    result.waiting.back().crowd = outcome.rest.crowd->id;
+    result.waiting.back().equivalence_class = outcome.rest.equivalence_class->id;
     impl.rests.emplace(outcome.workload, *outcome.rest.next);
   }
   result.changes = impl.pending.TakeChanges();
@@ -223,32 +224,33 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
 }
 
 // Pods may have gone since the cycle, so it is looked for anew.
-CrowdRest Engine::Impl::RestBehind(const Waiting& waiting) const {
+RestOfClass Engine::Impl::RestBehind(const Waiting& waiting) const {
   const auto first = waiting.behind > 0 ? rests.find(waiting.workload) : rests.end();
   if (first == rests.end()) return {};
-  const Crowd* crowd = pending.FindCrowd(waiting.crowd);
-  if (crowd == nullptr) return {};
-  const auto next = crowd->members.lower_bound(first->second);
-  if (next == crowd->members.end()) return {};
-  return {crowd, next, waiting.behind};
+  const EquivalenceClass* equivalence_class =
+      pending.FindEquivalenceClass(waiting.equivalence_class);
+  if (equivalence_class == nullptr) return {};
+  const auto next = equivalence_class->members.lower_bound(first->second);
+  if (next == equivalence_class->members.end()) return {};
+  return {equivalence_class, next, waiting.behind};
 }
 
-std::vector<Waiting> Engine::Unfold(std::vector<Waiting> waiting) const {
-  return ::fairlead::engine::Unfold(
+std::vector<Waiting> Engine::ExpandEquivalents(std::vector<Waiting> waiting) const {
+  return ::fairlead::engine::ExpandEquivalents(
       impl_->state, [this](const Waiting& entry) { return impl_->RestBehind(entry); },
       std::move(waiting));
 }
 
 void Engine::ForEachBehind(const Waiting& waiting,
                            const std::function<void(state::WorkloadId)>& use) const {
-  const CrowdRest rest = impl_->RestBehind(waiting);
-  if (rest.crowd == nullptr) return;
-  for (auto it = rest.next; it != rest.crowd->members.end(); ++it) use(it->workload);
+  const RestOfClass rest = impl_->RestBehind(waiting);
+  if (rest.equivalence_class == nullptr) return;
+  for (auto it = rest.next; it != rest.equivalence_class->members.end(); ++it) use(it->workload);
 }
 
-uint64_t Engine::CrowdOf(state::WorkloadId workload) const {
-  const Crowd* crowd = impl_->pending.CrowdOf(workload);
-  return crowd == nullptr ? 0 : crowd->id;
+uint64_t Engine::EquivalenceClassOf(state::WorkloadId workload) const {
+  const EquivalenceClass* equivalence_class = impl_->pending.EquivalenceClassOf(workload);
+  return equivalence_class == nullptr ? 0 : equivalence_class->id;
 }
 
 void Engine::OnBindFailed(state::PodId pod, absl::Time now) {
@@ -290,14 +292,14 @@ std::vector<QueueNumbers> Engine::Numbers() const {
   for (queues::QueueId queue = 0; queue < impl_->tree.size(); ++queue) {
     // A deleted queue is shown while something runs that was started under it.
     const bool held =
-        !impl_->books.RecountNeeded() && !impl_->books.ledger().allocated(queue).IsZero();
+        !impl_->tracker.RecountNeeded() && !impl_->tracker.ledger().allocated(queue).IsZero();
     if (!impl_->tree.Exists(queue) && !held) continue;
     QueueNumbers row;
     row.queue = queue;
-    if (!impl_->books.RecountNeeded()) {
-      row.allocated = impl_->books.ledger().allocated(queue);
-      row.allocated_non_preemptible = impl_->books.ledger().allocated_non_preemptible(queue);
-      row.requested = impl_->books.ledger().requested(queue);
+    if (!impl_->tracker.RecountNeeded()) {
+      row.allocated = impl_->tracker.ledger().allocated(queue);
+      row.allocated_non_preemptible = impl_->tracker.ledger().allocated_non_preemptible(queue);
+      row.requested = impl_->tracker.ledger().requested(queue);
     }
     row.fair_share = impl_->shares.Of(queue);
     auto leaf = impl_->pending.leaves().find(queue);
@@ -323,12 +325,12 @@ std::unique_ptr<Hypothesis> Engine::WhatIf() {
   return std::make_unique<Hypothesis>(impl_->state, *impl_->framework, impl_->placer.gpu_order());
 }
 
-std::vector<state::NodeId> Engine::KeptNodes() const { return impl_->reservations.Nodes(); }
+std::vector<state::NodeId> Engine::ReservedNodes() const { return impl_->reservations.Nodes(); }
 
 std::string Engine::CheckConsistency() const {
   std::string wrong = impl_->state.CheckConsistency();
   if (wrong.empty()) wrong = impl_->counters.CheckConsistency();
-  if (wrong.empty()) wrong = impl_->books.CheckConsistency();
+  if (wrong.empty()) wrong = impl_->tracker.CheckConsistency();
   if (wrong.empty()) wrong = impl_->search.index().CheckConsistency();
   return wrong;
 }

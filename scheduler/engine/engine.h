@@ -132,11 +132,11 @@ struct Waiting {
   // The same pods by their topology constraints, if there are any.
   verdict::DomainDemand domains;
   // How many more wait for the very same reason, behind it in its queue: lone pods, or groups of
-  // its shape, that differ from it in name and age only. Engine::Unfold() gives each its own entry.
-  // 0 where wants_nodes.
+  // its shape, that differ from it in name and age only. Engine::ExpandEquivalents() gives each its
+  // own entry. 0 where wants_nodes.
   int64_t behind = 0;
-  uint64_t crowd = 0;  // whose they are; where `behind` is not 0
-  bool tried = true;   // false: its turn did not come in this cycle (queueDepth)
+  uint64_t equivalence_class = 0;  // whose they are; where `behind` is not 0
+  bool tried = true;               // false: its turn did not come in this cycle (queueDepth)
 };
 
 // A gang began or ceased to lack its minimum; goes into the group's annotation, so that the grace
@@ -165,7 +165,7 @@ struct CycleResult {
   std::vector<Binding> withdrawn;
   std::vector<Eviction> evictions;
   std::vector<StaleChange> stale;
-  std::vector<Waiting> waiting;  // in the order of service
+  std::vector<Waiting> waiting;  // in queue order
   WaitingChanges changes;
   // When a cycle could decide something new although nothing changed; infinite future if never.
   absl::Time wake_at = absl::InfiniteFuture();
@@ -193,14 +193,14 @@ class Engine {
   // `may_evict` false: nobody gives way in this cycle.
   CycleResult RunCycle(absl::Time now, bool may_evict = true);
 
-  // An entry for everybody who waits, in the order of service, with positions counted through.
+  // An entry for everybody who waits, in queue order, with positions counted through.
   // `waiting` is of the last cycle; who has gone since is left out. O(all that waits).
-  [[nodiscard]] std::vector<Waiting> Unfold(std::vector<Waiting> waiting) const;
+  [[nodiscard]] std::vector<Waiting> ExpandEquivalents(std::vector<Waiting> waiting) const;
   // Those behind an entry of the last cycle, in order.
   void ForEachBehind(const Waiting& waiting,
                      const std::function<void(state::WorkloadId)>& use) const;
-  // Waiting::crowd of those it waits among; 0 if it does not wait.
-  [[nodiscard]] uint64_t CrowdOf(state::WorkloadId workload) const;
+  // Waiting::equivalence class of those it waits among; 0 if it does not wait.
+  [[nodiscard]] uint64_t EquivalenceClassOf(state::WorkloadId workload) const;
 
   // A binding failed: the pod waits again, not before its back-off ends.
   void OnBindFailed(state::PodId pod, absl::Time now);
@@ -244,7 +244,7 @@ class Engine {
   [[nodiscard]] std::unique_ptr<Hypothesis> WhatIf();
 
   // Nodes on which room is kept for a gang: they are needed though nothing may run there.
-  [[nodiscard]] std::vector<state::NodeId> KeptNodes() const;
+  [[nodiscard]] std::vector<state::NodeId> ReservedNodes() const;
 
   // Recount of the ledger from the state; the first difference, or empty. For tests and the
   // simulator.

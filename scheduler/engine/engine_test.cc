@@ -36,7 +36,7 @@ class EngineTest : public ::testing::Test {
   }
   CycleResult Cycle(int64_t at = 100) {
     CycleResult result = engine_->RunCycle(At(at));
-    result.waiting = engine_->Unfold(std::move(result.waiting));
+    result.waiting = engine_->ExpandEquivalents(std::move(result.waiting));
     EXPECT_EQ(engine_->CheckConsistency(), "");
     return result;
   }

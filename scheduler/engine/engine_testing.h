@@ -106,7 +106,7 @@ class Cluster {
 
   const CycleResult& Run(int64_t at = 100) {
     result_ = engine_->RunCycle(model::testing::At(at));
-    result_.waiting = engine_->Unfold(std::move(result_.waiting));
+    result_.waiting = engine_->ExpandEquivalents(std::move(result_.waiting));
     EXPECT_EQ(engine_->CheckConsistency(), "");
     return result_;
   }
@@ -184,7 +184,7 @@ class EngineFixture : public ::testing::Test {
 
   CycleResult Cycle(int64_t at = 100) {
     CycleResult result = engine_->RunCycle(model::testing::At(at));
-    result.waiting = engine_->Unfold(std::move(result.waiting));
+    result.waiting = engine_->ExpandEquivalents(std::move(result.waiting));
     EXPECT_EQ(engine_->CheckConsistency(), "");
     return result;
   }

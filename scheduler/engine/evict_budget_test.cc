@@ -360,16 +360,16 @@ struct Small {
 bool SomeChoiceRespectsBudgets(const Small& s) {
   for (uint32_t set = 0; set < 1U << s.victims.size(); ++set) {
     std::vector<int64_t> left = s.allowed;
-    std::vector<int64_t> room = s.free_gpus;
+    std::vector<int64_t> capacity = s.free_gpus;
     bool fine = true;
     for (size_t i = 0; i < s.victims.size(); ++i) {
       if ((set >> i & 1) == 0) continue;
       const Small::Victim& victim = s.victims[i];
-      room[static_cast<size_t>(victim.node)] += victim.gpus;
+      capacity[static_cast<size_t>(victim.node)] += victim.gpus;
       if (victim.budget == -2) fine = false;
       if (victim.budget >= 0) fine = fine && --left[static_cast<size_t>(victim.budget)] >= 0;
     }
-    for (const int64_t gpus : room) {
+    for (const int64_t gpus : capacity) {
       if (fine && gpus >= s.wanted) return true;
     }
   }

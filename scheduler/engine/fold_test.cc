@@ -30,7 +30,8 @@ struct World {
   std::unique_ptr<Engine> engine;
 };
 
-// Which of two bounds is told may differ: that of the first of a crowd stands for all of it.
+// Which of two bounds is told may differ: that of the first of an equivalence class stands for all
+// of it.
 std::string Why(const verdict::Verdict& v) {
   const bool held = v.code == verdict::Code::kQueueLimitReached ||
                     v.code == verdict::Code::kNonPreemptibleOverQuota;
@@ -167,7 +168,7 @@ TEST(FoldTest, NobodyCanTellWhoWasLeftOut) {
         left_out += waiting.behind;
         EXPECT_FALSE(waiting.wants_nodes && waiting.behind > 0);
       }
-      folded.waiting = folds.engine->Unfold(std::move(folded.waiting));
+      folded.waiting = folds.engine->ExpandEquivalents(std::move(folded.waiting));
       const CycleResult whole = looks.engine->RunCycle(At(at));
       ASSERT_EQ(Describe(folds, folded, !limit_departments),
                 Describe(looks, whole, !limit_departments));
@@ -196,11 +197,11 @@ TEST(FoldTest, NorWhereRoomIsKeptForGangs) {
       const bool may_evict = at > 100;
       CycleResult folded = folds.engine->RunCycle(At(at), may_evict);
       for (const Waiting& waiting : folded.waiting) left_out += waiting.behind;
-      folded.waiting = folds.engine->Unfold(std::move(folded.waiting));
+      folded.waiting = folds.engine->ExpandEquivalents(std::move(folded.waiting));
       const CycleResult whole = looks.engine->RunCycle(At(at), may_evict);
       ASSERT_EQ(Describe(folds, folded, true), Describe(looks, whole, true)) << "at " << at;
-      ASSERT_EQ(folds.engine->KeptNodes(), looks.engine->KeptNodes());
-      held += static_cast<int64_t>(folds.engine->KeptNodes().size());
+      ASSERT_EQ(folds.engine->ReservedNodes(), looks.engine->ReservedNodes());
+      held += static_cast<int64_t>(folds.engine->ReservedNodes().size());
       // Victims go, and one who runs ends: room comes bit by bit.
       for (World* world : {&folds, &looks}) {
         for (const Eviction& eviction : (world == &folds ? folded : whole).evictions) {
@@ -232,7 +233,7 @@ TEST(FoldTest, ACycleLooksAtOneOfManyGroupsAlike) {
   EXPECT_EQ(result.bindings.size(), 4u);
   ASSERT_EQ(result.waiting.size(), 1u);
   EXPECT_EQ(result.waiting.front().behind, 997);
-  const std::vector<Waiting> all = world.engine->Unfold(result.waiting);
+  const std::vector<Waiting> all = world.engine->ExpandEquivalents(result.waiting);
   ASSERT_EQ(all.size(), 998u);
   EXPECT_EQ(all.back().pods.size(), 2u);
 }
@@ -250,7 +251,7 @@ TEST(FoldTest, ACycleLooksAtOneOfManyAlike) {
   EXPECT_EQ(result.bindings.size(), 4u);
   ASSERT_EQ(result.waiting.size(), 1u);
   EXPECT_EQ(result.waiting.front().behind, 995);
-  EXPECT_EQ(world.engine->Unfold(result.waiting).size(), 996u);
+  EXPECT_EQ(world.engine->ExpandEquivalents(result.waiting).size(), 996u);
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ class Peeler {
 }  // namespace
 
 // Pods that wait, by set.
-class GangSteps::Builder {
+class AllocationSequence::Builder {
  public:
   Builder(const state::ClusterState& state, const Workload& workload)
       : tree_(workload),
@@ -208,8 +208,8 @@ class GangSteps::Builder {
     return Missing(0, true) != kNever ? Readiness::kGated : Readiness::kIncomplete;
   }
 
-  [[nodiscard]] GangStep Next() const {
-    GangStep step;
+  [[nodiscard]] TasksToAllocate Next() const {
+    TasksToAllocate step;
     if (Ready() != Readiness::kReady) return step;
     step.extra = Missing(0, false) == 0;
     Require(0, step.root);
@@ -342,11 +342,11 @@ class GangSteps::Builder {
   bool anything_ = false;  // waits or is gated, also what is refused
 };
 
-GangSteps::GangSteps(const state::ClusterState& state, const Workload& workload)
+AllocationSequence::AllocationSequence(const state::ClusterState& state, const Workload& workload)
     : builder_(std::make_unique<Builder>(state, workload)) {}
-GangSteps::~GangSteps() = default;
-GangStep GangSteps::Next() const { return builder_->Next(); }
-void GangSteps::Place(const GangStep& step) { builder_->Place(step.root); }
+AllocationSequence::~AllocationSequence() = default;
+TasksToAllocate AllocationSequence::Next() const { return builder_->Next(); }
+void AllocationSequence::Place(const TasksToAllocate& step) { builder_->Place(step.root); }
 
 // Most workloads are one pod, alone or in a group of its own: they need no tree.
 namespace {
@@ -369,14 +369,14 @@ bool IsSatisfied(const Workload& workload) {
 }
 
 Readiness ReadinessOf(const state::ClusterState& state, const Workload& workload) {
-  if (!IsOnePod(state, workload)) return GangSteps::Builder(state, workload).Ready();
+  if (!IsOnePod(state, workload)) return AllocationSequence::Builder(state, workload).Ready();
   if (workload.Count(PodStatus::kPending) > 0) return Readiness::kReady;
   return workload.Count(PodStatus::kGated) > 0 ? Readiness::kGated : Readiness::kNothingWaits;
 }
 
-GangStep NextStep(const state::ClusterState& state, const Workload& workload) {
-  if (!IsOnePod(state, workload)) return GangSteps(state, workload).Next();
-  GangStep step;
+TasksToAllocate NextStep(const state::ClusterState& state, const Workload& workload) {
+  if (!IsOnePod(state, workload)) return AllocationSequence(state, workload).Next();
+  TasksToAllocate step;
   if (workload.Count(PodStatus::kPending) == 0) return step;
   step.pods = workload.pods;
   step.root.pods = step.pods;

@@ -40,7 +40,7 @@ struct StepNode {
   std::vector<StepNode> children;
 };
 
-struct GangStep {
+struct TasksToAllocate {
   StepNode root;
   std::vector<state::PodId> pods;  // all of the tree, in its order
   bool extra = false;              // a unit above the minimum
@@ -59,17 +59,17 @@ bool IsSatisfied(const state::Workload& workload);
 Readiness ReadinessOf(const state::ClusterState& state, const state::Workload& workload);
 // Empty if not ready. Pods without a set of their name in the group take no part
 // (state::PodRecord::invalid says so).
-GangStep NextStep(const state::ClusterState& state, const state::Workload& workload);
+TasksToAllocate NextStep(const state::ClusterState& state, const state::Workload& workload);
 
 // The steps of a workload one after another, each as if those before it had been placed.
-class GangSteps {
+class AllocationSequence {
  public:
-  GangSteps(const state::ClusterState& state, const state::Workload& workload);
-  ~GangSteps();
+  AllocationSequence(const state::ClusterState& state, const state::Workload& workload);
+  ~AllocationSequence();
   // Empty if there is no more.
-  [[nodiscard]] GangStep Next() const;
+  [[nodiscard]] TasksToAllocate Next() const;
   // A step of Next(), now or when the pods waited the same.
-  void Place(const GangStep& step);
+  void Place(const TasksToAllocate& step);
 
   class Builder;
 

@@ -52,7 +52,7 @@ class World {
                          [this](std::string* out, PodId id) { out->append(state_.pod(id).name); });
   }
   std::string Step() {
-    const GangStep step = NextStep(state_, workload());
+    const TasksToAllocate step = NextStep(state_, workload());
     return absl::StrCat(Names(step.pods), step.extra ? " +" : "");
   }
   // "set(pods)needed[children]"
@@ -488,7 +488,7 @@ TEST(GangProperty, AStepSatisfiesAndNoPodOfItIsNeedless) {
     ASSERT_EQ(IsSatisfied(world->workload()),
               OracleSatisfied(world->group(), "", ActiveIn(*world, world->state(), {})));
     const Readiness ready = ReadinessOf(world->state(), world->workload());
-    const GangStep step = NextStep(world->state(), world->workload());
+    const TasksToAllocate step = NextStep(world->state(), world->workload());
     ASSERT_EQ(ready == Readiness::kReady, !step.pods.empty());
     if (missing < 0) {
       ASSERT_NE(ready, Readiness::kReady);

@@ -298,7 +298,7 @@ class HostileWorld {
       engine_->OnEvictionRefused(eviction.pod, At(now_ + 10), OneIn(2));
     }
     (void)engine_->Numbers();
-    (void)engine_->Unfold(result.waiting);
+    (void)engine_->ExpandEquivalents(result.waiting);
   }
 
   std::mt19937_64 random_;

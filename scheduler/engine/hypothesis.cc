@@ -7,7 +7,7 @@
 namespace fairlead::engine {
 namespace {
 
-using framework::Room;
+using framework::Capacity;
 
 int64_t FutureAmount(const state::NodeInfo& node, model::ResourceIndex r) {
   int64_t free = model::SaturatingAdd(node.allocatable[r], -node.used[r]);
@@ -38,22 +38,22 @@ std::vector<verdict::FailedPredicate> ToPredicates(const Tallies& tallies) {
 
 }  // namespace
 
-bool Feasibility::Fits(state::PodClassId pod_class, state::NodeId id, Room room,
+bool Feasibility::Fits(state::PodClassId pod_class, state::NodeId id, Capacity capacity,
                        framework::Status* why) const {
   const state::NodeInfo& node = state_.node(id);
   if (node.id != id || !node.exists) return false;
-  return framework_.Filter({state_, state_.pod_class(pod_class), pod_class, room}, node, why);
+  return framework_.Filter({state_, state_.pod_class(pod_class), pod_class, capacity}, node, why);
 }
 
 bool Feasibility::Suits(state::PodClassId pod_class, state::NodeId id) const {
   const state::NodeInfo& node = state_.node(id);
   if (node.id != id || !node.exists) return false;
   return framework_.FilterNodeObject(
-      {state_, state_.pod_class(pod_class), pod_class, Room::kFuture}, node, nullptr);
+      {state_, state_.pod_class(pod_class), pod_class, Capacity::kFuture}, node, nullptr);
 }
 
 int64_t Feasibility::ScoreOf(state::PodClassId pod_class, state::NodeId id) const {
-  return framework_.Score({state_, state_.pod_class(pod_class), pod_class, Room::kFuture},
+  return framework_.Score({state_, state_.pod_class(pod_class), pod_class, Capacity::kFuture},
                           state_.node(id));
 }
 
@@ -70,7 +70,7 @@ int64_t Feasibility::MostThatFit(state::PodClassId pod_class, state::NodeId id,
     fits = std::min(fits, std::max<int64_t>(0, FutureAmount(node, resource)) / each);
   }
   if (wanted.spec->gpu_share.IsSet()) {
-    fits = std::min(fits, state::SharePlaces(node, wanted, state::GpuRoom::kFuture));
+    fits = std::min(fits, state::SharePlaces(node, wanted, state::GpuCapacity::kFuture));
   }
   return fits;
 }
@@ -85,10 +85,10 @@ Diagnosis Feasibility::WhyNot(state::PodClassId pod_class) const {
     ++diagnosis.nodes;
     if (Suits(pod_class, id)) {
       diagnosis.suits_some_node = true;
-      if (Fits(pod_class, id, Room::kEmpty)) diagnosis.fits_some_node_empty = true;
+      if (Fits(pod_class, id, Capacity::kEmpty)) diagnosis.fits_some_node_empty = true;
     }
     framework::Status why;
-    if (Fits(pod_class, id, Room::kNow, &why)) continue;
+    if (Fits(pod_class, id, Capacity::kNow, &why)) continue;
     Tally& tally = tallies[{std::string(why.plugin), why.reason}];
     ++tally.nodes;
     for (const auto& missing : why.missing) {
@@ -130,8 +130,8 @@ state::PodClassId Hypothesis::ClassOf(const std::shared_ptr<const model::PodSpec
 std::optional<state::GpuPick> Hypothesis::PickFor(state::PodId pod, state::NodeId node) const {
   const state::PodClass& pod_class = state_.class_of(pod);
   if (!pod_class.spec->gpu_share.IsSet()) return state::GpuPick();
-  return state::PickGpus(state_.node(node), pod_class, state_.pod(pod).uid, state::GpuRoom::kFuture,
-                         order_);
+  return state::PickGpus(state_.node(node), pod_class, state_.pod(pod).uid,
+                         state::GpuCapacity::kFuture, order_);
 }
 
 int64_t Hypothesis::Place(state::PodClassId pod_class, state::NodeId node, int64_t count) {

@@ -56,7 +56,7 @@ class Feasibility {
 
   // May a pod of the class go to the node now, or, by `room`, when promises are kept, or if nothing
   // were on it? False for a node that does not exist. `why` may be null; it is filled if not.
-  bool Fits(state::PodClassId pod_class, state::NodeId node, framework::Room room,
+  bool Fits(state::PodClassId pod_class, state::NodeId node, framework::Capacity capacity,
             framework::Status* why = nullptr) const;
   // Whether the node's object (labels, taints, conditions) suits the class, whatever is on it.
   [[nodiscard]] bool Suits(state::PodClassId pod_class, state::NodeId node) const;
@@ -79,7 +79,7 @@ class Feasibility {
 class Hypothesis : public Feasibility {
  public:
   using Checkpoint = state::Transaction::Checkpoint;
-  static constexpr framework::Room kPromised = framework::Room::kFuture;
+  static constexpr framework::Capacity kPromised = framework::Capacity::kFuture;
 
   // About the state as it is. `order`: which GPUs shares are taken from.
   Hypothesis(state::ClusterState& state, const framework::Framework& framework,

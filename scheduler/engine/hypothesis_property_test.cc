@@ -185,7 +185,7 @@ TEST(HypothesisProperty, WhatItSaysOfANewNodeIsWhatTheEngineDoes) {
       for (const Kind& kind : kinds) {
         const state::PodClassId wanted = what_if->ClassOf(SpecOf(kind));
         const int64_t fits = what_if->HowManyFit(wanted, node, kind.count);
-        EXPECT_EQ(what_if->Fits(wanted, node, framework::Room::kFuture), fits > 0);
+        EXPECT_EQ(what_if->Fits(wanted, node, framework::Capacity::kFuture), fits > 0);
         EXPECT_LE(fits, what_if->MostThatFit(wanted, node, kind.count));
         EXPECT_EQ(what_if->Place(wanted, node, kind.count), fits);
         EXPECT_EQ(asked.state().CheckConsistency(), "");

@@ -12,7 +12,7 @@
 namespace fairlead::engine {
 namespace {
 
-using framework::Room;
+using framework::Capacity;
 using model::testing::MakeNode;
 using model::testing::PodBuilder;
 using Spec = std::shared_ptr<const model::PodSpec>;
@@ -113,16 +113,16 @@ TEST_F(HypothesisTest, AffinityByZoneSeesRealPodsAndPlannedOnes) {
   const state::NodeId z1 = what_if->AddNode(InZone("z1"));
   const state::NodeId z2 = what_if->AddNode(InZone("z2"));
   const auto web = what_if->ClassOf(Labelled(near_web, "a"));
-  EXPECT_TRUE(what_if->Fits(web, z1, Room::kFuture));
+  EXPECT_TRUE(what_if->Fits(web, z1, Capacity::kFuture));
   framework::Status why;
-  EXPECT_FALSE(what_if->Fits(web, z2, Room::kFuture, &why));
+  EXPECT_FALSE(what_if->Fits(web, z2, Capacity::kFuture, &why));
   EXPECT_EQ(why.plugin, "InterPodAffinity");
   const auto db = what_if->ClassOf(Labelled(near_db, "b"));
-  EXPECT_FALSE(what_if->Fits(db, z2, Room::kFuture));
+  EXPECT_FALSE(what_if->Fits(db, z2, Capacity::kFuture));
   EXPECT_EQ(what_if->Place(what_if->ClassOf(Labelled(PodBuilder("ns", "d").Cpu(1), "db")), z2, 1),
             1);
-  EXPECT_TRUE(what_if->Fits(db, z2, Room::kFuture));
-  EXPECT_FALSE(what_if->Fits(db, z1, Room::kFuture));
+  EXPECT_TRUE(what_if->Fits(db, z2, Capacity::kFuture));
+  EXPECT_FALSE(what_if->Fits(db, z1, Capacity::kFuture));
 }
 
 TEST_F(HypothesisTest, SpreadCountsOverPlannedNodes) {
@@ -144,11 +144,11 @@ TEST_F(HypothesisTest, TaintsAndAHostNameThatIsNotKnownYet) {
   const state::NodeId id = what_if->AddNode(node);
   EXPECT_TRUE(state_.node(id).object.meta.labels.Has(model::kHostnameLabel));
   model::Pod pod = PodBuilder("ns", "a").Cpu(100);
-  EXPECT_FALSE(what_if->Fits(what_if->ClassOf(Labelled(pod, "")), id, Room::kEmpty));
+  EXPECT_FALSE(what_if->Fits(what_if->ClassOf(Labelled(pod, "")), id, Capacity::kEmpty));
   pod.spec.tolerations.push_back({"dedicated", true, "", std::nullopt});
-  EXPECT_TRUE(what_if->Fits(what_if->ClassOf(Labelled(pod, "")), id, Room::kEmpty));
+  EXPECT_TRUE(what_if->Fits(what_if->ClassOf(Labelled(pod, "")), id, Capacity::kEmpty));
   pod.spec.node_selector.Set(model::kHostnameLabel, "new");
-  EXPECT_FALSE(what_if->Fits(what_if->ClassOf(Labelled(pod, "")), id, Room::kEmpty));
+  EXPECT_FALSE(what_if->Fits(what_if->ClassOf(Labelled(pod, "")), id, Capacity::kEmpty));
 }
 
 TEST_F(HypothesisTest, PodsThatAreGoneLeaveTheirRoomAndAreBackAfterwards) {
@@ -162,14 +162,14 @@ TEST_F(HypothesisTest, PodsThatAreGoneLeaveTheirRoomAndAreBackAfterwards) {
   const state::PodId waits = state_.FindPod("ns", "waits");
   const state::PodClassId wanted = state_.pod(waits).pod_class;
   const auto what_if = engine_->WhatIf();
-  EXPECT_FALSE(what_if->Fits(wanted, real, Room::kFuture));
+  EXPECT_FALSE(what_if->Fits(wanted, real, Capacity::kFuture));
   EXPECT_EQ(what_if->WhyNot(wanted).predicates.size(), 1u);
   what_if->Remove(state_.FindPod("ns", "other"));
   what_if->Evict(state_.FindPod("ns", "mine"));
-  EXPECT_TRUE(what_if->Fits(wanted, real, Room::kFuture));
-  EXPECT_FALSE(what_if->Fits(wanted, real, Room::kNow));
+  EXPECT_TRUE(what_if->Fits(wanted, real, Capacity::kFuture));
+  EXPECT_FALSE(what_if->Fits(wanted, real, Capacity::kNow));
   EXPECT_TRUE(what_if->Promise(waits, real));
-  EXPECT_FALSE(what_if->Fits(wanted, real, Room::kFuture));
+  EXPECT_FALSE(what_if->Fits(wanted, real, Capacity::kFuture));
 }
 
 TEST_F(HypothesisTest, OneInAnotherIsDroppedAloneAndKeptWhereItIsTold) {

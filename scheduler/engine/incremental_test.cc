@@ -21,7 +21,7 @@
 namespace fairlead::engine {
 namespace {
 
-using framework::Room;
+using framework::Capacity;
 using model::testing::MakeGroup;
 using model::testing::MakeNode;
 using model::testing::MakeQueue;
@@ -35,8 +35,8 @@ class History {
     EXPECT_TRUE(plugins::RegisterAll(registry).ok());
     framework_ = *framework::Framework::Make(framework::DefaultProfile(), registry);
     index_ = std::make_unique<VictimIndex>(state_, tree_);
-    now_ = std::make_unique<NodeOrders>(state_, *framework_, Room::kNow);
-    future_ = std::make_unique<NodeOrders>(state_, *framework_, Room::kFuture);
+    now_ = std::make_unique<NodeOrders>(state_, *framework_, Capacity::kNow);
+    future_ = std::make_unique<NodeOrders>(state_, *framework_, Capacity::kFuture);
     fits_ = std::make_unique<NodeFits>(state_, *framework_);
     state_.Subscribe(index_.get());
     for (const char* queue : {"q0", "q1"}) tree_.Upsert(MakeQueue(queue, "", -1, -1));
@@ -74,8 +74,9 @@ class History {
     CheckVictims();
     state_.ForEachPod([this](const state::PodRecord& pod) {
       uint64_t work = 0;
-      EXPECT_EQ(now_->BestFor(pod.pod_class, work)->node, Best(pod.pod_class, Room::kNow));
-      EXPECT_EQ(future_->BestFor(pod.pod_class, work)->node, Best(pod.pod_class, Room::kFuture));
+      EXPECT_EQ(now_->BestFor(pod.pod_class, work)->node, Best(pod.pod_class, Capacity::kNow));
+      EXPECT_EQ(future_->BestFor(pod.pod_class, work)->node,
+                Best(pod.pod_class, Capacity::kFuture));
       for (const int64_t count : {int64_t{1}, int64_t{3}}) {
         EXPECT_EQ(fits_->Possible({{pod.pod_class, count}}), Places(pod.pod_class, count) >= count);
       }
@@ -110,7 +111,7 @@ class History {
     });
     if (!running.empty()) txn.Evict(running[Below(running.size())]);
     for (const state::PodId pod : pending) {
-      const state::NodeId node = Best(state_.pod(pod).pod_class, Room::kNow);
+      const state::NodeId node = Best(state_.pod(pod).pod_class, Capacity::kNow);
       if (node != state::kNoId) txn.Allocate(pod, node);
     }
     if (Below(2) == 0) {
@@ -120,8 +121,8 @@ class History {
     }
   }
 
-  state::NodeId Best(state::PodClassId id, Room room) const {
-    const framework::Context context{state_, state_.pod_class(id), id, room};
+  state::NodeId Best(state::PodClassId id, Capacity capacity) const {
+    const framework::Context context{state_, state_.pod_class(id), id, capacity};
     state::NodeId best = state::kNoId;
     std::tuple<bool, int64_t> best_rank;
     for (const auto& [name, node_id] : state_.nodes_by_name()) {
@@ -139,14 +140,14 @@ class History {
 
   int64_t Places(state::PodClassId id, int64_t most) const {
     const state::PodClass& wanted = state_.pod_class(id);
-    const framework::Context context{state_, wanted, id, Room::kFuture};
+    const framework::Context context{state_, wanted, id, Capacity::kFuture};
     int64_t places = 0;
     for (const auto& [name, node_id] : state_.nodes_by_name()) {
       const state::NodeInfo& node = state_.node(node_id);
       if (!node.exists || !framework_->FilterNodeObject(context, node, nullptr)) continue;
-      model::Resources room = node.Future();
-      for (int64_t n = 0; n < most && wanted.requests.FitsIn(room); ++n, ++places) {
-        room -= wanted.requests;
+      model::Resources capacity = node.Future();
+      for (int64_t n = 0; n < most && wanted.requests.FitsIn(capacity); ++n, ++places) {
+        capacity -= wanted.requests;
       }
     }
     return places;
@@ -156,7 +157,7 @@ class History {
     EXPECT_EQ(index_->CheckConsistency(), "");
     index_->CatchUp();
     EXPECT_EQ(index_->CheckConsistency(), "");
-    std::map<queues::QueueId, std::vector<ServiceKey>> expected;
+    std::map<queues::QueueId, std::vector<QueueOrderKey>> expected;
     state_.ForEachWorkload([&](const state::Workload& workload) {
       const std::optional<queues::QueueId> leaf = tree_.Find(workload.queue);
       const bool runs =
@@ -173,7 +174,7 @@ class History {
     for (auto& [leaf, keys] : expected) {
       std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return b < a; });
       const VictimIndex::Leaf& found = index_->leaves().at(leaf);
-      EXPECT_EQ(std::vector<ServiceKey>(found.begin(), found.end()), keys);
+      EXPECT_EQ(std::vector<QueueOrderKey>(found.begin(), found.end()), keys);
     }
   }
 

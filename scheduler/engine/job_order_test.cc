@@ -102,7 +102,7 @@ TEST(JobOrderTest, AWordThatChangesCountsAtOnce) {
   EXPECT_THAT(c.Bound(), ElementsAre("b>n"));
 }
 
-// Among those of one queue: the reverse of the order of service would take the long job, which has
+// Among those of one queue: the reverse of the queue order would take the long job, which has
 // run for a day.
 TEST(JobOrderTest, WhoStartedLastGivesWayFirst) {
   for (const bool by_length : {false, true}) {

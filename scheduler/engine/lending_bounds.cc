@@ -32,7 +32,7 @@ const LendingBounds::UpcomingCapacity& LendingBounds::Upcoming() {
     const state::NodeInfo& node = state_.node(id);
     if (!IsUpcoming(node)) continue;
     nodes.push_back(id);
-    upcoming_->total += books_.CapacityOf(node);
+    upcoming_->total += tracker_.CapacityOf(node);
   }
   upcoming_->nodes = std::make_shared<const NodeSet>(std::move(nodes));
   return *upcoming_;
@@ -40,7 +40,7 @@ const LendingBounds::UpcomingCapacity& LendingBounds::Upcoming() {
 
 bool LendingBounds::FitsUpcoming(queues::QueueId leaf, const model::Resources& request) {
   return !Upcoming().nodes->nodes().empty() &&
-         !books_.CheckLending(leaf, request, total_ + Upcoming().total).has_value();
+         !tracker_.CheckLending(leaf, request, total_ + Upcoming().total).has_value();
 }
 
 void LendingBounds::DescribeKeeper(const queues::LendingRefusal& refusal, Outcome& outcome) const {
@@ -50,7 +50,7 @@ void LendingBounds::DescribeKeeper(const queues::LendingRefusal& refusal, Outcom
   for (queues::QueueId queue = 0; queue < tree_.size(); ++queue) {
     if (!tree_.Usable(queue) || std::find(own.begin(), own.end(), queue) != own.end()) continue;
     const int64_t idle = tree_.BoundsOf(queue, refusal.resource).kept -
-                         books_.ledger().allocated(queue, refusal.resource);
+                         tracker_.ledger().allocated(queue, refusal.resource);
     const bool more = idle > most;
     if (!more && (idle != most || most == 0 || tree_.Name(queue) >= tree_.Name(keeper))) continue;
     most = idle;
@@ -72,7 +72,7 @@ bool LendingBounds::HoldsDemand(const model::Resources& demanded, const model::R
                                 Outcome& outcome) {
   if (!any()) return false;
   const model::Resources bought = total_ + Upcoming().total + demanded + request;
-  const auto refusal = books_.CheckLending(outcome.leaf, request, bought);
+  const auto refusal = tracker_.CheckLending(outcome.leaf, request, bought);
   if (!refusal.has_value()) return false;
   outcome.whole_demand = false;
   if (!outcome.demanded.empty() || !outcome.promises.empty()) return true;
@@ -87,7 +87,7 @@ bool LendingBounds::HoldsDemand(const model::Resources& demanded, const model::R
 
 bool LendingBounds::Breaks(const model::Resources& before) const {
   if (!any()) return false;
-  const model::Resources after = books_.LendingLoad();
+  const model::Resources after = tracker_.LendingLoad();
   for (const model::ResourceIndex resource : tree_.resources()) {
     if (after[resource] > std::max(before[resource], total_[resource])) return true;
   }

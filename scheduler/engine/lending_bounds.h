@@ -9,7 +9,7 @@
 
 #include "queues/lending.h"
 #include "queues/tree.h"
-#include "scheduler/engine/books.h"
+#include "scheduler/engine/allocation_tracker.h"
 #include "scheduler/engine/outcome.h"
 #include "scheduler/engine/topology.h"
 
@@ -18,17 +18,17 @@ namespace fairlead::engine {
 class LendingBounds {
  public:
   // `total`: what fair share divides.
-  LendingBounds(const state::ClusterState& state, const queues::QueueTree& tree, const Books& books,
-                const model::Resources& total)
-      : state_(state), tree_(tree), books_(books), total_(total) {}
+  LendingBounds(const state::ClusterState& state, const queues::QueueTree& tree,
+                const AllocationTracker& tracker, const model::Resources& total)
+      : state_(state), tree_(tree), tracker_(tracker), total_(total) {}
 
   // Some queue keeps something.
-  [[nodiscard]] bool any() const { return books_.lending(); }
+  [[nodiscard]] bool any() const { return tracker_.lending(); }
 
   // Why the request would take guaranteed quota of other queues; none if it would not.
   [[nodiscard]] std::optional<queues::LendingRefusal> Check(queues::QueueId leaf,
                                                             const model::Resources& request) const {
-    return books_.CheckLending(leaf, request, total_);
+    return tracker_.CheckLending(leaf, request, total_);
   }
 
   // The capacity of nodes that are on order or not usable yet.
@@ -46,7 +46,7 @@ class LendingBounds {
                    Outcome& outcome);
 
   // The load by now, for Breaks() later.
-  [[nodiscard]] model::Resources Load() const { return books_.LendingLoad(); }
+  [[nodiscard]] model::Resources Load() const { return tracker_.LendingLoad(); }
   // More is kept or held than there was `before`, and more than there is.
   [[nodiscard]] bool Breaks(const model::Resources& before) const;
 
@@ -57,7 +57,7 @@ class LendingBounds {
  private:
   const state::ClusterState& state_;
   const queues::QueueTree& tree_;
-  const Books& books_;
+  const AllocationTracker& tracker_;
   const model::Resources& total_;
   std::optional<UpcomingCapacity> upcoming_;
 };

@@ -8,16 +8,16 @@
 namespace fairlead::engine {
 
 ModelBounds::ModelBounds(const state::ClusterState& state, const queues::QueueTree& tree,
-                         const Books& books)
-    : state_(state), tree_(tree), books_(books), models_(GpuModels(tree)) {}
+                         const AllocationTracker& tracker)
+    : state_(state), tree_(tree), tracker_(tracker), models_(GpuModels(tree)) {}
 
 std::optional<queues::LimitViolation> ModelBounds::FindBroken(
     queues::QueueId leaf, bool preemptible, const std::vector<state::PodId>& pods) const {
   if (models_.empty()) return std::nullopt;
   using queues::LimitKind;
   model::Resources charge;
-  for (const state::PodId pod : pods) charge += books_.ChargeOf(state_.pod(pod));
-  const queues::QueueLedger& ledger = books_.ledger();
+  for (const state::PodId pod : pods) charge += tracker_.ChargeOf(state_.pod(pod));
+  const queues::QueueLedger& ledger = tracker_.ledger();
   for (const model::ResourceIndex resource : models_) {
     const int64_t asked = charge[resource];
     if (asked <= 0) continue;
@@ -39,7 +39,7 @@ std::optional<queues::LimitViolation> ModelBounds::FindBroken(
 }
 
 Placement ModelBounds::Place(Placer& placer, state::Transaction& txn, queues::QueueId leaf,
-                             const state::Workload& workload, const GangStep& step,
+                             const state::Workload& workload, const TasksToAllocate& step,
                              Placer::Mode mode, NodeSetPtr within,
                              std::optional<queues::LimitViolation>& broken) const {
   std::vector<model::ResourceIndex> barred;

@@ -11,7 +11,7 @@
 
 #include "queues/limits.h"
 #include "queues/tree.h"
-#include "scheduler/engine/books.h"
+#include "scheduler/engine/allocation_tracker.h"
 #include "scheduler/engine/gang.h"
 #include "scheduler/engine/placer.h"
 #include "scheduler/state/transaction.h"
@@ -20,7 +20,8 @@ namespace fairlead::engine {
 
 class ModelBounds {
  public:
-  ModelBounds(const state::ClusterState& state, const queues::QueueTree& tree, const Books& books);
+  ModelBounds(const state::ClusterState& state, const queues::QueueTree& tree,
+              const AllocationTracker& tracker);
 
   // Some queue names a model.
   [[nodiscard]] bool any() const { return !models_.empty(); }
@@ -36,7 +37,7 @@ class ModelBounds {
   // Places the step within all bounds, into an empty transaction. `within` as Placer::Place().
   // `broken`: the bound that kept the step from a place, if it has none.
   Placement Place(Placer& placer, state::Transaction& txn, queues::QueueId leaf,
-                  const state::Workload& workload, const GangStep& step, Placer::Mode mode,
+                  const state::Workload& workload, const TasksToAllocate& step, Placer::Mode mode,
                   NodeSetPtr within, std::optional<queues::LimitViolation>& broken) const;
 
   // The request, and the GPUs of pods that may run on any model counted for every model: which one
@@ -47,7 +48,7 @@ class ModelBounds {
  private:
   const state::ClusterState& state_;
   const queues::QueueTree& tree_;
-  const Books& books_;
+  const AllocationTracker& tracker_;
   const std::vector<model::ResourceIndex> models_;  // that some queue names
 };
 

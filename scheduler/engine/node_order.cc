@@ -4,7 +4,7 @@
 
 namespace fairlead::engine {
 
-using framework::Room;
+using framework::Capacity;
 
 void NodeOrders::Put(Group& group, const Entry& entry) {
   if (group.best.node == state::kNoId) {
@@ -35,7 +35,7 @@ bool NodeOrders::FitsIdle(const framework::Framework& framework, const framework
   const bool claims = !wanted.spec->resource_claims.empty() || !wanted.spec->claims_to_join.empty();
   if (wanted.SharesGpu() || claims) {
     framework::Context now = future;
-    now.room = framework::Room::kNow;
+    now.capacity = framework::Capacity::kNow;
     // Of claims the plugin asks about other nodes, too.
     return claims ? framework.Filter(now, node, nullptr)
                   : framework.FilterNodeUsage(now, node, nullptr);
@@ -58,8 +58,8 @@ NodeOrders::Entry NodeOrders::FirstOf(const Group& group, PassedOver passed_over
   return {false, 0, 0, state::kNoId};
 }
 
-framework::Context NodeOrders::ContextOf(state::PodClassId pod_class, Room room) const {
-  return {state_, state_.pod_class(pod_class), pod_class, room};
+framework::Context NodeOrders::ContextOf(state::PodClassId pod_class, Capacity capacity) const {
+  return {state_, state_.pod_class(pod_class), pod_class, capacity};
 }
 
 // ---- keeping an order
@@ -89,7 +89,7 @@ void NodeOrders::Renew(Order& order, state::PodClassId pod_class, state::NodeId 
   const Slot former = slot;
   slot.fits = node.id == id && node.exists;
   if (slot.fits) {
-    const framework::Context context = ContextOf(pod_class, room_);
+    const framework::Context context = ContextOf(pod_class, capacity_);
     ++work;
     if (slot.object_version != node.object_version) {
       slot.object_version = node.object_version;
@@ -100,7 +100,7 @@ void NodeOrders::Renew(Order& order, state::PodClassId pod_class, state::NodeId 
                 (holds_ == Holds::kAllThatFit || FitsIdle(framework_, context, node));
     if (slot.fits) {
       slot.ordered = node.kind != state::NodeKind::kReal || !node.usable;
-      slot.fits = !slot.ordered || room_ != Room::kNow;
+      slot.fits = !slot.ordered || capacity_ != Capacity::kNow;
       slot.minus_score = -framework_.ScoreNode(context, node);
       slot.name_rank = node.name_rank;
       if (order.domains != nullptr && !order.domains->many.empty()) {
@@ -171,7 +171,7 @@ NodeOrders::Order& NodeOrders::Find(state::PodClassId pod_class) {
 std::unique_ptr<NodeOrders::Domains> NodeOrders::ReadDomains(state::PodClassId pod_class) const {
   if (framework_.NodeLocal(state_.pod_class(pod_class))) return nullptr;
   auto domains = std::make_unique<Domains>();
-  domains->dependence = framework_.DependenceOf(ContextOf(pod_class, room_));
+  domains->dependence = framework_.DependenceOf(ContextOf(pod_class, capacity_));
   for (const auto* keys : {&domains->dependence.filter, &domains->dependence.score}) {
     for (const framework::TopologyKey* key : *keys) {
       if (std::any_of(domains->held.begin(), domains->held.end(),
@@ -200,14 +200,15 @@ bool NodeOrders::IsCurrent(const Order& order, state::PodClassId pod_class) cons
     const size_t count = key->domain_count();
     return count <= 2 * limits_.few_domains || count * count <= 4 * nodes;
   });
-  return still_few && domains.dependence == framework_.DependenceOf(ContextOf(pod_class, room_));
+  return still_few &&
+         domains.dependence == framework_.DependenceOf(ContextOf(pod_class, capacity_));
 }
 
 std::vector<int64_t> NodeOrders::ThresholdsOf(const Domains& domains,
                                               state::PodClassId pod_class) const {
   std::vector<int64_t> thresholds;
   if (domains.many.empty()) return thresholds;
-  framework_.AddThresholds(ContextOf(pod_class, room_), domains.many, thresholds);
+  framework_.AddThresholds(ContextOf(pod_class, capacity_), domains.many, thresholds);
   // What is left behind in a domain by a node that left it is not among that node's neighbours.
   for (const framework::TopologyKey* key : domains.many) {
     thresholds.push_back(static_cast<int64_t>(key->departures()));
@@ -227,9 +228,9 @@ uint32_t NodeOrders::GroupOf(Order& order, state::NodeId node) {
 
 bool NodeOrders::Admits(state::PodClassId pod_class, const state::NodeInfo& node,
                         const framework::TopologyKeys& keys) const {
-  if (!framework_.AdmitsDomains(ContextOf(pod_class, Room::kFuture), node, keys)) return false;
-  return room_ != Room::kNow ||
-         framework_.AdmitsDomains(ContextOf(pod_class, Room::kNow), node, keys);
+  if (!framework_.AdmitsDomains(ContextOf(pod_class, Capacity::kFuture), node, keys)) return false;
+  return capacity_ != Capacity::kNow ||
+         framework_.AdmitsDomains(ContextOf(pod_class, Capacity::kNow), node, keys);
 }
 
 void NodeOrders::Readmit(Order& order, state::PodClassId pod_class, state::NodeId id,
@@ -261,7 +262,7 @@ std::optional<NodeOrders::Best> NodeOrders::BestByDomain(
     const Order& order, state::PodClassId pod_class, uint64_t& work,
     absl::FunctionRef<bool(state::NodeId)> passed_over) const {
   const Domains& domains = *order.domains;
-  const framework::Context now = ContextOf(pod_class, Room::kNow);
+  const framework::Context now = ContextOf(pod_class, Capacity::kNow);
   Entry best{false, 0, 0, state::kNoId};
   // The whole entry: with what depends on other nodes.
   const auto offer = [&](Entry entry) {

@@ -55,11 +55,11 @@ class NodeOrders {
   enum class Holds : uint8_t { kAllThatFit, kIdle };
 
   NodeOrders(const state::ClusterState& state, const framework::Framework& framework,
-             framework::Room room)
-      : NodeOrders(state, framework, room, Limits()) {}
+             framework::Capacity capacity)
+      : NodeOrders(state, framework, capacity, Limits()) {}
   NodeOrders(const state::ClusterState& state, const framework::Framework& framework,
-             framework::Room room, Limits limits, Holds holds = Holds::kAllThatFit)
-      : state_(state), framework_(framework), room_(room), limits_(limits), holds_(holds) {}
+             framework::Capacity capacity, Limits limits, Holds holds = Holds::kAllThatFit)
+      : state_(state), framework_(framework), capacity_(capacity), limits_(limits), holds_(holds) {}
 
   // Whether a usable node, which passes the filters for Room::kFuture, has idle room for the class
   // if promises do not count. Shares of GPUs and claims of devices respect promises.
@@ -142,7 +142,7 @@ class NodeOrders {
   static void Refile(Order& order, const Slot& former, state::NodeId node);
 
   [[nodiscard]] framework::Context ContextOf(state::PodClassId pod_class,
-                                             framework::Room room) const;
+                                             framework::Capacity capacity) const;
   [[nodiscard]] std::unique_ptr<Domains> ReadDomains(state::PodClassId pod_class) const;
   [[nodiscard]] bool IsCurrent(const Order& order, state::PodClassId pod_class) const;
   [[nodiscard]] std::vector<int64_t> ThresholdsOf(const Domains& domains,
@@ -159,7 +159,7 @@ class NodeOrders {
 
   const state::ClusterState& state_;
   const framework::Framework& framework_;
-  const framework::Room room_;
+  const framework::Capacity capacity_;
   const Limits limits_;
   const Holds holds_;
   absl::flat_hash_map<state::PodClassId, std::unique_ptr<Order>> orders_;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/engine/late_rows.h"
+#include "scheduler/engine/sorted_merge.h"
 
 namespace fairlead::engine {
 namespace {
@@ -27,7 +27,7 @@ verdict::Code CodeOf(const queues::LimitViolation& violation) {
 }
 
 StepKind KindOf(const state::ClusterState& state, const state::Workload& workload,
-                const GangStep& step) {
+                const TasksToAllocate& step) {
   StepKind kind;
   const state::PodClassId first = state.pod(step.pods.front()).pod_class;
   bool uniform = workload.plain ||
@@ -45,7 +45,7 @@ StepKind KindOf(const state::ClusterState& state, const state::Workload& workloa
   return kind;
 }
 
-Outcome OutcomeOfNext(const state::ClusterState& state, const Outcome& former, CrowdRest rest) {
+Outcome OutcomeOfNext(const state::ClusterState& state, const Outcome& former, RestOfClass rest) {
   Outcome outcome = former;
   const state::Workload& workload = state.workload(rest.next->workload);
   outcome.workload = workload.id;
@@ -53,7 +53,7 @@ Outcome OutcomeOfNext(const state::ClusterState& state, const Outcome& former, C
   if (!outcome.step.pods.empty()) outcome.step = NextStep(state, workload);
   ++rest.next;
   --rest.count;
-  outcome.rest = rest.count > 0 ? rest : CrowdRest{};
+  outcome.rest = rest.count > 0 ? rest : RestOfClass{};
   return outcome;
 }
 
@@ -68,14 +68,14 @@ Outcome& OutcomeTable::Of(const state::Workload& workload, queues::QueueId leaf)
 }
 
 size_t OutcomeTable::StepForward(size_t position, const Outcome& before) {
-  const CrowdRest rest = std::exchange(rows_[position].rest, {});
+  const RestOfClass rest = std::exchange(rows_[position].rest, {});
   Append(OutcomeOfNext(state_, before, rest));
   MarkLate(rows_.back());
   return rows_.size() - 1;
 }
 
-ServiceKey OutcomeTable::KeyOf(const Outcome& outcome) const {
-  ServiceKey key = MakeServiceKey(state_.workload(outcome.workload));
+QueueOrderKey OutcomeTable::KeyOf(const Outcome& outcome) const {
+  QueueOrderKey key = MakeQueueOrderKey(state_.workload(outcome.workload));
   // A promise counts as if it ran.
   if (!outcome.promises.empty() && key.elastic_state > 0) --key.elastic_state;
   return key;
@@ -84,7 +84,7 @@ ServiceKey OutcomeTable::KeyOf(const Outcome& outcome) const {
 void OutcomeTable::Sort() {
   if (!std::exchange(unsorted_, false)) return;
   std::vector<Outcome> all = Release();
-  LateRows<queues::QueueId, Outcome*> late;
+  SortedMerge<queues::QueueId, Outcome*> late;
   for (Outcome& outcome : all) {
     if (outcome.stepped_forward) {
       late.Add(outcome.leaf, KeyOf(outcome), &outcome);

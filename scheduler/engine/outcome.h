@@ -30,7 +30,7 @@ struct Outcome {
   std::vector<std::string> details;
   std::optional<absl::Time> until;
   // The tasks that did not get a place, and the pod of them for which no node was found.
-  GangStep step;
+  TasksToAllocate step;
   model::Resources step_request;
   state::PodId failed_pod = state::kNoId;
   // Some set of the workload has a topology constraint.
@@ -53,7 +53,7 @@ struct Outcome {
   bool tried = true;             // false: its turn did not come
   bool stepped_forward = false;  // since the last OutcomeTable::Sort()
   // Equivalent workloads behind this one, which wait for the same reason and have no row.
-  CrowdRest rest;
+  RestOfClass rest;
 };
 
 // What is true of one step is true of every step of the same kind and at least its size.
@@ -63,12 +63,12 @@ struct StepKind {
   friend auto operator<=>(const StepKind&, const StepKind&) = default;
 };
 StepKind KindOf(const state::ClusterState& state, const state::Workload& workload,
-                const GangStep& step);
+                const TasksToAllocate& step);
 
 verdict::Code CodeOf(const queues::LimitViolation& violation);
 
 // The outcome of the first workload of `rest`, as `former` has it; the others are behind it.
-Outcome OutcomeOfNext(const state::ClusterState& state, const Outcome& former, CrowdRest rest);
+Outcome OutcomeOfNext(const state::ClusterState& state, const Outcome& former, RestOfClass rest);
 
 // One row for each workload that a cycle has looked at, in queue order once Sort() has run.
 // References to rows are valid until a row is added.
@@ -98,7 +98,7 @@ class OutcomeTable {
   void Sort();
 
   // Where the workload stood in its queue before this cycle promised it anything.
-  [[nodiscard]] ServiceKey KeyOf(const Outcome& outcome) const;
+  [[nodiscard]] QueueOrderKey KeyOf(const Outcome& outcome) const;
 
   // Takes all rows out; each has to be given to Append() again.
   std::vector<Outcome> Release();

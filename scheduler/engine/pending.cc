@@ -9,8 +9,8 @@ namespace fairlead::engine {
 
 using state::PodStatus;
 
-ServiceKey MakeServiceKey(const state::Workload& workload) {
-  ServiceKey key;
+QueueOrderKey MakeQueueOrderKey(const state::Workload& workload) {
+  QueueOrderKey key;
   key.minus_priority = -static_cast<int64_t>(workload.priority);
   key.elastic_state = ElasticStateOf(workload);
   key.turn_ns = absl::ToUnixNanos(workload.turn);
@@ -75,9 +75,9 @@ std::string ShapeOf(const state::ClusterState& state, const state::Workload& wor
 
 }  // namespace
 
-CrowdKey MakeCrowdKey(const state::ClusterState& state, const state::Workload& workload,
-                      bool by_duration) {
-  CrowdKey key;
+EquivalenceKey MakeEquivalenceKey(const state::ClusterState& state, const state::Workload& workload,
+                                  bool by_duration) {
+  EquivalenceKey key;
   key.alone = workload.id;
   if (workload.pods.empty()) return key;
   const state::PodRecord& pod = state.pod(workload.pods.front());
@@ -102,36 +102,37 @@ CrowdKey MakeCrowdKey(const state::ClusterState& state, const state::Workload& w
   return key;
 }
 
-PendingLeaf::Place PendingLeaf::Insert(const CrowdKey& crowd_key, ServiceKey key,
+PendingLeaf::Place PendingLeaf::Insert(const EquivalenceKey& equivalence_key, QueueOrderKey key,
                                        uint64_t& next_id) {
   ++size_;
-  const auto [found, added] = crowds_.try_emplace(crowd_key);
-  Crowd& crowd = found->second;
+  const auto [found, added] = equivalence_classes_.try_emplace(equivalence_key);
+  EquivalenceClass& equivalence_class = found->second;
   if (added) {
-    crowd.id = next_id++;
-    crowd.key = crowd_key;
+    equivalence_class.id = next_id++;
+    equivalence_class.key = equivalence_key;
   }
-  if (!added && *crowd.members.begin() < key) {
+  if (!added && *equivalence_class.members.begin() < key) {
     // Workloads mostly come in the order of their age: then this is O(1).
-    return {&crowd, crowd.members.emplace_hint(crowd.members.end(), std::move(key))};
+    return {&equivalence_class, equivalence_class.members.emplace_hint(
+                                    equivalence_class.members.end(), std::move(key))};
   }
-  if (!added) in_order_.erase(&crowd);
-  const auto position = crowd.members.insert(std::move(key)).first;
-  in_order_.insert(&crowd);
-  return {&crowd, position};
+  if (!added) in_order_.erase(&equivalence_class);
+  const auto position = equivalence_class.members.insert(std::move(key)).first;
+  in_order_.insert(&equivalence_class);
+  return {&equivalence_class, position};
 }
 
 void PendingLeaf::Erase(const Place& place) {
   --size_;
-  Crowd& crowd = *place.crowd;
-  if (place.position != crowd.members.begin()) {
-    crowd.members.erase(place.position);
+  EquivalenceClass& equivalence_class = *place.equivalence_class;
+  if (place.position != equivalence_class.members.begin()) {
+    equivalence_class.members.erase(place.position);
     return;
   }
-  auto node = in_order_.extract(&crowd);
-  crowd.members.erase(place.position);
-  if (crowd.members.empty()) {
-    crowds_.erase(CrowdKey(crowd.key));
+  auto node = in_order_.extract(&equivalence_class);
+  equivalence_class.members.erase(place.position);
+  if (equivalence_class.members.empty()) {
+    equivalence_classes_.erase(EquivalenceKey(equivalence_class.key));
   } else {
     in_order_.insert(std::move(node));
   }
@@ -147,33 +148,34 @@ void PendingIndex::Refresh(const state::Workload& workload) {
   if (workload.id >= filed_.size()) filed_.resize(workload.id + 1);
   Filed& filed = filed_[workload.id];
   const queues::QueueId queue = tree_.Find(workload.queue).value_or(kNoQueue);
-  ServiceKey key = MakeServiceKey(workload);
-  CrowdKey crowd_key = MakeCrowdKey(state_, workload, by_duration_);
+  QueueOrderKey key = MakeQueueOrderKey(workload);
+  EquivalenceKey equivalence_key = MakeEquivalenceKey(state_, workload, by_duration_);
   // They may name different queues that do not exist.
   if (queue == kNoQueue) {
-    crowd_key = {};
-    crowd_key.alone = workload.id;
+    equivalence_key = {};
+    equivalence_key.alone = workload.id;
   }
-  if (filed.place.crowd != nullptr && filed.queue == queue && *filed.place.position == key &&
-      filed.place.crowd->key == crowd_key) {
+  if (filed.place.equivalence_class != nullptr && filed.queue == queue &&
+      *filed.place.position == key && filed.place.equivalence_class->key == equivalence_key) {
     // Its pods may be others than before, though equal ones.
     if (workload.is_group && !changes_.all) changes_.came.push_back(workload.id);
     return;
   }
   Remove(workload.id);
   filed.queue = queue;
-  filed.place = leaves_[queue].Insert(crowd_key, std::move(key), next_crowd_);
-  const Crowd& crowd = *filed.place.crowd;
-  if (crowd.IsPlain()) plain_.try_emplace(crowd.id, &crowd);
+  filed.place = leaves_[queue].Insert(equivalence_key, std::move(key), next_class_);
+  const EquivalenceClass& equivalence_class = *filed.place.equivalence_class;
+  if (equivalence_class.IsPlain()) plain_.try_emplace(equivalence_class.id, &equivalence_class);
   if (!changes_.all) changes_.came.push_back(workload.id);
   ++size_;
 }
 
 void PendingIndex::Remove(state::WorkloadId workload) {
-  if (CrowdOf(workload) == nullptr) return;
+  if (EquivalenceClassOf(workload) == nullptr) return;
   Filed& filed = filed_[workload];
   auto leaf = leaves_.find(filed.queue);
-  if (filed.place.crowd->members.size() == 1) plain_.erase(filed.place.crowd->id);
+  if (filed.place.equivalence_class->members.size() == 1)
+    plain_.erase(filed.place.equivalence_class->id);
   leaf->second.Erase(filed.place);
   if (leaf->second.size() == 0) leaves_.erase(leaf);
   filed = {};
@@ -190,26 +192,26 @@ void PendingIndex::Clear() {
   changes_.all = true;
 }
 
-const Crowd* PendingIndex::FindCrowd(uint64_t id) const {
+const EquivalenceClass* PendingIndex::FindEquivalenceClass(uint64_t id) const {
   const auto found = plain_.find(id);
   return found == plain_.end() ? nullptr : found->second;
 }
 
-const Crowd* PendingIndex::CrowdOf(state::WorkloadId workload) const {
-  return workload < filed_.size() ? filed_[workload].place.crowd : nullptr;
+const EquivalenceClass* PendingIndex::EquivalenceClassOf(state::WorkloadId workload) const {
+  return workload < filed_.size() ? filed_[workload].place.equivalence_class : nullptr;
 }
 
 WaitingChanges PendingIndex::TakeChanges() { return std::exchange(changes_, {}); }
 
-ServiceWalk::ServiceWalk(const PendingIndex& index) {
+JobIterator::JobIterator(const PendingIndex& index) {
   for (const auto& [queue, leaf] : index.leaves()) {
     Cursor& cursor = cursors_[queue];
-    cursor.untouched = leaf.crowds().begin();
-    cursor.end = leaf.crowds().end();
+    cursor.untouched = leaf.equivalence_classes().begin();
+    cursor.end = leaf.equivalence_classes().end();
   }
 }
 
-void ServiceWalk::Cursor::Settle() {
+void JobIterator::Cursor::Settle() {
   if (popped_from.count > 0) {
     met.push_back(popped_from);
     std::push_heap(met.begin(), met.end(), Later());
@@ -218,54 +220,56 @@ void ServiceWalk::Cursor::Settle() {
   const bool meets =
       untouched != end && (met.empty() || *(*untouched)->members.begin() < *met.front().next);
   if (!meets) return;
-  const Crowd& crowd = **untouched;
-  met.push_back({&crowd, crowd.members.begin(), static_cast<int64_t>(crowd.members.size())});
+  const EquivalenceClass& equivalence_class = **untouched;
+  met.push_back({&equivalence_class, equivalence_class.members.begin(),
+                 static_cast<int64_t>(equivalence_class.members.size())});
   std::push_heap(met.begin(), met.end(), Later());
   ++untouched;
 }
 
-const ServiceKey* ServiceWalk::Cursor::First() const {
+const QueueOrderKey* JobIterator::Cursor::First() const {
   if (FromPutBack()) return &*put_back.begin();
   return met.empty() ? nullptr : &*met.front().next;
 }
 
-bool ServiceWalk::Cursor::FromPutBack() const {
+bool JobIterator::Cursor::FromPutBack() const {
   return !put_back.empty() && (met.empty() || *put_back.begin() < *met.front().next);
 }
 
-const ServiceKey* ServiceWalk::Cursor::FirstLeftOut() const {
-  const ServiceKey* until = First();
-  const ServiceKey* first = nullptr;
-  for (const CrowdRest& rest : left_out) {
+const QueueOrderKey* JobIterator::Cursor::FirstLeftOut() const {
+  const QueueOrderKey* until = First();
+  const QueueOrderKey* first = nullptr;
+  for (const RestOfClass& rest : left_out) {
     if (until == nullptr || *until < *rest.next) continue;
     if (first == nullptr || *rest.next < *first) first = &*rest.next;
   }
   return first;
 }
 
-void ServiceWalk::Cursor::PassLeftOut() {
-  const ServiceKey& until = *First();
-  for (CrowdRest& rest : left_out) {
-    if (*rest.next < until) rest.next = rest.crowd->members.lower_bound(until);
+void JobIterator::Cursor::PassLeftOut() {
+  const QueueOrderKey& until = *First();
+  for (RestOfClass& rest : left_out) {
+    if (*rest.next < until) rest.next = rest.equivalence_class->members.lower_bound(until);
   }
-  std::erase_if(left_out,
-                [](const CrowdRest& rest) { return rest.next == rest.crowd->members.end(); });
+  std::erase_if(left_out, [](const RestOfClass& rest) {
+    return rest.next == rest.equivalence_class->members.end();
+  });
 }
 
-bool ServiceWalk::IsLeftOut(queues::QueueId leaf) const {
+bool JobIterator::IsLeftOut(queues::QueueId leaf) const {
   return cursors_.at(leaf).FirstLeftOut() != nullptr;
 }
 
-state::WorkloadId ServiceWalk::Peek(queues::QueueId leaf) {
+state::WorkloadId JobIterator::Peek(queues::QueueId leaf) {
   const auto it = cursors_.find(leaf);
   if (it == cursors_.end()) return state::kNoId;
   it->second.Settle();
-  const ServiceKey* first = it->second.FirstLeftOut();
+  const QueueOrderKey* first = it->second.FirstLeftOut();
   if (first == nullptr) first = it->second.First();
   return first == nullptr ? state::kNoId : first->workload;
 }
 
-void ServiceWalk::Pop(queues::QueueId leaf) {
+void JobIterator::Pop(queues::QueueId leaf) {
   Cursor& cursor = cursors_.at(leaf);
   cursor.Settle();
   if (cursor.FirstLeftOut() != nullptr) {
@@ -283,13 +287,13 @@ void ServiceWalk::Pop(queues::QueueId leaf) {
   --cursor.popped_from.count;
 }
 
-void ServiceWalk::PutBack(queues::QueueId leaf, ServiceKey key) {
+void JobIterator::Requeue(queues::QueueId leaf, QueueOrderKey key) {
   cursors_.at(leaf).put_back.insert(std::move(key));
 }
 
-CrowdRest ServiceWalk::LeaveOutRest(queues::QueueId leaf, bool in_turn) {
+RestOfClass JobIterator::LeaveOutRest(queues::QueueId leaf, bool in_turn) {
   Cursor& cursor = cursors_.at(leaf);
-  CrowdRest rest = std::exchange(cursor.popped_from, {});
+  RestOfClass rest = std::exchange(cursor.popped_from, {});
   if (rest.count == 0) return {};
   if (in_turn) cursor.left_out.push_back(rest);
   return rest;

@@ -1,17 +1,18 @@
-// Workloads that wait, leaf queue by leaf queue in the order of service, and one cycle's walk over
+// Workloads that wait, leaf queue by leaf queue in queue order, and one cycle's walk over
 // them.
 //
 // Order in a queue (facts 3.4): priority, then elastic state (below its minimum, at it, above it),
 // then age (Workload::turn), then uid.
 //
-// Inside a leaf they stand in crowds: lone pods of one class, or groups of one shape of which
-// nothing has started, of one priority and preemptibility. Every decision treats the members of a
-// crowd alike; they differ in name and age only. So what holds the first of a crowd in a cycle
-// holds the others too, and a walk can leave them out: a cycle costs what it looks at, not what
-// waits. Any other workload is a crowd of its own.
+// Inside a leaf they stand in equivalence classes: lone pods of one class, or groups of one shape
+// of which nothing has started, of one priority and preemptibility. Every decision treats the
+// members of an equivalence class alike; they differ in name and age only. So what holds the first
+// of an equivalence class in a cycle holds the others too, and a walk can leave them out: a cycle
+// costs what it looks at, not what waits. Any other workload is an equivalence class of its own.
 //
 // Thread-safety: the owner's thread. Complexity: O(log n) a change, O(1) for the youngest of a
-// crowd; a walk costs what it visits, times the logarithm of the crowds that it has met.
+// equivalence class; a walk costs what it visits, times the logarithm of the equivalence classes
+// that it has met.
 #pragma once
 
 #include <cstdint>
@@ -29,18 +30,18 @@
 
 namespace fairlead::engine {
 
-struct ServiceKey {
+struct QueueOrderKey {
   int64_t minus_priority = 0;
   int elastic_state = 0;  // ElasticStateOf()
   int64_t turn_ns = 0;    // Workload::turn
   std::string uid;
   state::WorkloadId workload = state::kNoId;
-  friend auto operator<=>(const ServiceKey&, const ServiceKey&) = default;
+  friend auto operator<=>(const QueueOrderKey&, const QueueOrderKey&) = default;
 };
-ServiceKey MakeServiceKey(const state::Workload& workload);
+QueueOrderKey MakeQueueOrderKey(const state::Workload& workload);
 
-// What the workloads of a crowd have in common.
-struct CrowdKey {
+// What the workloads of an equivalence class have in common.
+struct EquivalenceKey {
   int64_t minus_priority = 0;
   int64_t generation = 0;                      // of the pod or PodGroup: verdicts name it
   state::PodClassId pod_class = state::kNoId;  // of the first pod
@@ -48,43 +49,43 @@ struct CrowdKey {
   bool preemptible = true;
   int64_t expected_ns = 0;                 // how long it runs by its own word, where that matters
   state::WorkloadId alone = state::kNoId;  // the only member, if it is nothing like the others
-  friend auto operator<=>(const CrowdKey&, const CrowdKey&) = default;
+  friend auto operator<=>(const EquivalenceKey&, const EquivalenceKey&) = default;
 };
 // `by_duration`: what says how long it runs is treated apart from what does not.
-CrowdKey MakeCrowdKey(const state::ClusterState& state, const state::Workload& workload,
-                      bool by_duration);
+EquivalenceKey MakeEquivalenceKey(const state::ClusterState& state, const state::Workload& workload,
+                                  bool by_duration);
 
-struct Crowd {
-  using Members = std::set<ServiceKey>;
+struct EquivalenceClass {
+  using Members = std::set<QueueOrderKey>;
   uint64_t id = 0;  // never given to another one
-  CrowdKey key;
+  EquivalenceKey key;
   Members members;  // never empty
   [[nodiscard]] bool IsPlain() const { return key.alone == state::kNoId; }
 };
 
-// The crowds of a leaf queue.
+// The equivalence classes of a leaf queue.
 class PendingLeaf {
  public:
   struct ByFirst {
-    bool operator()(const Crowd* a, const Crowd* b) const {
+    bool operator()(const EquivalenceClass* a, const EquivalenceClass* b) const {
       return *a->members.begin() < *b->members.begin();
     }
   };
-  using InOrder = std::set<Crowd*, ByFirst>;  // by their first members
+  using InOrder = std::set<EquivalenceClass*, ByFirst>;  // by their first members
 
   struct Place {
-    Crowd* crowd = nullptr;
-    Crowd::Members::const_iterator position;
+    EquivalenceClass* equivalence_class = nullptr;
+    EquivalenceClass::Members::const_iterator position;
   };
-  // `next_id` is taken for a crowd that is new.
-  Place Insert(const CrowdKey& crowd_key, ServiceKey key, uint64_t& next_id);
+  // `next_id` is taken for an equivalence class that is new.
+  Place Insert(const EquivalenceKey& equivalence_key, QueueOrderKey key, uint64_t& next_id);
   void Erase(const Place& place);
 
-  [[nodiscard]] const InOrder& crowds() const { return in_order_; }
+  [[nodiscard]] const InOrder& equivalence_classes() const { return in_order_; }
   [[nodiscard]] size_t size() const { return size_; }
 
  private:
-  std::map<CrowdKey, Crowd> crowds_;
+  std::map<EquivalenceKey, EquivalenceClass> equivalence_classes_;
   InOrder in_order_;
   size_t size_ = 0;
 };
@@ -104,9 +105,9 @@ class PendingIndex {
   [[nodiscard]] const std::map<queues::QueueId, PendingLeaf>& leaves() const { return leaves_; }
   [[nodiscard]] size_t size() const { return size_; }
   // Null if there is none any more.
-  [[nodiscard]] const Crowd* FindCrowd(uint64_t id) const;
+  [[nodiscard]] const EquivalenceClass* FindEquivalenceClass(uint64_t id) const;
   // Null if the workload does not wait.
-  [[nodiscard]] const Crowd* CrowdOf(state::WorkloadId workload) const;
+  [[nodiscard]] const EquivalenceClass* EquivalenceClassOf(state::WorkloadId workload) const;
 
   // Since the last call: who was filed, perhaps anew, and who was taken out, each perhaps several
   // times.
@@ -115,7 +116,7 @@ class PendingIndex {
  private:
   struct Filed {
     queues::QueueId queue = kNoQueue;
-    PendingLeaf::Place place;  // without a crowd: it does not wait
+    PendingLeaf::Place place;  // without an equivalence class: it does not wait
   };
   const state::ClusterState& state_;
   const queues::QueueTree& tree_;
@@ -123,32 +124,33 @@ class PendingIndex {
   std::map<queues::QueueId, PendingLeaf> leaves_;
   std::vector<Filed> filed_;  // by WorkloadId
   size_t size_ = 0;
-  uint64_t next_crowd_ = 1;
+  uint64_t next_class_ = 1;
   // By id; those of one alone are not asked for.
-  absl::flat_hash_map<uint64_t, const Crowd*> plain_;
+  absl::flat_hash_map<uint64_t, const EquivalenceClass*> plain_;
   WaitingChanges changes_;
 };
 
-// The members of a crowd from `next` on: they wait for what the one before them waits for. Valid
-// until the index changes one of them.
-struct CrowdRest {
-  const Crowd* crowd = nullptr;
-  Crowd::Members::const_iterator next;
+// The members of an equivalence class from `next` on: they wait for what the one before them waits
+// for. Valid until the index changes one of them.
+struct RestOfClass {
+  const EquivalenceClass* equivalence_class = nullptr;
+  EquivalenceClass::Members::const_iterator next;
   int64_t count = 0;
 };
 
 // Takes the workloads of each leaf in order, without changing the index; a workload that made
 // progress can be put back in with its new place.
-class ServiceWalk {
+class JobIterator {
  public:
-  explicit ServiceWalk(const PendingIndex& index);
+  explicit JobIterator(const PendingIndex& index);
   // kNoId when the leaf is exhausted.
   [[nodiscard]] state::WorkloadId Peek(queues::QueueId leaf);
   void Pop(queues::QueueId leaf);
-  void PutBack(queues::QueueId leaf, ServiceKey key);
-  // Leaves out the rest of the crowd whose member was popped last. None of a member that was put
-  // back, or of a crowd of one. `in_turn`: they hold their places among the queues (IsLeftOut).
-  CrowdRest LeaveOutRest(queues::QueueId leaf, bool in_turn = true);
+  void Requeue(queues::QueueId leaf, QueueOrderKey key);
+  // Leaves out the rest of the equivalence class whose member was popped last. None of a member
+  // that was put back, or of an equivalence class of one. `in_turn`: they hold their places among
+  // the queues (IsLeftOut).
+  RestOfClass LeaveOutRest(queues::QueueId leaf, bool in_turn = true);
   // What Peek returned is one of those left out: it only holds its place among the queues, because
   // what it asks for decides whose turn it is. Popped, it takes all with it that are left out and
   // come before the next that is not.
@@ -156,21 +158,22 @@ class ServiceWalk {
 
  private:
   struct Later {
-    bool operator()(const CrowdRest& a, const CrowdRest& b) const { return *b.next < *a.next; }
+    bool operator()(const RestOfClass& a, const RestOfClass& b) const { return *b.next < *a.next; }
   };
   struct Cursor {
-    PendingLeaf::InOrder::const_iterator untouched, end;  // crowds that were not met yet
-    std::vector<CrowdRest> met;                           // a heap, the first member on top
-    CrowdRest popped_from;                                // not in `met` until the next look
-    std::vector<CrowdRest> left_out;                      // from the first that was not passed
-    std::set<ServiceKey> put_back;
+    PendingLeaf::InOrder::const_iterator untouched,
+        end;                            // equivalence classes that were not met yet
+    std::vector<RestOfClass> met;       // a heap, the first member on top
+    RestOfClass popped_from;            // not in `met` until the next look
+    std::vector<RestOfClass> left_out;  // from the first that was not passed
+    std::set<QueueOrderKey> put_back;
 
     void Settle();
     // The first that was neither popped nor left out; null if there is none.
-    [[nodiscard]] const ServiceKey* First() const;
+    [[nodiscard]] const QueueOrderKey* First() const;
     [[nodiscard]] bool FromPutBack() const;
     // The first of those left out, if somebody comes after it.
-    [[nodiscard]] const ServiceKey* FirstLeftOut() const;
+    [[nodiscard]] const QueueOrderKey* FirstLeftOut() const;
     void PassLeftOut();
   };
   std::map<queues::QueueId, Cursor> cursors_;

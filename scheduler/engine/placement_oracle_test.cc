@@ -103,7 +103,7 @@ class World {
   }
 
  private:
-  struct Room {
+  struct Capacity {
     int64_t gpus, cores, memory_gib, pods;
   };
 
@@ -172,18 +172,18 @@ class World {
 
   bool Fits(const OraclePod& pod, size_t i) const {
     const OracleNode& node = nodes_[i];
-    const Room& room = free_[i];
+    const Capacity& capacity = free_[i];
     if (!pod.zone.empty() && pod.zone != node.zone) return false;
     if (node.tainted && !pod.tolerates) return false;
-    return pod.gpus <= room.gpus && pod.cores <= room.cores && pod.memory_gib <= room.memory_gib &&
-           room.pods >= 1;
+    return pod.gpus <= capacity.gpus && pod.cores <= capacity.cores &&
+           pod.memory_gib <= capacity.memory_gib && capacity.pods >= 1;
   }
   void Take(const OraclePod& pod, size_t i, int sign) {
-    Room& room = free_[i];
-    room.gpus -= sign * pod.gpus;
-    room.cores -= sign * pod.cores;
-    room.memory_gib -= sign * pod.memory_gib;
-    room.pods -= sign;
+    Capacity& capacity = free_[i];
+    capacity.gpus -= sign * pod.gpus;
+    capacity.cores -= sign * pod.cores;
+    capacity.memory_gib -= sign * pod.memory_gib;
+    capacity.pods -= sign;
   }
   bool PlaceFrom(size_t next) {
     if (next == gang_.size()) return true;
@@ -201,7 +201,7 @@ class World {
   testing::Cluster cluster_;
   std::vector<OracleNode> nodes_;
   std::vector<OraclePod> running_, gang_;
-  std::vector<Room> free_;
+  std::vector<Capacity> free_;
 };
 
 struct Counts {

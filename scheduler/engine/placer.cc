@@ -9,7 +9,7 @@
 namespace fairlead::engine {
 namespace {
 
-using framework::Room;
+using framework::Capacity;
 using state::PodStatus;
 
 bool IsOrdered(const state::NodeInfo& node) {
@@ -34,18 +34,19 @@ bool Placer::Better(const Choice& a, const Choice& b) {
   return a.score > b.score;
 }
 
-bool Placer::Kept(state::PodClassId pod_class, const state::NodeInfo& node, Room room) {
-  if (!asker_.has_value()) return false;
+bool Placer::Kept(state::PodClassId pod_class, const state::NodeInfo& node, Capacity capacity) {
+  if (!requester_.has_value()) return false;
   const state::WorkloadId kept_for =
-      reservations_->KeptFor(*asker_, state_.pod_class(pod_class), node, room);
+      reservations_->KeptFor(*requester_, state_.pod_class(pod_class), node, capacity);
   if (kept_for != state::kNoId) kept_for_ = kept_for;
   return kept_for != state::kNoId;
 }
 
-void Placer::SetAsker(const state::Workload& workload) {
-  asker_.reset();
+void Placer::SetRequester(const state::Workload& workload) {
+  requester_.reset();
   kept_for_ = state::kNoId;
-  if (reservations_ != nullptr && reservations_->any()) asker_ = reservations_->AskerOf(workload);
+  if (reservations_ != nullptr && reservations_->any())
+    requester_ = reservations_->RequesterOf(workload);
 }
 
 Placer::Choice Placer::Look(state::PodClassId pod_class, state::NodeId id, Mode mode,
@@ -53,17 +54,18 @@ Placer::Choice Placer::Look(state::PodClassId pod_class, state::NodeId id, Mode 
   const state::NodeInfo& node = state_.node(id);
   Choice choice;
   ++work_;
-  if (!feasibility_.Fits(pod_class, id, Room::kFuture)) return choice;
-  if (Kept(pod_class, node, Room::kFuture)) return choice;
+  if (!feasibility_.Fits(pod_class, id, Capacity::kFuture)) return choice;
+  if (Kept(pod_class, node, Capacity::kFuture)) return choice;
   choice.node = id;
   choice.ordered = IsOrdered(node);
-  const framework::Context future{state_, state_.pod_class(pod_class), pod_class, Room::kFuture};
+  const framework::Context future{state_, state_.pod_class(pod_class), pod_class,
+                                  Capacity::kFuture};
   choice.score =
-      framework_.Score({state_, state_.pod_class(pod_class), pod_class, Room::kNow}, node);
+      framework_.Score({state_, state_.pod_class(pod_class), pod_class, Capacity::kNow}, node);
   const bool fits_now = mode == Mode::kPromise
                             ? NodeOrders::FitsIdle(framework_, future, node)
-                            : !choice.ordered && feasibility_.Fits(pod_class, id, Room::kNow);
-  if (fits_now && !Kept(pod_class, node, Room::kNow)) {
+                            : !choice.ordered && feasibility_.Fits(pod_class, id, Capacity::kNow);
+  if (fits_now && !Kept(pod_class, node, Capacity::kNow)) {
     choice.score += framework::kFitsNowStep;
     choice.now = mode == Mode::kStart;
   }
@@ -84,26 +86,26 @@ bool Placer::MayPreferWaiting(state::PodClassId id) const {
     return true;
   }
   if (framework_.NodeLocal(pod_class)) return false;
-  const framework::Context context{state_, pod_class, id, Room::kNow};
+  const framework::Context context{state_, pod_class, id, Capacity::kNow};
   return framework_.ScoreVaries(context, framework_.DependenceOf(context).score);
 }
 
 std::optional<Placer::Choice> Placer::BestByOrder(state::PodClassId pod_class, Mode mode) {
   Choice best;
   // False: the order cannot say.
-  const auto take = [&](NodeOrders& order, Room room) {
+  const auto take = [&](NodeOrders& order, Capacity capacity) {
     const std::optional<NodeOrders::Best> found =
-        !asker_.has_value()
-            ? order.BestFor(pod_class, work_)
-            : order.BestFor(pod_class, work_, [&](state::NodeId id) {
-                const state::NodeInfo& node = state_.node(id);
-                if (Kept(pod_class, node, room)) return true;
-                return room == Room::kNow && !framework_.NodeLocal(state_.pod_class(pod_class)) &&
-                       Kept(pod_class, node, Room::kFuture);
-              });
+        !requester_.has_value() ? order.BestFor(pod_class, work_)
+                                : order.BestFor(pod_class, work_, [&](state::NodeId id) {
+                                    const state::NodeInfo& node = state_.node(id);
+                                    if (Kept(pod_class, node, capacity)) return true;
+                                    return capacity == Capacity::kNow &&
+                                           !framework_.NodeLocal(state_.pod_class(pod_class)) &&
+                                           Kept(pod_class, node, Capacity::kFuture);
+                                  });
     if (!found.has_value()) return false;
     if (found->node == state::kNoId) return true;
-    const bool now = room == Room::kNow;
+    const bool now = capacity == Capacity::kNow;
     const Choice choice{found->node, now && mode == Mode::kStart, found->ordered,
                         found->score + (now ? framework::kFitsNowStep : 0)};
     const bool tie = best.node != state::kNoId && !Better(choice, best) && !Better(best, choice);
@@ -113,9 +115,9 @@ std::optional<Placer::Choice> Placer::BestByOrder(state::PodClassId pod_class, M
     }
     return true;
   };
-  if (!take(mode == Mode::kPromise ? idle_ : now_, Room::kNow)) return std::nullopt;
+  if (!take(mode == Mode::kPromise ? idle_ : now_, Capacity::kNow)) return std::nullopt;
   if (best.node != state::kNoId && !MayPreferWaiting(pod_class)) return best;
-  if (!take(future_, Room::kFuture)) return std::nullopt;
+  if (!take(future_, Capacity::kFuture)) return std::nullopt;
   return best;
 }
 
@@ -151,15 +153,15 @@ Placer::Choice Placer::Best(state::PodId pod, Mode mode, const Area& area) {
     in_order = BestByOrder(record.pod_class, mode);
   }
   const Choice best = in_order.has_value() ? *in_order : BestByScan(record.pod_class, mode, area);
-  return best.node == state::kNoId || best.now ? best : WhereItWaits(record, mode, area, best);
+  return best.node == state::kNoId || best.now ? best : NominatedChoice(record, mode, area, best);
 }
 
-Placer::Choice Placer::WhereItWaits(const state::PodRecord& pod, Mode mode, const Area& area,
-                                    const Choice& best) {
+Placer::Choice Placer::NominatedChoice(const state::PodRecord& pod, Mode mode, const Area& area,
+                                       const Choice& best) {
   // What a topology prefers depends on where the others of the set are.
-  if (promises_ == nullptr || area.preferred != nullptr) return best;
+  if (nominated_ == nullptr || area.preferred != nullptr) return best;
   Choice choice = best;
-  promises_->Offer(pod, [&](state::NodeId node) {
+  nominated_->Offer(pod, [&](state::NodeId node) {
     if (node == best.node) return true;
     if (area.nodes != nullptr && !area.nodes->Contains(node)) return false;
     const Choice there = Look(pod.pod_class, node, mode, area);
@@ -191,8 +193,8 @@ bool Placer::PlaceAt(Attempt& attempt, state::PodId pod, const Choice& choice, b
   if (pod_class.spec->gpu_share.IsSet()) {
     // A shared GPU is filled up even if that means waiting for it (KAI).
     const state::NodeInfo& node = state_.node(choice.node);
-    std::optional<state::GpuPick> picked =
-        state::PickGpus(node, pod_class, state_.pod(pod).uid, state::GpuRoom::kFuture, gpu_order_);
+    std::optional<state::GpuPick> picked = state::PickGpus(node, pod_class, state_.pod(pod).uid,
+                                                           state::GpuCapacity::kFuture, gpu_order_);
     if (!picked.has_value()) return false;  // no filter of the profile has looked at GPUs
     pick = *std::move(picked);
     now = now && !state::MustWait(node, pod_class, pick);
@@ -223,13 +225,13 @@ bool Placer::PlaceMembers(Attempt& attempt, const StepNode& node, const Area& ar
 }
 
 bool Placer::PlacePart(Attempt& attempt, const StepNode& node, const Area& area) {
-  const Attempt::Stand before = attempt.Mark();
+  const Attempt::Checkpoint before = attempt.Mark();
   const bool placed = PlaceMembers(attempt, node, area);
   if (attempt.mode != Mode::kStart) return placed;
   if (placed && attempt.must_wait == before.must_wait) return true;
   const std::vector<state::PodId> pods = Repackable(attempt.workload, node);
   if (pods.empty()) return placed;
-  attempt.BackTo(before);
+  attempt.RollbackTo(before);
   if (Repack(attempt, node, pods, area, /*only_now=*/true)) return true;
   if (placed) return PlaceMembers(attempt, node, area);
   return Repack(attempt, node, pods, area, /*only_now=*/false);
@@ -237,13 +239,13 @@ bool Placer::PlacePart(Attempt& attempt, const StepNode& node, const Area& area)
 
 bool Placer::PlaceInDomain(Attempt& attempt, const StepNode& node, const Area& area,
                            const TopologyCandidate& domain, bool only_now) {
-  const Attempt::Stand before = attempt.Mark();
+  const Attempt::Checkpoint before = attempt.Mark();
   // Levels nest: what an outer one prefers is kept where an inner one says nothing.
   const auto* preferred = domain.preferred_score.empty() ? area.preferred : &domain.preferred_score;
   if (PlacePart(attempt, node, {domain.nodes, preferred})) {
     if (!only_now || attempt.StartsSince(before)) return true;
   }
-  attempt.BackTo(before);
+  attempt.RollbackTo(before);
   return false;
 }
 
@@ -253,10 +255,10 @@ bool Placer::PlaceInDomain(Attempt& attempt, const StepNode& node, const Area& a
 bool Placer::OwnDomainsFirst(const state::Workload& workload,
                              const model::TopologyConstraint& constraint,
                              std::vector<TopologyCandidate>& domains) {
-  if (promises_ == nullptr || domains.size() < 2 || !constraint.preferred_level.empty()) {
+  if (nominated_ == nullptr || domains.size() < 2 || !constraint.preferred_level.empty()) {
     return false;
   }
-  const std::vector<state::NodeId>& own = promises_->OrderedFor(workload);
+  const std::vector<state::NodeId>& own = nominated_->OrderedFor(workload);
   if (own.empty()) return false;
   std::stable_partition(domains.begin(), domains.end(), [&](const auto& domain) {
     return std::any_of(own.begin(), own.end(), [&](state::NodeId node) {
@@ -299,7 +301,8 @@ bool Placer::PlaceSet(Attempt& attempt, const StepNode& node, const Area& area) 
       placed.push_back(pod);
     }
   }
-  TopologyAnswer answer = topology_.Candidates(constraint, area.nodes, pods, placed, Room::kFuture);
+  TopologyAnswer answer =
+      topology_.Candidates(constraint, area.nodes, pods, placed, Capacity::kFuture);
   if (PlaceInDomains(attempt, node, area, answer.candidates)) return true;
   if (attempt.result.failed == state::kNoId && !pods.empty()) attempt.result.failed = pods.front();
   attempt.result.topology_reason =
@@ -312,7 +315,8 @@ bool Placer::PlaceSet(Attempt& attempt, const StepNode& node, const Area& area) 
   attempt.result.topology_invalid = answer.invalid;
   attempt.result.topology_infeasible =
       answer.candidates.empty() && !answer.invalid && placed.empty() &&
-      topology_.Candidates(constraint, area.nodes, pods, placed, Room::kEmpty).candidates.empty();
+      topology_.Candidates(constraint, area.nodes, pods, placed, Capacity::kEmpty)
+          .candidates.empty();
   return false;
 }
 
@@ -330,9 +334,9 @@ void Placer::PromiseAllOf(state::Transaction& txn, state::Transaction::Checkpoin
 }
 
 Placement Placer::Place(state::Transaction& txn, const state::Workload& workload,
-                        const GangStep& step, Mode mode, const NodeSetPtr& within) {
+                        const TasksToAllocate& step, Mode mode, const NodeSetPtr& within) {
   const auto start = txn.Mark();
-  SetAsker(workload);
+  SetRequester(workload);
   Attempt attempt{txn, workload, mode, {}, false};
   const bool bound = !workload.sets.front().topology.topology.empty();
   attempt.result.placed = bound ? PlaceSet(attempt, step.root, {within, nullptr})
@@ -349,7 +353,7 @@ Placement Placer::Place(state::Transaction& txn, const state::Workload& workload
 bool Placer::Replace(state::Transaction& txn, const state::Workload& workload,
                      const std::vector<state::PodId>& pods) {
   const auto start = txn.Mark();
-  SetAsker(workload);
+  SetRequester(workload);
   // As one part a set, each below the constraint of its own set and of those above it.
   std::vector<StepNode> nodes(workload.sets.size());
   for (size_t i = 0; i < nodes.size(); ++i) nodes[i].set = static_cast<int32_t>(i);

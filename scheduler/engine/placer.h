@@ -29,7 +29,7 @@
 #include "scheduler/engine/gang.h"
 #include "scheduler/engine/hypothesis.h"
 #include "scheduler/engine/node_order.h"
-#include "scheduler/engine/promise_memory.h"
+#include "scheduler/engine/nominated_nodes.h"
 #include "scheduler/engine/reservation.h"
 #include "scheduler/engine/topology.h"
 #include "scheduler/framework/framework.h"
@@ -65,14 +65,14 @@ class Placer {
         framework_(framework),
         feasibility_(state, framework),
         gpu_order_(gpu_order),
-        now_(state, framework, framework::Room::kNow, limits),
-        future_(state, framework, framework::Room::kFuture, limits),
-        idle_(state, framework, framework::Room::kFuture, limits, NodeOrders::Holds::kIdle),
+        now_(state, framework, framework::Capacity::kNow, limits),
+        future_(state, framework, framework::Capacity::kFuture, limits),
+        idle_(state, framework, framework::Capacity::kFuture, limits, NodeOrders::Holds::kIdle),
         topology_(state) {}
 
   // On failure the transaction is as it was.
-  Placement Place(state::Transaction& txn, const state::Workload& workload, const GangStep& step,
-                  Mode mode, const NodeSetPtr& within = nullptr);
+  Placement Place(state::Transaction& txn, const state::Workload& workload,
+                  const TasksToAllocate& step, Mode mode, const NodeSetPtr& within = nullptr);
   // Promises a pod that was evicted in this transaction a place anywhere; false: there is none.
   bool Replace(state::Transaction& txn, const state::Workload& workload,
                const std::vector<state::PodId>& pods);
@@ -81,7 +81,7 @@ class Placer {
   void SetReservations(const Reservations* reservations) { reservations_ = reservations; }
 
   // Where pods wait again; null: wherever is best. Not owned.
-  void SetPromises(PromiseMemory* promises) { promises_ = promises; }
+  void SetPromises(NominatedNodes* promises) { nominated_ = promises; }
 
   [[nodiscard]] uint64_t work() const { return work_; }
   [[nodiscard]] state::GpuOrder gpu_order() const { return gpu_order_; }
@@ -117,18 +117,18 @@ class Placer {
     bool must_wait = false;
 
     // Where it stands, to come back to when a part of it is placed in another way.
-    struct Stand {
+    struct Checkpoint {
       state::Transaction::Checkpoint mark;
       bool must_wait = false, promised = false;
     };
-    [[nodiscard]] Stand Mark() const { return {txn.Mark(), must_wait, result.promised}; }
-    void BackTo(const Stand& stand) {
+    [[nodiscard]] Checkpoint Mark() const { return {txn.Mark(), must_wait, result.promised}; }
+    void RollbackTo(const Checkpoint& stand) {
       txn.RollbackTo(stand.mark);
       must_wait = stand.must_wait;
       result.promised = stand.promised;
     }
     // Since then nobody had to be promised room.
-    [[nodiscard]] bool StartsSince(const Stand& stand) const {
+    [[nodiscard]] bool StartsSince(const Checkpoint& stand) const {
       return must_wait == stand.must_wait && result.promised == stand.promised;
     }
   };
@@ -163,7 +163,8 @@ class Placer {
                    bool only_now);
   Choice Best(state::PodId pod, Mode mode, const Area& area);
   // A pod that has to wait does so where it did before, if that is no later than `best`.
-  Choice WhereItWaits(const state::PodRecord& pod, Mode mode, const Area& area, const Choice& best);
+  Choice NominatedChoice(const state::PodRecord& pod, Mode mode, const Area& area,
+                         const Choice& best);
   // None: the order of the class cannot say.
   std::optional<Choice> BestByOrder(state::PodClassId pod_class, Mode mode);
   Choice BestByScan(state::PodClassId pod_class, Mode mode, const Area& area);
@@ -174,8 +175,8 @@ class Placer {
   // (framework/score_tiers.h).
   [[nodiscard]] bool MayPreferWaiting(state::PodClassId pod_class) const;
   // The node's room is kept for somebody else than who asks.
-  bool Kept(state::PodClassId pod_class, const state::NodeInfo& node, framework::Room room);
-  void SetAsker(const state::Workload& workload);
+  bool Kept(state::PodClassId pod_class, const state::NodeInfo& node, framework::Capacity capacity);
+  void SetRequester(const state::Workload& workload);
   static void PromiseAllOf(state::Transaction& txn, state::Transaction::Checkpoint start);
 
   state::ClusterState& state_;
@@ -185,9 +186,9 @@ class Placer {
   NodeOrders now_, future_, idle_;  // `idle_` takes the place of `now_` for promises
   TopologyIndex topology_;
   const Reservations* reservations_ = nullptr;
-  PromiseMemory* promises_ = nullptr;
+  NominatedNodes* nominated_ = nullptr;
   // Of the call of Place or Replace that runs.
-  std::optional<Reservations::Asker> asker_;  // none: nothing is kept
+  std::optional<Reservations::Requester> requester_;  // none: nothing is kept
   state::WorkloadId kept_for_ = state::kNoId;
   uint64_t work_ = 0;
   int64_t packing_tries_ = kMaxPackingTriesPerCycle;

@@ -20,9 +20,11 @@ constexpr model::ResourceIndex kCore[] = {model::kGpu, model::kCpu, model::kMemo
 
 std::string Devices(int64_t gpu_milli) { return model::FormatAmount(model::kGpuName, gpu_milli); }
 
-int64_t Free(const state::NodeInfo& node, model::ResourceIndex resource, framework::Room room) {
+int64_t Free(const state::NodeInfo& node, model::ResourceIndex resource,
+             framework::Capacity capacity) {
   int64_t free = model::SaturatingAdd(node.allocatable[resource], -node.used[resource]);
-  if (room != framework::Room::kNow) free = model::SaturatingAdd(free, node.releasing[resource]);
+  if (capacity != framework::Capacity::kNow)
+    free = model::SaturatingAdd(free, node.releasing[resource]);
   return model::SaturatingAdd(free, -node.pipelined[resource]);
 }
 
@@ -86,8 +88,8 @@ absl::Time Reservations::EndOf(const state::PodRecord& pod, Guess guess) const {
   return now_ + std::max(now_ - pod.started_at, kLeastGuess);
 }
 
-Reservations::Asker Reservations::AskerOf(const state::Workload& workload) const {
-  Asker asker;
+Reservations::Requester Reservations::RequesterOf(const state::Workload& workload) const {
+  Requester asker;
   asker.workload = &workload;
   asker.leaf = tree_.Find(workload.queue).value_or(PendingIndex::kNoQueue);
   absl::Duration longest = absl::ZeroDuration();
@@ -98,13 +100,13 @@ Reservations::Asker Reservations::AskerOf(const state::Workload& workload) const
   return asker;
 }
 
-bool Reservations::Exempt(const Asker& asker, const Reservation& reservation) const {
+bool Reservations::Exempt(const Requester& asker, const Reservation& reservation) const {
   if (asker.workload->id == reservation.owner) return true;
   if (EndsInTime(asker, reservation)) return true;
-  return asker.leaf == reservation.leaf && MakeServiceKey(*asker.workload) < reservation.key;
+  return asker.leaf == reservation.leaf && MakeQueueOrderKey(*asker.workload) < reservation.key;
 }
 
-bool Reservations::IsFirstOfEquals(const Asker& asker) const {
+bool Reservations::IsFirstOfEquals(const Requester& asker) const {
   return std::none_of(held_.begin(), held_.end(), [&](const Reservation& reservation) {
     return Exempt(asker, reservation) && !EndsInTime(asker, reservation);
   });
@@ -114,13 +116,14 @@ bool Reservations::Served(const Reservation& reservation) const {
   return state_.workload(reservation.owner).Active() > 0;
 }
 
-bool Reservations::IsOrdinary(const Asker& asker) const {
+bool Reservations::IsOrdinary(const Requester& asker) const {
   return std::none_of(held_.begin(), held_.end(),
                       [&](const Reservation& reservation) { return Exempt(asker, reservation); });
 }
 
-state::WorkloadId Reservations::KeptFor(const Asker& asker, const state::PodClass& pod_class,
-                                        const state::NodeInfo& node, framework::Room room) const {
+state::WorkloadId Reservations::KeptFor(const Requester& asker, const state::PodClass& pod_class,
+                                        const state::NodeInfo& node,
+                                        framework::Capacity capacity) const {
   const auto at = by_node_.find(node.id);
   if (at == by_node_.end()) return state::kNoId;
   const Reservation& reservation = held_[at->second.first];
@@ -130,12 +133,12 @@ state::WorkloadId Reservations::KeptFor(const Asker& asker, const state::PodClas
     const auto resource = static_cast<model::ResourceIndex>(i);
     const int64_t taken = pod_class.requests[resource];
     if (target.need[resource] <= 0 || taken <= 0) continue;
-    if (Free(node, resource, room) - taken < target.need[resource]) return reservation.owner;
+    if (Free(node, resource, capacity) - taken < target.need[resource]) return reservation.owner;
   }
   return state::kNoId;
 }
 
-state::WorkloadId Reservations::BehindOf(const Asker& asker,
+state::WorkloadId Reservations::BehindOf(const Requester& asker,
                                          const model::Resources& request) const {
   for (const Reservation& reservation : held_) {
     if (reservation.leaf != asker.leaf || Served(reservation) || Exempt(asker, reservation)) {
@@ -172,7 +175,7 @@ model::Resources Reservations::KeptOn(const Target& target) const {
   const state::NodeInfo& node = state_.node(target.node);
   for (size_t i = 0; i < target.need.size(); ++i) {
     const auto resource = static_cast<model::ResourceIndex>(i);
-    const int64_t idle = Free(node, resource, framework::Room::kFuture);
+    const int64_t idle = Free(node, resource, framework::Capacity::kFuture);
     const int64_t amount =
         std::clamp<int64_t>(idle, 0, std::max<int64_t>(0, target.need[resource]));
     if (amount > 0) kept.Set(resource, amount);
@@ -268,7 +271,7 @@ std::optional<Reservations::Plan> Reservations::Choose(const std::vector<state::
       if (ready != absl::InfiniteFuture()) next.emplace(ready, state_.node(id).name(), id);
     };
     for (const auto& [id, timeline] : timelines) {
-      if (what_if.Fits(pod_class, id, framework::Room::kEmpty)) offer(id);
+      if (what_if.Fits(pod_class, id, framework::Capacity::kEmpty)) offer(id);
     }
     for (int64_t placed = 0; placed < count;) {
       if (next.empty()) return std::nullopt;
@@ -328,7 +331,7 @@ void Reservations::Review(Reservation& reservation) {
   ++version_;
 }
 
-void Reservations::Follow(Reservation& reservation, const Lack& lack) {
+void Reservations::Follow(Reservation& reservation, const UnmetRequest& lack) {
   std::map<state::NodeId, model::Resources> needs;
   for (const auto& [pod, node] : lack.promised) {
     // A node of another reservation stays that one's.
@@ -366,7 +369,7 @@ void Reservations::Begin(absl::Time now, const queues::QueueLedger& ledger,
   }
 }
 
-bool Reservations::Reservable(const Lack& lack) const {
+bool Reservations::Reservable(const UnmetRequest& lack) const {
   if (!lack.only_room || !lack.may_reserve || lack.pods->empty()) return false;
   if (state_.workload(lack.workload).Active() > 0) return false;
   const bool big =
@@ -378,20 +381,20 @@ bool Reservations::Reservable(const Lack& lack) const {
   });
 }
 
-void Reservations::Settle(const std::vector<Lack>& lacks) {
+void Reservations::Settle(const std::vector<UnmetRequest>& lacks) {
   wake_at_ = absl::InfiniteFuture();
   if (!options_.on) return;
   absl::flat_hash_map<state::WorkloadId, size_t> held;
   for (size_t i = 0; i < held_.size(); ++i) held[held_[i].owner] = i;
   std::set<state::WorkloadId> lacking;
-  std::map<queues::QueueId, std::pair<ServiceKey, const Lack*>> first;  // of each leaf
-  for (const Lack& lack : lacks) {
+  std::map<queues::QueueId, std::pair<QueueOrderKey, const UnmetRequest*>> first;  // of each leaf
+  for (const UnmetRequest& lack : lacks) {
     const auto known = held.find(lack.workload);
     if (known != held.end() && (lack.only_room || !lack.promised.empty())) {
       lacking.insert(lack.workload);
     }
     if (!Reservable(lack)) continue;
-    ServiceKey key = MakeServiceKey(state_.workload(lack.workload));
+    QueueOrderKey key = MakeQueueOrderKey(state_.workload(lack.workload));
     auto [it, added] = first.try_emplace(lack.leaf, key, &lack);
     if (!added && key < it->second.first) it->second = {std::move(key), &lack};
   }
@@ -410,14 +413,14 @@ void Reservations::Settle(const std::vector<Lack>& lacks) {
     wake_at_ = now_;
   }
   IndexTargets();
-  for (const Lack& lack : lacks) {
+  for (const UnmetRequest& lack : lacks) {
     if (lack.promised.empty()) continue;
     for (Reservation& reservation : held_) {
       if (reservation.owner == lack.workload) Follow(reservation, lack);
     }
   }
   IndexTargets();
-  for (const Lack& lack : lacks) {
+  for (const UnmetRequest& lack : lacks) {
     const auto head = first.find(lack.leaf);
     if (head == first.end() || head->second.second != &lack) continue;
     const bool has_one = std::any_of(held_.begin(), held_.end(),

@@ -3,11 +3,11 @@
 // Without them whoever fits starts (KAI's behaviour), so a gang that needs eight GPUs at once can
 // wait for ever behind a stream of jobs that need one. KAI has nothing against it. Off by default.
 //
-// Who gets one. In each leaf queue the first workload in the order of service that is big (more
+// Who gets one. In each leaf queue the first workload in queue order that is big (more
 // than one pod at once, or at least `reserve_min_gpus` GPUs), lacks nothing but room, had its turn
 // (Workload::turn: its creation, or later where short jobs are served first) `reserve_after` ago,
 // and fits in the fair share of its queue and of every queue above. At most
-// `max_reservations` at a time, in the order of service. It ends when the workload runs, no longer
+// `max_reservations` at a time, in queue order. It ends when the workload runs, no longer
 // lacks room (a limit, nodes on order), or its queue's share has become too small for it.
 //
 // What it does.
@@ -77,7 +77,7 @@ class Reservations {
   // Before anything is placed. `ledger` follows the cycle and, like `shares`, outlives it.
   void Begin(absl::Time now, const queues::QueueLedger& ledger, const queues::FairShares& shares);
   // What a workload still lacks at the end.
-  struct Lack {
+  struct UnmetRequest {
     state::WorkloadId workload = state::kNoId;
     queues::QueueId leaf = 0;
     const std::vector<state::PodId>* pods = nullptr;  // the step
@@ -86,8 +86,8 @@ class Reservations {
     bool may_reserve = true;                          // false: as "not reserved for" above
     std::vector<std::pair<state::PodId, state::NodeId>> promised;
   };
-  // After promises were taken back. `lacks` in the order of service.
-  void Settle(const std::vector<Lack>& lacks);
+  // After promises were taken back. `lacks` in queue order.
+  void Settle(const std::vector<UnmetRequest>& lacks);
   // When something could be different although nothing changed.
   [[nodiscard]] absl::Time wake_at() const { return wake_at_; }
   // Grows with every change in what is kept, and from whom: answers "does not fit" that were given
@@ -97,25 +97,26 @@ class Reservations {
   // ---- questions in a cycle
   [[nodiscard]] bool any() const { return !held_.empty(); }
   // Who asks.
-  struct Asker {
+  struct Requester {
     const state::Workload* workload = nullptr;
     queues::QueueId leaf = PendingIndex::kNoQueue;
     absl::Time end = absl::InfiniteFuture();  // by its own word; infinite: it does not say
   };
-  [[nodiscard]] Asker AskerOf(const state::Workload& workload) const;
+  [[nodiscard]] Requester RequesterOf(const state::Workload& workload) const;
   // The workload that the node's room is kept for, if a pod of the class may not have what it would
   // take there for that reason alone; else kNoId.
-  [[nodiscard]] state::WorkloadId KeptFor(const Asker& asker, const state::PodClass& pod_class,
-                                          const state::NodeInfo& node, framework::Room room) const;
+  [[nodiscard]] state::WorkloadId KeptFor(const Requester& asker, const state::PodClass& pod_class,
+                                          const state::NodeInfo& node,
+                                          framework::Capacity capacity) const;
   // The workload of the same queue that must come first (rule 2), or kNoId.
-  [[nodiscard]] state::WorkloadId BehindOf(const Asker& asker,
+  [[nodiscard]] state::WorkloadId BehindOf(const Requester& asker,
                                            const model::Resources& request) const;
   // Every reservation treats the workload as it treats most others.
-  [[nodiscard]] bool IsOrdinary(const Asker& asker) const;
+  [[nodiscard]] bool IsOrdinary(const Requester& asker) const;
 
   // Whoever asks for the same behind it in its queue, and says the same of how long it runs, is
   // treated as it is.
-  [[nodiscard]] bool IsFirstOfEquals(const Asker& asker) const;
+  [[nodiscard]] bool IsFirstOfEquals(const Requester& asker) const;
 
   // Workloads that room is kept for, in the order of being granted.
   [[nodiscard]] std::vector<state::WorkloadId> Owners() const;
@@ -136,7 +137,7 @@ class Reservations {
     state::WorkloadId owner = state::kNoId;
     std::string uid;
     queues::QueueId leaf = 0;
-    ServiceKey key;
+    QueueOrderKey key;
     std::vector<state::PodId> pods;
     model::Resources request;
     std::vector<Target> targets;                // the earliest first
@@ -158,9 +159,9 @@ class Reservations {
   // It has got its room in this cycle.
   [[nodiscard]] bool Served(const Reservation& reservation) const;
   // Exempt from what `reservation` keeps.
-  [[nodiscard]] bool Exempt(const Asker& asker, const Reservation& reservation) const;
+  [[nodiscard]] bool Exempt(const Requester& asker, const Reservation& reservation) const;
   // Whoever is like it is exempt too.
-  [[nodiscard]] static bool EndsInTime(const Asker& asker, const Reservation& reservation) {
+  [[nodiscard]] static bool EndsInTime(const Requester& asker, const Reservation& reservation) {
     return asker.end != absl::InfiniteFuture() && asker.end <= reservation.earliest;
   }
   // What of the need is idle on the node.
@@ -174,12 +175,12 @@ class Reservations {
                                            state::WorkloadId owner) const;
   void Review(Reservation& reservation);
   // The places that it was promised become its targets.
-  void Follow(Reservation& reservation, const Lack& lack);
+  void Follow(Reservation& reservation, const UnmetRequest& lack);
   enum class Guess : uint8_t { kLikely, kEarliest };
   // When all targets have room.
   [[nodiscard]] absl::Time ReadyOf(const Reservation& reservation, Guess guess) const;
   [[nodiscard]] absl::Time EndOf(const state::PodRecord& pod, Guess guess) const;
-  [[nodiscard]] bool Reservable(const Lack& lack) const;
+  [[nodiscard]] bool Reservable(const UnmetRequest& lack) const;
 
   const ReservationOptions options_;
   state::ClusterState& state_;  // changed in a Hypothesis alone

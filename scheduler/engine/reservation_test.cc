@@ -125,7 +125,7 @@ TEST(ReservationTest, RoomOnTheNodeThatIsSoonestFreeIsKeptAndBothAreTold) {
   world.Gang("big", "q", 1, 4, 100);
   world.Run(1000);
   EXPECT_THAT(world->DetailsOf("big"), HasSubstr("room is being kept: 0 of 4 GPUs on 1 node"));
-  EXPECT_THAT(world->engine().KeptNodes(), ElementsAre(world->state().FindNode("n1")))
+  EXPECT_THAT(world->engine().ReservedNodes(), ElementsAre(world->state().FindNode("n1")))
       << "so that nobody gives the node back while it empties";
   world.End("young-0");
   world.End("old-0");
@@ -137,7 +137,7 @@ TEST(ReservationTest, RoomOnTheNodeThatIsSoonestFreeIsKeptAndBothAreTold) {
   EXPECT_THAT(world->DetailsOf("big"), HasSubstr("room is being kept: 1 of 4 GPUs on 1 node"));
   for (const char* name : {"young-1", "young-2", "young-3"}) world.End(name);
   EXPECT_THAT(world.Run(1002), ElementsAre("big-0>n1", "first>n2"));
-  EXPECT_THAT(world->engine().KeptNodes(), IsEmpty());
+  EXPECT_THAT(world->engine().ReservedNodes(), IsEmpty());
   EXPECT_THAT(world->DetailsOf("second"), Not(HasSubstr("held")));
 }
 

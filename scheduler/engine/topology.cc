@@ -68,13 +68,13 @@ Demand DemandOf(const state::ClusterState& state, const std::vector<PodId>& pods
   return demand;
 }
 
-model::Resources FreeOn(const state::NodeInfo& node, framework::Room room) {
-  switch (room) {
-    case framework::Room::kNow:
+model::Resources FreeOn(const state::NodeInfo& node, framework::Capacity capacity) {
+  switch (capacity) {
+    case framework::Capacity::kNow:
       return node.Available();
-    case framework::Room::kFuture:
+    case framework::Capacity::kFuture:
       return node.Future();
-    case framework::Room::kEmpty:
+    case framework::Capacity::kEmpty:
       break;
   }
   return node.allocatable;
@@ -234,7 +234,7 @@ class TopologyIndex::Question {
   }
 
   // In the order of names. `node` is inside the tree.
-  void AddNode(const state::NodeInfo& node, framework::Room room);
+  void AddNode(const state::NodeInfo& node, framework::Capacity capacity);
   [[nodiscard]] bool empty() const { return nodes_.empty(); }
   // After the last node; once.
   void Order();
@@ -282,10 +282,10 @@ uint32_t TopologyIndex::Question::SlotOf(uint32_t domain) {
   return slot;
 }
 
-void TopologyIndex::Question::AddNode(const state::NodeInfo& node, framework::Room room) {
+void TopologyIndex::Question::AddNode(const state::NodeInfo& node, framework::Capacity capacity) {
   const uint32_t slot = SlotOf(tree_.DomainAt(node.id, innermost_));
   nodes_.emplace_back(node.id, slot);
-  const model::Resources available = FreeOn(node, room);
+  const model::Resources available = FreeOn(node, capacity);
   Load& load = loads_[slot];
   int64_t places = demand_.pods;
   for (size_t i = 0; i < demand_.wants.size(); ++i) {
@@ -402,7 +402,8 @@ const TopologyIndex::Tree& TopologyIndex::TreeOf(const model::Topology& topology
 
 TopologyAnswer TopologyIndex::Candidates(const model::TopologyConstraint& constraint,
                                          const NodeSetPtr& within, const std::vector<PodId>& pods,
-                                         const std::vector<PodId>& placed, framework::Room room) {
+                                         const std::vector<PodId>& placed,
+                                         framework::Capacity capacity) {
   TopologyAnswer answer;
   if (constraint.topology.empty()) {
     answer.candidates.push_back({"", within, {}});
@@ -443,7 +444,7 @@ TopologyAnswer TopologyIndex::Candidates(const model::TopologyConstraint& constr
   for (NodeId node : within == nullptr ? tree.nodes() : within->nodes()) {
     const uint32_t domain = tree.DomainAt(node, required);
     if (domain == kOutside || !state_.node(node).exists) continue;
-    if (!pins || pinned.contains(domain)) question.AddNode(state_.node(node), room);
+    if (!pins || pinned.contains(domain)) question.AddNode(state_.node(node), capacity);
   }
   question.Order();
   answer.candidates = question.Candidates(preferred > 0);

@@ -109,7 +109,7 @@ class TopologyIndex {
   // `room` kFuture counts idle + releasing (KAI's), kEmpty everything allocatable.
   TopologyAnswer Candidates(const model::TopologyConstraint& constraint, const NodeSetPtr& within,
                             const std::vector<state::PodId>& pods,
-                            const std::vector<state::PodId>& placed, framework::Room room);
+                            const std::vector<state::PodId>& placed, framework::Capacity capacity);
 
  private:
   class Tree;

@@ -13,7 +13,7 @@
 namespace fairlead::engine {
 namespace {
 
-using framework::Room;
+using framework::Capacity;
 using model::testing::PodBuilder;
 
 struct OracleNode {
@@ -52,7 +52,7 @@ class World {
     }
     required_ = Below(levels_ + 1);
     preferred_ = required_ == 0 ? 1 + Below(levels_) : Below(levels_ + 1);
-    room_ = static_cast<Room>(Below(3));
+    capacity_ = static_cast<Capacity>(Below(3));
     if (Below(3) == 0) {
       for (const OracleNode& node : nodes_) {
         if (Below(4) > 0) within_.insert(node.name);
@@ -72,7 +72,7 @@ class World {
     }
     auto level = [](size_t depth) { return depth == 0 ? "" : absl::StrCat("l", depth - 1); };
     return index_.Candidates({"t", level(required_), level(preferred_)}, within, pending_, placed_,
-                             room_);
+                             capacity_);
   }
 
   // The domains of a level that may be used, as node numbers. Depth 0: the whole tree.
@@ -101,10 +101,10 @@ class World {
     for (size_t i : nodes) {
       const OracleNode& node = nodes_[i];
       free[i] = {node.gpus, node.cores};
-      if (room_ == Room::kEmpty) continue;
+      if (capacity_ == Capacity::kEmpty) continue;
       free[i].gpus -= node.busy_gpus;
       free[i].cores -= node.busy_cores;
-      if (room_ == Room::kNow) continue;
+      if (capacity_ == Capacity::kNow) continue;
       free[i].gpus += node.leaving_gpus;
       free[i].cores += node.leaving_cores;
     }
@@ -205,7 +205,7 @@ class World {
   bool all_ = false;
   bool alike_ = true;
   size_t required_ = 0, preferred_ = 0;
-  Room room_ = Room::kFuture;
+  Capacity capacity_ = Capacity::kFuture;
 };
 
 TEST(TopologyOracle, CandidatesHoldTheStepWheneverADomainCan) {

@@ -12,7 +12,7 @@
 namespace fairlead::engine {
 namespace {
 
-using framework::Room;
+using framework::Capacity;
 using model::testing::MakeNode;
 using model::testing::PodBuilder;
 
@@ -70,9 +70,9 @@ class TopologyTest : public testing::Test {
   TopologyAnswer Ask(absl::string_view required, absl::string_view preferred,
                      const std::vector<state::PodId>& pods,
                      const std::vector<state::PodId>& placed = {},
-                     const NodeSetPtr& within = nullptr, Room room = Room::kFuture) {
+                     const NodeSetPtr& within = nullptr, Capacity capacity = Capacity::kFuture) {
     return index_.Candidates({"t", std::string(required), std::string(preferred)}, within, pods,
-                             placed, room);
+                             placed, capacity);
   }
   std::string NamesOf(const NodeSetPtr& set) const {
     if (set == nullptr) return "*";
@@ -145,7 +145,7 @@ TEST_F(TopologyTest, NothingAskedForConstrainsNothing) {
   const auto pods = Pods(1, 1);
   EXPECT_EQ(Text(Ask("", "", pods)), "[*]");
   EXPECT_EQ(Text(Ask("", "", pods, {}, Set({"out"}))), "[out]");
-  EXPECT_EQ(Text(index_.Candidates({"", "zone", ""}, nullptr, pods, {}, Room::kFuture)), "[*]");
+  EXPECT_EQ(Text(index_.Candidates({"", "zone", ""}, nullptr, pods, {}, Capacity::kFuture)), "[*]");
 }
 
 TEST_F(TopologyTest, NodeThatLacksOneLabelIsOutside) {
@@ -354,14 +354,14 @@ TEST_F(TopologyTest, RoomNowInFutureAndEver) {
   Node("n0", "r1", 2);
   Pod(PodBuilder("ns", "going").Gpus(1).On("n0").Deleting());
   Pod(PodBuilder("ns", "staying").Gpus(1).On("n0"));
-  auto holds = [&](int pods, Room room) {
-    return !Ask("rack", "", Pods(pods, 1), {}, nullptr, room).candidates.empty();
+  auto holds = [&](int pods, Capacity capacity) {
+    return !Ask("rack", "", Pods(pods, 1), {}, nullptr, capacity).candidates.empty();
   };
-  EXPECT_FALSE(holds(1, Room::kNow));
-  EXPECT_TRUE(holds(1, Room::kFuture));
-  EXPECT_FALSE(holds(2, Room::kFuture));
-  EXPECT_TRUE(holds(2, Room::kEmpty));
-  EXPECT_FALSE(holds(3, Room::kEmpty));
+  EXPECT_FALSE(holds(1, Capacity::kNow));
+  EXPECT_TRUE(holds(1, Capacity::kFuture));
+  EXPECT_FALSE(holds(2, Capacity::kFuture));
+  EXPECT_TRUE(holds(2, Capacity::kEmpty));
+  EXPECT_FALSE(holds(3, Capacity::kEmpty));
 }
 
 TEST_F(TopologyTest, OvercommittedNodeTakesNothingFromItsDomain) {

@@ -5,7 +5,7 @@
 // A workload is filed under the queue that it is charged to (ClusterState::QueueOf).
 // In it: preemptible workloads of existing queues with a pod that is being bound, is bound, runs or
 // has a promise.
-// Order: the reverse of the order of service (pending.h); where priority, elastic state and age are
+// Order: the reverse of the queue order (pending.h); where priority, elastic state and age are
 // equal, whoever started last goes first, because it loses the least work, and only then the uid
 // decides. (KAI goes straight to the uid, which means nothing.) Where short jobs are served first
 // (state::JobOrder) age is left out: its reverse would take the long jobs, which lose the most.
@@ -30,7 +30,7 @@ namespace fairlead::engine {
 
 class VictimIndex final : public state::StateSubscriber {
  public:
-  using Leaf = std::set<ServiceKey, std::greater<>>;
+  using Leaf = std::set<QueueOrderKey, std::greater<>>;
 
   VictimIndex(const state::ClusterState& state, const queues::QueueTree& tree)
       : state_(state), tree_(tree) {}
@@ -43,7 +43,7 @@ class VictimIndex final : public state::StateSubscriber {
   void CatchUp();
 
   // Its place among the others of its leaf, as its row is now.
-  [[nodiscard]] ServiceKey KeyOf(const state::Workload& workload) const;
+  [[nodiscard]] QueueOrderKey KeyOf(const state::Workload& workload) const;
   // The queue that gets back what the workload gives: that of its first pod that runs.
   [[nodiscard]] const std::string& QueueOf(const state::Workload& workload) const;
   // Leaves with at least one workload.

@@ -1,6 +1,6 @@
 // Who gives way, on small random clusters, against brute force.
 //
-// The rule (KAI's, facts 3.9, 3.10, 3.13): units are taken in the reversed order of service, one
+// The rule (KAI's, facts 3.9, 3.10, 3.13): units are taken in the reversed queue order, one
 // extra pod of a workload above its minimum or else everything of it that runs, up to the shortest
 // row of units that is enough; a queue that may not give its next unit gives no more. Of that row
 // those stay that are not needed. So for every cluster

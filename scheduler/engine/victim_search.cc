@@ -68,9 +68,9 @@ void VictimSearch::ExplainSpared(const Rules& rules, const SearchBudgets& budget
 }
 
 // The units taken so far in one search, and the walk that they come from.
-class VictimSearch::Taken {
+class VictimSearch::PotentialVictims {
  public:
-  Taken(const SearchContext& context, const model::Resources& total, VictimWalks& walks)
+  PotentialVictims(const SearchContext& context, const model::Resources& total, VictimWalks& walks)
       : walks_(walks),
         order_(context.tree, context.ledger, context.shares,
                [&walks](queues::QueueId queue) -> const model::Resources* {
@@ -131,7 +131,7 @@ class VictimSearch::Taken {
 };
 
 // Whether the walk's first unit may join those taken; `must_move`: only if it is moved.
-bool VictimSearch::MayJoin(const Rules& rules, Taken& taken, const VictimUnit& unit,
+bool VictimSearch::MayJoin(const Rules& rules, PotentialVictims& taken, const VictimUnit& unit,
                            bool& must_move) {
   must_move = false;
   if (rules.allowed == nullptr) return true;
@@ -145,7 +145,7 @@ bool VictimSearch::MayJoin(const Rules& rules, Taken& taken, const VictimUnit& u
 bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
                           const SearchStep& step, const Rules& rules, VictimWalks& walks,
                           SearchOutcome& outcome) {
-  Taken taken(context, state_.total_for_queues(), walks);
+  PotentialVictims taken(context, state_.total_for_queues(), walks);
   Hypothesis what_if(txn, state_, framework_, placer_.gpu_order());
   const NodeFits::Wanted wanted = fits_.WantedBy(step.step.pods);
   const bool some_stay = !rules.everybody_moves && !rules.others_move;
@@ -257,7 +257,7 @@ SearchOutcome VictimSearch::Preempt(state::Transaction& txn, const SearchContext
       queues::PreemptMinRuntime(context.tree, step.leaf, context.options.preempt_min_runtime);
   filter.below_priority = step.workload.priority;
   VictimWalks walks;
-  walks.emplace(step.leaf, LeafVictims(state_, books_, leaf->second, step.leaf, filter));
+  walks.emplace(step.leaf, LeafVictims(state_, tracker_, leaf->second, step.leaf, filter));
   Rules rules;
   rules.name = "preemption";
   if (Search(txn, context, step, rules, walks, outcome)) return outcome;
@@ -327,7 +327,7 @@ bool VictimSearch::ReclaimFrom(state::Transaction& txn, const SearchContext& con
     filter.protection =
         queues::ReclaimMinRuntime(context.tree, context.options.reclaim_resolve, step.leaf, leaf,
                                   context.options.reclaim_min_runtime);
-    walks.emplace(leaf, LeafVictims(state_, books_, workloads, leaf, filter));
+    walks.emplace(leaf, LeafVictims(state_, tracker_, workloads, leaf, filter));
   }
   if (walks.empty()) {
     if (anybody) {
@@ -363,7 +363,7 @@ SearchOutcome VictimSearch::Consolidate(state::Transaction& txn, const SearchCon
   VictimWalks walks;
   for (const auto& [leaf, workloads] : index_.leaves()) {
     if (context.tree.Usable(leaf)) {
-      walks.emplace(leaf, LeafVictims(state_, books_, workloads, leaf, filter));
+      walks.emplace(leaf, LeafVictims(state_, tracker_, workloads, leaf, filter));
     }
   }
   if (walks.empty()) return outcome;

@@ -4,7 +4,7 @@
 //   consolidate  from anybody, if everybody finds another place
 //
 // Victims come in units: one pod of a workload above its minimum, otherwise everything that runs of
-// it. Units are evicted one after another, in the reversed order of service, in a Hypothesis,
+// it. Units are evicted one after another, in the reversed queue order, in a Hypothesis,
 // until the step fits in what is idle or being released; then units that turn out not to be needed
 // are let go again, and those that are get a new place where there is one (they are moved, not
 // taken). Every unit is checked against the rights of its queue before it is taken. A unit that
@@ -49,11 +49,12 @@
 namespace fairlead::engine {
 
 // A workload that waits: in the simulation it stands before those that come after it in its queue.
-struct InLine {
-  ServiceKey key;
+struct PendingWorkload {
+  QueueOrderKey key;
   model::Resources request;
 };
-using Lines = std::map<queues::QueueId, std::vector<InLine>>;  // each in the order of service
+using PendingByQueue =
+    std::map<queues::QueueId, std::vector<PendingWorkload>>;  // each in queue order
 
 struct SearchContext {
   const EngineOptions& options;
@@ -61,7 +62,7 @@ struct SearchContext {
   const queues::QueueLedger& ledger;  // as it was when the search began: rights are judged by it
   const queues::QueueLedger& live;    // follows the transaction: limits are judged by it
   const queues::FairShares& shares;
-  const Lines& lines;
+  const PendingByQueue& lines;
   const std::set<state::PodId>& moved;  // by this cycle already
   const std::set<state::PodId>& fresh;  // bound by it
   const EvictionRefusals& refusals;
@@ -86,7 +87,7 @@ inline queues::ReclaimContext ReclaimRights(const EngineOptions& options,
 struct SearchStep {
   const state::Workload& workload;
   queues::QueueId leaf = 0;
-  const GangStep& step;
+  const TasksToAllocate& step;
   model::Resources request;  // queue charge
   // A limit holds it, so victims help wherever they run.
   bool limit_blocked = false;
@@ -112,10 +113,11 @@ struct SearchOutcome {
 
 class VictimSearch {
  public:
-  VictimSearch(state::ClusterState& state, const queues::QueueTree& tree, const Books& books,
-               const framework::Framework& framework, Placer& placer)
+  VictimSearch(state::ClusterState& state, const queues::QueueTree& tree,
+               const AllocationTracker& tracker, const framework::Framework& framework,
+               Placer& placer)
       : state_(state),
-        books_(books),
+        tracker_(tracker),
         framework_(framework),
         feasibility_(state, framework),
         placer_(placer),
@@ -157,7 +159,7 @@ class VictimSearch {
     NodeSetPtr within;        // where the step was placed; null: anywhere
   };
 
-  class Taken;
+  class PotentialVictims;
 
   bool ReclaimFrom(state::Transaction& txn, const SearchContext& context, const SearchStep& step,
                    const Rules& rules, const queues::ReclaimContext& rights,
@@ -165,17 +167,18 @@ class VictimSearch {
   // Walks through the units until a solution is found.
   bool Search(state::Transaction& txn, const SearchContext& context, const SearchStep& step,
               const Rules& rules, VictimWalks& walks, SearchOutcome& outcome);
-  static bool MayJoin(const Rules& rules, Taken& taken, const VictimUnit& unit, bool& must_move);
+  static bool MayJoin(const Rules& rules, PotentialVictims& taken, const VictimUnit& unit,
+                      bool& must_move);
   // Some of the units make room: the transaction holds the fewest that were found to do. If not,
   // `returned` says which of them got exactly their own place again, as they come before the step
-  // in the order of service: they give nothing.
+  // in queue order: they give nothing.
   bool Solve(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
              const Rules& rules, const SearchBudgets& budgets, const std::vector<VictimUnit>& units,
              std::vector<bool>& returned, SearchOutcome& outcome);
   // It has a place again, and it is the one that it had.
   [[nodiscard]] bool IsAt(state::PodId pod, const VictimUnit::Place& place) const;
   [[nodiscard]] bool IsWhereItWas(const VictimUnit& unit) const;
-  // From `start`: evicts the units and gives out the room in the order of service to the step (on
+  // From `start`: evicts the units and gives out the room in queue order to the step (on
   // these nodes; null: on any) and to who was evicted: what the next allocate would do. So who
   // would come before the step gets its room back, and nobody is evicted in vain.
   bool Try(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
@@ -186,13 +189,13 @@ class VictimSearch {
                     const Rules& rules, const SearchBudgets& budgets, Solution& solution);
   // The part of Try that gives out the room. `solution.moved` says who got some; false if the step
   // did not.
-  bool GiveOut(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
-               const Rules& rules, Solution& solution);
+  bool ReallocateFreed(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
+                       const Rules& rules, Solution& solution);
   // Who would be moved back to where it is stays. Both are false if the solution is found no more:
   // a search may try only so many ways (Placer::kMaxPackingTriesPerCycle).
-  bool SpareUnmoved(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
-                    const Rules& rules, Solution& solution);
-  bool Minimise(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
+  bool ReprieveUnmoved(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
+                       const Rules& rules, Solution& solution);
+  bool Reprieve(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
                 const Rules& rules, Solution& solution);
   [[nodiscard]] bool Helps(const VictimUnit& unit, const SearchStep& step) const;
   void Report(const SearchContext& context, const Solution& solution, SearchOutcome& outcome) const;
@@ -201,7 +204,7 @@ class VictimSearch {
                             const VictimWalks& walks, SearchOutcome& outcome);
 
   state::ClusterState& state_;
-  const Books& books_;
+  const AllocationTracker& tracker_;
   const framework::Framework& framework_;
   const Feasibility feasibility_;
   Placer& placer_;

@@ -33,7 +33,7 @@ bool VictimSearch::Try(Hypothesis& what_if, const SearchContext& context, const 
           .has_value()) {
     return false;
   }
-  if (!GiveOut(what_if, context, step, rules, solution)) return false;
+  if (!ReallocateFreed(what_if, context, step, rules, solution)) return false;
   for (size_t i = 0; i < solution.units.size(); ++i) {
     if ((rules.everybody_moves || solution.units[i].must_move) && !solution.moved[i]) return false;
   }
@@ -42,10 +42,10 @@ bool VictimSearch::Try(Hypothesis& what_if, const SearchContext& context, const 
          context.keeps_bounds(step.leaf, step.workload, step.step.pods);
 }
 
-bool VictimSearch::GiveOut(Hypothesis& what_if, const SearchContext& context,
-                           const SearchStep& step, const Rules& rules, Solution& solution) {
+bool VictimSearch::ReallocateFreed(Hypothesis& what_if, const SearchContext& context,
+                                   const SearchStep& step, const Rules& rules, Solution& solution) {
   struct Entry {
-    ServiceKey key;
+    QueueOrderKey key;
     size_t unit;  // kStep, kInLine, or an index of the solution's units
     const model::Resources* request;
     bool operator<(const Entry& other) const {
@@ -57,12 +57,12 @@ bool VictimSearch::GiveOut(Hypothesis& what_if, const SearchContext& context,
   solution.moved.assign(solution.units.size(), false);
   const bool may_move = rules.everybody_moves || context.options.consolidating_reclaim;
   std::map<queues::QueueId, std::vector<Entry>> leaves;
-  const ServiceKey own = MakeServiceKey(step.workload);
+  const QueueOrderKey own = MakeQueueOrderKey(step.workload);
   leaves[step.leaf].push_back({own, kStep, &step.request});
   if (may_move) {
     for (size_t i = 0; i < solution.units.size(); ++i) {
       const VictimUnit& unit = solution.units[i];
-      ServiceKey key = MakeServiceKey(state_.workload(unit.workload));
+      QueueOrderKey key = MakeQueueOrderKey(state_.workload(unit.workload));
       key.elastic_state = unit.core ? 0 : 1;
       leaves[unit.leaf].push_back({std::move(key), i, &unit.charge});
     }
@@ -71,9 +71,9 @@ bool VictimSearch::GiveOut(Hypothesis& what_if, const SearchContext& context,
     const auto line = context.lines.find(leaf);
     if (line != context.lines.end()) {
       // Only who stands before somebody of ours; equal requests in a row weigh as one.
-      const ServiceKey last = std::max_element(entries.begin(), entries.end())->key;
+      const QueueOrderKey last = std::max_element(entries.begin(), entries.end())->key;
       const model::Resources* former = nullptr;
-      for (const InLine& waiting : line->second) {
+      for (const PendingWorkload& waiting : line->second) {
         if (last < waiting.key) break;
         const state::Workload& workload = state_.workload(waiting.key.workload);
         if (workload.id == step.workload.id || workload.Count(state::PodStatus::kPipelined) > 0)
@@ -166,8 +166,8 @@ bool VictimSearch::TryOnOneNode(Hypothesis& what_if, const SearchContext& contex
   return false;
 }
 
-bool VictimSearch::SpareUnmoved(Hypothesis& what_if, const SearchContext& context,
-                                const SearchStep& step, const Rules& rules, Solution& solution) {
+bool VictimSearch::ReprieveUnmoved(Hypothesis& what_if, const SearchContext& context,
+                                   const SearchStep& step, const Rules& rules, Solution& solution) {
   Solution fewer;
   bool spared = false;
   for (size_t i = 0; i < solution.units.size(); ++i) {
@@ -196,7 +196,7 @@ bool VictimSearch::SpareUnmoved(Hypothesis& what_if, const SearchContext& contex
   return Try(what_if, context, step, rules, solution.within, solution);
 }
 
-bool VictimSearch::Minimise(Hypothesis& what_if, const SearchContext& context,
+bool VictimSearch::Reprieve(Hypothesis& what_if, const SearchContext& context,
                             const SearchStep& step, const Rules& rules, Solution& solution) {
   constexpr size_t kMostUnits = 32;  // beyond it the search for spared victims costs too much
   auto attempt = [&](std::vector<VictimUnit> fewer) {
@@ -268,8 +268,8 @@ bool VictimSearch::Solve(Hypothesis& what_if, const SearchContext& context, cons
       return false;
     }
   }
-  if (!Minimise(what_if, context, step, rules, attempt) ||
-      !SpareUnmoved(what_if, context, step, rules, attempt)) {
+  if (!Reprieve(what_if, context, step, rules, attempt) ||
+      !ReprieveUnmoved(what_if, context, step, rules, attempt)) {
     return false;
   }
   Report(context, attempt, outcome);

@@ -27,7 +27,7 @@ bool LeafVictims::IsRefused(const std::vector<state::PodId>& pods) {
   return refused;
 }
 
-void LeafVictims::Open(const ServiceKey& key) {
+void LeafVictims::Open(const QueueOrderKey& key) {
   const state::Workload& workload = state_.workload(key.workload);
   if (workload.id == filter_.except) return;
   if (filter_.moved != nullptr &&
@@ -51,7 +51,7 @@ void LeafVictims::Open(const ServiceKey& key) {
     unit.workload = workload.id;
     unit.pods = std::move(units[i]);
     for (state::PodId pod : unit.pods) {
-      unit.charge += books_.ChargeOf(state_.pod(pod));
+      unit.charge += tracker_.ChargeOf(state_.pod(pod));
       const state::PodRecord& record = state_.pod(pod);
       unit.places.push_back({record.node, record.gpu_groups,
                              record.status == state::PodStatus::kPipelined,
@@ -61,7 +61,7 @@ void LeafVictims::Open(const ServiceKey& key) {
     opened.units.push_back(std::move(unit));
   }
   if (opened.units.empty()) return;
-  ServiceKey place = key;
+  QueueOrderKey place = key;
   const bool only_core = opened.units.size() == 1 && opened.units.front().core;
   place.elastic_state = only_core ? key.elastic_state : 2;
   opened_.emplace(std::move(place), std::move(opened));
@@ -98,7 +98,7 @@ void LeafVictims::LeaveOut(state::WorkloadId workload) {
 LeafVictims::Protection LeafVictims::Protected() const {
   Protection protection;
   if (filter_.protection <= absl::ZeroDuration()) return protection;
-  for (const ServiceKey& key : workloads_) {
+  for (const QueueOrderKey& key : workloads_) {
     if (!Concerned(key)) break;
     const state::Workload& workload = state_.workload(key.workload);
     if (!IsProtected(workload)) continue;

@@ -17,7 +17,7 @@
 
 #include "absl/time/time.h"
 #include "queues/tree.h"
-#include "scheduler/engine/books.h"
+#include "scheduler/engine/allocation_tracker.h"
 #include "scheduler/engine/hypothesis.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/victim_budgets.h"
@@ -63,10 +63,10 @@ struct VictimFilter {
 
 class LeafVictims {
  public:
-  LeafVictims(const state::ClusterState& state, const Books& books,
+  LeafVictims(const state::ClusterState& state, const AllocationTracker& tracker,
               const VictimIndex::Leaf& workloads, queues::QueueId leaf, const VictimFilter& filter)
       : state_(state),
-        books_(books),
+        tracker_(tracker),
         workloads_(workloads),
         leaf_(leaf),
         filter_(filter),
@@ -100,21 +100,21 @@ class LeafVictims {
     size_t at = 0;
   };
   // Lower priorities come first, so the first that is not ends the walk.
-  [[nodiscard]] bool Concerned(const ServiceKey& key) const {
+  [[nodiscard]] bool Concerned(const QueueOrderKey& key) const {
     return !filter_.below_priority.has_value() || -key.minus_priority < *filter_.below_priority;
   }
   [[nodiscard]] bool IsProtected(const state::Workload& workload) const;
-  void Open(const ServiceKey& key);
+  void Open(const QueueOrderKey& key);
   // An eviction of one of them was refused.
   bool IsRefused(const std::vector<state::PodId>& pods);
 
   const state::ClusterState& state_;
-  const Books& books_;
+  const AllocationTracker& tracker_;
   const VictimIndex::Leaf& workloads_;
   const queues::QueueId leaf_;
   const VictimFilter filter_;
   VictimIndex::Leaf::const_iterator next_;
-  std::map<ServiceKey, Opened, std::greater<>> opened_;
+  std::map<QueueOrderKey, Opened, std::greater<>> opened_;
   bool closed_ = false;
   int64_t refused_ = 0;
   std::set<std::string> refusing_;

@@ -46,13 +46,15 @@ struct PodTally {
   // There when what terminates is gone (state::IsAllocated).
   [[nodiscard]] int64_t Staying() const { return settled + promised; }
   // Pods that others may be attracted by: a promised one attracts nobody before it is there.
-  [[nodiscard]] int64_t Attracting(Room room) const {
-    return room == Room::kNow ? Holding() : room == Room::kFuture ? Staying() : 0;
+  [[nodiscard]] int64_t Attracting(Capacity capacity) const {
+    return capacity == Capacity::kNow ? Holding() : capacity == Capacity::kFuture ? Staying() : 0;
   }
   // Pods that may keep others away: what terminates is not where a pod may wait for it, and nothing
   // is on an empty node.
-  [[nodiscard]] int64_t InTheWay(Room room) const {
-    return room == Room::kNow ? Holding() + promised : room == Room::kFuture ? Staying() : 0;
+  [[nodiscard]] int64_t InTheWay(Capacity capacity) const {
+    return capacity == Capacity::kNow      ? Holding() + promised
+           : capacity == Capacity::kFuture ? Staying()
+                                           : 0;
   }
   [[nodiscard]] bool IsZero() const { return settled == 0 && releasing == 0 && promised == 0; }
   PodTally& operator+=(const PodTally& o) {

@@ -59,7 +59,7 @@ struct Context {
   const state::ClusterState& state;
   const state::PodClass& pod_class;
   state::PodClassId pod_class_id;
-  Room room = Room::kNow;
+  Capacity capacity = Capacity::kNow;
 };
 
 // One object may implement several extension points (both interfaces below).

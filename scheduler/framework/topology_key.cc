@@ -68,8 +68,8 @@ DomainId TopologyKey::Update(state::NodeId id) {
   const std::string* value = node.object.meta.labels.Find(name_);
   const bool same = value == nullptr ? former == kNoDomain
                                      : former != kNoDomain && domains_[former].value == *value;
-  const bool now = IsPlace(node, Room::kNow);
-  const bool future = IsPlace(node, Room::kFuture);
+  const bool now = IsPlace(node, Capacity::kNow);
+  const bool future = IsPlace(node, Capacity::kFuture);
   if (same && entry.now == now && entry.future == future) return former;
   ++version_;
   const DomainId domain = same ? former : value == nullptr ? kNoDomain : Intern(*value);
@@ -106,8 +106,8 @@ std::string TopologyKey::CheckConsistency() const {
       return absl::StrCat("topology key ", name_, ": domain of node ", node_name);
     }
     with_key += domain == kNoDomain ? 0 : 1;
-    all.now += IsPlace(node, Room::kNow) ? 1 : 0;
-    all.future += IsPlace(node, Room::kFuture) ? 1 : 0;
+    all.now += IsPlace(node, Capacity::kNow) ? 1 : 0;
+    all.future += IsPlace(node, Capacity::kFuture) ? 1 : 0;
   }
   size_t listed = 0;
   for (const Domain& domain : domains_) listed += domain.nodes.size();

@@ -22,16 +22,16 @@ using DomainId = uint32_t;
 inline constexpr DomainId kNoDomain = 0xffffffffu;
 
 // Which room of a node counts as free.
-enum class Room : uint8_t {
+enum class Capacity : uint8_t {
   kNow,     // idle
   kFuture,  // idle + releasing: the pod would have to wait
   kEmpty,   // allocatable: would it ever fit?
 };
 
 // Is the node one that pods run on now, or will be once it is ready (asked for with another room)?
-inline bool IsPlace(const state::NodeInfo& node, Room room) {
+inline bool IsPlace(const state::NodeInfo& node, Capacity capacity) {
   if (!node.exists) return false;
-  if (room != Room::kNow) return true;
+  if (capacity != Capacity::kNow) return true;
   return node.kind != state::NodeKind::kOrdered && node.usable;
 }
 
@@ -47,7 +47,9 @@ class TopologyKey : public std::enable_shared_from_this<TopologyKey> {
   // Nodes that are places (IsPlace), by room: kNow, and kFuture.
   struct Places {
     int64_t now = 0, future = 0;
-    [[nodiscard]] int64_t In(Room room) const { return room == Room::kNow ? now : future; }
+    [[nodiscard]] int64_t In(Capacity capacity) const {
+      return capacity == Capacity::kNow ? now : future;
+    }
   };
 
   TopologyKey(std::string name, const state::ClusterState& state);

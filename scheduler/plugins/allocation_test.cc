@@ -46,8 +46,8 @@ TEST_F(PluginTest, PlainPodsCostNoAllocation) {
   spec.requests = requests;
   spec.tolerations = {{"x", true, "", {}}};
   Waiting(spec);
-  for (Room room : {Room::kNow, Room::kFuture, Room::kEmpty}) {
-    const framework::Context context = Ctx(room);
+  for (Capacity capacity : {Capacity::kNow, Capacity::kFuture, Capacity::kEmpty}) {
+    const framework::Context context = Ctx(capacity);
     const state::NodeInfo& fits = Node("fits");
     const state::NodeInfo& full = Node("full");
     ASSERT_TRUE(all.NodeLocal(context.pod_class));
@@ -58,7 +58,7 @@ TEST_F(PluginTest, PlainPodsCostNoAllocation) {
     const auto after = allocations;
     EXPECT_EQ(after, before);
     EXPECT_TRUE(yes);
-    EXPECT_EQ(no, room == Room::kEmpty);
+    EXPECT_EQ(no, capacity == Capacity::kEmpty);
     EXPECT_GT(scores, 0);
   }
   // The counter counts.

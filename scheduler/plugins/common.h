@@ -21,24 +21,25 @@ inline bool Refuse(framework::Status* why, framework::Code code, absl::string_vi
 
 // What is free of one resource; below zero on an overcommitted node. No allocation, unlike
 // NodeInfo::Available() and Future(), which it agrees with.
-inline int64_t FreeAmount(const state::NodeInfo& node, framework::Room room,
+inline int64_t FreeAmount(const state::NodeInfo& node, framework::Capacity capacity,
                           model::ResourceIndex resource) {
   const int64_t allocatable = node.allocatable[resource];
-  if (room == framework::Room::kEmpty) return allocatable;
+  if (capacity == framework::Capacity::kEmpty) return allocatable;
   int64_t free = model::SaturatingAdd(allocatable, -node.used[resource]);
-  if (room == framework::Room::kFuture) free = model::SaturatingAdd(free, node.releasing[resource]);
+  if (capacity == framework::Capacity::kFuture)
+    free = model::SaturatingAdd(free, node.releasing[resource]);
   return model::SaturatingAdd(free, -node.pipelined[resource]);
 }
 
 // Whether a pod is in the way on its node: what is terminating is not where the pod may wait for
 // it, and nothing is on an empty node.
-inline bool InTheWay(const state::PodRecord& pod, framework::Room room) {
-  switch (room) {
-    case framework::Room::kNow:
+inline bool InTheWay(const state::PodRecord& pod, framework::Capacity capacity) {
+  switch (capacity) {
+    case framework::Capacity::kNow:
       return state::HoldsNode(pod.status) || pod.status == state::PodStatus::kPipelined;
-    case framework::Room::kFuture:
+    case framework::Capacity::kFuture:
       return state::IsAllocated(pod.status);
-    case framework::Room::kEmpty:
+    case framework::Capacity::kEmpty:
       return false;
   }
   return false;

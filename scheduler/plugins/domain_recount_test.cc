@@ -22,7 +22,7 @@
 namespace fairlead::plugins {
 namespace {
 
-using framework::Room;
+using framework::Capacity;
 using model::PodAffinityTerm;
 using model::Selection;
 using state::NodeInfo;
@@ -32,8 +32,8 @@ using state::PodStatus;
 // The answers by definition.
 class Look {
  public:
-  Look(const state::ClusterState& state, const state::PodClass& pod_class, Room room)
-      : state_(state), spec_(*pod_class.spec), room_(room) {
+  Look(const state::ClusterState& state, const state::PodClass& pod_class, Capacity capacity)
+      : state_(state), spec_(*pod_class.spec), capacity_(capacity) {
     for (const auto& [name, id] : state_.nodes_by_name()) {
       if (state_.node(id).exists) nodes_.push_back(&state_.node(id));
     }
@@ -44,7 +44,7 @@ class Look {
       return Required(term) && Value(node, term.topology_key) == nullptr;
     };
     if (std::any_of(spec_.pod_affinity.begin(), spec_.pod_affinity.end(), lacks_key)) return false;
-    if (room_ == Room::kEmpty) return true;
+    if (capacity_ == Capacity::kEmpty) return true;
     return AffinityMet(node) && !KeptAway(node);
   }
 
@@ -67,7 +67,7 @@ class Look {
     for (const auto& c : spec_.topology_spread) {
       if (c.do_not_schedule && Value(node, c.topology_key) == nullptr) return false;
     }
-    if (room_ == Room::kEmpty) return true;
+    if (capacity_ == Capacity::kEmpty) return true;
     return std::all_of(
         spec_.topology_spread.begin(), spec_.topology_spread.end(), [&](const auto& c) {
           if (!c.do_not_schedule) return true;
@@ -106,7 +106,7 @@ class Look {
     return node.object.meta.labels.Find(key);
   }
   bool Place(const NodeInfo& node) const {
-    if (room_ != Room::kNow) return true;
+    if (capacity_ != Capacity::kNow) return true;
     return node.kind != state::NodeKind::kOrdered && node.usable;
   }
   bool Near(const NodeInfo& a, const NodeInfo& b, const std::string& key) const {
@@ -126,9 +126,10 @@ class Look {
       for (const state::PodId id : node->pods) {
         const PodRecord& pod = state_.pod(id);
         const bool promised = pod.status == PodStatus::kPipelined;
-        const bool there = room_ == Room::kNow ? state::HoldsNode(pod.status) : false;
-        const bool stays = room_ == Room::kFuture && state::IsAllocated(pod.status);
-        if (there || stays || (promised && room_ == Room::kNow && !attracting)) use(pod, *node);
+        const bool there = capacity_ == Capacity::kNow ? state::HoldsNode(pod.status) : false;
+        const bool stays = capacity_ == Capacity::kFuture && state::IsAllocated(pod.status);
+        if (there || stays || (promised && capacity_ == Capacity::kNow && !attracting))
+          use(pod, *node);
       }
     }
   }
@@ -236,7 +237,7 @@ class Look {
 
   const state::ClusterState& state_;
   const model::PodSpec& spec_;
-  const Room room_;
+  const Capacity capacity_;
   std::vector<const NodeInfo*> nodes_;
   mutable std::optional<std::pair<int64_t, int64_t>> bounds_;  // of preferences
 };
@@ -252,9 +253,9 @@ class DomainRecountTest : public ::testing::TestWithParam<bool> {
   void CheckAll() {
     for (const state::PodClassId id : world_->Classes()) {
       const state::PodClass& pod_class = world_->state().pod_class(id);
-      for (const Room room : {Room::kNow, Room::kFuture, Room::kEmpty}) {
-        const Look look(world_->state(), pod_class, room);
-        const framework::Context context{world_->state(), pod_class, id, room};
+      for (const Capacity capacity : {Capacity::kNow, Capacity::kFuture, Capacity::kEmpty}) {
+        const Look look(world_->state(), pod_class, capacity);
+        const framework::Context context{world_->state(), pod_class, id, capacity};
         for (const auto& [name, node_id] : world_->state().nodes_by_name()) {
           const NodeInfo& node = world_->state().node(node_id);
           if (node.exists) CheckNode(look, context, node);
@@ -340,7 +341,7 @@ TEST_F(DomainRecountTest, MemoryIsBoundedByWhatIsInUse) {
     state.UpsertPod(pod);
     const PodRecord& record = state.pod(state.FindPod("ns", "p"));
     (void)affinity_->Filter(
-        {state, state.pod_class(record.pod_class), record.pod_class, Room::kFuture},
+        {state, state.pod_class(record.pod_class), record.pod_class, Capacity::kFuture},
         state.node(record.node), nullptr);
   }
   EXPECT_LT(counters.set_count(), 2 * InterPodAffinity::kMaxRecords + 400);

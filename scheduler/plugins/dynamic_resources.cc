@@ -12,9 +12,9 @@
 namespace fairlead::plugins {
 namespace {
 
+using framework::Capacity;
 using framework::Code;
 using framework::Context;
-using framework::Room;
 using state::ClaimRow;
 using state::NodeDevice;
 
@@ -32,18 +32,18 @@ bool HeldOn(const Context& context, const ClaimRow& row, const state::NodeInfo& 
   if (!row.devices.empty()) {
     return context.state.devices().NodeOf(row.devices.front()) == node.name();
   }
-  if (row.consumers.empty() || context.room == Room::kNow) return false;
+  if (row.consumers.empty() || context.capacity == Capacity::kNow) return false;
   const state::PodRecord& carrier = context.state.pod(row.consumers.front());
   return carrier.node == node.id && state::IsAllocated(carrier.status);
 }
 
 // Can the pod have the device, which may be held by a claim?
 bool CanHave(const Context& context, const NodeDevice& device) {
-  if (context.room == Room::kEmpty) return true;
-  const state::DeviceBook& book = context.state.devices();
+  if (context.capacity == Capacity::kEmpty) return true;
+  const state::DeviceAllocator& book = context.state.devices();
   const std::string* holder = book.HolderOf(device.key);
   if (holder == nullptr) return true;
-  if (context.room != Room::kFuture) return false;
+  if (context.capacity != Capacity::kFuture) return false;
   // Promised another place in this cycle, or terminating: it gives back what it holds.
   const ClaimRow* row = book.Find(*holder);
   return !row->consumers.empty() &&
@@ -56,7 +56,7 @@ bool CanHave(const Context& context, const NodeDevice& device) {
 
 // What the pod asks for by claims that hold nothing yet.
 model::ResourceList OpenDemands(const Context& context) {
-  const state::DeviceBook& book = context.state.devices();
+  const state::DeviceAllocator& book = context.state.devices();
   model::ResourceList open;
   for (const auto& [name, amount] : context.pod_class.spec->requests) {
     if (state::IsDemand(name)) open.emplace_back(name, amount);

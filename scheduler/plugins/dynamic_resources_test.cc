@@ -40,8 +40,8 @@ class DynamicResourcesTest : public PluginTest {
 
 TEST_F(DynamicResourcesTest, ProblemsOfClaimsAreTheReason) {
   Wait("absent");
-  for (Room room : {Room::kNow, Room::kFuture, Room::kEmpty}) {
-    EXPECT_EQ(Why(*plugin_, "n0", room), "X ResourceClaim ns/absent does not exist");
+  for (Capacity capacity : {Capacity::kNow, Capacity::kFuture, Capacity::kEmpty}) {
+    EXPECT_EQ(Why(*plugin_, "n0", capacity), "X ResourceClaim ns/absent does not exist");
   }
 }
 
@@ -52,12 +52,12 @@ TEST_F(DynamicResourcesTest, ExactDevicesHaveToBeFree) {
   Runs("runs", "n0", "held");
   Wait("c");
   EXPECT_EQ(Why(*plugin_, "n0"), kNotHere);
-  EXPECT_EQ(Why(*plugin_, "n0", Room::kFuture), kNotHere);
-  EXPECT_EQ(Why(*plugin_, "n0", Room::kEmpty), "");
+  EXPECT_EQ(Why(*plugin_, "n0", Capacity::kFuture), kNotHere);
+  EXPECT_EQ(Why(*plugin_, "n0", Capacity::kEmpty), "");
   EXPECT_EQ(Why(*plugin_, "n1"), "");
   Runs("runs", "n0", "held", /*ends=*/true);
   EXPECT_EQ(Why(*plugin_, "n0"), kNotHere);
-  EXPECT_EQ(Why(*plugin_, "n0", Room::kFuture), "");
+  EXPECT_EQ(Why(*plugin_, "n0", Capacity::kFuture), "");
 }
 
 TEST_F(DynamicResourcesTest, AllIsRefusedWhileOneDeviceIsHeld) {
@@ -66,10 +66,10 @@ TEST_F(DynamicResourcesTest, AllIsRefusedWhileOneDeviceIsHeld) {
   Runs("runs", "n0", "held");
   Wait("c");
   EXPECT_EQ(Why(*plugin_, "n0"), kNotHere);
-  EXPECT_EQ(Why(*plugin_, "n0", Room::kEmpty), "");
+  EXPECT_EQ(Why(*plugin_, "n0", Capacity::kEmpty), "");
   EXPECT_EQ(Why(*plugin_, "n1"), "");
   Runs("runs", "n0", "held", /*ends=*/true);
-  EXPECT_EQ(Why(*plugin_, "n0", Room::kFuture), "");
+  EXPECT_EQ(Why(*plugin_, "n0", Capacity::kFuture), "");
 }
 
 TEST_F(DynamicResourcesTest, ASearchThatTakesTooLongSaysSo) {
@@ -101,7 +101,7 @@ TEST_F(DynamicResourcesTest, AClaimThatIsHeldIsFollowed) {
   Runs("runs", "n1", "c");
   Wait("c");
   EXPECT_EQ(Why(*plugin_, "n0"), kNotHere);
-  EXPECT_EQ(Why(*plugin_, "n0", Room::kEmpty), kNotHere);
+  EXPECT_EQ(Why(*plugin_, "n0", Capacity::kEmpty), kNotHere);
   EXPECT_EQ(Why(*plugin_, "n1"), "");
 }
 
@@ -132,8 +132,8 @@ TEST_F(DynamicResourcesTest, AClaimThatAnotherPodCarriesIsWaitedFor) {
     state::Transaction txn(state_);
     txn.Pipeline(id, state_.FindNode("n1"));
     EXPECT_EQ(Why(*plugin_, "n1"), kNotHere);
-    EXPECT_EQ(Why(*plugin_, "n1", Room::kFuture), "");
-    EXPECT_EQ(Why(*plugin_, "n0", Room::kFuture), kNotHere);
+    EXPECT_EQ(Why(*plugin_, "n1", Capacity::kFuture), "");
+    EXPECT_EQ(Why(*plugin_, "n0", Capacity::kFuture), kNotHere);
   }
   state::Transaction txn(state_);
   txn.Allocate(id, state_.FindNode("n1"));

@@ -19,15 +19,16 @@ constexpr int64_t kMaxSteps = 20'000;
 constexpr int64_t kIdleRange = 24'000;
 static_assert((2 * kMaxSteps + 1) * kIdleRange <= kPlacementRange);
 
-GpuRoomOfNode RoomOf(const state::NodeInfo& node) {
-  GpuRoomOfNode room;
-  room.cpu = std::max<int64_t>(0, FreeAmount(node, framework::Room::kFuture, model::kCpu));
-  room.memory = std::max<int64_t>(0, FreeAmount(node, framework::Room::kFuture, model::kMemory));
+GpuCapacityOfNode CapacityOf(const state::NodeInfo& node) {
+  GpuCapacityOfNode capacity;
+  capacity.cpu = std::max<int64_t>(0, FreeAmount(node, framework::Capacity::kFuture, model::kCpu));
+  capacity.memory =
+      std::max<int64_t>(0, FreeAmount(node, framework::Capacity::kFuture, model::kMemory));
   const int64_t whole =
-      std::max<int64_t>(0, FreeAmount(node, framework::Room::kFuture, model::kGpu)) / 1000;
+      std::max<int64_t>(0, FreeAmount(node, framework::Capacity::kFuture, model::kGpu)) / 1000;
   // No node has more devices; what it says of itself may be anything.
   constexpr int64_t kMostDevices = 1024;
-  room.devices.assign(static_cast<size_t>(std::min(whole, kMostDevices)), 1000);
+  capacity.devices.assign(static_cast<size_t>(std::min(whole, kMostDevices)), 1000);
   const int64_t memory_mib = state::MemoryOrNominal(node.gpu_memory_mib);
   for (const state::GpuGroup& group : node.gpu_groups) {
     // A group that everybody is leaving gives back its whole GPU: counted above.
@@ -36,36 +37,37 @@ GpuRoomOfNode RoomOf(const state::NodeInfo& node) {
         memory_mib - group.used_mib - group.pipelined_mib + group.releasing_mib;
     const int64_t milli =
         model::SaturatingMultiply(std::max<int64_t>(0, free_mib), 1000) / memory_mib;
-    if (milli > 0) room.devices.push_back(milli);
+    if (milli > 0) capacity.devices.push_back(milli);
   }
-  return room;
+  return capacity;
 }
 
 // The room after a pod of the class took its part.
-GpuRoomOfNode After(GpuRoomOfNode room, const state::PodClass& pod_class, int64_t gpu_memory_mib) {
-  room.cpu = std::max<int64_t>(0, room.cpu - pod_class.requests[model::kCpu]);
-  room.memory = std::max<int64_t>(0, room.memory - pod_class.requests[model::kMemory]);
+GpuCapacityOfNode After(GpuCapacityOfNode capacity, const state::PodClass& pod_class,
+                        int64_t gpu_memory_mib) {
+  capacity.cpu = std::max<int64_t>(0, capacity.cpu - pod_class.requests[model::kCpu]);
+  capacity.memory = std::max<int64_t>(0, capacity.memory - pod_class.requests[model::kMemory]);
   const model::GpuShare& share = pod_class.spec->gpu_share;
   const int64_t milli =
       share.IsSet() ? state::ShareMilli(share, gpu_memory_mib) / std::max<int64_t>(1, share.devices)
                     : 1000;
   int64_t devices = share.IsSet() ? share.devices : pod_class.requests[model::kGpu] / 1000;
   // The fullest first that has room; each device once.
-  std::sort(room.devices.begin(), room.devices.end());
-  for (int64_t& device : room.devices) {
+  std::sort(capacity.devices.begin(), capacity.devices.end());
+  for (int64_t& device : capacity.devices) {
     if (devices == 0) break;
     if (device < milli) continue;
     device -= milli;
     --devices;
   }
-  return room;
+  return capacity;
 }
 
-int64_t Unusable(const GpuRoomOfNode& room, const TypicalPod& pod, int64_t idle) {
-  if (pod.cpu > room.cpu || pod.memory > room.memory) return idle;
+int64_t Unusable(const GpuCapacityOfNode& capacity, const TypicalPod& pod, int64_t idle) {
+  if (pod.cpu > capacity.cpu || pod.memory > capacity.memory) return idle;
   int64_t fitting = 0;
   int64_t lost = 0;
-  for (const int64_t device : room.devices) {
+  for (const int64_t device : capacity.devices) {
     if (device >= pod.milli) {
       ++fitting;
     } else {
@@ -75,31 +77,31 @@ int64_t Unusable(const GpuRoomOfNode& room, const TypicalPod& pod, int64_t idle)
   return fitting < pod.devices ? idle : lost;
 }
 
-int64_t Unfilled(const GpuRoomOfNode& room, const TypicalPod& pod, int64_t idle) {
+int64_t Unfilled(const GpuCapacityOfNode& capacity, const TypicalPod& pod, int64_t idle) {
   int64_t places = 0;
-  for (const int64_t device : room.devices) places += device / pod.milli;
+  for (const int64_t device : capacity.devices) places += device / pod.milli;
   places /= pod.devices;
-  if (pod.cpu > 0) places = std::min(places, room.cpu / pod.cpu);
-  if (pod.memory > 0) places = std::min(places, room.memory / pod.memory);
+  if (pod.cpu > 0) places = std::min(places, capacity.cpu / pod.cpu);
+  if (pod.memory > 0) places = std::min(places, capacity.memory / pod.memory);
   return idle - places * pod.devices * pod.milli;
 }
 
 }  // namespace
 
-int64_t GpuRoomOfNode::Idle() const {
+int64_t GpuCapacityOfNode::Idle() const {
   int64_t idle = 0;
   for (const int64_t device : devices) idle += device;
   return idle;
 }
 
-int64_t FragmentationOf(const GpuRoomOfNode& room, const std::vector<TypicalPod>& typical,
+int64_t FragmentationOf(const GpuCapacityOfNode& capacity, const std::vector<TypicalPod>& typical,
                         const std::vector<bool>& accepts) {
-  const int64_t idle = room.Idle();
+  const int64_t idle = capacity.Idle();
   if (idle == 0) return 0;
   int64_t sum = 0;
   for (size_t i = 0; i < typical.size(); ++i) {
-    const int64_t lost = accepts[i] ? kUnusableFactor * Unusable(room, typical[i], idle) +
-                                          Unfilled(room, typical[i], idle)
+    const int64_t lost = accepts[i] ? kUnusableFactor * Unusable(capacity, typical[i], idle) +
+                                          Unfilled(capacity, typical[i], idle)
                                     : (kUnusableFactor + 1) * idle;
     sum = model::SaturatingAdd(sum, model::SaturatingMultiply(typical[i].weight, lost));
   }
@@ -139,12 +141,12 @@ const GpuFragmentation::NodeEntry& GpuFragmentation::Entry(const framework::Cont
   NodeEntry& entry = nodes_[node.id];
   if (entry.version == node.version) return entry;
   entry.version = node.version;
-  entry.room = RoomOf(node);
+  entry.capacity = CapacityOf(node);
   entry.accepts.resize(typical.size());
   for (size_t i = 0; i < typical.size(); ++i) {
     entry.accepts[i] = MatchesNodeAffinity(typical[i].placement, node.object);
   }
-  entry.fragmentation = FragmentationOf(entry.room, typical, entry.accepts);
+  entry.fragmentation = FragmentationOf(entry.capacity, typical, entry.accepts);
   return entry;
 }
 
@@ -158,13 +160,13 @@ int64_t GpuFragmentation::Score(const framework::Context& context,
     nodes_.clear();
   }
   const NodeEntry& entry = Entry(context, node);
-  const GpuRoomOfNode after = After(entry.room, context.pod_class, node.gpu_memory_mib);
+  const GpuCapacityOfNode after = After(entry.capacity, context.pod_class, node.gpu_memory_mib);
   const int64_t gain =
       entry.fragmentation - FragmentationOf(after, Typical(context.state), entry.accepts);
   // Rounded down also below zero.
   const int64_t floored = gain >= 0 ? gain / kStep : -((-gain + kStep - 1) / kStep);
   const int64_t steps = std::clamp(floored, -kMaxSteps, kMaxSteps) + kMaxSteps;
-  const int64_t idle = std::min(entry.room.Idle(), kIdleRange - 1);
+  const int64_t idle = std::min(entry.capacity.Idle(), kIdleRange - 1);
   return steps * kIdleRange + (kIdleRange - 1 - idle);
 }
 

@@ -33,7 +33,7 @@
 namespace fairlead::plugins {
 
 // What is free on a node. Only devices with something left are listed.
-struct GpuRoomOfNode {
+struct GpuCapacityOfNode {
   int64_t cpu = 0, memory = 0;
   absl::InlinedVector<int64_t, 16> devices;  // milli-GPU of each
   [[nodiscard]] int64_t Idle() const;
@@ -57,7 +57,7 @@ class GpuFragmentation final : public framework::ScorePlugin {
   // What the last look at a node found.
   struct NodeEntry {
     uint64_t version = 0;  // 0: never looked at
-    GpuRoomOfNode room;
+    GpuCapacityOfNode capacity;
     std::vector<bool> accepts;  // by typical pod: does the node match its placement?
     int64_t fragmentation = 0;
   };
@@ -73,7 +73,7 @@ class GpuFragmentation final : public framework::ScorePlugin {
 };
 
 // F above, in units of a milli-GPU of `unfilled` times kTypicalWeight.
-int64_t FragmentationOf(const GpuRoomOfNode& room, const std::vector<TypicalPod>& typical,
+int64_t FragmentationOf(const GpuCapacityOfNode& capacity, const std::vector<TypicalPod>& typical,
                         const std::vector<bool>& accepts);
 
 }  // namespace fairlead::plugins

@@ -24,15 +24,15 @@ TypicalPod Shape(int64_t cpu, int64_t devices, int64_t milli, int64_t weight = k
   return pod;
 }
 
-GpuRoomOfNode RoomWith(int64_t cpu, std::initializer_list<int64_t> devices) {
-  GpuRoomOfNode room;
-  room.cpu = cpu;
-  room.devices.assign(devices);
-  return room;
+GpuCapacityOfNode RoomWith(int64_t cpu, std::initializer_list<int64_t> devices) {
+  GpuCapacityOfNode capacity;
+  capacity.cpu = cpu;
+  capacity.devices.assign(devices);
+  return capacity;
 }
 
-int64_t F(const GpuRoomOfNode& room, const TypicalPod& pod, bool accepts = true) {
-  return FragmentationOf(room, {pod}, {accepts}) / kTypicalWeight;
+int64_t F(const GpuCapacityOfNode& capacity, const TypicalPod& pod, bool accepts = true) {
+  return FragmentationOf(capacity, {pod}, {accepts}) / kTypicalWeight;
 }
 
 // By hand from the definition: 10 x unusable + unfilled, in milli-GPU.

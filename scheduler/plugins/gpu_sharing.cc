@@ -12,20 +12,20 @@
 namespace fairlead::plugins {
 namespace {
 
+using framework::Capacity;
 using framework::Code;
-using framework::Room;
-using state::GpuRoom;
+using state::GpuCapacity;
 
-GpuRoom ToGpuRoom(Room room) {
-  switch (room) {
-    case Room::kNow:
-      return GpuRoom::kNow;
-    case Room::kFuture:
-      return GpuRoom::kFuture;
-    case Room::kEmpty:
-      return GpuRoom::kEmpty;
+GpuCapacity ToGpuCapacity(Capacity capacity) {
+  switch (capacity) {
+    case Capacity::kNow:
+      return GpuCapacity::kNow;
+    case Capacity::kFuture:
+      return GpuCapacity::kFuture;
+    case Capacity::kEmpty:
+      return GpuCapacity::kEmpty;
   }
-  return GpuRoom::kNow;
+  return GpuCapacity::kNow;
 }
 
 // "Insufficient shared GPU: 0.5 of a GPU is asked for", the same for every node.
@@ -42,7 +42,7 @@ std::string Asked(const model::GpuShare& share) {
 
 bool LegacyMigRuns(const framework::Context& context, const state::NodeInfo& node) {
   return std::any_of(node.pods.begin(), node.pods.end(), [&](state::PodId id) {
-    return InTheWay(context.state.pod(id), context.room) &&
+    return InTheWay(context.state.pod(id), context.capacity) &&
            !context.state.class_of(id).spec->legacy_mig.empty();
   });
 }
@@ -65,20 +65,21 @@ bool GpuSharing::Filter(const framework::Context& context, const state::NodeInfo
     if (!LegacyMigRuns(context, node)) return true;
     return Refuse(why, Code::kUnschedulable, "node(s) run pods that hold MIG by annotation");
   }
-  const GpuRoom room = ToGpuRoom(context.room);
-  const int64_t devices = state::DevicesThatFit(node, context.pod_class, room);
+  const GpuCapacity capacity = ToGpuCapacity(context.capacity);
+  const int64_t devices = state::DevicesThatFit(node, context.pod_class, capacity);
   if (devices < share.devices) {
     if (why == nullptr) return false;
-    const bool ever = state::FitsGpus(node, context.pod_class, GpuRoom::kEmpty);
+    const bool ever = state::FitsGpus(node, context.pod_class, GpuCapacity::kEmpty);
     Refuse(why, ever ? Code::kUnschedulable : Code::kUnschedulableAndUnresolvable, Asked(share));
     model::GpuShare lacking = share;
     lacking.devices = share.devices - devices;
     why->missing.push_back({model::kGpu, state::ShareMilli(lacking, node.gpu_memory_mib)});
     return false;
   }
-  const int64_t slots = model::SaturatingAdd(context.pod_class.requests[model::kPods],
-                                             state::NewGroupsNeeded(node, context.pod_class, room));
-  const int64_t free = FreeAmount(node, context.room, model::kPods);
+  const int64_t slots =
+      model::SaturatingAdd(context.pod_class.requests[model::kPods],
+                           state::NewGroupsNeeded(node, context.pod_class, capacity));
+  const int64_t free = FreeAmount(node, context.capacity, model::kPods);
   if (slots <= free) return true;
   if (why == nullptr) return false;
   Refuse(why,

@@ -105,11 +105,12 @@ TEST_F(GpuPluginTest, KindOfGpu) {
     for (const char* name : {"cpu", "gpu", "silent", "mixed", "marked", "single"}) {
       const auto it = c.refused.find(name);
       const std::string expected = it == c.refused.end() ? "" : it->second;
-      for (Room room : {Room::kNow, Room::kFuture, Room::kEmpty}) {
-        EXPECT_EQ(Why(*kind, name, room), expected) << name;
+      for (Capacity capacity : {Capacity::kNow, Capacity::kFuture, Capacity::kEmpty}) {
+        EXPECT_EQ(Why(*kind, name, capacity), expected) << name;
       }
       // Part of what a node is: also asked of nodes that are only thought of.
-      EXPECT_EQ(kind->FilterNodeObject(Ctx(Room::kEmpty), Node(name), nullptr), expected.empty());
+      EXPECT_EQ(kind->FilterNodeObject(Ctx(Capacity::kEmpty), Node(name), nullptr),
+                expected.empty());
     }
   }
 }
@@ -136,9 +137,9 @@ TEST_F(GpuPluginTest, RoomForShares) {
   };
   for (const Case& c : cases) {
     Waiting(c.spec);
-    EXPECT_EQ(Why(*sharing, "n", Room::kNow), c.now);
-    EXPECT_EQ(Why(*sharing, "n", Room::kFuture), c.future);
-    EXPECT_EQ(Why(*sharing, "n", Room::kEmpty), c.empty);
+    EXPECT_EQ(Why(*sharing, "n", Capacity::kNow), c.now);
+    EXPECT_EQ(Why(*sharing, "n", Capacity::kFuture), c.future);
+    EXPECT_EQ(Why(*sharing, "n", Capacity::kEmpty), c.empty);
   }
   Waiting(Share(500, 0, 2));
   framework::Status why;
@@ -156,9 +157,9 @@ TEST_F(GpuPluginTest, WholeGpusAndSharesExcludeEachOther) {
   Waiting(whole);
   const auto fit = Only("NodeResourcesFit");
   EXPECT_EQ(Why(*fit, "n"), "U Insufficient nvidia.com/gpu");
-  EXPECT_EQ(Why(*fit, "n", Room::kEmpty), "");
+  EXPECT_EQ(Why(*fit, "n", Capacity::kEmpty), "");
   Runs("a", "n", 100, "g", true);
-  EXPECT_EQ(Why(*fit, "n", Room::kFuture), "");
+  EXPECT_EQ(Why(*fit, "n", Capacity::kFuture), "");
 }
 
 TEST_F(GpuPluginTest, ANewSharedGpuNeedsASlotForItsReservationPod) {
@@ -192,7 +193,7 @@ TEST_F(GpuPluginTest, AGpuThatIsSharedComesFirst) {
   EXPECT_EQ(Score(*sharing, "b"), kSharedGpuStep);
   // Whatever the room asked about: one that has to be waited for counts too.
   EXPECT_EQ(Score(*sharing, "c"), kSharedGpuStep);
-  EXPECT_EQ(Score(*sharing, "c", Room::kFuture), kSharedGpuStep);
+  EXPECT_EQ(Score(*sharing, "c", Capacity::kFuture), kSharedGpuStep);
   Waiting(Share(600, 0));
   EXPECT_EQ(Score(*sharing, "b"), 0);
   auto all = framework::Framework::Make(framework::DefaultProfile(), registry_);
@@ -214,8 +215,9 @@ TEST_F(GpuPluginTest, MigKeepsAwayFromLegacyMig) {
   const auto sharing = Only("GpuSharing");
   Waiting(Mig("1g.10gb", 1));
   EXPECT_EQ(Why(*sharing, "m"), "U node(s) run pods that hold MIG by annotation");
-  EXPECT_EQ(Why(*sharing, "m", Room::kFuture), "U node(s) run pods that hold MIG by annotation");
-  EXPECT_EQ(Why(*sharing, "m", Room::kEmpty), "");
+  EXPECT_EQ(Why(*sharing, "m", Capacity::kFuture),
+            "U node(s) run pods that hold MIG by annotation");
+  EXPECT_EQ(Why(*sharing, "m", Capacity::kEmpty), "");
   EXPECT_EQ(Why(*sharing, "n"), "");
   // Nodes with nothing but MIG are GPU nodes.
   Waiting(Share(0, 0));
@@ -238,8 +240,9 @@ TEST_F(GpuPluginTest, PlainPodsKeepAwayFromThoseThatRefuseThem) {
   const auto affinity = Only("InterPodAffinity");
   const auto may = [&](absl::string_view name, absl::string_view node) {
     const state::PodRecord& pod = state_.pod(state_.FindPod("ns", name));
-    return affinity->Filter({state_, state_.pod_class(pod.pod_class), pod.pod_class, Room::kNow},
-                            Node(node), nullptr);
+    return affinity->Filter(
+        {state_, state_.pod_class(pod.pod_class), pod.pod_class, Capacity::kNow}, Node(node),
+        nullptr);
   };
   for (const char* name : {"before", "after"}) {
     EXPECT_FALSE(may(name, "m")) << name;

@@ -12,13 +12,13 @@
 namespace fairlead::plugins {
 namespace {
 
+using framework::Capacity;
 using framework::Code;
 using framework::DomainCounter;
 using framework::DomainCounters;
 using framework::kNoDomain;
 using framework::NodeDomain;
 using framework::PodSet;
-using framework::Room;
 using framework::TopologyKey;
 using framework::TopologyKeys;
 using model::Selection;
@@ -69,10 +69,10 @@ std::string InterPodAffinity::RefusesEverywhere(const state::PodClass& pod_class
                       ": this version does not evaluate a namespaceSelector in required terms");
 }
 
-bool InterPodAffinity::Record::IsFirst(Room room) const {
+bool InterPodAffinity::Record::IsFirst(Capacity capacity) const {
   return matches_itself &&
-         std::all_of(affinity.begin(), affinity.end(), [room](const DomainCounter* counter) {
-           return counter->all().Attracting(room) == 0;
+         std::all_of(affinity.begin(), affinity.end(), [capacity](const DomainCounter* counter) {
+           return counter->all().Attracting(capacity) == 0;
          });
 }
 
@@ -153,23 +153,23 @@ InterPodAffinity::Record& InterPodAffinity::RecordOf(const framework::Context& c
 
 // ---- the filter
 
-InterPodAffinity::Refusal InterPodAffinity::Judge(const Record& record, Room room,
+InterPodAffinity::Refusal InterPodAffinity::Judge(const Record& record, Capacity capacity,
                                                   const state::NodeInfo& node,
                                                   const TopologyKeys* keys) {
   if (!record.affinity.empty()) {
-    const bool first = record.IsFirst(room);
+    const bool first = record.IsFirst(capacity);
     for (const DomainCounter* counter : record.affinity) {
       if (!Has(keys, counter->key())) continue;
       const NodeDomain here = counter->key().DomainOf(node);
       if (!here.has_key) return Refusal::kAffinity;
       if (first) continue;
-      if (here.domain == kNoDomain || counter->In(here.domain).Attracting(room) == 0) {
+      if (here.domain == kNoDomain || counter->In(here.domain).Attracting(capacity) == 0) {
         return Refusal::kAffinity;
       }
     }
   }
   const auto in_the_way = [&](const DomainCounter* counter) {
-    return Has(keys, counter->key()) && Here(*counter, node).InTheWay(room) > 0;
+    return Has(keys, counter->key()) && Here(*counter, node).InTheWay(capacity) > 0;
   };
   if (std::any_of(record.anti_affinity.begin(), record.anti_affinity.end(), in_the_way)) {
     return Refusal::kAntiAffinity;
@@ -191,7 +191,7 @@ bool InterPodAffinity::Filter(const framework::Context& context, const state::No
                               framework::Status* why) const {
   constexpr char kAffinity[] = "node(s) didn't match pod affinity rules";
   Refusal refusal = Refusal::kNone;
-  if (context.room == Room::kEmpty) {
+  if (context.capacity == Capacity::kEmpty) {
     // Nothing is counted for a class of which only this is asked.
     if (!RefusesEverywhere(context.pod_class).empty()) {
       refusal = Refusal::kEverywhere;
@@ -200,7 +200,8 @@ bool InterPodAffinity::Filter(const framework::Context& context, const state::No
     }
   } else {
     const Record& record = RecordOf(context);
-    refusal = record.refused ? Refusal::kEverywhere : Judge(record, context.room, node, nullptr);
+    refusal =
+        record.refused ? Refusal::kEverywhere : Judge(record, context.capacity, node, nullptr);
   }
   switch (refusal) {
     case Refusal::kNone:
@@ -234,7 +235,7 @@ void InterPodAffinity::AddDependence(const framework::Context& context,
 bool InterPodAffinity::AdmitsDomains(const framework::Context& context, const state::NodeInfo& node,
                                      const TopologyKeys& keys) const {
   const Record& record = RecordOf(context);
-  return !record.refused && Judge(record, context.room, node, &keys) == Refusal::kNone;
+  return !record.refused && Judge(record, context.capacity, node, &keys) == Refusal::kNone;
 }
 
 void InterPodAffinity::AddThresholds(const framework::Context& context, const TopologyKeys& keys,
@@ -243,17 +244,18 @@ void InterPodAffinity::AddThresholds(const framework::Context& context, const To
   thresholds.push_back(record.refusing_version);
   if (std::any_of(record.affinity.begin(), record.affinity.end(),
                   [&](const DomainCounter* counter) { return Has(&keys, counter->key()); })) {
-    thresholds.push_back(record.IsFirst(Room::kNow) ? 1 : 0);
-    thresholds.push_back(record.IsFirst(Room::kFuture) ? 1 : 0);
+    thresholds.push_back(record.IsFirst(Capacity::kNow) ? 1 : 0);
+    thresholds.push_back(record.IsFirst(Capacity::kFuture) ? 1 : 0);
   }
 }
 
 // ---- the score
 
-int64_t InterPodAffinity::SumOf(const Record& record, Room room, const state::NodeInfo& node) {
+int64_t InterPodAffinity::SumOf(const Record& record, Capacity capacity,
+                                const state::NodeInfo& node) {
   int64_t sum = 0;
   for (const Preference& preference : record.preferences) {
-    sum += preference.weight * Here(*preference.counter, node).Attracting(room);
+    sum += preference.weight * Here(*preference.counter, node).Attracting(capacity);
   }
   return sum;
 }
@@ -273,19 +275,19 @@ void InterPodAffinity::FindBounds(const Record& record, const framework::Context
   if (!one_key) {
     for (const auto& [name, id] : context.state.nodes_by_name()) {
       const state::NodeInfo& node = context.state.node(id);
-      if (framework::IsPlace(node, context.room)) take(SumOf(record, context.room, node));
+      if (framework::IsPlace(node, context.capacity)) take(SumOf(record, context.capacity, node));
     }
     return;
   }
   absl::flat_hash_map<framework::DomainId, int64_t> sums;
   for (const Preference& preference : record.preferences) {
     for (const auto& [domain, tally] : preference.counter->domains()) {
-      sums[domain] += preference.weight * tally.Attracting(context.room);
+      sums[domain] += preference.weight * tally.Attracting(context.capacity);
     }
   }
-  int64_t elsewhere = key.places().In(context.room);
+  int64_t elsewhere = key.places().In(context.capacity);
   for (const auto& [domain, sum] : sums) {
-    const int64_t places = key.PlacesIn(domain).In(context.room);
+    const int64_t places = key.PlacesIn(domain).In(context.capacity);
     if (places > 0) take(sum);
     elsewhere -= places;
   }
@@ -294,7 +296,7 @@ void InterPodAffinity::FindBounds(const Record& record, const framework::Context
 
 const InterPodAffinity::Bounds& InterPodAffinity::BoundsOf(Record& record,
                                                            const framework::Context& context) {
-  Bounds& bounds = record.bounds[context.room == Room::kNow ? 0 : 1];
+  Bounds& bounds = record.bounds[context.capacity == Capacity::kNow ? 0 : 1];
   // Each of the versions only grows.
   uint64_t version = 0;
   for (const Preference& preference : record.preferences) {
@@ -309,12 +311,12 @@ const InterPodAffinity::Bounds& InterPodAffinity::BoundsOf(Record& record,
 
 int64_t InterPodAffinity::Score(const framework::Context& context,
                                 const state::NodeInfo& node) const {
-  if (context.room == Room::kEmpty) return 0;  // nothing is there to be near to
+  if (context.capacity == Capacity::kEmpty) return 0;  // nothing is there to be near to
   Record& record = RecordOf(context);
   if (record.preferences.empty()) return 0;
   const Bounds& bounds = BoundsOf(record, context);
   if (bounds.most <= bounds.least) return 0;
-  const int64_t sum = std::clamp(SumOf(record, context.room, node), bounds.least, bounds.most);
+  const int64_t sum = std::clamp(SumOf(record, context.capacity, node), bounds.least, bounds.most);
   return 100 * (sum - bounds.least) / (bounds.most - bounds.least) * kPreferenceStep;
 }
 

@@ -97,19 +97,20 @@ class InterPodAffinity final : public framework::FilterPlugin,
     Bounds bounds[2];                     // kNow, kFuture
 
     // The required affinity asks for nothing: no pod matches it anywhere, and this one does.
-    [[nodiscard]] bool IsFirst(framework::Room room) const;
+    [[nodiscard]] bool IsFirst(framework::Capacity capacity) const;
   };
   // Which rule refuses the node; `keys` null: all of them count.
   enum class Refusal { kNone, kEverywhere, kAffinity, kAntiAffinity, kExisting };
   static bool HasAffinityKeys(const model::PodSpec& spec, const state::NodeInfo& node);
-  static Refusal Judge(const Record& record, framework::Room room, const state::NodeInfo& node,
-                       const framework::TopologyKeys* keys);
+  static Refusal Judge(const Record& record, framework::Capacity capacity,
+                       const state::NodeInfo& node, const framework::TopologyKeys* keys);
   Record& RecordOf(const framework::Context& context) const;
   [[nodiscard]] std::unique_ptr<Record> MakeRecord(framework::DomainCounters& counters,
                                                    const state::PodClass& pod_class) const;
   void ReadOwners(framework::DomainCounters& counters, const model::PodSpec& spec,
                   Record& record) const;
-  static int64_t SumOf(const Record& record, framework::Room room, const state::NodeInfo& node);
+  static int64_t SumOf(const Record& record, framework::Capacity capacity,
+                       const state::NodeInfo& node);
   static const Bounds& BoundsOf(Record& record, const framework::Context& context);
   static void FindBounds(const Record& record, const framework::Context& context, Bounds& bounds);
 

@@ -45,9 +45,10 @@ class InterPodAffinityTest : public PluginTest {
     Waiting(spec);
   }
   // The answers for a1, a2, b1 and none.
-  std::vector<std::string> All(Room room = Room::kNow) {
+  std::vector<std::string> All(Capacity capacity = Capacity::kNow) {
     std::vector<std::string> out;
-    for (const char* node : {"a1", "a2", "b1", "none"}) out.push_back(Why(*affinity_, node, room));
+    for (const char* node : {"a1", "a2", "b1", "none"})
+      out.push_back(Why(*affinity_, node, capacity));
     return out;
   }
   using Answers = std::vector<std::string>;
@@ -59,7 +60,7 @@ class InterPodAffinityTest : public PluginTest {
 TEST_F(InterPodAffinityTest, RequiredAffinity) {
   Pod({Term("db", "zone")});
   EXPECT_EQ(All(), (Answers{kNoAffinity, kNoAffinity, kNoAffinity, kNoAffinity}));
-  EXPECT_EQ(All(Room::kEmpty), (Answers{"", "", "", kNoAffinity})) << "the key alone";
+  EXPECT_EQ(All(Capacity::kEmpty), (Answers{"", "", "", kNoAffinity})) << "the key alone";
   AddPod(On("a1", "db", "elsewhere"));
   EXPECT_EQ(All(), (Answers{kNoAffinity, kNoAffinity, kNoAffinity, kNoAffinity}));
   AddPod(On("a1", "db"));
@@ -103,8 +104,8 @@ TEST_F(InterPodAffinityTest, Namespaces) {
   EXPECT_EQ(Why(*affinity_, "a1"), "") << "an empty selector is every namespace";
   term.namespace_selector->requirements = {{"team", model::SelectorOperator::kExists, {}}};
   Pod({term});
-  for (Room room : {Room::kNow, Room::kEmpty}) {
-    EXPECT_EQ(Why(*affinity_, "a1", room),
+  for (Capacity capacity : {Capacity::kNow, Capacity::kEmpty}) {
+    EXPECT_EQ(Why(*affinity_, "a1", capacity),
               "X needs pod affinity by namespace labels, which this version does not evaluate");
   }
 }
@@ -113,7 +114,7 @@ TEST_F(InterPodAffinityTest, RequiredAntiAffinity) {
   AddPod(On("a1", "db"));
   Pod({}, {Term("db", "zone")});
   EXPECT_EQ(All(), (Answers{kNoAnti, kNoAnti, "", ""}));
-  EXPECT_EQ(All(Room::kEmpty), (Answers{"", "", "", ""}));
+  EXPECT_EQ(All(Capacity::kEmpty), (Answers{"", "", "", ""}));
   Pod({}, {Term("db", model::kHostnameLabel)});
   EXPECT_EQ(All(), (Answers{kNoAnti, "", "", ""}));
 }
@@ -139,15 +140,15 @@ TEST_F(InterPodAffinityTest, TerminatingAndPromisedPods) {
   ends.meta.deletion = model::testing::At(9);
   AddPod(ends);
   Pod({}, {Term("db", "zone")});
-  EXPECT_EQ(Why(*affinity_, "a1", Room::kNow), kNoAnti) << "it is still there";
-  EXPECT_EQ(Why(*affinity_, "a1", Room::kFuture), "");
+  EXPECT_EQ(Why(*affinity_, "a1", Capacity::kNow), kNoAnti) << "it is still there";
+  EXPECT_EQ(Why(*affinity_, "a1", Capacity::kFuture), "");
 
   AddPod(PodBuilder("ns", "promised").Label("app", "cache"));
   Pod({Term("cache", "zone")});
   state::Transaction txn(state_);
   txn.Pipeline(state_.FindPod("ns", "promised"), state_.FindNode("b1"));
-  EXPECT_EQ(Why(*affinity_, "b1", Room::kNow), kNoAffinity) << "it is not there yet";
-  EXPECT_EQ(Why(*affinity_, "b1", Room::kFuture), "");
+  EXPECT_EQ(Why(*affinity_, "b1", Capacity::kNow), kNoAffinity) << "it is not there yet";
+  EXPECT_EQ(Why(*affinity_, "b1", Capacity::kFuture), "");
 }
 
 TEST_F(InterPodAffinityTest, PromisedPodsKeepOthersAway) {
@@ -155,8 +156,8 @@ TEST_F(InterPodAffinityTest, PromisedPodsKeepOthersAway) {
   Pod({}, {Term("db", "zone")});
   state::Transaction txn(state_);
   txn.Pipeline(state_.FindPod("ns", "promised"), state_.FindNode("b1"));
-  EXPECT_EQ(Why(*affinity_, "b1", Room::kNow), kNoAnti);
-  EXPECT_EQ(Why(*affinity_, "b1", Room::kFuture), kNoAnti);
+  EXPECT_EQ(Why(*affinity_, "b1", Capacity::kNow), kNoAnti);
+  EXPECT_EQ(Why(*affinity_, "b1", Capacity::kFuture), kNoAnti);
 }
 
 TEST_F(InterPodAffinityTest, PreferredTerms) {

@@ -50,12 +50,12 @@ TEST_F(PluginTest, NodeReady) {
       {"starting", not_yet, ""},
   };
   for (const Case& c : cases) {
-    EXPECT_EQ(Why(*ready, c.node, Room::kNow), c.now) << c.node;
-    EXPECT_EQ(Why(*ready, c.node, Room::kFuture), c.future) << c.node;
-    EXPECT_EQ(Why(*ready, c.node, Room::kEmpty), c.future) << c.node;
+    EXPECT_EQ(Why(*ready, c.node, Capacity::kNow), c.now) << c.node;
+    EXPECT_EQ(Why(*ready, c.node, Capacity::kFuture), c.future) << c.node;
+    EXPECT_EQ(Why(*ready, c.node, Capacity::kEmpty), c.future) << c.node;
   }
   state_.SetNodeUsable(state_.FindNode("starting"), true);
-  EXPECT_EQ(Why(*ready, "starting", Room::kNow), "");
+  EXPECT_EQ(Why(*ready, "starting", Capacity::kNow), "");
 }
 
 TEST_F(PluginTest, NodeUnschedulable) {
@@ -258,8 +258,8 @@ TEST_F(PluginTest, WhatIsNotPlacedYetIsRefusedAloud) {
     model::PodSpec spec;
     c.set(spec);
     Waiting(spec);
-    for (Room room : {Room::kNow, Room::kFuture, Room::kEmpty}) {
-      EXPECT_EQ(Why(*Only(c.plugin), "n", room), c.why);
+    for (Capacity capacity : {Capacity::kNow, Capacity::kFuture, Capacity::kEmpty}) {
+      EXPECT_EQ(Why(*Only(c.plugin), "n", capacity), c.why);
     }
   }
 }

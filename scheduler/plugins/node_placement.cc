@@ -36,8 +36,8 @@ absl::StatusOr<std::unique_ptr<framework::Plugin>> NodePlacement::Make(
 
 int64_t NodePlacement::Score(const framework::Context& context, const state::NodeInfo& node) const {
   const model::ResourceIndex resource = MainResource(context);
-  const int64_t free =
-      std::clamp<int64_t>(FreeAmount(node, framework::Room::kFuture, resource), 0, kPlacementRange);
+  const int64_t free = std::clamp<int64_t>(FreeAmount(node, framework::Capacity::kFuture, resource),
+                                           0, kPlacementRange);
   if (!(resource == model::kCpu ? spread_cpu_ : spread_gpu_)) return kPlacementRange - free;
   const int64_t all = std::clamp<int64_t>(node.allocatable[resource], 1, kPlacementRange);
   return std::min(free, all) * kPlacementRange / all;

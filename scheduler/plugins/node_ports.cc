@@ -31,7 +31,7 @@ bool NodePorts::Filter(const framework::Context& context, const state::NodeInfo&
                        framework::Status* why) const {
   for (const state::PodId id : node.pods) {
     const state::PodRecord& pod = context.state.pod(id);
-    if (!InTheWay(pod, context.room)) continue;
+    if (!InTheWay(pod, context.capacity)) continue;
     for (const model::HostPort& taken : context.state.pod_class(pod.pod_class).spec->host_ports) {
       for (const model::HostPort& wanted : context.pod_class.spec->host_ports) {
         if (Collide(taken, wanted)) {

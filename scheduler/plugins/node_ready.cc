@@ -21,7 +21,7 @@ bool NodeReady::Filter(const framework::Context& context, const state::NodeInfo&
   if (!node.object.invalid.empty()) {
     return Refuse(why, kNo, "node(s) had an object that could not be understood");
   }
-  if (!IsPlace(node, context.room)) {
+  if (!IsPlace(node, context.capacity)) {
     return Refuse(why, kNo, "node(s) were requested and not ready for use yet");
   }
   if (!node.object.ready) return Refuse(why, kNo, "node(s) were not ready");

@@ -38,7 +38,7 @@ bool NodeResourcesFit::Filter(const framework::Context& context, const state::No
     const auto resource = static_cast<model::ResourceIndex>(i);
     const int64_t request = requests[resource];
     if (request <= 0) continue;
-    const int64_t free = FreeAmount(node, context.room, resource);
+    const int64_t free = FreeAmount(node, context.capacity, resource);
     if (request <= free) continue;
     if (may_ignore && Ignored(context.state.resource_names().Name(resource))) continue;
     if (why == nullptr) return false;

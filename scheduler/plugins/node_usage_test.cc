@@ -85,12 +85,12 @@ TEST_F(PluginTest, NodeResourcesFitByRoom) {
       made.requests.Set(model::kGpu, c.gpus * 1000);
       return made;
     }();
-    const auto fits = [&](Room room) {
-      return fit->Filter({state_, pod_class, 0, room}, Node("n"), nullptr);
+    const auto fits = [&](Capacity capacity) {
+      return fit->Filter({state_, pod_class, 0, capacity}, Node("n"), nullptr);
     };
-    EXPECT_EQ(fits(Room::kNow), c.now) << c.gpus;
-    EXPECT_EQ(fits(Room::kFuture), c.future) << c.gpus;
-    EXPECT_EQ(fits(Room::kEmpty), c.empty) << c.gpus;
+    EXPECT_EQ(fits(Capacity::kNow), c.now) << c.gpus;
+    EXPECT_EQ(fits(Capacity::kFuture), c.future) << c.gpus;
+    EXPECT_EQ(fits(Capacity::kEmpty), c.empty) << c.gpus;
   }
 }
 
@@ -104,7 +104,7 @@ TEST_F(PluginTest, NodeResourcesFitPodSlots) {
   AddPod(PodBuilder("ns", "runs").On("n"));
   EXPECT_EQ(Why(*fit, "n"), "U Too many pods");
   EXPECT_EQ(Missing(*fit, Ctx(), Node("n")), "pods 1");
-  EXPECT_EQ(Why(*fit, "n", Room::kEmpty), "");
+  EXPECT_EQ(Why(*fit, "n", Capacity::kEmpty), "");
   Waiting(Requests({{"cpu", 64000}}));
   EXPECT_EQ(Why(*fit, "n"), "U Too many pods, Insufficient cpu");
 }
@@ -148,9 +148,9 @@ TEST_F(PluginTest, FreeAmountsAgreeWithTheState) {
       }
     }
     for (model::ResourceIndex i = 0; i < 9; ++i) {
-      ASSERT_EQ(FreeAmount(node, Room::kNow, i), node.Available()[i]);
-      ASSERT_EQ(FreeAmount(node, Room::kFuture, i), node.Future()[i]);
-      ASSERT_EQ(FreeAmount(node, Room::kEmpty, i), node.allocatable[i]);
+      ASSERT_EQ(FreeAmount(node, Capacity::kNow, i), node.Available()[i]);
+      ASSERT_EQ(FreeAmount(node, Capacity::kFuture, i), node.Future()[i]);
+      ASSERT_EQ(FreeAmount(node, Capacity::kEmpty, i), node.allocatable[i]);
     }
   }
 }
@@ -181,11 +181,11 @@ TEST_F(PluginTest, NodePorts) {
     spec.host_ports = {{1, "TCP", ""}, c.wanted};
     Waiting(spec);
     EXPECT_EQ(Why(*ports, "n"), c.fits ? "" : kNo);
-    EXPECT_EQ(Why(*ports, "n", Room::kEmpty), "");
+    EXPECT_EQ(Why(*ports, "n", Capacity::kEmpty), "");
     runs.meta.deletion = model::testing::At(5);
     AddPod(runs);
     EXPECT_EQ(Why(*ports, "n"), c.fits ? "" : kNo) << "still there";
-    EXPECT_EQ(Why(*ports, "n", Room::kFuture), "") << "will be gone";
+    EXPECT_EQ(Why(*ports, "n", Capacity::kFuture), "") << "will be gone";
     state_.RemovePod("ns", "runs", "");
     EXPECT_EQ(Why(*ports, "n"), "");
   }
@@ -211,7 +211,7 @@ TEST_F(PluginTest, NodePlacement) {
   // What ends there is not in the way of anybody who comes: it counts as free, whatever the room.
   AddPod(PodBuilder("ns", "a").Gpus(5).Cpu(32000).On("half").Deleting());
   EXPECT_EQ(Score(*pack, "half"), kPlacementRange - 64000);
-  EXPECT_EQ(Score(*pack, "half", Room::kFuture), kPlacementRange - 64000);
+  EXPECT_EQ(Score(*pack, "half", Capacity::kFuture), kPlacementRange - 64000);
 }
 
 TEST_F(PluginTest, NodePlacementStaysInRange) {

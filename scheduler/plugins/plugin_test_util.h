@@ -14,8 +14,8 @@
 
 namespace fairlead::plugins {
 
+using framework::Capacity;
 using framework::Code;
-using framework::Room;
 using model::testing::MakeNode;
 using model::testing::PodBuilder;
 
@@ -52,9 +52,9 @@ class PluginTest : public testing::Test {
     pod.spec = std::move(spec);
     state_.UpsertPod(pod);
   }
-  framework::Context Ctx(Room room = Room::kNow) {
+  framework::Context Ctx(Capacity capacity = Capacity::kNow) {
     const state::PodRecord& pod = state_.pod(state_.FindPod("ns", "waiting"));
-    return {state_, state_.pod_class(pod.pod_class), pod.pod_class, room};
+    return {state_, state_.pod_class(pod.pod_class), pod.pod_class, capacity};
   }
   const state::NodeInfo& Node(absl::string_view name) {
     const state::NodeId id = state_.FindNode(name);
@@ -64,16 +64,16 @@ class PluginTest : public testing::Test {
   // "" if the node passes, else the code's letter and the reason: "U ..", or "X .." if
   // unresolvable. Also checks that the answer without a status is the same.
   std::string Why(const framework::Framework& framework, absl::string_view node,
-                  Room room = Room::kNow) {
+                  Capacity capacity = Capacity::kNow) {
     framework::Status why;
-    const bool yes = framework.Filter(Ctx(room), Node(node), &why);
-    EXPECT_EQ(framework.Filter(Ctx(room), Node(node), nullptr), yes);
+    const bool yes = framework.Filter(Ctx(capacity), Node(node), &why);
+    EXPECT_EQ(framework.Filter(Ctx(capacity), Node(node), nullptr), yes);
     if (yes) return "";
     return (why.code == Code::kUnschedulableAndUnresolvable ? "X " : "U ") + why.reason;
   }
   int64_t Score(const framework::Framework& framework, absl::string_view node,
-                Room room = Room::kNow) {
-    return framework.Score(Ctx(room), Node(node));
+                Capacity capacity = Capacity::kNow) {
+    return framework.Score(Ctx(capacity), Node(node));
   }
 
   framework::Registry registry_;

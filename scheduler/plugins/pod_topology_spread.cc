@@ -10,9 +10,9 @@
 namespace fairlead::plugins {
 namespace {
 
+using framework::Capacity;
 using framework::Code;
 using framework::NodeDomain;
-using framework::Room;
 using framework::TopologyKeys;
 
 bool Has(const TopologyKeys* keys, const framework::TopologyKey& key) {
@@ -55,10 +55,10 @@ PodTopologySpread::Refusal PodTopologySpread::Judge(const Record& record,
     if (!c.do_not_schedule || !Has(keys, tally->key())) continue;
     const NodeDomain where = tally->key().DomainOf(node);
     if (!where.has_key) return Refusal::kKey;
-    if (context.room == Room::kEmpty) continue;
+    if (context.capacity == Capacity::kEmpty) continue;
     // A domain that only this node will open (it is being planned) is empty.
-    const SpreadTally::View here = tally->In(where.domain, context.room);
-    const int64_t least = here.is_domain ? tally->Floor(context.room) : 0;
+    const SpreadTally::View here = tally->In(where.domain, context.capacity);
+    const int64_t least = here.is_domain ? tally->Floor(context.capacity) : 0;
     const int64_t pods = here.is_domain ? here.pods : 0;
     if (pods + (tally->counts_itself() ? 1 : 0) - least > c.max_skew) return Refusal::kSkew;
   }
@@ -72,7 +72,7 @@ bool PodTopologySpread::Filter(const framework::Context& context, const state::N
   if (!HasAllHardKeys(*context.pod_class.spec, node.object.meta.labels)) {
     return Refuse(why, Code::kUnschedulableAndUnresolvable, kNoKey);
   }
-  if (context.room == Room::kEmpty) return true;
+  if (context.capacity == Capacity::kEmpty) return true;
   if (Judge(RecordOf(context), context, node, nullptr) == Refusal::kNone) return true;
   return Refuse(why, Code::kUnschedulable, "node(s) didn't match pod topology spread constraints");
 }
@@ -94,8 +94,8 @@ void PodTopologySpread::AddThresholds(const framework::Context& context, const T
                                       std::vector<int64_t>& thresholds) const {
   for (const auto& tally : RecordOf(context)) {
     if (!tally->constraint().do_not_schedule || !Has(&keys, tally->key())) continue;
-    thresholds.push_back(tally->Floor(Room::kNow));
-    thresholds.push_back(tally->Floor(Room::kFuture));
+    thresholds.push_back(tally->Floor(Capacity::kNow));
+    thresholds.push_back(tally->Floor(Capacity::kFuture));
   }
 }
 
@@ -116,9 +116,9 @@ int64_t PodTopologySpread::Score(const framework::Context& context,
     ++constraints;
     const NodeDomain where = tally->key().DomainOf(node);
     if (!where.has_key) continue;
-    const int64_t least = tally->Least(context.room);
-    const int64_t most = tally->Most(context.room);
-    const SpreadTally::View here = tally->In(where.domain, context.room);
+    const int64_t least = tally->Least(context.capacity);
+    const int64_t most = tally->Most(context.capacity);
+    const SpreadTally::View here = tally->In(where.domain, context.capacity);
     sum +=
         most == least ? 100 : 100 * (most - (here.is_domain ? here.pods : least)) / (most - least);
   }

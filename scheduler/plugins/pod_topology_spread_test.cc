@@ -64,8 +64,8 @@ TEST_F(PodTopologySpreadTest, SkewOverZones) {
   EXPECT_EQ(Why(*spread_, "a2"), kNo);
   EXPECT_EQ(Why(*spread_, "b1"), "") << "other pods and namespaces do not count";
   EXPECT_EQ(Why(*spread_, "none"), kNoKey);
-  EXPECT_EQ(Why(*spread_, "none", Room::kEmpty), kNoKey);
-  EXPECT_EQ(Why(*spread_, "a1", Room::kEmpty), "");
+  EXPECT_EQ(Why(*spread_, "none", Capacity::kEmpty), kNoKey);
+  EXPECT_EQ(Why(*spread_, "a1", Capacity::kEmpty), "");
   Spread({Constraint("zone", 2)});
   EXPECT_EQ(Why(*spread_, "a2"), "");
 }
@@ -145,9 +145,9 @@ TEST_F(PodTopologySpreadTest, OrderedNodesAreDomainsOfTheFuture) {
   state_.UpsertOrderedNode(Zoned("b1", "b"), "nr-1");
   AddPods("a1", 1);
   Spread({Constraint("zone")});
-  EXPECT_EQ(Why(*spread_, "a1", Room::kNow), "");
-  EXPECT_EQ(Why(*spread_, "a1", Room::kFuture), kNo);
-  EXPECT_EQ(Why(*spread_, "b1", Room::kFuture), "");
+  EXPECT_EQ(Why(*spread_, "a1", Capacity::kNow), "");
+  EXPECT_EQ(Why(*spread_, "a1", Capacity::kFuture), kNo);
+  EXPECT_EQ(Why(*spread_, "b1", Capacity::kFuture), "");
 }
 
 TEST_F(PodTopologySpreadTest, PodThatDoesNotMatchItself) {

@@ -9,10 +9,10 @@
 
 namespace fairlead::plugins {
 
+using framework::Capacity;
 using framework::DomainId;
 using framework::kNoDomain;
 using framework::PodTally;
-using framework::Room;
 
 bool HasAllHardKeys(const model::PodSpec& spec, const model::StringMap& labels) {
   return std::all_of(spec.topology_spread.begin(), spec.topology_spread.end(), [&](const auto& c) {
@@ -42,24 +42,24 @@ SpreadTally::SpreadTally(framework::DomainCounters& counters,
   set_->AddView(this);
 }
 
-SpreadTally::View SpreadTally::In(DomainId domain, Room room) const {
-  const Sums& side = Side(room);
+SpreadTally::View SpreadTally::In(DomainId domain, Capacity capacity) const {
+  const Sums& side = Side(capacity);
   if (domain >= side.by_domain.size()) return {};
   return {side.by_domain[domain].nodes > 0, side.by_domain[domain].pods};
 }
 
-int64_t SpreadTally::Least(Room room) const {
-  const Sums& side = Side(room);
+int64_t SpreadTally::Least(Capacity capacity) const {
+  const Sums& side = Side(capacity);
   return side.by_pods.empty() ? 0 : side.by_pods.begin()->first;
 }
 
-int64_t SpreadTally::Most(Room room) const {
-  const Sums& side = Side(room);
+int64_t SpreadTally::Most(Capacity capacity) const {
+  const Sums& side = Side(capacity);
   return side.by_pods.empty() ? 0 : side.by_pods.rbegin()->first;
 }
 
-int64_t SpreadTally::Floor(Room room) const {
-  return Domains(room) < constraint().min_domains ? 0 : Least(room);
+int64_t SpreadTally::Floor(Capacity capacity) const {
+  return Domains(capacity) < constraint().min_domains ? 0 : Least(capacity);
 }
 
 SpreadTally::NodeEntry SpreadTally::Read(state::NodeId id) const {
@@ -67,12 +67,12 @@ SpreadTally::NodeEntry SpreadTally::Read(state::NodeId id) const {
   const model::TopologySpreadConstraint& c = constraint();
   NodeEntry entry;
   entry.domain = key_->DomainOf(id);
-  if (entry.domain == kNoDomain || !framework::IsPlace(node, Room::kFuture)) return entry;
+  if (entry.domain == kNoDomain || !framework::IsPlace(node, Capacity::kFuture)) return entry;
   if (c.do_not_schedule && !HasAllHardKeys(*spec_, node.object.meta.labels)) return entry;
   if (c.honor_node_affinity && !MatchesNodeAffinity(*spec_, node.object)) return entry;
   if (c.honor_node_taints && FindUntolerated(*spec_, node.object) != nullptr) return entry;
   entry.future = true;
-  entry.now = framework::IsPlace(node, Room::kNow);
+  entry.now = framework::IsPlace(node, Capacity::kNow);
   return entry;
 }
 

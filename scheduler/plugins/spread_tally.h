@@ -42,13 +42,15 @@ class SpreadTally final : public framework::SetView {
     bool is_domain = false;  // some node of it counts
     int64_t pods = 0;        // in the domain
   };
-  [[nodiscard]] View In(framework::DomainId domain, framework::Room room) const;
-  [[nodiscard]] int64_t Domains(framework::Room room) const { return Side(room).domains; }
+  [[nodiscard]] View In(framework::DomainId domain, framework::Capacity capacity) const;
+  [[nodiscard]] int64_t Domains(framework::Capacity capacity) const {
+    return Side(capacity).domains;
+  }
   // 0 without domains.
-  [[nodiscard]] int64_t Least(framework::Room room) const;
-  [[nodiscard]] int64_t Most(framework::Room room) const;
+  [[nodiscard]] int64_t Least(framework::Capacity capacity) const;
+  [[nodiscard]] int64_t Most(framework::Capacity capacity) const;
   // What a domain may have the maximal skew more than: the least, or 0 with too few domains.
-  [[nodiscard]] int64_t Floor(framework::Room room) const;
+  [[nodiscard]] int64_t Floor(framework::Capacity capacity) const;
 
   void OnTally(state::NodeId node, const framework::PodTally& added,
                const framework::PodTally& taken) override;
@@ -70,8 +72,8 @@ class SpreadTally final : public framework::SetView {
     framework::DomainId domain = framework::kNoDomain;
     bool now = false, future = false;  // counts in that room
   };
-  [[nodiscard]] const Sums& Side(framework::Room room) const {
-    return room == framework::Room::kNow ? now_ : future_;
+  [[nodiscard]] const Sums& Side(framework::Capacity capacity) const {
+    return capacity == framework::Capacity::kNow ? now_ : future_;
   }
   [[nodiscard]] NodeEntry Read(state::NodeId node) const;
   static void Change(Sums& side, framework::DomainId domain, int64_t nodes, int64_t pods);

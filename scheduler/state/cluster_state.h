@@ -21,7 +21,7 @@
 #include "scheduler/model/devices.h"
 #include "scheduler/model/resources.h"
 #include "scheduler/state/change_log.h"
-#include "scheduler/state/device_book.h"
+#include "scheduler/state/device_allocator.h"
 #include "scheduler/state/disruption_budgets.h"
 #include "scheduler/state/grace_ends.h"
 #include "scheduler/state/records.h"
@@ -172,7 +172,7 @@ class ClusterState {
   [[nodiscard]] WorkloadId FindGroup(absl::string_view ns, absl::string_view name) const;
   // Null if absent. Valid until the next change.
   [[nodiscard]] const model::Topology* FindTopology(absl::string_view name) const;
-  [[nodiscard]] const DeviceBook& devices() const { return devices_; }
+  [[nodiscard]] const DeviceAllocator& devices() const { return devices_; }
   [[nodiscard]] const DisruptionBudgets& budgets() const { return budgets_; }
   // When the next grace period of a terminating pod ends; infinite future if none does. A pod that
   // is stuck already does not count.
@@ -458,7 +458,7 @@ class ClusterState {
   absl::flat_hash_map<PodHints, std::weak_ptr<const PodHints>> hints_index_;
   DisruptionBudgets budgets_;
   GraceEnds grace_ends_;  // of pods that are kReleasing, as the API server has them
-  DeviceBook devices_;
+  DeviceAllocator devices_;
   bool claims_readable_ = true;
   uint64_t demands_on_nodes_ = 0;  // devices_.demand_version() that nodes count devices for
   bool demands_refused_ = false;   // some pod waits because there are too many demands

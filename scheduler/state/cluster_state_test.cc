@@ -13,10 +13,10 @@ using model::testing::MakeGroup;
 using model::testing::MakeNode;
 using model::testing::PodBuilder;
 
-class Books final : public StateSubscriber {
+class AllocationTracker final : public StateSubscriber {
  public:
   using Place = std::pair<PodStatus, NodeId>;
-  explicit Books(const ClusterState& state) : state_(state) {}
+  explicit AllocationTracker(const ClusterState& state) : state_(state) {}
   void OnChange(const StateChange& change) override {
     using Kind = StateChange::Kind;
     const auto queue = [&] { return state_.workload(change.workload).queue; };
@@ -49,7 +49,7 @@ class ClusterStateTest : public testing::Test {
   void TearDown() override {
     EXPECT_EQ(state_.CheckConsistency(), "");
     // The log alone tells where every pod is.
-    std::map<PodId, Books::Place> places;
+    std::map<PodId, AllocationTracker::Place> places;
     state_.ForEachPod([&](const PodRecord& pod) {
       if (pod.status != PodStatus::kPending) places[pod.id] = {pod.status, pod.node};
     });
@@ -60,7 +60,7 @@ class ClusterStateTest : public testing::Test {
   const Workload& WorkloadOf(absl::string_view pod) { return state_.workload(Pod(pod).workload); }
 
   ClusterState state_;
-  Books books_;
+  AllocationTracker books_;
 };
 
 TEST_F(ClusterStateTest, PodOnANodeThatIsNotSeenYetIsParkedThere) {

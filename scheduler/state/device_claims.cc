@@ -163,7 +163,7 @@ bool IsOfNoNode(const model::ResourceClaim& claim) {
 
 // What the claim makes its carrier request. A pod whose binding is on its way stays with what it
 // was decided with: what the claim got counts from the time at which the pod is seen on its node.
-absl::StatusOr<std::vector<RequestDemand>> DemandsFor(DeviceBook& book, const PodRecord& pod,
+absl::StatusOr<std::vector<RequestDemand>> DemandsFor(DeviceAllocator& book, const PodRecord& pod,
                                                       const model::ResourceClaim& claim) {
   if (!claim.allocated || pod.status != PodStatus::kBinding) return book.DemandsOf(claim);
   model::ResourceClaim decided = claim;

@@ -13,7 +13,7 @@ constexpr int64_t kMaxCountWork = 2'000;
 
 class Question {
  public:
-  Question(const DeviceBook& book, absl::string_view node, CanHave can_have)
+  Question(const DeviceAllocator& book, absl::string_view node, CanHave can_have)
       : book_(book), devices_(book.DevicesOf(node)), all_known_(book.KnowsAll(node)) {
     for (const NodeDevice& device : devices_) free_.push_back(can_have(device));
   }
@@ -91,7 +91,7 @@ class Question {
     return values;
   }
 
-  const DeviceBook& book_;
+  const DeviceAllocator& book_;
   const std::vector<NodeDevice>& devices_;
   bool all_known_;
   std::vector<bool> free_;
@@ -100,7 +100,7 @@ class Question {
 
 }  // namespace
 
-PlacedDevices PlaceDevices(const DeviceBook& book, absl::string_view node,
+PlacedDevices PlaceDevices(const DeviceAllocator& book, absl::string_view node,
                            const model::ResourceList& requests, CanHave can_have) {
   PlacedDevices out;
   Question question(book, node, can_have);
@@ -132,7 +132,7 @@ PlacedDevices PlaceDevices(const DeviceBook& book, absl::string_view node,
   return out;
 }
 
-int64_t CountClaims(const DeviceBook& book, absl::string_view node, const ClaimShape& shape) {
+int64_t CountClaims(const DeviceAllocator& book, absl::string_view node, const ClaimShape& shape) {
   const auto most = static_cast<int64_t>(book.DevicesOf(node).size());
   Question question(book, node, [](const NodeDevice&) { return true; });
   for (int64_t count = 0; count < most; ++count) {
@@ -144,7 +144,8 @@ int64_t CountClaims(const DeviceBook& book, absl::string_view node, const ClaimS
   return most;
 }
 
-std::optional<std::vector<DealtRequest>> DealDevices(const DeviceBook& book, absl::string_view node,
+std::optional<std::vector<DealtRequest>> DealDevices(const DeviceAllocator& book,
+                                                     absl::string_view node,
                                                      const model::ResourceClaim& claim,
                                                      const std::vector<std::string>& devices) {
   Question question(book, node, [&](const NodeDevice& device) {

@@ -1,5 +1,5 @@
 // Which devices of a node go to a pod that brings claims along: the question of device_choice.h
-// about the devices of a DeviceBook.
+// about the devices of a DeviceAllocator.
 //
 // The filter and the placing ask the same question in the same order (claims by the name of their
 // shape, then plain demands by name), so whoever was told that a choice exists gets it.
@@ -18,7 +18,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "scheduler/model/resources.h"
-#include "scheduler/state/device_book.h"
+#include "scheduler/state/device_allocator.h"
 #include "scheduler/state/device_choice.h"
 
 namespace fairlead::state {
@@ -34,11 +34,11 @@ struct PlacedDevices {
 };
 
 // `requests`: of a pod; only what claims made of it is read.
-PlacedDevices PlaceDevices(const DeviceBook& book, absl::string_view node,
+PlacedDevices PlaceDevices(const DeviceAllocator& book, absl::string_view node,
                            const model::ResourceList& requests, CanHave can_have);
 // How many claims of the shape the node could have at most if it were empty. Where that is too much
 // to find out, as many as it has devices.
-int64_t CountClaims(const DeviceBook& book, absl::string_view node, const ClaimShape& shape);
+int64_t CountClaims(const DeviceAllocator& book, absl::string_view node, const ClaimShape& shape);
 
 // Which of exactly these devices of a node goes to which request of the claim; none if they are
 // not what it asks for.
@@ -46,7 +46,8 @@ struct DealtRequest {
   size_t option = 0;
   std::vector<const NodeDevice*> devices;
 };
-std::optional<std::vector<DealtRequest>> DealDevices(const DeviceBook& book, absl::string_view node,
+std::optional<std::vector<DealtRequest>> DealDevices(const DeviceAllocator& book,
+                                                     absl::string_view node,
                                                      const model::ResourceClaim& claim,
                                                      const std::vector<std::string>& devices);
 

@@ -10,7 +10,7 @@
 #include "absl/strings/strip.h"
 #include "base/hash.h"
 #include "scheduler/model/api_names.h"
-#include "scheduler/state/device_book.h"
+#include "scheduler/state/device_allocator.h"
 #include "scheduler/state/records.h"
 
 namespace fairlead::state {
@@ -22,38 +22,39 @@ constexpr int64_t kBytesPerMib = int64_t{1} << 20;
 int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 // Whole GPUs that are free.
-int64_t FreeGpus(const NodeInfo& node, GpuRoom room) {
+int64_t FreeGpus(const NodeInfo& node, GpuCapacity room) {
   int64_t free = node.allocatable[model::kGpu];
-  if (room != GpuRoom::kEmpty) {
+  if (room != GpuCapacity::kEmpty) {
     free = model::SaturatingAdd(free, -node.used[model::kGpu]);
-    if (room == GpuRoom::kFuture) free = model::SaturatingAdd(free, node.releasing[model::kGpu]);
+    if (room == GpuCapacity::kFuture)
+      free = model::SaturatingAdd(free, node.releasing[model::kGpu]);
     free = model::SaturatingAdd(free, -node.pipelined[model::kGpu]);
   }
   return std::max<int64_t>(0, free) / 1000;
 }
 
-int64_t FreeMib(const GpuGroup& group, int64_t memory_mib, GpuRoom room) {
+int64_t FreeMib(const GpuGroup& group, int64_t memory_mib, GpuCapacity room) {
   const int64_t free = memory_mib - group.used_mib - group.pipelined_mib;
-  return room == GpuRoom::kFuture ? free + group.releasing_mib : free;
+  return room == GpuCapacity::kFuture ? free + group.releasing_mib : free;
 }
 
 // Nobody who stays holds it: it is given back as a whole unless somebody is promised a share of it.
 bool Ends(const GpuGroup& group) { return group.active == 0 && group.pipelined == 0; }
 // Whether a share of it takes one of the node's free GPUs. Now, those that are kept are not free.
-bool TakesWhole(const GpuGroup& group, GpuRoom room) {
-  return Ends(group) && !(room == GpuRoom::kNow && group.Kept());
+bool TakesWhole(const GpuGroup& group, GpuCapacity room) {
+  return Ends(group) && !(room == GpuCapacity::kNow && group.Kept());
 }
 
 // Has room for one device.
-bool Joinable(const GpuGroup& group, int64_t memory_mib, int64_t need_mib, GpuRoom room) {
-  if (room == GpuRoom::kNow && group.active == 0 && !group.Kept()) return false;
+bool Joinable(const GpuGroup& group, int64_t memory_mib, int64_t need_mib, GpuCapacity room) {
+  if (room == GpuCapacity::kNow && group.active == 0 && !group.Kept()) return false;
   return need_mib <= FreeMib(group, memory_mib, room);
 }
 
 // How many kept groups can be given out now: for whole GPUs they are being released, and what is
 // promised of that stays promised.
 int64_t KeptToGive(const NodeInfo& node) {
-  return FreeGpus(node, GpuRoom::kFuture) - FreeGpus(node, GpuRoom::kNow);
+  return FreeGpus(node, GpuCapacity::kFuture) - FreeGpus(node, GpuCapacity::kNow);
 }
 
 // Numbers of devices that could be had, each up to `wanted`.
@@ -63,17 +64,17 @@ struct Supply {
   int64_t whole = 0;  // free GPUs
 };
 
-Supply SupplyOf(const NodeInfo& node, const model::GpuShare& share, GpuRoom room) {
+Supply SupplyOf(const NodeInfo& node, const model::GpuShare& share, GpuCapacity room) {
   Supply supply;
   supply.whole = FreeGpus(node, room);
   const int64_t memory_mib = MemoryOrNominal(node.gpu_memory_mib);
   const int64_t need_mib = ShareMib(share, memory_mib);
   if (need_mib > memory_mib) supply.whole = 0;
-  if (room == GpuRoom::kEmpty) return supply;
-  int64_t to_give = room == GpuRoom::kNow ? KeptToGive(node) : 0;
+  if (room == GpuCapacity::kEmpty) return supply;
+  int64_t to_give = room == GpuCapacity::kNow ? KeptToGive(node) : 0;
   for (const GpuGroup& group : node.gpu_groups) {
     if (!Joinable(group, memory_mib, need_mib, room)) continue;
-    if (room == GpuRoom::kNow && Ends(group) && to_give-- <= 0) continue;
+    if (room == GpuCapacity::kNow && Ends(group) && to_give-- <= 0) continue;
     ++(TakesWhole(group, room) ? supply.ended : supply.kept);
   }
   return supply;
@@ -154,19 +155,19 @@ std::string GpuGroupId(absl::string_view pod_uid, absl::string_view node, int64_
   return absl::StrCat(uid, "-", StableHash().Add(node).Hex().substr(0, 8), "-", number);
 }
 
-int64_t DevicesThatFit(const NodeInfo& node, const PodClass& pod_class, GpuRoom room) {
+int64_t DevicesThatFit(const NodeInfo& node, const PodClass& pod_class, GpuCapacity room) {
   const model::GpuShare& share = pod_class.spec->gpu_share;
   if (!share.IsSet()) return 0;
   const Supply supply = SupplyOf(node, share, room);
   return std::min(share.devices, supply.kept + supply.whole);
 }
 
-bool FitsGpus(const NodeInfo& node, const PodClass& pod_class, GpuRoom room) {
+bool FitsGpus(const NodeInfo& node, const PodClass& pod_class, GpuCapacity room) {
   const model::GpuShare& share = pod_class.spec->gpu_share;
   return !share.IsSet() || DevicesThatFit(node, pod_class, room) == share.devices;
 }
 
-int64_t NewGroupsNeeded(const NodeInfo& node, const PodClass& pod_class, GpuRoom room) {
+int64_t NewGroupsNeeded(const NodeInfo& node, const PodClass& pod_class, GpuCapacity room) {
   const model::GpuShare& share = pod_class.spec->gpu_share;
   if (!share.IsSet()) return 0;
   const Supply supply = SupplyOf(node, share, room);
@@ -177,21 +178,21 @@ int64_t NewGroupsNeeded(const NodeInfo& node, const PodClass& pod_class, GpuRoom
 bool JoinsSharedGpu(const NodeInfo& node, const PodClass& pod_class) {
   const model::GpuShare& share = pod_class.spec->gpu_share;
   if (!share.IsSet() || node.gpu_groups.empty()) return false;
-  const Supply supply = SupplyOf(node, share, GpuRoom::kFuture);
+  const Supply supply = SupplyOf(node, share, GpuCapacity::kFuture);
   return supply.kept + std::min(supply.ended, supply.whole) > 0;
 }
 
-int64_t SharePlaces(const NodeInfo& node, const PodClass& pod_class, GpuRoom room) {
+int64_t SharePlaces(const NodeInfo& node, const PodClass& pod_class, GpuCapacity room) {
   const model::GpuShare& share = pod_class.spec->gpu_share;
   if (!share.IsSet()) return INT64_MAX;
   const int64_t memory_mib = MemoryOrNominal(node.gpu_memory_mib);
   const int64_t need_mib = ShareMib(share, memory_mib);
   const int64_t on_each = memory_mib / need_mib;
   int64_t places = model::SaturatingMultiply(FreeGpus(node, room), on_each);
-  if (room != GpuRoom::kEmpty) {
+  if (room != GpuCapacity::kEmpty) {
     for (const GpuGroup& group : node.gpu_groups) {
       if (TakesWhole(group, room)) continue;
-      if (room == GpuRoom::kNow && group.active == 0 && !group.Kept()) continue;
+      if (room == GpuCapacity::kNow && group.active == 0 && !group.Kept()) continue;
       places = model::SaturatingAdd(
           places, std::max<int64_t>(0, FreeMib(group, memory_mib, room)) / need_mib);
     }
@@ -200,7 +201,7 @@ int64_t SharePlaces(const NodeInfo& node, const PodClass& pod_class, GpuRoom roo
 }
 
 std::optional<GpuPick> PickGpus(const NodeInfo& node, const PodClass& pod_class,
-                                absl::string_view pod_uid, GpuRoom room, GpuOrder order) {
+                                absl::string_view pod_uid, GpuCapacity room, GpuOrder order) {
   const model::GpuShare& share = pod_class.spec->gpu_share;
   GpuPick pick;
   if (!share.IsSet()) return pick;
@@ -215,7 +216,7 @@ std::optional<GpuPick> PickGpus(const NodeInfo& node, const PodClass& pod_class,
   for (const GpuGroup& group : node.gpu_groups) {
     if (!Joinable(group, memory_mib, need_mib, room)) continue;
     const int64_t full = group.used_mib + group.pipelined_mib;
-    const bool waits = !Joinable(group, memory_mib, need_mib, GpuRoom::kNow);
+    const bool waits = !Joinable(group, memory_mib, need_mib, GpuCapacity::kNow);
     shared.emplace_back(group.active + group.pipelined == 0,
                         order == GpuOrder::kPack ? -full : full, waits, &group);
   }
@@ -237,11 +238,11 @@ std::optional<GpuPick> PickGpus(const NodeInfo& node, const PodClass& pod_class,
       pick.push_back(std::move(id));
     }
   };
-  if (order == GpuOrder::kSpread) take_new(FreeGpus(node, GpuRoom::kNow));
+  if (order == GpuOrder::kSpread) take_new(FreeGpus(node, GpuCapacity::kNow));
   int64_t to_give = KeptToGive(node);
   for (const auto& [ends, full, waits, group] : shared) {
     if (pick.size() == wanted) break;
-    if (room == GpuRoom::kNow && Ends(*group) && to_give-- <= 0) continue;
+    if (room == GpuCapacity::kNow && Ends(*group) && to_give-- <= 0) continue;
     if (TakesWhole(*group, room)) {
       if (whole == 0) continue;
       --whole;
@@ -262,11 +263,11 @@ bool MustWait(const NodeInfo& node, const PodClass& pod_class, const GpuPick& pi
                                     [&](const GpuGroup& g) { return g.id == id; });
     if (group == node.gpu_groups.end()) {
       ++fresh;
-    } else if (!Joinable(*group, memory_mib, need_mib, GpuRoom::kNow)) {
+    } else if (!Joinable(*group, memory_mib, need_mib, GpuCapacity::kNow)) {
       return true;
     }
   }
-  return fresh > FreeGpus(node, GpuRoom::kNow);
+  return fresh > FreeGpus(node, GpuCapacity::kNow);
 }
 
 }  // namespace fairlead::state

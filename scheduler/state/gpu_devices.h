@@ -88,7 +88,7 @@ int64_t OtherGpusMilli(const model::ResourceList& resources);
 std::string GpuGroupId(absl::string_view pod_uid, absl::string_view node, int64_t number);
 
 // Which room counts as free (as framework::Room).
-enum class GpuRoom : uint8_t { kNow, kFuture, kEmpty };
+enum class GpuCapacity : uint8_t { kNow, kFuture, kEmpty };
 enum class GpuOrder : uint8_t {
   kPack,    // the fullest GPU that is shared already and has room; else a free one
   kSpread,  // a free one; else the emptiest that is shared
@@ -96,16 +96,16 @@ enum class GpuOrder : uint8_t {
 
 // Do all devices of the class's share find room on the node? Allocates nothing. True for classes
 // without a share.
-bool FitsGpus(const NodeInfo& node, const PodClass& pod_class, GpuRoom room);
+bool FitsGpus(const NodeInfo& node, const PodClass& pod_class, GpuCapacity room);
 // How many of the devices could get room, up to what is asked for.
-int64_t DevicesThatFit(const NodeInfo& node, const PodClass& pod_class, GpuRoom room);
+int64_t DevicesThatFit(const NodeInfo& node, const PodClass& pod_class, GpuCapacity room);
 // How many GPUs would have to be shared anew: each needs a slot for its reservation pod. What the
 // devices that fit need, if not all do.
-int64_t NewGroupsNeeded(const NodeInfo& node, const PodClass& pod_class, GpuRoom room);
+int64_t NewGroupsNeeded(const NodeInfo& node, const PodClass& pod_class, GpuCapacity room);
 // Some GPU is shared already and has, or will have, room for one device.
 bool JoinsSharedGpu(const NodeInfo& node, const PodClass& pod_class);
 // No more pods of the class than this find GPUs (an upper bound, exact for one device each).
-int64_t SharePlaces(const NodeInfo& node, const PodClass& pod_class, GpuRoom room);
+int64_t SharePlaces(const NodeInfo& node, const PodClass& pod_class, GpuCapacity room);
 
 // The groups for a pod of the class, those that exist and new ones with ids of their own; nothing
 // if they do not fit. kNow: idle memory and idle GPUs. kFuture: also what is being released; the
@@ -114,7 +114,7 @@ int64_t SharePlaces(const NodeInfo& node, const PodClass& pod_class, GpuRoom roo
 // waited for first, then the smaller group id.
 // Complexity: O(groups log groups).
 std::optional<GpuPick> PickGpus(const NodeInfo& node, const PodClass& pod_class,
-                                absl::string_view pod_uid, GpuRoom room, GpuOrder order);
+                                absl::string_view pod_uid, GpuCapacity room, GpuOrder order);
 // Whether some GPU of the pick has to be released first: then the pod can only be promised it.
 bool MustWait(const NodeInfo& node, const PodClass& pod_class, const GpuPick& pick);
 

@@ -119,7 +119,7 @@ class GpuTest : public ::testing::Test {
                         n.pipelined[model::kGpu]);
   }
   // The pick as text, ids of the pod's own as "new"; "!" behind it if it has to wait; "-" if none.
-  std::string Pick(PodId pod, GpuRoom room, GpuOrder order = GpuOrder::kPack) {
+  std::string Pick(PodId pod, GpuCapacity room, GpuOrder order = GpuOrder::kPack) {
     const PodRecord& record = state_.pod(pod);
     const PodClass& pod_class = state_.class_of(pod);
     const auto pick = PickGpus(N(), pod_class, record.uid, room, order);
@@ -130,7 +130,7 @@ class GpuTest : public ::testing::Test {
       const bool is_new = absl::StartsWith(id, record.uid);
       absl::StrAppend(&text, text.empty() ? "" : ",", is_new ? "new" : id);
     }
-    EXPECT_EQ(MustWait(N(), pod_class, *pick) && room == GpuRoom::kNow, false);
+    EXPECT_EQ(MustWait(N(), pod_class, *pick) && room == GpuCapacity::kNow, false);
     return text + (MustWait(N(), pod_class, *pick) ? "!" : "");
   }
 
@@ -162,21 +162,21 @@ TEST_F(GpuTest, WhatIsPromisedOnAnEndingGpuIsNotGivenTwice) {
   Node("n", 1);
   Runs("ends", 500, "g", true);
   const PodId share = Waits(PodBuilder("ns", "share").GpuFraction(500));
-  EXPECT_EQ(Pick(share, GpuRoom::kNow), "-");
-  EXPECT_EQ(Pick(share, GpuRoom::kFuture), "g!");
+  EXPECT_EQ(Pick(share, GpuCapacity::kNow), "-");
+  EXPECT_EQ(Pick(share, GpuCapacity::kFuture), "g!");
   Transaction txn(state_);
   txn.Pipeline(share, N().id, {"g"});
   EXPECT_EQ(Whole(), "1000/1000/1000");
   const PodId other = Waits(PodBuilder("ns", "other").GpuFraction(600));
   const PodId small = Waits(PodBuilder("ns", "small").GpuFraction(400));
-  EXPECT_EQ(Pick(other, GpuRoom::kFuture), "-");
-  EXPECT_EQ(Pick(small, GpuRoom::kFuture), "g!");
+  EXPECT_EQ(Pick(other, GpuCapacity::kFuture), "-");
+  EXPECT_EQ(Pick(small, GpuCapacity::kFuture), "g!");
   txn.RollbackTo(0);
   // The GPU promised as a whole is no longer there for shares.
   const PodId whole = Waits(PodBuilder("ns", "whole").Gpus(1));
   txn.Pipeline(whole, N().id);
   EXPECT_EQ(Whole(), "1000/1000/1000");
-  EXPECT_EQ(Pick(share, GpuRoom::kFuture), "-");
+  EXPECT_EQ(Pick(share, GpuCapacity::kFuture), "-");
 }
 
 TEST_F(GpuTest, OrderOfGpus) {
@@ -188,17 +188,17 @@ TEST_F(GpuTest, OrderOfGpus) {
   const PodId p600 = Waits(PodBuilder("ns", "p600").GpuFraction(600));
   const PodId two = Waits(PodBuilder("ns", "two").GpuFraction(200, 2));
   const PodId three = Waits(PodBuilder("ns", "three").GpuFraction(400, 3));
-  EXPECT_EQ(Pick(p200, GpuRoom::kNow), "0");
-  EXPECT_EQ(Pick(p400, GpuRoom::kNow), "1");
-  EXPECT_EQ(Pick(p600, GpuRoom::kNow), "new");
-  EXPECT_EQ(Pick(two, GpuRoom::kNow), "0,1");
-  EXPECT_EQ(Pick(three, GpuRoom::kNow), "-");
-  EXPECT_EQ(Pick(p200, GpuRoom::kNow, GpuOrder::kSpread), "new");
-  EXPECT_EQ(Pick(two, GpuRoom::kNow, GpuOrder::kSpread), "new,1");
+  EXPECT_EQ(Pick(p200, GpuCapacity::kNow), "0");
+  EXPECT_EQ(Pick(p400, GpuCapacity::kNow), "1");
+  EXPECT_EQ(Pick(p600, GpuCapacity::kNow), "new");
+  EXPECT_EQ(Pick(two, GpuCapacity::kNow), "0,1");
+  EXPECT_EQ(Pick(three, GpuCapacity::kNow), "-");
+  EXPECT_EQ(Pick(p200, GpuCapacity::kNow, GpuOrder::kSpread), "new");
+  EXPECT_EQ(Pick(two, GpuCapacity::kNow, GpuOrder::kSpread), "new,1");
   Waits(PodBuilder("ns", "w").Gpus(1).On("n"));
-  EXPECT_EQ(Pick(p200, GpuRoom::kNow, GpuOrder::kSpread), "1");
-  EXPECT_EQ(Pick(p600, GpuRoom::kNow), "-");
-  EXPECT_EQ(Pick(p600, GpuRoom::kFuture), "-");
+  EXPECT_EQ(Pick(p200, GpuCapacity::kNow, GpuOrder::kSpread), "1");
+  EXPECT_EQ(Pick(p600, GpuCapacity::kNow), "-");
+  EXPECT_EQ(Pick(p600, GpuCapacity::kFuture), "-");
 }
 
 // KAI allocateFractionalGpu[11]: a shared GPU that will have room comes before a free one.
@@ -207,17 +207,17 @@ TEST_F(GpuTest, PackingWaitsForASharedGpuRatherThanTakeAFreeOne) {
   Runs("stays", 500, "0");
   Runs("ends", 500, "0", true);
   const PodId pod = Waits(PodBuilder("ns", "p").GpuFraction(500));
-  EXPECT_EQ(Pick(pod, GpuRoom::kNow), "new");
-  EXPECT_EQ(Pick(pod, GpuRoom::kFuture), "0!");
-  EXPECT_EQ(Pick(pod, GpuRoom::kFuture, GpuOrder::kSpread), "new");
+  EXPECT_EQ(Pick(pod, GpuCapacity::kNow), "new");
+  EXPECT_EQ(Pick(pod, GpuCapacity::kFuture), "0!");
+  EXPECT_EQ(Pick(pod, GpuCapacity::kFuture, GpuOrder::kSpread), "new");
 }
 
 TEST_F(GpuTest, AWholeGpuThatEndsCanBeSharedLater) {
   Node("n", 1);
   state_.UpsertPod(PodBuilder("ns", "w").Gpus(1).On("n").Deleting());
   const PodId pod = Waits(PodBuilder("ns", "p").GpuFraction(500));
-  EXPECT_EQ(Pick(pod, GpuRoom::kNow), "-");
-  EXPECT_EQ(Pick(pod, GpuRoom::kFuture), "new!");
+  EXPECT_EQ(Pick(pod, GpuCapacity::kNow), "-");
+  EXPECT_EQ(Pick(pod, GpuCapacity::kFuture), "new!");
 }
 
 TEST_F(GpuTest, ANewGroupNeverMeetsOneOfTheSamePod) {
@@ -225,14 +225,16 @@ TEST_F(GpuTest, ANewGroupNeverMeetsOneOfTheSamePod) {
   const PodId a = Waits(PodBuilder("ns", "a").GpuFraction(600));
   const PodId b = Waits(PodBuilder("ns", "b").GpuFraction(300));
   Transaction txn(state_);
-  const auto first = PickGpus(N(), state_.class_of(a), "uid-ns-a", GpuRoom::kNow, GpuOrder::kPack);
+  const auto first =
+      PickGpus(N(), state_.class_of(a), "uid-ns-a", GpuCapacity::kNow, GpuOrder::kPack);
   txn.Allocate(a, N().id, *first);
   txn.Allocate(b, N().id, *first);
   (void)txn.Commit();
   // The binding of `a` fails; `b` keeps the GPU and grows too large to share with.
   state_.ForgetBinding(a);
   Runs("c", 300, (*first)[0]);
-  const auto second = PickGpus(N(), state_.class_of(a), "uid-ns-a", GpuRoom::kNow, GpuOrder::kPack);
+  const auto second =
+      PickGpus(N(), state_.class_of(a), "uid-ns-a", GpuCapacity::kNow, GpuOrder::kPack);
   ASSERT_TRUE(second.has_value());
   EXPECT_NE(*second, *first);
 }
@@ -337,21 +339,21 @@ TEST_F(GpuTest, AGpuThatOnlyAReservationHoldsIsSharedAtOnce) {
   state_.UpsertPod(reservation);
   const PodId half = Waits(PodBuilder("ns", "half").GpuFraction(500));
   const PodId both = Waits(PodBuilder("ns", "both").GpuFraction(500, 2));
-  EXPECT_EQ(Pick(half, GpuRoom::kNow), "g");
-  EXPECT_EQ(Pick(half, GpuRoom::kFuture), "g");
-  EXPECT_EQ(Pick(both, GpuRoom::kFuture), "-") << "it is one GPU";
-  EXPECT_EQ(SharePlaces(N(), state_.class_of(half), GpuRoom::kNow), 2);
+  EXPECT_EQ(Pick(half, GpuCapacity::kNow), "g");
+  EXPECT_EQ(Pick(half, GpuCapacity::kFuture), "g");
+  EXPECT_EQ(Pick(both, GpuCapacity::kFuture), "-") << "it is one GPU";
+  EXPECT_EQ(SharePlaces(N(), state_.class_of(half), GpuCapacity::kNow), 2);
 
   const PodId whole = Waits(PodBuilder("ns", "whole").Gpus(1));
   {
     Transaction txn(state_);
     txn.Pipeline(whole, N().id);
-    EXPECT_EQ(Pick(half, GpuRoom::kNow), "-") << "promised to another";
-    EXPECT_EQ(Pick(half, GpuRoom::kFuture), "-");
+    EXPECT_EQ(Pick(half, GpuCapacity::kNow), "-") << "promised to another";
+    EXPECT_EQ(Pick(half, GpuCapacity::kFuture), "-");
   }
   state_.UpsertPod(reservation.Deleting());
-  EXPECT_EQ(Pick(half, GpuRoom::kNow), "-") << "it goes";
-  EXPECT_EQ(Pick(half, GpuRoom::kFuture), "g!");
+  EXPECT_EQ(Pick(half, GpuCapacity::kNow), "-") << "it goes";
+  EXPECT_EQ(Pick(half, GpuCapacity::kFuture), "g!");
 }
 
 class GpuLedger final : public StateSubscriber {
@@ -468,13 +470,13 @@ TEST_F(GpuTest, UpperBoundOfPlacesHoldsAndIsExactForOneDevice) {
   Runs("b", 200, "h", true);
   const PodId p = Waits(PodBuilder("ns", "p").GpuFraction(300));
   const PodClass& pod_class = state_.class_of(p);
-  EXPECT_EQ(SharePlaces(N(), pod_class, GpuRoom::kNow), 1 + 3);
-  EXPECT_EQ(SharePlaces(N(), pod_class, GpuRoom::kFuture), 1 + 6);
-  EXPECT_EQ(SharePlaces(N(), pod_class, GpuRoom::kEmpty), 9);
-  EXPECT_EQ(NewGroupsNeeded(N(), pod_class, GpuRoom::kNow), 0);
+  EXPECT_EQ(SharePlaces(N(), pod_class, GpuCapacity::kNow), 1 + 3);
+  EXPECT_EQ(SharePlaces(N(), pod_class, GpuCapacity::kFuture), 1 + 6);
+  EXPECT_EQ(SharePlaces(N(), pod_class, GpuCapacity::kEmpty), 9);
+  EXPECT_EQ(NewGroupsNeeded(N(), pod_class, GpuCapacity::kNow), 0);
   const PodId m = Waits(PodBuilder("ns", "m").GpuFraction(300, 2));
-  EXPECT_EQ(NewGroupsNeeded(N(), state_.class_of(m), GpuRoom::kNow), 1);
-  EXPECT_EQ(NewGroupsNeeded(N(), state_.class_of(m), GpuRoom::kFuture), 0);
+  EXPECT_EQ(NewGroupsNeeded(N(), state_.class_of(m), GpuCapacity::kNow), 1);
+  EXPECT_EQ(NewGroupsNeeded(N(), state_.class_of(m), GpuCapacity::kFuture), 0);
 }
 
 TEST(GpuTransactionDeathTest, APickMustHaveOneGroupADevice) {

@@ -106,7 +106,7 @@ TEST(GpuPickProperty, NoGpuIsEverOverloaded) {
       }
       if (status != PodStatus::kPending) continue;
       const bool now = random() % 2 == 0;
-      const GpuRoom room = now ? GpuRoom::kNow : GpuRoom::kFuture;
+      const GpuCapacity room = now ? GpuCapacity::kNow : GpuCapacity::kFuture;
       const NodeInfo& info = state.node(node);
       if (!pod_class.requests.FitsIn(now ? info.Available() : info.Future())) continue;
       const auto pick = PickGpus(info, pod_class, state.pod(id).uid, room,
@@ -166,12 +166,12 @@ TEST(GpuPickProperty, GpusThatAreHeldForNobodyAreGivenOnce) {
       const PodId id = state.FindPod("ns", name);
       const PodClass& pod_class = state.class_of(id);
       const NodeInfo& info = state.node(node);
-      const bool now = FitsGpus(info, pod_class, GpuRoom::kNow);
-      ASSERT_TRUE(!now || FitsGpus(info, pod_class, GpuRoom::kFuture));
+      const bool now = FitsGpus(info, pod_class, GpuCapacity::kNow);
+      ASSERT_TRUE(!now || FitsGpus(info, pod_class, GpuCapacity::kFuture));
       if (!pod_class.requests.FitsIn(info.Future())) continue;
-      const auto pick = PickGpus(info, pod_class, state.pod(id).uid, GpuRoom::kFuture,
+      const auto pick = PickGpus(info, pod_class, state.pod(id).uid, GpuCapacity::kFuture,
                                  random() % 2 == 0 ? GpuOrder::kPack : GpuOrder::kSpread);
-      ASSERT_EQ(pick.has_value(), FitsGpus(info, pod_class, GpuRoom::kFuture));
+      ASSERT_EQ(pick.has_value(), FitsGpus(info, pod_class, GpuCapacity::kFuture));
       if (!pick.has_value()) continue;
       for (const GpuGroup& each : info.gpu_groups) {
         if (each.Kept() && std::count(pick->begin(), pick->end(), each.id) > 0) ++kept;

@@ -251,7 +251,7 @@ struct Workload {
   // By set: pods of its own that are IsAllocated().
   absl::InlinedVector<int32_t, 4> active = absl::InlinedVector<int32_t, 4>(1, 0);
   absl::Time creation = absl::InfinitePast();
-  absl::Time turn = absl::InfinitePast();  // its age in the order of service: state::JobOrder
+  absl::Time turn = absl::InfinitePast();  // its age in queue order: state::JobOrder
   std::vector<PodId> pods;                 // alive, in task order: priority label, creation, uid
   std::string uid;
   std::string queue;  // as named by the objects; the default queue if none is

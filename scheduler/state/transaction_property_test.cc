@@ -48,7 +48,7 @@ GpuPick RandomPick(const ClusterState& state, PodId pod, NodeId node, std::mt199
   const PodClass& pod_class = state.class_of(pod);
   if (!pod_class.spec->gpu_share.IsSet()) return {};
   if (random() % 2 == 0) {
-    auto pick = PickGpus(state.node(node), pod_class, state.pod(pod).uid, GpuRoom::kFuture,
+    auto pick = PickGpus(state.node(node), pod_class, state.pod(pod).uid, GpuCapacity::kFuture,
                          random() % 2 == 0 ? GpuOrder::kPack : GpuOrder::kSpread);
     if (pick.has_value()) return *pick;
   }

@@ -163,7 +163,7 @@ TEST(VirtualRowsProperty, RollbackRestoresTheExactState) {
             const PodId pod = waiting[random() % waiting.size()];
             const NodeId node = nodes[random() % nodes.size()];
             const auto pick = PickGpus(state.node(node), state.class_of(pod), state.pod(pod).uid,
-                                       GpuRoom::kFuture, GpuOrder::kPack);
+                                       GpuCapacity::kFuture, GpuOrder::kPack);
             if (pick.has_value()) txn.Pipeline(pod, node, *pick);
         }
         ASSERT_EQ(state.CheckConsistency(), "");

@@ -81,7 +81,7 @@ void EndToEndVerdictToRequest(Run& run) {
     return;
   }
 
-  core::Options options = core::DefaultOptions();
+  core::Options options = core::KwokOptions();
   std::atomic<bool> stop{false};
   std::vector<model::Queue> queues = {
       MakeQueue("department", "", model::kUnlimited, model::kUnlimited)};

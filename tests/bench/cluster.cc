@@ -37,7 +37,7 @@ model::PodGroup OwnGroup(model::Pod& pod, absl::string_view queue) {
 }
 
 core::Options LoopCluster::QuietOptions() {
-  core::Options options = core::DefaultOptions();
+  core::Options options = core::KwokOptions();
   options.hook.enabled = false;
   options.emit_events = false;
   options.evictions.max_in_flight = model::kUnlimited;  // a step shows all its decisions
@@ -72,8 +72,7 @@ int64_t Writes(const core::StepResult& result) {
   return static_cast<int64_t>(result.actions.size()) - Count<model::EmitEvent>(result);
 }
 
-EngineCluster::EngineCluster()
-    : state_(core::DefaultOptions().state), tree_(state_.resource_names()) {
+EngineCluster::EngineCluster() : state_(core::KwokOptions().state), tree_(state_.resource_names()) {
   framework::Registry registry;
   Require(plugins::RegisterAll(registry).ok(), "plugins do not register");
   auto framework = framework::Framework::Make(framework::DefaultProfile(), registry);

@@ -171,7 +171,12 @@ SessionResult Session::Run() {
     ReportState();
   } else {
     engine::CycleResult cycle = engine_->RunCycle(input_.now);
-    cycle.waiting = engine_->Unfold(std::move(cycle.waiting));
+    if (input_.settings.follow_up_cycle && !cycle.evictions.empty()) {
+      engine::CycleResult next = engine_->RunCycle(input_.now, /*may_evict=*/false);
+      cycle.bindings.insert(cycle.bindings.end(), next.bindings.begin(), next.bindings.end());
+      cycle.waiting = std::move(next.waiting);
+    }
+    cycle.waiting = engine_->ExpandEquivalents(std::move(cycle.waiting));
     ReportState();
     Report(cycle);
   }

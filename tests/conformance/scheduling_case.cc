@@ -87,6 +87,8 @@ void ReadSettings(const JsonView& config, SchedulingCase& out) {
       if (!absl::ParseDuration(value.Text(), &out.settings.staleness_grace_period)) {
         value.Fault("not a duration");
       }
+    } else if (key == "followUpCycle") {
+      out.settings.follow_up_cycle = value.Text() == "true";
     } else if (key != "predicatesPluginLoaded") {  // on or off, the outcome is the same
       out.notes.push_back(absl::StrCat("schedulerConfig.", key, " is not known here"));
     }

@@ -34,6 +34,9 @@ struct SchedulerSettings {
   // If set: exactly these plugins run.
   std::optional<std::vector<ConfiguredPlugin>> plugins;
   absl::Duration staleness_grace_period = absl::ZeroDuration();
+  // A cycle with evictions is followed by one without, as in a step of the program: KAI has nothing
+  // like it (schedulerConfig.followUpCycle, for scripts/compare-engines.py).
+  bool follow_up_cycle = false;
 };
 
 struct ExpectedPod {

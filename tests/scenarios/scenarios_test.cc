@@ -36,7 +36,7 @@ std::unique_ptr<Simulator> Start(const std::string& name) {
   const bool faultless = std::all_of(scenario->timeline.begin(), scenario->timeline.end(),
                                      [](const ScenarioStep& step) { return step.faults.empty(); });
   SimulatorOptions options;
-  options.core = core::DefaultOptions();
+  options.core = core::KwokOptions();
   options.check_invariants = true;
   options.expect_no_empty_writes = faultless;
   absl::StatusOr<std::unique_ptr<Simulator>> simulator =

@@ -60,7 +60,7 @@ PendingPass::Turn AllocatePass::Visit(queues::QueueId leaf, const state::Workloa
 bool AllocatePass::HoldsEquivalents(const state::Workload& workload) {
   if (!c_.leaves_out_equivalents || !c_.outcomes.Contains(workload.id)) return false;
   if (in_.reservations.any() &&
-      !in_.reservations.IsFirstOfEquals(in_.reservations.AskerOf(workload))) {
+      !in_.reservations.IsFirstOfEquals(in_.reservations.RequesterOf(workload))) {
     return false;
   }
   const Outcome& outcome = c_.outcomes.At(workload.id);
@@ -79,7 +79,7 @@ bool AllocatePass::Place(queues::QueueId leaf, const state::Workload& workload, 
   if (HeldByReservation(leaf, workload, next)) return false;
   const StepKind kind = KindOf(in_.state, workload, next.step);
   const bool ordinary =
-      in_.reservations.any() && in_.reservations.IsOrdinary(in_.reservations.AskerOf(workload));
+      in_.reservations.any() && in_.reservations.IsOrdinary(in_.reservations.RequesterOf(workload));
   state::WorkloadId held =
       ordinary ? KnownHolder(kind, next.step.pods.size()) : state::WorkloadId{state::kNoId};
   const auto known = failed_.find(kind);
@@ -165,7 +165,7 @@ bool AllocatePass::HeldByReservation(queues::QueueId leaf, const state::Workload
                                      NextJob& next) {
   if (!in_.reservations.any()) return false;
   const state::WorkloadId first =
-      in_.reservations.BehindOf(in_.reservations.AskerOf(workload), next.request);
+      in_.reservations.BehindOf(in_.reservations.RequesterOf(workload), next.request);
   if (first == state::kNoId) return false;
   const state::PodId failed = next.step.pods.front();
   Outcome& outcome = RecordUnmet(leaf, workload, std::move(next.step), std::move(next.request),

@@ -45,6 +45,9 @@ class ConsolidationPolicy final : public EvictionPolicy {
            in_.state.workload(outcome.workload).preemptible &&
            outcome.step_request[model::kGpu] <= FreeGpus();
   }
+  // The next cycle would bind them again where they were, and pods that run would have moved in
+  // vain.
+  [[nodiscard]] bool TakesFresh() const override { return false; }
   // Nothing ends for it.
   bool MayHaveVictims(const Outcome&, const state::Workload&) override { return false; }
   SearchOutcome Search(state::Transaction& txn, const SearchContext& context,

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "scheduler/engine/hypothesis.h"
-#include "scheduler/engine/late_rows.h"
+#include "scheduler/engine/sorted_merge.h"
 
 namespace fairlead::engine {
 namespace {
@@ -19,16 +19,16 @@ using verdict::Code;
 // Amounts that are charged to queues as if they ran, until Release().
 class DemandCharges {
  public:
-  explicit DemandCharges(Books& books) : books_(books) {}
+  explicit DemandCharges(AllocationTracker& tracker) : tracker_(tracker) {}
 
   void Add(queues::QueueId leaf, const model::Resources& amount, bool preemptible) {
-    books_.Charge(leaf, amount, preemptible);
+    tracker_.Charge(leaf, amount, preemptible);
     total_ += amount;
     charges_.push_back({leaf, amount, preemptible});
   }
   void Release() {
     for (const Charge& charge : charges_) {
-      books_.Release(charge.leaf, charge.amount, charge.preemptible);
+      tracker_.Release(charge.leaf, charge.amount, charge.preemptible);
     }
     charges_.clear();
   }
@@ -40,7 +40,7 @@ class DemandCharges {
     model::Resources amount;
     bool preemptible;
   };
-  Books& books_;
+  AllocationTracker& tracker_;
   std::vector<Charge> charges_;
   model::Resources total_;
 };
@@ -55,7 +55,7 @@ enum class Hope : uint8_t {
 class DemandPass {
  public:
   explicit DemandPass(CycleContext& context)
-      : c_(context), in_(context.in), charges_(context.in.books) {}
+      : c_(context), in_(context.in), charges_(context.in.tracker) {}
 
   void Run();
 
@@ -72,12 +72,12 @@ class DemandPass {
     return WantsNodes(outcome) && HopeOf(outcome) == Hope::kUnknown;
   }
   // The leaf queues all of whose demand is within the limits, whatever the order.
-  [[nodiscard]] std::set<queues::QueueId> RoomyLeaves() const;
+  [[nodiscard]] std::set<queues::QueueId> UnlimitedLeaves() const;
   void AskOneByOne();
   void AskWithEquivalents();
   // Demand of one outcome and of its equivalents behind it, in sum if the leaf queue is roomy.
   // Returned, as the outcome was before, if those behind are to be asked for one by one instead.
-  std::optional<Outcome> Ask(Outcome& outcome, bool roomy);
+  std::optional<Outcome> Ask(Outcome& outcome, bool unlimited);
   // What the hook may buy for one workload: its step, then one extra unit after the other, as long
   // as every queue above has capacity for them.
   void AskFor(Outcome& outcome);
@@ -107,7 +107,7 @@ void DemandPass::Run() {
   } else {
     AskOneByOne();
   }
-  for (const size_t position : doubtful_) (void)Ask(c_.outcomes[position], /*roomy=*/true);
+  for (const size_t position : doubtful_) (void)Ask(c_.outcomes[position], /*unlimited=*/true);
   charges_.Release();
 }
 
@@ -117,23 +117,23 @@ void DemandPass::AskOneByOne() {
     if (IsDoubtful(outcome)) {
       doubtful_.push_back(i);
     } else {
-      (void)Ask(outcome, /*roomy=*/false);
+      (void)Ask(outcome, /*unlimited=*/false);
     }
   }
 }
 
 void DemandPass::AskWithEquivalents() {
   // The hook is told of every workload by name, so with it nothing is asked for in sum.
-  const std::set<queues::QueueId> roomy =
-      in_.options.hook_on ? std::set<queues::QueueId>() : RoomyLeaves();
+  const std::set<queues::QueueId> unlimited =
+      in_.options.hook_on ? std::set<queues::QueueId>() : UnlimitedLeaves();
   std::vector<Outcome> all = c_.outcomes.Release();
   // By the first of those behind it that are to be asked for one by one.
-  LateRows<queues::QueueId, Outcome> behind;
+  SortedMerge<queues::QueueId, Outcome> behind;
   for (const Outcome& outcome : all) behind.Expect(outcome.leaf);
   const auto ask = [&](Outcome outcome) {
     if (IsDoubtful(outcome)) {
       doubtful_.push_back(c_.outcomes.size());
-    } else if (std::optional<Outcome> later = Ask(outcome, roomy.contains(outcome.leaf))) {
+    } else if (std::optional<Outcome> later = Ask(outcome, unlimited.contains(outcome.leaf))) {
       behind.Add(outcome.leaf, *later->rest.next, *std::move(later));
     }
     c_.outcomes.Append(std::move(outcome));
@@ -145,7 +145,7 @@ void DemandPass::AskWithEquivalents() {
   }
 }
 
-std::optional<Outcome> DemandPass::Ask(Outcome& outcome, bool roomy) {
+std::optional<Outcome> DemandPass::Ask(Outcome& outcome, bool unlimited) {
   if (!WantsNodes(outcome)) return std::nullopt;
   if (HopeOf(outcome) == Hope::kNone) {
     // The hook says so; nothing is charged for what cannot be.
@@ -163,7 +163,7 @@ std::optional<Outcome> DemandPass::Ask(Outcome& outcome, bool roomy) {
   AskFor(outcome);
   // A limit that holds it holds those behind it.
   if (outcome.demanded.empty()) return std::nullopt;
-  if (roomy) {
+  if (unlimited) {
     charges_.Add(outcome.leaf, c_.ChargeOf(outcome.demanded).Times(outcome.rest.count),
                  in_.state.workload(outcome.workload).preemptible);
     return std::nullopt;
@@ -176,7 +176,7 @@ void DemandPass::AskFor(Outcome& outcome) {
   const state::Workload& workload = in_.state.workload(outcome.workload);
   std::vector<state::PodId> pods = outcome.step.pods;
   model::Resources request = outcome.step_request;
-  std::optional<GangSteps> steps;
+  std::optional<AllocationSequence> steps;
   while (!pods.empty()) {
     if (IsHeld(outcome, pods, request)) return;
     charges_.Add(outcome.leaf, request, workload.preemptible);
@@ -192,7 +192,7 @@ void DemandPass::AskFor(Outcome& outcome) {
              !outcome.domains->ProblemOf(in_.state.pod(pod).set).what.empty();
     };
     do {
-      GangStep next = steps->Next();
+      TasksToAllocate next = steps->Next();
       steps->Place(next);
       pods = std::move(next.pods);
     } while (std::any_of(pods.begin(), pods.end(), has_problem));
@@ -206,7 +206,7 @@ bool DemandPass::IsHeld(Outcome& outcome, const std::vector<state::PodId>& pods,
   request = c_.models.WithAnyModel(pods, std::move(request));
   const bool preemptible = in_.state.workload(outcome.workload).preemptible;
   const auto violation =
-      queues::CheckLimits(in_.tree, in_.books.ledger(), outcome.leaf, request, preemptible);
+      queues::CheckLimits(in_.tree, in_.tracker.ledger(), outcome.leaf, request, preemptible);
   if (!violation.has_value()) return c_.lending.HoldsDemand(charges_.total(), request, outcome);
   if (!outcome.demanded.empty() || !outcome.promises.empty()) {
     outcome.whole_demand = false;
@@ -255,9 +255,9 @@ bool DemandPass::WantsNodes(const Outcome& outcome) const {
 
 // Everything is charged as if it ran; a leaf is roomy if no queue above it is over a limit even
 // then.
-std::set<queues::QueueId> DemandPass::RoomyLeaves() const {
+std::set<queues::QueueId> DemandPass::UnlimitedLeaves() const {
   std::vector<const Outcome*> with_equivalents;
-  DemandCharges all(in_.books);
+  DemandCharges all(in_.tracker);
   for (const Outcome& outcome : c_.outcomes.rows()) {
     if (!WantsNodes(outcome)) continue;
     const state::Workload& workload = in_.state.workload(outcome.workload);
@@ -265,25 +265,25 @@ std::set<queues::QueueId> DemandPass::RoomyLeaves() const {
             workload.preemptible);
     if (outcome.rest.count > 0) with_equivalents.push_back(&outcome);
   }
-  std::set<queues::QueueId> roomy, tight;
+  std::set<queues::QueueId> unlimited, tight;
   for (const Outcome* outcome : with_equivalents) {
     const state::Workload& workload = in_.state.workload(outcome->workload);
     const model::Resources one = c_.ChargeOf(workload.pods);
-    in_.books.Release(outcome->leaf, one, workload.preemptible);
-    const bool over =
-        queues::CheckLimits(in_.tree, in_.books.ledger(), outcome->leaf, one, workload.preemptible)
-            .has_value();
-    in_.books.Charge(outcome->leaf, one, workload.preemptible);
-    (over ? tight : roomy).insert(outcome->leaf);
+    in_.tracker.Release(outcome->leaf, one, workload.preemptible);
+    const bool over = queues::CheckLimits(in_.tree, in_.tracker.ledger(), outcome->leaf, one,
+                                          workload.preemptible)
+                          .has_value();
+    in_.tracker.Charge(outcome->leaf, one, workload.preemptible);
+    (over ? tight : unlimited).insert(outcome->leaf);
   }
   all.Release();
-  for (const queues::QueueId leaf : tight) roomy.erase(leaf);
-  return roomy;
+  for (const queues::QueueId leaf : tight) unlimited.erase(leaf);
+  return unlimited;
 }
 
 Hope DemandPass::HopeOfClass(state::PodClassId id) const {
   const state::PodClass& wanted = in_.state.pod_class(id);
-  const framework::Context empty{in_.state, wanted, id, framework::Room::kEmpty};
+  const framework::Context empty{in_.state, wanted, id, framework::Capacity::kEmpty};
   const auto is_large_enough = [&](const state::NodeInfo& node) {
     for (size_t i = 0; i < wanted.requests.size(); ++i) {
       const auto resource = static_cast<model::ResourceIndex>(i);
@@ -303,7 +303,7 @@ Hope DemandPass::HopeOfClass(state::PodClassId id) const {
       in_.offered_nodes.empty() ||
       std::any_of(in_.offered_nodes.begin(), in_.offered_nodes.end(), [&](const model::Node& node) {
         Hypothesis what_if(in_.state, in_.framework, in_.placer.gpu_order());
-        return what_if.Fits(id, what_if.AddNode(node), framework::Room::kEmpty);
+        return what_if.Fits(id, what_if.AddNode(node), framework::Capacity::kEmpty);
       });
   return some ? Hope::kSome : Hope::kNone;
 }

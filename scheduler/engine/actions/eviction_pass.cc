@@ -18,7 +18,7 @@ using verdict::Code;
 // After a cycle whose search budget was spent.
 constexpr absl::Duration kPauseOfSearches = absl::Seconds(1);
 
-bool ByKey(const InLine& a, const InLine& b) { return a.key < b.key; }
+bool ByKey(const PendingWorkload& a, const PendingWorkload& b) { return a.key < b.key; }
 
 }  // namespace
 
@@ -33,7 +33,7 @@ void EvictionPass::Run() {
     if (it == rows_.end() || it->second.empty()) return nullptr;
     return &c_.outcomes[it->second.front()].step_request;
   };
-  queues::QueueOrderIterator order(in_.tree, in_.books.ledger(), in_.shares, next_job,
+  queues::QueueOrderIterator order(in_.tree, in_.tracker.ledger(), in_.shares, next_job,
                                    {.cluster_total = in_.state.total_for_queues()});
   while (const std::optional<queues::QueueId> leaf = order.Next()) {
     Row& row = rows_.at(*leaf);
@@ -63,8 +63,8 @@ void EvictionPass::CollectRows() {
 void EvictionPass::CollectLines() {
   for (const Outcome& outcome : c_.outcomes.rows()) {
     if (outcome.leaf == PendingIndex::kNoQueue || outcome.step.pods.empty()) continue;
-    std::vector<InLine>& line = lines_[outcome.leaf];
-    line.push_back({MakeServiceKey(in_.state.workload(outcome.workload)), outcome.step_request});
+    std::vector<PendingWorkload>& line = lines_[outcome.leaf];
+    line.push_back({MakeQueueOrderKey(in_.state.workload(outcome.workload)), outcome.step_request});
     // Equal requests in a row weigh as one: the first of those behind stands for them.
     if (outcome.rest.count > 0) line.push_back({*outcome.rest.next, outcome.step_request});
   }
@@ -109,12 +109,12 @@ void EvictionPass::StepForward(size_t position, const Outcome& before, Row& row)
   const size_t next = c_.outcomes.StepForward(position, before);
   const Outcome& outcome = c_.outcomes[next];
   if (outcome.rest.count > 0) {
-    std::vector<InLine>& line = lines_[outcome.leaf];
-    InLine entry{*outcome.rest.next, outcome.step_request};
+    std::vector<PendingWorkload>& line = lines_[outcome.leaf];
+    PendingWorkload entry{*outcome.rest.next, outcome.step_request};
     const auto place = std::upper_bound(line.begin(), line.end(), entry, ByKey);
     line.insert(place, std::move(entry));
   }
-  const ServiceKey key = c_.outcomes.KeyOf(outcome);
+  const QueueOrderKey key = c_.outcomes.KeyOf(outcome);
   const auto place = std::find_if(row.begin(), row.end(), [&](size_t other) {
     return key < c_.outcomes.KeyOf(c_.outcomes[other]);
   });
@@ -147,7 +147,7 @@ void EvictionPass::Help(Outcome& outcome) {
   if (has_whole_budget) {
     for (const Binding& binding : c_.decisions.bindings) c_.fresh.insert(binding.pod);
   }
-  const queues::QueueLedger before = in_.books.ledger();
+  const queues::QueueLedger before = in_.tracker.ledger();
   const bool limit_blocked = outcome.code == Code::kQueueLimitReached;
   if (!limit_blocked && queues::CheckLimits(in_.tree, before, outcome.leaf, outcome.step_request,
                                             workload.preemptible)
@@ -157,12 +157,14 @@ void EvictionPass::Help(Outcome& outcome) {
   const SearchStep step{workload, outcome.leaf, outcome.step, outcome.step_request, limit_blocked};
   std::string broken;
   state::Transaction txn(in_.state);
-  SearchOutcome found = Search(txn, before, outcome, step, c_.fresh, broken);
-  if (!EndsPods(found) && !found.out_of_work && !c_.fresh.empty()) {
+  const std::set<state::PodId> none;
+  const std::set<state::PodId>& fresh_victims = policy_.TakesFresh() ? c_.fresh : none;
+  SearchOutcome found = Search(txn, before, outcome, step, fresh_victims, broken);
+  if (!EndsPods(found) && !found.out_of_work && !fresh_victims.empty()) {
     // Bindings of this cycle come first among the victims, as in KAI. Where they do not help, they
     // must not keep the search from pods that run.
     txn.RollbackTo(0);
-    found = Search(txn, before, outcome, step, /*fresh=*/{}, broken);
+    found = Search(txn, before, outcome, step, none, broken);
   }
   if (!found.found) {
     RecordFailure(outcome, workload, found, broken, has_whole_budget);
@@ -206,7 +208,7 @@ SearchOutcome EvictionPass::Search(state::Transaction& txn, const queues::QueueL
   SearchContext context{in_.options,
                         in_.tree,
                         before,
-                        in_.books.ledger(),
+                        in_.tracker.ledger(),
                         in_.shares,
                         lines_,
                         c_.pipelined.moved(),

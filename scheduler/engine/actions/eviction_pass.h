@@ -41,6 +41,8 @@ class EvictionPolicy {
   virtual bool MayHaveVictims(const Outcome& outcome, const state::Workload& workload) = 0;
   // Failed searches of leaf queues with one scope hold for each other.
   [[nodiscard]] virtual queues::QueueId ScopeOf(queues::QueueId leaf) const { return leaf; }
+  // Bindings of this cycle may be victims.
+  [[nodiscard]] virtual bool TakesFresh() const { return true; }
   virtual SearchOutcome Search(state::Transaction& txn, const SearchContext& context,
                                const SearchStep& step) = 0;
   // "Evicted (reclaim) for workload ns/x of queue prod: ...". `before`: the ledger before anything
@@ -112,7 +114,7 @@ class EvictionPass {
   const absl::string_view name_;
   const bool against_budgets_;
   std::map<queues::QueueId, Row> rows_;
-  Lines lines_;
+  PendingByQueue lines_;
   std::map<std::pair<queues::QueueId, StepKind>, FailedSearch> failed_;
 };
 

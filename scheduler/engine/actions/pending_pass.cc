@@ -13,9 +13,9 @@ using verdict::Code;
 
 void PendingPass::Run() {
   RefuseUnservable();
-  ServiceWalk walk(in_.pending);
+  JobIterator walk(in_.pending);
   std::map<queues::QueueId, int64_t> served;
-  queues::QueueOrderIterator order(in_.tree, in_.books.ledger(), in_.shares,
+  queues::QueueOrderIterator order(in_.tree, in_.tracker.ledger(), in_.shares,
                                    [&](queues::QueueId leaf) { return PeekNext(leaf, walk); },
                                    {.cluster_total = in_.state.total_for_queues()});
   while (const std::optional<queues::QueueId> leaf = order.Next()) {
@@ -32,7 +32,7 @@ void PendingPass::Run() {
       switch (Visit(*leaf, workload, std::exchange(next_[*leaf], {}))) {
         case Turn::kAgain:
           if (ReadinessOf(in_.state, workload) == Readiness::kReady) {
-            walk.PutBack(*leaf, MakeServiceKey(workload));
+            walk.Requeue(*leaf, MakeQueueOrderKey(workload));
           }
           break;
         case Turn::kHeldAll:
@@ -59,8 +59,9 @@ void PendingPass::RefuseUnservable() {
       code = Code::kQueueNotLeaf;
     }
     if (code == Code::kNone) continue;
-    for (const Crowd* crowd : leaf.crowds()) {
-      const state::Workload& workload = in_.state.workload(crowd->members.begin()->workload);
+    for (const EquivalenceClass* equivalence_class : leaf.equivalence_classes()) {
+      const state::Workload& workload =
+          in_.state.workload(equivalence_class->members.begin()->workload);
       Outcome& outcome = c_.outcomes.Of(workload, queue);
       outcome.code = code;
       outcome.subject = subject;
@@ -68,13 +69,14 @@ void PendingPass::RefuseUnservable() {
         outcome.code = Code::kInvalidRequest;
         outcome.subject = workload.details->invalid;
       }
-      const auto behind = static_cast<int64_t>(crowd->members.size()) - 1;
-      if (behind > 0) outcome.rest = {crowd, std::next(crowd->members.begin()), behind};
+      const auto behind = static_cast<int64_t>(equivalence_class->members.size()) - 1;
+      if (behind > 0)
+        outcome.rest = {equivalence_class, std::next(equivalence_class->members.begin()), behind};
     }
   }
 }
 
-const model::Resources* PendingPass::PeekNext(queues::QueueId leaf, ServiceWalk& walk) {
+const model::Resources* PendingPass::PeekNext(queues::QueueId leaf, JobIterator& walk) {
   while (true) {
     const state::WorkloadId id = walk.Peek(leaf);
     if (id == state::kNoId) return nullptr;
@@ -118,7 +120,8 @@ bool PendingPass::MayStart(queues::QueueId leaf, const state::Workload& workload
       const state::PodRecord& pod = in_.state.pod(id);
       if (pod.status != PodStatus::kPending || pod.details->invalid.empty()) continue;
       code = Code::kInvalidRequest;
-      subject = workload.is_group ? absl::StrCat("pod ", pod.name, ": ", pod.details->invalid) : pod.details->invalid;
+      subject = workload.is_group ? absl::StrCat("pod ", pod.name, ": ", pod.details->invalid)
+                                  : pod.details->invalid;
       break;
     }
   }
@@ -170,16 +173,16 @@ void PendingPass::RefuseForDepth(queues::QueueId leaf, const state::Workload& wo
 }
 
 bool PendingPass::HeldByLimit(queues::QueueId leaf, const state::Workload& workload,
-                              const GangStep& step, const model::Resources& request) {
+                              const TasksToAllocate& step, const model::Resources& request) {
   const auto violation =
-      queues::CheckLimits(in_.tree, in_.books.ledger(), leaf, request, workload.preemptible);
+      queues::CheckLimits(in_.tree, in_.tracker.ledger(), leaf, request, workload.preemptible);
   if (!violation.has_value()) return false;
   RecordViolation(leaf, workload, step, request, *violation);
   return true;
 }
 
 void PendingPass::RecordViolation(queues::QueueId leaf, const state::Workload& workload,
-                                  const GangStep& step, const model::Resources& request,
+                                  const TasksToAllocate& step, const model::Resources& request,
                                   const queues::LimitViolation& violation) {
   Outcome& outcome = c_.outcomes.Of(workload, leaf);
   if (outcome.code != Code::kNone) {
@@ -193,8 +196,8 @@ void PendingPass::RecordViolation(queues::QueueId leaf, const state::Workload& w
 }
 
 Outcome& PendingPass::RecordUnmet(queues::QueueId leaf, const state::Workload& workload,
-                                  GangStep step, model::Resources request, state::PodId failed,
-                                  Code code, std::string subject) {
+                                  TasksToAllocate step, model::Resources request,
+                                  state::PodId failed, Code code, std::string subject) {
   Outcome& outcome = c_.outcomes.Of(workload, leaf);
   if (outcome.code == Code::kNone) {
     outcome.code = code;

@@ -30,7 +30,7 @@ class PendingPass {
  protected:
   // What the workload whose turn it is asks for.
   struct NextJob {
-    GangStep step;
+    TasksToAllocate step;
     model::Resources request;
   };
   enum class Turn : uint8_t {
@@ -41,13 +41,14 @@ class PendingPass {
   virtual Turn Visit(queues::QueueId leaf, const state::Workload& workload, NextJob next) = 0;
 
   // True, and the outcome is written, if a limit or a quota holds the step.
-  bool HeldByLimit(queues::QueueId leaf, const state::Workload& workload, const GangStep& step,
-                   const model::Resources& request);
-  void RecordViolation(queues::QueueId leaf, const state::Workload& workload, const GangStep& step,
-                       const model::Resources& request, const queues::LimitViolation& violation);
+  bool HeldByLimit(queues::QueueId leaf, const state::Workload& workload,
+                   const TasksToAllocate& step, const model::Resources& request);
+  void RecordViolation(queues::QueueId leaf, const state::Workload& workload,
+                       const TasksToAllocate& step, const model::Resources& request,
+                       const queues::LimitViolation& violation);
   // The step lacks nothing but capacity. `code` and `subject` stand if this is the first step of
   // the workload in this cycle.
-  Outcome& RecordUnmet(queues::QueueId leaf, const state::Workload& workload, GangStep step,
+  Outcome& RecordUnmet(queues::QueueId leaf, const state::Workload& workload, TasksToAllocate step,
                        model::Resources request, state::PodId failed, verdict::Code code,
                        std::string subject);
 
@@ -57,7 +58,7 @@ class PendingPass {
  private:
   void RefuseUnservable();
   // The workload whose turn it would be in the leaf queue; null if none is left.
-  const model::Resources* PeekNext(queues::QueueId leaf, ServiceWalk& walk);
+  const model::Resources* PeekNext(queues::QueueId leaf, JobIterator& walk);
   // What must hold before anything is tried. False: the outcome is written.
   bool MayStart(queues::QueueId leaf, const state::Workload& workload);
   // Fills next_[leaf]. False, and the outcome is written, if a pod of the step is refused on every

@@ -45,7 +45,7 @@ bool ReclaimPolicy::MayHaveVictims(const Outcome& outcome, const state::Workload
       {outcome.leaf, workload.preemptible, KindOf(in_.state, workload, outcome.step)}, false);
   if (added) {
     const queues::ReclaimContext rights =
-        ReclaimRights(in_.options, in_.tree, in_.books.ledger(), in_.shares);
+        ReclaimRights(in_.options, in_.tree, in_.tracker.ledger(), in_.shares);
     answer->second = in_.search.AnybodyToReclaimFrom(
         rights, {outcome.leaf, outcome.step_request, workload.preemptible});
   }

@@ -54,7 +54,8 @@ void StaleGangEviction::Execute(CycleContext& c) const {
   for (state::WorkloadId id : c.in.maybe_stale) {
     const state::Workload& workload = c.in.state.workload(id);
     if (workload.id != id || !RecordStale(c, workload)) continue;
-    const absl::Duration grace = workload.details->staleness_grace.value_or(c.in.options.staleness_grace);
+    const absl::Duration grace =
+        workload.details->staleness_grace.value_or(c.in.options.staleness_grace);
     if (grace < absl::ZeroDuration()) continue;
     const absl::Time end = workload.details->stale_since + grace;
     if (end > c.in.now) {

@@ -24,9 +24,9 @@
 
 namespace fairlead::engine {
 
-class PromiseMemory {
+class NominatedNodes {
  public:
-  explicit PromiseMemory(const state::ClusterState& state) : state_(state) {}
+  explicit NominatedNodes(const state::ClusterState& state) : state_(state) {}
 
   // A cycle begins.
   void Begin();

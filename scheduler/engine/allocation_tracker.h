@@ -18,9 +18,9 @@
 
 namespace fairlead::engine {
 
-class Books final : public state::StateSubscriber {
+class AllocationTracker final : public state::StateSubscriber {
  public:
-  Books(const state::ClusterState& state, const queues::QueueTree& tree);
+  AllocationTracker(const state::ClusterState& state, const queues::QueueTree& tree);
 
   void OnChange(const state::StateChange& change) override;
   // Counts again what the workload asks for: its pods that run or wait without a gate.

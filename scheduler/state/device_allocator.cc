@@ -1,4 +1,4 @@
-#include "scheduler/state/device_book.h"
+#include "scheduler/state/device_allocator.h"
 
 #include <algorithm>
 #include <set>
@@ -32,7 +32,7 @@ bool ReadsTheSame(const model::ResourceClaim& a, const model::ResourceClaim& b) 
 
 }  // namespace
 
-std::vector<std::string> DeviceBook::UpsertSlice(const model::ResourceSlice& slice) {
+std::vector<std::string> DeviceAllocator::UpsertSlice(const model::ResourceSlice& slice) {
   const std::vector<std::string> former = RemoveSlice(slice.meta.name);
   std::set<std::string> nodes(former.begin(), former.end());
   slices_[slice.meta.name] = slice;
@@ -43,7 +43,7 @@ std::vector<std::string> DeviceBook::UpsertSlice(const model::ResourceSlice& sli
   return {nodes.begin(), nodes.end()};
 }
 
-std::vector<std::string> DeviceBook::RemoveSlice(absl::string_view name) {
+std::vector<std::string> DeviceAllocator::RemoveSlice(absl::string_view name) {
   const auto it = slices_.find(name);
   if (it == slices_.end()) return {};
   const model::ResourceSlice gone = std::move(it->second);
@@ -62,7 +62,7 @@ std::vector<std::string> DeviceBook::RemoveSlice(absl::string_view name) {
   return {nodes.begin(), nodes.end()};
 }
 
-std::set<std::string> DeviceBook::RefreshPool(const PoolKey& key) {
+std::set<std::string> DeviceAllocator::RefreshPool(const PoolKey& key) {
   std::set<std::string> nodes;
   Pool& pool = pools_[key];
   if (pool.slices.empty()) {
@@ -88,7 +88,7 @@ std::set<std::string> DeviceBook::RefreshPool(const PoolKey& key) {
   return nodes;
 }
 
-void DeviceBook::RebuildNode(const std::string& node) {
+void DeviceAllocator::RebuildNode(const std::string& node) {
   if (const auto known = inventory_.find(node); known != inventory_.end()) {
     for (const NodeDevice& device : known->second) node_of_.erase(device.key);
   }
@@ -121,19 +121,19 @@ void DeviceBook::RebuildNode(const std::string& node) {
   }
 }
 
-void DeviceBook::UpsertClass(const model::DeviceClass& device_class) {
+void DeviceAllocator::UpsertClass(const model::DeviceClass& device_class) {
   classes_[device_class.meta.name] = device_class;
   for (auto& [name, demand] : demands_) RefreshDemand(demand);
 }
 
-void DeviceBook::RemoveClass(absl::string_view name) {
+void DeviceAllocator::RemoveClass(absl::string_view name) {
   const auto it = classes_.find(name);
   if (it == classes_.end()) return;
   classes_.erase(it);
   for (auto& [demand_name, demand] : demands_) RefreshDemand(demand);
 }
 
-void DeviceBook::RefreshDemand(Demand& demand) {
+void DeviceAllocator::RefreshDemand(Demand& demand) {
   demand.selectors.clear();
   demand.usable = false;
   const auto found = classes_.find(demand.device_class);
@@ -148,7 +148,7 @@ void DeviceBook::RefreshDemand(Demand& demand) {
   demand.usable = true;
 }
 
-absl::Status DeviceBook::CheckRequest(const model::DeviceRequest& request) const {
+absl::Status DeviceAllocator::CheckRequest(const model::DeviceRequest& request) const {
   const auto device_class = classes_.find(request.device_class);
   if (device_class == classes_.end()) {
     return absl::NotFoundError(absl::StrCat("device class ", request.device_class, kDoesNotExist));
@@ -166,7 +166,7 @@ absl::Status DeviceBook::CheckRequest(const model::DeviceRequest& request) const
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<RequestDemand>> DeviceBook::AskOf(
+absl::StatusOr<std::vector<RequestDemand>> DeviceAllocator::AskOf(
     const model::ResourceClaim& claim) const {
   if (!claim.invalid.empty()) return absl::InvalidArgumentError(claim.invalid);
   for (const model::DeviceRequest& request : claim.requests) {
@@ -194,7 +194,7 @@ absl::StatusOr<std::vector<RequestDemand>> DeviceBook::AskOf(
   return out;
 }
 
-absl::StatusOr<std::vector<RequestDemand>> DeviceBook::DemandsOf(
+absl::StatusOr<std::vector<RequestDemand>> DeviceAllocator::DemandsOf(
     const model::ResourceClaim& claim) {
   FAIRLEAD_ASSIGN_OR_RETURN(std::vector<RequestDemand> out, AskOf(claim));
   const auto full = [this] {
@@ -223,7 +223,7 @@ absl::StatusOr<std::vector<RequestDemand>> DeviceBook::DemandsOf(
   return out;
 }
 
-bool DeviceBook::ForgetUnused(const std::set<std::string>& used) {
+bool DeviceAllocator::ForgetUnused(const std::set<std::string>& used) {
   std::set<std::string> kept = used;
   const auto keep = [&](const ClaimShape& shape) {
     for (const std::vector<ShapeOption>& options : shape.requests) {
@@ -245,12 +245,12 @@ bool DeviceBook::ForgetUnused(const std::set<std::string>& used) {
   return forgotten > 0;
 }
 
-const ClaimShape* DeviceBook::FindShape(absl::string_view name) const {
+const ClaimShape* DeviceAllocator::FindShape(absl::string_view name) const {
   const auto it = shapes_.find(name);
   return it == shapes_.end() ? nullptr : &it->second;
 }
 
-bool DeviceBook::KnowsAll(absl::string_view node) const {
+bool DeviceAllocator::KnowsAll(absl::string_view node) const {
   const auto of_node = slices_of_node_.find(node);
   if (of_node == slices_of_node_.end()) return true;
   return std::all_of(of_node->second.begin(), of_node->second.end(), [&](const std::string& name) {
@@ -260,11 +260,11 @@ bool DeviceBook::KnowsAll(absl::string_view node) const {
   });
 }
 
-bool DeviceBook::Satisfies(const NodeDevice& device, const std::string& demand) const {
+bool DeviceAllocator::Satisfies(const NodeDevice& device, const std::string& demand) const {
   return device.device.unusable.empty() && Matches(device, demand);
 }
 
-bool DeviceBook::Matches(const NodeDevice& device, const std::string& demand) const {
+bool DeviceAllocator::Matches(const NodeDevice& device, const std::string& demand) const {
   const auto it = demands_.find(demand);
   return it != demands_.end() && it->second.usable &&
          std::all_of(it->second.selectors.begin(), it->second.selectors.end(),
@@ -273,7 +273,7 @@ bool DeviceBook::Matches(const NodeDevice& device, const std::string& demand) co
                      });
 }
 
-std::vector<std::pair<std::string, int64_t>> DeviceBook::CountDevices(
+std::vector<std::pair<std::string, int64_t>> DeviceAllocator::CountDevices(
     absl::string_view node) const {
   std::vector<std::pair<std::string, int64_t>> counts;
   const std::vector<NodeDevice>& devices = DevicesOf(node);
@@ -291,35 +291,36 @@ std::vector<std::pair<std::string, int64_t>> DeviceBook::CountDevices(
   return counts;
 }
 
-int64_t DeviceBook::CountGpus(absl::string_view node) const {
+int64_t DeviceAllocator::CountGpus(absl::string_view node) const {
   const std::vector<NodeDevice>& devices = DevicesOf(node);
   return std::count_if(devices.begin(), devices.end(), [](const NodeDevice& device) {
     return IsGpuDeviceClass(device.driver) && device.device.unusable.empty();
   });
 }
 
-const std::vector<NodeDevice>& DeviceBook::DevicesOf(absl::string_view node) const {
+const std::vector<NodeDevice>& DeviceAllocator::DevicesOf(absl::string_view node) const {
   static const auto& none = *new std::vector<NodeDevice>();
   const auto it = inventory_.find(node);
   return it == inventory_.end() ? none : it->second;
 }
 
-std::string DeviceBook::NodeOf(const std::string& device_key) const {
+std::string DeviceAllocator::NodeOf(const std::string& device_key) const {
   const auto it = node_of_.find(device_key);
   return it == node_of_.end() ? "" : it->second;
 }
 
-const std::string* DeviceBook::HolderOf(const std::string& device_key) const {
+const std::string* DeviceAllocator::HolderOf(const std::string& device_key) const {
   const auto it = holder_of_.find(device_key);
   return it == holder_of_.end() ? nullptr : &it->second;
 }
 
-const ClaimRow* DeviceBook::Find(absl::string_view key) const {
+const ClaimRow* DeviceAllocator::Find(absl::string_view key) const {
   const auto it = claims_.find(key);
   return it == claims_.end() ? nullptr : &it->second;
 }
 
-void DeviceBook::Hold(const std::string& key, ClaimRow& row, std::vector<std::string> devices) {
+void DeviceAllocator::Hold(const std::string& key, ClaimRow& row,
+                           std::vector<std::string> devices) {
   Free(key, row);
   row.devices = std::move(devices);
   for (const std::string& device : row.devices) {
@@ -333,7 +334,7 @@ void DeviceBook::Hold(const std::string& key, ClaimRow& row, std::vector<std::st
   }
 }
 
-void DeviceBook::Free(const std::string& key, ClaimRow& row) {
+void DeviceAllocator::Free(const std::string& key, ClaimRow& row) {
   for (const std::string& device : row.devices) {
     const auto it = holder_of_.find(device);
     if (it != holder_of_.end() && it->second == key) holder_of_.erase(it);
@@ -341,7 +342,7 @@ void DeviceBook::Free(const std::string& key, ClaimRow& row) {
   row.devices.clear();
 }
 
-bool DeviceBook::UpsertClaim(const model::ResourceClaim& claim) {
+bool DeviceAllocator::UpsertClaim(const model::ResourceClaim& claim) {
   const std::string key = model::Key(claim.meta);
   ClaimRow& row = claims_[key];
   if (row.exists && ReadsTheSame(row.object, claim)) {
@@ -366,7 +367,7 @@ bool DeviceBook::UpsertClaim(const model::ResourceClaim& claim) {
   return true;
 }
 
-void DeviceBook::RemoveClaim(absl::string_view key) {
+void DeviceAllocator::RemoveClaim(absl::string_view key) {
   const auto it = claims_.find(key);
   if (it == claims_.end()) return;
   Free(it->first, it->second);
@@ -376,7 +377,7 @@ void DeviceBook::RemoveClaim(absl::string_view key) {
   DropIfUnused(it->first);
 }
 
-void DeviceBook::DropIfUnused(const std::string& key) {
+void DeviceAllocator::DropIfUnused(const std::string& key) {
   const auto it = claims_.find(key);
   if (it != claims_.end() && !it->second.exists && it->second.consumers.empty()) {
     Free(key, it->second);
@@ -384,19 +385,19 @@ void DeviceBook::DropIfUnused(const std::string& key) {
   }
 }
 
-void DeviceBook::Release(const std::string& key) {
+void DeviceAllocator::Release(const std::string& key) {
   const auto it = claims_.find(key);
   if (it != claims_.end() && !it->second.object.allocated) Free(key, it->second);
 }
 
-void DeviceBook::Restore(const std::string& key, const std::vector<std::string>& devices,
-                         const std::vector<std::string>& last) {
+void DeviceAllocator::Restore(const std::string& key, const std::vector<std::string>& devices,
+                              const std::vector<std::string>& last) {
   ClaimRow& row = claims_[key];
   row.last = last;
   if (!row.object.allocated && row.devices != devices) Hold(key, row, devices);
 }
 
-std::string DeviceBook::Check() const {
+std::string DeviceAllocator::Check() const {
   size_t held = 0;
   for (const auto& [key, row] : claims_) {
     for (const std::string& device : row.devices) {
@@ -415,7 +416,7 @@ std::string DeviceBook::Check() const {
   return "";
 }
 
-std::string DeviceBook::Dump() const {
+std::string DeviceAllocator::Dump() const {
   std::string out;
   for (const auto& [key, row] : claims_) {
     absl::StrAppend(&out, "claim ", key, " exists=", row.exists,

@@ -1,11 +1,11 @@
-// What DeviceBook gives to claims: devices of the node on which their pod was placed, and the
+// What DeviceAllocator gives to claims: devices of the node on which their pod was placed, and the
 // allocation that has to be written for them.
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 
-#include "scheduler/state/device_book.h"
+#include "scheduler/state/device_allocator.h"
 #include "scheduler/state/device_placement.h"
 
 namespace fairlead::state {
@@ -28,7 +28,7 @@ bool IsAbout(const model::DeviceConfig& config, const model::ResourceClaim& clai
 
 }  // namespace
 
-model::ClaimAllocation DeviceBook::AllocationOf(absl::string_view key) const {
+model::ClaimAllocation DeviceAllocator::AllocationOf(absl::string_view key) const {
   model::ClaimAllocation out;
   const ClaimRow* row = Find(key);
   if (row == nullptr || !row->exists) return out;
@@ -61,7 +61,7 @@ model::ClaimAllocation DeviceBook::AllocationOf(absl::string_view key) const {
   return out;
 }
 
-bool DeviceBook::IsWhole(absl::string_view key) const {
+bool DeviceAllocator::IsWhole(absl::string_view key) const {
   const ClaimRow* row = Find(key);
   if (row == nullptr || !row->exists) return false;
   if (row->object.allocated) return true;
@@ -69,7 +69,7 @@ bool DeviceBook::IsWhole(absl::string_view key) const {
   return DealDevices(*this, node, row->object, row->devices).has_value();
 }
 
-void DeviceBook::Take(const std::vector<std::string>& keys, absl::string_view node) {
+void DeviceAllocator::Take(const std::vector<std::string>& keys, absl::string_view node) {
   std::vector<std::string> open;
   for (const std::string& key : keys) {
     const ClaimRow& row = claims_[key];
@@ -81,12 +81,12 @@ void DeviceBook::Take(const std::vector<std::string>& keys, absl::string_view no
       open.push_back(key);
     }
   }
-  if (TakeAgain(open, node) || TakeTogether(open, node)) return;
+  if (ReuseLast(open, node) || AllocateTogether(open, node)) return;
   // The pod is there whatever we think: each of its claims gets what it can.
-  for (const std::string& key : open) TakeTogether({key}, node);
+  for (const std::string& key : open) AllocateTogether({key}, node);
 }
 
-bool DeviceBook::TakeAgain(const std::vector<std::string>& keys, absl::string_view node) {
+bool DeviceAllocator::ReuseLast(const std::vector<std::string>& keys, absl::string_view node) {
   std::set<std::string> taken;
   for (const std::string& key : keys) {
     const ClaimRow& row = claims_[key];
@@ -101,7 +101,8 @@ bool DeviceBook::TakeAgain(const std::vector<std::string>& keys, absl::string_vi
   return true;
 }
 
-bool DeviceBook::TakeTogether(const std::vector<std::string>& keys, absl::string_view node) {
+bool DeviceAllocator::AllocateTogether(const std::vector<std::string>& keys,
+                                       absl::string_view node) {
   model::ResourceList asks;
   for (const std::string& key : keys) {
     const absl::StatusOr<std::vector<RequestDemand>> asked = AskOf(claims_[key].object);

@@ -1,4 +1,4 @@
-#include "scheduler/engine/books.h"
+#include "scheduler/engine/allocation_tracker.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,12 +9,13 @@
 
 namespace fairlead::engine {
 
-Books::Books(const state::ClusterState& state, const queues::QueueTree& tree)
+AllocationTracker::AllocationTracker(const state::ClusterState& state,
+                                     const queues::QueueTree& tree)
     : state_(state), tree_(tree), ledger_(tree), shape_version_(tree.shape_version()) {}
 
 // Mostly where RefreshRequested found its workload; that may have changed since, or not been read
 // yet.
-queues::QueueId Books::QueueOf(const state::PodRecord& pod) const {
+queues::QueueId AllocationTracker::QueueOf(const state::PodRecord& pod) const {
   const std::string& queue = state_.QueueOf(pod);
   if (pod.workload < requested_.size() && !requested_[pod.workload].empty()) {
     const queues::QueueId known = requested_[pod.workload].front().queue;
@@ -23,30 +24,33 @@ queues::QueueId Books::QueueOf(const state::PodRecord& pod) const {
   return tree_.FindEver(queue).value_or(kNoQueue);
 }
 
-void Books::Charge(queues::QueueId leaf, const model::Resources& amount, bool preemptible) {
+void AllocationTracker::Charge(queues::QueueId leaf, const model::Resources& amount,
+                               bool preemptible) {
   ledger_.Charge(leaf, amount, preemptible);
   if (lending_.has_value()) lending_->Changed(leaf);
 }
 
-void Books::Release(queues::QueueId leaf, const model::Resources& amount, bool preemptible) {
+void AllocationTracker::Release(queues::QueueId leaf, const model::Resources& amount,
+                                bool preemptible) {
   ledger_.Release(leaf, amount, preemptible);
   if (lending_.has_value()) lending_->Changed(leaf);
 }
 
-std::optional<model::ResourceIndex> Books::GpuModelOf(const state::PodRecord& pod) const {
+std::optional<model::ResourceIndex> AllocationTracker::GpuModelOf(
+    const state::PodRecord& pod) const {
   if (tree_.resources().size() <= model::kGpu + 1) return std::nullopt;  // nobody names any
   if (pod.node != state::kNoId) return ModelOf(tree_, state_.node(pod.node));
   return queues::FindGpuModel(tree_, OnlyProduct(*state_.pod_class(pod.pod_class).spec));
 }
 
-model::Resources Books::ChargeOf(const state::PodRecord& pod) const {
+model::Resources AllocationTracker::ChargeOf(const state::PodRecord& pod) const {
   model::Resources charge = state_.ChargeOf(pod);
   const std::optional<model::ResourceIndex> gpu_model = GpuModelOf(pod);
   if (gpu_model.has_value()) charge.Set(*gpu_model, charge[model::kGpu]);
   return charge;
 }
 
-void Books::OnChange(const state::StateChange& change) {
+void AllocationTracker::OnChange(const state::StateChange& change) {
   using Kind = state::StateChange::Kind;
   switch (change.kind) {
     case Kind::kPodCharged:
@@ -73,7 +77,7 @@ void Books::OnChange(const state::StateChange& change) {
   }
 }
 
-void Books::OnCharged(const state::PodRecord& pod) {
+void AllocationTracker::OnCharged(const state::PodRecord& pod) {
   if (pod.id >= charged_.size()) charged_.resize(pod.id + 1);
   if (RecountNeeded()) return;  // the recount will see it
   const queues::QueueId queue = QueueOf(pod);
@@ -84,7 +88,7 @@ void Books::OnCharged(const state::PodRecord& pod) {
   Charge(queue, charge, preemptible);
 }
 
-void Books::OnReleased(const state::PodRecord& pod) {
+void AllocationTracker::OnReleased(const state::PodRecord& pod) {
   if (pod.id >= charged_.size() || charged_[pod.id].queue == kNoQueue) return;
   const Charged charged = charged_[pod.id];
   charged_[pod.id] = {};
@@ -94,7 +98,7 @@ void Books::OnReleased(const state::PodRecord& pod) {
   Release(charged.queue, charge, charged.preemptible);
 }
 
-void Books::RefreshNode(const state::NodeInfo& node) {
+void AllocationTracker::RefreshNode(const state::NodeInfo& node) {
   const std::optional<model::ResourceIndex> now = ModelOf(tree_, node);
   for (const state::PodId id : node.pods) {
     if (id >= charged_.size() || charged_[id].queue == kNoQueue) continue;
@@ -112,7 +116,7 @@ void Books::RefreshNode(const state::NodeInfo& node) {
   }
 }
 
-model::Resources Books::CapacityOf(const state::NodeInfo& node) const {
+model::Resources AllocationTracker::CapacityOf(const state::NodeInfo& node) const {
   model::Resources capacity = node.allocatable;
   capacity.Set(model::kGpu, model::SaturatingAdd(capacity[model::kGpu], node.other_gpus_milli));
   const std::optional<model::ResourceIndex> gpu_model = ModelOf(tree_, node);
@@ -120,7 +124,7 @@ model::Resources Books::CapacityOf(const state::NodeInfo& node) const {
   return capacity;
 }
 
-model::Resources Books::Total() const {
+model::Resources AllocationTracker::Total() const {
   model::Resources total = state_.total_for_queues();
   if (GpuModels(tree_).empty()) return total;
   for (const auto& [name, id] : state_.nodes_by_name()) {
@@ -134,29 +138,28 @@ model::Resources Books::Total() const {
   return total;
 }
 
-void Books::OpenLending() {
+void AllocationTracker::OpenLending() {
   lending_.reset();
   if (tree_.AnyKept()) lending_.emplace(tree_, ledger_);
 }
 
-std::optional<queues::LendingRefusal> Books::CheckLending(queues::QueueId leaf,
-                                                          const model::Resources& request,
-                                                          const model::Resources& total) const {
+std::optional<queues::LendingRefusal> AllocationTracker::CheckLending(
+    queues::QueueId leaf, const model::Resources& request, const model::Resources& total) const {
   if (!lending_.has_value()) return std::nullopt;
   return lending_->Check(leaf, request, total);
 }
 
-model::Resources Books::LendingLoad() const {
+model::Resources AllocationTracker::LendingLoad() const {
   return lending_.has_value() ? lending_->Load() : model::Resources();
 }
 
-void Books::OnWorkloadGone(state::WorkloadId id) {
+void AllocationTracker::OnWorkloadGone(state::WorkloadId id) {
   if (id >= requested_.size()) return;
   for (const Requested& of : requested_[id]) ledger_.SubRequested(of.queue, of.amount);
   requested_[id].clear();
 }
 
-Books::Requests Books::RequestedBy(const state::Workload& workload) const {
+AllocationTracker::Requests AllocationTracker::RequestedBy(const state::Workload& workload) const {
   Requests requests;
   const auto of_queue = [&](queues::QueueId queue) -> model::Resources& {
     for (Requested& requested : requests) {
@@ -186,7 +189,7 @@ Books::Requests Books::RequestedBy(const state::Workload& workload) const {
   return requests;
 }
 
-void Books::RefreshRequested(const state::Workload& workload) {
+void AllocationTracker::RefreshRequested(const state::Workload& workload) {
   if (workload.id >= requested_.size()) requested_.resize(workload.id + 1);
   if (workload.id < stale_.size()) stale_[workload.id] = false;
   Requests& requested = requested_[workload.id];
@@ -198,7 +201,7 @@ void Books::RefreshRequested(const state::Workload& workload) {
   requested = std::move(now);
 }
 
-void Books::Recount(const std::function<void(const state::Workload&)>& also) {
+void AllocationTracker::Recount(const std::function<void(const state::Workload&)>& also) {
   ledger_ = queues::QueueLedger(tree_);
   shape_version_ = tree_.shape_version();
   lending_.reset();
@@ -218,9 +221,9 @@ void Books::Recount(const std::function<void(const state::Workload&)>& also) {
   });
 }
 
-std::string Books::CheckConsistency() const {
+std::string AllocationTracker::CheckConsistency() const {
   if (RecountNeeded()) return "";
-  Books fresh(state_, tree_);
+  AllocationTracker fresh(state_, tree_);
   fresh.Recount();
   for (state::PodId id = 0; id < charged_.size(); ++id) {
     const Charged now = id < fresh.charged_.size() ? fresh.charged_[id] : Charged();

@@ -51,7 +51,7 @@ struct ClaimRow {
   std::vector<std::string> last;     // what a decision gave it last: it gets the same again
 };
 
-class DeviceBook {
+class DeviceAllocator {
  public:
   // Whoever writes claims decides how many demands there are; each costs a number on every node.
   static constexpr size_t kMaxDemands = 256;
@@ -144,8 +144,8 @@ class DeviceBook {
   // The nodes of all slices of a pool, whose devices it gives anew.
   std::set<std::string> RefreshPool(const PoolKey& key);
   void RebuildNode(const std::string& node);
-  bool TakeAgain(const std::vector<std::string>& keys, absl::string_view node);
-  bool TakeTogether(const std::vector<std::string>& keys, absl::string_view node);
+  bool ReuseLast(const std::vector<std::string>& keys, absl::string_view node);
+  bool AllocateTogether(const std::vector<std::string>& keys, absl::string_view node);
   void Hold(const std::string& key, ClaimRow& row, std::vector<std::string> devices);
   void Free(const std::string& key, ClaimRow& row);
 

@@ -1,5 +1,5 @@
 // Rows that take their place by age among rows that are in order already, leaf queue by leaf queue:
-// who waits behind the first of a crowd comes to stand among the others of its leaf.
+// who waits behind the first of an equivalence class comes to stand among the others of its leaf.
 //
 // Use: Expect() every row that has its place, then Pass() each of them in order. Pass() first gives
 // the late rows of the leaf that come before it, then the row, and after the last of a leaf what is
@@ -17,10 +17,10 @@
 namespace fairlead::engine {
 
 template <typename Leaf, typename Row>
-class LateRows {
+class SortedMerge {
  public:
   void Expect(const Leaf& leaf) { ++to_come_[leaf]; }
-  void Add(const Leaf& leaf, ServiceKey key, Row row) {
+  void Add(const Leaf& leaf, QueueOrderKey key, Row row) {
     late_[leaf].emplace(std::move(key), std::move(row));
   }
 
@@ -28,18 +28,18 @@ class LateRows {
   template <typename KeyOf, typename Place, typename Give>
   void Pass(const Leaf& leaf, const KeyOf& key_of, const Place& place, const Give& give) {
     if (const auto found = late_.find(leaf); found != late_.end() && !found->second.empty()) {
-      const ServiceKey key = key_of();
-      GiveWhile(found->second, [&](const ServiceKey& late) { return late < key; }, give);
+      const QueueOrderKey key = key_of();
+      GiveWhile(found->second, [&](const QueueOrderKey& late) { return late < key; }, give);
     }
     place();
     if (--to_come_[leaf] > 0) return;
     if (const auto found = late_.find(leaf); found != late_.end()) {
-      GiveWhile(found->second, [](const ServiceKey&) { return true; }, give);
+      GiveWhile(found->second, [](const QueueOrderKey&) { return true; }, give);
     }
   }
 
  private:
-  using InOrder = std::map<ServiceKey, Row>;
+  using InOrder = std::map<QueueOrderKey, Row>;
 
   template <typename Condition, typename Give>
   static void GiveWhile(InOrder& late, const Condition& condition, const Give& give) {

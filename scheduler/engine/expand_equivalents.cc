@@ -1,10 +1,10 @@
-#include "scheduler/engine/unfold.h"
+#include "scheduler/engine/expand_equivalents.h"
 
 #include <map>
 #include <string>
 #include <utility>
 
-#include "scheduler/engine/late_rows.h"
+#include "scheduler/engine/sorted_merge.h"
 
 namespace fairlead::engine {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 // A verdict of which somebody behind its owner is the next to bear it.
 struct Behind {
   Waiting entry;  // of the one before
-  CrowdRest rest;
+  RestOfClass rest;
 };
 
 class Unfolding {
@@ -21,17 +21,17 @@ class Unfolding {
     for (const Waiting& entry : waiting) late_.Expect(entry.verdict.queue);
   }
 
-  void Add(Waiting entry, const CrowdRest& rest) {
+  void Add(Waiting entry, const RestOfClass& rest) {
     const std::string queue = entry.verdict.queue;
     late_.Pass(
-        queue, [&] { return MakeServiceKey(state_.workload(entry.workload)); },
+        queue, [&] { return MakeQueueOrderKey(state_.workload(entry.workload)); },
         [&] { Place({std::move(entry), rest}); },
         [this](Behind behind) {
           const state::Workload& workload = state_.workload(behind.rest.next->workload);
           behind.entry.workload = workload.id;
           behind.entry.pods.clear();
           for (const state::PodId pod : workload.pods) behind.entry.pods.push_back({pod});
-          if (++behind.rest.next == behind.rest.crowd->members.end()) behind.rest = {};
+          if (++behind.rest.next == behind.rest.equivalence_class->members.end()) behind.rest = {};
           Place(std::move(behind));
         });
   }
@@ -43,23 +43,23 @@ class Unfolding {
     row.entry.behind = 0;
     row.entry.verdict.position = ++positions_[queue];
     all_.push_back(row.entry);
-    if (row.rest.crowd != nullptr) late_.Add(queue, *row.rest.next, std::move(row));
+    if (row.rest.equivalence_class != nullptr) late_.Add(queue, *row.rest.next, std::move(row));
   }
 
   const state::ClusterState& state_;
-  LateRows<std::string, Behind> late_;  // by queue
+  SortedMerge<std::string, Behind> late_;  // by queue
   std::map<std::string, int64_t> positions_;
   std::vector<Waiting> all_;
 };
 
 }  // namespace
 
-std::vector<Waiting> Unfold(const state::ClusterState& state,
-                            const std::function<CrowdRest(const Waiting&)>& rest_behind,
-                            std::vector<Waiting> waiting) {
+std::vector<Waiting> ExpandEquivalents(
+    const state::ClusterState& state, const std::function<RestOfClass(const Waiting&)>& rest_behind,
+    std::vector<Waiting> waiting) {
   Unfolding unfolding(state, waiting);
   for (Waiting& entry : waiting) {
-    const CrowdRest rest = rest_behind(entry);
+    const RestOfClass rest = rest_behind(entry);
     unfolding.Add(std::move(entry), rest);
   }
   return unfolding.Take();

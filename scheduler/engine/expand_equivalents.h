@@ -1,0 +1,19 @@
+// An entry for everybody who waits, out of entries that stand for those behind them too.
+// Thread-safety: pure over its arguments. Complexity: O(n log equivalence classes) for n that wait.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "scheduler/engine/engine.h"
+#include "scheduler/engine/pending.h"
+
+namespace fairlead::engine {
+
+// `rest_behind`: who stands behind an entry, if anybody; to the end of the equivalence class.
+// Entries of a leaf queue come in queue order, and are numbered so.
+std::vector<Waiting> ExpandEquivalents(
+    const state::ClusterState& state, const std::function<RestOfClass(const Waiting&)>& rest_behind,
+    std::vector<Waiting> waiting);
+
+}  // namespace fairlead::engine
