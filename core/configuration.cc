@@ -56,6 +56,9 @@ absl::Status CheckProvider(const std::string& path, bool enabled_given, hook::Ho
   return Bad(at, absl::StrCat("'", hook.provider, "' is not known; known providers: ", known));
 }
 
+// How much later than `staleAfter` a silent watch may be noticed.
+constexpr absl::Duration kWatchDelay = absl::Seconds(30);
+
 absl::Status ReadHook(const dom::element& value, const std::string& path,
                       Configuration& configuration) {
   hook::HookOptions& hook = configuration.options.hook;
@@ -196,7 +199,7 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
   }
   Options& options = configuration.options;
   std::string ignored;
-  return ReadObject(
+  const absl::Status read = ReadObject(
       root, "",
       {{"apiVersion", Text(&ignored)},
        {"kind", Text(&ignored)},
@@ -290,6 +293,15 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
           }
           return ReadLeaderElection(value, path, configuration.leader_election);
         }}});
+  if (!read.ok()) return read;
+  // Before a machine ends because its node is missing, the watch of nodes must have been heard.
+  if (options.hook.enabled &&
+      options.hook.ready_timeout < configuration.stale_after + kWatchDelay) {
+    return Bad("hook.readyTimeout",
+               absl::StrCat("must be at least staleAfter and ", absl::FormatDuration(kWatchDelay),
+                            ": ", absl::FormatDuration(configuration.stale_after + kWatchDelay)));
+  }
+  return absl::OkStatus();
 }
 
 bool SamePlugins(const framework::Profile& a, const framework::Profile& b) {
