@@ -82,8 +82,8 @@ TEST_F(ScenarioTest, ErrorsNameFileLineAndColumn) {
   const struct {
     std::string yaml, expected;
   } cases[] = {
-      {std::string(kHead) + "timeline: []\nhok: {}\n", "scenario.yaml:5:6: hok: unknown field"},
-      {std::string(kHead) + "timeline: []\nname: m\n", "scenario.yaml:5:1: name: given twice"},
+      {std::string(kHead) + "timeline: []\nhok: {}\n", "scenario.yaml:5:1: hok: unknown field"},
+      {std::string(kHead) + "timeline: []\nname: m\n", "scenario.yaml:5:1: given twice: \"name\""},
       {"name: n\ntimeline: []\n", "start: is missing"},
       {"name: n\nstart: yesterday\n", "scenario.yaml:2:8: start: must be a time"},
       {std::string(kHead) + "timeline: [{at: -1h}]\n", ":4:17: timeline[0].at: must be a duration"},

@@ -25,7 +25,7 @@ TEST(ParseConfigurationTest, ErrorsHaveFileLineAndColumn) {
   const std::vector<Case> cases = {
       // Not YAML at all.
       {"a: [1", "f.yaml:1:"},
-      {absl::StrCat(kHead, "events: true\nevents: true\n"), "f.yaml:4:1: key \"events\""},
+      {absl::StrCat(kHead, "events: true\nevents: true\n"), "f.yaml:4:1: given twice: \"events\""},
       // Valid YAML, but no configuration.
       {absl::StrCat(kHead, "hook:\n  clusterGPULimits: 3\n"),
        "f.yaml:4:3: hook.clusterGPULimits: is not a known field"},

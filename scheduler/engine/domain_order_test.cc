@@ -92,6 +92,16 @@ class OrderedWorld {
     return node == state::kNoId ? "" : world_.state().node(node).name();
   }
 
+  // KAI calls a node available for a promise by what is idle there, promised or not.
+  static bool IsIdle(const state::PodClass& wanted, const state::NodeInfo& node) {
+    for (size_t i = 0; i < wanted.requests.size(); ++i) {
+      const auto resource = static_cast<model::ResourceIndex>(i);
+      const int64_t each = wanted.requests[resource];
+      if (each > 0 && each > node.allocatable[resource] - node.used[resource]) return false;
+    }
+    return true;
+  }
+
   Place Scan(state::PodClassId id, Placer::Mode mode) {
     const state::ClusterState& state = world_.state();
     Place best;
@@ -103,7 +113,9 @@ class OrderedWorld {
       if (!node.exists || !scanning_->Filter(context, node, nullptr)) continue;
       context.capacity = Capacity::kNow;
       const bool ordered = node.kind != state::NodeKind::kReal || !node.usable;
-      const bool now = !ordered && scanning_->Filter(context, node, nullptr);
+      const bool now =
+          !ordered && (mode == Placer::Mode::kPromise ? IsIdle(context.pod_class, node)
+                                                      : scanning_->Filter(context, node, nullptr));
       const int64_t score = scanning_->Score(context, node) + (now ? framework::kFitsNowStep : 0);
       if (best.node != state::kNoId) {
         if (ordered && !best_ordered) continue;
