@@ -24,7 +24,7 @@ TEST(CatalogTest, WhatIsWrongIsNamedWithItsPlace) {
   const Case cases[] = {
       {"", "c.yaml: the file is empty"},
       {"[]", "c.yaml:1:1: catalogue: must be a mapping"},
-      {"types: [1, 2", "c.yaml:1:8: end of sequence flow not found"},
+      {"types: [1, 2", "c.yaml:1:1: end of sequence flow not found"},
       {"types: 3", "c.yaml:1:8: types: must be a list"},
       {"{}", "c.yaml:1:1: types: is missing"},
       {"types: []\nnonsense: 1", "c.yaml:2:1: nonsense: unknown field"},
