@@ -20,7 +20,6 @@
 
 namespace fairlead::integration {
 
-using cmd::Json;
 
 struct Answer {
   int status = 0;
