@@ -27,6 +27,14 @@ bool LeafVictims::IsRefused(const std::vector<state::PodId>& pods) {
   return refused;
 }
 
+bool LeafVictims::IsBeingBound(const state::Workload& workload) const {
+  using state::PodStatus;
+  if (workload.Count(PodStatus::kBinding) != workload.Active()) return false;
+  return filter_.fresh == nullptr ||
+         std::none_of(workload.pods.begin(), workload.pods.end(),
+                      [&](state::PodId pod) { return filter_.fresh->contains(pod); });
+}
+
 void LeafVictims::Open(const QueueOrderKey& key) {
   const state::Workload& workload = state_.workload(key.workload);
   if (workload.id == filter_.except) return;
@@ -72,7 +80,12 @@ const VictimUnit* LeafVictims::Peek() {
   // A workload that is not opened yet may come before those that are.
   while (next_ != workloads_.end() && Concerned(*next_) &&
          (opened_.empty() || *next_ > opened_.begin()->first)) {
-    Open(*next_);
+    if (!IsBeingBound(state_.workload(next_->workload))) {
+      Open(*next_);
+    } else if (++being_bound_ >= kMaxBeingBound) {
+      next_ = workloads_.end();
+      break;
+    }
     ++next_;
   }
   if (opened_.empty()) return nullptr;

@@ -61,8 +61,13 @@ struct VictimFilter {
   const EvictionRefusals* refusals = nullptr;
 };
 
+// The victims of one leaf queue. Workloads of which everything is being bound have nothing to give
+// yet, and there may be as many as one decision has placed: behind kMaxBeingBound of them the walk
+// ends, and goes on when the answers have come.
 class LeafVictims {
  public:
+  static constexpr int64_t kMaxBeingBound = 128;
+
   LeafVictims(const state::ClusterState& state, const AllocationTracker& tracker,
               const VictimIndex::Leaf& workloads, queues::QueueId leaf, const VictimFilter& filter)
       : state_(state),
@@ -104,6 +109,8 @@ class LeafVictims {
     return !filter_.below_priority.has_value() || -key.minus_priority < *filter_.below_priority;
   }
   [[nodiscard]] bool IsProtected(const state::Workload& workload) const;
+  // All of the workload that is active is being bound, and not by this cycle.
+  [[nodiscard]] bool IsBeingBound(const state::Workload& workload) const;
   void Open(const QueueOrderKey& key);
   // An eviction of one of them was refused.
   bool IsRefused(const std::vector<state::PodId>& pods);
@@ -116,6 +123,7 @@ class LeafVictims {
   VictimIndex::Leaf::const_iterator next_;
   std::map<QueueOrderKey, Opened, std::greater<>> opened_;
   bool closed_ = false;
+  int64_t being_bound_ = 0;  // workloads that were passed over because all of them is
   int64_t refused_ = 0;
   std::set<std::string> refusing_;
 };
