@@ -57,6 +57,9 @@ def main():
             line = row(match[1], match[2], results[match[1]])
         elif match and line.count(" | ") >= 4:
             stale.append(match[1])
+            cells = line.split(" | ")
+            if len(cells) == 5:  # of before the index had a column
+                line = " | ".join(cells[:4] + ["", cells[4]])
         lines.append(line)
     page.write_text("\n".join(lines))
     for name in stale:
