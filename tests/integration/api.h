@@ -20,7 +20,6 @@
 
 namespace fairlead::integration {
 
-
 struct Answer {
   int status = 0;
   Json body;         // of an error: the server's Status
