@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "kube/codec/codec.h"
+#include "kube/codec/format_time.h"
 #include "kube/leader/lease_record.h"
 #include "kube/transport/backoff.h"
 
@@ -201,7 +202,7 @@ void LeaderElector::Impl::Read() {
 }
 
 void LeaderElector::Impl::Create() {
-  const std::string now = FormatMicroTime(clock_.Now());
+  const std::string now = FormatMicros(clock_.Now());
   proposed_ = LeaseRecord{};
   proposed_.holder = options_.identity;
   proposed_.duration_s = absl::ToInt64Seconds(options_.lease_duration);
@@ -236,7 +237,7 @@ bool LeaderElector::Impl::Alive() {
 
 void LeaderElector::Impl::TakeOrRenew() {
   if (!Alive()) return;
-  const std::string now = FormatMicroTime(clock_.Now());
+  const std::string now = FormatMicros(clock_.Now());
   LeaseRecord record = *seen_;
   if (record.holder != options_.identity) {
     record.holder = options_.identity;
@@ -395,7 +396,7 @@ void LeaderElector::Impl::TryRelease(Calls& calls) {
   LeaseRecord record = *seen_;
   record.holder.clear();
   record.duration_s = 1;
-  record.renew_time = FormatMicroTime(clock_.Now());
+  record.renew_time = FormatMicros(clock_.Now());
   Write(std::move(record), Asked::kRelease);
 }
 

@@ -55,10 +55,6 @@ absl::StatusOr<LeaseRecord> ParseLease(absl::string_view json) {
   return record;
 }
 
-std::string FormatMicroTime(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone());
-}
-
 std::string EncodeNewLease(absl::string_view ns, absl::string_view name,
                            const LeaseRecord& record) {
   JsonWriter json;

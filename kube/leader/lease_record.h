@@ -27,9 +27,6 @@ struct LeaseRecord {
 // InvalidArgument if the text is not a Lease.
 absl::StatusOr<LeaseRecord> ParseLease(absl::string_view json);
 
-// "2006-01-02T15:04:05.000000Z"
-std::string FormatMicroTime(absl::Time time);
-
 // The body of a creation.
 std::string EncodeNewLease(absl::string_view ns, absl::string_view name, const LeaseRecord& record);
 // A JSON merge patch of the spec, with record.resource_version as precondition; fields of other

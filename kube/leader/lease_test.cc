@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kube/codec/format_time.h"
 #include "kube/leader/lease_record.h"
 #include "kube/transport/fake_transport.h"
 #include "kube/watch/runtime_test_util.h"
@@ -386,9 +387,9 @@ TEST_F(LeaseTest, DestructionTellsTheLossAndReleasesNothing) {
 
 TEST(LeaseRecordTest, MicroTimeHasAlwaysSixDigits) {
   const absl::Time time = absl::FromUnixSeconds(1'800'000'000);
-  EXPECT_EQ(FormatMicroTime(time), "2027-01-15T08:00:00.000000Z");
-  EXPECT_EQ(FormatMicroTime(time + absl::Microseconds(120)), "2027-01-15T08:00:00.000120Z");
-  EXPECT_EQ(FormatMicroTime(time + absl::Nanoseconds(999)), "2027-01-15T08:00:00.000000Z");
+  EXPECT_EQ(FormatMicros(time), "2027-01-15T08:00:00.000000Z");
+  EXPECT_EQ(FormatMicros(time + absl::Microseconds(120)), "2027-01-15T08:00:00.000120Z");
+  EXPECT_EQ(FormatMicros(time + absl::Nanoseconds(999)), "2027-01-15T08:00:00.000000Z");
 }
 
 TEST(LeaseRecordTest, ReadsWhatItNeedsAndRefusesTheRest) {
