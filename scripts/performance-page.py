@@ -20,8 +20,6 @@ def number(value):
         return ""
     if value == 0:
         return "0"
-    if abs(value) >= 10000 or abs(value) >= 1000 and value == int(value):
-        return f"{value:,.0f}"
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3g}" if abs(value) < 100 else f"{value:.1f}"

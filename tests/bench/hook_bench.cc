@@ -17,6 +17,9 @@ void VerdictToRequest(Run& run) {
   constexpr int64_t kArrivals = 1000;
   core::Options options = LoopCluster::QuietOptions();
   options.hook.enabled = true;
+  // What is measured is the decision: neither the wait for more demand nor the rate of orders.
+  options.hook.gathering_quiet = absl::ZeroDuration();
+  options.hook.guard.burst = 2 * kArrivals;
   options.emit_events = true;
   LoopCluster cluster(options);
   cluster.Add(MakeQueue("team", "", model::kUnlimited, model::kUnlimited));
