@@ -21,11 +21,14 @@
 #include "core/engine_placement.h"
 #include "scheduler/engine/engine_testing.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/testing/affinity_builders.h"
 
 namespace fairlead::core {
 namespace {
 
 using engine::testing::Cluster;
+using model::testing::AppSelector;
+using model::testing::AppTerm;
 using model::testing::PodBuilder;
 using verdict::Code;
 
@@ -43,20 +46,6 @@ hook::InstanceType Type(const std::string& name, int64_t gpus, int64_t price,
   type.zones = std::move(zones);
   type.on_demand_micro_usd = price;
   return type;
-}
-
-model::LabelSelector Selects(const std::string& app) {
-  model::LabelSelector selector;
-  selector.none = false;
-  selector.requirements.push_back({"app", model::SelectorOperator::kIn, {app}});
-  return selector;
-}
-
-model::PodAffinityTerm Required(const std::string& app, const std::string& key) {
-  model::PodAffinityTerm term;
-  term.selector = Selects(app);
-  term.topology_key = key;
-  return term;
 }
 
 // As a decoder does it.
@@ -217,7 +206,7 @@ TEST(PlannedNodesTest, TwoKindsThatMustShareAZoneAreBoughtInOne) {
   purchase.Offer({Type("gpu", 1, kDollar, {"z1", "z2"}), plain});
   purchase.cluster().Group(model::testing::MakeGroup("ns", "g", "q", 2));
   model::Pod worker = Waits("worker", "worker").Group("g").Gpus(1);
-  worker.spec.pod_affinity = {Required("server", model::kZoneLabel)};
+  worker.spec.pod_affinity = {AppTerm("server", model::kZoneLabel)};
   purchase.cluster().Pod(Finished(worker));
   purchase.cluster().Pod(Finished(Waits("server", "server").Group("g").Cpu(32'000)));
   EXPECT_EQ(purchase.Plan().nodes.size(), 2u);
@@ -234,7 +223,7 @@ TEST(PlannedNodesTest, NothingIsBoughtInAnotherZoneThanThatOfThePodsThatRun) {
   purchase.cluster().state().UpsertNode(there);
   purchase.cluster().Pod(Waits("db", "db").On("there"));
   model::Pod near = Waits("near", "x").Gpus(1);
-  near.spec.pod_affinity = {Required("db", model::kZoneLabel)};
+  near.spec.pod_affinity = {AppTerm("db", model::kZoneLabel)};
   purchase.cluster().Pod(Finished(near));
   EXPECT_EQ(purchase.Plan().nodes.size(), 0u);
   const hook::ItemOutcome& outcome = purchase.OutcomeOf("ns/near");
@@ -253,9 +242,9 @@ TEST(PlannedNodesTest, LonePodsThatShareAZoneAndThoseThatSpread) {
     for (int i = 0; i < 6; ++i) {
       model::Pod pod = Waits(absl::StrCat("p", i), "a").Gpus(1);
       if (spread) {
-        pod.spec.topology_spread = {{1, model::kZoneLabel, true, Selects("a"), 1, true, false}};
+        pod.spec.topology_spread = {{1, model::kZoneLabel, true, AppSelector("a"), 1, true, false}};
       } else {
-        pod.spec.pod_affinity = {Required("a", model::kZoneLabel)};
+        pod.spec.pod_affinity = {AppTerm("a", model::kZoneLabel)};
       }
       purchase.cluster().Pod(Finished(pod));
     }
@@ -274,7 +263,7 @@ TEST(PlannedNodesTest, SpreadCountsWhatRunsAlready) {
   purchase.cluster().state().UpsertNode(there);
   const auto pod_like = [](const std::string& name) {
     model::Pod pod = Waits(name, "a").Gpus(1);
-    pod.spec.topology_spread = {{1, model::kZoneLabel, true, Selects("a"), 2, true, false}};
+    pod.spec.topology_spread = {{1, model::kZoneLabel, true, AppSelector("a"), 2, true, false}};
     return Finished(pod);
   };
   model::Pod runs = pod_like("runs");
@@ -298,7 +287,7 @@ TEST(PlannedNodesTest, KindsThatCannotShareANodeAreNotPlannedOntoOne) {
     if (ports) {
       one.spec.host_ports = two.spec.host_ports = {{8080, "TCP", ""}};
     } else {
-      one.spec.pod_anti_affinity = {Required("two", model::kHostnameLabel)};
+      one.spec.pod_anti_affinity = {AppTerm("two", model::kHostnameLabel)};
     }
     purchase.cluster().Pod(Finished(one));
     purchase.cluster().Pod(Finished(two));
@@ -313,7 +302,7 @@ TEST(PlannedNodesTest, AntiAffinityOverZonesBuysOneInEachAndNoMore) {
   purchase.Offer({Type("gpu", 8, kDollar, {"z1", "z2"})});
   for (int i = 0; i < 3; ++i) {
     model::Pod pod = Waits(absl::StrCat("p", i), "a").Gpus(1);
-    pod.spec.pod_anti_affinity = {Required("a", model::kZoneLabel)};
+    pod.spec.pod_anti_affinity = {AppTerm("a", model::kZoneLabel)};
     purchase.cluster().Pod(Finished(pod));
   }
   EXPECT_EQ(purchase.Plan().nodes.size(), 2u);
@@ -334,7 +323,7 @@ TEST(PlannedNodesTest, CapsHoldForThemInTheOrderOfService) {
   }
   for (int i = 0; i < 2; ++i) {
     model::Pod pod = Waits(absl::StrCat("tied", i), "a").Gpus(1).Created(10 + i);
-    pod.spec.pod_affinity = {Required("a", model::kZoneLabel)};
+    pod.spec.pod_affinity = {AppTerm("a", model::kZoneLabel)};
     purchase.cluster().Pod(Finished(pod));
   }
   purchase.cluster().Pod(Finished(Waits("last", "x").Gpus(1).Created(20)));
@@ -372,14 +361,14 @@ model::Pod RandomPod(Dice& dice, PodBuilder builder) {
       break;
   }
   model::Pod pod = builder.Build();
-  const auto term = [&] { return Required(dice.App(), dice.Key()); };
+  const auto term = [&] { return AppTerm(dice.App(), dice.Key()); };
   if (dice.OneIn(5)) pod.spec.host_ports = {{static_cast<int32_t>(80 + dice.Upto(2)), "TCP", ""}};
   if (dice.OneIn(3)) pod.spec.tolerations.push_back({"t", true, "", std::nullopt});
   if (dice.OneIn(5)) pod.spec.pod_affinity.push_back(term());
   if (dice.OneIn(6)) pod.spec.pod_anti_affinity.push_back(term());
   if (dice.OneIn(8)) {
     pod.spec.topology_spread.push_back({static_cast<int32_t>(1 + dice.Upto(2)), dice.Key(), true,
-                                        Selects(dice.App()), 1, true, false});
+                                        AppSelector(dice.App()), 1, true, false});
   }
   return Finished(pod);
 }

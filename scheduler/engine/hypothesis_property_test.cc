@@ -15,10 +15,12 @@
 #include "scheduler/engine/engine_testing.h"
 #include "scheduler/engine/hypothesis.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/testing/affinity_builders.h"
 
 namespace fairlead::engine {
 namespace {
 
+using model::testing::AppSelector;
 using model::testing::MakeNode;
 using model::testing::PodBuilder;
 
@@ -36,13 +38,6 @@ class Dice {
  private:
   std::mt19937_64 random_;
 };
-
-model::LabelSelector Selects(const std::string& app) {
-  model::LabelSelector selector;
-  selector.none = false;
-  selector.requirements.push_back({"app", model::SelectorOperator::kIn, {app}});
-  return selector;
-}
 
 model::Node RandomNode(Dice& dice, const std::string& name) {
   model::Node node = MakeNode(name, dice.Upto(5));
@@ -77,7 +72,7 @@ model::Pod RandomPod(Dice& dice, const std::string& name) {
   if (dice.OneIn(3)) pod.spec.tolerations.push_back({"t", true, "", std::nullopt});
   const auto term = [&] {
     model::PodAffinityTerm made;
-    made.selector = Selects(dice.App());
+    made.selector = AppSelector(dice.App());
     made.topology_key = dice.Key();
     return made;
   };
@@ -85,7 +80,7 @@ model::Pod RandomPod(Dice& dice, const std::string& name) {
   if (dice.OneIn(4)) pod.spec.pod_anti_affinity.push_back(term());
   if (dice.OneIn(5)) {
     pod.spec.topology_spread.push_back({static_cast<int32_t>(1 + dice.Upto(2)), dice.Key(), true,
-                                        Selects(dice.App()), 1, dice.OneIn(2), dice.OneIn(2)});
+                                        AppSelector(dice.App()), 1, dice.OneIn(2), dice.OneIn(2)});
   }
   const bool sees = !pod.spec.pod_affinity.empty() || !pod.spec.pod_anti_affinity.empty() ||
                     !pod.spec.topology_spread.empty();

@@ -8,28 +8,17 @@
 #include "gtest/gtest.h"
 #include "scheduler/engine/engine_testing.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/testing/affinity_builders.h"
 
 namespace fairlead::engine {
 namespace {
 
 using framework::Capacity;
+using model::testing::AppSelector;
+using model::testing::AppTerm;
 using model::testing::MakeNode;
 using model::testing::PodBuilder;
 using Spec = std::shared_ptr<const model::PodSpec>;
-
-model::LabelSelector App(const std::string& app) {
-  model::LabelSelector selector;
-  selector.none = false;
-  selector.requirements.push_back({"app", model::SelectorOperator::kIn, {app}});
-  return selector;
-}
-
-model::PodAffinityTerm Required(const std::string& app, const std::string& key) {
-  model::PodAffinityTerm term;
-  term.selector = App(app);
-  term.topology_key = key;
-  return term;
-}
 
 // As the hook has it: with its labels.
 Spec Labelled(model::Pod pod, const std::string& app) {
@@ -87,7 +76,7 @@ TEST_F(HypothesisTest, HostPortsOfTwoKindsOfPodsCollide) {
 
 TEST_F(HypothesisTest, AntiAffinityBetweenTwoKindsOfPodsHoldsInBothDirections) {
   model::Pod shy = PodBuilder("ns", "a").Cpu(100);
-  shy.spec.pod_anti_affinity = {Required("loud", model::kHostnameLabel)};
+  shy.spec.pod_anti_affinity = {AppTerm("loud", model::kHostnameLabel)};
   const Spec shy_spec = Labelled(shy, "shy"),
              loud = Labelled(PodBuilder("ns", "b").Cpu(50), "loud");
   const auto what_if = engine_->WhatIf();
@@ -107,8 +96,8 @@ TEST_F(HypothesisTest, AffinityByZoneSeesRealPodsAndPlannedOnes) {
   state_.UpsertPod(PodBuilder("ns", "web").Label("app", "web").On("real"));
   Remember();
   model::Pod near_web = PodBuilder("ns", "a").Cpu(100), near_db = PodBuilder("ns", "b").Cpu(100);
-  near_web.spec.pod_affinity = {Required("web", model::kZoneLabel)};
-  near_db.spec.pod_affinity = {Required("db", model::kZoneLabel)};
+  near_web.spec.pod_affinity = {AppTerm("web", model::kZoneLabel)};
+  near_db.spec.pod_affinity = {AppTerm("db", model::kZoneLabel)};
   const auto what_if = engine_->WhatIf();
   const state::NodeId z1 = what_if->AddNode(InZone("z1"));
   const state::NodeId z2 = what_if->AddNode(InZone("z2"));
@@ -127,7 +116,7 @@ TEST_F(HypothesisTest, AffinityByZoneSeesRealPodsAndPlannedOnes) {
 
 TEST_F(HypothesisTest, SpreadCountsOverPlannedNodes) {
   model::Pod pod = PodBuilder("ns", "a").Cpu(100);
-  pod.spec.topology_spread = {{1, model::kZoneLabel, true, App("a"), 1, true, false}};
+  pod.spec.topology_spread = {{1, model::kZoneLabel, true, AppSelector("a"), 1, true, false}};
   const auto what_if = engine_->WhatIf();
   const state::NodeId z1 = what_if->AddNode(InZone("z1"));
   const state::NodeId z2 = what_if->AddNode(InZone("z2"));

@@ -4,23 +4,18 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/model/testing/affinity_builders.h"
 #include "scheduler/plugins/plugin_test_util.h"
 #include "scheduler/plugins/scale.h"
 
 namespace fairlead::plugins {
 namespace {
 
+using model::testing::AppTerm;
+
 constexpr char kNoAffinity[] = "X node(s) didn't match pod affinity rules";
 constexpr char kNoAnti[] = "U node(s) didn't match pod anti-affinity rules";
 constexpr char kExisting[] = "U node(s) didn't satisfy existing pods anti-affinity rules";
-
-model::PodAffinityTerm Term(const char* app, const char* key, int32_t weight = 0) {
-  model::PodAffinityTerm term;
-  term.selector = {false, {{"app", model::SelectorOperator::kIn, {app}}}};
-  term.topology_key = key;
-  term.weight = weight;
-  return term;
-}
 
 class InterPodAffinityTest : public PluginTest {
  protected:
@@ -58,21 +53,21 @@ class InterPodAffinityTest : public PluginTest {
 };
 
 TEST_F(InterPodAffinityTest, RequiredAffinity) {
-  Pod({Term("db", "zone")});
+  Pod({AppTerm("db", "zone")});
   EXPECT_EQ(All(), (Answers{kNoAffinity, kNoAffinity, kNoAffinity, kNoAffinity}));
   EXPECT_EQ(All(Capacity::kEmpty), (Answers{"", "", "", kNoAffinity})) << "the key alone";
   AddPod(On("a1", "db", "elsewhere"));
   EXPECT_EQ(All(), (Answers{kNoAffinity, kNoAffinity, kNoAffinity, kNoAffinity}));
   AddPod(On("a1", "db"));
   EXPECT_EQ(All(), (Answers{"", "", kNoAffinity, kNoAffinity}));
-  Pod({Term("db", "zone"), Term("cache", "zone")});
+  Pod({AppTerm("db", "zone"), AppTerm("cache", "zone")});
   AddPod(On("a2", "cache"));
   EXPECT_EQ(All(), (Answers{kNoAffinity, kNoAffinity, kNoAffinity, kNoAffinity}))
       << "one pod has to match all terms, as upstream has it";
 }
 
 TEST_F(InterPodAffinityTest, FirstPodOfASeriesMayStart) {
-  Pod({Term("web", "zone")});
+  Pod({AppTerm("web", "zone")});
   EXPECT_EQ(All(), (Answers{"", "", "", kNoAffinity}));
   AddPod(On("b1", "web"));
   EXPECT_EQ(All(), (Answers{kNoAffinity, kNoAffinity, "", kNoAffinity}));
@@ -80,7 +75,7 @@ TEST_F(InterPodAffinityTest, FirstPodOfASeriesMayStart) {
 
 // Also without any other change: an agent labels pods while they run.
 TEST_F(InterPodAffinityTest, LabelsOfPodsThatRunMayChange) {
-  Pod({Term("db", "zone")});
+  Pod({AppTerm("db", "zone")});
   model::Pod pod = On("a1", "web");
   AddPod(pod);
   EXPECT_EQ(All(), (Answers{kNoAffinity, kNoAffinity, kNoAffinity, kNoAffinity}));
@@ -94,7 +89,7 @@ TEST_F(InterPodAffinityTest, LabelsOfPodsThatRunMayChange) {
 
 TEST_F(InterPodAffinityTest, Namespaces) {
   AddPod(On("a1", "db", "data"));
-  model::PodAffinityTerm term = Term("db", "zone");
+  model::PodAffinityTerm term = AppTerm("db", "zone");
   term.namespaces = {"other", "data"};
   Pod({term});
   EXPECT_EQ(Why(*affinity_, "a1"), "");
@@ -112,16 +107,16 @@ TEST_F(InterPodAffinityTest, Namespaces) {
 
 TEST_F(InterPodAffinityTest, RequiredAntiAffinity) {
   AddPod(On("a1", "db"));
-  Pod({}, {Term("db", "zone")});
+  Pod({}, {AppTerm("db", "zone")});
   EXPECT_EQ(All(), (Answers{kNoAnti, kNoAnti, "", ""}));
   EXPECT_EQ(All(Capacity::kEmpty), (Answers{"", "", "", ""}));
-  Pod({}, {Term("db", model::kHostnameLabel)});
+  Pod({}, {AppTerm("db", model::kHostnameLabel)});
   EXPECT_EQ(All(), (Answers{kNoAnti, "", "", ""}));
 }
 
 TEST_F(InterPodAffinityTest, AntiAffinityOfPodsThatAreThere) {
   model::Pod lonely = On("a1", "db");
-  lonely.spec.pod_anti_affinity = {Term("web", "zone")};
+  lonely.spec.pod_anti_affinity = {AppTerm("web", "zone")};
   AddPod(lonely);
   Pod({});
   EXPECT_EQ(All(), (Answers{kExisting, kExisting, "", ""}));
@@ -139,12 +134,12 @@ TEST_F(InterPodAffinityTest, TerminatingAndPromisedPods) {
   model::Pod ends = On("a1", "db");
   ends.meta.deletion = model::testing::At(9);
   AddPod(ends);
-  Pod({}, {Term("db", "zone")});
+  Pod({}, {AppTerm("db", "zone")});
   EXPECT_EQ(Why(*affinity_, "a1", Capacity::kNow), kNoAnti) << "it is still there";
   EXPECT_EQ(Why(*affinity_, "a1", Capacity::kFuture), "");
 
   AddPod(PodBuilder("ns", "promised").Label("app", "cache"));
-  Pod({Term("cache", "zone")});
+  Pod({AppTerm("cache", "zone")});
   state::Transaction txn(state_);
   txn.Pipeline(state_.FindPod("ns", "promised"), state_.FindNode("b1"));
   EXPECT_EQ(Why(*affinity_, "b1", Capacity::kNow), kNoAffinity) << "it is not there yet";
@@ -153,7 +148,7 @@ TEST_F(InterPodAffinityTest, TerminatingAndPromisedPods) {
 
 TEST_F(InterPodAffinityTest, PromisedPodsKeepOthersAway) {
   AddPod(PodBuilder("ns", "promised").Label("app", "db"));
-  Pod({}, {Term("db", "zone")});
+  Pod({}, {AppTerm("db", "zone")});
   state::Transaction txn(state_);
   txn.Pipeline(state_.FindPod("ns", "promised"), state_.FindNode("b1"));
   EXPECT_EQ(Why(*affinity_, "b1", Capacity::kNow), kNoAnti);
@@ -163,7 +158,7 @@ TEST_F(InterPodAffinityTest, PromisedPodsKeepOthersAway) {
 TEST_F(InterPodAffinityTest, PreferredTerms) {
   AddPod(On("a1", "db"));
   AddPod(On("b1", "noisy"));
-  Pod({Term("db", "zone", 30)}, {Term("noisy", "zone", 10)});
+  Pod({AppTerm("db", "zone", 30)}, {AppTerm("noisy", "zone", 10)});
   EXPECT_EQ(All(), (Answers{"", "", "", ""}));
   // Sums 30, 30, -10 and 0.
   EXPECT_EQ(Score(*affinity_, "a1"), 100 * kPreferenceStep);
@@ -174,10 +169,10 @@ TEST_F(InterPodAffinityTest, PreferredTerms) {
 
 TEST_F(InterPodAffinityTest, PreferencesOfPodsThatAreThere) {
   model::Pod friendly = On("a1", "db");
-  friendly.spec.pod_affinity = {Term("web", model::kHostnameLabel, 50)};
+  friendly.spec.pod_affinity = {AppTerm("web", model::kHostnameLabel, 50)};
   AddPod(friendly);
   model::Pod hard = On("b1", "db");
-  hard.spec.pod_affinity = {Term("web", "zone")};
+  hard.spec.pod_affinity = {AppTerm("web", "zone")};
   AddPod(hard);
   Pod({});
   EXPECT_EQ(Score(*affinity_, "a1"), 100 * kPreferenceStep);
@@ -220,12 +215,12 @@ TEST_F(InterPodAffinityTest, AgreesWithTheDefinition) {
     for (unsigned i = below(4); i > 0; --i) {
       Placed p{apps[below(3)], apps[below(3)], keys[below(2)], nodes[below(4)]};
       model::Pod pod = On(p.node.c_str(), p.app.c_str());
-      pod.spec.pod_anti_affinity = {Term(p.hates.c_str(), p.key.c_str())};
+      pod.spec.pod_anti_affinity = {AppTerm(p.hates.c_str(), p.key.c_str())};
       AddPod(pod);
       placed.push_back(p);
     }
     const Placed mine{apps[below(3)], apps[below(3)], keys[below(2)], ""};
-    Pod({}, {Term(mine.hates.c_str(), mine.key.c_str())}, mine.app.c_str());
+    Pod({}, {AppTerm(mine.hates.c_str(), mine.key.c_str())}, mine.app.c_str());
     for (const char* node : nodes) {
       bool fits = true;
       for (const Placed& p : placed) {

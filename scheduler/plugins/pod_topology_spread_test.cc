@@ -5,25 +5,24 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/model/testing/affinity_builders.h"
 #include "scheduler/plugins/plugin_test_util.h"
 #include "scheduler/plugins/scale.h"
 
 namespace fairlead::plugins {
 namespace {
 
+using model::testing::AppSelector;
+
 constexpr char kNo[] = "U node(s) didn't match pod topology spread constraints";
 constexpr char kNoKey[] =
     "X node(s) didn't match pod topology spread constraints (missing required label)";
-
-model::LabelSelector App(const char* app) {
-  return {false, {{"app", model::SelectorOperator::kIn, {app}}}};
-}
 
 model::TopologySpreadConstraint Constraint(const char* key, int32_t max_skew = 1) {
   model::TopologySpreadConstraint c;
   c.topology_key = key;
   c.max_skew = max_skew;
-  c.selector = App("web");
+  c.selector = AppSelector("web");
   return c;
 }
 
