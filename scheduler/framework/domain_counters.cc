@@ -125,7 +125,7 @@ void TermIndex::ForEach(const model::StringMap& labels,
   // A pod has one value of a key, and a set stands under values of one key.
   if (!by_value_.empty()) {
     for (const auto& label : labels) {
-      const auto it = by_value_.find(std::make_pair(label.first, label.second));
+      const auto it = by_value_.find(label);
       if (it == by_value_.end()) continue;
       for (PodSet* set : it->second) use(set);
     }

@@ -29,6 +29,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
+#include "absl/hash/hash.h"
+#include "absl/strings/string_view.h"
 #include "scheduler/framework/topology_key.h"
 #include "scheduler/model/pod_terms.h"
 #include "scheduler/state/change_log.h"
@@ -38,7 +40,7 @@ namespace fairlead::framework {
 
 // Pods by how they count on their node.
 struct PodTally {
-  int64_t settled = 0;    // kBinding, kBound, kRunning
+  int64_t settled = 0;    // kBinding, kBound, kRunning, kStuckInReleasing
   int64_t releasing = 0;  // kReleasing
   int64_t promised = 0;   // kPipelined
   // On the node now.
@@ -171,7 +173,24 @@ class TermIndex {
  private:
   using Keys = std::vector<std::pair<std::string, std::string>>;
   static Keys KeysOf(const PodSet& set);
-  absl::flat_hash_map<std::pair<std::string, std::string>, std::vector<PodSet*>> by_value_;
+  // Labels are looked up without a copy: by anything with a key `first` and a value `second`.
+  struct LabelHash {
+    using is_transparent = void;
+    template <typename Label>
+    size_t operator()(const Label& label) const {
+      return absl::HashOf(absl::string_view(label.first), absl::string_view(label.second));
+    }
+  };
+  struct LabelEqual {
+    using is_transparent = void;
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return a.first == b.first && a.second == b.second;
+    }
+  };
+  absl::flat_hash_map<std::pair<std::string, std::string>, std::vector<PodSet*>, LabelHash,
+                      LabelEqual>
+      by_value_;
   std::vector<PodSet*> others_;  // without such a requirement
 };
 
