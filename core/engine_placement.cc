@@ -90,10 +90,6 @@ class EngineRehearsal final : public hook::Rehearsal {
   std::vector<Node> nodes_;  // by number
 };
 
-bool WantsNodes(const engine::Waiting& entry) {
-  return entry.wants_nodes && !entry.verdict.demand.empty();
-}
-
 // The terms by which a pod of these depends on others: the pods and the labels that they select.
 struct Terms {
   std::vector<model::LabelSelector> selectors;
@@ -215,6 +211,10 @@ int64_t EnginePlacement::CountThatFit(const model::Node& node, const std::vector
 
 std::unique_ptr<hook::Rehearsal> EnginePlacement::Rehearse() {
   return std::make_unique<EngineRehearsal>(state_, engine_.WhatIf(), promises_);
+}
+
+bool WantsNodes(const engine::Waiting& entry) {
+  return entry.wants_nodes && !entry.verdict.demand.empty();
 }
 
 hook::Demand DemandOf(const state::ClusterState& state,

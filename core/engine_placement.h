@@ -34,6 +34,9 @@ class EnginePlacement final : public hook::Placement {
   const Promises promises_;
 };
 
+// Nodes may be provisioned for the entry.
+[[nodiscard]] bool WantsNodes(const engine::Waiting& entry);
+
 // The demand of these entries. If some pods have required terms that may select others by labels,
 // the specs of those others have the labels that are read (model::PodSpec::labels_for_affinity),
 // and pods that differ in them are classes of their own.

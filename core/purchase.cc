@@ -13,10 +13,6 @@ namespace {
 
 using verdict::Code;
 
-bool WantsNodes(const engine::Waiting& entry) {
-  return entry.wants_nodes && !entry.verdict.demand.empty();
-}
-
 // True if other pods do not affect whether its pods fit on a node that does not exist yet.
 bool DependsOnItselfAlone(const hook::DemandItem& item) {
   return std::all_of(item.classes.begin(), item.classes.end(), [](const auto& pod_class) {

@@ -33,7 +33,7 @@ void UpdateReservations(CycleContext& c) {
     }
     lacks.push_back(std::move(lack));
   }
-  c.in.reservations.Settle(lacks);
+  c.in.reservations.Update(lacks);
   for (const state::WorkloadId owner : c.in.reservations.Owners()) {
     c.outcomes.At(owner).details.push_back(c.in.reservations.Describe(owner));
   }

@@ -52,13 +52,12 @@ void CycleContext::RecordPromises(const state::Workload& workload, queues::Queue
     pipelined.Add(pod);
     outcome.promises.push_back({pod, node});
     const state::NodeInfo& info = in.state.node(node);
-    if (info.kind == state::NodeKind::kReal && info.usable && !info.releasing.IsZero()) here = true;
+    if (info.TakesBindings() && !info.releasing.IsZero()) here = true;
   }
   // A gang that waits for both shows the nodes: they take longer.
   const bool ordered = std::any_of(outcome.promises.begin(), outcome.promises.end(),
                                    [this](const Waiting::PodPromise& promise) {
-                                     const state::NodeInfo& info = in.state.node(promise.node);
-                                     return info.kind != state::NodeKind::kReal || !info.usable;
+                                     return !in.state.node(promise.node).TakesBindings();
                                    });
   using verdict::Code;
   if (victims_chosen || outcome.code == Code::kNone ||

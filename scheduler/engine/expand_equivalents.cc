@@ -23,7 +23,7 @@ class Unfolding {
 
   void Add(Waiting entry, const RestOfClass& rest) {
     const std::string queue = entry.verdict.queue;
-    late_.Pass(
+    late_.Advance(
         queue, [&] { return MakeQueueOrderKey(state_.workload(entry.workload)); },
         [&] { Place({std::move(entry), rest}); },
         [this](Behind behind) {

@@ -81,7 +81,7 @@ Diagnosis Feasibility::WhyNot(state::PodClassId pod_class) const {
   for (const auto& [name, id] : state_.nodes_by_name()) {
     const state::NodeInfo& node = state_.node(id);
     // Ordered nodes are told about by the requests, not counted among the nodes that refuse.
-    if (!node.exists || node.kind != state::NodeKind::kReal || !node.usable) continue;
+    if (!node.exists || !node.TakesBindings()) continue;
     ++diagnosis.nodes;
     if (Suits(pod_class, id)) {
       diagnosis.suits_some_node = true;

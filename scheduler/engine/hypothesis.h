@@ -15,8 +15,8 @@
 // goes on. They do not stand side by side, because plugins read one ClusterState: copies of its
 // rows for each would cost every reader an indirection, and no user compares two open ones.
 //
-// What the hook asks is decided as for nodes on order: pods are promised room (Room::kFuture), and
-// promised pods attract and repel others as the next cycle will see it.
+// What the hook asks is decided as for nodes on order: pods are promised capacity
+// (Capacity::kFuture), and promised pods attract and repel others as the next cycle will see it.
 //
 // Why in the engine and not in state: the rows and their undo are pure state and stay there; the
 // questions need the framework.
@@ -54,8 +54,9 @@ class Feasibility {
   Feasibility(const state::ClusterState& state, const framework::Framework& framework)
       : state_(state), framework_(framework) {}
 
-  // May a pod of the class go to the node now, or, by `room`, when promises are kept, or if nothing
-  // were on it? False for a node that does not exist. `why` may be null; it is filled if not.
+  // May a pod of the class go to the node now, or, by `capacity`, when promises are kept, or if
+  // nothing were on it? False for a node that does not exist. `why` may be null; it is filled if
+  // not.
   bool Fits(state::PodClassId pod_class, state::NodeId node, framework::Capacity capacity,
             framework::Status* why = nullptr) const;
   // Whether the node's object (labels, taints, conditions) suits the class, whatever is on it.

@@ -30,7 +30,7 @@ void NodeOrders::Take(Group& group, const Entry& entry) {
 
 bool NodeOrders::FitsIdle(const framework::Framework& framework, const framework::Context& future,
                           const state::NodeInfo& node) {
-  if (node.kind != state::NodeKind::kReal || !node.usable) return false;
+  if (!node.TakesBindings()) return false;
   const state::PodClass& wanted = future.pod_class;
   const bool claims = !wanted.spec->resource_claims.empty() || !wanted.spec->claims_to_join.empty();
   if (wanted.SharesGpu() || claims) {
@@ -99,7 +99,7 @@ void NodeOrders::Renew(Order& order, state::PodClassId pod_class, state::NodeId 
     slot.fits = slot.object_fits && framework_.FilterNodeUsage(context, node, nullptr) &&
                 (holds_ == Holds::kAllThatFit || FitsIdle(framework_, context, node));
     if (slot.fits) {
-      slot.ordered = node.kind != state::NodeKind::kReal || !node.usable;
+      slot.ordered = !node.TakesBindings();
       slot.fits = !slot.ordered || capacity_ != Capacity::kNow;
       slot.minus_score = -framework_.ScoreNode(context, node);
       slot.name_rank = node.name_rank;

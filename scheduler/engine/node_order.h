@@ -1,5 +1,5 @@
-// The nodes on which a pod of one class fits (in one Room), best first, kept up to date by looking
-// only at nodes that changed: the reason why a placement costs a logarithm and not a scan.
+// The nodes on which a pod of one class fits (in one Capacity), best first, kept up to date by
+// looking only at nodes that changed: the reason why a placement costs a logarithm and not a scan.
 //
 // An order of Holds::kIdle has only nodes with idle capacity for the pod, promised or not. KAI
 // calls a node available by what is idle there (facts 3.8), and so several promises may count on
@@ -16,8 +16,8 @@
 // something in one of their domains has changed, or what is allowed everywhere has (thresholds). A
 // class whose score differs by many-valued keys has no order here, unless few nodes are left.
 //
-// With Room::kNow a node is in the order of such a class only if its domains admit the class in
-// Room::kFuture, too: what is let in by a pod that terminates is not there to stay.
+// With Capacity::kNow a node is in the order of such a class only if its domains admit the class in
+// Capacity::kFuture, too: what is let in by a pod that terminates is not there to stay.
 //
 // Thread-safety: the owner's thread. Complexity: O(nodes log nodes) to build, O(changed log nodes)
 // to catch up (by domain: times the nodes of a many-valued domain), O(1) for the best (by domain:
@@ -61,7 +61,7 @@ class NodeOrders {
              framework::Capacity capacity, Limits limits, Holds holds = Holds::kAllThatFit)
       : state_(state), framework_(framework), capacity_(capacity), limits_(limits), holds_(holds) {}
 
-  // Whether a usable node, which passes the filters for Room::kFuture, has idle room for the class
+  // Whether a usable node, which passes the filters for Capacity::kFuture, has idle capacity for
   // if promises do not count. Shares of GPUs and claims of devices respect promises.
   static bool FitsIdle(const framework::Framework& framework, const framework::Context& future,
                        const state::NodeInfo& node);

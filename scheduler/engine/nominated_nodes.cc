@@ -27,7 +27,7 @@ void NominatedNodes::ListOrdered() {
   ordered_.emplace();
   for (const auto& [name, id] : state_.nodes_by_name()) {
     const state::NodeInfo& node = state_.node(id);
-    if (!node.exists || (node.kind == state::NodeKind::kReal && node.usable)) continue;
+    if (!node.exists || node.TakesBindings()) continue;
     for (const std::string& workload : node.ordered_for) (*ordered_)[workload].push_back(id);
   }
 }

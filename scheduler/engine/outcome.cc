@@ -98,7 +98,7 @@ void OutcomeTable::Sort() {
   };
   for (Outcome& outcome : all) {
     if (outcome.stepped_forward) continue;  // also of those that were moved out of `all`
-    late.Pass(outcome.leaf, [&] { return KeyOf(outcome); }, [&] { append(&outcome); }, append);
+    late.Advance(outcome.leaf, [&] { return KeyOf(outcome); }, [&] { append(&outcome); }, append);
   }
 }
 

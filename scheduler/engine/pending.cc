@@ -211,7 +211,7 @@ JobIterator::JobIterator(const PendingIndex& index) {
   }
 }
 
-void JobIterator::Cursor::Settle() {
+void JobIterator::Cursor::Normalize() {
   if (popped_from.count > 0) {
     met.push_back(popped_from);
     std::push_heap(met.begin(), met.end(), Later());
@@ -263,7 +263,7 @@ bool JobIterator::IsLeftOut(queues::QueueId leaf) const {
 state::WorkloadId JobIterator::Peek(queues::QueueId leaf) {
   const auto it = cursors_.find(leaf);
   if (it == cursors_.end()) return state::kNoId;
-  it->second.Settle();
+  it->second.Normalize();
   const QueueOrderKey* first = it->second.FirstLeftOut();
   if (first == nullptr) first = it->second.First();
   return first == nullptr ? state::kNoId : first->workload;
@@ -271,7 +271,7 @@ state::WorkloadId JobIterator::Peek(queues::QueueId leaf) {
 
 void JobIterator::Pop(queues::QueueId leaf) {
   Cursor& cursor = cursors_.at(leaf);
-  cursor.Settle();
+  cursor.Normalize();
   if (cursor.FirstLeftOut() != nullptr) {
     cursor.PassLeftOut();
     return;

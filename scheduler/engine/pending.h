@@ -168,7 +168,7 @@ class JobIterator {
     std::vector<RestOfClass> left_out;  // from the first that was not passed
     std::set<QueueOrderKey> put_back;
 
-    void Settle();
+    void Normalize();
     // The first that was neither popped nor left out; null if there is none.
     [[nodiscard]] const QueueOrderKey* First() const;
     [[nodiscard]] bool FromPutBack() const;

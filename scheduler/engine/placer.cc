@@ -12,10 +12,6 @@ namespace {
 using framework::Capacity;
 using state::PodStatus;
 
-bool IsOrdered(const state::NodeInfo& node) {
-  return node.kind != state::NodeKind::kReal || !node.usable;
-}
-
 void CollectPods(const StepNode& node, std::vector<state::PodId>& pods) {
   pods.insert(pods.end(), node.pods.begin(), node.pods.end());
   for (const StepNode& child : node.children) CollectPods(child, pods);
@@ -57,7 +53,7 @@ Placer::Choice Placer::Look(state::PodClassId pod_class, state::NodeId id, Mode 
   if (!feasibility_.Fits(pod_class, id, Capacity::kFuture)) return choice;
   if (Kept(pod_class, node, Capacity::kFuture)) return choice;
   choice.node = id;
-  choice.ordered = IsOrdered(node);
+  choice.ordered = !node.TakesBindings();
   const framework::Context future{state_, state_.pod_class(pod_class), pod_class,
                                   Capacity::kFuture};
   choice.score =

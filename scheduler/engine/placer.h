@@ -150,7 +150,7 @@ class Placer {
   // False: it cannot start there, and `only_now`.
   bool PlaceAt(Attempt& attempt, state::PodId pod, const Choice& choice, bool only_now);
   // Whether the pods got enough real room (attempt.must_wait, promised).
-  void Settle(Attempt& attempt, const StepNode& node) const;
+  void CheckGangMinimum(Attempt& attempt, const StepNode& node) const;
   // The pods of the part if a second attempt could do better; else none.
   [[nodiscard]] std::vector<state::PodId> Repackable(const state::Workload& workload,
                                                      const StepNode& node) const;

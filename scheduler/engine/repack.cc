@@ -19,7 +19,7 @@ bool Collect(const state::Workload& workload, const StepNode& node,
 
 }  // namespace
 
-void Placer::Settle(Attempt& attempt, const StepNode& node) const {
+void Placer::CheckGangMinimum(Attempt& attempt, const StepNode& node) const {
   int64_t real = 0;
   for (const state::PodId pod : node.pods) {
     real += state_.pod(pod).status == state::PodStatus::kBinding ? 1 : 0;
@@ -28,7 +28,7 @@ void Placer::Settle(Attempt& attempt, const StepNode& node) const {
     attempt.result.promised = true;
     if (real < node.needed) attempt.must_wait = true;
   }
-  for (const StepNode& child : node.children) Settle(attempt, child);
+  for (const StepNode& child : node.children) CheckGangMinimum(attempt, child);
 }
 
 bool Placer::PlaceLargestFirst(Attempt& attempt, std::vector<state::PodId> pods, const Area& area,
@@ -99,7 +99,7 @@ bool Placer::Repack(Attempt& attempt, const StepNode& node, const std::vector<st
       !PlaceAnyWay(attempt, pods, area, only_now)) {
     return false;
   }
-  Settle(attempt, node);
+  CheckGangMinimum(attempt, node);
   return true;
 }
 

@@ -250,7 +250,7 @@ std::optional<Reservations::Plan> Reservations::Choose(const std::vector<state::
   }
   for (const auto& [name, id] : state_.nodes_by_name()) {
     const state::NodeInfo& node = state_.node(id);
-    if (!node.exists || !node.usable || node.kind != state::NodeKind::kReal) continue;
+    if (!node.exists || !node.TakesBindings()) continue;
     const auto taken = by_node_.find(id);
     if (taken != by_node_.end() && held_[taken->second.first].owner != owner) continue;
     NodeTimeline& timeline = timelines.emplace(id, NodeTimeline(node)).first->second;
@@ -314,8 +314,7 @@ void Reservations::Review(Reservation& reservation) {
   bool valid = !reservation.targets.empty();
   for (const Target& target : reservation.targets) {
     const state::NodeInfo& node = state_.node(target.node);
-    valid = valid && node.id == target.node && node.exists && node.usable &&
-            node.kind == state::NodeKind::kReal;
+    valid = valid && node.id == target.node && node.exists && node.TakesBindings();
   }
   if (valid && now_ < reservation.next_review) return;
   reservation.next_review = now_ + kReview;
@@ -381,7 +380,7 @@ bool Reservations::Reservable(const UnmetRequest& lack) const {
   });
 }
 
-void Reservations::Settle(const std::vector<UnmetRequest>& lacks) {
+void Reservations::Update(const std::vector<UnmetRequest>& lacks) {
   wake_at_ = absl::InfiniteFuture();
   if (!options_.on) return;
   absl::flat_hash_map<state::WorkloadId, size_t> held;

@@ -87,7 +87,7 @@ class Reservations {
     std::vector<std::pair<state::PodId, state::NodeId>> promised;
   };
   // After promises were taken back. `lacks` in queue order.
-  void Settle(const std::vector<UnmetRequest>& lacks);
+  void Update(const std::vector<UnmetRequest>& lacks);
   // When something could be different although nothing changed.
   [[nodiscard]] absl::Time wake_at() const { return wake_at_; }
   // Grows with every change in what is kept, and from whom: answers "does not fit" that were given

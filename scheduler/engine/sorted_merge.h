@@ -1,9 +1,10 @@
 // Rows that take their place by age among rows that are in order already, leaf queue by leaf queue:
 // who waits behind the first of an equivalence class comes to stand among the others of its leaf.
 //
-// Use: Expect() every row that has its place, then Pass() each of them in order. Pass() first gives
-// the late rows of the leaf that come before it, then the row, and after the last of a leaf what is
-// still late there. A row that is given may Add() others: of its own leaf and behind itself.
+// Use: Expect() every row that has its place, then Advance() each of them in order. Advance() first
+// gives the late rows of the leaf that come before it, then the row, and after the last of a leaf
+// what is still late there. A row that is given may Add() others: of its own leaf and behind
+// itself.
 //
 // Thread-safety: none. Complexity: O(log late) a row.
 #pragma once
@@ -26,7 +27,7 @@ class SortedMerge {
 
   // `key_of()` is the row's key, `place()` puts it in its place; `give(row)` takes a late one.
   template <typename KeyOf, typename Place, typename Give>
-  void Pass(const Leaf& leaf, const KeyOf& key_of, const Place& place, const Give& give) {
+  void Advance(const Leaf& leaf, const KeyOf& key_of, const Place& place, const Give& give) {
     if (const auto found = late_.find(leaf); found != late_.end() && !found->second.empty()) {
       const QueueOrderKey key = key_of();
       GiveWhile(found->second, [&](const QueueOrderKey& late) { return late < key; }, give);

@@ -106,7 +106,7 @@ class TopologyIndex {
   explicit TopologyIndex(const state::ClusterState& state) : state_(state) {}
 
   // `within` null: all nodes. `pods`: what is to be placed; `placed`: active pods of the same set.
-  // `room` kFuture counts idle + releasing (KAI's), kEmpty everything allocatable.
+  // `capacity` kFuture counts idle + releasing (KAI's), kEmpty everything allocatable.
   TopologyAnswer Candidates(const model::TopologyConstraint& constraint, const NodeSetPtr& within,
                             const std::vector<state::PodId>& pods,
                             const std::vector<state::PodId>& placed, framework::Capacity capacity);

@@ -21,14 +21,15 @@ namespace fairlead::framework {
 using DomainId = uint32_t;
 inline constexpr DomainId kNoDomain = 0xffffffffu;
 
-// Which room of a node counts as free.
+// Which capacity of a node counts as free.
 enum class Capacity : uint8_t {
   kNow,     // idle
   kFuture,  // idle + releasing: the pod would have to wait
   kEmpty,   // allocatable: would it ever fit?
 };
 
-// Is the node one that pods run on now, or will be once it is ready (asked for with another room)?
+// Is the node one that pods run on now, or will be once it is ready (asked for with another
+// capacity)?
 inline bool IsPlace(const state::NodeInfo& node, Capacity capacity) {
   if (!node.exists) return false;
   if (capacity != Capacity::kNow) return true;
@@ -44,7 +45,7 @@ struct NodeDomain {
 
 class TopologyKey : public std::enable_shared_from_this<TopologyKey> {
  public:
-  // Nodes that are places (IsPlace), by room: kNow, and kFuture.
+  // Nodes that are places (IsPlace), by capacity: kNow, and kFuture.
   struct Places {
     int64_t now = 0, future = 0;
     [[nodiscard]] int64_t In(Capacity capacity) const {

@@ -12,9 +12,9 @@
 // required affinity of theirs; the least and the most of all nodes become 0 and 100, times
 // kPreferenceStep.
 //
-// Which pods count: Room::kNow all that are on nodes; promised ones (kPipelined) keep others away
-// but attract nobody yet. Room::kFuture: promised ones too, terminating ones no more. Room::kEmpty:
-// none; only the topology keys of the own terms are asked for.
+// Which pods count: Capacity::kNow all that are on nodes; promised ones (kPipelined) keep others
+// away but attract nobody yet. Capacity::kFuture: promised ones too, terminating ones no more.
+// Capacity::kEmpty: none; only the topology keys of the own terms are asked for.
 //
 // Namespaces are not watched: a namespaceSelector that is not empty cannot be evaluated. A pod with
 // one in a required term is refused with a reason that says so; one in an existing pod's

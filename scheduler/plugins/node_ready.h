@@ -1,7 +1,7 @@
 // NodeReady: only nodes that are there, ready and without pressure take pods. Upstream does this
 // with taints that its node controller sets a moment later; KAI reads the conditions, and so do we.
 //
-// A node that is ordered, or registered and not usable yet, refuses Room::kNow only: pods are
+// A node that is ordered, or registered and not usable yet, refuses Capacity::kNow only: pods are
 // promised to it. Counted as depending on usage because the answer changes with the room.
 // Thread-safety: stateless.
 #pragma once

@@ -13,8 +13,8 @@
 // weighs constraints by the logarithm of their number of domains; the order within one constraint
 // is the same.
 //
-// Nodes that are ordered or not usable yet are domains for Room::kFuture only: an empty zone to
-// come must not hold pods back now. Room::kEmpty asks for the keys alone.
+// Nodes that are ordered or not usable yet are domains for Capacity::kFuture only: an empty zone to
+// come must not hold pods back now. Capacity::kEmpty asks for the keys alone.
 //
 // Thread-safety: the state's. Complexity: O(constraints) a node, by counters (spread_tally.h);
 // O((nodes + pods) * constraints) for a class that is asked about for the first time.

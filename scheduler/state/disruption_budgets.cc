@@ -48,11 +48,11 @@ bool DisruptionBudgets::Upsert(const model::PodDisruptionBudget& budget) {
   row.budget = budget;
   if (!changed) return false;
   ++row.version;
-  Settle(row);
+  Reconcile(row);
   return true;
 }
 
-void DisruptionBudgets::Settle(Row& row) {
+void DisruptionBudgets::Reconcile(Row& row) {
   if (row.charged == 0) return;
   const std::vector<std::string>& shown = row.budget.disrupted_pods;
   for (auto it = in_flight_.begin(); it != in_flight_.end();) {

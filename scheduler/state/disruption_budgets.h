@@ -75,7 +75,7 @@ class DisruptionBudgets {
   [[nodiscard]] const Row& RowOf(BudgetId id) const;
   Row* FindRow(BudgetId id);
   // Takes off what the new status shows.
-  void Settle(Row& row);
+  void Reconcile(Row& row);
   void Erase(BudgetId id, InFlight& flight);
 
   std::map<Key, Row> rows_;

@@ -87,7 +87,7 @@ int64_t OtherGpusMilli(const model::ResourceList& resources);
 // number. A valid label value, at most 63 characters.
 std::string GpuGroupId(absl::string_view pod_uid, absl::string_view node, int64_t number);
 
-// Which room counts as free (as framework::Room).
+// Which capacity counts as free (as framework::Capacity).
 enum class GpuCapacity : uint8_t { kNow, kFuture, kEmpty };
 enum class GpuOrder : uint8_t {
   kPack,    // the fullest GPU that is shared already and has room; else a free one

@@ -40,9 +40,8 @@ bool ClusterState::SoftlyTainted(const model::Node& node) {
 }
 
 bool ClusterState::CountsForQueues(const NodeInfo& node) {
-  return node.exists && node.kind == NodeKind::kReal && node.usable && node.object.ready &&
-         !node.object.unschedulable && node.object.bad_conditions.empty() &&
-         node.object.invalid.empty();
+  return node.exists && node.TakesBindings() && node.object.ready && !node.object.unschedulable &&
+         node.object.bad_conditions.empty() && node.object.invalid.empty();
 }
 
 // What others ask for beyond a node's own takes nothing away on other nodes.

@@ -115,6 +115,8 @@ struct NodeInfo {
   uint64_t version = 0;               // grows with any change to the node or to what is on it
   uint64_t object_version = 0;        // grows when `object`, `kind`, `usable` or `exists` changes
 
+  // Registered and usable: pods are bound to it. Pods are only promised to any other node.
+  [[nodiscard]] bool TakesBindings() const { return kind == NodeKind::kReal && usable; }
   // allocatable - used.
   [[nodiscard]] model::Resources Idle() const { return allocatable - used.value(); }
   // What a pod can be given now, promises respected.

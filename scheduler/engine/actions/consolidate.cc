@@ -17,7 +17,7 @@ int64_t FreeMilliGpus(const state::ClusterState& state) {
   int64_t free_milli = 0;
   for (const auto& [name, id] : state.nodes_by_name()) {
     const state::NodeInfo& node = state.node(id);
-    if (!node.exists || !node.usable || node.kind != state::NodeKind::kReal) continue;
+    if (!node.exists || !node.TakesBindings()) continue;
     free_milli += std::max<int64_t>(0, node.Future()[model::kGpu]) + node.other_gpus_milli;
     const int64_t memory = state::MemoryOrNominal(node.gpu_memory_mib);
     for (const state::GpuGroup& group : node.gpu_groups) {

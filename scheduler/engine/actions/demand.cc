@@ -139,7 +139,7 @@ void DemandPass::AskWithEquivalents() {
     c_.outcomes.Append(std::move(outcome));
   };
   for (Outcome& outcome : all) {
-    behind.Pass(
+    behind.Advance(
         outcome.leaf, [&] { return c_.outcomes.KeyOf(outcome); }, [&] { ask(std::move(outcome)); },
         [&](const Outcome& former) { ask(OutcomeOfNext(in_.state, former, former.rest)); });
   }
