@@ -259,6 +259,14 @@ void MachineChecks::CheckIdle(absl::Time calm_since) {
 void MachineChecks::CheckRequests(absl::Time calm_since) {
   for (const Machine& machine : cloud_->machines()) {
     if (machine.ended == absl::InfiniteFuture() || machine.uninvited || !IsThere(machine)) continue;
+    // A leader that starts asks for every machine that has not registered again: one that was lost
+    // meanwhile is replaced under the same request.
+    const auto& machines = cloud_->machines();
+    if (std::any_of(machines.begin(), machines.end(), [&](const Machine& other) {
+          return other.uid == machine.uid && IsLive(other);
+        })) {
+      continue;
+    }
     const absl::Time from = std::max(machine.ended, calm_since);
     if (time_->now() - from > kLeak) {
       fail_("leak", absl::StrCat("machine ", machine.id, " ended ",

@@ -132,7 +132,12 @@ void Cloud::Start(const model::LaunchNode& launch) {
 
 void Cloud::Register(size_t index, const model::Node& promised) {
   Machine& machine = machines_[index];
-  if (machine.ended != absl::InfiniteFuture() && !Lying(Lie::kAfterEnd)) return;
+  if (machine.ended != absl::InfiniteFuture()) {
+    if (!Lying(Lie::kAfterEnd)) return;
+    // It was reported as ended, and runs until it is terminated once more.
+    machine.ended = absl::InfiniteFuture();
+    machine.uninvited = true;
+  }
   // One that came back after its end may have the name.
   if (server_->Find(ResourceType::kNodes, "", machine.node) != nullptr) {
     machine.node = absl::StrCat("ip-10-0-0-", index);

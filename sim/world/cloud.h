@@ -52,7 +52,8 @@ class Cloud {
     absl::Time started, ended = absl::InfiniteFuture();
     absl::Time ready = absl::InfiniteFuture();
     bool ran_a_pod = false;
-    bool uninvited = false;  // the second one of a request: nobody's purchase
+    // A second one of a request, or one that came back after its end: no purchase of ours.
+    bool uninvited = false;
   };
 
   Cloud(EventQueue* time, ApiServer* server, uint64_t seed);
