@@ -11,7 +11,7 @@ namespace fairlead::plugins {
 namespace {
 
 // Weight of `unusable` against `unfilled`.
-constexpr int64_t kUnusableFactor = 10;
+constexpr int64_t kUnusableFactor = 30;
 // A step of the score: half a milli-GPU of `unusable`.
 constexpr int64_t kStep = kUnusableFactor * kTypicalWeight / 2;
 // Steps to each side of "spoils nothing" that are told apart, and idle milli-GPU below a step.
@@ -115,13 +115,13 @@ absl::StatusOr<std::unique_ptr<framework::Plugin>> GpuFragmentation::Make(
 }
 
 GpuFragmentation::GpuFragmentation(std::vector<TypicalPod> typical)
-    : given_(Commonest(std::move(typical))) {}
+    : given_(WeighBySize(Commonest(std::move(typical)))) {}
 
 const std::vector<TypicalPod>& GpuFragmentation::Typical(const state::ClusterState& state) const {
   if (!given_.empty()) return given_;
   if (learned_version_ != state.version()) {
     learned_version_ = state.version();
-    std::vector<TypicalPod> learned = LearnTypicalPods(state);
+    std::vector<TypicalPod> learned = WeighBySize(LearnTypicalPods(state));
     const bool same = std::equal(learned.begin(), learned.end(), learned_.begin(), learned_.end(),
                                  [](const TypicalPod& a, const TypicalPod& b) {
                                    return a.weight == b.weight && a.SameShape(b);

@@ -5,7 +5,8 @@
 //                on devices with less than it needs (FGD's measure)
 //   unfilled(t)  idle milli-GPU that stays if the node is filled with nothing but t, so that GPUs
 //                that will want CPU show long before the last one
-//   F(node)      sum over t of weight(t) x (10 x unusable(t) + unfilled(t))
+//   F(node)      sum over t of weight(t) x (30 x unusable(t) + unfilled(t)), the weight by count
+//                and size (WeighBySize)
 // Score: F before - F after, in steps of half a milli-GPU of `unusable`; among equals the node with
 // the least idle GPU. "Idle" is what is free or being released, as for NodePlacement. Whole GPUs
 // come from free ones, a share joins the fullest device that has room, as state::PickGpus does.

@@ -1,5 +1,6 @@
 #include "scheduler/plugins/gpu_fragmentation.h"
 
+#include <limits>
 #include <string>
 
 #include "scheduler/framework/score_tiers.h"
@@ -35,16 +36,16 @@ int64_t F(const GpuCapacityOfNode& capacity, const TypicalPod& pod, bool accepts
   return FragmentationOf(capacity, {pod}, {accepts}) / kTypicalWeight;
 }
 
-// By hand from the definition: 10 x unusable + unfilled, in milli-GPU.
+// By hand from the definition: 30 x unusable + unfilled, in milli-GPU.
 TEST(FragmentationTest, IsWhatTypicalPodsCannotUse) {
   const auto two = RoomWith(8000, {1000, 400});
-  EXPECT_EQ(F(two, Shape(1000, 1, 500)), 10 * 400 + 400);
-  EXPECT_EQ(F(two, Shape(1000, 1, 1000)), 10 * 400 + 400);
+  EXPECT_EQ(F(two, Shape(1000, 1, 500)), 30 * 400 + 400);
+  EXPECT_EQ(F(two, Shape(1000, 1, 1000)), 30 * 400 + 400);
   EXPECT_EQ(F(two, Shape(1000, 1, 400)), 0 + (1400 - 3 * 400));
-  EXPECT_EQ(F(two, Shape(1000, 2, 1000)), 11 * 1400) << "two devices are not there";
-  EXPECT_EQ(F(two, Shape(8001, 1, 400)), 11 * 1400) << "no CPU for it";
+  EXPECT_EQ(F(two, Shape(1000, 2, 1000)), 31 * 1400) << "two devices are not there";
+  EXPECT_EQ(F(two, Shape(8001, 1, 400)), 31 * 1400) << "no CPU for it";
   EXPECT_EQ(F(two, Shape(8000, 1, 400)), 0 + 1000) << "CPU for one of them";
-  EXPECT_EQ(F(two, Shape(0, 1, 400), false), 11 * 1400) << "not on this node";
+  EXPECT_EQ(F(two, Shape(0, 1, 400), false), 31 * 1400) << "not on this node";
   EXPECT_EQ(F(RoomWith(8000, {}), Shape(8001, 1, 400)), 0) << "nothing idle, nothing lost";
 }
 
@@ -58,6 +59,18 @@ TEST(FragmentationTest, CommonShapesWeighByTheirShare) {
   shapes[2].weight = 100'000;
   EXPECT_THAT(Commonest(shapes), SizeIs(1)) << "though hardly any pod has GPUs";
   EXPECT_THAT(Commonest({Shape(0, 1, 1000, 1)}), SizeIs(1));
+}
+
+TEST(FragmentationTest, SmallShapesWeighMore) {
+  // Equal counts; sizes 1 : 2 : 4, so weights 16 : 4 : 1.
+  const std::vector<TypicalPod> weighed = WeighBySize(
+      {Shape(0, 1, 500, 100'000), Shape(0, 1, 1000, 100'000), Shape(0, 2, 1000, 100'000)});
+  EXPECT_EQ(weighed[0].weight, kTypicalWeight * 16 / 21);
+  EXPECT_EQ(weighed[1].weight, kTypicalWeight * 4 / 21);
+  EXPECT_EQ(weighed[2].weight, kTypicalWeight / 21);
+  constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+  EXPECT_GT(WeighBySize({Shape(0, kHuge, kHuge, kHuge)})[0].weight, 0);
+  EXPECT_THAT(WeighBySize({}), SizeIs(0));
 }
 
 TEST_F(PluginTest, ArgumentsOfTypicalPodsAreNamed) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -111,6 +112,24 @@ std::vector<TypicalPod> Commonest(std::vector<TypicalPod> shapes) {
   shapes.erase(std::remove_if(shapes.begin(), shapes.end(),
                               [](const TypicalPod& shape) { return shape.devices == 0; }),
                shapes.end());
+  return shapes;
+}
+
+std::vector<TypicalPod> WeighBySize(std::vector<TypicalPod> shapes) {
+  // Sizes are compared in parts of a node of 64 GPUs; larger ones count as one of that size.
+  constexpr int64_t kLargest = 64'000;
+  absl::int128 sum = 0;
+  for (TypicalPod& shape : shapes) {
+    const int64_t size =
+        std::clamp<int64_t>(model::SaturatingMultiply(shape.devices, shape.milli), 1, kLargest);
+    const int64_t parts = kLargest / size;
+    shape.weight = model::SaturatingMultiply(shape.weight, parts * parts);
+    sum += shape.weight;
+  }
+  if (sum == 0) return shapes;
+  for (TypicalPod& shape : shapes) {
+    shape.weight = static_cast<int64_t>(absl::int128(shape.weight) * kTypicalWeight / sum);
+  }
   return shapes;
 }
 
