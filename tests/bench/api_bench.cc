@@ -82,6 +82,10 @@ void EndToEndVerdictToRequest(Run& run) {
   }
 
   core::Options options = core::KwokOptions();
+  // What is measured is the way of one pod: neither the wait for more demand nor the rate of
+  // orders.
+  options.hook.gathering_quiet = absl::ZeroDuration();
+  options.hook.guard.burst = 2 * kArrivals;
   std::atomic<bool> stop{false};
   std::vector<model::Queue> queues = {
       MakeQueue("department", "", model::kUnlimited, model::kUnlimited)};
@@ -136,7 +140,7 @@ void EndToEndVerdictToRequest(Run& run) {
                   100,
                   std::nullopt,
                   std::nullopt,
-                  absl::StrCat(kArrivals, " pods, one by one")});
+                  absl::StrCat(kArrivals, " pods, one by one, no gathering window")});
 }
 
 }  // namespace fairlead::bench

@@ -30,9 +30,10 @@ void ReclaimGang100Nodes(Run& run);
 void HopelessGang(Run& run);
 
 // memory_bench.cc
-void Memory5k100k(Run& run);  // starts itself again: `fairlead-bench --child memory_5k_100k`
-void Memory5k100kChild();     // prints the figures that the parent reads
-void DecodePods100k(Run& run);
+void Memory5k100k(Run& run);    // starts itself again: `fairlead-bench --child memory_5k_100k`
+void Memory5k100kChild();       // prints the figures that the parent reads
+void DecodePods100k(Run& run);  // starts itself again, too
+void DecodePods100kChild();
 
 // scale_bench.cc
 void Scale100k(Run& run);  // starts itself again: `fairlead-bench --child scale_100k`

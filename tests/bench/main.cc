@@ -156,6 +156,7 @@ int Main(int argc, char** argv) {
   }
   if (arguments.child.empty()) return RunAll(arguments);
   const std::map<std::string, void (*)()> children = {{"memory_5k_100k", Memory5k100kChild},
+                                                      {"decode_pods_100k", DecodePods100kChild},
                                                       {"scale_100k", Scale100kChild}};
   const auto child = children.find(arguments.child);
   if (child == children.end()) return Fail("--child: unknown");
