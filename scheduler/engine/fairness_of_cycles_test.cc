@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scheduler/engine/engine_testing.h"
+#include "scheduler/model/testing/affinity_builders.h"
 
 namespace fairlead::engine {
 namespace {
@@ -17,13 +18,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Job;
 using verdict::Code;
-
-model::PodAffinityTerm NotBeside(const std::string& app) {
-  model::PodAffinityTerm term;
-  term.topology_key = model::kHostnameLabel;
-  term.selector.requirements = {{"app", model::SelectorOperator::kIn, {app}}};
-  return term;
-}
 
 // The budget does for one search a cycle. In each cycle something of queue `early` comes before
 // `late`, and would use it.
@@ -95,7 +89,7 @@ TEST(ImpossibleTest, WhatThisVersionCannotPlaceSaysSoAndNothingElse) {
     claims.spec.pvc_names = {"data"};
     c.Pod(claims);
     model::Pod apart = Job("apart", "q", 1);
-    apart.spec.pod_anti_affinity = {NotBeside("web")};
+    apart.spec.pod_anti_affinity = {model::testing::AppTerm("web", model::kHostnameLabel)};
     apart.spec.pod_anti_affinity[0].namespace_selector =
         model::LabelSelector{false, {{"team", model::SelectorOperator::kExists, {}}}};
     c.Pod(apart);

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/engine/engine_testing.h"
+#include "scheduler/model/testing/affinity_builders.h"
 #include "scheduler/model/testing/budget_builders.h"
 #include "scheduler/model/testing/device_builders.h"
 
@@ -150,10 +151,10 @@ class HostileWorld {
     if (OneIn(10)) Set(pod.spec.requests, absl::StrCat("example.com/r", Below(99)), Amount());
     if (OneIn(10)) Set(pod.spec.legacy_mig, "nvidia.com/mig-1g.5gb", Amount());
     if (OneIn(8)) {
-      model::PodAffinityTerm term;
-      term.topology_key = OneIn(2) ? "zone" : model::kHostnameLabel;
-      term.selector.requirements.push_back({"app", model::SelectorOperator::kIn, {"a0"}});
+      const model::PodAffinityTerm term =
+          model::testing::AppTerm("a0", OneIn(2) ? "zone" : model::kHostnameLabel);
       (OneIn(2) ? pod.spec.pod_affinity : pod.spec.pod_anti_affinity).push_back(term);
+      pod.spec.labels_for_affinity = pod.meta.labels;
     }
     if (OneIn(4)) {
       pod.spec.resource_claims = {absl::StrCat("c", Below(3))};
