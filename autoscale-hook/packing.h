@@ -18,9 +18,9 @@
 //              deterministic).
 //
 // Pods that have to share one node are a class of their own, counted in units: as many of a unit
-// fit as Placement lets pods of all its kinds onto the node one after another. Nobody but other
-// units is planned beside a unit: whoever is served before it might take its place, where it has no
-// other. A class may be confined to some of the offers.
+// fit as Placement lets pods of all its kinds onto the node one after another. Only other
+// units are planned beside a unit: a workload that is served before it might take its place, if it
+// has no other. A class may be confined to some of the offers.
 //
 // Every fit question goes to Placement::CountThatFit, remembered per (type, pool, zone where it can
 // matter, load, class). Order among equals: price, GPUs, nodes, then the order of the offers.

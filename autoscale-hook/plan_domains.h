@@ -67,7 +67,7 @@ class PlanDomains {
   [[nodiscard]] bool Refuses(int number) const;
   // For an item that has no choice at all: one clause for people.
   [[nodiscard]] std::string WhyNone(int number) const;
-  // kMaxPackings were made: who has no choice was not looked at to the end.
+  // kMaxPackings were made: items without a choice were not tried to the end.
   [[nodiscard]] bool spent() const { return packings_left_ <= 0; }
 
  private:

@@ -55,7 +55,7 @@ TEST_F(LendingTest, KeptPartIsNotDividedAmongOthers) {
   ledger.AddRequested(borrower, Gpus(100'000));
   FairShares shares = ComputeFairShare(tree_, ledger, Gpus(16'000));
   EXPECT_EQ(shares.Get(lender, kGpu), 5000);
-  EXPECT_EQ(shares.Get(borrower, kGpu), 11'000) << "its own 4, 4 that are nobody's, 3 borrowed";
+  EXPECT_EQ(shares.Get(borrower, kGpu), 11'000) << "its own 4, 4 that no queue owns, 3 borrowed";
   ledger.AddRequested(lender, Gpus(7000));
   shares = ComputeFairShare(tree_, ledger, Gpus(16'000));
   EXPECT_EQ(shares.Get(lender, kGpu), 7000) << "its quota is its own";

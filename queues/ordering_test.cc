@@ -56,7 +56,7 @@ TEST(CompareQueuesTest, RulesInTheirOrder) {
     cases.push_back(c);
   }
   {
-    Case c{"4: who would use what it has no share of goes last"};
+    Case c{"4: a queue that would use what it has no share of goes last"};
     for (QueueView* v : {&c.a, &c.b}) v->quota[model::kGpu] = kUnlimited;
     c.b.allocatable_share[model::kGpu] = 0;
     c.b.next_job[model::kGpu] = 1;

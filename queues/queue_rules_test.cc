@@ -78,7 +78,7 @@ TEST_F(QueueRulesTest, WhatIsAboveTheShrunkShareCanBeReclaimedByWhoIsBelowTheirs
     return CanReclaim(context, reclaimer).allowed() &&
            Reclaimable(context, reclaimer, {{big, {Gpus(gpus)}}}).allowed();
   };
-  EXPECT_FALSE(may_reclaim(2000)) << "within its quota nobody takes from it";
+  EXPECT_FALSE(may_reclaim(2000)) << "within its quota no queue takes from it";
   Add("big", {4000, kUnlimited, 0});
   Add("small", {4000, kUnlimited, 0});
   EXPECT_TRUE(may_reclaim(2000));

@@ -59,7 +59,7 @@ count_packages() {
 
 mkdir -p "$CACHE/$hash"
 exec 9>"$CACHE/$hash/lock"
-flock 9 # Somebody else may be building the same.
+flock 9 # Another process may be building the same.
 if [[ ! -x $binary ]]; then
   wanted=$(awk '$1 == "go" {print "go" $2}' "$source_dir/go.mod")
   if [[ $(printf '%s\n' "$wanted" "$local_go" | sort -V | head -1) != "$wanted" ]]; then

@@ -230,7 +230,7 @@ std::string Invariants::Requested(const core::View& view,
     if (adopted) continue;
     ++requested;
     if (create->request->reason_workloads.empty()) {
-      return absl::StrCat("node request ", create->request->meta.name, " is for nobody");
+      return absl::StrCat("node request ", create->request->meta.name, " names no workload");
     }
     for (const std::string& workload : create->request->reason_workloads) {
       auto code = code_of.find(workload);
@@ -277,7 +277,7 @@ std::string Invariants::Settled(const core::View& view) const {
         group.empty() ? nullptr
                       : cluster_->server().Find<model::PodGroup>(model::Key(pod.meta.ns, group));
     if (found == nullptr || found->schedulability_hash.empty()) {
-      return absl::StrCat("pod ", key, " waits and nobody is told why");
+      return absl::StrCat("pod ", key, " waits without a verdict");
     }
   }
   return "";

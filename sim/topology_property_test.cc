@@ -221,7 +221,7 @@ std::string ProblemAtTheEnd(Simulator& simulator, const World& world, bool with_
   }
   if (!simulator.cluster().cloud().machines().empty()) return "machines are left over";
   if (with_faults) return "";
-  if (simulator.recorder().evictions() > 0) return "somebody was evicted";
+  if (simulator.recorder().evictions() > 0) return "a pod was evicted";
   const core::BillTotals bill = simulator.bill();
   if (bill.nodes_requested > world.pods()) {
     return absl::StrCat(bill.nodes_requested, " nodes were requested for ", world.pods(), " pods");

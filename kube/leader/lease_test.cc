@@ -193,7 +193,7 @@ TEST_F(LeaseTest, LostRenewalsEndLeadershipBeforeTheLeaseExpires) {
   EXPECT_THAT(told_, ElementsAre("+me", "-me"));
   server_.down = false;
   api_.Advance(absl::Seconds(5));
-  EXPECT_TRUE(elector_->IsLeader()) << "nobody else came";
+  EXPECT_TRUE(elector_->IsLeader()) << "no other process came";
   EXPECT_THAT(told_, ElementsAre("+me", "-me", "+me"));
 }
 

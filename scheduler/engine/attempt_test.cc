@@ -1,4 +1,5 @@
-// Who is held off by its own wish: preemption delays, and groups that had their one attempt.
+// Workloads that do not evict at once by their own configuration: preemption delays, and groups
+// that had their one attempt.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -29,7 +30,7 @@ PodBuilder Job(absl::string_view name, absl::string_view queue, int64_t created 
 struct DelayCase {
   const char* title;
   int64_t quota_of_holder;  // of the 1 GPU that there is
-  int32_t priority;         // of who waits in the holder's queue; 0: in a queue of its own
+  int32_t priority;         // of the pod that waits in the holder's queue; 0: in a queue of its own
   bool told;
 };
 

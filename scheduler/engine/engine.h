@@ -1,11 +1,11 @@
-// The scheduling cycle: which pod goes where, who gives way, and why the rest waits.
+// The scheduling cycle: which pod goes where, which pods are evicted, and why the rest waits.
 //
 // One cycle, on the current ClusterState (KAI's actions in KAI's order, facts 3.6-3.13):
 //   1. allocate      in the order of queues and workloads; a gang is placed whole or not at all,
 //                    its elastic extras one at a time; what only fits room that is being released,
 //                    or on a node on order, is promised that room
-//   2. consolidate   moves running pods together, so that a waiting workload fits; everybody who is
-//                    moved has a new place
+//   2. consolidate   moves running pods together, so that a waiting workload fits; every pod that
+//                    is moved has a new place
 //   3. reclaim       for a queue below its fair share, from queues above theirs
 //   4. preempt       inside a queue, from lower priorities
 //   5. stale gangs   what is left of a gang that lost its minimum goes after a grace period
@@ -88,8 +88,8 @@ struct EngineOptions {
   int64_t max_search_work = 20'000'000;
   // Weight of history in fair share, in millionths; 0: none.
   int64_t k_micro = queues::kMicro;
-  // How history is recorded or reported; without: not at all, and the engine wakes nobody up for
-  // it. Has to be valid (queues::UsageWindow::Create).
+  // How history is recorded or reported; absent: not at all, and the engine
+  // requests no wake-up for it. Has to be valid (queues::UsageWindow::Create).
   std::optional<queues::UsageOptions> usage;
   // Between two attempts of a workload whose binding failed.
   absl::Duration bind_backoff_initial = absl::Seconds(1);
@@ -135,7 +135,7 @@ struct Waiting {
   // its shape, that differ from it in name and age only. Engine::ExpandEquivalents() gives each its
   // own entry. 0 where wants_nodes.
   int64_t behind = 0;
-  uint64_t equivalence_class = 0;  // whose they are; where `behind` is not 0
+  uint64_t equivalence_class = 0;  // of them all; set if `behind` is not 0
   bool tried = true;               // false: its turn did not come in this cycle (queueDepth)
 };
 
@@ -146,10 +146,10 @@ struct StaleChange {
   std::optional<absl::Time> since;  // none: it is whole again
 };
 
-// Who came to wait, or to wait among others, and who ceased to, since the last cycle; each perhaps
-// several times.
+// Workloads that began to wait, or to wait among others, and those that ceased to, since the last
+// cycle. A workload may be listed several times.
 struct WaitingChanges {
-  bool all = false;  // everybody may have
+  bool all = false;  // any workload may have
   std::vector<state::WorkloadId> came, left;
   void Append(const WaitingChanges& more) {
     all = all || more.all;
@@ -190,11 +190,11 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // `may_evict` false: nobody gives way in this cycle.
+  // `may_evict` false: no pod is evicted in this cycle.
   CycleResult RunCycle(absl::Time now, bool may_evict = true);
 
-  // An entry for everybody who waits, in queue order, with positions counted through.
-  // `waiting` is of the last cycle; who has gone since is left out. O(all that waits).
+  // An entry for each waiting workload, in queue order, with positions counted through.
+  // `waiting` is of the last cycle; workloads that are gone since are left out. O(all that waits).
   [[nodiscard]] std::vector<Waiting> ExpandEquivalents(std::vector<Waiting> waiting) const;
   // Those behind an entry of the last cycle, in order.
   void ForEachBehind(const Waiting& waiting,
@@ -206,7 +206,7 @@ class Engine {
   void OnBindFailed(state::PodId pod, absl::Time now);
   // The pod is not tried before `until`.
   void HoldPod(state::PodId pod, absl::Time until);
-  // An eviction was refused, and the pod taken back (ClusterState::ForgetEviction): it is nobody's
+  // An eviction was refused, and the pod taken back (ClusterState::ForgetEviction): it is no
   // victim before `until`, nor before its budgets change if one of them was the reason.
   void OnEvictionRefused(state::PodId pod, absl::Time until, bool by_budget);
   // The labels of nodes that may be bought, a sorted list for each kind of node. Without: what is
@@ -227,7 +227,7 @@ class Engine {
   absl::Status RestoreUsage(absl::string_view text);
   // Another one with each sample; 0: nothing is recorded.
   [[nodiscard]] uint64_t usage_version() const;
-  // What somebody else has counted. False, and nothing happens, where it is not wanted.
+  // Usage that another program has counted. Returns false and changes nothing if it is not wanted.
   bool TakeUsage(const model::UsageReport& report);
   [[nodiscard]] const HistoryState& history() const;
 

@@ -1,5 +1,5 @@
-// Who gives way where PodDisruptionBudgets protect some and the API server has refused others: case
-// by case, and against a search through all sets of victims on small clusters.
+// Which pods are evicted if PodDisruptionBudgets protect some and the API server has refused
+// others: case by case, and against a search through all sets of victims on small clusters.
 #include <functional>
 #include <map>
 #include <ostream>
@@ -57,7 +57,7 @@ TEST(EvictBudgetTest, TheOlderOneGoesWhereABudgetProtectsTheYounger) {
   }
 }
 
-// One budget, and one of high priority who wants room in queue q: who goes for it?
+// One budget, and a pod of high priority that needs capacity in queue q: which pods are evicted?
 struct ChoiceCase {
   const char* name;
   int64_t quota;  // of q
@@ -69,14 +69,14 @@ struct ChoiceCase {
     int64_t allowed;
   } budget;
   int64_t wanted_gpus;
-  std::vector<std::string> evicted;  // with "!" who is marked as against the budget
+  std::vector<std::string> evicted;  // with "!" if marked as against the budget
   friend void PrintTo(const ChoiceCase& row, std::ostream* out) { *out << row.name; }
 };
 
 std::vector<ChoiceCase> Choices() {
   const auto web = [](PodBuilder pod) { return pod.Label("app", "web"); };
   return {
-      // Only one of web may go: whoever was reached first, of those that free as much.
+      // Only one of web may go: the first one reached, of those that free as much.
       {"VictimsOfOneSearchAreCountedTogether",
        4,
        {{"n1", 4}},
@@ -175,7 +175,7 @@ TEST(EvictBudgetTest, SearchesOfOneCycleAndEvictionsInFlightCountDown) {
   const CycleResult& result = c.Run();
   ASSERT_EQ(result.evictions.size(), 2u);
   EXPECT_FALSE(result.evictions[0].against_budget);
-  EXPECT_TRUE(result.evictions[1].against_budget) << "nobody is left whom the budget lets go";
+  EXPECT_TRUE(result.evictions[1].against_budget) << "no pod is left that the budget lets go";
   EXPECT_LT(result.evictions[0].set, result.evictions[1].set);
 }
 
@@ -214,7 +214,7 @@ TEST(EvictBudgetTest, ConsolidationMovesNobodyAgainstABudget) {
 
 // ---- refusals
 
-// One pod on the one GPU, and one of high priority who wants it.
+// One pod on the one GPU, and a pod of high priority that needs it.
 void TwoForOneGpu(Cluster& c) {
   c.Queue("q", 1);
   c.Node("n1", 1);
@@ -300,7 +300,7 @@ TEST(EvictRefusalTest, AStaleGangIsNotAskedAgainAtOnceEither) {
   EXPECT_EQ(c.Evicted().size(), 1u);
 }
 
-// ---- what is said, and who loses least
+// ---- messages, and the least loss
 
 TEST(EvictMessageTest, NamesActionWhomAndTheNumbers) {
   Cluster c;
@@ -426,7 +426,7 @@ bool BreaksABudget(const Small& s, const Cluster& c, const std::vector<Eviction>
 }
 
 TEST(EvictBudgetProperty, NoBudgetIsBrokenWhereAnyChoiceRespectsAll) {
-  int respected = 0, against = 0, nobody = 0;
+  int respected = 0, against = 0, none = 0;
   for (uint32_t seed = 1; seed <= 400; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     std::mt19937 random(seed);
@@ -441,19 +441,19 @@ TEST(EvictBudgetProperty, NoBudgetIsBrokenWhereAnyChoiceRespectsAll) {
                                   [](const Eviction& e) { return e.against_budget; }));
     if (SomeChoiceRespectsBudgets(s)) {
       EXPECT_FALSE(broken) << absl::StrJoin(c.Evicted(), " ");
-      EXPECT_EQ(c.Bound().size() + c.Promised().size(), 1u) << "nobody was found";
+      EXPECT_EQ(c.Bound().size() + c.Promised().size(), 1u) << "no victim was found";
       respected += result.evictions.empty() ? 0 : 1;
     } else if (broken) {
       ++against;
     } else {
-      ++nobody;
+      ++none;
       EXPECT_THAT(result.evictions, IsEmpty());
     }
   }
   // Each outcome was there often enough to mean something.
   EXPECT_GT(respected, 50);
   EXPECT_GT(against, 20);
-  EXPECT_GT(nobody, 20);
+  EXPECT_GT(none, 20);
 }
 
 // Gangs on several nodes, many searches: what is not marked as against a budget never breaks one.

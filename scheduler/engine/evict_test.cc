@@ -1,5 +1,5 @@
-// Who gives way: consolidation, reclaim, preemption and stale gangs, case by case, and over many
-// cycles on random clusters.
+// Which pods are evicted: consolidation, reclaim, preemption and stale gangs, case by case, and
+// over many cycles on random clusters.
 #include <random>
 #include <set>
 
@@ -310,7 +310,7 @@ TEST_F(StaleTest, NegativeGraceMeansNever) {
 
 // ---- over many cycles
 
-// Evictions take effect between cycles: who is evicted waits again. Whatever the cluster, a fixed
+// Evictions take effect between cycles: an evicted pod waits again. Whatever the cluster, a fixed
 // set of jobs comes to rest: after a while no cycle evicts anybody.
 // Every second time short jobs come first.
 TEST(EvictProperty, NoPingPong) {

@@ -9,7 +9,7 @@
 namespace fairlead::engine {
 namespace {
 
-// A verdict of which somebody behind its owner is the next to bear it.
+// A verdict, and the next workload behind its owner that gets it too.
 struct Behind {
   Waiting entry;  // of the one before
   RestOfClass rest;

@@ -1,5 +1,6 @@
-// An entry for everybody who waits, out of entries that stand for those behind them too.
-// Thread-safety: pure over its arguments. Complexity: O(n log equivalence classes) for n that wait.
+// Makes an entry for each waiting workload out of entries that also stand for workloads behind
+// them. Thread-safety: pure over its arguments. Complexity: O(n log equivalence classes) for n that
+// wait.
 #pragma once
 
 #include <functional>
@@ -10,7 +11,7 @@
 
 namespace fairlead::engine {
 
-// `rest_behind`: who stands behind an entry, if anybody; to the end of the equivalence class.
+// `rest_behind`: the workloads behind an entry, to the end of the equivalence class; may be none.
 // Entries of a leaf queue come in queue order, and are numbered so.
 std::vector<Waiting> ExpandEquivalents(
     const state::ClusterState& state, const std::function<RestOfClass(const Waiting&)>& rest_behind,

@@ -193,7 +193,7 @@ Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& t
     if (!outcome.whole_demand)
       v.details.push_back("further pods are held back by the limit of the queue");
   } else {
-    // What it would need, for people and tools; nobody is to buy it.
+    // What it would need, for people and tools; the hook does not provision it.
     std::vector<state::PodId> unplaced;
     for (const Waiting::PodPromise& pod : waiting.pods) unplaced.push_back(pod.pod);
     const int64_t missing = v.min_member - v.pods_running;

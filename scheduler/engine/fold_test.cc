@@ -1,7 +1,8 @@
-// Workloads that are left out because they fail like the one before them: nobody can tell.
+// Workloads that are left out because they fail like the one before them: no verdict tells the
+// difference.
 //
 // The oracle is the same engine made to look at every workload: with a depth, however large, it
-// leaves nobody out (CycleContext::leaves_out_equivalents).
+// leaves no workload out (CycleContext::leaves_out_equivalents).
 #include <map>
 #include <random>
 
@@ -39,8 +40,8 @@ std::string Why(const verdict::Verdict& v) {
 }
 
 // The waiting come queue by queue: whose turn it is between queues depends on what the first of
-// each asks for, so who is left out has no say in it. Therefore also, who of two queues under one
-// tight limit is held by it is only compared if `codes`.
+// each requests, so a workload that is left out does not change it. Therefore also, which of two
+// queues under one tight limit is held by it is only compared if `codes`.
 std::string Describe(const World& world, const CycleResult& result, bool codes) {
   std::string text;
   for (const Binding& binding : result.bindings) {
@@ -202,7 +203,7 @@ TEST(FoldTest, NorWhereRoomIsKeptForGangs) {
       ASSERT_EQ(Describe(folds, folded, true), Describe(looks, whole, true)) << "at " << at;
       ASSERT_EQ(folds.engine->ReservedNodes(), looks.engine->ReservedNodes());
       held += static_cast<int64_t>(folds.engine->ReservedNodes().size());
-      // Victims go, and one who runs ends: room comes bit by bit.
+      // Victims go, and a running pod ends: capacity comes bit by bit.
       for (World* world : {&folds, &looks}) {
         for (const Eviction& eviction : (world == &folds ? folded : whole).evictions) {
           const state::PodRecord& pod = world->state.pod(eviction.pod);

@@ -65,7 +65,7 @@ class Gangs {
     return evicted.size();
   }
 
-  // Cycles until six in a row have evicted nobody; false if there are none.
+  // Cycles until six in a row have evicted no pod; false if there are none.
   bool ComesToRest() {
     int quiet = 0;
     for (int cycle = 0; cycle < 60 && quiet < 6; ++cycle) quiet = Cycle() == 0 ? quiet + 1 : 0;
@@ -95,7 +95,7 @@ class Gangs {
 };
 
 // 36 GPUs, all in use. "big" holds 20 in gangs of two and has a share of 8; a, b, c and d hold one
-// gang of four each, and each has a share of 7. Everybody wants more.
+// gang of four each, and each has a share of 7. All request more.
 void FourQueuesBelowAndOneAbove(Gangs& gangs, bool preemptible = true) {
   Cluster& cluster = gangs.cluster();
   cluster.Queue("big", 0);
@@ -153,7 +153,7 @@ TEST(FullSharesProperty, NoPingPong) {
       for (int q = 0; q < 2; ++q) {
         const std::string queue = absl::StrCat(department, q);
         gangs.cluster().Queue(queue, between(0, 2), model::kUnlimited, department);
-        // Whoever comes first takes all it can get.
+        // The first workload takes all it can get.
         if (gangs.held().size() == 1) gangs.Cycle();
         const int64_t gpus = between(1, 4);
         for (int64_t i = between(2, 16 / gpus); i > 0; --i) {

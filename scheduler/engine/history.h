@@ -1,5 +1,5 @@
 // What queues have used before, as the engine takes it into fair share: from the record that it
-// keeps itself, or from reports of somebody else (queues::UsageOptions::reported).
+// keeps itself, or from reports of another program (queues::UsageOptions::reported).
 //
 // Thread-safety: one thread. Complexity: Renew O(queues * resources), and only where something is
 // new. Errors: where nothing is known, shares are divided without history, as KAI divides them, and

@@ -1,4 +1,4 @@
-// Short jobs first (state::JobOrder): who is served, and who gives way.
+// Short jobs first (state::JobOrder): which are served, and which are evicted.
 #include <string>
 #include <vector>
 
@@ -43,11 +43,12 @@ TEST(JobOrderTest, WhoIsServedFirst) {
   const OrderCase cases[] = {
       {"off: first come, first served", 0, "10h", "1m", "older>n"},
       {"the shorter one", 1, "10h", "1m", "younger>n"},
-      {"nobody overtakes who came weight times the difference before", 1, "61s", "2s", "older>n"},
+      {"no job overtakes one that came weight times the difference before", 1, "61s", "2s",
+       "older>n"},
       {"with more weight it does", 2, "61s", "2s", "younger>n"},
       {"equally long: first come, first served", 100, "1h", "1h", "older>n"},
-      {"who says nothing is taken to run for 24 h", 100, "", "23h", "younger>n"},
-      {"and is before who says more", 100, "25h", "", "younger>n"},
+      {"a job without a stated duration is expected to run for 24 h", 100, "", "23h", "younger>n"},
+      {"and is before one that states more", 100, "25h", "", "younger>n"},
       {"what is no duration says nothing", 100, "soon", "23h", "younger>n"},
       {"nor does a negative one", 100, "-1m", "23h", "younger>n"},
       {"nor does none at all", 100, "0s", "23h", "younger>n"},

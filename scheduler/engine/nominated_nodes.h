@@ -1,12 +1,12 @@
 // Which node a pod that has to wait was promised before, so that promises stay where they are while
-// nothing better comes up: otherwise a newcomer would move those of everybody who is served after
-// it by one, and every one of them would be told so.
+// nothing better comes up. Otherwise a new pod would move the promises of all pods after it by one,
+// and each of these would get another verdict.
 //
 // First the node of the last cycle, then the nodes that were ordered for its workload, in the order
 // of their names. Only a wish: what does not fit any more, or starts at once elsewhere, goes there
 // (Placer).
 //
-// Ids may be dealt anew between cycles; then the wish is somebody else's, which harms nothing.
+// Ids may be dealt anew between cycles; then the wish belongs to another pod, which harms nothing.
 // An offer depends on the state and on the last cycle alone, so that it is the same again when the
 // state is as it was (undo).
 // Thread-safety: the owner's thread. Complexity: O(promises) a cycle; once a cycle O(nodes), if a

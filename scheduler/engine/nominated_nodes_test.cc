@@ -89,7 +89,7 @@ TEST_F(PromiseMemoryTest, ItIsAWishOnly) {
   EXPECT_THAT(Promises(), ElementsAre("p>n6")) << "what is gone is not waited for";
   cluster_.Node("real", 8);
   EXPECT_THAT(Promises(), IsEmpty());
-  EXPECT_THAT(cluster_.Bound(), ElementsAre("p>real")) << "who can start starts";
+  EXPECT_THAT(cluster_.Bound(), ElementsAre("p>real")) << "a pod that can start starts";
 }
 
 TEST_F(PromiseMemoryTest, TheRoomOfAVictimIsWaitedForRatherThanANodeOnOrder) {

@@ -398,7 +398,7 @@ void Reservations::Update(const std::vector<UnmetRequest>& lacks) {
     if (!added && key < it->second.first) it->second = {std::move(key), &lack};
   }
   const size_t before = held_.size();
-  // Who is not lacking room any more, or has been overtaken in its queue, keeps nothing.
+  // A workload that lacks no capacity any more, or was overtaken in its queue, keeps nothing.
   held_.erase(std::remove_if(held_.begin(), held_.end(),
                              [&](const Reservation& reservation) {
                                if (!lacking.contains(reservation.owner)) return true;
@@ -408,7 +408,7 @@ void Reservations::Update(const std::vector<UnmetRequest>& lacks) {
               held_.end());
   if (held_.size() != before) {
     ++version_;
-    // Whom it held has not been looked at since.
+    // The workloads that it held have not been tried since.
     wake_at_ = now_;
   }
   IndexTargets();

@@ -1,44 +1,48 @@
-// Reservations: room that is kept for a gang that has waited long, and what may use it meanwhile.
+// Reservations: capacity that is kept for a gang that has waited long, and what may use that
+// capacity meanwhile.
 //
-// Without them whoever fits starts (KAI's behaviour), so a gang that needs eight GPUs at once can
-// wait for ever behind a stream of jobs that need one. KAI has nothing against it. Off by default.
+// Without reservations every workload that fits starts (KAI's behaviour). A gang that needs eight
+// GPUs at once can then wait for ever behind a stream of jobs that need one. Off by default.
 //
-// Who gets one. In each leaf queue the first workload in queue order that is big (more
-// than one pod at once, or at least `reserve_min_gpus` GPUs), lacks nothing but room, had its turn
-// (Workload::turn: its creation, or later where short jobs are served first) `reserve_after` ago,
-// and fits in the fair share of its queue and of every queue above. At most
-// `max_reservations` at a time, in queue order. It ends when the workload runs, no longer
-// lacks room (a limit, nodes on order), or its queue's share has become too small for it.
+// Which workload gets one. In each leaf queue the first workload in queue order that
+//   - is big: more than one pod at once, or at least `reserve_min_gpus` GPUs,
+//   - lacks nothing but capacity,
+//   - had its turn (Workload::turn: its creation, or later if short jobs are served first)
+//     `reserve_after` ago, and
+//   - fits in the fair share of its queue and of every queue above.
+// At most `max_reservations` exist at a time, granted in queue order. A reservation ends when the
+// workload runs, no longer lacks capacity (a limit, nodes on order), or its queue's share has
+// become too small for it.
 //
-// What it does.
-//  1. Nodes are chosen on which the gang will be able to run soonest.
-//     What is idle there, up to what the gang needs, is kept:
-//     nobody else is placed on it, except as in 3. This lasts as long as
-//     what its queue holds and what is kept for it are together within the fair share, here and
-//     above: a reservation gives no queue more than it is entitled to. What is kept is charged to
-//     nobody.
-//  2. Those behind it in its own queue start only if the gang would still fit in the queue's share
-//     beside them: else the queue's own small jobs would use up the share that the gang waits for.
-//     They make nobody give way either.
-//  3. Backfill: a workload that says how long it runs (annotation fairlead.dev/expected-duration on
-//     its pods) is held by neither 1 nor 2 if it ends before the gang could start at the earliest:
-//     when those have ended, of whom the gang needs the room, that said when. Who says nothing may
-//     end at any moment; so where nobody says anything nobody is let in.
-//     Those before the gang in its own queue, with a higher priority, are never held.
-//  Reclaim, preemption and consolidation go on for everybody by their own rules, on other room.
+// What a reservation does.
+//  1. Nodes are chosen on which the gang will be able to run soonest. What is idle there, up to
+//     what the gang needs, is kept: no other workload is placed on it, except as in 3. This lasts
+//     as long as what the gang's queue holds and what is kept for the gang are together within the
+//     fair share, here and above. So a reservation gives no queue more than it is entitled to. What
+//     is kept is charged to no queue.
+//  2. Workloads behind the gang in its own queue start only if the gang would still fit in the
+//     queue's share beside them. Otherwise the queue's own small jobs would use up the share that
+//     the gang waits for. They cause no evictions either.
+//  3. Backfill: a workload may state how long it runs (annotation fairlead.dev/expected-duration on
+//     its pods). Neither 1 nor 2 holds such a workload if it ends before the gang's earliest start.
+//     The gang can start when the pods have ended whose capacity it needs. Only pods that state a
+//     duration have a known end; if none does, no workload is let in.
+//     Workloads before the gang in its own queue, with a higher priority, are never held.
+//  Reclaim, preemption and consolidation go on by their own rules, on other capacity.
 //
-// When a node is free. A pod that says its duration ends when that is over. Any other, and one that
-// has outlived what it said, is taken to run as long again as it has run: the guess that is right
-// for durations without a typical size, as those of training jobs are. So nodes are preferred where
-// everything is young. Every kReview the nodes are chosen again, and changed only if the new ones
-// are expected in half the time at most: room collected is not given up for a small gain.
-// A gang that was promised room (its victims are terminating) reserves that.
+// When a node is free. A pod that states its duration ends when the duration is over. Any other
+// pod, and one that has outlived its stated duration, is expected to run as long again as it has
+// run. That guess is right for durations without a typical size, as those of training jobs are. So
+// nodes are preferred on which everything is young. Every kReview the nodes are chosen again. They
+// are changed only if the new nodes are expected in half the time at most: collected capacity is
+// not given up for a small gain. A gang that was promised capacity (its victims are terminating)
+// reserves that capacity.
 //
 // Not reserved for: shares of GPUs, gangs bound to a topology or to other pods, and workloads that
 // run in part.
 //
-// What holds is forgotten at a restart and found again by the same rules, since the age counts and
-// not the time of waiting seen.
+// Reservations are forgotten at a restart. The same rules find them again, because they read the
+// workload's age, not the time for which this process has seen it wait.
 //
 // Ownership: borrows state, tree and framework. Thread-safety: the owner's thread. Determinism:
 // total orders only; integers. Complexity: nothing while off; a node asked about O(1); choosing
@@ -90,13 +94,13 @@ class Reservations {
   void Update(const std::vector<UnmetRequest>& lacks);
   // When something could be different although nothing changed.
   [[nodiscard]] absl::Time wake_at() const { return wake_at_; }
-  // Grows with every change in what is kept, and from whom: answers "does not fit" that were given
-  // under another one may have become wrong.
+  // Grows with every change in what is kept, and from which workloads: an answer "does not fit" of
+  // another version may have become wrong.
   [[nodiscard]] uint64_t version() const { return version_; }
 
   // ---- questions in a cycle
   [[nodiscard]] bool any() const { return !held_.empty(); }
-  // Who asks.
+  // The workload that asks.
   struct Requester {
     const state::Workload* workload = nullptr;
     queues::QueueId leaf = PendingIndex::kNoQueue;
@@ -114,8 +118,8 @@ class Reservations {
   // Every reservation treats the workload as it treats most others.
   [[nodiscard]] bool IsOrdinary(const Requester& asker) const;
 
-  // Whoever asks for the same behind it in its queue, and says the same of how long it runs, is
-  // treated as it is.
+  // True if workloads behind `asker` in its queue with the same request and the same stated
+  // duration are treated as `asker` is.
   [[nodiscard]] bool IsFirstOfEquals(const Requester& asker) const;
 
   // Workloads that room is kept for, in the order of being granted.
@@ -160,7 +164,7 @@ class Reservations {
   [[nodiscard]] bool Served(const Reservation& reservation) const;
   // Exempt from what `reservation` keeps.
   [[nodiscard]] bool Exempt(const Requester& asker, const Reservation& reservation) const;
-  // Whoever is like it is exempt too.
+  // Workloads of the same request and stated duration are exempt too.
   [[nodiscard]] static bool EndsInTime(const Requester& asker, const Reservation& reservation) {
     return asker.end != absl::InfiniteFuture() && asker.end <= reservation.earliest;
   }

@@ -126,7 +126,7 @@ TEST(ReservationTest, RoomOnTheNodeThatIsSoonestFreeIsKeptAndBothAreTold) {
   world.Run(1000);
   EXPECT_THAT(world->DetailsOf("big"), HasSubstr("room is being kept: 0 of 4 GPUs on 1 node"));
   EXPECT_THAT(world->engine().ReservedNodes(), ElementsAre(world->state().FindNode("n1")))
-      << "so that nobody gives the node back while it empties";
+      << "so that the node is not given back while it empties";
   world.End("young-0");
   world.End("old-0");
   world.Ask(World::Small("first", "q", 200));
@@ -239,7 +239,8 @@ TEST(ReservationTest, WhoSaysThatItEndsBeforeMayUseTheRoom) {
   world.Ask(shorter.Annotation(model::kExpectedDurationAnnotation, "59m"));
   EXPECT_THAT(world.Run(1001), ElementsAre("shorter>n1"));
   EXPECT_THAT(world->DetailsOf("longer"), HasSubstr("held: kept for gang team/big"));
-  // It has outlived what it said: it may end at any moment, so nobody is let in before the gang.
+  // It has outlived what it said: it may end at any moment, so no workload is let in before the
+  // gang.
   for (const char* name : {"young-1", "young-2", "young-3"}) world.End(name);
   PodBuilder late = World::Small("late", "q", 203);
   world.Ask(late.Annotation(model::kExpectedDurationAnnotation, "59m"));

@@ -74,7 +74,7 @@ TEST_F(SharingTest, KeptRoomIsNotTakenThoughItIsIdleAndANodeHelps) {
   EXPECT_NE(DetailsOf(result, "o5").find("guaranteed to queue keeper (lendingLimit): 4 GPUs"),
             std::string::npos)
       << DetailsOf(result, "o5");
-  // The owner takes its room at once, and nobody gives way for it.
+  // The owner takes its capacity at once, and no pod is evicted for it.
   Pod("k", "keeper", 4, 9);
   const CycleResult owner = Cycle();
   EXPECT_EQ(Bound(owner), (std::map<std::string, std::string>{{"k", "n"}}));

@@ -24,8 +24,8 @@ struct VictimUnit;
 //   - until its back-off ends, and
 //   - if it was a budget of which we know: before that budget changes. It is asked again at once if
 //     the budget then has something left for it.
-// So who is refused by a budget that does not move is asked once, and whoever waits does not swing
-// between two verdicts.
+// So the eviction of a pod that an unchanged budget protects is requested once, and the verdict of
+// the waiting workload does not alternate between two codes.
 class EvictionRefusals {
  public:
   // `until`: end of the back-off. `by_budget`: the server named a budget as the reason.
@@ -37,7 +37,7 @@ class EvictionRefusals {
   [[nodiscard]] std::string BudgetsThatRefused(absl::string_view uid) const;
   // When the next one ends without any event; infinite future if none does. O(refusals)
   [[nodiscard]] absl::Time NextEnd(const state::ClusterState& state, absl::Time now) const;
-  // Forgets who is gone and what has ended. O(refusals)
+  // Forgets pods that are gone and refusals that have ended. O(refusals)
   void Trim(const state::ClusterState& state, absl::Time now);
   [[nodiscard]] bool empty() const { return refusals_.empty(); }
 
@@ -68,22 +68,22 @@ struct BudgetNeeds {
 };
 BudgetNeeds NeedsOf(const state::ClusterState& state, const std::vector<state::PodId>& pods);
 
-// The budgets in one search: who may not be taken at all, and who may not be taken together.
+// The budgets in one search: which units may not be taken at all, and which not together.
 // All victims of the search count; what other searches and evictions in flight have spent is
 // off DisruptionBudgets::Left() already.
 class SearchBudgets {
  public:
-  // `against`: budgets protect nobody, pods of several excepted (no eviction of them is ever let
-  // through).
+  // `against`: budgets protect no pod, except pods that several budgets cover (the API server never
+  // lets an eviction of such a pod through).
   SearchBudgets(const state::ClusterState& state, bool against)
       : budgets_(state.budgets()), against_(against) {}
 
-  // False if its budgets rule it out whoever else is taken; a gang's block is ruled out as a whole,
-  // and so is what is left of a workload that keeps an extra pod.
+  // Returns false if the unit's budgets rule it out whatever else is taken. A gang's block is ruled
+  // out as a whole, and so is what is left of a workload that keeps an extra pod.
   bool Admits(const VictimUnit& unit);
-  // Of units that are admitted, those that may be taken together: where a budget has less left than
-  // they need, those that free most; then who was taken first. False if the last one is not among
-  // them: that choice has been tried before.
+  // Reduces admitted units to those that may be taken together: if a budget has less left than they
+  // need, those that free most; then those that were taken first. Returns false if the last unit is
+  // not among them: that choice has been tried before.
   [[nodiscard]] bool Choose(std::vector<VictimUnit>& units) const;
 
   [[nodiscard]] bool spared_somebody() const { return spared_ > 0; }

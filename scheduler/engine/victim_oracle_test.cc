@@ -1,14 +1,14 @@
-// Who gives way, on small random clusters, against brute force.
+// Which pods are evicted, on small random clusters, against brute force.
 //
 // The rule (KAI's, facts 3.9, 3.10, 3.13): units are taken in the reversed queue order, one
 // extra pod of a workload above its minimum or else everything of it that runs, up to the shortest
 // row of units that is enough; a queue that may not give its next unit gives no more. Of that row
 // those stay that are not needed. So for every cluster
-//   - nobody is evicted if nobody need be, or if nobody's room would be enough,
-//   - somebody is found if and only if such a row exists,
+//   - no pod is evicted if none need be, or if no set of units would be enough,
+//   - victims are found if and only if such a row exists,
 //   - no victim stands behind it, and none could be left out.
 // How often that is more than the fewest pods of all choices is counted, not forbidden: the order
-// of service decides who goes, not the number.
+// of service decides which pods go, not the number.
 #include <algorithm>
 #include <cstdint>
 #include <random>
@@ -93,7 +93,7 @@ class World {
     const std::vector<Unit> units = Units();
     if (Fits({})) {
       EXPECT_EQ(cluster_.Bound().size(), wanted_pods_);
-      EXPECT_EQ(victims, std::set<std::string>{}) << "nobody need be evicted";
+      EXPECT_EQ(victims, std::set<std::string>{}) << "no pod need be evicted";
       ++idle;
       return;
     }
@@ -109,7 +109,7 @@ class World {
       if (enough) break;
     }
     if (!enough) {
-      EXPECT_EQ(victims, std::set<std::string>{}) << "nobody's room is enough";
+      EXPECT_EQ(victims, std::set<std::string>{}) << "no set of units is enough";
       ++hopeless;
       return;
     }
@@ -118,7 +118,7 @@ class World {
     EXPECT_TRUE(Fits(victims));
     EXPECT_EQ(cluster_.Promised().size(), wanted_pods_);
     EXPECT_TRUE(std::includes(row.begin(), row.end(), victims.begin(), victims.end()))
-        << "somebody was taken out of turn";
+        << "a unit was taken out of turn";
     for (const Unit& unit : units) {
       std::set<std::string> fewer = victims;
       for (const OraclePod& pod : unit.pods) fewer.erase(pod.name);
@@ -216,7 +216,7 @@ class World {
     return places >= static_cast<int64_t>(wanted_pods_);
   }
 
-  // In the order in which they go: lower priority, then who is above the minimum, then younger,
+  // In the order in which they go: lower priority, then those above the minimum, then younger,
   // then larger name; asked anew after each.
   std::vector<Unit> Units() const {
     std::vector<OracleWork> left = works_;
@@ -244,7 +244,7 @@ class World {
     return units;
   }
 
-  // The fewest pods of any choice of units that would do, whoever's turn it is. A workload gives
+  // The fewest pods of any choice of units that would do, in any order. A workload gives
   // its extras before the rest.
   size_t Fewest(const std::vector<Unit>& units) const {
     size_t fewest = SIZE_MAX;

@@ -1,4 +1,4 @@
-// The units that leaf queues can give up, made as they are reached, who gives first at the front.
+// The units that leaf queues can give up, made as they are reached, in the order of eviction.
 //
 // A workload gives one extra pod at a time and takes its place in the order anew after each, so
 // that workloads above their minimum give before any that is at it; the rest of it goes as one

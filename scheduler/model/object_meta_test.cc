@@ -96,7 +96,7 @@ TEST(TextPoolTest, EqualTextsAreOne) {
   EXPECT_EQ(&(*a.begin()).first, &(*c.begin()).first);
 }
 
-// Whoever writes labels chooses the texts: what nothing has any more does not stay.
+// Tenants choose the texts of labels: what nothing has any more does not stay.
 TEST(TextPoolTest, ForgetsWhatNothingHolds) {
   TextPool pool;
   StringMap kept;

@@ -21,7 +21,7 @@ SchedulingCondition Entry(const char* pool, const char* id, const char* reason) 
 
 TEST(FailedAttemptTest, TheNewestEntryDecidesAndOnlyForItsOwnPool) {
   const Case cases[] = {
-      {"nobody said anything", kTryOnce, "", {}, ""},
+      {"nothing is stated", kTryOnce, "", {}, ""},
       {"tried for ever", kTryForEver, "", {Entry("default", "1", "R")}, ""},
       {"no label: the default pool", kTryOnce, "", {Entry("default", "1", "R")}, "R"},
       {"its pool", kTryOnce, "a", {Entry("a", "1", "R")}, "R"},

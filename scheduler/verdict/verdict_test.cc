@@ -175,7 +175,7 @@ TEST(HashTest, EverythingElseIsInIt) {
          spec->node_selector.Set("zone", "b");
          v.demand[0].spec = spec;
        }},
-      {"detail", [](Verdict& v) { v.details[0] = "reclaim found nobody"; }},
+      {"detail", [](Verdict& v) { v.details[0] = "reclaim found no victim"; }},
       {"node requests", [](Verdict& v) { v.node_requests.pop_back(); }},
       {"subject", [](Verdict& v) { v.subject = "ConfigMap default/y"; }},
       {"until", [](Verdict& v) { v.until = absl::FromUnixSeconds(1); }},

@@ -158,7 +158,7 @@ void Queued320k(Run& run) {
     Require(result.bindings.size() == kFit, "not all that fit were placed");
     int64_t waiting = 0;
     for (const engine::Waiting& entry : result.waiting) waiting += 1 + entry.behind;
-    Require(waiting == kJobs - kFit, "somebody waits and has no verdict");
+    Require(waiting == kJobs - kFit, "a waiting workload has no verdict");
 
     for (int j = 0; j < 20; ++j) {
       const engine::Binding& ended = result.bindings[static_cast<size_t>(j)];

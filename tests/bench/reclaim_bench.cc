@@ -164,7 +164,7 @@ void HopelessGang(Run& run) {
       wall_ms.push_back(watch.Seconds() * 1e3);
       cpu.push_back(watch.CpuSeconds());
       Require(Count<model::SetPodGroupSchedulability>(result) == 1, "no verdict");
-      Require(Count<model::EvictPod>(result) == 0, "somebody was evicted for it");
+      Require(Count<model::EvictPod>(result) == 0, "a pod was evicted for it");
       for (const model::Pod& pod : gang) cluster.Remove(pod);
       cluster.loop().Apply(
           model::Delete{model::Kind::kPodGroup, kNamespace, name, "uid-group-bench-" + name});
@@ -174,7 +174,7 @@ void HopelessGang(Run& run) {
         {almost ? "hopeless_gang" : "hopeless_gang/no_victims", "ms", Better::kLower, wall_ms, 1,
          almost ? std::optional<Rival>({"KAI, 500 nodes", 123'500}) : std::nullopt, Median(cpu),
          almost ? "all of its pods but the last could be helped"
-                : "nobody on the nodes may be evicted"});
+                : "no pod on the nodes may be evicted"});
   }
 }
 

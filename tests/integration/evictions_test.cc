@@ -149,7 +149,7 @@ TEST_F(EvictionsTest, ABudgetThatSaysNoIsAskedOnceAndGoneToWhenItMoves) {
   EXPECT_FALSE(Leaving("only"));
   const Json spared = Pod("only");
   EXPECT_EQ(FindCondition(spared, "DisruptionTarget"), nullptr)
-      << "who is not evicted must not look as if it were";
+      << "a pod that is not evicted must not look as if it were";
 
   Allow("all", 1);
   ASSERT_TRUE(Eventually("it goes now", [&] { return Leaving("only"); }));

@@ -252,7 +252,7 @@ TEST_F(TakeoverTest, MinimumRuntimesCountFromKaisTimestamps) {
   ASSERT_TRUE(HasDecided());
   // `long` has run for three hours, `young` for one; both may be evicted after two.
   MakeKaiPod("claim", "claims", R"("nvidia.com/gpu":"1")");
-  ASSERT_TRUE(Eventually("somebody gives way", [&] {
+  ASSERT_TRUE(Eventually("a pod is evicted", [&] {
     for (const Json& pod : api().List(kPods)) {
       if (IsTerminating(pod)) return true;
     }

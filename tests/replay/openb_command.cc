@@ -23,7 +23,7 @@ const char kOpenbUsage[] =
 
 Replays the traces FOLDER/openb_pod_list_*.csv on the nodes of FOLDER/openb_node_list_gpu_node.csv:
 pods arrive one by one in the order of the published runs until the arrived GPU demand is 130 % of
-the capacity; none leaves, and who finds no place at once is turned away. Prints the GPU allocation
+the capacity; none leaves, and a pod that does not fit at once is rejected. Prints the GPU allocation
 in percent, beside the best policy of FOLDER/expected_allocation.csv where that file knows the trace.
 
   --plugin NAME         GpuFragmentation (default; typical pods are those of the trace),

@@ -36,7 +36,7 @@ completion and wait in seconds, beside first-in-first-out and shortest-job-first
                         ask for)
   --weight WHICH        over quota: equal (default), quota (in proportion to it)
   --reclaim on|off      (default on); likewise --preempt; --consolidation (default off)
-  --reclaim-min-runtime DURATION   nobody is reclaimed from before (default 0s)
+  --reclaim-min-runtime DURATION   no job is reclaimed before (default 0s)
   --backfill on|off     room is kept for big gangs that wait (default off)
   --reserve-after DURATION, --reserve-min-gpus N, --max-reservations N
   --durations WHICH     what jobs say about how long they run: none (default), true, or rough (off by
