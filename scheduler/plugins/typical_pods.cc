@@ -116,14 +116,12 @@ std::vector<TypicalPod> Commonest(std::vector<TypicalPod> shapes) {
 }
 
 std::vector<TypicalPod> WeighBySize(std::vector<TypicalPod> shapes) {
-  // Sizes are compared in parts of a node of 64 GPUs; larger ones count as one of that size.
-  constexpr int64_t kLargest = 64'000;
+  constexpr int64_t kPrecision = 64'000;  // keeps differences of one milli-GPU in whole numbers
   absl::int128 sum = 0;
   for (TypicalPod& shape : shapes) {
-    const int64_t size =
-        std::clamp<int64_t>(model::SaturatingMultiply(shape.devices, shape.milli), 1, kLargest);
-    const int64_t parts = kLargest / size;
-    shape.weight = model::SaturatingMultiply(shape.weight, parts * parts);
+    const int64_t parts = kPrecision / std::clamp<int64_t>(shape.milli, 1, 1000);
+    shape.weight = model::SaturatingMultiply(shape.weight, parts * parts) /
+                   std::max<int64_t>(1, shape.devices);
     sum += shape.weight;
   }
   if (sum == 0) return shapes;

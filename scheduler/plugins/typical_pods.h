@@ -47,9 +47,10 @@ std::vector<TypicalPod> LearnTypicalPods(const state::ClusterState& state);
 // dropped; more if these have no GPUs), with weights as above. Equal counts: the earlier one first.
 std::vector<TypicalPod> Commonest(std::vector<TypicalPod> shapes);
 
-// The same shapes, each weight divided by the square of the shape's milli-GPU, the sum as above.
-// Capacity that a large pod cannot use is seldom lost, because smaller ones use it. What a small
-// pod leaves is lost for good. With counts alone the large shapes would decide.
+// The same shapes, each weight divided by the number of devices and by the square of the share of
+// one device; the sum as above. Capacity that a large pod cannot use is seldom lost, because
+// smaller ones use it. What a small share leaves of a device is lost. With counts alone the large
+// shapes would decide.
 std::vector<TypicalPod> WeighBySize(std::vector<TypicalPod> shapes);
 
 }  // namespace fairlead::plugins
