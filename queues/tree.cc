@@ -61,7 +61,15 @@ QueueId QueueTree::IdOf(absl::string_view name) {
   return it->second;
 }
 
+void QueueTree::Tell(QueueId queue, uint64_t former_shape) {
+  ++version_;
+  for (QueueObserver* observer : observers_) {
+    observer->OnQueueChange(queue, shape_version_ != former_shape);
+  }
+}
+
 QueueId QueueTree::Upsert(const model::Queue& queue) {
+  const uint64_t former_shape = shape_version_;
   const QueueId id = IdOf(queue.meta.name);
   Row& row = rows_[id];
   if (row.exists && SameDecisions(row.queue, queue)) {
@@ -85,7 +93,7 @@ QueueId QueueTree::Upsert(const model::Queue& queue) {
   Declare(id);
   Attach(id);
   Relink(id);
-  ++version_;
+  Tell(id, former_shape);
   return id;
 }
 
@@ -93,6 +101,7 @@ void QueueTree::Remove(absl::string_view name) {
   const auto it = ids_.find(name);
   if (it == ids_.end() || !rows_[it->second].exists) return;
   const QueueId id = it->second;
+  const uint64_t former_shape = shape_version_;
   Undeclare(id);
   SetParent(id, std::nullopt);
   Detach(id);
@@ -101,7 +110,7 @@ void QueueTree::Remove(absl::string_view name) {
   keepers_ -= rows_[id].keeps ? 1 : 0;
   rows_[id].exists = false;
   Relink(id);
-  ++version_;
+  Tell(id, former_shape);
 }
 
 void QueueTree::ReadSpec(Row& row) {

@@ -41,6 +41,14 @@ struct Bounds {
 
 using QueuePath = absl::InlinedVector<QueueId, 6>;
 
+// Is told of each change of a queue object that a decision can see, after it. Links and problems
+// of the queues below it may have changed with it. `reshaped`: shape_version() has grown.
+class QueueObserver {
+ public:
+  virtual ~QueueObserver() = default;
+  virtual void OnQueueChange(QueueId queue, bool reshaped) = 0;
+};
+
 class QueueTree {
  public:
   explicit QueueTree(model::ResourceNames& names);
@@ -50,6 +58,10 @@ class QueueTree {
   QueueId Upsert(const model::Queue& queue);
   // Does nothing if there is no such queue.
   void Remove(absl::string_view name);
+
+  // Not owned; told from now on, after those that were added before it.
+  void AddObserver(QueueObserver* observer) { observers_.push_back(observer); }
+  void RemoveObserver(QueueObserver* observer) { std::erase(observers_, observer); }
 
   // Grows with every change that a decision can see; unchanged by status and annotations.
   [[nodiscard]] uint64_t version() const { return version_; }
@@ -131,7 +143,10 @@ class QueueTree {
   [[nodiscard]] std::vector<QueueId> CycleThrough(QueueId id) const;
   [[nodiscard]] std::optional<QueueId> DeclaredParent(QueueId id) const;
   void RenewProblem(QueueId id);
+  // The queue has changed; `former_shape`: shape_version() before.
+  void Tell(QueueId queue, uint64_t former_shape);
 
+  std::vector<QueueObserver*> observers_;
   model::ResourceNames& names_;
   uint64_t version_ = 0;
   uint64_t shape_version_ = 0;

@@ -132,6 +132,33 @@ TEST_F(QueueTreeTest, VersionsFollowWhatDecisionsSee) {
   tree_.Remove("nobody");
 }
 
+TEST_F(QueueTreeTest, ObserversAreToldWhatDecisionsSee) {
+  class Observer final : public QueueObserver {
+   public:
+    void OnQueueChange(QueueId queue, bool reshaped) override {
+      told.emplace_back(queue, reshaped);
+    }
+    std::vector<std::pair<QueueId, bool>> told;
+  };
+  using Told = std::vector<std::pair<QueueId, bool>>;
+  Observer observer;
+  tree_.AddObserver(&observer);
+  const QueueId top = Add("top");
+  model::Queue same = MakeQueue("top");
+  same.meta.resource_version = "17";
+  tree_.Upsert(same);
+  EXPECT_EQ(std::exchange(observer.told, {}), Told({{top, true}}));
+  same.gpu.quota = 1000;
+  tree_.Upsert(same);
+  EXPECT_EQ(std::exchange(observer.told, {}), Told({{top, false}}));
+  tree_.Remove("nobody");
+  tree_.Remove("top");
+  EXPECT_EQ(std::exchange(observer.told, {}), Told({{top, true}}));
+  tree_.RemoveObserver(&observer);
+  Add("top");
+  EXPECT_EQ(observer.told, Told());
+}
+
 TEST_F(QueueTreeTest, ExtraResourcesAppearWhileAQueueNamesThem) {
   model::Queue queue = MakeQueue("a");
   queue.other = {{"example.com/licence", {5, 7, 0}}};

@@ -11,7 +11,13 @@ namespace fairlead::engine {
 
 AllocationTracker::AllocationTracker(const state::ClusterState& state,
                                      const queues::QueueTree& tree)
-    : state_(state), tree_(tree), ledger_(tree), shape_version_(tree.shape_version()) {}
+    : state_(state), tree_(tree), ledger_(tree) {}
+
+state::ChangeKinds AllocationTracker::Kinds() const {
+  using Kind = state::StateChange::Kind;
+  return {Kind::kPodCharged,   Kind::kPodReleased, Kind::kWorkload,
+          Kind::kWorkloadGone, Kind::kNodeObject,  Kind::kQueue};
+}
 
 // Mostly where RefreshRequested found its workload; that may have changed since, or not been read
 // yet.
@@ -69,11 +75,11 @@ void AllocationTracker::OnChange(const state::StateChange& change) {
       if (change.workload >= stale_.size()) stale_.resize(change.workload + 1, false);
       stale_[change.workload] = true;
       return;
-    case Kind::kPodMoved:
-    case Kind::kPodLabelsGo:
-    case Kind::kPodLabelsCome:
-    case Kind::kNodeUsage:
+    case Kind::kQueue:
+      recount_needed_ |= change.reshaped;
       return;
+    default:
+      return;  // is not told
   }
 }
 
@@ -203,7 +209,7 @@ void AllocationTracker::RefreshRequested(const state::Workload& workload) {
 
 void AllocationTracker::Recount(const std::function<void(const state::Workload&)>& also) {
   ledger_ = queues::QueueLedger(tree_);
-  shape_version_ = tree_.shape_version();
+  recount_needed_ = false;
   lending_.reset();
   charged_.assign(charged_.size(), {});
   requested_.assign(requested_.size(), {});

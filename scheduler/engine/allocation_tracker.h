@@ -23,12 +23,13 @@ class AllocationTracker final : public state::StateSubscriber {
   AllocationTracker(const state::ClusterState& state, const queues::QueueTree& tree);
 
   void OnChange(const state::StateChange& change) override;
+  [[nodiscard]] state::ChangeKinds Kinds() const override;
   // Counts again what the workload asks for: its pods that run or wait without a gate.
   void RefreshRequested(const state::Workload& workload);
   // From nothing; after queues appeared or moved. `also` sees each workload while it is at hand: a
   // second walk over many costs as much as the first.
   void Recount(const std::function<void(const state::Workload&)>& also = nullptr);
-  [[nodiscard]] bool RecountNeeded() const { return shape_version_ != tree_.shape_version(); }
+  [[nodiscard]] bool RecountNeeded() const { return recount_needed_; }
 
   [[nodiscard]] const queues::QueueLedger& ledger() const { return ledger_; }
   // For demand that has no pod on any node; the caller takes it back.
@@ -90,7 +91,7 @@ class AllocationTracker final : public state::StateSubscriber {
   const queues::QueueTree& tree_;
   queues::QueueLedger ledger_;
   std::optional<queues::LendingFloors> lending_;
-  uint64_t shape_version_;
+  bool recount_needed_ = false;      // queues appeared, went or moved since the last Recount()
   std::vector<Charged> charged_;     // by PodId
   std::vector<Requests> requested_;  // by WorkloadId
   std::vector<bool> stale_;          // by WorkloadId: changed since RefreshRequested()

@@ -1,15 +1,29 @@
 #include "scheduler/engine/diagnosis.h"
 
+#include "scheduler/engine/node_order.h"
+
 namespace fairlead::engine {
+
+using Kind = state::StateChange::Kind;
+
+state::ChangeKinds Diagnoser::Kinds() const { return {Kind::kClassGone, Kind::kClaim}; }
+
+void Diagnoser::OnChange(const state::StateChange& change) {
+  if (change.kind == Kind::kClassGone) {
+    cache_.erase(change.row);
+    return;
+  }
+  const std::string& claim = state_.devices().KeyOf(change.row);
+  absl::erase_if(
+      cache_, [&](const auto& entry) { return NamesClaim(state_.pod_class(entry.first), claim); });
+}
 
 const Diagnosis& Diagnoser::For(state::PodClassId pod_class) {
   constexpr size_t kMaxCached = 1024;
   if (cache_.size() > kMaxCached) cache_.clear();
   std::unique_ptr<Cached>& slot = cache_[pod_class];
-  const std::shared_ptr<const model::PodSpec>& spec = state_.pod_class(pod_class).spec;
-  const uint64_t version = state_.node_log_end();
-  if (slot == nullptr || slot->version != version || slot->spec != spec) {
-    slot = std::make_unique<Cached>(Cached{version, spec, feasibility_.WhyNot(pod_class)});
+  if (slot == nullptr || slot->seen != changes_.end()) {
+    slot = std::make_unique<Cached>(Cached{changes_.end(), feasibility_.WhyNot(pod_class)});
   }
   return slot->diagnosis;
 }

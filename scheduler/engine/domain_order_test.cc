@@ -37,10 +37,12 @@ class OrderedWorld {
         counters_(world_.state()),
         placer_(world_.state(), *framework_, state::GpuOrder::kPack, limits) {
     world_.state().Subscribe(&counters_);
+    for (state::StateSubscriber* each : placer_.Subscribers()) world_.state().Subscribe(each);
     framework_->Attach(&counters_);
   }
   ~OrderedWorld() {
     framework_->Attach(nullptr);
+    for (state::StateSubscriber* each : placer_.Subscribers()) world_.state().Unsubscribe(each);
     world_.state().Unsubscribe(&counters_);
   }
 
@@ -56,6 +58,7 @@ class OrderedWorld {
       if (world_.OneIn(3)) world_.Try(txn);
     }
     ASSERT_NO_FATAL_FAILURE(PlaceAll(txn));
+    ASSERT_EQ(placer_.CheckConsistency(), "");
     if (world_.OneIn(4)) txn.Commit();
   }
 

@@ -20,7 +20,7 @@
 
 namespace fairlead::engine {
 
-class Engine::Impl final : public state::StateSubscriber {
+class Engine::Impl final : public state::StateSubscriber, public queues::QueueObserver {
  public:
   Impl(EngineOptions engine_options, state::ClusterState* cluster, queues::QueueTree* queue_tree,
        std::unique_ptr<framework::Framework> profile)
@@ -36,7 +36,7 @@ class Engine::Impl final : public state::StateSubscriber {
         reservations(engine_options.reservations, state, tree, *framework),
         promises(state),
         search(state, tree, tracker, *framework, placer),
-        diagnoser(state, *framework),
+        diagnoser(state, *framework, placer.node_changes()),
         history(options.usage),
         actions(MakeActions(options)) {
     framework->Attach(&counters);
@@ -45,16 +45,30 @@ class Engine::Impl final : public state::StateSubscriber {
     fair_share.k_micro = options.k_micro;
     // The order in which a change reaches what is derived from the state.
     for (state::StateSubscriber* subscriber : Subscribers()) state.Subscribe(subscriber);
+    tree.AddObserver(this);
   }
   ~Impl() override {
+    tree.RemoveObserver(this);
     for (state::StateSubscriber* subscriber : Subscribers()) state.Unsubscribe(subscriber);
     framework->Attach(nullptr);
   }
   std::vector<state::StateSubscriber*> Subscribers() {
-    return {&counters, &tracker, &search.index(), this};
+    std::vector<state::StateSubscriber*> all{&counters, &tracker};
+    for (state::StateSubscriber* subscriber : placer.Subscribers()) all.push_back(subscriber);
+    for (state::StateSubscriber* subscriber : search.Subscribers()) all.push_back(subscriber);
+    all.push_back(&diagnoser);
+    all.push_back(this);
+    return all;
   }
 
   void OnChange(const state::StateChange& change) override;
+  [[nodiscard]] state::ChangeKinds Kinds() const override {
+    using Kind = state::StateChange::Kind;
+    return {Kind::kWorkload, Kind::kWorkloadGone, Kind::kQueue};
+  }
+  void OnQueueChange(queues::QueueId queue, bool reshaped) override {
+    state.TellQueue(queue, reshaped);
+  }
   // Files what changed since the last time.
   void CatchUp();
   void RefreshStale(const state::Workload& workload);
@@ -80,7 +94,9 @@ class Engine::Impl final : public state::StateSubscriber {
   BindBackoff backoff{options.bind_backoff_initial, options.bind_backoff_max};
   EvictionRefusals refusals;
   std::set<state::WorkloadId> maybe_stale;
-  bool read_all = true;                      // nothing has been read yet
+  // Nothing has been read yet, or a queue that appeared, went or moved changes where workloads are
+  // filed.
+  bool read_all = true;
   std::vector<state::WorkloadId> changed;    // since CatchUp(), each once
   std::vector<bool> is_changed;              // by WorkloadId
   std::vector<state::WorkloadId> unsettled;  // for SettleQueues(); perhaps gone since
@@ -108,11 +124,15 @@ void Engine::Impl::RefreshStale(const state::Workload& workload) {
 
 void Engine::Impl::OnChange(const state::StateChange& change) {
   const state::WorkloadId id = change.workload;
+  if (change.kind == state::StateChange::Kind::kQueue) {
+    read_all |= change.reshaped;
+    return;
+  }
   if (change.kind == state::StateChange::Kind::kWorkloadGone) {
     maybe_stale.erase(id);
     pending.Remove(id);
+    return;
   }
-  if (change.kind != state::StateChange::Kind::kWorkload) return;
   if (id >= is_changed.size()) is_changed.resize(id + 1, false);
   if (is_changed[id]) return;
   is_changed[id] = true;
@@ -123,10 +143,8 @@ void Engine::Impl::CatchUp() {
   std::vector<state::WorkloadId> to_file;
   to_file.swap(changed);
   for (const state::WorkloadId id : to_file) is_changed[id] = false;
-  if (std::exchange(read_all, false) || tracker.RecountNeeded()) {
-    // A queue that appeared or went changes where its workloads are filed.
+  if (std::exchange(read_all, false)) {
     pending.Clear();
-    search.index().Clear();
     tracker.Recount([this](const state::Workload& workload) {
       unsettled.push_back(workload.id);
       pending.Refresh(workload);
@@ -331,7 +349,8 @@ std::string Engine::CheckConsistency() const {
   std::string wrong = impl_->state.CheckConsistency();
   if (wrong.empty()) wrong = impl_->counters.CheckConsistency();
   if (wrong.empty()) wrong = impl_->tracker.CheckConsistency();
-  if (wrong.empty()) wrong = impl_->search.index().CheckConsistency();
+  if (wrong.empty()) wrong = impl_->placer.CheckConsistency();
+  if (wrong.empty()) wrong = impl_->search.CheckConsistency();
   return wrong;
 }
 

@@ -188,7 +188,6 @@ class HostileWorld {
       if (OneIn(4)) queue.gpu.lending_limit = static_cast<int64_t>(Below(3)) * 1000;
       tree_.Upsert(queue);
     }
-    engine_->OnQueuesChanged();
   }
 
   void ChangeGroup() {

@@ -15,6 +15,7 @@
 #include "scheduler/engine/node_order.h"
 #include "scheduler/engine/victim_index.h"
 #include "scheduler/model/testing/builders.h"
+#include "scheduler/model/testing/device_builders.h"
 #include "scheduler/plugins/registry.h"
 #include "scheduler/state/transaction.h"
 
@@ -35,10 +36,13 @@ class History {
     EXPECT_TRUE(plugins::RegisterAll(registry).ok());
     framework_ = *framework::Framework::Make(framework::DefaultProfile(), registry);
     index_ = std::make_unique<VictimIndex>(state_, tree_);
-    now_ = std::make_unique<NodeOrders>(state_, *framework_, Capacity::kNow);
-    future_ = std::make_unique<NodeOrders>(state_, *framework_, Capacity::kFuture);
-    fits_ = std::make_unique<NodeFits>(state_, *framework_);
-    state_.Subscribe(index_.get());
+    now_ = std::make_unique<NodeOrders>(state_, *framework_, changes_, Capacity::kNow);
+    future_ = std::make_unique<NodeOrders>(state_, *framework_, changes_, Capacity::kFuture);
+    fits_ = std::make_unique<NodeFits>(state_, *framework_, changes_);
+    for (state::StateSubscriber* each : std::initializer_list<state::StateSubscriber*>{
+             index_.get(), &changes_, now_.get(), future_.get(), fits_.get()}) {
+      state_.Subscribe(each);
+    }
     for (const char* queue : {"q0", "q1"}) tree_.Upsert(MakeQueue(queue, "", -1, -1));
   }
 
@@ -72,6 +76,10 @@ class History {
 
   void Check() {
     CheckVictims();
+    for (const std::string& wrong :
+         {now_->CheckConsistency(), future_->CheckConsistency(), fits_->CheckConsistency()}) {
+      EXPECT_EQ(wrong, "");
+    }
     state_.ForEachPod([this](const state::PodRecord& pod) {
       uint64_t work = 0;
       EXPECT_EQ(now_->BestFor(pod.pod_class, work)->node, Best(pod.pod_class, Capacity::kNow));
@@ -183,6 +191,7 @@ class History {
   queues::QueueTree tree_{state_.resource_names()};
   std::unique_ptr<framework::Framework> framework_;
   std::unique_ptr<VictimIndex> index_;
+  NodeChanges changes_{state_};
   std::unique_ptr<NodeOrders> now_, future_;
   std::unique_ptr<NodeFits> fits_;
 };
@@ -201,6 +210,43 @@ TEST(IncrementalTest, AgreesWithALookAtEverything) {
       }
     }
   }
+}
+
+// A claim that devices outside of the nodes hold says itself where it can be used; no node changes
+// when it says another place.
+TEST(IncrementalTest, AnOrderFollowsTheClaimsThatItsClassNames) {
+  framework::Registry registry;
+  ASSERT_TRUE(plugins::RegisterAll(registry).ok());
+  const auto framework = *framework::Framework::Make(framework::DefaultProfile(), registry);
+  state::ClusterState state{{{model::kDefaultSchedulerName}}};
+  NodeChanges changes(state);
+  NodeOrders order(state, *framework, changes, Capacity::kNow);
+  state.Subscribe(&changes);
+  state.Subscribe(&order);
+  for (const char* rack : {"r0", "r1"}) {
+    model::Node node = MakeNode(rack, 1);
+    node.meta.labels.Set("rack", rack);
+    state.UpsertNode(node);
+  }
+  state.UpsertDeviceObject(model::testing::MakeDeviceClass("nic"));
+  const auto usable_in = [&](const std::string& rack) {
+    model::ResourceClaim claim = model::testing::Allocated(model::testing::MakeClaim("c", 1, "nic"),
+                                                           "fabric", {"7"}, "nic.io");
+    claim.node_terms.emplace_back().match_expressions.push_back(
+        {"rack", model::SelectorOperator::kIn, {rack}});
+    state.UpsertDeviceObject(claim);
+  };
+  usable_in("r0");
+  model::Pod pod = PodBuilder("ns", "p").Queue("q");
+  pod.spec.resource_claims = {"c"};
+  state.UpsertPod(pod);
+  const state::PodClassId pod_class = state.pod(state.FindPod("ns", "p")).pod_class;
+  uint64_t work = 0;
+  EXPECT_EQ(order.BestFor(pod_class, work)->node, state.FindNode("r0"));
+  usable_in("r1");
+  ASSERT_EQ(state.pod(state.FindPod("ns", "p")).pod_class, pod_class);
+  EXPECT_EQ(order.BestFor(pod_class, work)->node, state.FindNode("r1"));
+  EXPECT_EQ(order.CheckConsistency(), "");
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+
 namespace fairlead::engine {
 
 NodeFits::Wanted NodeFits::WantedBy(const std::vector<state::PodId>& pods) const {
@@ -15,26 +18,29 @@ bool NodeFits::Possible(const Wanted& wanted) {
                      [this](const Key& key) { return Total(key) >= key.second; });
 }
 
+state::ChangeKinds NodeFits::Kinds() const { return {state::StateChange::Kind::kClassGone}; }
+
+void NodeFits::OnChange(const state::StateChange& change) {
+  const auto first = rows_.lower_bound({change.row, 0});
+  auto last = first;
+  while (last != rows_.end() && last->first.first == change.row) ++last;
+  rows_.erase(first, last);
+}
+
 int64_t NodeFits::Total(const Key& key) {
-  auto [it, added] = rows_.try_emplace(key);
-  Row& row = it->second;
+  Row& row = rows_[key];
   row.last_use = ++uses_;
-  const std::shared_ptr<const model::PodSpec>& spec = state_.pod_class(key.first).spec;
-  if (added || row.spec != spec || row.log_position < state_.node_log_start()) {
-    row.spec = spec;
+  if (row.seen < changes_.start()) {
     row.total = 0;
     row.by_node.clear();
-    row.log_position = state_.node_log_end();
+    row.seen = changes_.end();
     for (const auto& [name, node] : state_.nodes_by_name()) {
-      // The log does not say when such a node goes.
       if (state_.node(node).kind != state::NodeKind::kVirtual) Renew(key, row, node);
     }
     if (rows_.size() > kMaxRows) DropOldest();
     return row.total;
   }
-  for (; row.log_position < state_.node_log_end(); ++row.log_position) {
-    Renew(key, row, state_.node_log_at(row.log_position));
-  }
+  for (; row.seen < changes_.end(); ++row.seen) Renew(key, row, changes_.At(row.seen));
   return row.total;
 }
 
@@ -43,6 +49,25 @@ void NodeFits::Renew(const Key& key, Row& row, state::NodeId id) const {
   const int64_t fits = feasibility_.MostThatFit(key.first, id, key.second);
   row.total += fits - row.by_node[id];
   row.by_node[id] = fits;
+}
+
+std::string NodeFits::CheckConsistency() const {
+  for (const auto& [key, row] : rows_) {
+    if (row.seen < changes_.start()) continue;
+    absl::flat_hash_set<state::NodeId> changed;
+    for (uint64_t i = row.seen; i < changes_.end(); ++i) changed.insert(changes_.At(i));
+    int64_t total = 0;
+    for (const int64_t fits : row.by_node) total += fits;
+    if (total != row.total) return absl::StrCat("node fits of class ", key.first, ": total");
+    for (const auto& [name, id] : state_.nodes_by_name()) {
+      if (state_.node(id).kind == state::NodeKind::kVirtual || changed.contains(id)) continue;
+      const int64_t known = id < row.by_node.size() ? row.by_node[id] : 0;
+      if (known != feasibility_.MostThatFit(key.first, id, key.second)) {
+        return absl::StrCat("node fits of class ", key.first, ": node ", name);
+      }
+    }
+  }
+  return "";
 }
 
 void NodeFits::DropOldest() {

@@ -3,29 +3,32 @@
 // condition that spares a victim search most attempts at placing, O(1) to read, and kept from
 // search to search by looking only at nodes that changed.
 //
-// Ownership: borrows state and framework. Thread-safety: the owner's thread. Complexity: O(nodes)
-// for a class and count not asked for before, then O(changed nodes). Memory: 8 bytes a node for
-// each of the kMaxRows used last.
+// Ownership: borrows state, framework and changes. Thread-safety: the owner's thread. Complexity:
+// O(nodes) for a class and count not asked for before, then O(changed nodes). Memory: 8 bytes a
+// node for each of the kMaxRows used last.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "scheduler/engine/hypothesis.h"
+#include "scheduler/engine/node_changes.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/state/cluster_state.h"
 
 namespace fairlead::engine {
 
-class NodeFits {
+class NodeFits final : public state::StateSubscriber {
  public:
   static constexpr size_t kMaxRows = 64;
 
-  NodeFits(const state::ClusterState& state, const framework::Framework& framework)
-      : state_(state), feasibility_(state, framework) {}
+  // Both this and `changes` are to be subscribed by the owner.
+  NodeFits(const state::ClusterState& state, const framework::Framework& framework,
+           const NodeChanges& changes)
+      : state_(state), feasibility_(state, framework), changes_(changes) {}
 
   // The classes of a step with the number of its pods in each, ascending by class.
   using Wanted = std::vector<std::pair<state::PodClassId, int64_t>>;
@@ -34,10 +37,15 @@ class NodeFits {
   // True if each class alone finds enough places; false: the step certainly does not fit.
   bool Possible(const Wanted& wanted);
 
+  void OnChange(const state::StateChange& change) override;
+  [[nodiscard]] state::ChangeKinds Kinds() const override;
+  // What is remembered of nodes that have not changed since, against a count; the first difference,
+  // or empty. O(rows * nodes).
+  [[nodiscard]] std::string CheckConsistency() const;
+
  private:
   struct Row {
-    std::shared_ptr<const model::PodSpec> spec;  // the class id may be dealt to another class
-    uint64_t log_position = 0;
+    uint64_t seen = 0;  // the first of NodeChanges that is not; 0: not counted yet
     uint64_t last_use = 0;
     int64_t total = 0;
     std::vector<int64_t> by_node;  // each at most what is wanted
@@ -50,6 +58,7 @@ class NodeFits {
 
   const state::ClusterState& state_;
   Feasibility feasibility_;
+  const NodeChanges& changes_;
   std::map<Key, Row> rows_;
   uint64_t uses_ = 0;
 };

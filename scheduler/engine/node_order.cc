@@ -2,9 +2,31 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+
 namespace fairlead::engine {
 
 using framework::Capacity;
+using Kind = state::StateChange::Kind;
+
+bool NamesClaim(const state::PodClass& pod_class, absl::string_view claim) {
+  const std::vector<std::string>& names = pod_class.spec->claims_to_join;
+  return std::find(names.begin(), names.end(), claim) != names.end();
+}
+
+state::ChangeKinds NodeOrders::Kinds() const { return {Kind::kClassGone, Kind::kClaim}; }
+
+void NodeOrders::OnChange(const state::StateChange& change) {
+  absl::erase_if(orders_, [&](const auto& entry) {
+    const bool goes =
+        change.kind == Kind::kClassGone
+            ? entry.first == change.row
+            : NamesClaim(state_.pod_class(entry.first), state_.devices().KeyOf(change.row));
+    if (goes) recency_.erase(entry.second->recency);
+    return goes;
+  });
+}
 
 void NodeOrders::Put(Group& group, const Entry& entry) {
   if (group.best.node == state::kNoId) {
@@ -83,27 +105,18 @@ void NodeOrders::Renew(Order& order, state::PodClassId pod_class, state::NodeId 
   if (id >= order.slots.size()) order.slots.resize(id + 1);
   Slot& slot = order.slots[id];
   const state::NodeInfo& node = state_.node(id);
-  // A node that changed several times is in the log as often.
+  // A node that changed several times is among the changes as often.
   if (slot.version == node.version) return;
   slot.version = node.version;
   const Slot former = slot;
   slot.fits = node.id == id && node.exists;
   if (slot.fits) {
-    const framework::Context context = ContextOf(pod_class, capacity_);
     ++work;
-    if (slot.object_version != node.object_version) {
-      slot.object_version = node.object_version;
-      slot.object_fits = framework_.FilterNodeObject(context, node, nullptr);
-      if (order.domains != nullptr) slot.group = GroupOf(order, id);
-    }
-    slot.fits = slot.object_fits && framework_.FilterNodeUsage(context, node, nullptr) &&
-                (holds_ == Holds::kAllThatFit || FitsIdle(framework_, context, node));
-    if (slot.fits) {
-      slot.ordered = !node.TakesBindings();
-      slot.fits = !slot.ordered || capacity_ != Capacity::kNow;
-      slot.minus_score = -framework_.ScoreNode(context, node);
-      slot.name_rank = node.name_rank;
-      if (order.domains != nullptr && !order.domains->many.empty()) {
+    const bool object_changed = slot.object_version != node.object_version;
+    Look(slot, pod_class, node);
+    if (order.domains != nullptr) {
+      if (object_changed) slot.group = GroupOf(order, id);
+      if (slot.fits && !order.domains->many.empty()) {
         slot.admitted = Admits(pod_class, node, order.domains->many);
       }
     }
@@ -111,12 +124,65 @@ void NodeOrders::Renew(Order& order, state::PodClassId pod_class, state::NodeId 
   Refile(order, former, id);
 }
 
+void NodeOrders::Look(Slot& slot, state::PodClassId pod_class, const state::NodeInfo& node) const {
+  const framework::Context context = ContextOf(pod_class, capacity_);
+  if (slot.object_version != node.object_version) {
+    slot.object_version = node.object_version;
+    slot.object_fits = framework_.FilterNodeObject(context, node, nullptr);
+  }
+  slot.fits = slot.object_fits && framework_.FilterNodeUsage(context, node, nullptr) &&
+              (holds_ == Holds::kAllThatFit || FitsIdle(framework_, context, node));
+  if (!slot.fits) return;
+  slot.ordered = !node.TakesBindings();
+  slot.fits = !slot.ordered || capacity_ != Capacity::kNow;
+  slot.minus_score = -framework_.ScoreNode(context, node);
+  slot.name_rank = node.name_rank;
+}
+
+std::string NodeOrders::CheckSlot(const Order& order, state::PodClassId pod_class,
+                                  state::NodeId id) const {
+  const state::NodeInfo& node = state_.node(id);
+  const Slot slot = id < order.slots.size() ? order.slots[id] : Slot();
+  Slot now;
+  if (node.id == id && node.exists && node.kind != state::NodeKind::kVirtual) {
+    if (slot.version != node.version) return "changed unseen";
+    Look(now, pod_class, node);
+  }
+  if (slot.fits != now.fits) return now.fits ? "fits unseen" : "fits no longer";
+  if (now.fits && (slot.minus_score != now.minus_score || slot.name_rank != now.name_rank ||
+                   slot.ordered != now.ordered)) {
+    return "is not where it belongs";
+  }
+  return "";
+}
+
+std::string NodeOrders::CheckConsistency() const {
+  for (const auto& [pod_class, order] : orders_) {
+    if (order->seen < changes_.start()) continue;
+    if (order->domains != nullptr && !framework_.ByDomain(state_.pod_class(pod_class))) continue;
+    absl::flat_hash_set<state::NodeId> changed;
+    for (uint64_t i = order->seen; i < changes_.end(); ++i) changed.insert(changes_.At(i));
+    const auto check = [&](state::NodeId id) -> std::string {
+      if (changed.contains(id)) return "";
+      const std::string wrong = CheckSlot(*order, pod_class, id);
+      if (wrong.empty()) return "";
+      return absl::StrCat("order of nodes for class ", pod_class, ": node ", id, " ", wrong);
+    };
+    for (state::NodeId id = 0; id < order->slots.size(); ++id) {
+      if (std::string wrong = check(id); !wrong.empty()) return wrong;
+    }
+    for (const auto& [name, id] : state_.nodes_by_name()) {
+      if (state_.node(id).kind == state::NodeKind::kVirtual) continue;
+      if (std::string wrong = check(id); !wrong.empty()) return wrong;
+    }
+  }
+  return "";
+}
+
 void NodeOrders::Build(Order& order, state::PodClassId pod_class, uint64_t& work) {
-  order.spec = state_.pod_class(pod_class).spec;
   order.groups.clear();
   order.slots.clear();
-  order.rank_epoch = state_.rank_epoch();
-  order.log_position = state_.node_log_end();
+  order.seen = changes_.end();
   order.domains = ReadDomains(pod_class);
   if (order.domains == nullptr) {
     order.groups.resize(1);
@@ -124,15 +190,14 @@ void NodeOrders::Build(Order& order, state::PodClassId pod_class, uint64_t& work
     order.domains->thresholds = ThresholdsOf(*order.domains, pod_class);
   }
   for (const auto& [name, id] : state_.nodes_by_name()) {
-    // The log does not say when such a node goes.
     if (state_.node(id).kind != state::NodeKind::kVirtual) Renew(order, pod_class, id, work);
   }
 }
 
 void NodeOrders::CatchUp(Order& order, state::PodClassId pod_class, uint64_t& work) {
-  const uint64_t start = order.log_position;
-  for (; order.log_position < state_.node_log_end(); ++order.log_position) {
-    Renew(order, pod_class, state_.node_log_at(order.log_position), work);
+  const uint64_t start = order.seen;
+  for (; order.seen < changes_.end(); ++order.seen) {
+    Renew(order, pod_class, changes_.At(order.seen), work);
   }
   if (order.domains == nullptr || order.domains->many.empty()) return;
   std::vector<int64_t> thresholds = ThresholdsOf(*order.domains, pod_class);
@@ -142,8 +207,8 @@ void NodeOrders::CatchUp(Order& order, state::PodClassId pod_class, uint64_t& wo
     return;
   }
   state::NodeId last = state::kNoId;
-  for (uint64_t i = start; i < order.log_position; ++i) {
-    const state::NodeId changed = state_.node_log_at(i);
+  for (uint64_t i = start; i < order.seen; ++i) {
+    const state::NodeId changed = changes_.At(i);
     if (changed != last) ReadmitAround(order, pod_class, changed, work);
     last = changed;
   }
@@ -188,10 +253,7 @@ std::unique_ptr<NodeOrders::Domains> NodeOrders::ReadDomains(state::PodClassId p
 }
 
 bool NodeOrders::IsCurrent(const Order& order, state::PodClassId pod_class) const {
-  if (order.spec != state_.pod_class(pod_class).spec || order.rank_epoch != state_.rank_epoch() ||
-      order.log_position < state_.node_log_start()) {
-    return false;
-  }
+  if (order.seen < changes_.start()) return false;
   if (order.domains == nullptr) return true;
   const Domains& domains = *order.domains;
   // A key that has got many more values than it had makes too many groups.

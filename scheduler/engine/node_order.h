@@ -19,6 +19,9 @@
 // With Capacity::kNow a node is in the order of such a class only if its domains admit the class in
 // Capacity::kFuture, too: what is let in by a pod that terminates is not there to stay.
 //
+// An order follows NodeChanges; it goes with its class, and if a claim that the class names
+// changes.
+//
 // Thread-safety: the owner's thread. Complexity: O(nodes log nodes) to build, O(changed log nodes)
 // to catch up (by domain: times the nodes of a many-valued domain), O(1) for the best (by domain:
 // O(groups)); a node that changed and is still the best costs no logarithm. Memory: 48 bytes a node
@@ -30,17 +33,22 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
+#include "scheduler/engine/node_changes.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/state/cluster_state.h"
 
 namespace fairlead::engine {
 
-class NodeOrders {
+// Whether answers about the class depend on the claim "ns/name" wherever it is held.
+bool NamesClaim(const state::PodClass& pod_class, absl::string_view claim);
+
+class NodeOrders final : public state::StateSubscriber {
  public:
   static constexpr size_t kMaxClasses = 128;
   // Where it is cheaper to look at each of them. They change no answer.
@@ -54,12 +62,19 @@ class NodeOrders {
 
   enum class Holds : uint8_t { kAllThatFit, kIdle };
 
+  // Both this and `changes` are to be subscribed by the owner.
   NodeOrders(const state::ClusterState& state, const framework::Framework& framework,
-             framework::Capacity capacity)
-      : NodeOrders(state, framework, capacity, Limits()) {}
+             const NodeChanges& changes, framework::Capacity capacity)
+      : NodeOrders(state, framework, changes, capacity, Limits()) {}
   NodeOrders(const state::ClusterState& state, const framework::Framework& framework,
-             framework::Capacity capacity, Limits limits, Holds holds = Holds::kAllThatFit)
-      : state_(state), framework_(framework), capacity_(capacity), limits_(limits), holds_(holds) {}
+             const NodeChanges& changes, framework::Capacity capacity, Limits limits,
+             Holds holds = Holds::kAllThatFit)
+      : state_(state),
+        framework_(framework),
+        changes_(changes),
+        capacity_(capacity),
+        limits_(limits),
+        holds_(holds) {}
 
   // Whether a usable node, which passes the filters for Capacity::kFuture, has idle capacity for
   // if promises do not count. Shares of GPUs and claims of devices respect promises.
@@ -79,6 +94,12 @@ class NodeOrders {
   std::optional<Best> BestFor(state::PodClassId pod_class, uint64_t& work) {
     return BestFor(pod_class, work, [](state::NodeId) { return false; });
   }
+
+  void OnChange(const state::StateChange& change) override;
+  [[nodiscard]] state::ChangeKinds Kinds() const override;
+  // What is remembered of nodes that have not changed since, against a look at them; the first
+  // difference, or empty. O(classes * nodes).
+  [[nodiscard]] std::string CheckConsistency() const;
 
  private:
   struct Entry {
@@ -120,12 +141,10 @@ class NodeOrders {
     std::vector<int64_t> thresholds;  // for which nodes were admitted
   };
   struct Order {
-    std::shared_ptr<const model::PodSpec> spec;  // the class id may be dealt to another class
-    std::vector<Group> groups;                   // one without `domains`
-    std::unique_ptr<Domains> domains;            // null: node-local
-    std::vector<Slot> slots;                     // by NodeId
-    uint64_t log_position = 0;
-    uint64_t rank_epoch = 0;
+    std::vector<Group> groups;         // one without `domains`
+    std::unique_ptr<Domains> domains;  // null: node-local
+    std::vector<Slot> slots;           // by NodeId
+    uint64_t seen = 0;                 // the first of NodeChanges that is not; 0: not built yet
     std::list<state::PodClassId>::iterator recency;
   };
 
@@ -140,6 +159,11 @@ class NodeOrders {
   void Renew(Order& order, state::PodClassId pod_class, state::NodeId node, uint64_t& work);
   // Files a node as `former` said and `slot` says now.
   static void Refile(Order& order, const Slot& former, state::NodeId node);
+
+  // What Renew() finds out, without what depends on other nodes.
+  void Look(Slot& slot, state::PodClassId pod_class, const state::NodeInfo& node) const;
+  [[nodiscard]] std::string CheckSlot(const Order& order, state::PodClassId pod_class,
+                                      state::NodeId node) const;
 
   [[nodiscard]] framework::Context ContextOf(state::PodClassId pod_class,
                                              framework::Capacity capacity) const;
@@ -159,6 +183,7 @@ class NodeOrders {
 
   const state::ClusterState& state_;
   const framework::Framework& framework_;
+  const NodeChanges& changes_;
   const framework::Capacity capacity_;
   const Limits limits_;
   const Holds holds_;

@@ -24,6 +24,13 @@ bool IsBelow(const state::Workload& workload, int32_t set, int32_t ancestor) {
 
 }  // namespace
 
+std::string Placer::CheckConsistency() const {
+  for (const NodeOrders* order : {&now_, &future_, &idle_}) {
+    if (std::string wrong = order->CheckConsistency(); !wrong.empty()) return wrong;
+  }
+  return topology_.CheckConsistency();
+}
+
 bool Placer::Better(const Choice& a, const Choice& b) {
   if (a.node == state::kNoId || b.node == state::kNoId) return a.node != state::kNoId;
   if (a.ordered != b.ordered) return !a.ordered;

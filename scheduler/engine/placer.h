@@ -65,10 +65,20 @@ class Placer {
         framework_(framework),
         feasibility_(state, framework),
         gpu_order_(gpu_order),
-        now_(state, framework, framework::Capacity::kNow, limits),
-        future_(state, framework, framework::Capacity::kFuture, limits),
-        idle_(state, framework, framework::Capacity::kFuture, limits, NodeOrders::Holds::kIdle),
+        changes_(state),
+        now_(state, framework, changes_, framework::Capacity::kNow, limits),
+        future_(state, framework, changes_, framework::Capacity::kFuture, limits),
+        idle_(state, framework, changes_, framework::Capacity::kFuture, limits,
+              NodeOrders::Holds::kIdle),
         topology_(state) {}
+
+  // What it derives from the state; to be subscribed by its owner, in this order.
+  [[nodiscard]] std::vector<state::StateSubscriber*> Subscribers() {
+    return {&changes_, &now_, &future_, &idle_, &topology_};
+  }
+  [[nodiscard]] const NodeChanges& node_changes() const { return changes_; }
+  // The first difference between what it derives and a look at everything, or empty.
+  [[nodiscard]] std::string CheckConsistency() const;
 
   // On failure the transaction is as it was.
   Placement Place(state::Transaction& txn, const state::Workload& workload,
@@ -183,6 +193,7 @@ class Placer {
   const framework::Framework& framework_;
   const Feasibility feasibility_;
   const state::GpuOrder gpu_order_;
+  NodeChanges changes_;
   NodeOrders now_, future_, idle_;  // `idle_` takes the place of `now_` for promises
   TopologyIndex topology_;
   const Reservations* reservations_ = nullptr;

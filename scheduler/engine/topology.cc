@@ -171,6 +171,7 @@ class TopologyIndex::Tree {
   Tree(const model::Topology& topology, const state::ClusterState& state) {
     for (const model::Topology::Level& level : topology.levels) {
       names_.push_back(LevelName(level));
+      labels_.push_back(level.node_label);
     }
     domains_.emplace_back();
     absl::flat_hash_map<std::pair<uint32_t, std::string>, uint32_t> children;
@@ -179,12 +180,9 @@ class TopologyIndex::Tree {
       const model::StringMap& labels = state.node(id).object.meta.labels;
       uint32_t domain = kRoot;
       // All labels or none: a domain is not made for a node that is outside.
-      const bool inside =
-          std::all_of(topology.levels.begin(), topology.levels.end(),
-                      [&](const auto& level) { return labels.Has(level.node_label); });
-      if (!inside) continue;
-      for (const model::Topology::Level& level : topology.levels) {
-        const std::string& value = *labels.Find(level.node_label);
+      if (!IsInside(labels)) continue;
+      for (const std::string& label : labels_) {
+        const std::string& value = *labels.Find(label);
         const auto next = static_cast<uint32_t>(domains_.size());
         const auto [it, added] = children.try_emplace({domain, value}, next);
         if (added) domains_.push_back({domain, domains_[domain].depth + 1, value});
@@ -206,6 +204,17 @@ class TopologyIndex::Tree {
     while (domains_[domain].depth > depth) domain = domains_[domain].parent;
     return domain;
   }
+  // Whether the node has, or has not, a place in the tree as its labels say. O(levels).
+  [[nodiscard]] bool Shows(NodeId id, const state::NodeInfo& node) const {
+    const uint32_t leaf = id < leaf_.size() ? leaf_[id] : kOutside;
+    const model::StringMap& labels = node.object.meta.labels;
+    const bool inside = node.id == id && IsInside(labels);
+    if (!inside || leaf == kOutside) return !inside && leaf == kOutside;
+    for (uint32_t at = leaf; at != kRoot; at = domains_[at].parent) {
+      if (*labels.Find(labels_[domains_[at].depth - 1]) != domains_[at].value) return false;
+    }
+    return true;
+  }
   [[nodiscard]] std::string PathOf(uint32_t id) const {
     if (id == kRoot) return "";
     const Domain& domain = domains_[id];
@@ -213,10 +222,17 @@ class TopologyIndex::Tree {
     return domain.parent == kRoot ? own : absl::StrCat(PathOf(domain.parent), "/", own);
   }
 
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+
  private:
-  std::vector<std::string> names_;
-  std::vector<Domain> domains_;  // the root first, parents before children
-  std::vector<uint32_t> leaf_;   // by node id
+  [[nodiscard]] bool IsInside(const model::StringMap& labels) const {
+    return std::all_of(labels_.begin(), labels_.end(),
+                       [&](const std::string& label) { return labels.Has(label); });
+  }
+
+  std::vector<std::string> names_, labels_;  // of the levels, outermost first
+  std::vector<Domain> domains_;              // the root first, parents before children
+  std::vector<uint32_t> leaf_;               // by node id
   std::vector<NodeId> nodes_;
 };
 
@@ -390,13 +406,47 @@ void TopologyIndex::Question::SayBest(TopologyAnswer& answer) const {
 // ---- the index
 // -----------------------------------------------------------------------------------
 
-const TopologyIndex::Tree& TopologyIndex::TreeOf(const model::Topology& topology) {
-  if (trees_version_ != state_.topology_version()) {
-    trees_.clear();
-    trees_version_ = state_.topology_version();
+TopologyIndex::TopologyIndex(const state::ClusterState& state) : state_(state) {}
+TopologyIndex::~TopologyIndex() = default;
+
+state::ChangeKinds TopologyIndex::Kinds() const {
+  using Kind = state::StateChange::Kind;
+  return {Kind::kNodeObject, Kind::kTopology, Kind::kTopologyGone};
+}
+
+void TopologyIndex::OnChange(const state::StateChange& change) {
+  if (trees_.empty()) return;
+  if (change.kind != state::StateChange::Kind::kNodeObject) {
+    trees_.erase(state_.topology(change.row).meta.name);
+    return;
   }
-  std::shared_ptr<const Tree>& tree = trees_[topology.meta.name];
-  if (tree == nullptr) tree = std::make_shared<const Tree>(topology, state_);
+  const state::NodeInfo& node = state_.node(change.to_node);
+  if (node.kind == state::NodeKind::kVirtual) return;
+  absl::erase_if(trees_,
+                 [&](const auto& entry) { return !entry.second->Shows(change.to_node, node); });
+}
+
+std::string TopologyIndex::CheckConsistency() const {
+  for (const auto& [name, tree] : trees_) {
+    const model::Topology* topology = state_.FindTopology(name);
+    if (topology == nullptr) return absl::StrCat("topology ", name, " has gone, its tree has not");
+    const Tree fresh(*topology, state_);
+    if (tree->names() != fresh.names() || tree->nodes() != fresh.nodes()) {
+      return absl::StrCat("tree of topology ", name, ": its levels or nodes");
+    }
+    const size_t depth = fresh.names().size();
+    for (const NodeId node : fresh.nodes()) {
+      if (tree->PathOf(tree->DomainAt(node, depth)) != fresh.PathOf(fresh.DomainAt(node, depth))) {
+        return absl::StrCat("tree of topology ", name, ": node ", state_.node(node).name());
+      }
+    }
+  }
+  return "";
+}
+
+const TopologyIndex::Tree& TopologyIndex::TreeOf(const model::Topology& topology) {
+  std::unique_ptr<const Tree>& tree = trees_[topology.meta.name];
+  if (tree == nullptr) tree = std::make_unique<const Tree>(topology, state_);
   return *tree;
 }
 

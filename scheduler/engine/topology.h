@@ -37,8 +37,12 @@
 // nodes given. A level is named by its node label or by its alias; the label wins. Segments of a
 // workload are sub-groups with constraints of their own and need nothing special.
 //
-// Thread-safety: the owner's thread. Complexity: O(nodes * levels) after a change of a topology or
-// of node labels, O(nodes given * levels + domains log domains) a question.
+// Trees follow the change log: a tree goes with its topology, and when a node is no longer in the
+// domain in which the tree has it.
+//
+// Thread-safety: the owner's thread. Complexity: O(nodes * levels) for a tree that has gone,
+// O(trees * levels) a change of a node's object, O(nodes given * levels + domains log domains) a
+// question.
 #pragma once
 
 #include <cstdint>
@@ -101,15 +105,25 @@ size_t DepthOf(const model::Topology& topology, absl::string_view level);
 std::string DomainOf(const model::Node& node, const model::Topology& topology,
                      absl::string_view level);
 
-class TopologyIndex {
+class TopologyIndex final : public state::StateSubscriber {
  public:
-  explicit TopologyIndex(const state::ClusterState& state) : state_(state) {}
+  // To be subscribed by its owner.
+  explicit TopologyIndex(const state::ClusterState& state);
+  ~TopologyIndex() override;
 
   // `within` null: all nodes. `pods`: what is to be placed; `placed`: active pods of the same set.
   // `capacity` kFuture counts idle + releasing (KAI's), kEmpty everything allocatable.
   TopologyAnswer Candidates(const model::TopologyConstraint& constraint, const NodeSetPtr& within,
                             const std::vector<state::PodId>& pods,
                             const std::vector<state::PodId>& placed, framework::Capacity capacity);
+
+  void OnChange(const state::StateChange& change) override;
+  [[nodiscard]] state::ChangeKinds Kinds() const override;
+  // The trees that are kept against trees made anew; the first difference, or empty.
+  // O(topologies * nodes * levels).
+  [[nodiscard]] std::string CheckConsistency() const;
+  // Trees that are kept. For tests of what makes one go.
+  [[nodiscard]] size_t tree_count() const { return trees_.size(); }
 
  private:
   class Tree;
@@ -118,9 +132,7 @@ class TopologyIndex {
   const Tree& TreeOf(const model::Topology& topology);
 
   const state::ClusterState& state_;
-  // Trees by topology name, rebuilt when the topology or node labels changed.
-  absl::flat_hash_map<std::string, std::shared_ptr<const Tree>> trees_;
-  uint64_t trees_version_ = 0;  // state's topology_version() that they show
+  absl::flat_hash_map<std::string, std::unique_ptr<const Tree>> trees_;  // by topology name
 };
 
 }  // namespace fairlead::engine

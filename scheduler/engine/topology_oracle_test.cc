@@ -33,6 +33,7 @@ struct OraclePod {
 class World {
  public:
   explicit World(uint64_t seed) : random_(seed), state_(Options()), index_(state_) {
+    state_.Subscribe(&index_);
     levels_ = 1 + Below(3);
     model::Topology topology;
     topology.meta.name = "t";

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "scheduler/model/testing/builders.h"
+#include "scheduler/state/transaction.h"
 
 namespace fairlead::engine {
 namespace {
@@ -18,7 +19,17 @@ using model::testing::PodBuilder;
 
 class TopologyTest : public testing::Test {
  protected:
-  TopologyTest() : state_(Options()), index_(state_) {}
+  TopologyTest() : state_(Options()), index_(state_) { state_.Subscribe(&index_); }
+  ~TopologyTest() override { EXPECT_EQ(index_.CheckConsistency(), ""); }
+  // Whether `f` makes the tree of "t" go.
+  template <typename F>
+  bool Fells(F f) {
+    Ask("rack", "", {});
+    EXPECT_EQ(index_.tree_count(), 1u);
+    f();
+    EXPECT_EQ(index_.CheckConsistency(), "");
+    return index_.tree_count() == 0;
+  }
   static state::StateOptions Options() {
     state::StateOptions options;
     options.scheduler_names = {"fairlead"};
@@ -104,6 +115,43 @@ class TopologyTest : public testing::Test {
 };
 
 using Scored = std::map<std::string, int64_t>;
+
+// ---- how long a tree is kept
+
+TEST_F(TopologyTest, ATreeIsKeptWhileItShowsTheNodesAndTheirLabels) {
+  Topology("zone rack");
+  Node("a", "z/r1", 8);
+  const auto relabel = [&](absl::string_view zone, absl::string_view rack) {
+    return Fells([&] { Node("a", absl::StrCat(zone, "/", rack), 8); });
+  };
+  EXPECT_TRUE(relabel("z", "r2"));
+  EXPECT_TRUE(relabel("y", "r2"));
+  EXPECT_TRUE(relabel("y", "-"));
+  EXPECT_FALSE(relabel("z", "-")) << "outside before and after";
+  EXPECT_TRUE(relabel("z", "r2"));
+  EXPECT_TRUE(Fells([&] { Node("b", "z/r2", 8); }));
+  EXPECT_FALSE(Fells([&] { Node("c", "z/-", 8); }));
+  model::Node other = MakeNode("c", 4);
+  other.meta.labels.Set("colour", "blue");
+  EXPECT_FALSE(Fells([&] { state_.UpsertNode(other); }));
+  EXPECT_FALSE(Fells([&] { Pod(PodBuilder("ns", "p").Gpus(1).On("a")); }));
+  EXPECT_TRUE(Fells([&] { state_.RemoveNode("a", ""); })) << "a pod names it still";
+  EXPECT_FALSE(Fells([&] { state_.RemovePod("ns", "p", ""); }));
+  model::Node ordered = MakeNode("d", 8);
+  ordered.meta.labels.Set("zone", "z");
+  ordered.meta.labels.Set("rack", "r");
+  EXPECT_TRUE(Fells([&] { state_.UpsertOrderedNode(ordered, "request"); }));
+  EXPECT_FALSE(Fells([&] { state_.UpsertOrderedNode(ordered, "request"); }));
+  EXPECT_FALSE(Fells([&] { state_.UpsertNode(ordered); })) << "it registers";
+  EXPECT_FALSE(Fells([&] {
+    state::Transaction txn(state_);
+    txn.AddNode(ordered);
+  }));
+  EXPECT_TRUE(Fells([&] { Topology("zone:z rack"); }));
+  EXPECT_FALSE(Fells([&] { Topology("zone:z rack"); }));
+  EXPECT_TRUE(Fells([&] { state_.RemoveTopology("t"); }));
+  Topology("zone rack");
+}
 
 // ---- what makes no sense
 // -------------------------------------------------------------------------

@@ -8,21 +8,16 @@ namespace fairlead::engine {
 
 using state::PodStatus;
 
+using Kind = state::StateChange::Kind;
+
+state::ChangeKinds VictimIndex::Kinds() const {
+  return {Kind::kPodCharged, Kind::kPodReleased, Kind::kWorkload, Kind::kWorkloadGone,
+          Kind::kQueue};
+}
+
 void VictimIndex::OnChange(const state::StateChange& change) {
-  using Kind = state::StateChange::Kind;
-  switch (change.kind) {
-    case Kind::kPodCharged:
-    case Kind::kPodReleased:
-    case Kind::kWorkload:
-    case Kind::kWorkloadGone:
-      return Touch(change.workload);
-    case Kind::kPodMoved:
-    case Kind::kPodLabelsGo:
-    case Kind::kPodLabelsCome:
-    case Kind::kNodeUsage:
-    case Kind::kNodeObject:
-      return;
-  }
+  if (change.kind != Kind::kQueue) return Touch(change.workload);
+  if (change.reshaped) Clear();
 }
 
 void VictimIndex::Touch(state::WorkloadId id) {

@@ -35,10 +35,10 @@ class VictimIndex final : public state::StateSubscriber {
   VictimIndex(const state::ClusterState& state, const queues::QueueTree& tree)
       : state_(state), tree_(tree) {}
 
-  // What changed, appeared or went is read anew by the next CatchUp().
+  // What changed, appeared or went is read again by the next CatchUp(); everything if queues
+  // appeared or went.
   void OnChange(const state::StateChange& change) override;
-  // Queues appeared or went: everything is filed anew by the next CatchUp().
-  void Clear();
+  [[nodiscard]] state::ChangeKinds Kinds() const override;
   // Before a search; what a search itself changes is only touched, so that its walk stays valid.
   void CatchUp();
 
@@ -60,6 +60,7 @@ class VictimIndex final : public state::StateSubscriber {
     queues::QueueId queue = kNoQueue;  // kNoQueue: not in the index
     Leaf::const_iterator position;     // where it is in its leaf
   };
+  void Clear();
   void Touch(state::WorkloadId id);
   void Refresh(state::WorkloadId id);
 

@@ -50,6 +50,11 @@ bool WithinQuota(const SearchContext& context, const SearchStep& step) {
 
 }  // namespace
 
+std::string VictimSearch::CheckConsistency() const {
+  std::string wrong = index_.CheckConsistency();
+  return wrong.empty() ? fits_.CheckConsistency() : wrong;
+}
+
 void VictimSearch::ExplainSpared(const Rules& rules, const SearchBudgets& budgets,
                                  const VictimWalks& walks, SearchOutcome& outcome) {
   outcome.spared = budgets.spared_somebody();

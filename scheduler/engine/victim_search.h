@@ -122,10 +122,12 @@ class VictimSearch {
         feasibility_(state, framework),
         placer_(placer),
         index_(state, tree),
-        fits_(state, framework) {}
+        fits_(state, framework, placer.node_changes()) {}
 
-  // Told of every change of a workload's row, and of queues that appear or go.
-  VictimIndex& index() { return index_; }
+  // What it derives from the state; to be subscribed by its owner, behind the placer's.
+  [[nodiscard]] std::vector<state::StateSubscriber*> Subscribers() { return {&index_, &fits_}; }
+  // The first difference between what it derives and a look at everything, or empty.
+  [[nodiscard]] std::string CheckConsistency() const;
 
   // Somebody of the leaf has a lower priority; some other queue holds what may be reclaimed.
   // Whether that would be enough, or is protected, only a search finds out. O(1), and O(queues).

@@ -244,6 +244,11 @@ void DomainCounters::CountSelected(const state::PodRecord& pod, state::NodeId fr
   });
 }
 
+state::ChangeKinds DomainCounters::Kinds() const {
+  using Kind = state::StateChange::Kind;
+  return {Kind::kPodMoved, Kind::kPodLabelsGo, Kind::kPodLabelsCome, Kind::kNodeObject};
+}
+
 void DomainCounters::OnChange(const state::StateChange& change) {
   using Kind = state::StateChange::Kind;
   switch (change.kind) {
@@ -271,12 +276,8 @@ void DomainCounters::OnChange(const state::StateChange& change) {
     case Kind::kNodeObject:
       OnNodeObject(change.to_node);
       return;
-    case Kind::kPodCharged:
-    case Kind::kPodReleased:
-    case Kind::kWorkload:
-    case Kind::kWorkloadGone:
-    case Kind::kNodeUsage:
-      return;
+    default:
+      return;  // is not told
   }
 }
 

@@ -216,6 +216,7 @@ class DomainCounters final : public state::StateSubscriber {
   [[nodiscard]] uint64_t owners_version() const { return owners_version_; }
 
   void OnChange(const state::StateChange& change) override;
+  [[nodiscard]] state::ChangeKinds Kinds() const override;
   [[nodiscard]] std::string CheckConsistency() const;
   // Sets that are kept, of both kinds. For tests of the bound.
   [[nodiscard]] size_t set_count() const { return selected_.size() + owners_.size(); }

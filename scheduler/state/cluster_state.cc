@@ -8,9 +8,6 @@
 
 namespace fairlead::state {
 
-// The log of node changes is cut to this length; a reader that fell behind starts over.
-constexpr size_t kNodeLogLength = 1 << 16;
-
 const char* PodStatusName(PodStatus status) {
   switch (status) {
     case PodStatus::kPending:
@@ -56,9 +53,15 @@ WorkloadId ClusterState::FindGroup(absl::string_view ns, absl::string_view name)
   return it == group_index_.end() ? kNoId : it->second;
 }
 
+void ClusterState::Subscribe(StateSubscriber* subscriber) {
+  const ChangeKinds kinds = subscriber->Kinds();
+  for (size_t kind = 0; kind < subscribers_.size(); ++kind) {
+    if (kinds.Has(static_cast<StateChange::Kind>(kind))) subscribers_[kind].push_back(subscriber);
+  }
+}
+
 void ClusterState::Unsubscribe(StateSubscriber* subscriber) {
-  subscribers_.erase(std::remove(subscribers_.begin(), subscribers_.end(), subscriber),
-                     subscribers_.end());
+  for (std::vector<StateSubscriber*>& of_kind : subscribers_) std::erase(of_kind, subscriber);
 }
 
 void ClusterState::TellReleased(const PodRecord& pod) {
@@ -73,13 +76,6 @@ void ClusterState::TouchNode(NodeId id, bool object) {
   ++version_;
   ++nodes_[id].version;
   if (object) ++nodes_[id].object_version;
-  if (nodes_[id].kind != NodeKind::kVirtual) {
-    node_log_.push_back(id);
-    if (node_log_.size() > kNodeLogLength) {
-      node_log_.pop_front();
-      ++node_log_start_;
-    }
-  }
   Tell({.kind = object ? StateChange::Kind::kNodeObject : StateChange::Kind::kNodeUsage,
         .to_node = id});
 }
@@ -113,14 +109,26 @@ void ClusterState::ApplyToNode(const PodRecord& pod, PodStatus status, NodeId no
   if (!pod.gpu_groups.empty()) ApplyToGroups(pod, status, node, add);
 }
 
-size_t ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t position,
-                             const GpuPick* groups) {
+void ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t position,
+                           const GpuPick* groups, PodMove* move) {
   PodRecord& pod = pods_[id];
   const bool on_node = HoldsNode(status) || status == PodStatus::kPipelined;
   FAIRLEAD_CHECK(on_node == (node != kNoId),
                  absl::StrCat("pod ", pod.ns, "/", pod.name, " ", PodStatusName(status)));
   const PodStatus former = pod.status;
   const NodeId former_node = pod.node;
+  const StateChange change{.kind = StateChange::Kind::kPodMoved,
+                           .from_status = former,
+                           .to_status = status,
+                           .pod = id,
+                           .workload = pod.workload,
+                           .from_node = former_node,
+                           .to_node = node};
+  if (move != nullptr) {
+    move->change = change;
+    move->from_groups = pod.gpu_groups;
+    move->from_devices = DevicesHeldBy(id);
+  }
   static const auto& no_groups = *new GpuPick();
   if (node == kNoId) {
     groups = &no_groups;
@@ -135,13 +143,13 @@ size_t ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t pos
   FAIRLEAD_CHECK((node != kNoId && classes_[pod.pod_class].SharesGpu()) == !groups->empty(),
                  absl::StrCat("pod ", pod.ns, "/", pod.name, ": GPU groups and node"));
   const bool regroup = *groups != pod.gpu_groups;
-  if (former == status && former_node == node && !regroup) return kAtEnd;
+  if (former == status && former_node == node && !regroup) return;
 
-  // Node totals. A change that holds the same room on the same node leaves the node untouched.
+  // All rows first, the entries after them.
+  // A change that holds the same capacity on the same node leaves the node untouched.
   const bool same_room = former_node == node && former_node != kNoId && HoldsNode(former) &&
                          HoldsNode(status) && former != PodStatus::kReleasing &&
                          status != PodStatus::kReleasing && !regroup;
-  size_t former_position = kAtEnd;
   if (!same_room) {
     ApplyToNode(pod, former, former_node, false);
     if (regroup) pod.gpu_groups = GpuPick(*groups);
@@ -151,7 +159,8 @@ size_t ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t pos
         auto& list = nodes_[former_node].pods;
         auto it = std::find(list.rbegin(), list.rend(), id);
         FAIRLEAD_CHECK(it != list.rend(), absl::StrCat("pod ", pod.name, " not on its node"));
-        former_position = static_cast<size_t>(list.rend() - it) - 1;
+        const size_t former_position = static_cast<size_t>(list.rend() - it) - 1;
+        if (move != nullptr) move->from_position = former_position;
         list.erase(list.begin() + static_cast<ptrdiff_t>(former_position));
       }
       if (node != kNoId) {
@@ -160,16 +169,9 @@ size_t ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t pos
         list.insert(list.begin() + static_cast<ptrdiff_t>(at), id);
       }
     }
-    if (former_node != kNoId) TouchNode(former_node);
-    if (node != kNoId && node != former_node) TouchNode(node);
   }
   pod.status = status;
   pod.node = node;
-  if (!pod_claims_.empty() && pod_claims_.contains(id)) {
-    if (HoldsNode(former) && (!HoldsNode(status) || node != former_node)) ReleaseDevices(id);
-    if (HoldsNode(status) && (!HoldsNode(former) || node != former_node)) TakeDevices(id);
-  }
-
   if (pod.workload != kNoId) {
     Workload& workload = workloads_[pod.workload];
     --workload.by_status[static_cast<int>(former)];
@@ -178,21 +180,28 @@ size_t ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t pos
       workload.active[static_cast<size_t>(pod.set)] += IsAllocated(status) ? 1 : -1;
     }
   }
-  Tell({.kind = StateChange::Kind::kPodMoved,
-        .from_status = former,
-        .to_status = status,
-        .pod = id,
-        .workload = pod.workload,
-        .from_node = former_node,
-        .to_node = node});
-  if (pod.workload != kNoId) {
-    TouchWorkload(pod.workload);
-    // What it is charged may depend on the node.
-    const bool stays = IsAllocated(former) && IsAllocated(status) && former_node == node;
-    if (IsAllocated(former) && !stays) TellReleased(pod);
-    if (IsAllocated(status) && !stays) TellCharged(pod);
+  if (!pod_claims_.empty() && pod_claims_.contains(id)) {
+    if (HoldsNode(former) && (!HoldsNode(status) || node != former_node)) ReleaseDevices(id);
+    if (HoldsNode(status) && (!HoldsNode(former) || node != former_node)) TakeDevices(id);
   }
-  return former_position;
+
+  Tell(change);
+  if (!same_room) {
+    if (former_node != kNoId) TouchNode(former_node);
+    if (node != kNoId && node != former_node) TouchNode(node);
+  }
+  if (pod.workload == kNoId) return;
+  TouchWorkload(pod.workload);
+  // What it is charged may depend on the node.
+  const bool stays = IsAllocated(former) && IsAllocated(status) && former_node == node;
+  if (IsAllocated(former) && !stays) TellReleased(pod);
+  if (IsAllocated(status) && !stays) TellCharged(pod);
+}
+
+void ClusterState::ReverseMove(const PodMove& move) {
+  const StateChange& change = move.change;
+  MovePod(change.pod, change.from_status, change.from_node, move.from_position, &move.from_groups);
+  RestoreDevices(change.pod, move.from_devices);
 }
 
 }  // namespace fairlead::state

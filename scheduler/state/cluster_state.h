@@ -7,6 +7,7 @@
 // input.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -78,8 +79,13 @@ class ClusterState {
   ~ClusterState();
 
   // Not owned; told from now on, after those that subscribed before it.
-  void Subscribe(StateSubscriber* subscriber) { subscribers_.push_back(subscriber); }
+  void Subscribe(StateSubscriber* subscriber);
   void Unsubscribe(StateSubscriber* subscriber);
+  // The table of queue objects is queues::QueueTree, which the state does not know. The engine,
+  // which has both, puts the changes of that table into the log (kQueue).
+  void TellQueue(uint32_t queue, bool reshaped) {
+    Tell({.kind = StateChange::Kind::kQueue, .reshaped = reshaped, .row = queue});
+  }
 
   // ---- events
   // ------------------------------------------------------------------------------------
@@ -172,6 +178,7 @@ class ClusterState {
   [[nodiscard]] WorkloadId FindGroup(absl::string_view ns, absl::string_view name) const;
   // Null if absent. Valid until the next change.
   [[nodiscard]] const model::Topology* FindTopology(absl::string_view name) const;
+  [[nodiscard]] const model::Topology& topology(TopologyId id) const { return topologies_[id]; }
   [[nodiscard]] const DeviceAllocator& devices() const { return devices_; }
   [[nodiscard]] const DisruptionBudgets& budgets() const { return budgets_; }
   // When the next grace period of a terminating pod ends; infinite future if none does. A pod that
@@ -187,10 +194,8 @@ class ClusterState {
   // Keys of claims that are allocated for pods of ours alone that all wait for a node: nobody uses
   // them. O(claims).
   [[nodiscard]] std::vector<std::string> IdleClaims() const;
-  // Grows when a topology, a node label that one names, or the set of nodes changes.
-  [[nodiscard]] uint64_t topology_version() const { return topology_version_; }
   // Ids in the order of node names: the one iteration order that decisions may use. Nodes that a
-  // Transaction added stand at the end; indexes that follow the log of nodes leave them out.
+  // Transaction added are at the end; indexes over nodes leave them out.
   [[nodiscard]] const std::map<std::string, NodeId, std::less<>>& nodes_by_name() const {
     return nodes_by_name_;
   }
@@ -224,15 +229,6 @@ class ClusterState {
   [[nodiscard]] size_t softly_tainted_nodes() const { return softly_tainted_nodes_; }
   // Counts every change; equal values mean that nothing changed in between.
   [[nodiscard]] uint64_t version() const { return version_; }
-  // Changes when name_rank values were dealt anew (rare).
-  [[nodiscard]] uint64_t rank_epoch() const { return rank_epoch_; }
-  // Ids of nodes that changed, oldest first; entry i is change number `node_log_start() + i`.
-  // Readers keep a cursor; a cursor older than the start has to read everything anew.
-  [[nodiscard]] uint64_t node_log_start() const { return node_log_start_; }
-  [[nodiscard]] uint64_t node_log_end() const { return node_log_start_ + node_log_.size(); }
-  [[nodiscard]] NodeId node_log_at(uint64_t number) const {
-    return node_log_[number - node_log_start_];
-  }
 
   // Recomputes every derived number from the rows and compares; the text of the first difference,
   // or empty. For tests and for the invariant check of the simulator; O(everything).
@@ -244,14 +240,27 @@ class ClusterState {
   friend class Transaction;
 
   // ---- the primitive that both events and transactions use
-  // ----------------------------------------- Moves a pod to (status, node) and updates every
-  // derived number. `node` is kNoId where the status holds none. Returns the position in the former
-  // node's list (kAtEnd if it stays or had none); `position` is where it goes in the new one, so
-  // that undo restores the exact order.
   static constexpr size_t kAtEnd = static_cast<size_t>(-1);
-  // `groups`: its GPU groups there, if it shares GPUs; null keeps them while it stays on its node.
-  size_t MovePod(PodId id, PodStatus status, NodeId node, size_t position = kAtEnd,
-                 const GpuPick* groups = nullptr);
+  // What decisions gave the claims that the pod carries, claim by claim; and the same again, for
+  // undo.
+  struct HeldDevices {
+    std::vector<std::vector<std::string>> devices, last;  // by claim
+  };
+  // An entry of the log about a pod, with what it takes to reverse it exactly.
+  struct PodMove {
+    StateChange change;
+    size_t from_position = kAtEnd;  // in the list of `from_node`; kAtEnd: it stays or had none
+    GpuPick from_groups;
+    HeldDevices from_devices;
+  };
+  // Moves a pod to (status, node), updates every derived number of the rows, and tells the entries.
+  // `node` is kNoId if the status holds none. `position` is its place in the node's list. `groups`:
+  // its GPU groups there, if it shares GPUs; null keeps them while it stays on its node. `move` may
+  // be null; it is filled if not.
+  void MovePod(PodId id, PodStatus status, NodeId node, size_t position = kAtEnd,
+               const GpuPick* groups = nullptr, PodMove* move = nullptr);
+  // The pod is where the move found it. Moves are reversed in the reverse order.
+  void ReverseMove(const PodMove& move);
   void ApplyToNode(const PodRecord& pod, PodStatus status, NodeId node, bool add);
   // Shares of GPUs (gpu_shares.cc).
   void ApplyToGroups(const PodRecord& pod, PodStatus status, NodeInfo& node, bool add);
@@ -299,14 +308,10 @@ class ClusterState {
   void RetryRefusedClaims();
   void TakeDevices(PodId id);
   void ReleaseDevices(PodId id);
-  // What decisions gave the claims that the pod carries, claim by claim; and the same again, for
-  // undo.
-  struct HeldDevices {
-    std::vector<std::vector<std::string>> devices, last;  // by claim
-  };
   [[nodiscard]] HeldDevices DevicesHeldBy(PodId id) const;
   void RestoreDevices(PodId id, const HeldDevices& held);
-  void TouchClaimNodes(const std::string& key);
+  // The claim took or gave back devices of the node.
+  void TellClaim(ClaimId claim, absl::string_view node);
   [[nodiscard]] std::string CheckDevices() const;
   Change PlaceFromApi(PodRecord& record, const model::Pod& pod);
   void ErasePod(PodId id);
@@ -328,7 +333,9 @@ class ClusterState {
   void DropNodeIfUnused(NodeId id);
   void ReplaceNodeObject(NodeInfo& node, model::Node object);
   void Tell(const StateChange& change) {
-    for (StateSubscriber* subscriber : subscribers_) subscriber->OnChange(change);
+    for (StateSubscriber* subscriber : subscribers_[static_cast<size_t>(change.kind)]) {
+      subscriber->OnChange(change);
+    }
   }
   // What the pod counts against its queue is about to change, and has changed.
   void TellReleased(const PodRecord& pod);
@@ -369,19 +376,15 @@ class ClusterState {
                                         std::optional<int32_t> pod_priority,
                                         absl::string_view owner_kind) const;
   void AssignNameRank(NodeId id);
-  void CollectTopologyLabels();
-  // True if a label differs that a topology names.
-  [[nodiscard]] bool TopologyLabelsDiffer(const model::StringMap& a,
-                                          const model::StringMap& b) const;
 
   StateOptions options_;
-  std::vector<StateSubscriber*> subscribers_;
+  std::array<std::vector<StateSubscriber*>, StateChange::kKinds> subscribers_;  // by kind
   model::ResourceNames names_;
   std::deque<PodRecord> pods_;
   std::deque<NodeInfo> nodes_;
   std::deque<Workload> workloads_;
   std::deque<PodClass> classes_;
-  std::vector<uint32_t> free_pods_, free_nodes_, free_workloads_, free_classes_;
+  std::vector<uint32_t> free_pods_, free_nodes_, free_workloads_, free_classes_, free_topologies_;
   size_t live_pods_ = 0, live_workloads_ = 0;
   uint64_t virtual_nodes_ = 0, virtual_pods_ = 0;  // that there are now
   // The pods by namespace and name, which are in their rows alone.
@@ -436,9 +439,8 @@ class ClusterState {
   model::TextPool texts_;  // of labels
   absl::flat_hash_map<std::string, model::PriorityClass> priority_classes_;
   std::string global_default_class_;
-  absl::flat_hash_map<std::string, model::Topology> topologies_;
-  std::vector<std::string> topology_labels_;  // of all levels of all of them, sorted
-  uint64_t topology_version_ = 0;
+  std::deque<model::Topology> topologies_;
+  absl::flat_hash_map<std::string, TopologyId> topology_index_;
   // What decides a single pod's own queue, priority and preemptibility, by pod; groups read their
   // PodGroup first and the first pod's for what it leaves open.
   struct PodHints {
@@ -458,7 +460,8 @@ class ClusterState {
   absl::flat_hash_map<PodHints, std::weak_ptr<const PodHints>> hints_index_;
   DisruptionBudgets budgets_;
   GraceEnds grace_ends_;  // of pods that are kReleasing, as the API server has them
-  DeviceAllocator devices_;
+  DeviceAllocator devices_{
+      [this](ClaimId claim, absl::string_view node) { TellClaim(claim, node); }};
   bool claims_readable_ = true;
   uint64_t demands_on_nodes_ = 0;  // devices_.demand_version() that nodes count devices for
   bool demands_refused_ = false;   // some pod waits because there are too many demands
@@ -478,9 +481,6 @@ class ClusterState {
   bool anti_affinity_grew_ = false;
   size_t classes_with_terms_ = 0;  // classes with pod affinity, anti-affinity or spread constraints
   uint64_t version_ = 0;
-  uint64_t rank_epoch_ = 0;
-  std::deque<NodeId> node_log_;
-  uint64_t node_log_start_ = 0;
 };
 
 }  // namespace fairlead::state

@@ -72,7 +72,7 @@ bool DeviceAllocator::IsWhole(absl::string_view key) const {
 void DeviceAllocator::Take(const std::vector<std::string>& keys, absl::string_view node) {
   std::vector<std::string> open;
   for (const std::string& key : keys) {
-    const ClaimRow& row = claims_[key];
+    const ClaimRow& row = claims_.at(key);
     const bool wants = row.exists && !row.object.allocated && row.devices.empty();
     // Its shape may not be known yet: a pod can be seen on its node before its claims are looked
     // at.
@@ -89,7 +89,7 @@ void DeviceAllocator::Take(const std::vector<std::string>& keys, absl::string_vi
 bool DeviceAllocator::ReuseLast(const std::vector<std::string>& keys, absl::string_view node) {
   std::set<std::string> taken;
   for (const std::string& key : keys) {
-    const ClaimRow& row = claims_[key];
+    const ClaimRow& row = claims_.at(key);
     for (const std::string& device : row.last) {
       if (NodeOf(device) != node || HolderOf(device) != nullptr || !taken.insert(device).second) {
         return false;
@@ -97,7 +97,7 @@ bool DeviceAllocator::ReuseLast(const std::vector<std::string>& keys, absl::stri
     }
     if (!DealDevices(*this, node, row.object, row.last).has_value()) return false;
   }
-  for (const std::string& key : keys) Hold(key, claims_[key], claims_[key].last);
+  for (const std::string& key : keys) Hold(key, claims_.at(key), claims_.at(key).last);
   return true;
 }
 
@@ -105,7 +105,7 @@ bool DeviceAllocator::AllocateTogether(const std::vector<std::string>& keys,
                                        absl::string_view node) {
   model::ResourceList asks;
   for (const std::string& key : keys) {
-    const absl::StatusOr<std::vector<RequestDemand>> asked = AskOf(claims_[key].object);
+    const absl::StatusOr<std::vector<RequestDemand>> asked = AskOf(claims_.at(key).object);
     if (!asked.ok()) return false;
     for (const RequestDemand& demand : *asked) model::Add(asks, demand.demand, demand.count);
   }
@@ -116,7 +116,7 @@ bool DeviceAllocator::AllocateTogether(const std::vector<std::string>& keys,
   std::map<std::string, std::vector<std::string>> left;  // by plain demand
   for (auto& [demand, devices] : placed.demands) left[demand] = std::move(devices);
   for (const std::string& key : keys) {
-    ClaimRow& row = claims_[key];
+    ClaimRow& row = claims_.at(key);
     const ClaimShape shape = ShapeOf(row.object);
     std::vector<std::string> devices;
     if (IsPlain(shape)) {

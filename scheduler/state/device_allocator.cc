@@ -319,19 +319,47 @@ const ClaimRow* DeviceAllocator::Find(absl::string_view key) const {
   return it == claims_.end() ? nullptr : &it->second;
 }
 
+ClaimRow& DeviceAllocator::Row(const std::string& key) {
+  const auto [it, added] = claims_.try_emplace(key);
+  if (!added) return it->second;
+  if (free_ids_.empty()) {
+    it->second.id = static_cast<ClaimId>(keys_.size());
+    keys_.push_back(&it->first);
+  } else {
+    it->second.id = free_ids_.back();
+    free_ids_.pop_back();
+    keys_[it->second.id] = &it->first;
+  }
+  return it->second;
+}
+
+void DeviceAllocator::TellMoved(ClaimId claim, const std::vector<std::string>& devices) const {
+  std::string last;
+  for (const std::string& device : devices) {
+    std::string node = NodeOf(device);
+    if (node.empty() || node == last) continue;
+    moved_(claim, node);
+    last = std::move(node);
+  }
+}
+
 void DeviceAllocator::Hold(const std::string& key, ClaimRow& row,
                            std::vector<std::string> devices) {
   Free(key, row);
   row.devices = std::move(devices);
+  std::vector<std::pair<ClaimId, std::string>> losers;
   for (const std::string& device : row.devices) {
     std::string& holder = holder_of_[device];
     // The API server's word goes: another claim that was given it by a decision has to do without.
     if (!holder.empty() && holder != key) {
-      std::vector<std::string>& other = claims_[holder].devices;
-      other.erase(std::remove(other.begin(), other.end(), device), other.end());
+      ClaimRow& other = claims_.at(holder);
+      std::erase(other.devices, device);
+      losers.emplace_back(other.id, device);
     }
     holder = key;
   }
+  for (const auto& [loser, device] : losers) TellMoved(loser, {device});
+  TellMoved(row.id, row.devices);
 }
 
 void DeviceAllocator::Free(const std::string& key, ClaimRow& row) {
@@ -339,12 +367,12 @@ void DeviceAllocator::Free(const std::string& key, ClaimRow& row) {
     const auto it = holder_of_.find(device);
     if (it != holder_of_.end() && it->second == key) holder_of_.erase(it);
   }
-  row.devices.clear();
+  TellMoved(row.id, std::exchange(row.devices, {}));
 }
 
 bool DeviceAllocator::UpsertClaim(const model::ResourceClaim& claim) {
   const std::string key = model::Key(claim.meta);
-  ClaimRow& row = claims_[key];
+  ClaimRow& row = Row(key);
   if (row.exists && ReadsTheSame(row.object, claim)) {
     row.object = claim;
     return false;
@@ -380,7 +408,8 @@ void DeviceAllocator::RemoveClaim(absl::string_view key) {
 void DeviceAllocator::DropIfUnused(const std::string& key) {
   const auto it = claims_.find(key);
   if (it != claims_.end() && !it->second.exists && it->second.consumers.empty()) {
-    Free(key, it->second);
+    Free(it->first, it->second);
+    free_ids_.push_back(it->second.id);
     claims_.erase(it);
   }
 }
@@ -392,7 +421,7 @@ void DeviceAllocator::Release(const std::string& key) {
 
 void DeviceAllocator::Restore(const std::string& key, const std::vector<std::string>& devices,
                               const std::vector<std::string>& last) {
-  ClaimRow& row = claims_[key];
+  ClaimRow& row = claims_.at(key);
   row.last = last;
   if (!row.object.allocated && row.devices != devices) Hold(key, row, devices);
 }
@@ -407,6 +436,7 @@ std::string DeviceAllocator::Check() const {
       }
       ++held;
     }
+    if (row.id >= keys_.size() || *keys_[row.id] != key) return absl::StrCat("id of claim ", key);
     if (std::set<PodId>(row.consumers.begin(), row.consumers.end()).size() !=
         row.consumers.size()) {
       return absl::StrCat("claim ", key, " has a consumer twice");

@@ -13,6 +13,7 @@
 // Thread-safety: the state's. Complexity: a change costs the devices of the nodes that it names.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -44,6 +45,7 @@ struct RequestDemand {
 };
 
 struct ClaimRow {
+  ClaimId id = kNoId;
   bool exists = false;  // false: pods name it, the API server has not shown it
   model::ResourceClaim object;
   std::vector<PodId> consumers;      // live pods that name it; the first carries it
@@ -55,6 +57,10 @@ class DeviceAllocator {
  public:
   // Whoever writes claims decides how many demands there are; each costs a number on every node.
   static constexpr size_t kMaxDemands = 256;
+
+  // `moved` is told of each node of which a claim has just taken, or given back, devices.
+  using Moved = std::function<void(ClaimId claim, absl::string_view node)>;
+  explicit DeviceAllocator(Moved moved) : moved_(std::move(moved)) {}
 
   // ---- objects; the names of the nodes whose devices changed
   std::vector<std::string> UpsertSlice(const model::ResourceSlice& slice);
@@ -98,7 +104,10 @@ class DeviceAllocator {
   // The claim that holds it, null if none.
   [[nodiscard]] const std::string* HolderOf(const std::string& device_key) const;
   [[nodiscard]] const ClaimRow* Find(absl::string_view key) const;
-  ClaimRow& Row(const std::string& key) { return claims_[key]; }
+  // Makes one if there is none.
+  ClaimRow& Row(const std::string& key);
+  // "ns/name" of a claim that there is.
+  [[nodiscard]] const std::string& KeyOf(ClaimId id) const { return *keys_[id]; }
   [[nodiscard]] const std::map<std::string, ClaimRow, std::less<>>& claims() const {
     return claims_;
   }
@@ -148,12 +157,16 @@ class DeviceAllocator {
   bool AllocateTogether(const std::vector<std::string>& keys, absl::string_view node);
   void Hold(const std::string& key, ClaimRow& row, std::vector<std::string> devices);
   void Free(const std::string& key, ClaimRow& row);
+  void TellMoved(ClaimId claim, const std::vector<std::string>& devices) const;
 
+  const Moved moved_;
   std::map<std::string, model::ResourceSlice, std::less<>> slices_;
   std::map<PoolKey, Pool> pools_;
   std::map<std::string, std::set<std::string>, std::less<>> slices_of_node_;  // names
   std::map<std::string, model::DeviceClass, std::less<>> classes_;
   std::map<std::string, ClaimRow, std::less<>> claims_;
+  std::vector<const std::string*> keys_;  // of claims_, by ClaimRow::id
+  std::vector<ClaimId> free_ids_;
   std::map<std::string, Demand, std::less<>> demands_;
   std::map<std::string, ClaimShape, std::less<>> shapes_;
   std::map<std::string, std::vector<NodeDevice>, std::less<>> inventory_;  // by node

@@ -395,14 +395,11 @@ void ClusterState::RefreshAllClaims() {
   for (PodId pod : pods) RefreshPodClaims(pod);
 }
 
-// Whoever remembers which nodes suit has to look again where devices come or go.
-void ClusterState::TouchClaimNodes(const std::string& key) {
-  const ClaimRow* row = devices_.Find(key);
-  if (row == nullptr) return;
-  for (const std::string& device : row->devices) {
-    const NodeId node = FindNode(devices_.NodeOf(device));
-    if (node != kNoId) TouchNode(node);
-  }
+void ClusterState::TellClaim(ClaimId claim, absl::string_view node_name) {
+  const NodeId node = FindNode(node_name);
+  if (node == kNoId) return;
+  TouchNode(node);
+  Tell({.kind = StateChange::Kind::kClaimDevices, .to_node = node, .row = claim});
 }
 
 Change ClusterState::UpsertDeviceObject(const model::DeviceObject& object) {
@@ -419,10 +416,9 @@ Change ClusterState::UpsertDeviceObject(const model::DeviceObject& object) {
   } else {
     const auto& claim = std::get<model::ResourceClaim>(object);
     const std::string key = model::Key(claim.meta);
-    TouchClaimNodes(key);
     if (!devices_.UpsertClaim(claim)) return {};
+    Tell({.kind = StateChange::Kind::kClaim, .row = devices_.Find(key)->id});
     RefreshClaim(key);
-    TouchClaimNodes(key);
     RetryRefusedClaims();
   }
   ++version_;
@@ -447,7 +443,9 @@ Change ClusterState::RemoveResourceSlice(absl::string_view name) {
 
 Change ClusterState::RemoveResourceClaim(absl::string_view ns, absl::string_view name) {
   const std::string key = model::Key(ns, name);
-  TouchClaimNodes(key);
+  if (const ClaimRow* row = devices_.Find(key); row != nullptr) {
+    Tell({.kind = StateChange::Kind::kClaim, .row = row->id});
+  }
   devices_.RemoveClaim(key);
   if (devices_.Find(key) != nullptr) RefreshClaim(key);
   RetryRefusedClaims();

@@ -9,6 +9,8 @@ using NodeId = uint32_t;
 using PodId = uint32_t;
 using WorkloadId = uint32_t;
 using PodClassId = uint32_t;
+using TopologyId = uint32_t;
+using ClaimId = uint32_t;
 inline constexpr uint32_t kNoId = 0xffffffffu;
 
 }  // namespace fairlead::state

@@ -82,10 +82,10 @@ void ClusterState::AssignNameRank(NodeId id) {
     nodes_[id].name_rank = rank;
     return;
   }
-  ++rank_epoch_;
   const uint64_t step = std::numeric_limits<uint64_t>::max() / (nodes_by_name_.size() + 1);
   uint64_t next = 0;
   for (auto& [name, node] : nodes_by_name_) nodes_[node].name_rank = next += step;
+  Tell({.kind = StateChange::Kind::kNodesRanked});
 }
 
 NodeId ClusterState::NewNodeRow() {
@@ -114,7 +114,6 @@ NodeId ClusterState::NewNode(absl::string_view name, NodeKind kind) {
   node.kind = kind;
   node.object.meta.name = std::string(name);
   nodes_by_name_.emplace(std::string(name), id);
-  ++topology_version_;
   AssignNameRank(id);
   TouchNode(id);
   return id;
@@ -132,7 +131,6 @@ NodeId ClusterState::NodeForPod(absl::string_view name) {
 void ClusterState::DropNodeIfUnused(NodeId id) {
   NodeInfo& node = nodes_[id];
   if (node.exists || !node.pods.empty()) return;
-  ++topology_version_;
   nodes_by_name_.erase(node.name());
   const uint64_t version = node.version;
   const uint64_t object_version = node.object_version;
@@ -145,7 +143,6 @@ void ClusterState::DropNodeIfUnused(NodeId id) {
 }
 
 void ClusterState::ReplaceNodeObject(NodeInfo& node, model::Node object) {
-  if (TopologyLabelsDiffer(node.object.meta.labels, object.meta.labels)) ++topology_version_;
   if (SoftlyTainted(node.object)) --softly_tainted_nodes_;
   node.object = std::move(object);
   node.object.meta.labels.Intern(texts_);
@@ -193,7 +190,6 @@ Change ClusterState::UpsertNode(const model::Node& object) {
   node.node_request = request;
   if (is_new) {
     node.usable = request.empty();
-    ++topology_version_;
   }
   if (!node.usable) node.registered = std::make_unique<model::Node>(object);
   ReplaceNodeObject(node, object);
@@ -208,7 +204,6 @@ Change ClusterState::RemoveNode(absl::string_view name, absl::string_view uid) {
   NodeInfo& node = nodes_[id];
   if (!node.exists || node.kind != NodeKind::kReal) return change;
   if (!uid.empty() && !node.object.meta.uid.empty() && node.object.meta.uid != uid) return change;
-  ++topology_version_;
   if (SoftlyTainted(node.object)) --softly_tainted_nodes_;
   node.exists = false;
   node.usable = true;
@@ -251,7 +246,6 @@ Change ClusterState::UpsertOrderedNode(const model::Node& expected, absl::string
       SameForDecisions(node.object, expected)) {
     return change;
   }
-  if (!node.exists) ++topology_version_;
   node.exists = true;
   node.kind = NodeKind::kOrdered;
   node.usable = true;
@@ -269,7 +263,6 @@ Change ClusterState::RemoveOrderedNode(absl::string_view name) {
   for (PodId pod : std::vector<PodId>(node.pods)) {
     if (pods_[pod].status == PodStatus::kPipelined) MovePod(pod, PodStatus::kPending, kNoId);
   }
-  ++topology_version_;
   if (SoftlyTainted(node.object)) --softly_tainted_nodes_;
   node.exists = false;
   node.kind = NodeKind::kReal;

@@ -81,6 +81,7 @@ void ClusterState::ReleaseClass(PodClassId id) {
   PodClass& released = classes_[id];
   FAIRLEAD_CHECK(released.users > 0, "pod class released more often than taken");
   if (--released.users > 0) return;
+  Tell({.kind = StateChange::Kind::kClassGone, .row = id});
   class_index_.erase(*released.spec);
   if (released.spec->gpu_share.memory_mib > 0) --memory_share_classes_;
   DropTerms(*released.spec);

@@ -100,7 +100,7 @@ struct NodeInfo {
   std::unique_ptr<model::Node> registered;  // what the API server shows, while it is not usable
   std::string node_request;                 // the NodeRequest that it came from, or empty
   std::vector<std::string> ordered_for;     // by it: "namespace/name" of workloads, the first few
-  // Sorts as the name does, in one integer compare; changes when ClusterState::rank_epoch() does.
+  // Sorts as the name does, in one integer compare; changes with StateChange::Kind::kNodesRanked.
   uint64_t name_rank = 0;
   model::Resources allocatable;
   model::ResourceSum used;            // by pods of every scheduler

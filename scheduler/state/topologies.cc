@@ -18,54 +18,45 @@ bool SameLevels(const std::vector<Level>& a, const std::vector<Level>& b) {
 
 Change ClusterState::UpsertTopology(const model::Topology& topology) {
   Change change;
-  auto [it, added] = topologies_.try_emplace(topology.meta.name);
-  const bool same = !added && SameLevels(it->second.levels, topology.levels) &&
-                    it->second.invalid == topology.invalid;
-  it->second = topology;
+  const auto [it, added] = topology_index_.try_emplace(topology.meta.name, kNoId);
+  TopologyId& id = it->second;
+  if (added && free_topologies_.empty()) {
+    id = static_cast<TopologyId>(topologies_.size());
+    topologies_.emplace_back();
+  } else if (added) {
+    id = free_topologies_.back();
+    free_topologies_.pop_back();
+  }
+  model::Topology& row = topologies_[id];
+  const bool same =
+      !added && SameLevels(row.levels, topology.levels) && row.invalid == topology.invalid;
+  row = topology;
   if (same) return change;
-  CollectTopologyLabels();
   ++version_;
+  Tell({.kind = StateChange::Kind::kTopology, .row = id});
   change.policy = true;
   return change;
 }
 
 Change ClusterState::RemoveTopology(absl::string_view name, absl::string_view uid) {
   Change change;
-  auto it = topologies_.find(name);
-  if (it == topologies_.end()) return change;
-  const std::string& known = it->second.meta.uid;
+  const auto it = topology_index_.find(name);
+  if (it == topology_index_.end()) return change;
+  const TopologyId id = it->second;
+  const std::string& known = topologies_[id].meta.uid;
   if (!uid.empty() && !known.empty() && known != uid) return change;
-  topologies_.erase(it);
-  CollectTopologyLabels();
   ++version_;
+  Tell({.kind = StateChange::Kind::kTopologyGone, .row = id});
+  topology_index_.erase(it);
+  topologies_[id] = model::Topology{};
+  free_topologies_.push_back(id);
   change.policy = true;
   return change;
 }
 
 const model::Topology* ClusterState::FindTopology(absl::string_view name) const {
-  auto it = topologies_.find(name);
-  return it == topologies_.end() ? nullptr : &it->second;
-}
-
-void ClusterState::CollectTopologyLabels() {
-  ++topology_version_;
-  topology_labels_.clear();
-  for (const auto& [name, topology] : topologies_) {
-    for (const Level& level : topology.levels) topology_labels_.push_back(level.node_label);
-  }
-  std::sort(topology_labels_.begin(), topology_labels_.end());
-  topology_labels_.erase(std::unique(topology_labels_.begin(), topology_labels_.end()),
-                         topology_labels_.end());
-}
-
-bool ClusterState::TopologyLabelsDiffer(const model::StringMap& a,
-                                        const model::StringMap& b) const {
-  return std::any_of(topology_labels_.begin(), topology_labels_.end(),
-                     [&](const std::string& label) {
-                       const std::string* in_a = a.Find(label);
-                       const std::string* in_b = b.Find(label);
-                       return in_a == nullptr || in_b == nullptr ? in_a != in_b : *in_a != *in_b;
-                     });
+  const auto it = topology_index_.find(name);
+  return it == topology_index_.end() ? nullptr : &topologies_[it->second];
 }
 
 }  // namespace fairlead::state

@@ -1,12 +1,9 @@
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "scheduler/model/testing/builders.h"
 #include "scheduler/state/cluster_state.h"
 
 namespace fairlead::state {
 namespace {
-
-using model::testing::MakeNode;
-using model::testing::PodBuilder;
 
 model::Topology MakeTopology(absl::string_view name, std::vector<std::string> labels) {
   model::Topology topology;
@@ -16,30 +13,33 @@ model::Topology MakeTopology(absl::string_view name, std::vector<std::string> la
   return topology;
 }
 
-model::Node Labelled(absl::string_view name, absl::string_view rack) {
-  model::Node node = MakeNode(name, 8);
-  if (!rack.empty()) node.meta.labels.Set("rack", rack);
-  return node;
-}
+class TopologyEntries final : public StateSubscriber {
+ public:
+  void OnChange(const StateChange&) override { ++told; }
+  [[nodiscard]] ChangeKinds Kinds() const override {
+    return {StateChange::Kind::kTopology, StateChange::Kind::kTopologyGone};
+  }
+  int told = 0;
+};
 
 class TopologiesTest : public testing::Test {
  protected:
-  TopologiesTest() : state_(Options()) {}
+  TopologiesTest() : state_(Options()) { state_.Subscribe(&entries_); }
   static StateOptions Options() {
     StateOptions options;
     options.scheduler_names = {"fairlead"};
     return options;
   }
   void TearDown() override { EXPECT_EQ(state_.CheckConsistency(), ""); }
-  // Whether `f` makes what trees show stale.
+  // Whether `f` changes a topology for those that follow the log.
   template <typename F>
   bool Moves(F f) {
-    const uint64_t before = state_.topology_version();
+    const int before = entries_.told;
     f();
-    EXPECT_GE(state_.topology_version(), before);
-    return state_.topology_version() != before;
+    return entries_.told != before;
   }
 
+  TopologyEntries entries_;
   ClusterState state_;
 };
 
@@ -71,31 +71,14 @@ TEST_F(TopologiesTest, OnlyWhatDecisionsReadIsAChange) {
   EXPECT_TRUE(Moves([&] { state_.RemoveTopology("t"); }));
 }
 
-TEST_F(TopologiesTest, VersionMovesWithTheNodesAndWithTheLabelsThatLevelsName) {
-  state_.UpsertTopology(MakeTopology("t", {"rack"}));
-  EXPECT_TRUE(Moves([&] { state_.UpsertNode(Labelled("a", "r1")); }));
-  EXPECT_TRUE(Moves([&] { state_.UpsertNode(Labelled("a", "r2")); }));
-  EXPECT_TRUE(Moves([&] { state_.UpsertNode(Labelled("a", "")); }));
-  EXPECT_TRUE(Moves([&] { state_.UpsertNode(Labelled("a", "r2")); }));
-  model::Node other_label = Labelled("a", "r2");
-  other_label.meta.labels.Set("colour", "blue");
-  EXPECT_FALSE(Moves([&] { state_.UpsertNode(other_label); }));
-  other_label.unschedulable = true;
-  EXPECT_FALSE(Moves([&] { state_.UpsertNode(other_label); }));
-  EXPECT_FALSE(Moves([&] { state_.UpsertPod(PodBuilder("ns", "p").Gpus(1).On("a")); }));
-  EXPECT_TRUE(Moves([&] { state_.RemoveNode("a", ""); }));
-  EXPECT_TRUE(Moves([&] { state_.UpsertNode(Labelled("a", "r2")); }));
-  state_.RemoveNode("a", "");
-  EXPECT_TRUE(Moves([&] { state_.RemovePod("ns", "p", ""); }))
-      << "the id of the node is free again";
-}
-
-TEST_F(TopologiesTest, VersionMovesWithNodesThatAreOrdered) {
-  state_.UpsertTopology(MakeTopology("t", {"rack"}));
-  EXPECT_TRUE(Moves([&] { state_.UpsertOrderedNode(Labelled("a", "r1"), "req"); }));
-  EXPECT_FALSE(Moves([&] { state_.UpsertOrderedNode(Labelled("a", "r1"), "req"); }));
-  EXPECT_TRUE(Moves([&] { state_.UpsertOrderedNode(Labelled("a", "r2"), "req"); }));
-  EXPECT_TRUE(Moves([&] { state_.RemoveOrderedNode("a"); }));
+TEST_F(TopologiesTest, AnIdIsFreeWhenItsTopologyHasGone) {
+  state_.UpsertTopology(MakeTopology("a", {"rack"}));
+  state_.UpsertTopology(MakeTopology("b", {"zone"}));
+  state_.RemoveTopology("a");
+  state_.UpsertTopology(MakeTopology("c", {"host"}));
+  EXPECT_EQ(state_.topology(0).meta.name, "c");
+  EXPECT_EQ(state_.FindTopology("c"), &state_.topology(0));
+  EXPECT_EQ(state_.FindTopology("b")->levels[0].node_label, "zone");
 }
 
 }  // namespace

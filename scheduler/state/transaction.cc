@@ -17,19 +17,10 @@ void Transaction::CheckPick(PodId pod, const GpuPick& pick) const {
 }
 
 void Transaction::Do(OperationKind kind, PodId pod, PodStatus status, NodeId node, GpuPick pick) {
-  const PodRecord& record = state_.pod(pod);
-  const PodStatus former_status = record.status;
-  const NodeId former_node = record.node;
-  GpuPick former_groups = record.gpu_groups;
-  ClusterState::HeldDevices former_devices = state_.DevicesHeldBy(pod);
-  const size_t former_position = state_.MovePod(pod, status, node, ClusterState::kAtEnd,
-                                                status == PodStatus::kReleasing ? nullptr : &pick);
-  log_.push_back({{kind, pod, node, std::move(pick)},
-                  former_status,
-                  former_node,
-                  former_position,
-                  std::move(former_groups),
-                  std::move(former_devices)});
+  Entry& entry = log_.emplace_back();
+  state_.MovePod(pod, status, node, ClusterState::kAtEnd,
+                 status == PodStatus::kReleasing ? nullptr : &pick, &entry.move);
+  entry.operation = {kind, pod, node, std::move(pick)};
 }
 
 void Transaction::Allocate(PodId pod, NodeId node, GpuPick pick) {
@@ -111,9 +102,7 @@ void Transaction::Undo(const Entry& entry) {
     case OperationKind::kAllocate:
     case OperationKind::kPipeline:
     case OperationKind::kEvict:
-      state_.MovePod(entry.operation.pod, entry.former_status, entry.former_node,
-                     entry.former_position, &entry.former_groups);
-      state_.RestoreDevices(entry.operation.pod, entry.former_devices);
+      state_.ReverseMove(entry.move);
       if (entry.operation.kind != OperationKind::kRemove) return;
       break;
   }

@@ -1,5 +1,7 @@
 // Tries decisions on a ClusterState and takes them back. Whatever was not committed is undone,
-// exactly: the state's Dump() after a roll-back equals the one before (property-tested).
+// exactly: the state's Dump() after a roll-back equals the one before (property-tested). A
+// transaction is the part of the change log that can be reversed: it keeps the entry of each move
+// of a pod, and a roll-back tells the reversed entries, last first.
 //
 //   Transaction txn(state);
 //   auto mark = txn.Mark();
@@ -9,10 +11,10 @@
 //
 // A transaction can also be about what does not exist: nodes, classes and pods that are rows of the
 // tables until they are rolled back. They are never committed. Such a node is NodeKind::kVirtual:
-// it counts for no queue, is in no topology and not in the log of nodes, and its name sorts behind
+// it counts for no queue, is in no topology and in no order of nodes, and its name sorts behind
 // all real ones. Such a pod is no scheduler's and belongs to no workload; it can only be promised
-// room (Pipeline), which counts for no queue either. Subscribers are told of both, so that counters
-// over pods and nodes stay right.
+// capacity (Pipeline), which counts for no queue either. Subscribers are told of both, so that
+// counters over pods and nodes stay right.
 //
 // Nesting is by marks, or by a second Transaction that has ended before the first goes on. No event
 // may be applied meanwhile.
@@ -78,17 +80,13 @@ class Transaction {
   // Ends the transaction; the operations stay in the state, and are returned in order. What does
   // not exist has to be rolled back before.
   std::vector<Operation> Commit();
-  // Ends it with the operations since `mark` in the state.
+  // The operations since `mark`, in order.
   [[nodiscard]] std::vector<Operation> OperationsSince(Checkpoint mark) const;
 
  private:
   struct Entry {
     Operation operation;
-    PodStatus former_status;
-    NodeId former_node;
-    size_t former_position;  // in the former node's list
-    GpuPick former_groups;
-    ClusterState::HeldDevices former_devices;
+    ClusterState::PodMove move;    // of operations on pods that there are
     PodClassId pod_class = kNoId;  // of kAddClass
   };
   void DoAdd(OperationKind kind, PodId pod, NodeId node, PodClassId pod_class);

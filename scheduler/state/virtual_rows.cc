@@ -46,7 +46,8 @@ void ClusterState::DropVirtualNode(NodeId id) {
   const uint64_t version = node.version;
   const uint64_t object_version = node.object_version;
   node = NodeInfo{};
-  node.kind = NodeKind::kVirtual;  // so that the log of nodes says nothing of its end either
+  node.kind =
+      NodeKind::kVirtual;  // so that subscribers that leave such nodes out leave out its end, too
   node.exists = false;
   node.version = version;
   node.object_version = object_version;

@@ -20,13 +20,29 @@ StateOptions Ours() {
   return options;
 }
 
+// Entries about nodes that a subscriber does not leave out as virtual.
+class NodeEntries final : public StateSubscriber {
+ public:
+  explicit NodeEntries(ClusterState& state) : state_(state) { state_.Subscribe(this); }
+  ~NodeEntries() override { state_.Unsubscribe(this); }
+  void OnChange(const StateChange& change) override {
+    if (state_.node(change.to_node).kind != NodeKind::kVirtual) ++told;
+  }
+  [[nodiscard]] ChangeKinds Kinds() const override {
+    return {StateChange::Kind::kNodeUsage, StateChange::Kind::kNodeObject};
+  }
+  int told = 0;
+
+ private:
+  ClusterState& state_;
+};
+
 TEST(VirtualRowsTest, NodeAndPodAreThereUntilTheyAreRolledBack) {
   ClusterState state(Ours());
   state.UpsertNode(MakeNode("zz", 8));
   state.UpsertPod(PodBuilder("ns", "real").Gpus(2).On("zz"));
   const std::string before = state.Dump();
-  const uint64_t log_end = state.node_log_end();
-  const uint64_t topology = state.topology_version();
+  NodeEntries real(state);
   {
     Transaction txn(state);
     const NodeId node = txn.AddNode(MakeNode("v", 4));
@@ -48,9 +64,8 @@ TEST(VirtualRowsTest, NodeAndPodAreThereUntilTheyAreRolledBack) {
   }
   EXPECT_EQ(state.Dump(), before);
   EXPECT_EQ(state.CheckConsistency(), "");
-  EXPECT_EQ(state.topology_version(), topology);
-  // One entry for each time that something on the real node changed, none for the other node.
-  EXPECT_EQ(state.node_log_end(), log_end + 4);
+  // One entry for each time that something on the real node changed.
+  EXPECT_EQ(real.told, 4);
 }
 
 TEST(VirtualRowsTest, IdsAndNamesAreDealtAsIfNothingHadBeenTried) {
