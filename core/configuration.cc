@@ -162,7 +162,7 @@ absl::Status ReadEvictions(const dom::element& value, const std::string& path,
                                        {"perSecond", Count(&evictions.per_second, 0)},
                                        {"burst", Count(&evictions.burst, 0)}}));
   if (evictions.max_in_flight != 0) return absl::OkStatus();
-  return Bad(absl::StrCat(path, ".maxInFlight"), "must not be 0: nobody would ever give way");
+  return Bad(absl::StrCat(path, ".maxInFlight"), "must not be 0: no eviction would ever be sent");
 }
 
 absl::Status ReadJobOrder(const dom::element& value, const std::string& path,

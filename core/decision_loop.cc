@@ -417,7 +417,7 @@ void DecisionLoop::Impl::TellStale() {
   std::vector<absl::string_view> names;
   for (const model::Kind kind : stale_kinds) names.push_back(model::KindName(kind));
   const std::string detail =
-      absl::StrCat("evictions and purchases are paused until the API server is heard of again: ",
+      absl::StrCat("evictions and provisioning are paused until the API server answers again: ",
                    absl::StrJoin(names, ", "));
   for (engine::Waiting& entry : waiting) {
     if (LacksNodes(entry.verdict.code)) entry.verdict.details.push_back(detail);

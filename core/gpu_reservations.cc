@@ -180,7 +180,7 @@ void GpuReservations::TellLoss(const GroupKey& key, const std::string& pod) {
         {0, model::EmitEvent{model::Kind::kPod, sharer.ns, sharer.name, sharer.uid, true,
                              "GpuReservationLost",
                              absl::StrCat("Reservation pod ", model::Key(options_.ns, pod),
-                                          " of this pod's shared GPU is gone; nobody joins the GPU "
+                                          " of this pod's shared GPU is gone; no pod joins the GPU "
                                           "until it is held again")}});
   }
 }
