@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "autoscale-hook/catalog.h"
 #include "autoscale-hook/demand.h"
@@ -56,9 +57,9 @@ struct HookOptions {
   GuardOptions guard;  // rate of provisioning, and memory of purchases that did not help
 };
 
-// Checks that the hook may run with these options. Without a provider the hook is off, unless
-// `required`. InvalidArgument names the field and the known providers.
-absl::Status CheckProvider(const HookOptions& options, bool required);
+// Checks that the provider is a known one, and that there is one if the hook is enabled.
+// InvalidArgument names `field`, the place of the setting, and the known providers.
+absl::Status CheckProvider(const HookOptions& options, absl::string_view field);
 
 // What the core tells the hook about a node in each step.
 struct NodeUse {

@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
   Options settings = options;
   if (settings.hook.provider.empty()) settings.hook.enabled = false;
   if (settings.hook.enabled) {
-    FAIRLEAD_RETURN_IF_ERROR(hook::CheckProvider(settings.hook, /*required=*/true));
+    FAIRLEAD_RETURN_IF_ERROR(hook::CheckProvider(settings.hook, "hook.provider"));
   }
   std::unique_ptr<DecisionLoop> loop(new DecisionLoop());
   loop->impl_ = std::make_unique<Impl>(settings, catalog);
