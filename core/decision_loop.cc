@@ -106,7 +106,14 @@ void DecisionLoop::BecomeLeader() {
   impl_->dirty = true;
 }
 
-bool DecisionLoop::AwaitsPods() const { return impl_->nodes.AwaitsPods(); }
+const std::set<std::string>& DecisionLoop::AwaitedNodes() const {
+  return impl_->nodes.AwaitedNodes();
+}
+
+void DecisionLoop::PodsListed(const std::string& node, absl::string_view version,
+                              const std::vector<model::Pod>& pods) {
+  if (impl_->nodes.PodsListed(node, version, pods)) impl_->dirty = true;
+}
 
 std::string DecisionLoop::Impl::Timestamp(absl::Time at) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", at, absl::UTCTimeZone());
