@@ -373,4 +373,14 @@ bool Hook::OnStatusResult(const model::NodeRequest& written, const absl::Status&
   return impl_->ledger().StatusAnswered(written, status, now);
 }
 
+void Hook::OnTaintResult(const std::string& request_name, bool present, const absl::Status& status,
+                         absl::Time now) {
+  impl_->ledger().TaintAnswered(request_name, present, status, now);
+}
+
+void Hook::OnDeleteResult(const std::string& request_name, const std::string& uid,
+                          const absl::Status& status, absl::Time now) {
+  impl_->ledger().DeletionAnswered(request_name, uid, status, now);
+}
+
 }  // namespace fairlead::hook

@@ -147,14 +147,20 @@ class Hook {
   [[nodiscard]] absl::StatusOr<model::Node> ExpectedNode(
       const model::NodeRequest& request,
       const std::vector<const model::NodePool*>& pools = {}) const;
-  // The API server's answer to CreateNodeRequest. Optional: without it a failed creation is given
-  // up after launch_timeout. A rejected creation backs off as if the provider had refused it, so
-  // that a server that rejects everything is not called in a loop.
+  // The API server's answer to CreateNodeRequest. A refusal after an unknown outcome proves nothing
+  // (base/write_attempts.h) and is not told. Without an answer, and without the object in the
+  // watch, the creation is given up after launch_timeout. A rejected creation backs off as if the
+  // provider had refused it, so that a server that rejects everything is not called in a loop.
   void OnCreateResult(const std::string& request_name, const absl::Status& status, absl::Time now);
   // The API server's answer to UpdateNodeRequestStatus, with the written status. Without it, and
   // without its effect in the watch, the write is repeated. True if a decision waits for it.
   bool OnStatusResult(const model::NodeRequest& written, const absl::Status& status,
                       absl::Time now);
+  // The API server's answers to SetNodeTaint and DeleteNodeRequest. `uid`: of the request.
+  void OnTaintResult(const std::string& request_name, bool present, const absl::Status& status,
+                     absl::Time now);
+  void OnDeleteResult(const std::string& request_name, const std::string& uid,
+                      const absl::Status& status, absl::Time now);
   // A provider's answer to LaunchNode or TerminateNode (ActionResult with its request's name).
   void OnProviderResult(const std::string& request_name, bool launch, const absl::Status& status,
                         absl::Time now, const std::string& machine_id = "");

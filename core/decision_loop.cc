@@ -370,6 +370,7 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   verdicts.Update(*engine, waiting, waiting_changes, now, writes);
   stats.verdict_writes += writes.size();
   usage.Update(*engine, now, writes);
+  wake_at = std::min(wake_at, usage.wake_at());
   for (model::Action& write : writes) Emit(std::move(write), result);
 }
 

@@ -44,6 +44,11 @@ std::string ManagedNodes::RequestOf(const model::Node& node) const {
   return request;
 }
 
+std::string ManagedNodes::RequestOfNode(const std::string& name) const {
+  const auto node = managed_.find(name);
+  return node == managed_.end() ? "" : node->second.request;
+}
+
 void ManagedNodes::Unlink(const std::string& name) {
   auto it = managed_.find(name);
   if (it == managed_.end()) return;
