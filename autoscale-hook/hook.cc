@@ -38,18 +38,18 @@ bool IsOurName(const std::string& name) {
 
 }  // namespace
 
-absl::Status CheckProvider(const HookOptions& options, bool required) {
+absl::Status CheckProvider(const HookOptions& options, absl::string_view field) {
   const std::string known =
       absl::StrCat("known providers: ", absl::StrJoin(options.known_providers, ", "));
   if (options.provider.empty()) {
-    if (!required) return absl::OkStatus();
+    if (!options.enabled) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        absl::StrCat("hook.provider: must be set if the hook is on; ", known));
+        absl::StrCat(field, ": must be set if the hook is enabled; ", known));
   }
   const auto& list = options.known_providers;
   if (std::find(list.begin(), list.end(), options.provider) != list.end()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("hook.provider: \"", options.provider, "\" is not a known provider; ", known));
+      absl::StrCat(field, ": \"", options.provider, "\" is not a known provider; ", known));
 }
 
 void SetGpuLabels(const InstanceType& type, model::NodeRequest& request) {
@@ -371,6 +371,16 @@ void Hook::OnCreateResult(const std::string& request_name, const absl::Status& s
 bool Hook::OnStatusResult(const model::NodeRequest& written, const absl::Status& status,
                           absl::Time now) {
   return impl_->ledger().StatusAnswered(written, status, now);
+}
+
+void Hook::OnTaintResult(const std::string& request_name, bool present, const absl::Status& status,
+                         absl::Time now) {
+  impl_->ledger().TaintAnswered(request_name, present, status, now);
+}
+
+void Hook::OnDeleteResult(const std::string& request_name, const std::string& uid,
+                          const absl::Status& status, absl::Time now) {
+  impl_->ledger().DeletionAnswered(request_name, uid, status, now);
 }
 
 }  // namespace fairlead::hook

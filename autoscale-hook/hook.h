@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "autoscale-hook/catalog.h"
 #include "autoscale-hook/demand.h"
@@ -56,9 +57,9 @@ struct HookOptions {
   GuardOptions guard;  // rate of provisioning, and memory of purchases that did not help
 };
 
-// Checks that the hook may run with these options. Without a provider the hook is off, unless
-// `required`. InvalidArgument names the field and the known providers.
-absl::Status CheckProvider(const HookOptions& options, bool required);
+// Checks that the provider is a known one, and that there is one if the hook is enabled.
+// InvalidArgument names `field`, the place of the setting, and the known providers.
+absl::Status CheckProvider(const HookOptions& options, absl::string_view field);
 
 // What the core tells the hook about a node in each step.
 struct NodeUse {
@@ -146,14 +147,20 @@ class Hook {
   [[nodiscard]] absl::StatusOr<model::Node> ExpectedNode(
       const model::NodeRequest& request,
       const std::vector<const model::NodePool*>& pools = {}) const;
-  // The API server's answer to CreateNodeRequest. Optional: without it a failed creation is given
-  // up after launch_timeout. A rejected creation backs off as if the provider had refused it, so
-  // that a server that rejects everything is not called in a loop.
+  // The API server's answer to CreateNodeRequest. A refusal after an unknown outcome proves nothing
+  // (base/write_attempts.h) and is not told. Without an answer, and without the object in the
+  // watch, the creation is given up after launch_timeout. A rejected creation backs off as if the
+  // provider had refused it, so that a server that rejects everything is not called in a loop.
   void OnCreateResult(const std::string& request_name, const absl::Status& status, absl::Time now);
   // The API server's answer to UpdateNodeRequestStatus, with the written status. Without it, and
   // without its effect in the watch, the write is repeated. True if a decision waits for it.
   bool OnStatusResult(const model::NodeRequest& written, const absl::Status& status,
                       absl::Time now);
+  // The API server's answers to SetNodeTaint and DeleteNodeRequest. `uid`: of the request.
+  void OnTaintResult(const std::string& request_name, bool present, const absl::Status& status,
+                     absl::Time now);
+  void OnDeleteResult(const std::string& request_name, const std::string& uid,
+                      const absl::Status& status, absl::Time now);
   // A provider's answer to LaunchNode or TerminateNode (ActionResult with its request's name).
   void OnProviderResult(const std::string& request_name, bool launch, const absl::Status& status,
                         absl::Time now, const std::string& machine_id = "");

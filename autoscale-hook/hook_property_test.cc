@@ -221,13 +221,27 @@ class World {
       answer(Fault(5) ? absl::UnavailableError("done all the same") : absl::OkStatus());
     } else if (const auto* erase = std::get_if<model::DeleteNodeRequest>(&action.what)) {
       auto it = requests_.find(erase->name);
-      if (it == requests_.end() || it->second.meta.uid != erase->uid || Fault(10)) return;
+      const auto answer = [&](const absl::Status& status) {
+        if (!Fault(10)) hook_->OnDeleteResult(erase->name, erase->uid, status, now_);
+      };
+      if (it == requests_.end() || it->second.meta.uid != erase->uid) {
+        return answer(absl::FailedPreconditionError("another object"));
+      }
+      if (Fault(10)) return answer(absl::PermissionDeniedError("refused"));
       EXPECT_FALSE(machines_.contains(erase->name)) << "forgot a machine that costs money";
       requests_.erase(it);
+      answer(Fault(5) ? absl::UnavailableError("done all the same") : absl::OkStatus());
     } else if (const auto* taint = std::get_if<model::SetNodeTaint>(&action.what)) {
       auto it = nodes_.find(taint->node);
-      if (it == nodes_.end() || it->second.uid != taint->uid || Fault(10)) return;
+      const auto answer = [&](const absl::Status& status) {
+        if (!Fault(10)) hook_->OnTaintResult(taint->node, taint->present, status, now_);
+      };
+      if (it == nodes_.end() || it->second.uid != taint->uid) {
+        return answer(absl::NotFoundError("no such node"));
+      }
+      if (Fault(10)) return answer(absl::PermissionDeniedError("refused"));
       it->second.tainted = taint->present;
+      answer(Fault(5) ? absl::UnavailableError("done all the same") : absl::OkStatus());
     } else if (const auto* launch = std::get_if<model::LaunchNode>(&action.what)) {
       DeliverLaunch(*launch);
     } else if (const auto* terminate = std::get_if<model::TerminateNode>(&action.what)) {

@@ -249,18 +249,86 @@ TEST_F(HookTest, FailedThatIsRefusedIsRepeatedAndNothingIsTerminatedBefore) {
   EXPECT_EQ(All<model::TerminateNode>(Step()).size(), 1u) << "an answer is enough";
 }
 
+// Taints and the end of the object follow the one rule for writes.
+TEST_F(HookTest, ATaintThatFailsIsRepeatedEverLaterAndOneAttemptIsInFlight) {
+  for (const absl::Status& answer :
+       {absl::PermissionDeniedError("403"), absl::AbortedError("409"),
+        absl::InvalidArgumentError("422"), absl::UnavailableError("no answer"),
+        absl::NotFoundError("404")}) {
+    SCOPED_TRACE(answer.ToString());
+    requests_.clear();
+    nodes_.clear();
+    shown_.clear();
+    Restart();
+    BuyReady();
+    nodes_.at(TheName()).needed = false;
+    StepAndApply();
+    now_ += options_.unneeded_after;
+    std::vector<absl::Time> sent;
+    for (int i = 0; i < 900; ++i, now_ += absl::Seconds(1)) {
+      const StepOutput out = Step();
+      EXPECT_TRUE(All<model::TerminateNode>(out).empty());
+      if (All<model::SetNodeTaint>(out).empty()) continue;
+      sent.push_back(now_);
+      // The answer takes three seconds.
+      for (int j = 0; j < 3; ++j, now_ += absl::Seconds(1)) {
+        EXPECT_TRUE(All<model::SetNodeTaint>(Step()).empty());
+      }
+      hook_->OnTaintResult(TheName(), true, answer, now_);
+    }
+    ASSERT_GE(sent.size(), 5u);
+    EXPECT_LE(sent.size(), 10u);
+    for (size_t i = 2; i < sent.size(); ++i) {
+      EXPECT_GE(sent[i] - sent[i - 1], sent[i - 1] - sent[i - 2]);
+    }
+    // It was done by one of the attempts: the watch decides.
+    nodes_.at(TheName()).removal_tainted = true;
+    StepAndApply();
+    EXPECT_EQ(ThePhase(), Phase::kDraining);
+  }
+}
+
+TEST_F(HookTest, AnEndOfTheObjectThatFailsIsRepeatedUntilItIsGone) {
+  BuyLaunched();
+  now_ += options_.ready_timeout;
+  StepAndApply();
+  ASSERT_EQ(ThePhase(), Phase::kFailed);
+  StepAndApply();
+  Answer(false, absl::OkStatus());
+  std::vector<absl::Time> sent;
+  for (int i = 0; i < 900; ++i, now_ += absl::Seconds(1)) {
+    const auto ends = All<model::DeleteNodeRequest>(Step());
+    if (ends.empty()) continue;
+    sent.push_back(now_);
+    // OK, and the object stays: another finalizer.
+    hook_->OnDeleteResult(ends[0].name, ends[0].uid,
+                          sent.size() < 4 ? absl::PermissionDeniedError("403") : absl::OkStatus(),
+                          now_);
+  }
+  ASSERT_GE(sent.size(), 5u);
+  EXPECT_LE(sent.size(), 10u);
+  EXPECT_EQ(sent[1] - sent[0], absl::Seconds(5));
+  EXPECT_EQ(sent[2] - sent[1], absl::Seconds(10));
+  // An answer about a former object of the name changes nothing.
+  hook_->OnDeleteResult(TheName(), "another", absl::UnavailableError("late"), now_);
+  requests_.clear();
+  Show();
+  EXPECT_TRUE(All<model::DeleteNodeRequest>(Step()).empty());
+}
+
 TEST_F(HookTest, DrainingThatIsLostKeepsTheMachine) {
   BuyReady();
   LeaveUnneeded();
   int writes = 0;
-  for (int i = 0; i < 60; ++i, now_ += absl::Seconds(1)) {
-    const StepOutput out = Step();  // the write is lost
+  for (int i = 0; i < 1200; ++i, now_ += absl::Seconds(1)) {
+    const StepOutput out = Step();  // the write is lost, and its answer too
     writes += static_cast<int>(All<model::UpdateNodeRequestStatus>(out).size());
     EXPECT_TRUE(All<model::TerminateNode>(out).empty());
   }
   EXPECT_GE(writes, 5);
+  EXPECT_LE(writes, 8);
   size_t terminated = 0;
-  for (int i = 0; i < 15; ++i, now_ += absl::Seconds(1)) {
+  for (int i = 0; i < 310 && terminated == 0; ++i, now_ += absl::Seconds(1)) {
     terminated += All<model::TerminateNode>(StepAndApply()).size();
   }
   EXPECT_EQ(terminated, 1u);

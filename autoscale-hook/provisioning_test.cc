@@ -212,12 +212,14 @@ TEST_F(HookTest, NoProviderIsAHookThatIsOff) {
   options_.provider.clear();
   Restart();
   EXPECT_TRUE(Step({Item("team/a", Spec(1000, 4, 1), 1)}).actions.empty());
-  EXPECT_TRUE(CheckProvider(options_, /*required=*/false).ok());
-  const absl::Status missing = CheckProvider(options_, /*required=*/true);
+  options_.enabled = false;
+  EXPECT_TRUE(CheckProvider(options_, "hook.provider").ok());
+  options_.enabled = true;
+  const absl::Status missing = CheckProvider(options_, "hook.provider");
   EXPECT_EQ(missing.message(),
-            "hook.provider: must be set if the hook is on; known providers: aws, kwok");
+            "hook.provider: must be set if the hook is enabled; known providers: aws, kwok");
   options_.provider = "gce";
-  const absl::Status unknown = CheckProvider(options_, /*required=*/true);
+  const absl::Status unknown = CheckProvider(options_, "hook.provider");
   EXPECT_TRUE(absl::IsInvalidArgument(unknown));
   EXPECT_EQ(unknown.message(),
             "hook.provider: \"gce\" is not a known provider; known providers: aws, kwok");

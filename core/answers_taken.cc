@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/decision_loop_impl.h"
+#include "scheduler/model/api_names.h"
 
 namespace fairlead::core {
 
@@ -20,9 +21,11 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
   } else if (const auto* removal = std::get_if<InFlightPodDeletion>(&*found)) {
     shares.shares().Deleted(removal->name, status, now);
   } else if (const auto* config_map = std::get_if<InFlightConfigMap>(&*found)) {
-    shares.shares().ConfigMapApplied(config_map->ns, config_map->pod, config_map->uid, status);
+    shares.shares().ConfigMapApplied(config_map->ns, config_map->pod, config_map->uid,
+                                     config_map->name, status, now);
   } else if (const auto* claim = std::get_if<InFlightClaim>(&*found)) {
-    claims.claims().Answered(claim->key, claim->reserved, status, result.resource_version, now);
+    claims.Answered(claim->key, claim->reserved, status, result.resource_version, now);
+    wake_at = std::min(wake_at, claims.idle_wake_at());
   } else if (const auto* provider = std::get_if<InFlightProvider>(&*found)) {
     ProviderAnswered(result.action_id, *provider, result, now);
   } else if (const auto* update = std::get_if<InFlightStatus>(&*found)) {
@@ -32,8 +35,26 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
     CreationAnswered(std::move(*create), status, now);
   } else if (auto* evict = std::get_if<InFlightEviction>(&*found)) {
     EvictionAnswered(std::move(*evict), status, now);
+  } else if (const auto* taint = std::get_if<InFlightTaint>(&*found)) {
+    memo.valid = false;
+    hook.OnTaintResult(nodes.RequestOfNode(taint->node), taint->present, status, now);
+    if (!status.ok()) dirty = true;  // the hook knows when it is due again
+  } else if (const auto* end = std::get_if<InFlightRequestEnd>(&*found)) {
+    memo.valid = false;
+    hook.OnDeleteResult(end->name, end->uid, status, now);
+    if (!status.ok()) dirty = true;
+  } else if (std::holds_alternative<InFlightUsage>(*found)) {
+    usage.Answered(status, now);
+    wake_at = std::min(wake_at, usage.wake_at());
   } else if (status.ok()) {
     return;  // the watch shows its effect
+  } else if (auto* annotations = std::get_if<InFlightAnnotations>(&*found)) {
+    // The group is gone, another one has its name, or the write is invalid.
+    if (absl::IsNotFound(status) || absl::IsFailedPrecondition(status) ||
+        absl::IsInvalidArgument(status)) {
+      return;
+    }
+    in_flight.RetryLater(std::move(*annotations), now);
   } else if (const auto* verdict = std::get_if<InFlightVerdict>(&*found)) {
     // A missing object needs no verdict, and an invalid write stays invalid. A conflict (409) is
     // inconclusive: the object may have been replaced, or another write was faster.
@@ -61,7 +82,6 @@ void DecisionLoop::Impl::ProviderAnswered(uint64_t action_id, const InFlightProv
 void DecisionLoop::Impl::CreationAnswered(InFlightRequest creation, const absl::Status& status,
                                           absl::Time now) {
   const std::string name = creation.request.meta.name;
-  hook.OnCreateResult(name, status, now);
   memo.valid = false;
   // Created, or existing already: the watch will show it, and until then the node counts as
   // ordered.
@@ -70,8 +90,25 @@ void DecisionLoop::Impl::CreationAnswered(InFlightRequest creation, const absl::
     in_flight.RetryLater(std::move(creation), now);
     return;
   }
+  hook.OnCreateResult(name, status, now);
   RequestChanged(name);
   dirty = true;
+}
+
+// Removes what is no longer to be written; false if nothing is left.
+bool DecisionLoop::Impl::KeepWanted(model::SetPodGroupAnnotations& write) const {
+  const state::WorkloadId id = state.FindGroup(write.ns, write.name);
+  if (id == state::kNoId || state.workload(id).uid != write.uid) return false;
+  const state::WorkloadDetails& details = *state.workload(id).details;
+  const auto drop_unless = [&write](const char* key, absl::Time wanted, absl::Time none) {
+    const std::string* value = write.annotations.Find(key);
+    if (value != nullptr && *value != (wanted == none ? "" : Timestamp(wanted))) {
+      write.annotations.Erase(key);
+    }
+  };
+  drop_unless(model::kStaleSinceAnnotation, details.stale_since, absl::InfiniteFuture());
+  drop_unless(model::kLastEvictionAnnotation, details.last_eviction, absl::InfinitePast());
+  return !write.annotations.empty();
 }
 
 // Repeats actions of unknown outcome that the watch has not decided meanwhile.
@@ -92,6 +129,9 @@ void DecisionLoop::Impl::SendAgain(absl::Time now, StepResult& result) {
         evictions.Sent(evict.uid);
         Emit({0, std::move(evict)}, result, eviction->unknown);
       }
+    } else if (auto* annotations = std::get_if<InFlightAnnotations>(&due)) {
+      if (!KeepWanted(annotations->write)) continue;
+      Emit({0, std::move(annotations->write)}, result, annotations->unknown);
     } else {
       auto& creation = std::get<InFlightRequest>(due);
       const std::string& name = creation.request.meta.name;

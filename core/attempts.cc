@@ -51,8 +51,8 @@ void DecisionLoop::Impl::TellDelays() {
     verdict::Verdict& v = entry.verdict;
     if (!v.until.has_value() || !NobodyBuys(entry)) continue;
     std::erase(v.details, verdict::DelayClause(*v.until));
-    v.details.push_back(
-        absl::StrCat("no node is bought for it meanwhile (", verdict::CodeName(v.code), ")"));
+    v.details.push_back(absl::StrCat("no node will be provisioned for it meanwhile (",
+                                     verdict::CodeName(v.code), ")"));
     v.code = Code::kPreemptionDelay;
     v.unblockers = verdict::DefaultUnblockers(v);
   }

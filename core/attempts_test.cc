@@ -343,5 +343,78 @@ TEST_F(DelaysTest, AGroupThatIsEvictedWaitsForItsDelayAnew) {
   EXPECT_EQ(written[0].annotations.Get(model::kLastEvictionAnnotation), "2023-11-14T22:30:00Z");
 }
 
+// ---- annotations of groups, which keep times across a restart
+
+class GroupAnnotationsTest : public DelaysTest {
+ protected:
+  // A gang of two, of which one pod is left.
+  StepResult Stale() {
+    Hook(false);
+    Put(MakeQueue("q", "", 4, kUnlimited));
+    Put(MakeNode("n", 4));
+    Put(MakeGroup("ns", "gang", "q", 2));
+    Put(PodBuilder("ns", "g0").Group("gang").Gpus(1).On("n").Build());
+    return Step(10);
+  }
+  static std::string StaleSince(const StepResult& result) {
+    const auto writes = Of<model::SetPodGroupAnnotations>(result);
+    if (writes.empty()) return "nothing";
+    return std::string(writes[0].annotations.Get(model::kStaleSinceAnnotation));
+  }
+};
+
+TEST_F(GroupAnnotationsTest, AFailedWriteIsRepeatedAndNotWhenItSucceeded) {
+  for (const absl::Status& answer :
+       {absl::PermissionDeniedError("403"), absl::UnavailableError("no answer"),
+        absl::AbortedError("429"), absl::ResourceExhaustedError("shed")}) {
+    SCOPED_TRACE(answer.ToString());
+    StepResult result = Stale();
+    EXPECT_EQ(StaleSince(result), "2023-11-14T22:13:30Z");
+    AnswerThe<model::SetPodGroupAnnotations>(result, answer);
+    result = Step(10);
+    EXPECT_EQ(StaleSince(result), "nothing");
+    ASSERT_LE(result.wake_at, At(15));
+    result = StepAt(result.wake_at);
+    EXPECT_EQ(StaleSince(result), "2023-11-14T22:13:30Z");
+    AnswerAll(result);
+    for (int at = 16; at < 40; ++at) EXPECT_EQ(StaleSince(Step(at)), "nothing");
+  }
+}
+
+TEST_F(GroupAnnotationsTest, WhatIsNoLongerTrueIsNotRepeated) {
+  StepResult result = Stale();
+  AnswerThe<model::SetPodGroupAnnotations>(result, absl::UnavailableError("no answer"));
+  Put(PodBuilder("ns", "g1").Group("gang").Gpus(1).On("n").Build());
+  result = Step(11);  // complete again: this write replaces the former
+  std::vector<std::string> written = {StaleSince(result)};
+  AnswerThe<model::SetPodGroupAnnotations>(result, absl::PermissionDeniedError("403"));
+  for (int at = 12; at < 40; ++at) {
+    result = Step(at);
+    if (const std::string since = StaleSince(result); since != "nothing") written.push_back(since);
+    AnswerAll(result);
+  }
+  EXPECT_EQ(written, (std::vector<std::string>{"", ""}));
+}
+
+TEST_F(GroupAnnotationsTest, NothingIsRepeatedForAGroupThatIsGoneOrReplaced) {
+  for (const bool replaced : {false, true}) {
+    StepResult result = Stale();
+    AnswerThe<model::SetPodGroupAnnotations>(result, absl::UnavailableError("no answer"));
+    if (replaced) {
+      model::PodGroup other = MakeGroup("ns", "gang", "q", 1);
+      other.meta.uid = "another";
+      Put(other);
+    } else {
+      loop_->Apply(model::Delete{model::Kind::kPodGroup, "ns", "gang", ""});
+    }
+    for (int at = 11; at < 40; ++at) {
+      for (const auto& write : Of<model::SetPodGroupAnnotations>(Step(at))) {
+        EXPECT_EQ(write.uid, "another");
+        EXPECT_EQ(write.annotations.Get(model::kStaleSinceAnnotation), "");
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fairlead::core::testing

@@ -14,6 +14,11 @@ constexpr absl::Duration kIdleGrace = absl::Seconds(10);
 
 }  // namespace
 
+ClaimPlugin::ClaimPlugin(state::ClusterState& state, Backoff backoff)
+    : state_(state),
+      claims_(backoff),
+      rules_{.backoff = backoff, .unseen = {kIdleGrace, absl::Minutes(5)}} {}
+
 bool ClaimPlugin::Needs(const state::PodRecord& pod) const {
   return !state_.ClaimKeysOf(pod.id).empty();
 }
@@ -24,7 +29,7 @@ absl::Status ClaimPlugin::Reserve(const state::PodRecord& pod, model::BindPod bi
     // Another allocation, or another device, may have become known since the decision.
     if (!state_.devices().IsWhole(key)) {
       return absl::FailedPreconditionError(
-          absl::StrCat("ResourceClaim ", key, " has not all of its devices any more"));
+          absl::StrCat("ResourceClaim ", key, " no longer has all of its devices"));
     }
     held.push_back({state_.devices().Find(key)->object, state_.devices().AllocationOf(key)});
   }
@@ -45,23 +50,39 @@ BindingPlugin::Progress ClaimPlugin::Advance(absl::Time now) {
   return {std::move(due.actions), std::move(due.bindings), std::move(due.failed)};
 }
 
+void ClaimPlugin::Answered(const std::string& claim, bool reserved, const absl::Status& status,
+                           const std::string& version, absl::Time now) {
+  claims_.Answered(claim, reserved, status, version, now);
+  const auto idle = idle_.find(claim);
+  if (idle != idle_.end() && !reserved) idle->second.deallocation.Answered(status, now, rules_);
+}
+
+absl::Time ClaimPlugin::Idle::due() const {
+  return std::max(since + kIdleGrace, deallocation.due());
+}
+
+absl::Time ClaimPlugin::idle_wake_at() const {
+  absl::Time at = absl::InfiniteFuture();
+  for (const auto& [key, idle] : idle_) at = std::min(at, idle.due());
+  return at;
+}
+
 std::vector<model::Action> ClaimPlugin::FreeIdle(absl::Time now, absl::Time& wake_at) {
   std::vector<model::Action> actions;
-  std::map<std::string, absl::Time> idle;
+  std::map<std::string, Idle> still;
   for (const std::string& key : state_.IdleClaims()) {
     if (claims_.Knows(key)) continue;
     const auto known = idle_.find(key);
-    absl::Time& since = idle[key];
-    since = known == idle_.end() ? now : known->second;
-    if (now >= since + kIdleGrace) {
-      const model::ObjectMeta& meta = state_.devices().Find(key)->object.meta;
-      actions.push_back(
-          {0, model::DeallocateClaim{meta.ns, meta.name, meta.uid, meta.resource_version}});
-      since = now;  // repeated if that did not help
-    }
-    wake_at = std::min(wake_at, since + kIdleGrace);
+    Idle& idle =
+        still.emplace(key, known == idle_.end() ? Idle{now, {}} : known->second).first->second;
+    if (idle.due() > now) continue;
+    const model::ObjectMeta& meta = state_.devices().Find(key)->object.meta;
+    actions.push_back(
+        {0, model::DeallocateClaim{meta.ns, meta.name, meta.uid, meta.resource_version}});
+    idle.deallocation.Sent(now, rules_);
   }
-  idle_ = std::move(idle);
+  idle_ = std::move(still);
+  wake_at = std::min(wake_at, idle_wake_at());
   return actions;
 }
 

@@ -80,7 +80,7 @@ model::ResourceClaim ClaimReservations::Seen(const model::ResourceClaim& claim) 
   entry.gone = false;
   touched_.insert(key);
   if (another) {
-    FailAll(std::exchange(entry.waiting, {}), absl::StrCat("ResourceClaim ", key, " is another"));
+    FailAll(std::exchange(entry.waiting, {}), absl::StrCat("ResourceClaim ", key, " was deleted and created again"));
     entry.assumed = false;
     return claim;
   }
@@ -96,7 +96,6 @@ void ClaimReservations::Gone(absl::string_view ns, absl::string_view name) {
   Entry& entry = at->second;
   entry.gone = true;
   entry.assumed = false;
-  entry.unknown = 0;
   FailAll(std::exchange(entry.waiting, {}), absl::StrCat("ResourceClaim ", key, " is gone"));
   touched_.insert(key);
 }
@@ -114,7 +113,7 @@ void ClaimReservations::Hold(model::BindPod bind, std::vector<Claim> claims) {
     Entry& entry = at->second;
     if (added) entry.seen = std::move(claim.object);
     // If none of our writes is under way, the state uses this allocation from now on.
-    if (added || (!entry.assumed && !entry.in_flight && entry.waiting.empty())) {
+    if (added || (!entry.assumed && !entry.write.in_flight() && entry.waiting.empty())) {
       entry.allocation = std::move(claim.allocation);
       entry.allocation.node = held.bind.node;
     }
@@ -170,19 +169,12 @@ void ClaimReservations::Unassume(Entry& entry) {
   changed_.push_back(entry.seen);
 }
 
-void ClaimReservations::TakeOpen(Entry& entry, absl::Time now) {
-  entry.waiting.merge(entry.writing);
-  entry.writing.clear();
-  entry.retry_at = now + backoff_.Pause(++entry.unknown);
-}
-
 void ClaimReservations::TakeRefusal(Entry& entry, const absl::Status& status) {
-  entry.unknown = 0;
   Pods refused = std::exchange(entry.writing, {});
   if (entry.allocates) {
     refused.merge(entry.waiting);
     entry.waiting.clear();
-    Unassume(entry);
+    if (!entry.write.in_doubt()) Unassume(entry);
   }
   FailAll(std::move(refused), std::string(status.message()));
 }
@@ -193,29 +185,30 @@ void ClaimReservations::Answered(const std::string& claim, bool reserved,
   const auto at = entries_.find(claim);
   if (at == entries_.end()) return;
   Entry& entry = at->second;
-  if (!entry.in_flight || entry.resolving == reserved) return;
-  entry.in_flight = false;
+  if (!entry.write.in_flight() || entry.resolving == reserved) return;
   touched_.insert(claim);
-  // After an unknown outcome, "not done" refers to the latest attempt only.
-  const bool open =
-      OutcomeOf(status, entry.unknown > 0 && absl::IsAborted(status)) == core::Outcome::kUnknown;
+  const bool read = absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
+  const fairlead::Outcome outcome = entry.write.Answered(status, now, rules_);
   if (entry.gone) {
+    entry.write.Settle();
     FailAll(std::exchange(entry.writing, {}), absl::StrCat("ResourceClaim ", claim, " is gone"));
   } else if (std::exchange(entry.resolving, false)) {
+    // What is changed at the same time may be our own first write: it stays in doubt.
     if (status.ok() || absl::IsNotFound(status)) {
-      entry.unknown = 0;
+      entry.write.Settle();
       Unassume(entry);
-    } else {
-      entry.retry_at = now + backoff_.Pause(++entry.unknown);
     }
-  } else if (status.ok()) {
-    entry.unknown = 0;
+  } else if (outcome == fairlead::Outcome::kDone) {
+    entry.write.Settle();
     if (entry.assumed) entry.written = version;
     for (const auto& [pod, consumer] : std::exchange(entry.writing, {})) MarkDone(claim, pod);
     if (entry.assumed && IsShown(entry)) Unassume(entry);
-  } else if (open) {
-    TakeOpen(entry, now);
+  } else if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+             (entry.write.in_doubt() && absl::IsAborted(status))) {
+    entry.waiting.merge(entry.writing);
+    entry.writing.clear();
   } else {
+    if (read) entry.write.Settle();
     TakeRefusal(entry, status);
   }
 }
@@ -257,14 +250,14 @@ void ClaimReservations::Serve(const std::string& key, absl::Time now, Outcome& o
   if (at == entries_.end()) return;
   Entry& entry = at->second;
   timers_.erase(key);
-  if (entry.in_flight) return;
+  if (entry.write.in_flight()) return;
   if (entry.seen.allocated && !entry.waiting.empty() &&
       !SameDevices(entry.seen.devices, entry.allocation.devices)) {
     FailAll(std::exchange(entry.waiting, {}),
             absl::StrCat("ResourceClaim ", key, " has been allocated otherwise"));
   }
   if (entry.seen.allocated) {
-    entry.unknown = 0;
+    entry.write.Settle();
     for (auto pod = entry.waiting.begin(); pod != entry.waiting.end();) {
       if (!IsReservedFor(entry, pod->second)) {
         ++pod;
@@ -274,20 +267,21 @@ void ClaimReservations::Serve(const std::string& key, absl::Time now, Outcome& o
       pod = entry.waiting.erase(pod);
     }
   }
-  if (!entry.gone && entry.unknown > 0 && now < entry.retry_at) {
-    timers_[key] = entry.retry_at;
+  if (entry.gone) entry.write.Settle();
+  if (entry.write.in_doubt() && !entry.write.MayGo(now)) {
+    timers_[key] = entry.write.due();
     return;
   }
   if (!entry.waiting.empty()) {
-    Write(entry, out);
-  } else if (entry.unknown > 0 && !entry.gone) {
-    Resolve(entry, out);
+    Write(entry, now, out);
+  } else if (entry.write.in_doubt()) {
+    Resolve(entry, now, out);
   } else if (!entry.assumed) {
     entries_.erase(at);
   }
 }
 
-void ClaimReservations::Write(Entry& entry, Outcome& out) {
+void ClaimReservations::Write(Entry& entry, absl::Time now, Outcome& out) const {
   model::ReserveClaim write;
   write.ns = entry.seen.meta.ns;
   write.name = entry.seen.meta.name;
@@ -296,13 +290,13 @@ void ClaimReservations::Write(Entry& entry, Outcome& out) {
   write.resource_version = is_newer ? entry.written : entry.seen.meta.resource_version;
   write.finalizers = entry.seen.finalizers;
   // A successful write counts although the watch is late.
-  entry.allocates =
-      !entry.seen.allocated && !(entry.assumed && !entry.written.empty() && entry.unknown == 0);
+  entry.allocates = !entry.seen.allocated &&
+                    !(entry.assumed && !entry.written.empty() && !entry.write.in_doubt());
   write.allocate = entry.allocates;
   write.allocation = entry.allocation;
   write.pods = Consumers(entry.waiting);
   entry.writing = std::exchange(entry.waiting, {});
-  entry.in_flight = true;
+  entry.write.Sent(now, rules_);
   if (entry.allocates) {
     entry.assumed = true;
     entry.written.clear();
@@ -312,8 +306,9 @@ void ClaimReservations::Write(Entry& entry, Outcome& out) {
 }
 
 // No pod wants the claim any more, and the write may have happened.
-void ClaimReservations::Resolve(Entry& entry, Outcome& out) {
-  entry.in_flight = entry.resolving = true;
+void ClaimReservations::Resolve(Entry& entry, absl::Time now, Outcome& out) const {
+  entry.resolving = true;
+  entry.write.Sent(now, rules_);
   out.actions.push_back(
       {0, model::DeallocateClaim{entry.seen.meta.ns, entry.seen.meta.name, entry.seen.meta.uid,
                                  entry.seen.meta.resource_version}});

@@ -9,11 +9,12 @@
 // - From the moment an allocation is sent the state has it (Outcome::claims), whatever happens to
 //   the pod: devices that may be written already are allocated to no other claim. A definite
 //   refusal reverts it; so does the watch, once it has passed the written version.
-// - A definite refusal (another client changed the claim, it is gone, the server refuses) fails the
-//   pods of that write; if it was to allocate, all pods that wait for the claim. They are decided
-//   again.
+// - A refusal (another client changed the claim, it is gone, the server refuses) fails the pods of
+//   that write; if it was to allocate, all pods that wait for the claim. They are decided again.
 // - After an unknown outcome the write is repeated after a pause that doubles. If no pod wants it
-//   any more, a deallocation is requested.
+//   any more, a deallocation is requested. A refusal proves nothing then: it fails the pods, and
+//   the devices stay taken until the watch or an OK decides. NotFound and FailedPrecondition rest
+//   on a read of the claim (kube/write/claim_protocol.h) and do decide.
 // - A claim that is reserved for a pod with a failed binding stays reserved for the next attempt.
 //   If it stays unused, DecisionLoop deallocates it (IdleClaims).
 //
@@ -33,8 +34,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/write_attempts.h"
 #include "core/reconcile/binding_plugin.h"
-#include "core/reconcile/outcome.h"
 #include "scheduler/model/action.h"
 #include "scheduler/model/devices.h"
 
@@ -43,7 +44,7 @@ namespace fairlead::core {
 class ClaimReservations {
  public:
   // `backoff`: between attempts.
-  explicit ClaimReservations(Backoff backoff) : backoff_(backoff) {}
+  explicit ClaimReservations(Backoff backoff) : rules_{.backoff = backoff} {}
 
   // ---- events from the watch, every claim of the cluster
   // The claim as the state is to have it.
@@ -89,11 +90,9 @@ class ClaimReservations {
     bool gone = false;
     model::ClaimAllocation allocation;  // the allocation that the pods here rely on
     Pods waiting, writing;
-    bool in_flight = false;
-    bool allocates = false;  // the write in flight or of unknown outcome
+    WriteAttempts write;
+    bool allocates = false;  // the write in flight or in doubt
     bool resolving = false;  // the write in flight deallocates it
-    int unknown = 0;         // answers in a row that left the outcome open
-    absl::Time retry_at = absl::InfinitePast();
     // The state has the allocation, and the watch does not show it.
     bool assumed = false;
     std::string written;  // the version that shows it; empty: unknown
@@ -107,16 +106,15 @@ class ClaimReservations {
   static bool IsShown(const Entry& entry);
   static bool IsReservedFor(const Entry& entry, const model::ReserveClaim::Consumer& pod);
   void Serve(const std::string& key, absl::Time now, Outcome& out);
-  static void Write(Entry& entry, Outcome& out);
-  static void Resolve(Entry& entry, Outcome& out);
+  void Write(Entry& entry, absl::Time now, Outcome& out) const;
+  void Resolve(Entry& entry, absl::Time now, Outcome& out) const;
   void Unassume(Entry& entry);
   void MarkDone(const std::string& claim, const std::string& pod);
   void Fail(const std::string& pod, const std::string& reason);
   void FailAll(Pods pods, const std::string& reason);
-  void TakeOpen(Entry& entry, absl::Time now);
   void TakeRefusal(Entry& entry, const absl::Status& status);
 
-  Backoff backoff_;
+  const WriteAttempts::Rules rules_;
   std::map<std::string, Entry> entries_;  // by "ns/name" of the claim
   std::map<std::string, Held> held_;      // by "ns/name" of the pod
   std::set<std::string> touched_;         // claims to look at

@@ -343,6 +343,44 @@ TEST_F(ClaimsTest, AnUnknownOutcomeThatNobodyWantsAnyMoreIsTakenBackFirst) {
   EXPECT_THAT(Of<model::ReserveClaim>(Step(201)), SizeIs(1));
 }
 
+// The pod waits again with the reason, and its devices stay taken until the claim is seen.
+TEST_F(ClaimsTest, ARefusalAfterAnUnknownOutcomeFreesNothing) {
+  for (const bool committed : {true, false}) {
+    for (const absl::Status& refusal :
+         {absl::PermissionDeniedError("403"), absl::InvalidArgumentError("422")}) {
+      SCOPED_TRACE(absl::StrCat(refusal.ToString(), committed ? ", committed" : ""));
+      options_.emit_events = true;
+      Restart();
+      Begin();
+      Ask("p", "c");
+      StepResult step = Step(1);
+      const model::ReserveClaim write = TheWrite(step);
+      AnswerThe<model::ReserveClaim>(step, absl::UnavailableError("no answer"));
+      step = StepAt(Step(1).wake_at);
+      AnswerThe<model::ReserveClaim>(step, refusal);
+      step = Step(3);
+      bool told = false;
+      for (const auto& event : Of<model::EmitEvent>(step)) {
+        told = told || event.reason == "FailedBinding";
+      }
+      EXPECT_TRUE(told);
+      Delete(Pod("p", {"c"}));
+      Ask("q", "d");
+      EXPECT_THAT(Of<model::ReserveClaim>(Step(3)), IsEmpty()) << "the device may be given away";
+      if (committed) {
+        Put(Stored(write, 3));
+        EXPECT_THAT(Of<model::ReserveClaim>(Step(4)), IsEmpty());
+        Put(Claim("c", 9));
+      } else {
+        step = Step(60);
+        ASSERT_THAT(Of<model::DeallocateClaim>(step), SizeIs(1));
+        AnswerAll(step);
+      }
+      EXPECT_THAT(Of<model::ReserveClaim>(Step(61)), SizeIs(1));
+    }
+  }
+}
+
 // ---- bindings that fail
 
 TEST_F(ClaimsTest, AFailedBindingLeavesTheClaimForTheNextAttempt) {
@@ -376,6 +414,33 @@ TEST_F(ClaimsTest, WhatIsAllocatedForAPodThatCannotComeIsTakenBackAfterAWhile) {
   Put(Claim("c", 4));
   const model::ReserveClaim elsewhere = TheWrite(Step(16));
   EXPECT_EQ(elsewhere.allocation.node, "n2");
+}
+
+TEST_F(ClaimsTest, ADeallocationThatFailsIsRepeatedEverLaterAndNotWhenTheClaimIsUsed) {
+  for (const absl::Status& answer :
+       {absl::PermissionDeniedError("403"), absl::FailedPreconditionError("409"),
+        absl::UnavailableError("no answer"), absl::OkStatus()}) {
+    SCOPED_TRACE(answer.ToString());
+    Restart();
+    Begin(2);
+    Reserve();
+    AnswerThe<model::BindPod>(Step(2), absl::FailedPreconditionError("conflict"));
+    Cordon("n1");
+    int sent = 0;
+    for (int at = 5; at < 600; ++at) {
+      const StepResult step = Step(at);
+      sent += static_cast<int>(Of<model::DeallocateClaim>(step).size());
+      AnswerThe<model::DeallocateClaim>(step, answer);
+    }
+    EXPECT_GE(sent, 3);
+    EXPECT_LE(sent, 16);
+    Put(MakeNode("n1", 0));  // the pod can come again
+    for (int at = 600; at < 800; ++at) {
+      const StepResult step = Step(at);
+      EXPECT_THAT(Of<model::DeallocateClaim>(step), IsEmpty()) << at;
+      AnswerAll(step);
+    }
+  }
 }
 
 TEST_F(ClaimsTest, WhatSomebodyElseUsesIsNotTakenBack) {

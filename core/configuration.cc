@@ -41,21 +41,6 @@ absl::Status ReadGpuLimits(const dom::element& value, const std::string& path,
   return absl::OkStatus();
 }
 
-// A provider spends money, or makes nodes without machines: none is chosen by default.
-absl::Status CheckProvider(const std::string& path, bool enabled_given, hook::HookOptions& hook) {
-  const std::string known = absl::StrJoin(kProviderNames, ", ");
-  const std::string at = absl::StrCat(path, ".provider");
-  if (!enabled_given) hook.enabled = !hook.provider.empty();
-  if (hook.provider.empty()) {
-    if (!hook.enabled) return absl::OkStatus();
-    return Bad(at, absl::StrCat("must be given if the hook is enabled; known providers: ", known));
-  }
-  for (const char* name : kProviderNames) {
-    if (hook.provider == name) return absl::OkStatus();
-  }
-  return Bad(at, absl::StrCat("'", hook.provider, "' is not known; known providers: ", known));
-}
-
 // How much later than `staleAfter` a silent watch may be noticed.
 constexpr absl::Duration kWatchDelay = absl::Seconds(30);
 
@@ -88,7 +73,9 @@ absl::Status ReadHook(const dom::element& value, const std::string& path,
        {"provisioningBurst", Count(&hook.guard.burst, 1)},
        {"provisioningPerMinute", Count(&hook.guard.per_minute, 1)},
        {"maxNewRequestsPerStep", Count(&hook.max_new_requests_per_step, 1)}}));
-  FAIRLEAD_RETURN_IF_ERROR(CheckProvider(path, enabled_given, hook));
+  // A provider spends money, or makes nodes without machines: none is chosen by default.
+  if (!enabled_given) hook.enabled = !hook.provider.empty();
+  FAIRLEAD_RETURN_IF_ERROR(hook::CheckProvider(hook, absl::StrCat(path, ".provider")));
   const std::pair<const char*, absl::Duration> positive[] = {
       {"launchTimeout", hook.launch_timeout},
       {"readyTimeout", hook.ready_timeout},
@@ -162,7 +149,7 @@ absl::Status ReadEvictions(const dom::element& value, const std::string& path,
                                        {"perSecond", Count(&evictions.per_second, 0)},
                                        {"burst", Count(&evictions.burst, 0)}}));
   if (evictions.max_in_flight != 0) return absl::OkStatus();
-  return Bad(absl::StrCat(path, ".maxInFlight"), "must not be 0: nobody would ever give way");
+  return Bad(absl::StrCat(path, ".maxInFlight"), "must not be 0: no eviction would ever be sent");
 }
 
 absl::Status ReadJobOrder(const dom::element& value, const std::string& path,

@@ -88,9 +88,6 @@ struct UsageDatabaseSettings {
   friend bool operator==(const UsageDatabaseSettings&, const UsageDatabaseSettings&) = default;
 };
 
-// The values of hook.provider for which this version has an adapter.
-inline constexpr const char* kProviderNames[] = {"kwok"};
-
 // KwokOptions with the hook off and no provider: the result of a file without a hook section.
 Options OptionsWithoutHook();
 

@@ -51,11 +51,11 @@ TEST(ConfigurationTest, AProviderIsNeverChosenByDefault) {
   EXPECT_TRUE(read(R"({"enabled":true,"provider":"kwok"})")->options.hook.enabled);
   EXPECT_FALSE(read(R"({"enabled":false,"provider":"kwok"})")->options.hook.enabled);
   EXPECT_EQ(error(R"({"enabled":true})"),
-            "hook.provider: must be given if the hook is enabled; known providers: kwok");
+            "hook.provider: must be set if the hook is enabled; known providers: kwok");
   EXPECT_EQ(error(R"({"provider":"aws"})"),
-            "hook.provider: 'aws' is not known; known providers: kwok");
+            "hook.provider: \"aws\" is not a known provider; known providers: kwok");
   EXPECT_EQ(error(R"({"enabled":false,"provider":"aws"})"),
-            "hook.provider: 'aws' is not known; known providers: kwok");
+            "hook.provider: \"aws\" is not a known provider; known providers: kwok");
 }
 
 TEST(ConfigurationTest, StalenessAndTheLeasesMarginHaveBounds) {

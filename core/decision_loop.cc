@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
   Options settings = options;
   if (settings.hook.provider.empty()) settings.hook.enabled = false;
   if (settings.hook.enabled) {
-    FAIRLEAD_RETURN_IF_ERROR(hook::CheckProvider(settings.hook, /*required=*/true));
+    FAIRLEAD_RETURN_IF_ERROR(hook::CheckProvider(settings.hook, "hook.provider"));
   }
   std::unique_ptr<DecisionLoop> loop(new DecisionLoop());
   loop->impl_ = std::make_unique<Impl>(settings, catalog);
@@ -106,7 +106,14 @@ void DecisionLoop::BecomeLeader() {
   impl_->dirty = true;
 }
 
-bool DecisionLoop::AwaitsPods() const { return impl_->nodes.AwaitsPods(); }
+const std::set<std::string>& DecisionLoop::AwaitedNodes() const {
+  return impl_->nodes.AwaitedNodes();
+}
+
+void DecisionLoop::PodsListed(const std::string& node, absl::string_view version,
+                              const std::vector<model::Pod>& pods) {
+  if (impl_->nodes.PodsListed(node, version, pods)) impl_->dirty = true;
+}
 
 std::string DecisionLoop::Impl::Timestamp(absl::Time at) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", at, absl::UTCTimeZone());
@@ -363,6 +370,7 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   verdicts.Update(*engine, waiting, waiting_changes, now, writes);
   stats.verdict_writes += writes.size();
   usage.Update(*engine, now, writes);
+  wake_at = std::min(wake_at, usage.wake_at());
   for (model::Action& write : writes) Emit(std::move(write), result);
 }
 
@@ -417,7 +425,7 @@ void DecisionLoop::Impl::TellStale() {
   std::vector<absl::string_view> names;
   for (const model::Kind kind : stale_kinds) names.push_back(model::KindName(kind));
   const std::string detail =
-      absl::StrCat("evictions and purchases are paused until the API server is heard of again: ",
+      absl::StrCat("evictions and provisioning are paused until the API server answers again: ",
                    absl::StrJoin(names, ", "));
   for (engine::Waiting& entry : waiting) {
     if (LacksNodes(entry.verdict.code)) entry.verdict.details.push_back(detail);

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,10 +53,14 @@ class DecisionLoop {
   // won, the kind has been listed, or its watch has been seen to be up to date.
   void BecomeLeader();
 
-  // True if a node has to be removed, and the watch of pods has not shown everything up to its
-  // taint. A quiet watch does so with its next bookmark, about once a minute; a new snapshot of
-  // pods does so at once.
-  [[nodiscard]] bool AwaitsPods() const;
+  // The nodes that have to be removed while the watch of pods has not shown everything up to their
+  // taint, in order of names. A quiet watch does so with its next bookmark, about once a minute; a
+  // list of the node's pods does so at once.
+  [[nodiscard]] const std::set<std::string>& AwaitedNodes() const;
+  // Such a list, begun after the node was awaited, with its version; ended pods may be left out. An
+  // input like an event.
+  void PodsListed(const std::string& node, absl::string_view version,
+                  const std::vector<model::Pod>& pods);
 
   // Restores the stored usage; empty: none was stored. Storing starts after this call. After an
   // error (Decode's, or FailedPrecondition if usage is not recorded) the record starts empty.

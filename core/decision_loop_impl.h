@@ -61,6 +61,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void ProviderAnswered(uint64_t action_id, const InFlightProvider& provider,
                         const model::ActionResult& result, absl::Time now);
   void SendAgain(absl::Time now, StepResult& result);
+  [[nodiscard]] bool KeepWanted(model::SetPodGroupAnnotations& write) const;
 
   // ---- steps
   StepResult Step(absl::Time now);

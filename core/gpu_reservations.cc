@@ -14,6 +14,8 @@ namespace {
 
 // The watch is rarely later than this.
 constexpr absl::Duration kUnseenGrace = absl::Seconds(5);
+// An accepted deletion whose effect the watch does not show is repeated after this.
+constexpr Backoff kUndeleted = {absl::Minutes(1), absl::Minutes(5)};
 constexpr char kVisibleDevices[] = "NVIDIA_VISIBLE_DEVICES";
 
 bool IsOver(const model::Pod& pod) {
@@ -61,7 +63,7 @@ std::string GpuReservations::Sharer::DeviceOf(const std::string& group) const {
 const GpuReservations::Reservation* GpuReservations::Live(const Group& group) {
   const Reservation* best = nullptr;
   for (const auto& [name, pod] : group.pods) {
-    if (pod.ending || pod.failed || pod.deleting) continue;
+    if (pod.failed || pod.Leaving()) continue;
     const auto rank = [](const Reservation& r) { return std::pair(r.device.empty(), r.creation); };
     if (best == nullptr || rank(pod) < rank(*best)) best = &pod;
   }
@@ -132,7 +134,7 @@ void GpuReservations::ReservationChanged(const model::Pod& pod) {
   group_of_reservation_[name] = key;
   Group& entry = groups_[key];
   Reservation& row = entry.pods[name];
-  const bool was_live = !row.uid.empty() && !row.ending && !row.failed && !row.deleting;
+  const bool was_live = !row.uid.empty() && !row.failed && !row.Leaving();
   row.uid = pod.meta.uid;
   row.creation = pod.meta.creation;
   row.device = std::string(pod.meta.annotations.Get(model::kGpuIndexAnnotation));
@@ -141,7 +143,7 @@ void GpuReservations::ReservationChanged(const model::Pod& pod) {
   row.ending = pod.meta.deletion.has_value();
   row.failed = IsOver(pod);
   if (row.ours) {
-    entry.asked_until = absl::InfinitePast();
+    entry.creation.Settle();
     entry.unseen_since = absl::InfiniteFuture();
   }
   if (!row.device.empty() && !row.failed) entry.failures = 0;
@@ -157,7 +159,7 @@ void GpuReservations::ReservationGone(const std::string& name, bool ended) {
   const auto pod = group.pods.find(name);
   const Reservation last = pod->second;
   group.pods.erase(pod);
-  if (!last.ending && !last.failed && !last.deleting) {
+  if (!last.failed && !last.Leaving()) {
     if (!last.device.empty()) TellLoss(key, name);
     if (ended && last.device.empty()) {
       group.failed = true;
@@ -180,7 +182,7 @@ void GpuReservations::TellLoss(const GroupKey& key, const std::string& pod) {
         {0, model::EmitEvent{model::Kind::kPod, sharer.ns, sharer.name, sharer.uid, true,
                              "GpuReservationLost",
                              absl::StrCat("Reservation pod ", model::Key(options_.ns, pod),
-                                          " of this pod's shared GPU is gone; nobody joins the GPU "
+                                          " of this pod's shared GPU is gone; no pod joins the GPU "
                                           "until it is held again")}});
   }
 }
@@ -238,7 +240,7 @@ void GpuReservations::Hold(model::BindPod bind, std::vector<std::string> groups,
     const GroupKey group_key{bind.node, id};
     Group& group = groups_[group_key];
     group.waiting.insert(key);
-    group.create_at = absl::InfinitePast();  // the pod has its own pauses
+    group.creation.EndPause();  // the pod has its own pauses
     Touch(group_key);
   }
   held_[key] = Held{std::move(bind), std::move(groups), std::move(portion)};
@@ -292,19 +294,15 @@ void GpuReservations::FailWaiting(Group& group, const std::string& reason) {
 
 void GpuReservations::Created(const std::string& node, const std::string& group,
                               const absl::Status& status, absl::Time now) {
-  if (status.ok()) return;  // the watch shows it
   const GroupKey key{node, group};
   const auto at = groups_.find(key);
   if (at == groups_.end()) return;
   Group& entry = at->second;
-  if (absl::IsAlreadyExists(status)) {
-    if (entry.pods.contains(ReservationName(node, group))) return;
-    entry.unseen_since = now;
-    return Touch(key);
-  }
-  entry.asked_until = absl::InfinitePast();
-  entry.create_at = now + backoff_.Pause(++entry.failures);
-  if (OutcomeOf(status, /*in_doubt=*/false) == core::Outcome::kRefused) {
+  const bool exists = absl::IsAlreadyExists(status);
+  if (exists && !entry.pods.contains(ReservationName(node, group))) entry.unseen_since = now;
+  const fairlead::Outcome outcome =
+      entry.creation.Answered(exists ? absl::OkStatus() : status, now, creation_rules_);
+  if (outcome == fairlead::Outcome::kRefused) {
     FailWaiting(entry, absl::StrCat("the reservation pod of the shared GPU was refused: ",
                                     status.message()));
   }
@@ -312,26 +310,27 @@ void GpuReservations::Created(const std::string& node, const std::string& group,
 }
 
 void GpuReservations::Deleted(const std::string& name, const absl::Status& status, absl::Time now) {
-  if (status.ok() || absl::IsNotFound(status)) return;  // the watch shows it
   const auto at = group_of_reservation_.find(name);
   if (at == group_of_reservation_.end()) return;
-  Group& group = groups_[at->second];
-  Reservation& pod = group.pods.at(name);
-  pod.deleting = false;
-  pod.delete_at = now + backoff_.Pause(++group.failures);
+  groups_[at->second].pods.at(name).deletion.Answered(
+      absl::IsNotFound(status) ? absl::OkStatus() : status, now,
+      {.backoff = backoff_, .unseen = kUndeleted});
   Touch(at->second);
 }
 
 void GpuReservations::ConfigMapApplied(absl::string_view ns, absl::string_view pod,
-                                       absl::string_view uid, const absl::Status& status) {
+                                       absl::string_view uid, const std::string& name,
+                                       const absl::Status& status, absl::Time now) {
   const std::string key = model::Key(ns, pod);
   const auto held = held_.find(key);
-  if (held == held_.end() || held->second.bind.uid != uid || held->second.config_maps <= 0) return;
-  if (!status.ok()) {
+  if (held == held_.end() || held->second.bind.uid != uid) return;
+  const auto write = held->second.config_maps.find(name);
+  if (write == held->second.config_maps.end()) return;
+  if (write->second.Answered(status, now, {.backoff = backoff_}) == fairlead::Outcome::kRefused) {
     Fail(key, absl::StrCat("a config map of the shared GPU was not written: ", status.message()));
     return;
   }
-  if (--held->second.config_maps == 0) ready_.insert(key);
+  for (const std::string& id : held->second.groups) Touch({held->second.bind.node, id});
 }
 
 // ---- output of a step ---------------------------------------------------------------------------
@@ -363,7 +362,7 @@ GpuReservations::Outcome GpuReservations::Step(absl::Time now, const InUse& in_u
   while (!touched_.empty()) {
     for (const GroupKey& key : std::exchange(touched_, {})) Serve(key, now, in_use, out);
   }
-  for (const std::string& pod : std::exchange(ready_, {})) Advance(pod, out);
+  for (const std::string& pod : std::exchange(ready_, {})) Advance(pod, now, out);
   touched_.merge(again_);
   again_.clear();
   std::move(said_.begin(), said_.end(), std::back_inserter(out.actions));
@@ -378,8 +377,8 @@ void GpuReservations::Serve(const GroupKey& key, absl::Time now, const InUse& in
   Group& group = at->second;
   absl::Time due = absl::InfiniteFuture();
   for (auto& [name, pod] : group.pods) {
-    if (!pod.failed || pod.ending) continue;
-    if (!pod.deleting) {
+    if (pod.ending || (!pod.failed && !pod.deletion.open())) continue;
+    if (!pod.Leaving()) {
       group.failed = true;
       FailWaiting(group, absl::StrCat("reservation pod ", name,
                                       " of the shared GPU failed on node ", key.first));
@@ -404,6 +403,7 @@ void GpuReservations::Serve(const GroupKey& key, absl::Time now, const InUse& in
   } else {
     group.waiting_since = absl::InfiniteFuture();
     ready_.insert(group.waiting.begin(), group.waiting.end());
+    due = std::min(due, NextConfigMap(group, now));
   }
   SetTimer(key, group, due);
 }
@@ -411,7 +411,7 @@ void GpuReservations::Serve(const GroupKey& key, absl::Time now, const InUse& in
 void GpuReservations::ServeIdle(Group& group, absl::Time now, absl::Time& due, Outcome& out) {
   if (group.pods.empty()) {
     // A creation in flight is awaited, and its pod deleted then.
-    if (now < group.asked_until) due = std::min(due, group.asked_until);
+    if (!group.creation.MayGo(now)) due = std::min(due, group.creation.due());
     return;
   }
   group.idle_since = std::min(group.idle_since, now);
@@ -443,7 +443,7 @@ void GpuReservations::ServeMissing(const GroupKey& key, Group& group, bool used,
       FailWaiting(group, absl::StrCat("the reservation pod of the shared GPU on node ", key.first,
                                       " did not get its device within ",
                                       absl::FormatDuration(options_.index_timeout)));
-      group.asked_until = absl::InfinitePast();
+      group.creation.Settle();
       for (auto& [name, pod] : group.pods) Delete(name, pod, now, due, out);
       return;
     }
@@ -455,18 +455,17 @@ void GpuReservations::ServeMissing(const GroupKey& key, Group& group, bool used,
   if (group.unseen_since + kUnseenGrace <= now) {
     out.actions.push_back({0, model::DeletePod{options_.ns, name, ""}});
     group.unseen_since = absl::InfiniteFuture();
-    group.asked_until = absl::InfinitePast();
-    group.create_at = now + backoff_.initial;
+    group.creation.Settle(now + backoff_.initial);
   }
   due = std::min(due, group.unseen_since + kUnseenGrace);
-  absl::Time earliest = std::max(group.create_at, group.asked_until);
+  absl::Time earliest = group.creation.due();
   if (group.waiting.empty()) earliest = std::max(earliest, group.rest_until);
   if (now < earliest) {
     due = std::min(due, earliest);
     return;
   }
-  group.asked_until = now + options_.index_timeout;
-  due = std::min(due, group.asked_until);
+  group.creation.Sent(now, creation_rules_);
+  due = std::min(due, group.creation.due());
   out.actions.push_back({0, model::CreateGpuReservation{options_.ns, name, key.first, key.second,
                                                         options_.image, options_.service_account,
                                                         options_.runtime_class, options_.command}});
@@ -493,19 +492,19 @@ std::string GpuReservations::Obstacle(const GroupKey& key, const Reservation* li
 
 void GpuReservations::Delete(const std::string& name, Reservation& pod, absl::Time now,
                              absl::Time& due, Outcome& out) {
-  if (pod.ending || pod.deleting) return;
-  if (now < pod.delete_at) {
-    due = std::min(due, pod.delete_at);
+  if (pod.ending) return;
+  if (!pod.deletion.MayGo(now)) {
+    due = std::min(due, pod.deletion.due());
     return;
   }
-  pod.deleting = true;
+  pod.deletion.Sent(now, {.backoff = backoff_, .unseen = kUndeleted});
   out.actions.push_back({0, model::DeletePod{options_.ns, name, pod.uid}});
 }
 
 // Advances a held binding: devices, config maps, then it is released.
-void GpuReservations::Advance(const std::string& pod, Outcome& out) {
+void GpuReservations::Advance(const std::string& pod, absl::Time now, Outcome& out) {
   const auto at = held_.find(pod);
-  if (at == held_.end() || at->second.config_maps > 0) return;
+  if (at == held_.end()) return;
   Held& held = at->second;
   std::vector<std::string> devices;
   for (const std::string& id : held.groups) {
@@ -514,10 +513,10 @@ void GpuReservations::Advance(const std::string& pod, Outcome& out) {
     devices.push_back(live->device);
   }
   const std::string visible = absl::StrJoin(devices, ",");
-  const auto config_maps = config_maps_.find(pod);
-  if (config_maps != config_maps_.end() && held.told != visible) {
-    return AskForConfigMaps(held, config_maps->second, visible, out);
+  if (const auto names = config_maps_.find(pod); names != config_maps_.end()) {
+    for (const std::string& name : names->second) held.config_maps[name];
   }
+  if (!WriteConfigMaps(held, visible, now, out)) return;
   model::BindPod bind = std::move(held.bind);
   held.bind.node = bind.node;
   for (const std::string& id : held.groups) {
@@ -535,19 +534,40 @@ void GpuReservations::Advance(const std::string& pod, Outcome& out) {
 
 // KAI's keys. The webhook chooses from which of the two maps a container reads the devices, so both
 // have them.
-void GpuReservations::AskForConfigMaps(Held& held, const std::vector<std::string>& names,
-                                       const std::string& devices, Outcome& out) const {
-  held.config_maps = static_cast<int>(names.size());
-  held.told = devices;
-  for (const std::string& name : names) {
+bool GpuReservations::WriteConfigMaps(Held& held, const std::string& devices, absl::Time now,
+                                      Outcome& out) const {
+  if (held.told != devices) {
+    for (const auto& [name, write] : held.config_maps) {
+      if (write.in_flight()) return false;  // its answer would be taken for the next one's
+    }
+    for (auto& [name, write] : held.config_maps) write.Settle();
+    held.told = devices;
+  }
+  bool done = true;
+  for (auto& [name, write] : held.config_maps) {
+    if (write.accepted()) continue;
+    done = false;
+    if (!write.MayGo(now)) continue;
     model::ApplyConfigMap apply{
         held.bind.ns, name, {{kVisibleDevices, devices}}, held.bind.name, held.bind.uid};
     if (!absl::EndsWith(name, "-evar")) {
       apply.data.Set("GPU_PORTION", held.portion);
       apply.data.Set("RUNAI_NUM_OF_GPUS", held.portion);
     }
+    write.Sent(now, {.backoff = backoff_});
     out.actions.push_back({0, std::move(apply)});
   }
+  return done;
+}
+
+absl::Time GpuReservations::NextConfigMap(const Group& group, absl::Time now) const {
+  absl::Time next = absl::InfiniteFuture();
+  for (const std::string& pod : group.waiting) {
+    for (const auto& [name, write] : held_.at(pod).config_maps) {
+      if (write.due() > now) next = std::min(next, write.due());
+    }
+  }
+  return next;
 }
 
 }  // namespace fairlead::core

@@ -9,11 +9,11 @@
 //
 //   none ──requested──▶ creating ──seen──▶ no device yet ──annotation──▶ known ──▶ idle ──▶ deleted
 //
-// - The name of a reservation pod follows from node and group, so two requests make one pod; an
-//   answer 409 counts as OK. KAI's reservation pods have other names and are recognised by their
-//   label.
+// - Creations, deletions and config maps follow base/write_attempts.h. The name of a reservation
+//   pod follows from node and group, so two requests make one pod; an answer 409 counts as OK.
+//   KAI's reservation pods have other names and are recognised by their label.
 // - The waiting pods fail, and the reservation pod is deleted, if there is no device within
-//   index_timeout, the kubelet refused the pod, or the server refused the creation.
+//   index_timeout, the kubelet refused the pod, or the server refused the creation for certain.
 // - If no pod shares the GPU (neither in the state, nor by the label of any live pod), the
 //   reservation pod is deleted after idle_grace.
 // - The watch omits pods that have ended: a pod that vanishes without a device has failed. A pod
@@ -42,8 +42,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/write_attempts.h"
 #include "core/reconcile/binding_plugin.h"
-#include "core/reconcile/outcome.h"
 #include "scheduler/model/action.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/model/pod.h"
@@ -68,7 +68,11 @@ class GpuReservations {
  public:
   // `backoff`: between attempts.
   GpuReservations(GpuSharingOptions options, Backoff backoff)
-      : options_(std::move(options)), backoff_(backoff) {}
+      : options_(std::move(options)),
+        backoff_(backoff),
+        creation_rules_{.backoff = backoff,
+                        .silence = {options_.index_timeout, options_.index_timeout},
+                        .unseen = {options_.index_timeout, options_.index_timeout}} {}
 
   // ---- events from the watch, every pod of the cluster
   void PodChanged(const model::Pod& pod);
@@ -87,8 +91,9 @@ class GpuReservations {
   void Created(const std::string& node, const std::string& group, const absl::Status& status,
                absl::Time now);
   void Deleted(const std::string& name, const absl::Status& status, absl::Time now);
+  // `name`: of the config map.
   void ConfigMapApplied(absl::string_view ns, absl::string_view pod, absl::string_view uid,
-                        const absl::Status& status);
+                        const std::string& name, const absl::Status& status, absl::Time now);
 
   // ---- output of a step
   using Failure = BindingPlugin::Failure;
@@ -110,23 +115,23 @@ class GpuReservations {
 
   struct Reservation {
     std::string uid, device;
-    bool ours = false;      // by its name
-    bool ending = false;    // terminating
-    bool failed = false;    // refused by the kubelet, or its program gave up for good
-    bool deleting = false;  // requested
-    absl::Time creation, delete_at = absl::InfinitePast();
+    bool ours = false;    // by its name
+    bool ending = false;  // terminating
+    bool failed = false;  // refused by the kubelet, or its program gave up for good
+    absl::Time creation;
+    WriteAttempts deletion;
+    // True if it goes, or may be going.
+    [[nodiscard]] bool Leaving() const { return ending || deletion.open(); }
   };
   struct Group {
     std::map<std::string, Reservation> pods;  // by name
     std::set<std::string> waiting;            // keys of held_
-    // Until then a creation counts as in flight, or its pod as not seen yet.
-    absl::Time asked_until = absl::InfinitePast();
+    WriteAttempts creation;
     // Since then the server says that the pod exists, and the watch does not show it.
     absl::Time unseen_since = absl::InfiniteFuture();
-    int failures = 0;                              // in a row
+    int failures = 0;                              // of its pods, in a row
     bool failed = false;                           // since the last look
-    absl::Time create_at = absl::InfinitePast();   // not before
-    absl::Time rest_until = absl::InfinitePast();  // as above, unless a pod waits
+    absl::Time rest_until = absl::InfinitePast();  // no creation before, unless a pod waits
     absl::Time waiting_since = absl::InfiniteFuture();
     absl::Time idle_since = absl::InfiniteFuture();
     absl::Time timer = absl::InfiniteFuture();  // its entry in timers_
@@ -135,8 +140,8 @@ class GpuReservations {
     model::BindPod bind;
     std::vector<std::string> groups;  // sorted
     std::string portion;
-    int config_maps = 0;    // not answered yet
-    std::string told = {};  // the devices written to the config maps; empty: not requested
+    std::map<std::string, WriteAttempts> config_maps = {};  // by name
+    std::string told = {};  // the devices to be written to the config maps; empty: none yet
   };
   // A live pod that names groups in its labels.
   struct Sharer {
@@ -173,12 +178,15 @@ class GpuReservations {
   void Delete(const std::string& name, Reservation& pod, absl::Time now, absl::Time& due,
               Outcome& out);
   void SetTimer(const GroupKey& key, Group& group, absl::Time at);
-  void Advance(const std::string& pod, Outcome& out);
-  void AskForConfigMaps(Held& held, const std::vector<std::string>& names,
-                        const std::string& devices, Outcome& out) const;
+  void Advance(const std::string& pod, absl::Time now, Outcome& out);
+  // True if all of them are written.
+  bool WriteConfigMaps(Held& held, const std::string& devices, absl::Time now, Outcome& out) const;
+  // The next repetition of a config map of a pod that waits for the group; after `now`.
+  [[nodiscard]] absl::Time NextConfigMap(const Group& group, absl::Time now) const;
 
   GpuSharingOptions options_;
   Backoff backoff_;
+  const WriteAttempts::Rules creation_rules_;
   std::map<GroupKey, Group> groups_;
   std::map<std::string, GroupKey> group_of_reservation_;  // by the pod's name
   std::map<std::string, Held> held_;                      // by "ns/name"

@@ -277,11 +277,63 @@ TEST_F(GpuReservationsTest, AConfigMapThatIsRefusedFailsThePod) {
   Show(ReservationPod("n1", "g", "GPU-1"));
   Hold("a", {"g"});
   EXPECT_THAT(Of<model::ApplyConfigMap>(Step(0)), SizeIs(2));
-  book_.ConfigMapApplied("ns", "a", "uid-ns-a", absl::PermissionDeniedError("config maps"));
+  book_.ConfigMapApplied("ns", "a", "uid-ns-a", "job-x-shared-gpu-0",
+                         absl::PermissionDeniedError("config maps"), At(0));
   const auto outcome = Step(1);
   ASSERT_THAT(outcome.failed, SizeIs(1));
   EXPECT_THAT(outcome.failed[0].reason, HasSubstr("config maps"));
   EXPECT_THAT(outcome.bindings, IsEmpty());
+}
+
+TEST_F(GpuReservationsTest, AConfigMapOfUnknownOutcomeIsWrittenAgainAndNoRefusalOfItIsCertain) {
+  PodBuilder pod("ns", "a");
+  pod.GpuFraction(500).Annotation(model::kSharedGpuConfigMapAnnotation, "job-x-shared-gpu");
+  model::Pod mutated = pod.Build();
+  mutated.spec.config_map_names = {"job-x-shared-gpu-0"};
+  Show(mutated);
+  Show(ReservationPod("n1", "g", "GPU-1"));
+  Hold("a", {"g"});
+  EXPECT_THAT(Of<model::ApplyConfigMap>(Step(0)), SizeIs(1));
+  int64_t now = 0;
+  for (const int64_t pause : {1, 2, 4}) {
+    book_.ConfigMapApplied(
+        "ns", "a", "uid-ns-a", "job-x-shared-gpu-0",
+        now == 0 ? absl::UnavailableError("no answer") : absl::PermissionDeniedError("403"),
+        At(now));
+    const auto outcome = Step(now);
+    EXPECT_THAT(outcome.failed, IsEmpty());
+    EXPECT_THAT(outcome.actions, IsEmpty());
+    ASSERT_EQ(book_.wake_at(), At(now + pause));
+    now += pause;
+    EXPECT_THAT(Of<model::ApplyConfigMap>(Step(now)), SizeIs(1));
+    EXPECT_GT(book_.wake_at(), At(now)) << "it does not spin";
+  }
+  book_.ConfigMapApplied("ns", "a", "uid-ns-a", "job-x-shared-gpu-0", absl::OkStatus(), At(now));
+  EXPECT_THAT(Step(now).bindings, SizeIs(1));
+}
+
+TEST_F(GpuReservationsTest, ACreationInDoubtIsNotRefusedForCertain) {
+  Hold("a", {"g"});
+  Step(0);
+  book_.Created("n1", "g", absl::DeadlineExceededError("no answer"), At(1));
+  EXPECT_THAT(Of<model::CreateGpuReservation>(Step(2)), SizeIs(1));
+  book_.Created("n1", "g", absl::PermissionDeniedError("403"), At(2));
+  EXPECT_THAT(Step(2).failed, IsEmpty());
+  // It was created by the first attempt.
+  Show(ReservationPod("n1", "g", "GPU-1"));
+  EXPECT_THAT(Step(3).bindings, SizeIs(1));
+}
+
+TEST_F(GpuReservationsTest, ADeletionInDoubtLetsNoPodJoinUntilItIsDecided) {
+  Show(ReservationPod("n1", "g", "GPU-1"));
+  Step(0);
+  EXPECT_THAT(Of<model::DeletePod>(Step(10)), SizeIs(1));
+  book_.Deleted(ReservationName("n1", "g"), absl::UnavailableError("no answer"), At(11));
+  Hold("a", {"g"});
+  EXPECT_THAT(Step(11).bindings, IsEmpty()) << "its GPU may be freed";
+  EXPECT_THAT(Of<model::DeletePod>(Step(12)), SizeIs(1));
+  Gone(ReservationPod("n1", "g"));
+  EXPECT_THAT(Of<model::CreateGpuReservation>(Step(13)), SizeIs(1));
 }
 
 TEST_F(GpuReservationsTest, WhatHoldsNothingForAGroupIsNoReservation) {
@@ -373,9 +425,9 @@ TEST_F(GpuReservationsTest, KaisConfigMapsAreWrittenBeforeTheBinding) {
   EXPECT_EQ(maps[0].owner_uid, "uid-ns-a");
   EXPECT_EQ(maps[1].name, "job-x-shared-gpu-0-evar");
   EXPECT_EQ(maps[1].data, (model::StringMap{{"NVIDIA_VISIBLE_DEVICES", "GPU-1"}}));
-  book_.ConfigMapApplied("ns", "a", "uid-ns-a", absl::OkStatus());
+  book_.ConfigMapApplied("ns", "a", "uid-ns-a", "job-x-shared-gpu-0", absl::OkStatus(), At(0));
   EXPECT_THAT(Step(1).bindings, IsEmpty()) << "one of two is there";
-  book_.ConfigMapApplied("ns", "a", "uid-ns-a", absl::OkStatus());
+  book_.ConfigMapApplied("ns", "a", "uid-ns-a", "job-x-shared-gpu-0-evar", absl::OkStatus(), At(1));
   EXPECT_THAT(Step(2).bindings, SizeIs(1));
 }
 

@@ -302,6 +302,54 @@ TEST_F(FenceTest, PodThatWasBoundBeforeTheTaintKeepsTheNode) {
   EXPECT_TRUE(Tainted().empty()) << "needed again: the taint is taken off";
 }
 
+// A list of the node's pods does what a watch of all pods would.
+TEST_F(FenceTest, AListOfTheNodesPodsIsEnoughIfItIsNotOlderThanTheTaint) {
+  Taint();
+  EXPECT_THAT(loop_->AwaitedNodes(), ::testing::ElementsAre(Tainted()));
+  loop_->PodsListed("another", "99", {});
+  loop_->PodsListed(Tainted(), "19", {});
+  loop_->PodsListed(Tainted(), "opaque", {});
+  loop_->PodsListed(Tainted(), "", {});
+  Play(absl::Minutes(1));
+  EXPECT_EQ(terminated_, 0);
+  loop_->PodsListed(Tainted(), "20", {});
+  EXPECT_THAT(loop_->AwaitedNodes(), ::testing::IsEmpty());
+  Play(absl::Minutes(1));
+  EXPECT_EQ(terminated_, 1);
+}
+
+TEST_F(FenceTest, AListedPodThatTheWatchHasNotShownKeepsTheNode) {
+  Taint();
+  const std::string node = Tainted();
+  model::Pod foreign;
+  foreign.meta.ns = "other";
+  foreign.meta.name = foreign.meta.uid = "foreign";
+  foreign.node_name = node;
+  foreign.phase = model::PodPhase::kRunning;
+  loop_->PodsListed(node, "25", {foreign});
+  Play(absl::Minutes(5));
+  EXPECT_EQ(terminated_, 0);
+  // The watch has another pod of the name, then the pod before it was bound.
+  model::Pod other = foreign;
+  other.meta.uid = "former";
+  Put(other);
+  loop_->PodsListed(node, "25", {foreign});
+  model::Pod unbound = foreign;
+  unbound.node_name.clear();
+  unbound.phase = model::PodPhase::kPending;
+  Put(unbound);
+  loop_->PodsListed(node, "25", {foreign});
+  Play(absl::Minutes(1));
+  EXPECT_EQ(terminated_, 0);
+  EXPECT_THAT(loop_->AwaitedNodes(), ::testing::ElementsAre(node));
+  Put(foreign);
+  bound_["foreign"] = node;
+  loop_->PodsListed(node, "25", {foreign});
+  Play(absl::Minutes(30));
+  EXPECT_EQ(terminated_, 0);
+  EXPECT_TRUE(Tainted().empty()) << "needed again: the taint is taken off";
+}
+
 TEST_F(FenceTest, VersionsThatCannotBeComparedSettleByTime) {
   Begin();
   taint_version_ = "opaque-a";

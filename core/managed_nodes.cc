@@ -44,6 +44,11 @@ std::string ManagedNodes::RequestOf(const model::Node& node) const {
   return request;
 }
 
+std::string ManagedNodes::RequestOfNode(const std::string& name) const {
+  const auto node = managed_.find(name);
+  return node == managed_.end() ? "" : node->second.request;
+}
+
 void ManagedNodes::Unlink(const std::string& name) {
   auto it = managed_.find(name);
   if (it == managed_.end()) return;
@@ -55,8 +60,8 @@ void ManagedNodes::Unlink(const std::string& name) {
   managed_.erase(it);
 }
 
-bool ManagedNodes::Settled(const Managed& node) const {
-  const VersionOrder order = model::CompareVersions(pods_version_, node.taint_version);
+bool ManagedNodes::IsBehindTaint(const Managed& node, absl::string_view version) {
+  const VersionOrder order = model::CompareVersions(version, node.taint_version);
   return order == VersionOrder::kEqual || order == VersionOrder::kNewer;
 }
 
@@ -66,7 +71,7 @@ void ManagedNodes::NoteTaint(Managed& node) {
   node.tainted = tainted;
   node.taint_version = node.raw.meta.resource_version;
   node.taint_seen = absl::InfiniteFuture();
-  node.pods_settled = tainted && Settled(node);
+  node.pods_settled = tainted && IsBehindTaint(node, pods_version_);
   if (tainted && !node.pods_settled) {
     unsettled_.insert(node.raw.meta.name);
   } else {
@@ -213,7 +218,7 @@ bool ManagedNodes::PodsSeen(absl::string_view version) {
   bool settled = false;
   for (auto it = unsettled_.begin(); it != unsettled_.end();) {
     Managed& node = managed_.at(*it);
-    if (!Settled(node)) {
+    if (!IsBehindTaint(node, pods_version_)) {
       ++it;
       continue;
     }
@@ -222,6 +227,24 @@ bool ManagedNodes::PodsSeen(absl::string_view version) {
   }
   list_stale_ = list_stale_ || settled;
   return settled;
+}
+
+bool ManagedNodes::PodsListed(const std::string& name, absl::string_view version,
+                              const std::vector<model::Pod>& pods) {
+  const auto waits = unsettled_.find(name);
+  if (waits == unsettled_.end()) return false;
+  Managed& node = managed_.at(name);
+  if (!IsBehindTaint(node, version)) return false;
+  const bool all_known = std::all_of(pods.begin(), pods.end(), [&](const model::Pod& pod) {
+    const state::PodId id = state_.FindPod(pod.meta.ns, pod.meta.name);
+    if (id == state::kNoId || state_.pod(id).uid != pod.meta.uid) return false;
+    const state::NodeId on = state_.pod(id).node;
+    return on != state::kNoId && state_.node(on).name() == name;
+  });
+  if (!all_known) return false;  // the watch will show them
+  node.pods_settled = list_stale_ = true;
+  unsettled_.erase(waits);
+  return true;
 }
 
 void ManagedNodes::SettleByTime(absl::Time now) {

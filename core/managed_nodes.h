@@ -12,8 +12,9 @@
 // Fence: our removal taint keeps our own pods away, and other schedulers' from the moment that it
 // is written. The watch of pods shows pods that were bound before; it is not ordered with the watch
 // of nodes. A node's pods are *settled* once the watch of pods has shown everything up to the first
-// version of the node that is seen with the taint (all resourceVersions are one counter). If
-// versions cannot be compared, they settle kSettleTime after the taint was seen.
+// version of the node that is seen with the taint (all resourceVersions are one counter). A list of
+// the node's pods at such a version does so too, if the watch has shown each pod in it. If versions
+// cannot be compared, the pods settle kSettleTime after the taint was seen.
 //
 // Thread-safety: the owner's thread.
 #pragma once
@@ -44,6 +45,13 @@ class ManagedNodes {
                                const std::vector<const model::NodePool*>& pools);
   // The watch of pods has shown everything up to this version. True if that settles a node's pods.
   bool PodsSeen(absl::string_view version);
+  // A consistent list of the node's pods (ended ones may be left out), at this version. True if
+  // that settles them.
+  bool PodsListed(const std::string& name, absl::string_view version,
+                  const std::vector<model::Pod>& pods);
+
+  // The request of a registered node; empty: it is not ours.
+  [[nodiscard]] std::string RequestOfNode(const std::string& name) const;
 
   // Every node of a request, ordered ones too, and every registered one with a missing request.
   // `promised`: nodes to which pods are pipelined. Valid until the next call. O(nodes of requests)
@@ -51,8 +59,8 @@ class ManagedNodes {
   const std::vector<hook::NodeUse>& Uses(const std::set<state::NodeId>& promised, absl::Time now);
   // Version of the last Uses; equal values mean equal answers.
   [[nodiscard]] uint64_t uses_version() const { return uses_version_; }
-  // True if some node waits for the watch of pods.
-  [[nodiscard]] bool AwaitsPods() const { return !unsettled_.empty(); }
+  // The nodes that wait for the watch of pods, or for a list.
+  [[nodiscard]] const std::set<std::string>& AwaitedNodes() const { return unsettled_; }
   // When pods settle by time alone; infinite future if none do.
   [[nodiscard]] absl::Time settles_at() const { return settles_at_; }
 
@@ -75,7 +83,8 @@ class ManagedNodes {
   void Unlink(const std::string& name);
   void NoteTaint(Managed& node);
   void NoteReadiness(Managed& node) const;
-  [[nodiscard]] bool Settled(const Managed& node) const;
+  // True if the version is not before the taint.
+  static bool IsBehindTaint(const Managed& node, absl::string_view version);
   state::Change Show(const std::string& name, const std::vector<const model::NodePool*>& pools);
   void SettleByTime(absl::Time now);
   [[nodiscard]] hook::NodeUse UseOf(const Managed& node) const;

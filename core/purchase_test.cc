@@ -1,13 +1,17 @@
 // Nodes provisioned, used and scaled down, through the whole decision loop.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
 #include "core/decision_loop_testing.h"
+#include "gmock/gmock.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::core::testing {
 namespace {
+
+using ::testing::SizeIs;
 
 TEST_F(PurchaseTest, BuysForTwoUnderTheLimitAndNothingForTheThird) {
   Morning();
@@ -203,6 +207,37 @@ TEST_F(PurchaseTest, LostCreationIsMadeAgainAndInTheEndGivenUp) {
   EXPECT_TRUE(planned_anew) << "the pods wait for a node that nobody will ever bring";
   EXPECT_EQ(asked.size(), 2u);
   for (const auto& [name, times] : asked) EXPECT_GT(times, 4) << name;
+}
+
+// The first attempt may have been carried out: a refusal of its repetition buys nothing again.
+TEST_F(PurchaseTest, RefusalAfterAnUnknownCreationIsNotBelieved) {
+  for (const absl::Status& refusal :
+       {absl::PermissionDeniedError("403"), absl::InvalidArgumentError("422"),
+        absl::AbortedError("409: the quota has changed"), absl::ResourceExhaustedError("shed")}) {
+    SCOPED_TRACE(refusal.ToString());
+    Restart();
+    Morning();
+    StepResult result = Step(1);
+    const auto created = Of<model::CreateNodeRequest>(result);
+    ASSERT_THAT(created, SizeIs(2));
+    AnswerThe<model::CreateNodeRequest>(result, absl::DeadlineExceededError("no answer"));
+    std::set<std::string> names;
+    int repeated = 0;
+    for (int at = 2; at < 120; ++at) {
+      result = Step(at);
+      for (const auto& create : Of<model::CreateNodeRequest>(result)) {
+        names.insert(create.request->meta.name);
+        ++repeated;
+      }
+      AnswerThe<model::CreateNodeRequest>(result, refusal);
+    }
+    EXPECT_EQ(names.size(), 2u) << "bought again";
+    EXPECT_GT(repeated, 4);
+    EXPECT_LT(repeated, 30) << "the pauses grow";
+    // They were created.
+    for (const auto& create : created) Put(Stored(create.request));
+    EXPECT_THAT(Of<model::LaunchNode>(Step(121)), SizeIs(2));
+  }
 }
 
 TEST_F(PurchaseTest, RefusedRequestsAreNotShownAndNotAskedForInALoop) {

@@ -28,7 +28,7 @@ TEST_F(StalePurchaseTest, NothingIsBoughtUntilTheKindIsHeardOfAgain) {
       EXPECT_THAT(write.verdict_json, Not(HasSubstr("paused"))) << "policy holds it";
     }
   }
-  EXPECT_THAT(said, HasSubstr("victions and purchases are paused until the API server is heard of "
+  EXPECT_THAT(said, HasSubstr("victions and provisioning are paused until the API server answers "
                               "again: Pod"));
   AnswerAll(result);
   for (int at = 2; at < 300; at += 10) {

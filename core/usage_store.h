@@ -3,8 +3,8 @@
 // written before the stored value is known (DecisionLoop::RestoreUsage): an unread value is not
 // overwritten.
 //
-// No answer is awaited: the next write compensates for a lost one. A process that dies loses at
-// most one interval of history.
+// One write is in flight at a time. A failed one is repeated with the record as it is then
+// (base/write_attempts.h). A process that dies loses at most one interval of history.
 //
 // Thread-safety: the owner's thread. Complexity: O(1) while nothing is due; a write O(the record).
 #pragma once
@@ -13,7 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/write_attempts.h"
 #include "core/options.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/model/action.h"
@@ -31,13 +33,18 @@ class UsageStore {
   // Appends the write that is due, if there is one. An error of the record's encoding is in
   // problem().
   void Update(const engine::Engine& engine, absl::Time now, std::vector<model::Action>& actions);
+  // The answer to the last write.
+  void Answered(const absl::Status& status, absl::Time now);
+  // When a failed write is due again; infinite future if none failed.
+  [[nodiscard]] absl::Time wake_at() const;
   // Why the last write could not be made; empty if it could.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
   const UsageStoreOptions options_;
   bool open_ = false;
-  uint64_t written_version_ = 0;
+  uint64_t sent_version_ = 0, written_version_ = 0;
+  WriteAttempts write_;
   absl::Time next_ = absl::InfinitePast();
   std::string problem_;
 };

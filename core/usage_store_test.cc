@@ -1,4 +1,6 @@
 // The usage of queues, across the end of a process.
+#include <optional>
+
 #include "core/decision_loop_testing.h"
 #include "queues/usage_record.h"
 
@@ -67,6 +69,39 @@ TEST_F(UsageStoreTest, IsWrittenOnceAMinuteAfterItIsKnownWhatWasThere) {
   EXPECT_EQ(writes.back().ns, "ns");
   EXPECT_EQ(writes.back().name, "usage");
   EXPECT_TRUE(queues::UsageRecord::Decode(writes.back().text, *options_.engine.usage).ok());
+}
+
+TEST_F(UsageStoreTest, AFailedWriteIsRepeatedWithTheLatestRecordAndNeverSentTwiceAtOnce) {
+  Objects();
+  ASSERT_TRUE(loop_->RestoreUsage("").ok());
+  std::vector<absl::Time> sent;
+  std::optional<uint64_t> unanswered;
+  for (absl::Time now = At(0); now <= At(900);) {
+    const StepResult result = StepAt(now);
+    for (const model::Action& action : result.actions) {
+      if (!std::holds_alternative<model::StoreUsage>(action.what)) continue;
+      EXPECT_FALSE(unanswered.has_value());
+      sent.push_back(now);
+      unanswered = action.id;
+    }
+    // The answers take ten seconds.
+    if (unanswered.has_value() && now >= sent.back() + absl::Seconds(10)) {
+      loop_->Apply(model::ActionResult{*unanswered, sent.size() % 2 == 0
+                                                        ? absl::PermissionDeniedError("403")
+                                                        : absl::UnavailableError("no answer")});
+      unanswered.reset();
+    }
+    now += absl::Seconds(1);
+  }
+  ASSERT_GE(sent.size(), 4u);
+  EXPECT_LE(sent.size(), 12u);
+  EXPECT_LE(sent[1] - sent[0], absl::Seconds(20));
+  for (size_t i = 2; i < sent.size(); ++i) EXPECT_GE(sent[i] - sent[i - 1], sent[1] - sent[0]);
+  // A leader that is told OK writes at its interval again.
+  if (unanswered.has_value()) {
+    loop_->Apply(model::ActionResult{*unanswered, absl::OkStatus()});
+  }
+  EXPECT_FALSE(Run(901, 1500).empty());
 }
 
 TEST_F(UsageStoreTest, FairSharesGoOnAfterARestart) {

@@ -145,7 +145,7 @@ absl::Status AddParts(const Metric& metric, const MetricAnswers& answers, Usage&
   }
   if (held.empty()) {
     usage.warnings.push_back(
-        absl::StrCat(FieldOf(metric, false), ": no series: nobody has used anything"));
+        absl::StrCat(FieldOf(metric, false), ": no series: no queue has used the resource"));
   }
   return absl::OkStatus();
 }

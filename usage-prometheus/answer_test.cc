@@ -189,7 +189,7 @@ TEST(CombineTest, PartsAreOrderedAndWarningsNamed) {
                           Part{"b", "nvidia.com/gpu", 500'000'000}));
   EXPECT_THAT(usage->warnings,
               ElementsAre("cpuCapacityMetric: slow",
-                          "memoryAllocationMetric: no series: nobody has used anything"));
+                          "memoryAllocationMetric: no series: no queue has used the resource"));
 }
 
 }  // namespace

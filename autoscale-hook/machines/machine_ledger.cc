@@ -8,9 +8,6 @@ namespace {
 
 using Phase = model::NodeRequestPhase;
 
-constexpr absl::Duration kRefusedInitial = absl::Seconds(5);
-constexpr absl::Duration kRefusedMax = absl::Minutes(5);
-
 bool SameSecond(const std::optional<absl::Time>& a, const std::optional<absl::Time>& b) {
   if (a.has_value() != b.has_value()) return false;
   return !a.has_value() || absl::ToUnixSeconds(*a) == absl::ToUnixSeconds(*b);
@@ -32,9 +29,7 @@ bool IsEnding(Phase phase) {
 }  // namespace
 
 absl::Duration PauseAfter(int64_t attempts, absl::Duration initial, absl::Duration max) {
-  absl::Duration pause = initial;
-  for (int64_t i = 1; i < attempts && pause < max; ++i) pause *= 2;
-  return std::min(pause, max);
+  return Backoff{initial, max}.Pause(attempts);
 }
 
 bool SameStatus(const model::NodeRequest& a, const model::NodeRequest& b) {
@@ -47,7 +42,7 @@ bool SameStatus(const model::NodeRequest& a, const model::NodeRequest& b) {
 
 bool Machine::Written(Phase phase) const {
   if (observed.has_value() && observed->phase == phase) return true;
-  return written.has_value() && written->accepted && written->status.phase == phase;
+  return written.has_value() && written->attempts.accepted() && written->status.phase == phase;
 }
 
 bool Machine::Promises() const {
@@ -82,7 +77,8 @@ bool MachineLedger::Observe(const model::NodeRequest& request) {
     news = true;
   }
   machine.observed = request;
-  if (SameStatus(request, machine.desired)) machine.written.reset();
+  const bool shown = machine.written.has_value() && SameStatus(request, machine.written->status);
+  if (shown || SameStatus(request, machine.desired)) machine.written.reset();
   return news;
 }
 
@@ -118,17 +114,25 @@ bool MachineLedger::StatusAnswered(const model::NodeRequest& written, const absl
       !machine->written.has_value() || !SameStatus(machine->written->status, written)) {
     return false;  // a later write followed it
   }
-  StatusWrite& write = *machine->written;
-  if (status.ok()) {
-    write.accepted = true;
-    write.refusals = 0;
-    write.retry_at.reset();
-  } else {
-    write.accepted = false;
-    write.retry_at = now + PauseAfter(++write.refusals, kRefusedInitial, kRefusedMax);
-  }
+  const Outcome outcome = machine->written->attempts.Answered(status, now, kWriteRules);
   ++version_;
-  return IsEnding(written.phase) || !status.ok();
+  return IsEnding(written.phase) || outcome != Outcome::kDone;
+}
+
+void MachineLedger::TaintAnswered(const std::string& name, bool present, const absl::Status& status,
+                                  absl::Time now) {
+  Machine* machine = FindMutable(name);
+  if (machine == nullptr || machine->taint_wanted != present) return;
+  machine->taint.Answered(status, now, kWriteRules);
+  ++version_;
+}
+
+void MachineLedger::DeletionAnswered(const std::string& name, const std::string& uid,
+                                     const absl::Status& status, absl::Time now) {
+  Machine* machine = FindMutable(name);
+  if (machine == nullptr || machine->desired.meta.uid != uid) return;
+  machine->deletion.Answered(status, now, kWriteRules);
+  ++version_;
 }
 
 const Machine* MachineLedger::Find(const std::string& name) const {

@@ -1,9 +1,10 @@
 // The ledger of machines: a row per NodeRequest, from its creation until its object is gone. A row
 // has
 //   desired   the hook's last decision: the status that the object should have
-//   written   the last status write, and whether the API server has answered it
+//   written   the last status write, its attempts and whether the API server has accepted it
 //   observed  the object as the watch showed it last
 //   provider  the calls to the provider, their number, and its last answer
+// Writes (status, taint, the end of the object) follow base/write_attempts.h, with kWriteRules.
 // A sent write is not trusted: `Written` is true only of a status that the API server has answered
 // OK or the watch has shown. Every action that cannot be undone (TerminateNode, deletion of the
 // object) waits for it.
@@ -27,6 +28,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/write_attempts.h"
 #include "scheduler/model/workload_objects.h"
 
 namespace fairlead::hook {
@@ -42,12 +44,15 @@ struct ProviderCall {
   std::optional<absl::Time> retry_at;  // after a failed answer
 };
 
+// The API server answers every write; silence is longer than an adapter repeats a write by itself.
+inline constexpr WriteAttempts::Rules kWriteRules = {
+    .backoff = {absl::Seconds(5), absl::Minutes(5)},
+    .silence = {absl::Minutes(1), absl::Minutes(5)},
+    .unseen = {absl::Minutes(1), absl::Minutes(5)}};
+
 struct StatusWrite {
   model::NodeRequest status;
-  absl::Time sent_at;
-  bool accepted = false;               // the API server answered OK
-  int64_t refusals = 0;                // in a row
-  std::optional<absl::Time> retry_at;  // after a refusal
+  WriteAttempts attempts;
 };
 
 struct Machine {
@@ -62,9 +67,8 @@ struct Machine {
   // When this process requested the creation, by its clock. Absent: another or former process did.
   std::optional<absl::Time> asked_at;
   std::optional<absl::Time> missing_since;  // its node was there
-  std::optional<absl::Time> taint_sent, delete_sent;
+  WriteAttempts taint, deletion;            // of its nodes, and of the object
   bool taint_wanted = false;
-  int64_t taint_attempts = 0, delete_attempts = 0;
   bool failure_counted = false;  // in the back-off
   bool shape_learned = false;
 
@@ -89,6 +93,10 @@ class MachineLedger {
   // The answer to a status write. True if a decision waits for it.
   bool StatusAnswered(const model::NodeRequest& written, const absl::Status& status,
                       absl::Time now);
+  void TaintAnswered(const std::string& name, bool present, const absl::Status& status,
+                     absl::Time now);
+  void DeletionAnswered(const std::string& name, const std::string& uid, const absl::Status& status,
+                        absl::Time now);
 
   [[nodiscard]] const Machine* Find(const std::string& name) const;
   [[nodiscard]] Machine* FindMutable(const std::string& name);

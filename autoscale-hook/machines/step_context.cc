@@ -1,5 +1,7 @@
 #include "autoscale-hook/machines/step_context.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "scheduler/model/api_names.h"
 
@@ -55,44 +57,39 @@ void StepContext::Terminate(MachineView& view) {
 
 bool StepContext::Taint(MachineView& view, bool present) {
   Machine& machine = *view.machine;
-  if (machine.taint_wanted != present) machine.taint_attempts = 0;
-  if (machine.taint_sent.has_value() && machine.taint_attempts > 0) {
-    const absl::Time due =
-        *machine.taint_sent + PauseAfter(machine.taint_attempts, kWriteRetry, kWriteRetryMax);
-    if (now < due) {
-      WakeAt(due);
-      return false;
-    }
+  if (machine.taint_wanted != present) machine.taint.Settle();
+  machine.taint_wanted = present;
+  const auto differs = [present](const NodeUse* node) {
+    return node->registered && node->removal_tainted != present;
+  };
+  if (std::none_of(view.nodes.begin(), view.nodes.end(), differs)) {
+    machine.taint.Settle();  // seen on all nodes; pods bound before it are awaited
+    return false;
   }
-  bool sent = false;
+  if (!machine.taint.MayGo(now)) {
+    WakeAt(machine.taint.due());
+    return false;
+  }
   for (const NodeUse* node : view.nodes) {
-    if (!node->registered || node->removal_tainted == present) continue;
+    if (!differs(node)) continue;
     Do(model::SetNodeTaint{node->name,
                            node->uid,
                            {model::kRemovalTaint, "", model::TaintEffect::kNoSchedule},
                            present});
-    sent = true;
   }
-  if (!sent) return false;  // all nodes have the taint; pods bound before it are awaited
-  machine.taint_sent = now;
-  machine.taint_wanted = present;
-  ++machine.taint_attempts;
-  WakeAt(now + PauseAfter(machine.taint_attempts, kWriteRetry, kWriteRetryMax));
+  machine.taint.Sent(now, kWriteRules);
+  WakeAt(machine.taint.due());
   return true;
 }
 
 void StepContext::Delete(MachineView& view) {
   Machine& machine = *view.machine;
-  if (machine.delete_sent.has_value()) {
-    const absl::Time due =
-        *machine.delete_sent + PauseAfter(machine.delete_attempts, kWriteRetry, kWriteRetryMax);
-    if (now < due) return WakeAt(due);
+  if (machine.deletion.MayGo(now)) {
+    machine.deletion.Sent(now, kWriteRules);
+    Do(model::DeleteNodeRequest{machine.name(), machine.desired.meta.uid,
+                                machine.desired.finalizers});
   }
-  machine.delete_sent = now;
-  ++machine.delete_attempts;
-  Do(model::DeleteNodeRequest{machine.name(), machine.desired.meta.uid,
-                              machine.desired.finalizers});
-  WakeAt(now + PauseAfter(machine.delete_attempts, kWriteRetry, kWriteRetryMax));
+  WakeAt(machine.deletion.due());
 }
 
 void StepContext::WriteStatus(MachineView& view) {
@@ -101,21 +98,20 @@ void StepContext::WriteStatus(MachineView& view) {
     machine.written.reset();
     return;
   }
-  int64_t refusals = 0;
+  WriteAttempts attempts;
   if (machine.written.has_value()) {
-    const StatusWrite& last = *machine.written;
-    const bool same = SameStatus(last.status, machine.desired);
+    attempts = machine.written->attempts;
+    const bool same = SameStatus(machine.written->status, machine.desired);
     // The server may have cut or dropped what is for people alone.
-    if (same && last.accepted && SameDecision(*machine.observed, machine.desired)) return;
-    absl::Time due = last.sent_at + (last.accepted ? kRewrite : kWriteRetry);
-    if (!same && !last.retry_at.has_value()) due = now;
-    if (last.retry_at.has_value()) due = *last.retry_at;
-    if (now < due) return WakeAt(due);
-    refusals = last.refusals;
+    if (same && attempts.accepted() && SameDecision(*machine.observed, machine.desired)) return;
+    // Another status follows at once, but a refusal holds it back too.
+    if (!same && (attempts.in_flight() || attempts.accepted())) attempts.Settle();
+    if (!attempts.MayGo(now)) return WakeAt(attempts.due());
   }
-  machine.written = StatusWrite{machine.desired, now, false, refusals, std::nullopt};
+  attempts.Sent(now, kWriteRules);
+  machine.written = StatusWrite{machine.desired, attempts};
   out.actions.push_back({0, model::UpdateNodeRequestStatus{machine.desired}});
-  WakeAt(now + kWriteRetry);
+  WakeAt(attempts.due());
 }
 
 LaunchKey KeyOf(const model::NodeRequest& request) {

@@ -16,11 +16,8 @@
 
 namespace fairlead::hook {
 
-// Without an answer or an effect a write is repeated; the pause doubles up to kWriteRetryMax.
-inline constexpr absl::Duration kWriteRetry = absl::Seconds(10);
-inline constexpr absl::Duration kWriteRetryMax = absl::Minutes(5);
-// An accepted status that the watch does not show after this time was overwritten.
-inline constexpr absl::Duration kRewrite = absl::Minutes(1);
+// The longest pause before LaunchNode is repeated.
+inline constexpr absl::Duration kLaunchRetryMax = absl::Minutes(5);
 // The first pause after a provider call that was refused, or stayed without an answer.
 inline constexpr absl::Duration kProviderRetry = absl::Seconds(30);
 inline constexpr absl::Duration kProviderSilence = absl::Minutes(1);
@@ -77,10 +74,9 @@ struct StepContext {
   // Asks the provider to make sure that there is no machine, unless it was asked recently. The
   // phase that says so must be Written().
   void Terminate(MachineView& view);
-  // Sets our taint on all nodes or removes it, unless that was done recently. True if it was sent
-  // now.
+  // Sets our taint on all nodes or removes it, if an attempt is due. True if it was sent now.
   bool Taint(MachineView& view, bool present);
-  // Removes our finalizer and deletes the object, unless that was done recently.
+  // Removes our finalizer and deletes the object, if an attempt is due.
   void Delete(MachineView& view);
   // The status write that is due, if any.
   void WriteStatus(MachineView& view);

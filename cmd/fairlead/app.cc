@@ -12,10 +12,6 @@
 namespace fairlead::cmd {
 namespace {
 
-// How long the removal of a node waits for the watch of pods before pods are listed, and the
-// shortest time between two such lists.
-constexpr absl::Duration kAwaitPods = absl::Seconds(1);
-constexpr absl::Duration kBetweenPodReads = absl::Seconds(5);
 constexpr absl::Duration kLongestSleep = absl::Minutes(1);
 // How often the process checks whether a read or a reconfiguration is complete.
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
@@ -33,6 +29,14 @@ Application::Application(Ports ports, AppOptions options, const hook::Catalog* c
       tasks_(std::make_shared<TaskQueue>([this] { queue_.Wake(); })),
       node_api_(ports.transport, tasks_, [this] { return TimeLeft(); }),
       scheduler_(ports.timers, tasks_),
+      node_pods_(
+          ports.transport, tasks_,
+          [this](const std::string& node, const std::string& version,
+                 const std::vector<model::Pod>& pods) { loop_->PodsListed(node, version, pods); },
+          [this](const std::string& node, const absl::Status& why) {
+            logger_->Warning("pods of a node to be removed could not be listed",
+                             {{"node", node}, {"problem", why.message()}});
+          }),
       collected_(NewCollected()) {
   std::unique_ptr<hook::Provider> kwok =
       std::make_unique<hook::KwokProvider>(options_.kwok, &scheduler_, &node_api_);
@@ -122,7 +126,7 @@ absl::Time Application::WakeAt() const {
   if (heartbeat_.open()) return absl::InfinitePast();
   const bool polls = reading_ || next_.has_value();
   const absl::Time check = last_now_ + (next_check_ - ports_.clock->Steady());
-  return std::min({wake_at_, next_tick_, pods_read_at_, UsageWakeAt(),
+  return std::min({wake_at_, next_tick_, node_pods_.wake_at(), UsageWakeAt(),
                    was_synced_ ? check : next_sync_report_,
                    polls ? last_now_ + kPoll : absl::InfiniteFuture()});
 }
@@ -177,17 +181,8 @@ bool Application::Lead() {
 
 // The removal of a node waits for the watch of pods; a quiet watch shows nothing.
 void Application::ReadAwaitedPods(absl::Time now) {
-  if (!was_leader_ || reading_ || !loop_->AwaitsPods()) {
-    pods_read_at_ = absl::InfiniteFuture();
-    return;
-  }
-  if (pods_read_at_ == absl::InfiniteFuture()) {
-    pods_read_at_ = std::max(now + kAwaitPods, last_pods_read_ + kBetweenPodReads);
-  }
-  if (now < pods_read_at_) return;
-  source_->Refresh(model::Kind::kPod);
-  last_pods_read_ = now;
-  pods_read_at_ = now + kBetweenPodReads;
+  static const std::set<std::string> kNone;
+  node_pods_.Poll(was_leader_ && !reading_ ? loop_->AwaitedNodes() : kNone, now);
 }
 
 bool Application::HasRead() {

@@ -47,6 +47,7 @@
 #include "cmd/fairlead/heartbeat.h"
 #include "cmd/fairlead/logger.h"
 #include "cmd/fairlead/node_api.h"
+#include "cmd/fairlead/node_pods_reader.h"
 #include "cmd/fairlead/task_queue.h"
 #include "cmd/fairlead/usage_reader.h"
 #include "core/configuration.h"
@@ -217,12 +218,12 @@ class Application {
   std::unique_ptr<prometheus::UsageFetcher> usage_fetcher_;
   std::string history_problem_;  // as last logged
 
+  NodePodsReader node_pods_;
   std::vector<model::ClusterEvent> events_;
   absl::Time last_now_ = absl::InfinitePast();
   absl::Duration last_steady_;  // when that was read
   bool clock_behind_ = false;   // the machine's clock is before last_now_
   absl::Time wake_at_ = absl::InfiniteFuture(), next_tick_ = absl::InfinitePast();
-  absl::Time pods_read_at_ = absl::InfiniteFuture(), last_pods_read_ = absl::InfinitePast();
   absl::Time next_sync_report_ = absl::InfinitePast();
   // Steady: setting back the wall clock must not stop it.
   absl::Duration next_check_ = -absl::InfiniteDuration();

@@ -118,7 +118,7 @@ void Application::CheckWords() {
       logger_->Warning("watch fails; it will be retried",
                        {{"kind", kind}, {"last_word_ago", age}, {"problem", stats.last_error}});
     } else {
-      logger_->Error("objects may be out of date; nothing is evicted, bought or removed",
+      logger_->Error("objects may be out of date; nothing is evicted, provisioned or removed",
                      {{"kind", kind}, {"last_word_ago", age}, {"problem", stats.last_error}});
     }
   }

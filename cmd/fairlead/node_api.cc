@@ -9,7 +9,7 @@ namespace fairlead::cmd {
 void KubeNodeApi::Send(kube::EncodedWrite write, Done done) {
   const absl::Duration time_left = time_left_ ? time_left_() : absl::InfiniteDuration();
   if (time_left <= absl::ZeroDuration()) {
-    tasks_->Post([done = std::move(done)] { done(absl::AbortedError("not the leader any more")); });
+    tasks_->Post([done = std::move(done)] { done(absl::AbortedError("not the leader")); });
     return;
   }
   kube::HttpRequest request;

@@ -220,7 +220,7 @@ std::string NodesText(const core::View& view) {
                   node.unneeded_since.has_value() ? AgeText(view.at - *node.unneeded_since) : ""});
   }
   return absl::StrCat(table.Text(), "\n", view.nodes.size(),
-                      " nodes; bought and ordered: ", view.gpus_held, " GPUs, ",
+                      " nodes; provisioned and ordered: ", view.gpus_held, " GPUs, ",
                       DollarsText(view.price_micro_usd_per_hour), " an hour.\n");
 }
 

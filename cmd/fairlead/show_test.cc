@@ -33,7 +33,7 @@ fl-1   g5.xlarge  us-east-1a  Ordered    0/1  0/4     0         1  $1.01  on-dem
 fl-2   g5.xlarge  us-east-1a  Starting   0/1  0/4     0         0  $1.01  on-demand
 fl-3   g5.xlarge  us-east-1a  Ready      1/1  2/4     1         0  $1.01  spot       3m
 
-4 nodes; bought and ordered: 3 GPUs, $3.02 an hour.
+4 nodes; provisioned and ordered: 3 GPUs, $3.02 an hour.
 )");
 }
 

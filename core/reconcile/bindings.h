@@ -13,8 +13,8 @@
 // - the pods of its gang with a refused binding have been bound (GangRefusals): a gang that cannot
 //   be completed is not begun.
 // - a pod without a pod group that may still get one has waited for it (GroupSettle).
-// Bind: the capacity stays assumed until the answer is a refusal (outcome.h). A binding of unknown
-// outcome is checked before it is repeated: a pod is not bound to a node that is gone.
+// Bind: the capacity stays assumed until the answer is a refusal (base/write_attempts.h). A binding
+// of unknown outcome is checked before it is repeated: a pod is not bound to a node that is gone.
 //
 // Ownership: borrows state and plugins. Thread-safety: the owner's thread. Determinism: ordered
 // maps; time comes in as an argument. Complexity: O(1) per binding, O(log) if it is held.
@@ -29,8 +29,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "base/write_attempts.h"
 #include "core/reconcile/binding_plugin.h"
-#include "core/reconcile/outcome.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/state/cluster_state.h"
 

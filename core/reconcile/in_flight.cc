@@ -35,13 +35,23 @@ std::optional<InFlight> WhatMatters(const model::Action& action, int unknown) {
     return InFlightPodDeletion{removal->name};
   }
   if (const auto* apply = std::get_if<model::ApplyConfigMap>(&action.what)) {
-    return InFlightConfigMap{apply->ns, apply->owner_pod, apply->owner_uid};
+    return InFlightConfigMap{apply->ns, apply->owner_pod, apply->owner_uid, apply->name};
   }
   if (const auto* reserve = std::get_if<model::ReserveClaim>(&action.what)) {
     return InFlightClaim{model::Key(reserve->ns, reserve->name), true};
   }
   if (const auto* deallocate = std::get_if<model::DeallocateClaim>(&action.what)) {
     return InFlightClaim{model::Key(deallocate->ns, deallocate->name), false};
+  }
+  if (const auto* annotations = std::get_if<model::SetPodGroupAnnotations>(&action.what)) {
+    return InFlightAnnotations{*annotations, unknown};
+  }
+  if (std::holds_alternative<model::StoreUsage>(action.what)) return InFlightUsage{};
+  if (const auto* taint = std::get_if<model::SetNodeTaint>(&action.what)) {
+    return InFlightTaint{taint->node, taint->present};
+  }
+  if (const auto* end = std::get_if<model::DeleteNodeRequest>(&action.what)) {
+    return InFlightRequestEnd{end->name, end->uid};
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
 // Actions in flight: sent and not answered yet, except bindings (bindings.h), and actions to be
-// repeated because their outcome is unknown (outcome.h).
+// repeated because their outcome is unknown (base/write_attempts.h).
 //
 // Ownership: values. Thread-safety: the owner's thread. Complexity: O(log retries) per answer.
 #pragma once
@@ -14,7 +14,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
-#include "core/reconcile/outcome.h"
+#include "base/write_attempts.h"
 #include "scheduler/model/action.h"
 
 namespace fairlead::core {
@@ -48,7 +48,19 @@ struct InFlightPodDeletion {
   std::string name;
 };
 struct InFlightConfigMap {
-  std::string ns, pod, uid;
+  std::string ns, pod, uid, name;
+};
+struct InFlightAnnotations {
+  model::SetPodGroupAnnotations write;
+  int unknown = 0;  // failed attempts
+};
+struct InFlightUsage {};
+struct InFlightTaint {
+  std::string node;
+  bool present = false;
+};
+struct InFlightRequestEnd {
+  std::string name, uid;
 };
 // About ResourceClaims (core/claim_reservations.h).
 struct InFlightClaim {
@@ -57,7 +69,8 @@ struct InFlightClaim {
 };
 using InFlight = std::variant<InFlightEviction, InFlightVerdict, InFlightRequest, InFlightProvider,
                               InFlightReservation, InFlightPodDeletion, InFlightConfigMap,
-                              InFlightClaim, InFlightStatus>;
+                              InFlightClaim, InFlightStatus, InFlightAnnotations, InFlightUsage,
+                              InFlightTaint, InFlightRequestEnd>;
 
 class InFlightActions {
  public:
@@ -68,8 +81,8 @@ class InFlightActions {
   // The subject of the answer; none if its answer makes no difference.
   std::optional<InFlight> Take(uint64_t action_id);
 
-  using Retry = std::variant<InFlightEviction, InFlightRequest>;
-  // Schedules a repetition after a pause, after another unknown outcome.
+  using Retry = std::variant<InFlightEviction, InFlightRequest, InFlightAnnotations>;
+  // Schedules a repetition after a pause, after another failure.
   template <typename T>
   void RetryLater(T again, absl::Time now) {
     const absl::Time at = now + backoff_.Pause(++again.unknown);

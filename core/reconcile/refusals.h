@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "core/reconcile/outcome.h"
+#include "base/write_attempts.h"
 #include "scheduler/state/cluster_state.h"
 
 namespace fairlead::core {

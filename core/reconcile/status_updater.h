@@ -33,7 +33,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
-#include "core/reconcile/outcome.h"
+#include "base/write_attempts.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/model/action.h"
 #include "scheduler/state/cluster_state.h"

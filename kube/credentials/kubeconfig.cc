@@ -234,7 +234,7 @@ absl::StatusOr<ExecConfig> ParseExec(const Entry& user, const Entry& cluster) {
   FAIRLEAD_ASSIGN_OR_RETURN(config.provide_cluster_info, Bool(exec, "provideClusterInfo"));
   FAIRLEAD_ASSIGN_OR_RETURN(const std::string interactive, String(exec, "interactiveMode"));
   if (interactive == "Always") {
-    return Invalid(exec, "interactiveMode", "is Always, but nobody is there to answer");
+    return Invalid(exec, "interactiveMode", "is Always, but Fairlead runs without a terminal");
   }
   if (config.provide_cluster_info) {
     if (const Json* extensions = Field(cluster, "extensions"); extensions != nullptr) {

@@ -34,12 +34,6 @@ void ClusterSource::Refresh() {
   for (const auto& reflector : reflectors_) reflector->Refresh();
 }
 
-void ClusterSource::Refresh(model::Kind kind) {
-  for (const auto& reflector : reflectors_) {
-    if (reflector->GetStats().kind == kind) reflector->Refresh();
-  }
-}
-
 bool ClusterSource::Fresh() const {
   for (const auto& reflector : reflectors_) {
     if (!reflector->GetStats().fresh) return false;

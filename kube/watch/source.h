@@ -34,8 +34,6 @@ class ClusterSource {
   // Requests new snapshots of every kind, to learn everything written so far. Fresh says when all
   // are complete and their events are in the queue; the queue's consumer is woken then.
   void Refresh();
-  // Refreshes one kind.
-  void Refresh(model::Kind kind);
   [[nodiscard]] bool Fresh() const;
 
   // Every kind has been synced once.

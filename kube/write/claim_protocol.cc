@@ -122,7 +122,7 @@ class ClaimProtocol final : public WriteProtocol {
     if (claim.allocated && !SameDevices(claim.devices, wanted_.allocation.devices)) {
       return refuse("it has been allocated otherwise meanwhile");
     }
-    if (!claim.allocated && !wanted_.allocate) return refuse("it is not allocated any more");
+    if (!claim.allocated && !wanted_.allocate) return refuse("it is no longer allocated");
     write_ = wanted_;
     write_.resource_version = claim.meta.resource_version;
     write_.finalizers = claim.finalizers;

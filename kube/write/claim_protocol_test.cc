@@ -106,7 +106,7 @@ TEST_F(ClaimProtocolTest, WhateverChangedAgainstUsAfterAConflictIsADefiniteNo) {
       {{.devices = {"0"}}, true, "allocated otherwise"},
       {{.devices = {"0", "2"}}, true, "allocated otherwise"},
       {{.devices = {"0", "2"}}, false, "allocated otherwise"},
-      {{}, false, "not allocated any more"},
+      {{}, false, "no longer allocated"},
       {{.devices = {"0", "1"}, .pods = std::vector<std::string>(256, "x")},
        false,
        "reserved for 256 pods already"},

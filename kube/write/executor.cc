@@ -265,7 +265,10 @@ void Executor::Impl::RetryLater(WriteJob& job, absl::Duration at_least) {
 
 void Executor::Impl::Finish(WriteJob& job, Decision decision) {
   absl::Status& status = decision.status;
-  if (absl::IsAborted(status) && job.protocol->outcome_unknown()) {
+  // A refusal of a repetition says nothing about the first attempt.
+  const bool refused = absl::IsAborted(status) || absl::IsPermissionDenied(status) ||
+                       absl::IsInvalidArgument(status);
+  if (refused && job.protocol->outcome_unknown()) {
     status = absl::UnavailableError(status.message());
   }
   const auto lane = static_cast<size_t>(job.lane);

@@ -113,6 +113,17 @@ TEST_F(ExecutorTest, RetriesBackOff) {
   }
 }
 
+// The first attempt may have been carried out, whatever the answer to its repetition is.
+TEST_F(ExecutorTest, ARefusalAfterALostAnswerIsNotCertain) {
+  api_.On("PATCH", kStatusPath, ErrorReply(403, "Forbidden", "no longer"));
+  api_.On("PATCH", kStatusPath, Lost(), 1);
+  Submit(Unschedulable());
+  EXPECT_TRUE(absl::IsUnavailable(Answer()));
+  api_.On("PATCH", "*", ErrorReply(403, "Forbidden", "never"));
+  Submit(model::ApplyConfigMap{"ns", "m", {}, "p", "u1"});
+  EXPECT_TRUE(absl::IsPermissionDenied(Answer()));
+}
+
 // ---- order
 // -----------------------------------------------------------------------------------------
 

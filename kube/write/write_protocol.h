@@ -7,7 +7,8 @@
 //   any       2xx OK. 400, 413, 415, 422: InvalidArgument. 403: PermissionDenied. Both permanent.
 //             401 (the transport has renewed its credentials already) and 429: retried; nothing
 //             was done, so finally Aborted. No connection, time-out, 408, 5xx: retried; the outcome
-//             is unknown, so finally Unavailable.
+//             is unknown, so finally Unavailable. After an unknown outcome none of these refusals
+//             is certain: Unavailable (the executor sees to it).
 //   bind      409: GET the pod. On our node already: OK; anything else: FailedPrecondition.
 //             404: NotFound. Unknown outcome: GET the pod, until it answers; then as for 409, but
 //             an unbound pod is bound again (the server's own precondition makes that safe).

@@ -269,13 +269,12 @@ SearchOutcome VictimSearch::Preempt(state::Transaction& txn, const SearchContext
   const LeafVictims::Protection kept = walks.begin()->second.Protected();
   outcome.wake_at = kept.first_end;
   if (kept.workloads > 0) {
-    outcome.details.push_back(
-        absl::StrCat("preemption: ", kept.workloads,
-                     " workloads of lower priority are protected by the minimum runtime"));
+    outcome.details.push_back(absl::StrCat(
+        "preemption: lower-priority workloads within minimum runtime: ", kept.workloads));
   }
   if (outcome.details.empty()) {
     outcome.details.push_back(
-        "preemption: the room of all workloads of lower priority would not be enough");
+        "preemption: evicting every lower-priority workload would not free enough");
   }
   return outcome;
 }
@@ -348,10 +347,9 @@ bool VictimSearch::ReclaimFrom(state::Transaction& txn, const SearchContext& con
     outcome.wake_at = std::min(outcome.wake_at, protection.first_end);
   }
   if (kept > 0) {
-    outcome.details.push_back(
-        absl::StrCat("reclaim: ", kept, " workloads are protected by the minimum runtime"));
+    outcome.details.push_back(absl::StrCat("reclaim: workloads within minimum runtime: ", kept));
   } else if (outcome.details.empty()) {
-    outcome.details.push_back("reclaim: the room of all that may be taken would not be enough");
+    outcome.details.push_back("reclaim: evicting every candidate would not free enough");
   }
   return false;
 }

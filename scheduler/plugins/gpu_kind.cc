@@ -38,8 +38,8 @@ bool ShareSuits(const framework::Context& context, const state::NodeInfo& node,
     return Never(why, "node(s) have only slices of GPUs (MIG), not shared");
   if (devices < share.devices) {
     if (why == nullptr) return false;
-    return Never(why, absl::StrCat("node(s) have fewer than the ", share.devices,
-                                   " GPUs to share that are asked for"));
+    return Never(
+        why, absl::StrCat("node(s) have fewer than the ", share.devices, " shared GPUs requested"));
   }
   if (share.memory_mib == 0) return true;
   // Not what the state keeps: nodes that are only thought of have the object alone.

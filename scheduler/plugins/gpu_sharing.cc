@@ -28,16 +28,17 @@ GpuCapacity ToGpuCapacity(Capacity capacity) {
   return GpuCapacity::kNow;
 }
 
-// "Insufficient shared GPU: 0.5 of a GPU is asked for", the same for every node.
+// "Insufficient shared GPU: requested 0.5 GPU", equal for every node.
 std::string Asked(const model::GpuShare& share) {
-  std::string text = "Insufficient shared GPU: ";
+  std::string text = "Insufficient shared GPU: requested ";
   if (share.memory_mib > 0) {
-    absl::StrAppend(&text, share.memory_mib, " MiB of ");
-  } else {
-    absl::StrAppend(&text, model::FormatAmount(model::kGpuName, share.fraction_milli), " of ");
+    absl::StrAppend(&text, share.memory_mib, " MiB");
+    return share.devices == 1 ? text + " of GPU memory"
+                              : absl::StrCat(text, " of each of ", share.devices, " GPUs");
   }
-  if (share.devices == 1) return absl::StrCat(text, "a GPU is asked for");
-  return absl::StrCat(text, "each of ", share.devices, " GPUs is asked for");
+  absl::StrAppend(&text, model::FormatAmount(model::kGpuName, share.fraction_milli));
+  return share.devices == 1 ? text + " GPU"
+                            : absl::StrCat(text, " of each of ", share.devices, " GPUs");
 }
 
 bool LegacyMigRuns(const framework::Context& context, const state::NodeInfo& node) {

@@ -71,7 +71,7 @@ TEST_F(GpuPluginTest, KindOfGpu) {
        {{"cpu", no_gpu},
         {"marked", no_gpu},
         {"single", slices},
-        {"mixed", "X node(s) have fewer than the 2 GPUs to share that are asked for"}}},
+        {"mixed", "X node(s) have fewer than the 2 shared GPUs requested"}}},
       {Share(0, 1000),
        {{"cpu", no_gpu},
         {"marked", no_gpu},
@@ -126,14 +126,14 @@ TEST_F(GpuPluginTest, RoomForShares) {
   };
   const Case cases[] = {
       {Share(400, 0), "", "", ""},
-      {Share(500, 0), "U Insufficient shared GPU: 0.5 of a GPU is asked for", "", ""},
-      {Share(400, 0, 2), "U Insufficient shared GPU: 0.4 of each of 2 GPUs is asked for", "", ""},
-      {Share(500, 0, 2), "U Insufficient shared GPU: 0.5 of each of 2 GPUs is asked for",
-       "U Insufficient shared GPU: 0.5 of each of 2 GPUs is asked for", ""},
-      {Share(100, 0, 3), "X Insufficient shared GPU: 0.1 of each of 3 GPUs is asked for",
-       "X Insufficient shared GPU: 0.1 of each of 3 GPUs is asked for",
-       "X Insufficient shared GPU: 0.1 of each of 3 GPUs is asked for"},
-      {Share(0, 401), "U Insufficient shared GPU: 401 MiB of a GPU is asked for", "", ""},
+      {Share(500, 0), "U Insufficient shared GPU: requested 0.5 GPU", "", ""},
+      {Share(400, 0, 2), "U Insufficient shared GPU: requested 0.4 of each of 2 GPUs", "", ""},
+      {Share(500, 0, 2), "U Insufficient shared GPU: requested 0.5 of each of 2 GPUs",
+       "U Insufficient shared GPU: requested 0.5 of each of 2 GPUs", ""},
+      {Share(100, 0, 3), "X Insufficient shared GPU: requested 0.1 of each of 3 GPUs",
+       "X Insufficient shared GPU: requested 0.1 of each of 3 GPUs",
+       "X Insufficient shared GPU: requested 0.1 of each of 3 GPUs"},
+      {Share(0, 401), "U Insufficient shared GPU: requested 401 MiB of GPU memory", "", ""},
   };
   for (const Case& c : cases) {
     Waiting(c.spec);

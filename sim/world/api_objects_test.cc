@@ -521,6 +521,20 @@ TEST_F(ApiObjectsTest, ListsAreSelectedByNamespaceAndField) {
   world_.Merge(ResourceType::kPods, "a", {{"status", {{"phase", "Failed"}}}});
   EXPECT_THAT(names("/api/v1/pods?fieldSelector=status.phase!%3DFailed"), ElementsAre("b"));
   EXPECT_EQ(world_.Call("GET", "/api/v1/pods?fieldSelector=spec.x=1").status, 400);
+  // Of one node, as its removal asks for; before a binding the field is empty.
+  world_.Merge(ResourceType::kPods, "a", {{"status", {{"phase", "Running"}}}});
+  Json third = PodJson("c");
+  third["spec"]["nodeName"] = "n1";
+  world_.Create(ResourceType::kPods, third);
+  const std::string running = "%2Cstatus.phase!%3DSucceeded%2Cstatus.phase!%3DFailed";
+  const std::string on = "/api/v1/pods?fieldSelector=spec.nodeName%3D";
+  EXPECT_THAT(names(on + "n1" + running), ElementsAre("c"));
+  EXPECT_THAT(names(on + "%3Dn1"), ElementsAre("c")) << "two equals signs";
+  EXPECT_THAT(names(on + "n" + running), ElementsAre());
+  EXPECT_THAT(names(on + running), ElementsAre("b", "a"));
+  EXPECT_THAT(names("/api/v1/pods?fieldSelector=spec.nodeName!%3Dn1"), ElementsAre("b", "a"));
+  world_.Merge(ResourceType::kPods, "c", {{"status", {{"phase", "Failed"}}}});
+  EXPECT_THAT(names(on + "n1" + running), ElementsAre());
   EXPECT_EQ(world_.Call("GET", "/api/v1/pods?resourceVersion=999").status, 504);
 }
 
