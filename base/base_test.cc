@@ -1,6 +1,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/inline_string.h"
 #include "base/shared.h"
 #include "gtest/gtest.h"
 
@@ -53,6 +54,40 @@ TEST(SharedTest, IsCopiedByTheFirstToChangeIt) {
   EXPECT_EQ(*nothing, "something");
   a = a;
   EXPECT_EQ(*a, "aa");
+}
+
+TEST(InlineStringTest, IsTheStringThatItWasMadeOf) {
+  const std::string high("\xff\x01", 2);
+  const std::string nul("a\0b", 3);
+  const std::vector<std::string> texts = {"",
+                                          "a",
+                                          nul,
+                                          "b",
+                                          high,
+                                          std::string(InlineString::kInline, 'x'),
+                                          std::string(InlineString::kInline + 1, 'x'),
+                                          std::string(1000, 'x'),
+                                          std::string(1000, 'x') + "y"};
+  for (const std::string& a : texts) {
+    for (const std::string& b : texts) {
+      InlineString left{a};
+      InlineString right{b};
+      EXPECT_EQ(left == right, a == b);
+      EXPECT_EQ(left < right, a < b) << a << " and " << b;
+      const InlineString copy = left;
+      left = right;
+      EXPECT_EQ(left.view(), b);
+      right = std::move(left);
+      EXPECT_EQ(right.view(), b);
+      right = copy;
+      EXPECT_EQ(right.view(), a);
+      right = absl::string_view(b);
+      EXPECT_EQ(right.view(), b);
+      const InlineString moved = std::move(right);
+      EXPECT_EQ(moved.view(), b);
+      EXPECT_EQ(copy.view(), a);
+    }
+  }
 }
 
 TEST(BoxedTest, EachCopyHasItsOwn) {

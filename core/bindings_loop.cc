@@ -56,7 +56,7 @@ uint64_t DecisionLoop::Impl::Send(model::Action action) {
   return next_action_id - 1;
 }
 
-void DecisionLoop::Impl::SendBinding(model::BindPod bind, uint64_t& id) {
+void DecisionLoop::Impl::SendBinding(model::BindPod&& bind, uint64_t& id) {
   if (bind.annotations.empty()) {
     bind.annotations = started_now;
   } else {
@@ -69,7 +69,9 @@ void DecisionLoop::Impl::SendBinding(model::BindPod bind, uint64_t& id) {
          *sending);
   }
   id = next_action_id++;
-  sending->actions.push_back({id, std::move(bind)});
+  model::Action& action = sending->actions.emplace_back();
+  action.id = id;
+  action.what.emplace<model::BindPod>(std::move(bind));
   ++stats.bindings;
 }
 

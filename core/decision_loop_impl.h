@@ -81,7 +81,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
 
   // ---- bindings (BindingPipeline::Host)
   uint64_t Send(model::Action action) override;
-  void SendBinding(model::BindPod bind, uint64_t& id) override;
+  void SendBinding(model::BindPod&& bind, uint64_t& id) override;
   void BindingFailed(state::PodId pod, const std::string& reason, bool sent) override;
   void BindingInDoubt(state::PodId pod, const std::string& reason, int attempts) override;
   void BindingDone(state::PodId pod) override;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/prefetch.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::core {
@@ -55,9 +56,12 @@ bool BindingPipeline::AwaitsAnswer(state::PodId pod) const {
 void BindingPipeline::Add(const std::vector<engine::Binding>& bindings, absl::Time now) {
   in_flight_.reserve(in_flight_.size() + bindings.size());
   const engine::Binding* end = bindings.data() + bindings.size();
+  const engine::Binding* soon = bindings.data();
   for (const engine::Binding* begin = bindings.data(); begin != end;) {
     const engine::Binding* next = begin + 1;
     while (next != end && next->step == begin->step) ++next;
+    constexpr ptrdiff_t kAhead = 8;
+    for (; soon != end && soon - begin < kAhead; ++soon) Prefetch(state_.pod(soon->pod));
     AddStep(begin, next, now);
     begin = next;
   }
@@ -144,7 +148,7 @@ void BindingPipeline::TryPermit(uint64_t id, absl::Time now) {
   steps_.erase(found);
 }
 
-void BindingPipeline::Send(state::PodId pod, model::BindPod bind) {
+void BindingPipeline::Send(state::PodId pod, model::BindPod&& bind) {
   uint64_t id = 0;
   host_.SendBinding(std::move(bind), id);
   RowOf(pod).action_id = id;
@@ -294,7 +298,7 @@ void BindingPipeline::Repeat(state::PodId pod) {
     return;
   }
   const auto special = special_.find(pod);
-  Send(pod, special == special_.end() ? MakeBinding(pod) : special->second);
+  Send(pod, special == special_.end() ? MakeBinding(pod) : model::BindPod(special->second));
 }
 
 void BindingPipeline::Advance(size_t index, absl::Time now) {

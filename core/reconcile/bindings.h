@@ -55,7 +55,7 @@ class BindingPipeline {
     virtual ~Host() = default;
     // Sends the action and returns its id.
     virtual uint64_t Send(model::Action action) = 0;
-    virtual void SendBinding(model::BindPod bind, uint64_t& id) = 0;
+    virtual void SendBinding(model::BindPod&& bind, uint64_t& id) = 0;
     // The pod waits again (the state has that already). `reason` is empty if the pod itself has no
     // fault. `sent`: the API server refused the binding.
     virtual void BindingFailed(state::PodId pod, const std::string& reason, bool sent) = 0;
@@ -120,7 +120,7 @@ class BindingPipeline {
   // Makes the whole step wait again. `culprit` failed for `reason`.
   void Unreserve(uint64_t id, state::PodId culprit, const std::string& reason, bool sent);
   void Fail(state::PodId pod, const std::string& reason, bool sent);
-  void Send(state::PodId pod, model::BindPod bind);
+  void Send(state::PodId pod, model::BindPod&& bind);
   void Repeat(state::PodId pod);
   // A pod for which its step waits is known to be bound.
   void ProbeDone(state::PodId pod);

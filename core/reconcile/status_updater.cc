@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/prefetch.h"
 #include "scheduler/verdict/json.h"
 #include "scheduler/verdict/text.h"
 
@@ -46,7 +47,7 @@ void AddAttempt(const state::Workload& workload, model::SetPodGroupSchedulabilit
 
 // True if the former scheduler left a reason for waiting on a running workload.
 bool BearsFormerReason(const state::Workload& workload) {
-  if (workload.Active() == 0) return false;
+  if (workload.group->scheduling_conditions.empty() || workload.Active() == 0) return false;
   const std::string pool = model::NodePoolOf(*workload.group);
   for (const model::SchedulingCondition& condition : workload.group->scheduling_conditions) {
     if (condition.node_pool == pool) return true;
@@ -456,7 +457,14 @@ void StatusUpdater::Clear(const std::vector<state::WorkloadId>& gone, absl::Time
   std::vector<std::string> groups;
   if (round_ == 1) {
     // Left by a former process, ours or KAI's; the group has started to run since.
+    const size_t rows = state_.workload_count();  // or more
     state_.ForEachWorkload([&](const state::Workload& workload) {
+      constexpr size_t kAhead = 8;
+      if (workload.id + 2 * kAhead < rows) Prefetch(state_.workload(workload.id + 2 * kAhead));
+      if (workload.id + kAhead < rows) {
+        const model::PodGroup* soon = state_.workload(workload.id + kAhead).group.get();
+        if (soon != nullptr) Prefetch(soon->schedulability_hash);
+      }
       if (workload.group == nullptr) return;
       if (workload.group->schedulability_hash.empty() && !BearsFormerReason(workload)) return;
       groups.push_back(model::Key(workload.ns, workload.name));

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "queues/gpu_model.h"
 #include "scheduler/engine/gpu_models.h"
+#include "scheduler/engine/workloads_ahead.h"
 
 namespace fairlead::engine {
 
@@ -15,8 +16,8 @@ AllocationTracker::AllocationTracker(const state::ClusterState& state,
 
 state::ChangeKinds AllocationTracker::Kinds() const {
   using Kind = state::StateChange::Kind;
-  return {Kind::kPodCharged,   Kind::kPodReleased, Kind::kWorkload,
-          Kind::kWorkloadGone, Kind::kNodeObject,  Kind::kQueue};
+  return {Kind::kPodMoved,     Kind::kPodCharged, Kind::kPodReleased, Kind::kWorkload,
+          Kind::kWorkloadGone, Kind::kNodeObject, Kind::kQueue};
 }
 
 // Mostly where RefreshRequested found its workload; that may have changed since, or not been read
@@ -78,6 +79,11 @@ void AllocationTracker::OnChange(const state::StateChange& change) {
     case Kind::kQueue:
       recount_needed_ |= change.reshaped;
       return;
+    case Kind::kPodMoved:
+      // The entries of one pod follow each other: moved, its workload, charged.
+      started_ = change.from_status == state::PodStatus::kPending ? change.pod : state::kNoId;
+      started_up_to_date_ = !IsStale(change.workload);
+      return;
     default:
       return;  // is not told
   }
@@ -92,6 +98,19 @@ void AllocationTracker::OnCharged(const state::PodRecord& pod) {
   const bool preemptible = state_.workload(pod.workload).preemptible;
   charged_[pod.id] = {queue, preemptible, charge[model::kGpu], GpuModelOf(pod)};
   Charge(queue, charge, preemptible);
+  if (std::exchange(started_, state::kNoId) == pod.id && started_up_to_date_ &&
+      AsksTheSame(pod, state_.workload(pod.workload))) {
+    stale_[pod.workload] = false;
+  }
+}
+
+bool AllocationTracker::AsksTheSame(const state::PodRecord& pod,
+                                    const state::Workload& workload) const {
+  if (!workload.plain && workload.details->failed_attempt != nullptr) return false;
+  if (tree_.resources().size() > model::kGpu + 1) return false;  // a node decides on the GPU model
+  const queues::QueueId queue = charged_[pod.id].queue;
+  return pod.started_under == nullptr && tree_.Exists(queue) &&
+         requested_[workload.id].size() == 1 && requested_[workload.id].front().queue == queue;
 }
 
 void AllocationTracker::OnReleased(const state::PodRecord& pod) {
@@ -214,17 +233,25 @@ void AllocationTracker::Recount(const std::function<void(const state::Workload&)
   charged_.assign(charged_.size(), {});
   requested_.assign(requested_.size(), {});
   stale_.assign(stale_.size(), false);
-  state_.ForEachWorkload([&](const state::Workload& workload) {
-    if (workload.id >= requested_.size()) requested_.resize(workload.id + 1);
-    Requests& requested = requested_[workload.id];
+  requested_.resize(std::max(requested_.size(), state_.workload_count()));
+  charged_.resize(std::max(charged_.size(), state_.pod_count()));
+  WorkloadsAhead walk(state_, [&](state::WorkloadId id, const state::Workload& workload) {
+    if (id >= requested_.size()) requested_.resize(id + 1);
+    Requests& requested = requested_[id];
     requested = RequestedBy(workload);
     for (const Requested& of : requested) ledger_.AddRequested(of.queue, of.amount);
-    for (state::PodId id : workload.pods) {
-      const state::PodRecord& pod = state_.pod(id);
-      if (state::IsAllocated(pod.status)) OnCharged(pod);
+    for (const state::PodId pod : workload.pods) {
+      if (state::IsAllocated(state_.pod(pod).status)) OnCharged(state_.pod(pod));
     }
     if (also) also(workload);
   });
+  const size_t rows = state_.workload_count();  // or more
+  state_.ForEachWorkload([&](const state::Workload& workload) {
+    constexpr size_t kAhead = 8;
+    if (workload.id + kAhead < rows) Prefetch(state_.workload(workload.id + kAhead));
+    walk.Add(workload.id);
+  });
+  walk.Finish();
 }
 
 std::string AllocationTracker::CheckConsistency() const {

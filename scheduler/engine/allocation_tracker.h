@@ -26,6 +26,10 @@ class AllocationTracker final : public state::StateSubscriber {
   [[nodiscard]] state::ChangeKinds Kinds() const override;
   // Counts again what the workload asks for: its pods that run or wait without a gate.
   void RefreshRequested(const state::Workload& workload);
+  // The same if that may have changed since the last time. O(1) if it has not.
+  void CatchUp(const state::Workload& workload) {
+    if (IsStale(workload.id)) RefreshRequested(workload);
+  }
   // From nothing; after queues appeared or moved. `also` sees each workload while it is at hand: a
   // second walk over many costs as much as the first.
   void Recount(const std::function<void(const state::Workload&)>& also = nullptr);
@@ -81,6 +85,13 @@ class AllocationTracker final : public state::StateSubscriber {
   [[nodiscard]] queues::QueueId QueueOf(const state::PodRecord& pod) const;
   [[nodiscard]] Requests RequestedBy(const state::Workload& workload) const;
   [[nodiscard]] std::optional<model::ResourceIndex> GpuModelOf(const state::PodRecord& pod) const;
+  [[nodiscard]] bool IsStale(state::WorkloadId workload) const {
+    return workload >= stale_.size() || stale_[workload];
+  }
+  // True if a pod that waited in the queue, and has just been charged to it, asks for as much as
+  // before.
+  [[nodiscard]] bool AsksTheSame(const state::PodRecord& pod,
+                                 const state::Workload& workload) const;
   void OnCharged(const state::PodRecord& pod);
   void OnReleased(const state::PodRecord& pod);
   void OnWorkloadGone(state::WorkloadId id);
@@ -95,6 +106,9 @@ class AllocationTracker final : public state::StateSubscriber {
   std::vector<Charged> charged_;     // by PodId
   std::vector<Requests> requested_;  // by WorkloadId
   std::vector<bool> stale_;          // by WorkloadId: changed since RefreshRequested()
+  // The last pod that stopped waiting, and whether its workload was up to date before it did.
+  state::PodId started_ = state::kNoId;
+  bool started_up_to_date_ = false;
 };
 
 }  // namespace fairlead::engine

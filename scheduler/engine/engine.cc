@@ -17,6 +17,7 @@
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/placer.h"
 #include "scheduler/engine/victim_search.h"
+#include "scheduler/engine/workloads_ahead.h"
 
 namespace fairlead::engine {
 
@@ -69,11 +70,11 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   void OnQueueChange(queues::QueueId queue, bool reshaped) override {
     state.TellQueue(queue, reshaped);
   }
-  // Files what changed since the last time.
-  void CatchUp();
+  // Files what changed since the last time. `settle`: what runs by now was started under the queue
+  // that its objects name.
+  void CatchUp(bool settle);
+  void File(const state::Workload& workload, bool settle);
   void RefreshStale(const state::Workload& workload);
-  // What runs by now was started under the queue that its objects name.
-  void SettleQueues();
 
   EngineOptions options;
   state::ClusterState& state;
@@ -99,7 +100,7 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   bool read_all = true;
   std::vector<state::WorkloadId> changed;    // since CatchUp(), each once
   std::vector<bool> is_changed;              // by WorkloadId
-  std::vector<state::WorkloadId> unsettled;  // for SettleQueues(); perhaps gone since
+  std::vector<state::WorkloadId> unsettled;  // filed without; perhaps gone since
   OfferedLabels offered;
   std::vector<model::Node> offered_nodes;
   SearchBudget search_budget;
@@ -139,39 +140,41 @@ void Engine::Impl::OnChange(const state::StateChange& change) {
   changed.push_back(id);
 }
 
-void Engine::Impl::CatchUp() {
+void Engine::Impl::File(const state::Workload& workload, bool settle) {
+  RefreshStale(workload);
+  pending.Refresh(workload);
+  if (settle) {
+    state.SettleQueues(workload.id);
+  } else {
+    unsettled.push_back(workload.id);
+  }
+}
+
+void Engine::Impl::CatchUp(bool settle) {
   std::vector<state::WorkloadId> to_file;
   to_file.swap(changed);
   for (const state::WorkloadId id : to_file) is_changed[id] = false;
   if (std::exchange(read_all, false)) {
     pending.Clear();
-    tracker.Recount([this](const state::Workload& workload) {
-      unsettled.push_back(workload.id);
-      pending.Refresh(workload);
-      RefreshStale(workload);
-    });
-    return;
+    tracker.Recount([&](const state::Workload& workload) { File(workload, settle); });
+    to_file.clear();
   }
   std::sort(to_file.begin(), to_file.end());
-  for (const state::WorkloadId id : to_file) {
-    const state::Workload& workload = state.workload(id);
-    if (workload.id != id) {
+  WorkloadsAhead walk(state, [&](state::WorkloadId id, const state::Workload& workload) {
+    if (workload.id == id) {
+      tracker.CatchUp(workload);
+      File(workload, settle);
+    } else {
       pending.Remove(id);
       maybe_stale.erase(id);
-      continue;
     }
-    RefreshStale(workload);
-    unsettled.push_back(id);
-    tracker.RefreshRequested(workload);
-    pending.Refresh(workload);
-  }
-}
-
-void Engine::Impl::SettleQueues() {
-  for (const state::WorkloadId id : unsettled) {
+  });
+  for (const state::WorkloadId id : to_file) walk.Add(id);
+  walk.Finish();
+  if (!settle) return;
+  for (const state::WorkloadId id : std::exchange(unsettled, {})) {
     if (state.workload(id).id == id) state.SettleQueues(id);
   }
-  unsettled.clear();
 }
 
 Engine::Engine(EngineOptions options, state::ClusterState* state, queues::QueueTree* tree,
@@ -184,8 +187,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   Impl& impl = *impl_;
   ScopedDecisionId decision(absl::StrCat("cycle ", ++impl.cycles));
   impl.state.MarkStuck(now - impl.options.stuck_in_releasing_threshold);
-  impl.CatchUp();
-  impl.SettleQueues();
+  impl.CatchUp(/*settle=*/true);
   const model::Resources total = impl.tracker.Total();
   impl.history.Renew(now, impl.tree, impl.tracker.ledger(), total, impl.fair_share.usage);
   impl.shares = impl.divider.Divide(impl.tracker.ledger(), total, impl.fair_share);
@@ -200,8 +202,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   ::fairlead::engine::RunCycle(impl.actions, may_evict, cycle);
   impl.tracker.CloseLending();
   // The cycle's own moves are not news to the next one, but they change what is filed.
-  impl.CatchUp();
-  impl.SettleQueues();
+  impl.CatchUp(/*settle=*/true);
 
   impl.rests.clear();
   impl.promises.Forget();
@@ -291,7 +292,7 @@ void Engine::SetOfferedNodes(std::vector<model::Node> nodes) {
   impl_->offered_nodes = std::move(nodes);
 }
 
-void Engine::OnQueuesChanged() { impl_->CatchUp(); }
+void Engine::OnQueuesChanged() { impl_->CatchUp(/*settle=*/false); }
 
 absl::StatusOr<std::string> Engine::EncodeUsage(size_t max_bytes) const {
   return impl_->history.Encode(max_bytes);

@@ -349,8 +349,6 @@ TasksToAllocate AllocationSequence::Next() const { return builder_->Next(); }
 void AllocationSequence::Place(const TasksToAllocate& step) { builder_->Place(step.root); }
 
 // Most workloads are one pod, alone or in a group of its own: they need no tree.
-namespace {
-
 bool IsOnePod(const state::ClusterState& state, const Workload& workload) {
   if (workload.plain) return true;
   if (workload.pods.size() != 1 || workload.sets.size() != 1 || workload.sets[0].min_member != 1) {
@@ -360,8 +358,6 @@ bool IsOnePod(const state::ClusterState& state, const Workload& workload) {
   return pod.set != state::kNoSet && pod.details->invalid.empty();
 }
 
-}  // namespace
-
 bool IsSatisfied(const Workload& workload) {
   if (workload.plain) return workload.Active() > 0;
   if (workload.sets.size() == 1) return workload.active[0] >= workload.sets[0].min_member;
@@ -369,19 +365,38 @@ bool IsSatisfied(const Workload& workload) {
 }
 
 Readiness ReadinessOf(const state::ClusterState& state, const Workload& workload) {
+  if (workload.Count(PodStatus::kPending) + workload.Count(PodStatus::kGated) == 0) {
+    return Readiness::kNothingWaits;
+  }
   if (!IsOnePod(state, workload)) return AllocationSequence::Builder(state, workload).Ready();
-  if (workload.Count(PodStatus::kPending) > 0) return Readiness::kReady;
-  return workload.Count(PodStatus::kGated) > 0 ? Readiness::kGated : Readiness::kNothingWaits;
+  return workload.Count(PodStatus::kPending) > 0 ? Readiness::kReady : Readiness::kGated;
 }
 
 TasksToAllocate NextStep(const state::ClusterState& state, const Workload& workload) {
-  if (!IsOnePod(state, workload)) return AllocationSequence(state, workload).Next();
   TasksToAllocate step;
-  if (workload.Count(PodStatus::kPending) == 0) return step;
-  step.pods = workload.pods;
-  step.root.pods = step.pods;
-  step.root.needed = 1;
+  NextStep(state, workload, step);
   return step;
+}
+
+void NextStep(const state::ClusterState& state, const Workload& workload, TasksToAllocate& step) {
+  if (!IsOnePod(state, workload)) {
+    step = AllocationSequence(state, workload).Next();
+    return;
+  }
+  if (workload.Count(PodStatus::kPending) == 0) {
+    step = {};
+  } else {
+    StepOfOnePod(workload.pods.front(), step);
+  }
+}
+
+void StepOfOnePod(PodId pod, TasksToAllocate& step) {
+  step.pods.assign(1, pod);
+  step.root.set = 0;
+  step.root.pods.assign(1, pod);
+  step.root.needed = 1;
+  step.root.children.clear();
+  step.extra = false;
 }
 
 int ElasticStateOf(const Workload& workload) {

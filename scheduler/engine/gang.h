@@ -46,6 +46,12 @@ struct TasksToAllocate {
   bool extra = false;              // a unit above the minimum
 };
 
+// One pod, alone or in a group of its own without a topology tree: all it can do is start. The same
+// is true of its equivalents.
+bool IsOnePod(const state::ClusterState& state, const state::Workload& workload);
+// The step of such a workload, whose pod waits, into `step`, whose memory is used again.
+void StepOfOnePod(state::PodId pod, TasksToAllocate& step);
+
 // What keeps a workload from having a step at all.
 enum class Readiness : uint8_t {
   kReady,
@@ -60,6 +66,9 @@ Readiness ReadinessOf(const state::ClusterState& state, const state::Workload& w
 // Empty if not ready. Pods without a set of their name in the group take no part
 // (state::PodRecord::invalid says so).
 TasksToAllocate NextStep(const state::ClusterState& state, const state::Workload& workload);
+// The same into `step`, whose memory is used again.
+void NextStep(const state::ClusterState& state, const state::Workload& workload,
+              TasksToAllocate& step);
 
 // The steps of a workload one after another, each as if those before it had been placed.
 class AllocationSequence {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/prefetch.h"
 
 namespace fairlead::engine {
 
@@ -16,6 +17,7 @@ QueueOrderKey MakeQueueOrderKey(const state::Workload& workload) {
   key.turn_ns = absl::ToUnixNanos(workload.turn);
   key.uid = workload.uid;
   key.workload = workload.id;
+  if (!workload.pods.empty()) key.first_pod = workload.pods.front();
   return key;
 }
 
@@ -116,10 +118,25 @@ PendingLeaf::Place PendingLeaf::Insert(const EquivalenceKey& equivalence_key, Qu
     return {&equivalence_class, equivalence_class.members.emplace_hint(
                                     equivalence_class.members.end(), std::move(key))};
   }
-  if (!added) in_order_.erase(&equivalence_class);
+  TakeOut(equivalence_class);
   const auto position = equivalence_class.members.insert(std::move(key)).first;
-  in_order_.insert(&equivalence_class);
   return {&equivalence_class, position};
+}
+
+void PendingLeaf::TakeOut(EquivalenceClass& equivalence_class) {
+  if (equivalence_class.moved_at != EquivalenceClass::kNotMoved) return;
+  if (!equivalence_class.members.empty()) in_order_.erase(&equivalence_class);
+  equivalence_class.moved_at = moved_.size();
+  moved_.push_back(&equivalence_class);
+}
+
+void PendingLeaf::PlaceMoved() const {
+  for (EquivalenceClass* equivalence_class : moved_) {
+    if (equivalence_class == nullptr) continue;
+    equivalence_class->moved_at = EquivalenceClass::kNotMoved;
+    in_order_.insert(equivalence_class);
+  }
+  moved_.clear();
 }
 
 void PendingLeaf::Erase(const Place& place) {
@@ -129,13 +146,11 @@ void PendingLeaf::Erase(const Place& place) {
     equivalence_class.members.erase(place.position);
     return;
   }
-  auto node = in_order_.extract(&equivalence_class);
+  TakeOut(equivalence_class);
   equivalence_class.members.erase(place.position);
-  if (equivalence_class.members.empty()) {
-    equivalence_classes_.erase(EquivalenceKey(equivalence_class.key));
-  } else {
-    in_order_.insert(std::move(node));
-  }
+  if (!equivalence_class.members.empty()) return;
+  moved_[equivalence_class.moved_at] = nullptr;
+  equivalence_classes_.erase(EquivalenceKey(equivalence_class.key));
 }
 
 void PendingIndex::Refresh(const state::Workload& workload) {
@@ -165,7 +180,10 @@ void PendingIndex::Refresh(const state::Workload& workload) {
   filed.queue = queue;
   filed.place = leaves_[queue].Insert(equivalence_key, std::move(key), next_class_);
   const EquivalenceClass& equivalence_class = *filed.place.equivalence_class;
-  if (equivalence_class.IsPlain()) plain_.try_emplace(equivalence_class.id, &equivalence_class);
+  if (equivalence_class.IsPlain() && equivalence_class.members.size() == 1) {
+    filed.place.equivalence_class->one_pod = IsOnePod(state_, workload);
+    plain_.try_emplace(equivalence_class.id, &equivalence_class);
+  }
   if (!changes_.all) changes_.came.push_back(workload.id);
   ++size_;
 }
@@ -203,7 +221,7 @@ const EquivalenceClass* PendingIndex::EquivalenceClassOf(state::WorkloadId workl
 
 WaitingChanges PendingIndex::TakeChanges() { return std::exchange(changes_, {}); }
 
-JobIterator::JobIterator(const PendingIndex& index) {
+JobIterator::JobIterator(const PendingIndex& index) : state_(index.state()) {
   for (const auto& [queue, leaf] : index.leaves()) {
     Cursor& cursor = cursors_[queue];
     cursor.untouched = leaf.equivalence_classes().begin();
@@ -227,6 +245,12 @@ void JobIterator::Cursor::Normalize() {
   ++untouched;
 }
 
+void JobIterator::Cursor::PrefetchNext(const state::ClusterState& state) const {
+  if (popped_from.count == 0) return;
+  Prefetch(state.workload(popped_from.next->workload));
+  Prefetch(state.pod(popped_from.next->first_pod));
+}
+
 const QueueOrderKey* JobIterator::Cursor::First() const {
   if (FromPutBack()) return &*put_back.begin();
   return met.empty() ? nullptr : &*met.front().next;
@@ -237,6 +261,7 @@ bool JobIterator::Cursor::FromPutBack() const {
 }
 
 const QueueOrderKey* JobIterator::Cursor::FirstLeftOut() const {
+  if (left_out.empty()) return nullptr;
   const QueueOrderKey* until = First();
   const QueueOrderKey* first = nullptr;
   for (const RestOfClass& rest : left_out) {
@@ -269,6 +294,14 @@ state::WorkloadId JobIterator::Peek(queues::QueueId leaf) {
   return first == nullptr ? state::kNoId : first->workload;
 }
 
+JobIterator::Peeked JobIterator::ClassOfPeeked(queues::QueueId leaf) const {
+  const Cursor& cursor = cursors_.at(leaf);
+  if (cursor.FirstLeftOut() != nullptr || cursor.FromPutBack() || cursor.met.empty()) return {};
+  const RestOfClass& first = cursor.met.front();
+  if (!first.equivalence_class->IsPlain()) return {};
+  return {first.equivalence_class, &*first.next};
+}
+
 void JobIterator::Pop(queues::QueueId leaf) {
   Cursor& cursor = cursors_.at(leaf);
   cursor.Normalize();
@@ -285,6 +318,7 @@ void JobIterator::Pop(queues::QueueId leaf) {
   cursor.met.pop_back();
   ++cursor.popped_from.next;
   --cursor.popped_from.count;
+  cursor.PrefetchNext(state_);
 }
 
 void JobIterator::Requeue(queues::QueueId leaf, QueueOrderKey key) {

@@ -23,6 +23,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
+#include "base/inline_string.h"
 #include "queues/tree.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/engine/gang.h"
@@ -34,8 +35,9 @@ struct QueueOrderKey {
   int64_t minus_priority = 0;
   int elastic_state = 0;  // ElasticStateOf()
   int64_t turn_ns = 0;    // Workload::turn
-  std::string uid;
+  InlineString uid;
   state::WorkloadId workload = state::kNoId;
+  state::PodId first_pod = state::kNoId;  // no part of the order: the next to be read
   friend auto operator<=>(const QueueOrderKey&, const QueueOrderKey&) = default;
 };
 QueueOrderKey MakeQueueOrderKey(const state::Workload& workload);
@@ -59,7 +61,11 @@ struct EquivalenceClass {
   using Members = std::set<QueueOrderKey>;
   uint64_t id = 0;  // never given to another one
   EquivalenceKey key;
-  Members members;  // never empty
+  bool one_pod = false;         // IsOnePod() of the members
+  Members members;              // never empty
+  size_t moved_at = kNotMoved;  // PendingLeaf's
+
+  static constexpr size_t kNotMoved = ~size_t{0};
   [[nodiscard]] bool IsPlain() const { return key.alone == state::kNoId; }
 };
 
@@ -81,12 +87,22 @@ class PendingLeaf {
   Place Insert(const EquivalenceKey& equivalence_key, QueueOrderKey key, uint64_t& next_id);
   void Erase(const Place& place);
 
-  [[nodiscard]] const InOrder& equivalence_classes() const { return in_order_; }
+  // Invalidated by the next Insert() or Erase().
+  [[nodiscard]] const InOrder& equivalence_classes() const {
+    PlaceMoved();
+    return in_order_;
+  }
   [[nodiscard]] size_t size() const { return size_; }
 
  private:
+  // Takes it out of the order: its first member is about to be another one.
+  void TakeOut(EquivalenceClass& equivalence_class);
+  void PlaceMoved() const;
+
   std::map<EquivalenceKey, EquivalenceClass> equivalence_classes_;
-  InOrder in_order_;
+  // When many members come or go, their classes move once: when the order is next asked for.
+  mutable InOrder in_order_;
+  mutable std::vector<EquivalenceClass*> moved_;  // not in `in_order_`; null: gone since
   size_t size_ = 0;
 };
 
@@ -106,6 +122,7 @@ class PendingIndex {
   [[nodiscard]] size_t size() const { return size_; }
   // Null if there is none any more.
   [[nodiscard]] const EquivalenceClass* FindEquivalenceClass(uint64_t id) const;
+  [[nodiscard]] const state::ClusterState& state() const { return state_; }
   // Null if the workload does not wait.
   [[nodiscard]] const EquivalenceClass* EquivalenceClassOf(state::WorkloadId workload) const;
 
@@ -145,6 +162,13 @@ class JobIterator {
   explicit JobIterator(const PendingIndex& index);
   // kNoId when the leaf is exhausted.
   [[nodiscard]] state::WorkloadId Peek(queues::QueueId leaf);
+  // Where the workload that Peek() returned last for the leaf stands in its equivalence class; no
+  // class if it is an equivalence class of its own, or was put back.
+  struct Peeked {
+    const EquivalenceClass* equivalence_class = nullptr;
+    const QueueOrderKey* key = nullptr;
+  };
+  [[nodiscard]] Peeked ClassOfPeeked(queues::QueueId leaf) const;
   void Pop(queues::QueueId leaf);
   void Requeue(queues::QueueId leaf, QueueOrderKey key);
   // Leaves out the rest of the equivalence class whose member was popped last. None of a member
@@ -172,10 +196,13 @@ class JobIterator {
     // The first that was neither popped nor left out; null if there is none.
     [[nodiscard]] const QueueOrderKey* First() const;
     [[nodiscard]] bool FromPutBack() const;
-    // The first of those left out, if somebody comes after it.
+    // The first of those left out, if a workload comes after it.
     [[nodiscard]] const QueueOrderKey* FirstLeftOut() const;
+    // Reads ahead what a turn of the next member will read.
+    void PrefetchNext(const state::ClusterState& state) const;
     void PassLeftOut();
   };
+  const state::ClusterState& state_;
   std::map<queues::QueueId, Cursor> cursors_;
 };
 

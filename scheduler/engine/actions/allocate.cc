@@ -23,14 +23,14 @@ class AllocatePass final : public PendingPass {
   // Kinds of steps that found no place: steps of at least this many pods do not.
   using Failures = std::map<StepKind, int64_t>;
 
-  Turn Visit(queues::QueueId leaf, const state::Workload& workload, NextJob next) override;
+  Turn Visit(queues::QueueId leaf, const state::Workload& workload, NextJob& next) override;
   // True if the step was placed or promised.
-  bool Place(queues::QueueId leaf, const state::Workload& workload, NextJob next);
+  bool Place(queues::QueueId leaf, const state::Workload& workload, NextJob& next);
   // Tries to place the step. True if it was placed or promised, or if a bound of a GPU model holds
   // it and the outcome is written (`placed` tells which). `held`: the workload for which the
   // capacity is reserved that it would need.
   bool TryPlace(queues::QueueId leaf, const state::Workload& workload, const NextJob& next,
-                const StepKind& kind, bool& placed, Placement& placement, state::WorkloadId& held);
+                bool& placed, Placement& placement, state::WorkloadId& held);
   // True if the step would take guaranteed quota of other queues: it was promised capacity that
   // comes up (`promised`), or it waits and the outcome is written.
   bool HeldByLending(queues::QueueId leaf, const state::Workload& workload, const NextJob& next,
@@ -42,6 +42,7 @@ class AllocatePass final : public PendingPass {
               const std::vector<state::Transaction::Operation>& operations);
   // What held the workload holds its equivalents too.
   [[nodiscard]] bool HoldsEquivalents(const state::Workload& workload);
+  [[nodiscard]] bool AnyFailed() const { return !failed_.empty() || !failed_reserved_.empty(); }
   // Steps of the kind fail because capacity is reserved, as the last one did; for which workload.
   [[nodiscard]] state::WorkloadId KnownHolder(const StepKind& kind, size_t pods) const;
 
@@ -52,8 +53,8 @@ class AllocatePass final : public PendingPass {
 };
 
 PendingPass::Turn AllocatePass::Visit(queues::QueueId leaf, const state::Workload& workload,
-                                      NextJob next) {
-  if (Place(leaf, workload, std::move(next))) return Turn::kAgain;
+                                      NextJob& next) {
+  if (Place(leaf, workload, next)) return Turn::kAgain;
   return HoldsEquivalents(workload) ? Turn::kHeldAll : Turn::kDone;
 }
 
@@ -71,13 +72,13 @@ bool AllocatePass::HoldsEquivalents(const state::Workload& workload) {
           outcome.code == Code::kInvalidRequest);
 }
 
-bool AllocatePass::Place(queues::QueueId leaf, const state::Workload& workload, NextJob next) {
+bool AllocatePass::Place(queues::QueueId leaf, const state::Workload& workload, NextJob& next) {
   if (next.step.pods.empty() || c_.InBackoff(next.step)) return false;
   if (HeldByLimit(leaf, workload, next.step, next.request)) return false;
   bool promised = false;
   if (HeldByLending(leaf, workload, next, promised)) return promised;
   if (HeldByReservation(leaf, workload, next)) return false;
-  const StepKind kind = KindOf(in_.state, workload, next.step);
+  const StepKind kind = AnyFailed() ? KindOf(in_.state, workload, next.step) : StepKind();
   const bool ordinary =
       in_.reservations.any() && in_.reservations.IsOrdinary(in_.reservations.RequesterOf(workload));
   state::WorkloadId held =
@@ -87,8 +88,10 @@ bool AllocatePass::Place(queues::QueueId leaf, const state::Workload& workload, 
   Placement placement;
   if (held == state::kNoId && (known == failed_.end() || count < known->second)) {
     bool placed = false;
-    if (TryPlace(leaf, workload, next, kind, placed, placement, held)) return placed;
-    if (held != state::kNoId && ordinary) failed_reserved_[kind] = {count, held};
+    if (TryPlace(leaf, workload, next, placed, placement, held)) return placed;
+    if (held != state::kNoId && ordinary) {
+      failed_reserved_[KindOf(in_.state, workload, next.step)] = {count, held};
+    }
   }
   const Code code = placement.topology_invalid      ? Code::kMissingObject
                     : placement.topology_infeasible ? Code::kTopologyInfeasible
@@ -102,8 +105,8 @@ bool AllocatePass::Place(queues::QueueId leaf, const state::Workload& workload, 
 }
 
 bool AllocatePass::TryPlace(queues::QueueId leaf, const state::Workload& workload,
-                            const NextJob& next, const StepKind& kind, bool& placed,
-                            Placement& placement, state::WorkloadId& held) {
+                            const NextJob& next, bool& placed, Placement& placement,
+                            state::WorkloadId& held) {
   state::Transaction txn(in_.state);
   // Behind its own promise a workload starts nothing: its pods go in order.
   const auto mode =
@@ -122,7 +125,7 @@ bool AllocatePass::TryPlace(queues::QueueId leaf, const state::Workload& workloa
   held = placement.kept_for;
   if (held == state::kNoId) {
     const auto count = static_cast<int64_t>(next.step.pods.size());
-    const auto [it, added] = failed_.try_emplace(kind, count);
+    const auto [it, added] = failed_.try_emplace(KindOf(in_.state, workload, next.step), count);
     if (!added) it->second = std::min(it->second, count);
   }
   return false;
@@ -195,7 +198,7 @@ class QueueUpPass final : public PendingPass {
   using PendingPass::PendingPass;
 
  private:
-  Turn Visit(queues::QueueId leaf, const state::Workload& workload, NextJob next) override {
+  Turn Visit(queues::QueueId leaf, const state::Workload& workload, NextJob& next) override {
     if (next.step.pods.empty() || c_.InBackoff(next.step) ||
         HeldByLimit(leaf, workload, next.step, next.request)) {
       return Turn::kDone;

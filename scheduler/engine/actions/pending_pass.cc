@@ -29,7 +29,9 @@ void PendingPass::Run() {
                ++served[*leaf] > in_.options.allocate_depth) {
       RefuseForDepth(*leaf, workload);
     } else {
-      switch (Visit(*leaf, workload, std::exchange(next_[*leaf], {}))) {
+      NextJob& next = next_[*leaf];
+      ListStep(workload, next);
+      switch (Visit(*leaf, workload, next)) {
         case Turn::kAgain:
           if (ReadinessOf(in_.state, workload) == Readiness::kReady) {
             walk.Requeue(*leaf, MakeQueueOrderKey(workload));
@@ -43,6 +45,15 @@ void PendingPass::Run() {
       }
     }
     order.Changed(*leaf);
+  }
+}
+
+void PendingPass::ListStep(const state::Workload& workload, NextJob& next) const {
+  if (std::exchange(next.listed, true)) return;
+  if (next.only_pod != state::kNoId) {
+    StepOfOnePod(next.only_pod, next.step);
+  } else {
+    NextStep(in_.state, workload, next.step);
   }
 }
 
@@ -80,10 +91,23 @@ const model::Resources* PendingPass::PeekNext(queues::QueueId leaf, JobIterator&
   while (true) {
     const state::WorkloadId id = walk.Peek(leaf);
     if (id == state::kNoId) return nullptr;
+    const auto [equivalents, key] = walk.ClassOfPeeked(leaf);
+    if (equivalents != nullptr) {
+      const auto known = request_of_class_.find(equivalents->id);
+      if (known != request_of_class_.end()) {
+        NextJob& next = next_[leaf];
+        next.request = known->second;
+        next.listed = false;
+        next.only_pod = equivalents->one_pod ? key->first_pod : state::PodId{state::kNoId};
+        return &known->second;
+      }
+    }
     const state::Workload& workload = in_.state.workload(id);
     // A workload that had a turn in this cycle has passed.
     if ((c_.outcomes.Contains(id) || MayStart(leaf, workload)) && PrepareNext(leaf, workload)) {
-      return &next_[leaf].request;
+      const model::Resources& request = next_[leaf].request;
+      if (equivalents != nullptr) request_of_class_.emplace(equivalents->id, request);
+      return &request;
     }
     walk.Pop(leaf);
     if (c_.leaves_out_equivalents) {
@@ -133,7 +157,9 @@ bool PendingPass::MayStart(queues::QueueId leaf, const state::Workload& workload
 
 bool PendingPass::PrepareNext(queues::QueueId leaf, const state::Workload& workload) {
   NextJob& next = next_[leaf];
-  next.step = NextStep(in_.state, workload);
+  NextStep(in_.state, workload, next.step);
+  next.listed = true;
+  next.only_pod = state::kNoId;
   state::PodClassId last = state::kNoId;
   for (const state::PodId id : next.step.pods) {
     const state::PodRecord& pod = in_.state.pod(id);

@@ -28,17 +28,20 @@ class PendingPass {
   void Run();
 
  protected:
-  // What the workload whose turn it is asks for.
+  // What the workload whose turn it is asks for. Its parts may be moved away.
   struct NextJob {
     TasksToAllocate step;
     model::Resources request;
+    // While `step` is still to be made: the pod of a workload that is one pod.
+    bool listed = false;
+    state::PodId only_pod = state::kNoId;
   };
   enum class Turn : uint8_t {
     kDone,
     kAgain,    // the workload made progress and may ask for more
     kHeldAll,  // whatever holds it also holds its equivalents
   };
-  virtual Turn Visit(queues::QueueId leaf, const state::Workload& workload, NextJob next) = 0;
+  virtual Turn Visit(queues::QueueId leaf, const state::Workload& workload, NextJob& next) = 0;
 
   // True, and the outcome is written, if a limit or a quota holds the step.
   bool HeldByLimit(queues::QueueId leaf, const state::Workload& workload,
@@ -61,6 +64,8 @@ class PendingPass {
   const model::Resources* PeekNext(queues::QueueId leaf, JobIterator& walk);
   // What must hold before anything is tried. False: the outcome is written.
   bool MayStart(queues::QueueId leaf, const state::Workload& workload);
+  // Makes the step, if PeekNext() has not.
+  void ListStep(const state::Workload& workload, NextJob& next) const;
   // Fills next_[leaf]. False, and the outcome is written, if a pod of the step is refused on every
   // node, whatever the node's object and load.
   bool PrepareNext(queues::QueueId leaf, const state::Workload& workload);
@@ -70,6 +75,9 @@ class PendingPass {
   void RefuseForDepth(queues::QueueId leaf, const state::Workload& workload);
 
   std::map<queues::QueueId, NextJob> next_;  // of the head of each leaf queue
+  // What the next step of a member asks for, of equivalence classes (by id) whose members may
+  // start: found out once for all of them.
+  absl::flat_hash_map<uint64_t, model::Resources> request_of_class_;
   // Why no node takes a pod of the class; empty: some may.
   absl::flat_hash_map<state::PodClassId, std::string> refused_everywhere_;
 };
