@@ -353,8 +353,8 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   waiting = std::move(cycle.waiting);
   waiting_changes = std::move(cycle.changes);
   // Victims may release more capacity than their preemptor needs: pods are pipelined to it before
-  // nodes are provisioned.
-  if (!cycle.evictions.empty()) RunFollowUpCycle(now);
+  // nodes are provisioned. What withdrawn bindings release is bound at once.
+  if (!cycle.evictions.empty() || !cycle.withdrawn.empty()) RunFollowUpCycle(now);
   // Pods are pipelined to newly ordered nodes too, so that the verdict names the node.
   const bool failed = dirty;  // a binding of this step, at once
   if (options.hook.enabled && RunHook(waiting, now, result)) RunFollowUpCycle(now);

@@ -46,7 +46,7 @@ const std::vector<std::string>& InvariantNames() {
 }
 
 const std::vector<std::string>& OpenInvariants() {
-  static const auto* const kNames = new std::vector<std::string>{"churn", "parts"};
+  static const auto* const kNames = new std::vector<std::string>{"parts"};
   return *kNames;
 }
 
@@ -568,7 +568,10 @@ void Checks::CheckStorm() {
   while (!calm_writes_.empty() && calm_writes_.front() < now - absl::Minutes(1)) {
     calm_writes_.pop_front();
   }
-  if (now - std::max(others_changed_at_, settled_at_) < absl::Minutes(1)) return;
+  // What could not be written during a fault is written after it.
+  const absl::Time calm_since =
+      std::max({others_changed_at_, settled_at_, disturbed_until_ + kRecovery});
+  if (now - calm_since < absl::Minutes(1)) return;
   if (static_cast<int64_t>(calm_writes_.size()) <= kCalmWrites) return;
   // What a webhook refuses is tried again, at the back-off's longest pause.
   if (IsAnyRefused()) return;

@@ -36,9 +36,8 @@
 //                  kCallsAMinute calls of the cloud about one machine, and no verdict of a group is
 //                  written because its position has changed
 //     parts        no sub-group of a gang is half bound for longer than its grace and kGangSlack
-//                  (as churn: it does not hold yet)
-//     churn        at most kCalmEvictions evictions a minute of one job's pods (it does not hold
-//                  yet, and is checked only where it is asked for)
+//                  (it does not hold yet, and is checked only if it is asked for)
+//     churn        at most kCalmEvictions evictions a minute of one job's pods
 //     leader       there is one, and it is not one whose deciding thread has stood still for kHung
 //   at the end
 //     verdict      what a waiting pod is told is true, and a pod that runs is told nothing; one

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "sim/world/plan.h"
 #include "sim/world/plan_random.h"
@@ -60,6 +65,15 @@ TEST(SimulationTest, AVerbThatIsUnknownIsNoWorld) {
   const RunResult result = RunPlan(Parse(absl::StrCat(kTame, "100 frobnicate replica=a\n")), {});
   ASSERT_TRUE(result.failure.has_value());
   EXPECT_EQ(result.failure->invariant, "simulation");
+}
+
+// Worlds that failed once.
+TEST(SimulationTest, PlansThatFailedOncePass) {
+  for (const auto& entry : std::filesystem::directory_iterator(FAIRLEAD_SIMTEST_PLANS)) {
+    std::ifstream in(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    EXPECT_EQ(Problem(RunPlan(Parse(text), {})), "") << entry.path();
+  }
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "scheduler/engine/outcome.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/placer.h"
+#include "scheduler/engine/preemptors.h"
 #include "scheduler/engine/reservation.h"
 #include "scheduler/engine/search_budget.h"
 #include "scheduler/engine/victim_search.h"
@@ -35,6 +36,7 @@ struct CycleInputs {
   const PendingIndex& pending;
   Placer& placer;
   VictimSearch& search;
+  Preemptors& preemptors;
   const queues::FairShares& shares;
   const BindBackoff& backoff;
   const EvictionRefusals& refusals;

@@ -16,6 +16,7 @@
 #include "scheduler/engine/hypothesis.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/placer.h"
+#include "scheduler/engine/preemptors.h"
 #include "scheduler/engine/victim_search.h"
 #include "scheduler/engine/workloads_ahead.h"
 
@@ -36,6 +37,7 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
                engine_options.spread_gpu ? state::GpuOrder::kSpread : state::GpuOrder::kPack),
         reservations(engine_options.reservations, state, tree, *framework),
         promises(state),
+        preemptors(state),
         search(state, tree, tracker, *framework, placer),
         diagnoser(state, *framework, placer.node_changes()),
         history(options.usage),
@@ -86,6 +88,7 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   Placer placer;
   Reservations reservations;
   NominatedNodes promises;
+  Preemptors preemptors;
   VictimSearch search;
   Diagnoser diagnoser;
   queues::FairShareDivider divider{tree};
@@ -188,6 +191,9 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   ScopedDecisionId decision(absl::StrCat("cycle ", ++impl.cycles));
   impl.state.MarkStuck(now - impl.options.stuck_in_releasing_threshold);
   impl.CatchUp(/*settle=*/true);
+  for (const state::WorkloadId id : impl.preemptors.Begin(now)) {
+    impl.pending.SetAlone(id, impl.preemptors.Contains(id));
+  }
   const model::Resources total = impl.tracker.Total();
   impl.history.Renew(now, impl.tree, impl.tracker.ledger(), total, impl.fair_share.usage);
   impl.shares = impl.divider.Divide(impl.tracker.ledger(), total, impl.fair_share);
@@ -196,9 +202,9 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   impl.placer.ResetWork();
   impl.promises.Begin();
   CycleContext cycle({impl.options, impl.state, impl.tree, impl.tracker, impl.pending, impl.placer,
-                      impl.search, impl.shares, impl.backoff, impl.refusals, impl.maybe_stale,
-                      impl.reservations, total, impl.offered, impl.offered_nodes, *impl.framework,
-                      impl.search_budget, now});
+                      impl.search, impl.preemptors, impl.shares, impl.backoff, impl.refusals,
+                      impl.maybe_stale, impl.reservations, total, impl.offered, impl.offered_nodes,
+                      *impl.framework, impl.search_budget, now});
   ::fairlead::engine::RunCycle(impl.actions, may_evict, cycle);
   impl.tracker.CloseLending();
   // The cycle's own moves are not news to the next one, but they change what is filed.
@@ -212,7 +218,8 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   result.withdrawn = std::move(decided.withdrawn);
   result.evictions = std::move(decided.evictions);
   result.stale = std::move(decided.stale);
-  result.wake_at = std::min({decided.wake_at, impl.reservations.wake_at(), impl.history.wake_at()});
+  result.wake_at = std::min({decided.wake_at, impl.preemptors.wake_at(),
+                             impl.reservations.wake_at(), impl.history.wake_at()});
   for (const Outcome& outcome : cycle.outcomes.rows()) {
     for (const Waiting::PodPromise& promise : outcome.promises) {
       impl.promises.Remember(promise.pod, promise.node);

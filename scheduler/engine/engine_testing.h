@@ -93,7 +93,10 @@ class Cluster {
 
   void Queue(absl::string_view name, int64_t quota, int64_t limit = model::kUnlimited,
              absl::string_view parent = "") {
-    model::Queue queue = model::testing::MakeQueue(name, parent, quota, limit);
+    Queue(model::testing::MakeQueue(name, parent, quota, limit));
+  }
+  // Younger than those before it.
+  void Queue(model::Queue queue) {
     queue.meta.creation = model::testing::At(static_cast<int64_t>(tree_.size()));
     tree_.Upsert(queue);
   }

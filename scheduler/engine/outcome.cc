@@ -100,6 +100,7 @@ void OutcomeTable::Sort() {
     if (outcome.stepped_forward) continue;  // also of those that were moved out of `all`
     late.Advance(outcome.leaf, [&] { return KeyOf(outcome); }, [&] { append(&outcome); }, append);
   }
+  late.Finish(append);
 }
 
 std::vector<Outcome> OutcomeTable::Release() {

@@ -166,7 +166,7 @@ void PendingIndex::Refresh(const state::Workload& workload) {
   QueueOrderKey key = MakeQueueOrderKey(workload);
   EquivalenceKey equivalence_key = MakeEquivalenceKey(state_, workload, by_duration_);
   // They may name different queues that do not exist.
-  if (queue == kNoQueue) {
+  if (queue == kNoQueue || alone_.contains(workload.id)) {
     equivalence_key = {};
     equivalence_key.alone = workload.id;
   }
@@ -199,6 +199,15 @@ void PendingIndex::Remove(state::WorkloadId workload) {
   filed = {};
   if (!changes_.all) changes_.left.push_back(workload);
   --size_;
+}
+
+void PendingIndex::SetAlone(state::WorkloadId workload, bool alone) {
+  if (alone) {
+    alone_.insert(workload);
+  } else {
+    alone_.erase(workload);
+  }
+  if (EquivalenceClassOf(workload) != nullptr) Refresh(state_.workload(workload));
 }
 
 void PendingIndex::Clear() {

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "base/inline_string.h"
 #include "queues/tree.h"
@@ -115,6 +116,8 @@ class PendingIndex {
   void Refresh(const state::Workload& workload);
   void Remove(state::WorkloadId workload);
   void Clear();
+  // Whether the workload, which may be gone, is to be an equivalence class of its own from now on.
+  void SetAlone(state::WorkloadId workload, bool alone);
 
   // Leaves with waiting workloads; workloads whose queue does not exist are under kNoQueue.
   static constexpr queues::QueueId kNoQueue = ~queues::QueueId{0};
@@ -142,6 +145,7 @@ class PendingIndex {
   std::vector<Filed> filed_;  // by WorkloadId
   size_t size_ = 0;
   uint64_t next_class_ = 1;
+  absl::flat_hash_set<state::WorkloadId> alone_;  // by SetAlone()
   // By id; those of one alone are not asked for.
   absl::flat_hash_map<uint64_t, const EquivalenceClass*> plain_;
   WaitingChanges changes_;

@@ -4,7 +4,7 @@
 // Use: Expect() every row that has its place, then Advance() each of them in order. Advance() first
 // gives the late rows of the leaf that come before it, then the row, and after the last of a leaf
 // what is still late there. A row that is given may Add() others: of its own leaf and behind
-// itself.
+// itself. Finish() gives the late rows of leaves that no row was expected of.
 //
 // Thread-safety: none. Complexity: O(log late) a row.
 #pragma once
@@ -36,6 +36,14 @@ class SortedMerge {
     if (--to_come_[leaf] > 0) return;
     if (const auto found = late_.find(leaf); found != late_.end()) {
       GiveWhile(found->second, [](const QueueOrderKey&) { return true; }, give);
+    }
+  }
+
+  // Leaf by leaf.
+  template <typename Give>
+  void Finish(const Give& give) {
+    for (auto& [leaf, late] : late_) {
+      GiveWhile(late, [](const QueueOrderKey&) { return true; }, give);
     }
   }
 

@@ -98,6 +98,12 @@ bool VictimSearch::ReallocateFreed(Hypothesis& what_if, const SearchContext& con
     const size_t which = entries.back().unit;
     entries.pop_back();
     if (which == kStep) {
+      // Victims that come first may have their part of a limit again.
+      if (queues::CheckLimits(context.tree, context.live, step.leaf, step.request,
+                              step.workload.preemptible)
+              .has_value()) {
+        return false;
+      }
       placed = placer_
                    .Place(what_if.transaction(), step.workload, step.step, Placer::Mode::kPromise,
                           solution.within)

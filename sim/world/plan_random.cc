@@ -103,9 +103,7 @@ class Generator {
 
   void Queues() {
     Operation& root = Add(0, "queue").With("name", "root");
-    // Below such a limit an equivalence class is evicted and placed again without end:
-    // cmd/simtest/open/churn.plan.
-    if (!crowded_) Bound(root, "gpu_limit", 8, 40, 3);
+    Bound(root, "gpu_limit", 8, 40, 3);
     for (int64_t i = random_.Between(2, 4); i > 0; --i) {
       queues_.push_back(absl::StrCat("q", i));
       Queue(Add(0, "queue"), queues_.back());

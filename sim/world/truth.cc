@@ -315,6 +315,10 @@ bool Truth::Entitled(const Workload& workload) const {
   const int64_t needed = workload.needed();
   for (const PodRow* row : workload.waiting) {
     if (!row->facts.plain) return false;
+    const std::string& part = row->facts.sub_group;
+    if (workload.group != nullptr && !part.empty() && !workload.group->facts.parts.contains(part)) {
+      return false;
+    }
     // Pods that are not alike: which of them are needed is the product's choice.
     if (!(row->facts.requests == workload.waiting.front()->facts.requests)) return false;
   }

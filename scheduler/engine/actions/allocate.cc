@@ -24,6 +24,10 @@ class AllocatePass final : public PendingPass {
   using Failures = std::map<StepKind, int64_t>;
 
   Turn Visit(queues::QueueId leaf, const state::Workload& workload, NextJob& next) override;
+  void ServeFirst() override;
+  // True if the preemptor's step was placed or promised. Nothing is recorded of one that was not:
+  // its turn in the walk does.
+  bool ServePreemptor(const Preemptor& preemptor);
   // True if the step was placed or promised.
   bool Place(queues::QueueId leaf, const state::Workload& workload, NextJob& next);
   // Tries to place the step. True if it was placed or promised, or if a bound of a GPU model holds
@@ -51,6 +55,46 @@ class AllocatePass final : public PendingPass {
   std::map<StepKind, std::pair<int64_t, state::WorkloadId>> failed_reserved_;
   uint32_t steps_ = 0;  // placed so far
 };
+
+void AllocatePass::ServeFirst() {
+  in_.preemptors.Serve([this](const Preemptor& preemptor) {
+    if (!ServePreemptor(preemptor)) return false;
+    served_.insert(preemptor.workload);
+    if (!c_.outcomes.Contains(preemptor.workload)) return false;  // all of it is bound
+    c_.outcomes.MarkLate(c_.outcomes.At(preemptor.workload));
+    return true;
+  });
+}
+
+bool AllocatePass::ServePreemptor(const Preemptor& preemptor) {
+  const state::Workload& workload = in_.state.workload(preemptor.workload);
+  const queues::QueueId leaf = preemptor.leaf;
+  if (in_.tree.Find(workload.queue) != leaf || !in_.tree.Usable(leaf) || !in_.tree.IsLeaf(leaf) ||
+      (!workload.plain && !workload.details->invalid.empty()) ||
+      (workload.is_group && workload.group == nullptr) || workload.GaveUp() ||
+      ReadinessOf(in_.state, workload) != Readiness::kReady) {
+    return false;
+  }
+  const TasksToAllocate step = NextStep(in_.state, workload);
+  const model::Resources request = c_.ChargeOf(step.pods);
+  if (!request.FitsIn(preemptor.request) || c_.InBackoff(step) ||
+      queues::CheckLimits(in_.tree, in_.tracker.ledger(), leaf, request, workload.preemptible)
+          .has_value() ||
+      c_.lending.Check(leaf, request).has_value()) {
+    return false;
+  }
+  if (in_.reservations.any() &&
+      in_.reservations.BehindOf(in_.reservations.RequesterOf(workload), request) != state::kNoId) {
+    return false;
+  }
+  state::Transaction txn(in_.state);
+  std::optional<queues::LimitViolation> broken;
+  const bool placed =
+      c_.models.Place(in_.placer, txn, leaf, workload, step, Placer::Mode::kStart, nullptr, broken)
+          .placed;
+  if (placed) Assume(leaf, workload, txn.Commit());
+  return placed;
+}
 
 PendingPass::Turn AllocatePass::Visit(queues::QueueId leaf, const state::Workload& workload,
                                       NextJob& next) {

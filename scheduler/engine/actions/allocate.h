@@ -1,6 +1,6 @@
 // Gives waiting workloads places, in queue order: a gang whole or not at all, what is above its
 // minimum one unit at a time. A step that only fits capacity that is being released or comes up is
-// promised that capacity.
+// promised that capacity. Preemptors come before all others (preemptors.h).
 //
 // QueueUp takes the place of Allocate where allocation is switched off: every workload waits, and
 // what it asks for is what later actions may evict for.

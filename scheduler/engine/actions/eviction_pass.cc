@@ -126,12 +126,10 @@ std::pair<queues::QueueId, StepKind> EvictionPass::KeyOf(const Outcome& outcome,
   return {policy_.ScopeOf(outcome.leaf), KindOf(in_.state, workload, outcome.step)};
 }
 
-// Some pod that runs ends, or moves, for it.
-bool EvictionPass::EndsPods(const SearchOutcome& found) {
-  return found.found &&
-         std::any_of(found.victims.begin(), found.victims.end(), [](const Victim& victim) {
-           return !victim.from.fresh && !victim.from.promised;
-         });
+// Some pod that runs, or was bound in this cycle, ends or moves for it.
+bool EvictionPass::TakesBindings(const SearchOutcome& found) {
+  return found.found && std::any_of(found.victims.begin(), found.victims.end(),
+                                    [](const Victim& victim) { return !victim.from.promised; });
 }
 
 void EvictionPass::Help(Outcome& outcome) {
@@ -160,7 +158,7 @@ void EvictionPass::Help(Outcome& outcome) {
   const std::set<state::PodId> none;
   const std::set<state::PodId>& fresh_victims = policy_.TakesFresh() ? c_.fresh : none;
   SearchOutcome found = Search(txn, before, outcome, step, fresh_victims, broken);
-  if (!EndsPods(found) && !found.out_of_work && !fresh_victims.empty()) {
+  if (!TakesBindings(found) && !found.out_of_work && !fresh_victims.empty()) {
     // Bindings of this cycle come first among the victims, as in KAI. Where they do not help, they
     // must not keep the search from pods that run.
     txn.RollbackTo(0);
@@ -170,13 +168,23 @@ void EvictionPass::Help(Outcome& outcome) {
     RecordFailure(outcome, workload, found, broken, has_whole_budget);
     return;
   }
-  // Bindings and promises alone are not changed: capacity for which no pod has to end is allocate's
-  // to give out, and would be decided about again and again.
-  if (!EndsPods(found)) return;
+  // Promises alone are not changed: capacity that no pod holds is allocate's to give out.
+  if (!TakesBindings(found)) return;
   txn.Commit();
+  RecordPreemptor(outcome, workload, found.victims);
   const std::vector<Victim> fresh = RecordVictims(c_, policy_, outcome, before, found.victims);
   c_.RecordPromises(workload, outcome.leaf, outcome.step.pods, /*victims_chosen=*/true);
   WithdrawBindings(c_, fresh, workload.id);
+}
+
+void EvictionPass::RecordPreemptor(const Outcome& outcome, const state::Workload& workload,
+                                   const std::vector<Victim>& victims) {
+  std::vector<state::PodId> evicted;
+  for (const Victim& victim : victims) {
+    if (!victim.from.fresh && !victim.from.promised) evicted.push_back(victim.pod);
+  }
+  in_.preemptors.Add({workload.id, workload.uid, outcome.leaf, outcome.step_request}, evicted,
+                     in_.now);
 }
 
 bool EvictionPass::DelaysEviction(Outcome& outcome, const state::Workload& workload) {

@@ -95,7 +95,10 @@ class EvictionPass {
   SearchOutcome Search(state::Transaction& txn, const queues::QueueLedger& before,
                        const Outcome& outcome, const SearchStep& step,
                        const std::set<state::PodId>& fresh, std::string& broken);
-  static bool EndsPods(const SearchOutcome& found);
+  static bool TakesBindings(const SearchOutcome& found);
+  // What the victims leave is the workload's.
+  void RecordPreemptor(const Outcome& outcome, const state::Workload& workload,
+                       const std::vector<Victim>& victims);
   void RecordFailure(Outcome& outcome, const state::Workload& workload, const SearchOutcome& found,
                      const std::string& broken, bool had_whole_budget);
   // The search budget is spent: the workload comes first in the next cycle.

@@ -13,6 +13,7 @@ using verdict::Code;
 
 void PendingPass::Run() {
   RefuseUnservable();
+  ServeFirst();
   JobIterator walk(in_.pending);
   std::map<queues::QueueId, int64_t> served;
   queues::QueueOrderIterator order(in_.tree, in_.tracker.ledger(), in_.shares,
@@ -103,6 +104,10 @@ const model::Resources* PendingPass::PeekNext(queues::QueueId leaf, JobIterator&
       }
     }
     const state::Workload& workload = in_.state.workload(id);
+    if (served_.contains(id) && ReadinessOf(in_.state, workload) != Readiness::kReady) {
+      walk.Pop(leaf);
+      continue;
+    }
     // A workload that had a turn in this cycle has passed.
     if ((c_.outcomes.Contains(id) || MayStart(leaf, workload)) && PrepareNext(leaf, workload)) {
       const model::Resources& request = next_[leaf].request;

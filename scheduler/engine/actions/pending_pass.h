@@ -14,6 +14,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "scheduler/engine/cycle_context.h"
 
 namespace fairlead::engine {
@@ -42,6 +43,8 @@ class PendingPass {
     kHeldAll,  // whatever holds it also holds its equivalents
   };
   virtual Turn Visit(queues::QueueId leaf, const state::Workload& workload, NextJob& next) = 0;
+  // Before the walk: places workloads that do not wait for their turn, and files them in served_.
+  virtual void ServeFirst() {}
 
   // True, and the outcome is written, if a limit or a quota holds the step.
   bool HeldByLimit(queues::QueueId leaf, const state::Workload& workload,
@@ -57,6 +60,7 @@ class PendingPass {
 
   CycleContext& c_;
   const CycleInputs& in_;
+  absl::flat_hash_set<state::WorkloadId> served_;  // by ServeFirst()
 
  private:
   void RefuseUnservable();
