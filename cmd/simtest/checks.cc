@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cmd/simtest/belief_checks.h"
 #include "cmd/simtest/catalogue.h"
 
 namespace fairlead::simtest {
@@ -38,10 +39,10 @@ Amounts Sum(const Workload& workload) {
 
 const std::vector<std::string>& InvariantNames() {
   static const auto* const kNames = new std::vector<std::string>{
-      "caps",  "churn",  "condition", "cost",      "cover",    "eviction",  "gang",
-      "hang",  "leader", "leak",      "limit",     "liveness", "misplaced", "overcommit",
-      "parts", "policy", "process",   "purchase",  "rate",     "recount",   "simulation",
-      "spin",  "stale",  "storm",     "terminate", "verdict",  "view",      "writers"};
+      "caps",   "charge",  "churn",     "condition", "cost",     "cover",     "eviction",   "gang",
+      "hang",   "leader",  "leak",      "limit",     "liveness", "misplaced", "overcommit", "parts",
+      "policy", "preempt", "process",   "purchase",  "rate",     "recount",   "simulation", "spin",
+      "stale",  "storm",   "terminate", "verdict",   "view",     "writers"};
   return *kNames;
 }
 
@@ -478,17 +479,17 @@ bool Checks::IsAnyRefused() const {
 }
 
 void Checks::CheckLiveness() {
-  std::map<std::string, absl::Time> fits, buyable;
+  std::map<std::string, absl::Time> fits, buyable, preempts;
   const absl::Time now = time_->now();
   for (const Workload& workload : truth_->Waiting()) {
     if (!truth_->Entitled(workload) || IsRefused(workload)) continue;
-    const auto judge = [&](std::map<std::string, absl::Time>& former,
+    const auto judge = [&](const char* invariant, std::map<std::string, absl::Time>& former,
                            std::map<std::string, absl::Time>& current, absl::Duration bound,
                            const char* why) {
       const auto since = former.find(workload.key);
       current[workload.key] = since == former.end() ? now : since->second;
       if (now - current[workload.key] <= bound) return;
-      Fail("liveness",
+      Fail(invariant,
            absl::StrCat(workload.group != nullptr ? "group " : "pod ", workload.key, " of queue ",
                         workload.queue, " (", workload.needed(), " pods of ",
                         workload.waiting.front()->facts.requests.Text(), ") ", why, " for ",
@@ -496,14 +497,18 @@ void Checks::CheckLiveness() {
                         " and waits: ", workload.waiting.front()->facts.condition, " ",
                         workload.group != nullptr ? workload.group->facts.verdict_code : ""));
     };
+    if (truth_->CouldPreempt(workload)) {
+      judge("preempt", preempts_since_, preempts, kPreemptWithin, "may evict pods of its queue");
+    }
     if (truth_->FitsNow(workload)) {
-      judge(fits_since_, fits, kPlaceWithin, "fits into idle room");
+      judge("liveness", fits_since_, fits, kPlaceWithin, "fits into idle room");
     } else if (CanBeBought(workload)) {
-      judge(buyable_since_, buyable, kBuyWithin, "could have a machine");
+      judge("liveness", buyable_since_, buyable, kBuyWithin, "could have a machine");
     }
   }
   fits_since_ = std::move(fits);
   buyable_since_ = std::move(buyable);
+  preempts_since_ = std::move(preempts);
 }
 
 // A sub-group that need not run runs as a whole, or not at all.
@@ -582,6 +587,7 @@ void Checks::CheckStorm() {
 void Checks::EverySecond() {
   CheckHung();
   for (const Workload& workload : truth_->Waiting()) served_at_[workload.key] = time_->now();
+  CheckToldThatRun();
   machines_.EverySecond();
   CheckLimits();
   CheckReopened();
@@ -612,6 +618,20 @@ void Checks::WhileCalm(const core::DecisionLoop* leader) {
 
 // ---- at the end
 // ----------------------------------------------------------------------------------
+
+// Long after it was bound, and with nothing in the way of the write.
+void Checks::CheckToldThatRun() {
+  const absl::Time now = time_->now();
+  if (now <= disturbed_until_ + kRecovery) return;
+  for (const auto& [key, row] : truth_->pods()) {
+    const sim::world::PodFacts& pod = row.facts;
+    if (!pod.ours || pod.node.empty() || pod.terminal || pod.terminating) continue;
+    if (row.bound_at > now - kRecovery || (pod.condition.empty() && pod.verdict.empty())) continue;
+    Fail("verdict", absl::StrCat("pod ", key, " has run on ", pod.node, " for ",
+                                 absl::FormatDuration(now - row.bound_at), " and is told ",
+                                 pod.condition.empty() ? pod.verdict : pod.condition));
+  }
+}
 
 void Checks::CheckVerdicts() {
   const absl::Time settled = time_->now() - absl::Seconds(30);
@@ -656,33 +676,7 @@ void Checks::CheckVerdicts() {
   }
 }
 
-void Checks::CheckView(const core::DecisionLoop& leader) {
-  std::set<std::string> believed;
-  for (const core::RunningRow& row : leader.MakeView(time_->now()).running) {
-    // The write of a binding may be on its way when the world ends.
-    const auto since = binding_since_.find(row.pod);
-    const bool on_its_way =
-        row.status == "Binding" &&
-        (since == binding_since_.end() || time_->now() - since->second < absl::Seconds(30));
-    if (!on_its_way) believed.insert(row.pod);
-  }
-  for (const auto& [key, row] : truth_->pods()) {
-    if (!row.facts.ours || !row.facts.active()) continue;
-    if (believed.erase(key) == 0 && row.bound_at < time_->now() - absl::Seconds(30)) {
-      Fail("view", absl::StrCat("pod ", key, " runs on ", row.facts.node,
-                                ", and the leader does not know"));
-    }
-  }
-  for (const std::string& pod : believed) {
-    if (truth_->pods().contains(pod) && truth_->pods().at(pod).facts.waiting()) {
-      Fail("view", absl::StrCat("the leader believes that pod ", pod, " is bound"));
-    } else if (!truth_->pods().contains(pod)) {
-      Fail("view", absl::StrCat("the leader believes in pod ", pod, ", which is gone"));
-    }
-  }
-}
-
-void Checks::AtEnd(const core::DecisionLoop* leader) {
+void Checks::AtEnd(const core::DecisionLoop* leader, absl::Time began) {
   for (const std::string& request : server_->unimplemented()) {
     Fail("simulation", absl::StrCat("the API server of the simulation cannot: ", request));
   }
@@ -693,7 +687,13 @@ void Checks::AtEnd(const core::DecisionLoop* leader) {
   const std::string broken = leader->CheckConsistency();
   if (!broken.empty()) Fail("recount", broken);
   machines_.AtEnd(purchases_excused_);
-  CheckView(*leader);
+  const FailBelief fail = [this](const std::string& invariant, const std::string& text) {
+    Fail(invariant, text);
+  };
+  const Belief belief{leader->MakeView(time_->now()), time_->now(), began, binding_since_};
+  CheckPods(belief, *truth_, fail);
+  CheckNodes(belief, *truth_, fail);
+  CheckCharges(belief, *truth_, fail);
   CheckVerdicts();
 }
 

@@ -39,11 +39,15 @@
 //                  (it does not hold yet, and is checked only if it is asked for)
 //     churn        at most kCalmEvictions evictions a minute of one job's pods
 //     leader       there is one, and it is not one whose deciding thread has stood still for kHung
+//     preempt      a lone pod that may evict lone pods of lower priority in its queue, and would
+//                  have room then, starts within kPreemptWithin
 //   at the end
 //     verdict      what a waiting pod is told is true, and a pod that runs is told nothing; one
 //                  that no node could help is not told that it waits for capacity
 //     condition    a pod that waits has condition PodScheduled=False
-//     view         what the program believes to run is what runs
+//     view         what the program believes to run is what runs, and where
+//     charge       pods count in the queues under which they were started or wait, queues in sums
+//                  (belief_checks.h)
 //     purchase     machines on which nothing ever ran are few; nor are machines provisioned for a
 //                  workload again that did not help it kUseless times (always)
 //   always
@@ -80,6 +84,7 @@ inline constexpr absl::Duration kOverLimit = absl::Seconds(10);
 inline constexpr absl::Duration kOverLimitPaced = absl::Seconds(40);  // evictions one a second
 inline constexpr absl::Duration kRecovery = absl::Seconds(60);
 inline constexpr absl::Duration kPlaceWithin = absl::Seconds(90);
+inline constexpr absl::Duration kPreemptWithin = absl::Seconds(120);
 inline constexpr absl::Duration kBuyWithin = absl::Seconds(200);
 inline constexpr absl::Duration kGangSlack = absl::Seconds(120);
 inline constexpr int64_t kCalmWrites = 10;
@@ -127,7 +132,8 @@ class Checks {
   void EverySecond();
   // In the settle phase, every few seconds.
   void WhileCalm(const core::DecisionLoop* leader);
-  void AtEnd(const core::DecisionLoop* leader);
+  // `began`: when its process did.
+  void AtEnd(const core::DecisionLoop* leader, absl::Time began);
   void Fail(const std::string& invariant, const std::string& text);
 
   // The first one.
@@ -161,7 +167,7 @@ class Checks {
   void CheckStorm();
   void NoteBindings(const core::DecisionLoop* leader);
   void CheckVerdicts();
-  void CheckView(const core::DecisionLoop& leader);
+  void CheckToldThatRun();
   [[nodiscard]] bool CanBeBought(const sim::world::Workload& workload) const;
   // What was committed before this has reached everybody.
   [[nodiscard]] absl::Time KnownSince() const;
@@ -184,7 +190,8 @@ class Checks {
   bool purchases_excused_ = false, skewed_ = false;
   int64_t decisions_ = 0, writes_ = 0;
   // Of the calm: since when each could start, or is half bound.
-  std::map<std::string, absl::Time> fits_since_, buyable_since_, half_since_, half_parts_;
+  std::map<std::string, absl::Time> preempts_since_, fits_since_, buyable_since_, half_since_,
+      half_parts_;
   std::map<std::string, absl::Time> binding_since_;  // pods whose binding the leader writes
   struct OverLimit {
     absl::Time since;

@@ -174,10 +174,11 @@ void MachineChecks::NoteUseless(const Machine& machine) {
     const bool old = std::all_of(workload.waiting.begin(), workload.waiting.end(),
                                  [&](const PodRow* row) { return row->created < machine.started; });
     // What was ordered together proves nothing: the others come when the first has.
-    const absl::Time since = useless_since_.try_emplace(workload.key, time_->now()).first->second;
-    if (!old || machine.started < since || ++useless_[workload.key] < kUseless) continue;
-    fail_("purchase", absl::StrCat(useless_[workload.key] + 1, " machines were provisioned for ",
-                                   workload.key, " and ended, none ran a pod, and it waits: ",
+    const std::string what = absl::StrCat(machine.type, " for ", workload.key);
+    const absl::Time since = useless_since_.try_emplace(what, time_->now()).first->second;
+    if (!old || machine.started < since || ++useless_[what] < kUseless) continue;
+    fail_("purchase", absl::StrCat(useless_[what] + 1, " machines of type ", what,
+                                   " were provisioned and ended, none ran a pod, and it waits: ",
                                    workload.waiting.front()->facts.condition));
   }
 }

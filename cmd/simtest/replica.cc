@@ -49,7 +49,7 @@ absl::Status Replica::Start() {
         return std::make_unique<sim::world::CloudProvider>(world_.time, world_.cloud,
                                                            std::string(own->name()), seed);
       });
-  not_before_ = world_.time->now();
+  not_before_ = began_ = world_.time->now();
   dirty_ = true;
   asked_ = absl::InfiniteFuture();
   spins_ = 0;

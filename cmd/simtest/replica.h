@@ -58,6 +58,7 @@ class Replica final : public cmd::AppObserver {
   absl::StatusOr<bool> TurnIfDue(bool world_changed);
   // When TurnIfDue has something to do although nothing happens.
   [[nodiscard]] absl::Time wake_at() const;
+  [[nodiscard]] absl::Time began() const { return began_; }  // its present life
 
   [[nodiscard]] const std::string& name() const { return name_; }          // "a"
   [[nodiscard]] const std::string& identity() const { return identity_; }  // "fairlead-a.1"
@@ -87,6 +88,7 @@ class Replica final : public cmd::AppObserver {
   std::unique_ptr<cmd::Application> app_;
   const core::DecisionLoop* loop_ = nullptr;
   absl::Time partition_until_ = absl::InfinitePast();
+  absl::Time began_ = absl::InfinitePast();
   absl::Time restart_at_, not_before_ = absl::InfinitePast();
   absl::Duration reaction_;  // between an event and the turn that takes it, at most
   bool dirty_ = false;

@@ -16,9 +16,9 @@ constexpr char kActor[] = "cloud";
 constexpr absl::Duration kBoot = absl::Seconds(20), kReady = absl::Seconds(5);
 constexpr absl::Duration kTermination = absl::Seconds(5), kBeat = absl::Seconds(7);
 constexpr int64_t kLateFactor = 10;
-constexpr const char* kLieNames[kLies] = {"smaller",  "larger",    "late",      "never",
-                                          "twice",    "after-end", "own-names", "forbidden",
-                                          "no-stock", "unanswered"};
+constexpr const char* kLieNames[kLies] = {"smaller",  "larger",     "late",      "never",
+                                          "twice",    "after-end",  "own-names", "forbidden",
+                                          "no-stock", "unanswered", "tainted"};
 
 const char* EffectText(model::TaintEffect effect) {
   if (effect == model::TaintEffect::kNoExecute) return "NoExecute";
@@ -154,6 +154,9 @@ void Cloud::Register(size_t index, const model::Node& promised) {
     if (taint.key == "fairlead.dev/starting") continue;  // its agent has taken it off already
     taints.push_back(
         {{"key", taint.key}, {"value", taint.value}, {"effect", EffectText(taint.effect)}});
+  }
+  if (Lying(Lie::kTainted)) {
+    taints.push_back({{"key", "example.com/quarantine"}, {"effect", "NoSchedule"}});
   }
   Json node = {{"apiVersion", "v1"},
                {"kind", "Node"},

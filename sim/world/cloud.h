@@ -6,7 +6,8 @@
 //
 // Lies, each until a time: nodes smaller or larger than promised, late (ten times the boot time),
 // never, twice (a second machine for the same request), back after its end, names of its own, calls
-// that are refused (403), out of stock, or never answered.
+// that are refused (403), out of stock, or never answered, nodes with a taint that nothing
+// announced.
 //
 // Ownership: borrows time and server. Thread-safety: none, one thread.
 #pragma once
@@ -39,8 +40,9 @@ enum class Lie : uint8_t {
   kForbidden,
   kNoStock,
   kUnanswered,
+  kTainted,
 };
-inline constexpr size_t kLies = 10;
+inline constexpr size_t kLies = 11;
 // "smaller", "own-names", ...; kLies entries.
 const char* LieName(Lie lie);
 

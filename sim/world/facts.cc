@@ -201,6 +201,14 @@ PodFacts ReadPod(const Json& pod) {
   std::string priority_class = Text(At(labels, "priorityClassName"));
   if (priority_class.empty()) priority_class = Text(At(spec, "priorityClassName"));
   out.preemptible = PreemptibleClass(priority_class);
+  out.priority_class = priority_class;
+  int32_t task_priority = 0;
+  out.has_task_priority =
+      absl::SimpleAtoi(Text(At(labels, "kai.scheduler/task-priority")), &task_priority);
+  out.task_priority = out.has_task_priority ? task_priority : 0;
+  out.odd_amounts = out.requests.cpu < 0 || out.requests.memory < 0 || out.requests.gpu < 0 ||
+                    out.requests.cpu >= kHuge || out.requests.memory >= kHuge ||
+                    out.requests.gpu >= kHuge;
   out.verdict = Text(At(annotations, "fairlead.dev/verdict"));
   if (const Json* conditions = At(status, "conditions")) {
     for (const Json& condition : *conditions) {

@@ -48,8 +48,12 @@ struct PodFacts {
   bool plain = false;  // nothing but amounts decides where it fits
   bool shares_gpu = false;
   bool preemptible = true;
-  std::string condition;  // reason of PodScheduled=False; empty: there is none
-  std::string verdict;    // annotation fairlead.dev/verdict
+  std::string priority_class;
+  int64_t task_priority = 0;
+  bool has_task_priority = false;
+  bool odd_amounts = false;  // that no node has
+  std::string condition;     // reason of PodScheduled=False; empty: there is none
+  std::string verdict;       // annotation fairlead.dev/verdict
   [[nodiscard]] bool active() const { return !terminal && !node.empty(); }
   [[nodiscard]] bool waiting() const { return ours && node.empty() && !terminal && !terminating; }
   [[nodiscard]] std::string key() const { return ns + "/" + name; }

@@ -143,6 +143,7 @@ Json MakePod(const Operation& fields, const std::string& name) {
                                {"resources", {{"requests", requests}, {"limits", limits}}}}})}}},
               {"status", {{"phase", "Pending"}}}};
   AddOddity(pod, fields.Text("odd"));
+  if (!fields.Text("node").empty()) pod["spec"]["nodeName"] = fields.Text("node");
   return pod;
 }
 

@@ -53,6 +53,7 @@ absl::Status ReadHeader(absl::string_view line, Plan& plan) {
     if (field.first == "paced") plan.paced = field.second == "on";
     if (field.first == "max_nodes") ok = absl::SimpleAtoi(field.second, &plan.max_nodes);
     if (field.first == "max_usd") ok = absl::SimpleAtoi(field.second, &plan.max_usd_per_hour);
+    if (field.first == "search") ok = absl::SimpleAtoi(field.second, &plan.max_search_work);
     if (!ok) return absl::InvalidArgumentError(absl::StrCat("not a number: ", word));
   }
   return absl::OkStatus();
@@ -105,10 +106,10 @@ std::string PrintOperation(const Operation& operation) {
 }
 
 std::string PrintPlan(const Plan& plan) {
-  std::string out =
-      absl::StrCat("# seed=", plan.seed, " end_ms=", plan.end_ms,
-                   " hook=", plan.hook ? "on" : "off", " max_nodes=", plan.max_nodes,
-                   " max_usd=", plan.max_usd_per_hour, " paced=", plan.paced ? "on" : "off", "\n");
+  std::string out = absl::StrCat(
+      "# seed=", plan.seed, " end_ms=", plan.end_ms, " hook=", plan.hook ? "on" : "off",
+      " max_nodes=", plan.max_nodes, " max_usd=", plan.max_usd_per_hour,
+      " paced=", plan.paced ? "on" : "off", " search=", plan.max_search_work, "\n");
   for (const Operation& operation : plan.operations) {
     absl::StrAppend(&out, PrintOperation(operation), "\n");
   }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "sim/faults.h"
 #include "sim/world/cloud.h"
+#include "sim/world/plan_corners.h"
 
 namespace fairlead::sim::world {
 namespace {
@@ -17,6 +18,8 @@ namespace {
 constexpr int64_t kGiB = int64_t{1} << 30;
 constexpr int64_t kSecond = 1000;
 constexpr int64_t kMicroPerUsd = 1'000'000;
+// The others are told all the time, by corners.
+constexpr size_t kLiesByChance = 10;
 
 class Generator {
  public:
@@ -29,12 +32,20 @@ class Generator {
     if (OneIn(4)) plan_.max_nodes = random_.Between(3, 8);
     plan_.paced = OneIn(3);
     crowded_ = plan_.hook && OneIn(2);
-    const bool tame = seed % 8 == 0;
+    std::vector<std::string> by_chance, corners;
     for (const std::string& family : families) {
-      if (!tame && OneIn(3)) families_.insert(family);
+      (CornerFamilies().contains(family) ? corners : by_chance).push_back(family);
     }
-    if (!tame && families_.empty() && !families.empty()) {
-      families_.insert(families[random_.Below(families.size())]);
+    if (seed % 8 == 0) return;
+    for (const std::string& family : by_chance) {
+      if (OneIn(3)) families_.insert(family);
+    }
+    if (families_.empty() && !by_chance.empty()) {
+      families_.insert(by_chance[random_.Below(by_chance.size())]);
+    }
+    Random of_corners(seed);
+    for (const std::string& family : corners) {
+      if (of_corners.Below(6) == 0 || families.size() <= 2) families_.insert(family);
     }
   }
 
@@ -59,6 +70,7 @@ class Generator {
     if (On("crash")) Crashes();
     if (On("lease")) LeaseFaults();
     if (On("budgets")) Budgets();
+    AddCorners(plan_.seed, families_, plan_);
     std::stable_sort(plan_.operations.begin(), plan_.operations.end(),
                      [](const Operation& a, const Operation& b) { return a.at_ms < b.at_ms; });
     return std::move(plan_);
@@ -401,7 +413,7 @@ class Generator {
   void CloudFaults() {
     Times(1, 4, [&] {
       Add(random_.Between(0, plan_.end_ms - kSecond), "cloud")
-          .With("lie", LieName(static_cast<Lie>(random_.Below(kLies))))
+          .With("lie", LieName(static_cast<Lie>(random_.Below(kLiesByChance))))
           .With("for_ms", random_.Between(10, 60) * kSecond);
     });
     if (OneIn(2)) Times(1, 2, [&] { Add(Sometime(), "lose-machine"); });
@@ -572,9 +584,9 @@ class Generator {
 
 const std::vector<std::string>& FaultFamilies() {
   static const auto* const kFamilies = new std::vector<std::string>{
-      "budgets", "clock",   "cloud",     "crash",   "foreign", "groups",
-      "hostile", "kubelet", "half-open", "lease",   "network", "nodes",
-      "odd",     "queues",  "shares",    "tenants", "watch"};
+      "budgets", "clock",   "cloud",     "crash",   "demand",  "foreign", "groups",
+      "hostile", "kubelet", "half-open", "lease",   "network", "nodes",   "odd",
+      "queues",  "search",  "shares",    "tenants", "watch"};
   return *kFamilies;
 }
 

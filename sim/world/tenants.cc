@@ -62,6 +62,10 @@ std::vector<std::pair<std::string, std::string>> Tenants::PodsOf(const Operation
   if (!operation.Text("first").empty()) {
     out.resize(std::min(out.size(), static_cast<size_t>(operation.Number("first"))));
   }
+  if (!operation.Text("last").empty()) {
+    const size_t last = std::min(out.size(), static_cast<size_t>(operation.Number("last")));
+    out.erase(out.begin(), out.end() - static_cast<ptrdiff_t>(last));
+  }
   return out;
 }
 

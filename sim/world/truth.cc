@@ -15,7 +15,7 @@ int64_t Workload::needed() const {
   return std::min<int64_t>(missing, static_cast<int64_t>(waiting.size()));
 }
 
-Truth::Truth(const EventQueue* time, ApiServer* server) : time_(time) {
+Truth::Truth(const EventQueue* time, ApiServer* server) : time_(time), server_(server) {
   server->Listen([this](const ApiServer::Commit& commit) {
     switch (commit.type) {
       case ResourceType::kPods:
@@ -58,13 +58,18 @@ void Truth::OnPod(const ApiServer::Commit& commit) {
     ++pods_created_;
   }
   const std::string former_group = row.facts.group;
+  const bool ordered_anew = row.facts.task_priority != facts.task_priority ||
+                            row.facts.has_task_priority != facts.has_task_priority ||
+                            row.facts.queue_label != facts.queue_label;
   row.facts = facts;
   if (!facts.node.empty() && row.bound_by.empty()) {
     row.bound_by = std::string(commit.actor);
     row.bound_at = time_->now();
+    row.started_under = QueueOf(row);
   }
   const std::string queue = QueueOf(row);
-  if (queue != row.queue || facts.group != former_group) row.moved_at = time_->now();
+  if (queue != row.queue || facts.group != former_group || ordered_anew)
+    row.moved_at = time_->now();
   row.queue = queue;
   if (facts.succeeded && !facts.group.empty()) {
     const auto group = groups_.find(facts.ns + "/" + facts.group);
@@ -218,6 +223,8 @@ Amounts Truth::AwaitedBy(const std::string& queue, const std::string& but) const
   Amounts awaited;
   for (const Workload& workload : Waiting()) {
     if (workload.key == but || !IsToldToWaitForCapacity(workload)) continue;
+    const sim::world::PodFacts& first = workload.waiting.front()->facts;
+    if (first.impossible || first.hopeless) continue;
     const std::vector<std::string> chain = Chain(workload.queue);
     if (std::find(chain.begin(), chain.end(), queue) == chain.end()) continue;
     for (const PodRow* row : workload.waiting) awaited += row->facts.requests;
@@ -342,6 +349,27 @@ bool Truth::FitsNow(const Workload& workload) const {
     }
   }
   return left <= 0;
+}
+
+bool Truth::CouldPreempt(const Workload& workload) const {
+  constexpr absl::Duration kSettled = absl::Seconds(30);
+  const PodRow& pod = *workload.waiting.front();
+  if (workload.group != nullptr || pod.facts.priority_class != "high") return false;
+  const auto may_go = [&](const PodRow& row) {
+    return row.facts.ours && row.facts.plain && row.facts.group.empty() && row.facts.active() &&
+           !row.facts.terminating && row.facts.priority_class == "train" &&
+           row.queue == pod.queue && row.started_under == pod.queue &&
+           row.bound_at < time_->now() - kSettled &&
+           server_->Find(ResourceType::kPodDisruptionBudgets, row.facts.ns, row.facts.job) ==
+               nullptr;
+  };
+  return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
+    const NodeFacts& node = entry.second.facts;
+    if (!node.ready || node.tainted || node.unschedulable) return false;
+    Load load = LoadOf(entry.first, [&](const PodRow& row) { return !may_go(row); });
+    load.amounts += pod.facts.requests;
+    return load.amounts.FitsIn(node.allocatable) && load.pods < node.pods;
+  });
 }
 
 std::string Truth::PolicyCode(const Workload& workload) const {

@@ -24,8 +24,9 @@ namespace fairlead::sim::world {
 
 struct PodRow {
   PodFacts facts;
-  std::string bound_by;  // actor; empty: not bound
-  std::string queue;     // where it is charged, or would be
+  std::string bound_by;       // actor; empty: not bound
+  std::string queue;          // where it is charged, or would be
+  std::string started_under;  // its queue when it was bound
   absl::Time created, bound_at = absl::InfiniteFuture();
   absl::Time moved_at = absl::InfinitePast();  // its queue or group changed
   [[nodiscard]] bool BoundByFairlead() const;
@@ -105,6 +106,9 @@ class Truth {
   [[nodiscard]] bool Entitled(const Workload& workload) const;
   // All that it needs fits at once into the idle room of ready nodes without taints.
   [[nodiscard]] bool FitsNow(const Workload& workload) const;
+  // A lone pod of class "high" would have room on one node if lone pods of class "train" of its
+  // queue left, none of which any budget protects.
+  [[nodiscard]] bool CouldPreempt(const Workload& workload) const;
   // The code that a verdict about this pod must have; "" where the truth does not know.
   [[nodiscard]] std::string PolicyCode(const Workload& workload) const;
 
@@ -122,6 +126,7 @@ class Truth {
   [[nodiscard]] Amounts AwaitedBy(const std::string& queue, const std::string& but) const;
 
   const EventQueue* time_;
+  const ApiServer* server_;
   std::map<std::string, PodRow> pods_;  // by "ns/name"
   std::map<std::string, NodeRow> nodes_;
   std::map<std::string, QueueRow> queues_;

@@ -1,0 +1,35 @@
+// What the leader believes, against what is: its pods, queues and nodes (core::View) at the end of
+// a world. checks.h lists the invariants.
+//
+// Thread-safety: pure functions.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "absl/time/time.h"
+#include "core/view.h"
+#include "sim/world/truth.h"
+
+namespace fairlead::simtest {
+
+struct Belief {
+  core::View view;
+  absl::Time now;
+  absl::Time began;  // the leader's process
+  // Of pods whose binding the leader writes: since when, as far as that is known.
+  std::map<std::string, absl::Time> binding_since;
+};
+
+using FailBelief = std::function<void(const std::string& invariant, const std::string& text)>;
+
+// "view": pods, and the nodes that may be used.
+void CheckPods(const Belief& belief, const sim::world::Truth& truth, const FailBelief& fail);
+void CheckNodes(const Belief& belief, const sim::world::Truth& truth, const FailBelief& fail);
+// "charge": a running pod counts in the queue under which it was started, a waiting group waits in
+// the queue that its PodGroup names, or else its first pod; queues count what their pods hold; and
+// what nodes have is divided.
+void CheckCharges(const Belief& belief, const sim::world::Truth& truth, const FailBelief& fail);
+
+}  // namespace fairlead::simtest

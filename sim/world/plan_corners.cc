@@ -1,0 +1,297 @@
+#include "sim/world/plan_corners.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "sim/faults.h"
+#include "sim/world/cloud.h"
+
+namespace fairlead::sim::world {
+namespace {
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+constexpr int64_t kSecond = 1000;
+constexpr int64_t kForever = 600;  // seconds: beyond the end of the world
+
+class Corners {
+ public:
+  Corners(uint64_t seed, const std::set<std::string, std::less<>>& families, Plan& plan)
+      : random_(seed * 0xd1342543de82ef95ULL + 7), families_(families), plan_(plan) {
+    nodes_ = std::count_if(plan.operations.begin(), plan.operations.end(),
+                           [](const auto& each) { return each.verb == "node" && each.at_ms == 0; });
+  }
+
+  void Add() {
+    if (Draw("cloud")) Cloud();
+    if (Draw("demand")) Demand();
+    if (Draw("lease")) Lease();
+    if (Draw("watch")) Watch();
+    if (Draw("search")) Search();
+    if (Draw("groups")) Groups();
+    if (Draw("hostile")) Hostile();
+    if (Draw("network")) Network();
+    if (Draw("odd")) Odd();
+    if (Draw("queues")) DeletedQueue();
+  }
+
+ private:
+  // Draws either way, so that a family more does not change the corners of the others.
+  bool Draw(const std::string& family) {
+    const bool drawn = OneIn(2);
+    if (!families_.contains(family)) return false;
+    return drawn || families_.size() == 1 || CornerFamilies().contains(family);
+  }
+  bool OneIn(uint64_t n) { return random_.Below(n) == 0; }
+  Operation& At(int64_t at_ms, absl::string_view verb) {
+    Operation& operation = plan_.operations.emplace_back();
+    operation.at_ms = at_ms;
+    operation.verb = std::string(verb);
+    return operation;
+  }
+  Operation& Job(int64_t at_ms, const std::string& name, const std::string& queue) {
+    return At(at_ms, "job").With("name", name).With("ns", "team-a").With("queue", queue);
+  }
+  // A queue of its own, so that limits of others do not decide.
+  void Queue(const std::string& name) {
+    At(0, "queue").With("name", name).With("parent", "root").With("gpu_quota", 0);
+  }
+
+  void Cloud() {
+    if (!plan_.hook) return;
+    const bool inherits =
+        std::any_of(plan_.operations.begin(), plan_.operations.end(),
+                    [](const Operation& each) { return each.verb == "old-machine"; });
+    if (!inherits) plan_.max_usd_per_hour = plan_.max_nodes = 40;
+    if (OneIn(4)) return Catalogue();
+    static constexpr Lie kAlways[] = {Lie::kOwnNames, Lie::kSmaller, Lie::kTainted};
+    const Lie lie = kAlways[random_.Below(3)];
+    At(0, "cloud").With("lie", LieName(lie)).With("for_ms", "always");
+    Queue("corner");
+    // A static node takes two of them, and so does no machine of the cheapest type.
+    Operation& job = Job(random_.Between(500, plan_.end_ms / 4), "corner-lie", "corner");
+    job.With("pods", 2 * nodes_ + random_.Between(2, 4)).With("cpu", 1000);
+    job.With("memory", lie == Lie::kSmaller ? 30 * kGiB : 26 * kGiB);
+    const bool alone = OneIn(2) || lie == Lie::kTainted;
+    job.With("grouping", alone ? "none" : "own").With("min", 1).With("run", kForever);
+  }
+
+  void Catalogue() {
+    Queue("corner");
+    const int64_t at = random_.Between(500, 10 * kSecond);
+    Job(at, "corner-four", "corner")
+        .With("pods", 2 * nodes_ + 1)
+        .With("gpu", 4)
+        .With("cpu", 500)
+        .With("grouping", "none")
+        .With("run", kForever);
+    At(at + 60 * kSecond, "catalogue");
+  }
+
+  void Demand() {
+    if (!plan_.hook) return;
+    plan_.max_nodes = random_.Between(2, 5);
+    plan_.max_usd_per_hour = 40;
+    Queue("corner");
+    Job(random_.Between(500, plan_.end_ms / 2), "corner-crowd", "corner")
+        .With("pods", 2 * nodes_ + plan_.max_nodes + random_.Between(3, 8))
+        .With("cpu", 7000)
+        .With("grouping", "none")
+        .With("run", random_.Between(40, 80));
+  }
+
+  void Lease() {
+    const int64_t at = random_.Between(40 * kSecond, plan_.end_ms - 30 * kSecond);
+    if (OneIn(2)) {
+      At(at, "network")
+          .With("replica", "leader")
+          .With("min_delay_ms", random_.Between(5, 9) * kSecond)
+          .With("max_delay_ms", random_.Between(10, 14) * kSecond)
+          .With("for_ms", 25 * kSecond);
+    } else {
+      const int64_t behind = random_.Between(15, 30) * kSecond;
+      At(at - behind - 5 * kSecond, "network")
+          .With("replica", "standby")
+          .With("min_watch_delay_ms", behind)
+          .With("max_watch_delay_ms", behind + 5 * kSecond)
+          .With("for_ms", behind + 25 * kSecond);
+      At(at, "partition")
+          .With("replica", "leader")
+          .With("for_ms", random_.Between(20, 40) * kSecond);
+    }
+    Flow(at - 25 * kSecond);
+  }
+
+  void Watch() {
+    plan_.paced = true;
+    const int64_t at = random_.Between(25 * kSecond, 45 * kSecond);
+    Queue("corner");
+    Job(1 * kSecond, "corner-low", "corner")
+        .With("pods", 32 * nodes_)
+        .With("cpu", 500)
+        .With("memory", kGiB / 4)
+        .With("class", "train")
+        .With("grouping", "none")
+        .With("run", kForever);
+    At(at, "blind")
+        .With("replica", "leader")
+        .With("prefix", "/api/v1/nodes")
+        .With("status", 403)
+        .With("for_ms", 120 * kSecond);
+    Job(at + random_.Between(46, 54) * kSecond, "corner-high", "corner")
+        .With("pods", std::max<int64_t>(1, nodes_))
+        .With("cpu", 15'000)
+        .With("class", "high")
+        .With("grouping", "none")
+        .With("run", 20);
+  }
+
+  void Search() {
+    if (plan_.hook) return;
+    plan_.max_search_work = 1;
+    // In turns, so that no node has pods of one queue alone.
+    for (const char* name : {"corner-a", "corner-b"}) {
+      At(0, "queue")
+          .With("name", name)
+          .With("parent", "root")
+          .With("cpu_quota", name == std::string("corner-b") ? 1'000'000 : 0)
+          .With("priority", name == std::string("corner-a") ? 900 : 100);
+      Job(name == std::string("corner-a") ? 500 : 700, absl::StrCat(name, "-low"), name)
+          .With("pods", 2 * nodes_ + 1)
+          .With("cpu", 4000)
+          .With("class", "train")
+          .With("gap_ms", 400)
+          .With("grouping", "none")
+          .With("run", kForever);
+    }
+    const int64_t at = plan_.end_ms - random_.Between(5, 30) * kSecond;
+    Job(at, "corner-never", "corner-a")
+        .With("pods", 1)
+        .With("cpu", 15'500)
+        .With("class", "high")
+        .With("grouping", "none")
+        .With("run", kForever);
+    Job(at + random_.Between(1, 3) * kSecond, "corner-soon", "corner-b")
+        .With("pods", 1)
+        .With("cpu", 4000)
+        .With("class", "high")
+        .With("grouping", "none")
+        .With("run", kForever);
+  }
+
+  void Groups() {
+    Queue("corner");
+    const int64_t at = random_.Between(2 * kSecond, plan_.end_ms - 20 * kSecond);
+    const bool complete = OneIn(2);
+    Operation& group = At(at, "group").With("ns", "team-a").With("name", "corner-group");
+    group.With("min", complete ? 3 : 6);
+    Job(at + 10, "corner-pods", complete ? "q1" : "corner")
+        .With("pods", 3)
+        .With("cpu", 500)
+        .With("group", "corner-group")
+        .With("run", kForever);
+    if (complete) {
+      plan_.operations[plan_.operations.size() - 2].With("queue", "corner");
+      At(std::max(plan_.end_ms, at) + 120 * kSecond, "delete-group")
+          .With("ns", "team-a")
+          .With("name", "corner-group");
+      return;
+    }
+    // It is never complete, so it waits.
+    const auto label = [&](int64_t when, const char* key, const std::string& value) {
+      At(when, "label-pods")
+          .With("job", "corner-pods")
+          .With("last", 1)
+          .With("key", key)
+          .With("value", value);
+    };
+    const int64_t then = at + random_.Between(1, 5) * kSecond;
+    label(then, "kai.scheduler/queue", "q1");
+    label(then + random_.Between(100, 5000), "kai.scheduler/task-priority", "7");
+  }
+
+  void Hostile() {
+    static constexpr char kMost[] = "9223372036854775807";
+    const int64_t at = random_.Between(20 * kSecond, plan_.end_ms - 20 * kSecond);
+    Operation& pod = At(at, "pod").With("name", "corner-huge").With("ns", "team-b");
+    pod.With("scheduler", "default-scheduler").With("node", "n0");
+    pod.With("cpu", kMost).With("memory", kMost).With("gpu", kMost);
+    if (!OneIn(3)) pod.With("run", 10);
+    Flow(at - 15 * kSecond);
+  }
+
+  // Pods come and go all the time, and more wait than there is room for.
+  void Flow(int64_t at) {
+    Queue("corner");
+    Job(at, "corner-flow", "corner")
+        .With("pods", 60)
+        .With("cpu", 7000)
+        .With("gap_ms", 700)
+        .With("grouping", "none")
+        .With("run", random_.Between(8, 16));
+  }
+
+  void Network() {
+    const int64_t at = random_.Between(20 * kSecond, plan_.end_ms - 40 * kSecond);
+    Operation& slow = At(at, "network").With("replica", "leader").With("for_ms", 40 * kSecond);
+    if (OneIn(2)) {
+      slow.With("lose_answer", 400).With("min_watch_delay_ms", 3000);
+      slow.With("max_watch_delay_ms", 5000);
+    } else {
+      slow.With("max_delay_ms", 3000);
+      Job(at + kSecond, "corner-stays", "corner")
+          .With("pods", 2 * nodes_)
+          .With("cpu", 7000)
+          .With("gap_ms", 1500)
+          .With("grouping", "none")
+          .With("run", kForever);
+    }
+    Flow(at - 10 * kSecond);
+  }
+
+  void Odd() {
+    if (!plan_.hook) return;
+    Queue("corner");
+    plan_.operations.back().With("gpu_limit", 2);
+    const int64_t at = random_.Between(500, plan_.end_ms - 40 * kSecond);
+    const auto job = [&](int64_t when, const char* name) -> Operation& {
+      return Job(when, name, "corner")
+          .With("pods", 1)
+          .With("gpu", 2)
+          .With("cpu", 2000)
+          .With("memory", 70 * kGiB)  // no static node has as much
+          .With("grouping", "none")
+          .With("run", kForever);
+    };
+    job(at, "corner-odd").With("class", "high").With("odd", "selector");
+    job(at + random_.Between(5, 30) * kSecond, "corner-next");
+  }
+
+  void DeletedQueue() {
+    Queue("corner-gone");
+    Job(random_.Between(500, plan_.end_ms / 2), "corner-rest", "corner-gone")
+        .With("pods", 2)
+        .With("cpu", 1000)
+        .With("grouping", "none")
+        .With("run", kForever);
+    At(plan_.end_ms - random_.Between(1, 20) * kSecond, "delete-queue").With("name", "corner-gone");
+  }
+
+  Random random_;
+  const std::set<std::string, std::less<>>& families_;
+  Plan& plan_;
+  int64_t nodes_ = 0;
+};
+
+}  // namespace
+
+const std::set<std::string, std::less<>>& CornerFamilies() {
+  static const auto* const kFamilies = new std::set<std::string, std::less<>>{"demand", "search"};
+  return *kFamilies;
+}
+
+void AddCorners(uint64_t seed, const std::set<std::string, std::less<>>& families, Plan& plan) {
+  Corners(seed, families, plan).Add();
+}
+
+}  // namespace fairlead::sim::world
