@@ -45,6 +45,7 @@ void PendingPass::Run() {
     }
     order.Changed(*leaf);
   }
+  Finish();
 }
 
 void PendingPass::RefuseUnservable() {
