@@ -54,6 +54,7 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
   engine_options.hook_on = settings.hook.enabled;
   impl.engine = std::make_unique<engine::Engine>(engine_options, &impl.state, &impl.tree,
                                                  std::move(framework));
+  impl.engine->SetLateNodes([&impl](const state::NodeInfo& node) { return impl.IsLate(node); });
   impl.KeepDefaultQueue();
   return loop;
 }
@@ -396,6 +397,18 @@ void DecisionLoop::Impl::RunFollowUpCycle(absl::Time now) {
   }
 }
 
+absl::Time DecisionLoop::Impl::ExpectedAt(const hook::Machine& machine, absl::Time now) const {
+  const model::NodeRequest& request = machine.desired;
+  const absl::Time start = request.launched_at.value_or(
+      request.meta.creation == absl::InfinitePast() ? now : request.meta.creation);
+  return start + options.hook.expected_boot;
+}
+
+bool DecisionLoop::Impl::IsLate(const state::NodeInfo& node) const {
+  const hook::Machine* machine = hook.machines().Find(node.node_request);
+  return machine != nullptr && ExpectedAt(*machine, sending_at) <= sending_at;
+}
+
 // Sets when the nodes for which a workload waits should be usable. A time in the past is omitted:
 // then the nodes are late.
 void DecisionLoop::Impl::TellArrival(absl::Time now) {
@@ -405,10 +418,7 @@ void DecisionLoop::Impl::TellArrival(absl::Time now) {
     for (const std::string& name : entry.verdict.node_requests) {
       const hook::Machine* machine = hook.machines().Find(name);
       if (machine == nullptr) continue;
-      const model::NodeRequest* request = &machine->desired;
-      const absl::Time start = request->launched_at.value_or(
-          request->meta.creation == absl::InfinitePast() ? now : request->meta.creation);
-      expected = std::max(expected, start + options.hook.expected_boot);
+      expected = std::max(expected, ExpectedAt(*machine, now));
     }
     entry.verdict.expected_at.reset();
     if (expected > now) {

@@ -72,6 +72,10 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // The format of timestamps in annotations: RFC 3339, whole seconds.
   static std::string Timestamp(absl::Time at);
   void TellArrival(absl::Time now);
+  // When the machine should be usable.
+  [[nodiscard]] absl::Time ExpectedAt(const hook::Machine& machine, absl::Time now) const;
+  // In this step.
+  [[nodiscard]] bool IsLate(const state::NodeInfo& node) const;
   // Ends the attempts of groups that are tried once (schedulingBackoff 1): true if some failed, and
   // are left out from now on.
   bool EndAttempts();

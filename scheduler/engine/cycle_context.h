@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>
@@ -45,6 +46,7 @@ struct CycleInputs {
   const model::Resources& total;  // what fair share divides
   const OfferedLabels& offered;   // of nodes that may be bought
   const std::vector<model::Node>& offered_nodes;
+  const std::function<bool(const state::NodeInfo&)>& is_late;  // null: no node is
   const framework::Framework& framework;
   SearchBudget& budget;
   absl::Time now;

@@ -106,6 +106,7 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   std::vector<state::WorkloadId> unsettled;  // filed without; perhaps gone since
   OfferedLabels offered;
   std::vector<model::Node> offered_nodes;
+  std::function<bool(const state::NodeInfo&)> is_late;
   SearchBudget search_budget;
   const Actions actions;
   uint64_t cycles = 0;
@@ -201,10 +202,11 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   impl.reservations.Begin(now, impl.tracker.ledger(), impl.shares);
   impl.placer.ResetWork();
   impl.promises.Begin();
-  CycleContext cycle({impl.options, impl.state, impl.tree, impl.tracker, impl.pending, impl.placer,
-                      impl.search, impl.preemptors, impl.shares, impl.backoff, impl.refusals,
-                      impl.maybe_stale, impl.reservations, total, impl.offered, impl.offered_nodes,
-                      *impl.framework, impl.search_budget, now});
+  CycleContext cycle({impl.options,      impl.state,      impl.tree,          impl.tracker,
+                      impl.pending,      impl.placer,     impl.search,        impl.preemptors,
+                      impl.shares,       impl.backoff,    impl.refusals,      impl.maybe_stale,
+                      impl.reservations, total,           impl.offered,       impl.offered_nodes,
+                      impl.is_late,      *impl.framework, impl.search_budget, now});
   ::fairlead::engine::RunCycle(impl.actions, may_evict, cycle);
   impl.tracker.CloseLending();
   // The cycle's own moves are not news to the next one, but they change what is filed.
@@ -297,6 +299,10 @@ void Engine::SetOfferedLabels(std::vector<std::vector<std::string>> labels) {
 
 void Engine::SetOfferedNodes(std::vector<model::Node> nodes) {
   impl_->offered_nodes = std::move(nodes);
+}
+
+void Engine::SetLateNodes(std::function<bool(const state::NodeInfo&)> is_late) {
+  impl_->is_late = std::move(is_late);
 }
 
 void Engine::OnQueuesChanged() { impl_->CatchUp(/*settle=*/false); }

@@ -215,6 +215,9 @@ class Engine {
   // An empty node of each kind that may be bought. Pods that none of them and no present node could
   // take are not charged to their queues in demand.
   void SetOfferedNodes(std::vector<model::Node> nodes);
+  // Which nodes, of those that pods are only promised to, are later than expected. Promises there
+  // hold no headroom of a limit back from what can start (actions/allocate.h). Without: none is.
+  void SetLateNodes(std::function<bool(const state::NodeInfo&)> is_late);
   // The tree changed: the ledger is counted anew.
   void OnQueuesChanged();
 

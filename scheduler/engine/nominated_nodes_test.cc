@@ -125,5 +125,68 @@ TEST_F(PromiseMemoryTest, AnArrivalMovesNobodyWhoWaits) {
   }
 }
 
+// A limit of 2 GPUs: one runs, `big` fits on no present node and was promised one on order, and
+// `small` could start.
+class LateNodesTest : public ::testing::Test {
+ protected:
+  LateNodesTest() {
+    cluster_.Queue("q", 2, 2);
+    cluster_.state().UpsertNode(MakeNode("n1", 4, 4));
+    cluster_.Pod(testing::Job("runs", "q", 1, 1).On("n1"));
+    cluster_.Pod(testing::Job("big", "q", 1, 2).Cpu(8000));
+    cluster_.state().UpsertOrderedNode(MakeNode("o1", 4, 16), "o1", {"ns/big"});
+    cluster_.engine().SetLateNodes([this](const state::NodeInfo& node) {
+      EXPECT_EQ(node.name(), "o1");
+      return late_;
+    });
+  }
+  void AddSmall() { cluster_.Pod(testing::Job("small", "q", 1, 3)); }
+
+  bool late_ = false;
+  testing::Cluster cluster_;
+};
+
+TEST_F(LateNodesTest, APromiseOnANodeOnItsWayCountsAgainstTheLimit) {
+  AddSmall();
+  cluster_.Run(100);
+  EXPECT_THAT(cluster_.Promised(), ElementsAre("big>o1"));
+  EXPECT_THAT(cluster_.Bound(), IsEmpty());
+  EXPECT_EQ(cluster_.CodeOf("small"), verdict::Code::kQueueLimitReached);
+}
+
+TEST_F(LateNodesTest, APromiseOnALateNodeHoldsNothingThatCanStart) {
+  AddSmall();
+  late_ = true;
+  cluster_.Run(100);
+  EXPECT_THAT(cluster_.Bound(), ElementsAre("small>n1"));
+  EXPECT_THAT(cluster_.Promised(), IsEmpty());
+  EXPECT_EQ(cluster_.CodeOf("big"), verdict::Code::kQueueLimitReached);
+}
+
+TEST_F(LateNodesTest, APromiseOnALateNodeStaysIfNothingElseCanStart) {
+  late_ = true;
+  cluster_.Run(100);
+  EXPECT_THAT(cluster_.Promised(), ElementsAre("big>o1"));
+  EXPECT_EQ(cluster_.CodeOf("big"), verdict::Code::kNodesRequested);
+}
+
+// Its first step is promised the late node, and the next one goes with it.
+TEST_F(LateNodesTest, TheStepsOfAWorkloadAreTakenBackTogether) {
+  cluster_.Queue("q", 3, 3);
+  cluster_.state().RemovePod("ns", "big", "uid-ns-big");
+  cluster_.Group(testing::PreemptibleGroup("group", "q", 1, 2));
+  cluster_.Pod(testing::Member("m1", "group").Cpu(8000));
+  cluster_.Pod(testing::Member("m2", "group").Cpu(8000));
+  cluster_.Run(100);
+  EXPECT_THAT(cluster_.Promised(), ElementsAre("m1>o1", "m2>o1"));
+  AddSmall();
+  cluster_.Pod(testing::Job("small-2", "q", 1, 4));
+  late_ = true;
+  cluster_.Run(101);
+  EXPECT_THAT(cluster_.Bound(), ElementsAre("small-2>n1", "small>n1"));
+  EXPECT_THAT(cluster_.Promised(), IsEmpty());
+  EXPECT_EQ(cluster_.CodeOf("group"), verdict::Code::kQueueLimitReached);
+}
+
 }  // namespace
 }  // namespace fairlead::engine

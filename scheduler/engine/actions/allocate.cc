@@ -25,6 +25,7 @@ class AllocatePass final : public PendingPass {
 
   Turn Visit(queues::QueueId leaf, const state::Workload& workload, NextJob& next) override;
   void ServeFirst() override;
+  void Finish() override;
   // True if the preemptor's step was placed or promised. Nothing is recorded of one that was not:
   // its turn in the walk does.
   bool ServePreemptor(const Preemptor& preemptor);
@@ -44,6 +45,17 @@ class AllocatePass final : public PendingPass {
   // The operations of a committed step become bindings and promises.
   void Assume(queues::QueueId leaf, const state::Workload& workload,
               const std::vector<state::Transaction::Operation>& operations);
+  // Promises of a step count against no limit until the walk has ended, because some of their nodes
+  // are late.
+  struct LatePromises {
+    queues::QueueId leaf;
+    state::WorkloadId workload;
+    std::vector<state::PodId> pods;
+    model::Resources charge;
+  };
+  [[nodiscard]] bool AreLate(const state::Workload& workload,
+                             const std::vector<state::PodId>& promised) const;
+  void TakeBack(const LatePromises& promises, const queues::LimitViolation& violation);
   // What held the workload holds its equivalents too.
   [[nodiscard]] bool HoldsEquivalents(const state::Workload& workload);
   [[nodiscard]] bool AnyFailed() const { return !failed_.empty() || !failed_reserved_.empty(); }
@@ -54,6 +66,7 @@ class AllocatePass final : public PendingPass {
   // The same of steps that failed because capacity is reserved, and the workload that has it.
   std::map<StepKind, std::pair<int64_t, state::WorkloadId>> failed_reserved_;
   uint32_t steps_ = 0;  // placed so far
+  std::vector<LatePromises> late_;
 };
 
 void AllocatePass::ServeFirst() {
@@ -234,7 +247,56 @@ void AllocatePass::Assume(queues::QueueId leaf, const state::Workload& workload,
       promised.push_back(operation.pod);
     }
   }
-  if (!promised.empty()) c_.RecordPromises(workload, leaf, promised, /*victims_chosen=*/false);
+  if (promised.empty()) return;
+  c_.RecordPromises(workload, leaf, promised, /*victims_chosen=*/false);
+  if (!AreLate(workload, promised)) return;
+  model::Resources charge = c_.ChargeOf(promised);
+  in_.tracker.Release(leaf, charge, workload.preemptible);
+  late_.push_back({leaf, workload.id, std::move(promised), std::move(charge)});
+}
+
+bool AllocatePass::AreLate(const state::Workload& workload,
+                           const std::vector<state::PodId>& promised) const {
+  if (in_.is_late == nullptr) return false;
+  // Its pods go in order.
+  if (std::any_of(late_.begin(), late_.end(),
+                  [&](const LatePromises& former) { return former.workload == workload.id; })) {
+    return true;
+  }
+  return std::any_of(promised.begin(), promised.end(), [this](state::PodId pod) {
+    const state::NodeInfo& node = in_.state.node(in_.state.pod(pod).node);
+    return !node.TakesBindings() && in_.is_late(node);
+  });
+}
+
+void AllocatePass::Finish() {
+  std::map<state::WorkloadId, queues::LimitViolation> held;
+  for (const LatePromises& promises : late_) {
+    const bool preemptible = in_.state.workload(promises.workload).preemptible;
+    const auto violation = queues::CheckLimits(in_.tree, in_.tracker.ledger(), promises.leaf,
+                                               promises.charge, preemptible);
+    in_.tracker.Charge(promises.leaf, promises.charge, preemptible);
+    if (violation.has_value()) held.try_emplace(promises.workload, *violation);
+    if (const auto found = held.find(promises.workload); found != held.end()) {
+      TakeBack(promises, found->second);
+    }
+  }
+}
+
+void AllocatePass::TakeBack(const LatePromises& promises, const queues::LimitViolation& violation) {
+  const state::Workload& workload = in_.state.workload(promises.workload);
+  Outcome& outcome = c_.outcomes.At(workload.id);
+  for (const state::PodId pod : promises.pods) {
+    c_.pipelined.Remove(pod);
+    state::ReleasePromise(in_.state, pod);
+    std::erase_if(outcome.promises, [pod](const auto& promise) { return promise.pod == pod; });
+  }
+  if (!outcome.promises.empty()) return;
+  outcome.code = CodeOf(violation);
+  outcome.violation = violation;
+  outcome.step = NextStep(in_.state, workload);
+  outcome.step_request = c_.ChargeOf(outcome.step.pods);
+  outcome.failed_pod = outcome.step.pods.front();
 }
 
 class QueueUpPass final : public PendingPass {

@@ -2,6 +2,10 @@
 // minimum one unit at a time. A step that only fits capacity that is being released or comes up is
 // promised that capacity. Preemptors come before all others (preemptors.h).
 //
+// A promise counts against limits, so that what is bought for a workload is not taken from it by
+// those behind it. A promise on a node that is later than expected counts last: what can start
+// does, and the promise is taken back if it would then exceed a limit.
+//
 // QueueUp takes the place of Allocate where allocation is switched off: every workload waits, and
 // what it asks for is what later actions may evict for.
 //

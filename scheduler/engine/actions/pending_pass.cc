@@ -47,6 +47,7 @@ void PendingPass::Run() {
     }
     order.Changed(*leaf);
   }
+  Finish();
 }
 
 void PendingPass::ListStep(const state::Workload& workload, NextJob& next) const {

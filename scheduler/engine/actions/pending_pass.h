@@ -45,6 +45,8 @@ class PendingPass {
   virtual Turn Visit(queues::QueueId leaf, const state::Workload& workload, NextJob& next) = 0;
   // Before the walk: places workloads that do not wait for their turn, and files them in served_.
   virtual void ServeFirst() {}
+  // After the walk.
+  virtual void Finish() {}
 
   // True, and the outcome is written, if a limit or a quota holds the step.
   bool HeldByLimit(queues::QueueId leaf, const state::Workload& workload,
