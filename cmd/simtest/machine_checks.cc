@@ -204,6 +204,12 @@ void MachineChecks::NoteTooSmall(const Machine& machine) {
 // ---- what is there
 // -------------------------------------------------------------------------------
 
+bool MachineChecks::HasNode(const Machine& machine) const {
+  const auto node = truth_->nodes().find(machine.node);
+  return node != truth_->nodes().end() &&
+         node->second.facts.provider_id == absl::StrCat("sim://", machine.id);
+}
+
 bool MachineChecks::IsThere(const Machine& machine) const {
   const Json* const request = server_->Find(ResourceType::kNodeRequests, "", machine.request);
   return request != nullptr && TextAt(*request, {"metadata", "uid"}) == machine.uid;
@@ -212,11 +218,7 @@ bool MachineChecks::IsThere(const Machine& machine) const {
 void MachineChecks::CheckAccounts() {
   for (const Machine& machine : cloud_->machines()) {
     if (!IsLive(machine) || time_->now() - machine.started < kAccount || IsThere(machine)) continue;
-    const auto node = truth_->nodes().find(machine.node);
-    if (node != truth_->nodes().end() &&
-        node->second.facts.provider_id == absl::StrCat("sim://", machine.id)) {
-      continue;
-    }
+    if (HasNode(machine)) continue;
     fail_("leak",
           absl::StrCat("machine ", machine.id, " is paid for, and there is neither its request ",
                        machine.request, " nor a node"));

@@ -60,6 +60,7 @@ class MachineChecks {
   void CheckIdle(absl::Time calm_since);
   void CheckRequests(absl::Time calm_since);
   [[nodiscard]] bool IsThere(const Machine& machine) const;  // its request is
+  [[nodiscard]] bool HasNode(const Machine& machine) const;
   [[nodiscard]] std::string JobOf(const std::string& workload) const;
   [[nodiscard]] bool IsLoneGpuPod(const std::string& workload) const;
 

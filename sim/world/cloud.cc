@@ -16,6 +16,7 @@ constexpr char kActor[] = "cloud";
 constexpr absl::Duration kBoot = absl::Seconds(20), kReady = absl::Seconds(5);
 constexpr absl::Duration kTermination = absl::Seconds(5), kBeat = absl::Seconds(7);
 constexpr int64_t kLateFactor = 10;
+constexpr int64_t kLarge = int64_t{200} << 30;  // bytes
 constexpr const char* kLieNames[kLies] = {"smaller",  "larger",     "late",      "never",
                                           "twice",    "after-end",  "own-names", "forbidden",
                                           "no-stock", "unanswered", "tainted"};
@@ -155,7 +156,7 @@ void Cloud::Register(size_t index, const model::Node& promised) {
     taints.push_back(
         {{"key", taint.key}, {"value", taint.value}, {"effect", EffectText(taint.effect)}});
   }
-  if (Lying(Lie::kTainted)) {
+  if (Lying(Lie::kTainted) && model::Get(promised.allocatable, model::kMemoryName) >= kLarge) {
     taints.push_back({{"key", "example.com/quarantine"}, {"effect", "NoSchedule"}});
   }
   Json node = {{"apiVersion", "v1"},

@@ -6,8 +6,8 @@
 //
 // Lies, each until a time: nodes smaller or larger than promised, late (ten times the boot time),
 // never, twice (a second machine for the same request), back after its end, names of its own, calls
-// that are refused (403), out of stock, or never answered, nodes with a taint that nothing
-// announced.
+// that are refused (403), out of stock, or never answered, large nodes with a taint that
+// nothing announced.
 //
 // Ownership: borrows time and server. Thread-safety: none, one thread.
 #pragma once

@@ -18,8 +18,11 @@ class Corners {
  public:
   Corners(uint64_t seed, const std::set<std::string, std::less<>>& families, Plan& plan)
       : random_(seed * 0xd1342543de82ef95ULL + 7), families_(families), plan_(plan) {
-    nodes_ = std::count_if(plan.operations.begin(), plan.operations.end(),
-                           [](const auto& each) { return each.verb == "node" && each.at_ms == 0; });
+    for (const Operation& each : plan.operations) {
+      if (each.verb != "node" || each.at_ms != 0) continue;
+      ++nodes_;
+      gpu_nodes_ += each.Number("gpu") > 0 ? 1 : 0;
+    }
   }
 
   void Add() {
@@ -68,19 +71,24 @@ class Corners {
     const Lie lie = kAlways[random_.Below(3)];
     At(0, "cloud").With("lie", LieName(lie)).With("for_ms", "always");
     Queue("corner");
-    // A static node takes two of them, and so does no machine of the cheapest type.
     Operation& job = Job(random_.Between(500, plan_.end_ms / 4), "corner-lie", "corner");
-    job.With("pods", 2 * nodes_ + random_.Between(2, 4)).With("cpu", 1000);
-    job.With("memory", lie == Lie::kSmaller ? 30 * kGiB : 26 * kGiB);
-    const bool alone = OneIn(2) || lie == Lie::kTainted;
-    job.With("grouping", alone ? "none" : "own").With("min", 1).With("run", kForever);
+    job.With("cpu", 1000).With("min", 1).With("run", kForever);
+    if (lie == Lie::kOwnNames) {
+      // A static node takes two of them, a machine of the cheapest type one.
+      job.With("pods", 2 * nodes_ + random_.Between(2, 4)).With("memory", 26 * kGiB);
+      job.With("grouping", OneIn(2) ? "none" : "own");
+    } else {
+      // Only the largest type takes it, if it is what the catalogue says.
+      job.With("pods", 1).With("memory", (lie == Lie::kSmaller ? 250 : 150) * kGiB);
+      job.With("grouping", "none");
+    }
   }
 
   void Catalogue() {
     Queue("corner");
     const int64_t at = random_.Between(500, 10 * kSecond);
     Job(at, "corner-four", "corner")
-        .With("pods", 2 * nodes_ + 1)
+        .With("pods", 2 * gpu_nodes_ + 1)
         .With("gpu", 4)
         .With("cpu", 500)
         .With("grouping", "none")
@@ -127,9 +135,8 @@ class Corners {
     const int64_t at = random_.Between(25 * kSecond, 45 * kSecond);
     Queue("corner");
     Job(1 * kSecond, "corner-low", "corner")
-        .With("pods", 32 * nodes_)
-        .With("cpu", 500)
-        .With("memory", kGiB / 4)
+        .With("pods", 16 * nodes_)
+        .With("cpu", 1000)
         .With("class", "train")
         .With("grouping", "none")
         .With("run", kForever);
@@ -224,9 +231,9 @@ class Corners {
   void Flow(int64_t at) {
     Queue("corner");
     Job(at, "corner-flow", "corner")
-        .With("pods", 60)
+        .With("pods", 36)
         .With("cpu", 7000)
-        .With("gap_ms", 700)
+        .With("gap_ms", 1000)
         .With("grouping", "none")
         .With("run", random_.Between(8, 16));
   }
@@ -280,7 +287,7 @@ class Corners {
   Random random_;
   const std::set<std::string, std::less<>>& families_;
   Plan& plan_;
-  int64_t nodes_ = 0;
+  int64_t nodes_ = 0, gpu_nodes_ = 0;
 };
 
 }  // namespace
