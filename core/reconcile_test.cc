@@ -152,6 +152,29 @@ TEST_F(ReconcileTest, AGangOfWhichOneBindingIsAlwaysRefusedDoesNotStayHalfBound)
   EXPECT_THAT(reason, HasSubstr("webhook says no"));
 }
 
+TEST_F(ReconcileTest, EvictionsOfABrokenGangThatAreRefusedAreRepeatedEverLater) {
+  Put(MakeNode("n", 8));
+  MakeGang(4);
+  std::map<std::string, int> asked;
+  for (absl::Time now = At(1); now < At(600); now += absl::Milliseconds(500)) {
+    StepResult others;
+    for (const Action& action : StepAt(now).actions) {
+      if (const auto* evict = std::get_if<model::EvictPod>(&action.what)) {
+        ++asked[evict->name];
+        loop_->Apply(model::ActionResult{action.id, absl::PermissionDeniedError("403")});
+      } else {
+        others.actions.push_back(action);
+      }
+    }
+    Obey(others, {"g2"});
+  }
+  ASSERT_EQ(asked.size(), 3u);
+  for (const auto& [name, times] : asked) {
+    EXPECT_GE(times, 4) << name;
+    EXPECT_LE(times, 16) << name;
+  }
+}
+
 TEST_F(ReconcileTest, ABrokenGangStartsWhenNothingRefusesItAnyMore) {
   Put(MakeNode("n", 8));
   MakeGang(4);

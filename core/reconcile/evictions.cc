@@ -147,13 +147,10 @@ std::vector<model::EvictPod> Evictions::Refused(absl::string_view uid, absl::Tim
       return entry.second.until + options_.backoff_max < now;
     });
   }
-  const auto [it, added] =
-      refusals_.try_emplace(std::string(uid), Refusal{now, absl::ZeroDuration()});
-  Refusal& backoff = it->second;
-  const bool anew = added || backoff.until + options_.backoff_max < now;
-  backoff.pause =
-      anew ? options_.backoff_initial : std::min(2 * backoff.pause, options_.backoff_max);
-  until = backoff.until = now + backoff.pause;
+  Refusal& refusal = refusals_.try_emplace(std::string(uid), Refusal{now}).first->second;
+  if (refusal.until + options_.backoff_max < now) refusal.in_a_row = 0;
+  const Backoff backoff = {options_.backoff_initial, options_.backoff_max};
+  until = refusal.until = now + backoff.Pause(++refusal.in_a_row);
 
   Forget(uid);
   std::vector<model::EvictPod> spared;

@@ -39,6 +39,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/write_attempts.h"
 #include "scheduler/model/action.h"
 #include "scheduler/model/resources.h"
 #include "scheduler/state/ids.h"
@@ -114,7 +115,7 @@ class Evictions {
   };
   struct Refusal {
     absl::Time until;
-    absl::Duration pause;
+    int in_a_row = 0;
   };
   static constexpr uint64_t kNoSet = 0;
 

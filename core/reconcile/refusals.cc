@@ -10,8 +10,8 @@ namespace {
 
 using state::PodStatus;
 
-// The pause before a refused eviction of a broken gang is repeated.
-constexpr absl::Duration kEvictAgain = absl::Seconds(10);
+// The pauses before evictions of a broken gang are repeated.
+constexpr Backoff kEvictAgain = {absl::Seconds(10), absl::Minutes(1)};
 
 bool IsBound(PodStatus status) {
   return status == PodStatus::kBound || status == PodStatus::kRunning;
@@ -102,6 +102,7 @@ std::vector<BindingRefusals::Break> BindingRefusals::TakeBreaks(
       }
       if (!IsHalfBound(workload, row)) continue;
       row.broken = true;
+      row.attempts = 0;
       row.since = absl::InfiniteFuture();
       ++row.breaks;
     }
@@ -129,7 +130,7 @@ std::vector<BindingRefusals::Break> BindingRefusals::TakeBreaks(
       continue;
     }
     if (found.evict.empty()) continue;
-    row.look_at = now + kEvictAgain;
+    row.look_at = now + kEvictAgain.Pause(++row.attempts);
     wake_at_ = std::min(wake_at_, row.look_at);
     breaks.push_back(std::move(found));
   }

@@ -39,6 +39,7 @@ class BindingRefusals {
     absl::Time since = absl::InfiniteFuture();  // the first refusal since the last break
     int breaks = 0;
     bool broken = false;  // its bound pods have to go
+    int attempts = 0;     // at evicting them, since the last break
     absl::Time look_at = absl::InfinitePast();
   };
 
