@@ -284,7 +284,7 @@ TEST_F(AppTest, AWatchThatFailsIsToldAndThenStale) {
   EXPECT_THAT(log_, Not(HasSubstr("out of date")));
   EXPECT_TRUE(Pass(absl::Seconds(60)));
   EXPECT_THAT(log_, HasSubstr("level=error msg=\"objects may be out of date; nothing is evicted, "
-                              "bought or removed\" kind=Pod"));
+                              "provisioned or removed\" kind=Pod"));
   for (const kube::ReflectorStats& kind : app_->GetStats().kinds) {
     EXPECT_EQ(kind.IsStale(options_.stale_after), kind.kind == model::Kind::kPod);
   }
