@@ -188,5 +188,23 @@ TEST_F(LateNodesTest, TheStepsOfAWorkloadAreTakenBackTogether) {
   EXPECT_EQ(cluster_.CodeOf("group"), verdict::Code::kQueueLimitReached);
 }
 
+// A gang that waits for a late node keeps no capacity of present nodes from what can start.
+TEST_F(LateNodesTest, AGangThatWaitsForALateNodeHoldsNoPresentCapacity) {
+  cluster_.Queue("q", 8, 8);
+  cluster_.state().RemovePod("ns", "big", "uid-ns-big");
+  cluster_.Group(testing::PreemptibleGroup("gang", "q", 2, 2));
+  cluster_.Pod(testing::Member("m1", "gang").Cpu(3000));
+  cluster_.Pod(testing::Member("m2", "gang").Cpu(8000));
+  cluster_.Run(100);
+  EXPECT_THAT(cluster_.Promised(), ElementsAre("m1>n1", "m2>o1"));
+  late_ = true;
+  cluster_.Run(101);
+  EXPECT_THAT(cluster_.Promised(), ElementsAre("m1>n1", "m2>o1"));
+  AddSmall();
+  cluster_.Run(102);
+  EXPECT_THAT(cluster_.Bound(), ElementsAre("small>n1"));
+  EXPECT_THAT(cluster_.Promised(), ElementsAre("m1>o1", "m2>o1"));
+}
+
 }  // namespace
 }  // namespace fairlead::engine

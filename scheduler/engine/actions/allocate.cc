@@ -56,6 +56,8 @@ class AllocatePass final : public PendingPass {
   [[nodiscard]] bool AreLate(const state::Workload& workload,
                              const std::vector<state::PodId>& promised) const;
   void TakeBack(const LatePromises& promises, const queues::LimitViolation& violation);
+  // The step would hold capacity of present nodes while it waits for late ones.
+  [[nodiscard]] bool WaitsBesideLateNodes(const state::Transaction& txn) const;
   // What held the workload holds its equivalents too.
   [[nodiscard]] bool HoldsEquivalents(const state::Workload& workload);
   [[nodiscard]] bool AnyFailed() const { return !failed_.empty() || !failed_reserved_.empty(); }
@@ -67,6 +69,14 @@ class AllocatePass final : public PendingPass {
   std::map<StepKind, std::pair<int64_t, state::WorkloadId>> failed_reserved_;
   uint32_t steps_ = 0;  // placed so far
   std::vector<LatePromises> late_;
+  // Steps that would have held capacity beside late nodes: they are placed after all others.
+  struct Deferred {
+    queues::QueueId leaf;
+    state::WorkloadId workload;
+    StepKind kind;
+  };
+  std::vector<Deferred> deferred_;
+  bool finishing_ = false;  // nothing is deferred any more
 };
 
 void AllocatePass::ServeFirst() {
@@ -171,6 +181,15 @@ bool AllocatePass::TryPlace(queues::QueueId leaf, const state::Workload& workloa
   std::optional<queues::LimitViolation> broken;
   placement = c_.models.Place(in_.placer, txn, leaf, workload, next.step, mode, nullptr, broken);
   placed = placement.placed;
+  if (placed && WaitsBesideLateNodes(txn)) {
+    // Equal steps would be placed as this one.
+    const auto count = static_cast<int64_t>(next.step.pods.size());
+    const auto [it, added] = failed_.try_emplace(kind, count);
+    if (!added) it->second = std::min(it->second, count);
+    deferred_.push_back({leaf, workload.id, kind});
+    placed = false;
+    return true;
+  }
   if (placed) {
     Assume(leaf, workload, txn.Commit());
     return true;
@@ -257,7 +276,7 @@ void AllocatePass::Assume(queues::QueueId leaf, const state::Workload& workload,
 
 bool AllocatePass::AreLate(const state::Workload& workload,
                            const std::vector<state::PodId>& promised) const {
-  if (in_.is_late == nullptr) return false;
+  if (in_.is_late == nullptr || finishing_) return false;
   // Its pods go in order.
   if (std::any_of(late_.begin(), late_.end(),
                   [&](const LatePromises& former) { return former.workload == workload.id; })) {
@@ -267,6 +286,22 @@ bool AllocatePass::AreLate(const state::Workload& workload,
     const state::NodeInfo& node = in_.state.node(in_.state.pod(pod).node);
     return !node.TakesBindings() && in_.is_late(node);
   });
+}
+
+bool AllocatePass::WaitsBesideLateNodes(const state::Transaction& txn) const {
+  if (in_.is_late == nullptr || finishing_) return false;
+  bool late = false;
+  bool present = false;
+  for (const state::Transaction::Operation& operation : txn.OperationsSince(0)) {
+    if (operation.kind != state::Transaction::OperationKind::kPipeline) continue;
+    const state::NodeInfo& node = in_.state.node(operation.node);
+    if (node.TakesBindings()) {
+      present = true;
+    } else if (in_.is_late(node)) {
+      late = true;
+    }
+  }
+  return late && present;
 }
 
 void AllocatePass::Finish() {
@@ -280,6 +315,19 @@ void AllocatePass::Finish() {
     if (const auto found = held.find(promises.workload); found != held.end()) {
       TakeBack(promises, found->second);
     }
+  }
+  late_.clear();
+  finishing_ = true;
+  for (const Deferred& deferred : deferred_) {
+    failed_.erase(deferred.kind);
+    const state::Workload& workload = in_.state.workload(deferred.workload);
+    bool again = true;
+    while (again && ReadinessOf(in_.state, workload) == Readiness::kReady) {
+      NextJob next{NextStep(in_.state, workload), {}};
+      next.request = c_.ChargeOf(next.step.pods);
+      again = Place(deferred.leaf, workload, std::move(next));
+    }
+    if (c_.outcomes.Contains(workload.id)) c_.outcomes.MarkLate(c_.outcomes.At(workload.id));
   }
 }
 
