@@ -215,7 +215,8 @@ class Engine {
   // An empty node of each kind that may be bought. Pods that none of them and no present node could
   // take are not charged to their queues in demand.
   void SetOfferedNodes(std::vector<model::Node> nodes);
-  // The tree changed: the ledger is counted anew.
+  // Reads what has changed since the last cycle (workloads, queues) now, not before the next one:
+  // for Numbers().
   void OnQueuesChanged();
 
   [[nodiscard]] std::vector<QueueNumbers> Numbers() const;
