@@ -218,7 +218,8 @@ class Engine {
   // Which nodes, of those that pods are only promised to, are later than expected. Promises there
   // hold no headroom of a limit back from what can start (actions/allocate.h). Without: none is.
   void SetLateNodes(std::function<bool(const state::NodeInfo&)> is_late);
-  // The tree changed: the ledger is counted anew.
+  // Reads what has changed since the last cycle (workloads, queues) now, not before the next one:
+  // for Numbers().
   void OnQueuesChanged();
 
   [[nodiscard]] std::vector<QueueNumbers> Numbers() const;

@@ -31,7 +31,7 @@ namespace fairlead::framework {
 struct SchedulerConfiguration {
   // At least one; scheduler names are unique. Without profiles: DefaultProfile().
   std::vector<Profile> profiles;
-  // JSON of the fields of these names for whoever connects and elects; "" if absent.
+  // JSON of the fields of these names, for the client and the leader election; "" if absent.
   std::string leader_election_json;
   std::string client_connection_json;
   // Paths of fields that are valid and change nothing here (parallelism, percentageOfNodesToScore,

@@ -122,7 +122,7 @@ void TermIndex::Remove(PodSet* set) {
 
 void TermIndex::ForEach(const model::StringMap& labels,
                         absl::FunctionRef<void(PodSet*)> use) const {
-  // A pod has one value of a key, and a set stands under values of one key.
+  // A pod has one value of a key, and a set is filed under values of one key.
   if (!by_value_.empty()) {
     for (const auto& label : labels) {
       const auto it = by_value_.find(label);

@@ -1,5 +1,5 @@
 // Counters of pods by topology domain: how many pods that a term selects, or that have a term, are
-// in each domain. What plugins that look at other nodes (affinity, spread) ask instead of counting
+// in each domain. Plugins that look at other nodes (affinity, spread) ask them instead of counting
 // the cluster again after each placement.
 //
 // A PodSet is the pods on nodes that belong together: those that a list of terms selects
@@ -8,8 +8,8 @@
 // other sums over a set (only some nodes, say) are SetViews.
 //
 // All of it follows the state's change log: a pod that moves, or changes its labels, is taken off
-// where it was added and added where it is now; a node whose label changes takes what was added for
-// it along. So undo is exact without a word about it (Transaction tells its entries backwards).
+// where it was added and added where it is now; what was added for a node whose label changes moves
+// with the node. So undo is exact without code for it (Transaction tells its entries backwards).
 // CheckConsistency() compares everything with a count from the rows.
 //
 // Bounds: sets and keys that are not asked about any more, and terms that no pod on a node has, are
@@ -47,12 +47,12 @@ struct PodTally {
   [[nodiscard]] int64_t Holding() const { return settled + releasing; }
   // There when what terminates is gone (state::IsAllocated).
   [[nodiscard]] int64_t Staying() const { return settled + promised; }
-  // Pods that others may be attracted by: a promised one attracts nobody before it is there.
+  // Pods that others may be attracted by: a promised one attracts none before it is there.
   [[nodiscard]] int64_t Attracting(Capacity capacity) const {
     return capacity == Capacity::kNow ? Holding() : capacity == Capacity::kFuture ? Staying() : 0;
   }
-  // Pods that may keep others away: what terminates is not where a pod may wait for it, and nothing
-  // is on an empty node.
+  // Pods that may keep others away. A terminating pod does not if others may wait for its end, and
+  // an empty node has none.
   [[nodiscard]] int64_t InTheWay(Capacity capacity) const {
     return capacity == Capacity::kNow      ? Holding() + promised
            : capacity == Capacity::kFuture ? Staying()
@@ -160,8 +160,8 @@ class PodSet {
   std::vector<SetView*> views_;
 };
 
-// Finds the sets whose terms could select given labels without looking at all of them: each stands
-// under the values of one requirement that has to hold.
+// Finds the sets whose terms could select given labels without looking at all of them: each is
+// filed under the values of one requirement that has to hold.
 class TermIndex {
  public:
   void Add(PodSet* set);

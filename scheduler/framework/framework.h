@@ -106,7 +106,7 @@ struct DomainDependence {
 class DomainPlugin : public virtual Plugin {
  public:
   // From now on it is asked about that state and counts through `counters`; null: no more. Without,
-  // it counts anew whenever the state has changed.
+  // it counts again whenever the state has changed.
   virtual void Attach(DomainCounters* counters) = 0;
   // Appends the keys that its filter and its score read for the class.
   virtual void AddDependence(const Context& context, DomainDependence& dependence) const = 0;
@@ -155,7 +155,7 @@ struct Profile {
   std::vector<ProfilePlugin> plugins = {};
 };
 
-// What Fairlead runs where the configuration says nothing: KAI's behaviour (bin-packing),
+// What Fairlead runs if the configuration says nothing: KAI's behaviour (bin-packing),
 // upstream's weights. scheduler/plugins registers these names; their headers say the ranges of
 // their scores.
 Profile DefaultProfile();

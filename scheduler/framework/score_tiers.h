@@ -5,7 +5,7 @@
 //                0..100 times kPreferenceStep; inside the tier they trade off by upstream's weights
 //   topology     the preferred level of a gang: 0..10 times kTopologyStep (the engine's placer)
 //   shared GPU   GpuSharing, a share that joins a GPU that is shared already: 0 or kSharedGpuStep
-//   fits now     room that is idle before room that is being released: 0 or kFitsNowStep (the
+//   fits now     idle capacity before capacity that is being released: 0 or kFitsNowStep (the
 //                engine's placer)
 //   kind of node ResourceType: 0 or kResourceTypeStep
 //   tightness    NodePlacement: 0..kPlacementRange

@@ -1,8 +1,8 @@
 // The domains of one topology key: nodes with the same value of a label are one domain. Kept up to
 // date by DomainCounters (domain_counters.h), which owns it.
 //
-// Ids of domains are dense and are dealt anew when the last node of a domain has left it; whoever
-// keeps one hears of that as a change of the node's object.
+// Ids of domains are dense and are used again when the last node of a domain has left it. That node
+// is in an entry of the change log (kNodeObject), so a subscriber that keeps ids knows.
 // Thread-safety: the state's. Complexity: O(1) a question, O(log) of the label for a node that the
 // state does not have. Memory: 16 bytes a node.
 #pragma once

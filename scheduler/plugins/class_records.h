@@ -2,7 +2,7 @@
 // the class is asked about.
 //
 // The counters are those that the framework attached. A plugin that is asked about another state,
-// or was attached to none, counts that state by itself, anew whenever it has changed: right, but
+// or was attached to none, counts that state by itself, again whenever it has changed: right, but
 // O(pods) for each change.
 //
 // Thread-safety: the state's. Complexity: O(1) for a class that is known. The least recently used

@@ -10,7 +10,7 @@
 
 namespace fairlead::plugins {
 
-// Fills `why` where it is asked for; the answer of a filter that refuses.
+// Fills `why` if it is asked for; the answer of a filter that refuses.
 inline bool Refuse(framework::Status* why, framework::Code code, absl::string_view reason) {
   if (why != nullptr) {
     why->code = code;

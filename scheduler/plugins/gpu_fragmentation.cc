@@ -31,7 +31,7 @@ GpuCapacityOfNode CapacityOf(const state::NodeInfo& node) {
   capacity.devices.assign(static_cast<size_t>(std::min(whole, kMostDevices)), 1000);
   const int64_t memory_mib = state::MemoryOrNominal(node.gpu_memory_mib);
   for (const state::GpuGroup& group : node.gpu_groups) {
-    // A group that everybody is leaving gives back its whole GPU: counted above.
+    // A group that all its pods are leaving gives back its whole GPU: counted above.
     if (group.active == 0 && group.pipelined == 0) continue;
     const int64_t free_mib =
         memory_mib - group.used_mib - group.pipelined_mib + group.releasing_mib;

@@ -1,6 +1,6 @@
-// GpuFragmentation: puts a pod where it spoils the least GPU room for the pods that usually come.
-// After fragmentation gradient descent (FGD: "Beware of Fragmentation", USENIX ATC'23), with a
-// second measure that looks further ahead. For a typical pod t and the free room of a node:
+// GpuFragmentation: puts a pod where it spoils the least GPU capacity for the pods that usually
+// come. After fragmentation gradient descent (FGD: "Beware of Fragmentation", USENIX ATC'23), with
+// a second measure that looks further ahead. For a typical pod t and the free capacity of a node:
 //   unusable(t)  idle milli-GPU that t cannot take: all if it does not fit there, else what is left
 //                on devices with less than it needs (FGD's measure)
 //   unfilled(t)  idle milli-GPU that stays if the node is filled with nothing but t, so that GPUs
@@ -9,7 +9,7 @@
 //                and size (WeighBySize)
 // Score: F before - F after, in steps of half a milli-GPU of `unusable`; among equals the node with
 // the least idle GPU. "Idle" is what is free or being released, as for NodePlacement. Whole GPUs
-// come from free ones, a share joins the fullest device that has room, as state::PickGpus does.
+// come from free ones, a share joins the fullest device that has capacity, as state::PickGpus does.
 //
 // Range 0..kPlacementRange: it takes the place of NodePlacement. The score of GpuSharing stands
 // above it and should be off, or shares join shared GPUs whatever that spoils.

@@ -1,10 +1,10 @@
-// GpuSharing: room for shares of GPUs, as KAI gives it out.
+// GpuSharing: capacity for shares of GPUs, as KAI gives it out.
 //  Filter: every device of the share finds a GPU of its own on the node: one that is shared already
 //    and has the memory, or a free one (rules in scheduler/state/gpu_devices.h). A GPU that becomes
 //    shared needs a pod slot for its reservation pod beside the pod's own. A pod that requests MIG
-//    instances is kept off nodes where pods run that hold MIG by annotation (KAI's legacy form), as
-//    nobody knows which instances those have.
-//  Score: kSharedGpuStep where the pod can join a GPU that is shared already, even if it has to
+//    instances is kept off nodes with pods that hold MIG by annotation (KAI's legacy form), as it
+//    is unknown which instances those have.
+//  Score: kSharedGpuStep if the pod can join a GPU that is shared already, even if it has to
 //    wait there; 0 elsewhere (KAI's gpusharingorder). Which GPU of the node: state::PickGpus.
 // Args: none. Thread-safety: stateless. Complexity: O(shared GPUs of the node); no allocation
 // without `why`.

@@ -249,7 +249,7 @@ TEST_F(GpuPluginTest, PlainPodsKeepAwayFromThoseThatRefuseThem) {
     EXPECT_TRUE(may(name, "n")) << name;
   }
   EXPECT_TRUE(may("other", "m"));
-  // Pods that nobody selects stay on the fast path.
+  // Pods that no term selects stay on the fast path.
   const state::PodRecord& other = state_.pod(state_.FindPod("ns", "other"));
   EXPECT_TRUE(affinity->NodeLocal(state_.pod_class(other.pod_class)));
 }

@@ -3,7 +3,7 @@
 //
 // Filter:
 //  - required affinity: for every term the node has the topology key, and its domain holds a pod
-//    that matches all terms. The first pod of a series may start where nothing matches anywhere, if
+//    that matches all terms. The first pod of a series may start if nothing matches anywhere and
 //    it matches its own terms.
 //  - required anti-affinity of the pod, and that of pods that are there already: no match in the
 //  domain.
@@ -13,7 +13,7 @@
 // kPreferenceStep.
 //
 // Which pods count: Capacity::kNow all that are on nodes; promised ones (kPipelined) keep others
-// away but attract nobody yet. Capacity::kFuture: promised ones too, terminating ones no more.
+// away but attract none yet. Capacity::kFuture: promised ones too, terminating ones no more.
 // Capacity::kEmpty: none; only the topology keys of the own terms are asked for.
 //
 // Namespaces are not watched: a namespaceSelector that is not empty cannot be evaluated. A pod with
@@ -23,7 +23,7 @@
 // Args: {"hardPodAffinityWeight": 0..100 (1), "ignorePreferredTermsOfExistingPods": false}.
 // Thread-safety: the state's. Complexity: O(terms) a node, by counters (framework/
 // domain_counters.h); the least and the most of the scores O(domains that hold such pods) where
-// one topology key decides, O(nodes) where several do, once for each change of these counters.
+// one topology key decides, O(nodes) if several do, once for each change of these counters.
 #pragma once
 
 #include "scheduler/framework/framework.h"

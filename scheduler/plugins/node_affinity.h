@@ -1,4 +1,4 @@
-// NodeAffinity. Filter: the node selector and, where there are any, one of the required terms must
+// NodeAffinity. Filter: the node selector and, if there are any, one of the required terms must
 // match; a required affinity without terms matches no node. Score: the weights of the preferred
 // terms that match, as a share in percent of all of them, times kPreferenceStep. Upstream's scale
 // is the best node's sum, ours the pod's own, so that a node's score depends on that node alone.

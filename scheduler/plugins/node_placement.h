@@ -4,7 +4,7 @@
 //   spread   the emptier node first: free share of allocatable, scaled to kPlacementRange
 // Range 0..kPlacementRange. KAI scales free amounts by the least and the most of all candidates;
 // the order among them is the same, and ours needs no other node. "Free" is
-// what is idle or being released, whatever the room asked about (KAI's non-allocated).
+// what is idle or being released, whatever the capacity asked about (KAI's non-allocated).
 //
 // Args: {"gpu": "binpack" | "spread", "cpu": "binpack" | "spread"}, both binpack by default.
 // Thread-safety: immutable. No allocation.

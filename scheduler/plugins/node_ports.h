@@ -1,6 +1,7 @@
-// NodePorts: a host port that the pod wants must not be taken by another pod of the node. Two ports
-// collide if number and protocol are equal and the addresses are, or one of them is every address.
-// Thread-safety: stateless. Complexity: O(pods of the node), for pods with host ports only.
+// NodePorts: a host port that the pod requests must not be taken by another pod of the node. Two
+// ports collide if number and protocol are equal and the addresses are, or one of them is every
+// address. Thread-safety: stateless. Complexity: O(pods of the node), for pods with host ports
+// only.
 #pragma once
 
 #include "scheduler/framework/framework.h"

@@ -2,8 +2,8 @@
 // with taints that its node controller sets a moment later; KAI reads the conditions, and so do we.
 //
 // A node that is ordered, or registered and not usable yet, refuses Capacity::kNow only: pods are
-// promised to it. Counted as depending on usage because the answer changes with the room.
-// Thread-safety: stateless.
+// promised to it. Counted as depending on usage because the answer changes with the capacity asked
+// about. Thread-safety: stateless.
 #pragma once
 
 #include "scheduler/framework/framework.h"

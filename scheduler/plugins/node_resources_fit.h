@@ -1,6 +1,6 @@
 // NodeResourcesFit: every resource that the pod requests, and a pod slot, must be free on the node,
-// in the sense of the room asked about. All that is lacking is reported, with how much. A request
-// above what the node has in all is not cured by evictions.
+// in the sense of the capacity asked about. All that is lacking is reported, with how much. A
+// request above what the node has in all is not cured by evictions.
 //
 // Args as upstream's, without scoringStrategy (NodePlacement scores): {"ignoredResources": [names],
 // "ignoredResourceGroups": [prefixes before the slash]}; only extended resources can be ignored.

@@ -112,7 +112,7 @@ TEST_F(PluginTest, NodeResourcesFitPodSlots) {
 TEST_F(PluginTest, NodeResourcesFitOvercommittedResourceOnlyRefusesWhoWantsIt) {
   const auto fit = Only("NodeResourcesFit");
   AddNode(MakeNode("n", 2));
-  AddPod(PodBuilder("ns", "other").Gpus(4).On("n"));  // bound by somebody who did not look
+  AddPod(PodBuilder("ns", "other").Gpus(4).On("n"));  // bound by a scheduler that did not look
   Waiting(Requests({{"cpu", 1000}}));
   EXPECT_EQ(Why(*fit, "n"), "");
   Waiting(Requests({{"nvidia.com/gpu", 1000}}));
@@ -208,7 +208,7 @@ TEST_F(PluginTest, NodePlacement) {
   Waiting(Requests({{"cpu", 1000}}));
   EXPECT_EQ(Score(*pack, "half"), kPlacementRange - 32000) << "CPU decides for pods without GPUs";
   EXPECT_EQ(Score(*spread, "half"), kPlacementRange / 2);
-  // What ends there is not in the way of anybody who comes: it counts as free, whatever the room.
+  // What ends there is in the way of no pod: it counts as free, whatever the capacity.
   AddPod(PodBuilder("ns", "a").Gpus(5).Cpu(32000).On("half").Deleting());
   EXPECT_EQ(Score(*pack, "half"), kPlacementRange - 64000);
   EXPECT_EQ(Score(*pack, "half", Capacity::kFuture), kPlacementRange - 64000);

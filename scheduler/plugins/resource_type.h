@@ -1,4 +1,4 @@
-// ResourceType: pods that want no GPU leave the nodes with GPUs to those who need them.
+// ResourceType: pods that request no GPU leave the nodes with GPUs to pods that do.
 //  - Score: kResourceTypeStep on nodes without GPUs, 0 on others (KAI's plugin of the name).
 //  - Filter, only with keepOffGpuNodes: nodes with GPUs refuse such pods (KAI has no such setting).
 // Thread-safety: stateless.

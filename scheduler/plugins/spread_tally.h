@@ -1,10 +1,10 @@
 // The pods that one topology spread constraint of a class counts, by domain, and the least and the
 // most of all domains.
 //
-// Domains are those of the nodes that the constraint looks at: the node is a place in that room
-// (framework::IsPlace), has the keys of all constraints DoNotSchedule (for one of these), and the
-// pod's node affinity and tolerations allow it where the constraint honours them. Pods count where
-// they stay: promised ones too, terminating ones do not.
+// Domains are those of the nodes that the constraint looks at: the node is a place for that
+// capacity (framework::IsPlace), has the keys of all constraints DoNotSchedule (for one of these),
+// and the pod's node affinity and tolerations allow it if the constraint honours them. Pods count
+// where they stay: promised ones too, terminating ones do not.
 //
 // Follows the counters of the framework (framework::SetView). Thread-safety: the state's.
 // Complexity: O(log of the different counts) a change, O(1) a question. Memory: 8 bytes a node, 40
@@ -37,7 +37,7 @@ class SpreadTally final : public framework::SetView {
   // Whether the pods of the class count themselves, once they are placed.
   [[nodiscard]] bool counts_itself() const { return counts_itself_; }
 
-  // What the domains of one room say.
+  // What the domains of one capacity say.
   struct View {
     bool is_domain = false;  // some node of it counts
     int64_t pods = 0;        // in the domain
@@ -62,7 +62,7 @@ class SpreadTally final : public framework::SetView {
     int64_t nodes = 0, pods = 0;
     friend bool operator==(const Domain&, const Domain&) = default;
   };
-  // Of one room.
+  // Of one capacity.
   struct Sums {
     std::vector<Domain> by_domain;
     absl::btree_map<int64_t, int64_t> by_pods;  // number of pods -> domains that have it
@@ -70,7 +70,7 @@ class SpreadTally final : public framework::SetView {
   };
   struct NodeEntry {
     framework::DomainId domain = framework::kNoDomain;
-    bool now = false, future = false;  // counts in that room
+    bool now = false, future = false;  // counts for that capacity
   };
   [[nodiscard]] const Sums& Side(framework::Capacity capacity) const {
     return capacity == framework::Capacity::kNow ? now_ : future_;

@@ -1,5 +1,5 @@
 // The pods that a cluster usually runs, as shapes with weights: what a fragmentation-aware score
-// asks about free room. Given by configuration or learned from the pods of the state.
+// asks about free capacity. Given by configuration or learned from the pods of the state.
 //
 // Units: milli-CPU, bytes, milli-GPU of one device; weights are parts of kTypicalWeight.
 // Thread-safety: values and pure functions.

@@ -1,5 +1,5 @@
-// The one picture of the cluster. Events change it, transactions try decisions on it, readers walk
-// its tables. A change costs what changed, not what exists.
+// The one model of the cluster. Events change it, transactions try decisions on it, readers walk
+// its tables. The cost of a change depends on what changes, not on what exists.
 //
 // Ownership: owns all rows; hands out const references that are valid until the next change.
 // Thread-safety: none; one thread owns it (design section 2).
@@ -30,11 +30,11 @@
 namespace fairlead::state {
 
 // Short jobs first, without starving long ones. A workload is served as if it had come
-// `duration_weight` times its duration later, so it waits for nobody who comes more than that after
-// it; 0: first come, first served. Its duration is what its first pod says (annotation
-// fairlead.dev/expected-duration), at most kLongestDuration; `assumed_duration` if it says nothing.
-// The order of two workloads never changes with time, as it would with the ratio of wait to
-// duration that this approximates (highest response ratio next, Brinch Hansen 1971).
+// `duration_weight` times its duration later, so no workload that comes more than that after it is
+// served before it; 0: first come, first served. Its duration is what its first pod says
+// (annotation fairlead.dev/expected-duration), at most kLongestDuration; `assumed_duration` if it
+// says nothing. The order of two workloads never changes with time, as it would with the ratio of
+// wait to duration that this approximates (highest response ratio next, Brinch Hansen 1971).
 struct JobOrder {
   static constexpr int64_t kMaxDurationWeight = 1000;
   static constexpr absl::Duration kLongestDuration = absl::Hours(30 * 24);
@@ -60,7 +60,7 @@ struct StateOptions {
 // changed.
 struct Change {
   bool workloads = false;  // something waits that did not, or the other way round
-  bool capacity = false;   // room appeared or disappeared
+  bool capacity = false;   // capacity appeared or disappeared
   bool policy = false;     // priority classes, topology
   [[nodiscard]] bool Any() const { return workloads || capacity || policy; }
   Change& operator|=(const Change& other) {
@@ -97,7 +97,8 @@ class ClusterState {
   Change RemovePodGroup(absl::string_view ns, absl::string_view name, absl::string_view uid);
   Change UpsertPriorityClass(const model::PriorityClass& priority_class);
   Change RemovePriorityClass(absl::string_view name);
-  // An invalid one is kept with its text: whoever asks for it is told so. `uid` empty: any.
+  // An invalid one is kept with its text, for the verdicts of workloads that name it. `uid` empty:
+  // any.
   Change UpsertTopology(const model::Topology& topology);
   Change RemoveTopology(absl::string_view name, absl::string_view uid = "");
   Change UpsertDisruptionBudget(const model::PodDisruptionBudget& budget);
@@ -122,7 +123,7 @@ class ClusterState {
   // devices); `usable` false keeps pods promised to it but unbound.
   Change SetNodeUsable(NodeId node, bool usable);
 
-  // What runs of the workload was started under the queue that it has now, where nothing earlier
+  // What runs of the workload was started under the queue that it has now, if nothing earlier
   // says otherwise: from now on it stays charged to that queue until it ends. To be called when
   // every object that names a queue has been seen, after pods got nodes. A pod for which nothing
   // names a queue, and that we did not start, still follows its objects. O(pods of the workload).
@@ -132,17 +133,18 @@ class ClusterState {
   Change ForgetBinding(PodId pod);
   // When a pod got its node, for minimum runtimes; the binding writes the same onto the pod.
   void SetStartedAt(PodId pod, absl::Time at) { pods_[pod].started_at = at; }
-  // When the current run of a workload began. KAI writes it on the group, we on every pod that we
-  // bind: where each active pod says when it started, the group's annotation is of a former run,
-  // and the first of the pods counts. Infinite past if nothing of it runs or nobody knows.
+  // When the current run of a workload began. KAI writes it on the group, Fairlead on every pod
+  // that it binds: if each active pod says when it started, the group's annotation is of a former
+  // run, and the first of the pods counts. Infinite past if nothing of it runs, or if that is
+  // unknown.
   [[nodiscard]] absl::Time StartOf(const Workload& workload) const;
   // It is decided that the workload is stale since then (infinite future: it is not); the
-  // annotation of its PodGroup is written with the same. Stands until that annotation changes.
+  // annotation of its PodGroup is written with the same. Holds until that annotation changes.
   void SetStaleSince(WorkloadId workload, absl::Time since);
   // A pod of the workload was asked to go; the annotation of its PodGroup is written with the same,
   // which has whole seconds only.
   void SetLastEviction(WorkloadId workload, absl::Time at);
-  // The group's one attempt failed; its status is written with the same. Stands until the group is
+  // The group's one attempt failed; its status is written with the same. Holds until the group is
   // moved to another node pool or may be tried for ever, or its status has lost what it had.
   void SetFailedAttempt(WorkloadId workload, model::FailedAttempt attempt);
   // An eviction was asked for and accepted: the pod counts as terminating until the API server says
@@ -152,7 +154,7 @@ class ClusterState {
   // Terminating pods whose grace period ended at `grace_end` or before are stuck from now on: they
   // hold their capacity, and none of it counts as being released. O(pods that become stuck).
   Change MarkStuck(absl::Time grace_end);
-  // The eviction of a pod that still stands where it was is decided, and will be asked for: counts
+  // The eviction of a pod that is still on its node is decided, and will be asked for: it counts
   // against its budgets until their status shows it, or ForgetEviction().
   void ChargeBudgets(PodId pod);
 
@@ -191,7 +193,7 @@ class ClusterState {
   [[nodiscard]] std::vector<model::ResourceClaim> ClaimsOf(PodId pod) const;
   // "ns/name" of all its claims. Valid until the next change.
   [[nodiscard]] const std::vector<std::string>& ClaimKeysOf(PodId pod) const;
-  // Keys of claims that are allocated for pods of ours alone that all wait for a node: nobody uses
+  // Keys of claims that are allocated for pods of ours alone that all wait for a node: no pod uses
   // them. O(claims).
   [[nodiscard]] std::vector<std::string> IdleClaims() const;
   // Ids in the order of node names: the one iteration order that decisions may use. Nodes that a
@@ -294,7 +296,7 @@ class ClusterState {
   // True if the pod has claims.
   bool ReadClaims(const PodRecord& record, const model::Pod& pod);
   void ForgetClaims(PodId pod);
-  // Deals out anew who carries the claim, and the classes of those that name it.
+  // Decides again which pod carries the claim, and the classes of those that name it.
   void RefreshClaim(const std::string& key);
   void RefreshPodClaims(PodId id);
   void ResolveClaims(const PodRecord& record, model::PodSpec& spec);

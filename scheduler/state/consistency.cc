@@ -18,7 +18,7 @@ std::string Text(const model::Resources& r, const model::ResourceNames& names) {
   return out;
 }
 
-// The sets of a workload and where its pods belong, made anew from its PodGroup and their labels.
+// The sets of a workload and where its pods belong, made again from its PodGroup and their labels.
 std::string CheckSets(const ClusterState& state, const Workload& workload) {
   const std::vector<GangSet> sets =
       workload.group == nullptr ? SingleSet() : ReadGangSets(*workload.group).sets;
@@ -106,7 +106,7 @@ std::string ClusterState::CheckConsistency() const {
       if (pod.status == PodStatus::kReleasing) releasing += requests;
       if (pod.status == PodStatus::kPipelined) pipelined += requests;
     }
-    // Every GPU that somebody has or is promised a share of counts as one, in one of the three.
+    // Every GPU of which a pod has, or is promised, a share counts as one, in one of the three.
     std::vector<GpuGroup> expected;
     for (const auto& [group_id, group] : groups) {
       expected.push_back(group);

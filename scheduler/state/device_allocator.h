@@ -7,9 +7,8 @@
 // it is placed.
 //
 // Only devices of one node are counted (ResourceSlice.spec.nodeName), of the newest generation of
-// their pool, and only those that nothing speaks against (model::Device::unusable). Slices of a
-// pool that are still missing are waited for by allocationMode All alone: what is asked for by
-// number does not need them.
+// their pool, and only usable ones (model::Device::unusable). allocationMode All alone waits for
+// slices of a pool that are still missing: requests by number do not need them.
 // Thread-safety: the state's. Complexity: a change costs the devices of the nodes that it names.
 #pragma once
 
@@ -30,7 +29,7 @@
 
 namespace fairlead::state {
 
-// How texts about objects end that nobody has made.
+// How texts about objects that do not exist end.
 inline constexpr char kDoesNotExist[] = " does not exist";
 
 struct NodeDevice {
@@ -55,7 +54,8 @@ struct ClaimRow {
 
 class DeviceAllocator {
  public:
-  // Whoever writes claims decides how many demands there are; each costs a number on every node.
+  // Tenants write claims and so decide how many demands there are. Each costs a number on every
+  // node.
   static constexpr size_t kMaxDemands = 256;
 
   // `moved` is told of each node of which a claim has just taken, or given back, devices.
@@ -72,7 +72,7 @@ class DeviceAllocator {
   void RemoveClaim(absl::string_view key);
 
   // ---- demands
-  // What a claim asks for, or holds if it is allocated; an error says why nobody can tell.
+  // What a claim asks for, or holds if it is allocated; an error says why that is unknown.
   [[nodiscard]] absl::StatusOr<std::vector<RequestDemand>> AskOf(
       const model::ResourceClaim& claim) const;
   // The same, and makes demands and shapes known; ResourceExhausted beyond kMaxDemands of them.
@@ -150,7 +150,7 @@ class DeviceAllocator {
 
   [[nodiscard]] absl::Status CheckRequest(const model::DeviceRequest& request) const;
   void RefreshDemand(Demand& demand);
-  // The nodes of all slices of a pool, whose devices it gives anew.
+  // Reads the devices of a pool again; the nodes of all its slices.
   std::set<std::string> RefreshPool(const PoolKey& key);
   void RebuildNode(const std::string& node);
   bool ReuseLast(const std::vector<std::string>& keys, absl::string_view node);

@@ -46,7 +46,7 @@ class Matching {
     return false;
   }
 
-  // From whoever can do with another one. Depth: each device is seen once.
+  // From a request that can do with another one. Depth: each device is seen once.
   bool TakeAnyWay(int request, std::vector<bool>& seen, int64_t& work) {
     for (const int device : suits_[static_cast<size_t>(request)]) {
       if (--work < 0) return false;

@@ -2,7 +2,7 @@
 // objects left out of it.
 //
 // A request is satisfied by one of its options (firstAvailable), each of which takes a number of
-// the devices that suit it. No device is taken twice. A constraint (matchAttribute) wants all
+// the devices that suit it. No device is taken twice. A constraint (matchAttribute) needs all
 // devices of the options that it covers to have one and the same value.
 //
 // How: claim by claim, options are tried in their order and, for each constraint, the values in the
@@ -13,8 +13,8 @@
 // it find devices, beside what was fixed for those before it; and of the devices the first, unless
 // a later request can only do with one of these.
 //
-// The combinations can be many: beyond `max_work` steps the answer is that nobody knows
-// (kGaveUp). A step is a device or a combination that is looked at.
+// The combinations can be many: beyond `max_work` steps the answer is unknown (kGaveUp). A step is
+// a device or a combination that is looked at.
 //
 // Thread-safety: pure functions. Complexity: O(max_work). Determinism: indices decide all ties.
 #pragma once

@@ -146,7 +146,7 @@ void ClusterState::RefreshPodClaims(PodId id) {
 
 namespace {
 
-// Another pod than this one has made it necessary: it goes with that one.
+// The claim was made for another pod than this one, and goes with that pod.
 bool IsOfAnotherPod(const model::ResourceClaim& claim, const std::string& uid) {
   return std::any_of(claim.meta.owners.begin(), claim.meta.owners.end(),
                      [&](const model::OwnerReference& owner) {
@@ -154,15 +154,15 @@ bool IsOfAnotherPod(const model::ResourceClaim& claim, const std::string& uid) {
                      });
 }
 
-// Allocated, by somebody else, on devices that belong to no single node: no node counts them.
+// Allocated by another scheduler on devices that belong to no single node: no node counts them.
 bool IsOfNoNode(const model::ResourceClaim& claim) {
   return !claim.node_terms.empty() &&
          std::all_of(claim.node_terms.begin(), claim.node_terms.end(),
                      [](const model::NodeSelectorTerm& term) { return term.match_fields.empty(); });
 }
 
-// What the claim makes its carrier request. A pod whose binding is on its way stays with what it
-// was decided with: what the claim got counts from the time at which the pod is seen on its node.
+// What the claim makes its carrier request. A pod in status kBinding keeps the
+// demands of its decision: what the claim got counts when the pod is seen on its node.
 absl::StatusOr<std::vector<RequestDemand>> DemandsFor(DeviceAllocator& book, const PodRecord& pod,
                                                       const model::ResourceClaim& claim) {
   if (!claim.allocated || pod.status != PodStatus::kBinding) return book.DemandsOf(claim);

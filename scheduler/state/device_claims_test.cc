@@ -1,4 +1,5 @@
-// Claims to devices in ClusterState: who carries them, what they count, and which devices they get.
+// Claims to devices in ClusterState: which pod carries them, what they count, and which devices
+// they get.
 #include <random>
 
 #include "gmock/gmock.h"
@@ -138,7 +139,7 @@ TEST_F(DeviceClaimsTest, AClaimOfAnotherPodIsRefusedWhereItComesFromATemplate) {
   claim.meta.owners[0].uid = pod.meta.uid;
   state_.UpsertDeviceObject(claim);
   EXPECT_EQ(Spec(id).claim_problem, "");
-  // Who names it in so many words may use it.
+  // A pod that names it explicitly may use it.
   claim.meta.owners[0].uid = "former-uid";
   claim.meta.labels.Set(model::kQueueLabel, "q");
   state_.UpsertDeviceObject(claim);

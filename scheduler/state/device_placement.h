@@ -2,7 +2,7 @@
 // about the devices of a DeviceAllocator.
 //
 // The filter and the placing ask the same question in the same order (claims by the name of their
-// shape, then plain demands by name), so whoever was told that a choice exists gets it.
+// shape, then plain demands by name), so a pod that passed the filter gets its devices.
 //
 // allocationMode All means every device of the node that matches: it cannot be satisfied while one
 // of them is held or not given out, or while slices of the node's pools are missing.
@@ -36,7 +36,7 @@ struct PlacedDevices {
 // `requests`: of a pod; only what claims made of it is read.
 PlacedDevices PlaceDevices(const DeviceAllocator& book, absl::string_view node,
                            const model::ResourceList& requests, CanHave can_have);
-// How many claims of the shape the node could have at most if it were empty. Where that is too much
+// How many claims of the shape the node could have at most if it were empty. If that is too much
 // to find out, as many as it has devices.
 int64_t CountClaims(const DeviceAllocator& book, absl::string_view node, const ClaimShape& shape);
 

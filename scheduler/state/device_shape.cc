@@ -80,7 +80,7 @@ ClaimShape ShapeOf(const model::ResourceClaim& claim) {
     int64_t most = 0;
     for (size_t i = 0; i < OptionCount(request); ++i) {
       const model::DeviceRequest& option = OptionOf(request, i);
-      // The API server wants at least one; more than any node has is as good as the bound.
+      // The API server requires at least one; more than any node has is as good as the bound.
       constexpr int64_t kMostDevices = int64_t{1} << 31;
       const int64_t count = std::clamp<int64_t>(option.count, 1, kMostDevices);
       options.push_back({DemandName(option), option.all, option.all ? 1 : count});

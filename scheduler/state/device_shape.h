@@ -6,7 +6,7 @@
 //   - a *demand* for each request that has to be satisfied: its device class with its selectors.
 //     Exact numbers count as they are, allocationMode All as one device until the pod is
 //     bound (KAI's number, pkg/common/resources/dra.go);
-//   - where numbers cannot say it all (All, firstAvailable, constraints), one *shape*, whose name
+//   - if numbers cannot say it all (All, firstAvailable, constraints), one *shape*, whose name
 //     has everything that the choice of devices depends on. Its amount is the weight of the shape:
 //     as many GPUs as its firstAvailable requests could get at most, and at least one.
 //

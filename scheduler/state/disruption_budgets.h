@@ -11,7 +11,7 @@
 // refused whatever they allow.
 //
 // Ownership: values. Thread-safety: none, the owner's thread. Complexity: a change of a budget
-// O(log n); Covering O(budgets of the namespace), nothing where there is none. Determinism: budgets
+// O(log n); Covering O(budgets of the namespace), nothing if there is none. Determinism: budgets
 // of a pod by name.
 #pragma once
 

@@ -37,9 +37,8 @@ GangSets ReadGangSets(const model::PodGroup& group);
 std::vector<GangSet> SingleSet();
 
 // Where a pod of the workload with this value of kai.scheduler/subgroup-name belongs: the root
-// without one, kNoSet if no set has the name. O(sets). While nobody knows the tree (no PodGroup, or
-// a problem in it) everything belongs to the root: it is the group that is refused then, not its
-// pods.
+// without one, kNoSet if no set has the name. O(sets). While the tree is unknown (no PodGroup, or a
+// problem in it) every pod belongs to the root: the group is refused then, not its pods.
 int32_t SetOfLabel(const Workload& workload, absl::string_view label);
 
 }  // namespace fairlead::state

@@ -175,7 +175,7 @@ TEST_F(GangStateTest, ALabelWithoutASetRefusesOnlyThatPod) {
   EXPECT_EQ(Pod("p1").set, kNoSet);
   EXPECT_NE(Pod("p1").details->invalid, "");
   EXPECT_EQ(W().active[1], 1);
-  // Nobody knows the sets without the object.
+  // Without the object the sets are unknown.
   state_.RemovePodGroup("ns", "g", "");
   EXPECT_EQ(Pod("p1").set, 0);
   EXPECT_EQ(Pod("p1").details->invalid, "");

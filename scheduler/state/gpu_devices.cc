@@ -38,7 +38,7 @@ int64_t FreeMib(const GpuGroup& group, int64_t memory_mib, GpuCapacity room) {
   return room == GpuCapacity::kFuture ? free + group.releasing_mib : free;
 }
 
-// Nobody who stays holds it: it is given back as a whole unless somebody is promised a share of it.
+// No pod that stays holds it: it is given back as a whole unless a pod is promised a share of it.
 bool Ends(const GpuGroup& group) { return group.active == 0 && group.pipelined == 0; }
 // Whether a share of it takes one of the node's free GPUs. Now, those that are kept are not free.
 bool TakesWhole(const GpuGroup& group, GpuCapacity room) {

@@ -9,8 +9,8 @@
 //   only terminating ones (or a reservation)   1000   1000        1000 if one is promised it
 //   only promised ones                         -      -           1000
 //
-// A group that only a reservation pod holds, one that does not terminate, is there for who comes
-// next: shares of it can be given at once, although for whole GPUs it is being released.
+// A group that only a reservation pod holds, one that does not terminate, is there for the next
+// pod: shares of it can be given at once, although for whole GPUs it is being released.
 //
 // Sharing pods themselves add nothing to nvidia.com/gpu. A reservation pod (KAI's binder holds one
 // for each group, with a real GPU) belongs to its group and counts its GPU nowhere else.
@@ -47,7 +47,7 @@ struct GpuGroup {
   int32_t reservations = 0;
   int32_t ending = 0;  // of the reservations, those that terminate
   [[nodiscard]] bool Empty() const { return active + releasing + pipelined + reservations == 0; }
-  // Nobody shares it, and it is held all the same.
+  // No pod shares it, and a reservation pod holds it all the same.
   [[nodiscard]] bool Kept() const { return active == 0 && releasing == 0 && reservations > ending; }
   // What the group takes of the node's whole GPUs, in milli-GPU: the table above.
   [[nodiscard]] int64_t WholeUsed() const {
@@ -61,7 +61,7 @@ struct GpuGroup {
 // Of one GPU of the node, from label nvidia.com/gpu.memory: MiB, or bytes if above 1 Ti of MiB;
 // rounded down to a multiple of 100. 0 if the label is absent or makes no sense.
 int64_t GpuMemoryOf(const model::Node& node);
-// What shares are measured by where the label is absent. (Shares by memory are refused there.)
+// What shares are measured by if the label is absent. (Shares by memory are refused then.)
 inline constexpr int64_t kNominalGpuMemoryMib = 100;
 inline int64_t MemoryOrNominal(int64_t mib) { return mib > 0 ? mib : kNominalGpuMemoryMib; }
 
@@ -90,19 +90,19 @@ std::string GpuGroupId(absl::string_view pod_uid, absl::string_view node, int64_
 // Which capacity counts as free (as framework::Capacity).
 enum class GpuCapacity : uint8_t { kNow, kFuture, kEmpty };
 enum class GpuOrder : uint8_t {
-  kPack,    // the fullest GPU that is shared already and has room; else a free one
+  kPack,    // the fullest GPU that is shared already and has capacity; else a free one
   kSpread,  // a free one; else the emptiest that is shared
 };
 
-// Do all devices of the class's share find room on the node? Allocates nothing. True for classes
-// without a share.
+// Do all devices of the class's share find capacity on the node? Allocates nothing. True for
+// classes without a share.
 bool FitsGpus(const NodeInfo& node, const PodClass& pod_class, GpuCapacity room);
-// How many of the devices could get room, up to what is asked for.
+// How many of the devices could get capacity, up to what is asked for.
 int64_t DevicesThatFit(const NodeInfo& node, const PodClass& pod_class, GpuCapacity room);
-// How many GPUs would have to be shared anew: each needs a slot for its reservation pod. What the
+// How many GPUs would become shared: each needs a slot for its reservation pod. What the
 // devices that fit need, if not all do.
 int64_t NewGroupsNeeded(const NodeInfo& node, const PodClass& pod_class, GpuCapacity room);
-// Some GPU is shared already and has, or will have, room for one device.
+// Some GPU is shared already and has, or will have, capacity for one device.
 bool JoinsSharedGpu(const NodeInfo& node, const PodClass& pod_class);
 // No more pods of the class than this find GPUs (an upper bound, exact for one device each).
 int64_t SharePlaces(const NodeInfo& node, const PodClass& pod_class, GpuCapacity room);
@@ -110,9 +110,8 @@ int64_t SharePlaces(const NodeInfo& node, const PodClass& pod_class, GpuCapacity
 // The groups for a pod of the class, those that exist and new ones with ids of their own; nothing
 // if they do not fit. kNow: idle memory and idle GPUs. kFuture: also what is being released; the
 // order decides even if that means waiting (KAI does so), see MustWait. kEmpty is not asked for.
-// A GPU that everybody is leaving comes after those that stay shared. Ties: a GPU that need not be
-// waited for first, then the smaller group id.
-// Complexity: O(groups log groups).
+// A GPU that all its pods are leaving comes after those that stay shared. Ties: a GPU that need not
+// be waited for first, then the smaller group id. Complexity: O(groups log groups).
 std::optional<GpuPick> PickGpus(const NodeInfo& node, const PodClass& pod_class,
                                 absl::string_view pod_uid, GpuCapacity room, GpuOrder order);
 // Whether some GPU of the pick has to be released first: then the pod can only be promised it.

@@ -331,7 +331,7 @@ TEST_F(GpuTest, AReservationPodIsItsGroupsGpu) {
   EXPECT_TRUE(N().gpu_groups.empty());
 }
 
-// What is held for nobody is there for who comes next, unless it is promised away already.
+// What is held for no pod is there for the next one, unless it is promised away already.
 TEST_F(GpuTest, AGpuThatOnlyAReservationHoldsIsSharedAtOnce) {
   Node("n", 1);
   PodBuilder reservation(model::kReservationNamespace, "r");
@@ -385,7 +385,7 @@ TEST_F(GpuTest, QueuesAreChargedWhatTheNodeMakesOfIt) {
   const PodId fraction = Waits(PodBuilder("ns", "f").GpuFraction(250, 3));
   const auto charge = [&] { return state_.class_of(pod).charge[model::kGpu]; };
   EXPECT_EQ(state_.class_of(fraction).charge[model::kGpu], 750);
-  EXPECT_EQ(charge(), 3000);  // nobody knows a GPU: 100 MiB, as KAI
+  EXPECT_EQ(charge(), 3000);  // no GPU is known: 100 MiB, as KAI
   Node("n", 2, "400");
   EXPECT_EQ(charge(), 760);  // 37.5% is 38% of each
   Node("small", 2, "200");
@@ -534,13 +534,13 @@ TEST_F(GpuTest, OnlyPodsThatATermSelectsCarryItsLabels) {
   EXPECT_TRUE(state_.UpsertPod(hater).workloads);
   EXPECT_TRUE(spec("web1").selected_by_others);
   EXPECT_EQ(spec("web1").labels_for_affinity, (model::StringMap{{"app", "web"}}));
-  EXPECT_EQ(&spec("web1"), &spec("web2"));  // what nobody reads does not divide them
+  EXPECT_EQ(&spec("web1"), &spec("web2"));  // labels that no term reads do not divide them
   EXPECT_FALSE(spec("db").selected_by_others);
   // Pods that come later; the same event again changes nothing.
   Waits(pod("web3", "web"));
   EXPECT_EQ(&spec("web1"), &spec("web3"));
   EXPECT_FALSE(state_.UpsertPod(pod("web3", "web")).capacity);
-  // Preferences select nobody; other namespaces are not meant.
+  // Preferences select no pod; other namespaces are not meant.
   model::Pod mild = PodBuilder("ns", "mild");
   mild.spec.pod_anti_affinity = {Against("app", "db")};
   mild.spec.pod_anti_affinity[0].weight = 5;
@@ -552,7 +552,7 @@ TEST_F(GpuTest, OnlyPodsThatATermSelectsCarryItsLabels) {
   foreign.spec.pod_anti_affinity[0].namespaces = {"ns"};
   state_.UpsertPod(foreign);
   EXPECT_TRUE(spec("db").selected_by_others);
-  // An empty selector means everybody, also pods without labels.
+  // An empty selector means every pod, also pods without labels.
   Waits(PodBuilder("ns", "bare"));
   EXPECT_FALSE(spec("bare").selected_by_others);
   foreign.spec.pod_anti_affinity.push_back(Against("", ""));

@@ -30,7 +30,7 @@ class Load {
       if (pod.status == PodStatus::kReleasing && !count_releasing) continue;
       if (pod.status == PodStatus::kPipelined && !count_promised) continue;
       if (state_.class_of(id).reservation) {
-        // It goes when nobody shares its GPU any more.
+        // It goes when no pod shares its GPU any more.
         if (count_releasing) mib[pod.gpu_groups.at(0)] += 0;
         continue;
       }

@@ -24,8 +24,8 @@ GpuPick LabelledGroups(const model::StringMap& labels) {
   return groups;
 }
 
-// Milli-GPU of a share that is taken on a node. Where nobody knows how large the GPUs are, a share
-// by memory is as good as the whole GPU.
+// Milli-GPU of a share that is taken on a node. If the memory of its GPUs is unknown, a share by
+// memory counts as the whole GPU.
 int64_t MilliOnNode(const model::GpuShare& share, int64_t gpu_memory_mib) {
   if (share.memory_mib > 0 && gpu_memory_mib == 0) {
     return model::SaturatingMultiply(1000, share.devices);

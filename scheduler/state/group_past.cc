@@ -1,4 +1,4 @@
-// What a PodGroup's annotations and status say of its past. Each stands beside what was decided
+// What a PodGroup's annotations and status say of its past. Each is kept beside what was decided
 // here and is not written yet, or not seen again: what the object says counts from when it changes.
 #include <utility>
 

@@ -98,7 +98,7 @@ NodeId ClusterState::NewNodeRow() {
     nodes_.emplace_back();
   }
   NodeInfo& node = nodes_[id];
-  // Versions go on counting when an id is dealt anew, so that nothing remembered about it survives.
+  // Versions go on counting when an id is used again, so that nothing remembered about it survives.
   const uint64_t version = node.version + 1;
   const uint64_t object_version = node.object_version + 1;
   node = NodeInfo{};

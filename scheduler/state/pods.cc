@@ -190,7 +190,7 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
       ours ? SelectedSpec(said, pod.meta.labels) : std::nullopt;
   const model::PodSpec& spec = selected.has_value() ? *selected : said;
   if (id == kNoId) {
-    // Somebody else's pod matters only where it takes room.
+    // A pod of another scheduler matters only while it takes capacity.
     if (!ours && (pod.node_name.empty() || pod.phase == model::PodPhase::kSucceeded ||
                   pod.phase == model::PodPhase::kFailed)) {
       return change;
@@ -264,7 +264,7 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
 }
 
 // Resized in place or relabelled: it leaves its old class, with everything charged for it. `groups`
-// that the new class cannot have are dealt anew.
+// that the new class cannot have are replaced.
 void ClusterState::ChangeClass(PodRecord& record, const model::PodSpec& spec,
                                const GpuPick* groups) {
   const PodStatus status = record.status;
@@ -305,7 +305,7 @@ Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
     status = record.terminating                       ? PodStatus::kReleasing
              : pod.phase == model::PodPhase::kRunning ? PodStatus::kRunning
                                                       : PodStatus::kBound;
-    // An eviction that we know to be accepted stands until the API server shows it.
+    // An accepted eviction counts until the API server shows it.
     if (former == PodStatus::kReleasing && former_node == node) status = PodStatus::kReleasing;
     const bool stuck = former == PodStatus::kStuckInReleasing && former_node == node;
     if (stuck && record.terminating) status = PodStatus::kStuckInReleasing;

@@ -1,4 +1,4 @@
-// The rows of ClusterState. Read by everybody inside the core, changed by ClusterState alone.
+// The rows of ClusterState. All modules of the core read them; ClusterState alone changes them.
 // Thread-safety: none; they live on the owner's thread.
 #pragma once
 
@@ -24,8 +24,8 @@ namespace fairlead::state {
 //   state       node's used   node's releasing   queue's allocated
 //   kPending    -             -                  -      has no node
 //   kGated      -             -                  -      spec.schedulingGates
-//   kPipelined  -             takes from it      yes    promised room that is still being released,
-//                                                       or a node that is ordered; this cycle only
+//   kPipelined  -             takes from it      yes    promised what is still being released, or a
+//                                                       node that is ordered; this cycle only
 //   kBinding    yes           -                  yes    decided; the API server has not confirmed
 //   kBound      yes           -                  yes    confirmed, not running yet
 //   kRunning    yes           -                  yes
@@ -110,7 +110,7 @@ struct NodeInfo {
   model::Resources for_queues;        // what it adds to ClusterState::total_for_queues()
   std::vector<PodId> pods;            // on it or promised to it, in order of arrival
   std::vector<GpuGroup> gpu_groups;   // GPUs that are shared, by id
-  int64_t gpu_memory_mib = 0;         // of one GPU; 0: nobody says
+  int64_t gpu_memory_mib = 0;         // of one GPU; 0: unknown
   int64_t other_gpus_milli = 0;       // of allocatable, what queues count as GPUs besides kGpu
   uint64_t version = 0;               // grows with any change to the node or to what is on it
   uint64_t object_version = 0;        // grows when `object`, `kind`, `usable` or `exists` changes
@@ -146,7 +146,7 @@ struct PodDetails {
   friend bool operator==(const PodDetails&, const PodDetails&) = default;
 };
 
-// In the order of use: what is read whenever it is decided about stands together.
+// In the order of use: what every decision about a pod reads comes first.
 struct PodRecord {
   PodId id = kNoId;
   PodClassId pod_class = kNoId;
@@ -238,7 +238,7 @@ struct WorkloadDetails {
 };
 
 // What is scheduled as one: a PodGroup with its pods, or a pod without one. In the order of use:
-// what is read whenever a pod of it moves stands together, what only groups have at the end.
+// what is read whenever a pod of it moves comes first, what only groups have last.
 struct Workload {
   WorkloadId id = kNoId;
   int32_t priority = 0;
@@ -269,11 +269,11 @@ struct Workload {
     return Count(PodStatus::kBinding) + Count(PodStatus::kBound) + Count(PodStatus::kRunning) +
            Count(PodStatus::kPipelined);
   }
-  // Left out of every cycle: its one attempt failed. (What runs of a group goes on as ever.)
+  // Left out of every cycle: its one attempt failed. (Pods of a group that run are not affected.)
   [[nodiscard]] bool GaveUp() const {
     return !plain && details->failed_attempt != nullptr && Active() == 0;
   }
-  // Before it nobody gives way for this workload; in the past if it has no delay.
+  // No pod is evicted for this workload before it; in the past if it has no delay.
   [[nodiscard]] absl::Time PreemptionDelayEnd() const {
     if (plain || details->preemption_delay == absl::ZeroDuration()) return absl::InfinitePast();
     return std::max(creation, details->last_eviction) + details->preemption_delay;

@@ -1,8 +1,7 @@
 // Pods that other pods keep away from themselves. Required anti-affinity holds in both directions:
-// a pod without any term of its own may not go where a pod with a term stands that selects it.
-// Which classes are selected by whom is therefore a matter of the whole cluster: a selected pod's
-// class carries the labels that such terms read (no others, so that classes stay few), and the
-// mark.
+// a pod without any term of its own may not go to a domain with a pod that has a term that selects
+// it. Whether a class is selected therefore depends on the whole cluster: a selected pod's class
+// has the labels that such terms read (no others, so that classes stay few), and the mark.
 #include <algorithm>
 
 #include "scheduler/model/pod_terms.h"
@@ -34,7 +33,7 @@ void ClusterState::AddTerms(const model::PodSpec& spec) {
   }
 }
 
-// Keys that nobody reads any more go with the last term: more of them than needed do no harm.
+// Keys that no term reads any more go with the last term: more of them than needed do no harm.
 void ClusterState::DropTerms(const model::PodSpec& spec) {
   if (HasTerms(spec)) --classes_with_terms_;
   for (const model::PodAffinityTerm& term : spec.pod_anti_affinity) {

@@ -109,7 +109,7 @@ class Transaction {
 };
 
 // Takes back a promise that was committed for this cycle only: kPipelined -> kPending (its former
-// node's room is free again). For the end of a cycle.
+// node's capacity is free again). For the end of a cycle.
 void ReleasePromise(ClusterState& state, PodId pod);
 
 // A binding that was decided and not sent is taken back for good: kReleasing (evicted by a

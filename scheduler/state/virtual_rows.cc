@@ -57,7 +57,7 @@ void ClusterState::DropVirtualNode(NodeId id) {
 }
 
 PodClassId ClusterState::AddVirtualClass(const model::PodSpec& spec) {
-  // Whether real pods have to be classed anew does not depend on it.
+  // Whether real pods have to be classed again does not depend on it.
   const bool grew = anti_affinity_grew_;
   const PodClassId id = InternClass(spec);
   anti_affinity_grew_ = grew;
