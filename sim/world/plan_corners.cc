@@ -134,22 +134,23 @@ class Corners {
     plan_.paced = true;
     const int64_t at = random_.Between(25 * kSecond, 45 * kSecond);
     Queue("corner");
-    Job(1 * kSecond, "corner-low", "corner")
-        .With("pods", 16 * nodes_)
-        .With("cpu", 1000)
-        .With("class", "train")
-        .With("grouping", "none")
-        .With("run", kForever);
+    // Only this node takes these pods, and one takes the room of all others.
+    constexpr int64_t kPods = 24;
+    At(0, "node").With("name", "corner").With("cpu", 64'000).With("memory", 2048 * kGiB);
+    const auto job = [&](int64_t when, const char* name, const char* priority_class) -> Operation& {
+      Operation& added = Job(when, name, "corner");
+      added.With("memory", 70 * kGiB).With("class", priority_class).With("grouping", "none");
+      return added;
+    };
+    job(kSecond, "corner-low", "train").With("pods", kPods).With("cpu", 2500).With("run", kForever);
     At(at, "blind")
         .With("replica", "leader")
         .With("prefix", "/api/v1/nodes")
         .With("status", 403)
         .With("for_ms", 120 * kSecond);
-    Job(at + random_.Between(46, 54) * kSecond, "corner-high", "corner")
-        .With("pods", std::max<int64_t>(1, nodes_))
-        .With("cpu", 15'000)
-        .With("class", "high")
-        .With("grouping", "none")
+    job(at + random_.Between(48, 54) * kSecond, "corner-high", "high")
+        .With("pods", 1)
+        .With("cpu", 62'000)
         .With("run", 20);
   }
 

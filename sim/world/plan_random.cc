@@ -20,6 +20,8 @@ constexpr int64_t kSecond = 1000;
 constexpr int64_t kMicroPerUsd = 1'000'000;
 // The others are told all the time, by corners.
 constexpr size_t kLiesByChance = 10;
+// With more families than these, what happens is left to chance.
+constexpr size_t kFewFamilies = 3;
 
 class Generator {
  public:
@@ -43,10 +45,8 @@ class Generator {
     if (families_.empty() && !by_chance.empty()) {
       families_.insert(by_chance[random_.Below(by_chance.size())]);
     }
-    Random of_corners(seed);
-    for (const std::string& family : corners) {
-      if (of_corners.Below(6) == 0 || families.size() <= 2) families_.insert(family);
-    }
+    has_corners_ = families.size() <= kFewFamilies;
+    if (has_corners_) families_.insert(corners.begin(), corners.end());
   }
 
   Plan Make() {
@@ -70,7 +70,7 @@ class Generator {
     if (On("crash")) Crashes();
     if (On("lease")) LeaseFaults();
     if (On("budgets")) Budgets();
-    AddCorners(plan_.seed, families_, plan_);
+    if (has_corners_) AddCorners(plan_.seed, families_, plan_);
     std::stable_sort(plan_.operations.begin(), plan_.operations.end(),
                      [](const Operation& a, const Operation& b) { return a.at_ms < b.at_ms; });
     return std::move(plan_);
@@ -574,6 +574,7 @@ class Generator {
 
   Random random_;
   bool crowded_ = false;  // many pods of one shape
+  bool has_corners_ = false;
   Plan plan_;
   std::set<std::string, std::less<>> families_;
   std::vector<std::string> nodes_, queues_, jobs_;
