@@ -11,6 +11,7 @@ inline void Prefetch(const Row& row) {
   constexpr size_t kLine = 64;
   const char* at = reinterpret_cast<const char*>(&row);
   for (size_t offset = 0; offset < sizeof(Row); offset += kLine) __builtin_prefetch(at + offset);
+  __builtin_prefetch(at + sizeof(Row) - 1);  // a row may begin anywhere in a line
 }
 
 }  // namespace fairlead

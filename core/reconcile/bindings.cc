@@ -61,7 +61,11 @@ void BindingPipeline::Add(const std::vector<engine::Binding>& bindings, absl::Ti
     const engine::Binding* next = begin + 1;
     while (next != end && next->step == begin->step) ++next;
     constexpr ptrdiff_t kAhead = 8;
-    for (; soon != end && soon - begin < kAhead; ++soon) Prefetch(state_.pod(soon->pod));
+    for (; soon != end && soon - begin < kAhead; ++soon) {
+      Prefetch(state_.pod(soon->pod));
+      if (soon - begin < kAhead / 2) continue;
+      __builtin_prefetch(state_.pod((soon - kAhead / 2)->pod).uid.data());
+    }
     AddStep(begin, next, now);
     begin = next;
   }

@@ -163,7 +163,7 @@ void Engine::Impl::CatchUp(bool settle) {
     tracker.Recount([&](const state::Workload& workload) { File(workload, settle); });
     to_file.clear();
   }
-  std::sort(to_file.begin(), to_file.end());
+  if (!std::is_sorted(to_file.begin(), to_file.end())) std::sort(to_file.begin(), to_file.end());
   WorkloadsAhead walk(state, [&](state::WorkloadId id, const state::Workload& workload) {
     if (workload.id == id) {
       tracker.CatchUp(workload);
@@ -365,6 +365,11 @@ std::string Engine::CheckConsistency() const {
   if (wrong.empty()) wrong = impl_->tracker.CheckConsistency();
   if (wrong.empty()) wrong = impl_->placer.CheckConsistency();
   if (wrong.empty()) wrong = impl_->search.CheckConsistency();
+  if (wrong.empty() && !impl_->read_all && !impl_->tracker.RecountNeeded()) {
+    wrong = impl_->pending.CheckConsistency([this](state::WorkloadId id) {
+      return id < impl_->is_changed.size() && impl_->is_changed[id];
+    });
+  }
   return wrong;
 }
 

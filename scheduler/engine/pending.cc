@@ -153,32 +153,37 @@ void PendingLeaf::Erase(const Place& place) {
   equivalence_classes_.erase(EquivalenceKey(equivalence_class.key));
 }
 
+PendingIndex::Filing PendingIndex::FilingOf(const state::Workload& workload) const {
+  Filing filing;
+  filing.queue = tree_.Find(workload.queue).value_or(kNoQueue);
+  filing.key = MakeQueueOrderKey(workload);
+  if (filing.queue != kNoQueue && !alone_.contains(workload.id)) {
+    filing.equivalence_key = MakeEquivalenceKey(state_, workload, by_duration_);
+  } else {
+    // Workloads without a queue may name different ones that do not exist.
+    filing.equivalence_key.alone = workload.id;
+  }
+  return filing;
+}
+
 void PendingIndex::Refresh(const state::Workload& workload) {
-  const bool waits =
-      workload.Count(PodStatus::kPending) > 0 || workload.Count(PodStatus::kGated) > 0;
-  if (!waits) {
+  if (!Waits(workload)) {
     Remove(workload.id);
     return;
   }
   if (workload.id >= filed_.size()) filed_.resize(workload.id + 1);
   Filed& filed = filed_[workload.id];
-  const queues::QueueId queue = tree_.Find(workload.queue).value_or(kNoQueue);
-  QueueOrderKey key = MakeQueueOrderKey(workload);
-  EquivalenceKey equivalence_key = MakeEquivalenceKey(state_, workload, by_duration_);
-  // They may name different queues that do not exist.
-  if (queue == kNoQueue || alone_.contains(workload.id)) {
-    equivalence_key = {};
-    equivalence_key.alone = workload.id;
-  }
-  if (filed.place.equivalence_class != nullptr && filed.queue == queue &&
-      *filed.place.position == key && filed.place.equivalence_class->key == equivalence_key) {
+  Filing now = FilingOf(workload);
+  if (filed.place.equivalence_class != nullptr && filed.queue == now.queue &&
+      *filed.place.position == now.key &&
+      filed.place.equivalence_class->key == now.equivalence_key) {
     // Its pods may be others than before, though equal ones.
     if (workload.is_group && !changes_.all) changes_.came.push_back(workload.id);
     return;
   }
   Remove(workload.id);
-  filed.queue = queue;
-  filed.place = leaves_[queue].Insert(equivalence_key, std::move(key), next_class_);
+  filed.queue = now.queue;
+  filed.place = leaves_[now.queue].Insert(now.equivalence_key, std::move(now.key), next_class_);
   const EquivalenceClass& equivalence_class = *filed.place.equivalence_class;
   if (equivalence_class.IsPlain() && equivalence_class.members.size() == 1) {
     filed.place.equivalence_class->one_pod = IsOnePod(state_, workload);
@@ -226,6 +231,36 @@ const EquivalenceClass* PendingIndex::FindEquivalenceClass(uint64_t id) const {
 
 const EquivalenceClass* PendingIndex::EquivalenceClassOf(state::WorkloadId workload) const {
   return workload < filed_.size() ? filed_[workload].place.equivalence_class : nullptr;
+}
+
+std::string PendingIndex::CheckConsistency(
+    absl::FunctionRef<bool(state::WorkloadId)> changed) const {
+  size_t filed = 0;
+  for (const auto& [queue, leaf] : leaves_) {
+    for (const EquivalenceClass* equivalence_class : leaf.equivalence_classes()) {
+      for (const QueueOrderKey& key : equivalence_class->members) {
+        ++filed;
+        if (changed(key.workload)) continue;
+        const state::Workload& workload = state_.workload(key.workload);
+        const Filing now = FilingOf(workload);
+        const bool right = workload.id == key.workload && Waits(workload) && now.queue == queue &&
+                           now.key == key && now.equivalence_key == equivalence_class->key &&
+                           (!equivalence_class->IsPlain() ||
+                            equivalence_class->one_pod == IsOnePod(state_, workload));
+        if (!right)
+          return absl::StrCat("workload ", key.workload, " does not wait where it is filed");
+      }
+    }
+  }
+  if (filed != size_) return absl::StrCat(filed, " workloads are filed, and ", size_, " counted");
+  std::string wrong;
+  state_.ForEachWorkload([&](const state::Workload& workload) {
+    if (changed(workload.id) || !Waits(workload)) return;
+    if (EquivalenceClassOf(workload.id) == nullptr) {
+      wrong = absl::StrCat("workload ", workload.id, " waits and is not filed");
+    }
+  });
+  return wrong;
 }
 
 WaitingChanges PendingIndex::TakeChanges() { return std::exchange(changes_, {}); }

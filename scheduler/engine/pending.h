@@ -23,6 +23,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "base/inline_string.h"
 #include "queues/tree.h"
@@ -133,7 +134,23 @@ class PendingIndex {
   // times.
   WaitingChanges TakeChanges();
 
+  // Compares with how each workload would be filed now; the first difference, or empty. Of those
+  // for which `changed` is true nothing is known.
+  [[nodiscard]] std::string CheckConsistency(
+      absl::FunctionRef<bool(state::WorkloadId)> changed) const;
+
  private:
+  // How a workload is filed.
+  struct Filing {
+    queues::QueueId queue = kNoQueue;
+    EquivalenceKey equivalence_key;
+    QueueOrderKey key;
+  };
+  [[nodiscard]] static bool Waits(const state::Workload& workload) {
+    return workload.Count(state::PodStatus::kPending) > 0 ||
+           workload.Count(state::PodStatus::kGated) > 0;
+  }
+  [[nodiscard]] Filing FilingOf(const state::Workload& workload) const;
   struct Filed {
     queues::QueueId queue = kNoQueue;
     PendingLeaf::Place place;  // without an equivalence class: it does not wait

@@ -27,7 +27,10 @@ class WorkloadsAhead {
     const Entry due = std::exchange(oldest, {id, &row});
     ++next_;
     const Entry& half_way = ring_[(next_ + kAhead / 2) % kAhead];
-    if (half_way.row != nullptr) __builtin_prefetch(half_way.row->pods.data());
+    if (half_way.row != nullptr) {
+      __builtin_prefetch(half_way.row->pods.data());
+      __builtin_prefetch(half_way.row->uid.data());
+    }
     const Entry& soon = ring_[(next_ + kAhead / 4) % kAhead];
     if (soon.row != nullptr && !soon.row->pods.empty()) {
       Prefetch(state_.pod(soon.row->pods.front()));
