@@ -230,6 +230,7 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
     if (record.workload != kNoId) TouchWorkload(record.workload);
   }
   record.has_verdict = !pod.meta.annotations.Get(model::kVerdictAnnotation).empty();
+  const std::string former_invalid = record.details->invalid;
   record.details.Set(DetailsOf(pod));
   change.capacity |= TakeLabels(record, pod.meta.labels);
 
@@ -243,7 +244,8 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
   }
   if (ours) {
     AttachToWorkload(record, pod);
-    if (AssignSet(record)) {
+    // A pod that is refused takes no part in its workload.
+    if (AssignSet(record) || record.details->invalid != former_invalid) {
       change.workloads = true;
       TouchWorkload(record.workload);
     }

@@ -183,6 +183,7 @@ bool AllocatePass::TryPlace(queues::QueueId leaf, const state::Workload& workloa
   placed = placement.placed;
   if (placed && WaitsBesideLateNodes(txn)) {
     // Equal steps would be placed as this one.
+    const StepKind kind = KindOf(in_.state, workload, next.step);
     const auto count = static_cast<int64_t>(next.step.pods.size());
     const auto [it, added] = failed_.try_emplace(kind, count);
     if (!added) it->second = std::min(it->second, count);
@@ -323,9 +324,11 @@ void AllocatePass::Finish() {
     const state::Workload& workload = in_.state.workload(deferred.workload);
     bool again = true;
     while (again && ReadinessOf(in_.state, workload) == Readiness::kReady) {
-      NextJob next{NextStep(in_.state, workload), {}};
+      NextJob next;
+      next.step = NextStep(in_.state, workload);
+      next.listed = true;
       next.request = c_.ChargeOf(next.step.pods);
-      again = Place(deferred.leaf, workload, std::move(next));
+      again = Place(deferred.leaf, workload, next);
     }
     if (c_.outcomes.Contains(workload.id)) c_.outcomes.MarkLate(c_.outcomes.At(workload.id));
   }
