@@ -104,6 +104,13 @@ void DecisionLoop::Impl::FreeIdleClaims(absl::Time now, StepResult& result) {
   for (model::Action& action : claims.FreeIdle(now, wake_at)) Emit(std::move(action), result);
 }
 
+// A budget that forbids the pod's eviction is known: the request would be refused, and until then
+// the pod's part of a limit would count as free.
+bool DecisionLoop::Impl::IsProtected(const state::PodRecord& pod) const {
+  const state::BudgetIds budgets = state.BudgetsOf(pod);
+  return budgets.size() > 1 || (budgets.size() == 1 && state.budgets().Left(budgets.front()) == 0);
+}
+
 void DecisionLoop::Impl::BreakGangs(absl::Time now) {
   const auto awaits_answer = [this](state::PodId pod) { return bindings.AwaitsAnswer(pod); };
   for (BindingRefusals::Break& broken : refusals.TakeBreaks(now, awaits_answer)) {
@@ -111,6 +118,7 @@ void DecisionLoop::Impl::BreakGangs(absl::Time now) {
     std::vector<Evictions::Victim> set;
     for (const state::PodId id : broken.evict) {
       const state::PodRecord& pod = state.pod(id);
+      if (IsProtected(pod)) continue;
       set.push_back({.evict = {pod.ns, pod.name, pod.uid, "PreemptionByScheduler", broken.message},
                      .gang = broken.workload,
                      .may_be_refused = false,
@@ -121,7 +129,7 @@ void DecisionLoop::Impl::BreakGangs(absl::Time now) {
       state.AssumeEvicted(id);
     }
     for (const state::PodId id : broken.hold) engine->HoldPod(id, broken.until);
-    evictions.Add(std::move(set));
+    if (!set.empty()) evictions.Add(std::move(set));
     dirty = true;
   }
 }

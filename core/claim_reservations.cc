@@ -80,7 +80,8 @@ model::ResourceClaim ClaimReservations::Seen(const model::ResourceClaim& claim) 
   entry.gone = false;
   touched_.insert(key);
   if (another) {
-    FailAll(std::exchange(entry.waiting, {}), absl::StrCat("ResourceClaim ", key, " was deleted and created again"));
+    FailAll(std::exchange(entry.waiting, {}),
+            absl::StrCat("ResourceClaim ", key, " was deleted and created again"));
     entry.assumed = false;
     return claim;
   }

@@ -89,6 +89,9 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void BindingFailed(state::PodId pod, const std::string& reason, bool sent) override;
   void BindingInDoubt(state::PodId pod, const std::string& reason, int attempts) override;
   void BindingDone(state::PodId pod) override;
+  [[nodiscard]] bool PodsAreFresh() const override {
+    return !stale_kinds.contains(model::Kind::kPod);
+  }
   [[nodiscard]] bool GoesFirst(const state::PodRecord& pod) const override {
     return refusals.Includes(pod);
   }
@@ -96,6 +99,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // Sends due bindings, and evicts gangs that cannot be completed.
   void ServeBindings(absl::Time now, StepResult& result);
   void BreakGangs(absl::Time now);
+  [[nodiscard]] bool IsProtected(const state::PodRecord& pod) const;
   // Adds refused bindings to the verdicts; a workload that waits for nothing else gets its own.
   void AddRefusals();
   [[nodiscard]] engine::Waiting RefusedWaiting(const state::Workload& workload) const;

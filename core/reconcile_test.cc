@@ -92,12 +92,62 @@ TEST_F(ReconcileTest, AfterAnUnknownOutcomeNoRefusalFreesTheRoom) {
   StepResult result = Step(1);
   ASSERT_THAT(BoundIn(result), ElementsAre("p"));
   AnswerThe<model::BindPod>(result, absl::UnavailableError("lost"));
-  for (int at = 2; at < 100; ++at) {
+  for (int at = 2; at < 90; ++at) {
     result = Step(at);
     for (const std::string& name : BoundIn(result)) EXPECT_EQ(name, "p") << at;
     // A webhook's refusal says nothing about the first attempt.
     AnswerThe<model::BindPod>(result, absl::PermissionDeniedError("webhook says no"));
   }
+}
+
+// By then the watch would show what the first attempt did, unless the watch is stale.
+TEST_F(ReconcileTest, ARefusalIsBelievedLongAfterTheLastUnknownOutcome) {
+  for (const bool stale : {false, true}) {
+    SCOPED_TRACE(stale);
+    Restart();
+    SyncAll();
+    Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+    Put(MakeNode("n", 1));
+    Put(PodBuilder("ns", "p").Queue("q").Gpus(1).Created(1).Build());
+    Put(PodBuilder("ns", "other").Queue("q").Gpus(1).Created(2).Build());
+    StepResult result = Step(1);
+    ASSERT_THAT(BoundIn(result), ElementsAre("p"));
+    AnswerThe<model::BindPod>(result, absl::UnavailableError("lost"));
+    if (stale) loop_->SetStale({model::Kind::kPod});
+    std::set<std::string> bound;
+    for (int at = 2; at < 300; ++at) {
+      result = Step(at);
+      for (const std::string& name : BoundIn(result)) bound.insert(name);
+      AnswerThe<model::BindPod>(result, absl::PermissionDeniedError("webhook says no"));
+    }
+    EXPECT_EQ(bound.contains("other"), !stale);
+  }
+}
+
+// g0 was evicted, and its successor would be bound beside a pod that perhaps never is.
+TEST_F(ReconcileTest, NoPodOfAGangIsBoundBesideABindingInDoubt) {
+  Put(MakeNode("n", 8));
+  MakeGang(2);
+  StepResult result = Step(1);
+  ASSERT_THAT(BoundIn(result), UnorderedElementsAre("g0", "g1"));
+  for (const model::Action& action : result.actions) {
+    const auto* bind = std::get_if<model::BindPod>(&action.what);
+    if (bind == nullptr) continue;
+    loop_->Apply(model::ActionResult{
+        action.id, bind->name == "g1" ? absl::UnavailableError("lost") : absl::OkStatus()});
+  }
+  const model::Pod gone = pods_.at("g0");
+  loop_->Apply(model::Delete{model::Kind::kPod, "ns", "g0", gone.meta.uid});
+  Make(PodBuilder("ns", "g2").Group("g").Gpus(1).Created(2).Build());
+  for (int at = 2; at < 60; ++at) {
+    result = Step(at);
+    for (const std::string& name : BoundIn(result)) EXPECT_EQ(name, "g1") << at;
+    AnswerThe<model::BindPod>(result, absl::UnavailableError("lost"));
+  }
+  model::Pod bound = pods_.at("g1");
+  bound.node_name = "n";
+  Put(bound);
+  EXPECT_THAT(BoundIn(Step(60)), ElementsAre("g2"));
 }
 
 TEST_F(ReconcileTest, AGangIsNotBegunUntilAllThatItNeedsIsReserved) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/prefetch.h"
+#include "scheduler/engine/gang.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::core {
@@ -85,16 +86,19 @@ void BindingPipeline::AddStep(const engine::Binding* begin, const engine::Bindin
     const state::PodRecord& pod = state_.pod(binding->pod);
     not_before = std::max(not_before, SettlesAt(pod, now));
     hold = hold || NeedsPlugin(pod) || (end - begin > 1 && host_.GoesFirst(pod));
+    in_doubt_.erase(binding->pod);
     RowOf(binding->pod) = {};
     if (!special_.empty()) special_.erase(binding->pod);
   }
-  if (!hold && not_before <= now) {
+  PlacedStep placed;
+  placed.workload = state_.pod(begin->pod).workload;
+  if (!in_doubt_.empty()) AddDoubts(placed);
+  if (!hold && not_before <= now && placed.doubts.empty()) {
     for (; begin != end; ++begin) Send(begin->pod, MakeBinding(begin->pod));
     return;
   }
   const uint64_t id = next_step_++;
-  PlacedStep& step = steps_[id];
-  step.workload = state_.pod(begin->pod).workload;
+  PlacedStep& step = steps_[id] = std::move(placed);
   step.not_before = not_before;
   step.reserving = static_cast<size_t>(end - begin);
   for (const engine::Binding* binding = begin; binding != end; ++binding) {
@@ -111,6 +115,52 @@ void BindingPipeline::AddStep(const engine::Binding* begin, const engine::Bindin
     if (!steps_.contains(id)) return;
     Reserve(id, binding->pod, MakeBinding(binding->pod), 0, now);
   }
+}
+
+bool BindingPipeline::IsInDoubt(state::PodId pod) const {
+  return IsBinding(pod) && pod < rows_.size() && rows_[pod].unknown > 0;
+}
+
+bool BindingPipeline::Doubts(state::PodId pod, absl::Time now) const {
+  if (rows_[pod].unknown == 0) return false;
+  const auto last = in_doubt_.find(pod);
+  return last == in_doubt_.end() || now < last->second + kDoubtLasts || !host_.PodsAreFresh();
+}
+
+void BindingPipeline::AddDoubts(PlacedStep& step) {
+  std::erase_if(in_doubt_, [this](const auto& entry) { return !IsInDoubt(entry.first); });
+  if (in_doubt_.empty() || step.workload == state::kNoId) return;
+  const state::Workload& workload = state_.workload(step.workload);
+  const int64_t bound =
+      workload.Count(state::PodStatus::kBound) + workload.Count(state::PodStatus::kRunning);
+  if (!workload.is_group || bound >= engine::GangMinimum(workload)) return;
+  for (const auto& [pod, since] : in_doubt_) {
+    if (state_.pod(pod).workload == step.workload) step.doubts.insert(pod);
+  }
+}
+
+void BindingPipeline::SettleDoubts() {
+  std::vector<uint64_t> ended;
+  for (auto& [id, step] : steps_) {
+    if (step.doubts.empty()) continue;
+    bool lost = false;
+    std::erase_if(step.doubts, [&](state::PodId pod) {
+      if (IsInDoubt(pod)) return false;
+      const state::PodRecord& record = state_.pod(pod);
+      const bool bound = record.id == pod && record.workload == step.workload &&
+                         (record.status == state::PodStatus::kBinding ||
+                          record.status == state::PodStatus::kBound ||
+                          record.status == state::PodStatus::kRunning);
+      lost = lost || !bound;
+      return true;
+    });
+    if (lost) {
+      ended.push_back(id);
+    } else if (step.doubts.empty()) {
+      permit_again_.insert(id);
+    }
+  }
+  for (const uint64_t id : ended) Unreserve(id, state::kNoId, "", /*sent=*/false);
 }
 
 void BindingPipeline::Reserve(uint64_t id, state::PodId pod, model::BindPod bind, size_t first,
@@ -131,7 +181,7 @@ void BindingPipeline::TryPermit(uint64_t id, absl::Time now) {
   const auto found = steps_.find(id);
   if (found == steps_.end()) return;
   PlacedStep& step = found->second;
-  if (step.reserving > 0 || now < step.not_before) return;
+  if (step.reserving > 0 || now < step.not_before || !step.doubts.empty()) return;
   std::vector<model::BindPod> held;
   for (model::BindPod& bind : std::exchange(step.ready, {})) {
     const state::PodId pod = state_.FindPod(bind.ns, bind.name);
@@ -211,7 +261,9 @@ bool BindingPipeline::Answered(uint64_t action_id, const absl::Status& status, a
   Row& row = RowOf(pod);
   if (row.action_id != action_id) return true;  // of a former decision
   row.action_id = 0;
-  switch (OutcomeOf(status, row.unknown > 0)) {
+  const Outcome outcome = OutcomeOf(status, Doubts(pod, now));
+  if (OutcomeOf(status, /*in_doubt=*/false) == Outcome::kUnknown) in_doubt_[pod] = now;
+  switch (outcome) {
     case Outcome::kDone:
       row.unknown = 0;
       special_.erase(pod);
@@ -340,6 +392,7 @@ void BindingPipeline::Step(absl::Time now) {
     for (const state::PodId pod : due) Repeat(pod);
   }
   for (size_t i = 0; i < plugins_.size(); ++i) Advance(i, now);
+  SettleDoubts();
   for (const auto& [id, step] : steps_) {
     if (step.not_before != absl::InfinitePast() && step.not_before <= now) permit_again_.insert(id);
   }
@@ -350,7 +403,7 @@ absl::Time BindingPipeline::wake_at() const {
   absl::Time at = repeats_.empty() ? absl::InfiniteFuture() : repeats_.begin()->first;
   for (const BindingPlugin* plugin : plugins_) at = std::min(at, plugin->wake_at());
   for (const auto& [id, step] : steps_) {
-    if (step.reserving == 0 && step.not_before != absl::InfinitePast()) {
+    if (step.reserving == 0 && step.doubts.empty() && step.not_before != absl::InfinitePast()) {
       at = std::min(at, step.not_before);
     }
   }

@@ -12,9 +12,14 @@
 //   A failure unreserves the whole step.
 // - the pods of its gang with a refused binding have been bound (GangRefusals): a gang that cannot
 //   be completed is not begun.
+// - bindings of its gang in doubt have been decided, unless the gang has its minimum without them.
 // - a pod without a pod group that may still get one has waited for it (GroupSettle).
 // Bind: the capacity stays assumed until the answer is a refusal (base/write_attempts.h). A binding
 // of unknown outcome is checked before it is repeated: a pod is not bound to a node that is gone.
+// Doubt: an attempt of unknown outcome may be the reason why a repetition is refused. If it had
+// bound the pod, the watch would show that soon. So a refusal is believed again kDoubtLasts after
+// the last attempt of unknown outcome, as long as the watch of pods is not stale. The API server
+// ends a request after a minute.
 //
 // Ownership: borrows state and plugins. Thread-safety: the owner's thread. Determinism: ordered
 // maps; time comes in as an argument. Complexity: O(1) per binding, O(log) if it is held.
@@ -62,9 +67,13 @@ class BindingPipeline {
     // The outcome of this many attempts in a row is unknown.
     virtual void BindingInDoubt(state::PodId pod, const std::string& reason, int attempts) = 0;
     virtual void BindingDone(state::PodId pod) = 0;
+    // False if the pods of the state may be out of date.
+    [[nodiscard]] virtual bool PodsAreFresh() const = 0;
     // True for pods with a refused binding, which go first in their workload.
     [[nodiscard]] virtual bool GoesFirst(const state::PodRecord& pod) const = 0;
   };
+
+  static constexpr absl::Duration kDoubtLasts = absl::Seconds(90);
 
   BindingPipeline(state::ClusterState& state, Backoff backoff, GroupSettle settle, Host& host)
       : state_(state), backoff_(backoff), settle_(settle), host_(host) {}
@@ -105,6 +114,7 @@ class BindingPipeline {
     size_t reserving = 0;               // members with unfinished plugins
     std::vector<model::BindPod> ready;  // reserved, in the order of arrival
     std::set<state::PodId> probes;      // sent first, and not known to be bound
+    std::set<state::PodId> doubts;      // pods of other steps whose outcome this one waits for
     absl::Time not_before = absl::InfinitePast();
   };
 
@@ -122,6 +132,13 @@ class BindingPipeline {
   void Fail(state::PodId pod, const std::string& reason, bool sent);
   void Send(state::PodId pod, model::BindPod&& bind);
   void Repeat(state::PodId pod);
+  // Files the pods whose bindings in doubt the gang's step has to wait for.
+  void AddDoubts(PlacedStep& step);
+  [[nodiscard]] bool IsInDoubt(state::PodId pod) const;
+  // True if a refusal of the pod's binding proves nothing.
+  [[nodiscard]] bool Doubts(state::PodId pod, absl::Time now) const;
+  // Permits steps whose doubts have been decided, and ends those that have lost a pod by it.
+  void SettleDoubts();
   // A pod for which its step waits is known to be bound.
   void ProbeDone(state::PodId pod);
   void Advance(size_t plugin, absl::Time now);
@@ -134,6 +151,8 @@ class BindingPipeline {
   std::vector<Row> rows_;  // by PodId; ids are reused, which the pod's status tells
   absl::flat_hash_map<uint64_t, state::PodId> in_flight_;  // by action id
   std::map<absl::Time, std::vector<state::PodId>> repeats_;
+  // Pods with bindings in doubt, perhaps decided since -> the last attempt of unknown outcome.
+  std::map<state::PodId, absl::Time> in_doubt_;
   std::map<uint64_t, PlacedStep> steps_;
   std::set<uint64_t> permit_again_;  // steps to look at
   uint64_t next_step_ = 1;
