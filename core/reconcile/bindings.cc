@@ -121,8 +121,10 @@ bool BindingPipeline::IsInDoubt(state::PodId pod) const {
   return IsBinding(pod) && pod < rows_.size() && rows_[pod].unknown > 0;
 }
 
-bool BindingPipeline::Doubts(state::PodId pod, absl::Time now) const {
+bool BindingPipeline::Doubts(state::PodId pod, const absl::Status& status, absl::Time now) const {
   if (rows_[pod].unknown == 0) return false;
+  // 409: the pod has a node.
+  if (absl::IsFailedPrecondition(status)) return true;
   const auto last = in_doubt_.find(pod);
   return last == in_doubt_.end() || now < last->second + kDoubtLasts || !host_.PodsAreFresh();
 }
@@ -261,7 +263,7 @@ bool BindingPipeline::Answered(uint64_t action_id, const absl::Status& status, a
   Row& row = RowOf(pod);
   if (row.action_id != action_id) return true;  // of a former decision
   row.action_id = 0;
-  const Outcome outcome = OutcomeOf(status, Doubts(pod, now));
+  const Outcome outcome = OutcomeOf(status, Doubts(pod, status, now));
   if (OutcomeOf(status, /*in_doubt=*/false) == Outcome::kUnknown) in_doubt_[pod] = now;
   switch (outcome) {
     case Outcome::kDone:

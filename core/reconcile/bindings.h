@@ -19,7 +19,7 @@
 // Doubt: an attempt of unknown outcome may be the reason why a repetition is refused. If it had
 // bound the pod, the watch would show that soon. So a refusal is believed again kDoubtLasts after
 // the last attempt of unknown outcome, as long as the watch of pods is not stale. The API server
-// ends a request after a minute.
+// ends a request after a minute. A conflict (409) is never believed: it says that the pod is bound.
 //
 // Ownership: borrows state and plugins. Thread-safety: the owner's thread. Determinism: ordered
 // maps; time comes in as an argument. Complexity: O(1) per binding, O(log) if it is held.
@@ -135,8 +135,8 @@ class BindingPipeline {
   // Files the pods whose bindings in doubt the gang's step has to wait for.
   void AddDoubts(PlacedStep& step);
   [[nodiscard]] bool IsInDoubt(state::PodId pod) const;
-  // True if a refusal of the pod's binding proves nothing.
-  [[nodiscard]] bool Doubts(state::PodId pod, absl::Time now) const;
+  // True if this answer, a refusal of the pod's binding, proves nothing.
+  [[nodiscard]] bool Doubts(state::PodId pod, const absl::Status& status, absl::Time now) const;
   // Permits steps whose doubts have been decided, and ends those that have lost a pod by it.
   void SettleDoubts();
   // A pod for which its step waits is known to be bound.
