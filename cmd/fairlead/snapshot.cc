@@ -66,7 +66,8 @@ std::string ReadUsage(kube::HttpTransport& transport, const core::Options& optio
 void AddReport(const core::Options& options, const FetchUsage& fetch_usage, absl::Time now,
                std::vector<model::ClusterEvent>& events, std::string& note) {
   if (!options.engine.usage.has_value() || !options.engine.usage->reported) return;
-  absl::StatusOr<model::UsageReport> report = absl::UnavailableError("no database of usage is configured");
+  absl::StatusOr<model::UsageReport> report =
+      absl::UnavailableError("no database of usage is configured");
   if (fetch_usage != nullptr) report = fetch_usage(now);
   if (report.ok()) {
     events.emplace_back(*std::move(report));

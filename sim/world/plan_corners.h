@@ -1,6 +1,6 @@
 // Situations that chance makes too seldom, in worlds for which few families of faults are named
-// (--fault of fairlead-simtest): mutations ask for them. Each is a few operations that belong together, added to
-// a plan that has its family of faults; a world has at most one per family.
+// (--fault of fairlead-simtest): mutations ask for them. Each is a few operations that belong
+// together, added to a plan that has its family of faults; a world has at most one per family.
 //
 //   cloud    machines whose nodes all have own names, are too small, or have a taint that no pod
 //            tolerates, while pods wait that only new machines can run; a new catalogue while
