@@ -230,7 +230,7 @@ void Hook::Impl::AdoptOrphans(const NodesByRequest& nodes, StepContext& context)
     auto known = orphans_.find(name);
     Orphan orphan = known == orphans_.end() ? Orphan{context.now} : known->second;
     const absl::Time due =
-        orphan.since + PauseAfter(orphan.attempts + 1, kMissingGrace, kProviderRetryMax);
+        orphan.since + Backoff{kMissingGrace, kProviderRetryMax}.Pause(orphan.attempts + 1);
     if (context.now < due) {
       seen.emplace(name, orphan);
       context.WakeAt(due);
@@ -305,7 +305,7 @@ void Hook::Impl::OnProviderResult(const std::string& name, bool launch, const ab
   } else {
     ProviderCall& call = machine->terminate;
     const int64_t attempts = std::max<int64_t>(1, call.attempts);
-    call.retry_at = now + PauseAfter(attempts, kProviderRetry, kProviderRetryMax);
+    call.retry_at = now + Backoff{kProviderRetry, kProviderRetryMax}.Pause(attempts);
     machine->desired.message =
         ShortMessage(absl::StrCat("TerminateNode failed, attempts: ", attempts, ": ",
                                   absl::StatusCodeToString(status.code()), ": ", status.message()));

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/hash/hash.h"
-#include "autoscale-hook/machines/machine_ledger.h"
+#include "base/write_attempts.h"
 
 namespace fairlead::hook {
 namespace {
@@ -95,9 +95,11 @@ void ProvisioningGuard::Refuse(const Purchase& purchase, absl::Time now) {
       }
       if (it->times > 0 && now < it->until) continue;
       ++it->times;
-      it->until = now + (it->times == 1 ? options_.doubt
-                                        : PauseAfter(it->times - 1, options_.backoff_initial,
-                                                     options_.backoff_max));
+      it->until =
+          now +
+          (it->times == 1
+               ? options_.doubt
+               : Backoff{options_.backoff_initial, options_.backoff_max}.Pause(it->times - 1));
     }
   }
 }

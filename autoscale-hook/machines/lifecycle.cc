@@ -43,7 +43,7 @@ bool TakeLaunchAnswer(MachineView& view, StepContext& context) {
   if (IsUnknownOutcome(answer)) {
     machine.launch.sent_at.reset();
     machine.launch.retry_at =
-        context.now + PauseAfter(machine.launch.attempts, kProviderRetry, kLaunchRetryMax);
+        context.now + Backoff{kProviderRetry, kLaunchRetryMax}.Pause(machine.launch.attempts);
     machine.desired.message = ShortMessage(
         absl::StrCat("LaunchNode: outcome unknown, attempts: ", machine.launch.attempts, ": ",
                      answer.message()));

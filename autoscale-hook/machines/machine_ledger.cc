@@ -1,6 +1,5 @@
 #include "autoscale-hook/machines/machine_ledger.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace fairlead::hook {
@@ -27,10 +26,6 @@ bool IsEnding(Phase phase) {
 }
 
 }  // namespace
-
-absl::Duration PauseAfter(int64_t attempts, absl::Duration initial, absl::Duration max) {
-  return Backoff{initial, max}.Pause(attempts);
-}
 
 bool SameStatus(const model::NodeRequest& a, const model::NodeRequest& b) {
   return a.phase == b.phase && a.node_name == b.node_name && a.provider_id == b.provider_id &&

@@ -33,10 +33,6 @@
 
 namespace fairlead::hook {
 
-// Pauses between attempts: `initial`, doubling, at most `max`. `attempts`: the number made, at
-// least one.
-absl::Duration PauseAfter(int64_t attempts, absl::Duration initial, absl::Duration max);
-
 // Calls of one kind to the provider about one machine.
 struct ProviderCall {
   std::optional<absl::Time> sent_at;   // of the last one

@@ -31,7 +31,7 @@ void StepContext::Terminate(MachineView& view) {
   if (machine.gone) return;
   if (call.sent_at.has_value()) {
     const absl::Time due = call.retry_at.value_or(
-        *call.sent_at + PauseAfter(call.attempts, kProviderSilence, kProviderRetryMax));
+        *call.sent_at + Backoff{kProviderSilence, kProviderRetryMax}.Pause(call.attempts));
     if (now < due) return WakeAt(due);
     if (!call.retry_at.has_value()) {
       view.request().message =
@@ -52,7 +52,7 @@ void StepContext::Terminate(MachineView& view) {
     Do(model::TerminateNode{request.meta.name, request.provider, request.node_name,
                             request.provider_id});
   }
-  WakeAt(now + PauseAfter(call.attempts, kProviderSilence, kProviderRetryMax));
+  WakeAt(now + Backoff{kProviderSilence, kProviderRetryMax}.Pause(call.attempts));
 }
 
 bool StepContext::Taint(MachineView& view, bool present) {

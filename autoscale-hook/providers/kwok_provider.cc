@@ -1,10 +1,10 @@
 #include "autoscale-hook/providers/kwok_provider.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/write_attempts.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::hook {
@@ -99,10 +99,8 @@ class KwokProvider::State : public std::enable_shared_from_this<KwokProvider::St
       const Answer answer = machine.answer;  // it may end the machine
       return answer(status);
     }
-    absl::Duration delay = options_.retry_delay;
-    for (int64_t i = 0; i < machine.failures && delay < options_.retry_max; ++i) delay *= 2;
-    ++machine.failures;
-    Later(std::min(delay, options_.retry_max), name, machine.generation, same);
+    const Backoff backoff = {options_.retry_delay, options_.retry_max};
+    Later(backoff.Pause(++machine.failures), name, machine.generation, same);
   }
   void Create(const std::string& name, Machine& machine) {
     const model::Node node = machine.node;
