@@ -204,8 +204,8 @@ void ClaimReservations::Answered(const std::string& claim, bool reserved,
     if (entry.assumed) entry.written = version;
     for (const auto& [pod, consumer] : std::exchange(entry.writing, {})) MarkDone(claim, pod);
     if (entry.assumed && IsShown(entry)) Unassume(entry);
-  } else if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
-             (entry.write.in_doubt() && absl::IsAborted(status))) {
+  } else if (OutcomeOf(status, entry.write.in_doubt() && absl::IsAborted(status)) ==
+             fairlead::Outcome::kUnknown) {
     entry.waiting.merge(entry.writing);
     entry.writing.clear();
   } else {
