@@ -60,6 +60,8 @@ class AllocatePass final : public PendingPass {
   [[nodiscard]] bool WaitsBesideLateNodes(const state::Transaction& txn) const;
   // What held the workload holds its equivalents too.
   [[nodiscard]] bool HoldsEquivalents(const state::Workload& workload);
+  // Files in failed_ that the step found no place. Returns its kind.
+  StepKind FileFailure(const state::Workload& workload, const TasksToAllocate& step);
   [[nodiscard]] bool AnyFailed() const { return !failed_.empty() || !failed_reserved_.empty(); }
   // Steps of the kind fail because capacity is reserved, as the last one did; for which workload.
   [[nodiscard]] state::WorkloadId KnownHolder(const StepKind& kind, size_t pods) const;
@@ -183,11 +185,7 @@ bool AllocatePass::TryPlace(queues::QueueId leaf, const state::Workload& workloa
   placed = placement.placed;
   if (placed && WaitsBesideLateNodes(txn)) {
     // Equal steps would be placed as this one.
-    const StepKind kind = KindOf(in_.state, workload, next.step);
-    const auto count = static_cast<int64_t>(next.step.pods.size());
-    const auto [it, added] = failed_.try_emplace(kind, count);
-    if (!added) it->second = std::min(it->second, count);
-    deferred_.push_back({leaf, workload.id, kind});
+    deferred_.push_back({leaf, workload.id, FileFailure(workload, next.step)});
     placed = false;
     return true;
   }
@@ -200,12 +198,16 @@ bool AllocatePass::TryPlace(queues::QueueId leaf, const state::Workload& workloa
     return true;
   }
   held = placement.kept_for;
-  if (held == state::kNoId) {
-    const auto count = static_cast<int64_t>(next.step.pods.size());
-    const auto [it, added] = failed_.try_emplace(KindOf(in_.state, workload, next.step), count);
-    if (!added) it->second = std::min(it->second, count);
-  }
+  if (held == state::kNoId) FileFailure(workload, next.step);
   return false;
+}
+
+StepKind AllocatePass::FileFailure(const state::Workload& workload, const TasksToAllocate& step) {
+  const StepKind kind = KindOf(in_.state, workload, step);
+  const auto count = static_cast<int64_t>(step.pods.size());
+  const auto [it, added] = failed_.try_emplace(kind, count);
+  if (!added) it->second = std::min(it->second, count);
+  return kind;
 }
 
 state::WorkloadId AllocatePass::KnownHolder(const StepKind& kind, size_t pods) const {
