@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/prefetch.h"
 #include "scheduler/verdict/json.h"
 #include "scheduler/verdict/text.h"
 
@@ -457,14 +456,7 @@ void StatusUpdater::Clear(const std::vector<state::WorkloadId>& gone, absl::Time
   std::vector<std::string> groups;
   if (round_ == 1) {
     // Left by a former process, ours or KAI's; the group has started to run since.
-    const size_t rows = state_.workload_count();  // or more
     state_.ForEachWorkload([&](const state::Workload& workload) {
-      constexpr size_t kAhead = 8;
-      if (workload.id + 2 * kAhead < rows) Prefetch(state_.workload(workload.id + 2 * kAhead));
-      if (workload.id + kAhead < rows) {
-        const model::PodGroup* soon = state_.workload(workload.id + kAhead).group.get();
-        if (soon != nullptr) Prefetch(soon->schedulability_hash);
-      }
       if (workload.group == nullptr) return;
       if (workload.group->schedulability_hash.empty() && !BearsFormerReason(workload)) return;
       groups.push_back(model::Key(workload.ns, workload.name));

@@ -245,12 +245,7 @@ void AllocationTracker::Recount(const std::function<void(const state::Workload&)
     }
     if (also) also(workload);
   });
-  const size_t rows = state_.workload_count();  // or more
-  state_.ForEachWorkload([&](const state::Workload& workload) {
-    constexpr size_t kAhead = 8;
-    if (workload.id + kAhead < rows) Prefetch(state_.workload(workload.id + kAhead));
-    walk.Add(workload.id);
-  });
+  state_.ForEachWorkload([&](const state::Workload& workload) { walk.Add(workload.id); });
   walk.Finish();
 }
 

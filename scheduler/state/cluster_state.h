@@ -17,6 +17,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "base/prefetch.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/model/cluster_event.h"
 #include "scheduler/model/devices.h"
@@ -204,8 +205,10 @@ class ClusterState {
   // Live workloads in the order of ids.
   template <typename F>
   void ForEachWorkload(F f) const {
-    for (const Workload& w : workloads_) {
-      if (w.id != kNoId) f(w);
+    constexpr size_t kAhead = 16;
+    for (size_t i = 0; i < workloads_.size(); ++i) {
+      if (i + kAhead < workloads_.size()) Prefetch(workloads_[i + kAhead]);
+      if (workloads_[i].id != kNoId) f(workloads_[i]);
     }
   }
   template <typename F>
