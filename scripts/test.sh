@@ -30,7 +30,7 @@ run() {
 # The optimised program that users get, without precompiled headers, and the tests that run it.
 stage_program() {
   build release programs || return 0
-  run program build -L '^(layering|conformance)$'
+  run program build -L '^(layering|docs|conformance)$'
 }
 
 # The program in simulated worlds, optimised: FAIRLEAD_SIM_SEEDS of them.

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Holds the documents against the tree and the program: every relative link has a target, and the sample outputs of
+commands that need no cluster are what the program prints.
+
+docs_test.py ROOT FAIRLEAD
+
+A sample is a fenced block whose first line is `$ COMMAND`. In its output a line `[...]` stands for any lines, and
+`[...]` at the end of a line for the rest of that line. After `$ COMMAND  # excerpt` lines may be left out anywhere.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(".")
+FAIRLEAD = "build/bin/fairlead"
+GAP = "[...]"
+# Commands whose output needs nothing but the tree.
+ALONE = ("simulate", "version")
+
+
+def documents(root):
+    built = root / "build"
+    return sorted(p for p in root.rglob("*.md") if built not in p.parents and ".git" not in p.parts)
+
+
+def anchor(heading):
+    """As GitHub makes it of a heading."""
+    text = re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", heading.strip()).lower()
+    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+
+
+def without_fences(text):
+    return re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+
+
+def broken_links(root):
+    """DOCUMENT: LINK of each relative link without a target."""
+    broken = []
+    for path in documents(root):
+        for link in re.findall(r"\]\(([^)\s]+)\)", without_fences(path.read_text())):
+            if re.match(r"[a-z]+:", link):
+                continue
+            name, _, part = link.partition("#")
+            target = path.parent / name if name else path
+            ok = target.exists()
+            if ok and part and target.suffix == ".md":
+                headings = re.findall(r"^#+ (.*)$", without_fences(target.read_text()), flags=re.M)
+                ok = part in map(anchor, headings)
+            if not ok:
+                broken.append(f"{path.relative_to(root)}: {link}")
+    return broken
+
+
+def samples(text):
+    """(arguments of fairlead, lines expected) of each sample of a command that needs no cluster."""
+    for block in re.findall(r"^```\n\$ (.*?)^```", text, flags=re.M | re.S):
+        command, *expected = block.rstrip("\n").split("\n")
+        command, _, remark = command.partition("  # ")
+        if remark == "excerpt":
+            expected = [line for wanted in expected for line in (GAP, wanted)] + [GAP]
+        program, _, arguments = command.partition(" ")
+        if pathlib.Path(program).name == "fairlead" and arguments.split(" ")[0] in ALONE:
+            yield arguments.split(" "), expected
+
+
+def first_difference(expected, printed):
+    """The first expected line that is not printed where it should be; None if all are."""
+    at, gap = 0, False
+    for line in expected:
+        if line.strip() == GAP:
+            gap = True
+            continue
+        def fits(there):
+            return there.startswith(line[: -len(GAP)].rstrip()) if line.endswith(GAP) else there.rstrip() == line.rstrip()
+        while gap and at < len(printed) and not fits(printed[at]):
+            at += 1
+        if at == len(printed) or not fits(printed[at]):
+            return line
+        at, gap = at + 1, False
+    return None if gap or at == len(printed) else f"(ends before: {printed[at]})"
+
+
+class DocumentsTest(unittest.TestCase):
+    def test_links_have_targets(self):
+        self.assertEqual(broken_links(ROOT), [])
+
+    def test_samples_are_what_is_printed(self):
+        found = 0
+        for path in documents(ROOT):
+            for arguments, expected in samples(path.read_text()):
+                found += 1
+                run = subprocess.run([FAIRLEAD, *arguments], capture_output=True, text=True, cwd=ROOT, check=True)
+                with self.subTest(document=path.name, command=" ".join(arguments)):
+                    self.assertIsNone(first_difference(expected, run.stdout.rstrip("\n").split("\n")))
+        self.assertGreaterEqual(found, 3)
+
+
+class RulesTest(unittest.TestCase):
+    """Of the comparison itself."""
+
+    def test_a_gap_stands_for_any_lines(self):
+        self.assertIsNone(first_difference(["a", GAP, "c"], ["a", "b", "b", "c"]))
+        self.assertIsNone(first_difference(["a", GAP], ["a", "b"]))
+        self.assertIsNone(first_difference([GAP, "a"], ["a"]))
+
+    def test_a_difference_is_found(self):
+        self.assertEqual(first_difference(["a", "x"], ["a", "b"]), "x")
+        self.assertEqual(first_difference(["a", GAP, "x"], ["a", "b"]), "x")
+        self.assertEqual(first_difference(["a", "c"], ["a", "b", "c"]), "c")
+        self.assertEqual(first_difference(["a"], ["a", "b"]), "(ends before: b)")
+
+    def test_the_rest_of_a_line_may_be_left_out(self):
+        self.assertIsNone(first_difference(["8 in use. [...]"], ["8 in use. Position 1"]))
+        self.assertEqual(first_difference(["8 in use. [...]"], ["0 in use. Position 1"]), "8 in use. [...]")
+
+    def test_samples_are_told_from_other_blocks(self):
+        text = "```\n$ fairlead version\nx 1\n```\n```\n$ fairlead queues\nQ\n```\n```\nmake run\n```\n"
+        self.assertEqual(list(samples(text)), [(["version"], ["x 1"])])
+
+    def test_an_excerpt_has_gaps_everywhere(self):
+        text = "```\n$ fairlead version  # excerpt\na\nb\n```\n"
+        self.assertEqual(list(samples(text)), [(["version"], [GAP, "a", GAP, "b", GAP])])
+
+    def test_anchors(self):
+        self.assertEqual(anchor("Who may ask"), "who-may-ask")
+        self.assertEqual(anchor("`fairlead run`: the process"), "fairlead-run-the-process")
+
+
+if __name__ == "__main__":
+    ROOT, FAIRLEAD = pathlib.Path(sys.argv[1]).resolve(), str(pathlib.Path(sys.argv[2]).resolve())
+    unittest.main(argv=sys.argv[:1])
