@@ -234,7 +234,11 @@ void Checks::CheckClaim(const Json& before, const Json& after) {
   const std::string why = sim::world::DisruptionOf(after);
   if (why.empty() || why == sim::world::DisruptionOf(before)) return;
   const absl::Time now = time_->now();
-  for (const Workload& workload : truth_->Waiting()) served_at_[workload.key] = now;
+  for (const Workload& workload : truth_->Waiting()) {
+    served_at_[workload.key] = now;
+    // A pod may have got its group since the decision.
+    for (const PodRow* row : workload.waiting) served_at_[row->facts.key()] = now;
+  }
   for (const auto& [key, last] : served_at_) {
     if (!absl::StrContains(why, absl::StrCat("for workload ", key, " of"))) continue;
     if (now - last <= kServed || now <= disturbed_until_ + kRecovery) continue;
