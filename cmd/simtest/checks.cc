@@ -46,11 +46,6 @@ const std::vector<std::string>& InvariantNames() {
   return *kNames;
 }
 
-const std::vector<std::string>& OpenInvariants() {
-  static const auto* const kNames = new std::vector<std::string>{"parts"};
-  return *kNames;
-}
-
 Checks::Checks(const sim::EventQueue* time, absl::Time start, ApiServer* server,
                const sim::world::Truth* truth, sim::world::Cloud* cloud, const Caps& caps,
                std::set<std::string> without, int64_t recount_every)
@@ -101,6 +96,13 @@ void Checks::Settle() { settled_at_ = time_->now(); }
 void Checks::OnCommit(const ApiServer::Commit& commit) {
   if (commit.type == ResourceType::kLeases) return OnLease(commit);
   if (commit.type == ResourceType::kEvents) return;
+  if (commit.type == ResourceType::kPodGroups) {
+    if (truth_->groups().empty()) {
+      groups_since_ = absl::InfiniteFuture();
+    } else {
+      groups_since_ = std::min(groups_since_, time_->now());
+    }
+  }
   if (IsFairlead(commit.actor)) {
     OnWrite(commit);
   } else {
@@ -109,6 +111,8 @@ void Checks::OnCommit(const ApiServer::Commit& commit) {
     if (commit.actor != "agent") others_changed_at_ = time_->now();
   }
   if (commit.type == ResourceType::kPods) {
+    if (commit.before != nullptr) NoteServed(sim::world::ReadPod(*commit.before));
+    NotePart(sim::world::ReadPod(commit.after != nullptr ? *commit.after : *commit.before));
     int64_t waiting = 0;
     for (const auto& [key, row] : truth_->pods()) waiting += row.facts.waiting() ? 1 : 0;
     const absl::Time now = time_->now();
@@ -119,6 +123,37 @@ void Checks::OnCommit(const ApiServer::Commit& commit) {
       waiting_then_.erase(waiting_then_.begin());
     }
   }
+}
+
+// A workload may wait between two looks at all of them.
+void Checks::NoteServed(const sim::world::PodFacts& before) {
+  if (!before.waiting()) return;
+  const std::string group = before.ns + "/" + before.group;
+  served_at_[truth_->groups().contains(group) ? group : before.key()] = time_->now();
+}
+
+int64_t Checks::ActiveInPart(const sim::world::GroupFacts& group, const std::string& part) const {
+  return std::count_if(truth_->pods().begin(), truth_->pods().end(), [&](const auto& entry) {
+    const sim::world::PodFacts& pod = entry.second.facts;
+    return pod.ns == group.ns && pod.group == group.name && pod.sub_group == part && pod.ours &&
+           pod.active() && !pod.terminating;
+  });
+}
+
+// When the sub-group of the pod began to run, and whether it has been complete since.
+void Checks::NotePart(const sim::world::PodFacts& pod) {
+  const auto group = truth_->groups().find(pod.ns + "/" + pod.group);
+  if (group == truth_->groups().end()) return;
+  const auto part = group->second.facts.parts.find(pod.sub_group);
+  if (part == group->second.facts.parts.end()) return;
+  const std::string name = absl::StrCat(group->first, " ", part->first);
+  const int64_t active = ActiveInPart(group->second.facts, part->first);
+  if (active == 0) {
+    running_parts_.erase(name);
+    return;
+  }
+  RunningPart& row = running_parts_.try_emplace(name, RunningPart{time_->now()}).first->second;
+  row.complete |= active >= part->second;
 }
 
 void Checks::OnLease(const ApiServer::Commit& commit) {
@@ -199,7 +234,11 @@ void Checks::CheckClaim(const Json& before, const Json& after) {
   const std::string why = sim::world::DisruptionOf(after);
   if (why.empty() || why == sim::world::DisruptionOf(before)) return;
   const absl::Time now = time_->now();
-  for (const Workload& workload : truth_->Waiting()) served_at_[workload.key] = now;
+  for (const Workload& workload : truth_->Waiting()) {
+    served_at_[workload.key] = now;
+    // A pod may have got its group since the decision.
+    for (const PodRow* row : workload.waiting) served_at_[row->facts.key()] = now;
+  }
   for (const auto& [key, last] : served_at_) {
     if (!absl::StrContains(why, absl::StrCat("for workload ", key, " of"))) continue;
     if (now - last <= kServed || now <= disturbed_until_ + kRecovery) continue;
@@ -242,6 +281,8 @@ void Checks::CheckGrouped(const ApiServer::Commit& commit) {
   if (!before.group.empty() || before.node.empty() || !before.ours || skewed_) return;
   const PodRow& row = truth_->pods().at(before.key());
   if (time_->now() - row.created >= kGrouped || !row.BoundByFairlead()) return;
+  // Nothing told of a pod-grouper before its first group.
+  if (row.bound_at < groups_since_ + kKnown) return;
   Fail("gang", absl::StrCat("pod ", before.key(), " was bound ",
                             absl::FormatDuration(row.bound_at - row.created),
                             " after its creation, and grouped ",
@@ -417,8 +458,16 @@ void Checks::OnRequest(const Json& request) {
   }
 }
 
-// Room below a limit may have been made by evictions on their way: judged after kOverLimit.
+// Room below a limit may be made by evictions on their way, and others may take it then: judged
+// after kOverLimit, unless there was room for a moment.
 void Checks::CheckDoubtfulRequests() {
+  for (const Workload& workload : doubtful_.empty() ? std::vector<Workload>() : truth_->Waiting()) {
+    if (!truth_->OverLimit(workload.queue, Sum(workload), /*terminating_too=*/false).empty()) {
+      continue;
+    }
+    std::erase_if(doubtful_,
+                  [&](const Doubtful& doubtful) { return doubtful.workload == workload.key; });
+  }
   while (!doubtful_.empty() && time_->now() - doubtful_.front().since > caps_.over_limit) {
     const Doubtful doubtful = doubtful_.front();
     doubtful_.pop_front();
@@ -511,20 +560,27 @@ void Checks::CheckLiveness() {
   preempts_since_ = std::move(preempts);
 }
 
-// A sub-group that need not run runs as a whole, or not at all.
+// A sub-group that need not run runs as a whole, or not at all. A budget may keep its rest.
 void Checks::CheckParts() {
   const absl::Time now = time_->now();
   std::map<std::string, absl::Time> half;
   for (const auto& [key, group] : truth_->groups()) {
     if (group.any_succeeded) continue;
+    if (server_->Find(ResourceType::kPodDisruptionBudgets, group.facts.ns, group.facts.name)) {
+      continue;
+    }
     for (const auto& [part, least] : group.facts.parts) {
-      int64_t active = 0;
-      for (const auto& [pod, row] : truth_->pods()) {
-        if (row.facts.ns != group.facts.ns || row.facts.group != group.facts.name) continue;
-        if (row.facts.sub_group == part && row.facts.active() && !row.facts.terminating) ++active;
-      }
+      const int64_t active = ActiveInPart(group.facts, part);
       if (active == 0 || active >= least) continue;
       const std::string name = absl::StrCat(key, " ", part);
+      const auto running = running_parts_.find(name);
+      if (running != running_parts_.end() && !running->second.complete &&
+          running->second.since > std::max(settled_at_, disturbed_until_ + kRecovery) &&
+          now - running->second.since > kStarted && !IsAnyRefused()) {
+        Fail("parts", absl::StrCat("sub-group ", part, " of group ", key, " was started ",
+                                   absl::FormatDuration(now - running->second.since), " ago, and ",
+                                   active, " of ", least, " pods are bound"));
+      }
       const auto since = half_parts_.find(name);
       half[name] = since == half_parts_.end() ? now : since->second;
       if (now - half[name] <= caps_.gang_grace + kGangSlack) continue;

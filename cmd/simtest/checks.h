@@ -29,14 +29,15 @@
 //     liveness     a workload that is entitled and fits into idle room starts within kPlaceWithin;
 //                  one that only a machine is missing for within kBuyWithin
 //     gang         no gang is half bound for longer than its grace and kGangSlack; at any time:
-//                  nothing is bound alone that a pod-grouper groups within kGrouped of its creation
+//                  nothing is bound alone that a pod-grouper groups within kGrouped of its
+//                  creation, if there was any PodGroup before
 //     storm        at most kCalmWrites writes a minute while nothing else changes (I4); the steps
 //                  in which an idle machine that was ready is ended follow from time alone, however
 //                  many there are: each counts from its second time on. At any time: at most
 //                  kCallsAMinute calls of the cloud about one machine, and no verdict of a group is
 //                  written because its position has changed
-//     parts        no sub-group of a gang is half bound for longer than its grace and kGangSlack
-//                  (it does not hold yet, and is checked only if it is asked for)
+//     parts        no sub-group of a gang is half bound for longer than its grace and kGangSlack;
+//                  one that is started is complete within kStarted
 //     churn        at most kCalmEvictions evictions a minute of one job's pods
 //     leader       there is one, and it is not one whose deciding thread has stood still for kHung
 //     preempt      a lone pod that may evict lone pods of lower priority in its queue, and would
@@ -96,11 +97,10 @@ inline constexpr absl::Duration kHung = absl::Seconds(60);
 inline constexpr absl::Duration kBlind = absl::Seconds(66);
 inline constexpr absl::Duration kGrouped = absl::Seconds(1);
 inline constexpr absl::Duration kServed = absl::Seconds(3);
+inline constexpr absl::Duration kStarted = absl::Seconds(20);
 
 // Their names, sorted.
 const std::vector<std::string>& InvariantNames();
-// Those that do not hold yet.
-const std::vector<std::string>& OpenInvariants();
 
 struct Failure {
   std::string invariant, text;
@@ -143,6 +143,10 @@ class Checks {
 
  private:
   void OnCommit(const sim::world::ApiServer::Commit& commit);
+  void NoteServed(const sim::world::PodFacts& before);
+  void NotePart(const sim::world::PodFacts& pod);
+  [[nodiscard]] int64_t ActiveInPart(const sim::world::GroupFacts& group,
+                                     const std::string& part) const;
   void OnLease(const sim::world::ApiServer::Commit& commit);
   void OnWrite(const sim::world::ApiServer::Commit& commit);
   bool IsNewStepOfAnEnd(const sim::world::ApiServer::Commit& commit);
@@ -209,6 +213,11 @@ class Checks {
     absl::Time since;
   };
   std::deque<Doubtful> doubtful_;  // requests for what seems to be above a limit
+  struct RunningPart {
+    absl::Time since;
+    bool complete = false;  // it was, at some time since
+  };
+  std::map<std::string, RunningPart> running_parts_;  // "group part"
   struct Trouble {
     absl::Time since, until;
   };
@@ -218,7 +227,8 @@ class Checks {
   std::deque<absl::Time> calm_writes_;
   std::set<std::string> end_steps_;  // of machines: uid and step
   absl::Time others_changed_at_ = absl::InfinitePast();
-  std::map<absl::Time, int64_t> waiting_then_;  // how many pods waited, lately
+  absl::Time groups_since_ = absl::InfiniteFuture();  // there has always been a PodGroup
+  std::map<absl::Time, int64_t> waiting_then_;        // how many pods waited, lately
 };
 
 }  // namespace fairlead::simtest

@@ -174,7 +174,7 @@ int RunMany(const Arguments& arguments) {
 int RunCommand(int argc, char** argv) {
   CLI::App app{kAbout, "fairlead-simtest"};
   Arguments arguments;
-  std::string seeds = "1..100", with_text;
+  std::string seeds = "1..100";
   int limit_s = 60;
   app.add_option("--seeds", seeds, "worlds to run: N or FIRST..LAST")->capture_default_str();
   app.add_option("--fault", arguments.fault_text,
@@ -184,9 +184,6 @@ int RunCommand(int argc, char** argv) {
   app.add_option("--without", arguments.without_text,
                  absl::StrCat("invariants that are not checked, by commas: ",
                               absl::StrJoin(InvariantNames(), ", ")));
-  app.add_option("--with", with_text,
-                 absl::StrCat("invariants that do not hold yet, checked all the same, by commas: ",
-                              absl::StrJoin(OpenInvariants(), ", ")));
   app.add_option("--plan", arguments.plan_file, "run this plan instead of seeds");
   app.add_option("--save", arguments.save, "where the shrunk plan goes");
   app.add_option("--jobs", arguments.jobs, "processes")->check(CLI::Range(1, 256));
@@ -216,10 +213,6 @@ int RunCommand(int argc, char** argv) {
     return 2;
   }
   arguments.families = *families;
-  arguments.options.without = {OpenInvariants().begin(), OpenInvariants().end()};
-  for (const absl::string_view name : absl::StrSplit(with_text, ',', absl::SkipEmpty())) {
-    arguments.options.without.erase(std::string(name));
-  }
   for (const absl::string_view name :
        absl::StrSplit(arguments.without_text, ',', absl::SkipEmpty())) {
     arguments.options.without.insert(std::string(name));

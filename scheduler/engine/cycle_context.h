@@ -25,6 +25,7 @@
 #include "scheduler/engine/preemptors.h"
 #include "scheduler/engine/reservation.h"
 #include "scheduler/engine/search_budget.h"
+#include "scheduler/engine/stale_index.h"
 #include "scheduler/engine/victim_search.h"
 
 namespace fairlead::engine {
@@ -41,7 +42,7 @@ struct CycleInputs {
   const queues::FairShares& shares;
   const BindBackoff& backoff;
   const EvictionRefusals& refusals;
-  const std::set<state::WorkloadId>& maybe_stale;
+  StaleIndex& stale;
   Reservations& reservations;
   const model::Resources& total;  // what fair share divides
   const OfferedLabels& offered;   // of nodes that may be bought

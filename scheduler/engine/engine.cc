@@ -1,7 +1,6 @@
 #include "scheduler/engine/engine.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -76,7 +75,6 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   // that its objects name.
   void CatchUp(bool settle);
   void File(const state::Workload& workload, bool settle);
-  void RefreshStale(const state::Workload& workload);
 
   EngineOptions options;
   state::ClusterState& state;
@@ -97,7 +95,7 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   History history;
   BindBackoff backoff{options.bind_backoff_initial, options.bind_backoff_max};
   EvictionRefusals refusals;
-  std::set<state::WorkloadId> maybe_stale;
+  StaleIndex stale;
   // Nothing has been read yet, or a queue that appeared, went or moved changes where workloads are
   // filed.
   bool read_all = true;
@@ -117,16 +115,6 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   [[nodiscard]] RestOfClass RestBehind(const Waiting& waiting) const;
 };
 
-// Files a workload that lacks its minimum, or did, for the action stale gangs.
-void Engine::Impl::RefreshStale(const state::Workload& workload) {
-  const bool marked = !workload.plain && workload.details->stale_since != absl::InfiniteFuture();
-  if (marked || IsStale(state, workload)) {
-    maybe_stale.insert(workload.id);
-  } else {
-    maybe_stale.erase(workload.id);
-  }
-}
-
 void Engine::Impl::OnChange(const state::StateChange& change) {
   const state::WorkloadId id = change.workload;
   if (change.kind == state::StateChange::Kind::kQueue) {
@@ -134,7 +122,7 @@ void Engine::Impl::OnChange(const state::StateChange& change) {
     return;
   }
   if (change.kind == state::StateChange::Kind::kWorkloadGone) {
-    maybe_stale.erase(id);
+    stale.Remove(id);
     pending.Remove(id);
     return;
   }
@@ -145,7 +133,7 @@ void Engine::Impl::OnChange(const state::StateChange& change) {
 }
 
 void Engine::Impl::File(const state::Workload& workload, bool settle) {
-  RefreshStale(workload);
+  stale.Refresh(workload);
   pending.Refresh(workload);
   if (settle) {
     state.SettleQueues(workload.id);
@@ -170,7 +158,7 @@ void Engine::Impl::CatchUp(bool settle) {
       File(workload, settle);
     } else {
       pending.Remove(id);
-      maybe_stale.erase(id);
+      stale.Remove(id);
     }
   });
   for (const state::WorkloadId id : to_file) walk.Add(id);
@@ -204,7 +192,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   impl.promises.Begin();
   CycleContext cycle({impl.options,      impl.state,      impl.tree,          impl.tracker,
                       impl.pending,      impl.placer,     impl.search,        impl.preemptors,
-                      impl.shares,       impl.backoff,    impl.refusals,      impl.maybe_stale,
+                      impl.shares,       impl.backoff,    impl.refusals,      impl.stale,
                       impl.reservations, total,           impl.offered,       impl.offered_nodes,
                       impl.is_late,      *impl.framework, impl.search_budget, now});
   ::fairlead::engine::RunCycle(impl.actions, may_evict, cycle);

@@ -308,6 +308,99 @@ TEST_F(StaleTest, NegativeGraceMeansNever) {
   EXPECT_THAT(c_.Evicted(), IsEmpty());
 }
 
+// One of three sub-groups of two pods each has to run; the third has lost a pod.
+class StaleSubGroupTest : public ::testing::Test {
+ protected:
+  explicit StaleSubGroupTest(std::optional<absl::Duration> grace = absl::Seconds(30)) {
+    c_.Queue("q", 8);
+    c_.Node("n1", 8);
+    group_ = MakeGroup("ns", "g", "q", 0);
+    group_.min_member.reset();
+    group_.min_sub_group = 1;
+    group_.staleness_grace_period = grace;
+    for (const char* name : {"a", "b", "c"}) {
+      group_.sub_groups.emplace_back();
+      group_.sub_groups.back().name = name;
+      group_.sub_groups.back().min_member = 2;
+    }
+    c_.Group(group_);
+    for (const char* name : {"a-0", "a-1", "b-0", "b-1", "c-0"}) c_.Pod(Of(name).On("n1"));
+  }
+  // A pod of the sub-group that its name begins with.
+  static PodBuilder Of(absl::string_view name) {
+    PodBuilder pod = Member(name, "g");
+    pod.Label(model::kSubGroupLabel, name.substr(0, 1));
+    return pod;
+  }
+  Cluster c_;
+  model::PodGroup group_;
+};
+
+TEST_F(StaleSubGroupTest, GoesAloneWhenTheGraceIsOver) {
+  const CycleResult& first = c_.Run(100);
+  EXPECT_TRUE(first.stale.empty()) << "the gang has its minimum";
+  EXPECT_EQ(first.wake_at, At(130));
+  c_.Run(129);
+  EXPECT_THAT(c_.Evicted(), IsEmpty());
+  c_.Run(130);
+  ASSERT_THAT(c_.Evicted(), ElementsAre("stalegangeviction:c-0"));
+}
+
+TEST_F(StaleSubGroupTest, SaysWhy) {
+  c_.Run(100);
+  const CycleResult& last = c_.Run(130);
+  ASSERT_EQ(last.evictions.size(), 1u);
+  EXPECT_EQ(last.evictions[0].message,
+            "Evicted (stalegangeviction): sub-group c of its gang has been below its minimum of 2 "
+            "pods for longer than 30s");
+}
+
+TEST_F(StaleSubGroupTest, ThePodThatComesBackInTimeSavesIt) {
+  c_.Run(100);
+  c_.Pod(Of("c-1"));
+  c_.Run(110);
+  EXPECT_THAT(c_.Bound(), ElementsAre("c-1>n1"));
+  c_.Run(200);
+  EXPECT_THAT(c_.Evicted(), IsEmpty());
+  // The next loss has a grace period of its own.
+  c_.state().RemovePod("ns", "c-0", "");
+  EXPECT_EQ(c_.Run(300).wake_at, At(330));
+}
+
+TEST_F(StaleSubGroupTest, TheGangsGraceComesFirstWhileItLacksItsMinimum) {
+  c_.Run(100);
+  for (const char* name : {"a-0", "b-0"}) c_.state().RemovePod("ns", name, "");
+  ASSERT_EQ(c_.Run(110).stale.size(), 1u);
+  c_.Run(135);
+  EXPECT_THAT(c_.Evicted(), IsEmpty()) << "c may be the one that makes it whole";
+  c_.Run(140);
+  EXPECT_THAT(c_.Evicted(), ElementsAre("stalegangeviction:a-1", "stalegangeviction:b-1",
+                                        "stalegangeviction:c-0"));
+}
+
+TEST_F(StaleSubGroupTest, TimeGoesOnWhileTheGangLacksItsMinimum) {
+  c_.Run(100);
+  for (const char* name : {"a-0", "b-0"}) c_.state().RemovePod("ns", name, "");
+  c_.Run(110);
+  c_.Pod(Of("a-2"));
+  c_.Run(120);
+  c_.Run(130);
+  EXPECT_THAT(c_.Evicted(), ElementsAre("stalegangeviction:c-0"));
+  c_.Run(140);
+  EXPECT_THAT(c_.Evicted(), ElementsAre("stalegangeviction:b-1"));
+}
+
+class NeverStaleSubGroupTest : public StaleSubGroupTest {
+ protected:
+  NeverStaleSubGroupTest() : StaleSubGroupTest(-absl::Seconds(1)) {}
+};
+
+TEST_F(NeverStaleSubGroupTest, NegativeGraceMeansNever) {
+  c_.Run(100);
+  c_.Run(1'000'000);
+  EXPECT_THAT(c_.Evicted(), IsEmpty());
+}
+
 // ---- over many cycles
 
 // Evictions take effect between cycles: an evicted pod waits again. Whatever the cluster, a fixed

@@ -57,6 +57,23 @@ class Tree {
     for (int32_t child : set(i).children) sum += ActiveBelow(child);
     return sum;
   }
+  struct Part {
+    bool satisfied;
+    int64_t active;
+  };
+  // Appends the sets at or below it that are not satisfied although something of them is active.
+  Part FindBelowMinimum(int32_t i, std::vector<int32_t>& below) const {
+    int64_t active_in_all = active(i);
+    int64_t satisfied_children = 0;
+    for (int32_t child : set(i).children) {
+      const Part part = FindBelowMinimum(child, below);
+      active_in_all += part.active;
+      satisfied_children += part.satisfied ? 1 : 0;
+    }
+    const bool satisfied = active(i) >= set(i).min_member && satisfied_children >= Wanted(i);
+    if (!satisfied && active_in_all > 0) below.push_back(i);
+    return {satisfied, active_in_all};
+  }
   // Children in KAI's order: below their threshold first, required before optional, lower ratio of
   // active pods to the minimum (an optional set as if it were 1), name.
   [[nodiscard]] std::vector<int32_t> Ordered(int32_t i) const {
@@ -252,17 +269,23 @@ class AllocationSequence::Builder {
     return OwnNeeded(i) + SumOfSmallest(std::move(of_children), tree_.Wanted(i));
   }
 
-  // The children that are to be satisfied: those that are, and then the first in KAI's order that
-  // can be.
+  // Holds capacity in vain.
+  [[nodiscard]] bool IsHalfStarted(int32_t i) const {
+    return !tree_.Satisfied(i) && tree_.ActiveBelow(i) > 0;
+  }
+
+  // The children that are to be satisfied, in KAI's order: those that are, then those that run in
+  // part, then the first that can be.
   [[nodiscard]] std::vector<int32_t> Chosen(int32_t i) const {
     const std::vector<int32_t> order = tree_.Ordered(i);
-    // Satisfied or not, pods that need real room (of satisfied ones only), place.
+    // Satisfied or not, pods that need real room (of satisfied ones; of others whether nothing runs
+    // yet), place.
     std::vector<std::tuple<bool, int64_t, size_t>> ranks;
     for (size_t k = 0; k < order.size(); ++k) {
       if (tree_.Satisfied(order[k])) {
         ranks.emplace_back(false, Needed(order[k]), k);
       } else if (Missing(order[k], false) != kNever) {
-        ranks.emplace_back(true, 0, k);
+        ranks.emplace_back(true, IsHalfStarted(order[k]) ? 0 : 1, k);
       }
     }
     std::sort(ranks.begin(), ranks.end());
@@ -310,7 +333,10 @@ class AllocationSequence::Builder {
       node.pods.push_back(waiting.front());
       return true;
     }
-    for (int32_t child : tree_.Ordered(i)) {
+    std::vector<int32_t> order = tree_.Ordered(i);
+    std::stable_partition(order.begin(), order.end(),
+                          [this](int32_t child) { return IsHalfStarted(child); });
+    for (int32_t child : order) {
       auto known = std::find_if(node.children.begin(), node.children.end(),
                                 [child](const StepNode& n) { return n.set == child; });
       if (known != node.children.end()) {
@@ -409,8 +435,8 @@ int ElasticStateOf(const Workload& workload) {
   return state;
 }
 
-int64_t GangMinimum(const Workload& workload) {
-  return workload.sets.size() == 1 ? workload.sets[0].min_member : Tree(workload).Minimum(0);
+int64_t GangMinimum(const Workload& workload, int32_t set) {
+  return workload.sets.size() == 1 ? workload.sets[0].min_member : Tree(workload).Minimum(set);
 }
 
 std::vector<std::vector<PodId>> EvictionUnits(const state::ClusterState& state,
@@ -434,12 +460,17 @@ std::vector<std::vector<PodId>> EvictionUnits(const state::ClusterState& state,
   return units;
 }
 
-bool IsStale(const state::ClusterState&, const Workload& workload) {
+std::vector<int32_t> BelowMinimum(const Workload& workload) {
+  std::vector<int32_t> below;
   if (workload.plain || !workload.details->invalid.empty() || workload.Active() == 0 ||
       workload.Count(PodStatus::kSucceeded) > 0) {
-    return false;
+    return below;
   }
-  return !IsSatisfied(workload);
+  const bool satisfied = Tree(workload).FindBelowMinimum(0, below).satisfied;
+  // What runs may all be of no set.
+  if (!satisfied && below.empty()) below.push_back(0);
+  std::sort(below.begin(), below.end());
+  return below;
 }
 
 }  // namespace fairlead::engine

@@ -6,9 +6,11 @@
 //
 // The next step of a workload that is not satisfied is what the sets that count still lack: of a
 // set with minSubGroup the first children in KAI's order that can be satisfied (below their
-// threshold first, required before optional, lower active/minimum ratio, name). The next step of a
-// satisfied workload is one extra unit: a single pod of a satisfied set, or everything that an
-// optional set below its own minimum lacks. An optional set is never started in part.
+// threshold first, required before optional, lower active/minimum ratio, name), but before them
+// those that lost pods and hold capacity without being complete. The next step of a satisfied
+// workload is one extra unit: a single pod of a satisfied set, or everything that an optional set
+// below its own minimum lacks. An optional set is never started in part; one that lost pods is
+// completed, or evicted after the grace period (actions/stale_gangs.h).
 //
 // A workload gives up extra units first, then everything that runs. The minimums of each set are in
 // scheduler/state/gang_sets.h. A waiting pod that is refused (PodRecord::invalid), and any pod
@@ -92,8 +94,8 @@ int ElasticStateOf(const state::Workload& workload);
 inline int ElasticStateOf(const state::ClusterState&, const state::Workload& workload) {
   return ElasticStateOf(workload);
 }
-// How many pods must be active before any may start: the sum over the sets that count.
-int64_t GangMinimum(const state::Workload& workload);
+// How many pods must be active before any of the set may start: the sum over the sets that count.
+int64_t GangMinimum(const state::Workload& workload, int32_t set = 0);
 
 // What can be taken from it, first to go first; pods inside a unit in reverse task order. Only
 // kBound, kRunning and kPipelined pods, and kBinding ones that are among `fresh` (null: none).
@@ -105,8 +107,9 @@ std::vector<std::vector<state::PodId>> EvictionUnits(const state::ClusterState& 
                                                      const state::Workload& workload, bool core,
                                                      const std::set<state::PodId>* fresh = nullptr);
 
-// Something of it is active, yet some required set is below its minimum, and no pod of it
-// succeeded. False for a workload that is invalid: what runs is not evicted over a typing error.
-bool IsStale(const state::ClusterState& state, const state::Workload& workload);
+// The sets that are below their minimum although something at or below them is active, in order: 0
+// is the gang itself, which lacks a required set. Empty if a pod of the workload has succeeded, and
+// for a workload that is invalid: what runs is not evicted over a typing error.
+std::vector<int32_t> BelowMinimum(const state::Workload& workload);
 
 }  // namespace fairlead::engine

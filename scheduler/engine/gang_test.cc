@@ -209,6 +209,12 @@ TEST(GangTest, ReadinessAndNextStep) {
        "p1:a:run p2:a:wait p3:b:wait p4:b:wait", Readiness::kReady, "p3 p4 +"},
       {"what it lacks, if some of it runs", "sub=1; a member=1; b member=3",
        "p1:a:run p2:b:run p3:b:wait p4:b:wait p5:b:wait", Readiness::kReady, "p3 p4 +"},
+      {"and comes before what has nothing yet", "sub=1; a member=1; b member=2; c member=2",
+       "p1:a:run p2:c:run p3:b:wait p4:b:wait p5:c:wait", Readiness::kReady, "p5 +"},
+      {"also below the minimum", "sub=1; b member=2; c member=2",
+       "p1:c:run p2:b:wait p3:b:wait p4:c:wait", Readiness::kReady, "p4"},
+      {"if it can be completed", "sub=1; b member=2; c member=2", "p1:c:run p2:b:wait p3:b:wait",
+       Readiness::kReady, "p2 p3"},
       {"with too few pods it is passed over", "sub=1; a member=1; b member=2",
        "p1:a:run p2:b:wait p3:a:wait", Readiness::kReady, "p3 +"},
       {"and is incomplete if nothing else waits", "sub=1; a member=1; b member=2",
@@ -329,30 +335,42 @@ TEST(GangTest, EvictionUnits) {
   }
 }
 
-TEST(GangTest, Stale) {
+TEST(GangTest, BelowMinimum) {
   struct Case {
     const char* group;
     const char* pods;
-    bool stale;
+    const char* below;  // names of sets; "-" for the group itself
   };
   const Case cases[] = {
-      {"member=2", "p1:-:run p2:-:fail", true},
-      {"member=2", "p1:-:run p2:-:wait", true},
-      {"member=2", "p1:-:run p2:-:done", false},
-      {"member=2", "p1:-:wait p2:-:fail", false},
-      {"member=2", "p1:-:go p2:-:fail", false},
-      {"member=2", "p1:-:run p2:-:promise", false},
-      {"member=1", "p1:-:run p2:-:fail", false},
-      {"member=3; a member=2; b member=1", "p1:a:run p2:a:run p3:a:run p4:b:fail", true},
-      {"member=3; a member=2; b member=1", "p1:a:run p2:a:run p3:a:fail p4:b:run", false},
-      {"sub=1; a member=2; b member=1", "p1:a:run p2:b:run", false},
+      {"member=2", "p1:-:run p2:-:fail", "-"},
+      {"member=2", "p1:-:run p2:-:wait", "-"},
+      {"member=2", "p1:-:run p2:-:done", ""},
+      {"member=2", "p1:-:wait p2:-:fail", ""},
+      {"member=2", "p1:-:go p2:-:fail", ""},
+      {"member=2", "p1:-:run p2:-:promise", ""},
+      {"member=1", "p1:-:run p2:-:fail", ""},
+      {"member=3; a member=2; b member=1", "p1:a:run p2:a:run p3:a:run p4:b:fail", "-"},
+      {"member=3; a member=2; b member=1", "p1:a:run p2:a:run p3:a:fail p4:b:run", ""},
+      // The group has its minimum without it.
+      {"sub=1; a member=2; b member=1", "p1:a:run p2:b:run", "a"},
+      {"sub=1; a member=2; b member=1", "p1:a:run p2:b:run p3:a:done", ""},
+      {"sub=1; a member=2; b member=1", "p1:a:run p2:a:bind p3:b:run", ""},
+      {"sub=1; a member=2; b member=2", "p1:a:run p2:b:run", "- a b"},
+      // Of a set below, the sets that are complete are not named.
+      {"sub=1; a; a1<a member=2; a2<a member=1; b member=1", "p1:a1:run p2:a1:run p3:b:run", "a"},
+      {"sub=1; a; a1<a member=2; a2<a member=1; b member=1", "p1:a1:run p2:a2:run p3:b:run",
+       "a a1"},
       // A tree that is none is the user's mistake, not a reason to evict.
-      {"member=2; a<a member=2", "p1:a:run", false},
+      {"member=2; a<a member=2", "p1:a:run", ""},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(absl::StrCat(c.group, " / ", c.pods));
     World world(c.group, c.pods);
-    EXPECT_EQ(IsStale(world.state(), world.workload()), c.stale);
+    std::vector<std::string> below;
+    for (const int32_t set : BelowMinimum(world.workload())) {
+      below.push_back(set == 0 ? "-" : world.workload().sets[static_cast<size_t>(set)].name);
+    }
+    EXPECT_EQ(absl::StrJoin(below, " "), c.below);
   }
 }
 
