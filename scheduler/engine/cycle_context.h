@@ -24,6 +24,7 @@
 #include "scheduler/engine/placer.h"
 #include "scheduler/engine/preemptors.h"
 #include "scheduler/engine/reservation.h"
+#include "scheduler/engine/search_answers.h"
 #include "scheduler/engine/search_budget.h"
 #include "scheduler/engine/victim_search.h"
 
@@ -49,6 +50,7 @@ struct CycleInputs {
   const std::function<bool(const state::NodeInfo&)>& is_late;  // null: no node is
   const framework::Framework& framework;
   SearchBudget& budget;
+  SearchAnswers& answers;
   absl::Time now;
 };
 
