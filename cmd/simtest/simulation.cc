@@ -66,12 +66,6 @@ cmd::AppOptions ReplicaOptions(const world::Plan& plan) {
   return options;
 }
 
-// With a spent search budget verdicts change in every cycle: docs/known-issues.md.
-std::set<std::string> WithoutIn(const world::Plan& plan, std::set<std::string> without) {
-  if (plan.max_search_work > 0) without.insert("storm");
-  return without;
-}
-
 class Simulation {
  public:
   Simulation(const world::Plan& plan, const RunOptions& options)
@@ -89,7 +83,7 @@ class Simulation {
         checks_(&time_, start_, &server_, &truth_, &cloud_,
                 Caps{plan.hook, kGpuCap, plan.max_usd_per_hour * kMicroPerUsd, plan.max_nodes,
                      absl::Seconds(30), plan.paced ? kOverLimitPaced : kOverLimit},
-                WithoutIn(plan, options.without), options.recount_every) {
+                options.without, options.recount_every) {
     server_.Listen([this](const world::ApiServer::Commit& commit) { OnCommit(commit); });
     for (size_t i = 0; i < replicas_.size(); ++i) {
       cmd::Logger::Sink log;

@@ -67,12 +67,15 @@ void RunCycle(const Actions& actions, bool may_evict, CycleContext& c) {
     if (action->Evicts()) {
       if (!may_evict) continue;
       if (!std::exchange(evicting, true)) {
-        c.in.budget.Begin(c.in.placer.work(), c.in.options.max_search_work);
+        c.in.budget.Begin(c.in.options.max_search_work);
       }
     }
     action->Execute(c);
   }
-  if (may_evict) c.in.budget.End();
+  if (may_evict) {
+    c.in.budget.End();
+    c.in.answers.End();
+  }
   c.outcomes.AssignPositions();
   c.pipelined.Discard(c.in.state);
   UpdateReservations(c);

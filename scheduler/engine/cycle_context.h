@@ -24,6 +24,7 @@
 #include "scheduler/engine/placer.h"
 #include "scheduler/engine/preemptors.h"
 #include "scheduler/engine/reservation.h"
+#include "scheduler/engine/search_answers.h"
 #include "scheduler/engine/search_budget.h"
 #include "scheduler/engine/stale_index.h"
 #include "scheduler/engine/victim_search.h"
@@ -50,6 +51,7 @@ struct CycleInputs {
   const std::function<bool(const state::NodeInfo&)>& is_late;  // null: no node is
   const framework::Framework& framework;
   SearchBudget& budget;
+  SearchAnswers& answers;
   absl::Time now;
 };
 

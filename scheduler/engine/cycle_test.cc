@@ -2,6 +2,10 @@
 // after bindings that failed.
 #include "scheduler/engine/cycle.h"
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -38,29 +42,32 @@ TEST(MakeActionsTest, SpreadingGpusSwitchesConsolidationOff) {
   EXPECT_THAT(NamesOf(options), ::testing::Not(::testing::Contains("consolidation")));
 }
 
-TEST(SearchBudgetTest, EndsWhereTheWorkOfTheCycleDoes) {
-  SearchBudget budget;
-  budget.Begin(/*work=*/100, /*max_search_work=*/50);
-  EXPECT_EQ(budget.end_of_work(), 150u);
-  EXPECT_FALSE(budget.IsSpent(150));
-  EXPECT_TRUE(budget.IsSpent(151));
-  budget.Begin(7, -1);
-  EXPECT_EQ(budget.end_of_work(), 7u);
+bool MaySearch(SearchBudget& budget, uint64_t work) {
+  return budget.TakeTurn("reclaim", "any", work).has_value();
 }
 
-TEST(SearchBudgetTest, TheFirstSearchOfEachCycleHasTheWholeBudget) {
+TEST(SearchBudgetTest, BeginsWithTheFirstSearchOfTheCycle) {
   SearchBudget budget;
-  for (int cycle = 0; cycle < 2; ++cycle) {
-    budget.Begin(0, 10);
-    EXPECT_TRUE(budget.TakeTurn());
-    EXPECT_FALSE(budget.TakeTurn());
-    budget.End();
-  }
+  budget.Begin(/*max_search_work=*/50);
+  const auto first = budget.TakeTurn("reclaim", "first", /*work=*/100);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_TRUE(first->whole);
+  EXPECT_EQ(first->end_of_work, 150u);
+  const auto second = budget.TakeTurn("preempt", "second", 150);
+  ASSERT_TRUE(second.has_value());
+  EXPECT_FALSE(second->whole);
+  EXPECT_EQ(second->end_of_work, 150u);
+  EXPECT_FALSE(MaySearch(budget, 151));
+  budget.End();
+  budget.Begin(-1);
+  EXPECT_EQ(budget.TakeTurn("reclaim", "first", 7)->end_of_work, 7u);
+  EXPECT_TRUE(MaySearch(budget, 7));
+  EXPECT_FALSE(MaySearch(budget, 8));
 }
 
 TEST(SearchBudgetTest, WhatIsPostponedComesFirstInTheNextCycleOfItsActionAndThenNoMore) {
   SearchBudget budget;
-  budget.Begin(0, 10);
+  budget.Begin(10);
   budget.Postpone("reclaim", "late");
   budget.Postpone("preempt", "other");
   budget.Postpone("reclaim", "later");
@@ -69,10 +76,42 @@ TEST(SearchBudgetTest, WhatIsPostponedComesFirstInTheNextCycleOfItsActionAndThen
   // A cycle that may not evict neither begins nor ends: what was postponed stays postponed.
   EXPECT_THAT(budget.FirstInLine("reclaim"), ElementsAre("late", "later"));
   EXPECT_THAT(budget.FirstInLine("preempt"), ElementsAre("other"));
-  budget.Begin(0, 10);
+  budget.Begin(10);
   EXPECT_THAT(budget.FirstInLine("reclaim"), ElementsAre("late", "later"));
   budget.End();
   EXPECT_THAT(budget.FirstInLine("reclaim"), IsEmpty());
+}
+
+// Searches of the first action spend the budget of every cycle, and one of them is always postponed
+// too.
+TEST(SearchBudgetTest, ASearchOfALaterActionHasItsTurnWhateverTheFirstActionSpends) {
+  SearchBudget budget;
+  int searched = 0;
+  for (int cycle = 0; cycle < 4; ++cycle) {
+    budget.Begin(10);
+    uint64_t work = 0;
+    std::vector<std::string> line = budget.FirstInLine("reclaim");
+    for (const char* uid : {"a", "b", "c"}) {
+      if (std::find(line.begin(), line.end(), uid) == line.end()) line.push_back(uid);
+    }
+    for (const std::string& uid : line) {
+      if (budget.TakeTurn("reclaim", uid, work).has_value()) {
+        work += 100;
+      } else {
+        budget.Postpone("reclaim", uid);
+      }
+    }
+    const auto turn = budget.TakeTurn("preempt", "late", work);
+    if (turn.has_value()) {
+      EXPECT_TRUE(turn->whole);
+      EXPECT_EQ(turn->end_of_work, work + 10);
+      ++searched;
+    } else {
+      budget.Postpone("preempt", "late");
+    }
+    budget.End();
+  }
+  EXPECT_GT(searched, 0);
 }
 
 TEST(BindBackoffTest, EachFailureDoublesTheDelayUpToTheLongest) {

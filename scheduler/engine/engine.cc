@@ -106,6 +106,7 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   std::vector<model::Node> offered_nodes;
   std::function<bool(const state::NodeInfo&)> is_late;
   SearchBudget search_budget;
+  SearchAnswers search_answers;
   const Actions actions;
   uint64_t cycles = 0;
   // Who stands behind a workload that waits, as of the last cycle: from whom on in its equivalence
@@ -190,11 +191,27 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   impl.reservations.Begin(now, impl.tracker.ledger(), impl.shares);
   impl.placer.ResetWork();
   impl.promises.Begin();
-  CycleContext cycle({impl.options,      impl.state,      impl.tree,          impl.tracker,
-                      impl.pending,      impl.placer,     impl.search,        impl.preemptors,
-                      impl.shares,       impl.backoff,    impl.refusals,      impl.stale,
-                      impl.reservations, total,           impl.offered,       impl.offered_nodes,
-                      impl.is_late,      *impl.framework, impl.search_budget, now});
+  CycleContext cycle({impl.options,
+                      impl.state,
+                      impl.tree,
+                      impl.tracker,
+                      impl.pending,
+                      impl.placer,
+                      impl.search,
+                      impl.preemptors,
+                      impl.shares,
+                      impl.backoff,
+                      impl.refusals,
+                      impl.stale,
+                      impl.reservations,
+                      total,
+                      impl.offered,
+                      impl.offered_nodes,
+                      impl.is_late,
+                      *impl.framework,
+                      impl.search_budget,
+                      impl.search_answers,
+                      now});
   ::fairlead::engine::RunCycle(impl.actions, may_evict, cycle);
   impl.tracker.CloseLending();
   // The cycle's own moves are not news to the next one, but they change what is filed.

@@ -1,5 +1,6 @@
 // What one cycle leaves to the next, and what it takes from others: the budget of searches, demand
 // of pods that can never run, and bindings that are taken back before they are sent.
+#include <map>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -17,6 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Job;
+using ::testing::Not;
 using verdict::Code;
 
 // The budget does for one search a cycle. In each cycle something of queue `early` comes before
@@ -37,14 +39,44 @@ TEST(SearchBudgetTest, WhatWasNotSearchedForComesFirstInTheNextCycle) {
   const CycleResult before = c.Run(100);
   EXPECT_EQ(c.Evicted().size(), 1u);
   EXPECT_EQ(c.CodeOf("first"), Code::kWaitingForVictims);
-  EXPECT_THAT(c.DetailsOf("late"), HasSubstr("it comes first in the next cycle"));
+  EXPECT_THAT(c.DetailsOf("late"), HasSubstr("victims not evaluated yet"));
   EXPECT_LT(before.wake_at, absl::InfiniteFuture());
 
   c.Pod(Job("second", "early", 1, 3).Preemptible(false));
   c.Run(101);
   EXPECT_EQ(c.Evicted().size(), 1u);
   EXPECT_EQ(c.CodeOf("late"), Code::kWaitingForVictims) << "what comes later is never searched for";
-  EXPECT_THAT(c.DetailsOf("second"), HasSubstr("it comes first in the next cycle"));
+  EXPECT_THAT(c.DetailsOf("second"), HasSubstr("victims not evaluated yet"));
+}
+
+// No search finds a victim, because victims of each queue would not be enough, and the budget does
+// for one search a cycle: two workloads take turns.
+TEST(SearchBudgetTest, WhatIsPostponedKeepsTheVerdictOfItsLastSearch) {
+  EngineOptions options;
+  options.max_search_work = 0;
+  options.hook_on = false;
+  Cluster c(options);
+  for (const std::string name : {"a", "b"}) {
+    c.Queue(name, 100);
+    c.Node("n-" + name, 2);
+    c.Pod(Job("runs-" + name, name, 1).On("n-" + name));
+    c.Pod(Job("firm-" + name, name, 1).Preemptible(false).On("n-" + name));
+    c.Pod(Job("waits-" + name, name, 2).Priority("high", 1000));
+  }
+  c.Run(100);
+  EXPECT_THAT(c.DetailsOf("waits-a"), Not(HasSubstr("not evaluated yet")));
+  EXPECT_THAT(c.DetailsOf("waits-b"), HasSubstr("not evaluated yet"));
+  std::map<std::string, std::string> told;
+  for (int64_t at = 101; at < 110; ++at) {
+    c.Run(at);
+    EXPECT_THAT(c.Evicted(), IsEmpty());
+    for (const std::string name : {"waits-a", "waits-b"}) {
+      const std::string details = c.DetailsOf(name);
+      if (at < 106) continue;  // by then each was searched for by each action
+      EXPECT_THAT(details, Not(HasSubstr("not evaluated yet"))) << name;
+      EXPECT_EQ(told.try_emplace(name, details).first->second, details) << name << " at " << at;
+    }
+  }
 }
 
 TEST(DemandTest, APodThatCanNeverRunTakesNoLimitFromOthers) {

@@ -4,13 +4,36 @@
 
 namespace fairlead::engine {
 
-void SearchBudget::Begin(uint64_t work, int64_t max_search_work) {
-  end_of_work_ = work + static_cast<uint64_t>(std::max<int64_t>(0, max_search_work));
-  some_spent_ = false;
+void SearchBudget::Begin(int64_t max_search_work) {
+  max_work_ = static_cast<uint64_t>(std::max<int64_t>(0, max_search_work));
+  end_of_work_.reset();
   postponed_.clear();
 }
 
-void SearchBudget::End() { backlog_ = std::exchange(postponed_, {}); }
+void SearchBudget::End() {
+  // What waits longer stays before what was postponed for the first time.
+  const std::set<Search> again(postponed_.begin(), postponed_.end());
+  std::erase_if(line_, [&](const Search& search) { return !again.contains(search); });
+  const std::set<Search> former(line_.begin(), line_.end());
+  for (Search& search : postponed_) {
+    if (!former.contains(search)) line_.push_back(std::move(search));
+  }
+  postponed_.clear();
+}
+
+std::optional<SearchBudget::Turn> SearchBudget::TakeTurn(absl::string_view action,
+                                                         absl::string_view uid, uint64_t work) {
+  const uint64_t whole = work + max_work_;
+  if (!end_of_work_.has_value()) {
+    end_of_work_ = whole;
+    return Turn{whole, true};
+  }
+  if (!line_.empty() && line_.front().first == action && line_.front().second == uid) {
+    return Turn{whole, true};
+  }
+  if (work > *end_of_work_) return std::nullopt;
+  return Turn{*end_of_work_, false};
+}
 
 void SearchBudget::Postpone(absl::string_view action, absl::string_view uid) {
   postponed_.emplace_back(action, uid);
@@ -18,7 +41,7 @@ void SearchBudget::Postpone(absl::string_view action, absl::string_view uid) {
 
 std::vector<std::string> SearchBudget::FirstInLine(absl::string_view action) const {
   std::vector<std::string> uids;
-  for (const auto& [of_action, uid] : backlog_) {
+  for (const auto& [of_action, uid] : line_) {
     if (of_action == action) uids.push_back(uid);
   }
   return uids;

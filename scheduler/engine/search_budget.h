@@ -2,15 +2,20 @@
 // searches for first because this one could not afford to.
 //
 // Work is counted in filter evaluations (Placer::work()), never in time, so that decisions do not
-// depend on the speed of the machine. Fairness: a workload whose search was postponed comes first
-// in the next cycle, before all others and in the order of being postponed; so each is searched for
-// within a bounded number of cycles, however much those before it cost.
+// depend on the speed of the machine.
+//
+// Fairness: postponed searches form one line for all actions, in the order of being postponed
+// first. In each cycle the first of the line has a whole budget of its own, whatever the actions
+// before it have spent; so each is searched for within as many cycles as it has others before it.
+// A cycle spends two budgets at most, and what the last search of each exceeds them by.
 //
 // Ownership: the engine's; persists over cycles, not over restarts. Thread-safety: the owner's
-// thread. Complexity: O(1), but FirstInLine() O(postponed).
+// thread. Complexity: O(1) or O(log postponed), but FirstInLine() and End() O(postponed).
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,30 +26,33 @@ namespace fairlead::engine {
 
 class SearchBudget {
  public:
-  // Before the first search of a cycle. `work`: spent so far, by whatever.
-  void Begin(uint64_t work, int64_t max_search_work);
+  struct Turn {
+    uint64_t end_of_work = 0;  // the search may go up to this total of work
+    // It has a budget that no other search has spent from: whatever it leaves undone, the workload
+    // has had its turn.
+    bool whole = false;
+  };
+
+  // Before the first search of a cycle.
+  void Begin(int64_t max_search_work);
   // After the last search of a cycle that had any right to search.
   void End();
 
-  // Up to which total of work searches may go.
-  [[nodiscard]] uint64_t end_of_work() const { return end_of_work_; }
-  [[nodiscard]] bool IsSpent(uint64_t work) const { return work > end_of_work_; }
-  // Returns true for the first search of the cycle: it has the whole budget, so whatever it leaves
-  // undone, it has had its turn.
-  bool TakeTurn() { return !std::exchange(some_spent_, true); }
-
-  // The workload, by its uid, is searched for by the same action first in the next cycle.
+  // A search for the workload, by its uid, may begin; none if the budget is spent. `work`: spent so
+  // far, by whatever.
+  std::optional<Turn> TakeTurn(absl::string_view action, absl::string_view uid, uint64_t work);
+  // The workload was not searched for by the action, or not to the end.
   void Postpone(absl::string_view action, absl::string_view uid);
   // Uids that the last cycle postponed for the action, the first of them first.
   [[nodiscard]] std::vector<std::string> FirstInLine(absl::string_view action) const;
 
  private:
-  using Backlog = std::vector<std::pair<std::string, std::string>>;  // action, uid
+  using Search = std::pair<std::string, std::string>;  // action, uid
 
-  uint64_t end_of_work_ = 0;
-  bool some_spent_ = false;
-  Backlog backlog_;    // of the last cycle
-  Backlog postponed_;  // of this one
+  uint64_t max_work_ = 0;
+  std::optional<uint64_t> end_of_work_;  // set by the first turn of the cycle
+  std::vector<Search> line_;             // of the last cycle
+  std::vector<Search> postponed_;        // in this one
 };
 
 }  // namespace fairlead::engine

@@ -1,9 +1,11 @@
 #include "scheduler/engine/actions/eviction_pass.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "queues/job_order.h"
 #include "queues/limits.h"
@@ -137,35 +139,42 @@ void EvictionPass::Help(Outcome& outcome) {
   const std::string action(policy_.Name());
   if (against_budgets_ && !c_.spared.contains({action, workload.id})) return;
   if (DelaysEviction(outcome, workload) || KnownToFail(outcome, workload)) return;
-  if (in_.budget.IsSpent(in_.placer.work())) {
-    Postpone(outcome);
-    return;
-  }
-  const bool has_whole_budget = in_.budget.TakeTurn();
-  if (has_whole_budget) {
-    for (const Binding& binding : c_.decisions.bindings) c_.fresh.insert(binding.pod);
-  }
-  const queues::QueueLedger before = in_.tracker.ledger();
   const bool limit_blocked = outcome.code == Code::kQueueLimitReached;
-  if (!limit_blocked && queues::CheckLimits(in_.tree, before, outcome.leaf, outcome.step_request,
-                                            workload.preemptible)
+  if (!limit_blocked && queues::CheckLimits(in_.tree, in_.tracker.ledger(), outcome.leaf,
+                                            outcome.step_request, workload.preemptible)
                             .has_value()) {
     return;  // other workloads were helped meanwhile; the demand action says which limit holds it
   }
+  const std::optional<SearchBudget::Turn> turn =
+      in_.budget.TakeTurn(name_, workload.uid, in_.placer.work());
+  if (!turn.has_value()) {
+    Postpone(outcome, workload);
+    return;
+  }
+  if (c_.fresh.empty()) {
+    for (const Binding& binding : c_.decisions.bindings) c_.fresh.insert(binding.pod);
+  }
+  const queues::QueueLedger before = in_.tracker.ledger();
   const SearchStep step{workload, outcome.leaf, outcome.step, outcome.step_request, limit_blocked};
   std::string broken;
   state::Transaction txn(in_.state);
   const std::set<state::PodId> none;
   const std::set<state::PodId>& fresh_victims = policy_.TakesFresh() ? c_.fresh : none;
-  SearchOutcome found = Search(txn, before, outcome, step, fresh_victims, broken);
+  SearchOutcome found = Search(txn, before, outcome, step, *turn, fresh_victims, broken);
   if (!TakesBindings(found) && !found.out_of_work && !fresh_victims.empty()) {
     // Bindings of this cycle come first among the victims, as in KAI. Where they do not help, they
     // must not keep the search from pods that run.
     txn.RollbackTo(0);
-    found = Search(txn, before, outcome, step, none, broken);
+    found = Search(txn, before, outcome, step, *turn, none, broken);
   }
   if (!found.found) {
-    RecordFailure(outcome, workload, found, broken, has_whole_budget);
+    c_.decisions.WakeAt(found.wake_at);
+    // With a whole budget the workload has had its turn, completed or not.
+    if (found.out_of_work && !turn->whole) {
+      Postpone(outcome, workload);
+    } else {
+      RecordFailure(outcome, workload, found, broken);
+    }
     return;
   }
   // Promises alone are not changed: capacity that no pod holds is allocate's to give out.
@@ -204,14 +213,14 @@ bool EvictionPass::KnownToFail(Outcome& outcome, const state::Workload& workload
       workload.priority > known->second.priority) {
     return false;
   }
-  const std::vector<std::string>& details = known->second.details;
-  outcome.details.insert(outcome.details.end(), details.begin(), details.end());
-  if (known->second.spared) c_.spared.insert({std::string(policy_.Name()), workload.id});
+  in_.answers.Record(name_, workload, known->second.answer);
+  Tell(outcome, workload, *known->second.answer);
   return true;
 }
 
 SearchOutcome EvictionPass::Search(state::Transaction& txn, const queues::QueueLedger& before,
                                    const Outcome& outcome, const SearchStep& step,
+                                   const SearchBudget::Turn& turn,
                                    const std::set<state::PodId>& fresh, std::string& broken) {
   SearchContext context{in_.options,
                         in_.tree,
@@ -224,7 +233,7 @@ SearchOutcome EvictionPass::Search(state::Transaction& txn, const queues::QueueL
                         in_.refusals,
                         against_budgets_,
                         in_.now,
-                        in_.budget.end_of_work(),
+                        turn.end_of_work,
                         nullptr};
   if (c_.lending.any() || c_.models.any()) {
     context.keeps_bounds = [&, load = c_.lending.Load()](queues::QueueId leaf,
@@ -240,31 +249,38 @@ SearchOutcome EvictionPass::Search(state::Transaction& txn, const queues::QueueL
 }
 
 void EvictionPass::RecordFailure(Outcome& outcome, const state::Workload& workload,
-                                 const SearchOutcome& found, const std::string& broken,
-                                 bool had_whole_budget) {
-  c_.decisions.WakeAt(found.wake_at);
-  // With the whole budget the search was not completed either: the workload has had its turn.
-  if (found.out_of_work && !had_whole_budget) Postpone(outcome);
-  const auto key = KeyOf(outcome, workload);
-  const auto count = static_cast<int64_t>(outcome.step.pods.size());
-  // What the search with budgets has said stands.
-  if (against_budgets_) {
-    failed_[key] = {workload.priority, count, {}};
-    return;
+                                 const SearchOutcome& found, const std::string& broken) {
+  auto answer = std::make_shared<SearchAnswer>();
+  // Without budgets: what the search with them has said stands.
+  if (!against_budgets_) {
+    answer->details = found.details;
+    if (!broken.empty()) answer->details.push_back(absl::StrCat("no eviction: ", broken));
+    answer->spared = found.spared;
   }
-  std::vector<std::string> details = found.details;
-  if (!broken.empty()) details.push_back(absl::StrCat("no eviction: ", broken));
-  outcome.details.insert(outcome.details.end(), details.begin(), details.end());
-  failed_[key] = {workload.priority, count, std::move(details), found.spared};
-  if (found.spared) c_.spared.insert({std::string(policy_.Name()), workload.id});
+  failed_[KeyOf(outcome, workload)] = {workload.priority,
+                                       static_cast<int64_t>(outcome.step.pods.size()), answer};
+  in_.answers.Record(name_, workload, answer);
+  Tell(outcome, workload, *answer);
 }
 
-void EvictionPass::Postpone(Outcome& outcome) {
-  in_.budget.Postpone(name_, in_.state.workload(outcome.workload).uid);
-  const std::string why =
-      "not evaluated: the search budget of this cycle is spent; it comes first in the next cycle";
-  if (outcome.details.empty() || outcome.details.back() != why) outcome.details.push_back(why);
+void EvictionPass::Tell(Outcome& outcome, const state::Workload& workload,
+                        const SearchAnswer& answer) {
+  outcome.details.insert(outcome.details.end(), answer.details.begin(), answer.details.end());
+  if (answer.spared) c_.spared.insert({std::string(policy_.Name()), workload.id});
+}
+
+void EvictionPass::Postpone(Outcome& outcome, const state::Workload& workload) {
+  in_.budget.Postpone(name_, workload.uid);
   c_.decisions.WakeAt(in_.now + kPauseOfSearches);
+  if (const SearchAnswerPtr known = in_.answers.Recall(name_, workload); known != nullptr) {
+    Tell(outcome, workload, *known);
+    return;
+  }
+  const absl::string_view why =
+      "victims not evaluated yet: the search budget of each cycle goes to earlier requests first";
+  std::vector<std::string>& details = outcome.details;
+  if (against_budgets_ || absl::c_linear_search(details, why)) return;
+  details.emplace_back(why);
 }
 
 std::string EvictionPass::BrokenBound(const model::Resources& load, queues::QueueId leaf,

@@ -2,10 +2,11 @@
 // turn each, in queue order; for each a search looks for victims; what it finds is carried out and
 // recorded.
 //
-// Order of turns: first those that the last cycle postponed (search_budget.h), then all others by
-// the order of queues, which is renewed after each eviction. Equal workloads of one queue fail
-// alike, so each kind of step is searched for once a pass. A workload behind an equivalent one that
-// was helped gets a turn of its own.
+// Order of turns: first those that former cycles postponed (search_budget.h), then all others by
+// the order of queues, which is renewed after each eviction. A workload that is postponed keeps
+// what the last finished search for it has said (search_answers.h). Equal workloads of one queue
+// fail alike, so each kind of step is searched for once a pass. A workload behind an equivalent one
+// that was helped gets a turn of its own.
 //
 // Ownership: one object for one execution; borrows context and policy. Thread-safety: the owner's
 // thread. Complexity: O(log queues) a turn and what its search costs, within the search budget.
@@ -72,8 +73,7 @@ class EvictionPass {
   struct FailedSearch {
     int32_t priority;
     int64_t count;
-    std::vector<std::string> details;
-    bool spared = false;  // by budgets
+    SearchAnswerPtr answer;
   };
 
   void CollectRows();
@@ -94,15 +94,19 @@ class EvictionPass {
   bool KnownToFail(Outcome& outcome, const state::Workload& workload);
   SearchOutcome Search(state::Transaction& txn, const queues::QueueLedger& before,
                        const Outcome& outcome, const SearchStep& step,
-                       const std::set<state::PodId>& fresh, std::string& broken);
+                       const SearchBudget::Turn& turn, const std::set<state::PodId>& fresh,
+                       std::string& broken);
   static bool TakesBindings(const SearchOutcome& found);
   // What the victims leave is the workload's.
   void RecordPreemptor(const Outcome& outcome, const state::Workload& workload,
                        const std::vector<Victim>& victims);
   void RecordFailure(Outcome& outcome, const state::Workload& workload, const SearchOutcome& found,
-                     const std::string& broken, bool had_whole_budget);
-  // The search budget is spent: the workload comes first in the next cycle.
-  void Postpone(Outcome& outcome);
+                     const std::string& broken);
+  // The search budget is spent: the workload stands in line for the next cycles, and its verdict
+  // says what the last finished search has said.
+  void Postpone(Outcome& outcome, const state::Workload& workload);
+  // Puts the answer of a search into the outcome.
+  void Tell(Outcome& outcome, const state::Workload& workload, const SearchAnswer& answer);
   // Which bound the pods break where a search has put them, or "". `load`: LendingBounds::Load()
   // before the search.
   [[nodiscard]] std::string BrokenBound(const model::Resources& load, queues::QueueId leaf,
