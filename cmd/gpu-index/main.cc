@@ -5,7 +5,7 @@
 // Environment: POD_NAME, POD_NAMESPACE (by the downward API), NVIDIA_VISIBLE_DEVICES (by the device
 // plugin), FAIRLEAD_NVML_LIBRARY (another libnvidia-ml.so.1), KUBECONFIG (outside of a cluster).
 // Exit codes: 0 a signal ended it; 1 the GPU is unknown or the server refuses: the kubelet starts
-// it again.
+// it again; 2 it was called with arguments.
 #include <csignal>
 #include <ctime>
 #include <iostream>
@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "base/write_attempts.h"
 #include "cmd/gpu-index/announce.h"
 #include "cmd/gpu-index/device.h"
 #include "kube/credentials/credentials.h"
@@ -26,6 +27,17 @@
 
 namespace fairlead::gpu_index {
 namespace {
+
+constexpr char kUsage[] = R"(Usage: fairlead-gpu-index
+The program in a reservation pod, without arguments: finds out which GPU the pod was given, writes
+it to the pod's annotation run.ai/reserve_for_gpu_index, and waits for its end. Uses no GPU.
+
+Environment:
+  POD_NAME, POD_NAMESPACE   of this pod (downward API)
+  NVIDIA_VISIBLE_DEVICES    set by the device plugin
+  FAIRLEAD_NVML_LIBRARY     another libnvidia-ml.so.1
+  KUBECONFIG                outside of a cluster
+)";
 
 void Say(absl::string_view level, absl::string_view message) {
   std::cerr << "level=" << level << " msg=\"" << message << "\"\n";
@@ -72,13 +84,13 @@ absl::Status Run(const sigset_t& signals) {
       const auto transport,
       kube::CurlTransport::Create(config.server, kube::NewCredentialSource(config, clock), clock,
                                   options));
-  absl::Duration pause = absl::Milliseconds(500);
-  for (;; pause = std::min(2 * pause, absl::Seconds(10))) {
+  const Backoff backoff = {absl::Milliseconds(500), absl::Seconds(10)};
+  for (int64_t attempts = 1;; ++attempts) {
     absl::Status said = Announce(*transport, pod, device);
     if (said.ok()) break;
     if (!absl::IsUnavailable(said)) return said;
     Say("warning", said.message());
-    if (AskedToEnd(signals, pause)) return absl::OkStatus();
+    if (AskedToEnd(signals, backoff.Pause(attempts))) return absl::OkStatus();
   }
   Say("info", "announced it");
   while (!AskedToEnd(signals, absl::InfiniteDuration())) {
@@ -89,7 +101,12 @@ absl::Status Run(const sigset_t& signals) {
 }  // namespace
 }  // namespace fairlead::gpu_index
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1) {
+    const bool help = absl::string_view(argv[1]) == "--help" || absl::string_view(argv[1]) == "-h";
+    (help ? std::cout : std::cerr) << fairlead::gpu_index::kUsage;
+    return help ? 0 : 2;
+  }
   // Before any thread starts, so that all threads leave these signals to AskedToEnd.
   sigset_t signals;
   sigemptyset(&signals);
