@@ -227,7 +227,7 @@ TEST_F(HookTest, NodeThatNeverRegistersIsTerminatedAndCountsUntilThen) {
   const Demand demand = {Item("team/a", Spec(1000, 4, 1), 1)};
   out = Step(demand);
   EXPECT_EQ(All<model::TerminateNode>(out).size(), 1u);
-  EXPECT_EQ(out.outcomes[0].code, Code::kGpuCapReached) << "nobody knows whether it exists";
+  EXPECT_EQ(out.outcomes[0].code, Code::kGpuCapReached) << "whether it exists is unknown";
   Answer(false, absl::OkStatus());
   StepAndApply();
   EXPECT_TRUE(requests_.empty());

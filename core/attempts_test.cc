@@ -288,9 +288,8 @@ TEST_F(DelaysTest, TheCodeSaysWhoMayMendIt) {
       {"others may buy", false, true, "", "Unschedulable", "InsufficientCapacity", true},
       {"others may, as far as we know", false, true, "r1", "Unschedulable", "InsufficientCapacity",
        true},
-      {"nobody sells it", true, true, "r1", "PreemptionDelay", "PreemptionDelay", true},
-      {"nobody would give way either", true, false, "r1", "NoInstanceTypeFits",
-       "NoInstanceTypeFits", false},
+      {"no type has it", true, true, "r1", "PreemptionDelay", "PreemptionDelay", true},
+      {"no victims either", true, false, "r1", "NoInstanceTypeFits", "NoInstanceTypeFits", false},
   };
   for (const DelayCase& c : cases) {
     SCOPED_TRACE(c.title);

@@ -237,7 +237,7 @@ TEST_F(GpuReservationsTest, NobodyJoinsAGpuThatCameBackAsAnotherDevice) {
   auto outcome = Step(0);
   ASSERT_THAT(outcome.failed, SizeIs(1));
   EXPECT_THAT(outcome.failed[0].reason, HasSubstr("GPU-1"));
-  EXPECT_THAT(outcome.actions, IsEmpty()) << "nobody is evicted for it";
+  EXPECT_THAT(outcome.actions, IsEmpty()) << "no pod is evicted for it";
   // When the former sharers are gone it is an ordinary GPU.
   Gone(Sharer("a", "n1", "g", "GPU-1"));
   Hold("b", {"g"});

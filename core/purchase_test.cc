@@ -204,7 +204,7 @@ TEST_F(PurchaseTest, LostCreationIsMadeAgainAndInTheEndGivenUp) {
     if (result.wake_at > now) now = std::min(result.wake_at, now + absl::Minutes(1));
     result = StepAt(now);
   }
-  EXPECT_TRUE(planned_anew) << "the pods wait for a node that nobody will ever bring";
+  EXPECT_TRUE(planned_anew) << "the pods wait for a node that will never come";
   EXPECT_EQ(asked.size(), 2u);
   for (const auto& [name, times] : asked) EXPECT_GT(times, 4) << name;
 }

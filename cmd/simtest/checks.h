@@ -173,7 +173,7 @@ class Checks {
   void CheckVerdicts();
   void CheckToldThatRun();
   [[nodiscard]] bool CanBeBought(const sim::world::Workload& workload) const;
-  // What was committed before this has reached everybody.
+  // What was committed before this has reached both replicas.
   [[nodiscard]] absl::Time KnownSince() const;
 
   const sim::EventQueue* time_;

@@ -136,7 +136,7 @@ TEST_F(ExecutorTest, OneObjectOneWriteAtATimeInOrder) {
   EXPECT_THAT(Requests(), ElementsAre("PATCH status"));
   api_.Respond(api_.exchanges().back().id, Reply::Json(500, "").response);
   api_.Pump();
-  EXPECT_THAT(Requests(), ElementsAre("PATCH status")) << "a retry lets nobody overtake";
+  EXPECT_THAT(Requests(), ElementsAre("PATCH status")) << "a retry lets no write overtake";
   api_.On("PATCH", kStatusPath, kOk);
   api_.On("POST", kBindPath, kCreated);
   api_.On("POST", kEvictPath, kCreated);

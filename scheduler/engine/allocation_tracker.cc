@@ -45,7 +45,7 @@ void AllocationTracker::Release(queues::QueueId leaf, const model::Resources& am
 
 std::optional<model::ResourceIndex> AllocationTracker::GpuModelOf(
     const state::PodRecord& pod) const {
-  if (tree_.resources().size() <= model::kGpu + 1) return std::nullopt;  // nobody names any
+  if (tree_.resources().size() <= model::kGpu + 1) return std::nullopt;  // none is named
   if (pod.node != state::kNoId) return ModelOf(tree_, state_.node(pod.node));
   return queues::FindGpuModel(tree_, OnlyProduct(*state_.pod_class(pod.pod_class).spec));
 }
@@ -196,7 +196,7 @@ AllocationTracker::Requests AllocationTracker::RequestedBy(const state::Workload
   const queues::QueueId now = tree_.Find(workload.queue).value_or(kNoQueue);
   for (state::PodId id : workload.pods) {
     const state::PodRecord& pod = state_.pod(id);
-    // Who is not tried asks for nothing.
+    // A pod that is not tried asks for nothing.
     const bool asks = pod.status == state::PodStatus::kPending && !workload.GaveUp();
     const bool allocated = state::IsAllocated(pod.status);
     if (!allocated && !asks) continue;

@@ -109,10 +109,10 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   SearchAnswers search_answers;
   const Actions actions;
   uint64_t cycles = 0;
-  // Who stands behind a workload that waits, as of the last cycle: from whom on in its equivalence
-  // class.
+  // Where the rest of its equivalence class begins behind a workload that waits, as of the last
+  // cycle.
   absl::flat_hash_map<state::WorkloadId, QueueOrderKey> rests;
-  // Without an equivalence class if there is nobody any more.
+  // Without an equivalence class if the rest is empty by now.
   [[nodiscard]] RestOfClass RestBehind(const Waiting& waiting) const;
 };
 

@@ -123,7 +123,7 @@ class Cluster {
     std::sort(names.begin(), names.end());
     return names;
   }
-  // "action:pod", with ">node" for who has another place, sorted.
+  // "action:pod", with ">node" for a pod that has another place, sorted.
   std::vector<std::string> Evicted() const {
     std::vector<std::string> names;
     for (const Eviction& eviction : result_.evictions) {

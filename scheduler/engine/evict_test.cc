@@ -404,7 +404,7 @@ TEST_F(NeverStaleSubGroupTest, NegativeGraceMeansNever) {
 // ---- over many cycles
 
 // Evictions take effect between cycles: an evicted pod waits again. Whatever the cluster, a fixed
-// set of jobs comes to rest: after a while no cycle evicts anybody.
+// set of jobs comes to rest: after a while no cycle evicts a pod.
 // Every second time short jobs come first.
 TEST(EvictProperty, NoPingPong) {
   for (uint32_t seed = 1; seed <= 120; ++seed) {

@@ -176,7 +176,7 @@ TEST(FoldTest, NobodyCanTellWhoWasLeftOut) {
       ASSERT_EQ(folds.engine->CheckConsistency(), "");
     }
   }
-  EXPECT_GT(left_out, 500) << "the worlds are too small to leave anybody out";
+  EXPECT_GT(left_out, 500) << "the worlds are too small to leave a workload out";
 }
 
 TEST(FoldTest, NorWhereRoomIsKeptForGangs) {
@@ -194,7 +194,7 @@ TEST(FoldTest, NorWhereRoomIsKeptForGangs) {
     Fill(folds, seed, false, 4);
     Fill(looks, seed, false, 4);
     for (const int64_t at : {100, 101, 102, 103}) {
-      // Room is kept before anybody gives way.
+      // Capacity is reserved before a pod is evicted.
       const bool may_evict = at > 100;
       CycleResult folded = folds.engine->RunCycle(At(at), may_evict);
       for (const Waiting& waiting : folded.waiting) left_out += waiting.behind;
@@ -213,8 +213,8 @@ TEST(FoldTest, NorWhereRoomIsKeptForGangs) {
       }
     }
   }
-  EXPECT_GT(left_out, 500) << "the worlds are too small to leave anybody out";
-  EXPECT_GT(held, 100) << "room is kept too seldom";
+  EXPECT_GT(left_out, 500) << "the worlds are too small to leave a workload out";
+  EXPECT_GT(held, 100) << "capacity is reserved too seldom";
 }
 
 TEST(FoldTest, ACycleLooksAtOneOfManyGroupsAlike) {

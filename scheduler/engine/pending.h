@@ -130,7 +130,7 @@ class PendingIndex {
   // Null if the workload does not wait.
   [[nodiscard]] const EquivalenceClass* EquivalenceClassOf(state::WorkloadId workload) const;
 
-  // Since the last call: who was filed, perhaps anew, and who was taken out, each perhaps several
+  // Since the last call: what was filed, perhaps anew, and what was taken out, each perhaps several
   // times.
   WaitingChanges TakeChanges();
 

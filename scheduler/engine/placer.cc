@@ -253,8 +253,8 @@ bool Placer::PlaceInDomain(Attempt& attempt, const StepNode& node, const Area& a
 }
 
 // Of domains in which it would have to wait, those in which nodes are on order for the workload
-// come first, lest it takes the place of another one for whom the only other domain was bought.
-// What it prefers goes by its own order.
+// come first, lest it takes the place of another one that only this domain was bought for.
+// A preferred level goes by its own order.
 bool Placer::OwnDomainsFirst(const state::Workload& workload,
                              const model::TopologyConstraint& constraint,
                              std::vector<TopologyCandidate>& domains) {

@@ -137,7 +137,7 @@ class Placer {
       must_wait = stand.must_wait;
       result.promised = stand.promised;
     }
-    // Since then nobody had to be promised room.
+    // Since then no pod had to be promised room.
     [[nodiscard]] bool StartsSince(const Checkpoint& stand) const {
       return must_wait == stand.must_wait && result.promised == stand.promised;
     }
@@ -184,7 +184,7 @@ class Placer {
   // True if a node where the class would have to wait can beat one where it could start
   // (framework/score_tiers.h).
   [[nodiscard]] bool MayPreferWaiting(state::PodClassId pod_class) const;
-  // The node's room is kept for somebody else than who asks.
+  // The node's capacity is reserved for another workload than the requester.
   bool Kept(state::PodClassId pod_class, const state::NodeInfo& node, framework::Capacity capacity);
   void SetRequester(const state::Workload& workload);
   static void PromiseAllOf(state::Transaction& txn, state::Transaction::Checkpoint start);

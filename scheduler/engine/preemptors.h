@@ -1,9 +1,9 @@
 // Preemptors: workloads that pods were evicted for, until they run. What the evictions free is
 // theirs.
 //
-// A promise lasts for one cycle, so queue order alone decides who gets what victims leave. The pods
-// that controllers create in the victims' stead may come first in that order, by the priority of
-// their queue or because the head of the preemptor's queue requests too much: then they take the
+// A promise lasts for one cycle, so queue order alone decides which pod gets what victims leave.
+// Pods that controllers create in the victims' stead may come first in that order, by the priority
+// of their queue or because the head of the preemptor's queue requests too much: then they take the
 // freed capacity, and the headroom below limits, one by one; the preemptor has more pods evicted;
 // and so on without end.
 //

@@ -1,5 +1,5 @@
 // Rows that take their place by age among rows that are in order already, leaf queue by leaf queue:
-// who waits behind the first of an equivalence class comes to stand among the others of its leaf.
+// what waits behind the first of an equivalence class comes to stand among the others of its leaf.
 //
 // Use: Expect() every row that has its place, then Advance() each of them in order. Advance() first
 // gives the late rows of the leaf that come before it, then the row, and after the last of a leaf

@@ -7,7 +7,7 @@
 // given (a parent's candidate, or all) that exist and are in the tree.
 //
 // 1. Pins. With a required level, pods of the set that already run leave only the nodes of the
-//    domains of that level in which they run. Several such domains (somebody relabelled nodes):
+//    domains of that level in which they run. Several such domains (nodes were relabelled):
 //    each is a candidate of its own. Pods that all run outside the tree: no candidate. A preferred
 //    level pins nothing.
 // 2. Room of a domain: the sum over its nodes of what is free (kFuture: idle + releasing), below

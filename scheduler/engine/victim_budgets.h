@@ -86,7 +86,7 @@ class SearchBudgets {
   // not among them: that choice has been tried before.
   [[nodiscard]] bool Choose(std::vector<VictimUnit>& units) const;
 
-  [[nodiscard]] bool spared_somebody() const { return spared_ > 0; }
+  [[nodiscard]] bool any_spared() const { return spared_ > 0; }
   // One clause each, for the verdict.
   void Explain(absl::string_view action, std::vector<std::string>& details) const;
 

@@ -1,4 +1,4 @@
-// Workloads that have something to give, leaf queue by leaf queue, who gives first at the front:
+// Workloads that hold something, leaf queue by leaf queue, the first victim at the front:
 // kept up to date by looking only at workloads that changed, so that a search for victims costs
 // what it visits and not what exists.
 //
@@ -10,10 +10,10 @@
 // decides. (KAI goes straight to the uid, which means nothing.) Where short jobs are served first
 // (state::JobOrder) age is left out: its reverse would take the long jobs, which lose the most.
 //
-// It is built by the first CatchUp(): a cluster in which nobody is ever searched for pays nothing.
-// Ownership: borrows state and tree. Thread-safety: the owner's thread. Complexity: O(1) a Touch(),
-// O(log n) a touched workload in CatchUp(), O(workloads log n) for the first one. Memory: about 200
-// bytes a workload in it.
+// It is built by the first CatchUp(): a cluster in which victims are never searched for pays
+// nothing. Ownership: borrows state and tree. Thread-safety: the owner's thread. Complexity: O(1) a
+// Touch(), O(log n) a touched workload in CatchUp(), O(workloads log n) for the first one. Memory:
+// about 200 bytes a workload in it.
 #pragma once
 
 #include <functional>

@@ -57,7 +57,7 @@ std::string VictimSearch::CheckConsistency() const {
 
 void VictimSearch::ExplainSpared(const Rules& rules, const SearchBudgets& budgets,
                                  const VictimWalks& walks, SearchOutcome& outcome) {
-  outcome.spared = budgets.spared_somebody();
+  outcome.spared = budgets.any_spared();
   budgets.Explain(rules.name, outcome.details);
   int64_t refused = 0;
   std::set<std::string> by;
@@ -153,7 +153,7 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
   PotentialVictims taken(context, state_.total_for_queues(), walks);
   Hypothesis what_if(txn, state_, framework_, placer_.gpu_order());
   const NodeFits::Wanted wanted = fits_.WantedBy(step.step.pods);
-  const bool some_stay = !rules.everybody_moves && !rules.others_move;
+  const bool some_stay = !rules.all_move && !rules.others_move;
   std::set<state::WorkloadId> workloads;
   int64_t victims = 0;
   size_t next_try = 0;
@@ -226,14 +226,14 @@ bool VictimSearch::Helps(const VictimUnit& unit, const SearchStep& step) const {
   return false;
 }
 
-bool VictimSearch::AnybodyToPreempt(queues::QueueId leaf, int32_t priority) {
+bool VictimSearch::MayPreempt(queues::QueueId leaf, int32_t priority) {
   index_.CatchUp();
   const auto found = index_.leaves().find(leaf);
   return found != index_.leaves().end() && -found->second.begin()->minus_priority < priority;
 }
 
-bool VictimSearch::AnybodyToReclaimFrom(const queues::ReclaimContext& rights,
-                                        const queues::Reclaimer& reclaimer) {
+bool VictimSearch::MayReclaim(const queues::ReclaimContext& rights,
+                              const queues::Reclaimer& reclaimer) {
   if (!queues::CanReclaim(rights, reclaimer).allowed()) return false;
   index_.CatchUp();
   for (const auto& [leaf, workloads] : index_.leaves()) {
@@ -251,7 +251,7 @@ SearchOutcome VictimSearch::Preempt(state::Transaction& txn, const SearchContext
   index_.CatchUp();
   const auto leaf = index_.leaves().find(step.leaf);
   if (leaf == index_.leaves().end()) return outcome;
-  // Nobody of lower priority, protected or not: there is nothing to say.
+  // None of lower priority, protected or not: there is nothing to say.
   if (-leaf->second.begin()->minus_priority >= step.workload.priority) return outcome;
   VictimFilter filter;
   filter.now = context.now;
@@ -318,10 +318,10 @@ bool VictimSearch::ReclaimFrom(state::Transaction& txn, const SearchContext& con
                                const queues::ReclaimContext& rights,
                                const queues::Reclaimer& reclaimer, SearchOutcome& outcome) {
   VictimWalks walks;
-  bool anybody = false;
+  bool others = false;
   for (const auto& [leaf, workloads] : index_.leaves()) {
     if (leaf == step.leaf || !context.tree.Usable(leaf)) continue;
-    anybody = true;
+    others = true;
     if (!rules.others_move && !queues::MayEverReclaimFrom(rights, reclaimer, leaf)) continue;
     VictimFilter filter;
     filter.now = context.now;
@@ -334,7 +334,7 @@ bool VictimSearch::ReclaimFrom(state::Transaction& txn, const SearchContext& con
     walks.emplace(leaf, LeafVictims(state_, tracker_, workloads, leaf, filter));
   }
   if (walks.empty()) {
-    if (anybody) {
+    if (others) {
       outcome.details.push_back("reclaim: no other queue holds more than its fair share");
     }
     return false;
@@ -372,7 +372,7 @@ SearchOutcome VictimSearch::Consolidate(state::Transaction& txn, const SearchCon
   if (walks.empty()) return outcome;
   Rules rules;
   rules.name = "consolidation";
-  rules.everybody_moves = true;
+  rules.all_move = true;
   rules.max_workloads = context.options.max_consolidation_workloads;
   Search(txn, context, step, rules, walks, outcome);
   return outcome;

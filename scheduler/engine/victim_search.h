@@ -1,7 +1,7 @@
-// Who gives way for one step of a workload (KAI's rules, facts 3.9-3.13):
+// Which pods are evicted for one step of a workload (KAI's rules, facts 3.9-3.13):
 //   reclaim      from queues that hold more than their share
 //   preempt      from lower priorities in the same queue
-//   consolidate  from anybody, if everybody finds another place
+//   consolidate  from any workload, if all victims find another place
 //
 // Victims come in units: one pod of a workload above its minimum, otherwise everything that runs of
 // it. Units are evicted one after another, in the reversed queue order, in a Hypothesis,
@@ -12,9 +12,9 @@
 // stay as short as what really gives.
 //
 // PodDisruptionBudgets: a search takes no more pods of a budget than it allows, all victims of the
-// search together; a gang's block that would is left out whole. If that finds nobody and a budget
-// spared somebody (`spared`), the caller may search again with `against_budgets`, when it has tried
-// everything else: the eviction API has the last word on those.
+// search together; a gang's block that would is left out whole. If that finds no victims and a
+// budget spared some (`spared`), the caller may search again with `against_budgets`, when it has
+// tried everything else: the eviction API has the last word on those.
 //
 // Thread-safety: the owner's thread. Bounded by max_victims and the placer's work; what the bound
 // left undone is said in `details`. Determinism: total orders only. Complexity: O(queues) to begin,
@@ -103,11 +103,11 @@ struct Victim {
 struct SearchOutcome {
   bool found = false;
   std::vector<Victim> victims;
-  bool spared = false;       // nobody was found, and budgets kept somebody out
-  bool out_of_work = false;  // nobody was found before the budget of searches was spent
+  bool spared = false;       // nothing was found, and budgets kept pods out
+  bool out_of_work = false;  // nothing was found before the budget of searches was spent
   // Why not, for the verdict; one clause each.
   std::vector<std::string> details;
-  // When somebody may be taken who may not be now.
+  // When a pod may be taken that may not be now.
   absl::Time wake_at = absl::InfiniteFuture();
 };
 
@@ -129,11 +129,11 @@ class VictimSearch {
   // The first difference between what it derives and a look at everything, or empty.
   [[nodiscard]] std::string CheckConsistency() const;
 
-  // Somebody of the leaf has a lower priority; some other queue holds what may be reclaimed.
+  // A workload of the leaf has a lower priority; another queue holds what may be reclaimed.
   // Whether that would be enough, or is protected, only a search finds out. O(1), and O(queues).
-  [[nodiscard]] bool AnybodyToPreempt(queues::QueueId leaf, int32_t priority);
-  [[nodiscard]] bool AnybodyToReclaimFrom(const queues::ReclaimContext& rights,
-                                          const queues::Reclaimer& reclaimer);
+  [[nodiscard]] bool MayPreempt(queues::QueueId leaf, int32_t priority);
+  [[nodiscard]] bool MayReclaim(const queues::ReclaimContext& rights,
+                                const queues::Reclaimer& reclaimer);
 
   // On success `txn` holds the evictions, the promises of the step and the new places of victims;
   // otherwise it is as it was.
@@ -150,8 +150,8 @@ class VictimSearch {
     absl::string_view name;
     // May these be taken? `moved[i]`: unit i has a new place. Null: always.
     std::function<bool(const std::vector<VictimUnit>&, const std::vector<bool>& moved)> allowed;
-    bool everybody_moves = false;
-    // Who may not be taken may still be moved.
+    bool all_move = false;
+    // What may not be taken may still be moved.
     bool others_move = false;
     int64_t max_workloads = model::kUnlimited;
   };
@@ -181,27 +181,27 @@ class VictimSearch {
   [[nodiscard]] bool IsAt(state::PodId pod, const VictimUnit::Place& place) const;
   [[nodiscard]] bool IsWhereItWas(const VictimUnit& unit) const;
   // From `start`: evicts the units and gives out the room in queue order to the step (on
-  // these nodes; null: on any) and to who was evicted: what the next allocate would do. So who
-  // would come before the step gets its room back, and nobody is evicted in vain.
+  // these nodes; null: on any) and to what was evicted: what the next allocate would do. So what
+  // would come before the step gets its room back, and no pod is evicted in vain.
   bool Try(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
            const Rules& rules, const NodeSetPtr& within, Solution& solution);
   // The same with as little as one node of the unit that was taken last: the units on that node,
   // and what was free before. Fewer victims, and the order in which KAI looks.
   bool TryOnOneNode(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
                     const Rules& rules, const SearchBudgets& budgets, Solution& solution);
-  // The part of Try that gives out the room. `solution.moved` says who got some; false if the step
-  // did not.
+  // The part of Try that gives out the room. `solution.moved` says which units got some; false if
+  // the step did not.
   bool ReallocateFreed(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
                        const Rules& rules, Solution& solution);
-  // Who would be moved back to where it is stays. Both are false if the solution is found no more:
-  // a search may try only so many ways (Placer::kMaxPackingTriesPerCycle).
+  // A unit that would be moved back to where it is stays. Both are false if the solution is found
+  // no more: a search may try only so many ways (Placer::kMaxPackingTriesPerCycle).
   bool ReprieveUnmoved(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
                        const Rules& rules, Solution& solution);
   bool Reprieve(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
                 const Rules& rules, Solution& solution);
   [[nodiscard]] bool Helps(const VictimUnit& unit, const SearchStep& step) const;
   void Report(const SearchContext& context, const Solution& solution, SearchOutcome& outcome) const;
-  // Why nobody was found, as far as budgets and refused evictions are the reason.
+  // Why nothing was found, as far as budgets and refused evictions are the reason.
   static void ExplainSpared(const Rules& rules, const SearchBudgets& budgets,
                             const VictimWalks& walks, SearchOutcome& outcome);
 

@@ -35,7 +35,7 @@ bool VictimSearch::Try(Hypothesis& what_if, const SearchContext& context, const 
   }
   if (!ReallocateFreed(what_if, context, step, rules, solution)) return false;
   for (size_t i = 0; i < solution.units.size(); ++i) {
-    if ((rules.everybody_moves || solution.units[i].must_move) && !solution.moved[i]) return false;
+    if ((rules.all_move || solution.units[i].must_move) && !solution.moved[i]) return false;
   }
   if (rules.allowed != nullptr && !rules.allowed(solution.units, solution.moved)) return false;
   return context.keeps_bounds == nullptr ||
@@ -55,7 +55,7 @@ bool VictimSearch::ReallocateFreed(Hypothesis& what_if, const SearchContext& con
   constexpr size_t kStep = static_cast<size_t>(-1);
   constexpr size_t kInLine = static_cast<size_t>(-2);
   solution.moved.assign(solution.units.size(), false);
-  const bool may_move = rules.everybody_moves || context.options.consolidating_reclaim;
+  const bool may_move = rules.all_move || context.options.consolidating_reclaim;
   std::map<queues::QueueId, std::vector<Entry>> leaves;
   const QueueOrderKey own = MakeQueueOrderKey(step.workload);
   leaves[step.leaf].push_back({own, kStep, &step.request});
@@ -70,7 +70,7 @@ bool VictimSearch::ReallocateFreed(Hypothesis& what_if, const SearchContext& con
   for (auto& [leaf, entries] : leaves) {
     const auto line = context.lines.find(leaf);
     if (line != context.lines.end()) {
-      // Only who stands before somebody of ours; equal requests in a row weigh as one.
+      // Only what comes before one of ours; equal requests in a row weigh as one.
       const QueueOrderKey last = std::max_element(entries.begin(), entries.end())->key;
       const model::Resources* former = nullptr;
       for (const PendingWorkload& waiting : line->second) {

@@ -205,7 +205,7 @@ TEST_F(PluginTest, NodeAffinityScore) {
   EXPECT_EQ(Score(*affinity, "plain"), 0);
   EXPECT_EQ(Score(*affinity, "zone-a"), 75 * kPreferenceStep);
   EXPECT_EQ(Score(*affinity, "both"), 100 * kPreferenceStep);
-  EXPECT_EQ(Why(*affinity, "plain"), "") << "a preference refuses nobody";
+  EXPECT_EQ(Why(*affinity, "plain"), "") << "a preference refuses no node";
 }
 
 TEST_F(PluginTest, ResourceTypeKeepsPodsWithoutGpusOffGpuNodes) {

@@ -163,7 +163,7 @@ TEST_F(DeviceClaimsTest, AWriteThatChangesNothingThatMattersIsNoChange) {
 TEST_F(DeviceClaimsTest, AClaimIsIdleOnlyWhereAllWhoUseItWait) {
   model::ResourceClaim claim = Allocated(MakeClaim("c", 1, kClass, "q"), "n0", {"0"});
   state_.UpsertDeviceObject(claim);
-  EXPECT_THAT(state_.IdleClaims(), IsEmpty()) << "nobody needs its devices back";
+  EXPECT_THAT(state_.IdleClaims(), IsEmpty()) << "no pod needs its devices back";
   const PodId waits = Add("p", {"c"});
   EXPECT_THAT(state_.IdleClaims(), ElementsAre("ns/c"));
   claim.reserved_for = {"uid-ns-p"};

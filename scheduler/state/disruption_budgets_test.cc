@@ -48,7 +48,7 @@ TEST(DisruptionBudgetsTest, CoversByNamespaceAndSelectorAlone) {
 TEST(DisruptionBudgetsTest, WhatCannotBeReadSparesRatherTooMany) {
   DisruptionBudgets budgets;
   model::PodDisruptionBudget broken = MakeBudget("broken", "web", 0);
-  broken.invalid = "spec.selector.matchExpressions[0].operator: nobody knows it";
+  broken.invalid = "spec.selector.matchExpressions[0].operator: unknown operator";
   budgets.Upsert(broken);
   EXPECT_THAT(NamesOf(budgets, budgets.Covering("ns", App("db"))), ElementsAre("ns/broken"));
 }

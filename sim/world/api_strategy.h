@@ -14,7 +14,7 @@
 
 namespace fairlead::sim::world {
 
-// Who writes what.
+// The kind of writer, and what it may write.
 enum class WriteScope {
   kObject,       // a client, and all but the status
   kStatus,       // a client, and the status alone (and what metadata goes with it)

@@ -553,7 +553,7 @@ class Generator {
   void LeaseFaults() {
     Times(1, 2, [&] {
       const int64_t at = Sometime();
-      if (OneIn(2)) {  // who follows is behind, and does not know
+      if (OneIn(2)) {  // the standby is behind, and does not know
         Add(at - random_.Between(0, 5 * kSecond), "half-open")
             .With("replica", "standby")
             .With("class", "watch")

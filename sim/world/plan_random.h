@@ -9,7 +9,7 @@
 //   kubelet   pods that do not end, static pods         clock    wall clocks that jump, pauses
 //   crash     processes that die, also at a write       lease    partitions of the leader
 //   shares    parts of GPUs                             budgets  PodDisruptionBudgets
-//   half-open dead connections that nobody closes
+//   half-open dead connections that neither side closes
 //
 // Thread-safety: pure functions. Determinism: same seed and families, same plan.
 #pragma once

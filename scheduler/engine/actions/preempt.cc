@@ -21,7 +21,7 @@ class PreemptionPolicy final : public EvictionPolicy {
   }
   // No pod is evicted for a workload that would end up in guaranteed quota of other queues.
   bool MayHaveVictims(const Outcome& outcome, const state::Workload& workload) override {
-    return outcome.keeper.empty() && in_.search.AnybodyToPreempt(outcome.leaf, workload.priority);
+    return outcome.keeper.empty() && in_.search.MayPreempt(outcome.leaf, workload.priority);
   }
   SearchOutcome Search(state::Transaction& txn, const SearchContext& context,
                        const SearchStep& step) override {

@@ -46,8 +46,8 @@ bool ReclaimPolicy::MayHaveVictims(const Outcome& outcome, const state::Workload
   if (added) {
     const queues::ReclaimContext rights =
         ReclaimRights(in_.options, in_.tree, in_.tracker.ledger(), in_.shares);
-    answer->second = in_.search.AnybodyToReclaimFrom(
-        rights, {outcome.leaf, outcome.step_request, workload.preemptible});
+    answer->second =
+        in_.search.MayReclaim(rights, {outcome.leaf, outcome.step_request, workload.preemptible});
   }
   return answer->second;
 }
