@@ -29,8 +29,10 @@
 //     liveness     a workload that is entitled and fits into idle room starts within kPlaceWithin;
 //                  one that only a machine is missing for within kBuyWithin
 //     gang         no gang is half bound for longer than its grace and kGangSlack; at any time:
-//                  nothing is bound alone that a pod-grouper groups within kGrouped of its creation
-//     storm        at most kCalmWrites writes a minute while nothing else changes (I4); the steps
+//                  nothing is bound alone that a pod-grouper groups within kGrouped of its
+//                  creation, if there was a PodGroup before
+//     storm        at most kCalmWrites writes a minute while nothing else changes (I4), nor a
+//                  machine is given up; what a change makes untrue is written at a pace; the steps
 //                  in which an idle machine that was ready is ended follow from time alone, however
 //                  many there are: each counts from its second time on. At any time: at most
 //                  kCallsAMinute calls of the cloud about one machine, and no verdict of a group is
@@ -145,6 +147,7 @@ class Checks {
   void OnCommit(const sim::world::ApiServer::Commit& commit);
   void OnLease(const sim::world::ApiServer::Commit& commit);
   void OnWrite(const sim::world::ApiServer::Commit& commit);
+  static bool HasFailed(const sim::world::ApiServer::Commit& commit);
   bool IsNewStepOfAnEnd(const sim::world::ApiServer::Commit& commit);
   void OnBinding(const sim::world::PodRow& row);
   void OnRequest(const sim::world::Json& request);
@@ -188,6 +191,7 @@ class Checks {
   absl::Time disturbed_since_ = absl::InfinitePast(), disturbed_until_ = absl::InfinitePast();
   absl::Time settled_at_ = absl::InfiniteFuture();
   bool purchases_excused_ = false, skewed_ = false;
+  absl::Time first_group_ = absl::InfiniteFuture();  // the creation of the first PodGroup
   int64_t decisions_ = 0, writes_ = 0;
   // Of the calm: since when each could start, or is half bound.
   std::map<std::string, absl::Time> preempts_since_, fits_since_, buyable_since_, half_since_,
