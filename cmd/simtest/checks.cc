@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cmd/simtest/belief_checks.h"
 #include "cmd/simtest/catalogue.h"
+#include "core/reconcile/status_updater.h"
 
 namespace fairlead::simtest {
 namespace {
@@ -165,6 +166,7 @@ void Checks::OnLease(const ApiServer::Commit& commit) {
 
 void Checks::OnWrite(const ApiServer::Commit& commit) {
   ++writes_;
+  if (HasFailed(commit)) others_changed_at_ = time_->now();
   if (settled_at_ != absl::InfiniteFuture() && !IsNewStepOfAnEnd(commit)) {
     calm_writes_.push_back(time_->now());
   }
@@ -200,6 +202,17 @@ void Checks::OnWrite(const ApiServer::Commit& commit) {
                         purchases_excused_);
     OnRequest(*commit.after);
   }
+}
+
+// Time has ended a purchase: its machine did not come.
+bool Checks::HasFailed(const ApiServer::Commit& commit) {
+  if (commit.type != ResourceType::kNodeRequests || commit.before == nullptr ||
+      commit.after == nullptr) {
+    return false;
+  }
+  constexpr char kFailed[] = "Failed";
+  return TextAt(*commit.after, {"status", "phase"}) == kFailed &&
+         TextAt(*commit.before, {"status", "phase"}) != kFailed;
 }
 
 // The taint for removal, and what becomes of the request of a machine that was ready.
@@ -318,6 +331,10 @@ void Checks::OnEviction(const sim::world::PodFacts& pod) {
 
 void Checks::OnBinding(const PodRow& row) {
   const absl::Time known = KnownSince();
+  // It has waited until now, though for less than a second.
+  served_at_[row.facts.group.empty() ? row.facts.key()
+                                     : absl::StrCat(row.facts.ns, "/", row.facts.group)] =
+      time_->now();
   const auto node = truth_->nodes().find(row.facts.node);
   if (row.facts.impossible) {
     Fail("misplaced", absl::StrCat("pod ", row.facts.key(), " is bound to ", row.facts.node,
@@ -629,9 +646,15 @@ void Checks::CheckStorm() {
   while (!calm_writes_.empty() && calm_writes_.front() < now - absl::Minutes(1)) {
     calm_writes_.pop_front();
   }
-  // What could not be written during a fault is written after it.
+  // What could not be written during a fault is written after it, and what a change makes untrue at
+  // a pace.
+  int64_t told = 0;
+  for (const Workload& workload : truth_->Waiting()) {
+    told += static_cast<int64_t>(workload.waiting.size()) + (workload.group != nullptr ? 1 : 0);
+  }
   const absl::Time calm_since =
-      std::max({others_changed_at_, settled_at_, disturbed_until_ + kRecovery});
+      std::max({others_changed_at_, settled_at_, disturbed_until_ + kRecovery}) +
+      absl::Seconds(1) * told / core::StatusUpdater::kRefreshesPerSecond;
   if (now - calm_since < absl::Minutes(1)) return;
   if (static_cast<int64_t>(calm_writes_.size()) <= kCalmWrites) return;
   // What a webhook refuses is tried again, at the back-off's longest pause.

@@ -30,8 +30,9 @@
 //                  one that only a machine is missing for within kBuyWithin
 //     gang         no gang is half bound for longer than its grace and kGangSlack; at any time:
 //                  nothing is bound alone that a pod-grouper groups within kGrouped of its
-//                  creation, if there was any PodGroup before
-//     storm        at most kCalmWrites writes a minute while nothing else changes (I4); the steps
+//                  creation, if there was a PodGroup before
+//     storm        at most kCalmWrites writes a minute while nothing else changes (I4), nor a
+//                  machine is given up; what a change makes untrue is written at a pace; the steps
 //                  in which an idle machine that was ready is ended follow from time alone, however
 //                  many there are: each counts from its second time on. At any time: at most
 //                  kCallsAMinute calls of the cloud about one machine, and no verdict of a group is
@@ -149,6 +150,7 @@ class Checks {
                                      const std::string& part) const;
   void OnLease(const sim::world::ApiServer::Commit& commit);
   void OnWrite(const sim::world::ApiServer::Commit& commit);
+  static bool HasFailed(const sim::world::ApiServer::Commit& commit);
   bool IsNewStepOfAnEnd(const sim::world::ApiServer::Commit& commit);
   void OnBinding(const sim::world::PodRow& row);
   void OnRequest(const sim::world::Json& request);

@@ -179,7 +179,9 @@ class Simulation {
         const world::PodFacts pod = world::ReadPod(object);
         return absl::StrCat(" node=", pod.node, " queue=", pod.queue_label, " group=", pod.group,
                             " phase=", world::TextAt(object, {"status", "phase"}),
-                            pod.terminating ? " terminating" : "", " told=", pod.condition);
+                            pod.terminating ? " terminating" : "", " told=", pod.condition,
+                            pod.condition.empty() ? "" : " ",
+                            pod.condition.empty() ? "" : pod.verdict);
       }
       case ResourceType::kNodeRequests:
         return absl::StrCat(" phase=", world::TextAt(object, {"status", "phase"}),
@@ -189,8 +191,12 @@ class Simulation {
         return absl::StrCat(node.ready ? " ready" : " unready", node.removing ? " removing" : "",
                             " request=", node.request, " has ", node.allocatable.Text());
       }
-      case ResourceType::kQueues:
       case ResourceType::kPodGroups:
+        return absl::StrCat(" ", object.contains("spec") ? object["spec"].dump() : "", " told=",
+                            object.contains("status")
+                                ? object["status"].value("schedulability", world::Json()).dump()
+                                : "");
+      case ResourceType::kQueues:
         return absl::StrCat(" ", object.contains("spec") ? object["spec"].dump() : "");
       default:
         return "";

@@ -245,6 +245,15 @@ class Corners {
     if (OneIn(2)) {
       slow.With("lose_answer", 400).With("min_watch_delay_ms", 3000);
       slow.With("max_watch_delay_ms", 5000);
+      // A read of the pod does not tell whether its binding was done.
+      if (OneIn(2)) {
+        At(at, "refuse")
+            .With("replica", "leader")
+            .With("method", "GET")
+            .With("prefix", "/api/v1/namespaces/team-a/pods/")
+            .With("status", 403)
+            .With("for_ms", 40 * kSecond);
+      }
     } else {
       slow.With("max_delay_ms", 3000);
       Job(at + kSecond, "corner-stays", "corner")

@@ -14,8 +14,9 @@
 //   groups   a PodGroup that names no queue, and pods that disagree about it; one that is deleted
 //            long after its pods were started in another queue than their labels name
 //   hostile  a pod that was bound by name and asks for more than a sum can hold
-//   network  answers to bindings are lost and watches are late, while pods wait for room; or
-//            verdicts travel for seconds
+//   network  answers to bindings are lost and watches are late, while pods wait for room; pods may
+//            not be read either, so that nothing tells whether a binding was done; or verdicts
+//            travel for seconds
 //   odd      a pod that can never run asks for all that its queue may have, before another one
 //   queues   a queue is deleted for good under its pods
 //
