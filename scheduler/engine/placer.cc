@@ -325,7 +325,7 @@ bool Placer::PlaceSet(Attempt& attempt, const StepNode& node, const Area& area) 
 
 // Real places since `start` become promises of the same places.
 void Placer::PromiseAllOf(state::Transaction& txn, state::Transaction::Checkpoint start) {
-  std::vector<state::Transaction::Operation> operations = txn.OperationsSince(start);
+  state::Transaction::Operations operations = txn.OperationsSince(start);
   txn.RollbackTo(start);
   for (state::Transaction::Operation& operation : operations) {
     if (operation.kind == state::Transaction::OperationKind::kEvict) {
