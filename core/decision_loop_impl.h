@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "core/claim_plugin.h"
 #include "core/decision_loop.h"
 #include "core/managed_nodes.h"
@@ -118,10 +119,13 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void TakeBack(const model::EvictPod& evict);
   // Cancels evictions that no longer serve their purpose.
   void PruneEvictions();
-  // The nodes to which waiting workloads are pipelined.
-  [[nodiscard]] std::set<state::NodeId> PromisedNodes() const;
-  [[nodiscard]] bool Serves(const Evictions::Purpose& purpose,
-                            const std::set<state::NodeId>& promised) const;
+  // The workloads that wait, and the nodes to which they are pipelined.
+  struct Served {
+    absl::flat_hash_set<state::WorkloadId> waiting;
+    absl::flat_hash_set<state::NodeId> promised;
+  };
+  [[nodiscard]] Served WhatIsServed() const;
+  [[nodiscard]] bool Serves(const Evictions::Purpose& purpose, const Served& served) const;
 
   static GpuSharingOptions SharingOf(const Options& options);
   static Backoff BackoffOf(const Options& options) {

@@ -35,20 +35,20 @@ void DecisionLoop::Impl::AddEvictions(const engine::CycleResult& cycle, StepResu
   }
 }
 
-std::set<state::NodeId> DecisionLoop::Impl::PromisedNodes() const {
-  std::set<state::NodeId> promised;
+DecisionLoop::Impl::Served DecisionLoop::Impl::WhatIsServed() const {
+  Served served;
   for (const engine::Waiting& entry : waiting) {
+    served.waiting.insert(entry.workload);
     for (const engine::Waiting::PodPromise& pod : entry.pods) {
-      if (pod.node != state::kNoId) promised.insert(pod.node);
+      if (pod.node != state::kNoId) served.promised.insert(pod.node);
     }
   }
-  return promised;
+  return served;
 }
 
 // True if the workload for which the set was chosen still waits, and workloads are still pipelined
 // to the released capacity. Queue order decides which of them gets it, not this set.
-bool DecisionLoop::Impl::Serves(const Evictions::Purpose& purpose,
-                                const std::set<state::NodeId>& promised) const {
+bool DecisionLoop::Impl::Serves(const Evictions::Purpose& purpose, const Served& served) const {
   const size_t slash = purpose.for_workload.find('/');
   const std::string ns = purpose.for_workload.substr(0, slash);
   const std::string name = purpose.for_workload.substr(slash + 1);
@@ -59,16 +59,14 @@ bool DecisionLoop::Impl::Serves(const Evictions::Purpose& purpose,
     id = state.pod(pod).workload;
   }
   if (purpose.for_itself) return true;
-  const bool waits = std::any_of(waiting.begin(), waiting.end(), [&](const engine::Waiting& entry) {
-    return entry.workload == id;
-  });
-  return waits && std::any_of(purpose.nodes.begin(), purpose.nodes.end(),
-                              [&](state::NodeId node) { return promised.contains(node); });
+  return served.waiting.contains(id) &&
+         std::any_of(purpose.nodes.begin(), purpose.nodes.end(),
+                     [&](state::NodeId node) { return served.promised.contains(node); });
 }
 
 void DecisionLoop::Impl::PruneEvictions() {
-  const std::set<state::NodeId> promised = PromisedNodes();
-  const auto serves = [&](const Evictions::Purpose& purpose) { return Serves(purpose, promised); };
+  const Served served = WhatIsServed();
+  const auto serves = [&](const Evictions::Purpose& purpose) { return Serves(purpose, served); };
   const std::vector<model::EvictPod> spared = evictions.Prune(serves);
   for (const model::EvictPod& evict : spared) TakeBack(evict);
   if (!spared.empty()) engine->OnQueuesChanged();  // their requests count again

@@ -133,7 +133,7 @@ absl::Time Application::WakeAt() const {
 
 void Application::Drain(absl::Duration max_wait) {
   events_.clear();
-  queue_.DrainInto(events_, max_wait);
+  queue_.DrainInto(events_, max_wait, gather_until_ - ports_.clock->Steady());
   for (const model::ClusterEvent& event : events_) Feed(event);
 }
 
@@ -228,9 +228,11 @@ void Application::Decide(absl::Time now) {
   const absl::Duration start = ports_.clock->Steady();
   core::StepResult result = loop_->Step(now);
   wake_at_ = result.wake_at;
+  const absl::Duration end = ports_.clock->Steady();
+  const absl::Duration took = end - start;
+  gather_until_ = end + kube::GatherAfter(took);
   LogHistory();
   if (!result.decided && result.actions.empty()) return;
-  const absl::Duration took = ports_.clock->Steady() - start;
   if (observer_ != nullptr) observer_->OnStep(*loop_, result, now);
   LogDecision(result, took);
   if (result.decided) counters_.decisions.Add(took);

@@ -220,6 +220,8 @@ class Application {
 
   NodePodsReader node_pods_;
   std::vector<model::ClusterEvent> events_;
+  // Steady: until then events are gathered for the next decision.
+  absl::Duration gather_until_;
   absl::Time last_now_ = absl::InfinitePast();
   absl::Duration last_steady_;  // when that was read
   bool clock_behind_ = false;   // the machine's clock is before last_now_

@@ -1,6 +1,7 @@
 #include "kube/watch/event_queue.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 #include <variant>
 
@@ -71,7 +72,10 @@ void EventQueue::PushAll(std::vector<ClusterEvent> events) {
   if (wake_callback_) wake_callback_();
 }
 
-size_t EventQueue::DrainInto(std::vector<ClusterEvent>& out, absl::Duration max_wait) {
+size_t EventQueue::DrainInto(std::vector<ClusterEvent>& out, absl::Duration max_wait,
+                             absl::Duration gather) {
+  const auto gathered = std::chrono::steady_clock::now() +
+                        absl::ToChronoNanoseconds(std::max(gather, absl::ZeroDuration()));
   std::unique_lock<std::mutex> lock(mutex_);
   const auto has_work = [this] { return !events_.empty() || woken_; };
   if (max_wait == absl::InfiniteDuration()) {
@@ -79,6 +83,7 @@ size_t EventQueue::DrainInto(std::vector<ClusterEvent>& out, absl::Duration max_
   } else if (max_wait > absl::ZeroDuration()) {
     ready_.wait_for(lock, absl::ToChronoNanoseconds(max_wait), has_work);
   }
+  if (!events_.empty()) ready_.wait_until(lock, gathered, [this] { return woken_; });
   woken_ = false;
   const size_t count = events_.size();
   if (out.empty()) {

@@ -12,6 +12,7 @@
 // a drain moves everything.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -25,6 +26,14 @@
 
 namespace fairlead::kube {
 
+// How long events are gathered after a decision that took so long. A decision costs what waits,
+// not what has happened since the one before; and during a reclaim events come one by one, some
+// thousand of them within seconds. So decisions take a fifth of the owner's time at most, unless
+// they take more than 5 ms.
+inline absl::Duration GatherAfter(absl::Duration decision) {
+  return std::min(4 * decision, absl::Milliseconds(20));
+}
+
 class EventQueue {
  public:
   struct Stats {
@@ -37,8 +46,10 @@ class EventQueue {
   void PushAll(std::vector<model::ClusterEvent> events);
 
   // Appends all queued events, in order. If there is none, waits for the first at most `max_wait`,
-  // and only until Wake(). Returns the number of appended events.
-  size_t DrainInto(std::vector<model::ClusterEvent>& out, absl::Duration max_wait);
+  // and only until Wake(). Returns the number of appended events. If there are events before
+  // `gather` has passed since the call, it waits until then for more, but only until Wake().
+  size_t DrainInto(std::vector<model::ClusterEvent>& out, absl::Duration max_wait,
+                   absl::Duration gather = absl::ZeroDuration());
 
   // Ends the current wait of DrainInto, or else the next one.
   void Wake();

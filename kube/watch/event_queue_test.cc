@@ -112,5 +112,21 @@ TEST(EventQueueTest, WakesTheConsumer) {
   EXPECT_EQ(queue.DrainInto(out, absl::InfiniteDuration()), 0u);
 }
 
+TEST(EventQueueTest, GathersWhatComesSoonAfter) {
+  EventQueue queue;
+  std::vector<model::ClusterEvent> out;
+  // Without an event there is nothing to gather for.
+  EXPECT_EQ(queue.DrainInto(out, absl::ZeroDuration(), absl::Hours(1)), 0u);
+  queue.Push(PodUpsert("a", "1", "1"));
+  std::thread producer([&] {
+    queue.Push(PodUpsert("b", "1", "1"));
+    queue.Wake();  // ends the wait
+  });
+  EXPECT_EQ(queue.DrainInto(out, absl::InfiniteDuration(), absl::Hours(1)), 2u);
+  producer.join();
+  queue.Push(PodUpsert("c", "1", "1"));
+  EXPECT_EQ(queue.DrainInto(out, absl::ZeroDuration(), absl::Milliseconds(1)), 1u);
+}
+
 }  // namespace
 }  // namespace fairlead::kube

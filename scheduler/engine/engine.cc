@@ -227,6 +227,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   result.stale = std::move(decided.stale);
   result.wake_at = std::min({decided.wake_at, impl.preemptors.wake_at(),
                              impl.reservations.wake_at(), impl.history.wake_at()});
+  result.waiting.reserve(cycle.outcomes.size());
   for (const Outcome& outcome : cycle.outcomes.rows()) {
     for (const Waiting::PodPromise& promise : outcome.promises) {
       impl.promises.Remember(promise.pod, promise.node);

@@ -35,7 +35,8 @@ void NodeOrders::Put(Group& group, const Entry& entry) {
     group.others.insert(group.best);
     group.best = entry;
   } else {
-    group.others.insert(entry);
+    // While an order is built its nodes come by name, and most score alike: each is the last.
+    group.others.insert(group.others.end(), entry);
   }
 }
 
@@ -196,8 +197,12 @@ void NodeOrders::Build(Order& order, state::PodClassId pod_class, uint64_t& work
 
 void NodeOrders::CatchUp(Order& order, state::PodClassId pod_class, uint64_t& work) {
   const uint64_t start = order.seen;
+  // Placements fill one node after another: most changes are of the node of the one before.
+  state::NodeId renewed = state::kNoId;
   for (; order.seen < changes_.end(); ++order.seen) {
-    Renew(order, pod_class, changes_.At(order.seen), work);
+    const state::NodeId changed = changes_.At(order.seen);
+    if (changed != renewed) Renew(order, pod_class, changed, work);
+    renewed = changed;
   }
   if (order.domains == nullptr || order.domains->many.empty()) return;
   std::vector<int64_t> thresholds = ThresholdsOf(*order.domains, pod_class);

@@ -325,7 +325,12 @@ bool Placer::PlaceSet(Attempt& attempt, const StepNode& node, const Area& area) 
 
 // Real places since `start` become promises of the same places.
 void Placer::PromiseAllOf(state::Transaction& txn, state::Transaction::Checkpoint start) {
-  std::vector<state::Transaction::Operation> operations = txn.OperationsSince(start);
+  state::Transaction::Operations operations = txn.OperationsSince(start);
+  const bool all_promised =
+      std::none_of(operations.begin(), operations.end(), [](const auto& operation) {
+        return operation.kind == state::Transaction::OperationKind::kAllocate;
+      });
+  if (all_promised) return;
   txn.RollbackTo(start);
   for (state::Transaction::Operation& operation : operations) {
     if (operation.kind == state::Transaction::OperationKind::kEvict) {

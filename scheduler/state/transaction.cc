@@ -116,16 +116,18 @@ void Transaction::RollbackTo(Checkpoint mark) {
   }
 }
 
-std::vector<Transaction::Operation> Transaction::OperationsSince(Checkpoint mark) const {
-  std::vector<Operation> operations;
+Transaction::Operations Transaction::OperationsSince(Checkpoint mark) const {
+  Operations operations;
   operations.reserve(log_.size() - mark);
   for (size_t i = mark; i < log_.size(); ++i) operations.push_back(log_[i].operation);
   return operations;
 }
 
-std::vector<Transaction::Operation> Transaction::Commit() {
+Transaction::Operations Transaction::Commit() {
   FAIRLEAD_CHECK(not_to_commit_ == 0, "committing what does not exist");
-  std::vector<Operation> operations = OperationsSince(0);
+  Operations operations;
+  operations.reserve(log_.size());
+  for (Entry& entry : log_) operations.push_back(std::move(entry.operation));
   log_.clear();
   return operations;
 }

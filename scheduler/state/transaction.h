@@ -22,8 +22,8 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "scheduler/state/cluster_state.h"
 
 namespace fairlead::state {
@@ -46,6 +46,7 @@ class Transaction {
     NodeId node = kNoId;
     GpuPick gpu_groups = {};  // of kAllocate and kPipeline, for a pod that shares GPUs
   };
+  using Operations = absl::InlinedVector<Operation, 1>;  // most steps place one pod
   using Checkpoint = size_t;
 
   explicit Transaction(ClusterState& state) : state_(state) {}
@@ -79,9 +80,14 @@ class Transaction {
   void RollbackTo(Checkpoint mark);
   // Ends the transaction; the operations stay in the state, and are returned in order. What does
   // not exist has to be rolled back before.
-  std::vector<Operation> Commit();
+  Operations Commit();
   // The operations since `mark`, in order.
-  [[nodiscard]] std::vector<Operation> OperationsSince(Checkpoint mark) const;
+  [[nodiscard]] Operations OperationsSince(Checkpoint mark) const;
+  // `use(operation)` for each operation, in order.
+  template <typename Use>
+  void ForEachOperation(Use use) const {
+    for (const Entry& entry : log_) use(entry.operation);
+  }
 
  private:
   struct Entry {
@@ -104,7 +110,7 @@ class Transaction {
   }
 
   ClusterState& state_;
-  std::vector<Entry> log_;
+  absl::InlinedVector<Entry, 1> log_;
   size_t not_to_commit_ = 0;  // entries of the log
 };
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -34,6 +35,12 @@ double CpuNow() {
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+double ThreadCpuNow() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
 std::string CpuModel() {
@@ -105,9 +112,10 @@ bool Succeeds(absl::string_view name, const std::function<void()>& benchmark) {
   }
 }
 
-Stopwatch::Stopwatch() : wall_(WallNow()), cpu_(CpuNow()) {}
+Stopwatch::Stopwatch() : wall_(WallNow()), cpu_(CpuNow()), thread_cpu_(ThreadCpuNow()) {}
 double Stopwatch::Seconds() const { return WallNow() - wall_; }
 double Stopwatch::CpuSeconds() const { return CpuNow() - cpu_; }
+double Stopwatch::ThreadCpuSeconds() const { return ThreadCpuNow() - thread_cpu_; }
 
 double Percentile(std::vector<double> samples, double per_cent) {
   if (samples.empty()) return std::nan("");

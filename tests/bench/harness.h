@@ -51,15 +51,17 @@ struct Metric {
   std::string note = {};
 };
 
-// Wall and CPU time (user and system, of the whole process) since its construction.
+// Wall and CPU time (user and system) since its construction.
 class Stopwatch {
  public:
   Stopwatch();
   [[nodiscard]] double Seconds() const;
-  [[nodiscard]] double CpuSeconds() const;
+  [[nodiscard]] double CpuSeconds() const;  // of the whole process
+  // Of the calling thread, which has to be the one that made it: other processes do not distort it.
+  [[nodiscard]] double ThreadCpuSeconds() const;
 
  private:
-  double wall_, cpu_;
+  double wall_, cpu_, thread_cpu_;
 };
 
 double Median(std::vector<double> samples);

@@ -121,13 +121,18 @@ void LiveLoop::Read() {
 }
 
 void LiveLoop::Decide() {
+  const Stopwatch watch;
   core::StepResult result = loop_->Step(clock_.Now());
+  gather_until_ = clock_.Steady() + kube::GatherAfter(absl::Seconds(watch.Seconds()));
   wake_at_ = result.wake_at;
   for (model::Action& action : result.actions) {
     if (std::holds_alternative<model::BindPod>(action.what)) binds_.insert(action.id);
     if (std::holds_alternative<model::EvictPod>(action.what)) evictions_.insert(action.id);
     executor_->Submit(std::move(action));
   }
+  ++decisions_.count;
+  decisions_.seconds += watch.Seconds();
+  decisions_.cpu_seconds += watch.ThreadCpuSeconds();
 }
 
 void LiveLoop::Wait() {
@@ -136,7 +141,7 @@ void LiveLoop::Wait() {
 
 void LiveLoop::Drain(absl::Duration wait) {
   events_.clear();
-  queue_.DrainInto(events_, wait);
+  queue_.DrainInto(events_, wait, gather_until_ - clock_.Steady());
   for (const model::ClusterEvent& event : events_) {
     if (const auto* result = std::get_if<model::ActionResult>(&event)) {
       if (binds_.erase(result->action_id) > 0) ++(result->status.ok() ? bound_ : refused_);

@@ -64,6 +64,13 @@ class LiveLoop {
   [[nodiscard]] int64_t evicted() const { return evicted_; }
   // A watch has shown that a pod goes, or is gone.
   [[nodiscard]] bool saw_pod_go() const { return saw_pod_go_; }
+  // Of all calls of Decide() so far.
+  struct Decisions {
+    int64_t count = 0;
+    double seconds = 0, cpu_seconds = 0;  // wall time, and CPU time of the thread that decides
+  };
+  [[nodiscard]] const Decisions& decisions() const { return decisions_; }
+  [[nodiscard]] uint64_t cycles() const { return loop_->stats().cycles; }
   kube::Executor& executor() { return *executor_; }
   ApiClient& api() { return api_; }
 
@@ -77,6 +84,8 @@ class LiveLoop {
   std::unique_ptr<kube::ClusterSource> source_;
   std::unique_ptr<kube::Executor> executor_;
   absl::Time wake_at_ = absl::InfiniteFuture();
+  absl::Duration gather_until_;  // as in the program
+  Decisions decisions_;
   std::vector<model::ClusterEvent> events_;
   absl::flat_hash_set<uint64_t> binds_, evictions_;
   bool saw_pod_go_ = false;

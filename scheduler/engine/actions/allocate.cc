@@ -44,7 +44,7 @@ class AllocatePass final : public PendingPass {
   bool HeldByReservation(queues::QueueId leaf, const state::Workload& workload, NextJob& next);
   // The operations of a committed step become bindings and promises.
   void Assume(queues::QueueId leaf, const state::Workload& workload,
-              const std::vector<state::Transaction::Operation>& operations);
+              const state::Transaction::Operations& operations);
   // Promises of a step count against no limit until the walk has ended, because some of their nodes
   // are late.
   struct LatePromises {
@@ -258,7 +258,7 @@ bool AllocatePass::HeldByReservation(queues::QueueId leaf, const state::Workload
 }
 
 void AllocatePass::Assume(queues::QueueId leaf, const state::Workload& workload,
-                          const std::vector<state::Transaction::Operation>& operations) {
+                          const state::Transaction::Operations& operations) {
   std::vector<state::PodId> promised;
   ++steps_;
   for (const state::Transaction::Operation& operation : operations) {
@@ -295,15 +295,15 @@ bool AllocatePass::WaitsBesideLateNodes(const state::Transaction& txn) const {
   if (in_.is_late == nullptr || finishing_) return false;
   bool late = false;
   bool present = false;
-  for (const state::Transaction::Operation& operation : txn.OperationsSince(0)) {
-    if (operation.kind != state::Transaction::OperationKind::kPipeline) continue;
+  txn.ForEachOperation([&](const state::Transaction::Operation& operation) {
+    if (operation.kind != state::Transaction::OperationKind::kPipeline) return;
     const state::NodeInfo& node = in_.state.node(operation.node);
     if (node.TakesBindings()) {
       present = true;
     } else if (in_.is_late(node)) {
       late = true;
     }
-  }
+  });
   return late && present;
 }
 
