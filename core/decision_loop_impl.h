@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -116,8 +117,13 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   [[nodiscard]] state::PodId FindLeaving(const model::EvictPod& evict) const;
   // The victim is not evicted: it continues to run.
   void TakeBack(const model::EvictPod& evict);
-  // Cancels evictions that no longer serve their purpose.
+  // Cancels evictions that no longer serve their purpose, unless a limit needs them.
   void PruneEvictions();
+  [[nodiscard]] state::WorkloadId FindHeir(const Evictions::Purpose& purpose) const;
+  [[nodiscard]] std::optional<queues::QueueId> LimitUsed(
+      const Evictions::Purpose& purpose, const std::vector<model::EvictPod>& victims) const;
+  void EvictForLimit(const std::vector<model::EvictPod>& victims, const Evictions::Purpose& purpose,
+                     queues::QueueId queue);
   // The nodes to which waiting workloads are pipelined.
   [[nodiscard]] std::set<state::NodeId> PromisedNodes() const;
   [[nodiscard]] bool Serves(const Evictions::Purpose& purpose,
