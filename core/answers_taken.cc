@@ -119,7 +119,8 @@ void DecisionLoop::Impl::SendAgain(absl::Time now, StepResult& result) {
       const Evictions::Purpose* purpose = evictions.PurposeOf(evict.uid);
       if (FindLeaving(evict) == state::kNoId) {
         evictions.Forget(evict.uid);
-      } else if (purpose != nullptr && !Serves(*purpose, WhatIsServed())) {
+      } else if (purpose != nullptr && !Serves(*purpose, WhatIsServed()) &&
+                 !LimitUsed(*purpose, {evict}).has_value()) {
         // If the pod goes nevertheless, the watch will show it.
         evictions.Forget(evict.uid);
         TakeBack(evict);

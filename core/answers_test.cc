@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "core/decision_loop_testing.h"
 
 namespace fairlead::core::testing {
@@ -174,6 +175,53 @@ TEST_F(AnswersTest, FailedClearingOfAGroupIsMadeAgain) {
 
 // Other autoscalers act on the reason: it must follow the switch of the hook, although the verdict
 // is unchanged.
+// The write of a group's verdict was done and its answer lost; until the repetition is due the
+// group has come to the front of its queue.
+TEST_F(AnswersTest, AVerdictThatTheWatchShowsIsNotWrittenAgain) {
+  options_.hook.enabled = false;
+  for (const bool seen : {true, false}) {
+    SCOPED_TRACE(seen ? "the watch shows it" : "the watch does not show it");
+    Restart();
+    SyncAll();
+    Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+    Put(MakeNode("n", 1));
+    Put(MakeGroup("ns", "first", "q", 2));
+    model::PodGroup group = MakeGroup("ns", "g", "q", 2);
+    group.meta.creation = At(1);
+    Put(group);
+    for (int i = 0; i < 2; ++i) {
+      Put(PodBuilder("ns", absl::StrCat("first", i)).Group("first").Gpus(1).Build());
+      Put(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Gpus(1).Created(1).Build());
+    }
+    StepResult result = Step(1);
+    const auto writes = Of<model::SetPodGroupSchedulability>(result);
+    ASSERT_EQ(writes.size(), 2u);
+    ASSERT_EQ(writes[1].name, "g");
+    EXPECT_TRUE(absl::StrContains(writes[1].schedulability_json, "\"position\":2"));
+    AnswerThe<model::SetPodGroupSchedulability>(result, absl::UnavailableError("lost"));
+    // Another verdict, and the first one again, but for the position.
+    Put(MakeQueue("q", "", kUnlimited, 0));
+    AnswerAll(Step(1));
+    for (int i = 0; i < 2; ++i) {
+      loop_->Apply(model::Delete{model::Kind::kPod, "ns", absl::StrCat("first", i), ""});
+    }
+    loop_->Apply(model::Delete{model::Kind::kPodGroup, "ns", "first", ""});
+    Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+    if (seen) {
+      group.schedulability_hash = model::VerdictHashOf(writes[1].schedulability_json);
+      Put(group);
+    }
+    AnswerAll(Step(1));
+    size_t again = 0;
+    for (int64_t at = 2; at < 10; ++at) {
+      result = Step(at);
+      again += Of<model::SetPodGroupSchedulability>(result).size();
+      AnswerAll(result);
+    }
+    EXPECT_EQ(again, seen ? 0u : 1u);
+  }
+}
+
 TEST_F(AnswersTest, ReasonFollowsTheSwitchOfTheHook) {
   model::Pod pod = PodBuilder("ns", "p").Queue("high").Gpus(1).Created(5).Build();
   model::Pod victim = PodBuilder("ns", "v").Queue("low").Gpus(1).On("n").Build();

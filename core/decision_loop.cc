@@ -379,6 +379,7 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
 // provisioned for a workload that found no victims. The earlier verdict of a workload that still
 // lacks capacity is kept.
 void DecisionLoop::Impl::RunFollowUpCycle(absl::Time now) {
+  evictions.Settle();
   engine::CycleResult again = engine->RunCycle(now, /*may_evict=*/false);
   bindings.Add(again.bindings, now);
   wake_at = std::min(wake_at, again.wake_at);

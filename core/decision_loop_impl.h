@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -117,8 +118,13 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   [[nodiscard]] state::PodId FindLeaving(const model::EvictPod& evict) const;
   // The victim is not evicted: it continues to run.
   void TakeBack(const model::EvictPod& evict);
-  // Cancels evictions that no longer serve their purpose.
+  // Cancels evictions that no longer serve their purpose, unless a limit needs them.
   void PruneEvictions();
+  [[nodiscard]] state::WorkloadId FindHeir(const Evictions::Purpose& purpose) const;
+  [[nodiscard]] std::optional<queues::QueueId> LimitUsed(
+      const Evictions::Purpose& purpose, const std::vector<model::EvictPod>& victims) const;
+  void EvictForLimit(const std::vector<model::EvictPod>& victims, const Evictions::Purpose& purpose,
+                     queues::QueueId queue);
   // The workloads that wait, and the nodes to which they are pipelined.
   struct Served {
     absl::flat_hash_set<state::WorkloadId> waiting;

@@ -3,7 +3,9 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/decision_loop_impl.h"
+#include "queues/limits.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::core {
@@ -46,18 +48,24 @@ DecisionLoop::Impl::Served DecisionLoop::Impl::WhatIsServed() const {
   return served;
 }
 
-// True if the workload for which the set was chosen still waits, and workloads are still pipelined
-// to the released capacity. Queue order decides which of them gets it, not this set.
-bool DecisionLoop::Impl::Serves(const Evictions::Purpose& purpose, const Served& served) const {
+// The workload for which the set was chosen. A lone pod that has got a group since is another one.
+state::WorkloadId DecisionLoop::Impl::FindHeir(const Evictions::Purpose& purpose) const {
   const size_t slash = purpose.for_workload.find('/');
   const std::string ns = purpose.for_workload.substr(0, slash);
   const std::string name = purpose.for_workload.substr(slash + 1);
-  state::WorkloadId id = state.FindGroup(ns, name);
-  if (id == state::kNoId) {
-    const state::PodId pod = state.FindPod(ns, name);
-    if (pod == state::kNoId) return false;
-    id = state.pod(pod).workload;
-  }
+  const state::WorkloadId group = state.FindGroup(ns, name);
+  if (group != state::kNoId) return group;
+  const state::PodId pod = state.FindPod(ns, name);
+  if (pod == state::kNoId || state.pod(pod).workload == state::kNoId) return state::kNoId;
+  const state::Workload& workload = state.workload(state.pod(pod).workload);
+  return workload.is_group ? state::kNoId : workload.id;
+}
+
+// True if the workload for which the set was chosen still waits, and workloads are still pipelined
+// to the released capacity. Queue order decides which of them gets it, not this set.
+bool DecisionLoop::Impl::Serves(const Evictions::Purpose& purpose, const Served& served) const {
+  const state::WorkloadId id = FindHeir(purpose);
+  if (id == state::kNoId) return false;
   if (purpose.for_itself) return true;
   return served.waiting.contains(id) &&
          std::any_of(purpose.nodes.begin(), purpose.nodes.end(),
@@ -67,9 +75,60 @@ bool DecisionLoop::Impl::Serves(const Evictions::Purpose& purpose, const Served&
 void DecisionLoop::Impl::PruneEvictions() {
   const Served served = WhatIsServed();
   const auto serves = [&](const Evictions::Purpose& purpose) { return Serves(purpose, served); };
-  const std::vector<model::EvictPod> spared = evictions.Prune(serves);
-  for (const model::EvictPod& evict : spared) TakeBack(evict);
-  if (!spared.empty()) engine->OnQueuesChanged();  // their requests count again
+  const std::vector<Evictions::Pruned> pruned = evictions.Prune(serves);
+  if (pruned.empty()) return;
+  for (const auto& [victims, purpose] : pruned) {
+    const std::optional<queues::QueueId> limit = LimitUsed(*purpose, victims);
+    if (limit.has_value()) {
+      EvictForLimit(victims, *purpose, *limit);
+      continue;
+    }
+    for (const model::EvictPod& evict : victims) TakeBack(evict);
+  }
+  engine->OnQueuesChanged();  // their requests count again
+}
+
+// The queue in whose headroom the workload was started, if the victims leave that headroom. Then
+// the workload needs the evictions, wherever it was placed.
+std::optional<queues::QueueId> DecisionLoop::Impl::LimitUsed(
+    const Evictions::Purpose& purpose, const std::vector<model::EvictPod>& victims) const {
+  const state::WorkloadId heir = FindHeir(purpose);
+  if (heir == state::kNoId || state.workload(heir).Active() == 0) return std::nullopt;
+  queues::QueueLedger ledger(tree);
+  for (const engine::QueueNumbers& row : engine->Numbers()) {
+    if (tree.IsLeaf(row.queue)) ledger.Charge(row.queue, row.allocated, /*preemptible=*/true);
+  }
+  for (const model::EvictPod& evict : victims) {
+    const state::PodId id = FindLeaving(evict);
+    if (id == state::kNoId) continue;
+    const std::optional<queues::QueueId> leaf = tree.Find(state.QueueOf(state.pod(id)));
+    if (!leaf.has_value()) continue;
+    const model::Resources charge = state.ChargeOf(state.pod(id));
+    const std::optional<queues::LimitViolation> violation =
+        queues::CheckLimits(tree, ledger, *leaf, charge, /*preemptible=*/true);
+    if (violation.has_value()) return violation->queue;
+    ledger.Charge(*leaf, charge, /*preemptible=*/true);
+  }
+  return std::nullopt;
+}
+
+void DecisionLoop::Impl::EvictForLimit(const std::vector<model::EvictPod>& victims,
+                                       const Evictions::Purpose& purpose, queues::QueueId queue) {
+  std::vector<Evictions::Victim> set;
+  for (const model::EvictPod& evict : victims) {
+    const state::PodId id = FindLeaving(evict);
+    if (id == state::kNoId) continue;
+    Evictions::Victim& victim = set.emplace_back();
+    victim.evict = evict;
+    victim.evict.message =
+        absl::StrCat("Evicted (limit): workload ", purpose.for_workload,
+                     " was started in its place below the limit of queue ", tree.Name(queue));
+    victim.gang = state.pod(id).workload;
+    victim.for_workload = purpose.for_workload;
+    victim.node = state.pod(id).node;
+    victim.for_itself = true;
+  }
+  if (!set.empty()) evictions.Add(std::move(set));
 }
 
 void DecisionLoop::Impl::SendEvictions(absl::Time now, StepResult& result) {

@@ -280,6 +280,38 @@ TEST_F(EvictionLoopTest, ARefusedVictimIsNotAskedAgainAtOnce) {
   EXPECT_GE(asked[8] + asked[9], 1) << "never given up";
 }
 
+// The workload is started in the headroom that the victim leaves, on another node.
+TEST_F(EvictionLoopTest, AnEvictionThatALimitNeedsGoesAlthoughTheWorkloadWasBound) {
+  for (const int64_t per_second : {0, 1}) {
+    SCOPED_TRACE(per_second == 0 ? "at once" : "at a pace");
+    options_.hook.enabled = false;
+    options_.evictions.per_second = per_second;
+    Restart();
+    SyncAll();
+    Put(MakeQueue("q", "", kUnlimited, 2));
+    Put(MakeNode("n", 2));
+    Put(MakeNode("m", 2));
+    for (int i = 0; i < 2; ++i) Put(Victim(i));
+    for (int i = 0; i < 2; ++i) {
+      Put(PodBuilder("ns", absl::StrCat("high", i))
+              .Queue("q")
+              .Gpus(1)
+              .Priority("high", 60)
+              .Created(100)
+              .Build());
+    }
+    std::set<std::string> asked, bound;
+    for (int64_t at = 1; at < 20; ++at) {
+      const StepResult result = Step(at);
+      for (const std::string& name : Asked(result)) asked.insert(name);
+      for (const auto& bind : Of<model::BindPod>(result)) bound.insert(bind.name);
+      AnswerAll(result);
+    }
+    EXPECT_THAT(bound, UnorderedElementsAre("high0", "high1"));
+    EXPECT_THAT(asked, UnorderedElementsAre("v0", "v1"));
+  }
+}
+
 TEST_F(EvictionLoopTest, ABudgetThatSaysNoIsAskedOnceAndTheVerdictStands) {
   Start(1, 1);
   Put(MakeBudget("b", "", 0));

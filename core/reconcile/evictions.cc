@@ -27,18 +27,20 @@ void Evictions::Settle() {
   for (auto& [id, set] : sets_) set.fresh = false;
 }
 
-std::vector<model::EvictPod> Evictions::Prune(const std::function<bool(const Purpose&)>& serves) {
-  std::vector<model::EvictPod> spared;
+std::vector<Evictions::Pruned> Evictions::Prune(const std::function<bool(const Purpose&)>& serves) {
+  std::vector<Pruned> pruned;
   for (auto it = sets_.begin(); it != sets_.end();) {
     Set& set = it->second;
     if (set.fresh || set.first.size() + set.rest.size() == 0 || serves(*set.purpose)) {
       ++it;
       continue;
     }
-    Spare(set, spared);
+    Pruned& of_set = pruned.emplace_back();
+    of_set.purpose = set.purpose;
+    Spare(set, of_set.victims);
     it = set.unanswered == 0 ? sets_.erase(it) : std::next(it);
   }
-  return spared;
+  return pruned;
 }
 
 void Evictions::Spare(Set& set, std::vector<model::EvictPod>& spared) {

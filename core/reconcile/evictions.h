@@ -12,7 +12,8 @@
 // - Victims without allowance in a PodDisruptionBudget go first, and the rest of their set waits
 //   for the answers, so that no victim goes in vain.
 // - A set is checked again right before any of it is sent (Prune): its workload may have been bound
-//   elsewhere, or be gone. Then the victims that were not sent continue to run.
+//   elsewhere, or be gone. Then the victims that were not sent continue to run, but for those in
+//   whose headroom below a limit the workload was started.
 //
 // Answers:
 //   OK, 404      it goes; the watch shows it.
@@ -62,7 +63,7 @@ class Evictions {
     bool may_be_refused = false;  // a budget allows no eviction of it
     std::string for_workload;     // "namespace/name"
     state::NodeId node = state::kNoId;
-    // Evicted because of its own gang, not for another workload.
+    // Evicted because of its own gang, or of a limit: its place serves no other workload.
     bool for_itself = false;
   };
   // Why a set was chosen.
@@ -76,11 +77,14 @@ class Evictions {
 
   // Adds one decision. Victims of a gang are adjacent.
   void Add(std::vector<Victim> set);
-  // Makes the sets that were added so far subject to Prune: a cycle has run since.
+  // Makes the sets that were added so far subject to Prune: another cycle runs.
   void Settle();
-  // Drops the unsent part of sets that no longer serve their purpose; returns those victims, which
-  // run on.
-  std::vector<model::EvictPod> Prune(const std::function<bool(const Purpose&)>& serves);
+  struct Pruned {
+    std::vector<model::EvictPod> victims;
+    std::shared_ptr<const Purpose> purpose;
+  };
+  // Drops the unsent part of sets that no longer serve their purpose.
+  std::vector<Pruned> Prune(const std::function<bool(const Purpose&)>& serves);
   // The purpose of a sent request, until its answer is known; null: unknown.
   [[nodiscard]] const Purpose* PurposeOf(absl::string_view uid) const;
   // It is not evicted any more.

@@ -132,6 +132,15 @@ void StatusUpdater::SetCondition(const state::Workload& workload, Row& row) cons
   row.look_at_pods = true;
 }
 
+bool StatusUpdater::ShowsWritten(const state::Workload& workload, const Row& row) const {
+  if (IsAsGroup(workload)) return workload.group->schedulability_hash == row.written_hash;
+  return std::all_of(workload.pods.begin(), workload.pods.end(), [&](state::PodId id) {
+    const state::PodDetails& details = *state_.pod(id).details;
+    return !IsWaiting(state_.pod(id)) || (details.verdict_hash == row.written_hash &&
+                                          details.nominated_node == row.written_nominated);
+  });
+}
+
 // Puts differences from the last write into their lanes.
 void StatusUpdater::Enqueue(state::WorkloadId id, Row& row) {
   const state::Workload& workload = state_.workload(id);
@@ -143,9 +152,10 @@ void StatusUpdater::Enqueue(state::WorkloadId id, Row& row) {
         return IsWaiting(state_.pod(pod)) && !row.pods.contains(state_.pod(pod).uid);
       });
   if (joined) row.written_reason.clear();
-  const bool news = row.written_reason != row.condition.reason;
-  const bool refresh = row.written_hash != row.hash || row.written_nominated != row.nominated;
-  if (as_group && news && !refresh && row.written_reason.empty()) {
+  if (row.in_doubt && row.watch_tells && ShowsWritten(workload, row)) row.in_doubt = false;
+  const bool news = HasNews(row);
+  const bool refresh = HasRefresh(row);
+  if (as_group && news && !refresh && !row.in_doubt && row.written_reason.empty()) {
     // A former process wrote it.
     row.written_reason = row.condition.reason;
     row.tell_event = false;
@@ -245,6 +255,11 @@ void StatusUpdater::EmitChange(const state::Workload& workload, const Row& row,
 
 void StatusUpdater::Write(const state::Workload& workload, Row& row,
                           std::vector<model::Action>& actions) const {
+  // A verdict that was written twice, with another one in between that the watch has not shown: the
+  // first of both may be what it shows later.
+  const bool same = row.written_hash == row.hash && row.written_nominated == row.nominated;
+  if (!same) row.watch_tells = ShowsWritten(workload, row);
+  row.in_doubt = false;
   row.written_hash = row.hash;
   row.written_nominated = row.nominated;
   row.written_reason = row.condition.reason;
@@ -280,7 +295,7 @@ void StatusUpdater::FlushNews(absl::Time now, std::vector<model::Action>& action
     if (row == nullptr || !row->queued_news || now < row->retry_at) continue;
     row->queued_news = false;
     const state::Workload& workload = state_.workload(id);
-    if (!IsRowOf(*row, workload) || row->written_reason == row->condition.reason) continue;
+    if (!IsRowOf(*row, workload) || !HasNews(*row)) continue;
     Write(workload, *row, actions);
   }
 }
@@ -304,9 +319,7 @@ void StatusUpdater::FlushRefreshes(absl::Time now, std::vector<model::Action>& a
     const state::WorkloadId id = refreshes_.front();
     Row* row = id < rows_.size() ? rows_[id].get() : nullptr;
     if (row != nullptr && row->queued_refresh && row->retry_at <= now) {
-      const bool due = IsRowOf(*row, state_.workload(id)) &&
-                       (row->written_hash != row->hash || row->written_nominated != row->nominated);
-      if (due) {
+      if (IsRowOf(*row, state_.workload(id)) && HasRefresh(*row)) {
         if (!refresh_pace_.Take(now, wake_at_)) return;
         Write(state_.workload(id), *row, actions);
       }
@@ -506,10 +519,7 @@ void StatusUpdater::WriteFailed(const std::string& ns, const std::string& name, 
   if (Row* found = FindRow(state_.workload(id)); found != nullptr) {
     Row& row = *found;
     if (!group) row.pods.erase(state_.pod(pod).uid);
-    if (group || !IsAsGroup(state_.workload(id))) {
-      row.written_hash.clear();
-      row.written_reason.clear();
-    }
+    if (group || !IsAsGroup(state_.workload(id))) row.in_doubt = true;
     // Failed answers to several writes of one workload (its pods) are one failure.
     if (row.retry_at > now) return;
     // A failure long after the last retry begins a new series.

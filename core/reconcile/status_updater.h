@@ -12,8 +12,9 @@
 // Refreshes of all kinds together go at kRefreshesPerSecond. No hash includes changing numbers
 // (position, used, node counts): a change of them alone is never written.
 //
-// A write that was refused, or whose outcome is unknown, is repeated after a pause that doubles. A
-// pod that was bound while its verdict was in flight loses the verdict when it is seen on its node.
+// A write that was refused, or whose outcome is unknown, is repeated after a pause that doubles,
+// unless the watch has shown by then that it was done. A pod that was bound while its verdict was
+// in flight loses the verdict when it is seen on its node.
 //
 // For the workloads behind an entry (engine::Waiting::behind), Update checks only those that came
 // since, had an entry of their own in the step before, or still have to be written. It checks all
@@ -97,6 +98,8 @@ class StatusUpdater {
     Condition condition;        // the condition that its pods should have; no reason: none
     // Last written, or in flight.
     std::string written_hash, written_nominated, written_reason;
+    bool in_doubt = false;                             // that write failed, and may have been done
+    bool watch_tells = true;                           // if the watch shows that write, it was done
     absl::flat_hash_map<std::string, Condition> pods;  // of a group, by uid
     bool queued_news = false, queued_refresh = false, queued_pods = false;
     bool look_at_pods = true;  // conditions of a group's pods may differ from the desired ones
@@ -127,6 +130,15 @@ class StatusUpdater {
   void Start(Row& row, const state::Workload& workload) const;
   void SetCondition(const state::Workload& workload, Row& row) const;
   void Enqueue(state::WorkloadId id, Row& row);
+  // True if the watch shows the last write.
+  [[nodiscard]] bool ShowsWritten(const state::Workload& workload, const Row& row) const;
+  // Something differs from the last write, or that write is in doubt.
+  static bool HasNews(const Row& row) {
+    return row.in_doubt || row.written_reason != row.condition.reason;
+  }
+  static bool HasRefresh(const Row& row) {
+    return row.written_hash != row.hash || row.written_nominated != row.nominated;
+  }
   [[nodiscard]] Row* FindRow(const state::Workload& workload) const;
 
   void Write(const state::Workload& workload, Row& row, std::vector<model::Action>& actions) const;

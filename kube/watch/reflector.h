@@ -95,8 +95,8 @@ struct ReflectorStats {
   // Time since the last proof of a working connection: an event, a bookmark, a snapshot, a clean
   // end of a watch, the answer that the kind is not installed. Infinite before the first.
   absl::Duration since_last_event = absl::InfiniteDuration();
-  // Time since a watch was last open. Zero while a watch is open, or while the kind is not
-  // installed.
+  // Time since a watch was last open; if it fell silent, since its last word. Zero while a watch is
+  // open, or while the kind is not installed.
   absl::Duration down_for = absl::InfiniteDuration();
   // True if a snapshot that began after the last Refresh (or Start) is complete and its events are
   // in the queue.

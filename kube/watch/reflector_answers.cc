@@ -196,6 +196,9 @@ void Reflector::Impl::OnWatchdog() {
     return Wait(absl::ZeroDuration());
   }
   if (silent < options_.silence_limit) return ArmWatchdog(options_.silence_limit - silent);
+  // The connection may have been dead since its last word.
+  last_open_ = last_activity_;
+  stream_status_ = 0;
   OnStreamBroken(absl::StrCat("watch: silent for ", absl::FormatDuration(silent)), 2,
                  absl::ZeroDuration());
 }

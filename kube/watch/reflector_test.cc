@@ -474,8 +474,11 @@ TEST_F(ReflectorTest, SilenceIsADeadConnection) {
   EXPECT_EQ(reflector_->GetStats().since_last_event, options_.silence_limit - absl::Seconds(1));
   api_.Advance(absl::Seconds(2));
   EXPECT_TRUE(api_.exchanges().front().cancelled);
+  EXPECT_GE(reflector_->GetStats().down_for, options_.silence_limit) << "since its last word";
+  EXPECT_TRUE(reflector_->GetStats().IsStale(absl::Minutes(1)));
   id = NextOpen();
   EXPECT_THAT(LastPath(), HasSubstr("resourceVersion=60&"));
+  EXPECT_TRUE(reflector_->GetStats().IsStale(absl::Minutes(1))) << "the server has not answered";
   // A version from the future gives 200 and silence: the second time the version is not trusted any
   // more.
   Accept(id);
