@@ -240,7 +240,7 @@ void Hook::Impl::EmitPlan(const Plan& plan, const Demand& demand, StepContext& c
     shapes_.Apply(expected);
     context.out.created.push_back({std::move(request), std::move(expected)});
   }
-  for (auto& [item, nodes] : by_item) guard_.Remember(demand[item], std::move(nodes));
+  for (const auto& [item, nodes] : by_item) guard_.Remember(demand[item], nodes);
 }
 
 // Why nothing can be provisioned for the item, if the reason is experience and not the catalogue.
