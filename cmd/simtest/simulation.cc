@@ -195,8 +195,12 @@ class Simulation {
         return absl::StrCat(node.ready ? " ready" : " unready", node.removing ? " removing" : "",
                             " request=", node.request, " has ", node.allocatable.Text());
       }
-      case ResourceType::kQueues:
       case ResourceType::kPodGroups:
+        return absl::StrCat(" ", object.contains("spec") ? object["spec"].dump() : "", " told=",
+                            object.contains("status")
+                                ? object["status"].value("schedulability", world::Json()).dump()
+                                : "");
+      case ResourceType::kQueues:
         return absl::StrCat(" ", object.contains("spec") ? object["spec"].dump() : "");
       default:
         return "";
@@ -268,6 +272,7 @@ class Simulation {
     } else if (verb == "goaway") {
       network.GoAway();
     } else if (verb == "refuse") {
+      checks_.Refuse(until);
       network.Refuse(operation.Text("method"), operation.Text("prefix"), operation.Text("suffix"),
                      static_cast<int>(operation.Number("status")), until);
     } else if (verb == "half-open") {
