@@ -234,7 +234,7 @@ void Hook::Impl::EmitPlan(const Plan& plan, const Demand& demand, StepContext& c
     if (!node.pods_of_item.empty()) {
       guard_.Provisioned(demand[node.pods_of_item.front().first], context.now);
     }
-    context.WakeAt(context.now + options_.launch_timeout);
+    context.WakeAt(ledger_.Find(request.meta.name)->creation.due());
     context.Do(model::CreateNodeRequest{request});
     model::Node expected = UsableNode(node.offer, request.meta.name);
     shapes_.Apply(expected);
