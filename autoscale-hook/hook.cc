@@ -182,7 +182,10 @@ CapUsage Hook::Impl::UsageOf(const StepContext& context) const {
   for (const MachineView& view : context.views) {
     // The old status counts until the new one is written: a restart would know nothing else.
     const bool counts = CountsAgainstCaps(view.request(), view.registered());
-    if (counts) usage.Add(view.request(), catalog_);
+    if (!counts) continue;
+    const int64_t node_gpus =
+        view.registered() ? model::Get(view.node()->allocatable, model::kGpuName) / 1000 : 0;
+    usage.Add(view.request(), catalog_, node_gpus);
   }
   for (const auto& [name, machine] : ledger_.rows()) {
     if (!machine.seen()) usage.Add(machine.desired, catalog_);
@@ -303,6 +306,11 @@ absl::StatusOr<model::Node> Hook::Impl::ExpectedNode(
       UsableNode({type, pool, request.zone, request.spot, request.price_micro_usd_per_hour},
                  request.meta.name);
   shapes_.Apply(node);
+  // Another catalogue may say something else by now. What was ordered counts against the caps.
+  if (const std::optional<int64_t> gpus = OrderedGpus(request); gpus.has_value()) {
+    const int64_t has = model::Get(node.allocatable, model::kGpuName);
+    model::Set(node.allocatable, model::kGpuName, std::min(has, *gpus * 1000));
+  }
   return node;
 }
 

@@ -143,7 +143,8 @@ class Hook {
   // The node that a request stands for, from its fields alone; for rebuilding ordered nodes at
   // start. It is usable: without startup taints. NotFound if the catalogue no longer has the type.
   // Labels and taints of its pool come from `pools`, or if that is empty from the pools of the last
-  // Step. Its size is as announced, or that of the last node of its type and pool.
+  // Step. Its size is as announced, or that of the last node of its type and pool, with no more
+  // GPUs than were ordered.
   [[nodiscard]] absl::StatusOr<model::Node> ExpectedNode(
       const model::NodeRequest& request,
       const std::vector<const model::NodePool*>& pools = {}) const;

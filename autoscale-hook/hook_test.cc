@@ -1,6 +1,7 @@
 // From demand to a node that is ready, and the failures on the way.
 #include "autoscale-hook/hook.h"
 
+#include "autoscale-hook/caps.h"
 #include "autoscale-hook/failure.h"
 #include "autoscale-hook/hook_fixture_testing.h"
 
@@ -363,6 +364,16 @@ TEST_F(HookTest, TypeThatLeftTheCatalogue) {
   EXPECT_TRUE(absl::IsNotFound(hook_->ExpectedNode(The()).status()));
   StepAndApply();
   EXPECT_EQ(The().failure, "Config");
+}
+
+// The caps have counted what was ordered.
+TEST_F(HookTest, AnotherCatalogueDoesNotMakeAnOrderLarger) {
+  StepAndApply({Item("team/a", Spec(1000, 4, 1), 1)});
+  const Catalog larger = Catalog::FromTypes({Type("g.1", 4, 16, 3, kDollar)});
+  Hook later(options_, &larger);
+  EXPECT_EQ(model::Get(later.ExpectedNode(The())->allocatable, model::kGpuName), 1000);
+  The().meta.labels.Erase(kRequestGpusLabel);
+  EXPECT_EQ(model::Get(later.ExpectedNode(The())->allocatable, model::kGpuName), 3000);
 }
 
 TEST_F(HookTest, PoolsGiveLabelsTaintsAndProvider) {
