@@ -30,14 +30,23 @@ int64_t Used(const std::map<std::string, int64_t>& used, const std::string& key)
 
 }  // namespace
 
-void CapUsage::Add(const model::NodeRequest& request, const Catalog& catalog) {
+std::optional<int64_t> OrderedGpus(const model::NodeRequest& request) {
+  constexpr int64_t kMost = 1'000'000;  // beyond it the label is a mistake
   int64_t count = 0;
+  if (!absl::SimpleAtoi(request.meta.labels.Get(kRequestGpusLabel), &count)) return std::nullopt;
+  return count < 0 || count >= kMost ? std::nullopt : std::optional(count);
+}
+
+void CapUsage::Add(const model::NodeRequest& request, const Catalog& catalog, int64_t node_gpus) {
+  const std::optional<int64_t> ordered = OrderedGpus(request);
+  int64_t count = ordered.value_or(0);
   std::string gpu_model(request.meta.labels.Get(kRequestGpuModelLabel));
-  if (!absl::SimpleAtoi(request.meta.labels.Get(kRequestGpusLabel), &count) || count < 0) {
+  if (!ordered.has_value()) {
     const InstanceType* type = catalog.Find(request.instance_type);
     count = type == nullptr ? 0 : type->gpu_count;
     gpu_model = type == nullptr ? "" : type->gpu_model;
   }
+  count = std::max(count, node_gpus);
   gpus = model::SaturatingAdd(gpus, count);
   if (count > 0) {
     int64_t& of_model = gpus_by_model[gpu_model];

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ inline constexpr int64_t kNoBound = std::numeric_limits<int64_t>::max();
 inline constexpr char kRequestGpusLabel[] = "fairlead.dev/gpus";
 inline constexpr char kRequestGpuModelLabel[] = "fairlead.dev/gpu-model";
 
+// The GPUs that the request was made for, by its label; none if it has no such label.
+std::optional<int64_t> OrderedGpus(const model::NodeRequest& request);
+
 struct CapLimits {
   int64_t gpus = model::kUnlimited;
   std::map<std::string, int64_t> gpus_by_model;
@@ -37,7 +41,9 @@ struct CapUsage {
   std::map<std::string, int64_t> gpus_by_model;
   std::map<std::string, int64_t> nodes_by_pool;
 
-  void Add(const model::NodeRequest& request, const Catalog& catalog);
+  // `node_gpus`: what its node has, in devices; 0 if none has registered. The larger number counts:
+  // devices may still be missing on a node, and nothing else may tell how many it has.
+  void Add(const model::NodeRequest& request, const Catalog& catalog, int64_t node_gpus = 0);
 };
 
 // A failed request counts unless the provider refused it for certain; a removed request does not.

@@ -135,28 +135,43 @@ std::vector<const model::NodePool*> Hook::Impl::TakePools(const StepInput& input
 
 void Hook::Impl::TakeMachines(const NodesByRequest& nodes, StepContext& context) {
   for (auto& [name, machine] : ledger_.rows()) {
+    if (!machine.seen()) continue;
     if (machine.first_seen == absl::InfinitePast()) machine.first_seen = context.now;
-    if (machine.seen()) context.views.push_back({&machine, nodes.Of(name)});
+    context.views.push_back({&machine, nodes.Of(name)});
   }
-  ForgetUnseen(context);
+  AdvanceUnseen(nodes, context);
   ordinals_.clear();
 }
 
-void Hook::Impl::ForgetUnseen(StepContext& context) {
+// Requests that were created, or may have been, and that the watch has not shown. The creation is
+// repeated as long as the node is needed, or an answer is missing. It is forgotten only if nothing
+// needs the node and a fresh watch would show the object: a Step is called with a fresh watch only.
+void Hook::Impl::AdvanceUnseen(const NodesByRequest& nodes, StepContext& context) {
   for (std::string& name : std::exchange(never_written_, {})) {
     context.out.withdrawn.push_back(std::move(name));
   }
-  std::vector<std::string> given_up;
-  for (const auto& [name, machine] : ledger_.rows()) {
+  std::vector<std::string> gone;
+  for (auto& [name, machine] : ledger_.rows()) {
     if (machine.seen()) continue;
-    const absl::Time end = machine.first_seen + options_.launch_timeout;
-    if (context.now < end) {
-      context.WakeAt(end);
+    const WriteAttempts& creation = machine.creation;
+    const bool unneeded = MachineView{&machine, nodes.Of(name)}.known_unneeded();
+    if (creation.in_flight() || !unneeded) {
+      if (creation.MayGo(context.now)) {
+        ledger_.CreationSent(machine.desired, context.now);
+        context.Do(model::CreateNodeRequest{machine.desired});
+      }
+      context.WakeAt(creation.due());
+      continue;
+    }
+    const absl::Time shown =
+        creation.accepted() ? creation.due() : creation.unknown_at() + kDoubtLasts;
+    if (context.now < shown) {
+      context.WakeAt(shown);
     } else {
-      given_up.push_back(name);
+      gone.push_back(name);
     }
   }
-  for (std::string& name : given_up) {
+  for (std::string& name : gone) {
     ledger_.Forget(name);
     context.out.withdrawn.push_back(std::move(name));
   }
@@ -167,7 +182,10 @@ CapUsage Hook::Impl::UsageOf(const StepContext& context) const {
   for (const MachineView& view : context.views) {
     // The old status counts until the new one is written: a restart would know nothing else.
     const bool counts = CountsAgainstCaps(view.request(), view.registered());
-    if (counts) usage.Add(view.request(), catalog_);
+    if (!counts) continue;
+    const int64_t node_gpus =
+        view.registered() ? model::Get(view.node()->allocatable, model::kGpuName) / 1000 : 0;
+    usage.Add(view.request(), catalog_, node_gpus);
   }
   for (const auto& [name, machine] : ledger_.rows()) {
     if (!machine.seen()) usage.Add(machine.desired, catalog_);
@@ -230,7 +248,7 @@ void Hook::Impl::AdoptOrphans(const NodesByRequest& nodes, StepContext& context)
     auto known = orphans_.find(name);
     Orphan orphan = known == orphans_.end() ? Orphan{context.now} : known->second;
     const absl::Time due =
-        orphan.since + Backoff{kMissingGrace, kProviderRetryMax}.Pause(orphan.attempts + 1);
+        orphan.since + Backoff{kMissingGrace, kAdoptionPauseMax}.Pause(orphan.attempts + 1);
     if (context.now < due) {
       seen.emplace(name, orphan);
       context.WakeAt(due);
@@ -241,7 +259,7 @@ void Hook::Impl::AdoptOrphans(const NodesByRequest& nodes, StepContext& context)
     seen.emplace(name, orphan);
     model::NodeRequest request = RequestOf(node, context);
     ledger_.CreationSent(request, context.now);
-    context.WakeAt(context.now + options_.launch_timeout);
+    context.WakeAt(ledger_.Find(name)->creation.due());
     context.Do(model::CreateNodeRequest{request});
     context.out.created.push_back({std::move(request), model::Node(), /*adopted=*/true});
   }
@@ -288,6 +306,11 @@ absl::StatusOr<model::Node> Hook::Impl::ExpectedNode(
       UsableNode({type, pool, request.zone, request.spot, request.price_micro_usd_per_hour},
                  request.meta.name);
   shapes_.Apply(node);
+  // Another catalogue may say something else by now. What was ordered counts against the caps.
+  if (const std::optional<int64_t> gpus = OrderedGpus(request); gpus.has_value()) {
+    const int64_t has = model::Get(node.allocatable, model::kGpuName);
+    model::Set(node.allocatable, model::kGpuName, std::min(has, *gpus * 1000));
+  }
   return node;
 }
 
@@ -298,30 +321,24 @@ void Hook::Impl::OnProviderResult(const std::string& name, bool launch, const ab
   if (launch) {
     machine->launch_answer = status;
     if (status.ok()) ledger_.SetProviderId(*machine, machine_id);
-  } else if (status.ok() || absl::IsNotFound(status)) {
-    machine->gone = machine->terminate.sent_at.has_value();
-    machine->terminate.retry_at.reset();
-    machine->terminate.attempts = 0;
   } else {
-    ProviderCall& call = machine->terminate;
-    const int64_t attempts = std::max<int64_t>(1, call.attempts);
-    call.retry_at = now + Backoff{kProviderRetry, kProviderRetryMax}.Pause(attempts);
-    machine->desired.message =
-        ShortMessage(absl::StrCat("TerminateNode failed, attempts: ", attempts, ": ",
-                                  absl::StatusCodeToString(status.code()), ": ", status.message()));
+    WriteAttempts& terminate = machine->terminate;
+    const absl::Status answer = absl::IsNotFound(status) ? absl::OkStatus() : status;
+    machine->gone = machine->gone || (answer.ok() && terminate.started());
+    terminate.Answered(answer, now, kTerminateRules);
+    if (!answer.ok()) {
+      machine->desired.message = ShortMessage(
+          absl::StrCat("TerminateNode failed, attempts: ", terminate.failures(), ": ",
+                       absl::StatusCodeToString(status.code()), ": ", status.message()));
+    }
   }
   ledger_.Changed();
 }
 
 void Hook::Impl::OnCreateResult(const std::string& name, const absl::Status& status,
                                 absl::Time now) {
-  // Done, existing already, or unknown: the watch will show it.
-  if (status.ok() || absl::IsAlreadyExists(status) || absl::IsUnavailable(status) ||
-      absl::IsDeadlineExceeded(status)) {
-    return;
-  }
+  if (!ledger_.CreationAnswered(name, status, now)) return;
   const Machine* machine = ledger_.Find(name);
-  if (machine == nullptr || machine->seen()) return;
   backoff_.Failed(KeyOf(machine->desired), FailureClass::kOther, now,
                   ShortMessage(absl::StrCat("creation of the NodeRequest: ", status.message())));
   ledger_.Forget(name);

@@ -143,14 +143,15 @@ class Hook {
   // The node that a request stands for, from its fields alone; for rebuilding ordered nodes at
   // start. It is usable: without startup taints. NotFound if the catalogue no longer has the type.
   // Labels and taints of its pool come from `pools`, or if that is empty from the pools of the last
-  // Step. Its size is as announced, or that of the last node of its type and pool.
+  // Step. Its size is as announced, or that of the last node of its type and pool, with no more
+  // GPUs than were ordered.
   [[nodiscard]] absl::StatusOr<model::Node> ExpectedNode(
       const model::NodeRequest& request,
       const std::vector<const model::NodePool*>& pools = {}) const;
-  // The API server's answer to CreateNodeRequest. A refusal after an unknown outcome proves nothing
-  // (base/write_attempts.h) and is not told. Without an answer, and without the object in the
-  // watch, the creation is given up after launch_timeout. A rejected creation backs off as if the
-  // provider had refused it, so that a server that rejects everything is not called in a loop.
+  // The API server's answer to CreateNodeRequest. Until a creation is refused for certain, or is
+  // unneeded and a fresh watch does not show its object, it counts against all caps; so a Step must
+  // not be called while the watch of NodeRequests is not fresh. A rejected creation backs off as if
+  // the provider had refused it, so that a server that rejects everything is not called in a loop.
   void OnCreateResult(const std::string& request_name, const absl::Status& status, absl::Time now);
   // The API server's answer to UpdateNodeRequestStatus, with the written status. Without it, and
   // without its effect in the watch, the write is repeated. True if a decision waits for it.

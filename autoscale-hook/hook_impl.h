@@ -51,7 +51,7 @@ class Hook::Impl {
   std::vector<const model::NodePool*> TakePools(const StepInput& input);
   [[nodiscard]] bool IsKnownProvider(const std::string& provider) const;
   void TakeMachines(const NodesByRequest& nodes, StepContext& context);
-  void ForgetUnseen(StepContext& context);
+  void AdvanceUnseen(const NodesByRequest& nodes, StepContext& context);
   void LearnShapes(StepContext& context);
   void AdoptOrphans(const NodesByRequest& nodes, StepContext& context);
   model::NodeRequest RequestOf(const NodeUse& orphan, const StepContext& context) const;

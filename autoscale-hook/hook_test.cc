@@ -1,6 +1,7 @@
 // From demand to a node that is ready, and the failures on the way.
 #include "autoscale-hook/hook.h"
 
+#include "autoscale-hook/caps.h"
 #include "autoscale-hook/failure.h"
 #include "autoscale-hook/hook_fixture_testing.h"
 
@@ -94,25 +95,100 @@ TEST_F(HookTest, SecondPurchaseForTheSameWorkloadHasAnotherName) {
   EXPECT_EQ(requests_.size(), 2u);
 }
 
-TEST_F(HookTest, CreateRefusedForCertainIsForgotten) {
-  options_.cluster_gpu_limit = 1;
-  Restart();
-  const Demand demand = {Item("team/a", Spec(1000, 4, 1), 1)};
-  StepOutput out = Step(demand);
-  const std::string name = out.created.at(0).request.meta.name;
-  EXPECT_EQ(Step(demand).outcomes[0].code, Code::kGpuCapReached) << "in flight counts";
-  hook_->OnCreateResult(name, absl::UnavailableError("nobody knows"), now_);
-  EXPECT_EQ(Step(demand).outcomes[0].code, Code::kGpuCapReached);
-  hook_->OnCreateResult(name, absl::PermissionDeniedError("no"), now_);
-  out = Step(demand);
-  EXPECT_EQ(out.outcomes[0].code, Code::kNodesRequested);
-  EXPECT_EQ(out.withdrawn, std::vector<std::string>{name});
+// A creation counts against the caps as long as it may have been carried out.
+class CreationTest : public HookTest {
+ protected:
+  CreationTest() {
+    options_.cluster_gpu_limit = 1;
+    Restart();
+    name_ = Step(demand_).created.at(0).request.meta.name;
+  }
+  void Answer(const absl::Status& status) { hook_->OnCreateResult(name_, status, now_); }
+  // An ordered node of its name, as the engine has it.
+  void Needed(bool needed) {
+    NodeUse use;
+    use.name = use.node_request = name_;
+    use.needed = needed;
+    nodes_[name_] = use;
+  }
+  void ExpectCounted() {
+    const StepOutput out = Step(demand_);
+    EXPECT_EQ(out.outcomes[0].code, Code::kGpuCapReached);
+    EXPECT_TRUE(out.withdrawn.empty());
+  }
+  void ExpectForgotten() {
+    const StepOutput out = Step(demand_);
+    EXPECT_EQ(out.outcomes[0].code, Code::kNodesRequested);
+    EXPECT_EQ(out.withdrawn, std::vector<std::string>{name_});
+  }
+
+  const Demand demand_ = {Item("team/a", Spec(1000, 4, 1), 1)};
+  std::string name_;
+};
+
+TEST_F(CreationTest, RefusedForCertainIsForgotten) {
+  ExpectCounted();
+  Answer(absl::PermissionDeniedError("no"));
+  ExpectForgotten();
 }
 
-TEST_F(HookTest, UnansweredCreateIsGivenUpAndWithdrawn) {
-  Step({Item("team/a", Spec(1000, 4, 1), 1)});
-  now_ += options_.launch_timeout;
-  EXPECT_EQ(Step().withdrawn.size(), 1u);
+TEST_F(CreationTest, RefusalAfterAnUnknownOutcomeIsBelievedWhenTheWatchWouldShowTheObject) {
+  Answer(absl::UnavailableError("connection reset"));
+  now_ += absl::Seconds(5);
+  EXPECT_EQ(All<model::CreateNodeRequest>(Step(demand_)).size(), 1u) << "repeated";
+  Answer(absl::PermissionDeniedError("no"));
+  ExpectCounted();
+  now_ += kDoubtLasts;
+  const auto again = All<model::CreateNodeRequest>(Step(demand_));
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].request->meta.name, name_);
+  Answer(absl::PermissionDeniedError("no"));
+  ExpectForgotten();
+}
+
+TEST_F(CreationTest, UnansweredCountsForAsLongAsItTakes) {
+  Needed(false);
+  for (int i = 0; i < 100; ++i) {
+    ExpectCounted();
+    now_ += options_.launch_timeout;
+  }
+  Answer(absl::UnavailableError("given up"));
+  ExpectCounted();
+  now_ += kDoubtLasts;
+  ExpectForgotten();
+}
+
+TEST_F(CreationTest, NeededNodeIsAskedForUntilItIsThere) {
+  Needed(true);
+  Answer(absl::OkStatus());
+  EXPECT_TRUE(Step(demand_).actions.empty());
+  now_ += kDoubtLasts;
+  EXPECT_EQ(All<model::CreateNodeRequest>(Step(demand_)).size(), 1u) << "it is gone again";
+  Answer(absl::AlreadyExistsError("of an earlier attempt"));
+  ExpectCounted();
+}
+
+TEST_F(CreationTest, UnneededOneInDoubtIsNotRepeated) {
+  Needed(false);
+  Answer(absl::DeadlineExceededError("no answer"));
+  for (; now_ < kStart + kDoubtLasts; now_ += absl::Seconds(5)) {
+    const StepOutput out = Step(demand_);
+    EXPECT_TRUE(out.actions.empty());
+    EXPECT_EQ(out.wake_at, kStart + kDoubtLasts);
+  }
+  ExpectForgotten();
+}
+
+// The time for the launch begins when it may begin.
+TEST_F(CreationTest, LateObjectHasItsWholeTime) {
+  Needed(true);
+  model::NodeRequest request = hook_->machines().Find(name_)->desired;
+  now_ += 3 * options_.launch_timeout;
+  request.meta.uid = "uid";
+  request.meta.creation = now_;
+  requests_[name_] = request;
+  EXPECT_EQ(All<model::LaunchNode>(StepAndApply()).size(), 1u);
+  EXPECT_EQ(ThePhase(), Phase::kPending);
 }
 
 TEST_F(HookTest, RefusalsByClass) {
@@ -186,6 +262,26 @@ TEST_F(HookTest, UnknownLaunchOutcomeIsAskedAgainWithTheSameName) {
   const auto again = All<model::LaunchNode>(StepAndApply());
   ASSERT_EQ(again.size(), 1u);
   EXPECT_EQ(again[0].request->meta.name, TheName());
+}
+
+// The first attempt may have launched a machine.
+TEST_F(HookTest, LaunchRefusedAfterAnUnknownOutcomeCountsUntilItsEndIsConfirmed) {
+  options_.cluster_gpu_limit = 1;
+  Restart();
+  Buy();
+  Answer(true, absl::UnavailableError("connection reset"));
+  StepAndApply();
+  now_ += absl::Seconds(30);
+  StepAndApply();
+  Answer(true, FailureStatus(FailureClass::kStockout, "no"));
+  StepAndApply();
+  ASSERT_EQ(ThePhase(), Phase::kFailed);
+  const Demand demand = {Item("team/a", Spec(1000, 4, 1), 1)};
+  EXPECT_EQ(Step(demand).outcomes[0].code, Code::kGpuCapReached);
+  Answer(false, absl::OkStatus());
+  StepAndApply();
+  EXPECT_TRUE(requests_.empty());
+  EXPECT_EQ(Step(demand).created.at(0).request.instance_type, "h.1") << "g.1 is out of stock";
 }
 
 TEST_F(HookTest, PendingIsLaunchedAgainAfterARestart) {
@@ -268,6 +364,16 @@ TEST_F(HookTest, TypeThatLeftTheCatalogue) {
   EXPECT_TRUE(absl::IsNotFound(hook_->ExpectedNode(The()).status()));
   StepAndApply();
   EXPECT_EQ(The().failure, "Config");
+}
+
+// The caps have counted what was ordered.
+TEST_F(HookTest, AnotherCatalogueDoesNotMakeAnOrderLarger) {
+  StepAndApply({Item("team/a", Spec(1000, 4, 1), 1)});
+  const Catalog larger = Catalog::FromTypes({Type("g.1", 4, 16, 3, kDollar)});
+  Hook later(options_, &larger);
+  EXPECT_EQ(model::Get(later.ExpectedNode(The())->allocatable, model::kGpuName), 1000);
+  The().meta.labels.Erase(kRequestGpusLabel);
+  EXPECT_EQ(model::Get(later.ExpectedNode(The())->allocatable, model::kGpuName), 3000);
 }
 
 TEST_F(HookTest, PoolsGiveLabelsTaintsAndProvider) {

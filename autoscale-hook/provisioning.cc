@@ -234,13 +234,13 @@ void Hook::Impl::EmitPlan(const Plan& plan, const Demand& demand, StepContext& c
     if (!node.pods_of_item.empty()) {
       guard_.Provisioned(demand[node.pods_of_item.front().first], context.now);
     }
-    context.WakeAt(context.now + options_.launch_timeout);
+    context.WakeAt(ledger_.Find(request.meta.name)->creation.due());
     context.Do(model::CreateNodeRequest{request});
     model::Node expected = UsableNode(node.offer, request.meta.name);
     shapes_.Apply(expected);
     context.out.created.push_back({std::move(request), std::move(expected)});
   }
-  for (auto& [item, nodes] : by_item) guard_.Remember(demand[item], std::move(nodes));
+  for (const auto& [item, nodes] : by_item) guard_.Remember(demand[item], nodes);
 }
 
 // Why nothing can be provisioned for the item, if the reason is experience and not the catalogue.

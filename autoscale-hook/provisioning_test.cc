@@ -107,6 +107,70 @@ TEST_F(HookTest, NodeThatDoesNotHelpItsPodIsNotProvisionedAgain) {
   EXPECT_EQ(out.created.size(), 1u);
 }
 
+// A cloud whose nodes no pod can use. Equal pods come one after the other; the engine pipelines
+// them, the first ones first, to nodes that are still on order.
+class UselessNodesTest : public HookTest {
+ protected:
+  // Each item takes a node. Returns how many nodes were provisioned.
+  int Run(const std::function<DemandItem(int)>& item, int items) {
+    int created = 0;
+    for (int second = 0; second < 1800; second += 5, now_ += absl::Seconds(5)) {
+      const int here = std::min(items, 1 + second / 10);
+      int coming = 0;
+      for (auto& [name, node] : nodes_) {
+        const auto request = requests_.find(name);
+        const bool there = request != requests_.end() &&
+                           request->second.launched_at.value_or(now_) + absl::Seconds(60) <= now_;
+        node.registered = node.registered || there;
+        node.ready = node.registered;
+        node.needed = !node.registered && coming < here;
+        coming += node.needed ? 1 : 0;
+      }
+      Demand demand;
+      for (int i = coming; i < here; ++i) demand.push_back(item(i));
+      const StepOutput out = StepAndApply(demand);
+      created += static_cast<int>(out.created.size());
+      for (const auto& terminate : All<model::TerminateNode>(out)) {
+        hook_->OnProviderResult(terminate.request_name, false, absl::OkStatus(), now_);
+      }
+      for (const auto& launch : All<model::LaunchNode>(out)) {
+        hook_->OnProviderResult(launch.request->meta.name, true, absl::OkStatus(), now_);
+      }
+    }
+    return created;
+  }
+};
+
+TEST_F(UselessNodesTest, EqualPodsDoNotProvisionThemInTurns) {
+  const auto pod = [](int i) { return Item(absl::StrCat("team/p", 100 + i), Spec(1000, 4, 1), 1); };
+  EXPECT_LE(Run(pod, 6), 2 * 6) << "each of the two types once";
+}
+
+TEST_F(UselessNodesTest, EqualGangsDoNotProvisionThemInTurns) {
+  catalog_ = Catalog::FromTypes({Type("g.4", 16, 64, 4, kDollar)});
+  Restart();
+  const auto gang = [](int i) {
+    return Item(absl::StrCat("team/g", 100 + i), Spec(1000, 4, 1), 4, /*atomic=*/true);
+  };
+  EXPECT_LE(Run(gang, 6), 6);
+}
+
+// What is left of a former purchase does not help a gang that needs more.
+TEST_F(HookTest, IdleNodeThatIsTooSmallForAGangIsNoProofAgainstItsType) {
+  StepAndApply({Item("team/g1", Spec(1000, 4, 1), 2, /*atomic=*/true)});
+  ASSERT_EQ(requests_.size(), 2u);
+  for (auto& [name, node] : nodes_) {
+    node = Arrived(name, name);
+    node.needed = name == requests_.begin()->first;
+  }
+  StepAndApply();
+  for (int i = 0; i < 3; ++i, now_ += absl::Seconds(20)) {
+    const StepOutput out = Step({Item("team/g2", Spec(1000, 4, 1), 2, /*atomic=*/true)});
+    EXPECT_EQ(out.created.size(), 2u);
+    for (const auto& node : out.created) EXPECT_EQ(node.request.instance_type, "g.1");
+  }
+}
+
 TEST_F(HookTest, NodeThatHelpedMayBeProvisionedAgain) {
   BuyReady();
   for (int i = 0; i < 5; ++i) {

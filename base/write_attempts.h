@@ -6,7 +6,8 @@
 //   anything else                    refused: nothing was done
 //
 // After one unknown outcome a refusal of a repetition proves nothing: the first attempt may be its
-// reason. Such a write stays in doubt until the watch, or an OK, decides.
+// reason. Such a write stays in doubt until the watch, or an OK, decides. What a fresh watch does
+// not show kDoubtLasts after the last unknown outcome was not done.
 //
 // Thread-safety: pure functions, plain values. Complexity: O(1); Pause O(log(max / initial)).
 #pragma once
@@ -29,6 +30,9 @@ inline Outcome OutcomeOf(const absl::Status& status, bool in_doubt) {
   }
   return Outcome::kRefused;
 }
+
+// A fresh watch shows what was written so long ago, and no request travels for so long.
+inline constexpr absl::Duration kDoubtLasts = absl::Seconds(90);
 
 // Pauses that double from `initial` to `max`.
 struct Backoff {
@@ -61,12 +65,17 @@ class WriteAttempts {
   [[nodiscard]] bool in_doubt() const { return in_doubt_; }
   // True if the write may have been done or may still be done.
   [[nodiscard]] bool open() const { return in_flight_ || accepted_ || in_doubt_; }
+  // True if an attempt was made since Settle().
+  [[nodiscard]] bool started() const { return open() || failures_ > 0; }
+  // When the last attempt became one of unknown outcome; infinite past if there is none.
+  [[nodiscard]] absl::Time unknown_at() const { return unknown_at_; }
   // Failed attempts since the last success.
   [[nodiscard]] int64_t failures() const { return failures_; }
 
   void Sent(absl::Time now, const Rules& rules) {
     if (in_flight_) {  // it stayed without an answer
       in_doubt_ = true;
+      unknown_at_ = now;
       ++failures_;
     }
     in_flight_ = true;
@@ -76,9 +85,15 @@ class WriteAttempts {
 
   // The answer to the last attempt. Changes nothing if none is in flight.
   Outcome Answered(const absl::Status& status, absl::Time now, const Rules& rules) {
-    const Outcome outcome = OutcomeOf(status, in_doubt_);
+    return Answered(OutcomeOf(status, /*in_doubt=*/false), now, rules);
+  }
+  // The same for an answer that means something else by itself than OutcomeOf says.
+  Outcome Answered(Outcome answer, absl::Time now, const Rules& rules) {
+    const bool unproved = answer == Outcome::kRefused && in_doubt_;
+    const Outcome outcome = unproved ? Outcome::kUnknown : answer;
     if (!in_flight_) return outcome;
     in_flight_ = false;
+    if (answer == Outcome::kUnknown) unknown_at_ = now;
     if (outcome == Outcome::kDone) {
       in_doubt_ = false;
       accepted_ = true;
@@ -102,7 +117,7 @@ class WriteAttempts {
   }
 
  private:
-  absl::Time due_ = absl::InfinitePast();
+  absl::Time due_ = absl::InfinitePast(), unknown_at_ = absl::InfinitePast();
   int64_t failures_ = 0, unseen_ = 0;
   bool in_flight_ = false, accepted_ = false, in_doubt_ = false;
 };

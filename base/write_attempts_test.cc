@@ -39,10 +39,12 @@ TEST(WriteAttemptsTest, AfterAnUnknownOutcomeNoRefusalDecides) {
   EXPECT_EQ(write.Answered(absl::DeadlineExceededError("no answer"), At(3), kRules),
             Outcome::kUnknown);
   EXPECT_TRUE(write.open());
+  EXPECT_TRUE(write.started());
   EXPECT_EQ(write.due(), At(4));
   write.Sent(At(4), kRules);
   EXPECT_EQ(write.Answered(absl::PermissionDeniedError("403"), At(4), kRules), Outcome::kUnknown);
   EXPECT_TRUE(write.in_doubt());
+  EXPECT_EQ(write.unknown_at(), At(3)) << "the refusal is known";
   write.Sent(At(6), kRules);
   EXPECT_EQ(write.Answered(absl::OkStatus(), At(6), kRules), Outcome::kDone);
   EXPECT_FALSE(write.in_doubt());
@@ -56,6 +58,7 @@ TEST(WriteAttemptsTest, SilenceIsAnUnknownOutcome) {
   ASSERT_TRUE(write.MayGo(At(60)));
   write.Sent(At(60), kRules);
   EXPECT_TRUE(write.in_doubt());
+  EXPECT_EQ(write.unknown_at(), At(60));
   EXPECT_EQ(write.due(), At(180));
   EXPECT_EQ(write.Answered(absl::AbortedError("fenced"), At(61), kRules), Outcome::kUnknown);
 }
@@ -70,7 +73,9 @@ TEST(WriteAttemptsTest, AnOkWithoutEffectIsRepeatedEverLater) {
     write.Answered(absl::OkStatus(), At(now), kRules);
   }
   EXPECT_EQ(sent, (std::vector<absl::Time>{At(0), At(10), At(30), At(60), At(90)}));
+  EXPECT_TRUE(write.started());
   write.Settle();
+  EXPECT_FALSE(write.started());
   EXPECT_TRUE(write.MayGo(At(91)));
   EXPECT_FALSE(write.open());
 }

@@ -31,8 +31,8 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
   } else if (const auto* update = std::get_if<InFlightStatus>(&*found)) {
     memo.valid = false;
     if (hook.OnStatusResult(update->request, status, now)) dirty = true;
-  } else if (auto* create = std::get_if<InFlightRequest>(&*found)) {
-    CreationAnswered(std::move(*create), status, now);
+  } else if (const auto* create = std::get_if<InFlightRequest>(&*found)) {
+    CreationAnswered(create->name, status, now);
   } else if (auto* evict = std::get_if<InFlightEviction>(&*found)) {
     EvictionAnswered(std::move(*evict), status, now);
   } else if (const auto* taint = std::get_if<InFlightTaint>(&*found)) {
@@ -79,20 +79,14 @@ void DecisionLoop::Impl::ProviderAnswered(uint64_t action_id, const InFlightProv
   dirty = true;
 }
 
-void DecisionLoop::Impl::CreationAnswered(InFlightRequest creation, const absl::Status& status,
+// Created: the watch will show it, and until then the node counts as ordered.
+void DecisionLoop::Impl::CreationAnswered(const std::string& name, const absl::Status& status,
                                           absl::Time now) {
-  const std::string name = creation.request.meta.name;
   memo.valid = false;
-  // Created, or existing already: the watch will show it, and until then the node counts as
-  // ordered.
-  if (status.ok() || absl::IsAlreadyExists(status) || hook.machines().Seen(name)) return;
-  if (OutcomeOf(status, creation.unknown > 0) == Outcome::kUnknown) {
-    in_flight.RetryLater(std::move(creation), now);
-    return;
-  }
   hook.OnCreateResult(name, status, now);
+  if (status.ok()) return;
   RequestChanged(name);
-  dirty = true;
+  dirty = true;  // the hook knows when it is due again
 }
 
 // Removes what is no longer to be written; false if nothing is left.
@@ -130,18 +124,10 @@ void DecisionLoop::Impl::SendAgain(absl::Time now, StepResult& result) {
         evictions.Sent(evict.uid);
         Emit({0, std::move(evict)}, result, eviction->unknown);
       }
-    } else if (auto* annotations = std::get_if<InFlightAnnotations>(&due)) {
-      if (!KeepWanted(annotations->write)) continue;
-      Emit({0, std::move(annotations->write)}, result, annotations->unknown);
     } else {
-      auto& creation = std::get<InFlightRequest>(due);
-      const std::string& name = creation.request.meta.name;
-      if (hook.machines().Find(name) == nullptr || hook.machines().Seen(name)) continue;
-      if (stale()) {
-        in_flight.RetryLater(std::move(creation), now);
-        continue;
-      }
-      Emit({0, model::CreateNodeRequest{std::move(creation.request)}}, result, creation.unknown);
+      auto& annotations = std::get<InFlightAnnotations>(due);
+      if (!KeepWanted(annotations.write)) continue;
+      Emit({0, std::move(annotations.write)}, result, annotations.unknown);
     }
   }
 }

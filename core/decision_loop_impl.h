@@ -59,7 +59,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // ---- answers, each with the time of the step that takes it
   void TakeAnswer(const model::ActionResult& result, absl::Time now);
   void EvictionAnswered(InFlightEviction eviction, const absl::Status& status, absl::Time now);
-  void CreationAnswered(InFlightRequest creation, const absl::Status& status, absl::Time now);
+  void CreationAnswered(const std::string& name, const absl::Status& status, absl::Time now);
   void ProviderAnswered(uint64_t action_id, const InFlightProvider& provider,
                         const model::ActionResult& result, absl::Time now);
   void SendAgain(absl::Time now, StepResult& result);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/decision_loop_testing.h"
+#include "gmock/gmock.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::core::testing {
@@ -128,6 +129,35 @@ class MachinesTest : public PurchaseTest {
   std::map<std::string, model::Pod> pods_;
   std::map<std::string, std::string> bound_;
 };
+
+// ---- caps
+
+// While a machine ends, its node is closed, and then it is gone: what single nodes lack passes.
+TEST_F(MachinesTest, EndOfAMachineIsNoNewsForWhatACapHolds) {
+  options_.hook.cost_limit_micro_usd_per_hour = 2'000'000;
+  options_.engine.reclaim = false;  // fair shares change with the capacity, and so may its reason
+  Restart();
+  Begin();
+  AddPod(GpuPod("p0"));
+  Play(absl::Minutes(5));
+  ASSERT_EQ(bound_.count("p0"), 1u);
+  model::Pod large = PodBuilder("ns", "large").Queue("research").Gpus(4).Created(0).Build();
+  AddPod(large);
+  StepResult result = StepAt(now_);
+  const auto told = Of<model::SetPodUnschedulable>(result);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].reason, "CostCapReached");
+  Carry(result);
+  EndPod("p0");
+  for (const absl::Time end = now_ + absl::Minutes(20); now_ < end; now_ += absl::Seconds(5)) {
+    result = StepAt(now_);
+    for (const auto& again : Of<model::SetPodUnschedulable>(result)) {
+      ADD_FAILURE() << again.name << " is told again: " << again.verdict_json;
+    }
+    Carry(result);
+  }
+  EXPECT_EQ(terminated_, 1);
+}
 
 // ---- nodes that differ from the requested ones
 

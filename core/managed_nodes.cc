@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "autoscale-hook/caps.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/model/resource_version.h"
@@ -16,7 +15,7 @@ using model::VersionOrder;
 bool IsOurTaint(const model::Taint& taint) { return taint.key == model::kRemovalTaint; }
 
 // Devices and other extended resources announced for a machine that is not usable yet; CPU and
-// memory may be less. GPUs come from the request, which records what was ordered.
+// memory may be less.
 model::ResourceList PromisedDevices(const hook::Hook& hook, const hook::Machine& machine) {
   model::ResourceList devices;
   const absl::StatusOr<model::Node> expected = hook.ExpectedNode(machine.desired);
@@ -25,11 +24,9 @@ model::ResourceList PromisedDevices(const hook::Hook& hook, const hook::Machine&
       if (name.find('/') != std::string::npos && amount > 0) model::Set(devices, name, amount);
     }
   }
-  int64_t gpus = 0;
-  if (absl::SimpleAtoi(machine.desired.meta.labels.Get(hook::kRequestGpusLabel), &gpus) &&
-      gpus > 0 && gpus < 1'000'000) {
-    const int64_t now = model::Get(devices, model::kGpuName);
-    model::Set(devices, model::kGpuName, now > 0 ? std::min(now, gpus * 1000) : gpus * 1000);
+  const int64_t gpus = hook::OrderedGpus(machine.desired).value_or(0);
+  if (gpus > 0 && model::Get(devices, model::kGpuName) == 0) {
+    model::Set(devices, model::kGpuName, gpus * 1000);
   }
   return devices;
 }

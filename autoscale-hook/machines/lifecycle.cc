@@ -12,18 +12,21 @@ namespace {
 using model::NodeRequest;
 using Phase = model::NodeRequestPhase;
 
-// The API server's clock may differ from ours: the age of our own request is counted by ours.
+// The API server's clock may differ from ours: the age of our own request is counted by ours, and
+// from when the object was seen, because nothing is launched before.
 absl::Time WrittenAt(const MachineView& view, absl::Time now) {
-  if (view.machine->asked_at.has_value()) return *view.machine->asked_at;
+  if (view.machine->created_here) return view.machine->first_seen;
   const absl::Time creation = view.request().meta.creation;
   return creation == absl::InfinitePast() || creation > now ? view.machine->first_seen : creation;
 }
 
-void Fail(MachineView& view, StepContext& context, FailureClass failure,
+// `in_doubt`: an earlier attempt may have launched a machine all the same. Then the request counts
+// against the caps until its end is confirmed, as after a time-out.
+void Fail(MachineView& view, StepContext& context, FailureClass failure, bool in_doubt,
           absl::string_view message) {
   NodeRequest& request = view.request();
   request.phase = Phase::kFailed;
-  request.failure = std::string(FailureName(failure));
+  request.failure = std::string(FailureName(in_doubt ? FailureClass::kOther : failure));
   request.failed_at = context.now;
   request.message = ShortMessage(message);
   request.unneeded_since.reset();
@@ -40,21 +43,21 @@ bool TakeLaunchAnswer(MachineView& view, StepContext& context) {
   Machine& machine = *view.machine;
   if (!machine.launch_answer.has_value()) return false;
   const absl::Status answer = *std::exchange(machine.launch_answer, std::nullopt);
+  WriteAttempts& launch = machine.launch;
+  const bool in_doubt = launch.in_doubt();
   if (IsUnknownOutcome(answer)) {
-    machine.launch.sent_at.reset();
-    machine.launch.retry_at =
-        context.now + Backoff{kProviderRetry, kLaunchRetryMax}.Pause(machine.launch.attempts);
-    machine.desired.message = ShortMessage(
-        absl::StrCat("LaunchNode: outcome unknown, attempts: ", machine.launch.attempts, ": ",
-                     answer.message()));
+    launch.Answered(Outcome::kUnknown, context.now, kLaunchRules);
+    machine.desired.message = ShortMessage(absl::StrCat(
+        "LaunchNode: outcome unknown, attempts: ", launch.failures(), ": ", answer.message()));
     return false;
   }
   const std::optional<FailureClass> failure = ClassifyFailure(answer);
+  launch.Answered(failure.has_value() ? Outcome::kRefused : Outcome::kDone, context.now,
+                  kLaunchRules);
   if (failure.has_value()) {
-    Fail(view, context, *failure, answer.message());
+    Fail(view, context, *failure, in_doubt, answer.message());
     return true;
   }
-  machine.launch.attempts = 0;
   if (machine.desired.phase != Phase::kPending) return false;
   machine.desired.phase = Phase::kLaunched;
   machine.desired.launched_at = context.now;
@@ -63,23 +66,18 @@ bool TakeLaunchAnswer(MachineView& view, StepContext& context) {
   return true;
 }
 
-// Sends the launch once in the life of this process, and again after an answer that leaves the
-// outcome open. A provider whose machines live in the process (kwok) has lost them with the former
+// Sends the launch once in the life of this process, and again after an answer of unknown outcome.
+// A provider whose machines live in the process (kwok) has lost them with the former
 // process. For every other provider it is the same machine, by the name of the request.
 void SendLaunch(MachineView& view, StepContext& context) {
-  ProviderCall& call = view.machine->launch;
-  if (call.sent_at.has_value() || view.known_unneeded() ||
-      view.request().meta.deletion.has_value()) {
-    return;
-  }
-  if (call.retry_at.has_value() && context.now < *call.retry_at) {
-    return context.WakeAt(*call.retry_at);
-  }
+  WriteAttempts& launch = view.machine->launch;
+  if (view.known_unneeded() || view.request().meta.deletion.has_value()) return;
+  if (!launch.MayGo(context.now)) return context.WakeAt(launch.due());
   absl::StatusOr<model::Node> node = context.hook.ExpectedNode(view.request());
   if (!node.ok()) {
     // A launched machine may come although its type is no longer in the catalogue.
     if (view.request().phase == Phase::kPending) {
-      Fail(view, context, FailureClass::kConfig, node.status().message());
+      Fail(view, context, FailureClass::kConfig, launch.in_doubt(), node.status().message());
     }
     return;
   }
@@ -89,9 +87,7 @@ void SendLaunch(MachineView& view, StepContext& context) {
                         pool->startup_taints.end());
   }
   node->ready = false;
-  call.sent_at = context.now;
-  call.retry_at.reset();
-  ++call.attempts;
+  launch.Sent(context.now, kLaunchRules);
   context.Do(model::LaunchNode{view.request(), *std::move(node)});
 }
 
@@ -100,7 +96,7 @@ void AdvancePending(MachineView& view, StepContext& context) {
   const absl::Time deadline = WrittenAt(view, context.now) + context.options.launch_timeout;
   if (context.now >= deadline) {
     const std::string& last = view.request().message;
-    return Fail(view, context, FailureClass::kTimeout,
+    return Fail(view, context, FailureClass::kTimeout, /*in_doubt=*/false,
                 last.empty() ? "the provider did not answer LaunchNode in time" : last);
   }
   context.WakeAt(deadline);
@@ -135,7 +131,7 @@ void AdvanceBooting(MachineView& view, StepContext& context) {
   const absl::Time deadline = since + context.options.ready_timeout;
   if (context.now >= deadline) {
     if (view.registered() && view.node()->usable_in_part) return BecomeReady(view, context);
-    return Fail(view, context, FailureClass::kTimeout,
+    return Fail(view, context, FailureClass::kTimeout, /*in_doubt=*/false,
                 view.registered() ? "the node registered but did not become usable in time"
                                   : "the node did not register in time");
   }
@@ -177,9 +173,7 @@ void DeleteOnceGone(MachineView& view, StepContext& context) {
   if (!view.registered()) return context.Delete(view);
   // Confirmed, but the node exists. Usually its deletion has not been seen yet. If it stays, the
   // machine lives, or the object was left behind: then the provider is asked again.
-  ProviderCall& call = machine.terminate;
-  if (!call.retry_at.has_value()) call.retry_at = context.now + kProviderRetry;
-  if (context.now < *call.retry_at) return context.WakeAt(*call.retry_at);
+  if (!machine.terminate.MayGo(context.now)) return context.WakeAt(machine.terminate.due());
   machine.gone = false;
   if (MayTerminate(view, context)) context.Terminate(view);
 }
@@ -195,7 +189,7 @@ void AdvanceFailed(MachineView& view, StepContext& context) {
                              view.request().message);
     }
   }
-  if (!machine.terminate.sent_at.has_value()) {
+  if (!machine.terminate.started()) {
     if (view.ready() && !view.request().meta.deletion.has_value()) {
       return BecomeReady(view, context);
     }

@@ -89,12 +89,28 @@ bool MachineLedger::ObserveGone(const std::string& name, const std::string& uid)
 
 void MachineLedger::CreationSent(const model::NodeRequest& request, absl::Time now) {
   auto [it, added] = rows_.try_emplace(request.meta.name);
-  if (!added) return;
-  it->second.desired = request;
-  it->second.desired.meta.creation = now;
-  it->second.first_seen = now;
-  it->second.asked_at = now;
+  Machine& machine = it->second;
+  if (added) {
+    machine.desired = request;
+    machine.desired.meta.creation = now;
+    machine.created_here = true;
+  }
+  machine.creation.Sent(now, kCreationRules);
   ++version_;
+}
+
+bool MachineLedger::CreationAnswered(const std::string& name, const absl::Status& status,
+                                     absl::Time now) {
+  Machine* machine = FindMutable(name);
+  if (machine == nullptr || machine->seen()) return false;
+  WriteAttempts& creation = machine->creation;
+  const Outcome alone = OutcomeOf(absl::IsAlreadyExists(status) ? absl::OkStatus() : status,
+                                  /*in_doubt=*/false);
+  const Outcome outcome = creation.Answered(alone, now, kCreationRules);
+  ++version_;
+  // By now the watch would show what an earlier attempt has created.
+  return outcome == Outcome::kRefused ||
+         (alone == Outcome::kRefused && now >= creation.unknown_at() + kDoubtLasts);
 }
 
 void MachineLedger::Forget(const std::string& name) {

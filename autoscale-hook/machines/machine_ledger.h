@@ -4,10 +4,11 @@
 //   written   the last status write, its attempts and whether the API server has accepted it
 //   observed  the object as the watch showed it last
 //   provider  the calls to the provider, their number, and its last answer
-// Writes (status, taint, the end of the object) follow base/write_attempts.h, with kWriteRules.
-// A sent write is not trusted: `Written` is true only of a status that the API server has answered
-// OK or the watch has shown. Every action that cannot be undone (TerminateNode, deletion of the
-// object) waits for it.
+// All that is sent, to the API server and to the provider, follows base/write_attempts.h, with the
+// rules below. A sent write is not trusted: `Written` is true only of a status that the API server
+// has answered OK or the watch has shown. Every action that cannot be undone (TerminateNode,
+// deletion of the object) waits for it. A row whose object has not been seen stays as long as its
+// creation may have been carried out (Hook::Impl::AdvanceUnseen), and counts against all caps.
 //
 // Identity: the uid of the NodeRequest. The key of a row is its name, which the API server keeps
 // unique. An object of another uid under that name is another row, and the former row is dropped.
@@ -33,18 +34,24 @@
 
 namespace fairlead::hook {
 
-// Calls of one kind to the provider about one machine.
-struct ProviderCall {
-  std::optional<absl::Time> sent_at;   // of the last one
-  int64_t attempts = 0;                // since the last success
-  std::optional<absl::Time> retry_at;  // after a failed answer
-};
-
 // The API server answers every write; silence is longer than an adapter repeats a write by itself.
 inline constexpr WriteAttempts::Rules kWriteRules = {
     .backoff = {absl::Seconds(5), absl::Minutes(5)},
     .silence = {absl::Minutes(1), absl::Minutes(5)},
     .unseen = {absl::Minutes(1), absl::Minutes(5)}};
+// Of an object, for which pods wait. One that was created and is not shown when a fresh watch would
+// show it is gone.
+inline constexpr WriteAttempts::Rules kCreationRules = {
+    .backoff = {absl::Seconds(1), absl::Minutes(1)},
+    .silence = kWriteRules.silence,
+    .unseen = {kDoubtLasts, kDoubtLasts}};
+// LaunchNode: without an answer a time-out of the machine's life decides.
+inline constexpr WriteAttempts::Rules kLaunchRules = {
+    .backoff = {absl::Seconds(30), absl::Minutes(5)}};
+inline constexpr WriteAttempts::Rules kTerminateRules = {
+    .backoff = {absl::Seconds(30), absl::Minutes(30)},
+    .silence = {absl::Minutes(1), absl::Minutes(30)},
+    .unseen = {absl::Seconds(30), absl::Minutes(30)}};
 
 struct StatusWrite {
   model::NodeRequest status;
@@ -55,15 +62,15 @@ struct Machine {
   model::NodeRequest desired;
   std::optional<StatusWrite> written;          // absent: the observed status is the desired one
   std::optional<model::NodeRequest> observed;  // absent: creation requested, not seen
-  ProviderCall launch, terminate;
-  std::optional<absl::Status> launch_answer;  // not dealt with yet
-  bool gone = false;                          // the provider confirmed that no machine exists
+  WriteAttempts launch, terminate;             // calls to the provider
+  std::optional<absl::Status> launch_answer;   // not dealt with yet
+  bool gone = false;                           // the provider confirmed that no machine exists
 
-  absl::Time first_seen = absl::InfinitePast();  // for an unseen request, its creation
-  // When this process requested the creation, by its clock. Absent: another or former process did.
-  std::optional<absl::Time> asked_at;
-  std::optional<absl::Time> missing_since;  // its node was there
-  WriteAttempts taint, deletion;            // of its nodes, and of the object
+  absl::Time first_seen = absl::InfinitePast();  // by a step of this process
+  bool created_here = false;                     // by this process
+  std::optional<absl::Time> missing_since;       // its node was there
+  WriteAttempts creation, deletion;              // of the object
+  WriteAttempts taint;                           // of its nodes
   bool taint_wanted = false;
   bool failure_counted = false;  // in the back-off
   bool shape_learned = false;
@@ -84,7 +91,9 @@ class MachineLedger {
 
   // ---- written
   void CreationSent(const model::NodeRequest& request, absl::Time now);
-  // The creation was refused for certain, or given up.
+  // The answer to a creation. True if it was refused for certain: the row may be forgotten.
+  bool CreationAnswered(const std::string& name, const absl::Status& status, absl::Time now);
+  // The object does not exist: the creation was refused for certain, or would be seen.
   void Forget(const std::string& name);
   // The answer to a status write. True if a decision waits for it.
   bool StatusAnswered(const model::NodeRequest& written, const absl::Status& status,

@@ -27,20 +27,14 @@ std::string ShortMessage(absl::string_view text) {
 
 void StepContext::Terminate(MachineView& view) {
   Machine& machine = *view.machine;
-  ProviderCall& call = machine.terminate;
+  WriteAttempts& terminate = machine.terminate;
   if (machine.gone) return;
-  if (call.sent_at.has_value()) {
-    const absl::Time due = call.retry_at.value_or(
-        *call.sent_at + Backoff{kProviderSilence, kProviderRetryMax}.Pause(call.attempts));
-    if (now < due) return WakeAt(due);
-    if (!call.retry_at.has_value()) {
-      view.request().message =
-          absl::StrCat("the provider has not answered TerminateNode, attempts: ", call.attempts);
-    }
+  if (!terminate.MayGo(now)) return WakeAt(terminate.due());
+  if (terminate.in_flight()) {
+    view.request().message = absl::StrCat("the provider has not answered TerminateNode, attempts: ",
+                                          terminate.failures() + 1);
   }
-  call.sent_at = now;
-  call.retry_at.reset();
-  ++call.attempts;
+  terminate.Sent(now, kTerminateRules);
   const model::NodeRequest& request = view.request();
   bool sent = false;
   for (const NodeUse* node : view.nodes) {
@@ -52,7 +46,7 @@ void StepContext::Terminate(MachineView& view) {
     Do(model::TerminateNode{request.meta.name, request.provider, request.node_name,
                             request.provider_id});
   }
-  WakeAt(now + Backoff{kProviderSilence, kProviderRetryMax}.Pause(call.attempts));
+  WakeAt(terminate.due());
 }
 
 bool StepContext::Taint(MachineView& view, bool present) {

@@ -16,12 +16,8 @@
 
 namespace fairlead::hook {
 
-// The longest pause before LaunchNode is repeated.
-inline constexpr absl::Duration kLaunchRetryMax = absl::Minutes(5);
-// The first pause after a provider call that was refused, or stayed without an answer.
-inline constexpr absl::Duration kProviderRetry = absl::Seconds(30);
-inline constexpr absl::Duration kProviderSilence = absl::Minutes(1);
-inline constexpr absl::Duration kProviderRetryMax = absl::Minutes(30);
+// The longest pause before a missing request object is written again.
+inline constexpr absl::Duration kAdoptionPauseMax = absl::Minutes(30);
 // A registered node that disappears may come back (a kubelet that registers again).
 inline constexpr absl::Duration kMissingGrace = absl::Minutes(1);
 

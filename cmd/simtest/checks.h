@@ -36,7 +36,7 @@
 //                  in which an idle machine that was ready is ended follow from time alone, however
 //                  many there are: each counts from its second time on. At any time: at most
 //                  kCallsAMinute calls of the cloud about one machine, and no verdict of a group is
-//                  written because its position has changed
+//                  written because its position has changed, or what nodes lack beside a cap
 //     parts        no sub-group of a gang is half bound for longer than its grace and kGangSlack;
 //                  one that is started is complete within kStarted
 //     churn        at most kCalmEvictions evictions a minute of one job's pods
@@ -50,8 +50,8 @@
 //     view         what the program believes to run is what runs, and where
 //     charge       pods count in the queues under which they were started or wait, queues in sums
 //                  (belief_checks.h)
-//     purchase     machines on which nothing ever ran are few; nor are machines provisioned for a
-//                  workload again that did not help it kUseless times (always)
+//     purchase     machines on which nothing ever ran are few; nor are machines provisioned for
+//                  pods of a job again that did not help such pods kUseless times (always)
 //   always
 //     process      the program does not end by itself; hang: nor does it take for ever (workers.h)
 //     simulation   nothing was asked that the simulated API server cannot do
@@ -62,6 +62,7 @@
 // Ownership: borrows. Thread-safety: none, one thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -120,6 +121,8 @@ class Checks {
   void Hung(const std::string& identity, absl::Time until);
   // That life hears nothing of a kind of object until then: it may not go on as if it did.
   void Blind(const std::string& identity, absl::Time until);
+  // Writes are refused until then: what was written before may be written once more after it.
+  void Refuse(absl::Time until) { refused_until_ = std::max(refused_until_, until); }
   // A replica's clock is wrong: what it counts from creation times is.
   void Skew() { skewed_ = true; }
   void ExcuseWriters(absl::Time until) { writers_excused_until_ = until; }
@@ -191,6 +194,7 @@ class Checks {
 
   std::string holder_;
   absl::Time held_since_, writers_excused_until_ = absl::InfinitePast();
+  absl::Time refused_until_ = absl::InfinitePast();
   absl::Time disturbed_since_ = absl::InfinitePast(), disturbed_until_ = absl::InfinitePast();
   absl::Time settled_at_ = absl::InfiniteFuture();
   bool purchases_excused_ = false, skewed_ = false;

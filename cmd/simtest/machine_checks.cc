@@ -173,18 +173,24 @@ void MachineChecks::NoteUseless(const Machine& machine) {
     if (std::find(keys.begin(), keys.end(), workload.key) == keys.end()) continue;
     const bool old = std::all_of(workload.waiting.begin(), workload.waiting.end(),
                                  [&](const PodRow* row) { return row->created < machine.started; });
-    // What was ordered together proves nothing: the others come when the first has.
-    const std::string what = absl::StrCat(machine.type, " for ", workload.key);
-    const absl::Time since = useless_since_.try_emplace(what, time_->now()).first->second;
-    if (!old || machine.started < since || ++useless_[what] < kUseless) continue;
-    fail_("purchase", absl::StrCat(useless_[what] + 1, " machines of type ", what,
-                                   " were provisioned and ended, none ran a pod, and it waits: ",
-                                   workload.waiting.front()->facts.condition));
+    // Pods of a job are equal. What was ordered together proves nothing: the others come when the
+    // first has.
+    const std::string what = absl::StrCat(machine.type, " for ", JobOf(workload.key));
+    const auto [since, first] = useless_since_.try_emplace(what, time_->now());
+    if (first || !old || machine.started < since->second) continue;
+    since->second = time_->now();
+    if (++useless_[what] < kUseless) return;
+    fail_("purchase",
+          absl::StrCat("machines of type ", what, " were provisioned ", useless_[what] + 1,
+                       " times, one after the other, none ran a pod, and ", workload.key,
+                       " waits: ", workload.waiting.front()->facts.condition));
+    return;
   }
 }
 
 // A type that has turned out to be too small for a pod is not bought for that pod again.
 void MachineChecks::NoteTooSmall(const Machine& machine) {
+  if (machine.uninvited) return;
   const auto reasons = reasons_.find(machine.uid);
   const auto node = truth_->nodes().find(machine.node);
   if (reasons == reasons_.end() || node == truth_->nodes().end()) return;
@@ -285,6 +291,7 @@ void MachineChecks::WhileCalm(absl::Time calm_since) {
 }
 
 void MachineChecks::AtEnd(bool lied) {
+  if (cloud_->NeverHelps()) return;  // every shape of pods finds that out of every type
   int64_t idle = 0;
   for (const Machine& machine : cloud_->machines()) {
     if (!machine.ran_a_pod && !machine.uninvited) ++idle;

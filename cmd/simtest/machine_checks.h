@@ -79,8 +79,8 @@ class MachineChecks {
   std::map<std::string, std::deque<absl::Time>> calls_;      // by call and machine
   std::map<std::string, Burst> bursts_;                      // by job
   std::map<std::string, std::vector<std::string>> reasons_;  // by uid of the request
-  std::map<std::string, absl::Time> useless_since_;          // by type and workload
-  std::map<std::string, int64_t> useless_;                   // machines, by the same
+  std::map<std::string, absl::Time> useless_since_;          // by type and job: the last one's end
+  std::map<std::string, int64_t> useless_;                   // one after the other, by the same
   std::map<std::string, absl::Time> too_small_since_;        // by type and job
   std::map<std::string, int64_t> too_small_;                 // bought after that
   std::set<std::string> measured_;                           // machines that were ready

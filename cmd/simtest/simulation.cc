@@ -268,6 +268,7 @@ class Simulation {
     } else if (verb == "goaway") {
       network.GoAway();
     } else if (verb == "refuse") {
+      checks_.Refuse(until);
       network.Refuse(operation.Text("method"), operation.Text("prefix"), operation.Text("suffix"),
                      static_cast<int>(operation.Number("status")), until);
     } else if (verb == "half-open") {

@@ -73,8 +73,6 @@ class BindingPipeline {
     [[nodiscard]] virtual bool GoesFirst(const state::PodRecord& pod) const = 0;
   };
 
-  static constexpr absl::Duration kDoubtLasts = absl::Seconds(90);
-
   BindingPipeline(state::ClusterState& state, Backoff backoff, GroupSettle settle, Host& host)
       : state_(state), backoff_(backoff), settle_(settle), host_(host) {}
   // Plugins reserve in the order of registration. They outlive the pipeline.

@@ -17,7 +17,7 @@ std::optional<InFlight> WhatMatters(const model::Action& action, int unknown) {
     return InFlightVerdict{group->ns, group->name, true};
   }
   if (const auto* create = std::get_if<model::CreateNodeRequest>(&action.what)) {
-    return InFlightRequest{create->request, unknown};
+    return InFlightRequest{create->request->meta.name};
   }
   if (const auto* update = std::get_if<model::UpdateNodeRequestStatus>(&action.what)) {
     return InFlightStatus{update->request};

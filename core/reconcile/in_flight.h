@@ -30,8 +30,7 @@ struct InFlightVerdict {
   bool group = false;
 };
 struct InFlightRequest {
-  model::NodeRequest request;
-  int unknown = 0;
+  std::string name;
 };
 struct InFlightStatus {
   model::NodeRequest request;
@@ -81,7 +80,7 @@ class InFlightActions {
   // The subject of the answer; none if its answer makes no difference.
   std::optional<InFlight> Take(uint64_t action_id);
 
-  using Retry = std::variant<InFlightEviction, InFlightRequest, InFlightAnnotations>;
+  using Retry = std::variant<InFlightEviction, InFlightAnnotations>;
   // Schedules a repetition after a pause, after another failure.
   template <typename T>
   void RetryLater(T again, absl::Time now) {

@@ -97,6 +97,9 @@ void AddPredicates(StableHash& hash, const std::vector<FailedPredicate>& predica
   AddSorted(hash, std::move(texts));
 }
 
+// Policy holds it whatever the nodes say: their reasons pass like numbers.
+bool DependsOnNodes(Code code) { return CategoryOf(code) != Category::kPolicy; }
+
 }  // namespace
 
 absl::string_view CodeName(Code code) { return Row(code).name; }
@@ -155,6 +158,7 @@ absl::string_view ResolvableByName(ResolvableBy by) {
 ResolvableBy ResolvableByOf(Code code) { return Row(code).by; }
 
 std::string Hash(const Verdict& v) {
+  static const std::vector<FailedPredicate> kNoPredicates;
   StableHash hash;
   hash.Add(int64_t{kVocabularyVersion}).Add(CodeName(v.code)).Add(ScopeName(v.scope)).Add(v.queue);
   hash.Add(int64_t{v.queue_block.has_value()});
@@ -162,7 +166,7 @@ std::string Hash(const Verdict& v) {
     const QueueBlock& block = *v.queue_block;
     hash.Add(block.queue).Add(block.resource).Add(block.limit).Add(block.requested);
   }
-  AddPredicates(hash, v.failed_predicates);
+  AddPredicates(hash, DependsOnNodes(v.code) ? v.failed_predicates : kNoPredicates);
   hash.Add(static_cast<int64_t>(v.unblockers.size()));
   for (const Unblocker& unblocker : v.unblockers) {
     hash.Add(ResolvableByName(unblocker.by)).Add(WithoutAmounts(unblocker.what));
@@ -228,8 +232,9 @@ bool SameButForPassingNumbers(const Verdict& a, const Verdict& b) {
          a.details == b.details && a.node_requests == b.node_requests &&
          std::equal(a.demand.begin(), a.demand.end(), b.demand.begin(), b.demand.end(),
                     same_demand) &&
-         std::equal(a.failed_predicates.begin(), a.failed_predicates.end(),
-                    b.failed_predicates.begin(), b.failed_predicates.end(), same_predicate);
+         (!DependsOnNodes(a.code) ||
+          std::equal(a.failed_predicates.begin(), a.failed_predicates.end(),
+                     b.failed_predicates.begin(), b.failed_predicates.end(), same_predicate));
 }
 
 bool IsFault(Code code) {

@@ -153,6 +153,18 @@ TEST(HashTest, PassingNumbersAreNotInIt) {
   }
 }
 
+TEST(HashTest, WhatNodesLackIsNotInItIfPolicyHoldsTheWorkload) {
+  for (const Code code : {Code::kCostCapReached, Code::kGpuCapReached, Code::kQueueLimitReached}) {
+    Verdict v = Sample();
+    v.code = code;
+    Verdict other = v;
+    other.failed_predicates.pop_back();
+    EXPECT_EQ(Hash(v), Hash(other));
+    EXPECT_TRUE(SameButForPassingNumbers(v, other));
+    EXPECT_EQ(Sentence(v), Sentence(other));
+  }
+}
+
 TEST(HashTest, EverythingElseIsInIt) {
   const Mutation mutations[] = {
       {"code", [](Verdict& v) { v.code = Code::kNodesRequested; }},

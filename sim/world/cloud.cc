@@ -19,7 +19,7 @@ constexpr int64_t kLateFactor = 10;
 constexpr int64_t kLarge = int64_t{200} << 30;  // bytes
 constexpr const char* kLieNames[kLies] = {"smaller",  "larger",     "late",      "never",
                                           "twice",    "after-end",  "own-names", "forbidden",
-                                          "no-stock", "unanswered", "tainted"};
+                                          "no-stock", "unanswered", "tainted",   "all-tainted"};
 
 const char* EffectText(model::TaintEffect effect) {
   if (effect == model::TaintEffect::kNoExecute) return "NoExecute";
@@ -156,7 +156,8 @@ void Cloud::Register(size_t index, const model::Node& promised) {
     taints.push_back(
         {{"key", taint.key}, {"value", taint.value}, {"effect", EffectText(taint.effect)}});
   }
-  if (Lying(Lie::kTainted) && model::Get(promised.allocatable, model::kMemoryName) >= kLarge) {
+  const bool large = model::Get(promised.allocatable, model::kMemoryName) >= kLarge;
+  if (Lying(Lie::kAllTainted) || (Lying(Lie::kTainted) && large)) {
     taints.push_back({{"key", "example.com/quarantine"}, {"effect", "NoSchedule"}});
   }
   Json node = {{"apiVersion", "v1"},

@@ -6,8 +6,8 @@
 //
 // Lies, each until a time: nodes smaller or larger than promised, late (ten times the boot time),
 // never, twice (a second machine for the same request), back after its end, names of its own, calls
-// that are refused (403), out of stock, or never answered, large nodes with a taint that
-// nothing announced.
+// that are refused (403), out of stock, or never answered, large nodes, or all nodes, with a taint
+// that nothing announced.
 //
 // Ownership: borrows time and server. Thread-safety: none, one thread.
 #pragma once
@@ -41,8 +41,9 @@ enum class Lie : uint8_t {
   kNoStock,
   kUnanswered,
   kTainted,
+  kAllTainted,
 };
-inline constexpr size_t kLies = 11;
+inline constexpr size_t kLies = 12;
 // "smaller", "own-names", ...; kLies entries.
 const char* LieName(Lie lie);
 
@@ -63,6 +64,10 @@ class Cloud {
   void LieUntil(Lie lie, absl::Time until) { lies_[static_cast<size_t>(lie)] = until; }
   // From now on, but for what it always lies about (InfiniteFuture).
   void BeHonest();
+  // It always sells what no pod can use.
+  [[nodiscard]] bool NeverHelps() const {
+    return lies_[static_cast<size_t>(Lie::kAllTainted)] == absl::InfiniteFuture();
+  }
   // A machine that an older version bought: its type is in no catalogue any more, and its request
   // bears no price. Its node is ready.
   void Inherit(const std::string& name, int64_t gpus, int64_t price_micro_usd_per_hour);

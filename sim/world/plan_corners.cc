@@ -67,8 +67,9 @@ class Corners {
                     [](const Operation& each) { return each.verb == "old-machine"; });
     if (!inherits) plan_.max_usd_per_hour = plan_.max_nodes = 40;
     if (OneIn(4)) return Catalogue();
-    static constexpr Lie kAlways[] = {Lie::kOwnNames, Lie::kSmaller, Lie::kTainted};
-    const Lie lie = kAlways[random_.Below(3)];
+    static constexpr Lie kAlways[] = {Lie::kOwnNames, Lie::kSmaller, Lie::kTainted,
+                                      Lie::kAllTainted};
+    const Lie lie = kAlways[random_.Below(4)];
     At(0, "cloud").With("lie", LieName(lie)).With("for_ms", "always");
     Queue("corner");
     Operation& job = Job(random_.Between(500, plan_.end_ms / 4), "corner-lie", "corner");
@@ -77,6 +78,11 @@ class Corners {
       // A static node takes two of them, a machine of the cheapest type one.
       job.With("pods", 2 * nodes_ + random_.Between(2, 4)).With("memory", 26 * kGiB);
       job.With("grouping", OneIn(2) ? "none" : "own");
+    } else if (lie == Lie::kAllTainted) {
+      // No static node takes them. They come one after the other, so that their nodes do, too, and
+      // pods that come later wait when the first nodes turn out to be useless.
+      job.With("pods", random_.Between(4, 8)).With("memory", 70 * kGiB).With("grouping", "none");
+      job.With("gap_ms", random_.Between(1, 6) * kSecond);
     } else {
       // Only the largest type takes it, if it is what the catalogue says.
       job.With("pods", 1).With("memory", (lie == Lie::kSmaller ? 250 : 150) * kGiB);
@@ -98,7 +104,11 @@ class Corners {
 
   void Demand() {
     if (!plan_.hook) return;
-    plan_.max_nodes = random_.Between(2, 5);
+    // What is there from the beginning is no purchase.
+    const auto inherited =
+        std::count_if(plan_.operations.begin(), plan_.operations.end(),
+                      [](const Operation& each) { return each.verb == "old-machine"; });
+    plan_.max_nodes = inherited + random_.Between(2, 5);
     plan_.max_usd_per_hour = 40;
     Queue("corner");
     Job(random_.Between(500, plan_.end_ms / 2), "corner-crowd", "corner")
