@@ -276,6 +276,10 @@ void Checks::OnEviction(const sim::world::PodFacts& pod) {
 }
 
 void Checks::OnBinding(const PodRow& row) {
+  // It has waited until now, if only since the last second.
+  const std::string workload =
+      row.facts.group.empty() ? row.facts.key() : absl::StrCat(row.facts.ns, "/", row.facts.group);
+  served_at_[workload] = time_->now();
   const absl::Time known = KnownSince();
   const auto node = truth_->nodes().find(row.facts.node);
   if (row.facts.impossible) {
@@ -573,9 +577,10 @@ void Checks::CheckStorm() {
   while (!calm_writes_.empty() && calm_writes_.front() < now - absl::Minutes(1)) {
     calm_writes_.pop_front();
   }
-  // What could not be written during a fault is written after it.
+  // What could not be written during a fault is written after it, and what a search has found when
+  // it was made.
   const absl::Time calm_since =
-      std::max({others_changed_at_, settled_at_, disturbed_until_ + kRecovery});
+      std::max({others_changed_at_, settled_at_, disturbed_until_ + kRecovery}) + caps_.searched;
   if (now - calm_since < absl::Minutes(1)) return;
   if (static_cast<int64_t>(calm_writes_.size()) <= kCalmWrites) return;
   // What a webhook refuses is tried again, at the back-off's longest pause.

@@ -108,7 +108,7 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   std::vector<model::Node> offered_nodes;
   std::function<bool(const state::NodeInfo&)> is_late;
   SearchBudget search_budget;
-  SearchAnswers search_answers;
+  SearchAnswers search_answers{pending};
   const Actions actions;
   uint64_t cycles = 0;
   // Who stands behind a workload that waits, as of the last cycle: from whom on in its equivalence
