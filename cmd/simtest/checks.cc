@@ -335,11 +335,11 @@ void Checks::OnEviction(const sim::world::PodFacts& pod) {
 }
 
 void Checks::OnBinding(const PodRow& row) {
+  // It has waited until now, if only since the last second.
+  const std::string workload =
+      row.facts.group.empty() ? row.facts.key() : absl::StrCat(row.facts.ns, "/", row.facts.group);
+  served_at_[workload] = time_->now();
   const absl::Time known = KnownSince();
-  // It has waited until now, though for less than a second.
-  served_at_[row.facts.group.empty() ? row.facts.key()
-                                     : absl::StrCat(row.facts.ns, "/", row.facts.group)] =
-      time_->now();
   const auto node = truth_->nodes().find(row.facts.node);
   if (row.facts.impossible) {
     Fail("misplaced", absl::StrCat("pod ", row.facts.key(), " is bound to ", row.facts.node,
@@ -652,14 +652,14 @@ void Checks::CheckStorm() {
     calm_writes_.pop_front();
   }
   // What could not be written during a fault is written after it, and what a change makes untrue at
-  // a pace.
+  // a pace; what a search has found when it was made.
   int64_t told = 0;
   for (const Workload& workload : truth_->Waiting()) {
     told += static_cast<int64_t>(workload.waiting.size()) + (workload.group != nullptr ? 1 : 0);
   }
   const absl::Time calm_since =
       std::max({others_changed_at_, settled_at_, disturbed_until_ + kRecovery}) +
-      absl::Seconds(1) * told / core::StatusUpdater::kRefreshesPerSecond;
+      absl::Seconds(1) * told / core::StatusUpdater::kRefreshesPerSecond + caps_.searched;
   if (now - calm_since < absl::Minutes(1)) return;
   if (static_cast<int64_t>(calm_writes_.size()) <= kCalmWrites) return;
   // What a webhook refuses is tried again, at the back-off's longest pause.

@@ -85,6 +85,8 @@ inline constexpr absl::Duration kKnown = absl::Seconds(10);
 inline constexpr absl::Duration kReopen = absl::Seconds(10);
 inline constexpr absl::Duration kOverLimit = absl::Seconds(10);
 inline constexpr absl::Duration kOverLimitPaced = absl::Seconds(40);  // evictions one a second
+// With a search budget for hardly more than one search a second.
+inline constexpr absl::Duration kSearched = absl::Seconds(60);
 inline constexpr absl::Duration kRecovery = absl::Seconds(60);
 inline constexpr absl::Duration kPlaceWithin = absl::Seconds(90);
 inline constexpr absl::Duration kPreemptWithin = absl::Seconds(120);

@@ -30,6 +30,8 @@ struct Caps {
   bool hook = true;
   int64_t gpus = 0, micro_usd_per_hour = 0, nodes = 0;
   absl::Duration gang_grace, over_limit;
+  // After the last change: by then every search that was postponed has been made.
+  absl::Duration searched;
 };
 
 class MachineChecks {

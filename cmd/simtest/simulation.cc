@@ -82,7 +82,8 @@ class Simulation {
         tenants_({&time_, &server_, &kubelets_, &controllers_, &foreign_, &cloud_}),
         checks_(&time_, start_, &server_, &truth_, &cloud_,
                 Caps{plan.hook, kGpuCap, plan.max_usd_per_hour * kMicroPerUsd, plan.max_nodes,
-                     absl::Seconds(30), plan.paced ? kOverLimitPaced : kOverLimit},
+                     absl::Seconds(30), plan.paced ? kOverLimitPaced : kOverLimit,
+                     plan.max_search_work > 0 ? kSearched : absl::ZeroDuration()},
                 options.without, options.recount_every) {
     server_.Listen([this](const world::ApiServer::Commit& commit) { OnCommit(commit); });
     for (size_t i = 0; i < replicas_.size(); ++i) {

@@ -3,16 +3,6 @@
 #include "scheduler/state/transaction.h"
 
 namespace fairlead::engine {
-namespace {
-
-bool HasDepth(const EngineOptions& options) {
-  return options.allocate_depth != model::kUnlimited ||
-         options.consolidation_depth != model::kUnlimited ||
-         options.reclaim_depth != model::kUnlimited || options.preempt_depth != model::kUnlimited;
-}
-
-}  // namespace
-
 void PipelinedPods::Discard(state::ClusterState& state) const {
   for (const state::PodId pod : promised_) state::ReleasePromise(state, pod);
   for (const Victim& victim : moved_) {
@@ -24,9 +14,7 @@ CycleContext::CycleContext(const CycleInputs& inputs)
     : in(inputs),
       outcomes(inputs.state),
       lending(inputs.state, inputs.tree, inputs.tracker, inputs.total),
-      models(inputs.state, inputs.tree, inputs.tracker),
-      leaves_out_equivalents(in.options.allocate && !HasDepth(in.options) && !lending.any() &&
-                             !models.any()) {
+      models(inputs.state, inputs.tree, inputs.tracker) {
   decisions.WakeAt(in.backoff.NextEnd(in.now));
 }
 

@@ -110,9 +110,6 @@ struct CycleContext {
   PipelinedPods pipelined;
   LendingBounds lending;
   ModelBounds models;
-  // Workloads equivalent to one that fails are left out behind it. Not where a depth counts
-  // workloads, where guaranteed quota may end, or where another node may be of another GPU model.
-  const bool leaves_out_equivalents;
   // Pods that this cycle has bound; nothing of it is sent, so a search may take them. Filled by the
   // first search.
   std::set<state::PodId> fresh;

@@ -106,14 +106,35 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   std::vector<model::Node> offered_nodes;
   std::function<bool(const state::NodeInfo&)> is_late;
   SearchBudget search_budget;
-  SearchAnswers search_answers;
+  SearchAnswers search_answers{pending};
   const Actions actions;
   uint64_t cycles = 0;
-  // Where the rest of its equivalence class begins behind a workload that waits, as of the last
-  // cycle.
-  absl::flat_hash_map<state::WorkloadId, QueueOrderKey> rests;
-  // Without an equivalence class if the rest is empty by now.
-  [[nodiscard]] RestOfClass RestBehind(const Waiting& waiting) const;
+  // The workloads behind an entry: a range of an equivalence class. Most classes have one range; a
+  // class of which some members were not evaluated has two. As of the last cycle: members may have
+  // come and gone since.
+  struct Range {
+    QueueOrderKey first;
+    std::optional<QueueOrderKey> end;  // none: to the end of the class
+  };
+  using Ranges = absl::flat_hash_map<uint64_t, std::vector<Range>>;  // by class, in order
+  // Waiting::equivalence_class; never given to another one.
+  static constexpr int kRangeBits = 8;
+  static uint64_t RangeId(uint64_t equivalence_class, size_t range) {
+    return equivalence_class << kRangeBits | range;
+  }
+  Ranges ranges;
+  [[nodiscard]] static bool IsIn(const Range& range, const QueueOrderKey& key) {
+    return !(key < range.first) && (!range.end.has_value() || key < *range.end);
+  }
+  // Adds a range for what is behind the entry.
+  void AddRange(const MemberRange& rest, Waiting& entry);
+  // Members that have come from one range into another are news.
+  void NoteMoves(const Ranges& former);
+  // The members from `first` to before `end`; none: to the end of the class.
+  static MemberRange Members(const EquivalenceClass& equivalence_class, const QueueOrderKey& first,
+                             const std::optional<QueueOrderKey>& end);
+  // Empty if none is left.
+  [[nodiscard]] MemberRange RestBehind(const Waiting& waiting) const;
 };
 
 void Engine::Impl::OnChange(const state::StateChange& change) {
@@ -181,6 +202,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   ScopedDecisionId decision(absl::StrCat("cycle ", ++impl.cycles));
   impl.state.MarkStuck(now - impl.options.stuck_in_releasing_threshold);
   impl.CatchUp(/*settle=*/true);
+  impl.pending.EndDelays(now);
   for (const state::WorkloadId id : impl.preemptors.Begin(now)) {
     impl.pending.SetAlone(id, impl.preemptors.Contains(id));
   }
@@ -217,7 +239,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   // The cycle's own moves are not news to the next one, but they change what is filed.
   impl.CatchUp(/*settle=*/true);
 
-  impl.rests.clear();
+  const Impl::Ranges former = std::exchange(impl.ranges, {});
   impl.promises.Forget();
   CycleResult result;
   CycleDecisions& decided = cycle.decisions;
@@ -235,12 +257,9 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
     if (outcome.code == verdict::Code::kNone) continue;
     result.waiting.push_back(MakeWaiting(impl.state, impl.tree, impl.tracker.ledger(),
                                          impl.diagnoser, impl.options.hook_on, outcome));
-    if (outcome.rest.count == 0) continue;
-    // Its own move aside, nothing of the equivalence class was touched: the place is still good.
-    result.waiting.back().behind = outcome.rest.count;
-    result.waiting.back().equivalence_class = outcome.rest.equivalence_class->id;
-    impl.rests.emplace(outcome.workload, *outcome.rest.next);
+    if (outcome.rest.count > 0) impl.AddRange(outcome.rest, result.waiting.back());
   }
+  impl.NoteMoves(former);
   result.changes = impl.pending.TakeChanges();
   if (!result.waiting.empty()) {
     result.wake_at = std::min(
@@ -257,16 +276,59 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   return result;
 }
 
-// Pods may have gone since the cycle, so it is looked for anew.
-RestOfClass Engine::Impl::RestBehind(const Waiting& waiting) const {
-  const auto first = waiting.behind > 0 ? rests.find(waiting.workload) : rests.end();
-  if (first == rests.end()) return {};
-  const EquivalenceClass* equivalence_class =
-      pending.FindEquivalenceClass(waiting.equivalence_class);
+// Their own moves aside, nothing of what is behind an entry was touched in the cycle: its places in
+// the equivalence class are still good.
+void Engine::Impl::AddRange(const MemberRange& rest, Waiting& entry) {
+  std::vector<Range>& of_class = ranges[rest.equivalence_class->id];
+  entry.behind = rest.count;
+  entry.equivalence_class = RangeId(rest.equivalence_class->id, of_class.size());
+  of_class.push_back({*rest.next, std::nullopt});
+  if (rest.end != rest.equivalence_class->members.end()) of_class.back().end = *rest.end;
+}
+
+void Engine::Impl::NoteMoves(const Ranges& former) {
+  for (const auto& [id, now] : ranges) {
+    const auto before = former.find(id);
+    if (before == former.end() || (now.size() == 1 && before->second.size() == 1)) continue;
+    const EquivalenceClass& equivalence_class = *pending.FindEquivalenceClass(id);
+    for (size_t i = 0; i < now.size(); ++i) {
+      if (i >= before->second.size()) {
+        pending.MarkChanged(Members(equivalence_class, now[i].first, now[i].end));
+        continue;
+      }
+      const Range& was = before->second[i];
+      if (now[i].first < was.first) {
+        pending.MarkChanged(Members(equivalence_class, now[i].first, was.first));
+      }
+      if (was.end.has_value() && (!now[i].end.has_value() || *was.end < *now[i].end)) {
+        pending.MarkChanged(Members(equivalence_class, *was.end, now[i].end));
+      }
+    }
+  }
+}
+
+MemberRange Engine::Impl::Members(const EquivalenceClass& equivalence_class,
+                                  const QueueOrderKey& first,
+                                  const std::optional<QueueOrderKey>& end) {
+  const EquivalenceClass::Members& members = equivalence_class.members;
+  MemberRange range;
+  range.next = members.lower_bound(first);
+  range.end = end.has_value() ? members.lower_bound(*end) : members.end();
+  range.equivalence_class = &equivalence_class;
+  return range;
+}
+
+MemberRange Engine::Impl::RestBehind(const Waiting& waiting) const {
+  const uint64_t id = waiting.equivalence_class >> kRangeBits;
+  const size_t index = waiting.equivalence_class & ((1U << kRangeBits) - 1);
+  const auto of_class = waiting.behind > 0 ? ranges.find(id) : ranges.end();
+  if (of_class == ranges.end() || index >= of_class->second.size()) return {};
+  const EquivalenceClass* equivalence_class = pending.FindEquivalenceClass(id);
   if (equivalence_class == nullptr) return {};
-  const auto next = equivalence_class->members.lower_bound(first->second);
-  if (next == equivalence_class->members.end()) return {};
-  return {equivalence_class, next, waiting.behind};
+  const Range& range = of_class->second[index];
+  MemberRange rest = Members(*equivalence_class, range.first, range.end);
+  rest.count = waiting.behind;
+  return rest;
 }
 
 std::vector<Waiting> Engine::ExpandEquivalents(std::vector<Waiting> waiting) const {
@@ -277,14 +339,21 @@ std::vector<Waiting> Engine::ExpandEquivalents(std::vector<Waiting> waiting) con
 
 void Engine::ForEachBehind(const Waiting& waiting,
                            const std::function<void(state::WorkloadId)>& use) const {
-  const RestOfClass rest = impl_->RestBehind(waiting);
-  if (rest.equivalence_class == nullptr) return;
-  for (auto it = rest.next; it != rest.equivalence_class->members.end(); ++it) use(it->workload);
+  const MemberRange rest = impl_->RestBehind(waiting);
+  if (rest.empty()) return;
+  for (auto it = rest.next; it != rest.end; ++it) use(it->workload);
 }
 
 uint64_t Engine::EquivalenceClassOf(state::WorkloadId workload) const {
-  const EquivalenceClass* equivalence_class = impl_->pending.EquivalenceClassOf(workload);
-  return equivalence_class == nullptr ? 0 : equivalence_class->id;
+  const QueueOrderKey* key = impl_->pending.KeyOf(workload);
+  if (key == nullptr) return 0;
+  const uint64_t id = impl_->pending.EquivalenceClassOf(workload)->id;
+  const auto of_class = impl_->ranges.find(id);
+  if (of_class == impl_->ranges.end()) return 0;
+  for (size_t i = 0; i < of_class->second.size(); ++i) {
+    if (Impl::IsIn(of_class->second[i], *key)) return Impl::RangeId(id, i);
+  }
+  return 0;
 }
 
 void Engine::OnBindFailed(state::PodId pod, absl::Time now) {

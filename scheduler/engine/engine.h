@@ -135,7 +135,7 @@ struct Waiting {
   // its shape, that differ from it in name and age only. Engine::ExpandEquivalents() gives each its
   // own entry. 0 where wants_nodes.
   int64_t behind = 0;
-  uint64_t equivalence_class = 0;  // of them all; set if `behind` is not 0
+  uint64_t equivalence_class = 0;  // or a range of one: those behind; set if `behind` is not 0
   bool tried = true;               // false: its turn did not come in this cycle (queueDepth)
 };
 
@@ -146,8 +146,8 @@ struct StaleChange {
   std::optional<absl::Time> since;  // none: it is whole again
 };
 
-// Workloads that began to wait, or to wait among others, and those that ceased to, since the last
-// cycle. A workload may be listed several times.
+// Workloads that began to wait, or to wait behind another entry, and those that ceased to, since
+// the last cycle. A workload may be listed several times.
 struct WaitingChanges {
   bool all = false;  // any workload may have
   std::vector<state::WorkloadId> came, left;
@@ -199,7 +199,7 @@ class Engine {
   // Those behind an entry of the last cycle, in order.
   void ForEachBehind(const Waiting& waiting,
                      const std::function<void(state::WorkloadId)>& use) const;
-  // Waiting::equivalence class of those it waits among; 0 if it does not wait.
+  // Waiting::equivalence_class of the entry behind which it waits, as of the last cycle; or 0.
   [[nodiscard]] uint64_t EquivalenceClassOf(state::WorkloadId workload) const;
 
   // A binding failed: the pod waits again, not before its back-off ends.

@@ -12,7 +12,7 @@ namespace {
 // A verdict, and the next workload behind its owner that gets it too.
 struct Behind {
   Waiting entry;  // of the one before
-  RestOfClass rest;
+  MemberRange rest;
 };
 
 class Unfolding {
@@ -21,7 +21,7 @@ class Unfolding {
     for (const Waiting& entry : waiting) late_.Expect(entry.verdict.queue);
   }
 
-  void Add(Waiting entry, const RestOfClass& rest) {
+  void Add(Waiting entry, const MemberRange& rest) {
     const std::string queue = entry.verdict.queue;
     late_.Advance(
         queue, [&] { return MakeQueueOrderKey(state_.workload(entry.workload)); },
@@ -31,7 +31,7 @@ class Unfolding {
           behind.entry.workload = workload.id;
           behind.entry.pods.clear();
           for (const state::PodId pod : workload.pods) behind.entry.pods.push_back({pod});
-          if (++behind.rest.next == behind.rest.equivalence_class->members.end()) behind.rest = {};
+          ++behind.rest.next;
           Place(std::move(behind));
         });
   }
@@ -43,7 +43,7 @@ class Unfolding {
     row.entry.behind = 0;
     row.entry.verdict.position = ++positions_[queue];
     all_.push_back(row.entry);
-    if (row.rest.equivalence_class != nullptr) late_.Add(queue, *row.rest.next, std::move(row));
+    if (!row.rest.empty()) late_.Add(queue, *row.rest.next, std::move(row));
   }
 
   const state::ClusterState& state_;
@@ -55,11 +55,11 @@ class Unfolding {
 }  // namespace
 
 std::vector<Waiting> ExpandEquivalents(
-    const state::ClusterState& state, const std::function<RestOfClass(const Waiting&)>& rest_behind,
+    const state::ClusterState& state, const std::function<MemberRange(const Waiting&)>& rest_behind,
     std::vector<Waiting> waiting) {
   Unfolding unfolding(state, waiting);
   for (Waiting& entry : waiting) {
-    const RestOfClass rest = rest_behind(entry);
+    const MemberRange rest = rest_behind(entry);
     unfolding.Add(std::move(entry), rest);
   }
   return unfolding.Take();

@@ -11,10 +11,10 @@
 
 namespace fairlead::engine {
 
-// `rest_behind`: the workloads behind an entry, to the end of the equivalence class; may be none.
+// `rest_behind`: the workloads for which an entry also stands; may be none.
 // Entries of a leaf queue come in queue order, and are numbered so.
 std::vector<Waiting> ExpandEquivalents(
-    const state::ClusterState& state, const std::function<RestOfClass(const Waiting&)>& rest_behind,
+    const state::ClusterState& state, const std::function<MemberRange(const Waiting&)>& rest_behind,
     std::vector<Waiting> waiting);
 
 }  // namespace fairlead::engine

@@ -1,12 +1,16 @@
 // Workloads that are left out because they fail like the one before them: no verdict tells the
 // difference.
 //
-// The oracle is the same engine made to look at every workload: with a depth, however large, it
-// leaves no workload out (CycleContext::leaves_out_equivalents).
+// The oracle is the same engine made to look at every workload: each object has a generation of its
+// own, so that none of them is equivalent to another one.
 #include <map>
 #include <random>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "gtest/gtest.h"
 #include "scheduler/engine/engine_testing.h"
 
@@ -18,8 +22,6 @@ using model::testing::MakeGroup;
 using model::testing::MakeNode;
 using model::testing::MakeQueue;
 using model::testing::PodBuilder;
-
-constexpr int64_t kWholeQueue = 1'000'000;
 
 struct World {
   explicit World(EngineOptions options)
@@ -42,7 +44,11 @@ std::string Why(const verdict::Verdict& v) {
 // The waiting come queue by queue: whose turn it is between queues depends on what the first of
 // each requests, so a workload that is left out does not change it. Therefore also, which of two
 // queues under one tight limit is held by it is only compared if `codes`.
-std::string Describe(const World& world, const CycleResult& result, bool codes) {
+//
+// `places`: a place in a queue may differ by those that have started in part since, so it is only
+// compared where nothing has.
+std::string Describe(const World& world, const CycleResult& result, bool codes,
+                     bool places = true) {
   std::string text;
   for (const Binding& binding : result.bindings) {
     absl::StrAppend(&text, "bind ", world.state.pod(binding.pod).name, " ",
@@ -52,24 +58,28 @@ std::string Describe(const World& world, const CycleResult& result, bool codes) 
     absl::StrAppend(&text, eviction.action, " ", world.state.pod(eviction.pod).name, " for ",
                     eviction.for_workload, "\n");
   }
-  std::map<std::string, std::string> by_queue;
+  std::map<std::string, std::map<std::string, std::string>> by_queue;
   for (const Waiting& waiting : result.waiting) {
     const verdict::Verdict& v = waiting.verdict;
-    std::string& row = by_queue[v.queue];
+    const std::string name = world.state.workload(waiting.workload).name;
+    std::string& row = by_queue[v.queue][places ? absl::StrFormat("%06d", v.position) : name];
+    absl::StrAppend(&row, name, places ? absl::StrCat(" #", v.position) : "");
     if (!codes) {
-      absl::StrAppend(&row, world.state.workload(waiting.workload).name, " #", v.position, "\n");
+      absl::StrAppend(&row, "\n");
       continue;
     }
-    absl::StrAppend(&row, world.state.workload(waiting.workload).name, " ", Why(v), " ", v.queue,
-                    " #", v.position, " ", waiting.wants_nodes ? "wants nodes" : "", " ",
-                    waiting.pods.size());
+    absl::StrAppend(&row, " ", Why(v), " ", v.queue, " ", waiting.wants_nodes ? "wants nodes" : "",
+                    " ", waiting.tried ? "" : "not evaluated ", waiting.pods.size());
+    if (v.until.has_value()) absl::StrAppend(&row, " until ", absl::FormatTime(*v.until));
     for (const Waiting::PodPromise& pod : waiting.pods) {
       absl::StrAppend(&row, " ", world.state.pod(pod.pod).name, "@",
                       pod.node == state::kNoId ? "" : world.state.node(pod.node).name());
     }
     absl::StrAppend(&row, "\n");
   }
-  for (const auto& [queue, rows] : by_queue) absl::StrAppend(&text, rows);
+  for (const auto& [queue, rows] : by_queue) {
+    for (const auto& [place, row] : rows) absl::StrAppend(&text, row);
+  }
   return text;
 }
 
@@ -79,25 +89,50 @@ std::string Describe(const World& world, const CycleResult& result, bool codes) 
 //
 // `groups`: what waits has a PodGroup of its own, of few shapes: one or several pods, more than the
 // minimum or fewer, sub-groups of which not all are needed.
-void Fill(World& world, uint64_t seed, bool limit_departments, int64_t gangs = 0,
-          bool groups = false) {
+//
+// `lending`: some queues do not lend all of their quota. `models`: nodes of two GPU models, and
+// queues with limits for them. `delays`: some of what waits has a preemption delay, which may end
+// between cycles.
+struct Shape {
+  bool limit_departments = false;
+  int64_t gangs = 0;
+  bool groups = false, lending = false, models = false, delays = false;
+};
+
+// `alone`: no object is like another one (see above).
+void Fill(World& world, uint64_t seed, const Shape& shape, bool alone) {
   std::mt19937_64 random(seed);
   const auto below = [&](int64_t n) {
     return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
   };
+  const auto [limit_departments, gangs, groups, lending, models, delays] = shape;
+  int64_t generation = 1;
+  const auto next_generation = [&] { return alone ? ++generation : 1; };
+  const auto queue_below = [&](absl::string_view name, absl::string_view parent, int64_t quota,
+                               int64_t most) {
+    model::Queue queue = MakeQueue(name, parent, quota, most);
+    if (lending && below(2) == 0) queue.gpu.lending_limit = below(3) * 1000;
+    for (const char* product : {"gpu-model/H100", "gpu-model/L4"}) {
+      if (!models || below(2) == 0) continue;
+      queue.other.emplace_back(product,
+                               model::QueueResource{model::kUnlimited, below(6) * 1000, 1'000'000});
+    }
+    world.tree.Upsert(queue);
+  };
   const auto limit = [&](int64_t most) { return below(2) == 0 ? model::kUnlimited : below(most); };
   for (int d = 0; d < 2; ++d) {
     const int64_t department_limit = limit(24);
-    world.tree.Upsert(MakeQueue(absl::StrCat("d", d), "", below(8),
-                                limit_departments ? department_limit : model::kUnlimited));
+    queue_below(absl::StrCat("d", d), "", below(8),
+                limit_departments ? department_limit : model::kUnlimited);
     for (int q = 0; q < 2; ++q) {
-      world.tree.Upsert(
-          MakeQueue(absl::StrCat("q", d, q), absl::StrCat("d", d), below(5), limit(12)));
+      queue_below(absl::StrCat("q", d, q), absl::StrCat("d", d), below(5), limit(12));
     }
   }
   const int64_t nodes = 1 + below(4);
   for (int64_t n = 0; n < nodes; ++n) {
-    world.state.UpsertNode(MakeNode(absl::StrCat("n", n), 4));
+    model::Node node = MakeNode(absl::StrCat("n", n), 4);
+    if (models) node.meta.labels.Set(model::kGpuProductLabel, below(2) == 0 ? "H100" : "L4");
+    world.state.UpsertNode(node);
     for (int64_t p = below(5); p > 0; --p) {
       PodBuilder pod("ns", absl::StrCat("run-", n, "-", p));
       pod.Gpus(1).Queue(absl::StrCat("q", below(2), below(2))).Preemptible(below(4) != 0);
@@ -109,6 +144,7 @@ void Fill(World& world, uint64_t seed, bool limit_departments, int64_t gangs = 0
     const int64_t members = 2 + below(3);
     model::PodGroup group = MakeGroup("ns", name, "q00", static_cast<int32_t>(members));
     group.meta.creation = At(below(50));
+    group.meta.generation = next_generation();
     world.state.UpsertPodGroup(group);
     for (int64_t p = 0; p < members; ++p) {
       world.state.UpsertPod(
@@ -118,22 +154,24 @@ void Fill(World& world, uint64_t seed, bool limit_departments, int64_t gangs = 0
   const int64_t waiting = 5 + below(40);
   for (int64_t p = 0; groups && p < waiting; ++p) {
     const std::string name = absl::StrCat("group-", p);
-    const int64_t shape = below(5);
+    const int64_t kind = below(5);
     model::PodGroup group = MakeGroup("ns", name, absl::StrCat("q", below(2), below(2)),
-                                      shape == 3 ? 3 : 1 + static_cast<int32_t>(shape == 1));
+                                      kind == 3 ? 3 : 1 + static_cast<int32_t>(kind == 1));
     group.meta.creation = At(below(50));
     group.preemptibility = below(3) != 0 ? model::Preemptibility::kPreemptible
                                          : model::Preemptibility::kNonPreemptible;
-    if (shape == 4) {
+    if (kind == 4) {
       group.sub_groups = {{"a", "", 2, {}, {}}, {"b", "", 1, {}, {}}};
       group.min_sub_group = 1;
     }
+    group.meta.generation = next_generation();
+    if (delays && below(2) == 0) group.preemption_delay = absl::Seconds(below(2) == 0 ? 60 : 1000);
     world.state.UpsertPodGroup(group);
     const int64_t gpus = 1 + below(2);
-    for (int64_t i = 0; i < (shape == 4 ? 3 : 1 + shape % 3); ++i) {
+    for (int64_t i = 0; i < (kind == 4 ? 3 : 1 + kind % 3); ++i) {
       PodBuilder pod("ns", absl::StrCat(name, "-", i));
       pod.Gpus(gpus).Group(name);
-      if (shape == 4) pod.Label(model::kSubGroupLabel, i < 2 ? "a" : "b");
+      if (kind == 4) pod.Label(model::kSubGroupLabel, i < 2 ? "a" : "b");
       world.state.UpsertPod(pod.Build());
     }
   }
@@ -144,8 +182,12 @@ void Fill(World& world, uint64_t seed, bool limit_departments, int64_t gangs = 0
     if (gangs > 0 && below(3) == 0) {
       pod.Annotation(model::kExpectedDurationAnnotation, below(2) == 0 ? "30s" : "20m");
     }
+    if (delays && below(2) == 0) {
+      pod.Annotation(model::kPreemptionDelayAnnotation, below(2) == 0 ? "60s" : "1000s");
+    }
     model::Pod built = pod.Preemptible(below(3) != 0).Build();
     built.meta.creation = At(below(50));
+    built.meta.generation = next_generation();
     world.state.UpsertPod(built);
   }
 }
@@ -156,13 +198,13 @@ TEST(FoldTest, NobodyCanTellWhoWasLeftOut) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     EngineOptions options;
     options.hook_on = seed % 3 == 0;
-    World folds(options);
-    options.allocate_depth = kWholeQueue;
-    World looks(options);
+    World folds(options), looks(options);
     const bool limit_departments = seed % 2 == 0;
-    const bool groups = seed % 4 >= 2;
-    Fill(folds, seed, limit_departments, 0, groups);
-    Fill(looks, seed, limit_departments, 0, groups);
+    Shape shape;
+    shape.limit_departments = limit_departments;
+    shape.groups = seed % 4 >= 2;
+    Fill(folds, seed, shape, false);
+    Fill(looks, seed, shape, true);
     for (const int64_t at : {100, 101}) {
       CycleResult folded = folds.engine->RunCycle(At(at));
       for (const Waiting& waiting : folded.waiting) {
@@ -188,11 +230,11 @@ TEST(FoldTest, NorWhereRoomIsKeptForGangs) {
     options.reservations.on = true;
     options.reservations.reserve_after = absl::Seconds(60);
     options.reservations.reserve_min_gpus = 2;
-    World folds(options);
-    options.allocate_depth = kWholeQueue;
-    World looks(options);
-    Fill(folds, seed, false, 4);
-    Fill(looks, seed, false, 4);
+    World folds(options), looks(options);
+    Shape shape;
+    shape.gangs = 4;
+    Fill(folds, seed, shape, false);
+    Fill(looks, seed, shape, true);
     for (const int64_t at : {100, 101, 102, 103}) {
       // Capacity is reserved before a pod is evicted.
       const bool may_evict = at > 100;
@@ -215,6 +257,170 @@ TEST(FoldTest, NorWhereRoomIsKeptForGangs) {
   }
   EXPECT_GT(left_out, 500) << "the worlds are too small to leave a workload out";
   EXPECT_GT(held, 100) << "capacity is reserved too seldom";
+}
+
+// Whoever writes verdicts looks at an entry's equivalents only if the entry is another one than in
+// the last cycle, and else at those that are news: no other workload may have come to wait behind
+// another entry.
+class NewsChecker {
+ public:
+  void Check(const World& world, const CycleResult& result) {
+    std::set<state::WorkloadId> news(result.changes.came.begin(), result.changes.came.end());
+    std::map<state::WorkloadId, uint64_t> behind;
+    std::set<uint64_t> ranges;
+    for (const Waiting& entry : result.waiting) {
+      if (entry.behind == 0) continue;
+      EXPECT_TRUE(ranges.insert(entry.equivalence_class).second);
+      int64_t count = 0;
+      world.engine->ForEachBehind(entry, [&](state::WorkloadId id) {
+        ++count;
+        EXPECT_TRUE(behind.emplace(id, entry.equivalence_class).second) << "behind two entries";
+        EXPECT_EQ(world.engine->EquivalenceClassOf(id), entry.equivalence_class);
+        if (result.changes.all || news.contains(id) || entries_.contains(id)) return;
+        const auto before = behind_.find(id);
+        const bool looked_at =
+            !ranges_.contains(entry.equivalence_class) ||
+            (before != behind_.end() && before->second == entry.equivalence_class);
+        EXPECT_TRUE(looked_at) << world.state.workload(id).name;
+      });
+      EXPECT_EQ(count, entry.behind);
+    }
+    entries_.clear();
+    for (const Waiting& entry : result.waiting) entries_.insert(entry.workload);
+    behind_ = std::move(behind);
+    ranges_ = std::move(ranges);
+  }
+
+ private:
+  std::set<state::WorkloadId> entries_;
+  std::map<state::WorkloadId, uint64_t> behind_;
+  std::set<uint64_t> ranges_;
+};
+
+void RemoveEvicted(World& world, const CycleResult& result) {
+  for (const Eviction& eviction : result.evictions) {
+    world.state.RemovePod("ns", std::string(world.state.pod(eviction.pod).name), "");
+  }
+}
+
+// `left_out`: how many were, in all.
+void CompareOverCycles(const EngineOptions& options, const Shape& shape, uint64_t seed,
+                       int64_t& left_out) {
+  World folds(options), looks(options);
+  Fill(folds, seed, shape, false);
+  Fill(looks, seed, shape, true);
+  NewsChecker news;
+  for (const int64_t at : {90, 100, 101, 107}) {
+    SCOPED_TRACE(absl::StrCat("at ", at));
+    const bool may_evict = at > 90;
+    CycleResult folded = folds.engine->RunCycle(At(at), may_evict);
+    for (const Waiting& waiting : folded.waiting) {
+      left_out += waiting.behind;
+      EXPECT_FALSE(waiting.wants_nodes && waiting.behind > 0);
+    }
+    news.Check(folds, folded);
+    folded.waiting = folds.engine->ExpandEquivalents(std::move(folded.waiting));
+    const CycleResult whole = looks.engine->RunCycle(At(at), may_evict);
+    // Guaranteed quota is a bound over all queues.
+    const bool codes = !shape.limit_departments && !shape.lending;
+    const bool places = at == 90;
+    ASSERT_EQ(Describe(folds, folded, codes, places), Describe(looks, whole, codes, places));
+    ASSERT_EQ(folds.engine->CheckConsistency(), "");
+    RemoveEvicted(folds, folded);
+    RemoveEvicted(looks, whole);
+    for (World* world : {&folds, &looks}) {
+      world->state.RemovePod("ns", absl::StrCat("run-0-", at - 99), "");
+    }
+  }
+}
+
+TEST(FoldTest, NorWhereADepthCountsWorkloads) {
+  int64_t left_out = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    EngineOptions options;
+    options.hook_on = seed % 3 == 0;
+    options.allocate = seed % 7 != 0;
+    options.allocate_depth = 1 + static_cast<int64_t>(seed % 9);
+    if (seed % 5 == 0) options.allocate_depth = model::kUnlimited;
+    options.reclaim_depth = 1 + static_cast<int64_t>(seed % 4);
+    options.preempt_depth = options.consolidation_depth = 2;
+    Shape shape;
+    shape.limit_departments = seed % 2 == 0;
+    shape.groups = seed % 4 >= 2;
+    CompareOverCycles(options, shape, seed, left_out);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+  EXPECT_GT(left_out, 200) << "the worlds are too small to leave anybody out";
+}
+
+TEST(FoldTest, NorWhereQueuesKeepQuotaOrBoundModels) {
+  int64_t left_out = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    EngineOptions options;
+    options.hook_on = seed % 3 == 0;
+    Shape shape;
+    shape.groups = seed % 4 >= 2;
+    shape.lending = seed % 2 == 0;
+    shape.models = seed % 2 == 1 || seed % 8 == 0;
+    CompareOverCycles(options, shape, seed, left_out);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+  EXPECT_GT(left_out, 200) << "the worlds are too small to leave anybody out";
+}
+
+TEST(FoldTest, NorWithPreemptionDelays) {
+  int64_t left_out = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    EngineOptions options;
+    options.hook_on = seed % 3 == 0;
+    Shape shape;
+    shape.limit_departments = seed % 2 == 0;
+    shape.groups = seed % 4 >= 2;
+    shape.delays = true;
+    CompareOverCycles(options, shape, seed, left_out);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+  EXPECT_GT(left_out, 200) << "the worlds are too small to leave anybody out";
+}
+
+TEST(FoldTest, ACycleWithADepthHasTwoEntriesForManyAlike) {
+  EngineOptions options;
+  options.hook_on = false;
+  options.allocate_depth = 100;
+  World world(options);
+  world.tree.Upsert(MakeQueue("q", "", model::kUnlimited, model::kUnlimited));
+  world.state.UpsertNode(MakeNode("n", 4));
+  for (int p = 0; p < 1000; ++p) {
+    world.state.UpsertPod(PodBuilder("ns", absl::StrCat("p", p)).Gpus(1).Queue("q"));
+  }
+  const CycleResult result = world.engine->RunCycle(At(100));
+  EXPECT_EQ(result.bindings.size(), 4u);
+  ASSERT_EQ(result.waiting.size(), 2u);
+  EXPECT_TRUE(result.waiting[0].tried);
+  EXPECT_FALSE(result.waiting[1].tried);
+  EXPECT_EQ(result.waiting[0].behind, 95);
+  EXPECT_EQ(result.waiting[1].behind, 899);
+}
+
+// Delays that end at the same time, and those that are over, make no difference.
+TEST(FoldTest, ACycleLooksAtOneOfManyWithAPreemptionDelay) {
+  EngineOptions options;
+  options.hook_on = false;
+  World world(options);
+  world.tree.Upsert(MakeQueue("q", "", model::kUnlimited, model::kUnlimited));
+  for (int p = 0; p < 1000; ++p) {
+    PodBuilder pod("ns", absl::StrCat("p", p));
+    pod.Gpus(1).Queue("q").Created(p % 2);
+    if (p % 3 > 0) pod.Annotation(model::kPreemptionDelayAnnotation, "5m");
+    world.state.UpsertPod(pod);
+  }
+  EXPECT_EQ(world.engine->RunCycle(At(100)).waiting.size(), 3u);
+  EXPECT_EQ(world.engine->RunCycle(At(300)).waiting.size(), 2u);
+  EXPECT_EQ(world.engine->RunCycle(At(301)).waiting.size(), 1u);
+  EXPECT_EQ(world.engine->CheckConsistency(), "");
 }
 
 TEST(FoldTest, ACycleLooksAtOneOfManyGroupsAlike) {

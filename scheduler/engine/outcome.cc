@@ -45,15 +45,14 @@ StepKind KindOf(const state::ClusterState& state, const state::Workload& workloa
   return kind;
 }
 
-Outcome OutcomeOfNext(const state::ClusterState& state, const Outcome& former, RestOfClass rest) {
+Outcome OutcomeOfNext(const state::ClusterState& state, const Outcome& former,
+                      const MemberRange& rest) {
   Outcome outcome = former;
   const state::Workload& workload = state.workload(rest.next->workload);
   outcome.workload = workload.id;
   outcome.failed_pod = workload.pods.front();
   if (!outcome.step.pods.empty()) outcome.step = NextStep(state, workload);
-  ++rest.next;
-  --rest.count;
-  outcome.rest = rest.count > 0 ? rest : RestOfClass{};
+  outcome.rest = rest.Behind();
   return outcome;
 }
 
@@ -68,7 +67,7 @@ Outcome& OutcomeTable::Of(const state::Workload& workload, queues::QueueId leaf)
 }
 
 size_t OutcomeTable::StepForward(size_t position, const Outcome& before) {
-  const RestOfClass rest = std::exchange(rows_[position].rest, {});
+  const MemberRange rest = std::exchange(rows_[position].rest, {});
   Append(OutcomeOfNext(state_, before, rest));
   MarkLate(rows_.back());
   return rows_.size() - 1;

@@ -53,7 +53,7 @@ struct Outcome {
   bool tried = true;             // false: its turn did not come
   bool stepped_forward = false;  // since the last OutcomeTable::Sort()
   // Equivalent workloads behind this one, which wait for the same reason and have no row.
-  RestOfClass rest;
+  MemberRange rest;
 };
 
 // What is true of one step is true of every step of the same kind and at least its size.
@@ -68,7 +68,8 @@ StepKind KindOf(const state::ClusterState& state, const state::Workload& workloa
 verdict::Code CodeOf(const queues::LimitViolation& violation);
 
 // The outcome of the first workload of `rest`, as `former` has it; the others are behind it.
-Outcome OutcomeOfNext(const state::ClusterState& state, const Outcome& former, RestOfClass rest);
+Outcome OutcomeOfNext(const state::ClusterState& state, const Outcome& former,
+                      const MemberRange& rest);
 
 // One row for each workload that a cycle has looked at, in queue order once Sort() has run.
 // References to rows are valid until a row is added.

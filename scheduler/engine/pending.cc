@@ -1,6 +1,7 @@
 #include "scheduler/engine/pending.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,15 +33,16 @@ bool IsOrdinary(const state::ClusterState& state, const state::PodRecord& pod) {
          spec.claim_templates.empty();
 }
 
+// Nothing is odd about the workload but, perhaps, its pods.
+bool HasOrdinaryDetails(const state::Workload& workload) {
+  const state::WorkloadDetails& details = *workload.details;
+  return details.invalid.empty() && details.warning.empty() && details.notes == nullptr &&
+         details.failed_attempt == nullptr && details.stale_since == absl::InfiniteFuture();
+}
+
 // The group waits as a whole, and nothing but its shape and its name could tell it from others.
 bool IsOrdinaryGroup(const state::ClusterState& state, const state::Workload& workload) {
-  if (workload.group == nullptr || !workload.details->invalid.empty() ||
-      !workload.details->warning.empty() || workload.details->notes != nullptr ||
-      workload.details->failed_attempt != nullptr ||
-      workload.details->preemption_delay != absl::ZeroDuration() ||
-      workload.details->stale_since != absl::InfiniteFuture()) {
-    return false;
-  }
+  if (workload.group == nullptr || !HasOrdinaryDetails(workload)) return false;
   return std::all_of(workload.pods.begin(), workload.pods.end(), [&](state::PodId id) {
     return state.pod(id).set != state::kNoSet && IsOrdinary(state, state.pod(id));
   });
@@ -78,25 +80,25 @@ std::string ShapeOf(const state::ClusterState& state, const state::Workload& wor
 }  // namespace
 
 EquivalenceKey MakeEquivalenceKey(const state::ClusterState& state, const state::Workload& workload,
-                                  bool by_duration) {
+                                  bool by_duration, int64_t now_ns) {
   EquivalenceKey key;
   key.alone = workload.id;
   if (workload.pods.empty()) return key;
   const state::PodRecord& pod = state.pod(workload.pods.front());
-  if (workload.plain) {
-    if (!IsOrdinary(state, pod)) return key;
-    key.generation = pod.generation;
-  } else {
+  if (workload.is_group) {
     // A gang of several pods may come to have capacity reserved for it, one of a class as well as
     // another.
-    if (!workload.is_group || (by_duration && workload.pods.size() > 1) ||
-        !IsOrdinaryGroup(state, workload)) {
-      return key;
-    }
+    if ((by_duration && workload.pods.size() > 1) || !IsOrdinaryGroup(state, workload)) return key;
     key.generation = workload.group->meta.generation;
     key.shape = ShapeOf(state, workload);
+  } else {
+    if (!IsOrdinary(state, pod) || (!workload.plain && !HasOrdinaryDetails(workload))) return key;
+    key.generation = pod.generation;
   }
   key.alone = state::kNoId;
+  if (const int64_t end_ns = absl::ToUnixNanos(workload.PreemptionDelayEnd()); end_ns > now_ns) {
+    key.delay_end_ns = end_ns;
+  }
   if (by_duration) key.expected_ns = absl::ToInt64Nanoseconds(pod.details->expected_duration);
   key.minus_priority = -static_cast<int64_t>(workload.priority);
   key.pod_class = pod.pod_class;
@@ -158,7 +160,7 @@ PendingIndex::Filing PendingIndex::FilingOf(const state::Workload& workload) con
   filing.queue = tree_.Find(workload.queue).value_or(kNoQueue);
   filing.key = MakeQueueOrderKey(workload);
   if (filing.queue != kNoQueue && !alone_.contains(workload.id)) {
-    filing.equivalence_key = MakeEquivalenceKey(state_, workload, by_duration_);
+    filing.equivalence_key = MakeEquivalenceKey(state_, workload, by_duration_, now_ns_);
   } else {
     // Workloads without a queue may name different ones that do not exist.
     filing.equivalence_key.alone = workload.id;
@@ -185,6 +187,9 @@ void PendingIndex::Refresh(const state::Workload& workload) {
   filed.queue = now.queue;
   filed.place = leaves_[now.queue].Insert(now.equivalence_key, std::move(now.key), next_class_);
   const EquivalenceClass& equivalence_class = *filed.place.equivalence_class;
+  if (const int64_t end_ns = equivalence_class.key.delay_end_ns; end_ns != 0) {
+    delays_.emplace(end_ns, workload.id);
+  }
   if (equivalence_class.IsPlain() && equivalence_class.members.size() == 1) {
     filed.place.equivalence_class->one_pod = IsOnePod(state_, workload);
     plain_.try_emplace(equivalence_class.id, &equivalence_class);
@@ -197,6 +202,9 @@ void PendingIndex::Remove(state::WorkloadId workload) {
   if (EquivalenceClassOf(workload) == nullptr) return;
   Filed& filed = filed_[workload];
   auto leaf = leaves_.find(filed.queue);
+  if (const int64_t end_ns = filed.place.equivalence_class->key.delay_end_ns; end_ns != 0) {
+    delays_.erase({end_ns, workload});
+  }
   if (filed.place.equivalence_class->members.size() == 1)
     plain_.erase(filed.place.equivalence_class->id);
   leaf->second.Erase(filed.place);
@@ -215,9 +223,19 @@ void PendingIndex::SetAlone(state::WorkloadId workload, bool alone) {
   if (EquivalenceClassOf(workload) != nullptr) Refresh(state_.workload(workload));
 }
 
+void PendingIndex::EndDelays(absl::Time now) {
+  now_ns_ = std::max(now_ns_, absl::ToUnixNanos(now));
+  while (!delays_.empty() && delays_.begin()->first <= now_ns_) {
+    const state::WorkloadId id = delays_.begin()->second;
+    delays_.erase(delays_.begin());
+    Refresh(state_.workload(id));
+  }
+}
+
 void PendingIndex::Clear() {
   leaves_.clear();
   plain_.clear();
+  delays_.clear();
   filed_.assign(filed_.size(), {});
   size_ = 0;
   changes_ = {};
@@ -231,6 +249,10 @@ const EquivalenceClass* PendingIndex::FindEquivalenceClass(uint64_t id) const {
 
 const EquivalenceClass* PendingIndex::EquivalenceClassOf(state::WorkloadId workload) const {
   return workload < filed_.size() ? filed_[workload].place.equivalence_class : nullptr;
+}
+
+const QueueOrderKey* PendingIndex::KeyOf(state::WorkloadId workload) const {
+  return EquivalenceClassOf(workload) == nullptr ? nullptr : &*filed_[workload].place.position;
 }
 
 std::string PendingIndex::CheckConsistency(
@@ -283,6 +305,23 @@ std::string PendingIndex::CheckConsistency(
 
 WaitingChanges PendingIndex::TakeChanges() { return std::exchange(changes_, {}); }
 
+void PendingIndex::MarkChanged(const MemberRange& range) {
+  if (changes_.all) return;
+  for (auto it = range.next; it != range.end; ++it) changes_.came.push_back(it->workload);
+}
+
+MemberRange MemberRange::Behind() const {
+  if (count <= 1) return {};
+  return {equivalence_class, std::next(next), end, count - 1};
+}
+
+MemberRange BehindFirst(const EquivalenceClass& equivalence_class) {
+  const EquivalenceClass::Members& members = equivalence_class.members;
+  return MemberRange{&equivalence_class, members.begin(), members.end(),
+                     static_cast<int64_t>(members.size())}
+      .Behind();
+}
+
 JobIterator::JobIterator(const PendingIndex& index) : state_(index.state()) {
   for (const auto& [queue, leaf] : index.leaves()) {
     Cursor& cursor = cursors_[queue];
@@ -302,6 +341,7 @@ void JobIterator::Cursor::Normalize() {
   if (!meets) return;
   const EquivalenceClass& equivalence_class = **untouched;
   met.push_back({&equivalence_class, equivalence_class.members.begin(),
+                 equivalence_class.members.end(),
                  static_cast<int64_t>(equivalence_class.members.size())});
   std::push_heap(met.begin(), met.end(), Later());
   ++untouched;
@@ -325,22 +365,34 @@ bool JobIterator::Cursor::FromPutBack() const {
 const QueueOrderKey* JobIterator::Cursor::FirstLeftOut() const {
   if (left_out.empty()) return nullptr;
   const QueueOrderKey* until = First();
-  const QueueOrderKey* first = nullptr;
-  for (const RestOfClass& rest : left_out) {
-    if (until == nullptr || *until < *rest.next) continue;
-    if (first == nullptr || *rest.next < *first) first = &*rest.next;
-  }
-  return first;
+  const QueueOrderKey& first = *left_out.front().rest.next;
+  return until == nullptr || *until < first ? nullptr : &first;
 }
 
-void JobIterator::Cursor::PassLeftOut() {
-  const QueueOrderKey& until = *First();
-  for (RestOfClass& rest : left_out) {
-    if (*rest.next < until) rest.next = rest.equivalence_class->members.lower_bound(until);
+int64_t JobIterator::PassLeftOut(queues::QueueId leaf, int64_t most) {
+  Cursor& cursor = cursors_.at(leaf);
+  cursor.Normalize();
+  std::vector<LeftOut>& heap = cursor.left_out;
+  const QueueOrderKey* until = cursor.First();
+  int64_t passed = 0;
+  while (!heap.empty() && (until == nullptr || *heap.front().rest.next < *until)) {
+    if (most != model::kUnlimited && passed == most) break;
+    std::pop_heap(heap.begin(), heap.end(), Later());
+    MemberRange& rest = heap.back().rest;
+    if (most != model::kUnlimited) {
+      ++passed;
+      ++rest.next;
+      --rest.count;
+    } else {
+      rest.next = until == nullptr ? rest.end : rest.equivalence_class->members.lower_bound(*until);
+    }
+    if (rest.next == rest.end) {
+      heap.pop_back();
+    } else {
+      std::push_heap(heap.begin(), heap.end(), Later());
+    }
   }
-  std::erase_if(left_out, [](const RestOfClass& rest) {
-    return rest.next == rest.equivalence_class->members.end();
-  });
+  return passed;
 }
 
 bool JobIterator::IsLeftOut(queues::QueueId leaf) const {
@@ -359,7 +411,7 @@ state::WorkloadId JobIterator::Peek(queues::QueueId leaf) {
 JobIterator::Peeked JobIterator::ClassOfPeeked(queues::QueueId leaf) const {
   const Cursor& cursor = cursors_.at(leaf);
   if (cursor.FirstLeftOut() != nullptr || cursor.FromPutBack() || cursor.met.empty()) return {};
-  const RestOfClass& first = cursor.met.front();
+  const MemberRange& first = cursor.met.front();
   if (!first.equivalence_class->IsPlain()) return {};
   return {first.equivalence_class, &*first.next};
 }
@@ -367,10 +419,6 @@ JobIterator::Peeked JobIterator::ClassOfPeeked(queues::QueueId leaf) const {
 void JobIterator::Pop(queues::QueueId leaf) {
   Cursor& cursor = cursors_.at(leaf);
   cursor.Normalize();
-  if (cursor.FirstLeftOut() != nullptr) {
-    cursor.PassLeftOut();
-    return;
-  }
   if (cursor.FromPutBack()) {
     cursor.put_back.erase(cursor.put_back.begin());
     return;
@@ -387,11 +435,14 @@ void JobIterator::Requeue(queues::QueueId leaf, QueueOrderKey key) {
   cursors_.at(leaf).put_back.insert(std::move(key));
 }
 
-RestOfClass JobIterator::LeaveOutRest(queues::QueueId leaf, bool in_turn) {
+MemberRange JobIterator::LeaveOutRest(queues::QueueId leaf, bool in_turn) {
   Cursor& cursor = cursors_.at(leaf);
-  RestOfClass rest = std::exchange(cursor.popped_from, {});
+  MemberRange rest = std::exchange(cursor.popped_from, {});
   if (rest.count == 0) return {};
-  if (in_turn) cursor.left_out.push_back(rest);
+  if (in_turn) {
+    cursor.left_out.push_back({rest, std::prev(rest.next)->workload});
+    std::push_heap(cursor.left_out.begin(), cursor.left_out.end(), Later());
+  }
   return rest;
 }
 

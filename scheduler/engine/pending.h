@@ -5,10 +5,11 @@
 // then age (Workload::turn), then uid.
 //
 // Inside a leaf they stand in equivalence classes: lone pods of one class, or groups of one shape
-// of which nothing has started, of one priority and preemptibility. Every decision treats the
-// members of an equivalence class alike; they differ in name and age only. So what holds the first
-// of an equivalence class in a cycle holds the others too, and a walk can leave them out: a cycle
-// costs what it looks at, not what waits. Any other workload is an equivalence class of its own.
+// of which nothing has started, of one priority and preemptibility, whose preemption delay is over
+// or ends at the same time. Every decision treats the members of an equivalence class alike; they
+// differ in name and age only. So what holds the first of an equivalence class in a cycle holds the
+// others too, and a walk can leave them out: a cycle costs what it looks at, not what waits. Any
+// other workload is an equivalence class of its own.
 //
 // Thread-safety: the owner's thread. Complexity: O(log n) a change, O(1) for the youngest of a
 // equivalence class; a walk costs what it visits, times the logarithm of the equivalence classes
@@ -16,9 +17,11 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -52,12 +55,14 @@ struct EquivalenceKey {
   std::string shape;                           // of a group: its sets, and its pods' classes
   bool preemptible = true;
   int64_t expected_ns = 0;                 // how long it runs by its own word, where that matters
+  int64_t delay_end_ns = 0;                // of its preemption delay; 0: none, or it is over
   state::WorkloadId alone = state::kNoId;  // the only member, if it is nothing like the others
   friend auto operator<=>(const EquivalenceKey&, const EquivalenceKey&) = default;
 };
-// `by_duration`: what says how long it runs is treated apart from what does not.
+// `by_duration`: what says how long it runs is treated apart from what does not. `now_ns`: a
+// preemption delay that is over makes no difference.
 EquivalenceKey MakeEquivalenceKey(const state::ClusterState& state, const state::Workload& workload,
-                                  bool by_duration);
+                                  bool by_duration, int64_t now_ns);
 
 struct EquivalenceClass {
   using Members = std::set<QueueOrderKey>;
@@ -70,6 +75,20 @@ struct EquivalenceClass {
   static constexpr size_t kNotMoved = ~size_t{0};
   [[nodiscard]] bool IsPlain() const { return key.alone == state::kNoId; }
 };
+
+// Members of an equivalence class, from `next` to before `end`: they wait for what the one before
+// them waits for. Valid until the index changes one of them.
+struct MemberRange {
+  const EquivalenceClass* equivalence_class = nullptr;
+  EquivalenceClass::Members::const_iterator next, end;
+  int64_t count = 0;
+
+  [[nodiscard]] bool empty() const { return equivalence_class == nullptr || next == end; }
+  // Without its first member.
+  [[nodiscard]] MemberRange Behind() const;
+};
+// All members but the first.
+MemberRange BehindFirst(const EquivalenceClass& equivalence_class);
 
 // The equivalence classes of a leaf queue.
 class PendingLeaf {
@@ -117,6 +136,13 @@ class PendingIndex {
   void Refresh(const state::Workload& workload);
   void Remove(state::WorkloadId workload);
   void Clear();
+  // Files workloads anew whose preemption delay is over by `now`. Time that runs backwards begins
+  // no delay again.
+  void EndDelays(absl::Time now);
+  // By the time of the last EndDelays().
+  [[nodiscard]] bool IsDelayed(const state::Workload& workload) const {
+    return absl::ToUnixNanos(workload.PreemptionDelayEnd()) > now_ns_;
+  }
   // Whether the workload, which may be gone, is to be an equivalence class of its own from now on.
   void SetAlone(state::WorkloadId workload, bool alone);
 
@@ -129,10 +155,13 @@ class PendingIndex {
   [[nodiscard]] const state::ClusterState& state() const { return state_; }
   // Null if the workload does not wait.
   [[nodiscard]] const EquivalenceClass* EquivalenceClassOf(state::WorkloadId workload) const;
+  [[nodiscard]] const QueueOrderKey* KeyOf(state::WorkloadId workload) const;
 
   // Since the last call: what was filed, perhaps anew, and what was taken out, each perhaps several
   // times.
   WaitingChanges TakeChanges();
+  // Its members wait for something else than before: news for TakeChanges().
+  void MarkChanged(const MemberRange& range);
 
   // Compares with how each workload would be filed now; the first difference, or empty. Of those
   // for which `changed` is true nothing is known.
@@ -166,14 +195,9 @@ class PendingIndex {
   // By id; those of one alone are not asked for.
   absl::flat_hash_map<uint64_t, const EquivalenceClass*> plain_;
   WaitingChanges changes_;
-};
-
-// The members of an equivalence class from `next` on: they wait for what the one before them waits
-// for. Valid until the index changes one of them.
-struct RestOfClass {
-  const EquivalenceClass* equivalence_class = nullptr;
-  EquivalenceClass::Members::const_iterator next;
-  int64_t count = 0;
+  int64_t now_ns_ = std::numeric_limits<int64_t>::min();
+  // Members of classes with a `delay_end_ns`, by it.
+  std::set<std::pair<int64_t, state::WorkloadId>> delays_;
 };
 
 // Takes the workloads of each leaf in order, without changing the index; a workload that made
@@ -195,22 +219,35 @@ class JobIterator {
   // Leaves out the rest of the equivalence class whose member was popped last. None of a member
   // that was put back, or of an equivalence class of one. `in_turn`: they hold their places among
   // the queues (IsLeftOut).
-  RestOfClass LeaveOutRest(queues::QueueId leaf, bool in_turn = true);
+  MemberRange LeaveOutRest(queues::QueueId leaf, bool in_turn = true);
   // What Peek returned is one of those left out: it only holds its place among the queues, because
-  // what it asks for decides whose turn it is. Popped, it takes all with it that are left out and
-  // come before the next that is not.
+  // what it asks for decides whose turn it is. PassLeftOut() takes it, not Pop().
   [[nodiscard]] bool IsLeftOut(queues::QueueId leaf) const;
+  // Passes those that are left out and come before the next that is not; at most `most` of them.
+  // Returns how many; not counted, and 0, if `most` is kUnlimited. Complexity: O(passed), or
+  // O(log members) for each class if not counted.
+  int64_t PassLeftOut(queues::QueueId leaf, int64_t most = model::kUnlimited);
+  // What was left out in turn and not passed yet, with the member behind which it was left out.
+  // Counts are right if everything that was passed was counted.
+  struct LeftOut {
+    MemberRange rest;
+    state::WorkloadId behind = state::kNoId;
+  };
+  [[nodiscard]] const std::vector<LeftOut>& NotPassed(queues::QueueId leaf) const {
+    return cursors_.at(leaf).left_out;
+  }
 
  private:
   struct Later {
-    bool operator()(const RestOfClass& a, const RestOfClass& b) const { return *b.next < *a.next; }
+    bool operator()(const MemberRange& a, const MemberRange& b) const { return *b.next < *a.next; }
+    bool operator()(const LeftOut& a, const LeftOut& b) const { return (*this)(a.rest, b.rest); }
   };
   struct Cursor {
     PendingLeaf::InOrder::const_iterator untouched,
-        end;                            // equivalence classes that were not met yet
-    std::vector<RestOfClass> met;       // a heap, the first member on top
-    RestOfClass popped_from;            // not in `met` until the next look
-    std::vector<RestOfClass> left_out;  // from the first that was not passed
+        end;                        // equivalence classes that were not met yet
+    std::vector<MemberRange> met;   // a heap, the first member on top
+    MemberRange popped_from;        // not in `met` until the next look
+    std::vector<LeftOut> left_out;  // a heap, the first that was not passed on top
     std::set<QueueOrderKey> put_back;
 
     void Normalize();
@@ -221,7 +258,6 @@ class JobIterator {
     [[nodiscard]] const QueueOrderKey* FirstLeftOut() const;
     // Reads ahead what a turn of the next member will read.
     void PrefetchNext(const state::ClusterState& state) const;
-    void PassLeftOut();
   };
   const state::ClusterState& state_;
   std::map<queues::QueueId, Cursor> cursors_;

@@ -1,8 +1,12 @@
 #include "scheduler/engine/search_answers.h"
 
-#include <utility>
-
 namespace fairlead::engine {
+
+SearchAnswers::Subject SearchAnswers::SubjectOf(const state::Workload& workload) const {
+  const EquivalenceClass* equivalents = pending_.EquivalenceClassOf(workload.id);
+  if (equivalents != nullptr && equivalents->IsPlain()) return {equivalents->id, ""};
+  return {0, workload.uid};
+}
 
 void SearchAnswers::End() {
   std::swap(former_, current_);
@@ -13,16 +17,16 @@ void SearchAnswers::Record(absl::string_view action, const state::Workload& work
                            SearchAnswerPtr answer) {
   auto rows = current_.find(action);
   if (rows == current_.end()) rows = current_.try_emplace(std::string(action)).first;
-  rows->second[workload.id] = {InlineString(workload.uid), std::move(answer)};
+  rows->second[SubjectOf(workload)] = std::move(answer);
 }
 
 SearchAnswerPtr SearchAnswers::Recall(absl::string_view action, const state::Workload& workload) {
   const auto rows = former_.find(action);
   if (rows == former_.end()) return nullptr;
-  const auto row = rows->second.find(workload.id);
-  if (row == rows->second.end() || row->second.uid.view() != workload.uid) return nullptr;
-  Record(action, workload, row->second.answer);
-  return row->second.answer;
+  const auto row = rows->second.find(SubjectOf(workload));
+  if (row == rows->second.end()) return nullptr;
+  Record(action, workload, row->second);
+  return row->second;
 }
 
 }  // namespace fairlead::engine

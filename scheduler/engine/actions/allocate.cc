@@ -128,7 +128,7 @@ PendingPass::Turn AllocatePass::Visit(queues::QueueId leaf, const state::Workloa
 }
 
 bool AllocatePass::HoldsEquivalents(const state::Workload& workload) {
-  if (!c_.leaves_out_equivalents || !c_.outcomes.Contains(workload.id)) return false;
+  if (!c_.outcomes.Contains(workload.id)) return false;
   if (in_.reservations.any() &&
       !in_.reservations.IsFirstOfEquals(in_.reservations.RequesterOf(workload))) {
     return false;
@@ -358,14 +358,12 @@ class QueueUpPass final : public PendingPass {
 
  private:
   Turn Visit(queues::QueueId leaf, const state::Workload& workload, NextJob& next) override {
-    if (next.step.pods.empty() || c_.InBackoff(next.step) ||
-        HeldByLimit(leaf, workload, next.step, next.request)) {
-      return Turn::kDone;
-    }
+    if (next.step.pods.empty() || c_.InBackoff(next.step)) return Turn::kDone;
+    if (HeldByLimit(leaf, workload, next.step, next.request)) return Turn::kHeldAll;
     const state::PodId first = next.step.pods.front();
     RecordUnmet(leaf, workload, std::move(next.step), std::move(next.request), first,
                 Code::kInsufficientCapacity, "");
-    return Turn::kDone;
+    return Turn::kHeldAll;
   }
 };
 

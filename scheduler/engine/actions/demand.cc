@@ -62,6 +62,10 @@ class DemandPass {
  private:
   // Finds out what nodes for the workload would have in common, if it is bound to a topology.
   void ReadDomains(Outcome& outcome) const;
+  // What the pods are charged if the GPUs that are bought for them may be of any model.
+  [[nodiscard]] model::Resources WholeChargeOf(const std::vector<state::PodId>& pods) const {
+    return c_.models.WithAnyModel(pods, c_.ChargeOf(pods));
+  }
   // It lacks nothing but capacity, none was promised to its step, and new nodes could be that
   // capacity.
   [[nodiscard]] bool WantsNodes(const Outcome& outcome) const;
@@ -161,10 +165,12 @@ std::optional<Outcome> DemandPass::Ask(Outcome& outcome, bool unlimited) {
   }
   Outcome before = outcome;
   AskFor(outcome);
-  // A limit that holds it holds those behind it.
-  if (outcome.demanded.empty()) return std::nullopt;
+  // A limit that holds it holds those behind it. Guaranteed quota holds it until nodes are bought
+  // for others.
+  const bool held_for_good = !outcome.kept_beyond_cluster || !in_.options.hook_on;
+  if (outcome.demanded.empty() && held_for_good) return std::nullopt;
   if (unlimited) {
-    charges_.Add(outcome.leaf, c_.ChargeOf(outcome.demanded).Times(outcome.rest.count),
+    charges_.Add(outcome.leaf, WholeChargeOf(outcome.demanded).Times(outcome.rest.count),
                  in_.state.workload(outcome.workload).preemptible);
     return std::nullopt;
   }
@@ -261,14 +267,14 @@ std::set<queues::QueueId> DemandPass::UnlimitedLeaves() const {
   for (const Outcome& outcome : c_.outcomes.rows()) {
     if (!WantsNodes(outcome)) continue;
     const state::Workload& workload = in_.state.workload(outcome.workload);
-    all.Add(outcome.leaf, c_.ChargeOf(workload.pods).Times(1 + outcome.rest.count),
+    all.Add(outcome.leaf, WholeChargeOf(workload.pods).Times(1 + outcome.rest.count),
             workload.preemptible);
     if (outcome.rest.count > 0) with_equivalents.push_back(&outcome);
   }
   std::set<queues::QueueId> unlimited, tight;
   for (const Outcome* outcome : with_equivalents) {
     const state::Workload& workload = in_.state.workload(outcome->workload);
-    const model::Resources one = c_.ChargeOf(workload.pods);
+    const model::Resources one = WholeChargeOf(workload.pods);
     in_.tracker.Release(outcome->leaf, one, workload.preemptible);
     const bool over = queues::CheckLimits(in_.tree, in_.tracker.ledger(), outcome->leaf, one,
                                           workload.preemptible)

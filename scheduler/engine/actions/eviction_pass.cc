@@ -57,9 +57,33 @@ void EvictionPass::CollectRows() {
         !outcome.promises.empty() || outcome.behind || !policy_.MayHelp(outcome)) {
       continue;
     }
-    Row& row = rows_[outcome.leaf];
-    if (depth == model::kUnlimited || static_cast<int64_t>(row.size()) < depth) row.push_back(i);
+    rows_[outcome.leaf].push_back(i);
   }
+  if (depth == model::kUnlimited) return;
+  for (auto& [leaf, row] : rows_) CountTurns(row, depth);
+}
+
+void EvictionPass::CountTurns(Row& row, int64_t depth) {
+  std::map<QueueOrderKey, std::pair<size_t, MemberRange>> behind;  // by the next member
+  const auto count = [&](size_t position, const MemberRange& rest) {
+    --depth;
+    ++turns_[position];
+    if (!rest.empty()) behind.emplace(*rest.next, std::make_pair(position, rest));
+  };
+  const auto count_behind = [&] {
+    const auto [position, range] = behind.extract(behind.begin()).mapped();
+    count(position, range.Behind());
+  };
+  size_t kept = 0;
+  for (; kept < row.size() && depth > 0; ++kept) {
+    const Outcome& outcome = c_.outcomes[row[kept]];
+    const QueueOrderKey key = c_.outcomes.KeyOf(outcome);
+    while (depth > 0 && !behind.empty() && behind.begin()->first < key) count_behind();
+    if (depth == 0) break;
+    count(row[kept], outcome.rest);
+  }
+  row.resize(kept);
+  while (depth > 0 && !behind.empty()) count_behind();
 }
 
 void EvictionPass::CollectLines() {
@@ -110,6 +134,11 @@ bool EvictionPass::TakeTurn(size_t position, Row& row) {
 void EvictionPass::StepForward(size_t position, const Outcome& before, Row& row) {
   const size_t next = c_.outcomes.StepForward(position, before);
   const Outcome& outcome = c_.outcomes[next];
+  if (policy_.Depth() != model::kUnlimited) {
+    const int64_t turns = turns_[position] - 1;
+    if (turns == 0) return;
+    turns_[next] = turns;
+  }
   if (outcome.rest.count > 0) {
     std::vector<PendingWorkload>& line = lines_[outcome.leaf];
     PendingWorkload entry{*outcome.rest.next, outcome.step_request};
@@ -197,8 +226,8 @@ void EvictionPass::RecordPreemptor(const Outcome& outcome, const state::Workload
 }
 
 bool EvictionPass::DelaysEviction(Outcome& outcome, const state::Workload& workload) {
+  if (!in_.pending.IsDelayed(workload)) return false;
   const absl::Time until = workload.PreemptionDelayEnd();
-  if (until <= in_.now) return false;
   c_.decisions.WakeAt(until);
   if (!outcome.until.has_value() && policy_.MayHaveVictims(outcome, workload)) {
     outcome.until = until;

@@ -77,13 +77,16 @@ class EvictionPass {
   };
 
   void CollectRows();
+  // With a depth: how many workloads of each row of the leaf queue are within it.
+  void CountTurns(Row& row, int64_t depth);
   // What waits for capacity in each leaf queue, in queue order: a search gives out capacity to it.
   void CollectLines();
   // The turns of workloads that the last cycle postponed.
   void TakePostponed();
   // One turn of an outcome that was taken out of its row; true if it was helped.
   bool TakeTurn(size_t position, Row& row);
-  // The first workload behind the outcome, which was as `before`, gets a turn of its own.
+  // The first workload behind the outcome, which was as `before`, gets a row of its own, and a turn
+  // if it is within the depth.
   void StepForward(size_t position, const Outcome& before, Row& row);
 
   void Help(Outcome& outcome);
@@ -121,6 +124,8 @@ class EvictionPass {
   const absl::string_view name_;
   const bool against_budgets_;
   std::map<queues::QueueId, Row> rows_;
+  // By outcome, with a depth: turns of it and of the workloads behind it.
+  std::map<size_t, int64_t> turns_;
   PendingByQueue lines_;
   std::map<std::pair<queues::QueueId, StepKind>, FailedSearch> failed_;
 };

@@ -1,6 +1,5 @@
 #include "scheduler/engine/actions/pending_pass.h"
 
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,39 +14,75 @@ void PendingPass::Run() {
   RefuseUnservable();
   ServeFirst();
   JobIterator walk(in_.pending);
-  std::map<queues::QueueId, int64_t> served;
   queues::QueueOrderIterator order(in_.tree, in_.tracker.ledger(), in_.shares,
                                    [&](queues::QueueId leaf) { return PeekNext(leaf, walk); },
                                    {.cluster_total = in_.state.total_for_queues()});
   while (const std::optional<queues::QueueId> leaf = order.Next()) {
-    const state::WorkloadId id = walk.Peek(*leaf);
-    const bool left_out = walk.IsLeftOut(*leaf);
-    walk.Pop(*leaf);
-    const state::Workload& workload = in_.state.workload(id);
-    if (left_out) {
-      // It only held its place among the queues.
-    } else if (in_.options.allocate_depth != model::kUnlimited && !c_.outcomes.Contains(id) &&
-               ++served[*leaf] > in_.options.allocate_depth) {
-      RefuseForDepth(*leaf, workload);
+    if (walk.IsLeftOut(*leaf)) {
+      PassLeftOut(*leaf, walk);
     } else {
-      NextJob& next = next_[*leaf];
-      ListStep(workload, next);
-      switch (Visit(*leaf, workload, next)) {
-        case Turn::kAgain:
-          if (ReadinessOf(in_.state, workload) == Readiness::kReady) {
-            walk.Requeue(*leaf, MakeQueueOrderKey(workload));
-          }
-          break;
-        case Turn::kHeldAll:
-          c_.outcomes.At(id).rest = walk.LeaveOutRest(*leaf);
-          break;
-        case Turn::kDone:
-          break;
-      }
+      const state::WorkloadId id = walk.Peek(*leaf);
+      walk.Pop(*leaf);
+      TakeTurn(*leaf, in_.state.workload(id), walk);
     }
     order.Changed(*leaf);
   }
+  if (HasDepth()) {
+    for (const auto& [leaf, count] : evaluated_) {
+      if (count < in_.options.allocate_depth) PassLeftOut(leaf, walk);
+    }
+  }
   Finish();
+}
+
+void PendingPass::TakeTurn(queues::QueueId leaf, const state::Workload& workload,
+                           JobIterator& walk) {
+  const bool counts = HasDepth() && !c_.outcomes.Contains(workload.id);
+  if (counts && ++evaluated_[leaf] > in_.options.allocate_depth) {
+    RefuseForDepth(leaf, workload).rest = walk.LeaveOutRest(leaf);
+    return;
+  }
+  NextJob& next = next_[leaf];
+  ListStep(workload, next);
+  switch (Visit(leaf, workload, next)) {
+    case Turn::kAgain:
+      if (ReadinessOf(in_.state, workload) == Readiness::kReady) {
+        walk.Requeue(leaf, MakeQueueOrderKey(workload));
+      }
+      break;
+    case Turn::kHeldAll:
+      c_.outcomes.At(workload.id).rest = walk.LeaveOutRest(leaf);
+      break;
+    case Turn::kDone:
+      break;
+  }
+  if (counts) RefuseLeftOutForDepth(leaf, walk);
+}
+
+void PendingPass::PassLeftOut(queues::QueueId leaf, JobIterator& walk) {
+  if (HasDepth()) {
+    int64_t& evaluated = evaluated_[leaf];
+    const int64_t left = in_.options.allocate_depth - evaluated;
+    if (left > 0) {
+      evaluated += walk.PassLeftOut(leaf, left);
+      RefuseLeftOutForDepth(leaf, walk);
+      return;
+    }
+  }
+  walk.PassLeftOut(leaf);
+}
+
+void PendingPass::RefuseLeftOutForDepth(queues::QueueId leaf, JobIterator& walk) {
+  if (evaluated_[leaf] != in_.options.allocate_depth) return;
+  for (const JobIterator::LeftOut& left : walk.NotPassed(leaf)) {
+    MemberRange& evaluated = c_.outcomes.At(left.behind).rest;
+    evaluated.end = left.rest.next;
+    evaluated.count -= left.rest.count;
+    if (evaluated.empty()) evaluated = {};
+    Outcome& outcome = RefuseForDepth(leaf, in_.state.workload(left.rest.next->workload));
+    outcome.rest = left.rest.Behind();
+    c_.outcomes.MarkLate(outcome);
+  }
 }
 
 void PendingPass::ListStep(const state::Workload& workload, NextJob& next) const {
@@ -82,9 +117,7 @@ void PendingPass::RefuseUnservable() {
         outcome.code = Code::kInvalidRequest;
         outcome.subject = workload.details->invalid;
       }
-      const auto behind = static_cast<int64_t>(equivalence_class->members.size()) - 1;
-      if (behind > 0)
-        outcome.rest = {equivalence_class, std::next(equivalence_class->members.begin()), behind};
+      outcome.rest = BehindFirst(*equivalence_class);
     }
   }
 }
@@ -116,9 +149,7 @@ const model::Resources* PendingPass::PeekNext(queues::QueueId leaf, JobIterator&
       return &request;
     }
     walk.Pop(leaf);
-    if (c_.leaves_out_equivalents) {
-      c_.outcomes.At(id).rest = walk.LeaveOutRest(leaf, /*in_turn=*/false);
-    }
+    c_.outcomes.At(id).rest = walk.LeaveOutRest(leaf, /*in_turn=*/false);
   }
 }
 
@@ -195,13 +226,14 @@ void PendingPass::RefuseForBackoff(queues::QueueId leaf, const state::Workload& 
                                          attempt.message.empty() ? "" : ": ", attempt.message));
 }
 
-void PendingPass::RefuseForDepth(queues::QueueId leaf, const state::Workload& workload) {
+Outcome& PendingPass::RefuseForDepth(queues::QueueId leaf, const state::Workload& workload) {
   Outcome& outcome = c_.outcomes.Of(workload, leaf);
   outcome.code = Code::kInsufficientCapacity;
   outcome.tried = false;
   outcome.details.push_back(absl::StrCat("not evaluated: beyond the first ",
                                          in_.options.allocate_depth,
                                          " workloads of its queue (queueDepth.allocate)"));
+  return outcome;
 }
 
 bool PendingPass::HeldByLimit(queues::QueueId leaf, const state::Workload& workload,

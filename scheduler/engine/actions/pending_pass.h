@@ -3,7 +3,8 @@
 //
 // Workloads of queues that do not exist, are broken or are not leaves never get a turn; they have
 // their outcome first. What holds the first of equivalent workloads holds the others, so the walk
-// leaves them out behind it (pending.h).
+// leaves them out behind it (pending.h). With a depth (queueDepth.allocate) they count as
+// evaluated, and those beyond it have an entry of their own.
 //
 // Ownership: one object for one execution; borrows the context. Thread-safety: the owner's thread.
 // Complexity: O(log n) a turn, plus what Visit() costs.
@@ -78,9 +79,18 @@ class PendingPass {
   // The outcome of a group whose one attempt has failed (schedulingBackoff).
   void RefuseForBackoff(queues::QueueId leaf, const state::Workload& workload);
   // The outcome of a workload that is too far back in its queue (queueDepth).
-  void RefuseForDepth(queues::QueueId leaf, const state::Workload& workload);
+  Outcome& RefuseForDepth(queues::QueueId leaf, const state::Workload& workload);
+  // What the cycle does about the workload that was popped.
+  void TakeTurn(queues::QueueId leaf, const state::Workload& workload, JobIterator& walk);
+  // Passes workloads that were left out, and counts them as evaluated.
+  void PassLeftOut(queues::QueueId leaf, JobIterator& walk);
+  // If the leaf queue's depth is reached: what was left out and is behind it was not evaluated.
+  void RefuseLeftOutForDepth(queues::QueueId leaf, JobIterator& walk);
+  [[nodiscard]] bool HasDepth() const { return in_.options.allocate_depth != model::kUnlimited; }
 
   std::map<queues::QueueId, NextJob> next_;  // of the head of each leaf queue
+  // Workloads of the leaf queue that were evaluated; counted only with a depth.
+  std::map<queues::QueueId, int64_t> evaluated_;
   // What the next step of a member asks for, of equivalence classes (by id) whose members may
   // start: found out once for all of them.
   absl::flat_hash_map<uint64_t, model::Resources> request_of_class_;
