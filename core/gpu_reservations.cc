@@ -389,6 +389,7 @@ void GpuReservations::Serve(const GroupKey& key, absl::Time now, const InUse& in
   const bool named = named_.contains(key.second);
   const bool used = in_use(key.first, key.second);
   if (group.waiting.empty() && !named && !used) {
+    Close(key, false, out);
     ServeIdle(group, now, due, out);
     SetTimer(key, group, due);
     if (group.pods.empty() && due == absl::InfiniteFuture()) groups_.erase(at);
@@ -396,7 +397,9 @@ void GpuReservations::Serve(const GroupKey& key, absl::Time now, const InUse& in
   }
   group.idle_since = absl::InfiniteFuture();
   const Reservation* live = Live(group);
-  if (const std::string obstacle = Obstacle(key, live); !obstacle.empty()) {
+  const std::string obstacle = Obstacle(key, live);
+  Close(key, !obstacle.empty(), out);
+  if (!obstacle.empty()) {
     FailWaiting(group, obstacle);
   } else if (live == nullptr || live->device.empty()) {
     ServeMissing(key, group, used, now, due, out);
@@ -406,6 +409,11 @@ void GpuReservations::Serve(const GroupKey& key, absl::Time now, const InUse& in
     due = std::min(due, NextConfigMap(group, now));
   }
   SetTimer(key, group, due);
+}
+
+void GpuReservations::Close(const GroupKey& key, bool closed, Outcome& out) {
+  if (closed ? !closed_.insert(key).second : closed_.erase(key) == 0) return;
+  out.closings.push_back({key.first, key.second, closed});
 }
 
 void GpuReservations::ServeIdle(Group& group, absl::Time now, absl::Time& due, Outcome& out) {

@@ -23,7 +23,8 @@
 //   again, and each of them gets an event. No pod joins until then, nor if the new one has another
 //   device.
 // - No pod joins a GPU that is shared by pods of another scheduler without a visible reservation
-//   pod.
+//   pod. Such a GPU, and one that came back as another device, is *closed*: no pod is placed on it
+//   while its present sharers run.
 //
 // Everything follows from pods that the watch shows: a restart loses only held bindings, which are
 // decided again.
@@ -97,10 +98,16 @@ class GpuReservations {
 
   // ---- output of a step
   using Failure = BindingPlugin::Failure;
+  // From now on pods may not join the group, or may again.
+  struct Closing {
+    std::string node, group;
+    bool closed = false;
+  };
   struct Outcome {
     std::vector<model::Action> actions;    // without ids
     std::vector<model::BindPod> bindings;  // completed; no longer held
     std::vector<Failure> failed;           // no longer held
+    std::vector<Closing> closings;         // in order
   };
   // True if pods hold a share of the group, terminating and not yet bound ones included. False if
   // the node is gone.
@@ -169,6 +176,8 @@ class GpuReservations {
 
   void Serve(const GroupKey& key, absl::Time now, const InUse& in_use, Outcome& out);
   void ServeIdle(Group& group, absl::Time now, absl::Time& due, Outcome& out);
+  // Tells whether pods may join the group, if that has changed.
+  void Close(const GroupKey& key, bool closed, Outcome& out);
   void ServeMissing(const GroupKey& key, Group& group, bool used, absl::Time now, absl::Time& due,
                     Outcome& out);
   // True if pods that were bound here share the GPU.
@@ -198,6 +207,7 @@ class GpuReservations {
   std::map<std::string, std::vector<std::string>> config_maps_;
   // To be checked; `again_` after the state knows the failed ones.
   std::set<GroupKey> touched_, again_;
+  std::set<GroupKey> closed_;
   std::set<std::string> ready_;  // keys of held_ to be checked
   std::set<std::pair<absl::Time, GroupKey>> timers_;
   std::vector<model::Action> said_;

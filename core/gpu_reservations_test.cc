@@ -29,6 +29,15 @@ std::vector<T> Of(const GpuReservations::Outcome& outcome) {
   return found;
 }
 
+std::vector<std::string> Closings(const GpuReservations::Outcome& outcome) {
+  std::vector<std::string> text;
+  for (const GpuReservations::Closing& closing : outcome.closings) {
+    text.push_back(
+        absl::StrCat(closing.node, "/", closing.group, closing.closed ? " closed" : " open"));
+  }
+  return text;
+}
+
 // The reservation pod of a group as the watch shows it.
 PodBuilder ReservationPod(const std::string& node, const std::string& group,
                           const std::string& device = "", const std::string& name = "") {
@@ -238,10 +247,13 @@ TEST_F(GpuReservationsTest, NobodyJoinsAGpuThatCameBackAsAnotherDevice) {
   ASSERT_THAT(outcome.failed, SizeIs(1));
   EXPECT_THAT(outcome.failed[0].reason, HasSubstr("GPU-1"));
   EXPECT_THAT(outcome.actions, IsEmpty()) << "no pod is evicted for it";
+  EXPECT_THAT(Closings(outcome), ElementsAre("n1/g closed"));
+  EXPECT_THAT(Closings(Step(0)), IsEmpty()) << "it is said once";
   // When the former sharers are gone it is an ordinary GPU.
   Gone(Sharer("a", "n1", "g", "GPU-1"));
   Hold("b", {"g"});
   outcome = Step(1);
+  EXPECT_THAT(Closings(outcome), ElementsAre("n1/g open"));
   ASSERT_THAT(outcome.bindings, SizeIs(1));
   EXPECT_EQ(outcome.bindings[0].annotations.Get(model::kVisibleDevicesAnnotation), "GPU-2");
 }
@@ -249,7 +261,9 @@ TEST_F(GpuReservationsTest, NobodyJoinsAGpuThatCameBackAsAnotherDevice) {
 TEST_F(GpuReservationsTest, AGpuThatSomebodyElseSharesOutElsewhereIsLeftAlone) {
   used_.insert({"n1", "g"});
   Show(Sharer("kai", "n1", "g", ""));  // KAI's sharer: its reservation pod is in another namespace
-  EXPECT_THAT(Step(0).actions, IsEmpty()) << "no second GPU is taken for it";
+  auto first = Step(0);
+  EXPECT_THAT(first.actions, IsEmpty()) << "no second GPU is taken for it";
+  EXPECT_THAT(Closings(first), ElementsAre("n1/g closed"));
   Hold("b", {"g"});
   const auto outcome = Step(1);
   ASSERT_THAT(outcome.failed, SizeIs(1));

@@ -133,6 +133,49 @@ TEST_F(GpuSharesTest, TheBindingFollowsTheDeviceAndTheNextOneJoins) {
   EXPECT_THAT(Of<model::BindPod>(Step(4)), IsEmpty()) << "a GPU has two halves";
 }
 
+// The reservation pod of a shared GPU was lost, and came back with another device.
+TEST_F(GpuSharesTest, AGpuThatCameBackAsAnotherDeviceIsNotChosenWhileAnotherWouldDo) {
+  Begin(2);
+  const auto asked = Reserve("a", 1);
+  Put(Reservation(asked, "GPU-1"));
+  const StepResult bound = Step(2);
+  const auto binds = Of<model::BindPod>(bound);
+  ASSERT_THAT(binds, SizeIs(1));
+  AnswerAll(bound);
+  Put(Bound(Half("a"), binds[0]));
+  Put(Reservation(asked, "GPU-7"));
+  Step(3);
+  Put(Half("b"));
+  const auto other = Of<model::CreateGpuReservation>(Step(4));
+  ASSERT_THAT(other, SizeIs(1)) << "the free GPU, not the half of the first one";
+  EXPECT_NE(other[0].group, asked.group);
+  // When its pod is gone it is an ordinary GPU, which the next two take.
+  Delete(Bound(Half("a"), binds[0]));
+  Put(Half("c"));
+  Put(Half("d"));
+  Step(5);
+  EXPECT_EQ(loop_->CheckConsistency(), "");
+}
+
+TEST_F(GpuSharesTest, ThereIsNoRoomOnAGpuThatCameBackAsAnotherDevice) {
+  Begin(1);
+  const auto asked = Reserve("a", 1);
+  Put(Reservation(asked, "GPU-1"));
+  const StepResult bound = Step(2);
+  const auto binds = Of<model::BindPod>(bound);
+  ASSERT_THAT(binds, SizeIs(1));
+  AnswerAll(bound);
+  Put(Bound(Half("a"), binds[0]));
+  Put(Reservation(asked, "GPU-7"));
+  Put(Half("b"));
+  const StepResult none = Step(3);
+  EXPECT_THAT(Of<model::BindPod>(none), IsEmpty());
+  EXPECT_THAT(Of<model::SetPodUnschedulable>(none), SizeIs(1)) << "it waits, and says so";
+  // The device is again what the sharing pod has.
+  Put(Reservation(asked, "GPU-1"));
+  EXPECT_THAT(Of<model::BindPod>(Step(4)), SizeIs(1));
+}
+
 TEST_F(GpuSharesTest, ABindingThatIsRefusedFreesTheGpuAfterTheGrace) {
   Begin();
   const auto asked = Reserve("a", 1);

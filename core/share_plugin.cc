@@ -44,6 +44,9 @@ BindingPlugin::Progress SharePlugin::Advance(absl::Time now) {
       shares_.Step(now, [this](const std::string& node, const std::string& group) {
         return HasSharers(state_, node, group);
       });
+  for (const GpuReservations::Closing& closing : due.closings) {
+    if (state_.CloseGpuGroup(closing.node, closing.group, closing.closed).Any()) closings_ = true;
+  }
   if (!emit_events_) {
     std::erase_if(due.actions, [](const model::Action& action) {
       return std::holds_alternative<model::EmitEvent>(action.what);

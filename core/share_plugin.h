@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "core/gpu_reservations.h"
 #include "core/reconcile/binding_plugin.h"
@@ -26,11 +27,14 @@ class SharePlugin final : public BindingPlugin {
   [[nodiscard]] absl::Time wake_at() const override { return shares_.wake_at(); }
 
   [[nodiscard]] GpuReservations& shares() { return shares_; }
+  // Pods may join other GPUs than at the last call.
+  [[nodiscard]] bool TakeClosings() { return std::exchange(closings_, false); }
 
  private:
   state::ClusterState& state_;
   GpuReservations shares_;
   const bool emit_events_;
+  bool closings_ = false;
 };
 
 }  // namespace fairlead::core

@@ -32,7 +32,7 @@ GpuCapacityOfNode CapacityOf(const state::NodeInfo& node) {
   const int64_t memory_mib = state::MemoryOrNominal(node.gpu_memory_mib);
   for (const state::GpuGroup& group : node.gpu_groups) {
     // A group that all its pods are leaving gives back its whole GPU: counted above.
-    if (group.active == 0 && group.pipelined == 0) continue;
+    if (group.closed || (group.active == 0 && group.pipelined == 0)) continue;
     const int64_t free_mib =
         memory_mib - group.used_mib - group.pipelined_mib + group.releasing_mib;
     const int64_t milli =

@@ -12,7 +12,9 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -123,6 +125,10 @@ class ClusterState {
   // A real node that came from a request is held back until it is ready for use (startup taints,
   // devices); `usable` false keeps pods promised to it but unbound.
   Change SetNodeUsable(NodeId node, bool usable);
+
+  // No pod may join the pods that share this GPU: what they and its reservation pod say of the
+  // device contradicts. Holds, also while the group has no row, until it is told otherwise.
+  Change CloseGpuGroup(const std::string& node, const std::string& group, bool closed);
 
   // What runs of the workload was started under the queue that it has now, if nothing earlier
   // says otherwise: from now on it stays charged to that queue until it ends. To be called when
@@ -479,6 +485,7 @@ class ClusterState {
   std::shared_ptr<const std::string> started_under_last_;  // of it, the one asked for last
   std::map<int64_t, size_t> gpu_memories_;                 // MiB -> nodes that have such GPUs
   size_t memory_share_classes_ = 0;
+  std::set<std::pair<std::string, std::string>> closed_gpus_;  // node, group
   // Required anti-affinity terms of all classes, with the namespace of their pods, and how many
   // classes have them; the label keys that they read, sorted.
   absl::flat_hash_map<std::pair<std::string, model::PodAffinityTerm>, size_t> anti_affinity_;

@@ -84,6 +84,7 @@ std::string ClusterState::CheckConsistency() const {
       for (const std::string& group_id : pod.gpu_groups) {
         GpuGroup& group = groups[group_id];
         group.id = group_id;
+        group.closed = closed_gpus_.contains({name, group_id});
         if (classes_[pod.pod_class].reservation) {
           ++group.reservations;
           if (pod.status == PodStatus::kReleasing) ++group.ending;
@@ -201,7 +202,7 @@ std::string ClusterState::Dump() const {
     for (const GpuGroup& g : n.gpu_groups) {
       absl::StrAppend(&out, "  group ", g.id, " mib=", g.used_mib, "/", g.releasing_mib, "/",
                       g.pipelined_mib, " pods=", g.active, "/", g.releasing, "/", g.pipelined, "/",
-                      g.reservations, "\n");
+                      g.reservations, g.closed ? " closed" : "", "\n");
     }
   }
   for (const PodRecord& p : pods_) {

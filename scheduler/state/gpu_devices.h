@@ -45,7 +45,8 @@ struct GpuGroup {
   int32_t releasing = 0;
   int32_t pipelined = 0;
   int32_t reservations = 0;
-  int32_t ending = 0;  // of the reservations, those that terminate
+  int32_t ending = 0;   // of the reservations, those that terminate
+  bool closed = false;  // no pod may join (ClusterState::CloseGpuGroup)
   [[nodiscard]] bool Empty() const { return active + releasing + pipelined + reservations == 0; }
   // No pod shares it, and a reservation pod holds it all the same.
   [[nodiscard]] bool Kept() const { return active == 0 && releasing == 0 && reservations > ending; }

@@ -378,6 +378,38 @@ class GpuLedger final : public StateSubscriber {
   int64_t sum_ = 0;
 };
 
+TEST_F(GpuTest, NoPodIsGivenAShareOfAClosedGpu) {
+  Node("n", 2);
+  Runs("a", 500, "g");
+  const PodId pod = Waits(PodBuilder("ns", "b").GpuFraction(500));
+  const PodClass& b = state_.class_of(pod);
+  const auto pick = [&] {
+    return PickGpus(N(), b, state_.pod(pod).uid, GpuCapacity::kNow, GpuOrder::kPack);
+  };
+  ASSERT_EQ(pick(), GpuPick{"g"});
+  EXPECT_EQ(SharePlaces(N(), b, GpuCapacity::kNow), 3);
+  const uint64_t version = N().version;
+  EXPECT_TRUE(state_.CloseGpuGroup("n", "g", true).capacity);
+  EXPECT_GT(N().version, version);
+  EXPECT_FALSE(state_.CloseGpuGroup("n", "g", true).Any());
+  EXPECT_NE(pick(), GpuPick{"g"}) << "the free one";
+  EXPECT_EQ(SharePlaces(N(), b, GpuCapacity::kNow), 2);
+  EXPECT_FALSE(JoinsSharedGpu(N(), b));
+  // Its row goes and comes.
+  state_.UpsertPod(PodBuilder("ns", "whole").Gpus(1).On("n"));
+  state_.RemovePod("ns", "a", "");
+  Runs("a", 500, "g");
+  EXPECT_FALSE(FitsGpus(N(), b, GpuCapacity::kNow));
+  EXPECT_FALSE(FitsGpus(N(), b, GpuCapacity::kFuture));
+  EXPECT_TRUE(FitsGpus(N(), b, GpuCapacity::kEmpty));
+  // All that shares it goes: a free GPU is coming.
+  Runs("a", 500, "g", /*ends=*/true);
+  EXPECT_TRUE(FitsGpus(N(), b, GpuCapacity::kFuture));
+  Runs("c", 500, "g");
+  EXPECT_TRUE(state_.CloseGpuGroup("n", "g", false).capacity);
+  EXPECT_EQ(SharePlaces(N(), b, GpuCapacity::kFuture), 1);
+}
+
 TEST_F(GpuTest, QueuesAreChargedWhatTheNodeMakesOfIt) {
   GpuLedger ledger(state_);
   state_.Subscribe(&ledger);

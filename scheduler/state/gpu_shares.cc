@@ -56,6 +56,7 @@ void ClusterState::ApplyToGroups(const PodRecord& pod, PodStatus status, NodeInf
     if (it == node.gpu_groups.end() || it->id != id) {
       FAIRLEAD_CHECK(add, absl::StrCat("pod ", pod.name, " leaves a GPU group that is not there"));
       it = node.gpu_groups.insert(it, GpuGroup{id});
+      it->closed = !closed_gpus_.empty() && closed_gpus_.contains({node.name(), id});
     }
     GpuGroup& group = *it;
     const int64_t used = group.WholeUsed();
@@ -77,6 +78,21 @@ void ClusterState::ApplyToGroups(const PodRecord& pod, PodStatus status, NodeInf
     node.pipelined.Add(model::kGpu, group.WholePipelined() - pipelined);
     if (group.Empty()) node.gpu_groups.erase(it);
   }
+}
+
+Change ClusterState::CloseGpuGroup(const std::string& node, const std::string& group, bool closed) {
+  Change change;
+  const auto key = std::pair(node, group);
+  if (closed ? !closed_gpus_.insert(key).second : closed_gpus_.erase(key) == 0) return change;
+  const NodeId id = FindNode(node);
+  if (id == kNoId) return change;
+  for (GpuGroup& row : nodes_[id].gpu_groups) {
+    if (row.id != group) continue;
+    row.closed = closed;
+    TouchNode(id);
+    change.capacity = true;
+  }
+  return change;
 }
 
 GpuPick ClusterState::GroupsFromApi(const PodRecord& record, const model::Pod& pod,

@@ -21,7 +21,7 @@ int64_t FreeMilliGpus(const state::ClusterState& state) {
     free_milli += std::max<int64_t>(0, node.Future()[model::kGpu]) + node.other_gpus_milli;
     const int64_t memory = state::MemoryOrNominal(node.gpu_memory_mib);
     for (const state::GpuGroup& group : node.gpu_groups) {
-      if (group.active == 0) continue;  // counted as a whole GPU above
+      if (group.closed || group.active == 0) continue;  // counted as a whole GPU above
       const int64_t used = group.used_mib - group.releasing_mib + group.pipelined_mib;
       free_milli += std::max<int64_t>(0, memory - used) * 1000 / memory;
     }
