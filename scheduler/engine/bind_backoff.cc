@@ -30,9 +30,9 @@ absl::Time BindBackoff::NextEnd(absl::Time now) const {
 }
 
 void BindBackoff::Trim(absl::Time now) {
-  // An entry that has outlived its own delay twice over is no longer a streak of failures.
-  absl::erase_if(entries_, [now](const auto& entry) {
-    return entry.second.until + 2 * entry.second.delay < now;
+  absl::erase_if(entries_, [&](const auto& entry) {
+    const bool failed = entry.second.delay > absl::ZeroDuration();
+    return entry.second.until + (failed ? 2 * max_ : absl::ZeroDuration()) < now;
   });
 }
 

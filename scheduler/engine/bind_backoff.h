@@ -28,7 +28,9 @@ class BindBackoff {
   [[nodiscard]] bool Holds(const std::string& uid, absl::Time now) const;
   // The earliest end of a delay that goes on; infinite future if there is none.
   [[nodiscard]] absl::Time NextEnd(absl::Time now) const;
-  // Forgets delays that ended so long ago that another failure would not be of the same streak.
+  // Forgets delays that ended twice the longest one ago: another failure is of another streak. A
+  // pod may wait that long for the victims of its next attempt; if the streak ended sooner, pods
+  // would be evicted again and again, at the pace of the first delay, for a binding that fails.
   void Trim(absl::Time now);
 
  private:

@@ -141,9 +141,14 @@ TEST(BindBackoffTest, AStreakEndsWhereNothingFailedForLong) {
   BindBackoff backoff(absl::Seconds(1), absl::Seconds(60));
   const absl::Time now = absl::FromUnixSeconds(100);
   backoff.OnFailed("a", now);
-  backoff.Trim(now + absl::Seconds(3));
+  backoff.Hold("b", now + absl::Seconds(1));
+  // It may wait for victims meanwhile.
+  backoff.Trim(now + absl::Seconds(121));
   EXPECT_FALSE(backoff.empty());
-  backoff.Trim(now + absl::Seconds(4));
+  backoff.OnFailed("a", now + absl::Seconds(121));
+  EXPECT_TRUE(backoff.Holds("a", now + absl::Seconds(122)));
+  EXPECT_FALSE(backoff.Holds("a", now + absl::Seconds(123)));
+  backoff.Trim(now + absl::Seconds(244));
   EXPECT_TRUE(backoff.empty());
 }
 
