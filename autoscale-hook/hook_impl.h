@@ -66,6 +66,8 @@ class Hook::Impl {
   std::vector<size_t> SelectItems(const Demand& demand, absl::Time precise_now,
                                   StepContext& context);
   PlanInput MakePlanInput(const StepContext& context, CapUsage& usage);
+  // Drops the nodes of items beyond the rate of provisioning.
+  void KeepToRate(const Demand& demand, Plan& plan, StepContext& context);
   void EmitPlan(const Plan& plan, const Demand& demand, StepContext& context);
   void ExplainGuard(const DemandItem& item, const PlanInput& input, Placement& placement,
                     DemandOutcome& outcome, StepContext& context);

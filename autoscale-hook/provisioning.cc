@@ -18,6 +18,8 @@ using verdict::Code;
 // The workloads of a node are shown to users; a node for a thousand single pods need not name them
 // all.
 constexpr size_t kMaxReasonWorkloads = 20;
+constexpr absl::string_view kRateIsUsedUp =
+    "the rate of provisioning for such pods is used up; will be retried";
 
 std::string RequestName(const Offer& offer, const std::string& workload, int64_t ordinal) {
   StableHash hash;
@@ -194,7 +196,7 @@ std::vector<size_t> Hook::Impl::SelectItems(const Demand& demand, absl::Time pre
     }
     const absl::Time allowed = guard_.AllowedAt(demand[i], context.now);
     if (context.now < allowed) {
-      details.push_back("the rate of provisioning for such pods is used up; will be retried");
+      details.emplace_back(kRateIsUsedUp);
       context.WakeAt(allowed);
       continue;
     }
@@ -222,6 +224,40 @@ PlanInput Hook::Impl::MakePlanInput(const StepContext& context, CapUsage& usage)
   return input;
 }
 
+// An item keeps all of its nodes or none, so that a gang is never cut.
+void Hook::Impl::KeepToRate(const Demand& demand, Plan& plan, StepContext& context) {
+  std::vector<bool> kept(plan.nodes.size(), false);
+  for (size_t i = 0; i < plan.items.size(); ++i) {
+    ItemOutcome& item = plan.items[i];
+    std::vector<size_t> more = item.nodes;
+    std::erase_if(more, [&](size_t node) { return kept[node]; });
+    if (more.empty()) continue;
+    const absl::Time allowed = guard_.AllowedAt(demand[i], context.now);
+    if (context.now < allowed) {
+      item = {verdict::Code::kInsufficientCapacity, {}, {std::string(kRateIsUsedUp)}};
+      context.WakeAt(allowed);
+      continue;
+    }
+    for (const size_t node : more) {
+      kept[node] = true;
+      guard_.Provisioned(demand[i], context.now);
+    }
+  }
+  std::vector<size_t> place(plan.nodes.size());
+  std::vector<PlannedNode> nodes;
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (!kept[i]) continue;
+    place[i] = nodes.size();
+    std::erase_if(plan.nodes[i].pods_of_item,
+                  [&](const auto& pods) { return plan.items[pods.first].nodes.empty(); });
+    nodes.push_back(std::move(plan.nodes[i]));
+  }
+  for (ItemOutcome& item : plan.items) {
+    for (size_t& node : item.nodes) node = place[node];
+  }
+  plan.nodes = std::move(nodes);
+}
+
 void Hook::Impl::EmitPlan(const Plan& plan, const Demand& demand, StepContext& context) {
   std::map<size_t, std::vector<ProvisioningGuard::Ordered>> by_item;
   for (const PlannedNode& node : plan.nodes) {
@@ -230,9 +266,6 @@ void Hook::Impl::EmitPlan(const Plan& plan, const Demand& demand, StepContext& c
     linked_.insert(request.meta.name);
     for (const auto& [item, pods] : node.pods_of_item) {
       by_item[item].push_back({request.meta.name, request.instance_type, request.pool});
-    }
-    if (!node.pods_of_item.empty()) {
-      guard_.Provisioned(demand[node.pods_of_item.front().first], context.now);
     }
     context.WakeAt(ledger_.Find(request.meta.name)->creation.due());
     context.Do(model::CreateNodeRequest{request});
@@ -294,7 +327,8 @@ void Hook::Impl::Provision(const Demand& demand, const NodesByRequest& nodes, Pl
   PlanInput input = MakePlanInput(context, usage);
   input.demand = &planned;
   GuardedPlacement guarded(placement, shapes_, guard_, context.now);
-  const Plan plan = MakePlan(input, guarded);
+  Plan plan = MakePlan(input, guarded);
+  KeepToRate(planned, plan, context);
   if (plan.retry_at.has_value()) context.WakeAt(*plan.retry_at);
   if (plan.more_next_step) context.WakeAt(context.now);
 

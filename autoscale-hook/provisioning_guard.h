@@ -1,8 +1,8 @@
 // Limits on runaway provisioning: a rate, and a memory of what did not help.
 //
 // Rate. A token bucket of nodes per demand class (pods of equal specs): `burst` nodes at once,
-// refilled with `per_minute`. An item may be planned while the bucket of its first class has a
-// token, and takes one token per node, so that a gang is never cut. A bucket owes at most what a
+// refilled with `per_minute`. Nodes are provisioned for an item while the bucket of its first class
+// has a token, and take one token each, so that a gang is never cut. A bucket owes at most what a
 // minute refills.
 //
 // Memory. A purchase is the nodes of one plan for one item. One of its nodes is useless if it

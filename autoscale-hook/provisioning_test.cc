@@ -209,6 +209,27 @@ TEST_F(HookTest, RateOfOneDemandClassIsLimited) {
       << "another class has its own";
 }
 
+TEST_F(HookTest, RateHoldsWithinOnePlan) {
+  catalog_ = Catalog::FromTypes({Type("g.1", 4, 32, 1, kDollar)});
+  options_.guard.burst = 8;
+  options_.guard.per_minute = 6;
+  Restart();
+  Demand demand;
+  for (int i = 0; i < 24; ++i) {
+    demand.push_back(Item(absl::StrCat("team/p", 100 + i), Spec(1000, 4, 1), 1));
+  }
+  demand.push_back(Item("team/other", Spec(1001, 4, 1), 1));
+  const StepOutput out = StepAndApply(demand);
+  EXPECT_EQ(out.created.size(), 8u + 1u) << "another class has its own";
+  for (size_t i = 0; i < demand.size(); ++i) {
+    const bool held = i >= 8 && i < 24;
+    EXPECT_EQ(out.outcomes[i].node_requests.size(), held ? 0u : 1u) << i;
+    EXPECT_EQ(DetailsOf(out.outcomes[i]).find("rate of provisioning") != std::string::npos, held);
+  }
+  EXPECT_EQ(out.outcomes[24].node_requests[0], out.created[8].request.meta.name);
+  EXPECT_LE(out.wake_at, now_ + absl::Seconds(10));
+}
+
 TEST_F(HookTest, GangIsNeverCutByTheRate) {
   options_.guard.burst = 10;
   Restart();
