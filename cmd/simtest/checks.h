@@ -39,7 +39,8 @@
 //                  written because its position has changed, or what nodes lack beside a cap
 //     parts        no sub-group of a gang is half bound for longer than its grace and kGangSlack;
 //                  one that is started is complete within kStarted
-//     churn        at most kCalmEvictions evictions a minute of one job's pods
+//     churn        at most kCalmEvictions evictions a minute of one job's pods, and one for each
+//                  of them
 //     leader       there is one, and it is not one whose deciding thread has stood still for kHung
 //     preempt      a lone pod that may evict lone pods of lower priority in its queue, and would
 //                  have room then, starts within kPreemptWithin
