@@ -43,7 +43,8 @@ MachineChecks::MachineChecks(const sim::EventQueue* time, sim::world::ApiServer*
       cloud_(cloud),
       caps_(caps),
       fail_(std::move(fail)) {
-  cloud->OnTerminate([this](const Machine& machine) { OnTerminate(machine); });
+  cloud->OnTerminate(
+      [this](const Machine& machine, absl::Time sent) { OnTerminate(machine, sent); });
   cloud->OnCall(
       [this](const std::string& call, const std::string& machine) { OnCall(call, machine); });
 }
@@ -135,14 +136,16 @@ void MachineChecks::OnCall(const std::string& call, const std::string& machine) 
   }
 }
 
-void MachineChecks::OnTerminate(const Machine& machine) {
+void MachineChecks::OnTerminate(const Machine& machine, absl::Time sent) {
   CheckStatus(machine);
   const auto found = truth_->nodes().find(machine.node);
   if (found == truth_->nodes().end()) return;
   for (const auto& [key, row] : truth_->pods()) {
     if (row.facts.node != machine.node || row.facts.terminal || row.facts.stays) continue;
     if (row.facts.terminating) continue;
-    if (!row.BoundByFairlead() && row.bound_at > found->second.removing_since) continue;
+    // A machine may register, and another scheduler use it, when its end is on its way.
+    const absl::Time decided = std::min(found->second.removing_since, sent);
+    if (!row.BoundByFairlead() && row.bound_at > decided) continue;
     fail_("terminate", absl::StrCat("node ", machine.node, " is terminated under pod ", key,
                                     ", bound by ", row.bound_by, " ",
                                     absl::FormatDuration(time_->now() - row.bound_at), " ago"));

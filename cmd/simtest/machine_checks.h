@@ -52,7 +52,7 @@ class MachineChecks {
 
  private:
   using Machine = sim::world::Cloud::Machine;
-  void OnTerminate(const Machine& machine);
+  void OnTerminate(const Machine& machine, absl::Time sent);
   void OnCall(const std::string& call, const std::string& machine);
   void CheckStatus(const Machine& machine);
   void CheckBursts();

@@ -229,7 +229,7 @@ void Cloud::End(size_t index) {
   });
 }
 
-void Cloud::Terminate(const model::TerminateNode& terminate,
+void Cloud::Terminate(const model::TerminateNode& terminate, absl::Time sent,
                       const std::function<void(absl::Status)>& answer) {
   if (on_call_) {
     on_call_("terminate", absl::StrCat(terminate.request_name, " ", terminate.provider_id));
@@ -242,7 +242,7 @@ void Cloud::Terminate(const model::TerminateNode& terminate,
                            ? machine.request == terminate.request_name
                            : absl::StrCat("sim://", machine.id) == terminate.provider_id;
     if (!meant) continue;
-    if (on_terminate_) on_terminate_(machine);
+    if (on_terminate_) on_terminate_(machine, sent);
     End(i);
   }
   if (!Lying(Lie::kUnanswered)) answer(absl::OkStatus());
@@ -300,8 +300,8 @@ void CloudProvider::Launch(const model::LaunchNode& launch, Answer answer) {
 }
 
 void CloudProvider::Terminate(const model::TerminateNode& terminate, Answer answer) {
-  Travel([cloud = cloud_, terminate, back = Back(std::move(answer))] {
-    cloud->Terminate(terminate, back);
+  Travel([cloud = cloud_, terminate, sent = time_->now(), back = Back(std::move(answer))] {
+    cloud->Terminate(terminate, sent, back);
   });
 }
 

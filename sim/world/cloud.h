@@ -79,7 +79,8 @@ class Cloud {
   void BeatUntil(absl::Time until);
 
   void Launch(const model::LaunchNode& launch, const std::function<void(absl::Status)>& answer);
-  void Terminate(const model::TerminateNode& terminate,
+  // `sent`: when the call set out.
+  void Terminate(const model::TerminateNode& terminate, absl::Time sent,
                  const std::function<void(absl::Status)>& answer);
 
   [[nodiscard]] const std::vector<Machine>& machines() const { return machines_; }
@@ -88,7 +89,7 @@ class Cloud {
   [[nodiscard]] int64_t live_price() const;
   [[nodiscard]] int64_t live_count() const;
   // Called for each machine that a Terminate ends, before it does.
-  void OnTerminate(std::function<void(const Machine& machine)> listener) {
+  void OnTerminate(std::function<void(const Machine& machine, absl::Time sent)> listener) {
     on_terminate_ = std::move(listener);
   }
   // Called for each call of a replica: "launch" or "terminate", and the machine that is meant.
@@ -108,7 +109,7 @@ class Cloud {
   Random random_;
   std::array<absl::Time, kLies> lies_;
   std::vector<Machine> machines_;
-  std::function<void(const Machine&)> on_terminate_;
+  std::function<void(const Machine&, absl::Time)> on_terminate_;
   std::function<void(const std::string&, const std::string&)> on_call_;
   bool static_pods_ = false;
   absl::Time beat_until_ = absl::InfinitePast();
