@@ -121,10 +121,9 @@ void ProvisioningGuard::Provisioned(const DemandItem& item, absl::Time now) {
 }
 
 void ProvisioningGuard::Remember(const DemandItem& item, const std::vector<Ordered>& nodes) {
-  static const Demand kNone;
   Purchase purchase;
   purchase.key = KeyOf(item);
-  purchase.shape_hash = Wanted(kNone).HashOf(item);
+  purchase.shape_hash = Wanted(Demand()).HashOf(item);
   purchase.shape = {item.queue, item.classes, item.domains, item.atomic};
   for (const Ordered& node : nodes) purchase.nodes.push_back({node});
   purchases_.push_back(std::move(purchase));
