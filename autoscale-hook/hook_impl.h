@@ -62,6 +62,8 @@ class Hook::Impl {
   void Provision(const Demand& demand, const NodesByRequest& nodes, Placement& placement,
                  absl::Time precise_now, StepContext& context);
   void JudgePurchases(const Demand& demand, const NodesByRequest& nodes, StepContext& context);
+  // Wakes the hook when the rate of provisioning permits the item again.
+  bool IsBeyondRate(const DemandItem& item, StepContext& context);
   // The items that may be planned now, as indexes; sets the outcome of the others.
   std::vector<size_t> SelectItems(const Demand& demand, absl::Time precise_now,
                                   StepContext& context);

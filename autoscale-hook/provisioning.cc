@@ -184,6 +184,13 @@ void Hook::Impl::JudgePurchases(const Demand& demand, const NodesByRequest& node
   std::erase_if(linked_, [&](const std::string& name) { return ledger_.Find(name) == nullptr; });
 }
 
+bool Hook::Impl::IsBeyondRate(const DemandItem& item, StepContext& context) {
+  const absl::Time allowed = guard_.AllowedAt(item, context.now);
+  if (context.now >= allowed) return false;
+  context.WakeAt(allowed);
+  return true;
+}
+
 std::vector<size_t> Hook::Impl::SelectItems(const Demand& demand, absl::Time precise_now,
                                             StepContext& context) {
   std::vector<size_t> chosen;
@@ -194,10 +201,8 @@ std::vector<size_t> Hook::Impl::SelectItems(const Demand& demand, absl::Time pre
       details.push_back("nodes are requested when no more demand comes");
       continue;
     }
-    const absl::Time allowed = guard_.AllowedAt(demand[i], context.now);
-    if (context.now < allowed) {
+    if (IsBeyondRate(demand[i], context)) {
       details.emplace_back(kRateIsUsedUp);
-      context.WakeAt(allowed);
       continue;
     }
     chosen.push_back(i);
@@ -232,10 +237,8 @@ void Hook::Impl::KeepToRate(const Demand& demand, Plan& plan, StepContext& conte
     std::vector<size_t> more = item.nodes;
     std::erase_if(more, [&](size_t node) { return kept[node]; });
     if (more.empty()) continue;
-    const absl::Time allowed = guard_.AllowedAt(demand[i], context.now);
-    if (context.now < allowed) {
+    if (IsBeyondRate(demand[i], context)) {
       item = {verdict::Code::kInsufficientCapacity, {}, {std::string(kRateIsUsedUp)}};
-      context.WakeAt(allowed);
       continue;
     }
     for (const size_t node : more) {
