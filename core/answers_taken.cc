@@ -107,13 +107,15 @@ bool DecisionLoop::Impl::KeepWanted(model::SetPodGroupAnnotations& write) const 
 
 // Repeats actions of unknown outcome that the watch has not decided meanwhile.
 void DecisionLoop::Impl::SendAgain(absl::Time now, StepResult& result) {
+  std::optional<Served> served;  // nothing below changes it
   for (InFlightActions::Retry& due : in_flight.TakeDue(now)) {
     if (auto* eviction = std::get_if<InFlightEviction>(&due)) {
       model::EvictPod& evict = eviction->evict;
       const Evictions::Purpose* purpose = evictions.PurposeOf(evict.uid);
+      if (!served.has_value()) served = WhatIsServed();
       if (FindLeaving(evict) == state::kNoId) {
         evictions.Forget(evict.uid);
-      } else if (purpose != nullptr && !Serves(*purpose, WhatIsServed()) &&
+      } else if (purpose != nullptr && !Serves(*purpose, *served) &&
                  !LimitUsed(*purpose, {evict}).has_value()) {
         // If the pod goes nevertheless, the watch will show it.
         evictions.Forget(evict.uid);
