@@ -6,9 +6,7 @@ namespace fairlead::engine {
 
 void BindBackoff::OnFailed(const std::string& uid, absl::Time now) {
   Entry& entry = entries_[uid];
-  const bool first = entry.delay == absl::ZeroDuration();
-  entry.delay = first ? initial_ : std::min(2 * entry.delay, max_);
-  entry.until = now + entry.delay;
+  entry.until = now + delay_.Pause(++entry.failures);
 }
 
 void BindBackoff::Hold(const std::string& uid, absl::Time until) {
@@ -31,8 +29,8 @@ absl::Time BindBackoff::NextEnd(absl::Time now) const {
 
 void BindBackoff::Trim(absl::Time now) {
   absl::erase_if(entries_, [&](const auto& entry) {
-    const bool failed = entry.second.delay > absl::ZeroDuration();
-    return entry.second.until + (failed ? 2 * max_ : absl::ZeroDuration()) < now;
+    const bool failed = entry.second.failures > 0;
+    return entry.second.until + (failed ? 2 * delay_.max : absl::ZeroDuration()) < now;
   });
 }
 

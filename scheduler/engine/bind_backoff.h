@@ -5,18 +5,20 @@
 // the order of the table.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/write_attempts.h"
 
 namespace fairlead::engine {
 
 class BindBackoff {
  public:
   // The delay after the first failure, and the longest one.
-  BindBackoff(absl::Duration initial, absl::Duration max) : initial_(initial), max_(max) {}
+  BindBackoff(absl::Duration initial, absl::Duration max) : delay_{initial, max} {}
 
   // The binding of the pod failed: the delay starts, twice as long as the last one.
   void OnFailed(const std::string& uid, absl::Time now);
@@ -36,9 +38,9 @@ class BindBackoff {
  private:
   struct Entry {
     absl::Time until = absl::UnixEpoch();
-    absl::Duration delay;  // the last one; zero if the pod is only held
+    int64_t failures = 0;  // of the streak; none if the pod is only held
   };
-  const absl::Duration initial_, max_;
+  const Backoff delay_;
   absl::flat_hash_map<std::string, Entry> entries_;  // by the pod's uid
 };
 
