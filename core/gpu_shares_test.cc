@@ -64,6 +64,19 @@ class GpuSharesTest : public DecisionLoopTest {
     AnswerAll(step);
     return asked.empty() ? model::CreateGpuReservation{} : asked[0];
   }
+  // At second 2 the pod is bound to half of device GPU-1.
+  std::pair<model::CreateGpuReservation, model::Pod> RunOnAShare(const std::string& name) {
+    const model::CreateGpuReservation asked = Reserve(name, 1);
+    Put(Reservation(asked, "GPU-1"));
+    const StepResult bound = Step(2);
+    const auto binds = Of<model::BindPod>(bound);
+    EXPECT_THAT(binds, SizeIs(1));
+    if (binds.size() != 1) return {};
+    AnswerAll(bound);
+    const model::Pod pod = Bound(Half(name), binds[0]);
+    Put(pod);
+    return {asked, pod};
+  }
   int gpus_ = 1;
 };
 
@@ -136,13 +149,8 @@ TEST_F(GpuSharesTest, TheBindingFollowsTheDeviceAndTheNextOneJoins) {
 // The reservation pod of a shared GPU was lost, and came back with another device.
 TEST_F(GpuSharesTest, AGpuThatCameBackAsAnotherDeviceIsNotChosenWhileAnotherWouldDo) {
   Begin(2);
-  const auto asked = Reserve("a", 1);
-  Put(Reservation(asked, "GPU-1"));
-  const StepResult bound = Step(2);
-  const auto binds = Of<model::BindPod>(bound);
-  ASSERT_THAT(binds, SizeIs(1));
-  AnswerAll(bound);
-  Put(Bound(Half("a"), binds[0]));
+  const auto [asked, a] = RunOnAShare("a");
+  ASSERT_EQ(a.meta.name, "a");
   Put(Reservation(asked, "GPU-7"));
   Step(3);
   Put(Half("b"));
@@ -150,7 +158,7 @@ TEST_F(GpuSharesTest, AGpuThatCameBackAsAnotherDeviceIsNotChosenWhileAnotherWoul
   ASSERT_THAT(other, SizeIs(1)) << "the free GPU, not the half of the first one";
   EXPECT_NE(other[0].group, asked.group);
   // When its pod is gone it is an ordinary GPU, which the next two take.
-  Delete(Bound(Half("a"), binds[0]));
+  Delete(a);
   Put(Half("c"));
   Put(Half("d"));
   Step(5);
@@ -159,13 +167,7 @@ TEST_F(GpuSharesTest, AGpuThatCameBackAsAnotherDeviceIsNotChosenWhileAnotherWoul
 
 TEST_F(GpuSharesTest, ThereIsNoRoomOnAGpuThatCameBackAsAnotherDevice) {
   Begin(1);
-  const auto asked = Reserve("a", 1);
-  Put(Reservation(asked, "GPU-1"));
-  const StepResult bound = Step(2);
-  const auto binds = Of<model::BindPod>(bound);
-  ASSERT_THAT(binds, SizeIs(1));
-  AnswerAll(bound);
-  Put(Bound(Half("a"), binds[0]));
+  const auto [asked, a] = RunOnAShare("a");
   Put(Reservation(asked, "GPU-7"));
   Put(Half("b"));
   const StepResult none = Step(3);

@@ -21,60 +21,59 @@ using ::testing::Not;
 using verdict::Code;
 
 // The budget does for one search a cycle. In each cycle something of queue `early` comes before
-// `late`, and would use it.
-TEST(SearchBudgetTest, WhatWasNotSearchedForComesFirstInTheNextCycle) {
-  EngineOptions options;
-  options.max_search_work = 0;
-  Cluster c(options);
-  c.Queue("early", 100);  // its next job is a smaller part of its share
-  c.Queue("later", 2);
-  c.Queue("rich", 0);
-  for (const std::string node : {"n1", "n2", "n3"}) {
-    c.Node(node, 1);
-    c.Pod(Job("v-" + node, "rich", 1).On(node));
+// what waits in queue `later`, and would use it.
+class SmallBudgetTest : public ::testing::Test {
+ protected:
+  SmallBudgetTest() {
+    c_.Queue("early", 100);  // its next job is a smaller part of its share
+    c_.Queue("later", 2);
+    c_.Queue("rich", 0);
+    for (const std::string node : {"n1", "n2", "n3"}) {
+      c_.Node(node, 1);
+      c_.Pod(Job("v-" + node, "rich", 1).On(node));
+    }
+    c_.Pod(Job("first", "early", 1, 1).Preemptible(false));
   }
-  c.Pod(Job("first", "early", 1, 1).Preemptible(false));
-  c.Pod(Job("late", "later", 1, 2).Preemptible(false));
-  const CycleResult before = c.Run(100);
-  EXPECT_EQ(c.Evicted().size(), 1u);
-  EXPECT_EQ(c.CodeOf("first"), Code::kWaitingForVictims);
-  EXPECT_THAT(c.DetailsOf("late"), HasSubstr("victims not evaluated yet"));
+  static EngineOptions SmallBudget() {
+    EngineOptions options;
+    options.max_search_work = 0;
+    return options;
+  }
+  Cluster c_{SmallBudget()};
+};
+
+TEST_F(SmallBudgetTest, WhatWasNotSearchedForComesFirstInTheNextCycle) {
+  c_.Pod(Job("late", "later", 1, 2).Preemptible(false));
+  const CycleResult before = c_.Run(100);
+  EXPECT_EQ(c_.Evicted().size(), 1u);
+  EXPECT_EQ(c_.CodeOf("first"), Code::kWaitingForVictims);
+  EXPECT_THAT(c_.DetailsOf("late"), HasSubstr("victims not evaluated yet"));
   EXPECT_LT(before.wake_at, absl::InfiniteFuture());
 
-  c.Pod(Job("second", "early", 1, 3).Preemptible(false));
-  c.Run(101);
-  EXPECT_EQ(c.Evicted().size(), 1u);
-  EXPECT_EQ(c.CodeOf("late"), Code::kWaitingForVictims) << "what comes later is never searched for";
-  EXPECT_THAT(c.DetailsOf("second"), HasSubstr("victims not evaluated yet"));
+  c_.Pod(Job("second", "early", 1, 3).Preemptible(false));
+  c_.Run(101);
+  EXPECT_EQ(c_.Evicted().size(), 1u);
+  EXPECT_EQ(c_.CodeOf("late"), Code::kWaitingForVictims)
+      << "what comes later is never searched for";
+  EXPECT_THAT(c_.DetailsOf("second"), HasSubstr("victims not evaluated yet"));
 }
 
 // Nothing helps `hopeless`: no node is large enough. When the budget is spent on another workload,
 // its verdict stays as its own search has left it.
-TEST(SearchBudgetTest, WhatIsPostponedKeepsTheVerdictOfItsLastSearch) {
-  EngineOptions options;
-  options.max_search_work = 0;
-  Cluster c(options);
-  c.Queue("early", 100);
-  c.Queue("later", 2);
-  c.Queue("rich", 0);
-  for (const std::string node : {"n1", "n2", "n3"}) {
-    c.Node(node, 1);
-    c.Pod(Job("v-" + node, "rich", 1).On(node));
-  }
-  c.Pod(Job("first", "early", 1, 1).Preemptible(false));
-  c.Pod(Job("hopeless", "later", 2, 2).Preemptible(false));
-  c.Run(100);
-  EXPECT_EQ(c.Evicted().size(), 1u);
-  EXPECT_THAT(c.DetailsOf("hopeless"), HasSubstr("not evaluated yet"));
-  c.Run(101);
-  const std::string answer = c.DetailsOf("hopeless");
+TEST_F(SmallBudgetTest, WhatIsPostponedKeepsTheVerdictOfItsLastSearch) {
+  c_.Pod(Job("hopeless", "later", 2, 2).Preemptible(false));
+  c_.Run(100);
+  EXPECT_EQ(c_.Evicted().size(), 1u);
+  EXPECT_THAT(c_.DetailsOf("hopeless"), HasSubstr("not evaluated yet"));
+  c_.Run(101);
+  const std::string answer = c_.DetailsOf("hopeless");
   EXPECT_THAT(answer, Not(HasSubstr("not evaluated yet")));
   EXPECT_THAT(answer, Not(IsEmpty()));
 
-  c.Pod(Job("second", "early", 1, 3).Preemptible(false));
-  c.Run(102);
-  EXPECT_EQ(c.Evicted().size(), 1u);
-  EXPECT_EQ(c.DetailsOf("hopeless"), answer);
+  c_.Pod(Job("second", "early", 1, 3).Preemptible(false));
+  c_.Run(102);
+  EXPECT_EQ(c_.Evicted().size(), 1u);
+  EXPECT_EQ(c_.DetailsOf("hopeless"), answer);
 }
 
 TEST(DemandTest, APodThatCanNeverRunTakesNoLimitFromOthers) {

@@ -334,56 +334,45 @@ void CompareOverCycles(const EngineOptions& options, const Shape& shape, uint64_
   }
 }
 
-TEST(FoldTest, NorWhereADepthCountsWorkloads) {
+// `make` sets what the worlds of a test have in particular.
+void CompareManySeeds(const std::function<void(uint64_t seed, EngineOptions&, Shape&)>& make) {
   int64_t left_out = 0;
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     EngineOptions options;
     options.hook_on = seed % 3 == 0;
+    Shape shape;
+    shape.groups = seed % 4 >= 2;
+    make(seed, options, shape);
+    CompareOverCycles(options, shape, seed, left_out);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+  EXPECT_GT(left_out, 200) << "the worlds are too small to leave a workload out";
+}
+
+TEST(FoldTest, NorWhereADepthCountsWorkloads) {
+  CompareManySeeds([](uint64_t seed, EngineOptions& options, Shape& shape) {
     options.allocate = seed % 7 != 0;
     options.allocate_depth = 1 + static_cast<int64_t>(seed % 9);
     if (seed % 5 == 0) options.allocate_depth = model::kUnlimited;
     options.reclaim_depth = 1 + static_cast<int64_t>(seed % 4);
     options.preempt_depth = options.consolidation_depth = 2;
-    Shape shape;
     shape.limit_departments = seed % 2 == 0;
-    shape.groups = seed % 4 >= 2;
-    CompareOverCycles(options, shape, seed, left_out);
-    if (::testing::Test::HasFatalFailure()) return;
-  }
-  EXPECT_GT(left_out, 200) << "the worlds are too small to leave anybody out";
+  });
 }
 
 TEST(FoldTest, NorWhereQueuesKeepQuotaOrBoundModels) {
-  int64_t left_out = 0;
-  for (uint64_t seed = 1; seed <= 100; ++seed) {
-    SCOPED_TRACE(absl::StrCat("seed ", seed));
-    EngineOptions options;
-    options.hook_on = seed % 3 == 0;
-    Shape shape;
-    shape.groups = seed % 4 >= 2;
+  CompareManySeeds([](uint64_t seed, EngineOptions&, Shape& shape) {
     shape.lending = seed % 2 == 0;
     shape.models = seed % 2 == 1 || seed % 8 == 0;
-    CompareOverCycles(options, shape, seed, left_out);
-    if (::testing::Test::HasFatalFailure()) return;
-  }
-  EXPECT_GT(left_out, 200) << "the worlds are too small to leave anybody out";
+  });
 }
 
 TEST(FoldTest, NorWithPreemptionDelays) {
-  int64_t left_out = 0;
-  for (uint64_t seed = 1; seed <= 100; ++seed) {
-    SCOPED_TRACE(absl::StrCat("seed ", seed));
-    EngineOptions options;
-    options.hook_on = seed % 3 == 0;
-    Shape shape;
+  CompareManySeeds([](uint64_t seed, EngineOptions&, Shape& shape) {
     shape.limit_departments = seed % 2 == 0;
-    shape.groups = seed % 4 >= 2;
     shape.delays = true;
-    CompareOverCycles(options, shape, seed, left_out);
-    if (::testing::Test::HasFatalFailure()) return;
-  }
-  EXPECT_GT(left_out, 200) << "the worlds are too small to leave anybody out";
+  });
 }
 
 TEST(FoldTest, ACycleWithADepthHasTwoEntriesForManyAlike) {
