@@ -133,30 +133,6 @@ void Checks::NoteServed(const sim::world::PodFacts& before) {
   served_at_[truth_->groups().contains(group) ? group : before.key()] = time_->now();
 }
 
-int64_t Checks::ActiveInPart(const sim::world::GroupFacts& group, const std::string& part) const {
-  return std::count_if(truth_->pods().begin(), truth_->pods().end(), [&](const auto& entry) {
-    const sim::world::PodFacts& pod = entry.second.facts;
-    return pod.ns == group.ns && pod.group == group.name && pod.sub_group == part && pod.ours &&
-           pod.active() && !pod.terminating;
-  });
-}
-
-// When the sub-group of the pod began to run, and whether it has been complete since.
-void Checks::NotePart(const sim::world::PodFacts& pod) {
-  const auto group = truth_->groups().find(pod.ns + "/" + pod.group);
-  if (group == truth_->groups().end()) return;
-  const auto part = group->second.facts.parts.find(pod.sub_group);
-  if (part == group->second.facts.parts.end()) return;
-  const std::string name = absl::StrCat(group->first, " ", part->first);
-  const int64_t active = ActiveInPart(group->second.facts, part->first);
-  if (active == 0) {
-    running_parts_.erase(name);
-    return;
-  }
-  RunningPart& row = running_parts_.try_emplace(name, RunningPart{time_->now()}).first->second;
-  row.complete |= active >= part->second;
-}
-
 void Checks::OnLease(const ApiServer::Commit& commit) {
   const std::string holder =
       commit.after == nullptr ? "" : TextAt(*commit.after, {"spec", "holderIdentity"});
@@ -286,22 +262,6 @@ void Checks::CheckBlind(const ApiServer::Commit& commit) {
                              " after it heard the last of pods or nodes"));
 }
 
-void Checks::CheckGrouped(const ApiServer::Commit& commit) {
-  if (commit.type != ResourceType::kPods || commit.before == nullptr || commit.after == nullptr) {
-    return;
-  }
-  const sim::world::PodFacts before = sim::world::ReadPod(*commit.before);
-  if (!before.group.empty() || before.node.empty() || !before.ours || skewed_) return;
-  const PodRow& row = truth_->pods().at(before.key());
-  if (time_->now() - row.created >= kGrouped || !row.BoundByFairlead()) return;
-  // Nothing told of a pod-grouper before its first group.
-  if (row.bound_at < groups_since_ + kKnown) return;
-  Fail("gang", absl::StrCat("pod ", before.key(), " was bound ",
-                            absl::FormatDuration(row.bound_at - row.created),
-                            " after its creation, and grouped ",
-                            absl::FormatDuration(time_->now() - row.created), " after it"));
-}
-
 // Whoever wants to know the position asks.
 void Checks::CheckPassing(const Json& before, const Json& after) {
   const auto lasting = [](const Json& group) {
@@ -337,10 +297,6 @@ void Checks::OnEviction(const sim::world::PodFacts& pod) {
 }
 
 void Checks::OnBinding(const PodRow& row) {
-  // It has waited until now, if only since the last second.
-  const std::string workload =
-      row.facts.group.empty() ? row.facts.key() : absl::StrCat(row.facts.ns, "/", row.facts.group);
-  served_at_[workload] = time_->now();
   const absl::Time known = KnownSince();
   const auto node = truth_->nodes().find(row.facts.node);
   if (row.facts.impossible) {
@@ -584,37 +540,6 @@ void Checks::CheckLiveness() {
   preempts_since_ = std::move(preempts);
 }
 
-// A sub-group that need not run runs as a whole, or not at all. A budget may keep its rest.
-void Checks::CheckParts() {
-  const absl::Time now = time_->now();
-  std::map<std::string, absl::Time> half;
-  for (const auto& [key, group] : truth_->groups()) {
-    if (group.any_succeeded) continue;
-    if (server_->Find(ResourceType::kPodDisruptionBudgets, group.facts.ns, group.facts.name)) {
-      continue;
-    }
-    for (const auto& [part, least] : group.facts.parts) {
-      const int64_t active = ActiveInPart(group.facts, part);
-      if (active == 0 || active >= least) continue;
-      const std::string name = absl::StrCat(key, " ", part);
-      const auto running = running_parts_.find(name);
-      if (running != running_parts_.end() && !running->second.complete &&
-          running->second.since > std::max(settled_at_, disturbed_until_ + kRecovery) &&
-          now - running->second.since > kStarted && !IsAnyRefused()) {
-        Fail("parts", absl::StrCat("sub-group ", part, " of group ", key, " was started ",
-                                   absl::FormatDuration(now - running->second.since), " ago, and ",
-                                   active, " of ", least, " pods are bound"));
-      }
-      const auto since = half_parts_.find(name);
-      half[name] = since == half_parts_.end() ? now : since->second;
-      if (now - half[name] <= caps_.gang_grace + kGangSlack) continue;
-      Fail("parts", absl::StrCat("sub-group ", part, " of group ", key, ": ", active, " of ", least,
-                                 " pods are bound, for ", absl::FormatDuration(now - half[name])));
-    }
-  }
-  half_parts_ = std::move(half);
-}
-
 // The lease is another's within its life and the deadline of its renewal.
 void Checks::CheckHung() {
   const auto hung = hung_.find(holder_);
@@ -623,29 +548,6 @@ void Checks::CheckHung() {
   if (time_->now() - hung->second.since <= kHung || disturbed_since_ < hung->second.since) return;
   Fail("leader", absl::StrCat(holder_, " holds the lease, and has decided nothing for ",
                               absl::FormatDuration(time_->now() - hung->second.since)));
-}
-
-void Checks::CheckGangs() {
-  std::map<std::string, absl::Time> half;
-  const absl::Time now = time_->now();
-  for (const auto& [key, group] : truth_->groups()) {
-    if (group.facts.odd || group.any_succeeded || group.facts.min_member < 2) continue;
-    if (server_->Find(ResourceType::kPodDisruptionBudgets, group.facts.ns, group.facts.name)) {
-      continue;
-    }
-    int64_t active = 0;
-    for (const auto& [pod, row] : truth_->pods()) {
-      if (row.facts.ns != group.facts.ns || row.facts.group != group.facts.name) continue;
-      if (row.facts.ours && row.facts.active() && !row.facts.terminating) ++active;
-    }
-    if (active == 0 || active >= group.facts.min_member) continue;
-    const auto since = half_since_.find(key);
-    half[key] = since == half_since_.end() ? now : since->second;
-    if (now - half[key] <= caps_.gang_grace + kGangSlack) continue;
-    Fail("gang", absl::StrCat("group ", key, ": ", active, " of ", group.facts.min_member,
-                              " pods are bound, for ", absl::FormatDuration(now - half[key])));
-  }
-  half_since_ = std::move(half);
 }
 
 void Checks::CheckStorm() {

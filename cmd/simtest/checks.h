@@ -152,8 +152,9 @@ class Checks {
   void OnCommit(const sim::world::ApiServer::Commit& commit);
   void NoteServed(const sim::world::PodFacts& before);
   void NotePart(const sim::world::PodFacts& pod);
-  [[nodiscard]] int64_t ActiveInPart(const sim::world::GroupFacts& group,
-                                     const std::string& part) const;
+  // Pods that hold a place. `part`: null for the whole group.
+  [[nodiscard]] int64_t ActiveIn(const sim::world::GroupFacts& group,
+                                 const std::string* part) const;
   void OnLease(const sim::world::ApiServer::Commit& commit);
   void OnWrite(const sim::world::ApiServer::Commit& commit);
   static bool HasFailed(const sim::world::ApiServer::Commit& commit);

@@ -1,0 +1,106 @@
+// Of Checks: gangs and sub-groups run as a whole, or not at all.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cmd/simtest/checks.h"
+
+namespace fairlead::simtest {
+
+using sim::world::ApiServer;
+using sim::world::PodRow;
+using sim::world::ResourceType;
+
+// Of the group, or of one of its sub-groups.
+int64_t Checks::ActiveIn(const sim::world::GroupFacts& group, const std::string* part) const {
+  return std::count_if(truth_->pods().begin(), truth_->pods().end(), [&](const auto& entry) {
+    const sim::world::PodFacts& pod = entry.second.facts;
+    return pod.ns == group.ns && pod.group == group.name &&
+           (part == nullptr || pod.sub_group == *part) && pod.ours && pod.active() &&
+           !pod.terminating;
+  });
+}
+
+// When the sub-group of the pod began to run, and whether it has been complete since.
+void Checks::NotePart(const sim::world::PodFacts& pod) {
+  const auto group = truth_->groups().find(pod.ns + "/" + pod.group);
+  if (group == truth_->groups().end()) return;
+  const auto part = group->second.facts.parts.find(pod.sub_group);
+  if (part == group->second.facts.parts.end()) return;
+  const std::string name = absl::StrCat(group->first, " ", part->first);
+  const int64_t active = ActiveIn(group->second.facts, &part->first);
+  if (active == 0) {
+    running_parts_.erase(name);
+    return;
+  }
+  RunningPart& row = running_parts_.try_emplace(name, RunningPart{time_->now()}).first->second;
+  row.complete |= active >= part->second;
+}
+
+void Checks::CheckGrouped(const ApiServer::Commit& commit) {
+  if (commit.type != ResourceType::kPods || commit.before == nullptr || commit.after == nullptr) {
+    return;
+  }
+  const sim::world::PodFacts before = sim::world::ReadPod(*commit.before);
+  if (!before.group.empty() || before.node.empty() || !before.ours || skewed_) return;
+  const PodRow& row = truth_->pods().at(before.key());
+  if (time_->now() - row.created >= kGrouped || !row.BoundByFairlead()) return;
+  // Nothing told of a pod-grouper before its first group.
+  if (row.bound_at < groups_since_ + kKnown) return;
+  Fail("gang", absl::StrCat("pod ", before.key(), " was bound ",
+                            absl::FormatDuration(row.bound_at - row.created),
+                            " after its creation, and grouped ",
+                            absl::FormatDuration(time_->now() - row.created), " after it"));
+}
+
+// A sub-group that need not run runs as a whole, or not at all. A budget may keep its rest.
+void Checks::CheckParts() {
+  const absl::Time now = time_->now();
+  std::map<std::string, absl::Time> half;
+  for (const auto& [key, group] : truth_->groups()) {
+    if (group.any_succeeded) continue;
+    if (server_->Find(ResourceType::kPodDisruptionBudgets, group.facts.ns, group.facts.name)) {
+      continue;
+    }
+    for (const auto& [part, least] : group.facts.parts) {
+      const int64_t active = ActiveIn(group.facts, &part);
+      if (active == 0 || active >= least) continue;
+      const std::string name = absl::StrCat(key, " ", part);
+      const auto running = running_parts_.find(name);
+      if (running != running_parts_.end() && !running->second.complete &&
+          running->second.since > std::max(settled_at_, disturbed_until_ + kRecovery) &&
+          now - running->second.since > kStarted && !IsAnyRefused()) {
+        Fail("parts", absl::StrCat("sub-group ", part, " of group ", key, " was started ",
+                                   absl::FormatDuration(now - running->second.since), " ago, and ",
+                                   active, " of ", least, " pods are bound"));
+      }
+      const auto since = half_parts_.find(name);
+      half[name] = since == half_parts_.end() ? now : since->second;
+      if (now - half[name] <= caps_.gang_grace + kGangSlack) continue;
+      Fail("parts", absl::StrCat("sub-group ", part, " of group ", key, ": ", active, " of ", least,
+                                 " pods are bound, for ", absl::FormatDuration(now - half[name])));
+    }
+  }
+  half_parts_ = std::move(half);
+}
+
+void Checks::CheckGangs() {
+  std::map<std::string, absl::Time> half;
+  const absl::Time now = time_->now();
+  for (const auto& [key, group] : truth_->groups()) {
+    if (group.facts.odd || group.any_succeeded || group.facts.min_member < 2) continue;
+    if (server_->Find(ResourceType::kPodDisruptionBudgets, group.facts.ns, group.facts.name)) {
+      continue;
+    }
+    const int64_t active = ActiveIn(group.facts, nullptr);
+    if (active == 0 || active >= group.facts.min_member) continue;
+    const auto since = half_since_.find(key);
+    half[key] = since == half_since_.end() ? now : since->second;
+    if (now - half[key] <= caps_.gang_grace + kGangSlack) continue;
+    Fail("gang", absl::StrCat("group ", key, ": ", active, " of ", group.facts.min_member,
+                              " pods are bound, for ", absl::FormatDuration(now - half[key])));
+  }
+  half_since_ = std::move(half);
+}
+
+}  // namespace fairlead::simtest
