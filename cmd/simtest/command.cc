@@ -187,7 +187,7 @@ int RunCommand(int argc, char** argv) {
   app.add_option("--plan", arguments.plan_file, "run this plan instead of seeds");
   app.add_option("--save", arguments.save, "where the shrunk plan goes");
   app.add_option("--jobs", arguments.jobs, "processes")->check(CLI::Range(1, 256));
-  app.add_option("--limit", limit_s, "seconds of real time that one world may take")
+  app.add_option("--limit", limit_s, "seconds of CPU time that one world may take")
       ->capture_default_str();
   app.add_option("--recount-every", arguments.options.recount_every,
                  "decisions between two recounts of what the program has counted")

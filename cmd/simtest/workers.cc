@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,20 @@
 
 namespace fairlead::simtest {
 namespace {
+
+// A world that uses no CPU, because it waits for something that never comes, has this many limits
+// of real time.
+constexpr int kIdleLimits = 20;
+
+// CPU time that the process has used; what it used when last seen, if it is gone.
+absl::Duration CpuOf(pid_t pid, absl::Duration otherwise) {
+  clockid_t clock = 0;
+  timespec used{};
+  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &used) != 0) {
+    return otherwise;
+  }
+  return absl::DurationFromTimespec(used);
+}
 
 // A result as one line.
 std::string Encode(uint64_t seed, const RunResult& result) {
@@ -77,7 +92,7 @@ class Child {
     }
     ::close(ends[1]);
     file_ = ends[0];
-    busy_since_ = absl::Now();
+    NoteBegin();
   }
   ~Child() {
     if (file_ >= 0) ::close(file_);
@@ -91,7 +106,13 @@ class Child {
 
   [[nodiscard]] int file() const { return file_; }
   [[nodiscard]] bool done() const { return file_ < 0; }
-  [[nodiscard]] absl::Time busy_since() const { return busy_since_; }
+  // Its present world has used `limit` of CPU time, however busy the machine is.
+  [[nodiscard]] bool Exceeds(absl::Duration limit) const {
+    return CpuOf(pid_, begun_cpu_) - begun_cpu_ > limit;
+  }
+  [[nodiscard]] bool Idles(absl::Duration limit) const {
+    return absl::Now() - begun_ > kIdleLimits * limit;
+  }
   // Seeds that it did not come to: its present one first.
   [[nodiscard]] std::vector<uint64_t> Rest() const {
     return {seeds_.begin() + static_cast<ptrdiff_t>(told_), seeds_.end()};
@@ -108,7 +129,7 @@ class Child {
         reports.push_back(Decode(absl::string_view(text_).substr(0, end)));
         text_.erase(0, end + 1);
         ++told_;
-        busy_since_ = absl::Now();
+        NoteBegin();
       }
       return reports;
     }
@@ -127,17 +148,20 @@ class Child {
     return reports;
   }
   // It takes too long.
-  Report Stop(absl::Duration limit) {
+  Report Stop(const std::string& why) {
     ::close(file_);
     file_ = -1;
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
     pid_ = -1;
-    return Broken("hang",
-                  absl::StrCat("no end after ", absl::FormatDuration(limit), " of real time"));
+    return Broken("hang", why);
   }
 
  private:
+  void NoteBegin() {
+    begun_ = absl::Now();
+    begun_cpu_ = CpuOf(pid_, begun_cpu_);
+  }
   Report Broken(const std::string& invariant, const std::string& text) {
     Report report;
     report.seed = seeds_[told_++];
@@ -150,7 +174,9 @@ class Child {
   pid_t pid_ = -1;
   int file_ = -1;
   std::string text_;
-  absl::Time busy_since_;
+  // When the present world began, and the CPU time of the process then.
+  absl::Time begun_;
+  absl::Duration begun_cpu_;
 };
 
 }  // namespace
@@ -176,8 +202,11 @@ void RunSeeds(uint64_t first, uint64_t last, int jobs, const RunOptions& options
       std::vector<Report> reports;
       if (files[i].revents != 0) {
         reports = child.Take();
-      } else if (absl::Now() - child.busy_since() > limit) {
-        reports.push_back(child.Stop(limit));
+      } else if (child.Exceeds(limit)) {
+        reports.push_back(
+            child.Stop(absl::StrCat("no end after ", absl::FormatDuration(limit), " of CPU time")));
+      } else if (child.Idles(limit)) {
+        reports.push_back(child.Stop("it waits, and uses no CPU time"));
       }
       for (Report& one : reports) {
         if (one.result.failure.has_value() &&

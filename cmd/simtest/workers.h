@@ -15,8 +15,8 @@
 
 namespace fairlead::simtest {
 
-// What a child told. A child that died, or took longer than `limit` of real time, failed the
-// invariant "process" or "hang".
+// What a child told. A child that died, or used more than `limit` of CPU time for one world, failed
+// the invariant "process" or "hang".
 struct Report {
   uint64_t seed = 0;
   RunResult result;
