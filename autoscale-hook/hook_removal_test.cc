@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "autoscale-hook/hook_fixture_testing.h"
+#include "gmock/gmock.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::hook {
@@ -107,6 +108,94 @@ TEST_F(HookTest, NothingIsRemovedOnMissingData) {
   now_ += absl::Seconds(30);  // gone for a minute: a user deleted the node
   EXPECT_EQ(All<model::TerminateNode>(StepTwice()).size(), 1u);
   EXPECT_EQ(ThePhase(), Phase::kDraining);
+}
+
+// A provider launched twice. One machine is used for a long time, the other one costs money.
+class SurplusTest : public HookTest {
+ protected:
+  void BuyTwo() {
+    BuyReady();
+    nodes_.at(TheName()).provider_id = "cloud://1";
+    nodes_["ip-2"] = Arrived("ip-2", TheName());
+    nodes_["ip-2"].uid = "uid-ip-2";
+    nodes_["ip-2"].provider_id = "cloud://2";
+    StepAndApply();
+  }
+  // Until the taint is on it.
+  void Wait() {
+    StepAndApply();
+    now_ += options_.unneeded_after;
+    StepAndApply();
+  }
+  std::vector<std::string> Ended(const StepOutput& out) {
+    std::vector<std::string> ended;
+    for (const auto& end : All<model::TerminateNode>(out)) ended.push_back(end.provider_id);
+    return ended;
+  }
+};
+
+TEST_F(SurplusTest, TheUnusedOneEndsAloneBehindItsFence) {
+  BuyTwo();
+  StepOutput out = StepAndApply();
+  EXPECT_LE(out.wake_at, now_ + options_.unneeded_after);
+  now_ += options_.unneeded_after;
+  nodes_["ip-2"].pods_settled = false;
+  out = StepAndApply();
+  ASSERT_TRUE(nodes_["ip-2"].removal_tainted);
+  EXPECT_FALSE(nodes_.at(TheName()).removal_tainted);
+  EXPECT_THAT(Ended(StepAndApply()), ::testing::IsEmpty()) << "a pod may be on it";
+  nodes_["ip-2"].pods_settled = true;
+  EXPECT_THAT(Ended(StepAndApply()), ::testing::ElementsAre("cloud://2"));
+  EXPECT_EQ(ThePhase(), Phase::kReady);
+  EXPECT_TRUE(StepAndApply().actions.empty()) << "asked once";
+  Answer(false, absl::OkStatus());
+  nodes_.erase("ip-2");
+  StepAndApply();
+  EXPECT_EQ(ThePhase(), Phase::kReady);
+  EXPECT_EQ(The().provider_id, "cloud://1");
+  // The other one ends as ever.
+  LeaveUnneeded();
+  EXPECT_EQ(All<model::TerminateNode>(StepTwice()).size(), 1u);
+}
+
+TEST_F(SurplusTest, TheRequestFollowsTheOneThatIsUsed) {
+  BuyTwo();
+  const std::string first = TheName();
+  nodes_[first].needed = false;
+  nodes_["ip-2"].needed = true;
+  Wait();
+  EXPECT_THAT(Ended(StepAndApply()), ::testing::ElementsAre("cloud://1"));
+  nodes_.erase(first);
+  StepAndApply();
+  EXPECT_EQ(ThePhase(), Phase::kReady);
+  EXPECT_EQ(The().node_name, "ip-2");
+  EXPECT_EQ(The().provider_id, "cloud://2");
+}
+
+TEST_F(SurplusTest, ThatIsUsedStays) {
+  BuyTwo();
+  Wait();
+  nodes_["ip-2"].needed = true;  // bound by another scheduler before the taint was seen
+  EXPECT_THAT(Ended(StepAndApply()), ::testing::IsEmpty());
+  StepAndApply();
+  EXPECT_FALSE(nodes_["ip-2"].removal_tainted);
+  EXPECT_THAT(Ended(StepTwice()), ::testing::IsEmpty());
+}
+
+TEST_F(SurplusTest, BothEndTogetherIfNoneIsUsed) {
+  BuyTwo();
+  nodes_.at(TheName()).needed = false;
+  Wait();
+  EXPECT_TRUE(nodes_["ip-2"].removal_tainted);
+  EXPECT_THAT(Ended(StepTwice()), ::testing::UnorderedElementsAre("cloud://1", "cloud://2"));
+  EXPECT_EQ(ThePhase(), Phase::kDraining);
+}
+
+TEST_F(SurplusTest, WithoutAnIdItIsLeftAlone) {
+  BuyTwo();
+  nodes_["ip-2"].provider_id.clear();
+  Wait();
+  EXPECT_THAT(Ended(StepTwice()), ::testing::IsEmpty()) << "the provider would end both";
 }
 
 TEST_F(HookTest, NodesOfOthersAreNeverTouched) {

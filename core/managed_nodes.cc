@@ -105,7 +105,8 @@ state::Change ManagedNodes::Show(const std::string& name,
   shown.meta.labels.Set(model::kNodeRequestLabel, node.request);
   shown.taints.erase(std::remove_if(shown.taints.begin(), shown.taints.end(), IsOurTaint),
                      shown.taints.end());
-  const bool closed = machine != nullptr && !machine->Promises();
+  const bool surplus = node.tainted && by_request_.at(node.request).size() > 1;
+  const bool closed = machine != nullptr && (!machine->Promises() || surplus);
   if (closed) shown.unschedulable = true;
   state::Change change;
   // It replaces the ordered node of its request.

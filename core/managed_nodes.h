@@ -1,5 +1,6 @@
 // Translates the API's nodes into the state's. Decisions see a node from a NodeRequest as announced
-// until it is usable, without our own removal taint, and closed while it is being removed.
+// until it is usable, without our own removal taint, and closed while it is being removed: alone,
+// if its request has another node (autoscale-hook/machines/surplus.h), from the taint on.
 //
 // A node belongs to a request by its label fairlead.dev/node-request, or by its providerID if the
 // provider has told it (NodeRequest.status.providerID); never by its name, which clouds choose

@@ -158,6 +158,20 @@ bool HandleMissing(MachineView& view, StepContext& context) {
   return true;
 }
 
+// Of several nodes the one that the request named may be gone.
+void FollowNode(MachineView& view, StepContext& context) {
+  if (!view.registered()) return;
+  NodeRequest& request = view.request();
+  const auto is_named = [&](const NodeUse* node) { return node->name == request.node_name; };
+  if (std::any_of(view.nodes.begin(), view.nodes.end(), is_named) ||
+      std::any_of(view.surplus.begin(), view.surplus.end(), is_named)) {
+    return;
+  }
+  request.node_name = view.node()->name;
+  request.allocatable = view.node()->allocatable;
+  context.ledger.SetProviderId(*view.machine, view.node()->provider_id);
+}
+
 // I7 for every call that ends a machine: a registered machine goes only behind its fence and if
 // nothing needs it, even if it was told to go before it registered.
 bool MayTerminate(MachineView& view, StepContext& context) {
@@ -233,7 +247,7 @@ void AdvanceLifecycle(MachineView& view, StepContext& context) {
       return view.ready() ? BecomeReady(view, context) : AdvanceBooting(view, context);
     case Phase::kReady:
       if (view.machine->launch_answer.has_value()) view.machine->launch_answer.reset();
-      HandleMissing(view, context);
+      if (!HandleMissing(view, context)) FollowNode(view, context);
       return;
     case Phase::kFailed:
       return AdvanceFailed(view, context);

@@ -58,6 +58,12 @@ struct StatusWrite {
   WriteAttempts attempts;
 };
 
+// A node besides the one that was ordered (surplus.h).
+struct SurplusNode {
+  absl::Time unneeded_since;
+  WriteAttempts taint, end;
+};
+
 struct Machine {
   model::NodeRequest desired;
   std::optional<StatusWrite> written;          // absent: the observed status is the desired one
@@ -72,7 +78,8 @@ struct Machine {
   WriteAttempts creation, deletion;              // of the object
   WriteAttempts taint;                           // of its nodes
   bool taint_wanted = false;
-  bool failure_counted = false;  // in the back-off
+  std::map<std::string, SurplusNode> surplus;  // by uid of the node
+  bool failure_counted = false;                // in the back-off
   bool shape_learned = false;
 
   [[nodiscard]] const std::string& name() const { return desired.meta.name; }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "autoscale-hook/machines/surplus.h"
+
 namespace fairlead::hook {
 namespace {
 
@@ -50,6 +52,7 @@ void RemoveUnneeded(StepContext& context) {
     return a->request().price_micro_usd_per_hour > b->request().price_micro_usd_per_hour;
   });
   int64_t left = context.options.max_removals_per_step;
+  for (MachineView& view : context.views) RemoveSurplus(view, context, left);
   for (MachineView* view : due) {
     if (left <= 0) {
       context.WakeAt(context.now + absl::Seconds(1));

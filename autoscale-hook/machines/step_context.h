@@ -22,10 +22,11 @@ inline constexpr absl::Duration kAdoptionPauseMax = absl::Minutes(30);
 inline constexpr absl::Duration kMissingGrace = absl::Minutes(1);
 
 // A machine whose request is seen, with its nodes. Usually there is one; a provider that launched
-// twice makes two, which are removed together.
+// twice makes two, which are removed together unless only one of them is used (surplus.h).
 struct MachineView {
   Machine* machine = nullptr;
-  std::vector<const NodeUse*> nodes;  // empty: the engine has none
+  std::vector<const NodeUse*> nodes;    // empty: the engine has none
+  std::vector<const NodeUse*> surplus;  // not in `nodes`
 
   [[nodiscard]] model::NodeRequest& request() const { return machine->desired; }
   // The node that represents the request: a ready one first, then by name.
