@@ -22,11 +22,9 @@ std::vector<bool> Gathering::Hold(const Demand& demand, absl::Time now) {
     Known& known = known_[(item.is_group ? "group/" : "pod/") + item.workload];
     const int64_t pods = PodsOf(item);
     if (pods > known.pods) {
-      known.passed = item.is_group && item.atomic;
-      if (!known.passed) {
-        first_ = std::min(first_, now);
-        last_ = now;
-      }
+      known.passed = false;
+      first_ = std::min(first_, now);
+      last_ = now;
     }
     known.pods = pods;
     known.seen_in = round_;

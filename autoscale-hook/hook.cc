@@ -10,6 +10,7 @@
 #include "autoscale-hook/hook_impl.h"
 #include "autoscale-hook/machines/lifecycle.h"
 #include "autoscale-hook/machines/removal.h"
+#include "autoscale-hook/machines/surplus.h"
 #include "autoscale-hook/offers.h"
 #include "base/hash.h"
 #include "scheduler/model/api_names.h"
@@ -137,7 +138,8 @@ void Hook::Impl::TakeMachines(const NodesByRequest& nodes, StepContext& context)
   for (auto& [name, machine] : ledger_.rows()) {
     if (!machine.seen()) continue;
     if (machine.first_seen == absl::InfinitePast()) machine.first_seen = context.now;
-    context.views.push_back({&machine, nodes.Of(name)});
+    context.views.push_back({&machine, nodes.Of(name), {}});
+    SetSurplusApart(context.views.back());
   }
   AdvanceUnseen(nodes, context);
   ordinals_.clear();
@@ -154,7 +156,7 @@ void Hook::Impl::AdvanceUnseen(const NodesByRequest& nodes, StepContext& context
   for (auto& [name, machine] : ledger_.rows()) {
     if (machine.seen()) continue;
     const WriteAttempts& creation = machine.creation;
-    const bool unneeded = MachineView{&machine, nodes.Of(name)}.known_unneeded();
+    const bool unneeded = MachineView{&machine, nodes.Of(name), {}}.known_unneeded();
     if (creation.in_flight() || !unneeded) {
       if (creation.MayGo(context.now)) {
         ledger_.CreationSent(machine.desired, context.now);
@@ -180,8 +182,10 @@ void Hook::Impl::AdvanceUnseen(const NodesByRequest& nodes, StepContext& context
 CapUsage Hook::Impl::UsageOf(const StepContext& context) const {
   CapUsage usage;
   for (const MachineView& view : context.views) {
-    // The old status counts until the new one is written: a restart would know nothing else.
-    const bool counts = CountsAgainstCaps(view.request(), view.registered());
+    // The old status counts until the new one is written: a restart would know nothing else, and
+    // might launch it.
+    const bool counts = CountsAgainstCaps(view.request(), view.registered()) ||
+                        !view.machine->Written(view.request().phase);
     if (!counts) continue;
     const int64_t node_gpus =
         view.registered() ? model::Get(view.node()->allocatable, model::kGpuName) / 1000 : 0;

@@ -491,8 +491,6 @@ class World {
     for (const auto& [name, request] : asked) {
       const bool counts = request->phase != Phase::kFailed || machines_.contains(name);
       if (!counts) continue;
-      // Refused in this moment and not written yet: the hook may already provision elsewhere.
-      if (withdrawn_.contains(name) && !machines_.contains(name)) continue;
       gpus += GpusOf(*request);
       if (catalog_.Find(request->instance_type)->gpu_model == "H100") h100 += GpusOf(*request);
     }

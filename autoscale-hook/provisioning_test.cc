@@ -64,11 +64,20 @@ TEST_F(GatheringTest, NothingWaitsLongerThanTheMaximum) {
   EXPECT_EQ(first_order, kStart + absl::Seconds(3));
 }
 
-TEST_F(GatheringTest, CompleteGangIsOrderedAtOnceAndPodsBesideItWait) {
-  const StepOutput out = StepAndApply({Item("team/single", Spec(1000, 4, 1), 1),
-                                       Item("team/gang", Spec(1000, 4, 1), 8, /*atomic=*/true)});
-  EXPECT_TRUE(out.outcomes[0].node_requests.empty());
-  EXPECT_EQ(out.outcomes[1].node_requests.size(), 1u);
+TEST_F(GatheringTest, GangsThatComeOneAfterAnotherCostWhatTheyCostTogether) {
+  Demand demand;
+  for (int i = 0; i < 32; ++i) {
+    demand.push_back(
+        Item(absl::StrCat("team/gang", 100 + i), Spec(1000, 4, 1), 2, /*atomic=*/true));
+    EXPECT_TRUE(StepAndApply(demand).created.empty());
+    now_ += absl::Milliseconds(20);
+  }
+  now_ += absl::Milliseconds(280);
+  int64_t price = 0;
+  for (const auto& node : StepAndApply(demand).created) {
+    price += node.request.price_micro_usd_per_hour;
+  }
+  EXPECT_EQ(price, 40 * kDollar);
 }
 
 TEST_F(GatheringTest, WhatCannotBeServedDoesNotKeepTheWindowOpen) {
