@@ -167,10 +167,25 @@ std::optional<QueueId> QueueTree::FindEver(absl::string_view name) const {
   return it->second;
 }
 
-// A chain of deleted queues could be a cycle, so the walk ends at the second.
-std::optional<QueueId> QueueTree::ChargedTo(QueueId id) const {
+std::optional<QueueId> QueueTree::LastParent(QueueId id) const {
   const Row& row = rows_[id];
-  return row.exists || row.queue.parent.empty() ? row.parent : Find(row.queue.parent);
+  if (row.parent.has_value() || row.queue.parent.empty()) return row.parent;
+  const std::optional<QueueId> last = FindEver(row.queue.parent);
+  // Two queues that exist and are not linked are members of a cycle.
+  if (!last.has_value() || (row.exists && rows_[*last].exists)) return std::nullopt;
+  return last;
+}
+
+// With deleted queues the links may be a cycle: none of its members is charged to another then.
+std::optional<QueueId> QueueTree::ChargedTo(QueueId id) const {
+  const std::optional<QueueId> last = LastParent(id);
+  if (!last.has_value() || rows_[id].parent.has_value()) return last;
+  std::optional<QueueId> above = last;
+  for (size_t steps = 0; above.has_value() && steps < rows_.size(); ++steps) {
+    if (*above == id) return std::nullopt;
+    above = LastParent(*above);
+  }
+  return last;
 }
 
 bool QueueTree::IsLeaf(QueueId id) const {

@@ -89,8 +89,9 @@ class QueueTree {
 
   // None for top queues, orphans, members of a cycle and deleted queues: following Parent() ends.
   [[nodiscard]] std::optional<QueueId> Parent(QueueId id) const { return rows_[id].parent; }
-  // The queue whose totals include this one's: Parent(), or for a deleted queue its last parent, if
-  // that exists. Following ChargedTo() ends.
+  // The queue whose totals include this one's: Parent(), or the declared one if one of the two was
+  // deleted. So what runs below a deleted queue stays charged to all that were above it. Following
+  // ChargedTo() ends. O(1) for a queue with Parent(), else O(depth).
   [[nodiscard]] std::optional<QueueId> ChargedTo(QueueId id) const;
   // Older first, then by name; usable or not. Valid until the tree changes.
   [[nodiscard]] absl::Span<const QueueId> Children(QueueId id) const { return rows_[id].children; }
@@ -142,6 +143,8 @@ class QueueTree {
   [[nodiscard]] std::vector<QueueId> DeclaredSubtree(QueueId id) const;
   [[nodiscard]] std::vector<QueueId> CycleThrough(QueueId id) const;
   [[nodiscard]] std::optional<QueueId> DeclaredParent(QueueId id) const;
+  // ChargedTo() without its check for cycles.
+  [[nodiscard]] std::optional<QueueId> LastParent(QueueId id) const;
   void RenewProblem(QueueId id);
   // The queue has changed; `former_shape`: shape_version() before.
   void Tell(QueueId queue, uint64_t former_shape);
