@@ -226,16 +226,6 @@ TEST(PodGroupJsonTest, Invalid) {
       {R"({"minMember":-1})", "spec.minMember: -1 must not be negative"},
       {R"({"preemptibility":"maybe"})",
        "spec.preemptibility: \"maybe\" is none of preemptible, non-preemptible"},
-      {R"({"subGroups":[{"name":"a"},{"name":"a"}]})",
-       "spec.subGroups[1].name: \"a\" is there twice"},
-      {R"({"subGroups":[{"name":"a","parent":"b"}]})",
-       "spec.subGroups[0].parent: \"b\" is no subgroup"},
-      {R"({"subGroups":[{"name":"a","parent":"a"}]})",
-       "spec.subGroups[0].parent: \"a\" makes a cycle"},
-      {R"({"subGroups":[{"name":"a","parent":"b"},{"name":"b","parent":"a"}]})",
-       "spec.subGroups[0].parent: \"b\" makes a cycle; spec.subGroups[1].parent: \"a\" makes a "
-       "cycle"},
-      {R"({"subGroups":[{}]})", "spec.subGroups[0].name: must be specified"},
   };
   for (const Case& c : cases) {
     const auto group =

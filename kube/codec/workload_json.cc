@@ -137,39 +137,6 @@ void ReadSubGroup(JsonReader& reader, JsonValue value, const FieldPath& path,
   });
 }
 
-// KAI's webhook rules: names are unique, parents exist, and no group contains itself.
-void CheckSubGroups(const std::vector<model::SubGroup>& groups, const FieldPath& path,
-                    Problems& problems) {
-  std::map<absl::string_view, absl::string_view> parents;
-  for (size_t i = 0; i < groups.size(); ++i) {
-    const FieldPath item = path.Item(i);
-    const FieldPath name = item.Field("name");
-    if (groups[i].name.empty()) {
-      problems.Add(name, "must be specified");
-    } else if (!parents.emplace(groups[i].name, groups[i].parent).second) {
-      problems.Add(name, absl::StrCat(Quoted(groups[i].name), " is there twice"));
-    }
-  }
-  for (size_t i = 0; i < groups.size(); ++i) {
-    const FieldPath item = path.Item(i);
-    const FieldPath parent = item.Field("parent");
-    absl::string_view at = groups[i].parent;
-    if (!at.empty() && parents.count(at) == 0) {
-      problems.Add(parent, absl::StrCat(Quoted(at), " is no subgroup"));
-      continue;
-    }
-    for (size_t steps = 0; !at.empty(); ++steps) {
-      auto next = parents.find(at);
-      if (next == parents.end()) break;
-      if (steps > groups.size() || at == groups[i].name) {
-        problems.Add(parent, absl::StrCat(Quoted(groups[i].parent), " makes a cycle"));
-        break;
-      }
-      at = next->second;
-    }
-  }
-}
-
 // KAI has only these two.
 void ReadBackoff(JsonReader& reader, JsonValue value, const FieldPath& path, int32_t& out) {
   const std::optional<int32_t> number = reader.Int32(value, path);
@@ -211,7 +178,6 @@ void ReadPodGroupSpec(JsonReader& reader, JsonValue value, const FieldPath& path
       reader.Items(v, at, [&](size_t i, JsonValue item) {
         ReadSubGroup(reader, item, at.Item(i), out.sub_groups.emplace_back());
       });
-      CheckSubGroups(out.sub_groups, at, reader.problems());
     }
   });
 }

@@ -21,6 +21,34 @@ std::string Message(const model::PodGroup& group, size_t index, absl::string_vie
 
 std::string Quoted(absl::string_view text) { return absl::StrCat("\"", text, "\""); }
 
+// Of the first set that lies too deep, or hangs on a cycle; or empty.
+std::string CheckDepth(const model::PodGroup& group, const std::vector<GangSet>& sets) {
+  // What the root does not reach hangs on a cycle.
+  std::vector<int> levels(sets.size(), -1);
+  std::vector<int32_t> open = {0};
+  levels[0] = 0;
+  while (!open.empty()) {
+    const auto at = static_cast<size_t>(open.back());
+    open.pop_back();
+    if (levels[at] > kMaxSubGroupLevels) {
+      return Message(group, at, "parent",
+                     absl::StrCat("at most ", kMaxSubGroupLevels,
+                                  " levels of sub-groups are allowed, and this is one more"));
+    }
+    for (const int32_t child : sets[at].children) {
+      levels[static_cast<size_t>(child)] = levels[at] + 1;
+      open.push_back(child);
+    }
+  }
+  const auto lost = std::find(levels.begin(), levels.end(), -1);
+  if (lost == levels.end()) return "";
+  auto at = static_cast<size_t>(lost - levels.begin());
+  // After as many steps as there are sets it is certainly on the cycle itself.
+  for (size_t step = 0; step < sets.size(); ++step) at = static_cast<size_t>(sets[at].parent);
+  return Message(group, at, "parent",
+                 absl::StrCat(Quoted(group.sub_groups[at - 1].parent), " makes a cycle"));
+}
+
 // Names, parents and children; the problem, or empty.
 std::string Connect(const model::PodGroup& group, std::vector<GangSet>& sets) {
   absl::flat_hash_map<absl::string_view, int32_t> index;
@@ -40,22 +68,7 @@ std::string Connect(const model::PodGroup& group, std::vector<GangSet>& sets) {
     sets[i].parent = parent.empty() ? 0 : found->second;
     sets[static_cast<size_t>(sets[i].parent)].children.push_back(static_cast<int32_t>(i));
   }
-  // What the root does not reach hangs on a cycle.
-  std::vector<bool> reached(sets.size());
-  std::vector<int32_t> open = {0};
-  while (!open.empty()) {
-    const auto at = static_cast<size_t>(open.back());
-    open.pop_back();
-    reached[at] = true;
-    open.insert(open.end(), sets[at].children.begin(), sets[at].children.end());
-  }
-  const auto lost = std::find(reached.begin(), reached.end(), false);
-  if (lost == reached.end()) return "";
-  auto at = static_cast<size_t>(lost - reached.begin());
-  // After as many steps as there are sets it is certainly on the cycle itself.
-  for (size_t step = 0; step < sets.size(); ++step) at = static_cast<size_t>(sets[at].parent);
-  return Message(group, at, "parent",
-                 absl::StrCat(Quoted(group.sub_groups[at - 1].parent), " makes a cycle"));
+  return CheckDepth(group, sets);
 }
 
 // The minimums of one set whose children are known; the problem, or empty.
@@ -93,13 +106,19 @@ std::string ReadMinimums(const model::PodGroup& group, size_t index, GangSets& o
 
 GangSets ReadGangSets(const model::PodGroup& group) {
   GangSets out;
-  out.sets.resize(group.sub_groups.size() + 1);
-  out.sets[0].topology = group.topology;
-  for (size_t i = 1; i < out.sets.size(); ++i) {
-    out.sets[i].name = group.sub_groups[i - 1].name;
-    out.sets[i].topology = group.sub_groups[i - 1].topology;
+  if (group.sub_groups.size() > kMaxSubGroups) {
+    out.problem = absl::StrCat("PodGroup ", model::Key(group.meta),
+                               ": spec.subGroups: ", group.sub_groups.size(), " items, at most ",
+                               kMaxSubGroups, " are allowed");
+  } else {
+    out.sets.resize(group.sub_groups.size() + 1);
+    out.sets[0].topology = group.topology;
+    for (size_t i = 1; i < out.sets.size(); ++i) {
+      out.sets[i].name = group.sub_groups[i - 1].name;
+      out.sets[i].topology = group.sub_groups[i - 1].topology;
+    }
+    out.problem = Connect(group, out.sets);
   }
-  out.problem = Connect(group, out.sets);
   for (size_t i = 0; i < out.sets.size() && out.problem.empty(); ++i) {
     out.problem = ReadMinimums(group, i, out);
   }

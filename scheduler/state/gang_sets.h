@@ -23,6 +23,11 @@
 
 namespace fairlead::state {
 
+// A decision asks each set about each set above it: beyond these bounds one object of a tenant
+// would hold up all others. Such a tree is a problem.
+inline constexpr size_t kMaxSubGroups = 1024;
+inline constexpr int kMaxSubGroupLevels = 32;
+
 struct GangSets {
   // The root, then the sub-groups in the order of the object. With a problem: the root alone, as if
   // there were no sub-groups.

@@ -284,6 +284,27 @@ model::PodGroup RandomGroup(std::mt19937_64& random) {
   return Group(static_cast<int32_t>(random() % 4), kAbsent, std::move(sub_groups));
 }
 
+// A chain of sub-groups, or all of them below the group itself.
+model::PodGroup ManySubGroups(size_t count, bool chain) {
+  std::vector<model::SubGroup> sub_groups;
+  for (size_t i = 0; i < count; ++i) {
+    const std::string parent = chain && i > 0 ? absl::StrCat("s", i - 1) : "";
+    sub_groups.push_back({absl::StrCat("s", i), parent, kAbsent, kAbsent, {}});
+  }
+  return Group(1, kAbsent, std::move(sub_groups));
+}
+
+TEST(GangSetsTest, OneObjectCannotHoldUpAllOthers) {
+  EXPECT_EQ(ReadGangSets(ManySubGroups(kMaxSubGroups, false)).problem, "");
+  EXPECT_EQ(ReadGangSets(ManySubGroups(kMaxSubGroups + 1, false)).problem,
+            "PodGroup ns/g: spec.subGroups: 1025 items, at most 1024 are allowed");
+  EXPECT_EQ(ReadGangSets(ManySubGroups(kMaxSubGroupLevels, true)).problem, "");
+  EXPECT_EQ(
+      ReadGangSets(ManySubGroups(kMaxSubGroupLevels + 1, true)).problem,
+      "PodGroup ns/g: spec.subGroups[32].parent: at most 32 levels of sub-groups are allowed, "
+      "and this is one more");
+}
+
 TEST(GangStateProperty, SetsStayExactUnderEventsAndUndo) {
   for (uint64_t seed = 1; seed <= 150; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
