@@ -106,6 +106,8 @@ void ReadVolumes(JsonReader& reader, JsonValue value, const FieldPath& path, Pod
             reader.String(name, at.Field(field), draft.pod.spec.pvc_names.emplace_back());
           }
         });
+      } else if (key == "ephemeral") {  // its claim is made for the pod
+        draft.pod.spec.pvc_names.emplace_back();
       } else if (key == "projected") {
         reader.Fields(v, at, [&](absl::string_view field, JsonValue sources) {
           if (field == "sources") {

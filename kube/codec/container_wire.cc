@@ -82,6 +82,9 @@ bool ReadVolumeSource(absl::string_view bytes, PodDraft& draft) {
         AddConfigMap(name, draft);
         break;
       }
+      case 29:  // ephemeral: its claim is made for the pod
+        draft.pod.spec.pvc_names.emplace_back();
+        break;
       case 26:
         r.Check(ReadProjected(r.Bytes(), draft));
         break;

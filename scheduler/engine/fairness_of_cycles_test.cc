@@ -12,6 +12,7 @@ namespace {
 
 using model::testing::MakeNode;
 using model::testing::PodBuilder;
+using ::testing::AnyOf;
 using testing::Cluster;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -126,15 +127,23 @@ TEST(ImpossibleTest, WhatThisVersionCannotPlaceSaysSoAndNothingElse) {
     model::Pod member = testing::Member("member", "gang");
     member.spec.pvc_names = {"data"};
     c.Pod(member);
+    model::Pod ephemeral = Job("ephemeral", "q", 1);
+    ephemeral.spec.pvc_names = {""};
+    c.Pod(ephemeral);
+    model::Pod slices = Job("slices", "q", 0);
+    slices.spec.legacy_mig = {{"nvidia.com/mig-1g.10gb", 1}};
+    c.Pod(slices);
     const CycleResult& result = c.Run();
     EXPECT_THAT(c.Bound(), IsEmpty());
-    for (const char* name : {"claims", "apart", "gang"}) {
+    for (const char* name : {"claims", "apart", "gang", "ephemeral", "slices"}) {
       SCOPED_TRACE(name);
       ASSERT_EQ(c.CodeOf(name), Code::kInvalidRequest);
-      EXPECT_THAT(c.VerdictOf(name)->subject, HasSubstr("this version does not"));
+      EXPECT_THAT(c.VerdictOf(name)->subject,
+                  AnyOf(HasSubstr("this version does not"), HasSubstr("is not placed any more")));
       EXPECT_FALSE(testing::FindWaiting(c.state(), result, name)->wants_nodes);
     }
     EXPECT_THAT(c.VerdictOf("claims")->subject, HasSubstr("PersistentVolumeClaim data"));
+    EXPECT_THAT(c.VerdictOf("ephemeral")->subject, HasSubstr("an ephemeral volume"));
     EXPECT_THAT(c.VerdictOf("apart")->subject, HasSubstr("namespaceSelector"));
   }
 }

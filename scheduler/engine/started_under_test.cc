@@ -82,6 +82,27 @@ TEST_F(StartedUnderTest, ADeletedQueueIsChargedAndShownUntilItsPodsEnd) {
   EXPECT_EQ(Gpus("team"), -1);
 }
 
+TEST_F(StartedUnderTest, ADeletedQueueInTheMiddleFreesNothingAboveIt) {
+  for (const bool leaf_too : {false, true}) {
+    SCOPED_TRACE(leaf_too ? "and its leaf" : "alone");
+    Queue("org", 4);
+    Queue("dept", model::kUnlimited, "org");
+    Queue("team", model::kUnlimited, "dept");
+    Queue("sister", model::kUnlimited, "org");
+    state_.UpsertPod(Job("a", "team", 4).On("n1"));
+    Cycle();
+    RemoveQueue("dept");
+    if (leaf_too) RemoveQueue("team");
+    state_.UpsertPod(Job("b", "sister", 1));
+    EXPECT_EQ(CodeOf(Cycle(), "b"), Code::kQueueLimitReached) << "what org holds is still held";
+    EXPECT_EQ(Gpus("org"), 4);
+    state_.RemovePod("ns", "a", "");
+    state_.RemovePod("ns", "b", "");
+    Cycle();
+    EXPECT_EQ(Gpus("org"), 0);
+  }
+}
+
 TEST_F(StartedUnderTest, ARootLeafThatIsMadeAgainHasItsPods) {
   RemoveQueue("q");
   state_.UpsertPod(Job("waits", "q", 1));
@@ -155,9 +176,8 @@ TEST(ProfileTest, WithoutGpuSharingSharesOfGpusWait) {
   EXPECT_TRUE(result.bindings.empty());
   const Waiting* waiting = testing::FindWaiting(state, result, "a");
   ASSERT_NE(waiting, nullptr);
-  ASSERT_FALSE(waiting->verdict.failed_predicates.empty());
-  EXPECT_THAT(waiting->verdict.failed_predicates[0].reason,
-              ::testing::HasSubstr("need plugin GpuSharing"));
+  EXPECT_EQ(waiting->verdict.code, Code::kInvalidRequest) << "no node helps";
+  EXPECT_THAT(waiting->verdict.subject, ::testing::HasSubstr("need plugin GpuSharing"));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace fairlead::framework {
 namespace {
 
 constexpr char kGpuSharing[] = "GpuSharing";
+constexpr char kNoShares[] = "shares of GPUs need plugin GpuSharing, which the profile leaves out";
 
 }  // namespace
 
@@ -105,7 +106,7 @@ bool Framework::RefusesShare(const Context& context, Status* why) const {
   if (why != nullptr) {
     why->plugin = kGpuSharing;
     why->code = Code::kUnschedulableAndUnresolvable;
-    why->reason = "shares of GPUs need plugin GpuSharing, which the profile leaves out";
+    why->reason = kNoShares;
   }
   return true;
 }
@@ -162,6 +163,7 @@ int64_t Framework::ScoreCluster(const Context& context, const state::NodeInfo& n
 }
 
 std::string Framework::RefusesEverywhere(const state::PodClass& pod_class) const {
+  if (!knows_shares_ && pod_class.spec->gpu_share.IsSet()) return kNoShares;
   for (const Filterer& filter : filters_) {
     if (!filter.plugin->FilterApplies(pod_class)) continue;
     std::string why = filter.plugin->RefusesEverywhere(pod_class);

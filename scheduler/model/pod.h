@@ -136,7 +136,7 @@ struct PodSpec {
   std::vector<PodAffinityTerm> pod_anti_affinity;
   std::vector<TopologySpreadConstraint> topology_spread;
   std::vector<HostPort> host_ports;
-  std::vector<std::string> pvc_names;         // must exist in the namespace
+  std::vector<std::string> pvc_names;         // in the namespace; "": an ephemeral one
   std::vector<std::string> config_map_names;  // required (not optional) ones
   std::vector<std::string> resource_claims;   // names of ResourceClaims
   std::vector<std::string> claim_templates;   // names of ResourceClaimTemplates, one per claim

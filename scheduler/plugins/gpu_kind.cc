@@ -73,6 +73,12 @@ bool GpuKind::FilterApplies(const state::PodClass& pod_class) const {
   return spec.gpu_share.IsSet() || !spec.legacy_mig.empty() || RequestsMig(spec);
 }
 
+std::string GpuKind::RefusesEverywhere(const state::PodClass& pod_class) const {
+  if (pod_class.spec->legacy_mig.empty()) return "";
+  return "metadata.annotations: MIG by annotation is not placed any more: request "
+         "nvidia.com/mig-* of a container instead";
+}
+
 bool GpuKind::Filter(const framework::Context& context, const state::NodeInfo& node,
                      framework::Status* why) const {
   const model::PodSpec& spec = *context.pod_class.spec;

@@ -9,6 +9,8 @@
 // Source: KAI's rules (facts 3.7, 3.15). Thread-safety: stateless. No allocation without `why`.
 #pragma once
 
+#include <string>
+
 #include "scheduler/framework/framework.h"
 
 namespace fairlead::plugins {
@@ -23,6 +25,7 @@ class GpuKind final : public framework::FilterPlugin {
     return framework::Depends::kNodeObject;
   }
   [[nodiscard]] bool FilterApplies(const state::PodClass& pod_class) const override;
+  [[nodiscard]] std::string RefusesEverywhere(const state::PodClass& pod_class) const override;
   bool Filter(const framework::Context& context, const state::NodeInfo& node,
               framework::Status* why) const override;
 };

@@ -14,8 +14,11 @@ absl::StatusOr<std::unique_ptr<framework::Plugin>> VolumeCheck::Make(absl::strin
 
 std::string VolumeCheck::RefusesEverywhere(const state::PodClass& pod_class) const {
   if (pod_class.spec->pvc_names.empty()) return "";
-  return absl::StrCat("spec.volumes: PersistentVolumeClaim ", pod_class.spec->pvc_names.front(),
-                      ": this version does not place pods with PersistentVolumeClaims");
+  const std::string& claim = pod_class.spec->pvc_names.front();
+  return absl::StrCat(
+      "spec.volumes: ",
+      claim.empty() ? "an ephemeral volume" : absl::StrCat("PersistentVolumeClaim ", claim),
+      ": this version does not place pods with PersistentVolumeClaims");
 }
 
 bool VolumeCheck::Filter(const framework::Context& context, const state::NodeInfo&,

@@ -196,6 +196,7 @@ void SetSets(const core::PodSpec& spec, model::PodSpec& out) {
     const core::VolumeSource& source = volume.volumesource();
     if (source.has_persistentvolumeclaim())
       claims.insert(source.persistentvolumeclaim().claimname());
+    if (source.has_ephemeral()) claims.insert("");
     if (source.has_configmap()) AddConfigMap(source.configmap(), maps);
     for (const auto& s : source.projected().sources()) AddConfigMap(s.configmap(), maps);
   }
