@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -44,7 +45,7 @@ Handler Text(std::string* out) {
   return [out](const dom::element& value, const std::string& path) -> absl::Status {
     std::string_view text;
     if (value.get(text) != simdjson::SUCCESS) return Bad(path, "must be a string");
-    if (text.empty()) return Bad(path, "must not be empty");
+    if (absl::StripAsciiWhitespace({text.data(), text.size()}).empty()) return Bad(path, "must not be empty");
     *out = std::string(text);
     return absl::OkStatus();
   };

@@ -180,6 +180,7 @@ TEST(ConfigurationTest, ErrorsNameDocumentAndPath) {
       {{Fairlead(R"("schedulerNames":[])")}, 0, "schedulerNames", "at least one"},
       {{Fairlead(R"("schedulerNames":["a","a"])")}, 0, "schedulerNames[1]", "twice"},
       {{Fairlead(R"("schedulerNames":["a",""])")}, 0, "schedulerNames[1]", "empty"},
+      {{Fairlead(R"("schedulerNames":[" "])")}, 0, "schedulerNames[0]", "empty"},
       {{Fairlead(R"("leaderElection":{"resourceLock":"endpoints"})")},
        0,
        "leaderElection.resourceLock",

@@ -12,9 +12,14 @@ namespace fairlead::cmd {
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const ClusterFlags& flags) {
   std::unique_ptr<Connection> connection(new Connection());
-  FAIRLEAD_ASSIGN_OR_RETURN(
-      connection->config_,
-      kube::LoadClientConfig(flags.kubeconfig, flags.context, kube::ProcessEnvironment()));
+  absl::StatusOr<kube::ClientConfig> config =
+      kube::LoadClientConfig(flags.kubeconfig, flags.context, kube::ProcessEnvironment());
+  const bool named = !flags.kubeconfig.empty() || !flags.context.empty();
+  if (named && absl::IsNotFound(config.status())) {
+    // A mistyped flag, and not a cluster that is away.
+    return absl::InvalidArgumentError(config.status().message());
+  }
+  FAIRLEAD_ASSIGN_OR_RETURN(connection->config_, std::move(config));
   kube::CurlTransportOptions options;
   options.user_agent = absl::StrCat("fairlead/", kVersion);
   FAIRLEAD_ASSIGN_OR_RETURN(connection->transport_,

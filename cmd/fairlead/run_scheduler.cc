@@ -198,9 +198,6 @@ AppOptions OptionsFor(const RunFlags& flags, const core::Configuration& configur
 
 absl::Status RunScheduler(const RunFlags& flags) {
   FAIRLEAD_ASSIGN_OR_RETURN(const LogLevel level, ParseLogLevel(flags.log_level));
-  for (const std::string& name : flags.scheduler_names) {
-    if (name.empty()) return absl::InvalidArgumentError("--scheduler-name: must not be empty");
-  }
   SettingsWatch watch(flags.common.configuration, flags.common.catalog);
   FAIRLEAD_ASSIGN_OR_RETURN(Settings settings, watch.Load());
   core::Configuration& configuration = settings.configuration;

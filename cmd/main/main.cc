@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -32,24 +33,33 @@ constexpr char kExamples[] =
     "  kubectl fairlead explain pod/train-0         the same, as a plugin of kubectl\n"
     "'fairlead COMMAND --help' tells more of each.\n";
 
+// Refuses a value that says nothing: a shell variable that is not set, mostly.
+std::string NotBlank(const std::string& value) {
+  return absl::StripAsciiWhitespace(value).empty() ? "must not be empty" : "";
+}
+
 constexpr char kOutputHelp[] = "table for people; json or yaml for tools";
 
 void AddCluster(CLI::App& app, ClusterFlags& flags) {
   app.add_option(
          "--kubeconfig", flags.kubeconfig,
          "Kubeconfig file (default: $KUBECONFIG, ~/.kube/config, the pod's service account)")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(NotBlank);
   app.add_option("--context", flags.context, "Context of the kubeconfig (default: the current one)")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->check(NotBlank);
 }
 
 void AddSettings(CLI::App& app, CommonFlags& flags) {
   app.add_option("--config", flags.configuration,
                  "KubeSchedulerConfiguration and FairleadConfiguration, one file")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(NotBlank);
   app.add_option("--catalog", flags.catalog,
                  "Instance types that can be bought (default: the built-in ones)")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(NotBlank);
 }
 
 void AddShow(CLI::App& app, CommonFlags& flags) {
@@ -104,7 +114,13 @@ class CommandLine {
     const std::string list = absl::StrCat("commands: ", absl::StrJoin(names, ", "));
     if (argc < 2) return absl::StrCat("a command is missing; ", list, "; --help tells more");
     const std::string typed = argv[1];
-    if (absl::StartsWith(typed, "-") || absl::c_linear_search(names, typed)) return "";
+    if (absl::c_linear_search(names, typed)) return "";
+    if (absl::StartsWith(typed, "-")) {
+      if (typed == "-h" || typed == "--help" || typed == "--version") return "";
+      return absl::StrCat("\"", typed.substr(0, 64),
+                          "\" stands before the command; usage: fairlead COMMAND [FLAGS]; ", list,
+                          "; --help tells more");
+    }
     const std::string meant = Nearest(typed, names);
     return absl::StrCat("unknown command \"", typed.substr(0, 64), "\"; ",
                         meant.empty() ? "" : absl::StrCat("did you mean ", meant, "? "), list);
@@ -123,9 +139,11 @@ class CommandLine {
             ->default_str("true");
     sub->add_option("--scheduler-name", run_.scheduler_names,
                     "spec.schedulerName of the pods to schedule; may be given more than once")
-        ->type_name("NAME");
+        ->type_name("NAME")
+        ->check(NotBlank);
     sub->add_option("--identity", run_.identity, "Name of this process in the Lease and in events")
-        ->type_name("NAME");
+        ->type_name("NAME")
+        ->check(NotBlank);
     sub->add_option("--metrics-bind-address", run_.metrics_bind_address,
                     "Serve /metrics, /livez and /readyz there, as in :8080; 0: nowhere "
                     "(default: as configured, else nowhere)")
@@ -223,7 +241,8 @@ class CommandLine {
         ->type_name("FORMAT");
     sub->add_option("--config", simulate_.configuration,
                     "Configuration where the scenario has none of its own")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check(NotBlank);
     sub->add_flag("--live", simulate_.live, "Show the log at the scenario's pace");
     sub->add_flag("--check", simulate_.check, "Check every invariant after every decision");
     sub->footer("Example:\n  fairlead simulate tests/scenarios/two-team-day\n");

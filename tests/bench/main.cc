@@ -101,9 +101,10 @@ int RunAll(const Arguments& arguments) {
   if (run.control_plane.empty()) run.control_plane = CachedControlPlane();
   if (!IsFile(run.control_plane)) run.control_plane.clear();
   if (!HasFiles(run.crds)) run.crds.clear();
-  bool all_succeeded = true;
+  bool all_succeeded = true, any = false;
   for (const Benchmark& benchmark : all) {
     if (!RE2::PartialMatch(benchmark.name, filter)) continue;
+    any = true;
     if (arguments.list) {
       Report::Say(benchmark.name);
       continue;
@@ -112,6 +113,7 @@ int RunAll(const Arguments& arguments) {
     if (!Succeeds(benchmark.name, [&] { benchmark.run(run); })) all_succeeded = false;
     report.End();
   }
+  if (!any) return Fail("--filter: no benchmark has such a name; --list has all");
   const int code = all_succeeded ? 0 : 1;
   if (arguments.out.empty() || arguments.list) return code;
   if (report.missed() > 0) Report::Say(absl::StrCat(report.missed(), " goals missed"));

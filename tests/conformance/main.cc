@@ -66,6 +66,10 @@ int Fail(absl::string_view why) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string(argv[1]) == "--help") {
+    std::cout << kUsage;
+    return 0;
+  }
   Arguments arguments;
   if (!Read(argc, argv, arguments)) {
     std::cerr << kUsage;
