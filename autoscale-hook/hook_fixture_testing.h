@@ -37,6 +37,7 @@ class HookTest : public ::testing::Test {
     input.demand = &demand;
     for (const model::NodePool& pool : pools_) input.pools.push_back(&pool);
     std::vector<NodeUse> uses;
+    uses.reserve(nodes_.size());
     for (const auto& [name, node] : nodes_) uses.push_back(node);
     input.nodes = &uses;
     return hook_->Step(input, placement_);

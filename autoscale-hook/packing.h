@@ -2,16 +2,14 @@
 // on single pods, so that 50,000 pods of five classes cost as much as 50.
 //
 // Two constructions are tried and the cheaper one is improved:
-//   per class  Classes in descending price per pod. Each first fills room left on nodes already
-//   chosen,
+//   per class  Classes in descending price per pod. Each first fills room left on chosen nodes,
 //              then buys by an exact minimum-cost covering of its count (unbounded knapsack over
 //              "this node holds f pods at price p"; past 4 fmax pods the bulk goes to the best
 //              price per pod). Exact for one class: it sees that 8 small nodes may be cheaper than
 //              one big, or equal.
-//   mixed      Repeatedly the node filling of greatest (sum of its pods' cheapest price per pod) /
-//   price
-//              (Eva, EuroSys'25: reservation prices), replicated as often as the counts allow.
-//   improve    Take up to three nodes out and pack their pods anew: into room left elsewhere, onto
+//   mixed      Repeatedly the filling of a node with the greatest (sum of its pods' cheapest price
+//              per pod) / price (Eva, EuroSys'25: reservation prices), replicated as often as the counts allow.
+//   improve    Take up to three nodes out and pack their pods again: into room left elsewhere, onto
 //   one
 //              cheaper node, or by either construction. Kept if cheaper; repeated until nothing
 //              helps or a fixed number of fit questions is spent (a count, not a time: the plan is

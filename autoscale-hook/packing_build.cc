@@ -102,7 +102,7 @@ void Packer::Run::Cover(Draft& draft, int pod_class, int64_t count) {
         Buy(draft, offer, {{pod_class, std::min(count, fits)}}, 1);
         count -= std::min(count, fits);
       }
-      if (nodes < wanted) break;  // a cap: choose anew within it
+      if (nodes < wanted) break;  // a cap: choose again within it
     }
   }
   draft.unplaced[pod_class] += count;

@@ -1,4 +1,4 @@
-// The improvement of Packer: take up to three nodes out, pack their pods anew, keep what is
+// The improvement of Packer: take up to three nodes out, pack their pods again, keep what is
 // cheaper.
 #include <algorithm>
 #include <map>
@@ -80,7 +80,7 @@ bool Packer::Run::TrySingleNode(const Draft& without, const Counts& counts, Draf
   return false;
 }
 
-// Packs the pods of one node of each group named (ascending, a group may be named again) anew.
+// Packs the pods of one node of each group named (ascending, a group may be named twice) once more.
 // Groups of equal nodes are treated at once where one new node takes the place.
 bool Packer::Run::TryReplace(Draft& draft, const std::vector<size_t>& chosen) {
   Counts counts(counts_.size(), 0);

@@ -150,6 +150,7 @@ void BondPlanner::FindDomains(const CapsLeft& caps) {
   for (size_t i = 0; i < offers_.size(); ++i) {
     if (!Allows(caps, offers_[i])) continue;
     std::vector<std::string> values;
+    values.reserve(keys.size());
     for (const std::string& key : keys) values.emplace_back(templates_[i].meta.labels.Get(key));
     if (!known.insert(std::move(values)).second) continue;
     domains_.push_back(templates_[i]);

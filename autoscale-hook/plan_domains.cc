@@ -179,6 +179,7 @@ void PlanDomains::Tree::Sign(Node& node) {
 std::vector<std::string> PlanDomains::Tree::ValuesOf(const DomainRule& rule, int64_t depth,
                                                      int offer) const {
   std::vector<std::string> values;
+  values.reserve(static_cast<size_t>(depth));
   const model::StringMap& labels = classes_.packer().labels(offer);
   for (int64_t i = 0; i < depth; ++i) {
     values.emplace_back(labels.Get(rule.labels[static_cast<size_t>(i)]));

@@ -80,6 +80,7 @@ class PlanDomainsTest : public ::testing::Test {
     demand_ = std::move(demand);
     if (pools_.empty()) Pool("all", "", kNoBound);
     std::vector<const model::NodePool*> pools;
+    pools.reserve(pools_.size());
     for (const auto& pool : pools_) pools.push_back(pool.get());
     PlanInput input = InputOf(*catalog_, pools, demand_, resting_);
     input.caps = caps_;
@@ -342,6 +343,7 @@ TEST_F(PlanDomainsTest, ManyEqualGangsAreChosenForOnce) {
 
 bool HoldsAll(const InstanceType& type, const DemandItem& item) {
   std::vector<int64_t> counts;
+  counts.reserve(item.classes.size());
   for (const verdict::DemandClass& pod_class : item.classes) counts.push_back(pod_class.count);
   return Holds(type, item.classes, counts);
 }

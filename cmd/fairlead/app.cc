@@ -236,14 +236,14 @@ void Application::Decide(absl::Time now) {
   if (observer_ != nullptr) observer_->OnStep(*loop_, result, now);
   LogDecision(result, took);
   if (result.decided) counters_.decisions.Add(took);
-  for (model::Action& action : result.actions) Submit(std::move(action));
+  for (const model::Action& action : result.actions) Submit(action);
 }
 
-void Application::Submit(model::Action action) {
+void Application::Submit(const model::Action& action) {
   if (!std::holds_alternative<model::EmitEvent>(action.what)) {
     under_way_[action.id] = {ActionName(action), Describe(action)};
   }
-  executor_->Submit(std::move(action));
+  executor_->Submit(action);
 }
 
 void Application::Shutdown() {

@@ -176,7 +176,7 @@ class Application {
   void CheckLease(absl::Time now);
   void FinishReconfigure(absl::Time now);
   void Decide(absl::Time now);
-  void Submit(model::Action action);
+  void Submit(const model::Action& action);
   void Provide(const model::Action& action);
   void LogDecision(const core::StepResult& result, absl::Duration took);
   void LogResult(const model::ActionResult& result);

@@ -50,7 +50,7 @@ class AppTest : public ::testing::Test {
     transport_.On("GET", kLease, Reply::Json(404, R"({"kind":"Status","code":404})"));
     transport_.On("POST", "*", Reply::Json(201, "{}"));
     transport_.On("PATCH", "*", Reply::Json(200, "{}"));
-    transport_.On("POST", kLeases, [this](const kube::HttpRequest& request) {
+    transport_.On("POST", kLeases, [](const kube::HttpRequest& request) {
       return Reply::Json(201, WithVersion(request.body));
     });
     transport_.On("PATCH", kLease, Reply::Json(200, LeaseOf("me", "2")));

@@ -209,6 +209,7 @@ std::string PredicateTable(const verdict::Verdict& v) {
   Table table({">NODES", "SAY", "PLUGIN", "LEAST MISSING"});
   for (const verdict::FailedPredicate& predicate : v.failed_predicates) {
     std::vector<std::string> missing;
+    missing.reserve(predicate.missing.size());
     for (const verdict::MissingAmount& amount : predicate.missing) {
       missing.push_back(absl::StrCat(model::FormatAmount(amount.resource, amount.smallest), " ",
                                      amount.resource));
@@ -439,6 +440,7 @@ std::string ExplainText(const Explanation& e) {
   if (!e.group.empty()) absl::StrAppend(&out, Line("Pod group", model::Key(e.ns, e.group)));
   if (!e.queue.empty()) {
     std::vector<std::string> names;
+    names.reserve(e.queue_path.size());
     for (const core::QueueRow& queue : e.queue_path) names.push_back(queue.name);
     const std::string lone = e.recorded_only ? e.queue : absl::StrCat(e.queue, " (does not exist)");
     absl::StrAppend(&out, Line("Queue", names.empty() ? lone : absl::StrJoin(names, " / ")));

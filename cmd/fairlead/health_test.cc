@@ -7,7 +7,6 @@ namespace fairlead::cmd {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 AppStats Healthy() {
   AppStats stats;

@@ -20,7 +20,7 @@ void KubeNodeApi::Send(kube::EncodedWrite write, Done done) {
   request.traffic = kube::TrafficClass::kWrite;
   request.timeout = std::min(request.timeout, time_left);
   transport_->Send(std::move(request), [tasks = tasks_, done = std::move(done)](
-                                           absl::StatusOr<kube::HttpResponse> answer) {
+                                           const absl::StatusOr<kube::HttpResponse>& answer) {
     tasks->Post([done, status = StatusOfAnswer(answer)] { done(status); });
   });
 }

@@ -262,7 +262,7 @@ void Checks::CheckBlind(const ApiServer::Commit& commit) {
                              " after it heard the last of pods or nodes"));
 }
 
-// Whoever wants to know the position asks.
+// The position is told to those who ask.
 void Checks::CheckPassing(const Json& before, const Json& after) {
   const auto lasting = [](const Json& group) {
     Json verdict =
@@ -393,11 +393,11 @@ void Checks::CheckReopened() {
     if (!pod->second.facts.active() || pod->second.facts.terminating) continue;
     Fail("misplaced", absl::StrCat("pod ", reopened.pod, " was bound to ", reopened.node, " ",
                                    absl::FormatDuration(now - reopened.bound_at),
-                                   " ago, which still bears the taint for removal"));
+                                   " ago, which still has the taint for removal"));
   }
 }
 
-// A request that is written anew for a node that is there buys nothing.
+// A request that is written again for a node that is there buys nothing.
 void Checks::OnRequest(const Json& request) {
   const std::string name = TextAt(request, {"metadata", "name"});
   if (truth_->nodes().contains(name)) return;

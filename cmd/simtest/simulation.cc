@@ -54,7 +54,7 @@ cmd::AppOptions ReplicaOptions(const world::Plan& plan) {
   core.hook.unneeded_after = absl::Seconds(30);
   core.hook.cancel_after = absl::Seconds(10);
   core.hook.launch_timeout = absl::Seconds(30);
-  // A dead watch is noticed within 80 s: whoever waits for less ends machines unseen.
+  // A dead watch is noticed within 80 s: a shorter wait ends machines unseen.
   core.hook.ready_timeout = absl::Seconds(150);
   core.hook.backoff_initial = absl::Seconds(5);
   core.hook.backoff_max = absl::Seconds(40);

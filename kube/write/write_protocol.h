@@ -29,7 +29,7 @@
 //             Aborted.
 //   create    409 with reason AlreadyExists: AlreadyExists, after an unknown outcome too, as the
 //             name is the identity. Any other 409 (a ResourceQuota that changed meanwhile) made
-//             nothing: retried, in the end Aborted. A reservation pod likewise.
+//             nothing: retried, in the end Aborted. The same holds for a reservation pod.
 //   delete    404 NotFound, 409 FailedPrecondition (the uid); after an unknown outcome 404: OK.
 //   apply     of a config map, server-side and by force: may be repeated at will.
 //   claim     the finalizer, if it is to be allocated and has none, then the status

@@ -77,7 +77,7 @@ class AllocationTracker final : public state::StateSubscriber {
     bool preemptible = true;
     int64_t gpu_milli =
         0;  // of a share by memory it depends on the node that it has left meanwhile
-    std::optional<model::ResourceIndex> gpu_model;  // likewise
+    std::optional<model::ResourceIndex> gpu_model;  // at that time
     friend bool operator==(const Charged&, const Charged&) = default;
   };
 
@@ -95,7 +95,7 @@ class AllocationTracker final : public state::StateSubscriber {
   void OnCharged(const state::PodRecord& pod);
   void OnReleased(const state::PodRecord& pod);
   void OnWorkloadGone(state::WorkloadId id);
-  // The node's GPU model may be another one: what stands on it is charged anew.
+  // The node's GPU model may be another one: what runs on it is charged again.
   void RefreshNode(const state::NodeInfo& node);
 
   const state::ClusterState& state_;

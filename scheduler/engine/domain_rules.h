@@ -4,7 +4,7 @@
 // bear: every level of the topology has to be among them, or the node would be outside the tree
 // (topology.h), whatever level is asked for. Its host name is known too, and makes it a domain of
 // its own. So there is a problem, and nothing is to be bought, where
-//   - no kind of node on offer bears the labels of all levels,
+//   - no kind of node on offer has the labels of all levels,
 //   - pods of the set run already, and each node is a domain of the required level, or
 //   - they all run outside the tree.
 // In every other case the rule says what to buy: which labels, down to which level equal, and the

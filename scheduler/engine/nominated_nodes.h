@@ -6,7 +6,7 @@
 // of their names. Only a wish: what does not fit any more, or starts at once elsewhere, goes there
 // (Placer).
 //
-// Ids may be dealt anew between cycles; then the wish belongs to another pod, which harms nothing.
+// An id may be reused between cycles; then the wish belongs to another pod, which harms nothing.
 // An offer depends on the state and on the last cycle alone, so that it is the same again when the
 // state is as it was (undo).
 // Thread-safety: the owner's thread. Complexity: O(promises) a cycle; once a cycle O(nodes), if a

@@ -29,7 +29,7 @@ struct PackingClass {
 enum class PackingEnd : uint8_t {
   kFound,    // all pods have a place, in the transaction
   kNone,     // there is no way; the transaction is as it was
-  kGivenUp,  // the bound was reached; likewise
+  kGivenUp,  // the bound was reached; nothing was placed
 };
 
 // `place` puts a pod on a node in `txn`, if it fits there beside what is placed already.

@@ -132,11 +132,11 @@ class PendingIndex {
   PendingIndex(const state::ClusterState& state, const queues::QueueTree& tree, bool by_duration)
       : state_(state), tree_(tree), by_duration_(by_duration) {}
 
-  // Files the workload anew by its present row, or takes it out if nothing of it waits.
+  // Files the workload again by its present row, or takes it out if nothing of it waits.
   void Refresh(const state::Workload& workload);
   void Remove(state::WorkloadId workload);
   void Clear();
-  // Files workloads anew whose preemption delay is over by `now`. Time that runs backwards begins
+  // Files workloads again whose preemption delay is over by `now`. Time that runs backwards begins
   // no delay again.
   void EndDelays(absl::Time now);
   // By the time of the last EndDelays().
@@ -157,7 +157,7 @@ class PendingIndex {
   [[nodiscard]] const EquivalenceClass* EquivalenceClassOf(state::WorkloadId workload) const;
   [[nodiscard]] const QueueOrderKey* KeyOf(state::WorkloadId workload) const;
 
-  // Since the last call: what was filed, perhaps anew, and what was taken out, each perhaps several
+  // Since the last call: what was filed, perhaps again, and what was taken out, each perhaps several
   // times.
   WaitingChanges TakeChanges();
   // Its members wait for something else than before: news for TakeChanges().

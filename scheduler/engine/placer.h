@@ -7,7 +7,7 @@
 // has a topology constraint, its pods and everything below it are tried in one candidate domain
 // after another.
 //
-// If that fails, or would let it wait, pods that are not alike are tried anew in other orders and
+// If that fails, or would let it wait, pods that are not alike are tried again in other orders and
 // on other nodes (engine/packing.h), within a bound for each gang and each cycle: beyond it is the
 // one way in which a gang that is to start may miss room that is there. Promises (of victims' room)
 // have the first attempt alone.

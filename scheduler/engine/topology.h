@@ -119,7 +119,7 @@ class TopologyIndex final : public state::StateSubscriber {
 
   void OnChange(const state::StateChange& change) override;
   [[nodiscard]] state::ChangeKinds Kinds() const override;
-  // The trees that are kept against trees made anew; the first difference, or empty.
+  // The trees that are kept against new ones; the first difference, or empty.
   // O(topologies * nodes * levels).
   [[nodiscard]] std::string CheckConsistency() const;
   // Trees that are kept. For tests of what makes one go.

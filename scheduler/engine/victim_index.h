@@ -6,7 +6,7 @@
 // In it: preemptible workloads of existing queues with a pod that is being bound, is bound, runs or
 // has a promise.
 // Order: the reverse of the queue order (pending.h); where priority, elastic state and age are
-// equal, whoever started last goes first, because it loses the least work, and only then the uid
+// equal, the pod that started last goes first (it loses the least work), and only then the uid
 // decides. (KAI goes straight to the uid, which means nothing.) Where short jobs are served first
 // (state::JobOrder) age is left out: its reverse would take the long jobs, which lose the most.
 //

@@ -1,6 +1,6 @@
 // The units that leaf queues can give up, made as they are reached, in the order of eviction.
 //
-// A workload gives one extra pod at a time and takes its place in the order anew after each, so
+// A workload gives one extra pod at a time and takes its new place in the order after each, so
 // that workloads above their minimum give before any that is at it; the rest of it goes as one
 // unit.
 //

@@ -217,7 +217,7 @@ struct GroupNotes {
 struct WorkloadDetails {
   std::string invalid;
   std::string warning;  // what is ignored in its objects, for people; it runs all the same
-  // How long it waits before others give way for it: the PodGroup's, else the first pod's
+  // How long it waits before others are evicted for it: the PodGroup's, else the first pod's
   // annotation. Not negative.
   absl::Duration preemption_delay = absl::ZeroDuration();
   int64_t min_member = 1;                   // as the PodGroup says; what counts is in `sets`

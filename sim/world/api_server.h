@@ -112,7 +112,7 @@ class ApiServer {
   // A webhook of the cluster answers 403 to bindings of pods of this name.
   void RefuseBinding(const std::string& pod) { refused_bindings_.insert(pod); }
   [[nodiscard]] const std::set<std::string>& refused_bindings() const { return refused_bindings_; }
-  // Called before a client's request is handled; it may change objects, as whoever is faster does.
+  // Called before a client's request is handled; it may change objects, as a faster client does.
   void Precede(std::function<void(const kube::HttpRequest&)> hurry) { hurry_ = std::move(hurry); }
 
   [[nodiscard]] uint64_t version() const;

@@ -69,7 +69,7 @@ class Cloud {
     return lies_[static_cast<size_t>(Lie::kAllTainted)] == absl::InfiniteFuture();
   }
   // A machine that an older version bought: its type is in no catalogue any more, and its request
-  // bears no price. Its node is ready.
+  // has no price. Its node is ready.
   void Inherit(const std::string& name, int64_t gpus, int64_t price_micro_usd_per_hour);
   // From now on each node that registers gets a static pod, as kube-proxy is one.
   void RunStaticPods() { static_pods_ = true; }

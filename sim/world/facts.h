@@ -64,8 +64,8 @@ struct NodeFacts {
   Amounts allocatable;
   int64_t pods = 0;
   bool ready = false, tainted = false, unschedulable = false;
-  bool removing = false;           // bears Fairlead's taint for removal
-  bool tainted_by_others = false;  // bears any other taint that keeps pods away
+  bool removing = false;           // has Fairlead's taint for removal
+  bool tainted_by_others = false;  // has any other taint that keeps pods away
 };
 
 struct QueueFacts {

@@ -35,7 +35,8 @@ enum class Fate : uint8_t {
   kTimeoutServed,
   kFalseConflict,
 };
-// At most one of them a request; chances above 1000 in all equivalence class out the later ones.
+// At most one of them per request. If the chances sum up to more than 1000, the later ones never
+// come.
 Fate DrawFate(const NetworkFaults& faults, bool is_write, Draws& draws);
 constexpr bool ReachesServer(Fate fate) {
   return fate == Fate::kServed || fate == Fate::kLostAnswer || fate == Fate::kTimeoutServed;
