@@ -58,6 +58,14 @@ struct StateChange {
     // The queue object appeared, went, or says something else that decisions read. `reshaped`: the
     // set of queues, a parent link or the set of resources that queues name is another one.
     kQueue,
+    // The PriorityClass appeared or says something else; it is about to go. Entries of the
+    // workloads whose priority that changes follow.
+    kPriorityClass,
+    kPriorityClassGone,
+    // The PodDisruptionBudget appeared, selects or allows something else, or other evictions count
+    // against it; it is about to go.
+    kBudget,
+    kBudgetGone,
     // The object of the claim appeared or says something else that decisions read; or it is about
     // to go.
     kClaim,
@@ -73,8 +81,8 @@ struct StateChange {
   WorkloadId workload = kNoId;  // of pods and workloads; of a pod of others none
   // Of kPodMoved both; of entries about nodes, labels and devices the node is `to_node`.
   NodeId from_node = kNoId, to_node = kNoId;
-  // Of entries about classes (PodClassId), topologies (TopologyId), queues (queues::QueueId) and
-  // claims (ClaimRow::id).
+  // Of entries about classes (PodClassId), topologies (TopologyId), queues (queues::QueueId),
+  // priority classes (PriorityClassId), budgets (BudgetId) and claims (ClaimRow::id).
   uint32_t row = kNoId;
 };
 static_assert(sizeof(StateChange) <= 24);

@@ -323,6 +323,7 @@ Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
   } else {
     grace_ends_.Erase(record.id);
   }
+  if (node != kNoId) ReadStartedUnder(record, pod);
   const GpuPick groups = GroupsFromApi(record, pod, node);
   const bool same_groups = groups == record.gpu_groups;
   if (status == former && node == former_node && same_groups) return change;
@@ -381,11 +382,48 @@ const std::shared_ptr<const std::string>& ClusterState::InternQueue(const std::s
   return started_under_last_;
 }
 
-void ClusterState::SettleQueues(WorkloadId workload_id) {
+// Tenants may write the annotation too. The binding overwrites what a waiting pod has. So it counts
+// when a pod comes to its node, and not later; and not at all for pods that this process would have
+// bound itself.
+void ClusterState::ReadStartedUnder(PodRecord& record, const model::Pod& pod) {
+  if (deciding_ || !record.ours || HoldsNode(record.status) || record.started_under != nullptr) {
+    return;
+  }
+  const absl::string_view text = pod.meta.annotations.Get(model::kStartedUnderAnnotation);
+  const size_t slash = text.rfind('/');
+  const absl::string_view parent = slash == text.npos ? "" : text.substr(0, slash);
+  const absl::string_view queue = slash == text.npos ? text : text.substr(slash + 1);
+  if (queue.empty() || std::max(queue.size(), parent.size()) > model::kLongestName) return;
+  SetStartedUnder(record, InternQueue(std::string(queue)));
+  record.started_under_unchecked = true;
+  if (parent.empty()) return;
+  std::string& recorded = recorded_parents_[queue];
+  if (recorded.empty() || parent < recorded) recorded = std::string(parent);
+}
+
+std::string ClusterState::RecordedParentOf(absl::string_view queue) const {
+  const auto found = recorded_parents_.find(queue);
+  return found == recorded_parents_.end() ? "" : found->second;
+}
+
+void ClusterState::SetStartedUnder(PodRecord& record, std::shared_ptr<const std::string> queue) {
+  const bool charged = IsAllocated(record.status);
+  if (charged) TellReleased(record);
+  record.started_under = std::move(queue);
+  if (charged) TellCharged(record);
+}
+
+void ClusterState::SettleQueues(WorkloadId workload_id,
+                                const std::function<bool(const std::string&)>& is_queue) {
   const Workload& workload = workloads_[workload_id];
   if (workload.Active() + workload.Count(PodStatus::kReleasing) == 0) return;
   for (PodId id : workload.pods) {
     PodRecord& pod = pods_[id];
+    if (std::exchange(pod.started_under_unchecked, false) && pod.started_under != nullptr &&
+        !is_queue(*pod.started_under)) {
+      SetStartedUnder(pod, nullptr);
+      TouchWorkload(workload_id);
+    }
     if (pod.started_under != nullptr || !HoldsNode(pod.status)) continue;
     if (!workload.queue_named && pod.status != PodStatus::kBinding) continue;
     pod.started_under = InternQueue(workload.queue);
