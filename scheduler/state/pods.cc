@@ -214,9 +214,17 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
   }
   PodRecord& record = pods_[id];
   const WorkloadId former_workload = record.workload;
+  // What has a nominated node is equivalent to no other workload. It calls for no cycle.
+  if (record.details->nominated_node != pod.nominated_node_name && former_workload != kNoId) {
+    TouchWorkload(former_workload);
+  }
   const uint64_t former_version =
       former_workload == kNoId ? 0 : workloads_[former_workload].version;
   ReadTaskPriority(record, pod);
+  // Equivalent workloads share a verdict, which names the generation.
+  if (record.generation != pod.meta.generation && record.workload != kNoId) {
+    TouchWorkload(record.workload);
+  }
   record.generation = pod.meta.generation;
   record.do_not_disrupt =
       IsTrue(pod.meta.annotations.Find("karpenter.sh/do-not-disrupt")) ||

@@ -426,7 +426,14 @@ Change ClusterState::UpsertPodGroup(const model::PodGroup& group) {
   workload.group = std::make_shared<const model::PodGroup>(group);
   workload.uid = group.meta.uid;
   const bool past_changed = ReadPast(workload, old.get());
-  if (same_spec && !past_changed) return change;
+  if (same_spec && !past_changed) {
+    // A verdict that it shares with equivalent workloads names the generation.
+    if (old->meta.generation != group.meta.generation) {
+      TouchWorkload(id);
+      change.workloads = true;
+    }
+    return change;
+  }
   if (!same_spec) RefreshSets(workload);
   RenewWorkload(id, /*changed=*/true);
   change.workloads = true;
