@@ -57,7 +57,9 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
     framework->Attach(nullptr);
   }
   std::vector<state::StateSubscriber*> Subscribers() {
-    std::vector<state::StateSubscriber*> all{&counters, &tracker};
+    std::vector<state::StateSubscriber*> all{&counters};
+    for (state::StateSubscriber* subscriber : framework->Subscribers()) all.push_back(subscriber);
+    all.push_back(&tracker);
     for (state::StateSubscriber* subscriber : placer.Subscribers()) all.push_back(subscriber);
     for (state::StateSubscriber* subscriber : search.Subscribers()) all.push_back(subscriber);
     all.push_back(&diagnoser);
@@ -146,6 +148,8 @@ void Engine::Impl::OnChange(const state::StateChange& change) {
   const state::WorkloadId id = change.workload;
   if (change.kind == state::StateChange::Kind::kQueue) {
     read_all |= change.reshaped;
+    divider.QueuesChanged();
+    history.QueuesChanged();
     return;
   }
   if (change.kind == state::StateChange::Kind::kWorkloadGone) {
@@ -466,6 +470,8 @@ std::vector<state::NodeId> Engine::ReservedNodes() const { return impl_->reserva
 std::string Engine::CheckConsistency() const {
   std::string wrong = impl_->state.CheckConsistency();
   if (wrong.empty()) wrong = impl_->counters.CheckConsistency();
+  if (wrong.empty()) wrong = impl_->framework->CheckConsistency();
+  if (wrong.empty()) wrong = impl_->divider.CheckConsistency();
   if (wrong.empty()) wrong = impl_->tracker.CheckConsistency();
   if (wrong.empty()) wrong = impl_->placer.CheckConsistency();
   if (wrong.empty()) wrong = impl_->search.CheckConsistency();

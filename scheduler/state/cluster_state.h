@@ -20,6 +20,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "base/prefetch.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/model/cluster_event.h"
@@ -256,7 +257,8 @@ class ClusterState {
   }
   // Nodes with a taint of effect PreferNoSchedule.
   [[nodiscard]] size_t softly_tainted_nodes() const { return softly_tainted_nodes_; }
-  // Counts every change; equal values mean that nothing changed in between.
+  // Counts the entries of the change log, and the changes of device objects that have none: equal
+  // values mean that nothing changed in between.
   [[nodiscard]] uint64_t version() const { return version_; }
 
   // Recomputes every derived number from the rows and compares; the text of the first difference,
@@ -326,7 +328,10 @@ class ClusterState {
   // Decides again which pod carries the claim, and the classes of those that name it.
   void RefreshClaim(const std::string& key);
   void RefreshPodClaims(PodId id);
-  void ResolveClaims(const PodRecord& record, model::PodSpec& spec);
+  // Adds to the spec what the pod's claims make of its class. `ask`: what a claim asks for.
+  using AskClaim =
+      absl::FunctionRef<absl::StatusOr<std::vector<RequestDemand>>(const model::ResourceClaim&)>;
+  void ResolveClaims(const PodRecord& record, AskClaim ask, model::PodSpec& spec) const;
   [[nodiscard]] std::string QueueFault(const PodRecord& record, const std::string& key,
                                        const model::ResourceClaim& claim) const;
   [[nodiscard]] bool HasPlaceIn(const ClaimRow& row, const PodRecord& record) const;
@@ -366,6 +371,7 @@ class ClusterState {
   void DropNodeIfUnused(NodeId id);
   void ReplaceNodeObject(NodeInfo& node, model::Node object);
   void Tell(const StateChange& change) {
+    ++version_;
     for (StateSubscriber* subscriber : subscribers_[static_cast<size_t>(change.kind)]) {
       subscriber->OnChange(change);
     }

@@ -146,7 +146,6 @@ void DisruptionBudgets::SeenLeaving(absl::string_view uid) {
 // ---- of ClusterState
 
 void ClusterState::TellBudget(BudgetId id, bool gone) {
-  ++version_;
   Tell({.kind = gone ? StateChange::Kind::kBudgetGone : StateChange::Kind::kBudget, .row = id});
 }
 

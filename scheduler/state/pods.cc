@@ -301,7 +301,10 @@ Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
   const NodeId former_node = record.node;
   PodStatus status = PodStatus::kPending;
   NodeId node = kNoId;
-  record.terminating = pod.meta.deletion.has_value();
+  if (record.terminating != pod.meta.deletion.has_value()) {
+    record.terminating = !record.terminating;
+    if (record.workload != kNoId) TouchWorkload(record.workload);
+  }
   record.phase_running = pod.phase == model::PodPhase::kRunning;
   if (record.terminating && budgets_.in_flight() > 0) budgets_.SeenLeaving(record.uid);
   if (pod.phase == model::PodPhase::kSucceeded) {

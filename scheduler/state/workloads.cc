@@ -499,7 +499,6 @@ Change ClusterState::UpsertPriorityClass(const model::PriorityClass& priority_cl
                     row.global_default == priority_class.global_default;
   row = priority_class;
   if (same) return change;
-  ++version_;
   Tell({.kind = StateChange::Kind::kPriorityClass, .row = id});
   change.policy = true;
   RenewPriorities();
@@ -511,7 +510,6 @@ Change ClusterState::RemovePriorityClass(absl::string_view name) {
   const auto it = priority_class_index_.find(name);
   if (it == priority_class_index_.end()) return change;
   const PriorityClassId id = it->second;
-  ++version_;
   Tell({.kind = StateChange::Kind::kPriorityClassGone, .row = id});
   priority_class_index_.erase(it);
   priority_classes_[id] = model::PriorityClass{};
