@@ -35,9 +35,14 @@ bool DecisionLoop::Impl::EndAttempts() {
       continue;
     }
     const std::string message = verdict::Message(entry.verdict);
-    state.SetFailedAttempt(workload.id, {model::NodePoolOf(*workload.group),
-                                         std::string(verdict::CodeName(entry.verdict.code)),
-                                         std::string(absl::StripSuffix(message, "."))});
+    const auto fail = [&](state::WorkloadId id) {
+      state.SetFailedAttempt(id, {model::NodePoolOf(*state.workload(id).group),
+                                  std::string(verdict::CodeName(entry.verdict.code)),
+                                  std::string(absl::StripSuffix(message, "."))});
+    };
+    // Groups of one equivalence class have had the same attempt.
+    engine->ForEachBehind(entry, fail);
+    fail(workload.id);
     any = true;
   }
   return any;

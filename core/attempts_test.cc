@@ -158,6 +158,22 @@ TEST_F(AttemptsTest, OneFailedAttemptIsTheLastUntilTheGroupIsMoved) {
   EXPECT_EQ(told[0].node_pool, "b");
 }
 
+// Groups that are equal in all but their names have one entry.
+TEST_F(AttemptsTest, TheAttemptsOfEqualGroupsFailInOneStep) {
+  Hook(false);
+  Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+  for (const char* name : {"a", "b", "c"}) {
+    model::PodGroup group = Once(2);
+    group.meta.name = name;
+    group.meta.uid = absl::StrCat("uid-", name);
+    PutGang(group, 2);
+  }
+  (void)Step(100);
+  for (const char* name : {"ns/a", "ns/b", "ns/c"}) {
+    EXPECT_EQ(VerdictOf(name, 100).code, verdict::Code::kSchedulingBackoff) << name;
+  }
+}
+
 TEST_F(AttemptsTest, ALostMarkIsWrittenAgainWithTheReason) {
   Hook(false);
   Put(MakeQueue("q", "", kUnlimited, kUnlimited));

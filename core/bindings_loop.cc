@@ -1,5 +1,6 @@
 // Bindings of DecisionLoop: the Host of the pipeline, and gangs that cannot be completed.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -56,11 +57,29 @@ uint64_t DecisionLoop::Impl::Send(model::Action action) {
   return next_action_id - 1;
 }
 
-void DecisionLoop::Impl::SendBinding(model::BindPod&& bind, uint64_t& id) {
+const model::StringMap& DecisionLoop::Impl::StartAnnotations(const std::string& queue) {
+  auto& [known, annotations] = last_start_annotations;
+  if (annotations.empty() || known != queue) {
+    model::StringMap& made = start_annotations[queue];
+    if (made.empty()) {
+      const std::optional<queues::QueueId> id = tree.FindEver(queue);
+      const std::string parent = id.has_value() ? tree.Spec(*id).parent : "";
+      made = {{model::kLastStartAnnotation, timestamp},
+              {model::kStartedUnderAnnotation,
+               parent.empty() ? queue : absl::StrCat(parent, "/", queue)}};
+    }
+    known = queue;
+    annotations = made;
+  }
+  return annotations;
+}
+
+void DecisionLoop::Impl::SendBinding(state::PodId pod, model::BindPod&& bind, uint64_t& id) {
+  const model::StringMap& start = StartAnnotations(state.QueueOf(state.pod(pod)));
   if (bind.annotations.empty()) {
-    bind.annotations = started_now;
+    bind.annotations = start;
   } else {
-    bind.annotations.Set(model::kLastStartAnnotation, timestamp);
+    for (const auto& [key, value] : start) bind.annotations.Set(key, value);
   }
   if (options.emit_events) {
     Emit({0, model::EmitEvent{model::Kind::kPod, bind.ns, bind.name, bind.uid, false, "Scheduled",

@@ -307,7 +307,8 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   sending = &result;
   if (sending_at != now) {
     timestamp = Timestamp(now);
-    started_now = {{model::kLastStartAnnotation, timestamp}};
+    start_annotations.clear();
+    last_start_annotations = {};
   }
   sending_at = now;
   for (const model::ActionResult& answer : std::exchange(answers, {})) TakeAnswer(answer, now);

@@ -7,8 +7,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "core/claim_plugin.h"
 #include "core/decision_loop.h"
@@ -87,7 +89,9 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
 
   // ---- bindings (BindingPipeline::Host)
   uint64_t Send(model::Action action) override;
-  void SendBinding(model::BindPod&& bind, uint64_t& id) override;
+  void SendBinding(state::PodId pod, model::BindPod&& bind, uint64_t& id) override;
+  // What every binding of this step under this queue writes onto its pod.
+  const model::StringMap& StartAnnotations(const std::string& queue);
   void BindingFailed(state::PodId pod, const std::string& reason, bool sent) override;
   void BindingInDoubt(state::PodId pod, const std::string& reason, int attempts) override;
   void BindingDone(state::PodId pod) override;
@@ -195,8 +199,10 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // Of the current step: where the pipeline sends.
   StepResult* sending = nullptr;
   absl::Time sending_at = absl::InfinitePast();
-  std::string timestamp;                 // of sending_at, in the format of annotations
-  model::StringMap started_now;          // the annotation of a binding: shared by all of a step
+  std::string timestamp;  // of sending_at, in the format of annotations
+  // StartAnnotations by queue; and of the queue asked for last.
+  absl::flat_hash_map<std::string, model::StringMap> start_annotations;
+  std::pair<std::string, model::StringMap> last_start_annotations;
   std::vector<model::EmitEvent> events;  // to be sent with the next step
   std::set<model::Kind> missing_device_kinds;
   // Launches that a provider has accepted, by action: it may still report a failure.

@@ -30,6 +30,7 @@ TEST_F(DecisionLoopTest, BindsWithUidOnceAndTheEchoCostsNothing) {
   EXPECT_EQ(binds[0].uid, "uid-ns-p");
   EXPECT_EQ(binds[0].node, "n");
   EXPECT_TRUE(binds[0].annotations.Has(model::kLastStartAnnotation));
+  EXPECT_EQ(binds[0].annotations.Get(model::kStartedUnderAnnotation), "q");
   EXPECT_FALSE(binds[0].annotations.Has(model::kVerdictAnnotation));
   EXPECT_EQ(first.actions.size(), 1u);
   AnswerAll(first);
@@ -37,6 +38,23 @@ TEST_F(DecisionLoopTest, BindsWithUidOnceAndTheEchoCostsNothing) {
   EXPECT_FALSE(Step(2).decided);
   Put(PodBuilder("ns", "p").Queue("q").Gpus(1).On("n").Build());
   EXPECT_FALSE(Step(3).decided);
+}
+
+TEST_F(DecisionLoopTest, ABindingSaysUnderWhichQueueThePodWasStarted) {
+  SyncAll();
+  Put(MakeQueue("dept", "", kUnlimited, kUnlimited));
+  Put(MakeQueue("team", "dept", kUnlimited, kUnlimited));
+  Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+  Put(MakeNode("n", 8));
+  Put(PodBuilder("ns", "a").Queue("team").Gpus(1).Created(1).Build());
+  Put(PodBuilder("ns", "b").Queue("q").Gpus(1).Created(2).Build());
+  Put(PodBuilder("ns", "c").Queue("team").Gpus(1).Created(3).Build());
+  std::map<std::string, std::string> started;
+  for (const auto& bind : Of<model::BindPod>(Step(1))) {
+    started[bind.name] = std::string(bind.annotations.Get(model::kStartedUnderAnnotation));
+  }
+  EXPECT_EQ(started, (std::map<std::string, std::string>{
+                         {"a", "dept/team"}, {"b", "q"}, {"c", "dept/team"}}));
 }
 
 TEST_F(DecisionLoopTest, RefusedBindingIsDecidedAnewAfterItsBackoff) {

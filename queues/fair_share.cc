@@ -210,7 +210,7 @@ void FairShareDivider::Layout() {
   requested_.resize(queues_.size());
   kept_below_.resize(queues_.size());
   shares_ = FairShares(tree_);
-  version_ = tree_.version();
+  laid_out_ = true;
 }
 
 void FairShareDivider::AddLevel(size_t parent, absl::Span<const QueueId> siblings) {
@@ -271,8 +271,8 @@ void FairShareDivider::DivideColumn(Column& column, const model::Resources& tota
 
 const FairShares& FairShareDivider::Divide(const QueueLedger& ledger, const model::Resources& total,
                                            const FairShareOptions& options) {
-  const bool all = version_ != tree_.version() || k_micro_ != options.k_micro;
-  if (version_ != tree_.version()) Layout();
+  const bool all = !laid_out_ || k_micro_ != options.k_micro;
+  if (!laid_out_) Layout();
   k_micro_ = options.k_micro;
   divisions_ = 0;
   for (Column& column : columns_) {
@@ -280,6 +280,30 @@ const FairShares& FairShareDivider::Divide(const QueueLedger& ledger, const mode
     DivideColumn(column, total, options, all);
   }
   return shares_;
+}
+
+std::string FairShareDivider::CheckConsistency() const {
+  if (!laid_out_) return "";
+  FairShareDivider fresh(tree_);
+  fresh.Layout();
+  if (queues_ != fresh.queues_ || columns_.size() != fresh.columns_.size()) {
+    return "fair share: the queues that it divides among are not those of the tree";
+  }
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    for (size_t i = 0; i < queues_.size(); ++i) {
+      const LevelQueue& known = columns_[c].rows[i];
+      const LevelQueue& now = fresh.columns_[c].rows[i];
+      const auto bounds = [](const LevelQueue& row) {
+        return std::tie(row.priority, row.age_rank, row.quota, row.limit, row.weight_micro);
+      };
+      if (columns_[c].resource == fresh.columns_[c].resource && bounds(known) == bounds(now)) {
+        continue;
+      }
+      return absl::StrCat("fair share: queue ", tree_.Name(queues_[i]),
+                          " is divided for with other bounds than it has");
+    }
+  }
+  return "";
 }
 
 FairShares ComputeFairShare(const QueueTree& tree, const QueueLedger& ledger,

@@ -27,6 +27,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -86,11 +87,18 @@ class FairShares {
 };
 
 // Divides repeatedly: keeps the result of siblings that did not change. Same results as
-// ComputeFairShare. Ownership: keeps a reference to the tree. Complexity: reading what every queue
+// ComputeFairShare. Its owner tells it of each change of the tree (QueueObserver). What queues
+// request is read and compared at each division: it changes with most placements, and is divided
+// once a cycle. Ownership: keeps a reference to the tree. Complexity: reading what every queue
 // requests (some microseconds per hundred queues), and the divisions that changed.
 class FairShareDivider {
  public:
   explicit FairShareDivider(const QueueTree& tree) : tree_(tree) {}
+
+  // A queue object has changed. O(1).
+  void QueuesChanged() { laid_out_ = false; }
+  // The first difference between what it knows of the tree and the tree, or empty.
+  [[nodiscard]] std::string CheckConsistency() const;
 
   // `total`: what usable nodes can allocate, less what pods of other schedulers use of it. The
   // result is valid until the next call.
@@ -121,7 +129,7 @@ class FairShareDivider {
                     bool all);
 
   const QueueTree& tree_;
-  std::optional<uint64_t> version_;  // of the tree, at the last Layout()
+  bool laid_out_ = false;  // since the last change of the tree
   int64_t k_micro_ = 0;
   std::vector<QueueId> queues_;  // by position; parents before children
   std::vector<Level> levels_;

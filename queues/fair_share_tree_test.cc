@@ -163,11 +163,25 @@ TEST(FairShareTreeTest, HistoryOfZeroChangesNothing) {
 
 // A divider that is used repeatedly gives the result of one division from scratch.
 TEST(FairShareDividerTest, AgreesWithOneDivisionAfterEveryChange) {
+  struct Observer final : QueueObserver {
+    Observer(RandomWorld& of, FairShareDivider& divided) : world(of), divider(divided) {
+      world.tree.AddObserver(this);
+    }
+    ~Observer() { world.tree.RemoveObserver(this); }
+    void OnQueueChange(QueueId, bool reshaped) override {
+      divider.QueuesChanged();
+      if (reshaped) world.ledger.Rebuild(world.tree);
+    }
+    RandomWorld& world;
+    FairShareDivider& divider;
+  };
+
   Random random;
   SCOPED_TRACE(random.Describe());
   for (int round = 0; round < 40; ++round) {
     RandomWorld world(random, false);
     FairShareDivider divider(world.tree);
+    const Observer observer(world, divider);
     const auto some = [&] {
       return static_cast<QueueId>(random.Between(0, static_cast<int64_t>(world.tree.size()) - 1));
     };
@@ -198,7 +212,6 @@ TEST(FairShareDividerTest, AgreesWithOneDivisionAfterEveryChange) {
           if (random.OneIn(4)) world.tree.Remove(world.tree.Name(some()));
           break;
       }
-      if (!world.ledger.BuiltFor(world.tree)) world.ledger.Rebuild(world.tree);
       const FairShares& again = divider.Divide(world.ledger, world.total, world.options);
       const FairShares once =
           ComputeFairShare(world.tree, world.ledger, world.total, world.options);
@@ -207,6 +220,7 @@ TEST(FairShareDividerTest, AgreesWithOneDivisionAfterEveryChange) {
       }
       divider.Divide(world.ledger, world.total, world.options);
       ASSERT_EQ(divider.divisions(), 0u) << "nothing changed";
+      ASSERT_EQ(divider.CheckConsistency(), "");
     }
   }
 }
@@ -239,6 +253,24 @@ TEST(FairShareDividerTest, DividesOnlyTheLevelsThatChanged) {
   ledger.Charge(leaves[0], Gpus(1000), true);
   divider.Divide(ledger, Gpus(1'000'000), options);
   EXPECT_EQ(divider.divisions(), 0u) << "what is placed changes no share";
+}
+
+TEST(FairShareDividerTest, ItsCheckFindsAChangeThatItWasNotTold) {
+  model::ResourceNames names;
+  QueueTree tree(names);
+  tree.Upsert(MakeQueue("a"));
+  FairShareDivider divider(tree);
+  divider.Divide(QueueLedger(tree), Gpus(1000), {});
+  EXPECT_EQ(divider.CheckConsistency(), "");
+  model::Queue other = MakeQueue("a");
+  other.gpu.quota = 5000;
+  tree.Upsert(other);
+  EXPECT_NE(divider.CheckConsistency(), "");
+  divider.QueuesChanged();
+  EXPECT_EQ(divider.CheckConsistency(), "");
+  divider.Divide(QueueLedger(tree), Gpus(1000), {});
+  tree.Upsert(MakeQueue("b"));
+  EXPECT_NE(divider.CheckConsistency(), "");
 }
 
 }  // namespace

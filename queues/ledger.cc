@@ -33,7 +33,6 @@ void QueueLedger::Rebuild(const QueueTree& tree) {
       for (size_t i = 0; i < row; ++i) totals_[Offset(at) + i] += own[Offset(q) + i];
     }
   }
-  shape_version_ = tree.shape_version();
 }
 
 void QueueLedger::Charge(QueueId queue, const model::Resources& amount, bool preemptible) {

@@ -28,12 +28,9 @@ class QueueLedger {
  public:
   explicit QueueLedger(const QueueTree& tree) { Rebuild(tree); }
 
-  // Sums again along the tree's current links; direct charges of each queue stay. Needed when
-  // BuiltFor() is false. O(queues * resources).
+  // Sums again along the tree's current links; direct charges of each queue stay. Needed after a
+  // change that QueueObserver is told as `reshaped`. O(queues * resources).
   void Rebuild(const QueueTree& tree);
-  [[nodiscard]] bool BuiltFor(const QueueTree& tree) const {
-    return shape_version_ == tree.shape_version();
-  }
 
   // Charges the queue (a leaf, or any queue that a running pod is in) and all its ancestors.
   void Charge(QueueId queue, const model::Resources& amount, bool preemptible);
@@ -77,7 +74,6 @@ class QueueLedger {
   void Apply(Kind kind, QueueId queue, const model::Resources& amount, int sign);
   void Widen(size_t width);
 
-  uint64_t shape_version_ = 0;
   size_t width_ = model::kGpu + 1;  // number of resource columns per row
   std::vector<QueueId> parent_;
   std::vector<Int128> totals_;  // queue-major, then kind, then resource

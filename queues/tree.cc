@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "scheduler/model/api_names.h"
 
 namespace fairlead::queues {
 namespace {
@@ -85,6 +87,7 @@ QueueId QueueTree::Upsert(const model::Queue& queue) {
   }
   const bool made_again = !row.exists;
   row.exists = true;
+  if (std::exchange(row.remembered, false)) --remembered_;
   row.queue = queue;
   ReadSpec(row);
   CountExtraResources(queue, 1);
@@ -111,6 +114,20 @@ void QueueTree::Remove(absl::string_view name) {
   rows_[id].exists = false;
   Relink(id);
   Tell(id, former_shape);
+}
+
+bool QueueTree::Remember(absl::string_view name, absl::string_view parent) {
+  if (name.empty() || name.size() > model::kLongestName || ids_.contains(name) ||
+      remembered_ == kMostRemembered) {
+    return false;
+  }
+  const uint64_t former_shape = shape_version_;
+  const QueueId id = IdOf(name);
+  rows_[id].queue.parent = std::string(parent);
+  rows_[id].remembered = true;
+  ++remembered_;
+  Tell(id, former_shape);
+  return true;
 }
 
 void QueueTree::ReadSpec(Row& row) {

@@ -58,6 +58,12 @@ class QueueTree {
   QueueId Upsert(const model::Queue& queue);
   // Does nothing if there is no such queue.
   void Remove(absl::string_view name);
+  // Pods run that were started under this queue, and its object has not been seen: it was deleted
+  // before this process began. From now on it is what a deleted queue is, below `parent` (empty: a
+  // top queue). False if the name has an id already; or if it is longer than a name can be, or
+  // there are kMostRemembered such queues: tenants write names.
+  bool Remember(absl::string_view name, absl::string_view parent);
+  static constexpr size_t kMostRemembered = 1000;
 
   // Not owned; told from now on, after those that were added before it.
   void AddObserver(QueueObserver* observer) { observers_.push_back(observer); }
@@ -119,6 +125,7 @@ class QueueTree {
  private:
   struct Row {
     bool exists = false;
+    bool remembered = false;  // by Remember(), and its object has not been seen since
     model::Queue queue;
     std::vector<Bounds> bounds;  // by ResourceIndex
     std::optional<QueueId> parent;
@@ -164,6 +171,7 @@ class QueueTree {
   std::vector<model::ResourceIndex> resources_;
   std::map<model::ResourceIndex, int> extra_uses_;
   int keepers_ = 0;
+  size_t remembered_ = 0;
 };
 
 }  // namespace fairlead::queues

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "queues/test_support.h"
 
 namespace fairlead::queues {
@@ -224,6 +225,33 @@ TEST_F(QueueTreeTest, IncrementalChangesGiveTheSameTreeAsBuildingAfresh) {
       ASSERT_EQ(Names(tree_, tree_.Ancestors(x)), Names(fresh, fresh.Ancestors(y))) << step;
     }
   }
+}
+
+TEST_F(QueueTreeTest, ARememberedQueueIsLikeADeletedOne) {
+  const QueueId dept = Add("dept");
+  ASSERT_TRUE(tree_.Remember("team", "dept"));
+  EXPECT_FALSE(tree_.Remember("team", "")) << "it has an id";
+  EXPECT_FALSE(tree_.Remember("dept", ""));
+  const QueueId team = *tree_.FindEver("team");
+  EXPECT_FALSE(tree_.Find("team"));
+  EXPECT_FALSE(tree_.Usable(team));
+  EXPECT_EQ(tree_.ChargedTo(team), dept);
+  EXPECT_THAT(Names(tree_, tree_.Roots()), ElementsAre("dept"));
+  EXPECT_TRUE(tree_.IsLeaf(dept));
+  EXPECT_EQ(Add("team"), team);
+  EXPECT_TRUE(tree_.Usable(team));
+  EXPECT_THAT(Names(tree_, tree_.Roots()), ElementsAre("dept", "team"));
+}
+
+TEST_F(QueueTreeTest, NamesOfTenantsDoNotGrowTheTreeWithoutEnd) {
+  EXPECT_FALSE(tree_.Remember("", ""));
+  EXPECT_FALSE(tree_.Remember(std::string(300, 'q'), ""));
+  for (size_t i = 0; i < QueueTree::kMostRemembered; ++i) {
+    EXPECT_TRUE(tree_.Remember(absl::StrCat("q", i), ""));
+  }
+  EXPECT_FALSE(tree_.Remember("one-more", ""));
+  Add("q0");  // it is a queue, so it is not only remembered
+  EXPECT_TRUE(tree_.Remember("one-more", ""));
 }
 
 }  // namespace

@@ -33,9 +33,12 @@ void CheckStartedUnder(const Belief& belief, const Truth& truth, const FailBelie
     const auto found = truth.pods().find(row.pod);
     if (found == truth.pods().end() || row.status == "Binding") continue;
     const PodRow& pod = found->second;
-    if (pod.started_under.empty() || !pod.BoundByFairlead() || belief.began > pod.bound_at) {
-      continue;
-    }
+    if (pod.started_under.empty() || !pod.BoundByFairlead()) continue;
+    // A new process charges to the queues that its objects name what a queue had that is gone.
+    const auto queue = truth.queues().find(pod.started_under);
+    const bool same_queue =
+        queue != truth.queues().end() && queue->second.changed_at < pod.bound_at;
+    if (belief.began > pod.bound_at && !same_queue) continue;
     const absl::Duration apart = pod.moved_at - pod.bound_at;
     if (pod.moved_at > pod.created && apart < kOrdered && apart > -kOrdered) continue;
     if (belief.now - pod.bound_at < kSettled || row.queue == pod.started_under) continue;

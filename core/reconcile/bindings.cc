@@ -206,7 +206,7 @@ void BindingPipeline::TryPermit(uint64_t id, absl::Time now) {
 
 void BindingPipeline::Send(state::PodId pod, model::BindPod&& bind) {
   uint64_t id = 0;
-  host_.SendBinding(std::move(bind), id);
+  host_.SendBinding(pod, std::move(bind), id);
   RowOf(pod).action_id = id;
   in_flight_.emplace(id, pod);
 }

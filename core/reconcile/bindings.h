@@ -60,7 +60,7 @@ class BindingPipeline {
     virtual ~Host() = default;
     // Sends the action and returns its id.
     virtual uint64_t Send(model::Action action) = 0;
-    virtual void SendBinding(model::BindPod&& bind, uint64_t& id) = 0;
+    virtual void SendBinding(state::PodId pod, model::BindPod&& bind, uint64_t& id) = 0;
     // The pod waits again (the state has that already). `reason` is empty if the pod itself has no
     // fault. `sent`: the API server refused the binding.
     virtual void BindingFailed(state::PodId pod, const std::string& reason, bool sent) = 0;

@@ -1,6 +1,8 @@
 #include "scheduler/engine/engine.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -55,7 +57,9 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
     framework->Attach(nullptr);
   }
   std::vector<state::StateSubscriber*> Subscribers() {
-    std::vector<state::StateSubscriber*> all{&counters, &tracker};
+    std::vector<state::StateSubscriber*> all{&counters};
+    for (state::StateSubscriber* subscriber : framework->Subscribers()) all.push_back(subscriber);
+    all.push_back(&tracker);
     for (state::StateSubscriber* subscriber : placer.Subscribers()) all.push_back(subscriber);
     for (state::StateSubscriber* subscriber : search.Subscribers()) all.push_back(subscriber);
     all.push_back(&diagnoser);
@@ -74,7 +78,9 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   // Files what changed since the last time. `settle`: what runs by now was started under the queue
   // that its objects name.
   void CatchUp(bool settle);
+  void FileChanges(bool settle);
   void File(const state::Workload& workload, bool settle);
+  void Settle(const state::Workload& workload);
 
   EngineOptions options;
   state::ClusterState& state;
@@ -102,6 +108,7 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   std::vector<state::WorkloadId> changed;    // since CatchUp(), each once
   std::vector<bool> is_changed;              // by WorkloadId
   std::vector<state::WorkloadId> unsettled;  // filed without; perhaps gone since
+  std::set<std::string> unknown_queues;      // pods run in them, and the tree has no such name
   OfferedLabels offered;
   std::vector<model::Node> offered_nodes;
   std::function<bool(const state::NodeInfo&)> is_late;
@@ -141,6 +148,8 @@ void Engine::Impl::OnChange(const state::StateChange& change) {
   const state::WorkloadId id = change.workload;
   if (change.kind == state::StateChange::Kind::kQueue) {
     read_all |= change.reshaped;
+    divider.QueuesChanged();
+    history.QueuesChanged();
     return;
   }
   if (change.kind == state::StateChange::Kind::kWorkloadGone) {
@@ -158,13 +167,36 @@ void Engine::Impl::File(const state::Workload& workload, bool settle) {
   stale.Refresh(workload);
   pending.Refresh(workload);
   if (settle) {
-    state.SettleQueues(workload.id);
+    Settle(workload);
   } else {
     unsettled.push_back(workload.id);
   }
 }
 
+void Engine::Impl::Settle(const state::Workload& workload) {
+  state.SettleQueues(workload.id,
+                     [this](const std::string& queue) { return tree.FindEver(queue).has_value(); });
+  tracker.CatchUp(workload);
+  if (workload.Active() == 0 || tree.FindEver(workload.queue).has_value()) return;
+  // Users write names onto what runs elsewhere: only those that something is charged to count.
+  const bool charged =
+      std::any_of(workload.pods.begin(), workload.pods.end(), [&](state::PodId id) {
+        const state::PodRecord& pod = state.pod(id);
+        return state::IsAllocated(pod.status) && state.QueueOf(pod) == workload.queue;
+      });
+  if (charged) unknown_queues.insert(workload.queue);
+}
+
 void Engine::Impl::CatchUp(bool settle) {
+  FileChanges(settle);
+  bool any = false;
+  for (const std::string& queue : std::exchange(unknown_queues, {})) {
+    any |= tree.Remember(queue, state.RecordedParentOf(queue));
+  }
+  if (any) FileChanges(settle);
+}
+
+void Engine::Impl::FileChanges(bool settle) {
   std::vector<state::WorkloadId> to_file;
   to_file.swap(changed);
   for (const state::WorkloadId id : to_file) is_changed[id] = false;
@@ -187,7 +219,7 @@ void Engine::Impl::CatchUp(bool settle) {
   walk.Finish();
   if (!settle) return;
   for (const state::WorkloadId id : std::exchange(unsettled, {})) {
-    if (state.workload(id).id == id) state.SettleQueues(id);
+    if (state.workload(id).id == id) Settle(state.workload(id));
   }
 }
 
@@ -201,6 +233,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   Impl& impl = *impl_;
   ScopedDecisionId decision(absl::StrCat("cycle ", ++impl.cycles));
   impl.state.MarkStuck(now - impl.options.stuck_in_releasing_threshold);
+  impl.state.SetDeciding();
   impl.CatchUp(/*settle=*/true);
   impl.pending.EndDelays(now);
   for (const state::WorkloadId id : impl.preemptors.Begin(now)) {
@@ -437,6 +470,8 @@ std::vector<state::NodeId> Engine::ReservedNodes() const { return impl_->reserva
 std::string Engine::CheckConsistency() const {
   std::string wrong = impl_->state.CheckConsistency();
   if (wrong.empty()) wrong = impl_->counters.CheckConsistency();
+  if (wrong.empty()) wrong = impl_->framework->CheckConsistency();
+  if (wrong.empty()) wrong = impl_->divider.CheckConsistency();
   if (wrong.empty()) wrong = impl_->tracker.CheckConsistency();
   if (wrong.empty()) wrong = impl_->placer.CheckConsistency();
   if (wrong.empty()) wrong = impl_->search.CheckConsistency();

@@ -450,5 +450,37 @@ TEST(FoldTest, ACycleLooksAtOneOfManyAlike) {
   EXPECT_EQ(world.engine->ExpandEquivalents(result.waiting).size(), 996u);
 }
 
+// Equivalent workloads share a verdict, which names the generation; and a nominated node makes a
+// pod one of a kind. Nothing else of the objects changes.
+TEST(FoldTest, AnotherGenerationOrANominatedNodeEndsTheEquivalence) {
+  EngineOptions options;
+  options.hook_on = false;
+  World world(options);
+  world.tree.Upsert(MakeQueue("q", "", model::kUnlimited, model::kUnlimited));
+  const auto pod = [](int p) { return PodBuilder("ns", absl::StrCat("p", p)).Gpus(1).Queue("q"); };
+  for (int p = 0; p < 6; ++p) world.state.UpsertPod(pod(p));
+  for (int g = 0; g < 3; ++g) {
+    const std::string name = absl::StrCat("g", g);
+    world.state.UpsertPodGroup(MakeGroup("ns", name, "q", 1));
+    world.state.UpsertPod(PodBuilder("ns", name).Gpus(2).Group(name));
+  }
+  EXPECT_EQ(world.engine->RunCycle(At(100)).waiting.size(), 2u);
+  model::Pod other = pod(3);
+  other.meta.generation = 2;
+  EXPECT_TRUE(world.state.UpsertPod(other).workloads) << "its verdict names the generation";
+  EXPECT_EQ(world.engine->RunCycle(At(101)).waiting.size(), 3u);
+  EXPECT_EQ(world.engine->CheckConsistency(), "");
+  other = pod(4);
+  other.nominated_node_name = "n";
+  EXPECT_FALSE(world.state.UpsertPod(other).Any()) << "no decision depends on it";
+  EXPECT_EQ(world.engine->CheckConsistency(), "");
+  EXPECT_EQ(world.engine->RunCycle(At(102)).waiting.size(), 4u);
+  model::PodGroup group = MakeGroup("ns", "g1", "q", 1);
+  group.meta.generation = 2;
+  EXPECT_TRUE(world.state.UpsertPodGroup(group).workloads);
+  EXPECT_EQ(world.engine->RunCycle(At(103)).waiting.size(), 5u);
+  EXPECT_EQ(world.engine->CheckConsistency(), "");
+}
+
 }  // namespace
 }  // namespace fairlead::engine

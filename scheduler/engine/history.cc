@@ -27,9 +27,8 @@ void History::Renew(absl::Time now, const queues::QueueTree& tree,
   const uint64_t version = record_.has_value() ? record_->version() : reported_->version();
   const bool went_stale =
       reported_.has_value() && state_.known.ok() && now >= reported_->stale_at();
-  const std::pair<uint64_t, uint64_t> made_from = {version, tree.version()};
-  if (made_from_ == made_from && !went_stale) return;
-  made_from_ = made_from;
+  if (made_from_ == version && !went_stale) return;
+  made_from_ = version;
   absl::StatusOr<std::vector<model::Resources>> known =
       record_.has_value() ? record_->UsageOf(tree, now) : reported_->UsageOf(tree, now);
   state_.known = known.status();

@@ -40,6 +40,8 @@ class History {
   // (queues::FairShareOptions::usage).
   void Renew(absl::Time now, const queues::QueueTree& tree, const queues::QueueLedger& ledger,
              const model::Resources& total, std::vector<model::Resources>& usage);
+  // A queue object has changed: what queues have used is looked up again, by their names. O(1).
+  void QueuesChanged() { made_from_.reset(); }
   // When Renew has something to do without any event.
   [[nodiscard]] absl::Time wake_at() const;
   [[nodiscard]] const HistoryState& state() const { return state_; }
@@ -59,8 +61,9 @@ class History {
   // One of them, or none.
   std::optional<queues::UsageRecord> record_;
   std::optional<queues::ReportedUsage> reported_;
-  // What the usage that was given last was made from: the source's version and the tree's.
-  std::optional<std::pair<uint64_t, uint64_t>> made_from_;
+  // The source's version that the usage that was given last was made from; none: queues have
+  // changed since.
+  std::optional<uint64_t> made_from_;
   HistoryState state_;
 };
 

@@ -163,6 +163,11 @@ class HostileWorld {
     if (OneIn(12)) pod.spec.claim_templates = {"t"};
     if (OneIn(10)) pod.scheduling_gates = {"gate"};
     if (OneIn(10)) pod.nominated_node_name = absl::StrCat("n", Below(5));
+    if (OneIn(4)) pod.meta.generation = static_cast<int64_t>(Below(3));
+    if (OneIn(6)) {
+      static constexpr const char* kQueues[] = {"top/q0", "leaf", "top/ghost", "/", "q1"};
+      pod.meta.annotations.Set(model::kStartedUnderAnnotation, kQueues[Below(5)]);
+    }
     if (OneIn(10)) pod.invalid = "somebody says so";
     if (OneIn(6)) pod.meta.uid = absl::StrCat("uid-again-", Below(4));
     if (OneIn(3)) pod.node_name = absl::StrCat("n", Below(5));

@@ -51,6 +51,7 @@ bool IsOrdinaryGroup(const state::ClusterState& state, const state::Workload& wo
 // What is the same of groups that every decision treats alike, the class of the first pod apart.
 std::string ShapeOf(const state::ClusterState& state, const state::Workload& workload) {
   std::string shape = workload.group->mark_unschedulable ? "g" : "q";
+  if (workload.group->scheduling_backoff != model::kTryForEver) shape += "1";
   for (const state::GangSet& set : workload.sets) {
     absl::StrAppend(&shape, set.min_member);
     if (workload.sets.size() == 1 && set.topology.topology.empty()) break;
@@ -264,14 +265,7 @@ std::string PendingIndex::CheckConsistency(
         ++filed;
         if (changed(key.workload)) continue;
         const state::Workload& workload = state_.workload(key.workload);
-        Filing now = FilingOf(workload);
-        // The log does not tell of a generation or a nominated node that alone has changed
-        // (docs/known-issues.md).
-        now.equivalence_key.generation = equivalence_class->key.generation;
-        const bool nominated = std::any_of(
-            workload.pods.begin(), workload.pods.end(),
-            [&](state::PodId pod) { return !state_.pod(pod).details->nominated_node.empty(); });
-        const bool comparable = equivalence_class->IsPlain() && !nominated;
+        const Filing now = FilingOf(workload);
         const bool gone = workload.id != key.workload || !Waits(workload);
         const char* wrong = nullptr;
         if (gone) {
@@ -280,7 +274,7 @@ std::string PendingIndex::CheckConsistency(
           wrong = "queue";
         } else if (now.key != key) {
           wrong = "place in the queue order";
-        } else if (comparable && now.equivalence_key != equivalence_class->key) {
+        } else if (now.equivalence_key != equivalence_class->key) {
           wrong = "equivalence class";
         } else if (equivalence_class->IsPlain() &&
                    equivalence_class->one_pod != IsOnePod(state_, workload)) {

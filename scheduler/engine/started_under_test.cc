@@ -66,6 +66,67 @@ TEST_F(StartedUnderTest, WhatWeStartedStaysWhateverItsLabelsSay) {
   EXPECT_EQ(Gpus("default-queue"), 1);
 }
 
+TEST_F(StartedUnderTest, ANewProcessChargesTheQueueThatTheBindingWrote) {
+  const auto pod = [](absl::string_view name, absl::string_view started_under) {
+    return Job(name, "other", 1).On("n1").Annotation(model::kStartedUnderAnnotation, started_under);
+  };
+  state_.UpsertPod(pod("a", "q"));
+  state_.UpsertPod(pod("b", "never-seen"));
+  Cycle();
+  EXPECT_EQ(Gpus("q"), 1);
+  EXPECT_EQ(Gpus("other"), 1) << "no such queue: what its objects name";
+  state_.UpsertPod(pod("a", "other"));
+  Cycle(200);
+  EXPECT_EQ(Gpus("q"), 1);
+}
+
+// The Queue was deleted before this process began, so the object was never seen.
+TEST_F(StartedUnderTest, ANewProcessChargesAndShowsAQueueThatIsGone) {
+  Queue("dept", 4);
+  Queue("sister", model::kUnlimited, "dept");
+  const auto a = [] {
+    return Job("a", "team", 4).Annotation(model::kStartedUnderAnnotation, "dept/team");
+  };
+  state_.UpsertPod(a().On("n1"));
+  state_.UpsertPod(Job("b", "sister", 1));
+  EXPECT_EQ(CodeOf(Cycle(), "b"), Code::kQueueLimitReached) << "what dept holds is still held";
+  EXPECT_EQ(Gpus("team"), 4);
+  EXPECT_EQ(Gpus("dept"), 4);
+  EXPECT_EQ(engine_->CheckConsistency(), "");
+  state_.UpsertPod(Job("c", "team", 1));
+  EXPECT_EQ(CodeOf(Cycle(150), "c"), Code::kQueueNotFound);
+  state_.UpsertPod(a().On("n1", model::PodPhase::kSucceeded));
+  EXPECT_EQ(Bound(Cycle(200)).count("b"), 1u);
+  EXPECT_EQ(Gpus("team"), -1);
+  Queue("team", model::kUnlimited, "other");
+  EXPECT_EQ(Bound(Cycle(300)).count("c"), 1u);
+  EXPECT_EQ(Gpus("other"), 1);
+  EXPECT_EQ(engine_->CheckConsistency(), "");
+}
+
+TEST_F(StartedUnderTest, NamesThatComeToWhatRunsElsewhereAreNotRemembered) {
+  state_.UpsertPod(Job("a", "q", 4).On("n1"));
+  Cycle();
+  const size_t queues = tree_.size();
+  for (int i = 0; i < 3; ++i) {
+    state_.UpsertPod(Job("a", absl::StrCat("x", i), 4).On("n1"));
+    Cycle(200 + i);
+  }
+  EXPECT_EQ(tree_.size(), queues);
+  EXPECT_EQ(Gpus("q"), 4);
+}
+
+// Tenants write labels: each name would be kept as long as the process lives.
+TEST_F(StartedUnderTest, NamesOfQueuesThatNeverWereAreBounded) {
+  const size_t queues = tree_.size();
+  for (size_t i = 0; i < queues::QueueTree::kMostRemembered + 10; ++i) {
+    state_.UpsertPod(PodBuilder("ns", absl::StrCat("p", i)).Queue(absl::StrCat("x", i)).On("n1"));
+  }
+  Cycle();
+  EXPECT_EQ(tree_.size(), queues + queues::QueueTree::kMostRemembered);
+  EXPECT_EQ(engine_->CheckConsistency(), "");
+}
+
 TEST_F(StartedUnderTest, ADeletedQueueIsChargedAndShownUntilItsPodsEnd) {
   Queue("dept", 4);
   Queue("team", model::kUnlimited, "dept");

@@ -185,9 +185,24 @@ bool Framework::NodeLocal(const state::PodClass& pod_class) const {
 
 void Framework::Attach(DomainCounters* counters) {
   attached_ = counters != nullptr;
+  subscribers_.clear();
   for (const std::unique_ptr<Plugin>& plugin : plugins_) {
     if (auto* domains = dynamic_cast<DomainPlugin*>(plugin.get())) domains->Attach(counters);
+    auto* const following = dynamic_cast<FollowingPlugin*>(plugin.get());
+    if (following == nullptr) continue;
+    state::StateSubscriber* const subscriber =
+        following->Follow(counters == nullptr ? nullptr : &counters->state());
+    if (subscriber != nullptr) subscribers_.push_back(subscriber);
   }
+}
+
+std::string Framework::CheckConsistency() const {
+  for (const std::unique_ptr<Plugin>& plugin : plugins_) {
+    auto* const following = dynamic_cast<FollowingPlugin*>(plugin.get());
+    std::string wrong = following == nullptr ? "" : following->CheckConsistency();
+    if (!wrong.empty()) return absl::StrCat(plugin->Name(), ": ", wrong);
+  }
+  return "";
 }
 
 bool Framework::ByDomain(const state::PodClass& pod_class) const {

@@ -24,6 +24,7 @@
 #include "absl/strings/string_view.h"
 #include "scheduler/framework/domain_counters.h"
 #include "scheduler/framework/topology_key.h"
+#include "scheduler/state/change_log.h"
 #include "scheduler/state/cluster_state.h"
 
 namespace fairlead::framework {
@@ -123,6 +124,18 @@ class DomainPlugin : public virtual Plugin {
                                          const TopologyKeys& keys) const = 0;
 };
 
+// A plugin that derives something from more than one node, and follows the state's change log for
+// it.
+class FollowingPlugin : public virtual Plugin {
+ public:
+  // From now on it is asked about that state, and what it returns is subscribed to it; null: no
+  // more. Null is returned if its arguments leave nothing to follow. Of a state that it does not
+  // follow it counts again whenever that has changed.
+  virtual state::StateSubscriber* Follow(const state::ClusterState* state) = 0;
+  // The first difference between what it has derived and a recount, or empty.
+  virtual std::string CheckConsistency() = 0;
+};
+
 // Arguments of a plugin: the JSON text of its `args` in KubeSchedulerConfiguration, "" if none.
 using PluginFactory =
     std::function<absl::StatusOr<std::unique_ptr<Plugin>>(absl::string_view args_json)>;
@@ -188,8 +201,15 @@ class Framework {
   [[nodiscard]] bool NodeLocal(const state::PodClass& pod_class) const;
 
   // Counts for the plugins that look at other nodes, of the state that the framework is asked about
-  // from now on; null: they count by themselves again. Not owned.
+  // from now on; null: they count by themselves again. Not owned. The caller subscribes the
+  // counters, and then Subscribers(), to that state.
   void Attach(DomainCounters* counters);
+  // Of the plugins; until the next Attach().
+  [[nodiscard]] const std::vector<state::StateSubscriber*>& Subscribers() const {
+    return subscribers_;
+  }
+  // The first difference between what plugins have derived and a recount, or empty.
+  [[nodiscard]] std::string CheckConsistency() const;
   // True if what applies to the class and does not depend on the node alone are attached
   // DomainPlugins. Only then the following may be asked.
   [[nodiscard]] bool ByDomain(const state::PodClass& pod_class) const;
@@ -225,6 +245,7 @@ class Framework {
 
   bool knows_shares_ = false;  // plugin GpuSharing filters
   bool attached_ = false;
+  std::vector<state::StateSubscriber*> subscribers_;
   std::vector<std::unique_ptr<Plugin>> plugins_;  // owners of what the two lists point to
   std::vector<Filterer> filters_;
   std::vector<Scorer> scores_;

@@ -57,9 +57,15 @@ inline constexpr char kMigEnabledLabel[] = "node-role.kubernetes.io/mig-enabled"
 // follows.
 inline constexpr char kGpuModelPrefix[] = "gpu-model/";
 
+// Of an object: the API server refuses longer ones.
+inline constexpr size_t kLongestName = 253;
+
 // Ours.
 inline constexpr char kGroup[] = "fairlead.dev";
 inline constexpr char kVerdictAnnotation[] = "fairlead.dev/verdict";
+// On a pod that we bound: the queue that it was started under, as "parent/queue", or "queue" if it
+// is a top queue.
+inline constexpr char kStartedUnderAnnotation[] = "fairlead.dev/started-under";
 // The containers of a pod that shares GPUs take their environment from this annotation.
 inline constexpr char kVisibleDevicesAnnotation[] = "fairlead.dev/visible-devices";
 inline constexpr char kGpuPortionAnnotation[] = "fairlead.dev/gpu-portion";

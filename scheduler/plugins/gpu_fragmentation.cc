@@ -117,20 +117,37 @@ absl::StatusOr<std::unique_ptr<framework::Plugin>> GpuFragmentation::Make(
 GpuFragmentation::GpuFragmentation(std::vector<TypicalPod> typical)
     : given_(WeighBySize(Commonest(std::move(typical)))) {}
 
+state::StateSubscriber* GpuFragmentation::Follow(const state::ClusterState* state) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  state_ = nullptr;
+  census_.reset();
+  if (state == nullptr || !given_.empty()) return nullptr;
+  return &census_.emplace(*state);
+}
+
+std::string GpuFragmentation::CheckConsistency() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return census_.has_value() ? census_->CheckConsistency() : "";
+}
+
+void GpuFragmentation::Learn(std::vector<TypicalPod> typical) const {
+  std::vector<TypicalPod> learned = WeighBySize(std::move(typical));
+  const bool same = std::equal(learned.begin(), learned.end(), learned_.begin(), learned_.end(),
+                               [](const TypicalPod& a, const TypicalPod& b) {
+                                 return a.weight == b.weight && a.SameShape(b);
+                               });
+  if (same) return;
+  nodes_.clear();
+  learned_ = std::move(learned);
+}
+
 const std::vector<TypicalPod>& GpuFragmentation::Typical(const state::ClusterState& state) const {
   if (!given_.empty()) return given_;
-  if (learned_version_ != state.version()) {
-    learned_version_ = state.version();
-    std::vector<TypicalPod> learned = WeighBySize(LearnTypicalPods(state));
-    const bool same = std::equal(learned.begin(), learned.end(), learned_.begin(), learned_.end(),
-                                 [](const TypicalPod& a, const TypicalPod& b) {
-                                   return a.weight == b.weight && a.SameShape(b);
-                                 });
-    if (!same) {
-      nodes_.clear();
-      learned_ = std::move(learned);
-    }
-  }
+  const bool follows = census_.has_value() && &census_->state() == &state;
+  const uint64_t version = follows ? census_->Renew() : state.version();
+  if (learned_version_ == version) return learned_;
+  learned_version_ = version;
+  Learn(LearnTypicalPods(state, follows ? census_->Counts() : CountPods(state)));
   return learned_;
 }
 
@@ -150,15 +167,18 @@ const GpuFragmentation::NodeEntry& GpuFragmentation::Entry(const framework::Cont
   return entry;
 }
 
+void GpuFragmentation::Ask(const state::ClusterState& state) const {
+  if (state_ == &state) return;
+  state_ = &state;
+  learned_version_ = 0;
+  learned_.clear();
+  nodes_.clear();
+}
+
 int64_t GpuFragmentation::Score(const framework::Context& context,
                                 const state::NodeInfo& node) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (state_ != &context.state) {
-    state_ = &context.state;
-    learned_version_ = 0;
-    learned_.clear();
-    nodes_.clear();
-  }
+  Ask(context.state);
   const NodeEntry& entry = Entry(context, node);
   const GpuCapacityOfNode after = After(entry.capacity, context.pod_class, node.gpu_memory_mib);
   const int64_t gain =

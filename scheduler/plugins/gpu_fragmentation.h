@@ -15,20 +15,28 @@
 // above it and should be off, or shares join shared GPUs whatever that spoils.
 //
 // Args: {"typicalPods": [..]}, see typical_pods.h. Without, they are learned from the pods that
-// wait and run; then the score depends on the whole cluster and every decision costs O(pods +
-// nodes). Thread-safety: const methods lock a cache. Complexity: O(typical pods x devices) a score;
-// what is true of a node alone is kept until the node changes. Errors: Make says what is wrong in
-// args.
+// wait and run: a census of them follows the state's change log (pod_census.h), and is read again
+// if it has changed. Then the score depends on the whole cluster, and every decision costs
+// O(nodes). What is true of a node alone is kept until the node changes. It is made when a score is
+// asked for, by a look at NodeInfo::version of the node at hand: that number changes with the row,
+// in the statement that tells the log, also on a roll-back. So the look is as good as an entry, and
+// no entry has to be kept for nodes that are not asked about.
+//
+// Thread-safety: const methods lock a cache; Follow() and what it returns belong to the state's
+// thread. Complexity: O(typical pods x devices) a score. Errors: Make says what is wrong in args.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "scheduler/framework/framework.h"
+#include "scheduler/plugins/pod_census.h"
 #include "scheduler/plugins/typical_pods.h"
 
 namespace fairlead::plugins {
@@ -40,7 +48,7 @@ struct GpuCapacityOfNode {
   [[nodiscard]] int64_t Idle() const;
 };
 
-class GpuFragmentation final : public framework::ScorePlugin {
+class GpuFragmentation final : public framework::ScorePlugin, public framework::FollowingPlugin {
  public:
   static constexpr char kName[] = "GpuFragmentation";
   static absl::StatusOr<std::unique_ptr<framework::Plugin>> Make(absl::string_view args_json);
@@ -53,6 +61,8 @@ class GpuFragmentation final : public framework::ScorePlugin {
   }
   [[nodiscard]] int64_t Score(const framework::Context& context,
                               const state::NodeInfo& node) const override;
+  state::StateSubscriber* Follow(const state::ClusterState* state) override;
+  std::string CheckConsistency() override;
 
  private:
   // What the last look at a node found.
@@ -64,11 +74,17 @@ class GpuFragmentation final : public framework::ScorePlugin {
   };
   const NodeEntry& Entry(const framework::Context& context, const state::NodeInfo& node) const;
   const std::vector<TypicalPod>& Typical(const state::ClusterState& state) const;
+  void Learn(std::vector<TypicalPod> typical) const;
+  // Forgets what it knows of another state.
+  void Ask(const state::ClusterState& state) const;
 
   const std::vector<TypicalPod> given_;
   mutable std::mutex mutex_;
+  mutable std::optional<PodCensus> census_;             // of the state that it follows
   mutable const state::ClusterState* state_ = nullptr;  // that the rest is about
   mutable std::vector<TypicalPod> learned_;
+  // Of the census, or of a state that it does not follow (a snapshot: the log has told nothing
+  // since); 0: nothing learned.
   mutable uint64_t learned_version_ = 0;
   mutable std::vector<NodeEntry> nodes_;  // by NodeId
 };

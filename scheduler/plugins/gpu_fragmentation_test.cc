@@ -161,7 +161,7 @@ TEST_F(PluginTest, TypicalPodsAreLearnedFromWhatWaitsAndRuns) {
   AddPod(PodBuilder("ns", "d").Gpus(4).Scheduler("somebody-else").On("n"));
   AddPod(PodBuilder("ns", "e").Gpus(4).Scheduler("fairlead").On("n", model::PodPhase::kSucceeded));
   std::vector<std::string> shapes;
-  for (const TypicalPod& pod : LearnTypicalPods(state_)) {
+  for (const TypicalPod& pod : LearnTypicalPods(state_, CountPods(state_))) {
     shapes.push_back(absl::StrCat(pod.cpu, " ", pod.devices, "x", pod.milli, " ", pod.weight));
   }
   EXPECT_THAT(shapes, ElementsAre("2000 1x250 666666", "3000 2x1000 333333"));

@@ -8,7 +8,6 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -177,16 +176,8 @@ absl::StatusOr<std::vector<TypicalPod>> ReadTypicalPods(absl::string_view plugin
   return pods;
 }
 
-std::vector<TypicalPod> LearnTypicalPods(const state::ClusterState& state) {
-  // By class first: pods of one class are alike. In the order of the pods' rows, not of the map.
-  absl::flat_hash_map<state::PodClassId, size_t> place;
-  std::vector<std::pair<state::PodClassId, int64_t>> counts;
-  state.ForEachPod([&](const state::PodRecord& pod) {
-    if (!pod.ours || pod.terminating || state::IsFinished(pod.status)) return;
-    const auto [it, added] = place.try_emplace(pod.pod_class, counts.size());
-    if (added) counts.emplace_back(pod.pod_class, 0);
-    ++counts[it->second].second;
-  });
+std::vector<TypicalPod> LearnTypicalPods(const state::ClusterState& state,
+                                         const PodCounts& counts) {
   std::vector<TypicalPod> shapes;
   for (const auto& [id, count] : counts) {
     const state::PodClass& pod_class = state.pod_class(id);

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "scheduler/plugins/pod_census.h"
 #include "scheduler/state/cluster_state.h"
 
 namespace fairlead::plugins {
@@ -40,8 +41,9 @@ absl::StatusOr<std::vector<TypicalPod>> ReadTypicalPods(absl::string_view plugin
 
 // The shapes of all our pods that wait or run, by how many there are of each: the commonest that
 // make up 95 % of them, at most kMaxTypical. Memory is left out: it seldom decides, and tells apart
-// what is alike otherwise. A pure function of the state; O(pods).
-std::vector<TypicalPod> LearnTypicalPods(const state::ClusterState& state);
+// what is alike otherwise. Equal counts: the class with the smaller id first. `counts`: of that
+// state. O(classes x shapes).
+std::vector<TypicalPod> LearnTypicalPods(const state::ClusterState& state, const PodCounts& counts);
 
 // The commonest shapes that make up 95 % of the counts in `weight` (CPU-only ones counted, then
 // dropped; more if these have no GPUs), with weights as above. Equal counts: the earlier one first.

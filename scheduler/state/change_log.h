@@ -1,10 +1,11 @@
 // What changes in ClusterState's tables, one typed entry for each change of a row.
 //
 // Everything that is derived from the tables outside of ClusterState subscribes to these entries
-// and reads nothing else to learn that a row is another one: the ledger of queues, the index of
-// victims, what waits, node orders, trees of topologies, counters of plugins. Entries are told in
-// the order in which they happen, to the subscribers in the order of their subscription, when the
-// row is already as the entry says. An entry of a row that goes is told while the row is there.
+// and reads nothing else to learn that a row is another one: the ledger of queues, fair share, the
+// index of victims, what waits, node orders, trees of topologies, counters of plugins. Entries are
+// told in the order in which they happen, to the subscribers in the order of their subscription,
+// when the row is already as the entry says. An entry of a row that goes is told while the row is
+// there.
 //
 // Undo is no exception: a Transaction keeps the entry of each of its moves, and RollbackTo() goes
 // through them backwards and makes each undone, which tells the reversed entries.
@@ -12,6 +13,11 @@
 // A subscriber that adds something up remembers what it added, and takes off the same: rows that an
 // entry is about may have changed in more than one way meanwhile. A subscriber that renews what it
 // derives only when it is asked keeps the ids of the rows until then (engine/node_changes.h).
+//
+// What is kept about one row, and is used only with that row at hand, may compare the version of
+// the row instead (NodeInfo::version, DisruptionBudgets::Version): it grows in the statement that
+// tells the entry. ClusterState::version() is the number of entries told: a snapshot of everything
+// compares it.
 //
 // Thread-safety: the state's. An entry is told hundreds of thousands of times a second: it is
 // small, nothing is allocated for it, and OnChange() has to be O(1) or O(log n). A subscriber is
@@ -58,6 +64,14 @@ struct StateChange {
     // The queue object appeared, went, or says something else that decisions read. `reshaped`: the
     // set of queues, a parent link or the set of resources that queues name is another one.
     kQueue,
+    // The PriorityClass appeared or says something else; it is about to go. Entries of the
+    // workloads whose priority that changes follow.
+    kPriorityClass,
+    kPriorityClassGone,
+    // The PodDisruptionBudget appeared, selects or allows something else, or other evictions count
+    // against it; it is about to go.
+    kBudget,
+    kBudgetGone,
     // The object of the claim appeared or says something else that decisions read; or it is about
     // to go.
     kClaim,
@@ -73,8 +87,8 @@ struct StateChange {
   WorkloadId workload = kNoId;  // of pods and workloads; of a pod of others none
   // Of kPodMoved both; of entries about nodes, labels and devices the node is `to_node`.
   NodeId from_node = kNoId, to_node = kNoId;
-  // Of entries about classes (PodClassId), topologies (TopologyId), queues (queues::QueueId) and
-  // claims (ClaimRow::id).
+  // Of entries about classes (PodClassId), topologies (TopologyId), queues (queues::QueueId),
+  // priority classes (PriorityClassId), budgets (BudgetId) and claims (ClaimRow::id).
   uint32_t row = kNoId;
 };
 static_assert(sizeof(StateChange) <= 24);

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "scheduler/model/testing/budget_builders.h"
 #include "scheduler/model/testing/builders.h"
 #include "scheduler/model/testing/device_builders.h"
 #include "scheduler/state/transaction.h"
@@ -26,6 +27,8 @@ using model::testing::MakeGroup;
 using model::testing::MakeNode;
 using model::testing::MakeSlice;
 using model::testing::PodBuilder;
+
+constexpr const char* kPriorityClasses[] = {"low", "high"};
 
 StateOptions Ours() {
   StateOptions options;
@@ -56,6 +59,8 @@ struct Picture {
   std::map<WorkloadId, std::vector<PodId>> workloads;
   std::map<TopologyId, std::string> topologies;
   std::map<std::pair<ClaimId, NodeId>, std::vector<std::string>> devices;
+  std::map<PriorityClassId, std::string> priority_classes;
+  std::map<BudgetId, std::string> budgets;
 };
 
 Picture::OnNode UsageOf(const ClusterState& state, const NodeInfo& node) {
@@ -87,6 +92,18 @@ std::string Text(const model::Topology& topology) {
   std::string text = absl::StrCat(topology.meta.name, topology.invalid);
   for (const auto& level : topology.levels) absl::StrAppend(&text, " ", level.node_label);
   return text;
+}
+
+std::string Text(const model::PriorityClass& priority_class) {
+  return absl::StrCat(priority_class.meta.name, " ", priority_class.value, " ",
+                      priority_class.global_default);
+}
+
+// With what is left of it while evictions are in flight.
+std::string Text(const DisruptionBudgets& budgets, BudgetId id) {
+  const model::PodDisruptionBudget& budget = budgets.Object(id);
+  return absl::StrCat(budgets.Name(id), " ", budget.invalid, " ", budget.Allowed(), " ",
+                      budget.current_healthy, " ", budgets.Left(id), " ", budgets.Version(id));
 }
 
 class Reader final : public StateSubscriber {
@@ -133,6 +150,20 @@ class Reader final : public StateSubscriber {
       case Kind::kTopologyGone:
         ASSERT_EQ(seen_.topologies.erase(change.row), 1u);
         return;
+      case Kind::kPriorityClass:
+        seen_.priority_classes[change.row] = Text(state_.priority_class(change.row));
+        return;
+      case Kind::kPriorityClassGone:
+        ASSERT_EQ(Text(state_.priority_class(change.row)), seen_.priority_classes[change.row]);
+        seen_.priority_classes.erase(change.row);
+        return;
+      case Kind::kBudget:
+        seen_.budgets[change.row] = Text(state_.budgets(), change.row);
+        return;
+      case Kind::kBudgetGone:
+        ASSERT_EQ(Text(state_.budgets(), change.row), seen_.budgets[change.row]);
+        seen_.budgets.erase(change.row);
+        return;
       case Kind::kClaimDevices: {
         const std::string& key = state_.devices().KeyOf(change.row);
         const ClaimRow& row = *state_.devices().Find(key);
@@ -178,6 +209,14 @@ class Reader final : public StateSubscriber {
         now.devices[{row.id, node}] = DevicesOn(state_, row, node);
       }
     }
+    for (const char* name : kPriorityClasses) {
+      const PriorityClassId id = state_.FindPriorityClass(name);
+      if (id != kNoId) now.priority_classes[id] = Text(state_.priority_class(id));
+    }
+    state_.budgets().ForEach([&](BudgetId id) { now.budgets[id] = Text(state_.budgets(), id); });
+    EXPECT_EQ(seen_.priority_classes, now.priority_classes);
+    EXPECT_EQ(now.priority_classes.size(), state_.priority_class_count());
+    EXPECT_EQ(seen_.budgets, now.budgets);
     EXPECT_EQ(seen_.pods, now.pods);
     EXPECT_EQ(seen_.charged, now.charged);
     EXPECT_EQ(seen_.usage, now.usage);
@@ -235,7 +274,7 @@ class World {
   }
 
   void Step() {
-    switch (Below(12)) {
+    switch (Below(15)) {
       case 0:
         return UpsertNode(Below(4));
       case 1:
@@ -253,6 +292,12 @@ class World {
       case 6:
       case 7:
         return Try();
+      case 8:
+        return ChangePriorityClass();
+      case 9:
+        return ChangeBudget();
+      case 10:
+        return ChangeEviction();
       default:
         state_.UpsertPod(Pod());
     }
@@ -314,6 +359,41 @@ class World {
     topology.levels = {{Below(2) == 0 ? "rack" : "zone", ""}};
     state_.UpsertTopology(topology);
   }
+  void ChangePriorityClass() {
+    const char* name = kPriorityClasses[Below(2)];
+    if (Below(3) == 0) {
+      state_.RemovePriorityClass(name);
+      return;
+    }
+    model::PriorityClass priority_class;
+    priority_class.meta.name = name;
+    priority_class.value = static_cast<int32_t>(Below(3));
+    priority_class.global_default = Below(2) == 0;
+    state_.UpsertPriorityClass(priority_class);
+  }
+  void ChangeBudget() {
+    const std::string name = absl::StrCat("b", Below(2));
+    if (Below(3) == 0) {
+      state_.RemoveDisruptionBudget("ns", name);
+      return;
+    }
+    model::PodDisruptionBudget budget =
+        model::testing::MakeBudget(name, "", static_cast<int64_t>(Below(3)));
+    budget.meta.uid = absl::StrCat("uid-", Below(2));
+    if (Below(3) == 0) budget.disrupted_pods = {absl::StrCat("p", Below(kPods))};
+    state_.UpsertDisruptionBudget(budget);
+  }
+  // One is decided, or taken back.
+  void ChangeEviction() {
+    const PodId pod = state_.FindPod("ns", absl::StrCat("p", Below(kPods)));
+    if (pod == kNoId || !state_.pod(pod).ours) return;
+    if (Below(3) == 0) {
+      state_.ForgetEviction(pod);
+    } else {
+      state_.ChargeBudgets(pod);
+      state_.AssumeEvicted(pod);
+    }
+  }
   void ChangeClaim() {
     const std::string name = absl::StrCat("c", Below(3));
     if (Below(4) == 0) {
@@ -333,6 +413,9 @@ class World {
     if (Below(2) == 0) {
       builder.On(absl::StrCat("n", Below(5)));
       if (Below(4) == 0) builder.Deleting();
+      if (Below(3) == 0) {
+        builder.Annotation(model::kStartedUnderAnnotation, absl::StrCat("q", Below(3)));
+      }
     }
     model::Pod pod = builder;
     if (Below(3) == 0) pod.spec.resource_claims = {absl::StrCat("c", Below(3))};
@@ -353,6 +436,10 @@ class World {
     reader_.Check();
     for (const auto& operation : txn.OperationsSince(0)) {
       if (operation.kind == Transaction::OperationKind::kRemove) return;
+      // A promise is taken back before anything else happens, and nothing that runs is left without
+      // any node.
+      const bool evicted = operation.kind == Transaction::OperationKind::kEvict;
+      if (evicted && state_.pod(operation.pod).node == kNoId) return;
     }
     if (Below(2) == 0) txn.Commit();
   }
@@ -364,6 +451,7 @@ class World {
 
 TEST(ChangeLogProperty, WhatIsDerivedFromItEqualsTheTables) {
   size_t topologies = 0;
+  std::map<Kind, int> told;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     World world(seed);
@@ -375,8 +463,13 @@ TEST(ChangeLogProperty, WhatIsDerivedFromItEqualsTheTables) {
       if (::testing::Test::HasFailure()) return;
     }
     topologies += world.reader().topologies();
+    for (const StateChange& change : world.reader().log()) ++told[change.kind];
   }
   EXPECT_GT(topologies, 0u);
+  for (const Kind kind :
+       {Kind::kPriorityClass, Kind::kPriorityClassGone, Kind::kBudget, Kind::kBudgetGone}) {
+    EXPECT_GT(told[kind], 0) << static_cast<int>(kind);
+  }
 }
 
 StateChange Reversed(StateChange change) {

@@ -73,7 +73,6 @@ void ClusterState::TellCharged(const PodRecord& pod) {
 }
 
 void ClusterState::TouchNode(NodeId id, bool object) {
-  ++version_;
   ++nodes_[id].version;
   if (object) ++nodes_[id].object_version;
   Tell({.kind = object ? StateChange::Kind::kNodeObject : StateChange::Kind::kNodeUsage,
@@ -81,7 +80,6 @@ void ClusterState::TouchNode(NodeId id, bool object) {
 }
 
 void ClusterState::TouchWorkload(WorkloadId id) {
-  ++version_;
   ++workloads_[id].version;
   Tell({.kind = StateChange::Kind::kWorkload, .workload = id});
 }

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -19,6 +20,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "base/prefetch.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/model/cluster_event.h"
@@ -131,10 +133,18 @@ class ClusterState {
   Change CloseGpuGroup(const std::string& node, const std::string& group, bool closed);
 
   // What runs of the workload was started under the queue that it has now, if nothing earlier
-  // says otherwise: from now on it stays charged to that queue until it ends. To be called when
-  // every object that names a queue has been seen, after pods got nodes. A pod for which nothing
-  // names a queue, and that we did not start, still follows its objects. O(pods of the workload).
-  void SettleQueues(WorkloadId workload);
+  // says otherwise: from now on it stays charged to that queue until it ends. What its binding says
+  // (kStartedUnderAnnotation) is earlier, and holds if `is_queue` says that it is a queue. To be
+  // called when every object that names a queue has been seen, after pods got nodes. A pod for
+  // which nothing names a queue, and that we did not start, still follows its objects. O(pods of
+  // the workload).
+  void SettleQueues(WorkloadId workload, const std::function<bool(const std::string&)>& is_queue);
+  // This process decides from now on. It knows what it binds, so what annotations say of pods that
+  // get a node from now on is not read: another scheduler bound them.
+  void SetDeciding() { deciding_ = true; }
+  // The queue that was above `queue` when one of its pods was started, by the annotations that were
+  // read; of several the smallest name, empty if none says.
+  [[nodiscard]] std::string RecordedParentOf(absl::string_view queue) const;
 
   // The binding of a pod failed for good: it waits again.
   Change ForgetBinding(PodId pod);
@@ -188,6 +198,15 @@ class ClusterState {
   // Null if absent. Valid until the next change.
   [[nodiscard]] const model::Topology* FindTopology(absl::string_view name) const;
   [[nodiscard]] const model::Topology& topology(TopologyId id) const { return topologies_[id]; }
+  [[nodiscard]] const model::PriorityClass& priority_class(PriorityClassId id) const {
+    return priority_classes_[id];
+  }
+  // kNoId if absent.
+  [[nodiscard]] PriorityClassId FindPriorityClass(absl::string_view name) const {
+    const auto it = priority_class_index_.find(name);
+    return it == priority_class_index_.end() ? kNoId : it->second;
+  }
+  [[nodiscard]] size_t priority_class_count() const { return priority_class_index_.size(); }
   [[nodiscard]] const DeviceAllocator& devices() const { return devices_; }
   [[nodiscard]] const DisruptionBudgets& budgets() const { return budgets_; }
   // When the next grace period of a terminating pod ends; infinite future if none does. A pod that
@@ -238,7 +257,8 @@ class ClusterState {
   }
   // Nodes with a taint of effect PreferNoSchedule.
   [[nodiscard]] size_t softly_tainted_nodes() const { return softly_tainted_nodes_; }
-  // Counts every change; equal values mean that nothing changed in between.
+  // Counts the entries of the change log, and the changes of device objects that have none: equal
+  // values mean that nothing changed in between.
   [[nodiscard]] uint64_t version() const { return version_; }
 
   // Recomputes every derived number from the rows and compares; the text of the first difference,
@@ -308,7 +328,10 @@ class ClusterState {
   // Decides again which pod carries the claim, and the classes of those that name it.
   void RefreshClaim(const std::string& key);
   void RefreshPodClaims(PodId id);
-  void ResolveClaims(const PodRecord& record, model::PodSpec& spec);
+  // Adds to the spec what the pod's claims make of its class. `ask`: what a claim asks for.
+  using AskClaim =
+      absl::FunctionRef<absl::StatusOr<std::vector<RequestDemand>>(const model::ResourceClaim&)>;
+  void ResolveClaims(const PodRecord& record, AskClaim ask, model::PodSpec& spec) const;
   [[nodiscard]] std::string QueueFault(const PodRecord& record, const std::string& key,
                                        const model::ResourceClaim& claim) const;
   [[nodiscard]] bool HasPlaceIn(const ClaimRow& row, const PodRecord& record) const;
@@ -323,8 +346,12 @@ class ClusterState {
   void RestoreDevices(PodId id, const HeldDevices& held);
   // The claim took or gave back devices of the node.
   void TellClaim(ClaimId claim, absl::string_view node);
+  void TellBudget(BudgetId id, bool gone);
   [[nodiscard]] std::string CheckDevices() const;
   Change PlaceFromApi(PodRecord& record, const model::Pod& pod);
+  void ReadStartedUnder(PodRecord& record, const model::Pod& pod);
+  // Null: the queue of its workload.
+  void SetStartedUnder(PodRecord& record, std::shared_ptr<const std::string> queue);
   void ErasePod(PodId id);
   void ReadTaskPriority(PodRecord& record, const model::Pod& pod);
 
@@ -344,6 +371,7 @@ class ClusterState {
   void DropNodeIfUnused(NodeId id);
   void ReplaceNodeObject(NodeInfo& node, model::Node object);
   void Tell(const StateChange& change) {
+    ++version_;
     for (StateSubscriber* subscriber : subscribers_[static_cast<size_t>(change.kind)]) {
       subscriber->OnChange(change);
     }
@@ -383,6 +411,8 @@ class ClusterState {
   // The same, and tells all that depends on it; also if `changed` already.
   void RenewWorkload(WorkloadId id, bool changed = false);
   void DropWorkloadIfUnused(WorkloadId id);
+  // After a change of the PriorityClasses: which one is the default, and the workloads' priorities.
+  void RenewPriorities();
   [[nodiscard]] int32_t ResolvePriority(absl::string_view label_class, absl::string_view pod_class,
                                         std::optional<int32_t> pod_priority,
                                         absl::string_view owner_kind) const;
@@ -395,7 +425,8 @@ class ClusterState {
   std::deque<NodeInfo> nodes_;
   std::deque<Workload> workloads_;
   std::deque<PodClass> classes_;
-  std::vector<uint32_t> free_pods_, free_nodes_, free_workloads_, free_classes_, free_topologies_;
+  std::vector<uint32_t> free_pods_, free_nodes_, free_workloads_, free_classes_, free_topologies_,
+      free_priority_classes_;
   size_t live_pods_ = 0, live_workloads_ = 0;
   uint64_t virtual_nodes_ = 0, virtual_pods_ = 0;  // that there are now
   // The pods by namespace and name, which are in their rows alone.
@@ -448,8 +479,9 @@ class ClusterState {
   absl::flat_hash_set<std::shared_ptr<const model::StringMap>, LabelsHash, LabelsEqual>
       labels_index_;
   model::TextPool texts_;  // of labels
-  absl::flat_hash_map<std::string, model::PriorityClass> priority_classes_;
-  std::string global_default_class_;
+  std::deque<model::PriorityClass> priority_classes_;
+  absl::flat_hash_map<std::string, PriorityClassId> priority_class_index_;
+  PriorityClassId global_default_class_ = kNoId;  // of several the lowest
   std::deque<model::Topology> topologies_;
   absl::flat_hash_map<std::string, TopologyId> topology_index_;
   // What decides a single pod's own queue, priority and preemptibility, by pod; groups read their
@@ -469,7 +501,7 @@ class ClusterState {
   };
   std::vector<std::shared_ptr<const PodHints>> hints_;  // by PodId
   absl::flat_hash_map<PodHints, std::weak_ptr<const PodHints>> hints_index_;
-  DisruptionBudgets budgets_;
+  DisruptionBudgets budgets_{[this](BudgetId id, bool gone) { TellBudget(id, gone); }};
   GraceEnds grace_ends_;  // of pods that are kReleasing, as the API server has them
   DeviceAllocator devices_{
       [this](ClaimId claim, absl::string_view node) { TellClaim(claim, node); }};
@@ -482,8 +514,10 @@ class ClusterState {
   size_t softly_tainted_nodes_ = 0;
   size_t classes_gone_ = 0;  // since ForgetUnusedNames() looked last
   absl::flat_hash_map<std::string, std::weak_ptr<const std::string>> started_under_index_;
-  std::shared_ptr<const std::string> started_under_last_;  // of it, the one asked for last
-  std::map<int64_t, size_t> gpu_memories_;                 // MiB -> nodes that have such GPUs
+  std::shared_ptr<const std::string> started_under_last_;           // of it, the one asked for last
+  absl::flat_hash_map<std::string, std::string> recorded_parents_;  // RecordedParentOf()
+  bool deciding_ = false;
+  std::map<int64_t, size_t> gpu_memories_;  // MiB -> nodes that have such GPUs
   size_t memory_share_classes_ = 0;
   std::set<std::pair<std::string, std::string>> closed_gpus_;  // node, group
   // Required anti-affinity terms of all classes, with the namespace of their pods, and how many

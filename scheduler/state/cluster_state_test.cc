@@ -245,6 +245,28 @@ TEST_F(ClusterStateTest, PriorityAndPreemptibilityFollowKaisRules) {
   EXPECT_TRUE(WorkloadOf("b").preemptible);
 }
 
+// As the API server's admission chooses, in whatever order they come.
+TEST_F(ClusterStateTest, OfSeveralDefaultPriorityClassesTheLowestCounts) {
+  state_.UpsertPod(PodBuilder("ns", "a"));
+  const auto upsert = [&](absl::string_view name, int32_t value, bool is_default = true) {
+    model::PriorityClass priority_class;
+    priority_class.meta.name = std::string(name);
+    priority_class.value = value;
+    priority_class.global_default = is_default;
+    state_.UpsertPriorityClass(priority_class);
+  };
+  upsert("low", 60);
+  upsert("high", 70);
+  EXPECT_EQ(WorkloadOf("a").priority, 60);
+  state_.RemovePriorityClass("high");
+  EXPECT_EQ(WorkloadOf("a").priority, 60);
+  upsert("high", 70);
+  state_.RemovePriorityClass("low");
+  EXPECT_EQ(WorkloadOf("a").priority, 70);
+  upsert("high", 70, /*is_default=*/false);
+  EXPECT_EQ(WorkloadOf("a").priority, 50);
+}
+
 TEST_F(ClusterStateTest, TaskOrderIsLabelThenAgeThenUid) {
   state_.UpsertPodGroup(MakeGroup("ns", "g", "q", 1));
   state_.UpsertPod(PodBuilder("ns", "p2").Group("g"));

@@ -4,6 +4,11 @@
 // pod's class and count against its queue, once. The others have to go where the claim is held. The
 // carrier is a pod that has its node, else the first in task order, so that within a gang it is
 // placed before those that follow it. Devices change hands with the pod's status (MovePod).
+//
+// The class is a column of the pod's row that two tables decide on, as the queue of a workload is:
+// the state writes it in the change of the claim or of the pod itself, and the log tells of it (the
+// pod leaves its node and comes again; its workload; kClassGone). It is no subscriber, because a
+// subscriber that writes rows would tell entries while another one is being told.
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -137,7 +142,15 @@ void ClusterState::RefreshClaim(const std::string& key) {
 void ClusterState::RefreshPodClaims(PodId id) {
   PodRecord& record = pods_[id];
   model::PodSpec spec = WithoutClaims(*classes_[record.pod_class].spec);
-  ResolveClaims(record, spec);
+  const auto ask = [this](const model::ResourceClaim& claim) {
+    auto demands = devices_.DemandsOf(claim);
+    if (absl::IsResourceExhausted(demands.status())) {
+      if (ForgetUnusedDemands()) demands = devices_.DemandsOf(claim);
+      demands_refused_ |= absl::IsResourceExhausted(demands.status());
+    }
+    return demands;
+  };
+  ResolveClaims(record, ask, spec);
   if (devices_.demand_version() != demands_on_nodes_) RefreshAllDevices();
   if (spec == *classes_[record.pod_class].spec) return;
   const GpuPick groups = record.gpu_groups;
@@ -163,12 +176,13 @@ bool IsOfNoNode(const model::ResourceClaim& claim) {
 
 // What the claim makes its carrier request. A pod in status kBinding keeps the
 // demands of its decision: what the claim got counts when the pod is seen on its node.
-absl::StatusOr<std::vector<RequestDemand>> DemandsFor(DeviceAllocator& book, const PodRecord& pod,
-                                                      const model::ResourceClaim& claim) {
-  if (!claim.allocated || pod.status != PodStatus::kBinding) return book.DemandsOf(claim);
+template <typename Ask>
+absl::StatusOr<std::vector<RequestDemand>> DemandsFor(const PodRecord& pod,
+                                                      const model::ResourceClaim& claim, Ask ask) {
+  if (!claim.allocated || pod.status != PodStatus::kBinding) return ask(claim);
   model::ResourceClaim decided = claim;
   decided.allocated = false;
-  return book.DemandsOf(decided);
+  return ask(decided);
 }
 
 // The first thing that is wrong.
@@ -219,7 +233,8 @@ bool ClusterState::HasPlaceIn(const ClaimRow& row, const PodRecord& record) cons
   return places < model::kMaxClaimConsumers;
 }
 
-void ClusterState::ResolveClaims(const PodRecord& record, model::PodSpec& spec) {
+void ClusterState::ResolveClaims(const PodRecord& record, AskClaim ask,
+                                 model::PodSpec& spec) const {
   const auto found = pod_claims_.find(record.id);
   if (found == pod_claims_.end()) return;
   const PodClaims& claims = found->second;
@@ -243,11 +258,7 @@ void ClusterState::ResolveClaims(const PodRecord& record, model::PodSpec& spec) 
     if (i >= claims.named && IsOfAnotherPod(claim, record.uid)) {
       fault.Refuse(name, " was made for another pod");
     }
-    auto demands = DemandsFor(devices_, record, claim);
-    if (absl::IsResourceExhausted(demands.status())) {
-      if (ForgetUnusedDemands()) demands = DemandsFor(devices_, record, claim);
-      demands_refused_ |= absl::IsResourceExhausted(demands.status());
-    }
+    const auto demands = DemandsFor(record, claim, ask);
     if (!demands.ok() && !claim.allocated) {
       absl::string_view why = demands.status().message();
       if (absl::IsNotFound(demands.status()) && absl::ConsumeSuffix(&why, kDoesNotExist)) {
@@ -496,6 +507,17 @@ std::string ClusterState::CheckDevices() const {
           !row->devices.empty()) {
         return absl::StrCat("claim ", key, " holds devices without pod ", pod.name);
       }
+    }
+    // A pod keeps the class of a decision until the API server shows what became of it.
+    const bool decided = pod.status == PodStatus::kBinding || pod.status == PodStatus::kPipelined ||
+                         pod.status == PodStatus::kReleasing;
+    if (decided || demands_refused_) continue;
+    const model::PodSpec& classed = *classes_[pod.pod_class].spec;
+    model::PodSpec spec = WithoutClaims(classed);
+    const auto ask = [this](const model::ResourceClaim& claim) { return devices_.AskOf(claim); };
+    ResolveClaims(pod, ask, spec);
+    if (!(spec == classed)) {
+      return absl::StrCat("pod ", pod.name, ": its class is not what its claims make of it");
     }
   }
   return "";

@@ -49,6 +49,7 @@ bool DisruptionBudgets::Upsert(const model::PodDisruptionBudget& budget) {
   if (!changed) return false;
   ++row.version;
   Reconcile(row);
+  Tell(row.id);
   return true;
 }
 
@@ -72,7 +73,10 @@ void DisruptionBudgets::Erase(BudgetId id, InFlight& flight) {
   const auto found = std::find(flight.budgets.begin(), flight.budgets.end(), id);
   if (found == flight.budgets.end()) return;
   flight.budgets.erase(found);
-  if (Row* row = FindRow(id)) --row->charged;
+  Row* const row = FindRow(id);
+  if (row == nullptr) return;
+  --row->charged;
+  Tell(id);
 }
 
 bool DisruptionBudgets::Remove(absl::string_view ns, absl::string_view name,
@@ -80,6 +84,9 @@ bool DisruptionBudgets::Remove(absl::string_view ns, absl::string_view name,
   const auto it = rows_.find(Key(std::string(ns), std::string(name)));
   if (it == rows_.end() || (!uid.empty() && it->second.budget.meta.uid != uid)) return false;
   const BudgetId id = it->second.id;
+  Tell(id, /*gone=*/true);
+  keys_.erase(id);
+  rows_.erase(it);
   for (auto flight = in_flight_.begin(); flight != in_flight_.end();) {
     Erase(id, flight->second);
     if (flight->second.budgets.empty()) {
@@ -88,8 +95,6 @@ bool DisruptionBudgets::Remove(absl::string_view ns, absl::string_view name,
       ++flight;
     }
   }
-  keys_.erase(id);
-  rows_.erase(it);
   return true;
 }
 
@@ -121,6 +126,7 @@ void DisruptionBudgets::Charge(const std::string& uid, absl::string_view pod_nam
     if (row == nullptr) continue;
     it->second.budgets.push_back(id);
     ++row->charged;
+    Tell(id);
   }
   if (it->second.budgets.empty()) in_flight_.erase(it);
 }
@@ -138,6 +144,10 @@ void DisruptionBudgets::SeenLeaving(absl::string_view uid) {
 }
 
 // ---- of ClusterState
+
+void ClusterState::TellBudget(BudgetId id, bool gone) {
+  Tell({.kind = gone ? StateChange::Kind::kBudgetGone : StateChange::Kind::kBudget, .row = id});
+}
 
 Change ClusterState::UpsertDisruptionBudget(const model::PodDisruptionBudget& budget) {
   Change change;

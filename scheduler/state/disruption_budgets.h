@@ -10,12 +10,13 @@
 // not run yet, or is going already, is let through without any budget; one of several budgets is
 // refused whatever they allow.
 //
-// Ownership: values. Thread-safety: none, the owner's thread. Complexity: a change of a budget
-// O(log n); Covering O(budgets of the namespace), nothing if there is none. Determinism: budgets
-// of a pod by name.
+// Ownership: values; the listener outlives it. Thread-safety: none, the owner's thread. Complexity:
+// a change of a budget O(log n); Covering O(budgets of the namespace), nothing if there is none.
+// Determinism: budgets of a pod by name.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -26,15 +27,18 @@
 #include "absl/strings/string_view.h"
 #include "scheduler/model/disruption_budget.h"
 #include "scheduler/model/object_meta.h"
+#include "scheduler/state/ids.h"
 
 namespace fairlead::state {
 
-// Valid while the budget exists; a new budget of the same name has another id.
-using BudgetId = uint64_t;
 using BudgetIds = absl::InlinedVector<BudgetId, 2>;
 
 class DisruptionBudgets {
  public:
+  // Told of each change: kBudget, or kBudgetGone while the budget is still there (change_log.h).
+  using Listener = std::function<void(BudgetId, bool gone)>;
+  explicit DisruptionBudgets(Listener listener = nullptr) : listener_(std::move(listener)) {}
+
   // True if it selects or allows something else than before.
   bool Upsert(const model::PodDisruptionBudget& budget);
   // `uid` empty: any. True if it was there.
@@ -47,6 +51,14 @@ class DisruptionBudgets {
   // negative.
   [[nodiscard]] int64_t Left(BudgetId id) const;
   [[nodiscard]] std::string Name(BudgetId id) const;  // "namespace/name"
+  [[nodiscard]] const model::PodDisruptionBudget& Object(BudgetId id) const {
+    return RowOf(id).budget;
+  }
+  // Ids by namespace and name.
+  template <typename F>
+  void ForEach(F f) const {
+    for (const auto& [key, row] : rows_) f(row.id);
+  }
   // Grows with every change of what it selects, allows or counts.
   [[nodiscard]] uint64_t Version(BudgetId id) const { return RowOf(id).version; }
 
@@ -77,11 +89,15 @@ class DisruptionBudgets {
   // Takes off what the new status shows.
   void Reconcile(Row& row);
   void Erase(BudgetId id, InFlight& flight);
+  void Tell(BudgetId id, bool gone = false) const {
+    if (listener_) listener_(id, gone);
+  }
 
   std::map<Key, Row> rows_;
   absl::flat_hash_map<BudgetId, Key> keys_;
   absl::flat_hash_map<std::string, InFlight> in_flight_;
-  uint64_t next_id_ = 1;
+  BudgetId next_id_ = 1;
+  Listener listener_;
 };
 
 }  // namespace fairlead::state

@@ -36,6 +36,11 @@ class HostileTest : public testing::Test {
   const PodRecord& Pod(absl::string_view name) { return state_.pod(state_.FindPod("ns", name)); }
   const NodeInfo& Node(absl::string_view name) { return state_.node(state_.FindNode(name)); }
   const Workload& WorkloadOf(absl::string_view pod) { return state_.workload(Pod(pod).workload); }
+  // Every queue but "ghost" exists.
+  void Settle(absl::string_view pod) {
+    state_.SettleQueues(Pod(pod).workload,
+                        [](const std::string& queue) { return queue != "ghost"; });
+  }
 
   ClusterState state_{Ours()};
 };
@@ -278,7 +283,7 @@ TEST_F(HostileTest, APodGroupThatIsDeletedTakesNoChargeAway) {
   state_.UpsertPodGroup(MakeGroup("ns", "g", "team", 1));
   state_.UpsertPod(PodBuilder("ns", "a").Group("g").Gpus(4).On("n1"));
   state_.UpsertPod(PodBuilder("ns", "b").Group("g").Gpus(4));
-  state_.SettleQueues(Pod("a").workload);
+  Settle("a");
   state_.RemovePodGroup("ns", "g", "");
   EXPECT_EQ(WorkloadOf("a").queue, "default-queue");
   EXPECT_EQ(state_.QueueOf(Pod("a")), "team");
@@ -289,10 +294,79 @@ TEST_F(HostileTest, APodGroupThatIsDeletedTakesNoChargeAway) {
   EXPECT_EQ(Pod("a").started_under, nullptr);
 }
 
+TEST_F(HostileTest, WhatTheBindingWroteHoldsAfterARestart) {
+  state_.UpsertNode(MakeNode("n1", 8));
+  const auto pod = [](absl::string_view queue, absl::string_view started_under) {
+    return PodBuilder("ns", "a").Gpus(4).Queue(queue).Annotation(model::kStartedUnderAnnotation,
+                                                                 started_under);
+  };
+  state_.UpsertPod(pod("elsewhere", "dept/team").On("n1"));
+  EXPECT_EQ(state_.QueueOf(Pod("a")), "team");
+  EXPECT_EQ(state_.RecordedParentOf("team"), "dept");
+  Settle("a");
+  state_.UpsertPod(pod("elsewhere", "other").On("n1"));
+  EXPECT_EQ(state_.QueueOf(Pod("a")), "team") << "a tenant's word, after the pod came";
+}
+
+TEST_F(HostileTest, APodThatAnotherSchedulerBindsGainsNothingByTheAnnotation) {
+  state_.UpsertNode(MakeNode("n1", 8));
+  const auto pod = [](absl::string_view name) {
+    return PodBuilder("ns", name).Queue("team").Annotation(model::kStartedUnderAnnotation, "other");
+  };
+  state_.UpsertPod(pod("waited"));
+  state_.SetDeciding();
+  state_.UpsertPod(pod("waited").On("n1"));
+  state_.UpsertPod(pod("made-there").On("n1"));
+  for (const char* name : {"waited", "made-there"}) {
+    EXPECT_EQ(state_.QueueOf(Pod(name)), "team") << name;
+    Settle(name);
+    EXPECT_EQ(state_.QueueOf(Pod(name)), "team") << name;
+  }
+}
+
+TEST_F(HostileTest, AnAnnotationThatNamesNoQueueIsIgnored) {
+  state_.UpsertNode(MakeNode("n1", 8));
+  const std::string longer(300, 'q');
+  for (const std::string& text :
+       {std::string("/"), std::string("dept/"), longer, longer + "/team", "dept/" + longer}) {
+    state_.UpsertPod(PodBuilder("ns", "a").Queue("team").On("n1").Annotation(
+        model::kStartedUnderAnnotation, text));
+    EXPECT_EQ(Pod("a").started_under, nullptr) << text;
+    state_.RemovePod("ns", "a", "");
+  }
+}
+
+TEST_F(HostileTest, ATenantsWordForAQueueOfAPodThatWaitsIsOverwritten) {
+  state_.UpsertNode(MakeNode("n1", 8));
+  const auto pod = [](absl::string_view started_under) {
+    return PodBuilder("ns", "a").Gpus(4).Queue("team").Annotation(model::kStartedUnderAnnotation,
+                                                                  started_under);
+  };
+  state_.UpsertPod(pod("other"));
+  EXPECT_EQ(Pod("a").started_under, nullptr);
+  EXPECT_EQ(state_.QueueOf(Pod("a")), "team");
+  {
+    Transaction txn(state_);
+    txn.Allocate(Pod("a").id, Node("n1").id);
+    txn.Commit();
+  }
+  Settle("a");
+  state_.UpsertPod(pod("team").On("n1"));
+  EXPECT_EQ(state_.QueueOf(Pod("a")), "team");
+}
+
+TEST_F(HostileTest, AQueueThatTheBindingWroteAndThatIsNoMoreDoesNotHold) {
+  state_.UpsertNode(MakeNode("n1", 8));
+  state_.UpsertPod(PodBuilder("ns", "a").Gpus(4).Queue("team").On("n1").Annotation(
+      model::kStartedUnderAnnotation, "ghost"));
+  Settle("a");
+  EXPECT_EQ(state_.QueueOf(Pod("a")), "team");
+}
+
 TEST_F(HostileTest, APodThatNothingNamesAQueueForFollowsItsObjects) {
   state_.UpsertNode(MakeNode("n1", 8));
   state_.UpsertPod(PodBuilder("ns", "a").Gpus(4).On("n1").Group("g"));
-  state_.SettleQueues(Pod("a").workload);
+  Settle("a");
   EXPECT_EQ(state_.QueueOf(Pod("a")), "default-queue");
   state_.UpsertPodGroup(MakeGroup("ns", "g", "team", 1));
   EXPECT_EQ(state_.QueueOf(Pod("a")), "team");

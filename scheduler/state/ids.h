@@ -11,6 +11,9 @@ using WorkloadId = uint32_t;
 using PodClassId = uint32_t;
 using TopologyId = uint32_t;
 using ClaimId = uint32_t;
+using PriorityClassId = uint32_t;
+// Never used again.
+using BudgetId = uint32_t;
 inline constexpr uint32_t kNoId = 0xffffffffu;
 
 }  // namespace fairlead::state

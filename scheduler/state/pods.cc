@@ -214,9 +214,17 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
   }
   PodRecord& record = pods_[id];
   const WorkloadId former_workload = record.workload;
+  // What has a nominated node is equivalent to no other workload. It calls for no cycle.
+  if (record.details->nominated_node != pod.nominated_node_name && former_workload != kNoId) {
+    TouchWorkload(former_workload);
+  }
   const uint64_t former_version =
       former_workload == kNoId ? 0 : workloads_[former_workload].version;
   ReadTaskPriority(record, pod);
+  // Equivalent workloads share a verdict, which names the generation.
+  if (record.generation != pod.meta.generation && record.workload != kNoId) {
+    TouchWorkload(record.workload);
+  }
   record.generation = pod.meta.generation;
   record.do_not_disrupt =
       IsTrue(pod.meta.annotations.Find("karpenter.sh/do-not-disrupt")) ||
@@ -293,7 +301,10 @@ Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
   const NodeId former_node = record.node;
   PodStatus status = PodStatus::kPending;
   NodeId node = kNoId;
-  record.terminating = pod.meta.deletion.has_value();
+  if (record.terminating != pod.meta.deletion.has_value()) {
+    record.terminating = !record.terminating;
+    if (record.workload != kNoId) TouchWorkload(record.workload);
+  }
   record.phase_running = pod.phase == model::PodPhase::kRunning;
   if (record.terminating && budgets_.in_flight() > 0) budgets_.SeenLeaving(record.uid);
   if (pod.phase == model::PodPhase::kSucceeded) {
@@ -323,6 +334,7 @@ Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
   } else {
     grace_ends_.Erase(record.id);
   }
+  if (node != kNoId) ReadStartedUnder(record, pod);
   const GpuPick groups = GroupsFromApi(record, pod, node);
   const bool same_groups = groups == record.gpu_groups;
   if (status == former && node == former_node && same_groups) return change;
@@ -381,11 +393,48 @@ const std::shared_ptr<const std::string>& ClusterState::InternQueue(const std::s
   return started_under_last_;
 }
 
-void ClusterState::SettleQueues(WorkloadId workload_id) {
+// Tenants may write the annotation too. The binding overwrites what a waiting pod has. So it counts
+// when a pod comes to its node, and not later; and not at all for pods that this process would have
+// bound itself.
+void ClusterState::ReadStartedUnder(PodRecord& record, const model::Pod& pod) {
+  if (deciding_ || !record.ours || HoldsNode(record.status) || record.started_under != nullptr) {
+    return;
+  }
+  const absl::string_view text = pod.meta.annotations.Get(model::kStartedUnderAnnotation);
+  const size_t slash = text.rfind('/');
+  const absl::string_view parent = slash == text.npos ? "" : text.substr(0, slash);
+  const absl::string_view queue = slash == text.npos ? text : text.substr(slash + 1);
+  if (queue.empty() || std::max(queue.size(), parent.size()) > model::kLongestName) return;
+  SetStartedUnder(record, InternQueue(std::string(queue)));
+  record.started_under_unchecked = true;
+  if (parent.empty()) return;
+  std::string& recorded = recorded_parents_[queue];
+  if (recorded.empty() || parent < recorded) recorded = std::string(parent);
+}
+
+std::string ClusterState::RecordedParentOf(absl::string_view queue) const {
+  const auto found = recorded_parents_.find(queue);
+  return found == recorded_parents_.end() ? "" : found->second;
+}
+
+void ClusterState::SetStartedUnder(PodRecord& record, std::shared_ptr<const std::string> queue) {
+  const bool charged = IsAllocated(record.status);
+  if (charged) TellReleased(record);
+  record.started_under = std::move(queue);
+  if (charged) TellCharged(record);
+}
+
+void ClusterState::SettleQueues(WorkloadId workload_id,
+                                const std::function<bool(const std::string&)>& is_queue) {
   const Workload& workload = workloads_[workload_id];
   if (workload.Active() + workload.Count(PodStatus::kReleasing) == 0) return;
   for (PodId id : workload.pods) {
     PodRecord& pod = pods_[id];
+    if (std::exchange(pod.started_under_unchecked, false) && pod.started_under != nullptr &&
+        !is_queue(*pod.started_under)) {
+      SetStartedUnder(pod, nullptr);
+      TouchWorkload(workload_id);
+    }
     if (pod.started_under != nullptr || !HoldsNode(pod.status)) continue;
     if (!workload.queue_named && pod.status != PodStatus::kBinding) continue;
     pod.started_under = InternQueue(workload.queue);

@@ -162,16 +162,18 @@ struct PodRecord {
   bool daemon = false;         // owned by a DaemonSet: does not keep a node
   bool do_not_disrupt = false;
   bool has_task_priority = false;
-  bool has_verdict = false;   // the annotation, as the API server has it
+  bool has_verdict = false;  // the annotation, as the API server has it
+  // started_under is what the binding wrote, and was not compared with the queues that there are.
+  bool started_under_unchecked = false;
   int32_t task_priority = 0;  // label kai.scheduler/task-priority
   int64_t generation = 0;
   absl::Time creation = absl::InfinitePast();
   absl::Time started_at = absl::InfinitePast();    // annotation kai.scheduler/last-start-timestamp
   std::shared_ptr<const model::StringMap> labels;  // shared between pods with equal labels
   GpuPick gpu_groups;                              // on its node, for a pod that shares GPUs
-  // The queue that it was started under, once that is settled (ClusterState::SettleQueues): it
-  // stays charged to this queue while it has a node, whatever its objects say later. Null: the
-  // queue of its workload.
+  // The queue that it was started under, as the binding wrote it or once that is settled
+  // (ClusterState::SettleQueues): it stays charged to this queue while it has a node, whatever its
+  // objects say later. Null: the queue of its workload.
   std::shared_ptr<const std::string> started_under;
   std::string uid, ns, name;
   Boxed<PodDetails> details;

@@ -32,7 +32,6 @@ Change ClusterState::UpsertTopology(const model::Topology& topology) {
       !added && SameLevels(row.levels, topology.levels) && row.invalid == topology.invalid;
   row = topology;
   if (same) return change;
-  ++version_;
   Tell({.kind = StateChange::Kind::kTopology, .row = id});
   change.policy = true;
   return change;
@@ -45,7 +44,6 @@ Change ClusterState::RemoveTopology(absl::string_view name, absl::string_view ui
   const TopologyId id = it->second;
   const std::string& known = topologies_[id].meta.uid;
   if (!uid.empty() && !known.empty() && known != uid) return change;
-  ++version_;
   Tell({.kind = StateChange::Kind::kTopologyGone, .row = id});
   topology_index_.erase(it);
   topologies_[id] = model::Topology{};

@@ -107,6 +107,7 @@ class Transaction {
   }
   static void Release(ClusterState& state, PodId pod) {
     state.MovePod(pod, PodStatus::kPending, kNoId);
+    state.pods_[pod].started_under = nullptr;
   }
 
   ClusterState& state_;

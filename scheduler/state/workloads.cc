@@ -1,6 +1,7 @@
 // Workloads of ClusterState: which pods are scheduled as one, and what their objects say about
 // them.
 #include <algorithm>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -61,13 +62,13 @@ int32_t ClusterState::ResolvePriority(absl::string_view label_class, absl::strin
                                       absl::string_view owner_kind) const {
   // A class that does not exist is ignored, as in KAI.
   for (absl::string_view name : {label_class, pod_class}) {
-    auto it = priority_classes_.find(name);
-    if (!name.empty() && it != priority_classes_.end()) return it->second.value;
+    const PriorityClassId id = name.empty() ? kNoId : FindPriorityClass(name);
+    if (id != kNoId) return priority_classes_[id].value;
   }
   if (!pod_class.empty() && pod_priority.has_value()) return *pod_priority;
-  auto it = priority_classes_.find(DefaultClassFor(owner_kind));
-  if (it == priority_classes_.end()) it = priority_classes_.find(global_default_class_);
-  return it == priority_classes_.end() ? options_.default_priority : it->second.value;
+  PriorityClassId id = FindPriorityClass(DefaultClassFor(owner_kind));
+  if (id == kNoId) id = global_default_class_;
+  return id == kNoId ? options_.default_priority : priority_classes_[id].value;
 }
 
 WorkloadId ClusterState::NewWorkload() {
@@ -425,7 +426,14 @@ Change ClusterState::UpsertPodGroup(const model::PodGroup& group) {
   workload.group = std::make_shared<const model::PodGroup>(group);
   workload.uid = group.meta.uid;
   const bool past_changed = ReadPast(workload, old.get());
-  if (same_spec && !past_changed) return change;
+  if (same_spec && !past_changed) {
+    // A verdict that it shares with equivalent workloads names the generation.
+    if (old->meta.generation != group.meta.generation) {
+      TouchWorkload(id);
+      change.workloads = true;
+    }
+    return change;
+  }
   if (!same_spec) RefreshSets(workload);
   RenewWorkload(id, /*changed=*/true);
   change.workloads = true;
@@ -458,34 +466,56 @@ Change ClusterState::RemovePodGroup(absl::string_view ns, absl::string_view name
   return change;
 }
 
-Change ClusterState::UpsertPriorityClass(const model::PriorityClass& priority_class) {
-  Change change;
-  auto [it, added] = priority_classes_.try_emplace(priority_class.meta.name);
-  if (!added && it->second.value == priority_class.value &&
-      it->second.global_default == priority_class.global_default) {
-    return change;
+void ClusterState::RenewPriorities() {
+  // As the API server's admission chooses.
+  global_default_class_ = kNoId;
+  for (const auto& [name, id] : priority_class_index_) {
+    if (!priority_classes_[id].global_default) continue;
+    const auto rank = [&](PriorityClassId each) {
+      return std::tie(priority_classes_[each].value, priority_classes_[each].meta.name);
+    };
+    if (global_default_class_ == kNoId || rank(id) < rank(global_default_class_)) {
+      global_default_class_ = id;
+    }
   }
-  it->second = priority_class;
-  if (priority_class.global_default) {
-    global_default_class_ = priority_class.meta.name;
-  } else if (global_default_class_ == priority_class.meta.name) {
-    global_default_class_.clear();
-  }
-  change.policy = true;
   for (const Workload& workload : workloads_) {
     if (workload.id != kNoId) RenewWorkload(workload.id);
   }
+}
+
+Change ClusterState::UpsertPriorityClass(const model::PriorityClass& priority_class) {
+  Change change;
+  const auto [it, added] = priority_class_index_.try_emplace(priority_class.meta.name, kNoId);
+  PriorityClassId& id = it->second;
+  if (added && free_priority_classes_.empty()) {
+    id = static_cast<PriorityClassId>(priority_classes_.size());
+    priority_classes_.emplace_back();
+  } else if (added) {
+    id = free_priority_classes_.back();
+    free_priority_classes_.pop_back();
+  }
+  model::PriorityClass& row = priority_classes_[id];
+  const bool same = !added && row.value == priority_class.value &&
+                    row.global_default == priority_class.global_default;
+  row = priority_class;
+  if (same) return change;
+  Tell({.kind = StateChange::Kind::kPriorityClass, .row = id});
+  change.policy = true;
+  RenewPriorities();
   return change;
 }
 
 Change ClusterState::RemovePriorityClass(absl::string_view name) {
   Change change;
-  if (priority_classes_.erase(name) == 0) return change;
-  if (global_default_class_ == name) global_default_class_.clear();
+  const auto it = priority_class_index_.find(name);
+  if (it == priority_class_index_.end()) return change;
+  const PriorityClassId id = it->second;
+  Tell({.kind = StateChange::Kind::kPriorityClassGone, .row = id});
+  priority_class_index_.erase(it);
+  priority_classes_[id] = model::PriorityClass{};
+  free_priority_classes_.push_back(id);
   change.policy = true;
-  for (const Workload& workload : workloads_) {
-    if (workload.id != kNoId) RenewWorkload(workload.id);
-  }
+  RenewPriorities();
   return change;
 }
 
