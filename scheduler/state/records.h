@@ -127,6 +127,12 @@ struct NodeInfo {
   [[nodiscard]] model::Resources Future() const {
     return allocatable - used.value() + releasing.value() - pipelined.value();
   }
+  // One amount of it, without the others.
+  [[nodiscard]] int64_t Future(model::ResourceIndex resource) const {
+    const int64_t free = model::SaturatingAdd(allocatable[resource], -used[resource]);
+    return model::SaturatingAdd(model::SaturatingAdd(free, releasing[resource]),
+                                -pipelined[resource]);
+  }
   [[nodiscard]] const std::string& name() const { return object.meta.name; }
 };
 
