@@ -136,6 +136,7 @@ void ReadConditions(JsonReader& reader, JsonValue value, const FieldPath& path, 
       if (key == "status") status = reader.Text(v, at.Field(key));
       if (key == "reason") reason = reader.Text(v, at.Field(key));
     });
+    if (type == model::kReadyCondition) pod.ready = status == "True";
     if (type != model::kPodScheduledCondition) return;
     pod.scheduled.status = std::string(status);
     pod.scheduled.reason = std::string(reason);

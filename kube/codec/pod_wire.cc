@@ -172,6 +172,7 @@ bool ReadCondition(absl::string_view bytes, model::Pod& pod) {
         break;
     }
   }
+  if (r.ok() && type == model::kReadyCondition) pod.ready = status == "True";
   if (r.ok() && type == model::kPodScheduledCondition) {
     pod.scheduled.status = std::string(status);
     pod.scheduled.reason = std::string(reason);

@@ -184,6 +184,7 @@ struct Pod {
   std::vector<std::string> awaited_claims;
   std::string scheduling_group;  // spec.schedulingGroup.podGroupName (scheduling.k8s.io), or empty
   PodPhase phase = PodPhase::kPending;
+  bool ready = false;  // condition Ready is True
   PodScheduledCondition scheduled;
   // What is wrong with an annotation, a quantity or a field that we must understand; empty if
   // nothing. Such a pod is not scheduled: its verdict is InvalidRequest with this text.

@@ -193,7 +193,8 @@ class ClusterState {
   // When the next grace period of a terminating pod ends; infinite future if none does. A pod that
   // is stuck already does not count.
   [[nodiscard]] absl::Time NextGraceEnd() const { return grace_ends_.First(); }
-  // The budgets that the eviction API would ask for this pod: none for one that does not run yet.
+  // The budgets that the eviction API would ask for this pod: none for one that does not run yet,
+  // or that is not ready and may go for that.
   [[nodiscard]] BudgetIds BudgetsOf(const PodRecord& pod) const;
   // The pod's claims that exist, with the devices that they hold or are decided to get: what has to
   // be written before the pod is bound.

@@ -295,6 +295,12 @@ Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
   NodeId node = kNoId;
   record.terminating = pod.meta.deletion.has_value();
   record.phase_running = pod.phase == model::PodPhase::kRunning;
+  // Its budget may let it go now.
+  const bool unready = record.ready && !pod.ready;
+  record.ready = pod.ready;
+  if (unready && record.ours && !budgets_.Covering(record.ns, *record.labels).empty()) {
+    change.policy = true;
+  }
   if (record.terminating && budgets_.in_flight() > 0) budgets_.SeenLeaving(record.uid);
   if (pod.phase == model::PodPhase::kSucceeded) {
     status = PodStatus::kSucceeded;

@@ -165,6 +165,7 @@ struct PodRecord {
   bool ours = false;  // our scheduler name, whether placed or not
   bool terminating = false;
   bool phase_running = false;  // as the API server has it: budgets protect it only then
+  bool ready = false;          // as the API server has it
   bool daemon = false;         // owned by a DaemonSet: does not keep a node
   bool do_not_disrupt = false;
   bool has_task_priority = false;

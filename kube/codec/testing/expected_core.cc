@@ -290,6 +290,7 @@ model::Pod ExpectedPod(const core::Pod& pod) {
   out.phase = phases.at(pod.status().phase());
   for (const auto& c : pod.status().conditions()) {
     if (c.type() == "PodScheduled") out.scheduled = {c.status(), c.reason()};
+    if (c.type() == "Ready") out.ready = c.status() == "True";
   }
   out.nominated_node_name = pod.status().nominatednodename();
   return out;
@@ -363,6 +364,7 @@ void ExpectSamePod(const model::Pod& got, const model::Pod& want) {
   EXPECT_EQ(got.priority, want.priority);
   EXPECT_EQ(got.scheduling_gates, want.scheduling_gates);
   EXPECT_EQ(got.scheduling_group, want.scheduling_group);
+  EXPECT_EQ(got.ready, want.ready);
   EXPECT_EQ(got.phase, want.phase);
   EXPECT_EQ(got.scheduled.status, want.scheduled.status);
   EXPECT_EQ(got.scheduled.reason, want.scheduled.reason);

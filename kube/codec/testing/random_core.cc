@@ -235,7 +235,9 @@ core::Pod RandomPod(Random& random) {
     status->set_phase(Pick(random, {"Pending", "Running", "Succeeded", "Failed", "Unknown"}));
   }
   if (random.OneIn(2)) {
-    status->add_conditions()->set_type("Ready");
+    core::PodCondition* ready = status->add_conditions();
+    ready->set_type("Ready");
+    ready->set_status(Pick(random, {"True", "False", ""}));
     core::PodCondition* condition = status->add_conditions();
     condition->set_type("PodScheduled");
     condition->set_status("False");
