@@ -113,6 +113,10 @@ void ReadSpec(JsonReader& reader, JsonValue value, const FieldPath& path, PodDra
       pod.priority = reader.Int32(v, at);
       return;
     }
+    if (key == "activeDeadlineSeconds") {
+      pod.active_deadline_s = reader.Int64(v, at).value_or(0);
+      return;
+    }
     if (key == "resources") {
       return ReadResourceRequirements(reader, v, at, draft.resources.pod_requests,
                                       draft.resources.pod_limits);

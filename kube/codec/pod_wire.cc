@@ -91,6 +91,9 @@ bool ReadSpec(absl::string_view bytes, const FieldPath& path, PodDraft& draft) {
       case 2:
         r.Check(ReadContainer(r.Bytes(), /*init=*/false, containers, draft));
         break;
+      case 5:
+        pod.active_deadline_s = r.Int64();
+        break;
       case 7: {
         MapEntry entry;
         r.Check(ReadMapEntry(r.Bytes(), entry));

@@ -177,6 +177,7 @@ struct Pod {
   std::string nominated_node_name;  // status
   std::string priority_class_name;
   std::optional<int32_t> priority;
+  int64_t active_deadline_s = 0;  // spec.activeDeadlineSeconds; 0: none
   std::vector<std::string> scheduling_gates;
   // status.resourceClaimStatuses: the claims made from its templates so far; "" if none is needed.
   std::vector<std::string> generated_claims;

@@ -35,8 +35,8 @@ namespace fairlead::state {
 // Short jobs first, without starving long ones. A workload is served as if it had come
 // `duration_weight` times its duration later, so no workload that comes more than that after it is
 // served before it; 0: first come, first served. Its duration is what its first pod says
-// (annotation fairlead.dev/expected-duration), at most kLongestDuration; `assumed_duration` if it
-// says nothing. The order of two workloads never changes with time, as it would with the ratio of
+// (PodDetails::expected_duration), at most kLongestDuration; `assumed_duration` if it says nothing.
+// The order of two workloads never changes with time, as it would with the ratio of
 // wait to duration that this approximates (highest response ratio next, Brinch Hansen 1971).
 struct JobOrder {
   static constexpr int64_t kMaxDurationWeight = 1000;

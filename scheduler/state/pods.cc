@@ -32,6 +32,11 @@ PodDetails DetailsOf(const model::Pod& pod) {
       expected > absl::ZeroDuration()) {
     details.expected_duration = expected;
   }
+  // The kubelet ends it then, so it runs no longer.
+  if (pod.active_deadline_s > 0) {
+    details.expected_duration =
+        std::min(details.expected_duration, absl::Seconds(pod.active_deadline_s));
+  }
   return details;
 }
 

@@ -147,7 +147,8 @@ struct PodDetails {
   std::string verdict_hash;  // of the annotation
   // Reason of the condition PodScheduled; absent: the condition is not False.
   std::optional<std::string> waiting_reason;
-  // Annotation fairlead.dev/expected-duration; infinite: it says nothing that can be read.
+  // Annotation fairlead.dev/expected-duration or spec.activeDeadlineSeconds, the shorter one;
+  // infinite: neither says anything that can be read.
   absl::Duration expected_duration = absl::InfiniteDuration();
   friend bool operator==(const PodDetails&, const PodDetails&) = default;
 };

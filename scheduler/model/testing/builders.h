@@ -84,6 +84,10 @@ class PodBuilder {
     pod_.phase = phase;
     return *this;
   }
+  PodBuilder& ActiveDeadline(int64_t seconds) {
+    pod_.active_deadline_s = seconds;
+    return *this;
+  }
   PodBuilder& Ready() {
     pod_.ready = true;
     return *this;
