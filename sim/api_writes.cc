@@ -66,7 +66,9 @@ absl::Status AskBudgets(ApiServer& server, const model::Pod& pod) {
   }
   if (covering.empty()) return absl::OkStatus();
   const std::string& first = covering.front();
-  if (covering.size() > 1 || server.Find<model::PodDisruptionBudget>(first)->Allowed() == 0) {
+  const model::PodDisruptionBudget& asked = *server.Find<model::PodDisruptionBudget>(first);
+  if (covering.size() == 1 && !pod.ready && asked.LetsUnhealthyGo()) return absl::OkStatus();
+  if (covering.size() > 1 || asked.Allowed() == 0) {
     return absl::ResourceExhaustedError(
         absl::StrCat("evict pod ", model::Key(pod.meta), ": budget ", first, " says no"));
   }

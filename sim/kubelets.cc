@@ -96,6 +96,7 @@ void Kubelets::Start(const std::string& key, const std::string& uid) {
   const std::string device = reserves ? FreeDevice(*pod) : "";
   server_->Modify<model::Pod>(key, [&](model::Pod& p) {
     p.phase = model::PodPhase::kRunning;
+    p.ready = true;
     if (reserves) p.meta.annotations.Set(model::kGpuIndexAnnotation, device);
   });
   if (ends) queue_->After(absl::Seconds(seconds), [this, key, uid] { Finish(key, uid); });

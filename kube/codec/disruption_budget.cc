@@ -1,5 +1,5 @@
-// PodDisruptionBudget (policy/v1) in both forms. Only the selector of its spec is read: the status
-// says what it allows (model/disruption_budget.h).
+// PodDisruptionBudget (policy/v1) in both forms. Of its spec only the selector and the policy about
+// unhealthy pods are read: the status says what it allows (model/disruption_budget.h).
 #include <algorithm>
 
 #include "kube/codec/json_codec.h"
@@ -7,6 +7,11 @@
 #include "kube/codec/wire_reader.h"
 
 namespace fairlead::kube {
+namespace {
+
+constexpr char kAlwaysAllow[] = "AlwaysAllow";
+
+}  // namespace
 
 namespace json {
 namespace {
@@ -43,6 +48,9 @@ void ReadDisruptionBudget(JsonReader& reader, JsonValue value, model::PodDisrupt
     if (key != "spec") return;
     reader.Fields(v, spec, [&](absl::string_view field, JsonValue item) {
       if (field == "selector") ReadLabelSelector(reader, item, spec.Field(field), out.selector);
+      if (field == "unhealthyPodEvictionPolicy") {
+        out.always_allow = reader.Text(item, spec.Field(field)) == kAlwaysAllow;
+      }
     });
   });
   std::sort(out.disrupted_pods.begin(), out.disrupted_pods.end());
@@ -87,7 +95,7 @@ bool ReadStatus(absl::string_view bytes, model::PodDisruptionBudget& out) {
 
 }  // namespace
 
-// PodDisruptionBudget{metadata=1, spec=2{selector=2}, status=3}.
+// PodDisruptionBudget{metadata=1, spec=2{selector=2, unhealthyPodEvictionPolicy=4}, status=3}.
 bool ReadDisruptionBudget(absl::string_view bytes, model::PodDisruptionBudget& out) {
   const FieldPath root;
   const FieldPath spec = root.Field("spec");
@@ -100,8 +108,11 @@ bool ReadDisruptionBudget(absl::string_view bytes, model::PodDisruptionBudget& o
     } else if (r.field() == 2) {
       WireReader fields(r.Bytes());
       while (fields.Next()) {
-        if (fields.field() != 2) continue;
-        fields.Check(ReadLabelSelector(fields.Bytes(), selector, problems, out.selector));
+        if (fields.field() == 2) {
+          fields.Check(ReadLabelSelector(fields.Bytes(), selector, problems, out.selector));
+        } else if (fields.field() == 4) {
+          out.always_allow = fields.Bytes() == kAlwaysAllow;
+        }
       }
       r.Check(fields.ok());
     } else if (r.field() == 3) {

@@ -64,6 +64,7 @@ void ExpectTheBudget(const model::PodDisruptionBudget& budget) {
   EXPECT_EQ(budget.disruptions_allowed, 4);
   EXPECT_EQ(budget.current_healthy, 9);
   EXPECT_EQ(budget.desired_healthy, 5);
+  EXPECT_TRUE(budget.always_allow);
   EXPECT_EQ(budget.disrupted_pods, (std::vector<std::string>{"a", "z"}));
   EXPECT_EQ(budget.Allowed(), 0) << "the status is of generation 2, the spec of 3";
   model::StringMap labels;

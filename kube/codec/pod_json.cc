@@ -113,6 +113,10 @@ void ReadSpec(JsonReader& reader, JsonValue value, const FieldPath& path, PodDra
       pod.priority = reader.Int32(v, at);
       return;
     }
+    if (key == "activeDeadlineSeconds") {
+      pod.active_deadline_s = reader.Int64(v, at).value_or(0);
+      return;
+    }
     if (key == "resources") {
       return ReadResourceRequirements(reader, v, at, draft.resources.pod_requests,
                                       draft.resources.pod_limits);
@@ -136,6 +140,7 @@ void ReadConditions(JsonReader& reader, JsonValue value, const FieldPath& path, 
       if (key == "status") status = reader.Text(v, at.Field(key));
       if (key == "reason") reason = reader.Text(v, at.Field(key));
     });
+    if (type == model::kReadyCondition) pod.ready = status == "True";
     if (type != model::kPodScheduledCondition) return;
     pod.scheduled.status = std::string(status);
     pod.scheduled.reason = std::string(reason);

@@ -91,6 +91,9 @@ bool ReadSpec(absl::string_view bytes, const FieldPath& path, PodDraft& draft) {
       case 2:
         r.Check(ReadContainer(r.Bytes(), /*init=*/false, containers, draft));
         break;
+      case 5:
+        pod.active_deadline_s = r.Int64();
+        break;
       case 7: {
         MapEntry entry;
         r.Check(ReadMapEntry(r.Bytes(), entry));
@@ -172,6 +175,7 @@ bool ReadCondition(absl::string_view bytes, model::Pod& pod) {
         break;
     }
   }
+  if (r.ok() && type == model::kReadyCondition) pod.ready = status == "True";
   if (r.ok() && type == model::kPodScheduledCondition) {
     pod.scheduled.status = std::string(status);
     pod.scheduled.reason = std::string(reason);

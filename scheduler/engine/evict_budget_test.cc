@@ -57,6 +57,26 @@ TEST(EvictBudgetTest, TheOlderOneGoesWhereABudgetProtectsTheYounger) {
   }
 }
 
+TEST(EvictBudgetTest, APodThatIsNotReadyGoesWithoutTheBudgetsLeave) {
+  for (const auto& [ready, victim] :
+       {std::pair{true, "preempt:a"}, std::pair{false, "preempt:b"}}) {
+    SCOPED_TRACE(absl::StrCat("ready: ", ready));
+    Cluster c;
+    FullNode(c);
+    PodBuilder b = Low("b", "n1", 2);
+    b.Label("app", "web");
+    if (ready) b.Ready();
+    c.Pod(b);
+    c.Pod(High("high"));
+    model::PodDisruptionBudget budget = MakeBudget("web", "web", 0);
+    budget.always_allow = true;
+    c.Budget(budget);
+    const CycleResult& result = c.Run();
+    ASSERT_THAT(c.Evicted(), ElementsAre(victim));
+    EXPECT_FALSE(result.evictions[0].against_budget);
+  }
+}
+
 // One budget, and a pod of high priority that needs capacity in queue q: which pods are evicted?
 struct ChoiceCase {
   const char* name;

@@ -15,6 +15,7 @@ namespace {
 
 using model::testing::At;
 using model::testing::MakeGroup;
+using model::testing::MakeNode;
 using model::testing::PodBuilder;
 using testing::Cluster;
 using ::testing::ElementsAre;
@@ -110,6 +111,26 @@ TEST(ConsolidationTest, GivesUpBeyondItsMaximumAndSaysSo) {
   d.Run();
   EXPECT_EQ(d.Evicted().size(), 2u) << absl::StrJoin(d.Evicted(), " ");
   EXPECT_EQ(d.CodeOf("big"), Code::kWaitingForVictims);
+}
+
+// The GPUs of n2 are idle, and no choice of places makes 3 cores of the 2 that are.
+TEST(ConsolidationTest, NothingIsTriedForMoreThanIsFreeInSum) {
+  for (const int64_t cores : {3, 2}) {
+    SCOPED_TRACE(absl::StrCat("cores: ", cores));
+    EngineOptions options;
+    options.max_consolidation_workloads = 1;
+    Cluster c(options);
+    c.Queue("q", 8);
+    for (const char* node : {"n1", "n2"}) c.state().UpsertNode(MakeNode(node, 4, /*cores=*/4));
+    c.Pod(Job("a", "q", 1, 1).Cpu(3000).On("n1"));
+    c.Pod(Job("b", "q", 1, 2).Cpu(3000).On("n2"));
+    c.Pod(Job("big", "q", 1, 3).Cpu(1000 * cores));
+    c.Run();
+    EXPECT_THAT(c.Evicted(), IsEmpty());
+    EXPECT_EQ(c.CodeOf("big"), Code::kInsufficientCapacity);
+    const std::string tried = "consolidation: gave up after moving 1 workloads";
+    EXPECT_EQ(absl::StrContains(c.DetailsOf("big"), tried), cores == 2) << c.DetailsOf("big");
+  }
 }
 
 // KAI's rule for promises: what is idle on a node counts as available for the next promise too, as

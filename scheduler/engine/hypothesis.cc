@@ -9,12 +9,6 @@ namespace {
 
 using framework::Capacity;
 
-int64_t FutureAmount(const state::NodeInfo& node, model::ResourceIndex r) {
-  int64_t free = model::SaturatingAdd(node.allocatable[r], -node.used[r]);
-  free = model::SaturatingAdd(free, node.releasing[r]);
-  return model::SaturatingAdd(free, -node.pipelined[r]);
-}
-
 // Nodes that refused for one reason.
 struct Tally {
   int64_t nodes = 0;
@@ -59,7 +53,11 @@ int64_t Feasibility::ScoreOf(state::PodClassId pod_class, state::NodeId id) cons
 
 int64_t Feasibility::MostThatFit(state::PodClassId pod_class, state::NodeId id,
                                  int64_t limit) const {
-  if (!Suits(pod_class, id)) return 0;
+  return Suits(pod_class, id) ? MostByAmounts(pod_class, id, limit) : 0;
+}
+
+int64_t Feasibility::MostByAmounts(state::PodClassId pod_class, state::NodeId id,
+                                   int64_t limit) const {
   const state::NodeInfo& node = state_.node(id);
   const state::PodClass& wanted = state_.pod_class(pod_class);
   int64_t fits = limit;
@@ -67,7 +65,8 @@ int64_t Feasibility::MostThatFit(state::PodClassId pod_class, state::NodeId id,
     const auto resource = static_cast<model::ResourceIndex>(i);
     const int64_t each = wanted.requests[resource];
     if (each <= 0) continue;
-    fits = std::min(fits, std::max<int64_t>(0, FutureAmount(node, resource)) / each);
+    const int64_t free = std::max<int64_t>(0, node.Future(resource));
+    if (free / each < fits && framework_.ChecksAmountOf(state_, resource)) fits = free / each;
   }
   if (wanted.spec->gpu_share.IsSet()) {
     fits = std::min(fits, state::SharePlaces(node, wanted, state::GpuCapacity::kFuture));

@@ -69,6 +69,9 @@ class Feasibility {
   // it is a bound from above for pods that come together, too. O(resources + GPU groups).
   [[nodiscard]] int64_t MostThatFit(state::PodClassId pod_class, state::NodeId node,
                                     int64_t limit) const;
+  // The same of a node whose object suits the class.
+  [[nodiscard]] int64_t MostByAmounts(state::PodClassId pod_class, state::NodeId node,
+                                      int64_t limit) const;
   // Every real and usable node asked once for its reason now. O(nodes).
   [[nodiscard]] Diagnosis WhyNot(state::PodClassId pod_class) const;
 

@@ -64,6 +64,27 @@ TEST_F(HypothesisTest, AmountsAndSharesOfGpusCountOnANodeThatDoesNotExist) {
   EXPECT_EQ(what_if->HowManyFit(half, node, 10), 0);
 }
 
+// No node offers the resource, and the profile says that an agent on the node deals it out.
+TEST_F(HypothesisTest, ResourcesThatTheProfileIgnoresBoundNothing) {
+  framework::Registry registry;
+  ASSERT_TRUE(plugins::RegisterAll(registry).ok());
+  framework::Profile profile = framework::DefaultProfile();
+  for (framework::ProfilePlugin& plugin : profile.plugins) {
+    if (plugin.name == "NodeResourcesFit") plugin.args_json = R"({"ignoredResources":["a.com/x"]})";
+  }
+  const auto framework = *framework::Framework::Make(profile, registry);
+  state_.UpsertNode(MakeNode("n", 2));
+  model::Pod pod = PodBuilder("ns", "p").Gpus(1);
+  model::Set(pod.spec.requests, "a.com/x", 1);
+  state_.UpsertPod(pod);
+  Remember();
+  const state::PodClassId wanted = state_.pod(state_.FindPod("ns", "p")).pod_class;
+  const state::NodeId node = state_.FindNode("n");
+  const Feasibility asked(state_, *framework);
+  EXPECT_TRUE(asked.Fits(wanted, node, Capacity::kFuture));
+  EXPECT_EQ(asked.MostThatFit(wanted, node, 5), 2);
+}
+
 TEST_F(HypothesisTest, HostPortsOfTwoKindsOfPodsCollide) {
   model::Pod one = PodBuilder("ns", "a").Cpu(100), two = PodBuilder("ns", "b").Cpu(200);
   one.spec.host_ports = {{8080, "TCP", ""}};

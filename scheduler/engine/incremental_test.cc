@@ -86,7 +86,12 @@ class History {
       EXPECT_EQ(future_->BestFor(pod.pod_class, work)->node,
                 Best(pod.pod_class, Capacity::kFuture));
       for (const int64_t count : {int64_t{1}, int64_t{3}}) {
-        EXPECT_EQ(fits_->Possible({{pod.pod_class, count}}), Places(pod.pod_class, count) >= count);
+        const auto possible = [&](const NodeSet* within) {
+          return fits_->Possible({{pod.pod_class, count}}, within, work);
+        };
+        EXPECT_EQ(possible(nullptr), Places(pod.pod_class, count, nullptr) >= count);
+        const NodeSet some = EveryOtherNode();
+        EXPECT_EQ(possible(&some), Places(pod.pod_class, count, &some) >= count);
       }
     });
   }
@@ -146,13 +151,24 @@ class History {
     return best;
   }
 
-  int64_t Places(state::PodClassId id, int64_t most) const {
+  NodeSet EveryOtherNode() const {
+    std::vector<state::NodeId> nodes;
+    bool taken = false;
+    for (const auto& [name, node] : state_.nodes_by_name()) {
+      taken = !taken;
+      if (taken) nodes.push_back(node);
+    }
+    return NodeSet(std::move(nodes));
+  }
+
+  int64_t Places(state::PodClassId id, int64_t most, const NodeSet* within) const {
     const state::PodClass& wanted = state_.pod_class(id);
     const framework::Context context{state_, wanted, id, Capacity::kFuture};
     int64_t places = 0;
     for (const auto& [name, node_id] : state_.nodes_by_name()) {
       const state::NodeInfo& node = state_.node(node_id);
       if (!node.exists || !framework_->FilterNodeObject(context, node, nullptr)) continue;
+      if (within != nullptr && !within->Contains(node_id)) continue;
       model::Resources capacity = node.Future();
       for (int64_t n = 0; n < most && wanted.requests.FitsIn(capacity); ++n, ++places) {
         capacity -= wanted.requests;

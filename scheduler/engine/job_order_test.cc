@@ -66,6 +66,30 @@ TEST(JobOrderTest, WhoIsServedFirst) {
   }
 }
 
+TEST(JobOrderTest, ADeadlineEndsAPodWhateverItStates) {
+  struct Case {
+    const char* what;
+    const char* older;  // states
+    int64_t older_deadline_s;
+    const char* younger;
+    int64_t younger_deadline_s;
+    const char* first;
+  };
+  for (const Case& c : {Case{"alone", "", 36'000, "", 60, "younger>n"},
+                        Case{"the shorter one counts", "1m", 36'000, "10h", 3600, "older>n"},
+                        Case{"the shorter one counts", "10h", 60, "1h", 36'000, "older>n"},
+                        Case{"there is none", "1h", 0, "10h", -5, "older>n"}}) {
+    SCOPED_TRACE(c.what);
+    Cluster cluster({}, Weight(100));
+    OneGpu(cluster);
+    cluster.Pod(Lasting(Job("older", "q", 1, 0), c.older).ActiveDeadline(c.older_deadline_s));
+    cluster.Pod(
+        Lasting(Job("younger", "q", 1, 60), c.younger).ActiveDeadline(c.younger_deadline_s));
+    cluster.Run();
+    EXPECT_THAT(cluster.Bound(), ElementsAre(c.first));
+  }
+}
+
 TEST(JobOrderTest, PriorityComesBeforeLength) {
   Cluster c({}, Weight(100));
   OneGpu(c);

@@ -13,9 +13,17 @@ NodeFits::Wanted NodeFits::WantedBy(const std::vector<state::PodId>& pods) const
   return {counts.begin(), counts.end()};
 }
 
-bool NodeFits::Possible(const Wanted& wanted) {
-  return std::all_of(wanted.begin(), wanted.end(),
-                     [this](const Key& key) { return Total(key) >= key.second; });
+bool NodeFits::Possible(const Wanted& wanted, const NodeSet* within, uint64_t& work) {
+  return std::all_of(wanted.begin(), wanted.end(), [&](const Key& key) {
+    const Row& row = CatchUp(key, work);
+    if (within == nullptr || row.total < key.second) return row.total >= key.second;
+    int64_t total = 0;
+    for (const state::NodeId node : within->nodes()) {
+      if (node < row.by_node.size()) total += row.by_node[node].fits;
+      if (total >= key.second) return true;
+    }
+    return false;
+  });
 }
 
 state::ChangeKinds NodeFits::Kinds() const { return {state::StateChange::Kind::kClassGone}; }
@@ -27,7 +35,7 @@ void NodeFits::OnChange(const state::StateChange& change) {
   rows_.erase(first, last);
 }
 
-int64_t NodeFits::Total(const Key& key) {
+const NodeFits::Row& NodeFits::CatchUp(const Key& key, uint64_t& work) {
   Row& row = rows_[key];
   row.last_use = ++uses_;
   if (row.seen < changes_.start()) {
@@ -35,20 +43,30 @@ int64_t NodeFits::Total(const Key& key) {
     row.by_node.clear();
     row.seen = changes_.end();
     for (const auto& [name, node] : state_.nodes_by_name()) {
-      if (state_.node(node).kind != state::NodeKind::kVirtual) Renew(key, row, node);
+      if (state_.node(node).kind != state::NodeKind::kVirtual) Renew(key, row, node, work);
     }
     if (rows_.size() > kMaxRows) DropOldest();
-    return row.total;
+    return row;
   }
-  for (; row.seen < changes_.end(); ++row.seen) Renew(key, row, changes_.At(row.seen));
-  return row.total;
+  for (; row.seen < changes_.end(); ++row.seen) Renew(key, row, changes_.At(row.seen), work);
+  return row;
 }
 
-void NodeFits::Renew(const Key& key, Row& row, state::NodeId id) const {
-  if (id >= row.by_node.size()) row.by_node.resize(id + 1, 0);
-  const int64_t fits = feasibility_.MostThatFit(key.first, id, key.second);
-  row.total += fits - row.by_node[id];
-  row.by_node[id] = fits;
+void NodeFits::Renew(const Key& key, Row& row, state::NodeId id, uint64_t& work) const {
+  if (id >= row.by_node.size()) row.by_node.resize(id + 1);
+  Slot& slot = row.by_node[id];
+  const state::NodeInfo& node = state_.node(id);
+  // A node that changed several times is among the changes as often.
+  if (slot.version == node.version) return;
+  ++work;
+  slot.version = node.version;
+  if (slot.object_version != node.object_version) {
+    slot.object_version = node.object_version;
+    slot.suits = feasibility_.Suits(key.first, id);
+  }
+  const int64_t fits = slot.suits ? feasibility_.MostByAmounts(key.first, id, key.second) : 0;
+  row.total += fits - slot.fits;
+  slot.fits = fits;
 }
 
 std::string NodeFits::CheckConsistency() const {
@@ -57,11 +75,11 @@ std::string NodeFits::CheckConsistency() const {
     absl::flat_hash_set<state::NodeId> changed;
     for (uint64_t i = row.seen; i < changes_.end(); ++i) changed.insert(changes_.At(i));
     int64_t total = 0;
-    for (const int64_t fits : row.by_node) total += fits;
+    for (const Slot& slot : row.by_node) total += slot.fits;
     if (total != row.total) return absl::StrCat("node fits of class ", key.first, ": total");
     for (const auto& [name, id] : state_.nodes_by_name()) {
       if (state_.node(id).kind == state::NodeKind::kVirtual || changed.contains(id)) continue;
-      const int64_t known = id < row.by_node.size() ? row.by_node[id] : 0;
+      const int64_t known = id < row.by_node.size() ? row.by_node[id].fits : 0;
       if (known != feasibility_.MostThatFit(key.first, id, key.second)) {
         return absl::StrCat("node fits of class ", key.first, ": node ", name);
       }

@@ -4,7 +4,7 @@
 // search to search by looking only at nodes that changed.
 //
 // Ownership: borrows state, framework and changes. Thread-safety: the owner's thread. Complexity:
-// O(nodes) for a class and count not asked for before, then O(changed nodes). Memory: 8 bytes a
+// O(nodes) for a class and count not asked for before, then O(changed nodes). Memory: 32 bytes a
 // node for each of the kMaxRows used last.
 #pragma once
 
@@ -16,6 +16,7 @@
 
 #include "scheduler/engine/hypothesis.h"
 #include "scheduler/engine/node_changes.h"
+#include "scheduler/engine/topology.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/state/cluster_state.h"
 
@@ -34,8 +35,10 @@ class NodeFits final : public state::StateSubscriber {
   using Wanted = std::vector<std::pair<state::PodClassId, int64_t>>;
   [[nodiscard]] Wanted WantedBy(const std::vector<state::PodId>& pods) const;
 
-  // True if each class alone finds enough places; false: the step certainly does not fit.
-  bool Possible(const Wanted& wanted);
+  // True if each class alone finds enough places on these nodes (null: on all); false: the step
+  // certainly does not fit there. `work` grows by the number of nodes counted anew. With `within`
+  // O(nodes in it) more.
+  bool Possible(const Wanted& wanted, const NodeSet* within, uint64_t& work);
 
   void OnChange(const state::StateChange& change) override;
   [[nodiscard]] state::ChangeKinds Kinds() const override;
@@ -44,16 +47,24 @@ class NodeFits final : public state::StateSubscriber {
   [[nodiscard]] std::string CheckConsistency() const;
 
  private:
+  // What was last found out about one node.
+  struct Slot {
+    uint64_t version = 0;         // of the node then; 0: never looked at
+    uint64_t object_version = 0;  // of its object
+    bool suits = false;           // its object
+    int64_t fits = 0;             // at most what is wanted
+  };
   struct Row {
     uint64_t seen = 0;  // the first of NodeChanges that is not; 0: not counted yet
     uint64_t last_use = 0;
     int64_t total = 0;
-    std::vector<int64_t> by_node;  // each at most what is wanted
+    std::vector<Slot> by_node;
   };
   using Key = std::pair<state::PodClassId, int64_t>;
 
-  int64_t Total(const Key& key);
-  void Renew(const Key& key, Row& row, state::NodeId node) const;
+  // The row of the key, as the nodes are now.
+  const Row& CatchUp(const Key& key, uint64_t& work);
+  void Renew(const Key& key, Row& row, state::NodeId node, uint64_t& work) const;
   void DropOldest();
 
   const state::ClusterState& state_;

@@ -93,7 +93,9 @@ class Placer {
   // Where pods wait again; null: wherever is best. Not owned.
   void SetPromises(NominatedNodes* promises) { nominated_ = promises; }
 
+  // Filter evaluations, and what else counts as one (search_budget.h).
   [[nodiscard]] uint64_t work() const { return work_; }
+  void AddWork(uint64_t work) { work_ += work; }
   [[nodiscard]] state::GpuOrder gpu_order() const { return gpu_order_; }
   void ResetWork() {
     work_ = 0;

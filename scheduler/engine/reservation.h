@@ -24,10 +24,10 @@
 //     queue's share beside them. Otherwise the queue's own small jobs would use up the share that
 //     the gang waits for. They cause no evictions either.
 //  3. Backfill: a workload may state how long it runs (annotation fairlead.dev/expected-duration on
-//     its pods). Neither 1 nor 2 holds such a workload if it ends before the gang's earliest start.
-//     The gang can start when the pods have ended whose capacity it needs. Only pods that state a
-//     duration have a known end; if none does, no workload is let in.
-//     Workloads before the gang in its own queue, with a higher priority, are never held.
+//     its pods, or their activeDeadlineSeconds). Neither 1 nor 2 holds such a workload if it ends
+//     before the gang's earliest start. The gang can start when the pods have ended whose capacity
+//     it needs. Only pods that state a duration have a known end; if none does, no workload is let
+//     in. Workloads before the gang in its own queue, with a higher priority, are never held.
 //  Reclaim, preemption and consolidation go on by their own rules, on other capacity.
 //
 // When a node is free. A pod that states its duration ends when the duration is over. Any other

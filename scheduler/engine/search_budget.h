@@ -1,8 +1,9 @@
 // How much the searches for victims of one cycle may cost, and which workloads the next cycle
 // searches for first because this one could not afford to.
 //
-// Work is counted in filter evaluations (Placer::work()), never in time, so that decisions do not
-// depend on the speed of the machine.
+// Work is counted (Placer::work()), never measured in time, so that decisions do not depend on the
+// speed of the machine. A unit costs about as much as one filter evaluation: each of these, and in
+// each try of victims a pod that is evicted and a node whose free amounts are looked at again.
 //
 // Fairness: postponed searches form one line for all actions, in the order of being postponed
 // first. In each cycle the first of the line has a whole budget of its own, whatever the actions

@@ -148,11 +148,11 @@ bool VictimSearch::MayJoin(const Rules& rules, PotentialVictims& taken, const Vi
 }
 
 bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
-                          const SearchStep& step, const Rules& rules, VictimWalks& walks,
+                          const SearchStep& step, Rules& rules, VictimWalks& walks,
                           SearchOutcome& outcome) {
   PotentialVictims taken(context, state_.total_for_queues(), walks);
   Hypothesis what_if(txn, state_, framework_, placer_.gpu_order());
-  const NodeFits::Wanted wanted = fits_.WantedBy(step.step.pods);
+  rules.wanted = fits_.WantedBy(step.step.pods);
   const bool some_stay = !rules.all_move && !rules.others_move;
   std::set<state::WorkloadId> workloads;
   int64_t victims = 0;
@@ -191,7 +191,10 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
       what_if.Evict(pod);
       ++victims;
     }
-    if (taken.units.size() < next_try || !fits_.Possible(wanted)) continue;
+    if (taken.units.size() < next_try) continue;
+    // Not counted: however small the budget, a search may make one try.
+    uint64_t walked = 0;
+    if (!fits_.Possible(rules.wanted, nullptr, walked)) continue;
     if (Solve(what_if, context, step, rules, budgets, taken.units, returned, outcome)) {
       what_if.Keep();
       return true;
@@ -210,6 +213,13 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
         absl::StrCat(rules.name, ": taking more would leave the other queue below its own share"));
   }
   return false;
+}
+
+bool VictimSearch::MayFit(const Rules& rules, const NodeSetPtr& within) {
+  uint64_t work = 0;
+  const bool possible = fits_.Possible(rules.wanted, within.get(), work);
+  placer_.AddWork(work);
+  return possible;
 }
 
 bool VictimSearch::Helps(const VictimUnit& unit, const SearchStep& step) const {
@@ -314,7 +324,7 @@ SearchOutcome VictimSearch::Reclaim(state::Transaction& txn, const SearchContext
 }
 
 bool VictimSearch::ReclaimFrom(state::Transaction& txn, const SearchContext& context,
-                               const SearchStep& step, const Rules& rules,
+                               const SearchStep& step, Rules& rules,
                                const queues::ReclaimContext& rights,
                                const queues::Reclaimer& reclaimer, SearchOutcome& outcome) {
   VictimWalks walks;

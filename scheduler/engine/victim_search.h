@@ -145,7 +145,7 @@ class VictimSearch {
                             const SearchStep& step);
 
  private:
-  // What distinguishes the three.
+  // What one search goes by: what distinguishes the three, and what its step wants of nodes.
   struct Rules {
     absl::string_view name;
     // May these be taken? `moved[i]`: unit i has a new place. Null: always.
@@ -154,6 +154,7 @@ class VictimSearch {
     // What may not be taken may still be moved.
     bool others_move = false;
     int64_t max_workloads = model::kUnlimited;
+    NodeFits::Wanted wanted = {};  // filled by Search()
   };
   struct Solution {
     std::vector<VictimUnit> units;
@@ -164,11 +165,13 @@ class VictimSearch {
   class PotentialVictims;
 
   bool ReclaimFrom(state::Transaction& txn, const SearchContext& context, const SearchStep& step,
-                   const Rules& rules, const queues::ReclaimContext& rights,
+                   Rules& rules, const queues::ReclaimContext& rights,
                    const queues::Reclaimer& reclaimer, SearchOutcome& outcome);
   // Walks through the units until a solution is found.
   bool Search(state::Transaction& txn, const SearchContext& context, const SearchStep& step,
-              const Rules& rules, VictimWalks& walks, SearchOutcome& outcome);
+              Rules& rules, VictimWalks& walks, SearchOutcome& outcome);
+  // False: by the amounts alone the step does not fit on the nodes (null: on any), as things are.
+  bool MayFit(const Rules& rules, const NodeSetPtr& within);
   static bool MayJoin(const Rules& rules, PotentialVictims& taken, const VictimUnit& unit,
                       bool& must_move);
   // Some of the units make room: the transaction holds the fewest that were found to do. If not,

@@ -28,9 +28,10 @@ bool VictimSearch::Try(Hypothesis& what_if, const SearchContext& context, const 
   what_if.Clear();
   solution.within = within;
   EvictAll(what_if, solution.units);
-  if (queues::CheckLimits(context.tree, context.live, step.leaf, step.request,
-                          step.workload.preemptible)
-          .has_value()) {
+  placer_.AddWork(what_if.transaction().Mark());
+  if (!MayFit(rules, within) || queues::CheckLimits(context.tree, context.live, step.leaf,
+                                                    step.request, step.workload.preemptible)
+                                    .has_value()) {
     return false;
   }
   if (!ReallocateFreed(what_if, context, step, rules, solution)) return false;
@@ -124,6 +125,8 @@ bool VictimSearch::ReallocateFreed(Hypothesis& what_if, const SearchContext& con
         what_if.RollbackTo(mark);
         solution.moved[which] = false;
       }
+      // It has no other chance.
+      if (!solution.moved[which] && (rules.all_move || unit.must_move)) return false;
       if (!solution.moved[which] && unit.core) lost.insert(unit.workload);
     }
     order.Changed(*leaf);
@@ -140,7 +143,7 @@ bool VictimSearch::TryOnOneNode(Hypothesis& what_if, const SearchContext& contex
   what_if.Clear();
   std::vector<state::NodeId> free;
   for (const auto& [name, id] : state_.nodes_by_name()) {
-    if (state_.node(id).exists && state_.node(id).Future()[model::kGpu] > 0) free.push_back(id);
+    if (state_.node(id).exists && state_.node(id).Future(model::kGpu) > 0) free.push_back(id);
   }
   // By name, as everything that is equal.
   std::map<uint64_t, state::NodeId> emptied;
@@ -150,12 +153,10 @@ bool VictimSearch::TryOnOneNode(Hypothesis& what_if, const SearchContext& contex
   for (const auto& [rank, emptied_node] : emptied) {
     const state::NodeId one = emptied_node;
     std::vector<state::NodeId> nodes = free;
-    if (std::find(nodes.begin(), nodes.end(), one) == nodes.end()) {
-      nodes.push_back(one);
-      std::sort(nodes.begin(), nodes.end(), [&](state::NodeId x, state::NodeId y) {
-        return state_.node(x).name_rank < state_.node(y).name_rank;
-      });
-    }
+    const auto place = std::lower_bound(
+        nodes.begin(), nodes.end(), rank,
+        [&](state::NodeId id, uint64_t other) { return state_.node(id).name_rank < other; });
+    if (place == nodes.end() || *place != one) nodes.insert(place, one);
     Solution here;
     for (const VictimUnit& unit : solution.units) {
       if (std::any_of(unit.places.begin(), unit.places.end(),

@@ -138,6 +138,13 @@ bool Framework::FilterNodeUsage(const Context& context, const state::NodeInfo& n
   return true;
 }
 
+bool Framework::ChecksAmountOf(const state::ClusterState& state,
+                               model::ResourceIndex resource) const {
+  return std::any_of(filters_.begin(), filters_.end(), [&](const Filterer& filter) {
+    return filter.plugin->ChecksAmountOf(state, resource);
+  });
+}
+
 int64_t Framework::RunScores(const Context& context, const state::NodeInfo& node, bool node_alone,
                              bool rest) const {
   int64_t total = 0;

@@ -82,6 +82,12 @@ class FilterPlugin : public virtual Plugin {
   // May a pod of the class go to the node? `why` may be null; if it is not and the answer is no, it
   // is filled.
   virtual bool Filter(const Context& context, const state::NodeInfo& node, Status* why) const = 0;
+  // True if Filter() refuses every node on which less of the resource is free than the class
+  // requests of it (PodClass::requests), so that sums of free amounts bound what fits.
+  [[nodiscard]] virtual bool ChecksAmountOf(const state::ClusterState&,
+                                            model::ResourceIndex) const {
+    return false;
+  }
 };
 
 class ScorePlugin : public virtual Plugin {
@@ -192,6 +198,9 @@ class Framework {
   [[nodiscard]] int64_t ScoreNode(const Context& context, const state::NodeInfo& node) const;
   [[nodiscard]] int64_t ScoreCluster(const Context& context, const state::NodeInfo& node) const;
 
+  // True if some filter checks the amount (FilterPlugin::ChecksAmountOf). O(filters).
+  [[nodiscard]] bool ChecksAmountOf(const state::ClusterState& state,
+                                    model::ResourceIndex resource) const;
   // What the first filter says that refuses the class on every node; empty if none does.
   // O(filters).
   [[nodiscard]] std::string RefusesEverywhere(const state::PodClass& pod_class) const;

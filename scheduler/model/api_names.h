@@ -84,5 +84,6 @@ inline constexpr char kExpectedDurationAnnotation[] = "fairlead.dev/expected-dur
 inline constexpr char kBindDecisionAnnotation[] = "fairlead.dev/decision";
 
 inline constexpr char kPodScheduledCondition[] = "PodScheduled";
+inline constexpr char kReadyCondition[] = "Ready";
 
 }  // namespace fairlead::model

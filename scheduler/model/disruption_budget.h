@@ -24,6 +24,7 @@ struct PodDisruptionBudget {
   int64_t disruptions_allowed = 0;
   int64_t current_healthy = 0;
   int64_t desired_healthy = 0;
+  bool always_allow = false;  // spec.unhealthyPodEvictionPolicy is AlwaysAllow
   // Sorted names of pods whose eviction was let through and counted, and whose end the controller
   // has not seen.
   std::vector<std::string> disrupted_pods;
@@ -35,6 +36,12 @@ struct PodDisruptionBudget {
   [[nodiscard]] int64_t Allowed() const {
     if (observed_generation < meta.generation || disruptions_allowed < 0) return 0;
     return disruptions_allowed;
+  }
+  // A pod that runs and is not ready is evicted without the budget's leave, and without being
+  // counted. (Without a policy, IfHealthyBudget.)
+  [[nodiscard]] bool LetsUnhealthyGo() const {
+    if (!invalid.empty()) return false;
+    return always_allow || (desired_healthy > 0 && current_healthy >= desired_healthy);
   }
 };
 

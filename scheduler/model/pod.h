@@ -177,6 +177,7 @@ struct Pod {
   std::string nominated_node_name;  // status
   std::string priority_class_name;
   std::optional<int32_t> priority;
+  int64_t active_deadline_s = 0;  // spec.activeDeadlineSeconds; 0: none
   std::vector<std::string> scheduling_gates;
   // status.resourceClaimStatuses: the claims made from its templates so far; "" if none is needed.
   std::vector<std::string> generated_claims;
@@ -184,6 +185,7 @@ struct Pod {
   std::vector<std::string> awaited_claims;
   std::string scheduling_group;  // spec.schedulingGroup.podGroupName (scheduling.k8s.io), or empty
   PodPhase phase = PodPhase::kPending;
+  bool ready = false;  // condition Ready is True
   PodScheduledCondition scheduled;
   // What is wrong with an annotation, a quantity or a field that we must understand; empty if
   // nothing. Such a pod is not scheduled: its verdict is InvalidRequest with this text.

@@ -28,6 +28,12 @@ bool NodeResourcesFit::Ignored(absl::string_view resource) const {
          std::find(ignored_groups_.begin(), ignored_groups_.end(), group) != ignored_groups_.end();
 }
 
+bool NodeResourcesFit::ChecksAmountOf(const state::ClusterState& state,
+                                      model::ResourceIndex resource) const {
+  const bool may_ignore = !ignored_.empty() || !ignored_groups_.empty();
+  return !may_ignore || !Ignored(state.resource_names().Name(resource));
+}
+
 bool NodeResourcesFit::Filter(const framework::Context& context, const state::NodeInfo& node,
                               framework::Status* why) const {
   const model::Resources& requests = context.pod_class.requests;

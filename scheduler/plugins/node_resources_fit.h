@@ -27,6 +27,8 @@ class NodeResourcesFit final : public framework::FilterPlugin {
   }
   bool Filter(const framework::Context& context, const state::NodeInfo& node,
               framework::Status* why) const override;
+  [[nodiscard]] bool ChecksAmountOf(const state::ClusterState& state,
+                                    model::ResourceIndex resource) const override;
 
  private:
   [[nodiscard]] bool Ignored(absl::string_view resource) const;

@@ -134,6 +134,18 @@ TEST_F(PluginTest, NodeResourcesFitIgnored) {
       << "only extended resources can be ignored";
 }
 
+TEST_F(PluginTest, OnlyAmountsThatAFilterLooksAtAreBounds) {
+  Waiting(Requests({{"a.com/x", 1}, {"cpu", 1}}));
+  const model::ResourceIndex x = *state_.resource_names().Find("a.com/x");
+  const auto all = Only("NodeResourcesFit");
+  EXPECT_TRUE(all->ChecksAmountOf(state_, x));
+  EXPECT_TRUE(all->ChecksAmountOf(state_, model::kCpu));
+  const auto some = Only("NodeResourcesFit", R"({"ignoredResources":["a.com/x"]})");
+  EXPECT_FALSE(some->ChecksAmountOf(state_, x));
+  EXPECT_TRUE(some->ChecksAmountOf(state_, model::kCpu));
+  EXPECT_FALSE(Only("NodeReady")->ChecksAmountOf(state_, model::kCpu));
+}
+
 // The arithmetic without allocation agrees with the rows' own.
 TEST_F(PluginTest, FreeAmountsAgreeWithTheState) {
   const unsigned seed = std::random_device()();

@@ -37,8 +37,8 @@ namespace fairlead::state {
 // Short jobs first, without starving long ones. A workload is served as if it had come
 // `duration_weight` times its duration later, so no workload that comes more than that after it is
 // served before it; 0: first come, first served. Its duration is what its first pod says
-// (annotation fairlead.dev/expected-duration), at most kLongestDuration; `assumed_duration` if it
-// says nothing. The order of two workloads never changes with time, as it would with the ratio of
+// (PodDetails::expected_duration), at most kLongestDuration; `assumed_duration` if it says nothing.
+// The order of two workloads never changes with time, as it would with the ratio of
 // wait to duration that this approximates (highest response ratio next, Brinch Hansen 1971).
 struct JobOrder {
   static constexpr int64_t kMaxDurationWeight = 1000;
@@ -212,7 +212,8 @@ class ClusterState {
   // When the next grace period of a terminating pod ends; infinite future if none does. A pod that
   // is stuck already does not count.
   [[nodiscard]] absl::Time NextGraceEnd() const { return grace_ends_.First(); }
-  // The budgets that the eviction API would ask for this pod: none for one that does not run yet.
+  // The budgets that the eviction API would ask for this pod: none for one that does not run yet,
+  // or that is not ready and may go for that.
   [[nodiscard]] BudgetIds BudgetsOf(const PodRecord& pod) const;
   // The pod's claims that exist, with the devices that they hold or are decided to get: what has to
   // be written before the pod is bound.

@@ -16,7 +16,7 @@ bool Selects(const model::PodDisruptionBudget& budget, const model::StringMap& l
 bool SameForDecisions(const model::PodDisruptionBudget& a, const model::PodDisruptionBudget& b) {
   return a.selector == b.selector && a.invalid == b.invalid && a.Allowed() == b.Allowed() &&
          a.current_healthy == b.current_healthy && a.desired_healthy == b.desired_healthy &&
-         a.disrupted_pods == b.disrupted_pods;
+         a.always_allow == b.always_allow && a.disrupted_pods == b.disrupted_pods;
 }
 
 }  // namespace
@@ -164,7 +164,11 @@ Change ClusterState::RemoveDisruptionBudget(absl::string_view ns, absl::string_v
 
 BudgetIds ClusterState::BudgetsOf(const PodRecord& pod) const {
   if (budgets_.empty() || !pod.phase_running || pod.terminating) return {};
-  return budgets_.Covering(pod.ns, *pod.labels);
+  BudgetIds budgets = budgets_.Covering(pod.ns, *pod.labels);
+  if (!pod.ready && budgets.size() == 1 && budgets_.LetsUnhealthyGo(budgets.front())) {
+    budgets.clear();
+  }
+  return budgets;
 }
 
 void ClusterState::ChargeBudgets(PodId id) {

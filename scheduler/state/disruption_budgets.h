@@ -8,7 +8,8 @@
 //
 // What the eviction API does with a pod (pkg/registry/core/pod/storage/eviction.go): one that does
 // not run yet, or is going already, is let through without any budget; one of several budgets is
-// refused whatever they allow.
+// refused whatever they allow; one that is not ready is let through, and not counted, if the budget
+// says so (PodDisruptionBudget::LetsUnhealthyGo).
 //
 // Ownership: values; the listener outlives it. Thread-safety: none, the owner's thread. Complexity:
 // a change of a budget O(log n); Covering O(budgets of the namespace), nothing if there is none.
@@ -50,6 +51,10 @@ class DisruptionBudgets {
   // Of a budget that exists. Evictions that it still allows, those in flight taken off; never
   // negative.
   [[nodiscard]] int64_t Left(BudgetId id) const;
+  // It lets a pod that runs and is not ready go without counting it.
+  [[nodiscard]] bool LetsUnhealthyGo(BudgetId id) const {
+    return RowOf(id).budget.LetsUnhealthyGo();
+  }
   [[nodiscard]] std::string Name(BudgetId id) const;  // "namespace/name"
   [[nodiscard]] const model::PodDisruptionBudget& Object(BudgetId id) const {
     return RowOf(id).budget;

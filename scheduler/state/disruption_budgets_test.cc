@@ -172,5 +172,33 @@ TEST(DisruptionBudgetsTest, StateKnowsWhoAsksABudgetAndWhoDoesNot) {
   EXPECT_FALSE(state.RemoveDisruptionBudget("ns", "b").Any());
 }
 
+// pkg/registry/core/pod/storage/eviction.go, by the policies of policy/v1.
+TEST(DisruptionBudgetsTest, APodThatIsNotReadyGoesIfItsOneBudgetSaysSo) {
+  struct Case {
+    bool always_allow;
+    int64_t healthy, desired;
+    bool asked;
+  };
+  for (const Case& c : {Case{false, 0, 0, true}, Case{false, 1, 2, true}, Case{false, 2, 2, false},
+                        Case{true, 0, 2, false}}) {
+    SCOPED_TRACE(testing::Message() << c.always_allow << " " << c.healthy << "/" << c.desired);
+    ClusterState state({.scheduler_names = {"fairlead"}});
+    model::PodDisruptionBudget budget = MakeBudget("b", "", 0);
+    budget.always_allow = c.always_allow;
+    budget.current_healthy = c.healthy;
+    budget.desired_healthy = c.desired;
+    state.UpsertDisruptionBudget(budget);
+    state.UpsertNode(MakeNode("n", 8));
+    state.UpsertPod(PodBuilder("ns", "p").On("n"));
+    const PodRecord& pod = state.pod(state.FindPod("ns", "p"));
+    EXPECT_EQ(state.BudgetsOf(pod).size(), c.asked ? 1u : 0u);
+    state.UpsertPod(PodBuilder("ns", "p").On("n").Ready());
+    EXPECT_EQ(state.BudgetsOf(pod).size(), 1u) << "it is ready";
+    EXPECT_TRUE(state.UpsertPod(PodBuilder("ns", "p").On("n")).Any()) << "it may go again";
+    state.UpsertDisruptionBudget(MakeBudget("second", "", 9));
+    EXPECT_EQ(state.BudgetsOf(pod).size(), 2u) << "several are refused, whatever they say";
+  }
+}
+
 }  // namespace
 }  // namespace fairlead::state

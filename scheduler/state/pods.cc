@@ -32,6 +32,11 @@ PodDetails DetailsOf(const model::Pod& pod) {
       expected > absl::ZeroDuration()) {
     details.expected_duration = expected;
   }
+  // The kubelet ends it then, so it runs no longer.
+  if (pod.active_deadline_s > 0) {
+    details.expected_duration =
+        std::min(details.expected_duration, absl::Seconds(pod.active_deadline_s));
+  }
   return details;
 }
 
@@ -306,6 +311,12 @@ Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
     if (record.workload != kNoId) TouchWorkload(record.workload);
   }
   record.phase_running = pod.phase == model::PodPhase::kRunning;
+  // Its budget may let it go now.
+  const bool unready = record.ready && !pod.ready;
+  record.ready = pod.ready;
+  if (unready && record.ours && !budgets_.Covering(record.ns, *record.labels).empty()) {
+    change.policy = true;
+  }
   if (record.terminating && budgets_.in_flight() > 0) budgets_.SeenLeaving(record.uid);
   if (pod.phase == model::PodPhase::kSucceeded) {
     status = PodStatus::kSucceeded;

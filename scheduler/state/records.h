@@ -127,6 +127,12 @@ struct NodeInfo {
   [[nodiscard]] model::Resources Future() const {
     return allocatable - used.value() + releasing.value() - pipelined.value();
   }
+  // One amount of it, without the others.
+  [[nodiscard]] int64_t Future(model::ResourceIndex resource) const {
+    const int64_t free = model::SaturatingAdd(allocatable[resource], -used[resource]);
+    return model::SaturatingAdd(model::SaturatingAdd(free, releasing[resource]),
+                                -pipelined[resource]);
+  }
   [[nodiscard]] const std::string& name() const { return object.meta.name; }
 };
 
@@ -141,7 +147,8 @@ struct PodDetails {
   std::string verdict_hash;  // of the annotation
   // Reason of the condition PodScheduled; absent: the condition is not False.
   std::optional<std::string> waiting_reason;
-  // Annotation fairlead.dev/expected-duration; infinite: it says nothing that can be read.
+  // Annotation fairlead.dev/expected-duration or spec.activeDeadlineSeconds, the shorter one;
+  // infinite: neither says anything that can be read.
   absl::Duration expected_duration = absl::InfiniteDuration();
   friend bool operator==(const PodDetails&, const PodDetails&) = default;
 };
@@ -159,6 +166,7 @@ struct PodRecord {
   bool ours = false;  // our scheduler name, whether placed or not
   bool terminating = false;
   bool phase_running = false;  // as the API server has it: budgets protect it only then
+  bool ready = false;          // as the API server has it
   bool daemon = false;         // owned by a DaemonSet: does not keep a node
   bool do_not_disrupt = false;
   bool has_task_priority = false;

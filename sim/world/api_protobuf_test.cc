@@ -77,7 +77,8 @@ constexpr char kRichNode[] = R"({
 
 constexpr char kRichBudget[] = R"({
   "metadata": {"name": "b", "namespace": "default"},
-  "spec": {"minAvailable": "50%", "selector": {"matchLabels": {"a": "1"},
+  "spec": {"minAvailable": "50%", "unhealthyPodEvictionPolicy": "AlwaysAllow",
+           "selector": {"matchLabels": {"a": "1"},
            "matchExpressions": [{"key": "b", "operator": "NotIn", "values": ["2"]}]}},
   "status": {"observedGeneration": 1, "disruptionsAllowed": 2, "currentHealthy": 3, "desiredHealthy": 1,
              "expectedPods": 3, "disruptedPods": {"p1": "2026-01-02T03:04:05Z"}}})";
@@ -105,6 +106,7 @@ void ExpectSame(const kube::Object& got, const kube::Object& want) {
     EXPECT_EQ(other.disruptions_allowed, budget->disruptions_allowed);
     EXPECT_EQ(other.current_healthy, budget->current_healthy);
     EXPECT_EQ(other.desired_healthy, budget->desired_healthy);
+    EXPECT_TRUE(other.always_allow && budget->always_allow);
     EXPECT_EQ(other.disrupted_pods, budget->disrupted_pods);
   } else {
     const auto& a = std::get<model::PriorityClass>(got);

@@ -59,20 +59,19 @@ void Controllers::Scale(const std::string& name, int64_t pods) {
   Wake(name, absl::Milliseconds(50));
 }
 
-void Controllers::AddBudget(const std::string& name, int64_t min_available) {
+void Controllers::AddBudget(const std::string& name, int64_t min_available,
+                            const std::string& unhealthy) {
   const auto found = jobs_.find(name);
   if (found == jobs_.end() || found->second.min_available >= 0) return;
   found->second.min_available = min_available;
-  server_
-      ->Create(ResourceType::kPodDisruptionBudgets,
-               {{"apiVersion", "policy/v1"},
-                {"kind", "PodDisruptionBudget"},
-                {"metadata", {{"name", name}, {"namespace", found->second.ns}}},
-                {"spec",
-                 {{"minAvailable", min_available},
-                  {"selector", {{"matchLabels", {{"sim/job", name}}}}}}}},
-               kActor)
-      .IgnoreError();
+  Json budget = {
+      {"apiVersion", "policy/v1"},
+      {"kind", "PodDisruptionBudget"},
+      {"metadata", {{"name", name}, {"namespace", found->second.ns}}},
+      {"spec",
+       {{"minAvailable", min_available}, {"selector", {{"matchLabels", {{"sim/job", name}}}}}}}};
+  if (!unhealthy.empty()) budget["spec"]["unhealthyPodEvictionPolicy"] = unhealthy;
+  server_->Create(ResourceType::kPodDisruptionBudgets, std::move(budget), kActor).IgnoreError();
   Wake(name, absl::Milliseconds(50));
 }
 
@@ -194,7 +193,7 @@ void Controllers::UpdateBudget(const std::string& name, const Job& job) {
     const Json* object = server_->Find(ResourceType::kPods, job.ns, pod);
     if (object == nullptr) continue;
     const PodFacts facts = ReadPod(*object);
-    if (facts.running && !facts.terminating) ++healthy;
+    if (facts.running && facts.ready && !facts.terminating) ++healthy;
   }
   const int64_t allowed = std::max<int64_t>(0, healthy - job.min_available);
   server_

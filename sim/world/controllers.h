@@ -31,8 +31,9 @@ class Controllers {
   void AddJob(const Operation& operation);
   void DeleteJob(const std::string& job);
   void Scale(const std::string& job, int64_t pods);
-  // PodDisruptionBudget over the pods of a job.
-  void AddBudget(const std::string& job, int64_t min_available);
+  // PodDisruptionBudget over the pods of a job. `unhealthy`: its unhealthyPodEvictionPolicy; empty:
+  // none.
+  void AddBudget(const std::string& job, int64_t min_available, const std::string& unhealthy);
 
   [[nodiscard]] bool Has(const std::string& job) const { return jobs_.contains(job); }
   // Pods that were created for jobs so far.

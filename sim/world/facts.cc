@@ -212,8 +212,12 @@ PodFacts ReadPod(const Json& pod) {
   out.verdict = Text(At(annotations, "fairlead.dev/verdict"));
   if (const Json* conditions = At(status, "conditions")) {
     for (const Json& condition : *conditions) {
-      if (Text(At(condition, "type")) != "PodScheduled") continue;
-      if (Text(At(condition, "status")) == "False") out.condition = Text(At(condition, "reason"));
+      const std::string type = Text(At(condition, "type"));
+      const std::string value = Text(At(condition, "status"));
+      if (type == "Ready") out.ready = value == "True";
+      if (type == "PodScheduled" && value == "False") {
+        out.condition = Text(At(condition, "reason"));
+      }
     }
   }
   return out;

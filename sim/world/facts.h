@@ -39,6 +39,7 @@ struct PodFacts {
   bool terminal = false;     // phase Succeeded or Failed
   bool succeeded = false;    // phase Succeeded
   bool running = false;      // phase Running
+  bool ready = false;        // condition Ready is True
   bool terminating = false;  // has a deletionTimestamp
   bool gated = false;
   bool stays = false;       // of a DaemonSet or a mirror pod: keeps no node

@@ -41,6 +41,17 @@ TEST(FactsTest, ReadsAPod) {
   EXPECT_TRUE(pod.waiting());
 }
 
+TEST(FactsTest, APodIsReadyIfTheConditionSaysSo) {
+  Json pod = MakePod(Operation(), "p");
+  EXPECT_FALSE(ReadPod(pod).ready);
+  SetCondition(pod, "PodScheduled", true, "");
+  EXPECT_FALSE(ReadPod(pod).ready);
+  SetCondition(pod, "Ready", true, "");
+  EXPECT_TRUE(ReadPod(pod).ready);
+  SetCondition(pod, "Ready", false, "ContainersNotReady");
+  EXPECT_FALSE(ReadPod(pod).ready);
+}
+
 TEST(FactsTest, PodsThatOnlyAmountsDoNotDecideAboutAreNotPlain) {
   for (const char* odd : {"selector", "volume", "gated", "namespace-affinity"}) {
     Operation fields;

@@ -128,6 +128,7 @@ void Kubelets::Admit(const Key& key) {
           [&](Json& changed) {
             changed["status"]["phase"] = refusal.empty() ? "Running" : "Failed";
             if (!refusal.empty()) changed["status"]["reason"] = refusal;
+            SetCondition(changed, "Ready", refusal.empty(), refusal.empty() ? "" : "PodFailed");
             if (!device.empty()) changed["metadata"]["annotations"][kDevice] = device;
             return absl::OkStatus();
           },
@@ -136,6 +137,35 @@ void Kubelets::Admit(const Key& key) {
   if (refusal.empty() && ends) {
     time_->After(absl::Seconds(seconds), [this, key] { Finish(key); });
   }
+}
+
+void Kubelets::FailProbes(const std::string& job, absl::Duration time) {
+  bool fails = false;
+  std::vector<Key> failing;
+  server_->ForEach(ResourceType::kPods, [&](const Json& object) {
+    const PodFacts pod = ReadPod(object);
+    if (pod.job != job || !pod.running || pod.terminating) return;
+    fails = !fails;
+    if (fails) failing.push_back({pod.ns, pod.name, pod.uid});
+  });
+  for (const Key& key : failing) {
+    SetReady(key, false);
+    time_->After(time, [this, key] { SetReady(key, true); });
+  }
+}
+
+void Kubelets::SetReady(const Key& key, bool ready) {
+  const Json* object = Same(key);
+  if (object == nullptr || !ReadPod(*object).running) return;
+  server_
+      ->Modify(
+          ResourceType::kPods, key.ns, key.name,
+          [&](Json& changed) {
+            SetCondition(changed, "Ready", ready, ready ? "" : "ContainersNotReady");
+            return absl::OkStatus();
+          },
+          kActor)
+      .IgnoreError();
 }
 
 void Kubelets::Finish(const Key& key) {

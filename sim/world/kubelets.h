@@ -3,7 +3,8 @@
 // A bound pod is admitted after a moment: it fits beside what that kubelet has admitted, or it is
 // refused (phase Failed, reason OutOfcpu and so on), as a real one does. An admitted pod runs;
 // after annotation sim/run-seconds it succeeds. A pod that is deleted ends within its grace period;
-// a pod whose node has gone is collected. A finished pod is removed after a while.
+// a pod whose node has gone is collected. A finished pod is removed after a while. A pod is ready
+// as soon as it runs, and not while its probe fails (FailProbes()).
 //
 // Ownership: borrows time and server. Thread-safety: none, one thread. Determinism: delays are
 // drawn from the seed in the order of commits.
@@ -29,6 +30,8 @@ class Kubelets {
 
   // Pods that are to end until then do not, as with a hung container runtime.
   void StickUntil(absl::Time until) { stuck_until_ = until; }
+  // The readiness probe of every other running pod of the job fails for this long.
+  void FailProbes(const std::string& job, absl::Duration time);
 
   [[nodiscard]] int64_t completed() const { return completed_; }  // pods that ran to their end
   [[nodiscard]] int64_t refused() const { return refused_; }      // pods that did not fit
@@ -48,6 +51,7 @@ class Kubelets {
   void OnNode(const ApiServer::Commit& commit);
   void Admit(const Key& key);
   void Finish(const Key& key);
+  void SetReady(const Key& key, bool ready);
   void End(const Key& key);
   void Collect(const Key& key);
   // The object if it is still that one; null otherwise.

@@ -568,7 +568,16 @@ class Generator {
 
   void Budgets() {
     Times(1, 3, [&] {
-      Add(Sometime(), "budget").With("name", Any(jobs_)).With("min", random_.Between(0, 2));
+      const int64_t at = Sometime();
+      const std::string job = Any(jobs_);
+      // What else there is to decide, the time decides: a draw more would change all that follows.
+      Add(at, "budget")
+          .With("name", job)
+          .With("min", random_.Between(0, 2))
+          .With("unhealthy", at % 2 == 0 ? "AlwaysAllow" : "IfHealthyBudget");
+      Add(std::min(at + at % (30 * kSecond), plan_.end_ms - kSecond), "unready")
+          .With("name", job)
+          .With("for_ms", 20 * kSecond);
     });
   }
 

@@ -16,13 +16,13 @@ constexpr char kActor[] = "tenant";
 
 const std::vector<std::string>& TenantVerbs() {
   static const auto* const kVerbs = new std::vector<std::string>{
-      "node",          "shrink-node",  "cordon-node",   "taint-node",  "kill-node",
-      "node-ready",    "job",          "delete-job",    "scale-job",   "budget",
-      "queue",         "change-queue", "delete-queue",  "group",       "change-group",
-      "delete-group",  "label-pods",   "annotate-pods", "delete-pods", "pod",
-      "mirror-pod",    "cloud",        "lose-machine",  "heartbeats",  "stuck-kubelet",
-      "foreign-lag",   "foreign-race", "old-machine",   "static-pods", "delete-request",
-      "refuse-binding"};
+      "node",           "shrink-node",  "cordon-node",   "taint-node",  "kill-node",
+      "node-ready",     "job",          "delete-job",    "scale-job",   "budget",
+      "queue",          "change-queue", "delete-queue",  "group",       "change-group",
+      "delete-group",   "label-pods",   "annotate-pods", "delete-pods", "pod",
+      "mirror-pod",     "cloud",        "lose-machine",  "heartbeats",  "stuck-kubelet",
+      "foreign-lag",    "foreign-race", "old-machine",   "static-pods", "delete-request",
+      "refuse-binding", "unready"};
   return *kVerbs;
 }
 
@@ -44,7 +44,8 @@ bool Tenants::DoWorkload(const Operation& operation) {
   } else if (verb == "scale-job") {
     parts_.controllers->Scale(operation.Text("name"), operation.Number("pods"));
   } else if (verb == "budget") {
-    parts_.controllers->AddBudget(operation.Text("name"), operation.Number("min"));
+    parts_.controllers->AddBudget(operation.Text("name"), operation.Number("min"),
+                                  operation.Text("unhealthy"));
   } else {
     return false;
   }
@@ -229,6 +230,8 @@ bool Tenants::DoMachines(const Operation& operation) {
     parts_.cloud->BeatUntil(Until(operation));
   } else if (verb == "stuck-kubelet") {
     parts_.kubelets->StickUntil(Until(operation));
+  } else if (verb == "unready") {
+    parts_.kubelets->FailProbes(operation.Text("name"), Until(operation) - parts_.time->now());
   } else if (verb == "foreign-lag") {
     parts_.foreign->SetLag(absl::Milliseconds(operation.Number("ms")));
   } else {

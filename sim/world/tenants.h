@@ -9,7 +9,7 @@
 //   pod, mirror-pod                                          without an owner
 //   cloud, lose-machine, old-machine, static-pods, delete-request
 //   refuse-binding                                           of one pod, for ever
-//   heartbeats, stuck-kubelet, foreign-lag, foreign-race
+//   heartbeats, stuck-kubelet, unready, foreign-lag, foreign-race
 //
 // Thread-safety: none, one thread.
 #pragma once

@@ -282,6 +282,7 @@ model::Pod ExpectedPod(const core::Pod& pod) {
   out.node_name = spec.nodename();
   out.priority_class_name = spec.priorityclassname();
   if (spec.has_priority()) out.priority = spec.priority();
+  out.active_deadline_s = spec.activedeadlineseconds();
   for (const auto& gate : spec.schedulinggates()) out.scheduling_gates.push_back(gate.name());
   out.scheduling_group = spec.schedulinggroup().podgroupname();
   const std::map<std::string, model::PodPhase> phases = {
@@ -291,6 +292,7 @@ model::Pod ExpectedPod(const core::Pod& pod) {
   out.phase = phases.at(pod.status().phase());
   for (const auto& c : pod.status().conditions()) {
     if (c.type() == "PodScheduled") out.scheduled = {c.status(), c.reason()};
+    if (c.type() == "Ready") out.ready = c.status() == "True";
   }
   out.nominated_node_name = pod.status().nominatednodename();
   return out;
@@ -364,6 +366,8 @@ void ExpectSamePod(const model::Pod& got, const model::Pod& want) {
   EXPECT_EQ(got.priority, want.priority);
   EXPECT_EQ(got.scheduling_gates, want.scheduling_gates);
   EXPECT_EQ(got.scheduling_group, want.scheduling_group);
+  EXPECT_EQ(got.active_deadline_s, want.active_deadline_s);
+  EXPECT_EQ(got.ready, want.ready);
   EXPECT_EQ(got.phase, want.phase);
   EXPECT_EQ(got.scheduled.status, want.scheduled.status);
   EXPECT_EQ(got.scheduled.reason, want.scheduled.reason);

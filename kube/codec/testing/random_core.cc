@@ -195,6 +195,7 @@ void FillPodSpec(Random& random, core::PodSpec& spec) {
   for (size_t i = random.Below(3); i > 0; --i) {
     (*spec.mutable_nodeselector())[Pick(random, kKeys)] = Pick(random, kValues);
   }
+  if (random.OneIn(4)) spec.set_activedeadlineseconds(static_cast<int64_t>(random.Below(90'000)));
   if (random.OneIn(2)) spec.set_nodename("node-7");
   if (random.OneIn(4)) spec.set_hostnetwork(true);
   if (random.OneIn(2)) FillAffinity(random, *spec.mutable_affinity());
@@ -235,7 +236,9 @@ core::Pod RandomPod(Random& random) {
     status->set_phase(Pick(random, {"Pending", "Running", "Succeeded", "Failed", "Unknown"}));
   }
   if (random.OneIn(2)) {
-    status->add_conditions()->set_type("Ready");
+    core::PodCondition* ready = status->add_conditions();
+    ready->set_type("Ready");
+    ready->set_status(Pick(random, {"True", "False", ""}));
     core::PodCondition* condition = status->add_conditions();
     condition->set_type("PodScheduled");
     condition->set_status("False");

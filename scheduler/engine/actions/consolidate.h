@@ -1,8 +1,8 @@
 // Moves running pods together so that a waiting preemptible workload fits. Every victim has a new
 // place; nothing is taken from any queue.
 //
-// Thread-safety: the owner's thread. Complexity: eviction_pass.h; O(nodes) for the GPUs that are
-// free in sum.
+// Thread-safety: the owner's thread. Complexity: eviction_pass.h; O(nodes) for what is free in sum,
+// once and after each success.
 #pragma once
 
 #include "scheduler/engine/actions/action.h"

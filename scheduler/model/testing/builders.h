@@ -84,6 +84,14 @@ class PodBuilder {
     pod_.phase = phase;
     return *this;
   }
+  PodBuilder& ActiveDeadline(int64_t seconds) {
+    pod_.active_deadline_s = seconds;
+    return *this;
+  }
+  PodBuilder& Ready() {
+    pod_.ready = true;
+    return *this;
+  }
   PodBuilder& NodeSelector(absl::string_view key, absl::string_view value) {
     pod_.spec.node_selector.Set(key, value);
     return *this;
