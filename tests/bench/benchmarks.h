@@ -12,6 +12,7 @@ void Fill500x8(Run& run);
 void Queued320k(Run& run);
 void IdleCycle(Run& run);
 void PendingFull2000(Run& run);
+void PendingDepth5000(Run& run);
 
 // affinity_bench.cc
 void Affinity5k(Run& run);

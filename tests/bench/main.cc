@@ -79,6 +79,7 @@ int RunAll(const Arguments& arguments) {
       {"queued_320k", Queued320k},
       {"idle_cycle", IdleCycle},
       {"pending_full_2000", PendingFull2000},
+      {"pending_depth_5000", PendingDepth5000},
       {"reclaim_cycle_500", ReclaimCycle500},
       {"reclaim_paced_1000", ReclaimPaced1000},
       {"reclaim_gang_100_nodes", ReclaimGang100Nodes},
