@@ -42,6 +42,7 @@ void Scale100kChild();
 
 // hook_bench.cc
 void VerdictToRequest(Run& run);
+void DemandCapped20k(Run& run);
 void Plan51k(Run& run);
 
 // Against a real API server: bind_rate_bench.cc, live_reclaim_bench.cc, api_bench.cc

@@ -90,6 +90,7 @@ int RunAll(const Arguments& arguments) {
       {"decode_pods_100k", DecodePods100k},
       {"scale_100k", Scale100k},
       {"verdict_to_request", VerdictToRequest},
+      {"demand_capped_20k", DemandCapped20k},
       {"plan_51k", Plan51k},
       {"bind_rate", BindRate},
       {"e2e_reclaim_1000", EndToEndReclaim},
