@@ -35,9 +35,13 @@ bool DecisionLoop::Impl::EndAttempts() {
       continue;
     }
     const std::string message = verdict::Message(entry.verdict);
-    state.SetFailedAttempt(workload.id, {model::NodePoolOf(*workload.group),
-                                         std::string(verdict::CodeName(entry.verdict.code)),
-                                         std::string(absl::StripSuffix(message, "."))});
+    const auto end = [&](state::WorkloadId id) {
+      state.SetFailedAttempt(id, {model::NodePoolOf(*state.workload(id).group),
+                                  std::string(verdict::CodeName(entry.verdict.code)),
+                                  std::string(absl::StripSuffix(message, "."))});
+    };
+    engine->ForEachBehind(entry, end);
+    end(workload.id);
     any = true;
   }
   return any;
