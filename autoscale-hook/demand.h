@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -21,6 +22,10 @@ namespace fairlead::hook {
 
 struct DemandItem {
   std::string workload;  // "namespace/name"
+  // How many workloads the item stands for: `workload` and others that follow it in queue order and
+  // differ from it in name and age only. What the item says is said of each of them. 1 for pods
+  // that depend on pods of other nodes, and with topology constraints.
+  int64_t members = 1;
   bool is_group = false;
   std::string queue;
   int32_t priority = 0;
@@ -37,9 +42,34 @@ struct DemandItem {
 // In queue order.
 using Demand = std::vector<DemandItem>;
 
-// The result for one item, for its verdict.
+// The names of the workloads that items stand for. Only what is ordered, and what was ordered, is
+// asked about. Needed if an item has several members.
+class DemandMembers {
+ public:
+  virtual ~DemandMembers() = default;
+  // The first `count` workloads of the item ("namespace/name"), in queue order.
+  [[nodiscard]] virtual std::vector<std::string> Names(size_t item, int64_t count) const = 0;
+  // An item of the demand that stands for the workload, or for one that is alike.
+  [[nodiscard]] virtual std::optional<size_t> Find(bool is_group,
+                                                   const std::string& workload) const = 0;
+};
+
+// What the demand stands for that the former one did not, or with fewer pods, and the reverse.
+struct DemandChanges {
+  struct Came {
+    bool is_group = false;
+    std::string workload;
+    int64_t pods = 0;
+  };
+  std::vector<Came> came;
+  std::vector<std::pair<bool, std::string>> left;  // (is_group, workload)
+  [[nodiscard]] bool empty() const { return came.empty() && left.empty(); }
+};
+
+// The result for one workload or several that follow each other in queue order, for their verdicts.
 struct DemandOutcome {
-  std::string workload;
+  std::string workload;  // the first
+  int64_t members = 1;
   // kNodesRequested, kGpuCapReached, kCostCapReached, kNoInstanceTypeFits, kInsufficientCapacity (a
   // provider cannot deliver at the moment: stock-out, quota, back-off).
   verdict::Code code = verdict::Code::kInsufficientCapacity;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
+
 namespace fairlead::hook {
 namespace {
 
@@ -13,38 +15,46 @@ int64_t PodsOf(const DemandItem& item) {
 
 }  // namespace
 
-std::vector<bool> Gathering::Hold(const Demand& demand, absl::Time now) {
-  std::vector<bool> held(demand.size(), false);
-  if (quiet_ <= absl::ZeroDuration()) return held;
-  ++round_;
-  bool open = false;
-  for (const DemandItem& item : demand) {
-    Known& known = known_[(item.is_group ? "group/" : "pod/") + item.workload];
-    const int64_t pods = PodsOf(item);
-    if (pods > known.pods) {
-      known.passed = false;
+void Gathering::Update(const DemandChanges& changes, absl::Time now) {
+  if (quiet_ <= absl::ZeroDuration()) return;
+  for (const Key& key : changes.left) {
+    known_.erase(key);
+    held_.erase(key);
+  }
+  for (const DemandChanges::Came& came : changes.came) {
+    const Key key(came.is_group, came.workload);
+    int64_t& pods = known_[key];
+    if (came.pods > pods) {
+      held_.insert(key);
       first_ = std::min(first_, now);
       last_ = now;
     }
-    known.pods = pods;
-    known.seen_in = round_;
-    open = open || !known.passed;
+    pods = came.pods;
   }
-  std::erase_if(known_, [this](const auto& entry) { return entry.second.seen_in != round_; });
   // A clock that was set back must not hold demand for longer than `max`.
-  if (open && (now >= closes_at() || now < first_)) {
-    for (auto& [workload, known] : known_) known.passed = true;
-    open = false;
+  if (!held_.empty() && (now >= closes_at() || now < first_)) held_.clear();
+  if (!held_.empty()) return;
+  first_ = absl::InfiniteFuture();
+  last_ = absl::InfinitePast();
+}
+
+DemandChanges Gathering::ChangesTo(const Demand& demand) const {
+  DemandChanges changes;
+  if (quiet_ <= absl::ZeroDuration()) return changes;
+  absl::flat_hash_set<Key> present;
+  for (const DemandItem& item : demand) {
+    Key key(item.is_group, item.workload);
+    const auto known = known_.find(key);
+    const int64_t pods = PodsOf(item);
+    if (known == known_.end() || known->second != pods) {
+      changes.came.push_back({item.is_group, item.workload, pods});
+    }
+    present.insert(std::move(key));
   }
-  if (!open) {
-    first_ = absl::InfiniteFuture();
-    last_ = absl::InfinitePast();
-    return held;
+  for (const auto& [key, pods] : known_) {
+    if (!present.contains(key)) changes.left.push_back(key);
   }
-  for (size_t i = 0; i < demand.size(); ++i) {
-    held[i] = !known_.at((demand[i].is_group ? "group/" : "pod/") + demand[i].workload).passed;
-  }
-  return held;
+  return changes;
 }
 
 absl::Time Gathering::closes_at() const {

@@ -7,14 +7,16 @@
 // planned. So does a complete gang: others of its kind may follow. A released item stays released
 // while it is demanded. Time comes in as an argument.
 //
-// Thread-safety: none. Complexity: O(n log n) for n items.
+// Thread-safety: none. Complexity: of what comes and goes; Hold() O(n log n) for n items.
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "autoscale-hook/demand.h"
 
@@ -24,21 +26,25 @@ class Gathering {
  public:
   Gathering(absl::Duration quiet, absl::Duration max) : quiet_(quiet), max_(max) {}
 
-  // For each item: true if it is still being gathered and must not be planned now.
-  std::vector<bool> Hold(const Demand& demand, absl::Time now);
+  // Brings up to date what is demanded, and closes the window if it is due.
+  void Update(const DemandChanges& changes, absl::Time now);
+  // The changes since the last call, if each item stands for one workload.
+  [[nodiscard]] DemandChanges ChangesTo(const Demand& demand) const;
+  // The workloads that are gathered still: (is_group, workload), in order.
+  using Key = std::pair<bool, std::string>;
+  [[nodiscard]] const std::set<Key>& held() const { return held_; }
+  // True if the item must not be planned now. What it stands for is either held or not.
+  [[nodiscard]] bool Holds(const DemandItem& item) const {
+    return !held_.empty() && held_.contains({item.is_group, item.workload});
+  }
   // When the window closes if nothing more comes; infinite future if none is open.
   [[nodiscard]] absl::Time closes_at() const;
 
  private:
-  struct Known {
-    int64_t pods = 0;
-    bool passed = false;
-    uint64_t seen_in = 0;
-  };
   absl::Duration quiet_, max_;
-  std::map<std::string, Known> known_;  // by workload
+  absl::flat_hash_map<Key, int64_t> known_;  // pods; never iterated where order is seen
+  std::set<Key> held_;
   absl::Time first_ = absl::InfiniteFuture(), last_ = absl::InfinitePast();
-  uint64_t round_ = 0;
 };
 
 }  // namespace fairlead::hook

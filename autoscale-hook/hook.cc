@@ -286,7 +286,11 @@ StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
     AdoptOrphans(nodes, context);
   }
   static const Demand kNone;
-  Provision(input.demand == nullptr ? kNone : *input.demand, nodes, placement, input.now, context);
+  const Demand& demand = input.demand == nullptr ? kNone : *input.demand;
+  if (options_.enabled && !input.gathered) {
+    gathering_.Update(gathering_.ChangesTo(demand), input.now);
+  }
+  Provision(demand, input.members, nodes, placement, context);
   std::move(context.actions.begin(), context.actions.end(), std::back_inserter(out.actions));
   out.wake_at = std::min(UpToWholeSecond(out.wake_at), gathering_.closes_at());
   return out;
@@ -358,6 +362,11 @@ bool Hook::ObserveGone(const std::string& name, const std::string& uid) {
   return impl_->ledger().ObserveGone(name, uid);
 }
 const MachineLedger& Hook::machines() const { return impl_->ledger(); }
+
+const std::set<std::pair<bool, std::string>>& Hook::Gather(const DemandChanges& changes,
+                                                           absl::Time now) {
+  return impl_->Gather(changes, now);
+}
 
 StepOutput Hook::Step(const StepInput& input, Placement& placement) {
   return impl_->Step(input, placement);

@@ -16,7 +16,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -85,6 +87,10 @@ struct NodeUse {
 struct StepInput {
   absl::Time now;
   const Demand* demand = nullptr;
+  const DemandMembers* members = nullptr;  // needed if an item of the demand has several members
+  // Gather() was told what is demanded. Else the step finds that out: then each item has one
+  // member.
+  bool gathered = false;
   std::vector<const model::NodePool*> pools;  // valid ones, by name; empty: one default pool
   // Every node from a request, ordered ones too, by name. A request without an entry counts as
   // needed: nothing is removed on missing data.
@@ -107,7 +113,8 @@ struct StepOutput {
   // written. The caller removes their ordered nodes from its state at once, with the pods pipelined
   // there, before it adds `created` (a name that was never written may be used again at once).
   std::vector<std::string> withdrawn;
-  std::vector<DemandOutcome> outcomes;  // one per demand item, same order
+  // In the order of the demand; together they have its members, and none has members of two items.
+  std::vector<DemandOutcome> outcomes;
   // The earliest instant at which a Step could do something new although nothing changed
   // (time-outs, back-off, unneeded_after, gathering); infinite future if none. It is a whole
   // second, as a Step truncates its `now`, except for gathering. A Step at that instant finds its
@@ -125,6 +132,11 @@ class Hook {
   bool Observe(const model::NodeRequest& request);
   bool ObserveGone(const std::string& name, const std::string& uid);
 
+  // Before a Step: what the demand stands for since the last call. Returns the workloads for which
+  // demand is gathered still (is_group, workload); no item of the Step may stand for some of them
+  // and for others.
+  const std::set<std::pair<bool, std::string>>& Gather(const DemandChanges& changes,
+                                                       absl::Time now);
   StepOutput Step(const StepInput& input, Placement& placement);
 
   // The ledger of all machines.

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <tuple>
@@ -35,6 +36,10 @@ class Hook::Impl {
  public:
   Impl(HookOptions options, const Catalog* catalog, const Hook& hook);
 
+  const std::set<Gathering::Key>& Gather(const DemandChanges& changes, absl::Time now) {
+    gathering_.Update(changes, now);
+    return gathering_.held();
+  }
   StepOutput Step(const StepInput& input, Placement& placement);
   absl::StatusOr<model::Node> ExpectedNode(const model::NodeRequest& request,
                                            const std::vector<const model::NodePool*>& pools) const;
@@ -59,21 +64,27 @@ class Hook::Impl {
 
   // ---- demand (provisioning.cc)
   class GuardedPlacement;
-  void Provision(const Demand& demand, const NodesByRequest& nodes, Placement& placement,
-                 absl::Time precise_now, StepContext& context);
-  void JudgePurchases(const Demand& demand, const NodesByRequest& nodes, StepContext& context);
+  void Provision(const Demand& demand, const DemandMembers* members, const NodesByRequest& nodes,
+                 Placement& placement, StepContext& context);
+  void JudgePurchases(const Demand& demand, const DemandMembers* members,
+                      const NodesByRequest& nodes, StepContext& context);
   // Wakes the hook when the rate of provisioning permits the item again.
   bool IsBeyondRate(const DemandItem& item, StepContext& context);
-  // The items that may be planned now, as indexes; sets the outcome of the others.
-  std::vector<size_t> SelectItems(const Demand& demand, absl::Time precise_now,
-                                  StepContext& context);
+  // The items that may be planned now, as indexes. `details`: of each of the others, why not.
+  std::vector<size_t> SelectItems(const Demand& demand, StepContext& context,
+                                  std::vector<std::string>& details);
   PlanInput MakePlanInput(const StepContext& context, CapUsage& usage);
-  // Drops the nodes of items beyond the rate of provisioning.
+  // Drops the nodes of workloads beyond the rate of provisioning.
   void KeepToRate(const Demand& demand, Plan& plan, StepContext& context);
-  void EmitPlan(const Plan& plan, const Demand& demand, StepContext& context);
+  // `planned`: for each outcome of the plan, its workload as an item of its own; null if the plan
+  // has no nodes for it.
+  using Planned = std::vector<std::unique_ptr<DemandItem>>;
+  static Planned NamePlanned(const Plan& plan, const Demand& demand,
+                             const std::vector<size_t>& indexes, const DemandMembers* members);
+  void EmitPlan(const Plan& plan, const Planned& planned, StepContext& context);
   void ExplainGuard(const DemandItem& item, const PlanInput& input, Placement& placement,
                     DemandOutcome& outcome, StepContext& context);
-  model::NodeRequest RequestFor(const PlannedNode& node, const Demand& demand);
+  model::NodeRequest RequestFor(const PlannedNode& node, const Planned& planned);
 
   HookOptions options_;
   const Catalog& catalog_;

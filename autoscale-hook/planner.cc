@@ -33,6 +33,9 @@ void Planning::ReadItems() {
   for (size_t i = 0; i < input_.demand->size(); ++i) {
     const DemandItem& wanted = (*input_.demand)[i];
     PlanItem item;
+    item.first = members_;
+    item.members = wanted.members;
+    members_ += wanted.members;
     if (bonds[i]) {
       item.open = false;
       item.bonds.emplace();
@@ -129,7 +132,7 @@ bool Planning::ChooseAnew(size_t index) {
 }
 
 // Takes every open item of the run if they fit together.
-bool Planning::TakeWholeRun(size_t begin, size_t end) {
+bool Planning::TakeWholeRun(int64_t begin, int64_t end) {
   Asked asked = With(begin, end);
   if (Try(asked, false) != Verdict::kFits) return false;
   Take(std::move(asked), begin, end);
@@ -163,6 +166,7 @@ void Planning::TakePart(PlanItem& item, Verdict why) {
   if (why == Verdict::kCap) left_out_.insert(SignatureOf(item));
   if (low < 0) return;
   taken_ = with(low).counts;
+  item.partial = true;
   for (Wish& wish : item.wishes) {
     const int64_t more = std::min(low, wish.count - wish.min);
     wish.taken = wish.min + more;
@@ -170,28 +174,30 @@ void Planning::TakePart(PlanItem& item, Verdict why) {
   }
 }
 
+// `begin` and its like are places of members.
 void Planning::DecideItems() {
-  size_t begin = 0;
-  const size_t size = items_.size();
+  int64_t begin = 0;
+  const int64_t size = members_;
   for (int left_out = 0; begin < size && left_out <= kMaxLeftOut; ++left_out) {
     if (TakeWholeRun(begin, size)) return;
     // [begin, low) fits, [begin, high) does not.
-    size_t low = begin, high = size;
+    int64_t low = begin, high = size;
     while (high - low > 1) {
-      const size_t middle = low + (high - low) / 2;
+      const int64_t middle = low + (high - low) / 2;
       (Try(With(begin, middle), false) == Verdict::kFits ? low : high) = middle;
     }
     if (low > begin) TakeWholeRun(begin, low);
-    PlanItem& item = items_[low];
+    const size_t index = ItemAt(low);
+    PlanItem& item = items_[index];
     // Where all beyond was closed, or fits after all: nothing to leave out here.
     if (item.open) {
       const bool gang = item.domains != kNoDomains || item.bonds.has_value()
-                            ? (*input_.demand)[low].atomic
+                            ? (*input_.demand)[index].atomic
                             : std::all_of(item.wishes.begin(), item.wishes.end(),
                                           [](const Wish& wish) { return wish.min == wish.count; });
       const bool alone = gang && NothingTaken();
       Verdict why = Try(With(low, low + 1), alone);
-      if (why == Verdict::kCap && item.domains != kNoDomains && ChooseAnew(low)) {
+      if (why == Verdict::kCap && item.domains != kNoDomains && ChooseAnew(index)) {
         why = Try(With(low, low + 1), alone);
       }
       if (why == Verdict::kFits) {
@@ -205,15 +211,57 @@ void Planning::DecideItems() {
       }
     }
     begin = low + 1;
-    for (size_t i = begin; i < size; ++i) {
-      if (left_out_.contains(SignatureOf(items_[i]))) items_[i].open = false;
+    if (begin >= size) return;
+    for (size_t i = ItemAt(begin); i < items_.size(); ++i) {
+      if (items_[i].open && left_out_.contains(SignatureOf(items_[i]))) items_[i].open = false;
     }
   }
 }
 
+// The next member of the item takes what it gets. Nothing is emitted if that is nothing.
+void Planning::EmitMember(size_t index, bool whole, Supply& supply, std::vector<size_t>& cursor) {
+  const PlanItem& item = items_[index];
+  std::vector<std::pair<size_t, int64_t>> pods_on;
+  int64_t asked = 0, taken = 0;
+  for (const verdict::DemandClass& pod_class : (*input_.demand)[index].classes) {
+    asked += pod_class.count;
+  }
+  for (const Wish& wish : item.wishes) {
+    auto& nodes = supply[wish.plan_class];
+    size_t& at = cursor[wish.plan_class];
+    const int64_t pods_of_one = classes_.PodsOf(wish.plan_class);
+    const int64_t gets = whole ? wish.count : wish.taken;
+    for (int64_t pods = gets; pods > 0 && at < nodes.size();) {
+      const int64_t here = std::min(pods, nodes[at].second);
+      pods_on.push_back({nodes[at].first, here * pods_of_one});
+      pods -= here;
+      nodes[at].second -= here;
+      if (nodes[at].second == 0) ++at;
+    }
+    taken += gets * pods_of_one;
+  }
+  if (taken == 0) return;
+  ItemOutcome outcome;
+  outcome.item = index;
+  outcome.code = Code::kNodesRequested;
+  std::sort(pods_on.begin(), pods_on.end());
+  for (const auto& [node, pods] : pods_on) {
+    if (!outcome.nodes.empty() && outcome.nodes.back() == node) {
+      plan_.nodes[node].pods_of_item.back().second += pods;  // another class of the same item
+      continue;
+    }
+    outcome.nodes.push_back(node);
+    plan_.nodes[node].pods_of_item.push_back({plan_.items.size(), pods});
+  }
+  if (taken < asked) {
+    outcome.details.push_back(absl::StrCat("nodes for ", taken, " of ", asked, " pods"));
+  }
+  plan_.items.push_back(std::move(outcome));
+}
+
 // Nodes one by one, and whose pods are on which: items in order take what their classes got.
 void Planning::EmitNodes(const Packing& packing) {
-  std::vector<std::vector<std::pair<size_t, int64_t>>> supply(classes_.size());
+  Supply supply(classes_.size());
   for (const NodeGroup& group : packing.groups) {
     for (int64_t n = 0; n < group.nodes; ++n) {
       const size_t index = plan_.nodes.size();
@@ -226,39 +274,19 @@ void Planning::EmitNodes(const Packing& packing) {
   plan_.price_micro_usd_per_hour = packing.price_micro_usd_per_hour;
   std::vector<size_t> cursor(classes_.size(), 0);
   for (size_t i = 0; i < items_.size(); ++i) {
-    std::vector<std::pair<size_t, int64_t>> pods_on;
-    int64_t asked = 0, taken = 0;
-    for (const verdict::DemandClass& pod_class : (*input_.demand)[i].classes) {
-      asked += pod_class.count;
+    const PlanItem& item = items_[i];
+    const size_t before = plan_.items.size();
+    if (!item.wishes.empty()) {
+      for (int64_t m = 0; m < item.taken; ++m) EmitMember(i, /*whole=*/true, supply, cursor);
+      if (item.partial) EmitMember(i, /*whole=*/false, supply, cursor);
     }
-    for (const Wish& wish : items_[i].wishes) {
-      auto& nodes = supply[wish.plan_class];
-      size_t& at = cursor[wish.plan_class];
-      const int64_t pods_of_one = classes_.PodsOf(wish.plan_class);
-      for (int64_t pods = wish.taken; pods > 0 && at < nodes.size();) {
-        const int64_t here = std::min(pods, nodes[at].second);
-        pods_on.push_back({nodes[at].first, here * pods_of_one});
-        pods -= here;
-        nodes[at].second -= here;
-        if (nodes[at].second == 0) ++at;
-      }
-      taken += wish.taken * pods_of_one;
-    }
-    if (taken == 0) continue;
-    ItemOutcome& outcome = plan_.items[i];
-    outcome.code = Code::kNodesRequested;
-    std::sort(pods_on.begin(), pods_on.end());
-    for (const auto& [node, pods] : pods_on) {
-      if (!outcome.nodes.empty() && outcome.nodes.back() == node) {
-        plan_.nodes[node].pods_of_item.back().second += pods;  // another class of the same item
-        continue;
-      }
-      outcome.nodes.push_back(node);
-      plan_.nodes[node].pods_of_item.push_back({i, pods});
-    }
-    if (taken < asked) {
-      outcome.details.push_back(absl::StrCat("nodes for ", taken, " of ", asked, " pods"));
-    }
+    outcome_of_.push_back(plan_.items.size());
+    const int64_t others = item.members - static_cast<int64_t>(plan_.items.size() - before);
+    if (others == 0) continue;
+    ItemOutcome rest;
+    rest.item = i;
+    rest.members = others;
+    plan_.items.push_back(std::move(rest));
   }
 }
 
@@ -324,15 +352,16 @@ void Planning::RehearseBonds(const Packing& packing, std::vector<int>& bought) {
 
 void Planning::EmitBond(size_t index, const std::vector<size_t>& index_of) {
   const BondPlanner::Result& result = *items_[index].bonds;
-  ItemOutcome& outcome = plan_.items[index];
+  const size_t number = outcome_of_[index];
+  ItemOutcome& outcome = plan_.items[number];
   // All on present nodes: the engine finds them there when the others run.
   if (!result.on.empty()) outcome.code = Code::kNodesRequested;
   for (const auto& [node, pods] : result.on) {
     const size_t at = index_of[static_cast<size_t>(node)];
     outcome.nodes.push_back(at);
     auto& of_item = plan_.nodes[at].pods_of_item;
-    of_item.insert(std::upper_bound(of_item.begin(), of_item.end(), std::pair(index, int64_t{0})),
-                   {index, pods});
+    of_item.insert(std::upper_bound(of_item.begin(), of_item.end(), std::pair(number, int64_t{0})),
+                   {number, pods});
   }
   int64_t asked = 0;
   for (const verdict::DemandClass& pods : (*input_.demand)[index].classes) asked += pods.count;

@@ -15,6 +15,9 @@
 // item alone (plan_domains.h). An item that does not fit there under the caps, beside what is taken
 // before it, is tried in others, whole or with its minimum, before it is left out.
 //
+// An item of several members is tried as that many items of one member would be, without making
+// them: members that get nodes are the first ones, and have an outcome each.
+//
 // Complexity: one packing where no cap binds, and those of plan_domains.h and the questions of
 // plan_bonds.h for items with a topology or bonds; O(log items) packings per item that a cap leaves
 // out, of which at most kMaxLeftOut are looked for (the rest is left out unseen). Deterministic.
@@ -37,6 +40,7 @@
 namespace fairlead::hook {
 
 inline constexpr int kMaxLeftOut = 32;
+inline constexpr char kNextStep[] = "more nodes are requested in the next step";
 
 struct PlanInput {
   const Demand* demand = nullptr;
@@ -55,18 +59,21 @@ struct PlanInput {
 
 struct PlannedNode {
   Offer offer;
-  std::vector<std::pair<size_t, int64_t>> pods_of_item;  // (index in the demand, pods), ascending
+  std::vector<std::pair<size_t, int64_t>> pods_of_item;  // (index in Plan::items, pods), ascending
 };
 
 struct ItemOutcome {
   verdict::Code code = verdict::Code::kInsufficientCapacity;
   std::vector<size_t> nodes;  // indexes in Plan::nodes
   std::vector<std::string> details;
+  size_t item = 0;      // index in the demand
+  int64_t members = 1;  // of the item, behind those of the outcomes before; 1 if there are nodes
+  bool capped = false;  // it is a cap that leaves no nodes for it, beside the nodes of this plan
 };
 
 struct Plan {
   std::vector<PlannedNode> nodes;
-  std::vector<ItemOutcome> items;      // as the demand
+  std::vector<ItemOutcome> items;      // as the demand; one for an item of one member
   bool more_next_step = false;         // max_nodes cut it
   std::optional<absl::Time> retry_at;  // unserved demand could be served then
   int64_t price_micro_usd_per_hour = 0;

@@ -57,6 +57,7 @@ ItemOutcome Planning::ExplainBond(size_t index) {
     packing.cost.gpus += offers[static_cast<size_t>(offer)].type->gpu_count;
   }
   packing.price_micro_usd_per_hour = needed.price_micro_usd_per_hour;
+  outcome.capped = true;
   if (packing.groups.empty() || ExplainGpuCap(packing, outcome) ||
       ExplainCostCap(packing, outcome)) {
     return outcome;
@@ -67,22 +68,26 @@ ItemOutcome Planning::ExplainBond(size_t index) {
 
 void Planning::ExplainLeftOut() {
   std::map<std::string, ItemOutcome> by_signature;
-  for (size_t i = 0; i < items_.size(); ++i) {
-    ItemOutcome& outcome = plan_.items[i];
-    if (outcome.code == Code::kNodesRequested) continue;
-    if (items_[i].bonds.has_value()) {
-      outcome = ExplainBond(i);
-      continue;
-    }
+  const auto explain = [&](size_t i) {
+    if (items_[i].bonds.has_value()) return ExplainBond(i);
     if (items_[i].wishes.empty()) {
       const DemandItem& item = (*input_.demand)[i];
-      outcome = items_[i].domains == kNoDomains ? ExplainUnfit(item)
-                                                : ExplainNoDomain(item, items_[i].domains);
-      continue;
+      return items_[i].domains == kNoDomains ? ExplainUnfit(item)
+                                             : ExplainNoDomain(item, items_[i].domains);
     }
     auto [it, added] = by_signature.try_emplace(SignatureOf(items_[i]));
     if (added) it->second = ExplainCapped(items_[i]);
-    outcome = it->second;
+    return it->second;
+  };
+  for (size_t i = 0; i < items_.size(); ++i) {
+    // Of an item whose members all have nodes it is that of the next one.
+    const size_t number = outcome_of_[i];
+    if (number >= plan_.items.size() || plan_.items[number].item != i) continue;
+    if (plan_.items[number].code == Code::kNodesRequested) continue;
+    ItemOutcome outcome = explain(i);
+    outcome.item = i;
+    outcome.members = plan_.items[number].members;
+    plan_.items[number] = std::move(outcome);
   }
 }
 
@@ -204,6 +209,7 @@ ItemOutcome Planning::ExplainCapped(PlanItem& item) {
     outcome.details.push_back(kNextStep);
     return outcome;
   }
+  outcome.capped = true;
   // The cap whose lifting alone would do; where several bind, the first that binds.
   const std::vector<int64_t> split = classes_.Split(counts);
   const CapsLeft open;

@@ -1,6 +1,8 @@
 // The inside of MakePlan: one plan. Not for other files.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
@@ -17,11 +19,14 @@
 namespace fairlead::hook {
 
 inline constexpr int kNoDomains = -1;
-inline constexpr char kNextStep[] = "more nodes are requested in the next step";
 
 struct PlanItem {
-  std::vector<Wish> wishes;
-  bool open = true;  // still to be decided
+  std::vector<Wish> wishes;  // of each member
+  int64_t first = 0;         // place of its first member among those of all items
+  int64_t members = 1;
+  int64_t taken = 0;     // members that get all they ask for; the first ones
+  bool partial = false;  // the next one gets Wish::taken
+  bool open = true;      // the other members are still to be decided
   // Of an item with topology rules, its number in PlanDomains; its wishes are those of the domains
   // that were chosen last.
   int domains = kNoDomains;
@@ -45,7 +50,6 @@ class Planning {
         taken_caps_(input.caps) {}
 
   Plan Make() {
-    plan_.items.resize(input_.demand->size());
     ReadItems();
     ChooseDomains();
     PlanBonds();
@@ -77,9 +81,12 @@ class Planning {
   void ChooseDomains();
   void DecideItems();
   bool ChooseAnew(size_t index);
-  bool TakeWholeRun(size_t begin, size_t end);
+  bool TakeWholeRun(int64_t begin, int64_t end);
   void TakePart(PlanItem& item, Verdict why);
   void EmitNodes(const Packing& packing);
+  // What the members of items get, out of pods by plan class: (node, pods) each.
+  using Supply = std::vector<std::vector<std::pair<size_t, int64_t>>>;
+  void EmitMember(size_t index, bool whole, Supply& supply, std::vector<size_t>& cursor);
   void EmitBonds(const Packing& packing);
   void RehearseBonds(const Packing& packing, std::vector<int>& bought);
   void EmitBond(size_t index, const std::vector<size_t>& index_of);
@@ -93,35 +100,48 @@ class Planning {
   bool ExplainCostCap(const Packing& packing, ItemOutcome& outcome) const;
   bool FitsResting(const verdict::DemandClass& pod_class);
 
-  [[nodiscard]] Asked With(size_t begin, size_t end) const {
-    Asked asked{taken_, taken_caps_, taken_bond_nodes_};
-    for (size_t i = begin; i < end; ++i) {
-      const PlanItem& item = items_[i];
+  // The item of a member, by place.
+  [[nodiscard]] size_t ItemAt(int64_t place) const {
+    const auto behind =
+        std::upper_bound(items_.begin(), items_.end(), place,
+                         [](int64_t at, const PlanItem& item) { return at < item.first; });
+    return static_cast<size_t>(behind - items_.begin()) - 1;
+  }
+  // Calls `use(item, members)` for each open item of which some members are in the run, by place.
+  template <typename Items, typename Use>
+  void ForEachOpen(Items& items, int64_t begin, int64_t end, const Use& use) const {
+    if (begin >= end) return;
+    for (size_t i = ItemAt(begin); i < items.size() && items[i].first < end; ++i) {
+      auto& item = items[i];
       if (!item.open) continue;
-      for (const Wish& wish : item.wishes) asked.counts[wish.plan_class] += wish.count;
-      if (!item.bonds.has_value()) continue;
+      use(item, std::min(end, item.first + item.members) - std::max(begin, item.first));
+    }
+  }
+  [[nodiscard]] Asked With(int64_t begin, int64_t end) const {
+    Asked asked{taken_, taken_caps_, taken_bond_nodes_};
+    ForEachOpen(items_, begin, end, [&](const PlanItem& item, int64_t members) {
+      for (const Wish& wish : item.wishes) asked.counts[wish.plan_class] += wish.count * members;
+      if (!item.bonds.has_value()) return;
       for (const int offer : item.bonds->bought) {
         TakeFrom(asked.caps, input_.offers[static_cast<size_t>(offer)]);
         ++asked.bond_nodes;
       }
-    }
+    });
     return asked;
   }
   [[nodiscard]] Asked OfCounts(Counts counts) const {
     return {std::move(counts), taken_caps_, taken_bond_nodes_};
   }
   // Everything open of the run has what it asked for.
-  void Take(Asked asked, size_t begin, size_t end) {
+  void Take(Asked asked, int64_t begin, int64_t end) {
     taken_ = std::move(asked.counts);
     taken_caps_ = std::move(asked.caps);
     taken_bond_nodes_ = asked.bond_nodes;
-    for (size_t i = begin; i < end; ++i) {
-      PlanItem& item = items_[i];
-      if (!item.open) continue;
-      item.open = false;
+    ForEachOpen(items_, begin, end, [](PlanItem& item, int64_t members) {
+      item.taken += members;
+      item.open = item.taken < item.members;
       item.bonds_taken = item.bonds.has_value();
-      for (Wish& wish : item.wishes) wish.taken = wish.count;
-    }
+    });
   }
   std::optional<std::vector<Wish>> Choose(int domains, PlanDomains::Extent extent,
                                           const Counts& taken, const CapsLeft& caps) {
@@ -155,6 +175,8 @@ class Planning {
   PlanClasses classes_;
   PlanDomains domains_;
   std::vector<PlanItem> items_;
+  int64_t members_ = 0;             // of all items
+  std::vector<size_t> outcome_of_;  // by item: the one in plan_ that is behind those of EmitMember
   // What is decided: counts by plan class, the caps less what items with bonds take, their nodes.
   Counts taken_;
   CapsLeft taken_caps_;

@@ -118,7 +118,7 @@ class Hook::Impl::GuardedPlacement final : public Placement {
 
 // The name comes from the decision: type, pool, zone, capacity type, first workload, and the
 // smallest ordinal that no request has. Repeating a creation is a conflict.
-model::NodeRequest Hook::Impl::RequestFor(const PlannedNode& node, const Demand& demand) {
+model::NodeRequest Hook::Impl::RequestFor(const PlannedNode& node, const Planned& planned) {
   const Offer& offer = node.offer;
   model::NodeRequest request;
   request.pool = offer.pool->meta.name;
@@ -129,13 +129,14 @@ model::NodeRequest Hook::Impl::RequestFor(const PlannedNode& node, const Demand&
   request.price_micro_usd_per_hour = offer.price_micro_usd_per_hour;
   request.finalizers = {model::kMachineFinalizer};
   std::string first;
-  for (const auto& [item, pods] : node.pods_of_item) {
+  for (const auto& [outcome, pods] : node.pods_of_item) {
+    const DemandItem& item = *planned[outcome];
     if (first.empty()) {
-      first = demand[item].workload;
-      request.queue = demand[item].queue;
+      first = item.workload;
+      request.queue = item.queue;
     }
     if (request.reason_workloads.size() < kMaxReasonWorkloads) {
-      request.reason_workloads.push_back(demand[item].workload);
+      request.reason_workloads.push_back(item.workload);
     }
   }
   int64_t& ordinal = ordinals_[{offer.type->name, request.pool, offer.zone, offer.spot, first}];
@@ -148,9 +149,18 @@ model::NodeRequest Hook::Impl::RequestFor(const PlannedNode& node, const Demand&
 
 // Judges whether former purchases helped. After a restart the requests say for which workloads they
 // were.
-void Hook::Impl::JudgePurchases(const Demand& demand, const NodesByRequest& nodes,
-                                StepContext& context) {
+void Hook::Impl::JudgePurchases(const Demand& demand, const DemandMembers* members,
+                                const NodesByRequest& nodes, StepContext& context) {
   std::map<std::string, const DemandItem*> wanted;
+  const auto find = [&](const std::string& workload) -> const DemandItem* {
+    if (const auto item = wanted.find(workload); item != wanted.end()) return item->second;
+    for (const bool is_group : {true, false}) {
+      if (members == nullptr) break;
+      const std::optional<size_t> item = members->Find(is_group, workload);
+      if (item.has_value()) return &demand[*item];
+    }
+    return nullptr;
+  };
   for (const MachineView& view : context.views) {
     const model::NodeRequest& request = view.request();
     if (!view.known_unneeded() || !view.machine->Promises() || view.tainted() ||
@@ -161,10 +171,12 @@ void Hook::Impl::JudgePurchases(const Demand& demand, const NodesByRequest& node
       for (const DemandItem& item : demand) wanted[item.workload] = &item;
     }
     for (const std::string& workload : request.reason_workloads) {
-      auto item = wanted.find(workload);
-      if (item == wanted.end()) continue;
+      const DemandItem* found = find(workload);
+      if (found == nullptr) continue;
+      DemandItem item = *found;
+      item.workload = workload;
       linked_.insert(request.meta.name);
-      guard_.Remember(*item->second, {{request.meta.name, request.instance_type, request.pool}});
+      guard_.Remember(item, {{request.meta.name, request.instance_type, request.pool}});
     }
   }
   const auto use_of = [&](const std::string& name) {
@@ -180,7 +192,7 @@ void Hook::Impl::JudgePurchases(const Demand& demand, const NodesByRequest& node
     if (uses.empty() || (needed && !usable)) return ProvisioningGuard::Use::kUnknown;
     return needed ? ProvisioningGuard::Use::kNeeded : ProvisioningGuard::Use::kUnneeded;
   };
-  guard_.Judge(demand, use_of, context.now);
+  guard_.Judge(demand, members, use_of, context.now);
   std::erase_if(linked_, [&](const std::string& name) { return ledger_.Find(name) == nullptr; });
 }
 
@@ -191,21 +203,18 @@ bool Hook::Impl::IsBeyondRate(const DemandItem& item, StepContext& context) {
   return true;
 }
 
-std::vector<size_t> Hook::Impl::SelectItems(const Demand& demand, absl::Time precise_now,
-                                            StepContext& context) {
+std::vector<size_t> Hook::Impl::SelectItems(const Demand& demand, StepContext& context,
+                                            std::vector<std::string>& details) {
   std::vector<size_t> chosen;
-  const std::vector<bool> gathered = gathering_.Hold(demand, precise_now);
+  details.resize(demand.size());
   for (size_t i = 0; i < demand.size(); ++i) {
-    std::vector<std::string>& details = context.out.outcomes[i].details;
-    if (gathered[i]) {
-      details.push_back("nodes are requested when no more demand comes");
-      continue;
+    if (gathering_.Holds(demand[i])) {
+      details[i] = "nodes are requested when no more demand comes";
+    } else if (IsBeyondRate(demand[i], context)) {
+      details[i] = std::string(kRateIsUsedUp);
+    } else {
+      chosen.push_back(i);
     }
-    if (IsBeyondRate(demand[i], context)) {
-      details.emplace_back(kRateIsUsedUp);
-      continue;
-    }
-    chosen.push_back(i);
   }
   return chosen;
 }
@@ -229,21 +238,25 @@ PlanInput Hook::Impl::MakePlanInput(const StepContext& context, CapUsage& usage)
   return input;
 }
 
-// An item keeps all of its nodes or none, so that a gang is never cut.
+// A workload keeps all of its nodes or none, so that a gang is never cut. What a cap held beside
+// the dropped nodes is planned in the next step, without the demand that is beyond its rate.
 void Hook::Impl::KeepToRate(const Demand& demand, Plan& plan, StepContext& context) {
   std::vector<bool> kept(plan.nodes.size(), false);
-  for (size_t i = 0; i < plan.items.size(); ++i) {
-    ItemOutcome& item = plan.items[i];
-    std::vector<size_t> more = item.nodes;
+  bool dropped = false;
+  for (ItemOutcome& outcome : plan.items) {
+    std::vector<size_t> more = outcome.nodes;
     std::erase_if(more, [&](size_t node) { return kept[node]; });
     if (more.empty()) continue;
-    if (IsBeyondRate(demand[i], context)) {
-      item = {verdict::Code::kInsufficientCapacity, {}, {std::string(kRateIsUsedUp)}};
+    if (IsBeyondRate(demand[outcome.item], context)) {
+      outcome.code = verdict::Code::kInsufficientCapacity;
+      outcome.nodes.clear();
+      outcome.details = {std::string(kRateIsUsedUp)};
+      dropped = true;
       continue;
     }
     for (const size_t node : more) {
       kept[node] = true;
-      guard_.Provisioned(demand[i], context.now);
+      guard_.Provisioned(demand[outcome.item], context.now);
     }
   }
   std::vector<size_t> place(plan.nodes.size());
@@ -259,16 +272,53 @@ void Hook::Impl::KeepToRate(const Demand& demand, Plan& plan, StepContext& conte
     for (size_t& node : item.nodes) node = place[node];
   }
   plan.nodes = std::move(nodes);
+  if (!dropped) return;
+  for (ItemOutcome& outcome : plan.items) {
+    if (!outcome.capped || IsBeyondRate(demand[outcome.item], context)) continue;
+    outcome.code = verdict::Code::kInsufficientCapacity;
+    outcome.details = {kNextStep};
+    plan.more_next_step = true;
+  }
 }
 
-void Hook::Impl::EmitPlan(const Plan& plan, const Demand& demand, StepContext& context) {
-  std::map<size_t, std::vector<ProvisioningGuard::Ordered>> by_item;
+// The workloads for which the plan has nodes, by name.
+Hook::Impl::Planned Hook::Impl::NamePlanned(const Plan& plan, const Demand& demand,
+                                            const std::vector<size_t>& indexes,
+                                            const DemandMembers* members) {
+  Planned planned(plan.items.size());
+  std::vector<std::string> names;  // of the present item
+  for (size_t begin = 0, end = 0; begin < plan.items.size(); begin = end) {
+    const size_t item = plan.items[begin].item;
+    int64_t needed = 0, passed = 0;
+    for (end = begin; end < plan.items.size() && plan.items[end].item == item; ++end) {
+      passed += plan.items[end].members;
+      if (!plan.items[end].nodes.empty()) needed = passed;
+    }
+    if (needed == 0) continue;
+    names = {demand[item].workload};
+    if (needed > 1 && members != nullptr) names = members->Names(indexes[item], needed);
+    passed = 0;
+    for (size_t i = begin; i < end; ++i) {
+      if (!plan.items[i].nodes.empty()) {
+        planned[i] = std::make_unique<DemandItem>(demand[item]);
+        planned[i]->members = 1;
+        const auto place = std::min(static_cast<size_t>(passed), names.size() - 1);
+        planned[i]->workload = names[place];
+      }
+      passed += plan.items[i].members;
+    }
+  }
+  return planned;
+}
+
+void Hook::Impl::EmitPlan(const Plan& plan, const Planned& planned, StepContext& context) {
+  std::map<size_t, std::vector<ProvisioningGuard::Ordered>> by_outcome;
   for (const PlannedNode& node : plan.nodes) {
-    model::NodeRequest request = RequestFor(node, demand);
+    model::NodeRequest request = RequestFor(node, planned);
     ledger_.CreationSent(request, context.now);
     linked_.insert(request.meta.name);
-    for (const auto& [item, pods] : node.pods_of_item) {
-      by_item[item].push_back({request.meta.name, request.instance_type, request.pool});
+    for (const auto& [outcome, pods] : node.pods_of_item) {
+      by_outcome[outcome].push_back({request.meta.name, request.instance_type, request.pool});
     }
     context.WakeAt(ledger_.Find(request.meta.name)->creation.due());
     context.Do(model::CreateNodeRequest{request});
@@ -276,7 +326,7 @@ void Hook::Impl::EmitPlan(const Plan& plan, const Demand& demand, StepContext& c
     shapes_.Apply(expected);
     context.out.created.push_back({std::move(request), std::move(expected)});
   }
-  for (const auto& [item, nodes] : by_item) guard_.Remember(demand[item], nodes);
+  for (const auto& [outcome, nodes] : by_outcome) guard_.Remember(*planned[outcome], nodes);
 }
 
 // Why nothing can be provisioned for the item, if the reason is experience and not the catalogue.
@@ -308,52 +358,76 @@ void Hook::Impl::ExplainGuard(const DemandItem& item, const PlanInput& input, Pl
   for (std::string& detail : found) outcome.details.push_back(std::move(detail));
 }
 
-void Hook::Impl::Provision(const Demand& demand, const NodesByRequest& nodes, Placement& placement,
-                           absl::Time precise_now, StepContext& context) {
+void Hook::Impl::Provision(const Demand& demand, const DemandMembers* members,
+                           const NodesByRequest& nodes, Placement& placement,
+                           StepContext& context) {
   StepOutput& out = context.out;
-  for (const DemandItem& item : demand) {
+  const auto add = [&](const DemandItem& item) -> DemandOutcome& {
     DemandOutcome outcome;
     outcome.workload = item.workload;
-    out.outcomes.push_back(std::move(outcome));
+    outcome.members = item.members;
+    return out.outcomes.emplace_back(std::move(outcome));
+  };
+  if (!options_.enabled) {
+    for (const DemandItem& item : demand) add(item);
+    return;
   }
-  if (!options_.enabled) return;
-  JudgePurchases(demand, nodes, context);
-  const std::vector<size_t> chosen = SelectItems(demand, precise_now, context);
-  if (chosen.empty()) return;
+  JudgePurchases(demand, members, nodes, context);
+  std::vector<std::string> details;
+  const std::vector<size_t> chosen = SelectItems(demand, context, details);
 
   Demand part;
   if (chosen.size() < demand.size()) {
     for (const size_t i : chosen) part.push_back(demand[i]);
   }
-  const Demand& planned = chosen.size() < demand.size() ? part : demand;
+  const Demand& asked = chosen.size() < demand.size() ? part : demand;
   CapUsage usage;
-  PlanInput input = MakePlanInput(context, usage);
-  input.demand = &planned;
-  GuardedPlacement guarded(placement, shapes_, guard_, context.now);
-  Plan plan = MakePlan(input, guarded);
-  KeepToRate(planned, plan, context);
-  if (plan.retry_at.has_value()) context.WakeAt(*plan.retry_at);
-  if (plan.more_next_step) context.WakeAt(context.now);
-
+  PlanInput input;
+  Plan plan;
+  Planned planned;
   const size_t first_new = out.created.size();
-  EmitPlan(plan, planned, context);
-  for (size_t i = 0; i < chosen.size(); ++i) {
-    DemandOutcome& outcome = out.outcomes[chosen[i]];
-    outcome.code = plan.items[i].code;
-    outcome.details = plan.items[i].details;
-    for (const size_t node : plan.items[i].nodes) {
-      outcome.node_requests.push_back(out.created[first_new + node].request.meta.name);
+  if (!chosen.empty()) {
+    input = MakePlanInput(context, usage);
+    input.demand = &asked;
+    GuardedPlacement guarded(placement, shapes_, guard_, context.now);
+    plan = MakePlan(input, guarded);
+    KeepToRate(asked, plan, context);
+    if (plan.retry_at.has_value()) context.WakeAt(*plan.retry_at);
+    if (plan.more_next_step) context.WakeAt(context.now);
+    planned = NamePlanned(plan, asked, chosen, members);
+    EmitPlan(plan, planned, context);
+  }
+  // Items in order; of what was planned the outcomes of its members.
+  size_t of_plan = 0;
+  for (size_t i = 0, next = 0; i < demand.size(); ++i) {
+    if (next >= chosen.size() || chosen[next] != i) {
+      add(demand[i]).details.push_back(std::move(details[i]));
+      continue;
     }
-    if (!outcome.node_requests.empty()) outcome.expected_at = context.now + options_.expected_boot;
-    if (outcome.code == Code::kNoInstanceTypeFits) {
-      ExplainGuard(planned[i], input, placement, outcome, context);
-      for (const std::string& problem : unknown_providers_) outcome.details.push_back(problem);
+    for (; of_plan < plan.items.size() && plan.items[of_plan].item == next; ++of_plan) {
+      const ItemOutcome& found = plan.items[of_plan];
+      DemandOutcome& outcome = add(demand[i]);
+      outcome.members = found.members;
+      if (planned[of_plan] != nullptr) outcome.workload = planned[of_plan]->workload;
+      outcome.code = found.code;
+      outcome.details = found.details;
+      for (const size_t node : found.nodes) {
+        outcome.node_requests.push_back(out.created[first_new + node].request.meta.name);
+      }
+      if (!outcome.node_requests.empty()) {
+        outcome.expected_at = context.now + options_.expected_boot;
+      }
+      if (outcome.code == Code::kNoInstanceTypeFits) {
+        ExplainGuard(demand[i], input, placement, outcome, context);
+        for (const std::string& problem : unknown_providers_) outcome.details.push_back(problem);
+      }
+      if (outcome.code == Code::kCostCapReached && usage.unpriced > 0) {
+        outcome.details.push_back(absl::StrCat(
+            "nodes of unknown price: ", usage.unpriced, ", each counted as ",
+            FormatDollars(usage.assumed_micro_usd_per_hour), " an hour, the dearest type"));
+      }
     }
-    if (outcome.code == Code::kCostCapReached && usage.unpriced > 0) {
-      outcome.details.push_back(absl::StrCat(
-          "nodes of unknown price: ", usage.unpriced, ", each counted as ",
-          FormatDollars(usage.assumed_micro_usd_per_hour), " an hour, the dearest type"));
-    }
+    ++next;
   }
 }
 

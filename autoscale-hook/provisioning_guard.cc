@@ -22,10 +22,6 @@ const std::shared_ptr<const model::PodSpec>* FirstSpec(const DemandItem& item) {
 
 }  // namespace
 
-std::string ProvisioningGuard::KeyOf(const DemandItem& item) {
-  return (item.is_group ? "group/" : "pod/") + item.workload;
-}
-
 // Counts tell gangs apart; a single pod more or less is the same demand.
 bool ProvisioningGuard::SamePods(const Shape& shape, const DemandItem& item) {
   if (shape.atomic != item.atomic || shape.domains != item.domains) return false;
@@ -39,9 +35,10 @@ bool ProvisioningGuard::SamePods(const Shape& shape, const DemandItem& item) {
 // The current demand, by key and by shape.
 class ProvisioningGuard::Wanted {
  public:
-  explicit Wanted(const Demand& demand) {
+  explicit Wanted(const Demand& demand, const DemandMembers* members = nullptr)
+      : demand_(demand), members_(members) {
     for (const DemandItem& item : demand) {
-      by_key_[KeyOf(item)] = &item;
+      by_key_[{item.is_group, item.workload}] = &item;
       by_shape_[HashOf(item)].push_back(&item);
     }
   }
@@ -58,8 +55,13 @@ class ProvisioningGuard::Wanted {
     return hash;
   }
   [[nodiscard]] bool ItselfStill(const Purchase& purchase) const {
-    const auto item = by_key_.find(purchase.key);
-    return item != by_key_.end() && SamePods(purchase.shape, *item->second);
+    if (const auto item = by_key_.find({purchase.is_group, purchase.workload});
+        item != by_key_.end()) {
+      return SamePods(purchase.shape, *item->second);
+    }
+    if (members_ == nullptr) return false;
+    const std::optional<size_t> item = members_->Find(purchase.is_group, purchase.workload);
+    return item.has_value() && SamePods(purchase.shape, demand_[*item]);
   }
   [[nodiscard]] bool AnotherLikeIt(const Purchase& purchase) const {
     const auto items = by_shape_.find(purchase.shape_hash);
@@ -70,7 +72,9 @@ class ProvisioningGuard::Wanted {
   }
 
  private:
-  std::map<std::string, const DemandItem*> by_key_;
+  const Demand& demand_;
+  const DemandMembers* members_;
+  std::map<std::pair<bool, std::string>, const DemandItem*> by_key_;
   absl::flat_hash_map<size_t, std::vector<const DemandItem*>> by_shape_;
   absl::flat_hash_map<const model::PodSpec*, size_t> spec_hashes_;
 };
@@ -122,19 +126,21 @@ void ProvisioningGuard::Provisioned(const DemandItem& item, absl::Time now) {
 
 void ProvisioningGuard::Remember(const DemandItem& item, const std::vector<Ordered>& nodes) {
   Purchase purchase;
-  purchase.key = KeyOf(item);
-  purchase.shape_hash = Wanted(Demand()).HashOf(item);
+  purchase.is_group = item.is_group;
+  purchase.workload = item.workload;
+  const Demand none;
+  purchase.shape_hash = Wanted(none).HashOf(item);
   purchase.shape = {item.queue, item.classes, item.domains, item.atomic};
   for (const Ordered& node : nodes) purchase.nodes.push_back({node});
   purchases_.push_back(std::move(purchase));
 }
 
-void ProvisioningGuard::Judge(const Demand& demand,
+void ProvisioningGuard::Judge(const Demand& demand, const DemandMembers* members,
                               const std::function<Use(const std::string& request)>& use_of,
                               absl::Time now) {
   ForgetRefusals(now);
   if (purchases_.empty()) return;
-  const Wanted wanted(demand);
+  const Wanted wanted(demand, members);
   for (Purchase& purchase : purchases_) purchase.over = !JudgeOne(purchase, wanted, use_of, now);
   std::erase_if(purchases_, [](const Purchase& purchase) { return purchase.over; });
 }

@@ -57,9 +57,10 @@ class ProvisioningGuard {
     kUnneeded,  // exists or on order, and no pod goes there
     kGone,
   };
-  // Judges former purchases by the current demand. O(purchases + demand).
-  void Judge(const Demand& demand, const std::function<Use(const std::string& request)>& use_of,
-             absl::Time now);
+  // Judges former purchases by the current demand. O(purchases + demand). `members`: may be null if
+  // each item has one.
+  void Judge(const Demand& demand, const DemandMembers* members,
+             const std::function<Use(const std::string& request)>& use_of, absl::Time now);
   // Until when the type is not provisioned for pods of the spec.
   [[nodiscard]] std::optional<absl::Time> RefusedUntil(const model::PodSpec& spec,
                                                        absl::string_view type,
@@ -86,7 +87,8 @@ class ProvisioningGuard {
       Use use = Use::kUnknown;
       absl::Time useless_since = absl::InfiniteFuture();
     };
-    std::string key;  // of the item
+    bool is_group = false;
+    std::string workload;  // of the item
     size_t shape_hash = 0;
     Shape shape;
     std::vector<Node> nodes;
@@ -104,7 +106,6 @@ class ProvisioningGuard {
     absl::Time until;
     int64_t times = 0;
   };
-  static std::string KeyOf(const DemandItem& item);
   static bool SamePods(const Shape& shape, const DemandItem& item);
   // False if the purchase can be forgotten.
   bool JudgeOne(Purchase& purchase, const Wanted& wanted,

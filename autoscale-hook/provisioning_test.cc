@@ -92,6 +92,33 @@ TEST_F(GatheringTest, WhatCannotBeServedDoesNotKeepTheWindowOpen) {
   EXPECT_GT(out.wake_at, now_ + absl::Seconds(3));
 }
 
+// ---- rate
+
+// The plan's nodes for the second pod of a kind are dropped; the cap that they would have taken is
+// left for the other kind.
+TEST_F(HookTest, CapThatTheRateLeavesIsNotToldAsReached) {
+  options_.guard.burst = 1;
+  for (const bool by_cost : {false, true}) {
+    SCOPED_TRACE(by_cost ? "cost" : "nodes");
+    requests_.clear();
+    nodes_.clear();
+    options_.max_nodes = by_cost ? model::kUnlimited : 2;
+    options_.cost_limit_micro_usd_per_hour = by_cost ? 2 * kDollar : model::kUnlimited;
+    Restart();
+    const auto kind = Spec(3000, 4, 1);
+    const DemandItem other = Item("team/other", Spec(3001, 4, 1), 1);
+    StepOutput out = StepAndApply({Item("team/a", kind, 1), Item("team/b", kind, 1), other});
+    EXPECT_EQ(out.created.size(), 1u);
+    EXPECT_NE(DetailsOf(out.outcomes[1]).find("rate"), std::string::npos);
+    EXPECT_EQ(out.outcomes[2].code, Code::kInsufficientCapacity);
+    EXPECT_EQ(DetailsOf(out.outcomes[2]), "more nodes are requested in the next step; ");
+    EXPECT_LE(out.wake_at, now_);
+    out = StepAndApply({Item("team/b", kind, 1), other});
+    EXPECT_EQ(out.created.size(), 1u);
+    EXPECT_EQ(out.outcomes[1].code, Code::kNodesRequested);
+  }
+}
+
 // ---- purchases that did not help
 
 TEST_F(HookTest, NodeThatDoesNotHelpItsPodIsNotProvisionedAgain) {

@@ -35,14 +35,13 @@ bool DecisionLoop::Impl::EndAttempts() {
       continue;
     }
     const std::string message = verdict::Message(entry.verdict);
-    const auto fail = [&](state::WorkloadId id) {
+    const auto end = [&](state::WorkloadId id) {
       state.SetFailedAttempt(id, {model::NodePoolOf(*state.workload(id).group),
                                   std::string(verdict::CodeName(entry.verdict.code)),
                                   std::string(absl::StripSuffix(message, "."))});
     };
-    // Groups of one equivalence class have had the same attempt.
-    engine->ForEachBehind(entry, fail);
-    fail(workload.id);
+    engine->ForEachBehind(entry, end);
+    end(workload.id);
     any = true;
   }
   return any;

@@ -176,8 +176,35 @@ engine::Waiting DecisionLoop::Impl::RefusedWaiting(const state::Workload& worklo
   return entry;
 }
 
+// So that each of them has an entry of its own, if it waits.
+void DecisionLoop::Impl::SetRefusedApart() {
+  std::map<uint64_t, std::vector<state::WorkloadId>> refused;
+  for (const auto& [id, row] : refusals.rows()) {
+    const uint64_t range = engine->EquivalenceClassOf(id);
+    if (range != 0) refused[range].push_back(id);
+  }
+  if (refused.empty()) return;
+  std::vector<engine::Waiting> parts;
+  for (engine::Waiting& entry : waiting) {
+    const auto found = entry.behind > 0 ? refused.find(entry.equivalence_class) : refused.end();
+    if (found == refused.end()) {
+      parts.push_back(std::move(entry));
+      continue;
+    }
+    for (engine::Waiting& part : engine->SetApart(std::move(entry), found->second)) {
+      while (part.behind > 0 && refusals.rows().contains(part.workload)) {
+        engine::Waiting others = engine->Divide(part, 1);
+        parts.push_back(std::exchange(part, std::move(others)));
+      }
+      parts.push_back(std::move(part));
+    }
+  }
+  waiting = std::move(parts);
+}
+
 void DecisionLoop::Impl::AddRefusals() {
   if (refusals.empty()) return;
+  SetRefusedApart();
   std::map<state::WorkloadId, engine::Waiting*> entries;
   for (engine::Waiting& entry : waiting) entries[entry.workload] = &entry;
   std::vector<engine::Waiting> more;

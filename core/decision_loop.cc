@@ -353,7 +353,6 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   AddEvictions(cycle, result);
   wake_at = std::min(wake_at, cycle.wake_at);
   waiting = std::move(cycle.waiting);
-  waiting_changes = std::move(cycle.changes);
   // Victims may release more capacity than their preemptor needs: pods are pipelined to it before
   // nodes are provisioned. What withdrawn bindings release is bound at once.
   if (!cycle.evictions.empty() || !cycle.withdrawn.empty()) RunFollowUpCycle(now);
@@ -369,7 +368,8 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   AddRefusals();
   AddQueueNotes();
   std::vector<model::Action> writes;
-  verdicts.Update(*engine, waiting, waiting_changes, now, writes);
+  NoteChanges();
+  verdicts.Update(*engine, waiting, std::exchange(waiting_changes, {}), now, writes);
   stats.verdict_writes += writes.size();
   usage.Update(*engine, now, writes);
   wake_at = std::min(wake_at, usage.wake_at());
@@ -381,21 +381,24 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
 // lacks capacity is kept.
 void DecisionLoop::Impl::RunFollowUpCycle(absl::Time now) {
   evictions.Settle();
+  const std::shared_ptr<const engine::FormerEntries> former = engine->Remember(waiting);
+  std::vector<verdict::Verdict> found;
+  for (engine::Waiting& entry : waiting) found.push_back(std::move(entry.verdict));
   engine::CycleResult again = engine->RunCycle(now, /*may_evict=*/false);
   bindings.Add(again.bindings, now);
   wake_at = std::min(wake_at, again.wake_at);
-  std::map<state::WorkloadId, verdict::Verdict> found;
-  for (engine::Waiting& entry : waiting) found[entry.workload] = std::move(entry.verdict);
   waiting = std::move(again.waiting);
-  waiting_changes.Append(again.changes);
-  for (engine::Waiting& entry : waiting) {
-    auto former = found.find(entry.workload);
-    if (former == found.end() || entry.verdict.code != Code::kInsufficientCapacity ||
-        !LacksNodes(former->second.code)) {
-      continue;
-    }
-    std::swap(entry.verdict, former->second);
-    entry.verdict.demand = std::move(former->second.demand);
+  const std::vector<int64_t> former_of = engine->MatchFormer(*former, waiting);
+  for (size_t i = 0; i < waiting.size(); ++i) {
+    verdict::Verdict& v = waiting[i].verdict;
+    if (former_of[i] < 0 || v.code != Code::kInsufficientCapacity) continue;
+    const verdict::Verdict& kept = found[static_cast<size_t>(former_of[i])];
+    if (!LacksNodes(kept.code)) continue;
+    std::vector<verdict::DemandClass> demand = std::move(v.demand);
+    const int64_t position = v.position;
+    v = kept;
+    v.demand = std::move(demand);
+    v.position = position;
   }
 }
 

@@ -14,6 +14,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "core/claim_plugin.h"
 #include "core/decision_loop.h"
+#include "core/demand.h"
 #include "core/managed_nodes.h"
 #include "core/reconcile/bindings.h"
 #include "core/reconcile/evictions.h"
@@ -108,6 +109,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   [[nodiscard]] bool IsProtected(const state::PodRecord& pod) const;
   // Adds refused bindings to the verdicts; a workload that waits for nothing else gets its own.
   void AddRefusals();
+  void SetRefusedApart();
   [[nodiscard]] engine::Waiting RefusedWaiting(const state::Workload& workload) const;
   // Deallocates claims that their pods have not used for a while.
   void FreeIdleClaims(absl::Time now, StepResult& result);
@@ -168,8 +170,14 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // True if that reduced the capacity for pods.
   bool Withdraw(const std::vector<std::string>& names,
                 const std::vector<const model::NodePool*>& valid_pools);
-  static void TakeOutcomes(const std::vector<hook::DemandOutcome>& outcomes,
-                           std::vector<engine::Waiting>& entries);
+  // `runs`: of the entries, by item of the demand. Entries of which some workloads have another
+  // outcome than others are divided.
+  void TakeOutcomes(const std::vector<hook::DemandOutcome>& outcomes,
+                    const std::vector<engine::EntryRun>& runs,
+                    std::vector<engine::Waiting>& entries);
+  // Call it whenever a list of entries was made and before it is used.
+  void NoteChanges();
+  void SetGatheredApart(std::vector<engine::Waiting>& entries);
 
   Options options;
   state::ClusterState state;
@@ -210,7 +218,10 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // They wait for the next step, which knows the time.
   std::vector<model::ActionResult> answers;
   std::vector<engine::Waiting> waiting;
-  engine::WaitingChanges waiting_changes;  // of the last step
+  engine::WaitingChanges waiting_changes;  // since the last update of verdicts
+  DemandTracker demanded;
+  // Of the hook: the workloads for which demand is gathered still; null before its first step.
+  const std::set<std::pair<bool, std::string>>* gathered = nullptr;
   Stats stats;
 };
 

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "autoscale-hook/demand.h"
 #include "autoscale-hook/placement.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/state/cluster_state.h"
@@ -33,14 +32,5 @@ class EnginePlacement final : public hook::Placement {
   engine::Engine& engine_;
   const Promises promises_;
 };
-
-// Nodes may be provisioned for the entry.
-[[nodiscard]] bool WantsNodes(const engine::Waiting& entry);
-
-// The demand of these entries. If some pods have required terms that may select others by labels,
-// the specs of those others have the labels that are read (model::PodSpec::labels_for_affinity),
-// and pods that differ in them are classes of their own.
-hook::Demand DemandOf(const state::ClusterState& state,
-                      const std::vector<engine::Waiting>& entries);
 
 }  // namespace fairlead::core

@@ -18,6 +18,7 @@
 #include "autoscale-hook/plan_bonds.h"
 #include "autoscale-hook/planner.h"
 #include "base/testing/environment.h"
+#include "core/demand.h"
 #include "core/engine_placement.h"
 #include "scheduler/engine/engine_testing.h"
 #include "scheduler/model/api_names.h"
@@ -81,7 +82,7 @@ class Purchase {
         if (pod.node != state::kNoId) promises.emplace_back(pod.pod, pod.node);
       }
     }
-    demand_ = DemandOf(cluster_.state(), waiting);
+    demand_ = EngineDemand(cluster_.state(), cluster_.engine(), waiting).Release();
     hook::PlanInput input;
     input.demand = &demand_;
     input.offers = hook::MakeOffers(catalog_, {&pool_});

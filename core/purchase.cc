@@ -1,10 +1,12 @@
 // The input of DecisionLoop to the scale hook, and its handling of the answer.
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 #include <utility>
 
 #include "core/decision_loop_impl.h"
+#include "core/demand.h"
 #include "core/engine_placement.h"
 #include "scheduler/verdict/text.h"
 
@@ -22,6 +24,28 @@ bool DependsOnItselfAlone(const hook::DemandItem& item) {
   });
 }
 
+bool IsSame(const hook::DemandOutcome& a, const hook::DemandOutcome& b) {
+  return a.code == b.code && a.node_requests == b.node_requests && a.expected_at == b.expected_at &&
+         a.details == b.details;
+}
+
+void TakeOutcome(const hook::DemandOutcome& outcome, verdict::Verdict& v) {
+  // Part of it may be pipelined already: then its verdict stays.
+  const bool decides = v.code == Code::kInsufficientCapacity;
+  if (decides && outcome.code != v.code) {
+    v.code = outcome.code;
+    v.node_requests = outcome.node_requests;
+    v.unblockers = verdict::DefaultUnblockers(v);  // the engine's advice was for another code
+  }
+  v.expected_at = outcome.expected_at;
+  for (const std::string& detail : outcome.details) v.details.push_back(detail);
+  const model::PodSpec& spec = *v.demand.front().spec;
+  if (v.code == Code::kNoInstanceTypeFits &&
+      (!spec.node_selector.empty() || spec.has_required_node_affinity)) {
+    v.details.push_back("its node selector or affinity is part of the reason");
+  }
+}
+
 }  // namespace
 
 void DecisionLoop::Impl::PublishOfferedLabels() {
@@ -35,6 +59,45 @@ bool DecisionLoop::Impl::Withdraw(const std::vector<std::string>& names,
   state::Change change;
   for (const std::string& name : names) change |= nodes.RequestChanged(name, valid_pools);
   return change.Any();
+}
+
+void DecisionLoop::Impl::NoteChanges() {
+  const engine::WaitingChanges changes = engine->TakeChanges();
+  waiting_changes.Append(changes);
+  if (options.hook.enabled) demanded.Note(changes);
+}
+
+// So that no entry stands for workloads for which demand is gathered still and for others.
+void DecisionLoop::Impl::SetGatheredApart(std::vector<engine::Waiting>& entries) {
+  if (gathered == nullptr || gathered->empty()) return;
+  std::map<uint64_t, std::vector<state::WorkloadId>> by_range;
+  std::vector<state::WorkloadId> all;
+  for (const auto& [is_group, name] : *gathered) {
+    const state::WorkloadId id = FindWorkload(state, is_group, name);
+    if (id == state::kNoId) continue;
+    all.push_back(id);
+    if (const uint64_t range = engine->EquivalenceClassOf(id); range != 0) {
+      by_range[range].push_back(id);
+    }
+  }
+  const std::set<state::WorkloadId> held(all.begin(), all.end());
+  std::vector<engine::Waiting> parts;
+  for (engine::Waiting& entry : entries) {
+    std::vector<state::WorkloadId> apart;
+    if (entry.behind > 0) {
+      const auto found = by_range.find(entry.equivalence_class);
+      if (found != by_range.end()) apart = found->second;
+      if (held.contains(entry.workload)) apart.push_back(entry.workload);
+    }
+    if (apart.empty()) {
+      parts.push_back(std::move(entry));
+      continue;
+    }
+    for (engine::Waiting& part : engine->SetApart(std::move(entry), apart)) {
+      parts.push_back(std::move(part));
+    }
+  }
+  entries = std::move(parts);
 }
 
 bool DecisionLoop::Impl::HookWouldSayTheSame(const hook::Demand& demand, absl::Time now) const {
@@ -55,21 +118,32 @@ bool DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries, absl::Ti
     }
   }
   for (const state::NodeId node : engine->ReservedNodes()) promised.insert(node);
-  hook::Demand demand = DemandOf(state, entries);
+  NoteChanges();
+  ExpandDependent(*engine, entries);
+  bool same_workloads = true;
+  if (!stale()) {
+    const hook::DemandChanges changes = demanded.Update(state, *engine, entries);
+    same_workloads = changes.empty();
+    gathered = &hook.Gather(changes, now);
+  }
+  SetGatheredApart(entries);
+  EngineDemand demand(state, *engine, entries);
   if (stale()) {
     // The last answer is kept, so that verdicts do not change; its timers wait.
-    if (memo.demand == demand) TakeOutcomes(memo.outcomes, entries);
+    if (memo.demand == demand.items()) TakeOutcomes(memo.outcomes, demand.runs(), entries);
     return false;
   }
   const std::vector<hook::NodeUse>& uses = nodes.Uses(promised, now);
-  if (HookWouldSayTheSame(demand, now)) {
+  if (same_workloads && HookWouldSayTheSame(demand.items(), now)) {
     wake_at = std::min(wake_at, memo.wake_at);
-    TakeOutcomes(memo.outcomes, entries);
+    TakeOutcomes(memo.outcomes, demand.runs(), entries);
     return false;
   }
   hook::StepInput input;
   input.now = now;
-  input.demand = &demand;
+  input.demand = &demand.items();
+  input.members = &demand;
+  input.gathered = true;
   input.pools = ValidPools();
   input.nodes = &uses;
   EnginePlacement placement(state, *engine, std::move(promises));
@@ -90,8 +164,8 @@ bool DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries, absl::Ti
     }
     Emit(std::move(action), result);
   }
-  TakeOutcomes(output.outcomes, entries);
-  memo.demand = std::move(demand);
+  TakeOutcomes(output.outcomes, demand.runs(), entries);
+  memo.demand = demand.Release();
   memo.outcomes = std::move(output.outcomes);
   // The hook's changes are handled in this step, with one exception: pods that were pipelined to a
   // withdrawn node need a new decision, and perhaps a new node.
@@ -101,28 +175,48 @@ bool DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries, absl::Ti
 }
 
 void DecisionLoop::Impl::TakeOutcomes(const std::vector<hook::DemandOutcome>& outcomes,
+                                      const std::vector<engine::EntryRun>& runs,
                                       std::vector<engine::Waiting>& entries) {
+  // Of each entry what becomes of its workloads, in order.
+  using Share = std::pair<int64_t, const hook::DemandOutcome*>;
+  std::map<size_t, std::vector<Share>> by_entry;
   size_t next = 0;
-  for (engine::Waiting& entry : entries) {
-    if (!WantsNodes(entry)) continue;
-    if (next >= outcomes.size()) break;
-    const hook::DemandOutcome& outcome = outcomes[next++];
-    verdict::Verdict& v = entry.verdict;
-    // Part of it may be pipelined already: then its verdict stays.
-    const bool decides = v.code == Code::kInsufficientCapacity;
-    if (decides && outcome.code != v.code) {
-      v.code = outcome.code;
-      v.node_requests = outcome.node_requests;
-      v.unblockers = verdict::DefaultUnblockers(v);  // the engine's advice was for another code
-    }
-    v.expected_at = outcome.expected_at;
-    for (const std::string& detail : outcome.details) v.details.push_back(detail);
-    const model::PodSpec& spec = *v.demand.front().spec;
-    if (v.code == Code::kNoInstanceTypeFits &&
-        (!spec.node_selector.empty() || spec.has_required_node_affinity)) {
-      v.details.push_back("its node selector or affinity is part of the reason");
+  int64_t left = outcomes.empty() ? 0 : outcomes.front().members;
+  for (const engine::EntryRun& run : runs) {
+    std::vector<Share>& of_entry = by_entry[run.entry];
+    for (int64_t count = run.count; count > 0 && next < outcomes.size();) {
+      const int64_t here = std::min(count, left);
+      if (!of_entry.empty() && IsSame(*of_entry.back().second, outcomes[next])) {
+        of_entry.back().first += here;
+      } else {
+        of_entry.emplace_back(here, &outcomes[next]);
+      }
+      count -= here;
+      left -= here;
+      if (left == 0 && ++next < outcomes.size()) left = outcomes[next].members;
     }
   }
+  std::vector<engine::Waiting> parts;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const auto found = by_entry.find(i);
+    if (found == by_entry.end() || found->second.empty()) {
+      parts.push_back(std::move(entries[i]));
+      continue;
+    }
+    const std::vector<Share>& of_entry = found->second;
+    int64_t keep = 1 + entries[i].behind;
+    const size_t first = parts.size();
+    for (size_t s = of_entry.size(); s > 1; --s) {
+      keep -= of_entry[s - 1].first;
+      parts.push_back(engine->Divide(entries[i], keep));
+    }
+    parts.push_back(std::move(entries[i]));
+    std::reverse(parts.begin() + static_cast<ptrdiff_t>(first), parts.end());
+    for (size_t s = 0; s < of_entry.size(); ++s) {
+      TakeOutcome(*of_entry[s].second, parts[first + s].verdict);
+    }
+  }
+  entries = std::move(parts);
 }
 
 }  // namespace fairlead::core

@@ -10,6 +10,7 @@
 #include "scheduler/engine/allocation_tracker.h"
 #include "scheduler/engine/cycle.h"
 #include "scheduler/engine/diagnosis.h"
+#include "scheduler/engine/entry_ranges.h"
 #include "scheduler/engine/expand_equivalents.h"
 #include "scheduler/engine/explain.h"
 #include "scheduler/engine/gang.h"
@@ -116,32 +117,7 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   SearchAnswers search_answers{pending};
   const Actions actions;
   uint64_t cycles = 0;
-  // The workloads behind an entry: a range of an equivalence class. Most classes have one range; a
-  // class of which some members were not evaluated has two. As of the last cycle: members may have
-  // come and gone since.
-  struct Range {
-    QueueOrderKey first;
-    std::optional<QueueOrderKey> end;  // none: to the end of the class
-  };
-  using Ranges = absl::flat_hash_map<uint64_t, std::vector<Range>>;  // by class, in order
-  // Waiting::equivalence_class; never given to another one.
-  static constexpr int kRangeBits = 8;
-  static uint64_t RangeId(uint64_t equivalence_class, size_t range) {
-    return equivalence_class << kRangeBits | range;
-  }
-  Ranges ranges;
-  [[nodiscard]] static bool IsIn(const Range& range, const QueueOrderKey& key) {
-    return !(key < range.first) && (!range.end.has_value() || key < *range.end);
-  }
-  // Adds a range for what is behind the entry.
-  void AddRange(const MemberRange& rest, Waiting& entry);
-  // Members that have come from one range into another are news.
-  void NoteMoves(const Ranges& former);
-  // The members from `first` to before `end`; none: to the end of the class.
-  static MemberRange Members(const EquivalenceClass& equivalence_class, const QueueOrderKey& first,
-                             const std::optional<QueueOrderKey>& end);
-  // Empty if none is left.
-  [[nodiscard]] MemberRange RestBehind(const Waiting& waiting) const;
+  EntryRanges ranges{state, pending};  // of the last cycle's entries
 };
 
 void Engine::Impl::OnChange(const state::StateChange& change) {
@@ -272,7 +248,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   // The cycle's own moves are not news to the next one, but they change what is filed.
   impl.CatchUp(/*settle=*/true);
 
-  const Impl::Ranges former = std::exchange(impl.ranges, {});
+  impl.ranges.Clear();
   impl.promises.Forget();
   CycleResult result;
   CycleDecisions& decided = cycle.decisions;
@@ -290,10 +266,8 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
     if (outcome.code == verdict::Code::kNone) continue;
     result.waiting.push_back(MakeWaiting(impl.state, impl.tree, impl.tracker.ledger(),
                                          impl.diagnoser, impl.options.hook_on, outcome));
-    if (outcome.rest.count > 0) impl.AddRange(outcome.rest, result.waiting.back());
+    if (outcome.rest.count > 0) impl.ranges.Add(outcome.rest, result.waiting.back());
   }
-  impl.NoteMoves(former);
-  result.changes = impl.pending.TakeChanges();
   if (!result.waiting.empty()) {
     result.wake_at = std::min(
         result.wake_at, impl.state.NextGraceEnd() + impl.options.stuck_in_releasing_threshold);
@@ -309,84 +283,64 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   return result;
 }
 
-// Their own moves aside, nothing of what is behind an entry was touched in the cycle: its places in
-// the equivalence class are still good.
-void Engine::Impl::AddRange(const MemberRange& rest, Waiting& entry) {
-  std::vector<Range>& of_class = ranges[rest.equivalence_class->id];
-  entry.behind = rest.count;
-  entry.equivalence_class = RangeId(rest.equivalence_class->id, of_class.size());
-  of_class.push_back({*rest.next, std::nullopt});
-  if (rest.end != rest.equivalence_class->members.end()) of_class.back().end = *rest.end;
-}
-
-void Engine::Impl::NoteMoves(const Ranges& former) {
-  for (const auto& [id, now] : ranges) {
-    const auto before = former.find(id);
-    if (before == former.end() || (now.size() == 1 && before->second.size() == 1)) continue;
-    const EquivalenceClass& equivalence_class = *pending.FindEquivalenceClass(id);
-    for (size_t i = 0; i < now.size(); ++i) {
-      if (i >= before->second.size()) {
-        pending.MarkChanged(Members(equivalence_class, now[i].first, now[i].end));
-        continue;
-      }
-      const Range& was = before->second[i];
-      if (now[i].first < was.first) {
-        pending.MarkChanged(Members(equivalence_class, now[i].first, was.first));
-      }
-      if (was.end.has_value() && (!now[i].end.has_value() || *was.end < *now[i].end)) {
-        pending.MarkChanged(Members(equivalence_class, *was.end, now[i].end));
-      }
-    }
-  }
-}
-
-MemberRange Engine::Impl::Members(const EquivalenceClass& equivalence_class,
-                                  const QueueOrderKey& first,
-                                  const std::optional<QueueOrderKey>& end) {
-  const EquivalenceClass::Members& members = equivalence_class.members;
-  MemberRange range;
-  range.next = members.lower_bound(first);
-  range.end = end.has_value() ? members.lower_bound(*end) : members.end();
-  range.equivalence_class = &equivalence_class;
-  return range;
-}
-
-MemberRange Engine::Impl::RestBehind(const Waiting& waiting) const {
-  const uint64_t id = waiting.equivalence_class >> kRangeBits;
-  const size_t index = waiting.equivalence_class & ((1U << kRangeBits) - 1);
-  const auto of_class = waiting.behind > 0 ? ranges.find(id) : ranges.end();
-  if (of_class == ranges.end() || index >= of_class->second.size()) return {};
-  const EquivalenceClass* equivalence_class = pending.FindEquivalenceClass(id);
-  if (equivalence_class == nullptr) return {};
-  const Range& range = of_class->second[index];
-  MemberRange rest = Members(*equivalence_class, range.first, range.end);
-  rest.count = waiting.behind;
-  return rest;
-}
-
 std::vector<Waiting> Engine::ExpandEquivalents(std::vector<Waiting> waiting) const {
   return ::fairlead::engine::ExpandEquivalents(
-      impl_->state, [this](const Waiting& entry) { return impl_->RestBehind(entry); },
+      impl_->state, [this](const Waiting& entry) { return impl_->ranges.Behind(entry); },
       std::move(waiting));
 }
 
 void Engine::ForEachBehind(const Waiting& waiting,
                            const std::function<void(state::WorkloadId)>& use) const {
-  const MemberRange rest = impl_->RestBehind(waiting);
+  const MemberRange rest = impl_->ranges.Behind(waiting);
   if (rest.empty()) return;
   for (auto it = rest.next; it != rest.end; ++it) use(it->workload);
 }
 
-uint64_t Engine::EquivalenceClassOf(state::WorkloadId workload) const {
-  const QueueOrderKey* key = impl_->pending.KeyOf(workload);
-  if (key == nullptr) return 0;
-  const uint64_t id = impl_->pending.EquivalenceClassOf(workload)->id;
-  const auto of_class = impl_->ranges.find(id);
-  if (of_class == impl_->ranges.end()) return 0;
-  for (size_t i = 0; i < of_class->second.size(); ++i) {
-    if (Impl::IsIn(of_class->second[i], *key)) return Impl::RangeId(id, i);
+void Engine::ForEachOf(const Waiting& waiting, int64_t first, int64_t count,
+                       const std::function<void(state::WorkloadId)>& use) const {
+  if (first == 0 && count > 0) {
+    use(waiting.workload);
+    ++first;
+    --count;
   }
-  return 0;
+  const MemberRange rest = impl_->ranges.Behind(waiting);
+  if (rest.empty()) return;
+  auto it = rest.next;
+  for (int64_t passed = 1; passed < first && it != rest.end; ++passed) ++it;
+  for (; count > 0 && it != rest.end; --count, ++it) use(it->workload);
+}
+
+std::vector<EntryRun> Engine::RunsInOrder(
+    const std::vector<Waiting>& waiting,
+    const std::function<bool(const Waiting&)>& included) const {
+  return ::fairlead::engine::RunsInOrder(
+      impl_->state, [this](const Waiting& entry) { return impl_->ranges.Behind(entry); }, waiting,
+      included);
+}
+
+Waiting Engine::Divide(Waiting& entry, int64_t keep) { return impl_->ranges.Divide(entry, keep); }
+
+std::vector<Waiting> Engine::SetApart(Waiting entry,
+                                      const std::vector<state::WorkloadId>& workloads) {
+  return impl_->ranges.SetApart(std::move(entry), workloads);
+}
+
+std::shared_ptr<const FormerEntries> Engine::Remember(const std::vector<Waiting>& waiting) const {
+  return std::make_shared<FormerEntries>(impl_->ranges, waiting);
+}
+
+std::vector<int64_t> Engine::MatchFormer(const FormerEntries& former,
+                                         std::vector<Waiting>& waiting) {
+  return impl_->ranges.MatchFormer(former, waiting);
+}
+
+WaitingChanges Engine::TakeChanges() {
+  impl_->ranges.MarkMoves();
+  return impl_->pending.TakeChanges();
+}
+
+uint64_t Engine::EquivalenceClassOf(state::WorkloadId workload) const {
+  return impl_->ranges.Of(workload);
 }
 
 void Engine::OnBindFailed(state::PodId pod, absl::Time now) {

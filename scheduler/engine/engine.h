@@ -133,10 +133,13 @@ struct Waiting {
   verdict::DomainDemand domains;
   // How many more wait for the very same reason, behind it in its queue: lone pods, or groups of
   // its shape, that differ from it in name and age only. Engine::ExpandEquivalents() gives each its
-  // own entry. 0 where wants_nodes.
+  // own entry. If wants_nodes, nodes may be bought for each of them.
   int64_t behind = 0;
   uint64_t equivalence_class = 0;  // or a range of one: those behind; set if `behind` is not 0
   bool tried = true;               // false: its turn did not come in this cycle (queueDepth)
+  // Divided from an entry before it: between both there are only other such parts. Those come in
+  // order; entries of its queue behind it may come before it in the order of the queue.
+  bool part = false;
 };
 
 // A gang began or ceased to lack its minimum; goes into the group's annotation, so that the grace
@@ -146,8 +149,9 @@ struct StaleChange {
   std::optional<absl::Time> since;  // none: it is whole again
 };
 
-// Workloads that began to wait, or to wait behind another entry, and those that ceased to, since
-// the last cycle. A workload may be listed several times.
+// Workloads that began to wait, or to wait behind another entry, and those that ceased to. A
+// workload may be listed several times. One that had an entry of its own, and is behind another one
+// now, need not be listed.
 struct WaitingChanges {
   bool all = false;  // any workload may have
   std::vector<state::WorkloadId> came, left;
@@ -158,6 +162,14 @@ struct WaitingChanges {
   }
 };
 
+// Workloads that follow each other in the order of their queues, and for which one entry stands.
+struct EntryRun {
+  size_t entry = 0;   // index
+  int64_t first = 0;  // of the workloads of the entry; 0: the entry's own
+  int64_t count = 0;
+  state::WorkloadId workload = state::kNoId;  // the first of them
+};
+
 struct CycleResult {
   std::vector<Binding> bindings;
   // Decided in this cycle and taken back in it, for a workload that comes first: the pods wait
@@ -166,7 +178,6 @@ struct CycleResult {
   std::vector<Eviction> evictions;
   std::vector<StaleChange> stale;
   std::vector<Waiting> waiting;  // in queue order
-  WaitingChanges changes;
   // When a cycle could decide something new although nothing changed; infinite future if never.
   absl::Time wake_at = absl::InfiniteFuture();
   uint64_t work = 0;  // filter evaluations
@@ -179,6 +190,7 @@ struct QueueNumbers {
   int64_t waiting_workloads = 0;
 };
 
+class FormerEntries;
 class Hypothesis;
 
 class Engine {
@@ -199,6 +211,27 @@ class Engine {
   // Those behind an entry of the last cycle, in order.
   void ForEachBehind(const Waiting& waiting,
                      const std::function<void(state::WorkloadId)>& use) const;
+  // The same, from the `first`th workload of the entry (0: its own) on, `count` at most.
+  void ForEachOf(const Waiting& waiting, int64_t first, int64_t count,
+                 const std::function<void(state::WorkloadId)>& use) const;
+  // The order in which ExpandEquivalents() would have the entries for which `included` is true.
+  [[nodiscard]] std::vector<EntryRun> RunsInOrder(
+      const std::vector<Waiting>& waiting,
+      const std::function<bool(const Waiting&)>& included) const;
+  // Divides an entry of the last cycle: it keeps the first `keep` workloads, and the result stands
+  // for the others. `keep`: 1 to Waiting::behind.
+  Waiting Divide(Waiting& entry, int64_t keep);
+  // Divides the entry so that no part stands for some of these workloads and for others. The parts
+  // are in order.
+  std::vector<Waiting> SetApart(Waiting entry, const std::vector<state::WorkloadId>& workloads);
+  // For the next cycle: which workloads the entries stand for.
+  [[nodiscard]] std::shared_ptr<const FormerEntries> Remember(
+      const std::vector<Waiting>& waiting) const;
+  // For each entry the index of the former one that stood for its workloads; -1 if none did.
+  // Divides entries of which that is not true as a whole.
+  std::vector<int64_t> MatchFormer(const FormerEntries& former, std::vector<Waiting>& waiting);
+  // What began and ceased to wait, or to wait behind an entry, since the last call.
+  WaitingChanges TakeChanges();
   // Waiting::equivalence_class of the entry behind which it waits, as of the last cycle; or 0.
   [[nodiscard]] uint64_t EquivalenceClassOf(state::WorkloadId workload) const;
 

@@ -45,6 +45,14 @@ StepKind KindOf(const state::ClusterState& state, const state::Workload& workloa
   return kind;
 }
 
+bool Outcome::HasResultOf(const Outcome& other) const {
+  return code == other.code && violation == other.violation && subject == other.subject &&
+         details == other.details && until == other.until &&
+         demanded.size() == other.demanded.size() && whole_demand == other.whole_demand &&
+         keeper == other.keeper && kept_beyond_cluster == other.kept_beyond_cluster &&
+         promises.empty() && other.promises.empty();
+}
+
 Outcome OutcomeOfNext(const state::ClusterState& state, const Outcome& former,
                       const MemberRange& rest) {
   Outcome outcome = former;

@@ -54,6 +54,9 @@ struct Outcome {
   bool stepped_forward = false;  // since the last OutcomeTable::Sort()
   // Equivalent workloads behind this one, which wait for the same reason and have no row.
   MemberRange rest;
+
+  // True if both wait for the same reason, and as much is demanded for both. For equivalents.
+  [[nodiscard]] bool HasResultOf(const Outcome& other) const;
 };
 
 // What is true of one step is true of every step of the same kind and at least its size.

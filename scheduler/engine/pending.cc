@@ -51,7 +51,7 @@ bool IsOrdinaryGroup(const state::ClusterState& state, const state::Workload& wo
 // What is the same of groups that every decision treats alike, the class of the first pod apart.
 std::string ShapeOf(const state::ClusterState& state, const state::Workload& workload) {
   std::string shape = workload.group->mark_unschedulable ? "g" : "q";
-  if (workload.group->scheduling_backoff != model::kTryForEver) shape += "1";
+  if (workload.group->scheduling_backoff != model::kTryForEver) shape += "o";
   for (const state::GangSet& set : workload.sets) {
     absl::StrAppend(&shape, set.min_member);
     if (workload.sets.size() == 1 && set.topology.topology.empty()) break;
@@ -307,6 +307,23 @@ void PendingIndex::MarkChanged(const MemberRange& range) {
 MemberRange MemberRange::Behind() const {
   if (count <= 1) return {};
   return {equivalence_class, std::next(next), end, count - 1};
+}
+
+MemberRange TakeBefore(MemberRange& rest, const QueueOrderKey* bound) {
+  MemberRange taken = rest;
+  const EquivalenceClass::Members& members = rest.equivalence_class->members;
+  const bool all = bound == nullptr ||
+                   (rest.end == members.end() ? *members.rbegin() < *bound : !(*bound < *rest.end));
+  if (all) {
+    rest = {};
+    return taken;
+  }
+  taken.end = members.lower_bound(*bound);
+  taken.count = std::distance(taken.next, taken.end);
+  rest.next = taken.end;
+  rest.count -= taken.count;
+  if (rest.empty()) rest = {};
+  return taken;
 }
 
 MemberRange BehindFirst(const EquivalenceClass& equivalence_class) {

@@ -87,6 +87,9 @@ struct MemberRange {
   // Without its first member.
   [[nodiscard]] MemberRange Behind() const;
 };
+// The first of `rest` that come before the bound, at least one if its first does; all if the bound
+// is null. `rest` keeps the others. O(log n), and a step for each that is taken if not all are.
+MemberRange TakeBefore(MemberRange& rest, const QueueOrderKey* bound);
 // All members but the first.
 MemberRange BehindFirst(const EquivalenceClass& equivalence_class);
 
@@ -156,6 +159,11 @@ class PendingIndex {
   // Null if the workload does not wait.
   [[nodiscard]] const EquivalenceClass* EquivalenceClassOf(state::WorkloadId workload) const;
   [[nodiscard]] const QueueOrderKey* KeyOf(state::WorkloadId workload) const;
+  // The workload has to wait.
+  [[nodiscard]] EquivalenceClass::Members::const_iterator PositionOf(
+      state::WorkloadId workload) const {
+    return filed_[workload].place.position;
+  }
 
   // Since the last call: what was filed, perhaps again, and what was taken out, each perhaps several
   // times.

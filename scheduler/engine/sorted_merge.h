@@ -6,11 +6,15 @@
 // what is still late there. A row that is given may Add() others: of its own leaf and behind
 // itself. Finish() gives the late rows of leaves that no row was expected of.
 //
+// `give` may take the bound as a second argument: the place of the next row of the leaf that is
+// known, null if none is. What is behind the given row and before the bound comes before all else.
+//
 // Thread-safety: none. Complexity: O(log late) a row.
 #pragma once
 
 #include <cstddef>
 #include <map>
+#include <type_traits>
 #include <utility>
 
 #include "scheduler/engine/pending.h"
@@ -31,31 +35,35 @@ class SortedMerge {
   void Advance(const Leaf& leaf, const KeyOf& key_of, const Place& place, const Give& give) {
     if (const auto found = late_.find(leaf); found != late_.end() && !found->second.empty()) {
       const QueueOrderKey key = key_of();
-      GiveWhile(found->second, [&](const QueueOrderKey& late) { return late < key; }, give);
+      GiveBefore(found->second, &key, give);
     }
     place();
     if (--to_come_[leaf] > 0) return;
     if (const auto found = late_.find(leaf); found != late_.end()) {
-      GiveWhile(found->second, [](const QueueOrderKey&) { return true; }, give);
+      GiveBefore(found->second, nullptr, give);
     }
   }
 
   // Leaf by leaf.
   template <typename Give>
   void Finish(const Give& give) {
-    for (auto& [leaf, late] : late_) {
-      GiveWhile(late, [](const QueueOrderKey&) { return true; }, give);
-    }
+    for (auto& [leaf, late] : late_) GiveBefore(late, nullptr, give);
   }
 
  private:
   using InOrder = std::map<QueueOrderKey, Row>;
 
-  template <typename Condition, typename Give>
-  static void GiveWhile(InOrder& late, const Condition& condition, const Give& give) {
-    while (!late.empty() && condition(late.begin()->first)) {
+  // Null: all of them.
+  template <typename Give>
+  static void GiveBefore(InOrder& late, const QueueOrderKey* key, const Give& give) {
+    while (!late.empty() && (key == nullptr || late.begin()->first < *key)) {
       auto first = late.extract(late.begin());
-      give(std::move(first.mapped()));
+      if constexpr (std::is_invocable_v<const Give&, Row, const QueueOrderKey*>) {
+        const bool late_next = !late.empty() && (key == nullptr || late.begin()->first < *key);
+        give(std::move(first.mapped()), late_next ? &late.begin()->first : key);
+      } else {
+        give(std::move(first.mapped()));
+      }
     }
   }
 

@@ -12,6 +12,7 @@ void Fill500x8(Run& run);
 void Queued320k(Run& run);
 void IdleCycle(Run& run);
 void PendingFull2000(Run& run);
+void PendingDepth5000(Run& run);
 
 // affinity_bench.cc
 void Affinity5k(Run& run);
@@ -41,6 +42,7 @@ void Scale100kChild();
 
 // hook_bench.cc
 void VerdictToRequest(Run& run);
+void DemandCapped20k(Run& run);
 void Plan51k(Run& run);
 
 // Against a real API server: bind_rate_bench.cc, live_reclaim_bench.cc, api_bench.cc

@@ -320,10 +320,61 @@ void PendingFull2000With(Run& run, bool groups) {
                   groups ? "the binding, and the group's verdict is taken back" : "the binding"});
 }
 
+// As many wait as a queue depth leaves unevaluated, and more.
+void PendingDepth5000With(Run& run, bool groups) {
+  const std::string name = groups ? "pending_depth_5000/groups" : "pending_depth_5000";
+  constexpr int64_t kWaiting = 5000;
+  std::vector<double> forced_ms, forced_writes, ended_ms;
+  for (int i = 0; i < run.repetitions; ++i) {
+    core::Options options = LoopCluster::QuietOptions();
+    options.engine.allocate_depth = 500;
+    LoopCluster cluster(options);
+    cluster.AddNodes(1000);
+    cluster.Add(MakeQueue("full", "", 8000, model::kUnlimited));
+    for (int64_t p = 0; p < 8000; ++p) {
+      model::Pod pod = RunningOn(GpuPod("run", p, "full"), p / 8);
+      pod.meta.labels.Set(model::kPreemptibilityLabel, "non-preemptible");
+      AddJob(cluster, std::move(pod), "full", groups);
+    }
+    for (int64_t p = 0; p < kWaiting; ++p) {
+      AddJob(cluster, GpuPod("wait", p, "full"), "full", groups);
+    }
+    cluster.Sync();
+    const core::StepResult told = cluster.Step();
+    Require(Count<model::SetPodUnschedulable>(told) == kWaiting, "verdicts missing");
+    cluster.Confirm(told);
+    for (int j = 0; j < 20; ++j) {
+      model::NodePool pool;
+      pool.meta.name = absl::StrCat("spare-", j);
+      const Stopwatch forced;
+      cluster.Add(pool);
+      const core::StepResult same = cluster.Step();
+      forced_ms.push_back(forced.Seconds() * 1e3);
+      forced_writes.push_back(static_cast<double>(same.actions.size()));
+      Require(same.decided, "nothing was decided anew");
+    }
+    const Stopwatch ended;
+    cluster.Remove(GpuPod("run", 4321, "full"));
+    const core::StepResult result = cluster.Step();
+    ended_ms.push_back(ended.Seconds() * 1e3);
+    Require(Count<model::BindPod>(result) == 1, "the freed GPU stayed free");
+  }
+  run.report.Add({name + "/decided_anew", "ms", Better::kLower, forced_ms, std::nullopt,
+                  std::nullopt, std::nullopt, "5,000 wait, queueDepth.allocate 500"});
+  run.report.Add({name + "/decided_anew/writes", "writes", Better::kLower, forced_writes, 0,
+                  std::nullopt, std::nullopt, ""});
+  run.report.Add({name + "/one_pod_ended", "ms", Better::kLower, ended_ms, std::nullopt,
+                  std::nullopt, std::nullopt, ""});
+}
+
 }  // namespace
 
 void PendingFull2000(Run& run) {
   for (const bool groups : {false, true}) PendingFull2000With(run, groups);
+}
+
+void PendingDepth5000(Run& run) {
+  for (const bool groups : {false, true}) PendingDepth5000With(run, groups);
 }
 
 }  // namespace fairlead::bench

@@ -83,6 +83,78 @@ void VerdictToRequest(Run& run) {
                   "at most 100 orders open"});
 }
 
+// Nodes would help all that waits, and the cap of the hook is reached.
+void DemandCapped20k(Run& run) {
+  constexpr int64_t kWaiting = 20'000;
+  constexpr int kArrivals = 20;
+  for (const bool gathers : {false, true}) {
+    const std::string name = gathers ? "demand_capped_20k/gathering" : "demand_capped_20k";
+    std::vector<double> first_ms, arrival_ms, other_ms;
+    core::Options options = LoopCluster::QuietOptions();
+    options.hook.enabled = true;
+    if (!gathers) options.hook.gathering_quiet = absl::ZeroDuration();
+    options.hook.max_nodes = 0;
+    LoopCluster cluster(options);
+    cluster.Add(MakeQueue("team", "", model::kUnlimited, model::kUnlimited));
+    cluster.AddNodes(100);
+    for (int64_t p = 0; p < 800; ++p) {
+      cluster.Add(PodBuilder(kNamespace, Numbered("run", p))
+                      .Gpus(1)
+                      .Queue("team")
+                      .On(Numbered("node", p / 8))
+                      .Build());
+    }
+    const auto arrive = [&](int64_t number) {
+      cluster.Add(PodBuilder(kNamespace, Numbered("wait", number)).Gpus(1).Queue("team").Build());
+    };
+    for (int64_t p = 0; p < kWaiting; ++p) arrive(p);
+    cluster.Sync();
+    const auto settle = [&] {
+      for (int i = 0; i < 3; ++i) {
+        cluster.Advance(absl::Seconds(5));
+        cluster.Confirm(cluster.Step());
+      }
+    };
+    const Stopwatch first;
+    const core::StepResult told = cluster.Step();
+    first_ms.push_back(first.Seconds() * 1e3);
+    Require(Count<model::SetPodUnschedulable>(told) == kWaiting, "verdicts missing");
+    cluster.Confirm(told);
+    settle();
+    for (int i = 0; i < kArrivals; ++i) {
+      cluster.Advance(absl::Milliseconds(10));
+      const Stopwatch watch;
+      arrive(kWaiting + i);
+      const core::StepResult result = cluster.Step();
+      arrival_ms.push_back(watch.Seconds() * 1e3);
+      Require(Count<model::CreateNodeRequest>(result) == 0, "a node above the cap");
+      Require(Count<model::SetPodUnschedulable>(result) >= 1, "no verdict for the arriving pod");
+      cluster.Confirm(result);
+    }
+    settle();
+    for (int i = 0; i < kArrivals; ++i) {
+      cluster.Advance(absl::Milliseconds(10));
+      model::NodePool pool;
+      pool.meta.name = absl::StrCat("spare-", i);
+      pool.invalid = "made for this benchmark";
+      const Stopwatch watch;
+      cluster.Add(pool);
+      const core::StepResult result = cluster.Step();
+      other_ms.push_back(watch.Seconds() * 1e3);
+      Require(result.decided, "nothing was decided anew");
+      cluster.Confirm(result);
+    }
+    const std::string note = absl::StrCat(kWaiting, " equal pods wait, hook.maxNodes 0");
+    const auto add = [&](absl::string_view what, std::vector<double> samples) {
+      run.report.Add({absl::StrCat(name, "/", what), "ms", Better::kLower, std::move(samples),
+                      std::nullopt, std::nullopt, std::nullopt, note});
+    };
+    add("first_step", first_ms);
+    add("arrival", arrival_ms);
+    add("decided_anew", other_ms);
+  }
+}
+
 void Plan51k(Run& run) {
   constexpr int64_t kPods = 51'000;
   EngineCluster cluster;

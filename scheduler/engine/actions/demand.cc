@@ -1,6 +1,7 @@
 #include "scheduler/engine/actions/demand.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -80,8 +81,23 @@ class DemandPass {
   void AskOneByOne();
   void AskWithEquivalents();
   // Demand of one outcome and of its equivalents behind it, in sum if the leaf queue is roomy.
-  // Returned, as the outcome was before, if those behind are to be asked for one by one instead.
+  // Returned, as the outcome was before, if those behind are to be asked for in their turn instead.
   std::optional<Outcome> Ask(Outcome& outcome, bool unlimited);
+
+  // Equivalents behind a row, until their turn comes among the others of their leaf queue.
+  struct Late {
+    Outcome before;  // the row's, as it was before it was asked for; its `rest` is what is left
+    size_t row = 0;  // of the one before them
+  };
+  using Merge = SortedMerge<queues::QueueId, Late>;
+  // The row has its place; `later` is what Ask() has returned.
+  void AppendRow(Outcome outcome, std::optional<Outcome> later, Merge& behind);
+  // Asks for equivalents that come before `bound`.
+  void AskInTurn(Late late, const QueueOrderKey* bound, Merge& behind);
+  // Charges as many of `count` equivalents of the row as all limits allow whole; returns how many.
+  int64_t ChargeWhole(const Outcome& row, int64_t count);
+  // The first `count` workloads of `rest` have the result of the row before them.
+  void Extend(size_t row, MemberRange& rest, int64_t count);
   // What the hook may buy for one workload: its step, then one extra unit after the other, as long
   // as every queue above has capacity for them.
   void AskFor(Outcome& outcome);
@@ -127,37 +143,103 @@ void DemandPass::AskOneByOne() {
 }
 
 void DemandPass::AskWithEquivalents() {
-  // The hook is told of every workload by name, so with it nothing is asked for in sum.
+  // What guaranteed quota holds depends on what is demanded before it.
   const std::set<queues::QueueId> unlimited =
-      in_.options.hook_on ? std::set<queues::QueueId>() : UnlimitedLeaves();
+      in_.options.hook_on && c_.lending.any() ? std::set<queues::QueueId>() : UnlimitedLeaves();
   std::vector<Outcome> all = c_.outcomes.Release();
-  // By the first of those behind it that are to be asked for one by one.
-  SortedMerge<queues::QueueId, Outcome> behind;
+  Merge behind;
   for (const Outcome& outcome : all) behind.Expect(outcome.leaf);
-  const auto ask = [&](Outcome outcome) {
+  const auto place = [&](Outcome& outcome) {
     if (IsDoubtful(outcome)) {
       doubtful_.push_back(c_.outcomes.size());
-    } else if (std::optional<Outcome> later = Ask(outcome, unlimited.contains(outcome.leaf))) {
-      behind.Add(outcome.leaf, *later->rest.next, *std::move(later));
+      c_.outcomes.Append(std::move(outcome));
+      return;
     }
-    c_.outcomes.Append(std::move(outcome));
+    std::optional<Outcome> later = Ask(outcome, unlimited.contains(outcome.leaf));
+    AppendRow(std::move(outcome), std::move(later), behind);
   };
   for (Outcome& outcome : all) {
     behind.Advance(
-        outcome.leaf, [&] { return c_.outcomes.KeyOf(outcome); }, [&] { ask(std::move(outcome)); },
-        [&](const Outcome& former) { ask(OutcomeOfNext(in_.state, former, former.rest)); });
+        outcome.leaf, [&] { return c_.outcomes.KeyOf(outcome); }, [&] { place(outcome); },
+        [&](Late late, const QueueOrderKey* bound) { AskInTurn(std::move(late), bound, behind); });
   }
+}
+
+void DemandPass::AppendRow(Outcome outcome, std::optional<Outcome> later, Merge& behind) {
+  const queues::QueueId leaf = outcome.leaf;
+  c_.outcomes.Append(std::move(outcome));
+  if (!later.has_value()) return;
+  QueueOrderKey key = *later->rest.next;
+  behind.Add(leaf, std::move(key), {*std::move(later), c_.outcomes.size() - 1});
+}
+
+void DemandPass::AskInTurn(Late late, const QueueOrderKey* bound, Merge& behind) {
+  MemberRange& left = late.before.rest;
+  MemberRange after = left;
+  MemberRange turn = TakeBefore(after, bound);
+  while (turn.count > 0) {
+    const int64_t whole = ChargeWhole(c_.outcomes[late.row], turn.count);
+    if (whole > 0) {
+      Extend(late.row, turn, whole);
+      left.next = turn.next;
+      left.count -= whole;
+      continue;
+    }
+    Outcome next = OutcomeOfNext(in_.state, late.before, left);
+    std::optional<Outcome> later = Ask(next, /*unlimited=*/false);
+    // What has kept its equivalents holds all of them.
+    if (next.rest.count == 0 && next.HasResultOf(c_.outcomes[late.row])) {
+      Extend(late.row, turn, 1);
+      left = left.Behind();
+      continue;
+    }
+    AppendRow(std::move(next), std::move(later), behind);
+    return;
+  }
+  if (left.count == 0) return;
+  const queues::QueueId leaf = late.before.leaf;
+  QueueOrderKey key = *left.next;
+  behind.Add(leaf, std::move(key), std::move(late));
+}
+
+int64_t DemandPass::ChargeWhole(const Outcome& row, int64_t count) {
+  if (row.demanded.empty() || !row.whole_demand || c_.lending.any()) return 0;
+  const bool preemptible = in_.state.workload(row.workload).preemptible;
+  const model::Resources each = WholeChargeOf(row.demanded);
+  const auto fits = [&](int64_t n) {
+    return !queues::CheckLimits(in_.tree, in_.tracker.ledger(), row.leaf, each.Times(n),
+                                preemptible)
+                .has_value();
+  };
+  int64_t low = 0, high = count + 1;  // low fits, high does not
+  if (fits(count)) low = count;
+  while (low < count && high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  if (low > 0) charges_.Add(row.leaf, each.Times(low), preemptible);
+  return low;
+}
+
+void DemandPass::Extend(size_t row, MemberRange& rest, int64_t count) {
+  MemberRange& of_row = c_.outcomes[row].rest;
+  const MemberRange taken = rest;
+  rest.next = count == rest.count ? rest.end : std::next(rest.next, count);
+  rest.count -= count;
+  if (of_row.empty()) {
+    of_row = taken;
+    of_row.count = 0;
+  }
+  of_row.end = rest.next;
+  of_row.count += count;
 }
 
 std::optional<Outcome> DemandPass::Ask(Outcome& outcome, bool unlimited) {
   if (!WantsNodes(outcome)) return std::nullopt;
   if (HopeOf(outcome) == Hope::kNone) {
     // The hook says so; nothing is charged for what cannot be.
-    std::optional<Outcome> former;
-    if (outcome.rest.count > 0) former = outcome;
     outcome.demanded = outcome.step.pods;
-    outcome.rest = {};
-    return former;
+    return std::nullopt;
   }
   if (outcome.rest.count == 0) {
     AskFor(outcome);

@@ -5,9 +5,14 @@
 // are released before Execute() returns. What fits under all limits is demand
 // (Outcome::demanded); what does not has the limit as its code.
 //
-// Thread-safety: the owner's thread. Complexity: O(n depth) for n outcomes; equivalent workloads
-// behind one are charged in sum where no limit is near and the hook is off; O(nodes) once for each
-// class of pods that wait.
+// Equivalent workloads that get the same answer stay one row. If all demand of a leaf queue is
+// within the limits, they are charged in sum; else in sum up to the next row of their queue, as
+// many as the limits allow.
+//
+// Thread-safety: the owner's thread. Complexity: O(n depth) for n rows; where a limit is near, also
+// O(log) for each turn of equivalents among the others of their queue, and a step for each of them
+// if others come between; one by one only while queues keep guaranteed quota (lendingLimit) and for
+// the extras of a gang at a limit. O(nodes) once for each class of pods that wait.
 #pragma once
 
 #include "scheduler/engine/actions/action.h"
