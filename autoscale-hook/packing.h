@@ -8,10 +8,10 @@
 //              price per pod). Exact for one class: it sees that 8 small nodes may be cheaper than
 //              one big, or equal.
 //   mixed      Repeatedly the filling of a node with the greatest (sum of its pods' cheapest price
-//              per pod) / price (Eva, EuroSys'25: reservation prices), replicated as often as the counts allow.
+//              per pod) / price (Eva, EuroSys'25: reservation prices), replicated as often as the
+//              counts allow.
 //   improve    Take up to three nodes out and pack their pods again: into room left elsewhere, onto
-//   one
-//              cheaper node, or by either construction. Kept if cheaper; repeated until nothing
+//              one cheaper node, or by either construction. Kept if cheaper; repeated until nothing
 //              helps or a fixed number of fit questions is spent (a count, not a time: the plan is
 //              deterministic).
 //

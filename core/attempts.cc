@@ -13,7 +13,7 @@ namespace {
 using verdict::Code;
 
 // Nodes would help, and no node will come: the hook could not provision any, or cannot be used.
-bool NobodyBuys(const engine::Waiting& entry) {
+bool NoNodeWillCome(const engine::Waiting& entry) {
   const Code code = entry.verdict.code;
   return code == Code::kNoInstanceTypeFits || code == Code::kGpuCapReached ||
          code == Code::kCostCapReached ||
@@ -53,7 +53,7 @@ void DecisionLoop::Impl::TellDelays() {
   if (!options.hook.enabled) return;
   for (engine::Waiting& entry : waiting) {
     verdict::Verdict& v = entry.verdict;
-    if (!v.until.has_value() || !NobodyBuys(entry)) continue;
+    if (!v.until.has_value() || !NoNodeWillCome(entry)) continue;
     std::erase(v.details, verdict::DelayClause(*v.until));
     v.details.push_back(absl::StrCat("no node will be provisioned for it meanwhile (",
                                      verdict::CodeName(v.code), ")"));

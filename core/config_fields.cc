@@ -45,7 +45,8 @@ Handler Text(std::string* out) {
   return [out](const dom::element& value, const std::string& path) -> absl::Status {
     std::string_view text;
     if (value.get(text) != simdjson::SUCCESS) return Bad(path, "must be a string");
-    if (absl::StripAsciiWhitespace({text.data(), text.size()}).empty()) return Bad(path, "must not be empty");
+    if (absl::StripAsciiWhitespace({text.data(), text.size()}).empty())
+      return Bad(path, "must not be empty");
     *out = std::string(text);
     return absl::OkStatus();
   };

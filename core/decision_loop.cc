@@ -302,6 +302,9 @@ void DecisionLoop::Impl::Emit(model::Action action, StepResult& result, int unkn
   result.actions.push_back(std::move(action));
 }
 
+// Between decisions whose evictions are taken back in the same step.
+constexpr absl::Duration kVainPause = absl::Seconds(1);
+
 StepResult DecisionLoop::Impl::Step(absl::Time now) {
   StepResult result;
   sending = &result;
@@ -361,7 +364,13 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   if (options.hook.enabled && RunHook(waiting, now, result)) RunFollowUpCycle(now);
   dirty = dirty || failed;
   if (EndAttempts()) RunFollowUpCycle(now);
+  const bool again = dirty;
   SendEvictions(now, result);
+  if (dirty && !again) {
+    // Evictions of this decision were taken back: at once it would be made again.
+    dirty = false;
+    wake_at = std::min(wake_at, now + kVainPause);
+  }
   TellArrival(now);
   TellDelays();
   TellStale();

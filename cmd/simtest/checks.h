@@ -4,8 +4,8 @@
 //     overcommit   a binding puts no more on a node than it has: our pods, and those of others that
 //                  have been there for kKnown
 //     misplaced    a binding takes no pod to a node that its selector does not match, or that
-//                  others have tainted, or that has been cordoned or unready, for kKnown; from a node that
-//                  has Fairlead's own taint for removal, the taint is off within kReopen
+//                  others have tainted, or that has been cordoned or unready, for kKnown; from a
+//                  node that has Fairlead's own taint for removal, the taint is off within kReopen
 //     limit        a binding takes no queue on its chain over its limit for longer than kOverLimit
 //                  (evictions may be on their way), unless what decides about it changed lately
 //     writers      only the holder of the Lease writes

@@ -108,6 +108,21 @@ TEST(DemandTest, WithoutTheHookItComesAfterTheOthersAndInUseIsWhatIsInUse) {
   EXPECT_EQ(c.VerdictOf("typo")->queue_block->promised, 2000);
 }
 
+TEST(DemandTest, WithoutTheHookAMistypedPodHoldsNoOtherBelowALimit) {
+  EngineOptions options;
+  options.hook_on = false;
+  Cluster c(options);
+  c.Queue("q", 2, 2);
+  c.Pod(Job("typo", "q", 2, 1).NodeSelector("gpu", "h1OO"));
+  c.Pod(Job("next", "q", 2, 2));
+  c.Pod(Job("third", "q", 2, 3));
+  c.Run();
+  // There is no node: both kinds could be the mistyped one.
+  EXPECT_EQ(c.CodeOf("typo"), Code::kInsufficientCapacity);
+  EXPECT_EQ(c.CodeOf("next"), Code::kInsufficientCapacity);
+  EXPECT_EQ(c.CodeOf("third"), Code::kQueueLimitReached) << "next is of its kind, and comes first";
+}
+
 TEST(ImpossibleTest, WhatThisVersionCannotPlaceSaysSoAndNothingElse) {
   for (const bool hook_on : {false, true}) {
     EngineOptions options;

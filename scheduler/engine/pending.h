@@ -165,8 +165,8 @@ class PendingIndex {
     return filed_[workload].place.position;
   }
 
-  // Since the last call: what was filed, perhaps again, and what was taken out, each perhaps several
-  // times.
+  // Since the last call: what was filed, perhaps again, and what was taken out, each perhaps
+  // several times.
   WaitingChanges TakeChanges();
   // Its members wait for something else than before: news for TakeChanges().
   void MarkChanged(const MemberRange& range);

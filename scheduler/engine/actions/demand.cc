@@ -27,11 +27,22 @@ class DemandCharges {
     total_ += amount;
     charges_.push_back({leaf, amount, preemptible});
   }
+  // What Release() keeps from now on.
+  void Keep() {
+    kept_ = charges_.size();
+    kept_total_ = total_;
+  }
   void Release() {
-    for (const Charge& charge : charges_) {
+    for (; charges_.size() > kept_; charges_.pop_back()) {
+      const Charge& charge = charges_.back();
       tracker_.Release(charge.leaf, charge.amount, charge.preemptible);
     }
-    charges_.clear();
+    total_ = kept_total_;
+  }
+  void ReleaseAll() {
+    kept_ = 0;
+    kept_total_ = {};
+    Release();
   }
   [[nodiscard]] const model::Resources& total() const { return total_; }
 
@@ -43,7 +54,8 @@ class DemandCharges {
   };
   AllocationTracker& tracker_;
   std::vector<Charge> charges_;
-  model::Resources total_;
+  model::Resources total_, kept_total_;  // sums may saturate: none is subtracted
+  size_t kept_ = 0;
 };
 
 // Whether some node could ever take a step.
@@ -79,6 +91,7 @@ class DemandPass {
   // The leaf queues all of whose demand is within the limits, whatever the order.
   [[nodiscard]] std::set<queues::QueueId> UnlimitedLeaves() const;
   void AskOneByOne();
+  void AskDoubtful();
   void AskWithEquivalents();
   // Demand of one outcome and of its equivalents behind it, in sum if the leaf queue is roomy.
   // Returned, as the outcome was before, if those behind are to be asked for in their turn instead.
@@ -127,8 +140,23 @@ void DemandPass::Run() {
   } else {
     AskOneByOne();
   }
-  for (const size_t position : doubtful_) (void)Ask(c_.outcomes[position], /*unlimited=*/true);
-  charges_.Release();
+  AskDoubtful();
+  charges_.ReleaseAll();
+}
+
+// What one class of pods asks for is not charged against another one: it may be a mistyped
+// selector, which would hold the others below a limit for ever.
+void DemandPass::AskDoubtful() {
+  std::map<state::PodClassId, std::vector<size_t>> by_class;
+  for (const size_t position : doubtful_) {
+    const std::vector<state::PodId>& pods = c_.outcomes[position].step.pods;
+    by_class[in_.state.pod(pods.front()).pod_class].push_back(position);
+  }
+  charges_.Keep();
+  for (const auto& [pod_class, positions] : by_class) {
+    for (const size_t position : positions) (void)Ask(c_.outcomes[position], /*unlimited=*/true);
+    charges_.Release();
+  }
 }
 
 void DemandPass::AskOneByOne() {
