@@ -273,52 +273,6 @@ TEST_F(ReconcileTest, APodOfAStepThatIsHeldGoesAndTheOthersAreDecidedAgain) {
   for (int at = 2; at < 100; ++at) EXPECT_THAT(BoundIn(Step(at)), IsEmpty());
 }
 
-// ---- pods that a PodGroup is going to own
-
-model::Pod OwnedByJob(const std::string& name, int64_t created) {
-  model::Pod pod = PodBuilder("ns", name).Queue("q").Gpus(1).Created(created).Build();
-  pod.meta.owners.push_back({"batch/v1", "Job", "train", "uid-train", true});
-  return pod;
-}
-
-TEST_F(ReconcileTest, APodThatAPodGrouperAnnotatesLateIsNotBoundAlone) {
-  Put(MakeNode("n", 2));
-  Put(MakeGroup("ns", "elsewhere", "q", 1));  // a pod-grouper is there
-  // Three pods of a job, of which two would fit.
-  for (int i = 0; i < 3; ++i) Put(OwnedByJob(absl::StrCat("t", i), 10));
-  EXPECT_THAT(BoundIn(StepAt(At(10) + absl::Milliseconds(100))), IsEmpty());
-  EXPECT_THAT(BoundIn(StepAt(At(10) + absl::Milliseconds(900))), IsEmpty());
-  // The controller makes the group, then annotates one pod after the other.
-  Put(MakeGroup("ns", "g", "q", 3));
-  for (int i = 0; i < 3; ++i) {
-    model::Pod pod = OwnedByJob(absl::StrCat("t", i), 10);
-    pod.meta.annotations.Set(model::kPodGroupAnnotation, "g");
-    Put(pod);
-    EXPECT_THAT(BoundIn(StepAt(At(10) + absl::Milliseconds(1000 + 200 * i))), IsEmpty()) << i;
-  }
-  for (int at = 12; at < 60; ++at) EXPECT_THAT(BoundIn(Step(at)), IsEmpty()) << "no gang of 2 of 3";
-  Put(MakeNode("n2", 1));
-  EXPECT_THAT(BoundIn(Step(61)), SizeIs(3));
-}
-
-TEST_F(ReconcileTest, APodThatIsGivenNoGroupIsBoundWhenItHasSettled) {
-  Put(MakeNode("n", 2));
-  Put(MakeGroup("ns", "elsewhere", "q", 1));
-  Put(OwnedByJob("t", 10));
-  StepResult result = StepAt(At(10) + absl::Milliseconds(500));
-  EXPECT_THAT(BoundIn(result), IsEmpty());
-  EXPECT_EQ(result.wake_at, At(12));
-  EXPECT_THAT(BoundIn(Step(12)), ElementsAre("t"));
-  Put(OwnedByJob("old", 1));
-  EXPECT_THAT(BoundIn(Step(13)), ElementsAre("old")) << "it is older than the time to settle";
-}
-
-TEST_F(ReconcileTest, WithoutAPodGrouperNothingIsHeld) {
-  Put(MakeNode("n", 2));
-  Put(OwnedByJob("t", 10));
-  EXPECT_THAT(BoundIn(Step(10)), ElementsAre("t"));
-}
-
 // ---- evictions
 
 class PacedEvictionsTest : public ReconcileTest {
