@@ -349,6 +349,56 @@ TEST_F(PacedEvictionsTest, AnEvictionOfUnknownOutcomeIsNotRepeatedWithoutItsReas
 
 // ---- verdicts
 
+// Its verdict is cleared when its bindings are late. They are refused, and it waits again, before
+// the watch shows that.
+TEST_F(ReconcileTest, AGroupWhoseClearedVerdictIsStillSeenIsToldAgain) {
+  const auto groups = [](const StepResult& result) {
+    return Of<model::SetPodGroupSchedulability>(result);
+  };
+  MakeGang(2);
+  StepResult result = Step(1);
+  ASSERT_THAT(groups(result), SizeIs(1));
+  const std::string json = groups(result)[0].schedulability_json;
+  const size_t hash = json.find("\"hash\":\"") + 8;
+  AnswerAll(result);
+  model::PodGroup shown = MakeGroup("ns", "g", "q", 2);
+  shown.schedulability_hash = json.substr(hash, json.find('"', hash) - hash);
+  Put(shown);
+  Put(MakeNode("n", 2));
+  const StepResult bound = Step(2);
+  ASSERT_THAT(BoundIn(bound), SizeIs(2));
+  EXPECT_THAT(groups(bound), IsEmpty()) << "bindings may be refused";
+  result = Step(13);
+  ASSERT_THAT(groups(result), SizeIs(1));
+  EXPECT_EQ(groups(result)[0].schedulability_json, "");
+  AnswerAll(result);
+  loop_->Apply(model::Delete{model::Kind::kNode, "", "n", "uid-n"});
+  AnswerThe<model::BindPod>(bound, absl::PermissionDeniedError("no"));
+  std::string told;
+  for (int at = 14; at < 30; ++at) {
+    result = Step(at);
+    for (const auto& write : groups(result)) told = write.schedulability_json;
+    AnswerAll(result);
+  }
+  EXPECT_NE(told, "");
+}
+
+TEST_F(ReconcileTest, AGroupThatIsRefusedAgainAndAgainIsToldOnce) {
+  Put(MakeNode("n", 8));
+  MakeGang(2);
+  int writes = 0;
+  for (absl::Time now = At(1); now < At(50); now += absl::Milliseconds(500)) {
+    StepResult result = StepAt(now);
+    for (const auto& write : Of<model::SetPodGroupSchedulability>(result)) {
+      EXPECT_NE(write.schedulability_json, "") << now;
+      ++writes;
+    }
+    Obey(result, {"g0", "g1"});
+  }
+  EXPECT_GE(writes, 1);
+  EXPECT_LE(writes, 3);
+}
+
 TEST_F(ReconcileTest, EveryWaitingPodOfAGangHasACondition) {
   for (const bool pod_first : {false, true}) {
     SCOPED_TRACE(pod_first);
