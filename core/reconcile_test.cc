@@ -347,6 +347,59 @@ TEST_F(PacedEvictionsTest, AnEvictionOfUnknownOutcomeIsNotRepeatedWithoutItsReas
   for (int at = 2; at < 20; ++at) EXPECT_THAT(EvictedIn(Step(at)), IsEmpty());
 }
 
+// The owner lowers the minimum while the eviction waits for its pace.
+TEST_F(PacedEvictionsTest, AGangThatHasItsMinimumAgainIsNotEvictedForItself) {
+  options_.engine.staleness_grace = absl::Seconds(5);
+  options_.evictions.max_in_flight = 1;
+  Begin();
+  Put(MakeNode("n2", 0));
+  Put(MakeGroup("ns", "g", "q", 4));
+  for (int i = 0; i < 3; ++i) {
+    Make(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Priority("hi", 90).On("n2").Build());
+  }
+  const StepResult first = Step(1);
+  ASSERT_THAT(EvictedIn(first), SizeIs(1));
+  for (int at = 2; at < 10; ++at) ASSERT_THAT(EvictedIn(Step(at)), IsEmpty()) << "no answer yet";
+  Put(MakeGroup("ns", "g", "q", 2));
+  AnswerAll(first);
+  std::set<std::string> evicted;
+  for (int at = 10; at < 40; ++at) {
+    const StepResult result = Step(at);
+    for (const std::string& name : EvictedIn(result)) evicted.insert(name);
+    AnswerAll(result);
+  }
+  EXPECT_THAT(evicted, SizeIs(7)) << "the others go";
+  for (const std::string& name : evicted) EXPECT_THAT(name, HasSubstr("low"));
+}
+
+// A node that joins takes one of two pods: the victims on one of two nodes run on.
+TEST_F(PacedEvictionsTest, VictimsOnANodeThatIsNoLongerNeededRunOn) {
+  Begin();
+  loop_->Apply(model::Delete{model::Kind::kPod, "ns", "big", pods_.at("big").meta.uid});
+  Put(MakeNode("n0", 8));
+  for (int i = 8; i < 16; ++i) {
+    Make(PodBuilder("ns", absl::StrCat("low", i))
+             .Queue("q")
+             .Gpus(1)
+             .Priority("lo", 10)
+             .On("n0")
+             .Build());
+  }
+  Put(MakeGroup("ns", "g", "q", 2));
+  for (int i = 0; i < 2; ++i) {
+    Make(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Gpus(8).Priority("hi", 90).Build());
+  }
+  std::set<std::string> evicted;
+  for (int at = 1; at < 40; ++at) {
+    if (at == 3) Put(MakeNode("n2", 8));
+    const StepResult result = Step(at);
+    for (const std::string& name : EvictedIn(result)) evicted.insert(name);
+    AnswerAll(result);
+  }
+  EXPECT_GE(evicted.size(), 8u);
+  EXPECT_LE(evicted.size(), 10u);
+}
+
 // ---- verdicts
 
 // Its verdict is cleared when its bindings are late. They are refused, and it waits again, before
