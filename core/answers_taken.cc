@@ -115,7 +115,7 @@ void DecisionLoop::Impl::SendAgain(absl::Time now, StepResult& result) {
       if (!served.has_value()) served = WhatIsServed();
       if (FindLeaving(evict) == state::kNoId) {
         evictions.Forget(evict.uid);
-      } else if (purpose != nullptr && !Serves(*purpose, *served) &&
+      } else if (purpose != nullptr && !Serves(*purpose, evict, *served) &&
                  !LimitUsed(*purpose, {evict}).has_value()) {
         // If the pod goes nevertheless, the watch will show it.
         evictions.Forget(evict.uid);

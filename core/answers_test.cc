@@ -159,6 +159,8 @@ TEST_F(AnswersTest, FailedClearingOfAGroupIsMadeAgain) {
   group.schedulability_hash = "as written";
   Put(group);
   Put(MakeQueue("q", "", kUnlimited, 8));
+  AnswerAll(Step(2));
+  Put(PodBuilder("ns", "g0").Group("g").Gpus(1).On("n").Build());
   StepResult result = Step(2);
   ASSERT_EQ(Of<model::SetPodGroupSchedulability>(result).size(), 1u);
   AnswerThe<model::SetPodGroupSchedulability>(result, absl::UnavailableError("lost"));

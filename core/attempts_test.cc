@@ -151,8 +151,12 @@ TEST_F(AttemptsTest, OneFailedAttemptIsTheLastUntilTheGroupIsMoved) {
   Put(group);
   result = Step(5);
   EXPECT_EQ(Of<model::BindPod>(result).size(), 2u);
+  AnswerAll(result);
+  for (int i = 0; i < 2; ++i) {
+    Put(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Gpus(1).On("n1").Build());
+  }
   // The entry of the former pool is not ours any more, and stays.
-  told = Of<model::SetPodGroupSchedulability>(result);
+  told = Of<model::SetPodGroupSchedulability>(Step(6));
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].schedulability_json, "");
   EXPECT_EQ(told[0].node_pool, "b");

@@ -143,8 +143,7 @@ void DecisionLoop::Impl::BreakGangs(absl::Time now) {
                      .gang = broken.workload,
                      .may_be_refused = false,
                      .for_workload = model::Key(workload.ns, workload.name),
-                     .node = pod.node,
-                     .for_itself = true});
+                     .cause = Evictions::Cause::kOwnGang});
       state.ChargeBudgets(id);
       state.AssumeEvicted(id);
     }

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "core/claim_plugin.h"
 #include "core/decision_loop.h"
 #include "core/demand.h"
@@ -133,11 +132,20 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
                      queues::QueueId queue);
   // The workloads that wait, and the nodes to which they are pipelined.
   struct Served {
-    absl::flat_hash_set<state::WorkloadId> waiting;
-    absl::flat_hash_set<state::NodeId> promised;
+    absl::flat_hash_map<state::WorkloadId, size_t> waiting;  // -> its place in queue order
+    absl::flat_hash_map<state::NodeId, size_t> promised;     // -> the first place among those
+    // What was found about an heir and its victims' workload.
+    std::map<std::pair<state::WorkloadId, state::WorkloadId>, bool> found;
   };
   [[nodiscard]] Served WhatIsServed() const;
-  [[nodiscard]] bool Serves(const Evictions::Purpose& purpose, const Served& served) const;
+  [[nodiscard]] bool Serves(const Evictions::Purpose& purpose, const model::EvictPod& evict,
+                            Served& served) const;
+  // True if the heir, or a workload before it, is pipelined to a node that the victim's workload
+  // leaves.
+  [[nodiscard]] bool LeavesFor(state::WorkloadId heir, state::WorkloadId victim,
+                               Served& served) const;
+  // True if the gang would be below its minimum also with the pods that are not evicted yet.
+  [[nodiscard]] bool LacksMinimum(state::WorkloadId gang) const;
 
   static GpuSharingOptions SharingOf(const Options& options);
   static Backoff BackoffOf(const Options& options) {

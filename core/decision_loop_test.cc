@@ -148,7 +148,12 @@ TEST_F(DecisionLoopTest, OneVerdictAGangAndItIsClearedWhenTheGangRuns) {
   Put(MakeQueue("q", "", kUnlimited, 8));
   const StepResult second = Step(2);
   EXPECT_EQ(Of<model::BindPod>(second).size(), 3u);
-  const auto cleared = Of<model::SetPodGroupSchedulability>(second);
+  EXPECT_TRUE(Of<model::SetPodGroupSchedulability>(second).empty()) << "they may be refused";
+  AnswerAll(second);
+  for (int i = 0; i < 3; ++i) {
+    Put(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Gpus(1).On("n").Build());
+  }
+  const auto cleared = Of<model::SetPodGroupSchedulability>(Step(3));
   ASSERT_EQ(cleared.size(), 1u);
   EXPECT_EQ(cleared[0].schedulability_json, "");
 }

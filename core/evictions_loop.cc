@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/decision_loop_impl.h"
 #include "queues/limits.h"
+#include "scheduler/engine/gang.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::core {
@@ -20,8 +21,9 @@ void DecisionLoop::Impl::AddEvictions(const engine::CycleResult& cycle, StepResu
                    .gang = pod.workload,
                    .may_be_refused = eviction.against_budget,
                    .for_workload = eviction.for_workload,
-                   .node = pod.node,
-                   .for_itself = eviction.for_workload == model::Key(own.ns, own.name)});
+                   .cause = eviction.for_workload == model::Key(own.ns, own.name)
+                                ? Evictions::Cause::kOwnGang
+                                : Evictions::Cause::kWaiting});
     if (i + 1 == cycle.evictions.size() || cycle.evictions[i + 1].set != eviction.set) {
       evictions.Add(std::exchange(set, {}));
     }
@@ -40,9 +42,10 @@ void DecisionLoop::Impl::AddEvictions(const engine::CycleResult& cycle, StepResu
 DecisionLoop::Impl::Served DecisionLoop::Impl::WhatIsServed() const {
   Served served;
   for (const engine::Waiting& entry : waiting) {
-    served.waiting.insert(entry.workload);
+    const size_t place = served.waiting.size();
+    served.waiting.try_emplace(entry.workload, place);
     for (const engine::Waiting::PodPromise& pod : entry.pods) {
-      if (pod.node != state::kNoId) served.promised.insert(pod.node);
+      if (pod.node != state::kNoId) served.promised.try_emplace(pod.node, place);
     }
   }
   return served;
@@ -61,20 +64,61 @@ state::WorkloadId DecisionLoop::Impl::FindHeir(const Evictions::Purpose& purpose
   return workload.is_group ? state::kNoId : workload.id;
 }
 
-// True if the workload for which the set was chosen still waits, and workloads are still pipelined
-// to the released capacity. Queue order decides which of them gets it, not this set.
-bool DecisionLoop::Impl::Serves(const Evictions::Purpose& purpose, const Served& served) const {
-  const state::WorkloadId id = FindHeir(purpose);
-  if (id == state::kNoId) return false;
-  if (purpose.for_itself) return true;
-  return served.waiting.contains(id) &&
-         std::any_of(purpose.nodes.begin(), purpose.nodes.end(),
-                     [&](state::NodeId node) { return served.promised.contains(node); });
+// Of a workload that waits: true if it still does, and it, or one that comes before it, is
+// pipelined to the capacity. Queue order decides which of them gets it. A workload behind it would
+// gain by the eviction, but has no right to it.
+bool DecisionLoop::Impl::Serves(const Evictions::Purpose& purpose, const model::EvictPod& evict,
+                                Served& served) const {
+  const state::WorkloadId heir = FindHeir(purpose);
+  if (heir == state::kNoId) return false;
+  if (purpose.cause == Evictions::Cause::kLimit) return true;
+  if (purpose.cause == Evictions::Cause::kOwnGang) {
+    const auto [known, added] = served.found.try_emplace({heir, heir}, false);
+    if (added) known->second = LacksMinimum(heir);
+    return known->second;
+  }
+  const state::PodId victim = FindLeaving(evict);
+  return victim != state::kNoId && LeavesFor(heir, state.pod(victim).workload, served);
+}
+
+// Pods of one gang leave together, so all of them serve if one does.
+bool DecisionLoop::Impl::LeavesFor(state::WorkloadId heir, state::WorkloadId victim,
+                                   Served& served) const {
+  const auto place = served.waiting.find(heir);
+  if (place == served.waiting.end()) return false;
+  const auto [known, added] = served.found.try_emplace({heir, victim}, false);
+  if (!added) return known->second;
+  const std::vector<state::PodId>& pods = state.workload(victim).pods;
+  return known->second = std::any_of(pods.begin(), pods.end(), [&](state::PodId id) {
+           const state::PodRecord& pod = state.pod(id);
+           if (pod.status != state::PodStatus::kReleasing) return false;
+           const auto promise = served.promised.find(pod.node);
+           return promise != served.promised.end() && promise->second <= place->second;
+         });
+}
+
+bool DecisionLoop::Impl::LacksMinimum(state::WorkloadId gang) const {
+  state::Workload with = state.workload(gang);
+  if (with.details->staleness_grace.value_or(absl::ZeroDuration()) < absl::ZeroDuration()) {
+    return false;
+  }
+  for (const state::PodId id : with.pods) {
+    const state::PodRecord& pod = state.pod(id);
+    const bool stays = pod.status == state::PodStatus::kReleasing && !pod.terminating;
+    const bool doubtful = pod.status == state::PodStatus::kBinding && refusals.Includes(pod);
+    const int change = (stays ? 1 : 0) - (doubtful ? 1 : 0);
+    if (change == 0) continue;
+    if (pod.set >= 0) with.active[static_cast<size_t>(pod.set)] += change;
+    if (stays) ++with.by_status[static_cast<int>(state::PodStatus::kRunning)];
+  }
+  return !engine::BelowMinimum(with).empty();
 }
 
 void DecisionLoop::Impl::PruneEvictions() {
-  const Served served = WhatIsServed();
-  const auto serves = [&](const Evictions::Purpose& purpose) { return Serves(purpose, served); };
+  Served served = WhatIsServed();
+  const auto serves = [&](const Evictions::Purpose& purpose, const model::EvictPod& evict) {
+    return Serves(purpose, evict, served);
+  };
   const std::vector<Evictions::Pruned> pruned = evictions.Prune(serves);
   if (pruned.empty()) return;
   for (const auto& [victims, purpose] : pruned) {
@@ -125,8 +169,7 @@ void DecisionLoop::Impl::EvictForLimit(const std::vector<model::EvictPod>& victi
                      " was started in its place below the limit of queue ", tree.Name(queue));
     victim.gang = state.pod(id).workload;
     victim.for_workload = purpose.for_workload;
-    victim.node = state.pod(id).node;
-    victim.for_itself = true;
+    victim.cause = Evictions::Cause::kLimit;
   }
   if (!set.empty()) evictions.Add(std::move(set));
 }

@@ -28,8 +28,7 @@ Evictions::Victim Victim(absl::string_view name, uint64_t gang = 0, bool may_be_
           gang,
           may_be_refused,
           "ns/w",
-          state::kNoId,
-          false};
+          Evictions::Cause::kWaiting};
 }
 
 std::vector<std::string> Names(const std::vector<model::EvictPod>& evictions) {
@@ -134,6 +133,22 @@ TEST(EvictionSetTest, ARefusalSparesTheRestOfItsSetAlone) {
   EXPECT_EQ(evictions.queued(), 1u);
   evictions.Accepted("uid-y");
   EXPECT_THAT(Due(evictions, At(0)), ElementsAre("x"));
+}
+
+TEST(EvictionSetTest, VictimsThatServeNothingAreDroppedAloneOnceTheirCycleIsOver) {
+  Evictions evictions({});
+  evictions.Add({Victim("a", 1), Victim("b", 2), Victim("c", 3, true)});
+  const auto serves = [](const Evictions::Purpose&, const model::EvictPod& evict) {
+    return evict.name == "a";
+  };
+  EXPECT_TRUE(evictions.Prune(serves).empty());
+  evictions.Settle();
+  const auto pruned = evictions.Prune(serves);
+  ASSERT_EQ(pruned.size(), 1u);
+  EXPECT_THAT(Names(pruned[0].victims), ElementsAre("c", "b"));
+  EXPECT_EQ(pruned[0].purpose->for_workload, "ns/w");
+  EXPECT_EQ(evictions.queued(), 1u);
+  EXPECT_THAT(Due(evictions, At(0)), ElementsAre("a"));
 }
 
 TEST(EvictionSetTest, AnUnknownOutcomeLetsTheRestGo) {

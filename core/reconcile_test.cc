@@ -273,52 +273,6 @@ TEST_F(ReconcileTest, APodOfAStepThatIsHeldGoesAndTheOthersAreDecidedAgain) {
   for (int at = 2; at < 100; ++at) EXPECT_THAT(BoundIn(Step(at)), IsEmpty());
 }
 
-// ---- pods that a PodGroup is going to own
-
-model::Pod OwnedByJob(const std::string& name, int64_t created) {
-  model::Pod pod = PodBuilder("ns", name).Queue("q").Gpus(1).Created(created).Build();
-  pod.meta.owners.push_back({"batch/v1", "Job", "train", "uid-train", true});
-  return pod;
-}
-
-TEST_F(ReconcileTest, APodThatAPodGrouperAnnotatesLateIsNotBoundAlone) {
-  Put(MakeNode("n", 2));
-  Put(MakeGroup("ns", "elsewhere", "q", 1));  // a pod-grouper is there
-  // Three pods of a job, of which two would fit.
-  for (int i = 0; i < 3; ++i) Put(OwnedByJob(absl::StrCat("t", i), 10));
-  EXPECT_THAT(BoundIn(StepAt(At(10) + absl::Milliseconds(100))), IsEmpty());
-  EXPECT_THAT(BoundIn(StepAt(At(10) + absl::Milliseconds(900))), IsEmpty());
-  // The controller makes the group, then annotates one pod after the other.
-  Put(MakeGroup("ns", "g", "q", 3));
-  for (int i = 0; i < 3; ++i) {
-    model::Pod pod = OwnedByJob(absl::StrCat("t", i), 10);
-    pod.meta.annotations.Set(model::kPodGroupAnnotation, "g");
-    Put(pod);
-    EXPECT_THAT(BoundIn(StepAt(At(10) + absl::Milliseconds(1000 + 200 * i))), IsEmpty()) << i;
-  }
-  for (int at = 12; at < 60; ++at) EXPECT_THAT(BoundIn(Step(at)), IsEmpty()) << "no gang of 2 of 3";
-  Put(MakeNode("n2", 1));
-  EXPECT_THAT(BoundIn(Step(61)), SizeIs(3));
-}
-
-TEST_F(ReconcileTest, APodThatIsGivenNoGroupIsBoundWhenItHasSettled) {
-  Put(MakeNode("n", 2));
-  Put(MakeGroup("ns", "elsewhere", "q", 1));
-  Put(OwnedByJob("t", 10));
-  StepResult result = StepAt(At(10) + absl::Milliseconds(500));
-  EXPECT_THAT(BoundIn(result), IsEmpty());
-  EXPECT_EQ(result.wake_at, At(12));
-  EXPECT_THAT(BoundIn(Step(12)), ElementsAre("t"));
-  Put(OwnedByJob("old", 1));
-  EXPECT_THAT(BoundIn(Step(13)), ElementsAre("old")) << "it is older than the time to settle";
-}
-
-TEST_F(ReconcileTest, WithoutAPodGrouperNothingIsHeld) {
-  Put(MakeNode("n", 2));
-  Put(OwnedByJob("t", 10));
-  EXPECT_THAT(BoundIn(Step(10)), ElementsAre("t"));
-}
-
 // ---- evictions
 
 class PacedEvictionsTest : public ReconcileTest {
@@ -393,7 +347,110 @@ TEST_F(PacedEvictionsTest, AnEvictionOfUnknownOutcomeIsNotRepeatedWithoutItsReas
   for (int at = 2; at < 20; ++at) EXPECT_THAT(EvictedIn(Step(at)), IsEmpty());
 }
 
+// The owner lowers the minimum while the eviction waits for its pace.
+TEST_F(PacedEvictionsTest, AGangThatHasItsMinimumAgainIsNotEvictedForItself) {
+  options_.engine.staleness_grace = absl::Seconds(5);
+  options_.evictions.max_in_flight = 1;
+  Begin();
+  Put(MakeNode("n2", 0));
+  Put(MakeGroup("ns", "g", "q", 4));
+  for (int i = 0; i < 3; ++i) {
+    Make(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Priority("hi", 90).On("n2").Build());
+  }
+  const StepResult first = Step(1);
+  ASSERT_THAT(EvictedIn(first), SizeIs(1));
+  for (int at = 2; at < 10; ++at) ASSERT_THAT(EvictedIn(Step(at)), IsEmpty()) << "no answer yet";
+  Put(MakeGroup("ns", "g", "q", 2));
+  AnswerAll(first);
+  std::set<std::string> evicted;
+  for (int at = 10; at < 40; ++at) {
+    const StepResult result = Step(at);
+    for (const std::string& name : EvictedIn(result)) evicted.insert(name);
+    AnswerAll(result);
+  }
+  EXPECT_THAT(evicted, SizeIs(7)) << "the others go";
+  for (const std::string& name : evicted) EXPECT_THAT(name, HasSubstr("low"));
+}
+
+// A node that joins takes one of two pods: the victims on one of two nodes run on.
+TEST_F(PacedEvictionsTest, VictimsOnANodeThatIsNoLongerNeededRunOn) {
+  Begin();
+  loop_->Apply(model::Delete{model::Kind::kPod, "ns", "big", pods_.at("big").meta.uid});
+  Put(MakeNode("n0", 8));
+  for (int i = 8; i < 16; ++i) {
+    Make(PodBuilder("ns", absl::StrCat("low", i))
+             .Queue("q")
+             .Gpus(1)
+             .Priority("lo", 10)
+             .On("n0")
+             .Build());
+  }
+  Put(MakeGroup("ns", "g", "q", 2));
+  for (int i = 0; i < 2; ++i) {
+    Make(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Gpus(8).Priority("hi", 90).Build());
+  }
+  std::set<std::string> evicted;
+  for (int at = 1; at < 40; ++at) {
+    if (at == 3) Put(MakeNode("n2", 8));
+    const StepResult result = Step(at);
+    for (const std::string& name : EvictedIn(result)) evicted.insert(name);
+    AnswerAll(result);
+  }
+  EXPECT_GE(evicted.size(), 8u);
+  EXPECT_LE(evicted.size(), 10u);
+}
+
 // ---- verdicts
+
+// Its verdict is cleared when its bindings are late. They are refused, and it waits again, before
+// the watch shows that.
+TEST_F(ReconcileTest, AGroupWhoseClearedVerdictIsStillSeenIsToldAgain) {
+  const auto groups = [](const StepResult& result) {
+    return Of<model::SetPodGroupSchedulability>(result);
+  };
+  MakeGang(2);
+  StepResult result = Step(1);
+  ASSERT_THAT(groups(result), SizeIs(1));
+  const std::string json = groups(result)[0].schedulability_json;
+  const size_t hash = json.find("\"hash\":\"") + 8;
+  AnswerAll(result);
+  model::PodGroup shown = MakeGroup("ns", "g", "q", 2);
+  shown.schedulability_hash = json.substr(hash, json.find('"', hash) - hash);
+  Put(shown);
+  Put(MakeNode("n", 2));
+  const StepResult bound = Step(2);
+  ASSERT_THAT(BoundIn(bound), SizeIs(2));
+  EXPECT_THAT(groups(bound), IsEmpty()) << "bindings may be refused";
+  result = Step(13);
+  ASSERT_THAT(groups(result), SizeIs(1));
+  EXPECT_EQ(groups(result)[0].schedulability_json, "");
+  AnswerAll(result);
+  loop_->Apply(model::Delete{model::Kind::kNode, "", "n", "uid-n"});
+  AnswerThe<model::BindPod>(bound, absl::PermissionDeniedError("no"));
+  std::string told;
+  for (int at = 14; at < 30; ++at) {
+    result = Step(at);
+    for (const auto& write : groups(result)) told = write.schedulability_json;
+    AnswerAll(result);
+  }
+  EXPECT_NE(told, "");
+}
+
+TEST_F(ReconcileTest, AGroupThatIsRefusedAgainAndAgainIsToldOnce) {
+  Put(MakeNode("n", 8));
+  MakeGang(2);
+  int writes = 0;
+  for (absl::Time now = At(1); now < At(50); now += absl::Milliseconds(500)) {
+    StepResult result = StepAt(now);
+    for (const auto& write : Of<model::SetPodGroupSchedulability>(result)) {
+      EXPECT_NE(write.schedulability_json, "") << now;
+      ++writes;
+    }
+    Obey(result, {"g0", "g1"});
+  }
+  EXPECT_GE(writes, 1);
+  EXPECT_LE(writes, 3);
+}
 
 TEST_F(ReconcileTest, EveryWaitingPodOfAGangHasACondition) {
   for (const bool pod_first : {false, true}) {

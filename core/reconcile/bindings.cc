@@ -14,13 +14,22 @@ namespace {
 // Creation times are whole seconds.
 constexpr absl::Duration kCreationPrecision = absl::Seconds(1);
 
-// A pod-grouper makes one PodGroup for all pods of such an owner. A pod of a ReplicaSet or a
-// DaemonSet gets a group of its own.
+constexpr char kKnativeLabels[] = "serving.knative.dev/";
+
+bool IsOfKnative(const model::Pod& pod) {
+  return std::any_of(pod.meta.labels.begin(), pod.meta.labels.end(),
+                     [](const auto& label) { return label.first.starts_with(kKnativeLabels); });
+}
+
+// A pod-grouper makes one PodGroup for all pods of such an owner, which starts when it has its
+// minimum. The group of a ReplicaSet or a DaemonSet starts with any pod, but that of a Knative
+// Revision starts with as many as its min-scale says.
 bool HasGroupingOwner(const model::Pod& pod) {
   return std::any_of(pod.meta.owners.begin(), pod.meta.owners.end(),
-                     [](const model::OwnerReference& owner) {
-                       return owner.controller && owner.kind != "ReplicaSet" &&
-                              owner.kind != "DaemonSet" && owner.kind != "Node";
+                     [&](const model::OwnerReference& owner) {
+                       if (!owner.controller || owner.kind == "DaemonSet") return false;
+                       if (owner.kind == "ReplicaSet") return IsOfKnative(pod);
+                       return owner.kind != "Node";
                      });
 }
 
@@ -73,7 +82,11 @@ void BindingPipeline::Add(const std::vector<engine::Binding>& bindings, absl::Ti
 }
 
 absl::Time BindingPipeline::SettlesAt(const state::PodRecord& pod, absl::Time now) const {
-  if (may_be_grouped_.empty() || !may_be_grouped_.contains(pod.id)) return absl::InfinitePast();
+  if (may_be_grouped_.empty()) return absl::InfinitePast();
+  const auto found = may_be_grouped_.find(pod.id);
+  if (found == may_be_grouped_.end()) return absl::InfinitePast();
+  // Pods may be listed before the PodGroups are.
+  if (!settle_.always && !group_seen_ && !found->second) return absl::InfinitePast();
   // A clock of the API server that is ahead of ours does not hold the pod longer.
   return std::min(pod.creation, now) + kCreationPrecision + settle_.wait;
 }
@@ -91,14 +104,14 @@ void BindingPipeline::AddStep(const engine::Binding* begin, const engine::Bindin
     if (!special_.empty()) special_.erase(binding->pod);
   }
   PlacedStep placed;
-  placed.workload = state_.pod(begin->pod).workload;
-  if (!in_doubt_.empty()) AddDoubts(placed);
+  if (!in_doubt_.empty()) AddDoubts(placed, state_.pod(begin->pod).workload);
   if (!hold && not_before <= now && placed.doubts.empty()) {
     for (; begin != end; ++begin) Send(begin->pod, MakeBinding(begin->pod));
     return;
   }
   const uint64_t id = next_step_++;
   PlacedStep& step = steps_[id] = std::move(placed);
+  step.workload = WorkloadOf(begin->pod);
   step.not_before = not_before;
   step.reserving = static_cast<size_t>(end - begin);
   for (const engine::Binding* binding = begin; binding != end; ++binding) {
@@ -129,15 +142,21 @@ bool BindingPipeline::Doubts(state::PodId pod, const absl::Status& status, absl:
   return last == in_doubt_.end() || now < last->second + kDoubtLasts || !host_.PodsAreFresh();
 }
 
-void BindingPipeline::AddDoubts(PlacedStep& step) {
+std::string BindingPipeline::WorkloadOf(state::PodId pod) const {
+  if (state_.pod(pod).workload == state::kNoId) return "";
+  const state::Workload& workload = state_.workload(state_.pod(pod).workload);
+  return absl::StrCat(workload.is_group ? "group " : "pod ", workload.ns, "/", workload.name);
+}
+
+void BindingPipeline::AddDoubts(PlacedStep& step, state::WorkloadId id) {
   std::erase_if(in_doubt_, [this](const auto& entry) { return !IsInDoubt(entry.first); });
-  if (in_doubt_.empty() || step.workload == state::kNoId) return;
-  const state::Workload& workload = state_.workload(step.workload);
+  if (in_doubt_.empty() || id == state::kNoId) return;
+  const state::Workload& workload = state_.workload(id);
   const int64_t bound =
       workload.Count(state::PodStatus::kBound) + workload.Count(state::PodStatus::kRunning);
   if (!workload.is_group || bound >= engine::GangMinimum(workload)) return;
   for (const auto& [pod, since] : in_doubt_) {
-    if (state_.pod(pod).workload == step.workload) step.doubts.insert(pod);
+    if (state_.pod(pod).workload == id) step.doubts.insert(pod);
   }
 }
 
@@ -149,7 +168,7 @@ void BindingPipeline::SettleDoubts() {
     std::erase_if(step.doubts, [&](state::PodId pod) {
       if (IsInDoubt(pod)) return false;
       const state::PodRecord& record = state_.pod(pod);
-      const bool bound = record.id == pod && record.workload == step.workload &&
+      const bool bound = record.id == pod && WorkloadOf(pod) == step.workload &&
                          (record.status == state::PodStatus::kBinding ||
                           record.status == state::PodStatus::kBound ||
                           record.status == state::PodStatus::kRunning);
@@ -298,13 +317,11 @@ void BindingPipeline::PodChanged(const model::Pod& pod) {
   if (id == state::kNoId) return;
   if (watch_groups) {
     const state::PodRecord& record = state_.pod(id);
-    const bool may =
-        record.ours && pod.node_name.empty() && !pod.meta.owners.empty() &&
-        record.workload != state::kNoId && !state_.workload(record.workload).is_group &&
-        HasGroupingOwner(pod) &&
-        (settle_.always || group_seen_ || pod.scheduler_name == model::kKaiSchedulerName);
+    const bool may = record.ours && pod.node_name.empty() && !pod.meta.owners.empty() &&
+                     record.workload != state::kNoId &&
+                     !state_.workload(record.workload).is_group && HasGroupingOwner(pod);
     if (may) {
-      may_be_grouped_.insert(id);
+      may_be_grouped_[id] = pod.scheduler_name == model::kKaiSchedulerName;
     } else if (!may_be_grouped_.empty()) {
       may_be_grouped_.erase(id);
     }
@@ -319,7 +336,7 @@ void BindingPipeline::PodChanged(const model::Pod& pod) {
     return;
   }
   // Bound by another scheduler, about to be deleted, another pod by now, or in a gang since.
-  if (IsBinding(id) && state_.pod(id).workload == found->second.workload) return;
+  if (IsBinding(id) && WorkloadOf(id) == found->second.workload) return;
   Unreserve(step, id, "", /*sent=*/false);
 }
 
@@ -337,6 +354,13 @@ void BindingPipeline::PodGoing(state::PodId pod) {
   }
   rows_[pod] = {};
   if (!special_.empty()) special_.erase(pod);
+  if (in_doubt_.erase(pod) == 0) return;
+  // Its id may be another pod's when the doubts are looked at.
+  std::vector<uint64_t> ended;
+  for (const auto& [id, waiting] : steps_) {
+    if (waiting.doubts.contains(pod)) ended.push_back(id);
+  }
+  for (const uint64_t id : ended) Unreserve(id, state::kNoId, "", /*sent=*/false);
 }
 
 // ---- output of a step ---------------------------------------------------------------------------

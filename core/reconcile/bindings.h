@@ -33,7 +33,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "base/write_attempts.h"
 #include "core/reconcile/binding_plugin.h"
 #include "scheduler/engine/engine.h"
@@ -45,8 +44,8 @@ namespace fairlead::core {
 // PodGroup and annotates the pod after the pod was created; binding the pod before that breaks its
 // gang. So a pod without a group, but with an owner that a pod-grouper handles, is bound `wait`
 // after its creation at the earliest. Such an owner is a controller of any kind but ReplicaSet,
-// DaemonSet and Node. A pod-grouper is assumed if a PodGroup has been seen, or if the pod's
-// scheduler name is KAI's.
+// DaemonSet and Node; a ReplicaSet counts if the pod is of a Knative Revision. A pod-grouper is
+// assumed if a PodGroup has been seen before the decision, or if the pod's scheduler name is KAI's.
 struct GroupSettle {
   absl::Duration wait = absl::Seconds(1);  // 0: a pod without a group is never held
   bool always = false;                     // also without any sign of a pod-grouper
@@ -107,7 +106,7 @@ class BindingPipeline {
   };
   // Pods that are placed together and held.
   struct PlacedStep {
-    state::WorkloadId workload = state::kNoId;
+    std::string workload;  // WorkloadOf() its members
     std::vector<state::PodId> members;
     size_t reserving = 0;               // members with unfinished plugins
     std::vector<model::BindPod> ready;  // reserved, in the order of arrival
@@ -130,8 +129,11 @@ class BindingPipeline {
   void Fail(state::PodId pod, const std::string& reason, bool sent);
   void Send(state::PodId pod, model::BindPod&& bind);
   void Repeat(state::PodId pod);
+  // Names the pod's workload. Its id tells nothing after an event: a pod that gets a group frees
+  // the id of the lone pod, and the group may get it.
+  [[nodiscard]] std::string WorkloadOf(state::PodId pod) const;
   // Files the pods whose bindings in doubt the gang's step has to wait for.
-  void AddDoubts(PlacedStep& step);
+  void AddDoubts(PlacedStep& step, state::WorkloadId workload);
   [[nodiscard]] bool IsInDoubt(state::PodId pod) const;
   // True if this answer, a refusal of the pod's binding, proves nothing.
   [[nodiscard]] bool Doubts(state::PodId pod, const absl::Status& status, absl::Time now) const;
@@ -156,8 +158,9 @@ class BindingPipeline {
   uint64_t next_step_ = 1;
   // Bindings to which plugins added something, for repetitions.
   absl::flat_hash_map<state::PodId, model::BindPod> special_;
-  // Unbound pods without a group that may get one.
-  absl::flat_hash_set<state::PodId> may_be_grouped_;
+  // Unbound pods without a group, but with an owner that a pod-grouper handles -> whether the pod
+  // itself says that there is a pod-grouper.
+  absl::flat_hash_map<state::PodId, bool> may_be_grouped_;
   bool group_seen_ = false;
 };
 

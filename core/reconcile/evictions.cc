@@ -16,9 +16,8 @@ void Evictions::Add(std::vector<Victim> set) {
   Set& added = sets_[next_set_++];
   added.purpose = std::make_shared<Purpose>();
   added.purpose->for_workload = set.front().for_workload;
-  added.purpose->for_itself = set.front().for_itself;
+  added.purpose->cause = set.front().cause;
   for (Victim& victim : set) {
-    added.purpose->nodes.push_back(victim.node);
     (victim.may_be_refused ? added.first : added.rest).push_back(std::move(victim));
   }
 }
@@ -27,18 +26,31 @@ void Evictions::Settle() {
   for (auto& [id, set] : sets_) set.fresh = false;
 }
 
-std::vector<Evictions::Pruned> Evictions::Prune(const std::function<bool(const Purpose&)>& serves) {
+std::vector<Evictions::Pruned> Evictions::Prune(
+    const std::function<bool(const Purpose&, const model::EvictPod&)>& serves) {
   std::vector<Pruned> pruned;
   for (auto it = sets_.begin(); it != sets_.end();) {
     Set& set = it->second;
-    if (set.fresh || set.first.size() + set.rest.size() == 0 || serves(*set.purpose)) {
+    if (set.fresh) {
       ++it;
       continue;
     }
-    Pruned& of_set = pruned.emplace_back();
-    of_set.purpose = set.purpose;
-    Spare(set, of_set.victims);
-    it = set.unanswered == 0 ? sets_.erase(it) : std::next(it);
+    Pruned of_set{{}, set.purpose};
+    for (std::deque<Victim>* line : {&set.first, &set.rest}) {
+      const auto stays = [&](const Victim& v) { return serves(*set.purpose, v.evict); };
+      if (std::all_of(line->begin(), line->end(), stays)) continue;
+      for (Victim& victim : std::exchange(*line, {})) {
+        if (stays(victim)) {
+          line->push_back(std::move(victim));
+        } else {
+          of_set.victims.push_back(std::move(victim.evict));
+        }
+      }
+    }
+    queued_ -= of_set.victims.size();
+    const bool over = set.unanswered == 0 && set.first.empty() && set.rest.empty();
+    it = over ? sets_.erase(it) : std::next(it);
+    if (!of_set.victims.empty()) pruned.push_back(std::move(of_set));
   }
   return pruned;
 }

@@ -11,9 +11,10 @@
 //   is free; the pace compensates afterwards.
 // - Victims without allowance in a PodDisruptionBudget go first, and the rest of their set waits
 //   for the answers, so that no victim goes in vain.
-// - A set is checked again right before any of it is sent (Prune): its workload may have been bound
-//   elsewhere, or be gone. Then the victims that were not sent continue to run, but for those in
-//   whose headroom below a limit the workload was started.
+// - A set is checked again right before any of it is sent (Prune), victim by victim: its workload
+//   may have been bound elsewhere, be pipelined to another node by now, or be gone; a gang that was
+//   too small may be large enough. Then the victims that were not sent and are not needed continue
+//   to run, but for those in whose headroom below a limit the workload was started.
 //
 // Answers:
 //   OK, 404      it goes; the watch shows it.
@@ -43,7 +44,6 @@
 #include "base/write_attempts.h"
 #include "scheduler/model/action.h"
 #include "scheduler/model/resources.h"
-#include "scheduler/state/ids.h"
 
 namespace fairlead::core {
 
@@ -57,20 +57,22 @@ struct EvictionOptions {
 
 class Evictions {
  public:
+  enum class Cause : uint8_t {
+    kWaiting,  // the workload waits for the capacity
+    kOwnGang,  // the workload is the victims' own: a gang below its minimum
+    kLimit,    // the workload was started in the victims' part of a limit
+  };
   struct Victim {
     model::EvictPod evict;
-    uint64_t gang = 0;            // equal for pods of one workload
+    uint64_t gang = 0;            // equal for pods of one workload, within a set
     bool may_be_refused = false;  // a budget allows no eviction of it
     std::string for_workload;     // "namespace/name"
-    state::NodeId node = state::kNoId;
-    // Evicted because of its own gang, or of a limit: its place serves no other workload.
-    bool for_itself = false;
+    Cause cause = Cause::kWaiting;
   };
   // Why a set was chosen.
   struct Purpose {
     std::string for_workload;
-    bool for_itself = false;
-    std::vector<state::NodeId> nodes;  // of the victims
+    Cause cause = Cause::kWaiting;
   };
 
   explicit Evictions(const EvictionOptions& options) : options_(options) {}
@@ -83,8 +85,9 @@ class Evictions {
     std::vector<model::EvictPod> victims;
     std::shared_ptr<const Purpose> purpose;
   };
-  // Drops the unsent part of sets that no longer serve their purpose.
-  std::vector<Pruned> Prune(const std::function<bool(const Purpose&)>& serves);
+  // Drops unsent victims that do not serve the purpose of their set any more.
+  std::vector<Pruned> Prune(
+      const std::function<bool(const Purpose&, const model::EvictPod&)>& serves);
   // The purpose of a sent request, until its answer is known; null: unknown.
   [[nodiscard]] const Purpose* PurposeOf(absl::string_view uid) const;
   // It is not evicted any more.

@@ -107,6 +107,13 @@ std::vector<BindingRefusals::Break> BindingRefusals::TakeBreaks(
       ++row.breaks;
     }
     if (!row.broken) continue;
+    const bool any =
+        std::any_of(workload.pods.begin(), workload.pods.end(),
+                    [this](state::PodId pod) { return IsBound(state_.pod(pod).status); });
+    if (any && !IsHalfBound(workload, row)) {
+      row.broken = false;  // its minimum was lowered, or other pods complete it
+      continue;
+    }
     if (now < row.look_at) {
       wake_at_ = std::min(wake_at_, row.look_at);
       continue;

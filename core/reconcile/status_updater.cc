@@ -88,7 +88,8 @@ void StatusUpdater::Start(Row& row, const state::Workload& workload) const {
   row.name = workload.name;
   row.uid = workload.uid;
   if (IsAsGroup(workload)) {
-    row.written_hash = workload.group->schedulability_hash;
+    row.cleared = WasCleared(workload);
+    if (!row.cleared) row.written_hash = workload.group->schedulability_hash;
     return;
   }
   if (workload.pods.empty()) return;
@@ -118,6 +119,7 @@ StatusUpdater::Row& StatusUpdater::RowOf(const state::Workload& workload,
     row.look_at_pods = true;
   }
   row.round = round_;
+  row.leaving = false;
   return row;
 }
 
@@ -258,7 +260,7 @@ void StatusUpdater::Write(const state::Workload& workload, Row& row,
   // A verdict that was written twice, with another one in between that the watch has not shown: the
   // first of both may be what it shows later.
   const bool same = row.written_hash == row.hash && row.written_nominated == row.nominated;
-  if (!same) row.watch_tells = ShowsWritten(workload, row);
+  if (!same) row.watch_tells = !row.cleared && ShowsWritten(workload, row);
   row.in_doubt = false;
   row.written_hash = row.hash;
   row.written_nominated = row.nominated;
@@ -286,7 +288,7 @@ void StatusUpdater::FlushNews(absl::Time now, std::vector<model::Action>& action
       if (row == nullptr || !IsRowOf(*row, state_.workload(id)) || now < row->retry_at) continue;
       row->queued_news = row->queued_refresh = row->queued_pods = false;
       row->look_at_pods = true;
-      Enqueue(id, *row);
+      if (!row->leaving) Enqueue(id, *row);
     }
     retries_.erase(retries_.begin());
   }
@@ -295,7 +297,7 @@ void StatusUpdater::FlushNews(absl::Time now, std::vector<model::Action>& action
     if (row == nullptr || !row->queued_news || now < row->retry_at) continue;
     row->queued_news = false;
     const state::Workload& workload = state_.workload(id);
-    if (!IsRowOf(*row, workload) || !HasNews(*row)) continue;
+    if (!IsRowOf(*row, workload) || row->leaving || !HasNews(*row)) continue;
     Write(workload, *row, actions);
   }
 }
@@ -307,6 +309,10 @@ void StatusUpdater::FlushPods(absl::Time now, std::vector<model::Action>& action
     row->queued_pods = false;
     const state::Workload& workload = state_.workload(id);
     if (!IsRowOf(*row, workload) || !IsAsGroup(workload)) continue;
+    if (row->leaving) {
+      row->look_at_pods = true;
+      continue;
+    }
     if (!WritePods(workload, *row, now, actions)) {
       row->queued_pods = true;
       pods_.push_back(id);
@@ -319,7 +325,7 @@ void StatusUpdater::FlushRefreshes(absl::Time now, std::vector<model::Action>& a
     const state::WorkloadId id = refreshes_.front();
     Row* row = id < rows_.size() ? rows_[id].get() : nullptr;
     if (row != nullptr && row->queued_refresh && row->retry_at <= now) {
-      if (IsRowOf(*row, state_.workload(id)) && HasRefresh(*row)) {
+      if (IsRowOf(*row, state_.workload(id)) && !row->leaving && HasRefresh(*row)) {
         if (!refresh_pace_.Take(now, wake_at_)) return;
         Write(state_.workload(id), *row, actions);
       }
@@ -333,6 +339,7 @@ void StatusUpdater::PodSeen(state::PodId id) {
   const state::PodRecord& pod = state_.pod(id);
   const bool on_node =
       pod.status == state::PodStatus::kBound || pod.status == state::PodStatus::kRunning;
+  if (on_node && leaving_.contains(pod.workload)) wake_at_ = absl::InfinitePast();
   if (pod.ours && on_node && (pod.has_verdict || pod.details->waiting_reason.has_value())) {
     bound_.try_emplace(id, Pause{absl::InfinitePast()});
     wake_at_ = absl::InfinitePast();
@@ -371,6 +378,7 @@ void StatusUpdater::Flush(absl::Time now, std::vector<model::Action>& actions) {
   std::vector<std::string> groups;
   CollectUnclear(now, groups);
   WriteClear(std::move(groups), actions);
+  ClearBound(now, actions);
   if (!retries_.empty()) wake_at_ = std::min(wake_at_, retries_.begin()->first);
 }
 
@@ -477,6 +485,7 @@ void StatusUpdater::Clear(const std::vector<state::WorkloadId>& gone, absl::Time
   }
   for (const state::WorkloadId id : gone) {
     if (id >= rows_.size() || rows_[id] == nullptr || rows_[id]->round == round_) continue;
+    if (KeepForBindings(id, now)) continue;
     const Row& row = *rows_[id];
     if (row.is_group) groups.push_back(model::Key(row.ns, row.name));
     rows_[id].reset();
@@ -485,8 +494,45 @@ void StatusUpdater::Clear(const std::vector<state::WorkloadId>& gone, absl::Time
   WriteClear(std::move(groups), actions);
 }
 
+bool StatusUpdater::KeepForBindings(state::WorkloadId id, absl::Time now) {
+  Row& row = *rows_[id];
+  const state::Workload& workload = state_.workload(id);
+  if (!row.is_group || !IsRowOf(row, workload) || !IsAsGroup(workload) ||
+      workload.Count(state::PodStatus::kBinding) == 0) {
+    return false;
+  }
+  const auto [left, added] = leaving_.try_emplace(id, now + kBindings);
+  row.leaving = added || now < left->second;
+  return row.leaving;
+}
+
+void StatusUpdater::ClearBound(absl::Time now, std::vector<model::Action>& actions) {
+  std::vector<std::string> groups;
+  for (auto it = leaving_.begin(); it != leaving_.end();) {
+    const state::WorkloadId id = it->first;
+    Row* row = id < rows_.size() ? rows_[id].get() : nullptr;
+    const bool waits = row == nullptr || !row->leaving;  // or another workload has the id
+    if (!waits && KeepForBindings(id, now)) {
+      wake_at_ = std::min(wake_at_, it->second);
+      ++it;
+      continue;
+    }
+    if (!waits) {
+      groups.push_back(model::Key(row->ns, row->name));
+      rows_[id].reset();
+    }
+    it = leaving_.erase(it);
+  }
+  WriteClear(std::move(groups), actions);
+}
+
+bool StatusUpdater::WasCleared(const state::Workload& workload) const {
+  const auto found = cleared_.find(model::Key(workload.ns, workload.name));
+  return found != cleared_.end() && found->second == workload.uid;
+}
+
 void StatusUpdater::WriteClear(std::vector<std::string> groups,
-                               std::vector<model::Action>& actions) const {
+                               std::vector<model::Action>& actions) {
   std::sort(groups.begin(), groups.end());  // rows have no stable order
   groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
   for (const std::string& key : groups) {
@@ -498,7 +544,15 @@ void StatusUpdater::WriteClear(std::vector<std::string> groups,
     model::SetPodGroupSchedulability write{workload.ns, workload.name, workload.uid, "", "", ""};
     AddConditions(*workload.group, write);
     actions.push_back({0, std::move(write)});
+    cleared_[key] = workload.uid;
   }
+  if (cleared_.size() < trim_cleared_at_) return;
+  absl::erase_if(cleared_, [this](const auto& entry) {
+    const size_t slash = entry.first.find('/');
+    return state_.FindGroup(entry.first.substr(0, slash), entry.first.substr(slash + 1)) ==
+           state::kNoId;
+  });
+  trim_cleared_at_ = std::max<size_t>(1024, 2 * cleared_.size());
 }
 
 void StatusUpdater::WriteFailed(const std::string& ns, const std::string& name, bool group,

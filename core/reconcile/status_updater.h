@@ -13,8 +13,11 @@
 // (position, used, node counts): a change of them alone is never written.
 //
 // A write that was refused, or whose outcome is unknown, is repeated after a pause that doubles,
-// unless the watch has shown by then that it was done. A pod that was bound while its verdict was
-// in flight loses the verdict when it is seen on its node.
+// unless the watch has shown by then that it was done. What the watch shows of a group is not
+// believed when it waits again after its verdict was cleared: that may be from before the clear.
+// A verdict is cleared when the group's bindings have been seen, or kBindings after they were
+// decided: until then they may be refused, and the group waits for the same reason. A pod that was
+// bound while its verdict was in flight loses the verdict when it is seen on its node.
 //
 // For the workloads behind an entry (engine::Waiting::behind), Update checks only those that came
 // since, had an entry of their own in the step before, or still have to be written. It checks all
@@ -61,7 +64,7 @@ class StatusUpdater {
   // The watch showed the pod. Call it for pods on a node that have a verdict, and for all pods
   // while AwaitsBound().
   void PodSeen(state::PodId pod);
-  [[nodiscard]] bool AwaitsBound() const { return !bound_.empty(); }
+  [[nodiscard]] bool AwaitsBound() const { return !bound_.empty() || !leaving_.empty(); }
 
   // When Flush has something to write although nothing changed; infinite future if never.
   [[nodiscard]] absl::Time wake_at() const { return wake_at_; }
@@ -72,6 +75,7 @@ class StatusUpdater {
  private:
   // The pause before a failed write is repeated.
   static constexpr Backoff kRetry = {absl::Seconds(1), absl::Minutes(1)};
+  static constexpr absl::Duration kBindings = absl::Seconds(10);
 
   // At most so many per second on average, `burst` of them at once.
   class Pace {
@@ -104,6 +108,8 @@ class StatusUpdater {
     bool queued_news = false, queued_refresh = false, queued_pods = false;
     bool look_at_pods = true;  // conditions of a group's pods may differ from the desired ones
     bool tell_event = false;
+    bool cleared = false;  // an earlier verdict of it was: the watch may show what came before
+    bool leaving = false;  // in leaving_: nothing is written
     uint64_t version = 0;  // of the workload, at the last check of its pods
     absl::Time since = absl::InfinitePast();
     absl::Time retry_at = absl::InfinitePast();
@@ -160,7 +166,12 @@ class StatusUpdater {
   // group's is removed here.
   void Clear(const std::vector<state::WorkloadId>& gone, absl::Time now,
              std::vector<model::Action>& actions);
-  void WriteClear(std::vector<std::string> groups, std::vector<model::Action>& actions) const;
+  // True if the verdict stays until the bindings of the group are known.
+  bool KeepForBindings(state::WorkloadId id, absl::Time now);
+  // Clears the verdicts of groups in leaving_ whose bindings are known, or overdue.
+  void ClearBound(absl::Time now, std::vector<model::Action>& actions);
+  void WriteClear(std::vector<std::string> groups, std::vector<model::Action>& actions);
+  [[nodiscard]] bool WasCleared(const state::Workload& workload) const;
   void CollectUnclear(absl::Time now, std::vector<std::string>& groups);
 
   const state::ClusterState& state_;
@@ -171,6 +182,11 @@ class StatusUpdater {
   std::deque<state::WorkloadId> news_, refreshes_, pods_;
   std::map<absl::Time, std::vector<state::WorkloadId>> retries_;
   absl::flat_hash_map<uint64_t, ClassRow> equivalence_classes_;
+  // Groups that wait no longer, and whose bindings are not known -> until when they may stay so.
+  std::map<state::WorkloadId, absl::Time> leaving_;
+  // Groups ("namespace/name") that this process has cleared -> uid. May include some that are gone.
+  absl::flat_hash_map<std::string, std::string> cleared_;
+  size_t trim_cleared_at_ = 1024;
   std::map<std::string, Pause> unclear_;  // groups ("namespace/name") still to be cleared
   std::map<state::PodId, Pause> bound_;   // have a verdict although they are on a node
   Pace refresh_pace_{kRefreshesPerSecond, 1};

@@ -156,6 +156,10 @@ void Controllers::CreatePod(const std::string& name, Job& job) {
   const std::string pod = absl::StrCat(name, "-", job.next_number++);
   Json object = MakePod(job.fields, pod);
   object["metadata"]["labels"]["sim/owner"] = name;
+  // Of the ReplicaSets a pod-grouper makes gangs of those of Knative.
+  if (job.deployment && job.late_group) {
+    object["metadata"]["labels"]["serving.knative.dev/revision"] = name;
+  }
   const int64_t parts = job.fields.Number("sub_groups");
   if (parts > 0) {
     object["metadata"]["labels"]["kai.scheduler/subgroup-name"] = SmallestPart(job, parts);
