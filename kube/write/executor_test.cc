@@ -100,6 +100,46 @@ TEST_F(ExecutorTest, ABudgetsNoDoesNotSlowOthersDown) {
   EXPECT_THAT(Told(queue_), ElementsAre("1 RESOURCE_EXHAUSTED", "2 OK"));
 }
 
+// The core looks again whether they are wanted, and whether it still sees the cluster.
+TEST_F(ExecutorTest, EvictionsAndWritesAboutNodesAreAttemptedOnce) {
+  api_.On("POST", kEvictPath, ErrorReply(500, "InternalError", "etcd"));
+  api_.On("GET", kNodePath, ErrorReply(429, "TooManyRequests", "x", absl::Seconds(1)));
+  Submit(Evict());
+  EXPECT_TRUE(absl::IsUnavailable(Answer()));
+  Submit(Taint(true));
+  EXPECT_TRUE(absl::IsAborted(Answer()));
+  api_.Advance(absl::Hours(1));
+  EXPECT_THAT(Requests(), ElementsAre("POST eviction", "GET n1"));
+  EXPECT_EQ(executor_->GetStats().retries, 0);
+}
+
+// Behind Retry-After, a full window, or another write of its object.
+TEST_F(ExecutorTest, AnEvictionThatCannotBeSentIsAnsweredBeforeItIsOutOfDate) {
+  options_.window.start = options_.window.min = options_.window.max = 1;
+  Submit(Unschedulable());  // hangs
+  Submit(Evict());
+  Submit(Taint(true));
+  model::CreateNodeRequest create;
+  create.request.Own().meta.name = "r1";
+  Submit(create);
+  api_.Advance(kFreshFor - absl::Milliseconds(1));
+  EXPECT_THAT(Told(queue_), IsEmpty());
+  api_.Advance(absl::Milliseconds(1));
+  EXPECT_THAT(Told(queue_), ElementsAre("2 UNAVAILABLE", "3 ABORTED", "4 UNAVAILABLE"));
+  EXPECT_EQ(executor_->GetStats().expired, 3);
+  api_.Respond(api_.exchanges().back().id, kOk.response);
+  Settle();
+  EXPECT_THAT(Told(queue_), ElementsAre("1 OK"));
+  EXPECT_THAT(Requests(), ElementsAre("PATCH status"));
+  EXPECT_TRUE(executor_->Idle());
+  api_.On("PATCH", kStatusPath, ErrorReply(429, "TooManyRequests", "x", absl::Seconds(9)), 1);
+  Submit(Unschedulable());
+  api_.Pump();
+  Submit(Evict());
+  api_.Advance(kFreshFor);
+  EXPECT_THAT(Told(queue_), ElementsAre("6 UNAVAILABLE"));
+}
+
 TEST_F(ExecutorTest, RetriesBackOff) {
   api_.On("PATCH", kStatusPath, Lost());
   Submit(Unschedulable());

@@ -8,7 +8,9 @@
 //   demand   more pods than the cap of nodes permits machines for
 //   lease    the leader's requests take seconds and its lease ends meanwhile; or the standby hears
 //            of everything late, and then has to lead
-//   watch    the leader hears nothing of nodes while a long queue of evictions waits for its pace
+//   watch    the leader hears nothing of nodes while a long queue of evictions waits for its pace,
+//            or its evictions get no answer, then it hears nothing of pods, and the pod that they
+//            make room for is deleted
 //   search   the search for victims costs more than a cycle may spend, and the first workload in
 //            the order finds none
 //   groups   a PodGroup that names no queue, and pods that disagree about it; one that is deleted
