@@ -46,6 +46,7 @@
 #include "base/clock.h"
 #include "kube/transport/http.h"
 #include "kube/watch/event_queue.h"
+#include "scheduler/model/cluster_event.h"
 #include "scheduler/model/kind.h"
 
 namespace fairlead::kube {
@@ -58,7 +59,10 @@ struct ServerFeatures {
 struct ReflectorOptions {
   model::Kind kind = model::Kind::kPod;
   std::string field_selector;  // in the syntax of kubectl; empty: all objects
-  uint64_t seed = 0;           // of all jitter
+  // Objects for which it is false count as absent, as if the selector left them out. Null: none.
+  // A pure function.
+  bool (*keeps)(const decltype(model::Upsert::object)& object) = nullptr;
+  uint64_t seed = 0;  // of all jitter
   int page_size = 500;
   // The server ends a watch after a time within these bounds, so that not all watches end at once.
   absl::Duration min_watch = absl::Minutes(5);

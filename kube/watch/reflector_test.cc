@@ -590,7 +590,7 @@ TEST(ClusterSourceTest, WatchesEveryKindAndSyncsWithoutTheCustomOnes) {
   for (const auto& exchange : api.exchanges()) {
     const bool pods = absl::StartsWith(exchange.request.path, "/api/v1/pods");
     EXPECT_EQ(pods, absl::StrContains(exchange.request.path,
-                                      "fieldSelector=status.phase%21%3DSucceeded%2C"));
+                                      "fieldSelector=status.phase%21%3DFailed&"));
   }
   EXPECT_TRUE(absl::IsUnavailable(source.Health(absl::Minutes(5))));
   for (size_t i = 0; i < std::size(model::kAllKinds); ++i) {

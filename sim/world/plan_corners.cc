@@ -36,6 +36,7 @@ class Corners {
     if (Draw("network")) Network();
     if (Draw("odd")) Odd();
     if (Draw("queues")) DeletedQueue();
+    if (Draw("groups")) SucceededMember();
   }
 
  private:
@@ -116,6 +117,29 @@ class Corners {
         .With("cpu", 7000)
         .With("grouping", "none")
         .With("run", random_.Between(40, 80));
+  }
+
+  // A gang that is below its minimum because one of its pods has succeeded.
+  void SucceededMember() {
+    const int64_t at = random_.Between(2 * kSecond, plan_.end_ms - 60 * kSecond);
+    Queue("corner-gang");
+    At(0, "node").With("name", "corner-gang").With("cpu", 8000).With("memory", 32 * kGiB);
+    Job(at, "corner-gang", "corner-gang")
+        .With("pods", 2)
+        .With("cpu", 500)
+        .With("grouping", "own")
+        .With("min", 3)
+        .With("run", kForever);
+    const auto annotate = [&](int64_t when, const char* job, const char* key, const char* value) {
+      At(when, "annotate-pods").With("job", job).With("key", key).With("value", value);
+    };
+    annotate(at + 100, "corner-gang", "kai.scheduler/staleness-grace-period", "2s");
+    Job(at + 2 * kSecond, "corner-first", "corner-gang")
+        .With("pods", 1)
+        .With("cpu", 500)
+        .With("grouping", "none")
+        .With("run", 10);
+    annotate(at + 2 * kSecond + 50, "corner-first", "pod-group-name", "corner-gang");
   }
 
   // The leader's evictions get no answer, then it hears nothing of pods, and what they were for
