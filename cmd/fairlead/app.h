@@ -17,11 +17,14 @@
 // (DecisionLoop::SetStale). It then evicts, provisions and removes nothing until the watch works
 // again.
 //
-// Reconfigure: actions in flight are answered first. Then loop, source and executor are created
-// again with the new options, as after a restart, but the lease stays.
+// Reconfigure: actions in flight are answered first; after drain_timeout only those on the wire,
+// and the others are given up. Then loop, source and executor are created again with the new
+// options, as after a restart, but the lease stays.
 //
 // Stop: there is no new decision, actions in flight are written (drain_timeout at most), then the
-// lease is released, so that the next leader need not wait for its expiry.
+// lease is released, so that the next leader need not wait for its expiry. If a write has not been
+// answered, the lease is not released but expires, after the last request has ended: no write
+// outlives the lease.
 //
 // It needs only the thread that calls Turn: tests and simulations advance time by hand.
 //

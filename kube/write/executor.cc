@@ -52,6 +52,7 @@ class Executor::Impl : public std::enable_shared_from_this<Executor::Impl> {
   void Submit(const model::Action& action);
   void Poke();
   void BeginDrain();
+  void Abandon();
   bool Idle() const;
   bool Drain(absl::Duration timeout);
   void Stop();
@@ -75,7 +76,7 @@ class Executor::Impl : public std::enable_shared_from_this<Executor::Impl> {
   void Answer(uint64_t action_id, absl::Status status, std::string resource_version = {});
   void Finish(WriteJob& job, Decision decision);
   void Drop(bool on_wire_too, absl::string_view why);
-  bool MayWrite() const { return !may_write_ || may_write_(); }
+  bool MayWrite() const { return !abandoned_ && (!may_write_ || may_write_()); }
   int ReservedFrom(WriteLane lane) const;
   int AttemptsOf(const WriteJob& job) const;
 
@@ -94,7 +95,7 @@ class Executor::Impl : public std::enable_shared_from_this<Executor::Impl> {
   std::condition_variable idle_;
   WriteWindow window_;
   WriteQueue queue_;
-  bool draining_ = false, stopped_ = false;
+  bool draining_ = false, abandoned_ = false, stopped_ = false;
   std::optional<Timers::Id> resume_timer_;
   ExecutorStats stats_;  // the counters of it
 };
@@ -343,6 +344,13 @@ void Executor::Impl::BeginDrain() {
   draining_ = true;
 }
 
+void Executor::Impl::Abandon() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  draining_ = abandoned_ = true;
+  Drop(/*on_wire_too=*/false, "the executor is shutting down");
+  if (queue_.empty()) idle_.notify_all();
+}
+
 bool Executor::Impl::Idle() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return queue_.empty();
@@ -383,6 +391,7 @@ Executor::~Executor() { impl_->Stop(); }
 void Executor::Submit(const model::Action& action) { impl_->Submit(action); }
 void Executor::Poke() { impl_->Poke(); }
 void Executor::BeginDrain() { impl_->BeginDrain(); }
+void Executor::Abandon() { impl_->Abandon(); }
 bool Executor::Idle() const { return impl_->Idle(); }
 bool Executor::Drain(absl::Duration timeout) { return impl_->Drain(timeout); }
 ExecutorStats Executor::GetStats() const { return impl_->GetStats(); }

@@ -108,10 +108,13 @@ class Executor {
 
   // Answers every later Submit with Aborted; queued actions continue.
   void BeginDrain();
+  // The same, and answers what is not on the wire: Aborted, or Unavailable. What is on the wire
+  // ends with its answer or its time-out: Idle says when.
+  void Abandon();
   [[nodiscard]] bool Idle() const;
   // Calls BeginDrain and waits (real time) until everything is answered or `timeout` has passed.
   // Then answers the rest: Aborted, or Unavailable if on the wire. Never from a callback. True if
-  // all was done.
+  // all was done. If false, requests may still be on the wire, and done by the server later.
   bool Drain(absl::Duration timeout);
 
   [[nodiscard]] ExecutorStats GetStats() const;

@@ -337,6 +337,28 @@ TEST_F(ExecutorTest, DrainAnswersWhatIsLeft) {
   EXPECT_THAT(Told(queue_), IsEmpty()) << "one answer an action";
 }
 
+// An eviction whose second request is left, a binding that waits for its retry, one on the wire.
+TEST_F(ExecutorTest, WhatIsAbandonedEndsWithTheRequestsOnTheWire) {
+  api_.On("POST", kEvictPath, kCreated);
+  api_.On("PATCH", kStatusPath, Reply::Hold());
+  Submit(Evict());
+  Submit(Bind("retry"));
+  Submit(Bind("wire"));
+  api_.Pump();
+  api_.Fail(api_.exchanges()[1].id, absl::UnavailableError("reset"));
+  api_.Pump();
+  executor_->Abandon();
+  EXPECT_THAT(Told(queue_), ElementsAre("2 UNAVAILABLE"));
+  EXPECT_FALSE(executor_->Idle());
+  const size_t sent = api_.exchanges().size();
+  api_.Respond(api_.exchanges()[2].id, Reply::Json(500, "").response);
+  api_.Advance(options_.request_timeout);
+  EXPECT_TRUE(executor_->Idle());
+  EXPECT_THAT(Told(queue_), ::testing::UnorderedElementsAre("1 OK", "3 UNAVAILABLE"));
+  EXPECT_EQ(api_.exchanges().size(), sent) << "nothing more is sent";
+  EXPECT_TRUE(executor_->Drain(absl::ZeroDuration()));
+}
+
 TEST_F(ExecutorTest, DestroyedWithAnswersOnTheirWay) {
   Submit(Bind());
   executor_.reset();
