@@ -449,7 +449,10 @@ void DecisionLoop::Impl::TellStale() {
       absl::StrCat("evictions and provisioning are paused until the API server answers again: ",
                    absl::StrJoin(names, ", "));
   for (engine::Waiting& entry : waiting) {
-    if (LacksNodes(entry.verdict.code)) entry.verdict.details.push_back(detail);
+    const Code code = entry.verdict.code;
+    if (LacksNodes(code) || code == Code::kWaitingForVictims) {
+      entry.verdict.details.push_back(detail);
+    }
   }
 }
 

@@ -38,6 +38,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -184,6 +185,8 @@ class Application {
   void LogDecision(const core::StepResult& result, absl::Duration took);
   void LogResult(const model::ActionResult& result);
   void LogSync();
+  // Logs a kind that has become missing, or has ceased to be.
+  void TellMissing(const kube::ReflectorStats& stats);
   void Shutdown();
   [[nodiscard]] bool IsLeader() const;
   // The time-out for a write that is sent now; zero unless this process leads.
@@ -235,6 +238,7 @@ class Application {
   bool was_leader_ = false, was_synced_ = false;
   bool reading_ = false;  // leads, and has not read yet everything that its predecessor wrote
   std::map<model::Kind, Word> words_;
+  std::set<model::Kind> missing_;  // as last logged
   int64_t shed_told_ = 0, lease_errors_told_ = 0;
   absl::Time next_lease_report_ = absl::InfinitePast();
   // Action -> its name and description, for the log.

@@ -310,6 +310,23 @@ TEST_F(AppTest, AWatchThatFailsIsToldAndThenStale) {
 }
 
 // A blocked standard error was sufficient to keep the lease for ever.
+TEST_F(AppTest, AKindThatBecomesMissingIsTold) {
+  constexpr char kGroups[] = "/apis/scheduling.run.ai/v2alpha2/podgroups";
+  Begin();
+  ASSERT_TRUE(Pass(absl::Seconds(3)));
+  EXPECT_THAT(log_, Not(HasSubstr("kind is not installed")));
+  transport_.On("GET", kGroups, Reply::Json(404, R"({"kind":"Status","code":404})"));
+  transport_.End(*transport_.FindOpen("GET", kGroups));
+  EXPECT_TRUE(Pass(absl::Seconds(20)));
+  constexpr char kTold[] = "msg=\"kind is not installed, or may not be read; it counts as empty\"";
+  EXPECT_THAT(log_, HasSubstr(absl::StrCat(kTold, " kind=PodGroup")));
+  transport_.On("GET", kGroups,
+                Reply::Json(200, R"({"metadata":{"resourceVersion":"9"},"items":[]})"));
+  ServeWatches();
+  EXPECT_TRUE(Pass(absl::Seconds(70)));
+  EXPECT_THAT(log_, HasSubstr("msg=\"kind is installed\" kind=PodGroup"));
+}
+
 TEST_F(AppTest, AHungOwnerLosesTheLease) {
   Begin();
   ASSERT_TRUE(Pass(absl::Seconds(3)));

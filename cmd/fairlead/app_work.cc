@@ -85,6 +85,7 @@ void Application::FinishReconfigure(absl::Time now) {
   ++epoch_;
   under_way_.clear();
   words_.clear();
+  missing_.clear();
   shed_told_ = 0;
   was_synced_ = false;
   next_sync_report_ = absl::InfinitePast();

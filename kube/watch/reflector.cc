@@ -102,6 +102,7 @@ void Reflector::Impl::Refresh() {
     std::lock_guard<std::mutex> lock(mutex_);
     if (phase_ == ReflectorPhase::kStopped) return;
     fresh_ = false;
+    missing_answers_ = 0;
     if (phase_ == ReflectorPhase::kIdle) return;
     NeedSnapshot();
     continue_token_.clear();
