@@ -199,9 +199,11 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
       const state::PodId known = state.FindPod(pod->meta.ns, pod->meta.name);
       if (known != state::kNoId && state.pod(known).uid != pod->meta.uid) bindings.PodGoing(known);
     }
+    const bool succeeded = pod->phase == model::PodPhase::kSucceeded;
+    if (succeeded) PodSucceeded(*pod);
     change = state.UpsertPod(*pod);
     change.capacity |= nodes.PodsSeen(pod->meta.resource_version);
-    PodChanged(*pod);
+    if (!succeeded) PodChanged(*pod);
   } else if (const auto* node = std::get_if<model::Node>(&upsert.object)) {
     change = nodes.Upsert(*node);
   } else if (const auto* queue = std::get_if<model::Queue>(&upsert.object)) {
@@ -234,6 +236,14 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
     change = UpsertClaim(*claim);
   }
   if (change.Any()) dirty = true;
+}
+
+// Releases all that the pod has, as its deletion does. The state keeps that it succeeded.
+void DecisionLoop::Impl::PodSucceeded(const model::Pod& pod) {
+  const state::PodId known = state.FindPod(pod.meta.ns, pod.meta.name);
+  const bool told = known != state::kNoId && state.pod(known).uid == pod.meta.uid &&
+                    state.pod(known).status == state::PodStatus::kSucceeded;
+  if (!told) ApplyDelete({model::Kind::kPod, pod.meta.ns, pod.meta.name, ""});
 }
 
 void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
@@ -452,7 +462,10 @@ void DecisionLoop::Impl::TellStale() {
       absl::StrCat("evictions and provisioning are paused until the API server answers again: ",
                    absl::StrJoin(names, ", "));
   for (engine::Waiting& entry : waiting) {
-    if (LacksNodes(entry.verdict.code)) entry.verdict.details.push_back(detail);
+    const Code code = entry.verdict.code;
+    if (LacksNodes(code) || code == Code::kWaitingForVictims) {
+      entry.verdict.details.push_back(detail);
+    }
   }
 }
 

@@ -102,6 +102,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
     return refusals.Includes(pod);
   }
   void PodChanged(const model::Pod& pod);
+  void PodSucceeded(const model::Pod& pod);
   // Sends due bindings, and evicts gangs that cannot be completed.
   void ServeBindings(absl::Time now, StepResult& result);
   void BreakGangs(absl::Time now);

@@ -2,17 +2,21 @@
 
 #include <pthread.h>
 
-#include <boost/asio/dispatch.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/version.hpp>
 #include <chrono>
 #include <csignal>
+#include <list>
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -26,11 +30,17 @@ namespace http = beast::http;
 using Tcp = asio::ip::tcp;
 using Answer = http::response<http::string_body>;
 
+class Session;
+
 // State shared by all connections of a server.
 struct Shared {
   std::map<std::string, Handler> handlers;
   HttpServerOptions options;
-  size_t connections = 0;  // the I/O thread's
+  // The I/O thread's: the session that has been idle for longest is the first. It outlives the
+  // sessions, which the contexts own.
+  std::list<Session*> sessions = {};
+  asio::io_context io{1};
+  asio::io_context slow{1};
 };
 
 Answer MakeAnswer(const Response& response, unsigned version, bool keep_alive) {
@@ -53,14 +63,22 @@ Response Error(int status, std::string text) {
 // One connection; alive while an operation on it is under way.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(Tcp::socket socket, Shared* shared) : stream_(std::move(socket)), shared_(shared) {
-    ++shared_->connections;
-  }
-  ~Session() { --shared_->connections; }
+  Session(Tcp::socket socket, Shared* shared)
+      : stream_(std::move(socket)),
+        shared_(shared),
+        place_(shared->sessions.insert(shared->sessions.end(), this)) {}
+  ~Session() { Leave(); }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
+  // Closes the connection now; what is under way on it ends with an error.
+  void Drop() {
+    Leave();
+    stream_.close();
+  }
+
   void Read() {
+    NoteActivity();
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(shared_->options.header_bytes_max));
     parser_->body_limit(0);
@@ -71,6 +89,13 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
  private:
+  void Leave() {
+    if (std::exchange(counts_, false)) shared_->sessions.erase(place_);
+  }
+  void NoteActivity() {
+    if (counts_) shared_->sessions.splice(shared_->sessions.end(), shared_->sessions, place_);
+  }
+
   void OnRead(beast::error_code error) {
     if (error == http::error::end_of_stream) return Close();
     if (error == http::error::header_limit || error == http::error::buffer_overflow) {
@@ -84,23 +109,36 @@ class Session : public std::enable_shared_from_this<Session> {
     }
     if (error) return;  // broken, or too slow: the socket is closed with the session
     const auto& request = parser_->get();
-    Response response = Serve(request.method(), {request.target().data(), request.target().size()});
+    if (request.method() != http::verb::get && request.method() != http::verb::head) {
+      return Respond(Error(405, "only GET and HEAD"));
+    }
+    const absl::string_view target(request.target().data(), request.target().size());
+    const size_t mark = target.find('?');
+    const std::string path(target.substr(0, mark));
+    const auto handler = shared_->handlers.find(path);
+    if (handler == shared_->handlers.end()) return Respond(Error(404, "not found"));
+    const std::string query(mark == absl::string_view::npos ? "" : target.substr(mark + 1));
+    if (!shared_->options.slow_paths.contains(path)) return Respond(handler->second(query));
+    asio::post(shared_->slow, [self = shared_from_this(), handler, query]() mutable {
+      Response response = handler->second(query);
+      // The session ends on the I/O thread, or with the server.
+      asio::io_context& io = self->shared_->io;
+      asio::post(io, [self = std::move(self), response = std::move(response)] {
+        self->Respond(response);
+      });
+    });
+  }
+
+  // To the request that was read last.
+  void Respond(const Response& response) {
+    const auto& request = parser_->get();
     Answer answer = MakeAnswer(response, request.version(), request.keep_alive());
     if (request.method() == http::verb::head) answer.body().clear();  // Content-Length stays
     Write(std::move(answer));
   }
 
-  Response Serve(http::verb method, absl::string_view target) const {
-    if (method != http::verb::get && method != http::verb::head) {
-      return Error(405, "only GET and HEAD");
-    }
-    const size_t mark = target.find('?');
-    const auto handler = shared_->handlers.find(std::string(target.substr(0, mark)));
-    if (handler == shared_->handlers.end()) return Error(404, "not found");
-    return handler->second(mark == absl::string_view::npos ? "" : target.substr(mark + 1));
-  }
-
   void Write(Answer answer) {
+    NoteActivity();
     answer_ = std::move(answer);
     stream_.expires_after(absl::ToChronoNanoseconds(shared_->options.write_timeout));
     http::async_write(stream_, answer_,
@@ -118,6 +156,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   beast::tcp_stream stream_;
   Shared* const shared_;
+  const std::list<Session*>::iterator place_;
+  bool counts_ = true;  // it has its place in the list
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::empty_body>> parser_;
   Answer answer_;
@@ -154,44 +194,77 @@ absl::StatusOr<BindAddress> ParseBindAddress(absl::string_view text) {
 class HttpServer::Impl {
  public:
   Impl(std::map<std::string, Handler> handlers, HttpServerOptions options)
-      : shared_{std::move(handlers), options}, acceptor_(context_) {}
+      : shared_{.handlers = std::move(handlers), .options = std::move(options)},
+        acceptor_(shared_.io) {}
   ~Impl() {
-    context_.stop();
-    if (thread_.joinable()) thread_.join();
+    shared_.io.stop();
+    shared_.slow.stop();
+    for (std::thread& thread : threads_) thread.join();
   }
 
   absl::Status Listen(const BindAddress& address) {
     beast::error_code error;
-    const Tcp::endpoint endpoint(address.host.empty()
-                                     ? asio::ip::address(asio::ip::address_v4::any())
-                                     : asio::ip::make_address(address.host, error),
-                                 static_cast<unsigned short>(address.port));
-    if (!error) acceptor_.open(endpoint.protocol(), error);
-    if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
-    if (!error) acceptor_.bind(endpoint, error);
-    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (address.host.empty()) {
+      error = ListenOn({asio::ip::address_v6::any(), PortOf(address)});
+      // A machine without IPv6.
+      if (error == asio::error::address_family_not_supported ||
+          error == boost::system::errc::address_not_available) {
+        error = ListenOn({asio::ip::address_v4::any(), PortOf(address)});
+      }
+    } else {
+      const asio::ip::address host = asio::ip::make_address(address.host, error);
+      if (!error) error = ListenOn({host, PortOf(address)});
+    }
     if (error) {
       return absl::UnavailableError(absl::StrCat("cannot listen on ", address.host, ":",
                                                  address.port, ": ", error.message()));
     }
     port_ = acceptor_.local_endpoint().port();
     Accept();
-    thread_ = std::thread([this] {
-      // A dedicated thread waits for signals.
-      sigset_t all;
-      sigfillset(&all);
-      pthread_sigmask(SIG_BLOCK, &all, nullptr);
-      context_.run();
-    });
+    threads_.push_back(Run(shared_.io));
+    threads_.push_back(Run(shared_.slow));
     return absl::OkStatus();
   }
   [[nodiscard]] int port() const { return port_; }
 
  private:
+  using WorkGuard = asio::executor_work_guard<asio::io_context::executor_type>;
+
+  static unsigned short PortOf(const BindAddress& address) {
+    return static_cast<unsigned short>(address.port);
+  }
+
+  // On all addresses of IPv6: those of IPv4 too.
+  beast::error_code ListenOn(const Tcp::endpoint& endpoint) {
+    beast::error_code error;
+    if (acceptor_.is_open()) acceptor_.close(error);
+    acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error && endpoint.address() == asio::ip::address_v6::any()) {
+      acceptor_.set_option(asio::ip::v6_only(false), error);
+    }
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    return error;
+  }
+
+  static std::thread Run(asio::io_context& context) {
+    return std::thread([&context, work = WorkGuard(context.get_executor())] {
+      // A dedicated thread waits for signals.
+      sigset_t all;
+      sigfillset(&all);
+      pthread_sigmask(SIG_BLOCK, &all, nullptr);
+      context.run();
+    });
+  }
+
   void Accept() {
     acceptor_.async_accept([this](beast::error_code error, Tcp::socket socket) {
-      // Beyond the limit, or without a descriptor: the socket closes here.
-      if (!error && shared_.connections < shared_.options.connections_max) {
+      // Without a descriptor, the socket closes here.
+      if (!error) {
+        if (shared_.sessions.size() >= shared_.options.connections_max) {
+          shared_.sessions.front()->Drop();
+        }
         std::make_shared<Session>(std::move(socket), &shared_)->Read();
       }
       if (error == asio::error::operation_aborted) return;
@@ -204,12 +277,11 @@ class HttpServer::Impl {
     });
   }
 
-  Shared shared_;  // outlives the sessions, which the context owns
-  asio::io_context context_{1};
+  Shared shared_;
   Tcp::acceptor acceptor_;
-  asio::steady_timer pause_{context_};
+  asio::steady_timer pause_{shared_.io};
   int port_ = 0;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -219,7 +291,7 @@ int HttpServer::port() const { return impl_->port(); }
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
     const BindAddress& address, std::map<std::string, Handler> handlers,
     HttpServerOptions options) {
-  auto impl = std::make_unique<Impl>(std::move(handlers), options);
+  auto impl = std::make_unique<Impl>(std::move(handlers), std::move(options));
   if (absl::Status listening = impl->Listen(address); !listening.ok()) return listening;
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
 }

@@ -1,21 +1,25 @@
 // A small HTTP/1.1 server for health and metrics: GET and HEAD, a handler per path.
 //
-// All resources are bounded. Connections beyond the limit are closed at once. A request's header
-// has a size and a time limit; a body is refused. An answer that the client reads too slowly ends
-// the connection. It speaks plain text without authentication.
+// All resources are bounded. A connection beyond the limit takes the place of the one that has been
+// idle for longest, so clients that hold connections open do not keep probes out. A request's
+// header has a size and a time limit; a body is refused. An answer that the client reads too slowly
+// ends the connection. It speaks plain text without authentication.
 //
-// Handlers run on the server's one thread, one at a time: a slow handler delays the others.
+// Handlers run on the server's one thread, one at a time; those of `slow_paths` run on another one,
+// so that they delay only each other.
 // Answers: 404 for a path without handler, 405 for other methods, 400 for invalid HTTP, 413 and 431
 // for too large requests.
 //
 // Ownership: owns its thread and sockets; objects that the handlers use must outlive the server.
-// Thread-safety: every method from any thread but the handlers'.
+// Thread-safety: every method from any thread but the handlers'. Two handlers may run at the same
+// time if one is slow.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -33,14 +37,15 @@ struct Response {
 using Handler = std::function<Response(absl::string_view query)>;
 
 struct HttpServerOptions {
-  size_t connections_max = 64;
+  size_t connections_max = 64;       // at least 1
+  std::set<std::string> slow_paths;  // whose handlers may block
   size_t header_bytes_max = 8 << 10;
   absl::Duration read_timeout = absl::Seconds(10);   // for the next request on a connection
   absl::Duration write_timeout = absl::Seconds(10);  // for the client to read an answer
 };
 
 struct BindAddress {
-  std::string host;  // empty: all addresses
+  std::string host;  // empty: all addresses, of IPv6 and IPv4
   int port = 0;      // 0: any free one
 };
 // "127.0.0.1:8080", ":8080", "[::1]:8080". InvalidArgument if it is none of these.

@@ -7,9 +7,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <future>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -120,25 +124,114 @@ TEST_F(HttpServerTest, RefusesWhatIsNoHttpAndWhatIsTooLarge) {
   EXPECT_THAT(Get("/livez"), StartsWith("HTTP/1.1 200")) << "and goes on";
 }
 
-TEST_F(HttpServerTest, ClosesConnectionsBeyondTheLimit) {
+// Idle connections keep no probe out: the one that has been idle for longest makes place.
+TEST_F(HttpServerTest, AConnectionBeyondTheLimitTakesThePlaceOfTheIdlest) {
   HttpServerOptions options;
   options.connections_max = 2;
   Start(options);
   // A connection counts at the latest after its first answer.
   const std::string one = "GET /livez HTTP/1.1\r\n\r\n";
-  std::vector<int> held;
-  for (int i = 0; i < 2; ++i) {
-    held.push_back(Connect());
-    (void)!write(held.back(), one.data(), one.size());
+  const auto ask = [&](int fd) {
+    (void)!write(fd, one.data(), one.size());
     char byte;
-    EXPECT_EQ(read(held.back(), &byte, 1), 1);
+    return read(fd, &byte, 1) == 1;
+  };
+  const int first = Connect();
+  EXPECT_TRUE(ask(first));
+  const int second = Connect();
+  EXPECT_TRUE(ask(second));
+  EXPECT_TRUE(ask(first));
+  EXPECT_THAT(Get("/livez"), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(ReadAll(second), StartsWith("TTP/1.1 200")) << "closed after its answer";
+  EXPECT_TRUE(ask(first));
+  close(first);
+  // Nor do those that never send a request.
+  std::vector<int> silent;
+  for (int i = 0; i < 20; ++i) {
+    silent.push_back(Connect());
+    EXPECT_THAT(Get("/livez"), StartsWith("HTTP/1.1 200"));
   }
-  EXPECT_EQ(Get("/livez"), "");
-  for (const int fd : held) close(fd);
-  // The server accepts connections again once it has seen the ends.
-  std::string answer;
-  for (int i = 0; i < 1000 && answer.empty(); ++i) answer = Get("/livez");
-  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
+  for (const int fd : silent) close(fd);
+}
+
+// Metrics wait for the thread that decides.
+TEST_F(HttpServerTest, ASlowHandlerDelaysNoProbe) {
+  std::promise<void> asked, go;
+  HttpServerOptions options;
+  options.slow_paths = {"/metrics"};
+  auto server = HttpServer::Start({"127.0.0.1", 0},
+                                  {{"/livez", [](absl::string_view) { return Response{}; }},
+                                   {"/metrics",
+                                    [&](absl::string_view query) {
+                                      asked.set_value();
+                                      go.get_future().wait();
+                                      Response response;
+                                      response.body = std::string(query);
+                                      return response;
+                                    }}},
+                                  options);
+  ASSERT_TRUE(server.ok()) << server.status();
+  server_ = *std::move(server);
+  const int fd = Connect();
+  const std::string scrape = "GET /metrics?all HTTP/1.1\r\nConnection: close\r\n\r\n";
+  (void)!write(fd, scrape.data(), scrape.size());
+  asked.get_future().wait();
+  EXPECT_THAT(Get("/livez"), StartsWith("HTTP/1.1 200"));
+  go.set_value();
+  EXPECT_THAT(ReadAll(fd), HasSubstr("\r\n\r\nall"));
+}
+
+TEST_F(HttpServerTest, EndsWhileASlowHandlerWaits) {
+  std::promise<void> asked, go;
+  std::once_flag once;
+  const std::shared_future<void> gone = go.get_future().share();
+  HttpServerOptions options;
+  options.slow_paths = {"/metrics"};
+  auto server = HttpServer::Start({"127.0.0.1", 0},
+                                  {{"/metrics",
+                                    [&](absl::string_view) {
+                                      std::call_once(once, [&] { asked.set_value(); });
+                                      gone.wait();
+                                      return Response{};
+                                    }}},
+                                  options);
+  ASSERT_TRUE(server.ok()) << server.status();
+  server_ = *std::move(server);
+  std::vector<int> fds;
+  for (int i = 0; i < 3; ++i) {  // two wait behind the first
+    fds.push_back(Connect());
+    const std::string scrape = "GET /metrics HTTP/1.1\r\n\r\n";
+    (void)!write(fds.back(), scrape.data(), scrape.size());
+    if (i == 0) asked.get_future().wait();
+  }
+  std::thread end([&] { server_.reset(); });
+  go.set_value();
+  end.join();
+  for (const int fd : fds) close(fd);
+}
+
+// An IPv6 cluster asks on an IPv6 address, an IPv4 one on an IPv4 address.
+TEST_F(HttpServerTest, WithoutAHostItListensOnBothFamilies) {
+  auto server =
+      HttpServer::Start({"", 0}, {{"/livez", [](absl::string_view) { return Response{}; }}});
+  ASSERT_TRUE(server.ok()) << server.status();
+  server_ = *std::move(server);
+  EXPECT_THAT(Get("/livez"), StartsWith("HTTP/1.1 200"));
+  sockaddr_in6 address = {};
+  address.sin6_family = AF_INET6;
+  address.sin6_port = htons(static_cast<uint16_t>(server_->port()));
+  address.sin6_addr = in6addr_loopback;
+  const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) GTEST_SKIP() << "no IPv6 here";
+  const int connected = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  if (connected != 0 && errno == EADDRNOTAVAIL) {
+    close(fd);
+    GTEST_SKIP() << "no IPv6 loopback here";
+  }
+  ASSERT_EQ(connected, 0) << std::strerror(errno);
+  const std::string one = "GET /livez HTTP/1.1\r\nConnection: close\r\n\r\n";
+  (void)!write(fd, one.data(), one.size());
+  EXPECT_THAT(ReadAll(fd), StartsWith("HTTP/1.1 200"));
 }
 
 TEST_F(HttpServerTest, EndsConnectionsThatAreTooSlow) {

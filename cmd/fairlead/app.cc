@@ -248,8 +248,12 @@ void Application::Submit(const model::Action& action) {
 
 void Application::Shutdown() {
   source_->Stop();
-  if (!executor_->Drain(lost_ ? absl::ZeroDuration() : options_.drain_timeout)) {
-    logger_->Warning("not every write was answered before the end");
+  const bool drained = executor_->Drain(lost_ ? absl::ZeroDuration() : options_.drain_timeout);
+  if (!drained) {
+    // The server may still do what it has not answered. The next leader must not read before that:
+    // it waits until the lease expires, and no request is on the wire for longer.
+    logger_->Warning("not every write was answered before the end; the lease is not released");
+    elector_.reset();
   }
   if (elector_ != nullptr) {
     // Shared: the answer may come after the wait has ended.

@@ -17,11 +17,14 @@
 // (DecisionLoop::SetStale). It then evicts, provisions and removes nothing until the watch works
 // again.
 //
-// Reconfigure: actions in flight are answered first. Then loop, source and executor are created
-// again with the new options, as after a restart, but the lease stays.
+// Reconfigure: actions in flight are answered first; after drain_timeout only those on the wire,
+// and the others are given up. Then loop, source and executor are created again with the new
+// options, as after a restart, but the lease stays.
 //
 // Stop: there is no new decision, actions in flight are written (drain_timeout at most), then the
-// lease is released, so that the next leader need not wait for its expiry.
+// lease is released, so that the next leader need not wait for its expiry. If a write has not been
+// answered, the lease is not released but expires, after the last request has ended: no write
+// outlives the lease.
 //
 // It needs only the thread that calls Turn: tests and simulations advance time by hand.
 //
@@ -35,6 +38,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -181,6 +185,8 @@ class Application {
   void LogDecision(const core::StepResult& result, absl::Duration took);
   void LogResult(const model::ActionResult& result);
   void LogSync();
+  // Logs a kind that has become missing, or has ceased to be.
+  void TellMissing(const kube::ReflectorStats& stats);
   void Shutdown();
   [[nodiscard]] bool IsLeader() const;
   // The time-out for a write that is sent now; zero unless this process leads.
@@ -232,6 +238,7 @@ class Application {
   bool was_leader_ = false, was_synced_ = false;
   bool reading_ = false;  // leads, and has not read yet everything that its predecessor wrote
   std::map<model::Kind, Word> words_;
+  std::set<model::Kind> missing_;  // as last logged
   int64_t shed_told_ = 0, lease_errors_told_ = 0;
   absl::Time next_lease_report_ = absl::InfinitePast();
   // Action -> its name and description, for the log.

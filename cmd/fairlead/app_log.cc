@@ -79,10 +79,7 @@ void Application::LogSync() {
   if (loop_->synced()) {
     was_synced_ = true;
     logger_->Info("synced", {{"events", loop_->stats().events}});
-    for (const kube::ReflectorStats& stats : source_->GetStats()) {
-      if (!stats.missing) continue;
-      logger_->Warning("kind is not installed", {{"kind", model::KindName(stats.kind)}});
-    }
+    for (const kube::ReflectorStats& stats : source_->GetStats()) TellMissing(stats);
     return;
   }
   if (now < next_sync_report_) return;
@@ -93,6 +90,20 @@ void Application::LogSync() {
   next_sync_report_ = now + kSyncReport;
 }
 
+void Application::TellMissing(const kube::ReflectorStats& stats) {
+  const bool told = missing_.contains(stats.kind);
+  if (stats.missing == told) return;
+  const char* const kind = model::KindName(stats.kind);
+  if (stats.missing) {
+    missing_.insert(stats.kind);
+    logger_->Warning("kind is not installed, or may not be read; it counts as empty",
+                     {{"kind", kind}, {"problem", stats.last_error}});
+  } else {
+    missing_.erase(stats.kind);
+    logger_->Info("kind is installed", {{"kind", kind}});
+  }
+}
+
 // Logs each change once, and tells the loop what is stale.
 void Application::CheckWords() {
   const absl::Duration now = ports_.clock->Steady();
@@ -100,6 +111,7 @@ void Application::CheckWords() {
   next_check_ = now + kCheckPeriod;
   std::vector<model::Kind> stale;
   for (const kube::ReflectorStats& stats : source_->GetStats()) {
+    TellMissing(stats);
     Word word = Word::kGood;
     if (stats.IsStale(options_.stale_after)) {
       word = Word::kStale;

@@ -193,6 +193,21 @@ TEST_F(AppTest, StopGivesTheLeaseBack) {
   EXPECT_THAT(patches.back()->request.body, HasSubstr(R"("holderIdentity":"")"));
 }
 
+// The server may still do it: the next leader has to wait until the lease expires.
+TEST_F(AppTest, TheLeaseIsNotGivenBackWhileAWriteIsUnanswered) {
+  transport_.On("POST", "/api/v1/namespaces/ns/pods/p/binding", Reply::Hold());
+  Begin();
+  ASSERT_TRUE(Pass(absl::Seconds(3)));
+  ASSERT_EQ(Bindings(), 1u);
+  app_->Stop();
+  EXPECT_FALSE(app_->Turn(absl::Hours(1)));
+  const size_t before = transport_.Sent("PATCH", kLease).size();
+  EXPECT_TRUE(app_->End().ok());
+  transport_.Advance(absl::Minutes(1));
+  EXPECT_EQ(transport_.Sent("PATCH", kLease).size(), before) << "neither released nor renewed";
+  EXPECT_THAT(log_, HasSubstr("the lease is not released"));
+}
+
 TEST_F(AppTest, ANodeIsBoughtAndCreatedWhenItHasBooted) {
   transport_.On("GET", "/api/v1/pods", Reply::Json(200, Pods("16")));
   Begin();
@@ -295,6 +310,23 @@ TEST_F(AppTest, AWatchThatFailsIsToldAndThenStale) {
 }
 
 // A blocked standard error was sufficient to keep the lease for ever.
+TEST_F(AppTest, AKindThatBecomesMissingIsTold) {
+  constexpr char kGroups[] = "/apis/scheduling.run.ai/v2alpha2/podgroups";
+  Begin();
+  ASSERT_TRUE(Pass(absl::Seconds(3)));
+  EXPECT_THAT(log_, Not(HasSubstr("kind is not installed")));
+  transport_.On("GET", kGroups, Reply::Json(404, R"({"kind":"Status","code":404})"));
+  transport_.End(*transport_.FindOpen("GET", kGroups));
+  EXPECT_TRUE(Pass(absl::Seconds(20)));
+  constexpr char kTold[] = "msg=\"kind is not installed, or may not be read; it counts as empty\"";
+  EXPECT_THAT(log_, HasSubstr(absl::StrCat(kTold, " kind=PodGroup")));
+  transport_.On("GET", kGroups,
+                Reply::Json(200, R"({"metadata":{"resourceVersion":"9"},"items":[]})"));
+  ServeWatches();
+  EXPECT_TRUE(Pass(absl::Seconds(70)));
+  EXPECT_THAT(log_, HasSubstr("msg=\"kind is installed\" kind=PodGroup"));
+}
+
 TEST_F(AppTest, AHungOwnerLosesTheLease) {
   Begin();
   ASSERT_TRUE(Pass(absl::Seconds(3)));
@@ -371,6 +403,22 @@ TEST_F(AppTest, ANewConfigurationWaitsForWhatIsUnderWay) {
   EXPECT_THAT(log_, HasSubstr("new configuration in effect"));
   EXPECT_THAT(log_, Not(HasSubstr("not every write was answered")));
   EXPECT_EQ(Bindings(), 1u);
+}
+
+// What is read while a write is on the wire may not show it.
+TEST_F(AppTest, ANewConfigurationWaitsForWhatIsOnTheWireBeyondItsDeadline) {
+  transport_.On("POST", "/api/v1/namespaces/ns/pods/p/binding", Reply::Hold());
+  Begin();
+  ASSERT_TRUE(Pass(absl::Seconds(3)));
+  ASSERT_EQ(Bindings(), 1u);
+  EXPECT_TRUE(app_->Reconfigure(core::KwokOptions(), nullptr).ok());  // its deadline is now
+  const size_t lists = transport_.Sent("GET", "/api/v1/pods").size();
+  EXPECT_TRUE(Pass(absl::Seconds(5)));
+  EXPECT_EQ(transport_.Sent("GET", "/api/v1/pods").size(), lists);
+  EXPECT_THAT(log_, HasSubstr("writes were given up"));
+  EXPECT_THAT(log_, Not(HasSubstr("new configuration in effect")));
+  EXPECT_TRUE(Pass(absl::Seconds(15))) << "the time-out of the request";
+  EXPECT_THAT(log_, HasSubstr("new configuration in effect"));
 }
 
 // ---- usage of queues

@@ -66,13 +66,17 @@ absl::Status Application::Reconfigure(const core::Options& options,
   return absl::OkStatus();
 }
 
-// Starts as after a restart, once all actions in flight have been answered.
+// Starts as after a restart, once all actions in flight have been answered. A request on the wire
+// is always waited for: what is read before it is done would be decided upon without it.
 void Application::FinishReconfigure(absl::Time now) {
-  if (!next_.has_value() || (!executor_->Idle() && now < reconfigure_by_)) return;
-  source_->Stop();
-  if (!executor_->Drain(absl::ZeroDuration())) {
-    logger_->Warning("not every write was answered before the new configuration took effect");
+  if (!next_.has_value()) return;
+  if (!executor_->Idle() && now >= reconfigure_by_) {
+    logger_->Warning("writes were given up because the new configuration takes effect");
+    reconfigure_by_ = absl::InfiniteFuture();
+    executor_->Abandon();
   }
+  if (!executor_->Idle()) return;
+  source_->Stop();
   events_.clear();
   queue_.DrainInto(events_, absl::ZeroDuration());
   for (const model::ClusterEvent& event : events_) {
@@ -81,6 +85,7 @@ void Application::FinishReconfigure(absl::Time now) {
   ++epoch_;
   under_way_.clear();
   words_.clear();
+  missing_.clear();
   shed_told_ = 0;
   was_synced_ = false;
   next_sync_report_ = absl::InfinitePast();

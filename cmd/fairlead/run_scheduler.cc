@@ -243,7 +243,8 @@ absl::Status RunScheduler(const RunFlags& flags) {
   if (serves) {
     FAIRLEAD_ASSIGN_OR_RETURN(
         http, server::HttpServer::Start(address,
-                                        Handlers(application, reloader, log, connection->clock())));
+                                        Handlers(application, reloader, log, connection->clock()),
+                                        {.slow_paths = {"/metrics"}}));
     logger.Info("serving /livez, /readyz and /metrics", {{"port", http->port()}});
   }
   target.Set(&application, [&reloader] { reloader.Trigger(); });

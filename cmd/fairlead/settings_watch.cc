@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
@@ -19,19 +20,39 @@ std::string SettingsWatch::Contents() const {
   return all;
 }
 
+bool SettingsWatch::IsEmpty() const {
+  if (configuration_path_.empty()) return false;
+  const absl::StatusOr<std::string> text = ReadTextFile(configuration_path_);
+  return text.ok() && absl::StripAsciiWhitespace(*text).empty();
+}
+
+absl::StatusOr<Settings> SettingsWatch::Read(std::string& before) {
+  absl::StatusOr<Settings> settings = load_(configuration_path_, catalog_path_);
+  if (!settings.ok() || settings->catalog_file == catalog_file_) return settings;
+  // The text of this file is compared too from now on.
+  catalog_file_ = settings->catalog_file;
+  before = Contents();
+  return load_(configuration_path_, catalog_path_);
+}
+
 absl::StatusOr<Settings> SettingsWatch::Load() {
-  FAIRLEAD_ASSIGN_OR_RETURN(Settings settings, LoadSettings(configuration_path_, catalog_path_));
-  catalog_file_ = settings.catalog_file;
-  contents_ = Contents();
+  std::string before = Contents();
+  FAIRLEAD_ASSIGN_OR_RETURN(Settings settings, Read(before));
+  contents_ = std::move(before);
   first_ = settings.configuration;
   return settings;
 }
 
 std::optional<absl::StatusOr<Settings>> SettingsWatch::Poll() {
-  if (Contents() == contents_) return std::nullopt;
-  absl::StatusOr<Settings> settings = LoadSettings(configuration_path_, catalog_path_);
-  if (settings.ok()) catalog_file_ = settings->catalog_file;
-  contents_ = Contents();
+  std::string before = Contents();
+  if (before == contents_) return std::nullopt;
+  if (IsEmpty()) {
+    contents_ = std::move(before);
+    return absl::InvalidArgumentError(absl::StrCat(configuration_path_, ": is empty"));
+  }
+  absl::StatusOr<Settings> settings = Read(before);
+  if (Contents() != before) return std::nullopt;  // it is being written: the next Poll reads it
+  contents_ = std::move(before);
   return settings;
 }
 

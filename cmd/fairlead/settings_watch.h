@@ -1,10 +1,15 @@
 // The configuration and the catalogue of a running command, and whether their files have changed. A
 // file that cannot be read changes nothing: the caller keeps its settings.
 //
+// A file that changes while it is read is read again by the next Poll. A configuration that is
+// empty while the process runs is refused: a file that is being written is empty for a moment, and
+// would mean the defaults.
+//
 // Files are compared by content, so an edit in place, a rename over the file and the symbolic links
 // of a mounted ConfigMap are all detected. Thread-safety: none.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,10 +21,14 @@ namespace fairlead::cmd {
 
 class SettingsWatch {
  public:
+  using LoadFiles = std::function<absl::StatusOr<Settings>(const std::string& configuration_path,
+                                                           const std::string& catalog_path)>;
   // Paths as for LoadSettings.
-  SettingsWatch(std::string configuration_path, std::string catalog_path)
+  SettingsWatch(std::string configuration_path, std::string catalog_path,
+                LoadFiles load = LoadSettings)
       : configuration_path_(std::move(configuration_path)),
-        catalog_path_(std::move(catalog_path)) {}
+        catalog_path_(std::move(catalog_path)),
+        load_(std::move(load)) {}
 
   // The first time.
   absl::StatusOr<Settings> Load();
@@ -32,8 +41,12 @@ class SettingsWatch {
 
  private:
   [[nodiscard]] std::string Contents() const;
+  [[nodiscard]] bool IsEmpty() const;  // the configuration
+  // `before`: the text of the files when the reading began.
+  absl::StatusOr<Settings> Read(std::string& before);
 
   const std::string configuration_path_, catalog_path_;
+  const LoadFiles load_;
   std::string catalog_file_;  // the file that was read last: named by the flag or by the
                               // configuration
   std::string contents_;

@@ -90,6 +90,43 @@ TEST_F(SettingsWatchTest, NamesWhatOnlyARestartChanges) {
   EXPECT_THAT(watch.UnchangeableChanges(**watch.Poll()), IsEmpty());
 }
 
+TEST_F(SettingsWatchTest, AFileThatChangesWhileItIsReadIsReadAgain) {
+  Write("c.yaml", absl::StrCat(kHead, "defaultQueue: a\n"));
+  std::string meanwhile = "b";
+  SettingsWatch watch(Path("c.yaml"), "", [&](const std::string& a, const std::string& b) {
+    auto settings = LoadSettings(a, b);
+    if (!meanwhile.empty()) Write("c.yaml", absl::StrCat(kHead, "defaultQueue: ", meanwhile, "\n"));
+    meanwhile.clear();
+    return settings;
+  });
+  const auto queue = [](const auto& polled) {
+    return polled.has_value() && polled->ok() ? (*polled)->configuration.options.state.default_queue
+                                              : "";
+  };
+  ASSERT_TRUE(watch.Load().ok());
+  EXPECT_EQ(queue(watch.Poll()), "b");
+  Write("c.yaml", absl::StrCat(kHead, "defaultQueue: c\n"));
+  meanwhile = "d";
+  EXPECT_FALSE(watch.Poll().has_value()) << "half of one and half of the other, for all it knows";
+  EXPECT_EQ(queue(watch.Poll()), "d");
+  EXPECT_FALSE(watch.Poll().has_value());
+}
+
+TEST_F(SettingsWatchTest, AFileThatIsBeingWrittenIsNoConfiguration) {
+  Write("c.yaml", absl::StrCat(kHead, "defaultQueue: a\n"));
+  SettingsWatch watch(Path("c.yaml"), "");
+  ASSERT_TRUE(watch.Load().ok());
+  Write("c.yaml", "\n");
+  const auto empty = watch.Poll();
+  ASSERT_TRUE(empty.has_value());
+  EXPECT_THAT(std::string(empty->status().message()), HasSubstr("c.yaml: is empty"));
+  EXPECT_FALSE(watch.Poll().has_value());
+  Write("c.yaml", absl::StrCat(kHead, "defaultQueue: b\n"));
+  const auto whole = watch.Poll();
+  ASSERT_TRUE(whole.has_value() && whole->ok());
+  EXPECT_EQ((*whole)->configuration.options.state.default_queue, "b");
+}
+
 TEST_F(SettingsWatchTest, WithoutFilesNothingEverChanges) {
   SettingsWatch watch("", "");
   ASSERT_TRUE(watch.Load().ok());

@@ -11,6 +11,7 @@
 #include "core/decision_loop.h"
 #include "kube/codec/codec.h"
 #include "kube/transport/url.h"
+#include "kube/watch/source.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::cmd {
@@ -18,7 +19,6 @@ namespace {
 
 constexpr int kPageSize = 500;
 constexpr char kNoHistory[] = "fair shares are judged without the history of usage: ";
-constexpr char kNotEnded[] = "status.phase!=Succeeded,status.phase!=Failed";
 
 // Every object of a kind. NotFound if the server has no such kind.
 absl::Status ListKind(kube::HttpTransport& transport, model::Kind kind,
@@ -28,7 +28,8 @@ absl::Status ListKind(kube::HttpTransport& transport, model::Kind kind,
     kube::HttpRequest request;
     request.path = kube::CollectionPath(kind);
     kube::AddQuery(request.path, "limit", absl::StrCat(kPageSize));
-    if (kind == model::Kind::kPod) kube::AddQuery(request.path, "fieldSelector", kNotEnded);
+    if (kind == model::Kind::kPod)
+      kube::AddQuery(request.path, "fieldSelector", kube::kPodSelector);
     if (!token.empty()) kube::AddQuery(request.path, "continue", token);
     if (kube::HasProtobuf(kind)) request.accept = absl::StrCat(kube::kProtobuf, ",", kube::kJson);
     absl::StatusOr<kube::HttpResponse> answer = transport.Call(std::move(request));
@@ -38,7 +39,9 @@ absl::Status ListKind(kube::HttpTransport& transport, model::Kind kind,
     }
     FAIRLEAD_ASSIGN_OR_RETURN(kube::ListPage page,
                               kube::DecodeList(kind, answer->content_type, answer->body));
-    for (kube::Object& object : page.items) events.push_back(model::Upsert{std::move(object)});
+    for (kube::Object& object : page.items) {
+      if (kube::IsWatched(object)) events.push_back(model::Upsert{std::move(object)});
+    }
     token = std::move(page.continue_token);
   } while (!token.empty());
   events.push_back(model::Synced{kind});

@@ -222,6 +222,7 @@ bool Checks::IsNewStepOfAnEnd(const ApiServer::Commit& commit) {
 void Checks::CheckClaim(const Json& before, const Json& after) {
   const std::string why = sim::world::DisruptionOf(after);
   if (why.empty() || why == sim::world::DisruptionOf(before)) return;
+  CheckStaleClaim(sim::world::ReadPod(after), why);
   const absl::Time now = time_->now();
   for (const Workload& workload : truth_->Waiting()) {
     served_at_[workload.key] = now;

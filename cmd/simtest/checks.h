@@ -164,6 +164,7 @@ class Checks {
                                           const sim::world::Amounts& more) const;
   void OnEviction(const sim::world::PodFacts& pod);
   void CheckClaim(const sim::world::Json& before, const sim::world::Json& after);
+  void CheckStaleClaim(const sim::world::PodFacts& pod, const std::string& why);
   void CheckPassing(const sim::world::Json& before, const sim::world::Json& after);
   void CheckBlind(const sim::world::ApiServer::Commit& commit);
   void CheckGrouped(const sim::world::ApiServer::Commit& commit);

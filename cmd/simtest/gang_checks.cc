@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cmd/simtest/checks.h"
 
@@ -51,6 +52,22 @@ void Checks::CheckGrouped(const ApiServer::Commit& commit) {
                             absl::FormatDuration(row.bound_at - row.created),
                             " after its creation, and grouped ",
                             absl::FormatDuration(time_->now() - row.created), " after it"));
+}
+
+// A group of which a pod has succeeded may run below its minimum. What succeeded is deleted some
+// seconds later, and then it may not.
+void Checks::CheckStaleClaim(const sim::world::PodFacts& pod, const std::string& why) {
+  constexpr absl::Duration kHeard = absl::Milliseconds(500);  // by an undisturbed watch
+  if (!absl::StrContains(why, "(stalegangeviction)")) return;
+  const absl::Time now = time_->now();
+  const absl::Time known = now < disturbed_until_ + kRecovery ? KnownSince() : now - kHeard;
+  for (const auto& [key, row] : truth_->pods()) {
+    if (row.facts.ns != pod.ns || row.facts.group != pod.group || !row.facts.ours) continue;
+    if (row.succeeded_at > known || row.moved_at > known) continue;
+    Fail("gang", absl::StrCat("pod ", pod.key(), " is told \"", why, "\", and pod ", key,
+                              " of its group succeeded ",
+                              absl::FormatDuration(now - row.succeeded_at), " ago"));
+  }
 }
 
 // A sub-group that need not run runs as a whole, or not at all. A budget may keep its rest.

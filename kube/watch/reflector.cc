@@ -66,7 +66,7 @@ Reflector::Impl::Impl(HttpTransport& transport, Timers& timers, const Clock& clo
       queue_(queue),
       features_(features),
       options_(std::move(options)),
-      store_(options_.kind),
+      store_(options_.kind, options_.keeps),
       backoff_(options_.backoff_initial, options_.backoff_max, options_.seed) {}
 
 void Reflector::Impl::Enter(uint64_t generation, const std::function<void()>& step) {
@@ -102,6 +102,7 @@ void Reflector::Impl::Refresh() {
     std::lock_guard<std::mutex> lock(mutex_);
     if (phase_ == ReflectorPhase::kStopped) return;
     fresh_ = false;
+    missing_answers_ = 0;
     if (phase_ == ReflectorPhase::kIdle) return;
     NeedSnapshot();
     continue_token_.clear();

@@ -13,9 +13,13 @@
 //   410 within a paged LIST
 //              restarts from the first page; the third attempt requests everything at once.
 //   404        of a custom kind or one of resource.k8s.io (its CRD is not installed, or the
-//              server is older), and 403 of an optional kind (model::IsOptional; old RBAC rules).
-//              The kind counts as empty and synced, and is requested again now and then. Known
-//              objects are deleted only after kMissingConfirmations such answers.
+//              server is older), and 403 of an optional kind (model::IsOptional; old RBAC rules)
+//              that has never been read. The kind counts as empty and synced, and is requested
+//              again now and then. Known objects are deleted only after kMissingConfirmations such
+//              answers.
+//   403        of an optional kind that has been read: its objects still exist and count, the kind
+//              becomes stale. After kMissingConfirmations such answers `fresh` no longer waits for
+//              it, because nothing more can be learnt.
 //   silence    no answer to a watch within `header_limit`, or neither event nor bookmark for
 //              `silence_limit`: the connection is dead, resume.
 //   fruitless  consecutive watches that were accepted but delivered nothing (silence, a version
@@ -46,6 +50,7 @@
 #include "base/clock.h"
 #include "kube/transport/http.h"
 #include "kube/watch/event_queue.h"
+#include "scheduler/model/cluster_event.h"
 #include "scheduler/model/kind.h"
 
 namespace fairlead::kube {
@@ -58,7 +63,10 @@ struct ServerFeatures {
 struct ReflectorOptions {
   model::Kind kind = model::Kind::kPod;
   std::string field_selector;  // in the syntax of kubectl; empty: all objects
-  uint64_t seed = 0;           // of all jitter
+  // Objects for which it is false count as absent, as if the selector left them out. Null: none.
+  // A pure function.
+  bool (*keeps)(const decltype(model::Upsert::object)& object) = nullptr;
+  uint64_t seed = 0;  // of all jitter
   int page_size = 500;
   // The server ends a watch after a time within these bounds, so that not all watches end at once.
   absl::Duration min_watch = absl::Minutes(5);

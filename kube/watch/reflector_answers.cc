@@ -237,8 +237,10 @@ void Reflector::Impl::OnHttpError(int code, const ApiStatus& error, absl::Durati
     return RequestPage();
   }
   if (code == 404 && !IsBuiltIn(options_.kind)) return OnMissing(code, error);
+  const bool forbidden = code == 403 && model::IsOptional(options_.kind);
   // Installed with RBAC rules that do not name the kind: it is optional.
-  if (code == 403 && model::IsOptional(options_.kind)) return OnMissing(code, error);
+  if (forbidden && snapshots_ == 0) return OnMissing(code, error);
+  if (forbidden && ++missing_answers_ >= kMissingConfirmations) MarkFresh();
   NoteError(absl::StrCat(ReflectorPhaseName(phase_), ": ", Describe(code, error)));
   if (IsExpired(code, error)) {
     if (phase_ == ReflectorPhase::kList) ++list_restarts_;

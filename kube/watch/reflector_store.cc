@@ -9,8 +9,10 @@ namespace fairlead::kube {
 
 using model::ClusterEvent;
 
-model::Delete ReflectorStore::DeleteOf(const Known& known) const {
-  return model::Delete{kind_, known.ns, known.name, known.uid};
+model::Delete ReflectorStore::DeleteOf(absl::string_view key, const Known& known) const {
+  const size_t slash = key.find('/');
+  if (slash == absl::string_view::npos) return {kind_, "", std::string(key), known.uid};
+  return {kind_, std::string(key.substr(0, slash)), std::string(key.substr(slash + 1)), known.uid};
 }
 
 void ReflectorStore::AdvanceTo(absl::string_view version) {
@@ -23,10 +25,9 @@ void ReflectorStore::AdvanceTo(absl::string_view version) {
 
 void ReflectorStore::Upsert(Object object, std::vector<ClusterEvent>& out) {
   const model::ObjectMeta& meta = MetaOf(object);
-  Known& known = known_[model::Key(meta)];
-  if (!known.uid.empty() && known.uid != meta.uid) out.push_back(DeleteOf(known));
-  known.ns = meta.ns;
-  known.name = meta.name;
+  const std::string key = model::Key(meta);
+  Known& known = known_[key];
+  if (!known.uid.empty() && known.uid != meta.uid) out.push_back(DeleteOf(key, known));
   known.uid = meta.uid;
   known.version = meta.resource_version;
   known.seen_in = snapshot_;
@@ -53,7 +54,7 @@ void ReflectorStore::Apply(WatchEvent event, std::vector<ClusterEvent>& out) {
   if (event.type == WatchEventType::kDeleted) {
     // With another uid, it is the deletion of a predecessor that has been replaced already.
     if (found != known_.end() && found->second.uid == meta.uid) {
-      out.push_back(DeleteOf(found->second));
+      out.push_back(DeleteOf(found->first, found->second));
       known_.erase(found);
     }
   } else {
@@ -64,7 +65,12 @@ void ReflectorStore::Apply(WatchEvent event, std::vector<ClusterEvent>& out) {
           model::CompareVersions(meta.resource_version, found->second.version);
       newer = order == model::VersionOrder::kNewer || order == model::VersionOrder::kUnknown;
     }
-    if (newer) Upsert(std::move(*event.object), out);
+    if (newer && Counts(*event.object)) {
+      Upsert(std::move(*event.object), out);
+    } else if (newer && found != known_.end()) {
+      out.push_back(DeleteOf(found->first, found->second));
+      known_.erase(found);
+    }
   }
   AdvanceTo(version);
 }
@@ -81,6 +87,7 @@ void ReflectorStore::Discard() {
 
 void ReflectorStore::Stage(Object object) {
   const model::ObjectMeta& meta = MetaOf(object);
+  if (!Counts(object)) return Unstage(meta);
   std::string key = model::Key(meta);
   const auto known = known_.find(key);
   if (known != known_.end()) {
@@ -135,7 +142,7 @@ void ReflectorStore::DeleteUnseen(std::vector<ClusterEvent>& out) {
   std::sort(gone.begin(), gone.end());
   for (const std::string& key : gone) {
     const auto found = known_.find(key);
-    out.push_back(DeleteOf(found->second));
+    out.push_back(DeleteOf(key, found->second));
     known_.erase(found);
   }
 }

@@ -579,6 +579,36 @@ TEST(ReflectorOptionalKindTest, SaysWhenItIsMissingAndWhenItIsThere) {
   EXPECT_THAT(told(), ElementsAre(false));
 }
 
+// Its objects still exist: a budget that cannot be read any more still protects its pods.
+TEST_F(ReflectorTest, AnOptionalKindThatMayNoLongerBeReadIsStaleAndKeepsItsObjects) {
+  Begin(model::Kind::kPodDisruptionBudget);
+  Id id = Open();
+  Accept(id);
+  Send(id, WatchLine("ADDED", R"({"metadata":{"namespace":"ns","name":"b","uid":"ub",)"
+                              R"("resourceVersion":"4"},"spec":{},"status":{}})"));
+  Send(id, BookmarkLine("5", true));
+  EXPECT_THAT(Told(queue_), ElementsAre("+ns/b ub@4", "synced"));
+  End(id);
+  for (int i = 0; i < 2 * Reflector::kMissingConfirmations; ++i) {
+    Refuse(NextOpen(), 403, "Forbidden", "cannot watch");
+  }
+  EXPECT_THAT(reflector_->GetStats().last_error, HasSubstr("403"));
+  api_.Advance(absl::Minutes(1));
+  EXPECT_THAT(Told(queue_), IsEmpty());
+  const ReflectorStats stats = reflector_->GetStats();
+  EXPECT_FALSE(stats.missing);
+  EXPECT_EQ(stats.objects, 1u);
+  EXPECT_TRUE(stats.IsStale(absl::Minutes(1)));
+  // A process that begins to lead does not wait for it for ever.
+  reflector_->Refresh();
+  EXPECT_FALSE(reflector_->GetStats().fresh);
+  for (int i = 0; i < Reflector::kMissingConfirmations; ++i) {
+    Refuse(NextOpen(), 403, "Forbidden", "cannot list");
+  }
+  EXPECT_TRUE(reflector_->GetStats().fresh);
+  EXPECT_TRUE(reflector_->GetStats().IsStale(absl::Minutes(1)));
+}
+
 TEST(ClusterSourceTest, WatchesEveryKindAndSyncsWithoutTheCustomOnes) {
   FakeClock clock(absl::UnixEpoch());
   FakeTransport api(clock);
@@ -589,8 +619,8 @@ TEST(ClusterSourceTest, WatchesEveryKindAndSyncsWithoutTheCustomOnes) {
   ASSERT_EQ(api.exchanges().size(), std::size(model::kAllKinds));
   for (const auto& exchange : api.exchanges()) {
     const bool pods = absl::StartsWith(exchange.request.path, "/api/v1/pods");
-    EXPECT_EQ(pods, absl::StrContains(exchange.request.path,
-                                      "fieldSelector=status.phase%21%3DSucceeded%2C"));
+    EXPECT_EQ(pods,
+              absl::StrContains(exchange.request.path, "fieldSelector=status.phase%21%3DFailed&"));
   }
   EXPECT_TRUE(absl::IsUnavailable(source.Health(absl::Minutes(5))));
   for (size_t i = 0; i < std::size(model::kAllKinds); ++i) {

@@ -6,16 +6,25 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kube/transport/backoff.h"
+#include "scheduler/model/group_name.h"
 
 namespace fairlead::kube {
+
+bool IsWatched(const decltype(model::Upsert::object)& object) {
+  const auto* pod = std::get_if<model::Pod>(&object);
+  return pod == nullptr || pod->phase != model::PodPhase::kSucceeded ||
+         !model::GroupNameOf(*pod).empty();
+}
 
 ClusterSource::ClusterSource(HttpTransport& transport, Timers& timers, const Clock& clock,
                              EventQueue& queue, const SourceOptions& options) {
   for (const model::Kind kind : model::kAllKinds) {
     ReflectorOptions one = options.reflector;
     one.kind = kind;
-    one.field_selector =
-        kind == model::Kind::kPod ? "status.phase!=Succeeded,status.phase!=Failed" : "";
+    if (kind == model::Kind::kPod) {
+      one.field_selector = kPodSelector;
+      one.keeps = IsWatched;
+    }
     one.seed = JitterBits(options.seed, static_cast<uint64_t>(kind));
     reflectors_.push_back(
         std::make_unique<Reflector>(transport, timers, clock, queue, features_, std::move(one)));

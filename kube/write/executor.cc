@@ -28,6 +28,14 @@ int64_t LatencyHistogram::total() const {
   return total;
 }
 
+namespace {
+
+bool IsRepeatedByCore(WriteLane lane) {
+  return lane == WriteLane::kEvict || lane == WriteLane::kNode;
+}
+
+}  // namespace
+
 class Executor::Impl : public std::enable_shared_from_this<Executor::Impl> {
  public:
   Impl(HttpTransport& transport, Timers& timers, const Clock& clock, EventQueue& results,
@@ -44,6 +52,7 @@ class Executor::Impl : public std::enable_shared_from_this<Executor::Impl> {
   void Submit(const model::Action& action);
   void Poke();
   void BeginDrain();
+  void Abandon();
   bool Idle() const;
   bool Drain(absl::Duration timeout);
   void Stop();
@@ -63,11 +72,13 @@ class Executor::Impl : public std::enable_shared_from_this<Executor::Impl> {
   void TakeAnswer(uint64_t action_id, const absl::StatusOr<HttpResponse>& answer, Requests& out);
   void RetryLater(WriteJob& job, absl::Duration at_least);
   void ArmResume();
+  void ArmExpiry(std::string object, uint64_t action_id);
   void Answer(uint64_t action_id, absl::Status status, std::string resource_version = {});
   void Finish(WriteJob& job, Decision decision);
   void Drop(bool on_wire_too, absl::string_view why);
-  bool MayWrite() const { return !may_write_ || may_write_(); }
+  bool MayWrite() const { return !abandoned_ && (!may_write_ || may_write_()); }
   int ReservedFrom(WriteLane lane) const;
+  int AttemptsOf(const WriteJob& job) const;
 
   // Without the lock.
   void SendAll(Requests requests);
@@ -84,7 +95,7 @@ class Executor::Impl : public std::enable_shared_from_this<Executor::Impl> {
   std::condition_variable idle_;
   WriteWindow window_;
   WriteQueue queue_;
-  bool draining_ = false, stopped_ = false;
+  bool draining_ = false, abandoned_ = false, stopped_ = false;
   std::optional<Timers::Id> resume_timer_;
   ExecutorStats stats_;  // the counters of it
 };
@@ -137,6 +148,8 @@ void Executor::Impl::Submit(const model::Action& action) {
   job.replaceable = std::holds_alternative<model::SetPodUnschedulable>(action.what);
   // A bound pod needs no reason for waiting.
   job.replaces = job.replaceable || std::holds_alternative<model::BindPod>(action.what);
+  job.decides_anew = std::holds_alternative<model::EvictPod>(action.what) ||
+                     std::holds_alternative<model::CreateNodeRequest>(action.what);
   job.protocol = MakeWriteProtocol(action, options_.identity);
   job.backoff = Backoff(options_.backoff_initial, options_.backoff_max, action.id);
   job.submitted_at = clock_.Steady();
@@ -149,7 +162,9 @@ void Executor::Impl::Submit(const model::Action& action) {
     if (!refused && for_provider && !provider_) {
       Answer(action.id, absl::UnimplementedError("no provider of nodes is configured"));
     } else if (!refused && !for_provider) {
-      const auto replaced = queue_.Add(WrittenObject(action), std::move(job));
+      std::string object = WrittenObject(action);
+      const auto replaced = queue_.Add(object, std::move(job));
+      if (IsRepeatedByCore(lane)) ArmExpiry(std::move(object), action.id);
       if (replaced.has_value()) {
         ++stats_.replaced;
         Answer(*replaced, absl::OkStatus());
@@ -208,6 +223,23 @@ void Executor::Impl::ArmResume() {
   });
 }
 
+// If the action waits for a place, for Retry-After or behind another write of its object.
+void Executor::Impl::ArmExpiry(std::string object, uint64_t action_id) {
+  timers_.After(kFreshFor, [weak = weak_from_this(), object = std::move(object), action_id] {
+    const auto impl = weak.lock();
+    if (!impl) return;
+    std::lock_guard<std::mutex> lock(impl->mutex_);
+    const std::optional<WriteJob> job = impl->queue_.Withdraw(object, action_id);
+    if (!job.has_value()) return;
+    ++impl->stats_.expired;
+    ++impl->stats_.answered[static_cast<size_t>(job->lane)];
+    ++impl->stats_.failed[static_cast<size_t>(job->lane)];
+    const absl::Status late = absl::AbortedError("it could not be sent in time");
+    impl->Answer(action_id, job->decides_anew ? absl::UnavailableError(late.message()) : late);
+    if (impl->queue_.empty()) impl->idle_.notify_all();
+  });
+}
+
 void Executor::Impl::StartRequest(WriteJob& job, Requests& out) {
   job.on_wire = true;
   ++job.attempts;
@@ -238,12 +270,17 @@ void Executor::Impl::TakeAnswer(uint64_t action_id, const absl::StatusOr<HttpRes
   if (decision.next == Decision::Next::kContinue) {
     --job->attempts;  // part of the same attempt
     StartRequest(*job, out);
-  } else if (goes_on && job->attempts < options_.max_attempts[static_cast<size_t>(job->lane)]) {
+  } else if (goes_on && job->attempts < AttemptsOf(*job)) {
     RetryLater(*job, decision.retry_after);
   } else {
     Finish(*job, std::move(decision));
   }
   Pump(out);
+}
+
+int Executor::Impl::AttemptsOf(const WriteJob& job) const {
+  return job.protocol->done() ? options_.follow_up_attempts
+                              : options_.max_attempts[static_cast<size_t>(job.lane)];
 }
 
 void Executor::Impl::RetryLater(WriteJob& job, absl::Duration at_least) {
@@ -271,6 +308,8 @@ void Executor::Impl::Finish(WriteJob& job, Decision decision) {
   if (refused && job.protocol->outcome_unknown()) {
     status = absl::UnavailableError(status.message());
   }
+  const bool put_off = decision.next == Decision::Next::kRetry && absl::IsAborted(status);
+  if (put_off && job.decides_anew) status = absl::UnavailableError(status.message());
   const auto lane = static_cast<size_t>(job.lane);
   ++stats_.answered[lane];
   if (!status.ok()) ++stats_.failed[lane];
@@ -284,7 +323,9 @@ void Executor::Impl::Drop(bool on_wire_too, absl::string_view why) {
   for (const WriteJob& job : queue_.Drop(on_wire_too)) {
     ++stats_.fenced;
     const bool unknown = job.on_wire || job.protocol->outcome_unknown();
-    Answer(job.action_id, unknown ? absl::UnavailableError(why) : absl::AbortedError(why));
+    Answer(job.action_id, job.protocol->done() ? absl::OkStatus()
+                          : unknown            ? absl::UnavailableError(why)
+                                               : absl::AbortedError(why));
   }
 }
 
@@ -301,6 +342,13 @@ void Executor::Impl::Poke() {
 void Executor::Impl::BeginDrain() {
   std::lock_guard<std::mutex> lock(mutex_);
   draining_ = true;
+}
+
+void Executor::Impl::Abandon() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  draining_ = abandoned_ = true;
+  Drop(/*on_wire_too=*/false, "the executor is shutting down");
+  if (queue_.empty()) idle_.notify_all();
 }
 
 bool Executor::Impl::Idle() const {
@@ -343,6 +391,7 @@ Executor::~Executor() { impl_->Stop(); }
 void Executor::Submit(const model::Action& action) { impl_->Submit(action); }
 void Executor::Poke() { impl_->Poke(); }
 void Executor::BeginDrain() { impl_->BeginDrain(); }
+void Executor::Abandon() { impl_->Abandon(); }
 bool Executor::Idle() const { return impl_->Idle(); }
 bool Executor::Drain(absl::Duration timeout) { return impl_->Drain(timeout); }
 ExecutorStats Executor::GetStats() const { return impl_->GetStats(); }

@@ -2,6 +2,10 @@
 //
 // - write_protocol.h says what each answer of the server means and what is retried. Retries have
 //   growing jittered delays and respect Retry-After, at most Options::max_attempts times per lane.
+// - Evictions and writes about nodes are attempted once: the core repeats them, because it looks
+//   first whether they are still wanted and whether it still sees the cluster. For the same reason
+//   they do not wait: one that has not been sent kFreshFor after Submit is answered instead.
+//   What follows an eviction that is done (its condition) is retried.
 // - Writes are ordered by lane: bindings, evictions, nodes and node requests, status patches,
 //   events; per object in the order of submission (write_queue.h). The lower lanes leave a part of
 //   the window free, so a burst of them never delays a binding by more than one answer.
@@ -17,8 +21,10 @@
 //   process may lead.
 //
 // Statuses beyond those of model::ActionResult: Aborted (definitely not done: fenced, shutting
-// down, throttled to the end), InvalidArgument and PermissionDenied (the server will never accept
-// it), ResourceExhausted (shed), Unimplemented (no provider).
+// down, throttled to the end, not sent in time), InvalidArgument and PermissionDenied (the server
+// will never accept it), ResourceExhausted (shed), Unimplemented (no provider). An eviction or a
+// new node request that was only put off (Aborted, but for the fence) is answered Unavailable:
+// after a refusal the core would decide anew, and rest the pod or the machine type.
 //
 // Thread-safety: every method from any thread. `may_write` is called under the executor's lock and
 // must be quick and not call back; `provider` is called in Submit, without it. Transport, timers,
@@ -43,6 +49,10 @@
 
 namespace fairlead::kube {
 
+// How long an eviction or a write about a node may wait to be sent. Above a round trip and the
+// length of a burst, below the time in which people or controllers change what it was decided for.
+inline constexpr absl::Duration kFreshFor = absl::Seconds(2);
+
 // Counts of durations by powers of two: bucket i has those below 2^i ms, the last one the rest.
 struct LatencyHistogram {
   static constexpr int kBuckets = 17;
@@ -56,7 +66,8 @@ struct ExecutorOptions {
   WriteWindow::Options window;
   WriterIdentity identity;
   // Requests per action, by lane; a GET after an unknown outcome counts too.
-  std::array<int, kWriteLanes> max_attempts = {10, 6, 8, 6, 2};
+  std::array<int, kWriteLanes> max_attempts = {10, 1, 1, 6, 2};
+  int follow_up_attempts = 6;  // requests after the write itself is done
   absl::Duration backoff_initial = absl::Milliseconds(200);
   absl::Duration backoff_max = absl::Seconds(10);
   absl::Duration request_timeout = absl::Seconds(15);
@@ -72,7 +83,7 @@ struct ExecutorStats {
   int64_t window_decreases = 0;
   std::array<size_t, kWriteLanes> queued{};  // not yet answered
   std::array<int64_t, kWriteLanes> answered{}, failed{};
-  int64_t retries = 0, replaced = 0, fenced = 0;
+  int64_t retries = 0, replaced = 0, fenced = 0, expired = 0;  // expired: not sent in time
   int64_t shed = 0, shed_events = 0;                           // of all lanes, and of events alone
   absl::flat_hash_map<std::string, int64_t> requests_by_verb;  // "GET", "POST", ...
   LatencyHistogram request_latency;
@@ -97,10 +108,13 @@ class Executor {
 
   // Answers every later Submit with Aborted; queued actions continue.
   void BeginDrain();
+  // The same, and answers what is not on the wire: Aborted, or Unavailable. What is on the wire
+  // ends with its answer or its time-out: Idle says when.
+  void Abandon();
   [[nodiscard]] bool Idle() const;
   // Calls BeginDrain and waits (real time) until everything is answered or `timeout` has passed.
   // Then answers the rest: Aborted, or Unavailable if on the wire. Never from a callback. True if
-  // all was done.
+  // all was done. If false, requests may still be on the wire, and done by the server later.
   bool Drain(absl::Duration timeout);
 
   [[nodiscard]] ExecutorStats GetStats() const;

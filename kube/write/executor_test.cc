@@ -100,6 +100,46 @@ TEST_F(ExecutorTest, ABudgetsNoDoesNotSlowOthersDown) {
   EXPECT_THAT(Told(queue_), ElementsAre("1 RESOURCE_EXHAUSTED", "2 OK"));
 }
 
+// The core looks again whether they are wanted, and whether it still sees the cluster.
+TEST_F(ExecutorTest, EvictionsAndWritesAboutNodesAreAttemptedOnce) {
+  api_.On("POST", kEvictPath, ErrorReply(500, "InternalError", "etcd"));
+  api_.On("GET", kNodePath, ErrorReply(429, "TooManyRequests", "x", absl::Seconds(1)));
+  Submit(Evict());
+  EXPECT_TRUE(absl::IsUnavailable(Answer()));
+  Submit(Taint(true));
+  EXPECT_TRUE(absl::IsAborted(Answer()));
+  api_.Advance(absl::Hours(1));
+  EXPECT_THAT(Requests(), ElementsAre("POST eviction", "GET n1"));
+  EXPECT_EQ(executor_->GetStats().retries, 0);
+}
+
+// Behind Retry-After, a full window, or another write of its object.
+TEST_F(ExecutorTest, AnEvictionThatCannotBeSentIsAnsweredBeforeItIsOutOfDate) {
+  options_.window.start = options_.window.min = options_.window.max = 1;
+  Submit(Unschedulable());  // hangs
+  Submit(Evict());
+  Submit(Taint(true));
+  model::CreateNodeRequest create;
+  create.request.Own().meta.name = "r1";
+  Submit(create);
+  api_.Advance(kFreshFor - absl::Milliseconds(1));
+  EXPECT_THAT(Told(queue_), IsEmpty());
+  api_.Advance(absl::Milliseconds(1));
+  EXPECT_THAT(Told(queue_), ElementsAre("2 UNAVAILABLE", "3 ABORTED", "4 UNAVAILABLE"));
+  EXPECT_EQ(executor_->GetStats().expired, 3);
+  api_.Respond(api_.exchanges().back().id, kOk.response);
+  Settle();
+  EXPECT_THAT(Told(queue_), ElementsAre("1 OK"));
+  EXPECT_THAT(Requests(), ElementsAre("PATCH status"));
+  EXPECT_TRUE(executor_->Idle());
+  api_.On("PATCH", kStatusPath, ErrorReply(429, "TooManyRequests", "x", absl::Seconds(9)), 1);
+  Submit(Unschedulable());
+  api_.Pump();
+  Submit(Evict());
+  api_.Advance(kFreshFor);
+  EXPECT_THAT(Told(queue_), ElementsAre("6 UNAVAILABLE"));
+}
+
 TEST_F(ExecutorTest, RetriesBackOff) {
   api_.On("PATCH", kStatusPath, Lost());
   Submit(Unschedulable());
@@ -295,6 +335,28 @@ TEST_F(ExecutorTest, DrainAnswersWhatIsLeft) {
   api_.Respond(api_.exchanges().front().id, kCreated.response);
   api_.Pump();
   EXPECT_THAT(Told(queue_), IsEmpty()) << "one answer an action";
+}
+
+// An eviction whose second request is left, a binding that waits for its retry, one on the wire.
+TEST_F(ExecutorTest, WhatIsAbandonedEndsWithTheRequestsOnTheWire) {
+  api_.On("POST", kEvictPath, kCreated);
+  api_.On("PATCH", kStatusPath, Reply::Hold());
+  Submit(Evict());
+  Submit(Bind("retry"));
+  Submit(Bind("wire"));
+  api_.Pump();
+  api_.Fail(api_.exchanges()[1].id, absl::UnavailableError("reset"));
+  api_.Pump();
+  executor_->Abandon();
+  EXPECT_THAT(Told(queue_), ElementsAre("2 UNAVAILABLE"));
+  EXPECT_FALSE(executor_->Idle());
+  const size_t sent = api_.exchanges().size();
+  api_.Respond(api_.exchanges()[2].id, Reply::Json(500, "").response);
+  api_.Advance(options_.request_timeout);
+  EXPECT_TRUE(executor_->Idle());
+  EXPECT_THAT(Told(queue_), ::testing::UnorderedElementsAre("1 OK", "3 UNAVAILABLE"));
+  EXPECT_EQ(api_.exchanges().size(), sent) << "nothing more is sent";
+  EXPECT_TRUE(executor_->Drain(absl::ZeroDuration()));
 }
 
 TEST_F(ExecutorTest, DestroyedWithAnswersOnTheirWay) {

@@ -86,12 +86,12 @@ class EvictProtocol final : public WriteProtocol {
         what_(absl::StrCat("evict pod ", model::Key(evict_.ns, evict_.name))) {}
 
   HttpRequest Next(absl::Time now) override {
-    return ToRequest(evicted_ ? EncodeDisruptionTarget(evict_, now) : EncodeEvict(evict_));
+    return ToRequest(done_ ? EncodeDisruptionTarget(evict_, now) : EncodeEvict(evict_));
   }
 
   Decision OnAnswer(const Answer& answer) override {
     Decision decision = DecideGenerally(what_, answer);
-    if (evicted_) {
+    if (done_) {
       decision.status = absl::OkStatus();
       return decision;
     }
@@ -106,7 +106,7 @@ class EvictProtocol final : public WriteProtocol {
         decision = Done(absl::ResourceExhaustedError(
             absl::StrCat(what_, ": ", said.message, said.causes.empty() ? "" : " ", said.causes)));
       } else if (IsSuccess(answer)) {
-        evicted_ = true;
+        done_ = true;
         decision.next = Next::kContinue;
       }
     }
@@ -116,7 +116,6 @@ class EvictProtocol final : public WriteProtocol {
  private:
   model::EvictPod evict_;
   std::string what_;
-  bool evicted_ = false;
 };
 
 // One request that may be repeated safely.

@@ -17,7 +17,7 @@
 //             victim must not have it. 404 NotFound, 409 FailedPrecondition (the uid); after an
 //             unknown outcome both mean that the eviction worked: OK. 429 with a Status is a
 //             PodDisruptionBudget's refusal: ResourceExhausted, with the causes that the server
-//             tells, and not retried here; it says nothing about the server's load. So is a 2xx
+//             tells; it says nothing about the server's load. So is a 2xx
 //             with a Status of failure (a pod of several budgets). Once the eviction is done, the
 //             result is OK, whatever happens to the condition.
 //   patches   404 NotFound, 409 FailedPrecondition. 422 has several meanings: another uid, a
@@ -86,9 +86,12 @@ class WriteProtocol {
   virtual Decision OnAnswer(const absl::StatusOr<HttpResponse>& answer) = 0;
   // True if a write was sent and its outcome is unknown.
   [[nodiscard]] bool outcome_unknown() const { return unknown_; }
+  // True if the write itself is done, and only what follows it is left.
+  [[nodiscard]] bool done() const { return done_; }
 
  protected:
   bool unknown_ = false;
+  bool done_ = false;
 };
 
 // Null for LaunchNode and TerminateNode.

@@ -204,6 +204,24 @@ WriteJob WriteQueue::Finish(uint64_t action_id) {
   return job;
 }
 
+std::optional<WriteJob> WriteQueue::Withdraw(const std::string& object, uint64_t action_id) {
+  const auto entry = objects_.find(object);
+  if (entry == objects_.end()) return std::nullopt;
+  Line& line = entry->second;
+  for (size_t i = line.active ? 1 : 0; i < line.jobs.size(); ++i) {
+    if (line.jobs[i]->action_id != action_id || line.jobs[i]->attempts > 0) continue;
+    WriteJob job = std::move(*line.jobs[i]);
+    line.jobs.erase(line.jobs.begin() + static_cast<std::ptrdiff_t>(i));
+    --SizeOf(job);
+    if (line.jobs.empty()) {
+      if (line.ticket != 0) --ready_;
+      objects_.erase(entry);
+    }
+    return job;
+  }
+  return std::nullopt;
+}
+
 std::vector<WriteJob> WriteQueue::Drop(bool on_wire_too) {
   std::vector<WriteJob> dropped;
   for (auto entry = objects_.begin(); entry != objects_.end();) {

@@ -41,6 +41,8 @@ struct WriteJob {
   WriteLane lane = WriteLane::kBind;
   bool replaceable = false;
   bool replaces = false;  // an older replaceable one
+  // The owner takes a refusal as a reason to decide anew.
+  bool decides_anew = false;
   std::unique_ptr<WriteProtocol> protocol;
   Backoff backoff{absl::ZeroDuration(), absl::ZeroDuration(), 0};
   int attempts = 0;
@@ -64,6 +66,8 @@ class WriteQueue {
   void Requeue(uint64_t action_id);
   // Removes an active job; the next of its object becomes ready.
   WriteJob Finish(uint64_t action_id);
+  // Removes a job that waits for its first Start; none if it does not.
+  std::optional<WriteJob> Withdraw(const std::string& object, uint64_t action_id);
   // Removes every job, or every job that is not on the wire, in order of action ids.
   std::vector<WriteJob> Drop(bool on_wire_too);
 

@@ -148,9 +148,11 @@ std::string ClusterState::CheckConsistency() const {
                         Text(total, names_));
   }
   size_t live = 0;
+  std::map<WorkloadId, uint32_t> succeeded;  // of them the workload has the number alone
   for (const PodRecord& pod : pods_) {
     if (pod.id == kNoId) continue;
     ++live;
+    if (pod.status == PodStatus::kSucceeded) ++succeeded[pod.workload];
     const bool on_node = HoldsNode(pod.status) || pod.status == PodStatus::kPipelined;
     if (on_node != (pod.node != kNoId)) return absl::StrCat("pod ", pod.name, ": status and node");
     if ((on_node && classes_[pod.pod_class].SharesGpu()) == pod.gpu_groups.empty()) {
@@ -174,6 +176,9 @@ std::string ClusterState::CheckConsistency() const {
   for (const Workload& workload : workloads_) {
     if (workload.id == kNoId) continue;
     uint32_t counts[kPodStatusCount] = {};
+    if (const auto ended = succeeded.find(workload.id); ended != succeeded.end()) {
+      counts[static_cast<int>(PodStatus::kSucceeded)] = ended->second;
+    }
     for (PodId pod : workload.pods) {
       if (pods_[pod].workload != workload.id)
         return absl::StrCat("workload ", workload.name, ": foreign pod");

@@ -291,7 +291,7 @@ TEST_F(HostileTest, APodGroupThatIsDeletedTakesNoChargeAway) {
   state_.UpsertPod(PodBuilder("ns", "a").Gpus(4).On("n1").Queue("elsewhere"));
   EXPECT_EQ(state_.QueueOf(Pod("a")), "team");
   state_.UpsertPod(PodBuilder("ns", "a").Gpus(4).On("n1", model::PodPhase::kSucceeded));
-  EXPECT_EQ(Pod("a").started_under, nullptr);
+  EXPECT_EQ(state_.FindPod("ns", "a"), kNoId);
 }
 
 TEST_F(HostileTest, WhatTheBindingWroteHoldsAfterARestart) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/group_name.h"
 #include "scheduler/state/cluster_state.h"
 
 namespace fairlead::state {
@@ -175,15 +176,41 @@ void ClusterState::ReadTaskPriority(PodRecord& record, const model::Pod& pod) {
 Change ClusterState::UpsertPod(const model::Pod& pod) {
   Change change;
   PodId id = FindPod(pod.meta.ns, pod.meta.name);
-  if (id != kNoId && pods_[id].uid != pod.meta.uid) {
-    change |= RemovePod(pod.meta.ns, pod.meta.name, pods_[id].uid);
-    id = kNoId;
+  const bool succeeded = pod.phase == model::PodPhase::kSucceeded;
+  if (id != kNoId) {
+    const PodRecord& known = pods_[id];
+    const bool same = known.uid == pod.meta.uid;
+    const bool marked = known.status == PodStatus::kSucceeded;
+    if (same && marked && succeeded && workloads_[known.workload].name == model::GroupNameOf(pod)) {
+      return change;
+    }
+    if (!same || marked || succeeded) {
+      change |= RemovePod(pod.meta.ns, pod.meta.name, known.uid);
+      id = kNoId;
+    }
   }
   // The scheduler name of a pod does not change.
   const bool ours =
       id != kNoId ? pods_[id].ours
                   : std::find(options_.scheduler_names.begin(), options_.scheduler_names.end(),
                               pod.scheduler_name) != options_.scheduler_names.end();
+  if (succeeded) {
+    // It counts in by_status of its group and is nowhere else: not among the group's pods either,
+    // of which there may be as many again for every completion of a Job.
+    if (!ours || model::GroupNameOf(pod).empty()) return change;
+    id = NewPod();
+    PodRecord& mark = pods_[id];
+    mark.ns = pod.meta.ns;
+    mark.name = pod.meta.name;
+    mark.uid = pod.meta.uid;
+    pod_index_.insert(id);
+    mark.ours = true;
+    mark.status = PodStatus::kSucceeded;
+    mark.pod_class = InternClass(model::PodSpec());
+    AttachToWorkload(mark, pod);
+    change.workloads = true;
+    return change;
+  }
   std::optional<model::PodSpec> bounded;
   if (const model::GpuShare share = WithinBounds(pod.spec.gpu_share);
       !(share == pod.spec.gpu_share)) {
@@ -196,10 +223,7 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
   const model::PodSpec& spec = selected.has_value() ? *selected : said;
   if (id == kNoId) {
     // A pod of another scheduler matters only while it takes capacity.
-    if (!ours && (pod.node_name.empty() || pod.phase == model::PodPhase::kSucceeded ||
-                  pod.phase == model::PodPhase::kFailed)) {
-      return change;
-    }
+    if (!ours && (pod.node_name.empty() || pod.phase == model::PodPhase::kFailed)) return change;
     id = NewPod();
     PodRecord& record = pods_[id];
     record.ns = pod.meta.ns;
@@ -318,10 +342,7 @@ Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
     change.policy = true;
   }
   if (record.terminating && budgets_.in_flight() > 0) budgets_.SeenLeaving(record.uid);
-  if (pod.phase == model::PodPhase::kSucceeded) {
-    status = PodStatus::kSucceeded;
-  } else if (pod.phase == model::PodPhase::kFailed ||
-             (record.terminating && pod.node_name.empty())) {
+  if (pod.phase == model::PodPhase::kFailed || (record.terminating && pod.node_name.empty())) {
     // Terminating without ever having had a node is as good as gone.
     status = PodStatus::kFailed;
   } else if (!pod.node_name.empty()) {
@@ -364,7 +385,8 @@ Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
 void ClusterState::ErasePod(PodId id) {
   PodRecord& record = pods_[id];
   const NodeId node = record.node;
-  if (record.status != PodStatus::kPending) MovePod(id, PodStatus::kPending, kNoId);
+  const bool marked = record.status == PodStatus::kSucceeded;
+  if (!marked && record.status != PodStatus::kPending) MovePod(id, PodStatus::kPending, kNoId);
   grace_ends_.Erase(id);
   if (node != kNoId) DropNodeIfUnused(node);
   if (!pod_claims_.empty()) ForgetClaims(id);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/group_name.h"
 #include "scheduler/state/cluster_state.h"
 #include "scheduler/state/gang_sets.h"
 
@@ -14,11 +15,6 @@ namespace fairlead::state {
 namespace {
 
 using model::Preemptibility;
-
-absl::string_view GroupNameOf(const model::Pod& pod) {
-  const absl::string_view annotated = pod.meta.annotations.Get(model::kPodGroupAnnotation);
-  return annotated.empty() ? absl::string_view(pod.scheduling_group) : annotated;
-}
 
 absl::string_view ControllerKind(const model::Pod& pod) {
   for (const model::OwnerReference& owner : pod.meta.owners) {
@@ -105,7 +101,7 @@ void ClusterState::AttachToWorkload(PodRecord& record, const model::Pod& pod) {
   hints.staleness_grace = std::string(pod.meta.annotations.Get(model::kStalenessGraceAnnotation));
   hints.preemption_delay = std::string(pod.meta.annotations.Get(model::kPreemptionDelayAnnotation));
 
-  const absl::string_view group_name = GroupNameOf(pod);
+  const absl::string_view group_name = model::GroupNameOf(pod);
   bool moved = record.workload == kNoId;
   if (!moved) {
     const Workload& current = workloads_[record.workload];
@@ -152,10 +148,12 @@ void ClusterState::AttachToWorkload(PodRecord& record, const model::Pod& pod) {
     }
     record.workload = id;
     Workload& workload = workloads_[id];
-    InsertInTaskOrder(workload, record.id);
     ++workload.by_status[static_cast<int>(record.status)];
-    record.set = kNoSet;  // in none of this workload yet
-    AssignSet(record);
+    if (record.status != PodStatus::kSucceeded) {
+      InsertInTaskOrder(workload, record.id);
+      record.set = kNoSet;  // in none of this workload yet
+      AssignSet(record);
+    }
     if (IsAllocated(record.status)) TellCharged(record);
     TouchWorkload(id);
   }
@@ -180,19 +178,21 @@ void ClusterState::DetachFromWorkload(PodRecord& record) {
   }
   --workload.by_status[static_cast<int>(record.status)];
   if (IsAllocated(record.status)) TellReleased(record);
-  workload.pods.erase(std::find(workload.pods.begin(), workload.pods.end(), record.id));
+  if (record.status != PodStatus::kSucceeded) {
+    workload.pods.erase(std::find(workload.pods.begin(), workload.pods.end(), record.id));
+  }
   record.workload = kNoId;
   TouchWorkload(id);
-  if (workload.pods.empty() && workload.group == nullptr) {
-    DropWorkloadIfUnused(id);
-    return;
-  }
-  RenewWorkload(id, /*changed=*/true);
+  DropWorkloadIfUnused(id);
+  if (workload.id != kNoId) RenewWorkload(id, /*changed=*/true);
 }
 
 void ClusterState::DropWorkloadIfUnused(WorkloadId id) {
   Workload& workload = workloads_[id];
-  if (!workload.pods.empty() || workload.group != nullptr) return;
+  if (!workload.pods.empty() || workload.group != nullptr ||
+      workload.Count(PodStatus::kSucceeded) > 0) {
+    return;
+  }
   Tell({.kind = StateChange::Kind::kWorkloadGone, .workload = id});
   if (workload.is_group) group_index_.erase(model::Key(workload.ns, workload.name));
   const uint64_t version = workload.version;
@@ -458,11 +458,8 @@ Change ClusterState::RemovePodGroup(absl::string_view ns, absl::string_view name
   RefreshSets(workload);
   TouchWorkload(id);
   change.workloads = true;
-  if (workload.pods.empty()) {
-    DropWorkloadIfUnused(id);
-    return change;
-  }
-  RenewWorkload(id, /*changed=*/true);
+  DropWorkloadIfUnused(id);
+  if (workload.id != kNoId) RenewWorkload(id, /*changed=*/true);
   return change;
 }
 

@@ -29,13 +29,14 @@ class Corners {
     if (Draw("cloud")) Cloud();
     if (Draw("demand")) Demand();
     if (Draw("lease")) Lease();
-    if (Draw("watch")) Watch();
+    if (Draw("watch")) plan_.seed % 3 == 0 ? HangingEvictions() : Watch();
     if (Draw("search")) Search();
     if (Draw("groups")) Groups();
     if (Draw("hostile")) Hostile();
     if (Draw("network")) Network();
     if (Draw("odd")) Odd();
     if (Draw("queues")) DeletedQueue();
+    if (Draw("groups")) SucceededMember();
   }
 
  private:
@@ -116,6 +117,60 @@ class Corners {
         .With("cpu", 7000)
         .With("grouping", "none")
         .With("run", random_.Between(40, 80));
+  }
+
+  // A gang that is below its minimum because one of its pods has succeeded.
+  void SucceededMember() {
+    const int64_t at = random_.Between(2 * kSecond, plan_.end_ms - 60 * kSecond);
+    Queue("corner-gang");
+    At(0, "node").With("name", "corner-gang").With("cpu", 8000).With("memory", 32 * kGiB);
+    Job(at, "corner-gang", "corner-gang")
+        .With("pods", 2)
+        .With("cpu", 500)
+        .With("grouping", "own")
+        .With("min", 3)
+        .With("run", kForever);
+    const auto annotate = [&](int64_t when, const char* job, const char* key, const char* value) {
+      At(when, "annotate-pods").With("job", job).With("key", key).With("value", value);
+    };
+    annotate(at + 100, "corner-gang", "kai.scheduler/staleness-grace-period", "2s");
+    Job(at + 2 * kSecond, "corner-first", "corner-gang")
+        .With("pods", 1)
+        .With("cpu", 500)
+        .With("grouping", "none")
+        .With("run", 10);
+    annotate(at + 2 * kSecond + 50, "corner-first", "pod-group-name", "corner-gang");
+  }
+
+  // The leader's evictions get no answer, then it hears nothing of pods, and what they were for
+  // goes.
+  void HangingEvictions() {
+    const int64_t at = random_.Between(25 * kSecond, 45 * kSecond);
+    Queue("corner-hang");
+    // Only this node takes these pods, and one takes the room of all others.
+    At(0, "node").With("name", "corner-hang").With("cpu", 64'000).With("memory", 4096 * kGiB);
+    const auto job = [&](int64_t when, const char* name, const char* priority_class) -> Operation& {
+      Operation& added = Job(when, name, "corner-hang");
+      added.With("memory", 300 * kGiB).With("class", priority_class).With("grouping", "none");
+      return added;
+    };
+    job(kSecond, "corner-hang-low", "train")
+        .With("pods", 8)
+        .With("cpu", 7500)
+        .With("run", kForever);
+    At(at - kSecond, "refuse")
+        .With("replica", "leader")
+        .With("prefix", "/api/v1/namespaces")
+        .With("suffix", "/eviction")
+        .With("status", 0)
+        .With("for_ms", 70 * kSecond);
+    job(at, "corner-hang-high", "high").With("pods", 1).With("cpu", 62'000).With("run", kForever);
+    At(at + 500, "blind")
+        .With("replica", "leader")
+        .With("prefix", "/api/v1/pods")
+        .With("status", 403)
+        .With("for_ms", 100 * kSecond);
+    At(at + 2 * kSecond, "delete-job").With("name", "corner-hang-high");
   }
 
   void Lease() {

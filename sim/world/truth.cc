@@ -62,6 +62,7 @@ void Truth::OnPod(const ApiServer::Commit& commit) {
                             row.facts.has_task_priority != facts.has_task_priority ||
                             row.facts.queue_label != facts.queue_label;
   row.facts = facts;
+  if (facts.succeeded) row.succeeded_at = std::min(row.succeeded_at, time_->now());
   if (!facts.node.empty() && row.bound_by.empty()) {
     row.bound_by = std::string(commit.actor);
     row.bound_at = time_->now();

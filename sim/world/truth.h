@@ -29,6 +29,7 @@ struct PodRow {
   std::string started_under;  // its queue when it was bound
   absl::Time created, bound_at = absl::InfiniteFuture();
   absl::Time moved_at = absl::InfinitePast();  // its queue or group changed
+  absl::Time succeeded_at = absl::InfiniteFuture();
   [[nodiscard]] bool BoundByFairlead() const;
 };
 

@@ -1,0 +1,88 @@
+// What ClusterSource asks of the server, and what it lets through.
+#include "kube/watch/source.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
+#include "base/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kube/transport/fake_transport.h"
+#include "kube/watch/runtime_test_util.h"
+
+namespace fairlead::kube {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using Id = FakeTransport::Id;
+
+class SourceTest : public ::testing::Test {
+ protected:
+  SourceTest() : source_(api_, api_, clock_, queue_) {
+    source_.Start();
+    api_.Pump();
+    for (const FakeTransport::Exchange& exchange : api_.exchanges()) {
+      if (!absl::StartsWith(exchange.request.path, "/api/v1/pods?")) continue;
+      path_ = exchange.request.path;
+      pods_ = exchange.id;
+    }
+    api_.Headers(pods_, 200);
+    api_.Pump();
+  }
+  ~SourceTest() override { source_.Stop(); }
+
+  static std::string Ended(const std::string& name, const std::string& version,
+                           const std::string& phase, const std::string& group = "") {
+    std::string pod =
+        absl::StrReplaceAll(PodJson(name, "u" + name, version, "n1"),
+                            {{"\"phase\":\"Pending\"", "\"phase\":\"" + phase + "\""}});
+    if (group.empty()) return pod;
+    return absl::StrReplaceAll(
+        pod, {{"\"metadata\":{",
+               "\"metadata\":{\"annotations\":{\"pod-group-name\":\"" + group + "\"},"}});
+  }
+  void Send(const std::string& line) {
+    api_.Data(pods_, line);
+    api_.Pump();
+  }
+
+  FakeClock clock_{absl::UnixEpoch()};
+  FakeTransport api_{clock_};
+  EventQueue queue_;
+  std::string path_;
+  Id pods_ = 0;
+  ClusterSource source_;
+};
+
+TEST_F(SourceTest, PodsThatSucceededComeIfTheyNameAPodGroup) {
+  EXPECT_THAT(path_, HasSubstr("fieldSelector=status.phase%21%3DFailed&"));
+  EXPECT_THAT(path_, Not(HasSubstr("Succeeded")));
+  Send(WatchLine("ADDED", Ended("a", "1", "Running")));
+  Send(WatchLine("ADDED", Ended("b", "2", "Running", "g")));
+  Send(WatchLine("ADDED", Ended("c", "3", "Succeeded")));
+  Send(WatchLine("ADDED", Ended("d", "4", "Succeeded", "g")));
+  Send(BookmarkLine("5", true));
+  EXPECT_THAT(Told(queue_), ElementsAre("+ns/a ua@1", "+ns/b ub@2", "+ns/d ud@4", "synced"));
+  Send(WatchLine("MODIFIED", Ended("a", "6", "Succeeded")));
+  Send(WatchLine("MODIFIED", Ended("b", "7", "Succeeded", "g")));
+  EXPECT_THAT(Told(queue_), ElementsAre("-ns/a ua", "+ns/b ub@7"));
+  Send(WatchLine("MODIFIED", Ended("a", "8", "Succeeded")));
+  Send(WatchLine("DELETED", Ended("a", "9", "Succeeded")));
+  EXPECT_THAT(Told(queue_), IsEmpty()) << "it is gone already";
+  Send(WatchLine("MODIFIED", Ended("c", "10", "Succeeded", "g")));
+  EXPECT_THAT(Told(queue_), ElementsAre("+ns/c uc@10")) << "grouped late";
+  Send(WatchLine("MODIFIED", Ended("b", "4", "Running")));
+  EXPECT_THAT(Told(queue_), IsEmpty()) << "older than what is known";
+  Send(WatchLine("MODIFIED", Ended("b", "11", "Succeeded")));
+  Send(WatchLine("DELETED", Ended("d", "12", "Succeeded", "g")));
+  EXPECT_THAT(Told(queue_), ElementsAre("-ns/b ub", "-ns/d ud"));
+  EXPECT_EQ(source_.GetStats().back().objects, 1u);
+}
+
+}  // namespace
+}  // namespace fairlead::kube
