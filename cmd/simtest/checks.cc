@@ -43,7 +43,7 @@ const std::vector<std::string>& InvariantNames() {
       "caps",   "charge",  "churn",     "condition", "cost",     "cover",     "eviction",   "gang",
       "hang",   "leader",  "leak",      "limit",     "liveness", "misplaced", "overcommit", "parts",
       "policy", "preempt", "process",   "purchase",  "rate",     "recount",   "simulation", "spin",
-      "stale",  "storm",   "terminate", "verdict",   "view",     "writers"};
+      "stale",  "storm",   "terminate", "told",      "verdict",  "view",      "writers"};
   return *kNames;
 }
 
@@ -236,6 +236,8 @@ void Checks::CheckClaim(const Json& before, const Json& after) {
          absl::StrCat("pod ", TextAt(after, {"metadata", "name"}), " is told \"", why, "\", and ",
                       key, " has not waited for ", absl::FormatDuration(now - last)));
   }
+  if (absl::StrContains(why, "(stalegangeviction): its gang"))
+    CheckStale(sim::world::ReadPod(after));
 }
 
 void Checks::CheckBlind(const ApiServer::Commit& commit) {
@@ -577,6 +579,8 @@ void Checks::EverySecond() {
   CheckHung();
   for (const Workload& workload : truth_->Waiting()) served_at_[workload.key] = time_->now();
   CheckToldThatRun();
+  CheckGroupsTold();
+  CheckStarted();
   machines_.EverySecond();
   CheckLimits();
   CheckReopened();

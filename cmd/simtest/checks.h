@@ -17,7 +17,8 @@
 //                  kDear percent of the cheapest that have as many GPUs
 //     leak         what is paid for has a request or a node; while it is calm no machine is idle,
 //                  and no request outlives its machine, for kLeak
-//     eviction     the workload that a pod is told to be evicted for waits, or did a moment ago
+//     eviction     the workload that a pod is told to be evicted for waits, or did a moment ago; a
+//                  gang that is evicted as too small is, or was kServed ago
 //     stale        one that has heard nothing of pods or nodes for kBlind evicts and buys nothing
 //     policy       no node is requested for what policy holds (I1)
 //     cover        there are no more nodes on order than pods that wait for them (I3)
@@ -29,7 +30,8 @@
 //                  one that only a machine is missing for within kBuyWithin
 //     gang         no gang is half bound for longer than its grace and kGangSlack; at any time:
 //                  nothing is bound alone that a pod-grouper groups within kGrouped of its
-//                  creation, if there was a PodGroup before
+//                  creation, if there was a PodGroup before; a gang whose pods were grouped before
+//                  they were bound has its minimum within kStarted
 //     storm        at most kCalmWrites writes a minute while nothing else changes (I4), nor a
 //                  machine is given up; what a change makes untrue is written at a pace; the steps
 //                  in which an idle machine that was ready is ended follow from time alone, however
@@ -41,6 +43,7 @@
 //     churn        at most kCalmEvictions evictions a minute of one job's pods, and one for each
 //                  of them
 //     leader       there is one, and it is not one whose deciding thread has stood still for kHung
+//     told         a group that waits has a code within kTold, at any time
 //     preempt      a lone pod that may evict lone pods of lower priority in its queue, and would
 //                  have room then, starts within kPreemptWithin
 //   at the end
@@ -102,6 +105,7 @@ inline constexpr absl::Duration kBlind = absl::Seconds(66);
 inline constexpr absl::Duration kGrouped = absl::Seconds(1);
 inline constexpr absl::Duration kServed = absl::Seconds(3);
 inline constexpr absl::Duration kStarted = absl::Seconds(20);
+inline constexpr absl::Duration kTold = absl::Seconds(15);
 
 // Their names, sorted.
 const std::vector<std::string>& InvariantNames();
@@ -165,6 +169,7 @@ class Checks {
   void OnEviction(const sim::world::PodFacts& pod);
   void CheckClaim(const sim::world::Json& before, const sim::world::Json& after);
   void CheckStaleClaim(const sim::world::PodFacts& pod, const std::string& why);
+  void CheckStale(const sim::world::PodFacts& evicted);
   void CheckPassing(const sim::world::Json& before, const sim::world::Json& after);
   void CheckBlind(const sim::world::ApiServer::Commit& commit);
   void CheckGrouped(const sim::world::ApiServer::Commit& commit);
@@ -177,6 +182,8 @@ class Checks {
   void CheckDoubtfulRequests();
   void CheckLiveness();
   void CheckGangs();
+  void CheckStarted();
+  void CheckGroupsTold();
   void CheckStorm();
   void NoteBindings(const core::DecisionLoop* leader);
   void CheckVerdicts();
@@ -228,6 +235,9 @@ class Checks {
     bool complete = false;  // it was, at some time since
   };
   std::map<std::string, RunningPart> running_parts_;  // "group part"
+  std::map<std::string, RunningPart>
+      running_groups_;                              // that have not had their minimum yet, or had
+  std::map<std::string, absl::Time> untold_since_;  // groups that wait without a code
   struct Trouble {
     absl::Time since, until;
   };

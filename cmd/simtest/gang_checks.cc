@@ -120,4 +120,77 @@ void Checks::CheckGangs() {
   half_since_ = std::move(half);
 }
 
+// It is told that its gang was below its minimum.
+void Checks::CheckStale(const sim::world::PodFacts& evicted) {
+  const absl::Time known = time_->now() - kServed;
+  const auto group = truth_->groups().find(evicted.ns + "/" + evicted.group);
+  if (group == truth_->groups().end() || group->second.facts.odd || skewed_) return;
+  if (!evicted.sub_group.empty()) return;  // the group may have none of that name by now
+  if (group->second.changed_at > known || time_->now() <= disturbed_until_ + kRecovery) return;
+  const int64_t active =
+      std::count_if(truth_->pods().begin(), truth_->pods().end(), [&](const auto& entry) {
+        const sim::world::PodFacts& pod = entry.second.facts;
+        return pod.ns == evicted.ns && pod.group == evicted.group && pod.ours && pod.active() &&
+               entry.second.bound_at <= known && entry.second.moved_at <= known &&
+               (!pod.terminating || pod.name == evicted.name);
+      });
+  if (active < group->second.facts.min_member) return;
+  Fail("eviction", absl::StrCat("pod ", evicted.key(), " is told that its gang is too small, and ",
+                                active, " pods run of ", group->second.facts.min_member));
+}
+
+// A gang is bound at once, or not begun. Pods that were bound before they came to it are no fault
+// of its own.
+void Checks::CheckStarted() {
+  const absl::Time now = time_->now();
+  for (const auto& [key, group] : truth_->groups()) {
+    const int64_t active = ActiveIn(group.facts, nullptr);
+    if (active == 0) {
+      running_groups_.erase(key);
+      continue;
+    }
+    RunningPart& row = running_groups_.try_emplace(key, RunningPart{now}).first->second;
+    const bool odd = group.facts.odd || group.any_succeeded || group.changed_at > row.since;
+    row.complete |= odd || active >= group.facts.min_member;
+    if (row.complete || now - row.since <= kStarted) continue;
+    if (row.since <= std::max(disturbed_until_, refused_until_) + kRecovery) continue;
+    if (server_->Find(ResourceType::kPodDisruptionBudgets, group.facts.ns, group.facts.name) ||
+        IsAnyRefused()) {
+      continue;
+    }
+    const bool joined =
+        std::any_of(truth_->pods().begin(), truth_->pods().end(), [&](const auto& entry) {
+          const PodRow& pod = entry.second;
+          return pod.facts.ns == group.facts.ns && pod.facts.group == group.facts.name &&
+                 !pod.facts.node.empty() &&
+                 (pod.moved_at >= pod.bound_at || !pod.BoundByFairlead());
+        });
+    if (joined) continue;
+    Fail("gang",
+         absl::StrCat("group ", key, " was started ", absl::FormatDuration(now - row.since),
+                      " ago, and ", active, " of ", group.facts.min_member, " pods are bound"));
+  }
+  std::erase_if(running_groups_,
+                [this](const auto& row) { return !truth_->groups().contains(row.first); });
+}
+
+void Checks::CheckGroupsTold() {
+  std::map<std::string, absl::Time> untold;
+  const absl::Time now = time_->now();
+  for (const sim::world::Workload& workload : truth_->Waiting()) {
+    if (workload.group == nullptr || !workload.group->facts.verdict_code.empty()) continue;
+    const bool gated = std::all_of(workload.waiting.begin(), workload.waiting.end(),
+                                   [](const PodRow* row) { return row->facts.gated; });
+    if (gated) continue;
+    const auto known = untold_since_.find(workload.key);
+    const absl::Time since = known == untold_since_.end() ? now : known->second;
+    untold[workload.key] = since;
+    if (now - since <= kTold) continue;
+    if (since <= std::max(disturbed_until_, refused_until_) + kRecovery) continue;
+    Fail("told", absl::StrCat("group ", workload.key, " has waited for ",
+                              absl::FormatDuration(now - since), " and has no verdict"));
+  }
+  untold_since_ = std::move(untold);
+}
+
 }  // namespace fairlead::simtest

@@ -254,7 +254,13 @@ class Generator {
       const int64_t pods = random_.Between(2, 5);
       Operation& job = Job(Sometime());
       job.With("pods", pods).With("min", pods).With("gpu", random_.Between(0, 2));
-      job.With("grouping", "late").With("late_ms", random_.Between(1, 4000)).With("run", 15);
+      const bool knative = OneIn(4);  // whose pods come again: never later than they settle
+      job.With("grouping", "late").With("late_ms", random_.Between(1, knative ? 900 : 4000));
+      if (knative) {
+        job.With("kind", "deployment");
+      } else {
+        job.With("run", 15);
+      }
     });
     if (OneIn(2)) {  // of which one has to run, and each as a whole
       Times(1, 3, [&] {
