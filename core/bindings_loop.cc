@@ -116,7 +116,7 @@ void DecisionLoop::Impl::BindingDone(state::PodId id) {
 void DecisionLoop::Impl::ServeBindings(absl::Time now, StepResult& result) {
   bindings.Step(now);
   if (claims.TakeFreed()) dirty = true;
-  if (shares.TakeClosings()) dirty = true;
+  if (shares.TakeChanges()) dirty = true;
   for (model::EmitEvent& event : std::exchange(events, {})) Emit({0, std::move(event)}, result);
 }
 

@@ -391,10 +391,12 @@ void GpuReservations::Serve(const GroupKey& key, absl::Time now, const InUse& in
   if (group.waiting.empty() && !named && !used) {
     Close(key, false, out);
     ServeIdle(group, now, due, out);
+    TellComing(key, group.pods.empty() && due != absl::InfiniteFuture(), out);
     SetTimer(key, group, due);
     if (group.pods.empty() && due == absl::InfiniteFuture()) groups_.erase(at);
     return;
   }
+  TellComing(key, false, out);
   group.idle_since = absl::InfiniteFuture();
   const Reservation* live = Live(group);
   const std::string obstacle = Obstacle(key, live);
@@ -414,6 +416,12 @@ void GpuReservations::Serve(const GroupKey& key, absl::Time now, const InUse& in
 void GpuReservations::Close(const GroupKey& key, bool closed, Outcome& out) {
   if (closed ? !closed_.insert(key).second : closed_.erase(key) == 0) return;
   out.closings.push_back({key.first, key.second, closed});
+}
+
+void GpuReservations::TellComing(const GroupKey& key, bool comes, Outcome& out) {
+  if (comes ? !coming_.insert(key).second : coming_.erase(key) == 0) return;
+  out.coming.push_back(
+      {options_.ns, ReservationName(key.first, key.second), key.first, key.second, comes});
 }
 
 void GpuReservations::ServeIdle(Group& group, absl::Time now, absl::Time& due, Outcome& out) {

@@ -103,11 +103,18 @@ class GpuReservations {
     std::string node, group;
     bool closed = false;
   };
+  // A reservation pod that is being created and that no pod needs any more. It will take a GPU of
+  // the node until it is deleted; or it is seen by now, or will not come.
+  struct Coming {
+    std::string ns, name, node, group;
+    bool comes = false;
+  };
   struct Outcome {
     std::vector<model::Action> actions;    // without ids
     std::vector<model::BindPod> bindings;  // completed; no longer held
     std::vector<Failure> failed;           // no longer held
     std::vector<Closing> closings;         // in order
+    std::vector<Coming> coming;            // in order
   };
   // True if pods hold a share of the group, terminating and not yet bound ones included. False if
   // the node is gone.
@@ -178,6 +185,7 @@ class GpuReservations {
   void ServeIdle(Group& group, absl::Time now, absl::Time& due, Outcome& out);
   // Tells whether pods may join the group, if that has changed.
   void Close(const GroupKey& key, bool closed, Outcome& out);
+  void TellComing(const GroupKey& key, bool comes, Outcome& out);
   void ServeMissing(const GroupKey& key, Group& group, bool used, absl::Time now, absl::Time& due,
                     Outcome& out);
   // True if pods that were bound here share the GPU.
@@ -207,7 +215,7 @@ class GpuReservations {
   std::map<std::string, std::vector<std::string>> config_maps_;
   // To be checked; `again_` after the state knows the failed ones.
   std::set<GroupKey> touched_, again_;
-  std::set<GroupKey> closed_;
+  std::set<GroupKey> closed_, coming_;
   std::set<std::string> ready_;  // keys of held_ to be checked
   std::set<std::pair<absl::Time, GroupKey>> timers_;
   std::vector<model::Action> said_;

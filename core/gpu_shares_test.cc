@@ -197,6 +197,35 @@ TEST_F(GpuSharesTest, ABindingThatIsRefusedFreesTheGpuAfterTheGrace) {
   EXPECT_THAT(Of<model::BindPod>(Step(15)), SizeIs(1)) << "the GPU is whole again";
 }
 
+TEST_F(GpuSharesTest, AReservationThatIsBeingCreatedTakesItsGpuAlsoWithoutItsPod) {
+  Begin();
+  Put(Half("a"));
+  const auto asked = Of<model::CreateGpuReservation>(Step(10));
+  ASSERT_THAT(asked, SizeIs(1));
+  Delete(Half("a"));
+  Put(PodBuilder("ns", "whole").Queue("team").Gpus(1));
+  EXPECT_THAT(Of<model::BindPod>(Step(11)), IsEmpty()) << "the reservation pod comes";
+  // It is seen, and deleted after its grace: then the GPU is free.
+  Put(Reservation(asked[0], "GPU-1"));
+  EXPECT_THAT(Of<model::BindPod>(Step(12)), IsEmpty());
+  StepResult late = Step(30);
+  ASSERT_THAT(Of<model::DeletePod>(late), SizeIs(1));
+  Delete(Reservation(asked[0], "GPU-1"));
+  EXPECT_THAT(Of<model::BindPod>(Step(31)), SizeIs(1));
+}
+
+TEST_F(GpuSharesTest, AReservationThatIsRefusedTakesNoGpu) {
+  Begin();
+  Put(Half("a"));
+  const StepResult step = Step(10);
+  ASSERT_THAT(Of<model::CreateGpuReservation>(step), SizeIs(1));
+  Delete(Half("a"));
+  Put(PodBuilder("ns", "whole").Queue("team").Gpus(1));
+  EXPECT_THAT(Of<model::BindPod>(Step(11)), IsEmpty());
+  AnswerThe<model::CreateGpuReservation>(step, absl::PermissionDeniedError("no"));
+  EXPECT_THAT(Of<model::BindPod>(Step(12)), SizeIs(1));
+}
+
 TEST_F(GpuSharesTest, TheLastSharerGoesAndTheReservationAfterIt) {
   Begin();
   const auto asked = Reserve("a", 1);

@@ -26,6 +26,20 @@ std::string Portion(const model::GpuShare& share, int64_t gpu_memory_mib) {
   return absl::StrFormat("%.2f", static_cast<double>(milli) / 1000);
 }
 
+// The uid of a pod that the watch has not shown yet.
+constexpr char kAssumed[] = "assumed";
+
+model::Pod AssumedReservation(const GpuReservations::Coming& coming) {
+  model::Pod pod;
+  pod.meta.ns = coming.ns;
+  pod.meta.name = coming.name;
+  pod.meta.uid = kAssumed;
+  pod.meta.labels = {{model::kGpuGroupLabel, coming.group}};
+  pod.node_name = coming.node;
+  model::Set(pod.spec.requests, model::kGpuName, 1000);
+  return pod;
+}
+
 }  // namespace
 
 absl::Status SharePlugin::Reserve(const state::PodRecord& pod, model::BindPod bind) {
@@ -45,7 +59,12 @@ BindingPlugin::Progress SharePlugin::Advance(absl::Time now) {
         return HasSharers(state_, node, group);
       });
   for (const GpuReservations::Closing& closing : due.closings) {
-    if (state_.CloseGpuGroup(closing.node, closing.group, closing.closed).Any()) closings_ = true;
+    if (state_.CloseGpuGroup(closing.node, closing.group, closing.closed).Any()) changes_ = true;
+  }
+  for (const GpuReservations::Coming& pod : due.coming) {
+    const state::Change change = pod.comes ? state_.UpsertPod(AssumedReservation(pod))
+                                           : state_.RemovePod(pod.ns, pod.name, kAssumed);
+    if (change.Any()) changes_ = true;
   }
   if (!emit_events_) {
     std::erase_if(due.actions, [](const model::Action& action) {

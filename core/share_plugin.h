@@ -27,14 +27,14 @@ class SharePlugin final : public BindingPlugin {
   [[nodiscard]] absl::Time wake_at() const override { return shares_.wake_at(); }
 
   [[nodiscard]] GpuReservations& shares() { return shares_; }
-  // Pods may join other GPUs than at the last call.
-  [[nodiscard]] bool TakeClosings() { return std::exchange(closings_, false); }
+  // The state has changed since the last call: pods may join other GPUs, or a GPU is taken or free.
+  [[nodiscard]] bool TakeChanges() { return std::exchange(changes_, false); }
 
  private:
   state::ClusterState& state_;
   GpuReservations shares_;
   const bool emit_events_;
-  bool closings_ = false;
+  bool changes_ = false;
 };
 
 }  // namespace fairlead::core

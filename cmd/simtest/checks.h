@@ -10,7 +10,8 @@
 //                  (evictions may be on their way), unless what decides about it changed lately
 //     writers      only the holder of the Lease writes
 //     terminate    nothing runs on a machine that is ended, but pods that another scheduler bound
-//                  after the taint was written; its request says Draining, Failed or Gone before
+//                  after the taint was written; its request says Draining, Failed or Gone before,
+//                  or has another machine
 //     caps         nodes, GPUs and dollars of machines stay within the caps (I6)
 //     rate         pods of one shape are not provisioned for faster than the guard's rate
 //     cost         machines for lone pods of one GPU each that come within moments cost at most
@@ -43,7 +44,8 @@
 //     churn        at most kCalmEvictions evictions a minute of one job's pods, and one for each
 //                  of them
 //     leader       there is one, and it is not one whose deciding thread has stood still for kHung
-//     told         a group that waits has a code within kTold, at any time
+//     told         a group that waits, and does not share GPUs, has a code within kTold, at any
+//                  time
 //     preempt      a lone pod that may evict lone pods of lower priority in its queue, and would
 //                  have room then, starts within kPreemptWithin
 //   at the end

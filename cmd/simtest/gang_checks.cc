@@ -179,9 +179,11 @@ void Checks::CheckGroupsTold() {
   const absl::Time now = time_->now();
   for (const sim::world::Workload& workload : truth_->Waiting()) {
     if (workload.group == nullptr || !workload.group->facts.verdict_code.empty()) continue;
-    const bool gated = std::all_of(workload.waiting.begin(), workload.waiting.end(),
-                                   [](const PodRow* row) { return row->facts.gated; });
-    if (gated) continue;
+    // A pod whose share of a GPU waits for its device is placed, and has no verdict.
+    const bool silent =
+        std::all_of(workload.waiting.begin(), workload.waiting.end(),
+                    [](const PodRow* row) { return row->facts.gated || row->facts.shares_gpu; });
+    if (silent) continue;
     const auto known = untold_since_.find(workload.key);
     const absl::Time since = known == untold_since_.end() ? now : known->second;
     untold[workload.key] = since;

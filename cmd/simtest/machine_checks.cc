@@ -159,6 +159,14 @@ void MachineChecks::CheckStatus(const Machine& machine) {
   if (request->at("metadata").contains("deletionTimestamp")) return;
   const std::string phase = TextAt(*request, {"status", "phase"});
   if (phase == "Draining" || phase == "Failed" || phase == "Gone") return;
+  // Of two machines of one request one may end alone. The taint says so to such a replica.
+  const auto node = truth_->nodes().find(machine.node);
+  const auto& machines = cloud_->machines();
+  const bool another = std::any_of(machines.begin(), machines.end(), [&](const Machine& other) {
+    return other.id != machine.id && other.uid == machine.uid &&
+           other.ended == absl::InfiniteFuture() && truth_->nodes().contains(other.node);
+  });
+  if (another && node != truth_->nodes().end() && node->second.facts.removing) return;
   fail_("terminate", absl::StrCat("machine ", machine.id, " is ended, and its request ",
                                   machine.request, " says \"", phase, "\""));
 }
@@ -272,10 +280,11 @@ void MachineChecks::CheckRequests(absl::Time calm_since) {
   for (const Machine& machine : cloud_->machines()) {
     if (machine.ended == absl::InfiniteFuture() || machine.uninvited || !IsThere(machine)) continue;
     // A leader that starts asks for every machine that has not registered again: one that was lost
-    // meanwhile is replaced under the same request.
+    // meanwhile is replaced under the same request. And of two machines of one request one may have
+    // ended alone.
     const auto& machines = cloud_->machines();
     if (std::any_of(machines.begin(), machines.end(), [&](const Machine& other) {
-          return other.uid == machine.uid && IsLive(other);
+          return other.uid == machine.uid && other.ended == absl::InfiniteFuture();
         })) {
       continue;
     }
