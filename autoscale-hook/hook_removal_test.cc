@@ -152,7 +152,7 @@ TEST_F(SurplusTest, TheUnusedOneEndsAloneBehindItsFence) {
   nodes_.erase("ip-2");
   StepAndApply();
   EXPECT_EQ(ThePhase(), Phase::kReady);
-  EXPECT_EQ(The().provider_id, "cloud://1");
+  EXPECT_EQ(The().node_name, TheName());
   // The other one ends as ever.
   LeaveUnneeded();
   EXPECT_EQ(All<model::TerminateNode>(StepTwice()).size(), 1u);

@@ -116,7 +116,7 @@ void DecisionLoop::Impl::SendAgain(absl::Time now, StepResult& result) {
       if (FindLeaving(evict) == state::kNoId) {
         evictions.Forget(evict.uid);
       } else if (purpose != nullptr && !Serves(*purpose, evict, *served) &&
-                 !LimitUsed(*purpose, {evict}).has_value()) {
+                 !LimitUsed({evict}).has_value()) {
         // If the pod goes nevertheless, the watch will show it.
         evictions.Forget(evict.uid);
         TakeBack(evict);

@@ -128,7 +128,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void PruneEvictions();
   [[nodiscard]] state::WorkloadId FindHeir(const Evictions::Purpose& purpose) const;
   [[nodiscard]] std::optional<queues::QueueId> LimitUsed(
-      const Evictions::Purpose& purpose, const std::vector<model::EvictPod>& victims) const;
+      const std::vector<model::EvictPod>& victims) const;
   void EvictForLimit(const std::vector<model::EvictPod>& victims, const Evictions::Purpose& purpose,
                      queues::QueueId queue);
   // The workloads that wait, and the nodes to which they are pipelined.

@@ -69,9 +69,9 @@ state::WorkloadId DecisionLoop::Impl::FindHeir(const Evictions::Purpose& purpose
 // gain by the eviction, but has no right to it.
 bool DecisionLoop::Impl::Serves(const Evictions::Purpose& purpose, const model::EvictPod& evict,
                                 Served& served) const {
+  if (purpose.cause == Evictions::Cause::kLimit) return true;
   const state::WorkloadId heir = FindHeir(purpose);
   if (heir == state::kNoId) return false;
-  if (purpose.cause == Evictions::Cause::kLimit) return true;
   if (purpose.cause == Evictions::Cause::kOwnGang) {
     const auto [known, added] = served.found.try_emplace({heir, heir}, false);
     if (added) known->second = LacksMinimum(heir);
@@ -122,7 +122,7 @@ void DecisionLoop::Impl::PruneEvictions() {
   const std::vector<Evictions::Pruned> pruned = evictions.Prune(serves);
   if (pruned.empty()) return;
   for (const auto& [victims, purpose] : pruned) {
-    const std::optional<queues::QueueId> limit = LimitUsed(*purpose, victims);
+    const std::optional<queues::QueueId> limit = LimitUsed(victims);
     if (limit.has_value()) {
       EvictForLimit(victims, *purpose, *limit);
       continue;
@@ -132,12 +132,10 @@ void DecisionLoop::Impl::PruneEvictions() {
   engine->OnQueuesChanged();  // their requests count again
 }
 
-// The queue in whose headroom the workload was started, if the victims leave that headroom. Then
-// the workload needs the evictions, wherever it was placed.
+// The queue that would be above its limit if the victims ran on. A workload was started in the
+// headroom that they leave: the one that they were chosen for, or one that came before it.
 std::optional<queues::QueueId> DecisionLoop::Impl::LimitUsed(
-    const Evictions::Purpose& purpose, const std::vector<model::EvictPod>& victims) const {
-  const state::WorkloadId heir = FindHeir(purpose);
-  if (heir == state::kNoId || state.workload(heir).Active() == 0) return std::nullopt;
+    const std::vector<model::EvictPod>& victims) const {
   queues::QueueLedger ledger(tree);
   for (const engine::QueueNumbers& row : engine->Numbers()) {
     if (tree.IsLeaf(row.queue)) ledger.Charge(row.queue, row.allocated, /*preemptible=*/true);
@@ -165,8 +163,8 @@ void DecisionLoop::Impl::EvictForLimit(const std::vector<model::EvictPod>& victi
     Evictions::Victim& victim = set.emplace_back();
     victim.evict = evict;
     victim.evict.message =
-        absl::StrCat("Evicted (limit): workload ", purpose.for_workload,
-                     " was started in its place below the limit of queue ", tree.Name(queue));
+        absl::StrCat("Evicted (limit): chosen for workload ", purpose.for_workload, "; queue ",
+                     tree.Name(queue), " would be above its limit with it");
     victim.gang = state.pod(id).workload;
     victim.for_workload = purpose.for_workload;
     victim.cause = Evictions::Cause::kLimit;

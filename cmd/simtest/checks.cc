@@ -86,6 +86,8 @@ void Checks::Hung(const std::string& identity, absl::Time until) {
 }
 
 void Checks::Blind(const std::string& identity, absl::Time until) {
+  // What a leader has lost to another fault it cannot read again.
+  if (time_->now() < disturbed_until_) Disturb(until);
   blind_[identity] = {time_->now(), until};
 }
 
@@ -519,7 +521,8 @@ void Checks::CheckLiveness() {
                            std::map<std::string, absl::Time>& current, absl::Duration bound,
                            const char* why) {
       const auto since = former.find(workload.key);
-      current[workload.key] = since == former.end() ? now : since->second;
+      const bool begins = since == former.end() || now <= disturbed_until_;
+      current[workload.key] = begins ? now : since->second;
       if (now - current[workload.key] <= bound) return;
       Fail(invariant,
            absl::StrCat(workload.group != nullptr ? "group " : "pod ", workload.key, " of queue ",
