@@ -391,7 +391,8 @@ void GpuReservations::Serve(const GroupKey& key, absl::Time now, const InUse& in
   if (group.waiting.empty() && !named && !used) {
     Close(key, false, out);
     ServeIdle(group, now, due, out);
-    TellComing(key, group.pods.empty() && due != absl::InfiniteFuture(), out);
+    const bool awaited = group.creation.open() && due != absl::InfiniteFuture();
+    TellComing(key, group.pods.empty() && awaited, out);
     SetTimer(key, group, due);
     if (group.pods.empty() && due == absl::InfiniteFuture()) groups_.erase(at);
     return;

@@ -79,6 +79,8 @@ QueueId QueueTree::Upsert(const model::Queue& queue) {
     return id;
   }
   const std::vector<ResourceIndex> resources = resources_;
+  // Also if neither of the two parents exists: ChargedTo() knows deleted ones.
+  if (row.queue.parent != queue.parent) ++shape_version_;
   if (row.exists) {
     Undeclare(id);
     Detach(id);

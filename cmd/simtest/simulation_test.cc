@@ -58,7 +58,7 @@ TEST(SimulationTest, AWorldWithoutALeaderFails) {
                                  "100 partition replica=b for_ms=999999\n")),
               {});
   ASSERT_TRUE(result.failure.has_value());
-  EXPECT_EQ(result.failure->invariant, "liveness");
+  EXPECT_EQ(result.failure->invariant, "leader");
 }
 
 TEST(SimulationTest, AVerbThatIsUnknownIsNoWorld) {
