@@ -74,7 +74,9 @@ class World {
     std::string text = absl::StrCat(absl::StrJoin(lines, "\n"), "\n");
     std::map<std::string, std::string> by_queue;
     for (const WaitingRow& row : loop_->MakeView(now).waiting) {
+      // What a cap adds to the text of a row is told to its first member only (known issue).
       const bool held = row.verdict.code == verdict::Code::kQueueLimitReached ||
+                        row.verdict.code == verdict::Code::kInsufficientCapacity ||
                         row.verdict.code == verdict::Code::kNonPreemptibleOverQuota;
       absl::StrAppend(&by_queue[row.queue], row.workload, " ", row.queue, " #",
                       row.verdict.position, " ",
