@@ -108,15 +108,19 @@ bool DecisionLoop::Impl::KeepWanted(model::SetPodGroupAnnotations& write) const 
 // Repeats actions of unknown outcome that the watch has not decided meanwhile.
 void DecisionLoop::Impl::SendAgain(absl::Time now, StepResult& result) {
   std::optional<Served> served;  // nothing below changes it
+  std::optional<queues::QueueLedger> used;
   for (InFlightActions::Retry& due : in_flight.TakeDue(now)) {
     if (auto* eviction = std::get_if<InFlightEviction>(&due)) {
       model::EvictPod& evict = eviction->evict;
       const Evictions::Purpose* purpose = evictions.PurposeOf(evict.uid);
-      if (!served.has_value()) served = WhatIsServed();
+      if (!served.has_value()) {
+        served = WhatIsServed();
+        used.emplace(UsedByQueues());
+      }
       if (FindLeaving(evict) == state::kNoId) {
         evictions.Forget(evict.uid);
       } else if (purpose != nullptr && !Serves(*purpose, evict, *served) &&
-                 !LimitUsed({evict}).has_value()) {
+                 !LimitUsed({evict}, *used).has_value()) {
         // If the pod goes nevertheless, the watch will show it.
         evictions.Forget(evict.uid);
         TakeBack(evict);

@@ -127,8 +127,11 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // Cancels evictions that no longer serve their purpose, unless a limit needs them.
   void PruneEvictions();
   [[nodiscard]] state::WorkloadId FindHeir(const Evictions::Purpose& purpose) const;
+  // What pods hold that are not leaving. O(queues).
+  [[nodiscard]] queues::QueueLedger UsedByQueues() const;
+  // The queue that would be above its limit if the victims ran on; else they are charged to `used`.
   [[nodiscard]] std::optional<queues::QueueId> LimitUsed(
-      const std::vector<model::EvictPod>& victims) const;
+      const std::vector<model::EvictPod>& victims, queues::QueueLedger& used) const;
   void EvictForLimit(const std::vector<model::EvictPod>& victims, const Evictions::Purpose& purpose,
                      queues::QueueId queue);
   // The workloads that wait, and the nodes to which they are pipelined.

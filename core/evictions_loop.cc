@@ -121,8 +121,9 @@ void DecisionLoop::Impl::PruneEvictions() {
   };
   const std::vector<Evictions::Pruned> pruned = evictions.Prune(serves);
   if (pruned.empty()) return;
+  queues::QueueLedger used = UsedByQueues();
   for (const auto& [victims, purpose] : pruned) {
-    const std::optional<queues::QueueId> limit = LimitUsed(victims);
+    const std::optional<queues::QueueId> limit = LimitUsed(victims, used);
     if (limit.has_value()) {
       EvictForLimit(victims, *purpose, *limit);
       continue;
@@ -132,14 +133,19 @@ void DecisionLoop::Impl::PruneEvictions() {
   engine->OnQueuesChanged();  // their requests count again
 }
 
-// The queue that would be above its limit if the victims ran on. A workload was started in the
-// headroom that they leave: the one that they were chosen for, or one that came before it.
-std::optional<queues::QueueId> DecisionLoop::Impl::LimitUsed(
-    const std::vector<model::EvictPod>& victims) const {
-  queues::QueueLedger ledger(tree);
+queues::QueueLedger DecisionLoop::Impl::UsedByQueues() const {
+  queues::QueueLedger used(tree);
   for (const engine::QueueNumbers& row : engine->Numbers()) {
-    if (tree.IsLeaf(row.queue)) ledger.Charge(row.queue, row.allocated, /*preemptible=*/true);
+    if (tree.IsLeaf(row.queue)) used.Charge(row.queue, row.allocated, /*preemptible=*/true);
   }
+  return used;
+}
+
+// A workload was started in the headroom that the victims leave: the one that they were chosen for,
+// or one that came before it.
+std::optional<queues::QueueId> DecisionLoop::Impl::LimitUsed(
+    const std::vector<model::EvictPod>& victims, queues::QueueLedger& used) const {
+  std::vector<std::pair<queues::QueueId, model::Resources>> charged;
   for (const model::EvictPod& evict : victims) {
     const state::PodId id = FindLeaving(evict);
     if (id == state::kNoId) continue;
@@ -147,9 +153,13 @@ std::optional<queues::QueueId> DecisionLoop::Impl::LimitUsed(
     if (!leaf.has_value()) continue;
     const model::Resources charge = state.ChargeOf(state.pod(id));
     const std::optional<queues::LimitViolation> violation =
-        queues::CheckLimits(tree, ledger, *leaf, charge, /*preemptible=*/true);
-    if (violation.has_value()) return violation->queue;
-    ledger.Charge(*leaf, charge, /*preemptible=*/true);
+        queues::CheckLimits(tree, used, *leaf, charge, /*preemptible=*/true);
+    if (violation.has_value()) {
+      for (const auto& [queue, amount] : charged) used.Release(queue, amount, /*preemptible=*/true);
+      return violation->queue;
+    }
+    used.Charge(*leaf, charge, /*preemptible=*/true);
+    charged.emplace_back(*leaf, charge);
   }
   return std::nullopt;
 }
