@@ -23,6 +23,9 @@ namespace {
 
 using verdict::Code;
 
+// Between decisions whose evictions are taken back in the same step.
+constexpr absl::Duration kVainPause = absl::Seconds(1);
+
 // True for the engine's code for a lack of capacity, and for the codes that the hook replaces it
 // with.
 bool LacksNodes(Code code) {
@@ -311,9 +314,6 @@ void DecisionLoop::Impl::Emit(model::Action action, StepResult& result, int unkn
   in_flight.Sent(action, unknown);
   result.actions.push_back(std::move(action));
 }
-
-// Between decisions whose evictions are taken back in the same step.
-constexpr absl::Duration kVainPause = absl::Seconds(1);
 
 StepResult DecisionLoop::Impl::Step(absl::Time now) {
   StepResult result;
