@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "autoscale-hook/hook_testing.h"
-#include "autoscale-hook/planner_testing.h"
+#include "autoscale-hook/planner/planner_testing.h"
 #include "base/testing/environment.h"
 
 namespace fairlead::hook {

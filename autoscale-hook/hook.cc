@@ -11,7 +11,7 @@
 #include "autoscale-hook/machines/lifecycle.h"
 #include "autoscale-hook/machines/removal.h"
 #include "autoscale-hook/machines/surplus.h"
-#include "autoscale-hook/offers.h"
+#include "autoscale-hook/planner/offers.h"
 #include "base/hash.h"
 #include "scheduler/model/api_names.h"
 

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "autoscale-hook/caps.h"
-#include "autoscale-hook/gathering.h"
 #include "autoscale-hook/hook.h"
 #include "autoscale-hook/machines/observed_shapes.h"
 #include "autoscale-hook/machines/step_context.h"
-#include "autoscale-hook/planner.h"
-#include "autoscale-hook/provisioning_guard.h"
+#include "autoscale-hook/planner/caps.h"
+#include "autoscale-hook/planner/planner.h"
+#include "autoscale-hook/provisioning/gathering.h"
+#include "autoscale-hook/provisioning/provisioning_guard.h"
 
 namespace fairlead::hook {
 
@@ -90,7 +90,7 @@ class Hook::Impl {
   const Catalog& catalog_;
   const Hook& hook_;
   MachineLedger ledger_;
-  BackOff backoff_;
+  LaunchBackoff backoff_;
   ObservedShapes shapes_;
   Gathering gathering_;
   ProvisioningGuard guard_;

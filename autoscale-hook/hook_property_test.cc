@@ -14,9 +14,9 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "autoscale-hook/failure.h"
 #include "autoscale-hook/hook.h"
 #include "autoscale-hook/hook_testing.h"
+#include "autoscale-hook/provisioning/failure.h"
 #include "base/testing/environment.h"
 
 namespace fairlead::hook {

@@ -1,9 +1,9 @@
 // From demand to a node that is ready, and the failures on the way.
 #include "autoscale-hook/hook.h"
 
-#include "autoscale-hook/caps.h"
-#include "autoscale-hook/failure.h"
 #include "autoscale-hook/hook_fixture_testing.h"
+#include "autoscale-hook/planner/caps.h"
+#include "autoscale-hook/provisioning/failure.h"
 
 namespace fairlead::hook {
 namespace {

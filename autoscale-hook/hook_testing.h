@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "autoscale-hook/catalog.h"
+#include "autoscale-hook/catalog/catalog.h"
 #include "autoscale-hook/demand.h"
 #include "autoscale-hook/hook.h"
-#include "autoscale-hook/placement.h"
+#include "autoscale-hook/planner/placement.h"
 #include "base/testing/random.h"
 #include "scheduler/model/api_names.h"
 

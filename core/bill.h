@@ -26,7 +26,7 @@
 
 #include "absl/numeric/int128.h"
 #include "absl/time/time.h"
-#include "autoscale-hook/catalog.h"
+#include "autoscale-hook/catalog/catalog.h"
 #include "core/view.h"
 #include "scheduler/model/action.h"
 

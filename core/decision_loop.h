@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "autoscale-hook/catalog.h"
+#include "autoscale-hook/catalog/catalog.h"
 #include "core/options.h"
 #include "core/view.h"
 #include "scheduler/model/action.h"

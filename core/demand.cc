@@ -5,7 +5,7 @@
 #include <memory>
 #include <set>
 
-#include "autoscale-hook/plan_bonds.h"
+#include "autoscale-hook/planner/plan_bonds.h"
 
 namespace fairlead::core {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "autoscale-hook/placement.h"
+#include "autoscale-hook/planner/placement.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/state/cluster_state.h"
 

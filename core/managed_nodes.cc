@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "autoscale-hook/caps.h"
+#include "autoscale-hook/planner/caps.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/model/resource_version.h"
 

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "autoscale-hook/offers.h"
-#include "autoscale-hook/plan_bonds.h"
-#include "autoscale-hook/planner.h"
+#include "autoscale-hook/planner/offers.h"
+#include "autoscale-hook/planner/plan_bonds.h"
+#include "autoscale-hook/planner/planner.h"
 #include "base/testing/environment.h"
 #include "core/demand.h"
 #include "core/engine_placement.h"

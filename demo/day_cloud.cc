@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "autoscale-hook/failure.h"
+#include "autoscale-hook/provisioning/failure.h"
 
 namespace fairlead::demo {
 

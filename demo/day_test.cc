@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "autoscale-hook/failure.h"
+#include "autoscale-hook/provisioning/failure.h"
 #include "cmd/fairlead/test_views.h"
 #include "demo/day_clock.h"
 #include "demo/day_cloud.h"

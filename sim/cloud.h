@@ -2,8 +2,8 @@
 // the name of the request. A machine boots, its node registers (not ready, without its GPUs, with
 // its startup taints) and becomes usable, unless a fault point or the scenario prevents it.
 //
-// Answers are classified as in autoscale-hook/failure.h: a stock-out is ResourceExhausted, a lost
-// answer is Unavailable.
+// Answers are classified as in autoscale-hook/provisioning/failure.h: a stock-out is
+// ResourceExhausted, a lost answer is Unavailable.
 //
 // Ownership: borrows everything. Thread-safety: none, one thread.
 #pragma once

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "autoscale-hook/catalog.h"
+#include "autoscale-hook/catalog/catalog.h"
 #include "autoscale-hook/hook.h"
 #include "core/view.h"
 #include "scheduler/model/action.h"

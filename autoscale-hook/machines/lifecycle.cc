@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "autoscale-hook/failure.h"
+#include "autoscale-hook/provisioning/failure.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::hook {

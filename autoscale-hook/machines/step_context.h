@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "autoscale-hook/backoff.h"
 #include "autoscale-hook/hook.h"
 #include "autoscale-hook/machines/machine_ledger.h"
+#include "autoscale-hook/provisioning/launch_backoff.h"
 
 namespace fairlead::hook {
 
@@ -55,7 +55,7 @@ struct StepContext {
   const Hook& hook;
   absl::Time now;  // whole seconds: the resolution of timestamps in objects
   const std::vector<const model::NodePool*>& pools;
-  BackOff& backoff;
+  LaunchBackoff& backoff;
   MachineLedger& ledger;
   std::vector<MachineView> views;  // by name
   StepOutput& out;

@@ -16,8 +16,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "autoscale-hook/failure.h"
 #include "autoscale-hook/providers/provider.h"
+#include "autoscale-hook/provisioning/failure.h"
 #include "scheduler/model/node.h"
 
 namespace fairlead::hook {

@@ -5,7 +5,8 @@
 // - Calls are idempotent by request name: a Launch for a name whose machine exists answers OK and
 //   starts nothing. Clouds with idempotency tokens derive theirs from the request's uid: a name may
 //   be used again after its machine is gone.
-// - Launch answers OK when the order was accepted, otherwise a status of autoscale-hook/failure.h.
+// - Launch answers OK when the order was accepted, otherwise a status of
+// autoscale-hook/provisioning/failure.h.
 //   A machine that is lost later, before it registers, or that cannot be started after all, is
 //   reported by a second, failed answer.
 // - A provider that knows the future Node.spec.providerID reports it with the answer to Launch; its

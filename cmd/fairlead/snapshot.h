@@ -15,7 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "autoscale-hook/catalog.h"
+#include "autoscale-hook/catalog/catalog.h"
 #include "core/options.h"
 #include "core/view.h"
 #include "kube/transport/http.h"

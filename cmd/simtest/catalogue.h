@@ -1,7 +1,7 @@
 // What can be bought in the worlds of the simulation. Thread-safety: none beyond its first call.
 #pragma once
 
-#include "autoscale-hook/catalog.h"
+#include "autoscale-hook/catalog/catalog.h"
 
 namespace fairlead::simtest {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "autoscale-hook/failure.h"
+#include "autoscale-hook/provisioning/failure.h"
 #include "scheduler/model/resources.h"
 #include "sim/world/facts.h"
 #include "sim/world/objects.h"

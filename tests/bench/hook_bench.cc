@@ -1,6 +1,6 @@
 // From "nothing fits" to an order: single arrivals through the whole loop, and the planner alone.
-#include "autoscale-hook/offers.h"
-#include "autoscale-hook/planner.h"
+#include "autoscale-hook/planner/offers.h"
+#include "autoscale-hook/planner/planner.h"
 #include "core/engine_placement.h"
 #include "tests/bench/benchmarks.h"
 #include "tests/bench/cluster.h"

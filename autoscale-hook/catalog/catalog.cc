@@ -1,0 +1,96 @@
+#include "autoscale-hook/catalog/catalog.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "autoscale-hook/catalog/catalog_yaml.h"
+#include "base/check.h"
+#include "scheduler/model/api_names.h"
+
+namespace fairlead::hook {
+
+absl::StatusOr<Catalog> Catalog::Parse(absl::string_view yaml, absl::string_view file_name) {
+  absl::StatusOr<CatalogFile> file = ReadCatalogYaml(yaml, file_name);
+  if (!file.ok()) return file.status();
+  Catalog catalog = FromTypes(std::move(file->types));
+  catalog.as_of_ = std::move(file->as_of);
+  catalog.source_ = std::move(file->source);
+  return catalog;
+}
+
+const Catalog& Catalog::BuiltIn() {
+  static const Catalog* const catalog = [] {
+    absl::StatusOr<Catalog> parsed = Parse(kBuiltInCatalogYaml, "catalog/default.yaml");
+    FAIRLEAD_CHECK(parsed.ok(), parsed.status().ToString());
+    return new Catalog(*std::move(parsed));
+  }();
+  return *catalog;
+}
+
+Catalog Catalog::FromTypes(std::vector<InstanceType> types) {
+  std::sort(types.begin(), types.end(),
+            [](const InstanceType& a, const InstanceType& b) { return a.name < b.name; });
+  Catalog catalog;
+  catalog.types_ = std::move(types);
+  return catalog;
+}
+
+const InstanceType* Catalog::Find(absl::string_view name) const {
+  auto it = std::lower_bound(
+      types_.begin(), types_.end(), name,
+      [](const InstanceType& type, absl::string_view wanted) { return type.name < wanted; });
+  return it != types_.end() && it->name == name ? &*it : nullptr;
+}
+
+model::Node TemplateNode(const Offer& offer, absl::string_view name) {
+  model::Node node = UsableNode(offer, name);
+  if (offer.pool != nullptr) {
+    node.taints.insert(node.taints.end(), offer.pool->startup_taints.begin(),
+                       offer.pool->startup_taints.end());
+  }
+  return node;
+}
+
+model::Node UsableNode(const Offer& offer, absl::string_view name) {
+  const InstanceType& type = *offer.type;
+  model::Node node;
+  node.meta.name = std::string(name);
+  model::StringMap& labels = node.meta.labels;
+  labels.Set(model::kOsLabel, "linux");
+  labels.Set(model::kArchLabel, type.architecture);
+  labels.Set(model::kInstanceTypeLabel, type.name);
+  if (!offer.zone.empty()) labels.Set(model::kZoneLabel, offer.zone);
+  labels.Set(model::kCapacityTypeLabel, offer.spot ? "spot" : "on-demand");
+  if (!name.empty()) {
+    labels.Set(model::kHostnameLabel, name);
+    labels.Set(model::kNodeRequestLabel, name);
+  }
+  if (type.gpu_count > 0) {
+    labels.Set(model::kGpuProductLabel, type.gpu_model);
+    labels.Set(model::kGpuCountLabel, absl::StrCat(type.gpu_count));
+    if (type.gpu_memory_mib > 0) {
+      labels.Set(model::kGpuMemoryLabel, absl::StrCat(type.gpu_memory_mib));
+    }
+    model::Set(node.allocatable, model::kGpuName, type.gpu_count * 1000);
+  }
+  for (const auto& [key, value] : type.labels) labels.Set(key, value);
+  model::Set(node.allocatable, model::kCpuName,
+             std::max<int64_t>(0, type.cpu_milli - type.reserved_cpu_milli));
+  model::Set(node.allocatable, model::kMemoryName,
+             std::max<int64_t>(0, type.memory_bytes - type.reserved_memory_bytes));
+  model::Set(node.allocatable, model::kPodsName, type.max_pods);
+  for (const auto& [resource, amount] : type.extra) model::Set(node.allocatable, resource, amount);
+  if (offer.pool != nullptr) {
+    if (!offer.pool->meta.name.empty()) labels.Set(model::kPoolLabel, offer.pool->meta.name);
+    for (const auto& [key, value] : offer.pool->labels) labels.Set(key, value);
+    node.taints = offer.pool->taints;
+  }
+  return node;
+}
+
+absl::string_view InstanceFamily(absl::string_view type_name) {
+  const size_t dot = type_name.find('.');
+  return type_name.substr(0, dot != absl::string_view::npos ? dot : type_name.find('-'));
+}
+
+}  // namespace fairlead::hook

@@ -1,0 +1,346 @@
+#include "autoscale-hook/planner/packing.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "autoscale-hook/planner/packing_run.h"
+
+namespace fairlead::hook {
+namespace {
+
+// One GPU outweighs every price, under Objective::kGpusThenPrice.
+constexpr int64_t kGpuWeight = 1000000000000;
+constexpr int64_t kImproveBudget = 20000;
+
+// Whether two nodes that differ in nothing but zone and capacity type can differ for these pods.
+bool ZoneCanMatter(const model::PodSpec& spec) {
+  return !spec.node_selector.empty() || spec.has_required_node_affinity ||
+         !spec.pod_affinity.empty() || !spec.pod_anti_affinity.empty() ||
+         !spec.topology_spread.empty() || !spec.pvc_names.empty() ||
+         !spec.resource_claims.empty() || !spec.claim_templates.empty() ||
+         !spec.labels_for_affinity.empty() || spec.selected_by_others;
+}
+
+bool ZoneCanMatter(const PackClass& pod_class) {
+  if (pod_class.unit.empty()) return ZoneCanMatter(*pod_class.spec);
+  return std::any_of(pod_class.unit.begin(), pod_class.unit.end(),
+                     [](const Placement::Load& pods) { return ZoneCanMatter(*pods.spec); });
+}
+
+// What the placement has to know of so many of a class.
+void Append(const PackClass& pod_class, int64_t count, std::vector<Placement::Load>& loads) {
+  if (pod_class.unit.empty()) {
+    loads.push_back({pod_class.spec, count});
+    return;
+  }
+  for (const Placement::Load& pods : pod_class.unit) {
+    loads.push_back({pods.spec, pods.count * count});
+  }
+}
+
+bool CoversResources(const model::ResourceList& big, const model::ResourceList& small) {
+  return std::all_of(small.begin(), small.end(), [&](const auto& entry) {
+    return model::Get(big, entry.first) >= entry.second;
+  });
+}
+
+int64_t Times(int64_t amount, int64_t nodes) { return model::SaturatingMultiply(amount, nodes); }
+void Take(int64_t& left, int64_t amount) {
+  if (left != kNoBound) left -= amount;
+}
+
+}  // namespace
+
+Load Plus(Load load, int pod_class, int64_t count) {
+  auto it = std::lower_bound(load.begin(), load.end(), pod_class,
+                             [](const auto& entry, int wanted) { return entry.first < wanted; });
+  if (it != load.end() && it->first == pod_class) {
+    it->second += count;
+  } else {
+    load.insert(it, {pod_class, count});
+  }
+  return load;
+}
+
+bool Packing::Complete() const {
+  return std::all_of(unplaced.begin(), unplaced.end(), [](int64_t n) { return n == 0; });
+}
+
+Packer::Packer(std::vector<PackClass> classes, std::vector<Offer> offers, Placement& placement)
+    : classes_(std::move(classes)), offers_(std::move(offers)), placement_(placement) {
+  std::map<std::pair<std::string, std::string>, int> shapes;
+  for (const Offer& offer : offers_) {
+    nodes_.push_back(UsableNode(offer, ""));
+    auto [it, added] = shapes.try_emplace({offer.type->name, offer.pool->meta.name},
+                                          static_cast<int>(shapes.size()));
+    shape_.push_back(it->second);
+  }
+  for (const PackClass& pod_class : classes_) zone_matters_.push_back(ZoneCanMatter(pod_class));
+  fit_.assign(offers_.size(), std::vector<int64_t>(classes_.size(), -1));
+}
+
+Packer::~Packer() = default;
+
+std::vector<Placement::Load> Packer::PodsOf(const Load& load) const {
+  std::vector<Placement::Load> pods;
+  for (const auto& [pod_class, count] : load) Append(classes_[pod_class], count, pods);
+  return pods;
+}
+
+int Packer::AddClass(PackClass pod_class) {
+  zone_matters_.push_back(ZoneCanMatter(pod_class));
+  has_units_ = has_units_ || !pod_class.unit.empty();
+  classes_.push_back(std::move(pod_class));
+  for (std::vector<int64_t>& row : fit_) row.push_back(-1);
+  return static_cast<int>(classes_.size()) - 1;
+}
+
+int64_t Packer::FitTogether(int offer, const std::vector<Placement::Load>& pods) {
+  const model::Node& node = nodes_[static_cast<size_t>(offer)];
+  int64_t left = model::Get(node.allocatable, model::kPodsName);
+  std::vector<Placement::Load> already;
+  int64_t together = 0;
+  for (const Placement::Load& more : pods) {
+    ++questions_;
+    const int64_t limit = std::min(left, more.count);
+    const int64_t fits =
+        limit <= 0 ? 0
+                   : std::clamp<int64_t>(placement_.CountThatFit(node, already, more.spec, limit),
+                                         0, limit);
+    together += fits;
+    left -= fits;
+    if (fits < more.count) break;
+    already.push_back(more);
+  }
+  return together;
+}
+
+int64_t Packer::CountUnits(int offer, std::vector<Placement::Load> already,
+                           const std::vector<Placement::Load>& unit) {
+  const model::Node& node = nodes_[static_cast<size_t>(offer)];
+  for (int64_t units = 0; units < kUnitsPerNode; ++units) {
+    for (const Placement::Load& pods : unit) {
+      ++questions_;
+      if (placement_.CountThatFit(node, already, pods.spec, pods.count) < pods.count) return units;
+      already.push_back(pods);
+    }
+  }
+  return kUnitsPerNode;
+}
+
+int64_t Packer::CountOn(int offer, const Load& load, int pod_class, int64_t limit) {
+  ++lookups_;
+  int64_t& empty_fit = fit_[offer][pod_class];
+  if (load.empty() && empty_fit >= 0) return std::min(empty_fit, limit);
+  const PackClass& wanted = classes_[pod_class];
+  if (wanted.offers != nullptr && !(*wanted.offers)[offer]) return empty_fit = 0;
+  if (has_units_ && std::any_of(load.begin(), load.end(), [&](const auto& entry) {
+        return classes_[entry.first].unit.empty() != wanted.unit.empty();
+      })) {
+    return 0;
+  }
+
+  Question question;
+  bool zone = zone_matters_[pod_class];
+  for (const auto& [loaded, count] : load) zone = zone || zone_matters_[loaded];
+  question.node = zone ? -1 - static_cast<int64_t>(offer) : shape_[offer];
+  question.pod_class = pod_class;
+  question.load = load;
+  auto [it, added] = answers_.try_emplace(std::move(question), 0);
+  if (added) {
+    std::vector<Placement::Load> already = PodsOf(load);
+    const int64_t room =
+        std::min(kPerNodeLimit, model::Get(nodes_[offer].allocatable, model::kPodsName));
+    if (!wanted.unit.empty()) {
+      it->second = CountUnits(offer, std::move(already), wanted.unit);
+    } else if (room > 0) {
+      ++questions_;
+      it->second = std::clamp<int64_t>(
+          placement_.CountThatFit(nodes_[offer], already, wanted.spec, room), 0, room);
+    }
+  }
+  if (load.empty()) empty_fit = it->second;
+  return std::min(it->second, limit);
+}
+
+Packing Packer::Pack(const std::vector<int64_t>& counts, const CapsLeft& caps,
+                     Objective objective) {
+  return Run(*this, counts, caps, objective).Solve();
+}
+
+Packer::Run::Run(Packer& packer, const std::vector<int64_t>& counts, const CapsLeft& caps,
+                 Objective objective)
+    : packer_(packer), counts_(counts) {
+  std::map<std::string, int> models, pools;
+  budget_.nodes = caps.nodes;
+  budget_.gpus = caps.gpus;
+  budget_.micro_usd_per_hour = caps.micro_usd_per_hour;
+  const auto index_of = [](const std::string& name, const std::map<std::string, int64_t>& bounds,
+                           std::map<std::string, int>& indexes, std::vector<int64_t>& left) {
+    auto [it, added] = indexes.try_emplace(name, static_cast<int>(indexes.size()));
+    if (added) {
+      auto bound = bounds.find(name);
+      left.push_back(bound == bounds.end() ? kNoBound : bound->second);
+    }
+    return it->second;
+  };
+  for (const Offer& offer : packer_.offers_) {
+    model_of_.push_back(
+        index_of(offer.type->gpu_model, caps.gpus_by_model, models, budget_.by_model));
+    pool_of_.push_back(index_of(offer.pool->meta.name, caps.nodes_by_pool, pools, budget_.by_pool));
+    weighted_.push_back(offer.price_micro_usd_per_hour +
+                        (objective == Objective::kPrice ? 0 : offer.type->gpu_count * kGpuWeight));
+  }
+  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  for (size_t c = 0; c < counts_.size(); ++c) {
+    int64_t cheapest = kNever;
+    for (size_t o = 0; counts_[c] > 0 && o < weighted_.size(); ++o) {
+      const int64_t fits = Count(static_cast<int>(o), {}, static_cast<int>(c), counts_[c]);
+      if (fits > 0) cheapest = std::min(cheapest, Times(weighted_[o], 1000) / fits);
+    }
+    value_milli_.push_back(cheapest == kNever ? 0 : cheapest);
+    class_order_.push_back(static_cast<int>(c));
+  }
+  std::stable_sort(class_order_.begin(), class_order_.end(),
+                   [&](int a, int b) { return value_milli_[a] > value_milli_[b]; });
+}
+
+Packing Packer::Run::Solve() {
+  Draft empty;
+  empty.unplaced.assign(counts_.size(), 0);
+  empty.budget = budget_;
+  lookups_end_ = packer_.lookups_ + kImproveBudget;
+
+  Draft best = empty;
+  Construct(best, counts_, Construction::kPerClass);
+  Improve(best);
+  const auto wanted =
+      std::count_if(counts_.begin(), counts_.end(), [](int64_t n) { return n > 0; });
+  if (wanted > 1) {
+    Draft mixed = empty;
+    Construct(mixed, counts_, Construction::kMixed);
+    lookups_end_ = packer_.lookups_ + kImproveBudget;
+    Improve(mixed);
+    if (Better(mixed, best)) best = std::move(mixed);
+  }
+  Normalise(best);
+
+  Packing packing;
+  packing.groups = std::move(best.groups);
+  packing.unplaced = std::move(best.unplaced);
+  packing.cost = best.cost;
+  for (const NodeGroup& group : packing.groups) {
+    packing.price_micro_usd_per_hour = model::SaturatingAdd(
+        packing.price_micro_usd_per_hour,
+        Times(packer_.offers_[group.offer].price_micro_usd_per_hour, group.nodes));
+  }
+  return packing;
+}
+
+bool Packer::Run::Better(const Draft& a, const Draft& b) const {
+  int64_t left_a = 0, left_b = 0;
+  for (int64_t n : a.unplaced) left_a += n;
+  for (int64_t n : b.unplaced) left_b += n;
+  if (left_a != left_b) return left_a < left_b;
+  return a.cost < b.cost;
+}
+
+int64_t Packer::Run::MaxNodes(const Budget& budget, int offer) const {
+  const Offer& o = packer_.offers_[offer];
+  int64_t nodes = budget.by_pool[pool_of_[offer]];
+  const auto bound = [&nodes](int64_t left, int64_t each) {
+    if (left != kNoBound && each > 0) nodes = std::min(nodes, std::max<int64_t>(0, left / each));
+  };
+  bound(budget.nodes, 1);
+  bound(budget.gpus, o.type->gpu_count);
+  bound(budget.by_model[model_of_[offer]], o.type->gpu_count);
+  bound(budget.micro_usd_per_hour, o.price_micro_usd_per_hour);
+  return nodes;
+}
+
+void Packer::Run::Buy(Draft& draft, int offer, Load load, int64_t nodes) const {
+  if (nodes <= 0) return;
+  const Offer& o = packer_.offers_[offer];
+  const int64_t gpus = Times(o.type->gpu_count, nodes);
+  Take(draft.budget.nodes, nodes);
+  Take(draft.budget.gpus, gpus);
+  Take(draft.budget.by_model[model_of_[offer]], gpus);
+  Take(draft.budget.by_pool[pool_of_[offer]], nodes);
+  Take(draft.budget.micro_usd_per_hour, Times(o.price_micro_usd_per_hour, nodes));
+  draft.cost.weighted = model::SaturatingAdd(draft.cost.weighted, Times(weighted_[offer], nodes));
+  draft.cost.gpus += gpus;
+  draft.cost.nodes += nodes;
+  for (NodeGroup& group : draft.groups) {
+    if (group.offer == offer && group.load == load) {
+      group.nodes += nodes;
+      return;
+    }
+  }
+  draft.groups.push_back({offer, std::move(load), nodes});
+}
+
+void Packer::Run::GiveBack(Draft& draft, size_t group, int64_t nodes) const {
+  NodeGroup& g = draft.groups[group];
+  const Offer& o = packer_.offers_[g.offer];
+  const int64_t gpus = Times(o.type->gpu_count, nodes);
+  Take(draft.budget.nodes, -nodes);
+  Take(draft.budget.gpus, -gpus);
+  Take(draft.budget.by_model[model_of_[g.offer]], -gpus);
+  Take(draft.budget.by_pool[pool_of_[g.offer]], -nodes);
+  Take(draft.budget.micro_usd_per_hour, -Times(o.price_micro_usd_per_hour, nodes));
+  draft.cost.weighted -= Times(weighted_[g.offer], nodes);
+  draft.cost.gpus -= gpus;
+  draft.cost.nodes -= nodes;
+  g.nodes -= nodes;
+}
+
+// Offers within the budget that are not beaten in everything by another one: no dearer, no more
+// GPUs, no less of any resource, and at least as many pods of every class.
+std::vector<int> Packer::Run::ActiveOffers(const Budget& budget) const {
+  std::vector<int> candidates;
+  for (size_t i = 0; i < packer_.offers_.size(); ++i) {
+    const int offer = static_cast<int>(i);
+    if (MaxNodes(budget, offer) <= 0) continue;
+    for (size_t c = 0; c < counts_.size(); ++c) {
+      if (counts_[c] > 0 && Count(offer, {}, static_cast<int>(c), 1) > 0) {
+        candidates.push_back(offer);
+        break;
+      }
+    }
+  }
+  std::stable_sort(candidates.begin(), candidates.end(), [&](int a, int b) {
+    if (weighted_[a] != weighted_[b]) return weighted_[a] < weighted_[b];
+    return packer_.offers_[a].type->gpu_count < packer_.offers_[b].type->gpu_count;
+  });
+  const auto beats = [&](int a, int b) {
+    if (packer_.offers_[a].type->gpu_count > packer_.offers_[b].type->gpu_count) return false;
+    for (size_t c = 0; c < counts_.size(); ++c) {
+      const int pod_class = static_cast<int>(c);
+      if (counts_[c] > 0 &&
+          Count(a, {}, pod_class, kPerNodeLimit) < Count(b, {}, pod_class, kPerNodeLimit)) {
+        return false;
+      }
+    }
+    return CoversResources(packer_.nodes_[a].allocatable, packer_.nodes_[b].allocatable);
+  };
+  std::vector<int> kept;
+  for (int offer : candidates) {
+    if (std::none_of(kept.begin(), kept.end(), [&](int k) { return beats(k, offer); })) {
+      kept.push_back(offer);
+    }
+  }
+  return kept;
+}
+
+const std::vector<int>& Packer::Run::Active(const Budget& budget) {
+  // The list stands while every offer on it can be bought: those that it beats are not needed.
+  const auto spent = [&](int offer) { return MaxNodes(budget, offer) <= 0; };
+  if (!active_known_ || std::any_of(active_.begin(), active_.end(), spent)) {
+    active_ = ActiveOffers(budget);
+    active_known_ = true;
+  }
+  return active_;
+}
+
+}  // namespace fairlead::hook

@@ -1,0 +1,138 @@
+// Cheapest nodes for a multiset of pod classes: variable-cost vector bin packing on classes, never
+// on single pods, so that 50,000 pods of five classes cost as much as 50.
+//
+// Two constructions are tried and the cheaper one is improved:
+//   per class  Classes in descending price per pod. Each first fills room left on chosen nodes,
+//              then buys by an exact minimum-cost covering of its count (unbounded knapsack over
+//              "this node holds f pods at price p"; past 4 fmax pods the bulk goes to the best
+//              price per pod). Exact for one class: it sees that 8 small nodes may be cheaper than
+//              one big, or equal.
+//   mixed      Repeatedly the filling of a node with the greatest (sum of its pods' cheapest price
+//              per pod) / price (Eva, EuroSys'25: reservation prices), replicated as often as the
+//              counts allow.
+//   improve    Take up to three nodes out and pack their pods again: into room left elsewhere, onto
+//              one cheaper node, or by either construction. Kept if cheaper; repeated until nothing
+//              helps or a fixed number of fit questions is spent (a count, not a time: the plan is
+//              deterministic).
+//
+// Pods that have to share one node are a class of their own, counted in units: as many of a unit
+// fit as Placement lets pods of all its kinds onto the node one after another. Only other
+// units are planned beside a unit: a workload that is served before it might take its place, if it
+// has no other. A class may be confined to some of the offers.
+//
+// Every fit question goes to Placement::CountThatFit, remembered per (type, pool, zone where it can
+// matter, load, class). Order among equals: price, GPUs, nodes, then the order of the offers.
+// Sources: facts section 7. Complexity: O(classes * offers) fit questions to construct, then at
+// most kImproveBudget to improve.
+//
+// Thread-safety: none. Ownership: keeps references to the placement and the offers' types and
+// pools.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "autoscale-hook/catalog/catalog.h"
+#include "autoscale-hook/planner/caps.h"
+#include "autoscale-hook/planner/placement.h"
+
+namespace fairlead::hook {
+
+struct PackClass {
+  std::shared_ptr<const model::PodSpec> spec;
+  // Offers that may be used, by index; null: all.
+  std::shared_ptr<const std::vector<bool>> offers = nullptr;
+  // Pods that share a node and are counted as one; then there is no `spec`.
+  std::vector<Placement::Load> unit = {};
+};
+
+// (class, pods of it), ascending by class, no zero.
+using Load = std::vector<std::pair<int, int64_t>>;
+
+// Some equal nodes with equal loads.
+struct NodeGroup {
+  int offer = 0;
+  Load load;
+  int64_t nodes = 0;
+};
+
+enum class Objective : uint8_t { kPrice, kGpusThenPrice };
+
+// Compared in this order. `weighted` is the price, or GPUs and price in one number.
+struct PackCost {
+  int64_t weighted = 0, gpus = 0, nodes = 0;
+  friend auto operator<=>(const PackCost&, const PackCost&) = default;
+};
+
+struct Packing {
+  std::vector<NodeGroup> groups;  // sorted by offer, then load
+  std::vector<int64_t> unplaced;  // by class: no offer, or a cap
+  PackCost cost;
+  int64_t price_micro_usd_per_hour = 0;
+  [[nodiscard]] bool Complete() const;
+};
+
+class Packer {
+ public:
+  Packer(std::vector<PackClass> classes, std::vector<Offer> offers, Placement& placement);
+  ~Packer();
+
+  // `counts` by class. Never buys more than `caps` allow.
+  Packing Pack(const std::vector<int64_t>& counts, const CapsLeft& caps, Objective objective);
+
+  // One class more; its index. What was asked so far stays remembered.
+  int AddClass(PackClass pod_class);
+
+  [[nodiscard]] const std::vector<Offer>& offers() const { return offers_; }
+  // Of the node that it would become; without those that come from its name.
+  [[nodiscard]] const model::StringMap& labels(int offer) const {
+    return nodes_[static_cast<size_t>(offer)].meta.labels;
+  }
+  // Pods of the class on an empty node of the offer.
+  int64_t Fit(int offer, int pod_class) { return CountOn(offer, {}, pod_class, kPerNodeLimit); }
+  // The pods of a load, as the placement knows them.
+  [[nodiscard]] std::vector<Placement::Load> PodsOf(const Load& load) const;
+  // How many of the pods, taken in their order, an empty node of the offer holds together.
+  int64_t FitTogether(int offer, const std::vector<Placement::Load>& pods);
+  // Questions that went to Placement, for tests of the cost.
+  [[nodiscard]] int64_t questions() const { return questions_; }
+
+ private:
+  struct Budget;
+  class Run;
+  static constexpr int64_t kPerNodeLimit = 1024;
+  static constexpr int64_t kUnitsPerNode = 64;
+
+  int64_t CountOn(int offer, const Load& load, int pod_class, int64_t limit);
+  int64_t CountUnits(int offer, std::vector<Placement::Load> already,
+                     const std::vector<Placement::Load>& unit);
+
+  std::vector<PackClass> classes_;
+  std::vector<Offer> offers_;
+  Placement& placement_;
+  std::vector<model::Node> nodes_;         // usable template by offer
+  std::vector<int> shape_;                 // by offer: (type, pool)
+  std::vector<bool> zone_matters_;         // by class
+  std::vector<std::vector<int64_t>> fit_;  // [offer][class], -1: not asked yet
+
+  struct Question {
+    int64_t node = 0;  // a shape, or an offer where the zone can matter
+    int pod_class = 0;
+    Load load;
+    friend bool operator==(const Question&, const Question&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Question& q) {
+      return H::combine(std::move(h), q.node, q.pod_class, q.load);
+    }
+  };
+  absl::flat_hash_map<Question, int64_t> answers_;  // never iterated
+  bool has_units_ = false;
+  int64_t questions_ = 0;
+  int64_t lookups_ = 0;
+};
+
+}  // namespace fairlead::hook

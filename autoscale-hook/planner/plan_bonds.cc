@@ -1,0 +1,416 @@
+#include "autoscale-hook/planner/plan_bonds.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/numeric/int128.h"
+#include "absl/strings/str_cat.h"
+#include "scheduler/model/api_names.h"
+
+namespace fairlead::hook {
+namespace {
+
+constexpr int64_t kMaxPerNode = 1024;
+constexpr size_t kMaxOfferSets = 16;
+// Planned nodes that are asked about for a pod, newest first: what is older was mostly full before.
+constexpr size_t kMaxPlannedAsked = 128;
+
+bool IsBond(const model::PodAffinityTerm& term, bool anti) {
+  return term.weight == 0 && !(anti && term.topology_key == model::kHostnameLabel);
+}
+
+// Whether a term of `spec` that looks at other nodes may select pods with these labels.
+// Namespaces are left aside: it may say yes too often.
+bool MaySelect(const model::PodSpec& spec, const model::StringMap& labels) {
+  const auto any = [&](const std::vector<model::PodAffinityTerm>& terms, bool anti) {
+    return std::any_of(terms.begin(), terms.end(), [&](const model::PodAffinityTerm& term) {
+      return IsBond(term, anti) && term.selector.Matches(labels);
+    });
+  };
+  return any(spec.pod_affinity, false) || any(spec.pod_anti_affinity, true) ||
+         std::any_of(spec.topology_spread.begin(), spec.topology_spread.end(),
+                     [&](const model::TopologySpreadConstraint& spread) {
+                       return spread.do_not_schedule && spread.selector.Matches(labels);
+                     });
+}
+
+bool Counts(const verdict::DemandClass& pods) { return pods.spec != nullptr && pods.count > 0; }
+
+int64_t MinimumOf(const DemandItem& item, const verdict::DemandClass& pods) {
+  return item.atomic ? pods.count : std::clamp<int64_t>(pods.min_count, 0, pods.count);
+}
+
+}  // namespace
+
+std::string BondOf(const model::PodSpec& spec) {
+  for (const model::TopologySpreadConstraint& spread : spec.topology_spread) {
+    if (spread.do_not_schedule) return absl::StrCat("spread over ", spread.topology_key);
+  }
+  for (const model::PodAffinityTerm& term : spec.pod_affinity) {
+    if (IsBond(term, false)) return absl::StrCat("attract each other over ", term.topology_key);
+  }
+  for (const model::PodAffinityTerm& term : spec.pod_anti_affinity) {
+    if (IsBond(term, true)) return absl::StrCat("avoid each other over ", term.topology_key);
+  }
+  return "";
+}
+
+std::vector<bool> ItemsWithBonds(const Demand& demand) {
+  std::vector<bool> with(demand.size(), false);
+  std::set<const model::PodSpec*> bonds;
+  for (const DemandItem& item : demand) {
+    for (const verdict::DemandClass& pods : item.classes) {
+      if (Counts(pods) && !BondOf(*pods.spec).empty()) bonds.insert(pods.spec.get());
+    }
+  }
+  if (bonds.empty()) return with;
+  std::map<const model::PodSpec*, bool> selected;
+  const auto is_selected = [&](const model::PodSpec& spec) {
+    const auto [known, added] = selected.try_emplace(&spec, spec.selected_by_others);
+    if (added && !spec.labels_for_affinity.empty()) {
+      known->second = known->second || std::any_of(bonds.begin(), bonds.end(), [&](const auto* by) {
+                        return MaySelect(*by, spec.labels_for_affinity);
+                      });
+    }
+    return known->second;
+  };
+  for (size_t i = 0; i < demand.size(); ++i) {
+    if (!demand[i].domains.empty()) continue;
+    with[i] = std::any_of(
+        demand[i].classes.begin(), demand[i].classes.end(), [&](const verdict::DemandClass& pods) {
+          return Counts(pods) && (bonds.contains(pods.spec.get()) || is_selected(*pods.spec));
+        });
+  }
+  return with;
+}
+
+bool Allows(const CapsLeft& left, const Offer& offer) {
+  CapsLeft after = left;
+  TakeFrom(after, offer);
+  return !Overdrawn(after);
+}
+
+void TakeFrom(CapsLeft& left, const Offer& offer) {
+  if (left.nodes != kNoBound) --left.nodes;
+  if (left.gpus != kNoBound) left.gpus -= offer.type->gpu_count;
+  if (left.micro_usd_per_hour != kNoBound) {
+    left.micro_usd_per_hour -= offer.price_micro_usd_per_hour;
+  }
+  auto model = left.gpus_by_model.find(offer.type->gpu_model);
+  if (model != left.gpus_by_model.end()) model->second -= offer.type->gpu_count;
+  auto pool = left.nodes_by_pool.find(offer.pool->meta.name);
+  if (pool != left.nodes_by_pool.end()) --pool->second;
+}
+
+bool Overdrawn(const CapsLeft& left) {
+  const auto below = [](const auto& entry) { return entry.second < 0; };
+  return left.nodes < 0 || left.gpus < 0 || left.micro_usd_per_hour < 0 ||
+         std::any_of(left.gpus_by_model.begin(), left.gpus_by_model.end(), below) ||
+         std::any_of(left.nodes_by_pool.begin(), left.nodes_by_pool.end(), below);
+}
+
+BondPlanner::BondPlanner(const Demand& demand, const std::vector<Offer>& offers,
+                         const CapsLeft& caps, Rehearsal& rehearsal)
+    : demand_(demand), offers_(offers), rehearsal_(rehearsal) {
+  for (const Offer& offer : offers_) {
+    by_price_.push_back(static_cast<int>(templates_.size()));
+    templates_.push_back(UsableNode(offer, ""));
+  }
+  std::stable_sort(by_price_.begin(), by_price_.end(), [&](int a, int b) {
+    const Offer& x = offers_[static_cast<size_t>(a)];
+    const Offer& y = offers_[static_cast<size_t>(b)];
+    if (x.price_micro_usd_per_hour != y.price_micro_usd_per_hour) {
+      return x.price_micro_usd_per_hour < y.price_micro_usd_per_hour;
+    }
+    return x.type->gpu_count < y.type->gpu_count;
+  });
+  const std::vector<bool> with = ItemsWithBonds(demand_);
+  for (size_t i = 0; i < demand_.size(); ++i) {
+    if (!with[i]) continue;
+    for (const verdict::DemandClass& pods : demand_[i].classes) {
+      if (Counts(pods)) all_[pods.spec.get()] += pods.count;
+    }
+  }
+  waiting_ = all_;
+  FindDomains(caps);
+  AddDomains();
+}
+
+void BondPlanner::FindDomains(const CapsLeft& caps) {
+  std::set<std::string> keys;
+  for (const auto& [spec, count] : all_) {
+    for (const model::TopologySpreadConstraint& spread : spec->topology_spread) {
+      // Every node is a domain of its own there, and more of them are always on offer.
+      if (spread.topology_key == model::kHostnameLabel) continue;
+      if (spread.do_not_schedule) keys.insert(spread.topology_key);
+    }
+  }
+  if (keys.empty()) return;
+  std::set<std::vector<std::string>> known;
+  for (size_t i = 0; i < offers_.size(); ++i) {
+    if (!Allows(caps, offers_[i])) continue;
+    std::vector<std::string> values;
+    values.reserve(keys.size());
+    for (const std::string& key : keys) values.emplace_back(templates_[i].meta.labels.Get(key));
+    if (!known.insert(std::move(values)).second) continue;
+    domains_.push_back(templates_[i]);
+    domains_.back().allocatable.clear();
+  }
+}
+
+void BondPlanner::AddDomains() {
+  for (const model::Node& node : domains_) rehearsal_.AddNode(node);
+}
+
+void BondPlanner::Clear() {
+  changes_ = ++last_change_;
+  rehearsal_.RollbackTo(0);
+  AddDomains();
+  nodes_.clear();
+  waiting_ = all_;
+}
+
+int BondPlanner::AddNode(int offer, const std::vector<Placement::Load>& pods) {
+  const int number = rehearsal_.AddNode(templates_[static_cast<size_t>(offer)]);
+  for (const Placement::Load& load : pods) rehearsal_.Place(load.spec, number, load.count);
+  nodes_.push_back(number);
+  changes_ = ++last_change_;
+  return static_cast<int>(nodes_.size()) - 1;
+}
+
+// All offers, and those of each value of every label that its pods attract each other over.
+std::vector<std::vector<int>> BondPlanner::OfferSets(const DemandItem& item) const {
+  std::vector<std::vector<int>> sets = {by_price_};
+  std::set<std::string> keys;
+  int64_t pods = 0;
+  for (const verdict::DemandClass& pod_class : item.classes) {
+    if (!Counts(pod_class)) continue;
+    pods += pod_class.count;
+    for (const model::PodAffinityTerm& term : pod_class.spec->pod_affinity) {
+      if (term.weight == 0) keys.insert(term.topology_key);
+    }
+  }
+  if (pods < 2) return sets;
+  for (const std::string& key : keys) {
+    std::map<std::string, std::vector<int>> by_value;
+    for (const int offer : by_price_) {
+      const auto& labels = templates_[static_cast<size_t>(offer)].meta.labels;
+      if (const std::string* value = labels.Find(key)) by_value[*value].push_back(offer);
+    }
+    if (by_value.size() < 2) continue;
+    for (auto& [value, offers] : by_value) {
+      if (sets.size() <= kMaxOfferSets) sets.push_back(std::move(offers));
+    }
+  }
+  return sets;
+}
+
+BondPlanner::Result BondPlanner::Place(size_t item, CapsLeft& left) {
+  const std::vector<std::vector<int>> sets = OfferSets(demand_[item]);
+  const size_t start = rehearsal_.Mark();
+  const size_t nodes = nodes_.size();
+  const uint64_t unchanged = changes_;
+  const auto back = [&] {
+    changes_ = unchanged;
+    rehearsal_.RollbackTo(start);
+    nodes_.resize(nodes);
+  };
+  const auto better = [](const Result& a, const Result& b) {
+    if (a.pods != b.pods) return a.pods > b.pods;
+    return a.price_micro_usd_per_hour < b.price_micro_usd_per_hour;
+  };
+  size_t best = 0;
+  Result result;
+  for (size_t i = 0; i < sets.size(); ++i) {
+    CapsLeft after = left;
+    Result here = Try(item, sets[i], after);
+    if (sets.size() == 1) {
+      if (here.placed) left = std::move(after);
+      if (!here.placed) back();
+      result = std::move(here);
+      break;
+    }
+    back();
+    if (i == 0 || better(here, result)) {
+      best = i;
+      result = std::move(here);
+    }
+  }
+  if (sets.size() > 1 && result.placed) result = Try(item, sets[best], left);
+  if (result.placed) {
+    for (const verdict::DemandClass& pods : demand_[item].classes) {
+      if (Counts(pods)) waiting_[pods.spec.get()] -= pods.count;
+    }
+  }
+  return result;
+}
+
+BondPlanner::Result BondPlanner::Try(size_t index, const std::vector<int>& offers, CapsLeft& left) {
+  const DemandItem& item = demand_[index];
+  Attempt attempt{item, offers, left, {}, {}};
+  for (const verdict::DemandClass& pods : item.classes) {
+    attempt.remaining.push_back(Counts(pods) ? pods.count : 0);
+  }
+  // The pods of a gang are placed in their order, as the engine does it.
+  while (Round(attempt) && !item.atomic) {
+  }
+  Result& result = attempt.result;
+  result.placed = result.pods > 0;
+  for (size_t c = 0; c < item.classes.size(); ++c) {
+    const verdict::DemandClass& pods = item.classes[c];
+    if (Counts(pods) && pods.count - attempt.remaining[c] < MinimumOf(item, pods)) {
+      result.placed = false;
+    }
+  }
+  if (result.placed) {
+    left = std::move(attempt.left);
+  } else {
+    result.pods = 0;
+    result.price_micro_usd_per_hour = 0;
+    result.on.clear();
+  }
+  std::sort(result.on.begin(), result.on.end());
+  return std::move(result);
+}
+
+// Once through all classes; false if nothing was placed, or nothing is left.
+bool BondPlanner::Round(Attempt& attempt) {
+  const int64_t before = attempt.result.pods;
+  bool any_left = false;
+  for (size_t c = 0; c < attempt.remaining.size(); ++c) {
+    if (attempt.remaining[c] > 0) PlaceOnKnown(attempt, c);
+    while (attempt.remaining[c] > 0 && Buy(attempt, c)) {
+    }
+    any_left = any_left || attempt.remaining[c] > 0;
+  }
+  return any_left && attempt.result.pods > before;
+}
+
+void BondPlanner::Put(Attempt& attempt, size_t pod_class, int node, int64_t pods) {
+  if (pods <= 0) return;
+  changes_ = ++last_change_;
+  attempt.remaining[pod_class] -= pods;
+  attempt.result.pods += pods;
+  if (node == Rehearsal::kPresent) return;
+  auto known = std::find_if(attempt.result.on.begin(), attempt.result.on.end(),
+                            [node](const auto& entry) { return entry.first == node; });
+  if (known == attempt.result.on.end()) {
+    attempt.result.on.emplace_back(node, pods);
+  } else {
+    known->second += pods;
+  }
+}
+
+// On present nodes the engine has found no place as the cluster is; what is planned may have made
+// one.
+void BondPlanner::PlaceOnKnown(Attempt& attempt, size_t pod_class) {
+  if (nodes_.empty() || questions_ >= kMaxQuestions) return;
+  const auto& spec = attempt.item.classes[pod_class].spec;
+  Refusal& refusal = nowhere_[spec.get()];
+  if (refusal.changes == changes_) return;
+  const bool present = present_scans_ < kMaxPresentScans;
+  if (present) ++present_scans_;
+  ++questions_;
+  const size_t first =
+      nodes_.size() > kMaxPlannedAsked ? nodes_.size() - kMaxPlannedAsked : size_t{0};
+  const std::vector<int> numbers(nodes_.begin() + static_cast<ptrdiff_t>(first), nodes_.end());
+  for (const auto& [number, pods] :
+       rehearsal_.PlaceBest(spec, attempt.remaining[pod_class], numbers, present)) {
+    if (number == Rehearsal::kPresent) {
+      Put(attempt, pod_class, number, pods);
+      continue;
+    }
+    const auto at = std::find(nodes_.begin(), nodes_.end(), number);
+    Put(attempt, pod_class, static_cast<int>(at - nodes_.begin()), pods);
+  }
+  if (attempt.remaining[pod_class] > 0) refusal.changes = changes_;
+}
+
+int64_t BondPlanner::Ask(const std::shared_ptr<const model::PodSpec>& spec, int offer, int64_t want,
+                         std::string* why) {
+  ++questions_;
+  const size_t mark = rehearsal_.Mark();
+  const int node = rehearsal_.AddNode(templates_[static_cast<size_t>(offer)]);
+  const int64_t fits = rehearsal_.Place(spec, node, want);
+  if (fits == 0 && why != nullptr) *why = rehearsal_.WhyNot(spec, node);
+  rehearsal_.RollbackTo(mark);
+  return fits;
+}
+
+BondPlanner::Choice BondPlanner::Choose(Attempt& attempt, size_t pod_class) {
+  const auto& spec = attempt.item.classes[pod_class].spec;
+  const int64_t want =
+      std::min(kMaxPerNode, std::max(attempt.remaining[pod_class], waiting_[spec.get()]));
+  // A smaller set of offers has no other answer; caps only become less.
+  Refusal& refusal = nothing_to_buy_[spec.get()];
+  if (refusal.changes == changes_) {
+    attempt.result.capped = attempt.result.capped || refusal.capped;
+    attempt.result.why = refusal.why;
+    return {};
+  }
+  const auto price = [&](int offer) {
+    return offers_[static_cast<size_t>(offer)].price_micro_usd_per_hour;
+  };
+  // The last choice again, if it is as good as it was.
+  const auto last = last_choice_.find(spec.get());
+  if (last != last_choice_.end() && want >= last->second.fits &&
+      std::find(attempt.offers.begin(), attempt.offers.end(), last->second.offer) !=
+          attempt.offers.end() &&
+      Allows(attempt.left, offers_[static_cast<size_t>(last->second.offer)]) &&
+      Ask(spec, last->second.offer, want, nullptr) == last->second.fits) {
+    return last->second;
+  }
+  Choice best;
+  std::map<std::string, int64_t> reasons;
+  for (const int offer : attempt.offers) {
+    // None further on can be better: prices ascend, and no node takes more than are wanted.
+    if (best.offer >= 0 &&
+        absl::int128(price(offer)) * best.fits >= absl::int128(price(best.offer)) * want) {
+      break;
+    }
+    if (!Allows(attempt.left, offers_[static_cast<size_t>(offer)])) {
+      attempt.result.capped = true;
+      continue;
+    }
+    attempt.result.spent = attempt.result.spent || questions_ >= kMaxQuestions;
+    if (attempt.result.spent) break;
+    std::string why;
+    const int64_t fits = Ask(spec, offer, want, &why);
+    if (fits == 0) {
+      ++reasons[why];
+    } else if (best.offer < 0 ||
+               absl::int128(price(offer)) * best.fits < absl::int128(price(best.offer)) * fits) {
+      best = {offer, fits};
+    }
+  }
+  if (best.offer >= 0) {
+    last_choice_[spec.get()] = best;
+  } else if (!reasons.empty()) {
+    attempt.result.why =
+        std::max_element(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) {
+          return a.second < b.second;
+        })->first;
+  }
+  const bool of_all = attempt.offers.size() == offers_.size();
+  if (best.offer < 0 && of_all && !attempt.result.spent) {
+    refusal = {changes_, attempt.result.capped, attempt.result.why};
+  }
+  return best;
+}
+
+bool BondPlanner::Buy(Attempt& attempt, size_t pod_class) {
+  const Choice choice = Choose(attempt, pod_class);
+  if (choice.offer < 0) return false;
+  const Offer& offer = offers_[static_cast<size_t>(choice.offer)];
+  const int node = AddNode(choice.offer, {});
+  const auto& spec = attempt.item.classes[pod_class].spec;
+  TakeFrom(attempt.left, offer);
+  attempt.result.bought.push_back(choice.offer);
+  attempt.result.price_micro_usd_per_hour =
+      model::SaturatingAdd(attempt.result.price_micro_usd_per_hour, offer.price_micro_usd_per_hour);
+  const int number = nodes_[static_cast<size_t>(node)];
+  Put(attempt, pod_class, node, rehearsal_.Place(spec, number, attempt.remaining[pod_class]));
+  return true;
+}
+
+}  // namespace fairlead::hook

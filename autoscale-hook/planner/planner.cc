@@ -1,0 +1,379 @@
+#include "autoscale-hook/planner/planner.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "autoscale-hook/planner/planning.h"
+
+namespace fairlead::hook {
+
+using verdict::Code;
+
+// Made when it is first asked for: where no cap binds, never.
+const std::string& SignatureOf(PlanItem& item) {
+  if (!item.signature.empty()) return item.signature;
+  // Its wishes change with the domains.
+  if (item.domains != kNoDomains) return item.signature = absl::StrCat("t/", item.domains);
+  const bool divisible = std::all_of(item.wishes.begin(), item.wishes.end(),
+                                     [](const Wish& wish) { return wish.min == 0; });
+  std::string& text = item.signature;
+  text = divisible ? "d" : "g";
+  for (const Wish& wish : item.wishes) {
+    absl::StrAppend(&text, "/", wish.plan_class);
+    // Of a divisible item not even one more pod had room, so its size does not matter.
+    if (!divisible) absl::StrAppend(&text, ":", wish.count, ":", wish.min);
+  }
+  return text;
+}
+
+void Planning::ReadItems() {
+  const std::vector<bool> bonds = ItemsWithBonds(*input_.demand);
+  for (size_t i = 0; i < input_.demand->size(); ++i) {
+    const DemandItem& wanted = (*input_.demand)[i];
+    PlanItem item;
+    item.first = members_;
+    item.members = wanted.members;
+    members_ += wanted.members;
+    if (bonds[i]) {
+      item.open = false;
+      item.bonds.emplace();
+      // Where one of them does not fit, an equal one may.
+      item.signature = absl::StrCat("b/", i);
+      items_.push_back(std::move(item));
+      continue;
+    }
+    if (!wanted.domains.empty()) {
+      item.domains = domains_.Read(wanted);
+      items_.push_back(std::move(item));
+      continue;
+    }
+    bool unfit = false;
+    for (const verdict::DemandClass& pod_class : wanted.classes) {
+      if (pod_class.spec == nullptr || pod_class.count <= 0) continue;
+      const int64_t min = wanted.atomic
+                              ? pod_class.count
+                              : std::clamp<int64_t>(pod_class.min_count, 0, pod_class.count);
+      const int spec_class = classes_.IndexOf(*pod_class.spec);
+      if (classes_.Fits(spec_class)) {
+        item.wishes.push_back({spec_class, pod_class.count, min, 0});
+      } else {
+        unfit = unfit || min > 0;
+      }
+    }
+    if (unfit || item.wishes.empty()) {
+      item.open = false;
+      item.wishes.clear();
+    }
+    items_.push_back(std::move(item));
+  }
+  taken_.assign(classes_.size(), 0);
+}
+
+// For every item with topology rules the domains that are the cheapest for it alone. Where no cap
+// binds they are kept.
+void Planning::ChooseDomains() {
+  std::map<int, std::vector<Wish>> chosen;
+  for (PlanItem& item : items_) {
+    if (item.domains == kNoDomains) continue;
+    const auto [it, added] = chosen.try_emplace(item.domains);
+    if (added) {
+      auto wishes = Choose(item.domains, PlanDomains::Extent::kAll, taken_, input_.caps);
+      // So that the cap that holds it can be told.
+      if (!wishes.has_value()) {
+        wishes = Choose(item.domains, PlanDomains::Extent::kAll, taken_, CapsLeft());
+      }
+      if (wishes.has_value()) it->second = *std::move(wishes);
+    }
+    item.wishes = it->second;
+    item.open = !item.wishes.empty();
+  }
+}
+
+// Every item with bonds beside those before it, and nothing else.
+void Planning::PlanBonds() {
+  const bool any = std::any_of(items_.begin(), items_.end(),
+                               [](const PlanItem& item) { return item.bonds.has_value(); });
+  if (!any) return;
+  rehearsal_ = placement_.Rehearse();
+  if (rehearsal_ == nullptr) return;
+  bonds_ = std::make_unique<BondPlanner>(*input_.demand, input_.offers, input_.caps, *rehearsal_);
+  CapsLeft left = input_.caps;
+  // One that needs a later one is tried again behind it.
+  for (bool placed = true; std::exchange(placed, false);) {
+    for (size_t i = 0; i < items_.size(); ++i) {
+      PlanItem& item = items_[i];
+      if (!item.bonds.has_value() || item.open) continue;
+      item.bonds = bonds_->Place(i, left);
+      item.open = item.bonds->placed;
+      placed = placed || item.open;
+    }
+  }
+  bonds_->Clear();
+}
+
+// Other domains for an item that does not fit beside what is taken: for all of it, or else for its
+// minimum. True if all of it fits now.
+bool Planning::ChooseAnew(size_t index) {
+  const int domains = items_[index].domains;
+  const auto choose = [&](PlanDomains::Extent extent) {
+    auto wishes = Choose(domains, extent, taken_, input_.caps);
+    if (!wishes.has_value()) return false;
+    // Those equal to it behind it would not fit where it did not.
+    for (size_t i = index; i < items_.size(); ++i) {
+      if (items_[i].open && items_[i].domains == domains) items_[i].wishes = *wishes;
+    }
+    return true;
+  };
+  if (choose(PlanDomains::Extent::kAll)) return true;
+  choose(PlanDomains::Extent::kMinimum);
+  return false;
+}
+
+// Takes every open item of the run if they fit together.
+bool Planning::TakeWholeRun(int64_t begin, int64_t end) {
+  Asked asked = With(begin, end);
+  if (Try(asked, false) != Verdict::kFits) return false;
+  Take(std::move(asked), begin, end);
+  return true;
+}
+
+// As many of the item's pods as fit: first every minimum, then class by class.
+void Planning::TakePart(PlanItem& item, Verdict why) {
+  item.open = false;
+  int64_t extra = 0;
+  Counts base = taken_;
+  for (const Wish& wish : item.wishes) {
+    base[wish.plan_class] += wish.min;
+    extra += wish.count - wish.min;
+  }
+  const auto with = [&](int64_t pods) {
+    Counts counts = base;
+    for (const Wish& wish : item.wishes) {
+      const int64_t more = std::min(pods, wish.count - wish.min);
+      counts[wish.plan_class] += more;
+      pods -= more;
+    }
+    return OfCounts(std::move(counts));
+  };
+  int64_t low = -1, high = extra;  // low fits (-1: nothing), high does not
+  if (extra > 0 && Try(OfCounts(base), false) == Verdict::kFits) low = 0;
+  while (low >= 0 && high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    (Try(with(middle), false) == Verdict::kFits ? low : high) = middle;
+  }
+  if (why == Verdict::kCap) left_out_.insert(SignatureOf(item));
+  if (low < 0) return;
+  taken_ = with(low).counts;
+  item.partial = true;
+  for (Wish& wish : item.wishes) {
+    const int64_t more = std::min(low, wish.count - wish.min);
+    wish.taken = wish.min + more;
+    low -= more;
+  }
+}
+
+// `begin` and its like are places of members.
+void Planning::DecideItems() {
+  int64_t begin = 0;
+  const int64_t size = members_;
+  for (int left_out = 0; begin < size && left_out <= kMaxLeftOut; ++left_out) {
+    if (TakeWholeRun(begin, size)) return;
+    // [begin, low) fits, [begin, high) does not.
+    int64_t low = begin, high = size;
+    while (high - low > 1) {
+      const int64_t middle = low + (high - low) / 2;
+      (Try(With(begin, middle), false) == Verdict::kFits ? low : high) = middle;
+    }
+    if (low > begin) TakeWholeRun(begin, low);
+    const size_t index = ItemAt(low);
+    PlanItem& item = items_[index];
+    // Where all beyond was closed, or fits after all: nothing to leave out here.
+    if (item.open) {
+      const bool gang = item.domains != kNoDomains || item.bonds.has_value()
+                            ? (*input_.demand)[index].atomic
+                            : std::all_of(item.wishes.begin(), item.wishes.end(),
+                                          [](const Wish& wish) { return wish.min == wish.count; });
+      const bool alone = gang && NothingTaken();
+      Verdict why = Try(With(low, low + 1), alone);
+      if (why == Verdict::kCap && item.domains != kNoDomains && ChooseAnew(index)) {
+        why = Try(With(low, low + 1), alone);
+      }
+      if (why == Verdict::kFits) {
+        Take(With(low, low + 1), low, low + 1);
+      } else {
+        TakePart(item, why);
+      }
+      if (why == Verdict::kTooManyNodes) {
+        plan_.more_next_step = true;
+        return;
+      }
+    }
+    begin = low + 1;
+    if (begin >= size) return;
+    for (size_t i = ItemAt(begin); i < items_.size(); ++i) {
+      if (items_[i].open && left_out_.contains(SignatureOf(items_[i]))) items_[i].open = false;
+    }
+  }
+}
+
+// The next member of the item takes what it gets. Nothing is emitted if that is nothing.
+void Planning::EmitMember(size_t index, bool whole, Supply& supply, std::vector<size_t>& cursor) {
+  const PlanItem& item = items_[index];
+  std::vector<std::pair<size_t, int64_t>> pods_on;
+  int64_t asked = 0, taken = 0;
+  for (const verdict::DemandClass& pod_class : (*input_.demand)[index].classes) {
+    asked += pod_class.count;
+  }
+  for (const Wish& wish : item.wishes) {
+    auto& nodes = supply[wish.plan_class];
+    size_t& at = cursor[wish.plan_class];
+    const int64_t pods_of_one = classes_.PodsOf(wish.plan_class);
+    const int64_t gets = whole ? wish.count : wish.taken;
+    for (int64_t pods = gets; pods > 0 && at < nodes.size();) {
+      const int64_t here = std::min(pods, nodes[at].second);
+      pods_on.push_back({nodes[at].first, here * pods_of_one});
+      pods -= here;
+      nodes[at].second -= here;
+      if (nodes[at].second == 0) ++at;
+    }
+    taken += gets * pods_of_one;
+  }
+  if (taken == 0) return;
+  ItemOutcome outcome;
+  outcome.item = index;
+  outcome.code = Code::kNodesRequested;
+  std::sort(pods_on.begin(), pods_on.end());
+  for (const auto& [node, pods] : pods_on) {
+    if (!outcome.nodes.empty() && outcome.nodes.back() == node) {
+      plan_.nodes[node].pods_of_item.back().second += pods;  // another class of the same item
+      continue;
+    }
+    outcome.nodes.push_back(node);
+    plan_.nodes[node].pods_of_item.push_back({plan_.items.size(), pods});
+  }
+  if (taken < asked) {
+    outcome.details.push_back(absl::StrCat("nodes for ", taken, " of ", asked, " pods"));
+  }
+  plan_.items.push_back(std::move(outcome));
+}
+
+// Nodes one by one, and whose pods are on which: items in order take what their classes got.
+void Planning::EmitNodes(const Packing& packing) {
+  Supply supply(classes_.size());
+  for (const NodeGroup& group : packing.groups) {
+    for (int64_t n = 0; n < group.nodes; ++n) {
+      const size_t index = plan_.nodes.size();
+      plan_.nodes.push_back({classes_.packer().offers()[group.offer], {}});
+      for (const auto& [pack_class, count] : group.load) {
+        supply[classes_.PlanClassOf(pack_class)].push_back({index, count});
+      }
+    }
+  }
+  plan_.price_micro_usd_per_hour = packing.price_micro_usd_per_hour;
+  std::vector<size_t> cursor(classes_.size(), 0);
+  for (size_t i = 0; i < items_.size(); ++i) {
+    const PlanItem& item = items_[i];
+    const size_t before = plan_.items.size();
+    if (!item.wishes.empty()) {
+      for (int64_t m = 0; m < item.taken; ++m) EmitMember(i, /*whole=*/true, supply, cursor);
+      if (item.partial) EmitMember(i, /*whole=*/false, supply, cursor);
+    }
+    outcome_of_.push_back(plan_.items.size());
+    const int64_t others = item.members - static_cast<int64_t>(plan_.items.size() - before);
+    if (others == 0) continue;
+    ItemOutcome rest;
+    rest.item = i;
+    rest.members = others;
+    plan_.items.push_back(std::move(rest));
+  }
+}
+
+// Everything is rehearsed: nodes that are packed with their pods on them, then the items with
+// bonds; and again with what was bought for these, until nothing more is needed.
+void Planning::EmitBonds(const Packing& packing) {
+  if (bonds_ == nullptr) return;
+  constexpr int kMaxRounds = 6;
+  std::vector<int> bought;  // offers
+  for (int round = 0; round < kMaxRounds; ++round) {
+    const size_t before = bought.size();
+    RehearseBonds(packing, bought);
+    if (bought.size() == before) break;
+  }
+  // Nodes on which nothing stands in the end are not bought.
+  const size_t packed = plan_.nodes.size();
+  std::vector<bool> used(packed + bought.size(), false);
+  for (const PlanItem& item : items_) {
+    if (!item.bonds_taken) continue;
+    for (const auto& [node, pods] : item.bonds->on) used[static_cast<size_t>(node)] = true;
+  }
+  std::vector<size_t> index_of(used.size(), 0);
+  for (size_t n = 0; n < used.size(); ++n) {
+    index_of[n] = n < packed ? n : plan_.nodes.size();
+    if (n < packed || !used[n]) continue;
+    const Offer& offer = input_.offers[static_cast<size_t>(bought[n - packed])];
+    plan_.nodes.push_back({offer, {}});
+    TakeFrom(left_, offer);
+    plan_.price_micro_usd_per_hour =
+        model::SaturatingAdd(plan_.price_micro_usd_per_hour, offer.price_micro_usd_per_hour);
+  }
+  for (size_t i = 0; i < items_.size(); ++i) {
+    if (items_[i].bonds_taken && items_[i].bonds->placed) EmitBond(i, index_of);
+  }
+}
+
+// `bought`: for items with bonds so far; grows by what is needed besides.
+void Planning::RehearseBonds(const Packing& packing, std::vector<int>& bought) {
+  bonds_->Clear();
+  for (const NodeGroup& group : packing.groups) {
+    const std::vector<Placement::Load> pods = classes_.packer().PodsOf(group.load);
+    for (int64_t n = 0; n < group.nodes; ++n) bonds_->AddNode(group.offer, pods);
+  }
+  CapsLeft left = left_;
+  for (const int offer : bought) {
+    bonds_->AddNode(offer, {});
+    TakeFrom(left, input_.offers[static_cast<size_t>(offer)]);
+  }
+  std::vector<size_t> waiting;
+  for (size_t i = 0; i < items_.size(); ++i) {
+    if (items_[i].bonds_taken) waiting.push_back(i);
+  }
+  // One that needs a later one is tried again behind it.
+  const auto is_placed = [&](size_t index) {
+    items_[index].bonds = bonds_->Place(index, left);
+    const BondPlanner::Result& result = *items_[index].bonds;
+    bought.insert(bought.end(), result.bought.begin(), result.bought.end());
+    return result.placed;
+  };
+  while (std::erase_if(waiting, is_placed) > 0) {
+  }
+}
+
+void Planning::EmitBond(size_t index, const std::vector<size_t>& index_of) {
+  const BondPlanner::Result& result = *items_[index].bonds;
+  const size_t number = outcome_of_[index];
+  ItemOutcome& outcome = plan_.items[number];
+  // All on present nodes: the engine finds them there when the others run.
+  if (!result.on.empty()) outcome.code = Code::kNodesRequested;
+  for (const auto& [node, pods] : result.on) {
+    const size_t at = index_of[static_cast<size_t>(node)];
+    outcome.nodes.push_back(at);
+    auto& of_item = plan_.nodes[at].pods_of_item;
+    of_item.insert(std::upper_bound(of_item.begin(), of_item.end(), std::pair(number, int64_t{0})),
+                   {number, pods});
+  }
+  int64_t asked = 0;
+  for (const verdict::DemandClass& pods : (*input_.demand)[index].classes) asked += pods.count;
+  if (result.pods < asked) {
+    outcome.details.push_back(absl::StrCat("nodes for ", result.pods, " of ", asked, " pods"));
+  }
+}
+
+Plan MakePlan(const PlanInput& input, Placement& placement) {
+  Plan plan;
+  if (input.demand == nullptr || input.demand->empty()) return plan;
+  return Planning(input, placement).Make();
+}
+
+}  // namespace fairlead::hook

@@ -1,0 +1,252 @@
+// Why nothing is bought for an item of a plan.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "autoscale-hook/planner/planning.h"
+
+namespace fairlead::hook {
+
+using verdict::Code;
+
+// An item with bonds for which nothing is bought.
+ItemOutcome Planning::ExplainBond(size_t index) {
+  ItemOutcome outcome;
+  PlanItem& item = items_[index];
+  BondPlanner::Result needed = *item.bonds;
+  if (bonds_ == nullptr || (item.bonds_taken && needed.placed)) return outcome;
+  if (needed.spent || (plan_.more_next_step && !left_out_.contains(SignatureOf(item)))) {
+    plan_.more_next_step = plan_.more_next_step || !plan_.nodes.empty();
+    outcome.details.push_back(kNextStep);
+    return outcome;
+  }
+  std::vector<Offer> offers = input_.offers;
+  const bool could_be_had = needed.capped || !input_.resting.empty();
+  if (!needed.placed && could_be_had) {
+    if (explained_bonds_++ >= kMaxExplainedBonds) return outcome;
+    // Alone, with all that could ever be bought and without caps.
+    for (const PlanInput::UnavailableOffering& resting : input_.resting)
+      offers.push_back(resting.offer);
+    CapsLeft open;
+    const size_t mark = rehearsal_->Mark();
+    {
+      BondPlanner alone(*input_.demand, offers, open, *rehearsal_);
+      needed = alone.Place(index, open);
+    }
+    rehearsal_->RollbackTo(mark);
+  }
+  if (!needed.placed) {
+    outcome.code = Code::kNoInstanceTypeFits;
+    outcome.details.push_back(absl::StrCat("no node on offer suits it beside the pods that run",
+                                           needed.why.empty() ? "" : ": ", needed.why));
+    return outcome;
+  }
+  const bool rests = std::any_of(needed.bought.begin(), needed.bought.end(), [&](int offer) {
+    return static_cast<size_t>(offer) >= input_.offers.size();
+  });
+  if (rests) {
+    TellRest(outcome);
+    return outcome;
+  }
+  Packing packing;
+  for (const int offer : needed.bought) {
+    packing.groups.push_back({offer, {}, 1});
+    packing.cost.gpus += offers[static_cast<size_t>(offer)].type->gpu_count;
+  }
+  packing.price_micro_usd_per_hour = needed.price_micro_usd_per_hour;
+  outcome.capped = true;
+  if (packing.groups.empty() || ExplainGpuCap(packing, outcome) ||
+      ExplainCostCap(packing, outcome)) {
+    return outcome;
+  }
+  outcome.details.push_back("its node pools, or all provisioned nodes, are at their maximum");
+  return outcome;
+}
+
+void Planning::ExplainLeftOut() {
+  std::map<std::string, ItemOutcome> by_signature;
+  const auto explain = [&](size_t i) {
+    if (items_[i].bonds.has_value()) return ExplainBond(i);
+    if (items_[i].wishes.empty()) {
+      const DemandItem& item = (*input_.demand)[i];
+      return items_[i].domains == kNoDomains ? ExplainUnfit(item)
+                                             : ExplainNoDomain(item, items_[i].domains);
+    }
+    auto [it, added] = by_signature.try_emplace(SignatureOf(items_[i]));
+    if (added) it->second = ExplainCapped(items_[i]);
+    return it->second;
+  };
+  for (size_t i = 0; i < items_.size(); ++i) {
+    // Of an item whose members all have nodes it is that of the next one.
+    const size_t number = outcome_of_[i];
+    if (number >= plan_.items.size() || plan_.items[number].item != i) continue;
+    if (plan_.items[number].code == Code::kNodesRequested) continue;
+    ItemOutcome outcome = explain(i);
+    outcome.item = i;
+    outcome.members = plan_.items[number].members;
+    plan_.items[number] = std::move(outcome);
+  }
+}
+
+bool Planning::FitsResting(const verdict::DemandClass& pod_class) {
+  if (resting_classes_ == nullptr) {
+    std::vector<Offer> offers;
+    offers.reserve(input_.resting.size());
+    for (const PlanInput::UnavailableOffering& resting : input_.resting)
+      offers.push_back(resting.offer);
+    resting_classes_ = std::make_unique<PlanClasses>(*input_.demand, offers, placement_);
+  }
+  return resting_classes_->Fits(resting_classes_->IndexOf(*pod_class.spec));
+}
+
+// Some class of it fits no node that can be bought now.
+ItemOutcome Planning::ExplainUnfit(const DemandItem& item) {
+  for (const verdict::DemandClass& pod_class : item.classes) {
+    if (pod_class.spec == nullptr || pod_class.count <= 0) continue;
+    if (classes_.Fits(classes_.IndexOf(*pod_class.spec))) continue;
+    if (!FitsResting(pod_class)) {
+      return {Code::kNoInstanceTypeFits, {}, {"no instance type on offer could ever run it"}};
+    }
+  }
+  ItemOutcome outcome;
+  TellRest(outcome);
+  return outcome;
+}
+
+// It could be bought again once something that was refused has rested.
+void Planning::TellRest(ItemOutcome& outcome) {
+  const PlanInput::UnavailableOffering* first = nullptr;
+  for (const PlanInput::UnavailableOffering& resting : input_.resting) {
+    if (first == nullptr || resting.until < first->until) first = &resting;
+  }
+  if (first == nullptr) return;
+  if (!plan_.retry_at.has_value() || first->until < *plan_.retry_at) {
+    plan_.retry_at = first->until;
+  }
+  outcome.details.push_back(absl::StrCat("in backoff after ", FailureName(first->failure), " of ",
+                                         first->offer.type->name,
+                                         first->message.empty() ? "" : " (", first->message,
+                                         first->message.empty() ? "" : ")", "; will be retried"));
+}
+
+// No domain of its topology can be had for it.
+ItemOutcome Planning::ExplainNoDomain(const DemandItem& item, int domains) {
+  if (domains_.Refuses(domains)) return {ItemOutcome().code, {}, {domains_.WhyNone(domains)}};
+  if (domains_.spent() && !plan_.nodes.empty()) {
+    plan_.more_next_step = true;
+    return {ItemOutcome().code, {}, {kNextStep}};
+  }
+  const Demand alone = {item};
+  std::vector<Offer> offers = input_.offers;
+  for (const PlanInput::UnavailableOffering& resting : input_.resting)
+    offers.push_back(resting.offer);
+  PlanClasses classes(alone, offers, placement_);
+  PlanDomains rested(classes);
+  const int number = rested.Read(alone.front());
+  const auto pack = [&classes](const Counts& counts) {
+    return classes.packer().Pack(classes.Split(counts), CapsLeft(), Objective::kPrice);
+  };
+  const Counts nothing(classes.size(), 0);
+  if (rested.Choose(number, PlanDomains::Extent::kMinimum, nothing, pack).has_value()) {
+    ItemOutcome outcome;
+    TellRest(outcome);
+    return outcome;
+  }
+  return {Code::kNoInstanceTypeFits, {}, {rested.WhyNone(number)}};
+}
+
+// False if these nodes are within the GPU caps.
+bool Planning::ExplainGpuCap(const Packing& packing, ItemOutcome& outcome) const {
+  std::map<std::string, int64_t> by_model;
+  for (const NodeGroup& group : packing.groups) {
+    const InstanceType& type = *classes_.packer().offers()[group.offer].type;
+    by_model[type.gpu_model] += type.gpu_count * group.nodes;
+  }
+  std::string needed;
+  int64_t left = 0;
+  if (left_.gpus != kNoBound && packing.cost.gpus > left_.gpus) {
+    needed = absl::StrCat(packing.cost.gpus, " GPUs");
+    left = left_.gpus;
+  }
+  for (const auto& [gpu_model, bound] : left_.gpus_by_model) {
+    auto it = by_model.find(gpu_model);
+    if (!needed.empty() || it == by_model.end() || it->second <= bound) continue;
+    needed = absl::StrCat(it->second, " ", gpu_model);
+    left = bound;
+  }
+  if (needed.empty()) return false;
+  outcome.code = Code::kGpuCapReached;
+  outcome.details.push_back(
+      absl::StrCat("the cheapest nodes for it have ", needed, ", the cap leaves ", left));
+  return true;
+}
+
+bool Planning::ExplainCostCap(const Packing& packing, ItemOutcome& outcome) const {
+  if (left_.micro_usd_per_hour == kNoBound ||
+      packing.price_micro_usd_per_hour <= left_.micro_usd_per_hour) {
+    return false;
+  }
+  const std::string& type = classes_.packer().offers()[packing.groups[0].offer].type->name;
+  outcome.code = Code::kCostCapReached;
+  outcome.details.push_back(
+      absl::StrCat("the cheapest nodes for it (", packing.groups[0].nodes, " x ", type,
+                   packing.groups.size() > 1 ? " and others" : "", ") cost ",
+                   FormatDollars(packing.price_micro_usd_per_hour), " an hour, the cap leaves ",
+                   FormatDollars(left_.micro_usd_per_hour)));
+  return true;
+}
+
+// It could be bought, were it not for a cap: which one?
+ItemOutcome Planning::ExplainCapped(PlanItem& item) {
+  ItemOutcome outcome;
+  Counts counts(classes_.size(), 0);
+  for (const Wish& wish : item.wishes) counts[wish.plan_class] += wish.count;
+  const bool unseen = item.domains != kNoDomains && domains_.spent();
+  if (unseen || (plan_.more_next_step && !left_out_.contains(SignatureOf(item)))) {
+    outcome.details.push_back(kNextStep);
+    return outcome;
+  }
+  outcome.capped = true;
+  // The cap whose lifting alone would do; where several bind, the first that binds.
+  const std::vector<int64_t> split = classes_.Split(counts);
+  const CapsLeft open;
+  CapsLeft no_gpu_cap = left_, no_cost_cap = left_, no_pool_cap = left_;
+  no_gpu_cap.gpus = kNoBound;
+  no_gpu_cap.gpus_by_model.clear();
+  no_cost_cap.micro_usd_per_hour = kNoBound;
+  no_pool_cap.nodes_by_pool.clear();
+  CapsLeft no_node_cap = left_;
+  no_node_cap.nodes = kNoBound;
+  const auto buys = [&](const CapsLeft& caps) {
+    return classes_.packer().Pack(split, caps, Objective::kPrice);
+  };
+  Packing packing = buys(no_gpu_cap);
+  if (packing.Complete() && ExplainGpuCap(packing, outcome)) return outcome;
+  packing = buys(no_cost_cap);
+  if (packing.Complete() && ExplainCostCap(packing, outcome)) return outcome;
+  if (left_.nodes != kNoBound && buys(no_node_cap).Complete()) {
+    outcome.details.push_back(
+        absl::StrCat("the limit of provisioned nodes (hook.maxNodes) leaves: ", left_.nodes));
+    return outcome;
+  }
+  packing = buys(open);
+  if (!buys(no_pool_cap).Complete()) {
+    if (ExplainGpuCap(packing, outcome) || ExplainCostCap(packing, outcome)) return outcome;
+  }
+  outcome.details.push_back("its node pools are at their maximum");
+  return outcome;
+}
+
+std::string FormatDollars(int64_t micro_usd) {
+  // To the cent above a dollar, exact below: prices of small types differ in the fourth digit.
+  const int64_t dollars = micro_usd / 1000000, rest = micro_usd % 1000000;
+  if (dollars > 0 || rest == 0) return absl::StrFormat("$%d.%02d", dollars, rest / 10000);
+  std::string digits = absl::StrFormat("%06d", rest);
+  digits.erase(std::max<size_t>(2, digits.find_last_not_of('0') + 1));
+  return absl::StrCat("$0.", digits);
+}
+
+}  // namespace fairlead::hook

@@ -1,0 +1,434 @@
+// From demand to requests: the items that may be planned now, the plan, and the outcome of the
+// rest.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "autoscale-hook/hook_impl.h"
+#include "autoscale-hook/planner/offers.h"
+#include "base/hash.h"
+#include "scheduler/model/api_names.h"
+
+namespace fairlead::hook {
+namespace {
+
+using verdict::Code;
+
+// The workloads of a node are shown to users; a node for a thousand single pods need not name them
+// all.
+constexpr size_t kMaxReasonWorkloads = 20;
+constexpr absl::string_view kRateIsUsedUp =
+    "the rate of provisioning for such pods is used up; will be retried";
+
+std::string RequestName(const Offer& offer, const std::string& workload, int64_t ordinal) {
+  StableHash hash;
+  hash.Add(offer.type->name).Add(offer.pool->meta.name).Add(offer.zone);
+  hash.Add(static_cast<int64_t>(offer.spot)).Add(workload).Add(ordinal);
+  return absl::StrCat("fl-", hash.Hex());
+}
+
+// A whole plan under what the hook has learned, as Hook::Impl::GuardedPlacement.
+class GuardedRehearsal final : public Rehearsal {
+ public:
+  GuardedRehearsal(std::unique_ptr<Rehearsal> rehearsal, const ObservedShapes& shapes,
+                   const ProvisioningGuard& guard, absl::Time now)
+      : rehearsal_(std::move(rehearsal)), shapes_(shapes), guard_(guard), now_(now) {}
+
+  int AddNode(const model::Node& node) override {
+    model::Node as_observed = node;
+    if (shapes_.Knows(node)) shapes_.Apply(as_observed);
+    const int number = rehearsal_->AddNode(as_observed);
+    kinds_.resize(static_cast<size_t>(number));
+    kinds_.push_back({std::string(node.meta.labels.Get(model::kInstanceTypeLabel)),
+                      std::string(node.meta.labels.Get(model::kPoolLabel))});
+    return number;
+  }
+  int64_t Place(const std::shared_ptr<const model::PodSpec>& spec, int node,
+                int64_t count) override {
+    return IsRefused(*spec, node) ? 0 : rehearsal_->Place(spec, node, count);
+  }
+  std::vector<std::pair<int, int64_t>> PlaceBest(const std::shared_ptr<const model::PodSpec>& spec,
+                                                 int64_t count, const std::vector<int>& nodes,
+                                                 bool present) override {
+    std::vector<int> allowed;
+    for (const int node : nodes) {
+      if (!IsRefused(*spec, node)) allowed.push_back(node);
+    }
+    return rehearsal_->PlaceBest(spec, count, allowed, present);
+  }
+  std::string WhyNot(const std::shared_ptr<const model::PodSpec>& spec, int node) override {
+    if (IsRefused(*spec, node)) {
+      return "nodes were provisioned for such pods and did not help; will be retried";
+    }
+    return rehearsal_->WhyNot(spec, node);
+  }
+  [[nodiscard]] size_t Mark() const override { return rehearsal_->Mark(); }
+  void RollbackTo(size_t mark) override { rehearsal_->RollbackTo(mark); }
+
+ private:
+  struct Kind {
+    std::string type, pool;
+  };
+  [[nodiscard]] bool IsRefused(const model::PodSpec& spec, int node) const {
+    const Kind& kind = kinds_[static_cast<size_t>(node)];
+    return guard_.RefusedUntil(spec, kind.type, kind.pool, now_).has_value();
+  }
+
+  std::unique_ptr<Rehearsal> rehearsal_;
+  const ObservedShapes& shapes_;
+  const ProvisioningGuard& guard_;
+  absl::Time now_;
+  std::vector<Kind> kinds_;  // by number
+};
+
+}  // namespace
+
+// The engine's placement with the hook's experience: nodes are as large as the last of their kind,
+// and types that did not help pods are not provisioned for them.
+class Hook::Impl::GuardedPlacement final : public Placement {
+ public:
+  GuardedPlacement(Placement& placement, const ObservedShapes& shapes,
+                   const ProvisioningGuard& guard, absl::Time now)
+      : placement_(placement), shapes_(shapes), guard_(guard), now_(now) {}
+
+  int64_t CountThatFit(const model::Node& node, const std::vector<Load>& already,
+                       const std::shared_ptr<const model::PodSpec>& spec, int64_t limit) override {
+    if (guard_.RefusedUntil(*spec, node.meta.labels.Get(model::kInstanceTypeLabel),
+                            node.meta.labels.Get(model::kPoolLabel), now_)) {
+      return 0;
+    }
+    if (!shapes_.Knows(node)) return placement_.CountThatFit(node, already, spec, limit);
+    model::Node as_observed = node;
+    shapes_.Apply(as_observed);
+    return placement_.CountThatFit(as_observed, already, spec, limit);
+  }
+  std::unique_ptr<Rehearsal> Rehearse() override {
+    std::unique_ptr<Rehearsal> rehearsal = placement_.Rehearse();
+    if (rehearsal == nullptr) return nullptr;
+    return std::make_unique<GuardedRehearsal>(std::move(rehearsal), shapes_, guard_, now_);
+  }
+
+ private:
+  Placement& placement_;
+  const ObservedShapes& shapes_;
+  const ProvisioningGuard& guard_;
+  absl::Time now_;
+};
+
+// The name comes from the decision: type, pool, zone, capacity type, first workload, and the
+// smallest ordinal that no request has. Repeating a creation is a conflict.
+model::NodeRequest Hook::Impl::RequestFor(const PlannedNode& node, const Planned& planned) {
+  const Offer& offer = node.offer;
+  model::NodeRequest request;
+  request.pool = offer.pool->meta.name;
+  request.provider = KeyOf(offer, options_.provider).provider;
+  request.instance_type = offer.type->name;
+  request.zone = offer.zone;
+  request.spot = offer.spot;
+  request.price_micro_usd_per_hour = offer.price_micro_usd_per_hour;
+  request.finalizers = {model::kMachineFinalizer};
+  std::string first;
+  for (const auto& [outcome, pods] : node.pods_of_item) {
+    const DemandItem& item = *planned[outcome];
+    if (first.empty()) {
+      first = item.workload;
+      request.queue = item.queue;
+    }
+    if (request.reason_workloads.size() < kMaxReasonWorkloads) {
+      request.reason_workloads.push_back(item.workload);
+    }
+  }
+  int64_t& ordinal = ordinals_[{offer.type->name, request.pool, offer.zone, offer.spot, first}];
+  do {
+    request.meta.name = RequestName(offer, first, ordinal++);
+  } while (ledger_.Find(request.meta.name) != nullptr);
+  SetGpuLabels(*offer.type, request);
+  return request;
+}
+
+// Judges whether former purchases helped. After a restart the requests say for which workloads they
+// were.
+void Hook::Impl::JudgePurchases(const Demand& demand, const DemandMembers* members,
+                                const NodesByRequest& nodes, StepContext& context) {
+  std::map<std::string, const DemandItem*> wanted;
+  const auto find = [&](const std::string& workload) -> const DemandItem* {
+    if (const auto item = wanted.find(workload); item != wanted.end()) return item->second;
+    for (const bool is_group : {true, false}) {
+      if (members == nullptr) break;
+      const std::optional<size_t> item = members->Find(is_group, workload);
+      if (item.has_value()) return &demand[*item];
+    }
+    return nullptr;
+  };
+  for (const MachineView& view : context.views) {
+    const model::NodeRequest& request = view.request();
+    if (!view.known_unneeded() || !view.machine->Promises() || view.tainted() ||
+        linked_.contains(request.meta.name)) {
+      continue;
+    }
+    if (wanted.empty()) {
+      for (const DemandItem& item : demand) wanted[item.workload] = &item;
+    }
+    for (const std::string& workload : request.reason_workloads) {
+      const DemandItem* found = find(workload);
+      if (found == nullptr) continue;
+      DemandItem item = *found;
+      item.workload = workload;
+      linked_.insert(request.meta.name);
+      guard_.Remember(item, {{request.meta.name, request.instance_type, request.pool}});
+    }
+  }
+  const auto use_of = [&](const std::string& name) {
+    const Machine* machine = ledger_.Find(name);
+    if (machine == nullptr || !machine->Promises()) return ProvisioningGuard::Use::kGone;
+    const std::vector<const NodeUse*> uses = nodes.Of(name);
+    bool usable = false, needed = false;
+    for (const NodeUse* use : uses) {
+      if (use->removal_tainted) return ProvisioningGuard::Use::kUnknown;
+      usable = usable || use->ready;
+      needed = needed || use->needed;
+    }
+    if (uses.empty() || (needed && !usable)) return ProvisioningGuard::Use::kUnknown;
+    return needed ? ProvisioningGuard::Use::kNeeded : ProvisioningGuard::Use::kUnneeded;
+  };
+  guard_.Judge(demand, members, use_of, context.now);
+  std::erase_if(linked_, [&](const std::string& name) { return ledger_.Find(name) == nullptr; });
+}
+
+bool Hook::Impl::IsBeyondRate(const DemandItem& item, StepContext& context) {
+  const absl::Time allowed = guard_.AllowedAt(item, context.now);
+  if (context.now >= allowed) return false;
+  context.WakeAt(allowed);
+  return true;
+}
+
+std::vector<size_t> Hook::Impl::SelectItems(const Demand& demand, StepContext& context,
+                                            std::vector<std::string>& details) {
+  std::vector<size_t> chosen;
+  details.resize(demand.size());
+  for (size_t i = 0; i < demand.size(); ++i) {
+    if (gathering_.Holds(demand[i])) {
+      details[i] = "nodes are requested when no more demand comes";
+    } else if (IsBeyondRate(demand[i], context)) {
+      details[i] = std::string(kRateIsUsedUp);
+    } else {
+      chosen.push_back(i);
+    }
+  }
+  return chosen;
+}
+
+PlanInput Hook::Impl::MakePlanInput(const StepContext& context, CapUsage& usage) {
+  PlanInput input;
+  for (Offer& offer : MakeOffers(catalog_, context.pools)) {
+    if (!IsKnownProvider(offer.pool->provider)) continue;
+    const auto rest = backoff_.Resting(KeyOf(offer, options_.provider), context.now);
+    if (rest.has_value()) {
+      input.resting.push_back({std::move(offer), rest->until, rest->failure, rest->message});
+    } else {
+      input.offers.push_back(std::move(offer));
+    }
+  }
+  usage = UsageOf(context);
+  input.caps = CapsLeft::Of({options_.cluster_gpu_limit, options_.gpu_limit_by_model,
+                             options_.cost_limit_micro_usd_per_hour, options_.max_nodes},
+                            usage, context.pools);
+  input.max_nodes = options_.max_new_requests_per_step;
+  return input;
+}
+
+// A workload keeps all of its nodes or none, so that a gang is never cut. What a cap held beside
+// the dropped nodes is planned in the next step, without the demand that is beyond its rate.
+void Hook::Impl::KeepToRate(const Demand& demand, Plan& plan, StepContext& context) {
+  std::vector<bool> kept(plan.nodes.size(), false);
+  bool dropped = false;
+  for (ItemOutcome& outcome : plan.items) {
+    std::vector<size_t> more = outcome.nodes;
+    std::erase_if(more, [&](size_t node) { return kept[node]; });
+    if (more.empty()) continue;
+    if (IsBeyondRate(demand[outcome.item], context)) {
+      outcome.code = verdict::Code::kInsufficientCapacity;
+      outcome.nodes.clear();
+      outcome.details = {std::string(kRateIsUsedUp)};
+      dropped = true;
+      continue;
+    }
+    for (const size_t node : more) {
+      kept[node] = true;
+      guard_.Provisioned(demand[outcome.item], context.now);
+    }
+  }
+  std::vector<size_t> place(plan.nodes.size());
+  std::vector<PlannedNode> nodes;
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (!kept[i]) continue;
+    place[i] = nodes.size();
+    std::erase_if(plan.nodes[i].pods_of_item,
+                  [&](const auto& pods) { return plan.items[pods.first].nodes.empty(); });
+    nodes.push_back(std::move(plan.nodes[i]));
+  }
+  for (ItemOutcome& item : plan.items) {
+    for (size_t& node : item.nodes) node = place[node];
+  }
+  plan.nodes = std::move(nodes);
+  if (!dropped) return;
+  for (ItemOutcome& outcome : plan.items) {
+    if (!outcome.capped || IsBeyondRate(demand[outcome.item], context)) continue;
+    outcome.code = verdict::Code::kInsufficientCapacity;
+    outcome.details = {kNextStep};
+    plan.more_next_step = true;
+  }
+}
+
+// The workloads for which the plan has nodes, by name.
+Hook::Impl::Planned Hook::Impl::NamePlanned(const Plan& plan, const Demand& demand,
+                                            const std::vector<size_t>& indexes,
+                                            const DemandMembers* members) {
+  Planned planned(plan.items.size());
+  std::vector<std::string> names;  // of the present item
+  for (size_t begin = 0, end = 0; begin < plan.items.size(); begin = end) {
+    const size_t item = plan.items[begin].item;
+    int64_t needed = 0, passed = 0;
+    for (end = begin; end < plan.items.size() && plan.items[end].item == item; ++end) {
+      passed += plan.items[end].members;
+      if (!plan.items[end].nodes.empty()) needed = passed;
+    }
+    if (needed == 0) continue;
+    names = {demand[item].workload};
+    if (needed > 1 && members != nullptr) names = members->Names(indexes[item], needed);
+    passed = 0;
+    for (size_t i = begin; i < end; ++i) {
+      if (!plan.items[i].nodes.empty()) {
+        planned[i] = std::make_unique<DemandItem>(demand[item]);
+        planned[i]->members = 1;
+        const auto place = std::min(static_cast<size_t>(passed), names.size() - 1);
+        planned[i]->workload = names[place];
+      }
+      passed += plan.items[i].members;
+    }
+  }
+  return planned;
+}
+
+void Hook::Impl::EmitPlan(const Plan& plan, const Planned& planned, StepContext& context) {
+  std::map<size_t, std::vector<ProvisioningGuard::Ordered>> by_outcome;
+  for (const PlannedNode& node : plan.nodes) {
+    model::NodeRequest request = RequestFor(node, planned);
+    ledger_.CreationSent(request, context.now);
+    linked_.insert(request.meta.name);
+    for (const auto& [outcome, pods] : node.pods_of_item) {
+      by_outcome[outcome].push_back({request.meta.name, request.instance_type, request.pool});
+    }
+    context.WakeAt(ledger_.Find(request.meta.name)->creation.due());
+    context.Do(model::CreateNodeRequest{request});
+    model::Node expected = UsableNode(node.offer, request.meta.name);
+    shapes_.Apply(expected);
+    context.out.created.push_back({std::move(request), std::move(expected)});
+  }
+  for (const auto& [outcome, nodes] : by_outcome) guard_.Remember(*planned[outcome], nodes);
+}
+
+// Why nothing can be provisioned for the item, if the reason is experience and not the catalogue.
+void Hook::Impl::ExplainGuard(const DemandItem& item, const PlanInput& input, Placement& placement,
+                              DemandOutcome& outcome, StepContext& context) {
+  std::vector<std::string> found;
+  const auto add = [&found](std::string detail) {
+    if (!detail.empty() && std::find(found.begin(), found.end(), detail) == found.end()) {
+      found.push_back(std::move(detail));
+    }
+  };
+  for (const Offer& offer : input.offers) {
+    const model::Node node = UsableNode(offer, "");
+    for (const verdict::DemandClass& pod_class : item.classes) {
+      if (pod_class.spec == nullptr) continue;
+      const auto until = guard_.RefusedUntil(*pod_class.spec, offer.type->name,
+                                             offer.pool->meta.name, context.now);
+      if (!until.has_value() && !shapes_.Knows(node)) continue;
+      if (placement.CountThatFit(node, {}, pod_class.spec, 1) == 0) continue;
+      add(shapes_.Describe(node));
+      if (!until.has_value()) continue;
+      context.WakeAt(*until);
+      add(absl::StrCat("a node of type ", offer.type->name,
+                       " was provisioned for such pods and did not help; will be retried"));
+    }
+  }
+  constexpr size_t kMaxDetails = 3;
+  if (found.size() > kMaxDetails) found.resize(kMaxDetails);
+  for (std::string& detail : found) outcome.details.push_back(std::move(detail));
+}
+
+void Hook::Impl::Provision(const Demand& demand, const DemandMembers* members,
+                           const NodesByRequest& nodes, Placement& placement,
+                           StepContext& context) {
+  StepOutput& out = context.out;
+  const auto add = [&](const DemandItem& item) -> DemandOutcome& {
+    DemandOutcome outcome;
+    outcome.workload = item.workload;
+    outcome.members = item.members;
+    return out.outcomes.emplace_back(std::move(outcome));
+  };
+  if (!options_.enabled) {
+    for (const DemandItem& item : demand) add(item);
+    return;
+  }
+  JudgePurchases(demand, members, nodes, context);
+  std::vector<std::string> details;
+  const std::vector<size_t> chosen = SelectItems(demand, context, details);
+
+  Demand part;
+  if (chosen.size() < demand.size()) {
+    for (const size_t i : chosen) part.push_back(demand[i]);
+  }
+  const Demand& asked = chosen.size() < demand.size() ? part : demand;
+  CapUsage usage;
+  PlanInput input;
+  Plan plan;
+  Planned planned;
+  const size_t first_new = out.created.size();
+  if (!chosen.empty()) {
+    input = MakePlanInput(context, usage);
+    input.demand = &asked;
+    GuardedPlacement guarded(placement, shapes_, guard_, context.now);
+    plan = MakePlan(input, guarded);
+    KeepToRate(asked, plan, context);
+    if (plan.retry_at.has_value()) context.WakeAt(*plan.retry_at);
+    if (plan.more_next_step) context.WakeAt(context.now);
+    planned = NamePlanned(plan, asked, chosen, members);
+    EmitPlan(plan, planned, context);
+  }
+  // Items in order; of what was planned the outcomes of its members.
+  size_t of_plan = 0;
+  for (size_t i = 0, next = 0; i < demand.size(); ++i) {
+    if (next >= chosen.size() || chosen[next] != i) {
+      add(demand[i]).details.push_back(std::move(details[i]));
+      continue;
+    }
+    for (; of_plan < plan.items.size() && plan.items[of_plan].item == next; ++of_plan) {
+      const ItemOutcome& found = plan.items[of_plan];
+      DemandOutcome& outcome = add(demand[i]);
+      outcome.members = found.members;
+      if (planned[of_plan] != nullptr) outcome.workload = planned[of_plan]->workload;
+      outcome.code = found.code;
+      outcome.details = found.details;
+      for (const size_t node : found.nodes) {
+        outcome.node_requests.push_back(out.created[first_new + node].request.meta.name);
+      }
+      if (!outcome.node_requests.empty()) {
+        outcome.expected_at = context.now + options_.expected_boot;
+      }
+      if (outcome.code == Code::kNoInstanceTypeFits) {
+        ExplainGuard(demand[i], input, placement, outcome, context);
+        for (const std::string& problem : unknown_providers_) outcome.details.push_back(problem);
+      }
+      if (outcome.code == Code::kCostCapReached && usage.unpriced > 0) {
+        outcome.details.push_back(absl::StrCat(
+            "nodes of unknown price: ", usage.unpriced, ", each counted as ",
+            FormatDollars(usage.assumed_micro_usd_per_hour), " an hour, the dearest type"));
+      }
+    }
+    ++next;
+  }
+}
+
+}  // namespace fairlead::hook
