@@ -38,6 +38,30 @@ TEST_F(PurchaseTest, BuysForTwoUnderTheLimitAndNothingForTheThird) {
   }
 }
 
+// The room of one pod of the gang is there, so two nodes complete it; not three.
+TEST_F(PurchaseTest, GangBuysForThePodsThatFindNoRoom) {
+  SyncAll();
+  Put(MakeQueue("q", "", model::kUnlimited, model::kUnlimited));
+  Put(MakeNode("present", 1));
+  Put(MakeGroup("ns", "gang", "q", 3));
+  for (int i = 0; i < 3; ++i) {
+    Put(PodBuilder("ns", absl::StrCat("g", i)).Group("gang").Gpus(1).Build());
+  }
+  const StepResult result = Step(1);
+  EXPECT_THAT(Of<model::CreateNodeRequest>(result), SizeIs(2));
+  AnswerAll(result);
+  for (const auto& create : Of<model::CreateNodeRequest>(result)) Put(Stored(create.request));
+  for (int at = 2; at < 60; ++at) {
+    const StepResult next = Step(at);
+    AnswerAll(next);
+    EXPECT_THAT(Of<model::CreateNodeRequest>(next), SizeIs(0)) << at;
+    EXPECT_THAT(Of<model::BindPod>(next), SizeIs(0)) << at;
+  }
+  // The room goes to a pod of another scheduler: one more node is needed.
+  Put(PodBuilder("ns", "foreign").Scheduler("other").Gpus(1).On("present").Build());
+  EXPECT_THAT(Of<model::CreateNodeRequest>(Step(60)), SizeIs(1));
+}
+
 TEST_F(PurchaseTest, RestartBuysNothingTwice) {
   Morning();
   const StepResult result = Step(1);

@@ -184,10 +184,10 @@ Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& t
     v.failed_predicates = diagnoser.For(state.pod(asked).pod_class).predicates;
   }
   if (!outcome.demanded.empty()) {
-    v.demand = Classes(state, outcome.demanded, outcome.step.pods.size());
+    v.demand = Classes(state, outcome.demanded, outcome.demanded_of_step);
     if (outcome.domains != nullptr) {
       waiting.domains =
-          InDomains(state, *outcome.domains, outcome.demanded, outcome.step.pods.size());
+          InDomains(state, *outcome.domains, outcome.demanded, outcome.demanded_of_step);
     }
     waiting.wants_nodes = hook_on;
     if (!outcome.whole_demand)
