@@ -40,10 +40,11 @@ Amounts Sum(const Workload& workload) {
 
 const std::vector<std::string>& InvariantNames() {
   static const auto* const kNames = new std::vector<std::string>{
-      "caps",   "charge",  "churn",     "condition", "cost",     "cover",     "eviction",   "gang",
-      "hang",   "leader",  "leak",      "limit",     "liveness", "misplaced", "overcommit", "parts",
-      "policy", "preempt", "process",   "purchase",  "rate",     "recount",   "simulation", "spin",
-      "stale",  "storm",   "terminate", "told",      "verdict",  "view",      "writers"};
+      "caps",       "charge",  "churn",     "condition", "cost",       "cover",    "eviction",
+      "gang",       "hang",    "leader",    "leak",      "limit",      "liveness", "misplaced",
+      "overcommit", "parts",   "policy",    "preempt",   "process",    "purchase", "queues",
+      "rate",       "recount", "reload",    "retry",     "simulation", "spin",     "stale",
+      "stop",       "storm",   "terminate", "told",      "verdict",    "view",     "writers"};
   return *kNames;
 }
 
@@ -89,6 +90,12 @@ void Checks::Blind(const std::string& identity, absl::Time until) {
   // What a leader has lost to another fault it cannot read again.
   if (time_->now() < disturbed_until_) Disturb(until);
   blind_[identity] = {time_->now(), until};
+}
+
+bool Checks::IsDisturbed() const { return time_->now() <= disturbed_until_ + kRecovery; }
+
+absl::Duration Checks::QuietFor() const {
+  return time_->now() - std::max({others_changed_at_, settled_at_, disturbed_until_ + kRecovery});
 }
 
 void Checks::Settle() { settled_at_ = time_->now(); }
