@@ -174,25 +174,4 @@ void Checks::CheckStarted() {
                 [this](const auto& row) { return !truth_->groups().contains(row.first); });
 }
 
-void Checks::CheckGroupsTold() {
-  std::map<std::string, absl::Time> untold;
-  const absl::Time now = time_->now();
-  for (const sim::world::Workload& workload : truth_->Waiting()) {
-    if (workload.group == nullptr || !workload.group->facts.verdict_code.empty()) continue;
-    // A pod whose share of a GPU waits for its device is placed, and has no verdict.
-    const bool silent =
-        std::all_of(workload.waiting.begin(), workload.waiting.end(),
-                    [](const PodRow* row) { return row->facts.gated || row->facts.shares_gpu; });
-    if (silent) continue;
-    const auto known = untold_since_.find(workload.key);
-    const absl::Time since = known == untold_since_.end() ? now : known->second;
-    untold[workload.key] = since;
-    if (now - since <= kTold) continue;
-    if (since <= std::max(disturbed_until_, refused_until_) + kRecovery) continue;
-    Fail("told", absl::StrCat("group ", workload.key, " has waited for ",
-                              absl::FormatDuration(now - since), " and has no verdict"));
-  }
-  untold_since_ = std::move(untold);
-}
-
 }  // namespace fairlead::simtest

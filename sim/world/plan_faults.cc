@@ -5,26 +5,21 @@
 
 #include "absl/strings/string_view.h"
 #include "sim/faults.h"
+#include "sim/world/plan_draft.h"
 
 namespace fairlead::sim::world {
 namespace {
-
-constexpr int64_t kSecond = 1000;
 
 class Faults {
  public:
   Faults(uint64_t seed, const std::set<std::string, std::less<>>& families, Plan& plan)
       : random_(seed * 0xa0761d6478bd642fULL + 11), plan_(plan) {
-    std::vector<std::string> known;
     for (const std::string& family : ProcessFamilies()) {
       const bool drawn = random_.Below(3) == 0;  // either way, so that others do not change it
       if (!families.contains(family)) continue;
-      known.push_back(family);
       if (drawn) on_.insert(family);
     }
-    if (on_.empty() && !known.empty() && known.size() == families.size()) {
-      on_.insert(known[seed % known.size()]);
-    }
+    if (on_.empty() && families.size() == 1) on_ = {families.begin(), families.end()};
   }
 
   void Add() {
@@ -57,8 +52,8 @@ class Faults {
 
   void Settings(int64_t at_ms) {
     static const std::vector<const char*> kConfigurations = {
-        "base",          "spread",   "quiet",            "rounding", "empty", "half",
-        "unknown-field", "bad-type", "unknown-provider", "missing"};
+        "base", "spread",        "quiet",    "rounding",         "empty",
+        "half", "unknown-field", "bad-type", "unknown-provider", "missing"};
     static const std::vector<const char*> kCatalogues = {"0",     "1",    "2",   "2",
                                                          "empty", "half", "bad", "missing"};
     Operation& settings = At(at_ms, "settings");
@@ -125,7 +120,9 @@ class Faults {
     Times(2, 6, [&] {
       const bool call = plan_.hook && OneIn(3);
       OnReplica(Sometime(), "crash-at")
-          .With("write", call ? Any(kCalls) : OneIn(8) ? "patch-leases" : WriteKind())
+          .With("write", call       ? Any(kCalls)
+                         : OneIn(8) ? "patch-leases"
+                                    : WriteKind())
           .With("when", OneIn(2) ? "before" : "after")
           .With("count", random_.Between(1, 4))
           .With("down_ms", random_.Between(10, 10'000));
@@ -153,9 +150,9 @@ class Faults {
     }
     if (OneIn(2)) Times(1, 3, [&] { OnReplica(Sometime(), "goaway").With("calls", 1); });
     if (OneIn(2)) {
-      static const std::vector<const char*> kRead = {
-          "/api/v1/pods", "/api/v1/nodes", "/apis/fairlead.dev/v1alpha1/noderequests",
-          "/apis/scheduling.run.ai"};
+      static const std::vector<const char*> kRead = {"/api/v1/pods", "/api/v1/nodes",
+                                                     "/apis/fairlead.dev/v1alpha1/noderequests",
+                                                     "/apis/scheduling.run.ai"};
       const int64_t at = Sometime();
       const char* const replica = OneIn(2) ? "a" : "b";
       At(at, "refuse")

@@ -26,8 +26,8 @@ namespace fairlead::sim::world {
 
 const std::set<std::string, std::less<>>& ProcessFamilies();
 
-// `families`: those that were asked for. Each is used by about every third world; by each one, if
-// only these were asked for and none is drawn.
+// `families`: those of them that were asked for. Each is used by every third world; by every one,
+// if it is the only one.
 void AddProcessFaults(uint64_t seed, const std::set<std::string, std::less<>>& families,
                       Plan& plan);
 

@@ -10,6 +10,7 @@
 //   crash     processes that die, also at a write       lease    partitions of the leader
 //   shares    parts of GPUs                             budgets  PodDisruptionBudgets
 //   half-open dead connections that neither side closes
+//   reload, stop, points, answers   plan_faults.h
 //
 // Thread-safety: pure functions. Determinism: same seed and families, same plan.
 #pragma once
