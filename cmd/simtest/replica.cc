@@ -14,6 +14,11 @@ constexpr absl::Duration kSpinPause = absl::Milliseconds(20);
 // How often one that ends looks whether it may.
 constexpr absl::Duration kEndPause = absl::Milliseconds(50);
 
+cmd::Logger MakeLogger(const Clock* clock, cmd::Logger::Sink log) {
+  if (!log) return cmd::Logger(clock, cmd::LogLevel::kOff, [](absl::string_view) {});
+  return cmd::Logger(clock, cmd::LogLevel::kInfo, std::move(log));
+}
+
 }  // namespace
 
 Replica::Replica(const World& world, std::string name, cmd::AppOptions options, uint64_t seed,
@@ -24,9 +29,7 @@ Replica::Replica(const World& world, std::string name, cmd::AppOptions options, 
       random_(seed),
       on_step_(std::move(on_step)),
       clock_(world.time, world.start),
-      logger_(
-          &clock_, log ? cmd::LogLevel::kInfo : cmd::LogLevel::kOff,
-          log ? std::move(log) : [](absl::string_view) {}),
+      logger_(MakeLogger(&clock_, std::move(log))),
       restart_at_(world.start) {}
 
 Replica::~Replica() {
