@@ -18,6 +18,10 @@ using sim::world::TextAt;
 // Writes about one object that may wait at once: its status, its taints, its eviction and what
 // follows it; and for what is not an object of the API server.
 constexpr int64_t kWritesPerObject = 4, kOtherWrites = 20;
+// Most objects have one kind of write, pods have a binding, an eviction and a condition.
+constexpr int64_t kKindsPerObject = 2;
+// What the program does by time alone (scaling down), and while it may be answered.
+constexpr size_t kQuietWrites = 0;
 constexpr int64_t kEvents = 1000;  // ExecutorOptions::max_queued_events
 
 }  // namespace
@@ -76,7 +80,7 @@ void ProcessChecks::CheckStop(size_t index, const Replica& replica) {
 
 void ProcessChecks::CheckFiles(const Replica& replica) {
   const absl::Time now = time_->now();
-  const absl::Time since = std::max(files_written_at_, replica.began());
+  const absl::Time since = std::max({files_written_at_, replica.began(), replica.frozen_until()});
   if (replica.reloader() == nullptr || replica.ending() || replica.frozen()) return;
   if (now - since <= kReadWithin) return;
   const cmd::ReloadStats stats = replica.reloader()->GetStats();
@@ -97,6 +101,7 @@ void ProcessChecks::CheckQueues(const Replica& replica) {
     if (lane == static_cast<size_t>(kube::WriteLane::kEvent)) continue;
     writes += static_cast<int64_t>(stats.writes.queued[lane]);
   }
+  CheckLoop(replica, objects);
   // An answer to each write is queued, too.
   const int64_t most_writes = kWritesPerObject * objects + kOtherWrites;
   if (queued > 2 * objects + most_writes + kEvents) {
@@ -106,6 +111,23 @@ void ProcessChecks::CheckQueues(const Replica& replica) {
   if (writes > most_writes) {
     fail_("queues", absl::StrCat(replica.identity(), " has ", writes, " writes in its queue; ",
                                  objects, " objects are there, or were lately"));
+  }
+}
+
+// Each object has at most one write of a kind there (core::QueueSizes).
+void ProcessChecks::CheckLoop(const Replica& replica, int64_t objects) {
+  if (replica.loop() == nullptr) return;
+  const core::QueueSizes sizes = replica.loop()->queue_sizes();
+  const std::pair<const char*, size_t> rows[] = {{"in flight", sizes.in_flight},
+                                                 {"to be repeated", sizes.retries},
+                                                 {"verdicts that wait", sizes.verdicts_waiting},
+                                                 {"evictions that wait", sizes.evictions_waiting},
+                                                 {"bindings that are held", sizes.bindings_held}};
+  for (const auto& [what, count] : rows) {
+    const int64_t most = kKindsPerObject * objects + kOtherWrites;
+    if (static_cast<int64_t>(count) <= most) continue;
+    fail_("queues", absl::StrCat(replica.identity(), ": ", what, ": ", count, "; ", objects,
+                                 " objects are there, or were lately"));
   }
 }
 
@@ -120,9 +142,20 @@ void ProcessChecks::WhileCalm(const Replica& replica, absl::Duration quiet_for) 
   const cmd::AppStats stats = replica.application()->GetStats();
   const auto writes = static_cast<int64_t>(
       std::accumulate(stats.writes.queued.begin(), stats.writes.queued.end(), size_t{0}));
-  if (writes <= kOtherWrites) return;
-  fail_("queues", absl::StrCat(replica.identity(), " has ", writes, " writes in its queue after ",
-                               absl::FormatDuration(quiet_for), " without a change"));
+  if (writes > kOtherWrites) {
+    fail_("queues", absl::StrCat(replica.identity(), " has ", writes, " writes in its queue after ",
+                                 absl::FormatDuration(quiet_for), " without a change"));
+  }
+  if (replica.loop() == nullptr) return;
+  const core::QueueSizes sizes = replica.loop()->queue_sizes();
+  const size_t waits = sizes.in_flight + sizes.retries + sizes.verdicts_waiting +
+                       sizes.evictions_waiting + sizes.bindings_held;
+  if (waits <= kQuietWrites) return;
+  fail_("queues",
+        absl::StrCat(replica.identity(), " after ", absl::FormatDuration(quiet_for),
+                     " without a change: in flight ", sizes.in_flight, ", to be repeated ",
+                     sizes.retries, ", verdicts ", sizes.verdicts_waiting, ", evictions ",
+                     sizes.evictions_waiting, ", bindings ", sizes.bindings_held));
 }
 
 }  // namespace fairlead::simtest

@@ -54,6 +54,7 @@ class ProcessChecks {
   void CheckStop(size_t index, const Replica& replica);
   void CheckFiles(const Replica& replica);
   void CheckQueues(const Replica& replica);
+  void CheckLoop(const Replica& replica, int64_t objects);
   // How many objects there are, and were lately.
   int64_t Objects();
 

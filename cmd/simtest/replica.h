@@ -94,6 +94,7 @@ class Replica final : public cmd::AppObserver {
   // It was told to stop, or has lost the lease, and drains.
   [[nodiscard]] bool ending() const { return ending_; }
   [[nodiscard]] bool frozen() const { return world_.time->now() < frozen_until_; }
+  [[nodiscard]] absl::Time frozen_until() const { return frozen_until_; }
   // Of this life; null: not alive.
   [[nodiscard]] const cmd::Application* application() const { return app_.get(); }
   [[nodiscard]] const cmd::Reloader* reloader() const { return reloader_.get(); }

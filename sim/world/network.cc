@@ -88,6 +88,7 @@ struct Flight {
   ApiServer::WatchId watch = 0;
   absl::Time last_delivery = absl::InfinitePast();
   std::shared_ptr<std::string> tail;  // the last chunk, while it is under way
+  int chunks_under_way = 0;
 };
 using FlightPtr = std::shared_ptr<Flight>;
 
@@ -367,7 +368,9 @@ void Network::Impl::ToStream(const FlightPtr& flight, std::string data) {
   if (flight->tail == nullptr) NextDelivery(*flight);
   auto chunk = std::make_shared<std::string>(std::move(data));
   flight->tail = chunk;
+  ++flight->chunks_under_way;
   Travel(flight->last_delivery, [flight, chunk] {
+    --flight->chunks_under_way;
     if (flight->tail == chunk) flight->tail = nullptr;
     if (!flight->silent && flight->open) flight->observer->OnData(*chunk);
   });
@@ -433,7 +436,9 @@ void Network::Impl::GoAway(bool calls) {
   }
   for (const FlightPtr& flight : cut) {
     std::string half;
-    if (calls && flight->tail != nullptr) half = flight->tail->substr(0, flight->tail->size() / 2);
+    // Nothing arrives before what was sent before it.
+    if (calls && flight->tail != nullptr && flight->chunks_under_way == 1)
+      half = flight->tail->substr(0, flight->tail->size() / 2);
     Silence(flight);
     time->After(absl::ZeroDuration(), [weak = weak_from_this(), flight, clean, half] {
       const auto self = weak.lock();
