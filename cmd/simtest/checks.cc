@@ -17,11 +17,12 @@ using sim::world::Workload;
 
 const std::vector<std::string>& InvariantNames() {
   static const auto* const kNames = new std::vector<std::string>{
-      "caps",       "charge",  "churn",     "condition", "cost",       "cover",    "eviction",
-      "gang",       "hang",    "leader",    "leak",      "limit",      "liveness", "misplaced",
-      "overcommit", "parts",   "policy",    "preempt",   "process",    "purchase", "queues",
-      "rate",       "recount", "reload",    "retry",     "simulation", "spin",     "stale",
-      "stop",       "storm",   "terminate", "told",      "verdict",    "view",     "writers"};
+      "caps",     "charge",    "churn",      "condition", "cost",    "cover",
+      "eviction", "gang",      "hang",       "leader",    "leak",    "limit",
+      "liveness", "misplaced", "overcommit", "parts",     "policy",  "preempt",
+      "process",  "purchase",  "queues",     "rate",      "recount", "reload",
+      "retry",    "share",     "simulation", "spin",      "stale",   "stop",
+      "storm",    "terminate", "told",       "verdict",   "view",    "writers"};
   return *kNames;
 }
 
@@ -52,6 +53,9 @@ void Checks::Disturb(absl::Time until) {
   const absl::Time now = time_->now();
   if (now >= disturbed_until_ + kRecovery) disturbed_since_ = now;
   disturbed_until_ = std::max(disturbed_until_, until);
+  for (auto& [identity, hung] : hung_) {
+    if (now <= hung.until) hung.alone_since = std::max(hung.alone_since, until);
+  }
 }
 
 absl::Time Checks::KnownSince() const {
@@ -60,13 +64,13 @@ absl::Time Checks::KnownSince() const {
 }
 
 void Checks::Hung(const std::string& identity, absl::Time until) {
-  hung_[identity] = {time_->now(), until};
+  hung_[identity] = Trouble{time_->now(), until};
 }
 
 void Checks::Blind(const std::string& identity, absl::Time until) {
   // What a leader has lost to another fault it cannot read again.
   if (time_->now() < disturbed_until_) Disturb(until);
-  blind_[identity] = {time_->now(), until};
+  blind_[identity] = Trouble{time_->now(), until};
 }
 
 bool Checks::IsDisturbed() const { return time_->now() <= disturbed_until_ + kRecovery; }
@@ -153,7 +157,8 @@ void Checks::CheckHung() {
   const auto hung = hung_.find(holder_);
   if (hung == hung_.end() || time_->now() > hung->second.until) return;
   // With nothing else wrong there is another one that could lead.
-  if (time_->now() - hung->second.since <= kHung || disturbed_since_ < hung->second.since) return;
+  if (time_->now() - hung->second.alone_since <= kHung) return;
+  if (disturbed_since_ < hung->second.since) return;
   Fail("leader", absl::StrCat(holder_, " holds the lease, and has decided nothing for ",
                               absl::FormatDuration(time_->now() - hung->second.since)));
 }
@@ -189,6 +194,7 @@ void Checks::EverySecond() {
   machines_.EverySecond();
   CheckLimits();
   CheckReopened();
+  CheckBonds();
   CheckDoubtfulRequests();
 }
 

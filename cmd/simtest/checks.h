@@ -3,9 +3,13 @@
 //   at every write of Fairlead's
 //     overcommit   a binding puts no more on a node than it has: our pods, and those of others that
 //                  have been there for kKnown
-//     misplaced    a binding takes no pod to a node that its selector does not match, or that
-//                  others have tainted, or that has been cordoned or unready, for kKnown; from a
-//                  node that has Fairlead's own taint for removal, the taint is off within kReopen
+//     misplaced    a binding takes no pod to a node that its selector or node affinity does not
+//                  match, or that others have tainted, or that has been cordoned or unready, for
+//                  kKnown; from a node that has Fairlead's own taint for removal, the taint is off
+//                  within kReopen; nor to a pod that anti-affinity keeps it from, of either side;
+//                  required pod affinity and hard spread hold with all that was bound within
+//                  kKnown
+//     share        pods that share a GPU hold no more than one GPU
 //     limit        a binding takes no queue on its chain over its limit for longer than kOverLimit
 //                  (evictions may be on their way), unless what decides about it changed lately
 //     writers      only the holder of the Lease writes
@@ -44,6 +48,7 @@
 //     churn        at most kCalmEvictions evictions a minute of one job's pods, and one for each
 //                  of them
 //     leader       there is one, and it is not one whose deciding thread has stood still for kHung
+//                  while nothing else was wrong
 //     told         a group that waits, and does not share GPUs, has a code within kTold, at any
 //                  time
 //     preempt      a lone pod that may evict lone pods of lower priority in its queue, and would
@@ -175,13 +180,19 @@ class Checks {
   static bool HasFailed(const sim::world::ApiServer::Commit& commit);
   bool IsNewStepOfAnEnd(const sim::world::ApiServer::Commit& commit);
   void OnBinding(const sim::world::PodRow& row);
+  void CheckLoad(const sim::world::PodRow& row, const sim::world::NodeRow& node);
+  void CheckPlacement(const sim::world::PodRow& row);
+  void CheckShare(const sim::world::PodRow& row);
+  void CheckBonds();
   void OnRequest(const sim::world::Json& request);
   [[nodiscard]] std::string OverLimitText(const std::string& queue,
                                           const sim::world::Amounts& more) const;
   void OnEviction(const sim::world::PodFacts& pod);
   void CheckClaim(const sim::world::Json& before, const sim::world::Json& after);
-  void CheckStaleClaim(const sim::world::PodFacts& pod, const std::string& why);
-  void CheckStale(const sim::world::PodFacts& evicted);
+  // What a pod is told that is evicted with its gang.
+  void CheckGangEviction(const sim::world::PodFacts& pod, const std::string& why);
+  void CheckNoneSucceeded(const sim::world::PodFacts& pod, const std::string& why);
+  void CheckBelowMinimum(const sim::world::PodFacts& pod);
   void CheckPassing(const sim::world::Json& before, const sim::world::Json& after);
   void CheckBlind(const sim::world::ApiServer::Commit& commit);
   void CheckGrouped(const sim::world::ApiServer::Commit& commit);
@@ -237,6 +248,12 @@ class Checks {
     absl::Time bound_at;
   };
   std::deque<Reopened> reopened_;  // bindings to nodes behind Fairlead's own taint
+  struct Bonds {
+    std::string pod;
+    absl::Time bound_at;
+    std::vector<int64_t> beside;  // pods in its domain then, of each rule of its spread
+  };
+  std::deque<Bonds> bonds_;  // bindings of pods that must be near others, or spread
   struct Doubtful {
     std::string request, workload;
     absl::Time since;
@@ -252,6 +269,7 @@ class Checks {
   std::map<std::string, absl::Time> untold_since_;  // groups that wait without a code
   struct Trouble {
     absl::Time since, until;
+    absl::Time alone_since = since;  // nothing else has been wrong
   };
   std::map<std::string, Trouble> hung_, blind_;              // by identity
   std::map<std::string, absl::Time> served_at_;              // workloads that waited: the last time

@@ -54,11 +54,17 @@ void Checks::CheckGrouped(const ApiServer::Commit& commit) {
                             absl::FormatDuration(time_->now() - row.created), " after it"));
 }
 
+void Checks::CheckGangEviction(const sim::world::PodFacts& pod, const std::string& why) {
+  if (!absl::StrContains(why, "(stalegangeviction)")) return;
+  CheckNoneSucceeded(pod, why);
+  // Pods of sub-groups are told another sentence.
+  if (absl::StrContains(why, "(stalegangeviction): its gang")) CheckBelowMinimum(pod);
+}
+
 // A group of which a pod has succeeded may run below its minimum. What succeeded is deleted some
 // seconds later, and then it may not.
-void Checks::CheckStaleClaim(const sim::world::PodFacts& pod, const std::string& why) {
+void Checks::CheckNoneSucceeded(const sim::world::PodFacts& pod, const std::string& why) {
   constexpr absl::Duration kHeard = absl::Milliseconds(500);  // by an undisturbed watch
-  if (!absl::StrContains(why, "(stalegangeviction)")) return;
   const absl::Time now = time_->now();
   const absl::Time known = now < disturbed_until_ + kRecovery ? KnownSince() : now - kHeard;
   for (const auto& [key, row] : truth_->pods()) {
@@ -120,8 +126,8 @@ void Checks::CheckGangs() {
   half_since_ = std::move(half);
 }
 
-// It is told that its gang was below its minimum.
-void Checks::CheckStale(const sim::world::PodFacts& evicted) {
+// Its gang was below its minimum when that was decided.
+void Checks::CheckBelowMinimum(const sim::world::PodFacts& evicted) {
   const absl::Time known = time_->now() - kServed;
   const auto group = truth_->groups().find(evicted.ns + "/" + evicted.group);
   if (group == truth_->groups().end() || group->second.facts.odd || skewed_) return;

@@ -165,11 +165,13 @@ class Simulation {
     switch (commit.type) {
       case ResourceType::kPods: {
         const world::PodFacts pod = world::ReadPod(object);
+        const std::string why = world::DisruptionOf(object);
         return absl::StrCat(" node=", pod.node, " queue=", pod.queue_label, " group=", pod.group,
                             " phase=", world::TextAt(object, {"status", "phase"}),
                             pod.terminating ? " terminating" : "", " told=", pod.condition,
                             pod.condition.empty() ? "" : " ",
-                            pod.condition.empty() ? "" : pod.verdict);
+                            pod.condition.empty() ? "" : pod.verdict,
+                            why.empty() ? "" : " why=", why);
       }
       case ResourceType::kNodeRequests:
         return absl::StrCat(" phase=", world::TextAt(object, {"status", "phase"}),

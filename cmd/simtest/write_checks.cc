@@ -155,7 +155,7 @@ bool Checks::IsNewStepOfAnEnd(const ApiServer::Commit& commit) {
 void Checks::CheckClaim(const Json& before, const Json& after) {
   const std::string why = sim::world::DisruptionOf(after);
   if (why.empty() || why == sim::world::DisruptionOf(before)) return;
-  CheckStaleClaim(sim::world::ReadPod(after), why);
+  CheckGangEviction(sim::world::ReadPod(after), why);
   const absl::Time now = time_->now();
   for (const Workload& workload : truth_->Waiting()) {
     served_at_[workload.key] = now;
@@ -169,8 +169,6 @@ void Checks::CheckClaim(const Json& before, const Json& after) {
          absl::StrCat("pod ", TextAt(after, {"metadata", "name"}), " is told \"", why, "\", and ",
                       key, " has not waited for ", absl::FormatDuration(now - last)));
   }
-  if (absl::StrContains(why, "(stalegangeviction): its gang"))
-    CheckStale(sim::world::ReadPod(after));
 }
 
 void Checks::CheckBlind(const ApiServer::Commit& commit) {
@@ -233,38 +231,42 @@ void Checks::OnEviction(const sim::world::PodFacts& pod) {
 }
 
 void Checks::OnBinding(const PodRow& row) {
-  const absl::Time known = KnownSince();
-  const auto node = truth_->nodes().find(row.facts.node);
-  if (row.facts.impossible) {
-    Fail("misplaced", absl::StrCat("pod ", row.facts.key(), " is bound to ", row.facts.node,
-                                   ", and its node selector matches no node"));
-  }
-  if (node != truth_->nodes().end() && row.facts.ours && node->second.closed_since < known) {
-    Fail("misplaced", absl::StrCat("pod ", row.facts.key(), " is bound to ", row.facts.node,
-                                   ", which has been tainted by others, cordoned or unready for ",
-                                   absl::FormatDuration(time_->now() - node->second.closed_since)));
-  }
-  if (node != truth_->nodes().end() && row.facts.ours && node->second.removing_since < known) {
-    reopened_.push_back({row.facts.key(), row.facts.node, time_->now()});
-  }
-  if (node != truth_->nodes().end()) {
-    const auto load = truth_->LoadOf(row.facts.node, [&](const PodRow& other) {
-      return other.BoundByFairlead() || other.bound_at < known;
-    });
-    const sim::world::NodeRow& has = node->second;
-    const Amounts allocatable =
-        has.changed_at < known ? has.facts.allocatable : Larger(has.facts.allocatable, has.before);
-    if (!load.amounts.FitsIn(allocatable) || load.pods > has.facts.pods) {
-      Fail("overcommit", absl::StrCat("pod ", row.facts.key(), " bound to ", row.facts.node,
-                                      ", which now holds ", load.amounts.Text(), " in ", load.pods,
-                                      " pods and has ", allocatable.Text()));
-    }
-  }
+  CheckPlacement(row);
+  CheckShare(row);
   for (const std::string& name : truth_->Chain(row.queue)) {
     if (!OverLimitText(name, row.facts.requests).empty()) {
       over_limit_.try_emplace(name, OverLimit{time_->now(), row.facts.key(), row.facts.requests});
     }
   }
+  const auto node = truth_->nodes().find(row.facts.node);
+  if (node == truth_->nodes().end()) return;
+  const absl::Time known = KnownSince();
+  if (row.facts.ours && node->second.closed_since < known) {
+    Fail("misplaced", absl::StrCat("pod ", row.facts.key(), " is bound to ", row.facts.node,
+                                   ", which has been tainted by others, cordoned or unready for ",
+                                   absl::FormatDuration(time_->now() - node->second.closed_since)));
+  }
+  if (row.facts.ours && node->second.removing_since < known) {
+    reopened_.push_back({row.facts.key(), row.facts.node, time_->now()});
+  }
+  CheckLoad(row, node->second);
+}
+
+void Checks::CheckLoad(const PodRow& row, const sim::world::NodeRow& has) {
+  const absl::Time known = KnownSince();
+  auto load = truth_->LoadOf(row.facts.node, [&](const PodRow& other) {
+    return other.BoundByFairlead() || other.bound_at < known;
+  });
+  // Of what the pod requests: a node may have lost some of what others use.
+  if (row.facts.requests.cpu <= 0) load.amounts.cpu = 0;
+  if (row.facts.requests.memory <= 0) load.amounts.memory = 0;
+  if (row.facts.requests.gpu <= 0) load.amounts.gpu = 0;
+  const Amounts allocatable =
+      has.changed_at < known ? has.facts.allocatable : Larger(has.facts.allocatable, has.before);
+  if (load.amounts.FitsIn(allocatable) && load.pods <= has.facts.pods) return;
+  Fail("overcommit",
+       absl::StrCat("pod ", row.facts.key(), " bound to ", row.facts.node, ", which now holds ",
+                    load.amounts.Text(), " in ", load.pods, " pods and has ", allocatable.Text()));
 }
 
 // A node that is needed again before it is drained loses the taint; that write and the binding are

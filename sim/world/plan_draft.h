@@ -77,6 +77,18 @@ class PlanTenants : protected PlanWork {
   void Odd();
   void Shares();
   void Budgets();
+  // plan_names.cc
+  void Names();
+  // plan_placement.cc
+  void NodeChanges();
+  void BoundPods();
+  void Classes();
+
+ private:
+  std::string HostileName();
+  // A job of few pods; what it is, is added.
+  Operation& Few(const std::string& name, int64_t pods);
+  int64_t hostile_names_ = 0;
 };
 
 }  // namespace fairlead::sim::world

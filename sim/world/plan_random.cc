@@ -36,13 +36,15 @@ class Generator : PlanTenants {
         process_families_.insert(family);
         continue;
       }
+      if (LaterFamilies().contains(family)) continue;
       (CornerFamilies().contains(family) ? corners : by_chance).push_back(family);
     }
     if (seed % 8 == 0) return;
+    DrawLater(seed, families);
     for (const std::string& family : by_chance) {
       if (OneIn(3)) families_.insert(family);
     }
-    if (families_.empty() && !by_chance.empty()) {
+    if (families_.empty() && later_.empty() && !by_chance.empty()) {
       families_.insert(by_chance[random_.Below(by_chance.size())]);
     }
     has_corners_ = families.size() <= kFewFamilies;
@@ -70,6 +72,10 @@ class Generator : PlanTenants {
     if (On("crash")) Crashes();
     if (On("lease")) LeaseFaults();
     if (On("budgets")) Budgets();
+    if (later_.contains("names")) Names();
+    if (later_.contains("labels")) NodeChanges();
+    if (later_.contains("bonds")) BoundPods();
+    if (later_.contains("classes")) Classes();
     if (has_corners_) AddCorners(plan_.seed, families_, plan_);
     AddProcessFaults(plan_.seed, process_families_, plan_);
     std::stable_sort(plan_.operations.begin(), plan_.operations.end(),
@@ -79,6 +85,20 @@ class Generator : PlanTenants {
 
  private:
   std::set<std::string, std::less<>> process_families_;  // drawn apart
+  static const std::set<std::string, std::less<>>& LaterFamilies() {
+    static const auto* const kLater =
+        new std::set<std::string, std::less<>>{"bonds", "classes", "labels", "names"};
+    return *kLater;
+  }
+  // Families that came later have dice of their own: what the others draw stays the same.
+  void DrawLater(uint64_t seed, const std::vector<std::string>& families) {
+    Random dice(seed * 0xaf251af3b0f025b5ULL + 3);
+    for (const std::string& family : LaterFamilies()) {
+      const bool drawn = dice.Below(3) == 0;
+      if (std::find(families.begin(), families.end(), family) == families.end()) continue;
+      if (drawn || families.size() <= kFewFamilies) later_.insert(family);
+    }
+  }
 
   void Foreign() {
     Add(0, "foreign-lag").With("ms", random_.Between(0, 1500));
@@ -301,15 +321,18 @@ class Generator : PlanTenants {
           .With("for_ms", random_.Between(3, hangs ? 120 : 40) * kSecond);
     });
   }
+
+  std::set<std::string, std::less<>> later_;
 };
 
 }  // namespace
 
 const std::vector<std::string>& FaultFamilies() {
   static const auto* const kFamilies = new std::vector<std::string>{
-      "answers", "budgets", "clock",     "cloud",  "crash",   "demand",  "foreign", "groups",
-      "hostile", "kubelet", "half-open", "lease",  "network", "nodes",   "odd",     "points",
-      "queues",  "reload",  "search",    "shares", "stop",    "tenants", "watch"};
+      "answers", "bonds",   "budgets", "classes", "clock",   "cloud",     "crash",
+      "demand",  "foreign", "groups",  "hostile", "kubelet", "half-open", "labels",
+      "lease",   "names",   "network", "nodes",   "odd",     "points",    "queues",
+      "reload",  "search",  "shares",  "stop",    "tenants", "watch"};
   return *kFamilies;
 }
 
