@@ -76,6 +76,7 @@ void Checks::Blind(const std::string& identity, absl::Time until) {
 bool Checks::IsDisturbed() const { return time_->now() <= disturbed_until_ + kRecovery; }
 
 absl::Duration Checks::QuietFor() const {
+  if (IsAnyRefused()) return absl::ZeroDuration();
   return time_->now() - std::max({others_changed_at_, settled_at_, disturbed_until_ + kRecovery});
 }
 

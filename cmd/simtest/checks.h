@@ -151,7 +151,8 @@ class Checks {
   void Settle();
   // A fault lasts, or did a moment ago.
   [[nodiscard]] bool IsDisturbed() const;
-  // For how long nothing but Fairlead has changed anything, and no fault has lasted.
+  // For how long nothing but Fairlead has changed anything, and no fault has lasted; zero while a
+  // webhook refuses a pod that waits.
   [[nodiscard]] absl::Duration QuietFor() const;
 
   void OnDecision(const std::string& identity, const core::DecisionLoop& loop,

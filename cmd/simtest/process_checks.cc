@@ -20,8 +20,6 @@ using sim::world::TextAt;
 constexpr int64_t kWritesPerObject = 4, kOtherWrites = 20;
 // Most objects have one kind of write, pods have a binding, an eviction and a condition.
 constexpr int64_t kKindsPerObject = 2;
-// What the program does by time alone (scaling down), and while it may be answered.
-constexpr size_t kQuietWrites = 0;
 constexpr int64_t kEvents = 1000;  // ExecutorOptions::max_queued_events
 
 }  // namespace
@@ -138,7 +136,10 @@ void ProcessChecks::EverySecond(size_t index, const Replica& replica) {
 }
 
 void ProcessChecks::WhileCalm(const Replica& replica, absl::Duration quiet_for) {
-  if (replica.application() == nullptr || quiet_for < kQuiet) return;
+  if (replica.application() == nullptr || quiet_for < kQuiet) {
+    busy_since_.erase(replica.identity());
+    return;
+  }
   const cmd::AppStats stats = replica.application()->GetStats();
   const auto writes = static_cast<int64_t>(
       std::accumulate(stats.writes.queued.begin(), stats.writes.queued.end(), size_t{0}));
@@ -150,12 +151,18 @@ void ProcessChecks::WhileCalm(const Replica& replica, absl::Duration quiet_for) 
   const core::QueueSizes sizes = replica.loop()->queue_sizes();
   const size_t waits = sizes.in_flight + sizes.retries + sizes.verdicts_waiting +
                        sizes.evictions_waiting + sizes.bindings_held;
-  if (waits <= kQuietWrites) return;
+  // What the program does by time alone (scaling down) ends, too.
+  if (waits == 0) {
+    busy_since_.erase(replica.identity());
+    return;
+  }
+  const absl::Time since = busy_since_.try_emplace(replica.identity(), time_->now()).first->second;
+  if (time_->now() - since <= kQuiet) return;
   fail_("queues",
-        absl::StrCat(replica.identity(), " after ", absl::FormatDuration(quiet_for),
-                     " without a change: in flight ", sizes.in_flight, ", to be repeated ",
-                     sizes.retries, ", verdicts ", sizes.verdicts_waiting, ", evictions ",
-                     sizes.evictions_waiting, ", bindings ", sizes.bindings_held));
+        absl::StrCat(replica.identity(), " does not come to an end: in flight ", sizes.in_flight,
+                     ", to be repeated ", sizes.retries, ", verdicts ", sizes.verdicts_waiting,
+                     ", evictions ", sizes.evictions_waiting, ", bindings ", sizes.bindings_held,
+                     " after ", absl::FormatDuration(quiet_for), " without a change"));
 }
 
 }  // namespace fairlead::simtest

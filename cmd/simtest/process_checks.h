@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 
@@ -66,6 +67,7 @@ class ProcessChecks {
   std::array<Stop, 2> stops_;
   std::set<std::string> released_;  // lives that have given their lease back
   std::string holder_;
+  std::map<std::string, absl::Time> busy_since_;  // by identity: while quiet, something waits
   int64_t live_ = 0;
   std::deque<absl::Time> removed_;
 };

@@ -276,6 +276,8 @@ class Simulation {
                                             : kube::TrafficClass::kWatch,
                        until);
     } else if (verb == "network") {
+      // A refused verdict may be followed by the one before it (docs/known-issues.md).
+      if (operation.Number("conflict") > 0) checks_.Refuse(until);
       SetFaults(network, operation);
       time_.At(until, [this, name = replica.name(), identity = replica.identity()] {
         Replica* later = Find(name);

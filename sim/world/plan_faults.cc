@@ -133,7 +133,12 @@ class Faults {
     static const std::vector<int64_t> kStatus = {404, 409, 410, 422, 429, 500, 503, 504, 0};
     const int64_t status = Any(kStatus);
     Operation& answer = OnReplica(Sometime(), "answer");
-    if (!OneIn(5)) answer.With("write", WriteKind());
+    // A status that is invalid stays untold: only what is refused by mistake would be told later.
+    if (status == 422) {
+      answer.With("write", OneIn(2) ? "create-events" : "create-pods/binding");
+    } else if (!OneIn(5)) {
+      answer.With("write", WriteKind());
+    }
     answer.With("status", status).With("for_ms", random_.Between(2, 20) * kSecond);
     answer.With("chance", random_.Between(100, 1000));
     // Only these may come though the write was done.
