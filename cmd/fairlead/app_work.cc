@@ -91,6 +91,7 @@ void Application::FinishReconfigure(absl::Time now) {
   next_sync_report_ = absl::InfinitePast();
   next_check_ = -absl::InfiniteDuration();
   wake_at_ = absl::InfiniteFuture();
+  next_tick_ = absl::InfinitePast();  // the observer hears of the new loop in this turn
   usage_.reset();
   usage_fetcher_.reset();
   loop_ = std::move(next_->loop);

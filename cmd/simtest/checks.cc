@@ -17,11 +17,12 @@ using sim::world::Workload;
 
 const std::vector<std::string>& InvariantNames() {
   static const auto* const kNames = new std::vector<std::string>{
-      "caps",       "charge",     "churn",  "condition", "cost",    "cover",    "eviction",
-      "gang",       "hang",       "leader", "leak",      "limit",   "liveness", "misplaced",
-      "overcommit", "parts",      "policy", "preempt",   "process", "purchase", "rate",
-      "recount",    "simulation", "spin",   "share",     "stale",   "storm",    "terminate",
-      "told",       "verdict",    "view",   "writers"};
+      "caps",     "charge",    "churn",      "condition", "cost",    "cover",
+      "eviction", "gang",      "hang",       "leader",    "leak",    "limit",
+      "liveness", "misplaced", "overcommit", "parts",     "policy",  "preempt",
+      "process",  "purchase",  "queues",     "rate",      "recount", "reload",
+      "retry",    "share",     "simulation", "spin",      "stale",   "stop",
+      "storm",    "terminate", "told",       "verdict",   "view",    "writers"};
   return *kNames;
 }
 
@@ -70,6 +71,13 @@ void Checks::Blind(const std::string& identity, absl::Time until) {
   // What a leader has lost to another fault it cannot read again.
   if (time_->now() < disturbed_until_) Disturb(until);
   blind_[identity] = Trouble{time_->now(), until};
+}
+
+bool Checks::IsDisturbed() const { return time_->now() <= disturbed_until_ + kRecovery; }
+
+absl::Duration Checks::QuietFor() const {
+  if (IsAnyRefused()) return absl::ZeroDuration();
+  return time_->now() - std::max({others_changed_at_, settled_at_, disturbed_until_ + kRecovery});
 }
 
 void Checks::Settle() { settled_at_ = time_->now(); }

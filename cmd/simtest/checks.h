@@ -62,6 +62,12 @@
 //                  (belief_checks.h)
 //     purchase     machines on which nothing ever ran are few; nor are machines provisioned for
 //                  pods of a job again that did not help such pods kUseless times (always)
+//   of the process (process_checks.h)
+//     queues       what it holds in memory is bounded by the objects that there are
+//     reload       it takes files that can be used within kReadWithin, and no others
+//     retry        a write that was answered 429 is not repeated before its Retry-After
+//     stop         told to stop, it has ended within kStopWithin, and its lease is free if nothing
+//                  was wrong
 //   always
 //     process      the program does not end by itself; hang: nor does it take for ever (workers.h)
 //     simulation   nothing was asked that the simulated API server cannot do
@@ -143,6 +149,11 @@ class Checks {
   void ExcusePurchases() { purchases_excused_ = true; }
   // All faults are over.
   void Settle();
+  // A fault lasts, or did a moment ago.
+  [[nodiscard]] bool IsDisturbed() const;
+  // For how long nothing but Fairlead has changed anything, and no fault has lasted; zero while a
+  // webhook refuses a pod that waits.
+  [[nodiscard]] absl::Duration QuietFor() const;
 
   void OnDecision(const std::string& identity, const core::DecisionLoop& loop,
                   const core::StepResult& result);

@@ -10,6 +10,7 @@
 #include "sim/world/cloud.h"
 #include "sim/world/plan_corners.h"
 #include "sim/world/plan_draft.h"
+#include "sim/world/plan_faults.h"
 
 namespace fairlead::sim::world {
 namespace {
@@ -31,6 +32,10 @@ class Generator : PlanTenants {
     crowded_ = plan_.hook && OneIn(2);
     std::vector<std::string> by_chance, corners;
     for (const std::string& family : families) {
+      if (ProcessFamilies().contains(family)) {
+        process_families_.insert(family);
+        continue;
+      }
       if (LaterFamilies().contains(family)) continue;
       (CornerFamilies().contains(family) ? corners : by_chance).push_back(family);
     }
@@ -72,12 +77,14 @@ class Generator : PlanTenants {
     if (later_.contains("bonds")) BoundPods();
     if (later_.contains("classes")) Classes();
     if (has_corners_) AddCorners(plan_.seed, families_, plan_);
+    AddProcessFaults(plan_.seed, process_families_, plan_);
     std::stable_sort(plan_.operations.begin(), plan_.operations.end(),
                      [](const Operation& a, const Operation& b) { return a.at_ms < b.at_ms; });
     return std::move(plan_);
   }
 
  private:
+  std::set<std::string, std::less<>> process_families_;  // drawn apart
   static const std::set<std::string, std::less<>>& LaterFamilies() {
     static const auto* const kLater =
         new std::set<std::string, std::less<>>{"bonds", "classes", "labels", "names"};
@@ -322,9 +329,10 @@ class Generator : PlanTenants {
 
 const std::vector<std::string>& FaultFamilies() {
   static const auto* const kFamilies = new std::vector<std::string>{
-      "bonds",  "budgets", "classes", "clock",     "cloud",  "crash",   "demand", "foreign",
-      "groups", "hostile", "kubelet", "half-open", "labels", "lease",   "names",  "network",
-      "nodes",  "odd",     "queues",  "search",    "shares", "tenants", "watch"};
+      "answers", "bonds",   "budgets", "classes", "clock",   "cloud",     "crash",
+      "demand",  "foreign", "groups",  "hostile", "kubelet", "half-open", "labels",
+      "lease",   "names",   "network", "nodes",   "odd",     "points",    "queues",
+      "reload",  "search",  "shares",  "stop",    "tenants", "watch"};
   return *kFamilies;
 }
 

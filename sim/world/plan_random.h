@@ -10,6 +10,7 @@
 //   crash     processes that die, also at a write       lease    partitions of the leader
 //   shares    parts of GPUs                             budgets  PodDisruptionBudgets
 //   half-open dead connections that neither side closes
+//   reload, stop, points, answers   plan_faults.h
 //   names     names, texts and amounts at the limits of the API
 //   labels    labels and GPUs of nodes change under pods that select them
 //   bonds     pods that must be near others, apart, or spread
