@@ -155,6 +155,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   static Backoff BackoffOf(const Options& options) {
     return {options.engine.bind_backoff_initial, options.engine.bind_backoff_max};
   }
+  state::Change UpsertPod(const model::Pod& pod);
   state::Change UpsertClaim(const model::ResourceClaim& claim);
   void DeviceKindSynced(const model::Synced& synced_kind);
 

@@ -119,7 +119,8 @@ bool Reflector::Impl::InStep() const {
 
 std::string Reflector::Impl::BasePath() const {
   std::string path = CollectionPath(options_.kind);
-  if (!options_.field_selector.empty()) AddQuery(path, "fieldSelector", options_.field_selector);
+  const absl::string_view selector = model::TraitsOf(options_.kind).field_selector;
+  if (!selector.empty()) AddQuery(path, "fieldSelector", selector);
   return path;
 }
 
