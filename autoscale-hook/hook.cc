@@ -8,7 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "autoscale-hook/hook_impl.h"
+#include "autoscale-hook/machines/announced.h"
 #include "autoscale-hook/machines/lifecycle.h"
+#include "autoscale-hook/machines/lost_machines.h"
 #include "autoscale-hook/machines/removal.h"
 #include "autoscale-hook/machines/surplus.h"
 #include "autoscale-hook/planner/offers.h"
@@ -28,6 +30,25 @@ std::string PoolDigest(const model::NodePool& pool) {
   StableHash hash;
   hash.Add(pool.meta.uid).Add(pool.meta.generation).Add(pool.provider).Add(pool.invalid);
   return hash.Hex();
+}
+
+// The request as it was decided, without what became of it.
+model::NodeRequest DecisionOf(const model::NodeRequest& request) {
+  model::NodeRequest decision;
+  decision.meta.name = request.meta.name;
+  decision.meta.labels = request.meta.labels;
+  decision.meta.annotations = request.meta.annotations;
+  decision.pool = request.pool;
+  decision.provider = request.provider;
+  decision.instance_type = request.instance_type;
+  decision.zone = request.zone;
+  decision.spot = request.spot;
+  decision.price_micro_usd_per_hour = request.price_micro_usd_per_hour;
+  decision.price_known = request.price_known;
+  decision.queue = request.queue;
+  decision.reason_workloads = request.reason_workloads;
+  decision.finalizers = {model::kMachineFinalizer};
+  return decision;
 }
 
 // True for names that RequestName makes. A label allows more values than an object's name.
@@ -58,27 +79,34 @@ void SetGpuLabels(const InstanceType& type, model::NodeRequest& request) {
   request.meta.labels.Set(kRequestGpusLabel, absl::StrCat(type.gpu_count));
 }
 
-NodesByRequest::NodesByRequest(const std::vector<NodeUse>* nodes) {
+NodesByRow::NodesByRow(const std::vector<NodeUse>* nodes, const MachineLedger& ledger) {
   if (nodes == nullptr) return;
   rows_.reserve(nodes->size());
   for (const NodeUse& node : *nodes) {
-    if (!node.node_request.empty()) rows_.push_back(&node);
+    if (node.node_request.empty()) continue;
+    const Machine* row = node.registered ? ledger.FindByNode(node.node_request, node.provider_id)
+                                         : ledger.Find(node.node_request);
+    if (row != nullptr) {
+      rows_.emplace_back(row->key, &node);
+    } else if (node.registered) {
+      orphans_.push_back(&node);
+    }
   }
-  const auto before = [](const NodeUse* a, const NodeUse* b) {
-    return std::forward_as_tuple(a->node_request, b->ready, b->registered, a->name) <
-           std::forward_as_tuple(b->node_request, a->ready, a->registered, b->name);
+  const auto before = [](const auto& a, const auto& b) {
+    return std::forward_as_tuple(a.first, b.second->ready, b.second->registered, a.second->name) <
+           std::forward_as_tuple(b.first, a.second->ready, a.second->registered, b.second->name);
   };
   if (!std::is_sorted(rows_.begin(), rows_.end(), before)) {
     std::stable_sort(rows_.begin(), rows_.end(), before);
   }
 }
 
-std::vector<const NodeUse*> NodesByRequest::Of(const std::string& request) const {
-  auto it = std::lower_bound(
-      rows_.begin(), rows_.end(), request,
-      [](const NodeUse* row, const std::string& name) { return row->node_request < name; });
+std::vector<const NodeUse*> NodesByRow::Of(const Machine& machine) const {
+  auto it =
+      std::lower_bound(rows_.begin(), rows_.end(), machine.key,
+                       [](const auto& row, const std::string& key) { return row.first < key; });
   std::vector<const NodeUse*> nodes;
-  for (; it != rows_.end() && (*it)->node_request == request; ++it) nodes.push_back(*it);
+  for (; it != rows_.end() && it->first == machine.key; ++it) nodes.push_back(it->second);
   return nodes;
 }
 
@@ -134,29 +162,71 @@ std::vector<const model::NodePool*> Hook::Impl::TakePools(const StepInput& input
   return pools;
 }
 
-void Hook::Impl::TakeMachines(const NodesByRequest& nodes, StepContext& context) {
-  for (auto& [name, machine] : ledger_.rows()) {
+NodesByRow Hook::Impl::SettleRows(const std::vector<NodeUse>* nodes) {
+  NodesByRow by_row(nodes, ledger_);
+  std::vector<Machine*> lost;
+  for (auto& [key, machine] : ledger_.rows()) {
+    if (machine.lost) lost.push_back(&machine);
+  }
+  bool changed = false;
+  for (Machine* machine : lost) {
+    MachineView view{machine, by_row.Of(*machine), {}};
+    changed = TakeOverLost(view, ledger_) || changed;
+  }
+  return changed ? NodesByRow(nodes, ledger_) : by_row;
+}
+
+void Hook::Impl::TakeMachines(const NodesByRow& nodes, StepContext& context) {
+  AdvanceLostRows(nodes, context);
+  for (auto& [key, machine] : ledger_.rows()) {
     if (!machine.seen()) continue;
     if (machine.first_seen == absl::InfinitePast()) machine.first_seen = context.now;
-    context.views.push_back({&machine, nodes.Of(name), {}});
-    SetSurplusApart(context.views.back());
+    context.views.push_back({&machine, nodes.Of(machine), {}});
+    MachineView& view = context.views.back();
+    for (const NodeUse* node : view.nodes) {
+      if (node->registered) ledger_.AddProviderId(machine, node->provider_id);
+    }
+    if (!machine.taints.empty()) {
+      std::set<std::string> uids;
+      for (const NodeUse* node : view.nodes) uids.insert(node->uid);
+      ledger_.KeepTaints(machine, uids);
+    }
+    SetSurplusApart(view);
   }
+  std::sort(context.views.begin(), context.views.end(),
+            [](const MachineView& a, const MachineView& b) {
+              return a.machine->name() < b.machine->name();
+            });
   AdvanceUnseen(nodes, context);
   ordinals_.clear();
+}
+
+void Hook::Impl::AdvanceLostRows(const NodesByRow& nodes, StepContext& context) {
+  std::vector<std::string> ended;
+  for (auto& [key, machine] : ledger_.rows()) {
+    if (!machine.lost) continue;
+    MachineView view{&machine, nodes.Of(machine), {}};
+    if (AdvanceLost(view, context)) {
+      ended.push_back(key);
+    } else {
+      context.lost.push_back(std::move(view));
+    }
+  }
+  for (const std::string& key : ended) ledger_.DropLost(key);
 }
 
 // Requests that were created, or may have been, and that the watch has not shown. The creation is
 // repeated as long as the node is needed, or an answer is missing. It is forgotten only if nothing
 // needs the node and a fresh watch would show the object: a Step is called with a fresh watch only.
-void Hook::Impl::AdvanceUnseen(const NodesByRequest& nodes, StepContext& context) {
+void Hook::Impl::AdvanceUnseen(const NodesByRow& nodes, StepContext& context) {
   for (std::string& name : std::exchange(never_written_, {})) {
     context.out.withdrawn.push_back(std::move(name));
   }
   std::vector<std::string> gone;
-  for (auto& [name, machine] : ledger_.rows()) {
-    if (machine.seen()) continue;
+  for (auto& [key, machine] : ledger_.rows()) {
+    if (machine.seen() || machine.lost) continue;
     const WriteAttempts& creation = machine.creation;
-    const bool unneeded = MachineView{&machine, nodes.Of(name), {}}.known_unneeded();
+    const bool unneeded = MachineView{&machine, nodes.Of(machine), {}}.known_unneeded();
     if (creation.in_flight() || !unneeded) {
       if (creation.MayGo(context.now)) {
         ledger_.CreationSent(machine.desired, context.now);
@@ -170,7 +240,7 @@ void Hook::Impl::AdvanceUnseen(const NodesByRequest& nodes, StepContext& context
     if (context.now < shown) {
       context.WakeAt(shown);
     } else {
-      gone.push_back(name);
+      gone.push_back(machine.name());
     }
   }
   for (std::string& name : gone) {
@@ -181,18 +251,25 @@ void Hook::Impl::AdvanceUnseen(const NodesByRequest& nodes, StepContext& context
 
 CapUsage Hook::Impl::UsageOf(const StepContext& context) const {
   CapUsage usage;
+  const auto add = [&](const MachineView& view) {
+    const int64_t node_gpus =
+        view.registered() ? model::Get(view.node()->allocatable, model::kGpuName) / 1000 : 0;
+    for (int64_t i = view.CountMachines(); i > 0; --i) {
+      usage.Add(view.request(), catalog_, node_gpus);
+    }
+  };
   for (const MachineView& view : context.views) {
     // The old status counts until the new one is written: a restart would know nothing else, and
     // might launch it.
     const bool counts = CountsAgainstCaps(view.request(), view.registered()) ||
                         !view.machine->Written(view.request().phase);
-    if (!counts) continue;
-    const int64_t node_gpus =
-        view.registered() ? model::Get(view.node()->allocatable, model::kGpuName) / 1000 : 0;
-    usage.Add(view.request(), catalog_, node_gpus);
+    if (counts) add(view);
   }
-  for (const auto& [name, machine] : ledger_.rows()) {
-    if (!machine.seen()) usage.Add(machine.desired, catalog_);
+  for (const MachineView& view : context.lost) add(view);
+  for (const auto& [key, machine] : ledger_.rows()) {
+    // A request that is written again for a lost machine counts with that machine.
+    const bool counts = !machine.seen() && !machine.lost && !ledger_.HasLost(machine.name());
+    if (counts) usage.Add(machine.desired, catalog_);
   }
   return usage;
 }
@@ -205,9 +282,9 @@ void Hook::Impl::LearnShapes(StepContext& context) {
     view.machine->shape_learned = true;
     const InstanceType* type = catalog_.Find(request.instance_type);
     if (type == nullptr) continue;
-    const model::Node promised =
-        UsableNode({type, &default_pool_, request.zone, request.spot, 0}, "");
-    shapes_.Learn(request.instance_type, request.pool, promised.allocatable, request.allocatable,
+    const model::ResourceList promised = Announced(request).value_or(
+        UsableNode({type, &default_pool_, request.zone, request.spot, 0}, "").allocatable);
+    shapes_.Learn(request.instance_type, request.pool, promised, request.allocatable,
                   request.ready_at.value_or(context.now));
   }
 }
@@ -241,42 +318,54 @@ model::NodeRequest Hook::Impl::RequestOf(const NodeUse& orphan, const StepContex
 // Adopts a node of ours whose request object is gone (deleted by force). Without a request it would
 // not be billed and never be scaled down. The request is written again under its old name, and so
 // belongs to the node again (I5).
-void Hook::Impl::AdoptOrphans(const NodesByRequest& nodes, StepContext& context) {
+void Hook::Impl::AdoptOrphans(const NodesByRow& nodes, StepContext& context) {
   std::map<std::string, Orphan> seen;
-  for (const NodeUse* row : nodes.rows()) {
-    const NodeUse& node = *row;
-    const std::string& name = node.node_request;
+  for (const MachineView& view : context.lost) {
+    const bool nameless = ledger_.Find(view.machine->name()) == nullptr;
+    if (view.registered() && nameless) AdoptNode(*view.node(), view.machine, context, seen);
+  }
+  for (const NodeUse* node : nodes.orphans()) {
     // A node without the labels of our launches is an imitation and must not be touched.
-    const bool ours = node.registered && IsOurName(name) && !node.instance_type.empty();
-    if (!ours || ledger_.Find(name) != nullptr) continue;
-    auto known = orphans_.find(name);
-    Orphan orphan = known == orphans_.end() ? Orphan{context.now} : known->second;
-    const absl::Time due =
-        orphan.since + Backoff{kMissingGrace, kAdoptionPauseMax}.Pause(orphan.attempts + 1);
-    if (context.now < due) {
-      seen.emplace(name, orphan);
-      context.WakeAt(due);
-      continue;
+    const bool ours = IsOurName(node->node_request) && !node->instance_type.empty();
+    if (ours && ledger_.Find(node->node_request) == nullptr) {
+      AdoptNode(*node, nullptr, context, seen);
     }
-    orphan.since = context.now;
-    ++orphan.attempts;
-    seen.emplace(name, orphan);
-    model::NodeRequest request = RequestOf(node, context);
-    ledger_.CreationSent(request, context.now);
-    context.WakeAt(ledger_.Find(name)->creation.due());
-    context.Do(model::CreateNodeRequest{request});
-    context.out.created.push_back({std::move(request), model::Node(), /*adopted=*/true});
   }
   orphans_ = std::move(seen);
+}
+
+void Hook::Impl::AdoptNode(const NodeUse& node, const Machine* lost, StepContext& context,
+                           std::map<std::string, Orphan>& seen) {
+  const std::string name = lost != nullptr ? lost->name() : node.node_request;
+  auto known = orphans_.find(name);
+  Orphan orphan = known == orphans_.end() ? Orphan{context.now} : known->second;
+  const absl::Time due =
+      orphan.since + Backoff{kMissingGrace, kAdoptionPauseMax}.Pause(orphan.attempts + 1);
+  if (context.now < due) {
+    seen.emplace(name, orphan);
+    context.WakeAt(due);
+    return;
+  }
+  orphan.since = context.now;
+  ++orphan.attempts;
+  seen.emplace(name, orphan);
+  model::NodeRequest request =
+      lost != nullptr ? DecisionOf(lost->desired) : RequestOf(node, context);
+  ledger_.CreationSent(request, context.now);
+  context.WakeAt(ledger_.Find(name)->creation.due());
+  context.Do(model::CreateNodeRequest{request});
+  context.out.created.push_back({std::move(request), model::Node(), /*adopted=*/true});
 }
 
 StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
   StepOutput out;
   const std::vector<const model::NodePool*> pools = TakePools(input);
-  const NodesByRequest nodes(input.nodes);
+  const NodesByRow nodes =
+      options_.enabled ? SettleRows(input.nodes) : NodesByRow(input.nodes, ledger_);
   StepContext context{options_, hook_,    absl::FromUnixSeconds(absl::ToUnixSeconds(input.now)),
                       pools,    backoff_, ledger_,
-                      {},       out,      {}};
+                      {},       {},       out,
+                      {}};
   if (options_.enabled) {
     TakeMachines(nodes, context);
     for (MachineView& view : context.views) AdvanceLifecycle(view, context);
@@ -313,8 +402,9 @@ absl::StatusOr<model::Node> Hook::Impl::ExpectedNode(
   model::Node node =
       UsableNode({type, pool, request.zone, request.spot, request.price_micro_usd_per_hour},
                  request.meta.name);
-  shapes_.Apply(node);
   // Another catalogue may say something else by now. What was ordered counts against the caps.
+  if (auto announced = Announced(request)) node.allocatable = *std::move(announced);
+  shapes_.Apply(node);
   if (const std::optional<int64_t> gpus = OrderedGpus(request); gpus.has_value()) {
     const int64_t has = model::Get(node.allocatable, model::kGpuName);
     model::Set(node.allocatable, model::kGpuName, std::min(has, *gpus * 1000));
@@ -322,25 +412,32 @@ absl::StatusOr<model::Node> Hook::Impl::ExpectedNode(
   return node;
 }
 
-void Hook::Impl::OnProviderResult(const std::string& name, bool launch, const absl::Status& status,
+void Hook::Impl::OnProviderResult(const ProviderCall& call, const absl::Status& status,
                                   absl::Time now, const std::string& machine_id) {
-  Machine* machine = ledger_.FindMutable(name);
-  if (machine == nullptr || !machine->seen()) return;
-  if (launch) {
+  Machine* machine = ledger_.FindObject(call.request_name, call.request_uid);
+  if (machine == nullptr || (!machine->seen() && !machine->lost)) return;
+  ledger_.Changed();
+  if (call.launch) {
     machine->launch_answer = status;
     if (status.ok()) ledger_.SetProviderId(*machine, machine_id);
-  } else {
-    WriteAttempts& terminate = machine->terminate;
-    const absl::Status answer = absl::IsNotFound(status) ? absl::OkStatus() : status;
-    machine->gone = machine->gone || (answer.ok() && terminate.started());
-    terminate.Answered(answer, now, kTerminateRules);
-    if (!answer.ok()) {
-      machine->desired.message = ShortMessage(
-          absl::StrCat("TerminateNode failed, attempts: ", terminate.failures(), ": ",
-                       absl::StatusCodeToString(status.code()), ": ", status.message()));
-    }
+    return;
   }
-  ledger_.Changed();
+  const auto end = machine->ends.find(call.provider_id);
+  if (end == machine->ends.end()) return;
+  if (call.provider_id.empty() && !status.ok() && !machine_id.empty()) {
+    // It was not ended: this is its id, and so its node can be found.
+    machine->ends.erase(end);
+    return ledger_.SetProviderId(*machine, machine_id);
+  }
+  WriteAttempts& attempts = end->second.attempts;
+  const absl::Status answer = absl::IsNotFound(status) ? absl::OkStatus() : status;
+  end->second.confirmed = end->second.confirmed || (answer.ok() && attempts.started());
+  attempts.Answered(answer, now, kTerminateRules);
+  if (!answer.ok()) {
+    machine->desired.message =
+        ShortMessage(absl::StrCat("TerminateNode failed, attempts: ", attempts.failures(), ": ",
+                                  absl::StatusCodeToString(status.code()), ": ", status.message()));
+  }
 }
 
 void Hook::Impl::OnCreateResult(const std::string& name, const absl::Status& status,
@@ -359,7 +456,7 @@ Hook::~Hook() = default;
 
 bool Hook::Observe(const model::NodeRequest& request) { return impl_->ledger().Observe(request); }
 bool Hook::ObserveGone(const std::string& name, const std::string& uid) {
-  return impl_->ledger().ObserveGone(name, uid);
+  return impl_->ledger().ObserveGone(name, uid, impl_->enabled());
 }
 const MachineLedger& Hook::machines() const { return impl_->ledger(); }
 
@@ -387,10 +484,9 @@ std::vector<model::Node> Hook::NodesOnOffer(
   return impl_->NodesOnOffer(pools);
 }
 
-void Hook::OnProviderResult(const std::string& request_name, bool launch,
-                            const absl::Status& status, absl::Time now,
+void Hook::OnProviderResult(const ProviderCall& call, const absl::Status& status, absl::Time now,
                             const std::string& machine_id) {
-  impl_->OnProviderResult(request_name, launch, status, now, machine_id);
+  impl_->OnProviderResult(call, status, now, machine_id);
 }
 
 void Hook::OnCreateResult(const std::string& request_name, const absl::Status& status,
@@ -403,9 +499,9 @@ bool Hook::OnStatusResult(const model::NodeRequest& written, const absl::Status&
   return impl_->ledger().StatusAnswered(written, status, now);
 }
 
-void Hook::OnTaintResult(const std::string& request_name, bool present, const absl::Status& status,
+void Hook::OnTaintResult(const std::string& node_uid, bool present, const absl::Status& status,
                          absl::Time now) {
-  impl_->ledger().TaintAnswered(request_name, present, status, now);
+  impl_->ledger().TaintAnswered(node_uid, present, status, now);
 }
 
 void Hook::OnDeleteResult(const std::string& request_name, const std::string& uid,

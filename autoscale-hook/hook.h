@@ -97,9 +97,19 @@ struct StepInput {
   const std::vector<NodeUse>* nodes = nullptr;
 };
 
+// What a call to a provider is about: its answer is matched by the request's uid and the machine's
+// id, because the name may have another object by then.
+struct ProviderCall {
+  std::string request_name, request_uid;
+  std::string provider_id;  // of a TerminateNode
+  bool launch = false;
+};
+
 struct StepOutput {
   // Writes of requests and status, provider calls, taints; the caller sets ids.
   std::vector<model::Action> actions;
+  // Of each TerminateNode in `actions`, in their order.
+  std::vector<ProviderCall> ends;
   // Requests created in this step, each with its future node: the caller adds these nodes to its
   // state at once as ordered nodes. `adopted`: the request was written again for an existing node;
   // nothing was provisioned.
@@ -170,13 +180,13 @@ class Hook {
   bool OnStatusResult(const model::NodeRequest& written, const absl::Status& status,
                       absl::Time now);
   // The API server's answers to SetNodeTaint and DeleteNodeRequest. `uid`: of the request.
-  void OnTaintResult(const std::string& request_name, bool present, const absl::Status& status,
+  void OnTaintResult(const std::string& node_uid, bool present, const absl::Status& status,
                      absl::Time now);
   void OnDeleteResult(const std::string& request_name, const std::string& uid,
                       const absl::Status& status, absl::Time now);
-  // A provider's answer to LaunchNode or TerminateNode (ActionResult with its request's name).
-  void OnProviderResult(const std::string& request_name, bool launch, const absl::Status& status,
-                        absl::Time now, const std::string& machine_id = "");
+  // A provider's answer to LaunchNode or TerminateNode. `machine_id`: the id that it tells.
+  void OnProviderResult(const ProviderCall& call, const absl::Status& status, absl::Time now,
+                        const std::string& machine_id = "");
 
  private:
   class Impl;

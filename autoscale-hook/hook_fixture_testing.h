@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -40,7 +41,9 @@ class HookTest : public ::testing::Test {
     uses.reserve(nodes_.size());
     for (const auto& [name, node] : nodes_) uses.push_back(node);
     input.nodes = &uses;
-    return hook_->Step(input, placement_);
+    StepOutput out = hook_->Step(input, placement_);
+    asked_.insert(asked_.end(), out.ends.begin(), out.ends.end());
+    return out;
   }
   // The effect of the actions on the API server; the engine learns of ordered nodes.
   void Apply(const StepOutput& out) {
@@ -67,6 +70,7 @@ class HookTest : public ::testing::Test {
       if (it != nodes_.end() && !it->second.registered) nodes_.erase(it);
     }
     for (const StepOutput::NewNode& created : out.created) {
+      if (created.adopted) continue;  // its node is there
       NodeUse use;
       use.name = use.node_request = created.request.meta.name;
       use.needed = true;
@@ -89,8 +93,20 @@ class HookTest : public ::testing::Test {
   std::string TheName() const { return requests_.size() == 1 ? requests_.begin()->first : "?"; }
   model::NodeRequest& The() { return requests_.begin()->second; }
   model::NodeRequestPhase ThePhase() { return The().phase; }
-  void Answer(bool launch, const absl::Status& status) {
-    hook_->OnProviderResult(TheName(), launch, status, now_);
+  // The provider's answer to the launch of the one request, or to all ends asked for since the last
+  // answer.
+  void Answer(bool launch, const absl::Status& status, const std::string& machine_id = "") {
+    if (launch) {
+      return hook_->OnProviderResult({TheName(), The().meta.uid, "", true}, status, now_,
+                                     machine_id);
+    }
+    for (const ProviderCall& end : std::exchange(asked_, {})) {
+      hook_->OnProviderResult(end, status, now_, machine_id);
+    }
+  }
+  void Launched(const model::LaunchNode& launch) {
+    const model::ObjectMeta& request = launch.request->meta;
+    hook_->OnProviderResult({request.name, request.uid, "", true}, absl::OkStatus(), now_);
   }
   // Provisions one node and launches it at the provider.
   void Buy() {
@@ -142,6 +158,7 @@ class HookTest : public ::testing::Test {
   std::map<std::string, std::string> shown_;  // to the hook: name -> uid
   std::map<std::string, NodeUse> nodes_;
   std::vector<model::NodePool> pools_;
+  std::vector<ProviderCall> asked_;  // ends without an answer
   int uids_ = 0;
 };
 

@@ -21,15 +21,22 @@
 
 namespace fairlead::hook {
 
-// Nodes by their request; per request ready nodes first, then registered ones, then by name.
-class NodesByRequest {
+// Nodes by the row of the ledger that they belong to; per row ready nodes first, then registered
+// ones, then by name.
+class NodesByRow {
  public:
-  explicit NodesByRequest(const std::vector<NodeUse>* nodes);
-  [[nodiscard]] std::vector<const NodeUse*> Of(const std::string& request) const;
-  [[nodiscard]] const std::vector<const NodeUse*>& rows() const { return rows_; }
+  NodesByRow(const std::vector<NodeUse>* nodes, const MachineLedger& ledger);
+  [[nodiscard]] std::vector<const NodeUse*> Of(const Machine& machine) const;
+  // Nodes of requests, without those that have no row.
+  [[nodiscard]] const std::vector<std::pair<std::string, const NodeUse*>>& rows() const {
+    return rows_;
+  }
+  // Registered nodes of requests without a row.
+  [[nodiscard]] const std::vector<const NodeUse*>& orphans() const { return orphans_; }
 
  private:
-  std::vector<const NodeUse*> rows_;
+  std::vector<std::pair<std::string, const NodeUse*>> rows_;  // key of the row, node
+  std::vector<const NodeUse*> orphans_;
 };
 
 class Hook::Impl {
@@ -46,28 +53,38 @@ class Hook::Impl {
   std::vector<model::Node> NodesOnOffer(std::vector<const model::NodePool*> pools) const;
   std::vector<std::vector<std::string>> LabelsOnOffer(
       std::vector<const model::NodePool*> pools) const;
-  void OnProviderResult(const std::string& name, bool launch, const absl::Status& status,
-                        absl::Time now, const std::string& machine_id);
+  void OnProviderResult(const ProviderCall& call, const absl::Status& status, absl::Time now,
+                        const std::string& machine_id);
   void OnCreateResult(const std::string& name, const absl::Status& status, absl::Time now);
   MachineLedger& ledger() { return ledger_; }
+  [[nodiscard]] bool enabled() const { return options_.enabled; }
 
  private:
+  struct Orphan {
+    absl::Time since;
+    int64_t attempts = 0;
+  };
   // ---- machines (hook.cc)
   std::vector<const model::NodePool*> TakePools(const StepInput& input);
   [[nodiscard]] bool IsKnownProvider(const std::string& provider) const;
-  void TakeMachines(const NodesByRequest& nodes, StepContext& context);
-  void AdvanceUnseen(const NodesByRequest& nodes, StepContext& context);
+  // Gives lost machines to the requests that take them over; the nodes by row after that.
+  NodesByRow SettleRows(const std::vector<NodeUse>* nodes);
+  void TakeMachines(const NodesByRow& nodes, StepContext& context);
+  void AdvanceLostRows(const NodesByRow& nodes, StepContext& context);
+  void AdvanceUnseen(const NodesByRow& nodes, StepContext& context);
   void LearnShapes(StepContext& context);
-  void AdoptOrphans(const NodesByRequest& nodes, StepContext& context);
+  void AdoptOrphans(const NodesByRow& nodes, StepContext& context);
+  void AdoptNode(const NodeUse& node, const Machine* lost, StepContext& context,
+                 std::map<std::string, Orphan>& seen);
   model::NodeRequest RequestOf(const NodeUse& orphan, const StepContext& context) const;
   CapUsage UsageOf(const StepContext& context) const;
 
   // ---- demand (provisioning.cc)
   class GuardedPlacement;
-  void Provision(const Demand& demand, const DemandMembers* members, const NodesByRequest& nodes,
+  void Provision(const Demand& demand, const DemandMembers* members, const NodesByRow& nodes,
                  Placement& placement, StepContext& context);
-  void JudgePurchases(const Demand& demand, const DemandMembers* members,
-                      const NodesByRequest& nodes, StepContext& context);
+  void JudgePurchases(const Demand& demand, const DemandMembers* members, const NodesByRow& nodes,
+                      StepContext& context);
   // Wakes the hook when the rate of provisioning permits the item again.
   bool IsBeyondRate(const DemandItem& item, StepContext& context);
   // The items that may be planned now, as indexes. `details`: of each of the others, why not.
@@ -99,11 +116,7 @@ class Hook::Impl {
   std::vector<std::string> unknown_providers_;    // of pools, for people
   std::vector<std::string> never_written_;        // rejected creations, to be withdrawn
   std::set<std::string> linked_;                  // requests whose purchase the guard knows
-  struct Orphan {
-    absl::Time since;
-    int64_t attempts = 0;
-  };
-  std::map<std::string, Orphan> orphans_;  // nodes without their request
+  std::map<std::string, Orphan> orphans_;  // names of requests that nodes have, and that are gone
   std::map<std::tuple<std::string, std::string, std::string, bool, std::string>, int64_t> ordinals_;
 };
 

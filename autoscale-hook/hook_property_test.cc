@@ -234,7 +234,7 @@ class World {
     } else if (const auto* taint = std::get_if<model::SetNodeTaint>(&action.what)) {
       auto it = nodes_.find(taint->node);
       const auto answer = [&](const absl::Status& status) {
-        if (!Fault(10)) hook_->OnTaintResult(taint->node, taint->present, status, now_);
+        if (!Fault(10)) hook_->OnTaintResult(taint->uid, taint->present, status, now_);
       };
       if (it == nodes_.end() || it->second.uid != taint->uid) {
         return answer(absl::NotFoundError("no such node"));
@@ -246,8 +246,8 @@ class World {
       DeliverLaunch(*launch);
     } else if (const auto* terminate = std::get_if<model::TerminateNode>(&action.what)) {
       if (Fault(5)) {
-        return hook_->OnProviderResult(terminate->request_name, false, absl::InternalError("x"),
-                                       now_);
+        return hook_->OnProviderResult(CallOf(terminate->request_name, false),
+                                       absl::InternalError("x"), now_);
       }
       // No machine is ended because of a decision that a restart would lose.
       const Phase phase = requests_.contains(terminate->request_name)
@@ -262,14 +262,19 @@ class World {
       KillMachine(terminate->request_name);
       ++removed;
       if (!Fault(10)) {
-        hook_->OnProviderResult(terminate->request_name, false, absl::OkStatus(), now_);
+        hook_->OnProviderResult(CallOf(terminate->request_name, false), absl::OkStatus(), now_);
       }
     }
+  }
+  // Nodes have no provider ids here.
+  [[nodiscard]] ProviderCall CallOf(const std::string& name, bool launch) const {
+    const auto request = requests_.find(name);
+    return {name, request == requests_.end() ? "" : request->second.meta.uid, "", launch};
   }
   void DeliverLaunch(const model::LaunchNode& launch) {
     const std::string& name = launch.request->meta.name;
     const auto answer = [&](const absl::Status& status) {
-      if (!Fault(8)) hook_->OnProviderResult(name, true, status, now_);
+      if (!Fault(8)) hook_->OnProviderResult(CallOf(name, true), status, now_);
     };
     if (!machines_.contains(name)) {
       if (Fault(15)) {

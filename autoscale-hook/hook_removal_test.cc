@@ -363,7 +363,7 @@ TEST_F(HookTest, ATaintThatFailsIsRepeatedEverLaterAndOneAttemptIsInFlight) {
       for (int j = 0; j < 3; ++j, now_ += absl::Seconds(1)) {
         EXPECT_TRUE(All<model::SetNodeTaint>(Step()).empty());
       }
-      hook_->OnTaintResult(TheName(), true, answer, now_);
+      hook_->OnTaintResult("node-uid", true, answer, now_);
     }
     ASSERT_GE(sent.size(), 5u);
     EXPECT_LE(sent.size(), 10u);
@@ -457,11 +457,8 @@ TEST_F(HookTest, RefusedTerminateIsRepeatedWithGrowingPausesAndTold) {
   LeaveUnneeded();
   int calls = 0;
   for (StepOutput out = StepTwice(); now_ < kStart + absl::Hours(6);) {
-    for (const auto& terminate : All<model::TerminateNode>(out)) {
-      ++calls;
-      hook_->OnProviderResult(terminate.request_name, false,
-                              absl::PermissionDeniedError("iam:TerminateInstances"), now_);
-    }
+    calls += static_cast<int>(out.ends.size());
+    Answer(false, absl::PermissionDeniedError("iam:TerminateInstances"));
     out = StepAndApply();
     if (calls > 0) {
       EXPECT_NE(The().message.find("iam:TerminateInstances"), std::string::npos) << The().message;

@@ -2,6 +2,7 @@
 #include "autoscale-hook/hook.h"
 
 #include "autoscale-hook/hook_fixture_testing.h"
+#include "autoscale-hook/machines/announced.h"
 #include "autoscale-hook/planner/caps.h"
 #include "autoscale-hook/provisioning/failure.h"
 
@@ -371,6 +372,9 @@ TEST_F(HookTest, AnotherCatalogueDoesNotMakeAnOrderLarger) {
   StepAndApply({Item("team/a", Spec(1000, 4, 1), 1)});
   const Catalog larger = Catalog::FromTypes({Type("g.1", 4, 16, 3, kDollar)});
   Hook later(options_, &larger);
+  EXPECT_EQ(model::Get(later.ExpectedNode(The())->allocatable, model::kGpuName), 1000);
+  // A request of an older version.
+  The().meta.annotations.Erase(kAnnouncedAnnotation);
   EXPECT_EQ(model::Get(later.ExpectedNode(The())->allocatable, model::kGpuName), 1000);
   The().meta.labels.Erase(kRequestGpusLabel);
   EXPECT_EQ(model::Get(later.ExpectedNode(The())->allocatable, model::kGpuName), 3000);

@@ -13,7 +13,7 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
   std::optional<InFlight> found = in_flight.Take(result.action_id);
   const auto accepted = accepted_launches.find(result.action_id);
   if (!found.has_value() && accepted != accepted_launches.end()) {
-    found = InFlightProvider{accepted->second, true};
+    found = accepted->second;
   }
   if (!found.has_value()) return;
   if (const auto* reserve = std::get_if<InFlightReservation>(&*found)) {
@@ -37,7 +37,7 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
     EvictionAnswered(std::move(*evict), status, now);
   } else if (const auto* taint = std::get_if<InFlightTaint>(&*found)) {
     memo.valid = false;
-    hook.OnTaintResult(nodes.RequestOfNode(taint->node), taint->present, status, now);
+    hook.OnTaintResult(taint->node_uid, taint->present, status, now);
     if (!status.ok()) dirty = true;  // the hook knows when it is due again
   } else if (const auto* end = std::get_if<InFlightRequestEnd>(&*found)) {
     memo.valid = false;
@@ -68,12 +68,12 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
 void DecisionLoop::Impl::ProviderAnswered(uint64_t action_id, const InFlightProvider& provider,
                                           const model::ActionResult& result, absl::Time now) {
   const std::string& name = provider.request_name;
-  if (provider.launch && result.status.ok() && hook.machines().Seen(name)) {
-    accepted_launches[action_id] = name;
+  if (provider.launch && result.status.ok() && hook.machines().Knows(name, provider.request_uid)) {
+    accepted_launches[action_id] = provider;
   } else {
     accepted_launches.erase(action_id);
   }
-  hook.OnProviderResult(name, provider.launch, result.status, now, result.machine_id);
+  hook.OnProviderResult(provider, result.status, now, result.machine_id);
   // A node that came before the answer is found by its provider id.
   if (!result.machine_id.empty()) RequestChanged(name);
   memo.valid = false;

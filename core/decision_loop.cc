@@ -160,7 +160,7 @@ void DecisionLoop::Impl::PoolsChanged() {
   memo.valid = false;
   offers_told = false;
   // An ordered node has the labels and taints of its pool.
-  for (const auto& [name, machine] : hook.machines().rows()) RequestChanged(name);
+  for (const auto& [key, machine] : hook.machines().rows()) RequestChanged(machine.name());
 }
 
 std::vector<const model::NodePool*> DecisionLoop::Impl::ValidPools() const {
@@ -305,8 +305,9 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
     case model::Kind::kNodeRequest:
       if (hook.ObserveGone(removed.name, removed.uid)) {
         change.capacity = true;
-        std::erase_if(accepted_launches,
-                      [&](const auto& launch) { return launch.second == removed.name; });
+        std::erase_if(accepted_launches, [&](const auto& launch) {
+          return !hook.machines().Knows(launch.second.request_name, launch.second.request_uid);
+        });
         RequestChanged(removed.name);
       }
       break;

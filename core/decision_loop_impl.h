@@ -227,7 +227,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   std::vector<model::EmitEvent> events;  // to be sent with the next step
   std::set<model::Kind> missing_device_kinds;
   // Launches that a provider has accepted, by action: it may still report a failure.
-  std::map<uint64_t, std::string> accepted_launches;
+  std::map<uint64_t, InFlightProvider> accepted_launches;
   // They wait for the next step, which knows the time.
   std::vector<model::ActionResult> answers;
   std::vector<engine::Waiting> waiting;

@@ -65,7 +65,7 @@ class MachinesTest : public PurchaseTest {
       } else if (const auto* launch = std::get_if<model::LaunchNode>(&what)) {
         Launch(*launch, machine_id);
       } else if (const auto* terminate = std::get_if<model::TerminateNode>(&what)) {
-        Terminate(*terminate);
+        answer = Terminate(*terminate, machine_id);
       } else if (const auto* taint = std::get_if<model::SetNodeTaint>(&what)) {
         model::Node& node = nodes_.at(taint->node);
         node.taints.clear();
@@ -79,6 +79,7 @@ class MachinesTest : public PurchaseTest {
         pod.phase = model::PodPhase::kRunning;
         Put(pod);
       }
+      if (lose_launch_answers_ && std::holds_alternative<model::LaunchNode>(what)) continue;
       loop_->Apply(model::ActionResult{result.actions[i].id, answer, "", machine_id});
     }
   }
@@ -97,15 +98,21 @@ class MachinesTest : public PurchaseTest {
     machines_[request] = node.meta.name;
     booting_[request] = {now_ + absl::Seconds(60), node};
   }
-  void Terminate(const model::TerminateNode& terminate) {
+  absl::Status Terminate(const model::TerminateNode& terminate, std::string& machine_id) {
+    auto machine = machines_.find(terminate.request_name);
+    if (machine == machines_.end()) return absl::OkStatus();
+    const std::string name = machine->second;
+    // Nodes without our label: the id is told first (providers/provider.h).
+    if (!labels_ && terminate.provider_id.empty()) {
+      machine_id = absl::StrCat("cloud:///", name);
+      return absl::FailedPreconditionError("has nodes without a label");
+    }
     ++terminated_;
     booting_.erase(terminate.request_name);
-    auto machine = machines_.find(terminate.request_name);
-    if (machine == machines_.end()) return;
-    const std::string name = machine->second;
     for (const auto& [pod, node] : bound_) EXPECT_NE(node, name) << "terminated under " << pod;
     machines_.erase(machine);
     if (nodes_.erase(name) > 0) loop_->Apply(model::Delete{model::Kind::kNode, "", name, ""});
+    return absl::OkStatus();
   }
   void AddPod(const model::Pod& pod) {
     pods_[pod.meta.name] = pod;
@@ -118,7 +125,7 @@ class MachinesTest : public PurchaseTest {
   }
 
   absl::Time now_ = At(1);
-  bool own_names_ = false, labels_ = true, refuse_status_ = false;
+  bool own_names_ = false, labels_ = true, refuse_status_ = false, lose_launch_answers_ = false;
   int64_t memory_ = 0;
   std::string taint_version_;
   int created_ = 0, launched_ = 0, terminated_ = 0;
@@ -188,6 +195,77 @@ TEST_F(MachinesTest, NodeWithoutOurLabelIsFoundByItsProviderId) {
   EXPECT_EQ(created_, 1);
   EXPECT_EQ(terminated_, 0);
   EXPECT_EQ(requests_.begin()->second.provider_id, "cloud:///ip-10-0-0-1");
+}
+
+// It looks like a node of others, until the provider tells the machine's id.
+TEST_F(MachinesTest, NodeWithoutOurLabelIsNotTerminatedUnderAPodAlsoIfItsIdIsUnknown) {
+  own_names_ = true;
+  labels_ = false;
+  lose_launch_answers_ = true;
+  Begin();
+  AddPod(GpuPod("p0"));
+  Play(absl::Minutes(60));
+  EXPECT_EQ(bound_["p0"], "ip-10-0-0-1");
+  EXPECT_EQ(created_, 1);
+  EXPECT_EQ(terminated_, 0);
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_EQ(requests_.begin()->second.provider_id, "cloud:///ip-10-0-0-1");
+  EndPod("p0");
+  Play(absl::Minutes(20));
+  EXPECT_EQ(terminated_, 1);
+  EXPECT_TRUE(requests_.empty());
+}
+
+TEST_F(MachinesTest, LabelLessNodeOfARequestThatIsDeletedByForceIsNotTerminatedUnderAPod) {
+  own_names_ = true;
+  labels_ = false;
+  Begin();
+  AddPod(GpuPod("p0"));
+  Play(absl::Seconds(30));
+  ASSERT_EQ(requests_.size(), 1u);
+  const model::NodeRequest request = requests_.begin()->second;
+  requests_.clear();
+  loop_->Apply(model::Delete{model::Kind::kNodeRequest, "", request.meta.name, request.meta.uid});
+  Play(absl::Minutes(10));
+  EXPECT_EQ(terminated_, 1) << "it had no node";
+  EXPECT_EQ(bound_["p0"], "ip-10-0-0-2");
+  const model::NodeRequest second = requests_.begin()->second;
+  requests_.clear();
+  loop_->Apply(model::Delete{model::Kind::kNodeRequest, "", second.meta.name, second.meta.uid});
+  Play(absl::Minutes(60));
+  EXPECT_EQ(terminated_, 1);
+  ASSERT_EQ(requests_.size(), 1u) << "it has a node, and gets its object back";
+  EXPECT_EQ(requests_.begin()->second.phase, Phase::kReady);
+  EndPod("p0");
+  Play(absl::Minutes(20));
+  EXPECT_EQ(terminated_, 2);
+  EXPECT_TRUE(machines_.empty());
+}
+
+TEST_F(MachinesTest, CatalogueThatAnnouncesMoreWhileANodeBootsDoesNotMakeItUseless) {
+  Begin();
+  AddPod(GpuPod("p0"));
+  Play(absl::Seconds(30));
+  ASSERT_EQ(requests_.size(), 1u);
+  catalog_ = *hook::Catalog::Parse(R"(
+types:
+- name: gpu.small
+  cpu: 8
+  memory: 32Gi
+  gpu: {model: Test-GPU, count: 1, memory_mib: 24576}
+  extra: {example.com/fabric: 4}
+  zones: [z1]
+  price: {on_demand: 1.00}
+)",
+                                   "t.yaml");
+  Restart();
+  for (const auto& [name, request] : requests_) Put(request);
+  Begin();
+  AddPod(GpuPod("p0"));
+  Play(absl::Minutes(60));
+  EXPECT_EQ(created_, 1);
+  EXPECT_EQ(terminated_, 0);
+  EXPECT_EQ(bound_.count("p0"), 1u);
 }
 
 TEST_F(MachinesTest, TypeThatComesTooSmallIsProvisionedOnceForAPod) {

@@ -34,16 +34,11 @@ model::ResourceList PromisedDevices(const hook::Hook& hook, const hook::Machine&
 }  // namespace
 
 std::string ManagedNodes::RequestOf(const model::Node& node) const {
-  std::string request(node.meta.labels.Get(model::kNodeRequestLabel));
-  if (request.empty() && !node.provider_id.empty()) {
-    request = hook_.machines().FindByProviderId(node.provider_id);
+  if (!node.provider_id.empty()) {
+    std::string request = hook_.machines().FindByProviderId(node.provider_id);
+    if (!request.empty()) return request;
   }
-  return request;
-}
-
-std::string ManagedNodes::RequestOfNode(const std::string& name) const {
-  const auto node = managed_.find(name);
-  return node == managed_.end() ? "" : node->second.request;
+  return std::string(node.meta.labels.Get(model::kNodeRequestLabel));
 }
 
 void ManagedNodes::Unlink(const std::string& name) {
@@ -173,13 +168,12 @@ state::Change ManagedNodes::RequestChanged(const std::string& request_name,
   state::Change change;
   const hook::Machine* machine = hook_.machines().Find(request_name);
   // The provider may have told the machine's id after the node had come.
-  if (machine != nullptr && !machine->desired.provider_id.empty()) {
-    auto by_id = by_provider_id_.find(machine->desired.provider_id);
-    if (by_id != by_provider_id_.end() && !managed_.contains(by_id->second)) {
-      const state::NodeId id = state_.FindNode(by_id->second);
-      if (id != state::kNoId && state_.node(id).exists) {
-        change |= Upsert(model::Node(state_.node(id).object));
-      }
+  for (const std::string& provider_id : hook_.machines().ProviderIdsOf(request_name)) {
+    const auto by_id = by_provider_id_.find(provider_id);
+    if (by_id == by_provider_id_.end() || managed_.contains(by_id->second)) continue;
+    const state::NodeId id = state_.FindNode(by_id->second);
+    if (id != state::kNoId && state_.node(id).exists) {
+      change |= Upsert(model::Node(state_.node(id).object));
     }
   }
   const auto nodes = by_request_.find(request_name);
@@ -315,10 +309,10 @@ bool ManagedNodes::IsNeeded(const std::string& name, const CachedUse& cached) co
 
 void ManagedNodes::ListUses(const std::set<state::NodeId>& promised) {
   std::vector<hook::NodeUse> uses;
-  for (const auto& [request, machine] : hook_.machines().rows()) {
-    if (by_request_.contains(request)) continue;
+  for (const auto& [key, machine] : hook_.machines().rows()) {
+    if (machine.lost || by_request_.contains(machine.name())) continue;
     hook::NodeUse use;
-    use.name = use.node_request = request;
+    use.name = use.node_request = machine.name();
     uses.push_back(std::move(use));
   }
   for (const auto& [name, node] : managed_) uses.push_back(UseOf(node));

@@ -2,9 +2,11 @@
 // until it is usable, without our own removal taint, and closed while it is being removed: alone,
 // if its request has another node (autoscale-hook/machines/surplus.h), from the taint on.
 //
-// A node belongs to a request by its label fairlead.dev/node-request, or by its providerID if the
-// provider has told it (NodeRequest.status.providerID); never by its name, which clouds choose
-// freely. Until it registers, an ordered node with the request's name represents it.
+// A node belongs to a request by its providerID if the provider has told it
+// (NodeRequest.status.providerID), else by its label fairlead.dev/node-request; never by its name,
+// which clouds choose freely. A request is named here, not identified: of several objects of one
+// name the ledger says which one a node belongs to (hook::MachineLedger). Until it registers, an
+// ordered node with the request's name represents it.
 //
 // Usable: Ready, no startup taint left, and every announced device is allocatable (a GPU node whose
 // device plugin is still starting reports none). A node that was usable once stays usable: a later
@@ -50,9 +52,6 @@ class ManagedNodes {
   // that settles them.
   bool PodsListed(const std::string& name, absl::string_view version,
                   const std::vector<model::Pod>& pods);
-
-  // The request of a registered node; empty: it is not ours.
-  [[nodiscard]] std::string RequestOfNode(const std::string& name) const;
 
   // Every node of a request, ordered ones too, and every registered one with a missing request.
   // `promised`: nodes to which pods are pipelined. Valid until the next call. O(nodes of requests)

@@ -158,11 +158,14 @@ bool DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries, absl::Ti
     RequestChanged(created.request.meta.name);
     if (!created.adopted) ++stats.node_requests;
   }
+  size_t end = 0;
   for (model::Action& action : output.actions) {
+    const bool ends = std::holds_alternative<model::TerminateNode>(action.what);
     if (const auto* update = std::get_if<model::UpdateNodeRequestStatus>(&action.what)) {
       RequestChanged(update->request->meta.name);
     }
     Emit(std::move(action), result);
+    if (ends) in_flight.SetCall(result.actions.back().id, output.ends[end++]);
   }
   TakeOutcomes(output.outcomes, demand.runs(), entries);
   memo.demand = demand.Release();

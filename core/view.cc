@@ -133,8 +133,8 @@ void ViewMaker::AddNodes(View& view) const {
     }
     view.nodes.push_back(std::move(row));
   }
-  for (const auto& [name, machine] : hook.machines().rows()) {
-    if (!machine.seen()) continue;
+  for (const auto& [key, machine] : hook.machines().rows()) {
+    if (!machine.seen() && !machine.lost) continue;
     const model::NodeRequest* request = &machine.desired;
     if (request->phase == model::NodeRequestPhase::kGone ||
         request->phase == model::NodeRequestPhase::kFailed) {

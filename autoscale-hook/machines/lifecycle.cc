@@ -58,9 +58,9 @@ bool TakeLaunchAnswer(MachineView& view, StepContext& context) {
     Fail(view, context, *failure, in_doubt, answer.message());
     return true;
   }
+  if (!machine.desired.launched_at.has_value()) machine.desired.launched_at = context.now;
   if (machine.desired.phase != Phase::kPending) return false;
   machine.desired.phase = Phase::kLaunched;
-  machine.desired.launched_at = context.now;
   machine.desired.message.clear();
   context.WakeAt(context.now + context.options.ready_timeout);
   return true;
@@ -72,6 +72,12 @@ bool TakeLaunchAnswer(MachineView& view, StepContext& context) {
 void SendLaunch(MachineView& view, StepContext& context) {
   WriteAttempts& launch = view.machine->launch;
   if (view.known_unneeded() || view.request().meta.deletion.has_value()) return;
+  // Taken over (lost_machines.h): the provider knows the machine by another uid.
+  if (view.registered() && !view.request().launched_at.has_value()) return;
+  if (context.ledger.HasLost(view.machine->name())) {
+    view.request().message = "waiting for the end of the former machine of this name";
+    return;
+  }
   if (!launch.MayGo(context.now)) return context.WakeAt(launch.due());
   absl::StatusOr<model::Node> node = context.hook.ExpectedNode(view.request());
   if (!node.ok()) {
@@ -103,20 +109,27 @@ void AdvancePending(MachineView& view, StepContext& context) {
   SendLaunch(view, context);
 }
 
-void BecomeRegistered(MachineView& view, StepContext& context) {
+// The node that represents the request from now on.
+void TakeNode(MachineView& view, StepContext& context) {
   NodeRequest& request = view.request();
   request.node_name = view.node()->name;
   context.ledger.SetProviderId(*view.machine, view.node()->provider_id);
+  if (request.phase == Phase::kReady) request.allocatable = view.node()->allocatable;
+}
+
+void BecomeRegistered(MachineView& view, StepContext& context) {
+  NodeRequest& request = view.request();
   if (!request.registered_at.has_value()) request.registered_at = context.now;
   request.phase = Phase::kRegistered;
+  TakeNode(view, context);
 }
 
 void BecomeReady(MachineView& view, StepContext& context) {
   NodeRequest& request = view.request();
-  BecomeRegistered(view, context);
+  if (!request.registered_at.has_value()) request.registered_at = context.now;
   request.phase = Phase::kReady;
   request.ready_at = context.now;
-  request.allocatable = view.node()->allocatable;
+  TakeNode(view, context);
   request.failure.clear();
   request.failed_at.reset();
   request.message.clear();
@@ -161,15 +174,12 @@ bool HandleMissing(MachineView& view, StepContext& context) {
 // Of several nodes the one that the request named may be gone.
 void FollowNode(MachineView& view, StepContext& context) {
   if (!view.registered()) return;
-  NodeRequest& request = view.request();
-  const auto is_named = [&](const NodeUse* node) { return node->name == request.node_name; };
+  const auto is_named = [&](const NodeUse* node) { return node->name == view.request().node_name; };
   if (std::any_of(view.nodes.begin(), view.nodes.end(), is_named) ||
       std::any_of(view.surplus.begin(), view.surplus.end(), is_named)) {
     return;
   }
-  request.node_name = view.node()->name;
-  request.allocatable = view.node()->allocatable;
-  context.ledger.SetProviderId(*view.machine, view.node()->provider_id);
+  TakeNode(view, context);
 }
 
 // I7 for every call that ends a machine: a registered machine goes only behind its fence and if
@@ -182,14 +192,8 @@ bool MayTerminate(MachineView& view, StepContext& context) {
 }
 
 void DeleteOnceGone(MachineView& view, StepContext& context) {
-  Machine& machine = *view.machine;
-  if (!machine.gone && view.request().phase != Phase::kGone) return;
-  if (!view.registered()) return context.Delete(view);
-  // Confirmed, but the node exists. Usually its deletion has not been seen yet. If it stays, the
-  // machine lives, or the object was left behind: then the provider is asked again.
-  if (!machine.terminate.MayGo(context.now)) return context.WakeAt(machine.terminate.due());
-  machine.gone = false;
-  if (MayTerminate(view, context)) context.Terminate(view);
+  const bool gone = view.request().phase == Phase::kGone || view.Ended();
+  if (gone && !view.registered()) context.Delete(view);
 }
 
 void AdvanceFailed(MachineView& view, StepContext& context) {
@@ -203,7 +207,7 @@ void AdvanceFailed(MachineView& view, StepContext& context) {
                              view.request().message);
     }
   }
-  if (!machine.terminate.started()) {
+  if (!machine.EndStarted()) {
     if (view.ready() && !view.request().meta.deletion.has_value()) {
       return BecomeReady(view, context);
     }

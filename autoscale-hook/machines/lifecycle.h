@@ -4,7 +4,9 @@
 //      \___________\____________\-> Failed ------/
 //
 //   Pending     LaunchNode is sent, also after a restart: providers are idempotent by request name.
-//               After an answer that leaves the outcome open the call is repeated with back-off.
+//               Without an answer, or after one that leaves the outcome open, the call is repeated
+//               with back-off. Nothing is launched while a lost machine has the request's name
+//               (lost_machines.h), and nothing for a node that is there without a launch of ours.
 //   Launched    waits for the node to register and be ready, ready_timeout from the launch. The
 //               provider may still report that the launch has failed.
 //   Registered  becomes Ready at ready_timeout although something announced is missing, if at
@@ -18,6 +20,10 @@
 //   Draining    is written before anything else is done. TerminateNode is repeated with back-off
 //               until confirmed; then the object is deleted. A node that registers only now, or
 //               is needed after a restart, is tainted and terminated once nothing needs it.
+//
+// A machine whose id is not known may be one that a node without our label stands for, with pods on
+// it. A provider that is asked to end it tells its id instead (providers/provider.h). The node is
+// then found by the id, and I7 holds for it as for any other.
 //
 // The finalizer keeps an object that a user deletes until its machine is gone: an unregistered
 // machine is drained at once, a registered one as soon as nothing needs it.

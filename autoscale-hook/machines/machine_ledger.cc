@@ -1,6 +1,9 @@
 #include "autoscale-hook/machines/machine_ledger.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
 
 namespace fairlead::hook {
 namespace {
@@ -25,6 +28,26 @@ bool IsEnding(Phase phase) {
   return phase == Phase::kFailed || phase == Phase::kDraining || phase == Phase::kGone;
 }
 
+// The key of a row whose object is not seen yet. No uid has a slash.
+std::string KeyOfName(const std::string& name) { return absl::StrCat("name/", name); }
+std::string KeyOf(const std::string& name, const std::string& uid) {
+  return uid.empty() ? KeyOfName(name) : uid;
+}
+
+// True if a machine may exist although the object is gone.
+bool MayHaveMachine(const Machine& machine) {
+  const Phase phase = machine.desired.phase;
+  if (phase == Phase::kGone) return false;
+  if (machine.first_seen == absl::InfinitePast()) return !IsEnding(phase);
+  const bool ended =
+      !machine.ends.empty() && std::all_of(machine.ends.begin(), machine.ends.end(),
+                                           [](const auto& end) { return end.second.confirmed; });
+  const bool all_told =
+      std::all_of(machine.provider_ids.begin(), machine.provider_ids.end(),
+                  [&](const std::string& id) { return machine.ends.contains(id); });
+  return !ended || !all_told;
+}
+
 }  // namespace
 
 bool SameStatus(const model::NodeRequest& a, const model::NodeRequest& b) {
@@ -44,20 +67,43 @@ bool Machine::Promises() const {
   return !IsEnding(desired.phase) && !desired.meta.deletion.has_value();
 }
 
+bool Machine::EndStarted() const {
+  return std::any_of(ends.begin(), ends.end(),
+                     [](const auto& end) { return end.second.attempts.started(); });
+}
+
 bool MachineLedger::Observe(const model::NodeRequest& request) {
   ++version_;
-  auto [it, added] = rows_.try_emplace(request.meta.name);
-  Machine& machine = it->second;
-  const bool another = !added && machine.seen() && machine.observed->meta.uid != request.meta.uid;
-  if (added || another || !machine.seen()) {
-    if (another) {
-      by_provider_id_.erase(machine.desired.provider_id);
-      machine = Machine();
+  const std::string& name = request.meta.name;
+  const std::string key = KeyOf(name, request.meta.uid);
+  auto row = rows_.find(key);
+  if (auto current = current_.find(name); current != current_.end() && current->second != key) {
+    auto former = rows_.find(current->second);
+    if (!former->second.seen() && row == rows_.end()) {
+      // The object of our creation: from now on it has a uid.
+      auto node = rows_.extract(former);
+      node.key() = key;
+      row = rows_.insert(std::move(node)).position;
+    } else if (!former->second.seen()) {
+      rows_.erase(former);
+    } else {
+      Lose(former);
     }
+  }
+  const bool added = row == rows_.end();
+  if (added) row = rows_.try_emplace(key).first;
+  Machine& machine = row->second;
+  machine.key = key;
+  current_[name] = key;
+  if (std::exchange(machine.lost, false)) {
+    lost_[name].erase(key);
+    if (lost_[name].empty()) lost_.erase(name);
+  }
+  if (added || !machine.seen()) {
     machine.first_seen = absl::InfinitePast();  // the next step sets it
     machine.desired = request;
     machine.observed = request;
-    Index(machine);
+    AddProviderId(machine, machine.desired.provider_id);
     return true;
   }
   const bool was_settled =
@@ -68,7 +114,7 @@ bool MachineLedger::Observe(const model::NodeRequest& request) {
   machine.desired.finalizers = request.finalizers;
   if (was_settled && !SameStatus(request, machine.desired)) {
     TakeStatus(request, machine.desired);
-    Index(machine);
+    AddProviderId(machine, machine.desired.provider_id);
     news = true;
   }
   machine.observed = request;
@@ -77,20 +123,41 @@ bool MachineLedger::Observe(const model::NodeRequest& request) {
   return news;
 }
 
-bool MachineLedger::ObserveGone(const std::string& name, const std::string& uid) {
-  auto it = rows_.find(name);
+bool MachineLedger::ObserveGone(const std::string& name, const std::string& uid,
+                                bool keep_machine) {
+  auto row = rows_.find(KeyOf(name, uid));
   // An unseen request is not the one that was deleted.
-  if (it == rows_.end() || !it->second.seen() || it->second.observed->meta.uid != uid) {
-    return false;
+  if (row == rows_.end() || !row->second.seen()) return false;
+  if (keep_machine) {
+    Lose(row);
+  } else {
+    Drop(row);
   }
-  Drop(it);
   return true;
 }
 
+void MachineLedger::Lose(Rows::iterator row) {
+  Machine& machine = row->second;
+  if (!MayHaveMachine(machine)) return Drop(row);
+  if (auto current = current_.find(machine.name());
+      current != current_.end() && current->second == row->first) {
+    current_.erase(current);
+  }
+  lost_[machine.name()].insert(row->first);
+  machine.lost = true;
+  machine.observed.reset();
+  machine.written.reset();
+  machine.deletion.Settle();
+  machine.missing_since.reset();
+  ++version_;
+}
+
 void MachineLedger::CreationSent(const model::NodeRequest& request, absl::Time now) {
-  auto [it, added] = rows_.try_emplace(request.meta.name);
+  const std::string key = KeyOfName(request.meta.name);
+  auto [it, added] = rows_.try_emplace(key);
   Machine& machine = it->second;
   if (added) {
+    machine.key = current_[request.meta.name] = key;
     machine.desired = request;
     machine.desired.meta.creation = now;
     machine.created_here = true;
@@ -114,15 +181,17 @@ bool MachineLedger::CreationAnswered(const std::string& name, const absl::Status
 }
 
 void MachineLedger::Forget(const std::string& name) {
-  auto it = rows_.find(name);
-  if (it != rows_.end() && !it->second.seen()) Drop(it);
+  auto current = current_.find(name);
+  if (current == current_.end()) return;
+  auto row = rows_.find(current->second);
+  if (!row->second.seen()) Drop(row);
 }
 
 bool MachineLedger::StatusAnswered(const model::NodeRequest& written, const absl::Status& status,
                                    absl::Time now) {
-  Machine* machine = FindMutable(written.meta.name);
-  if (machine == nullptr || machine->desired.meta.uid != written.meta.uid ||
-      !machine->written.has_value() || !SameStatus(machine->written->status, written)) {
+  Machine* machine = FindObject(written.meta.name, written.meta.uid);
+  if (machine == nullptr || !machine->written.has_value() ||
+      !SameStatus(machine->written->status, written)) {
     return false;  // a later write followed it
   }
   const Outcome outcome = machine->written->attempts.Answered(status, now, kWriteRules);
@@ -130,58 +199,151 @@ bool MachineLedger::StatusAnswered(const model::NodeRequest& written, const absl
   return IsEnding(written.phase) || outcome != Outcome::kDone;
 }
 
-void MachineLedger::TaintAnswered(const std::string& name, bool present, const absl::Status& status,
-                                  absl::Time now) {
-  Machine* machine = FindMutable(name);
-  if (machine == nullptr || machine->taint_wanted != present) return;
-  machine->taint.Answered(status, now, kWriteRules);
+void MachineLedger::TaintAnswered(const std::string& node_uid, bool present,
+                                  const absl::Status& status, absl::Time now) {
+  const auto node = by_node_.find(node_uid);
+  if (node == by_node_.end()) return;
+  auto row = rows_.find(node->second);
+  const auto taint = row->second.taints.find(node_uid);
+  if (taint == row->second.taints.end() || taint->second.wanted != present) return;
+  taint->second.attempts.Answered(status, now, kWriteRules);
   ++version_;
 }
 
 void MachineLedger::DeletionAnswered(const std::string& name, const std::string& uid,
                                      const absl::Status& status, absl::Time now) {
-  Machine* machine = FindMutable(name);
-  if (machine == nullptr || machine->desired.meta.uid != uid) return;
+  Machine* machine = FindObject(name, uid);
+  if (machine == nullptr) return;
   machine->deletion.Answered(status, now, kWriteRules);
   ++version_;
 }
 
 const Machine* MachineLedger::Find(const std::string& name) const {
-  auto it = rows_.find(name);
-  return it == rows_.end() ? nullptr : &it->second;
+  auto it = current_.find(name);
+  return it == current_.end() ? nullptr : &rows_.at(it->second);
 }
 
 Machine* MachineLedger::FindMutable(const std::string& name) {
-  auto it = rows_.find(name);
+  auto it = current_.find(name);
+  return it == current_.end() ? nullptr : &rows_.at(it->second);
+}
+
+Machine* MachineLedger::FindObject(const std::string& name, const std::string& uid) {
+  auto it = rows_.find(KeyOf(name, uid));
   return it == rows_.end() ? nullptr : &it->second;
 }
 
-bool MachineLedger::Seen(const std::string& name) const {
-  const Machine* machine = Find(name);
-  return machine != nullptr && machine->seen();
+bool MachineLedger::Knows(const std::string& name, const std::string& uid) const {
+  return rows_.contains(KeyOf(name, uid));
+}
+
+const Machine* MachineLedger::FindByNode(const std::string& request_name,
+                                         const std::string& provider_id) const {
+  if (auto it = by_provider_id_.find(provider_id); it != by_provider_id_.end()) {
+    return &rows_.at(it->second);
+  }
+  auto lost = lost_.find(request_name);
+  return lost == lost_.end() ? Find(request_name) : &rows_.at(*lost->second.begin());
+}
+
+bool MachineLedger::HasLost(const std::string& name) const { return lost_.contains(name); }
+
+bool MachineLedger::IsFree(const std::string& name) const {
+  return !current_.contains(name) && !lost_.contains(name);
 }
 
 std::string MachineLedger::FindByProviderId(const std::string& provider_id) const {
   auto it = by_provider_id_.find(provider_id);
-  return it == by_provider_id_.end() ? "" : it->second;
+  return it == by_provider_id_.end() ? "" : rows_.at(it->second).name();
+}
+
+std::set<std::string> MachineLedger::ProviderIdsOf(const std::string& name) const {
+  std::set<std::string> ids;
+  if (const Machine* current = Find(name)) ids = current->provider_ids;
+  if (auto lost = lost_.find(name); lost != lost_.end()) {
+    for (const std::string& key : lost->second) {
+      const std::set<std::string>& more = rows_.at(key).provider_ids;
+      ids.insert(more.begin(), more.end());
+    }
+  }
+  return ids;
+}
+
+void MachineLedger::AddProviderId(Machine& machine, const std::string& provider_id) {
+  if (provider_id.empty()) return;
+  // An id leads to one row: the first that told it. Of a lost row the current one takes it over.
+  auto [known, added] = by_provider_id_.try_emplace(provider_id, machine.key);
+  if (!added && known->second != machine.key) {
+    Machine& other = rows_.at(known->second);
+    if (!other.lost) return;
+    other.provider_ids.erase(provider_id);
+    other.taken_over = other.provider_ids.empty();
+    known->second = machine.key;
+  }
+  if (machine.provider_ids.insert(provider_id).second) ++version_;
 }
 
 void MachineLedger::SetProviderId(Machine& machine, const std::string& provider_id) {
+  AddProviderId(machine, provider_id);
   if (provider_id.empty() || machine.desired.provider_id == provider_id) return;
-  by_provider_id_.erase(machine.desired.provider_id);
   machine.desired.provider_id = provider_id;
-  Index(machine);
   ++version_;
 }
 
-void MachineLedger::Index(const Machine& machine) {
-  const std::string& id = machine.desired.provider_id;
-  if (!id.empty()) by_provider_id_[id] = machine.name();
+void MachineLedger::RemoveProviderId(Machine& machine, const std::string& provider_id) {
+  auto known = by_provider_id_.find(provider_id);
+  if (known != by_provider_id_.end() && known->second == machine.key) by_provider_id_.erase(known);
+  machine.provider_ids.erase(provider_id);
+  machine.ends.erase(provider_id);
+  machine.surplus_since.erase(provider_id);
+  ++version_;
 }
 
-void MachineLedger::Drop(std::map<std::string, Machine>::iterator row) {
-  auto by_id = by_provider_id_.find(row->second.desired.provider_id);
-  if (by_id != by_provider_id_.end() && by_id->second == row->first) by_provider_id_.erase(by_id);
+void MachineLedger::HandOver(Machine& lost, Machine& current) {
+  const std::string main = lost.desired.provider_id;
+  for (const std::string& id : std::set<std::string>(lost.provider_ids)) {
+    by_provider_id_.erase(id);
+    AddProviderId(current, id);
+  }
+  if (current.desired.provider_id.empty()) SetProviderId(current, main);
+  Drop(rows_.find(lost.key));
+}
+
+void MachineLedger::DropLost(const std::string& key) {
+  auto row = rows_.find(key);
+  if (row != rows_.end() && row->second.lost) Drop(row);
+}
+
+void MachineLedger::TaintSent(const Machine& machine, const std::string& node_uid) {
+  by_node_[node_uid] = machine.key;
+}
+
+void MachineLedger::KeepTaints(Machine& machine, const std::set<std::string>& node_uids) {
+  for (auto taint = machine.taints.begin(); taint != machine.taints.end();) {
+    if (node_uids.contains(taint->first)) {
+      ++taint;
+      continue;
+    }
+    by_node_.erase(taint->first);
+    taint = machine.taints.erase(taint);
+  }
+}
+
+void MachineLedger::Drop(Rows::iterator row) {
+  const Machine& machine = row->second;
+  for (const std::string& id : machine.provider_ids) {
+    auto known = by_provider_id_.find(id);
+    if (known != by_provider_id_.end() && known->second == row->first) by_provider_id_.erase(known);
+  }
+  for (const auto& [uid, taint] : machine.taints) by_node_.erase(uid);
+  if (auto current = current_.find(machine.name());
+      current != current_.end() && current->second == row->first) {
+    current_.erase(current);
+  }
+  if (auto lost = lost_.find(machine.name()); lost != lost_.end()) {
+    lost->second.erase(row->first);
+    if (lost->second.empty()) lost_.erase(lost);
+  }
   rows_.erase(row);
   ++version_;
 }

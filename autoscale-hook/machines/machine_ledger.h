@@ -1,19 +1,39 @@
-// The ledger of machines: a row per NodeRequest, from its creation until its object is gone. A row
-// has
+// The ledger of machines: a row per NodeRequest, from its creation until its machines are gone. A
+// row has
 //   desired   the hook's last decision: the status that the object should have
 //   written   the last status write, its attempts and whether the API server has accepted it
 //   observed  the object as the watch showed it last
-//   provider  the calls to the provider, their number, and its last answer
+//   provider  the ids of its machines, the calls to the provider, and the answers
 // All that is sent, to the API server and to the provider, follows base/write_attempts.h, with the
 // rules below. A sent write is not trusted: `Written` is true only of a status that the API server
 // has answered OK or the watch has shown. Every action that cannot be undone (TerminateNode,
 // deletion of the object) waits for it. A row whose object has not been seen stays as long as its
 // creation may have been carried out (Hook::Impl::AdvanceUnseen), and counts against all caps.
 //
-// Identity: the uid of the NodeRequest. The key of a row is its name, which the API server keeps
-// unique. An object of another uid under that name is another row, and the former row is dropped.
-// Nodes are not stored here: a node names its request by label or by providerID
-// (core::ManagedNodes).
+// Identity: the uid of the NodeRequest. A name is not an identity: an object may be deleted by
+// force and made again under its name, by any writer. What holds:
+//   - The key of a row is the object's uid. Until the object is seen its row has a key of its own,
+//     made of the name ("name/N"), which the API server keeps unique; then the key becomes the uid.
+//   - Answers about an object or its machines are matched by uid, answers about one machine also by
+//     its provider id, answers about a node by the node's uid. A creation has no uid yet: its
+//     answer is matched by name, and only to a row that has not been seen.
+//   - Of the rows of one name at most one is *current*: its object exists, or is being created. The
+//     others are *lost*: the object is gone and a machine may exist. A lost row counts against the
+//     caps until the provider has confirmed the end of its machines, or until the current row of
+//     its name takes its registered node over (lost_machines.h).
+//   - While a name has a lost row, its current row launches nothing. So there are never machines of
+//     two objects of one name, and neither a provider nor the label of a node can confuse them.
+//   - A provider id leads to one row. A provider that launched twice gives a row two machines: each
+//     counts against the caps, and has calls and answers of its own.
+// Names are kept where nothing else exists or people read them: the label of a node (one that an
+// older version launched has no other), nominated nodes and verdicts. The label of a registered
+// node leads to a lost row of the name if there is one, because the current row has launched
+// nothing; else to the current row. A node's providerID, if a row has it, comes before its label.
+// A request that is written again for a lost machine has the machine's old name.
+//
+// An object that disappears is lost only if this process has decided about it: a replica that
+// follows another leader cannot know whether that leader has ended the machine before. For such a
+// replica an object in an ending phase that goes has ended; in any other phase it is lost.
 //
 // Fairlead is the only writer of these objects' status (the lease fences it). So an observed status
 // that differs from the desired one, while no write of ours is under way, is another leader's and
@@ -25,9 +45,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/write_attempts.h"
 #include "scheduler/model/workload_objects.h"
@@ -45,9 +67,11 @@ inline constexpr WriteAttempts::Rules kCreationRules = {
     .backoff = {absl::Seconds(1), absl::Minutes(1)},
     .silence = kWriteRules.silence,
     .unseen = {kDoubtLasts, kDoubtLasts}};
-// LaunchNode: without an answer a time-out of the machine's life decides.
+// LaunchNode: repeated without an answer too, because the answer may tell the machine's id. A
+// time-out of the machine's life ends that.
 inline constexpr WriteAttempts::Rules kLaunchRules = {
-    .backoff = {absl::Seconds(30), absl::Minutes(5)}};
+    .backoff = {absl::Seconds(30), absl::Minutes(5)},
+    .silence = {absl::Minutes(1), absl::Minutes(5)}};
 inline constexpr WriteAttempts::Rules kTerminateRules = {
     .backoff = {absl::Seconds(30), absl::Minutes(30)},
     .silence = {absl::Minutes(1), absl::Minutes(30)},
@@ -58,43 +82,57 @@ struct StatusWrite {
   WriteAttempts attempts;
 };
 
-// A node besides the one that was ordered (surplus.h).
-struct SurplusNode {
-  absl::Time unneeded_since;
-  WriteAttempts taint, end;
+// The calls that end one machine.
+struct MachineEnd {
+  WriteAttempts attempts;
+  bool confirmed = false;  // the provider's word: this machine does not exist
 };
 
 struct Machine {
+  std::string key;  // of the row
   model::NodeRequest desired;
   std::optional<StatusWrite> written;          // absent: the observed status is the desired one
-  std::optional<model::NodeRequest> observed;  // absent: creation requested, not seen
-  WriteAttempts launch, terminate;             // calls to the provider
+  std::optional<model::NodeRequest> observed;  // absent: creation requested, not seen; or lost
+  bool lost = false;                           // the object is gone, a machine may exist
+  bool taken_over = false;                     // lost, and another row has its machine
+  WriteAttempts launch;                        // calls to the provider
   std::optional<absl::Status> launch_answer;   // not dealt with yet
-  bool gone = false;                           // the provider confirmed that no machine exists
+  // Of its machines, as answers and nodes tell them, until their end is known. One of them is
+  // desired.provider_id.
+  std::set<std::string> provider_ids;
+  std::map<std::string, MachineEnd> ends;  // by provider id; empty: whatever the request has
 
   absl::Time first_seen = absl::InfinitePast();  // by a step of this process
   bool created_here = false;                     // by this process
   std::optional<absl::Time> missing_since;       // its node was there
   WriteAttempts creation, deletion;              // of the object
-  WriteAttempts taint;                           // of its nodes
-  bool taint_wanted = false;
-  std::map<std::string, SurplusNode> surplus;  // by uid of the node
-  bool failure_counted = false;                // in the back-off
+  struct NodeTaint {
+    bool wanted = false;
+    WriteAttempts attempts;
+  };
+  std::map<std::string, NodeTaint> taints;          // by uid of the node
+  std::map<std::string, absl::Time> surplus_since;  // by provider id (surplus.h)
+  bool failure_counted = false;                     // in the back-off
   bool shape_learned = false;
+  bool loss_told = false;
 
   [[nodiscard]] const std::string& name() const { return desired.meta.name; }
+  [[nodiscard]] const std::string& uid() const { return desired.meta.uid; }
   [[nodiscard]] bool seen() const { return observed.has_value(); }
   // True if the API server is known to have this phase.
   [[nodiscard]] bool Written(model::NodeRequestPhase phase) const;
   // True if its node may take pods, now or when it comes.
   [[nodiscard]] bool Promises() const;
+  // True if the provider was told to end one of its machines.
+  [[nodiscard]] bool EndStarted() const;
 };
 
 class MachineLedger {
  public:
   // ---- observed. True if decisions have to be made again.
   bool Observe(const model::NodeRequest& request);
-  bool ObserveGone(const std::string& name, const std::string& uid);
+  // `keep_machine`: the row stays, as a lost one, if its machine may exist.
+  bool ObserveGone(const std::string& name, const std::string& uid, bool keep_machine = true);
 
   // ---- written
   void CreationSent(const model::NodeRequest& request, absl::Time now);
@@ -105,31 +143,62 @@ class MachineLedger {
   // The answer to a status write. True if a decision waits for it.
   bool StatusAnswered(const model::NodeRequest& written, const absl::Status& status,
                       absl::Time now);
-  void TaintAnswered(const std::string& name, bool present, const absl::Status& status,
+  void TaintAnswered(const std::string& node_uid, bool present, const absl::Status& status,
                      absl::Time now);
   void DeletionAnswered(const std::string& name, const std::string& uid, const absl::Status& status,
                         absl::Time now);
 
+  // ---- rows
+  // The current row of a name; null if there is none.
   [[nodiscard]] const Machine* Find(const std::string& name) const;
   [[nodiscard]] Machine* FindMutable(const std::string& name);
-  [[nodiscard]] bool Seen(const std::string& name) const;
-  // The request whose machine has this provider id; empty if none.
+  // The row of an object, a lost one too. An object without a uid has none but its name.
+  [[nodiscard]] Machine* FindObject(const std::string& name, const std::string& uid);
+  [[nodiscard]] bool Knows(const std::string& name, const std::string& uid) const;
+  // The row of a registered node, by its providerID, else by its label; null if there is none.
+  [[nodiscard]] const Machine* FindByNode(const std::string& request_name,
+                                          const std::string& provider_id) const;
+  [[nodiscard]] bool HasLost(const std::string& name) const;
+  // False if a row has the name.
+  [[nodiscard]] bool IsFree(const std::string& name) const;
+  // The name of the request whose machine has this provider id; empty if none.
   [[nodiscard]] std::string FindByProviderId(const std::string& provider_id) const;
+  // The ids of all machines of requests of this name.
+  [[nodiscard]] std::set<std::string> ProviderIdsOf(const std::string& name) const;
   [[nodiscard]] std::map<std::string, Machine>& rows() { return rows_; }
   [[nodiscard]] const std::map<std::string, Machine>& rows() const { return rows_; }
 
+  // ---- machines
+  // A machine of the row. An empty id says nothing.
+  void AddProviderId(Machine& machine, const std::string& provider_id);
+  // The same, and the request names it.
+  void SetProviderId(Machine& machine, const std::string& provider_id);
+  // It does not exist any more.
+  void RemoveProviderId(Machine& machine, const std::string& provider_id);
+  // The current row of its name, which has launched nothing of its own, takes the machines over.
+  void HandOver(Machine& lost, Machine& current);
+  // The end of its machines is confirmed.
+  void DropLost(const std::string& key);
+
   // Call it after a change of `desired` from outside.
   void Changed() { ++version_; }
-  void SetProviderId(Machine& machine, const std::string& provider_id);
+  // A taint of the node is under way: its answer is matched by the node's uid.
+  void TaintSent(const Machine& machine, const std::string& node_uid);
+  // The row has these nodes and no others.
+  void KeepTaints(Machine& machine, const std::set<std::string>& node_uids);
   // Equal values mean that nothing changed in between.
   [[nodiscard]] uint64_t version() const { return version_; }
 
  private:
-  void Index(const Machine& machine);
-  void Drop(std::map<std::string, Machine>::iterator row);
+  using Rows = std::map<std::string, Machine>;
+  void Lose(Rows::iterator row);
+  void Drop(Rows::iterator row);
 
-  std::map<std::string, Machine> rows_;                // by name of the request
-  std::map<std::string, std::string> by_provider_id_;  // -> name of the request
+  Rows rows_;                                          // by key
+  std::map<std::string, std::string> current_;         // name -> key
+  std::map<std::string, std::set<std::string>> lost_;  // name -> keys
+  std::map<std::string, std::string> by_provider_id_;  // -> key
+  std::map<std::string, std::string> by_node_;         // uid of a node with a taint of ours -> key
   uint64_t version_ = 1;
 };
 

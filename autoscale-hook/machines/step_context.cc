@@ -25,55 +25,94 @@ std::string ShortMessage(absl::string_view text) {
   return absl::StrCat(text.substr(0, end), "...");
 }
 
-void StepContext::Terminate(MachineView& view) {
-  Machine& machine = *view.machine;
-  WriteAttempts& terminate = machine.terminate;
-  if (machine.gone) return;
-  if (!terminate.MayGo(now)) return WakeAt(terminate.due());
-  if (terminate.in_flight()) {
-    view.request().message = absl::StrCat("the provider has not answered TerminateNode, attempts: ",
-                                          terminate.failures() + 1);
-  }
-  terminate.Sent(now, kTerminateRules);
-  const model::NodeRequest& request = view.request();
-  bool sent = false;
-  for (const NodeUse* node : view.nodes) {
+std::map<std::string, const NodeUse*> MachineView::ToEnd() const {
+  std::map<std::string, const NodeUse*> machines;
+  for (const NodeUse* node : nodes) {
     if (!node->registered) continue;
-    Do(model::TerminateNode{request.meta.name, request.provider, node->name, node->provider_id});
-    sent = true;
+    machines[node->provider_id.empty() ? request().provider_id : node->provider_id] = node;
   }
-  if (!sent) {
-    Do(model::TerminateNode{request.meta.name, request.provider, request.node_name,
-                            request.provider_id});
+  for (const std::string& id : machine->provider_ids) machines.try_emplace(id, nullptr);
+  for (const NodeUse* node : surplus) machines.erase(node->provider_id);
+  if (machines.empty()) machines[""] = nullptr;
+  return machines;
+}
+
+bool MachineView::Ended() const {
+  const auto machines = ToEnd();
+  return std::all_of(machines.begin(), machines.end(), [&](const auto& one) {
+    const auto end = machine->ends.find(one.first);
+    return end != machine->ends.end() && end->second.confirmed;
+  });
+}
+
+int64_t MachineView::CountMachines() const {
+  // A node that does not tell its id is one of those whose id an answer told.
+  int64_t registered = 0;
+  std::set<std::string> ids = machine->provider_ids;
+  for (const auto* part : {&nodes, &surplus}) {
+    for (const NodeUse* node : *part) {
+      registered += node->registered ? 1 : 0;
+      if (node->registered && !node->provider_id.empty()) ids.insert(node->provider_id);
+    }
   }
-  WakeAt(terminate.due());
+  return std::max({int64_t{1}, registered, static_cast<int64_t>(ids.size())});
+}
+
+bool StepContext::TerminateOne(Machine& machine, const std::string& provider_id,
+                               const NodeUse* node) {
+  MachineEnd& end = machine.ends[provider_id];
+  // Confirmed, and its node is there: usually its deletion has not been seen yet. If it stays, the
+  // machine lives, or the object was left behind: then the provider is asked again.
+  if (end.confirmed && node == nullptr) return false;
+  if (!end.attempts.MayGo(now)) {
+    WakeAt(end.attempts.due());
+    return false;
+  }
+  if (end.attempts.in_flight()) {
+    machine.desired.message = absl::StrCat(
+        "the provider has not answered TerminateNode, attempts: ", end.attempts.failures() + 1);
+  }
+  end.confirmed = false;
+  end.attempts.Sent(now, kTerminateRules);
+  const bool is_main = provider_id == machine.desired.provider_id;
+  const std::string& known_name = is_main ? machine.desired.node_name : std::string();
+  Do(model::TerminateNode{machine.name(), machine.desired.provider,
+                          node != nullptr ? node->name : known_name, provider_id});
+  out.ends.push_back({machine.name(), machine.uid(), provider_id});
+  WakeAt(end.attempts.due());
+  return true;
+}
+
+void StepContext::Terminate(MachineView& view) {
+  for (const auto& [id, node] : view.ToEnd()) TerminateOne(*view.machine, id, node);
+}
+
+bool StepContext::TaintOne(Machine& machine, const NodeUse& node, bool present) {
+  Machine::NodeTaint& taint = machine.taints[node.uid];
+  if (taint.wanted != present) taint.attempts.Settle();
+  taint.wanted = present;
+  if (!node.registered || node.removal_tainted == present) {
+    taint.attempts.Settle();  // seen; pods bound before it are awaited
+    return false;
+  }
+  if (!taint.attempts.MayGo(now)) {
+    WakeAt(taint.attempts.due());
+    return false;
+  }
+  taint.attempts.Sent(now, kWriteRules);
+  ledger.TaintSent(machine, node.uid);
+  Do(model::SetNodeTaint{
+      node.name, node.uid, {model::kRemovalTaint, "", model::TaintEffect::kNoSchedule}, present});
+  WakeAt(taint.attempts.due());
+  return true;
 }
 
 bool StepContext::Taint(MachineView& view, bool present) {
-  Machine& machine = *view.machine;
-  if (machine.taint_wanted != present) machine.taint.Settle();
-  machine.taint_wanted = present;
-  const auto differs = [present](const NodeUse* node) {
-    return node->registered && node->removal_tainted != present;
-  };
-  if (std::none_of(view.nodes.begin(), view.nodes.end(), differs)) {
-    machine.taint.Settle();  // seen on all nodes; pods bound before it are awaited
-    return false;
-  }
-  if (!machine.taint.MayGo(now)) {
-    WakeAt(machine.taint.due());
-    return false;
-  }
+  bool sent = false;
   for (const NodeUse* node : view.nodes) {
-    if (!differs(node)) continue;
-    Do(model::SetNodeTaint{node->name,
-                           node->uid,
-                           {model::kRemovalTaint, "", model::TaintEffect::kNoSchedule},
-                           present});
+    if (node->registered && TaintOne(*view.machine, *node, present)) sent = true;
   }
-  machine.taint.Sent(now, kWriteRules);
-  WakeAt(machine.taint.due());
-  return true;
+  return sent;
 }
 
 void StepContext::Delete(MachineView& view) {

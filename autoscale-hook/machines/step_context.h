@@ -5,6 +5,8 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,8 +23,8 @@ inline constexpr absl::Duration kAdoptionPauseMax = absl::Minutes(30);
 // A registered node that disappears may come back (a kubelet that registers again).
 inline constexpr absl::Duration kMissingGrace = absl::Minutes(1);
 
-// A machine whose request is seen, with its nodes. Usually there is one; a provider that launched
-// twice makes two, which are removed together unless only one of them is used (surplus.h).
+// A row of the ledger with its nodes. Usually there is one; a provider that launched twice makes
+// two, which are removed together unless only one of them is used (surplus.h).
 struct MachineView {
   Machine* machine = nullptr;
   std::vector<const NodeUse*> nodes;    // empty: the engine has none
@@ -44,6 +46,13 @@ struct MachineView {
              return !use->registered || (use->removal_tainted && use->pods_settled);
            });
   }
+  // What has to be ended to end the request: machines by provider id, each with its registered node
+  // or null. An empty id stands for whatever the provider has under the request.
+  [[nodiscard]] std::map<std::string, const NodeUse*> ToEnd() const;
+  // The provider has confirmed the end of all of these.
+  [[nodiscard]] bool Ended() const;
+  // The machines that may cost money: at least one.
+  [[nodiscard]] int64_t CountMachines() const;
   [[nodiscard]] bool known_unneeded() const {
     return !nodes.empty() &&
            std::none_of(nodes.begin(), nodes.end(), [](const NodeUse* use) { return use->needed; });
@@ -57,7 +66,8 @@ struct StepContext {
   const std::vector<const model::NodePool*>& pools;
   LaunchBackoff& backoff;
   MachineLedger& ledger;
-  std::vector<MachineView> views;  // by name
+  std::vector<MachineView> views;  // requests whose object is seen, by name
+  std::vector<MachineView> lost;   // machines without their object, by key
   StepOutput& out;
   std::vector<model::Action> actions;  // behind the status updates
 
@@ -68,11 +78,14 @@ struct StepContext {
   void WakeAt(absl::Time at) {
     if (at < out.wake_at) out.wake_at = at;
   }
-  // Asks the provider to make sure that there is no machine, unless it was asked recently. The
-  // phase that says so must be Written().
+  // Asks the provider to make sure that there is no machine, as far as attempts are due. The phase
+  // that says so must be Written().
   void Terminate(MachineView& view);
-  // Sets our taint on all nodes or removes it, if an attempt is due. True if it was sent now.
+  // The same for one machine of the request. True if an attempt was made now.
+  bool TerminateOne(Machine& machine, const std::string& provider_id, const NodeUse* node);
+  // Sets our taint on all nodes or removes it, if an attempt is due. True if one was made now.
   bool Taint(MachineView& view, bool present);
+  bool TaintOne(Machine& machine, const NodeUse& node, bool present);
   // Removes our finalizer and deletes the object, if an attempt is due.
   void Delete(MachineView& view);
   // The status write that is due, if any.

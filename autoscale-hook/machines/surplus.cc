@@ -2,34 +2,31 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
-
-#include "scheduler/model/api_names.h"
 
 namespace fairlead::hook {
 namespace {
 
+// The ids of machines without a node, while another machine of the request has one.
+std::set<std::string> WithoutNode(const MachineView& view) {
+  std::set<std::string> ids = view.machine->provider_ids;
+  if (!view.machine->Promises() || !view.registered()) return {};
+  for (const auto* part : {&view.nodes, &view.surplus}) {
+    for (const NodeUse* node : *part) {
+      if (node->registered && node->provider_id.empty()) return {};  // it may be any of them
+      ids.erase(node->provider_id);
+    }
+  }
+  return ids;
+}
+
 // An attempt was made now.
-bool Advance(const NodeUse& node, SurplusNode& row, const MachineView& view, StepContext& context) {
-  WriteAttempts& attempts = node.removal_tainted ? row.end : row.taint;
-  if (node.removal_tainted && !node.pods_settled) return false;
-  if (!attempts.MayGo(context.now)) {
-    context.WakeAt(attempts.due());
-    return false;
-  }
-  if (node.removal_tainted) {
-    row.taint.Settle();
-    attempts.Sent(context.now, kTerminateRules);
-    const model::NodeRequest& request = view.machine->desired;
-    context.Do(
-        model::TerminateNode{request.meta.name, request.provider, node.name, node.provider_id});
-  } else {
-    attempts.Sent(context.now, kWriteRules);
-    context.Do(model::SetNodeTaint{
-        node.name, node.uid, {model::kRemovalTaint, "", model::TaintEffect::kNoSchedule}, true});
-  }
-  context.WakeAt(attempts.due());
-  return true;
+bool Advance(const NodeUse& node, MachineView& view, StepContext& context) {
+  Machine& machine = *view.machine;
+  if (!node.removal_tainted) return context.TaintOne(machine, node, true);
+  if (!node.pods_settled) return false;
+  return context.TerminateOne(machine, node.provider_id, &node);
 }
 
 }  // namespace
@@ -47,22 +44,37 @@ void SetSurplusApart(MachineView& view) {
 }
 
 void RemoveSurplus(MachineView& view, StepContext& context, int64_t& left) {
-  std::map<std::string, SurplusNode> rows;
+  Machine& machine = *view.machine;
+  std::map<std::string, absl::Time> since;
+  // True if the machine is due, and this step may act.
+  const auto is_due = [&](const std::string& id, absl::Duration wait) {
+    const auto known = machine.surplus_since.find(id);
+    const absl::Time from = known == machine.surplus_since.end() ? context.now : known->second;
+    since.emplace(id, from);
+    if (context.now < from + wait) {
+      context.WakeAt(from + wait);
+      return false;
+    }
+    if (left <= 0) context.WakeAt(context.now + absl::Seconds(1));
+    return left > 0;
+  };
   for (const NodeUse* node : view.surplus) {
-    const auto known = view.machine->surplus.find(node->uid);
-    SurplusNode row =
-        known == view.machine->surplus.end() ? SurplusNode{context.now, {}, {}} : known->second;
-    const absl::Time due = row.unneeded_since + context.options.unneeded_after;
-    if (context.now < due) {
-      context.WakeAt(due);
-    } else if (left <= 0) {
-      context.WakeAt(context.now + absl::Seconds(1));
-    } else if (Advance(*node, row, view, context)) {
+    context.ledger.AddProviderId(machine, node->provider_id);
+    if (is_due(node->provider_id, context.options.unneeded_after) &&
+        Advance(*node, view, context)) {
       --left;
     }
-    rows.emplace(node->uid, row);
   }
-  view.machine->surplus = std::move(rows);
+  for (const std::string& id : WithoutNode(view)) {
+    const auto end = machine.ends.find(id);
+    if (end != machine.ends.end() && end->second.confirmed) {
+      context.ledger.RemoveProviderId(machine, id);
+    } else if ((end != machine.ends.end() && end->second.attempts.started()) ||
+               is_due(id, context.options.ready_timeout)) {
+      if (context.TerminateOne(machine, id, nullptr)) --left;
+    }
+  }
+  machine.surplus_since = std::move(since);
 }
 
 }  // namespace fairlead::hook

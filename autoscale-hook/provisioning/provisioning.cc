@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "autoscale-hook/hook_impl.h"
+#include "autoscale-hook/machines/announced.h"
 #include "autoscale-hook/planner/offers.h"
 #include "base/hash.h"
 #include "scheduler/model/api_names.h"
@@ -142,15 +143,16 @@ model::NodeRequest Hook::Impl::RequestFor(const PlannedNode& node, const Planned
   int64_t& ordinal = ordinals_[{offer.type->name, request.pool, offer.zone, offer.spot, first}];
   do {
     request.meta.name = RequestName(offer, first, ordinal++);
-  } while (ledger_.Find(request.meta.name) != nullptr);
+  } while (!ledger_.IsFree(request.meta.name));
   SetGpuLabels(*offer.type, request);
+  SetAnnounced(UsableNode(offer, "").allocatable, request);
   return request;
 }
 
 // Judges whether former purchases helped. After a restart the requests say for which workloads they
 // were.
 void Hook::Impl::JudgePurchases(const Demand& demand, const DemandMembers* members,
-                                const NodesByRequest& nodes, StepContext& context) {
+                                const NodesByRow& nodes, StepContext& context) {
   std::map<std::string, const DemandItem*> wanted;
   const auto find = [&](const std::string& workload) -> const DemandItem* {
     if (const auto item = wanted.find(workload); item != wanted.end()) return item->second;
@@ -182,7 +184,7 @@ void Hook::Impl::JudgePurchases(const Demand& demand, const DemandMembers* membe
   const auto use_of = [&](const std::string& name) {
     const Machine* machine = ledger_.Find(name);
     if (machine == nullptr || !machine->Promises()) return ProvisioningGuard::Use::kGone;
-    const std::vector<const NodeUse*> uses = nodes.Of(name);
+    const std::vector<const NodeUse*> uses = nodes.Of(*machine);
     bool usable = false, needed = false;
     for (const NodeUse* use : uses) {
       if (use->removal_tainted) return ProvisioningGuard::Use::kUnknown;
@@ -359,8 +361,7 @@ void Hook::Impl::ExplainGuard(const DemandItem& item, const PlanInput& input, Pl
 }
 
 void Hook::Impl::Provision(const Demand& demand, const DemandMembers* members,
-                           const NodesByRequest& nodes, Placement& placement,
-                           StepContext& context) {
+                           const NodesByRow& nodes, Placement& placement, StepContext& context) {
   StepOutput& out = context.out;
   const auto add = [&](const DemandItem& item) -> DemandOutcome& {
     DemandOutcome outcome;

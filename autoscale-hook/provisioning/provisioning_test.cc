@@ -130,11 +130,9 @@ TEST_F(HookTest, NodeThatDoesNotHelpItsPodIsNotProvisionedAgain) {
     out = StepAndApply(demand);
     created += static_cast<int>(out.created.size());
     for (auto& [name, node] : nodes_) node.needed = false;
-    for (const auto& terminate : All<model::TerminateNode>(out)) {
-      hook_->OnProviderResult(terminate.request_name, false, absl::OkStatus(), now_);
-    }
+    Answer(false, absl::OkStatus());
     for (const auto& launch : All<model::LaunchNode>(out)) {
-      hook_->OnProviderResult(launch.request->meta.name, true, absl::OkStatus(), now_);
+      Launched(launch);
     }
   }
   EXPECT_LE(created, 4);
@@ -169,11 +167,9 @@ class UselessNodesTest : public HookTest {
       for (int i = coming; i < here; ++i) demand.push_back(item(i));
       const StepOutput out = StepAndApply(demand);
       created += static_cast<int>(out.created.size());
-      for (const auto& terminate : All<model::TerminateNode>(out)) {
-        hook_->OnProviderResult(terminate.request_name, false, absl::OkStatus(), now_);
-      }
+      Answer(false, absl::OkStatus());
       for (const auto& launch : All<model::LaunchNode>(out)) {
-        hook_->OnProviderResult(launch.request->meta.name, true, absl::OkStatus(), now_);
+        Launched(launch);
       }
     }
     return created;

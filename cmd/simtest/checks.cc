@@ -101,10 +101,16 @@ bool Checks::CanBeBought(const Workload& workload) const {
     if (best == nullptr || *type.on_demand_micro_usd < *best->on_demand_micro_usd) best = &type;
   }
   if (best == nullptr) return false;
-  const int64_t count = workload.needed();
-  return cloud_->live_gpus() + count * best->gpu_count <= caps_.gpus &&
-         cloud_->live_count() + count <= caps_.nodes &&
-         cloud_->live_price() + count * *best->on_demand_micro_usd <= caps_.micro_usd_per_hour;
+  int64_t count = workload.needed(), gpus = count * best->gpu_count,
+          price = count * *best->on_demand_micro_usd;
+  // A machine that was not ordered takes its place under the caps too, once it is known.
+  for (const sim::world::Cloud::Machine& machine : cloud_->machines()) {
+    if (machine.ended != absl::InfiniteFuture()) continue;
+    ++count;
+    gpus += machine.gpus;
+    price += machine.price_micro_usd_per_hour;
+  }
+  return gpus <= caps_.gpus && count <= caps_.nodes && price <= caps_.micro_usd_per_hour;
 }
 
 // A webhook keeps one of its pods from being bound.

@@ -23,10 +23,10 @@ std::optional<InFlight> WhatMatters(const model::Action& action, int unknown) {
     return InFlightStatus{update->request};
   }
   if (const auto* launch = std::get_if<model::LaunchNode>(&action.what)) {
-    return InFlightProvider{launch->request->meta.name, true};
+    return InFlightProvider{launch->request->meta.name, launch->request->meta.uid, "", true};
   }
   if (const auto* terminate = std::get_if<model::TerminateNode>(&action.what)) {
-    return InFlightProvider{terminate->request_name, false};
+    return InFlightProvider{terminate->request_name, "", terminate->provider_id, false};
   }
   if (const auto* reserve = std::get_if<model::CreateGpuReservation>(&action.what)) {
     return InFlightReservation{reserve->node, reserve->group};
@@ -48,7 +48,7 @@ std::optional<InFlight> WhatMatters(const model::Action& action, int unknown) {
   }
   if (std::holds_alternative<model::StoreUsage>(action.what)) return InFlightUsage{};
   if (const auto* taint = std::get_if<model::SetNodeTaint>(&action.what)) {
-    return InFlightTaint{taint->node, taint->present};
+    return InFlightTaint{taint->uid, taint->present};
   }
   if (const auto* end = std::get_if<model::DeleteNodeRequest>(&action.what)) {
     return InFlightRequestEnd{end->name, end->uid};
@@ -62,6 +62,11 @@ void InFlightActions::Sent(const model::Action& action, int unknown) {
   if (std::optional<InFlight> sent = WhatMatters(action, unknown)) {
     in_flight_.emplace(action.id, *std::move(sent));
   }
+}
+
+void InFlightActions::SetCall(uint64_t action_id, const InFlightProvider& call) {
+  auto it = in_flight_.find(action_id);
+  if (it != in_flight_.end()) it->second = call;
 }
 
 std::optional<InFlight> InFlightActions::Take(uint64_t action_id) {

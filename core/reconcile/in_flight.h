@@ -14,6 +14,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
+#include "autoscale-hook/hook.h"
 #include "base/write_attempts.h"
 #include "scheduler/model/action.h"
 
@@ -35,10 +36,7 @@ struct InFlightRequest {
 struct InFlightStatus {
   model::NodeRequest request;
 };
-struct InFlightProvider {
-  std::string request_name;
-  bool launch = false;
-};
+using InFlightProvider = hook::ProviderCall;
 // About shared GPUs (core/gpu_reservations.h).
 struct InFlightReservation {
   std::string node, group;
@@ -55,7 +53,7 @@ struct InFlightAnnotations {
 };
 struct InFlightUsage {};
 struct InFlightTaint {
-  std::string node;
+  std::string node_uid;
   bool present = false;
 };
 struct InFlightRequestEnd {
@@ -77,6 +75,8 @@ class InFlightActions {
 
   // The action was sent. `unknown`: the number of earlier unknown outcomes.
   void Sent(const model::Action& action, int unknown = 0);
+  // What a TerminateNode is about: the action has no uid.
+  void SetCall(uint64_t action_id, const InFlightProvider& call);
   // The subject of the answer; none if its answer makes no difference.
   std::optional<InFlight> Take(uint64_t action_id);
 

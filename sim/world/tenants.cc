@@ -210,8 +210,8 @@ bool Tenants::DoNode(const Operation& operation) {
   return true;
 }
 
-// One of those whose nodes have not come, if there is any.
-void Tenants::DeleteRequest(int64_t pick) {
+// One of those whose nodes have not come, if there is any; by force: also if it has a finalizer.
+void Tenants::DeleteRequest(int64_t pick, bool force) {
   std::vector<std::string> booting;
   parts_.server->ForEach(ResourceType::kNodeRequests, [&](const Json& request) {
     const std::string phase = TextAt(request, {"status", "phase"});
@@ -220,9 +220,10 @@ void Tenants::DeleteRequest(int64_t pick) {
     }
   });
   if (booting.empty()) return;
-  parts_.server
-      ->Remove(ResourceType::kNodeRequests, "", booting[static_cast<size_t>(pick) % booting.size()],
-               kActor)
+  const std::string& name = booting[static_cast<size_t>(pick) % booting.size()];
+  ApiServer& server = *parts_.server;
+  (force ? server.RemoveNow(ResourceType::kNodeRequests, "", name, kActor)
+         : server.Remove(ResourceType::kNodeRequests, "", name, kActor))
       .IgnoreError();
 }
 
@@ -245,7 +246,7 @@ bool Tenants::DoMachines(const Operation& operation) {
   } else if (verb == "static-pods") {
     parts_.cloud->RunStaticPods();
   } else if (verb == "delete-request") {
-    DeleteRequest(operation.Number("pick"));
+    DeleteRequest(operation.Number("pick"), operation.Number("force") == 1);
   } else if (verb == "foreign-race") {
     parts_.foreign->RaceUntil(Until(operation));
   } else if (verb == "heartbeats") {

@@ -54,7 +54,7 @@ class Tenants {
   bool DoPolicy(const Operation& operation);
   bool DoPods(const Operation& operation);
   bool DoMachines(const Operation& operation);
-  void DeleteRequest(int64_t pick);
+  void DeleteRequest(int64_t pick, bool force);
   std::vector<std::pair<std::string, std::string>> PodsOf(const Operation& operation) const;
   absl::Time Until(const Operation& operation) const;
 
