@@ -95,8 +95,23 @@ Hook::Impl::Impl(HookOptions options, const Catalog* catalog, const Hook& hook)
 std::vector<model::Node> Hook::Impl::NodesOnOffer(std::vector<const model::NodePool*> pools) const {
   if (pools.empty()) pools.push_back(&default_pool_);
   std::vector<model::Node> nodes;
-  for (const Offer& offer : MakeOffers(catalog_, pools)) nodes.push_back(UsableNode(offer, ""));
+  for (const Offer& offer : MakeOffers(catalog_, pools)) {
+    if (!IsWithinCaps(offer)) continue;
+    nodes.push_back(UsableNode(offer, ""));
+    shapes_.Apply(nodes.back());
+  }
   return nodes;
+}
+
+bool Hook::Impl::IsWithinCaps(const Offer& offer) const {
+  const auto allows = [](int64_t limit, int64_t amount) { return limit < 0 || amount <= limit; };
+  const InstanceType& type = *offer.type;
+  const auto of_model = options_.gpu_limit_by_model.find(type.gpu_model);
+  return allows(options_.max_nodes, 1) && allows(offer.pool->max_nodes, 1) &&
+         allows(options_.cluster_gpu_limit, type.gpu_count) &&
+         allows(options_.cost_limit_micro_usd_per_hour, offer.price_micro_usd_per_hour) &&
+         (of_model == options_.gpu_limit_by_model.end() ||
+          allows(of_model->second, type.gpu_count));
 }
 
 std::vector<std::vector<std::string>> Hook::Impl::LabelsOnOffer(
@@ -207,8 +222,10 @@ void Hook::Impl::LearnShapes(StepContext& context) {
     if (type == nullptr) continue;
     const model::Node promised =
         UsableNode({type, &default_pool_, request.zone, request.spot, 0}, "");
-    shapes_.Learn(request.instance_type, request.pool, promised.allocatable, request.allocatable,
-                  request.ready_at.value_or(context.now));
+    if (shapes_.Learn(request.instance_type, request.pool, promised.allocatable,
+                      request.allocatable, request.ready_at.value_or(context.now))) {
+      ++offers_version_;
+    }
   }
 }
 
@@ -376,6 +393,8 @@ absl::StatusOr<model::Node> Hook::ExpectedNode(
     const model::NodeRequest& request, const std::vector<const model::NodePool*>& pools) const {
   return impl_->ExpectedNode(request, pools);
 }
+
+uint64_t Hook::offers_version() const { return impl_->offers_version(); }
 
 std::vector<std::vector<std::string>> Hook::LabelsOnOffer(
     const std::vector<const model::NodePool*>& pools) const {

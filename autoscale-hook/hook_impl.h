@@ -50,10 +50,13 @@ class Hook::Impl {
                         absl::Time now, const std::string& machine_id);
   void OnCreateResult(const std::string& name, const absl::Status& status, absl::Time now);
   MachineLedger& ledger() { return ledger_; }
+  [[nodiscard]] uint64_t offers_version() const { return offers_version_; }
 
  private:
   // ---- machines (hook.cc)
   std::vector<const model::NodePool*> TakePools(const StepInput& input);
+  // False if one node of it is more than a cap allows, whatever else runs.
+  [[nodiscard]] bool IsWithinCaps(const Offer& offer) const;
   [[nodiscard]] bool IsKnownProvider(const std::string& provider) const;
   void TakeMachines(const NodesByRequest& nodes, StepContext& context);
   void AdvanceUnseen(const NodesByRequest& nodes, StepContext& context);
@@ -92,6 +95,7 @@ class Hook::Impl {
   MachineLedger ledger_;
   LaunchBackoff backoff_;
   ObservedShapes shapes_;
+  uint64_t offers_version_ = 0;
   Gathering gathering_;
   ProvisioningGuard guard_;
   model::NodePool default_pool_;
