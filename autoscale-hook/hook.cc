@@ -88,6 +88,7 @@ Hook::Impl::Impl(HookOptions options, const Catalog* catalog, const Hook& hook)
       hook_(hook),
       backoff_(options_.backoff_initial, options_.backoff_max),
       gathering_(options_.gathering_quiet, options_.gathering_max),
+      rate_(options_.guard),
       guard_(options_.guard) {
   if (options_.provider.empty()) options_.enabled = false;
 }
@@ -149,10 +150,31 @@ std::vector<const model::NodePool*> Hook::Impl::TakePools(const StepInput& input
   return pools;
 }
 
+// What a former process provisioned counts as if this one had.
+void Hook::Impl::CountFound(const Machine& machine, absl::Time now) {
+  const model::NodeRequest& request = machine.desired;
+  rate_.Found(request.queue, request.meta.creation, now);
+  if (request.failure == ProvisioningGuard::kUnhelpful) {
+    guard_.Restore(request.queue, std::min(request.failed_at.value_or(now), now));
+  }
+}
+
+void Hook::Impl::Continue(Impl& former) {
+  backoff_.Continue(std::move(former.backoff_));
+  shapes_ = std::move(former.shapes_);
+  rate_.Continue(std::move(former.rate_));
+  guard_.Continue(std::move(former.guard_));
+  pools_ = std::move(former.pools_);
+  linked_ = std::move(former.linked_);
+}
+
 void Hook::Impl::TakeMachines(const NodesByRequest& nodes, StepContext& context) {
   for (auto& [name, machine] : ledger_.rows()) {
     if (!machine.seen()) continue;
-    if (machine.first_seen == absl::InfinitePast()) machine.first_seen = context.now;
+    if (machine.first_seen == absl::InfinitePast()) {
+      machine.first_seen = context.now;
+      if (!machine.created_here && !linked_.contains(name)) CountFound(machine, context.now);
+    }
     context.views.push_back({&machine, nodes.Of(name), {}});
     SetSurplusApart(context.views.back());
   }
@@ -291,19 +313,30 @@ StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
   StepOutput out;
   const std::vector<const model::NodePool*> pools = TakePools(input);
   const NodesByRequest nodes(input.nodes);
-  StepContext context{options_, hook_,    absl::FromUnixSeconds(absl::ToUnixSeconds(input.now)),
-                      pools,    backoff_, ledger_,
-                      {},       out,      {}};
+  StepContext context{options_,
+                      hook_,
+                      absl::FromUnixSeconds(absl::ToUnixSeconds(input.now)),
+                      pools,
+                      backoff_,
+                      ledger_,
+                      {},
+                      out,
+                      {},
+                      guard_.witnesses()};
+  static const Demand kNone;
+  const Demand& demand = input.demand == nullptr ? kNone : *input.demand;
   if (options_.enabled) {
     TakeMachines(nodes, context);
     for (MachineView& view : context.views) AdvanceLifecycle(view, context);
     LearnShapes(context);
+    // Before a machine is told to go, its request must say whether it was of use.
+    if (RecallPurchases(demand, input.members, context)) {
+      JudgePurchases(demand, input.members, nodes, context);
+    }
     RemoveUnneeded(context);
     for (MachineView& view : context.views) context.WriteStatus(view);
     AdoptOrphans(nodes, context);
   }
-  static const Demand kNone;
-  const Demand& demand = input.demand == nullptr ? kNone : *input.demand;
   if (options_.enabled && !input.gathered) {
     gathering_.Update(gathering_.ChangesTo(demand), input.now);
   }
@@ -373,6 +406,8 @@ void Hook::Impl::OnCreateResult(const std::string& name, const absl::Status& sta
 Hook::Hook(HookOptions options, const Catalog* catalog)
     : impl_(std::make_unique<Impl>(std::move(options), catalog, *this)) {}
 Hook::~Hook() = default;
+
+void Hook::Continue(Hook& former) { impl_->Continue(*former.impl_); }
 
 bool Hook::Observe(const model::NodeRequest& request) { return impl_->ledger().Observe(request); }
 bool Hook::ObserveGone(const std::string& name, const std::string& uid) {

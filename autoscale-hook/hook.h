@@ -127,6 +127,9 @@ class Hook {
   // `catalog` outlives the hook.
   Hook(HookOptions options, const Catalog* catalog);
   ~Hook();
+  // Takes over what another hook of this process has learned: the rate that is used up, back-offs,
+  // sizes of nodes, purchases that did not help. Before the first Step.
+  void Continue(Hook& former);
 
   // ---- events from the watch of NodeRequests. True if decisions have to be made again.
   bool Observe(const model::NodeRequest& request);

@@ -18,6 +18,7 @@
 #include "autoscale-hook/planner/planner.h"
 #include "autoscale-hook/provisioning/gathering.h"
 #include "autoscale-hook/provisioning/provisioning_guard.h"
+#include "autoscale-hook/provisioning/provisioning_rate.h"
 
 namespace fairlead::hook {
 
@@ -51,6 +52,7 @@ class Hook::Impl {
   void OnCreateResult(const std::string& name, const absl::Status& status, absl::Time now);
   MachineLedger& ledger() { return ledger_; }
   [[nodiscard]] uint64_t offers_version() const { return offers_version_; }
+  void Continue(Impl& former);
 
  private:
   // ---- machines (hook.cc)
@@ -59,6 +61,7 @@ class Hook::Impl {
   [[nodiscard]] bool IsWithinCaps(const Offer& offer) const;
   [[nodiscard]] bool IsKnownProvider(const std::string& provider) const;
   void TakeMachines(const NodesByRequest& nodes, StepContext& context);
+  void CountFound(const Machine& machine, absl::Time now);
   void AdvanceUnseen(const NodesByRequest& nodes, StepContext& context);
   void LearnShapes(StepContext& context);
   void AdoptOrphans(const NodesByRequest& nodes, StepContext& context);
@@ -71,8 +74,11 @@ class Hook::Impl {
                  Placement& placement, StepContext& context);
   void JudgePurchases(const Demand& demand, const DemandMembers* members,
                       const NodesByRequest& nodes, StepContext& context);
-  // Wakes the hook when the rate of provisioning permits the item again.
-  bool IsBeyondRate(const DemandItem& item, StepContext& context);
+  // Empty if the rate of provisioning, and former purchases, permit the item; else why not: then
+  // the hook is woken when they do.
+  std::string WhyHeld(const DemandItem& item, StepContext& context);
+  // Learns from requests of a former process. True if some of them are purchases to be judged.
+  bool RecallPurchases(const Demand& demand, const DemandMembers* members, StepContext& context);
   // The items that may be planned now, as indexes. `details`: of each of the others, why not.
   std::vector<size_t> SelectItems(const Demand& demand, StepContext& context,
                                   std::vector<std::string>& details);
@@ -97,6 +103,7 @@ class Hook::Impl {
   ObservedShapes shapes_;
   uint64_t offers_version_ = 0;
   Gathering gathering_;
+  ProvisioningRate rate_;
   ProvisioningGuard guard_;
   model::NodePool default_pool_;
   std::map<std::string, model::NodePool> pools_;  // of the last step, for ExpectedNode

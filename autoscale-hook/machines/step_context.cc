@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "autoscale-hook/provisioning/provisioning_guard.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::hook {
@@ -74,6 +75,20 @@ bool StepContext::Taint(MachineView& view, bool present) {
   machine.taint.Sent(now, kWriteRules);
   WakeAt(machine.taint.due());
   return true;
+}
+
+void StepContext::NoteWitness(const MachineView& view) const {
+  model::NodeRequest& request = view.request();
+  // An older CRD may not know the value. It must not keep the machine.
+  if (view.machine->written.has_value() && view.machine->written->attempts.failures() > 0) {
+    if (request.failure != ProvisioningGuard::kUnhelpful) return;
+    request.failure.clear();
+    request.failed_at.reset();
+    return;
+  }
+  if (!request.failure.empty() || !witnesses.contains(request.meta.name)) return;
+  request.failure = ProvisioningGuard::kUnhelpful;
+  request.failed_at = now;
 }
 
 void StepContext::Delete(MachineView& view) {

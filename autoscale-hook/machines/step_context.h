@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,6 +61,8 @@ struct StepContext {
   std::vector<MachineView> views;  // by name
   StepOutput& out;
   std::vector<model::Action> actions;  // behind the status updates
+  // Requests whose nodes prove that a purchase did not help (provisioning_guard.h).
+  const std::set<std::string>& witnesses;
 
   template <typename T>
   void Do(T what) {
@@ -73,6 +76,8 @@ struct StepContext {
   void Terminate(MachineView& view);
   // Sets our taint on all nodes or removes it, if an attempt is due. True if it was sent now.
   bool Taint(MachineView& view, bool present);
+  // Writes it onto the request of a witness, before its machine ends.
+  void NoteWitness(const MachineView& view) const;
   // Removes our finalizer and deletes the object, if an attempt is due.
   void Delete(MachineView& view);
   // The status write that is due, if any.

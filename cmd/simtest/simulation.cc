@@ -51,6 +51,8 @@ cmd::AppOptions ReplicaOptions(const world::Plan& plan) {
   core.hook.max_nodes = plan.max_nodes;
   core.hook.guard.burst = kPurchaseBurst;
   core.hook.guard.per_minute = kPurchasesPerMinute;
+  core.hook.guard.total_burst = kTotalBurst;
+  core.hook.guard.total_per_minute = kTotalPerMinute;
   core.hook.unneeded_after = absl::Seconds(30);
   core.hook.cancel_after = absl::Seconds(10);
   core.hook.launch_timeout = absl::Seconds(30);
