@@ -70,6 +70,8 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
 DecisionLoop::DecisionLoop() = default;
 DecisionLoop::~DecisionLoop() = default;
 
+void DecisionLoop::Continue(DecisionLoop& former) { impl_->hook.Continue(former.impl_->hook); }
+
 bool DecisionLoop::synced() const { return impl_->synced.size() == std::size(model::kAllKinds); }
 
 const DecisionLoop::Stats& DecisionLoop::stats() const { return impl_->stats; }

@@ -55,6 +55,9 @@ class DecisionLoop {
   static absl::StatusOr<std::unique_ptr<DecisionLoop>> Make(const Options& options,
                                                             const hook::Catalog* catalog);
   ~DecisionLoop();
+  // Takes over what the hook of another loop of this process has learned (hook::Hook::Continue);
+  // everything else is read from objects. Before the first Step.
+  void Continue(DecisionLoop& former);
 
   void Apply(const model::ClusterEvent& event);
   StepResult Step(absl::Time now);

@@ -202,7 +202,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   StatusUpdater verdicts;
   UsageStore usage;
   HookMemo memo;
-  bool offers_told = false;  // the engine has the label sets of the current pools
+  bool offers_told = false;  // the engine has what the current pools offer, as of:
+  uint64_t offers_version = 0;
 
   // True if a Queue object of the default queue's name exists.
   bool default_queue_object = false;

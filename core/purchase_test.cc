@@ -179,6 +179,23 @@ TEST_F(PurchaseTest, GpuCapIsACodeOfItsOwn) {
   EXPECT_EQ(reasons.at("p2"), "QueueLimitReached");
 }
 
+// Every node that could take `large` exceeds the cap by itself: it is not charged to its queue.
+TEST_F(PurchaseTest, PodThatACapExcludesHoldsNoOtherBelowALimit) {
+  options_.hook.cluster_gpu_limit = 3;
+  Restart();
+  SyncAll();
+  Put(MakeQueue("research", "", 4, 4));
+  Put(PodBuilder("ns", "large").Queue("research").Gpus(4).Created(0).Build());
+  Put(PodBuilder("ns", "small").Queue("research").Gpus(1).Created(1).Build());
+  EXPECT_EQ(Of<model::CreateNodeRequest>(Step(1)).size(), 1u);
+  std::map<std::string, verdict::Code> codes;
+  for (const WaitingRow& row : loop_->MakeView(At(1)).waiting) {
+    codes[row.workload] = row.verdict.code;
+  }
+  EXPECT_EQ(codes.at("ns/large"), verdict::Code::kGpuCapReached);
+  EXPECT_EQ(codes.at("ns/small"), verdict::Code::kNodesRequested);
+}
+
 // The machine costs money from its launch on: an object must record it.
 TEST_F(PurchaseTest, NothingIsLaunchedBeforeTheRequestIsSeenToExist) {
   for (const absl::Status& answer : {absl::OkStatus(), absl::UnavailableError("nobody knows"),

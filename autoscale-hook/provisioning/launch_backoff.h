@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "autoscale-hook/provisioning/failure.h"
@@ -35,6 +36,8 @@ class LaunchBackoff {
   void Succeeded(const LaunchKey& key);
   // The pool's object changed: its configuration may be fixed.
   void PoolChanged(const std::string& pool, const std::string& provider);
+  // The back-offs of another one.
+  void Continue(LaunchBackoff&& former) { entries_ = std::move(former.entries_); }
 
   struct Rest {
     absl::Time until;

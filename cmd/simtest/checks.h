@@ -17,11 +17,13 @@
 //                  after the taint was written; its request says Draining, Failed or Gone before,
 //                  or has another machine
 //     caps         nodes, GPUs and dollars of machines stay within the caps (I6)
-//     rate         pods of one shape are not provisioned for faster than the guard's rate
+//     rate         nodes are not provisioned faster than the guard's rates, for pods of one shape
+//                  and for all pods
 //     cost         machines for lone pods of one GPU each that come within moments cost at most
 //                  kDear percent of the cheapest that have as many GPUs
 //     leak         what is paid for has a request or a node; while it is calm no machine is idle,
-//                  and no request outlives its machine, for kLeak
+//                  and no request outlives its machine, for kLeak; a record of a machine that did
+//                  not help may
 //     eviction     the workload that a pod is told to be evicted for waits, or did a moment ago; a
 //                  gang that is evicted as too small is, or was kServed ago
 //     stale        one that has heard nothing of pods or nodes for kBlind evicts and buys nothing

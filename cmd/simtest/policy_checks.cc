@@ -125,7 +125,8 @@ void Checks::CheckDoubtfulRequests() {
   while (!doubtful_.empty() && time_->now() - doubtful_.front().since > caps_.over_limit) {
     const Doubtful doubtful = doubtful_.front();
     doubtful_.pop_front();
-    if (server_->Find(ResourceType::kNodeRequests, "", doubtful.request) == nullptr) continue;
+    const Json* const request = server_->Find(ResourceType::kNodeRequests, "", doubtful.request);
+    if (request == nullptr || TextAt(*request, {"status", "phase"}) == "Gone") continue;
     for (const Workload& workload : truth_->Waiting()) {
       if (workload.key != doubtful.workload) continue;
       if (truth_->PolicyChangedAt(workload.queue) >= std::min(KnownSince(), doubtful.since))

@@ -18,7 +18,8 @@ namespace {
 constexpr int64_t kMicroPerUsd = 1'000'000;
 constexpr char kHead[] = "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n";
 
-// $0: hook on, $1: GPUs, $2: dollars, $3: nodes, $4, $5: the guard's rate, $6: evictions.
+// $0: hook on, $1: GPUs, $2: dollars, $3: nodes, $4, $5: the rate for pods of a
+// queue and size, $6, $7: for all, $8: evictions.
 constexpr char kBase[] = R"(stalenessGracePeriod: 30s
 leaderElection: {resourceNamespace: kube-system}
 hook:
@@ -30,6 +31,8 @@ hook:
   maxNodes: $3
   provisioningBurst: $4
   provisioningPerMinute: $5
+  totalProvisioningBurst: $6
+  totalProvisioningPerMinute: $7
   unneededAfter: 30s
   launchTimeout: 30s
   # A dead watch is noticed within 80 s: a shorter wait ends machines unseen.
@@ -37,7 +40,7 @@ hook:
   backoffInitial: 5s
   backoffMax: 40s
   expectedBoot: 30s
-$6)";
+$8)";
 
 constexpr char kSpread[] = R"(schedulerNames: [fairlead, kai-scheduler]
 ---
@@ -68,9 +71,10 @@ bool IsGoodCatalogue(absl::string_view version) {
 
 std::string Base(const sim::world::Plan& plan) {
   return absl::StrCat(
-      kHead, absl::Substitute(kBase, plan.hook ? "true" : "false", kGpuCap, plan.max_usd_per_hour,
-                              plan.max_nodes, kPurchaseBurst, kPurchasesPerMinute,
-                              plan.paced ? "evictions: {perSecond: 1, burst: 1}\n" : ""));
+      kHead,
+      absl::Substitute(kBase, plan.hook ? "true" : "false", kGpuCap, plan.max_usd_per_hour,
+                       plan.max_nodes, kPurchaseBurst, kPurchasesPerMinute, kTotalBurst,
+                       kTotalPerMinute, plan.paced ? "evictions: {perSecond: 1, burst: 1}\n" : ""));
 }
 
 std::string Half(const std::string& text) { return text.substr(0, text.size() / 2); }

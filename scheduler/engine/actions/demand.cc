@@ -92,6 +92,7 @@ class DemandPass {
   [[nodiscard]] std::set<queues::QueueId> UnlimitedLeaves() const;
   void AskOneByOne();
   void AskDoubtful();
+  void AskWithinLimits(size_t position);
   void AskWithEquivalents();
   // Demand of one outcome and of its equivalents behind it, in sum if the leaf queue is roomy.
   // Returned, as the outcome was before, if those behind are to be asked for in their turn instead.
@@ -160,8 +161,34 @@ void DemandPass::AskDoubtful() {
   }
   charges_.Keep();
   for (const auto& [pod_class, positions] : by_class) {
-    for (const size_t position : positions) (void)Ask(c_.outcomes[position], /*unlimited=*/true);
+    for (const size_t position : positions) AskWithinLimits(position);
     charges_.Release();
+  }
+  c_.outcomes.Sort();
+}
+
+// Equivalents beyond a limit get a row of their own.
+void DemandPass::AskWithinLimits(size_t position) {
+  // Guaranteed quota is not divided: what keeps it holds all of them.
+  if (c_.outcomes[position].rest.count == 0 || c_.lending.any()) {
+    (void)Ask(c_.outcomes[position], /*unlimited=*/true);
+    return;
+  }
+  while (true) {
+    Outcome& row = c_.outcomes[position];
+    MemberRange left = row.rest;
+    Outcome before = row;
+    AskFor(row);
+    if (row.demanded.empty() || left.count == 0) return;
+    row.rest = {};
+    if (const int64_t whole = ChargeWhole(row, left.count); whole > 0) {
+      Extend(position, left, whole);
+    }
+    if (left.count == 0) return;
+    Outcome next = OutcomeOfNext(in_.state, before, left);
+    c_.outcomes.MarkLate(next);
+    c_.outcomes.Append(std::move(next));
+    position = c_.outcomes.size() - 1;
   }
 }
 
