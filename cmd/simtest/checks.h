@@ -48,7 +48,7 @@
 //     parts        no sub-group of a gang is half bound for longer than its grace and kGangSlack;
 //                  one that is started is complete within kStarted
 //     churn        at most kCalmEvictions evictions a minute of one job's pods, and one for each
-//                  of them
+//                  of them; with moves by consolidation twice as many
 //     leader       there is one, and it is not one whose deciding thread has stood still for kHung
 //                  while nothing else was wrong
 //     told         a group that waits, and does not share GPUs, has a code within kTold, at any
@@ -191,6 +191,7 @@ class Checks {
   [[nodiscard]] std::string OverLimitText(const std::string& queue,
                                           const sim::world::Amounts& more) const;
   void OnEviction(const sim::world::PodFacts& pod);
+  void CheckChurn(const sim::world::PodFacts& pod, const std::string& kind, int64_t bound);
   void CheckClaim(const sim::world::Json& before, const sim::world::Json& after);
   // What a pod is told that is evicted with its gang.
   void CheckGangEviction(const sim::world::PodFacts& pod, const std::string& why);
