@@ -92,6 +92,7 @@ void Checks::OnDecision(const std::string& identity, const core::DecisionLoop& l
 
 bool Checks::CanBeBought(const Workload& workload) const {
   if (!caps_.hook || purchases_excused_) return false;
+  if (!workload.waiting.front()->facts.plain) return false;  // machines may lack what it selects
   const Amounts each = workload.waiting.front()->facts.requests;
   const hook::InstanceType* best = nullptr;
   for (const hook::InstanceType& type : WorldCatalog().types()) {
