@@ -69,6 +69,15 @@ bool DecisionLoop::synced() const { return impl_->synced.size() == std::size(mod
 
 const DecisionLoop::Stats& DecisionLoop::stats() const { return impl_->stats; }
 
+QueueSizes DecisionLoop::queue_sizes() const {
+  const Impl& impl = *impl_;
+  return {.in_flight = impl.in_flight.size() + impl.bindings.in_flight(),
+          .retries = impl.in_flight.retries() + impl.bindings.retries() + impl.verdicts.retries(),
+          .verdicts_waiting = impl.verdicts.queued(),
+          .evictions_waiting = impl.evictions.queued(),
+          .bindings_held = impl.bindings.held()};
+}
+
 std::string DecisionLoop::CheckConsistency() const { return impl_->engine->CheckConsistency(); }
 
 void DecisionLoop::Apply(const model::ClusterEvent& event) {
