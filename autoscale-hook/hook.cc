@@ -86,7 +86,7 @@ Hook::Impl::Impl(HookOptions options, const Catalog* catalog, const Hook& hook)
     : options_(std::move(options)),
       catalog_(*catalog),
       hook_(hook),
-      backoff_(options_.backoff_initial, options_.backoff_max),
+      backoff_({options_.backoff_initial, options_.backoff_max}),
       gathering_(options_.gathering_quiet, options_.gathering_max),
       guard_(options_.guard) {
   if (options_.provider.empty()) options_.enabled = false;
