@@ -114,7 +114,7 @@ Hook::Impl::Impl(HookOptions options, const Catalog* catalog, const Hook& hook)
     : options_(std::move(options)),
       catalog_(*catalog),
       hook_(hook),
-      backoff_(options_.backoff_initial, options_.backoff_max),
+      backoff_({options_.backoff_initial, options_.backoff_max}),
       gathering_(options_.gathering_quiet, options_.gathering_max),
       rate_(options_.guard),
       guard_(options_.guard) {

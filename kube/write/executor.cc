@@ -151,7 +151,7 @@ void Executor::Impl::Submit(const model::Action& action) {
   job.decides_anew = std::holds_alternative<model::EvictPod>(action.what) ||
                      std::holds_alternative<model::CreateNodeRequest>(action.what);
   job.protocol = MakeWriteProtocol(action, options_.identity);
-  job.backoff = Backoff(options_.backoff_initial, options_.backoff_max, action.id);
+  job.backoff = JitteredBackoff({options_.backoff_initial, options_.backoff_max}, action.id);
   job.submitted_at = clock_.Steady();
   const bool for_provider = job.protocol == nullptr;
   bool refused = false;

@@ -44,7 +44,7 @@ struct WriteJob {
   // The owner takes a refusal as a reason to decide anew.
   bool decides_anew = false;
   std::unique_ptr<WriteProtocol> protocol;
-  Backoff backoff{absl::ZeroDuration(), absl::ZeroDuration(), 0};
+  JitteredBackoff backoff{{absl::ZeroDuration(), absl::ZeroDuration()}, 0};
   int attempts = 0;
   bool on_wire = false;
   absl::Duration submitted_at, sent_at;  // steady
