@@ -136,7 +136,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
                      queues::QueueId queue);
   // The workloads that wait, and the nodes to which they are pipelined.
   struct Served {
-    absl::flat_hash_map<state::WorkloadId, size_t> waiting;  // -> its place in queue order
+    absl::flat_hash_map<state::WorkloadId, size_t> waiting;  // -> its place in the order of serving
     absl::flat_hash_map<state::NodeId, size_t> promised;     // -> the first place among those
     // What was found about an heir and its victims' workload.
     std::map<std::pair<state::WorkloadId, state::WorkloadId>, bool> found;

@@ -148,6 +148,7 @@ Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& t
   v.until = outcome.until;
   if (v.until.has_value()) v.details.push_back(verdict::DelayClause(*v.until));
   waiting.tried = outcome.tried;
+  waiting.served_first = outcome.served_first;
   v.min_member = GangMinimum(workload);
   const bool gang = workload.is_group && v.min_member > 1;
   v.scope = gang ? verdict::Scope::kGang : verdict::Scope::kPod;

@@ -54,6 +54,7 @@ struct Outcome {
   bool behind = false;
   int64_t position = 0;
   bool tried = true;             // false: its turn did not come
+  bool served_first = false;     // as a preemptor
   bool stepped_forward = false;  // since the last OutcomeTable::Sort()
   // Equivalent workloads behind this one, which wait for the same reason and have no row.
   MemberRange rest;
