@@ -39,6 +39,13 @@ struct DemandItem {
   friend bool operator==(const DemandItem&, const DemandItem&) = default;
 };
 
+// The number of pods.
+inline int64_t PodsOf(const std::vector<verdict::DemandClass>& classes) {
+  int64_t pods = 0;
+  for (const verdict::DemandClass& pod_class : classes) pods += pod_class.count;
+  return pods;
+}
+
 // In queue order.
 using Demand = std::vector<DemandItem>;
 

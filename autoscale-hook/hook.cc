@@ -114,8 +114,9 @@ Hook::Impl::Impl(HookOptions options, const Catalog* catalog, const Hook& hook)
     : options_(std::move(options)),
       catalog_(*catalog),
       hook_(hook),
-      backoff_(options_.backoff_initial, options_.backoff_max),
+      backoff_({options_.backoff_initial, options_.backoff_max}),
       gathering_(options_.gathering_quiet, options_.gathering_max),
+      rate_(options_.guard),
       guard_(options_.guard) {
   if (options_.provider.empty()) options_.enabled = false;
 }
@@ -123,8 +124,23 @@ Hook::Impl::Impl(HookOptions options, const Catalog* catalog, const Hook& hook)
 std::vector<model::Node> Hook::Impl::NodesOnOffer(std::vector<const model::NodePool*> pools) const {
   if (pools.empty()) pools.push_back(&default_pool_);
   std::vector<model::Node> nodes;
-  for (const Offer& offer : MakeOffers(catalog_, pools)) nodes.push_back(UsableNode(offer, ""));
+  for (const Offer& offer : MakeOffers(catalog_, pools)) {
+    if (!IsWithinCaps(offer)) continue;
+    nodes.push_back(UsableNode(offer, ""));
+    shapes_.Apply(nodes.back());
+  }
   return nodes;
+}
+
+bool Hook::Impl::IsWithinCaps(const Offer& offer) const {
+  const auto allows = [](int64_t limit, int64_t amount) { return limit < 0 || amount <= limit; };
+  const InstanceType& type = *offer.type;
+  const auto of_model = options_.gpu_limit_by_model.find(type.gpu_model);
+  return allows(options_.max_nodes, 1) && allows(offer.pool->max_nodes, 1) &&
+         allows(options_.cluster_gpu_limit, type.gpu_count) &&
+         allows(options_.cost_limit_micro_usd_per_hour, offer.price_micro_usd_per_hour) &&
+         (of_model == options_.gpu_limit_by_model.end() ||
+          allows(of_model->second, type.gpu_count));
 }
 
 std::vector<std::vector<std::string>> Hook::Impl::LabelsOnOffer(
@@ -162,6 +178,25 @@ std::vector<const model::NodePool*> Hook::Impl::TakePools(const StepInput& input
   return pools;
 }
 
+// What a former process provisioned counts as if this one had.
+void Hook::Impl::CountFound(const Machine& machine, absl::Time now) {
+  const model::NodeRequest& request = machine.desired;
+  rate_.Found(request.queue, request.meta.creation, now);
+  if (request.failure == ProvisioningGuard::kUnhelpful) {
+    guard_.Restore(request.queue, std::min(request.failed_at.value_or(now), now));
+  }
+}
+
+void Hook::Impl::Continue(Impl& former) {
+  backoff_.Continue(std::move(former.backoff_));
+  shapes_ = std::move(former.shapes_);
+  rate_.Continue(std::move(former.rate_));
+  guard_.Continue(std::move(former.guard_));
+  pools_ = std::move(former.pools_);
+  linked_ = std::move(former.linked_);
+  ledger_.TakeLost(former.ledger_);
+}
+
 NodesByRow Hook::Impl::SettleRows(const std::vector<NodeUse>* nodes) {
   NodesByRow by_row(nodes, ledger_);
   std::vector<Machine*> lost;
@@ -180,7 +215,12 @@ void Hook::Impl::TakeMachines(const NodesByRow& nodes, StepContext& context) {
   AdvanceLostRows(nodes, context);
   for (auto& [key, machine] : ledger_.rows()) {
     if (!machine.seen()) continue;
-    if (machine.first_seen == absl::InfinitePast()) machine.first_seen = context.now;
+    if (machine.first_seen == absl::InfinitePast()) {
+      machine.first_seen = context.now;
+      if (!machine.created_here && !linked_.contains(machine.name())) {
+        CountFound(machine, context.now);
+      }
+    }
     context.views.push_back({&machine, nodes.Of(machine), {}});
     MachineView& view = context.views.back();
     for (const NodeUse* node : view.nodes) {
@@ -284,8 +324,10 @@ void Hook::Impl::LearnShapes(StepContext& context) {
     if (type == nullptr) continue;
     const model::ResourceList promised = Announced(request).value_or(
         UsableNode({type, &default_pool_, request.zone, request.spot, 0}, "").allocatable);
-    shapes_.Learn(request.instance_type, request.pool, promised, request.allocatable,
-                  request.ready_at.value_or(context.now));
+    if (shapes_.Learn(request.instance_type, request.pool, promised, request.allocatable,
+                      request.ready_at.value_or(context.now))) {
+      ++offers_version_;
+    }
   }
 }
 
@@ -362,20 +404,31 @@ StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
   const std::vector<const model::NodePool*> pools = TakePools(input);
   const NodesByRow nodes =
       options_.enabled ? SettleRows(input.nodes) : NodesByRow(input.nodes, ledger_);
-  StepContext context{options_, hook_,    absl::FromUnixSeconds(absl::ToUnixSeconds(input.now)),
-                      pools,    backoff_, ledger_,
-                      {},       {},       out,
-                      {}};
+  StepContext context{options_,
+                      hook_,
+                      absl::FromUnixSeconds(absl::ToUnixSeconds(input.now)),
+                      pools,
+                      backoff_,
+                      ledger_,
+                      {},
+                      {},
+                      out,
+                      {},
+                      guard_.witnesses()};
+  static const Demand kNone;
+  const Demand& demand = input.demand == nullptr ? kNone : *input.demand;
   if (options_.enabled) {
     TakeMachines(nodes, context);
     for (MachineView& view : context.views) AdvanceLifecycle(view, context);
     LearnShapes(context);
+    // Before a machine is told to go, its request must say whether it was of use.
+    if (RecallPurchases(demand, input.members, context)) {
+      JudgePurchases(demand, input.members, nodes, context);
+    }
     RemoveUnneeded(context);
     for (MachineView& view : context.views) context.WriteStatus(view);
     AdoptOrphans(nodes, context);
   }
-  static const Demand kNone;
-  const Demand& demand = input.demand == nullptr ? kNone : *input.demand;
   if (options_.enabled && !input.gathered) {
     gathering_.Update(gathering_.ChangesTo(demand), input.now);
   }
@@ -454,6 +507,8 @@ Hook::Hook(HookOptions options, const Catalog* catalog)
     : impl_(std::make_unique<Impl>(std::move(options), catalog, *this)) {}
 Hook::~Hook() = default;
 
+void Hook::Continue(Hook& former) { impl_->Continue(*former.impl_); }
+
 bool Hook::Observe(const model::NodeRequest& request) { return impl_->ledger().Observe(request); }
 bool Hook::ObserveGone(const std::string& name, const std::string& uid) {
   return impl_->ledger().ObserveGone(name, uid, impl_->enabled());
@@ -473,6 +528,8 @@ absl::StatusOr<model::Node> Hook::ExpectedNode(
     const model::NodeRequest& request, const std::vector<const model::NodePool*>& pools) const {
   return impl_->ExpectedNode(request, pools);
 }
+
+uint64_t Hook::offers_version() const { return impl_->offers_version(); }
 
 std::vector<std::vector<std::string>> Hook::LabelsOnOffer(
     const std::vector<const model::NodePool*>& pools) const {

@@ -137,6 +137,9 @@ class Hook {
   // `catalog` outlives the hook.
   Hook(HookOptions options, const Catalog* catalog);
   ~Hook();
+  // Takes over what another hook of this process has learned: the rate that is used up, back-offs,
+  // sizes of nodes, purchases that did not help. Before the first Step.
+  void Continue(Hook& former);
 
   // ---- events from the watch of NodeRequests. True if decisions have to be made again.
   bool Observe(const model::NodeRequest& request);
@@ -153,9 +156,12 @@ class Hook {
   [[nodiscard]] const MachineLedger& machines() const;
 
   // An empty node of each kind that could be provisioned from these pools, including those in
-  // back-off.
+  // back-off, as large as the last node of its kind. Without those that alone exceed a cap.
   [[nodiscard]] std::vector<model::Node> NodesOnOffer(
       const std::vector<const model::NodePool*>& pools) const;
+
+  // Equal values mean that NodesOnOffer() of the same pools has not changed.
+  [[nodiscard]] uint64_t offers_version() const;
 
   // The label sets of nodes that could be provisioned from these pools (offers.h), including those
   // in back-off.

@@ -29,6 +29,13 @@ class HookTest : public ::testing::Test {
     hook_ = std::make_unique<Hook>(options_, &catalog_);
     shown_.clear();
   }
+  // The configuration is read again.
+  void Reload() {
+    auto next = std::make_unique<Hook>(options_, &catalog_);
+    next->Continue(*hook_);
+    hook_ = std::move(next);
+    shown_.clear();
+  }
   void Show() { ShowRequests(*hook_, requests_, shown_); }
 
   StepOutput Step(const Demand& demand = {}) {

@@ -220,6 +220,20 @@ TEST_F(IdentityTest, ObjectThatComesBackWithItsStatusHasItsMachine) {
   EXPECT_EQ(hook_->machines().rows().size(), 1u);
 }
 
+TEST_F(IdentityTest, ReloadKeepsLostMachines) {
+  LimitGpus(1);
+  BuyLaunched();
+  DeleteByForce();
+  Step();
+  auto next = std::make_unique<Hook>(options_, &catalog_);
+  next->Continue(*hook_);
+  hook_ = std::move(next);
+  shown_.clear();
+  EXPECT_EQ(Outcome(), Code::kGpuCapReached);
+  now_ += absl::Minutes(1);
+  EXPECT_THAT(UidsOf(Step()), ElementsAre(former_.meta.uid)) << "the answer will not come";
+}
+
 TEST_F(IdentityTest, NodeThatGoesWithItsObjectMayComeBackForAWhile) {
   BuyReady();
   DeleteByForce();

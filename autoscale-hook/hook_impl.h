@@ -18,6 +18,7 @@
 #include "autoscale-hook/planner/planner.h"
 #include "autoscale-hook/provisioning/gathering.h"
 #include "autoscale-hook/provisioning/provisioning_guard.h"
+#include "autoscale-hook/provisioning/provisioning_rate.h"
 
 namespace fairlead::hook {
 
@@ -58,6 +59,8 @@ class Hook::Impl {
   void OnCreateResult(const std::string& name, const absl::Status& status, absl::Time now);
   MachineLedger& ledger() { return ledger_; }
   [[nodiscard]] bool enabled() const { return options_.enabled; }
+  [[nodiscard]] uint64_t offers_version() const { return offers_version_; }
+  void Continue(Impl& former);
 
  private:
   struct Orphan {
@@ -66,10 +69,13 @@ class Hook::Impl {
   };
   // ---- machines (hook.cc)
   std::vector<const model::NodePool*> TakePools(const StepInput& input);
+  // False if one node of it is more than a cap allows, whatever else runs.
+  [[nodiscard]] bool IsWithinCaps(const Offer& offer) const;
   [[nodiscard]] bool IsKnownProvider(const std::string& provider) const;
   // Gives lost machines to the requests that take them over; the nodes by row after that.
   NodesByRow SettleRows(const std::vector<NodeUse>* nodes);
   void TakeMachines(const NodesByRow& nodes, StepContext& context);
+  void CountFound(const Machine& machine, absl::Time now);
   void AdvanceLostRows(const NodesByRow& nodes, StepContext& context);
   void AdvanceUnseen(const NodesByRow& nodes, StepContext& context);
   void LearnShapes(StepContext& context);
@@ -85,8 +91,11 @@ class Hook::Impl {
                  Placement& placement, StepContext& context);
   void JudgePurchases(const Demand& demand, const DemandMembers* members, const NodesByRow& nodes,
                       StepContext& context);
-  // Wakes the hook when the rate of provisioning permits the item again.
-  bool IsBeyondRate(const DemandItem& item, StepContext& context);
+  // Empty if the rate of provisioning, and former purchases, permit the item; else why not: then
+  // the hook is woken when they do.
+  std::string WhyHeld(const DemandItem& item, StepContext& context);
+  // Learns from requests of a former process. True if some of them are purchases to be judged.
+  bool RecallPurchases(const Demand& demand, const DemandMembers* members, StepContext& context);
   // The items that may be planned now, as indexes. `details`: of each of the others, why not.
   std::vector<size_t> SelectItems(const Demand& demand, StepContext& context,
                                   std::vector<std::string>& details);
@@ -109,7 +118,9 @@ class Hook::Impl {
   MachineLedger ledger_;
   LaunchBackoff backoff_;
   ObservedShapes shapes_;
+  uint64_t offers_version_ = 0;
   Gathering gathering_;
+  ProvisioningRate rate_;
   ProvisioningGuard guard_;
   model::NodePool default_pool_;
   std::map<std::string, model::NodePool> pools_;  // of the last step, for ExpectedNode

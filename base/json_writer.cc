@@ -8,17 +8,27 @@ namespace fairlead {
 
 void JsonWriter::Separate() {
   if (needs_comma_) text_ += ',';
+  if (pretty_ && depth_ > 0 && !after_key_) BreakLine();
   needs_comma_ = true;
+  after_key_ = false;
+}
+
+void JsonWriter::BreakLine() {
+  text_ += '\n';
+  text_.append(static_cast<size_t>(depth_) * 2, ' ');
 }
 
 JsonWriter& JsonWriter::Open(char bracket) {
   Separate();
   text_ += bracket;
   needs_comma_ = false;
+  ++depth_;
   return *this;
 }
 
 JsonWriter& JsonWriter::Close(char bracket) {
+  --depth_;
+  if (pretty_ && needs_comma_) BreakLine();
   text_ += bracket;
   needs_comma_ = true;
   return *this;
@@ -27,8 +37,9 @@ JsonWriter& JsonWriter::Close(char bracket) {
 JsonWriter& JsonWriter::Key(absl::string_view key) {
   Separate();
   AppendQuoted(key);
-  text_ += ':';
+  text_.append(pretty_ ? ": " : ":");
   needs_comma_ = false;
+  after_key_ = true;
   return *this;
 }
 

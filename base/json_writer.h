@@ -1,5 +1,5 @@
-// Writes compact JSON, in the order of the calls. Escapes strings and makes them valid UTF-8. The
-// result is JSON if Begin and End are paired and every value of an object follows a Key.
+// Writes JSON, in the order of the calls. Escapes strings and makes them valid UTF-8. The result is
+// JSON if Begin and End are paired and every value of an object follows a Key.
 // Thread-safety: one thread per instance.
 #pragma once
 
@@ -11,8 +11,16 @@
 
 namespace fairlead {
 
+enum class JsonLayout : uint8_t {
+  kCompact,  // no spaces
+  kPretty,   // a line per value, two spaces per level
+};
+
 class JsonWriter {
  public:
+  explicit JsonWriter(JsonLayout layout = JsonLayout::kCompact)
+      : pretty_(layout == JsonLayout::kPretty) {}
+
   JsonWriter& BeginObject() { return Open('{'); }
   JsonWriter& EndObject() { return Close('}'); }
   JsonWriter& BeginArray() { return Open('['); }
@@ -35,18 +43,23 @@ class JsonWriter {
 
   // Returns the text so far and empties the writer.
   std::string Take() {
-    needs_comma_ = false;
-    return std::move(text_);
+    needs_comma_ = after_key_ = false;
+    depth_ = 0;
+    return std::exchange(text_, {});
   }
 
  private:
   JsonWriter& Open(char bracket);
   JsonWriter& Close(char bracket);
   void Separate();
+  void BreakLine();
   void AppendQuoted(absl::string_view value);
 
+  bool pretty_;
   std::string text_;
-  bool needs_comma_ = false;
+  bool needs_comma_ = false;  // the last thing written was a value
+  bool after_key_ = false;    // the last thing written was a key
+  int depth_ = 0;             // open brackets
 };
 
 // `text` as a JSON string, quotes included.

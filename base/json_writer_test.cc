@@ -16,6 +16,25 @@ TEST(JsonWriterTest, EscapesAndNests) {
   EXPECT_EQ(json.BeginArray().EndArray().Take(), "[]");
 }
 
+TEST(JsonWriterTest, PrettyIsALinePerValue) {
+  JsonWriter json(JsonLayout::kPretty);
+  json.BeginObject().Field("a", "{,:").Key("empty").BeginObject().EndObject();
+  json.Key("list").BeginArray().Int(1).BeginArray().EndArray();
+  json.BeginObject().Key("b").Null().EndObject().EndArray().EndObject();
+  EXPECT_EQ(json.Take(), R"({
+  "a": "{,:",
+  "empty": {},
+  "list": [
+    1,
+    [],
+    {
+      "b": null
+    }
+  ]
+})");
+  EXPECT_EQ(json.BeginArray().Int(1).EndArray().Take(), "[\n  1\n]") << "used again";
+}
+
 TEST(JsonQuotedTest, Escapes) {
   EXPECT_EQ(JsonQuoted("a\"b\\c\n\r\t\x01\x1f/\x7f"),
             "\"a\\\"b\\\\c\\n\\r\\t\\u0001\\u001f/\x7f\"");

@@ -56,9 +56,10 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
     }
     in_flight.RetryLater(std::move(*annotations), now);
   } else if (const auto* verdict = std::get_if<InFlightVerdict>(&*found)) {
-    // A missing object needs no verdict, and an invalid write stays invalid. A conflict (409) is
-    // inconclusive: the object may have been replaced, or another write was faster.
-    if (absl::IsNotFound(status) || absl::IsInvalidArgument(status)) return;
+    // An invalid write stays invalid. Everything else is inconclusive: the object may have been
+    // replaced, or another write was faster; one that is gone takes its verdict with it when the
+    // watch shows that.
+    if (absl::IsInvalidArgument(status)) return;
     verdicts.WriteFailed(verdict->ns, verdict->name, verdict->group, now);
   }
 }

@@ -72,6 +72,8 @@ absl::Status ReadHook(const dom::element& value, const std::string& path,
        {"gatheringMax", Span(&hook.gathering_max)},
        {"provisioningBurst", Count(&hook.guard.burst, 1)},
        {"provisioningPerMinute", Count(&hook.guard.per_minute, 1)},
+       {"totalProvisioningBurst", Count(&hook.guard.total_burst, 1)},
+       {"totalProvisioningPerMinute", Count(&hook.guard.total_per_minute, 1)},
        {"maxNewRequestsPerStep", Count(&hook.max_new_requests_per_step, 1)}}));
   // A provider spends money, or makes nodes without machines: none is chosen by default.
   if (!enabled_given) hook.enabled = !hook.provider.empty();

@@ -79,7 +79,8 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
       "hook":{"enabled":false,"provider":"kwok","catalogFile":"c.yaml","clusterGPULimit":64,
         "gpuLimits":{"A100":8},"costLimitPerHour":"12.50","unneededAfter":"1m",
         "launchTimeout":"2m","readyTimeout":"3m","backoffInitial":"4s","backoffMax":"5m",
-        "expectedBoot":"6m","maxNewRequestsPerStep":7},
+        "expectedBoot":"6m","maxNewRequestsPerStep":7,"provisioningBurst":5,
+        "provisioningPerMinute":4,"totalProvisioningBurst":9,"totalProvisioningPerMinute":8},
       "gpuSharing":{"enabled":false,"namespace":"res","image":"i:1","command":["c","d"],
         "serviceAccountName":"sa","runtimeClassName":"nvidia","indexTimeout":"11s",
         "idleGracePeriod":"12s"},
@@ -91,6 +92,10 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
   const Options& options = read->options;
   EXPECT_THAT(options.state.scheduler_names, ElementsAre("a", "b"));
   EXPECT_EQ(options.state.default_queue, "misc");
+  EXPECT_EQ(options.hook.guard.burst, 5);
+  EXPECT_EQ(options.hook.guard.per_minute, 4);
+  EXPECT_EQ(options.hook.guard.total_burst, 9);
+  EXPECT_EQ(options.hook.guard.total_per_minute, 8);
   EXPECT_FALSE(options.engine.reclaim);
   EXPECT_FALSE(options.engine.preempt);
   EXPECT_TRUE(options.engine.round_to_gang);

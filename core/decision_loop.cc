@@ -21,6 +21,11 @@ namespace fairlead::core {
 
 namespace {
 
+template <typename... Fs>
+struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
+
 using verdict::Code;
 
 // Between decisions whose evictions are taken back in the same step.
@@ -65,9 +70,20 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
 DecisionLoop::DecisionLoop() = default;
 DecisionLoop::~DecisionLoop() = default;
 
+void DecisionLoop::Continue(DecisionLoop& former) { impl_->hook.Continue(former.impl_->hook); }
+
 bool DecisionLoop::synced() const { return impl_->synced.size() == std::size(model::kAllKinds); }
 
 const DecisionLoop::Stats& DecisionLoop::stats() const { return impl_->stats; }
+
+QueueSizes DecisionLoop::queue_sizes() const {
+  const Impl& impl = *impl_;
+  return {.in_flight = impl.in_flight.size() + impl.bindings.in_flight(),
+          .retries = impl.in_flight.retries() + impl.bindings.retries() + impl.verdicts.retries(),
+          .verdicts_waiting = impl.verdicts.queued(),
+          .evictions_waiting = impl.evictions.queued(),
+          .bindings_held = impl.bindings.held()};
+}
 
 std::string DecisionLoop::CheckConsistency() const { return impl_->engine->CheckConsistency(); }
 
@@ -195,50 +211,61 @@ void DecisionLoop::Impl::KeepDefaultQueue() {
   queues::KeepDefaultQueue(tree, options.state.default_queue, default_queue_object);
 }
 
+// By type: an object without a line here does not compile.
 void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
-  state::Change change;
-  if (const auto* pod = std::get_if<model::Pod>(&upsert.object)) {
-    if (bindings.Holding()) {
-      const state::PodId known = state.FindPod(pod->meta.ns, pod->meta.name);
-      if (known != state::kNoId && state.pod(known).uid != pod->meta.uid) bindings.PodGoing(known);
-    }
-    const bool succeeded = pod->phase == model::PodPhase::kSucceeded;
-    if (succeeded) PodSucceeded(*pod);
-    change = state.UpsertPod(*pod);
-    change.capacity |= nodes.PodsSeen(pod->meta.resource_version);
-    if (!succeeded) PodChanged(*pod);
-  } else if (const auto* node = std::get_if<model::Node>(&upsert.object)) {
-    change = nodes.Upsert(*node);
-  } else if (const auto* queue = std::get_if<model::Queue>(&upsert.object)) {
-    const uint64_t before = tree.version();
-    tree.Upsert(*queue);
-    QueueObjectChanged(queue->meta.name, /*exists=*/true);
-    NoteContradiction(*queue);
-    change.policy = tree.version() != before;
-  } else if (const auto* group = std::get_if<model::PodGroup>(&upsert.object)) {
-    bindings.PodGroupSeen();
-    change = state.UpsertPodGroup(*group);
-  } else if (const auto* priority_class = std::get_if<model::PriorityClass>(&upsert.object)) {
-    change = state.UpsertPriorityClass(*priority_class);
-  } else if (const auto* topology = std::get_if<model::Topology>(&upsert.object)) {
-    change = state.UpsertTopology(*topology);
-  } else if (const auto* request = std::get_if<model::NodeRequest>(&upsert.object)) {
-    change.capacity = hook.Observe(*request);
-    if (change.capacity) RequestChanged(request->meta.name);
-  } else if (const auto* pool = std::get_if<model::NodePool>(&upsert.object)) {
-    pools[pool->meta.name] = *pool;
-    PoolsChanged();
-    change.policy = true;
-  } else if (const auto* budget = std::get_if<model::PodDisruptionBudget>(&upsert.object)) {
-    change = state.UpsertDisruptionBudget(*budget);
-  } else if (const auto* device_class = std::get_if<model::DeviceClass>(&upsert.object)) {
-    change = state.UpsertDeviceObject(*device_class);
-  } else if (const auto* slice = std::get_if<model::ResourceSlice>(&upsert.object)) {
-    change = state.UpsertDeviceObject(*slice);
-  } else if (const auto* claim = std::get_if<model::ResourceClaim>(&upsert.object)) {
-    change = UpsertClaim(*claim);
-  }
+  const state::Change change = std::visit(
+      Overloaded{
+          [&](const model::Pod& pod) { return UpsertPod(pod); },
+          [&](const model::Node& node) { return nodes.Upsert(node); },
+          [&](const model::Queue& queue) {
+            const uint64_t before = tree.version();
+            tree.Upsert(queue);
+            QueueObjectChanged(queue.meta.name, /*exists=*/true);
+            NoteContradiction(queue);
+            return state::Change{.policy = tree.version() != before};
+          },
+          [&](const model::PodGroup& group) {
+            bindings.PodGroupSeen();
+            return state.UpsertPodGroup(group);
+          },
+          [&](const model::PriorityClass& priority_class) {
+            return state.UpsertPriorityClass(priority_class);
+          },
+          [&](const model::Topology& topology) { return state.UpsertTopology(topology); },
+          [&](const model::NodeRequest& request) {
+            const bool changed = hook.Observe(request);
+            if (changed) RequestChanged(request.meta.name);
+            return state::Change{.capacity = changed};
+          },
+          [&](const model::NodePool& pool) {
+            pools[pool.meta.name] = pool;
+            PoolsChanged();
+            return state::Change{.policy = true};
+          },
+          [&](const model::PodDisruptionBudget& budget) {
+            return state.UpsertDisruptionBudget(budget);
+          },
+          [&](const model::DeviceClass& device_class) {
+            return state.UpsertDeviceObject(device_class);
+          },
+          [&](const model::ResourceSlice& slice) { return state.UpsertDeviceObject(slice); },
+          [&](const model::ResourceClaim& claim) { return UpsertClaim(claim); },
+      },
+      upsert.object);
   if (change.Any()) dirty = true;
+}
+
+state::Change DecisionLoop::Impl::UpsertPod(const model::Pod& pod) {
+  if (bindings.Holding()) {
+    const state::PodId known = state.FindPod(pod.meta.ns, pod.meta.name);
+    if (known != state::kNoId && state.pod(known).uid != pod.meta.uid) bindings.PodGoing(known);
+  }
+  const bool succeeded = pod.phase == model::PodPhase::kSucceeded;
+  if (succeeded) PodSucceeded(pod);
+  state::Change change = state.UpsertPod(pod);
+  change.capacity |= nodes.PodsSeen(pod.meta.resource_version);
+  if (!succeeded) PodChanged(pod);
+  return change;
 }
 
 // Releases all that the pod has, as its deletion does. The state keeps that it succeeded.

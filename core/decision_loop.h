@@ -38,12 +38,26 @@ struct StepResult {
       false;  // a cycle ran (false: nothing had changed, or not everything is synced yet)
 };
 
+// What waits in memory, each a number of writes. All of them are bounded by the objects of the
+// cluster: each object has at most one write of a kind here. (Queues of the adapter:
+// kube::ExecutorStats.)
+struct QueueSizes {
+  size_t in_flight = 0;          // sent and not answered
+  size_t retries = 0;            // failed or of unknown outcome, and to be repeated after a pause
+  size_t verdicts_waiting = 0;   // verdicts and conditions that their pace delays
+  size_t evictions_waiting = 0;  // decided and not sent
+  size_t bindings_held = 0;      // in Reserve or Permit
+};
+
 class DecisionLoop {
  public:
   // `catalog` outlives the loop. InvalidArgument for a profile with an unknown plugin.
   static absl::StatusOr<std::unique_ptr<DecisionLoop>> Make(const Options& options,
                                                             const hook::Catalog* catalog);
   ~DecisionLoop();
+  // Takes over what the hook of another loop of this process has learned (hook::Hook::Continue);
+  // everything else is read from objects. Before the first Step.
+  void Continue(DecisionLoop& former);
 
   void Apply(const model::ClusterEvent& event);
   StepResult Step(absl::Time now);
@@ -89,6 +103,9 @@ class DecisionLoop {
              node_requests = 0, hook_steps = 0;
   };
   [[nodiscard]] const Stats& stats() const;
+
+  // O(what is held and refreshed).
+  [[nodiscard]] QueueSizes queue_sizes() const;
 
  private:
   DecisionLoop();

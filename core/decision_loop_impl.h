@@ -136,7 +136,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
                      queues::QueueId queue);
   // The workloads that wait, and the nodes to which they are pipelined.
   struct Served {
-    absl::flat_hash_map<state::WorkloadId, size_t> waiting;  // -> its place in queue order
+    absl::flat_hash_map<state::WorkloadId, size_t> waiting;  // -> its place in the order of serving
     absl::flat_hash_map<state::NodeId, size_t> promised;     // -> the first place among those
     // What was found about an heir and its victims' workload.
     std::map<std::pair<state::WorkloadId, state::WorkloadId>, bool> found;
@@ -155,6 +155,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   static Backoff BackoffOf(const Options& options) {
     return {options.engine.bind_backoff_initial, options.engine.bind_backoff_max};
   }
+  state::Change UpsertPod(const model::Pod& pod);
   state::Change UpsertClaim(const model::ResourceClaim& claim);
   void DeviceKindSynced(const model::Synced& synced_kind);
 
@@ -201,7 +202,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   StatusUpdater verdicts;
   UsageStore usage;
   HookMemo memo;
-  bool offers_told = false;  // the engine has the label sets of the current pools
+  bool offers_told = false;  // the engine has what the current pools offer, as of:
+  uint64_t offers_version = 0;
 
   // True if a Queue object of the default queue's name exists.
   bool default_queue_object = false;

@@ -131,12 +131,6 @@ bool IsIndependent(const engine::Waiting& entry) {
              });
 }
 
-int64_t PodsOf(const engine::Waiting& entry) {
-  int64_t pods = 0;
-  for (const verdict::DemandClass& pod_class : entry.verdict.demand) pods += pod_class.count;
-  return pods;
-}
-
 bool IsAtomic(const engine::Waiting& entry) {
   return entry.verdict.min_member > 1 && entry.verdict.pods_running == 0;
 }
@@ -253,7 +247,7 @@ hook::DemandChanges DemandTracker::Update(const state::ClusterState& state,
       known = known_.end();
     }
     if (entry == nullptr) return;
-    const int64_t pods = PodsOf(*entry);
+    const int64_t pods = hook::PodsOf(entry->verdict.demand);
     if (known == known_.end() || known->second.pods != pods) {
       changes.came.push_back({workload.is_group, name, pods});
     }
@@ -278,7 +272,7 @@ hook::DemandChanges DemandTracker::Update(const state::ClusterState& state,
     own_.push_back(entry.workload);
     look(entry.workload);
     if (entry.behind == 0) continue;
-    const int64_t pods = WantsNodes(entry) ? PodsOf(entry) : kNotDemanded;
+    const int64_t pods = WantsNodes(entry) ? hook::PodsOf(entry.verdict.demand) : kNotDemanded;
     const auto before = ranges_.find(entry.equivalence_class);
     const bool same = !since.all && before != ranges_.end() && before->second == pods;
     if (!same) engine.ForEachBehind(entry, look);

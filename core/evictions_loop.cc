@@ -41,11 +41,14 @@ void DecisionLoop::Impl::AddEvictions(const engine::CycleResult& cycle, StepResu
 
 DecisionLoop::Impl::Served DecisionLoop::Impl::WhatIsServed() const {
   Served served;
-  for (const engine::Waiting& entry : waiting) {
-    const size_t place = served.waiting.size();
-    served.waiting.try_emplace(entry.workload, place);
-    for (const engine::Waiting::PodPromise& pod : entry.pods) {
-      if (pod.node != state::kNoId) served.promised.try_emplace(pod.node, place);
+  for (const bool first : {true, false}) {
+    for (const engine::Waiting& entry : waiting) {
+      if (entry.served_first != first) continue;
+      const size_t place = served.waiting.size();
+      served.waiting.try_emplace(entry.workload, place);
+      for (const engine::Waiting::PodPromise& pod : entry.pods) {
+        if (pod.node != state::kNoId) served.promised.try_emplace(pod.node, place);
+      }
     }
   }
   return served;

@@ -491,5 +491,39 @@ TEST_F(EvictionLoopTest, ARandomServerIsNeitherFloodedNorGivenUp) {
   }
 }
 
+// A node that becomes free takes one of two pods. Pods that are created in the victims' stead are
+// promised what the remaining victims would leave, and come first in the order of queues; that does
+// not keep the evictions.
+TEST_F(EvictionLoopTest, RoomThatBecomesFreeSparesVictimsWhoseHeirsWaitForIt) {
+  options_.evictions.per_second = 1;
+  options_.evictions.burst = 1;
+  options_.engine.consolidation = false;
+  Restart();
+  SyncAll();
+  Put(MakeQueue("lo", "", 0, model::kUnlimited));
+  Put(MakeQueue("hi", "", 24, model::kUnlimited));
+  const auto job = [](absl::string_view name) {
+    return PodBuilder("ns", name).Queue("lo").Gpus(1).Preemptible(true);
+  };
+  for (const char* node : {"n0", "n1"}) {
+    Put(MakeNode(node, 8));
+    for (int i = 0; i < 8; ++i) Put(job(absl::StrCat(node, "-", i)).On(node).Build());
+  }
+  Put(MakeGroup("ns", "gang", "hi", 2));
+  for (const char* name : {"g0", "g1"}) Put(PodBuilder("ns", name).Group("gang").Gpus(8).Build());
+  std::set<std::string> evicted;
+  for (int at = 1; at < 40; ++at) {
+    if (at == 3) Put(MakeNode("n2", 8));
+    const StepResult result = Step(at);
+    AnswerAll(result);
+    for (const auto& evict : Of<model::EvictPod>(result)) {
+      if (!evicted.insert(evict.name).second) continue;
+      Put(job(absl::StrCat("again-", evict.name)).Created(at).Build());
+    }
+  }
+  EXPECT_GE(evicted.size(), 8u);
+  EXPECT_LE(evicted.size(), 10u);
+}
+
 }  // namespace
 }  // namespace fairlead::core::testing

@@ -294,6 +294,32 @@ types:
       << view.waiting[0].message;
 }
 
+// Nothing can be provisioned for p0 then, so it is not charged to its queue.
+TEST_F(MachinesTest, PodThatTheLearnedSizeDoesNotFitHoldsNoOtherBelowALimit) {
+  catalog_ = *hook::Catalog::Parse(R"(
+types:
+- name: gpu.small
+  cpu: 8
+  memory: 32Gi
+  gpu: {model: Test-GPU, count: 1, memory_mib: 24576}
+  zones: [z1]
+  price: {on_demand: 1.00}
+)",
+                                   "t.yaml");
+  memory_ = 29 * kGiB;
+  Restart();
+  SyncAll();
+  Put(MakeQueue("research", "", 1, 1));
+  AddPod(GpuPod("p0", 31 * kGiB));
+  Play(absl::Minutes(30));
+  ASSERT_EQ(created_, 1);
+  ASSERT_EQ(terminated_, 1);
+  AddPod(GpuPod("p1"));
+  Play(absl::Minutes(5));
+  EXPECT_EQ(bound_.count("p1"), 1u);
+  EXPECT_EQ(created_, 2);
+}
+
 TEST_F(MachinesTest, ChangeOfTheCatalogueLeavesExistingNodesUsable) {
   Begin();
   AddPod(GpuPod("p0"));

@@ -49,7 +49,9 @@ void TakeOutcome(const hook::DemandOutcome& outcome, verdict::Verdict& v) {
 }  // namespace
 
 void DecisionLoop::Impl::PublishOfferedLabels() {
-  if (!options.hook.enabled || std::exchange(offers_told, true)) return;
+  if (!options.hook.enabled) return;
+  const bool same = std::exchange(offers_version, hook.offers_version()) == hook.offers_version();
+  if (std::exchange(offers_told, true) && same) return;
   engine->SetOfferedLabels(hook.LabelsOnOffer(ValidPools()));
   engine->SetOfferedNodes(hook.NodesOnOffer(ValidPools()));
 }
@@ -170,9 +172,10 @@ bool DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries, absl::Ti
   TakeOutcomes(output.outcomes, demand.runs(), entries);
   memo.demand = demand.Release();
   memo.outcomes = std::move(output.outcomes);
-  // The hook's changes are handled in this step, with one exception: pods that were pipelined to a
-  // withdrawn node need a new decision, and perhaps a new node.
-  dirty = less;
+  // The hook's changes are handled in this step, with two exceptions: pods that were pipelined to a
+  // withdrawn node need a new decision, and perhaps a new node; and a type that is smaller than
+  // announced may be no hope for pods that are charged.
+  dirty = less || hook.offers_version() != offers_version;
   if (dirty) wake_at = now;
   return !output.created.empty();
 }

@@ -38,6 +38,30 @@ TEST_F(PurchaseTest, BuysForTwoUnderTheLimitAndNothingForTheThird) {
   }
 }
 
+// The room of one pod of the gang is there, so two nodes complete it; not three.
+TEST_F(PurchaseTest, GangBuysForThePodsThatFindNoRoom) {
+  SyncAll();
+  Put(MakeQueue("q", "", model::kUnlimited, model::kUnlimited));
+  Put(MakeNode("present", 1));
+  Put(MakeGroup("ns", "gang", "q", 3));
+  for (int i = 0; i < 3; ++i) {
+    Put(PodBuilder("ns", absl::StrCat("g", i)).Group("gang").Gpus(1).Build());
+  }
+  const StepResult result = Step(1);
+  EXPECT_THAT(Of<model::CreateNodeRequest>(result), SizeIs(2));
+  AnswerAll(result);
+  for (const auto& create : Of<model::CreateNodeRequest>(result)) Put(Stored(create.request));
+  for (int at = 2; at < 60; ++at) {
+    const StepResult next = Step(at);
+    AnswerAll(next);
+    EXPECT_THAT(Of<model::CreateNodeRequest>(next), SizeIs(0)) << at;
+    EXPECT_THAT(Of<model::BindPod>(next), SizeIs(0)) << at;
+  }
+  // The room goes to a pod of another scheduler: one more node is needed.
+  Put(PodBuilder("ns", "foreign").Scheduler("other").Gpus(1).On("present").Build());
+  EXPECT_THAT(Of<model::CreateNodeRequest>(Step(60)), SizeIs(1));
+}
+
 TEST_F(PurchaseTest, RestartBuysNothingTwice) {
   Morning();
   const StepResult result = Step(1);
@@ -153,6 +177,23 @@ TEST_F(PurchaseTest, GpuCapIsACodeOfItsOwn) {
   EXPECT_EQ(reasons.at("p0"), "NodesRequested");
   EXPECT_EQ(reasons.at("p1"), "GpuCapReached");
   EXPECT_EQ(reasons.at("p2"), "QueueLimitReached");
+}
+
+// Every node that could take `large` exceeds the cap by itself: it is not charged to its queue.
+TEST_F(PurchaseTest, PodThatACapExcludesHoldsNoOtherBelowALimit) {
+  options_.hook.cluster_gpu_limit = 3;
+  Restart();
+  SyncAll();
+  Put(MakeQueue("research", "", 4, 4));
+  Put(PodBuilder("ns", "large").Queue("research").Gpus(4).Created(0).Build());
+  Put(PodBuilder("ns", "small").Queue("research").Gpus(1).Created(1).Build());
+  EXPECT_EQ(Of<model::CreateNodeRequest>(Step(1)).size(), 1u);
+  std::map<std::string, verdict::Code> codes;
+  for (const WaitingRow& row : loop_->MakeView(At(1)).waiting) {
+    codes[row.workload] = row.verdict.code;
+  }
+  EXPECT_EQ(codes.at("ns/large"), verdict::Code::kGpuCapReached);
+  EXPECT_EQ(codes.at("ns/small"), verdict::Code::kNodesRequested);
 }
 
 // The machine costs money from its launch on: an object must record it.

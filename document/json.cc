@@ -164,43 +164,19 @@ bool Json::IsEmptyContainer() const {
   return (type_ == Type::kArray && items_.empty()) || (type_ == Type::kObject && fields_.empty());
 }
 
-void Json::WriteCompact(JsonWriter& out) const {
+void Json::Write(JsonWriter& out) const {
   if (type_ == Type::kObject) {
     out.BeginObject();
-    for (const auto& [key, value] : fields_) value.WriteCompact(out.Key(key));
+    for (const auto& [key, value] : fields_) value.Write(out.Key(key));
     out.EndObject();
   } else if (type_ == Type::kArray) {
     out.BeginArray();
-    for (const Json& item : items_) item.WriteCompact(out);
+    for (const Json& item : items_) item.Write(out);
     out.EndArray();
   } else if (type_ == Type::kString) {
     out.String(text_);
   } else {
     out.Raw(Scalar());
-  }
-}
-
-void Json::WritePretty(int depth, std::string& out) const {
-  if (IsEmptyContainer()) {
-    out += type_ == Type::kObject ? "{}" : "[]";
-  } else if (type_ == Type::kObject) {
-    out += "{\n";
-    for (size_t i = 0; i < fields_.size(); ++i) {
-      absl::StrAppend(&out, Indent(depth + 1), JsonQuoted(fields_[i].first), ": ");
-      fields_[i].second.WritePretty(depth + 1, out);
-      out += i + 1 < fields_.size() ? ",\n" : "\n";
-    }
-    absl::StrAppend(&out, Indent(depth), "}");
-  } else if (type_ == Type::kArray) {
-    out += "[\n";
-    for (size_t i = 0; i < items_.size(); ++i) {
-      out += Indent(depth + 1);
-      items_[i].WritePretty(depth + 1, out);
-      out += i + 1 < items_.size() ? ",\n" : "\n";
-    }
-    absl::StrAppend(&out, Indent(depth), "]");
-  } else {
-    out += Scalar();
   }
 }
 
@@ -235,14 +211,14 @@ void Json::WriteYaml(int depth, std::string& out) const {
 
 std::string Json::Compact() const {
   JsonWriter out;
-  WriteCompact(out);
+  Write(out);
   return out.Take();
 }
 
 std::string Json::Pretty() const {
-  std::string out;
-  WritePretty(0, out);
-  return out + "\n";
+  JsonWriter out(JsonLayout::kPretty);
+  Write(out);
+  return out.Take() + "\n";
 }
 
 std::string Json::Yaml() const {

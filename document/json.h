@@ -79,8 +79,7 @@ class Json {
 
  private:
   explicit Json(Type type) : type_(type) {}
-  void WriteCompact(JsonWriter& out) const;
-  void WritePretty(int depth, std::string& out) const;
+  void Write(JsonWriter& out) const;
   void WriteYaml(int depth, std::string& out) const;
   [[nodiscard]] bool IsEmptyContainer() const;
   [[nodiscard]] std::string Scalar() const;  // as JSON

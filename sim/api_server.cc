@@ -3,79 +3,25 @@
 #include "absl/strings/str_format.h"
 
 namespace fairlead::sim {
-namespace {
-
-template <typename T>
-constexpr model::Kind TypeKind();
-template <>
-constexpr model::Kind TypeKind<model::Pod>() {
-  return model::Kind::kPod;
-}
-template <>
-constexpr model::Kind TypeKind<model::Node>() {
-  return model::Kind::kNode;
-}
-template <>
-constexpr model::Kind TypeKind<model::Queue>() {
-  return model::Kind::kQueue;
-}
-template <>
-constexpr model::Kind TypeKind<model::PodGroup>() {
-  return model::Kind::kPodGroup;
-}
-template <>
-constexpr model::Kind TypeKind<model::PriorityClass>() {
-  return model::Kind::kPriorityClass;
-}
-template <>
-constexpr model::Kind TypeKind<model::Topology>() {
-  return model::Kind::kTopology;
-}
-template <>
-constexpr model::Kind TypeKind<model::NodeRequest>() {
-  return model::Kind::kNodeRequest;
-}
-template <>
-constexpr model::Kind TypeKind<model::NodePool>() {
-  return model::Kind::kNodePool;
-}
-template <>
-constexpr model::Kind TypeKind<model::PodDisruptionBudget>() {
-  return model::Kind::kPodDisruptionBudget;
-}
-
-template <>
-constexpr model::Kind TypeKind<model::DeviceClass>() {
-  return model::Kind::kDeviceClass;
-}
-template <>
-constexpr model::Kind TypeKind<model::ResourceSlice>() {
-  return model::Kind::kResourceSlice;
-}
-template <>
-constexpr model::Kind TypeKind<model::ResourceClaim>() {
-  return model::Kind::kResourceClaim;
-}
-
-}  // namespace
-
-model::Kind KindOf(const Object& object) {
-  return std::visit([]<typename T>(const T&) { return TypeKind<T>(); }, object);
-}
-
-const model::ObjectMeta& MetaOf(const Object& object) {
-  return std::visit([](const auto& typed) -> const model::ObjectMeta& { return typed.meta; },
-                    object);
-}
-
 void ApiServer::ForEach(model::Kind kind, const std::function<void(const Object&)>& fn) const {
   std::apply(
       [&](const auto&... tables) {
         const auto each = [&]<typename T>(const std::map<std::string, T>& table) {
-          if (TypeKind<T>() != kind) return;
+          if (model::KindOf<T>() != kind) return;
           for (const auto& [key, object] : table) fn(Object(object));
         };
         (each(tables), ...);
+      },
+      tables_);
+}
+
+bool ApiServer::Remove(model::Kind kind, const std::string& key) {
+  return std::apply(
+      [&](const auto&... tables) {
+        const auto remove = [&]<typename T>(const std::map<std::string, T>&) {
+          return model::KindOf<T>() == kind && Remove<T>(key);
+        };
+        return (remove(tables) || ...);
       },
       tables_);
 }

@@ -24,10 +24,9 @@
 
 namespace fairlead::sim {
 
-using Object = decltype(model::Upsert::object);
-
-model::Kind KindOf(const Object& object);
-const model::ObjectMeta& MetaOf(const Object& object);
+using model::KindOf;
+using model::MetaOf;
+using model::Object;
 
 enum class ChangeType : uint8_t { kAdded, kModified, kDeleted };
 
@@ -81,6 +80,8 @@ class ApiServer {
     Tell(ChangeType::kDeleted, std::move(last));
     return true;
   }
+
+  bool Remove(model::Kind kind, const std::string& key);
 
   // Null if there is none. Valid until the object changes.
   template <typename T>

@@ -24,8 +24,8 @@ absl::Status Conflict(absl::string_view kind, absl::string_view key, absl::strin
 
 // The object, if it exists and (if a uid is given) has that uid.
 template <typename T>
-absl::Status Precondition(const ApiServer& server, absl::string_view kind, const std::string& key,
-                          absl::string_view uid) {
+absl::Status Precondition(const ApiServer& server, const std::string& key, absl::string_view uid) {
+  const absl::string_view kind = model::TraitsOf(model::KindOf<T>()).resource;
   const T* object = server.Find<T>(key);
   if (object == nullptr) return Missing(kind, key);
   if (!uid.empty() && object->meta.uid != uid) {
@@ -103,7 +103,7 @@ absl::Status ApiWrites::Empty(std::string what) {
 
 absl::Status ApiWrites::Commit(const model::BindPod& write) {
   const std::string key = model::Key(write.ns, write.name);
-  const absl::Status there = Precondition<model::Pod>(*server_, "pods", key, write.uid);
+  const absl::Status there = Precondition<model::Pod>(*server_, key, write.uid);
   if (!there.ok()) return there;
   const model::Pod& pod = *server_->Find<model::Pod>(key);
   if (pod.meta.deletion.has_value()) return Conflict("pods", key, "is being deleted");
@@ -123,7 +123,7 @@ absl::Status ApiWrites::Commit(const model::BindPod& write) {
 
 absl::Status ApiWrites::Commit(const model::EvictPod& write) {
   const std::string key = model::Key(write.ns, write.name);
-  const absl::Status there = Precondition<model::Pod>(*server_, "pods", key, write.uid);
+  const absl::Status there = Precondition<model::Pod>(*server_, key, write.uid);
   if (!there.ok()) return there;
   const absl::Status allowed = AskBudgets(*server_, *server_->Find<model::Pod>(key));
   return allowed.ok() ? DeletePod(*server_, key) : allowed;
@@ -131,7 +131,7 @@ absl::Status ApiWrites::Commit(const model::EvictPod& write) {
 
 absl::Status ApiWrites::Commit(const model::SetPodUnschedulable& write) {
   const std::string key = model::Key(write.ns, write.name);
-  const absl::Status there = Precondition<model::Pod>(*server_, "pods", key, write.uid);
+  const absl::Status there = Precondition<model::Pod>(*server_, key, write.uid);
   if (!there.ok()) return there;
   const model::Pod& pod = *server_->Find<model::Pod>(key);
   const std::string message = absl::StrCat(write.observed_generation, " ", write.message);
@@ -157,7 +157,7 @@ absl::Status ApiWrites::Commit(const model::SetPodUnschedulable& write) {
 
 absl::Status ApiWrites::Commit(const model::SetPodGroupSchedulability& write) {
   const std::string key = model::Key(write.ns, write.name);
-  const absl::Status there = Precondition<model::PodGroup>(*server_, "podgroups", key, write.uid);
+  const absl::Status there = Precondition<model::PodGroup>(*server_, key, write.uid);
   if (!there.ok()) return there;
   const std::string uid = server_->Find<model::PodGroup>(key)->meta.uid;
   const std::string status =
@@ -180,7 +180,7 @@ absl::Status ApiWrites::Commit(const model::SetPodGroupSchedulability& write) {
 
 absl::Status ApiWrites::Commit(const model::SetPodGroupAnnotations& write) {
   const std::string key = model::Key(write.ns, write.name);
-  const absl::Status there = Precondition<model::PodGroup>(*server_, "podgroups", key, write.uid);
+  const absl::Status there = Precondition<model::PodGroup>(*server_, key, write.uid);
   if (!there.ok()) return there;
   model::StringMap merged = server_->Find<model::PodGroup>(key)->meta.annotations;
   for (const auto& [name, value] : write.annotations) {
@@ -205,8 +205,7 @@ absl::Status ApiWrites::Commit(const model::CreateNodeRequest& write) {
 absl::Status ApiWrites::Commit(const model::UpdateNodeRequestStatus& write) {
   const model::NodeRequest& wanted = write.request;
   const std::string key = model::Key(wanted.meta);
-  const absl::Status there =
-      Precondition<model::NodeRequest>(*server_, "noderequests", key, wanted.meta.uid);
+  const absl::Status there = Precondition<model::NodeRequest>(*server_, key, wanted.meta.uid);
   if (!there.ok()) return there;
   if (SameStatus(*server_->Find<model::NodeRequest>(key), wanted)) {
     return Empty(absl::StrCat("status of node request ", key));
@@ -228,14 +227,13 @@ absl::Status ApiWrites::Commit(const model::UpdateNodeRequestStatus& write) {
 }
 
 absl::Status ApiWrites::Commit(const model::DeleteNodeRequest& write) {
-  const absl::Status there =
-      Precondition<model::NodeRequest>(*server_, "noderequests", write.name, write.uid);
+  const absl::Status there = Precondition<model::NodeRequest>(*server_, write.name, write.uid);
   if (there.ok()) server_->Remove<model::NodeRequest>(write.name);
   return there;
 }
 
 absl::Status ApiWrites::Commit(const model::SetNodeTaint& write) {
-  const absl::Status there = Precondition<model::Node>(*server_, "nodes", write.node, write.uid);
+  const absl::Status there = Precondition<model::Node>(*server_, write.node, write.uid);
   if (!there.ok()) return there;
   const auto same = [&](const model::Taint& taint) {
     return taint.key == write.taint.key && taint.effect == write.taint.effect;
@@ -274,14 +272,13 @@ absl::Status ApiWrites::Commit(const model::CreateGpuReservation& write) {
 
 absl::Status ApiWrites::Commit(const model::DeletePod& write) {
   const std::string key = model::Key(write.ns, write.name);
-  const absl::Status there = Precondition<model::Pod>(*server_, "pods", key, write.uid);
+  const absl::Status there = Precondition<model::Pod>(*server_, key, write.uid);
   return there.ok() ? DeletePod(*server_, key) : there;
 }
 
 absl::Status ApiWrites::Commit(const model::ReserveClaim& write) {
   const std::string key = model::Key(write.ns, write.name);
-  const absl::Status there =
-      Precondition<model::ResourceClaim>(*server_, "resourceclaims", key, write.uid);
+  const absl::Status there = Precondition<model::ResourceClaim>(*server_, key, write.uid);
   if (!there.ok()) return there;
   const model::ResourceClaim& claim = *server_->Find<model::ResourceClaim>(key);
   const bool as_wanted =
@@ -302,8 +299,7 @@ absl::Status ApiWrites::Commit(const model::ReserveClaim& write) {
 
 absl::Status ApiWrites::Commit(const model::DeallocateClaim& write) {
   const std::string key = model::Key(write.ns, write.name);
-  const absl::Status there =
-      Precondition<model::ResourceClaim>(*server_, "resourceclaims", key, write.uid);
+  const absl::Status there = Precondition<model::ResourceClaim>(*server_, key, write.uid);
   if (!there.ok()) return there;
   if (server_->Find<model::ResourceClaim>(key)->meta.resource_version != write.resource_version) {
     return absl::FailedPreconditionError(absl::StrCat(key, " has changed"));

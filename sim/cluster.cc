@@ -1,5 +1,6 @@
 #include "sim/cluster.h"
 
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -12,15 +13,19 @@
 namespace fairlead::sim {
 namespace {
 
-struct KindRow {
-  const char* name;
-  bool namespaced;
-};
-constexpr KindRow kKinds[] = {
-    {"Deployment", true}, {"Job", true},       {"Pod", true},
-    {"PodGroup", true},   {"Node", false},     {"NodePool", false},
-    {"Queue", false},     {"Topology", false}, {"PriorityClass", false},
-};
+// Controllers have no kind of their own: the program does not read them.
+constexpr const char* kControllers[] = {"Deployment", "Job"};
+
+// Whether its objects are in namespaces; null if the simulator has no such kind.
+std::optional<bool> IsNamespaced(absl::string_view kind) {
+  for (const char* controller : kControllers) {
+    if (kind == controller) return true;
+  }
+  for (const model::KindTraits& traits : model::kKindTraits) {
+    if (kind == traits.name) return traits.is_namespaced;
+  }
+  return std::nullopt;
+}
 
 // Fields that the manifest does not set stay: identity, and the status written by others.
 template <typename T>
@@ -39,17 +44,16 @@ void Replace(T& stored, const T& wanted) {
 
 absl::StatusOr<ObjectRef> ParseObjectRef(absl::string_view text) {
   const std::vector<std::string> parts = absl::StrSplit(text, '/');
-  for (const KindRow& kind : kKinds) {
-    if (parts.front() != kind.name) continue;
-    if (kind.namespaced && parts.size() == 3) {
-      return ObjectRef{parts[0], absl::StrCat(parts[1], "/", parts[2])};
-    }
-    if (!kind.namespaced && parts.size() == 2) return ObjectRef{parts[0], parts[1]};
-    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" must be ", kind.name,
-                                                   kind.namespaced ? "/namespace/name" : "/name"));
+  const std::optional<bool> is_namespaced = IsNamespaced(parts.front());
+  if (!is_namespaced.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", text, "\": the simulator has no kind ", parts.front()));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("\"", text, "\": the simulator has no kind ", parts.front()));
+  if (parts.size() != (*is_namespaced ? 3 : 2)) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" must be ", parts[0],
+                                                   *is_namespaced ? "/namespace/name" : "/name"));
+  }
+  return ObjectRef{parts[0], *is_namespaced ? absl::StrCat(parts[1], "/", parts[2]) : parts[1]};
 }
 
 Cluster::Cluster(const ClusterOptions& options, absl::Time start)
@@ -87,13 +91,9 @@ absl::Status Cluster::Delete(const ObjectRef& ref) {
   if (ref.kind == "Job") return controllers_.Delete(ControllerKind::kJob, ref.key);
   if (ref.kind == "Pod") return DeletePod(server_, ref.key);
   if (ref.kind == "Node") return cloud_.Kill(ref.key);
-  const bool removed =
-      (ref.kind == "PodGroup" && server_.Remove<model::PodGroup>(ref.key)) ||
-      (ref.kind == "NodePool" && server_.Remove<model::NodePool>(ref.key)) ||
-      (ref.kind == "Queue" && server_.Remove<model::Queue>(ref.key)) ||
-      (ref.kind == "Topology" && server_.Remove<model::Topology>(ref.key)) ||
-      (ref.kind == "PriorityClass" && server_.Remove<model::PriorityClass>(ref.key));
-  if (removed) return absl::OkStatus();
+  for (const model::KindTraits& traits : model::kKindTraits) {
+    if (ref.kind == traits.name && server_.Remove(traits.kind, ref.key)) return absl::OkStatus();
+  }
   return absl::NotFoundError(absl::StrCat(ref.kind, " ", ref.key, " does not exist"));
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/json_writer.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "document/yaml.h"
@@ -51,10 +52,11 @@ absl::StatusOr<model::Pod> ReadTemplate(Element document, const std::string& ns,
   if (document.at_pointer("/spec/template/metadata").get(metadata) == simdjson::SUCCESS) {
     metadata_json = simdjson::minify(metadata);
   }
-  const std::string json = absl::StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":)",
-                                        metadata_json, R"(,"spec":)", simdjson::minify(spec), "}");
+  JsonWriter json;
+  json.BeginObject().Field("apiVersion", "v1").Field("kind", "Pod");
+  json.Key("metadata").Raw(metadata_json).Key("spec").Raw(simdjson::minify(spec)).EndObject();
   absl::StatusOr<kube::Object> decoded =
-      kube::DecodeObject(model::Kind::kPod, "application/json", json);
+      kube::DecodeObject(model::Kind::kPod, "application/json", json.Take());
   if (!decoded.ok()) return Fault(file, object, decoded.status().message());
   auto pod = std::get<model::Pod>(*std::move(decoded));
   if (!pod.invalid.empty()) return Fault(file, object, pod.invalid);
@@ -98,19 +100,6 @@ absl::Status ReadOther(absl::string_view json, absl::string_view file, Manifest&
   return absl::OkStatus();
 }
 
-std::string InvalidOf(const Object& object) {
-  return std::visit(
-      []<typename T>(const T& typed) -> std::string {
-        if constexpr (std::is_same_v<T, model::PriorityClass> ||
-                      std::is_same_v<T, model::NodeRequest>) {
-          return "";
-        } else {
-          return typed.invalid;
-        }
-      },
-      object);
-}
-
 }  // namespace
 
 absl::StatusOr<Manifest> ReadManifest(absl::string_view yaml, absl::string_view file_name) {
@@ -121,8 +110,10 @@ absl::StatusOr<Manifest> ReadManifest(absl::string_view yaml, absl::string_view 
   Manifest manifest;
   manifest.objects = std::move(decoded->objects);
   for (const Object& object : manifest.objects) {
-    const std::string invalid = InvalidOf(object);
-    if (!invalid.empty()) return Fault(file_name, model::Key(MetaOf(object)), invalid);
+    const std::string* invalid = kube::InvalidOf(object);
+    if (invalid != nullptr && !invalid->empty()) {
+      return Fault(file_name, model::Key(MetaOf(object)), *invalid);
+    }
   }
   size_t wanted = 0;
   for (const std::string& skipped : decoded->skipped) {  // "apps/v1 Deployment default/web"

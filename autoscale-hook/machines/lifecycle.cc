@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "autoscale-hook/provisioning/failure.h"
+#include "autoscale-hook/provisioning/provisioning_guard.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::hook {
@@ -191,9 +192,27 @@ bool MayTerminate(MachineView& view, StepContext& context) {
   return false;
 }
 
+// The object of a witness stays after its machine: it is the memory of that for the next process.
+bool IsKept(MachineView& view, StepContext& context) {
+  NodeRequest& request = view.request();
+  if (request.failure != ProvisioningGuard::kUnhelpful || !request.failed_at.has_value() ||
+      request.meta.deletion.has_value()) {
+    return false;
+  }
+  // A time from the future must not keep it for ever.
+  const absl::Time until =
+      std::min(*request.failed_at, context.now) + context.options.guard.backoff_initial;
+  if (context.now >= until) return false;
+  request.phase = Phase::kGone;
+  request.message =
+      "the machine is gone; kept as a record: no pod that the node was provisioned for used it";
+  context.WakeAt(until);
+  return true;
+}
+
 void DeleteOnceGone(MachineView& view, StepContext& context) {
   const bool gone = view.request().phase == Phase::kGone || view.Ended();
-  if (gone && !view.registered()) context.Delete(view);
+  if (gone && !view.registered() && !IsKept(view, context)) context.Delete(view);
 }
 
 void AdvanceFailed(MachineView& view, StepContext& context) {
@@ -221,6 +240,7 @@ void AdvanceDraining(MachineView& view, StepContext& context) {
   Machine& machine = *view.machine;
   machine.launch_answer.reset();
   const Phase phase = view.request().phase;
+  context.NoteWitness(view);
   if (!machine.Written(phase)) return;
   const bool wanted = phase == Phase::kDraining || view.registered();
   if (wanted && MayTerminate(view, context)) context.Terminate(view);

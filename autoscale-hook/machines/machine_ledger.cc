@@ -314,6 +314,17 @@ void MachineLedger::DropLost(const std::string& key) {
   if (row != rows_.end() && row->second.lost) Drop(row);
 }
 
+void MachineLedger::TakeLost(MachineLedger& former) {
+  for (auto& [key, machine] : former.rows_) {
+    if (!machine.lost || rows_.contains(key)) continue;
+    machine.taints.clear();
+    lost_[machine.name()].insert(key);
+    for (const std::string& id : machine.provider_ids) by_provider_id_.try_emplace(id, key);
+    rows_.emplace(key, machine);
+  }
+  ++version_;
+}
+
 void MachineLedger::TaintSent(const Machine& machine, const std::string& node_uid) {
   by_node_[node_uid] = machine.key;
 }

@@ -179,6 +179,8 @@ class MachineLedger {
   void HandOver(Machine& lost, Machine& current);
   // The end of its machines is confirmed.
   void DropLost(const std::string& key);
+  // Takes the lost rows of a former ledger of this process, whose answers will not come any more.
+  void TakeLost(MachineLedger& former);
 
   // Call it after a change of `desired` from outside.
   void Changed() { ++version_; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "autoscale-hook/provisioning/provisioning_guard.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::hook {
@@ -113,6 +114,20 @@ bool StepContext::Taint(MachineView& view, bool present) {
     if (node->registered && TaintOne(*view.machine, *node, present)) sent = true;
   }
   return sent;
+}
+
+void StepContext::NoteWitness(const MachineView& view) const {
+  model::NodeRequest& request = view.request();
+  // An older CRD may not know the value. It must not keep the machine.
+  if (view.machine->written.has_value() && view.machine->written->attempts.failures() > 0) {
+    if (request.failure != ProvisioningGuard::kUnhelpful) return;
+    request.failure.clear();
+    request.failed_at.reset();
+    return;
+  }
+  if (!request.failure.empty() || !witnesses.contains(request.meta.name)) return;
+  request.failure = ProvisioningGuard::kUnhelpful;
+  request.failed_at = now;
 }
 
 void StepContext::Delete(MachineView& view) {

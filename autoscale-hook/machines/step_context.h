@@ -70,6 +70,8 @@ struct StepContext {
   std::vector<MachineView> lost;   // machines without their object, by key
   StepOutput& out;
   std::vector<model::Action> actions;  // behind the status updates
+  // Requests whose nodes prove that a purchase did not help (provisioning_guard.h).
+  const std::set<std::string>& witnesses;
 
   template <typename T>
   void Do(T what) {
@@ -86,6 +88,8 @@ struct StepContext {
   // Sets our taint on all nodes or removes it, if an attempt is due. True if one was made now.
   bool Taint(MachineView& view, bool present);
   bool TaintOne(Machine& machine, const NodeUse& node, bool present);
+  // Writes it onto the request of a witness, before its machine ends.
+  void NoteWitness(const MachineView& view) const;
   // Removes our finalizer and deletes the object, if an attempt is due.
   void Delete(MachineView& view);
   // The status write that is due, if any.

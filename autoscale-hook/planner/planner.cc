@@ -11,6 +11,17 @@ namespace fairlead::hook {
 
 using verdict::Code;
 
+namespace {
+
+// Says so if the nodes are for some of the item's pods only.
+void NotePart(int64_t pods, const DemandItem& item, ItemOutcome& outcome) {
+  const int64_t requested = PodsOf(item.classes);
+  if (pods >= requested) return;
+  outcome.details.push_back(absl::StrCat("nodes for ", pods, " of ", requested, " pods"));
+}
+
+}  // namespace
+
 // Made when it is first asked for: where no cap binds, never.
 const std::string& SignatureOf(PlanItem& item) {
   if (!item.signature.empty()) return item.signature;
@@ -222,10 +233,7 @@ void Planning::DecideItems() {
 void Planning::EmitMember(size_t index, bool whole, Supply& supply, std::vector<size_t>& cursor) {
   const PlanItem& item = items_[index];
   std::vector<std::pair<size_t, int64_t>> pods_on;
-  int64_t asked = 0, taken = 0;
-  for (const verdict::DemandClass& pod_class : (*input_.demand)[index].classes) {
-    asked += pod_class.count;
-  }
+  int64_t taken = 0;
   for (const Wish& wish : item.wishes) {
     auto& nodes = supply[wish.plan_class];
     size_t& at = cursor[wish.plan_class];
@@ -253,9 +261,7 @@ void Planning::EmitMember(size_t index, bool whole, Supply& supply, std::vector<
     outcome.nodes.push_back(node);
     plan_.nodes[node].pods_of_item.push_back({plan_.items.size(), pods});
   }
-  if (taken < asked) {
-    outcome.details.push_back(absl::StrCat("nodes for ", taken, " of ", asked, " pods"));
-  }
+  NotePart(taken, (*input_.demand)[index], outcome);
   plan_.items.push_back(std::move(outcome));
 }
 
@@ -363,11 +369,7 @@ void Planning::EmitBond(size_t index, const std::vector<size_t>& index_of) {
     of_item.insert(std::upper_bound(of_item.begin(), of_item.end(), std::pair(number, int64_t{0})),
                    {number, pods});
   }
-  int64_t asked = 0;
-  for (const verdict::DemandClass& pods : (*input_.demand)[index].classes) asked += pods.count;
-  if (result.pods < asked) {
-    outcome.details.push_back(absl::StrCat("nodes for ", result.pods, " of ", asked, " pods"));
-  }
+  NotePart(result.pods, (*input_.demand)[index], outcome);
 }
 
 Plan MakePlan(const PlanInput& input, Placement& placement) {

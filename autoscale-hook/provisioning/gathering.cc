@@ -5,16 +5,6 @@
 #include "absl/container/flat_hash_set.h"
 
 namespace fairlead::hook {
-namespace {
-
-int64_t PodsOf(const DemandItem& item) {
-  int64_t pods = 0;
-  for (const verdict::DemandClass& pod_class : item.classes) pods += pod_class.count;
-  return pods;
-}
-
-}  // namespace
-
 void Gathering::Update(const DemandChanges& changes, absl::Time now) {
   if (quiet_ <= absl::ZeroDuration()) return;
   for (const Key& key : changes.left) {
@@ -45,7 +35,7 @@ DemandChanges Gathering::ChangesTo(const Demand& demand) const {
   for (const DemandItem& item : demand) {
     Key key(item.is_group, item.workload);
     const auto known = known_.find(key);
-    const int64_t pods = PodsOf(item);
+    const int64_t pods = PodsOf(item.classes);
     if (known == known_.end() || known->second != pods) {
       changes.came.push_back({item.is_group, item.workload, pods});
     }

@@ -1,4 +1,4 @@
-// Limits of provisioning; provisioning_guard.h explains them. Plain values.
+// Limits of provisioning; provisioning_rate.h and provisioning_guard.h explain them. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 namespace fairlead::hook {
 
 struct GuardOptions {
-  int64_t burst = 100, per_minute = 60;      // nodes for one demand class
-  absl::Duration doubt = absl::Seconds(10);  // a binding may be under way
+  int64_t burst = 100, per_minute = 60;               // nodes for pods of one queue and size
+  int64_t total_burst = 300, total_per_minute = 180;  // nodes for all pods
+  absl::Duration doubt = absl::Seconds(10);           // a binding may be under way
   absl::Duration backoff_initial = absl::Hours(1), backoff_max = absl::Hours(24);
 };
 

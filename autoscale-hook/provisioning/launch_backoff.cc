@@ -1,7 +1,5 @@
 #include "autoscale-hook/provisioning/launch_backoff.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "autoscale-hook/catalog/catalog.h"
 
@@ -31,12 +29,10 @@ void LaunchBackoff::Failed(const LaunchKey& key, FailureClass failure, absl::Tim
                            const std::string& message) {
   Entry& entry = entries_[Name(key, failure)];
   if (entry.failures > 0 && now < entry.rest.until) return;
-  if (entry.failures > 0 && now >= entry.rest.until + 2 * max_) entry.failures = 0;
-  absl::Duration rest = std::min(initial_, max_);
-  for (int i = 0; i < entry.failures && rest < max_; ++i) rest = std::min(rest * 2, max_);
-  if (failure == FailureClass::kAuth || failure == FailureClass::kConfig) rest = max_;
+  if (entry.failures > 0 && now >= entry.rest.until + 2 * pauses_.max) entry.failures = 0;
   ++entry.failures;
-  entry.rest = {now + rest, failure, message};
+  const bool operators = failure == FailureClass::kAuth || failure == FailureClass::kConfig;
+  entry.rest = {now + (operators ? pauses_.max : pauses_.Pause(entry.failures)), failure, message};
 }
 
 void LaunchBackoff::Succeeded(const LaunchKey& key) {

@@ -1,11 +1,11 @@
 // What must not be provisioned for a while because provisioning it failed.
 //
 // Every failure makes one key back off: Stockout, Timeout and Other the (type, zone, capacity
-// type), Quota the (family, capacity type), Config the (pool, type), Auth the provider. The first
-// back-off lasts `initial`, each further one twice the former, at most `max`. Auth and Config back
-// off for `max` at once, as only an operator can fix them, and are forgotten when the pool is
-// changed. Failures during a back-off belong to its wave of launches and do not lengthen it. A
-// success, or a quiet time of twice `max` after the back-off, forgets the key.
+// type), Quota the (family, capacity type), Config the (pool, type), Auth the provider. The
+// back-offs of a key are those of base/write_attempts.h. Auth and Config back off for the longest
+// one at once, as only an operator can fix them, and are forgotten when the pool is changed.
+// Failures during a back-off belong to its wave of launches and do not lengthen it. A success, or a
+// quiet time of twice the longest one after the back-off, forgets the key.
 //
 // Memory only: forgetting it at a restart costs at most one more refused launch per key.
 // Thread-safety: none.
@@ -14,9 +14,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "autoscale-hook/provisioning/failure.h"
+#include "base/write_attempts.h"
 
 namespace fairlead::hook {
 
@@ -27,7 +29,7 @@ struct LaunchKey {
 
 class LaunchBackoff {
  public:
-  LaunchBackoff(absl::Duration initial, absl::Duration max) : initial_(initial), max_(max) {}
+  explicit LaunchBackoff(Backoff pauses) : pauses_(pauses) {}
 
   // `message`: the provider's message, for people.
   void Failed(const LaunchKey& key, FailureClass failure, absl::Time now,
@@ -35,6 +37,8 @@ class LaunchBackoff {
   void Succeeded(const LaunchKey& key);
   // The pool's object changed: its configuration may be fixed.
   void PoolChanged(const std::string& pool, const std::string& provider);
+  // The back-offs of another one.
+  void Continue(LaunchBackoff&& former) { entries_ = std::move(former.entries_); }
 
   struct Rest {
     absl::Time until;
@@ -49,7 +53,7 @@ class LaunchBackoff {
     int failures = 0;
     Rest rest;
   };
-  absl::Duration initial_, max_;
+  const Backoff pauses_;
   std::map<std::string, Entry> entries_;
 };
 

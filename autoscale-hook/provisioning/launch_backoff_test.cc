@@ -37,7 +37,7 @@ TEST(LaunchBackoffTest, WhatRestsAfterEachClass) {
       {FailureClass::kConfig, other_pool, false},
   };
   for (const Case& c : cases) {
-    LaunchBackoff backoff(absl::Minutes(1), absl::Minutes(30));
+    LaunchBackoff backoff({absl::Minutes(1), absl::Minutes(30)});
     backoff.Failed(Key(), c.failure, kStart);
     EXPECT_EQ(backoff.Resting(c.key, kStart).has_value(), c.rests)
         << FailureName(c.failure) << " " << c.key.type << " " << c.key.zone;
@@ -45,7 +45,7 @@ TEST(LaunchBackoffTest, WhatRestsAfterEachClass) {
 }
 
 TEST(LaunchBackoffTest, DoublesUpToItsMaximumAndEchoesDoNotCount) {
-  LaunchBackoff backoff(absl::Minutes(1), absl::Minutes(5));
+  LaunchBackoff backoff({absl::Minutes(1), absl::Minutes(5)});
   absl::Time now = kStart;
   for (int minutes : {1, 2, 4, 5, 5}) {
     backoff.Failed(Key(), FailureClass::kStockout, now);
@@ -62,7 +62,7 @@ TEST(LaunchBackoffTest, DoublesUpToItsMaximumAndEchoesDoNotCount) {
 
 TEST(LaunchBackoffTest, AuthAndConfigRestLongUntilThePoolChanges) {
   for (FailureClass failure : {FailureClass::kAuth, FailureClass::kConfig}) {
-    LaunchBackoff backoff(absl::Minutes(1), absl::Minutes(30));
+    LaunchBackoff backoff({absl::Minutes(1), absl::Minutes(30)});
     backoff.Failed(Key(), failure, kStart);
     EXPECT_EQ(backoff.Resting(Key(), kStart)->until, kStart + absl::Minutes(30));
     backoff.PoolChanged("pool", "aws");

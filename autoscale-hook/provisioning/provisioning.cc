@@ -19,8 +19,7 @@ using verdict::Code;
 // The workloads of a node are shown to users; a node for a thousand single pods need not name them
 // all.
 constexpr size_t kMaxReasonWorkloads = 20;
-constexpr absl::string_view kRateIsUsedUp =
-    "the rate of provisioning for such pods is used up; will be retried";
+constexpr absl::string_view kRateIsUsedUp = "the rate of provisioning is used up; will be retried";
 
 std::string RequestName(const Offer& offer, const std::string& workload, int64_t ordinal) {
   StableHash hash;
@@ -149,10 +148,9 @@ model::NodeRequest Hook::Impl::RequestFor(const PlannedNode& node, const Planned
   return request;
 }
 
-// Judges whether former purchases helped. After a restart the requests say for which workloads they
-// were.
-void Hook::Impl::JudgePurchases(const Demand& demand, const DemandMembers* members,
-                                const NodesByRow& nodes, StepContext& context) {
+// After a restart the requests say for which workloads they were made.
+bool Hook::Impl::RecallPurchases(const Demand& demand, const DemandMembers* members,
+                                 StepContext& context) {
   std::map<std::string, const DemandItem*> wanted;
   const auto find = [&](const std::string& workload) -> const DemandItem* {
     if (const auto item = wanted.find(workload); item != wanted.end()) return item->second;
@@ -163,24 +161,37 @@ void Hook::Impl::JudgePurchases(const Demand& demand, const DemandMembers* membe
     }
     return nullptr;
   };
+  bool any = false;
   for (const MachineView& view : context.views) {
     const model::NodeRequest& request = view.request();
-    if (!view.known_unneeded() || !view.machine->Promises() || view.tainted() ||
-        linked_.contains(request.meta.name)) {
-      continue;
-    }
+    const bool unneeded = view.known_unneeded() && view.machine->Promises() && !view.tainted();
+    const bool unhelpful = request.failure == ProvisioningGuard::kUnhelpful;
+    if ((!unneeded && !unhelpful) || linked_.contains(request.meta.name)) continue;
     if (wanted.empty()) {
       for (const DemandItem& item : demand) wanted[item.workload] = &item;
     }
+    const ProvisioningGuard::Ordered node{request.meta.name, request.instance_type, request.pool};
     for (const std::string& workload : request.reason_workloads) {
       const DemandItem* found = find(workload);
       if (found == nullptr) continue;
+      linked_.insert(request.meta.name);
+      if (unhelpful) {
+        guard_.Restore(*found, node,
+                       std::min(request.failed_at.value_or(context.now), context.now));
+        continue;
+      }
       DemandItem item = *found;
       item.workload = workload;
-      linked_.insert(request.meta.name);
-      guard_.Remember(item, {{request.meta.name, request.instance_type, request.pool}});
+      guard_.Remember(item, {node}, request.unneeded_since.value_or(context.now));
+      any = true;
     }
   }
+  return any;
+}
+
+// Judges whether former purchases helped.
+void Hook::Impl::JudgePurchases(const Demand& demand, const DemandMembers* members,
+                                const NodesByRow& nodes, StepContext& context) {
   const auto use_of = [&](const std::string& name) {
     const Machine* machine = ledger_.Find(name);
     if (machine == nullptr || !machine->Promises()) return ProvisioningGuard::Use::kGone;
@@ -195,14 +206,21 @@ void Hook::Impl::JudgePurchases(const Demand& demand, const DemandMembers* membe
     return needed ? ProvisioningGuard::Use::kNeeded : ProvisioningGuard::Use::kUnneeded;
   };
   guard_.Judge(demand, members, use_of, context.now);
-  std::erase_if(linked_, [&](const std::string& name) { return ledger_.Find(name) == nullptr; });
+  const auto is_gone = [&](const std::string& name) { return ledger_.Find(name) == nullptr; };
+  guard_.ForgetWitnesses(is_gone);
+  std::erase_if(linked_, is_gone);
 }
 
-bool Hook::Impl::IsBeyondRate(const DemandItem& item, StepContext& context) {
-  const absl::Time allowed = guard_.AllowedAt(item, context.now);
-  if (context.now >= allowed) return false;
+std::string Hook::Impl::WhyHeld(const DemandItem& item, StepContext& context) {
+  if (const std::optional<absl::Time> rest = guard_.QueueRestsUntil(item.queue, context.now)) {
+    context.WakeAt(*rest);
+    return absl::StrCat("the last nodes that were provisioned for queue ", item.queue,
+                        " did not help; will be retried");
+  }
+  const absl::Time allowed = rate_.AllowedAt(item, context.now);
+  if (context.now >= allowed) return "";
   context.WakeAt(allowed);
-  return true;
+  return std::string(kRateIsUsedUp);
 }
 
 std::vector<size_t> Hook::Impl::SelectItems(const Demand& demand, StepContext& context,
@@ -212,9 +230,7 @@ std::vector<size_t> Hook::Impl::SelectItems(const Demand& demand, StepContext& c
   for (size_t i = 0; i < demand.size(); ++i) {
     if (gathering_.Holds(demand[i])) {
       details[i] = "nodes are requested when no more demand comes";
-    } else if (IsBeyondRate(demand[i], context)) {
-      details[i] = std::string(kRateIsUsedUp);
-    } else {
+    } else if (details[i] = WhyHeld(demand[i], context); details[i].empty()) {
       chosen.push_back(i);
     }
   }
@@ -249,17 +265,19 @@ void Hook::Impl::KeepToRate(const Demand& demand, Plan& plan, StepContext& conte
     std::vector<size_t> more = outcome.nodes;
     std::erase_if(more, [&](size_t node) { return kept[node]; });
     if (more.empty()) continue;
-    if (IsBeyondRate(demand[outcome.item], context)) {
+    const DemandItem& item = demand[outcome.item];
+    if (std::string why = WhyHeld(item, context); !why.empty()) {
       outcome.code = verdict::Code::kInsufficientCapacity;
       outcome.nodes.clear();
-      outcome.details = {std::string(kRateIsUsedUp)};
+      outcome.details = {std::move(why)};
       dropped = true;
       continue;
     }
     for (const size_t node : more) {
       kept[node] = true;
-      guard_.Provisioned(demand[outcome.item], context.now);
+      rate_.Provisioned(item, context.now);
     }
+    guard_.Provisioned(item.queue, context.now);
   }
   std::vector<size_t> place(plan.nodes.size());
   std::vector<PlannedNode> nodes;
@@ -276,7 +294,7 @@ void Hook::Impl::KeepToRate(const Demand& demand, Plan& plan, StepContext& conte
   plan.nodes = std::move(nodes);
   if (!dropped) return;
   for (ItemOutcome& outcome : plan.items) {
-    if (!outcome.capped || IsBeyondRate(demand[outcome.item], context)) continue;
+    if (!outcome.capped || !WhyHeld(demand[outcome.item], context).empty()) continue;
     outcome.code = verdict::Code::kInsufficientCapacity;
     outcome.details = {kNextStep};
     plan.more_next_step = true;

@@ -10,14 +10,43 @@
 namespace fairlead::hook {
 namespace {
 
-constexpr int64_t kToken = 1000000;
-constexpr size_t kMaxBuckets = 10000;
+constexpr absl::Duration kFirstRest = absl::Minutes(1);
 
-const std::shared_ptr<const model::PodSpec>* FirstSpec(const DemandItem& item) {
-  for (const verdict::DemandClass& pod_class : item.classes) {
-    if (pod_class.spec != nullptr) return &pod_class.spec;
-  }
-  return nullptr;
+template <typename T>
+bool HasPreference(const std::vector<T>& terms) {
+  return std::any_of(terms.begin(), terms.end(), [](const T& term) { return term.weight != 0; });
+}
+
+bool HasSoftSpread(const model::PodSpec& spec) {
+  return std::any_of(spec.topology_spread.begin(), spec.topology_spread.end(),
+                     [](const auto& spread) { return !spread.do_not_schedule; });
+}
+
+bool HasPreferences(const model::PodSpec& spec) {
+  return !spec.preferred_node_terms.empty() || HasPreference(spec.pod_affinity) ||
+         HasPreference(spec.pod_anti_affinity) || HasSoftSpread(spec) ||
+         !spec.config_map_names.empty();
+}
+
+// What decides where the pods may run.
+model::PodSpec Requirements(model::PodSpec spec) {
+  const auto prefers = [](const model::PodAffinityTerm& term) { return term.weight != 0; };
+  spec.preferred_node_terms.clear();
+  std::erase_if(spec.pod_affinity, prefers);
+  std::erase_if(spec.pod_anti_affinity, prefers);
+  std::erase_if(spec.topology_spread, [](const auto& spread) { return !spread.do_not_schedule; });
+  spec.config_map_names.clear();
+  return spec;
+}
+
+size_t HashOfRequirements(const model::PodSpec& spec) {
+  return HasPreferences(spec) ? absl::HashOf(Requirements(spec)) : absl::HashOf(spec);
+}
+
+bool SameRequirements(const model::PodSpec& a, const model::PodSpec& b) {
+  if (&a == &b) return true;
+  if (!HasPreferences(a) && !HasPreferences(b)) return a == b;
+  return Requirements(a) == Requirements(b);
 }
 
 }  // namespace
@@ -28,7 +57,7 @@ bool ProvisioningGuard::SamePods(const Shape& shape, const DemandItem& item) {
   return std::equal(shape.classes.begin(), shape.classes.end(), item.classes.begin(),
                     item.classes.end(), [&](const auto& x, const auto& y) {
                       return (!shape.atomic || x.count == y.count) && x.spec != nullptr &&
-                             y.spec != nullptr && (x.spec == y.spec || *x.spec == *y.spec);
+                             y.spec != nullptr && SameRequirements(*x.spec, *y.spec);
                     });
 }
 
@@ -49,7 +78,7 @@ class ProvisioningGuard::Wanted {
     for (const verdict::DemandClass& pod_class : item.classes) {
       if (pod_class.spec == nullptr) continue;
       const auto [known, added] = spec_hashes_.try_emplace(pod_class.spec.get(), 0);
-      if (added) known->second = absl::HashOf(*pod_class.spec);
+      if (added) known->second = HashOfRequirements(*pod_class.spec);
       hash = absl::HashOf(hash, known->second);
     }
     return hash;
@@ -79,66 +108,33 @@ class ProvisioningGuard::Wanted {
   absl::flat_hash_map<const model::PodSpec*, size_t> spec_hashes_;
 };
 
-ProvisioningGuard::Bucket* ProvisioningGuard::BucketOf(const DemandItem& item, absl::Time now) {
-  const auto* spec = FirstSpec(item);
-  if (spec == nullptr) return nullptr;
-  const int64_t full = options_.burst * kToken;
-  if (buckets_.size() > kMaxBuckets) {
-    std::erase_if(buckets_, [&](const auto& entry) {
-      return std::all_of(entry.second.begin(), entry.second.end(), [&](const Bucket& b) {
-        return now - b.at > absl::Hours(1) || now < b.at;
-      });
-    });
-  }
-  std::vector<Bucket>& row = buckets_[absl::HashOf(**spec)];
-  auto it =
-      std::find_if(row.begin(), row.end(), [&](const Bucket& b) { return *b.spec == **spec; });
-  if (it == row.end()) {
-    row.push_back({*spec, full, now});
-    return &row.back();
-  }
-  if (now > it->at) {
-    const int64_t seconds = std::min<int64_t>(absl::ToInt64Seconds(now - it->at), 86400);
-    if (seconds > 0) {
-      it->micro_tokens =
-          std::min(full, it->micro_tokens + seconds * options_.per_minute * kToken / 60);
-      it->at += absl::Seconds(seconds);
-    }
-  } else {
-    it->at = now;  // a clock that was set back
-  }
-  return &*it;
-}
-
-absl::Time ProvisioningGuard::AllowedAt(const DemandItem& item, absl::Time now) {
-  const Bucket* bucket = BucketOf(item, now);
-  if (bucket == nullptr || bucket->micro_tokens >= kToken) return now;
-  const int64_t each_second = std::max<int64_t>(1, options_.per_minute * kToken / 60);
-  const int64_t lacks = kToken - bucket->micro_tokens;
-  return bucket->at + absl::Seconds((lacks + each_second - 1) / each_second);
-}
-
-void ProvisioningGuard::Provisioned(const DemandItem& item, absl::Time now) {
-  Bucket* bucket = BucketOf(item, now);
-  if (bucket == nullptr) return;
-  bucket->micro_tokens = std::max(bucket->micro_tokens - kToken, -options_.per_minute * kToken);
-}
-
-void ProvisioningGuard::Remember(const DemandItem& item, const std::vector<Ordered>& nodes) {
+void ProvisioningGuard::Remember(const DemandItem& item, const std::vector<Ordered>& nodes,
+                                 absl::Time unneeded_since) {
   Purchase purchase;
   purchase.is_group = item.is_group;
   purchase.workload = item.workload;
   const Demand none;
   purchase.shape_hash = Wanted(none).HashOf(item);
   purchase.shape = {item.queue, item.classes, item.domains, item.atomic};
-  for (const Ordered& node : nodes) purchase.nodes.push_back({node});
+  for (const Ordered& node : nodes) {
+    purchase.nodes.push_back({node, Use::kUnknown, unneeded_since});
+  }
   purchases_.push_back(std::move(purchase));
+}
+
+// The next workload of the queue waits for what becomes of this one.
+void ProvisioningGuard::Provisioned(const std::string& queue, absl::Time now) {
+  const auto trial = trials_.find(queue);
+  if (trial == trials_.end() || trial->second.refusals < kTrialAfter) return;
+  trial->second.rests_until = std::max(trial->second.rests_until, now + PauseOf(trial->second));
 }
 
 void ProvisioningGuard::Judge(const Demand& demand, const DemandMembers* members,
                               const std::function<Use(const std::string& request)>& use_of,
                               absl::Time now) {
   ForgetRefusals(now);
+  std::erase_if(trials_,
+                [&](const auto& entry) { return entry.second.last < now - options_.backoff_max; });
   if (purchases_.empty()) return;
   const Wanted wanted(demand, members);
   for (Purchase& purchase : purchases_) purchase.over = !JudgeOne(purchase, wanted, use_of, now);
@@ -149,17 +145,21 @@ bool ProvisioningGuard::JudgeOne(Purchase& purchase, const Wanted& wanted,
                                  const std::function<Use(const std::string& request)>& use_of,
                                  absl::Time now) {
   const bool single = purchase.shape.IsOfSinglePods();
-  bool all_needed = true;
+  bool all_needed = !purchase.nodes.empty();
   for (Purchase::Node& node : purchase.nodes) {
     node.use = use_of(node.what.request);
-    if (node.use == Use::kNeeded) node.useless_since = absl::InfiniteFuture();
+    if (node.use == Use::kNeeded) {
+      node.useless_since = absl::InfiniteFuture();
+      witnesses_.erase(node.what.request);
+    }
     all_needed = all_needed && node.use == Use::kNeeded;
     // What never came is judged elsewhere.
     const bool useless = now >= node.useless_since + options_.doubt;
-    if (node.use == Use::kGone && useless) Refuse(purchase.shape, node.what, /*ended=*/true, now);
+    if (node.use == Use::kGone && useless) Refuse(purchase.shape, node.what, /*certain=*/true, now);
   }
   const size_t gone = std::erase_if(
       purchase.nodes, [](const Purchase::Node& node) { return node.use == Use::kGone; });
+  if (all_needed) trials_.erase(purchase.shape.queue);
   // The rest of the nodes may not be enough for a gang.
   if (all_needed || purchase.nodes.empty() || (gone > 0 && !single)) return false;
   std::vector<Purchase::Node*> unneeded;
@@ -172,31 +172,82 @@ bool ProvisioningGuard::JudgeOne(Purchase& purchase, const Wanted& wanted,
   if (!wanted.ItselfStill(purchase) && !(enough && wanted.AnotherLikeIt(purchase))) return true;
   for (Purchase::Node* node : unneeded) {
     node->useless_since = std::min(node->useless_since, now);
-    Refuse(purchase.shape, node->what, false, now);
+    Refuse(purchase.shape, node->what, now >= node->useless_since + options_.doubt, now);
   }
   return true;
 }
 
-void ProvisioningGuard::Refuse(const Shape& shape, const Ordered& node, bool ended,
+ProvisioningGuard::Refusal& ProvisioningGuard::RefusalOf(const SpecPtr& spec, const Ordered& node,
+                                                         absl::Time now) {
+  std::vector<Refusal>& row = refused_[HashOfRequirements(*spec)];
+  const auto known = std::find_if(row.begin(), row.end(), [&](const Refusal& r) {
+    return r.type == node.type && r.pool == node.pool && SameRequirements(*r.spec, *spec);
+  });
+  if (known != row.end()) return *known;
+  return row.emplace_back(Refusal{spec, node.type, node.pool, now, 0});
+}
+
+void ProvisioningGuard::Refuse(const Shape& shape, const Ordered& node, bool certain,
                                absl::Time now) {
   for (const verdict::DemandClass& pod_class : shape.classes) {
     if (pod_class.spec == nullptr) continue;
-    std::vector<Refusal>& row = refused_[absl::HashOf(*pod_class.spec)];
-    auto it = std::find_if(row.begin(), row.end(), [&](const Refusal& r) {
-      return r.type == node.type && r.pool == node.pool && *r.spec == *pod_class.spec;
-    });
-    if (it == row.end()) {
-      row.push_back({pod_class.spec, node.type, node.pool, now, 0});
-      it = std::prev(row.end());
+    Refusal& refusal = RefusalOf(pod_class.spec, node, now);
+    const bool in_force = refusal.times > 0 && now < refusal.until;
+    if (in_force && !(certain && refusal.times == 1)) continue;
+    refusal.times = std::max<int64_t>(refusal.times + 1, certain ? 2 : 1);
+    if (refusal.times == 1) {
+      refusal.until = now + options_.doubt;
+      continue;
     }
-    const bool in_force = it->times > 0 && now < it->until;
-    if (in_force && !(ended && it->times == 1)) continue;
-    it->times = std::max<int64_t>(it->times + 1, ended ? 2 : 1);
-    it->until =
-        now + (it->times == 1
-                   ? options_.doubt
-                   : Backoff{options_.backoff_initial, options_.backoff_max}.Pause(it->times - 1));
+    refusal.until =
+        now + Backoff{options_.backoff_initial, options_.backoff_max}.Pause(refusal.times - 1);
+    if (witnesses_.insert(node.request).second) NoteRefusal(shape.queue, now);
   }
+}
+
+absl::Duration ProvisioningGuard::PauseOf(const Trial& trial) const {
+  return Backoff{std::min(kFirstRest, options_.backoff_initial), options_.backoff_initial}.Pause(
+      trial.refusals - kTrialAfter + 1);
+}
+
+void ProvisioningGuard::NoteRefusal(const std::string& queue, absl::Time now) {
+  Trial& trial = trials_[queue];
+  ++trial.refusals;
+  trial.last = std::max(trial.last, now);
+  if (trial.refusals < kTrialAfter) return;
+  trial.rests_until = std::max(trial.rests_until, now + PauseOf(trial));
+}
+
+std::optional<absl::Time> ProvisioningGuard::QueueRestsUntil(const std::string& queue,
+                                                             absl::Time now) const {
+  const auto trial = trials_.find(queue);
+  if (trial == trials_.end() || trial->second.rests_until <= now) return std::nullopt;
+  return trial->second.rests_until;
+}
+
+void ProvisioningGuard::Restore(const std::string& queue, absl::Time ended) {
+  NoteRefusal(queue, ended);
+}
+
+void ProvisioningGuard::Restore(const DemandItem& item, const Ordered& node, absl::Time ended) {
+  for (const verdict::DemandClass& pod_class : item.classes) {
+    if (pod_class.spec == nullptr) continue;
+    Refusal& refusal = RefusalOf(pod_class.spec, node, ended);
+    refusal.times = std::max<int64_t>(refusal.times, 2);
+    refusal.until = std::max(refusal.until, ended + options_.backoff_initial);
+  }
+}
+
+void ProvisioningGuard::ForgetWitnesses(
+    const std::function<bool(const std::string& request)>& is_gone) {
+  std::erase_if(witnesses_, is_gone);
+}
+
+void ProvisioningGuard::Continue(ProvisioningGuard&& former) {
+  purchases_ = std::move(former.purchases_);
+  refused_ = std::move(former.refused_);
+  trials_ = std::move(former.trials_);
+  witnesses_ = std::move(former.witnesses_);
 }
 
 void ProvisioningGuard::ForgetRefusals(absl::Time now) {
@@ -221,11 +272,11 @@ std::optional<absl::Time> ProvisioningGuard::RefusedUntil(const model::PodSpec& 
                                                           absl::string_view pool,
                                                           absl::Time now) const {
   if (refused_.empty()) return std::nullopt;
-  auto row = refused_.find(absl::HashOf(spec));
+  auto row = refused_.find(HashOfRequirements(spec));
   if (row == refused_.end()) return std::nullopt;
   for (const Refusal& refusal : row->second) {
     if (refusal.type == type && refusal.pool == pool && now < refusal.until &&
-        *refusal.spec == spec) {
+        SameRequirements(*refusal.spec, spec)) {
       return refusal.until;
     }
   }
@@ -236,6 +287,7 @@ void ProvisioningGuard::PoolChanged(const std::string& pool) {
   for (auto& [hash, row] : refused_) {
     std::erase_if(row, [&](const Refusal& refusal) { return refusal.pool == pool; });
   }
+  trials_.clear();
 }
 
 }  // namespace fairlead::hook

@@ -1,22 +1,29 @@
-// Limits on runaway provisioning: a rate, and a memory of what did not help.
+// Memory of provisioning that did not help.
 //
-// Rate. A token bucket of nodes per demand class (pods of equal specs): `burst` nodes at once,
-// refilled with `per_minute`. Nodes are provisioned for an item while the bucket of its first class
-// has a token, and take one token each, so that a gang is never cut. A bucket owes at most what a
-// minute refills.
+// A purchase is the nodes of one plan for one item. One of its nodes is useless if it exists, or is
+// on order, and nothing needs it, while what it was bought for still demands nodes: the item
+// itself, or an item of the same queue and shape (equal pods; for a gang, as many of each). Equal
+// pods change places: a node that one of them finds useless may have been bought for another one.
+// Pods are equal if everything that decides where they may run is equal; preferences are not
+// compared.
 //
-// Memory. A purchase is the nodes of one plan for one item. One of its nodes is useless if it
-// exists, or is on order, and nothing needs it, while what it was bought for still demands nodes:
-// the item itself, or an item of the same queue and shape (equal pods; for a gang, as many of
-// each). Equal pods change places: a node that one of them finds useless may have been bought for
-// another one. The first useless node puts its instance type, in that pool, in `doubt` for such
-// pods: the type is not provisioned for them, as a binding may be under way. If the node is useless
-// after that, or ends useless, the type backs off for `backoff_initial`, doubling up to
-// `backoff_max`: the scheduler refuses the node for reasons that the plan did not see. The memory
-// ends when the reason may have changed: with another spec of the pods, with a change of the pool's
-// object, and when the back-off has been over for twice `backoff_max`. It keeps at most
-// kMaxRefusals entries; those that end first go first. Memory only: a restart finds the same nodes
-// unneeded, or provisions one more.
+// Refusals. The first useless node puts its instance type, in that pool, in `doubt` for such pods:
+// the type is not provisioned for them, as a binding may be under way. If the node is useless after
+// that, or ends useless, the type backs off for `backoff_initial`, doubling up to `backoff_max`:
+// the scheduler refuses the node for reasons that the plan did not see.
+//
+// Trials. Pods that differ from those by a byte are not equal to them. So a queue is on trial from
+// the kTrialAfter-th refusal until a purchase for it has helped: nodes are provisioned for one of
+// its workloads after the other, with a pause between them of a minute, doubling up to
+// `backoff_initial`.
+//
+// The memory ends when the reason may have changed: with another spec of the pods, with a change of
+// the pool's object, and when the back-off has been over for twice `backoff_max`. It keeps at most
+// kMaxRefusals refusals; those that end first go first.
+//
+// Restarts. The node that proves a refusal is a witness. Its NodeRequest says so when it ends
+// (kUnhelpful), and stays until the first back-off would be over (machines/lifecycle.cc): a process
+// that starts reads it (Restore). Nodes that still stand are found useless again.
 //
 // Thread-safety: none. Determinism: hashes find entries, they never order them.
 #pragma once
@@ -26,6 +33,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,18 +47,20 @@ class ProvisioningGuard {
  public:
   explicit ProvisioningGuard(GuardOptions options) : options_(options) {}
 
-  // ---- rate
-  // When the item may be planned for: `now`, or later.
-  absl::Time AllowedAt(const DemandItem& item, absl::Time now);
-  void Provisioned(const DemandItem& item, absl::Time now);  // one node
-
-  // ---- memory
   static constexpr size_t kMaxRefusals = 10000;
+  static constexpr int64_t kTrialAfter = 3;
+  // Of a NodeRequest's status: `failure` of a witness.
+  static constexpr char kUnhelpful[] = "Unhelpful";
+
   // Nodes of one plan for one item: (name of the request, offer) each.
   struct Ordered {
     std::string request, type, pool;
   };
-  void Remember(const DemandItem& item, const std::vector<Ordered>& nodes);
+  // `unneeded_since`: of nodes that a former process has found unneeded.
+  void Remember(const DemandItem& item, const std::vector<Ordered>& nodes,
+                absl::Time unneeded_since = absl::InfiniteFuture());
+  // Nodes were provisioned for a workload of the queue.
+  void Provisioned(const std::string& queue, absl::Time now);
   enum class Use : uint8_t {
     kUnknown,   // on order with pods pipelined to it, or being removed
     kNeeded,    // usable, with pods
@@ -66,7 +76,19 @@ class ProvisioningGuard {
                                                        absl::string_view type,
                                                        absl::string_view pool,
                                                        absl::Time now) const;
+  // Until when nothing is provisioned for the queue.
+  [[nodiscard]] std::optional<absl::Time> QueueRestsUntil(const std::string& queue,
+                                                          absl::Time now) const;
+  // The requests of witnesses whose nodes nothing has needed since.
+  [[nodiscard]] const std::set<std::string>& witnesses() const { return witnesses_; }
+  void ForgetWitnesses(const std::function<bool(const std::string& request)>& is_gone);
+  // The request of a witness of another process, that ended at `ended`.
+  void Restore(const std::string& queue, absl::Time ended);
+  // The same, for an item that it was provisioned for.
+  void Restore(const DemandItem& item, const Ordered& node, absl::Time ended);
   void PoolChanged(const std::string& pool);
+  // The memory of another one, under the options of this one.
+  void Continue(ProvisioningGuard&& former);
 
  private:
   using SpecPtr = std::shared_ptr<const model::PodSpec>;
@@ -95,30 +117,34 @@ class ProvisioningGuard {
     bool over = false;  // it can be forgotten
   };
   class Wanted;
-  struct Bucket {
-    SpecPtr spec;
-    int64_t micro_tokens = 0;
-    absl::Time at;
-  };
   struct Refusal {
     SpecPtr spec;
     std::string type, pool;
     absl::Time until;
     int64_t times = 0;
   };
+  struct Trial {
+    int64_t refusals = 0;  // since a purchase for the queue has helped
+    absl::Time last = absl::InfinitePast();
+    absl::Time rests_until = absl::InfinitePast();
+  };
+  [[nodiscard]] absl::Duration PauseOf(const Trial& trial) const;
+  void NoteRefusal(const std::string& queue, absl::Time now);
   static bool SamePods(const Shape& shape, const DemandItem& item);
   // False if the purchase can be forgotten.
   bool JudgeOne(Purchase& purchase, const Wanted& wanted,
                 const std::function<Use(const std::string& request)>& use_of, absl::Time now);
-  // The type did not help: for the first time, or once more. `ended`: neither will the node.
-  void Refuse(const Shape& shape, const Ordered& node, bool ended, absl::Time now);
+  // The type did not help: for the first time, or once more. `certain`: no binding is under way.
+  void Refuse(const Shape& shape, const Ordered& node, bool certain, absl::Time now);
   void ForgetRefusals(absl::Time now);
-  Bucket* BucketOf(const DemandItem& item, absl::Time now);
+  // The refusal of the spec on the node; a new one if there is none.
+  Refusal& RefusalOf(const SpecPtr& spec, const Ordered& node, absl::Time now);
 
   GuardOptions options_;
   std::vector<Purchase> purchases_;
-  std::map<size_t, std::vector<Bucket>> buckets_;   // by hash of the spec
   std::map<size_t, std::vector<Refusal>> refused_;  // by hash of the spec
+  std::map<std::string, Trial> trials_;             // by queue
+  std::set<std::string> witnesses_;
 };
 
 }  // namespace fairlead::hook

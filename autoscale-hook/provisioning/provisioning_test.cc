@@ -106,7 +106,7 @@ TEST_F(HookTest, CapThatTheRateLeavesIsNotToldAsReached) {
     options_.cost_limit_micro_usd_per_hour = by_cost ? 2 * kDollar : model::kUnlimited;
     Restart();
     const auto kind = Spec(3000, 4, 1);
-    const DemandItem other = Item("team/other", Spec(3001, 4, 1), 1);
+    const DemandItem other = Item("team/other", Spec(1001, 4, 1), 1);
     StepOutput out = StepAndApply({Item("team/a", kind, 1), Item("team/b", kind, 1), other});
     EXPECT_EQ(out.created.size(), 1u);
     EXPECT_NE(DetailsOf(out.outcomes[1]).find("rate"), std::string::npos);
@@ -226,9 +226,134 @@ TEST_F(HookTest, RestartKnowsFromTheObjectsWhatDoesNotHelp) {
   for (const auto& node : out.created) EXPECT_NE(node.request.instance_type, "g.1");
 }
 
+// A preference does not decide where a pod may run.
+TEST_F(HookTest, PodWithAnotherPreferenceIsNoOtherPod) {
+  BuyReady();
+  nodes_.at(TheName()).needed = false;
+  Restart();
+  const Demand demand = {Item("team/a", Spec(1000, 4, 1), 1)};
+  for (int i = 0; i < 4; ++i, now_ += absl::Seconds(5)) StepAndApply(demand);
+  auto spec = std::make_shared<model::PodSpec>(*Spec(1000, 4, 1));
+  spec->preferred_node_terms.resize(1);
+  for (const auto& node : StepAndApply({Item("team/b", spec, 1)}).created) {
+    EXPECT_NE(node.request.instance_type, "g.1");
+  }
+}
+
+// Pods that are never equal, on a cloud whose nodes none of them can use. A test of the total cost:
+// of six hours.
+class VariedPodsTest : public HookTest {
+ protected:
+  VariedPodsTest() {
+    catalog_ = Catalog::FromTypes({Type("g.1", 4, 16, 1, kDollar)});
+    Restart();
+  }
+  // Every 10 s the process ends if `restarts`, or its configuration is read again if `reloads`.
+  int Run(bool restarts, bool reloads) {
+    int created = 0;
+    for (; now_ < kStart + absl::Hours(6); now_ += absl::Seconds(10)) {
+      for (auto& [name, node] : nodes_) {
+        node.needed = false;
+        node.registered = node.ready =
+            requests_.at(name).launched_at.value_or(now_) + absl::Seconds(60) <= now_;
+      }
+      auto spec = std::make_shared<model::PodSpec>(*Spec(1000, 4, 1));
+      model::Add(spec->requests, model::kMemoryName, made_++ / 30);
+      // Its workload is another pod every five minutes.
+      const StepOutput out = StepAndApply({Item(absl::StrCat("team/p", made_ / 30), spec, 1)});
+      created += static_cast<int>(out.created.size());
+      Answer(false, absl::OkStatus());
+      for (const auto& launch : All<model::LaunchNode>(out)) {
+        Launched(launch);
+      }
+      StepAndApply();
+      if (restarts) Restart();
+      if (reloads) Reload();
+    }
+    return created;
+  }
+  int64_t made_ = 0;
+};
+
+TEST_F(VariedPodsTest, QueueWhosePurchasesDoNotHelpIsOnTrial) {
+  EXPECT_LE(Run(/*restarts=*/false, /*reloads=*/false), 3 + 6 + 6)
+      << "three, six in the first two hours, then one an hour";
+}
+
+TEST_F(VariedPodsTest, ReloadDoesNotEndATrial) {
+  EXPECT_LE(Run(/*restarts=*/false, /*reloads=*/true), 3 + 6 + 6);
+}
+
+TEST_F(VariedPodsTest, RestartDoesNotEndATrial) {
+  const int created = Run(/*restarts=*/true, /*reloads=*/false);
+  EXPECT_LE(created, 6 * 10) << "the requests of an hour are remembered";
+}
+
+TEST_F(HookTest, QueueThatWasHelpedIsNotOnTrial) {
+  int created = 0;
+  for (int i = 0; i < 20; ++i, now_ += absl::Minutes(1)) {
+    const Demand demand = {Item(absl::StrCat("team/p", i), Spec(1000 + i, 4, 1), 1)};
+    created += static_cast<int>(StepAndApply(demand).created.size());
+    for (auto& [name, node] : nodes_) {
+      node = Arrived(name, name);
+      node.needed = i % 4 == 3;  // one in four helps
+    }
+    for (int step = 0; step < 3; ++step, now_ += absl::Seconds(10)) {
+      StepAndApply(i % 4 == 3 ? Demand() : demand);
+    }
+  }
+  EXPECT_GE(created, 15);
+}
+
+// ---- what is left for the next process
+
+TEST_F(HookTest, MachineThatDidNotHelpLeavesItsRequestForTheNextProcess) {
+  catalog_ = Catalog::FromTypes({Type("g.1", 4, 16, 1, kDollar)});
+  Restart();
+  BuyReady();
+  nodes_.at(TheName()).needed = false;
+  Restart();
+  const Demand demand = {Item("team/a", Spec(1000, 4, 1), 1)};
+  for (int i = 0; i < 60 && ThePhase() != Phase::kGone; ++i, now_ += absl::Seconds(10)) {
+    const StepOutput out = StepAndApply(demand);
+    EXPECT_TRUE(out.created.empty());
+    if (!All<model::TerminateNode>(out).empty()) {
+      EXPECT_EQ(The().failure, "Unhelpful") << "stored before the machine ends";
+      Answer(false, absl::OkStatus());
+      nodes_.clear();
+    }
+  }
+  ASSERT_EQ(ThePhase(), Phase::kGone);
+  EXPECT_EQ(hook_->machines().rows().size(), 1u);
+  Restart();
+  const absl::Time restart = now_;
+  for (; now_ < restart + absl::Minutes(50); now_ += absl::Minutes(1)) {
+    const StepOutput out = StepAndApply(demand);
+    EXPECT_TRUE(out.created.empty()) << now_;
+    EXPECT_NE(DetailsOf(out.outcomes[0]).find("did not help"), std::string::npos);
+  }
+  now_ = restart + absl::Hours(1);
+  StepTwice();
+  EXPECT_TRUE(requests_.empty()) << "not for ever";
+}
+
+TEST_F(HookTest, RecordThatIsDeletedGoesAtOnce) {
+  BuyReady();
+  The().phase = Phase::kGone;
+  The().failure = "Unhelpful";
+  The().failed_at = now_;
+  nodes_.clear();
+  Restart();
+  StepTwice();
+  ASSERT_EQ(requests_.size(), 1u);
+  The().meta.deletion = now_;
+  StepTwice();
+  EXPECT_TRUE(requests_.empty());
+}
+
 // ---- rate and total
 
-TEST_F(HookTest, RateOfOneDemandClassIsLimited) {
+TEST_F(HookTest, RateOfOneSizeIsLimited) {
   options_.guard.burst = 10;
   options_.guard.per_minute = 6;
   Restart();
@@ -240,8 +365,8 @@ TEST_F(HookTest, RateOfOneDemandClassIsLimited) {
   }
   EXPECT_EQ(created, 10u + 11u) << "the burst, and one more every ten seconds";
   EXPECT_LT(out.wake_at, now_ + absl::Seconds(11));
-  EXPECT_EQ(StepAndApply({Item("team/other", Spec(1001, 4, 1), 1)}).created.size(), 1u)
-      << "another class has its own";
+  EXPECT_EQ(StepAndApply({Item("team/other", Spec(2001, 4, 1), 1)}).created.size(), 1u)
+      << "another size has its own";
 }
 
 TEST_F(HookTest, RateHoldsWithinOnePlan) {
@@ -253,9 +378,9 @@ TEST_F(HookTest, RateHoldsWithinOnePlan) {
   for (int i = 0; i < 24; ++i) {
     demand.push_back(Item(absl::StrCat("team/p", 100 + i), Spec(1000, 4, 1), 1));
   }
-  demand.push_back(Item("team/other", Spec(1001, 4, 1), 1));
+  demand.push_back(Item("team/other", Spec(2001, 4, 1), 1));
   const StepOutput out = StepAndApply(demand);
-  EXPECT_EQ(out.created.size(), 8u + 1u) << "another class has its own";
+  EXPECT_EQ(out.created.size(), 8u + 1u) << "another size has its own";
   for (size_t i = 0; i < demand.size(); ++i) {
     const bool held = i >= 8 && i < 24;
     EXPECT_EQ(out.outcomes[i].node_requests.size(), held ? 0u : 1u) << i;
@@ -270,8 +395,76 @@ TEST_F(HookTest, RateHoldsWithinOnePlan) {
   EXPECT_LE(out.wake_at, now_ + absl::Seconds(10));
 }
 
-TEST_F(HookTest, GangIsNeverCutByTheRate) {
+// Requests, selectors, tolerations, terms: whoever creates pods can make each of them another one.
+TEST_F(HookTest, PodsThatDifferByAByteShareOneRate) {
   options_.guard.burst = 10;
+  options_.guard.per_minute = 6;
+  Restart();
+  Demand demand;
+  for (int i = 0; i < 40; ++i) {
+    auto spec = std::make_shared<model::PodSpec>(*Spec(1000, 4, 1));
+    if (i % 3 == 0) model::Add(spec->requests, model::kMemoryName, i);
+    if (i % 3 == 1) spec->tolerations = {{absl::StrCat("key-", i), true, "", std::nullopt}};
+    if (i % 3 == 2) spec->preferred_node_terms.resize(static_cast<size_t>(i));
+    demand.push_back(Item(absl::StrCat("team/p", 100 + i), spec, 1));
+  }
+  EXPECT_EQ(StepAndApply(demand).created.size(), 10u);
+  for (DemandItem& item : demand) item.queue = "another";
+  EXPECT_EQ(StepAndApply(demand).created.size(), 10u) << "another queue has its own";
+}
+
+// Sizes can be varied, too.
+TEST_F(HookTest, RateOfAllPodsTogetherIsLimited) {
+  options_.guard.total_burst = 10;
+  options_.guard.total_per_minute = 6;
+  Restart();
+  size_t created = 0;
+  StepOutput out;
+  for (int i = 0; i < 120; ++i, now_ += absl::Seconds(1)) {
+    DemandItem item = Item(absl::StrCat("team/p", i), Spec(int64_t{1} << i % 11, 4, 1), 1);
+    item.queue = absl::StrCat("q", i % 7);
+    out = StepAndApply({item});
+    created += out.created.size();
+  }
+  EXPECT_EQ(created, 10u + 11u) << "the burst, and one more every ten seconds";
+  EXPECT_LT(out.wake_at, now_ + absl::Seconds(11));
+}
+
+// Each life provisions what the former one has given up meanwhile.
+TEST_F(HookTest, RestartsDoNotRaiseTheRate) {
+  options_.guard.burst = 10;
+  options_.guard.per_minute = 6;
+  Restart();
+  size_t created = 0;
+  for (int life = 0; life < 20; ++life, now_ += absl::Seconds(3)) {
+    Demand demand;
+    for (int i = 0; i < 10; ++i) {
+      demand.push_back(Item(absl::StrCat("team/p", life, "-", i), Spec(1000, 4, 1), 1));
+    }
+    created += StepAndApply(demand).created.size();
+    Restart();
+  }
+  EXPECT_LE(created, 10u + 6u);
+}
+
+TEST_F(HookTest, ReloadContinuesTheRate) {
+  options_.guard.burst = 10;
+  options_.guard.per_minute = 6;
+  Restart();
+  size_t created = 0;
+  for (int life = 0; life < 20; ++life, now_ += absl::Seconds(3)) {
+    Demand demand;
+    for (int i = 0; i < 10; ++i) {
+      demand.push_back(Item(absl::StrCat("team/p", life, "-", i), Spec(1000, 4, 1), 1));
+    }
+    created += StepAndApply(demand).created.size();
+    Reload();
+  }
+  EXPECT_EQ(created, 10u + 5u) << "what is found is not counted twice";
+}
+
+TEST_F(HookTest, GangIsNeverCutByTheRate) {
+  options_.guard.burst = options_.guard.total_burst = 10;
   Restart();
   EXPECT_EQ(StepAndApply({Item("team/gang", Spec(1000, 4, 1), 64, true)}).created.size(), 64u);
 }

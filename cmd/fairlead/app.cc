@@ -1,8 +1,6 @@
 #include "cmd/fairlead/app.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -200,7 +198,8 @@ bool Application::HasRead() {
 absl::Status Application::End() {
   const bool lost = lost_ && !stop_;
   const std::string holder = elector_ == nullptr ? "" : elector_->GetStats().holder;
-  Shutdown();
+  while (EndTurn(kLongestSleep)) {
+  }
   if (!lost) return absl::OkStatus();
   return absl::AbortedError(absl::StrCat("leadership was lost",
                                          holder.empty() || holder == options_.identity
@@ -246,36 +245,55 @@ void Application::Submit(const model::Action& action) {
   executor_->Submit(action);
 }
 
-void Application::Shutdown() {
+void Application::BeginDrain() {
   source_->Stop();
-  const bool drained = executor_->Drain(lost_ ? absl::ZeroDuration() : options_.drain_timeout);
-  if (!drained) {
+  executor_->BeginDrain();
+  ending_ = Ending::kDraining;
+  end_by_ = ports_.clock->Steady() + options_.drain_timeout;
+}
+
+void Application::BeginRelease() {
+  if (!executor_->Drain(absl::ZeroDuration())) {
     // The server may still do what it has not answered. The next leader must not read before that:
     // it waits until the lease expires, and no request is on the wire for longer.
     logger_->Warning("not every write was answered before the end; the lease is not released");
     elector_.reset();
   }
-  if (elector_ != nullptr) {
-    // Shared: the answer may come after the wait has ended.
-    struct Released {
-      std::mutex mutex;
-      std::condition_variable changed;
-      bool done = false;
-    };
-    auto released = std::make_shared<Released>();
-    elector_->Stop([released] {
-      const std::lock_guard<std::mutex> lock(released->mutex);
-      released->done = true;
-      released->changed.notify_all();
-    });
-    std::unique_lock<std::mutex> lock(released->mutex);
-    released->changed.wait_for(lock, absl::ToChronoMilliseconds(options_.release_timeout),
-                               [&] { return released->done; });
+  ending_ = Ending::kReleasing;
+  end_by_ = ports_.clock->Steady() + options_.release_timeout;
+  released_ = std::make_shared<std::atomic<bool>>(elector_ == nullptr);
+  if (elector_ == nullptr) return;
+  elector_->Stop([released = released_, tasks = tasks_] {
+    *released = true;
+    tasks->Post([] {});  // wakes the owner
+  });
+}
+
+bool Application::EndTurn(absl::Duration max_wait) {
+  if (ending_ == Ending::kNot) BeginDrain();
+  const auto waits = [&](bool done) {
+    const absl::Duration left = end_by_ - ports_.clock->Steady();
+    if (done || left <= absl::ZeroDuration()) return false;
+    events_.clear();
+    queue_.DrainInto(events_, std::min({max_wait, left, kPoll}));
+    for (const model::ClusterEvent& event : events_) {
+      if (const auto* result = std::get_if<model::ActionResult>(&event)) LogResult(*result);
+    }
+    return true;
+  };
+  if (ending_ == Ending::kDraining) {
+    if (waits(executor_->Idle() || lost_)) return true;
+    BeginRelease();
   }
-  tasks_->Close();
-  usage_.reset();
-  usage_fetcher_.reset();
-  logger_->Info("stopped");
+  if (ending_ == Ending::kReleasing) {
+    if (waits(*released_)) return true;
+    tasks_->Close();
+    usage_.reset();
+    usage_fetcher_.reset();
+    logger_->Info("stopped");
+    ending_ = Ending::kOver;
+  }
+  return false;
 }
 
 }  // namespace fairlead::cmd

@@ -34,6 +34,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -128,6 +129,9 @@ class Application {
   // that advance time by hand.
   [[nodiscard]] absl::Duration UntilWake() const;
   absl::Status End();
+  // The parts of End: EndTurn until it returns false. Waits for the answers to what was written,
+  // and for the release of the lease, at most `max_wait`.
+  bool EndTurn(absl::Duration max_wait);
 
   // Runs a task on the owner's thread, between two decisions. Any thread.
   void Post(std::function<void()> task) { tasks_->Post(std::move(task)); }
@@ -155,6 +159,7 @@ class Application {
     std::shared_ptr<const hook::Catalog> catalog;  // null: as before
   };
   enum class Word : uint8_t { kGood, kFailing, kStale };  // of a kind, as last logged
+  enum class Ending : uint8_t { kNot, kDraining, kReleasing, kOver };
 
   void StartElection();
   // Creates loop, executor and source from options_ and catalog_.
@@ -187,7 +192,8 @@ class Application {
   void LogSync();
   // Logs a kind that has become missing, or has ceased to be.
   void TellMissing(const kube::ReflectorStats& stats);
-  void Shutdown();
+  void BeginDrain();
+  void BeginRelease();
   [[nodiscard]] bool IsLeader() const;
   // The time-out for a write that is sent now; zero unless this process leads.
   [[nodiscard]] absl::Duration TimeLeft() const;
@@ -249,6 +255,10 @@ class Application {
   absl::Time reconfigure_by_ = absl::InfiniteFuture();
   AppCounters counters_;  // the owner's
   std::shared_ptr<Collected> collected_;
+  Ending ending_ = Ending::kNot;
+  absl::Duration end_by_;  // steady: of the present part of the end
+  // The lease was released, or could not be; shared: the answer may come after the end.
+  std::shared_ptr<std::atomic<bool>> released_;
 };
 
 }  // namespace fairlead::cmd

@@ -66,8 +66,9 @@ absl::Status Application::Reconfigure(const core::Options& options,
   return absl::OkStatus();
 }
 
-// Starts as after a restart, once all actions in flight have been answered. A request on the wire
-// is always waited for: what is read before it is done would be decided upon without it.
+// Starts as after a restart, but for what the hook has learned, once all actions in flight have
+// been answered. A request on the wire is always waited for: what is read before it is done would
+// be decided upon without it.
 void Application::FinishReconfigure(absl::Time now) {
   if (!next_.has_value()) return;
   if (!executor_->Idle() && now >= reconfigure_by_) {
@@ -91,8 +92,10 @@ void Application::FinishReconfigure(absl::Time now) {
   next_sync_report_ = absl::InfinitePast();
   next_check_ = -absl::InfiniteDuration();
   wake_at_ = absl::InfiniteFuture();
+  next_tick_ = absl::InfinitePast();  // the observer hears of the new loop in this turn
   usage_.reset();
   usage_fetcher_.reset();
+  next_->loop->Continue(*loop_);
   loop_ = std::move(next_->loop);
   options_.core = std::move(next_->options);
   if (next_->catalog != nullptr) {

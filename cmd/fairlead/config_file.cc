@@ -55,11 +55,11 @@ absl::StatusOr<core::Configuration> ParseConfiguration(absl::string_view yaml,
 }
 
 absl::StatusOr<Settings> LoadSettings(const std::string& configuration_path,
-                                      const std::string& catalog_path) {
+                                      const std::string& catalog_path, const ReadFile& read) {
   Settings settings{{}, hook::Catalog::BuiltIn(), ""};
   std::string catalog_file = catalog_path;
   if (!configuration_path.empty()) {
-    FAIRLEAD_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(configuration_path));
+    FAIRLEAD_ASSIGN_OR_RETURN(const std::string text, read(configuration_path));
     FAIRLEAD_ASSIGN_OR_RETURN(settings.configuration, ParseConfiguration(text, configuration_path));
     const std::string& named = settings.configuration.catalog_file;
     if (catalog_file.empty() && !named.empty()) {
@@ -67,7 +67,7 @@ absl::StatusOr<Settings> LoadSettings(const std::string& configuration_path,
     }
   }
   if (!catalog_file.empty()) {
-    FAIRLEAD_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(catalog_file));
+    FAIRLEAD_ASSIGN_OR_RETURN(const std::string text, read(catalog_file));
     FAIRLEAD_ASSIGN_OR_RETURN(settings.catalog, hook::Catalog::Parse(text, catalog_file));
     settings.catalog_file = catalog_file;
   }

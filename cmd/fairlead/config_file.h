@@ -2,6 +2,7 @@
 // "file:line:column: field: what is wrong". Thread-safety: pure functions of the files.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -24,8 +25,11 @@ struct Settings {
   hook::Catalog catalog;
   std::string catalog_file;  // the file of the catalogue; empty: the built-in one
 };
+using ReadFile = std::function<absl::StatusOr<std::string>(const std::string& path)>;
 // Empty paths: the built-in ones. A catalogue named in the configuration is relative to that file.
+// `read` has the files; another one than the system's in simulations.
 absl::StatusOr<Settings> LoadSettings(const std::string& configuration_path,
-                                      const std::string& catalog_path);
+                                      const std::string& catalog_path,
+                                      const ReadFile& read = ReadTextFile);
 
 }  // namespace fairlead::cmd

@@ -36,9 +36,9 @@ void NodePodsReader::Read(const std::string& node, uint64_t id) {
   ++in_flight_;
   kube::HttpRequest request;
   request.path = kube::CollectionPath(model::Kind::kPod);
-  kube::AddQuery(
-      request.path, "fieldSelector",
-      absl::StrCat("spec.nodeName=", node, ",status.phase!=Succeeded,status.phase!=Failed"));
+  kube::AddQuery(request.path, "fieldSelector",
+                 absl::StrCat("spec.nodeName=", node, ",status.phase!=Succeeded,",
+                              model::TraitsOf(model::Kind::kPod).field_selector));
   request.accept = absl::StrCat(kube::kProtobuf, ",", kube::kJson);
   request.timeout = kPause;
   transport_->Send(std::move(request), [this, node, id, alive = alive_,

@@ -2,7 +2,6 @@
 // reloading of the configuration.
 #include <unistd.h>
 
-#include <atomic>
 #include <condition_variable>
 #include <csignal>
 #include <memory>
@@ -20,6 +19,7 @@
 #include "cmd/fairlead/health.h"
 #include "cmd/fairlead/log_writer.h"
 #include "cmd/fairlead/metrics.h"
+#include "cmd/fairlead/reloader.h"
 #include "cmd/fairlead/settings_watch.h"
 #include "cmd/fairlead/signals.h"
 #include "cmd/fairlead/usage_database.h"
@@ -29,8 +29,6 @@
 namespace fairlead::cmd {
 namespace {
 
-// How often the files are checked; SIGHUP checks them at once.
-constexpr absl::Duration kFilePoll = absl::Seconds(5);
 // How long /metrics waits for the owner's thread.
 constexpr absl::Duration kCollectWait = absl::Milliseconds(500);
 
@@ -69,15 +67,13 @@ class SignalTarget {
   std::function<void()> on_reload_;
 };
 
-// A thread that checks the files periodically and on request, and passes their settings to the
-// application.
-class Reloader {
+// A thread that checks the files periodically and on request.
+class ReloadThread {
  public:
-  Reloader(const RunFlags& flags, SettingsWatch watch, Application* application, Logger* logger)
-      : flags_(flags), watch_(std::move(watch)), application_(application), logger_(logger) {
+  explicit ReloadThread(Reloader* reloader) : reloader_(reloader) {
     thread_ = std::thread([this] { Run(); });
   }
-  ~Reloader() {
+  ~ReloadThread() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       stopping_ = true;
@@ -85,8 +81,8 @@ class Reloader {
     changed_.notify_one();
     thread_.join();
   }
-  Reloader(const Reloader&) = delete;
-  Reloader& operator=(const Reloader&) = delete;
+  ReloadThread(const ReloadThread&) = delete;
+  ReloadThread& operator=(const ReloadThread&) = delete;
 
   void Trigger() {
     {
@@ -94,11 +90,6 @@ class Reloader {
       triggered_ = true;
     }
     changed_.notify_one();
-  }
-  void Report(HostStats& out) const {
-    out.reloads_ok = ok_;
-    out.reloads_failed = failed_;
-    out.configuration_stale = stale_;
   }
 
  private:
@@ -110,45 +101,12 @@ class Reloader {
       if (stopping_) return;
       const bool asked = std::exchange(triggered_, false);
       lock.unlock();
-      Look(asked);
+      reloader_->Check(asked);
       lock.lock();
     }
   }
-  void Look(bool asked) {
-    std::optional<absl::StatusOr<Settings>> read = watch_.Poll();
-    if (!read.has_value()) {
-      if (asked) logger_->Info("configuration unchanged");
-      return;
-    }
-    if (!read->ok()) return Fail(read->status());
-    for (const std::string& field : watch_.UnchangeableChanges(**read)) {
-      logger_->Warning("a change takes effect only after a restart", {{"field", field}});
-    }
-    core::Options options = (*read)->configuration.options;
-    if (!flags_.scheduler_names.empty()) options.state.scheduler_names = flags_.scheduler_names;
-    for (const std::string& warning : (*read)->configuration.warnings) logger_->Warning(warning);
-    auto catalog = std::make_shared<const hook::Catalog>(std::move((*read)->catalog));
-    application_->Post([this, options = std::move(options), catalog = std::move(catalog)] {
-      const absl::Status taken = application_->Reconfigure(options, catalog);
-      if (!taken.ok()) return Fail(taken);
-      ++ok_;
-      stale_ = false;
-      logger_->Info("configuration read again");
-    });
-  }
-  void Fail(const absl::Status& why) {
-    ++failed_;
-    stale_ = true;
-    logger_->Error("the new configuration cannot be used; the former one stays in force",
-                   {{"problem", why.message()}});
-  }
 
-  const RunFlags& flags_;
-  SettingsWatch watch_;
-  Application* const application_;
-  Logger* const logger_;
-  std::atomic<int64_t> ok_{0}, failed_{0};
-  std::atomic<bool> stale_{false};
+  Reloader* const reloader_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false, triggered_ = false;
@@ -171,7 +129,10 @@ std::map<std::string, server::Handler> Handlers(Application& application, const 
              host.process = ProcessFacts::Read();
              host.log_lines_dropped = log.dropped();
              host.version = kVersion;
-             reloader.Report(host);
+             const ReloadStats reloads = reloader.GetStats();
+             host.reloads_ok = reloads.ok;
+             host.reloads_failed = reloads.failed;
+             host.configuration_stale = reloads.stale;
              const OwnerStats owner = application.Collect(kCollectWait);
              server::Response response;
              response.content_type = server::kExpositionType;
@@ -238,7 +199,10 @@ absl::Status RunScheduler(const RunFlags& flags) {
   Application application({&connection->transport(), &connection->transport(), &connection->clock(),
                            usage_database == nullptr ? nullptr : &usage_database->transport()},
                           options, &settings.catalog, &logger);
-  Reloader reloader(flags, std::move(watch), &application, &logger);
+  Reloader reloader(std::move(watch), &application, &logger, [&flags](core::Options& changed) {
+    if (!flags.scheduler_names.empty()) changed.state.scheduler_names = flags.scheduler_names;
+  });
+  ReloadThread reloads(&reloader);
   std::unique_ptr<server::HttpServer> http;
   if (serves) {
     FAIRLEAD_ASSIGN_OR_RETURN(
@@ -247,7 +211,7 @@ absl::Status RunScheduler(const RunFlags& flags) {
                                         {.slow_paths = {"/metrics"}}));
     logger.Info("serving /livez, /readyz and /metrics", {{"port", http->port()}});
   }
-  target.Set(&application, [&reloader] { reloader.Trigger(); });
+  target.Set(&application, [&reloads] { reloads.Trigger(); });
   const absl::Status ran = application.Run();
   target.Set(nullptr, nullptr);
   return ran;

@@ -12,7 +12,7 @@ std::string SettingsWatch::Contents() const {
   std::string all;
   for (const std::string& path : {configuration_path_, catalog_path_, catalog_file_}) {
     if (path.empty()) continue;
-    const absl::StatusOr<std::string> text = ReadTextFile(path);
+    const absl::StatusOr<std::string> text = read_(path);
     // The length separates the texts.
     absl::StrAppend(&all, text.ok() ? text->size() : 0, "\n",
                     text.ok() ? *text : std::string(text.status().message()), "\n");
@@ -22,17 +22,17 @@ std::string SettingsWatch::Contents() const {
 
 bool SettingsWatch::IsEmpty() const {
   if (configuration_path_.empty()) return false;
-  const absl::StatusOr<std::string> text = ReadTextFile(configuration_path_);
+  const absl::StatusOr<std::string> text = read_(configuration_path_);
   return text.ok() && absl::StripAsciiWhitespace(*text).empty();
 }
 
 absl::StatusOr<Settings> SettingsWatch::Read(std::string& before) {
-  absl::StatusOr<Settings> settings = load_(configuration_path_, catalog_path_);
+  absl::StatusOr<Settings> settings = load_(configuration_path_, catalog_path_, read_);
   if (!settings.ok() || settings->catalog_file == catalog_file_) return settings;
   // The text of this file is compared too from now on.
   catalog_file_ = settings->catalog_file;
   before = Contents();
-  return load_(configuration_path_, catalog_path_);
+  return load_(configuration_path_, catalog_path_, read_);
 }
 
 absl::StatusOr<Settings> SettingsWatch::Load() {

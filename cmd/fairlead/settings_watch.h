@@ -22,12 +22,14 @@ namespace fairlead::cmd {
 class SettingsWatch {
  public:
   using LoadFiles = std::function<absl::StatusOr<Settings>(const std::string& configuration_path,
-                                                           const std::string& catalog_path)>;
-  // Paths as for LoadSettings.
+                                                           const std::string& catalog_path,
+                                                           const ReadFile& read)>;
+  // Paths as for LoadSettings. `read` has the files; another one than the system's in simulations.
   SettingsWatch(std::string configuration_path, std::string catalog_path,
-                LoadFiles load = LoadSettings)
+                ReadFile read = ReadTextFile, LoadFiles load = LoadSettings)
       : configuration_path_(std::move(configuration_path)),
         catalog_path_(std::move(catalog_path)),
+        read_(std::move(read)),
         load_(std::move(load)) {}
 
   // The first time.
@@ -46,6 +48,7 @@ class SettingsWatch {
   absl::StatusOr<Settings> Read(std::string& before);
 
   const std::string configuration_path_, catalog_path_;
+  const ReadFile read_;
   const LoadFiles load_;
   std::string catalog_file_;  // the file that was read last: named by the flag or by the
                               // configuration

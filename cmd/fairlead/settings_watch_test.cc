@@ -93,12 +93,13 @@ TEST_F(SettingsWatchTest, NamesWhatOnlyARestartChanges) {
 TEST_F(SettingsWatchTest, AFileThatChangesWhileItIsReadIsReadAgain) {
   Write("c.yaml", absl::StrCat(kHead, "defaultQueue: a\n"));
   std::string meanwhile = "b";
-  SettingsWatch watch(Path("c.yaml"), "", [&](const std::string& a, const std::string& b) {
-    auto settings = LoadSettings(a, b);
+  const auto load = [&](const std::string& a, const std::string& b, const ReadFile& read) {
+    auto settings = LoadSettings(a, b, read);
     if (!meanwhile.empty()) Write("c.yaml", absl::StrCat(kHead, "defaultQueue: ", meanwhile, "\n"));
     meanwhile.clear();
     return settings;
-  });
+  };
+  SettingsWatch watch(Path("c.yaml"), "", ReadTextFile, load);
   const auto queue = [](const auto& polled) {
     return polled.has_value() && polled->ok() ? (*polled)->configuration.options.state.default_queue
                                               : "";

@@ -28,8 +28,8 @@ absl::Status ListKind(kube::HttpTransport& transport, model::Kind kind,
     kube::HttpRequest request;
     request.path = kube::CollectionPath(kind);
     kube::AddQuery(request.path, "limit", absl::StrCat(kPageSize));
-    if (kind == model::Kind::kPod)
-      kube::AddQuery(request.path, "fieldSelector", kube::kPodSelector);
+    const absl::string_view selector = model::TraitsOf(kind).field_selector;
+    if (!selector.empty()) kube::AddQuery(request.path, "fieldSelector", selector);
     if (!token.empty()) kube::AddQuery(request.path, "continue", token);
     if (kube::HasProtobuf(kind)) request.accept = absl::StrCat(kube::kProtobuf, ",", kube::kJson);
     absl::StatusOr<kube::HttpResponse> answer = transport.Call(std::move(request));

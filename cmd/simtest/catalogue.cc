@@ -31,17 +31,19 @@ hook::InstanceType Type(std::string name, int64_t cpus, int64_t memory_gib, int6
 }  // namespace
 
 const hook::Catalog& WorldCatalog(int version) {
-  const auto make = [](int64_t gpus_of_gpu4) {
-    return new hook::Catalog(hook::Catalog::FromTypes({
+  const auto make = [](int64_t gpus_of_gpu4, bool more) {
+    std::vector<hook::InstanceType> types = {
         Type("cpu8", 8, 32, 0, 0.4),
         Type("gpu1", 8, 32, 1, 1.0),
         Type("gpu4", 32, 128, gpus_of_gpu4, 3.2),
         Type("gpu8", 64, 256, 8, 6.0),
-    }));
+    };
+    if (more) types.push_back(Type("gpu2", 16, 64, 2, 2.1));
+    return new hook::Catalog(hook::Catalog::FromTypes(std::move(types)));
   };
-  static const auto* const kFirst = make(4);
-  static const auto* const kSecond = make(6);
-  return version == 0 ? *kFirst : *kSecond;
+  static const std::vector<const hook::Catalog*> kVersions = {make(4, false), make(6, false),
+                                                              make(4, true)};
+  return *kVersions[static_cast<size_t>(version) % kVersions.size()];
 }
 
 int64_t CheapestMicroUsdFor(int64_t gpus) {

@@ -3,9 +3,13 @@
 //   at every write of Fairlead's
 //     overcommit   a binding puts no more on a node than it has: our pods, and those of others that
 //                  have been there for kKnown
-//     misplaced    a binding takes no pod to a node that its selector does not match, or that
-//                  others have tainted, or that has been cordoned or unready, for kKnown; from a
-//                  node that has Fairlead's own taint for removal, the taint is off within kReopen
+//     misplaced    a binding takes no pod to a node that its selector or node affinity does not
+//                  match, or that others have tainted, or that has been cordoned or unready, for
+//                  kKnown; from a node that has Fairlead's own taint for removal, the taint is off
+//                  within kReopen; nor to a pod that anti-affinity keeps it from, of either side;
+//                  required pod affinity and hard spread hold with all that was bound within
+//                  kKnown
+//     share        pods that share a GPU hold no more than one GPU
 //     limit        a binding takes no queue on its chain over its limit for longer than kOverLimit
 //                  (evictions may be on their way), unless what decides about it changed lately
 //     writers      only the holder of the Lease writes
@@ -13,11 +17,13 @@
 //                  after the taint was written; its request says Draining, Failed or Gone before,
 //                  or has another machine
 //     caps         nodes, GPUs and dollars of machines stay within the caps (I6)
-//     rate         pods of one shape are not provisioned for faster than the guard's rate
+//     rate         nodes are not provisioned faster than the guard's rates, for pods of one shape
+//                  and for all pods
 //     cost         machines for lone pods of one GPU each that come within moments cost at most
 //                  kDear percent of the cheapest that have as many GPUs
 //     leak         what is paid for has a request or a node; while it is calm no machine is idle,
-//                  and no request outlives its machine, for kLeak
+//                  and no request outlives its machine, for kLeak; a record of a machine that did
+//                  not help may
 //     eviction     the workload that a pod is told to be evicted for waits, or did a moment ago; a
 //                  gang that is evicted as too small is, or was kServed ago
 //     stale        one that has heard nothing of pods or nodes for kBlind evicts and buys nothing
@@ -42,8 +48,9 @@
 //     parts        no sub-group of a gang is half bound for longer than its grace and kGangSlack;
 //                  one that is started is complete within kStarted
 //     churn        at most kCalmEvictions evictions a minute of one job's pods, and one for each
-//                  of them
+//                  of them; with moves by consolidation twice as many
 //     leader       there is one, and it is not one whose deciding thread has stood still for kHung
+//                  while nothing else was wrong
 //     told         a group that waits, and does not share GPUs, has a code within kTold, at any
 //                  time
 //     preempt      a lone pod that may evict lone pods of lower priority in its queue, and would
@@ -57,6 +64,12 @@
 //                  (belief_checks.h)
 //     purchase     machines on which nothing ever ran are few; nor are machines provisioned for
 //                  pods of a job again that did not help such pods kUseless times (always)
+//   of the process (process_checks.h)
+//     queues       what it holds in memory is bounded by the objects that there are
+//     reload       it takes files that can be used within kReadWithin, and no others
+//     retry        a write that was answered 429 is not repeated before its Retry-After
+//     stop         told to stop, it has ended within kStopWithin, and its lease is free if nothing
+//                  was wrong
 //   always
 //     process      the program does not end by itself; hang: nor does it take for ever (workers.h)
 //     simulation   nothing was asked that the simulated API server cannot do
@@ -138,6 +151,11 @@ class Checks {
   void ExcusePurchases() { purchases_excused_ = true; }
   // All faults are over.
   void Settle();
+  // A fault lasts, or did a moment ago.
+  [[nodiscard]] bool IsDisturbed() const;
+  // For how long nothing but Fairlead has changed anything, and no fault has lasted; zero while a
+  // webhook refuses a pod that waits.
+  [[nodiscard]] absl::Duration QuietFor() const;
 
   void OnDecision(const std::string& identity, const core::DecisionLoop& loop,
                   const core::StepResult& result);
@@ -165,13 +183,20 @@ class Checks {
   static bool HasFailed(const sim::world::ApiServer::Commit& commit);
   bool IsNewStepOfAnEnd(const sim::world::ApiServer::Commit& commit);
   void OnBinding(const sim::world::PodRow& row);
+  void CheckLoad(const sim::world::PodRow& row, const sim::world::NodeRow& node);
+  void CheckPlacement(const sim::world::PodRow& row);
+  void CheckShare(const sim::world::PodRow& row);
+  void CheckBonds();
   void OnRequest(const sim::world::Json& request);
   [[nodiscard]] std::string OverLimitText(const std::string& queue,
                                           const sim::world::Amounts& more) const;
   void OnEviction(const sim::world::PodFacts& pod);
+  void CheckChurn(const sim::world::PodFacts& pod, const std::string& kind, int64_t bound);
   void CheckClaim(const sim::world::Json& before, const sim::world::Json& after);
-  void CheckStaleClaim(const sim::world::PodFacts& pod, const std::string& why);
-  void CheckStale(const sim::world::PodFacts& evicted);
+  // What a pod is told that is evicted with its gang.
+  void CheckGangEviction(const sim::world::PodFacts& pod, const std::string& why);
+  void CheckNoneSucceeded(const sim::world::PodFacts& pod, const std::string& why);
+  void CheckBelowMinimum(const sim::world::PodFacts& pod);
   void CheckPassing(const sim::world::Json& before, const sim::world::Json& after);
   void CheckBlind(const sim::world::ApiServer::Commit& commit);
   void CheckGrouped(const sim::world::ApiServer::Commit& commit);
@@ -227,6 +252,12 @@ class Checks {
     absl::Time bound_at;
   };
   std::deque<Reopened> reopened_;  // bindings to nodes behind Fairlead's own taint
+  struct Bonds {
+    std::string pod;
+    absl::Time bound_at;
+    std::vector<int64_t> beside;  // pods in its domain then, of each rule of its spread
+  };
+  std::deque<Bonds> bonds_;  // bindings of pods that must be near others, or spread
   struct Doubtful {
     std::string request, workload;
     absl::Time since;
@@ -242,6 +273,7 @@ class Checks {
   std::map<std::string, absl::Time> untold_since_;  // groups that wait without a code
   struct Trouble {
     absl::Time since, until;
+    absl::Time alone_since = since;  // nothing else has been wrong
   };
   std::map<std::string, Trouble> hung_, blind_;              // by identity
   std::map<std::string, absl::Time> served_at_;              // workloads that waited: the last time

@@ -34,6 +34,7 @@ to the few operations that it takes, and replays exactly.
   fairlead-simtest --seeds 17 --trace             one world, everything that happens
   fairlead-simtest --seeds 1..99 --fault network,crash
   fairlead-simtest --seeds 1..99 --fault all,-clock --without liveness
+  fairlead-simtest --seeds 1..6 --each-family     these worlds for each kind of fault alone
   fairlead-simtest --seeds 17 --shrink            the smallest plan that still fails
   fairlead-simtest --plan failed.plan --trace     a plan from a file)";
 
@@ -43,7 +44,7 @@ struct Arguments {
   std::vector<std::string> families;
   RunOptions options;
   int jobs = 1;
-  bool shrink = false, keep_going = false, trace = false, print = false;
+  bool shrink = false, keep_going = false, trace = false, print = false, each_family = false;
   absl::Duration limit = absl::Seconds(60);
   int64_t max_tries = 400;
   // For the command that replays.
@@ -169,6 +170,20 @@ int RunMany(const Arguments& arguments) {
   return totals.failures > 0 ? 1 : 0;
 }
 
+// Worlds for which one family is named have its corners.
+int RunEachFamily(const Arguments& arguments) {
+  int worst = 0;
+  for (const std::string& family : arguments.families) {
+    Arguments alone = arguments;
+    alone.families = {family};
+    alone.fault_text = family;
+    absl::PrintF("%s: ", family);
+    std::fflush(stdout);
+    worst = std::max(worst, RunMany(alone));
+  }
+  return worst;
+}
+
 }  // namespace
 
 int RunCommand(int argc, char** argv) {
@@ -197,6 +212,8 @@ int RunCommand(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--shrink", arguments.shrink, "shrink the first failing plan");
   app.add_flag("--keep-going", arguments.keep_going, "run all seeds although one failed");
+  app.add_flag("--each-family", arguments.each_family,
+               "run all seeds once for each family of --fault, with no other fault");
   app.add_flag("--trace", arguments.trace, "one seed or plan: print everything that happens");
   app.add_flag("--print-plan", arguments.print, "one seed or plan: print its operations");
   try {
@@ -229,6 +246,7 @@ int RunCommand(int argc, char** argv) {
     }
     return RunOne(arguments, *plan);
   }
+  if (arguments.each_family) return RunEachFamily(arguments);
   if (arguments.first == arguments.last) {
     return RunOne(arguments, sim::world::RandomPlan(arguments.first, arguments.families));
   }

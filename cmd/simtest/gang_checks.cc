@@ -54,11 +54,17 @@ void Checks::CheckGrouped(const ApiServer::Commit& commit) {
                             absl::FormatDuration(time_->now() - row.created), " after it"));
 }
 
+void Checks::CheckGangEviction(const sim::world::PodFacts& pod, const std::string& why) {
+  if (!absl::StrContains(why, "(stalegangeviction)")) return;
+  CheckNoneSucceeded(pod, why);
+  // Pods of sub-groups are told another sentence.
+  if (absl::StrContains(why, "(stalegangeviction): its gang")) CheckBelowMinimum(pod);
+}
+
 // A group of which a pod has succeeded may run below its minimum. What succeeded is deleted some
 // seconds later, and then it may not.
-void Checks::CheckStaleClaim(const sim::world::PodFacts& pod, const std::string& why) {
+void Checks::CheckNoneSucceeded(const sim::world::PodFacts& pod, const std::string& why) {
   constexpr absl::Duration kHeard = absl::Milliseconds(500);  // by an undisturbed watch
-  if (!absl::StrContains(why, "(stalegangeviction)")) return;
   const absl::Time now = time_->now();
   const absl::Time known = now < disturbed_until_ + kRecovery ? KnownSince() : now - kHeard;
   for (const auto& [key, row] : truth_->pods()) {
@@ -120,8 +126,8 @@ void Checks::CheckGangs() {
   half_since_ = std::move(half);
 }
 
-// It is told that its gang was below its minimum.
-void Checks::CheckStale(const sim::world::PodFacts& evicted) {
+// Its gang was below its minimum when that was decided.
+void Checks::CheckBelowMinimum(const sim::world::PodFacts& evicted) {
   const absl::Time known = time_->now() - kServed;
   const auto group = truth_->groups().find(evicted.ns + "/" + evicted.group);
   if (group == truth_->groups().end() || group->second.facts.odd || skewed_) return;
@@ -172,27 +178,6 @@ void Checks::CheckStarted() {
   }
   std::erase_if(running_groups_,
                 [this](const auto& row) { return !truth_->groups().contains(row.first); });
-}
-
-void Checks::CheckGroupsTold() {
-  std::map<std::string, absl::Time> untold;
-  const absl::Time now = time_->now();
-  for (const sim::world::Workload& workload : truth_->Waiting()) {
-    if (workload.group == nullptr || !workload.group->facts.verdict_code.empty()) continue;
-    // A pod whose share of a GPU waits for its device is placed, and has no verdict.
-    const bool silent =
-        std::all_of(workload.waiting.begin(), workload.waiting.end(),
-                    [](const PodRow* row) { return row->facts.gated || row->facts.shares_gpu; });
-    if (silent) continue;
-    const auto known = untold_since_.find(workload.key);
-    const absl::Time since = known == untold_since_.end() ? now : known->second;
-    untold[workload.key] = since;
-    if (now - since <= kTold) continue;
-    if (since <= std::max(disturbed_until_, refused_until_) + kRecovery) continue;
-    Fail("told", absl::StrCat("group ", workload.key, " has waited for ",
-                              absl::FormatDuration(now - since), " and has no verdict"));
-  }
-  untold_since_ = std::move(untold);
 }
 
 }  // namespace fairlead::simtest

@@ -72,6 +72,13 @@ void MachineChecks::OnRequest(const Json& request, bool undisturbed, bool lied) 
     reasons.push_back(reason.get<std::string>());
   if (reasons.empty()) return;
   reasons_[TextAt(request, {"metadata", "uid"})] = reasons;
+  all_orders_.push_back(now);
+  KeepAMinute(all_orders_, now);
+  const auto all = static_cast<int64_t>(all_orders_.size());
+  if (undisturbed && all > kTotalBurst + kTotalPerMinute + kMostPods) {
+    fail_("rate", absl::StrCat(all, " nodes were requested in a minute; ", kTotalBurst,
+                               " at once and ", kTotalPerMinute, " a minute is the rate of all"));
+  }
   const std::string job = JobOf(reasons.front());
   if (job.empty()) return;
   std::deque<absl::Time>& orders = orders_[job];
@@ -232,6 +239,13 @@ bool MachineChecks::IsThere(const Machine& machine) const {
   return request != nullptr && TextAt(*request, {"metadata", "uid"}) == machine.uid;
 }
 
+// It stays for a while, so that the next process knows that the machine did not help.
+bool MachineChecks::IsRecord(const Machine& machine) const {
+  const Json* const request = server_->Find(ResourceType::kNodeRequests, "", machine.request);
+  return request != nullptr && TextAt(*request, {"status", "phase"}) == "Gone" &&
+         TextAt(*request, {"status", "failure"}) == "Unhelpful";
+}
+
 void MachineChecks::CheckAccounts() {
   for (const Machine& machine : cloud_->machines()) {
     if (!IsLive(machine) || time_->now() - machine.started < kAccount || IsThere(machine)) continue;
@@ -279,6 +293,7 @@ void MachineChecks::CheckIdle(absl::Time calm_since) {
 void MachineChecks::CheckRequests(absl::Time calm_since) {
   for (const Machine& machine : cloud_->machines()) {
     if (machine.ended == absl::InfiniteFuture() || machine.uninvited || !IsThere(machine)) continue;
+    if (IsRecord(machine)) continue;
     // A leader that starts asks for every machine that has not registered again: one that was lost
     // meanwhile is replaced under the same request. And of two machines of one request one may have
     // ended alone.

@@ -19,8 +19,9 @@
 
 namespace fairlead::simtest {
 
-// The guard's, in these worlds: nodes for one demand class.
+// The rates of provisioning in these worlds: nodes for pods of one queue and size, and for all.
 inline constexpr int64_t kPurchaseBurst = 8, kPurchasesPerMinute = 6;
+inline constexpr int64_t kTotalBurst = 12, kTotalPerMinute = 8;
 // Percent of the cheapest price.
 inline constexpr int64_t kDear = 125;
 inline constexpr absl::Duration kLeak = absl::Seconds(240);
@@ -61,7 +62,8 @@ class MachineChecks {
   void NoteTooSmall(const Machine& machine);
   void CheckIdle(absl::Time calm_since);
   void CheckRequests(absl::Time calm_since);
-  [[nodiscard]] bool IsThere(const Machine& machine) const;  // its request is
+  [[nodiscard]] bool IsThere(const Machine& machine) const;   // its request is
+  [[nodiscard]] bool IsRecord(const Machine& machine) const;  // only its request is left
   [[nodiscard]] bool HasNode(const Machine& machine) const;
   [[nodiscard]] std::string JobOf(const std::string& workload) const;
   [[nodiscard]] bool IsLoneGpuPod(const std::string& workload) const;
@@ -77,7 +79,8 @@ class MachineChecks {
   sim::world::Cloud* cloud_;
   const Caps caps_;
   const Fail fail_;
-  std::map<std::string, std::deque<absl::Time>> orders_;     // by job
+  std::map<std::string, std::deque<absl::Time>> orders_;  // by job
+  std::deque<absl::Time> all_orders_;
   std::map<std::string, std::deque<absl::Time>> calls_;      // by call and machine
   std::map<std::string, Burst> bursts_;                      // by job
   std::map<std::string, std::vector<std::string>> reasons_;  // by uid of the request

@@ -1,8 +1,10 @@
 // One replica of the program: a process that may die at any instant and comes back as a new one.
 // Each life is a real cmd::Application on a Network and a VirtualClock of its own.
 //
-// A life ends without End(): as a process that is killed. The Network of a former life stays until
-// the replica goes, because requests that it sent may still be on their way.
+// A life that is stopped ends as the program does: it drains and gives its lease back. One that is
+// killed ends without End(). Each life reads the files as they are when it begins; if they cannot
+// be used, it does not begin, and the next one is tried a little later. The Network of a former
+// life stays until the replica goes, because requests that it sent may still be on their way.
 //
 // Ownership: borrows time, server and cloud. Thread-safety: none, one thread.
 #pragma once
@@ -18,10 +20,13 @@
 #include "absl/time/time.h"
 #include "cmd/fairlead/app.h"
 #include "cmd/fairlead/logger.h"
+#include "cmd/fairlead/reloader.h"
+#include "cmd/simtest/settings_files.h"
 #include "sim/event_queue.h"
 #include "sim/world/api_server.h"
 #include "sim/world/cloud.h"
 #include "sim/world/network.h"
+#include "sim/world/plan.h"
 #include "sim/world/virtual_clock.h"
 
 namespace fairlead::simtest {
@@ -33,8 +38,19 @@ class Replica final : public cmd::AppObserver {
     sim::world::ApiServer* server;
     sim::world::Cloud* cloud;
     absl::Time start;
-    const int* catalogue;  // its version; one that starts reads it
+    const sim::world::Plan* plan;
+    const SettingsFiles* files;
   };
+  // Where a process dies: at the n-th write of a kind (sim::world::WriteKindOf; "launch",
+  // "terminate": calls of the cloud), before the server has it or right after.
+  struct CrashPoint {
+    std::string kind;
+    bool after = false;
+    int64_t writes_left = 0;  // 0: nowhere
+    absl::Duration down;
+  };
+  // Called when a life ends at its crash point, before it does.
+  using CrashListener = std::function<void(absl::Duration down)>;
   using StepListener = std::function<void(const std::string& identity, const core::DecisionLoop&,
                                           const core::StepResult&)>;
   // `log`: gets each line of its log; null: none is made.
@@ -46,12 +62,24 @@ class Replica final : public cmd::AppObserver {
   absl::Status Start();
   // Ends it now; `restart_at`: when the next one begins.
   void Kill(absl::Time restart_at);
+  // SIGTERM: it ends when it has drained; `down`: how long after that the next one begins.
+  void Stop(absl::Duration down);
+  void CrashAt(CrashPoint point, CrashListener listener);
+  // Its look at the files. `asked`: SIGHUP.
+  void CheckFiles(bool asked);
+  // Called with each write that is repeated too early.
+  void OnEarlyRetry(std::function<void(const std::string&)> listener) {
+    on_early_retry_ = std::move(listener);
+  }
   // Its machine has no network until then, whatever becomes of the process.
   void Partition(absl::Time until);
   // The process stands still until then, with its network.
   void Pause(absl::Time until);
   // Its deciding thread stands still until then; its others go on.
-  void Hang(absl::Time until) { not_before_ = std::max(not_before_, until); }
+  void Hang(absl::Time until) {
+    not_before_ = std::max(not_before_, until);
+    frozen_until_ = std::max(frozen_until_, until);
+  }
 
   // One turn of the owner's thread, if it is due: something happened in the world, or the program
   // asked to be woken. Begins a new life when that is due. True if there was a turn.
@@ -63,6 +91,13 @@ class Replica final : public cmd::AppObserver {
   [[nodiscard]] const std::string& name() const { return name_; }          // "a"
   [[nodiscard]] const std::string& identity() const { return identity_; }  // "fairlead-a.1"
   [[nodiscard]] bool alive() const { return app_ != nullptr; }
+  // It was told to stop, or has lost the lease, and drains.
+  [[nodiscard]] bool ending() const { return ending_; }
+  [[nodiscard]] bool frozen() const { return world_.time->now() < frozen_until_; }
+  [[nodiscard]] absl::Time frozen_until() const { return frozen_until_; }
+  // Of this life; null: not alive.
+  [[nodiscard]] const cmd::Application* application() const { return app_.get(); }
+  [[nodiscard]] const cmd::Reloader* reloader() const { return reloader_.get(); }
   [[nodiscard]] sim::world::Network* network() { return network_.get(); }  // null: not alive
   [[nodiscard]] sim::world::VirtualClock& clock() { return clock_; }
   // Of this life; null before its first turn.
@@ -76,6 +111,9 @@ class Replica final : public cmd::AppObserver {
   void OnTick(const core::DecisionLoop& loop, absl::Time now) override;
 
  private:
+  bool Witness(const std::string& kind, bool done);
+  bool TurnOrEnd();
+
   World world_;
   std::string name_, identity_;
   cmd::AppOptions options_;
@@ -85,7 +123,15 @@ class Replica final : public cmd::AppObserver {
   cmd::Logger logger_;
   std::vector<std::unique_ptr<sim::world::Network>> former_;
   std::unique_ptr<sim::world::Network> network_;
+  std::unique_ptr<cmd::Settings> settings_;  // that this life began with
   std::unique_ptr<cmd::Application> app_;
+  std::unique_ptr<cmd::Reloader> reloader_;
+  CrashPoint crash_;
+  CrashListener on_crash_;
+  std::function<void(const std::string&)> on_early_retry_;
+  bool ending_ = false;
+  absl::Duration down_;  // after an orderly end
+  absl::Time frozen_until_ = absl::InfinitePast();
   const core::DecisionLoop* loop_ = nullptr;
   absl::Time partition_until_ = absl::InfinitePast();
   absl::Time began_ = absl::InfinitePast();

@@ -8,9 +8,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
-#include "cmd/simtest/catalogue.h"
+#include "cmd/simtest/process_checks.h"
 #include "cmd/simtest/replica.h"
-#include "core/options.h"
+#include "cmd/simtest/settings_files.h"
+#include "sim/faults.h"
 #include "sim/world/cloud.h"
 #include "sim/world/controllers.h"
 #include "sim/world/foreign_scheduler.h"
@@ -23,6 +24,7 @@ namespace fairlead::simtest {
 namespace {
 
 namespace world = sim::world;
+using sim::Random;
 using world::ResourceType;
 
 constexpr int64_t kStartSeconds = 1'772'409'600;
@@ -31,40 +33,9 @@ constexpr int64_t kStartSeconds = 1'772'409'600;
 // Checks adds kRecovery to the end of every fault.
 const absl::Duration kSilentUntil = absl::Seconds(80) + kKnown - kRecovery;
 constexpr absl::Duration kCalmLook = absl::Seconds(5);
-constexpr int64_t kGpuCap = 32;
 constexpr int64_t kMicroPerUsd = 1'000'000;
 // More turns than this in a world are a livelock.
 constexpr int64_t kMostTurns = 2'000'000;
-
-cmd::AppOptions ReplicaOptions(const world::Plan& plan) {
-  cmd::AppOptions options;
-  options.leader_election.ns = "kube-system";  // every world has it
-  options.core = core::KwokOptions();
-  core::Options& core = options.core;
-  core.engine.hook_on = plan.hook;
-  core.engine.staleness_grace = absl::Seconds(30);
-  core.engine.bind_backoff_max = absl::Seconds(20);
-  core.hook.enabled = plan.hook;
-  core.hook.provider = "kwok";
-  core.hook.cluster_gpu_limit = kGpuCap;
-  core.hook.cost_limit_micro_usd_per_hour = plan.max_usd_per_hour * kMicroPerUsd;
-  core.hook.max_nodes = plan.max_nodes;
-  core.hook.guard.burst = kPurchaseBurst;
-  core.hook.guard.per_minute = kPurchasesPerMinute;
-  core.hook.unneeded_after = absl::Seconds(30);
-  core.hook.cancel_after = absl::Seconds(10);
-  core.hook.launch_timeout = absl::Seconds(30);
-  // A dead watch is noticed within 80 s: a shorter wait ends machines unseen.
-  core.hook.ready_timeout = absl::Seconds(150);
-  core.hook.backoff_initial = absl::Seconds(5);
-  core.hook.backoff_max = absl::Seconds(40);
-  core.hook.expected_boot = absl::Seconds(30);
-  if (plan.max_search_work > 0) core.engine.max_search_work = plan.max_search_work;
-  if (plan.paced) core.evictions.per_second = core.evictions.burst = 1;
-  options.drain_timeout = absl::ZeroDuration();
-  options.release_timeout = absl::ZeroDuration();
-  return options;
-}
 
 class Simulation {
  public:
@@ -84,7 +55,12 @@ class Simulation {
                 Caps{plan.hook, kGpuCap, plan.max_usd_per_hour * kMicroPerUsd, plan.max_nodes,
                      absl::Seconds(30), plan.paced ? kOverLimitPaced : kOverLimit,
                      plan.max_search_work > 0 ? kSearched : absl::ZeroDuration()},
-                options.without, options.recount_every) {
+                options.without, options.recount_every),
+        files_(plan),
+        process_(&time_, &server_, &files_,
+                 [this](const std::string& invariant, const std::string& text) {
+                   checks_.Fail(invariant, text);
+                 }) {
     server_.Listen([this](const world::ApiServer::Commit& commit) { OnCommit(commit); });
     for (size_t i = 0; i < replicas_.size(); ++i) {
       cmd::Logger::Sink log;
@@ -92,11 +68,12 @@ class Simulation {
         log = [this](absl::string_view line) { trace_(absl::StrCat("  ", line)); };
       }
       replicas_[i] = std::make_unique<Replica>(
-          Replica::World{&time_, &server_, &cloud_, start_, &catalogue_}, i == 0 ? "a" : "b",
-          ReplicaOptions(plan), plan.seed * 2 + i,
+          Replica::World{&time_, &server_, &cloud_, start_, &plan_, &files_}, i == 0 ? "a" : "b",
+          cmd::AppOptions(), plan.seed * 2 + i,
           [this](const std::string& identity, const core::DecisionLoop& loop,
                  const core::StepResult& step) { checks_.OnDecision(identity, loop, step); },
           std::move(log));
+      replicas_[i]->OnEarlyRetry([this](const std::string& what) { checks_.Fail("retry", what); });
     }
   }
 
@@ -109,10 +86,10 @@ class Simulation {
     time_.At(calm, [this] { CalmDown(); });
     const absl::Time end = calm + kSettleTime;
     for (absl::Time at = calm + kCalmLook; at < end; at += kCalmLook) {
-      time_.At(at, [this] { checks_.WhileCalm(LeaderLoop()); });
+      time_.At(at, [this] { WhileCalm(); });
     }
     for (absl::Time at = start_; at < end; at += absl::Seconds(1)) {
-      time_.At(at, [this] { checks_.EverySecond(); });
+      time_.At(at, [this] { EverySecond(); });
     }
     while (time_.now() < end && !checks_.failure().has_value()) Step(end);
     if (!checks_.failure().has_value()) checks_.AtEnd(LeaderLoop(), LeaderBegan());
@@ -120,6 +97,16 @@ class Simulation {
   }
 
  private:
+  void EverySecond() {
+    checks_.EverySecond();
+    for (size_t i = 0; i < replicas_.size(); ++i) process_.EverySecond(i, *replicas_[i]);
+  }
+
+  void WhileCalm() {
+    checks_.WhileCalm(LeaderLoop());
+    for (const auto& replica : replicas_) process_.WhileCalm(*replica, checks_.QuietFor());
+  }
+
   void MakeWorld() {
     for (const char* ns :
          {"default", "kube-system", "team-a", "team-b", "kai-resource-reservation"}) {
@@ -178,11 +165,13 @@ class Simulation {
     switch (commit.type) {
       case ResourceType::kPods: {
         const world::PodFacts pod = world::ReadPod(object);
+        const std::string why = world::DisruptionOf(object);
         return absl::StrCat(" node=", pod.node, " queue=", pod.queue_label, " group=", pod.group,
                             " phase=", world::TextAt(object, {"status", "phase"}),
                             pod.terminating ? " terminating" : "", " told=", pod.condition,
                             pod.condition.empty() ? "" : " ",
-                            pod.condition.empty() ? "" : pod.verdict);
+                            pod.condition.empty() ? "" : pod.verdict,
+                            why.empty() ? "" : " why=", why);
       }
       case ResourceType::kNodeRequests:
         return absl::StrCat(" phase=", world::TextAt(object, {"status", "phase"}),
@@ -210,16 +199,20 @@ class Simulation {
   void Do(const world::Operation& operation) {
     if (trace_) trace_(absl::StrCat("> ", world::PrintOperation(operation)));
     if (operation.verb == "cloud" || operation.verb == "lose-machine" ||
-        operation.verb == "catalogue" || operation.verb == "old-machine") {
+        operation.verb == "catalogue" || operation.verb == "old-machine" ||
+        !operation.Text("catalogue").empty()) {
       checks_.ExcusePurchases();
     }
     if (tenants_.Do(operation)) return;
     if (DoServer(operation)) return;
+    if (operation.verb == "settings") return WriteFiles(operation);
     Replica* replica = Find(operation.Text("replica"));
     if (replica == nullptr) return;
+    if (operation.verb == "stop") return Stop(*replica, operation);
     const absl::Time until = time_.now() + absl::Milliseconds(operation.Number("for_ms"));
     checks_.Disturb(until);
     if (operation.verb == "crash") return Crash(*replica, operation);
+    if (operation.verb == "crash-at") return CrashAt(*replica, operation);
     if (operation.verb == "clock") {
       checks_.Skew();
       replica->clock().SetOffset(absl::Milliseconds(operation.Number("offset_ms")));
@@ -231,7 +224,8 @@ class Simulation {
   bool DoServer(const world::Operation& operation) {
     if (operation.verb == "catalogue" ||
         operation.verb == "old-machine") {  // rolled out: one replica after the other
-      catalogue_ = 1;
+      files_.Write("", "1");
+      process_.FilesWritten();
       checks_.Disturb(time_.now() + absl::Seconds(2));
       for (size_t i = 0; i < replicas_.size(); ++i) {
         time_.After(absl::Seconds(static_cast<int64_t>(i)),
@@ -267,7 +261,9 @@ class Simulation {
     } else if (verb == "partition") {
       replica.Partition(until);
     } else if (verb == "goaway") {
-      network.GoAway();
+      network.GoAway(operation.Number("calls") != 0);
+    } else if (verb == "answer") {
+      Answer(network, operation, until);
     } else if (verb == "refuse") {
       checks_.Refuse(until);
       network.Refuse(operation.Text("method"), operation.Text("prefix"), operation.Text("suffix"),
@@ -280,6 +276,8 @@ class Simulation {
                                             : kube::TrafficClass::kWatch,
                        until);
     } else if (verb == "network") {
+      // A refused verdict may be followed by the one before it (docs/known-issues.md).
+      if (operation.Number("conflict") > 0) checks_.Refuse(until);
       SetFaults(network, operation);
       time_.At(until, [this, name = replica.name(), identity = replica.identity()] {
         Replica* later = Find(name);
@@ -288,6 +286,57 @@ class Simulation {
     } else {
       checks_.Fail("simulation", absl::StrCat("the plan has no verb \"", verb, "\""));
     }
+  }
+
+  // Files that change are seen by each replica at its next look. What cannot be used is no fault:
+  // nothing may come of it.
+  void WriteFiles(const world::Operation& operation) {
+    files_.Write(operation.Text("configuration"), operation.Text("catalogue"));
+    FilesWritten(operation.Number("signal") != 0);
+  }
+
+  void FilesWritten(bool signal) {
+    process_.FilesWritten();
+    if (files_.usable()) checks_.Disturb(time_.now() + cmd::kFilePoll);
+    for (size_t i = 0; i < replicas_.size(); ++i) {
+      const absl::Duration at = signal ? absl::ZeroDuration()
+                                       : absl::Milliseconds(files_random_.Between(
+                                             1, absl::ToInt64Milliseconds(cmd::kFilePoll)));
+      time_.After(at, [this, i, signal] { LookAtFiles(i, signal); });
+    }
+  }
+
+  void LookAtFiles(size_t i, bool signal) {
+    if (!replicas_[i]->frozen()) return replicas_[i]->CheckFiles(signal);
+    time_.After(absl::Seconds(1), [this, i, signal] { LookAtFiles(i, signal); });
+  }
+
+  void Stop(Replica& replica, const world::Operation& operation) {
+    if (!replica.alive()) return;
+    const absl::Duration down = absl::Milliseconds(operation.Number("down_ms", 1000));
+    process_.Stopping(replica.name() == "a" ? 0 : 1, replica.identity(),
+                      !checks_.IsDisturbed() && !replica.ending());
+    checks_.Disturb(time_.now() + down);
+    replica.Stop(down);
+  }
+
+  void CrashAt(Replica& replica, const world::Operation& operation) {
+    const Replica::CrashPoint point{operation.Text("write"), operation.Text("when") == "after",
+                                    std::max<int64_t>(1, operation.Number("count", 1)),
+                                    absl::Milliseconds(operation.Number("down_ms", 1000))};
+    replica.CrashAt(point, [this](absl::Duration down) { checks_.Disturb(time_.now() + down); });
+  }
+
+  void Answer(world::Network& network, const world::Operation& operation, absl::Time until) {
+    world::WriteRefusal refusal;
+    refusal.kind = operation.Text("write");
+    refusal.status = static_cast<int>(operation.Number("status", 500));
+    refusal.chance = static_cast<int>(operation.Number("chance", 1000));
+    refusal.served = operation.Number("served") != 0;
+    refusal.retry_after = absl::Milliseconds(operation.Number("retry_after_ms"));
+    refusal.until = until;
+    checks_.Refuse(until);
+    network.RefuseWrites(std::move(refusal));
   }
 
   static void SetFaults(world::Network& network, const world::Operation& operation) {
@@ -336,7 +385,12 @@ class Simulation {
     kubelets_.StickUntil(time_.now());
     dooms_ = {};
     for (const auto& replica : replicas_) {
+      replica->CrashAt({}, nullptr);
       if (replica->alive()) replica->network()->SetFaults({});
+    }
+    if (!files_.usable()) {
+      files_.Restore();
+      FilesWritten(false);
     }
     checks_.Settle();
   }
@@ -394,7 +448,9 @@ class Simulation {
   Checks checks_;
   StableHash hash_;
   int64_t commits_ = 0;
-  int catalogue_ = 0;  // version
+  SettingsFiles files_;
+  Random files_random_{plan_.seed + 5};
+  ProcessChecks process_;
   std::array<Doom, 2> dooms_;
   std::array<std::unique_ptr<Replica>, 2> replicas_;
 };

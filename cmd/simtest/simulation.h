@@ -9,11 +9,15 @@
 //   network    lose_request lose_answer throttle server_error gateway_timeout conflict (1/1000)
 //              max_delay_ms max_watch_delay_ms for_ms
 //   refuse     prefix suffix status for_ms      half-open  class (read | watch | write) for_ms
-//   goaway     partition for_ms                 pause for_ms
-//   clock      offset_ms                        crash down_ms [at_write: after so many writes]
-//   compact    end-watches delete-lease         (of the API server)
-//   catalogue                                   another one is rolled out
-//   hang blind  prefix status                   its deciding thread stands still; it hears nothing
+//   answer     write (WriteKindOf; without: all but the lease's) status (0: none) chance served
+//              retry_after_ms for_ms             answers to writes that are not the server's
+//   crash-at   write ("launch", "terminate": a call of the cloud) when (before | after) count
+//   down_ms stop       down_ms                          SIGTERM settings   configuration catalogue
+//   signal   files change (settings_files.h); SIGHUP goaway     [calls: and calls]  partition
+//   for_ms                 pause for_ms clock      offset_ms                        crash down_ms
+//   [at_write: after so many writes] compact    end-watches delete-lease         (of the API
+//   server) catalogue                                   another one is rolled out hang blind prefix
+//   status                   its deciding thread stands still; it hears nothing
 //
 // Thread-safety: none, one thread. Determinism: same plan, same trace.
 #pragma once

@@ -425,6 +425,18 @@ void BindingPipeline::Step(absl::Time now) {
   for (const uint64_t id : std::exchange(permit_again_, {})) TryPermit(id, now);
 }
 
+size_t BindingPipeline::retries() const {
+  size_t count = 0;
+  for (const auto& [at, pods] : repeats_) count += pods.size();
+  return count;
+}
+
+size_t BindingPipeline::held() const {
+  size_t count = 0;
+  for (const auto& [id, step] : steps_) count += step.members.size();
+  return count;
+}
+
 absl::Time BindingPipeline::wake_at() const {
   absl::Time at = repeats_.empty() ? absl::InfiniteFuture() : repeats_.begin()->first;
   for (const BindingPlugin* plugin : plugins_) at = std::min(at, plugin->wake_at());

@@ -96,6 +96,10 @@ class BindingPipeline {
   [[nodiscard]] bool AwaitsAnswer(state::PodId pod) const;
   // True if some bindings are in Reserve or Permit.
   [[nodiscard]] bool Holding() const { return !steps_.empty(); }
+  [[nodiscard]] size_t in_flight() const { return in_flight_.size(); }
+  // Scheduled repetitions, and held bindings. O(their times; steps).
+  [[nodiscard]] size_t retries() const;
+  [[nodiscard]] size_t held() const;
 
  private:
   struct Row {

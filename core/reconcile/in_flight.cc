@@ -88,6 +88,12 @@ std::vector<InFlightActions::Retry> InFlightActions::TakeDue(absl::Time now) {
   return due;
 }
 
+size_t InFlightActions::retries() const {
+  size_t count = 0;
+  for (const auto& [at, due] : retries_) count += due.size();
+  return count;
+}
+
 absl::Time InFlightActions::next_retry() const {
   return retries_.empty() ? absl::InfiniteFuture() : retries_.begin()->first;
 }

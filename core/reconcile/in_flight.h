@@ -91,6 +91,9 @@ class InFlightActions {
   std::vector<Retry> TakeDue(absl::Time now);
   // Infinite future if there is nothing.
   [[nodiscard]] absl::Time next_retry() const;
+  [[nodiscard]] size_t size() const { return in_flight_.size(); }
+  // O(times at which some are due).
+  [[nodiscard]] size_t retries() const;
 
  private:
   const Backoff backoff_;

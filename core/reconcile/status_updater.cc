@@ -590,6 +590,12 @@ void StatusUpdater::WriteFailed(const std::string& ns, const std::string& name, 
   }
 }
 
+size_t StatusUpdater::retries() const {
+  size_t count = unclear_.size();
+  for (const auto& [at, rows] : retries_) count += rows.size();
+  return count;
+}
+
 absl::Time StatusUpdater::Since(state::WorkloadId workload) const {
   const Row* row = FindRow(state_.workload(workload));
   return row == nullptr ? absl::InfinitePast() : row->since;

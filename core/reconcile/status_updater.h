@@ -66,6 +66,12 @@ class StatusUpdater {
   void PodSeen(state::PodId pod);
   [[nodiscard]] bool AwaitsBound() const { return !bound_.empty() || !leaving_.empty(); }
 
+  // Writes that wait for their pace, and those to be repeated after a pause. O(times of those).
+  [[nodiscard]] size_t queued() const {
+    return news_.size() + refreshes_.size() + pods_.size() + bound_.size();
+  }
+  [[nodiscard]] size_t retries() const;
+
   // When Flush has something to write although nothing changed; infinite future if never.
   [[nodiscard]] absl::Time wake_at() const { return wake_at_; }
   // Since when the workload has waited with the code of the last Update; infinite past if it did

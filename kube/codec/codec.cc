@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -101,8 +102,16 @@ absl::Status FeedLines(model::Kind kind, std::string& buffer, absl::string_view 
 
 }  // namespace
 
-const model::ObjectMeta& MetaOf(const Object& object) {
-  return std::visit([](const auto& o) -> const model::ObjectMeta& { return o.meta; }, object);
+const std::string* InvalidOf(const Object& object) {
+  return std::visit(
+      [](const auto& typed) -> const std::string* {
+        if constexpr (requires { typed.invalid; }) {
+          return &typed.invalid;
+        } else {
+          return nullptr;
+        }
+      },
+      object);
 }
 
 absl::StatusOr<ListPage> DecodeList(model::Kind kind, absl::string_view content_type,
@@ -141,7 +150,5 @@ std::string CollectionPath(model::Kind kind) {
   const bool has_group = absl::StrContains(traits.api_version, '/');
   return absl::StrCat(has_group ? "/apis/" : "/api/", traits.api_version, "/", traits.resource);
 }
-
-bool HasProtobuf(model::Kind kind) { return model::TraitsOf(kind).has_protobuf; }
 
 }  // namespace fairlead::kube

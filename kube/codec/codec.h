@@ -15,8 +15,6 @@
 
 #include <optional>
 #include <string>
-#include <type_traits>
-#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -28,16 +26,11 @@
 
 namespace fairlead::kube {
 
-using Object = decltype(model::Upsert::object);
-// The alternatives are in the order of model::Kind, so a kind is an index.
-static_assert(std::is_same_v<
-              Object, std::variant<model::Pod, model::Node, model::Queue, model::PodGroup,
-                                   model::PriorityClass, model::Topology, model::NodeRequest,
-                                   model::NodePool, model::PodDisruptionBudget, model::DeviceClass,
-                                   model::ResourceSlice, model::ResourceClaim>>);
+using model::MetaOf;
+using model::Object;
 
-// Metadata of any decoded object.
-const model::ObjectMeta& MetaOf(const Object& object);
+// What makes no sense in the object's content; empty: nothing. Null if its kind has no such field.
+const std::string* InvalidOf(const Object& object);
 
 struct ListPage {
   std::vector<Object> items;
@@ -163,6 +156,6 @@ EncodedWrite EncodeEvent(const model::EmitEvent& event, absl::string_view report
 // Collection path of a kind, for lists and watches: "/api/v1/pods".
 std::string CollectionPath(model::Kind kind);
 // True for the kinds that the server can send as protobuf.
-bool HasProtobuf(model::Kind kind);
+constexpr bool HasProtobuf(model::Kind kind) { return model::TraitsOf(kind).has_protobuf; }
 
 }  // namespace fairlead::kube

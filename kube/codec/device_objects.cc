@@ -334,7 +334,7 @@ void ReadClaimStatus(JsonReader& reader, JsonValue value, const FieldPath& path,
 
 }  // namespace
 
-void ReadDeviceClass(JsonReader& reader, JsonValue value, model::DeviceClass& out) {
+void Read(JsonReader& reader, JsonValue value, model::DeviceClass& out) {
   const FieldPath root;
   reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = root.Field(key);
@@ -345,7 +345,7 @@ void ReadDeviceClass(JsonReader& reader, JsonValue value, model::DeviceClass& ou
   out.invalid = reader.problems().Text();
 }
 
-void ReadResourceSlice(JsonReader& reader, JsonValue value, model::ResourceSlice& out) {
+void Read(JsonReader& reader, JsonValue value, model::ResourceSlice& out) {
   const FieldPath root;
   reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = root.Field(key);
@@ -356,7 +356,7 @@ void ReadResourceSlice(JsonReader& reader, JsonValue value, model::ResourceSlice
   out.invalid = reader.problems().Text();
 }
 
-void ReadResourceClaim(JsonReader& reader, JsonValue value, model::ResourceClaim& out) {
+void Read(JsonReader& reader, JsonValue value, model::ResourceClaim& out) {
   const FieldPath root;
   reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = root.Field(key);

@@ -17,14 +17,8 @@ std::string Doc(absl::string_view kind, absl::string_view rest) {
 }
 
 template <typename T>
-constexpr model::Kind kKindOf =
-    std::is_same_v<T, model::DeviceClass>     ? model::Kind::kDeviceClass
-    : std::is_same_v<T, model::ResourceSlice> ? model::Kind::kResourceSlice
-                                              : model::Kind::kResourceClaim;
-
-template <typename T>
 T Decode(absl::string_view json) {
-  const auto decoded = DecodeObject(kKindOf<T>, kJson, json);
+  const auto decoded = DecodeObject(model::KindOf<T>(), kJson, json);
   EXPECT_TRUE(decoded.ok()) << decoded.status();
   return decoded.ok() ? std::get<T>(*decoded) : T();
 }

@@ -38,7 +38,7 @@ void ReadStatus(JsonReader& reader, JsonValue value, const FieldPath& path,
 
 }  // namespace
 
-void ReadDisruptionBudget(JsonReader& reader, JsonValue value, model::PodDisruptionBudget& out) {
+void Read(JsonReader& reader, JsonValue value, model::PodDisruptionBudget& out) {
   const FieldPath root;
   const FieldPath spec = root.Field("spec");
   reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
@@ -96,7 +96,7 @@ bool ReadStatus(absl::string_view bytes, model::PodDisruptionBudget& out) {
 }  // namespace
 
 // PodDisruptionBudget{metadata=1, spec=2{selector=2, unhealthyPodEvictionPolicy=4}, status=3}.
-bool ReadDisruptionBudget(absl::string_view bytes, model::PodDisruptionBudget& out) {
+bool Read(absl::string_view bytes, model::PodDisruptionBudget& out, model::TextPool* keys) {
   const FieldPath root;
   const FieldPath spec = root.Field("spec");
   const FieldPath selector = spec.Field("selector");
@@ -104,7 +104,7 @@ bool ReadDisruptionBudget(absl::string_view bytes, model::PodDisruptionBudget& o
   WireReader r(bytes);
   while (r.Next()) {
     if (r.field() == 1) {
-      r.Check(ReadMeta(r.Bytes(), out.meta));
+      r.Check(ReadMeta(r.Bytes(), out.meta, keys));
     } else if (r.field() == 2) {
       WireReader fields(r.Bytes());
       while (fields.Next()) {

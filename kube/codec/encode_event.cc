@@ -24,17 +24,6 @@ std::string EventName(const model::EmitEvent& event, absl::string_view note) {
   return name.empty() ? hash : absl::StrCat(name, ".", hash);
 }
 
-absl::string_view ActionOf(model::Kind kind) {
-  switch (kind) {
-    case model::Kind::kNode:
-    case model::Kind::kNodeRequest:
-    case model::Kind::kNodePool:
-      return "Scaling";
-    default:
-      return "Scheduling";
-  }
-}
-
 }  // namespace
 
 EncodedWrite EncodeEvent(const model::EmitEvent& event, absl::string_view reporting_controller,
@@ -48,7 +37,7 @@ EncodedWrite EncodeEvent(const model::EmitEvent& event, absl::string_view report
   json.Field("eventTime", FormatMicros(request_time));
   json.Field("reportingController", reporting_controller);
   json.Field("reportingInstance", TruncateUtf8(host, kMaxWordBytes));
-  json.Field("action", ActionOf(event.about));
+  json.Field("action", model::TraitsOf(event.about).event_action);
   json.Field("reason", TruncateUtf8(event.reason, kMaxWordBytes));
   json.Key("regarding").BeginObject().Field("apiVersion", ApiVersion(event.about));
   json.Field("kind", model::KindName(event.about)).FieldUnlessEmpty("namespace", event.ns);

@@ -145,7 +145,7 @@ void ReadPoolSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
 
 }  // namespace
 
-void ReadNodeRequest(JsonReader& reader, JsonValue value, model::NodeRequest& out) {
+void Read(JsonReader& reader, JsonValue value, model::NodeRequest& out) {
   const FieldPath root;
   out.price_known = false;  // unless spec.priceUsdPerHour says it
   reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
@@ -157,7 +157,7 @@ void ReadNodeRequest(JsonReader& reader, JsonValue value, model::NodeRequest& ou
   });
 }
 
-void ReadNodePool(JsonReader& reader, JsonValue value, model::NodePool& out) {
+void Read(JsonReader& reader, JsonValue value, model::NodePool& out) {
   const FieldPath root;
   reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = root.Field(key);

@@ -1,6 +1,8 @@
 #include "kube/codec/json_codec.h"
 
+#include <array>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 
@@ -82,38 +84,21 @@ void ReadEventObject(JsonReader& reader, model::Kind kind, absl::string_view typ
   out.resource_version = MetaOf(*out.object).resource_version;
 }
 
+template <size_t... kIndex>
+constexpr auto MakeReaders(std::index_sequence<kIndex...> /*indices*/) {
+  return std::array{+[](JsonReader& reader, JsonValue value, Object& out) {
+    Read(reader, value, out.emplace<kIndex>());
+  }...};
+}
+constexpr auto kReaders = MakeReaders(std::make_index_sequence<std::variant_size_v<Object>>());
+
 }  // namespace
 
 void ReadObject(JsonReader& reader, model::Kind kind, JsonValue value, Object& out) {
   if (!reader.Is(value, JsonType::object, FieldPath())) {
     return reader.Fail(absl::StrCat("a ", model::KindName(kind), " must be an object"));
   }
-  switch (kind) {
-    case model::Kind::kPod:
-      return ReadPod(reader, value, out.emplace<model::Pod>());
-    case model::Kind::kNode:
-      return ReadNode(reader, value, out.emplace<model::Node>());
-    case model::Kind::kQueue:
-      return ReadQueue(reader, value, out.emplace<model::Queue>());
-    case model::Kind::kPodGroup:
-      return ReadPodGroup(reader, value, out.emplace<model::PodGroup>());
-    case model::Kind::kPriorityClass:
-      return ReadPriorityClass(reader, value, out.emplace<model::PriorityClass>());
-    case model::Kind::kTopology:
-      return ReadTopology(reader, value, out.emplace<model::Topology>());
-    case model::Kind::kNodeRequest:
-      return ReadNodeRequest(reader, value, out.emplace<model::NodeRequest>());
-    case model::Kind::kNodePool:
-      return ReadNodePool(reader, value, out.emplace<model::NodePool>());
-    case model::Kind::kPodDisruptionBudget:
-      return ReadDisruptionBudget(reader, value, out.emplace<model::PodDisruptionBudget>());
-    case model::Kind::kDeviceClass:
-      return ReadDeviceClass(reader, value, out.emplace<model::DeviceClass>());
-    case model::Kind::kResourceSlice:
-      return ReadResourceSlice(reader, value, out.emplace<model::ResourceSlice>());
-    case model::Kind::kResourceClaim:
-      return ReadResourceClaim(reader, value, out.emplace<model::ResourceClaim>());
-  }
+  kReaders[static_cast<size_t>(kind)](reader, value, out);
 }
 
 absl::StatusOr<ListPage> DecodeList(model::Kind kind, absl::string_view body) {

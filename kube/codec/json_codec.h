@@ -36,19 +36,19 @@ void ReadTaints(JsonReader& reader, JsonValue value, const FieldPath& path,
 void CheckKind(JsonReader& reader, JsonValue value, model::Kind kind);
 
 // ---- kinds (pod_json.cc, node_json.cc, workload_json.cc, fairlead_json.cc, disruption_budget.cc,
-// device_objects.cc)
-void ReadPod(JsonReader& reader, JsonValue value, model::Pod& out);
-void ReadNode(JsonReader& reader, JsonValue value, model::Node& out);
-void ReadPriorityClass(JsonReader& reader, JsonValue value, model::PriorityClass& out);
-void ReadQueue(JsonReader& reader, JsonValue value, model::Queue& out);
-void ReadPodGroup(JsonReader& reader, JsonValue value, model::PodGroup& out);
-void ReadTopology(JsonReader& reader, JsonValue value, model::Topology& out);
-void ReadNodeRequest(JsonReader& reader, JsonValue value, model::NodeRequest& out);
-void ReadNodePool(JsonReader& reader, JsonValue value, model::NodePool& out);
-void ReadDisruptionBudget(JsonReader& reader, JsonValue value, model::PodDisruptionBudget& out);
-void ReadDeviceClass(JsonReader& reader, JsonValue value, model::DeviceClass& out);
-void ReadResourceSlice(JsonReader& reader, JsonValue value, model::ResourceSlice& out);
-void ReadResourceClaim(JsonReader& reader, JsonValue value, model::ResourceClaim& out);
+// device_objects.cc): one Read for the type of every kind
+void Read(JsonReader& reader, JsonValue value, model::Pod& out);
+void Read(JsonReader& reader, JsonValue value, model::Node& out);
+void Read(JsonReader& reader, JsonValue value, model::PriorityClass& out);
+void Read(JsonReader& reader, JsonValue value, model::Queue& out);
+void Read(JsonReader& reader, JsonValue value, model::PodGroup& out);
+void Read(JsonReader& reader, JsonValue value, model::Topology& out);
+void Read(JsonReader& reader, JsonValue value, model::NodeRequest& out);
+void Read(JsonReader& reader, JsonValue value, model::NodePool& out);
+void Read(JsonReader& reader, JsonValue value, model::PodDisruptionBudget& out);
+void Read(JsonReader& reader, JsonValue value, model::DeviceClass& out);
+void Read(JsonReader& reader, JsonValue value, model::ResourceSlice& out);
+void Read(JsonReader& reader, JsonValue value, model::ResourceClaim& out);
 void ReadObject(JsonReader& reader, model::Kind kind, JsonValue value, Object& out);
 
 // ---- messages (json_codec.cc)

@@ -6,6 +6,7 @@
 // subset, so that the error names its place.
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -57,28 +58,13 @@ absl::Status ReadHeader(absl::string_view document, Header& out) {
 
 // The default of kubectl without --namespace.
 void DefaultNamespace(Object& object) {
-  if (auto* pod = std::get_if<model::Pod>(&object); pod != nullptr && pod->meta.ns.empty()) {
-    pod->meta.ns = "default";
-    pod->spec.ns = "default";
-  }
-  if (auto* group = std::get_if<model::PodGroup>(&object);
-      group != nullptr && group->meta.ns.empty()) {
-    group->meta.ns = "default";
-  }
-  if (auto* budget = std::get_if<model::PodDisruptionBudget>(&object);
-      budget != nullptr && budget->meta.ns.empty()) {
-    budget->meta.ns = "default";
-  }
-  if (auto* claim = std::get_if<model::ResourceClaim>(&object);
-      claim != nullptr && claim->meta.ns.empty()) {
-    claim->meta.ns = "default";
-  }
-}
-
-// True if the object itself has the text of the problems.
-bool HasInvalid(const Object& object) {
-  return !std::holds_alternative<model::PriorityClass>(object) &&
-         !std::holds_alternative<model::NodeRequest>(object);
+  std::visit(
+      [](auto& typed) {
+        if (!typed.meta.ns.empty()) return;
+        typed.meta.ns = "default";
+        if constexpr (requires { typed.spec.ns; }) typed.spec.ns = typed.meta.ns;
+      },
+      object);
 }
 
 absl::Status AddDocument(absl::string_view document, int list_depth, Manifests& out);
@@ -91,7 +77,7 @@ absl::Status AddObject(model::Kind kind, const Header& header, absl::string_view
   std::string problems;
   absl::StatusOr<Object> object = json::DecodeObject(kind, document, &problems);
   if (!object.ok()) return object.status();
-  if (!problems.empty() && !HasInvalid(*object)) {
+  if (!problems.empty() && InvalidOf(*object) == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat(header.kind, " ", model::Key(header.ns, header.name), ": ", problems));
   }

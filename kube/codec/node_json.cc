@@ -39,7 +39,7 @@ void ReadStatus(JsonReader& reader, JsonValue value, const FieldPath& path, Node
 
 }  // namespace
 
-void ReadNode(JsonReader& reader, JsonValue value, model::Node& out) {
+void Read(JsonReader& reader, JsonValue value, model::Node& out) {
   NodeDraft draft(out);
   const FieldPath root;
   reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
@@ -53,7 +53,7 @@ void ReadNode(JsonReader& reader, JsonValue value, model::Node& out) {
   FinishNode(draft);
 }
 
-void ReadPriorityClass(JsonReader& reader, JsonValue value, model::PriorityClass& out) {
+void Read(JsonReader& reader, JsonValue value, model::PriorityClass& out) {
   const FieldPath root;
   reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = root.Field(key);

@@ -92,7 +92,7 @@ bool ReadStatus(absl::string_view bytes, const FieldPath& path, NodeDraft& draft
 
 }  // namespace
 
-bool ReadNode(absl::string_view bytes, model::Node& out, model::TextPool* keys) {
+bool Read(absl::string_view bytes, model::Node& out, model::TextPool* keys) {
   NodeDraft draft(out);
   const FieldPath root;
   WireReader r(bytes);
@@ -116,12 +116,12 @@ bool ReadNode(absl::string_view bytes, model::Node& out, model::TextPool* keys) 
   return true;
 }
 
-bool ReadPriorityClass(absl::string_view bytes, model::PriorityClass& out) {
+bool Read(absl::string_view bytes, model::PriorityClass& out, model::TextPool* keys) {
   WireReader r(bytes);
   while (r.Next()) {
     switch (r.field()) {
       case 1:
-        r.Check(ReadMeta(r.Bytes(), out.meta));
+        r.Check(ReadMeta(r.Bytes(), out.meta, keys));
         break;
       case 2:
         out.value = r.Int32();
@@ -134,21 +134,6 @@ bool ReadPriorityClass(absl::string_view bytes, model::PriorityClass& out) {
     }
   }
   return r.ok();
-}
-
-bool ReadObject(model::Kind kind, absl::string_view bytes, Object& out, model::TextPool* keys) {
-  switch (kind) {
-    case model::Kind::kPod:
-      return ReadPod(bytes, out.emplace<model::Pod>(), keys);
-    case model::Kind::kNode:
-      return ReadNode(bytes, out.emplace<model::Node>(), keys);
-    case model::Kind::kPriorityClass:
-      return ReadPriorityClass(bytes, out.emplace<model::PriorityClass>());
-    case model::Kind::kPodDisruptionBudget:
-      return ReadDisruptionBudget(bytes, out.emplace<model::PodDisruptionBudget>());
-    default:
-      return false;
-  }
 }
 
 }  // namespace fairlead::kube::wire

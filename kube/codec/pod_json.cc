@@ -160,7 +160,7 @@ void ReadStatus(JsonReader& reader, JsonValue value, const FieldPath& path, PodD
 
 }  // namespace
 
-void ReadPod(JsonReader& reader, JsonValue value, model::Pod& out) {
+void Read(JsonReader& reader, JsonValue value, model::Pod& out) {
   PodDraft draft(out);
   const FieldPath root;
   reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {

@@ -209,7 +209,7 @@ bool ReadStatus(absl::string_view bytes, PodDraft& draft) {
 
 }  // namespace
 
-bool ReadPod(absl::string_view bytes, model::Pod& out, model::TextPool* keys) {
+bool Read(absl::string_view bytes, model::Pod& out, model::TextPool* keys) {
   PodDraft draft(out);
   const FieldPath root;
   WireReader r(bytes);

@@ -1,6 +1,8 @@
 #include "kube/codec/wire_codec.h"
 
+#include <array>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -140,6 +142,33 @@ bool ReadFrame(absl::string_view frame, absl::string_view& type, absl::string_vi
 }
 
 }  // namespace
+
+namespace {
+
+// Reads the object as the alternative `kIndex`, if the server sends that as protobuf.
+template <size_t kIndex>
+bool ReadAs(absl::string_view bytes, Object& out, model::TextPool* keys) {
+  using T = std::variant_alternative_t<kIndex, Object>;
+  constexpr bool kHasReader = requires(T& object) { Read(bytes, object, keys); };
+  static_assert(kHasReader == HasProtobuf(model::KindOf<T>()));
+  if constexpr (kHasReader) {
+    return Read(bytes, out.emplace<kIndex>(), keys);
+  } else {
+    return false;
+  }
+}
+
+template <size_t... kIndex>
+constexpr auto MakeReaders(std::index_sequence<kIndex...> /*indices*/) {
+  return std::array{&ReadAs<kIndex>...};
+}
+constexpr auto kReaders = MakeReaders(std::make_index_sequence<std::variant_size_v<Object>>());
+
+}  // namespace
+
+bool ReadObject(model::Kind kind, absl::string_view bytes, Object& out, model::TextPool* keys) {
+  return kReaders[static_cast<size_t>(kind)](bytes, out, keys);
+}
 
 bool HasMagic(absl::string_view body) { return absl::StartsWith(body, kMagic); }
 

@@ -279,7 +279,7 @@ void CheckLevels(const std::vector<model::Topology::Level>& levels, const FieldP
 
 }  // namespace
 
-void ReadQueue(JsonReader& reader, JsonValue value, model::Queue& out) {
+void Read(JsonReader& reader, JsonValue value, model::Queue& out) {
   const FieldPath root;
   bool has_spec = false;
   reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
@@ -297,7 +297,7 @@ void ReadQueue(JsonReader& reader, JsonValue value, model::Queue& out) {
   out.invalid = reader.problems().Text();
 }
 
-void ReadPodGroup(JsonReader& reader, JsonValue value, model::PodGroup& out) {
+void Read(JsonReader& reader, JsonValue value, model::PodGroup& out) {
   const FieldPath root;
   reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = root.Field(key);
@@ -309,7 +309,7 @@ void ReadPodGroup(JsonReader& reader, JsonValue value, model::PodGroup& out) {
   out.invalid = reader.problems().Text();
 }
 
-void ReadTopology(JsonReader& reader, JsonValue value, model::Topology& out) {
+void Read(JsonReader& reader, JsonValue value, model::Topology& out) {
   const FieldPath root;
   const FieldPath spec = root.Field("spec");
   reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {

@@ -1,7 +1,5 @@
 #include "kube/transport/backoff.h"
 
-#include <algorithm>
-
 namespace fairlead::kube {
 
 uint64_t JitterBits(uint64_t seed, uint64_t n) {
@@ -18,10 +16,9 @@ absl::Duration JitteredBetween(absl::Duration low, absl::Duration high, uint64_t
                    static_cast<int64_t>(JitterBits(seed, n) % static_cast<uint64_t>(span_ns)));
 }
 
-absl::Duration Backoff::Next() {
-  const absl::Duration delay = JitteredBetween(current_ / 2, current_, seed_, count_++);
-  current_ = std::min(current_ * 2, max_);
-  return delay;
+absl::Duration JitteredBackoff::Next() {
+  const absl::Duration pause = pauses_.Pause(++failures_);
+  return JitteredBetween(pause / 2, pause, seed_, count_++);
 }
 
 }  // namespace fairlead::kube

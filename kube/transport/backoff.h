@@ -1,6 +1,6 @@
-// Growing, jittered delays between attempts, without randomness. The jitter is a hash of a seed and
-// a counter: clients with different seeds drift apart (no thundering herd after a restart of the
-// server), and one seed always gives the same delays.
+// Jittered delays between attempts (of base/write_attempts.h), without randomness. The jitter is a
+// hash of a seed and a counter: clients with different seeds drift apart (no thundering herd after
+// a restart of the server), and one seed always gives the same delays.
 //
 // Thread-safety: none; each user owns one. Complexity: O(1).
 #pragma once
@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "base/write_attempts.h"
 
 namespace fairlead::kube {
 
@@ -17,20 +18,20 @@ uint64_t JitterBits(uint64_t seed, uint64_t n);
 // Evenly distributed within [low, high), by (seed, n). `low` if the interval is empty.
 absl::Duration JitteredBetween(absl::Duration low, absl::Duration high, uint64_t seed, uint64_t n);
 
-class Backoff {
+class JitteredBackoff {
  public:
-  Backoff(absl::Duration initial, absl::Duration max, uint64_t seed)
-      : initial_(initial), max_(max), current_(initial), seed_(seed) {}
+  JitteredBackoff(Backoff pauses, uint64_t seed) : pauses_(pauses), seed_(seed) {}
 
-  // The next delay, within [d/2, d) where d doubles from `initial` up to `max`.
+  // The next delay, within [d/2, d) where d is the pause after as many failures as calls.
   absl::Duration Next();
   // After a success: the next delay has the initial size. The jitter's counter is kept.
-  void Reset() { current_ = initial_; }
+  void Reset() { failures_ = 0; }
 
  private:
-  absl::Duration initial_, max_, current_;
+  Backoff pauses_;
   uint64_t seed_;
   uint64_t count_ = 0;
+  int64_t failures_ = 0;
 };
 
 }  // namespace fairlead::kube

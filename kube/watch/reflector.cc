@@ -67,7 +67,7 @@ Reflector::Impl::Impl(HttpTransport& transport, Timers& timers, const Clock& clo
       features_(features),
       options_(std::move(options)),
       store_(options_.kind, options_.keeps),
-      backoff_(options_.backoff_initial, options_.backoff_max, options_.seed) {}
+      backoff_({options_.backoff_initial, options_.backoff_max}, options_.seed) {}
 
 void Reflector::Impl::Enter(uint64_t generation, const std::function<void()>& step) {
   std::vector<HttpTransport::Id> to_cancel;
@@ -119,7 +119,8 @@ bool Reflector::Impl::InStep() const {
 
 std::string Reflector::Impl::BasePath() const {
   std::string path = CollectionPath(options_.kind);
-  if (!options_.field_selector.empty()) AddQuery(path, "fieldSelector", options_.field_selector);
+  const absl::string_view selector = model::TraitsOf(options_.kind).field_selector;
+  if (!selector.empty()) AddQuery(path, "fieldSelector", selector);
   return path;
 }
 

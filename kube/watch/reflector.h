@@ -62,10 +62,9 @@ struct ServerFeatures {
 
 struct ReflectorOptions {
   model::Kind kind = model::Kind::kPod;
-  std::string field_selector;  // in the syntax of kubectl; empty: all objects
   // Objects for which it is false count as absent, as if the selector left them out. Null: none.
   // A pure function.
-  bool (*keeps)(const decltype(model::Upsert::object)& object) = nullptr;
+  bool (*keeps)(const model::Object& object) = nullptr;
   uint64_t seed = 0;  // of all jitter
   int page_size = 500;
   // The server ends a watch after a time within these bounds, so that not all watches end at once.

@@ -141,9 +141,8 @@ bool Reflector::Impl::CommitSnapshot(absl::string_view resource_version, Events&
   return true;
 }
 
-// Only for pods, with which another kind is compared (which pods are on a node).
 void Reflector::Impl::TellProgress(Events& out) {
-  if (options_.kind != model::Kind::kPod) return;
+  if (!model::TraitsOf(options_.kind).tells_progress) return;
   out.push_back(model::Progress{options_.kind, store_.resource_version()});
 }
 

@@ -85,7 +85,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
   uint64_t generation_ = 0;
   ReflectorPhase phase_ = ReflectorPhase::kIdle;
   ReflectorStore store_;
-  Backoff backoff_;
+  JitteredBackoff backoff_;
   std::optional<HttpTransport::Id> request_;
   std::optional<Timers::Id> timer_;
   std::vector<HttpTransport::Id> to_cancel_;

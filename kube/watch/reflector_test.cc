@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kube/transport/backoff.h"
@@ -19,7 +20,7 @@ using ::testing::Not;
 using Reply = FakeTransport::Reply;
 using Id = FakeTransport::Id;
 
-constexpr char kPods[] = "/api/v1/pods";
+constexpr char kPods[] = "/api/v1/pods?fieldSelector=status.phase%21%3DFailed";
 
 class ReflectorTest : public ::testing::Test {
  protected:
@@ -92,7 +93,6 @@ class ReflectorTest : public ::testing::Test {
 };
 
 TEST_F(ReflectorTest, WatchListIsASnapshotAndThenAWatch) {
-  options_.field_selector = "status.phase!=Failed";
   Begin();
   const Id id = Open();
   EXPECT_TRUE(api_.exchanges().back().stream);
@@ -275,11 +275,11 @@ TEST_P(FallbackTest, AServerWithoutWatchListIsListed) {
   }
   Id id = Open();  // at once
   EXPECT_FALSE(api_.exchanges().back().stream);
-  EXPECT_EQ(LastPath(), "/api/v1/pods?limit=500");
+  EXPECT_EQ(LastPath(), absl::StrCat(kPods, "&limit=500"));
   Respond(id, 200, PodListJson("40", "next/page", {PodJson("a", "ua", "10")}));
   EXPECT_THAT(Told(queue_), IsEmpty());
   id = Open();
-  EXPECT_EQ(LastPath(), "/api/v1/pods?limit=500&continue=next%2Fpage");
+  EXPECT_EQ(LastPath(), absl::StrCat(kPods, "&limit=500&continue=next%2Fpage"));
   Respond(id, 200, PodListJson("40", "", {PodJson("b", "ub", "20")}));
   EXPECT_THAT(Told(queue_), ElementsAre("+ns/a ua@10", "+ns/b ub@20", "synced"));
   Open();
@@ -290,7 +290,7 @@ TEST_P(FallbackTest, AServerWithoutWatchListIsListed) {
   Reflector other(api_, api_, clock_, queue, features_, options_);
   other.Start();
   api_.Pump();
-  EXPECT_EQ(LastPath(), "/api/v1/pods?limit=500");
+  EXPECT_EQ(LastPath(), absl::StrCat(kPods, "&limit=500"));
 }
 
 TEST_F(ReflectorTest, AWatchListThatNeverEndsIsGivenUp) {
@@ -305,7 +305,7 @@ TEST_F(ReflectorTest, AWatchListThatNeverEndsIsGivenUp) {
   Send(id, WatchLine("ADDED", PodJson("b", "ub", "10")));
   End(id);
   id = NextOpen();
-  EXPECT_EQ(LastPath(), "/api/v1/pods?limit=500");
+  EXPECT_EQ(LastPath(), absl::StrCat(kPods, "&limit=500"));
   EXPECT_TRUE(features_.watch_list) << "of other kinds nothing is known";
   Respond(id, 200, PodListJson("40", "", {PodJson("c", "uc", "20")}));
   EXPECT_THAT(Told(queue_), ElementsAre("+ns/c uc@20", "synced"));
@@ -315,13 +315,13 @@ TEST_F(ReflectorTest, AnExpiredContinueRestartsTheList) {
   features_.watch_list = false;
   Begin();
   for (int round = 0; round < 2; ++round) {
-    EXPECT_EQ(LastPath(), "/api/v1/pods?limit=500");
+    EXPECT_EQ(LastPath(), absl::StrCat(kPods, "&limit=500"));
     Respond(Open(), 200, PodListJson("40", "t", {PodJson("old", "uo", "10")}));
     EXPECT_THAT(LastPath(), HasSubstr("continue=t"));
     Respond(Open(), 410, StatusJson(410, "Expired", "The provided continue parameter is too old"));
     NextOpen();
   }
-  EXPECT_EQ(LastPath(), "/api/v1/pods") << "the third attempt is not paged";
+  EXPECT_EQ(LastPath(), kPods) << "the third attempt is not paged";
   Respond(Open(), 200, PodListJson("50", "", {PodJson("a", "ua", "45")}));
   EXPECT_THAT(Told(queue_), ElementsAre("+ns/a ua@45", "synced"));
 }

@@ -10,7 +10,7 @@
 
 namespace fairlead::kube {
 
-bool IsWatched(const decltype(model::Upsert::object)& object) {
+bool IsWatched(const model::Object& object) {
   const auto* pod = std::get_if<model::Pod>(&object);
   return pod == nullptr || pod->phase != model::PodPhase::kSucceeded ||
          !model::GroupNameOf(*pod).empty();
@@ -21,10 +21,7 @@ ClusterSource::ClusterSource(HttpTransport& transport, Timers& timers, const Clo
   for (const model::Kind kind : model::kAllKinds) {
     ReflectorOptions one = options.reflector;
     one.kind = kind;
-    if (kind == model::Kind::kPod) {
-      one.field_selector = kPodSelector;
-      one.keeps = IsWatched;
-    }
+    one.keeps = IsWatched;
     one.seed = JitterBits(options.seed, static_cast<uint64_t>(kind));
     reflectors_.push_back(
         std::make_unique<Reflector>(transport, timers, clock, queue, features_, std::move(one)));

@@ -2,8 +2,8 @@
 //
 // Of the pods that have ended, only those arrive that succeeded and name a PodGroup: a gang of
 // which a pod has succeeded may run below its minimum (scheduler/engine/gang.h). The server leaves
-// out those that failed (kPodSelector), the source drops the others as they come (IsWatched). So a
-// pod that fails, or that succeeds and names no PodGroup, arrives as a Delete.
+// out those that failed (KindTraits::field_selector), the source drops the others as they come
+// (IsWatched). So a pod that fails, or that succeeds and names no PodGroup, arrives as a Delete.
 //
 // Thread-safety: every method from any thread. Nothing is pushed after Stop returned. Transport,
 // timers, clock and queue must outlive the source.
@@ -21,12 +21,11 @@
 
 namespace fairlead::kube {
 
-inline constexpr char kPodSelector[] = "status.phase!=Failed";
 // False for a pod that has succeeded and names no PodGroup. True for all else.
-bool IsWatched(const decltype(model::Upsert::object)& object);
+bool IsWatched(const model::Object& object);
 
 struct SourceOptions {
-  // Options for every reflector; kind, field_selector, keeps and seed are set per reflector.
+  // Options for every reflector; kind, keeps and seed are set per reflector.
   ReflectorOptions reflector;
   uint64_t seed = 0;  // different in every replica, so that replicas do not send requests together
 };

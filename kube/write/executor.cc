@@ -75,6 +75,8 @@ class Executor::Impl : public std::enable_shared_from_this<Executor::Impl> {
   void ArmExpiry(std::string object, uint64_t action_id);
   void Answer(uint64_t action_id, absl::Status status, std::string resource_version = {});
   void Finish(WriteJob& job, Decision decision);
+  // Counts and answers what is done.
+  void AnswerFor(const WriteJob& job, Decision decision);
   void Drop(bool on_wire_too, absl::string_view why);
   bool MayWrite() const { return !abandoned_ && (!may_write_ || may_write_()); }
   int ReservedFrom(WriteLane lane) const;
@@ -151,7 +153,7 @@ void Executor::Impl::Submit(const model::Action& action) {
   job.decides_anew = std::holds_alternative<model::EvictPod>(action.what) ||
                      std::holds_alternative<model::CreateNodeRequest>(action.what);
   job.protocol = MakeWriteProtocol(action, options_.identity);
-  job.backoff = Backoff(options_.backoff_initial, options_.backoff_max, action.id);
+  job.backoff = JitteredBackoff({options_.backoff_initial, options_.backoff_max}, action.id);
   job.submitted_at = clock_.Steady();
   const bool for_provider = job.protocol == nullptr;
   bool refused = false;
@@ -270,6 +272,10 @@ void Executor::Impl::TakeAnswer(uint64_t action_id, const absl::StatusOr<HttpRes
   if (decision.next == Decision::Next::kContinue) {
     --job->attempts;  // part of the same attempt
     StartRequest(*job, out);
+  } else if (decision.next == Decision::Next::kFollowUp) {
+    AnswerFor(*job, std::move(decision));
+    job->answered = true;
+    queue_.RequeueIn(WriteLane::kEvent, action_id);
   } else if (goes_on && job->attempts < AttemptsOf(*job)) {
     RetryLater(*job, decision.retry_after);
   } else {
@@ -279,7 +285,7 @@ void Executor::Impl::TakeAnswer(uint64_t action_id, const absl::StatusOr<HttpRes
 }
 
 int Executor::Impl::AttemptsOf(const WriteJob& job) const {
-  return job.protocol->done() ? options_.follow_up_attempts
+  return job.protocol->done() ? 1 + options_.follow_up_attempts
                               : options_.max_attempts[static_cast<size_t>(job.lane)];
 }
 
@@ -300,6 +306,14 @@ void Executor::Impl::RetryLater(WriteJob& job, absl::Duration at_least) {
   });
 }
 
+void Executor::Impl::AnswerFor(const WriteJob& job, Decision decision) {
+  const auto lane = static_cast<size_t>(job.lane);
+  ++stats_.answered[lane];
+  if (!decision.status.ok()) ++stats_.failed[lane];
+  stats_.action_latency.Add(clock_.Steady() - job.submitted_at);
+  Answer(job.action_id, std::move(decision.status), std::move(decision.resource_version));
+}
+
 void Executor::Impl::Finish(WriteJob& job, Decision decision) {
   absl::Status& status = decision.status;
   // A refusal of a repetition says nothing about the first attempt.
@@ -310,17 +324,13 @@ void Executor::Impl::Finish(WriteJob& job, Decision decision) {
   }
   const bool put_off = decision.next == Decision::Next::kRetry && absl::IsAborted(status);
   if (put_off && job.decides_anew) status = absl::UnavailableError(status.message());
-  const auto lane = static_cast<size_t>(job.lane);
-  ++stats_.answered[lane];
-  if (!status.ok()) ++stats_.failed[lane];
-  stats_.action_latency.Add(clock_.Steady() - job.submitted_at);
-  const uint64_t action_id = job.action_id;
-  queue_.Finish(action_id);
-  Answer(action_id, std::move(status), std::move(decision.resource_version));
+  const WriteJob finished = queue_.Finish(job.action_id);
+  if (!finished.answered) AnswerFor(finished, std::move(decision));
 }
 
 void Executor::Impl::Drop(bool on_wire_too, absl::string_view why) {
   for (const WriteJob& job : queue_.Drop(on_wire_too)) {
+    if (job.answered) continue;
     ++stats_.fenced;
     const bool unknown = job.on_wire || job.protocol->outcome_unknown();
     Answer(job.action_id, job.protocol->done() ? absl::OkStatus()

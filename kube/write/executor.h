@@ -5,7 +5,8 @@
 // - Evictions and writes about nodes are attempted once: the core repeats them, because it looks
 //   first whether they are still wanted and whether it still sees the cluster. For the same reason
 //   they do not wait: one that has not been sent kFreshFor after Submit is answered instead.
-//   What follows an eviction that is done (its condition) is retried.
+//   What follows an eviction that is done (its condition) goes behind all other writes, after the
+//   action's answer, and is retried.
 // - Writes are ordered by lane: bindings, evictions, nodes and node requests, status patches,
 //   events; per object in the order of submission (write_queue.h). The lower lanes leave a part of
 //   the window free, so a burst of them never delays a binding by more than one answer.
@@ -67,7 +68,7 @@ struct ExecutorOptions {
   WriterIdentity identity;
   // Requests per action, by lane; a GET after an unknown outcome counts too.
   std::array<int, kWriteLanes> max_attempts = {10, 1, 1, 6, 2};
-  int follow_up_attempts = 6;  // requests after the write itself is done
+  int follow_up_attempts = 6;  // requests for what follows a write that is done
   absl::Duration backoff_initial = absl::Milliseconds(200);
   absl::Duration backoff_max = absl::Seconds(10);
   absl::Duration request_timeout = absl::Seconds(15);

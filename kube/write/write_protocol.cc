@@ -107,7 +107,7 @@ class EvictProtocol final : public WriteProtocol {
             absl::StrCat(what_, ": ", said.message, said.causes.empty() ? "" : " ", said.causes)));
       } else if (IsSuccess(answer)) {
         done_ = true;
-        decision.next = Next::kContinue;
+        decision.next = Next::kFollowUp;
       }
     }
     return decision;

@@ -19,7 +19,8 @@
 //             PodDisruptionBudget's refusal: ResourceExhausted, with the causes that the server
 //             tells; it says nothing about the server's load. So is a 2xx
 //             with a Status of failure (a pod of several budgets). Once the eviction is done, the
-//             result is OK, whatever happens to the condition.
+//             result is OK, and the condition is written behind everything else: what waits for
+//             the victim's room does not wait for words about it.
 //   patches   404 NotFound, 409 FailedPrecondition. 422 has several meanings: another uid, a
 //             status that cannot be patched because there is none, or an invalid patch. So GET
 //             the object. Another uid: FailedPrecondition. Else a status of a custom kind is sent
@@ -70,6 +71,7 @@ struct Decision {
   enum class Next {
     kDone,      // `status` is the answer
     kContinue,  // Next() at once: another request of the same attempt
+    kFollowUp,  // `status` is the answer; Next() when nothing more urgent is to be written
     kRetry,  // Next() after a pause, if there are attempts left; otherwise `status` is the answer
   };
   Next next = Next::kDone;

@@ -175,14 +175,25 @@ WriteJob* WriteQueue::FindActive(uint64_t action_id) {
   return found == active_.end() ? nullptr : objects_[found->second].jobs.front().get();
 }
 
-void WriteQueue::Requeue(uint64_t action_id) {
+void WriteQueue::Requeue(uint64_t action_id) { Requeue(action_id, /*first=*/true); }
+
+void WriteQueue::RequeueIn(WriteLane lane, uint64_t action_id) {
+  WriteJob* job = FindActive(action_id);
+  FAIRLEAD_CHECK(job != nullptr, absl::StrCat("action ", action_id, " is not active"));
+  --SizeOf(*job);
+  job->lane = lane;
+  ++SizeOf(*job);
+  Requeue(action_id, /*first=*/false);
+}
+
+void WriteQueue::Requeue(uint64_t action_id, bool first) {
   const auto found = active_.find(action_id);
   FAIRLEAD_CHECK(found != active_.end(), absl::StrCat("action ", action_id, " is not active"));
   const std::string object = std::move(found->second);
   active_.erase(found);
   Line& line = objects_[object];
   line.active = false;
-  MakeReady(object, line, /*first=*/true);
+  MakeReady(object, line, first);
 }
 
 WriteJob WriteQueue::Finish(uint64_t action_id) {

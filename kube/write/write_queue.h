@@ -44,9 +44,10 @@ struct WriteJob {
   // The owner takes a refusal as a reason to decide anew.
   bool decides_anew = false;
   std::unique_ptr<WriteProtocol> protocol;
-  Backoff backoff{absl::ZeroDuration(), absl::ZeroDuration(), 0};
+  JitteredBackoff backoff{{absl::ZeroDuration(), absl::ZeroDuration()}, 0};
   int attempts = 0;
   bool on_wire = false;
+  bool answered = false;  // only what follows the write is left
   absl::Duration submitted_at, sent_at;  // steady
 };
 
@@ -64,6 +65,8 @@ class WriteQueue {
   WriteJob* FindActive(uint64_t action_id);
   // Makes an active job wait for its next Start, before the others of its lane.
   void Requeue(uint64_t action_id);
+  // The same behind the others of another lane, which is its own from now on.
+  void RequeueIn(WriteLane lane, uint64_t action_id);
   // Removes an active job; the next of its object becomes ready.
   WriteJob Finish(uint64_t action_id);
   // Removes a job that waits for its first Start; none if it does not.
@@ -86,6 +89,7 @@ class WriteQueue {
 
   static WriteLane MostUrgent(const Line& line);
   void MakeReady(const std::string& object, Line& line, bool first);
+  void Requeue(uint64_t action_id, bool first);
   void SkipStale(std::deque<Entry>& lane);
   size_t& SizeOf(const WriteJob& job) { return sizes_[static_cast<size_t>(job.lane)]; }
 

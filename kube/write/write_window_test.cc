@@ -128,9 +128,9 @@ TEST_F(WriteWindowTest, TheBestIsForgottenAfterTwoPeriods) {
   EXPECT_EQ(window_.size(), 150);
 }
 
-TEST(BackoffTest, DoublesWithinBoundsAndStartsAgain) {
+TEST(JitteredBackoffTest, DoublesWithinBoundsAndStartsAgain) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
-    Backoff backoff(absl::Seconds(1), absl::Seconds(10), seed);
+    JitteredBackoff backoff({absl::Seconds(1), absl::Seconds(10)}, seed);
     for (int step : {1, 2, 4, 8, 10, 10}) {
       const absl::Duration delay = backoff.Next();
       EXPECT_GE(delay, absl::Seconds(step) / 2) << seed;

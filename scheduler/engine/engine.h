@@ -137,6 +137,8 @@ struct Waiting {
   int64_t behind = 0;
   uint64_t equivalence_class = 0;  // or a range of one: those behind; set if `behind` is not 0
   bool tried = true;               // false: its turn did not come in this cycle (queueDepth)
+  // Pods were evicted for it, so it was placed before the workloads of all queues (preemptors.h).
+  bool served_first = false;
   // Divided from an entry before it: between both there are only other such parts. Those come in
   // order; entries of its queue behind it may come before it in the order of the queue.
   bool part = false;

@@ -97,8 +97,8 @@ TEST_F(EngineTest, GangIsPlacedWholeOrNotAtAll) {
   EXPECT_EQ(waiting.verdict.code, Code::kInsufficientCapacity);
   EXPECT_TRUE(waiting.wants_nodes);
   ASSERT_EQ(waiting.verdict.demand.size(), 1u);
-  EXPECT_EQ(waiting.verdict.demand[0].count, 3);
-  EXPECT_EQ(waiting.verdict.demand[0].min_count, 3);
+  EXPECT_EQ(waiting.verdict.demand[0].count, 1);
+  EXPECT_EQ(waiting.verdict.demand[0].min_count, 1);
   state_.UpsertNode(MakeNode("b", 1));
   result = Cycle();
   EXPECT_EQ(Bound(result).size(), 3u);

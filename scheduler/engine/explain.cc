@@ -148,6 +148,7 @@ Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& t
   v.until = outcome.until;
   if (v.until.has_value()) v.details.push_back(verdict::DelayClause(*v.until));
   waiting.tried = outcome.tried;
+  waiting.served_first = outcome.served_first;
   v.min_member = GangMinimum(workload);
   const bool gang = workload.is_group && v.min_member > 1;
   v.scope = gang ? verdict::Scope::kGang : verdict::Scope::kPod;
@@ -184,10 +185,10 @@ Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& t
     v.failed_predicates = diagnoser.For(state.pod(asked).pod_class).predicates;
   }
   if (!outcome.demanded.empty()) {
-    v.demand = Classes(state, outcome.demanded, outcome.step.pods.size());
+    v.demand = Classes(state, outcome.demanded, outcome.demanded_of_step);
     if (outcome.domains != nullptr) {
       waiting.domains =
-          InDomains(state, *outcome.domains, outcome.demanded, outcome.step.pods.size());
+          InDomains(state, *outcome.domains, outcome.demanded, outcome.demanded_of_step);
     }
     waiting.wants_nodes = hook_on;
     if (!outcome.whole_demand)

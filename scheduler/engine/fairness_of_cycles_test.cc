@@ -2,6 +2,7 @@
 // of pods that can never run, and bindings that are taken back before they are sent.
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scheduler/engine/engine_testing.h"
@@ -119,6 +120,42 @@ TEST(DemandTest, WithoutTheHookAMistypedPodHoldsNoOtherBelowALimit) {
   // There is no node: both kinds could be the mistyped one.
   EXPECT_EQ(c.CodeOf("typo"), Code::kInsufficientCapacity);
   EXPECT_EQ(c.CodeOf("next"), Code::kInsufficientCapacity);
+}
+
+TEST(DemandTest, WithoutTheHookOneKindIsNotDemandedBeyondALimit) {
+  EngineOptions options;
+  options.hook_on = false;
+  Cluster c(options);
+  c.Queue("q", 2, 2);
+  for (int i = 0; i < 5; ++i) {
+    c.Pod(Job(absl::StrCat("typo-", i), "q", 1, i).NodeSelector("gpu", "h1OO"));
+  }
+  c.Run();
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(c.CodeOf(absl::StrCat("typo-", i)),
+              i < 2 ? Code::kInsufficientCapacity : Code::kQueueLimitReached)
+        << i;
+  }
+}
+
+TEST(DepthTest, WhatALimitHoldsSaysSoBeyondTheDepth) {
+  EngineOptions options;
+  options.allocate_depth = 1;
+  Cluster c(options);
+  c.Queue("full", 2, 2);
+  c.Queue("free", 2, 8);
+  c.Node("n", 2);
+  c.Pod(Job("runs", "full", 2).On("n"));
+  for (const std::string queue : {"full", "free"}) {
+    c.Pod(Job(queue + "-1", queue, 1, 1));
+    c.Pod(Job(queue + "-2", queue, 2, 2));
+  }
+  c.Run();
+  EXPECT_EQ(c.CodeOf("full-1"), Code::kQueueLimitReached);
+  EXPECT_EQ(c.CodeOf("full-2"), Code::kQueueLimitReached);
+  EXPECT_EQ(c.VerdictOf("full-2")->queue_block->requested, 2000);
+  EXPECT_EQ(c.CodeOf("free-2"), Code::kInsufficientCapacity);
+  EXPECT_THAT(c.DetailsOf("free-2"), HasSubstr("queueDepth.allocate"));
 }
 
 TEST(ImpossibleTest, WhatThisVersionCannotPlaceSaysSoAndNothingElse) {

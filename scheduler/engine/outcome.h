@@ -40,8 +40,11 @@ struct Outcome {
   std::shared_ptr<const DomainRules> domains;
   const DomainRules::Problem* domain_problem = nullptr;
   std::vector<Waiting::PodPromise> promises;
-  std::vector<state::PodId> demanded;  // pods that the hook may buy for
-  bool whole_demand = true;            // false: a limit holds some pods of it back
+  std::vector<state::PodId> demanded;  // pods that the hook may buy for, those of `step` first
+  size_t demanded_of_step = 0;         // how many of them are pods of `step`
+  // Of its step others find room on the nodes that there are, and wait for these.
+  bool fits_in_part = false;
+  bool whole_demand = true;  // false: a limit holds some pods of it back
   // The queue whose guaranteed quota (lendingLimit) the workload would take, and whether nodes for
   // this workload alone would not change that.
   std::string keeper;
@@ -51,6 +54,7 @@ struct Outcome {
   bool behind = false;
   int64_t position = 0;
   bool tried = true;             // false: its turn did not come
+  bool served_first = false;     // as a preemptor
   bool stepped_forward = false;  // since the last OutcomeTable::Sort()
   // Equivalent workloads behind this one, which wait for the same reason and have no row.
   MemberRange rest;

@@ -1,6 +1,7 @@
 #include "scheduler/engine/placer.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -379,6 +380,23 @@ bool Placer::Replace(state::Transaction& txn, const state::Workload& workload,
   if (PlaceSet(attempt, nodes.front(), {})) return true;
   txn.RollbackTo(start);
   return false;
+}
+
+std::vector<state::PodId> Placer::PromiseSome(state::Transaction& txn,
+                                              const state::Workload& workload,
+                                              const std::vector<state::PodId>& pods) {
+  SetRequester(workload);
+  Attempt attempt{txn, workload, Mode::kPromise, {}, false};
+  std::vector<state::PodId> others;
+  std::set<state::PodClassId> full;  // no node takes another pod of them
+  for (const state::PodId pod : pods) {
+    const state::PodClassId pod_class = state_.pod(pod).pod_class;
+    bool waits = false;
+    if (!full.contains(pod_class) && PlaceOne(attempt, pod, {}, waits)) continue;
+    full.insert(pod_class);
+    others.push_back(pod);
+  }
+  return others;
 }
 
 }  // namespace fairlead::engine

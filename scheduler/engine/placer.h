@@ -86,6 +86,10 @@ class Placer {
   // Promises a pod that was evicted in this transaction a place anywhere; false: there is none.
   bool Replace(state::Transaction& txn, const state::Workload& workload,
                const std::vector<state::PodId>& pods);
+  // Promises places anywhere to as many of the pods as find one, one after another; returns the
+  // others. Constraints of a topology are not asked: not for workloads that have any.
+  std::vector<state::PodId> PromiseSome(state::Transaction& txn, const state::Workload& workload,
+                                        const std::vector<state::PodId>& pods);
 
   // Asked about every node from now on; not owned.
   void SetReservations(const Reservations* reservations) { reservations_ = reservations; }

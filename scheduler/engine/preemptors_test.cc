@@ -80,6 +80,28 @@ TEST_F(PreemptorsTest, NorTheFreedCapacity) {
   EXPECT_THAT(c_.Bound(), ElementsAre("b1>n1"));
 }
 
+// Evictions that are not sent yet are cancelled where nothing is promised any more.
+TEST(PreemptorsNodeTest, RoomThatBecomesIdleSparesVictims) {
+  Cluster c;
+  c.Queue("a", 0);
+  c.Queue("b", 24);
+  for (const char* node : {"n0", "n1"}) {
+    c.Node(node, 8);
+    for (int i = 0; i < 8; ++i) c.Pod(Job(absl::StrCat(node, "-", i), "a", 1, i).On(node));
+  }
+  c.Group(PreemptibleGroup("gang", "b", 2, 10));
+  for (const char* name : {"g0", "g1"}) {
+    c.Pod(model::testing::PodBuilder("ns", name).Group("gang").Gpus(8).Created(10));
+  }
+  c.Run(100);
+  ASSERT_EQ(c.Evicted().size(), 16u);
+  c.Run(101);
+  EXPECT_THAT(c.Promised(), ElementsAre("g0>n0", "g1>n1"));
+  c.Node("n2", 8);
+  c.Run(102);
+  EXPECT_THAT(c.Promised(), ElementsAre("g0>n2", "g1>n1"));
+}
+
 // Its own promise keeps the preemptor in its place in queue order.
 TEST_F(PreemptorsTest, APreemptorServedFirstHasItsPositionInItsQueue) {
   LeaveOneNode();

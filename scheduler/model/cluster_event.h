@@ -4,7 +4,7 @@
 //
 // Contract for producers:
 // - The initial list of a kind is a run of Upserts followed by one Synced for that kind. The core
-//   decides nothing before every kind of AllKinds() has been synced once.
+//   decides nothing before every kind of kAllKinds has been synced once.
 // - After a gap (410) the producer compares its old store with the new list and sends Deletes for
 //   objects that vanished; it never clears first.
 // - A Delete names the uid, so that it does not delete a recreated object of the same name.
@@ -12,7 +12,9 @@
 // Thread-safety: plain values, moved between threads.
 #pragma once
 
+#include <iterator>
 #include <string>
+#include <type_traits>
 #include <variant>
 
 #include "absl/status/status.h"
@@ -27,10 +29,28 @@
 
 namespace fairlead::model {
 
+// Any object that decisions read; the alternatives are in the order of Kind.
+using Object =
+    std::variant<Pod, Node, Queue, PodGroup, PriorityClass, Topology, NodeRequest, NodePool,
+                 PodDisruptionBudget, DeviceClass, ResourceSlice, ResourceClaim>;
+static_assert(std::variant_size_v<Object> == std::size(kKindTraits));
+
+constexpr Kind KindOf(const Object& object) { return static_cast<Kind>(object.index()); }
+// The kind of a type of objects.
+template <typename T, size_t kIndex = 0>
+constexpr Kind KindOf() {
+  if constexpr (std::is_same_v<T, std::variant_alternative_t<kIndex, Object>>) {
+    return static_cast<Kind>(kIndex);
+  } else {
+    return KindOf<T, kIndex + 1>();
+  }
+}
+inline const ObjectMeta& MetaOf(const Object& object) {
+  return std::visit([](const auto& typed) -> const ObjectMeta& { return typed.meta; }, object);
+}
+
 struct Upsert {
-  std::variant<Pod, Node, Queue, PodGroup, PriorityClass, Topology, NodeRequest, NodePool,
-               PodDisruptionBudget, DeviceClass, ResourceSlice, ResourceClaim>
-      object;
+  Object object;
 };
 
 struct Delete {

@@ -34,53 +34,115 @@ enum class Presence : uint8_t {
   kOptional,   // not needed: the server may lack it, or deny access to it
 };
 
-// The traits of a kind, except how its objects are decoded (kube/codec) and what they mean (core).
-// A new kind needs a row here, a type in `Upsert::object` at the same position, a decoder, and the
-// handlers of its events.
+// All that is data about a kind. How its objects are decoded is in kube/codec, and what they mean
+// is in core; both are chosen by type, so a kind without them does not compile. A new kind needs a
+// row here, a type in `Object` (cluster_event.h) at the same position, a decoder, and the handlers
+// of its events.
 struct KindTraits {
   Kind kind;
   const char* name;
   const char* api_version;
   const char* resource;  // the plural in paths
-  bool is_namespaced;
-  bool has_protobuf;  // the server offers protobuf for this kind
-  Presence presence;
-  bool is_device;  // of dynamic resource allocation (resource.k8s.io)
+  bool is_namespaced = false;
+  bool has_protobuf = false;  // the server offers protobuf for this kind
+  Presence presence = Presence::kInstalled;
+  bool is_device = false;  // of dynamic resource allocation (resource.k8s.io)
+  // What lists and watches ask for, in the syntax of field selectors. Empty: all objects.
+  const char* field_selector = "";
+  // Its producer says how much of its watch has been seen (Progress in cluster_event.h), because
+  // another kind is compared with it: the pods that are on a node.
+  bool tells_progress = false;
+  // The `action` of events about such an object.
+  const char* event_action = "Scheduling";
 };
 // In the order of the enumeration.
 inline constexpr KindTraits kKindTraits[] = {
-    {Kind::kPod, "Pod", "v1", "pods", true, true, Presence::kBuiltIn, false},
-    {Kind::kNode, "Node", "v1", "nodes", false, true, Presence::kBuiltIn, false},
-    {Kind::kQueue, "Queue", "scheduling.run.ai/v2", "queues", false, false, Presence::kInstalled,
-     false},
-    {Kind::kPodGroup, "PodGroup", "scheduling.run.ai/v2alpha2", "podgroups", true, false,
-     Presence::kInstalled, false},
-    {Kind::kPriorityClass, "PriorityClass", "scheduling.k8s.io/v1", "priorityclasses", false, true,
-     Presence::kBuiltIn, false},
-    {Kind::kTopology, "Topology", "kai.scheduler/v1alpha1", "topologies", false, false,
-     Presence::kInstalled, false},
-    {Kind::kNodeRequest, "NodeRequest", "fairlead.dev/v1alpha1", "noderequests", false, false,
-     Presence::kInstalled, false},
-    {Kind::kNodePool, "NodePool", "fairlead.dev/v1alpha1", "nodepools", false, false,
-     Presence::kInstalled, false},
-    {Kind::kPodDisruptionBudget, "PodDisruptionBudget", "policy/v1", "poddisruptionbudgets", true,
-     true, Presence::kOptional, false},
-    {Kind::kDeviceClass, "DeviceClass", "resource.k8s.io/v1", "deviceclasses", false, false,
-     Presence::kOptional, true},
-    {Kind::kResourceSlice, "ResourceSlice", "resource.k8s.io/v1", "resourceslices", false, false,
-     Presence::kOptional, true},
-    {Kind::kResourceClaim, "ResourceClaim", "resource.k8s.io/v1", "resourceclaims", true, false,
-     Presence::kOptional, true},
+    {.kind = Kind::kPod,
+     .name = "Pod",
+     .api_version = "v1",
+     .resource = "pods",
+     .is_namespaced = true,
+     .has_protobuf = true,
+     .presence = Presence::kBuiltIn,
+     .field_selector = "status.phase!=Failed",
+     .tells_progress = true},
+    {.kind = Kind::kNode,
+     .name = "Node",
+     .api_version = "v1",
+     .resource = "nodes",
+     .has_protobuf = true,
+     .presence = Presence::kBuiltIn,
+     .event_action = "Scaling"},
+    {.kind = Kind::kQueue,
+     .name = "Queue",
+     .api_version = "scheduling.run.ai/v2",
+     .resource = "queues"},
+    {.kind = Kind::kPodGroup,
+     .name = "PodGroup",
+     .api_version = "scheduling.run.ai/v2alpha2",
+     .resource = "podgroups",
+     .is_namespaced = true},
+    {.kind = Kind::kPriorityClass,
+     .name = "PriorityClass",
+     .api_version = "scheduling.k8s.io/v1",
+     .resource = "priorityclasses",
+     .has_protobuf = true,
+     .presence = Presence::kBuiltIn},
+    {.kind = Kind::kTopology,
+     .name = "Topology",
+     .api_version = "kai.scheduler/v1alpha1",
+     .resource = "topologies"},
+    {.kind = Kind::kNodeRequest,
+     .name = "NodeRequest",
+     .api_version = "fairlead.dev/v1alpha1",
+     .resource = "noderequests",
+     .event_action = "Scaling"},
+    {.kind = Kind::kNodePool,
+     .name = "NodePool",
+     .api_version = "fairlead.dev/v1alpha1",
+     .resource = "nodepools",
+     .event_action = "Scaling"},
+    {.kind = Kind::kPodDisruptionBudget,
+     .name = "PodDisruptionBudget",
+     .api_version = "policy/v1",
+     .resource = "poddisruptionbudgets",
+     .is_namespaced = true,
+     .has_protobuf = true,
+     .presence = Presence::kOptional},
+    {.kind = Kind::kDeviceClass,
+     .name = "DeviceClass",
+     .api_version = "resource.k8s.io/v1",
+     .resource = "deviceclasses",
+     .presence = Presence::kOptional,
+     .is_device = true},
+    {.kind = Kind::kResourceSlice,
+     .name = "ResourceSlice",
+     .api_version = "resource.k8s.io/v1",
+     .resource = "resourceslices",
+     .presence = Presence::kOptional,
+     .is_device = true},
+    {.kind = Kind::kResourceClaim,
+     .name = "ResourceClaim",
+     .api_version = "resource.k8s.io/v1",
+     .resource = "resourceclaims",
+     .is_namespaced = true,
+     .presence = Presence::kOptional,
+     .is_device = true},
 };
 constexpr const KindTraits& TraitsOf(Kind kind) { return kKindTraits[static_cast<size_t>(kind)]; }
 
-constexpr bool KindTraitsAreInOrder() {
+// Every row is at the position of its kind, and every kind is listed once.
+constexpr bool KindsAreComplete() {
+  if (std::size(kKindTraits) != std::size(kAllKinds)) return false;
   for (size_t i = 0; i < std::size(kKindTraits); ++i) {
     if (static_cast<size_t>(kKindTraits[i].kind) != i) return false;
+    size_t listed = 0;
+    for (const Kind kind : kAllKinds) listed += kind == kKindTraits[i].kind ? 1 : 0;
+    if (listed != 1) return false;
   }
-  return std::size(kKindTraits) == std::size(kAllKinds);
+  return true;
 }
-static_assert(KindTraitsAreInOrder());
+static_assert(KindsAreComplete());
 
 constexpr const char* KindName(Kind kind) { return TraitsOf(kind).name; }
 constexpr bool IsDeviceKind(Kind kind) { return TraitsOf(kind).is_device; }

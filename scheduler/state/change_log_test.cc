@@ -16,6 +16,7 @@
 #include "scheduler/model/testing/budget_builders.h"
 #include "scheduler/model/testing/builders.h"
 #include "scheduler/model/testing/device_builders.h"
+#include "scheduler/state/state_testing.h"
 #include "scheduler/state/transaction.h"
 
 namespace fairlead::state {
@@ -27,14 +28,9 @@ using model::testing::MakeGroup;
 using model::testing::MakeNode;
 using model::testing::MakeSlice;
 using model::testing::PodBuilder;
+using testing::OurPods;
 
 constexpr const char* kPriorityClasses[] = {"low", "high"};
-
-StateOptions Ours() {
-  StateOptions options;
-  options.scheduler_names = {"fairlead"};
-  return options;
-}
 
 // What the log is read for, each read from the row that an entry names and from no other.
 struct Picture {
@@ -445,7 +441,7 @@ class World {
   }
 
   std::mt19937_64 random_;
-  ClusterState state_{Ours()};
+  ClusterState state_{OurPods()};
   Reader reader_;
 };
 
@@ -543,7 +539,7 @@ TEST(ChangeLogTest, ASubscriberIsToldTheKindsThatItNames) {
    private:
     const ChangeKinds kinds_;
   };
-  ClusterState state(Ours());
+  ClusterState state(OurPods());
   Counter objects({Kind::kNodeObject}), topologies({Kind::kTopology, Kind::kTopologyGone});
   state.Subscribe(&objects);
   state.Subscribe(&topologies);
@@ -564,7 +560,7 @@ TEST(ChangeLogTest, ASubscriberIsToldTheKindsThatItNames) {
 
 // Each name comes before all others: the gap between ranks is used up after 63 of them.
 TEST(ChangeLogTest, NewRanksAreTold) {
-  ClusterState state(Ours());
+  ClusterState state(OurPods());
   Reader reader(state);
   size_t ranked = 0;
   for (size_t length = 90; length > 0; --length) {

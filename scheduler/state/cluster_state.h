@@ -365,6 +365,8 @@ class ClusterState {
   static bool SoftlyTainted(const model::Node& node);
 
   PodId NewPod();
+  // A row with the names of a pod, under which it is found.
+  PodRecord& NewNamedPod(const model::ObjectMeta& meta);
   NodeId NewNodeRow();
   NodeId NewNode(absl::string_view name, NodeKind kind);
   WorkloadId NewWorkload();
@@ -468,13 +470,13 @@ class ClusterState {
   };
   struct LabelsEqual {
     using is_transparent = void;
-    static const model::StringMap& View(const model::StringMap& labels) { return labels; }
-    static const model::StringMap& View(const std::shared_ptr<const model::StringMap>& labels) {
-      return *labels;
+    static const model::StringMap* View(const model::StringMap& labels) { return &labels; }
+    static const model::StringMap* View(const std::shared_ptr<const model::StringMap>& labels) {
+      return labels.get();
     }
     template <typename A, typename B>
     bool operator()(const A& a, const B& b) const {
-      return View(a) == View(b);
+      return *View(a) == *View(b);
     }
   };
   absl::flat_hash_set<std::shared_ptr<const model::StringMap>, LabelsHash, LabelsEqual>

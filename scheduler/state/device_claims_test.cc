@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "scheduler/model/testing/builders.h"
 #include "scheduler/model/testing/device_builders.h"
+#include "scheduler/state/state_testing.h"
 #include "scheduler/state/transaction.h"
 
 namespace fairlead::state {
@@ -20,6 +21,7 @@ using model::testing::PodBuilder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::OurPods;
 
 constexpr char kClass[] = "gpu.nvidia.com";
 
@@ -28,9 +30,9 @@ model::Pod Uses(model::Pod pod, std::vector<std::string> claims) {
   return pod;
 }
 
-class DeviceClaimsTest : public testing::Test {
+class DeviceClaimsTest : public ::testing::Test {
  protected:
-  DeviceClaimsTest() : state_(Options()) {
+  DeviceClaimsTest() : state_(OurPods()) {
     for (const char* name : {"n0", "n1"}) {
       state_.UpsertNode(MakeNode(name, 0));
       state_.UpsertDeviceObject(MakeSlice(name, 2));
@@ -38,11 +40,6 @@ class DeviceClaimsTest : public testing::Test {
     state_.UpsertDeviceObject(MakeDeviceClass(kClass));
   }
   ~DeviceClaimsTest() override { EXPECT_EQ(state_.CheckConsistency(), ""); }
-  static StateOptions Options() {
-    StateOptions options;
-    options.scheduler_names = {"fairlead"};
-    return options;
-  }
   PodId Add(const std::string& name, std::vector<std::string> claims, int64_t created = 0) {
     state_.UpsertPod(Uses(PodBuilder("ns", name).Queue("q").Created(created), std::move(claims)));
     return state_.FindPod("ns", name);
@@ -345,7 +342,7 @@ TEST_F(DeviceClaimsTest, RollbackRestoresTheExactState) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    ClusterState state(Options());
+    ClusterState state(OurPods());
     state.UpsertDeviceObject(MakeDeviceClass(kClass));
     for (int i = 0; i < 3; ++i) {
       const std::string node = absl::StrCat("n", i);

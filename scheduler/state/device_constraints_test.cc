@@ -6,6 +6,7 @@
 #include "scheduler/model/testing/builders.h"
 #include "scheduler/model/testing/device_builders.h"
 #include "scheduler/state/device_placement.h"
+#include "scheduler/state/state_testing.h"
 #include "scheduler/state/transaction.h"
 
 namespace fairlead::state {
@@ -22,6 +23,7 @@ using model::testing::PodBuilder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::OurPods;
 
 constexpr char kClass[] = "gpu.nvidia.com";
 
@@ -60,7 +62,7 @@ model::ResourceClaim GpusOrNic(absl::string_view name) {
 
 class DeviceConstraintsTest : public ::testing::Test {
  protected:
-  DeviceConstraintsTest() : state_(Options()) {
+  DeviceConstraintsTest() : state_(OurPods()) {
     for (const char* name : {"n0", "n1"}) {
       state_.UpsertNode(MakeNode(name, 0));
       state_.UpsertDeviceObject(MakeNumaSlice(name));
@@ -70,11 +72,6 @@ class DeviceConstraintsTest : public ::testing::Test {
     state_.UpsertDeviceObject(MakeDeviceClass("nic", {"device.driver == \"nic.io\""}));
   }
   ~DeviceConstraintsTest() override { EXPECT_EQ(state_.CheckConsistency(), ""); }
-  static StateOptions Options() {
-    StateOptions options;
-    options.scheduler_names = {"fairlead"};
-    return options;
-  }
   PodId Add(const std::string& name, std::vector<std::string> claims) {
     model::Pod pod = PodBuilder("ns", name).Queue("q");
     pod.spec.resource_claims = std::move(claims);

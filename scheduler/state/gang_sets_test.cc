@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "scheduler/model/testing/builders.h"
 #include "scheduler/state/cluster_state.h"
+#include "scheduler/state/state_testing.h"
 #include "scheduler/state/transaction.h"
 
 namespace fairlead::state {
@@ -16,8 +17,9 @@ using model::testing::At;
 using model::testing::MakeGroup;
 using model::testing::MakeNode;
 using model::testing::PodBuilder;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::OurPods;
 
 constexpr std::nullopt_t kAbsent = std::nullopt;
 
@@ -133,14 +135,9 @@ TEST(ReadGangSetsTest, BothMinimumsOnOneSetAreAWarning) {
   EXPECT_EQ(leaf.sets[1].min_member, 2);
 }
 
-class GangStateTest : public testing::Test {
+class GangStateTest : public ::testing::Test {
  protected:
-  GangStateTest() : state_(Options()) {}
-  static StateOptions Options() {
-    StateOptions options;
-    options.scheduler_names = {"fairlead"};
-    return options;
-  }
+  GangStateTest() : state_(OurPods()) {}
   void TearDown() override { EXPECT_EQ(state_.CheckConsistency(), ""); }
   const PodRecord& Pod(absl::string_view name) { return state_.pod(state_.FindPod("ns", name)); }
   const Workload& W() { return state_.workload(state_.FindGroup("ns", "g")); }
@@ -309,9 +306,7 @@ TEST(GangStateProperty, SetsStayExactUnderEventsAndUndo) {
   for (uint64_t seed = 1; seed <= 150; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     std::mt19937_64 random(seed);
-    StateOptions options;
-    options.scheduler_names = {"fairlead"};
-    ClusterState state(options);
+    ClusterState state(OurPods());
     state.UpsertNode(MakeNode("n1", 8));
     for (int step = 0; step < 40; ++step) {
       const std::string name = absl::StrCat("p", random() % 6);

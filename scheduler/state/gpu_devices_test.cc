@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "scheduler/model/testing/builders.h"
 #include "scheduler/state/gpu_testing.h"
+#include "scheduler/state/state_testing.h"
 #include "scheduler/state/transaction.h"
 
 namespace fairlead::state {
@@ -15,6 +16,7 @@ using model::testing::MakeNode;
 using model::testing::PodBuilder;
 using testing::GpuNode;
 using Labels = std::initializer_list<const char*>;
+using testing::OurPods;
 
 TEST(GpuMemoryLabel, Table) {
   const std::map<std::string, int64_t> cases = {
@@ -87,12 +89,7 @@ TEST(GpuGroupIds, AreLabelsAndDiffer) {
 
 class GpuTest : public ::testing::Test {
  protected:
-  GpuTest() : state_(Options()) {}
-  static StateOptions Options() {
-    StateOptions options;
-    options.scheduler_names = {"fairlead"};
-    return options;
-  }
+  GpuTest() : state_(OurPods()) {}
   void TearDown() override { EXPECT_EQ(state_.CheckConsistency(), ""); }
 
   void Node(absl::string_view name, int64_t gpus, absl::string_view memory = "100") {
@@ -524,9 +521,7 @@ TEST_F(GpuTest, UpperBoundOfPlacesHoldsAndIsExactForOneDevice) {
 }
 
 TEST(GpuTransactionDeathTest, APickMustHaveOneGroupADevice) {
-  StateOptions options;
-  options.scheduler_names = {"fairlead"};
-  ClusterState state(options);
+  ClusterState state(OurPods());
   state.UpsertNode(GpuNode("n", 2));
   state.UpsertPod(PodBuilder("ns", "p").GpuFraction(500, 2));
   state.UpsertPod(PodBuilder("ns", "w").Gpus(1));

@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "scheduler/model/testing/builders.h"
 #include "scheduler/state/gpu_testing.h"
+#include "scheduler/state/state_testing.h"
 #include "scheduler/state/transaction.h"
 
 namespace fairlead::state {
@@ -15,6 +16,7 @@ namespace {
 
 using model::testing::PodBuilder;
 using testing::GpuNode;
+using testing::OurPods;
 
 // What PickGpus gives out never overloads a GPU, now or once everything is released; what is said
 // to fit now needs nothing that is still held. Sums are taken from the pods, not from the groups.
@@ -58,11 +60,6 @@ struct Trial {
   explicit Trial(uint64_t seed) : random(seed), state(OurPods()), load(state) {
     state.UpsertNode(GpuNode("n", static_cast<int64_t>(1 + random() % 4), "200"));
     node = state.FindNode("n");
-  }
-  static StateOptions OurPods() {
-    StateOptions options;
-    options.scheduler_names = {"fairlead"};
-    return options;
   }
 
   std::mt19937_64 random;

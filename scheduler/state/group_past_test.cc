@@ -4,6 +4,7 @@
 #include "gtest/gtest.h"
 #include "scheduler/model/testing/builders.h"
 #include "scheduler/state/cluster_state.h"
+#include "scheduler/state/state_testing.h"
 
 namespace fairlead::state {
 namespace {
@@ -11,14 +12,9 @@ namespace {
 using model::testing::At;
 using model::testing::MakeGroup;
 using model::testing::PodBuilder;
+using testing::OurPods;
 
 constexpr char kDelay[] = "kai.scheduler/preemption-delay";
-
-StateOptions OurPods() {
-  StateOptions options;
-  options.scheduler_names = {"fairlead"};
-  return options;
-}
 
 class GroupPastTest : public ::testing::Test {
  protected:

@@ -10,6 +10,7 @@
 #include "scheduler/model/testing/builders.h"
 #include "scheduler/model/testing/device_builders.h"
 #include "scheduler/state/cluster_state.h"
+#include "scheduler/state/state_testing.h"
 #include "scheduler/state/transaction.h"
 
 namespace fairlead::state {
@@ -21,16 +22,11 @@ using model::testing::kGiB;
 using model::testing::MakeGroup;
 using model::testing::MakeNode;
 using model::testing::PodBuilder;
+using testing::OurPods;
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
-StateOptions Ours() {
-  StateOptions options;
-  options.scheduler_names = {"fairlead"};
-  return options;
-}
-
-class HostileTest : public testing::Test {
+class HostileTest : public ::testing::Test {
  protected:
   void TearDown() override { EXPECT_EQ(state_.CheckConsistency(), ""); }
   const PodRecord& Pod(absl::string_view name) { return state_.pod(state_.FindPod("ns", name)); }
@@ -42,7 +38,7 @@ class HostileTest : public testing::Test {
                         [](const std::string& queue) { return queue != "ghost"; });
   }
 
-  ClusterState state_{Ours()};
+  ClusterState state_{OurPods()};
 };
 
 TEST_F(HostileTest, AShareThatRunsMovesIntoAGroup) {
@@ -245,7 +241,7 @@ TEST(HostileProperty, AGroupIsTheSameInWhateverOrderItsObjectsCome) {
     const bool group_goes = below(2) == 0;
     std::vector<std::string> seen;
     for (int order = 0; order < 4; ++order) {
-      ClusterState state(Ours());
+      ClusterState state(OurPods());
       state.UpsertNode(MakeNode("n1", 8));
       std::vector<int> steps = {0, 1, 2, 3, 4};
       std::shuffle(steps.begin(), steps.end(), random);

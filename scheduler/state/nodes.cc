@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/state/cluster_state.h"
+#include "scheduler/state/rows.h"
 
 namespace fairlead::state {
 namespace {
@@ -89,14 +90,7 @@ void ClusterState::AssignNameRank(NodeId id) {
 }
 
 NodeId ClusterState::NewNodeRow() {
-  NodeId id;
-  if (!free_nodes_.empty()) {
-    id = free_nodes_.back();
-    free_nodes_.pop_back();
-  } else {
-    id = static_cast<NodeId>(nodes_.size());
-    nodes_.emplace_back();
-  }
+  const NodeId id = TakeRow(nodes_, free_nodes_);
   NodeInfo& node = nodes_[id];
   // Versions go on counting when an id is used again, so that nothing remembered about it survives.
   const uint64_t version = node.version + 1;

@@ -8,6 +8,7 @@
 #include "scheduler/model/api_names.h"
 #include "scheduler/model/group_name.h"
 #include "scheduler/state/cluster_state.h"
+#include "scheduler/state/rows.h"
 
 namespace fairlead::state {
 namespace {
@@ -58,14 +59,7 @@ PodClassId ClusterState::InternClass(const model::PodSpec& spec) {
     ++classes_[it->second].users;
     return it->second;
   }
-  PodClassId id;
-  if (!free_classes_.empty()) {
-    id = free_classes_.back();
-    free_classes_.pop_back();
-  } else {
-    id = static_cast<PodClassId>(classes_.size());
-    classes_.emplace_back();
-  }
+  const PodClassId id = TakeRow(classes_, free_classes_);
   if (names_.Full()) ForgetUnusedNames();
   PodClass& added = classes_[id];
   added.spec = std::make_shared<const model::PodSpec>(spec);
@@ -142,19 +136,22 @@ bool ClusterState::TakeLabels(PodRecord& record, const model::StringMap& labels)
 }
 
 PodId ClusterState::NewPod() {
-  PodId id;
-  if (!free_pods_.empty()) {
-    id = free_pods_.back();
-    free_pods_.pop_back();
-  } else {
-    id = static_cast<PodId>(pods_.size());
-    pods_.emplace_back();
-    hints_.emplace_back();
-  }
+  const PodId id = TakeRow(pods_, free_pods_);
+  hints_.resize(pods_.size());
   pods_[id] = PodRecord{};
   pods_[id].id = id;
   ++live_pods_;
   return id;
+}
+
+PodRecord& ClusterState::NewNamedPod(const model::ObjectMeta& meta) {
+  const PodId id = NewPod();
+  PodRecord& record = pods_[id];
+  record.ns = meta.ns;
+  record.name = meta.name;
+  record.uid = meta.uid;
+  pod_index_.insert(id);
+  return record;
 }
 
 void ClusterState::ReadTaskPriority(PodRecord& record, const model::Pod& pod) {
@@ -198,12 +195,7 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
     // It counts in by_status of its group and is nowhere else: not among the group's pods either,
     // of which there may be as many again for every completion of a Job.
     if (!ours || model::GroupNameOf(pod).empty()) return change;
-    id = NewPod();
-    PodRecord& mark = pods_[id];
-    mark.ns = pod.meta.ns;
-    mark.name = pod.meta.name;
-    mark.uid = pod.meta.uid;
-    pod_index_.insert(id);
+    PodRecord& mark = NewNamedPod(pod.meta);
     mark.ours = true;
     mark.status = PodStatus::kSucceeded;
     mark.pod_class = InternClass(model::PodSpec());
@@ -224,12 +216,8 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
   if (id == kNoId) {
     // A pod of another scheduler matters only while it takes capacity.
     if (!ours && (pod.node_name.empty() || pod.phase == model::PodPhase::kFailed)) return change;
-    id = NewPod();
-    PodRecord& record = pods_[id];
-    record.ns = pod.meta.ns;
-    record.name = pod.meta.name;
-    record.uid = pod.meta.uid;
-    pod_index_.insert(id);
+    PodRecord& record = NewNamedPod(pod.meta);
+    id = record.id;
     record.creation = pod.meta.creation;
     record.ours = ours;
     record.pod_class = InternClass(spec);

@@ -5,6 +5,7 @@
 #include "gtest/gtest.h"
 #include "scheduler/model/testing/builders.h"
 #include "scheduler/state/cluster_state.h"
+#include "scheduler/state/state_testing.h"
 
 namespace fairlead::state {
 namespace {
@@ -13,12 +14,7 @@ using model::PodPhase;
 using model::testing::MakeGroup;
 using model::testing::MakeNode;
 using model::testing::PodBuilder;
-
-StateOptions OurPods() {
-  StateOptions options;
-  options.scheduler_names = {"fairlead"};
-  return options;
-}
+using testing::OurPods;
 
 class SucceededPodsTest : public ::testing::Test {
  protected:

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "scheduler/state/cluster_state.h"
+#include "scheduler/state/rows.h"
 
 namespace fairlead::state {
 namespace {
@@ -19,14 +20,8 @@ bool SameLevels(const std::vector<Level>& a, const std::vector<Level>& b) {
 Change ClusterState::UpsertTopology(const model::Topology& topology) {
   Change change;
   const auto [it, added] = topology_index_.try_emplace(topology.meta.name, kNoId);
-  TopologyId& id = it->second;
-  if (added && free_topologies_.empty()) {
-    id = static_cast<TopologyId>(topologies_.size());
-    topologies_.emplace_back();
-  } else if (added) {
-    id = free_topologies_.back();
-    free_topologies_.pop_back();
-  }
+  if (added) it->second = TakeRow(topologies_, free_topologies_);
+  const TopologyId id = it->second;
   model::Topology& row = topologies_[id];
   const bool same =
       !added && SameLevels(row.levels, topology.levels) && row.invalid == topology.invalid;

@@ -1,9 +1,12 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "scheduler/state/cluster_state.h"
+#include "scheduler/state/state_testing.h"
 
 namespace fairlead::state {
 namespace {
+
+using testing::OurPods;
 
 model::Topology MakeTopology(absl::string_view name, std::vector<std::string> labels) {
   model::Topology topology;
@@ -22,14 +25,9 @@ class TopologyEntries final : public StateSubscriber {
   int told = 0;
 };
 
-class TopologiesTest : public testing::Test {
+class TopologiesTest : public ::testing::Test {
  protected:
-  TopologiesTest() : state_(Options()) { state_.Subscribe(&entries_); }
-  static StateOptions Options() {
-    StateOptions options;
-    options.scheduler_names = {"fairlead"};
-    return options;
-  }
+  TopologiesTest() : state_(OurPods()) { state_.Subscribe(&entries_); }
   void TearDown() override { EXPECT_EQ(state_.CheckConsistency(), ""); }
   // Whether `f` changes a topology for those that follow the log.
   template <typename F>

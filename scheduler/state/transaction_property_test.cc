@@ -3,6 +3,7 @@
 
 #include "gtest/gtest.h"
 #include "scheduler/model/testing/builders.h"
+#include "scheduler/state/state_testing.h"
 #include "scheduler/state/transaction.h"
 
 namespace fairlead::state {
@@ -10,6 +11,7 @@ namespace {
 
 using model::testing::MakeNode;
 using model::testing::PodBuilder;
+using testing::OurPods;
 
 class Ledger final : public StateSubscriber {
  public:
@@ -89,9 +91,7 @@ TEST(TransactionProperty, RollbackRestoresTheExactState) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
-    StateOptions options;
-    options.scheduler_names = {"fairlead"};
-    ClusterState state(options);
+    ClusterState state(OurPods());
     Ledger ledger(state);
     state.Subscribe(&ledger);
     for (int i = 0; i < 4; ++i) {
@@ -140,9 +140,7 @@ TEST(TransactionProperty, RollbackRestoresTheExactState) {
 }
 
 TEST(TransactionTest, CommitKeepsAndReportsInOrder) {
-  StateOptions options;
-  options.scheduler_names = {"fairlead"};
-  ClusterState state(options);
+  ClusterState state(OurPods());
   state.UpsertNode(MakeNode("n0", 8));
   state.UpsertPod(PodBuilder("ns", "a").Gpus(1));
   state.UpsertPod(PodBuilder("ns", "b").Gpus(1).On("n0"));
@@ -164,9 +162,7 @@ TEST(TransactionTest, CommitKeepsAndReportsInOrder) {
 }
 
 TEST(TransactionDeathTest, IllegalMovesAreBugs) {
-  StateOptions options;
-  options.scheduler_names = {"fairlead"};
-  ClusterState state(options);
+  ClusterState state(OurPods());
   state.UpsertNode(MakeNode("n0", 8));
   state.UpsertPod(PodBuilder("ns", "a").On("n0"));
   Transaction txn(state);

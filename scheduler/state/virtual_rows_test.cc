@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/model/testing/builders.h"
+#include "scheduler/state/state_testing.h"
 #include "scheduler/state/transaction.h"
 
 namespace fairlead::state {
@@ -13,12 +14,7 @@ namespace {
 
 using model::testing::MakeNode;
 using model::testing::PodBuilder;
-
-StateOptions Ours() {
-  StateOptions options;
-  options.scheduler_names = {"fairlead"};
-  return options;
-}
+using testing::OurPods;
 
 // Entries about nodes that a subscriber does not leave out as virtual.
 class NodeEntries final : public StateSubscriber {
@@ -38,7 +34,7 @@ class NodeEntries final : public StateSubscriber {
 };
 
 TEST(VirtualRowsTest, NodeAndPodAreThereUntilTheyAreRolledBack) {
-  ClusterState state(Ours());
+  ClusterState state(OurPods());
   state.UpsertNode(MakeNode("zz", 8));
   state.UpsertPod(PodBuilder("ns", "real").Gpus(2).On("zz"));
   const std::string before = state.Dump();
@@ -70,7 +66,7 @@ TEST(VirtualRowsTest, NodeAndPodAreThereUntilTheyAreRolledBack) {
 
 TEST(VirtualRowsTest, IdsAndNamesAreDealtAsIfNothingHadBeenTried) {
   const auto world = [](bool tries) {
-    ClusterState state(Ours());
+    ClusterState state(OurPods());
     state.UpsertNode(MakeNode("a", 1));
     if (tries) {
       Transaction txn(state);
@@ -90,7 +86,7 @@ TEST(VirtualRowsTest, IdsAndNamesAreDealtAsIfNothingHadBeenTried) {
 }
 
 TEST(VirtualRowsTest, WhatPodsCountElsewhereDoesNotDependOnIt) {
-  ClusterState state(Ours());
+  ClusterState state(OurPods());
   model::Node node = MakeNode("a", 2);
   node.meta.labels.Set(model::kGpuMemoryLabel, "40000");
   state.UpsertNode(node);
@@ -106,7 +102,7 @@ TEST(VirtualRowsTest, WhatPodsCountElsewhereDoesNotDependOnIt) {
 }
 
 TEST(VirtualRowsDeathTest, WhatDoesNotExistIsNotCommitted) {
-  ClusterState state(Ours());
+  ClusterState state(OurPods());
   Transaction txn(state);
   txn.AddNode(MakeNode("v", 4));
   EXPECT_DEATH(txn.Commit(), "committing what does not exist");
@@ -117,7 +113,7 @@ TEST(VirtualRowsProperty, RollbackRestoresTheExactState) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
-    ClusterState state(Ours());
+    ClusterState state(OurPods());
     const auto node_like = [&] {
       model::Node node =
           MakeNode("n" + std::to_string(random() % 5), static_cast<int64_t>(1 + random() % 8));

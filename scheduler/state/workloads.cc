@@ -10,6 +10,7 @@
 #include "scheduler/model/group_name.h"
 #include "scheduler/state/cluster_state.h"
 #include "scheduler/state/gang_sets.h"
+#include "scheduler/state/rows.h"
 
 namespace fairlead::state {
 namespace {
@@ -68,14 +69,7 @@ int32_t ClusterState::ResolvePriority(absl::string_view label_class, absl::strin
 }
 
 WorkloadId ClusterState::NewWorkload() {
-  WorkloadId id;
-  if (!free_workloads_.empty()) {
-    id = free_workloads_.back();
-    free_workloads_.pop_back();
-  } else {
-    id = static_cast<WorkloadId>(workloads_.size());
-    workloads_.emplace_back();
-  }
+  const WorkloadId id = TakeRow(workloads_, free_workloads_);
   const uint64_t version = workloads_[id].version + 1;
   workloads_[id] = Workload{};
   workloads_[id].id = id;
@@ -483,14 +477,8 @@ void ClusterState::RenewPriorities() {
 Change ClusterState::UpsertPriorityClass(const model::PriorityClass& priority_class) {
   Change change;
   const auto [it, added] = priority_class_index_.try_emplace(priority_class.meta.name, kNoId);
-  PriorityClassId& id = it->second;
-  if (added && free_priority_classes_.empty()) {
-    id = static_cast<PriorityClassId>(priority_classes_.size());
-    priority_classes_.emplace_back();
-  } else if (added) {
-    id = free_priority_classes_.back();
-    free_priority_classes_.pop_back();
-  }
+  if (added) it->second = TakeRow(priority_classes_, free_priority_classes_);
+  const PriorityClassId id = it->second;
   model::PriorityClass& row = priority_classes_[id];
   const bool same = !added && row.value == priority_class.value &&
                     row.global_default == priority_class.global_default;

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/json_writer.h"
 #include "sim/world/api_json.h"
 #include "sim/world/api_protobuf.h"
 
@@ -36,18 +37,19 @@ kube::HttpResponse TextList(const ResourceRow& row, const Page& page) {
   kube::HttpResponse response;
   response.status = 200;
   response.content_type = kube::kJson;
-  std::string& body = response.body;
-  absl::StrAppend(&body, R"({"kind":")", row.kind, R"(List","apiVersion":")", row.group_version,
-                  R"(","metadata":{"resourceVersion":")", page.version, "\"");
+  JsonWriter json;
+  json.BeginObject().Field("kind", absl::StrCat(row.kind, "List"));
+  json.Field("apiVersion", row.group_version).Key("metadata").BeginObject();
+  json.Field("resourceVersion", absl::StrCat(page.version));
   if (!page.token.empty()) {
-    absl::StrAppend(&body, R"(,"continue":")", page.token, R"(","remainingItemCount":)",
-                    page.remaining);
+    json.Field("continue", page.token);
+    json.Key("remainingItemCount").Int(static_cast<int64_t>(page.remaining));
   }
-  absl::StrAppend(&body, R"(},"items":[)");
+  json.EndObject().Key("items").BeginArray();
   for (const ObjectPtr* object = page.begin; object != page.end; ++object) {
-    absl::StrAppend(&body, object == page.begin ? "" : ",", (*object)->Text());
+    json.Raw((*object)->Text());
   }
-  absl::StrAppend(&body, "]}");
+  response.body = json.EndArray().EndObject().Take();
   return response;
 }
 

@@ -282,8 +282,14 @@ void Cloud::Beat() {
   time_->After(kBeat, [this] { Beat(); });
 }
 
-void CloudProvider::Travel(std::function<void()> what) {
-  time_->After(absl::Milliseconds(random_.Between(5, 300)), std::move(what));
+void CloudProvider::Travel(const char* call, std::function<void()> what) {
+  time_->After(absl::Milliseconds(random_.Between(5, 300)),
+               [this, call, alive = std::weak_ptr<bool>(alive_), what = std::move(what)] {
+                 const auto knows = [&] { return alive.lock() != nullptr && witness_; };
+                 if (knows() && !witness_(call, false)) return;
+                 what();
+                 if (knows()) witness_(call, true);
+               });
 }
 
 std::function<void(absl::Status)> CloudProvider::Back(Answer answer) {
@@ -296,13 +302,15 @@ std::function<void(absl::Status)> CloudProvider::Back(Answer answer) {
 }
 
 void CloudProvider::Launch(const model::LaunchNode& launch, Answer answer) {
-  Travel([cloud = cloud_, launch, back = Back(std::move(answer))] { cloud->Launch(launch, back); });
+  Travel("launch",
+         [cloud = cloud_, launch, back = Back(std::move(answer))] { cloud->Launch(launch, back); });
 }
 
 void CloudProvider::Terminate(const model::TerminateNode& terminate, Answer answer) {
-  Travel([cloud = cloud_, terminate, sent = time_->now(), back = Back(std::move(answer))] {
-    cloud->Terminate(terminate, sent, back);
-  });
+  Travel("terminate",
+         [cloud = cloud_, terminate, sent = time_->now(), back = Back(std::move(answer))] {
+           cloud->Terminate(terminate, sent, back);
+         });
 }
 
 }  // namespace fairlead::sim::world

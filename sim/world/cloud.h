@@ -125,18 +125,23 @@ class CloudProvider final : public hook::Provider {
         name_(std::move(name)),
         random_(seed),
         alive_(std::make_shared<bool>(true)) {}
+  // Called when a call ("launch", "terminate") arrives, and with `done` when the cloud has done it.
+  // False: the caller has died: the call is lost, or its answer. Not called for a dead caller.
+  using Witness = std::function<bool(const std::string& call, bool done)>;
+  void OnCall(Witness witness) { witness_ = std::move(witness); }
   [[nodiscard]] absl::string_view name() const override { return name_; }
   void Launch(const model::LaunchNode& launch, Answer answer) override;
   void Terminate(const model::TerminateNode& terminate, Answer answer) override;
 
  private:
-  void Travel(std::function<void()> what);
+  void Travel(const char* call, std::function<void()> what);
   std::function<void(absl::Status)> Back(Answer answer);
 
   EventQueue* time_;
   Cloud* cloud_;
   std::string name_;
   Random random_;
+  Witness witness_;
   std::shared_ptr<bool> alive_;  // answers to a process that died are dropped
 };
 

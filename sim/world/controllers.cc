@@ -14,6 +14,13 @@ namespace {
 constexpr char kActor[] = "controller";
 constexpr absl::Duration kKeepDone = absl::Seconds(10);
 
+// Names of owners may be longer than a label.
+std::string OwnerOf(const Json& pod) {
+  const Json& metadata = pod["metadata"];
+  const auto owners = metadata.find("ownerReferences");
+  return owners == metadata.end() || owners->empty() ? "" : TextAt(owners->front(), {"name"});
+}
+
 }  // namespace
 
 Controllers::Controllers(EventQueue* time, ApiServer* server, uint64_t seed)
@@ -64,12 +71,12 @@ void Controllers::AddBudget(const std::string& name, int64_t min_available,
   const auto found = jobs_.find(name);
   if (found == jobs_.end() || found->second.min_available >= 0) return;
   found->second.min_available = min_available;
-  Json budget = {
-      {"apiVersion", "policy/v1"},
-      {"kind", "PodDisruptionBudget"},
-      {"metadata", {{"name", name}, {"namespace", found->second.ns}}},
-      {"spec",
-       {{"minAvailable", min_available}, {"selector", {{"matchLabels", {{"sim/job", name}}}}}}}};
+  Json budget = {{"apiVersion", "policy/v1"},
+                 {"kind", "PodDisruptionBudget"},
+                 {"metadata", {{"name", name}, {"namespace", found->second.ns}}},
+                 {"spec",
+                  {{"minAvailable", min_available},
+                   {"selector", {{"matchLabels", {{"sim/job", JobLabel(name)}}}}}}}};
   if (!unhealthy.empty()) budget["spec"]["unhealthyPodEvictionPolicy"] = unhealthy;
   server_->Create(ResourceType::kPodDisruptionBudgets, std::move(budget), kActor).IgnoreError();
   Wake(name, absl::Milliseconds(50));
@@ -77,7 +84,7 @@ void Controllers::AddBudget(const std::string& name, int64_t min_available,
 
 void Controllers::OnPod(const ApiServer::Commit& commit) {
   const Json& object = commit.after != nullptr ? *commit.after : *commit.before;
-  const std::string owner = TextAt(object, {"metadata", "labels", "sim/owner"});
+  const std::string owner = OwnerOf(object);
   const auto found = jobs_.find(owner);
   if (found == jobs_.end()) return;
   const std::string name = TextAt(object, {"metadata", "name"});
@@ -155,10 +162,9 @@ std::string Controllers::SmallestPart(const Job& job, int64_t parts) const {
 void Controllers::CreatePod(const std::string& name, Job& job) {
   const std::string pod = absl::StrCat(name, "-", job.next_number++);
   Json object = MakePod(job.fields, pod);
-  object["metadata"]["labels"]["sim/owner"] = name;
   // Of the ReplicaSets a pod-grouper makes gangs of those of Knative.
   if (job.deployment && job.late_group) {
-    object["metadata"]["labels"]["serving.knative.dev/revision"] = name;
+    object["metadata"]["labels"]["serving.knative.dev/revision"] = JobLabel(name);
   }
   const int64_t parts = job.fields.Number("sub_groups");
   if (parts > 0) {

@@ -37,8 +37,8 @@ struct Suffix {
 };
 constexpr Suffix kSuffixes[] = {
     {"Ki", 1024.0}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0},
-    {"m", 0.001},   {"k", 1e3},        {"M", 1e6},           {"G", 1e9},
-    {"T", 1e12}};
+    {"u", 1e-6},    {"m", 0.001},      {"k", 1e3},           {"M", 1e6},
+    {"G", 1e9},     {"T", 1e12},       {"P", 1e15},          {"E", 1e18}};
 
 Amounts ReadAmounts(const Json* list) {
   Amounts out;
@@ -68,6 +68,17 @@ Amounts RequestsOf(const Json* spec) {
   return sum;
 }
 
+// One GPU is named by the value, several by a key each.
+std::vector<std::string> GpuGroups(const Json* labels) {
+  std::vector<std::string> out;
+  if (labels == nullptr || !labels->is_object()) return out;
+  for (auto it = labels->begin(); it != labels->end(); ++it) {
+    const bool one = it.key() == "runai-gpu-group";
+    if (one || absl::StartsWith(it.key(), "runai-gpu-group/")) out.push_back(Text(&*it));
+  }
+  return out;
+}
+
 bool HasEntries(const Json* value) { return value != nullptr && !value->empty(); }
 
 bool StaysOnItsNode(const Json* metadata) {
@@ -78,9 +89,6 @@ bool StaysOnItsNode(const Json* metadata) {
     return Text(At(owner, "kind")) == "DaemonSet" || Text(At(owner, "kind")) == "Node";
   });
 }
-
-// KAI's rule: the class decides, and from 100 on a workload is not preemptible.
-bool PreemptibleClass(const std::string& priority_class) { return priority_class != "build"; }
 
 int64_t ReadBound(const Json* resource, const char* field, double unit, bool& odd) {
   const Json* value = At(resource, field);
@@ -130,7 +138,8 @@ int64_t ReadAmount(const Json& value, bool milli) {
   }
   double number = 0;
   if (!absl::SimpleAtod(text, &number)) return 0;
-  return Cut(std::round(number * factor * unit));
+  // What is less than one unit is rounded up; a thousandth of it is the noise of the arithmetic.
+  return Cut(std::ceil(number * factor * unit - 1e-3));
 }
 
 std::string TextAt(const Json& object, const std::vector<absl::string_view>& path) {
@@ -181,9 +190,13 @@ PodFacts ReadPod(const Json& pod) {
   out.queue_label = Text(At(labels, "kai.scheduler/queue"));
   out.sub_group = Text(At(labels, "kai.scheduler/subgroup-name"));
   out.job = Text(At(labels, "sim/job"));
+  out.app = Text(At(labels, "app"));
   out.requests = RequestsOf(spec);
   const Json* fraction = At(annotations, "gpu-fraction");
   out.shares_gpu = fraction != nullptr || At(annotations, "gpu-memory") != nullptr;
+  double part = 0;
+  if (absl::SimpleAtod(Text(fraction), &part)) out.share = Cut(std::round(part * 1000));
+  out.gpu_groups = GpuGroups(labels);
   const std::string phase = Text(At(status, "phase"));
   out.succeeded = phase == "Succeeded";
   out.terminal = out.succeeded || phase == "Failed";
@@ -194,13 +207,14 @@ PodFacts ReadPod(const Json& pod) {
   const Json* selector = At(spec, "nodeSelector");
   out.impossible = At(selector, "no-such-label") != nullptr;
   out.hopeless = LacksClaim(spec) || SelectsNamespaces(At(spec, "affinity"));
-  out.plain = !HasEntries(At(spec, "nodeSelector")) && !HasEntries(At(spec, "affinity")) &&
-              !HasEntries(At(spec, "volumes")) && !out.shares_gpu && !out.gated &&
-              out.requests.cpu >= 0 && out.requests.memory >= 0 && out.requests.gpu >= 0 &&
-              out.requests.gpu % 1000 == 0;
+  out.placement = ReadPlacement(pod);
+  out.ordinary = (out.placement == nullptr || !out.placement->unknown) && !out.impossible &&
+                 !HasEntries(At(spec, "volumes")) && !out.shares_gpu && !out.gated &&
+                 out.requests.cpu >= 0 && out.requests.memory >= 0 && out.requests.gpu >= 0 &&
+                 out.requests.gpu % 1000 == 0;
+  out.plain = out.ordinary && out.placement == nullptr;
   std::string priority_class = Text(At(labels, "priorityClassName"));
   if (priority_class.empty()) priority_class = Text(At(spec, "priorityClassName"));
-  out.preemptible = PreemptibleClass(priority_class);
   out.priority_class = priority_class;
   int32_t task_priority = 0;
   out.has_task_priority =
@@ -230,6 +244,9 @@ NodeFacts ReadNode(const Json& node) {
   const Json* status = At(node, "status");
   out.name = Text(At(metadata, "name"));
   out.uid = Text(At(metadata, "uid"));
+  if (const Json* const labels = At(metadata, "labels")) {
+    for (auto it = labels->begin(); it != labels->end(); ++it) out.labels[it.key()] = Text(&*it);
+  }
   out.request = Text(At(At(metadata, "labels"), "fairlead.dev/node-request"));
   out.provider_id = Text(At(spec, "providerID"));
   const Json* allocatable = At(status, "allocatable");
@@ -290,9 +307,7 @@ GroupFacts ReadGroup(const Json& group) {
     out.min_member = minimum->get<int64_t>();
     if (out.min_member < 1 || out.min_member > 1000) out.odd = true;
   }
-  const std::string priority_class = Text(At(spec, "priorityClassName"));
-  out.names_class = !priority_class.empty();
-  out.preemptible = PreemptibleClass(priority_class);
+  out.priority_class = Text(At(spec, "priorityClassName"));
   if (HasEntries(At(spec, "subGroups")) || HasEntries(At(spec, "topologyConstraint")) ||
       At(spec, "minSubGroup") != nullptr || At(spec, "schedulingBackoff") != nullptr) {
     out.odd = true;

@@ -8,11 +8,13 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "sim/world/json.h"
+#include "sim/world/placement_facts.h"
 
 namespace fairlead::sim::world {
 
@@ -46,9 +48,13 @@ struct PodFacts {
   bool impossible = false;  // no node of these worlds can ever take it
   // The same, and other pods or claims are the reason: a node more would not change it.
   bool hopeless = false;
-  bool plain = false;  // nothing but amounts decides where it fits
+  // Nothing but amounts, and what `placement` knows, decides where it fits. `plain`: amounts alone.
+  bool ordinary = false, plain = false;
+  std::string app;                             // label
+  std::shared_ptr<const Placement> placement;  // null: every node
   bool shares_gpu = false;
-  bool preemptible = true;
+  int64_t share = 0;                    // of a GPU, in thousandths
+  std::vector<std::string> gpu_groups;  // GPUs that it shares
   std::string priority_class;
   int64_t task_priority = 0;
   bool has_task_priority = false;
@@ -62,6 +68,7 @@ struct PodFacts {
 
 struct NodeFacts {
   std::string name, uid, request, provider_id;
+  Labels labels;
   Amounts allocatable;
   int64_t pods = 0;
   bool ready = false, tainted = false, unschedulable = false;
@@ -80,9 +87,8 @@ struct QueueFacts {
 struct GroupFacts {
   std::string ns, name, queue, verdict_code;
   int64_t min_member = 0;
-  bool names_class = false;  // else the class of its pods counts
-  bool preemptible = true;
-  bool odd = false;  // sub-groups, topology or numbers that the truth does not judge
+  std::string priority_class;  // empty: that of its pods counts
+  bool odd = false;            // sub-groups, topology or numbers that the truth does not judge
   std::map<std::string, int64_t> parts;  // sub-groups and their minimums
 };
 

@@ -82,10 +82,13 @@ std::string Kubelets::Refusal(const PodFacts& pod) const {
     used += admitted.amounts;
     ++pods;
   }
+  if (pod.placement != nullptr && !NodeMatches(*pod.placement, node.labels)) return "NodeAffinity";
   if (pods > node.pods) return "OutOfpods";
-  if (used.cpu > node.allocatable.cpu) return "OutOfcpu";
-  if (used.memory > node.allocatable.memory) return "OutOfmemory";
-  if (used.gpu > node.allocatable.gpu) return "OutOfnvidia.com/gpu";
+  // Of what the pod requests: a node may have lost some of what others use.
+  const Amounts& asks = pod.requests;
+  if (asks.cpu > 0 && used.cpu > node.allocatable.cpu) return "OutOfcpu";
+  if (asks.memory > 0 && used.memory > node.allocatable.memory) return "OutOfmemory";
+  if (asks.gpu > 0 && used.gpu > node.allocatable.gpu) return "OutOfnvidia.com/gpu";
   return "";
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -87,6 +88,7 @@ struct Flight {
   ApiServer::WatchId watch = 0;
   absl::Time last_delivery = absl::InfinitePast();
   std::shared_ptr<std::string> tail;  // the last chunk, while it is under way
+  int chunks_under_way = 0;
 };
 using FlightPtr = std::shared_ptr<Flight>;
 
@@ -102,6 +104,11 @@ struct Refusal {
            absl::EndsWith(path, suffix);
   }
 };
+
+// The same write, sent again.
+std::string KeyOf(const HttpRequest& request) {
+  return absl::StrCat(request.method, " ", request.path, "\n", request.body);
+}
 
 }  // namespace
 
@@ -119,7 +126,7 @@ class Network::Impl : public std::enable_shared_from_this<Network::Impl> {
                  std::shared_ptr<kube::StreamObserver> observer);
   void Cancel(uint64_t id);
   void HalfOpen(kube::TrafficClass traffic, absl::Time until);
-  void GoAway();
+  void GoAway(bool calls);
   void Die();
 
   EventQueue* const time;
@@ -129,6 +136,10 @@ class Network::Impl : public std::enable_shared_from_this<Network::Impl> {
   Draws draws;
   NetworkFaults faults;
   std::vector<Refusal> refusals;
+  std::vector<WriteRefusal> write_refusals;
+  Witness witness;
+  std::function<void(const std::string&)> on_early_retry;
+  std::map<std::string, absl::Time> not_before;  // writes that were answered 429
   std::array<absl::Time, kTrafficClasses> half_open{absl::InfinitePast(), absl::InfinitePast(),
                                                     absl::InfinitePast()};
   absl::Time partition = absl::InfinitePast();
@@ -150,7 +161,11 @@ class Network::Impl : public std::enable_shared_from_this<Network::Impl> {
   void ToStream(const FlightPtr& flight, std::function<void(kube::StreamObserver&)> what);
   void ToStream(const FlightPtr& flight, std::string data);
   absl::Time NextDelivery(Flight& flight) const;
+  void ArriveWrite(const FlightPtr& flight, const std::string& kind);
+  void NoteThrottled(const HttpRequest& request, const HttpResponse& response);
+  void CheckEarly(const HttpRequest& request);
   [[nodiscard]] const Refusal* FindRefusal(const HttpRequest& request);
+  [[nodiscard]] std::optional<WriteRefusal> FindWriteRefusal(const std::string& kind);
 };
 
 // A message of either direction; what meets a partition waits for its end, in order.
@@ -166,6 +181,7 @@ uint64_t Network::Impl::Begin(HttpRequest request, kube::HttpTransport::Done don
   const uint64_t id = ++last_id;
   if (dead) return id;
   ++requests;
+  CheckEarly(request);
   auto flight = std::make_shared<Flight>();
   flight->id = id;
   flight->request = std::move(request);
@@ -219,10 +235,60 @@ void Network::Impl::Arrive(const FlightPtr& flight) {
     if (flight->fate != Fate::kServed) return Lose(flight);
     return OpenStream(flight);
   }
+  const std::string kind = witness || !write_refusals.empty() ? WriteKindOf(flight->request) : "";
+  if (!kind.empty()) return ArriveWrite(flight, kind);
   HttpResponse response = server->Handle(flight->request, client);
   if (flight->fate == Fate::kLostAnswer) return Lose(flight);
   if (flight->fate == Fate::kTimeoutServed) response = FaultResponse(flight->fate, false);
   Answer(flight, std::move(response));
+}
+
+void Network::Impl::ArriveWrite(const FlightPtr& flight, const std::string& kind) {
+  const bool known = witness && !dead;
+  if (known && !witness(kind, false)) return Silence(flight);
+  const std::optional<WriteRefusal> refusal = FindWriteRefusal(kind);
+  HttpResponse response;
+  if (!refusal.has_value() || refusal->served) response = server->Handle(flight->request, client);
+  if (known && (!refusal.has_value() || refusal->served) && !witness(kind, true)) {
+    return Silence(flight);
+  }
+  if (refusal.has_value()) {
+    if (refusal->status == 0) return Silence(flight);
+    response = RefusalResponse(refusal->status, flight->request);
+    if (refusal->retry_after > absl::ZeroDuration()) response.retry_after = refusal->retry_after;
+    return Answer(flight, std::move(response));
+  }
+  if (flight->fate == Fate::kLostAnswer) return Lose(flight);
+  if (flight->fate == Fate::kTimeoutServed) response = FaultResponse(flight->fate, false);
+  Answer(flight, std::move(response));
+}
+
+std::optional<WriteRefusal> Network::Impl::FindWriteRefusal(const std::string& kind) {
+  std::erase_if(write_refusals,
+                [now = time->now()](const WriteRefusal& r) { return r.until <= now; });
+  for (const WriteRefusal& refusal : write_refusals) {
+    if (refusal.kind.empty() ? IsLeaseKind(kind) : refusal.kind != kind) continue;
+    if (draws.Below(1000) < static_cast<uint64_t>(refusal.chance)) return refusal;
+  }
+  return std::nullopt;
+}
+
+void Network::Impl::NoteThrottled(const HttpRequest& request, const HttpResponse& response) {
+  if (request.method == "GET" || response.status != 429) return;
+  if (response.retry_after <= absl::ZeroDuration()) return;
+  not_before[KeyOf(request)] = time->now() + response.retry_after;
+}
+
+void Network::Impl::CheckEarly(const HttpRequest& request) {
+  if (not_before.empty() || request.method == "GET") return;
+  const auto found = not_before.find(KeyOf(request));
+  if (found == not_before.end()) return;
+  const absl::Time due = found->second;
+  not_before.erase(found);
+  if (time->now() >= due || !on_early_retry) return;
+  on_early_retry(absl::StrCat(request.method, " ", request.path, " is sent again ",
+                              absl::FormatDuration(due - time->now()),
+                              " before the Retry-After of its 429 is over"));
 }
 
 void Network::Impl::Lose(const FlightPtr& flight) {
@@ -239,6 +305,7 @@ void Network::Impl::Answer(const FlightPtr& flight, HttpResponse response) {
   if (!flight->open) return;
   Travel(time->now() + flight->back, [this, flight, response = std::move(response)]() mutable {
     if (flight->silent || !flight->open) return;
+    NoteThrottled(flight->request, response);
     if (flight->observer != nullptr) {
       flight->observer->OnHeaders(response.status, response.content_type);
       if (flight->open && !response.body.empty()) flight->observer->OnData(response.body);
@@ -301,7 +368,9 @@ void Network::Impl::ToStream(const FlightPtr& flight, std::string data) {
   if (flight->tail == nullptr) NextDelivery(*flight);
   auto chunk = std::make_shared<std::string>(std::move(data));
   flight->tail = chunk;
+  ++flight->chunks_under_way;
   Travel(flight->last_delivery, [flight, chunk] {
+    --flight->chunks_under_way;
     if (flight->tail == chunk) flight->tail = nullptr;
     if (!flight->silent && flight->open) flight->observer->OnData(*chunk);
   });
@@ -359,18 +428,23 @@ void Network::Impl::HalfOpen(kube::TrafficClass traffic, absl::Time until) {
   }
 }
 
-void Network::Impl::GoAway() {
+void Network::Impl::GoAway(bool calls) {
   const bool clean = draws.Coin();
-  std::vector<FlightPtr> streams;
+  std::vector<FlightPtr> cut;
   for (const auto& [id, flight] : open) {
-    if (flight->observer != nullptr && !flight->silent) streams.push_back(flight);
+    if ((calls || flight->observer != nullptr) && !flight->silent) cut.push_back(flight);
   }
-  for (const FlightPtr& flight : streams) {
+  for (const FlightPtr& flight : cut) {
+    std::string half;
+    // Nothing arrives before what was sent before it.
+    if (calls && flight->tail != nullptr && flight->chunks_under_way == 1)
+      half = flight->tail->substr(0, flight->tail->size() / 2);
     Silence(flight);
-    time->After(absl::ZeroDuration(), [weak = weak_from_this(), flight, clean] {
+    time->After(absl::ZeroDuration(), [weak = weak_from_this(), flight, clean, half] {
       const auto self = weak.lock();
-      if (self == nullptr) return;
-      if (clean) return self->Finish(flight, HttpResponse{});
+      if (self == nullptr || self->dead) return;
+      if (!half.empty() && flight->open) flight->observer->OnData(half);
+      if (clean && flight->observer != nullptr) return self->Finish(flight, HttpResponse{});
       self->Finish(flight, absl::UnavailableError("http2: server sent GOAWAY and closed the "
                                                   "connection"));
     });
@@ -400,7 +474,14 @@ void Network::Refuse(std::string method, std::string path_prefix, std::string pa
 void Network::HalfOpen(kube::TrafficClass traffic, absl::Time until) {
   impl_->HalfOpen(traffic, until);
 }
-void Network::GoAway() { impl_->GoAway(); }
+void Network::RefuseWrites(WriteRefusal refusal) {
+  impl_->write_refusals.push_back(std::move(refusal));
+}
+void Network::OnWrite(Witness witness) { impl_->witness = std::move(witness); }
+void Network::OnEarlyRetry(std::function<void(const std::string&)> listener) {
+  impl_->on_early_retry = std::move(listener);
+}
+void Network::GoAway(bool calls) { impl_->GoAway(calls); }
 void Network::Partition(absl::Time until) { impl_->partition = until; }
 void Network::Die() { impl_->Die(); }
 

@@ -4,7 +4,8 @@
 // A request travels for a while, is handled, and its answer travels back. On the way it may be lost
 // before it is handled, its answer may be lost after, it may be answered 429, 500, 503 or 504 (the
 // last with or without having been handled), or it may hang until its time-out because its
-// connection is half open. Traffic classes have connections of their own, as in the real transport;
+// connection is half open. An answer may be another one than the server's, also though it has done
+// what was asked. Traffic classes have connections of their own, as in the real transport;
 // watches of one connection end together (GOAWAY), and kinds are not ordered between each other.
 //
 // Ownership: borrows time and server. Thread-safety: none, one thread; callbacks run from the event
@@ -40,6 +41,16 @@ struct NetworkFaults {
                  max_watch_delay = absl::Milliseconds(20);  // drawn per stream and frame
 };
 
+// Answers to writes of one kind (network_faults.h, WriteKindOf) that are not the API server's.
+struct WriteRefusal {
+  std::string kind;     // empty: every kind but the lease's
+  int status = 500;     // 0: none, the connection is dead
+  int chance = 1000;    // of 1000
+  bool served = false;  // though the server has done it
+  absl::Duration retry_after = absl::ZeroDuration();
+  absl::Time until;
+};
+
 class Network final : public kube::HttpTransport, public kube::Timers {
  public:
   using Id = uint64_t;
@@ -57,8 +68,16 @@ class Network final : public kube::HttpTransport, public kube::Timers {
   // Connections of this class go dead: what is open on them, and what is begun until `until`,
   // hangs; no end, no data.
   void HalfOpen(kube::TrafficClass traffic, absl::Time until);
-  // All streams end at once.
-  void GoAway();
+  void RefuseWrites(WriteRefusal refusal);
+  // All streams end at once. `calls`: and all calls, also those that the server has answered
+  // already; a chunk of a stream that is under way arrives by half.
+  void GoAway(bool calls = false);
+  // Called when a write arrives at the server, and with `handled` when the server has done it.
+  // False: the sender has died: the write is lost, or its answer.
+  using Witness = std::function<bool(const std::string& kind, bool handled)>;
+  void OnWrite(Witness witness);
+  // Called with each write that is sent again before the Retry-After of its 429 is over.
+  void OnEarlyRetry(std::function<void(const std::string& what)> listener);
   // Nothing arrives and nothing leaves until then (the process is paused, or its network is gone).
   void Partition(absl::Time until);
   // The process died: no callback comes any more; what was sent may still arrive. Irrevocable.

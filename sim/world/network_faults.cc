@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "sim/world/api_error.h"
 #include "sim/world/api_request.h"
@@ -110,7 +111,18 @@ kube::HttpResponse FaultResponse(Fate fate, bool coin) {
   }
 }
 
+std::string WriteKindOf(const kube::HttpRequest& request) {
+  if (request.method == "GET") return "";
+  const std::optional<ApiRequest> target = ParseRequest(request);
+  if (!target.has_value()) return "other";
+  return absl::StrCat(VerbOf(request, *target), "-", target->row->plural,
+                      target->subresource.empty() ? "" : "/", target->subresource);
+}
+
+bool IsLeaseKind(const std::string& kind) { return absl::EndsWith(kind, "-leases"); }
+
 kube::HttpResponse RefusalResponse(int status, const kube::HttpRequest& request) {
+  if (status == 429) return FaultResponse(Fate::kThrottled, false);
   if (status == 403) return ErrorResponse(Forbidden(request), false);
   kube::HttpResponse response = ErrorResponse(GenericError(status, "refused"), false);
   return response;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "absl/time/time.h"
 #include "kube/transport/http.h"
@@ -41,6 +42,12 @@ Fate DrawFate(const NetworkFaults& faults, bool is_write, Draws& draws);
 constexpr bool ReachesServer(Fate fate) {
   return fate == Fate::kServed || fate == Fate::kLostAnswer || fate == Fate::kTimeoutServed;
 }
+
+// A write by its verb and resource: "create-pods/binding", "patch-noderequests/status",
+// "delete-noderequests", "create-events"; "" for a read.
+std::string WriteKindOf(const kube::HttpRequest& request);
+// A write of the Lease.
+bool IsLeaseKind(const std::string& kind);
 
 // What is answered to a request of that fate; `coin` chooses between 500 and 503.
 kube::HttpResponse FaultResponse(Fate fate, bool coin);

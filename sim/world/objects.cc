@@ -1,11 +1,17 @@
 #include "sim/world/objects.h"
 
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 namespace fairlead::sim::world {
 namespace {
 
 constexpr int64_t kDefaultPods = 110;
+constexpr size_t kMaxLabel = 63;
 
 Json Bounds(const Operation& fields, const std::string& resource) {
   const auto number = [&](const std::string& key) -> Json {
@@ -36,7 +42,54 @@ void AddOddity(Json& pod, const std::string& odd) {
   }
 }
 
+// Where the pod may run: see objects.h.
+void AddPlacement(Json& pod, const Operation& fields) {
+  Json& spec = pod["spec"];
+  const std::string app = fields.Text("app");
+  if (!app.empty()) pod["metadata"]["labels"]["app"] = app;
+  const std::pair<std::string, std::string> select =
+      absl::StrSplit(fields.Text("select"), absl::MaxSplits(':', 1));
+  if (!select.first.empty()) spec["nodeSelector"][select.first] = select.second;
+  const std::string required = "requiredDuringSchedulingIgnoredDuringExecution";
+  const std::string zones = fields.Text("zones");
+  if (!zones.empty()) {
+    const std::vector<std::string> values = absl::StrSplit(zones, ',');
+    const Json expression = {
+        {"key", "topology.kubernetes.io/zone"}, {"operator", "In"}, {"values", values}};
+    spec["affinity"]["nodeAffinity"][required]["nodeSelectorTerms"] =
+        Json::array({{{"matchExpressions", Json::array({expression})}}});
+  }
+  const std::string topology = fields.Text("topology");
+  const auto term = [&](const std::string& other) {
+    return Json::array({{{"labelSelector", {{"matchLabels", {{"app", other}}}}},
+                         {"topologyKey", topology.empty() ? "kubernetes.io/hostname" : topology}}});
+  };
+  if (!fields.Text("near").empty()) {
+    spec["affinity"]["podAffinity"][required] = term(fields.Text("near"));
+  }
+  if (!fields.Text("apart").empty()) {
+    spec["affinity"]["podAntiAffinity"][required] = term(fields.Text("apart"));
+  }
+  if (!fields.Text("spread").empty()) {
+    spec["topologySpreadConstraints"] =
+        Json::array({{{"maxSkew", 1},
+                      {"topologyKey", fields.Text("spread")},
+                      {"whenUnsatisfiable", "DoNotSchedule"},
+                      {"labelSelector", {{"matchLabels", {{"app", app}}}}}}});
+  }
+}
+
+// The end of a text that is too long for a label.
+std::string LabelOf(const std::string& text) {
+  if (text.size() <= kMaxLabel) return text;
+  std::string end = text.substr(text.size() - kMaxLabel);
+  while (!end.empty() && absl::ascii_isalnum(end.front()) == 0) end.erase(0, 1);
+  return end;
+}
+
 }  // namespace
+
+std::string JobLabel(const std::string& name) { return LabelOf(name); }
 
 void SetCondition(Json& object, const std::string& type, bool value, const std::string& reason) {
   Json& conditions = object["status"]["conditions"];
@@ -56,7 +109,7 @@ void SetNodeReady(Json& node, bool ready) {
 
 Json MakeNode(const Operation& fields) {
   const std::string name = fields.Text("name");
-  Json labels = {{"kubernetes.io/hostname", name},
+  Json labels = {{"kubernetes.io/hostname", LabelOf(name)},
                  {"kubernetes.io/arch", "amd64"},
                  {"kubernetes.io/os", "linux"},
                  {"topology.kubernetes.io/zone",
@@ -113,14 +166,19 @@ Json MakeGroup(const Operation& fields) {
 
 Json MakePod(const Operation& fields, const std::string& name) {
   Json labels = Json::object(), annotations = Json::object();
-  if (!fields.Text("queue").empty()) labels["kai.scheduler/queue"] = fields.Text("queue");
+  // A queue whose name is too long for a label is named by the PodGroup alone.
+  const std::string queue = fields.Text("queue");
+  if (!queue.empty() && queue.size() <= kMaxLabel) labels["kai.scheduler/queue"] = queue;
   if (!fields.Text("class").empty()) labels["priorityClassName"] = fields.Text("class");
-  if (!fields.Text("name").empty()) labels["sim/job"] = fields.Text("name");
+  if (!fields.Text("name").empty()) labels["sim/job"] = JobLabel(fields.Text("name"));
   if (!fields.Text("group").empty()) annotations["pod-group-name"] = fields.Text("group");
   if (!fields.Text("fraction").empty()) annotations["gpu-fraction"] = fields.Text("fraction");
+  if (!fields.Text("note").empty()) annotations["example.com/note"] = fields.Text("note");
   if (!fields.Text("run").empty()) annotations["sim/run-seconds"] = fields.Text("run");
   Json requests = {{"cpu", absl::StrCat(fields.Number("cpu", 1000), "m")},
                    {"memory", absl::StrCat(fields.Number("memory", int64_t{1} << 30))}};
+  if (!fields.Text("cpu_text").empty()) requests["cpu"] = fields.Text("cpu_text");
+  if (!fields.Text("memory_text").empty()) requests["memory"] = fields.Text("memory_text");
   Json limits = Json::object();
   if (!fields.Text("gpu").empty() && fields.Text("gpu") != "0") {
     requests["nvidia.com/gpu"] = fields.Text("gpu");
@@ -143,6 +201,7 @@ Json MakePod(const Operation& fields, const std::string& name) {
                                {"resources", {{"requests", requests}, {"limits", limits}}}}})}}},
               {"status", {{"phase", "Pending"}}}};
   AddOddity(pod, fields.Text("odd"));
+  AddPlacement(pod, fields);
   if (!fields.Text("node").empty()) pod["spec"]["nodeName"] = fields.Text("node");
   return pod;
 }

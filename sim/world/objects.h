@@ -14,11 +14,16 @@ namespace fairlead::sim::world {
 //   node    name cpu memory gpu zone       amounts in milli-CPU, bytes, devices
 //   queue   name parent priority gpu_quota gpu_limit cpu_limit   devices and milli-CPU; absent: -1
 //   group   name ns queue min class sub_groups sub_min        PodGroup
-//   pod     ns queue group class scheduler cpu memory gpu fraction odd run
+//   pod     ns queue group class scheduler cpu memory gpu fraction odd run note
+//           cpu_text memory_text: as they are written
+//           app select (KEY:VALUE) zones (by commas) near apart (values of app) topology (a key)
+//           spread (a key)
 //           `odd`: selector | namespace-affinity | volume | gated; `run`: seconds till it succeeds
 Json MakeNode(const Operation& fields);
 Json MakeQueue(const Operation& fields);
 Json MakeGroup(const Operation& fields);
+// What label "sim/job" has for a job: its name, or the end of one that is too long for a label.
+std::string JobLabel(const std::string& name);
 Json MakePod(const Operation& fields, const std::string& name);
 // As a kubelet shows a static pod: bound from the beginning.
 Json MakeStaticPod(const std::string& name, const std::string& node);

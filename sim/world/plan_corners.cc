@@ -37,6 +37,7 @@ class Corners {
     if (Draw("odd")) Odd();
     if (Draw("queues")) DeletedQueue();
     if (Draw("groups")) SucceededMember();
+    if (Draw("groups")) HeldMembers();
   }
 
  private:
@@ -140,6 +141,29 @@ class Corners {
         .With("grouping", "none")
         .With("run", 10);
     annotate(at + 2 * kSecond + 50, "corner-first", "pod-group-name", "corner-gang");
+  }
+
+  // Pods for which there is room one by one are held until it is clear that they have no group, and
+  // get one meanwhile, for which there is no room.
+  void HeldMembers() {
+    Queue("corner-held");
+    // Only this node takes one of them.
+    At(0, "node").With("name", "corner-held").With("cpu", 1000).With("memory", 400 * kGiB);
+    Job(kSecond, "corner-before", "corner-held")  // so that there are groups
+        .With("pods", 1)
+        .With("cpu", 100)
+        .With("grouping", "own")
+        .With("min", 1)
+        .With("run", kForever);
+    const int64_t at = random_.Between(5 * kSecond, plan_.end_ms - 20 * kSecond);
+    Job(at, "corner-held", "corner-held")
+        .With("pods", 2)
+        .With("cpu", 600)
+        .With("memory", 300 * kGiB)
+        .With("grouping", "late")
+        .With("late_ms", random_.Between(100, 900))
+        .With("min", 2)
+        .With("run", kForever);
   }
 
   // The leader's evictions get no answer, then it hears nothing of pods, and what they were for

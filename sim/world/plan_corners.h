@@ -15,7 +15,8 @@
 //            the order finds none
 //   groups   a PodGroup that names no queue, and pods that disagree about it; one that is deleted
 //            long after its pods were started in another queue than their labels name
-//            a gang that is below its minimum because one of its pods has succeeded
+//            a gang that is below its minimum because one of its pods has succeeded; pods that
+//            get their group while they are held, and have no room in it
 //   hostile  a pod that was bound by name and asks for more than a sum can hold
 //   network  answers to bindings are lost and watches are late, while pods wait for room; pods may
 //            not be read either, so that nothing tells whether a binding was done; or verdicts

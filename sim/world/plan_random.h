@@ -10,6 +10,11 @@
 //   crash     processes that die, also at a write       lease    partitions of the leader
 //   shares    parts of GPUs                             budgets  PodDisruptionBudgets
 //   half-open dead connections that neither side closes
+//   reload, stop, points, answers   plan_faults.h
+//   names     names, texts and amounts at the limits of the API
+//   labels    labels and GPUs of nodes change under pods that select them
+//   bonds     pods that must be near others, apart, or spread
+//   classes   PriorityClasses that come, go and change
 //
 // Thread-safety: pure functions. Determinism: same seed and families, same plan.
 #pragma once

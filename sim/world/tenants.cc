@@ -22,7 +22,8 @@ const std::vector<std::string>& TenantVerbs() {
       "delete-group",   "label-pods",   "annotate-pods", "delete-pods", "pod",
       "mirror-pod",     "cloud",        "lose-machine",  "heartbeats",  "stuck-kubelet",
       "foreign-lag",    "foreign-race", "old-machine",   "static-pods", "delete-request",
-      "refuse-binding", "unready"};
+      "refuse-binding", "unready",      "node-gpus",     "label-node",  "class",
+      "delete-class"};
   return *kVerbs;
 }
 
@@ -54,7 +55,7 @@ bool Tenants::DoWorkload(const Operation& operation) {
 
 std::vector<std::pair<std::string, std::string>> Tenants::PodsOf(const Operation& operation) const {
   std::vector<std::pair<std::string, std::string>> out;
-  const std::string job = operation.Text("job");
+  const std::string job = JobLabel(operation.Text("job"));
   parts_.server->ForEach(ResourceType::kPods, [&](const Json& object) {
     if (TextAt(object, {"metadata", "labels", "sim/job"}) != job) return;
     out.emplace_back(TextAt(object, {"metadata", "namespace"}),
@@ -135,6 +136,14 @@ bool Tenants::DoPolicy(const Operation& operation) {
     server.Create(ResourceType::kPodGroups, MakeGroup(operation), kActor).IgnoreError();
   } else if (verb == "change-group") {
     replace_spec(ResourceType::kPodGroups, MakeGroup(operation));
+  } else if (verb == "class") {
+    server.Remove(ResourceType::kPriorityClasses, "", name, kActor).IgnoreError();
+    server
+        .Create(ResourceType::kPriorityClasses, MakePriorityClass(name, operation.Number("value")),
+                kActor)
+        .IgnoreError();
+  } else if (verb == "delete-class") {
+    server.Remove(ResourceType::kPriorityClasses, "", name, kActor).IgnoreError();
   } else if (verb == "delete-group") {
     server.Remove(ResourceType::kPodGroups, ns, name, kActor).IgnoreError();
   } else {
@@ -159,6 +168,19 @@ bool Tenants::DoNode(const Operation& operation) {
   if (verb == "shrink-node") {
     change = [&](Json& node) {
       node["status"]["allocatable"]["cpu"] = absl::StrCat(operation.Number("cpu"), "m");
+    };
+  } else if (verb == "node-gpus") {  // devices that fail, and come back
+    change = [&](Json& node) {
+      node["status"]["allocatable"]["nvidia.com/gpu"] = absl::StrCat(operation.Number("gpu"));
+    };
+  } else if (verb == "label-node") {
+    change = [&](Json& node) {
+      Json& labels = node["metadata"]["labels"];
+      if (operation.Text("value").empty()) {
+        labels.erase(operation.Text("key"));
+      } else {
+        labels[operation.Text("key")] = operation.Text("value");
+      }
     };
   } else if (verb == "cordon-node") {
     change = [&](Json& node) { node["spec"]["unschedulable"] = operation.Number("on") != 0; };

@@ -2,6 +2,9 @@
 // neither the machine room's nor the replicas'.
 //
 //   node, shrink-node, cordon-node, taint-node, kill-node, node-ready   nodes without a cloud
+//   node-gpus, label-node                                    what it has of GPUs; key value
+//   class, delete-class                                      PriorityClasses; one that is there is
+//                                                            deleted and made again
 //   job, delete-job, scale-job, budget                       through Controllers
 //   queue, change-queue, delete-queue                        change-queue replaces the spec
 //   group, change-group, delete-group

@@ -26,6 +26,8 @@ Truth::Truth(const EventQueue* time, ApiServer* server) : time_(time), server_(s
         return OnQueue(commit);
       case ResourceType::kPodGroups:
         return OnGroup(commit);
+      case ResourceType::kPriorityClasses:
+        return OnClass(commit);
       default:
         return;
     }
@@ -46,6 +48,7 @@ void Truth::OnPod(const ApiServer::Commit& commit) {
   const std::string key = facts.key();
   if (commit.after == nullptr) {
     if (!facts.node.empty()) ++pods_ended_;
+    NoteDeparture(facts);
     pods_.erase(key);
     return;
   }
@@ -61,12 +64,16 @@ void Truth::OnPod(const ApiServer::Commit& commit) {
   const bool ordered_anew = row.facts.task_priority != facts.task_priority ||
                             row.facts.has_task_priority != facts.has_task_priority ||
                             row.facts.queue_label != facts.queue_label;
+  if (row.facts.share != facts.share) row.share_changed_at = time_->now();
   row.facts = facts;
+  const bool ends = facts.terminal || facts.terminating;
+  if (ends && row.ended_at == absl::InfinitePast()) row.ended_at = time_->now();
   if (facts.succeeded) row.succeeded_at = std::min(row.succeeded_at, time_->now());
   if (!facts.node.empty() && row.bound_by.empty()) {
     row.bound_by = std::string(commit.actor);
     row.bound_at = time_->now();
     row.started_under = QueueOf(row);
+    row.started_share = facts.share;
   }
   const std::string queue = QueueOf(row);
   if (queue != row.queue || facts.group != former_group || ordered_anew)
@@ -78,10 +85,20 @@ void Truth::OnPod(const ApiServer::Commit& commit) {
   }
 }
 
+void Truth::NoteDeparture(const PodFacts& facts) {
+  constexpr absl::Duration kRemembered = absl::Minutes(1);
+  while (!departed_.empty() && departed_.front().at < time_->now() - kRemembered) {
+    departed_.pop_front();
+  }
+  if (facts.app.empty() || facts.node.empty()) return;
+  departed_.push_back({facts.ns, facts.app, facts.node, time_->now()});
+}
+
 void Truth::OnNode(const ApiServer::Commit& commit) {
   const NodeFacts facts = ReadNode(commit.after != nullptr ? *commit.after : *commit.before);
   if (commit.after == nullptr) {
     nodes_.erase(facts.name);
+    nodes_changed_at_ = time_->now();
     return;
   }
   auto [it, added] = nodes_.try_emplace(facts.name);
@@ -89,9 +106,13 @@ void Truth::OnNode(const ApiServer::Commit& commit) {
   if (added || row.facts.uid != facts.uid) {
     row = NodeRow();
     row.before = facts.allocatable;
+    nodes_changed_at_ = time_->now();
   } else if (!(row.facts.allocatable == facts.allocatable)) {
     row.before = row.facts.allocatable;
     row.changed_at = time_->now();
+  }
+  if (!row.facts.name.empty() && row.facts.labels != facts.labels) {
+    row.labels_changed_at = nodes_changed_at_ = time_->now();
   }
   const bool closed = facts.tainted_by_others || facts.unschedulable || !facts.ready;
   if (!closed) row.closed_since = absl::InfiniteFuture();
@@ -111,6 +132,19 @@ void Truth::OnQueue(const ApiServer::Commit& commit) {
   QueueRow& row = queues_[facts.name];
   row.facts = facts;
   row.changed_at = time_->now();
+}
+
+void Truth::OnClass(const ApiServer::Commit& commit) {
+  const Json& object = commit.after != nullptr ? *commit.after : *commit.before;
+  ClassRow& row = classes_[TextAt(object, {"metadata", "name"})];
+  row.exists = commit.after != nullptr;
+  row.value = object.value("value", int64_t{0});
+  row.changed_at = time_->now();
+}
+
+ClassRow Truth::ClassOf(const std::string& name) const {
+  const auto found = classes_.find(name);
+  return found == classes_.end() ? ClassRow{0, false, absl::InfinitePast()} : found->second;
 }
 
 void Truth::OnGroup(const ApiServer::Commit& commit) {
@@ -280,6 +314,21 @@ absl::Time Truth::PolicyChangedAt(const std::string& queue) const {
   return latest;
 }
 
+namespace {
+
+// KAI's rule: the class decides, and from 100 on a workload is not preemptible.
+bool IsPreemptible(const ClassRow& row) { return !row.exists || row.value < 100; }
+
+// They may run on the same nodes.
+bool AreAlike(const PodFacts& a, const PodFacts& b) {
+  const auto text = [](const PodFacts& pod) {
+    return pod.placement == nullptr ? std::string() : pod.placement->text;
+  };
+  return a.requests == b.requests && a.app == b.app && text(a) == text(b);
+}
+
+}  // namespace
+
 std::vector<Workload> Truth::Waiting() const {
   std::map<std::string, Workload> by_key;
   for (const auto& [key, row] : pods_) {
@@ -291,12 +340,16 @@ std::vector<Workload> Truth::Waiting() const {
     workload.key = found == groups_.end() ? key : group;
     workload.queue = row.queue;
     // Pods that differ: which of them decides is the product's choice, so the strict one does here.
-    workload.preemptible = workload.preemptible && facts.preemptible;
+    const ClassRow of_pod = ClassOf(facts.priority_class);
+    workload.preemptible = workload.preemptible && IsPreemptible(of_pod);
+    workload.class_changed_at = std::max(workload.class_changed_at, of_pod.changed_at);
     if (found != groups_.end()) {
       workload.group = &found->second;
       workload.min_member = std::max<int64_t>(1, found->second.facts.min_member);
-      if (found->second.facts.names_class) {
-        workload.preemptible = found->second.facts.preemptible;
+      if (!found->second.facts.priority_class.empty()) {
+        const ClassRow of_group = ClassOf(found->second.facts.priority_class);
+        workload.preemptible = IsPreemptible(of_group);
+        workload.class_changed_at = of_group.changed_at;
       }
     }
     ++workload.members;
@@ -311,9 +364,11 @@ std::vector<Workload> Truth::Waiting() const {
 }
 
 bool Truth::Entitled(const Workload& workload) const {
+  constexpr absl::Duration kHeard = absl::Seconds(10);
   if (workload.group != nullptr && workload.group->facts.odd) return false;
   if (workload.group == nullptr && !workload.waiting.front()->facts.group.empty()) return false;
   if (workload.members < workload.min_member) return false;
+  if (workload.class_changed_at >= time_->now() - kHeard) return false;
   const std::vector<std::string> chain = Chain(workload.queue);
   if (chain.empty() || !IsLeaf(workload.queue)) return false;
   for (const std::string& name : chain) {
@@ -322,13 +377,16 @@ bool Truth::Entitled(const Workload& workload) const {
   Amounts more;
   const int64_t needed = workload.needed();
   for (const PodRow* row : workload.waiting) {
-    if (!row->facts.plain) return false;
+    if (!row->facts.ordinary) return false;
+    if (row->facts.placement != nullptr && row->facts.placement->names_pods() && needed > 1) {
+      return false;  // whether all fit together is not judged
+    }
     const std::string& part = row->facts.sub_group;
     if (workload.group != nullptr && !part.empty() && !workload.group->facts.parts.contains(part)) {
       return false;
     }
     // Pods that are not alike: which of them are needed is the product's choice.
-    if (!(row->facts.requests == workload.waiting.front()->facts.requests)) return false;
+    if (!AreAlike(row->facts, workload.waiting.front()->facts)) return false;
   }
   for (int64_t i = 0; i < needed; ++i) more += workload.waiting.front()->facts.requests;
   if (!OverLimit(workload.queue, more).empty()) return false;
@@ -341,6 +399,7 @@ bool Truth::FitsNow(const Workload& workload) const {
   for (const auto& [name, row] : nodes_) {
     const NodeFacts& node = row.facts;
     if (!node.ready || node.tainted || node.unschedulable) continue;
+    if (!MayRunOn(*workload.waiting.front(), row)) continue;
     Load load = LoadOf(name, [](const PodRow&) { return true; });
     while (left > 0 && load.pods < node.pods) {
       load.amounts += each;
@@ -354,13 +413,21 @@ bool Truth::FitsNow(const Workload& workload) const {
 
 bool Truth::CouldPreempt(const Workload& workload) const {
   constexpr absl::Duration kSettled = absl::Seconds(30);
+  constexpr int64_t kDefaultPriority = 50;
   const PodRow& pod = *workload.waiting.front();
-  if (workload.group != nullptr || pod.facts.priority_class != "high") return false;
+  const ClassRow own = ClassOf(pod.facts.priority_class);
+  if (workload.group != nullptr || !pod.facts.plain || !own.exists) return false;
+  if (own.value <= kDefaultPriority || own.value >= 100) return false;
+  const auto is_lower = [&](const std::string& name) {
+    const ClassRow other = ClassOf(name);
+    return other.exists && other.value < own.value && IsPreemptible(other) &&
+           other.changed_at < time_->now() - kSettled;
+  };
+  if (own.changed_at >= time_->now() - kSettled) return false;
   const auto may_go = [&](const PodRow& row) {
     return row.facts.ours && row.facts.plain && row.facts.group.empty() && row.facts.active() &&
-           !row.facts.terminating && row.facts.priority_class == "train" &&
-           row.queue == pod.queue && row.started_under == pod.queue &&
-           row.bound_at < time_->now() - kSettled &&
+           !row.facts.terminating && is_lower(row.facts.priority_class) && row.queue == pod.queue &&
+           row.started_under == pod.queue && row.bound_at < time_->now() - kSettled &&
            server_->Find(ResourceType::kPodDisruptionBudgets, row.facts.ns, row.facts.job) ==
                nullptr;
   };
@@ -385,7 +452,7 @@ std::string Truth::PolicyCode(const Workload& workload) const {
   for (const PodRow* row : workload.waiting) {
     if (row->facts.gated)
       return workload.waiting.size() == 1 && workload.min_member <= 1 ? "Gated" : "";
-    if (!row->facts.plain) return "";
+    if (!row->facts.ordinary) return "";
   }
   if (workload.group != nullptr && workload.members < workload.min_member &&
       !workload.group->any_succeeded) {

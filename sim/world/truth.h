@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -30,6 +31,9 @@ struct PodRow {
   absl::Time created, bound_at = absl::InfiniteFuture();
   absl::Time moved_at = absl::InfinitePast();  // its queue or group changed
   absl::Time succeeded_at = absl::InfiniteFuture();
+  absl::Time ended_at = absl::InfinitePast();  // it ended, or was told to
+  int64_t started_share = 0;                   // of a GPU, in thousandths, when it was bound
+  absl::Time share_changed_at = absl::InfinitePast();
   [[nodiscard]] bool BoundByFairlead() const;
 };
 
@@ -37,6 +41,7 @@ struct NodeRow {
   NodeFacts facts;
   Amounts before;  // what it had until changed_at
   absl::Time changed_at = absl::InfinitePast();
+  absl::Time labels_changed_at = absl::InfinitePast();
   // Tainted by others, cordoned or not ready. Fairlead takes its own taint off again.
   absl::Time closed_since = absl::InfiniteFuture();
   absl::Time removing_since = absl::InfiniteFuture();  // Fairlead's taint was written
@@ -44,6 +49,12 @@ struct NodeRow {
 
 struct QueueRow {
   QueueFacts facts;
+  absl::Time changed_at;
+};
+
+struct ClassRow {
+  int64_t value = 0;
+  bool exists = false;
   absl::Time changed_at;
 };
 
@@ -63,6 +74,7 @@ struct Workload {
   int64_t members = 0;  // not terminal, not terminating
   int64_t min_member = 1;
   bool preemptible = true;
+  absl::Time class_changed_at = absl::InfinitePast();
   // What it takes to start or go on: the first `needed` of `waiting`.
   [[nodiscard]] int64_t needed() const;
 };
@@ -113,6 +125,28 @@ class Truth {
   // The code that a verdict about this pod must have; "" where the truth does not know.
   [[nodiscard]] std::string PolicyCode(const Workload& workload) const;
 
+  // ---- where pods may run beside amounts (truth_placement.cc)
+  // Value of the label; "" where the node, or the label, is not there.
+  [[nodiscard]] std::string DomainOf(const std::string& node, const std::string& key) const;
+  // Why anti-affinity keeps the pod from the node, its own or that of a pod there that Fairlead
+  // bound, or another scheduler before `known`; "" if it does not. Pods that leave do not count.
+  [[nodiscard]] std::string ApartFrom(const PodRow& pod, const std::string& node,
+                                      absl::Time known) const;
+  // A pod that the term names is in the node's domain, or was since then.
+  [[nodiscard]] bool IsNear(const PodRow& pod, const PodTerm& term, const std::string& node,
+                            absl::Time since) const;
+  // Pods that the rule counts in the pod's own domain; and at least so many were in any domain
+  // since then.
+  [[nodiscard]] int64_t CountBeside(const PodRow& pod, const SpreadRule& rule) const;
+  [[nodiscard]] int64_t LeastCount(const PodRow& pod, const SpreadRule& rule,
+                                   absl::Time since) const;
+  // All but amounts. False for pods with topology spread: not judged.
+  [[nodiscard]] bool MayRunOn(const PodRow& pod, const NodeRow& node) const;
+  // A node came, went or got other labels.
+  [[nodiscard]] absl::Time nodes_changed_at() const { return nodes_changed_at_; }
+  // The GPU that the pod shares with others holds more than one GPU's worth, in words; "" if not.
+  [[nodiscard]] std::string OverShared(const PodRow& pod) const;
+
   // Numbers since the beginning.
   [[nodiscard]] int64_t pods_created() const { return pods_created_; }
   [[nodiscard]] int64_t pods_ended() const { return pods_ended_; }
@@ -122,6 +156,12 @@ class Truth {
   void OnNode(const ApiServer::Commit& commit);
   void OnQueue(const ApiServer::Commit& commit);
   void OnGroup(const ApiServer::Commit& commit);
+  void OnClass(const ApiServer::Commit& commit);
+  void NoteDeparture(const PodFacts& facts);
+  [[nodiscard]] ClassRow ClassOf(const std::string& name) const;
+  [[nodiscard]] int64_t CountIn(const std::string& ns, const std::string& app,
+                                const std::string& key, const std::string& domain,
+                                const std::function<bool(const PodRow&)>& counts) const;
   [[nodiscard]] std::string QueueOf(const PodRow& row) const;
   // All that waits for capacity at or below the queue, but the workload of that key.
   [[nodiscard]] Amounts AwaitedBy(const std::string& queue, const std::string& but) const;
@@ -133,6 +173,13 @@ class Truth {
   std::map<std::string, QueueRow> queues_;
   std::map<std::string, absl::Time> gone_queues_;
   std::map<std::string, GroupRow> groups_;  // by "ns/name"
+  std::map<std::string, ClassRow> classes_;
+  absl::Time nodes_changed_at_ = absl::InfinitePast();
+  struct Departed {
+    std::string ns, app, node;
+    absl::Time at;
+  };
+  std::deque<Departed> departed_;  // pods that are gone, of the last minute
   int64_t pods_created_ = 0, pods_ended_ = 0;
 };
 

@@ -52,6 +52,8 @@ TEST_F(TruthTest, CountsTheLoadOfANodeAndTheUseOfEveryQueueAbove) {
 
 // docs/queues.md: the class of the PodGroup, else that of its pods.
 TEST_F(TruthTest, AGroupThatNamesNoClassHasTheClassOfItsPods) {
+  ASSERT_TRUE(
+      server_.Create(ResourceType::kPriorityClasses, MakePriorityClass("build", 100), "test").ok());
   Queue("root", "", "");
   Queue("q", "root", "");
   const auto group = [&](absl::string_view name, absl::string_view priority_class) {

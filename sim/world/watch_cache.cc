@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/json_writer.h"
 #include "sim/world/api_json.h"
 #include "sim/world/api_protobuf.h"
 
@@ -34,7 +35,9 @@ std::string MessageFrame(absl::string_view type, absl::string_view body) {
 }
 
 std::string TextFrame(absl::string_view type, absl::string_view body) {
-  return absl::StrCat(R"({"type":")", type, R"(","object":)", body, "}\n");
+  JsonWriter json;
+  json.BeginObject().Field("type", type).Key("object").Raw(body).EndObject();
+  return json.Take() + "\n";
 }
 
 std::string ObjectFrame(bool protobuf, absl::string_view type, const ApiObject& object) {

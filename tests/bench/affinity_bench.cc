@@ -51,8 +51,7 @@ void Place(Run& run, const std::string& name, int64_t jobs, int64_t apps, bool g
       model::Pod pod = PodBuilder(kNamespace, Numbered("job", j)).Queue("team").Label("app", app);
       constrain(pod.spec, app);
       pod.spec.labels_for_affinity = pod.meta.labels;
-      if (groups) cluster.state().UpsertPodGroup(OwnGroup(pod, "team"));
-      cluster.state().UpsertPod(pod);
+      cluster.AddJob(std::move(pod), groups);
     }
     const Stopwatch watch;
     const engine::CycleResult result = cluster.engine().RunCycle(model::testing::At(1000));
@@ -69,8 +68,8 @@ template <typename Constrain>
 void PlaceAll(Run& run, const std::string& name, int64_t jobs, Constrain constrain) {
   for (const int64_t apps : {int64_t{1}, int64_t{20}}) {
     for (const bool groups : {false, true}) {
-      Place(run, absl::StrCat(name, apps == 1 ? "" : "/apps_20", groups ? "/groups" : ""), jobs,
-            apps, groups, absl::StrCat("engine cycle, ", jobs, " pods on 5,000 nodes"), constrain);
+      Place(run, NameOf(absl::StrCat(name, apps == 1 ? "" : "/apps_20"), groups), jobs, apps,
+            groups, absl::StrCat("engine cycle, ", jobs, " pods on 5,000 nodes"), constrain);
     }
   }
 }

@@ -56,16 +56,14 @@ class RequestWatch final : public kube::StreamObserver {
   std::unique_ptr<kube::WatchDecoder> decoder_;
 };
 
-}  // namespace
-
-void EndToEndVerdictToRequest(Run& run) {
-  constexpr absl::string_view kName = "e2e_verdict_to_request";
+void EndToEndVerdictToRequestWith(Run& run, bool groups) {
+  const std::string name = NameOf("e2e_verdict_to_request", groups);
   constexpr int64_t kArrivals = 200;
   if (run.crds.empty()) {
-    run.report.Skip(kName, "no CRDs (--crds)");
+    run.report.Skip(name, "no CRDs (--crds)");
     return;
   }
-  const std::unique_ptr<ControlPlane> plane = StartOrSkip(run, kName, run.crds);
+  const std::unique_ptr<ControlPlane> plane = StartOrSkip(run, name, run.crds);
   if (plane == nullptr) return;
   ApiClient api(plane->config(), 2);
   auto watch = std::make_shared<RequestWatch>();
@@ -76,7 +74,7 @@ void EndToEndVerdictToRequest(Run& run) {
   request.timeout = absl::InfiniteDuration();
   api.transport().Stream(request, watch);
   if (const int status = watch->WaitForStart(); status != 200) {
-    run.report.Skip(kName, absl::StrCat("the server does not know NodeRequests: ", status));
+    run.report.Skip(name, absl::StrCat("the server does not know NodeRequests: ", status));
     api.transport().Shutdown();
     return;
   }
@@ -109,13 +107,13 @@ void EndToEndVerdictToRequest(Run& run) {
   const Stopwatch all;
   for (int64_t i = 0; i < kArrivals; ++i) {
     // Pods of a whole node: each needs an order of its own.
-    const std::vector<kube::EncodedWrite> pod = {
-        CreatePod({Numbered("pod", i), absl::StrCat("team-", i % kTeams), 8})};
+    std::vector<kube::EncodedWrite> create;
+    AddPod(create, {Numbered("pod", i), absl::StrCat("team-", i % kTeams), 8}, groups);
     const Stopwatch one;
-    Require(api.SendAll(pod, 1) == 1, "the pod was not created");
+    SendOrEnd(api, create, "the pod was not created", 1);
     const bool ordered = watch->WaitForAdded(i + 1);
     if (!ordered) {
-      run.report.Skip(kName, absl::StrCat("no NodeRequest for pod ", i, " within 20 s"));
+      run.report.Skip(name, absl::StrCat("no NodeRequest for pod ", i, " within 20 s"));
       break;
     }
     latency_ms.push_back(one.Seconds() * 1e3);
@@ -125,7 +123,7 @@ void EndToEndVerdictToRequest(Run& run) {
   decider.get();
   api.transport().Shutdown();
   if (static_cast<int64_t>(latency_ms.size()) < kArrivals) return;
-  run.report.Add({absl::StrCat(kName, "/p50"),
+  run.report.Add({absl::StrCat(name, "/p50"),
                   "ms",
                   Better::kLower,
                   {Percentile(latency_ms, 50)},
@@ -133,7 +131,7 @@ void EndToEndVerdictToRequest(Run& run) {
                   std::nullopt,
                   cpu / kArrivals,
                   "POST of the pod sent until the NodeRequest is seen by a watch"});
-  run.report.Add({absl::StrCat(kName, "/p99"),
+  run.report.Add({absl::StrCat(name, "/p99"),
                   "ms",
                   Better::kLower,
                   {Percentile(latency_ms, 99)},
@@ -141,6 +139,12 @@ void EndToEndVerdictToRequest(Run& run) {
                   std::nullopt,
                   std::nullopt,
                   absl::StrCat(kArrivals, " pods, one by one, no gathering window")});
+}
+
+}  // namespace
+
+void EndToEndVerdictToRequest(Run& run) {
+  for (const bool groups : {false, true}) EndToEndVerdictToRequestWith(run, groups);
 }
 
 }  // namespace fairlead::bench

@@ -31,14 +31,16 @@ void ReclaimGang100Nodes(Run& run);
 void HopelessGang(Run& run);
 
 // memory_bench.cc
-void Memory5k100k(Run& run);    // starts itself again: `fairlead-bench --child memory_5k_100k`
-void Memory5k100kChild();       // prints the figures that the parent reads
-void DecodePods100k(Run& run);  // starts itself again, too
-void DecodePods100kChild();
+// Starts itself again: `fairlead-bench --child memory_5k_100k`; the child prints the figures that
+// the parent reads. `groups`: of the twin, `--child memory_5k_100k/groups`.
+void Memory5k100k(Run& run);
+void Memory5k100kChild(bool groups);
+void DecodePods100k(Run& run);  // the same way
+void DecodePods100kChild(bool groups);
 
 // scale_bench.cc
-void Scale100k(Run& run);  // starts itself again: `fairlead-bench --child scale_100k`
-void Scale100kChild();
+void Scale100k(Run& run);  // the same way
+void Scale100kChild(bool groups);
 
 // hook_bench.cc
 void VerdictToRequest(Run& run);

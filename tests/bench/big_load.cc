@@ -12,14 +12,23 @@
 
 namespace fairlead::bench {
 
-double LoadBig(LoopCluster& cluster, model::Kind kind, int64_t count) {
-  const bool pods = kind == model::Kind::kPod;
+namespace {
+
+std::string ListOf(model::Kind kind, int64_t first, bool groups) {
+  if (kind == model::Kind::kPodGroup) return PodGroupListBody(first, kBigPage);
+  if (kind == model::Kind::kPod) return PodListBody(PodItems(first, kBigPage, groups));
+  return NodeListBody(NodeItems(first, kBigPage));
+}
+
+}  // namespace
+
+double LoadBig(LoopCluster& cluster, model::Kind kind, int64_t count, bool groups) {
+  const char* type = kube::HasProtobuf(kind) ? kube::kProtobuf : kube::kJson;
   double seconds = 0;
   for (int64_t first = 0; first < count; first += kBigPage) {
-    const std::string body =
-        pods ? PodListBody(PodItems(first, kBigPage)) : NodeListBody(NodeItems(first, kBigPage));
+    const std::string body = ListOf(kind, first, groups);
     const Stopwatch watch;
-    auto page = kube::DecodeList(kind, kube::kProtobuf, body);
+    auto page = kube::DecodeList(kind, type, body);
     Require(page.ok(), page.status().ToString());
     Require(page->items.size() == kBigPage, "a page did not decode whole");
     for (kube::Object& object : page->items) {

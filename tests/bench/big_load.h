@@ -17,9 +17,10 @@ namespace fairlead::bench {
 
 inline constexpr int64_t kBigPage = 500;  // the page size of a reflector
 
-// Reads the first `count` pods or nodes of big_pods.h page by page, as the reflector does. Returns
-// the seconds of decoding and applying; `count` is a multiple of kBigPage.
-double LoadBig(LoopCluster& cluster, model::Kind kind, int64_t count);
+// Reads the first `count` nodes, pods or PodGroups of big_pods.h page by page, as the reflector
+// does. Returns the seconds of decoding and applying; `count` is a multiple of kBigPage. `groups`:
+// the pods name PodGroups.
+double LoadBig(LoopCluster& cluster, model::Kind kind, int64_t count, bool groups = false);
 
 // Samples by name of figure.
 using ChildFigures = std::map<std::string, std::vector<double>>;

@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/json_writer.h"
 #include "kube/codec/testing/core_subset.pb.h"
+#include "scheduler/model/api_names.h"
+#include "scheduler/model/kind.h"
 #include "tests/bench/cluster.h"
 
 namespace fairlead::bench {
@@ -59,13 +62,17 @@ void FillContainer(core::Container& container, int64_t number) {
   }
 }
 
-core::Pod BigPod(int64_t number) {
+std::string GroupOf(int64_t number) { return absl::StrCat("pg-", Numbered("trainer", number)); }
+
+std::string NamespaceOf(int64_t number) { return absl::StrCat("team-", number / kPodsOfAJob % 20); }
+
+core::Pod BigPod(int64_t number, bool groups) {
   const int64_t job = number / kPodsOfAJob;
   core::Pod pod;
   core::ObjectMeta& meta = *pod.mutable_metadata();
   FillMeta(meta, "pod", Numbered("trainer", number), number);
   meta.set_generatename("trainer-");
-  meta.set_namespace_(absl::StrCat("team-", job % 20));
+  meta.set_namespace_(NamespaceOf(number));
   auto& labels = *meta.mutable_labels();
   labels["app.kubernetes.io/name"] = "trainer";
   labels["batch.kubernetes.io/job-name"] = absl::StrCat("trainer-", job);
@@ -74,6 +81,7 @@ core::Pod BigPod(int64_t number) {
   auto& annotations = *meta.mutable_annotations();
   annotations["prometheus.io/scrape"] = "true";
   annotations["batch.kubernetes.io/job-completion-index"] = absl::StrCat(number % kPodsOfAJob);
+  if (groups) annotations[model::kPodGroupAnnotation] = GroupOf(number);
   core::OwnerReference& owner = *meta.add_ownerreferences();
   owner.set_apiversion("batch/v1");
   owner.set_kind("Job");
@@ -182,9 +190,11 @@ std::string ListBody(const char* kind, const std::string& items) {
 
 }  // namespace
 
-std::string PodItems(int64_t first, int64_t count) {
+std::string PodItems(int64_t first, int64_t count, bool groups) {
   std::string items;
-  for (int64_t i = first; i < first + count; ++i) AppendItem(items, BigPod(i).SerializeAsString());
+  for (int64_t i = first; i < first + count; ++i) {
+    AppendItem(items, BigPod(i, groups).SerializeAsString());
+  }
   return items;
 }
 
@@ -196,5 +206,37 @@ std::string NodeItems(int64_t first, int64_t count) {
 
 std::string PodListBody(const std::string& items) { return ListBody("PodList", items); }
 std::string NodeListBody(const std::string& items) { return ListBody("NodeList", items); }
+
+// As KAI's pod-grouper writes them, and its scheduler their status.
+std::string PodGroupListBody(int64_t first, int64_t count) {
+  const model::KindTraits& traits = model::TraitsOf(model::Kind::kPodGroup);
+  JsonWriter json;
+  json.BeginObject().Field("apiVersion", traits.api_version).Field("kind", "PodGroupList");
+  json.Key("metadata").BeginObject().Field("resourceVersion", "2000000").EndObject();
+  json.Key("items").BeginArray();
+  for (int64_t i = first; i < first + count; ++i) {
+    const std::string job = absl::StrCat("trainer-", i / kPodsOfAJob);
+    json.BeginObject().Field("apiVersion", traits.api_version).Field("kind", traits.name);
+    json.Key("metadata").BeginObject().Field("name", GroupOf(i)).Field("namespace", NamespaceOf(i));
+    json.Field("uid", Uid("group", i)).Field("resourceVersion", absl::StrCat(1'500'000 + i));
+    json.Key("generation").Int(1).Field("creationTimestamp", "2023-11-14T22:13:20Z");
+    json.Key("labels").BeginObject().Field(model::kQueueLabel, NamespaceOf(i));
+    json.Field("app.kubernetes.io/name", "trainer").EndObject();
+    json.Key("annotations")
+        .BeginObject()
+        .Field("kai.scheduler/top-owner-metadata", job)
+        .EndObject();
+    json.Key("ownerReferences").BeginArray().BeginObject().Field("apiVersion", "batch/v1");
+    json.Field("kind", "Job").Field("name", job).Field("uid", Uid("job", i / kPodsOfAJob));
+    json.EndObject().EndArray().Key("managedFields").BeginArray().BeginObject();
+    json.Field("manager", "podgrouper").Field("fieldsV1", std::string(300, 'f'));
+    json.EndObject().EndArray().EndObject();
+    json.Key("spec").BeginObject().Key("minMember").Int(1).Field("queue", NamespaceOf(i));
+    json.Field("priorityClassName", "train").EndObject();
+    json.Key("status").BeginObject().EndObject().EndObject();
+  }
+  json.EndArray().EndObject();
+  return json.Take();
+}
 
 }  // namespace fairlead::bench

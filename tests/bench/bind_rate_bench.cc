@@ -28,10 +28,23 @@ std::vector<model::Queue> Queues() {
   return queues;
 }
 
-void CreatePods(ApiClient& api) {
+std::string TeamOf(int64_t pod) { return absl::StrCat("team-", pod % kTeams); }
+
+// They outlive the pods of a round.
+void CreateGroups(ApiClient& api) {
   std::vector<kube::EncodedWrite> create;
   for (int64_t p = 0; p < kPods; ++p) {
-    create.push_back(CreatePod({Numbered("pod", p), absl::StrCat("team-", p % kTeams)}));
+    create.push_back(CreatePodGroup(Numbered("group", p), TeamOf(p)));
+  }
+  SendOrEnd(api, create, "PodGroups were not created");
+}
+
+void CreatePods(ApiClient& api, bool groups) {
+  std::vector<kube::EncodedWrite> create;
+  for (int64_t p = 0; p < kPods; ++p) {
+    PodToCreate pod{Numbered("pod", p), TeamOf(p)};
+    if (groups) pod.group = Numbered("group", p);
+    create.push_back(CreatePod(pod));
   }
   SendOrEnd(api, create, "pods were not created");
 }
@@ -135,21 +148,21 @@ void ReportRounds(Run& run, const std::string& name, const std::vector<Round>& r
 
 // Alternates bare binder and ours, beginning and ending with the bare binder. The first two rounds
 // warm up the server and are not counted.
-void InTurn(Run& run, ControlPlane& plane, bool events) {
+void InTurn(Run& run, ControlPlane& plane, bool events, bool groups) {
   ApiClient api(plane.config(), 2);
   std::vector<Round> bare, ours;
   for (int i = 0; i <= 2 * run.repetitions + 2; ++i) {
-    CreatePods(api);
+    CreatePods(api, groups);
     plane.WaitUntilIdle();
     const bool is_bare = i % 2 == 0;
     const Round round = is_bare ? BareBinder(plane, 128, 2) : Fairlead(plane, events);
     if (i >= 2) (is_bare ? bare : ours).push_back(round);
     DeletePods(api);
   }
-  const std::string name = events ? "bind_rate/fairlead_events" : "bind_rate/fairlead";
+  const std::string base = NameOf("bind_rate", groups);
+  const std::string name = base + (events ? "/fairlead_events" : "/fairlead");
   // kube-scheduler on the same pods, pods made first (measured facts, section 1 row a-ks-pre).
-  ReportRounds(run, events ? "bind_rate/bare_events" : "bind_rate/bare", bare, std::nullopt,
-               std::nullopt);
+  ReportRounds(run, base + (events ? "/bare_events" : "/bare"), bare, std::nullopt, std::nullopt);
   ReportRounds(run, name, ours, Rival{"kube-scheduler", 273}, Rival{"kube-scheduler", 3.34});
   run.report.Add({name + "/share_of_ceiling", "%", Better::kHigher, Shares(ours, bare),
                   events ? std::nullopt : std::optional<double>(85), Rival{"kube-scheduler", 17},
@@ -167,12 +180,17 @@ void InTurn(Run& run, ControlPlane& plane, bool events) {
 }  // namespace
 
 void BindRate(Run& run) {
-  for (const bool events : {false, true}) {
-    const std::unique_ptr<ControlPlane> plane = StartOrSkip(run, "bind_rate", "");
-    if (plane == nullptr) return;
-    ApiClient api(plane->config(), 2);
-    CreateNodes(api, kNodes);
-    InTurn(run, *plane, events);
+  for (const bool groups : {false, true}) {
+    const std::string name = NameOf("bind_rate", groups);
+    if (groups && run.crds.empty()) return run.report.Skip(name, "no CRDs (--crds)");
+    for (const bool events : {false, true}) {
+      const std::unique_ptr<ControlPlane> plane = StartOrSkip(run, name, groups ? run.crds : "");
+      if (plane == nullptr) return;
+      ApiClient api(plane->config(), 2);
+      CreateNodes(api, kNodes);
+      if (groups) CreateGroups(api);
+      InTurn(run, *plane, events, groups);
+    }
   }
 }
 

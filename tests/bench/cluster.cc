@@ -24,9 +24,25 @@ model::Node GpuNode(int64_t number) {
   return node;
 }
 
-model::PodGroup OwnGroup(model::Pod& pod, absl::string_view queue) {
-  model::PodGroup group =
-      model::testing::MakeGroup(pod.meta.ns, absl::StrCat("g-", pod.meta.name), queue, 1);
+model::Pod GpuPod(absl::string_view prefix, int64_t number, absl::string_view queue) {
+  return model::testing::PodBuilder(kNamespace, Numbered(prefix, number)).Gpus(1).Queue(queue);
+}
+
+model::Pod RunningOn(model::Pod pod, int64_t node) {
+  pod.node_name = Numbered("node", node);
+  pod.phase = model::PodPhase::kRunning;
+  return pod;
+}
+
+namespace {
+
+std::string OwnGroupName(absl::string_view pod) { return absl::StrCat("g-", pod); }
+
+}  // namespace
+
+model::PodGroup OwnGroup(model::Pod& pod) {
+  model::PodGroup group = model::testing::MakeGroup(pod.meta.ns, OwnGroupName(pod.meta.name),
+                                                    pod.meta.labels.Get(model::kQueueLabel), 1);
   const std::string* says = pod.meta.labels.Find(model::kPreemptibilityLabel);
   if (says != nullptr) {
     group.preemptibility = *says == "preemptible" ? model::Preemptibility::kPreemptible
@@ -34,6 +50,10 @@ model::PodGroup OwnGroup(model::Pod& pod, absl::string_view queue) {
   }
   pod.meta.annotations.Set(model::kPodGroupAnnotation, group.meta.name);
   return group;
+}
+
+std::string NameOf(absl::string_view name, bool groups) {
+  return absl::StrCat(name, groups ? "/groups" : "");
 }
 
 core::Options LoopCluster::QuietOptions() {
@@ -50,6 +70,17 @@ LoopCluster::LoopCluster(core::Options options) {
   loop_ = *std::move(loop);
 }
 
+void LoopCluster::AddJob(model::Pod pod, bool groups) {
+  if (groups) Add(OwnGroup(pod));
+  Add(pod);
+}
+
+void LoopCluster::RemoveJob(const model::Pod& pod, bool groups) {
+  Remove(pod);
+  if (!groups) return;
+  loop_->Apply(model::Delete{model::Kind::kPodGroup, pod.meta.ns, OwnGroupName(pod.meta.name), ""});
+}
+
 void LoopCluster::AddNodes(int64_t count) {
   for (int64_t i = 0; i < count; ++i) Add(GpuNode(i));
 }
@@ -60,6 +91,16 @@ void LoopCluster::Sync() {
 
 void LoopCluster::Remove(const model::Pod& pod) {
   loop_->Apply(model::Delete{model::Kind::kPod, pod.meta.ns, pod.meta.name, pod.meta.uid});
+}
+
+core::StepResult LoopCluster::DecideAnew() {
+  model::NodePool pool;
+  pool.meta.name = Numbered("spare", pools_++);
+  pool.invalid = "made for this benchmark";
+  Add(pool);
+  core::StepResult result = Step();
+  Require(result.decided, "nothing was decided anew");
+  return result;
 }
 
 void LoopCluster::Confirm(const core::StepResult& result) {
@@ -80,6 +121,18 @@ EngineCluster::EngineCluster() : state_(core::KwokOptions().state), tree_(state_
   engine::EngineOptions options;
   options.hook_on = false;
   engine_ = std::make_unique<engine::Engine>(options, &state_, &tree_, *std::move(framework));
+}
+
+void EngineCluster::AddJob(model::Pod pod, bool groups) {
+  if (groups) state_.UpsertPodGroup(OwnGroup(pod));
+  state_.UpsertPod(pod);
+}
+
+void EngineCluster::RemoveJob(state::PodId pod, bool groups) {
+  const state::PodRecord& record = state_.pod(pod);
+  const std::string ns(record.ns), name(record.name), uid(record.uid);
+  state_.RemovePod(ns, name, uid);
+  if (groups) state_.RemovePodGroup(ns, OwnGroupName(name), "");
 }
 
 }  // namespace fairlead::bench

@@ -26,8 +26,16 @@ inline constexpr char kNamespace[] = "bench";
 
 std::string Numbered(absl::string_view prefix, int64_t number);  // "node-000017"
 model::Node GpuNode(int64_t number);
-// A PodGroup for this pod alone, with its preemptibility; the pod is changed to name it.
-model::PodGroup OwnGroup(model::Pod& pod, absl::string_view queue);
+// A pod of one GPU.
+model::Pod GpuPod(absl::string_view prefix, int64_t number, absl::string_view queue);
+// The pod as it runs on a node of that number.
+model::Pod RunningOn(model::Pod pod, int64_t node);
+// A PodGroup for this pod alone, with its queue and its preemptibility; the pod is changed to name
+// it.
+model::PodGroup OwnGroup(model::Pod& pod);
+// The name of a benchmark with lone pods, or of its twin in which each pod has a PodGroup of its
+// own, as all pods of a KAI cluster have.
+std::string NameOf(absl::string_view name, bool groups);
 
 // The program without sockets. Time advances only on request.
 class LoopCluster {
@@ -40,11 +48,16 @@ class LoopCluster {
   void Add(const Object& object) {
     loop_->Apply(model::Upsert{object});
   }
+  // The pod, and with `groups` its own group.
+  void AddJob(model::Pod pod, bool groups);
+  void RemoveJob(const model::Pod& pod, bool groups);
   void AddNodes(int64_t count);
   // Marks every kind as listed: from now on Step() decides.
   void Sync();
   void Remove(const model::Pod& pod);
   core::StepResult Step() { return loop_->Step(now_); }
+  // A whole cycle after a change of policy that changes no result.
+  core::StepResult DecideAnew();
   // Answers every action with OK, as the API server would.
   void Confirm(const core::StepResult& result);
 
@@ -53,6 +66,7 @@ class LoopCluster {
 
  private:
   absl::Time now_ = model::testing::At(1000);
+  int64_t pools_ = 0;  // that DecideAnew has added
   std::unique_ptr<core::DecisionLoop> loop_;
 };
 
@@ -63,6 +77,9 @@ class EngineCluster {
 
   state::ClusterState& state() { return state_; }
   queues::QueueTree& tree() { return tree_; }
+  // The pod, and with `groups` its own group.
+  void AddJob(model::Pod pod, bool groups);
+  void RemoveJob(state::PodId pod, bool groups);
   engine::Engine& engine() { return *engine_; }
 
  private:

@@ -224,10 +224,11 @@ double ApiClient::WritesSoFar() {
   double writes = 0;
   for (absl::string_view line : absl::StrSplit(*text, '\n')) {
     if (!absl::StartsWith(line, "apiserver_request_total{")) continue;
-    if (!absl::StrContains(line, "resource=\"pods\"") &&
-        !absl::StrContains(line, "resource=\"events\"")) {
-      continue;
+    bool counts = false;
+    for (absl::string_view resource : {"pods", "events", "podgroups"}) {
+      counts = counts || absl::StrContains(line, absl::StrCat("resource=\"", resource, "\""));
     }
+    if (!counts) continue;
     bool changes = false;
     for (absl::string_view verb : {"POST", "PUT", "PATCH", "APPLY", "DELETE"}) {
       changes = changes || absl::StrContains(line, absl::StrCat("verb=\"", verb, "\""));

@@ -62,7 +62,8 @@ class ApiClient {
   absl::StatusOr<std::string> Get(const std::string& path, const std::string& accept);
   // Every object of the kind, page by page.
   std::vector<kube::Object> List(model::Kind kind);
-  // Requests that changed or made pods, bindings and events, as the API server has counted them.
+  // Requests that changed or made pods, bindings, events and PodGroups, as the API server has
+  // counted them.
   double WritesSoFar();
 
  private:

@@ -17,9 +17,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/json_writer.h"
 
 namespace fairlead::bench {
 namespace {
@@ -64,22 +64,6 @@ std::string Machine() {
 
 std::string Number(double value) {
   return std::isfinite(value) ? absl::StrFormat("%.6g", value) : "null";
-}
-
-std::string Quoted(absl::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out.push_back('\\');
-      out.push_back(c);
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      absl::StrAppendFormat(&out, "\\u%04x", static_cast<unsigned>(c));
-    } else {
-      out.push_back(c);
-    }
-  }
-  out.push_back('"');
-  return out;
 }
 
 std::string ForPeople(double value) {
@@ -201,22 +185,26 @@ void Report::Print(const Metric& metric, double index_after) {
   if (!metric.note.empty()) absl::StrAppend(&row, "  (", metric.note, ")");
   Say(row);
 
-  rows_.push_back(absl::StrCat(
-      "{\"name\": ", Quoted(metric.name), ", \"value\": ", Number(value), ", \"unit\": ",
-      Quoted(metric.unit), ", \"goal\": ", metric.goal.has_value() ? Number(*metric.goal) : "null",
-      ", \"better\": ", lower ? "\"lower\"" : "\"higher\"", ", \"met\": ",
-      met == true    ? "true"
-      : met == false ? "false"
-                     : "null",
-      ", \"index\": ", Number(index),
-      ", \"value_at_index_1\": ", Number(AtIndexOne(value, metric.unit, index)), ", \"rival\": ",
-      metric.rival.has_value() ? absl::StrCat("{\"name\": ", Quoted(metric.rival->name),
-                                              ", \"value\": ", Number(metric.rival->value), "}")
-                               : "null",
-      ", \"machine\": ", Quoted(Machine()), ", \"min\": ", Number(*least),
-      ", \"max\": ", Number(*most), ", \"repetitions\": ", metric.samples.size(),
-      ", \"cpu_seconds\": ", metric.cpu_seconds.has_value() ? Number(*metric.cpu_seconds) : "null",
-      ", \"note\": ", Quoted(metric.note), "}"));
+  const auto number = [](std::optional<double> of) {
+    return of.has_value() ? Number(*of) : std::string("null");
+  };
+  JsonWriter row_json;
+  row_json.BeginObject().Field("name", metric.name).Key("value").Raw(Number(value));
+  row_json.Field("unit", metric.unit).Key("goal").Raw(number(metric.goal));
+  row_json.Field("better", lower ? "lower" : "higher").Key("met");
+  met.has_value() ? row_json.Bool(*met) : row_json.Null();
+  row_json.Key("index").Raw(Number(index)).Key("value_at_index_1");
+  row_json.Raw(Number(AtIndexOne(value, metric.unit, index))).Key("rival");
+  if (metric.rival.has_value()) {
+    row_json.BeginObject().Field("name", metric.rival->name);
+    row_json.Key("value").Raw(Number(metric.rival->value)).EndObject();
+  } else {
+    row_json.Null();
+  }
+  row_json.Field("machine", Machine()).Key("min").Raw(Number(*least)).Key("max").Raw(Number(*most));
+  row_json.Key("repetitions").Int(static_cast<int64_t>(metric.samples.size()));
+  row_json.Key("cpu_seconds").Raw(number(metric.cpu_seconds)).Field("note", metric.note);
+  rows_.push_back(row_json.EndObject().Take());
 }
 
 void Report::Skip(absl::string_view name, absl::string_view reason) {
@@ -234,7 +222,10 @@ absl::Status Report::WriteJson(const std::string& path) const {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
   std::ofstream out(path);
-  out << "[\n  " << absl::StrJoin(rows_, ",\n  ") << "\n]\n";
+  JsonWriter json(JsonLayout::kPretty);
+  json.BeginArray();
+  for (const std::string& row : rows_) json.Raw(row);
+  out << json.EndArray().Take() << "\n";
   out.close();
   if (!out) return absl::UnavailableError(absl::StrCat("cannot write ", path));
   return absl::OkStatus();

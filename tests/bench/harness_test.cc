@@ -62,9 +62,9 @@ TEST(BenchReportTest, WritesIndexAndVerdict) {
   ASSERT_TRUE(report.WriteJson(path).ok());
   std::ifstream in(path);
   const std::string json(std::istreambuf_iterator<char>(in), {});
-  EXPECT_THAT(json, HasSubstr("\"met\": true, \"index\": 2, \"value_at_index_1\": 15"));
-  EXPECT_THAT(json, HasSubstr("\"met\": false, \"index\": 2, \"value_at_index_1\": 25"));
-  EXPECT_THAT(json, HasSubstr("\"met\": null"));
+  EXPECT_THAT(json, HasSubstr(R"("met":true,"index":2,"value_at_index_1":15)"));
+  EXPECT_THAT(json, HasSubstr(R"("met":false,"index":2,"value_at_index_1":25)"));
+  EXPECT_THAT(json, HasSubstr(R"("met":null)"));
   std::remove(path.c_str());
 }
 

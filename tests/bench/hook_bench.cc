@@ -11,26 +11,32 @@ namespace {
 using model::testing::MakeQueue;
 using model::testing::PodBuilder;
 
-}  // namespace
-
-void VerdictToRequest(Run& run) {
-  constexpr int64_t kArrivals = 1000;
-  core::Options options = LoopCluster::QuietOptions();
-  options.hook.enabled = true;
-  // What is measured is the decision: neither the wait for more demand nor the rate of orders.
-  options.hook.gathering_quiet = absl::ZeroDuration();
-  options.hook.guard.burst = 2 * kArrivals;
-  options.emit_events = true;
+// 100 nodes whose GPUs run 800 pods of queue "team", with the hook on.
+LoopCluster FullCluster(const core::Options& options, bool groups) {
   LoopCluster cluster(options);
   cluster.Add(MakeQueue("team", "", model::kUnlimited, model::kUnlimited));
   cluster.AddNodes(100);
   for (int64_t p = 0; p < 800; ++p) {
-    cluster.Add(PodBuilder(kNamespace, Numbered("run", p))
-                    .Gpus(1)
-                    .Queue("team")
-                    .On(Numbered("node", p / 8))
-                    .Build());
+    cluster.AddJob(RunningOn(GpuPod("run", p, "team"), p / 8), groups);
   }
+  return cluster;
+}
+
+core::Options HookOptions() {
+  core::Options options = LoopCluster::QuietOptions();
+  options.hook.enabled = true;
+  return options;
+}
+
+void VerdictToRequestWith(Run& run, bool groups) {
+  constexpr int64_t kArrivals = 1000;
+  const std::string name = NameOf("verdict_to_request", groups);
+  core::Options options = HookOptions();
+  // What is measured is the decision: neither the wait for more demand nor the rate of orders.
+  options.hook.gathering_quiet = absl::ZeroDuration();
+  options.hook.guard.burst = 2 * kArrivals;
+  options.emit_events = true;
+  LoopCluster cluster = FullCluster(options, groups);
   cluster.Sync();
   cluster.Confirm(cluster.Step());
   std::vector<double> latency_ms;
@@ -40,16 +46,16 @@ void VerdictToRequest(Run& run) {
     const model::Pod pod = PodBuilder(kNamespace, Numbered("big", i)).Gpus(8).Queue("team");
     cluster.Advance(absl::Milliseconds(10));
     const Stopwatch watch;
-    cluster.Add(pod);
+    cluster.AddJob(pod, groups);
     const core::StepResult result = cluster.Step();
     latency_ms.push_back(watch.Seconds() * 1e3);
     Require(Count<model::CreateNodeRequest>(result) == 1,
-            absl::StrCat("verdict_to_request: arrival ", i, " made no order"));
+            absl::StrCat(name, ": arrival ", i, " made no order"));
     verdicts += Count<model::SetPodUnschedulable>(result);
     cluster.Confirm(result);
   }
   const size_t types = hook::Catalog::BuiltIn().types().size();
-  run.report.Add({"verdict_to_request/p50",
+  run.report.Add({name + "/p50",
                   "ms",
                   Better::kLower,
                   {Percentile(latency_ms, 50)},
@@ -57,7 +63,7 @@ void VerdictToRequest(Run& run) {
                   std::nullopt,
                   std::nullopt,
                   absl::StrCat(kArrivals, " arrivals, all orders open, ", types, " types")});
-  run.report.Add({"verdict_to_request/p99",
+  run.report.Add({name + "/p99",
                   "ms",
                   Better::kLower,
                   {Percentile(latency_ms, 99)},
@@ -65,7 +71,7 @@ void VerdictToRequest(Run& run) {
                   std::nullopt,
                   std::nullopt,
                   ""});
-  run.report.Add({"verdict_to_request/verdicts_per_arrival",
+  run.report.Add({name + "/verdicts_per_arrival",
                   "writes",
                   Better::kLower,
                   {static_cast<double>(verdicts) / kArrivals},
@@ -73,7 +79,7 @@ void VerdictToRequest(Run& run) {
                   std::nullopt,
                   std::nullopt,
                   "of all pods that wait"});
-  run.report.Add({"verdict_to_request/first_100_p50",
+  run.report.Add({name + "/first_100_p50",
                   "ms",
                   Better::kLower,
                   {Percentile({latency_ms.begin(), latency_ms.begin() + 100}, 50)},
@@ -84,77 +90,72 @@ void VerdictToRequest(Run& run) {
 }
 
 // Nodes would help all that waits, and the cap of the hook is reached.
-void DemandCapped20k(Run& run) {
+void DemandCapped20kWith(Run& run, bool gathers, bool groups) {
   constexpr int64_t kWaiting = 20'000;
   constexpr int kArrivals = 20;
-  for (const bool gathers : {false, true}) {
-    const std::string name = gathers ? "demand_capped_20k/gathering" : "demand_capped_20k";
-    std::vector<double> first_ms, arrival_ms, other_ms;
-    core::Options options = LoopCluster::QuietOptions();
-    options.hook.enabled = true;
-    if (!gathers) options.hook.gathering_quiet = absl::ZeroDuration();
-    options.hook.max_nodes = 0;
-    LoopCluster cluster(options);
-    cluster.Add(MakeQueue("team", "", model::kUnlimited, model::kUnlimited));
-    cluster.AddNodes(100);
-    for (int64_t p = 0; p < 800; ++p) {
-      cluster.Add(PodBuilder(kNamespace, Numbered("run", p))
-                      .Gpus(1)
-                      .Queue("team")
-                      .On(Numbered("node", p / 8))
-                      .Build());
+  std::vector<double> first_ms, arrival_ms, other_ms;
+  core::Options options = HookOptions();
+  if (!gathers) options.hook.gathering_quiet = absl::ZeroDuration();
+  options.hook.max_nodes = 0;
+  LoopCluster cluster = FullCluster(options, groups);
+  for (int64_t p = 0; p < kWaiting; ++p) cluster.AddJob(GpuPod("wait", p, "team"), groups);
+  cluster.Sync();
+  const auto settle = [&] {
+    for (int i = 0; i < 3; ++i) {
+      cluster.Advance(absl::Seconds(5));
+      cluster.Confirm(cluster.Step());
     }
-    const auto arrive = [&](int64_t number) {
-      cluster.Add(PodBuilder(kNamespace, Numbered("wait", number)).Gpus(1).Queue("team").Build());
-    };
-    for (int64_t p = 0; p < kWaiting; ++p) arrive(p);
-    cluster.Sync();
-    const auto settle = [&] {
-      for (int i = 0; i < 3; ++i) {
-        cluster.Advance(absl::Seconds(5));
-        cluster.Confirm(cluster.Step());
-      }
-    };
-    const Stopwatch first;
-    const core::StepResult told = cluster.Step();
-    first_ms.push_back(first.Seconds() * 1e3);
-    Require(Count<model::SetPodUnschedulable>(told) == kWaiting, "verdicts missing");
-    cluster.Confirm(told);
-    settle();
-    for (int i = 0; i < kArrivals; ++i) {
-      cluster.Advance(absl::Milliseconds(10));
-      const Stopwatch watch;
-      arrive(kWaiting + i);
-      const core::StepResult result = cluster.Step();
-      arrival_ms.push_back(watch.Seconds() * 1e3);
-      Require(Count<model::CreateNodeRequest>(result) == 0, "a node above the cap");
-      Require(Count<model::SetPodUnschedulable>(result) >= 1, "no verdict for the arriving pod");
-      cluster.Confirm(result);
-    }
-    settle();
-    for (int i = 0; i < kArrivals; ++i) {
-      cluster.Advance(absl::Milliseconds(10));
-      model::NodePool pool;
-      pool.meta.name = absl::StrCat("spare-", i);
-      pool.invalid = "made for this benchmark";
-      const Stopwatch watch;
-      cluster.Add(pool);
-      const core::StepResult result = cluster.Step();
-      other_ms.push_back(watch.Seconds() * 1e3);
-      Require(result.decided, "nothing was decided anew");
-      cluster.Confirm(result);
-    }
-    const std::string note = absl::StrCat(kWaiting, " equal pods wait, hook.maxNodes 0");
-    const auto add = [&](absl::string_view what, std::vector<double> samples) {
-      run.report.Add({absl::StrCat(name, "/", what), "ms", Better::kLower, std::move(samples),
-                      std::nullopt, std::nullopt, std::nullopt, note});
-    };
-    add("first_step", first_ms);
-    add("arrival", arrival_ms);
-    add("decided_anew", other_ms);
+  };
+  const Stopwatch first;
+  const core::StepResult told = cluster.Step();
+  first_ms.push_back(first.Seconds() * 1e3);
+  Require(Count<model::SetPodUnschedulable>(told) == kWaiting, "verdicts missing");
+  cluster.Confirm(told);
+  settle();
+  for (int i = 0; i < kArrivals; ++i) {
+    cluster.Advance(absl::Milliseconds(10));
+    const Stopwatch watch;
+    cluster.AddJob(GpuPod("wait", kWaiting + i, "team"), groups);
+    const core::StepResult result = cluster.Step();
+    arrival_ms.push_back(watch.Seconds() * 1e3);
+    Require(Count<model::CreateNodeRequest>(result) == 0, "a node above the cap");
+    Require(Count<model::SetPodUnschedulable>(result) >= 1, "no verdict for the arriving pod");
+    cluster.Confirm(result);
+  }
+  settle();
+  for (int i = 0; i < kArrivals; ++i) {
+    cluster.Advance(absl::Milliseconds(10));
+    const Stopwatch watch;
+    const core::StepResult result = cluster.DecideAnew();
+    other_ms.push_back(watch.Seconds() * 1e3);
+    cluster.Confirm(result);
+  }
+  const std::string name =
+      NameOf(gathers ? "demand_capped_20k/gathering" : "demand_capped_20k", groups);
+  const std::string note = absl::StrCat(kWaiting, " equal pods wait, hook.maxNodes 0");
+  const auto add = [&](absl::string_view what, std::vector<double> samples) {
+    run.report.Add({absl::StrCat(name, "/", what), "ms", Better::kLower, std::move(samples),
+                    std::nullopt, std::nullopt, std::nullopt, note});
+  };
+  add("first_step", first_ms);
+  add("arrival", arrival_ms);
+  add("decided_anew", other_ms);
+}
+
+}  // namespace
+
+void VerdictToRequest(Run& run) {
+  for (const bool groups : {false, true}) VerdictToRequestWith(run, groups);
+}
+
+void DemandCapped20k(Run& run) {
+  for (const bool groups : {false, true}) {
+    for (const bool gathers : {false, true}) DemandCapped20kWith(run, gathers, groups);
   }
 }
 
+// The planner sees items of demand, not pods: an item is a lone pod or a group. So it has no twin
+// with groups; as ten jobs the pods are ten groups.
 void Plan51k(Run& run) {
   constexpr int64_t kPods = 51'000;
   EngineCluster cluster;

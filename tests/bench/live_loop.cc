@@ -50,6 +50,14 @@ kube::EncodedWrite CreatePodGroup(absl::string_view name, absl::string_view queu
                        queue, R"("}})")};
 }
 
+void AddPod(std::vector<kube::EncodedWrite>& create, PodToCreate pod, bool groups) {
+  if (groups) {
+    pod.group = absl::StrCat("g-", pod.name);
+    create.push_back(CreatePodGroup(pod.group, pod.queue));
+  }
+  create.push_back(CreatePod(pod));
+}
+
 kube::EncodedWrite MarkRunning(absl::string_view name) {
   return {"PATCH", absl::StrCat("/api/v1/namespaces/", kNamespace, "/pods/", name, "/status"),
           "application/merge-patch+json", R"({"status":{"phase":"Running"}})"};

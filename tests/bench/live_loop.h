@@ -34,6 +34,8 @@ struct PodToCreate {
 kube::EncodedWrite CreatePod(const PodToCreate& pod);
 // A PodGroup for one pod.
 kube::EncodedWrite CreatePodGroup(absl::string_view name, absl::string_view queue);
+// Appends what makes the pod; with `groups` also a PodGroup of its own, before it.
+void AddPod(std::vector<kube::EncodedWrite>& create, PodToCreate pod, bool groups);
 kube::EncodedWrite MarkRunning(absl::string_view name);
 // Nodes "node-000000" and on, ready.
 void CreateNodes(ApiClient& api, int64_t count);

@@ -17,15 +17,6 @@ constexpr int64_t kRunning = 8 * kNodes;
 constexpr int64_t kAsked = 1000;
 constexpr int kAskers = 16;  // as the load generator in KAI's measurement
 
-// With `groups` each pod has a PodGroup of its own.
-void AddPod(std::vector<kube::EncodedWrite>& create, PodToCreate pod, bool groups) {
-  if (groups) {
-    pod.group = absl::StrCat("g-", pod.name);
-    create.push_back(CreatePodGroup(pod.group, pod.queue));
-  }
-  create.push_back(CreatePod(pod));
-}
-
 void FillCluster(ApiClient& api, bool groups) {
   CreateNodes(api, kNodes);
   std::vector<kube::EncodedWrite> create, mark;
@@ -39,7 +30,7 @@ void FillCluster(ApiClient& api, bool groups) {
 }
 
 void EndToEndReclaimWith(Run& run, bool groups) {
-  const std::string name = groups ? "e2e_reclaim_1000/groups" : "e2e_reclaim_1000";
+  const std::string name = NameOf("e2e_reclaim_1000", groups);
   std::vector<double> first_s, answered_s, bound_s, decisions_s, decisions_cpu_s, cycles, cpu;
   for (int i = 0; i < std::min(run.repetitions, 3); ++i) {
     const std::unique_ptr<ControlPlane> plane = StartOrSkip(run, name, groups ? run.crds : "");

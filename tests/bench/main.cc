@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tests/bench/benchmarks.h"
+#include "tests/bench/cluster.h"
 #include "tests/bench/reference.h"
 
 namespace fairlead::bench {
@@ -159,12 +160,16 @@ int Main(int argc, char** argv) {
     }
   }
   if (arguments.child.empty()) return RunAll(arguments);
-  const std::map<std::string, void (*)()> children = {{"memory_5k_100k", Memory5k100kChild},
-                                                      {"decode_pods_100k", DecodePods100kChild},
-                                                      {"scale_100k", Scale100kChild}};
-  const auto child = children.find(arguments.child);
-  if (child == children.end()) return Fail("--child: unknown");
-  return Succeeds(arguments.child, child->second) ? 0 : 1;
+  const std::map<std::string, void (*)(bool)> children = {{"memory_5k_100k", Memory5k100kChild},
+                                                          {"decode_pods_100k", DecodePods100kChild},
+                                                          {"scale_100k", Scale100kChild}};
+  for (const auto& [name, child] : children) {
+    for (const bool groups : {false, true}) {
+      if (arguments.child != NameOf(name, groups)) continue;
+      return Succeeds(arguments.child, [&] { child(groups); }) ? 0 : 1;
+    }
+  }
+  return Fail("--child: unknown");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ constexpr int64_t kPods = 100'000;
 
 }  // namespace
 
-void Memory5k100kChild() {
+void Memory5k100kChild(bool groups) {
   LoopCluster cluster;
   cluster.Add(model::testing::MakeQueue("research", "", model::kUnlimited, model::kUnlimited));
   for (int q = 0; q < 20; ++q) {
@@ -28,7 +28,8 @@ void Memory5k100kChild() {
   const double empty = MemoryMib("VmRSS");
   double seconds = LoadBig(cluster, model::Kind::kNode, kNodes);
   const double nodes = MemoryMib("VmRSS");
-  seconds += LoadBig(cluster, model::Kind::kPod, kPods);
+  if (groups) seconds += LoadBig(cluster, model::Kind::kPodGroup, kPods);
+  seconds += LoadBig(cluster, model::Kind::kPod, kPods, groups);
   cluster.Sync();
   const double loaded = MemoryMib("VmRSS");
   const Stopwatch watch;
@@ -39,8 +40,11 @@ void Memory5k100kChild() {
               loaded, MemoryMib("VmRSS"), MemoryMib("VmHWM"), seconds, step);
 }
 
-void Memory5k100k(Run& run) {
-  ChildFigures figures = RunChildren("memory_5k_100k", run.repetitions);
+namespace {
+
+void Memory5k100kWith(Run& run, bool groups) {
+  const std::string name = NameOf("memory_5k_100k", groups);
+  ChildFigures figures = RunChildren(name, run.repetitions);
   auto each = [&](const char* of, const char* less) {
     std::vector<double> bytes;
     for (size_t i = 0; i < figures[of].size(); ++i) {
@@ -53,51 +57,81 @@ void Memory5k100k(Run& run) {
   std::vector<double> by_node = each("nodes", "empty");
   for (double& value : by_node) value /= kNodes;
   // KAI's scheduler at 5,000 nodes and 10,000 pods (measured facts, section 1 table e).
-  run.report.Add({"memory_5k_100k", "MiB", Better::kLower, figures["decided"], 300,
+  run.report.Add({name, "MiB", Better::kLower, figures["decided"], 300,
                   Rival{"KAI peak, 10,000 pods", 1009}, std::nullopt,
                   "resident after the first decision"});
-  run.report.Add({"memory_5k_100k/peak", "MiB", Better::kLower, figures["peak"], std::nullopt,
+  run.report.Add({name + "/peak", "MiB", Better::kLower, figures["peak"], std::nullopt,
                   std::nullopt, std::nullopt, "pages of 500 in flight included"});
-  run.report.Add({"memory_5k_100k/bytes_per_pod", "bytes", Better::kLower, by_pod, std::nullopt,
+  run.report.Add({name + "/bytes_per_pod", "bytes", Better::kLower, by_pod, std::nullopt,
                   std::nullopt, std::nullopt, ""});
-  run.report.Add({"memory_5k_100k/bytes_per_node", "bytes", Better::kLower, by_node, std::nullopt,
+  run.report.Add({name + "/bytes_per_node", "bytes", Better::kLower, by_node, std::nullopt,
                   std::nullopt, std::nullopt, "48 labels a node"});
-  run.report.Add({"memory_5k_100k/load", "s", Better::kLower, figures["load"], 5, std::nullopt,
+  run.report.Add({name + "/load", "s", Better::kLower, figures["load"], 5, std::nullopt,
                   std::nullopt, "decode and apply, without the network"});
-  run.report.Add({"memory_5k_100k/first_step", "s", Better::kLower, figures["step"], std::nullopt,
+  run.report.Add({name + "/first_step", "s", Better::kLower, figures["step"], std::nullopt,
                   std::nullopt, std::nullopt, "5,000 pods waiting"});
 }
 
-// Decodes one list of all pods, as a program does that has just started: its memory is new.
-void DecodePods100kChild() {
+}  // namespace
+
+void Memory5k100k(Run& run) {
+  for (const bool groups : {false, true}) Memory5k100kWith(run, groups);
+}
+
+// Decodes one list of all pods, and one of their PodGroups, as a program does that has just
+// started: its memory is new.
+void DecodePods100kChild(bool groups) {
   std::string body;
   {
     std::string items;
     for (int64_t first = 0; first < kPods; first += kBigPage) {
-      items += PodItems(first, kBigPage);
+      items += PodItems(first, kBigPage, groups);
     }
     body = PodListBody(items);
   }
+  const std::string group_body = groups ? PodGroupListBody(0, kPods) : "";
   const Stopwatch watch;
   auto list = kube::DecodeList(model::Kind::kPod, kube::kProtobuf, body);
   const double seconds = watch.Seconds();
   const double cpu = watch.CpuSeconds();
   Require(list.ok() && list->items.size() == kPods, "pods are missing");
-  std::printf("seconds=%f cpu=%f megabytes=%f\n", seconds, cpu,
-              static_cast<double>(body.size()) / 1e6);
+  double group_seconds = 0;
+  if (groups) {
+    const Stopwatch of_groups;
+    auto group_list = kube::DecodeList(model::Kind::kPodGroup, kube::kJson, group_body);
+    group_seconds = of_groups.Seconds();
+    Require(group_list.ok() && group_list->items.size() == kPods, "PodGroups are missing");
+  }
+  std::printf("seconds=%f cpu=%f megabytes=%f groups=%f group_megabytes=%f\n", seconds, cpu,
+              static_cast<double>(body.size()) / 1e6, group_seconds,
+              static_cast<double>(group_body.size()) / 1e6);
 }
 
-void DecodePods100k(Run& run) {
-  ChildFigures figures = RunChildren("decode_pods_100k", run.repetitions);
+namespace {
+
+void DecodePods100kWith(Run& run, bool groups) {
+  const std::string name = NameOf("decode_pods_100k", groups);
+  ChildFigures figures = RunChildren(name, run.repetitions);
   const double megabytes = Median(figures["megabytes"]);
   std::vector<double> speed;
   for (const double seconds : figures["seconds"]) speed.push_back(megabytes / seconds);
-  run.report.Add({"decode_pods_100k", "s", Better::kLower, figures["seconds"], 0.3, std::nullopt,
+  run.report.Add({name, "s", Better::kLower, figures["seconds"], 0.3, std::nullopt,
                   Median(figures["cpu"]),
                   absl::StrFormat("%.0f MB, %.0f bytes a pod; a process of its own", megabytes,
                                   megabytes * 1e6 / kPods)});
-  run.report.Add({"decode_pods_100k/speed", "MB/s", Better::kHigher, speed, std::nullopt,
-                  std::nullopt, std::nullopt, ""});
+  run.report.Add({name + "/speed", "MB/s", Better::kHigher, speed, std::nullopt, std::nullopt,
+                  std::nullopt, ""});
+  if (!groups) return;
+  run.report.Add({name + "/podgroups", "s", Better::kLower, figures["groups"], std::nullopt,
+                  std::nullopt, std::nullopt,
+                  absl::StrFormat("the list of their PodGroups, JSON, %.0f MB",
+                                  Median(figures["group_megabytes"]))});
+}
+
+}  // namespace
+
+void DecodePods100k(Run& run) {
+  for (const bool groups : {false, true}) DecodePods100kWith(run, groups);
 }
 
 }  // namespace fairlead::bench

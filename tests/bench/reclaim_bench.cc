@@ -18,22 +18,17 @@ model::Pod Job(absl::string_view prefix, int64_t number, absl::string_view queue
   return PodBuilder(kNamespace, Numbered(prefix, number)).Gpus(1).Queue(queue).Preemptible(true);
 }
 
-void AddJob(LoopCluster& cluster, model::Pod pod, absl::string_view queue, bool groups) {
-  if (groups) cluster.Add(OwnGroup(pod, queue));
-  cluster.Add(pod);
-}
-
 // `nodes` nodes, every GPU used by a job of queue "rich", which has no quota; "poor" has the whole
 // quota.
 void FillWithRich(LoopCluster& cluster, int64_t nodes, int64_t poor_quota, int64_t fixed_from,
-                  bool groups = false) {
+                  bool groups) {
   cluster.AddNodes(nodes);
   cluster.Add(MakeQueue("rich", "", 0, model::kUnlimited));
   cluster.Add(MakeQueue("poor", "", poor_quota, model::kUnlimited, /*weight=*/0));
   for (int64_t p = 0; p < 8 * nodes; ++p) {
     PodBuilder pod(kNamespace, Numbered("run", p));
     pod.Gpus(1).Queue("rich").Preemptible(p < fixed_from).On(Numbered("node", p / 8));
-    AddJob(cluster, pod.Build(), "rich", groups);
+    cluster.AddJob(pod.Build(), groups);
   }
 }
 
@@ -48,16 +43,12 @@ std::vector<model::Pod> AddGang(LoopCluster& cluster, const std::string& name, i
   return made;
 }
 
-}  // namespace
-
-namespace {
-
 void ReclaimCycle500With(Run& run, bool groups) {
   std::vector<double> wall_ms, cpu, evicted;
   for (int i = 0; i < run.repetitions; ++i) {
     LoopCluster cluster;
     FillWithRich(cluster, 500, 4000, 4000, groups);
-    for (int64_t p = 0; p < 4000; ++p) AddJob(cluster, Job("wait", p, "poor"), "poor", groups);
+    for (int64_t p = 0; p < 4000; ++p) cluster.AddJob(Job("wait", p, "poor"), groups);
     cluster.Sync();
     const Stopwatch watch;
     const core::StepResult result = cluster.Step();
@@ -66,8 +57,8 @@ void ReclaimCycle500With(Run& run, bool groups) {
     evicted.push_back(static_cast<double>(Count<model::EvictPod>(result)));
     if (watch.Seconds() > 5) break;  // far from the goal: one run is sufficient
   }
-  run.report.Add({groups ? "reclaim_cycle_500/groups" : "reclaim_cycle_500", "ms", Better::kLower,
-                  wall_ms, 500, Rival{"KAI full cycle", 158'000}, Median(cpu),
+  run.report.Add({NameOf("reclaim_cycle_500", groups), "ms", Better::kLower, wall_ms, 500,
+                  Rival{"KAI full cycle", 158'000}, Median(cpu),
                   absl::StrCat("4,000 running, 4,000 pending; ", Median(evicted), " evicted")});
 }
 
@@ -81,7 +72,7 @@ void ReclaimPaced1000With(Run& run, bool groups) {
     options.evictions.max_in_flight = 100;
     LoopCluster cluster(options);
     FillWithRich(cluster, 1000, kAsked, 8000, groups);
-    for (int64_t p = 0; p < kAsked; ++p) AddJob(cluster, Job("wait", p, "poor"), "poor", groups);
+    for (int64_t p = 0; p < kAsked; ++p) cluster.AddJob(Job("wait", p, "poor"), groups);
     cluster.Sync();
     double total = 0, longest = 0, count = 0;
     int64_t bound = 0;
@@ -113,28 +104,18 @@ void ReclaimPaced1000With(Run& run, bool groups) {
     longest_ms.push_back(longest);
     steps.push_back(count);
   }
-  const std::string name = groups ? "reclaim_paced_1000/groups" : "reclaim_paced_1000";
+  const std::string name = NameOf("reclaim_paced_1000", groups);
   run.report.Add({name, "ms", Better::kLower, total_ms, 1000, std::nullopt, std::nullopt,
                   absl::StrCat("all decisions together: ", Median(steps), " of them")});
   run.report.Add({name + "/longest", "ms", Better::kLower, longest_ms, std::nullopt, std::nullopt,
                   std::nullopt, "the longest decision"});
 }
 
-}  // namespace
-
-void ReclaimCycle500(Run& run) {
-  for (const bool groups : {false, true}) ReclaimCycle500With(run, groups);
-}
-
-void ReclaimPaced1000(Run& run) {
-  for (const bool groups : {false, true}) ReclaimPaced1000With(run, groups);
-}
-
-void ReclaimGang100Nodes(Run& run) {
+void ReclaimGang100NodesWith(Run& run, bool groups) {
   std::vector<double> wall_ms, cpu, evicted;
   for (int i = 0; i < run.repetitions; ++i) {
     LoopCluster cluster;
-    FillWithRich(cluster, 1000, 8000, 8000);
+    FillWithRich(cluster, 1000, 8000, 8000, groups);
     AddGang(cluster, "gang", 100);
     cluster.Sync();
     const Stopwatch watch;
@@ -143,16 +124,16 @@ void ReclaimGang100Nodes(Run& run) {
     cpu.push_back(watch.CpuSeconds());
     evicted.push_back(static_cast<double>(Count<model::EvictPod>(result)));
   }
-  run.report.Add({"reclaim_gang_100_nodes", "ms", Better::kLower, wall_ms, 50,
+  run.report.Add({NameOf("reclaim_gang_100_nodes", groups), "ms", Better::kLower, wall_ms, 50,
                   Rival{"KAI ReclaimLargeJobs", 31'400}, Median(cpu),
                   absl::StrCat("1,000 nodes; ", Median(evicted), " evicted")});
 }
 
-void HopelessGang(Run& run) {
+void HopelessGangWith(Run& run, bool groups) {
   // First victims for all of its pods but one; then no pod may be evicted at all.
   for (const bool almost : {true, false}) {
     LoopCluster cluster;
-    FillWithRich(cluster, 500, 4000, almost ? 79 : 0);
+    FillWithRich(cluster, 500, 4000, almost ? 79 : 0, groups);
     cluster.Sync();
     cluster.Confirm(cluster.Step());
     std::vector<double> wall_ms, cpu;
@@ -170,12 +151,31 @@ void HopelessGang(Run& run) {
           model::Delete{model::Kind::kPodGroup, kNamespace, name, "uid-group-bench-" + name});
       cluster.Confirm(cluster.Step());
     }
-    run.report.Add(
-        {almost ? "hopeless_gang" : "hopeless_gang/no_victims", "ms", Better::kLower, wall_ms, 1,
-         almost ? std::optional<Rival>({"KAI, 500 nodes", 123'500}) : std::nullopt, Median(cpu),
-         almost ? "all of its pods but the last could be helped"
-                : "no pod on the nodes may be evicted"});
+    run.report.Add({NameOf(almost ? "hopeless_gang" : "hopeless_gang/no_victims", groups), "ms",
+                    Better::kLower, wall_ms, 1,
+                    almost ? std::optional<Rival>({"KAI, 500 nodes", 123'500}) : std::nullopt,
+                    Median(cpu),
+                    almost ? "all of its pods but the last could be helped"
+                           : "no pod on the nodes may be evicted"});
   }
+}
+
+}  // namespace
+
+void ReclaimCycle500(Run& run) {
+  for (const bool groups : {false, true}) ReclaimCycle500With(run, groups);
+}
+
+void ReclaimPaced1000(Run& run) {
+  for (const bool groups : {false, true}) ReclaimPaced1000With(run, groups);
+}
+
+void ReclaimGang100Nodes(Run& run) {
+  for (const bool groups : {false, true}) ReclaimGang100NodesWith(run, groups);
+}
+
+void HopelessGang(Run& run) {
+  for (const bool groups : {false, true}) HopelessGangWith(run, groups);
 }
 
 }  // namespace fairlead::bench

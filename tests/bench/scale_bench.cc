@@ -14,7 +14,7 @@ constexpr int kEvents = 20;
 
 }  // namespace
 
-void Scale100kChild() {
+void Scale100kChild(bool groups) {
   LoopCluster cluster;
   cluster.Add(model::testing::MakeQueue("research", "", model::kUnlimited, model::kUnlimited));
   for (int q = 0; q < 20; ++q) {
@@ -22,7 +22,8 @@ void Scale100kChild() {
         model::testing::MakeQueue(absl::StrCat("team-", q), "research", 2000, model::kUnlimited));
   }
   double seconds = LoadBig(cluster, model::Kind::kNode, kNodes);
-  seconds += LoadBig(cluster, model::Kind::kPod, kPods);
+  if (groups) seconds += LoadBig(cluster, model::Kind::kPodGroup, kPods);
+  seconds += LoadBig(cluster, model::Kind::kPod, kPods, groups);
   cluster.Sync();
   const Stopwatch first;
   const core::StepResult result = cluster.Step();
@@ -33,10 +34,9 @@ void Scale100kChild() {
   // One pod comes, and is bound.
   std::vector<double> event_ms;
   for (int i = 0; i < kEvents; ++i) {
-    const model::Pod pod =
-        model::testing::PodBuilder(kNamespace, Numbered("late", i)).Gpus(1).Queue("team-1");
+    const model::Pod pod = GpuPod("late", i, "team-1");
     const Stopwatch event;
-    cluster.Add(pod);
+    cluster.AddJob(pod, groups);
     const core::StepResult step = cluster.Step();
     event_ms.push_back(event.Seconds() * 1e3);
     Require(Count<model::BindPod>(step) == 1, "the pod that came was not bound");
@@ -46,18 +46,27 @@ void Scale100kChild() {
               resident, MemoryMib("VmHWM"));
 }
 
-void Scale100k(Run& run) {
-  const ChildFigures figures = RunChildren("scale_100k", run.repetitions < 3 ? 1 : 3);
-  const auto add = [&](const char* name, const char* unit, const char* figure,
+namespace {
+
+void Scale100kWith(Run& run, bool groups) {
+  const std::string name = NameOf("scale_100k", groups);
+  const ChildFigures figures = RunChildren(name, run.repetitions < 3 ? 1 : 3);
+  const auto add = [&](const char* what, const char* unit, const char* figure,
                        std::optional<double> goal, const char* note) {
-    run.report.Add(
-        {name, unit, Better::kLower, figures.at(figure), goal, std::nullopt, std::nullopt, note});
+    run.report.Add({name + what, unit, Better::kLower, figures.at(figure), goal, std::nullopt,
+                    std::nullopt, note});
   };
-  add("scale_100k/first_decision", "s", "first", 8, "50,000 of 1,000,000 pods waiting");
-  add("scale_100k/one_event", "ms", "event", 5, "a pod comes and is bound");
-  add("scale_100k", "MiB", "resident", 1.6e9 / 1048576, "resident after the first decision");
-  add("scale_100k/peak", "MiB", "peak", std::nullopt, "pages of 500 in flight included");
-  add("scale_100k/load", "s", "load", std::nullopt, "decode and apply, without the network");
+  add("/first_decision", "s", "first", 8, "50,000 of 1,000,000 pods waiting");
+  add("/one_event", "ms", "event", 5, "a pod comes and is bound");
+  add("", "MiB", "resident", 1.6e9 / 1048576, "resident after the first decision");
+  add("/peak", "MiB", "peak", std::nullopt, "pages of 500 in flight included");
+  add("/load", "s", "load", std::nullopt, "decode and apply, without the network");
+}
+
+}  // namespace
+
+void Scale100k(Run& run) {
+  for (const bool groups : {false, true}) Scale100kWith(run, groups);
 }
 
 }  // namespace fairlead::bench

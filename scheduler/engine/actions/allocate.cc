@@ -86,7 +86,9 @@ void AllocatePass::ServeFirst() {
     if (!ServePreemptor(preemptor)) return false;
     served_.insert(preemptor.workload);
     if (!c_.outcomes.Contains(preemptor.workload)) return false;  // all of it is bound
-    c_.outcomes.MarkLate(c_.outcomes.At(preemptor.workload));
+    Outcome& outcome = c_.outcomes.At(preemptor.workload);
+    outcome.served_first = true;
+    c_.outcomes.MarkLate(outcome);
     return true;
   });
 }

@@ -92,6 +92,7 @@ class DemandPass {
   [[nodiscard]] std::set<queues::QueueId> UnlimitedLeaves() const;
   void AskOneByOne();
   void AskDoubtful();
+  void AskWithinLimits(size_t position);
   void AskWithEquivalents();
   // Demand of one outcome and of its equivalents behind it, in sum if the leaf queue is roomy.
   // Returned, as the outcome was before, if those behind are to be asked for in their turn instead.
@@ -114,12 +115,17 @@ class DemandPass {
   // What the hook may buy for one workload: its step, then one extra unit after the other, as long
   // as every queue above has capacity for them.
   void AskFor(Outcome& outcome);
+  // Promises room on the nodes that there are to a part of the pods. False: there is none, or for
+  // all; else `pods` are the others.
+  bool PromiseWhatFits(Outcome& outcome, std::vector<state::PodId>& pods);
   // True if a limit or guaranteed quota holds these pods of the outcome back. `request` becomes the
   // request with any GPU model that the pods may get.
   bool IsHeld(Outcome& outcome, const std::vector<state::PodId>& pods, model::Resources& request);
 
   CycleContext& c_;
   const CycleInputs& in_;
+  // The nodes that there are, with what is promised there to parts of steps.
+  std::optional<Hypothesis> present_;
   DemandCharges charges_;
   std::map<state::PodClassId, Hope> hope_;
   // Outcomes, by position, that no present node could take: they come after all others, so that
@@ -142,6 +148,7 @@ void DemandPass::Run() {
   }
   AskDoubtful();
   charges_.ReleaseAll();
+  present_.reset();
 }
 
 // What one class of pods asks for is not charged against another one: it may be a mistyped
@@ -154,8 +161,34 @@ void DemandPass::AskDoubtful() {
   }
   charges_.Keep();
   for (const auto& [pod_class, positions] : by_class) {
-    for (const size_t position : positions) (void)Ask(c_.outcomes[position], /*unlimited=*/true);
+    for (const size_t position : positions) AskWithinLimits(position);
     charges_.Release();
+  }
+  c_.outcomes.Sort();
+}
+
+// Equivalents beyond a limit get a row of their own.
+void DemandPass::AskWithinLimits(size_t position) {
+  // Guaranteed quota is not divided: what keeps it holds all of them.
+  if (c_.outcomes[position].rest.count == 0 || c_.lending.any()) {
+    (void)Ask(c_.outcomes[position], /*unlimited=*/true);
+    return;
+  }
+  while (true) {
+    Outcome& row = c_.outcomes[position];
+    MemberRange left = row.rest;
+    Outcome before = row;
+    AskFor(row);
+    if (row.demanded.empty() || left.count == 0) return;
+    row.rest = {};
+    if (const int64_t whole = ChargeWhole(row, left.count); whole > 0) {
+      Extend(position, left, whole);
+    }
+    if (left.count == 0) return;
+    Outcome next = OutcomeOfNext(in_.state, before, left);
+    c_.outcomes.MarkLate(next);
+    c_.outcomes.Append(std::move(next));
+    position = c_.outcomes.size() - 1;
   }
 }
 
@@ -231,7 +264,7 @@ void DemandPass::AskInTurn(Late late, const QueueOrderKey* bound, Merge& behind)
 }
 
 int64_t DemandPass::ChargeWhole(const Outcome& row, int64_t count) {
-  if (row.demanded.empty() || !row.whole_demand || c_.lending.any()) return 0;
+  if (row.demanded.empty() || !row.whole_demand || row.fits_in_part || c_.lending.any()) return 0;
   const bool preemptible = in_.state.workload(row.workload).preemptible;
   const model::Resources each = WholeChargeOf(row.demanded);
   const auto fits = [&](int64_t n) {
@@ -267,6 +300,7 @@ std::optional<Outcome> DemandPass::Ask(Outcome& outcome, bool unlimited) {
   if (HopeOf(outcome) == Hope::kNone) {
     // The hook says so; nothing is charged for what cannot be.
     outcome.demanded = outcome.step.pods;
+    outcome.demanded_of_step = outcome.demanded.size();
     return std::nullopt;
   }
   if (outcome.rest.count == 0) {
@@ -279,7 +313,7 @@ std::optional<Outcome> DemandPass::Ask(Outcome& outcome, bool unlimited) {
   // for others.
   const bool held_for_good = !outcome.kept_beyond_cluster || !in_.options.hook_on;
   if (outcome.demanded.empty() && held_for_good) return std::nullopt;
-  if (unlimited) {
+  if (unlimited && !outcome.fits_in_part) {
     charges_.Add(outcome.leaf, WholeChargeOf(outcome.demanded).Times(outcome.rest.count),
                  in_.state.workload(outcome.workload).preemptible);
     return std::nullopt;
@@ -295,14 +329,17 @@ void DemandPass::AskFor(Outcome& outcome) {
   std::optional<AllocationSequence> steps;
   while (!pods.empty()) {
     if (IsHeld(outcome, pods, request)) return;
-    charges_.Add(outcome.leaf, request, workload.preemptible);
-    outcome.demanded.insert(outcome.demanded.end(), pods.begin(), pods.end());
-    pods.clear();
-    if (workload.plain) return;
-    if (!steps.has_value()) {
+    const bool first = outcome.demanded.empty();
+    if (!steps.has_value() && !workload.plain) {
       steps.emplace(in_.state, workload);
       steps->Place(outcome.step);
     }
+    if (first && PromiseWhatFits(outcome, pods)) request = WholeChargeOf(pods);
+    charges_.Add(outcome.leaf, request, workload.preemptible);
+    outcome.demanded.insert(outcome.demanded.end(), pods.begin(), pods.end());
+    if (first) outcome.demanded_of_step = pods.size();
+    pods.clear();
+    if (workload.plain) return;
     const auto has_problem = [&](state::PodId pod) {
       return outcome.domains != nullptr &&
              !outcome.domains->ProblemOf(in_.state.pod(pod).set).what.empty();
@@ -314,6 +351,33 @@ void DemandPass::AskFor(Outcome& outcome) {
     } while (std::any_of(pods.begin(), pods.end(), has_problem));
     request = c_.ChargeOf(pods);
   }
+}
+
+// Room that is there is not bought: it is promised until the end of the pass, so that the demand of
+// others does not count on it. Pods that depend on others are left out, because the plan for the
+// rest of the step does not know where those have their places.
+bool DemandPass::PromiseWhatFits(Outcome& outcome, std::vector<state::PodId>& pods) {
+  if (pods.size() < 2 || outcome.bound_to_topology || HopeOf(outcome) != Hope::kSome) return false;
+  const bool alone = std::all_of(pods.begin(), pods.end(), [&](state::PodId pod) {
+    const state::PodClass& pod_class = in_.state.class_of(pod);
+    return in_.framework.NodeLocal(pod_class) && !pod_class.spec->gpu_share.IsSet() &&
+           !pod_class.spec->selected_by_others;
+  });
+  if (!alone) return false;
+  if (!present_.has_value()) {
+    present_.emplace(in_.state, in_.framework, in_.placer.gpu_order());
+  }
+  const Hypothesis::Checkpoint before = present_->Mark();
+  std::vector<state::PodId> others =
+      in_.placer.PromiseSome(present_->transaction(), in_.state.workload(outcome.workload), pods);
+  if (others.empty() || others.size() == pods.size()) {
+    // All: the next cycle decides again, and knows why this one has not placed it.
+    present_->RollbackTo(before);
+    return false;
+  }
+  outcome.fits_in_part = true;
+  pods = std::move(others);
+  return true;
 }
 
 bool DemandPass::IsHeld(Outcome& outcome, const std::vector<state::PodId>& pods,

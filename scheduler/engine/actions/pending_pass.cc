@@ -32,6 +32,7 @@ void PendingPass::Run() {
       if (count < in_.options.allocate_depth) PassLeftOut(leaf, walk);
     }
   }
+  NameLimitsBeyondDepth();
   Finish();
 }
 
@@ -227,6 +228,7 @@ void PendingPass::RefuseForBackoff(queues::QueueId leaf, const state::Workload& 
 }
 
 Outcome& PendingPass::RefuseForDepth(queues::QueueId leaf, const state::Workload& workload) {
+  beyond_depth_.push_back(workload.id);
   Outcome& outcome = c_.outcomes.Of(workload, leaf);
   outcome.code = Code::kInsufficientCapacity;
   outcome.tried = false;
@@ -234,6 +236,24 @@ Outcome& PendingPass::RefuseForDepth(queues::QueueId leaf, const state::Workload
                                          in_.options.allocate_depth,
                                          " workloads of its queue (queueDepth.allocate)"));
   return outcome;
+}
+
+void PendingPass::NameLimitsBeyondDepth() {
+  for (const state::WorkloadId id : beyond_depth_) {
+    const state::Workload& workload = in_.state.workload(id);
+    Outcome& outcome = c_.outcomes.At(id);
+    TasksToAllocate step;
+    NextStep(in_.state, workload, step);
+    model::Resources request = c_.ChargeOf(step.pods);
+    const auto violation = queues::CheckLimits(in_.tree, in_.tracker.ledger(), outcome.leaf,
+                                               request, workload.preemptible);
+    if (!violation.has_value()) continue;
+    outcome.code = CodeOf(*violation);
+    outcome.violation = violation;
+    outcome.step = std::move(step);
+    outcome.step_request = std::move(request);
+    outcome.details.clear();
+  }
 }
 
 bool PendingPass::HeldByLimit(queues::QueueId leaf, const state::Workload& workload,

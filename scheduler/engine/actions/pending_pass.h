@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -80,6 +81,8 @@ class PendingPass {
   void RefuseForBackoff(queues::QueueId leaf, const state::Workload& workload);
   // The outcome of a workload that is too far back in its queue (queueDepth).
   Outcome& RefuseForDepth(queues::QueueId leaf, const state::Workload& workload);
+  // After the walk: of those, what a limit would hold as well has that as its outcome.
+  void NameLimitsBeyondDepth();
   // What the cycle does about the workload that was popped.
   void TakeTurn(queues::QueueId leaf, const state::Workload& workload, JobIterator& walk);
   // Passes workloads that were left out, and counts them as evaluated.
@@ -91,6 +94,7 @@ class PendingPass {
   std::map<queues::QueueId, NextJob> next_;  // of the head of each leaf queue
   // Workloads of the leaf queue that were evaluated; counted only with a depth.
   std::map<queues::QueueId, int64_t> evaluated_;
+  std::vector<state::WorkloadId> beyond_depth_;
   // What the next step of a member asks for, of equivalence classes (by id) whose members may
   // start: found out once for all of them.
   absl::flat_hash_map<uint64_t, model::Resources> request_of_class_;

@@ -1,0 +1,300 @@
+// Of Checks: at every write of Fairlead's.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cmd/simtest/checks.h"
+
+namespace fairlead::simtest {
+namespace {
+
+using sim::world::Amounts;
+using sim::world::ApiServer;
+using sim::world::Json;
+using sim::world::PodRow;
+using sim::world::ResourceType;
+using sim::world::TextAt;
+using sim::world::Workload;
+
+// Consolidation looks at no minimum runtime: docs/known-issues.md.
+constexpr int64_t kCalmMoves = 2 * kCalmEvictions;
+constexpr absl::Duration kWaitingMemory = absl::Seconds(60);
+
+bool IsFairlead(absl::string_view actor) { return absl::StartsWith(actor, "fairlead"); }
+
+Amounts Larger(const Amounts& a, const Amounts& b) {
+  return {std::max(a.cpu, b.cpu), std::max(a.memory, b.memory), std::max(a.gpu, b.gpu)};
+}
+
+}  // namespace
+
+void Checks::OnCommit(const ApiServer::Commit& commit) {
+  if (commit.type == ResourceType::kLeases) return OnLease(commit);
+  if (commit.type == ResourceType::kEvents) return;
+  if (commit.type == ResourceType::kPodGroups) {
+    if (truth_->groups().empty()) {
+      groups_since_ = absl::InfiniteFuture();
+    } else {
+      groups_since_ = std::min(groups_since_, time_->now());
+    }
+  }
+  if (IsFairlead(commit.actor)) {
+    OnWrite(commit);
+  } else {
+    if (commit.actor == "pod-grouper") CheckGrouped(commit);
+    // Heartbeats of agents are no change that anything should follow.
+    if (commit.actor != "agent") others_changed_at_ = time_->now();
+  }
+  if (commit.type == ResourceType::kPods) {
+    if (commit.before != nullptr) NoteServed(sim::world::ReadPod(*commit.before));
+    NotePart(sim::world::ReadPod(commit.after != nullptr ? *commit.after : *commit.before));
+    int64_t waiting = 0;
+    for (const auto& [key, row] : truth_->pods()) waiting += row.facts.waiting() ? 1 : 0;
+    const absl::Time now = time_->now();
+    waiting_then_[now] = std::max(waiting_then_[now], waiting);
+    // The last one before the window says how many there were when it began.
+    while (waiting_then_.size() > 1 &&
+           std::next(waiting_then_.begin())->first < now - kWaitingMemory) {
+      waiting_then_.erase(waiting_then_.begin());
+    }
+  }
+}
+
+// A workload may wait between two looks at all of them.
+void Checks::NoteServed(const sim::world::PodFacts& before) {
+  if (!before.waiting()) return;
+  const std::string group = before.ns + "/" + before.group;
+  served_at_[truth_->groups().contains(group) ? group : before.key()] = time_->now();
+}
+
+void Checks::OnLease(const ApiServer::Commit& commit) {
+  const std::string holder =
+      commit.after == nullptr ? "" : TextAt(*commit.after, {"spec", "holderIdentity"});
+  if (holder != holder_) held_since_ = time_->now();
+  holder_ = holder;
+}
+
+void Checks::OnWrite(const ApiServer::Commit& commit) {
+  ++writes_;
+  if (HasFailed(commit)) others_changed_at_ = time_->now();
+  if (settled_at_ != absl::InfiniteFuture() && !IsNewStepOfAnEnd(commit)) {
+    calm_writes_.push_back(time_->now());
+  }
+  if (!holder_.empty() && commit.actor != holder_ && time_->now() >= writers_excused_until_) {
+    const Json& object = commit.after != nullptr ? *commit.after : *commit.before;
+    Fail("writers", absl::StrCat(std::string(commit.actor), " wrote ", TextAt(object, {"kind"}),
+                                 " ", TextAt(object, {"metadata", "name"}), ", and ", holder_,
+                                 " has held the lease for ",
+                                 absl::FormatDuration(time_->now() - held_since_)));
+  }
+  if (commit.type == ResourceType::kPods && commit.after != nullptr) {
+    const std::string node = TextAt(*commit.after, {"spec", "nodeName"});
+    const std::string former =
+        commit.before == nullptr ? "" : TextAt(*commit.before, {"spec", "nodeName"});
+    if (!node.empty() && former.empty()) {
+      OnBinding(truth_->pods().at(absl::StrCat(TextAt(*commit.after, {"metadata", "namespace"}),
+                                               "/", TextAt(*commit.after, {"metadata", "name"}))));
+    }
+  }
+  if (commit.type == ResourceType::kPods && commit.before != nullptr) {
+    const sim::world::PodFacts former = sim::world::ReadPod(*commit.before);
+    const bool leaves = commit.after == nullptr || sim::world::ReadPod(*commit.after).terminating;
+    if (leaves && !former.terminating && !former.node.empty() && former.ours) OnEviction(former);
+    if (commit.after != nullptr) CheckClaim(*commit.before, *commit.after);
+  }
+  CheckBlind(commit);
+  if (commit.type == ResourceType::kPodGroups && commit.before != nullptr &&
+      commit.after != nullptr) {
+    CheckPassing(*commit.before, *commit.after);
+  }
+  if (commit.type == ResourceType::kNodeRequests && commit.before == nullptr) {
+    machines_.OnRequest(*commit.after, time_->now() > disturbed_until_ + kRecovery,
+                        purchases_excused_);
+    OnRequest(*commit.after);
+  }
+}
+
+// Time has ended a purchase: its machine did not come.
+bool Checks::HasFailed(const ApiServer::Commit& commit) {
+  if (commit.type != ResourceType::kNodeRequests || commit.before == nullptr ||
+      commit.after == nullptr) {
+    return false;
+  }
+  constexpr char kFailed[] = "Failed";
+  return TextAt(*commit.after, {"status", "phase"}) == kFailed &&
+         TextAt(*commit.before, {"status", "phase"}) != kFailed;
+}
+
+// The taint for removal, and what becomes of the request of a machine that was ready.
+bool Checks::IsNewStepOfAnEnd(const ApiServer::Commit& commit) {
+  if (commit.before == nullptr) return false;
+  const Json& before = *commit.before;
+  std::string step = "gone";
+  if (commit.type == ResourceType::kNodes) {
+    if (commit.after != nullptr) {
+      if (sim::world::ReadNode(before).removing) return false;
+      if (!sim::world::ReadNode(*commit.after).removing) return false;
+      step = "tainted";
+    }
+  } else if (commit.type == ResourceType::kNodeRequests) {
+    const std::string former = TextAt(before, {"status", "phase"});
+    if (former != "Ready" && former != "Draining" && former != "Gone") return false;
+    if (commit.after != nullptr) {
+      const Json& after = *commit.after;
+      const std::string phase = TextAt(after, {"status", "phase"});
+      if (phase != "Draining" && phase != "Gone") return false;
+      step = absl::StrCat(phase, after["metadata"].contains("finalizers") ? " kept" : "",
+                          after["metadata"].contains("deletionTimestamp") ? " deleted" : "");
+    }
+  } else {
+    return false;
+  }
+  return end_steps_.insert(absl::StrCat(TextAt(before, {"metadata", "uid"}), " ", step)).second;
+}
+
+// What people are told of an eviction has to be true: "for workload NAMESPACE/NAME of ...".
+void Checks::CheckClaim(const Json& before, const Json& after) {
+  const std::string why = sim::world::DisruptionOf(after);
+  if (why.empty() || why == sim::world::DisruptionOf(before)) return;
+  CheckGangEviction(sim::world::ReadPod(after), why);
+  if (!absl::StartsWith(why, "Moved (")) {
+    const sim::world::PodFacts pod = sim::world::ReadPod(after);
+    CheckChurn(pod, pod.job + " that do not move", kCalmEvictions);
+  }
+  const absl::Time now = time_->now();
+  for (const Workload& workload : truth_->Waiting()) {
+    served_at_[workload.key] = now;
+    // A pod may have got its group since the decision.
+    for (const PodRow* row : workload.waiting) served_at_[row->facts.key()] = now;
+  }
+  for (const auto& [key, last] : served_at_) {
+    if (!absl::StrContains(why, absl::StrCat("for workload ", key, " of"))) continue;
+    if (now - last <= kServed || now <= disturbed_until_ + kRecovery) continue;
+    Fail("eviction",
+         absl::StrCat("pod ", TextAt(after, {"metadata", "name"}), " is told \"", why, "\", and ",
+                      key, " has not waited for ", absl::FormatDuration(now - last)));
+  }
+}
+
+void Checks::CheckBlind(const ApiServer::Commit& commit) {
+  const auto blind = blind_.find(std::string(commit.actor));
+  const absl::Time now = time_->now();
+  if (blind == blind_.end() || now > blind->second.until || now < blind->second.since + kBlind) {
+    return;
+  }
+  std::string what;
+  if (commit.type == ResourceType::kNodeRequests && commit.before == nullptr) {
+    what = "requests a node";
+  } else if (commit.type == ResourceType::kPods && commit.before != nullptr &&
+             sim::world::ReadPod(*commit.before).ours &&
+             !sim::world::ReadPod(*commit.before).terminating &&
+             (commit.after == nullptr || sim::world::ReadPod(*commit.after).terminating)) {
+    what = "evicts a pod";
+  } else if (commit.type == ResourceType::kNodes && commit.after != nullptr &&
+             sim::world::ReadNode(*commit.after).removing &&
+             !sim::world::ReadNode(*commit.before).removing) {
+    what = "begins to remove a node";
+  }
+  if (what.empty()) return;
+  Fail("stale", absl::StrCat(std::string(commit.actor), " ", what, " ",
+                             absl::FormatDuration(now - blind->second.since),
+                             " after it heard the last of pods or nodes"));
+}
+
+// The position is told to those who ask.
+void Checks::CheckPassing(const Json& before, const Json& after) {
+  const auto lasting = [](const Json& group) {
+    Json verdict =
+        group.contains("status") ? group["status"].value("schedulability", Json()) : Json();
+    if (!verdict.is_object()) return Json();
+    verdict.erase("position");
+    verdict.erase("hash");
+    // A cap holds it, whatever single nodes lack.
+    const std::string code = verdict.value("code", "");
+    if (code == "CostCapReached" || code == "GpuCapReached") verdict.erase("predicates");
+    return verdict;
+  };
+  const Json now = lasting(after);
+  if (time_->now() <= refused_until_ + kKnown) return;
+  if (before == after || now.is_null() || now != lasting(before)) return;
+  if (before["status"]["schedulability"] == after["status"]["schedulability"]) return;
+  Fail("storm", absl::StrCat("the verdict of group ", TextAt(after, {"metadata", "name"}),
+                             " is written again, and only its position, or what nodes lack "
+                             "beside a cap, has changed"));
+}
+
+// Why it is evicted is written after it: CheckClaim.
+void Checks::OnEviction(const sim::world::PodFacts& pod) { CheckChurn(pod, pod.job, kCalmMoves); }
+
+void Checks::CheckChurn(const sim::world::PodFacts& pod, const std::string& kind, int64_t bound) {
+  const absl::Time now = time_->now();
+  if (settled_at_ > now - absl::Minutes(1)) return;
+  std::deque<absl::Time>& times = evictions_[kind];
+  times.push_back(now);
+  while (times.front() <= now - absl::Minutes(1)) times.pop_front();
+  int64_t pods = 0;
+  for (const auto& [key, row] : truth_->pods()) pods += row.facts.job == pod.job ? 1 : 0;
+  if (static_cast<int64_t>(times.size()) <= bound + pods) return;
+  Fail("churn", absl::StrCat(times.size(), " evictions of pods of ", kind, " in a minute"));
+}
+
+void Checks::OnBinding(const PodRow& row) {
+  CheckPlacement(row);
+  CheckShare(row);
+  for (const std::string& name : truth_->Chain(row.queue)) {
+    if (!OverLimitText(name, row.facts.requests).empty()) {
+      over_limit_.try_emplace(name, OverLimit{time_->now(), row.facts.key(), row.facts.requests});
+    }
+  }
+  const auto node = truth_->nodes().find(row.facts.node);
+  if (node == truth_->nodes().end()) return;
+  const absl::Time known = KnownSince();
+  if (row.facts.ours && node->second.closed_since < known) {
+    Fail("misplaced", absl::StrCat("pod ", row.facts.key(), " is bound to ", row.facts.node,
+                                   ", which has been tainted by others, cordoned or unready for ",
+                                   absl::FormatDuration(time_->now() - node->second.closed_since)));
+  }
+  if (row.facts.ours && node->second.removing_since < known) {
+    reopened_.push_back({row.facts.key(), row.facts.node, time_->now()});
+  }
+  CheckLoad(row, node->second);
+}
+
+void Checks::CheckLoad(const PodRow& row, const sim::world::NodeRow& has) {
+  const absl::Time known = KnownSince();
+  auto load = truth_->LoadOf(row.facts.node, [&](const PodRow& other) {
+    return other.BoundByFairlead() || other.bound_at < known;
+  });
+  // Of what the pod requests: a node may have lost some of what others use.
+  if (row.facts.requests.cpu <= 0) load.amounts.cpu = 0;
+  if (row.facts.requests.memory <= 0) load.amounts.memory = 0;
+  if (row.facts.requests.gpu <= 0) load.amounts.gpu = 0;
+  const Amounts allocatable =
+      has.changed_at < known ? has.facts.allocatable : Larger(has.facts.allocatable, has.before);
+  if (load.amounts.FitsIn(allocatable) && load.pods <= has.facts.pods) return;
+  Fail("overcommit",
+       absl::StrCat("pod ", row.facts.key(), " bound to ", row.facts.node, ", which now holds ",
+                    load.amounts.Text(), " in ", load.pods, " pods and has ", allocatable.Text()));
+}
+
+// A node that is needed again before it is drained loses the taint; that write and the binding are
+// not ordered. If it is drained all the same, "terminate" fails too.
+void Checks::CheckReopened() {
+  const absl::Time now = time_->now();
+  if (now <= disturbed_until_ + kRecovery) return;
+  while (!reopened_.empty() && now - reopened_.front().bound_at > kReopen) {
+    const Reopened reopened = reopened_.front();
+    reopened_.pop_front();
+    const auto node = truth_->nodes().find(reopened.node);
+    const auto pod = truth_->pods().find(reopened.pod);
+    if (node == truth_->nodes().end() || node->second.removing_since > reopened.bound_at) continue;
+    if (pod == truth_->pods().end() || pod->second.bound_at != reopened.bound_at) continue;
+    if (!pod->second.facts.active() || pod->second.facts.terminating) continue;
+    Fail("misplaced", absl::StrCat("pod ", reopened.pod, " was bound to ", reopened.node, " ",
+                                   absl::FormatDuration(now - reopened.bound_at),
+                                   " ago, which still has the taint for removal"));
+  }
+}
+
+}  // namespace fairlead::simtest

@@ -1,0 +1,120 @@
+#include "sim/world/placement_facts.h"
+
+#include <algorithm>
+
+namespace fairlead::sim::world {
+namespace {
+
+const Json* At(const Json* object, const char* key) {
+  if (object == nullptr || !object->is_object()) return nullptr;
+  const auto found = object->find(key);
+  return found == object->end() ? nullptr : &*found;
+}
+
+std::string Text(const Json* value) {
+  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+bool HasEntries(const Json* value) { return value != nullptr && !value->empty(); }
+
+// The value of "app" in matchLabels, if the selector has nothing else.
+std::string AppOf(const Json* selector, bool& unknown) {
+  const Json* const labels = At(selector, "matchLabels");
+  if (labels == nullptr || labels->size() != 1 || selector->size() != 1) unknown = true;
+  std::string app = Text(At(labels, "app"));
+  if (app.empty()) unknown = true;
+  return app;
+}
+
+void ReadPodTerms(const Json* affinity, const char* kind, std::vector<PodTerm>& out,
+                  bool& unknown) {
+  const Json* const each = At(affinity, kind);
+  if (HasEntries(At(each, "preferredDuringSchedulingIgnoredDuringExecution"))) unknown = true;
+  const Json* const terms = At(each, "requiredDuringSchedulingIgnoredDuringExecution");
+  if (terms == nullptr) return;
+  for (const Json& term : *terms) {
+    if (term.size() != 2) unknown = true;
+    out.push_back({AppOf(At(&term, "labelSelector"), unknown), Text(At(&term, "topologyKey"))});
+  }
+}
+
+void ReadNodeTerms(const Json* affinity, Placement& out) {
+  const Json* const required =
+      At(At(affinity, "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution");
+  const Json* const terms = At(required, "nodeSelectorTerms");
+  if (terms == nullptr) return;
+  for (const Json& term : *terms) {
+    std::vector<NodeExpression>& all = out.node_terms.emplace_back();
+    if (HasEntries(At(&term, "matchFields"))) out.unknown = true;
+    const Json* const expressions = At(&term, "matchExpressions");
+    if (expressions == nullptr) continue;
+    for (const Json& expression : *expressions) {
+      NodeExpression one{Text(At(&expression, "key")), Text(At(&expression, "operator")), {}};
+      if (const Json* const values = At(&expression, "values")) {
+        for (const Json& value : *values) one.values.push_back(Text(&value));
+      }
+      all.push_back(std::move(one));
+    }
+  }
+}
+
+bool Holds(const NodeExpression& expression, const Labels& node) {
+  const auto found = node.find(expression.key);
+  const bool has = found != node.end();
+  if (expression.op == "Exists") return has;
+  if (expression.op == "DoesNotExist") return !has;
+  const bool listed = has && std::find(expression.values.begin(), expression.values.end(),
+                                       found->second) != expression.values.end();
+  return expression.op == "In" ? listed : !listed;
+}
+
+}  // namespace
+
+std::shared_ptr<const Placement> ReadPlacement(const Json& pod) {
+  const Json* const spec = At(&pod, "spec");
+  const Json* const selector = At(spec, "nodeSelector");
+  const Json* const affinity = At(spec, "affinity");
+  const Json* const spread = At(spec, "topologySpreadConstraints");
+  if (!HasEntries(selector) && !HasEntries(affinity) && !HasEntries(spread)) return nullptr;
+  auto out = std::make_shared<Placement>();
+  if (selector != nullptr) {
+    for (auto it = selector->begin(); it != selector->end(); ++it) {
+      out->selector[it.key()] = Text(&*it);
+    }
+    out->text += selector->dump();
+  }
+  if (affinity != nullptr) {
+    ReadNodeTerms(affinity, *out);
+    ReadPodTerms(affinity, "podAffinity", out->near, out->unknown);
+    ReadPodTerms(affinity, "podAntiAffinity", out->apart, out->unknown);
+    out->text += affinity->dump();
+  }
+  if (spread != nullptr) {
+    for (const Json& rule : *spread) {
+      if (Text(At(&rule, "whenUnsatisfiable")) != "DoNotSchedule" || rule.size() != 4) {
+        out->unknown = true;
+      }
+      out->spread.push_back({AppOf(At(&rule, "labelSelector"), out->unknown),
+                             Text(At(&rule, "topologyKey")), rule.value("maxSkew", int64_t{1})});
+    }
+    out->text += spread->dump();
+  }
+  return out;
+}
+
+bool NodeMatches(const Placement& placement, const Labels& node) {
+  for (const auto& [key, value] : placement.selector) {
+    const auto found = node.find(key);
+    if (found == node.end() || found->second != value) return false;
+  }
+  if (placement.node_terms.empty()) return true;
+  return std::any_of(placement.node_terms.begin(), placement.node_terms.end(),
+                     [&](const std::vector<NodeExpression>& term) {
+                       return !term.empty() && std::all_of(term.begin(), term.end(),
+                                                           [&](const NodeExpression& expression) {
+                                                             return Holds(expression, node);
+                                                           });
+                     });
+}
+
+}  // namespace fairlead::sim::world
