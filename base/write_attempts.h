@@ -7,7 +7,10 @@
 //
 // After one unknown outcome a refusal of a repetition proves nothing: the first attempt may be its
 // reason. Such a write stays in doubt until the watch, or an OK, decides. What a fresh watch does
-// not show kDoubtLasts after the last unknown outcome was not done.
+// not show kDoubtLasts after the last unknown outcome was not done: then a refusal is believed.
+//
+// Who needs more than one attempt keeps a WriteAttempts per write, and nothing else, to know what
+// is in flight, in doubt, how often it failed and when it is due.
 //
 // Thread-safety: pure functions, plain values. Complexity: O(1); Pause O(log(max / initial)).
 #pragma once
@@ -54,6 +57,8 @@ class WriteAttempts {
     Backoff backoff = kNever;  // after a refusal or an unknown outcome
     Backoff silence = kNever;  // an attempt without an answer for so long counts as unknown
     Backoff unseen = kNever;   // after an OK whose effect the watch does not show
+    // A refusal is believed in doubt, too: a wrong belief costs little, and the watch corrects it.
+    bool believes_refusals = false;
   };
 
   // The time of the next attempt if the write is still wanted; infinite future: an answer decides.
@@ -67,6 +72,10 @@ class WriteAttempts {
   [[nodiscard]] bool open() const { return in_flight_ || accepted_ || in_doubt_; }
   // True if an attempt was made since Settle().
   [[nodiscard]] bool started() const { return open() || failures_ > 0; }
+  // The last answer was not OK, and no attempt followed it.
+  [[nodiscard]] bool failed() const { return failures_ > 0 && !in_flight_ && !accepted_; }
+  // After such an answer the pause goes on.
+  [[nodiscard]] bool Pauses(absl::Time now) const { return failed() && now < due_; }
   // When the last attempt became one of unknown outcome; infinite past if there is none.
   [[nodiscard]] absl::Time unknown_at() const { return unknown_at_; }
   // Failed attempts since the last success.
@@ -83,12 +92,16 @@ class WriteAttempts {
     due_ = now + rules.silence.Pause(failures_ + 1);
   }
 
-  // The answer to the last attempt. Changes nothing if none is in flight.
-  Outcome Answered(const absl::Status& status, absl::Time now, const Rules& rules) {
-    return Answered(OutcomeOf(status, /*in_doubt=*/false), now, rules);
+  // The answer to the last attempt. Changes nothing if none is in flight. `fresh`: the watch is not
+  // stale and does not show the effect, so it ends a doubt that is older than kDoubtLasts.
+  Outcome Answered(const absl::Status& status, absl::Time now, const Rules& rules,
+                   bool fresh = false) {
+    return Answered(OutcomeOf(status, /*in_doubt=*/false), now, rules, fresh);
   }
   // The same for an answer that means something else by itself than OutcomeOf says.
-  Outcome Answered(Outcome answer, absl::Time now, const Rules& rules) {
+  Outcome Answered(Outcome answer, absl::Time now, const Rules& rules, bool fresh = false) {
+    const bool over = rules.believes_refusals || (fresh && now >= unknown_at_ + kDoubtLasts);
+    if (in_flight_ && answer == Outcome::kRefused && over) in_doubt_ = false;
     const bool unproved = answer == Outcome::kRefused && in_doubt_;
     const Outcome outcome = unproved ? Outcome::kUnknown : answer;
     if (!in_flight_) return outcome;
@@ -118,7 +131,7 @@ class WriteAttempts {
 
  private:
   absl::Time due_ = absl::InfinitePast(), unknown_at_ = absl::InfinitePast();
-  int64_t failures_ = 0, unseen_ = 0;
+  int32_t failures_ = 0, unseen_ = 0;  // bindings have one of these for each pod in progress
   bool in_flight_ = false, accepted_ = false, in_doubt_ = false;
 };
 

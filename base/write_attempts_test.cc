@@ -27,6 +27,9 @@ TEST(WriteAttemptsTest, RefusalsDoNothingAndPauseLongerEachTime) {
       EXPECT_FALSE(write.MayGo(At(now))) << "one attempt at a time";
       EXPECT_EQ(write.Answered(refusal, At(now), kRules), Outcome::kRefused);
       EXPECT_FALSE(write.open()) << "nothing was done";
+      EXPECT_TRUE(write.failed());
+      EXPECT_TRUE(write.Pauses(At(now)));
+      EXPECT_FALSE(write.Pauses(At(now + pause)));
       EXPECT_EQ(write.due(), At(now + pause));
       now += pause;
     }
@@ -49,6 +52,34 @@ TEST(WriteAttemptsTest, AfterAnUnknownOutcomeNoRefusalDecides) {
   EXPECT_EQ(write.Answered(absl::OkStatus(), At(6), kRules), Outcome::kDone);
   EXPECT_FALSE(write.in_doubt());
   EXPECT_EQ(write.failures(), 0);
+}
+
+TEST(WriteAttemptsTest, AFreshWatchEndsADoubt) {
+  for (const bool fresh : {true, false}) {
+    SCOPED_TRACE(fresh);
+    WriteAttempts write;
+    write.Sent(At(0), kRules);
+    write.Answered(absl::DeadlineExceededError("no answer"), At(3), kRules, fresh);
+    write.Sent(At(50), kRules);
+    const absl::Status refusal = absl::PermissionDeniedError("403");
+    EXPECT_EQ(write.Answered(refusal, At(92), kRules, fresh), Outcome::kUnknown);
+    write.Sent(At(93), kRules);
+    EXPECT_EQ(write.Answered(refusal, At(93), kRules, fresh),
+              fresh ? Outcome::kRefused : Outcome::kUnknown);
+    EXPECT_EQ(write.in_doubt(), !fresh);
+    EXPECT_EQ(write.failures(), 3) << "they are failures of one write";
+  }
+}
+
+TEST(WriteAttemptsTest, ARefusalThatMayBeWrongIsBelievedIfTheRulesSaySo) {
+  WriteAttempts::Rules rules = kRules;
+  rules.believes_refusals = true;
+  WriteAttempts write;
+  write.Sent(At(0), rules);
+  write.Answered(absl::UnavailableError("503"), At(0), rules);
+  write.Sent(At(1), rules);
+  EXPECT_EQ(write.Answered(absl::PermissionDeniedError("403"), At(1), rules), Outcome::kRefused);
+  EXPECT_FALSE(write.open());
 }
 
 TEST(WriteAttemptsTest, SilenceIsAnUnknownOutcome) {

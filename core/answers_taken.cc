@@ -10,6 +10,7 @@ namespace fairlead::core {
 void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Time now) {
   const absl::Status& status = result.status;
   if (bindings.Answered(result.action_id, status, now)) return;
+  if (verdicts.Answered(result.action_id, status, now)) return;
   std::optional<InFlight> found = in_flight.Take(result.action_id);
   const auto accepted = accepted_launches.find(result.action_id);
   if (!found.has_value() && accepted != accepted_launches.end()) {
@@ -33,8 +34,8 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
     if (hook.OnStatusResult(update->request, status, now)) dirty = true;
   } else if (const auto* create = std::get_if<InFlightRequest>(&*found)) {
     CreationAnswered(create->name, status, now);
-  } else if (auto* evict = std::get_if<InFlightEviction>(&*found)) {
-    EvictionAnswered(std::move(*evict), status, now);
+  } else if (const auto* evict = std::get_if<InFlightEviction>(&*found)) {
+    EvictionAnswered(evict->uid, status, now);
   } else if (const auto* taint = std::get_if<InFlightTaint>(&*found)) {
     memo.valid = false;
     hook.OnTaintResult(taint->node_uid, taint->present, status, now);
@@ -46,21 +47,8 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
   } else if (std::holds_alternative<InFlightUsage>(*found)) {
     usage.Answered(status, now);
     wake_at = std::min(wake_at, usage.wake_at());
-  } else if (status.ok()) {
-    return;  // the watch shows its effect
-  } else if (auto* annotations = std::get_if<InFlightAnnotations>(&*found)) {
-    // The group is gone, another one has its name, or the write is invalid.
-    if (absl::IsNotFound(status) || absl::IsFailedPrecondition(status) ||
-        absl::IsInvalidArgument(status)) {
-      return;
-    }
-    in_flight.RetryLater(std::move(*annotations), now);
-  } else if (const auto* verdict = std::get_if<InFlightVerdict>(&*found)) {
-    // An invalid write stays invalid. Everything else is inconclusive: the object may have been
-    // replaced, or another write was faster; one that is gone takes its verdict with it when the
-    // watch shows that.
-    if (absl::IsInvalidArgument(status)) return;
-    verdicts.WriteFailed(verdict->ns, verdict->name, verdict->group, now);
+  } else if (const auto* group = std::get_if<InFlightAnnotations>(&*found)) {
+    annotations.Answered(group->uid, status, now);
   }
 }
 
@@ -88,55 +76,6 @@ void DecisionLoop::Impl::CreationAnswered(const std::string& name, const absl::S
   if (status.ok()) return;
   RequestChanged(name);
   dirty = true;  // the hook knows when it is due again
-}
-
-// Removes what is no longer to be written; false if nothing is left.
-bool DecisionLoop::Impl::KeepWanted(model::SetPodGroupAnnotations& write) const {
-  const state::WorkloadId id = state.FindGroup(write.ns, write.name);
-  if (id == state::kNoId || state.workload(id).uid != write.uid) return false;
-  const state::WorkloadDetails& details = *state.workload(id).details;
-  const auto drop_unless = [&write](const char* key, absl::Time wanted, absl::Time none) {
-    const std::string* value = write.annotations.Find(key);
-    if (value != nullptr && *value != (wanted == none ? "" : Timestamp(wanted))) {
-      write.annotations.Erase(key);
-    }
-  };
-  drop_unless(model::kStaleSinceAnnotation, details.stale_since, absl::InfiniteFuture());
-  drop_unless(model::kLastEvictionAnnotation, details.last_eviction, absl::InfinitePast());
-  return !write.annotations.empty();
-}
-
-// Repeats actions of unknown outcome that the watch has not decided meanwhile.
-void DecisionLoop::Impl::SendAgain(absl::Time now, StepResult& result) {
-  std::optional<Served> served;  // nothing below changes it
-  std::optional<queues::QueueLedger> used;
-  for (InFlightActions::Retry& due : in_flight.TakeDue(now)) {
-    if (auto* eviction = std::get_if<InFlightEviction>(&due)) {
-      model::EvictPod& evict = eviction->evict;
-      const Evictions::Purpose* purpose = evictions.PurposeOf(evict.uid);
-      if (!served.has_value()) {
-        served = WhatIsServed();
-        used.emplace(UsedByQueues());
-      }
-      if (FindLeaving(evict) == state::kNoId) {
-        evictions.Forget(evict.uid);
-      } else if (purpose != nullptr && !Serves(*purpose, evict, *served) &&
-                 !LimitUsed({evict}, *used).has_value()) {
-        // If the pod goes nevertheless, the watch will show it.
-        evictions.Forget(evict.uid);
-        TakeBack(evict);
-      } else if (stale()) {
-        in_flight.RetryLater(std::move(*eviction), now);
-      } else {
-        evictions.Sent(evict.uid);
-        Emit({0, std::move(evict)}, result, eviction->unknown);
-      }
-    } else {
-      auto& annotations = std::get<InFlightAnnotations>(due);
-      if (!KeepWanted(annotations.write)) continue;
-      Emit({0, std::move(annotations.write)}, result, annotations.unknown);
-    }
-  }
 }
 
 }  // namespace fairlead::core

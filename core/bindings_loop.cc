@@ -58,8 +58,8 @@ uint64_t DecisionLoop::Impl::Send(model::Action action) {
 }
 
 const model::StringMap& DecisionLoop::Impl::StartAnnotations(const std::string& queue) {
-  auto& [known, annotations] = last_start_annotations;
-  if (annotations.empty() || known != queue) {
+  auto& [known, last] = last_start_annotations;
+  if (last.empty() || known != queue) {
     model::StringMap& made = start_annotations[queue];
     if (made.empty()) {
       const std::optional<queues::QueueId> id = tree.FindEver(queue);
@@ -69,9 +69,9 @@ const model::StringMap& DecisionLoop::Impl::StartAnnotations(const std::string& 
                parent.empty() ? queue : absl::StrCat(parent, "/", queue)}};
     }
     known = queue;
-    annotations = made;
+    last = made;
   }
-  return annotations;
+  return last;
 }
 
 void DecisionLoop::Impl::SendBinding(state::PodId pod, model::BindPod&& bind, uint64_t& id) {
@@ -105,7 +105,8 @@ void DecisionLoop::Impl::BindingFailed(state::PodId id, const std::string& reaso
                                     "FailedBinding", reason});
 }
 
-void DecisionLoop::Impl::BindingInDoubt(state::PodId id, const std::string& reason, int attempts) {
+void DecisionLoop::Impl::BindingInDoubt(state::PodId id, const std::string& reason,
+                                        int64_t attempts) {
   if (attempts >= kDoubtsThatRefuse) refusals.Refused(state.pod(id), reason, sending_at);
 }
 

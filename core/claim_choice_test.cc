@@ -21,12 +21,9 @@ using ::testing::SizeIs;
 
 constexpr char kClass[] = "nic.io";
 
-class ClaimChoiceTest : public DecisionLoopTest {
+class ClaimChoiceTest : public NoHookTest {
  protected:
   ClaimChoiceTest() {
-    options_.hook.enabled = false;
-    Restart();
-    SyncAll();
     Put(MakeQueue("team", "", kUnlimited, kUnlimited));
     Put(MakeDeviceClass(kClass));
     AddNode("n1");

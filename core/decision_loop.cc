@@ -78,11 +78,13 @@ const DecisionLoop::Stats& DecisionLoop::stats() const { return impl_->stats; }
 
 QueueSizes DecisionLoop::queue_sizes() const {
   const Impl& impl = *impl_;
-  return {.in_flight = impl.in_flight.size() + impl.bindings.in_flight(),
-          .retries = impl.in_flight.retries() + impl.bindings.retries() + impl.verdicts.retries(),
-          .verdicts_waiting = impl.verdicts.queued(),
-          .evictions_waiting = impl.evictions.queued(),
-          .bindings_held = impl.bindings.held()};
+  return {
+      .in_flight = impl.in_flight.size() + impl.bindings.in_flight() + impl.verdicts.in_flight(),
+      .retries = impl.bindings.retries() + impl.evictions.retries() + impl.annotations.retries() +
+                 impl.verdicts.retries(),
+      .verdicts_waiting = impl.verdicts.queued(),
+      .evictions_waiting = impl.evictions.queued(),
+      .bindings_held = impl.bindings.held()};
 }
 
 std::string DecisionLoop::CheckConsistency() const { return impl_->engine->CheckConsistency(); }
@@ -133,10 +135,6 @@ const std::set<std::string>& DecisionLoop::AwaitedNodes() const {
 void DecisionLoop::PodsListed(const std::string& node, absl::string_view version,
                               const std::vector<model::Pod>& pods) {
   if (impl_->nodes.PodsListed(node, version, pods)) impl_->dirty = true;
-}
-
-std::string DecisionLoop::Impl::Timestamp(absl::Time at) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", at, absl::UTCTimeZone());
 }
 
 absl::Status DecisionLoop::RestoreUsage(absl::string_view text) {
@@ -337,9 +335,9 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
   if (change.Any()) dirty = true;
 }
 
-void DecisionLoop::Impl::Emit(model::Action action, StepResult& result, int unknown) {
+void DecisionLoop::Impl::Emit(model::Action action, StepResult& result) {
   action.id = next_action_id++;
-  in_flight.Sent(action, unknown);
+  in_flight.Sent(action);
   result.actions.push_back(std::move(action));
 }
 
@@ -347,14 +345,14 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   StepResult result;
   sending = &result;
   if (sending_at != now) {
-    timestamp = Timestamp(now);
+    timestamp = AnnotationTime(now);
     start_annotations.clear();
     last_start_annotations = {};
   }
   sending_at = now;
   for (const model::ActionResult& answer : std::exchange(answers, {})) TakeAnswer(answer, now);
   for (model::EmitEvent& event : std::exchange(events, {})) Emit({0, std::move(event)}, result);
-  SendAgain(now, result);
+  RepeatEvictions(now, result);
   ServeBindings(now, result);
   BreakGangs(now);
   if (dirty || now >= wake_at) {
@@ -364,21 +362,17 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
     ServeBindings(now, result);
   } else {
     SendEvictions(now, result);
-    if (now >= verdicts.wake_at()) FlushVerdicts(now, result);
+    if (now >= verdicts.wake_at()) verdicts.Flush(now);
   }
+  std::vector<model::Action> writes;
+  annotations.Step(now, writes);
+  for (model::Action& write : writes) Emit(std::move(write), result);
   result.wake_at =
-      std::min({wake_at, in_flight.next_retry(), bindings.wake_at(), refusals.wake_at(),
+      std::min({wake_at, annotations.wake_at(), bindings.wake_at(), refusals.wake_at(),
                 verdicts.wake_at(), stale() ? absl::InfiniteFuture() : evictions.wake_at()});
   if (dirty || !events.empty()) result.wake_at = now;  // a binding failed right away
   sending = nullptr;
   return result;
-}
-
-void DecisionLoop::Impl::FlushVerdicts(absl::Time now, StepResult& result) {
-  std::vector<model::Action> writes;
-  verdicts.Flush(now, writes);
-  stats.verdict_writes += writes.size();
-  for (model::Action& write : writes) Emit(std::move(write), result);
 }
 
 void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
@@ -391,7 +385,7 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   const size_t actions_each = options.emit_events ? 2 : 1;
   result.actions.reserve(result.actions.size() + actions_each * cycle.bindings.size());
   bindings.Add(cycle.bindings, now);
-  AddEvictions(cycle, result);
+  AddEvictions(cycle);
   wake_at = std::min(wake_at, cycle.wake_at);
   waiting = std::move(cycle.waiting);
   // Victims may release more capacity than their preemptor needs: pods are pipelined to it before
@@ -414,10 +408,9 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   TellStale();
   AddRefusals();
   AddQueueNotes();
-  std::vector<model::Action> writes;
   NoteChanges();
-  verdicts.Update(*engine, waiting, std::exchange(waiting_changes, {}), now, writes);
-  stats.verdict_writes += writes.size();
+  verdicts.Update(*engine, waiting, std::exchange(waiting_changes, {}), now);
+  std::vector<model::Action> writes;
   usage.Update(*engine, now, writes);
   wake_at = std::min(wake_at, usage.wake_at());
   for (model::Action& write : writes) Emit(std::move(write), result);

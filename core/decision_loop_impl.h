@@ -17,6 +17,7 @@
 #include "core/managed_nodes.h"
 #include "core/reconcile/bindings.h"
 #include "core/reconcile/evictions.h"
+#include "core/reconcile/group_annotations.h"
 #include "core/reconcile/in_flight.h"
 #include "core/reconcile/refusals.h"
 #include "core/reconcile/status_updater.h"
@@ -34,10 +35,17 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
         tree(state.resource_names()),
         hook(loop_options.hook, catalog),
         nodes(state, hook),
-        verdicts(state, loop_options.hook.enabled, loop_options.emit_events),
+        verdicts(state,
+                 {.hook_on = loop_options.hook.enabled,
+                  .emit_events = loop_options.emit_events,
+                  .max_in_flight = loop_options.verdicts_in_flight},
+                 [this](model::Action action) {
+                   ++stats.verdict_writes;
+                   return Send(std::move(action));
+                 }),
         usage(loop_options.usage_store),
-        in_flight(BackoffOf(loop_options)),
         evictions(loop_options.evictions),
+        annotations(state, BackoffOf(loop_options)),
         shares(state, SharingOf(loop_options), BackoffOf(loop_options), loop_options.emit_events),
         claims(state, BackoffOf(loop_options)),
         bindings(state, BackoffOf(loop_options), loop_options.group_settle, *this),
@@ -60,21 +68,16 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
 
   // ---- answers, each with the time of the step that takes it
   void TakeAnswer(const model::ActionResult& result, absl::Time now);
-  void EvictionAnswered(InFlightEviction eviction, const absl::Status& status, absl::Time now);
+  void EvictionAnswered(const std::string& uid, const absl::Status& status, absl::Time now);
   void CreationAnswered(const std::string& name, const absl::Status& status, absl::Time now);
   void ProviderAnswered(uint64_t action_id, const InFlightProvider& provider,
                         const model::ActionResult& result, absl::Time now);
-  void SendAgain(absl::Time now, StepResult& result);
-  [[nodiscard]] bool KeepWanted(model::SetPodGroupAnnotations& write) const;
 
   // ---- steps
   StepResult Step(absl::Time now);
   void Decide(absl::Time now, StepResult& result);
   void RunFollowUpCycle(absl::Time now);
-  void FlushVerdicts(absl::Time now, StepResult& result);
-  void Emit(model::Action action, StepResult& result, int unknown = 0);
-  // The format of timestamps in annotations: RFC 3339, whole seconds.
-  static std::string Timestamp(absl::Time at);
+  void Emit(model::Action action, StepResult& result);
   void TellArrival(absl::Time now);
   // When the machine should be usable.
   [[nodiscard]] absl::Time ExpectedAt(const hook::Machine& machine, absl::Time now) const;
@@ -93,7 +96,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // What every binding of this step under this queue writes onto its pod.
   const model::StringMap& StartAnnotations(const std::string& queue);
   void BindingFailed(state::PodId pod, const std::string& reason, bool sent) override;
-  void BindingInDoubt(state::PodId pod, const std::string& reason, int attempts) override;
+  void BindingInDoubt(state::PodId pod, const std::string& reason, int64_t attempts) override;
   void BindingDone(state::PodId pod) override;
   [[nodiscard]] bool PodsAreFresh() const override {
     return !stale_kinds.contains(model::Kind::kPod);
@@ -115,12 +118,13 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void FreeIdleClaims(absl::Time now, StepResult& result);
 
   // ---- evictions
-  void AddEvictions(const engine::CycleResult& cycle, StepResult& result);
+  void AddEvictions(const engine::CycleResult& cycle);
   // What the pace allows.
   void SendEvictions(absl::Time now, StepResult& result);
+  void RepeatEvictions(absl::Time now, StepResult& result);
   // An evicted group with a preemption delay waits for it again; an annotation keeps that across a
   // restart.
-  void RenewDelay(state::WorkloadId workload, absl::Time now, StepResult& result);
+  void RenewDelay(state::WorkloadId workload, absl::Time now);
   [[nodiscard]] state::PodId FindLeaving(const model::EvictPod& evict) const;
   // The victim is not evicted: it continues to run.
   void TakeBack(const model::EvictPod& evict);
@@ -214,6 +218,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   uint64_t next_action_id = 1;
   InFlightActions in_flight;
   Evictions evictions;
+  GroupAnnotations annotations;
   SharePlugin shares;
   ClaimPlugin claims;
   BindingPipeline bindings;
@@ -221,7 +226,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // Of the current step: where the pipeline sends.
   StepResult* sending = nullptr;
   absl::Time sending_at = absl::InfinitePast();
-  std::string timestamp;  // of sending_at, in the format of annotations
+  std::string timestamp;  // of sending_at (AnnotationTime)
   // StartAnnotations by queue; and of the queue asked for last.
   absl::flat_hash_map<std::string, model::StringMap> start_annotations;
   std::pair<std::string, model::StringMap> last_start_annotations;

@@ -57,6 +57,34 @@ TEST_F(DecisionLoopTest, ABindingSaysUnderWhichQueueThePodWasStarted) {
                          {"a", "dept/team"}, {"b", "q"}, {"c", "dept/team"}}));
 }
 
+TEST_F(DecisionLoopTest, TellsHowMuchWaitsInItsQueues) {
+  options_.evictions.max_in_flight = 1;
+  options_.hook.enabled = false;
+  Restart();
+  SyncAll();
+  Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+  Put(MakeNode("n", 4));
+  for (int i = 0; i < 4; ++i)
+    Put(PodBuilder("ns", absl::StrCat("p", i)).Queue("q").Gpus(1).Build());
+  const StepResult bound = Step(1);
+  EXPECT_EQ(loop_->queue_sizes().in_flight, 4u);
+  AnswerThe<model::BindPod>(bound, absl::UnavailableError("no connection"));
+  Step(1);
+  EXPECT_EQ(loop_->queue_sizes().in_flight, 0u);
+  EXPECT_EQ(loop_->queue_sizes().retries, 4u);
+  for (int i = 0; i < 4; ++i) {
+    Put(PodBuilder("ns", absl::StrCat("p", i)).Queue("q").Gpus(1).On("n").Build());
+  }
+  Put(PodBuilder("ns", "urgent").Queue("q").Gpus(2).Priority("urgent", 100).Build());
+  const StepResult evicted = Step(10);
+  EXPECT_EQ(Of<model::EvictPod>(evicted).size(), 1u);
+  EXPECT_EQ(loop_->queue_sizes().evictions_waiting, 1u);
+  EXPECT_EQ(loop_->queue_sizes().retries, 0u);
+  AnswerThe<model::SetPodUnschedulable>(evicted, absl::UnavailableError("no connection"));
+  Step(10);
+  EXPECT_EQ(loop_->queue_sizes().retries, 1u);
+}
+
 TEST_F(DecisionLoopTest, RefusedBindingIsDecidedAnewAfterItsBackoff) {
   SyncAll();
   Put(MakeQueue("q", "", kUnlimited, kUnlimited));

@@ -47,6 +47,18 @@ std::vector<T> Of(const StepResult& result) {
   return found;
 }
 
+inline std::vector<std::string> BoundIn(const StepResult& result) {
+  std::vector<std::string> names;
+  for (const model::BindPod& bind : Of<model::BindPod>(result)) names.push_back(bind.name);
+  return names;
+}
+
+inline std::vector<std::string> EvictedIn(const StepResult& result) {
+  std::vector<std::string> names;
+  for (const model::EvictPod& evict : Of<model::EvictPod>(result)) names.push_back(evict.name);
+  return names;
+}
+
 class DecisionLoopTest : public ::testing::Test {
  protected:
   DecisionLoopTest() {
@@ -96,6 +108,17 @@ class DecisionLoopTest : public ::testing::Test {
   hook::Catalog catalog_;
   Options options_;
   std::unique_ptr<DecisionLoop> loop_;
+};
+
+// Without the hook, with the queue "q", which has no limit.
+class NoHookTest : public DecisionLoopTest {
+ protected:
+  NoHookTest() {
+    options_.hook.enabled = false;
+    Restart();
+    SyncAll();
+    Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+  }
 };
 
 // Three pods of one GPU each in a queue that may have two, and no node.

@@ -11,7 +11,7 @@
 
 namespace fairlead::core {
 
-void DecisionLoop::Impl::AddEvictions(const engine::CycleResult& cycle, StepResult& result) {
+void DecisionLoop::Impl::AddEvictions(const engine::CycleResult& cycle) {
   std::vector<Evictions::Victim> set;
   for (size_t i = 0; i < cycle.evictions.size(); ++i) {
     const engine::Eviction& eviction = cycle.evictions[i];
@@ -32,10 +32,7 @@ void DecisionLoop::Impl::AddEvictions(const engine::CycleResult& cycle, StepResu
   for (const engine::StaleChange& change : cycle.stale) {
     const state::Workload& workload = state.workload(change.workload);
     if (workload.group == nullptr) continue;
-    model::SetPodGroupAnnotations write{workload.ns, workload.name, workload.uid, {}};
-    write.annotations.Set(model::kStaleSinceAnnotation,
-                          change.since.has_value() ? Timestamp(*change.since) : "");
-    Emit({0, std::move(write)}, result);
+    annotations.Write(change.workload, GroupAnnotation::kStaleSince);
   }
 }
 
@@ -197,17 +194,15 @@ void DecisionLoop::Impl::SendEvictions(absl::Time now, StepResult& result) {
     evicted.insert(state.pod(FindLeaving(evict)).workload);
     Emit({0, std::move(evict)}, result);
   }
-  for (const state::WorkloadId workload : evicted) RenewDelay(workload, now, result);
+  for (const state::WorkloadId workload : evicted) RenewDelay(workload, now);
 }
 
-void DecisionLoop::Impl::RenewDelay(state::WorkloadId id, absl::Time now, StepResult& result) {
+void DecisionLoop::Impl::RenewDelay(state::WorkloadId id, absl::Time now) {
   const state::Workload& workload = state.workload(id);
   if (workload.group == nullptr || workload.details->preemption_delay == absl::ZeroDuration())
     return;
   state.SetLastEviction(id, absl::FromUnixSeconds(absl::ToUnixSeconds(now)));
-  model::SetPodGroupAnnotations write{workload.ns, workload.name, workload.uid, {}};
-  write.annotations.Set(model::kLastEvictionAnnotation, Timestamp(now));
-  Emit({0, std::move(write)}, result);
+  annotations.Write(id, GroupAnnotation::kLastEviction);
 }
 
 // The pod, if only our decision makes it leave.
@@ -225,34 +220,53 @@ void DecisionLoop::Impl::TakeBack(const model::EvictPod& evict) {
   if (pod != state::kNoId && state.ForgetEviction(pod).Any()) dirty = true;
 }
 
-void DecisionLoop::Impl::EvictionAnswered(InFlightEviction eviction, const absl::Status& status,
+void DecisionLoop::Impl::EvictionAnswered(const std::string& uid, const absl::Status& status,
                                           absl::Time now) {
-  const model::EvictPod& evict = eviction.evict;
-  if (status.ok() || absl::IsNotFound(status)) {
-    evictions.Accepted(evict.uid);
-    if (options.emit_events && status.ok()) {
+  const Evictions::Answer answer = evictions.Answered(uid, status, now);
+  const model::EvictPod& evict = answer.evict;
+  if (evict.uid.empty()) return;
+  const state::PodId pod = FindLeaving(evict);
+  switch (answer.outcome) {
+    case Outcome::kDone:
+      if (!options.emit_events || !status.ok()) return;
       events.push_back(model::EmitEvent{model::Kind::kPod, evict.ns, evict.name, evict.uid, false,
                                         "Evicted", evict.message});
-    }
-    return;
+      return;
+    case Outcome::kUnknown:
+      if (pod == state::kNoId) evictions.Forget(uid);
+      return;
+    case Outcome::kRefused:
+      for (const model::EvictPod& spared : answer.spared) TakeBack(spared);
+      if (pod == state::kNoId) return;
+      TakeBack(evict);
+      engine->OnEvictionRefused(pod, answer.until,
+                                /*by_budget=*/absl::IsResourceExhausted(status));
+      return;
   }
-  // A refusal after an unknown outcome is believed: at worst the pod goes although its capacity
-  // counts as used, and the watch shows that.
-  if (OutcomeOf(status, /*in_doubt=*/false) == Outcome::kUnknown) {
-    evictions.Unknown(evict.uid);
-    if (FindLeaving(evict) != state::kNoId) {
-      in_flight.RetryLater(std::move(eviction), now);
-    } else {
+}
+
+// Repeats evictions of unknown outcome that the watch has not decided meanwhile, if they still
+// serve.
+void DecisionLoop::Impl::RepeatEvictions(absl::Time now, StepResult& result) {
+  if (stale()) return;
+  const std::vector<Evictions::Doubt> doubts = evictions.TakeDoubts(now);
+  if (doubts.empty()) return;
+  Served served = WhatIsServed();
+  queues::QueueLedger used = UsedByQueues();
+  for (const auto& [evict, purpose] : doubts) {
+    if (FindLeaving(evict) == state::kNoId) {
       evictions.Forget(evict.uid);
+      continue;
     }
-    return;
+    if (Serves(*purpose, evict, served) || LimitUsed({evict}, used).has_value()) {
+      evictions.SentAgain(evict.uid, now);
+      Emit({0, evict}, result);
+    } else {
+      // If the pod goes nevertheless, the watch will show it.
+      evictions.Forget(evict.uid);
+      TakeBack(evict);
+    }
   }
-  absl::Time until;
-  for (const model::EvictPod& spared : evictions.Refused(evict.uid, now, until)) TakeBack(spared);
-  const state::PodId pod = FindLeaving(evict);
-  if (pod == state::kNoId) return;
-  TakeBack(evict);
-  engine->OnEvictionRefused(pod, until, /*by_budget=*/absl::IsResourceExhausted(status));
 }
 
 }  // namespace fairlead::core

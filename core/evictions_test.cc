@@ -41,6 +41,14 @@ std::vector<std::string> Due(Evictions& evictions, absl::Time now) {
   return Names(evictions.TakeDue(now, [](const Evictions::Victim&) { return true; }));
 }
 
+void Accept(Evictions& evictions, const std::string& uid, absl::Time now) {
+  evictions.Answered(uid, absl::OkStatus(), now);
+}
+
+Evictions::Answer Refuse(Evictions& evictions, const std::string& uid, absl::Time now) {
+  return evictions.Answered(uid, absl::ResourceExhaustedError("429"), now);
+}
+
 // ---- the pace
 
 TEST(EvictionPaceTest, NoMoreThanMaxInFlightAreUnansweredAndAnswersMakePlace) {
@@ -49,7 +57,7 @@ TEST(EvictionPaceTest, NoMoreThanMaxInFlightAreUnansweredAndAnswersMakePlace) {
   EXPECT_THAT(Due(evictions, At(0)), ElementsAre("a", "b"));
   EXPECT_THAT(Due(evictions, At(9)), IsEmpty());
   EXPECT_EQ(evictions.wake_at(), absl::InfiniteFuture()) << "an answer wakes";
-  evictions.Accepted("uid-a");
+  Accept(evictions, "uid-a", At(1));
   EXPECT_THAT(Due(evictions, At(9)), ElementsAre("c"));
   EXPECT_EQ(evictions.queued(), 0u);
   EXPECT_EQ(evictions.in_flight(), 2u);
@@ -61,10 +69,10 @@ TEST(EvictionPaceTest, GangsGoTogetherInTheOrderOfTheDecisions) {
   evictions.Add({Victim("c", 2), Victim("d", 2), Victim("e", 2), Victim("f", 3)});
   EXPECT_THAT(Due(evictions, At(0)), ElementsAre("a", "b", "c", "d", "e"))
       << "one place is free, and half a gang is worth nothing";
-  evictions.Accepted("uid-a");
-  evictions.Accepted("uid-b");
+  Accept(evictions, "uid-a", At(1));
+  Accept(evictions, "uid-b", At(1));
   EXPECT_THAT(Due(evictions, At(0)), IsEmpty()) << "it took more than there was";
-  evictions.Accepted("uid-c");
+  Accept(evictions, "uid-c", At(1));
   EXPECT_THAT(Due(evictions, At(0)), ElementsAre("f"));
 }
 
@@ -96,7 +104,7 @@ TEST(EvictionPaceTest, AThousandGoWithinASecondOfAnswersThatTakeTenMilliseconds)
   for (; evictions.queued() > 0; now += absl::Milliseconds(10)) {
     for (const std::string& name : Due(evictions, now)) {
       EXPECT_LE(evictions.in_flight(), 256u);
-      evictions.Accepted(absl::StrCat("uid-", name));
+      Accept(evictions, absl::StrCat("uid-", name), now);
     }
   }
   EXPECT_LE(now, At(0) + absl::Milliseconds(100));
@@ -118,7 +126,7 @@ TEST(EvictionSetTest, WhoMayBeRefusedGoesFirstAndTheRestWaits) {
   evictions.Add({Victim("x", 4)});
   EXPECT_THAT(Due(evictions, At(0)), ElementsAre("b", "x")) << "other sets need not wait";
   EXPECT_THAT(Due(evictions, At(1)), IsEmpty());
-  evictions.Accepted("uid-b");
+  Accept(evictions, "uid-b", At(1));
   EXPECT_THAT(Due(evictions, At(1)), ElementsAre("a", "c"));
 }
 
@@ -127,11 +135,10 @@ TEST(EvictionSetTest, ARefusalSparesTheRestOfItsSetAlone) {
   evictions.Add({Victim("a", 1), Victim("b", 2, true), Victim("b2", 3, true), Victim("c", 4)});
   evictions.Add({Victim("x", 5), Victim("y", 6, true)});
   EXPECT_THAT(Due(evictions, At(0)), ElementsAre("b", "b2", "y"));
-  absl::Time until;
-  EXPECT_THAT(Names(evictions.Refused("uid-b", At(0), until)), ElementsAre("a", "c"));
-  EXPECT_THAT(Names(evictions.Refused("uid-b2", At(0), until)), IsEmpty());
+  EXPECT_THAT(Names(Refuse(evictions, "uid-b", At(0)).spared), ElementsAre("a", "c"));
+  EXPECT_THAT(Names(Refuse(evictions, "uid-b2", At(0)).spared), IsEmpty());
   EXPECT_EQ(evictions.queued(), 1u);
-  evictions.Accepted("uid-y");
+  Accept(evictions, "uid-y", At(1));
   EXPECT_THAT(Due(evictions, At(0)), ElementsAre("x"));
 }
 
@@ -155,8 +162,33 @@ TEST(EvictionSetTest, AnUnknownOutcomeLetsTheRestGo) {
   Evictions evictions({});
   evictions.Add({Victim("a", 1), Victim("b", 2, true)});
   EXPECT_THAT(Due(evictions, At(0)), ElementsAre("b"));
-  evictions.Unknown("uid-b");
+  evictions.Answered("uid-b", absl::UnavailableError("no connection"), At(0));
   EXPECT_THAT(Due(evictions, At(0)), ElementsAre("a"));
+}
+
+TEST(EvictionSetTest, DoubtsComeAgainWithGrowingPausesUntilAnAnswerDecides) {
+  Evictions evictions({});
+  evictions.Add({Victim("a", 1)});
+  EXPECT_THAT(Due(evictions, At(0)), ElementsAre("a"));
+  absl::Time now = At(0);
+  for (const int64_t pause : {1, 2, 4}) {
+    EXPECT_EQ(evictions.in_flight(), 1u);
+    evictions.Answered("uid-a", absl::UnavailableError("no connection"), now);
+    EXPECT_EQ(evictions.in_flight(), 0u);
+    EXPECT_EQ(evictions.retries(), 1u);
+    EXPECT_EQ(evictions.wake_at(), now + absl::Seconds(pause));
+    EXPECT_TRUE(evictions.TakeDoubts(now).empty());
+    now = evictions.wake_at();
+    const std::vector<Evictions::Doubt> doubts = evictions.TakeDoubts(now);
+    ASSERT_EQ(doubts.size(), 1u);
+    EXPECT_EQ(doubts[0].purpose->for_workload, "ns/w");
+    evictions.SentAgain("uid-a", now);
+  }
+  const Evictions::Answer answer = Refuse(evictions, "uid-a", now);
+  EXPECT_EQ(answer.outcome, Outcome::kRefused) << "the pod is assumed to stay";
+  EXPECT_EQ(answer.evict.name, "a");
+  EXPECT_EQ(answer.until, now + absl::Seconds(8)) << "all attempts are one series";
+  EXPECT_EQ(evictions.wake_at(), absl::InfiniteFuture());
 }
 
 // ---- back-off
@@ -164,19 +196,21 @@ TEST(EvictionSetTest, AnUnknownOutcomeLetsTheRestGo) {
 TEST(EvictionBackoffTest, DoublesUpToItsMaximumAndStartsAnewAfterALongPeace) {
   Evictions evictions({});
   absl::Time now = At(0);
-  absl::Time until;
+  const auto refused = [&](absl::string_view name) {
+    evictions.Add({Victim(name, 1)});
+    EXPECT_THAT(Due(evictions, now), ElementsAre(name));
+    return Refuse(evictions, absl::StrCat("uid-", name), now).until;
+  };
   std::vector<int64_t> pauses;
   for (int i = 0; i < 9; ++i) {
-    (void)evictions.Refused("u", now, until);
+    const absl::Time until = refused("u");
     pauses.push_back(absl::ToInt64Seconds(until - now));
     now = until;
   }
   EXPECT_THAT(pauses, ElementsAre(1, 2, 4, 8, 16, 32, 60, 60, 60));
-  (void)evictions.Refused("another", now, until);
-  EXPECT_EQ(until, now + absl::Seconds(1));
+  EXPECT_EQ(refused("another"), now + absl::Seconds(1));
   now += absl::Minutes(2);
-  (void)evictions.Refused("u", now, until);
-  EXPECT_EQ(until, now + absl::Seconds(1));
+  EXPECT_EQ(refused("u"), now + absl::Seconds(1));
 }
 
 // Every victim goes once, is dropped or is spared, and no place leaks.
@@ -211,11 +245,10 @@ TEST(EvictionsProperty, EveryVictimIsAccountedFor) {
         const size_t at = below(static_cast<uint32_t>(unanswered.size()));
         const std::string uid = absl::StrCat("uid-", unanswered[at]);
         unanswered.erase(unanswered.begin() + static_cast<ptrdiff_t>(at));
-        absl::Time until;
         if (below(4) == 0) {
-          for (const auto& spared : evictions.Refused(uid, now, until)) ++seen[spared.name];
+          for (const auto& spared : Refuse(evictions, uid, now).spared) ++seen[spared.name];
         } else {
-          evictions.Accepted(uid);
+          Accept(evictions, uid, now);
         }
       }
       ASSERT_EQ(evictions.in_flight(), unanswered.size());

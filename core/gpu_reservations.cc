@@ -48,6 +48,12 @@ std::vector<std::string> KaiConfigMaps(const model::Pod& pod) {
   return names;
 }
 
+// Adds the key, or removes it; true if that changes the set.
+template <typename Key>
+bool SetMember(std::set<Key>& keys, const Key& key, bool is) {
+  return is ? keys.insert(key).second : keys.erase(key) > 0;
+}
+
 }  // namespace
 
 std::string ReservationName(absl::string_view node, absl::string_view group) {
@@ -415,12 +421,11 @@ void GpuReservations::Serve(const GroupKey& key, absl::Time now, const InUse& in
 }
 
 void GpuReservations::Close(const GroupKey& key, bool closed, Outcome& out) {
-  if (closed ? !closed_.insert(key).second : closed_.erase(key) == 0) return;
-  out.closings.push_back({key.first, key.second, closed});
+  if (SetMember(closed_, key, closed)) out.closings.push_back({key.first, key.second, closed});
 }
 
 void GpuReservations::TellComing(const GroupKey& key, bool comes, Outcome& out) {
-  if (comes ? !coming_.insert(key).second : coming_.erase(key) == 0) return;
+  if (!SetMember(coming_, key, comes)) return;
   out.coming.push_back(
       {options_.ns, ReservationName(key.first, key.second), key.first, key.second, comes});
 }

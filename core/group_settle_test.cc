@@ -15,21 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-std::vector<std::string> BoundIn(const StepResult& result) {
-  std::vector<std::string> names;
-  for (const model::BindPod& bind : Of<model::BindPod>(result)) names.push_back(bind.name);
-  return names;
-}
-
-class GroupSettleTest : public DecisionLoopTest {
- protected:
-  GroupSettleTest() {
-    options_.hook.enabled = false;
-    Restart();
-    SyncAll();
-    Put(MakeQueue("q", "", kUnlimited, kUnlimited));
-  }
-};
+using GroupSettleTest = NoHookTest;
 
 model::Pod OwnedByJob(const std::string& name, int64_t created) {
   model::Pod pod = PodBuilder("ns", name).Queue("q").Gpus(1).Created(created).Build();

@@ -33,6 +33,9 @@ struct Options {
   GpuSharingOptions gpu_sharing;  // `enabled` and `ns` are those of `state`
   framework::Profile profile = framework::DefaultProfile();
   bool emit_events = true;
+  // Writes of verdicts that may be unanswered at once (reconcile/status_updater.h);
+  // model::kUnlimited: any number.
+  int64_t verdicts_in_flight = 1000;
   UsageStoreOptions usage_store;
   // Pods that name no queue run without any Queue object (queues/default_queue.h).
   bool builtin_default_queue = true;

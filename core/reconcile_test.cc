@@ -19,26 +19,8 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-std::vector<std::string> BoundIn(const StepResult& result) {
-  std::vector<std::string> names;
-  for (const model::BindPod& bind : Of<model::BindPod>(result)) names.push_back(bind.name);
-  return names;
-}
-
-std::vector<std::string> EvictedIn(const StepResult& result) {
-  std::vector<std::string> names;
-  for (const model::EvictPod& evict : Of<model::EvictPod>(result)) names.push_back(evict.name);
-  return names;
-}
-
-class ReconcileTest : public DecisionLoopTest {
+class ReconcileTest : public NoHookTest {
  protected:
-  ReconcileTest() {
-    options_.hook.enabled = false;
-    Restart();
-    SyncAll();
-    Put(MakeQueue("q", "", kUnlimited, kUnlimited));
-  }
   // The world obeys: pods are bound, evicted pods go. `refuse` names pods with refused bindings.
   void Obey(const StepResult& result, const std::set<std::string>& refuse = {}) {
     for (const model::Action& action : result.actions) {
@@ -277,6 +259,18 @@ TEST_F(ReconcileTest, APodOfAStepThatIsHeldGoesAndTheOthersAreDecidedAgain) {
 
 class PacedEvictionsTest : public ReconcileTest {
  protected:
+  // A node of eight GPUs with eight pods of low priority, numbered from `first`.
+  void FillNode(const std::string& node, int first) {
+    Put(MakeNode(node, 8));
+    for (int i = first; i < first + 8; ++i) {
+      Make(PodBuilder("ns", absl::StrCat("low", i))
+               .Queue("q")
+               .Gpus(1)
+               .Priority("lo", 10)
+               .On(node)
+               .Build());
+    }
+  }
   // Eight pods of low priority hold the node that a pod of high priority needs whole; one eviction
   // per second is allowed.
   void Begin() {
@@ -292,15 +286,7 @@ class PacedEvictionsTest : public ReconcileTest {
       c.value = value;
       Put(c);
     }
-    Put(MakeNode("n1", 8));
-    for (int i = 0; i < 8; ++i) {
-      Make(PodBuilder("ns", absl::StrCat("low", i))
-               .Queue("q")
-               .Gpus(1)
-               .Priority("lo", 10)
-               .On("n1")
-               .Build());
-    }
+    FillNode("n1", 0);
     Make(PodBuilder("ns", "big").Queue("q").Gpus(8).Priority("hi", 90).Created(5).Build());
   }
 };
@@ -376,15 +362,7 @@ TEST_F(PacedEvictionsTest, AGangThatHasItsMinimumAgainIsNotEvictedForItself) {
 TEST_F(PacedEvictionsTest, VictimsOnANodeThatIsNoLongerNeededRunOn) {
   Begin();
   loop_->Apply(model::Delete{model::Kind::kPod, "ns", "big", pods_.at("big").meta.uid});
-  Put(MakeNode("n0", 8));
-  for (int i = 8; i < 16; ++i) {
-    Make(PodBuilder("ns", absl::StrCat("low", i))
-             .Queue("q")
-             .Gpus(1)
-             .Priority("lo", 10)
-             .On("n0")
-             .Build());
-  }
+  FillNode("n0", 8);
   Put(MakeGroup("ns", "g", "q", 2));
   for (int i = 0; i < 2; ++i) {
     Make(PodBuilder("ns", absl::StrCat("g", i)).Group("g").Gpus(8).Priority("hi", 90).Build());

@@ -173,11 +173,8 @@ bool MachineLedger::CreationAnswered(const std::string& name, const absl::Status
   WriteAttempts& creation = machine->creation;
   const Outcome alone = OutcomeOf(absl::IsAlreadyExists(status) ? absl::OkStatus() : status,
                                   /*in_doubt=*/false);
-  const Outcome outcome = creation.Answered(alone, now, kCreationRules);
   ++version_;
-  // By now the watch would show what an earlier attempt has created.
-  return outcome == Outcome::kRefused ||
-         (alone == Outcome::kRefused && now >= creation.unknown_at() + kDoubtLasts);
+  return creation.Answered(alone, now, kCreationRules, /*fresh=*/true) == Outcome::kRefused;
 }
 
 void MachineLedger::Forget(const std::string& name) {

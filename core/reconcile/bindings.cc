@@ -35,9 +35,34 @@ bool HasGroupingOwner(const model::Pod& pod) {
 
 }  // namespace
 
-BindingPipeline::Row& BindingPipeline::RowOf(state::PodId pod) {
-  if (rows_.size() <= pod) rows_.resize(std::max<size_t>(pod + 1, 2 * rows_.size()));
-  return rows_[pod];
+BindingPipeline::Row& BindingPipeline::NewRow(state::PodId pod) {
+  if (places_.size() <= pod) places_.resize(std::max<size_t>(pod + 1, 2 * places_.size()));
+  uint32_t& place = places_[pod];
+  if (place != 0) return rows_[place - 1] = {};
+  if (free_places_.empty()) {
+    rows_.emplace_back();
+    place = static_cast<uint32_t>(rows_.size());
+  } else {
+    place = free_places_.back();
+    free_places_.pop_back();
+  }
+  return rows_[place - 1];
+}
+
+const BindingPipeline::Row* BindingPipeline::Find(state::PodId pod) const {
+  const uint32_t place = pod < places_.size() ? places_[pod] : 0;
+  return place == 0 ? nullptr : &rows_[place - 1];
+}
+
+BindingPipeline::Row* BindingPipeline::Find(state::PodId pod) {
+  return const_cast<Row*>(std::as_const(*this).Find(pod));
+}
+
+void BindingPipeline::Drop(state::PodId pod) {
+  if (Find(pod) == nullptr) return;
+  const uint32_t place = std::exchange(places_[pod], 0);
+  rows_[place - 1] = {};
+  free_places_.push_back(place);
 }
 
 bool BindingPipeline::IsBinding(state::PodId pod) const {
@@ -58,7 +83,8 @@ bool BindingPipeline::NeedsPlugin(const state::PodRecord& pod) const {
 }
 
 bool BindingPipeline::AwaitsAnswer(state::PodId pod) const {
-  return pod < rows_.size() && rows_[pod].action_id != 0 && rows_[pod].unknown == 0;
+  const Row* row = Find(pod);
+  return row != nullptr && row->attempts.in_flight() && !row->attempts.in_doubt();
 }
 
 // ---- decisions ----------------------------------------------------------------------------------
@@ -100,13 +126,13 @@ void BindingPipeline::AddStep(const engine::Binding* begin, const engine::Bindin
     not_before = std::max(not_before, SettlesAt(pod, now));
     hold = hold || NeedsPlugin(pod) || (end - begin > 1 && host_.GoesFirst(pod));
     in_doubt_.erase(binding->pod);
-    RowOf(binding->pod) = {};
+    NewRow(binding->pod);
     if (!special_.empty()) special_.erase(binding->pod);
   }
   PlacedStep placed;
   if (!in_doubt_.empty()) AddDoubts(placed, state_.pod(begin->pod).workload);
   if (!hold && not_before <= now && placed.doubts.empty()) {
-    for (; begin != end; ++begin) Send(begin->pod, MakeBinding(begin->pod));
+    for (; begin != end; ++begin) Send(begin->pod, MakeBinding(begin->pod), now);
     return;
   }
   const uint64_t id = next_step_++;
@@ -116,7 +142,7 @@ void BindingPipeline::AddStep(const engine::Binding* begin, const engine::Bindin
   step.reserving = static_cast<size_t>(end - begin);
   for (const engine::Binding* binding = begin; binding != end; ++binding) {
     step.members.push_back(binding->pod);
-    Row& row = RowOf(binding->pod);
+    Row& row = *Find(binding->pod);
     row.held = true;
     row.step = id;
     if (end - begin > 1 && host_.GoesFirst(state_.pod(binding->pod))) {
@@ -131,15 +157,8 @@ void BindingPipeline::AddStep(const engine::Binding* begin, const engine::Bindin
 }
 
 bool BindingPipeline::IsInDoubt(state::PodId pod) const {
-  return IsBinding(pod) && pod < rows_.size() && rows_[pod].unknown > 0;
-}
-
-bool BindingPipeline::Doubts(state::PodId pod, const absl::Status& status, absl::Time now) const {
-  if (rows_[pod].unknown == 0) return false;
-  // 409: the pod has a node.
-  if (absl::IsFailedPrecondition(status)) return true;
-  const auto last = in_doubt_.find(pod);
-  return last == in_doubt_.end() || now < last->second + kDoubtLasts || !host_.PodsAreFresh();
+  const Row* row = Find(pod);
+  return row != nullptr && row->attempts.in_doubt() && IsBinding(pod);
 }
 
 std::string BindingPipeline::WorkloadOf(state::PodId pod) const {
@@ -149,13 +168,13 @@ std::string BindingPipeline::WorkloadOf(state::PodId pod) const {
 }
 
 void BindingPipeline::AddDoubts(PlacedStep& step, state::WorkloadId id) {
-  std::erase_if(in_doubt_, [this](const auto& entry) { return !IsInDoubt(entry.first); });
+  std::erase_if(in_doubt_, [this](state::PodId pod) { return !IsInDoubt(pod); });
   if (in_doubt_.empty() || id == state::kNoId) return;
   const state::Workload& workload = state_.workload(id);
   const int64_t bound =
       workload.Count(state::PodStatus::kBound) + workload.Count(state::PodStatus::kRunning);
   if (!workload.is_group || bound >= engine::GangMinimum(workload)) return;
-  for (const auto& [pod, since] : in_doubt_) {
+  for (const state::PodId pod : in_doubt_) {
     if (state_.pod(pod).workload == id) step.doubts.insert(pod);
   }
 }
@@ -210,30 +229,34 @@ void BindingPipeline::TryPermit(uint64_t id, absl::Time now) {
       held.push_back(std::move(bind));
       continue;
     }
-    Row& row = RowOf(pod);
+    Row& row = *Find(pod);
     row.held = false;
     if (!step.probes.contains(pod)) row.step = 0;
     if (!bind.labels.empty() || !bind.annotations.empty()) special_[pod] = bind;
-    Send(pod, std::move(bind));
+    Send(pod, std::move(bind), now);
   }
   step.ready = std::move(held);
   if (!step.ready.empty()) return;
   // Pods that were sent first are not held: each gets its own answer.
-  for (const state::PodId pod : step.probes) RowOf(pod).step = 0;
+  for (const state::PodId pod : step.probes) {
+    if (Row* row = Find(pod); row != nullptr) row->step = 0;
+  }
   steps_.erase(found);
 }
 
-void BindingPipeline::Send(state::PodId pod, model::BindPod&& bind) {
+void BindingPipeline::Send(state::PodId pod, model::BindPod&& bind, absl::Time now) {
   uint64_t id = 0;
   host_.SendBinding(pod, std::move(bind), id);
-  RowOf(pod).action_id = id;
+  Row& row = *Find(pod);
+  row.action_id = id;
+  row.attempts.Sent(now, rules_);
   in_flight_.emplace(id, pod);
 }
 
 // ---- progress -----------------------------------------------------------------------------------
 
 void BindingPipeline::Fail(state::PodId pod, const std::string& reason, bool sent) {
-  RowOf(pod) = {};
+  Drop(pod);
   special_.erase(pod);
   const std::string ns = state_.pod(pod).ns;
   const std::string name = state_.pod(pod).name;
@@ -249,15 +272,17 @@ void BindingPipeline::Unreserve(uint64_t id, state::PodId culprit, const std::st
   const PlacedStep step = std::move(found->second);
   steps_.erase(found);
   for (const state::PodId pod : step.members) {
-    Row& row = RowOf(pod);
-    if (row.step != id) continue;
-    row.step = 0;
+    Row* row = Find(pod);
+    if (row == nullptr || row->step != id) continue;
+    row->step = 0;
     // A pod that was sent first gets its own answer.
-    if (!row.held && pod != culprit) continue;
-    row.held = false;
+    if (!row->held && pod != culprit) continue;
     if (IsBinding(pod)) {
       Fail(pod, pod == culprit ? reason : "", pod == culprit && sent);
-    } else if (state_.pod(pod).id == pod) {
+      continue;
+    }
+    Drop(pod);
+    if (state_.pod(pod).id == pod) {
       // Bound by another scheduler, or about to be deleted.
       const std::string ns = state_.pod(pod).ns;
       const std::string name = state_.pod(pod).name;
@@ -267,8 +292,8 @@ void BindingPipeline::Unreserve(uint64_t id, state::PodId culprit, const std::st
 }
 
 void BindingPipeline::ProbeDone(state::PodId pod) {
-  Row& row = RowOf(pod);
-  const auto step = steps_.find(std::exchange(row.step, 0));
+  Row* row = Find(pod);
+  const auto step = row == nullptr ? steps_.end() : steps_.find(std::exchange(row->step, 0));
   if (step == steps_.end()) return;
   step->second.probes.erase(pod);
   if (step->second.probes.empty()) permit_again_.insert(step->first);
@@ -279,28 +304,31 @@ bool BindingPipeline::Answered(uint64_t action_id, const absl::Status& status, a
   if (found == in_flight_.end()) return false;
   const state::PodId pod = found->second;
   in_flight_.erase(found);
-  Row& row = RowOf(pod);
-  if (row.action_id != action_id) return true;  // of a former decision
-  row.action_id = 0;
-  const Outcome outcome = OutcomeOf(status, Doubts(pod, status, now));
-  if (OutcomeOf(status, /*in_doubt=*/false) == Outcome::kUnknown) in_doubt_[pod] = now;
+  Row* row = Find(pod);
+  if (row == nullptr || row->action_id != action_id) return true;  // of a former decision
+  // 409: the pod has a node.
+  const bool fresh = !absl::IsFailedPrecondition(status) && host_.PodsAreFresh();
+  const Outcome outcome = row->attempts.Answered(status, now, rules_, fresh);
+  if (outcome != Outcome::kDone && !IsBinding(pod)) {  // the watch was faster
+    if (row->step == 0) Drop(pod);
+    return true;
+  }
   switch (outcome) {
     case Outcome::kDone:
-      row.unknown = 0;
       special_.erase(pod);
-      if (row.step != 0) ProbeDone(pod);
+      ProbeDone(pod);
+      Drop(pod);
       host_.BindingDone(pod);
       break;
     case Outcome::kUnknown:
-      if (!IsBinding(pod)) break;
-      repeats_[now + backoff_.Pause(++row.unknown)].push_back(pod);
-      host_.BindingInDoubt(pod, std::string(status.message()), row.unknown);
+      in_doubt_.insert(pod);
+      repeats_.Add(row->attempts.due(), pod);
+      host_.BindingInDoubt(pod, std::string(status.message()), row->attempts.failures());
       break;
     case Outcome::kRefused: {
-      if (!IsBinding(pod)) break;  // the watch was faster
       const std::string reason(status.message());
-      if (row.step != 0) {
-        Unreserve(row.step, pod, reason, /*sent=*/true);
+      if (row->step != 0) {
+        Unreserve(row->step, pod, reason, /*sent=*/true);
       } else {
         Fail(pod, reason, /*sent=*/true);
       }
@@ -326,11 +354,12 @@ void BindingPipeline::PodChanged(const model::Pod& pod) {
       may_be_grouped_.erase(id);
     }
   }
-  if (steps_.empty() || id >= rows_.size() || rows_[id].step == 0) return;
-  const uint64_t step = rows_[id].step;
+  const Row* row = steps_.empty() ? nullptr : Find(id);
+  if (row == nullptr || row->step == 0) return;
+  const uint64_t step = row->step;
   const auto found = steps_.find(step);
   if (found == steps_.end()) return;
-  if (!rows_[id].held) {
+  if (!row->held) {
     // Sent before the others of its step.
     if (state_.pod(id).status != state::PodStatus::kBinding) ProbeDone(id);
     return;
@@ -342,8 +371,8 @@ void BindingPipeline::PodChanged(const model::Pod& pod) {
 
 void BindingPipeline::PodGoing(state::PodId pod) {
   may_be_grouped_.erase(pod);
-  if (pod >= rows_.size()) return;
-  const uint64_t step = rows_[pod].step;
+  const Row* row = Find(pod);
+  const uint64_t step = row == nullptr ? 0 : row->step;
   if (step != 0) {
     const auto found = steps_.find(step);
     if (found != steps_.end()) {
@@ -352,7 +381,7 @@ void BindingPipeline::PodGoing(state::PodId pod) {
       Unreserve(step, state::kNoId, "", /*sent=*/false);
     }
   }
-  rows_[pod] = {};
+  Drop(pod);
   if (!special_.empty()) special_.erase(pod);
   if (in_doubt_.erase(pod) == 0) return;
   // Its id may be another pod's when the doubts are looked at.
@@ -365,22 +394,26 @@ void BindingPipeline::PodGoing(state::PodId pod) {
 
 // ---- output of a step ---------------------------------------------------------------------------
 
-void BindingPipeline::Repeat(state::PodId pod) {
-  Row& row = RowOf(pod);
-  if (!IsBinding(pod) || row.action_id != 0 || row.unknown == 0) return;
+void BindingPipeline::Repeat(state::PodId pod, absl::Time now) {
+  Row* row = Find(pod);
+  if (row == nullptr || !row->attempts.in_doubt() || !row->attempts.MayGo(now)) return;
+  if (!IsBinding(pod)) {  // the watch has decided
+    if (row->step == 0) Drop(pod);
+    return;
+  }
   const state::NodeId node = state_.pod(pod).node;
   if (node == state::kNoId || !state_.node(node).exists) {
     // Nothing may be bound to a node that is gone. If the pod was, the watch will show it, and
     // another binding is refused.
-    if (row.step != 0) {
-      Unreserve(row.step, pod, "", /*sent=*/false);
+    if (row->step != 0) {
+      Unreserve(row->step, pod, "", /*sent=*/false);
     } else {
       Fail(pod, "", /*sent=*/false);
     }
     return;
   }
   const auto special = special_.find(pod);
-  Send(pod, special == special_.end() ? MakeBinding(pod) : model::BindPod(special->second));
+  Send(pod, special == special_.end() ? MakeBinding(pod) : model::BindPod(special->second), now);
 }
 
 void BindingPipeline::Advance(size_t index, absl::Time now) {
@@ -390,13 +423,14 @@ void BindingPipeline::Advance(size_t index, absl::Time now) {
   for (model::Action& action : progress.actions) host_.Send(std::move(action));
   const auto held = [&](const std::string& ns, const std::string& name, const std::string& uid) {
     const state::PodId pod = state_.FindPod(ns, name);
-    const bool is = pod != state::kNoId && state_.pod(pod).uid == uid && IsBinding(pod) &&
-                    RowOf(pod).held && steps_.contains(RowOf(pod).step);
+    const Row* row = pod == state::kNoId ? nullptr : Find(pod);
+    const bool is = row != nullptr && state_.pod(pod).uid == uid && IsBinding(pod) && row->held &&
+                    steps_.contains(row->step);
     return is ? pod : state::kNoId;
   };
   for (const BindingPlugin::Failure& failure : progress.failed) {
     const state::PodId pod = held(failure.ns, failure.name, failure.uid);
-    if (pod != state::kNoId) Unreserve(RowOf(pod).step, pod, failure.reason, /*sent=*/false);
+    if (pod != state::kNoId) Unreserve(Find(pod)->step, pod, failure.reason, /*sent=*/false);
   }
   for (model::BindPod& bind : progress.reserved) {
     const state::PodId pod = held(bind.ns, bind.name, bind.uid);
@@ -404,31 +438,21 @@ void BindingPipeline::Advance(size_t index, absl::Time now) {
       plugin.Unreserve(bind.ns, bind.name);
     } else if (!state_.node(state_.pod(pod).node).exists) {
       const std::string reason = absl::StrCat("node ", bind.node, " is gone");
-      Unreserve(RowOf(pod).step, pod, reason, /*sent=*/false);
+      Unreserve(Find(pod)->step, pod, reason, /*sent=*/false);
     } else {
-      Reserve(RowOf(pod).step, pod, std::move(bind), index + 1, now);
+      Reserve(Find(pod)->step, pod, std::move(bind), index + 1, now);
     }
   }
 }
 
 void BindingPipeline::Step(absl::Time now) {
-  while (!repeats_.empty() && repeats_.begin()->first <= now) {
-    const std::vector<state::PodId> due = std::move(repeats_.begin()->second);
-    repeats_.erase(repeats_.begin());
-    for (const state::PodId pod : due) Repeat(pod);
-  }
+  for (const state::PodId pod : repeats_.TakeDue(now)) Repeat(pod, now);
   for (size_t i = 0; i < plugins_.size(); ++i) Advance(i, now);
   SettleDoubts();
   for (const auto& [id, step] : steps_) {
     if (step.not_before != absl::InfinitePast() && step.not_before <= now) permit_again_.insert(id);
   }
   for (const uint64_t id : std::exchange(permit_again_, {})) TryPermit(id, now);
-}
-
-size_t BindingPipeline::retries() const {
-  size_t count = 0;
-  for (const auto& [at, pods] : repeats_) count += pods.size();
-  return count;
 }
 
 size_t BindingPipeline::held() const {
@@ -438,7 +462,7 @@ size_t BindingPipeline::held() const {
 }
 
 absl::Time BindingPipeline::wake_at() const {
-  absl::Time at = repeats_.empty() ? absl::InfiniteFuture() : repeats_.begin()->first;
+  absl::Time at = repeats_.next();
   for (const BindingPlugin* plugin : plugins_) at = std::min(at, plugin->wake_at());
   for (const auto& [id, step] : steps_) {
     if (step.reserving == 0 && step.doubts.empty() && step.not_before != absl::InfinitePast()) {

@@ -1,6 +1,6 @@
 // The binding pipeline: from the decision that a pod goes to a node until the watch shows it there.
-// The desired state is the pod's row (kBinding and its node); a row here has the progress of its
-// binding.
+// The desired state is the pod's row (kBinding and its node); a row here has the attempts at its
+// binding, from the decision until an OK, a refusal or the end of the pod.
 //
 //   decided ──Reserve──▶ Permit ──▶ sent ──OK──▶ the watch shows it
 //               │           │         ├─refused──▶ the pod waits again, after a back-off
@@ -16,10 +16,8 @@
 // - a pod without a pod group that may still get one has waited for it (GroupSettle).
 // Bind: the capacity stays assumed until the answer is a refusal (base/write_attempts.h). A binding
 // of unknown outcome is checked before it is repeated: a pod is not bound to a node that is gone.
-// Doubt: an attempt of unknown outcome may be the reason why a repetition is refused. If it had
-// bound the pod, the watch would show that soon. So a refusal is believed again kDoubtLasts after
-// the last attempt of unknown outcome, as long as the watch of pods is not stale. The API server
-// ends a request after a minute. A conflict (409) is never believed: it says that the pod is bound.
+// Doubt ends as the rule says, as long as the watch of pods is not stale. But a conflict (409) is
+// never believed: it says that the pod is bound.
 //
 // Ownership: borrows state and plugins. Thread-safety: the owner's thread. Determinism: ordered
 // maps; time comes in as an argument. Complexity: O(1) per binding, O(log) if it is held.
@@ -35,6 +33,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/write_attempts.h"
 #include "core/reconcile/binding_plugin.h"
+#include "core/reconcile/due_times.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/state/cluster_state.h"
 
@@ -64,7 +63,7 @@ class BindingPipeline {
     // fault. `sent`: the API server refused the binding.
     virtual void BindingFailed(state::PodId pod, const std::string& reason, bool sent) = 0;
     // The outcome of this many attempts in a row is unknown.
-    virtual void BindingInDoubt(state::PodId pod, const std::string& reason, int attempts) = 0;
+    virtual void BindingInDoubt(state::PodId pod, const std::string& reason, int64_t attempts) = 0;
     virtual void BindingDone(state::PodId pod) = 0;
     // False if the pods of the state may be out of date.
     [[nodiscard]] virtual bool PodsAreFresh() const = 0;
@@ -73,7 +72,7 @@ class BindingPipeline {
   };
 
   BindingPipeline(state::ClusterState& state, Backoff backoff, GroupSettle settle, Host& host)
-      : state_(state), backoff_(backoff), settle_(settle), host_(host) {}
+      : state_(state), rules_{.backoff = backoff}, settle_(settle), host_(host) {}
   // Plugins reserve in the order of registration. They outlive the pipeline.
   void Register(BindingPlugin* plugin) { plugins_.push_back(plugin); }
 
@@ -97,16 +96,16 @@ class BindingPipeline {
   // True if some bindings are in Reserve or Permit.
   [[nodiscard]] bool Holding() const { return !steps_.empty(); }
   [[nodiscard]] size_t in_flight() const { return in_flight_.size(); }
-  // Scheduled repetitions, and held bindings. O(their times; steps).
-  [[nodiscard]] size_t retries() const;
+  [[nodiscard]] size_t retries() const { return repeats_.size(); }
+  // Bindings in Reserve or Permit. O(steps).
   [[nodiscard]] size_t held() const;
 
  private:
   struct Row {
-    uint64_t action_id = 0;  // in flight; 0: none
+    uint64_t action_id = 0;  // of the last attempt
     uint64_t step = 0;       // in steps_; 0: none
-    int32_t unknown = 0;     // answers so far that left the outcome open
-    bool held = false;       // in Reserve or Permit
+    WriteAttempts attempts;
+    bool held = false;  // in Reserve or Permit
   };
   // Pods that are placed together and held.
   struct PlacedStep {
@@ -119,7 +118,12 @@ class BindingPipeline {
     absl::Time not_before = absl::InfinitePast();
   };
 
-  Row& RowOf(state::PodId pod);
+  // A new row in the place of the pod's former one. Invalidates references to rows.
+  Row& NewRow(state::PodId pod);
+  // Null: no binding of the pod is in progress.
+  [[nodiscard]] Row* Find(state::PodId pod);
+  [[nodiscard]] const Row* Find(state::PodId pod) const;
+  void Drop(state::PodId pod);
   [[nodiscard]] bool IsBinding(state::PodId pod) const;
   [[nodiscard]] model::BindPod MakeBinding(state::PodId pod) const;
   [[nodiscard]] bool NeedsPlugin(const state::PodRecord& pod) const;
@@ -131,16 +135,14 @@ class BindingPipeline {
   // Makes the whole step wait again. `culprit` failed for `reason`.
   void Unreserve(uint64_t id, state::PodId culprit, const std::string& reason, bool sent);
   void Fail(state::PodId pod, const std::string& reason, bool sent);
-  void Send(state::PodId pod, model::BindPod&& bind);
-  void Repeat(state::PodId pod);
+  void Send(state::PodId pod, model::BindPod&& bind, absl::Time now);
+  void Repeat(state::PodId pod, absl::Time now);
   // Names the pod's workload. Its id tells nothing after an event: a pod that gets a group frees
   // the id of the lone pod, and the group may get it.
   [[nodiscard]] std::string WorkloadOf(state::PodId pod) const;
   // Files the pods whose bindings in doubt the gang's step has to wait for.
   void AddDoubts(PlacedStep& step, state::WorkloadId workload);
   [[nodiscard]] bool IsInDoubt(state::PodId pod) const;
-  // True if this answer, a refusal of the pod's binding, proves nothing.
-  [[nodiscard]] bool Doubts(state::PodId pod, const absl::Status& status, absl::Time now) const;
   // Permits steps whose doubts have been decided, and ends those that have lost a pod by it.
   void SettleDoubts();
   // A pod for which its step waits is known to be bound.
@@ -148,15 +150,17 @@ class BindingPipeline {
   void Advance(size_t plugin, absl::Time now);
 
   state::ClusterState& state_;
-  const Backoff backoff_;
+  const WriteAttempts::Rules rules_;
   const GroupSettle settle_;
   Host& host_;
   std::vector<BindingPlugin*> plugins_;
-  std::vector<Row> rows_;  // by PodId; ids are reused, which the pod's status tells
+  std::vector<uint32_t> places_;  // by PodId -> place in rows_, from 1; 0: none. Ids are reused,
+                                  // which the pod's status tells.
+  std::vector<Row> rows_;
+  std::vector<uint32_t> free_places_;
   absl::flat_hash_map<uint64_t, state::PodId> in_flight_;  // by action id
-  std::map<absl::Time, std::vector<state::PodId>> repeats_;
-  // Pods with bindings in doubt, perhaps decided since -> the last attempt of unknown outcome.
-  std::map<state::PodId, absl::Time> in_doubt_;
+  DueTimes<state::PodId> repeats_;
+  std::set<state::PodId> in_doubt_;  // perhaps decided since
   std::map<uint64_t, PlacedStep> steps_;
   std::set<uint64_t> permit_again_;  // steps to look at
   uint64_t next_step_ = 1;

@@ -4,12 +4,6 @@
 #include <utility>
 
 namespace fairlead::core {
-namespace {
-
-constexpr size_t kRefusalsBeforeTrim = 1024;
-
-}  // namespace
-
 void Evictions::Add(std::vector<Victim> set) {
   if (set.empty()) return;
   queued_ += set.size();
@@ -63,19 +57,14 @@ void Evictions::Spare(Set& set, std::vector<model::EvictPod>& spared) {
   }
 }
 
-const Evictions::Purpose* Evictions::PurposeOf(absl::string_view uid) const {
-  const auto found = purposes_.find(uid);
-  return found == purposes_.end() ? nullptr : found->second.get();
-}
-
 void Evictions::Forget(absl::string_view uid) {
-  const auto found = purposes_.find(uid);
-  if (found != purposes_.end()) purposes_.erase(found);
+  const auto found = rows_.find(uid);
+  if (found != rows_.end() && !found->second.attempts.in_flight()) rows_.erase(found);
 }
 
 bool Evictions::MayGo(absl::Time now) {
   if (options_.max_in_flight != model::kUnlimited &&
-      static_cast<int64_t>(in_flight_.size()) >= options_.max_in_flight) {
+      static_cast<int64_t>(in_flight_) >= options_.max_in_flight) {
     return false;  // an answer wakes us
   }
   if (options_.per_second <= 0) return true;
@@ -108,9 +97,14 @@ bool Evictions::SendGang(uint64_t id, Set& set, std::deque<Victim>& line, absl::
     if (!begun && !MayGo(now)) return false;
     begun = true;
     TakePlace(now);
-    in_flight_[line.front().evict.uid] = is_first ? id : kNoSet;
-    purposes_[line.front().evict.uid] = set.purpose;
+    Row& row = rows_[line.front().evict.uid];
+    const bool over = row.attempts.due() + options_.backoff_max < now;
+    if (over && !row.attempts.open()) row.attempts.Settle();
+    row.set = is_first ? id : kNoSet;
+    row.purpose = set.purpose;
+    row.evict = line.front().evict;
     if (is_first) ++set.unanswered;
+    Send(row, now);
     out.push_back(std::move(line.front().evict));
     line.pop_front();
     --queued_;
@@ -135,44 +129,64 @@ std::vector<model::EvictPod> Evictions::TakeDue(absl::Time now,
   return out;
 }
 
-uint64_t Evictions::Release(absl::string_view uid) {
-  const auto found = in_flight_.find(uid);
-  if (found == in_flight_.end()) return kNoSet;
-  const uint64_t set = found->second;
-  in_flight_.erase(found);
-  return set;
+void Evictions::Send(Row& row, absl::Time now) {
+  if (!row.attempts.in_flight()) ++in_flight_;
+  row.attempts.Sent(now, rules_);
 }
 
-void Evictions::Unknown(absl::string_view uid) {
-  // Victims that wait for the answer wait no longer: the pod may be going.
-  const auto set = sets_.find(Release(uid));
-  if (set != sets_.end()) --set->second.unanswered;
-}
-
-void Evictions::Accepted(absl::string_view uid) {
-  Unknown(uid);
-  Forget(uid);
-}
-
-std::vector<model::EvictPod> Evictions::Refused(absl::string_view uid, absl::Time now,
-                                                absl::Time& until) {
-  if (refusals_.size() >= kRefusalsBeforeTrim) {
-    absl::erase_if(refusals_, [&](const auto& entry) {
-      return entry.second.until + options_.backoff_max < now;
-    });
+std::vector<Evictions::Doubt> Evictions::TakeDoubts(absl::Time now) {
+  std::vector<Doubt> due;
+  for (const std::string& uid : doubts_.TakeDue(now)) {
+    const auto found = rows_.find(uid);
+    if (found == rows_.end()) continue;
+    const Row& row = found->second;
+    if (row.attempts.in_doubt() && row.attempts.MayGo(now)) due.push_back({row.evict, row.purpose});
   }
-  Refusal& refusal = refusals_.try_emplace(std::string(uid), Refusal{now}).first->second;
-  if (refusal.until + options_.backoff_max < now) refusal.in_a_row = 0;
-  const Backoff backoff = {options_.backoff_initial, options_.backoff_max};
-  until = refusal.until = now + backoff.Pause(++refusal.in_a_row);
+  return due;
+}
 
-  Forget(uid);
-  std::vector<model::EvictPod> spared;
-  const auto found = sets_.find(Release(uid));
-  if (found == sets_.end()) return spared;
-  --found->second.unanswered;
-  Spare(found->second, spared);
-  return spared;
+void Evictions::SentAgain(absl::string_view uid, absl::Time now) {
+  const auto found = rows_.find(uid);
+  if (found != rows_.end()) Send(found->second, now);
+}
+
+void Evictions::Trim(absl::Time now) {
+  if (rows_.size() < trim_at_) return;
+  absl::erase_if(rows_, [&](const auto& entry) {
+    const WriteAttempts& attempts = entry.second.attempts;
+    return !attempts.open() && attempts.due() + options_.backoff_max < now;
+  });
+  trim_at_ = std::max<size_t>(1024, 2 * rows_.size());
+}
+
+Evictions::Answer Evictions::Answered(absl::string_view uid, const absl::Status& status,
+                                      absl::Time now) {
+  Answer answer;
+  const auto found = rows_.find(uid);
+  if (found == rows_.end() || !found->second.attempts.in_flight()) return answer;
+  Row& row = found->second;
+  const Outcome alone =
+      absl::IsNotFound(status) ? Outcome::kDone : OutcomeOf(status, /*in_doubt=*/false);
+  answer.outcome = row.attempts.Answered(alone, now, rules_);
+  --in_flight_;
+  // The rest of its set waits no longer, also in doubt: the pod may be going.
+  const auto set = sets_.find(std::exchange(row.set, kNoSet));
+  if (set != sets_.end()) --set->second.unanswered;
+  if (answer.outcome == Outcome::kUnknown) {
+    answer.evict = row.evict;
+    doubts_.Add(row.attempts.due(), row.evict.uid);
+    return answer;
+  }
+  answer.evict = std::exchange(row.evict, {});
+  row.purpose = nullptr;
+  if (answer.outcome == Outcome::kDone) {
+    rows_.erase(found);
+    return answer;
+  }
+  answer.until = row.attempts.due();
+  if (set != sets_.end()) Spare(set->second, answer.spared);
+  Trim(now);
+  return answer;
 }
 
 }  // namespace fairlead::core

@@ -16,20 +16,22 @@
 //   too small may be large enough. Then the victims that were not sent and are not needed continue
 //   to run, but for those in whose headroom below a limit the workload was started.
 //
-// Answers:
+// Answers (base/write_attempts.h):
 //   OK, 404      it goes; the watch shows it.
 //   unknown      (no connection, 5xx) repeated after a pause; the pod stays kReleasing.
-//   a refusal    (429 of a budget, 403, 409, 422, not sent at all): nothing was done. The pod and
-//                the unsent rest of its set run on, and the next cycle decides again, with the
-//                pods that are already leaving. The pod is not chosen for backoff_initial, then
-//                twice as long each time, up to backoff_max; with a known budget, also until
-//                that budget changes (engine/victim_budgets.h). The series ends when it has not
-//                been refused for backoff_max after the last pause.
+//   a refusal    (429 of a budget, 403, 409, 422, not sent at all): nothing was done. In doubt it
+//                is believed, too: at worst the pod goes although its capacity counts as used. The
+//                pod and the unsent rest of its set run on, and the next cycle decides again, with
+//                the pods that are already leaving. The pod is not chosen again during the pause;
+//                with a known budget, also not until that budget changes (engine/victim_budgets.h).
+// Attempts at one pod, of several decisions, too, are one series with growing pauses, until it has
+// not been tried for backoff_max after the last pause.
 //
 // Ownership: values. Thread-safety: the owner's thread. No clock: times come in. Complexity: O(log
 // n) per victim. Determinism: first in, first out.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -42,6 +44,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/write_attempts.h"
+#include "core/reconcile/due_times.h"
 #include "scheduler/model/action.h"
 #include "scheduler/model/resources.h"
 
@@ -75,7 +78,10 @@ class Evictions {
     Cause cause = Cause::kWaiting;
   };
 
-  explicit Evictions(const EvictionOptions& options) : options_(options) {}
+  explicit Evictions(const EvictionOptions& options)
+      : options_(options),
+        rules_{.backoff = {options.backoff_initial, options.backoff_max},
+               .believes_refusals = true} {}
 
   // Adds one decision. Victims of a gang are adjacent.
   void Add(std::vector<Victim> set);
@@ -88,27 +94,35 @@ class Evictions {
   // Drops unsent victims that do not serve the purpose of their set any more.
   std::vector<Pruned> Prune(
       const std::function<bool(const Purpose&, const model::EvictPod&)>& serves);
-  // The purpose of a sent request, until its answer is known; null: unknown.
-  [[nodiscard]] const Purpose* PurposeOf(absl::string_view uid) const;
-  // It is not evicted any more.
-  void Forget(absl::string_view uid);
   // The evictions to be sent now; they count as in flight. Drops victims for which `wanted` is
   // false.
   std::vector<model::EvictPod> TakeDue(absl::Time now,
                                        const std::function<bool(const Victim&)>& wanted);
-  // Another decision sent it: a repetition after an unknown outcome.
-  void Sent(const std::string& uid) { in_flight_[uid]; }
-  // An answer left the outcome open: its place is free.
-  void Unknown(absl::string_view uid);
-  // It goes.
-  void Accepted(absl::string_view uid);
-  // The pod stays. Returns which others of the set run on, in order; `until`: when its eviction may
-  // be tried again.
-  std::vector<model::EvictPod> Refused(absl::string_view uid, absl::Time now, absl::Time& until);
+  // A request whose outcome is unknown.
+  struct Doubt {
+    model::EvictPod evict;
+    std::shared_ptr<const Purpose> purpose;
+  };
+  // Those that are due again. For each of them call SentAgain or Forget.
+  std::vector<Doubt> TakeDoubts(absl::Time now);
+  void SentAgain(absl::string_view uid, absl::Time now);
+  // It is not evicted any more.
+  void Forget(absl::string_view uid);
 
-  // When TakeDue has something although no answer came; infinite future if never.
-  [[nodiscard]] absl::Time wake_at() const { return wake_at_; }
-  [[nodiscard]] size_t in_flight() const { return in_flight_.size(); }
+  struct Answer {
+    Outcome outcome = Outcome::kDone;
+    model::EvictPod evict;  // no uid: none of that pod is in flight
+    // After a refusal: the others of the set that run on, in order, and when the eviction may be
+    // tried again.
+    std::vector<model::EvictPod> spared;
+    absl::Time until;
+  };
+  Answer Answered(absl::string_view uid, const absl::Status& status, absl::Time now);
+
+  // When TakeDue or TakeDoubts has something although no answer came; infinite future if never.
+  [[nodiscard]] absl::Time wake_at() const { return std::min(wake_at_, doubts_.next()); }
+  [[nodiscard]] size_t in_flight() const { return in_flight_; }
+  [[nodiscard]] size_t retries() const { return doubts_.size(); }
   // Decided and not sent.
   [[nodiscard]] size_t queued() const { return queued_; }
 
@@ -120,11 +134,14 @@ class Evictions {
     bool fresh = true;      // decided in this cycle
     std::shared_ptr<Purpose> purpose;
   };
-  struct Refusal {
-    absl::Time until;
-    int in_a_row = 0;
-  };
   static constexpr uint64_t kNoSet = 0;
+  // The attempts at one pod. After a refusal only the attempts are kept.
+  struct Row {
+    WriteAttempts attempts;
+    model::EvictPod evict;
+    std::shared_ptr<const Purpose> purpose;
+    uint64_t set = kNoSet;  // that waits for the answer
+  };
 
   // Sends the gang at the front of `line`. False if the pace does not allow it.
   bool SendGang(uint64_t id, Set& set, std::deque<Victim>& line, absl::Time now,
@@ -134,16 +151,19 @@ class Evictions {
   void Spare(Set& set, std::vector<model::EvictPod>& spared);
   [[nodiscard]] bool MayGo(absl::Time now);
   void TakePlace(absl::Time now);
-  // Releases the place of a request in flight; returns the set that waits for its answer.
-  uint64_t Release(absl::string_view uid);
+  void Send(Row& row, absl::Time now);
+  // Forgets series of refusals that are over.
+  void Trim(absl::Time now);
 
   const EvictionOptions options_;
+  const WriteAttempts::Rules rules_;
   std::map<uint64_t, Set> sets_;  // by the order of decisions
   uint64_t next_set_ = 1;
   size_t queued_ = 0;
-  absl::flat_hash_map<std::string, uint64_t> in_flight_;  // uid -> set that waits for it, or kNoSet
-  absl::flat_hash_map<std::string, Refusal> refusals_;
-  absl::flat_hash_map<std::string, std::shared_ptr<const Purpose>> purposes_;  // by uid
+  size_t in_flight_ = 0;
+  absl::flat_hash_map<std::string, Row> rows_;  // by uid
+  DueTimes<std::string> doubts_;                // uids
+  size_t trim_at_ = 1024;
   // Until when sent requests fill the pace (the theoretical arrival time of a leaky bucket).
   absl::Time filled_until_ = absl::InfinitePast();
   absl::Time wake_at_ = absl::InfiniteFuture();

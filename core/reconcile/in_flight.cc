@@ -1,20 +1,13 @@
 #include "core/reconcile/in_flight.h"
 
-#include <iterator>
 #include <utility>
 
 namespace fairlead::core {
 namespace {
 
-std::optional<InFlight> WhatMatters(const model::Action& action, int unknown) {
+std::optional<InFlight> WhatMatters(const model::Action& action) {
   if (const auto* evict = std::get_if<model::EvictPod>(&action.what)) {
-    return InFlightEviction{*evict, unknown};
-  }
-  if (const auto* verdict = std::get_if<model::SetPodUnschedulable>(&action.what)) {
-    return InFlightVerdict{verdict->ns, verdict->name, false};
-  }
-  if (const auto* group = std::get_if<model::SetPodGroupSchedulability>(&action.what)) {
-    return InFlightVerdict{group->ns, group->name, true};
+    return InFlightEviction{evict->uid};
   }
   if (const auto* create = std::get_if<model::CreateNodeRequest>(&action.what)) {
     return InFlightRequest{create->request->meta.name};
@@ -44,7 +37,7 @@ std::optional<InFlight> WhatMatters(const model::Action& action, int unknown) {
     return InFlightClaim{model::Key(deallocate->ns, deallocate->name), false};
   }
   if (const auto* annotations = std::get_if<model::SetPodGroupAnnotations>(&action.what)) {
-    return InFlightAnnotations{*annotations, unknown};
+    return InFlightAnnotations{annotations->uid};
   }
   if (std::holds_alternative<model::StoreUsage>(action.what)) return InFlightUsage{};
   if (const auto* taint = std::get_if<model::SetNodeTaint>(&action.what)) {
@@ -58,8 +51,8 @@ std::optional<InFlight> WhatMatters(const model::Action& action, int unknown) {
 
 }  // namespace
 
-void InFlightActions::Sent(const model::Action& action, int unknown) {
-  if (std::optional<InFlight> sent = WhatMatters(action, unknown)) {
+void InFlightActions::Sent(const model::Action& action) {
+  if (std::optional<InFlight> sent = WhatMatters(action)) {
     in_flight_.emplace(action.id, *std::move(sent));
   }
 }
@@ -75,27 +68,6 @@ std::optional<InFlight> InFlightActions::Take(uint64_t action_id) {
   InFlight found = std::move(it->second);
   in_flight_.erase(it);
   return found;
-}
-
-std::vector<InFlightActions::Retry> InFlightActions::TakeDue(absl::Time now) {
-  std::vector<Retry> due;
-  while (!retries_.empty() && retries_.begin()->first <= now) {
-    auto& first = retries_.begin()->second;
-    due.insert(due.end(), std::make_move_iterator(first.begin()),
-               std::make_move_iterator(first.end()));
-    retries_.erase(retries_.begin());
-  }
-  return due;
-}
-
-size_t InFlightActions::retries() const {
-  size_t count = 0;
-  for (const auto& [at, due] : retries_) count += due.size();
-  return count;
-}
-
-absl::Time InFlightActions::next_retry() const {
-  return retries_.empty() ? absl::InfiniteFuture() : retries_.begin()->first;
 }
 
 }  // namespace fairlead::core

@@ -12,9 +12,14 @@
 // Refreshes of all kinds together go at kRefreshesPerSecond. No hash includes changing numbers
 // (position, used, node counts): a change of them alone is never written.
 //
-// A write that was refused, or whose outcome is unknown, is repeated after a pause that doubles,
-// unless the watch has shown by then that it was done. What the watch shows of a group is not
-// believed when it waits again after its verdict was cleared: that may be from before the clear.
+// At most `max_in_flight` writes are unanswered; the others wait here, and are made when their turn
+// comes, so that a verdict that changes again is written once. Clears go first. First verdicts go
+// before changed ones, but every fourth place is for a changed one.
+//
+// A write that was refused, or whose outcome is unknown, is repeated after a pause that doubles
+// (base/write_attempts.h), unless the watch has shown by then that it was done. What the watch
+// shows is not believed if it may be from before the write: the same verdict was written or shown
+// earlier, and the watch has not shown what was written between them.
 // A verdict is cleared when the group's bindings have been seen, or kBindings after they were
 // decided: until then they may be refused, and the group waits for the same reason. A pod that was
 // bound while its verdict was in flight loses the verdict when it is seen on its node.
@@ -29,15 +34,18 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "base/write_attempts.h"
+#include "core/reconcile/due_times.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/model/action.h"
 #include "scheduler/state/cluster_state.h"
@@ -49,28 +57,36 @@ class StatusUpdater {
   static constexpr int64_t kRefreshesPerSecond = 4;
   static constexpr int64_t kConditionsPerSecond = 100;
 
-  StatusUpdater(const state::ClusterState& state, bool hook_on, bool emit_events)
-      : state_(state), hook_on_(hook_on), emit_events_(emit_events) {}
+  struct Settings {
+    bool hook_on = false, emit_events = false;
+    int64_t max_in_flight = 1000;  // model::kUnlimited: any number
+  };
+  // `send` sends an action and returns its id. Each write is answered, with Answered.
+  StatusUpdater(const state::ClusterState& state, Settings settings,
+                std::function<uint64_t(model::Action)> send)
+      : state_(state), settings_(settings), send_(std::move(send)) {}
 
   // `waiting` is everything that waits now, `changes` what came and left since the last Update.
-  // Appends the due writes.
+  // Sends the due writes.
   void Update(const engine::Engine& engine, const std::vector<engine::Waiting>& waiting,
-              const engine::WaitingChanges& changes, absl::Time now,
-              std::vector<model::Action>& actions);
-  // Appends the writes that are due by time alone.
-  void Flush(absl::Time now, std::vector<model::Action>& actions);
-  // A write of ours failed and has to be repeated. `group`: the name is of a PodGroup, not a pod.
-  void WriteFailed(const std::string& ns, const std::string& name, bool group, absl::Time now);
+              const engine::WaitingChanges& changes, absl::Time now);
+  // Sends the writes that are due by time, or by an answer, alone.
+  void Flush(absl::Time now);
+  // False: the id belongs to no write.
+  bool Answered(uint64_t action_id, const absl::Status& status, absl::Time now);
   // The watch showed the pod. Call it for pods on a node that have a verdict, and for all pods
   // while AwaitsBound().
   void PodSeen(state::PodId pod);
   [[nodiscard]] bool AwaitsBound() const { return !bound_.empty() || !leaving_.empty(); }
 
-  // Writes that wait for their pace, and those to be repeated after a pause. O(times of those).
+  // Writes that wait for their pace or for a place in flight; in flight; and those to be repeated
+  // after a pause.
   [[nodiscard]] size_t queued() const {
-    return news_.size() + refreshes_.size() + pods_.size() + bound_.size();
+    return firsts_.size() + news_.size() + refreshes_.size() + pods_.size() + bound_.size() +
+           clears_.size();
   }
-  [[nodiscard]] size_t retries() const;
+  [[nodiscard]] size_t in_flight() const { return in_flight_.size(); }
+  [[nodiscard]] size_t retries() const { return retries_.size(); }
 
   // When Flush has something to write although nothing changed; infinite future if never.
   [[nodiscard]] absl::Time wake_at() const { return wake_at_; }
@@ -79,8 +95,7 @@ class StatusUpdater {
   [[nodiscard]] absl::Time Since(state::WorkloadId workload) const;
 
  private:
-  // The pause before a failed write is repeated.
-  static constexpr Backoff kRetry = {absl::Seconds(1), absl::Minutes(1)};
+  static constexpr WriteAttempts::Rules kRules = {.backoff = {absl::Seconds(1), absl::Minutes(1)}};
   static constexpr absl::Duration kBindings = absl::Seconds(10);
 
   // At most so many per second on average, `burst` of them at once.
@@ -108,23 +123,41 @@ class StatusUpdater {
     Condition condition;        // the condition that its pods should have; no reason: none
     // Last written, or in flight.
     std::string written_hash, written_nominated, written_reason;
-    bool in_doubt = false;                             // that write failed, and may have been done
-    bool watch_tells = true;                           // if the watch shows that write, it was done
+    WriteAttempts write;      // of that; one for all pods of a missing group
+    uint64_t written_as = 0;  // names it
+    size_t unanswered = 0;    // its actions
+    bool watch_tells = true;  // if the watch shows that write, it was done
+    // Values that the watch may show still, of before that write.
+    std::vector<std::string> unshown;
     absl::flat_hash_map<std::string, Condition> pods;  // of a group, by uid
+    WriteAttempts conditions;                          // of these
+    size_t unanswered_conditions = 0;
     bool queued_news = false, queued_refresh = false, queued_pods = false;
     bool look_at_pods = true;  // conditions of a group's pods may differ from the desired ones
     bool tell_event = false;
-    bool cleared = false;  // an earlier verdict of it was: the watch may show what came before
     bool leaving = false;  // in leaving_: nothing is written
     uint64_t version = 0;  // of the workload, at the last check of its pods
     absl::Time since = absl::InfinitePast();
-    absl::Time retry_at = absl::InfinitePast();
-    int failures = 0;    // in a row
-    uint64_t round = 0;  // last Update that found it waiting
+    uint64_t round = 0;   // last Update that found it waiting
+    uint64_t serial = 0;  // of the row
   };
-  struct Pause {
-    absl::Time until;
-    int failures = 0;
+  // What an action in flight writes.
+  struct Ticket {
+    enum class To : uint8_t { kRow, kCondition, kBoundPod, kClear };
+    To to = To::kRow;
+    uint32_t id = 0;       // of the workload, or of the bound pod
+    uint64_t serial = 0;   // Row::written_as, Row::serial, or Removal::serial
+    std::string uid, key;  // of the pod; "namespace/name" of a group to be cleared
+  };
+  struct Removal {
+    WriteAttempts attempts;
+    uint64_t serial = 0;               // of the last one
+    std::vector<std::string> unshown;  // as of the row that was removed
+  };
+  // A group that this process has cleared.
+  struct Cleared {
+    std::string uid;
+    std::vector<std::string> unshown;  // values that the watch may show still
   };
   // The workloads behind an entry, as of the last Update.
   struct ClassRow {
@@ -138,67 +171,92 @@ class StatusUpdater {
   void RenewBehind(const engine::Waiting& entry, state::WorkloadId workload, int64_t place,
                    absl::Time now);
   static bool IsRowOf(const Row& row, const state::Workload& workload);
+  static bool IsWaiting(const state::PodRecord& pod);
+  static std::string ValueOf(absl::string_view hash, absl::string_view nominated);
+  static bool IsAsGroup(const state::Workload& workload);
+  // True if the former scheduler left a reason for waiting on a running workload.
+  static bool BearsFormerReason(const state::Workload& workload);
   Row& RowOf(const state::Workload& workload, const engine::Waiting& entry, absl::Time now);
-  void Start(Row& row, const state::Workload& workload) const;
+  void Start(Row& row, const state::Workload& workload);
   void SetCondition(const state::Workload& workload, Row& row) const;
   void Enqueue(state::WorkloadId id, Row& row);
   // True if the watch shows the last write.
   [[nodiscard]] bool ShowsWritten(const state::Workload& workload, const Row& row) const;
-  // Something differs from the last write, or that write is in doubt.
+  // What the watch may show after the last write of the row, and before the next one is shown.
+  [[nodiscard]] std::vector<std::string> Unshown(const state::Workload& workload,
+                                                 const Row& row) const;
+  // Call it before another value is written than the last one.
+  void NoteUnshown(const state::Workload& workload, Row& row) const;
+  // Something differs from the last write, or that write failed.
   static bool HasNews(const Row& row) {
-    return row.in_doubt || row.written_reason != row.condition.reason;
+    return row.write.failed() || row.written_reason != row.condition.reason;
   }
   static bool HasRefresh(const Row& row) {
     return row.written_hash != row.hash || row.written_nominated != row.nominated;
   }
   [[nodiscard]] Row* FindRow(const state::Workload& workload) const;
 
-  void Write(const state::Workload& workload, Row& row, std::vector<model::Action>& actions) const;
-  void WriteGroup(const state::Workload& workload, const Row& row,
-                  std::vector<model::Action>& actions) const;
-  void WritePod(const state::PodRecord& pod, const Row& row, bool whole,
-                std::vector<model::Action>& actions) const;
-  // Writes conditions of a group's pods; false if the pace delays some of them.
-  bool WritePods(const state::Workload& workload, Row& row, absl::Time now,
-                 std::vector<model::Action>& actions);
-  void EmitChange(const state::Workload& workload, const Row& row,
-                  std::vector<model::Action>& actions) const;
+  [[nodiscard]] bool Full() const {
+    return settings_.max_in_flight != model::kUnlimited &&
+           in_flight_.size() >= static_cast<size_t>(settings_.max_in_flight);
+  }
+  template <typename W>
+  void Send(W write, Ticket ticket) {
+    in_flight_.emplace(send_({0, std::move(write)}), std::move(ticket));
+  }
+  void Write(state::WorkloadId id, Row& row, absl::Time now);
+  void WriteGroup(const state::Workload& workload, const Row& row, Ticket ticket);
+  void WritePod(const state::PodRecord& pod, const Row& row, bool whole, Ticket ticket);
+  // Writes conditions of a group's pods; false if some of them have to wait.
+  bool WritePods(const state::Workload& workload, Row& row, absl::Time now);
+  void EmitChange(const state::Workload& workload, const Row& row) const;
+  [[nodiscard]] Row* RowAt(state::WorkloadId id) const {
+    return id < rows_.size() ? rows_[id].get() : nullptr;
+  }
+  // Answers to a row: its write, or one of its conditions.
+  void RowAnswered(const Ticket& ticket, Outcome outcome, absl::Time now);
+  void ConditionAnswered(const Ticket& ticket, Outcome outcome, absl::Time now);
 
-  void FlushNews(absl::Time now, std::vector<model::Action>& actions);
-  void FlushPods(absl::Time now, std::vector<model::Action>& actions);
-  void FlushRefreshes(absl::Time now, std::vector<model::Action>& actions);
-  void FlushBound(absl::Time now, std::vector<model::Action>& actions);
+  void TakeRetries(absl::Time now);
+  void FlushNews(absl::Time now);
+  void FlushPods(absl::Time now);
+  void FlushRefreshes(absl::Time now);
+  void FlushBound(absl::Time now);
+  void FlushClears(absl::Time now);
+  // Drops entries of rows that are gone, if there are many.
+  void Compact(std::deque<state::WorkloadId>& lane, bool Row::* queued) const;
   // Clears verdicts of workloads that no longer wait: a pod's binding removed its verdict; a
   // group's is removed here.
-  void Clear(const std::vector<state::WorkloadId>& gone, absl::Time now,
-             std::vector<model::Action>& actions);
+  void Clear(const std::vector<state::WorkloadId>& gone, absl::Time now);
   // True if the verdict stays until the bindings of the group are known.
   bool KeepForBindings(state::WorkloadId id, absl::Time now);
   // Clears the verdicts of groups in leaving_ whose bindings are known, or overdue.
-  void ClearBound(absl::Time now, std::vector<model::Action>& actions);
-  void WriteClear(std::vector<std::string> groups, std::vector<model::Action>& actions);
-  [[nodiscard]] bool WasCleared(const state::Workload& workload) const;
-  void CollectUnclear(absl::Time now, std::vector<std::string>& groups);
+  void ClearBound(absl::Time now);
+  // The group of the row, which goes, has to be cleared.
+  void AddClear(const Row& row);
+  void TrimCleared();
 
   const state::ClusterState& state_;
-  const bool hook_on_;
-  const bool emit_events_;
+  const Settings settings_;
+  const std::function<uint64_t(model::Action)> send_;
   std::vector<std::unique_ptr<Row>> rows_;  // by WorkloadId; null: does not wait
   std::vector<state::WorkloadId> alone_;  // had an entry of their own in the last Update, in order
-  std::deque<state::WorkloadId> news_, refreshes_, pods_;
-  std::map<absl::Time, std::vector<state::WorkloadId>> retries_;
+  std::deque<state::WorkloadId> firsts_, news_, refreshes_, pods_;
+  DueTimes<state::WorkloadId> retries_;
+  absl::flat_hash_map<uint64_t, Ticket> in_flight_;  // by action id
   absl::flat_hash_map<uint64_t, ClassRow> equivalence_classes_;
   // Groups that wait no longer, and whose bindings are not known -> until when they may stay so.
   std::map<state::WorkloadId, absl::Time> leaving_;
-  // Groups ("namespace/name") that this process has cleared -> uid. May include some that are gone.
-  absl::flat_hash_map<std::string, std::string> cleared_;
+  // By "namespace/name". May include some that are gone.
+  absl::flat_hash_map<std::string, Cleared> cleared_;
   size_t trim_cleared_at_ = 1024;
-  std::map<std::string, Pause> unclear_;  // groups ("namespace/name") still to be cleared
-  std::map<state::PodId, Pause> bound_;   // have a verdict although they are on a node
+  std::map<std::string, Removal> clears_;  // groups ("namespace/name") to be cleared
+  std::map<state::PodId, Removal> bound_;  // have a verdict although they are on a node
   Pace refresh_pace_{kRefreshesPerSecond, 1};
   Pace pods_pace_{kConditionsPerSecond, 32};
   absl::Time wake_at_ = absl::InfiniteFuture();
-  uint64_t round_ = 0;
+  bool was_full_ = false;  // writes wait for a place in flight
+  uint64_t round_ = 0, serials_ = 0, turn_ = 0;
 };
 
 }  // namespace fairlead::core

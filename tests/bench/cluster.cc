@@ -61,6 +61,7 @@ core::Options LoopCluster::QuietOptions() {
   options.hook.enabled = false;
   options.emit_events = false;
   options.evictions.max_in_flight = model::kUnlimited;  // a step shows all its decisions
+  options.verdicts_in_flight = model::kUnlimited;
   return options;
 }
 

@@ -1,0 +1,411 @@
+// The writes of StatusUpdater: which go when, their answers, and their repetitions.
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "core/reconcile/status_updater.h"
+#include "scheduler/verdict/json.h"
+#include "scheduler/verdict/text.h"
+
+namespace fairlead::core {
+namespace {
+
+constexpr char kUnschedulable[] = "Unschedulable";
+
+// Every fourth place goes to changed verdicts although first ones wait.
+constexpr uint64_t kTurns = 4;
+
+// Adds the entries of other pools, which the write keeps.
+void AddConditions(const model::PodGroup& group, model::SetPodGroupSchedulability& write) {
+  write.node_pool = model::NodePoolOf(group);
+  write.conditions = group.scheduling_conditions;
+}
+
+// Adds the entry of a group with schedulingBackoff 1: its attempt failed, and why. Programs that
+// move groups between node pools act on it, and a restart reads it. So it is not written before the
+// attempt failed.
+void AddAttempt(const state::Workload& workload, model::SetPodGroupSchedulability& write) {
+  if (workload.group->scheduling_backoff == model::kTryForEver) return;
+  if (!workload.GaveUp()) {
+    write.own_condition = model::OwnCondition::kRemove;
+  } else if (model::FailedAttemptOf(*workload.group).has_value()) {
+    write.own_condition = model::OwnCondition::kKeep;
+  } else {
+    write.reason = workload.details->failed_attempt->reason;
+    write.message = workload.details->failed_attempt->message;
+    write.names_pool = true;
+  }
+}
+
+// Of "namespace/name".
+state::WorkloadId FindGroup(const state::ClusterState& state, absl::string_view key) {
+  const size_t slash = key.find('/');
+  return state.FindGroup(key.substr(0, slash), key.substr(slash + 1));
+}
+
+}  // namespace
+
+bool StatusUpdater::Pace::Take(absl::Time now, absl::Time& wake_at) {
+  if (now + slack_ < next_) {
+    wake_at = std::min(wake_at, next_ - slack_);
+    return false;
+  }
+  next_ = std::max(next_, now) + each_;
+  return true;
+}
+
+// ---- writes -------------------------------------------------------------------------------------
+
+void StatusUpdater::WriteGroup(const state::Workload& workload, const Row& row, Ticket ticket) {
+  model::SetPodGroupSchedulability write;
+  write.ns = workload.ns;
+  write.name = workload.name;
+  write.uid = workload.uid;
+  constexpr size_t kWhole = 64 << 10;  // far below the limit of an object
+  write.schedulability_json = verdict::ToJson(row.verdict, kWhole);
+  write.reason = std::string(verdict::ConditionReason(row.verdict.code, settings_.hook_on));
+  write.message = row.condition.sentence;
+  AddConditions(*workload.group, write);
+  AddAttempt(workload, write);
+  Send(std::move(write), std::move(ticket));
+}
+
+void StatusUpdater::WritePod(const state::PodRecord& pod, const Row& row, bool whole,
+                             Ticket ticket) {
+  model::SetPodUnschedulable write;
+  write.ns = pod.ns;
+  write.name = pod.name;
+  write.uid = pod.uid;
+  write.reason = row.condition.reason;
+  write.message = row.condition.sentence;
+  if (whole) {
+    write.verdict_json = verdict::ToJson(row.verdict);
+    write.nominated_node = row.nominated;
+  }
+  write.observed_generation = pod.generation;
+  ticket.uid = pod.uid;
+  Send(std::move(write), std::move(ticket));
+}
+
+bool StatusUpdater::WritePods(const state::Workload& workload, Row& row, absl::Time now) {
+  const bool quiet = !workload.group->mark_unschedulable;
+  bool all = true;
+  for (const state::PodId id : workload.pods) {
+    const state::PodRecord& pod = state_.pod(id);
+    if (!IsWaiting(pod)) continue;
+    const auto [known, added] = row.pods.try_emplace(pod.uid);
+    Condition& written = known->second;
+    if (added && pod.details->waiting_reason.has_value() && !pod.has_verdict) {
+      // A former process wrote it, if it equals the new value. A verdict is from before the pod had
+      // a group.
+      written.reason = *pod.details->waiting_reason;
+      if (written.reason == row.condition.reason) written.sentence = row.condition.sentence;
+    }
+    if (written == row.condition) continue;
+    // Other autoscalers act on this reason alone.
+    const bool seen = written.reason == kUnschedulable || row.condition.reason == kUnschedulable;
+    if (quiet && written.reason != kUnschedulable) continue;
+    if (Full()) return false;
+    const bool news = written.reason != row.condition.reason;
+    const bool now_due =
+        news ? seen || pods_pace_.Take(now, wake_at_) : refresh_pace_.Take(now, wake_at_);
+    if (!now_due) {
+      all = false;
+      continue;
+    }
+    written = row.condition;
+    if (row.conditions.accepted()) row.conditions.Settle();
+    if (!row.conditions.in_flight()) row.conditions.Sent(now, kRules);
+    ++row.unanswered_conditions;
+    WritePod(pod, row, /*whole=*/false, {Ticket::To::kCondition, workload.id, row.serial, "", ""});
+  }
+  return all;
+}
+
+void StatusUpdater::EmitChange(const state::Workload& workload, const Row& row) const {
+  model::EmitEvent event;
+  const bool as_group = IsAsGroup(workload);
+  const bool about_pod = !as_group && !workload.pods.empty();
+  event.about = as_group ? model::Kind::kPodGroup : model::Kind::kPod;
+  event.ns = workload.ns;
+  event.name = about_pod ? state_.pod(workload.pods.front()).name : workload.name;
+  event.uid = about_pod ? state_.pod(workload.pods.front()).uid : workload.uid;
+  event.warning = verdict::IsFault(row.verdict.code);
+  event.reason = std::string(verdict::CodeName(row.verdict.code));
+  event.note = verdict::Message(row.verdict);
+  send_({0, std::move(event)});
+}
+
+void StatusUpdater::Write(state::WorkloadId id, Row& row, absl::Time now) {
+  const state::Workload& workload = state_.workload(id);
+  const bool same = row.written_hash == row.hash && row.written_nominated == row.nominated;
+  if (!same) NoteUnshown(workload, row);
+  row.written_hash = row.hash;
+  row.written_nominated = row.nominated;
+  row.written_reason = row.condition.reason;
+  row.written_as = ++serials_;
+  row.unanswered = 0;
+  // Another value than the one in flight, or than the accepted one, is another write.
+  if (row.write.in_flight() || row.write.accepted()) row.write.Settle();
+  row.write.Sent(now, kRules);
+  const Ticket ticket{Ticket::To::kRow, id, row.written_as, "", ""};
+  if (IsAsGroup(workload)) {
+    ++row.unanswered;
+    WriteGroup(workload, row, ticket);
+  } else {
+    // A missing group has no object to write to: each of its pods gets the whole verdict.
+    for (const state::PodId pod_id : workload.pods) {
+      const state::PodRecord& pod = state_.pod(pod_id);
+      if (!IsWaiting(pod)) continue;
+      if (workload.is_group) row.pods[pod.uid] = row.condition;
+      ++row.unanswered;
+      WritePod(pod, row, /*whole=*/true, ticket);
+    }
+    if (row.unanswered == 0) row.write.Answered(Outcome::kDone, now, kRules);
+  }
+  if (std::exchange(row.tell_event, false) && settings_.emit_events) EmitChange(workload, row);
+}
+
+// ---- answers ------------------------------------------------------------------------------------
+
+bool StatusUpdater::Answered(uint64_t action_id, const absl::Status& status, absl::Time now) {
+  const auto found = in_flight_.find(action_id);
+  if (found == in_flight_.end()) return false;
+  const Ticket ticket = std::move(found->second);
+  in_flight_.erase(found);
+  // An invalid write stays invalid. Everything else is inconclusive: the object may have been
+  // replaced, or another write was faster; one that is gone takes its verdict with it when the
+  // watch shows that.
+  const bool ends = absl::IsInvalidArgument(status);
+  const Outcome outcome = ends ? Outcome::kDone : OutcomeOf(status, /*in_doubt=*/false);
+  switch (ticket.to) {
+    case Ticket::To::kRow:
+      RowAnswered(ticket, outcome, now);
+      break;
+    case Ticket::To::kCondition:
+      ConditionAnswered(ticket, outcome, now);
+      break;
+    case Ticket::To::kBoundPod:
+      if (const auto pod = bound_.find(ticket.id);
+          pod != bound_.end() && pod->second.serial == ticket.serial) {
+        pod->second.attempts.Answered(outcome, now, kRules);
+        wake_at_ = std::min(wake_at_, pod->second.attempts.due());
+      }
+      break;
+    case Ticket::To::kClear:
+      if (const auto group = clears_.find(ticket.key);
+          group != clears_.end() && group->second.serial == ticket.serial) {
+        WriteAttempts& attempts = group->second.attempts;
+        attempts.Answered(outcome, now, kRules);
+        wake_at_ = std::min(wake_at_, attempts.due());
+        if (attempts.accepted()) clears_.erase(group);
+      }
+      break;
+  }
+  if (was_full_) wake_at_ = absl::InfinitePast();
+  return true;
+}
+
+void StatusUpdater::RowAnswered(const Ticket& ticket, Outcome outcome, absl::Time now) {
+  Row* row = RowAt(ticket.id);
+  if (row == nullptr || row->written_as != ticket.serial) return;  // another write followed it
+  --row->unanswered;
+  if (outcome == Outcome::kDone) {
+    if (row->unanswered == 0) row->write.Answered(outcome, now, kRules);
+    return;
+  }
+  row->pods.erase(ticket.uid);
+  // Failed answers to writes of several pods of one workload are one failure.
+  if (!row->write.in_flight()) return;
+  row->write.Answered(outcome, now, kRules);
+  retries_.Add(row->write.due(), ticket.id);
+  row->queued_news = row->queued_refresh = true;  // in no lane until then
+  wake_at_ = std::min(wake_at_, row->write.due());
+}
+
+void StatusUpdater::ConditionAnswered(const Ticket& ticket, Outcome outcome, absl::Time now) {
+  Row* row = RowAt(ticket.id);
+  if (row == nullptr || row->serial != ticket.serial) return;
+  --row->unanswered_conditions;
+  if (outcome == Outcome::kDone) {
+    if (row->unanswered_conditions == 0) row->conditions.Answered(outcome, now, kRules);
+    return;
+  }
+  row->pods.erase(ticket.uid);
+  if (!row->conditions.in_flight()) return;
+  row->conditions.Answered(outcome, now, kRules);
+  retries_.Add(row->conditions.due(), ticket.id);
+  row->queued_pods = true;
+  wake_at_ = std::min(wake_at_, row->conditions.due());
+}
+
+// ---- lanes --------------------------------------------------------------------------------------
+
+void StatusUpdater::TakeRetries(absl::Time now) {
+  for (const state::WorkloadId id : retries_.TakeDue(now)) {
+    Row* row = RowAt(id);
+    if (row == nullptr || !IsRowOf(*row, state_.workload(id))) continue;
+    if (!row->write.Pauses(now)) row->queued_news = row->queued_refresh = false;
+    if (!row->conditions.Pauses(now)) {
+      row->queued_pods = false;
+      row->look_at_pods = true;
+    }
+    if (!row->leaving) Enqueue(id, *row);
+  }
+}
+
+void StatusUpdater::FlushNews(absl::Time now) {
+  while (!Full() && (!firsts_.empty() || !news_.empty())) {
+    const bool change = firsts_.empty() || (!news_.empty() && ++turn_ % kTurns == 0);
+    std::deque<state::WorkloadId>& lane = change ? news_ : firsts_;
+    const state::WorkloadId id = lane.front();
+    lane.pop_front();
+    Row* row = RowAt(id);
+    if (row == nullptr || !row->queued_news || row->write.Pauses(now)) continue;
+    row->queued_news = false;
+    if (!IsRowOf(*row, state_.workload(id)) || row->leaving || !HasNews(*row)) continue;
+    Write(id, *row, now);
+  }
+}
+
+void StatusUpdater::FlushPods(absl::Time now) {
+  for (const state::WorkloadId id : std::exchange(pods_, {})) {
+    Row* row = RowAt(id);
+    if (row == nullptr || !row->queued_pods || row->conditions.Pauses(now)) continue;
+    row->queued_pods = false;
+    const state::Workload& workload = state_.workload(id);
+    if (!IsRowOf(*row, workload) || !IsAsGroup(workload)) continue;
+    if (row->leaving) {
+      row->look_at_pods = true;
+      continue;
+    }
+    if (!WritePods(workload, *row, now)) {
+      row->queued_pods = true;
+      pods_.push_back(id);
+    }
+  }
+}
+
+void StatusUpdater::FlushRefreshes(absl::Time now) {
+  while (!refreshes_.empty() && !Full()) {
+    const state::WorkloadId id = refreshes_.front();
+    Row* row = RowAt(id);
+    if (row != nullptr && row->queued_refresh && !row->write.Pauses(now)) {
+      if (IsRowOf(*row, state_.workload(id)) && !row->leaving && HasRefresh(*row)) {
+        if (!refresh_pace_.Take(now, wake_at_)) return;
+        Write(id, *row, now);
+      }
+      row->queued_refresh = false;
+    }
+    refreshes_.pop_front();
+  }
+}
+
+void StatusUpdater::Compact(std::deque<state::WorkloadId>& lane, bool Row::* queued) const {
+  if (lane.size() < 1024 || lane.size() < 2 * rows_.size()) return;
+  absl::flat_hash_set<state::WorkloadId> known;
+  std::erase_if(lane, [&](state::WorkloadId id) {
+    const Row* row = RowAt(id);
+    return row == nullptr || !(row->*queued) || !known.insert(id).second;
+  });
+}
+
+void StatusUpdater::PodSeen(state::PodId id) {
+  const state::PodRecord& pod = state_.pod(id);
+  const bool on_node =
+      pod.status == state::PodStatus::kBound || pod.status == state::PodStatus::kRunning;
+  if (on_node && leaving_.contains(pod.workload)) wake_at_ = absl::InfinitePast();
+  if (pod.ours && on_node && (pod.has_verdict || pod.details->waiting_reason.has_value())) {
+    bound_.try_emplace(id);
+    wake_at_ = absl::InfinitePast();
+  } else if (!bound_.empty()) {
+    bound_.erase(id);
+  }
+}
+
+void StatusUpdater::FlushBound(absl::Time now) {
+  for (auto it = bound_.begin(); it != bound_.end() && !Full();) {
+    const state::PodRecord& pod = state_.pod(it->first);
+    if (pod.id != it->first) {
+      it = bound_.erase(it);
+      continue;
+    }
+    Removal& removal = (it++)->second;  // stays until the pod is seen without a verdict
+    WriteAttempts& attempts = removal.attempts;
+    if (!attempts.MayGo(now)) {
+      wake_at_ = std::min(wake_at_, attempts.due());
+      continue;
+    }
+    attempts.Sent(now, kRules);
+    model::SetPodUnschedulable write;
+    write.ns = pod.ns;
+    write.name = pod.name;
+    write.uid = pod.uid;
+    removal.serial = ++serials_;
+    Send(std::move(write), {Ticket::To::kBoundPod, pod.id, removal.serial, pod.uid, ""});
+  }
+}
+
+void StatusUpdater::FlushClears(absl::Time now) {
+  for (auto it = clears_.begin(); it != clears_.end() && !Full();) {
+    Removal& removal = it->second;
+    WriteAttempts& attempts = removal.attempts;
+    if (!attempts.MayGo(now)) {
+      wake_at_ = std::min(wake_at_, attempts.due());
+      ++it;
+      continue;
+    }
+    const std::string& key = it->first;
+    const state::WorkloadId id = FindGroup(state_, key);
+    const bool needless = id == state::kNoId || state_.workload(id).group == nullptr ||
+                          FindRow(state_.workload(id)) != nullptr;
+    const bool shown = !needless && attempts.failed() &&
+                       state_.workload(id).group->schedulability_hash.empty() &&
+                       !BearsFormerReason(state_.workload(id));
+    if (needless || shown) {
+      it = clears_.erase(it);
+      continue;
+    }
+    const state::Workload& workload = state_.workload(id);
+    model::SetPodGroupSchedulability write{workload.ns, workload.name, workload.uid, "", "", ""};
+    AddConditions(*workload.group, write);
+    attempts.Sent(now, kRules);
+    std::vector<std::string>& values = removal.unshown;
+    std::string value = ValueOf(workload.group->schedulability_hash, "");
+    if (std::find(values.begin(), values.end(), value) == values.end()) {
+      values.push_back(std::move(value));
+    }
+    cleared_[key] = {workload.uid, removal.unshown};
+    removal.serial = ++serials_;
+    Send(std::move(write), {Ticket::To::kClear, id, removal.serial, "", key});
+    ++it;
+  }
+  TrimCleared();
+}
+
+void StatusUpdater::TrimCleared() {
+  if (cleared_.size() < trim_cleared_at_) return;
+  absl::erase_if(cleared_, [this](const auto& entry) {
+    return FindGroup(state_, entry.first) == state::kNoId;
+  });
+  trim_cleared_at_ = std::max<size_t>(1024, 2 * cleared_.size());
+}
+
+void StatusUpdater::Flush(absl::Time now) {
+  wake_at_ = absl::InfiniteFuture();
+  ClearBound(now);
+  FlushClears(now);
+  FlushBound(now);
+  TakeRetries(now);
+  FlushNews(now);
+  FlushPods(now);
+  FlushRefreshes(now);
+  Compact(firsts_, &Row::queued_news);
+  Compact(news_, &Row::queued_news);
+  Compact(refreshes_, &Row::queued_refresh);
+  was_full_ = Full();
+  wake_at_ = std::min(wake_at_, retries_.next());
+}
+
+}  // namespace fairlead::core
