@@ -1,16 +1,27 @@
-// Every kind has a row of traits, a type and decoders that belong together.
+// Every kind has a row of traits, a type, decoders, a definition and a rule of the role that belong
+// together.
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
-#include <utility>
+#include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "document/yaml.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kube/codec/codec.h"
 #include "kube/transport/http.h"
 
 namespace fairlead::kube {
 namespace {
+
+using ::testing::Contains;
+using ::testing::IsSupersetOf;
+using ::testing::Matches;
 
 std::string Smallest(const model::KindTraits& traits, absl::string_view metadata = "") {
   return absl::StrCat(R"({"apiVersion":")", traits.api_version, R"(","kind":")", traits.name,
@@ -70,6 +81,64 @@ TEST(Kinds, PathsAreDistinct) {
     EXPECT_TRUE(paths.insert(CollectionPath(traits.kind)).second) << traits.name;
     EXPECT_EQ(absl::StartsWith(CollectionPath(traits.kind), "/api/v1/"),
               absl::string_view(traits.api_version) == "v1");
+  }
+}
+
+std::vector<Json> Documents(const std::string& file) {
+  std::ifstream in(file);
+  const auto documents =
+      LoadYaml(std::string(std::istreambuf_iterator<char>(in), {}), {.aliases = true});
+  EXPECT_TRUE(documents.ok()) << file << ": " << documents.status();
+  return documents.ok() ? *documents : std::vector<Json>();
+}
+
+std::vector<std::string> TextsAt(const Json& object, absl::string_view field) {
+  std::vector<std::string> texts;
+  const Json* list = object.Find(field);
+  if (list == nullptr) return texts;
+  for (const Json& item : list->items()) texts.push_back(item.text());
+  return texts;
+}
+
+std::string GroupOf(const model::KindTraits& traits) {
+  const std::vector<std::string> parts = absl::StrSplit(traits.api_version, '/');
+  return parts.size() == 2 ? parts[0] : "";
+}
+
+TEST(Kinds, TheRoleMayListAndWatchEach) {
+  const std::vector<Json> documents = Documents("manifests/base/rbac.yaml");
+  for (const model::KindTraits& traits : model::kKindTraits) {
+    bool may = false;
+    for (const Json& document : documents) {
+      if (document.TextAt({"kind"}) != "ClusterRole") continue;
+      if (document.TextAt({"metadata", "name"}) != "fairlead") continue;
+      for (const Json& rule : document.Find("rules")->items()) {
+        may = may || (Matches(Contains(GroupOf(traits)))(TextsAt(rule, "apiGroups")) &&
+                      Matches(Contains(traits.resource))(TextsAt(rule, "resources")) &&
+                      Matches(IsSupersetOf({"list", "watch"}))(TextsAt(rule, "verbs")));
+      }
+    }
+    EXPECT_TRUE(may) << traits.name;
+  }
+}
+
+TEST(Kinds, DefinitionsOfInstalledKindsAreShipped) {
+  for (const model::KindTraits& traits : model::kKindTraits) {
+    if (traits.presence != model::Presence::kInstalled) continue;
+    const std::string file =
+        absl::StrCat("crds/", absl::AsciiStrToLower(absl::string_view(traits.name)), ".yaml");
+    const std::vector<Json> documents = Documents(file);
+    ASSERT_EQ(documents.size(), 1u) << file;
+    const Json& crd = documents[0];
+    EXPECT_EQ(crd.TextAt({"spec", "names", "kind"}), traits.name);
+    EXPECT_EQ(crd.TextAt({"spec", "names", "plural"}), traits.resource);
+    EXPECT_EQ(crd.TextAt({"spec", "scope"}), traits.is_namespaced ? "Namespaced" : "Cluster");
+    std::vector<std::string> versions;
+    for (const Json& version : crd.At({"spec", "versions"})->items()) {
+      versions.push_back(
+          absl::StrCat(crd.TextAt({"spec", "group"}), "/", version.TextAt({"name"})));
+    }
+    EXPECT_THAT(versions, Contains(traits.api_version));
   }
 }
 

@@ -417,7 +417,11 @@ Change ClusterState::UpsertPodGroup(const model::PodGroup& group) {
       old != nullptr && old->meta.annotations.Get(model::kLastStartAnnotation) ==
                             group.meta.annotations.Get(model::kLastStartAnnotation);
   if (!same_start) TouchWorkload(id);  // its victims' order depends on it
-  workload.group = std::make_shared<const model::PodGroup>(group);
+  // Every pod may have a group: what nothing reads is not kept, and equal labels share their texts.
+  auto kept = std::make_shared<model::PodGroup>(group);
+  kept->meta.owners = {};
+  kept->meta.labels.Intern(texts_);
+  workload.group = std::move(kept);
   workload.uid = group.meta.uid;
   const bool past_changed = ReadPast(workload, old.get());
   if (same_spec && !past_changed) {

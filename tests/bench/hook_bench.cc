@@ -109,7 +109,12 @@ void DemandCapped20kWith(Run& run, bool gathers, bool groups) {
   const Stopwatch first;
   const core::StepResult told = cluster.Step();
   first_ms.push_back(first.Seconds() * 1e3);
-  Require(Count<model::SetPodUnschedulable>(told) == kWaiting, "verdicts missing");
+  // The conditions of a group's pods follow its verdict, paced.
+  const auto verdicts = [&](const core::StepResult& result) {
+    return groups ? Count<model::SetPodGroupSchedulability>(result)
+                  : Count<model::SetPodUnschedulable>(result);
+  };
+  Require(verdicts(told) == kWaiting, "verdicts missing");
   cluster.Confirm(told);
   settle();
   for (int i = 0; i < kArrivals; ++i) {
@@ -119,7 +124,7 @@ void DemandCapped20kWith(Run& run, bool gathers, bool groups) {
     const core::StepResult result = cluster.Step();
     arrival_ms.push_back(watch.Seconds() * 1e3);
     Require(Count<model::CreateNodeRequest>(result) == 0, "a node above the cap");
-    Require(Count<model::SetPodUnschedulable>(result) >= 1, "no verdict for the arriving pod");
+    Require(verdicts(result) >= 1, "no verdict for the arriving pod");
     cluster.Confirm(result);
   }
   settle();
