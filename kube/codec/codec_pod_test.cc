@@ -140,6 +140,7 @@ TEST(PodJsonTest, GpuShareAndItsConflicts) {
   const model::Pod both = FromJson(
       R"({"metadata":{"annotations":{"gpu-fraction":"0.5"}},
           "spec":{"containers":[{"resources":{"limits":{"nvidia.com/gpu":1}}}]}})");
+  EXPECT_FALSE(both.spec.gpu_share.IsSet()) << "it holds a whole GPU if it runs";
   EXPECT_EQ(both.invalid,
             "metadata.annotations[gpu-fraction]: cannot be combined with a request for "
             "nvidia.com/gpu");

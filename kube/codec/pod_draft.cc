@@ -136,6 +136,7 @@ model::GpuShare ParseGpuShare(const model::StringMap& annotations,
                      absl::StartsWith(name, model::kMigPrefix);
     if (!gpu || amount <= 0) continue;
     problems.Add(path.Key(key), absl::StrCat("cannot be combined with a request for ", name));
+    share = {};  // what a running pod has is what it requests
   }
   return share;
 }
