@@ -122,9 +122,11 @@ absl::Duration Application::UntilWake() const {
 
 absl::Time Application::WakeAt() const {
   if (heartbeat_.open()) return absl::InfinitePast();
+  // Nothing is decided until the objects are read, or the new configuration is in effect.
   const bool polls = reading_ || next_.has_value();
+  const absl::Time decision = polls ? absl::InfiniteFuture() : wake_at_;
   const absl::Time check = last_now_ + (next_check_ - ports_.clock->Steady());
-  return std::min({wake_at_, next_tick_, node_pods_.wake_at(), UsageWakeAt(),
+  return std::min({decision, next_tick_, node_pods_.wake_at(), UsageWakeAt(),
                    was_synced_ ? check : next_sync_report_,
                    polls ? last_now_ + kPoll : absl::InfiniteFuture()});
 }
