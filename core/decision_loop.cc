@@ -80,6 +80,7 @@ QueueSizes DecisionLoop::queue_sizes() const {
   const Impl& impl = *impl_;
   return {
       .in_flight = impl.in_flight.size() + impl.bindings.in_flight() + impl.verdicts.in_flight(),
+      .provider_calls = impl.in_flight.open_calls(),
       .retries = impl.bindings.retries() + impl.evictions.retries() + impl.annotations.retries() +
                  impl.verdicts.retries(),
       .verdicts_waiting = impl.verdicts.queued(),

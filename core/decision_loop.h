@@ -42,7 +42,8 @@ struct StepResult {
 // cluster: each object has at most one write of a kind here. (Queues of the adapter:
 // kube::ExecutorStats.)
 struct QueueSizes {
-  size_t in_flight = 0;          // sent and not answered
+  size_t in_flight = 0;          // writes that are sent and not answered
+  size_t provider_calls = 0;     // the same of calls of the provider
   size_t retries = 0;            // failed or of unknown outcome, and to be repeated after a pause
   size_t verdicts_waiting = 0;   // verdicts and conditions that their pace delays
   size_t evictions_waiting = 0;  // decided and not sent

@@ -147,7 +147,8 @@ void ProcessChecks::WhileCalm(const Replica& replica, absl::Duration quiet_for) 
     fail_("queues", absl::StrCat(replica.identity(), " has ", writes, " writes in its queue after ",
                                  absl::FormatDuration(quiet_for), " without a change"));
   }
-  if (replica.loop() == nullptr) return;
+  // A standby writes nothing.
+  if (replica.loop() == nullptr || replica.identity() != holder_) return;
   const core::QueueSizes sizes = replica.loop()->queue_sizes();
   const size_t waits = sizes.in_flight + sizes.retries + sizes.verdicts_waiting +
                        sizes.evictions_waiting + sizes.bindings_held;

@@ -52,9 +52,17 @@ std::optional<InFlight> WhatMatters(const model::Action& action) {
 }  // namespace
 
 void InFlightActions::Sent(const model::Action& action) {
-  if (std::optional<InFlight> sent = WhatMatters(action)) {
-    in_flight_.emplace(action.id, *std::move(sent));
+  std::optional<InFlight> sent = WhatMatters(action);
+  if (!sent.has_value()) return;
+  if (std::holds_alternative<InFlightProvider>(*sent)) {
+    ++open_calls_;
+    calls_.push_back(action.id);
+    if (calls_.size() > kMostCalls) {
+      open_calls_ -= in_flight_.erase(calls_.front());
+      calls_.pop_front();
+    }
   }
+  in_flight_.emplace(action.id, *std::move(sent));
 }
 
 void InFlightActions::SetCall(uint64_t action_id, const InFlightProvider& call) {
@@ -66,6 +74,7 @@ std::optional<InFlight> InFlightActions::Take(uint64_t action_id) {
   auto it = in_flight_.find(action_id);
   if (it == in_flight_.end()) return std::nullopt;
   InFlight found = std::move(it->second);
+  if (std::holds_alternative<InFlightProvider>(found)) --open_calls_;
   in_flight_.erase(it);
   return found;
 }

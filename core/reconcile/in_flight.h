@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <variant>
@@ -66,10 +67,18 @@ class InFlightActions {
   void SetCall(uint64_t action_id, const InFlightProvider& call);
   // The subject of the answer; none if its answer makes no difference.
   std::optional<InFlight> Take(uint64_t action_id);
-  [[nodiscard]] size_t size() const { return in_flight_.size(); }
+  // Without calls of the provider.
+  [[nodiscard]] size_t size() const { return in_flight_.size() - open_calls_; }
+  [[nodiscard]] size_t open_calls() const { return open_calls_; }
 
  private:
+  // The API server, or its silence, answers every write; a provider may never answer. The answer to
+  // a call that so many others followed is not waited for.
+  static constexpr size_t kMostCalls = 10'000;
+
   absl::flat_hash_map<uint64_t, InFlight> in_flight_;
+  std::deque<uint64_t> calls_;  // of the provider, the oldest first; some were answered
+  size_t open_calls_ = 0;
 };
 
 }  // namespace fairlead::core
