@@ -107,6 +107,8 @@ void Truth::OnNode(const ApiServer::Commit& commit) {
     row = NodeRow();
     row.before = facts.allocatable;
     nodes_changed_at_ = time_->now();
+    // One of its name was there before: its labels may be what is known.
+    if (!node_names_.insert(facts.name).second) row.labels_changed_at = time_->now();
   } else if (!(row.facts.allocatable == facts.allocatable)) {
     row.before = row.facts.allocatable;
     row.changed_at = time_->now();

@@ -13,6 +13,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -175,6 +176,7 @@ class Truth {
   std::map<std::string, GroupRow> groups_;  // by "ns/name"
   std::map<std::string, ClassRow> classes_;
   absl::Time nodes_changed_at_ = absl::InfinitePast();
+  std::set<std::string> node_names_;  // of all that ever were
   struct Departed {
     std::string ns, app, node;
     absl::Time at;
