@@ -426,13 +426,17 @@ StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
       JudgePurchases(demand, input.members, nodes, context);
     }
     RemoveUnneeded(context);
-    for (MachineView& view : context.views) context.WriteStatus(view);
+    JudgePurchases(demand, input.members, nodes, context);
+    for (MachineView& view : context.views) {
+      if (view.request().phase == model::NodeRequestPhase::kDraining) context.NoteWitness(view);
+      context.WriteStatus(view);
+    }
     AdoptOrphans(nodes, context);
   }
   if (options_.enabled && !input.gathered) {
     gathering_.Update(gathering_.ChangesTo(demand), input.now);
   }
-  Provision(demand, input.members, nodes, placement, context);
+  Provision(demand, input.members, placement, context);
   std::move(context.actions.begin(), context.actions.end(), std::back_inserter(out.actions));
   out.wake_at = std::min(UpToWholeSecond(out.wake_at), gathering_.closes_at());
   return out;

@@ -87,8 +87,8 @@ class Hook::Impl {
 
   // ---- demand (provisioning.cc)
   class GuardedPlacement;
-  void Provision(const Demand& demand, const DemandMembers* members, const NodesByRow& nodes,
-                 Placement& placement, StepContext& context);
+  void Provision(const Demand& demand, const DemandMembers* members, Placement& placement,
+                 StepContext& context);
   void JudgePurchases(const Demand& demand, const DemandMembers* members, const NodesByRow& nodes,
                       StepContext& context);
   // Empty if the rate of provisioning, and former purchases, permit the item; else why not: then

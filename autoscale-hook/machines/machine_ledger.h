@@ -114,6 +114,7 @@ struct Machine {
   std::map<std::string, absl::Time> surplus_since;  // by provider id (surplus.h)
   bool failure_counted = false;                     // in the back-off
   bool shape_learned = false;
+  bool witness_refused = false;  // a status that said it was of no use (provisioning_guard.h)
   bool loss_told = false;
 
   [[nodiscard]] const std::string& name() const { return desired.meta.name; }

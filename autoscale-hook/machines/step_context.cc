@@ -119,7 +119,13 @@ bool StepContext::Taint(MachineView& view, bool present) {
 void StepContext::NoteWitness(const MachineView& view) const {
   model::NodeRequest& request = view.request();
   // An older CRD may not know the value. It must not keep the machine.
-  if (view.machine->written.has_value() && view.machine->written->attempts.failures() > 0) {
+  Machine& machine = *view.machine;
+  if (machine.written.has_value() && machine.written->attempts.failures() > 0 &&
+      !machine.written->attempts.in_flight() &&
+      machine.written->status.failure == ProvisioningGuard::kUnhelpful) {
+    machine.witness_refused = true;
+  }
+  if (machine.witness_refused) {
     if (request.failure != ProvisioningGuard::kUnhelpful) return;
     request.failure.clear();
     request.failed_at.reset();

@@ -378,8 +378,8 @@ void Hook::Impl::ExplainGuard(const DemandItem& item, const PlanInput& input, Pl
   for (std::string& detail : found) outcome.details.push_back(std::move(detail));
 }
 
-void Hook::Impl::Provision(const Demand& demand, const DemandMembers* members,
-                           const NodesByRow& nodes, Placement& placement, StepContext& context) {
+void Hook::Impl::Provision(const Demand& demand, const DemandMembers* members, Placement& placement,
+                           StepContext& context) {
   StepOutput& out = context.out;
   const auto add = [&](const DemandItem& item) -> DemandOutcome& {
     DemandOutcome outcome;
@@ -391,7 +391,6 @@ void Hook::Impl::Provision(const Demand& demand, const DemandMembers* members,
     for (const DemandItem& item : demand) add(item);
     return;
   }
-  JudgePurchases(demand, members, nodes, context);
   std::vector<std::string> details;
   const std::vector<size_t> chosen = SelectItems(demand, context, details);
 

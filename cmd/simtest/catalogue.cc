@@ -41,9 +41,9 @@ const hook::Catalog& WorldCatalog(int version) {
     if (more) types.push_back(Type("gpu2", 16, 64, 2, 2.1));
     return new hook::Catalog(hook::Catalog::FromTypes(std::move(types)));
   };
-  static const std::vector<const hook::Catalog*> kVersions = {make(4, false), make(6, false),
-                                                              make(4, true)};
-  return *kVersions[static_cast<size_t>(version) % kVersions.size()];
+  static const auto* const kVersions =
+      new std::vector<const hook::Catalog*>{make(4, false), make(6, false), make(4, true)};
+  return *(*kVersions)[static_cast<size_t>(version) % kVersions->size()];
 }
 
 int64_t CheapestMicroUsdFor(int64_t gpus) {

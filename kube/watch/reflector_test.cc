@@ -229,7 +229,7 @@ TEST_F(ReflectorTest, ServerErrorsBackOffAndRetryAfterIsObeyed) {
 
 TEST_F(ReflectorTest, TheSameSeedWaitsTheSameTime) {
   const auto wait = [](uint64_t seed) {
-    Backoff backoff(absl::Seconds(1), absl::Seconds(30), seed);
+    JitteredBackoff backoff({absl::Seconds(1), absl::Seconds(30)}, seed);
     backoff.Next();
     return backoff.Next();
   };
