@@ -494,7 +494,9 @@ class World {
     for (const auto& [name, request] : unseen_) asked.emplace(name, &request);
     int64_t h100 = 0;
     for (const auto& [name, request] : asked) {
-      const bool counts = request->phase != Phase::kFailed || machines_.contains(name);
+      // A request in phase Gone is the record of a machine.
+      const bool ended = request->phase == Phase::kFailed || request->phase == Phase::kGone;
+      const bool counts = !ended || machines_.contains(name);
       if (!counts) continue;
       gpus += GpusOf(*request);
       if (catalog_.Find(request->instance_type)->gpu_model == "H100") h100 += GpusOf(*request);
