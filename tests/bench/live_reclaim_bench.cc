@@ -77,8 +77,7 @@ void EndToEndReclaimWith(Run& run, bool groups) {
                   Rival{"KAI", 3.3}, std::nullopt,
                   "from the first POST of 1,000 pods until a watch shows that a victim goes"});
   run.report.Add({absl::StrCat(name, "/first_answer"), "s", Better::kLower, answered_s,
-                  std::nullopt, std::nullopt, std::nullopt,
-                  "until its eviction is answered"});
+                  std::nullopt, std::nullopt, std::nullopt, "until its eviction is answered"});
   run.report.Add({absl::StrCat(name, "/all_bound"), "s", Better::kLower, bound_s, 6,
                   Rival{"KAI", 59.7}, Median(cpu), "8,000 running on 1,000 nodes"});
   run.report.Add({absl::StrCat(name, "/decisions"), "s", Better::kLower, decisions_s, 1,
