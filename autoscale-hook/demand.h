@@ -35,7 +35,10 @@ struct DemandItem {
   // The pods by their topology constraints; empty without constraints. Their minimum is one
   // all-or-nothing unit.
   verdict::DomainDemand domains;
-  // The engine has already reserved what the unit would charge to its queue.
+  // True: the engine has reserved what the unit would charge to its queue. False: it has not,
+  // because no nodes could be provisioned for the item. Then none are: the outcome says whether
+  // they could be now.
+  bool charged = true;
   friend bool operator==(const DemandItem&, const DemandItem&) = default;
 };
 
@@ -80,8 +83,16 @@ struct DemandOutcome {
   // kNodesRequested, kGpuCapReached, kCostCapReached, kNoInstanceTypeFits, kInsufficientCapacity (a
   // provider cannot deliver at the moment: stock-out, quota, back-off).
   verdict::Code code = verdict::Code::kInsufficientCapacity;
+  enum class Service : uint8_t {
+    kServed,   // nodes are requested; for an item that is not charged: they could be
+    kRefused,  // not now: nothing suits it, or a cap, a back-off or former purchases forbid it
+    kOpen,     // not decided: it is gathered, beyond the rate, or left for the next step
+  };
+  Service service = Service::kOpen;
   std::vector<std::string> node_requests;  // kNodesRequested
   std::optional<absl::Time> expected_at;
+  // kNoInstanceTypeFits: types on offer could run it but for its node selector or node affinity.
+  bool selects_none = false;
   std::vector<std::string> details;  // "cheapest fitting type p5.48xlarge costs $55.04 an hour,
                                      //  the cap leaves $12.00"
 };

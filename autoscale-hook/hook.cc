@@ -14,6 +14,7 @@
 #include "autoscale-hook/machines/removal.h"
 #include "autoscale-hook/machines/surplus.h"
 #include "autoscale-hook/planner/offers.h"
+#include "autoscale-hook/planner/plan_bonds.h"
 #include "base/hash.h"
 #include "scheduler/model/api_names.h"
 
@@ -123,24 +124,21 @@ Hook::Impl::Impl(HookOptions options, const Catalog* catalog, const Hook& hook)
 
 std::vector<model::Node> Hook::Impl::NodesOnOffer(std::vector<const model::NodePool*> pools) const {
   if (pools.empty()) pools.push_back(&default_pool_);
+  const CapsLeft all = CapsLeftBeside({}, pools);
   std::vector<model::Node> nodes;
   for (const Offer& offer : MakeOffers(catalog_, pools)) {
-    if (!IsWithinCaps(offer)) continue;
+    if (!Allows(all, offer)) continue;  // one node of it is more than a cap, whatever else runs
     nodes.push_back(UsableNode(offer, ""));
     shapes_.Apply(nodes.back());
   }
   return nodes;
 }
 
-bool Hook::Impl::IsWithinCaps(const Offer& offer) const {
-  const auto allows = [](int64_t limit, int64_t amount) { return limit < 0 || amount <= limit; };
-  const InstanceType& type = *offer.type;
-  const auto of_model = options_.gpu_limit_by_model.find(type.gpu_model);
-  return allows(options_.max_nodes, 1) && allows(offer.pool->max_nodes, 1) &&
-         allows(options_.cluster_gpu_limit, type.gpu_count) &&
-         allows(options_.cost_limit_micro_usd_per_hour, offer.price_micro_usd_per_hour) &&
-         (of_model == options_.gpu_limit_by_model.end() ||
-          allows(of_model->second, type.gpu_count));
+CapsLeft Hook::Impl::CapsLeftBeside(const CapUsage& usage,
+                                    const std::vector<const model::NodePool*>& pools) const {
+  return CapsLeft::Of({options_.cluster_gpu_limit, options_.gpu_limit_by_model,
+                       options_.cost_limit_micro_usd_per_hour, options_.max_nodes},
+                      usage, pools);
 }
 
 std::vector<std::vector<std::string>> Hook::Impl::LabelsOnOffer(
@@ -194,6 +192,7 @@ void Hook::Impl::Continue(Impl& former) {
   guard_.Continue(std::move(former.guard_));
   pools_ = std::move(former.pools_);
   linked_ = std::move(former.linked_);
+  node_lists_.Continue(former.node_lists_);
   ledger_.TakeLost(former.ledger_);
 }
 
@@ -226,6 +225,7 @@ void Hook::Impl::TakeMachines(const NodesByRow& nodes, StepContext& context) {
     for (const NodeUse* node : view.nodes) {
       if (node->registered) ledger_.AddProviderId(machine, node->provider_id);
     }
+    if (view.registered()) NodeLists::StopWaiting(machine);
     if (!machine.taints.empty()) {
       std::set<std::string> uids;
       for (const NodeUse* node : view.nodes) uids.insert(node->uid);
@@ -404,29 +404,29 @@ StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
   const std::vector<const model::NodePool*> pools = TakePools(input);
   const NodesByRow nodes =
       options_.enabled ? SettleRows(input.nodes) : NodesByRow(input.nodes, ledger_);
-  StepContext context{options_,
-                      hook_,
-                      absl::FromUnixSeconds(absl::ToUnixSeconds(input.now)),
-                      pools,
-                      backoff_,
-                      ledger_,
-                      {},
-                      {},
-                      out,
-                      {},
-                      guard_.witnesses()};
+  StepContext context{.options = options_,
+                      .hook = hook_,
+                      .now = absl::FromUnixSeconds(absl::ToUnixSeconds(input.now)),
+                      .pools = pools,
+                      .backoff = backoff_,
+                      .ledger = ledger_,
+                      .views = {},
+                      .lost = {},
+                      .out = out,
+                      .actions = {},
+                      .unproved = {},
+                      .witnesses = guard_.witnesses()};
   static const Demand kNone;
   const Demand& demand = input.demand == nullptr ? kNone : *input.demand;
   if (options_.enabled) {
     TakeMachines(nodes, context);
     for (MachineView& view : context.views) AdvanceLifecycle(view, context);
     LearnShapes(context);
-    // Before a machine is told to go, its request must say whether it was of use.
-    if (RecallPurchases(demand, input.members, context)) {
-      JudgePurchases(demand, input.members, nodes, context);
-    }
+    RecallPurchases(demand, input.members, context);
     RemoveUnneeded(context);
+    out.node_list = node_lists_.Next(context.unproved, context.now, out.wake_at);
     JudgePurchases(demand, input.members, nodes, context);
+    // Before a machine is told to go, its request must say whether it was of use.
     for (MachineView& view : context.views) {
       if (view.request().phase == model::NodeRequestPhase::kDraining) context.NoteWitness(view);
       context.WriteStatus(view);
@@ -533,6 +533,8 @@ absl::StatusOr<model::Node> Hook::ExpectedNode(
   return impl_->ExpectedNode(request, pools);
 }
 
+int64_t Hook::GpusOf(const model::NodeRequest& request) const { return impl_->GpusOf(request); }
+
 uint64_t Hook::offers_version() const { return impl_->offers_version(); }
 
 std::vector<std::vector<std::string>> Hook::LabelsOnOffer(
@@ -563,6 +565,11 @@ bool Hook::OnStatusResult(const model::NodeRequest& written, const absl::Status&
 void Hook::OnTaintResult(const std::string& node_uid, bool present, const absl::Status& status,
                          absl::Time now) {
   impl_->ledger().TaintAnswered(node_uid, present, status, now);
+}
+
+void Hook::OnNodesListed(uint64_t number, const absl::Status& status,
+                         const std::vector<ListedNode>& unseen, absl::Time now) {
+  impl_->OnNodesListed(number, status, unseen, now);
 }
 
 void Hook::OnDeleteResult(const std::string& request_name, const std::string& uid,

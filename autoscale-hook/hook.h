@@ -8,7 +8,8 @@
 //   I1 no request covers a policy-blocked pod          I2 requested for a queue <= its headroom
 //   I3 at most one active request covers a pod         I4 same state: same requests, no write
 //   I5 a restart at any instruction keeps I3           I6 GPUs and $/h <= caps, in flight counted
-//   I7 a node is removed only if nothing needs it, re-checked after its taint is seen
+//   I7 a node is removed only if nothing needs it, re-checked after its taint is seen; a machine
+//      without a node is ended only after a list has shown that it has none
 //
 // Thread-safety: none; the owner's thread.
 #pragma once
@@ -28,6 +29,7 @@
 #include "autoscale-hook/catalog/catalog.h"
 #include "autoscale-hook/demand.h"
 #include "autoscale-hook/machines/machine_ledger.h"
+#include "autoscale-hook/machines/node_lists.h"
 #include "autoscale-hook/planner/placement.h"
 #include "autoscale-hook/provisioning/guard_options.h"
 #include "scheduler/model/action.h"
@@ -110,6 +112,9 @@ struct StepOutput {
   std::vector<model::Action> actions;
   // Of each TerminateNode in `actions`, in their order.
   std::vector<ProviderCall> ends;
+  // A consistent list of all nodes is needed, which is begun after this step (node_lists.h); the
+  // number names it. 0: none.
+  uint64_t node_list = 0;
   // Requests created in this step, each with its future node: the caller adds these nodes to its
   // state at once as ordered nodes. `adopted`: the request was written again for an existing node;
   // nothing was provisioned.
@@ -176,6 +181,8 @@ class Hook {
   [[nodiscard]] absl::StatusOr<model::Node> ExpectedNode(
       const model::NodeRequest& request,
       const std::vector<const model::NodePool*>& pools = {}) const;
+  // The GPUs that the request was made for, in devices.
+  [[nodiscard]] int64_t GpusOf(const model::NodeRequest& request) const;
   // The API server's answer to CreateNodeRequest. Until a creation is refused for certain, or is
   // unneeded and a fresh watch does not show its object, it counts against all caps; so a Step must
   // not be called while the watch of NodeRequests is not fresh. A rejected creation backs off as if
@@ -190,6 +197,10 @@ class Hook {
                      absl::Time now);
   void OnDeleteResult(const std::string& request_name, const std::string& uid,
                       const absl::Status& status, absl::Time now);
+  // The answer to StepOutput::node_list, with the nodes of requests that the watch of nodes has not
+  // shown, so that StepInput::nodes lacks them.
+  void OnNodesListed(uint64_t number, const absl::Status& status,
+                     const std::vector<ListedNode>& unseen, absl::Time now);
   // A provider's answer to LaunchNode or TerminateNode. `machine_id`: the id that it tells.
   void OnProviderResult(const ProviderCall& call, const absl::Status& status, absl::Time now,
                         const std::string& machine_id = "");

@@ -49,8 +49,26 @@ class HookTest : public ::testing::Test {
     for (const auto& [name, node] : nodes_) uses.push_back(node);
     input.nodes = &uses;
     StepOutput out = hook_->Step(input, placement_);
+    if (answer_lists_ && AnswerList(out, absl::OkStatus())) {
+      static const Demand kNone;  // it was planned for already
+      input.demand = &kNone;
+      const StepOutput more = hook_->Step(input, placement_);
+      out.actions.insert(out.actions.end(), more.actions.begin(), more.actions.end());
+      out.ends.insert(out.ends.end(), more.ends.begin(), more.ends.end());
+      out.withdrawn.insert(out.withdrawn.end(), more.withdrawn.begin(), more.withdrawn.end());
+      out.wake_at = more.wake_at;
+    }
     asked_.insert(asked_.end(), out.ends.begin(), out.ends.end());
     return out;
+  }
+  // Answers the list of nodes in `out`; without one, false. The nodes of the test are those that
+  // the watch has shown.
+  bool AnswerList(const StepOutput& out, const absl::Status& status,
+                  const std::vector<ListedNode>& unseen = {}) {
+    if (out.node_list == 0) return false;
+    ++lists_;
+    hook_->OnNodesListed(out.node_list, status, unseen, now_);
+    return true;
   }
   // The effect of the actions on the API server; the engine learns of ordered nodes.
   void Apply(const StepOutput& out) {
@@ -134,6 +152,15 @@ class HookTest : public ::testing::Test {
     StepAndApply();
     ASSERT_EQ(ThePhase(), model::NodeRequestPhase::kReady);
   }
+  // A request that the provider launched twice.
+  void BuyTwo() {
+    BuyReady();
+    nodes_.at(TheName()).provider_id = "cloud://1";
+    nodes_["ip-2"] = Arrived("ip-2", TheName());
+    nodes_["ip-2"].uid = "uid-ip-2";
+    nodes_["ip-2"].provider_id = "cloud://2";
+    StepAndApply();
+  }
   // Runs two steps: the first decides and writes, the second acts.
   StepOutput StepTwice() {
     StepAndApply();
@@ -167,6 +194,8 @@ class HookTest : public ::testing::Test {
   std::vector<model::NodePool> pools_;
   std::vector<ProviderCall> asked_;  // ends without an answer
   int uids_ = 0;
+  bool answer_lists_ = true;  // at once, with what the watch has shown
+  int lists_ = 0;             // that were answered
 };
 
 }  // namespace fairlead::hook::testing

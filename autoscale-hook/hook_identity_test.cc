@@ -121,6 +121,7 @@ TEST_F(IdentityTest, LateAnswersForAFormerObjectChangeNothingOfItsSuccessor) {
   const Machine& row = *hook_->machines().Find(TheName());
   EXPECT_FALSE(row.launch_answer.has_value());
   EXPECT_THAT(row.provider_ids, IsEmpty());
+  now_ += kListPause;  // the list of nodes is searched for the id, too
   EXPECT_THAT(All<model::LaunchNode>(StepAndApply()), IsEmpty());
   EXPECT_EQ(ThePhase(), Phase::kPending);
   EXPECT_EQ(asked_.back().provider_id, "cloud://1") << "ended by its id";
@@ -303,17 +304,7 @@ TEST_F(IdentityTest, ProviderIdComesBeforeTheLabel) {
 
 // ---- two machines of one request
 
-class TwoMachinesTest : public IdentityTest {
- protected:
-  void BuyTwo() {
-    BuyReady();
-    nodes_.at(TheName()).provider_id = "cloud://1";
-    nodes_["ip-2"] = Arrived("ip-2", TheName());
-    nodes_["ip-2"].uid = "uid-ip-2";
-    nodes_["ip-2"].provider_id = "cloud://2";
-    StepAndApply();
-  }
-};
+using TwoMachinesTest = IdentityTest;
 
 TEST_F(TwoMachinesTest, EachCountsAgainstTheCapsUntilItsEndIsConfirmed) {
   LimitGpus(2);

@@ -28,10 +28,6 @@ class NodesByRow {
  public:
   NodesByRow(const std::vector<NodeUse>* nodes, const MachineLedger& ledger);
   [[nodiscard]] std::vector<const NodeUse*> Of(const Machine& machine) const;
-  // Nodes of requests, without those that have no row.
-  [[nodiscard]] const std::vector<std::pair<std::string, const NodeUse*>>& rows() const {
-    return rows_;
-  }
   // Registered nodes of requests without a row.
   [[nodiscard]] const std::vector<const NodeUse*>& orphans() const { return orphans_; }
 
@@ -51,12 +47,19 @@ class Hook::Impl {
   StepOutput Step(const StepInput& input, Placement& placement);
   absl::StatusOr<model::Node> ExpectedNode(const model::NodeRequest& request,
                                            const std::vector<const model::NodePool*>& pools) const;
+  int64_t GpusOf(const model::NodeRequest& request) const {
+    return hook::GpusOf(request, catalog_);
+  }
   std::vector<model::Node> NodesOnOffer(std::vector<const model::NodePool*> pools) const;
   std::vector<std::vector<std::string>> LabelsOnOffer(
       std::vector<const model::NodePool*> pools) const;
   void OnProviderResult(const ProviderCall& call, const absl::Status& status, absl::Time now,
                         const std::string& machine_id);
   void OnCreateResult(const std::string& name, const absl::Status& status, absl::Time now);
+  void OnNodesListed(uint64_t number, const absl::Status& status,
+                     const std::vector<ListedNode>& unseen, absl::Time now) {
+    node_lists_.Answered(number, status, unseen, ledger_, now);
+  }
   MachineLedger& ledger() { return ledger_; }
   [[nodiscard]] bool enabled() const { return options_.enabled; }
   [[nodiscard]] uint64_t offers_version() const { return offers_version_; }
@@ -69,8 +72,8 @@ class Hook::Impl {
   };
   // ---- machines (hook.cc)
   std::vector<const model::NodePool*> TakePools(const StepInput& input);
-  // False if one node of it is more than a cap allows, whatever else runs.
-  [[nodiscard]] bool IsWithinCaps(const Offer& offer) const;
+  [[nodiscard]] CapsLeft CapsLeftBeside(const CapUsage& usage,
+                                        const std::vector<const model::NodePool*>& pools) const;
   [[nodiscard]] bool IsKnownProvider(const std::string& provider) const;
   // Gives lost machines to the requests that take them over; the nodes by row after that.
   NodesByRow SettleRows(const std::vector<NodeUse>* nodes);
@@ -91,20 +94,44 @@ class Hook::Impl {
                  StepContext& context);
   void JudgePurchases(const Demand& demand, const DemandMembers* members, const NodesByRow& nodes,
                       StepContext& context);
-  // Empty if the rate of provisioning, and former purchases, permit the item; else why not: then
-  // the hook is woken when they do.
-  std::string WhyHeld(const DemandItem& item, StepContext& context);
-  // Learns from requests of a former process. True if some of them are purchases to be judged.
-  bool RecallPurchases(const Demand& demand, const DemandMembers* members, StepContext& context);
-  // The items that may be planned now, as indexes. `details`: of each of the others, why not.
-  std::vector<size_t> SelectItems(const Demand& demand, StepContext& context,
-                                  std::vector<std::string>& details);
+  using Service = DemandOutcome::Service;
+  struct Held {
+    std::string why;  // empty: it is not
+    Service service = Service::kOpen;
+  };
+  // Why the rate of provisioning, or former purchases, do not permit the item: then the hook is
+  // woken when they do.
+  Held WhyHeld(const DemandItem& item, StepContext& context);
+  // Learns from requests of a former process.
+  void RecallPurchases(const Demand& demand, const DemandMembers* members, StepContext& context);
   PlanInput MakePlanInput(const StepContext& context, CapUsage& usage);
   // Drops the nodes of workloads beyond the rate of provisioning.
   void KeepToRate(const Demand& demand, Plan& plan, StepContext& context);
   // `planned`: for each outcome of the plan, its workload as an item of its own; null if the plan
   // has no nodes for it.
   using Planned = std::vector<std::unique_ptr<DemandItem>>;
+  // The plan for some items of the demand: for those that are charged, or for the others.
+  struct PartPlan {
+    std::vector<size_t> items;       // indexes in the demand, ascending
+    const Demand* demand = nullptr;  // those items
+    Demand copy;                     // of them, if they are not all
+    PlanInput input;
+    CapUsage usage;
+    Plan plan;
+    Planned planned;
+    size_t first_new = 0;                    // of its nodes in StepOutput::created
+    size_t next_item = 0, next_outcome = 0;  // that are reported next
+  };
+  // Divides the items that may be planned now; returns of each of the others why not.
+  std::vector<Held> SelectItems(const Demand& demand, StepContext& context, PartPlan& charged,
+                                PartPlan& uncharged);
+  void MakePartPlan(const Demand& demand, Placement& placement, StepContext& context,
+                    PartPlan& part);
+  // Requests the nodes of the plan, as far as the rate allows.
+  void OrderPlan(PartPlan& part, const DemandMembers* members, StepContext& context);
+  // Appends the outcomes of the next item of the plan, which is `item`.
+  void ReportItem(const DemandItem& item, PartPlan& part, Placement& placement,
+                  StepContext& context);
   static Planned NamePlanned(const Plan& plan, const Demand& demand,
                              const std::vector<size_t>& indexes, const DemandMembers* members);
   void EmitPlan(const Plan& plan, const Planned& planned, StepContext& context);
@@ -120,6 +147,7 @@ class Hook::Impl {
   ObservedShapes shapes_;
   uint64_t offers_version_ = 0;
   Gathering gathering_;
+  NodeLists node_lists_;
   ProvisioningRate rate_;
   ProvisioningGuard guard_;
   model::NodePool default_pool_;

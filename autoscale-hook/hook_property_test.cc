@@ -271,6 +271,22 @@ class World {
     const auto request = requests_.find(name);
     return {name, request == requests_.end() ? "" : request->second.meta.uid, "", launch};
   }
+  // The list is as slow as writes are.
+  void DeliverList() {
+    if (list_ == 0 || now_ < list_at_) return;
+    const uint64_t number = std::exchange(list_, 0);
+    if (Fault(5)) return;
+    if (Fault(10)) {
+      return hook_->OnNodesListed(number, absl::PermissionDeniedError("no"), {}, now_);
+    }
+    std::vector<ListedNode> unseen;
+    for (const auto& [name, node] : nodes_) {
+      const auto seen = seen_nodes_.find(name);
+      if (seen != seen_nodes_.end() && seen->second.uid == node.uid) continue;
+      unseen.push_back({name, node.uid, name, ""});
+    }
+    hook_->OnNodesListed(number, absl::OkStatus(), unseen, now_);
+  }
   void DeliverLaunch(const model::LaunchNode& launch) {
     const std::string& name = launch.request->meta.name;
     const auto answer = [&](const absl::Status& status) {
@@ -295,6 +311,7 @@ class World {
       if (Chance(50)) Deliver(action);
     }
     hook_ = std::make_unique<Hook>(options_, &catalog_);
+    list_ = 0;
     shown_.clear();
     withdrawn_.clear();
     unseen_.clear();
@@ -311,7 +328,12 @@ class World {
   void Tick() {
     Advance();
     if (!faults_ || Chance(75)) Look();
+    DeliverList();
     const StepOutput out = Step(true);
+    if (out.node_list != 0) {
+      list_ = out.node_list;
+      list_at_ = now_ + absl::Seconds(faults_ ? Pick(0, 20) : 0);
+    }
     for (const model::Action& action : out.actions) {
       flying_.emplace_back(now_ + absl::Seconds(faults_ ? Pick(0, 20) : 0), action);
     }
@@ -387,6 +409,12 @@ class World {
     std::vector<NodeUse> uses;
     input.now = now_;
     if (!buy) placed.demand.clear();
+    // As core/unservable_demand.h does it, and at random besides.
+    for (DemandItem& item : placed.demand) {
+      const int64_t kind = item.classes[0].count;
+      if (Fault(10)) unservable_.insert(kind);
+      item.charged = !unservable_.contains(kind);
+    }
     input.demand = &placed.demand;
     testing::ShowRequests(*hook_, seen_requests_, shown_);
     for (const auto& [name, request] : seen_requests_) {
@@ -412,6 +440,13 @@ class World {
     const StepOutput out = hook_->Step(input, placement_);
     CheckRemovals(out);
     CheckPurchases(out, placed.demand);
+    for (size_t i = 0; i < placed.demand.size(); ++i) {
+      using Service = DemandOutcome::Service;
+      const DemandItem& item = placed.demand[i];
+      const int64_t kind = item.classes[0].count;
+      if (item.charged && out.outcomes[i].service == Service::kRefused) unservable_.insert(kind);
+      if (!item.charged && out.outcomes[i].service == Service::kServed) unservable_.erase(kind);
+    }
 
     // I4: the input again, with the ordered nodes known.
     Demand rest;
@@ -459,7 +494,13 @@ class World {
     int64_t pods = 0, capacity = 0, smallest = kUnset;
     for (size_t i = 0; i < demand.size(); ++i) {
       EXPECT_EQ(out.outcomes[i].workload, demand[i].workload);
-      if (out.outcomes[i].node_requests.empty()) continue;
+      const bool ordered = !out.outcomes[i].node_requests.empty();
+      if (demand[i].charged) {
+        EXPECT_EQ(out.outcomes[i].service == DemandOutcome::Service::kServed, ordered);
+      } else {
+        EXPECT_FALSE(ordered) << "bought beyond what is charged to its queue (I2)";
+      }
+      if (!ordered) continue;
       pods += demand[i].classes[0].count;
       EXPECT_LT(coming, demand[i].classes[0].count) << "bought beside capacity in flight";
     }
@@ -525,7 +566,10 @@ class World {
   std::map<std::string, Job> jobs_;
   std::map<std::string, int64_t> free_coming_;
   std::set<std::string> withdrawn_;
+  std::set<int64_t> unservable_;  // kinds, by pods: they are not charged
   std::deque<std::pair<absl::Time, model::Action>> flying_;
+  uint64_t list_ = 0;  // of nodes, in flight; 0: none
+  absl::Time list_at_ = absl::InfinitePast();
 };
 
 TEST(HookPropertyTest, InvariantsHoldInAFaultyWorld) {

@@ -113,14 +113,6 @@ TEST_F(HookTest, NothingIsRemovedOnMissingData) {
 // A provider launched twice. One machine is used for a long time, the other one costs money.
 class SurplusTest : public HookTest {
  protected:
-  void BuyTwo() {
-    BuyReady();
-    nodes_.at(TheName()).provider_id = "cloud://1";
-    nodes_["ip-2"] = Arrived("ip-2", TheName());
-    nodes_["ip-2"].uid = "uid-ip-2";
-    nodes_["ip-2"].provider_id = "cloud://2";
-    StepAndApply();
-  }
   // Until the taint is on it.
   void Wait() {
     StepAndApply();

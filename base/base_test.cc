@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/inline_string.h"
 #include "base/shared.h"
+#include "base/shared_pool.h"
 #include "gtest/gtest.h"
 
 namespace fairlead {
@@ -54,6 +55,49 @@ TEST(SharedTest, IsCopiedByTheFirstToChangeIt) {
   EXPECT_EQ(*nothing, "something");
   a = a;
   EXPECT_EQ(*a, "aa");
+}
+
+TEST(SharedTest, NullHoldsNothing) {
+  Shared<std::string> text(std::string("a"));
+  EXPECT_TRUE(text != nullptr);
+  const Shared<std::string> copy = text;
+  text = nullptr;
+  EXPECT_TRUE(text == nullptr);
+  EXPECT_EQ(*copy, "a");
+  EXPECT_TRUE(copy.IsAlone());
+}
+
+TEST(SharedPoolTest, EqualValuesAreOne) {
+  SharedPool<std::string> pool;
+  const Shared<std::string> a = pool.Intern("a");
+  EXPECT_TRUE(pool.Intern("a").IsSameAs(a));
+  EXPECT_FALSE(pool.Intern("b").IsSameAs(a));
+  EXPECT_EQ(*a, "a");
+}
+
+TEST(SharedPoolTest, ValuesThatNothingHoldsAreDropped) {
+  SharedPool<std::string> pool;
+  const Shared<std::string> held = pool.Intern("held");
+  for (int i = 0; i < 100'000; ++i) pool.Intern(std::to_string(i));
+  EXPECT_LE(pool.size(), 1024u);
+  EXPECT_TRUE(pool.Intern("held").IsSameAs(held));
+}
+
+TEST(SharedPoolTest, WhatIsReleasedByItsLastHolderIsDropped) {
+  SharedPool<std::string> pool;
+  Shared<std::string> a = pool.Intern("a");
+  Shared<std::string> again = pool.Intern("a");
+  pool.Release(std::move(a));
+  EXPECT_EQ(pool.size(), 1u);
+  EXPECT_TRUE(pool.Intern("a").IsSameAs(again));
+  pool.Release(std::move(again));
+  EXPECT_EQ(pool.size(), 0u);
+  pool.Release(nullptr);
+  // One that is equal, but not of the pool.
+  const Shared<std::string> b = pool.Intern("b");
+  const Shared<std::string> equal{std::string("b")}, copy = equal;
+  pool.Release(equal);
+  EXPECT_TRUE(pool.Intern("b").IsSameAs(b));
 }
 
 TEST(InlineStringTest, IsTheStringThatItWasMadeOf) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -18,7 +19,8 @@ namespace fairlead {
 template <typename T>
 class Shared {
  public:
-  Shared() = default;  // holds nothing
+  Shared() = default;        // holds nothing
+  Shared(std::nullptr_t) {}  // NOLINT(google-explicit-constructor): as a smart pointer
   explicit Shared(T value) : box_(new Box{{1}, std::move(value)}) {}
   Shared(const Shared& other) : box_(other.box_) {
     if (box_ != nullptr) box_->holders.fetch_add(1, std::memory_order_relaxed);
@@ -39,11 +41,14 @@ class Shared {
   }
 
   explicit operator bool() const { return box_ != nullptr; }
+  friend bool operator==(const Shared& shared, std::nullptr_t) { return shared.box_ == nullptr; }
   // It has to hold something.
   const T& operator*() const { return box_->value; }
   const T* operator->() const { return &box_->value; }
   // No other copy has this value.
-  [[nodiscard]] bool IsAlone() const { return box_->holders.load(std::memory_order_acquire) == 1; }
+  [[nodiscard]] bool IsAlone() const { return holders() == 1; }
+  // The copies that have this value.
+  [[nodiscard]] uint32_t holders() const { return box_->holders.load(std::memory_order_acquire); }
   // Both hold the same copy, or nothing.
   [[nodiscard]] bool IsSameAs(const Shared& other) const { return box_ == other.box_; }
   // To be changed: a value that others have too is copied, nothing becomes a default value.

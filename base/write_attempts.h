@@ -9,8 +9,8 @@
 // reason. Such a write stays in doubt until the watch, or an OK, decides. What a fresh watch does
 // not show kDoubtLasts after the last unknown outcome was not done: then a refusal is believed.
 //
-// Who needs more than one attempt keeps a WriteAttempts per write, and nothing else, to know what
-// is in flight, in doubt, how often it failed and when it is due.
+// A part that writes keeps a WriteAttempts per write, and nothing else, to know what is in flight,
+// in doubt, how often it failed and when it is due.
 //
 // Thread-safety: pure functions, plain values. Complexity: O(1); Pause O(log(max / initial)).
 #pragma once

@@ -52,6 +52,17 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
   }
 }
 
+void DecisionLoop::Impl::TakeNodeLists(absl::Time now) {
+  for (const NodeListAnswer& answer : std::exchange(node_lists, {})) {
+    if (answer.number == awaited_list) awaited_list = 0;
+    std::vector<hook::ListedNode> unseen;
+    if (answer.nodes.ok()) unseen = nodes.Unseen(*answer.nodes);
+    hook.OnNodesListed(answer.number, answer.nodes.status(), unseen, now);
+    memo.valid = false;
+    dirty = true;
+  }
+}
+
 // The provider's answer about a machine. An accepted launch may still fail later.
 void DecisionLoop::Impl::ProviderAnswered(uint64_t action_id, const InFlightProvider& provider,
                                           const model::ActionResult& result, absl::Time now) {

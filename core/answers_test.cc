@@ -86,7 +86,7 @@ TEST_F(AnswersTest, PauseAfterALateAnswerCountsFromTheAnswer) {
   for (const auto& bind : Of<model::BindPod>(result)) EXPECT_EQ(bind.name, "other");
 }
 
-TEST_F(AnswersTest, EvictionOfUnknownOutcomeIsAskedAgainAndNobodyElseGoes) {
+TEST_F(AnswersTest, EvictionOfUnknownOutcomeIsRetriedAndNoOtherPodGoes) {
   SyncAll();
   Put(MakeQueue("low", "", 0, kUnlimited));
   Put(MakeQueue("high", "", 4, kUnlimited));

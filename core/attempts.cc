@@ -36,7 +36,7 @@ bool DecisionLoop::Impl::EndAttempts() {
     }
     const std::string message = verdict::Message(entry.verdict);
     const auto end = [&](state::WorkloadId id) {
-      state.SetFailedAttempt(id, {model::NodePoolOf(*state.workload(id).group),
+      state.SetFailedAttempt(id, {state.workload(id).group->node_pool,
                                   std::string(verdict::CodeName(entry.verdict.code)),
                                   std::string(absl::StripSuffix(message, "."))});
     };

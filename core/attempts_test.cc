@@ -86,7 +86,7 @@ TEST_F(AttemptsTest, PodsOfAQuietGroupAreLeftAloneAndTheGroupIsTold) {
   EXPECT_TRUE(Step(200).actions.empty());
 }
 
-TEST_F(AttemptsTest, AMarkThatSomebodyLeftOnAQuietGroupIsTakenBackOnce) {
+TEST_F(AttemptsTest, AMarkOfAnotherWriterOnAQuietGroupIsTakenBackOnce) {
   Hook(false);
   Put(MakeQueue("q", "", kUnlimited, kUnlimited));
   model::PodGroup group = MakeGroup("ns", "g", "q", 1);
@@ -260,7 +260,7 @@ TEST_F(AttemptsTest, TheHookBuysForTheFirstAttemptWhichLastsAsLongAsTheNodes) {
   EXPECT_TRUE(Of<model::CreateNodeRequest>(StepAt(now)).empty());
 }
 
-TEST_F(AttemptsTest, NothingIsBoughtForWhoGaveUp) {
+TEST_F(AttemptsTest, NothingIsBoughtForAWorkloadThatGaveUp) {
   Hook(true);
   Put(MakeQueue("q", "", kUnlimited, kUnlimited));
   model::PodGroup group = Once(1);

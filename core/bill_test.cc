@@ -148,7 +148,7 @@ TEST_F(BillTest, TheReactiveAutoscalerPacksBlockedPodsAndKeepsNodesForAWhile) {
   EXPECT_EQ(bill.Totals().reactive_cost_micro_usd, 15'000'000);
 }
 
-TEST_F(BillTest, WhatNobodySellsIsNotBought) {
+TEST_F(BillTest, WhatNoProviderSellsIsNotBought) {
   Bill bill(&catalog_, absl::Minutes(30));
   AddWaiting("ns/huge", verdict::Code::kQueueLimitReached, 64'000);
   bill.Observe(view_, {});

@@ -81,12 +81,6 @@ void DecisionLoop::Impl::SendBinding(state::PodId pod, model::BindPod&& bind, ui
   } else {
     for (const auto& [key, value] : start) bind.annotations.Set(key, value);
   }
-  if (options.emit_events) {
-    Emit({0, model::EmitEvent{model::Kind::kPod, bind.ns, bind.name, bind.uid, false, "Scheduled",
-                              absl::StrCat("Successfully assigned ", bind.ns, "/", bind.name,
-                                           " to ", bind.node)}},
-         *sending);
-  }
   id = next_action_id++;
   model::Action& action = sending->actions.emplace_back();
   action.id = id;
@@ -111,7 +105,13 @@ void DecisionLoop::Impl::BindingInDoubt(state::PodId id, const std::string& reas
 }
 
 void DecisionLoop::Impl::BindingDone(state::PodId id) {
-  if (state.pod(id).id == id) refusals.Accepted(state.pod(id));
+  const state::PodRecord& pod = state.pod(id);
+  refusals.Accepted(pod);
+  if (!options.emit_events) return;
+  events.push_back(model::EmitEvent{model::Kind::kPod, pod.ns, pod.name, pod.uid, false,
+                                    "Scheduled",
+                                    absl::StrCat("Successfully assigned ", pod.ns, "/", pod.name,
+                                                 " to ", state.node(pod.node).name())});
 }
 
 void DecisionLoop::Impl::ServeBindings(absl::Time now, StepResult& result) {
@@ -164,7 +164,7 @@ engine::Waiting DecisionLoop::Impl::RefusedWaiting(const state::Workload& worklo
   v.scope = workload.is_group && v.min_member > 1 ? verdict::Scope::kGang : verdict::Scope::kPod;
   v.pods_running = workload.Count(PodStatus::kBinding) + workload.Count(PodStatus::kBound) +
                    workload.Count(PodStatus::kRunning);
-  if (workload.group != nullptr) v.observed_generation = workload.group->meta.generation;
+  if (workload.group != nullptr) v.observed_generation = workload.generation;
   for (const state::PodId id : workload.pods) {
     const state::PodRecord& pod = state.pod(id);
     if (pod.status != PodStatus::kPending && pod.status != PodStatus::kGated) continue;

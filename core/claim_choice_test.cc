@@ -91,7 +91,7 @@ TEST_F(ClaimChoiceTest, TheSubRequestThatWasTakenIsWritten) {
               ElementsAre(AllocatedDevice{"r/one", kClass, "n1", "0"}));
 }
 
-TEST_F(ClaimChoiceTest, WhoHoldsOneOfThemGivesWayForAllOfThem) {
+TEST_F(ClaimChoiceTest, ThePodThatHoldsOneOfThemGivesWayForAllOfThem) {
   Put(Allocated(MakeClaim("low", 1, kClass), "n1", {"0"}, kClass));
   Put(Uses(PodBuilder("ns", "low").Queue("team").Priority("low", 50).On("n1"), "low"));
   Put(AllClaim("all"));

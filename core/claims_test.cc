@@ -318,7 +318,7 @@ TEST_F(ClaimsTest, AnUnknownOutcomeIsAskedForAgain) {
   EXPECT_THAT(Of<model::BindPod>(Step(70)), SizeIs(1));
 }
 
-TEST_F(ClaimsTest, AnUnknownOutcomeThatNobodyWantsAnyMoreIsTakenBackFirst) {
+TEST_F(ClaimsTest, AnUnknownOutcomeThatIsNoLongerWantedIsTakenBackFirst) {
   Begin();
   Ask("p", "c");
   const StepResult first = Step(1);
@@ -443,7 +443,7 @@ TEST_F(ClaimsTest, ADeallocationThatFailsIsRepeatedEverLaterAndNotWhenTheClaimIs
   }
 }
 
-TEST_F(ClaimsTest, WhatSomebodyElseUsesIsNotTakenBack) {
+TEST_F(ClaimsTest, WhatAnotherPodUsesIsNotTakenBack) {
   struct Case {
     const char* what;
     bool foreign_reservation, running_consumer;

@@ -212,6 +212,7 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
                              {"staleGangEviction", Flag(&options.engine.stale_gangs)}});
         }},
        {"maxConsolidationWorkloads", Count(&options.engine.max_consolidation_workloads, -1)},
+       {"consolidationMinRuntime", Span(&options.engine.consolidation_min_runtime)},
        {"consolidatingReclaim", Flag(&options.engine.consolidating_reclaim)},
        {"stalenessGracePeriod", Span(&options.engine.staleness_grace)},
        {"stuckInReleasingThreshold", Span(&options.engine.stuck_in_releasing_threshold)},

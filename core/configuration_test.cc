@@ -75,6 +75,7 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
   absl::StatusOr<Configuration> read = ReadConfiguration({Fairlead(R"(
       "schedulerNames":["a","b"], "defaultQueue":"misc",
       "actions":{"reclaim":false,"preempt":false}, "reclaimRounding":"nearest",
+      "consolidationMinRuntime":"90s",
       "jobOrder":{"durationWeight":100,"assumedDuration":"3h"},
       "hook":{"enabled":false,"provider":"kwok","catalogFile":"c.yaml","clusterGPULimit":64,
         "gpuLimits":{"A100":8},"costLimitPerHour":"12.50","unneededAfter":"1m",
@@ -99,6 +100,7 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
   EXPECT_FALSE(options.engine.reclaim);
   EXPECT_FALSE(options.engine.preempt);
   EXPECT_TRUE(options.engine.round_to_gang);
+  EXPECT_EQ(options.engine.consolidation_min_runtime, absl::Seconds(90));
   EXPECT_EQ(options.state.job_order.duration_weight, 100);
   EXPECT_EQ(options.state.job_order.assumed_duration, absl::Hours(3));
   EXPECT_FALSE(options.state.place_gpu_shares);

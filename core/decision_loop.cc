@@ -62,6 +62,7 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
   engine_options.hook_on = settings.hook.enabled;
   impl.engine = std::make_unique<engine::Engine>(engine_options, &impl.state, &impl.tree,
                                                  std::move(framework));
+  impl.engine->SetUnservable(&impl.unservable.kinds());
   impl.engine->SetLateNodes([&impl](const state::NodeInfo& node) { return impl.IsLate(node); });
   impl.KeepDefaultQueue();
   return loop;
@@ -85,7 +86,10 @@ QueueSizes DecisionLoop::queue_sizes() const {
                  impl.verdicts.retries(),
       .verdicts_waiting = impl.verdicts.queued(),
       .evictions_waiting = impl.evictions.queued(),
-      .bindings_held = impl.bindings.held()};
+      .bindings_held = impl.bindings.held(),
+      .events_waiting = impl.events.size() + impl.untold_notes.size(),
+      .shares_waiting = impl.shares.shares().queued(),
+      .conditions_known = impl.verdicts.conditions_known()};
 }
 
 std::string DecisionLoop::CheckConsistency() const { return impl_->engine->CheckConsistency(); }
@@ -138,6 +142,13 @@ void DecisionLoop::PodsListed(const std::string& node, absl::string_view version
   if (impl_->nodes.PodsListed(node, version, pods)) impl_->dirty = true;
 }
 
+uint64_t DecisionLoop::AwaitedNodeList() const { return impl_->awaited_list; }
+
+void DecisionLoop::NodesListed(uint64_t number,
+                               absl::StatusOr<std::vector<hook::ListedNode>> nodes) {
+  impl_->node_lists.push_back({number, std::move(nodes)});
+}
+
 absl::Status DecisionLoop::RestoreUsage(absl::string_view text) {
   impl_->usage.Open();
   impl_->dirty = true;
@@ -151,6 +162,12 @@ View DecisionLoop::MakeView(absl::Time now) const {
   return ViewMaker{impl.state, impl.tree,     *impl.engine,
                    impl.hook,  impl.verdicts, impl.engine->ExpandEquivalents(impl.waiting)}
       .Make(now);
+}
+
+Totals DecisionLoop::Count() const {
+  const Impl& impl = *impl_;
+  return ViewMaker{impl.state, impl.tree, *impl.engine, impl.hook, impl.verdicts, impl.waiting}
+      .Count();
 }
 
 void DecisionLoop::Impl::RequestChanged(const std::string& name) {
@@ -179,17 +196,31 @@ void DecisionLoop::Impl::QueueObjectChanged(const std::string& name, bool exists
 
 void DecisionLoop::Impl::NoteContradiction(const model::Queue& queue) {
   std::string note = ContradictionOf(queue);
-  if (note.empty()) {
-    queue_notes.erase(queue.meta.name);
-    return;
-  }
+  if (note.empty()) return ForgetContradiction(queue.meta.name);
   std::string& known = queue_notes[queue.meta.name];
   if (known == note) return;
   known = std::move(note);
-  if (!options.emit_events) return;
-  events.push_back(model::EmitEvent{model::Kind::kQueue, "", queue.meta.name, queue.meta.uid, true,
-                                    "ContradictoryQueue",
-                                    absl::StrCat("The queue contradicts itself: ", known, ".")});
+  if (options.emit_events) untold_notes[queue.meta.name] = queue.meta.uid;
+}
+
+void DecisionLoop::Impl::ForgetContradiction(const std::string& queue) {
+  queue_notes.erase(queue);
+  untold_notes.erase(queue);
+}
+
+// Not before a step: a standby tells nothing, and as the leader only what is true then.
+void DecisionLoop::Impl::TellContradictions(StepResult& result) {
+  for (const auto& [name, uid] : std::exchange(untold_notes, {})) {
+    model::EmitEvent event{
+        model::Kind::kQueue,
+        "",
+        name,
+        uid,
+        true,
+        "ContradictoryQueue",
+        absl::StrCat("The queue contradicts itself: ", queue_notes.at(name), ".")};
+    Emit({0, std::move(event)}, result);
+  }
 }
 
 void DecisionLoop::Impl::AddQueueNotes() {
@@ -293,7 +324,7 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
       break;
     case model::Kind::kQueue:
       tree.Remove(removed.name);
-      queue_notes.erase(removed.name);
+      ForgetContradiction(removed.name);
       QueueObjectChanged(removed.name, /*exists=*/false);
       change.policy = true;
       break;
@@ -352,6 +383,8 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   }
   sending_at = now;
   for (const model::ActionResult& answer : std::exchange(answers, {})) TakeAnswer(answer, now);
+  TakeNodeLists(now);
+  TellContradictions(result);
   for (model::EmitEvent& event : std::exchange(events, {})) Emit({0, std::move(event)}, result);
   RepeatEvictions(now, result);
   ServeBindings(now, result);
@@ -376,7 +409,7 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   return result;
 }
 
-void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
+bool DecisionLoop::Impl::DecideOnce(absl::Time now, StepResult& result) {
   dirty = false;
   wake_at = absl::InfiniteFuture();
   ++stats.cycles;
@@ -394,8 +427,22 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   if (!cycle.evictions.empty() || !cycle.withdrawn.empty()) RunFollowUpCycle(now);
   // Pods are pipelined to newly ordered nodes too, so that the verdict names the node.
   const bool failed = dirty;  // a binding of this step, at once
-  if (options.hook.enabled && RunHook(waiting, now, result)) RunFollowUpCycle(now);
+  HookAnswer answer;
+  if (options.hook.enabled) answer = RunHook(waiting, now, result);
   dirty = dirty || failed;
+  if (answer.ordered && !answer.other_demand) RunFollowUpCycle(now);
+  return answer.other_demand;
+}
+
+void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
+  // While the hook finds demand that it cannot serve, other workloads are demanded in its place.
+  // What is left to find is found in the next step, at once.
+  constexpr int kMaxRounds = 8;
+  for (int round = 1; DecideOnce(now, result); ++round) {
+    if (round < kMaxRounds) continue;
+    dirty = true;
+    break;
+  }
   if (EndAttempts()) RunFollowUpCycle(now);
   const bool again = dirty;
   SendEvictions(now, result);

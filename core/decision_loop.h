@@ -22,6 +22,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "autoscale-hook/catalog/catalog.h"
+#include "autoscale-hook/machines/node_lists.h"
 #include "core/options.h"
 #include "core/view.h"
 #include "scheduler/model/action.h"
@@ -48,6 +49,9 @@ struct QueueSizes {
   size_t verdicts_waiting = 0;   // verdicts and conditions that their pace delays
   size_t evictions_waiting = 0;  // decided and not sent
   size_t bindings_held = 0;      // in Reserve or Permit
+  size_t events_waiting = 0;     // to be sent with the next step
+  size_t shares_waiting = 0;     // shared GPUs to be looked at, and words about them
+  size_t conditions_known = 0;   // of groups' pods, as last written; not a number of writes
 };
 
 class DecisionLoop {
@@ -77,6 +81,13 @@ class DecisionLoop {
   void PodsListed(const std::string& node, absl::string_view version,
                   const std::vector<model::Pod>& pods);
 
+  // The number of the list of all nodes that the end of a machine waits for (hook::NodeLists); 0:
+  // none. It grows with each list, and stays until that is answered.
+  [[nodiscard]] uint64_t AwaitedNodeList() const;
+  // The answer to it: the nodes of a consistent list that was begun after its number was known, or
+  // why there is none. An input like an event.
+  void NodesListed(uint64_t number, absl::StatusOr<std::vector<hook::ListedNode>> nodes);
+
   // Restores the stored usage; empty: none was stored. Storing starts after this call. After an
   // error (Decode's, or FailedPrecondition if usage is not recorded) the record starts empty.
   absl::Status RestoreUsage(absl::string_view text);
@@ -94,6 +105,8 @@ class DecisionLoop {
 
   // The data shown to users; a copy, O(everything).
   [[nodiscard]] View MakeView(absl::Time now) const;
+  // Its numbers alone. O(queues + nodes + rows of waiting workloads).
+  [[nodiscard]] Totals Count() const;
 
   // The first broken invariant of state, ledger or hook, or empty. O(everything).
   [[nodiscard]] std::string CheckConsistency() const;

@@ -22,6 +22,7 @@
 #include "core/reconcile/refusals.h"
 #include "core/reconcile/status_updater.h"
 #include "core/share_plugin.h"
+#include "core/unservable_demand.h"
 #include "core/usage_store.h"
 #include "queues/tree.h"
 
@@ -63,11 +64,14 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void KeepDefaultQueue();
   // Reports a contradictory queue spec, in an event and in the verdicts below the queue.
   void NoteContradiction(const model::Queue& queue);
+  void ForgetContradiction(const std::string& queue);
   void AddQueueNotes();
+  void TellContradictions(StepResult& result);
   [[nodiscard]] std::vector<const model::NodePool*> ValidPools() const;
 
   // ---- answers, each with the time of the step that takes it
   void TakeAnswer(const model::ActionResult& result, absl::Time now);
+  void TakeNodeLists(absl::Time now);
   void EvictionAnswered(const std::string& uid, const absl::Status& status, absl::Time now);
   void CreationAnswered(const std::string& name, const absl::Status& status, absl::Time now);
   void ProviderAnswered(uint64_t action_id, const InFlightProvider& provider,
@@ -76,6 +80,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // ---- steps
   StepResult Step(absl::Time now);
   void Decide(absl::Time now, StepResult& result);
+  // A cycle, and the hook's answer to its demand. True if other demand is charged after it.
+  bool DecideOnce(absl::Time now, StepResult& result);
   void RunFollowUpCycle(absl::Time now);
   void Emit(model::Action action, StepResult& result);
   void TellArrival(absl::Time now);
@@ -140,18 +146,27 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
                      queues::QueueId queue);
   // The workloads that wait, and the nodes to which they are pipelined.
   struct Served {
-    absl::flat_hash_map<state::WorkloadId, size_t> waiting;  // -> its place in the order of serving
-    absl::flat_hash_map<state::NodeId, size_t> promised;     // -> the first place among those
+    struct Place {
+      size_t number = 0;  // in the order of serving
+      const engine::Waiting* entry = nullptr;
+    };
+    absl::flat_hash_map<state::WorkloadId, Place> waiting;
+    absl::flat_hash_map<state::NodeId, size_t> promised;  // -> the first number among those
     // What was found about an heir and its victims' workload.
     std::map<std::pair<state::WorkloadId, state::WorkloadId>, bool> found;
+    // What queues hold with all that is pipelined; made when it is needed.
+    std::optional<queues::QueueLedger> used;
   };
   [[nodiscard]] Served WhatIsServed() const;
   [[nodiscard]] bool Serves(const Evictions::Purpose& purpose, const model::EvictPod& evict,
                             Served& served) const;
   // True if the heir, or a workload before it, is pipelined to a node that the victim's workload
-  // leaves.
+  // leaves; or the heir is pipelined, and only below a limit if the victim's workload leaves.
   [[nodiscard]] bool LeavesFor(state::WorkloadId heir, state::WorkloadId victim,
                                Served& served) const;
+  [[nodiscard]] bool MakesHeadroomFor(const engine::Waiting& heir, state::WorkloadId victim,
+                                      Served& served) const;
+  [[nodiscard]] queues::QueueLedger UsedAndPromised() const;
   // True if the gang would be below its minimum also with the pods that are not evicted yet.
   [[nodiscard]] bool LacksMinimum(state::WorkloadId gang) const;
 
@@ -168,8 +183,12 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void TellStale();
 
   // ---- the hook
-  // One step of the hook; true if it ordered nodes, so that waiting pods can be pipelined to them.
-  bool RunHook(std::vector<engine::Waiting>& entries, absl::Time now, StepResult& result);
+  // One step of the hook.
+  struct HookAnswer {
+    bool ordered = false;       // nodes, so that waiting pods can be pipelined to them
+    bool other_demand = false;  // what is charged as demand has changed
+  };
+  HookAnswer RunHook(std::vector<engine::Waiting>& entries, absl::Time now, StepResult& result);
   // The hook's last answer, and its input. With equal input before its timer is due the hook would
   // answer the same (I4), so it is not run, and a step costs what changed.
   struct HookMemo {
@@ -187,6 +206,11 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // True if that reduced the capacity for pods.
   bool Withdraw(const std::vector<std::string>& names,
                 const std::vector<const model::NodePool*>& valid_pools);
+  // Notes for which kinds of demand nothing can be provisioned; the engine reads it. True if that
+  // has changed for this demand.
+  bool UpdateUnservable(const std::vector<hook::DemandOutcome>& outcomes,
+                        const std::vector<engine::EntryRun>& runs,
+                        const std::vector<engine::Waiting>& entries, absl::Time now);
   // `runs`: of the entries, by item of the demand. Entries of which some workloads have another
   // outcome than others are divided.
   void TakeOutcomes(const std::vector<hook::DemandOutcome>& outcomes,
@@ -206,12 +230,14 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   StatusUpdater verdicts;
   UsageStore usage;
   HookMemo memo;
+  UnservableDemand unservable;
   bool offers_told = false;  // the engine has what the current pools offer, as of:
   uint64_t offers_version = 0;
 
   // True if a Queue object of the default queue's name exists.
   bool default_queue_object = false;
-  std::map<std::string, std::string> queue_notes;  // by name: the contradiction
+  std::map<std::string, std::string> queue_notes;   // by name: the contradiction
+  std::map<std::string, std::string> untold_notes;  // those without an event: name -> uid
   std::set<model::Kind> synced, stale_kinds;
   bool dirty = true;
   absl::Time wake_at = absl::InfiniteFuture();
@@ -236,6 +262,12 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   std::map<uint64_t, InFlightProvider> accepted_launches;
   // They wait for the next step, which knows the time.
   std::vector<model::ActionResult> answers;
+  uint64_t awaited_list = 0;  // of nodes; 0: none
+  struct NodeListAnswer {
+    uint64_t number = 0;
+    absl::StatusOr<std::vector<hook::ListedNode>> nodes;
+  };
+  std::vector<NodeListAnswer> node_lists;  // answers
   std::vector<engine::Waiting> waiting;
   engine::WaitingChanges waiting_changes;  // since the last update of verdicts
   DemandTracker demanded;

@@ -85,6 +85,39 @@ TEST_F(DecisionLoopTest, TellsHowMuchWaitsInItsQueues) {
   EXPECT_EQ(loop_->queue_sizes().retries, 1u);
 }
 
+// Agents write heartbeats into annotations of nodes all the time, also of those from the hook.
+TEST_F(DecisionLoopTest, ANodesHeartbeatCostsNoCycle) {
+  SyncAll();
+  Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+  model::Node foreign = MakeNode("foreign", 1);
+  Put(foreign);
+  Put(PodBuilder("ns", "runs").Queue("q").Gpus(1).On("foreign").Build());
+  Put(PodBuilder("ns", "asks").Queue("q").Gpus(1).Build());
+  const StepResult result = Step(1);
+  const auto created = Of<model::CreateNodeRequest>(result);
+  ASSERT_EQ(created.size(), 1u);
+  AnswerAll(result);
+  model::NodeRequest request(*created[0].request);
+  request.meta.uid = "uid-request";
+  request.meta.creation = At(1);
+  Put(request);
+  AnswerAll(Step(2));
+  model::Node own = MakeNode(request.meta.name, 1);
+  own.meta.labels.Set(model::kNodeRequestLabel, request.meta.name);
+  Put(own);
+  for (int at = 3; at < 6; ++at) AnswerAll(Step(at));
+  const uint64_t cycles = loop_->stats().cycles;
+  for (int beat = 0; beat < 5; ++beat) {
+    for (model::Node* node : {&foreign, &own}) {
+      node->meta.annotations.Set("node.alpha.kubernetes.io/ttl", absl::StrCat(beat));
+      node->meta.resource_version = absl::StrCat(100 + beat);
+      Put(*node);
+    }
+    AnswerAll(Step(6));
+  }
+  EXPECT_EQ(loop_->stats().cycles, cycles);
+}
+
 TEST_F(DecisionLoopTest, RefusedBindingIsDecidedAnewAfterItsBackoff) {
   SyncAll();
   Put(MakeQueue("q", "", kUnlimited, kUnlimited));
@@ -273,7 +306,7 @@ TEST_F(DecisionLoopTest, UsageThatMakesNoSenseIsRefused) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(DecisionLoopTest, UsageWakesTheLoopForItsNextSampleAndNobodyElse) {
+TEST_F(DecisionLoopTest, UsageWakesTheLoopForItsNextSampleAlone) {
   options_.engine.usage.emplace();
   Restart();
   SyncAll();

@@ -76,6 +76,7 @@ class DecisionLoopTest : public ::testing::Test {
     auto loop = DecisionLoop::Make(options_, &catalog_);
     ASSERT_TRUE(loop.ok()) << loop.status();
     loop_ = *std::move(loop);
+    last_list_ = 0;
   }
   void SyncAll() {
     for (model::Kind kind : model::kAllKinds) loop_->Apply(model::Synced{kind});
@@ -88,7 +89,19 @@ class DecisionLoopTest : public ::testing::Test {
   StepResult StepAt(absl::Time at) {
     StepResult result = loop_->Step(at);
     EXPECT_EQ(loop_->CheckConsistency(), "");
+    ListNodes();
     return result;
+  }
+  // Answers an awaited list of nodes: no node exists that the test has not put.
+  virtual void ListNodes() {
+    if (ListIsDue()) loop_->NodesListed(last_list_, std::vector<hook::ListedNode>());
+  }
+  // True once for each awaited list.
+  bool ListIsDue() {
+    const uint64_t number = loop_->AwaitedNodeList();
+    if (number <= last_list_) return false;
+    last_list_ = number;
+    return true;
   }
   // The given answer to every action of that type, and OK to the others.
   template <typename T>
@@ -108,6 +121,7 @@ class DecisionLoopTest : public ::testing::Test {
   hook::Catalog catalog_;
   Options options_;
   std::unique_ptr<DecisionLoop> loop_;
+  uint64_t last_list_ = 0;  // of nodes, that was answered
 };
 
 // Without the hook, with the queue "q", which has no limit.

@@ -96,9 +96,9 @@ class Labelling {
   std::shared_ptr<const model::PodSpec> Labelled(const std::shared_ptr<const model::PodSpec>& spec,
                                                  const state::PodRecord& pod) {
     model::StringMap labels = spec->labels_for_affinity;
-    if (pod.labels != nullptr && terms_.MaySelect(*pod.labels)) {
+    if (terms_.MaySelect(pod.labels)) {
       for (const std::string& key : terms_.keys) {
-        if (const std::string* value = pod.labels->Find(key)) labels.Set(key, *value);
+        if (const std::string* value = pod.labels.Find(key)) labels.Set(key, *value);
       }
     }
     if (labels == spec->labels_for_affinity) return spec;
@@ -170,6 +170,7 @@ EngineDemand::EngineDemand(const state::ClusterState& state, const engine::Engin
     const bool as_is = terms.selectors.empty() || !entry.domains.empty();
     item.classes = as_is ? entry.verdict.demand : labelling.Of(entry);
     item.atomic = IsAtomic(entry);
+    item.charged = !entry.uncharged;
     item.domains = entry.domains;
     items_.push_back(std::move(item));
   }

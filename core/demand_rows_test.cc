@@ -70,6 +70,10 @@ class World {
       lines.push_back(Carry(action, provider_works));
       loop_->Apply(model::ActionResult{action.id, answer_});
     }
+    // The watch has shown every node.
+    if (const uint64_t list = loop_->AwaitedNodeList(); list != 0) {
+      loop_->NodesListed(list, std::vector<hook::ListedNode>());
+    }
     std::erase(lines, "");
     std::string text = absl::StrCat(absl::StrJoin(lines, "\n"), "\n");
     std::map<std::string, std::string> by_queue;

@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/decision_loop_impl.h"
 #include "queues/limits.h"
@@ -41,10 +42,10 @@ DecisionLoop::Impl::Served DecisionLoop::Impl::WhatIsServed() const {
   for (const bool first : {true, false}) {
     for (const engine::Waiting& entry : waiting) {
       if (entry.served_first != first) continue;
-      const size_t place = served.waiting.size();
-      served.waiting.try_emplace(entry.workload, place);
+      const size_t number = served.waiting.size();
+      served.waiting.try_emplace(entry.workload, Served::Place{number, &entry});
       for (const engine::Waiting::PodPromise& pod : entry.pods) {
-        if (pod.node != state::kNoId) served.promised.try_emplace(pod.node, place);
+        if (pod.node != state::kNoId) served.promised.try_emplace(pod.node, number);
       }
     }
   }
@@ -88,13 +89,53 @@ bool DecisionLoop::Impl::LeavesFor(state::WorkloadId heir, state::WorkloadId vic
   if (place == served.waiting.end()) return false;
   const auto [known, added] = served.found.try_emplace({heir, victim}, false);
   if (!added) return known->second;
-  const std::vector<state::PodId>& pods = state.workload(victim).pods;
-  return known->second = std::any_of(pods.begin(), pods.end(), [&](state::PodId id) {
-           const state::PodRecord& pod = state.pod(id);
-           if (pod.status != state::PodStatus::kReleasing) return false;
-           const auto promise = served.promised.find(pod.node);
-           return promise != served.promised.end() && promise->second <= place->second;
-         });
+  const state::PodIds& pods = state.workload(victim).pods;
+  const bool frees = std::any_of(pods.begin(), pods.end(), [&](state::PodId id) {
+    const state::PodRecord& pod = state.pod(id);
+    if (pod.status != state::PodStatus::kReleasing) return false;
+    const auto promise = served.promised.find(pod.node);
+    return promise != served.promised.end() && promise->second <= place->second.number;
+  });
+  return known->second = frees || MakesHeadroomFor(*place->second.entry, victim, served);
+}
+
+// Victims that a limit makes necessary may run on other nodes than the capacity that the heir
+// waits for.
+bool DecisionLoop::Impl::MakesHeadroomFor(const engine::Waiting& heir, state::WorkloadId victim,
+                                          Served& served) const {
+  const std::optional<queues::QueueId> leaf = tree.Find(state.workload(heir.workload).queue);
+  if (!leaf.has_value() || std::none_of(heir.pods.begin(), heir.pods.end(),
+                                        [](const auto& pod) { return pod.node != state::kNoId; })) {
+    return false;
+  }
+  if (!served.used.has_value()) served.used = UsedAndPromised();
+  model::Resources charge;
+  std::optional<queues::QueueId> victim_leaf;
+  for (const state::PodId id : state.workload(victim).pods) {
+    const state::PodRecord& pod = state.pod(id);
+    if (pod.status != state::PodStatus::kReleasing || pod.terminating) continue;
+    charge += state.ChargeOf(pod);
+    victim_leaf = tree.Find(state.QueueOf(pod));
+  }
+  if (!victim_leaf.has_value()) return false;
+  const std::optional<queues::LimitViolation> violation =
+      queues::CheckLimits(tree, *served.used, *victim_leaf, charge, /*preemptible=*/true);
+  if (violation.has_value()) return absl::c_linear_search(tree.Ancestors(*leaf), violation->queue);
+  served.used->Charge(*victim_leaf, charge, /*preemptible=*/true);  // it runs on
+  return false;
+}
+
+queues::QueueLedger DecisionLoop::Impl::UsedAndPromised() const {
+  queues::QueueLedger used = UsedByQueues();
+  for (const engine::Waiting& entry : waiting) {
+    const std::optional<queues::QueueId> leaf = tree.Find(state.workload(entry.workload).queue);
+    if (!leaf.has_value() || !tree.IsLeaf(*leaf)) continue;
+    for (const engine::Waiting::PodPromise& pod : entry.pods) {
+      if (pod.node == state::kNoId) continue;
+      used.Charge(*leaf, state.ChargeOf(state.pod(pod.pod)), /*preemptible=*/true);
+    }
+  }
+  return used;
 }
 
 bool DecisionLoop::Impl::LacksMinimum(state::WorkloadId gang) const {
@@ -228,7 +269,7 @@ void DecisionLoop::Impl::EvictionAnswered(const std::string& uid, const absl::St
   const state::PodId pod = FindLeaving(evict);
   switch (answer.outcome) {
     case Outcome::kDone:
-      if (!options.emit_events || !status.ok()) return;
+      if (!options.emit_events) return;
       events.push_back(model::EmitEvent{model::Kind::kPod, evict.ns, evict.name, evict.uid, false,
                                         "Evicted", evict.message});
       return;

@@ -110,7 +110,7 @@ TEST(EvictionPaceTest, AThousandGoWithinASecondOfAnswersThatTakeTenMilliseconds)
   EXPECT_LE(now, At(0) + absl::Milliseconds(100));
 }
 
-TEST(EvictionPaceTest, WhoIsWantedNoLongerIsDroppedAndHoldsNobodyUp) {
+TEST(EvictionPaceTest, APodThatIsNoLongerWantedIsDroppedAndHoldsNoOtherUp) {
   Evictions evictions({.max_in_flight = 1});
   evictions.Add({Victim("a", 1, /*may_be_refused=*/true), Victim("b", 2)});
   const auto all_but_a = [](const Evictions::Victim& v) { return v.evict.name != "a"; };
@@ -120,7 +120,7 @@ TEST(EvictionPaceTest, WhoIsWantedNoLongerIsDroppedAndHoldsNobodyUp) {
 
 // ---- victims that may be refused
 
-TEST(EvictionSetTest, WhoMayBeRefusedGoesFirstAndTheRestWaits) {
+TEST(EvictionSetTest, APodThatMayBeRefusedGoesFirstAndTheRestWaits) {
   Evictions evictions({});
   evictions.Add({Victim("a", 1), Victim("b", 2, true), Victim("c", 3)});
   evictions.Add({Victim("x", 4)});
@@ -360,6 +360,27 @@ TEST_F(EvictionLoopTest, AnEvictionThatALimitNeedsGoesAlthoughTheWorkloadWasBoun
   }
 }
 
+// The workload waits for capacity that another pod leaves, and the victim for nothing.
+TEST_F(EvictionLoopTest, AnEvictionThatALimitNeedsGoesAlthoughOtherCapacityIsAwaited) {
+  options_.hook.enabled = false;
+  Restart();
+  SyncAll();
+  Put(MakeQueue("q", "", kUnlimited, 1));
+  Put(MakeQueue("other", "", kUnlimited, kUnlimited));
+  Put(MakeNode("m", 1));
+  Put(MakeNode("n", 1));
+  Put(Victim(0));
+  Put(PodBuilder("ns", "ends").Queue("other").Gpus(1).On("m").Deleting().Build());
+  Put(PodBuilder("ns", "high")
+          .Queue("q")
+          .Gpus(1)
+          .NodeSelector(model::kHostnameLabel, "m")
+          .Priority("high", 60));
+  const StepResult result = Step(1);
+  EXPECT_THAT(Asked(result), ElementsAre("v0"));
+  EXPECT_THAT(Of<model::BindPod>(result), IsEmpty());
+}
+
 TEST_F(EvictionLoopTest, ABudgetThatSaysNoIsAskedOnceAndTheVerdictStands) {
   Start(1, 1);
   Put(MakeBudget("b", "", 0));
@@ -418,7 +439,7 @@ TEST_F(EvictionLoopTest, WhatIsLeavingAlreadyIsNotWasted) {
   EXPECT_THAT(Asked(Step(1)), ElementsAre("v0")) << "one more, not two";
 }
 
-TEST_F(EvictionLoopTest, NobodyIsEvictedForAWorkloadThatIsGone) {
+TEST_F(EvictionLoopTest, NoPodIsEvictedForAWorkloadThatIsGone) {
   options_.evictions.max_in_flight = 1;
   Start(3, 3);
   StepResult result = Step(1);
@@ -432,12 +453,29 @@ TEST_F(EvictionLoopTest, NobodyIsEvictedForAWorkloadThatIsGone) {
   }
 }
 
-TEST_F(EvictionLoopTest, WhoIsGoneNeedsNoAskingAndNobodyTakesItsPlace) {
+TEST_F(EvictionLoopTest, APodThatIsGoneNeedsNoAskingAndNoOtherTakesItsPlace) {
   Start(2, 1);
   StepResult result = Step(1);
   ASSERT_THAT(Asked(result), ElementsAre("v1"));
   AnswerThe<model::EvictPod>(result, absl::NotFoundError("404"));
+  loop_->Apply(model::Delete{model::Kind::kPod, "ns", "v1", "uid-ns-v1"});
   EXPECT_THAT(Asked(Step(2)), IsEmpty());
+}
+
+// A proxy, or a server that starts, may answer 404 by mistake.
+TEST_F(EvictionLoopTest, APodThatIsSaidToBeGoneAndRunsIsAskedAgain) {
+  Start(2, 1);
+  std::vector<std::string> asked;
+  for (int at = 1; at < 10; ++at) {
+    const StepResult result = Step(at);
+    for (const std::string& name : Asked(result)) asked.push_back(name);
+    if (asked.size() < 3) {
+      AnswerThe<model::EvictPod>(result, absl::NotFoundError("404"));
+    } else {
+      AnswerAll(result);
+    }
+  }
+  EXPECT_THAT(asked, ElementsAre("v1", "v1", "v1"));
 }
 
 TEST_F(EvictionLoopTest, TheEventComesWithTheEvictionAndNotWithARefusal) {

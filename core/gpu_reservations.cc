@@ -78,8 +78,28 @@ const GpuReservations::Reservation* GpuReservations::Live(const Group& group) {
 
 // ---- events from the watch ----------------------------------------------------------------------
 
+bool GpuReservations::IsEmpty(const GroupKey& key) const {
+  if (named_.contains(key.second) || closed_.contains(key) || coming_.contains(key)) return false;
+  const auto at = groups_.find(key);
+  if (at == groups_.end()) return true;
+  const Group& group = at->second;
+  return group.pods.empty() && group.waiting.empty() && !group.creation.started() &&
+         group.timer == absl::InfiniteFuture();
+}
+
+void GpuReservations::Trim() {
+  if (touched_.size() < trim_at_) return;
+  std::erase_if(touched_, [this](const GroupKey& key) {
+    if (!IsEmpty(key)) return false;
+    groups_.erase(key);
+    return true;
+  });
+  trim_at_ = std::max(kTrimFrom, 2 * touched_.size());
+}
+
 void GpuReservations::PodChanged(const model::Pod& pod) {
   if (!options_.enabled) return;
+  Trim();
   if (pod.meta.ns == options_.ns) return ReservationChanged(pod);
   std::vector<std::string> groups;
   if (!IsOver(pod)) groups = NamedGroups(pod.meta.labels);
@@ -173,14 +193,14 @@ void GpuReservations::ReservationGone(const std::string& name, bool ended) {
                                       key.first, " before it had its device"));
     }
     // Deleted, or ended and in the way.
-    if (ended) said_.push_back({0, model::DeletePod{options_.ns, name, last.uid}});
+    if (ended && speaks_) said_.push_back({0, model::DeletePod{options_.ns, name, last.uid}});
   }
   Touch(key);
 }
 
 void GpuReservations::TellLoss(const GroupKey& key, const std::string& pod) {
   const auto named = named_.find(key.second);
-  if (named == named_.end() || Live(groups_[key]) != nullptr) return;
+  if (!speaks_ || named == named_.end() || Live(groups_[key]) != nullptr) return;
   for (const std::string& sharer_key : named->second) {
     const Sharer& sharer = sharers_.at(sharer_key);
     if (sharer.node != key.first) continue;
@@ -359,6 +379,7 @@ void GpuReservations::SetTimer(const GroupKey& key, Group& group, absl::Time at)
 
 GpuReservations::Outcome GpuReservations::Step(absl::Time now, const InUse& in_use) {
   Outcome out;
+  speaks_ = true;
   while (!timers_.empty() && timers_.begin()->first <= now) {
     const GroupKey key = timers_.begin()->second;
     SetTimer(key, groups_[key], absl::InfiniteFuture());

@@ -27,7 +27,7 @@
 //   while its present sharers run.
 //
 // Everything follows from pods that the watch shows: a restart loses only held bindings, which are
-// decided again.
+// decided again. A standby, which makes no step, says nothing and keeps what is there alone.
 //
 // Ownership: values. Thread-safety: the owner's thread. Complexity: a step costs what changed.
 // Determinism: ordered maps; time comes in as an argument.
@@ -123,9 +123,13 @@ class GpuReservations {
   // True if something changed, or a timer is due.
   [[nodiscard]] bool HasWork(absl::Time now) const;
   [[nodiscard]] absl::Time wake_at() const;
+  // What the next step looks at, and what it says; groups that nothing holds any more included.
+  [[nodiscard]] size_t queued() const { return touched_.size() + said_.size(); }
+  [[nodiscard]] size_t groups() const { return groups_.size(); }
 
  private:
   using GroupKey = std::pair<std::string, std::string>;  // node, group
+  static constexpr size_t kTrimFrom = 64;
 
   struct Reservation {
     std::string uid, device;
@@ -170,6 +174,10 @@ class GpuReservations {
   // The authoritative reservation pod; null if there is none.
   [[nodiscard]] static const Reservation* Live(const Group& group);
   void Touch(const GroupKey& key) { touched_.insert(key); }
+  // Drops groups that nothing holds or names any more, if many wait for a step that does so: on a
+  // standby there is none.
+  void Trim();
+  [[nodiscard]] bool IsEmpty(const GroupKey& key) const;
   void ForgetSent(const std::string& key);
   void ReservationChanged(const model::Pod& pod);
   void ReservationGone(const std::string& name, bool ended);
@@ -218,6 +226,9 @@ class GpuReservations {
   std::set<GroupKey> closed_, coming_;
   std::set<std::string> ready_;  // keys of held_ to be checked
   std::set<std::pair<absl::Time, GroupKey>> timers_;
+  size_t trim_at_ = kTrimFrom;
+  // False until the first step. What a standby would say is the leader's to say.
+  bool speaks_ = false;
   std::vector<model::Action> said_;
   std::vector<Failure> failed_;
 };

@@ -75,10 +75,36 @@ class GpuReservationsTest : public ::testing::Test {
   std::set<std::pair<std::string, std::string>> used_;  // node, group
 };
 
+// ---- a standby: events, and no step
+
+TEST_F(GpuReservationsTest, AStandbyKeepsAndSaysNothingAboutGpusThatAreGone) {
+  const model::Pod lasting = ReservationPod("n1", "lasting", "GPU-0").Build();
+  Show(lasting);
+  Show(Sharer("lasting", "n1", "lasting", "GPU-0").Build());
+  for (int i = 0; i < 1000; ++i) {
+    const std::string group = absl::StrCat("g", i);
+    const model::Pod reservation = ReservationPod("n1", group, "GPU-1").Build();
+    const model::Pod sharer = Sharer("p", "n1", group, "GPU-1").Build();
+    Show(reservation);
+    Show(sharer);
+    Gone(reservation);  // a loss, and a pod that ended
+    Gone(sharer);
+    EXPECT_LE(book_.queued(), 70u) << i;
+    EXPECT_LE(book_.groups(), 70u) << i;
+  }
+  // It becomes the leader.
+  used_.insert({"n1", "lasting"});
+  EXPECT_THAT(Step(0).actions, IsEmpty());
+  EXPECT_EQ(book_.queued(), 0u);
+  EXPECT_EQ(book_.groups(), 1u);
+  Gone(lasting);
+  EXPECT_THAT(Of<model::EmitEvent>(Step(1)), SizeIs(1)) << "the leader says it";
+}
+
 // ---- failures
 // -------------------------------------------------------------------------------
 
-TEST_F(GpuReservationsTest, WhoeverWaitsFailsWhenTheCreationIsRefused) {
+TEST_F(GpuReservationsTest, PodsThatWaitFailIfTheCreationIsRefused) {
   Hold("a", {"g"});
   Hold("b", {"g"});
   EXPECT_THAT(Of<model::CreateGpuReservation>(Step(0)), SizeIs(1));
@@ -94,7 +120,7 @@ TEST_F(GpuReservationsTest, WhoeverWaitsFailsWhenTheCreationIsRefused) {
   EXPECT_THAT(Of<model::CreateGpuReservation>(Step(2)), SizeIs(1));
 }
 
-TEST_F(GpuReservationsTest, ALostAnswerIsAskedForAgainAfterAPauseAndFailsNobody) {
+TEST_F(GpuReservationsTest, ALostAnswerIsAskedForAgainAfterAPauseAndFailsNoPod) {
   Hold("a", {"g"});
   Step(0);
   book_.Created("n1", "g", absl::UnavailableError("no connection"), At(1));
@@ -141,7 +167,7 @@ TEST_F(GpuReservationsTest, ACreationThatNothingBecomesOfTimesOutToo) {
   EXPECT_THAT(Of<model::CreateGpuReservation>(Step(41)), SizeIs(1));
 }
 
-TEST_F(GpuReservationsTest, OneThatTheKubeletRefusesIsDeletedAndFailsWhoWaits) {
+TEST_F(GpuReservationsTest, OneThatTheKubeletRefusesIsDeletedAndFailsPodsThatWait) {
   Hold("a", {"g"});
   Step(0);
   Show(ReservationPod("n1", "g").On("n1", model::PodPhase::kFailed));
@@ -153,7 +179,7 @@ TEST_F(GpuReservationsTest, OneThatTheKubeletRefusesIsDeletedAndFailsWhoWaits) {
 }
 
 // The watch of a real API server omits pods that have ended.
-TEST_F(GpuReservationsTest, OneThatVanishesBeforeItHadItsDeviceFailsWhoWaitsAndIsRemoved) {
+TEST_F(GpuReservationsTest, OneThatVanishesBeforeItHadItsDeviceFailsPodsThatWaitAndIsRemoved) {
   Hold("a", {"g"});
   Step(0);
   Show(ReservationPod("n1", "g"));
@@ -190,7 +216,7 @@ TEST_F(GpuReservationsTest, ADeletionThatFailsIsRepeated) {
   EXPECT_THAT(Of<model::DeletePod>(Step(12)), SizeIs(1));
 }
 
-TEST_F(GpuReservationsTest, OneThatVanishesWhileSharedIsMadeAgainAndNobodyIsEvicted) {
+TEST_F(GpuReservationsTest, OneThatVanishesWhileSharedIsMadeAgainAndNoPodIsEvicted) {
   used_.insert({"n1", "g"});
   Show(ReservationPod("n1", "g", "GPU-1"));
   Show(Sharer("a", "n1", "g", "GPU-1"));
@@ -238,7 +264,7 @@ TEST_F(GpuReservationsTest, OneThatCannotBeMadeAgainIsTriedWithGrowingPausesAndS
   EXPECT_THAT(Of<model::CreateGpuReservation>(Step(now + 1000)), IsEmpty());
 }
 
-TEST_F(GpuReservationsTest, NobodyJoinsAGpuThatCameBackAsAnotherDevice) {
+TEST_F(GpuReservationsTest, NoPodJoinsAGpuThatCameBackAsAnotherDevice) {
   used_.insert({"n1", "g"});
   Show(Sharer("a", "n1", "g", "GPU-1"));
   Show(ReservationPod("n1", "g", "GPU-2"));
@@ -258,7 +284,7 @@ TEST_F(GpuReservationsTest, NobodyJoinsAGpuThatCameBackAsAnotherDevice) {
   EXPECT_EQ(outcome.bindings[0].annotations.Get(model::kVisibleDevicesAnnotation), "GPU-2");
 }
 
-TEST_F(GpuReservationsTest, AGpuThatSomebodyElseSharesOutElsewhereIsLeftAlone) {
+TEST_F(GpuReservationsTest, AGpuThatAnotherSchedulerSharesOutIsLeftAlone) {
   used_.insert({"n1", "g"});
   Show(Sharer("kai", "n1", "g", ""));  // KAI's sharer: its reservation pod is in another namespace
   auto first = Step(0);
@@ -448,7 +474,7 @@ TEST_F(GpuReservationsTest, KaisConfigMapsAreWrittenBeforeTheBinding) {
 // ---- the end of a reservation
 // ----------------------------------------------------------------------
 
-TEST_F(GpuReservationsTest, WhatNobodySharesGoesAfterTheGraceAlsoAfterARestart) {
+TEST_F(GpuReservationsTest, WhatNoPodSharesGoesAfterTheGraceAlsoAfterARestart) {
   Show(ReservationPod("n1", "g", "GPU-1", "kai-made-it"));
   EXPECT_THAT(Step(100).actions, IsEmpty());
   ASSERT_EQ(book_.wake_at(), At(110));
@@ -462,7 +488,7 @@ TEST_F(GpuReservationsTest, WhatNobodySharesGoesAfterTheGraceAlsoAfterARestart) 
   EXPECT_EQ(book_.wake_at(), absl::InfiniteFuture());
 }
 
-TEST_F(GpuReservationsTest, WhoeverComesWithinTheGraceKeepsIt) {
+TEST_F(GpuReservationsTest, APodThatComesWithinTheGraceKeepsIt) {
   Show(ReservationPod("n1", "g", "GPU-1"));
   Step(0);
   Hold("a", {"g"});
@@ -517,7 +543,7 @@ TEST_F(GpuReservationsTest, APodThatIsGoneWhileItWaitsIsNotBound) {
   EXPECT_THAT(Of<model::DeletePod>(Step(11)), SizeIs(1));
 }
 
-TEST_F(GpuReservationsTest, WhoIsPlacedAnewWaitsForItsNewPlaceOnly) {
+TEST_F(GpuReservationsTest, APodThatIsPlacedAgainWaitsForItsNewPlaceOnly) {
   Hold("a", {"g"});
   Step(0);
   Hold("a", {"h"});

@@ -290,7 +290,7 @@ TEST_F(GpuSharesTest, AfterARestartWhatIsSharedStaysSharedAndWhatIsNotGoes) {
   Put(Bound(Half("a"), bind));
   Put(Reservation(asked, "GPU-1"));
   model::CreateGpuReservation orphan = asked;
-  orphan.group = "nobody";
+  orphan.group = "missing";
   orphan.name = "left-over";
   Put(Reservation(orphan, "GPU-2"));
   Step(10);

@@ -1,10 +1,8 @@
 // Machines through the whole decision loop: sent writes are not trusted, nodes have names of their
 // own, other schedulers bind too, and demand comes in parts.
-#include <algorithm>
-#include <map>
 #include <string>
 
-#include "core/decision_loop_testing.h"
+#include "core/machines_testing.h"
 #include "gmock/gmock.h"
 #include "scheduler/model/api_names.h"
 
@@ -13,129 +11,6 @@ namespace {
 
 using model::testing::kGiB;
 using Phase = model::NodeRequestPhase;
-
-// An API server and a cloud that are controlled by hand, without any of the product's code.
-class MachinesTest : public PurchaseTest {
- protected:
-  void Begin() {
-    SyncAll();
-    Put(MakeQueue("research", "", 400, 400));
-  }
-  model::Pod GpuPod(const std::string& name, int64_t memory = 0) {
-    model::Pod pod = PodBuilder("ns", name).Queue("research").Gpus(1).Created(0).Build();
-    if (memory > 0) model::Set(pod.spec.requests, "memory", memory);
-    return pod;
-  }
-  // Runs `what` every `step` and carries out the loop's actions.
-  void Play(absl::Duration how_long, absl::Duration step = absl::Seconds(5)) {
-    const absl::Time end = now_ + how_long;
-    for (; now_ < end; now_ += step) {
-      for (auto it = booting_.begin(); it != booting_.end();) {
-        if (it->second.first > now_) {
-          ++it;
-          continue;
-        }
-        nodes_[it->second.second.meta.name] = it->second.second;
-        Put(it->second.second);
-        it = booting_.erase(it);
-      }
-      Carry(StepAt(now_));
-    }
-  }
-  void Carry(const StepResult& result) {
-    for (size_t i = 0; i < result.actions.size(); ++i) {
-      absl::Status answer;
-      std::string machine_id;
-      const auto& what = result.actions[i].what;
-      if (const auto* create = std::get_if<model::CreateNodeRequest>(&what)) {
-        model::NodeRequest request = create->request;
-        request.meta.uid = absl::StrCat("uid-", ++created_);
-        request.meta.creation = now_;
-        requests_[request.meta.name] = request;
-        Put(request);
-      } else if (const auto* update = std::get_if<model::UpdateNodeRequestStatus>(&what)) {
-        answer = refuse_status_ ? absl::PermissionDeniedError("no") : absl::OkStatus();
-        if (answer.ok()) {
-          requests_[update->request->meta.name] = update->request;
-          Put(update->request);
-        }
-      } else if (const auto* end = std::get_if<model::DeleteNodeRequest>(&what)) {
-        requests_.erase(end->name);
-        loop_->Apply(model::Delete{model::Kind::kNodeRequest, "", end->name, end->uid});
-      } else if (const auto* launch = std::get_if<model::LaunchNode>(&what)) {
-        Launch(*launch, machine_id);
-      } else if (const auto* terminate = std::get_if<model::TerminateNode>(&what)) {
-        answer = Terminate(*terminate, machine_id);
-      } else if (const auto* taint = std::get_if<model::SetNodeTaint>(&what)) {
-        model::Node& node = nodes_.at(taint->node);
-        node.taints.clear();
-        if (taint->present) node.taints.push_back(taint->taint);
-        node.meta.resource_version = taint->present ? taint_version_ : "1";
-        Put(node);
-      } else if (const auto* bind = std::get_if<model::BindPod>(&what)) {
-        bound_[bind->name] = bind->node;
-        model::Pod pod = pods_.at(bind->name);
-        pod.node_name = bind->node;
-        pod.phase = model::PodPhase::kRunning;
-        Put(pod);
-      }
-      if (lose_launch_answers_ && std::holds_alternative<model::LaunchNode>(what)) continue;
-      loop_->Apply(model::ActionResult{result.actions[i].id, answer, "", machine_id});
-    }
-  }
-  void Launch(const model::LaunchNode& launch, std::string& machine_id) {
-    const std::string& request = launch.request->meta.name;
-    if (booting_.contains(request) || machines_.contains(request)) return;
-    model::Node node = launch.node;
-    node.meta.uid = absl::StrCat("node-", ++launched_);
-    node.meta.name = own_names_ ? absl::StrCat("ip-10-0-0-", launched_) : request;
-    node.provider_id = absl::StrCat("cloud:///", node.meta.name);
-    machine_id = node.provider_id;
-    if (!labels_) node.meta.labels.Erase(model::kNodeRequestLabel);
-    node.ready = true;
-    node.taints.clear();
-    if (memory_ > 0) model::Set(node.allocatable, "memory", memory_);
-    machines_[request] = node.meta.name;
-    booting_[request] = {now_ + absl::Seconds(60), node};
-  }
-  absl::Status Terminate(const model::TerminateNode& terminate, std::string& machine_id) {
-    auto machine = machines_.find(terminate.request_name);
-    if (machine == machines_.end()) return absl::OkStatus();
-    const std::string name = machine->second;
-    // Nodes without our label: the id is told first (providers/provider.h).
-    if (!labels_ && terminate.provider_id.empty()) {
-      machine_id = absl::StrCat("cloud:///", name);
-      return absl::FailedPreconditionError("has nodes without a label");
-    }
-    ++terminated_;
-    booting_.erase(terminate.request_name);
-    for (const auto& [pod, node] : bound_) EXPECT_NE(node, name) << "terminated under " << pod;
-    machines_.erase(machine);
-    if (nodes_.erase(name) > 0) loop_->Apply(model::Delete{model::Kind::kNode, "", name, ""});
-    return absl::OkStatus();
-  }
-  void AddPod(const model::Pod& pod) {
-    pods_[pod.meta.name] = pod;
-    Put(pod);
-  }
-  void EndPod(const std::string& name) {
-    pods_.erase(name);
-    bound_.erase(name);
-    loop_->Apply(model::Delete{model::Kind::kPod, "ns", name, ""});
-  }
-
-  absl::Time now_ = At(1);
-  bool own_names_ = false, labels_ = true, refuse_status_ = false, lose_launch_answers_ = false;
-  int64_t memory_ = 0;
-  std::string taint_version_;
-  int created_ = 0, launched_ = 0, terminated_ = 0;
-  std::map<std::string, model::NodeRequest> requests_;
-  std::map<std::string, std::pair<absl::Time, model::Node>> booting_;
-  std::map<std::string, std::string> machines_;  // request -> node
-  std::map<std::string, model::Node> nodes_;
-  std::map<std::string, model::Pod> pods_;
-  std::map<std::string, std::string> bound_;
-};
 
 // ---- caps
 
@@ -168,57 +43,60 @@ TEST_F(MachinesTest, EndOfAMachineIsNoNewsForWhatACapHolds) {
 
 // ---- nodes that differ from the requested ones
 
-TEST_F(MachinesTest, NodeWithANameOfItsOwnIsFoundByItsLabel) {
-  own_names_ = true;
-  Begin();
-  AddPod(GpuPod("p0"));
-  Play(absl::Minutes(60));
-  EXPECT_EQ(bound_["p0"], "ip-10-0-0-1");
-  EXPECT_EQ(created_, 1);
-  EXPECT_EQ(terminated_, 0);
-  ASSERT_EQ(requests_.size(), 1u);
+class OwnNamesTest : public MachinesTest {
+ protected:
+  void SetUp() override {
+    MachinesTest::SetUp();
+    own_names_ = true;
+  }
+  // A pod runs on the only node that is provisioned for it.
+  void ExpectOneNodeThatStays() {
+    Begin();
+    AddPod(GpuPod("p0"));
+    Play(absl::Minutes(60));
+    EXPECT_EQ(bound_["p0"], "ip-10-0-0-1");
+    EXPECT_EQ(created_, 1);
+    EXPECT_EQ(terminated_, 0);
+    ASSERT_EQ(requests_.size(), 1u);
+  }
+  void ExpectTheNodeEndsAfterItsPod() {
+    EndPod("p0");
+    Play(absl::Minutes(20));
+    EXPECT_EQ(terminated_, 1);
+    EXPECT_TRUE(requests_.empty());
+  }
+};
+
+TEST_F(OwnNamesTest, NodeIsFoundByItsLabel) {
+  ASSERT_NO_FATAL_FAILURE(ExpectOneNodeThatStays());
   EXPECT_EQ(requests_.begin()->second.phase, Phase::kReady);
   EXPECT_EQ(requests_.begin()->second.node_name, "ip-10-0-0-1");
-  EndPod("p0");
-  Play(absl::Minutes(20));
-  EXPECT_EQ(terminated_, 1);
-  EXPECT_TRUE(requests_.empty());
+  ExpectTheNodeEndsAfterItsPod();
 }
 
-TEST_F(MachinesTest, NodeWithoutOurLabelIsFoundByItsProviderId) {
-  own_names_ = true;
-  labels_ = false;
-  Begin();
-  AddPod(GpuPod("p0"));
-  Play(absl::Minutes(60));
-  EXPECT_EQ(bound_["p0"], "ip-10-0-0-1");
-  EXPECT_EQ(created_, 1);
-  EXPECT_EQ(terminated_, 0);
-  EXPECT_EQ(requests_.begin()->second.provider_id, "cloud:///ip-10-0-0-1");
-}
+// Nodes have names of their own, and no label of ours.
+class LabelLessTest : public OwnNamesTest {
+ protected:
+  void SetUp() override {
+    OwnNamesTest::SetUp();
+    labels_ = false;
+  }
+  void ExpectOneNodeIsFoundByItsProviderId() {
+    ASSERT_NO_FATAL_FAILURE(ExpectOneNodeThatStays());
+    EXPECT_EQ(requests_.begin()->second.provider_id, "cloud:///ip-10-0-0-1");
+  }
+};
+
+TEST_F(LabelLessTest, NodeIsFoundByItsProviderId) { ExpectOneNodeIsFoundByItsProviderId(); }
 
 // It looks like a node of others, until the provider tells the machine's id.
-TEST_F(MachinesTest, NodeWithoutOurLabelIsNotTerminatedUnderAPodAlsoIfItsIdIsUnknown) {
-  own_names_ = true;
-  labels_ = false;
+TEST_F(LabelLessTest, NodeIsNotTerminatedUnderAPodAlsoIfItsIdIsUnknown) {
   lose_launch_answers_ = true;
-  Begin();
-  AddPod(GpuPod("p0"));
-  Play(absl::Minutes(60));
-  EXPECT_EQ(bound_["p0"], "ip-10-0-0-1");
-  EXPECT_EQ(created_, 1);
-  EXPECT_EQ(terminated_, 0);
-  ASSERT_EQ(requests_.size(), 1u);
-  EXPECT_EQ(requests_.begin()->second.provider_id, "cloud:///ip-10-0-0-1");
-  EndPod("p0");
-  Play(absl::Minutes(20));
-  EXPECT_EQ(terminated_, 1);
-  EXPECT_TRUE(requests_.empty());
+  ASSERT_NO_FATAL_FAILURE(ExpectOneNodeIsFoundByItsProviderId());
+  ExpectTheNodeEndsAfterItsPod();
 }
 
-TEST_F(MachinesTest, LabelLessNodeOfARequestThatIsDeletedByForceIsNotTerminatedUnderAPod) {
-  own_names_ = true;
-  labels_ = false;
+TEST_F(LabelLessTest, NodeOfARequestThatIsDeletedByForceIsNotTerminatedUnderAPod) {
   Begin();
   AddPod(GpuPod("p0"));
   Play(absl::Seconds(30));
@@ -268,8 +146,12 @@ types:
   EXPECT_EQ(bound_.count("p0"), 1u);
 }
 
-TEST_F(MachinesTest, TypeThatComesTooSmallIsProvisionedOnceForAPod) {
-  catalog_ = *hook::Catalog::Parse(R"(
+// The only type comes with 29 GiB of memory instead of 32.
+class SmallerNodesTest : public MachinesTest {
+ protected:
+  void SetUp() override {
+    MachinesTest::SetUp();
+    catalog_ = *hook::Catalog::Parse(R"(
 types:
 - name: gpu.small
   cpu: 8
@@ -278,9 +160,13 @@ types:
   zones: [z1]
   price: {on_demand: 1.00}
 )",
-                                   "t.yaml");
-  memory_ = 29 * kGiB;
-  Restart();
+                                     "t.yaml");
+    memory_ = 29 * kGiB;
+    Restart();
+  }
+};
+
+TEST_F(SmallerNodesTest, TypeIsProvisionedOnceForAPod) {
   Begin();
   AddPod(GpuPod("p0", 31 * kGiB));
   Play(absl::Hours(2));
@@ -295,19 +181,7 @@ types:
 }
 
 // Nothing can be provisioned for p0 then, so it is not charged to its queue.
-TEST_F(MachinesTest, PodThatTheLearnedSizeDoesNotFitHoldsNoOtherBelowALimit) {
-  catalog_ = *hook::Catalog::Parse(R"(
-types:
-- name: gpu.small
-  cpu: 8
-  memory: 32Gi
-  gpu: {model: Test-GPU, count: 1, memory_mib: 24576}
-  zones: [z1]
-  price: {on_demand: 1.00}
-)",
-                                   "t.yaml");
-  memory_ = 29 * kGiB;
-  Restart();
+TEST_F(SmallerNodesTest, PodThatTheLearnedSizeDoesNotFitHoldsNoOtherBelowALimit) {
   SyncAll();
   Put(MakeQueue("research", "", 1, 1));
   AddPod(GpuPod("p0", 31 * kGiB));

@@ -33,12 +33,27 @@ model::ResourceList PromisedDevices(const hook::Hook& hook, const hook::Machine&
 
 }  // namespace
 
-std::string ManagedNodes::RequestOf(const model::Node& node) const {
-  if (!node.provider_id.empty()) {
-    std::string request = hook_.machines().FindByProviderId(node.provider_id);
+std::string ManagedNodes::RequestOf(const std::string& provider_id, absl::string_view label) const {
+  if (!provider_id.empty()) {
+    std::string request = hook_.machines().FindByProviderId(provider_id);
     if (!request.empty()) return request;
   }
-  return std::string(node.meta.labels.Get(model::kNodeRequestLabel));
+  return std::string(label);
+}
+
+std::vector<hook::ListedNode> ManagedNodes::Unseen(
+    const std::vector<hook::ListedNode>& listed) const {
+  std::vector<hook::ListedNode> unseen;
+  for (const hook::ListedNode& node : listed) {
+    const std::string request = RequestOf(node.provider_id, node.node_request);
+    if (request.empty()) continue;
+    const auto seen = managed_.find(node.name);
+    if (seen == managed_.end() || seen->second.raw.meta.uid != node.uid ||
+        seen->second.request != request) {
+      unseen.push_back(node);
+    }
+  }
+  return unseen;
 }
 
 void ManagedNodes::Unlink(const std::string& name) {
@@ -126,7 +141,8 @@ state::Change ManagedNodes::Show(const std::string& name,
 state::Change ManagedNodes::Upsert(const model::Node& object) {
   const std::string& name = object.meta.name;
   if (!object.provider_id.empty()) by_provider_id_[object.provider_id] = name;
-  const std::string request = RequestOf(object);
+  const std::string request =
+      RequestOf(object.provider_id, object.meta.labels.Get(model::kNodeRequestLabel));
   auto known = managed_.find(name);
   if (known != managed_.end() &&
       (known->second.request != request || known->second.raw.meta.uid != object.meta.uid)) {

@@ -53,6 +53,10 @@ class ManagedNodes {
   bool PodsListed(const std::string& name, absl::string_view version,
                   const std::vector<model::Pod>& pods);
 
+  // The listed nodes of requests that the watch has not shown as such. O(listed).
+  [[nodiscard]] std::vector<hook::ListedNode> Unseen(
+      const std::vector<hook::ListedNode>& listed) const;
+
   // Every node of a request, ordered ones too, and every registered one with a missing request.
   // `promised`: nodes to which pods are pipelined. Valid until the next call. O(nodes of requests)
   // integer comparisons; evaluates only what changed.
@@ -79,7 +83,9 @@ class ManagedNodes {
     uint64_t version = 0;
     bool promised = false;
   };
-  [[nodiscard]] std::string RequestOf(const model::Node& node) const;
+  // Empty: it belongs to none. `label`: of the node, with the name of a request.
+  [[nodiscard]] std::string RequestOf(const std::string& provider_id,
+                                      absl::string_view label) const;
   void Unlink(const std::string& name);
   void NoteTaint(Managed& node);
   void NoteReadiness(Managed& node) const;

@@ -26,7 +26,7 @@ bool DependsOnItselfAlone(const hook::DemandItem& item) {
 
 bool IsSame(const hook::DemandOutcome& a, const hook::DemandOutcome& b) {
   return a.code == b.code && a.node_requests == b.node_requests && a.expected_at == b.expected_at &&
-         a.details == b.details;
+         a.details == b.details && a.selects_none == b.selects_none;
 }
 
 void TakeOutcome(const hook::DemandOutcome& outcome, verdict::Verdict& v) {
@@ -35,15 +35,11 @@ void TakeOutcome(const hook::DemandOutcome& outcome, verdict::Verdict& v) {
   if (decides && outcome.code != v.code) {
     v.code = outcome.code;
     v.node_requests = outcome.node_requests;
+    if (outcome.selects_none) v.subject = "its node selector or affinity";
     v.unblockers = verdict::DefaultUnblockers(v);  // the engine's advice was for another code
   }
   v.expected_at = outcome.expected_at;
   for (const std::string& detail : outcome.details) v.details.push_back(detail);
-  const model::PodSpec& spec = *v.demand.front().spec;
-  if (v.code == Code::kNoInstanceTypeFits &&
-      (!spec.node_selector.empty() || spec.has_required_node_affinity)) {
-    v.details.push_back("its node selector or affinity is part of the reason");
-  }
 }
 
 }  // namespace
@@ -108,8 +104,8 @@ bool DecisionLoop::Impl::HookWouldSayTheSame(const hook::Demand& demand, absl::T
          std::all_of(demand.begin(), demand.end(), DependsOnItselfAlone);
 }
 
-bool DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries, absl::Time now,
-                                 StepResult& result) {
+DecisionLoop::Impl::HookAnswer DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries,
+                                                           absl::Time now, StepResult& result) {
   std::set<state::NodeId> promised;
   EnginePlacement::Promises promises;
   for (const engine::Waiting& entry : entries) {
@@ -133,13 +129,13 @@ bool DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries, absl::Ti
   if (stale()) {
     // The last answer is kept, so that verdicts do not change; its timers wait.
     if (memo.demand == demand.items()) TakeOutcomes(memo.outcomes, demand.runs(), entries);
-    return false;
+    return {};
   }
   const std::vector<hook::NodeUse>& uses = nodes.Uses(promised, now);
   if (same_workloads && HookWouldSayTheSame(demand.items(), now)) {
     wake_at = std::min(wake_at, memo.wake_at);
     TakeOutcomes(memo.outcomes, demand.runs(), entries);
-    return false;
+    return {};
   }
   hook::StepInput input;
   input.now = now;
@@ -152,9 +148,12 @@ bool DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries, absl::Ti
   ++stats.hook_steps;
   hook::StepOutput output = hook.Step(input, placement);
   output.wake_at = std::min(output.wake_at, nodes.settles_at());
+  const bool other_demand = UpdateUnservable(output.outcomes, demand.runs(), entries, now);
+  output.wake_at = std::min(output.wake_at, unservable.wake_at());
   wake_at = std::min(wake_at, output.wake_at);
   memo = {output.created.empty(), hook.machines().version(), nodes.uses_version(), {}, {},
           output.wake_at};
+  if (output.node_list != 0) awaited_list = output.node_list;
   const bool less = Withdraw(output.withdrawn, input.pools);
   for (hook::StepOutput::NewNode& created : output.created) {
     RequestChanged(created.request.meta.name);
@@ -177,7 +176,30 @@ bool DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries, absl::Ti
   // announced may be no hope for pods that are charged.
   dirty = less || hook.offers_version() != offers_version;
   if (dirty) wake_at = now;
-  return !output.created.empty();
+  return {!output.created.empty(), other_demand};
+}
+
+bool DecisionLoop::Impl::UpdateUnservable(const std::vector<hook::DemandOutcome>& outcomes,
+                                          const std::vector<engine::EntryRun>& runs,
+                                          const std::vector<engine::Waiting>& entries,
+                                          absl::Time now) {
+  using Service = hook::DemandOutcome::Service;
+  std::vector<UnservableDemand::Answer> said;
+  absl::flat_hash_map<uint64_t, size_t> place;  // in `said`
+  size_t next = 0;
+  for (const engine::EntryRun& run : runs) {
+    const uint64_t kind = entries[run.entry].demand_kind;
+    for (int64_t count = run.count; count > 0 && next < outcomes.size(); ++next) {
+      count -= outcomes[next].members;
+      if (kind == 0) continue;
+      const auto [known, added] = place.try_emplace(kind, said.size());
+      if (added) said.push_back({kind});
+      UnservableDemand::Answer& answer = said[known->second];
+      answer.served |= outcomes[next].service == Service::kServed;
+      answer.refused |= outcomes[next].service == Service::kRefused;
+    }
+  }
+  return unservable.Update(said, now);
 }
 
 void DecisionLoop::Impl::TakeOutcomes(const std::vector<hook::DemandOutcome>& outcomes,

@@ -7,10 +7,13 @@
 #include "core/decision_loop_testing.h"
 #include "gmock/gmock.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/verdict/text.h"
 
 namespace fairlead::core::testing {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 TEST_F(PurchaseTest, BuysForTwoUnderTheLimitAndNothingForTheThird) {
@@ -176,7 +179,8 @@ TEST_F(PurchaseTest, GpuCapIsACodeOfItsOwn) {
   EXPECT_EQ(Of<model::CreateNodeRequest>(result).size(), 1u);
   EXPECT_EQ(reasons.at("p0"), "NodesRequested");
   EXPECT_EQ(reasons.at("p1"), "GpuCapReached");
-  EXPECT_EQ(reasons.at("p2"), "QueueLimitReached");
+  // `p1` is not served, so nothing of the limit is promised to it.
+  EXPECT_EQ(reasons.at("p2"), "GpuCapReached");
 }
 
 // Every node that could take `large` exceeds the cap by itself: it is not charged to its queue.
@@ -198,7 +202,7 @@ TEST_F(PurchaseTest, PodThatACapExcludesHoldsNoOtherBelowALimit) {
 
 // The machine costs money from its launch on: an object must record it.
 TEST_F(PurchaseTest, NothingIsLaunchedBeforeTheRequestIsSeenToExist) {
-  for (const absl::Status& answer : {absl::OkStatus(), absl::UnavailableError("nobody knows"),
+  for (const absl::Status& answer : {absl::OkStatus(), absl::UnavailableError("outcome unknown"),
                                      absl::AlreadyExistsError("of an earlier attempt")}) {
     SCOPED_TRACE(answer.ToString());
     Restart();
@@ -352,8 +356,28 @@ TEST_F(PurchaseTest, CodesOfTheHookBringTheirOwnAdvice) {
   EXPECT_EQ(codes.at("ns/p1"), verdict::Code::kGpuCapReached);
 }
 
+// What its author can mend comes first: an idle node would do, and so would types on offer.
+TEST_F(PurchaseTest, AMistypedSelectorIsToldFirst) {
+  Morning();
+  Put(MakeNode("idle", 8));
+  model::Pod typo = PodBuilder("ns", "typo").Queue("research").Gpus(1).Created(-1).Build();
+  typo.spec.node_selector.Set("acelerator", "a100");
+  Put(typo);
+  Put(PodBuilder("ns", "huge").Queue("research").Gpus(1).Cpu(1'000'000).Created(-1).Build());
+  (void)Step(1);
+  std::map<std::string, WaitingRow> rows;
+  for (WaitingRow& row : loop_->MakeView(At(1)).waiting) rows[row.workload] = row;
+  const WaitingRow& row = rows.at("ns/typo");
+  EXPECT_EQ(row.verdict.code, verdict::Code::kNoInstanceTypeFits);
+  EXPECT_THAT(row.message, HasSubstr("1 didn't match Pod's node affinity/selector"));
+  EXPECT_EQ(row.verdict.unblockers.front().what, "change its node selector or affinity");
+  EXPECT_THAT(row.message, Not(HasSubstr("request less")));
+  EXPECT_THAT(verdict::Sentence(row.verdict), HasSubstr("with its node selector or affinity"));
+  EXPECT_EQ(rows.at("ns/huge").verdict.unblockers.front().what, "request less in one pod");
+}
+
 // Provisioned for, or victims evicted for: never both.
-TEST_F(PurchaseTest, NobodyIsEvictedForWhatWasBoughtFor) {
+TEST_F(PurchaseTest, NoPodIsEvictedForWhatWasBoughtFor) {
   SyncAll();
   Put(MakeQueue("low", "", 0, kUnlimited));
   Put(MakeQueue("high", "", 4, kUnlimited));

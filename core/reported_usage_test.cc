@@ -86,7 +86,7 @@ TEST_F(ReportedUsageTest, BeforeTheFirstReportThereIsNoHistory) {
   EXPECT_FALSE(loop_->history().as_of.has_value());
 }
 
-TEST_F(ReportedUsageTest, AReportOfNobodyKnownIsNoHistory) {
+TEST_F(ReportedUsageTest, AReportOfNoKnownQueueIsNoHistory) {
   Step(0);
   const std::map<std::string, int64_t> shares = Shares(0);
   loop_->Apply(model::UsageReport{At(1), {{"elsewhere", model::kGpuName, 900'000'000}}});
@@ -95,7 +95,7 @@ TEST_F(ReportedUsageTest, AReportOfNobodyKnownIsNoHistory) {
   EXPECT_EQ(loop_->history().problem, "");
 }
 
-TEST_F(ReportedUsageTest, NobodyElsesReportReplacesTheOwnRecord) {
+TEST_F(ReportedUsageTest, NoOtherReportReplacesTheOwnRecord) {
   options_.engine.usage->reported = false;
   Start();
   Step(0);

@@ -27,6 +27,7 @@ class SharePlugin final : public BindingPlugin {
   [[nodiscard]] absl::Time wake_at() const override { return shares_.wake_at(); }
 
   [[nodiscard]] GpuReservations& shares() { return shares_; }
+  [[nodiscard]] const GpuReservations& shares() const { return shares_; }
   // The state has changed since the last call: pods may join other GPUs, or a GPU is taken or free.
   [[nodiscard]] bool TakeChanges() { return std::exchange(changes_, false); }
 

@@ -71,7 +71,7 @@ class TakeoverTest : public testing::DecisionLoopTest {
   }
 
   // Makes moving impossible: otherwise `half` and `slice` could move to the GPUs of `multi`.
-  void MoveNobody() {
+  void MoveNoPod() {
     options_.engine.consolidation = false;
     options_.engine.consolidating_reclaim = false;
     Restart();
@@ -195,7 +195,7 @@ TEST_F(TakeoverTest, OtherPoolsKeepTheirConditionsAndOursIsTheNewest) {
 }
 
 TEST_F(TakeoverTest, MinimumRuntimesCountFromKaisTimestamps) {
-  MoveNobody();
+  MoveNoPod();
   // Pods that share a GPU could be moved together, and none would have to go.
   options_.state.place_gpu_shares = false;
   Restart();
@@ -221,7 +221,7 @@ TEST_F(TakeoverTest, MinimumRuntimesCountFromKaisTimestamps) {
 }
 
 TEST_F(TakeoverTest, WhatWeStartedAgainIsProtectedFromThenOn) {
-  MoveNobody();
+  MoveNoPod();
   // Pods that share a GPU could be moved together, and none would have to go.
   options_.state.place_gpu_shares = false;
   Restart();
@@ -262,6 +262,26 @@ TEST_F(TakeoverTest, ANewFractionGoesWhereASharedGpuHasRoom) {
   EXPECT_EQ(Bound(placed),
             (std::map<std::string, std::string>{{"f-250", "gpu-b"}, {"f-600", "gpu-a"}}));
   EXPECT_EQ(Evicted(placed), std::set<std::string>{});
+}
+
+TEST_F(TakeoverTest, AStandbyQueuesNoEventsAndTellsWhatIsTrueWhenItLeads) {
+  options_.emit_events = true;
+  Restart();
+  SyncAll();
+  for (int i = 0; i < 500; ++i) {
+    Put(testing::MakeQueue("mended", "", 8 + i, 4));
+    Put(testing::MakeQueue("wrong", "", 8 + i, 4));
+    EXPECT_LE(loop_->queue_sizes().events_waiting, 2u);
+  }
+  Put(testing::MakeQueue("mended", "", 4, 8));
+  loop_->BecomeLeader();
+  SyncAll();
+  std::vector<std::string> told;
+  for (const auto& event : Of<model::EmitEvent>(Step(1))) {
+    if (event.reason == "ContradictoryQueue") told.push_back(event.name);
+  }
+  EXPECT_THAT(told, ::testing::ElementsAre("wrong"));
+  EXPECT_EQ(loop_->queue_sizes().events_waiting, 0u);
 }
 
 TEST_F(TakeoverTest, AsTheStandbyOfARestartNothingChangesEither) {

@@ -181,7 +181,7 @@ TEST_F(TopologyPurchaseTest, TooManyForOneHostIsSaidWithNumbers) {
               HasSubstr("5 pods have to share a node, the largest that may be bought holds 4"));
 }
 
-TEST_F(TopologyPurchaseTest, LevelThatNobodyKnowsUntilAPoolSaysIt) {
+TEST_F(TopologyPurchaseTest, LevelThatIsUnknownUntilAPoolSaysIt) {
   Gang(2, {"racks", kRack, ""});
   EXPECT_TRUE(Of<model::CreateNodeRequest>(Step(1)).empty());
   EXPECT_EQ(Row(1).verdict.code, Code::kTopologyInfeasible);

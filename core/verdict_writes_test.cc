@@ -1,5 +1,7 @@
 // Which verdicts are written when: how many are unanswered at once, which go first, and what the
 // watch proves about a write that failed.
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -139,6 +141,210 @@ TEST_F(VerdictWritesTest, AFailedWriteOfAnEarlierValueIsRepeatedAlthoughTheWatch
     AnswerAll(result);
   }
   EXPECT_EQ(again, 1);
+}
+
+// ---- conditions of groups' pods: 32 at once, then 100 a second
+
+class GroupConditionsTest : public VerdictWritesTest {
+ protected:
+  void PutGroup(const std::string& name, int64_t created, const std::string& queue = "q") {
+    Put(MakeGroup("ns", absl::StrCat("g-", name), queue, 1));
+    Put(PodBuilder("ns", name).Group(absl::StrCat("g-", name)).Gpus(2).Created(created).Build());
+  }
+  // The pods whose conditions are written until `end`, in order; `between` runs before each step.
+  std::vector<std::string> WrittenUntil(absl::Time end, const std::function<void()>& between) {
+    std::vector<std::string> written;
+    for (; now_ < end; now_ += absl::Milliseconds(50)) {
+      between();
+      const StepResult result = StepAt(now_);
+      for (const auto& write : Of<model::SetPodUnschedulable>(result)) {
+        written.push_back(write.name);
+        reasons_[write.name] = write.reason;
+      }
+      AnswerAll(result);
+    }
+    return written;
+  }
+  absl::Time now_ = At(1);
+  std::map<std::string, std::string> reasons_;
+};
+
+TEST_F(GroupConditionsTest, ThoseThatWaitForTheirPaceComeBeforeThoseThatArriveLater) {
+  for (int i = 0; i < 150; ++i) PutGroup(absl::StrCat("old", i), i);
+  int arrived = 0;
+  // More arrive than may be written.
+  const std::vector<std::string> written = WrittenUntil(At(4), [&] {
+    for (int i = 0; i < 10; ++i, ++arrived) PutGroup(absl::StrCat("late", arrived), 1000 + arrived);
+  });
+  EXPECT_THAT(written, SizeIs(::testing::AllOf(::testing::Ge(300u), ::testing::Le(332u))));
+  size_t old = 0, last_old = 0;
+  for (size_t i = 0; i < written.size(); ++i) {
+    if (!written[i].starts_with("old")) continue;
+    ++old;
+    last_old = i;
+  }
+  EXPECT_EQ(old, 150u);
+  EXPECT_LT(last_old, 160u) << "ten came with the last of them";
+  EXPECT_THAT(std::set<std::string>(written.begin(), written.end()), SizeIs(written.size()));
+}
+
+TEST_F(GroupConditionsTest, OneThatOtherAutoscalersActOnGoesAtOnce) {
+  Put(MakeQueue("free", "", kUnlimited, kUnlimited));
+  for (int i = 0; i < 300; ++i) PutGroup(absl::StrCat("p", i), i);
+  EXPECT_LE(WrittenUntil(At(2), [] {}).size(), 132u);
+  ASSERT_FALSE(reasons_.contains("p299")) << "it waits for its pace";
+  PutGroup("p299", 299, "free");  // no limit holds it now: a node is missing
+  const std::vector<std::string> written = WrittenUntil(now_ + absl::Milliseconds(100), [] {});
+  EXPECT_THAT(written, ::testing::Contains("p299"));
+  EXPECT_EQ(reasons_["p299"], "Unschedulable");
+  WrittenUntil(At(6), [] {});
+  EXPECT_THAT(reasons_, SizeIs(300)) << "no other is forgotten";
+}
+
+// The retry of another condition of its group found nothing to do.
+TEST_F(GroupConditionsTest, AConditionThatFailsAfterTheRetryOfAnotherIsWrittenAgain) {
+  Put(MakeGroup("ns", "g", "q", 1));
+  for (const char* name : {"a", "b"}) {
+    Put(PodBuilder("ns", name).Group("g").Gpus(2).Created(1).Build());
+  }
+  const StepResult first = Step(1);
+  ASSERT_THAT(Of<model::SetPodUnschedulable>(first), SizeIs(2));
+  size_t late = first.actions.size();
+  for (size_t i = 0; i < first.actions.size(); ++i) {
+    const auto* write = std::get_if<model::SetPodUnschedulable>(&first.actions[i].what);
+    const bool gone = write != nullptr && write->name == "a";
+    if (write != nullptr && !gone) late = i;
+    if (late != i) Answer(first, i, gone ? absl::NotFoundError("a") : absl::OkStatus());
+  }
+  loop_->Apply(model::Delete{model::Kind::kPod, "ns", "a", "uid-ns-a"});
+  for (int at = 1; at < 10; ++at) {
+    const StepResult result = Step(at);
+    EXPECT_THAT(Of<model::SetPodUnschedulable>(result), IsEmpty()) << at;
+    AnswerAll(result);
+  }
+  Answer(first, late, absl::DeadlineExceededError("no answer"));
+  std::vector<std::string> written;
+  for (int at = 16; at < 30; ++at) {
+    const StepResult result = Step(at);
+    for (const auto& write : Of<model::SetPodUnschedulable>(result)) written.push_back(write.name);
+    AnswerAll(result);
+  }
+  EXPECT_THAT(written, ElementsAre("b"));
+}
+
+// A job that fails is made again and again, in a group that waits for days.
+TEST_F(GroupConditionsTest, PodsThatAreGoneAreForgotten) {
+  for (const bool group_exists : {true, false}) {
+    SCOPED_TRACE(group_exists);
+    Begin();
+    if (group_exists) Put(MakeGroup("ns", "g", "q", 1));
+    now_ = At(1);
+    for (int i = 0; i < 300; ++i) {
+      const std::string name = absl::StrCat("p", i);
+      Put(PodBuilder("ns", name).Group("g").Gpus(2).Created(1).Build());
+      EXPECT_THAT(WrittenUntil(now_ + absl::Seconds(1), [] {}), ::testing::Contains(name));
+      if (i > 0) {
+        loop_->Apply(model::Delete{model::Kind::kPod, "ns", absl::StrCat("p", i - 1), ""});
+      }
+      EXPECT_LE(loop_->queue_sizes().conditions_known, 9u) << i;
+    }
+  }
+}
+
+// Pods come and go while the others wait for their turn.
+TEST_F(GroupConditionsTest, EveryPodOfALargeGangHasItsConditionOnce) {
+  Put(MakeGroup("ns", "g", "q", 1));
+  const auto put = [&](int number) {
+    Put(PodBuilder("ns", absl::StrCat("p", number)).Group("g").Gpus(2).Created(number % 7).Build());
+  };
+  for (int i = 0; i < 1000; ++i) put(i);
+  int changes = 0;
+  const std::vector<std::string> written = WrittenUntil(At(16), [&] {
+    if (now_ > At(5) || ++changes % 10 != 0) return;
+    loop_->Apply(model::Delete{model::Kind::kPod, "ns", absl::StrCat("p", 500 + changes / 10), ""});
+    put(1000 + changes / 10);
+  });
+  const std::set<std::string> names(written.begin(), written.end());
+  EXPECT_EQ(names.size(), written.size()) << "none is written twice";
+  for (int i = 0; i < 1000; ++i) {
+    if (i > 500 && i <= 500 + changes / 10) continue;
+    EXPECT_TRUE(names.contains(absl::StrCat("p", i))) << i;
+  }
+  for (int i = 1; i <= changes / 10; ++i) {
+    EXPECT_TRUE(names.contains(absl::StrCat("p", 1000 + i))) << i;
+  }
+}
+
+// ---- repetitions
+
+// A webhook refuses all of them.
+TEST_F(VerdictWritesTest, RepetitionsOfRefusedWritesHaveTheirPace) {
+  for (int i = 0; i < 300; ++i) Put(Waiting(i));
+  std::map<std::string, int> written;
+  for (absl::Time now = At(0); now < At(600);) {
+    const StepResult result = StepAt(now);
+    const auto writes = Of<model::SetPodUnschedulable>(result);
+    for (const auto& write : writes) ++written[write.name];
+    if (now > At(60)) {
+      EXPECT_LE(writes.size(), 6u) << now;
+    }
+    AnswerThe<model::SetPodUnschedulable>(result, absl::InvalidArgumentError("422"));
+    now += absl::Milliseconds(100);
+  }
+  EXPECT_THAT(written, SizeIs(300));
+  for (const auto& [name, count] : written) EXPECT_GE(count, 12) << name;
+}
+
+// ---- refreshes
+
+TEST_F(GroupConditionsTest, RefreshesOfLonePodsTakeTurnsWithThoseOfGroups) {
+  Put(MakeGroup("ns", "g", "q", 1));
+  for (int i = 0; i < 40; ++i) {
+    Put(PodBuilder("ns", absl::StrCat("p", i)).Group("g").Gpus(2).Created(i).Build());
+  }
+  Put(PodBuilder("ns", "lone").Queue("q").Gpus(2).Created(1000).Build());
+  WrittenUntil(At(3), [] {});
+  model::Queue queue = MakeQueue("q", "", kUnlimited, 1);
+  queue.gpu.limit = 1500;  // the code stays, the limit in the message does not
+  Put(queue);
+  const std::vector<std::string> written = WrittenUntil(At(13), [] {});
+  EXPECT_THAT(written, SizeIs(::testing::Ge(36u)));
+  const auto lone = std::find(written.begin(), written.end(), "lone");
+  EXPECT_LE(lone - written.begin(), 4);
+}
+
+// Other autoscalers provision for a pod that is promised no node.
+TEST_F(VerdictWritesTest, AnotherPromisedNodeIsToldAtOnce) {
+  for (int i = 0; i < 40; ++i) Put(Waiting(i));
+  Put(MakeQueue("free", "", kUnlimited, kUnlimited));
+  for (const char* node : {"a", "b"}) {
+    Put(MakeNode(node, 1));
+    Put(PodBuilder("ns", absl::StrCat("on-", node))
+            .Queue("free")
+            .Gpus(1)
+            .On(node)
+            .Deleting()
+            .Build());
+  }
+  Put(PodBuilder("ns", "promised").Queue("free").Gpus(1).Build());
+  const auto nominated = [](const StepResult& result) {
+    std::string node = "none is written";
+    for (const auto& write : Of<model::SetPodUnschedulable>(result)) {
+      if (write.name == "promised") node = write.nominated_node;
+    }
+    return node;
+  };
+  StepResult result = Step(1);
+  const std::string first = nominated(result);
+  ASSERT_THAT(first, ::testing::AnyOf("a", "b"));
+  AnswerAll(result);
+  model::Queue queue = MakeQueue("q", "", kUnlimited, 1);
+  queue.gpu.limit = 1500;
+  Put(queue);
+  AnswerAll(Step(2));  // of 40 refreshes one goes
+  loop_->Apply(model::Delete{model::Kind::kPod, "ns", absl::StrCat("on-", first), ""});
+  loop_->Apply(model::Delete{model::Kind::kNode, "", first, ""});
+  EXPECT_EQ(nominated(Step(2)), first == "a" ? "b" : "a");
 }
 
 }  // namespace

@@ -21,6 +21,10 @@ std::string StatusOf(const state::NodeInfo& node, const hook::Machine* machine) 
   return node.object.unschedulable ? "Cordoned" : "Ready";
 }
 
+const hook::Machine* MachineOf(const state::NodeInfo& node, const hook::Hook& hook) {
+  return node.node_request.empty() ? nullptr : hook.machines().Find(node.node_request);
+}
+
 int64_t AmountIn(const model::ResourceList& list, const std::string& resource) {
   const int64_t amount = model::Get(list, resource);
   return resource == model::kGpuName ? model::SaturatingAdd(amount, state::OtherGpusMilli(list))
@@ -49,7 +53,7 @@ View ViewMaker::Make(absl::Time now) const {
   View view;
   view.at = now;
   view.history = HistoryOf(engine);
-  AddQueues(view);
+  view.queues = Queues();
   AddNodes(view);
   AddWaiting(view);
   state.ForEachPod([&](const state::PodRecord& pod) {
@@ -64,13 +68,32 @@ View ViewMaker::Make(absl::Time now) const {
   return view;
 }
 
-void ViewMaker::AddQueues(View& view) const {
+Totals ViewMaker::Count() const {
+  Totals totals;
+  totals.history = HistoryOf(engine);
+  totals.queues = Queues();
+  for (const engine::Waiting& entry : waiting) {
+    Totals::Waiting& of_code = totals.waiting[entry.verdict.code];
+    const bool gone = verdicts.Since(entry.workload) == absl::InfinitePast();
+    const int64_t workloads = (gone ? 0 : 1) + entry.behind;
+    of_code.workloads += workloads;
+    of_code.pods += workloads * static_cast<int64_t>(entry.pods.size());
+  }
+  for (const auto& [name, id] : state.nodes_by_name()) {
+    const state::NodeInfo& node = state.node(id);
+    if (node.exists) ++totals.nodes[StatusOf(node, MachineOf(node, hook))];
+  }
+  ForEachHeld([&](const model::NodeRequest& request) {
+    totals.price_micro_usd_per_hour += request.price_micro_usd_per_hour;
+    totals.gpus_held += hook.GpusOf(request);
+  });
+  return totals;
+}
+
+std::vector<QueueRow> ViewMaker::Queues() const {
+  std::vector<QueueRow> rows;
   std::map<queues::QueueId, engine::QueueNumbers> numbers;
   for (engine::QueueNumbers& row : engine.Numbers()) numbers[row.queue] = std::move(row);
-  std::map<std::string, int64_t> running;
-  state.ForEachPod([&](const state::PodRecord& pod) {
-    if (pod.ours && state::IsAllocated(pod.status)) ++running[state.QueueOf(pod)];
-  });
   const std::function<void(queues::QueueId, int)> add = [&](queues::QueueId id, int depth) {
     const engine::QueueNumbers& found = numbers[id];
     QueueRow row;
@@ -82,7 +105,7 @@ void ViewMaker::AddQueues(View& view) const {
     row.problem = tree.Exists(id) ? tree.Problem(id).value_or(ContradictionOf(tree.Spec(id)))
                                   : "deleted; pods that were started under it still run";
     row.waiting_workloads = found.waiting_workloads;
-    row.running_pods = running[row.name];
+    row.running_pods = found.running_pods;
     std::vector<model::ResourceIndex> order = {model::kGpu, model::kCpu, model::kMemory};
     for (model::ResourceIndex resource : tree.resources()) {
       if (std::find(order.begin(), order.end(), resource) == order.end()) order.push_back(resource);
@@ -95,13 +118,14 @@ void ViewMaker::AddQueues(View& view) const {
                                found.allocated_non_preemptible[resource],
                                RecordedOf(tree.Spec(id), name)});
     }
-    view.queues.push_back(std::move(row));
+    rows.push_back(std::move(row));
     for (queues::QueueId child : tree.Children(id)) add(child, depth + 1);
   };
   for (queues::QueueId root : tree.Roots()) add(root, 0);
   for (const auto& [id, row] : numbers) {
     if (!tree.Exists(id)) add(id, 0);
   }
+  return rows;
 }
 
 void ViewMaker::AddNodes(View& view) const {
@@ -114,7 +138,7 @@ void ViewMaker::AddNodes(View& view) const {
   for (const auto& [name, id] : state.nodes_by_name()) {
     const state::NodeInfo& node = state.node(id);
     if (!node.exists) continue;
-    const hook::Machine* machine = hook.machines().Find(node.node_request);
+    const hook::Machine* machine = MachineOf(node, hook);
     NodeRow row;
     row.name = name;
     row.instance_type = std::string(node.object.meta.labels.Get(model::kInstanceTypeLabel));
@@ -133,16 +157,19 @@ void ViewMaker::AddNodes(View& view) const {
     }
     view.nodes.push_back(std::move(row));
   }
+  ForEachHeld([&](const model::NodeRequest& request) {
+    view.price_micro_usd_per_hour += request.price_micro_usd_per_hour;
+    view.gpus_held += hook.GpusOf(request);
+  });
+}
+
+void ViewMaker::ForEachHeld(absl::FunctionRef<void(const model::NodeRequest&)> use) const {
+  using Phase = model::NodeRequestPhase;
   for (const auto& [key, machine] : hook.machines().rows()) {
-    if (!machine.seen() && !machine.lost) continue;
-    const model::NodeRequest* request = &machine.desired;
-    if (request->phase == model::NodeRequestPhase::kGone ||
-        request->phase == model::NodeRequestPhase::kFailed) {
-      continue;
-    }
-    view.price_micro_usd_per_hour += request->price_micro_usd_per_hour;
-    absl::StatusOr<model::Node> expected = hook.ExpectedNode(*request);
-    if (expected.ok()) view.gpus_held += model::Get(expected->allocatable, model::kGpuName) / 1000;
+    const model::NodeRequest& request = machine.desired;
+    const bool held = (machine.seen() || machine.lost) && request.phase != Phase::kGone &&
+                      request.phase != Phase::kFailed;
+    if (held) use(request);
   }
 }
 

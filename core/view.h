@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -95,6 +96,20 @@ struct View {
   std::vector<RunningRow> running;       // ours, by pod
   int64_t price_micro_usd_per_hour = 0;  // of the hook's nodes, in flight included
   int64_t gpus_held = 0;                 // devices on the hook's nodes, in flight included
+};
+
+// The numbers of a View alone, for metrics. Workloads behind a row of waiting ones
+// (engine::Waiting) are counted with it, as of the last decision.
+struct Totals {
+  struct Waiting {
+    int64_t workloads = 0, pods = 0;
+  };
+  HistoryRow history;
+  std::vector<QueueRow> queues;  // as in View
+  std::map<verdict::Code, Waiting> waiting;
+  std::map<std::string, int64_t> nodes;  // by NodeRow::status
+  int64_t price_micro_usd_per_hour = 0;
+  int64_t gpus_held = 0;
 };
 
 }  // namespace fairlead::core

@@ -1,6 +1,7 @@
 // Makes the View out of the core's parts. Internal to core.
 #pragma once
 
+#include "absl/functional/function_ref.h"
 #include "autoscale-hook/hook.h"
 #include "core/reconcile/status_updater.h"
 #include "core/view.h"
@@ -20,12 +21,17 @@ struct ViewMaker {
   const StatusUpdater& verdicts;
   const std::vector<engine::Waiting>& waiting;
 
+  // `waiting` stands for no workloads behind its entries.
   [[nodiscard]] View Make(absl::Time now) const;
+  // O(queues + nodes + machines + entries of `waiting`).
+  [[nodiscard]] Totals Count() const;
 
  private:
-  void AddQueues(View& view) const;
+  [[nodiscard]] std::vector<QueueRow> Queues() const;
   void AddNodes(View& view) const;
   void AddWaiting(View& view) const;
+  // use(request) of each machine that costs money.
+  void ForEachHeld(absl::FunctionRef<void(const model::NodeRequest&)> use) const;
 };
 
 }  // namespace fairlead::core

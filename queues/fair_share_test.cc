@@ -96,20 +96,20 @@ TEST_F(DivideProperties, NothingIsMadeAndNothingIsWasted) {
     for (const LevelQueue& q : level) surplus -= QuotaShare(q, total);
     surplus = std::max<int64_t>(0, surplus);
     int64_t over_quota = 0;
-    bool somebody_wants = false;
+    bool more_is_wanted = false;
     for (const LevelQueue& q : result.level) {
       over_quota += q.fair_share - QuotaShare(q, total);
-      somebody_wants |= q.weight_micro > 0 && q.fair_share < Requestable(q);
+      more_is_wanted |= q.weight_micro > 0 && q.fair_share < Requestable(q);
     }
     ASSERT_EQ(over_quota + result.left, surplus);
     // A queue may stop short of a fractional request, but not while a whole unit is left.
-    if (somebody_wants) {
+    if (more_is_wanted) {
       ASSERT_LT(result.left, unit);
     }
   });
 }
 
-TEST_F(DivideProperties, NobodyGetsMoreThanItCanUseRoundedUp) {
+TEST_F(DivideProperties, NoQueueGetsMoreThanItCanUseRoundedUp) {
   ForRandomLevels([](const std::vector<LevelQueue>& level, int64_t total, int64_t unit) {
     for (const LevelQueue& q : Divide(level, total, unit).level) {
       ASSERT_GE(q.fair_share, QuotaShare(q, total));

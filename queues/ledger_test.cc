@@ -36,7 +36,7 @@ TEST_F(LedgerTest, ReleasingMoreThanChargedAborts) {
   EXPECT_DEATH(ledger.Charge(99, Gpus(1), true), "not in the ledger");
 }
 
-TEST_F(LedgerTest, ChargesReachEveryAncestorAndNobodyElse) {
+TEST_F(LedgerTest, ChargesReachEveryAncestorAndNoOtherQueue) {
   QueueLedger ledger(tree_);
   ledger.Charge(leaf_, Amounts(100, 200, 500), false);
   ledger.Charge(leaf_, Amounts(1, 2, 0), true);

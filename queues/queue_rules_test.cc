@@ -65,7 +65,7 @@ TEST_F(QueueRulesTest, ShrunkLimitStopsAllNewWorkOfThatResourceAtEveryLevel) {
   EXPECT_FALSE(CheckLimits(tree_, ledger, team, Gpus(500), true));
 }
 
-TEST_F(QueueRulesTest, WhatIsAboveTheShrunkShareCanBeReclaimedByWhoIsBelowTheirs) {
+TEST_F(QueueRulesTest, WhatIsAboveTheShrunkShareCanBeReclaimedByQueuesBelowTheirs) {
   const QueueId big = Add("big", {8000, kUnlimited, 0});
   const QueueId small = Add("small", {2000, kUnlimited, 0});
   QueueLedger ledger(tree_);

@@ -203,20 +203,22 @@ ReclaimAnswer CanReclaim(const ReclaimContext& context, const Reclaimer& reclaim
 }
 
 bool MaintainFairShare(const ReclaimContext& context, QueueId victim_side,
-                       const Resources& remaining) {
+                       const Resources& remaining, const Resources& involved) {
   const auto resources = context.tree.resources();
   return std::any_of(resources.begin(), resources.end(), [&](ResourceIndex r) {
-    return Exceeds(remaining[r], AllocatableShare(context.tree, context.shares, victim_side, r));
+    return involved[r] > 0 &&
+           Exceeds(remaining[r], AllocatableShare(context.tree, context.shares, victim_side, r));
   });
 }
 
 bool GuaranteeDeservedQuota(const ReclaimContext& context, const Reclaimer& reclaimer,
-                            QueueId reclaimer_side, QueueId victim_side,
-                            const Resources& remaining) {
+                            QueueId reclaimer_side, QueueId victim_side, const Resources& remaining,
+                            const Resources& involved) {
   bool victim_over = false;
   for (const ResourceIndex r : context.tree.resources()) {
     const int64_t request = reclaimer.request[r];
-    victim_over |= Exceeds(remaining[r], context.tree.BoundsOf(victim_side, r).quota);
+    victim_over |=
+        involved[r] > 0 && Exceeds(remaining[r], context.tree.BoundsOf(victim_side, r).quota);
     if (!IsCore(r) && request <= 0) continue;
     const int64_t held = context.ledger.allocated(reclaimer_side, r);
     if (Exceeds(model::SaturatingAdd(held, request),
@@ -227,12 +229,22 @@ bool GuaranteeDeservedQuota(const ReclaimContext& context, const Reclaimer& recl
   return victim_over;
 }
 
+namespace {
+
+bool HasRight(const ReclaimContext& context, const Reclaimer& reclaimer, QueueId reclaimer_side,
+              QueueId victim_side, const Resources& remaining, const Resources& involved) {
+  return MaintainFairShare(context, victim_side, remaining, involved) ||
+         GuaranteeDeservedQuota(context, reclaimer, reclaimer_side, victim_side, remaining,
+                                involved);
+}
+
+}  // namespace
+
 bool MayEverReclaimFrom(const ReclaimContext& context, const Reclaimer& reclaimer,
                         QueueId victim_leaf) {
   const auto [reclaimer_side, victim_side] = context.tree.Diverging(reclaimer.leaf, victim_leaf);
   const Resources held = context.ledger.allocated(victim_side);
-  return MaintainFairShare(context, victim_side, held) ||
-         GuaranteeDeservedQuota(context, reclaimer, reclaimer_side, victim_side, held);
+  return HasRight(context, reclaimer, reclaimer_side, victim_side, held, held);
 }
 
 ReclaimAnswer Reclaimable(const ReclaimContext& context, const Reclaimer& reclaimer,
@@ -242,9 +254,13 @@ ReclaimAnswer Reclaimable(const ReclaimContext& context, const Reclaimer& reclai
     const auto [reclaimer_side, victim_side] = context.tree.Diverging(reclaimer.leaf, victim.leaf);
     for (const Resources& piece : victim.pieces) {
       const Resources remaining = holdings.Of(victim_side);
-      if (!MaintainFairShare(context, victim_side, remaining) &&
-          !GuaranteeDeservedQuota(context, reclaimer, reclaimer_side, victim_side, remaining)) {
-        return {ReclaimRefusal::kVictimWithinItsShare, victim_side, 0};
+      if (!HasRight(context, reclaimer, reclaimer_side, victim_side, remaining,
+                    reclaimer.request + piece)) {
+        // Other pieces of that side may have some of what it holds too much of.
+        const bool others = HasRight(context, reclaimer, reclaimer_side, victim_side, remaining,
+                                     /*involved=*/remaining);
+        return {others ? ReclaimRefusal::kGivesNoExcess : ReclaimRefusal::kVictimWithinItsShare,
+                victim_side, 0};
       }
       holdings.TakeOff(victim.leaf, piece);
     }

@@ -1,4 +1,5 @@
-// Whether a queue may reclaim resources that another one holds. KAI's rules (v0.17).
+// Whether a queue may reclaim resources that another one holds. KAI's rules (v0.17), but for one
+// condition.
 //
 // Before a search (CanReclaim): with its request the reclaimer's leaf stays within its fair share
 // in CPU, memory and GPU; a non-preemptible reclaimer also stays within the leaf's quota.
@@ -10,6 +11,9 @@
 //                              resource;
 //   guarantee deserved quota   the reclaimer's side stays within its quota in all resources, and
 //                              the victim's side holds more than its quota of some resource.
+// The resource has to be one that the request or the piece has some of. KAI takes any: there two
+// queues, each above its share of GPUs at times, evict each other's pods without GPUs for pods
+// without GPUs, again and again, and neither gets nearer to its share.
 // Then there is a test at every queue from the reclaimer's leaf to its top, for each resource that
 // the request or a victim involves. The test fails if both hold: the reclaimer's side is over its
 // fair share (saturation = allocated / fair share > 1), and its saturation times the multiplier is
@@ -75,12 +79,13 @@ enum class ReclaimRefusal : uint8_t {
   kOverFairShare,         // the reclaimer's leaf would exceed its fair share (rounding: has it)
   kNonPreemptibleQuota,   // a queue of the reclaimer would exceed its quota
   kVictimWithinItsShare,  // no right to take from that side
+  kGivesNoExcess,         // a right for resources alone that neither request nor piece has
   kMoreSaturated,         // the reclaimer's side would be as saturated as the queue that has to
                           // give
 };
 
-// The reason of a refusal, for verdicts. `resource` has no meaning for kVictimWithinItsShare
-// without rounding.
+// The reason of a refusal, for verdicts. `resource` has no meaning for kGivesNoExcess, and for
+// kVictimWithinItsShare without rounding.
 struct ReclaimAnswer {
   ReclaimRefusal refusal = ReclaimRefusal::kNone;
   QueueId queue = 0;
@@ -91,12 +96,12 @@ struct ReclaimAnswer {
 ReclaimAnswer CanReclaim(const ReclaimContext& context, const Reclaimer& reclaimer);
 
 // The two rights, at the level where the paths diverge. `remaining`: what the victim's side holds
-// after earlier pieces were subtracted.
+// after earlier pieces were subtracted. `involved`: what the request and the piece have together.
 bool MaintainFairShare(const ReclaimContext& context, QueueId victim_side,
-                       const model::Resources& remaining);
+                       const model::Resources& remaining, const model::Resources& involved);
 bool GuaranteeDeservedQuota(const ReclaimContext& context, const Reclaimer& reclaimer,
                             QueueId reclaimer_side, QueueId victim_side,
-                            const model::Resources& remaining);
+                            const model::Resources& remaining, const model::Resources& involved);
 
 // True if a right could ever hold against this leaf. False: no workload of it need be considered.
 bool MayEverReclaimFrom(const ReclaimContext& context, const Reclaimer& reclaimer,

@@ -82,7 +82,7 @@ TEST_F(ReclaimTest, QuotaIsARightAgainstOverQuotaShares) {
   Share(right_, 8);
   Share(c_, 8);
   ledger_.Charge(c_, Gpus(8000), true);  // within its fair share, over its quota
-  EXPECT_FALSE(MaintainFairShare(Context(), right_, ledger_.allocated(right_)));
+  EXPECT_FALSE(MaintainFairShare(Context(), right_, ledger_.allocated(right_), Gpus(1)));
   EXPECT_TRUE(MayEverReclaimFrom(Context(), {a_, Gpus(2000), true}, c_));
   EXPECT_TRUE(Reclaim({a_, Gpus(2000), true}, {{c_, {Gpus(2000)}}}).allowed());
   // The right ends beyond the reclaimer's own quota.
@@ -124,6 +124,23 @@ TEST_F(ReclaimTest, UninvolvedResourcesAndQueuesDoNotBlock) {
   EXPECT_TRUE(Reclaim({a_, Gpus(1000), true}, {{c_, {Gpus(1000)}}}).allowed());
   EXPECT_EQ(Reclaim({a_, Amounts(1, 0, 1000), true}, {{c_, {Gpus(1000)}}}).refusal,
             ReclaimRefusal::kMoreSaturated);
+}
+
+// Otherwise two queues that are above their shares of GPUs take turns at pods without GPUs.
+TEST_F(ReclaimTest, AnExcessOfWhatNeitherRequestNorPieceHasIsNoRight) {
+  Share(left_, 4);
+  Share(a_, 4);
+  Share(right_, 4);
+  Share(c_, 4);
+  ledger_.Charge(c_, Amounts(2000, 0, 6000), true);
+  const model::Resources cpu = Amounts(1000, 0, 0);
+  EXPECT_EQ(Reclaim({a_, cpu, true}, {{c_, {cpu}}}).refusal, ReclaimRefusal::kGivesNoExcess);
+  EXPECT_EQ(Reclaim({a_, cpu, true}, {{c_, {Gpus(2000), cpu}}}).refusal,
+            ReclaimRefusal::kVictimWithinItsShare)
+      << "no piece of it has a right against it any more";
+  EXPECT_TRUE(MayEverReclaimFrom(Context(), {a_, cpu, true}, c_));
+  EXPECT_TRUE(Reclaim({a_, cpu, true}, {{c_, {Amounts(1000, 0, 1000)}}}).allowed());
+  EXPECT_TRUE(Reclaim({a_, Amounts(1000, 0, 1000), true}, {{c_, {cpu}}}).allowed());
 }
 
 TEST_F(ReclaimTest, NonPreemptibleStaysWithinQuotaAtEveryAncestor) {
@@ -198,7 +215,7 @@ TEST_F(RoundingTest, OffItIsRefusedAsInKai) {
   EXPECT_TRUE(CanReclaim(Rounding(), Gang(2)).allowed());
 }
 
-TEST_F(RoundingTest, WhoHasItsShareGetsNoMore) {
+TEST_F(RoundingTest, AQueueThatHasItsShareGetsNoMore) {
   Hold(a_, 4);
   EXPECT_EQ(CanReclaim(Rounding(), Gang(1)).refusal, ReclaimRefusal::kOverFairShare);
   Hold(a_, 1);
@@ -300,7 +317,7 @@ TEST_F(RoundingTest, AQueueAboveIsRoundedWhereItCompetes) {
   EXPECT_EQ(Round(Gang(2), victims).refusal, ReclaimRefusal::kVictimWithinItsShare);
 }
 
-TEST_F(RoundingTest, ResourcesThatNobodyLacksDoNotBlock) {
+TEST_F(RoundingTest, ResourcesThatNoQueueLacksDoNotBlock) {
   // CPU is plentiful: each queue's share is what it requests, and its allocation is far below.
   Hold(a_, 3);
   Hold(b_, 6);

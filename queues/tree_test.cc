@@ -130,7 +130,7 @@ TEST_F(QueueTreeTest, VersionsFollowWhatDecisionsSee) {
   EXPECT_EQ(tree_.BoundsOf(top, model::kGpu).quota, 1000);
   Add("leaf", "top");
   EXPECT_GT(tree_.shape_version(), shape);
-  tree_.Remove("nobody");
+  tree_.Remove("missing");
 }
 
 TEST_F(QueueTreeTest, ObserversAreToldWhatDecisionsSee) {
@@ -152,7 +152,7 @@ TEST_F(QueueTreeTest, ObserversAreToldWhatDecisionsSee) {
   same.gpu.quota = 1000;
   tree_.Upsert(same);
   EXPECT_EQ(std::exchange(observer.told, {}), Told({{top, false}}));
-  tree_.Remove("nobody");
+  tree_.Remove("missing");
   tree_.Remove("top");
   EXPECT_EQ(std::exchange(observer.told, {}), Told({{top, true}}));
   tree_.RemoveObserver(&observer);

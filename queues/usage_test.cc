@@ -83,7 +83,7 @@ TEST_F(UsageTest, IsTheIntegralOverTheCapacityOfTheSameTime) {
   EXPECT_EQ(UsageNano(record, top_, t + absl::Minutes(4)), kNano * 28 / 40) << "with its children";
 }
 
-TEST_F(UsageTest, TimeThatNobodySawCountsNeitherWay) {
+TEST_F(UsageTest, UnseenTimeCountsNeitherWay) {
   UsageRecord record = Make({});
   HoldUntil(record, Start(), Start() + absl::Minutes(4), 8, 0);
   // No sample for an hour; b has held everything since.
@@ -460,7 +460,7 @@ TEST_F(UsageTest, ContentsThatMakeNoSenseAreRefused) {
 // --- into fair share
 // ------------------------------------------------------------------------------
 
-TEST_F(UsageTest, WhoUsedMoreGetsLessUntilItIsForgotten) {
+TEST_F(UsageTest, AQueueThatUsedMoreGetsLessUntilThatIsForgotten) {
   for (const char* name : {"a", "b"}) {
     model::Queue queue = MakeQueue(name, "top");
     queue.gpu = {0, kUnlimited, kMicro};

@@ -163,7 +163,7 @@ TEST(CombineTest, OneBadSeriesMakesAllOfItWorthless) {
   }
 }
 
-TEST(CombineTest, AResourceThatNobodyHasIsNoProblem) {
+TEST(CombineTest, AResourceThatNoQueueHasIsNoProblem) {
   for (const MetricAnswers& answers :
        {Both({}, {}), Both({{"a", "0"}}, {}), Both({{"a", "0"}}, {{"", "0"}})}) {
     const auto usage = CombineOne(answers);

@@ -193,7 +193,8 @@ bool MayTerminate(MachineView& view, StepContext& context) {
 }
 
 // The object of a witness stays after its machine: it is the memory of that for the next process.
-bool IsKept(MachineView& view, StepContext& context) {
+// False: it is to be deleted.
+bool KeepRecord(MachineView& view, StepContext& context) {
   NodeRequest& request = view.request();
   if (request.failure != ProvisioningGuard::kUnhelpful || !request.failed_at.has_value() ||
       request.meta.deletion.has_value()) {
@@ -212,7 +213,7 @@ bool IsKept(MachineView& view, StepContext& context) {
 
 void DeleteOnceGone(MachineView& view, StepContext& context) {
   const bool gone = view.request().phase == Phase::kGone || view.Ended();
-  if (gone && !view.registered() && !IsKept(view, context)) context.Delete(view);
+  if (gone && !view.registered() && !KeepRecord(view, context)) context.Delete(view);
 }
 
 void AdvanceFailed(MachineView& view, StepContext& context) {

@@ -21,6 +21,9 @@
 //               until confirmed; then the object is deleted. A node that registers only now, or
 //               is needed after a restart, is tainted and terminated once nothing needs it.
 //
+// A machine without a registered node is terminated only after a consistent list has shown that no
+// node of it exists (node_lists.h).
+//
 // A machine whose id is not known may be one that a node without our label stands for, with pods on
 // it. A provider that is asked to end it tells its id instead (providers/provider.h). The node is
 // then found by the id, and I7 holds for it as for any other.

@@ -3,8 +3,8 @@
 //
 //   - A lost machine counts against the caps until its end is confirmed, and no pod of ours is
 //     promised to it.
-//   - Without a registered node it is ended at once; if its node was there, kMissingGrace after the
-//     node has gone.
+//   - Without a registered node it is ended once a list has shown none (node_lists.h); if its node
+//     was there, kMissingGrace after the node has gone.
 //   - With a registered node it is not ended: pods may be on the node (I7). The current request of
 //     its name takes it over, machine and node. If there is none, the request is written again
 //     (Hook::Impl::AdoptOrphans), and takes it over when it is seen.

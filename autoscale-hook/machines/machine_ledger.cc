@@ -277,7 +277,9 @@ void MachineLedger::AddProviderId(Machine& machine, const std::string& provider_
     other.taken_over = other.provider_ids.empty();
     known->second = machine.key;
   }
-  if (machine.provider_ids.insert(provider_id).second) ++version_;
+  if (!machine.provider_ids.insert(provider_id).second) return;
+  machine.absence.valid_until = absl::InfinitePast();  // nodes were not searched for this id
+  ++version_;
 }
 
 void MachineLedger::SetProviderId(Machine& machine, const std::string& provider_id) {
@@ -315,6 +317,7 @@ void MachineLedger::TakeLost(MachineLedger& former) {
   for (auto& [key, machine] : former.rows_) {
     if (!machine.lost || rows_.contains(key)) continue;
     machine.taints.clear();
+    machine.absence = {};
     lost_[machine.name()].insert(key);
     for (const std::string& id : machine.provider_ids) by_provider_id_.try_emplace(id, key);
     rows_.emplace(key, machine);

@@ -88,6 +88,18 @@ struct MachineEnd {
   bool confirmed = false;  // the provider's word: this machine does not exist
 };
 
+// The proof that no node of a machine exists (node_lists.h).
+struct AbsenceProof {
+  uint64_t list = 0;  // the list in flight that may give it; 0: none
+  absl::Time valid_until = absl::InfinitePast();
+  // Lists in a row that showed a node of the machine that the watch has not shown, that node, and
+  // when the next list may be asked for.
+  int64_t shown = 0;
+  std::string shown_node;
+  absl::Time next = absl::InfinitePast();
+  std::string told, told_over;  // the message of the request that says so, and what it replaced
+};
+
 struct Machine {
   std::string key;  // of the row
   model::NodeRequest desired;
@@ -101,6 +113,7 @@ struct Machine {
   // desired.provider_id.
   std::set<std::string> provider_ids;
   std::map<std::string, MachineEnd> ends;  // by provider id; empty: whatever the request has
+  AbsenceProof absence;
 
   absl::Time first_seen = absl::InfinitePast();  // by a step of this process
   bool created_here = false;                     // by this process

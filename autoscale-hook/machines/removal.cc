@@ -18,7 +18,6 @@ bool IsLive(Phase phase) {
 void Drain(MachineView& view, StepContext& context, const char* message) {
   view.request().phase = Phase::kDraining;
   view.request().message = message;
-  context.NoteWitness(view);
   context.Withdraw(view);
 }
 

@@ -8,9 +8,9 @@
 // then on no pod can have been bound there unknown to us (core::ManagedNodes decides). If the
 // machine is still unneeded and due then, it is drained: phase Draining, and after that is
 // Written(), TerminateNode (I7). If it is needed again before that, the taint is removed. A request
-// whose node has not registered is cancelled after `cancel_after`. A request that a user deletes is
-// due at once, but a needed one stays. Each step makes at most max_removals_per_step taints and
-// drains, most expensive first.
+// whose node has not registered is cancelled after `cancel_after`; its fence is a list of nodes
+// (node_lists.h). A request that a user deletes is due at once, but a needed one stays. Each step
+// makes at most max_removals_per_step taints and drains, most expensive first.
 //
 // Nodes without a request, and requests without an entry in StepInput::nodes, are never touched.
 // Thread-safety: none.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "autoscale-hook/machines/node_lists.h"
 #include "autoscale-hook/provisioning/provisioning_guard.h"
 #include "scheduler/model/api_names.h"
 
@@ -69,6 +70,11 @@ bool StepContext::TerminateOne(Machine& machine, const std::string& provider_id,
     WakeAt(end.attempts.due());
     return false;
   }
+  if (node == nullptr && now >= machine.absence.valid_until) {
+    unproved.push_back(&machine);
+    return false;
+  }
+  NodeLists::StopWaiting(machine);
   if (end.attempts.in_flight()) {
     machine.desired.message = absl::StrCat(
         "the provider has not answered TerminateNode, attempts: ", end.attempts.failures() + 1);

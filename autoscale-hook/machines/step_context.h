@@ -70,6 +70,7 @@ struct StepContext {
   std::vector<MachineView> lost;   // machines without their object, by key
   StepOutput& out;
   std::vector<model::Action> actions;  // behind the status updates
+  std::vector<Machine*> unproved;      // to be ended, and wait for a list of nodes (node_lists.h)
   // Requests whose nodes prove that a purchase did not help (provisioning_guard.h).
   const std::set<std::string>& witnesses;
 
@@ -83,7 +84,9 @@ struct StepContext {
   // Asks the provider to make sure that there is no machine, as far as attempts are due. The phase
   // that says so must be Written().
   void Terminate(MachineView& view);
-  // The same for one machine of the request. True if an attempt was made now.
+  // The same for one machine of the request. True if an attempt was made now. `node`: its
+  // registered one, behind its fence. Without it, the attempt waits for the proof that no node of
+  // the machine exists (node_lists.h).
   bool TerminateOne(Machine& machine, const std::string& provider_id, const NodeUse* node);
   // Sets our taint on all nodes or removes it, if an attempt is due. True if one was made now.
   bool Taint(MachineView& view, bool present);

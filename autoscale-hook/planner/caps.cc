@@ -37,16 +37,19 @@ std::optional<int64_t> OrderedGpus(const model::NodeRequest& request) {
   return count < 0 || count >= kMost ? std::nullopt : std::optional(count);
 }
 
+int64_t GpusOf(const model::NodeRequest& request, const Catalog& catalog) {
+  if (const std::optional<int64_t> ordered = OrderedGpus(request)) return *ordered;
+  const InstanceType* type = catalog.Find(request.instance_type);
+  return type == nullptr ? 0 : type->gpu_count;
+}
+
 void CapUsage::Add(const model::NodeRequest& request, const Catalog& catalog, int64_t node_gpus) {
-  const std::optional<int64_t> ordered = OrderedGpus(request);
-  int64_t count = ordered.value_or(0);
+  const int64_t count = std::max(GpusOf(request, catalog), node_gpus);
   std::string gpu_model(request.meta.labels.Get(kRequestGpuModelLabel));
-  if (!ordered.has_value()) {
+  if (!OrderedGpus(request).has_value()) {
     const InstanceType* type = catalog.Find(request.instance_type);
-    count = type == nullptr ? 0 : type->gpu_count;
     gpu_model = type == nullptr ? "" : type->gpu_model;
   }
-  count = std::max(count, node_gpus);
   gpus = model::SaturatingAdd(gpus, count);
   if (count > 0) {
     int64_t& of_model = gpus_by_model[gpu_model];

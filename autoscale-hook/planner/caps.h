@@ -27,6 +27,10 @@ inline constexpr char kRequestGpuModelLabel[] = "fairlead.dev/gpu-model";
 // The GPUs that the request was made for, by its label; none if it has no such label.
 std::optional<int64_t> OrderedGpus(const model::NodeRequest& request);
 
+// The same, or without such a label what its instance type has; 0 if the catalogue has no such
+// type.
+int64_t GpusOf(const model::NodeRequest& request, const Catalog& catalog);
+
 struct CapLimits {
   int64_t gpus = model::kUnlimited;
   std::map<std::string, int64_t> gpus_by_model;

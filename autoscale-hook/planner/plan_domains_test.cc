@@ -204,7 +204,7 @@ TEST_F(PlanDomainsTest, OneNodeForPodsOfSeveralKinds) {
   EXPECT_EQ(plan_.nodes[0].pods_of_item, (std::vector<std::pair<size_t, int64_t>>{{0, 4}}));
 }
 
-TEST_F(PlanDomainsTest, LabelsThatNobodyKnowsAndLabelsOfAPool) {
+TEST_F(PlanDomainsTest, UnknownLabelsAndLabelsOfAPool) {
   const Spec1 pod = Spec(1000, 1, 1);
   const verdict::DomainRule rack = Rule({model::kZoneLabel, kRack, model::kHostnameLabel}, 2);
   const std::vector<InstanceType> types = {In({"z1"}, "a", 1, 2)};

@@ -68,7 +68,9 @@ struct ItemOutcome {
   std::vector<std::string> details;
   size_t item = 0;      // index in the demand
   int64_t members = 1;  // of the item, behind those of the outcomes before; 1 if there are nodes
+  bool selects_none = false;  // DemandOutcome::selects_none
   bool capped = false;  // it is a cap that leaves no nodes for it, beside the nodes of this plan
+  bool open = false;    // whether there are nodes for it is decided in a later step
 };
 
 struct Plan {

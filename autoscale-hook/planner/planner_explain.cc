@@ -12,15 +12,23 @@ namespace fairlead::hook {
 
 using verdict::Code;
 
+void LeaveOpen(ItemOutcome& outcome) {
+  outcome.open = true;
+  outcome.details = {kNextStep};
+}
+
 // An item with bonds for which nothing is bought.
 ItemOutcome Planning::ExplainBond(size_t index) {
   ItemOutcome outcome;
   PlanItem& item = items_[index];
   BondPlanner::Result needed = *item.bonds;
-  if (bonds_ == nullptr || (item.bonds_taken && needed.placed)) return outcome;
+  if (bonds_ == nullptr || (item.bonds_taken && needed.placed)) {
+    outcome.open = true;  // the engine finds its places on present nodes
+    return outcome;
+  }
   if (needed.spent || (plan_.more_next_step && !left_out_.contains(SignatureOf(item)))) {
     plan_.more_next_step = plan_.more_next_step || !plan_.nodes.empty();
-    outcome.details.push_back(kNextStep);
+    LeaveOpen(outcome);
     return outcome;
   }
   std::vector<Offer> offers = input_.offers;
@@ -28,8 +36,7 @@ ItemOutcome Planning::ExplainBond(size_t index) {
   if (!needed.placed && could_be_had) {
     if (explained_bonds_++ >= kMaxExplainedBonds) return outcome;
     // Alone, with all that could ever be bought and without caps.
-    for (const PlanInput::UnavailableOffering& resting : input_.resting)
-      offers.push_back(resting.offer);
+    offers = AllOffers();
     CapsLeft open;
     const size_t mark = rehearsal_->Mark();
     {
@@ -91,15 +98,42 @@ void Planning::ExplainLeftOut() {
   }
 }
 
+std::vector<Offer> Planning::RestingOffers() const {
+  std::vector<Offer> offers;
+  offers.reserve(input_.resting.size());
+  for (const PlanInput::UnavailableOffering& resting : input_.resting) {
+    offers.push_back(resting.offer);
+  }
+  return offers;
+}
+
+std::vector<Offer> Planning::AllOffers() const {
+  std::vector<Offer> offers = input_.offers;
+  const std::vector<Offer> resting = RestingOffers();
+  offers.insert(offers.end(), resting.begin(), resting.end());
+  return offers;
+}
+
 bool Planning::FitsResting(const verdict::DemandClass& pod_class) {
   if (resting_classes_ == nullptr) {
-    std::vector<Offer> offers;
-    offers.reserve(input_.resting.size());
-    for (const PlanInput::UnavailableOffering& resting : input_.resting)
-      offers.push_back(resting.offer);
-    resting_classes_ = std::make_unique<PlanClasses>(*input_.demand, offers, placement_);
+    resting_classes_ = std::make_unique<PlanClasses>(*input_.demand, RestingOffers(), placement_);
   }
   return resting_classes_->Fits(resting_classes_->IndexOf(*pod_class.spec));
+}
+
+// Some type could run a pod of the class if it selected no nodes.
+bool Planning::SelectsNone(const model::PodSpec& spec) {
+  if (spec.node_selector.empty() && !spec.has_required_node_affinity) return false;
+  const auto [known, added] = selects_none_.try_emplace(classes_.IndexOf(spec), false);
+  if (!added || selects_none_.size() > kMaxExplainedSelectors) return known->second;
+  auto free = std::make_shared<model::PodSpec>(spec);
+  free->node_selector = {};
+  free->has_required_node_affinity = false;
+  free->required_node_terms.clear();
+  Demand demand(1);
+  demand.front().classes.push_back({free, 1, 1});
+  const PlanClasses classes(demand, AllOffers(), placement_);
+  return known->second = classes.Fits(classes.IndexOf(*free));
 }
 
 // Some class of it fits no node that can be bought now.
@@ -108,7 +142,10 @@ ItemOutcome Planning::ExplainUnfit(const DemandItem& item) {
     if (pod_class.spec == nullptr || pod_class.count <= 0) continue;
     if (classes_.Fits(classes_.IndexOf(*pod_class.spec))) continue;
     if (!FitsResting(pod_class)) {
-      return {Code::kNoInstanceTypeFits, {}, {"no instance type on offer could ever run it"}};
+      ItemOutcome outcome;
+      outcome.code = Code::kNoInstanceTypeFits;
+      outcome.selects_none = SelectsNone(*pod_class.spec);
+      return outcome;
     }
   }
   ItemOutcome outcome;
@@ -137,13 +174,12 @@ ItemOutcome Planning::ExplainNoDomain(const DemandItem& item, int domains) {
   if (domains_.Refuses(domains)) return {ItemOutcome().code, {}, {domains_.WhyNone(domains)}};
   if (domains_.spent() && !plan_.nodes.empty()) {
     plan_.more_next_step = true;
-    return {ItemOutcome().code, {}, {kNextStep}};
+    ItemOutcome outcome;
+    LeaveOpen(outcome);
+    return outcome;
   }
   const Demand alone = {item};
-  std::vector<Offer> offers = input_.offers;
-  for (const PlanInput::UnavailableOffering& resting : input_.resting)
-    offers.push_back(resting.offer);
-  PlanClasses classes(alone, offers, placement_);
+  PlanClasses classes(alone, AllOffers(), placement_);
   PlanDomains rested(classes);
   const int number = rested.Read(alone.front());
   const auto pack = [&classes](const Counts& counts) {
@@ -206,7 +242,7 @@ ItemOutcome Planning::ExplainCapped(PlanItem& item) {
   for (const Wish& wish : item.wishes) counts[wish.plan_class] += wish.count;
   const bool unseen = item.domains != kNoDomains && domains_.spent();
   if (unseen || (plan_.more_next_step && !left_out_.contains(SignatureOf(item)))) {
-    outcome.details.push_back(kNextStep);
+    LeaveOpen(outcome);
     return outcome;
   }
   outcome.capped = true;

@@ -39,6 +39,8 @@ struct PlanItem {
 
 // Made when it is first asked for: where no cap binds, never.
 const std::string& SignatureOf(PlanItem& item);
+// Says that the item is decided in the next step.
+void LeaveOpen(ItemOutcome& outcome);
 
 class Planning {
  public:
@@ -98,7 +100,11 @@ class Planning {
   ItemOutcome ExplainCapped(PlanItem& item);
   bool ExplainGpuCap(const Packing& packing, ItemOutcome& outcome) const;
   bool ExplainCostCap(const Packing& packing, ItemOutcome& outcome) const;
+  [[nodiscard]] std::vector<Offer> RestingOffers() const;
+  // Those that can be bought now, and behind them those that rest.
+  [[nodiscard]] std::vector<Offer> AllOffers() const;
   bool FitsResting(const verdict::DemandClass& pod_class);
+  bool SelectsNone(const model::PodSpec& spec);
 
   // The item of a member, by place.
   [[nodiscard]] size_t ItemAt(int64_t place) const {
@@ -189,6 +195,8 @@ class Planning {
   static constexpr int kMaxExplainedBonds = 8;
   int explained_bonds_ = 0;
   std::unique_ptr<PlanClasses> resting_classes_;
+  static constexpr size_t kMaxExplainedSelectors = 100;  // the others are told the code alone
+  std::map<int, bool> selects_none_;                     // by spec class
   Plan plan_;
 };
 

@@ -20,6 +20,7 @@ using verdict::Code;
 // all.
 constexpr size_t kMaxReasonWorkloads = 20;
 constexpr absl::string_view kRateIsUsedUp = "the rate of provisioning is used up; will be retried";
+constexpr char kCouldBeServed[] = "nodes can be provisioned for it now; will be retried";
 
 std::string RequestName(const Offer& offer, const std::string& workload, int64_t ordinal) {
   StableHash hash;
@@ -149,7 +150,7 @@ model::NodeRequest Hook::Impl::RequestFor(const PlannedNode& node, const Planned
 }
 
 // After a restart the requests say for which workloads they were made.
-bool Hook::Impl::RecallPurchases(const Demand& demand, const DemandMembers* members,
+void Hook::Impl::RecallPurchases(const Demand& demand, const DemandMembers* members,
                                  StepContext& context) {
   std::map<std::string, const DemandItem*> wanted;
   const auto find = [&](const std::string& workload) -> const DemandItem* {
@@ -161,7 +162,6 @@ bool Hook::Impl::RecallPurchases(const Demand& demand, const DemandMembers* memb
     }
     return nullptr;
   };
-  bool any = false;
   for (const MachineView& view : context.views) {
     const model::NodeRequest& request = view.request();
     const bool unneeded = view.known_unneeded() && view.machine->Promises() && !view.tainted();
@@ -183,10 +183,8 @@ bool Hook::Impl::RecallPurchases(const Demand& demand, const DemandMembers* memb
       DemandItem item = *found;
       item.workload = workload;
       guard_.Remember(item, {node}, request.unneeded_since.value_or(context.now));
-      any = true;
     }
   }
-  return any;
 }
 
 // Judges whether former purchases helped.
@@ -211,30 +209,30 @@ void Hook::Impl::JudgePurchases(const Demand& demand, const DemandMembers* membe
   std::erase_if(linked_, is_gone);
 }
 
-std::string Hook::Impl::WhyHeld(const DemandItem& item, StepContext& context) {
+Hook::Impl::Held Hook::Impl::WhyHeld(const DemandItem& item, StepContext& context) {
   if (const std::optional<absl::Time> rest = guard_.QueueRestsUntil(item.queue, context.now)) {
     context.WakeAt(*rest);
-    return absl::StrCat("the last nodes that were provisioned for queue ", item.queue,
-                        " did not help; will be retried");
+    return {absl::StrCat("the last nodes that were provisioned for queue ", item.queue,
+                         " did not help; will be retried"),
+            Service::kRefused};
   }
   const absl::Time allowed = rate_.AllowedAt(item, context.now);
-  if (context.now >= allowed) return "";
+  if (context.now >= allowed) return {};
   context.WakeAt(allowed);
-  return std::string(kRateIsUsedUp);
+  return {std::string(kRateIsUsedUp), Service::kOpen};
 }
 
-std::vector<size_t> Hook::Impl::SelectItems(const Demand& demand, StepContext& context,
-                                            std::vector<std::string>& details) {
-  std::vector<size_t> chosen;
-  details.resize(demand.size());
+std::vector<Hook::Impl::Held> Hook::Impl::SelectItems(const Demand& demand, StepContext& context,
+                                                      PartPlan& charged, PartPlan& uncharged) {
+  std::vector<Held> held(demand.size());
   for (size_t i = 0; i < demand.size(); ++i) {
     if (gathering_.Holds(demand[i])) {
-      details[i] = "nodes are requested when no more demand comes";
-    } else if (details[i] = WhyHeld(demand[i], context); details[i].empty()) {
-      chosen.push_back(i);
+      held[i].why = "nodes are requested when no more demand comes";
+    } else if (held[i] = WhyHeld(demand[i], context); held[i].why.empty()) {
+      (demand[i].charged ? charged : uncharged).items.push_back(i);
     }
   }
-  return chosen;
+  return held;
 }
 
 PlanInput Hook::Impl::MakePlanInput(const StepContext& context, CapUsage& usage) {
@@ -249,9 +247,7 @@ PlanInput Hook::Impl::MakePlanInput(const StepContext& context, CapUsage& usage)
     }
   }
   usage = UsageOf(context);
-  input.caps = CapsLeft::Of({options_.cluster_gpu_limit, options_.gpu_limit_by_model,
-                             options_.cost_limit_micro_usd_per_hour, options_.max_nodes},
-                            usage, context.pools);
+  input.caps = CapsLeftBeside(usage, context.pools);
   input.max_nodes = options_.max_new_requests_per_step;
   return input;
 }
@@ -266,10 +262,11 @@ void Hook::Impl::KeepToRate(const Demand& demand, Plan& plan, StepContext& conte
     std::erase_if(more, [&](size_t node) { return kept[node]; });
     if (more.empty()) continue;
     const DemandItem& item = demand[outcome.item];
-    if (std::string why = WhyHeld(item, context); !why.empty()) {
+    if (Held held = WhyHeld(item, context); !held.why.empty()) {
       outcome.code = verdict::Code::kInsufficientCapacity;
       outcome.nodes.clear();
-      outcome.details = {std::move(why)};
+      outcome.details = {std::move(held.why)};
+      outcome.open = held.service == Service::kOpen;
       dropped = true;
       continue;
     }
@@ -294,9 +291,10 @@ void Hook::Impl::KeepToRate(const Demand& demand, Plan& plan, StepContext& conte
   plan.nodes = std::move(nodes);
   if (!dropped) return;
   for (ItemOutcome& outcome : plan.items) {
-    if (!outcome.capped || !WhyHeld(demand[outcome.item], context).empty()) continue;
+    if (!outcome.capped || !WhyHeld(demand[outcome.item], context).why.empty()) continue;
     outcome.code = verdict::Code::kInsufficientCapacity;
     outcome.details = {kNextStep};
+    outcome.open = true;
     plan.more_next_step = true;
   }
 }
@@ -378,74 +376,92 @@ void Hook::Impl::ExplainGuard(const DemandItem& item, const PlanInput& input, Pl
   for (std::string& detail : found) outcome.details.push_back(std::move(detail));
 }
 
-void Hook::Impl::Provision(const Demand& demand, const DemandMembers* members, Placement& placement,
-                           StepContext& context) {
-  StepOutput& out = context.out;
-  const auto add = [&](const DemandItem& item) -> DemandOutcome& {
-    DemandOutcome outcome;
-    outcome.workload = item.workload;
-    outcome.members = item.members;
-    return out.outcomes.emplace_back(std::move(outcome));
-  };
-  if (!options_.enabled) {
-    for (const DemandItem& item : demand) add(item);
-    return;
+void Hook::Impl::MakePartPlan(const Demand& demand, Placement& placement, StepContext& context,
+                              PartPlan& part) {
+  if (part.items.empty()) return;
+  const bool all = part.items.size() == demand.size();
+  if (!all) {
+    for (const size_t i : part.items) part.copy.push_back(demand[i]);
   }
-  std::vector<std::string> details;
-  const std::vector<size_t> chosen = SelectItems(demand, context, details);
+  part.demand = all ? &demand : &part.copy;
+  part.input = MakePlanInput(context, part.usage);
+  part.input.demand = part.demand;
+  GuardedPlacement guarded(placement, shapes_, guard_, context.now);
+  part.plan = MakePlan(part.input, guarded);
+  if (part.plan.retry_at.has_value()) context.WakeAt(*part.plan.retry_at);
+  part.planned.resize(part.plan.items.size());
+}
 
-  Demand part;
-  if (chosen.size() < demand.size()) {
-    for (const size_t i : chosen) part.push_back(demand[i]);
-  }
-  const Demand& asked = chosen.size() < demand.size() ? part : demand;
-  CapUsage usage;
-  PlanInput input;
-  Plan plan;
-  Planned planned;
-  const size_t first_new = out.created.size();
-  if (!chosen.empty()) {
-    input = MakePlanInput(context, usage);
-    input.demand = &asked;
-    GuardedPlacement guarded(placement, shapes_, guard_, context.now);
-    plan = MakePlan(input, guarded);
-    KeepToRate(asked, plan, context);
-    if (plan.retry_at.has_value()) context.WakeAt(*plan.retry_at);
-    if (plan.more_next_step) context.WakeAt(context.now);
-    planned = NamePlanned(plan, asked, chosen, members);
-    EmitPlan(plan, planned, context);
-  }
-  // Items in order; of what was planned the outcomes of its members.
-  size_t of_plan = 0;
-  for (size_t i = 0, next = 0; i < demand.size(); ++i) {
-    if (next >= chosen.size() || chosen[next] != i) {
-      add(demand[i]).details.push_back(std::move(details[i]));
+void Hook::Impl::OrderPlan(PartPlan& part, const DemandMembers* members, StepContext& context) {
+  if (part.items.empty()) return;
+  KeepToRate(*part.demand, part.plan, context);
+  if (part.plan.more_next_step) context.WakeAt(context.now);
+  part.planned = NamePlanned(part.plan, *part.demand, part.items, members);
+  part.first_new = context.out.created.size();
+  EmitPlan(part.plan, part.planned, context);
+}
+
+void Hook::Impl::ReportItem(const DemandItem& item, PartPlan& part, Placement& placement,
+                            StepContext& context) {
+  const size_t number = part.next_item++;
+  for (; part.next_outcome < part.plan.items.size() &&
+         part.plan.items[part.next_outcome].item == number;
+       ++part.next_outcome) {
+    const ItemOutcome& found = part.plan.items[part.next_outcome];
+    DemandOutcome& outcome = context.out.outcomes.emplace_back();
+    outcome.workload = item.workload;
+    outcome.members = found.members;
+    const bool served = !found.nodes.empty() || found.code == Code::kNodesRequested;
+    outcome.service = served ? Service::kServed : found.open ? Service::kOpen : Service::kRefused;
+    if (served && !item.charged) {
+      outcome.details = {kCouldBeServed};
       continue;
     }
-    for (; of_plan < plan.items.size() && plan.items[of_plan].item == next; ++of_plan) {
-      const ItemOutcome& found = plan.items[of_plan];
-      DemandOutcome& outcome = add(demand[i]);
-      outcome.members = found.members;
-      if (planned[of_plan] != nullptr) outcome.workload = planned[of_plan]->workload;
-      outcome.code = found.code;
-      outcome.details = found.details;
-      for (const size_t node : found.nodes) {
-        outcome.node_requests.push_back(out.created[first_new + node].request.meta.name);
-      }
-      if (!outcome.node_requests.empty()) {
-        outcome.expected_at = context.now + options_.expected_boot;
-      }
-      if (outcome.code == Code::kNoInstanceTypeFits) {
-        ExplainGuard(demand[i], input, placement, outcome, context);
-        for (const std::string& problem : unknown_providers_) outcome.details.push_back(problem);
-      }
-      if (outcome.code == Code::kCostCapReached && usage.unpriced > 0) {
-        outcome.details.push_back(absl::StrCat(
-            "nodes of unknown price: ", usage.unpriced, ", each counted as ",
-            FormatDollars(usage.assumed_micro_usd_per_hour), " an hour, the dearest type"));
-      }
+    outcome.code = found.code;
+    outcome.details = found.details;
+    outcome.selects_none = found.selects_none;
+    const auto& planned = part.planned[part.next_outcome];
+    if (planned != nullptr) outcome.workload = planned->workload;
+    for (const size_t node : found.nodes) {
+      outcome.node_requests.push_back(context.out.created[part.first_new + node].request.meta.name);
     }
-    ++next;
+    if (!outcome.node_requests.empty()) {
+      outcome.expected_at = context.now + options_.expected_boot;
+    }
+    if (outcome.code == Code::kNoInstanceTypeFits) {
+      ExplainGuard(item, part.input, placement, outcome, context);
+      for (const std::string& problem : unknown_providers_) outcome.details.push_back(problem);
+    }
+    if (outcome.code == Code::kCostCapReached && part.usage.unpriced > 0) {
+      outcome.details.push_back(absl::StrCat(
+          "nodes of unknown price: ", part.usage.unpriced, ", each counted as ",
+          FormatDollars(part.usage.assumed_micro_usd_per_hour), " an hour, the dearest type"));
+    }
+  }
+}
+
+void Hook::Impl::Provision(const Demand& demand, const DemandMembers* members, Placement& placement,
+                           StepContext& context) {
+  std::vector<Held> held(demand.size());
+  PartPlan charged, uncharged;
+  if (options_.enabled) {
+    held = SelectItems(demand, context, charged, uncharged);
+    MakePartPlan(demand, placement, context, charged);
+    OrderPlan(charged, members, context);
+    // With what the caps leave after that.
+    MakePartPlan(demand, placement, context, uncharged);
+  }
+  for (size_t i = 0; i < demand.size(); ++i) {
+    PartPlan& part = demand[i].charged ? charged : uncharged;
+    if (part.next_item < part.items.size() && part.items[part.next_item] == i) {
+      ReportItem(demand[i], part, placement, context);
+      continue;
+    }
+    DemandOutcome& outcome = context.out.outcomes.emplace_back();
+    outcome.workload = demand[i].workload;
+    outcome.members = demand[i].members;
+    outcome.service = held[i].service;
+    if (options_.enabled) outcome.details.push_back(std::move(held[i].why));
   }
 }
 

@@ -15,8 +15,8 @@ int Bits(int64_t amount) {
 
 }  // namespace
 
-void TokenBucket::Refill(int64_t burst, int64_t per_minute, absl::Time now) {
-  const int64_t full = burst * kToken;
+void TokenBucket::Refill(const Rate& rate, absl::Time now) {
+  const int64_t full = rate.burst * kToken;
   if (at_ == absl::InfinitePast()) {
     micro_tokens_ = full;
     at_ = now;
@@ -26,31 +26,29 @@ void TokenBucket::Refill(int64_t burst, int64_t per_minute, absl::Time now) {
   at_ = std::min(at_, now);  // a clock that was set back
   const int64_t seconds = std::clamp<int64_t>(absl::ToInt64Seconds(now - at_), 0, 86400);
   if (seconds == 0) return;
-  micro_tokens_ = std::min(full, micro_tokens_ + seconds * per_minute * kToken / 60);
+  micro_tokens_ = std::min(full, micro_tokens_ + seconds * rate.per_minute * kToken / 60);
   at_ += absl::Seconds(seconds);
   if (micro_tokens_ == full) at_ = now;
 }
 
-absl::Time TokenBucket::AllowedAt(int64_t burst, int64_t per_minute, absl::Time now) {
-  Refill(burst, per_minute, now);
+absl::Time TokenBucket::AllowedAt(const Rate& rate, absl::Time now) {
+  Refill(rate, now);
   if (micro_tokens_ >= kToken) return now;
-  const int64_t each_second = std::max<int64_t>(1, per_minute * kToken / 60);
+  const int64_t each_second = std::max<int64_t>(1, rate.per_minute * kToken / 60);
   const int64_t lacks = kToken - micro_tokens_;
   return at_ + absl::Seconds((lacks + each_second - 1) / each_second);
 }
 
-void TokenBucket::Take(int64_t burst, int64_t per_minute, absl::Time now) {
-  Refill(burst, per_minute, now);
-  micro_tokens_ = std::max(micro_tokens_ - kToken, -per_minute * kToken);
+void TokenBucket::Take(const Rate& rate, absl::Time now) {
+  Refill(rate, now);
+  micro_tokens_ = std::max(micro_tokens_ - kToken, -rate.per_minute * kToken);
 }
 
-void TokenBucket::TakeLate(int64_t burst, int64_t per_minute, absl::Time at) {
-  Take(burst, per_minute, std::max(at, at_));
-}
+void TokenBucket::TakeLate(const Rate& rate, absl::Time at) { Take(rate, std::max(at, at_)); }
 
-bool TokenBucket::IsFull(int64_t burst, int64_t per_minute, absl::Time now) {
-  Refill(burst, per_minute, now);
-  return micro_tokens_ >= burst * kToken;
+bool TokenBucket::IsFull(const Rate& rate, absl::Time now) {
+  Refill(rate, now);
+  return micro_tokens_ >= rate.burst * kToken;
 }
 
 bool ProvisioningRate::ClassOf(const DemandItem& item, Class& of_item) {
@@ -73,15 +71,13 @@ bool ProvisioningRate::ClassOf(const DemandItem& item, Class& of_item) {
 
 TokenBucket& ProvisioningRate::BucketOf(Class of_item, absl::Time now) {
   if (classes_.size() > kMaxClasses) {
-    absl::erase_if(classes_, [&](auto& entry) {
-      return entry.second.IsFull(options_.burst, options_.per_minute, now);
-    });
+    absl::erase_if(classes_, [&](auto& entry) { return entry.second.IsFull(of_class_, now); });
   }
   const auto [entry, added] = classes_.try_emplace(std::move(of_item));
   if (added) {
     if (const auto found = found_.find(entry->first.queue); found != found_.end()) {
       for (const absl::Time created : found->second) {
-        entry->second.TakeLate(options_.burst, options_.per_minute, created);
+        entry->second.TakeLate(of_class_, created);
       }
     }
   }
@@ -91,31 +87,28 @@ TokenBucket& ProvisioningRate::BucketOf(Class of_item, absl::Time now) {
 absl::Time ProvisioningRate::AllowedAt(const DemandItem& item, absl::Time now) {
   Class of_item;
   if (!ClassOf(item, of_item)) return now;
-  return std::max(
-      BucketOf(std::move(of_item), now).AllowedAt(options_.burst, options_.per_minute, now),
-      all_.AllowedAt(options_.total_burst, options_.total_per_minute, now));
+  return std::max(BucketOf(std::move(of_item), now).AllowedAt(of_class_, now),
+                  all_.AllowedAt(of_all_, now));
 }
 
 void ProvisioningRate::Provisioned(const DemandItem& item, absl::Time now) {
   Class of_item;
   if (!ClassOf(item, of_item)) return;
-  BucketOf(std::move(of_item), now).Take(options_.burst, options_.per_minute, now);
-  all_.Take(options_.total_burst, options_.total_per_minute, now);
+  BucketOf(std::move(of_item), now).Take(of_class_, now);
+  all_.Take(of_all_, now);
 }
 
 void ProvisioningRate::Found(const std::string& queue, absl::Time created, absl::Time now) {
   // Of what is older every bucket is full again.
-  const auto refilled_in = [](int64_t burst, int64_t per_minute) {
-    return absl::Minutes((burst + per_minute) / per_minute + 1);
+  const auto refilled_in = [](const TokenBucket::Rate& rate) {
+    return absl::Minutes((rate.burst + rate.per_minute) / rate.per_minute + 1);
   };
-  const absl::Duration matters =
-      std::max(refilled_in(options_.burst, options_.per_minute),
-               refilled_in(options_.total_burst, options_.total_per_minute));
+  const absl::Duration matters = std::max(refilled_in(of_class_), refilled_in(of_all_));
   if (created < now - matters) return;
   created = std::min(created, now);
-  all_.TakeLate(options_.total_burst, options_.total_per_minute, created);
+  all_.TakeLate(of_all_, created);
   for (auto& [known, bucket] : classes_) {
-    if (known.queue == queue) bucket.TakeLate(options_.burst, options_.per_minute, created);
+    if (known.queue == queue) bucket.TakeLate(of_class_, created);
   }
   std::vector<absl::Time>& found = found_[queue];
   found.push_back(created);

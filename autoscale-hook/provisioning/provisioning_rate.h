@@ -1,7 +1,7 @@
 // The rate of provisioning, as token buckets of nodes: one for all pods, and one for each class of
 // pods. A class is the pods of one queue whose requests are equal up to a factor of two. Pods whose
-// specs differ in anything else share a bucket: whoever creates pods can vary them at will,
-// and a bucket for each spec would be no limit.
+// specs differ in anything else share a bucket: pods can be varied at will, and a bucket for each
+// spec would be no limit.
 //
 // A bucket has `burst` nodes at first and is refilled with `per_minute`. Nodes are provisioned for
 // an item while the bucket of its first class and the bucket of all have a token, and take one
@@ -29,23 +29,28 @@ namespace fairlead::hook {
 
 class TokenBucket {
  public:
+  struct Rate {
+    int64_t burst = 0, per_minute = 0;
+  };
   // When the next node is allowed: `now`, or later.
-  [[nodiscard]] absl::Time AllowedAt(int64_t burst, int64_t per_minute, absl::Time now);
-  void Take(int64_t burst, int64_t per_minute, absl::Time now);
+  [[nodiscard]] absl::Time AllowedAt(const Rate& rate, absl::Time now);
+  void Take(const Rate& rate, absl::Time now);
   // A node that was taken at a time in the past, in any order.
-  void TakeLate(int64_t burst, int64_t per_minute, absl::Time at);
+  void TakeLate(const Rate& rate, absl::Time at);
   // True if it is as good as new.
-  [[nodiscard]] bool IsFull(int64_t burst, int64_t per_minute, absl::Time now);
+  [[nodiscard]] bool IsFull(const Rate& rate, absl::Time now);
 
  private:
-  void Refill(int64_t burst, int64_t per_minute, absl::Time now);
+  void Refill(const Rate& rate, absl::Time now);
   int64_t micro_tokens_ = 0;
   absl::Time at_ = absl::InfinitePast();  // full before
 };
 
 class ProvisioningRate {
  public:
-  explicit ProvisioningRate(const GuardOptions& options) : options_(options) {}
+  explicit ProvisioningRate(const GuardOptions& options)
+      : of_class_{options.burst, options.per_minute},
+        of_all_{options.total_burst, options.total_per_minute} {}
 
   // When the item may be planned for: `now`, or later.
   absl::Time AllowedAt(const DemandItem& item, absl::Time now);
@@ -69,7 +74,7 @@ class ProvisioningRate {
   static bool ClassOf(const DemandItem& item, Class& of_item);
   TokenBucket& BucketOf(Class of_item, absl::Time now);
 
-  GuardOptions options_;
+  TokenBucket::Rate of_class_, of_all_;
   TokenBucket all_;
   absl::flat_hash_map<Class, TokenBucket> classes_;  // never iterated where order is seen
   absl::flat_hash_map<std::string, std::vector<absl::Time>> found_;  // by queue

@@ -1,5 +1,6 @@
 // Limits on provisioning in vain: gathering, rate, total cap, purchases that did not help, and
 // nodes that are smaller than the catalogue says.
+#include <functional>
 #include <set>
 #include <string>
 
@@ -90,6 +91,55 @@ TEST_F(GatheringTest, WhatCannotBeServedDoesNotKeepTheWindowOpen) {
   out = StepAndApply(demand);
   EXPECT_EQ(out.outcomes[0].code, Code::kNoInstanceTypeFits);
   EXPECT_GT(out.wake_at, now_ + absl::Seconds(3));
+}
+
+// ---- demand that is not charged
+
+using Service = DemandOutcome::Service;
+
+TEST_F(HookTest, NothingIsProvisionedForWhatIsNotCharged) {
+  options_.max_nodes = 1;
+  Restart();
+  Demand demand = {Item("team/first", Spec(1000, 4, 1), 1), Item("team/next", Spec(1001, 4, 1), 1)};
+  demand[0].charged = false;
+  StepOutput out = StepAndApply(demand);
+  // It is planned behind what is charged: with what the cap leaves then.
+  EXPECT_EQ(out.outcomes[0].service, Service::kRefused);
+  EXPECT_EQ(out.outcomes[1].service, Service::kServed);
+  ASSERT_EQ(out.created.size(), 1u);
+  EXPECT_EQ(out.created[0].request.reason_workloads, std::vector<std::string>{"team/next"});
+
+  options_.max_nodes = 2;
+  Restart();
+  out = StepAndApply({demand[0]});
+  EXPECT_TRUE(out.created.empty());
+  EXPECT_EQ(out.outcomes[0].service, Service::kServed);
+  EXPECT_EQ(out.outcomes[0].code, Code::kInsufficientCapacity);
+  EXPECT_GT(out.wake_at, now_ + absl::Seconds(10)) << "it is for others to charge it";
+
+  demand[0].charged = true;
+  out = StepAndApply({demand[0]});
+  EXPECT_EQ(out.outcomes[0].service, Service::kServed);
+  EXPECT_EQ(out.created.size(), 1u);
+}
+
+TEST_F(HookTest, WhatIsHeldForAMomentIsNotRefused) {
+  options_.guard.burst = 1;
+  options_.gathering_quiet = absl::Milliseconds(300);
+  Restart();
+  const auto kind = Spec(1000, 4, 1);
+  const Demand demand = {Item("team/a", kind, 1), Item("team/b", kind, 1),
+                         Item("team/huge", Spec(100'000'000, 4, 1), 1)};
+  StepOutput out = StepAndApply(demand);
+  for (const DemandOutcome& outcome : out.outcomes) EXPECT_EQ(outcome.service, Service::kOpen);
+  now_ += absl::Milliseconds(300);
+  out = StepAndApply(demand);
+  EXPECT_EQ(out.outcomes[0].service, Service::kServed);
+  EXPECT_EQ(out.outcomes[1].service, Service::kOpen) << "beyond the rate";
+  EXPECT_EQ(out.outcomes[2].service, Service::kRefused);
+  out = StepAndApply({demand[1], demand[2]});
+  EXPECT_EQ(out.outcomes[0].service, Service::kOpen);
+  EXPECT_EQ(out.outcomes[1].service, Service::kRefused);
 }
 
 // ---- rate
@@ -395,7 +445,7 @@ TEST_F(HookTest, RateHoldsWithinOnePlan) {
   EXPECT_LE(out.wake_at, now_ + absl::Seconds(10));
 }
 
-// Requests, selectors, tolerations, terms: whoever creates pods can make each of them another one.
+// Users can give each pod other requests, selectors, tolerations and terms.
 TEST_F(HookTest, PodsThatDifferByAByteShareOneRate) {
   options_.guard.burst = 10;
   options_.guard.per_minute = 6;
@@ -431,36 +481,34 @@ TEST_F(HookTest, RateOfAllPodsTogetherIsLimited) {
 }
 
 // Each life provisions what the former one has given up meanwhile.
-TEST_F(HookTest, RestartsDoNotRaiseTheRate) {
-  options_.guard.burst = 10;
-  options_.guard.per_minute = 6;
-  Restart();
-  size_t created = 0;
-  for (int life = 0; life < 20; ++life, now_ += absl::Seconds(3)) {
-    Demand demand;
-    for (int i = 0; i < 10; ++i) {
-      demand.push_back(Item(absl::StrCat("team/p", life, "-", i), Spec(1000, 4, 1), 1));
-    }
-    created += StepAndApply(demand).created.size();
+class RateTest : public HookTest {
+ protected:
+  // Nodes that are provisioned in a minute of 20 lives, each of which wants 10: 10 at once are
+  // allowed, and 6 a minute.
+  size_t CreatedInAMinute(const std::function<void()>& begin_next_life) {
+    options_.guard.burst = 10;
+    options_.guard.per_minute = 6;
     Restart();
+    size_t created = 0;
+    for (int life = 0; life < 20; ++life, now_ += absl::Seconds(3)) {
+      Demand demand;
+      for (int i = 0; i < 10; ++i) {
+        demand.push_back(Item(absl::StrCat("team/p", life, "-", i), Spec(1000, 4, 1), 1));
+      }
+      created += StepAndApply(demand).created.size();
+      begin_next_life();
+    }
+    return created;
   }
-  EXPECT_LE(created, 10u + 6u);
+};
+
+TEST_F(RateTest, RestartsDoNotRaiseIt) {
+  EXPECT_LE(CreatedInAMinute([this] { Restart(); }), 10u + 6u);
 }
 
-TEST_F(HookTest, ReloadContinuesTheRate) {
-  options_.guard.burst = 10;
-  options_.guard.per_minute = 6;
-  Restart();
-  size_t created = 0;
-  for (int life = 0; life < 20; ++life, now_ += absl::Seconds(3)) {
-    Demand demand;
-    for (int i = 0; i < 10; ++i) {
-      demand.push_back(Item(absl::StrCat("team/p", life, "-", i), Spec(1000, 4, 1), 1));
-    }
-    created += StepAndApply(demand).created.size();
-    Reload();
-  }
-  EXPECT_EQ(created, 10u + 5u) << "what is found is not counted twice";
+TEST_F(RateTest, ReloadContinuesIt) {
+  EXPECT_EQ(CreatedInAMinute([this] { Reload(); }), 10u + 5u)
+      << "what is found is not counted twice";
 }
 
 TEST_F(HookTest, GangIsNeverCutByTheRate) {

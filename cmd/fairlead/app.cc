@@ -1,6 +1,7 @@
 #include "cmd/fairlead/app.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +23,7 @@ Application::Application(Ports ports, AppOptions options, const hook::Catalog* c
       options_(std::move(options)),
       catalog_(catalog),
       logger_(logger),
+      status_log_(logger, options_.stale_after),
       observer_(observer),
       heartbeat_(ports.clock, options_.hang_limit, [this] { queue_.Wake(); }),
       tasks_(std::make_shared<TaskQueue>([this] { queue_.Wake(); })),
@@ -35,6 +37,15 @@ Application::Application(Ports ports, AppOptions options, const hook::Catalog* c
             logger_->Warning("pods of a node to be removed could not be listed",
                              {{"node", node}, {"problem", why.message()}});
           }),
+      node_list_(ports.transport, tasks_,
+                 [this](uint64_t number, absl::StatusOr<std::vector<hook::ListedNode>> nodes) {
+                   if (!nodes.ok()) {
+                     logger_->Warning(
+                         "nodes could not be listed; machines without a node are not ended",
+                         {{"problem", nodes.status().message()}});
+                   }
+                   loop_->NodesListed(number, std::move(nodes));
+                 }),
       collected_(NewCollected()) {
   std::unique_ptr<hook::Provider> kwok =
       std::make_unique<hook::KwokProvider>(options_.kwok, &scheduler_, &node_api_);
@@ -148,11 +159,11 @@ bool Application::Turn(absl::Duration max_wait) {
   if (!Lead()) return false;
   const absl::Time now = Now();
   CheckLease(now);
-  CheckWords();
+  CheckWatches();
   FinishReconfigure(now);
   const bool knows = KnowsUsage(now);
   if (was_leader_ && !next_.has_value() && HasRead() && knows) Decide(now);
-  ReadAwaitedPods(now);
+  ReadAwaited(now);
   if (observer_ == nullptr) {
     next_tick_ = absl::InfiniteFuture();
   } else if (now >= next_tick_) {
@@ -179,10 +190,13 @@ bool Application::Lead() {
   return true;
 }
 
-// The removal of a node waits for the watch of pods; a quiet watch shows nothing.
-void Application::ReadAwaitedPods(absl::Time now) {
+// The removal of a node waits for the watch of pods; a quiet watch shows nothing. The end of a
+// machine without a node waits for a list of nodes: its watch may be dead.
+void Application::ReadAwaited(absl::Time now) {
   static const std::set<std::string> kNone;
-  node_pods_.Poll(was_leader_ && !reading_ ? loop_->AwaitedNodes() : kNone, now);
+  const bool reads = was_leader_ && !reading_;
+  node_pods_.Poll(reads ? loop_->AwaitedNodes() : kNone, now);
+  if (reads) node_list_.Poll(loop_->AwaitedNodeList());
 }
 
 bool Application::HasRead() {
@@ -232,7 +246,7 @@ void Application::Decide(absl::Time now) {
   const absl::Duration end = ports_.clock->Steady();
   const absl::Duration took = end - start;
   gather_until_ = end + kube::GatherAfter(took);
-  LogHistory();
+  status_log_.LogHistory(loop_->history().problem);
   if (!result.decided && result.actions.empty()) return;
   if (observer_ != nullptr) observer_->OnStep(*loop_, result, now);
   LogDecision(result, took);

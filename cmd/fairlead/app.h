@@ -39,7 +39,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -52,7 +51,9 @@
 #include "cmd/fairlead/heartbeat.h"
 #include "cmd/fairlead/logger.h"
 #include "cmd/fairlead/node_api.h"
+#include "cmd/fairlead/node_list_reader.h"
 #include "cmd/fairlead/node_pods_reader.h"
+#include "cmd/fairlead/status_log.h"
 #include "cmd/fairlead/task_queue.h"
 #include "cmd/fairlead/usage_reader.h"
 #include "core/configuration.h"
@@ -158,7 +159,6 @@ class Application {
     core::Options options;
     std::shared_ptr<const hook::Catalog> catalog;  // null: as before
   };
-  enum class Word : uint8_t { kGood, kFailing, kStale };  // of a kind, as last logged
   enum class Ending : uint8_t { kNot, kDraining, kReleasing, kOver };
 
   void StartElection();
@@ -171,17 +171,14 @@ class Application {
   bool KnowsUsage(absl::Time now);
   [[nodiscard]] absl::Time UsageWakeAt() const;
   void TakeUsage(absl::StatusOr<prometheus::Usage> usage);
-  // Logs when shares begin to be divided without history, and when that ends.
-  void LogHistory();
   void Drain(absl::Duration max_wait);
   void Feed(const model::ClusterEvent& event);
   // True while this process leads. Starts the read when leadership begins.
   bool Lead();
-  void ReadAwaitedPods(absl::Time now);
+  void ReadAwaited(absl::Time now);
   // True if everything written before this process led is known.
   bool HasRead();
-  void CheckWords();
-  void CheckShed();
+  void CheckWatches();
   void CheckLease(absl::Time now);
   void FinishReconfigure(absl::Time now);
   void Decide(absl::Time now);
@@ -190,8 +187,6 @@ class Application {
   void LogDecision(const core::StepResult& result, absl::Duration took);
   void LogResult(const model::ActionResult& result);
   void LogSync();
-  // Logs a kind that has become missing, or has ceased to be.
-  void TellMissing(const kube::ReflectorStats& stats);
   void BeginDrain();
   void BeginRelease();
   [[nodiscard]] bool IsLeader() const;
@@ -210,6 +205,7 @@ class Application {
   std::shared_ptr<const hook::Catalog> own_catalog_;  // of Reconfigure: the catalogue that catalog_
                                                       // points to
   Logger* logger_;
+  StatusLog status_log_;
   AppObserver* observer_;
 
   std::atomic<bool> stop_{false}, lost_{false}, begun_{false};
@@ -228,9 +224,9 @@ class Application {
   // At most one of them is set, if history counts: recorded, or reported.
   std::unique_ptr<UsageReader> usage_;
   std::unique_ptr<prometheus::UsageFetcher> usage_fetcher_;
-  std::string history_problem_;  // as last logged
 
   NodePodsReader node_pods_;
+  NodeListReader node_list_;
   std::vector<model::ClusterEvent> events_;
   // Steady: until then events are gathered for the next decision.
   absl::Duration gather_until_;
@@ -243,9 +239,6 @@ class Application {
   absl::Duration next_check_ = -absl::InfiniteDuration();
   bool was_leader_ = false, was_synced_ = false;
   bool reading_ = false;  // leads, and has not read yet everything that its predecessor wrote
-  std::map<model::Kind, Word> words_;
-  std::set<model::Kind> missing_;  // as last logged
-  int64_t shed_told_ = 0, lease_errors_told_ = 0;
   absl::Time next_lease_report_ = absl::InfinitePast();
   // Action -> its name and description, for the log.
   absl::flat_hash_map<uint64_t, std::pair<const char*, std::string>> under_way_;

@@ -45,11 +45,7 @@ struct OwnerStats {
   bool synced = false, reading = false;
   core::DecisionLoop::Stats loop;
   AppCounters counters;
-  std::vector<core::QueueRow> queues;
-  std::map<std::string, int64_t> waiting_workloads, waiting_pods;  // by verdict code
-  std::map<std::string, int64_t> nodes;                            // by status
-  int64_t price_micro_usd_per_hour = 0, gpus_held = 0;
-  std::string history_problem;
+  core::Totals totals;
 };
 
 }  // namespace fairlead::cmd

@@ -440,7 +440,7 @@ class UsageTest : public AppTest {
   static std::string MapWith(absl::string_view text) {
     Json map = Json::Object();
     Json data = Json::Object();
-    data.Set("usage", text).Set("note", "of somebody");
+    data.Set("usage", text).Set("note", "of another program");
     return map.Set("data", data).Compact();
   }
 };
@@ -507,20 +507,6 @@ TEST_F(UsageTest, AStandbyNeitherReadsNorWrites) {
   EXPECT_EQ(Stored(), "");
 }
 
-// Between the end of the wait and the answer nothing is due.
-TEST_F(UsageTest, SilenceIsNotAskedForInCircles) {
-  transport_.On("GET", kUsageMap, Reply::Hold());
-  const auto tasks = std::make_shared<TaskQueue>([] {});
-  UsageReader reader(
-      &transport_, tasks, kUsageMap, [](const absl::StatusOr<std::string>&) {},
-      [](const absl::Status&) {});
-  EXPECT_FALSE(reader.Poll(clock_.Now()));
-  const absl::Time patience = reader.wake_at();
-  EXPECT_EQ(patience, clock_.Now() + absl::Seconds(5));
-  EXPECT_TRUE(reader.Poll(patience));
-  EXPECT_GT(reader.wake_at(), patience);
-}
-
 // ---- usage reported by Prometheus
 
 constexpr char kPrometheus[] = "/api/v1/query";
@@ -548,7 +534,7 @@ class PrometheusTest : public AppTest {
   size_t asked() const { return transport_.Sent("GET", kPrometheus).size(); }
 };
 
-TEST_F(PrometheusTest, WithNobodyToAskItDoesNotStart) {
+TEST_F(PrometheusTest, WithoutADatabaseItDoesNotStart) {
   Application app({&transport_, &transport_, &clock_}, options_, &hook::Catalog::BuiltIn(),
                   &logger_);
   EXPECT_TRUE(absl::IsInvalidArgument(app.Begin()));

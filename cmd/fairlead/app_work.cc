@@ -85,9 +85,7 @@ void Application::FinishReconfigure(absl::Time now) {
   }
   ++epoch_;
   under_way_.clear();
-  words_.clear();
-  missing_.clear();
-  shed_told_ = 0;
+  status_log_.Restart();
   was_synced_ = false;
   next_sync_report_ = absl::InfinitePast();
   next_check_ = -absl::InfiniteDuration();
@@ -220,17 +218,7 @@ OwnerStats Application::Measure() {
   stats.reading = reading_;
   stats.loop = loop_->stats();
   stats.counters = counters_;
-  core::View view = loop_->MakeView(stats.at);
-  stats.history_problem = view.history.problem;
-  stats.price_micro_usd_per_hour = view.price_micro_usd_per_hour;
-  stats.gpus_held = view.gpus_held;
-  for (const core::WaitingRow& row : view.waiting) {
-    const std::string code(verdict::CodeName(row.verdict.code));
-    ++stats.waiting_workloads[code];
-    stats.waiting_pods[code] += static_cast<int64_t>(row.pods.size());
-  }
-  for (const core::NodeRow& row : view.nodes) ++stats.nodes[row.status];
-  stats.queues = std::move(view.queues);
+  stats.totals = loop_->Count();
   return stats;
 }
 

@@ -105,11 +105,11 @@ TEST(ExplainTest, AQueueStandsWithThoseAboveAndBelowIt) {
   EXPECT_EQ(names("research"), (std::vector<std::string>{"gpu-platform", "research"}));
   EXPECT_THAT(names("gpu-platform"), ::testing::Contains("research"));
   EXPECT_EQ(names("gpu-platform").front(), "gpu-platform");
-  EXPECT_EQ(QueueOnly("nobody", SampleSnapshot().view).status().code(),
+  EXPECT_EQ(QueueOnly("missing", SampleSnapshot().view).status().code(),
             absl::StatusCode::kNotFound);
 }
 
-TEST(ExplainTest, NobodyKnowsIt) {
+TEST(ExplainTest, NothingHasThatName) {
   const auto pod = Explain({Subject::Kind::kPod, "ns", "a"}, {}, SampleSnapshot(), Names());
   EXPECT_EQ(pod.status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(pod.status().message(), "there is no pod a in namespace ns");

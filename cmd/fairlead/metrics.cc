@@ -124,7 +124,7 @@ void AddWrites(const AppStats& app, Filler& out) {
 }
 
 void AddQueues(const OwnerStats& owner, Filler& out) {
-  for (const core::QueueRow& queue : owner.queues) {
+  for (const core::QueueRow& queue : owner.totals.queues) {
     out.Add("fairlead_queue_waiting_workloads", queue.waiting_workloads, {{"queue", queue.name}});
     out.Add("fairlead_queue_running_pods", queue.running_pods, {{"queue", queue.name}});
     for (const core::QueueResourceRow& row : queue.resources) {
@@ -148,7 +148,7 @@ void AddOwner(const OwnerStats& owner, absl::Time now, Filler& out) {
   out.Add("fairlead_owner_stats_age_seconds", std::max(absl::ZeroDuration(), now - owner.at));
   out.Add("fairlead_synced", owner.synced);
   out.Add("fairlead_reading", owner.reading);
-  out.Add("fairlead_history_missing", !owner.history_problem.empty());
+  out.Add("fairlead_history_missing", !owner.totals.history.problem.empty());
   const core::DecisionLoop::Stats& loop = owner.loop;
   out.Add("fairlead_cluster_events_total", loop.events);
   out.Add("fairlead_steps_total", loop.steps);
@@ -170,20 +170,22 @@ void AddOwner(const OwnerStats& owner, absl::Time now, Filler& out) {
           {{"profile", profile}, {"result", "scheduled"}});
   out.Add("scheduler_schedule_attempts_total", failed, {{"profile", profile}, {"result", "error"}});
   int64_t gated = 0, unschedulable = 0;
-  for (const auto& [code, pods] : owner.waiting_pods) {
-    out.Add("fairlead_waiting_pods", pods, {{"code", code}});
-    (code == "Gated" ? gated : unschedulable) += pods;
+  const auto& waiting = owner.totals.waiting;
+  for (const auto& [code, of_code] : waiting) {
+    out.Add("fairlead_waiting_pods", of_code.pods, {{"code", std::string(CodeName(code))}});
+    (code == verdict::Code::kGated ? gated : unschedulable) += of_code.pods;
   }
-  for (const auto& [code, workloads] : owner.waiting_workloads) {
-    out.Add("fairlead_waiting_workloads", workloads, {{"code", code}});
+  for (const auto& [code, of_code] : waiting) {
+    out.Add("fairlead_waiting_workloads", of_code.workloads,
+            {{"code", std::string(CodeName(code))}});
   }
   out.Add("scheduler_pending_pods", gated, {{"queue", "gated"}});
   out.Add("scheduler_pending_pods", unschedulable, {{"queue", "unschedulable"}});
-  for (const auto& [status, count] : owner.nodes) {
+  for (const auto& [status, count] : owner.totals.nodes) {
     out.Add("fairlead_nodes", count, {{"status", status}});
   }
-  out.Add("fairlead_bought_gpus", owner.gpus_held);
-  out.Add("fairlead_bought_dollars_per_hour", Dollars(owner.price_micro_usd_per_hour));
+  out.Add("fairlead_bought_gpus", owner.totals.gpus_held);
+  out.Add("fairlead_bought_dollars_per_hour", Dollars(owner.totals.price_micro_usd_per_hour));
   AddQueues(owner, out);
 }
 

@@ -45,9 +45,9 @@ OwnerStats FullOwner() {
   stats.at = absl::FromUnixSeconds(100);
   stats.counters.results = {{{"bind", "OK"}, 9}, {{"bind", "NOT_FOUND"}, 2}, {{"evict", "OK"}, 1}};
   stats.counters.decisions.Add(absl::Milliseconds(3));
-  stats.waiting_pods = {{"Gated", 2}, {"QueueLimitReached", 4}};
-  stats.waiting_workloads = {{"Gated", 1}, {"QueueLimitReached", 3}};
-  stats.nodes = {{"Ready", 6}};
+  stats.totals.waiting = {{verdict::Code::kGated, {1, 2}},
+                          {verdict::Code::kQueueLimitReached, {3, 4}}};
+  stats.totals.nodes = {{"Ready", 6}};
   core::QueueRow queue;
   queue.name = "team \"a\"";
   core::QueueResourceRow gpu;
@@ -55,7 +55,7 @@ OwnerStats FullOwner() {
   gpu.quota = 2500;
   gpu.limit = model::kUnlimited;
   queue.resources.push_back(gpu);
-  stats.queues.push_back(queue);
+  stats.totals.queues.push_back(queue);
   return stats;
 }
 

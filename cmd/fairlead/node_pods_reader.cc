@@ -4,9 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cmd/fairlead/api_client.h"
-#include "kube/codec/codec.h"
-#include "kube/transport/url.h"
+#include "cmd/fairlead/api_lists.h"
 
 namespace fairlead::cmd {
 
@@ -34,19 +32,14 @@ absl::Time NodePodsReader::wake_at() const {
 
 void NodePodsReader::Read(const std::string& node, uint64_t id) {
   ++in_flight_;
-  kube::HttpRequest request;
-  request.path = kube::CollectionPath(model::Kind::kPod);
-  kube::AddQuery(request.path, "fieldSelector",
-                 absl::StrCat("spec.nodeName=", node, ",status.phase!=Succeeded,",
-                              model::TraitsOf(model::Kind::kPod).field_selector));
-  request.accept = absl::StrCat(kube::kProtobuf, ",", kube::kJson);
+  kube::HttpRequest request = ListRequest(
+      model::Kind::kPod,
+      {.field_selector = absl::StrCat("spec.nodeName=", node, ",status.phase!=Succeeded")});
   request.timeout = kPause;
-  transport_->Send(std::move(request), [this, node, id, alive = alive_,
-                                        tasks = tasks_](absl::StatusOr<kube::HttpResponse> answer) {
-    tasks->Post([this, node, id, alive, answer = std::move(answer)] {
-      if (*alive) OnAnswer(node, id, answer);
-    });
-  });
+  calls_.Send(std::move(request),
+              [this, node, id](const absl::StatusOr<kube::HttpResponse>& answer) {
+                OnAnswer(node, id, answer);
+              });
 }
 
 void NodePodsReader::OnAnswer(const std::string& node, uint64_t id,
@@ -56,10 +49,7 @@ void NodePodsReader::OnAnswer(const std::string& node, uint64_t id,
   // The node may have been forgotten and awaited again since: its taint may be a later one.
   if (row == rows_.end() || row->second.reading != id) return;
   row->second.reading = 0;
-  absl::Status status = StatusOfAnswer(answer);
-  absl::StatusOr<kube::ListPage> page =
-      status.ok() ? kube::DecodeList(model::Kind::kPod, answer->content_type, answer->body)
-                  : absl::StatusOr<kube::ListPage>(status);
+  absl::StatusOr<kube::ListPage> page = ListPageOf(model::Kind::kPod, answer);
   if (page.ok() && !page->continue_token.empty()) {
     page = absl::DataLossError("the API server sent a part of the list");
   }

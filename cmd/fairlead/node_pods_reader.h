@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "cmd/fairlead/owner_calls.h"
 #include "cmd/fairlead/task_queue.h"
 #include "kube/transport/http.h"
 #include "scheduler/model/pod.h"
@@ -35,13 +36,7 @@ class NodePodsReader {
 
   NodePodsReader(kube::HttpTransport* transport, std::shared_ptr<TaskQueue> tasks, Found found,
                  Failed failed)
-      : transport_(transport),
-        tasks_(std::move(tasks)),
-        found_(std::move(found)),
-        failed_(std::move(failed)) {}
-  ~NodePodsReader() { *alive_ = false; }
-  NodePodsReader(const NodePodsReader&) = delete;
-  NodePodsReader& operator=(const NodePodsReader&) = delete;
+      : calls_(transport, std::move(tasks)), found_(std::move(found)), failed_(std::move(failed)) {}
 
   // Starts the lists that are due. Other nodes than `nodes` are forgotten.
   void Poll(const std::set<std::string>& nodes, absl::Time now);
@@ -57,11 +52,9 @@ class NodePodsReader {
   void OnAnswer(const std::string& node, uint64_t id,
                 const absl::StatusOr<kube::HttpResponse>& answer);
 
-  kube::HttpTransport* transport_;
-  std::shared_ptr<TaskQueue> tasks_;
+  OwnerCalls calls_;
   const Found found_;
   const Failed failed_;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::map<std::string, Row> rows_;  // by name of the node
   int in_flight_ = 0;                // also for nodes that are no longer awaited
   uint64_t last_id_ = 0;

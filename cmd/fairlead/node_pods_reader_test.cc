@@ -4,22 +4,19 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cmd/fairlead/reader_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
-#include "kube/transport/fake_transport.h"
 
 namespace fairlead::cmd {
 namespace {
 
-using kube::FakeTransport;
-using Reply = FakeTransport::Reply;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr char kPods[] = "/api/v1/pods";
 
-class NodePodsReaderTest : public ::testing::Test {
+class NodePodsReaderTest : public testing::ReaderTest {
  protected:
   void Begin() {
     reader_.emplace(
@@ -38,16 +35,12 @@ class NodePodsReaderTest : public ::testing::Test {
   void Pass(int seconds) {
     for (int i = 0; i < seconds; ++i) {
       reader_->Poll(nodes_, clock_.Now());
-      transport_.Pump();
-      tasks_->RunAll();
+      Run();
       transport_.Advance(absl::Seconds(1));
     }
   }
   size_t Lists() const { return transport_.Sent("GET", kPods).size(); }
 
-  FakeClock clock_{absl::FromUnixSeconds(1'772'409'600)};
-  FakeTransport transport_{clock_};
-  std::shared_ptr<TaskQueue> tasks_ = std::make_shared<TaskQueue>([] {});
   std::optional<NodePodsReader> reader_;
   std::set<std::string> nodes_;
   std::vector<std::string> found_, failed_;
@@ -99,8 +92,7 @@ TEST_F(NodePodsReaderTest, AnAnswerAboutANodeThatWasForgottenMeanwhileIsDropped)
   late.content_type = kube::kJson;
   late.body = R"({"metadata":{"resourceVersion":"5"},"items":[]})";
   transport_.Respond(transport_.Sent("GET", kPods)[0]->id, late);
-  transport_.Pump();
-  tasks_->RunAll();
+  Run();
   EXPECT_THAT(found_, IsEmpty());
 }
 

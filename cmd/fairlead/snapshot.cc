@@ -8,9 +8,9 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "cmd/fairlead/api_client.h"
+#include "cmd/fairlead/api_lists.h"
 #include "core/decision_loop.h"
 #include "kube/codec/codec.h"
-#include "kube/transport/url.h"
 #include "kube/watch/source.h"
 #include "scheduler/model/api_names.h"
 
@@ -23,27 +23,19 @@ constexpr char kNoHistory[] = "fair shares are judged without the history of usa
 // Every object of a kind. NotFound if the server has no such kind.
 absl::Status ListKind(kube::HttpTransport& transport, model::Kind kind,
                       std::vector<model::ClusterEvent>& events) {
-  std::string token;
+  ListQuery query{.limit = kPageSize};
   do {
-    kube::HttpRequest request;
-    request.path = kube::CollectionPath(kind);
-    kube::AddQuery(request.path, "limit", absl::StrCat(kPageSize));
-    const absl::string_view selector = model::TraitsOf(kind).field_selector;
-    if (!selector.empty()) kube::AddQuery(request.path, "fieldSelector", selector);
-    if (!token.empty()) kube::AddQuery(request.path, "continue", token);
-    if (kube::HasProtobuf(kind)) request.accept = absl::StrCat(kube::kProtobuf, ",", kube::kJson);
-    absl::StatusOr<kube::HttpResponse> answer = transport.Call(std::move(request));
-    if (const absl::Status status = StatusOfAnswer(answer); !status.ok()) {
-      return absl::Status(status.code(), absl::StrCat("listing ", kube::CollectionPath(kind), ": ",
-                                                      status.message()));
+    absl::StatusOr<kube::ListPage> page =
+        ListPageOf(kind, transport.Call(ListRequest(kind, query)));
+    if (!page.ok()) {
+      return absl::Status(page.status().code(), absl::StrCat("listing ", kube::CollectionPath(kind),
+                                                             ": ", page.status().message()));
     }
-    FAIRLEAD_ASSIGN_OR_RETURN(kube::ListPage page,
-                              kube::DecodeList(kind, answer->content_type, answer->body));
-    for (kube::Object& object : page.items) {
+    for (kube::Object& object : page->items) {
       if (kube::IsWatched(object)) events.push_back(model::Upsert{std::move(object)});
     }
-    token = std::move(page.continue_token);
-  } while (!token.empty());
+    query.continue_token = std::move(page->continue_token);
+  } while (!query.continue_token.empty());
   events.push_back(model::Synced{kind});
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cmd/fairlead/api_client.h"
 #include "kube/codec/codec.h"
 
 namespace fairlead::cmd {
@@ -30,25 +31,20 @@ void UsageReader::Ask() {
   kube::HttpRequest request;
   request.path = path_;
   request.timeout = kPause;
-  transport_->Send(std::move(request), [this, alive = alive_,
-                                        tasks = tasks_](absl::StatusOr<kube::HttpResponse> answer) {
-    tasks->Post([this, alive, answer = std::move(answer)] {
-      if (*alive) OnAnswer(answer);
-    });
-  });
+  calls_.Send(std::move(request),
+              [this](const absl::StatusOr<kube::HttpResponse>& answer) { OnAnswer(answer); });
 }
 
 void UsageReader::OnAnswer(const absl::StatusOr<kube::HttpResponse>& answer) {
   asking_ = false;
-  if (!answer.ok()) return failed_(answer.status());
-  if (answer->status == 404) {
+  // Not any other answer that counts as NotFound: what is stored would be overwritten.
+  if (answer.ok() && answer->status == 404) {
     done_ = true;
     return found_(std::string());
   }
-  if (answer->status != 200) {
-    const kube::ApiStatus error = kube::DecodeStatus(answer->content_type, answer->body);
-    return failed_(absl::UnavailableError(
-        absl::StrCat("GET ", path_, ": ", answer->status, " ", error.message)));
+  if (const absl::Status status = StatusOfAnswer(answer); !status.ok()) {
+    return failed_(
+        absl::Status(status.code(), absl::StrCat("GET ", path_, ": ", status.message())));
   }
   done_ = true;
   found_(kube::DecodeStoredUsage(answer->body));

@@ -3,7 +3,7 @@
 // not answer, they are made without history, as in KAI, and the reader tries again; nothing is
 // stored before it has an answer.
 //
-// Ownership: transport and tasks outlive it; answers come as tasks, and none comes after its end.
+// Ownership: the transport outlives it; answers come as tasks, and none comes after its end.
 // Thread-safety: the owner's thread.
 #pragma once
 
@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "cmd/fairlead/owner_calls.h"
 #include "cmd/fairlead/task_queue.h"
 #include "kube/transport/http.h"
 
@@ -27,14 +28,10 @@ class UsageReader {
 
   UsageReader(kube::HttpTransport* transport, std::shared_ptr<TaskQueue> tasks, std::string path,
               Found found, Failed failed)
-      : transport_(transport),
-        tasks_(std::move(tasks)),
+      : calls_(transport, std::move(tasks)),
         path_(std::move(path)),
         found_(std::move(found)),
         failed_(std::move(failed)) {}
-  ~UsageReader() { *alive_ = false; }
-  UsageReader(const UsageReader&) = delete;
-  UsageReader& operator=(const UsageReader&) = delete;
 
   // Starts attempts as needed. True if decisions may be made.
   bool Poll(absl::Time now);
@@ -48,12 +45,10 @@ class UsageReader {
   void Ask();
   void OnAnswer(const absl::StatusOr<kube::HttpResponse>& answer);
 
-  kube::HttpTransport* transport_;
-  std::shared_ptr<TaskQueue> tasks_;
+  OwnerCalls calls_;
   const std::string path_;
   const Found found_;
   const Failed failed_;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   bool done_ = false, asking_ = false, patient_ = true;
   absl::Time waits_until_ = absl::InfinitePast();
   absl::Time next_ = absl::InfinitePast();

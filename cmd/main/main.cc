@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cmd/fairlead/commands.h"
+#include "cmd/fairlead/explain.h"
 #include "cmd/fairlead/nearest.h"
 #include "cmd/fairlead/version.h"
 #include "demo/day_command.h"
@@ -174,9 +175,13 @@ class CommandLine {
     sub->add_option("subject", subject_,
                     "NAME, pod/NAME, podgroup/NAME, job/NAME, deployment/NAME or queue/NAME")
         ->required()
-        ->type_name("");
+        ->type_name("")
+        ->check([](const std::string& text) {
+          return std::string(ParseSubject(text, "").status().message());
+        });
     sub->add_option("-n,--namespace", common_.ns, "Namespace (default: that of the context)")
-        ->type_name("NAME");
+        ->type_name("NAME")
+        ->check(NotBlank);
     sub->footer(
         "Lists the cluster once, decides once without writing anything, and shows the verdict:\n"
         "code, numbers, the queue from the top with its quotas and limits, what each kind of node\n"

@@ -14,6 +14,9 @@ namespace {
 // Creation times are whole seconds.
 constexpr absl::Duration kCreationPrecision = absl::Seconds(1);
 
+// A binding that was put off so often in a row counts as refused: its capacity may serve others.
+constexpr int64_t kPutOffsThatRefuse = 5;
+
 constexpr char kKnativeLabels[] = "serving.knative.dev/";
 
 bool IsOfKnative(const model::Pod& pod) {
@@ -84,7 +87,7 @@ bool BindingPipeline::NeedsPlugin(const state::PodRecord& pod) const {
 
 bool BindingPipeline::AwaitsAnswer(state::PodId pod) const {
   const Row* row = Find(pod);
-  return row != nullptr && row->attempts.in_flight() && !row->attempts.in_doubt();
+  return row != nullptr && (row->attempts.in_flight() || row->repeat) && !row->attempts.in_doubt();
 }
 
 // ---- decisions ----------------------------------------------------------------------------------
@@ -126,7 +129,9 @@ void BindingPipeline::AddStep(const engine::Binding* begin, const engine::Bindin
     not_before = std::max(not_before, SettlesAt(pod, now));
     hold = hold || NeedsPlugin(pod) || (end - begin > 1 && host_.GoesFirst(pod));
     in_doubt_.erase(binding->pod);
-    NewRow(binding->pod);
+    Row& row = NewRow(binding->pod);
+    row.node = pod.node;
+    row.node_version = state_.node(pod.node).object_version;
     if (!special_.empty()) special_.erase(binding->pod);
   }
   PlacedStep placed;
@@ -249,6 +254,7 @@ void BindingPipeline::Send(state::PodId pod, model::BindPod&& bind, absl::Time n
   host_.SendBinding(pod, std::move(bind), id);
   Row& row = *Find(pod);
   row.action_id = id;
+  row.repeat = false;
   row.attempts.Sent(now, rules_);
   in_flight_.emplace(id, pod);
 }
@@ -310,23 +316,32 @@ bool BindingPipeline::Answered(uint64_t action_id, const absl::Status& status, a
   const bool fresh = !absl::IsFailedPrecondition(status) && host_.PodsAreFresh();
   const Outcome outcome = row->attempts.Answered(status, now, rules_, fresh);
   if (outcome != Outcome::kDone && !IsBinding(pod)) {  // the watch was faster
-    if (row->step == 0) Drop(pod);
+    Decided(pod, *row);
     return true;
   }
   switch (outcome) {
     case Outcome::kDone:
       special_.erase(pod);
       ProbeDone(pod);
+      Done(pod, *row);
       Drop(pod);
-      host_.BindingDone(pod);
       break;
     case Outcome::kUnknown:
       in_doubt_.insert(pod);
-      repeats_.Add(row->attempts.due(), pod);
+      RepeatAt(row->attempts.due(), pod, *row);
       host_.BindingInDoubt(pod, std::string(status.message()), row->attempts.failures());
       break;
     case Outcome::kRefused: {
       const std::string reason(status.message());
+      if (absl::IsCancelled(status)) {
+        row->attempts.Settle();
+        RepeatAt(now, pod, *row);
+        break;
+      }
+      if (absl::IsAborted(status) && row->attempts.failures() < kPutOffsThatRefuse) {
+        RepeatAt(row->attempts.due(), pod, *row);
+        break;
+      }
       if (row->step != 0) {
         Unreserve(row->step, pod, reason, /*sent=*/true);
       } else {
@@ -336,6 +351,20 @@ bool BindingPipeline::Answered(uint64_t action_id, const absl::Status& status, a
     }
   }
   return true;
+}
+
+void BindingPipeline::Done(state::PodId pod, Row& row) {
+  const state::PodRecord& record = state_.pod(pod);
+  // Another pod may have the id or the name by now.
+  if (row.done || record.id != pod || record.node != row.node) return;
+  row.done = true;
+  host_.BindingDone(pod);
+}
+
+void BindingPipeline::Decided(state::PodId pod, Row& row) {
+  const state::PodStatus status = state_.pod(pod).status;
+  if (status == state::PodStatus::kBound || status == state::PodStatus::kRunning) Done(pod, row);
+  if (row.step == 0) Drop(pod);
 }
 
 void BindingPipeline::PodChanged(const model::Pod& pod) {
@@ -394,17 +423,29 @@ void BindingPipeline::PodGoing(state::PodId pod) {
 
 // ---- output of a step ---------------------------------------------------------------------------
 
+void BindingPipeline::RepeatAt(absl::Time at, state::PodId pod, Row& row) {
+  row.repeat = true;
+  repeats_.Add(at, pod);
+}
+
+bool BindingPipeline::MayRepeat(state::PodId pod, const Row& row) const {
+  // Nothing may be bound to a node that is gone. If the pod was, the watch will show it, and
+  // another binding is refused.
+  const state::NodeInfo& node = state_.node(row.node);
+  if (!node.exists || row.attempts.in_doubt()) return node.exists;
+  if (node.object_version != row.node_version) return false;
+  const state::Workload& workload = state_.workload(state_.pod(pod).workload);
+  return !workload.is_group || engine::IsSatisfied(workload);
+}
+
 void BindingPipeline::Repeat(state::PodId pod, absl::Time now) {
   Row* row = Find(pod);
-  if (row == nullptr || !row->attempts.in_doubt() || !row->attempts.MayGo(now)) return;
+  if (row == nullptr || !row->repeat || !row->attempts.MayGo(now)) return;
   if (!IsBinding(pod)) {  // the watch has decided
-    if (row->step == 0) Drop(pod);
+    Decided(pod, *row);
     return;
   }
-  const state::NodeId node = state_.pod(pod).node;
-  if (node == state::kNoId || !state_.node(node).exists) {
-    // Nothing may be bound to a node that is gone. If the pod was, the watch will show it, and
-    // another binding is refused.
+  if (!MayRepeat(pod, *row)) {
     if (row->step != 0) {
       Unreserve(row->step, pod, "", /*sent=*/false);
     } else {

@@ -4,6 +4,7 @@
 //
 //   decided ──Reserve──▶ Permit ──▶ sent ──OK──▶ the watch shows it
 //               │           │         ├─refused──▶ the pod waits again, after a back-off
+//               │           │         ├─put off──▶ sent again, or decided again
 //               └─failed────┘         └─unknown──▶ sent again, after a back-off, for ever
 //
 // Reserve: each plugin, in order, reserves its own resources (binding_plugin.h).
@@ -16,6 +17,10 @@
 // - a pod without a pod group that may still get one has waited for it (GroupSettle).
 // Bind: the capacity stays assumed until the answer is a refusal (base/write_attempts.h). A binding
 // of unknown outcome is checked before it is repeated: a pod is not bound to a node that is gone.
+// A binding that was put off (Aborted, Cancelled: not done, and not judged) is repeated too: after
+// a back-off, or at once if it was never sent (Cancelled). It is decided again instead if its node
+// is not as it was when it was decided, or if its gang does not have its minimum any more. After
+// some Aborted in a row it counts as refused.
 // Doubt ends as the rule says, as long as the watch of pods is not stale. But a conflict (409) is
 // never believed: it says that the pod is bound.
 //
@@ -64,6 +69,7 @@ class BindingPipeline {
     virtual void BindingFailed(state::PodId pod, const std::string& reason, bool sent) = 0;
     // The outcome of this many attempts in a row is unknown.
     virtual void BindingInDoubt(state::PodId pod, const std::string& reason, int64_t attempts) = 0;
+    // Once per binding: the API server accepted it, or the watch shows it.
     virtual void BindingDone(state::PodId pod) = 0;
     // False if the pods of the state may be out of date.
     [[nodiscard]] virtual bool PodsAreFresh() const = 0;
@@ -91,7 +97,7 @@ class BindingPipeline {
   // Repeats due bindings, and releases held ones.
   void Step(absl::Time now);
   [[nodiscard]] absl::Time wake_at() const;
-  // True if a first attempt to bind it is in flight.
+  // True if a first attempt to bind it is in flight, or was put off.
   [[nodiscard]] bool AwaitsAnswer(state::PodId pod) const;
   // True if some bindings are in Reserve or Permit.
   [[nodiscard]] bool Holding() const { return !steps_.empty(); }
@@ -105,7 +111,11 @@ class BindingPipeline {
     uint64_t action_id = 0;  // of the last attempt
     uint64_t step = 0;       // in steps_; 0: none
     WriteAttempts attempts;
-    bool held = false;  // in Reserve or Permit
+    state::NodeId node = state::kNoId;
+    uint64_t node_version = 0;  // NodeInfo::object_version at the decision
+    bool held = false;          // in Reserve or Permit
+    bool repeat = false;        // in repeats_
+    bool done = false;          // the host was told
   };
   // Pods that are placed together and held.
   struct PlacedStep {
@@ -137,6 +147,13 @@ class BindingPipeline {
   void Fail(state::PodId pod, const std::string& reason, bool sent);
   void Send(state::PodId pod, model::BindPod&& bind, absl::Time now);
   void Repeat(state::PodId pod, absl::Time now);
+  void RepeatAt(absl::Time at, state::PodId pod, Row& row);
+  // True if nothing that is known forbids another attempt.
+  [[nodiscard]] bool MayRepeat(state::PodId pod, const Row& row) const;
+  // Tells the host that the binding is done.
+  void Done(state::PodId pod, Row& row);
+  // The pod does not wait for its binding any more: drops the row, unless its step needs it.
+  void Decided(state::PodId pod, Row& row);
   // Names the pod's workload. Its id tells nothing after an event: a pod that gets a group frees
   // the id of the lone pod, and the group may get it.
   [[nodiscard]] std::string WorkloadOf(state::PodId pod) const;

@@ -1,7 +1,7 @@
 // Keys by the times at which something is due for them. A key may be added several times.
 //
-// Thread-safety: none. Complexity: O(log times) per key. Determinism: in the order of the times,
-// then of Add.
+// Thread-safety: none. Complexity: O(log times) per key; TakeFirst O(keys of that time).
+// Determinism: in the order of the times, then of Add.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +31,15 @@ class DueTimes {
     }
     size_ -= due.size();
     return due;
+  }
+  // The key that is due first. There must be one.
+  Key TakeFirst() {
+    const auto first = times_.begin();
+    Key key = std::move(first->second.front());
+    first->second.erase(first->second.begin());
+    if (first->second.empty()) times_.erase(first);
+    --size_;
+    return key;
   }
   // Infinite future if there is none.
   [[nodiscard]] absl::Time next() const {

@@ -165,8 +165,9 @@ Evictions::Answer Evictions::Answered(absl::string_view uid, const absl::Status&
   const auto found = rows_.find(uid);
   if (found == rows_.end() || !found->second.attempts.in_flight()) return answer;
   Row& row = found->second;
+  // The watch is about to show that it is gone; or the 404 was a mistake.
   const Outcome alone =
-      absl::IsNotFound(status) ? Outcome::kDone : OutcomeOf(status, /*in_doubt=*/false);
+      absl::IsNotFound(status) ? Outcome::kUnknown : OutcomeOf(status, /*in_doubt=*/false);
   answer.outcome = row.attempts.Answered(alone, now, rules_);
   --in_flight_;
   // The rest of its set waits no longer, also in doubt: the pod may be going.

@@ -12,13 +12,16 @@
 // - Victims without allowance in a PodDisruptionBudget go first, and the rest of their set waits
 //   for the answers, so that no victim goes in vain.
 // - A set is checked again right before any of it is sent (Prune), victim by victim: its workload
-//   may have been bound elsewhere, be pipelined to another node by now, or be gone; a gang that was
-//   too small may be large enough. Then the victims that were not sent and are not needed continue
-//   to run, but for those in whose headroom below a limit the workload was started.
+//   may have been bound elsewhere, be pipelined to another node by now (and need no headroom of the
+//   victim's), or be gone; a gang that was too small may be large enough. Then the victims that
+//   were not sent and are not needed continue to run, but for those in whose headroom below a limit
+//   the workload was started.
 //
 // Answers (base/write_attempts.h):
-//   OK, 404      it goes; the watch shows it.
-//   unknown      (no connection, 5xx) repeated after a pause; the pod stays kReleasing.
+//   OK           it goes; the watch shows it.
+//   unknown      (no connection, 5xx) repeated after a pause; the pod stays kReleasing. So is a 404
+//                until the watch shows that the pod is gone: a mistake would hold its place for
+//                ever.
 //   a refusal    (429 of a budget, 403, 409, 422, not sent at all): nothing was done. In doubt it
 //                is believed, too: at worst the pod goes although its capacity counts as used. The
 //                pod and the unsent rest of its set run on, and the next cycle decides again, with

@@ -27,10 +27,9 @@ bool StatusUpdater::IsWaiting(const state::PodRecord& pod) {
 }
 
 bool StatusUpdater::BearsFormerReason(const state::Workload& workload) {
-  if (workload.group->scheduling_conditions.empty() || workload.Active() == 0) return false;
-  const std::string pool = model::NodePoolOf(*workload.group);
-  for (const model::SchedulingCondition& condition : workload.group->scheduling_conditions) {
-    if (condition.node_pool == pool) return true;
+  if (workload.group_status->scheduling_conditions.empty() || workload.Active() == 0) return false;
+  for (const model::SchedulingCondition& condition : workload.group_status->scheduling_conditions) {
+    if (condition.node_pool == workload.group->node_pool) return true;
   }
   return false;
 }
@@ -65,7 +64,7 @@ void StatusUpdater::Start(Row& row, const state::Workload& workload) {
   if (IsAsGroup(workload)) {
     const auto cleared = cleared_.find(model::Key(workload.ns, workload.name));
     if (cleared == cleared_.end() || cleared->second.uid != workload.uid) {
-      row.written_hash = workload.group->schedulability_hash;
+      row.written_hash = workload.group_status->schedulability_hash;
     } else {
       row.unshown = cleared->second.unshown;
       row.watch_tells = false;
@@ -116,7 +115,7 @@ void StatusUpdater::SetCondition(const state::Workload& workload, Row& row) cons
 }
 
 bool StatusUpdater::ShowsWritten(const state::Workload& workload, const Row& row) const {
-  if (IsAsGroup(workload)) return workload.group->schedulability_hash == row.written_hash;
+  if (IsAsGroup(workload)) return workload.group_status->schedulability_hash == row.written_hash;
   return std::all_of(workload.pods.begin(), workload.pods.end(), [&](state::PodId id) {
     const state::PodDetails& details = *state_.pod(id).details;
     return !IsWaiting(state_.pod(id)) || (details.verdict_hash == row.written_hash &&
@@ -130,7 +129,7 @@ std::vector<std::string> StatusUpdater::Unshown(const state::Workload& workload,
   if (row.watch_tells && ShowsWritten(workload, row)) return values;  // nothing older follows
   values.insert(values.end(), row.unshown.begin(), row.unshown.end());
   if (IsAsGroup(workload)) {
-    values.push_back(ValueOf(workload.group->schedulability_hash, ""));
+    values.push_back(ValueOf(workload.group_status->schedulability_hash, ""));
   } else {
     for (const state::PodId id : workload.pods) {
       const state::PodDetails& details = *state_.pod(id).details;
@@ -178,9 +177,11 @@ void StatusUpdater::Enqueue(state::WorkloadId id, Row& row) {
     refreshes_.push_back(id);
   }
   if (!news) row.tell_event = false;
-  if (as_group && !row.queued_pods && std::exchange(row.look_at_pods, false)) {
-    row.queued_pods = true;
-    pods_.push_back(id);
+  if (as_group && row.pods_lane != PodsLane::kLook && row.pods_lane != PodsLane::kPaused &&
+      std::exchange(row.look_at_pods, false)) {
+    row.pods_lane = PodsLane::kLook;
+    row.walk = {};
+    Lane(PodsLane::kLook).push_back(id);
   }
 }
 
@@ -255,7 +256,8 @@ void StatusUpdater::Clear(const std::vector<state::WorkloadId>& gone, absl::Time
     // Left by a former process, ours or KAI's; the group has started to run since.
     state_.ForEachWorkload([&](const state::Workload& workload) {
       if (workload.group == nullptr) return;
-      if (workload.group->schedulability_hash.empty() && !BearsFormerReason(workload)) return;
+      if (workload.group_status->schedulability_hash.empty() && !BearsFormerReason(workload))
+        return;
       if (FindRow(workload) == nullptr) clears_[model::Key(workload.ns, workload.name)];
     });
   }
@@ -304,6 +306,12 @@ void StatusUpdater::AddClear(const Row& row) {
   const state::WorkloadId id = state_.FindGroup(row.ns, row.name);
   if (id == state::kNoId || !IsRowOf(row, state_.workload(id))) return;
   removal.unshown = Unshown(state_.workload(id), row);
+}
+
+size_t StatusUpdater::conditions_known() const {
+  size_t count = 0;
+  for (const std::unique_ptr<Row>& row : rows_) count += row == nullptr ? 0 : row->pods.size();
+  return count;
 }
 
 absl::Time StatusUpdater::Since(state::WorkloadId workload) const {

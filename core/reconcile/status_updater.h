@@ -7,9 +7,11 @@
 //
 // A write is *news* if the code (the condition's reason) differs from the last written one, else a
 // *refresh*: the same code with another hash. News of lone pods and groups go at once, after the
-// bindings of the step. Conditions of a group's pods go at kConditionsPerSecond, but at once if
-// another autoscaler acts on them (the hook is off and the reason is, or was, Unschedulable).
-// Refreshes of all kinds together go at kRefreshesPerSecond. No hash includes changing numbers
+// bindings of the step; so does another nominatedNodeName, on which other autoscalers act.
+// Conditions of a group's pods go at kConditionsPerSecond, but at once if another autoscaler acts
+// on them (the hook is off and the reason is, or was, Unschedulable). Refreshes of all kinds
+// together go at kRefreshesPerSecond: those of verdicts, and those of the conditions of groups'
+// pods, take turns. No hash includes changing numbers
 // (position, used, node counts): a change of them alone is never written.
 //
 // At most `max_in_flight` writes are unanswered; the others wait here, and are made when their turn
@@ -17,9 +19,10 @@
 // before changed ones, but every fourth place is for a changed one.
 //
 // A write that was refused, or whose outcome is unknown, is repeated after a pause that doubles
-// (base/write_attempts.h), unless the watch has shown by then that it was done. What the watch
-// shows is not believed if it may be from before the write: the same verdict was written or shown
-// earlier, and the watch has not shown what was written between them.
+// (base/write_attempts.h), unless the watch has shown by then that it was done. Writes that failed
+// several times in a row are repeated at kRepeatsPerSecond together. What the watch shows is not
+// believed if it may be from before the write: the same verdict was written or shown earlier, and
+// the watch has not shown what was written between them.
 // A verdict is cleared when the group's bindings have been seen, or kBindings after they were
 // decided: until then they may be refused, and the group waits for the same reason. A pod that was
 // bound while its verdict was in flight loses the verdict when it is seen on its node.
@@ -32,6 +35,7 @@
 // per step; texts and hashes are made only for verdicts that differ from those of the step before.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -43,6 +47,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "base/write_attempts.h"
 #include "core/reconcile/due_times.h"
@@ -56,6 +61,7 @@ class StatusUpdater {
  public:
   static constexpr int64_t kRefreshesPerSecond = 4;
   static constexpr int64_t kConditionsPerSecond = 100;
+  static constexpr int64_t kRepeatsPerSecond = 50;
 
   struct Settings {
     bool hook_on = false, emit_events = false;
@@ -82,11 +88,15 @@ class StatusUpdater {
   // Writes that wait for their pace or for a place in flight; in flight; and those to be repeated
   // after a pause.
   [[nodiscard]] size_t queued() const {
-    return firsts_.size() + news_.size() + refreshes_.size() + pods_.size() + bound_.size() +
+    size_t pods = 0;
+    for (const auto& lane : pods_) pods += lane.size();
+    return firsts_.size() + news_.size() + refreshes_.size() + pods + bound_.size() +
            clears_.size();
   }
   [[nodiscard]] size_t in_flight() const { return in_flight_.size(); }
-  [[nodiscard]] size_t retries() const { return retries_.size(); }
+  [[nodiscard]] size_t retries() const { return retries_.size() + paced_retries_.size(); }
+  // Pods of groups whose last written conditions are remembered. O(groups).
+  [[nodiscard]] size_t conditions_known() const;
 
   // When Flush has something to write although nothing changed; infinite future if never.
   [[nodiscard]] absl::Time wake_at() const { return wake_at_; }
@@ -114,6 +124,23 @@ class StatusUpdater {
     std::string reason, sentence;
     friend bool operator==(const Condition&, const Condition&) = default;
   };
+  // Where a group's row stands whose pods may bear another condition than the desired one.
+  enum class PodsLane : uint8_t {
+    kNone,
+    kLook,     // to be compared, with all that may be written at once
+    kNews,     // the next write waits for its pace
+    kRefresh,  // the same, of another sentence for the same reason
+    kPaused,   // in retries_, after a failed write
+  };
+  // How far the conditions of a group's pods are written: places in Workload::pods, as of its
+  // version. Pods before them are written, or wait for another pace.
+  struct PodsWalk {
+    static constexpr size_t kNone = SIZE_MAX;
+    uint64_t version = 0;
+    size_t look = 0;                       // to be compared
+    size_t news = kNone, refresh = kNone;  // wait for the pace of news, and of refreshes
+  };
+  enum class PodWrite : uint8_t { kNone, kNow, kNews, kRefresh };
   struct Row {
     bool is_group = false;
     std::string ns, name, uid;  // ids are reused: this identifies the row's workload
@@ -132,7 +159,9 @@ class StatusUpdater {
     absl::flat_hash_map<std::string, Condition> pods;  // of a group, by uid
     WriteAttempts conditions;                          // of these
     size_t unanswered_conditions = 0;
-    bool queued_news = false, queued_refresh = false, queued_pods = false;
+    bool queued_news = false, queued_refresh = false;
+    PodsLane pods_lane = PodsLane::kNone;
+    PodsWalk walk;
     bool look_at_pods = true;  // conditions of a group's pods may differ from the desired ones
     bool tell_event = false;
     bool leaving = false;  // in leaving_: nothing is written
@@ -189,11 +218,10 @@ class StatusUpdater {
   void NoteUnshown(const state::Workload& workload, Row& row) const;
   // Something differs from the last write, or that write failed.
   static bool HasNews(const Row& row) {
-    return row.write.failed() || row.written_reason != row.condition.reason;
+    return row.write.failed() || row.written_reason != row.condition.reason ||
+           row.written_nominated != row.nominated;
   }
-  static bool HasRefresh(const Row& row) {
-    return row.written_hash != row.hash || row.written_nominated != row.nominated;
-  }
+  static bool HasRefresh(const Row& row) { return row.written_hash != row.hash; }
   [[nodiscard]] Row* FindRow(const state::Workload& workload) const;
 
   [[nodiscard]] bool Full() const {
@@ -207,8 +235,21 @@ class StatusUpdater {
   void Write(state::WorkloadId id, Row& row, absl::Time now);
   void WriteGroup(const state::Workload& workload, const Row& row, Ticket ticket);
   void WritePod(const state::PodRecord& pod, const Row& row, bool whole, Ticket ticket);
-  // Writes conditions of a group's pods; false if some of them have to wait.
-  bool WritePods(const state::Workload& workload, Row& row, absl::Time now);
+  // Writes conditions of a group's pods. The lane in which those stand that have to wait.
+  // Complexity: O(pods) for the first look; then what is written and one pod more.
+  PodsLane WritePods(const state::Workload& workload, Row& row, absl::Time now);
+  // The same for those that wait for the pace of `what`, from `at` on. True if none is left.
+  bool WritePaced(const state::Workload& workload, Row& row, PodWrite what, size_t& at,
+                  absl::Time now);
+  // What has to be written of the pod's condition.
+  PodWrite DueOf(const state::Workload& workload, Row& row, const state::PodRecord& pod) const;
+  // True if the pace of `what` has a place now.
+  bool TakePace(PodWrite what, absl::Time now);
+  void WriteCondition(const state::Workload& workload, Row& row, const state::PodRecord& pod,
+                      absl::Time now);
+  std::deque<state::WorkloadId>& Lane(PodsLane lane) { return pods_[static_cast<size_t>(lane)]; }
+  // Drops conditions of pods that are gone, if there are many.
+  void ForgetGonePods(const state::Workload& workload, Row& row) const;
   void EmitChange(const state::Workload& workload, const Row& row) const;
   [[nodiscard]] Row* RowAt(state::WorkloadId id) const {
     return id < rows_.size() ? rows_[id].get() : nullptr;
@@ -216,15 +257,22 @@ class StatusUpdater {
   // Answers to a row: its write, or one of its conditions.
   void RowAnswered(const Ticket& ticket, Outcome outcome, absl::Time now);
   void ConditionAnswered(const Ticket& ticket, Outcome outcome, absl::Time now);
+  // One of the answers to `write`, of which `unanswered` are missing. True if it failed by this
+  // one: the row is looked at again after the pause.
+  bool PartAnswered(Row& row, WriteAttempts& write, size_t& unanswered, const Ticket& ticket,
+                    Outcome outcome, absl::Time now);
 
   void TakeRetries(absl::Time now);
   void FlushNews(absl::Time now);
+  // Complexity: what is written, what has changed, and one row more a lane.
   void FlushPods(absl::Time now);
+  void FlushPods(PodsLane lane, absl::Time now);
   void FlushRefreshes(absl::Time now);
   void FlushBound(absl::Time now);
   void FlushClears(absl::Time now);
   // Drops entries of rows that are gone, if there are many.
-  void Compact(std::deque<state::WorkloadId>& lane, bool Row::* queued) const;
+  void Compact(std::deque<state::WorkloadId>& lane,
+               absl::FunctionRef<bool(const Row&)> is_queued) const;
   // Clears verdicts of workloads that no longer wait: a pod's binding removed its verdict; a
   // group's is removed here.
   void Clear(const std::vector<state::WorkloadId>& gone, absl::Time now);
@@ -241,8 +289,10 @@ class StatusUpdater {
   const std::function<uint64_t(model::Action)> send_;
   std::vector<std::unique_ptr<Row>> rows_;  // by WorkloadId; null: does not wait
   std::vector<state::WorkloadId> alone_;  // had an entry of their own in the last Update, in order
-  std::deque<state::WorkloadId> firsts_, news_, refreshes_, pods_;
-  DueTimes<state::WorkloadId> retries_;
+  std::deque<state::WorkloadId> firsts_, news_, refreshes_;
+  // By PodsLane. May include some that stand in another lane now.
+  std::array<std::deque<state::WorkloadId>, 4> pods_;
+  DueTimes<state::WorkloadId> retries_, paced_retries_;
   absl::flat_hash_map<uint64_t, Ticket> in_flight_;  // by action id
   absl::flat_hash_map<uint64_t, ClassRow> equivalence_classes_;
   // Groups that wait no longer, and whose bindings are not known -> until when they may stay so.
@@ -253,7 +303,9 @@ class StatusUpdater {
   std::map<std::string, Removal> clears_;  // groups ("namespace/name") to be cleared
   std::map<state::PodId, Removal> bound_;  // have a verdict although they are on a node
   Pace refresh_pace_{kRefreshesPerSecond, 1};
+  bool pods_were_refreshed_ = false;  // by the last place of that pace; else a verdict was
   Pace pods_pace_{kConditionsPerSecond, 32};
+  Pace repeat_pace_{kRepeatsPerSecond, 1};
   absl::Time wake_at_ = absl::InfiniteFuture();
   bool was_full_ = false;  // writes wait for a place in flight
   uint64_t round_ = 0, serials_ = 0, turn_ = 0;

@@ -13,13 +13,16 @@ namespace {
 
 constexpr char kUnschedulable[] = "Unschedulable";
 
+// Repetitions have their pace from this many failures in a row on.
+constexpr int64_t kManyFailures = 3;
+
 // Every fourth place goes to changed verdicts although first ones wait.
 constexpr uint64_t kTurns = 4;
 
 // Adds the entries of other pools, which the write keeps.
-void AddConditions(const model::PodGroup& group, model::SetPodGroupSchedulability& write) {
-  write.node_pool = model::NodePoolOf(group);
-  write.conditions = group.scheduling_conditions;
+void AddConditions(const state::Workload& workload, model::SetPodGroupSchedulability& write) {
+  write.node_pool = workload.group->node_pool;
+  write.conditions = workload.group_status->scheduling_conditions;
 }
 
 // Adds the entry of a group with schedulingBackoff 1: its attempt failed, and why. Programs that
@@ -29,7 +32,8 @@ void AddAttempt(const state::Workload& workload, model::SetPodGroupSchedulabilit
   if (workload.group->scheduling_backoff == model::kTryForEver) return;
   if (!workload.GaveUp()) {
     write.own_condition = model::OwnCondition::kRemove;
-  } else if (model::FailedAttemptOf(*workload.group).has_value()) {
+  } else if (model::FailedAttemptOf(*workload.group, workload.group_status->scheduling_conditions)
+                 .has_value()) {
     write.own_condition = model::OwnCondition::kKeep;
   } else {
     write.reason = workload.details->failed_attempt->reason;
@@ -66,7 +70,7 @@ void StatusUpdater::WriteGroup(const state::Workload& workload, const Row& row, 
   write.schedulability_json = verdict::ToJson(row.verdict, kWhole);
   write.reason = std::string(verdict::ConditionReason(row.verdict.code, settings_.hook_on));
   write.message = row.condition.sentence;
-  AddConditions(*workload.group, write);
+  AddConditions(workload, write);
   AddAttempt(workload, write);
   Send(std::move(write), std::move(ticket));
 }
@@ -88,39 +92,81 @@ void StatusUpdater::WritePod(const state::PodRecord& pod, const Row& row, bool w
   Send(std::move(write), std::move(ticket));
 }
 
-bool StatusUpdater::WritePods(const state::Workload& workload, Row& row, absl::Time now) {
-  const bool quiet = !workload.group->mark_unschedulable;
-  bool all = true;
-  for (const state::PodId id : workload.pods) {
-    const state::PodRecord& pod = state_.pod(id);
-    if (!IsWaiting(pod)) continue;
-    const auto [known, added] = row.pods.try_emplace(pod.uid);
-    Condition& written = known->second;
-    if (added && pod.details->waiting_reason.has_value() && !pod.has_verdict) {
-      // A former process wrote it, if it equals the new value. A verdict is from before the pod had
-      // a group.
-      written.reason = *pod.details->waiting_reason;
-      if (written.reason == row.condition.reason) written.sentence = row.condition.sentence;
-    }
-    if (written == row.condition) continue;
-    // Other autoscalers act on this reason alone.
-    const bool seen = written.reason == kUnschedulable || row.condition.reason == kUnschedulable;
-    if (quiet && written.reason != kUnschedulable) continue;
-    if (Full()) return false;
-    const bool news = written.reason != row.condition.reason;
-    const bool now_due =
-        news ? seen || pods_pace_.Take(now, wake_at_) : refresh_pace_.Take(now, wake_at_);
-    if (!now_due) {
-      all = false;
-      continue;
-    }
-    written = row.condition;
-    if (row.conditions.accepted()) row.conditions.Settle();
-    if (!row.conditions.in_flight()) row.conditions.Sent(now, kRules);
-    ++row.unanswered_conditions;
-    WritePod(pod, row, /*whole=*/false, {Ticket::To::kCondition, workload.id, row.serial, "", ""});
+StatusUpdater::PodWrite StatusUpdater::DueOf(const state::Workload& workload, Row& row,
+                                             const state::PodRecord& pod) const {
+  if (!IsWaiting(pod)) return PodWrite::kNone;
+  const auto [known, added] = row.pods.try_emplace(pod.uid);
+  Condition& written = known->second;
+  if (added && pod.details->waiting_reason.has_value() && !pod.has_verdict) {
+    // A former process wrote it, if it equals the new value. A verdict is from before the pod had a
+    // group.
+    written.reason = *pod.details->waiting_reason;
+    if (written.reason == row.condition.reason) written.sentence = row.condition.sentence;
   }
-  return all;
+  if (written == row.condition) return PodWrite::kNone;
+  const bool quiet = !workload.group->mark_unschedulable;
+  if (quiet && written.reason != kUnschedulable) return PodWrite::kNone;
+  if (written.reason == row.condition.reason) return PodWrite::kRefresh;
+  // Other autoscalers act on this reason alone.
+  const bool seen = written.reason == kUnschedulable || row.condition.reason == kUnschedulable;
+  return seen ? PodWrite::kNow : PodWrite::kNews;
+}
+
+bool StatusUpdater::TakePace(PodWrite what, absl::Time now) {
+  if (what == PodWrite::kNow) return true;
+  if (what == PodWrite::kNews) return pods_pace_.Take(now, wake_at_);
+  if (!refresh_pace_.Take(now, wake_at_)) return false;
+  pods_were_refreshed_ = true;
+  return true;
+}
+
+void StatusUpdater::WriteCondition(const state::Workload& workload, Row& row,
+                                   const state::PodRecord& pod, absl::Time now) {
+  row.pods[pod.uid] = row.condition;
+  if (row.conditions.accepted()) row.conditions.Settle();
+  if (!row.conditions.in_flight()) row.conditions.Sent(now, kRules);
+  ++row.unanswered_conditions;
+  WritePod(pod, row, /*whole=*/false, {Ticket::To::kCondition, workload.id, row.serial, "", ""});
+}
+
+bool StatusUpdater::WritePaced(const state::Workload& workload, Row& row, PodWrite what, size_t& at,
+                               absl::Time now) {
+  for (; at < workload.pods.size(); ++at) {
+    const state::PodRecord& pod = state_.pod(workload.pods[at]);
+    if (DueOf(workload, row, pod) != what) continue;
+    if (Full() || !TakePace(what, now)) return false;
+    WriteCondition(workload, row, pod, now);
+  }
+  return true;
+}
+
+StatusUpdater::PodsLane StatusUpdater::WritePods(const state::Workload& workload, Row& row,
+                                                 absl::Time now) {
+  PodsWalk& walk = row.walk;
+  if (walk.version != workload.version) walk = {.version = workload.version};
+  for (; walk.look < workload.pods.size(); ++walk.look) {
+    const state::PodRecord& pod = state_.pod(workload.pods[walk.look]);
+    const PodWrite due = DueOf(workload, row, pod);
+    if (due == PodWrite::kNone) continue;
+    size_t& waits = due == PodWrite::kRefresh ? walk.refresh : walk.news;
+    if (due != PodWrite::kNow && waits != PodsWalk::kNone) continue;  // those before it wait
+    if (Full()) return PodsLane::kLook;
+    if (TakePace(due, now)) {
+      WriteCondition(workload, row, pod, now);
+    } else {
+      waits = walk.look;
+    }
+  }
+  if (!WritePaced(workload, row, PodWrite::kNews, walk.news, now)) return PodsLane::kNews;
+  if (!WritePaced(workload, row, PodWrite::kRefresh, walk.refresh, now)) return PodsLane::kRefresh;
+  return PodsLane::kNone;
+}
+
+void StatusUpdater::ForgetGonePods(const state::Workload& workload, Row& row) const {
+  if (row.pods.size() <= 2 * workload.pods.size() + 4) return;
+  absl::flat_hash_set<absl::string_view> present;
+  for (const state::PodId id : workload.pods) present.insert(state_.pod(id).uid);
+  absl::erase_if(row.pods, [&](const auto& pod) { return !present.contains(pod.first); });
 }
 
 void StatusUpdater::EmitChange(const state::Workload& workload, const Row& row) const {
@@ -163,6 +209,7 @@ void StatusUpdater::Write(state::WorkloadId id, Row& row, absl::Time now) {
       WritePod(pod, row, /*whole=*/true, ticket);
     }
     if (row.unanswered == 0) row.write.Answered(Outcome::kDone, now, kRules);
+    ForgetGonePods(workload, row);
   }
   if (std::exchange(row.tell_event, false) && settings_.emit_events) EmitChange(workload, row);
 }
@@ -174,11 +221,10 @@ bool StatusUpdater::Answered(uint64_t action_id, const absl::Status& status, abs
   if (found == in_flight_.end()) return false;
   const Ticket ticket = std::move(found->second);
   in_flight_.erase(found);
-  // An invalid write stays invalid. Everything else is inconclusive: the object may have been
-  // replaced, or another write was faster; one that is gone takes its verdict with it when the
+  // A refusal is inconclusive: the object may have been replaced, another write was faster, or a
+  // webhook was broken for a moment; an object that is gone takes its verdict with it when the
   // watch shows that.
-  const bool ends = absl::IsInvalidArgument(status);
-  const Outcome outcome = ends ? Outcome::kDone : OutcomeOf(status, /*in_doubt=*/false);
+  const Outcome outcome = OutcomeOf(status, /*in_doubt=*/false);
   switch (ticket.to) {
     case Ticket::To::kRow:
       RowAnswered(ticket, outcome, now);
@@ -210,45 +256,53 @@ bool StatusUpdater::Answered(uint64_t action_id, const absl::Status& status, abs
 void StatusUpdater::RowAnswered(const Ticket& ticket, Outcome outcome, absl::Time now) {
   Row* row = RowAt(ticket.id);
   if (row == nullptr || row->written_as != ticket.serial) return;  // another write followed it
-  --row->unanswered;
-  if (outcome == Outcome::kDone) {
-    if (row->unanswered == 0) row->write.Answered(outcome, now, kRules);
-    return;
+  if (PartAnswered(*row, row->write, row->unanswered, ticket, outcome, now)) {
+    row->queued_news = row->queued_refresh = true;  // in no lane until then
   }
-  row->pods.erase(ticket.uid);
-  // Failed answers to writes of several pods of one workload are one failure.
-  if (!row->write.in_flight()) return;
-  row->write.Answered(outcome, now, kRules);
-  retries_.Add(row->write.due(), ticket.id);
-  row->queued_news = row->queued_refresh = true;  // in no lane until then
-  wake_at_ = std::min(wake_at_, row->write.due());
 }
 
 void StatusUpdater::ConditionAnswered(const Ticket& ticket, Outcome outcome, absl::Time now) {
   Row* row = RowAt(ticket.id);
   if (row == nullptr || row->serial != ticket.serial) return;
-  --row->unanswered_conditions;
-  if (outcome == Outcome::kDone) {
-    if (row->unanswered_conditions == 0) row->conditions.Answered(outcome, now, kRules);
-    return;
+  if (PartAnswered(*row, row->conditions, row->unanswered_conditions, ticket, outcome, now)) {
+    row->pods_lane = PodsLane::kPaused;
   }
-  row->pods.erase(ticket.uid);
-  if (!row->conditions.in_flight()) return;
-  row->conditions.Answered(outcome, now, kRules);
-  retries_.Add(row->conditions.due(), ticket.id);
-  row->queued_pods = true;
-  wake_at_ = std::min(wake_at_, row->conditions.due());
+}
+
+bool StatusUpdater::PartAnswered(Row& row, WriteAttempts& write, size_t& unanswered,
+                                 const Ticket& ticket, Outcome outcome, absl::Time now) {
+  --unanswered;
+  if (outcome == Outcome::kDone) {
+    if (unanswered == 0) write.Answered(outcome, now, kRules);
+    return false;
+  }
+  row.pods.erase(ticket.uid);
+  // Failed answers to writes of several pods of one workload are one failure, until the row is
+  // looked at again. If nothing was written then, a later answer is a failure of its own.
+  if (!write.in_flight()) {
+    if (!write.failed() || write.Pauses(now)) return false;
+    write.Sent(now, kRules);
+  }
+  write.Answered(outcome, now, kRules);
+  (write.failures() < kManyFailures ? retries_ : paced_retries_).Add(write.due(), ticket.id);
+  wake_at_ = std::min(wake_at_, write.due());
+  return true;
 }
 
 // ---- lanes --------------------------------------------------------------------------------------
 
 void StatusUpdater::TakeRetries(absl::Time now) {
-  for (const state::WorkloadId id : retries_.TakeDue(now)) {
+  std::vector<state::WorkloadId> due = retries_.TakeDue(now);
+  while (paced_retries_.next() <= now && repeat_pace_.Take(now, wake_at_)) {
+    due.push_back(paced_retries_.TakeFirst());
+  }
+  if (paced_retries_.next() > now) wake_at_ = std::min(wake_at_, paced_retries_.next());
+  for (const state::WorkloadId id : due) {
     Row* row = RowAt(id);
     if (row == nullptr || !IsRowOf(*row, state_.workload(id))) continue;
     if (!row->write.Pauses(now)) row->queued_news = row->queued_refresh = false;
     if (!row->conditions.Pauses(now)) {
-      row->queued_pods = false;
+      row->pods_lane = PodsLane::kNone;
       row->look_at_pods = true;
     }
     if (!row->leaving) Enqueue(id, *row);
@@ -270,20 +324,33 @@ void StatusUpdater::FlushNews(absl::Time now) {
 }
 
 void StatusUpdater::FlushPods(absl::Time now) {
-  for (const state::WorkloadId id : std::exchange(pods_, {})) {
+  // What waits for its pace comes before what has just changed.
+  FlushPods(PodsLane::kNews, now);
+  FlushPods(PodsLane::kRefresh, now);
+  FlushPods(PodsLane::kLook, now);
+}
+
+void StatusUpdater::FlushPods(PodsLane lane, absl::Time now) {
+  std::deque<state::WorkloadId>& ids = Lane(lane);
+  while (!ids.empty() && !Full()) {
+    const state::WorkloadId id = ids.front();
     Row* row = RowAt(id);
-    if (row == nullptr || !row->queued_pods || row->conditions.Pauses(now)) continue;
-    row->queued_pods = false;
-    const state::Workload& workload = state_.workload(id);
-    if (!IsRowOf(*row, workload) || !IsAsGroup(workload)) continue;
-    if (row->leaving) {
-      row->look_at_pods = true;
-      continue;
+    PodsLane next = PodsLane::kNone;
+    if (row != nullptr && row->pods_lane == lane) {
+      const state::Workload& workload = state_.workload(id);
+      if (IsRowOf(*row, workload) && IsAsGroup(workload)) {
+        if (row->leaving) {
+          row->look_at_pods = true;
+        } else {
+          next = WritePods(workload, *row, now);
+          ForgetGonePods(workload, *row);
+        }
+      }
+      if (next == lane) return;
+      row->pods_lane = next;
     }
-    if (!WritePods(workload, *row, now)) {
-      row->queued_pods = true;
-      pods_.push_back(id);
-    }
+    ids.pop_front();
+    if (next != PodsLane::kNone) Lane(next).push_back(id);
   }
 }
 
@@ -294,6 +361,7 @@ void StatusUpdater::FlushRefreshes(absl::Time now) {
     if (row != nullptr && row->queued_refresh && !row->write.Pauses(now)) {
       if (IsRowOf(*row, state_.workload(id)) && !row->leaving && HasRefresh(*row)) {
         if (!refresh_pace_.Take(now, wake_at_)) return;
+        pods_were_refreshed_ = false;
         Write(id, *row, now);
       }
       row->queued_refresh = false;
@@ -302,12 +370,13 @@ void StatusUpdater::FlushRefreshes(absl::Time now) {
   }
 }
 
-void StatusUpdater::Compact(std::deque<state::WorkloadId>& lane, bool Row::* queued) const {
+void StatusUpdater::Compact(std::deque<state::WorkloadId>& lane,
+                            absl::FunctionRef<bool(const Row&)> is_queued) const {
   if (lane.size() < 1024 || lane.size() < 2 * rows_.size()) return;
   absl::flat_hash_set<state::WorkloadId> known;
   std::erase_if(lane, [&](state::WorkloadId id) {
     const Row* row = RowAt(id);
-    return row == nullptr || !(row->*queued) || !known.insert(id).second;
+    return row == nullptr || !is_queued(*row) || !known.insert(id).second;
   });
 }
 
@@ -337,6 +406,7 @@ void StatusUpdater::FlushBound(absl::Time now) {
       wake_at_ = std::min(wake_at_, attempts.due());
       continue;
     }
+    if (attempts.failures() >= kManyFailures && !repeat_pace_.Take(now, wake_at_)) continue;
     attempts.Sent(now, kRules);
     model::SetPodUnschedulable write;
     write.ns = pod.ns;
@@ -361,18 +431,22 @@ void StatusUpdater::FlushClears(absl::Time now) {
     const bool needless = id == state::kNoId || state_.workload(id).group == nullptr ||
                           FindRow(state_.workload(id)) != nullptr;
     const bool shown = !needless && attempts.failed() &&
-                       state_.workload(id).group->schedulability_hash.empty() &&
+                       state_.workload(id).group_status->schedulability_hash.empty() &&
                        !BearsFormerReason(state_.workload(id));
     if (needless || shown) {
       it = clears_.erase(it);
       continue;
     }
+    if (attempts.failures() >= kManyFailures && !repeat_pace_.Take(now, wake_at_)) {
+      ++it;
+      continue;
+    }
     const state::Workload& workload = state_.workload(id);
     model::SetPodGroupSchedulability write{workload.ns, workload.name, workload.uid, "", "", ""};
-    AddConditions(*workload.group, write);
+    AddConditions(workload, write);
     attempts.Sent(now, kRules);
     std::vector<std::string>& values = removal.unshown;
-    std::string value = ValueOf(workload.group->schedulability_hash, "");
+    std::string value = ValueOf(workload.group_status->schedulability_hash, "");
     if (std::find(values.begin(), values.end(), value) == values.end()) {
       values.push_back(std::move(value));
     }
@@ -399,11 +473,16 @@ void StatusUpdater::Flush(absl::Time now) {
   FlushBound(now);
   TakeRetries(now);
   FlushNews(now);
+  if (pods_were_refreshed_) FlushRefreshes(now);
   FlushPods(now);
   FlushRefreshes(now);
-  Compact(firsts_, &Row::queued_news);
-  Compact(news_, &Row::queued_news);
-  Compact(refreshes_, &Row::queued_refresh);
+  const auto has_news = [](const Row& row) { return row.queued_news; };
+  Compact(firsts_, has_news);
+  Compact(news_, has_news);
+  Compact(refreshes_, [](const Row& row) { return row.queued_refresh; });
+  for (const PodsLane lane : {PodsLane::kLook, PodsLane::kNews, PodsLane::kRefresh}) {
+    Compact(Lane(lane), [lane](const Row& row) { return row.pods_lane == lane; });
+  }
   was_full_ = Full();
   wake_at_ = std::min(wake_at_, retries_.next());
 }

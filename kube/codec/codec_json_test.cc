@@ -202,7 +202,7 @@ TEST(PodGroupJsonTest, SchedulingConditionsAreKeptAsTheyStand) {
   EXPECT_EQ(group.scheduling_conditions[3].json, "null");
 }
 
-TEST(QueueJsonTest, TheStatusIsReadAndItsFaultsHarmNobody) {
+TEST(QueueJsonTest, TheStatusIsReadAndItsFaultsHarmNothing) {
   const auto queue = Decode<model::Queue>(model::Kind::kQueue, R"({
     "spec": {"resources": {"gpu": {"quota": 1, "limit": -1}}},
     "status": {"childQueues": ["x"], "allocated": {"nvidia.com/gpu": "1500m", "cpu": "2", "memory": "1Gi"},

@@ -105,20 +105,36 @@ std::string GroupOf(const model::KindTraits& traits) {
   return parts.size() == 2 ? parts[0] : "";
 }
 
+// True if the ClusterRole of the file permits the verbs for the kind.
+bool Permits(const std::vector<Json>& documents, absl::string_view role,
+             const model::KindTraits& traits, const std::vector<std::string>& verbs) {
+  for (const Json& document : documents) {
+    if (document.TextAt({"kind"}) != "ClusterRole") continue;
+    if (document.TextAt({"metadata", "name"}) != role) continue;
+    for (const Json& rule : document.Find("rules")->items()) {
+      if (Matches(Contains(GroupOf(traits)))(TextsAt(rule, "apiGroups")) &&
+          Matches(Contains(traits.resource))(TextsAt(rule, "resources")) &&
+          Matches(IsSupersetOf(verbs))(TextsAt(rule, "verbs"))) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 TEST(Kinds, TheRoleMayListAndWatchEach) {
   const std::vector<Json> documents = Documents("manifests/base/rbac.yaml");
   for (const model::KindTraits& traits : model::kKindTraits) {
-    bool may = false;
-    for (const Json& document : documents) {
-      if (document.TextAt({"kind"}) != "ClusterRole") continue;
-      if (document.TextAt({"metadata", "name"}) != "fairlead") continue;
-      for (const Json& rule : document.Find("rules")->items()) {
-        may = may || (Matches(Contains(GroupOf(traits)))(TextsAt(rule, "apiGroups")) &&
-                      Matches(Contains(traits.resource))(TextsAt(rule, "resources")) &&
-                      Matches(IsSupersetOf({"list", "watch"}))(TextsAt(rule, "verbs")));
-      }
-    }
-    EXPECT_TRUE(may) << traits.name;
+    EXPECT_TRUE(Permits(documents, "fairlead", traits, {"list", "watch"})) << traits.name;
+  }
+}
+
+// `fairlead explain` and its like list everything once.
+TEST(Kinds, TheReadersRoleMayListEach) {
+  const std::vector<Json> documents = Documents("manifests/base/reader-rbac.yaml");
+  for (const model::KindTraits& traits : model::kKindTraits) {
+    EXPECT_TRUE(Permits(documents, "fairlead-reader", traits, {"list"})) << traits.name;
+    EXPECT_FALSE(Permits(documents, "fairlead-reader", traits, {"update"})) << traits.name;
   }
 }
 

@@ -82,7 +82,7 @@ TEST(CodecWireTest, ZeroTimeIsNoTime) {
   EXPECT_FALSE(MetaOf(*object).deletion.has_value());
 }
 
-TEST(CodecWireTest, BadContentIsInvalidAndHarmsNobodyElse) {
+TEST(CodecWireTest, BadContentIsInvalidAndHarmsNoOtherObject) {
   core::PodList list;
   core::Pod* bad = list.add_items();
   bad->mutable_metadata()->set_name("bad");

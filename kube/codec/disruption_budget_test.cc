@@ -79,7 +79,7 @@ TEST(DisruptionBudgetCodecTest, BothEncodingsMeanTheSame) {
   ExpectTheBudget(Decode(kProtobuf, Enveloped(SameInProtobuf())));
 }
 
-TEST(DisruptionBudgetCodecTest, NoSelectorSelectsNobodyAndAnEmptyOneEverybody) {
+TEST(DisruptionBudgetCodecTest, NoSelectorSelectsNoPodAndAnEmptyOneEveryPod) {
   const model::StringMap labels;
   core::PodDisruptionBudget none;
   none.mutable_spec();
@@ -91,7 +91,7 @@ TEST(DisruptionBudgetCodecTest, NoSelectorSelectsNobodyAndAnEmptyOneEverybody) {
   EXPECT_TRUE(Decode(kProtobuf, Enveloped(all)).selector.Matches(labels));
 }
 
-TEST(DisruptionBudgetCodecTest, ASelectorThatNobodyKnowsIsAProblemOfTheObjectAlone) {
+TEST(DisruptionBudgetCodecTest, AnUnknownSelectorIsAProblemOfTheObjectAlone) {
   core::PodDisruptionBudget odd;
   odd.mutable_spec()->mutable_selector()->add_matchexpressions()->set_operator_("Resembles");
   EXPECT_NE(Decode(kProtobuf, Enveloped(odd)).invalid, "");

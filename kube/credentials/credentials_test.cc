@@ -174,7 +174,7 @@ TEST_F(CachedCredentialsTest, ManyCallersShareOneLoad) {
   loader_->gate.reset();
 }
 
-TEST_F(CachedCredentialsTest, DestructionCancelsWhoWaits) {
+TEST_F(CachedCredentialsTest, DestructionCancelsRequestsThatWait) {
   loader_->entered = std::make_unique<std::promise<void>>();
   loader_->gate = std::make_unique<std::promise<void>>();
   std::future<Result> waiting = StartLoad(*source_);

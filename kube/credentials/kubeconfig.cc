@@ -254,7 +254,8 @@ absl::StatusOr<UserConfig> ParseUser(const Entry& entry, const Entry& cluster) {
   FAIRLEAD_RETURN_IF_ERROR(
       Refuse(entry, "auth-provider", "use exec with the plugin of the same provider"));
   for (const char* field : {"as", "as-uid", "as-groups", "as-user-extra"}) {
-    FAIRLEAD_RETURN_IF_ERROR(Refuse(entry, field, "impersonation would hide who acts"));
+    FAIRLEAD_RETURN_IF_ERROR(
+        Refuse(entry, field, "impersonation would hide the account that acts"));
   }
   FAIRLEAD_ASSIGN_OR_RETURN(user.token, String(entry, "token"));
   FAIRLEAD_ASSIGN_OR_RETURN(user.token_file, Path(entry, "tokenFile"));

@@ -57,7 +57,7 @@ TEST_F(CurlTransportTest, AStreamDoesNotSeeTheFirst401) {
 }
 
 TEST_F(CurlTransportTest, TheSecond401IsTheCallers) {
-  Start(AcceptOnly("Bearer nobody"), {}, /*changes=*/5);
+  Start(AcceptOnly("Bearer none"), {}, /*changes=*/5);
   const Answer answer = transport_->Call(Get("/a"));
   ASSERT_TRUE(answer.ok());
   EXPECT_EQ(answer->status, 401);
@@ -66,7 +66,7 @@ TEST_F(CurlTransportTest, TheSecond401IsTheCallers) {
 }
 
 TEST_F(CurlTransportTest, WithoutNewerCredentialsThe401IsTheCallers) {
-  Start(AcceptOnly("Bearer nobody"));
+  Start(AcceptOnly("Bearer none"));
   Answer answer = transport_->Call(Get("/a"));
   ASSERT_TRUE(answer.ok());
   EXPECT_EQ(answer->status, 401);

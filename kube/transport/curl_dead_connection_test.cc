@@ -13,6 +13,7 @@
 #include <csignal>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kube/transport/curl_test_fixture.h"
 
@@ -165,13 +166,13 @@ class Http2Server {
 
 class DeadConnectionTest : public CurlTransportTest {
  protected:
-  DeadConnectionTest() {
+  void ConnectWithPings(absl::Duration ping_timeout) {
     ServerConfig config;
     config.url = http2_.url();
     config.ca_pem = authority_.certificate_pem();
     CurlTransportOptions options;
     options.ping_interval = absl::Milliseconds(40);
-    options.ping_timeout = absl::Milliseconds(200);
+    options.ping_timeout = ping_timeout;
     Connect(config, options);
   }
   std::shared_ptr<Collector> Watch() {
@@ -189,16 +190,20 @@ class DeadConnectionTest : public CurlTransportTest {
 
 // The dead connection was used for every new watch, four minutes each time.
 TEST_F(DeadConnectionTest, IsFoundAndNotUsedAgain) {
+  ConnectWithPings(absl::Milliseconds(200));
   const auto first = Watch();
   first->AwaitData("connection 0");
   http2_.mute = true;
   EXPECT_TRUE(absl::IsUnavailable(first->AwaitDone()));
   http2_.mute = false;
-  const auto second = Watch();
-  second->AwaitData("connection 1");
+  // On a busy machine a new connection may be too slow for the pings, or a ping is the first on it.
+  std::string data;
+  while (!absl::StartsWith(data, "connection")) data = Watch()->AwaitAnyData();
+  EXPECT_NE(data, "connection 0");
 }
 
 TEST_F(DeadConnectionTest, AQuietConnectionThatAnswersIsKept) {
+  ConnectWithPings(absl::Minutes(1));
   const auto watch = Watch();
   watch->AwaitData("connection 0");
   const int before = http2_.requests;
@@ -210,8 +215,9 @@ TEST_F(DeadConnectionTest, AQuietConnectionThatAnswersIsKept) {
 
 // A write got no answer: the next one gets a connection of its own.
 TEST_F(DeadConnectionTest, ATimeOutInSilenceCutsTheConnection) {
+  ConnectWithPings(absl::Minutes(1));
   HttpRequest write = With("POST", "x");
-  write.timeout = absl::Seconds(20);
+  write.timeout = absl::Minutes(1);
   // The server takes the first for a watch: it stays open. When it is heard of, the connection is
   // known to carry more requests.
   const auto opens = std::make_shared<Collector>();
@@ -225,9 +231,10 @@ TEST_F(DeadConnectionTest, ATimeOutInSilenceCutsTheConnection) {
   write.timeout = absl::Milliseconds(100);
   EXPECT_TRUE(absl::IsDeadlineExceeded(transport_->Call(write).status()));
   http2_.mute = false;
-  write.timeout = absl::Milliseconds(300);
-  (void)transport_->Call(write);
-  EXPECT_EQ(http2_.connections, 2);
+  write.timeout = absl::Minutes(1);
+  const auto next = std::make_shared<Collector>();
+  transport_->Stream(write, next);
+  next->AwaitData("connection 1");
 }
 
 }  // namespace

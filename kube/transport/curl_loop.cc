@@ -377,10 +377,14 @@ void CurlLoop::PingIfSilent() {
 // libcurl does not tell which connection a request uses while others share it. Another silent
 // connection is dead too, or idle. libcurl detects the closed connection and fails the requests on
 // it.
-void CurlLoop::CutIfDead(const Lane& lane, const Call& call) {
+void CurlLoop::CutIfDead(Lane& lane, const Call& call) {
   if (!lane.http2) return;  // each request has its own connection, which libcurl closes
-  for (const auto& [fd, last_read] : lane.last_read) {
-    if (last_read < call.launched_at) shutdown(fd, SHUT_RDWR);
+  const absl::Duration now = clock_.Steady();
+  for (auto& [fd, last_read] : lane.last_read) {
+    if (last_read >= call.launched_at) continue;
+    shutdown(fd, SHUT_RDWR);
+    // Its end is about to be read. Another ping now would open a connection of its own.
+    last_read = now;
   }
 }
 

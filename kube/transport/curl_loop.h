@@ -113,7 +113,7 @@ class CurlLoop {
   [[nodiscard]] bool HasSilentStream();
   static void NoteVersion(Lane& lane, const Easy& easy);
   // After a time-out of the call: closes connections that have received nothing since it was sent.
-  static void CutIfDead(const Lane& lane, const Call& call);
+  void CutIfDead(Lane& lane, const Call& call);
 
   void OpenLanes(const CurlTransportOptions& options);
   void CloseLanes();

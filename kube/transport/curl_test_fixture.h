@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "kube/transport/curl_transport.h"
@@ -93,10 +94,18 @@ class Collector final : public StreamObserver {
       retry_after_ = retry_after;
     });
   }
+  // Until `data` or other data has come, or the stream has ended.
   void AwaitData(const std::string& data) {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return data_ == data || done_.has_value(); });
+    changed_.wait(
+        lock, [&] { return data_ == data || !absl::StartsWith(data, data_) || done_.has_value(); });
     EXPECT_EQ(data_, data);
+  }
+  // The first data; empty if the stream ends without any.
+  std::string AwaitAnyData() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return !data_.empty() || done_.has_value(); });
+    return data_;
   }
   absl::Status AwaitDone() {
     std::unique_lock<std::mutex> lock(mutex_);

@@ -84,5 +84,44 @@ TEST_F(SourceTest, PodsThatSucceededComeIfTheyNameAPodGroup) {
   EXPECT_EQ(source_.GetStats().back().objects, 1u);
 }
 
+TEST(ClusterSourceTest, WatchesEveryKindAndSyncsWithoutTheCustomOnes) {
+  FakeClock clock(absl::UnixEpoch());
+  FakeTransport api(clock);
+  EventQueue queue;
+  ClusterSource source(api, api, clock, queue);
+  source.Start();
+  api.Pump();
+  ASSERT_EQ(api.exchanges().size(), std::size(model::kAllKinds));
+  for (const auto& exchange : api.exchanges()) {
+    const bool pods = absl::StartsWith(exchange.request.path, "/api/v1/pods");
+    EXPECT_EQ(pods,
+              absl::StrContains(exchange.request.path, "fieldSelector=status.phase%21%3DFailed&"));
+  }
+  EXPECT_TRUE(absl::IsUnavailable(source.Health(absl::Minutes(5))));
+  for (size_t i = 0; i < std::size(model::kAllKinds); ++i) {
+    const FakeTransport::Exchange& exchange = api.exchanges()[i];
+    if (absl::StartsWith(exchange.request.path, "/apis/scheduling.k8s.io/") ||
+        absl::StartsWith(exchange.request.path, "/api/v1/")) {
+      api.Headers(exchange.id, 200);
+      api.Data(exchange.id, BookmarkLine("5", true));
+    } else if (absl::StartsWith(exchange.request.path, "/apis/policy/")) {
+      // RBAC rules from before budgets were read.
+      api.Headers(exchange.id, 403);
+      api.Data(exchange.id, StatusJson(403, "Forbidden", "cannot list poddisruptionbudgets"));
+      api.End(exchange.id);
+    } else {
+      api.Headers(exchange.id, 404);
+      api.Data(exchange.id, StatusJson(404, "NotFound", "no such resource"));
+      api.End(exchange.id);
+    }
+  }
+  api.Pump();
+  EXPECT_TRUE(source.Synced());
+  EXPECT_TRUE(source.Health(absl::Minutes(5)).ok()) << source.Health(absl::Minutes(5));
+  EXPECT_EQ(Told(queue).size(), std::size(model::kAllKinds));
+  source.Stop();
+  EXPECT_EQ(api.timer_count(), 0u);
+}
+
 }  // namespace
 }  // namespace fairlead::kube

@@ -30,9 +30,16 @@ int64_t LatencyHistogram::total() const {
 
 namespace {
 
-bool IsRepeatedByCore(WriteLane lane) {
-  return lane == WriteLane::kEvict || lane == WriteLane::kNode;
+bool IsRepeatedByCore(const model::Action& action, WriteLane lane) {
+  return lane == WriteLane::kEvict || lane == WriteLane::kNode ||
+         std::holds_alternative<model::BindPod>(action.what) ||
+         std::holds_alternative<model::SetPodUnschedulable>(action.what) ||
+         std::holds_alternative<model::SetPodGroupSchedulability>(action.what) ||
+         std::holds_alternative<model::SetPodGroupAnnotations>(action.what);
 }
+
+// By a timer of its own; the others are looked at when their turn comes.
+bool EndsByTimer(WriteLane lane) { return lane == WriteLane::kEvict || lane == WriteLane::kNode; }
 
 }  // namespace
 
@@ -73,6 +80,9 @@ class Executor::Impl : public std::enable_shared_from_this<Executor::Impl> {
   void RetryLater(WriteJob& job, absl::Duration at_least);
   void ArmResume();
   void ArmExpiry(std::string object, uint64_t action_id);
+  static bool HasWaitedTooLong(const WriteJob& job, absl::Duration now);
+  // Answers a job that was taken out of the queue before its first request.
+  void AnswerLate(const WriteJob& job);
   void Answer(uint64_t action_id, absl::Status status, std::string resource_version = {});
   void Finish(WriteJob& job, Decision decision);
   // Counts and answers what is done.
@@ -147,6 +157,7 @@ void Executor::Impl::Submit(const model::Action& action) {
   WriteJob job;
   job.action_id = action.id;
   job.lane = lane;
+  job.repeated_by_core = IsRepeatedByCore(action, lane);
   job.replaceable = std::holds_alternative<model::SetPodUnschedulable>(action.what);
   // A bound pod needs no reason for waiting.
   job.replaces = job.replaceable || std::holds_alternative<model::BindPod>(action.what);
@@ -165,11 +176,13 @@ void Executor::Impl::Submit(const model::Action& action) {
       Answer(action.id, absl::UnimplementedError("no provider of nodes is configured"));
     } else if (!refused && !for_provider) {
       std::string object = WrittenObject(action);
+      const bool binds = std::holds_alternative<model::BindPod>(action.what);
       const auto replaced = queue_.Add(object, std::move(job));
-      if (IsRepeatedByCore(lane)) ArmExpiry(std::move(object), action.id);
+      if (EndsByTimer(lane)) ArmExpiry(std::move(object), action.id);
       if (replaced.has_value()) {
         ++stats_.replaced;
-        Answer(*replaced, absl::OkStatus());
+        Answer(*replaced,
+               binds ? absl::CancelledError("the pod's binding overtook it") : absl::OkStatus());
       }
     }
     if (!stopped_) Pump(out);  // a closed gate also answers queued actions
@@ -202,7 +215,11 @@ void Executor::Impl::Pump(Requests& out) {
     while (window_.MayStart(now, ReservedFrom(lane))) {
       WriteJob* job = queue_.Start(lane);
       if (job == nullptr) break;
-      StartRequest(*job, out);
+      if (HasWaitedTooLong(*job, now)) {
+        AnswerLate(queue_.Finish(job->action_id));
+      } else {
+        StartRequest(*job, out);
+      }
     }
   }
   if (queue_.empty()) idle_.notify_all();
@@ -233,13 +250,26 @@ void Executor::Impl::ArmExpiry(std::string object, uint64_t action_id) {
     std::lock_guard<std::mutex> lock(impl->mutex_);
     const std::optional<WriteJob> job = impl->queue_.Withdraw(object, action_id);
     if (!job.has_value()) return;
-    ++impl->stats_.expired;
-    ++impl->stats_.answered[static_cast<size_t>(job->lane)];
-    ++impl->stats_.failed[static_cast<size_t>(job->lane)];
-    const absl::Status late = absl::AbortedError("it could not be sent in time");
-    impl->Answer(action_id, job->decides_anew ? absl::UnavailableError(late.message()) : late);
+    impl->AnswerLate(*job);
     if (impl->queue_.empty()) impl->idle_.notify_all();
   });
+}
+
+bool Executor::Impl::HasWaitedTooLong(const WriteJob& job, absl::Duration now) {
+  return job.repeated_by_core && job.attempts == 0 && now - job.submitted_at > kQueuedFor;
+}
+
+void Executor::Impl::AnswerLate(const WriteJob& job) {
+  ++stats_.expired;
+  ++stats_.answered[static_cast<size_t>(job.lane)];
+  ++stats_.failed[static_cast<size_t>(job.lane)];
+  constexpr absl::string_view kLate = "it could not be sent in time";
+  if (!EndsByTimer(job.lane)) {
+    Answer(job.action_id, absl::CancelledError(kLate));
+  } else {
+    Answer(job.action_id,
+           job.decides_anew ? absl::UnavailableError(kLate) : absl::AbortedError(kLate));
+  }
 }
 
 void Executor::Impl::StartRequest(WriteJob& job, Requests& out) {
@@ -285,8 +315,8 @@ void Executor::Impl::TakeAnswer(uint64_t action_id, const absl::StatusOr<HttpRes
 }
 
 int Executor::Impl::AttemptsOf(const WriteJob& job) const {
-  return job.protocol->done() ? 1 + options_.follow_up_attempts
-                              : options_.max_attempts[static_cast<size_t>(job.lane)];
+  if (job.protocol->done()) return 1 + options_.follow_up_attempts;
+  return job.repeated_by_core ? 1 : options_.max_attempts[static_cast<size_t>(job.lane)];
 }
 
 void Executor::Impl::RetryLater(WriteJob& job, absl::Duration at_least) {

@@ -2,17 +2,21 @@
 //
 // - write_protocol.h says what each answer of the server means and what is retried. Retries have
 //   growing jittered delays and respect Retry-After, at most Options::max_attempts times per lane.
-// - Evictions and writes about nodes are attempted once: the core repeats them, because it looks
-//   first whether they are still wanted and whether it still sees the cluster. For the same reason
-//   they do not wait: one that has not been sent kFreshFor after Submit is answered instead.
-//   What follows an eviction that is done (its condition) goes behind all other writes, after the
+// - Bindings, verdicts, annotations of groups, evictions and writes about nodes are attempted once:
+//   the core repeats them, because it looks first whether they are still wanted and whether it
+//   still sees the cluster. For the same reason they do not wait for long: an eviction or a write
+//   about a node that has not been sent kFreshFor after Submit is answered instead, and the others
+//   if their turn comes later than kQueuedFor after Submit.
+// - What is left to retry here: what bindings need (reservation pods, config maps, claims), the
+//   stored usage, and events.
+// - What follows an eviction that is done (its condition) goes behind all other writes, after the
 //   action's answer, and is retried.
 // - Writes are ordered by lane: bindings, evictions, nodes and node requests, status patches,
 //   events; per object in the order of submission (write_queue.h). The lower lanes leave a part of
 //   the window free, so a burst of them never delays a binding by more than one answer.
 // - write_window.h says how many writes run at once.
-// - A SetPodUnschedulable that was overtaken, before it was sent, by a newer one for its pod or by
-//   the pod's binding is answered OK.
+// - A SetPodUnschedulable that was overtaken, before it was sent, by a newer one for its pod is
+//   answered OK; by the pod's binding, Cancelled, because the binding may be refused.
 // - Events beyond Options::max_queued_events are shed: ResourceExhausted and a counter. So is any
 //   action beyond max_queued.
 // - LaunchNode and TerminateNode go to `provider`, which answers them itself.
@@ -22,7 +26,8 @@
 //   process may lead.
 //
 // Statuses beyond those of model::ActionResult: Aborted (definitely not done: fenced, shutting
-// down, throttled to the end, not sent in time), InvalidArgument and PermissionDenied (the server
+// down, throttled to the end, not sent within kFreshFor), Cancelled (never sent, because its turn
+// came too late, or the binding of its pod came), InvalidArgument and PermissionDenied (the server
 // will never accept it), ResourceExhausted (shed), Unimplemented (no provider). An eviction or a
 // new node request that was only put off (Aborted, but for the fence) is answered Unavailable:
 // after a refusal the core would decide anew, and rest the pod or the machine type.
@@ -53,6 +58,8 @@ namespace fairlead::kube {
 // How long an eviction or a write about a node may wait to be sent. Above a round trip and the
 // length of a burst, below the time in which people or controllers change what it was decided for.
 inline constexpr absl::Duration kFreshFor = absl::Seconds(2);
+// The same for bindings and status patches, which come in long bursts.
+inline constexpr absl::Duration kQueuedFor = absl::Seconds(5);
 
 // Counts of durations by powers of two: bucket i has those below 2^i ms, the last one the rest.
 struct LatencyHistogram {
@@ -66,7 +73,7 @@ struct LatencyHistogram {
 struct ExecutorOptions {
   WriteWindow::Options window;
   WriterIdentity identity;
-  // Requests per action, by lane; a GET after an unknown outcome counts too.
+  // Requests per action that is not repeated by the core, by lane.
   std::array<int, kWriteLanes> max_attempts = {10, 1, 1, 6, 2};
   int follow_up_attempts = 6;  // requests for what follows a write that is done
   absl::Duration backoff_initial = absl::Milliseconds(200);

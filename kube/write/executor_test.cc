@@ -71,22 +71,39 @@ TEST_F(ExecutorTest, TheTaintsOfOthersStay) {
 }
 
 TEST_F(ExecutorTest, RetryAfterPausesAllWrites) {
-  api_.On("POST", kBindPath, kCreated);
-  api_.On("POST", kBindPath, ErrorReply(429, "TooManyRequests", "x", absl::Seconds(20)), 1);
+  api_.On("POST", kBindPath, ErrorReply(429, "TooManyRequests", "x", absl::Seconds(4)), 1);
   api_.On("POST", "/api/v1/namespaces/ns/pods/other/binding", kCreated);
   Submit(Bind());
   api_.Pump();
   Submit(Bind("other"));
   EXPECT_EQ(executor_->GetStats().window, 32) << "halved";
-  api_.Advance(absl::Seconds(19));
+  EXPECT_THAT(Told(queue_), ElementsAre("1 ABORTED"));
+  api_.Advance(absl::Seconds(3));
   EXPECT_EQ(api_.exchanges().size(), 1u);
   EXPECT_THAT(Told(queue_), IsEmpty());
   Settle();
-  EXPECT_EQ(Told(queue_).size(), 2u);
-  for (size_t i = 1; i < api_.exchanges().size(); ++i) {
-    EXPECT_EQ(api_.exchanges()[i].sent_at, absl::Seconds(20));
-  }
-  EXPECT_EQ(executor_->GetStats().retries, 1);
+  EXPECT_THAT(Told(queue_), ElementsAre("2 OK"));
+  EXPECT_EQ(api_.exchanges().at(1).sent_at, absl::Seconds(4));
+}
+
+// The node may be cordoned by then, or the verdict another one.
+TEST_F(ExecutorTest, ABindingOrAVerdictThatWaitedForLongIsNotSent) {
+  options_.window.start = options_.window.min = options_.window.max = 1;
+  Submit(Bind("busy"));  // hangs
+  Submit(Unschedulable());
+  Submit(Bind("late"));
+  Submit(ConfigMap());  // only the executor repeats it
+  api_.Advance(kQueuedFor);
+  Submit(Bind("new"));
+  api_.Advance(absl::Milliseconds(1));
+  EXPECT_THAT(Told(queue_), IsEmpty());
+  api_.When([](const HttpRequest&) { return true; }, [](const HttpRequest&) { return kOk; });
+  api_.Respond(api_.exchanges().back().id, kOk.response);
+  Settle();
+  EXPECT_THAT(Told(queue_), ElementsAre("1 OK", "3 CANCELLED", "4 OK", "5 OK", "2 CANCELLED"));
+  EXPECT_THAT(Requests(), ElementsAre("POST binding", HasSubstr("PATCH m"), "POST binding"));
+  EXPECT_EQ(executor_->GetStats().expired, 2);
+  EXPECT_TRUE(executor_->Idle());
 }
 
 TEST_F(ExecutorTest, ABudgetsNoDoesNotSlowOthersDown) {
@@ -101,15 +118,21 @@ TEST_F(ExecutorTest, ABudgetsNoDoesNotSlowOthersDown) {
 }
 
 // The core looks again whether they are wanted, and whether it still sees the cluster.
-TEST_F(ExecutorTest, EvictionsAndWritesAboutNodesAreAttemptedOnce) {
+TEST_F(ExecutorTest, WhatTheCoreRepeatsIsAttemptedOnce) {
+  api_.On("POST", kBindPath, ErrorReply(503, "ServiceUnavailable", "x"));
+  api_.On("PATCH", kStatusPath, Lost());
   api_.On("POST", kEvictPath, ErrorReply(500, "InternalError", "etcd"));
+  Submit(Bind());
+  EXPECT_TRUE(absl::IsUnavailable(Answer()));
+  Submit(Unschedulable());
+  EXPECT_TRUE(absl::IsUnavailable(Answer()));
   api_.On("GET", kNodePath, ErrorReply(429, "TooManyRequests", "x", absl::Seconds(1)));
   Submit(Evict());
   EXPECT_TRUE(absl::IsUnavailable(Answer()));
   Submit(Taint(true));
   EXPECT_TRUE(absl::IsAborted(Answer()));
   api_.Advance(absl::Hours(1));
-  EXPECT_THAT(Requests(), ElementsAre("POST eviction", "GET n1"));
+  EXPECT_THAT(Requests(), ElementsAre("POST binding", "PATCH status", "POST eviction", "GET n1"));
   EXPECT_EQ(executor_->GetStats().retries, 0);
 }
 
@@ -137,30 +160,30 @@ TEST_F(ExecutorTest, AnEvictionThatCannotBeSentIsAnsweredBeforeItIsOutOfDate) {
   api_.Pump();
   Submit(Evict());
   api_.Advance(kFreshFor);
-  EXPECT_THAT(Told(queue_), ElementsAre("6 UNAVAILABLE"));
+  EXPECT_THAT(Told(queue_), ElementsAre("5 ABORTED", "6 UNAVAILABLE"));
 }
 
 TEST_F(ExecutorTest, RetriesBackOff) {
-  api_.On("PATCH", kStatusPath, Lost());
-  Submit(Unschedulable());
+  api_.On("PATCH", "*", Lost());
+  Submit(ConfigMap());
   Settle();
   absl::Duration step = options_.backoff_initial;
   for (size_t i = 1; i < api_.exchanges().size(); ++i) {
     const absl::Duration gap = api_.exchanges()[i].sent_at - api_.exchanges()[i - 1].sent_at;
     EXPECT_GE(gap, step / 2);
     EXPECT_LT(gap, step);
-    step *= 2;
+    step = std::min(2 * step, options_.backoff_max);
   }
+  EXPECT_EQ(api_.exchanges().size(), 10u);
 }
 
 // The first attempt may have been carried out, whatever the answer to its repetition is.
 TEST_F(ExecutorTest, ARefusalAfterALostAnswerIsNotCertain) {
-  api_.On("PATCH", kStatusPath, ErrorReply(403, "Forbidden", "no longer"));
-  api_.On("PATCH", kStatusPath, Lost(), 1);
-  Submit(Unschedulable());
+  api_.On("PATCH", "*", ErrorReply(403, "Forbidden", "no longer"));
+  api_.On("PATCH", "*", Lost(), 1);
+  Submit(ConfigMap());
   EXPECT_TRUE(absl::IsUnavailable(Answer()));
-  api_.On("PATCH", "*", ErrorReply(403, "Forbidden", "never"));
-  Submit(model::ApplyConfigMap{"ns", "m", {}, "p", "u1"});
+  Submit(ConfigMap());
   EXPECT_TRUE(absl::IsPermissionDenied(Answer()));
 }
 
@@ -174,16 +197,27 @@ TEST_F(ExecutorTest, OneObjectOneWriteAtATimeInOrder) {
   Submit(Unschedulable("p", "second"));
   api_.Pump();
   EXPECT_THAT(Requests(), ElementsAre("PATCH status"));
-  api_.Respond(api_.exchanges().back().id, Reply::Json(500, "").response);
-  api_.Pump();
-  EXPECT_THAT(Requests(), ElementsAre("PATCH status")) << "a retry lets no write overtake";
   api_.On("PATCH", kStatusPath, kOk);
   api_.On("POST", kBindPath, kCreated);
   api_.On("POST", kEvictPath, kCreated);
+  api_.Respond(api_.exchanges().back().id, Reply::Json(500, "").response);
   Settle();
-  EXPECT_THAT(Requests(), ElementsAre("PATCH status", "PATCH status", "POST binding",
-                                      "POST eviction", "PATCH status", "PATCH status"));
-  EXPECT_THAT(Told(queue_), ElementsAre("1 OK", "2 OK", "3 OK", "4 OK"));
+  EXPECT_THAT(Requests(), ElementsAre("PATCH status", "POST binding", "POST eviction",
+                                      "PATCH status", "PATCH status"));
+  EXPECT_THAT(Told(queue_), ElementsAre("1 UNAVAILABLE", "2 OK", "3 OK", "4 OK"));
+}
+
+TEST_F(ExecutorTest, ARetryLetsNoWriteOfItsObjectOvertake) {
+  Submit(ConfigMap());
+  Submit(ConfigMap());
+  api_.Respond(api_.exchanges().back().id, Reply::Json(500, "").response);
+  api_.Pump();
+  EXPECT_THAT(Requests(), ElementsAre(HasSubstr("PATCH m")));
+  api_.On("PATCH", "*", kOk);
+  Settle();
+  EXPECT_THAT(Requests(),
+              ElementsAre(HasSubstr("PATCH m"), HasSubstr("PATCH m"), HasSubstr("PATCH m")));
+  EXPECT_THAT(Told(queue_), ElementsAre("1 OK", "2 OK"));
 }
 
 TEST_F(ExecutorTest, ANewerStatusReplacesAQueuedOne) {
@@ -204,7 +238,8 @@ TEST_F(ExecutorTest, ABindingTakesTheQueuedStatusOfItsPodOut) {
   Submit(Unschedulable("p", "first"));  // on the wire at once
   Submit(Unschedulable("p", "second"));
   Submit(Bind());
-  EXPECT_THAT(Told(queue_), ElementsAre("2 OK"));
+  // Not OK: it was not written, and the binding may be refused.
+  EXPECT_THAT(Told(queue_), ElementsAre("2 CANCELLED"));
   api_.On("PATCH", kStatusPath, kOk);
   api_.On("POST", kBindPath, kCreated);
   Settle();
@@ -260,9 +295,9 @@ TEST_F(ExecutorTest, EventsAreShedAndEverythingElseIsNot) {
 TEST_F(ExecutorTest, NothingIsWrittenWithoutLeadership) {
   bool leader = true;
   Create([&] { return leader; });
-  Submit(Bind());        // 1: on the wire
-  Submit(Evict());       // 2: queued behind it
-  Submit(Bind("lost"));  // 3: waits for a retry with an unknown outcome
+  Submit(Bind());       // 1: on the wire
+  Submit(Evict());      // 2: queued behind it
+  Submit(ConfigMap());  // 3: waits for a retry with an unknown outcome
   api_.Fail(api_.exchanges().back().id, absl::UnavailableError("reset"));
   api_.Pump();
   leader = false;
@@ -270,7 +305,6 @@ TEST_F(ExecutorTest, NothingIsWrittenWithoutLeadership) {
   EXPECT_THAT(Told(queue_), ElementsAre("2 ABORTED", "3 UNAVAILABLE"));
   Submit(Bind("new"));
   EXPECT_THAT(Told(queue_), ElementsAre("4 ABORTED"));
-  // The answer on the wire would require a read of the pod and perhaps another write.
   api_.Respond(api_.exchanges().front().id, Reply::Json(500, "").response);
   api_.Pump();
   EXPECT_THAT(Told(queue_), ElementsAre("1 UNAVAILABLE"));
@@ -287,8 +321,8 @@ TEST_F(ExecutorTest, NothingIsWrittenWithoutLeadership) {
 TEST_F(ExecutorTest, ATimerAfterTheLossAnswersInsteadOfWriting) {
   bool leader = true;
   Create([&] { return leader; });
-  api_.On("PATCH", kStatusPath, ErrorReply(429, "TooManyRequests", "x"));
-  Submit(Unschedulable());
+  api_.On("PATCH", "*", ErrorReply(429, "TooManyRequests", "x"));
+  Submit(ConfigMap());
   api_.Pump();
   leader = false;
   api_.Advance(absl::Minutes(1));
@@ -338,12 +372,13 @@ TEST_F(ExecutorTest, DrainAnswersWhatIsLeft) {
   EXPECT_THAT(Told(queue_), IsEmpty()) << "one answer an action";
 }
 
-// An eviction whose condition is left, a binding that waits for its retry, one on the wire.
+// An eviction whose condition is left, a config map that waits for its retry, a binding on the
+// wire.
 TEST_F(ExecutorTest, WhatIsAbandonedEndsWithTheRequestsOnTheWire) {
   api_.On("POST", kEvictPath, kCreated);
   api_.On("PATCH", kStatusPath, Reply::Hold());
   Submit(Evict());
-  Submit(Bind("retry"));
+  Submit(ConfigMap());
   Submit(Bind("wire"));
   api_.Pump();
   api_.Fail(api_.exchanges()[1].id, absl::UnavailableError("reset"));

@@ -18,6 +18,11 @@ WriteOutcome OutcomeOf(const WriteAnswer& answer) {
   return WriteOutcome::kOk;
 }
 
+// A refusal of the request itself: the same one would get the same answer again.
+bool IsJudgement(int status) {
+  return status == 400 || status == 413 || status == 415 || status == 422;
+}
+
 }  // namespace
 
 Decision Done(absl::Status status) {
@@ -91,8 +96,10 @@ Decision DecideGenerally(absl::string_view what, const WriteAnswer& answer) {
     decision = Done(absl::NotFoundError(text));
   } else if (answer->status == 409) {
     decision = Done(absl::FailedPreconditionError(text));
-  } else {
+  } else if (IsJudgement(answer->status)) {
     decision = Done(absl::InvalidArgumentError(text));
+  } else {
+    decision = Done(absl::AbortedError(text));
   }
   if (answer.ok()) decision.retry_after = answer->retry_after;
   decision.outcome = OutcomeOf(answer);

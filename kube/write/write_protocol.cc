@@ -35,42 +35,33 @@ class BindProtocol final : public WriteProtocol {
       verify_ = true;
       return Continue();
     }
-    Decision decision = DecideGenerally(what_, answer);
-    if (IsUnknown(answer)) {
-      unknown_ = true;
-      verify_ = true;
-    }
-    return decision;
+    if (IsUnknown(answer)) unknown_ = true;
+    return DecideGenerally(what_, answer);
   }
 
  private:
+  // The pod after a 409, which says nothing about the reason.
   Decision OnPod(const Answer& answer) {
-    if (!IsSuccess(answer)) {
-      Decision decision = DecideGenerally(what_, answer);
-      // A failed read of the pod says nothing about the binding.
-      if (!HasCode(answer, 404)) {
-        decision.status = unknown_ ? absl::UnavailableError(decision.status.message())
-                                   : absl::FailedPreconditionError(conflict_);
-      }
-      return decision;
-    }
+    Decision decision = DecideGenerally(what_, answer);
+    decision.next = Next::kDone;
+    if (HasCode(answer, 404)) return decision;
+    // A read that failed says nothing about the binding, and the 409 refused it.
+    decision.status = absl::FailedPreconditionError(conflict_);
+    if (!IsSuccess(answer)) return decision;
     const absl::StatusOr<Object> object =
         DecodeObject(model::Kind::kPod, answer->content_type, answer->body);
-    if (!object.ok()) return Retry(absl::UnavailableError(object.status().message()));
+    if (!object.ok()) return decision;
     const model::Pod& pod = std::get<model::Pod>(*object);
     if (pod.meta.uid != bind_.uid) {
-      return Done(absl::FailedPreconditionError(
-          absl::StrCat(what_, ": another pod has this name now: uid ", pod.meta.uid)));
+      decision.status = absl::FailedPreconditionError(
+          absl::StrCat(what_, ": another pod has this name now: uid ", pod.meta.uid));
+    } else if (pod.node_name == bind_.node) {
+      decision.status = absl::OkStatus();
+    } else if (!pod.node_name.empty()) {
+      decision.status = absl::FailedPreconditionError(
+          absl::StrCat(what_, ": it is bound to node ", pod.node_name));
     }
-    if (pod.node_name == bind_.node) return Done(absl::OkStatus());
-    if (!pod.node_name.empty()) {
-      return Done(absl::FailedPreconditionError(
-          absl::StrCat(what_, ": it is bound to node ", pod.node_name)));
-    }
-    if (!conflict_.empty()) return Done(absl::FailedPreconditionError(conflict_));
-    // Not bound. The lost request may still be on its way: the outcome stays unknown.
-    verify_ = false;
-    return Retry(absl::UnavailableError(absl::StrCat(what_, ": not bound after a lost answer")));
+    return decision;
   }
 
   model::BindPod bind_;
@@ -400,8 +391,8 @@ struct Maker {
   }
   Result operator()(const model::EmitEvent& a) const {
     return Simple(absl::StrCat("event ", a.reason, " of ", model::Key(a.ns, a.name)), Shape::kEvent,
-                  [a, who = identity](absl::Time now) {
-                    return EncodeEvent(a, who.reporting_controller, who.host, now);
+                  [a, reporter = identity](absl::Time now) {
+                    return EncodeEvent(a, reporter.reporting_controller, reporter.host, now);
                   });
   }
   Result operator()(const model::CreateGpuReservation& a) const {

@@ -5,13 +5,14 @@
 // The answers (the status that goes to the core):
 //
 //   any       2xx OK. 400, 413, 415, 422: InvalidArgument. 403: PermissionDenied. Both permanent.
+//             Other refusals (405, 410): Aborted, because they say nothing about the request.
 //             401 (the transport has renewed its credentials already) and 429: retried; nothing
 //             was done, so finally Aborted. No connection, time-out, 408, 5xx: retried; the outcome
 //             is unknown, so finally Unavailable. After an unknown outcome none of these refusals
 //             is certain: Unavailable (the executor sees to it).
 //   bind      409: GET the pod. On our node already: OK; anything else: FailedPrecondition.
-//             404: NotFound. Unknown outcome: GET the pod, until it answers; then as for 409, but
-//             an unbound pod is bound again (the server's own precondition makes that safe).
+//             404: NotFound. Unknown outcome: Unavailable; the core may bind it again, because the
+//             server's own precondition makes that safe.
 //   evict     the eviction, then our reason and message into condition DisruptionTarget: the
 //             server sets that condition itself with the eviction, in its own words, and a spared
 //             victim must not have it. 404 NotFound, 409 FailedPrecondition (the uid); after an

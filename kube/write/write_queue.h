@@ -39,6 +39,7 @@ std::string WrittenObject(const model::Action& action);
 struct WriteJob {
   uint64_t action_id = 0;
   WriteLane lane = WriteLane::kBind;
+  bool repeated_by_core = false;  // it is attempted once here
   bool replaceable = false;
   bool replaces = false;  // an older replaceable one
   // The owner takes a refusal as a reason to decide anew.
@@ -47,7 +48,7 @@ struct WriteJob {
   JitteredBackoff backoff{{absl::ZeroDuration(), absl::ZeroDuration()}, 0};
   int attempts = 0;
   bool on_wire = false;
-  bool answered = false;  // only what follows the write is left
+  bool answered = false;                 // only what follows the write is left
   absl::Duration submitted_at, sent_at;  // steady
 };
 

@@ -45,7 +45,7 @@ TEST_F(WriteWindowTest, BoundsWhatIsInFlight) {
   EXPECT_FALSE(window_.MayStart(now_, 1)) << "one place is reserved";
 }
 
-TEST_F(WriteWindowTest, OnePlaceIsOpenToEverybody) {
+TEST_F(WriteWindowTest, OnePlaceIsOpenToEveryWrite) {
   EXPECT_TRUE(window_.MayStart(now_, 1000));
   window_.Started();
   EXPECT_FALSE(window_.MayStart(now_, 1000));

@@ -96,8 +96,10 @@ void AllocationTracker::OnCharged(const state::PodRecord& pod) {
   if (queue == kNoQueue) return;
   const model::Resources charge = ChargeOf(pod);
   const bool preemptible = state_.workload(pod.workload).preemptible;
-  charged_[pod.id] = {queue, preemptible, charge[model::kGpu], GpuModelOf(pod)};
+  charged_[pod.id] = {queue, GpuModelOf(pod), charge[model::kGpu], preemptible};
   Charge(queue, charge, preemptible);
+  if (queue >= pods_.size()) pods_.resize(queue + 1);
+  ++pods_[queue];
   if (std::exchange(started_, state::kNoId) == pod.id && started_up_to_date_ &&
       AsksTheSame(pod, state_.workload(pod.workload))) {
     stale_[pod.workload] = false;
@@ -117,6 +119,7 @@ void AllocationTracker::OnReleased(const state::PodRecord& pod) {
   if (pod.id >= charged_.size() || charged_[pod.id].queue == kNoQueue) return;
   const Charged charged = charged_[pod.id];
   charged_[pod.id] = {};
+  --pods_[charged.queue];
   model::Resources charge = state_.pod_class(pod.pod_class).charge;
   charge.Set(model::kGpu, charged.gpu_milli);
   if (charged.gpu_model.has_value()) charge.Set(*charged.gpu_model, charged.gpu_milli);
@@ -230,6 +233,7 @@ void AllocationTracker::Recount(const std::function<void(const state::Workload&)
   ledger_ = queues::QueueLedger(tree_);
   recount_needed_ = false;
   lending_.reset();
+  pods_.clear();
   charged_.assign(charged_.size(), {});
   requested_.assign(requested_.size(), {});
   stale_.assign(stale_.size(), false);
@@ -287,6 +291,10 @@ std::string AllocationTracker::CheckConsistency() const {
     }
     if (wrong.empty()) {
       wrong = differs("requested", queue, ledger_.requested(queue), requested.requested(queue));
+    }
+    if (wrong.empty() && PodsOf(queue) != fresh.PodsOf(queue)) {
+      wrong = absl::StrCat("queue ", tree_.Name(queue), ": ", PodsOf(queue),
+                           " pods, a recount makes ", fresh.PodsOf(queue));
     }
     if (!wrong.empty()) return wrong;
   }

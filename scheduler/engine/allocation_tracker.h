@@ -36,6 +36,10 @@ class AllocationTracker final : public state::StateSubscriber {
   [[nodiscard]] bool RecountNeeded() const { return recount_needed_; }
 
   [[nodiscard]] const queues::QueueLedger& ledger() const { return ledger_; }
+  // Pods that are charged to the leaf queue.
+  [[nodiscard]] int64_t PodsOf(queues::QueueId leaf) const {
+    return leaf < pods_.size() ? pods_[leaf] : 0;
+  }
   // For demand that has no pod on any node; the caller takes it back.
   void Charge(queues::QueueId leaf, const model::Resources& amount, bool preemptible);
   void Release(queues::QueueId leaf, const model::Resources& amount, bool preemptible);
@@ -72,12 +76,13 @@ class AllocationTracker final : public state::StateSubscriber {
     friend bool operator==(const Requested&, const Requested&) = default;
   };
   using Requests = absl::InlinedVector<Requested, 1>;
+  // There is one for each pod: the order of the fields keeps it at 24 bytes.
   struct Charged {
     queues::QueueId queue = kNoQueue;
-    bool preemptible = true;
-    int64_t gpu_milli =
-        0;  // of a share by memory it depends on the node that it has left meanwhile
     std::optional<model::ResourceIndex> gpu_model;  // at that time
+    // Of a share by memory it depends on the node that it has left meanwhile.
+    int64_t gpu_milli = 0;
+    bool preemptible = true;
     friend bool operator==(const Charged&, const Charged&) = default;
   };
 
@@ -103,6 +108,7 @@ class AllocationTracker final : public state::StateSubscriber {
   queues::QueueLedger ledger_;
   std::optional<queues::LendingFloors> lending_;
   bool recount_needed_ = false;      // queues appeared, went or moved since the last Recount()
+  std::vector<int64_t> pods_;        // charged ones, by QueueId of the leaf
   std::vector<Charged> charged_;     // by PodId
   std::vector<Requests> requested_;  // by WorkloadId
   std::vector<bool> stale_;          // by WorkloadId: changed since RefreshRequested()

@@ -35,7 +35,7 @@ struct DelayCase {
 };
 
 // Only where time alone would mend it is a time told.
-TEST(DelayTest, TheEndIsToldWhereSomebodyMightGiveWayThen) {
+TEST(DelayTest, TheEndIsToldIfAVictimMightGiveWayThen) {
   const DelayCase cases[] = {
       {"the other queue has more than its share", 0, 0, true},
       {"the other queue is within its quota", 1, 0, false},
@@ -103,7 +103,7 @@ TEST(DelayTest, EachOfManyPodsHasItsOwnEnd) {
   EXPECT_EQ(result.wake_at, At(120));
 }
 
-TEST(DelayTest, AnAnnotationThatIsNoneHarmsNothingAndIsToldToWhoWaits) {
+TEST(DelayTest, AnAnnotationThatIsNoneHarmsNothingAndIsToldToWaitingPods) {
   Cluster c;
   c.Queue("low", 0);
   c.Queue("high", 1, 1);
@@ -127,7 +127,7 @@ model::PodGroup Once(absl::string_view name, int32_t members, bool failed) {
   return group;
 }
 
-TEST(BackoffTest, WhoGaveUpIsNotPlacedMakesNoDemandAndWeighsNothing) {
+TEST(BackoffTest, AWorkloadThatGaveUpIsNotPlacedMakesNoDemandAndWeighsNothing) {
   Cluster c;
   c.Queue("q", 0);
   c.Queue("other", 0);
@@ -151,7 +151,7 @@ TEST(BackoffTest, WhoGaveUpIsNotPlacedMakesNoDemandAndWeighsNothing) {
   EXPECT_EQ(c.Bound().size(), 2u);
 }
 
-TEST(BackoffTest, NobodyGivesWayForWhoGaveUp) {
+TEST(BackoffTest, NoPodGivesWayForAWorkloadThatGaveUp) {
   Cluster c;
   c.Queue("low", 0);
   c.Queue("q", 2);

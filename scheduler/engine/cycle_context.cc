@@ -18,7 +18,7 @@ CycleContext::CycleContext(const CycleInputs& inputs)
   decisions.WakeAt(in.backoff.NextEnd(in.now));
 }
 
-model::Resources CycleContext::ChargeOf(const std::vector<state::PodId>& pods) const {
+model::Resources CycleContext::ChargeOf(absl::Span<const state::PodId> pods) const {
   model::Resources charge;
   for (state::PodId pod : pods) charge += in.tracker.ChargeOf(in.state.pod(pod));
   return charge;

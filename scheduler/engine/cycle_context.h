@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "queues/fair_share.h"
 #include "scheduler/engine/allocation_tracker.h"
 #include "scheduler/engine/bind_backoff.h"
@@ -19,6 +21,7 @@
 #include "scheduler/engine/engine.h"
 #include "scheduler/engine/lending_bounds.h"
 #include "scheduler/engine/model_bounds.h"
+#include "scheduler/engine/move_history.h"
 #include "scheduler/engine/outcome.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/placer.h"
@@ -43,11 +46,13 @@ struct CycleInputs {
   const queues::FairShares& shares;
   const BindBackoff& backoff;
   const EvictionRefusals& refusals;
+  MoveHistory& moves;
   StaleIndex& stale;
   Reservations& reservations;
   const model::Resources& total;  // what fair share divides
   const OfferedLabels& offered;   // of nodes that may be bought
   const std::vector<model::Node>& offered_nodes;
+  const absl::flat_hash_set<uint64_t>* unservable;             // null: none
   const std::function<bool(const state::NodeInfo&)>& is_late;  // null: no node is
   const framework::Framework& framework;
   SearchBudget& budget;
@@ -96,7 +101,7 @@ struct CycleContext {
   explicit CycleContext(const CycleInputs& inputs);
 
   // Sum of what the pods are charged, to whatever queue.
-  [[nodiscard]] model::Resources ChargeOf(const std::vector<state::PodId>& pods) const;
+  [[nodiscard]] model::Resources ChargeOf(absl::Span<const state::PodId> pods) const;
   // A pod of the step failed to bind a short while ago.
   [[nodiscard]] bool InBackoff(const TasksToAllocate& step) const;
   // The pods have promises now: their nodes and the code go into the outcome of the workload.

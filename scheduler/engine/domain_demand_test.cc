@@ -128,7 +128,7 @@ TEST_F(DomainDemandTest, LevelsByAliasAndPreferredInsideRequiredOnly) {
   EXPECT_EQ(out->domains.rules[0].preferred, 0);
 }
 
-TEST_F(DomainDemandTest, LevelThatNobodyKnowsOfNewNodesIsNotBoughtFor) {
+TEST_F(DomainDemandTest, UnknownLevelOfNewNodesIsNotBoughtFor) {
   const std::vector<model::TopologyConstraint> constraints = {
       {"racks", kRack, ""},              // the level itself
       {"racks", model::kZoneLabel, ""},  // one outside of it: the node would not be in the tree
@@ -177,7 +177,7 @@ TEST_F(DomainDemandTest, LabelsThatNoSingleKindOfNodeHasAll) {
               HasSubstr("no node that may be bought has the labels of all levels"));
 }
 
-TEST_F(DomainDemandTest, WhatIsNotBoughtForTakesNobodysShareOfALimit) {
+TEST_F(DomainDemandTest, WhatIsNotBoughtForTakesNoOtherShareOfALimit) {
   cluster_->Queue("small", 2, 2);
   model::PodGroup group = MakeGroup("ns", "g", "small", 2);
   group.topology = {"racks", kRack, ""};

@@ -102,6 +102,7 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   History history;
   BindBackoff backoff{options.bind_backoff_initial, options.bind_backoff_max};
   EvictionRefusals refusals;
+  MoveHistory moves{state, options.consolidation_min_runtime};
   StaleIndex stale;
   // Nothing has been read yet, or a queue that appeared, went or moved changes where workloads are
   // filed.
@@ -112,6 +113,7 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   std::set<std::string> unknown_queues;      // pods run in them, and the tree has no such name
   OfferedLabels offered;
   std::vector<model::Node> offered_nodes;
+  const absl::flat_hash_set<uint64_t>* unservable = nullptr;
   std::function<bool(const state::NodeInfo&)> is_late;
   SearchBudget search_budget;
   SearchAnswers search_answers{pending};
@@ -212,6 +214,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   impl.state.SetDeciding();
   impl.CatchUp(/*settle=*/true);
   impl.pending.EndDelays(now);
+  impl.moves.Begin(now);
   for (const state::WorkloadId id : impl.preemptors.Begin(now)) {
     impl.pending.SetAlone(id, impl.preemptors.Contains(id));
   }
@@ -233,11 +236,13 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
                       impl.shares,
                       impl.backoff,
                       impl.refusals,
+                      impl.moves,
                       impl.stale,
                       impl.reservations,
                       total,
                       impl.offered,
                       impl.offered_nodes,
+                      impl.unservable,
                       impl.is_late,
                       *impl.framework,
                       impl.search_budget,
@@ -363,6 +368,10 @@ void Engine::SetOfferedNodes(std::vector<model::Node> nodes) {
   impl_->offered_nodes = std::move(nodes);
 }
 
+void Engine::SetUnservable(const absl::flat_hash_set<uint64_t>* kinds) {
+  impl_->unservable = kinds;
+}
+
 void Engine::SetLateNodes(std::function<bool(const state::NodeInfo&)> is_late) {
   impl_->is_late = std::move(is_late);
 }
@@ -394,6 +403,7 @@ std::vector<QueueNumbers> Engine::Numbers() const {
       row.allocated = impl_->tracker.ledger().allocated(queue);
       row.allocated_non_preemptible = impl_->tracker.ledger().allocated_non_preemptible(queue);
       row.requested = impl_->tracker.ledger().requested(queue);
+      row.running_pods = impl_->tracker.PodsOf(queue);
     }
     row.fair_share = impl_->shares.Of(queue);
     auto leaf = impl_->pending.leaves().find(queue);

@@ -27,6 +27,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "queues/fair_share.h"
@@ -61,6 +62,9 @@ struct EngineOptions {
   bool spread_gpu = false;
   // Workloads that one consolidation may move; kUnlimited: no cap.
   int64_t max_consolidation_workloads = 16;
+  // Pods are moved by consolidation once they have run for so long, or for longer if their workload
+  // has been moved before (move_history.h). Zero: at any time, as in KAI.
+  absl::Duration consolidation_min_runtime = absl::Minutes(1);
   // Victims of a reclaim that find a new place are moved and do not count as taken.
   bool consolidating_reclaim = true;
   absl::Duration staleness_grace = absl::Seconds(60);         // of groups that do not say
@@ -129,6 +133,12 @@ struct Waiting {
   // True: verdict.demand is what the hook may buy for (I1, I2 hold for all such entries together,
   // in this order).
   bool wants_nodes = false;
+  // Of an entry that wants nodes: equal numbers are answered alike, because equal pods of one queue
+  // have to start together. 0: a kind that no node could ever run.
+  uint64_t demand_kind = 0;
+  // True: its kind is unservable (Engine::SetUnservable), so the demand is not charged to its
+  // queues. Nodes may be provisioned for it only after it was charged.
+  bool uncharged = false;
   // The same pods by their topology constraints, if there are any.
   verdict::DomainDemand domains;
   // How many more wait for the very same reason, behind it in its queue: lone pods, or groups of
@@ -190,6 +200,7 @@ struct QueueNumbers {
   queues::QueueId queue;
   model::Resources allocated, allocated_non_preemptible, requested, fair_share;
   int64_t waiting_workloads = 0;
+  int64_t running_pods = 0;  // started in the queue itself; leaf queues have them
 };
 
 class FormerEntries;
@@ -250,6 +261,10 @@ class Engine {
   // An empty node of each kind that may be bought. Pods that none of them and no present node could
   // take are not charged to their queues in demand.
   void SetOfferedNodes(std::vector<model::Node> nodes);
+  // The kinds of demand (Waiting::demand_kind) for which no nodes can be provisioned now. They are
+  // not charged to their queues, so that they hold no other demand below a limit. Borrowed: each
+  // cycle reads the set. Without: none.
+  void SetUnservable(const absl::flat_hash_set<uint64_t>* kinds);
   // Which nodes, of those that pods are only promised to, are later than expected. Promises there
   // hold no headroom of a limit back from what can start (actions/allocate.h). Without: none is.
   void SetLateNodes(std::function<bool(const state::NodeInfo&)> is_late);

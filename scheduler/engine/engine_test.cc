@@ -185,7 +185,7 @@ TEST_F(EngineTest, NonPreemptibleStaysWithinQuota) {
   EXPECT_EQ(Bound(result).count("p3"), 1u);
 }
 
-TEST_F(EngineTest, QueueFaultsAreSaidAndHarmNobodyElse) {
+TEST_F(EngineTest, QueueFaultsAreSaidAndHarmNoOtherQueue) {
   Queue("good", kUnlimited);
   Queue("parent", kUnlimited);
   Queue("child", kUnlimited, kUnlimited, 1, "parent");
@@ -262,7 +262,7 @@ TEST_F(EngineTest, PodsArePromisedOrderedNodesButNeverBoundToThem) {
   EXPECT_TRUE(state_.node(state_.FindNode("fl-1")).pipelined.IsZero());
 }
 
-TEST_F(EngineTest, FreedRoomIsPromisedInOrderSoThatNobodyStealsIt) {
+TEST_F(EngineTest, FreedRoomIsPromisedInOrderSoThatNoPodStealsIt) {
   Queue("q", kUnlimited);
   state_.UpsertNode(MakeNode("a", 4));
   state_.UpsertPod(PodBuilder("ns", "dying").Queue("q").Gpus(2).On("a").Deleting());

@@ -131,7 +131,7 @@ std::vector<ChoiceCase> Choices() {
        {"web", 0},
        2,
        {"preempt:a", "preempt:b"}},
-      {"WhoKeepsAnExtraPodKeepsItsCore",
+      {"AGangThatKeepsAnExtraPodKeepsItsCore",
        4,
        {{"n1", 2}, {"n2", 1}},
        1,
@@ -166,7 +166,7 @@ class EvictBudgetChoice : public ::testing::TestWithParam<ChoiceCase> {};
 INSTANTIATE_TEST_SUITE_P(EvictBudgetTest, EvictBudgetChoice, ::testing::ValuesIn(Choices()),
                          [](const auto& row) { return row.param.name; });
 
-TEST_P(EvictBudgetChoice, WhoGoesAndWhoIsMarked) {
+TEST_P(EvictBudgetChoice, WhichPodsGoAndWhichAreMarked) {
   const ChoiceCase& row = GetParam();
   Cluster c;
   c.Queue("q", row.quota);
@@ -212,7 +212,7 @@ TEST(EvictBudgetTest, PodsOfSeveralBudgetsAreNeverVictimsAndTheVerdictSaysSo) {
   EXPECT_THAT(c.DetailsOf("high"), HasSubstr("preemption, possible victims: 1 covered by several"));
 }
 
-TEST(EvictBudgetTest, ConsolidationMovesNobodyAgainstABudget) {
+TEST(EvictBudgetTest, ConsolidationMovesNoPodAgainstABudget) {
   for (const int64_t allowed : {0, 1}) {
     SCOPED_TRACE(allowed);
     Cluster c;
@@ -249,7 +249,7 @@ void Refuse(Cluster& c, absl::string_view name, absl::Time until, bool by_budget
   c.engine().OnEvictionRefused(pod, until, by_budget);
 }
 
-TEST(EvictRefusalTest, WhoWasRefusedIsLeftAloneUntilItsBackOffEnds) {
+TEST(EvictRefusalTest, APodThatWasRefusedIsLeftAloneUntilItsBackOffEnds) {
   Cluster c;
   TwoForOneGpu(c);
   c.Run(100);
@@ -322,7 +322,7 @@ TEST(EvictRefusalTest, AStaleGangIsNotAskedAgainAtOnceEither) {
 
 // ---- messages, and the least loss
 
-TEST(EvictMessageTest, NamesActionWhomAndTheNumbers) {
+TEST(EvictMessageTest, NamesActionWorkloadAndTheNumbers) {
   Cluster c;
   c.Queue("research", 1);
   c.Queue("prod", 2);
@@ -348,7 +348,7 @@ TEST(EvictMessageTest, PreemptionNamesBothPriorities) {
             "ns/b in the same queue 10");
 }
 
-TEST(LostWorkTest, OfEqualVictimsWhoStartedLastGoes) {
+TEST(LostWorkTest, OfEqualVictimsTheLastStartedGoes) {
   for (const bool turned : {false, true}) {
     Cluster c;
     c.Queue("q", 2);
@@ -508,7 +508,7 @@ TEST(EvictBudgetProperty, UnmarkedVictimsStayWithinTheirBudgets) {
     for (const Eviction& eviction : result.evictions) {
       ++evictions;
       if (eviction.against_budget) continue;
-      const std::string app(c.state().pod(eviction.pod).labels->Get("app"));
+      const std::string app(c.state().pod(eviction.pod).labels.Get("app"));
       const auto budget = left.find(app);
       if (budget != left.end()) {
         EXPECT_GE(--budget->second, 0) << c.state().pod(eviction.pod).name;

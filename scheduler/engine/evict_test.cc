@@ -59,7 +59,7 @@ void RoomOnlyInTwoPlaces(Cluster& c) {
 
 // ---- consolidation
 
-TEST(ConsolidationTest, NobodyIsMovedWhereItWouldNotHelp) {
+TEST(ConsolidationTest, NoPodIsMovedWhereItWouldNotHelp) {
   Cluster c;
   c.Queue("q", 8);
   c.Node("n1", 4);
@@ -178,7 +178,7 @@ TEST(ReclaimTest, CapacityLeftOverByAnEvictionIsGivenOutByTheNextCycle) {
   EXPECT_THAT(c.Promised(), ElementsAre("first>n1", "second>n1"));
 }
 
-TEST(ConsolidationTest, OffMovesNobody) {
+TEST(ConsolidationTest, OffMovesNoPod) {
   EngineOptions options;
   options.consolidation = false;
   Cluster c(options);
@@ -190,7 +190,7 @@ TEST(ConsolidationTest, OffMovesNobody) {
 
 // ---- reclaim and preemption
 
-TEST(ReclaimTest, TakesTheYoungestOfWhoHasMoreThanItsShare) {
+TEST(ReclaimTest, TakesTheYoungestOfTheQueueAboveItsShare) {
   Cluster c;
   c.Queue("a", 1);
   c.Queue("b", 1);
@@ -202,7 +202,7 @@ TEST(ReclaimTest, TakesTheYoungestOfWhoHasMoreThanItsShare) {
   EXPECT_THAT(c.Evicted(), ElementsAre("reclaim:a2"));
 }
 
-TEST(ReclaimTest, WhoWouldGetItsRoomBackIsNotEvicted) {
+TEST(ReclaimTest, APodThatWouldGetItsRoomBackIsNotEvicted) {
   // b's older job is too big for b's rights. With it at the head of b's line the next cycle would
   // serve a first: evicting a2 for b2 would only turn it round for ever (KAI's case of a loop).
   Cluster c;
@@ -224,6 +224,27 @@ TEST(ReclaimTest, MovesAQueueThatIsWithinItsRightsButTakesNothingFromIt) {
   c.Run();
   EXPECT_THAT(c.Evicted(), ElementsAre("reclaim:a2>n1"));
   EXPECT_THAT(c.Promised(), ElementsAre("b1>n2"));
+}
+
+// Queue a is above its quota of GPUs, and has no bound of CPU; queue b requests CPU alone.
+TEST(ReclaimTest, PodsWithoutGpusAreNotTakenForAnExcessOfGpus) {
+  for (const auto& [cpu_of_gpu_pod, victim] : {std::pair{1000, ""}, std::pair{6000, "gpu"}}) {
+    SCOPED_TRACE(cpu_of_gpu_pod);
+    Cluster c;
+    c.Queue("a", 2);
+    c.Queue("b", 2);
+    c.state().UpsertNode(MakeNode("n1", 8, /*cores=*/8));
+    c.Pod(Job("gpu", "a", 4, 1).Cpu(cpu_of_gpu_pod).On("n1"));
+    c.Pod(Job("cpu", "a", 0, 2).Cpu(7000 - cpu_of_gpu_pod).On("n1"));
+    c.Pod(Job("b1", "b", 0, 3).Cpu(6000));
+    c.Run();
+    if (*victim != '\0') {
+      EXPECT_THAT(c.Evicted(), ElementsAre("reclaim:gpu")) << "behind the pod without GPUs";
+      continue;
+    }
+    EXPECT_THAT(c.Evicted(), IsEmpty());
+    EXPECT_THAT(c.DetailsOf("b1"), HasSubstr("only of resources that are not requested"));
+  }
 }
 
 TEST(ReclaimTest, WithoutConsolidatingReclaimItTakesNothingEither) {

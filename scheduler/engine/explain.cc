@@ -154,7 +154,7 @@ Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& t
   v.scope = gang ? verdict::Scope::kGang : verdict::Scope::kPod;
   v.pods_running = workload.Count(PodStatus::kBinding) + workload.Count(PodStatus::kBound) +
                    workload.Count(PodStatus::kRunning);
-  if (workload.group != nullptr) v.observed_generation = workload.group->meta.generation;
+  if (workload.group != nullptr) v.observed_generation = workload.generation;
 
   for (state::PodId id : workload.pods) {
     const state::PodRecord& pod = state.pod(id);
@@ -191,6 +191,8 @@ Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& t
           InDomains(state, *outcome.domains, outcome.demanded, outcome.demanded_of_step);
     }
     waiting.wants_nodes = hook_on;
+    waiting.demand_kind = outcome.demand_kind;
+    waiting.uncharged = outcome.uncharged;
     if (!outcome.whole_demand)
       v.details.push_back("further pods are held back by the limit of the queue");
   } else {

@@ -1,6 +1,8 @@
 // What one cycle leaves to the next, and what it takes from others: the budget of searches, demand
 // of pods that can never run, and bindings that are taken back before they are sent.
+#include <map>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -20,6 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Job;
 using ::testing::Not;
+using ::testing::StartsWith;
 using verdict::Code;
 
 // The budget does for one search a cycle. In each cycle something of queue `early` comes before
@@ -90,6 +93,79 @@ TEST(DemandTest, APodThatCanNeverRunTakesNoLimitFromOthers) {
   EXPECT_TRUE(testing::FindWaiting(c.state(), result, "next")->wants_nodes);
   // The hook says that no instance type fits.
   EXPECT_TRUE(testing::FindWaiting(c.state(), result, "typo")->wants_nodes);
+}
+
+// A pod that is moved is created again: nothing can wait to be near it.
+TEST(ConsolidationTest, ThePodThatOthersHaveToBeNearIsNotMoved) {
+  const auto labelled = [](model::Pod pod, const char* app) {
+    pod.meta.labels.Set("app", app);
+    return pod;
+  };
+  const auto evicted = [&](const char* key, const char* app_of_fixed) {
+    EngineOptions options;
+    options.consolidation_min_runtime = absl::ZeroDuration();
+    Cluster c(options);
+    c.Queue("q", 20);
+    const std::map<std::string, std::pair<const char*, int64_t>> nodes = {
+        {"n1", {"a", 4}}, {"n2", {"b", 4}}, {"n3", {"b", 2}}};
+    for (const auto& [name, zone_and_gpus] : nodes) {
+      model::Node node = MakeNode(name, zone_and_gpus.second);
+      node.meta.labels.Set("zone", zone_and_gpus.first);
+      node.meta.labels.Set("region", "r");
+      c.state().UpsertNode(node);
+    }
+    c.Pod(labelled(Job("partner", "q", 1, 1).On("n1"), "partner"));
+    if (app_of_fixed != nullptr) {
+      c.Pod(labelled(Job("fixed", "q", 1, 1).Preemptible(false).On("n2"), app_of_fixed));
+    }
+    model::Pod near = Job("near", "q", 4, 2);
+    near.spec.pod_affinity = {model::testing::AppTerm("partner", key)};
+    c.Pod(near);
+    c.Run();
+    return c.Evicted();
+  };
+  // n2 would do, if the partner went to zone b; n1 would, if it went anywhere.
+  EXPECT_THAT(evicted("zone", nullptr), IsEmpty());
+  EXPECT_THAT(evicted("region", "other"), IsEmpty());
+  // Another partner stays.
+  EXPECT_THAT(evicted("region", "partner"), ElementsAre(StartsWith("consolidation:partner>")));
+}
+
+// The hook has said that it can provision nothing for the first one.
+TEST(DemandTest, WhatTheHookCannotServeTakesNoLimitFromOthers) {
+  Cluster c;
+  c.Queue("q", 2, 2);
+  c.Pod(Job("first", "q", 2, 1));
+  c.Pod(Job("large", "q", 3, 1));
+  c.Pod(Job("next", "q", 1, 2));
+  c.Pod(Job("last", "q", 2, 3));
+  CycleResult cycle;
+  const auto run = [&] { cycle = c.Run(); };
+  const auto find = [&](const std::string& name) {
+    return *testing::FindWaiting(c.state(), cycle, name);
+  };
+  run();
+  EXPECT_FALSE(find("first").uncharged);
+  EXPECT_NE(find("first").demand_kind, 0u);
+  EXPECT_EQ(c.CodeOf("next"), Code::kQueueLimitReached);
+
+  const absl::flat_hash_set<uint64_t> unservable = {find("first").demand_kind};
+  c.engine().SetUnservable(&unservable);
+  run();
+  EXPECT_TRUE(find("first").wants_nodes);
+  EXPECT_TRUE(find("first").uncharged);
+  EXPECT_TRUE(find("next").wants_nodes);
+  EXPECT_FALSE(find("next").uncharged);
+  // It is asked for in its place: beside what is charged before it.
+  EXPECT_EQ(c.CodeOf("last"), Code::kQueueLimitReached);
+  EXPECT_EQ(c.VerdictOf("last")->queue_block->promised, 1000);
+  EXPECT_EQ(c.CodeOf("large"), Code::kQueueLimitReached);
+  EXPECT_EQ(c.VerdictOf("large")->queue_block->promised, 0);
+
+  c.engine().SetUnservable(nullptr);
+  run();
+  EXPECT_FALSE(find("first").uncharged);
+  EXPECT_EQ(c.CodeOf("next"), Code::kQueueLimitReached);
 }
 
 TEST(DemandTest, WithoutTheHookItComesAfterTheOthersAndInUseIsWhatIsInUse) {

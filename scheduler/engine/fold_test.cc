@@ -192,7 +192,7 @@ void Fill(World& world, uint64_t seed, const Shape& shape, bool alone) {
   }
 }
 
-TEST(FoldTest, NobodyCanTellWhoWasLeftOut) {
+TEST(FoldTest, NoDecisionTellsWhichWorkloadsWereLeftOut) {
   int64_t left_out = 0, demanded = 0;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
@@ -260,9 +260,9 @@ TEST(FoldTest, NorWhereRoomIsKeptForGangs) {
   EXPECT_GT(held, 100) << "capacity is reserved too seldom";
 }
 
-// Whoever writes verdicts looks at an entry's equivalents only if the entry is another one than in
-// the last cycle, and else at those that are news: no other workload may have come to wait behind
-// another entry.
+// The writer of verdicts reads an entry's equivalents only if the entry is another one than in the
+// last cycle, and else those that are news: no other workload may have come to wait behind another
+// entry.
 class NewsChecker {
  public:
   void Check(const World& world, const CycleResult& result) {

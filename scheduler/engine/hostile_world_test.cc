@@ -168,7 +168,7 @@ class HostileWorld {
       static constexpr const char* kQueues[] = {"top/q0", "leaf", "top/ghost", "/", "q1"};
       pod.meta.annotations.Set(model::kStartedUnderAnnotation, kQueues[Below(5)]);
     }
-    if (OneIn(10)) pod.invalid = "somebody says so";
+    if (OneIn(10)) pod.invalid = "as a test says";
     if (OneIn(6)) pod.meta.uid = absl::StrCat("uid-again-", Below(4));
     if (OneIn(3)) pod.node_name = absl::StrCat("n", Below(5));
     static constexpr model::PodPhase kPhases[] = {

@@ -39,7 +39,7 @@ struct OrderCase {
   const char* first;
 };
 
-TEST(JobOrderTest, WhoIsServedFirst) {
+TEST(JobOrderTest, WhichJobIsServedFirst) {
   const OrderCase cases[] = {
       {"off: first come, first served", 0, "10h", "1m", "older>n"},
       {"the shorter one", 1, "10h", "1m", "younger>n"},
@@ -129,7 +129,7 @@ TEST(JobOrderTest, AWordThatChangesCountsAtOnce) {
 
 // Among those of one queue: the reverse of the queue order would take the long job, which has
 // run for a day.
-TEST(JobOrderTest, WhoStartedLastGivesWayFirst) {
+TEST(JobOrderTest, TheJobThatStartedLastGivesWayFirst) {
   for (const bool by_length : {false, true}) {
     Cluster c({}, Weight(by_length ? 100 : 0));
     c.Queue("rich", 0);

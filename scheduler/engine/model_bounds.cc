@@ -68,7 +68,7 @@ Placement ModelBounds::Place(Placer& placer, state::Transaction& txn, queues::Qu
   }
 }
 
-model::Resources ModelBounds::WithAnyModel(const std::vector<state::PodId>& pods,
+model::Resources ModelBounds::WithAnyModel(absl::Span<const state::PodId> pods,
                                            model::Resources request) const {
   if (models_.empty()) return request;
   int64_t open = 0;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "queues/limits.h"
 #include "queues/tree.h"
 #include "scheduler/engine/allocation_tracker.h"
@@ -42,7 +43,7 @@ class ModelBounds {
 
   // The request, and the GPUs of pods that may run on any model counted for every model: which one
   // will be bought for them is not known.
-  [[nodiscard]] model::Resources WithAnyModel(const std::vector<state::PodId>& pods,
+  [[nodiscard]] model::Resources WithAnyModel(absl::Span<const state::PodId> pods,
                                               model::Resources request) const;
 
  private:

@@ -41,7 +41,7 @@ class PromiseMemoryTest : public ::testing::Test {
   testing::Cluster cluster_;
 };
 
-TEST_F(PromiseMemoryTest, ANodeWhoseNameComesFirstMovesNobody) {
+TEST_F(PromiseMemoryTest, ANodeWhoseNameComesFirstMovesNoPod) {
   Pod("p", "a", 1);
   Pod("q", "b", 2);
   Order("n5");
@@ -52,7 +52,7 @@ TEST_F(PromiseMemoryTest, ANodeWhoseNameComesFirstMovesNobody) {
   EXPECT_THAT(Promises(), ElementsAre("p>n5", "q>n6", "r>n1"));
 }
 
-TEST_F(PromiseMemoryTest, WhoIsNewGoesWhereItsOwnNodeWasOrdered) {
+TEST_F(PromiseMemoryTest, ANewPodGoesWhereItsOwnNodeWasOrdered) {
   Pod("p", "b", 1);
   Order("n5", {"ns/p"});
   EXPECT_THAT(Promises(), ElementsAre("p>n5"));
@@ -102,7 +102,7 @@ TEST_F(PromiseMemoryTest, TheRoomOfAVictimIsWaitedForRatherThanANodeOnOrder) {
 }
 
 // Arrivals one by one, each with a node of its own whose name falls anywhere among the others'.
-TEST_F(PromiseMemoryTest, AnArrivalMovesNobodyWhoWaits) {
+TEST_F(PromiseMemoryTest, AnArrivalMovesNoPodThatWaits) {
   for (uint32_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     std::mt19937 random(seed);

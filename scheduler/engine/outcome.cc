@@ -49,9 +49,9 @@ bool Outcome::HasResultOf(const Outcome& other) const {
   return code == other.code && violation == other.violation && subject == other.subject &&
          details == other.details && until == other.until &&
          demanded.size() == other.demanded.size() && demanded_of_step == other.demanded_of_step &&
-         whole_demand == other.whole_demand && keeper == other.keeper &&
-         kept_beyond_cluster == other.kept_beyond_cluster && promises.empty() &&
-         other.promises.empty();
+         whole_demand == other.whole_demand && uncharged == other.uncharged &&
+         keeper == other.keeper && kept_beyond_cluster == other.kept_beyond_cluster &&
+         promises.empty() && other.promises.empty();
 }
 
 Outcome OutcomeOfNext(const state::ClusterState& state, const Outcome& former,

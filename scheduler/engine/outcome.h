@@ -45,6 +45,8 @@ struct Outcome {
   // Of its step others find room on the nodes that there are, and wait for these.
   bool fits_in_part = false;
   bool whole_demand = true;  // false: a limit holds some pods of it back
+  uint64_t demand_kind = 0;  // Waiting::demand_kind and ::uncharged
+  bool uncharged = false;
   // The queue whose guaranteed quota (lendingLimit) the workload would take, and whether nodes for
   // this workload alone would not change that.
   std::string keeper;

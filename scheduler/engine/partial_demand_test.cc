@@ -130,7 +130,7 @@ TEST_F(PartialDemandTest, PodsThatDependOnOthersAreDemandedWhole) {
   EXPECT_EQ(Demand("gang"), Pods(3, 3));
 }
 
-// What was promised for the demand alone is nobody's in the next cycle.
+// What was promised for the demand alone is free in the next cycle.
 TEST_F(PartialDemandTest, NextCycleIsFree) {
   Node("a", 8);
   Gang("gang", 3, 4, 1);

@@ -90,7 +90,7 @@ EquivalenceKey MakeEquivalenceKey(const state::ClusterState& state, const state:
     // A gang of several pods may come to have capacity reserved for it, one of a class as well as
     // another.
     if ((by_duration && workload.pods.size() > 1) || !IsOrdinaryGroup(state, workload)) return key;
-    key.generation = workload.group->meta.generation;
+    key.generation = workload.generation;
     key.shape = ShapeOf(state, workload);
   } else {
     if (!IsOrdinary(state, pod) || (!workload.plain && !HasOrdinaryDetails(workload))) return key;

@@ -141,7 +141,7 @@ TEST(ReservationTest, RoomOnTheNodeThatIsSoonestFreeIsKeptAndBothAreTold) {
   EXPECT_THAT(world->DetailsOf("second"), Not(HasSubstr("held")));
 }
 
-TEST(ReservationTest, NobodyWaitsForAGangThatIsYoungOrSmall) {
+TEST(ReservationTest, NoPodWaitsForAGangThatIsYoungOrSmall) {
   World world;
   world->Queue("q", 8);
   Fill(world, "q");
@@ -221,7 +221,7 @@ TEST(ReservationTest, WhatItsQueueHoldsCountsAgainstWhatIsKept) {
   EXPECT_THAT(world->DetailsOf("big"), HasSubstr("room will be kept for it as soon as"));
 }
 
-TEST(ReservationTest, WhoSaysThatItEndsBeforeMayUseTheRoom) {
+TEST(ReservationTest, AJobThatSaysThatItEndsBeforeMayUseTheRoom) {
   World world;
   world->Queue("q", 8);
   for (int i = 0; i < 4; ++i) {

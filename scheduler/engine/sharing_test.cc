@@ -105,7 +105,7 @@ TEST_F(SharingTest, AsManyGiveWayAsIsTakenBecauseIdleRoomIsKept) {
   EXPECT_EQ(CodeOf(result, "o"), Code::kWaitingForVictims);
 }
 
-TEST_F(SharingTest, NobodyGivesWayIfAllOfThemWouldNotMakeRoomBesideWhatIsKept) {
+TEST_F(SharingTest, NoPodGivesWayIfAllOfThemWouldNotMakeRoomBesideWhatIsKept) {
   Queue("keeper", 4, 0);
   Queue("owner", 4);
   Queue("borrower", 0);
@@ -181,12 +181,12 @@ EngineOptions WithUsage() {
   return options;
 }
 
-TEST_F(SharingTest, WithoutHistoryTheEngineWakesNobody) {
+TEST_F(SharingTest, WithoutHistoryTheEngineSetsNoWakeUp) {
   Queue("a", 0);
   EXPECT_EQ(Cycle(0).wake_at, absl::InfiniteFuture());
 }
 
-TEST_F(SharingTest, WhoTookEverythingForAnHourYieldsToWhoDidNot) {
+TEST_F(SharingTest, AQueueThatTookEverythingForAnHourYieldsToOneThatDidNot) {
   for (const bool history : {false, true}) {
     SCOPED_TRACE(history);
     Start(history ? WithUsage() : EngineOptions());
@@ -361,7 +361,7 @@ TEST_F(ModelTest, ANodeThatLearnsItsProductLaterIsChargedAnew) {
   EXPECT_EQ(AllocatedOf("q")[Index("H100")], 0);
 }
 
-TEST_F(ModelTest, WhoHoldsMoreThanItsShareOfAModelGivesItUpAndNoOther) {
+TEST_F(ModelTest, AQueueThatHoldsMoreThanItsShareOfAModelGivesItUpAndNoOther) {
   for (const char* name : {"a", "b"}) {
     model::Queue queue = MakeQueue(name, "", 8, kUnlimited);
     queue.meta.creation = At(static_cast<int64_t>(tree_.size()));
@@ -397,7 +397,7 @@ TEST_F(ModelTest, WhoHoldsMoreThanItsShareOfAModelGivesItUpAndNoOther) {
   EXPECT_EQ(CodeOf(result, "a2"), Code::kInsufficientCapacity) << DetailsOf(result, "a2");
 }
 
-TEST_F(ModelTest, WhoIsHeldByAModelsLimitIsHelpedByAVictimOfThatModelOnly) {
+TEST_F(ModelTest, APodHeldByAModelsLimitIsHelpedByAVictimOfThatModelOnly) {
   ModelQueue("q", "H100", kUnlimited, 2);
   ModelNode("h", 8, "H100");
   ModelNode("l", 2, "L4");

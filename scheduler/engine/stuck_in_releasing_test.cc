@@ -89,7 +89,7 @@ TEST(StuckInReleasingTest, WithoutAThresholdNoPodIsEverStuck) {
   EXPECT_THAT(c.Promised(), ElementsAre("new>n1"));
 }
 
-TEST(StuckInReleasingTest, NobodyIsWokenUpWhereNothingWaits) {
+TEST(StuckInReleasingTest, NoWakeUpIfNothingWaits) {
   Cluster c;
   c.Queue("q", 8);
   c.Node("n1", 1);

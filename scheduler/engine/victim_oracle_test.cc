@@ -289,11 +289,11 @@ void Try(World::Kind kind, uint64_t first, uint64_t last) {
   ::testing::Test::RecordProperty("with_the_fewest_pods", World::at_fewest);
 }
 
-TEST(VictimOracle, PreemptionTakesWhoseTurnItIsAndNobodyInVain) {
+TEST(VictimOracle, PreemptionTakesWhoseTurnItIsAndNoPodInVain) {
   Try(World::Kind::kPreempt, 1, 400);
 }
 
-TEST(VictimOracle, ReclaimTakesWhoseTurnItIsAndNobodyInVain) {
+TEST(VictimOracle, ReclaimTakesWhoseTurnItIsAndNoPodInVain) {
   Try(World::Kind::kReclaim, 5000, 5600);
   EXPECT_GT(World::hopeless, 20);
 }

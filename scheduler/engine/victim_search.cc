@@ -35,6 +35,11 @@ std::vector<bool> MustMove(const std::vector<VictimUnit>& units) {
   return moved;
 }
 
+// Pods that start one after another may be moved one after another: one cycle a second is enough.
+absl::Time NextSecond(absl::Time time) {
+  return absl::UnixEpoch() + absl::Ceil(time - absl::UnixEpoch(), absl::Seconds(1));
+}
+
 bool WithinQuota(const SearchContext& context, const SearchStep& step) {
   for (const queues::QueueId queue : context.tree.Ancestors(step.leaf)) {
     for (const model::ResourceIndex r : context.tree.resources()) {
@@ -94,6 +99,12 @@ class VictimSearch::PotentialVictims {
     const queues::QueueId leaf = walk.Take().leaf;
     order_.Changed(leaf);
   }
+  // No unit of the workload whose turn it is.
+  void SkipWorkload(LeafVictims& walk) {
+    const queues::QueueId leaf = walk.Peek()->leaf;
+    walk.LeaveOut(walk.Peek()->workload);
+    order_.Changed(leaf);
+  }
   void Close(LeafVictims& walk) {
     const queues::QueueId leaf = walk.Peek()->leaf;
     walk.Close();
@@ -135,16 +146,16 @@ class VictimSearch::PotentialVictims {
   queues::QueueOrderIterator order_;
 };
 
-// Whether the walk's first unit may join those taken; `must_move`: only if it is moved.
-bool VictimSearch::MayJoin(const Rules& rules, PotentialVictims& taken, const VictimUnit& unit,
-                           bool& must_move) {
-  must_move = false;
-  if (rules.allowed == nullptr) return true;
+VictimSearch::Join VictimSearch::MayJoin(const Rules& rules, PotentialVictims& taken,
+                                         const VictimUnit& unit) {
+  using queues::ReclaimRefusal;
+  if (rules.refusal == nullptr) return Join::kTaken;
   taken.units.push_back(unit);
-  const bool allowed = rules.allowed(taken.units, MustMove(taken.units));
+  const ReclaimRefusal refusal = rules.refusal(taken.units, MustMove(taken.units));
   taken.units.pop_back();
-  must_move = !allowed && rules.others_move;
-  return allowed || must_move;
+  if (refusal == ReclaimRefusal::kNone) return Join::kTaken;
+  if (rules.others_move) return Join::kMoved;
+  return refusal == ReclaimRefusal::kGivesNoExcess ? Join::kNotThis : Join::kNoMore;
 }
 
 bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
@@ -158,6 +169,7 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
   int64_t victims = 0;
   size_t next_try = 0;
   bool refused = false;
+  bool no_excess = false;
   SearchBudgets budgets(state_, context.against_budgets);
   std::vector<bool> returned;
   while (LeafVictims* walk = taken.Next()) {
@@ -179,14 +191,20 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
                                              workloads.size(), " workloads (its maximum)"));
       break;
     }
-    bool must_move = false;
-    if (!MayJoin(rules, taken, unit, must_move)) {
+    const Join join = MayJoin(rules, taken, unit);
+    if (join == Join::kNotThis) {
+      no_excess = true;
+      ++victims;
+      taken.SkipWorkload(*walk);
+      continue;
+    }
+    if (join == Join::kNoMore) {
       refused = true;
       taken.Close(*walk);
       continue;
     }
     workloads.insert(unit.workload);
-    taken.Take(*walk, must_move);
+    taken.Take(*walk, /*must_move=*/join == Join::kMoved);
     for (state::PodId pod : taken.units.back().pods) {
       what_if.Evict(pod);
       ++victims;
@@ -211,6 +229,9 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
   if (refused && outcome.details.empty()) {
     outcome.details.push_back(
         absl::StrCat(rules.name, ": taking more would leave the other queue below its own share"));
+  } else if (no_excess && outcome.details.empty()) {
+    outcome.details.push_back(absl::StrCat(
+        rules.name, ": other queues exceed their shares only of resources that are not requested"));
   }
   return false;
 }
@@ -305,12 +326,14 @@ SearchOutcome VictimSearch::Reclaim(state::Transaction& txn, const SearchContext
   index_.CatchUp();
   Rules rules;
   rules.name = "reclaim";
-  rules.allowed = [&](const std::vector<VictimUnit>& units, const std::vector<bool>& moved) {
+  rules.refusal = [&](const std::vector<VictimUnit>& units, const std::vector<bool>& moved) {
     const std::vector<queues::VictimQueue> victims = ByQueue(units, moved);
     // Moving others about is for queues in need only: else one that has plenty could disturb all
     // (KAI's pull request 1565).
-    if (victims.empty() && !WithinQuota(context, step)) return false;
-    return queues::Reclaimable(rights, reclaimer, victims).allowed();
+    if (victims.empty() && !WithinQuota(context, step)) {
+      return queues::ReclaimRefusal::kNonPreemptibleQuota;
+    }
+    return queues::Reclaimable(rights, reclaimer, victims).refusal;
   };
   if (ReclaimFrom(txn, context, step, rules, rights, reclaimer, outcome)) return outcome;
   if (context.options.consolidating_reclaim && !context.against_budgets &&
@@ -372,6 +395,7 @@ SearchOutcome VictimSearch::Consolidate(state::Transaction& txn, const SearchCon
   filter.now = context.now;
   filter.moved = &context.moved;
   filter.refusals = &context.refusals;
+  filter.moves = &context.moves;
   filter.except = step.workload.id;
   VictimWalks walks;
   for (const auto& [leaf, workloads] : index_.leaves()) {
@@ -384,7 +408,12 @@ SearchOutcome VictimSearch::Consolidate(state::Transaction& txn, const SearchCon
   rules.name = "consolidation";
   rules.all_move = true;
   rules.max_workloads = context.options.max_consolidation_workloads;
-  Search(txn, context, step, rules, walks, outcome);
+  if (Search(txn, context, step, rules, walks, outcome)) return outcome;
+  absl::Time first_movable = absl::InfiniteFuture();
+  for (const auto& [leaf, walk] : walks) {
+    first_movable = std::min(first_movable, walk.first_movable());
+  }
+  outcome.wake_at = NextSecond(first_movable);
   return outcome;
 }
 

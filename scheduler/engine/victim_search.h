@@ -1,7 +1,8 @@
 // Which pods are evicted for one step of a workload (KAI's rules, facts 3.9-3.13):
 //   reclaim      from queues that hold more than their share
 //   preempt      from lower priorities in the same queue
-//   consolidate  from any workload, if all victims find another place
+//   consolidate  from any workload, if all victims find another place and have run for some time
+//                (move_history.h)
 //
 // Victims come in units: one pod of a workload above its minimum, otherwise everything that runs of
 // it. Units are evicted one after another, in the reversed queue order, in a Hypothesis,
@@ -66,6 +67,7 @@ struct SearchContext {
   const std::set<state::PodId>& moved;  // by this cycle already
   const std::set<state::PodId>& fresh;  // bound by it
   const EvictionRefusals& refusals;
+  const MoveHistory& moves;
   bool against_budgets = false;
   absl::Time now;
   uint64_t work_end = 0;  // of the placer's work: the budget of this cycle's searches ends there
@@ -148,8 +150,10 @@ class VictimSearch {
   // What one search goes by: what distinguishes the three, and what its step wants of nodes.
   struct Rules {
     absl::string_view name;
-    // May these be taken? `moved[i]`: unit i has a new place. Null: always.
-    std::function<bool(const std::vector<VictimUnit>&, const std::vector<bool>& moved)> allowed;
+    // Why these may not be taken. `moved[i]`: unit i has a new place. Null: they always may.
+    std::function<queues::ReclaimRefusal(const std::vector<VictimUnit>&,
+                                         const std::vector<bool>& moved)>
+        refusal;
     bool all_move = false;
     // What may not be taken may still be moved.
     bool others_move = false;
@@ -172,8 +176,14 @@ class VictimSearch {
               Rules& rules, VictimWalks& walks, SearchOutcome& outcome);
   // False: by the amounts alone the step does not fit on the nodes (null: on any), as things are.
   bool MayFit(const Rules& rules, const NodeSetPtr& within);
-  static bool MayJoin(const Rules& rules, PotentialVictims& taken, const VictimUnit& unit,
-                      bool& must_move);
+  // Whether the walk's first unit may join those taken.
+  enum class Join : uint8_t {
+    kTaken,
+    kMoved,    // only if it has a new place
+    kNotThis,  // units of other workloads of its queue may
+    kNoMore,   // nor may any other of its queue
+  };
+  static Join MayJoin(const Rules& rules, PotentialVictims& taken, const VictimUnit& unit);
   // Some of the units make room: the transaction holds the fewest that were found to do. If not,
   // `returned` says which of them got exactly their own place again, as they come before the step
   // in queue order: they give nothing.
@@ -188,8 +198,15 @@ class VictimSearch {
   // would come before the step gets its room back, and no pod is evicted in vain.
   bool Try(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
            const Rules& rules, const NodeSetPtr& within, Solution& solution);
-  // The same with as little as one node of the unit that was taken last: the units on that node,
-  // and what was free before. Fewer victims, and the order in which KAI looks.
+  // Victims may be given new places.
+  static bool MayMove(const SearchContext& context, const Rules& rules) {
+    return rules.all_move || context.options.consolidating_reclaim;
+  }
+  // True if the step finds its places also while none of the evicted pods has a new one. A pod that
+  // moves is created again, and perhaps elsewhere; until then nothing can be near it.
+  bool NeedsNoMovedPod(Hypothesis& what_if, const SearchStep& step, const NodeSetPtr& within);
+  // The same as Try() with as little as one node of the unit that was taken last: the units on that
+  // node, and what was free before. Fewer victims, and the order in which KAI looks.
   bool TryOnOneNode(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
                     const Rules& rules, const SearchBudgets& budgets, Solution& solution);
   // The part of Try that gives out the room. `solution.moved` says which units got some; false if

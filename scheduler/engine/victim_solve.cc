@@ -34,13 +34,34 @@ bool VictimSearch::Try(Hypothesis& what_if, const SearchContext& context, const 
                                     .has_value()) {
     return false;
   }
+  if (MayMove(context, rules) && !NeedsNoMovedPod(what_if, step, within)) return false;
   if (!ReallocateFreed(what_if, context, step, rules, solution)) return false;
   for (size_t i = 0; i < solution.units.size(); ++i) {
     if ((rules.all_move || solution.units[i].must_move) && !solution.moved[i]) return false;
   }
-  if (rules.allowed != nullptr && !rules.allowed(solution.units, solution.moved)) return false;
+  if (rules.refusal != nullptr &&
+      rules.refusal(solution.units, solution.moved) != queues::ReclaimRefusal::kNone) {
+    return false;
+  }
   return context.keeps_bounds == nullptr ||
          context.keeps_bounds(step.leaf, step.workload, step.step.pods);
+}
+
+bool VictimSearch::NeedsNoMovedPod(Hypothesis& what_if, const SearchStep& step,
+                                   const NodeSetPtr& within) {
+  const bool attracted =
+      std::any_of(step.step.pods.begin(), step.step.pods.end(), [&](state::PodId pod) {
+        const auto& terms = state_.class_of(pod).spec->pod_affinity;
+        return std::any_of(terms.begin(), terms.end(),
+                           [](const model::PodAffinityTerm& term) { return term.weight == 0; });
+      });
+  if (!attracted) return true;
+  const Hypothesis::Checkpoint mark = what_if.Mark();
+  const bool placed =
+      placer_.Place(what_if.transaction(), step.workload, step.step, Placer::Mode::kPromise, within)
+          .placed;
+  what_if.RollbackTo(mark);
+  return placed;
 }
 
 bool VictimSearch::ReallocateFreed(Hypothesis& what_if, const SearchContext& context,
@@ -56,11 +77,10 @@ bool VictimSearch::ReallocateFreed(Hypothesis& what_if, const SearchContext& con
   constexpr size_t kStep = static_cast<size_t>(-1);
   constexpr size_t kInLine = static_cast<size_t>(-2);
   solution.moved.assign(solution.units.size(), false);
-  const bool may_move = rules.all_move || context.options.consolidating_reclaim;
   std::map<queues::QueueId, std::vector<Entry>> leaves;
   const QueueOrderKey own = MakeQueueOrderKey(step.workload);
   leaves[step.leaf].push_back({own, kStep, &step.request});
-  if (may_move) {
+  if (MayMove(context, rules)) {
     for (size_t i = 0; i < solution.units.size(); ++i) {
       const VictimUnit& unit = solution.units[i];
       QueueOrderKey key = MakeQueueOrderKey(state_.workload(unit.workload));

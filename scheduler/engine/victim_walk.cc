@@ -27,6 +27,16 @@ bool LeafVictims::IsRefused(const std::vector<state::PodId>& pods) {
   return refused;
 }
 
+bool LeafVictims::IsTooYoung(const state::Workload& workload, absl::Time start,
+                             const std::vector<state::PodId>& pods) {
+  if (filter_.moves == nullptr) return false;
+  for (const state::PodId pod : pods) start = std::max(start, state_.pod(pod).started_at);
+  const absl::Time movable = filter_.moves->MovableAt(workload, start, filter_.now);
+  if (movable <= filter_.now) return false;
+  first_movable_ = std::min(first_movable_, movable);
+  return true;
+}
+
 bool LeafVictims::IsBeingBound(const state::Workload& workload) const {
   using state::PodStatus;
   if (workload.Count(PodStatus::kBinding) != workload.Active()) return false;
@@ -47,14 +57,19 @@ void LeafVictims::Open(const QueueOrderKey& key) {
   const bool core = !IsProtected(workload);
   std::vector<std::vector<state::PodId>> units =
       EvictionUnits(state_, workload, core, filter_.fresh);
-  bool keeps_core = false;
+  const absl::Time start =
+      filter_.moves == nullptr ? absl::InfinitePast() : state_.StartOf(workload);
+  bool keeps_core = false, any_young = false;
   for (size_t i = 0; i < units.size(); ++i) {
     VictimUnit unit;
     // The last unit is what is left of the workload, unless extras are all that may go.
     unit.core = core && i + 1 == units.size();
     const bool refused = IsRefused(units[i]);
-    keeps_core = keeps_core || refused;
-    if (refused || (keeps_core && unit.core)) continue;
+    const bool young = !refused && IsTooYoung(workload, start, units[i]);
+    any_young = any_young || young;
+    const bool stays = refused || young;
+    keeps_core = keeps_core || stays;
+    if (stays || (keeps_core && unit.core)) continue;
     unit.leaf = leaf_;
     unit.workload = workload.id;
     unit.pods = std::move(units[i]);
@@ -68,6 +83,7 @@ void LeafVictims::Open(const QueueOrderKey& key) {
     if (!state_.budgets().empty()) unit.budgets = NeedsOf(state_, unit.pods);
     opened.units.push_back(std::move(unit));
   }
+  if (any_young) ++too_young_;
   if (opened.units.empty()) return;
   QueueOrderKey place = key;
   const bool only_core = opened.units.size() == 1 && opened.units.front().core;
@@ -82,6 +98,10 @@ const VictimUnit* LeafVictims::Peek() {
          (opened_.empty() || *next_ > opened_.begin()->first)) {
     if (!IsBeingBound(state_.workload(next_->workload))) {
       Open(*next_);
+      if (too_young_ >= kMaxTooYoung) {
+        next_ = workloads_.end();
+        break;
+      }
     } else if (++being_bound_ >= kMaxBeingBound) {
       next_ = workloads_.end();
       break;

@@ -19,6 +19,7 @@
 #include "queues/tree.h"
 #include "scheduler/engine/allocation_tracker.h"
 #include "scheduler/engine/hypothesis.h"
+#include "scheduler/engine/move_history.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/victim_budgets.h"
 #include "scheduler/engine/victim_index.h"
@@ -59,14 +60,19 @@ struct VictimFilter {
   // Pods of which an eviction was refused are left alone, with the core of their workload. Null:
   // none.
   const EvictionRefusals* refusals = nullptr;
+  // Pods that started too short a time ago to be moved are left alone, with the core of their
+  // workload. Null: none.
+  const MoveHistory* moves = nullptr;
 };
 
 // The victims of one leaf queue. Workloads of which everything is being bound have nothing to give
 // yet, and there may be as many as one decision has placed: behind kMaxBeingBound of them the walk
-// ends, and goes on when the answers have come.
+// ends, and goes on when the answers have come. So it does behind kMaxTooYoung workloads with pods
+// that started too short a time ago to be moved.
 class LeafVictims {
  public:
   static constexpr int64_t kMaxBeingBound = 128;
+  static constexpr size_t kMaxTooYoung = 1024;
 
   LeafVictims(const state::ClusterState& state, const AllocationTracker& tracker,
               const VictimIndex::Leaf& workloads, queues::QueueId leaf, const VictimFilter& filter)
@@ -94,6 +100,8 @@ class LeafVictims {
     absl::Time first_end = absl::InfiniteFuture();
   };
   [[nodiscard]] Protection Protected() const;
+  // When the first of the pods that were reached and are too young may be moved.
+  [[nodiscard]] absl::Time first_movable() const { return first_movable_; }
   // How many pods of the workloads that were reached stay because an eviction was refused.
   [[nodiscard]] int64_t refused() const { return refused_; }
   // And the budgets that refused it, where they are known.
@@ -114,6 +122,9 @@ class LeafVictims {
   void Open(const QueueOrderKey& key);
   // An eviction of one of them was refused.
   bool IsRefused(const std::vector<state::PodId>& pods);
+  // One of them started too short a time ago. `start`: of their workload.
+  bool IsTooYoung(const state::Workload& workload, absl::Time start,
+                  const std::vector<state::PodId>& pods);
 
   const state::ClusterState& state_;
   const AllocationTracker& tracker_;
@@ -124,6 +135,8 @@ class LeafVictims {
   std::map<QueueOrderKey, Opened, std::greater<>> opened_;
   bool closed_ = false;
   int64_t being_bound_ = 0;  // workloads that were passed over because all of them is
+  size_t too_young_ = 0;     // workloads
+  absl::Time first_movable_ = absl::InfiniteFuture();
   int64_t refused_ = 0;
   std::set<std::string> refusing_;
 };

@@ -17,11 +17,6 @@ bool HasPodTerms(const model::PodSpec& spec) {
   return !spec.pod_affinity.empty() || !spec.pod_anti_affinity.empty();
 }
 
-const model::StringMap& LabelsOf(const state::PodRecord& pod) {
-  static const auto& none = *new model::StringMap();
-  return pod.labels == nullptr ? none : *pod.labels;
-}
-
 bool SelectedByAll(const PodSet& set, const std::string& ns, const model::StringMap& labels) {
   return std::all_of(set.terms().begin(), set.terms().end(), [&](const OwnedTerm& owned) {
     return model::Selects(owned.term, owned.ns, ns, labels) == model::Selection::kYes;
@@ -36,6 +31,8 @@ PodTally TallyOf(PodStatus status) {
     tally.promised = 1;
   } else if (status == PodStatus::kReleasing) {
     tally.releasing = 1;
+  } else if (status == PodStatus::kStuckInReleasing) {
+    tally.stuck = 1;
   } else if (state::HoldsNode(status)) {
     tally.settled = 1;
   }
@@ -162,7 +159,7 @@ std::shared_ptr<PodSet> DomainCounters::Selected(std::vector<OwnedTerm> terms) {
   if (found != selected_.end()) return found->second;
   auto made = std::make_shared<PodSet>(terms);
   state_.ForEachPod([&](const state::PodRecord& pod) {
-    if (pod.node == state::kNoId || !SelectedByAll(*made, pod.ns, LabelsOf(pod))) return;
+    if (pod.node == state::kNoId || !SelectedByAll(*made, pod.ns, pod.labels)) return;
     made->Change(pod.node, TallyOf(pod.status), {});
   });
   selected_.emplace(std::move(terms), made);
@@ -232,7 +229,7 @@ void DomainCounters::CountOwner(const state::PodRecord& pod, state::NodeId from,
 void DomainCounters::CountSelected(const state::PodRecord& pod, state::NodeId from,
                                    const PodTally& taken, state::NodeId to, const PodTally& added) {
   if (selecting_.empty()) return;
-  const model::StringMap& labels = LabelsOf(pod);
+  const model::StringMap& labels = pod.labels;
   selecting_.ForEach(labels, [&](PodSet* set) {
     if (!SelectedByAll(*set, pod.ns, labels)) return;
     if (from == to) {
@@ -373,7 +370,7 @@ std::string DomainCounters::CheckConsistency() const {
   state_.ForEachPod([&](const state::PodRecord& pod) {
     if (pod.node == state::kNoId) return;
     for (const auto& [terms, set] : selected_) {
-      if (SelectedByAll(*set, pod.ns, LabelsOf(pod))) {
+      if (SelectedByAll(*set, pod.ns, pod.labels)) {
         recount[set.get()][pod.node] += TallyOf(pod.status);
       }
     }

@@ -40,13 +40,16 @@ namespace fairlead::framework {
 
 // Pods by how they count on their node.
 struct PodTally {
-  int64_t settled = 0;    // kBinding, kBound, kRunning, kStuckInReleasing
+  int64_t settled = 0;    // kBinding, kBound, kRunning
   int64_t releasing = 0;  // kReleasing
+  int64_t stuck = 0;      // kStuckInReleasing: terminating, and nothing says that it will be gone
   int64_t promised = 0;   // kPipelined
   // On the node now.
-  [[nodiscard]] int64_t Holding() const { return settled + releasing; }
+  [[nodiscard]] int64_t Holding() const { return settled + releasing + stuck; }
   // There when what terminates is gone (state::IsAllocated).
-  [[nodiscard]] int64_t Staying() const { return settled + promised; }
+  [[nodiscard]] int64_t Staying() const { return settled + stuck + promised; }
+  // The same without those that terminate.
+  [[nodiscard]] int64_t Living() const { return settled + promised; }
   // Pods that others may be attracted by: a promised one attracts none before it is there.
   [[nodiscard]] int64_t Attracting(Capacity capacity) const {
     return capacity == Capacity::kNow ? Holding() : capacity == Capacity::kFuture ? Staying() : 0;
@@ -58,16 +61,20 @@ struct PodTally {
            : capacity == Capacity::kFuture ? Staying()
                                            : 0;
   }
-  [[nodiscard]] bool IsZero() const { return settled == 0 && releasing == 0 && promised == 0; }
+  [[nodiscard]] bool IsZero() const {
+    return settled == 0 && releasing == 0 && stuck == 0 && promised == 0;
+  }
   PodTally& operator+=(const PodTally& o) {
     settled += o.settled;
     releasing += o.releasing;
+    stuck += o.stuck;
     promised += o.promised;
     return *this;
   }
   PodTally& operator-=(const PodTally& o) {
     settled -= o.settled;
     releasing -= o.releasing;
+    stuck -= o.stuck;
     promised -= o.promised;
     return *this;
   }

@@ -121,8 +121,8 @@ class DomainPlugin : public virtual Plugin {
   [[nodiscard]] virtual bool AdmitsDomains(const Context& context, const state::NodeInfo& node,
                                            const TopologyKeys& keys) const = 0;
   // Appends numbers. While they stay the same, what AdmitsDomains() says of a node with these keys,
-  // whatever the capacity, changes only if a node in one of its domains of these keys has changed
-  // (NodeInfo::version).
+  // for this capacity or kFuture, changes only if a node in one of its domains of these keys has
+  // changed (NodeInfo::version).
   virtual void AddThresholds(const Context& context, const TopologyKeys& keys,
                              std::vector<int64_t>& thresholds) const = 0;
   // May its score be another one on two nodes that differ in no domain but those of `keys`?

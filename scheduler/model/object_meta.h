@@ -93,6 +93,13 @@ class StringMap {
   // With a pool the key is one of the pool; values are mostly of one object.
   void Set(absl::string_view key, absl::string_view value, TextPool* pool = nullptr);
   void Erase(absl::string_view key);
+  // No other map shares its memory.
+  [[nodiscard]] bool IsAlone() const { return !texts_ || texts_.IsAlone(); }
+  // The maps that share its memory, itself included.
+  [[nodiscard]] uint32_t holders() const { return texts_ ? texts_.holders() : 1; }
+  [[nodiscard]] bool SharesMemoryWith(const StringMap& other) const {
+    return texts_.IsSameAs(other.texts_);
+  }
   // Takes its texts from the pool from now on. O(n).
   void Intern(TextPool& pool);
 

@@ -13,12 +13,19 @@ int64_t NumberOf(const SchedulingCondition& condition) {
 }  // namespace
 
 std::optional<FailedAttempt> FailedAttemptOf(const PodGroup& group) {
-  if (group.scheduling_backoff == kTryForEver) return std::nullopt;
+  PodGroupSpec spec = group;
+  spec.node_pool = NodePoolOf(group);
+  return FailedAttemptOf(spec, group.scheduling_conditions);
+}
+
+std::optional<FailedAttempt> FailedAttemptOf(const PodGroupSpec& spec,
+                                             const std::vector<SchedulingCondition>& conditions) {
+  if (spec.scheduling_backoff == kTryForEver) return std::nullopt;
   const SchedulingCondition* newest = nullptr;
-  for (const SchedulingCondition& condition : group.scheduling_conditions) {
+  for (const SchedulingCondition& condition : conditions) {
     if (newest == nullptr || NumberOf(condition) > NumberOf(*newest)) newest = &condition;
   }
-  if (newest == nullptr || newest->node_pool != NodePoolOf(group)) return std::nullopt;
+  if (newest == nullptr || newest->node_pool != spec.node_pool) return std::nullopt;
   return FailedAttempt{newest->node_pool, newest->reason, newest->message};
 }
 

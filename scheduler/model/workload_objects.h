@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -52,6 +53,10 @@ struct Queue {
 struct TopologyConstraint {
   std::string topology, required_level, preferred_level;
   friend bool operator==(const TopologyConstraint&, const TopologyConstraint&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const TopologyConstraint& c) {
+    return H::combine(std::move(h), c.topology, c.required_level, c.preferred_level);
+  }
 };
 
 struct SubGroup {
@@ -61,6 +66,11 @@ struct SubGroup {
   std::optional<int32_t> min_sub_group;
   TopologyConstraint topology;
   friend bool operator==(const SubGroup&, const SubGroup&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const SubGroup& s) {
+    h = HashOptional(HashOptional(std::move(h), s.min_member), s.min_sub_group);
+    return H::combine(std::move(h), s.name, s.parent, s.topology);
+  }
 };
 
 enum class Preemptibility : uint8_t { kByPriority, kPreemptible, kNonPreemptible };
@@ -81,9 +91,9 @@ struct SchedulingCondition {
 inline constexpr int32_t kTryForEver = -1;
 inline constexpr int32_t kTryOnce = 1;  // in a node pool
 
-// scheduling.run.ai/v2alpha2.
-struct PodGroup {
-  ObjectMeta meta;
+// What a PodGroup says about how its pods are scheduled. Most groups differ in metadata and status
+// alone, so ClusterState keeps one copy for all that say the same.
+struct PodGroupSpec {
   std::string queue;
   std::string priority_class_name;
   Preemptibility preemptibility = Preemptibility::kByPriority;
@@ -95,9 +105,24 @@ struct PodGroup {
   int32_t scheduling_backoff = kTryForEver;
   std::optional<absl::Duration> preemption_delay;
   std::optional<absl::Duration> staleness_grace_period;
+  std::string node_pool;  // NodePoolOf() the group; set by ClusterState, not by decoders
+  std::string invalid;
+  friend bool operator==(const PodGroupSpec&, const PodGroupSpec&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const PodGroupSpec& s) {
+    h = HashOptional(HashOptional(std::move(h), s.min_member), s.min_sub_group);
+    h = HashOptional(HashOptional(std::move(h), s.preemption_delay), s.staleness_grace_period);
+    return H::combine(std::move(h), s.queue, s.priority_class_name, s.preemptibility, s.sub_groups,
+                      s.topology, s.mark_unschedulable, s.scheduling_backoff, s.node_pool,
+                      s.invalid);
+  }
+};
+
+// scheduling.run.ai/v2alpha2.
+struct PodGroup : PodGroupSpec {
+  ObjectMeta meta;
   std::string schedulability_hash;  // status.schedulability.hash, as the API server has it
   std::vector<SchedulingCondition> scheduling_conditions;  // of status, as the API server has them
-  std::string invalid;
 };
 
 // The node pool whose entry of schedulingConditions is ours.
@@ -116,6 +141,9 @@ struct FailedAttempt {
 // is tried again after a move to another pool, or after its entry is removed. An entry without a
 // number counts as the oldest; of equal ones the first counts.
 std::optional<FailedAttempt> FailedAttemptOf(const PodGroup& group);
+// The same of a spec with its `node_pool`, and the conditions of the status.
+std::optional<FailedAttempt> FailedAttemptOf(const PodGroupSpec& spec,
+                                             const std::vector<SchedulingCondition>& conditions);
 
 struct PriorityClass {
   ObjectMeta meta;

@@ -68,10 +68,15 @@ class Look {
       if (c.do_not_schedule && Value(node, c.topology_key) == nullptr) return false;
     }
     if (capacity_ == Capacity::kEmpty) return true;
+    if (capacity_ == Capacity::kNow && !SkewKept(node, /*promised=*/false)) return false;
+    return SkewKept(node, /*promised=*/true);
+  }
+
+  bool SkewKept(const NodeInfo& node, bool promised) const {
     return std::all_of(
         spec_.topology_spread.begin(), spec_.topology_spread.end(), [&](const auto& c) {
           if (!c.do_not_schedule) return true;
-          const std::map<std::string, int64_t> domains = Domains(c);
+          const std::map<std::string, int64_t> domains = Domains(c, promised);
           const auto here = domains.find(*Value(node, c.topology_key));
           int64_t least = 0;
           if (here != domains.end() && static_cast<int64_t>(domains.size()) >= c.min_domains) {
@@ -91,7 +96,7 @@ class Look {
       ++constraints;
       const std::string* value = Value(node, c.topology_key);
       if (value == nullptr) continue;
-      const std::map<std::string, int64_t> domains = Domains(c);
+      const std::map<std::string, int64_t> domains = Domains(c, /*promised=*/true);
       const auto [least, most] = Extremes(domains);
       const auto here = domains.find(*value);
       const int64_t pods = here == domains.end() ? least : here->second;
@@ -116,7 +121,7 @@ class Look {
   }
   static Selection Select(const PodAffinityTerm& term, const std::string& owner,
                           const PodRecord& pod) {
-    return model::Selects(term, owner, pod.ns, *pod.labels);
+    return model::Selects(term, owner, pod.ns, pod.labels);
   }
 
   // use(pod, node) of all pods on nodes that attract (or else: keep away).
@@ -127,7 +132,10 @@ class Look {
         const PodRecord& pod = state_.pod(id);
         const bool promised = pod.status == PodStatus::kPipelined;
         const bool there = capacity_ == Capacity::kNow ? state::HoldsNode(pod.status) : false;
-        const bool stays = capacity_ == Capacity::kFuture && state::IsAllocated(pod.status);
+        // A pod that is stuck while it terminates is no promise of its end.
+        const bool stays =
+            capacity_ == Capacity::kFuture &&
+            (state::IsAllocated(pod.status) || pod.status == PodStatus::kStuckInReleasing);
         if (there || stays || (promised && capacity_ == Capacity::kNow && !attracting))
           use(pod, *node);
       }
@@ -147,7 +155,7 @@ class Look {
       if (!Required(term)) continue;
       bool met = false;
       ForEachPod(true, [&](const PodRecord& pod, const NodeInfo& there) {
-        if (!MatchesAll(pod.ns, *pod.labels)) return;
+        if (!MatchesAll(pod.ns, pod.labels)) return;
         anywhere = anywhere || Value(there, term.topology_key) != nullptr;
         met = met || Near(node, there, term.topology_key);
       });
@@ -202,7 +210,8 @@ class Look {
     return sum;
   }
 
-  std::map<std::string, int64_t> Domains(const model::TopologySpreadConstraint& c) const {
+  std::map<std::string, int64_t> Domains(const model::TopologySpreadConstraint& c,
+                                         bool promised) const {
     std::map<std::string, int64_t> domains;
     for (const NodeInfo* node : nodes_) {
       const std::string* value = Value(*node, c.topology_key);
@@ -218,8 +227,12 @@ class Look {
       int64_t& pods = domains[*value];
       for (const state::PodId id : node->pods) {
         const PodRecord& pod = state_.pod(id);
-        if (!pod.terminating && state::IsAllocated(pod.status) && pod.ns == spec_.ns &&
-            c.selector.Matches(*pod.labels)) {
+        if (pod.status == PodStatus::kPipelined && !promised) continue;
+        // Evicted, but not told to end yet.
+        const bool victim =
+            pod.status == PodStatus::kReleasing && c.do_not_schedule && capacity_ == Capacity::kNow;
+        if (!pod.terminating && (state::IsAllocated(pod.status) || victim) && pod.ns == spec_.ns &&
+            c.selector.Matches(pod.labels)) {
           ++pods;
         }
       }

@@ -27,7 +27,7 @@ class DomainWorld {
   // Something happens outside of transactions.
   void Step() {
     const std::string node = absl::StrCat("n", Below(kNodes));
-    switch (Below(12)) {
+    switch (Below(15)) {
       case 0:
       case 1:
         state_.UpsertNode(Node(node));
@@ -45,6 +45,14 @@ class DomainWorld {
       }
       case 5:
         state_.RemovePod(Namespace(), absl::StrCat("p", Below(kPods)), "");
+        break;
+      case 6:
+      case 7:
+        ChangeVictim();
+        break;
+      case 8:
+        // What terminates does not end.
+        if (OneIn(2)) state_.MarkStuck(absl::FromUnixSeconds(1'000'000'000'000));
         break;
       default:
         state_.UpsertPod(Pod(node));
@@ -117,6 +125,34 @@ class DomainWorld {
     } else {
       state_.UpsertOrderedNode(Node(name), "request");
     }
+  }
+
+  // A pod becomes a victim; a victim runs on, or is told to end.
+  void ChangeVictim() {
+    std::vector<state::PodId> running, victims;
+    state_.ForEachPod([&](const state::PodRecord& pod) {
+      if (!pod.ours || pod.terminating) return;
+      if (pod.status == state::PodStatus::kReleasing) {
+        victims.push_back(pod.id);
+      } else if (pod.status == state::PodStatus::kRunning) {
+        running.push_back(pod.id);
+      }
+    });
+    if (victims.empty() || (!running.empty() && OneIn(2))) {
+      if (!running.empty()) state_.AssumeEvicted(running[Below(running.size())]);
+      return;
+    }
+    const state::PodId victim = victims[Below(victims.size())];
+    if (OneIn(2)) {
+      state_.ForgetEviction(victim);
+      return;
+    }
+    const state::PodRecord& pod = state_.pod(victim);
+    model::testing::PodBuilder builder(pod.ns, pod.name);
+    model::Pod told = builder.On(state_.node(pod.node).name()).Deleting().Build();
+    told.meta.labels = pod.labels;
+    told.spec = *state_.pod_class(pod.pod_class).spec;
+    state_.UpsertPod(told);
   }
 
   model::LabelSelector Selector() {

@@ -158,7 +158,7 @@ TEST_F(PluginTest, TypicalPodsAreLearnedFromWhatWaitsAndRuns) {
   AddPod(PodBuilder("ns", "a").GpuFraction(250).Cpu(2000).Scheduler("fairlead").On("n"));
   AddPod(PodBuilder("ns", "b").GpuFraction(250).Cpu(2000).Scheduler("fairlead"));
   AddPod(PodBuilder("ns", "c").Gpus(2).Cpu(3000).Scheduler("fairlead"));
-  AddPod(PodBuilder("ns", "d").Gpus(4).Scheduler("somebody-else").On("n"));
+  AddPod(PodBuilder("ns", "d").Gpus(4).Scheduler("another-scheduler").On("n"));
   AddPod(PodBuilder("ns", "e").Gpus(4).Scheduler("fairlead").On("n", model::PodPhase::kSucceeded));
   std::vector<std::string> shapes;
   for (const TypicalPod& pod : LearnTypicalPods(state_, CountPods(state_))) {

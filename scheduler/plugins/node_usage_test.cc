@@ -109,7 +109,7 @@ TEST_F(PluginTest, NodeResourcesFitPodSlots) {
   EXPECT_EQ(Why(*fit, "n"), "U Too many pods, Insufficient cpu");
 }
 
-TEST_F(PluginTest, NodeResourcesFitOvercommittedResourceOnlyRefusesWhoWantsIt) {
+TEST_F(PluginTest, NodeResourcesFitOvercommittedResourceOnlyRefusesPodsThatWantIt) {
   const auto fit = Only("NodeResourcesFit");
   AddNode(MakeNode("n", 2));
   AddPod(PodBuilder("ns", "other").Gpus(4).On("n"));  // bound by a scheduler that did not look

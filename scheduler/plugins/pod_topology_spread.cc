@@ -56,11 +56,7 @@ PodTopologySpread::Refusal PodTopologySpread::Judge(const Record& record,
     const NodeDomain where = tally->key().DomainOf(node);
     if (!where.has_key) return Refusal::kKey;
     if (context.capacity == Capacity::kEmpty) continue;
-    // A domain that only this node will open (it is being planned) is empty.
-    const SpreadTally::View here = tally->In(where.domain, context.capacity);
-    const int64_t least = here.is_domain ? tally->Floor(context.capacity) : 0;
-    const int64_t pods = here.is_domain ? here.pods : 0;
-    if (pods + (tally->counts_itself() ? 1 : 0) - least > c.max_skew) return Refusal::kSkew;
+    if (!tally->Admits(where.domain, context.capacity)) return Refusal::kSkew;
   }
   return Refusal::kNone;
 }
@@ -94,8 +90,8 @@ void PodTopologySpread::AddThresholds(const framework::Context& context, const T
                                       std::vector<int64_t>& thresholds) const {
   for (const auto& tally : RecordOf(context)) {
     if (!tally->constraint().do_not_schedule || !Has(&keys, tally->key())) continue;
-    thresholds.push_back(tally->Floor(Capacity::kNow));
-    thresholds.push_back(tally->Floor(Capacity::kFuture));
+    if (context.capacity == Capacity::kNow) tally->AddFloors(Capacity::kNow, thresholds);
+    tally->AddFloors(Capacity::kFuture, thresholds);
   }
 }
 

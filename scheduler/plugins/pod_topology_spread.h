@@ -7,7 +7,8 @@
 //   maxSkew where the least is 0 with fewer domains than minDomains. Domains are those of the nodes
 //   that have the keys of all such constraints and that the pod's node affinity and (if
 //   nodeTaintsPolicy is Honor) tolerations allow. Pods of the same namespace count, promised ones
-//   too, terminating ones do not.
+//   too, terminating ones do not. For Capacity::kNow a victim counts until it terminates, and
+//   the condition has to hold without the promised pods, too (spread_tally.h).
 // Score, mean over the constraints ScheduleAnyway: 100 in the domain with the fewest matching pods,
 // 0 in the one with the most, linear in between, 0 without the key; times kPreferenceStep. Upstream
 // weighs constraints by the logarithm of their number of domains; the order within one constraint

@@ -92,6 +92,57 @@ TEST_F(PodTopologySpreadTest, TerminatingPodsDoNotCount) {
   EXPECT_EQ(Why(*spread_, "a1"), "");
 }
 
+// Its eviction may wait for its pace, or be refused.
+TEST_F(PodTopologySpreadTest, VictimsCountNowUntilTheyAreToldToEnd) {
+  AddNode(Zoned("a1", "a"));
+  AddNode(Zoned("a2", "a"));
+  AddNode(Zoned("b1", "b"));
+  PodBuilder ends("ns", "ends");
+  ends.Label("app", "web").On("a1");
+  AddPod(ends);
+  Spread({Constraint("zone")});
+  EXPECT_EQ(Why(*spread_, "a2", Capacity::kFuture), kNo);
+  const state::PodId victim = state_.FindPod("ns", "ends");
+  state_.AssumeEvicted(victim);
+  EXPECT_EQ(Why(*spread_, "a2"), kNo);
+  EXPECT_EQ(Why(*spread_, "a2", Capacity::kFuture), "") << "a place to wait for";
+  state_.ForgetEviction(victim);
+  EXPECT_EQ(Why(*spread_, "a2", Capacity::kFuture), kNo) << "it runs on";
+  state_.AssumeEvicted(victim);
+  EXPECT_TRUE(state_.UpsertPod(ends.Deleting()).capacity) << "calls for a cycle";
+  EXPECT_EQ(Why(*spread_, "a2"), "");
+  EXPECT_EQ(Why(*spread_, "a2", Capacity::kFuture), "");
+}
+
+// A pod must not be bound for the sake of one that may come.
+TEST_F(PodTopologySpreadTest, TheSkewIsKeptWithAndWithoutPromisedPods) {
+  AddNode(Zoned("a1", "a"));
+  AddNode(Zoned("b1", "b"));
+  AddPods("a1", 1);
+  AddPod(PodBuilder("ns", "sibling").Label("app", "web"));
+  Spread({Constraint("zone")});
+  state::Transaction txn(state_);
+  txn.Pipeline(state_.FindPod("ns", "sibling"), state_.FindNode("b1"));
+  EXPECT_EQ(Why(*spread_, "a1"), kNo) << "zone b has no pod yet";
+  EXPECT_EQ(Why(*spread_, "a1", Capacity::kFuture), "") << "a place to wait for";
+  EXPECT_EQ(Why(*spread_, "b1"), "");
+  txn.RollbackTo(0);
+  txn.Allocate(state_.FindPod("ns", "sibling"), state_.FindNode("b1"));
+  EXPECT_EQ(Why(*spread_, "a1"), "");
+}
+
+TEST_F(PodTopologySpreadTest, VictimsDoNotCountForPreferences) {
+  AddNode(Zoned("a1", "a"));
+  AddNode(Zoned("b1", "b"));
+  AddPods("a1", 1);
+  model::TopologySpreadConstraint soft = Constraint("zone");
+  soft.do_not_schedule = false;
+  Spread({soft});
+  EXPECT_LT(Score(*spread_, "a1"), Score(*spread_, "b1"));
+  state_.AssumeEvicted(state_.FindPod("ns", "pod-1"));
+  EXPECT_EQ(Score(*spread_, "a1"), Score(*spread_, "b1"));
+}
+
 TEST_F(PodTopologySpreadTest, WhichNodesAreDomains) {
   AddNode(Zoned("a1", "a"));
   model::Node tainted = Zoned("b1", "b");

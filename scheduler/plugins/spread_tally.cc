@@ -42,24 +42,43 @@ SpreadTally::SpreadTally(framework::DomainCounters& counters,
   set_->AddView(this);
 }
 
-SpreadTally::View SpreadTally::In(DomainId domain, Capacity capacity) const {
+SpreadTally::View SpreadTally::In(DomainId domain, Capacity capacity) {
   const Sums& side = Side(capacity);
   if (domain >= side.by_domain.size()) return {};
   return {side.by_domain[domain].nodes > 0, side.by_domain[domain].pods};
 }
 
-int64_t SpreadTally::Least(Capacity capacity) const {
+int64_t SpreadTally::Least(Capacity capacity) {
   const Sums& side = Side(capacity);
   return side.by_pods.empty() ? 0 : side.by_pods.begin()->first;
 }
 
-int64_t SpreadTally::Most(Capacity capacity) const {
+int64_t SpreadTally::Most(Capacity capacity) {
   const Sums& side = Side(capacity);
   return side.by_pods.empty() ? 0 : side.by_pods.rbegin()->first;
 }
 
-int64_t SpreadTally::Floor(Capacity capacity) const {
-  return Domains(capacity) < constraint().min_domains ? 0 : Least(capacity);
+int64_t SpreadTally::FloorOf(const Sums& side) const {
+  return side.domains < constraint().min_domains || side.by_pods.empty()
+             ? 0
+             : side.by_pods.begin()->first;
+}
+
+bool SpreadTally::KeepsSkew(const Sums& side, DomainId domain) const {
+  const bool is_domain = domain < side.by_domain.size() && side.by_domain[domain].nodes > 0;
+  // A domain that only this node will open (it is being planned) is empty.
+  const int64_t over = is_domain ? side.by_domain[domain].pods - FloorOf(side) : 0;
+  return over + (counts_itself_ ? 1 : 0) <= constraint().max_skew;
+}
+
+bool SpreadTally::Admits(DomainId domain, Capacity capacity) {
+  if (!KeepsSkew(Side(capacity), domain)) return false;
+  return capacity != Capacity::kNow || KeepsSkew(unpromised_, domain);
+}
+
+void SpreadTally::AddFloors(Capacity capacity, std::vector<int64_t>& floors) {
+  floors.push_back(FloorOf(Side(capacity)));
+  if (capacity == Capacity::kNow) floors.push_back(FloorOf(unpromised_));
 }
 
 SpreadTally::NodeEntry SpreadTally::Read(state::NodeId id) const {
@@ -91,10 +110,45 @@ void SpreadTally::Change(Sums& side, DomainId id, int64_t nodes, int64_t pods) {
   ++side.domains;
 }
 
+int64_t SpreadTally::VictimsOn(state::NodeId id) const {
+  if (set_->On(id).releasing == 0) return 0;
+  const std::vector<state::PodId>& pods = state_.node(id).pods;
+  return std::count_if(pods.begin(), pods.end(), [this](state::PodId pod_id) {
+    const state::PodRecord& pod = state_.pod(pod_id);
+    return pod.status == state::PodStatus::kReleasing && !pod.terminating && pod.ns == spec_->ns &&
+           constraint().selector.Matches(pod.labels);
+  });
+}
+
+void SpreadTally::MarkStale(state::NodeId node) {
+  if (!constraint().do_not_schedule || nodes_[node].stale) return;
+  nodes_[node].stale = true;
+  stale_.push_back(node);
+}
+
+void SpreadTally::CountVictims() {
+  for (const state::NodeId node : stale_) {
+    NodeEntry& entry = nodes_[node];
+    entry.stale = false;
+    const int64_t former = entry.victims;
+    entry.victims = entry.now ? VictimsOn(node) : 0;
+    if (entry.victims == former) continue;
+    Change(now_, entry.domain, 0, entry.victims - former);
+    Change(unpromised_, entry.domain, 0, entry.victims - former);
+  }
+  stale_.clear();
+}
+
 void SpreadTally::OnTally(state::NodeId node, const PodTally& added, const PodTally& taken) {
-  const int64_t pods = added.Staying() - taken.Staying();
-  if (pods == 0 || node >= nodes_.size()) return;
+  if (node >= nodes_.size()) return;
+  if (added.releasing != taken.releasing) MarkStale(node);
+  const int64_t pods = added.Living() - taken.Living();
+  const int64_t settled = added.settled - taken.settled;
   const NodeEntry& entry = nodes_[node];
+  if (entry.now && settled != 0 && constraint().do_not_schedule) {
+    Change(unpromised_, entry.domain, 0, settled);
+  }
+  if (pods == 0) return;
   if (entry.now) Change(now_, entry.domain, 0, pods);
   if (entry.future) Change(future_, entry.domain, 0, pods);
 }
@@ -102,20 +156,39 @@ void SpreadTally::OnTally(state::NodeId node, const PodTally& added, const PodTa
 void SpreadTally::OnNodeObject(state::NodeId node) {
   if (node >= nodes_.size()) nodes_.resize(node + 1);
   NodeEntry& entry = nodes_[node];
-  const int64_t pods = set_->On(node).Staying();
-  if (entry.now) Change(now_, entry.domain, -1, -pods);
+  const PodTally on = set_->On(node);
+  const int64_t pods = on.Living();
+  if (entry.now) {
+    Change(now_, entry.domain, -1, -pods - entry.victims);
+    if (constraint().do_not_schedule) {
+      Change(unpromised_, entry.domain, -1, -on.settled - entry.victims);
+    }
+  }
   if (entry.future) Change(future_, entry.domain, -1, -pods);
+  const bool stale = entry.stale;
   entry = Read(node);
-  if (entry.now) Change(now_, entry.domain, 1, pods);
+  entry.stale = stale;
+  if (entry.now) {
+    Change(now_, entry.domain, 1, pods);
+    if (constraint().do_not_schedule) Change(unpromised_, entry.domain, 1, on.settled);
+  }
   if (entry.future) Change(future_, entry.domain, 1, pods);
+  if (on.releasing != 0) MarkStale(node);
 }
 
 std::string SpreadTally::CheckConsistency() const {
-  Sums now, future;
+  Sums now, future, unpromised;
   for (const auto& [name, id] : state_.nodes_by_name()) {
     const NodeEntry entry = Read(id);
-    const int64_t pods = set_->On(id).Staying();
-    if (entry.now) Change(now, entry.domain, 1, pods);
+    const PodTally on = set_->On(id);
+    const int64_t pods = on.Living();
+    const NodeEntry kept = id < nodes_.size() ? nodes_[id] : NodeEntry();
+    const bool counted = constraint().do_not_schedule && !kept.stale;
+    const int64_t victims = counted ? VictimsOn(id) : kept.victims;
+    if (entry.now) {
+      Change(now, entry.domain, 1, pods + victims);
+      if (constraint().do_not_schedule) Change(unpromised, entry.domain, 1, on.settled + victims);
+    }
     if (entry.future) Change(future, entry.domain, 1, pods);
   }
   const auto same = [](Sums& recount, const Sums& kept) {
@@ -125,7 +198,7 @@ std::string SpreadTally::CheckConsistency() const {
     return recount.by_domain == by_domain && recount.by_pods == kept.by_pods &&
            recount.domains == kept.domains;
   };
-  if (same(now, now_) && same(future, future_)) return "";
+  if (same(now, now_) && same(future, future_) && same(unpromised, unpromised_)) return "";
   return absl::StrCat("pods spread by ", constraint().topology_key, " in namespace ", spec_->ns);
 }
 

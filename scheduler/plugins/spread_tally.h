@@ -6,9 +6,17 @@
 // and the pod's node affinity and tolerations allow it if the constraint honours them. Pods count
 // where they stay: promised ones too, terminating ones do not.
 //
-// Follows the counters of the framework (framework::SetView). Thread-safety: the state's.
-// Complexity: O(log of the different counts) a change, O(1) a question. Memory: 8 bytes a node, 40
-// a domain.
+// A victim is released by the decision, and runs until its eviction is sent and accepted. Until the
+// API server shows that it terminates, a constraint DoNotSchedule counts it for Capacity::kNow, as
+// upstream does, and not for kFuture: a pod that passes only without the victim waits for its end.
+// Preferences (ScheduleAnyway) do not count victims: they also compare places to wait for.
+//
+// Follows the counters of the framework (framework::SetView). These do not tell victims from pods
+// that terminate, so the victims of a node are counted from the rows when kNow is asked about next
+// (a search for victims asks about kFuture alone). Thread-safety: the state's. Complexity: O(log of
+// the different counts) a change; O(1) a question, and O(pods of the nodes on which the number of
+// matching released pods has changed) for the first one about kNow after that. Memory: 16 bytes a
+// node, 60 a domain.
 #pragma once
 
 #include <cstdint>
@@ -34,23 +42,22 @@ class SpreadTally final : public framework::SetView {
     return spec_->topology_spread[index_];
   }
   [[nodiscard]] const framework::TopologyKey& key() const { return *key_; }
-  // Whether the pods of the class count themselves, once they are placed.
-  [[nodiscard]] bool counts_itself() const { return counts_itself_; }
 
   // What the domains of one capacity say.
   struct View {
     bool is_domain = false;  // some node of it counts
     int64_t pods = 0;        // in the domain
   };
-  [[nodiscard]] View In(framework::DomainId domain, framework::Capacity capacity) const;
-  [[nodiscard]] int64_t Domains(framework::Capacity capacity) const {
-    return Side(capacity).domains;
-  }
+  [[nodiscard]] View In(framework::DomainId domain, framework::Capacity capacity);
   // 0 without domains.
-  [[nodiscard]] int64_t Least(framework::Capacity capacity) const;
-  [[nodiscard]] int64_t Most(framework::Capacity capacity) const;
-  // What a domain may have the maximal skew more than: the least, or 0 with too few domains.
-  [[nodiscard]] int64_t Floor(framework::Capacity capacity) const;
+  [[nodiscard]] int64_t Least(framework::Capacity capacity);
+  [[nodiscard]] int64_t Most(framework::Capacity capacity);
+  // Whether the domain may take one more pod of the class. A domain without nodes that count is
+  // empty. For Capacity::kNow this holds with the promised pods and without them, as upstream asks
+  // twice if pods are nominated: a promise may be broken.
+  [[nodiscard]] bool Admits(framework::DomainId domain, framework::Capacity capacity);
+  // Appends what domains may have the maximal skew more than: the least, or 0 with too few domains.
+  void AddFloors(framework::Capacity capacity, std::vector<int64_t>& floors);
 
   void OnTally(state::NodeId node, const framework::PodTally& added,
                const framework::PodTally& taken) override;
@@ -71,11 +78,22 @@ class SpreadTally final : public framework::SetView {
   struct NodeEntry {
     framework::DomainId domain = framework::kNoDomain;
     bool now = false, future = false;  // counts for that capacity
+    bool stale = false;                // its victims may be others: it is in stale_
+    int64_t victims = 0;               // that now_ counts
   };
-  [[nodiscard]] const Sums& Side(framework::Capacity capacity) const {
-    return capacity == framework::Capacity::kNow ? now_ : future_;
+  [[nodiscard]] const Sums& Side(framework::Capacity capacity) {
+    if (capacity != framework::Capacity::kNow) return future_;
+    if (!stale_.empty()) CountVictims();
+    return now_;
   }
+  [[nodiscard]] int64_t FloorOf(const Sums& side) const;
+  [[nodiscard]] bool KeepsSkew(const Sums& side, framework::DomainId domain) const;
   [[nodiscard]] NodeEntry Read(state::NodeId node) const;
+  // Pods of the set that are released and do not terminate. O(pods of the node).
+  [[nodiscard]] int64_t VictimsOn(state::NodeId node) const;
+  void MarkStale(state::NodeId node);
+  // Of the stale nodes.
+  void CountVictims();
   static void Change(Sums& side, framework::DomainId domain, int64_t nodes, int64_t pods);
 
   const state::ClusterState& state_;
@@ -83,9 +101,11 @@ class SpreadTally final : public framework::SetView {
   const size_t index_;
   const std::shared_ptr<framework::TopologyKey> key_;
   const std::shared_ptr<framework::PodSet> set_;
-  const bool counts_itself_;
+  const bool counts_itself_;  // pods of the class, once they are placed
   std::vector<NodeEntry> nodes_;
+  std::vector<state::NodeId> stale_;  // each once; empty for ScheduleAnyway
   Sums now_, future_;
+  Sums unpromised_;  // as now_, without promised pods
 };
 
 // True if the labels have the keys of all constraints DoNotSchedule.

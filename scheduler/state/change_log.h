@@ -42,7 +42,7 @@ struct StateChange {
     // more. If the amount or the queue changes, both are told, the second first.
     kPodCharged,
     kPodReleased,
-    // The labels of a pod on a node are about to be others; are others now. Both are told.
+    // Labels or `terminating` of a pod on a node are about to change; have changed. Both are told.
     kPodLabelsGo,
     kPodLabelsCome,
     // The last pod of the class goes, and with it the row: the id may be given to another class.

@@ -52,7 +52,7 @@ struct Picture {
   std::map<NodeId, OnNode> usage;
   std::map<NodeId, Object> objects;
   std::map<NodeId, uint64_t> ranks;
-  std::map<WorkloadId, std::vector<PodId>> workloads;
+  std::map<WorkloadId, PodIds> workloads;
   std::map<TopologyId, std::string> topologies;
   std::map<std::pair<ClaimId, NodeId>, std::vector<std::string>> devices;
   std::map<PriorityClassId, std::string> priority_classes;

@@ -34,13 +34,11 @@ const char* PodStatusName(PodStatus status) {
   return "Unknown";
 }
 
-ClusterState::ClusterState(StateOptions options)
-    : options_(std::move(options)), pod_index_(0, PodIndexHash{&pods_}, PodIndexEqual{&pods_}) {}
+ClusterState::ClusterState(StateOptions options) : options_(std::move(options)) {}
 ClusterState::~ClusterState() = default;
 
 PodId ClusterState::FindPod(absl::string_view ns, absl::string_view name) const {
-  const auto found = pod_index_.find(PodIndexHash::Name{ns, name});
-  return found == pod_index_.end() ? kNoId : *found;
+  return pod_index_.Find(ns, name);
 }
 
 NodeId ClusterState::FindNode(absl::string_view name) const {
@@ -49,8 +47,7 @@ NodeId ClusterState::FindNode(absl::string_view name) const {
 }
 
 WorkloadId ClusterState::FindGroup(absl::string_view ns, absl::string_view name) const {
-  auto it = group_index_.find(model::Key(ns, name));
-  return it == group_index_.end() ? kNoId : it->second;
+  return group_index_.Find(ns, name);
 }
 
 void ClusterState::Subscribe(StateSubscriber* subscriber) {

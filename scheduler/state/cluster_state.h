@@ -22,6 +22,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "base/prefetch.h"
+#include "base/shared.h"
+#include "base/shared_pool.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/model/cluster_event.h"
 #include "scheduler/model/devices.h"
@@ -31,6 +33,7 @@
 #include "scheduler/state/disruption_budgets.h"
 #include "scheduler/state/grace_ends.h"
 #include "scheduler/state/records.h"
+#include "scheduler/state/rows.h"
 
 namespace fairlead::state {
 
@@ -75,6 +78,8 @@ struct Change {
     return *this;
   }
 };
+
+struct WorkloadTerms;  // what the objects of a workload say about it (workloads.cc)
 
 class ClusterState {
  public:
@@ -220,6 +225,10 @@ class ClusterState {
   [[nodiscard]] std::vector<model::ResourceClaim> ClaimsOf(PodId pod) const;
   // "ns/name" of all its claims. Valid until the next change.
   [[nodiscard]] const std::vector<std::string>& ClaimKeysOf(PodId pod) const;
+  // Texts that rows share: specs of groups, annotations of pods, labels of pods. O(1).
+  [[nodiscard]] size_t shared_values() const {
+    return group_specs_.size() + hint_pool_.size() + labels_index_.size();
+  }
   // Keys of claims that are allocated for pods of ours alone that all wait for a node: no pod uses
   // them. O(claims).
   [[nodiscard]] std::vector<std::string> IdleClaims() const;
@@ -348,11 +357,30 @@ class ClusterState {
   // The claim took or gave back devices of the node.
   void TellClaim(ClaimId claim, absl::string_view node);
   void TellBudget(BudgetId id, bool gone);
+  // Parts of CheckConsistency (consistency.cc).
   [[nodiscard]] std::string CheckDevices() const;
+  [[nodiscard]] std::string CheckNode(const NodeInfo& node) const;
+  [[nodiscard]] std::string CheckPod(const PodRecord& pod) const;
+  // `succeeded`: the marks of its pods that succeeded.
+  [[nodiscard]] std::string CheckWorkload(const Workload& workload, uint32_t succeeded) const;
+  void SumGpuShares(const PodRecord& pod, const NodeInfo& node,
+                    std::map<std::string, GpuGroup>& groups) const;
+  [[nodiscard]] model::Resources CountedForQueues(const NodeInfo& node) const;
+  // Parts of UpsertPod.
+  [[nodiscard]] bool IsOurs(const model::Pod& pod) const;
+  // It counts in by_status of its group and is nowhere else: not among the group's pods either, of
+  // which there may be as many again for every completion of a Job.
+  void MarkSucceeded(const model::Pod& pod);
+  // The spec that the pod is classed by: its own, or `changed`, which is filled if they differ.
+  const model::PodSpec& SpecOfClass(const model::Pod& pod, bool ours,
+                                    std::optional<model::PodSpec>& changed) const;
+  PodRecord& AddPod(const model::Pod& pod, bool ours, const model::PodSpec& spec);
+  // What its metadata says about the pod alone.
+  void ReadMeta(PodRecord& record, const model::Pod& pod);
   Change PlaceFromApi(PodRecord& record, const model::Pod& pod);
   void ReadStartedUnder(PodRecord& record, const model::Pod& pod);
   // Null: the queue of its workload.
-  void SetStartedUnder(PodRecord& record, std::shared_ptr<const std::string> queue);
+  void SetStartedUnder(PodRecord& record, Shared<std::string> queue);
   void ErasePod(PodId id);
   void ReadTaskPriority(PodRecord& record, const model::Pod& pod);
 
@@ -373,6 +401,8 @@ class ClusterState {
   NodeId NodeForPod(absl::string_view name);
   void DropNodeIfUnused(NodeId id);
   void ReplaceNodeObject(NodeInfo& node, model::Node object);
+  // The node no longer exists: drops its row, or parks what pods are on it still.
+  void EmptyNode(NodeId id);
   void Tell(const StateChange& change) {
     ++version_;
     for (StateSubscriber* subscriber : subscribers_[static_cast<size_t>(change.kind)]) {
@@ -392,9 +422,10 @@ class ClusterState {
   void ForgetUnusedNames();
   PodClassId InternClass(const model::PodSpec& spec);
   void ReleaseClass(PodClassId id);
-  std::shared_ptr<const model::StringMap> InternLabels(const model::StringMap& labels);
+  model::StringMap InternLabels(const model::StringMap& labels);
+  void ReleaseLabels(const model::StringMap& labels);
   bool TakeLabels(PodRecord& record, const model::StringMap& labels);
-  const std::shared_ptr<const std::string>& InternQueue(const std::string& queue);
+  const Shared<std::string>& InternQueue(const std::string& queue);
   void AttachToWorkload(PodRecord& pod, const model::Pod& object);
   void DetachFromWorkload(PodRecord& pod);
   void InsertInTaskOrder(Workload& workload, PodId pod);
@@ -402,13 +433,22 @@ class ClusterState {
   void RefreshSets(Workload& workload);
   // Puts a pod where its label says; true if that is another set than before.
   bool AssignSet(PodRecord& pod);
+  // The row of a PodGroup, which is new.
+  WorkloadId NewGroup(absl::string_view ns, absl::string_view name);
   // What a PodGroup says of its past, and what was said instead (group_past.cc); true if something
   // changed. `old` is what it was before; null if it was not there.
-  bool ReadPast(Workload& workload, const model::PodGroup* old);
-  bool ReadStaleSince(Workload& workload);
-  bool ReadLastEviction(Workload& workload);
-  static bool ReadFailedAttempt(Workload& workload, const model::PodGroup* old);
+  struct FormerGroup {
+    std::string uid;
+    Shared<model::PodGroupSpec> spec;
+    GroupStatus status;
+  };
+  bool ReadPast(Workload& workload, const FormerGroup* old);
+  static bool ReadStaleSince(Workload& workload);
+  static bool ReadLastEviction(Workload& workload);
+  static bool ReadFailedAttempt(Workload& workload, const FormerGroup* old);
   [[nodiscard]] absl::Time TurnOf(const Workload& workload) const;  // as JobOrder says
+  [[nodiscard]] WorkloadTerms TermsOfFirstPod(const Workload& workload) const;
+  [[nodiscard]] WorkloadTerms TermsOf(const Workload& workload) const;
   // Re-reads what the objects say about it; true if something changed.
   bool RefreshWorkload(Workload& workload);
   // The same, and tells all that depends on it; also if `changed` already.
@@ -432,56 +472,13 @@ class ClusterState {
       free_priority_classes_;
   size_t live_pods_ = 0, live_workloads_ = 0;
   uint64_t virtual_nodes_ = 0, virtual_pods_ = 0;  // that there are now
-  // The pods by namespace and name, which are in their rows alone.
-  struct PodIndexHash {
-    using is_transparent = void;
-    using Name = std::pair<absl::string_view, absl::string_view>;
-    static Name View(const Name& name, const std::deque<PodRecord>*) { return name; }
-    static Name View(PodId pod, const std::deque<PodRecord>* pods) {
-      return {(*pods)[pod].ns, (*pods)[pod].name};
-    }
-    template <typename Key>
-    size_t operator()(const Key& key) const {
-      return absl::Hash<Name>()(View(key, pods));
-    }
-    const std::deque<PodRecord>* pods;
-  };
-  struct PodIndexEqual {
-    using is_transparent = void;
-    template <typename A, typename B>
-    bool operator()(const A& a, const B& b) const {
-      return PodIndexHash::View(a, pods) == PodIndexHash::View(b, pods);
-    }
-    const std::deque<PodRecord>* pods;
-  };
-  absl::flat_hash_set<PodId, PodIndexHash, PodIndexEqual> pod_index_;
+  RowsByName<PodRecord> pod_index_{pods_};
   std::map<std::string, NodeId, std::less<>> nodes_by_name_;
-  absl::flat_hash_map<std::string, WorkloadId> group_index_;  // "ns/name" of PodGroups
+  RowsByName<Workload> group_index_{workloads_};  // those of PodGroups
+  SharedPool<model::PodGroupSpec> group_specs_;
   absl::flat_hash_map<model::PodSpec, PodClassId> class_index_;
-  // Equal labels are one map.
-  struct LabelsHash {
-    using is_transparent = void;
-    size_t operator()(const model::StringMap& labels) const {
-      return absl::Hash<model::StringMap>()(labels);
-    }
-    size_t operator()(const std::shared_ptr<const model::StringMap>& labels) const {
-      return (*this)(*labels);
-    }
-  };
-  struct LabelsEqual {
-    using is_transparent = void;
-    static const model::StringMap* View(const model::StringMap& labels) { return &labels; }
-    static const model::StringMap* View(const std::shared_ptr<const model::StringMap>& labels) {
-      return labels.get();
-    }
-    template <typename A, typename B>
-    bool operator()(const A& a, const B& b) const {
-      return *View(a) == *View(b);
-    }
-  };
-  absl::flat_hash_set<std::shared_ptr<const model::StringMap>, LabelsHash, LabelsEqual>
-      labels_index_;
-  model::TextPool texts_;  // of labels
+  absl::flat_hash_set<model::StringMap> labels_index_;  // equal labels are one map
+  model::TextPool texts_;                               // of labels
   std::deque<model::PriorityClass> priority_classes_;
   absl::flat_hash_map<std::string, PriorityClassId> priority_class_index_;
   PriorityClassId global_default_class_ = kNoId;  // of several the lowest
@@ -502,8 +499,8 @@ class ClusterState {
                         p.owner_kind, p.staleness_grace, p.preemption_delay, p.preemptibility);
     }
   };
-  std::vector<std::shared_ptr<const PodHints>> hints_;  // by PodId
-  absl::flat_hash_map<PodHints, std::weak_ptr<const PodHints>> hints_index_;
+  SharedPool<PodHints> hint_pool_;
+  std::vector<Shared<PodHints>> hints_;  // by PodId
   DisruptionBudgets budgets_{[this](BudgetId id, bool gone) { TellBudget(id, gone); }};
   GraceEnds grace_ends_;  // of pods that are kReleasing, as the API server has them
   DeviceAllocator devices_{
@@ -515,9 +512,10 @@ class ClusterState {
   absl::flat_hash_map<PodId, PodClaims> pod_claims_;  // of pods that have any
   model::ResourceSum total_for_queues_;
   size_t softly_tainted_nodes_ = 0;
+  uint64_t last_class_serial_ = 0;
   size_t classes_gone_ = 0;  // since ForgetUnusedNames() looked last
-  absl::flat_hash_map<std::string, std::weak_ptr<const std::string>> started_under_index_;
-  std::shared_ptr<const std::string> started_under_last_;           // of it, the one asked for last
+  SharedPool<std::string> queue_names_;
+  Shared<std::string> queue_name_last_;                             // of them, the last one
   absl::flat_hash_map<std::string, std::string> recorded_parents_;  // RecordedParentOf()
   bool deciding_ = false;
   std::map<int64_t, size_t> gpu_memories_;  // MiB -> nodes that have such GPUs

@@ -222,6 +222,89 @@ TEST_F(ClusterStateTest, GroupMayComeAfterItsPodsAndGoBefore) {
   EXPECT_EQ(books_.removals, 1);
 }
 
+// With a PodGroup for every pod, what groups have in common must not be kept once for each.
+TEST_F(ClusterStateTest, GroupsThatSayTheSameShareIt) {
+  model::PodGroup first = MakeGroup("ns", "g1", "q", 1);
+  first.meta.annotations.Set("kai.scheduler/top-owner-metadata", "job-1");
+  first.meta.labels.Set("app", "one");
+  state_.UpsertPodGroup(first);
+  state_.UpsertPodGroup(MakeGroup("other", "g2", "q", 1));
+  state_.UpsertPodGroup(MakeGroup("ns", "g3", "q", 2));
+  model::PodGroup elsewhere = MakeGroup("ns", "g4", "q", 1);
+  elsewhere.meta.labels.Set(model::kNodePoolLabel, "a100");
+  state_.UpsertPodGroup(elsewhere);
+  const auto spec = [&](absl::string_view ns, absl::string_view name) {
+    return state_.workload(state_.FindGroup(ns, name)).group;
+  };
+  EXPECT_TRUE(spec("ns", "g1").IsSameAs(spec("other", "g2")));
+  EXPECT_FALSE(spec("ns", "g1").IsSameAs(spec("ns", "g3")));
+  EXPECT_FALSE(spec("ns", "g1").IsSameAs(spec("ns", "g4")));
+  EXPECT_EQ(spec("ns", "g1")->node_pool, model::kDefaultNodePool);
+  EXPECT_EQ(spec("ns", "g4")->node_pool, "a100");
+  // One of them says something else from now on.
+  state_.UpsertPodGroup(MakeGroup("other", "g2", "q2", 1));
+  EXPECT_EQ(spec("ns", "g1")->queue, "q");
+  EXPECT_EQ(spec("other", "g2")->queue, "q2");
+  state_.UpsertPodGroup(MakeGroup("other", "g2", "q", 1));
+  EXPECT_TRUE(spec("ns", "g1").IsSameAs(spec("other", "g2")));
+}
+
+TEST_F(ClusterStateTest, AGroupIsFoundByItsNamesAsLongAsItExists) {
+  state_.UpsertPodGroup(MakeGroup("a", "g", "q", 1));
+  state_.UpsertPodGroup(MakeGroup("b", "g", "q", 1));
+  const WorkloadId first = state_.FindGroup("a", "g");
+  ASSERT_NE(first, kNoId);
+  EXPECT_NE(first, state_.FindGroup("b", "g"));
+  EXPECT_EQ(state_.FindGroup("a", "other"), kNoId);
+  EXPECT_EQ(state_.FindGroup("", "a/g"), kNoId);
+  state_.RemovePodGroup("a", "g", "");
+  EXPECT_EQ(state_.FindGroup("a", "g"), kNoId);
+  // The row is another group's now.
+  state_.UpsertPodGroup(MakeGroup("c", "h", "q", 1));
+  EXPECT_EQ(state_.FindGroup("c", "h"), first);
+  EXPECT_EQ(state_.FindGroup("a", "g"), kNoId);
+  EXPECT_NE(state_.FindGroup("b", "g"), kNoId);
+}
+
+TEST_F(ClusterStateTest, WhatAGroupHasOfItsOwnFollowsTheObject) {
+  model::PodGroup group = MakeGroup("ns", "g", "q", 1);
+  group.meta.generation = 1;
+  state_.UpsertPodGroup(group);
+  state_.UpsertPod(PodBuilder("ns", "a").Group("g"));
+  const auto version = [&] { return WorkloadOf("a").version; };
+  uint64_t before = version();
+  EXPECT_FALSE(state_.UpsertPodGroup(group).Any());
+  EXPECT_EQ(version(), before);
+  group.meta.generation = 2;
+  EXPECT_TRUE(state_.UpsertPodGroup(group).workloads);
+  EXPECT_GT(version(), before);
+  EXPECT_EQ(WorkloadOf("a").generation, 2);
+  // A start that is no time counts as none.
+  before = version();
+  group.meta.annotations.Set(model::kLastStartAnnotation, "soon");
+  state_.UpsertPodGroup(group);
+  EXPECT_EQ(version(), before);
+  group.meta.annotations.Set(model::kLastStartAnnotation, "2026-11-01T00:00:00Z");
+  state_.UpsertPodGroup(group);
+  EXPECT_GT(version(), before);
+  EXPECT_EQ(WorkloadOf("a").group_start, absl::FromUnixSeconds(1'793'491'200));
+  // What schedulers wrote calls for no cycle, and is gone with the object.
+  group.schedulability_hash = "h";
+  EXPECT_FALSE(state_.UpsertPodGroup(group).Any());
+  EXPECT_EQ(WorkloadOf("a").group_status->schedulability_hash, "h");
+  state_.RemovePodGroup("ns", "g", "");
+  EXPECT_EQ(WorkloadOf("a").group_status->schedulability_hash, "");
+  EXPECT_EQ(WorkloadOf("a").generation, 0);
+  EXPECT_EQ(WorkloadOf("a").group_start, absl::InfinitePast());
+}
+
+// A million groups of one pod each have to fit into the memory that scale_100k is given: what few
+// of them have belongs behind a pointer.
+TEST_F(ClusterStateTest, RowsStaySmall) {
+  EXPECT_LE(sizeof(Workload), 328u);
+  EXPECT_LE(sizeof(PodRecord), 224u);
+}
+
 TEST_F(ClusterStateTest, PriorityAndPreemptibilityFollowKaisRules) {
   // No classes in the cluster: 50, preemptible.
   state_.UpsertPod(PodBuilder("ns", "a"));

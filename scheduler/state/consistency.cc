@@ -21,13 +21,11 @@ std::string Text(const model::Resources& r, const model::ResourceNames& names) {
 // The sets of a workload and where its pods belong, made again from its PodGroup and their labels.
 std::string CheckSets(const ClusterState& state, const Workload& workload) {
   const std::vector<GangSet> sets =
-      workload.group == nullptr ? SingleSet() : ReadGangSets(*workload.group).sets;
+      workload.group == nullptr ? SingleSet() : ReadGangSets(*workload.group, "").sets;
   std::vector<int32_t> active(sets.size(), 0);
   for (PodId id : workload.pods) {
     const PodRecord& pod = state.pod(id);
-    const absl::string_view label =
-        pod.labels == nullptr ? absl::string_view() : pod.labels->Get(model::kSubGroupLabel);
-    const int32_t set = SetOfLabel(workload, label);
+    const int32_t set = SetOfLabel(workload, pod.labels.Get(model::kSubGroupLabel));
     if (pod.set != set) {
       return absl::StrCat("pod ", pod.name, ": set ", pod.set, " but its label says ", set);
     }
@@ -65,82 +63,131 @@ std::string SetsText(const Workload& workload) {
 
 }  // namespace
 
+void ClusterState::SumGpuShares(const PodRecord& pod, const NodeInfo& node,
+                                std::map<std::string, GpuGroup>& groups) const {
+  const int64_t mib = ShareMib(classes_[pod.pod_class].spec->gpu_share, node.gpu_memory_mib);
+  for (const std::string& group_id : pod.gpu_groups) {
+    GpuGroup& group = groups[group_id];
+    group.id = group_id;
+    group.closed = closed_gpus_.contains({node.name(), group_id});
+    if (classes_[pod.pod_class].reservation) {
+      ++group.reservations;
+      if (pod.status == PodStatus::kReleasing) ++group.ending;
+    } else if (pod.status == PodStatus::kPipelined) {
+      ++group.pipelined;
+      group.pipelined_mib += mib;
+    } else if (pod.status == PodStatus::kReleasing) {
+      group.used_mib += mib;
+      ++group.releasing;
+      group.releasing_mib += mib;
+    } else {
+      group.used_mib += mib;
+      ++group.active;
+    }
+  }
+}
+
+std::string ClusterState::CheckNode(const NodeInfo& node) const {
+  const std::string& name = node.name();
+  model::ResourceSum used, releasing, pipelined, others;
+  std::map<std::string, GpuGroup> groups;
+  for (PodId pod_id : node.pods) {
+    const PodRecord& pod = pods_[pod_id];
+    if (pod.node != node.id) {
+      return absl::StrCat("node ", name, " lists pod ", pod.name, " of elsewhere");
+    }
+    const model::Resources& requests = classes_[pod.pod_class].requests;
+    if (HoldsNode(pod.status)) used += requests;
+    if (HoldsNode(pod.status) && !pod.ours) others += ChargeToOthers(pod, node);
+    if (pod.status == PodStatus::kReleasing) releasing += requests;
+    if (pod.status == PodStatus::kPipelined) pipelined += requests;
+    SumGpuShares(pod, node, groups);
+  }
+  // Every GPU of which a pod has, or is promised, a share counts as one, in one of the three.
+  std::vector<GpuGroup> expected;
+  for (const auto& [group_id, group] : groups) {
+    expected.push_back(group);
+    const bool held = group.active + group.releasing + group.reservations > 0;
+    const auto add = [](model::ResourceSum& to) { to.Add(model::kGpu, 1000); };
+    if (held) add(used);
+    if (held && group.active == 0) add(releasing);
+    if (group.active == 0 && group.pipelined > 0) add(pipelined);
+  }
+  if (expected != node.gpu_groups) return absl::StrCat("node ", name, ": GPU groups differ");
+  if (!(used == node.used)) {
+    return absl::StrCat("node ", name, ": used ", Text(node.used, names_), "but pods make ",
+                        Text(used, names_));
+  }
+  if (!(releasing == node.releasing)) return absl::StrCat("node ", name, ": releasing differs");
+  if (!(pipelined == node.pipelined)) return absl::StrCat("node ", name, ": pipelined differs");
+  if (!(others == node.used_by_others)) return absl::StrCat("node ", name, ": others differ");
+  return "";
+}
+
+// Its part of total_for_queues_, of a node whose used_by_others is right.
+model::Resources ClusterState::CountedForQueues(const NodeInfo& node) const {
+  if (!CountsForQueues(node)) return {};
+  model::Resources share = node.allocatable;
+  share.Set(model::kGpu, share[model::kGpu] +
+                             std::min(OtherGpusMilli(node.object.allocatable), kMaxNodeAmount) +
+                             1000 * devices_.CountGpus(node.name()));
+  for (size_t i = 0; i < share.size(); ++i) {
+    const auto resource = static_cast<model::ResourceIndex>(i);
+    const int64_t others = node.used_by_others[resource];
+    if (others > 0) share.Set(resource, std::max<int64_t>(0, share[resource] - others));
+  }
+  return share;
+}
+
+std::string ClusterState::CheckPod(const PodRecord& pod) const {
+  const bool on_node = HoldsNode(pod.status) || pod.status == PodStatus::kPipelined;
+  if (on_node != (pod.node != kNoId)) return absl::StrCat("pod ", pod.name, ": status and node");
+  if ((on_node && classes_[pod.pod_class].SharesGpu()) == pod.gpu_groups.empty()) {
+    return absl::StrCat("pod ", pod.name, ": GPU groups and node");
+  }
+  if (std::set<std::string>(pod.gpu_groups.begin(), pod.gpu_groups.end()).size() !=
+      pod.gpu_groups.size()) {
+    return absl::StrCat("pod ", pod.name, " shares one GPU twice");
+  }
+  if (on_node &&
+      std::count(nodes_[pod.node].pods.begin(), nodes_[pod.node].pods.end(), pod.id) != 1) {
+    return absl::StrCat("pod ", pod.name, " is not listed once on its node");
+  }
+  if (pod.ours != (pod.workload != kNoId)) return absl::StrCat("pod ", pod.name, ": workload");
+  if (pod.started_under != nullptr && !on_node) {
+    return absl::StrCat("pod ", pod.name, " has a queue that it was started under, and no node");
+  }
+  return "";
+}
+
+std::string ClusterState::CheckWorkload(const Workload& workload, uint32_t succeeded) const {
+  uint32_t counts[kPodStatusCount] = {};
+  counts[static_cast<int>(PodStatus::kSucceeded)] = succeeded;
+  for (PodId pod : workload.pods) {
+    if (pods_[pod].workload != workload.id) {
+      return absl::StrCat("workload ", workload.name, ": foreign pod");
+    }
+    ++counts[static_cast<int>(pods_[pod].status)];
+  }
+  if (!std::equal(std::begin(counts), std::end(counts), std::begin(workload.by_status))) {
+    return absl::StrCat("workload ", workload.name, ": counts by status");
+  }
+  if (std::string wrong = CheckSets(*this, workload); !wrong.empty()) return wrong;
+  if (workload.turn != TurnOf(workload)) {
+    return absl::StrCat("workload ", workload.name, ": its turn is not what its first pod says");
+  }
+  return "";
+}
+
 std::string ClusterState::CheckConsistency() const {
   model::ResourceSum total;
   size_t softly_tainted = 0;
   for (const auto& [name, id] : nodes_by_name_) {
     const NodeInfo& node = nodes_[id];
     if (node.id != id || node.name() != name) return absl::StrCat("node ", name, ": wrong index");
-    model::ResourceSum used, releasing, pipelined, others;
-    std::map<std::string, GpuGroup> groups;
-    for (PodId pod_id : node.pods) {
-      const PodRecord& pod = pods_[pod_id];
-      if (pod.node != id)
-        return absl::StrCat("node ", name, " lists pod ", pod.name, " of elsewhere");
-      const model::Resources& requests = classes_[pod.pod_class].requests;
-      if (HoldsNode(pod.status)) used += requests;
-      if (HoldsNode(pod.status) && !pod.ours) others += ChargeToOthers(pod, node);
-      const model::GpuShare& share = classes_[pod.pod_class].spec->gpu_share;
-      for (const std::string& group_id : pod.gpu_groups) {
-        GpuGroup& group = groups[group_id];
-        group.id = group_id;
-        group.closed = closed_gpus_.contains({name, group_id});
-        if (classes_[pod.pod_class].reservation) {
-          ++group.reservations;
-          if (pod.status == PodStatus::kReleasing) ++group.ending;
-          continue;
-        }
-        const int64_t mib = ShareMib(share, node.gpu_memory_mib);
-        if (pod.status == PodStatus::kPipelined) {
-          ++group.pipelined;
-          group.pipelined_mib += mib;
-          continue;
-        }
-        group.used_mib += mib;
-        if (pod.status == PodStatus::kReleasing) {
-          ++group.releasing;
-          group.releasing_mib += mib;
-        } else {
-          ++group.active;
-        }
-      }
-      if (pod.status == PodStatus::kReleasing) releasing += requests;
-      if (pod.status == PodStatus::kPipelined) pipelined += requests;
-    }
-    // Every GPU of which a pod has, or is promised, a share counts as one, in one of the three.
-    std::vector<GpuGroup> expected;
-    for (const auto& [group_id, group] : groups) {
-      expected.push_back(group);
-      const bool held = group.active + group.releasing + group.reservations > 0;
-      const auto add = [](model::ResourceSum& to) { to.Add(model::kGpu, 1000); };
-      if (held) add(used);
-      if (held && group.active == 0) add(releasing);
-      if (group.active == 0 && group.pipelined > 0) add(pipelined);
-    }
-    if (expected != node.gpu_groups) return absl::StrCat("node ", name, ": GPU groups differ");
-    if (!(used == node.used))
-      return absl::StrCat("node ", name, ": used ", Text(node.used, names_), "but pods make ",
-                          Text(used, names_));
-    if (!(releasing == node.releasing)) return absl::StrCat("node ", name, ": releasing differs");
-    if (!(pipelined == node.pipelined)) return absl::StrCat("node ", name, ": pipelined differs");
-    if (!(others == node.used_by_others)) return absl::StrCat("node ", name, ": others differ");
-    for (const model::Taint& taint : node.object.taints) {
-      if (taint.effect != model::TaintEffect::kPreferNoSchedule) continue;
-      ++softly_tainted;
-      break;
-    }
-    if (CountsForQueues(node)) {
-      model::Resources share = node.allocatable;
-      share.Set(model::kGpu, share[model::kGpu] +
-                                 std::min(OtherGpusMilli(node.object.allocatable), kMaxNodeAmount) +
-                                 1000 * devices_.CountGpus(name));
-      for (size_t i = 0; i < share.size(); ++i) {
-        const auto resource = static_cast<model::ResourceIndex>(i);
-        if (others[resource] <= 0) continue;
-        share.Set(resource, std::max<int64_t>(0, share[resource] - others[resource]));
-      }
-      total += share;
-    }
+    if (std::string wrong = CheckNode(node); !wrong.empty()) return wrong;
+    if (SoftlyTainted(node.object)) ++softly_tainted;
+    total += CountedForQueues(node);
   }
   if (softly_tainted != softly_tainted_nodes_) return "count of softly tainted nodes";
   if (!(total == total_for_queues_)) {
@@ -153,43 +200,14 @@ std::string ClusterState::CheckConsistency() const {
     if (pod.id == kNoId) continue;
     ++live;
     if (pod.status == PodStatus::kSucceeded) ++succeeded[pod.workload];
-    const bool on_node = HoldsNode(pod.status) || pod.status == PodStatus::kPipelined;
-    if (on_node != (pod.node != kNoId)) return absl::StrCat("pod ", pod.name, ": status and node");
-    if ((on_node && classes_[pod.pod_class].SharesGpu()) == pod.gpu_groups.empty()) {
-      return absl::StrCat("pod ", pod.name, ": GPU groups and node");
-    }
-    if (std::set<std::string>(pod.gpu_groups.begin(), pod.gpu_groups.end()).size() !=
-        pod.gpu_groups.size()) {
-      return absl::StrCat("pod ", pod.name, " shares one GPU twice");
-    }
-    if (on_node &&
-        std::count(nodes_[pod.node].pods.begin(), nodes_[pod.node].pods.end(), pod.id) != 1) {
-      return absl::StrCat("pod ", pod.name, " is not listed once on its node");
-    }
-    if (pod.ours != (pod.workload != kNoId)) return absl::StrCat("pod ", pod.name, ": workload");
-    if (pod.started_under != nullptr && !on_node) {
-      return absl::StrCat("pod ", pod.name, " has a queue that it was started under, and no node");
-    }
+    if (std::string wrong = CheckPod(pod); !wrong.empty()) return wrong;
   }
   if (live != live_pods_) return "count of live pods";
   if (std::string wrong = CheckDevices(); !wrong.empty()) return wrong;
   for (const Workload& workload : workloads_) {
     if (workload.id == kNoId) continue;
-    uint32_t counts[kPodStatusCount] = {};
-    if (const auto ended = succeeded.find(workload.id); ended != succeeded.end()) {
-      counts[static_cast<int>(PodStatus::kSucceeded)] = ended->second;
-    }
-    for (PodId pod : workload.pods) {
-      if (pods_[pod].workload != workload.id)
-        return absl::StrCat("workload ", workload.name, ": foreign pod");
-      ++counts[static_cast<int>(pods_[pod].status)];
-    }
-    if (!std::equal(std::begin(counts), std::end(counts), std::begin(workload.by_status))) {
-      return absl::StrCat("workload ", workload.name, ": counts by status");
-    }
-    if (std::string wrong = CheckSets(*this, workload); !wrong.empty()) return wrong;
-    if (workload.turn != TurnOf(workload)) {
-      return absl::StrCat("workload ", workload.name, ": its turn is not what its first pod says");
+    if (std::string wrong = CheckWorkload(workload, succeeded[workload.id]); !wrong.empty()) {
+      return wrong;
     }
   }
   return "";

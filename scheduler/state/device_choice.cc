@@ -5,13 +5,13 @@
 namespace fairlead::state {
 namespace {
 
-constexpr int kNobody = -1;
+constexpr int kFree = -1;  // the owner of a device that no request has
 
 // Requests to which devices are dealt, with the devices that each may have. Copied before every
 // step that may have to be taken back.
 class Matching {
  public:
-  explicit Matching(size_t device_count) : owner_(device_count, kNobody) {}
+  explicit Matching(size_t device_count) : owner_(device_count, kFree) {}
 
   // Deals `count` of `devices` to one request more. False if they cannot be had, or if the work is
   // used up; it is of no use then.
@@ -39,7 +39,7 @@ class Matching {
     for (const int device : suits_[static_cast<size_t>(request)]) {
       if (--work < 0) return false;
       int& owner = owner_[static_cast<size_t>(device)];
-      if (owner != kNobody) continue;
+      if (owner != kFree) continue;
       owner = request;
       return true;
     }
@@ -54,7 +54,7 @@ class Matching {
       const int owner = owner_[at];
       if (owner == request || seen[at]) continue;
       seen[at] = true;
-      if (owner != kNobody && !TakeAnyWay(owner, seen, work)) continue;
+      if (owner != kFree && !TakeAnyWay(owner, seen, work)) continue;
       owner_[at] = request;
       return true;
     }

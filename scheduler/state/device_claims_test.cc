@@ -157,7 +157,7 @@ TEST_F(DeviceClaimsTest, AWriteThatChangesNothingThatMattersIsNoChange) {
   EXPECT_TRUE(state_.UpsertDeviceObject(Allocated(claim, "n0", {"0"})).Any());
 }
 
-TEST_F(DeviceClaimsTest, AClaimIsIdleOnlyWhereAllWhoUseItWait) {
+TEST_F(DeviceClaimsTest, AClaimIsIdleOnlyIfAllPodsThatUseItWait) {
   model::ResourceClaim claim = Allocated(MakeClaim("c", 1, kClass, "q"), "n0", {"0"});
   state_.UpsertDeviceObject(claim);
   EXPECT_THAT(state_.IdleClaims(), IsEmpty()) << "no pod needs its devices back";

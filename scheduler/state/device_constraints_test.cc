@@ -385,7 +385,7 @@ model::ResourceClaim RandomClaim(Random& random, const std::string& name) {
 }
 
 // What the two ways to ask promise is kept, whatever was placed before; and undo leaves nothing.
-TEST_F(DeviceConstraintsTest, WhoeverSuitsANodeGetsAllOfItsDevicesThere) {
+TEST_F(DeviceConstraintsTest, APodThatSuitsANodeGetsAllOfItsDevicesThere) {
   Random random(20261121);
   SCOPED_TRACE(random.Describe());
   int placed = 0;

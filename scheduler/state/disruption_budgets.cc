@@ -164,7 +164,7 @@ Change ClusterState::RemoveDisruptionBudget(absl::string_view ns, absl::string_v
 
 BudgetIds ClusterState::BudgetsOf(const PodRecord& pod) const {
   if (budgets_.empty() || !pod.phase_running || pod.terminating) return {};
-  BudgetIds budgets = budgets_.Covering(pod.ns, *pod.labels);
+  BudgetIds budgets = budgets_.Covering(pod.ns, pod.labels);
   if (!pod.ready && budgets.size() == 1 && budgets_.LetsUnhealthyGo(budgets.front())) {
     budgets.clear();
   }

@@ -111,7 +111,7 @@ TEST(DisruptionBudgetsTest, ARefusedEvictionIsGivenBack) {
   EXPECT_EQ(budgets.Left(covering[0]), 2);
 }
 
-TEST(DisruptionBudgetsTest, WhoIsSeenToGoCountsUntilTheStatusHasMoved) {
+TEST(DisruptionBudgetsTest, APodThatIsSeenToGoCountsUntilTheStatusHasMoved) {
   DisruptionBudgets budgets;
   model::PodDisruptionBudget budget = MakeBudget("b", "", 1);
   budgets.Upsert(budget);
@@ -140,7 +140,7 @@ TEST(DisruptionBudgetsTest, ANewBudgetOfTheSameNameStartsAnew) {
   EXPECT_EQ(budgets.Left(now[0]), 1);
 }
 
-TEST(DisruptionBudgetsTest, StateKnowsWhoAsksABudgetAndWhoDoesNot) {
+TEST(DisruptionBudgetsTest, StateKnowsWhichPodsAskABudgetAndWhichDoNot) {
   ClusterState state({.scheduler_names = {"fairlead"}});
   EXPECT_TRUE(state.UpsertDisruptionBudget(MakeBudget("b", "", 1)).Any());
   state.UpsertNode(MakeNode("n", 8));

@@ -12,17 +12,23 @@ int64_t NotNegative(const std::optional<int32_t>& number, int64_t if_absent) {
   return number.has_value() ? std::max<int64_t>(0, *number) : if_absent;
 }
 
+// A PodGroup: what it says, and its "namespace/name".
+struct Subject {
+  const model::PodGroupSpec& spec;
+  absl::string_view key;
+};
+
 // "PodGroup ns/name: spec.subGroups[3].parent: what is wrong"; index 0 is the group itself.
-std::string Message(const model::PodGroup& group, size_t index, absl::string_view field,
+std::string Message(const Subject& group, size_t index, absl::string_view field,
                     absl::string_view what) {
   const std::string item = index == 0 ? "" : absl::StrCat("subGroups[", index - 1, "].");
-  return absl::StrCat("PodGroup ", model::Key(group.meta), ": spec.", item, field, ": ", what);
+  return absl::StrCat("PodGroup ", group.key, ": spec.", item, field, ": ", what);
 }
 
 std::string Quoted(absl::string_view text) { return absl::StrCat("\"", text, "\""); }
 
 // Of the first set that lies too deep, or hangs on a cycle; or empty.
-std::string CheckDepth(const model::PodGroup& group, const std::vector<GangSet>& sets) {
+std::string CheckDepth(const Subject& group, const std::vector<GangSet>& sets) {
   // What the root does not reach hangs on a cycle.
   std::vector<int> levels(sets.size(), -1);
   std::vector<int32_t> open = {0};
@@ -46,21 +52,21 @@ std::string CheckDepth(const model::PodGroup& group, const std::vector<GangSet>&
   // After as many steps as there are sets it is certainly on the cycle itself.
   for (size_t step = 0; step < sets.size(); ++step) at = static_cast<size_t>(sets[at].parent);
   return Message(group, at, "parent",
-                 absl::StrCat(Quoted(group.sub_groups[at - 1].parent), " makes a cycle"));
+                 absl::StrCat(Quoted(group.spec.sub_groups[at - 1].parent), " makes a cycle"));
 }
 
 // Names, parents and children; the problem, or empty.
-std::string Connect(const model::PodGroup& group, std::vector<GangSet>& sets) {
+std::string Connect(const Subject& group, std::vector<GangSet>& sets) {
   absl::flat_hash_map<absl::string_view, int32_t> index;
   for (size_t i = 1; i < sets.size(); ++i) {
-    const std::string& name = group.sub_groups[i - 1].name;
+    const std::string& name = group.spec.sub_groups[i - 1].name;
     if (name.empty()) return Message(group, i, "name", "must be specified");
     if (!index.emplace(name, static_cast<int32_t>(i)).second) {
       return Message(group, i, "name", absl::StrCat(Quoted(name), " is there twice"));
     }
   }
   for (size_t i = 1; i < sets.size(); ++i) {
-    const std::string& parent = group.sub_groups[i - 1].parent;
+    const std::string& parent = group.spec.sub_groups[i - 1].parent;
     auto found = index.find(parent);
     if (!parent.empty() && found == index.end()) {
       return Message(group, i, "parent", absl::StrCat(Quoted(parent), " is no sub-group"));
@@ -72,12 +78,12 @@ std::string Connect(const model::PodGroup& group, std::vector<GangSet>& sets) {
 }
 
 // The minimums of one set whose children are known; the problem, or empty.
-std::string ReadMinimums(const model::PodGroup& group, size_t index, GangSets& out) {
+std::string ReadMinimums(const Subject& group, size_t index, GangSets& out) {
   const bool root = index == 0;
   const std::optional<int32_t>& member =
-      root ? group.min_member : group.sub_groups[index - 1].min_member;
+      root ? group.spec.min_member : group.spec.sub_groups[index - 1].min_member;
   const std::optional<int32_t>& sub_group =
-      root ? group.min_sub_group : group.sub_groups[index - 1].min_sub_group;
+      root ? group.spec.min_sub_group : group.spec.sub_groups[index - 1].min_sub_group;
   GangSet& set = out.sets[index];
   const size_t children = set.children.size();
   if (sub_group.has_value() && *sub_group > static_cast<int64_t>(children)) {
@@ -104,18 +110,19 @@ std::string ReadMinimums(const model::PodGroup& group, size_t index, GangSets& o
 
 }  // namespace
 
-GangSets ReadGangSets(const model::PodGroup& group) {
+GangSets ReadGangSets(const model::PodGroupSpec& spec, absl::string_view key) {
+  const Subject group{spec, key};
   GangSets out;
-  if (group.sub_groups.size() > kMaxSubGroups) {
-    out.problem = absl::StrCat("PodGroup ", model::Key(group.meta),
-                               ": spec.subGroups: ", group.sub_groups.size(), " items, at most ",
-                               kMaxSubGroups, " are allowed");
+  if (group.spec.sub_groups.size() > kMaxSubGroups) {
+    out.problem =
+        absl::StrCat("PodGroup ", group.key, ": spec.subGroups: ", group.spec.sub_groups.size(),
+                     " items, at most ", kMaxSubGroups, " are allowed");
   } else {
-    out.sets.resize(group.sub_groups.size() + 1);
-    out.sets[0].topology = group.topology;
+    out.sets.resize(group.spec.sub_groups.size() + 1);
+    out.sets[0].topology = group.spec.topology;
     for (size_t i = 1; i < out.sets.size(); ++i) {
-      out.sets[i].name = group.sub_groups[i - 1].name;
-      out.sets[i].topology = group.sub_groups[i - 1].topology;
+      out.sets[i].name = group.spec.sub_groups[i - 1].name;
+      out.sets[i].topology = group.spec.sub_groups[i - 1].topology;
     }
     out.problem = Connect(group, out.sets);
   }
@@ -125,8 +132,8 @@ GangSets ReadGangSets(const model::PodGroup& group) {
   if (!out.problem.empty()) {
     out.warning.clear();
     out.sets = SingleSet();
-    out.sets[0].min_member = NotNegative(group.min_member, 1);
-    out.sets[0].topology = group.topology;
+    out.sets[0].min_member = NotNegative(group.spec.min_member, 1);
+    out.sets[0].topology = group.spec.topology;
   }
   return out;
 }

@@ -35,8 +35,11 @@ struct GangSets {
   std::string problem, warning;  // name object and field; empty: none
 };
 
-// O(sub-groups * log sub-groups).
-GangSets ReadGangSets(const model::PodGroup& group);
+// `key`: "namespace/name" of the PodGroup, for messages. O(sub-groups * log sub-groups).
+GangSets ReadGangSets(const model::PodGroupSpec& group, absl::string_view key);
+inline GangSets ReadGangSets(const model::PodGroup& group) {
+  return ReadGangSets(group, model::Key(group.meta));
+}
 
 // The only set of a single pod, or of a group whose PodGroup does not exist (yet).
 std::vector<GangSet> SingleSet();

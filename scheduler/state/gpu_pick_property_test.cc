@@ -131,7 +131,7 @@ TEST(GpuPickProperty, NoGpuIsEverOverloaded) {
 
 // The same with reservation pods that come and go: their GPUs stay held for a while, and can be
 // shared at once unless they are promised away.
-TEST(GpuPickProperty, GpusThatAreHeldForNobodyAreGivenOnce) {
+TEST(GpuPickProperty, GpusThatAreHeldForNoPodAreGivenOnce) {
   int64_t kept = 0;
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -11,14 +11,13 @@ namespace {
 
 // An RFC 3339 time in an annotation; `absent` where there is none. What cannot be read is ignored,
 // with a warning.
-absl::Time ReadTime(const model::PodGroup& group, absl::string_view annotation, absl::Time absent,
-                    std::string& warning) {
-  const absl::string_view text = group.meta.annotations.Get(annotation);
+absl::Time ReadTime(const Workload& group, absl::string_view annotation, absl::string_view text,
+                    absl::Time absent, std::string& warning) {
   absl::Time time;
   if (text.empty()) return absent;
   if (absl::ParseTime(absl::RFC3339_full, text, &time, nullptr)) return time;
-  warning = absl::StrCat("PodGroup ", model::Key(group.meta), ": annotation ", annotation, ": \"",
-                         text, "\" is no RFC 3339 time; it is ignored");
+  warning = absl::StrCat("PodGroup ", model::Key(group.ns, group.name), ": annotation ", annotation,
+                         ": \"", text, "\" is no RFC 3339 time; it is ignored");
   return absent;
 }
 
@@ -34,19 +33,15 @@ bool SetNote(Workload& workload, std::string GroupNotes::* note, std::string tex
   return true;
 }
 
-bool SameAnnotation(const model::PodGroup* a, const model::PodGroup& b, absl::string_view key) {
-  return a != nullptr && a->meta.annotations.Get(key) == b.meta.annotations.Get(key);
-}
-
 }  // namespace
 
-bool ClusterState::ReadPast(Workload& workload, const model::PodGroup* old) {
-  const model::PodGroup& group = *workload.group;
+bool ClusterState::ReadPast(Workload& workload, const FormerGroup* old) {
+  const GroupStatus& status = *workload.group_status;
   bool changed = ReadFailedAttempt(workload, old);
-  if (!SameAnnotation(old, group, model::kStaleSinceAnnotation)) {
+  if (old == nullptr || old->status.stale_since != status.stale_since) {
     changed = ReadStaleSince(workload) || changed;
   }
-  if (!SameAnnotation(old, group, model::kLastEvictionAnnotation)) {
+  if (old == nullptr || old->status.last_eviction != status.last_eviction) {
     changed = ReadLastEviction(workload) || changed;
   }
   return changed;
@@ -55,7 +50,8 @@ bool ClusterState::ReadPast(Workload& workload, const model::PodGroup* old) {
 bool ClusterState::ReadStaleSince(Workload& workload) {
   std::string warning;
   const absl::Time since =
-      ReadTime(*workload.group, model::kStaleSinceAnnotation, absl::InfiniteFuture(), warning);
+      ReadTime(workload, model::kStaleSinceAnnotation, workload.group_status->stale_since,
+               absl::InfiniteFuture(), warning);
   const bool noted = SetNote(workload, &GroupNotes::stale_warning, std::move(warning));
   if (since == workload.details->stale_since) return noted;
   workload.details.Own().stale_since = since;
@@ -65,20 +61,23 @@ bool ClusterState::ReadStaleSince(Workload& workload) {
 bool ClusterState::ReadLastEviction(Workload& workload) {
   std::string warning;
   const absl::Time at =
-      ReadTime(*workload.group, model::kLastEvictionAnnotation, absl::InfinitePast(), warning);
+      ReadTime(workload, model::kLastEvictionAnnotation, workload.group_status->last_eviction,
+               absl::InfinitePast(), warning);
   const bool noted = SetNote(workload, &GroupNotes::eviction_warning, std::move(warning));
   if (at == workload.details->last_eviction) return noted;
   workload.details.Own().last_eviction = at;
   return true;
 }
 
-bool ClusterState::ReadFailedAttempt(Workload& workload, const model::PodGroup* old) {
-  const model::PodGroup& group = *workload.group;
-  if (old != nullptr && old->meta.uid != group.meta.uid) {
+bool ClusterState::ReadFailedAttempt(Workload& workload, const FormerGroup* old) {
+  const model::PodGroupSpec& group = *workload.group;
+  if (old != nullptr && old->uid != workload.uid) {
     old = nullptr;
     workload.details.Own().failed_attempt = nullptr;
+    workload.details.Shrink();
   }
-  const std::optional<model::FailedAttempt> said = model::FailedAttemptOf(group);
+  const std::optional<model::FailedAttempt> said =
+      model::FailedAttemptOf(group, workload.group_status->scheduling_conditions);
   if (said.has_value()) {
     if (workload.details->failed_attempt != nullptr && *workload.details->failed_attempt == *said)
       return false;
@@ -87,9 +86,11 @@ bool ClusterState::ReadFailedAttempt(Workload& workload, const model::PodGroup* 
   }
   if (workload.details->failed_attempt == nullptr) return false;
   // Ours may not have been written yet. What the object had and has no more was taken away.
-  const bool taken_away = old != nullptr && model::FailedAttemptOf(*old).has_value();
+  const bool taken_away =
+      old != nullptr &&
+      model::FailedAttemptOf(*old->spec, old->status.scheduling_conditions).has_value();
   if (!taken_away && group.scheduling_backoff != model::kTryForEver &&
-      workload.details->failed_attempt->node_pool == model::NodePoolOf(group)) {
+      workload.details->failed_attempt->node_pool == group.node_pool) {
     return false;
   }
   workload.details.Own().failed_attempt = nullptr;

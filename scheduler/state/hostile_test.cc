@@ -52,6 +52,33 @@ TEST_F(HostileTest, AShareThatRunsMovesIntoAGroup) {
   EXPECT_EQ(WorkloadOf("a").active[0], 1);
 }
 
+// A tenant may edit a large object as often as he likes: former versions are not kept.
+TEST_F(HostileTest, FormerTextsAreNotKept) {
+  state_.UpsertNode(MakeNode("n1", 2));
+  const auto edit = [&](int version) {
+    const std::string text = absl::StrCat("v", version);
+    model::PodGroup group = MakeGroup("ns", "pg", "q", 1);
+    group.queue = text;
+    state_.UpsertPodGroup(group);
+    for (const bool runs : {false, true}) {
+      PodBuilder pod("ns", runs ? "runs" : "waits");
+      pod.Group("pg").Label("version", text);
+      if (runs) pod.On("n1");
+      model::Pod built = pod.Build();
+      built.meta.annotations.Set(model::kStalenessGraceAnnotation, absl::StrCat(version + 1, "s"));
+      state_.UpsertPod(built);
+    }
+  };
+  edit(0);
+  const size_t once = state_.shared_values();
+  for (int version = 1; version < 50; ++version) edit(version);
+  EXPECT_EQ(state_.shared_values(), once);
+  state_.RemovePod("ns", "runs", "");
+  state_.RemovePod("ns", "waits", "");
+  state_.RemovePodGroup("ns", "pg", "");
+  EXPECT_EQ(state_.shared_values(), 0u);
+}
+
 TEST_F(HostileTest, AForeignPodOfAnyAmountTakesNothingWithIt) {
   state_.UpsertNode(MakeNode("n1", 8, 64, 512));
   state_.UpsertNode(MakeNode("n2", 8, 64, 512));

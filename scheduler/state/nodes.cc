@@ -147,6 +147,26 @@ void ClusterState::ReplaceNodeObject(NodeInfo& node, model::Node object) {
   TouchNode(node.id, /*object=*/true);
 }
 
+void ClusterState::EmptyNode(NodeId id) {
+  NodeInfo& node = nodes_[id];
+  if (SoftlyTainted(node.object)) --softly_tainted_nodes_;
+  node.exists = false;
+  node.kind = NodeKind::kReal;
+  node.usable = true;
+  node.registered = nullptr;
+  node.node_request.clear();
+  node.ordered_for.clear();
+  model::Node empty;
+  empty.meta.name = node.name();
+  node.object = std::move(empty);
+  node.allocatable = model::Resources{};
+  node.other_gpus_milli = 0;
+  CountForQueues(node);
+  SetGpuMemory(node, 0);
+  TouchNode(id, /*object=*/true);
+  DropNodeIfUnused(id);
+}
+
 Change ClusterState::UpsertNode(const model::Node& object) {
   Change change;
   NodeId id = FindNode(object.meta.name);
@@ -198,21 +218,7 @@ Change ClusterState::RemoveNode(absl::string_view name, absl::string_view uid) {
   NodeInfo& node = nodes_[id];
   if (!node.exists || node.kind != NodeKind::kReal) return change;
   if (!uid.empty() && !node.object.meta.uid.empty() && node.object.meta.uid != uid) return change;
-  if (SoftlyTainted(node.object)) --softly_tainted_nodes_;
-  node.exists = false;
-  node.usable = true;
-  node.registered = nullptr;
-  node.node_request.clear();
-  node.ordered_for.clear();
-  const std::string kept(name);
-  node.object = model::Node{};
-  node.object.meta.name = kept;
-  node.allocatable = model::Resources{};
-  node.other_gpus_milli = 0;
-  CountForQueues(node);
-  SetGpuMemory(node, 0);
-  TouchNode(id, /*object=*/true);
-  DropNodeIfUnused(id);
+  EmptyNode(id);
   change.capacity = true;
   return change;
 }
@@ -257,20 +263,7 @@ Change ClusterState::RemoveOrderedNode(absl::string_view name) {
   for (PodId pod : std::vector<PodId>(node.pods)) {
     if (pods_[pod].status == PodStatus::kPipelined) MovePod(pod, PodStatus::kPending, kNoId);
   }
-  if (SoftlyTainted(node.object)) --softly_tainted_nodes_;
-  node.exists = false;
-  node.kind = NodeKind::kReal;
-  node.node_request.clear();
-  node.ordered_for.clear();
-  const std::string kept(name);
-  node.object = model::Node{};
-  node.object.meta.name = kept;
-  node.allocatable = model::Resources{};
-  node.other_gpus_milli = 0;
-  CountForQueues(node);
-  SetGpuMemory(node, 0);
-  TouchNode(id, /*object=*/true);
-  DropNodeIfUnused(id);
+  EmptyNode(id);
   change.capacity = true;
   return change;
 }

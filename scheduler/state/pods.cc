@@ -70,6 +70,7 @@ PodClassId ClusterState::InternClass(const model::PodSpec& spec) {
   }
   SetCharge(added);
   added.users = 1;
+  added.serial = ++last_class_serial_;
   class_index_.emplace(spec, id);
   if (spec.gpu_share.memory_mib > 0) ++memory_share_classes_;
   AddTerms(spec);
@@ -107,28 +108,35 @@ void ClusterState::ForgetUnusedNames() {
   names_.Release(used);
 }
 
-std::shared_ptr<const model::StringMap> ClusterState::InternLabels(const model::StringMap& labels) {
+model::StringMap ClusterState::InternLabels(const model::StringMap& labels) {
   const auto found = labels_index_.find(labels);
   if (found != labels_index_.end()) return *found;
   // What nothing else holds goes when it may outnumber the live pods: amortised O(1) a pod.
   if (labels_index_.size() > 2 * live_pods_ + 1024) {
-    absl::erase_if(labels_index_, [](const auto& shared) { return shared.use_count() == 1; });
+    absl::erase_if(labels_index_, [](const model::StringMap& map) { return map.IsAlone(); });
   }
   model::StringMap interned = labels;
   interned.Intern(texts_);
-  return *labels_index_.insert(std::make_shared<const model::StringMap>(std::move(interned))).first;
+  return *labels_index_.insert(std::move(interned)).first;
+}
+
+// Of a pod that goes or changes: nothing else may hold them, and tenants may make them large.
+void ClusterState::ReleaseLabels(const model::StringMap& labels) {
+  if (labels.holders() != 2) return;
+  const auto found = labels_index_.find(labels);
+  if (found != labels_index_.end() && found->SharesMemoryWith(labels)) labels_index_.erase(found);
 }
 
 // True if a decision about other pods could depend on them.
 bool ClusterState::TakeLabels(PodRecord& record, const model::StringMap& labels) {
-  if (record.labels != nullptr && *record.labels == labels) return false;
-  std::shared_ptr<const model::StringMap> taken = InternLabels(labels);
+  if (record.labels == labels) return false;
+  model::StringMap taken = InternLabels(labels);
   if (record.node == kNoId) {
-    record.labels = std::move(taken);
+    ReleaseLabels(std::exchange(record.labels, std::move(taken)));
     return false;
   }
   Tell({.kind = StateChange::Kind::kPodLabelsGo, .pod = record.id, .to_node = record.node});
-  record.labels = std::move(taken);
+  ReleaseLabels(std::exchange(record.labels, std::move(taken)));
   Tell({.kind = StateChange::Kind::kPodLabelsCome, .pod = record.id, .to_node = record.node});
   if (classes_with_terms_ == 0) return false;
   TouchNode(record.node);
@@ -150,7 +158,7 @@ PodRecord& ClusterState::NewNamedPod(const model::ObjectMeta& meta) {
   record.ns = meta.ns;
   record.name = meta.name;
   record.uid = meta.uid;
-  pod_index_.insert(id);
+  pod_index_.Insert(id);
   return record;
 }
 
@@ -170,6 +178,71 @@ void ClusterState::ReadTaskPriority(PodRecord& record, const model::Pod& pod) {
   RenewWorkload(workload.id);
 }
 
+bool ClusterState::IsOurs(const model::Pod& pod) const {
+  return std::find(options_.scheduler_names.begin(), options_.scheduler_names.end(),
+                   pod.scheduler_name) != options_.scheduler_names.end();
+}
+
+void ClusterState::MarkSucceeded(const model::Pod& pod) {
+  PodRecord& mark = NewNamedPod(pod.meta);
+  mark.ours = true;
+  mark.status = PodStatus::kSucceeded;
+  mark.pod_class = InternClass(model::PodSpec());
+  AttachToWorkload(mark, pod);
+}
+
+const model::PodSpec& ClusterState::SpecOfClass(const model::Pod& pod, bool ours,
+                                                std::optional<model::PodSpec>& changed) const {
+  const model::GpuShare share = WithinBounds(pod.spec.gpu_share);
+  if (!(share == pod.spec.gpu_share)) {
+    changed = pod.spec;
+    changed->gpu_share = share;
+  }
+  if (ours) {
+    const model::PodSpec& bounded = changed.has_value() ? *changed : pod.spec;
+    std::optional<model::PodSpec> selected = SelectedSpec(bounded, pod.meta.labels);
+    if (selected.has_value()) changed = std::move(selected);
+  }
+  return changed.has_value() ? *changed : pod.spec;
+}
+
+PodRecord& ClusterState::AddPod(const model::Pod& pod, bool ours, const model::PodSpec& spec) {
+  PodRecord& record = NewNamedPod(pod.meta);
+  record.creation = pod.meta.creation;
+  record.ours = ours;
+  record.pod_class = InternClass(spec);
+  for (const model::OwnerReference& owner : pod.meta.owners) {
+    // A node owns what its kubelet mirrors of a static pod.
+    const bool bound_to_node = owner.kind == "DaemonSet" || owner.kind == "Node";
+    if (owner.controller && bound_to_node) record.daemon = true;
+  }
+  if (pod.meta.annotations.Has(model::kMirrorPodAnnotation)) record.daemon = true;
+  return record;
+}
+
+void ClusterState::ReadMeta(PodRecord& record, const model::Pod& pod) {
+  ReadTaskPriority(record, pod);
+  // Equivalent workloads share a verdict, which names the generation.
+  if (record.generation != pod.meta.generation && record.workload != kNoId) {
+    TouchWorkload(record.workload);
+  }
+  record.generation = pod.meta.generation;
+  const model::StringMap& annotations = pod.meta.annotations;
+  record.do_not_disrupt =
+      IsTrue(annotations.Find("karpenter.sh/do-not-disrupt")) ||
+      IsTrue(annotations.Find(model::kDoNotRemoveAnnotation)) ||
+      annotations.Get("cluster-autoscaler.kubernetes.io/safe-to-evict") == "false";
+  absl::Time started_at;
+  if (absl::ParseTime(absl::RFC3339_full, annotations.Get(model::kLastStartAnnotation), &started_at,
+                      nullptr) &&
+      started_at != record.started_at) {
+    record.started_at = started_at;
+    if (record.workload != kNoId) TouchWorkload(record.workload);
+  }
+  record.has_verdict = !annotations.Get(model::kVerdictAnnotation).empty();
+  record.details.Set(DetailsOf(pod));
+}
+
 Change ClusterState::UpsertPod(const model::Pod& pod) {
   Change change;
   PodId id = FindPod(pod.meta.ns, pod.meta.name);
@@ -187,46 +260,19 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
     }
   }
   // The scheduler name of a pod does not change.
-  const bool ours =
-      id != kNoId ? pods_[id].ours
-                  : std::find(options_.scheduler_names.begin(), options_.scheduler_names.end(),
-                              pod.scheduler_name) != options_.scheduler_names.end();
+  const bool ours = id != kNoId ? pods_[id].ours : IsOurs(pod);
   if (succeeded) {
-    // It counts in by_status of its group and is nowhere else: not among the group's pods either,
-    // of which there may be as many again for every completion of a Job.
     if (!ours || model::GroupNameOf(pod).empty()) return change;
-    PodRecord& mark = NewNamedPod(pod.meta);
-    mark.ours = true;
-    mark.status = PodStatus::kSucceeded;
-    mark.pod_class = InternClass(model::PodSpec());
-    AttachToWorkload(mark, pod);
+    MarkSucceeded(pod);
     change.workloads = true;
     return change;
   }
-  std::optional<model::PodSpec> bounded;
-  if (const model::GpuShare share = WithinBounds(pod.spec.gpu_share);
-      !(share == pod.spec.gpu_share)) {
-    bounded = pod.spec;
-    bounded->gpu_share = share;
-  }
-  const model::PodSpec& said = bounded.has_value() ? *bounded : pod.spec;
-  const std::optional<model::PodSpec> selected =
-      ours ? SelectedSpec(said, pod.meta.labels) : std::nullopt;
-  const model::PodSpec& spec = selected.has_value() ? *selected : said;
+  std::optional<model::PodSpec> changed;
+  const model::PodSpec& spec = SpecOfClass(pod, ours, changed);
   if (id == kNoId) {
     // A pod of another scheduler matters only while it takes capacity.
     if (!ours && (pod.node_name.empty() || pod.phase == model::PodPhase::kFailed)) return change;
-    PodRecord& record = NewNamedPod(pod.meta);
-    id = record.id;
-    record.creation = pod.meta.creation;
-    record.ours = ours;
-    record.pod_class = InternClass(spec);
-    for (const model::OwnerReference& owner : pod.meta.owners) {
-      // A node owns what its kubelet mirrors of a static pod.
-      const bool bound_to_node = owner.kind == "DaemonSet" || owner.kind == "Node";
-      if (owner.controller && bound_to_node) record.daemon = true;
-    }
-    if (pod.meta.annotations.Has(model::kMirrorPodAnnotation)) record.daemon = true;
+    id = AddPod(pod, ours, spec).id;
     change.workloads = ours;
   }
   PodRecord& record = pods_[id];
@@ -237,26 +283,8 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
   }
   const uint64_t former_version =
       former_workload == kNoId ? 0 : workloads_[former_workload].version;
-  ReadTaskPriority(record, pod);
-  // Equivalent workloads share a verdict, which names the generation.
-  if (record.generation != pod.meta.generation && record.workload != kNoId) {
-    TouchWorkload(record.workload);
-  }
-  record.generation = pod.meta.generation;
-  record.do_not_disrupt =
-      IsTrue(pod.meta.annotations.Find("karpenter.sh/do-not-disrupt")) ||
-      IsTrue(pod.meta.annotations.Find(model::kDoNotRemoveAnnotation)) ||
-      pod.meta.annotations.Get("cluster-autoscaler.kubernetes.io/safe-to-evict") == "false";
-  absl::Time started_at;
-  if (absl::ParseTime(absl::RFC3339_full, pod.meta.annotations.Get(model::kLastStartAnnotation),
-                      &started_at, nullptr) &&
-      started_at != record.started_at) {
-    record.started_at = started_at;
-    if (record.workload != kNoId) TouchWorkload(record.workload);
-  }
-  record.has_verdict = !pod.meta.annotations.Get(model::kVerdictAnnotation).empty();
   const std::string former_invalid = record.details->invalid;
-  record.details.Set(DetailsOf(pod));
+  ReadMeta(record, pod);
   change.capacity |= TakeLabels(record, pod.meta.labels);
 
   const bool claims = ReadClaims(record, pod);
@@ -319,14 +347,24 @@ Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
   PodStatus status = PodStatus::kPending;
   NodeId node = kNoId;
   if (record.terminating != pod.meta.deletion.has_value()) {
+    // A victim that terminates now keeps status and node: topology spread counts it no more.
+    const bool victim = record.status == PodStatus::kReleasing;
+    if (victim)
+      Tell({.kind = StateChange::Kind::kPodLabelsGo, .pod = record.id, .to_node = former_node});
     record.terminating = !record.terminating;
+    if (victim)
+      Tell({.kind = StateChange::Kind::kPodLabelsCome, .pod = record.id, .to_node = former_node});
+    if (victim && classes_with_terms_ > 0) {
+      TouchNode(former_node);
+      change.capacity = true;
+    }
     if (record.workload != kNoId) TouchWorkload(record.workload);
   }
   record.phase_running = pod.phase == model::PodPhase::kRunning;
   // Its budget may let it go now.
   const bool unready = record.ready && !pod.ready;
   record.ready = pod.ready;
-  if (unready && record.ours && !budgets_.Covering(record.ns, *record.labels).empty()) {
+  if (unready && record.ours && !budgets_.Covering(record.ns, record.labels).empty()) {
     change.policy = true;
   }
   if (record.terminating && budgets_.in_flight() > 0) budgets_.SeenLeaving(record.uid);
@@ -381,9 +419,10 @@ void ClusterState::ErasePod(PodId id) {
   if (budgets_.in_flight() > 0) budgets_.SeenLeaving(record.uid);
   if (record.workload != kNoId) DetachFromWorkload(record);
   ReleaseClass(record.pod_class);
-  pod_index_.erase(id);
+  pod_index_.Erase(id);
+  ReleaseLabels(record.labels);
   record = PodRecord{};
-  hints_[id] = nullptr;
+  hint_pool_.Release(std::exchange(hints_[id], nullptr));
   free_pods_.push_back(id);
   --live_pods_;
 }
@@ -401,17 +440,11 @@ Change ClusterState::RemovePod(absl::string_view ns, absl::string_view name,
   return change;
 }
 
-const std::shared_ptr<const std::string>& ClusterState::InternQueue(const std::string& queue) {
-  if (started_under_last_ != nullptr && *started_under_last_ == queue) return started_under_last_;
-  std::weak_ptr<const std::string>& slot = started_under_index_[queue];
-  started_under_last_ = slot.lock();
-  if (started_under_last_ == nullptr) {
-    slot = started_under_last_ = std::make_shared<const std::string>(queue);
-    if (started_under_index_.size() > 2 * live_pods_ + 1024) {
-      absl::erase_if(started_under_index_, [](const auto& each) { return each.second.expired(); });
-    }
+const Shared<std::string>& ClusterState::InternQueue(const std::string& queue) {
+  if (queue_name_last_ == nullptr || *queue_name_last_ != queue) {
+    queue_name_last_ = queue_names_.Intern(queue);
   }
-  return started_under_last_;
+  return queue_name_last_;
 }
 
 // Tenants may write the annotation too. The binding overwrites what a waiting pod has. So it counts
@@ -438,7 +471,7 @@ std::string ClusterState::RecordedParentOf(absl::string_view queue) const {
   return found == recorded_parents_.end() ? "" : found->second;
 }
 
-void ClusterState::SetStartedUnder(PodRecord& record, std::shared_ptr<const std::string> queue) {
+void ClusterState::SetStartedUnder(PodRecord& record, Shared<std::string> queue) {
   const bool charged = IsAllocated(record.status);
   if (charged) TellReleased(record);
   record.started_under = std::move(queue);

@@ -80,7 +80,8 @@ struct PodClass {
   // KAI's placeholders for GPUs that are shared: their GPU is their group's.
   bool reservation = false;
   [[nodiscard]] bool SharesGpu() const { return reservation || spec->gpu_share.IsSet(); }
-  uint32_t users = 0;  // pods in the class; at 0 the id may be reused
+  uint32_t users = 0;   // pods in the class; at 0 the id may be reused
+  uint64_t serial = 0;  // of this class alone, also when its id is reused
 };
 
 enum class NodeKind : uint8_t {
@@ -176,13 +177,13 @@ struct PodRecord {
   int32_t task_priority = 0;  // label kai.scheduler/task-priority
   int64_t generation = 0;
   absl::Time creation = absl::InfinitePast();
-  absl::Time started_at = absl::InfinitePast();    // annotation kai.scheduler/last-start-timestamp
-  std::shared_ptr<const model::StringMap> labels;  // shared between pods with equal labels
-  GpuPick gpu_groups;                              // on its node, for a pod that shares GPUs
+  absl::Time started_at = absl::InfinitePast();  // annotation kai.scheduler/last-start-timestamp
+  model::StringMap labels;                       // shares its memory with equal ones
+  GpuPick gpu_groups;                            // on its node, for a pod that shares GPUs
   // The queue that it was started under, as the binding wrote it or once that is settled
   // (ClusterState::SettleQueues): it stays charged to this queue while it has a node, whatever its
   // objects say later. Null: the queue of its workload.
-  std::shared_ptr<const std::string> started_under;
+  Shared<std::string> started_under;
   std::string uid, ns, name;
   Boxed<PodDetails> details;
 };
@@ -247,6 +248,17 @@ struct WorkloadDetails {
   friend bool operator==(const WorkloadDetails&, const WorkloadDetails&) = default;
 };
 
+// What schedulers wrote onto a PodGroup, as the API server has it. Few groups have any of it.
+struct GroupStatus {
+  std::string stale_since, last_eviction;                         // annotations, as written
+  std::string schedulability_hash;                                // as in model::PodGroup
+  std::vector<model::SchedulingCondition> scheduling_conditions;  // likewise
+  friend bool operator==(const GroupStatus&, const GroupStatus&) = default;
+};
+
+// Most workloads have few pods: up to four take no memory of their own.
+using PodIds = absl::InlinedVector<PodId, 4>;
+
 // What is scheduled as one: a PodGroup with its pods, or a pod without one. In the order of use:
 // what is read whenever a pod of it moves comes first, what only groups have last.
 struct Workload {
@@ -264,14 +276,19 @@ struct Workload {
   absl::InlinedVector<int32_t, 4> active = absl::InlinedVector<int32_t, 4>(1, 0);
   absl::Time creation = absl::InfinitePast();
   absl::Time turn = absl::InfinitePast();  // its age in queue order: state::JobOrder
-  std::vector<PodId> pods;                 // alive, in task order: priority label, creation, uid
+  PodIds pods;                             // alive, in task order: priority label, creation, uid
   std::string uid;
   std::string queue;  // as named by the objects; the default queue if none is
 
   std::string ns, name;  // of the PodGroup or the pod
   GangTree sets;
-  // Null for a single pod, or if it does not exist yet.
-  std::shared_ptr<const model::PodGroup> group;
+  // What its PodGroup says; one for all that say the same. Null for a single pod, or if it does not
+  // exist yet.
+  Shared<model::PodGroupSpec> group;
+  Boxed<GroupStatus> group_status;
+  int64_t generation = 0;  // of the PodGroup
+  // Annotation kai.scheduler/last-start-timestamp of the PodGroup; infinite past: none, or no time.
+  absl::Time group_start = absl::InfinitePast();
   Boxed<WorkloadDetails> details;
 
   [[nodiscard]] uint32_t Count(PodStatus s) const { return by_status[static_cast<int>(s)]; }

@@ -70,9 +70,9 @@ bool ClusterState::ReclassSelected() {
   anti_affinity_grew_ = false;
   bool any = false;
   for (PodRecord& record : pods_) {
-    if (record.id == kNoId || !record.ours || record.labels == nullptr) continue;
+    if (record.id == kNoId || !record.ours || record.status == PodStatus::kSucceeded) continue;
     const std::shared_ptr<const model::PodSpec> former = classes_[record.pod_class].spec;
-    const std::optional<model::PodSpec> selected = SelectedSpec(*former, *record.labels);
+    const std::optional<model::PodSpec> selected = SelectedSpec(*former, record.labels);
     if (!selected.has_value() || *selected == *former) continue;
     const GpuPick groups = record.gpu_groups;
     ChangeClass(record, *selected, &groups);

@@ -72,8 +72,7 @@ PodId ClusterState::AddVirtualPod(PodClassId pod_class) {
   record.pod_class = pod_class;
   record.ns = its_class.spec->ns;
   record.name = record.uid = absl::StrCat("~", virtual_pods_++);
-  record.labels =
-      std::shared_ptr<const model::StringMap>(its_class.spec, &its_class.spec->labels_for_affinity);
+  record.labels = its_class.spec->labels_for_affinity;
   ++version_;
   return id;
 }

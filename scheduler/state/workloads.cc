@@ -13,9 +13,23 @@
 #include "scheduler/state/rows.h"
 
 namespace fairlead::state {
-namespace {
 
 using model::Preemptibility;
+
+struct WorkloadTerms {
+  std::string queue;  // empty: none is named
+  std::string label_class, pod_class, owner_kind;
+  std::optional<int32_t> pod_priority;
+  Preemptibility preemptibility = Preemptibility::kByPriority;
+  int64_t min_member = 1;
+  std::string invalid;
+  std::vector<std::string> warnings;
+  std::optional<absl::Duration> staleness_grace;
+  absl::Duration preemption_delay;
+  absl::Time creation;
+};
+
+namespace {
 
 absl::string_view ControllerKind(const model::Pod& pod) {
   for (const model::OwnerReference& owner : pod.meta.owners) {
@@ -44,6 +58,38 @@ std::optional<absl::Duration> ReadSpan(const PodRecord& pod, absl::string_view a
                                   ": \"", text, read ? "\" is negative" : "\" is no duration",
                                   "; it is ignored"));
   return std::nullopt;
+}
+
+GroupStatus StatusOf(const model::PodGroup& group) {
+  const model::StringMap& annotations = group.meta.annotations;
+  return {std::string(annotations.Get(model::kStaleSinceAnnotation)),
+          std::string(annotations.Get(model::kLastEvictionAnnotation)), group.schedulability_hash,
+          group.scheduling_conditions};
+}
+
+// Infinite past: the annotation is absent, or no time.
+absl::Time LastStartOf(const model::PodGroup& group) {
+  absl::Time start;
+  const bool said = absl::ParseTime(
+      absl::RFC3339_full, group.meta.annotations.Get(model::kLastStartAnnotation), &start, nullptr);
+  return said ? start : absl::InfinitePast();
+}
+
+// What a PodGroup leaves open is as the first pod says.
+void Override(WorkloadTerms& terms, const model::PodGroupSpec& group) {
+  if (!group.queue.empty()) terms.queue = group.queue;
+  if (!group.priority_class_name.empty()) terms.label_class = group.priority_class_name;
+  if (group.preemptibility != Preemptibility::kByPriority) {
+    terms.preemptibility = group.preemptibility;
+  }
+  terms.min_member = group.min_member.value_or(1);
+  terms.invalid = group.invalid;
+  if (group.staleness_grace_period.has_value()) {
+    terms.staleness_grace = group.staleness_grace_period;
+  }
+  if (group.preemption_delay.has_value()) {
+    terms.preemption_delay = std::max(absl::ZeroDuration(), *group.preemption_delay);
+  }
 }
 
 Preemptibility ParsePreemptibility(absl::string_view text) {
@@ -75,6 +121,16 @@ WorkloadId ClusterState::NewWorkload() {
   workloads_[id].id = id;
   workloads_[id].version = version;
   ++live_workloads_;
+  return id;
+}
+
+WorkloadId ClusterState::NewGroup(absl::string_view ns, absl::string_view name) {
+  const WorkloadId id = NewWorkload();
+  Workload& workload = workloads_[id];
+  workload.is_group = true;
+  workload.ns = std::string(ns);
+  workload.name = std::string(name);
+  group_index_.Insert(id);
   return id;
 }
 
@@ -110,16 +166,7 @@ void ClusterState::AttachToWorkload(PodRecord& record, const model::Pod& pod) {
   }
   // It stays where it is, with all that it holds.
   if (moved && record.workload != kNoId) DetachFromWorkload(record);
-  auto& slot = hints_index_[hints];
-  std::shared_ptr<const PodHints> shared = slot.lock();
-  if (shared == nullptr) {
-    shared = std::make_shared<const PodHints>(hints);
-    slot = shared;
-    if (hints_index_.size() > 2 * live_pods_ + 1024) {
-      absl::erase_if(hints_index_, [](const auto& entry) { return entry.second.expired(); });
-    }
-  }
-  hints_[record.id] = std::move(shared);
+  hint_pool_.Release(std::exchange(hints_[record.id], hint_pool_.Intern(hints)));
 
   if (moved) {
     WorkloadId id = kNoId;
@@ -132,12 +179,8 @@ void ClusterState::AttachToWorkload(PodRecord& record, const model::Pod& pod) {
     } else {
       id = FindGroup(record.ns, group_name);
       if (id == kNoId) {
-        id = NewWorkload();
-        workloads_[id].is_group = true;
-        workloads_[id].ns = record.ns;
-        workloads_[id].name = std::string(group_name);
+        id = NewGroup(record.ns, group_name);
         workloads_[id].creation = record.creation;
-        group_index_.emplace(model::Key(record.ns, group_name), id);
       }
     }
     record.workload = id;
@@ -161,7 +204,7 @@ void ClusterState::RenewWorkload(WorkloadId id, bool changed) {
   TouchWorkload(id);
   if (pod_claims_.empty() || workload.queue == former_queue) return;
   // Claims are checked against the queue.
-  for (PodId pod : std::vector<PodId>(workload.pods)) RefreshPodClaims(pod);
+  for (PodId pod : PodIds(workload.pods)) RefreshPodClaims(pod);
 }
 
 void ClusterState::DetachFromWorkload(PodRecord& record) {
@@ -188,7 +231,7 @@ void ClusterState::DropWorkloadIfUnused(WorkloadId id) {
     return;
   }
   Tell({.kind = StateChange::Kind::kWorkloadGone, .workload = id});
-  if (workload.is_group) group_index_.erase(model::Key(workload.ns, workload.name));
+  if (workload.is_group) group_index_.Erase(id);
   const uint64_t version = workload.version;
   workload = Workload{};
   workload.version = version;
@@ -220,84 +263,67 @@ absl::Time ClusterState::TurnOf(const Workload& workload) const {
   return workload.creation + order.duration_weight * std::min(duration, JobOrder::kLongestDuration);
 }
 
-bool ClusterState::RefreshWorkload(Workload& workload) {
-  const PodHints* hints = workload.pods.empty() ? nullptr : hints_[workload.pods.front()].get();
-  const model::PodGroup* group = workload.group.get();
-  std::string queue;
-  std::string label_class;
-  std::string pod_class;
-  std::string owner_kind;
-  std::optional<int32_t> pod_priority;
-  Preemptibility preemptibility = Preemptibility::kByPriority;
-  if (hints != nullptr) {
-    queue = hints->queue;
-    label_class = hints->priority_class_label;
-    pod_class = hints->priority_class_name;
-    owner_kind = hints->owner_kind;
-    pod_priority = hints->priority;
-    preemptibility = hints->preemptibility;
-  }
-  int64_t min_member = 1;
-  std::string invalid;
-  std::optional<absl::Duration> staleness_grace;
-  std::vector<std::string> warnings;
-  absl::Duration preemption_delay = absl::ZeroDuration();
-  if (hints != nullptr) {
-    const PodRecord& pod = pods_[workload.pods.front()];
-    staleness_grace = ReadSpan(pod, model::kStalenessGraceAnnotation, hints->staleness_grace,
-                               /*may_be_negative=*/true, warnings);
-    preemption_delay = ReadSpan(pod, model::kPreemptionDelayAnnotation, hints->preemption_delay,
-                                /*may_be_negative=*/false, warnings)
-                           .value_or(absl::ZeroDuration());
-  }
-  if (group != nullptr) {
-    if (!group->queue.empty()) queue = group->queue;
-    if (!group->priority_class_name.empty()) label_class = group->priority_class_name;
-    if (group->preemptibility != Preemptibility::kByPriority)
-      preemptibility = group->preemptibility;
-    min_member = group->min_member.value_or(1);
-    invalid = group->invalid;
-    if (group->staleness_grace_period.has_value()) staleness_grace = group->staleness_grace_period;
-    if (group->preemption_delay.has_value()) {
-      preemption_delay = std::max(absl::ZeroDuration(), *group->preemption_delay);
-    }
-  }
-  if (workload.details->notes != nullptr) {
-    if (invalid.empty()) invalid = workload.details->notes->sets_problem;
+WorkloadTerms ClusterState::TermsOfFirstPod(const Workload& workload) const {
+  WorkloadTerms terms;
+  if (workload.pods.empty()) return terms;
+  const PodRecord& pod = pods_[workload.pods.front()];
+  const PodHints& hints = *hints_[pod.id];
+  terms.queue = hints.queue;
+  terms.label_class = hints.priority_class_label;
+  terms.pod_class = hints.priority_class_name;
+  terms.owner_kind = hints.owner_kind;
+  terms.pod_priority = hints.priority;
+  terms.preemptibility = hints.preemptibility;
+  terms.staleness_grace = ReadSpan(pod, model::kStalenessGraceAnnotation, hints.staleness_grace,
+                                   /*may_be_negative=*/true, terms.warnings);
+  terms.preemption_delay = ReadSpan(pod, model::kPreemptionDelayAnnotation, hints.preemption_delay,
+                                    /*may_be_negative=*/false, terms.warnings)
+                               .value_or(absl::ZeroDuration());
+  return terms;
+}
+
+WorkloadTerms ClusterState::TermsOf(const Workload& workload) const {
+  WorkloadTerms terms = TermsOfFirstPod(workload);
+  if (workload.group != nullptr) Override(terms, *workload.group);
+  if (const auto& notes = workload.details->notes; notes != nullptr) {
+    if (terms.invalid.empty()) terms.invalid = notes->sets_problem;
     for (const std::string* note :
-         {&workload.details->notes->sets_warning, &workload.details->notes->stale_warning,
-          &workload.details->notes->eviction_warning}) {
-      if (!note->empty()) warnings.push_back(*note);
+         {&notes->sets_warning, &notes->stale_warning, &notes->eviction_warning}) {
+      if (!note->empty()) terms.warnings.push_back(*note);
     }
   }
-  std::string warning = absl::StrJoin(warnings, "; ");
-  workload.queue_named = !queue.empty();
-  if (queue.empty()) queue = options_.default_queue;
-  // Without its object a group is as old as its first pod, whichever was seen first.
-  absl::Time creation = workload.creation;
-  if (group != nullptr) {
-    creation = group->meta.creation;
-  } else if (workload.is_group && !workload.pods.empty()) {
-    creation = pods_[workload.pods.front()].creation;
+  terms.creation = workload.creation;
+  if (!workload.pods.empty()) {
+    const PodRecord& first = pods_[workload.pods.front()];
+    // Without its object a group is as old as its first pod, whichever was seen first.
+    if (workload.is_group && workload.group == nullptr) terms.creation = first.creation;
+    if (!workload.is_group) terms.invalid = first.details->invalid;
   }
-  const bool aged = creation != workload.creation;
-  workload.creation = creation;
-  if (!workload.is_group && !workload.pods.empty())
-    invalid = pods_[workload.pods.front()].details->invalid;
-  const int32_t priority = ResolvePriority(label_class, pod_class, pod_priority, owner_kind);
-  const bool preemptible = preemptibility == Preemptibility::kByPriority
+  return terms;
+}
+
+bool ClusterState::RefreshWorkload(Workload& workload) {
+  WorkloadTerms terms = TermsOf(workload);
+  std::string warning = absl::StrJoin(terms.warnings, "; ");
+  workload.queue_named = !terms.queue.empty();
+  if (terms.queue.empty()) terms.queue = options_.default_queue;
+  const bool aged = terms.creation != workload.creation;
+  workload.creation = terms.creation;
+  const int32_t priority =
+      ResolvePriority(terms.label_class, terms.pod_class, terms.pod_priority, terms.owner_kind);
+  const bool preemptible = terms.preemptibility == Preemptibility::kByPriority
                                ? priority < options_.non_preemptible_priority
-                               : preemptibility == Preemptibility::kPreemptible;
-  workload.plain = !workload.is_group && hints != nullptr && invalid.empty() && warning.empty() &&
-                   preemption_delay == absl::ZeroDuration();
+                               : terms.preemptibility == Preemptibility::kPreemptible;
+  workload.plain = !workload.is_group && !workload.pods.empty() && terms.invalid.empty() &&
+                   warning.empty() && terms.preemption_delay == absl::ZeroDuration();
   const absl::Time turn = TurnOf(workload);
-  const bool recharge = queue != workload.queue || preemptible != workload.preemptible;
+  const bool recharge = terms.queue != workload.queue || preemptible != workload.preemptible;
   const bool changed =
       aged || recharge || priority != workload.priority ||
-      min_member != workload.details->min_member || invalid != workload.details->invalid ||
-      warning != workload.details->warning ||
-      staleness_grace != workload.details->staleness_grace ||
-      preemption_delay != workload.details->preemption_delay || turn != workload.turn;
+      terms.min_member != workload.details->min_member ||
+      terms.invalid != workload.details->invalid || warning != workload.details->warning ||
+      terms.staleness_grace != workload.details->staleness_grace ||
+      terms.preemption_delay != workload.details->preemption_delay || turn != workload.turn;
   if (!changed) return false;
   // What it has is charged to the queue that it leaves; the listener sees both sides.
   auto for_each_allocated = [&](auto f) {
@@ -307,16 +333,16 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
     }
   };
   for_each_allocated([&](const PodRecord& pod) { TellReleased(pod); });
-  workload.queue = std::move(queue);
+  workload.queue = std::move(terms.queue);
   workload.priority = priority;
   workload.turn = turn;
   workload.preemptible = preemptible;
   WorkloadDetails details = *workload.details;
-  details.min_member = min_member;
-  details.invalid = std::move(invalid);
+  details.min_member = terms.min_member;
+  details.invalid = std::move(terms.invalid);
   details.warning = std::move(warning);
-  details.staleness_grace = staleness_grace;
-  details.preemption_delay = preemption_delay;
+  details.staleness_grace = terms.staleness_grace;
+  details.preemption_delay = terms.preemption_delay;
   workload.details.Set(std::move(details));
   for_each_allocated([&](const PodRecord& pod) { TellCharged(pod); });
   return true;
@@ -327,7 +353,7 @@ void ClusterState::RefreshSets(Workload& workload) {
   if (workload.group == nullptr) {
     read.sets = SingleSet();
   } else {
-    read = ReadGangSets(*workload.group);
+    read = ReadGangSets(*workload.group, model::Key(workload.ns, workload.name));
   }
   workload.sets = GangTree(std::move(read.sets));
   workload.active.assign(workload.sets.size(), 0);
@@ -346,8 +372,7 @@ void ClusterState::RefreshSets(Workload& workload) {
 
 bool ClusterState::AssignSet(PodRecord& pod) {
   Workload& workload = workloads_[pod.workload];
-  const absl::string_view label =
-      pod.labels == nullptr ? absl::string_view() : pod.labels->Get(model::kSubGroupLabel);
+  const absl::string_view label = pod.labels.Get(model::kSubGroupLabel);
   const int32_t set = SetOfLabel(workload, label);
   if (set == kNoSet || !pod.details->invalid.empty()) {
     const std::string unknown =
@@ -381,58 +406,50 @@ absl::Time ClusterState::StartOf(const Workload& workload) const {
       of_pods = std::min(of_pods, pod.started_at);
     }
   }
-  absl::Time of_group;
-  const bool group_says =
-      workload.group != nullptr &&
-      absl::ParseTime(absl::RFC3339_full,
-                      workload.group->meta.annotations.Get(model::kLastStartAnnotation), &of_group,
-                      nullptr);
-  if (group_says) return all_say ? std::max(of_group, of_pods) : of_group;
+  if (workload.group_start != absl::InfinitePast()) {
+    return all_say ? std::max(workload.group_start, of_pods) : workload.group_start;
+  }
   return of_pods == absl::InfiniteFuture() ? absl::InfinitePast() : of_pods;
 }
 
 Change ClusterState::UpsertPodGroup(const model::PodGroup& group) {
   Change change;
   WorkloadId id = FindGroup(group.meta.ns, group.meta.name);
-  if (id == kNoId) {
-    id = NewWorkload();
-    workloads_[id].is_group = true;
-    workloads_[id].ns = group.meta.ns;
-    workloads_[id].name = group.meta.name;
-    group_index_.emplace(model::Key(group.meta), id);
-  }
+  if (id == kNoId) id = NewGroup(group.meta.ns, group.meta.name);
   Workload& workload = workloads_[id];
-  const std::shared_ptr<const model::PodGroup> old = workload.group;
-  const bool same_spec =
-      old != nullptr && old->queue == group.queue &&
-      old->priority_class_name == group.priority_class_name &&
-      old->preemptibility == group.preemptibility && old->min_member == group.min_member &&
-      old->min_sub_group == group.min_sub_group && old->sub_groups == group.sub_groups &&
-      old->topology == group.topology && old->preemption_delay == group.preemption_delay &&
-      old->staleness_grace_period == group.staleness_grace_period &&
-      old->mark_unschedulable == group.mark_unschedulable &&
-      old->scheduling_backoff == group.scheduling_backoff && old->invalid == group.invalid &&
-      old->meta.uid == group.meta.uid && old->meta.labels == group.meta.labels;
-  const bool same_start =
-      old != nullptr && old->meta.annotations.Get(model::kLastStartAnnotation) ==
-                            group.meta.annotations.Get(model::kLastStartAnnotation);
-  if (!same_start) TouchWorkload(id);  // its victims' order depends on it
-  // Every pod may have a group: what nothing reads is not kept, and equal labels share their texts.
-  auto kept = std::make_shared<model::PodGroup>(group);
-  kept->meta.owners = {};
-  kept->meta.labels.Intern(texts_);
-  workload.group = std::move(kept);
-  workload.uid = group.meta.uid;
-  const bool past_changed = ReadPast(workload, old.get());
+  std::optional<FormerGroup> old;
+  if (workload.group != nullptr) {
+    old = FormerGroup{workload.uid, workload.group, *workload.group_status};
+  }
+  // Every pod may have a group: what nothing reads is not kept, and what most groups say is shared.
+  model::PodGroupSpec spec = group;
+  spec.node_pool = model::NodePoolOf(group);
+  const bool same_spec = old.has_value() && old->uid == group.meta.uid && *old->spec == spec &&
+                         workload.creation == group.meta.creation;
+  if (!same_spec) {
+    workload.group = group_specs_.Intern(spec);
+    workload.uid = group.meta.uid;
+    workload.creation = group.meta.creation;
+  }
+  workload.group_status.Set(StatusOf(group));
+  const absl::Time start = LastStartOf(group);
+  if (!old.has_value() || start != workload.group_start) {
+    workload.group_start = start;
+    TouchWorkload(id);  // its victims' order depends on it
+  }
+  const bool same_generation = old.has_value() && workload.generation == group.meta.generation;
+  workload.generation = group.meta.generation;
+  const bool past_changed = ReadPast(workload, old.has_value() ? &*old : nullptr);
   if (same_spec && !past_changed) {
     // A verdict that it shares with equivalent workloads names the generation.
-    if (old->meta.generation != group.meta.generation) {
+    if (!same_generation) {
       TouchWorkload(id);
       change.workloads = true;
     }
     return change;
   }
   if (!same_spec) RefreshSets(workload);
+  if (!same_spec && old.has_value()) group_specs_.Release(std::move(old->spec));
   RenewWorkload(id, /*changed=*/true);
   change.workloads = true;
   return change;
@@ -445,7 +462,10 @@ Change ClusterState::RemovePodGroup(absl::string_view ns, absl::string_view name
   if (id == kNoId || workloads_[id].group == nullptr) return change;
   Workload& workload = workloads_[id];
   if (!uid.empty() && workload.uid != uid) return change;
-  workload.group = nullptr;
+  group_specs_.Release(std::exchange(workload.group, nullptr));
+  workload.group_status = {};
+  workload.group_start = absl::InfinitePast();
+  workload.generation = 0;
   workload.uid.clear();
   WorkloadDetails details = *workload.details;
   details.stale_since = absl::InfiniteFuture();

@@ -76,7 +76,7 @@ std::string Parts(const QueueBlock& block, absl::string_view in_use) {
 std::string InUse(const QueueBlock& block) { return Parts(block, " in use"); }
 
 // "3 of the gang's 8 pods have no place: ", or nothing for a single pod.
-std::string WhoPrefix(const Verdict& v) {
+std::string GangPrefix(const Verdict& v) {
   const int64_t count = PodsWithoutPlace(v);
   if (IsGang(v)) {
     const int64_t all = std::max(v.min_member, v.pods_waiting + v.pods_running);
@@ -242,9 +242,24 @@ Words PreemptionDelay(const Verdict& v) {
        absl::StrCat("set a shorter delay (annotation ", model::kPreemptionDelayAnnotation, ")")}};
 }
 
+// "no instance type on offer can run a pod that requests 1 GPU with its node selector". The hook
+// says in the subject what of the pod keeps it off types that could run it otherwise.
+std::string NoOffer(const Verdict& v) {
+  return absl::StrCat("no instance type on offer can run ", EachPod(v),
+                      v.subject.empty() ? "" : absl::StrCat(" with ", v.subject));
+}
+
+std::vector<std::string> HelpWithOffers(const Verdict& v) {
+  if (v.subject.empty()) {
+    return {"request less in one pod", "allow larger instance types in a NodePool"};
+  }
+  return {absl::StrCat("change ", v.subject), "add the labels that it asks for to a NodePool"};
+}
+
 Words NoInstanceTypeFits(const Verdict& v) {
-  return {absl::StrCat("No node has capacity, and no instance type on offer can run ", EachPod(v)),
-          {"request less in one pod", "allow larger instance types in a NodePool"}};
+  const std::string nodes =
+      v.failed_predicates.empty() ? "" : absl::StrCat(NodesText(v.failed_predicates), "; ");
+  return {Capital(absl::StrCat(nodes, NoOffer(v))), HelpWithOffers(v)};
 }
 
 Words TopologyInfeasible(const Verdict& v) {
@@ -289,14 +304,14 @@ Words NodesRequested(const Verdict& v) {
 }
 
 Words GpuCapReached(const Verdict& v) {
-  return {absl::StrCat(WhoPrefix(v),
+  return {absl::StrCat(GangPrefix(v),
                        "a new node would help, but the GPU cap of the autoscaler "
                        "forbids it"),
           {"raise the GPU cap of the autoscaler", "wait for other workloads to end"}};
 }
 
 Words CostCapReached(const Verdict& v) {
-  return {absl::StrCat(WhoPrefix(v),
+  return {absl::StrCat(GangPrefix(v),
                        "a new node would help, but the cost cap of the autoscaler "
                        "forbids it"),
           {"raise the cost cap of the autoscaler", "allow cheaper instance types",
@@ -304,7 +319,7 @@ Words CostCapReached(const Verdict& v) {
 }
 
 Words InsufficientCapacity(const Verdict& v) {
-  return {absl::StrCat(WhoPrefix(v), NodesText(v.failed_predicates)),
+  return {absl::StrCat(GangPrefix(v), NodesText(v.failed_predicates)),
           {absl::StrCat("add ", NodeFor(v))}};
 }
 
@@ -441,6 +456,11 @@ std::string Sentence(const Verdict& v) {
     case Code::kConstraintsUnsatisfiable:
       fact = "No node can run the pod, even when empty";
       break;
+    case Code::kNoInstanceTypeFits: {
+      const std::string reasons = ReasonsText(v.failed_predicates);
+      fact = Capital(absl::StrCat(reasons, reasons.empty() ? "" : "; ", NoOffer(v)));
+      break;
+    }
     case Code::kWaitingForVictims:
       fact = "Waiting for evicted pods to terminate";
       break;

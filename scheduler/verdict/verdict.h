@@ -128,7 +128,8 @@ struct Verdict {
   std::optional<absl::Time> expected_at;
   // kMissingObject ("ConfigMap default/x"), kInvalidRequest (the field and its fault),
   // kSchedulingBackoff (the node pool), kBindingRefused ("pod default/x: why"), kQueueNotFound (the
-  // problem of the queue; empty: there is no such queue).
+  // problem of the queue; empty: there is no such queue), kNoInstanceTypeFits ("its node selector
+  // or affinity", if types on offer could run it but for that).
   std::string subject;
   // The end of its preemption delay, if pods could be evicted for it then. Set with
   // kPreemptionDelay and with capacity codes.

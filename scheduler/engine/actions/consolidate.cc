@@ -78,6 +78,7 @@ class ConsolidationPolicy final : public EvictionPolicy {
     if (outcome.found) free_.reset();
     return outcome;
   }
+  void Evicts(const std::vector<state::PodId>& victims) override { in_.moves.Add(victims); }
   [[nodiscard]] std::string Reason(const Outcome& outcome, const queues::QueueLedger&,
                                    const state::Workload&) const override {
     const state::Workload& workload = in_.state.workload(outcome.workload);

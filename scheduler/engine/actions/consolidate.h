@@ -1,5 +1,5 @@
 // Moves running pods together so that a waiting preemptible workload fits. Every victim has a new
-// place; nothing is taken from any queue.
+// place, and has run for the minimum runtime (move_history.h); nothing is taken from any queue.
 //
 // Thread-safety: the owner's thread. Complexity: eviction_pass.h; O(nodes) for what is free in sum,
 // once and after each success.

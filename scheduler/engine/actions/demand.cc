@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/hash.h"
 #include "scheduler/engine/hypothesis.h"
 #include "scheduler/engine/sorted_merge.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 using verdict::Code;
 
-// Amounts that are charged to queues as if they ran, until Release().
+// Amounts that are charged to queues as if they ran, until they are released.
 class DemandCharges {
  public:
   explicit DemandCharges(AllocationTracker& tracker) : tracker_(tracker) {}
@@ -27,23 +28,20 @@ class DemandCharges {
     total_ += amount;
     charges_.push_back({leaf, amount, preemptible});
   }
-  // What Release() keeps from now on.
-  void Keep() {
-    kept_ = charges_.size();
-    kept_total_ = total_;
-  }
-  void Release() {
-    for (; charges_.size() > kept_; charges_.pop_back()) {
+  struct Mark {
+    size_t charges = 0;
+    model::Resources total;  // sums may saturate: none is subtracted
+  };
+  [[nodiscard]] Mark mark() const { return {charges_.size(), total_}; }
+  // Releases what was added after the mark.
+  void ReleaseTo(const Mark& mark) {
+    for (; charges_.size() > mark.charges; charges_.pop_back()) {
       const Charge& charge = charges_.back();
       tracker_.Release(charge.leaf, charge.amount, charge.preemptible);
     }
-    total_ = kept_total_;
+    total_ = mark.total;
   }
-  void ReleaseAll() {
-    kept_ = 0;
-    kept_total_ = {};
-    Release();
-  }
+  void ReleaseAll() { ReleaseTo({}); }
   [[nodiscard]] const model::Resources& total() const { return total_; }
 
  private:
@@ -54,8 +52,7 @@ class DemandCharges {
   };
   AllocationTracker& tracker_;
   std::vector<Charge> charges_;
-  model::Resources total_, kept_total_;  // sums may saturate: none is subtracted
-  size_t kept_ = 0;
+  model::Resources total_;
 };
 
 // Whether some node could ever take a step.
@@ -76,7 +73,7 @@ class DemandPass {
   // Finds out what nodes for the workload would have in common, if it is bound to a topology.
   void ReadDomains(Outcome& outcome) const;
   // What the pods are charged if the GPUs that are bought for them may be of any model.
-  [[nodiscard]] model::Resources WholeChargeOf(const std::vector<state::PodId>& pods) const {
+  [[nodiscard]] model::Resources WholeChargeOf(absl::Span<const state::PodId> pods) const {
     return c_.models.WithAnyModel(pods, c_.ChargeOf(pods));
   }
   // It lacks nothing but capacity, none was promised to its step, and new nodes could be that
@@ -87,6 +84,12 @@ class DemandPass {
   // No present node could take it, and what may be bought is not known.
   [[nodiscard]] bool IsDoubtful(const Outcome& outcome) {
     return WantsNodes(outcome) && HopeOf(outcome) == Hope::kUnknown;
+  }
+  // Waiting::demand_kind. No other demand ever has the same, although ids are reused.
+  [[nodiscard]] uint64_t KindOfDemand(const Outcome& outcome) const;
+  // No nodes can be provisioned for its kind now.
+  [[nodiscard]] bool IsUnservable(const Outcome& outcome) const {
+    return in_.unservable != nullptr && in_.unservable->contains(outcome.demand_kind);
   }
   // The leaf queues all of whose demand is within the limits, whatever the order.
   [[nodiscard]] std::set<queues::QueueId> UnlimitedLeaves() const;
@@ -109,12 +112,15 @@ class DemandPass {
   // Asks for equivalents that come before `bound`.
   void AskInTurn(Late late, const QueueOrderKey* bound, Merge& behind);
   // Charges as many of `count` equivalents of the row as all limits allow whole; returns how many.
+  // Of an uncharged row each is asked for alone, and none is charged.
   int64_t ChargeWhole(const Outcome& row, int64_t count);
   // The first `count` workloads of `rest` have the result of the row before them.
   void Extend(size_t row, MemberRange& rest, int64_t count);
   // What the hook may buy for one workload: its step, then one extra unit after the other, as long
   // as every queue above has capacity for them.
   void AskFor(Outcome& outcome);
+  // The same, but neither charges nor promised room last: the others are demanded without it.
+  void AskUncharged(Outcome& outcome);
   // Promises room on the nodes that there are to a part of the pods. False: there is none, or for
   // all; else `pods` are the others.
   bool PromiseWhatFits(Outcome& outcome, std::vector<state::PodId>& pods);
@@ -159,10 +165,10 @@ void DemandPass::AskDoubtful() {
     const std::vector<state::PodId>& pods = c_.outcomes[position].step.pods;
     by_class[in_.state.pod(pods.front()).pod_class].push_back(position);
   }
-  charges_.Keep();
+  const DemandCharges::Mark before = charges_.mark();
   for (const auto& [pod_class, positions] : by_class) {
     for (const size_t position : positions) AskWithinLimits(position);
-    charges_.Release();
+    charges_.ReleaseTo(before);
   }
   c_.outcomes.Sort();
 }
@@ -264,14 +270,17 @@ void DemandPass::AskInTurn(Late late, const QueueOrderKey* bound, Merge& behind)
 }
 
 int64_t DemandPass::ChargeWhole(const Outcome& row, int64_t count) {
-  if (row.demanded.empty() || !row.whole_demand || row.fits_in_part || c_.lending.any()) return 0;
+  if (row.demanded.empty() || !row.whole_demand || c_.lending.any()) return 0;
+  if (row.fits_in_part && !row.uncharged) return 0;
   const bool preemptible = in_.state.workload(row.workload).preemptible;
-  const model::Resources each = WholeChargeOf(row.demanded);
+  // A limit is asked about the whole step, also if a part of it finds room.
+  const model::Resources each = WholeChargeOf(row.fits_in_part ? row.step.pods : row.demanded);
   const auto fits = [&](int64_t n) {
     return !queues::CheckLimits(in_.tree, in_.tracker.ledger(), row.leaf, each.Times(n),
                                 preemptible)
                 .has_value();
   };
+  if (row.uncharged) return fits(1) ? count : 0;
   int64_t low = 0, high = count + 1;  // low fits, high does not
   if (fits(count)) low = count;
   while (low < count && high - low > 1) {
@@ -303,16 +312,21 @@ std::optional<Outcome> DemandPass::Ask(Outcome& outcome, bool unlimited) {
     outcome.demanded_of_step = outcome.demanded.size();
     return std::nullopt;
   }
+  if (in_.options.hook_on) outcome.demand_kind = KindOfDemand(outcome);
+  const bool unservable = IsUnservable(outcome);
+  const auto ask = [&] { unservable ? AskUncharged(outcome) : AskFor(outcome); };
   if (outcome.rest.count == 0) {
-    AskFor(outcome);
+    ask();
     return std::nullopt;
   }
   Outcome before = outcome;
-  AskFor(outcome);
+  ask();
   // A limit that holds it holds those behind it. Guaranteed quota holds it until nodes are bought
   // for others.
   const bool held_for_good = !outcome.kept_beyond_cluster || !in_.options.hook_on;
   if (outcome.demanded.empty() && held_for_good) return std::nullopt;
+  // What is not charged leaves those behind it the same room.
+  if (unlimited && outcome.uncharged) return std::nullopt;
   if (unlimited && !outcome.fits_in_part) {
     charges_.Add(outcome.leaf, WholeChargeOf(outcome.demanded).Times(outcome.rest.count),
                  in_.state.workload(outcome.workload).preemptible);
@@ -351,6 +365,35 @@ void DemandPass::AskFor(Outcome& outcome) {
     } while (std::any_of(pods.begin(), pods.end(), has_problem));
     request = c_.ChargeOf(pods);
   }
+}
+
+void DemandPass::AskUncharged(Outcome& outcome) {
+  const DemandCharges::Mark charged = charges_.mark();
+  std::optional<Hypothesis::Checkpoint> promised;
+  if (present_.has_value()) promised = present_->Mark();
+  AskFor(outcome);
+  charges_.ReleaseTo(charged);
+  if (promised.has_value()) {
+    present_->RollbackTo(*promised);
+  } else {
+    present_.reset();
+  }
+  outcome.uncharged = !outcome.demanded.empty();
+}
+
+uint64_t DemandPass::KindOfDemand(const Outcome& outcome) const {
+  const state::Workload& workload = in_.state.workload(outcome.workload);
+  const TasksToAllocate& step = outcome.step;
+  StableHash hash;
+  hash.Add(workload.queue).Add(static_cast<int64_t>(workload.preemptible));
+  hash.Add(KindOf(in_.state, workload, step).text).Add(static_cast<int64_t>(step.pods.size()));
+  if (workload.Active() > 0) hash.Add(workload.ns).Add(workload.name).Add(workload.uid);
+  uint64_t last = 0;
+  for (const state::PodId pod : step.pods) {
+    const uint64_t serial = in_.state.class_of(pod).serial;
+    if (std::exchange(last, serial) != serial) hash.Add(static_cast<int64_t>(serial));
+  }
+  return hash.value();
 }
 
 // Room that is there is not bought: it is promised until the end of the pass, so that the demand of
@@ -456,7 +499,7 @@ std::set<queues::QueueId> DemandPass::UnlimitedLeaves() const {
     in_.tracker.Charge(outcome->leaf, one, workload.preemptible);
     (over ? tight : unlimited).insert(outcome->leaf);
   }
-  all.Release();
+  all.ReleaseAll();
   for (const queues::QueueId leaf : tight) unlimited.erase(leaf);
   return unlimited;
 }

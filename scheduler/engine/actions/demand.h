@@ -5,6 +5,13 @@
 // are released before Execute() returns. What fits under all limits is demand
 // (Outcome::demanded); what does not has the limit as its code.
 //
+// Nothing is charged for demand that cannot be served: pods that no present node and no node on
+// offer could take, and kinds for which the hook has said so (Engine::SetUnservable: nothing on
+// offer suits them beside the pods that run, a cap is used up, all that suits is in back-off, or
+// former nodes did not help). They are demanded all the same, as far as the limits allow each of
+// them beside what is in use and what is charged before it; so the hook is asked again, and says
+// why.
+//
 // Of a step that does not fit as a whole, nodes are demanded for the pods that find no room on the
 // nodes that there are and those on order. Exceptions, demanded whole: steps that are bound to a
 // topology, and those with pods that depend on other pods or share GPUs.

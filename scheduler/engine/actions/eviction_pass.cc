@@ -221,6 +221,7 @@ void EvictionPass::RecordPreemptor(const Outcome& outcome, const state::Workload
   for (const Victim& victim : victims) {
     if (!victim.from.fresh && !victim.from.promised) evicted.push_back(victim.pod);
   }
+  policy_.Evicts(evicted);
   in_.preemptors.Add({workload.id, workload.uid, outcome.leaf, outcome.step_request}, evicted,
                      in_.now);
 }
@@ -260,6 +261,7 @@ SearchOutcome EvictionPass::Search(state::Transaction& txn, const queues::QueueL
                         c_.pipelined.moved(),
                         fresh,
                         in_.refusals,
+                        in_.moves,
                         against_budgets_,
                         in_.now,
                         turn.end_of_work,

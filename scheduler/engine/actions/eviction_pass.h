@@ -46,6 +46,8 @@ class EvictionPolicy {
   [[nodiscard]] virtual bool TakesFresh() const { return true; }
   virtual SearchOutcome Search(state::Transaction& txn, const SearchContext& context,
                                const SearchStep& step) = 0;
+  // The victims of a search that have been bound, or run, are evicted now.
+  virtual void Evicts(const std::vector<state::PodId>& /*victims*/) {}
   // "Evicted (reclaim) for workload ns/x of queue prod: ...". `before`: the ledger before anything
   // was evicted.
   [[nodiscard]] virtual std::string Reason(const Outcome& outcome,
