@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/model/api_names.h"
 
 namespace fairlead::sim {
 namespace {
@@ -70,6 +71,23 @@ void Executor::Execute(std::vector<model::Action> actions) {
 void Executor::SlowDown(absl::Duration extra, absl::Time until) {
   slow_extra_ = extra;
   slow_until_ = until;
+}
+
+void Executor::ListNodes(Listed listed) {
+  absl::Duration latency = options_.write_latency;
+  if (queue_->now() < slow_until_) latency += slow_extra_;
+  queue_->At(queue_->now() + latency, [this, listed = std::move(listed)] {
+    if (faults_->Hit(FaultPoint::kLostReply)) {
+      return listed(absl::UnavailableError("the connection broke"));
+    }
+    std::vector<hook::ListedNode> nodes;
+    for (const auto& [name, node] : server_->All<model::Node>()) {
+      const std::string request(node.meta.labels.Get(model::kNodeRequestLabel));
+      if (request.empty() && node.provider_id.empty()) continue;
+      nodes.push_back({name, node.meta.uid, request, node.provider_id});
+    }
+    listed(std::move(nodes));
+  });
 }
 
 void Executor::Submit(model::Action action) {

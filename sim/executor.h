@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "autoscale-hook/machines/node_lists.h"
 #include "scheduler/model/action.h"
 #include "sim/api_writes.h"
 #include "sim/cloud.h"
@@ -34,6 +36,9 @@ class Executor {
            ExecutorOptions options);
 
   void Execute(std::vector<model::Action> actions);
+  // The nodes with a providerID or a request's label, after the latency of a write; or an error.
+  using Listed = std::function<void(absl::StatusOr<std::vector<hook::ListedNode>>)>;
+  void ListNodes(Listed listed);
   // The requesting process died: actions in flight happen now or never, and get no answer.
   void Abandon();
 

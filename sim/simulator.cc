@@ -120,6 +120,8 @@ absl::Status Simulator::StartLoop() {
   FAIRLEAD_RETURN_IF_ERROR(loop_->RestoreUsage(cluster_.executor().writes().stored_usage()));
   cluster_.Connect([this](const model::ClusterEvent& event) { loop_->Apply(event); });
   wake_at_ = absl::InfinitePast();
+  ++life_;
+  last_list_ = 0;
   return absl::OkStatus();
 }
 
@@ -150,9 +152,20 @@ absl::Status Simulator::RunUntil(absl::Time when) {
   return problem.empty() ? absl::OkStatus() : Broken(problem);
 }
 
+void Simulator::ListNodes() {
+  const uint64_t number = loop_->AwaitedNodeList();
+  if (number <= last_list_) return;
+  last_list_ = number;
+  cluster_.executor().ListNodes(
+      [this, number, life = life_](absl::StatusOr<std::vector<hook::ListedNode>> nodes) {
+        if (life == life_) loop_->NodesListed(number, std::move(nodes));
+      });
+}
+
 absl::Status Simulator::Decide() {
   core::StepResult result = loop_->Step(now_);
   wake_at_ = result.wake_at;
+  ListNodes();
   for (const model::Action& action : result.actions) {
     const std::string text = ActionText(action);
     trace_.Add(absl::ToUnixNanos(now_)).Add(text);

@@ -73,6 +73,8 @@ class Simulator {
   absl::Status DoFault(const ScriptedFault& fault);
   absl::Status StartLoop();
   absl::Status Decide();
+  // Answers what the decision loop awaits.
+  void ListNodes();
   absl::Status CheckStep(const core::View& view, const std::vector<model::Action>& actions);
   absl::Status Broken(absl::string_view what) const;
 
@@ -81,6 +83,8 @@ class Simulator {
   const hook::Catalog* catalog_;
   Cluster cluster_;
   std::unique_ptr<core::DecisionLoop> loop_;
+  int life_ = 0;            // of the scheduler: grows with each restart
+  uint64_t last_list_ = 0;  // of nodes, that this life has asked for
   Invariants invariants_;
   Recorder recorder_;
   core::Bill bill_;

@@ -16,6 +16,9 @@ constexpr absl::Duration kSettled = absl::Seconds(30);
 // Longer than any replica hears nothing: what happened at about the same time has no order.
 constexpr absl::Duration kOrdered = absl::Seconds(100);
 
+// What happened since then may not be heard of yet.
+constexpr absl::Duration kHeard = absl::Seconds(5);
+
 bool IsOnItsWay(const Belief& belief, const core::RunningRow& row) {
   const auto since = belief.binding_since.find(row.pod);
   return row.status == "Binding" &&
@@ -50,9 +53,13 @@ void CheckStartedUnder(const Belief& belief, const Truth& truth, const FailBelie
 // Of what no queue above or below counts twice: CPU of each queue that has pods of its own.
 void CheckSums(const Belief& belief, const Truth& truth, const FailBelief& fail) {
   std::map<std::string, int64_t> least, most;
+  std::set<std::string> unsettled;
   for (const core::RunningRow& row : belief.view.running) {
     const auto found = truth.pods().find(row.pod);
-    if (found == truth.pods().end()) return;  // it is going
+    if (found == truth.pods().end() || belief.IsTouched(row.pod)) {
+      unsettled.insert(row.queue);  // it comes or goes
+      continue;
+    }
     const sim::world::PodFacts& pod = found->second.facts;
     // A share of a GPU has a pod of its own that holds the GPU.
     if (pod.terminal || pod.odd_amounts) continue;
@@ -66,7 +73,7 @@ void CheckSums(const Belief& belief, const Truth& truth, const FailBelief& fail)
     inner.insert(row.parent);
   }
   for (const auto& [queue, held] : least) {
-    if (queue.empty() || inner.contains(queue)) continue;
+    if (queue.empty() || inner.contains(queue) || unsettled.contains(queue)) continue;
     const auto row = rows.find(queue);
     const core::QueueResourceRow* const cpu =
         row == rows.end() ? nullptr : Find(*row->second, "cpu");
@@ -102,7 +109,7 @@ void CheckFiled(const Belief& belief, const Truth& truth, const FailBelief& fail
       if (!pod.facts.ours) settled = false;
       if (first == nullptr || ComesBefore(pod, *first)) first = &pod;
     }
-    if (first == nullptr || !settled) continue;
+    if (first == nullptr || !settled || belief.IsTouched(row.workload)) continue;
     if (queue.empty()) queue = first->facts.queue_label;
     if (queue.empty() || queue == row.queue) continue;
     fail("charge", absl::StrCat("group ", row.workload, " waits in queue ", row.queue,
@@ -131,15 +138,21 @@ void CheckDivided(const Belief& belief, const Truth& truth, const FailBelief& fa
 
 }  // namespace
 
+bool Belief::IsTouched(const std::string& key) const {
+  const auto found = touched->find(key);
+  return found != touched->end() && found->second > now - kHeard;
+}
+
 void CheckPods(const Belief& belief, const Truth& truth, const FailBelief& fail) {
   std::set<std::string> believed;
   for (const core::RunningRow& row : belief.view.running) {
     // The write of a binding may be on its way when the world ends.
-    if (!IsOnItsWay(belief, row)) believed.insert(row.pod);
+    if (!IsOnItsWay(belief, row) && !belief.IsTouched(row.pod)) believed.insert(row.pod);
   }
   for (const auto& [key, row] : truth.pods()) {
     if (!row.facts.ours || !row.facts.active()) continue;
-    if (believed.erase(key) == 0 && row.bound_at < belief.now - kSettled) {
+    if (believed.erase(key) == 0 && row.bound_at < belief.now - kSettled &&
+        !belief.IsTouched(key)) {
       fail("view", absl::StrCat("pod ", key, " runs on ", row.facts.node,
                                 ", and the leader does not know"));
     }

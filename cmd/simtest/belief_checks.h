@@ -1,5 +1,5 @@
-// What the leader believes, against what is: its pods, queues and nodes (core::View) at the end of
-// a world. checks.h lists the invariants.
+// What the leader believes, against what is: its pods, queues and nodes (core::View), while no
+// fault lasts. checks.h lists the invariants.
 //
 // Thread-safety: pure functions.
 #pragma once
@@ -20,6 +20,10 @@ struct Belief {
   absl::Time began;  // the leader's process
   // Of pods whose binding the leader writes: since when, as far as that is known.
   std::map<std::string, absl::Time> binding_since;
+  // When a pod, or a pod of that group, came, went or changed: by "ns/name".
+  const std::map<std::string, absl::Time>* touched;
+  // Of that pod or group, lately.
+  [[nodiscard]] bool IsTouched(const std::string& key) const;
 };
 
 using FailBelief = std::function<void(const std::string& invariant, const std::string& text)>;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cmd/simtest/belief_checks.h"
 #include "cmd/simtest/catalogue.h"
@@ -17,12 +18,12 @@ using sim::world::Workload;
 
 const std::vector<std::string>& InvariantNames() {
   static const auto* const kNames = new std::vector<std::string>{
-      "caps",     "charge",    "churn",      "condition", "cost",    "cover",
-      "eviction", "gang",      "hang",       "leader",    "leak",    "limit",
-      "liveness", "misplaced", "overcommit", "parts",     "policy",  "preempt",
-      "process",  "purchase",  "queues",     "rate",      "recount", "reload",
-      "retry",    "share",     "simulation", "spin",      "stale",   "stop",
-      "storm",    "terminate", "told",       "verdict",   "view",    "writers"};
+      "caps",   "charge",     "churn",   "condition", "cost",      "cover",    "eviction",
+      "gang",   "hang",       "leader",  "leak",      "limit",     "liveness", "misplaced",
+      "move",   "overcommit", "parts",   "policy",    "preempt",   "process",  "purchase",
+      "queues", "rate",       "recount", "reload",    "retry",     "share",    "simulation",
+      "spin",   "stale",      "stop",    "storm",     "terminate", "told",     "verdict",
+      "view",   "writers"};
   return *kNames;
 }
 
@@ -56,6 +57,18 @@ void Checks::Disturb(absl::Time until) {
   for (auto& [identity, hung] : hung_) {
     if (now <= hung.until) hung.alone_since = std::max(hung.alone_since, until);
   }
+}
+
+Checks::Clock Checks::ClockOf(absl::string_view identity) const {
+  for (const auto& [replica, clock] : clocks_) {
+    if (absl::StartsWith(identity, absl::StrCat("fairlead-", replica, "."))) return clock;
+  }
+  return {};
+}
+
+void Checks::Reload(absl::Time until) {
+  moves_.clear();
+  reloaded_until_ = std::max(reloaded_until_, until);
 }
 
 absl::Time Checks::KnownSince() const {
@@ -126,33 +139,42 @@ bool Checks::IsAnyRefused() const {
                      [&](const Workload& workload) { return IsRefused(workload); });
 }
 
-void Checks::CheckLiveness() {
-  std::map<std::string, absl::Time> fits, buyable, preempts;
+void Checks::JudgeWait(const Workload& workload, const Waits& former, Waits& current,
+                       absl::Duration bound, const char* invariant, const char* why) {
   const absl::Time now = time_->now();
+  const std::string name =
+      absl::StrCat(workload.key, workload.part.empty() ? "" : " sub-group ", workload.part);
+  const auto since = former.find(name);
+  const bool begins = since == former.end() || now <= disturbed_until_;
+  current[name] = begins ? now : since->second;
+  if (now - current[name] <= bound) return;
+  const PodRow& first = *workload.waiting.front();
+  Fail(
+      invariant,
+      absl::StrCat(workload.group != nullptr || !workload.part.empty() ? "group " : "pod ", name,
+                   " of queue ", workload.queue, " (", workload.needed(), " pods of ",
+                   first.facts.requests.Text(), ") ", why, " for ",
+                   absl::FormatDuration(now - current[name]), " and waits: ", first.facts.condition,
+                   " ", workload.group != nullptr ? workload.group->facts.verdict_code : ""));
+}
+
+void Checks::CheckLiveness() {
+  Waits fits, buyable, preempts;
   for (const Workload& workload : truth_->Waiting()) {
-    if (!truth_->Entitled(workload) || IsRefused(workload)) continue;
-    const auto judge = [&](const char* invariant, std::map<std::string, absl::Time>& former,
-                           std::map<std::string, absl::Time>& current, absl::Duration bound,
-                           const char* why) {
-      const auto since = former.find(workload.key);
-      const bool begins = since == former.end() || now <= disturbed_until_;
-      current[workload.key] = begins ? now : since->second;
-      if (now - current[workload.key] <= bound) return;
-      Fail(invariant,
-           absl::StrCat(workload.group != nullptr ? "group " : "pod ", workload.key, " of queue ",
-                        workload.queue, " (", workload.needed(), " pods of ",
-                        workload.waiting.front()->facts.requests.Text(), ") ", why, " for ",
-                        absl::FormatDuration(now - current[workload.key]),
-                        " and waits: ", workload.waiting.front()->facts.condition, " ",
-                        workload.group != nullptr ? workload.group->facts.verdict_code : ""));
-    };
+    if (IsRefused(workload)) continue;
+    for (const Workload& part : truth_->IdleParts(workload)) {
+      if (!truth_->Entitled(part) || !truth_->FitsNow(part)) continue;
+      JudgeWait(part, fits_since_, fits, kPlaceWithin, "liveness", "fits into idle room");
+    }
+    if (!truth_->Entitled(workload)) continue;
     if (truth_->CouldPreempt(workload)) {
-      judge("preempt", preempts_since_, preempts, kPreemptWithin, "may evict pods of its queue");
+      JudgeWait(workload, preempts_since_, preempts, kPreemptWithin, "preempt",
+                "may evict pods of its queue");
     }
     if (truth_->FitsNow(workload)) {
-      judge("liveness", fits_since_, fits, kPlaceWithin, "fits into idle room");
+      JudgeWait(workload, fits_since_, fits, kPlaceWithin, "liveness", "fits into idle room");
     } else if (CanBeBought(workload)) {
-      judge("liveness", buyable_since_, buyable, kBuyWithin, "could have a machine");
+      JudgeWait(workload, buyable_since_, buyable, kBuyWithin, "liveness", "could have a machine");
     }
   }
   fits_since_ = std::move(fits);
@@ -206,20 +228,42 @@ void Checks::EverySecond() {
   CheckDoubtfulRequests();
 }
 
-void Checks::NoteBindings(const core::DecisionLoop* leader) {
+void Checks::NoteBindings(const core::View& view) {
   std::map<std::string, absl::Time> current;
-  if (leader != nullptr) {
-    for (const core::RunningRow& row : leader->MakeView(time_->now()).running) {
-      if (row.status != "Binding") continue;
-      const auto since = binding_since_.find(row.pod);
-      current[row.pod] = since == binding_since_.end() ? time_->now() : since->second;
-    }
+  for (const core::RunningRow& row : view.running) {
+    if (row.status != "Binding") continue;
+    const auto since = binding_since_.find(row.pod);
+    current[row.pod] = since == binding_since_.end() ? time_->now() : since->second;
   }
   binding_since_ = std::move(current);
 }
 
-void Checks::WhileCalm(const core::DecisionLoop* leader) {
-  NoteBindings(leader);
+void Checks::CheckBeliefs(core::View view, absl::Time began) {
+  const FailBelief fail = [this](const std::string& invariant, const std::string& text) {
+    Fail(invariant, text);
+  };
+  const Belief belief{std::move(view), time_->now(), began, binding_since_, &touched_};
+  CheckPods(belief, *truth_, fail);
+  CheckNodes(belief, *truth_, fail);
+  CheckCharges(belief, *truth_, fail);
+}
+
+void Checks::Look(const core::DecisionLoop* leader, absl::Time began) {
+  if (leader == nullptr) {
+    binding_since_.clear();
+    return;
+  }
+  const absl::Time now = time_->now();
+  const bool calm = now > std::max(disturbed_until_, refused_until_) + kRecovery + kNoticed;
+  if (!calm && settled_at_ == absl::InfiniteFuture()) return;
+  core::View view = leader->MakeView(now);
+  NoteBindings(view);
+  if (!calm) return;
+  CheckBeliefs(std::move(view), began);
+  CheckVerdicts();
+}
+
+void Checks::WhileCalm() {
   CheckLiveness();
   CheckGangs();
   CheckParts();
@@ -239,13 +283,7 @@ void Checks::AtEnd(const core::DecisionLoop* leader, absl::Time began) {
   const std::string broken = leader->CheckConsistency();
   if (!broken.empty()) Fail("recount", broken);
   machines_.AtEnd(purchases_excused_);
-  const FailBelief fail = [this](const std::string& invariant, const std::string& text) {
-    Fail(invariant, text);
-  };
-  const Belief belief{leader->MakeView(time_->now()), time_->now(), began, binding_since_};
-  CheckPods(belief, *truth_, fail);
-  CheckNodes(belief, *truth_, fail);
-  CheckCharges(belief, *truth_, fail);
+  CheckBeliefs(leader->MakeView(time_->now()), began);
   CheckVerdicts();
 }
 

@@ -26,6 +26,8 @@
 //                  not help may
 //     eviction     the workload that a pod is told to be evicted for waits, or did a moment ago; a
 //                  gang that is evicted as too small is, or was kServed ago
+//     move         no pod is moved by consolidation within kMovable of its start, twice that for
+//                  each move of its group before it (by a process whose clock was never set)
 //     stale        one that has heard nothing of pods or nodes for kBlind evicts and buys nothing
 //     policy       no node is requested for what policy holds (I1)
 //     cover        there are no more nodes on order than pods that wait for them (I3)
@@ -34,7 +36,8 @@
 //     spin         it does not ask to be woken in the past again and again
 //   after the last fault, while the world is calm
 //     liveness     a workload that is entitled and fits into idle room starts within kPlaceWithin;
-//                  one that only a machine is missing for within kBuyWithin
+//                  one that only a machine is missing for within kBuyWithin; a sub-group of which
+//                  nothing runs counts as a workload, if one of them has to run
 //     gang         no gang is half bound for longer than its grace and kGangSlack; at any time:
 //                  nothing is bound alone that a pod-grouper groups within kGrouped of its
 //                  creation, if there was a PodGroup before; a gang whose pods were grouped before
@@ -48,20 +51,21 @@
 //     parts        no sub-group of a gang is half bound for longer than its grace and kGangSlack;
 //                  one that is started is complete within kStarted
 //     churn        at most kCalmEvictions evictions a minute of one job's pods, and one for each
-//                  of them; with moves by consolidation twice as many
+//                  of them
 //     leader       there is one, and it is not one whose deciding thread has stood still for kHung
 //                  while nothing else was wrong
 //     told         a group that waits, and does not share GPUs, has a code within kTold, at any
 //                  time
 //     preempt      a lone pod that may evict lone pods of lower priority in its queue, and would
 //                  have room then, starts within kPreemptWithin
-//   at the end
+//   every few seconds while no fault lasts or did until kNoticed ago, and at the end
 //     verdict      what a waiting pod is told is true, and a pod that runs is told nothing; one
 //                  that no node could help is not told that it waits for capacity
 //     condition    a pod that waits has condition PodScheduled=False
 //     view         what the program believes to run is what runs, and where
 //     charge       pods count in the queues under which they were started or wait, queues in sums
 //                  (belief_checks.h)
+//   at the end
 //     purchase     machines on which nothing ever ran are few; nor are machines provisioned for
 //                  pods of a job again that did not help such pods kUseless times (always)
 //   of the process (process_checks.h)
@@ -71,7 +75,8 @@
 //     stop         told to stop, it has ended within kStopWithin, and its lease is free if nothing
 //                  was wrong
 //   always
-//     process      the program does not end by itself; hang: nor does it take for ever (workers.h)
+//     process      the program does not end by itself, unless it has lost the lease; hang: nor does
+//                  it take for ever (workers.h)
 //     simulation   nothing was asked that the simulated API server cannot do
 //
 // A fault is over for a replica only once it may have noticed: while one lasts and kRecovery after
@@ -117,10 +122,15 @@ inline constexpr int64_t kCalmEvictions = 12;
 inline constexpr absl::Duration kHung = absl::Seconds(60);
 // AppOptions::stale_after, and what it takes to notice.
 inline constexpr absl::Duration kBlind = absl::Seconds(66);
+// consolidationMinRuntime of these worlds: hardly a job of them runs for a minute.
+inline constexpr absl::Duration kMovable = absl::Seconds(5);
 inline constexpr absl::Duration kGrouped = absl::Seconds(1);
 inline constexpr absl::Duration kServed = absl::Seconds(3);
 inline constexpr absl::Duration kStarted = absl::Seconds(20);
 inline constexpr absl::Duration kTold = absl::Seconds(15);
+// After that, what a fault held up is written and believed: a binding whose answer was lost, and
+// that a webhook refuses, is in doubt for some attempts more.
+inline constexpr absl::Duration kNoticed = absl::Seconds(60);
 
 // Their names, sorted.
 const std::vector<std::string>& InvariantNames();
@@ -144,8 +154,12 @@ class Checks {
   void Blind(const std::string& identity, absl::Time until);
   // Writes are refused until then: what was written before may be written once more after it.
   void Refuse(absl::Time until) { refused_until_ = std::max(refused_until_, until); }
-  // A replica's clock is wrong: what it counts from creation times is.
-  void Skew() { skewed_ = true; }
+  // The clock of that replica is off by this from now on: what it counts from creation times is.
+  void Skew(const std::string& replica, absl::Duration offset) {
+    clocks_[replica] = Clock{offset, time_->now()};
+  }
+  // Other settings may be taken until then: what a decision loop remembers is forgotten.
+  void Reload(absl::Time until);
   void ExcuseWriters(absl::Time until) { writers_excused_until_ = until; }
   // The cloud lied, or nodes were bought for what then went: purchases are judged leniently.
   void ExcusePurchases() { purchases_excused_ = true; }
@@ -160,9 +174,11 @@ class Checks {
   void OnDecision(const std::string& identity, const core::DecisionLoop& loop,
                   const core::StepResult& result);
   void EverySecond();
-  // In the settle phase, every few seconds.
-  void WhileCalm(const core::DecisionLoop* leader);
-  // `began`: when its process did.
+  // Every few seconds: what pods are told and what the leader believes, unless a fault lasts or
+  // did a moment ago. `began`: when the leader's process did. `leader`: null if nothing leads.
+  void Look(const core::DecisionLoop* leader, absl::Time began);
+  // In the settle phase, every few seconds, after Look.
+  void WhileCalm();
   void AtEnd(const core::DecisionLoop* leader, absl::Time began);
   void Fail(const std::string& invariant, const std::string& text);
 
@@ -174,6 +190,8 @@ class Checks {
  private:
   void OnCommit(const sim::world::ApiServer::Commit& commit);
   void NoteServed(const sim::world::PodFacts& before);
+  void NoteTouched(const sim::world::ApiServer::Commit& commit);
+  void Touch(const sim::world::PodFacts& pod, const std::string& queue);
   void NotePart(const sim::world::PodFacts& pod);
   // Pods that hold a place. `part`: null for the whole group.
   [[nodiscard]] int64_t ActiveIn(const sim::world::GroupFacts& group,
@@ -191,8 +209,11 @@ class Checks {
   [[nodiscard]] std::string OverLimitText(const std::string& queue,
                                           const sim::world::Amounts& more) const;
   void OnEviction(const sim::world::PodFacts& pod);
-  void CheckChurn(const sim::world::PodFacts& pod, const std::string& kind, int64_t bound);
-  void CheckClaim(const sim::world::Json& before, const sim::world::Json& after);
+  void CheckMove(const sim::world::Json& pod, const std::string& actor);
+  // How often the pod's group was moved before the pod was bound, as far as the actor must know.
+  int64_t CountMove(const sim::world::PodRow& pod, const std::string& actor);
+  void CheckClaim(const sim::world::Json& before, const sim::world::Json& after,
+                  const std::string& actor);
   // What a pod is told that is evicted with its gang.
   void CheckGangEviction(const sim::world::PodFacts& pod, const std::string& why);
   void CheckNoneSucceeded(const sim::world::PodFacts& pod, const std::string& why);
@@ -208,12 +229,20 @@ class Checks {
   void CheckReopened();
   void CheckDoubtfulRequests();
   void CheckLiveness();
+  // `former`, `current`: since when each could start, at the last look and at this one.
+  using Waits = std::map<std::string, absl::Time>;
+  void JudgeWait(const sim::world::Workload& workload, const Waits& former, Waits& current,
+                 absl::Duration bound, const char* invariant, const char* why);
   void CheckGangs();
   void CheckStarted();
   void CheckGroupsTold();
   void CheckStorm();
-  void NoteBindings(const core::DecisionLoop* leader);
+  void NoteBindings(const core::View& view);
+  void CheckBeliefs(core::View view, absl::Time began);
   void CheckVerdicts();
+  [[nodiscard]] absl::Time TouchedAt(const std::string& key) const;
+  [[nodiscard]] bool IsPolicySettled(const sim::world::Workload& workload) const;
+  [[nodiscard]] bool IsUseSettled(const sim::world::Workload& workload) const;
   void CheckToldThatRun();
   [[nodiscard]] bool CanBeBought(const sim::world::Workload& workload) const;
   // What was committed before this has reached both replicas.
@@ -235,8 +264,23 @@ class Checks {
   absl::Time refused_until_ = absl::InfinitePast();
   absl::Time disturbed_since_ = absl::InfinitePast(), disturbed_until_ = absl::InfinitePast();
   absl::Time settled_at_ = absl::InfiniteFuture();
-  bool purchases_excused_ = false, skewed_ = false;
+  bool purchases_excused_ = false;
+  struct Clock {
+    absl::Duration offset;
+    absl::Time changed_at = absl::InfinitePast();
+  };
+  // Of that process; right unless it was ever set.
+  [[nodiscard]] Clock ClockOf(absl::string_view identity) const;
+  std::map<std::string, Clock> clocks_;  // by replica
+  struct Moves {
+    int64_t decisions = 0;
+    absl::Time last = absl::InfinitePast();
+  };
+  std::map<std::string, Moves> moves_;  // by process and uid of the group
+  absl::Time reloaded_until_ = absl::InfinitePast();
   int64_t decisions_ = 0, writes_ = 0;
+  // When pods of a workload, or of a queue, came, went or changed: by "ns/name" and by name.
+  std::map<std::string, absl::Time> touched_, touched_queues_;
   // Of the calm: since when each could start, or is half bound.
   std::map<std::string, absl::Time> preempts_since_, fits_since_, buyable_since_, half_since_,
       half_parts_;

@@ -43,9 +43,12 @@ void Checks::CheckGrouped(const ApiServer::Commit& commit) {
     return;
   }
   const sim::world::PodFacts before = sim::world::ReadPod(*commit.before);
-  if (!before.group.empty() || before.node.empty() || !before.ours || skewed_) return;
+  if (!before.group.empty() || before.node.empty() || !before.ours) return;
   const PodRow& row = truth_->pods().at(before.key());
   if (time_->now() - row.created >= kGrouped || !row.BoundByFairlead()) return;
+  // It counts from the creation time by its own clock.
+  const Clock clock = ClockOf(row.bound_by);
+  if (clock.offset != absl::ZeroDuration() || clock.changed_at > row.created) return;
   // Nothing told of a pod-grouper before its first group.
   if (row.bound_at < groups_since_ + kKnown) return;
   Fail("gang", absl::StrCat("pod ", before.key(), " was bound ",
@@ -130,7 +133,7 @@ void Checks::CheckGangs() {
 void Checks::CheckBelowMinimum(const sim::world::PodFacts& evicted) {
   const absl::Time known = time_->now() - kServed;
   const auto group = truth_->groups().find(evicted.ns + "/" + evicted.group);
-  if (group == truth_->groups().end() || group->second.facts.odd || skewed_) return;
+  if (group == truth_->groups().end() || group->second.facts.odd) return;
   if (!evicted.sub_group.empty()) return;  // the group may have none of that name by now
   if (group->second.changed_at > known || time_->now() <= disturbed_until_ + kRecovery) return;
   const int64_t active =

@@ -57,6 +57,11 @@ std::string MachineChecks::JobOf(const std::string& workload) const {
   return pod != truth_->pods().end() ? pod->second.facts.job : workload;
 }
 
+bool MachineChecks::IsLonePod(const std::string& workload) const {
+  const auto pod = truth_->pods().find(workload);
+  return pod != truth_->pods().end() && pod->second.facts.group.empty();
+}
+
 bool MachineChecks::IsLoneGpuPod(const std::string& workload) const {
   const auto pod = truth_->pods().find(workload);
   return pod != truth_->pods().end() && pod->second.facts.group.empty() &&
@@ -85,7 +90,10 @@ void MachineChecks::OnRequest(const Json& request, bool undisturbed, bool lied) 
   orders.push_back(now);
   KeepAMinute(orders, now);
   const auto count = static_cast<int64_t>(orders.size());
-  if (undisturbed && count > kPurchaseBurst + kPurchasesPerMinute + kMostPods) {
+  // Of lone pods each is a step of its own.
+  const bool lone = std::all_of(reasons.begin(), reasons.end(),
+                                [&](const std::string& workload) { return IsLonePod(workload); });
+  if (undisturbed && count > kPurchaseBurst + kPurchasesPerMinute + (lone ? 1 : kMostPods)) {
     fail_("rate", absl::StrCat(count, " nodes were requested for pods of ", job, " in a minute; ",
                                kPurchaseBurst, " at once and ", kPurchasesPerMinute,
                                " a minute is the rate"));

@@ -66,6 +66,7 @@ class MachineChecks {
   [[nodiscard]] bool IsRecord(const Machine& machine) const;  // only its request is left
   [[nodiscard]] bool HasNode(const Machine& machine) const;
   [[nodiscard]] std::string JobOf(const std::string& workload) const;
+  [[nodiscard]] bool IsLonePod(const std::string& workload) const;
   [[nodiscard]] bool IsLoneGpuPod(const std::string& workload) const;
 
   struct Burst {

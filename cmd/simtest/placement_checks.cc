@@ -14,7 +14,7 @@ void Checks::CheckPlacement(const PodRow& row) {
   const sim::world::PodFacts& pod = row.facts;
   if (pod.impossible) {
     Fail("misplaced", absl::StrCat("pod ", pod.key(), " is bound to ", pod.node,
-                                   ", and its node selector matches no node"));
+                                   ", and no node has what it selects or requests"));
   }
   const auto node = truth_->nodes().find(pod.node);
   const absl::Time known = KnownSince();

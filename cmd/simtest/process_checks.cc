@@ -120,7 +120,10 @@ void ProcessChecks::CheckLoop(const Replica& replica, int64_t objects) {
                                                  {"to be repeated", sizes.retries},
                                                  {"verdicts that wait", sizes.verdicts_waiting},
                                                  {"evictions that wait", sizes.evictions_waiting},
-                                                 {"bindings that are held", sizes.bindings_held}};
+                                                 {"bindings that are held", sizes.bindings_held},
+                                                 {"events to be sent", sizes.events_waiting},
+                                                 {"shared GPUs to be served", sizes.shares_waiting},
+                                                 {"conditions known", sizes.conditions_known}};
   for (const auto& [what, count] : rows) {
     const int64_t most = kKindsPerObject * objects + kOtherWrites;
     if (static_cast<int64_t>(count) <= most) continue;

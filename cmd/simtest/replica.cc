@@ -57,7 +57,7 @@ absl::Status Replica::Start() {
   AdjustOptions(*world_.plan, options_.core);
   options_.leader_election = configuration.leader_election;
   options_.stale_after = configuration.stale_after;
-  ending_ = false;
+  told_to_stop_ = ending_ = false;
   identity_ = absl::StrCat("fairlead-", name_, ".", ++lives_);
   options_.identity = identity_;
   reaction_ = absl::Milliseconds(random_.Between(1, 12));
@@ -101,6 +101,7 @@ void Replica::Kill(absl::Time restart_at) {
 void Replica::Stop(absl::Duration down) {
   if (app_ == nullptr) return;
   app_->Stop();
+  told_to_stop_ = true;
   down_ = down;
   dirty_ = true;
 }
@@ -174,6 +175,11 @@ absl::StatusOr<bool> Replica::TurnIfDue(bool world_changed) {
 // False: its process has ended.
 bool Replica::TurnOrEnd() {
   if (!ending_ && app_->Turn(absl::ZeroDuration())) return true;
+  if (!ending_ && !told_to_stop_) {
+    const cmd::AppStats stats = app_->GetStats();
+    const bool lost = stats.lease.losses > 0 || (stats.lease.gains > 0 && !stats.leader);
+    if (!lost) on_end_by_itself_(absl::StrCat(identity_, " ends by itself"));
+  }
   ending_ = true;
   return app_->EndTurn(absl::ZeroDuration());
 }

@@ -71,6 +71,10 @@ class Replica final : public cmd::AppObserver {
   void OnEarlyRetry(std::function<void(const std::string&)> listener) {
     on_early_retry_ = std::move(listener);
   }
+  // Called when a process begins to end that was not told to stop, and has not lost the lease.
+  void OnEndByItself(std::function<void(const std::string&)> listener) {
+    on_end_by_itself_ = std::move(listener);
+  }
   // Its machine has no network until then, whatever becomes of the process.
   void Partition(absl::Time until);
   // The process stands still until then, with its network.
@@ -128,8 +132,8 @@ class Replica final : public cmd::AppObserver {
   std::unique_ptr<cmd::Reloader> reloader_;
   CrashPoint crash_;
   CrashListener on_crash_;
-  std::function<void(const std::string&)> on_early_retry_;
-  bool ending_ = false;
+  std::function<void(const std::string&)> on_early_retry_, on_end_by_itself_;
+  bool told_to_stop_ = false, ending_ = false;
   absl::Duration down_;  // after an orderly end
   absl::Time frozen_until_ = absl::InfinitePast();
   const core::DecisionLoop* loop_ = nullptr;

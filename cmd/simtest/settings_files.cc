@@ -10,6 +10,7 @@
 #include "absl/strings/substitute.h"
 #include "absl/time/time.h"
 #include "cmd/simtest/catalogue.h"
+#include "cmd/simtest/checks.h"
 #include "cmd/simtest/machine_checks.h"
 
 namespace fairlead::simtest {
@@ -19,8 +20,9 @@ constexpr int64_t kMicroPerUsd = 1'000'000;
 constexpr char kHead[] = "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n";
 
 // $0: hook on, $1: GPUs, $2: dollars, $3: nodes, $4, $5: the rate for pods of a
-// queue and size, $6, $7: for all, $8: evictions.
+// queue and size, $6, $7: for all, $8: evictions, $9: after how long consolidation moves pods.
 constexpr char kBase[] = R"(stalenessGracePeriod: 30s
+consolidationMinRuntime: $9
 leaderElection: {resourceNamespace: kube-system}
 hook:
   enabled: $0
@@ -53,6 +55,16 @@ profiles:
     args: {gpu: spread, cpu: spread}
 )";
 
+constexpr char kUnshared[] = R"(---
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: fairlead
+  plugins:
+    multiPoint:
+      disabled: [{name: GpuSharing}]
+)";
+
 // Whatever is wrong beside it: it would be seen.
 constexpr char kHarmful[] = R"(schedulerNames: [another]
 leaderElection: {resourceNamespace: kube-system}
@@ -60,7 +72,8 @@ hook: {enabled: true, provider: kwok, clusterGPULimit: 100000, costLimitPerHour:
 )";
 
 bool IsGoodConfiguration(absl::string_view version) {
-  static const auto* const kGood = new std::set<std::string>{"base", "spread", "quiet", "rounding"};
+  static const auto* const kGood =
+      new std::set<std::string>{"base", "spread", "quiet", "rounding", "unshared"};
   return kGood->contains(std::string(version));
 }
 
@@ -74,7 +87,8 @@ std::string Base(const sim::world::Plan& plan) {
       kHead,
       absl::Substitute(kBase, plan.hook ? "true" : "false", kGpuCap, plan.max_usd_per_hour,
                        plan.max_nodes, kPurchaseBurst, kPurchasesPerMinute, kTotalBurst,
-                       kTotalPerMinute, plan.paced ? "evictions: {perSecond: 1, burst: 1}\n" : ""));
+                       kTotalPerMinute, plan.paced ? "evictions: {perSecond: 1, burst: 1}\n" : "",
+                       absl::FormatDuration(kMovable)));
 }
 
 std::string Half(const std::string& text) { return text.substr(0, text.size() / 2); }
@@ -92,6 +106,7 @@ std::string ConfigurationText(const sim::world::Plan& plan, const std::string& v
   if (version == "quiet") absl::StrAppend(&text, "events: false\n");
   if (version == "rounding") absl::StrAppend(&text, "reclaimRounding: nearest\n");
   if (version == "spread") absl::StrAppend(&text, kSpread);
+  if (version == "unshared") absl::StrAppend(&text, kUnshared);
   return text;
 }
 

@@ -3,7 +3,8 @@
 //
 // Versions that can be used (the caps, times and rates that the invariants know are the same in
 // all):
-//   configuration   base; spread (other scores), quiet (no events), rounding
+//   configuration   base; spread (other scores), quiet (no events), rounding, unshared (a profile
+//                   without plugin GpuSharing; in plans alone)
 //   catalogue       0, 1 (another size of one type), 2 (one type more)
 // and that cannot: each of a configuration's would switch this scheduler off and its caps away, if
 // it took effect.

@@ -32,7 +32,7 @@ constexpr int64_t kStartSeconds = 1'772'409'600;
 // its last word, however short the fault was. What happened in between is known a little later;
 // Checks adds kRecovery to the end of every fault.
 const absl::Duration kSilentUntil = absl::Seconds(80) + kKnown - kRecovery;
-constexpr absl::Duration kCalmLook = absl::Seconds(5);
+constexpr absl::Duration kLook = absl::Seconds(5);
 constexpr int64_t kMicroPerUsd = 1'000'000;
 // More turns than this in a world are a livelock.
 constexpr int64_t kMostTurns = 2'000'000;
@@ -74,6 +74,8 @@ class Simulation {
                  const core::StepResult& step) { checks_.OnDecision(identity, loop, step); },
           std::move(log));
       replicas_[i]->OnEarlyRetry([this](const std::string& what) { checks_.Fail("retry", what); });
+      replicas_[i]->OnEndByItself(
+          [this](const std::string& what) { checks_.Fail("process", what); });
     }
   }
 
@@ -85,8 +87,8 @@ class Simulation {
     const absl::Time calm = start_ + absl::Milliseconds(plan_.end_ms);
     time_.At(calm, [this] { CalmDown(); });
     const absl::Time end = calm + kSettleTime;
-    for (absl::Time at = calm + kCalmLook; at < end; at += kCalmLook) {
-      time_.At(at, [this] { WhileCalm(); });
+    for (absl::Time at = start_ + (calm - start_) % kLook; at < end; at += kLook) {
+      time_.At(at, [this, at, calm] { Look(at > calm); });
     }
     for (absl::Time at = start_; at < end; at += absl::Seconds(1)) {
       time_.At(at, [this] { EverySecond(); });
@@ -102,8 +104,10 @@ class Simulation {
     for (size_t i = 0; i < replicas_.size(); ++i) process_.EverySecond(i, *replicas_[i]);
   }
 
-  void WhileCalm() {
-    checks_.WhileCalm(LeaderLoop());
+  void Look(bool calm) {
+    checks_.Look(LeaderLoop(), LeaderBegan());
+    if (!calm) return;
+    checks_.WhileCalm();
     for (const auto& replica : replicas_) process_.WhileCalm(*replica, checks_.QuietFor());
   }
 
@@ -214,8 +218,9 @@ class Simulation {
     if (operation.verb == "crash") return Crash(*replica, operation);
     if (operation.verb == "crash-at") return CrashAt(*replica, operation);
     if (operation.verb == "clock") {
-      checks_.Skew();
-      replica->clock().SetOffset(absl::Milliseconds(operation.Number("offset_ms")));
+      const absl::Duration offset = absl::Milliseconds(operation.Number("offset_ms"));
+      checks_.Skew(replica->name(), offset);
+      replica->clock().SetOffset(offset);
     } else if (replica->alive()) {
       DoNetwork(*replica, operation, until);
     }
@@ -276,9 +281,9 @@ class Simulation {
                                             : kube::TrafficClass::kWatch,
                        until);
     } else if (verb == "network") {
-      // A refused verdict may be followed by the one before it (docs/known-issues.md).
-      if (operation.Number("conflict") > 0) checks_.Refuse(until);
       SetFaults(network, operation);
+      // A verdict that waits behind lost requests is never sent, and its correction is.
+      if (operation.Number("lose_request") > 0) checks_.Refuse(until);
       time_.At(until, [this, name = replica.name(), identity = replica.identity()] {
         Replica* later = Find(name);
         if (later->identity() == identity && later->alive()) later->network()->SetFaults({});
@@ -297,6 +302,7 @@ class Simulation {
 
   void FilesWritten(bool signal) {
     process_.FilesWritten();
+    checks_.Reload(time_.now() + cmd::kFilePoll + kReadWithin);
     if (files_.usable()) checks_.Disturb(time_.now() + cmd::kFilePoll);
     for (size_t i = 0; i < replicas_.size(); ++i) {
       const absl::Duration at = signal ? absl::ZeroDuration()
@@ -308,6 +314,7 @@ class Simulation {
 
   void LookAtFiles(size_t i, bool signal) {
     if (!replicas_[i]->frozen()) return replicas_[i]->CheckFiles(signal);
+    checks_.Reload(time_.now() + cmd::kFilePoll + kReadWithin);
     time_.After(absl::Seconds(1), [this, i, signal] { LookAtFiles(i, signal); });
   }
 

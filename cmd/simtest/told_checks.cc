@@ -3,11 +3,18 @@
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cmd/simtest/checks.h"
 
 namespace fairlead::simtest {
+namespace {
+
+// A verdict follows what its queue uses within that time.
+constexpr absl::Duration kFollows = absl::Seconds(5);
+
+}  // namespace
 
 using sim::world::PodRow;
 using sim::world::Workload;
@@ -26,6 +33,28 @@ void Checks::CheckToldThatRun() {
   }
 }
 
+absl::Time Checks::TouchedAt(const std::string& key) const {
+  const auto found = touched_.find(key);
+  return found == touched_.end() ? absl::InfinitePast() : found->second;
+}
+
+// What decides whether a policy holds it, but what its queues use.
+bool Checks::IsPolicySettled(const Workload& workload) const {
+  const absl::Time known = time_->now() - kKnown;
+  return TouchedAt(workload.key) < known && workload.class_changed_at < known &&
+         (workload.group == nullptr || workload.group->changed_at < known) &&
+         truth_->PolicyChangedAt(workload.queue) < known;
+}
+
+// No pod that counts in one of its queues came, went or changed a moment ago.
+bool Checks::IsUseSettled(const Workload& workload) const {
+  const std::vector<std::string> chain = truth_->Chain(workload.queue);
+  return std::none_of(chain.begin(), chain.end(), [&](const std::string& queue) {
+    const auto touched = touched_queues_.find(queue);
+    return touched != touched_queues_.end() && touched->second > time_->now() - kFollows;
+  });
+}
+
 void Checks::CheckVerdicts() {
   const absl::Time settled = time_->now() - absl::Seconds(30);
   for (const auto& [key, row] : truth_->pods()) {
@@ -37,14 +66,21 @@ void Checks::CheckVerdicts() {
         Fail("verdict", absl::StrCat("pod ", key, " runs on ", pod.node, " and is told ",
                                      pod.condition.empty() ? pod.verdict : pod.condition));
       }
-    } else if (row.created < settled && pod.condition.empty() && !pod.gated) {
+    } else if (std::max(row.created, TouchedAt(key)) < settled && pod.condition.empty() &&
+               !pod.gated) {
       Fail("condition",
            absl::StrCat("pod ", key, " waits and has no condition PodScheduled=False"));
     }
   }
   static const auto* const kCapacity = new std::set<std::string>{
       "Unschedulable", "InsufficientCapacity", "NodesRequested", "WaitingForVictims"};
-  for (const Workload& workload : truth_->Waiting()) {
+  const std::vector<Workload> all = truth_->Waiting();
+  // What a webhook refuses counts in its queue while its binding is tried, and does not between.
+  std::set<std::string> tried;
+  for (const Workload& workload : all) {
+    if (IsRefused(workload)) tried.insert(workload.queue);
+  }
+  for (const Workload& workload : all) {
     const std::string code = truth_->PolicyCode(workload);
     for (const PodRow* row : workload.waiting) {
       if (!row->facts.hopeless || row->created > settled) continue;
@@ -55,12 +91,14 @@ void Checks::CheckVerdicts() {
     for (const PodRow* row : workload.waiting) {
       // Without a condition: that is told by its own name.
       if (row->created > settled || row->facts.gated || row->facts.condition.empty()) continue;
-      if (!code.empty() && row->facts.condition != code) {
+      if (!code.empty() && row->facts.condition != code && IsPolicySettled(workload)) {
         Fail("verdict", absl::StrCat("pod ", row->facts.key(), " is told ", row->facts.condition,
                                      "; true is ", code));
       }
       if (code.empty() && row->facts.condition == "QueueLimitReached" &&
-          truth_->Entitled(workload) && truth_->OverLimitBeside(workload).empty()) {
+          !tried.contains(workload.queue) && truth_->Entitled(workload) &&
+          IsPolicySettled(workload) && IsUseSettled(workload) &&
+          truth_->OverLimitBeside(workload).empty()) {
         Fail("verdict", absl::StrCat("pod ", row->facts.key(),
                                      " is told QueueLimitReached, and is below every limit, also "
                                      "with all that waits for capacity"));

@@ -1,6 +1,7 @@
 #include "cmd/simtest/workers.h"
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +24,13 @@ namespace {
 // A world that uses no CPU, because it waits for something that never comes, has this many limits
 // of real time.
 constexpr int kIdleLimits = 20;
+
+// A world takes some tens of MiB. More is a loop without an end, which must not take the machine.
+void LimitMemory() {
+  constexpr rlim_t kMost = rlim_t{2} << 30;
+  const rlimit limit{kMost, kMost};
+  if (kLimitsMemory) ::setrlimit(RLIMIT_AS, &limit);
+}
 
 // CPU time that the process has used; what it used when last seen, if it is gone.
 absl::Duration CpuOf(pid_t pid, absl::Duration otherwise) {
@@ -86,8 +94,13 @@ class Child {
     pid_ = ::fork();
     if (pid_ == 0) {
       ::close(ends[0]);
-      for (const uint64_t seed : seeds_)
-        WriteAll(ends[1], Encode(seed, RunPlan(make(seed), options)));
+      LimitMemory();
+      // What is thrown ends the process here, whatever catches exceptions above.
+      [&]() noexcept {
+        for (const uint64_t seed : seeds_) {
+          WriteAll(ends[1], Encode(seed, RunPlan(make(seed), options)));
+        }
+      }();
       ::_exit(0);
     }
     ::close(ends[1]);

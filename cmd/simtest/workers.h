@@ -15,6 +15,13 @@
 
 namespace fairlead::simtest {
 
+// A child that takes more than 2 GiB fails too. Of a sanitizer's address space that says nothing.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kLimitsMemory = false;
+#else
+inline constexpr bool kLimitsMemory = true;
+#endif
+
 // What a child told. A child that died, or used more than `limit` of CPU time for one world, failed
 // the invariant "process" or "hang".
 struct Report {

@@ -47,6 +47,18 @@ TEST(Workers, AWorldThatWaitsForNothingIsAHang) {
   EXPECT_EQ(failure.text, "it waits, and uses no CPU time");
 }
 
+TEST(Workers, AWorldThatTakesAllMemoryFails) {
+  if (!kLimitsMemory) GTEST_SKIP() << "a sanitizer takes the address space";
+  const Failure failure = FailureOf(
+      [](uint64_t) {
+        std::vector<std::string> all;
+        while (all.size() < 64) all.emplace_back().reserve(size_t{1} << 30);
+        return sim::world::Plan{};
+      },
+      absl::Minutes(1));
+  EXPECT_EQ(failure.invariant, "process");
+}
+
 TEST(Workers, AWorldThatAbortsFailsAlone) {
   std::vector<std::string> failed;
   RunSeeds(

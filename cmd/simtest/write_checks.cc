@@ -1,10 +1,13 @@
 // Of Checks: at every write of Fairlead's.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "cmd/simtest/checks.h"
+#include "scheduler/model/api_names.h"
 
 namespace fairlead::simtest {
 namespace {
@@ -17,8 +20,7 @@ using sim::world::ResourceType;
 using sim::world::TextAt;
 using sim::world::Workload;
 
-// Consolidation looks at no minimum runtime: docs/known-issues.md.
-constexpr int64_t kCalmMoves = 2 * kCalmEvictions;
+constexpr int64_t kMostDoublings = 6;  // engine::MoveHistory
 constexpr absl::Duration kWaitingMemory = absl::Seconds(60);
 
 bool IsFairlead(absl::string_view actor) { return absl::StartsWith(actor, "fairlead"); }
@@ -47,6 +49,7 @@ void Checks::OnCommit(const ApiServer::Commit& commit) {
     if (commit.actor != "agent") others_changed_at_ = time_->now();
   }
   if (commit.type == ResourceType::kPods) {
+    NoteTouched(commit);
     if (commit.before != nullptr) NoteServed(sim::world::ReadPod(*commit.before));
     NotePart(sim::world::ReadPod(commit.after != nullptr ? *commit.after : *commit.before));
     int64_t waiting = 0;
@@ -66,6 +69,34 @@ void Checks::NoteServed(const sim::world::PodFacts& before) {
   if (!before.waiting()) return;
   const std::string group = before.ns + "/" + before.group;
   served_at_[truth_->groups().contains(group) ? group : before.key()] = time_->now();
+}
+
+void Checks::Touch(const sim::world::PodFacts& pod, const std::string& queue) {
+  touched_[pod.key()] = time_->now();
+  if (!pod.group.empty()) touched_[absl::StrCat(pod.ns, "/", pod.group)] = time_->now();
+  for (const std::string& name : truth_->Chain(queue)) touched_queues_[name] = time_->now();
+}
+
+// Anything but what Fairlead tells a pod that waits.
+void Checks::NoteTouched(const ApiServer::Commit& commit) {
+  const sim::world::PodFacts after =
+      sim::world::ReadPod(commit.after != nullptr ? *commit.after : *commit.before);
+  if (!after.ours) return;
+  const auto row = truth_->pods().find(after.key());
+  if (row == truth_->pods().end()) {
+    const auto group = truth_->groups().find(absl::StrCat(after.ns, "/", after.group));
+    const bool filed = group != truth_->groups().end() && !group->second.facts.queue.empty();
+    return Touch(after, filed ? group->second.facts.queue : after.queue_label);
+  }
+  if (commit.before == nullptr) return Touch(after, row->second.queue);
+  const sim::world::PodFacts before = sim::world::ReadPod(*commit.before);
+  const auto decides = [](const sim::world::PodFacts& pod) {
+    return std::tie(pod.uid, pod.node, pod.group, pod.sub_group, pod.queue_label, pod.requests.cpu,
+                    pod.terminal, pod.terminating, pod.gated, pod.priority_class);
+  };
+  if (decides(before) == decides(after)) return;
+  Touch(before, before.queue_label);
+  Touch(after, row->second.queue);
 }
 
 void Checks::OnLease(const ApiServer::Commit& commit) {
@@ -101,7 +132,9 @@ void Checks::OnWrite(const ApiServer::Commit& commit) {
     const sim::world::PodFacts former = sim::world::ReadPod(*commit.before);
     const bool leaves = commit.after == nullptr || sim::world::ReadPod(*commit.after).terminating;
     if (leaves && !former.terminating && !former.node.empty() && former.ours) OnEviction(former);
-    if (commit.after != nullptr) CheckClaim(*commit.before, *commit.after);
+    if (commit.after != nullptr) {
+      CheckClaim(*commit.before, *commit.after, std::string(commit.actor));
+    }
   }
   CheckBlind(commit);
   if (commit.type == ResourceType::kPodGroups && commit.before != nullptr &&
@@ -154,13 +187,12 @@ bool Checks::IsNewStepOfAnEnd(const ApiServer::Commit& commit) {
 }
 
 // What people are told of an eviction has to be true: "for workload NAMESPACE/NAME of ...".
-void Checks::CheckClaim(const Json& before, const Json& after) {
+void Checks::CheckClaim(const Json& before, const Json& after, const std::string& actor) {
   const std::string why = sim::world::DisruptionOf(after);
   if (why.empty() || why == sim::world::DisruptionOf(before)) return;
   CheckGangEviction(sim::world::ReadPod(after), why);
-  if (!absl::StartsWith(why, "Moved (")) {
-    const sim::world::PodFacts pod = sim::world::ReadPod(after);
-    CheckChurn(pod, pod.job + " that do not move", kCalmEvictions);
+  if (absl::StartsWith(why, "Moved (consolidation)")) {
+    CheckMove(after, actor);
   }
   const absl::Time now = time_->now();
   for (const Workload& workload : truth_->Waiting()) {
@@ -175,6 +207,42 @@ void Checks::CheckClaim(const Json& before, const Json& after) {
          absl::StrCat("pod ", TextAt(after, {"metadata", "name"}), " is told \"", why, "\", and ",
                       key, " has not waited for ", absl::FormatDuration(now - last)));
   }
+}
+
+void Checks::CheckMove(const Json& pod, const std::string& actor) {
+  const auto found = truth_->pods().find(sim::world::ReadPod(pod).key());
+  if (found == truth_->pods().end()) return;
+  const PodRow& row = found->second;
+  const int64_t moves = CountMove(row, actor);
+  absl::Time start;
+  const std::string text = TextAt(pod, {"metadata", "annotations", model::kLastStartAnnotation});
+  if (!absl::ParseTime(absl::RFC3339_full, text, &start, nullptr)) return;
+  // By its own clock it counts from starts that others have written by theirs.
+  if (ClockOf(actor).changed_at != absl::InfinitePast()) return;
+  const absl::Time now = time_->now();
+  // Written by a clock that differs.
+  if (absl::AbsDuration(row.bound_at - start) > kKnown) return;
+  if (now - start >= kMovable * (int64_t{1} << std::min(moves, kMostDoublings))) return;
+  Fail("move",
+       absl::StrCat("pod ", row.facts.key(), " is moved ", absl::FormatDuration(now - start),
+                    " after its start; its group was moved ", moves, " times before"));
+}
+
+// Pods that were bound before the last eviction belong to the same move. A move that nothing
+// disturbed is remembered by the process that made it.
+int64_t Checks::CountMove(const PodRow& pod, const std::string& actor) {
+  const Json* const group = pod.facts.group.empty() ? nullptr
+                                                    : server_->Find(ResourceType::kPodGroups,
+                                                                    pod.facts.ns, pod.facts.group);
+  if (group == nullptr) return 0;
+  Moves& moves = moves_[absl::StrCat(actor, " ", TextAt(*group, {"metadata", "uid"}))];
+  const absl::Time last = std::exchange(moves.last, time_->now());
+  const bool another = pod.bound_at > last;
+  const int64_t before = last < KnownSince() ? moves.decisions - (another ? 0 : 1) : int64_t{0};
+  const absl::Time calm_since =
+      std::max({disturbed_until_ + kRecovery, refused_until_ + kKnown, reloaded_until_});
+  if (another && time_->now() > calm_since) ++moves.decisions;
+  return std::max<int64_t>(0, before);
 }
 
 void Checks::CheckBlind(const ApiServer::Commit& commit) {
@@ -202,7 +270,7 @@ void Checks::CheckBlind(const ApiServer::Commit& commit) {
                              " after it heard the last of pods or nodes"));
 }
 
-// The position is told to those who ask.
+// The position is only shown on request.
 void Checks::CheckPassing(const Json& before, const Json& after) {
   const auto lasting = [](const Json& group) {
     Json verdict =
@@ -224,19 +292,16 @@ void Checks::CheckPassing(const Json& before, const Json& after) {
                              "beside a cap, has changed"));
 }
 
-// Why it is evicted is written after it: CheckClaim.
-void Checks::OnEviction(const sim::world::PodFacts& pod) { CheckChurn(pod, pod.job, kCalmMoves); }
-
-void Checks::CheckChurn(const sim::world::PodFacts& pod, const std::string& kind, int64_t bound) {
+void Checks::OnEviction(const sim::world::PodFacts& pod) {
   const absl::Time now = time_->now();
   if (settled_at_ > now - absl::Minutes(1)) return;
-  std::deque<absl::Time>& times = evictions_[kind];
+  std::deque<absl::Time>& times = evictions_[pod.job];
   times.push_back(now);
   while (times.front() <= now - absl::Minutes(1)) times.pop_front();
   int64_t pods = 0;
   for (const auto& [key, row] : truth_->pods()) pods += row.facts.job == pod.job ? 1 : 0;
-  if (static_cast<int64_t>(times.size()) <= bound + pods) return;
-  Fail("churn", absl::StrCat(times.size(), " evictions of pods of ", kind, " in a minute"));
+  if (static_cast<int64_t>(times.size()) <= kCalmEvictions + pods) return;
+  Fail("churn", absl::StrCat(times.size(), " evictions of pods of ", pod.job, " in a minute"));
 }
 
 void Checks::OnBinding(const PodRow& row) {

@@ -409,7 +409,7 @@ TEST_F(ApiObjectsTest, APodWithoutANodeOrThatHasEndedGoesAtOnce) {
   EXPECT_EQ(world_.server.Count(ResourceType::kPods), 0u);
 }
 
-TEST_F(ApiObjectsTest, RemoveNowAsksNobody) {
+TEST_F(ApiObjectsTest, RemoveNowWaitsForNoFinalizer) {
   Json request = NodeRequest("r");
   request["metadata"]["finalizers"] = {"a"};
   world_.Create(ResourceType::kNodeRequests, request);
@@ -590,7 +590,7 @@ TEST_F(ApiObjectsTest, WhatIsNotImplementedIsRemembered) {
                           absl::StrCat("DELETE ", kPods)));
 }
 
-TEST_F(ApiObjectsTest, TextThatIsNoUnicodeHarmsNobody) {
+TEST_F(ApiObjectsTest, TextThatIsNoUnicodeHarmsNothing) {
   Json pod = PodJson("a");
   pod["metadata"]["annotations"]["x"] = "\xff\xfe";
   world_.Create(ResourceType::kPods, pod);

@@ -68,6 +68,20 @@ Amounts RequestsOf(const Json* spec) {
   return sum;
 }
 
+// A resource that no node of these worlds has.
+bool AsksForTheUnknown(const Json* spec) {
+  const Json* containers = At(spec, "containers");
+  if (containers == nullptr) return false;
+  for (const Json& container : *containers) {
+    const Json* requests = At(At(container, "resources"), "requests");
+    if (requests == nullptr) continue;
+    for (auto it = requests->begin(); it != requests->end(); ++it) {
+      if (absl::StartsWith(it.key(), kUnknownResource)) return true;
+    }
+  }
+  return false;
+}
+
 // One GPU is named by the value, several by a key each.
 std::vector<std::string> GpuGroups(const Json* labels) {
   std::vector<std::string> out;
@@ -205,7 +219,7 @@ PodFacts ReadPod(const Json& pod) {
   out.gated = HasEntries(At(spec, "schedulingGates"));
   out.stays = StaysOnItsNode(metadata);
   const Json* selector = At(spec, "nodeSelector");
-  out.impossible = At(selector, "no-such-label") != nullptr;
+  out.impossible = At(selector, "no-such-label") != nullptr || AsksForTheUnknown(spec);
   out.hopeless = LacksClaim(spec) || SelectsNamespaces(At(spec, "affinity"));
   out.placement = ReadPlacement(pod);
   out.ordinary = (out.placement == nullptr || !out.placement->unknown) && !out.impossible &&

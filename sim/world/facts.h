@@ -33,6 +33,9 @@ struct Amounts {
 // "1500m", "2", "4Gi", "64M", "9223372036854775807"; `milli`: in thousandths. Nonsense is 0.
 int64_t ReadAmount(const Json& value, bool milli);
 
+// How names of resources begin that no node has (field `names` of MakePod).
+inline constexpr char kUnknownResource[] = "example.com/unknown-";
+
 struct PodFacts {
   std::string ns, name, uid, node;
   std::string group, sub_group, queue_label, scheduler, job;

@@ -1,5 +1,6 @@
 #include "sim/world/kubelets.h"
 
+#include <algorithm>
 #include <tuple>
 #include <vector>
 
@@ -190,9 +191,13 @@ void Kubelets::Finish(const Key& key) {
 }
 
 void Kubelets::End(const Key& key) {
-  if (Same(key) == nullptr) return;
-  if (time_->now() < stuck_until_) {
-    time_->At(stuck_until_, [this, key] { End(key); });
+  const Json* object = Same(key);
+  if (object == nullptr) return;
+  const auto job = stuck_jobs_.find(ReadPod(*object).job);
+  const absl::Time until =
+      job == stuck_jobs_.end() ? stuck_until_ : std::max(stuck_until_, job->second);
+  if (time_->now() < until) {
+    time_->At(until, [this, key] { End(key); });
     return;
   }
   server_->RemoveNow(ResourceType::kPods, key.ns, key.name, kActor).IgnoreError();

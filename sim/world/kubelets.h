@@ -30,6 +30,8 @@ class Kubelets {
 
   // Pods that are to end until then do not, as with a hung container runtime.
   void StickUntil(absl::Time until) { stuck_until_ = until; }
+  // Pods of the job alone.
+  void StickUntil(const std::string& job, absl::Time until) { stuck_jobs_[job] = until; }
   // The readiness probe of every other running pod of the job fails for this long.
   void FailProbes(const std::string& job, absl::Duration time);
 
@@ -63,6 +65,7 @@ class Kubelets {
   ApiServer* server_;
   Random random_;
   absl::Time stuck_until_ = absl::InfinitePast();
+  std::map<std::string, absl::Time> stuck_jobs_;
   std::map<std::string, Admitted> admitted_;  // by uid
   std::set<std::string> handled_, ending_;    // uids
   int64_t completed_ = 0, refused_ = 0;

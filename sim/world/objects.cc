@@ -184,6 +184,10 @@ Json MakePod(const Operation& fields, const std::string& name) {
     requests["nvidia.com/gpu"] = fields.Text("gpu");
     limits["nvidia.com/gpu"] = fields.Text("gpu");
   }
+  for (int64_t i = fields.Number("names"); i > 0; --i) {
+    const std::string resource = absl::StrCat(kUnknownResource, LabelOf(name), "-", i);
+    requests[resource] = limits[resource] = "1";
+  }
   const std::string scheduler = fields.Text("scheduler");
   Json pod = {{"apiVersion", "v1"},
               {"kind", "Pod"},

@@ -4,20 +4,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "sim/faults.h"
 #include "sim/world/cloud.h"
+#include "sim/world/plan_dice.h"
 
 namespace fairlead::sim::world {
 namespace {
 
-constexpr int64_t kGiB = int64_t{1} << 30;
-constexpr int64_t kSecond = 1000;
 constexpr int64_t kForever = 600;  // seconds: beyond the end of the world
 
-class Corners {
+class Corners : PlanDice {
  public:
   Corners(uint64_t seed, const std::set<std::string, std::less<>>& families, Plan& plan)
-      : random_(seed * 0xd1342543de82ef95ULL + 7), families_(families), plan_(plan) {
+      : PlanDice(seed * 0xd1342543de82ef95ULL + 7, plan), families_(families) {
     for (const Operation& each : plan.operations) {
       if (each.verb != "node" || each.at_ms != 0) continue;
       ++nodes_;
@@ -27,17 +25,22 @@ class Corners {
 
   void Add() {
     if (Draw("cloud")) Cloud();
-    if (Draw("demand")) Demand();
-    if (Draw("lease")) Lease();
+    if (Draw("demand")) {
+      plan_.seed % 3 == 0 ? ManySizes() : plan_.seed % 6 == 1 ? OneSize() : Demand();
+    }
+    if (Draw("lease")) plan_.seed % 3 == 0 ? HungLeader() : Lease();
     if (Draw("watch")) plan_.seed % 3 == 0 ? HangingEvictions() : Watch();
     if (Draw("search")) Search();
     if (Draw("groups")) Groups();
     if (Draw("hostile")) Hostile();
-    if (Draw("network")) Network();
+    if (Draw("network")) plan_.seed % 3 == 0 ? DoubtfulWrites() : Network();
     if (Draw("odd")) Odd();
     if (Draw("queues")) DeletedQueue();
     if (Draw("groups")) SucceededMember();
     if (Draw("groups")) HeldMembers();
+    if (Draw("kubelet")) StuckPod();
+    // So many resources take their time: only some worlds have them.
+    if (Draw("hostile") && plan_.seed % 5 == 4) ManyNames();
   }
 
  private:
@@ -46,13 +49,6 @@ class Corners {
     const bool drawn = OneIn(2);
     if (!families_.contains(family)) return false;
     return drawn || families_.size() == 1 || CornerFamilies().contains(family);
-  }
-  bool OneIn(uint64_t n) { return random_.Below(n) == 0; }
-  Operation& At(int64_t at_ms, absl::string_view verb) {
-    Operation& operation = plan_.operations.emplace_back();
-    operation.at_ms = at_ms;
-    operation.verb = std::string(verb);
-    return operation;
   }
   Operation& Job(int64_t at_ms, const std::string& name, const std::string& queue) {
     return At(at_ms, "job").With("name", name).With("ns", "team-a").With("queue", queue);
@@ -120,6 +116,34 @@ class Corners {
         .With("run", random_.Between(40, 80));
   }
 
+  // Pods of several sizes, each of which stays within the rate of its size.
+  void ManySizes() {
+    if (!plan_.hook) return;
+    plan_.max_nodes = plan_.max_usd_per_hour = 40;
+    Queue("corner");
+    const int64_t at = random_.Between(500, plan_.end_ms / 2);
+    for (int64_t size = 0; size < 5; ++size) {
+      Job(at + random_.Between(0, 20), absl::StrCat("corner-size", size), "corner")
+          .With("pods", 12)
+          .With("cpu", 7000)
+          .With("memory", kGiB << size)
+          .With("grouping", "none")
+          .With("run", kForever);
+    }
+  }
+
+  // More machines than the rate of one size permits, and fewer than that of all.
+  void OneSize() {
+    if (!plan_.hook) return;
+    plan_.max_nodes = plan_.max_usd_per_hour = 40;
+    Queue("corner");
+    Job(random_.Between(500, plan_.end_ms / 2), "corner-size", "corner")
+        .With("pods", 2 * nodes_ + random_.Between(24, 30))
+        .With("cpu", 7000)
+        .With("grouping", "none")
+        .With("run", kForever);
+  }
+
   // A gang that is below its minimum because one of its pods has succeeded.
   void SucceededMember() {
     const int64_t at = random_.Between(2 * kSecond, plan_.end_ms - 60 * kSecond);
@@ -141,6 +165,48 @@ class Corners {
         .With("grouping", "none")
         .With("run", 10);
     annotate(at + 2 * kSecond + 50, "corner-first", "pod-group-name", "corner-gang");
+  }
+
+  // A pod that goes does not end, and another one waits for its room, although it could have a
+  // machine, or the room of a pod of lower priority.
+  void StuckPod() {
+    constexpr int64_t kMemory = 150 * kGiB;  // as no other node has, and the largest type
+    if (plan_.hook) plan_.max_nodes = plan_.max_usd_per_hour = 40;
+    Queue("corner-stuck");
+    const auto job = [&](int64_t at, const char* name, const char* priority_class) {
+      Job(at, name, "corner-stuck")
+          .With("pods", 1)
+          .With("cpu", 1000)
+          .With("memory", kMemory)
+          .With("class", priority_class)
+          .With("grouping", "none")
+          .With("run", kForever);
+    };
+    const auto node = [&](const char* name) {
+      At(0, "node").With("name", name).With("cpu", 2000).With("memory", 200 * kGiB);
+    };
+    node("corner-stuck");
+    job(kSecond, "corner-stuck", "high");
+    if (!plan_.hook) {
+      node("corner-other");
+      job(2 * kSecond, "corner-other", "train");
+    }
+    const int64_t at = random_.Between(10 * kSecond, 25 * kSecond);
+    At(at - kSecond, "stuck-kubelet").With("job", "corner-stuck").With("for_ms", 1000 * kSecond);
+    At(at, "delete-job").With("name", "corner-stuck");
+    job(at + 3 * kSecond, "corner-waits", "high");
+  }
+
+  // Together they name more resources than the program tells apart.
+  void ManyNames() {
+    Queue("corner-names");
+    Job(random_.Between(kSecond, plan_.end_ms / 2), "corner-names", "corner-names")
+        .With("pods", 4)
+        .With("names", 350)
+        .With("cpu", 100)
+        .With("gap_ms", 1000)
+        .With("grouping", "none")
+        .With("run", kForever);
   }
 
   // Pods for which there is room one by one are held until it is clear that they have no group, and
@@ -219,6 +285,17 @@ class Corners {
     Flow(at - 25 * kSecond);
   }
 
+  // Nothing else is wrong, so that the other replica could lead.
+  void HungLeader() {
+    std::erase_if(plan_.operations, [](const Operation& each) {
+      return each.verb == "hang" || each.verb == "partition" || each.verb == "half-open";
+    });
+    plan_.end_ms = std::max(plan_.end_ms, 200 * kSecond);
+    At(random_.Between(30 * kSecond, 60 * kSecond), "hang")
+        .With("replica", "leader")
+        .With("for_ms", 100 * kSecond);
+  }
+
   void Watch() {
     plan_.paced = true;
     const int64_t at = random_.Between(25 * kSecond, 45 * kSecond);
@@ -243,37 +320,33 @@ class Corners {
         .With("run", 20);
   }
 
+  // A pod for which consolidation is searched in vain in every cycle, at the price of the whole
+  // budget, and that preemption would help.
   void Search() {
     if (plan_.hook) return;
     plan_.max_search_work = 1;
-    // In turns, so that no node has pods of one queue alone.
-    for (const char* name : {"corner-a", "corner-b"}) {
-      At(0, "queue")
-          .With("name", name)
-          .With("parent", "root")
-          .With("cpu_quota", name == std::string("corner-b") ? 1'000'000 : 0)
-          .With("priority", name == std::string("corner-a") ? 900 : 100);
-      Job(name == std::string("corner-a") ? 500 : 700, absl::StrCat(name, "-low"), name)
-          .With("pods", 2 * nodes_ + 1)
-          .With("cpu", 4000)
-          .With("class", "train")
-          .With("gap_ms", 400)
+    Queue("corner");
+    // Only these nodes take these pods; each has idle room, and none takes another one's pods.
+    constexpr int64_t kCount = 3;
+    for (int64_t i = 0; i < kCount; ++i) {
+      At(0, "node")
+          .With("name", absl::StrCat("corner", i))
+          .With("cpu", 17'000)
+          .With("memory", 400 * kGiB);
+    }
+    const auto job = [&](int64_t at, const char* name, const char* priority_class, int64_t pods,
+                         int64_t cpu) {
+      Job(at, name, "corner")
+          .With("pods", pods)
+          .With("cpu", cpu)
+          .With("memory", 70 * kGiB)
+          .With("class", priority_class)
           .With("grouping", "none")
           .With("run", kForever);
-    }
-    const int64_t at = plan_.end_ms - random_.Between(5, 30) * kSecond;
-    Job(at, "corner-never", "corner-a")
-        .With("pods", 1)
-        .With("cpu", 15'500)
-        .With("class", "high")
-        .With("grouping", "none")
-        .With("run", kForever);
-    Job(at + random_.Between(1, 3) * kSecond, "corner-soon", "corner-b")
-        .With("pods", 1)
-        .With("cpu", 4000)
-        .With("class", "high")
-        .With("grouping", "none")
-        .With("run", kForever);
+    };
+    job(1, "corner-stays", "build", kCount, 9000);
+    job(2 * kSecond, "corner-low", "train", kCount, 5000);
+    job(plan_.end_ms - random_.Between(5, 30) * kSecond, "corner-soon", "high", 1, 5500);
   }
 
   void Groups() {
@@ -334,6 +407,12 @@ class Corners {
     if (OneIn(2)) {
       slow.With("lose_answer", 400).With("min_watch_delay_ms", 3000);
       slow.With("max_watch_delay_ms", 5000);
+      // Of a pod whose binding is refused for ever the outcome was unknown before.
+      if (plan_.seed % 3 == 2) {
+        for (int64_t i = 12; i < 18; ++i) {
+          At(at, "refuse-binding").With("name", absl::StrCat("corner-flow-", i));
+        }
+      }
       // A read of the pod does not tell whether its binding was done.
       if (OneIn(2)) {
         At(at, "refuse")
@@ -355,6 +434,27 @@ class Corners {
     Flow(at - 10 * kSecond);
   }
 
+  // Bindings and requests for nodes are done, and the answer says that they may not be; the watches
+  // show them seconds later.
+  void DoubtfulWrites() {
+    const int64_t at = random_.Between(20 * kSecond, plan_.end_ms - 40 * kSecond);
+    At(at, "network")
+        .With("replica", "leader")
+        .With("min_watch_delay_ms", 6000)
+        .With("max_watch_delay_ms", 8000)
+        .With("for_ms", 40 * kSecond);
+    for (const char* write : {"create-pods/binding", "create-noderequests"}) {
+      At(at, "answer")
+          .With("replica", "leader")
+          .With("write", write)
+          .With("status", 504)
+          .With("served", 1)
+          .With("chance", 700)
+          .With("for_ms", 40 * kSecond);
+    }
+    Flow(at - 10 * kSecond);
+  }
+
   void Odd() {
     if (!plan_.hook) return;
     Queue("corner");
@@ -369,7 +469,12 @@ class Corners {
           .With("grouping", "none")
           .With("run", kForever);
     };
-    job(at, "corner-odd").With("class", "high").With("odd", "selector");
+    Operation& odd = job(at, "corner-odd").With("class", "high");
+    if (plan_.seed % 2 == 0) {
+      odd.With("odd", "selector");
+    } else {
+      odd.With("near", "no-such-app");
+    }
     job(at + random_.Between(5, 30) * kSecond, "corner-next");
   }
 
@@ -383,9 +488,7 @@ class Corners {
     At(plan_.end_ms - random_.Between(1, 20) * kSecond, "delete-queue").With("name", "corner-gone");
   }
 
-  Random random_;
   const std::set<std::string, std::less<>>& families_;
-  Plan& plan_;
   int64_t nodes_ = 0, gpu_nodes_ = 0;
 };
 

@@ -4,16 +4,15 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "sim/faults.h"
-#include "sim/world/plan_draft.h"
+#include "sim/world/plan_dice.h"
 
 namespace fairlead::sim::world {
 namespace {
 
-class Faults {
+class Faults : PlanDice {
  public:
   Faults(uint64_t seed, const std::set<std::string, std::less<>>& families, Plan& plan)
-      : random_(seed * 0xa0761d6478bd642fULL + 11), plan_(plan) {
+      : PlanDice(seed * 0xa0761d6478bd642fULL + 11, plan) {
     for (const std::string& family : ProcessFamilies()) {
       const bool drawn = random_.Below(3) == 0;  // either way, so that others do not change it
       if (!families.contains(family)) continue;
@@ -30,26 +29,10 @@ class Faults {
   }
 
  private:
-  bool OneIn(uint64_t n) { return random_.Below(n) == 0; }
-  template <typename T>
-  const T& Any(const std::vector<T>& of) {
-    return of[random_.Below(of.size())];
-  }
-  int64_t Sometime() { return random_.Between(5 * kSecond, plan_.end_ms - kSecond); }
-  Operation& At(int64_t at_ms, absl::string_view verb) {
-    Operation& operation = plan_.operations.emplace_back();
-    operation.at_ms = at_ms;
-    operation.verb = std::string(verb);
-    return operation;
-  }
   Operation& OnReplica(int64_t at_ms, absl::string_view verb) {
     static const std::vector<const char*> kReplicas = {"leader", "leader", "a", "b"};
     return At(at_ms, verb).With("replica", Any(kReplicas));
   }
-  void Times(int64_t low, int64_t high, const std::function<void()>& what) {
-    for (int64_t n = random_.Between(low, high); n > 0; --n) what();
-  }
-
   void Settings(int64_t at_ms) {
     static const std::vector<const char*> kConfigurations = {
         "base", "spread",        "quiet",    "rounding",         "empty",
@@ -133,12 +116,7 @@ class Faults {
     static const std::vector<int64_t> kStatus = {404, 409, 410, 422, 429, 500, 503, 504, 0};
     const int64_t status = Any(kStatus);
     Operation& answer = OnReplica(Sometime(), "answer");
-    // A status that is invalid stays untold: only what is refused by mistake would be told later.
-    if (status == 422) {
-      answer.With("write", OneIn(2) ? "create-events" : "create-pods/binding");
-    } else if (!OneIn(5)) {
-      answer.With("write", WriteKind());
-    }
+    if (!OneIn(5)) answer.With("write", WriteKind());
     answer.With("status", status).With("for_ms", random_.Between(2, 20) * kSecond);
     answer.With("chance", random_.Between(100, 1000));
     // Only these may come though the write was done.
@@ -170,8 +148,6 @@ class Faults {
     }
   }
 
-  Random random_;
-  Plan& plan_;
   std::set<std::string> on_;
 };
 

@@ -42,16 +42,16 @@ void PlanTenants::Names() {
                                                    "1000000k"};
   const std::vector<std::string> queues = {LongName("q", kMaxName), "42", LongName("p", 63),
                                            Any(queues_)};
-  for (size_t i = 0; i + 1 < queues.size(); ++i) Queue(Add(0, "queue"), queues[i]);
+  for (size_t i = 0; i + 1 < queues.size(); ++i) Queue(At(0, "queue"), queues[i]);
   const bool has_node = OneIn(2);
   const std::string node = LongName("n", kMaxName);
   if (has_node) {
-    Add(0, "node").With("name", node).With("cpu", 16'000).With("memory", 64 * kGiB).With("gpu", 8);
+    At(0, "node").With("name", node).With("cpu", 16'000).With("memory", 64 * kGiB).With("gpu", 8);
   }
   Times(4, 10, [&] {
     const std::string name = HostileName(), queue = Any(queues);
     const bool group = queue.size() > 63 || OneIn(2);
-    Operation& job = Add(random_.Between(500, plan_.end_ms - 5 * kSecond), "job");
+    Operation& job = At(random_.Between(500, plan_.end_ms - 5 * kSecond), "job");
     job.With("name", name).With("ns", OneIn(2) ? "team-a" : "team-b").With("queue", queue);
     const int64_t pods = random_.Between(1, 4);
     job.With("pods", pods).With("grouping", group ? "own" : "none");
@@ -65,7 +65,7 @@ void PlanTenants::Names() {
     if (OneIn(3)) job.With("class", "high");
   });
   Times(0, 2, [&] {
-    Add(Sometime(), "annotate-pods")
+    At(Sometime(), "annotate-pods")
         .With("job", Any(jobs_))
         .With("key", "example.com/note")
         .With("value", Any(kNotes));

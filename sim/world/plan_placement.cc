@@ -13,7 +13,7 @@ constexpr int64_t kNoticed = 12 * kSecond;
 }  // namespace
 
 Operation& PlanTenants::Few(const std::string& name, int64_t pods) {
-  Operation& job = Add(random_.Between(500, plan_.end_ms - 5 * kSecond), "job");
+  Operation& job = At(random_.Between(500, plan_.end_ms - 5 * kSecond), "job");
   job.With("name", name).With("ns", "team-a").With("queue", Any(queues_)).With("pods", pods);
   job.With("grouping", OneIn(2) ? "none" : "own").With("min", OneIn(3) ? pods : 1);
   return job.With("cpu", random_.Between(1, 4) * 500).With("gpu", OneIn(2) ? 0 : 1);
@@ -22,7 +22,7 @@ Operation& PlanTenants::Few(const std::string& name, int64_t pods) {
 void PlanTenants::NodeChanges() {
   static const std::vector<std::string> kDisks = {"ssd", "hdd"};
   for (const std::string& node : nodes_) {
-    Add(0, "label-node").With("name", node).With("key", kDisk).With("value", Any(kDisks));
+    At(0, "label-node").With("name", node).With("key", kDisk).With("value", Any(kDisks));
   }
   int64_t number = 0;
   Times(4, 10, [&] {
@@ -36,17 +36,15 @@ void PlanTenants::NodeChanges() {
   });
   Times(2, 6, [&] {
     const bool zone = OneIn(3);
-    Operation& change = Add(Sometime(), "label-node").With("name", Any(nodes_));
+    Operation& change = At(Sometime(), "label-node").With("name", Any(nodes_));
     change.With("key", zone ? kZone : kDisk);
     if (!OneIn(4)) change.With("value", zone ? (OneIn(2) ? "zone-a" : "zone-c") : Any(kDisks));
   });
   Times(1, 3, [&] {  // a device is lost, and comes back
     const std::string node = Any(nodes_);
     const int64_t at = Sometime();
-    Add(at, "node-gpus").With("name", node).With("gpu", random_.Between(0, 7));
-    Add(at + random_.Between(kNoticed, 3 * kNoticed), "node-gpus")
-        .With("name", node)
-        .With("gpu", 8);
+    At(at, "node-gpus").With("name", node).With("gpu", random_.Between(0, 7));
+    At(at + random_.Between(kNoticed, 3 * kNoticed), "node-gpus").With("name", node).With("gpu", 8);
   });
 }
 
@@ -80,7 +78,7 @@ void PlanTenants::Classes() {
   static const std::vector<int64_t> kValues = {20, 60, 90, 100, 125, -5, 1'000'000'000};
   static const std::vector<std::string> kNames = {"c0", "c1"};
   for (const std::string& each : kNames) {
-    Add(OneIn(2) ? 0 : Sometime(), "class").With("name", each).With("value", Any(kValues));
+    At(OneIn(2) ? 0 : Sometime(), "class").With("name", each).With("value", Any(kValues));
   }
   int64_t number = 0;
   Times(4, 10, [&] {
@@ -89,9 +87,9 @@ void PlanTenants::Classes() {
   });
   Times(2, 5, [&] {
     if (OneIn(3)) {
-      Add(Sometime(), "delete-class").With("name", Any(kNames));
+      At(Sometime(), "delete-class").With("name", Any(kNames));
     } else {
-      Add(Sometime(), "class").With("name", Any(kNames)).With("value", Any(kValues));
+      At(Sometime(), "class").With("name", Any(kNames)).With("value", Any(kValues));
     }
   });
 }

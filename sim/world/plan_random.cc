@@ -23,7 +23,8 @@ constexpr size_t kFewFamilies = 3;
 
 class Generator : PlanTenants {
  public:
-  Generator(uint64_t seed, const std::vector<std::string>& families) : PlanTenants(seed) {
+  Generator(uint64_t seed, const std::vector<std::string>& families, Plan& plan)
+      : PlanTenants(seed, plan) {
     plan_.end_ms = random_.Between(90, 200) * kSecond;
     plan_.hook = OneIn(2);
     if (OneIn(4)) plan_.max_usd_per_hour = random_.Between(3, 12);
@@ -51,7 +52,7 @@ class Generator : PlanTenants {
     if (has_corners_) families_.insert(corners.begin(), corners.end());
   }
 
-  Plan Make() {
+  void Draw() {
     Cluster();
     Queues();
     Work();
@@ -80,7 +81,6 @@ class Generator : PlanTenants {
     AddProcessFaults(plan_.seed, process_families_, plan_);
     std::stable_sort(plan_.operations.begin(), plan_.operations.end(),
                      [](const Operation& a, const Operation& b) { return a.at_ms < b.at_ms; });
-    return std::move(plan_);
   }
 
  private:
@@ -101,19 +101,19 @@ class Generator : PlanTenants {
   }
 
   void Foreign() {
-    Add(0, "foreign-lag").With("ms", random_.Between(0, 1500));
+    At(0, "foreign-lag").With("ms", random_.Between(0, 1500));
     if (OneIn(2)) {
-      Add(0, "foreign-race").With("for_ms", 10 * plan_.end_ms);
+      At(0, "foreign-race").With("for_ms", 10 * plan_.end_ms);
       // Kinds are not ordered between each other: pods may be seen seconds after nodes.
       for (const char* replica : {"a", "b"}) {
-        Add(kSecond, "network")
+        At(kSecond, "network")
             .With("replica", replica)
             .With("max_watch_delay_ms", random_.Between(500, 4000))
             .With("for_ms", plan_.end_ms);
       }
     }
     Times(3, 15, [&] {
-      Operation& pod = Add(Sometime(), "pod");
+      Operation& pod = At(Sometime(), "pod");
       pod.With("name", absl::StrCat("f", plan_.operations.size())).With("ns", "team-b");
       pod.With("scheduler", "default-scheduler").With("cpu", random_.Between(1, 8) * 1000);
       pod.With("gpu", random_.Between(0, 4)).With("run", random_.Between(5, 60));
@@ -126,39 +126,39 @@ class Generator : PlanTenants {
       const std::string& name = Any(nodes_);
       switch (random_.Below(5)) {
         case 0:
-          Add(at, "cordon-node").With("name", name).With("on", 1);
-          Add(later, "cordon-node").With("name", name).With("on", 0);
+          At(at, "cordon-node").With("name", name).With("on", 1);
+          At(later, "cordon-node").With("name", name).With("on", 0);
           break;
         case 1:
-          Add(at, "taint-node").With("name", name).With("on", 1).With("soft", OneIn(2) ? 1 : 0);
-          Add(later, "taint-node").With("name", name).With("on", 0);
+          At(at, "taint-node").With("name", name).With("on", 1).With("soft", OneIn(2) ? 1 : 0);
+          At(later, "taint-node").With("name", name).With("on", 0);
           break;
         case 2:
-          Add(at, "node-ready").With("name", name).With("on", 0);
-          Add(later, "node-ready").With("name", name).With("on", 1);
+          At(at, "node-ready").With("name", name).With("on", 0);
+          At(later, "node-ready").With("name", name).With("on", 1);
           break;
         case 3:
-          Add(at, "kill-node").With("name", name);
-          Add(later, "node")
+          At(at, "kill-node").With("name", name);
+          At(later, "node")
               .With("name", name)
               .With("cpu", 16'000)
               .With("memory", 64 * kGiB)
               .With("gpu", 8);
           break;
         default:
-          Add(at, "shrink-node").With("name", name).With("cpu", random_.Between(1, 16) * 1000);
+          At(at, "shrink-node").With("name", name).With("cpu", random_.Between(1, 16) * 1000);
       }
     });
-    if (OneIn(2)) Add(Sometime(), "heartbeats").With("for_ms", 60'000);
+    if (OneIn(2)) At(Sometime(), "heartbeats").With("for_ms", 60'000);
   }
 
   void KubeletFaults() {
     Times(1, 2, [&] {
-      Add(Sometime(), "stuck-kubelet").With("for_ms", random_.Between(5, 60) * kSecond);
+      At(Sometime(), "stuck-kubelet").With("for_ms", random_.Between(5, 60) * kSecond);
     });
-    if (OneIn(2)) Add(0, "static-pods");
+    if (OneIn(2)) At(0, "static-pods");
     Times(1, 3, [&] {
-      Add(Sometime(), "mirror-pod")
+      At(Sometime(), "mirror-pod")
           .With("name", absl::StrCat("static-", plan_.operations.size()))
           .With("ns", "kube-system")
           .With("node", Any(nodes_))
@@ -168,22 +168,22 @@ class Generator : PlanTenants {
 
   void CloudFaults() {
     Times(1, 4, [&] {
-      Add(random_.Between(0, plan_.end_ms - kSecond), "cloud")
+      At(random_.Between(0, plan_.end_ms - kSecond), "cloud")
           .With("lie", LieName(static_cast<Lie>(random_.Below(kLiesByChance))))
           .With("for_ms", random_.Between(10, 60) * kSecond);
     });
-    if (OneIn(2)) Times(1, 2, [&] { Add(Sometime(), "lose-machine"); });
+    if (OneIn(2)) Times(1, 2, [&] { At(Sometime(), "lose-machine"); });
     if (OneIn(2)) {
-      Times(1, 5, [&] { Add(Sometime(), "delete-request").With("pick", random_.Between(0, 9)); });
+      Times(1, 5, [&] { At(Sometime(), "delete-request").With("pick", random_.Between(0, 9)); });
     }
-    if (OneIn(3)) Add(Sometime(), "catalogue");
+    if (OneIn(3)) At(Sometime(), "catalogue");
     if (OneIn(3)) SmallMachines();
     if (plan_.hook && OneIn(3)) OldMachines();
   }
 
   // They never are what the catalogue says, and some pods need all of it.
   void SmallMachines() {
-    Add(0, "cloud").With("lie", LieName(Lie::kSmaller)).With("for_ms", "always");
+    At(0, "cloud").With("lie", LieName(Lie::kSmaller)).With("for_ms", "always");
     Times(1, 2, [&] {
       Job(random_.Between(500, plan_.end_ms / 2))
           .With("pods", random_.Between(4, 9))
@@ -200,7 +200,7 @@ class Generator : PlanTenants {
   void OldMachines() {
     const int64_t count = random_.Between(1, 3);
     for (int64_t i = 0; i < count; ++i) {
-      Add(0, "old-machine")
+      At(0, "old-machine")
           .With("name", absl::StrCat("old", i))
           .With("gpu", random_.Between(1, 4))
           .With("price", random_.Between(2, 6) * kMicroPerUsd);
@@ -210,7 +210,7 @@ class Generator : PlanTenants {
   }
 
   Operation& OnReplica(int64_t at, absl::string_view verb) {
-    return Add(at, verb).With("replica", OneIn(2) ? "a" : "b");
+    return At(at, verb).With("replica", OneIn(2) ? "a" : "b");
   }
 
   void NetworkFaults() {
@@ -245,7 +245,7 @@ class Generator : PlanTenants {
       const std::string name = jobs_.back();
       job.With("pods", pods).With("min", pods).With("gpu", 1).With("cpu", 500);
       job.With("grouping", "own").With("run", 600);
-      Add(0, "refuse-binding").With("name", absl::StrCat(name, "-", random_.Below(pods)));
+      At(0, "refuse-binding").With("name", absl::StrCat(name, "-", random_.Below(pods)));
     }
     if (OneIn(2)) {
       Times(1, 3, [&] {
@@ -265,15 +265,15 @@ class Generator : PlanTenants {
           OnReplica(Sometime(), "goaway");
           break;
         case 1:
-          Add(Sometime(), "compact");
+          At(Sometime(), "compact");
           break;
         default:
-          Add(Sometime(), "end-watches");
+          At(Sometime(), "end-watches");
       }
     });
     if (!OneIn(2)) return;
     static const std::vector<const char*> kBlind = {"/api/v1/pods", "/api/v1/nodes"};
-    Add(random_.Between(5 * kSecond, 40 * kSecond), "blind")
+    At(random_.Between(5 * kSecond, 40 * kSecond), "blind")
         .With("replica", OneIn(2) ? "leader" : "a")
         .With("prefix", Any(kBlind))
         .With("status", OneIn(2) ? 403 : 500)
@@ -310,13 +310,13 @@ class Generator : PlanTenants {
     Times(1, 2, [&] {
       const int64_t at = Sometime();
       if (OneIn(2)) {  // the standby is behind, and does not know
-        Add(at - random_.Between(0, 5 * kSecond), "half-open")
+        At(at - random_.Between(0, 5 * kSecond), "half-open")
             .With("replica", "standby")
             .With("class", "watch")
             .With("for_ms", random_.Between(2, 10) * kSecond);
       }
       const bool hangs = OneIn(2);
-      Add(at, hangs ? "hang" : "partition")
+      At(at, hangs ? "hang" : "partition")
           .With("replica", "leader")
           .With("for_ms", random_.Between(3, hangs ? 120 : 40) * kSecond);
     });
@@ -358,7 +358,9 @@ absl::StatusOr<std::vector<std::string>> ParseFamilies(absl::string_view text) {
 }
 
 Plan RandomPlan(uint64_t seed, const std::vector<std::string>& families) {
-  return Generator(seed, families).Make();
+  Plan plan;
+  Generator(seed, families, plan).Draw();
+  return plan;
 }
 
 }  // namespace fairlead::sim::world

@@ -10,25 +10,25 @@ void PlanTenants::Tenants() {
     const std::string& job = Any(jobs_);
     switch (random_.Below(6)) {
       case 0:
-        Add(at, "delete-job").With("name", job);
+        At(at, "delete-job").With("name", job);
         break;
       case 1:
-        Add(at, "scale-job").With("name", job).With("pods", random_.Between(0, 6));
+        At(at, "scale-job").With("name", job).With("pods", random_.Between(0, 6));
         break;
       case 2:
-        Add(at, "delete-pods").With("job", job);
+        At(at, "delete-pods").With("job", job);
         break;
       case 3:
-        Add(at, "delete-pods").With("job", job).With("first", 1);
+        At(at, "delete-pods").With("job", job).With("first", 1);
         break;
       case 4:
-        Add(at, "label-pods")
+        At(at, "label-pods")
             .With("job", job)
             .With("key", "kai.scheduler/queue")
             .With("value", OneIn(4) ? "no-such-queue" : Any(queues_));
         break;
       default:
-        Add(at, "label-pods")
+        At(at, "label-pods")
             .With("job", job)
             .With("key", "priorityClassName")
             .With("value", Any(classes_));
@@ -42,34 +42,32 @@ void PlanTenants::QueueChanges() {
     const std::string name = Any(queues_);
     switch (random_.Below(6)) {
       case 5:  // a root of its own is deleted and made again
-        Add(at, "change-queue").With("name", name).With("gpu_limit", random_.Between(4, 16));
-        Add(at + 2 * kSecond, "delete-queue").With("name", name);
-        Add(at + random_.Between(2001, 20'000), "queue")
+        At(at, "change-queue").With("name", name).With("gpu_limit", random_.Between(4, 16));
+        At(at + 2 * kSecond, "delete-queue").With("name", name);
+        At(at + random_.Between(2001, 20'000), "queue")
             .With("name", name)
             .With("gpu_limit", random_.Between(4, 16));
         break;
       case 0:
-        Queue(Add(at, "change-queue"), name);
+        Queue(At(at, "change-queue"), name);
         break;
       case 1:  // deleted and made again
-        Add(at, "delete-queue").With("name", name);
-        Queue(Add(at + random_.Between(1, 20'000), "queue"), name);
+        At(at, "delete-queue").With("name", name);
+        Queue(At(at + random_.Between(1, 20'000), "queue"), name);
         break;
       case 2:  // its quota is above its limit
-        Add(at, "change-queue")
+        At(at, "change-queue")
             .With("name", name)
             .With("parent", "root")
             .With("gpu_quota", 12)
             .With("gpu_limit", 4);
         break;
       case 3:  // a root of its own
-        Add(at, "change-queue").With("name", name).With("gpu_limit", random_.Between(4, 16));
+        At(at, "change-queue").With("name", name).With("gpu_limit", random_.Between(4, 16));
         break;
       default:
-        Add(at, "change-queue")
-            .With("name", name)
-            .With("parent", OneIn(2) ? name : "no-such-queue");
-        Queue(Add(at + random_.Between(1000, 30'000), "change-queue"), name);
+        At(at, "change-queue").With("name", name).With("parent", OneIn(2) ? name : "no-such-queue");
+        Queue(At(at + random_.Between(1000, 30'000), "change-queue"), name);
     }
   });
 }
@@ -99,16 +97,16 @@ void PlanTenants::Groups() {
     const size_t index = random_.Below(jobs_.size());
     const std::string ns = OneIn(2) ? "team-a" : "team-b";
     if (OneIn(2)) {
-      Add(at, "delete-group").With("ns", ns).With("name", jobs_[index]);
+      At(at, "delete-group").With("ns", ns).With("name", jobs_[index]);
       if (OneIn(2)) {
-        Add(at + random_.Between(1, 15'000), "group")
+        At(at + random_.Between(1, 15'000), "group")
             .With("ns", ns)
             .With("name", jobs_[index])
             .With("queue", Any(queues_))
             .With("min", random_.Between(1, 5));
       }
     } else {
-      Add(at, "change-group")
+      At(at, "change-group")
           .With("ns", ns)
           .With("name", jobs_[index])
           .With("queue", Any(queues_))
@@ -122,13 +120,13 @@ void PlanTenants::Hostile() {
                                                     "4611686018427387904"};
   Times(1, 4, [&] {
     const std::string name = absl::StrCat("h", jobs_.size(), "-", plan_.operations.size());
-    Operation& pod = Add(Sometime(), "pod");
+    Operation& pod = At(Sometime(), "pod");
     pod.With("name", name).With("ns", "team-a").With("queue", Any(queues_));
     pod.With("scheduler", OneIn(2) ? "default-scheduler" : "fairlead");
     pod.With("gpu", Any(kAmounts)).With("run", 10);
   });
   Times(1, 3, [&] {
-    Add(Sometime(), "annotate-pods")
+    At(Sometime(), "annotate-pods")
         .With("job", Any(jobs_))
         .With("key", Any(std::vector<std::string>{"pod-group-name", "gpu-fraction", "gpu-memory",
                                                   "kai.scheduler/staleness-grace-period"}))
@@ -136,7 +134,7 @@ void PlanTenants::Hostile() {
               Any(std::vector<std::string>{"0.5", "no such group", "-1", "x/../y", "1e9"}));
   });
   Times(0, 2, [&] {
-    Add(Sometime(), "queue")
+    At(Sometime(), "queue")
         .With("name", absl::StrCat("odd", plan_.operations.size()))
         .With("parent", "root")
         .With("gpu_limit", Any(std::vector<std::string>{"1e30", "-7", "0"}))
@@ -168,7 +166,7 @@ void PlanTenants::Shares() {
     job.With("pods", random_.Between(1, 3)).With("min", 1).With("grouping", "none");
     job.With("fraction", "0.5").With("run", 60);
     const std::string name = jobs_.back();
-    Add(at + random_.Between(1000, 15'000), "annotate-pods")
+    At(at + random_.Between(1000, 15'000), "annotate-pods")
         .With("job", name)
         .With("key", "pod-group-name")
         .With("value", OneIn(2) ? name : Any(jobs_));
@@ -180,11 +178,11 @@ void PlanTenants::Budgets() {
     const int64_t at = Sometime();
     const std::string job = Any(jobs_);
     // What else there is to decide, the time decides: a draw more would change all that follows.
-    Add(at, "budget")
+    At(at, "budget")
         .With("name", job)
         .With("min", random_.Between(0, 2))
         .With("unhealthy", at % 2 == 0 ? "AlwaysAllow" : "IfHealthyBudget");
-    Add(std::min(at + at % (30 * kSecond), plan_.end_ms - kSecond), "unready")
+    At(std::min(at + at % (30 * kSecond), plan_.end_ms - kSecond), "unready")
         .With("name", job)
         .With("for_ms", 20 * kSecond);
   });

@@ -6,7 +6,7 @@ void PlanWork::Cluster() {
   const int64_t nodes = random_.Between(plan_.hook ? 1 : 2, 5);
   for (int64_t i = 0; i < nodes; ++i) {
     nodes_.push_back(absl::StrCat("n", i));
-    Add(0, "node")
+    At(0, "node")
         .With("name", nodes_.back())
         .With("cpu", 16'000)
         .With("memory", 64 * kGiB)
@@ -21,11 +21,11 @@ void PlanWork::Bound(Operation& queue, const char* key, int64_t low, int64_t hig
 }
 
 void PlanWork::Queues() {
-  Operation& root = Add(0, "queue").With("name", "root");
+  Operation& root = At(0, "queue").With("name", "root");
   Bound(root, "gpu_limit", 8, 40, 3);
   for (int64_t i = random_.Between(2, 4); i > 0; --i) {
     queues_.push_back(absl::StrCat("q", i));
-    Queue(Add(0, "queue"), queues_.back());
+    Queue(At(0, "queue"), queues_.back());
   }
 }
 
@@ -39,7 +39,7 @@ void PlanWork::Queue(Operation& queue, const std::string& name) {
 // Fields that every job has.
 Operation& PlanWork::Job(int64_t at_ms) {
   jobs_.push_back(absl::StrCat("j", jobs_.size()));
-  return Add(at_ms, "job")
+  return At(at_ms, "job")
       .With("name", jobs_.back())
       .With("ns", OneIn(2) ? "team-a" : "team-b")
       .With("queue", Any(queues_));

@@ -252,7 +252,12 @@ bool Tenants::DoMachines(const Operation& operation) {
   } else if (verb == "heartbeats") {
     parts_.cloud->BeatUntil(Until(operation));
   } else if (verb == "stuck-kubelet") {
-    parts_.kubelets->StickUntil(Until(operation));
+    const std::string job = operation.Text("job");
+    if (job.empty()) {
+      parts_.kubelets->StickUntil(Until(operation));
+    } else {
+      parts_.kubelets->StickUntil(JobLabel(job), Until(operation));
+    }
   } else if (verb == "unready") {
     parts_.kubelets->FailProbes(operation.Text("name"), Until(operation) - parts_.time->now());
   } else if (verb == "foreign-lag") {

@@ -12,7 +12,8 @@
 //   pod, mirror-pod                                          without an owner
 //   cloud, lose-machine, old-machine, static-pods, delete-request
 //   refuse-binding                                           of one pod, for ever
-//   heartbeats, stuck-kubelet, unready, foreign-lag, foreign-race
+//   heartbeats, unready, foreign-lag, foreign-race
+//   stuck-kubelet                                            of all nodes, or for pods of one job
 //
 // Thread-safety: none, one thread.
 #pragma once

@@ -236,11 +236,10 @@ std::string ExceedsLimit(const QueueFacts& queue, const Amounts& use, const Amou
   return "";
 }
 
-// It lacks nothing but room: no policy holds it.
+// It lacks nothing but room that there may be: no policy holds it, and no cap.
 bool IsToldToWaitForCapacity(const Workload& workload) {
   static const auto* const kReasons = new std::set<std::string>{
-      "Unschedulable", "InsufficientCapacity", "NodesRequested",    "WaitingForVictims",
-      "GpuCapReached", "CostCapReached",       "NoInstanceTypeFits"};
+      "Unschedulable", "InsufficientCapacity", "NodesRequested", "WaitingForVictims"};
   return std::any_of(workload.waiting.begin(), workload.waiting.end(),
                      [](const PodRow* row) { return kReasons->contains(row->facts.condition); });
 }
@@ -365,10 +364,35 @@ std::vector<Workload> Truth::Waiting() const {
   return out;
 }
 
+std::vector<Workload> Truth::IdleParts(const Workload& workload) const {
+  std::vector<Workload> parts;
+  if (workload.group == nullptr || workload.group->any_succeeded) return parts;
+  for (const auto& [name, least] : workload.group->facts.parts) {
+    Workload part = workload;
+    part.group = nullptr;
+    part.part = name;
+    part.min_member = least;
+    part.active = 0;
+    std::erase_if(part.waiting,
+                  [&](const PodRow* row) { return row->facts.sub_group != part.part; });
+    const bool runs = std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
+      const PodFacts& pod = entry.second.facts;
+      return pod.ns == workload.group->facts.ns && pod.group == workload.group->facts.name &&
+             pod.sub_group == part.part && pod.active();
+    });
+    part.members = static_cast<int64_t>(part.waiting.size());
+    if (!runs && least > 0 && part.members >= least) parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
 bool Truth::Entitled(const Workload& workload) const {
   constexpr absl::Duration kHeard = absl::Seconds(10);
   if (workload.group != nullptr && workload.group->facts.odd) return false;
-  if (workload.group == nullptr && !workload.waiting.front()->facts.group.empty()) return false;
+  if (workload.group == nullptr && workload.part.empty() &&
+      !workload.waiting.front()->facts.group.empty()) {
+    return false;
+  }
   if (workload.members < workload.min_member) return false;
   if (workload.class_changed_at >= time_->now() - kHeard) return false;
   const std::vector<std::string> chain = Chain(workload.queue);

@@ -70,6 +70,7 @@ struct Workload {
   std::string key;  // "ns/name"
   std::string queue;
   const GroupRow* group = nullptr;
+  std::string part;  // a sub-group that is looked at alone: `group` is null then
   std::vector<const PodRow*> waiting;
   int64_t active = 0;   // bound, not terminating
   int64_t members = 0;  // not terminal, not terminating
@@ -115,6 +116,9 @@ class Truth {
 
   // What waits, by key.
   [[nodiscard]] std::vector<Workload> Waiting() const;
+  // Its sub-groups of which nothing runs and enough waits, each as a workload of its own: of a
+  // group of which one sub-group has to run, each may start alone.
+  [[nodiscard]] std::vector<Workload> IdleParts(const Workload& workload) const;
   // Amounts alone decide about it, and no policy holds it: its queue and all above exist, nothing
   // is over a limit with it (nor a quota, unless it is preemptible), and its gang is complete.
   [[nodiscard]] bool Entitled(const Workload& workload) const;

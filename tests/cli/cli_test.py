@@ -5,6 +5,7 @@ cli_test.py CASES FOLDER-OF-PROGRAMS
 """
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -54,6 +55,20 @@ class Cli(unittest.TestCase):
                         self.assertIn(text, done.stdout)
                     for text in absent:
                         self.assertNotIn(text, done.stdout)
+
+    def test_the_deployment_starts_the_program_as_it_is(self):
+        text = pathlib.Path(CASES.parent.parent.parent, "manifests/base/deployment.yaml").read_text()
+        flags = re.search(r"^ *args: \[(.*)\]$", text, re.MULTILINE)[1]
+        flags = [flag.strip().strip("'\"") for flag in flags.split(",")]
+        known = subprocess.run([PROGRAMS / "fairlead", "run", "--help"], timeout=30, stdout=subprocess.PIPE, text=True).stdout
+        for flag in flags:
+            self.assertIn(flag.split("=")[0], known)
+        # The probes ask the server that the flag starts, under paths that it has.
+        served = dict(flag.split("=") for flag in flags)["--metrics-bind-address"].rsplit(":", 1)[1]
+        ports = dict(re.findall(r"\{name: (\w+), containerPort: (\d+)", text))
+        probes = dict(re.findall(r"^ *(\w+)Probe:\n *httpGet: \{path: ([^,]+, port: \w+)\}", text, re.MULTILINE))
+        self.assertEqual(probes, {"liveness": "/livez, port: http", "readiness": "/readyz, port: http"})
+        self.assertEqual(ports["http"], served)
 
 
 if __name__ == "__main__":

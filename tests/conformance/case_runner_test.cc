@@ -87,8 +87,8 @@ TEST(CaseRunner, SingleComparesStatusAndNode) {
   Script evicted{{Result("Binding", "n1", "Releasing")}, {}};
   EXPECT_THAT(RunText(text, evicted).differences,
               ElementsAre("pod run-0: expected Running, got Releasing on n1"));
-  Script nobody{{SessionResult()}, {}};
-  EXPECT_THAT(RunText(text, nobody).differences,
+  Script no_pods{{SessionResult()}, {}};
+  EXPECT_THAT(RunText(text, no_pods).differences,
               ElementsAre("pod run-0: expected Running, got no such pod",
                           "pod wait-0: expected Binding on n1, got no such pod"));
 }
@@ -299,9 +299,9 @@ TEST(CaseRunner, AFailingSessionIsADifference) {
               ElementsAre("one session too many"));
   Script unknown_pod{{Result("Pending", "")}, {}};
   EXPECT_THAT(
-      RunText(CaseJson("single", "{}", R"({"pods":{"who":{"status":"Pending"}}})"), unknown_pod)
+      RunText(CaseJson("single", "{}", R"({"pods":{"other":{"status":"Pending"}}})"), unknown_pod)
           .differences,
-      ElementsAre("expect.pods: no object Pod who"));
+      ElementsAre("expect.pods: no object Pod other"));
   std::string text = CaseJson("single", "{}", R"({"pods":{}})");
   text.replace(text.find(R"("kind":"Node")"), 13, R"("kind":7)");
   Script unread{{Result("Pending", "")}, {}};

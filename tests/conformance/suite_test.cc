@@ -148,8 +148,8 @@ TEST_F(SuiteTest, AListedCaseMustDeviateAsListed) {
   EXPECT_EQ(Run().Count(Outcome::kFailed), 1);
   List("some_test.go:Test[0]\tKAI waits / we bind\n");
   EXPECT_EQ(Run().Count(Outcome::kFailed), 1);
-  List("some_test.go:Test[0]\tKAI waits / we bind\twho=Binding\n");
-  EXPECT_THAT(Run().cases[0].differences, ElementsAre(HasSubstr("pod who")));
+  List("some_test.go:Test[0]\tKAI waits / we bind\tother=Binding\n");
+  EXPECT_THAT(Run().cases[0].differences, ElementsAre(HasSubstr("pod other")));
 }
 
 TEST_F(SuiteTest, AListedCaseThatPassesSaysSo) {

@@ -213,7 +213,7 @@ TEST_F(ClaimsTest, UntilTheClaimIsMadeThePodWaitsAndSaysForWhich) {
   EXPECT_TRUE(Bound({"a"}));
 }
 
-TEST_F(ClaimsTest, WhatSomebodyElseHasAllocatedIsFollowedAndNotOverwritten) {
+TEST_F(ClaimsTest, WhatAnotherSchedulerHasAllocatedIsFollowedAndNotOverwritten) {
   MakeDeviceNode("n1", 1);
   MakeDeviceNode("n2", 2);
   MakeClaim("c");
@@ -312,7 +312,7 @@ class ClaimWritesTest : public ClaimsTest {
   Json seen_;
 };
 
-TEST_F(ClaimWritesTest, AnAllocationOfSomebodyElseStands) {
+TEST_F(ClaimWritesTest, AnAllocationOfAnotherSchedulerStands) {
   Allocate("c", "n2", "nic-1", "");
   const std::string version = Now().TextAt({"metadata", "resourceVersion"});
   const model::ActionResult result = Do(Reserve());

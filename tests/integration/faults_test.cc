@@ -169,7 +169,7 @@ TEST_F(FaultsTest, ABindingThatAnotherSchedulerWonIsTakenAsItIs) {
   EXPECT_TRUE(process.Running());
 }
 
-TEST_F(FaultsTest, ABindingOfWhichNobodyKnowsIsNeitherForgottenNorMadeElsewhere) {
+TEST_F(FaultsTest, ABindingOfUnknownOutcomeIsNeitherForgottenNorMadeElsewhere) {
   Plane& plane = *Plane::Get();
   Proxy proxy(plane.port());
   MakeQueue("team", -1, -1);

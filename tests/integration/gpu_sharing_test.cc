@@ -265,7 +265,7 @@ TEST_F(GpuSharingTest, KilledBetweenReservationAndBindingNothingIsMadeTwice) {
   EXPECT_EQ(reservations->objects(), 1u);
 }
 
-TEST_F(GpuSharingTest, KaisReservationIsUsedAndOneThatNobodyNamesIsRemoved) {
+TEST_F(GpuSharingTest, KaisReservationIsUsedAndOneThatNoPodNamesIsRemoved) {
   MakeNode("n1", 2);
   const auto make = [this](const std::string& name, const std::string& group) {
     api().Create(

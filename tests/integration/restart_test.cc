@@ -27,7 +27,7 @@ class PurchaseTest : public IntegrationTest, public ::testing::WithParamInterfac
 
 INSTANTIATE_TEST_SUITE_P(
     KilledWhen, PurchaseTest,
-    ::testing::Values(KillPoint{"RequestIsWrittenAndNobodyKnows", true, "", false},
+    ::testing::Values(KillPoint{"RequestIsWrittenAndTheAnswerLost", true, "", false},
                       KillPoint{"RequestIsWritten", false, "", false},
                       KillPoint{"NodeIsLaunched", false, "Launched", false},
                       KillPoint{"NodeIsThere", false, "", true}),
@@ -92,7 +92,7 @@ class LeaderTest : public IntegrationTest {
     }
     return names;
   }
-  void ExpectNobodyMoved(const History& history) {
+  void ExpectNoPodMoved(const History& history) {
     std::map<std::string, std::string> first;
     for (const History::Event& event : history.events()) {
       const std::string node = event.object.TextAt({"spec", "nodeName"});
@@ -125,7 +125,7 @@ TEST_F(LeaderTest, WhenTheLeaderIsKilledTheOtherGoesOnAndBindsNothingTwice) {
   EXPECT_TRUE(Says(b, "msg=\"became leader\""));
   EXPECT_EQ(Holder(), "b");
   EXPECT_EQ(Conflicts(), conflicts);
-  ExpectNobodyMoved(*history);
+  ExpectNoPodMoved(*history);
 }
 
 TEST_F(LeaderTest, AStandbyDecidesNothing) {
@@ -139,7 +139,7 @@ TEST_F(LeaderTest, AStandbyDecidesNothing) {
   EXPECT_FALSE(absl::StrContains(b.Log(), "msg=\"became leader\""));
 }
 
-TEST_F(LeaderTest, WhoWasAskedToEndHandsOverAtOnce) {
+TEST_F(LeaderTest, AReplicaThatIsAskedToEndHandsOverAtOnce) {
   MakeQueue("team", -1, -1);
   MakeNode("n1", 8);
   // No process could take this lease by waiting for its end.
@@ -169,7 +169,7 @@ TEST_F(LeaderTest, ALeaderThatStoodStillWritesNothingMoreAndEnds) {
   ASSERT_TRUE(Bound(pods));
   EXPECT_EQ(Holder(), "b");
   EXPECT_EQ(Conflicts(), conflicts);
-  ExpectNobodyMoved(*history);
+  ExpectNoPodMoved(*history);
 }
 
 }  // namespace

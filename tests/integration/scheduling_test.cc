@@ -92,10 +92,10 @@ TEST_F(SchedulingTest, WhatIsOverTheLimitIsToldSoAndBuysNothing) {
   EXPECT_EQ(VerdictOf("second"), "");
 }
 
-TEST_F(SchedulingTest, ABrokenQueueIsToldAndStopsNobody) {
+TEST_F(SchedulingTest, ABrokenQueueIsToldAndStopsNoOther) {
   MakeQueue("team", -1, -1);
   api().Create(kQueues, R"({"apiVersion":"scheduling.run.ai/v2","kind":"Queue","metadata":)"
-                        R"({"name":"orphan"},"spec":{"parentQueue":"nobody","resources":{}}})");
+                        R"({"name":"orphan"},"spec":{"parentQueue":"missing","resources":{}}})");
   MakeNode("n1", 2);
   Start({});
   MakePod({.name = "lost", .queue = "no-such-queue"});

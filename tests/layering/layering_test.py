@@ -60,7 +60,7 @@ class LayeringTest(unittest.TestCase):
         table = TABLE.replace("| model |\n| `kube`", "| base |\n| `kube`")
         self.assert_one(self.problems(table=table), "queues: links scheduler/model")
 
-    def test_the_table_must_not_allow_what_nobody_links(self):
+    def test_the_table_must_not_allow_what_no_module_links(self):
         table = TABLE.replace("adapter | model", "adapter | model, queues")
         self.assert_one(self.problems(table=table), "allows kube to use queues")
 

@@ -80,7 +80,7 @@ TEST(PhillyTest, QuotasAreWholeAndAddUp) {
 }
 
 // One node: six GPUs are used; jobs of eight, four and one wait behind them.
-TEST(PhillyPolicyTest, WhoIsPassedOverAndWhoHoldsUp) {
+TEST(PhillyPolicyTest, WhatIsPassedOverAndWhatHoldsUp) {
   const PhillyTrace trace = TraceOf({{0, 100, 6, 0}, {1, 50, 8, 0}, {2, 200, 2, 0}, {3, 10, 8, 0}});
   EXPECT_THAT(RunPolicy(trace, 8, {PolicyOrder::kFifo, true}).first_start_s,
               ElementsAre(0, 100, 150, 350));

@@ -76,7 +76,7 @@ func JanitorMain(remove []string) int {
 	return code
 }
 
-// watchedProgram is held by descriptor, because a process id may belong to somebody else by the time it is needed.
+// watchedProgram is held by descriptor, because a process id may belong to another process by the time it is needed.
 type watchedProgram struct{ pid, descriptor int }
 
 // readWatched collects what the launcher names, until the launcher is gone.

@@ -124,8 +124,8 @@ func (o *options) runsController(name, short string) bool {
 }
 
 // disabledAdmission lists the admission plugins that would block every pod or node because the controller they rely on does
-// not run: ServiceAccount needs the "default" account of each namespace, TaintNodesByCondition needs somebody to take off the
-// not-ready taint that it puts on each new node.
+// not run: ServiceAccount needs the "default" account of each namespace, TaintNodesByCondition needs a controller that takes
+// off the not-ready taint that it puts on each new node.
 func (o *options) disabledAdmission() []string {
 	var plugins []string
 	if !o.runsController("serviceaccount-controller", "serviceaccount") {

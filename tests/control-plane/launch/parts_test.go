@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestReservedPortIsOnlyForThoseWhoShareIt(t *testing.T) {
+func TestReservedPortIsOnlyForListenersThatShareIt(t *testing.T) {
 	reserved, err := reservePort()
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func TestReservedPortIsOnlyForThoseWhoShareIt(t *testing.T) {
 	}
 	for round := range 2 { // The API server is started, and started again.
 		if connection, err := net.Dial("tcp", address); !errors.Is(err, unix.ECONNREFUSED) {
-			t.Fatalf("round %d: dialled the port while nobody listens: %v, %v", round, connection, err)
+			t.Fatalf("round %d: dialled the port while no process listens: %v, %v", round, connection, err)
 		}
 		listener, err := listenShared(address)
 		if err != nil {
@@ -162,7 +162,7 @@ func TestClaimTakesOnlyFoldersOfItsOwn(t *testing.T) {
 	foreign := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(foreign, "thesis.txt"), nil, 0o600))
 	if _, err := claim(foreign); err == nil {
-		t.Fatal("a folder with somebody's file was accepted; it would be removed in the end")
+		t.Fatal("a folder with a file that is not its own was accepted; it would be removed in the end")
 	}
 	dir := filepath.Join(t.TempDir(), "new")
 	lock, err := claim(dir)

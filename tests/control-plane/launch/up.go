@@ -288,7 +288,7 @@ func (p *plane) shutDown() error {
 	if err == nil {
 		return nil
 	}
-	for _, path := range p.options.leftovers() { // Somebody killed the janitor.
+	for _, path := range p.options.leftovers() { // The janitor was killed.
 		err = errors.Join(err, os.RemoveAll(path))
 	}
 	return err
