@@ -28,7 +28,7 @@ lint-all: ## the same with clang-tidy on all files
 	@scripts/lint.sh --all
 
 format: ## format all files in place
-	@git ls-files --cached --others --exclude-standard '*.cc' '*.h' | xargs clang-format-19 -i
+	@scripts/format.sh --fix
 
 bench: ## benchmarks into build/bench/results.json; BENCH=regex picks
 	@scripts/bench.sh '$(BENCH)'

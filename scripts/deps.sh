@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# deps.sh [lint]: installs missing packages of apt-packages.txt, and with "lint" those that make lint needs. Does nothing,
-# and asks for no rights, if no package is missing.
+# deps.sh [KIND...]: installs missing packages of apt-packages.txt, and those of the kinds "format" and "lint" if they are
+# named. Does nothing, and asks for no rights, if no package is missing.
 . "$(dirname "$0")/lib.sh"
 
-# missing KIND: the packages of that kind ("required", "optional" or "lint") that are not installed.
+# missing KIND: the packages of that kind ("required", "optional", "format" or "lint") that are not installed.
 missing() {
   local package kind
   while read -r package kind; do
@@ -22,7 +22,9 @@ fi
 
 mapfile -t required < <(missing required)
 mapfile -t optional < <(missing optional)
-[[ ${1:-} == lint ]] && mapfile -t -O "${#optional[@]}" optional < <(missing lint)
+for kind in "$@"; do
+  mapfile -t -O "${#optional[@]}" optional < <(missing "$kind")
+done
 if ((${#required[@]} + ${#optional[@]} == 0)); then
   say "packages: all there"
   exit 0

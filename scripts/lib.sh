@@ -26,6 +26,9 @@ jobs_now() {
   echo $((most < 1 ? 1 : most < cpus ? most : cpus))
 }
 
+# sources: the C++ files of the tree, also those that git does not track yet.
+sources() { git ls-files --cached --others --exclude-standard '*.cc' '*.h' | sort -u | xargs -r ls -d 2>/dev/null; }
+
 # find_go: puts a Go into PATH if there is one; Debian users often have it in /usr/local/go.
 find_go() {
   have go && return 0

@@ -2,14 +2,13 @@
 # lint.sh [--all]: clang-format on every file, clang-tidy on those that changed since origin's main branch (else since the
 # last commit), shellcheck on the scripts. --all: clang-tidy on every file, which takes half an hour.
 . "$(dirname "$0")/lib.sh"
-scripts/deps.sh lint
+scripts/deps.sh format lint
 have clang-format-19 || fail "lint needs clang-format-19"
 have clang-tidy-19 || fail "lint needs clang-tidy-19"
 status=0
 
-mapfile -t files < <(git ls-files --cached --others --exclude-standard '*.cc' '*.h' | sort -u | xargs -r ls -d 2>/dev/null)
-say "clang-format: ${#files[@]} files"
-clang-format-19 --dry-run -Werror "${files[@]}" || status=1
+scripts/format.sh || status=1
+mapfile -t files < <(sources)
 
 if have shellcheck; then
   say "shellcheck"

@@ -65,7 +65,7 @@ stage_integration() {
   run integration build -L '^(integration|day)$'
 }
 
-scripts/deps.sh
+scripts/deps.sh format
 for stage in "${stages[@]}"; do
   [[ $(type -t "stage_$stage") == function ]] || fail "no such stage: $stage"
   "stage_$stage"
