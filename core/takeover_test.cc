@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/decision_loop_testing.h"
+#include "gmock/gmock.h"
 #include "kube/codec/codec.h"
 
 namespace fairlead::core {

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -141,6 +142,42 @@ TEST_F(VerdictWritesTest, AFailedWriteOfAnEarlierValueIsRepeatedAlthoughTheWatch
     AnswerAll(result);
   }
   EXPECT_EQ(again, 1);
+}
+
+TEST_F(VerdictWritesTest, WhatChangesWhileAWriteIsInFlightWaitsForItsAnswer) {
+  // What the write in flight comes to, and the writes that bring the former verdict back.
+  const std::vector<std::pair<absl::Status, int>> cases = {
+      {absl::OkStatus(), 1},
+      {absl::UnavailableError("lost"), 1},
+      {absl::CancelledError("not sent in time"), 0},
+      {absl::InternalError("refused"), 0},
+  };
+  for (const auto& [answer, writes] : cases) {
+    SCOPED_TRACE(answer.ToString());
+    Begin();
+    Put(Waiting(0));
+    StepResult result = Step(1);
+    const auto first = Of<model::SetPodUnschedulable>(result);
+    ASSERT_THAT(first, SizeIs(1));
+    AnswerAll(result);
+    Put(Written(Waiting(0), first[0]));
+    ForgetQueue();
+    result = Step(2);
+    ASSERT_THAT(Of<model::SetPodUnschedulable>(result), SizeIs(1));
+    Put(MakeQueue("q", "", kUnlimited, 1));
+    for (int at = 3; at < 20; ++at) ASSERT_THAT(Step(at).actions, IsEmpty());
+    AnswerThe<model::SetPodUnschedulable>(result, answer);
+    int again = 0;
+    for (int at = 20; at < 100; ++at) {
+      result = Step(at);
+      for (const auto& write : Of<model::SetPodUnschedulable>(result)) {
+        EXPECT_EQ(write.verdict_json, first[0].verdict_json);
+        ++again;
+      }
+      AnswerAll(result);
+    }
+    EXPECT_EQ(again, writes);
+  }
 }
 
 // ---- conditions of groups' pods: 32 at once, then 100 a second

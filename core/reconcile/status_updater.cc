@@ -114,19 +114,31 @@ void StatusUpdater::SetCondition(const state::Workload& workload, Row& row) cons
   row.look_at_pods = true;
 }
 
-bool StatusUpdater::ShowsWritten(const state::Workload& workload, const Row& row) const {
-  if (IsAsGroup(workload)) return workload.group_status->schedulability_hash == row.written_hash;
+bool StatusUpdater::Shows(const state::Workload& workload, absl::string_view hash,
+                          absl::string_view nominated) const {
+  if (IsAsGroup(workload)) return workload.group_status->schedulability_hash == hash;
   return std::all_of(workload.pods.begin(), workload.pods.end(), [&](state::PodId id) {
     const state::PodDetails& details = *state_.pod(id).details;
-    return !IsWaiting(state_.pod(id)) || (details.verdict_hash == row.written_hash &&
-                                          details.nominated_node == row.written_nominated);
+    return !IsWaiting(state_.pod(id)) ||
+           (details.verdict_hash == hash && details.nominated_node == nominated);
   });
+}
+
+bool StatusUpdater::ShowsWritten(const state::Workload& workload, const Row& row) const {
+  return row.watch_tells && Shows(workload, row.written_hash, row.written_nominated);
+}
+
+// A refused write has changed nothing: if the watch had shown the one before it, the object has
+// what the watch shows. With several objects, some may have been written.
+bool StatusUpdater::HasDesiredStill(const state::Workload& workload, const Row& row) const {
+  return row.write.failed() && !row.write.in_doubt() && row.unshown.empty() &&
+         workload.is_group == IsAsGroup(workload) && Shows(workload, row.hash, row.nominated);
 }
 
 std::vector<std::string> StatusUpdater::Unshown(const state::Workload& workload,
                                                 const Row& row) const {
   std::vector<std::string> values = {ValueOf(row.written_hash, row.written_nominated)};
-  if (row.watch_tells && ShowsWritten(workload, row)) return values;  // nothing older follows
+  if (ShowsWritten(workload, row)) return values;  // nothing older follows
   values.insert(values.end(), row.unshown.begin(), row.unshown.end());
   if (IsAsGroup(workload)) {
     values.push_back(ValueOf(workload.group_status->schedulability_hash, ""));
@@ -141,7 +153,7 @@ std::vector<std::string> StatusUpdater::Unshown(const state::Workload& workload,
 }
 
 void StatusUpdater::NoteUnshown(const state::Workload& workload, Row& row) const {
-  if (row.watch_tells && ShowsWritten(workload, row)) {
+  if (ShowsWritten(workload, row)) {
     row.unshown.clear();
     return;
   }
@@ -162,7 +174,14 @@ void StatusUpdater::Enqueue(state::WorkloadId id, Row& row) {
         return IsWaiting(state_.pod(pod)) && !row.pods.contains(state_.pod(pod).uid);
       });
   if (joined) row.written_reason.clear();
-  if (row.write.failed() && row.watch_tells && ShowsWritten(workload, row)) row.write.Settle();
+  if (row.write.failed() && ShowsWritten(workload, row)) {
+    row.write.Settle();
+  } else if (HasDesiredStill(workload, row)) {
+    row.write.Settle();
+    row.written_hash = row.hash;
+    row.written_nominated = row.nominated;
+    row.written_reason = row.condition.reason;
+  }
   const bool news = HasNews(row);
   const bool refresh = HasRefresh(row);
   if (as_group && news && !refresh && !row.write.failed() && row.written_reason.empty()) {

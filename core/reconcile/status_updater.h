@@ -14,6 +14,7 @@
 // pods, take turns. No hash includes changing numbers
 // (position, used, node counts): a change of them alone is never written.
 //
+// A workload has one write of its verdict in flight: what changes meanwhile waits for the answer.
 // At most `max_in_flight` writes are unanswered; the others wait here, and are made when their turn
 // comes, so that a verdict that changes again is written once. Clears go first. First verdicts go
 // before changed ones, but every fourth place is for a changed one.
@@ -48,6 +49,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/write_attempts.h"
 #include "core/reconcile/due_times.h"
@@ -209,8 +211,17 @@ class StatusUpdater {
   void Start(Row& row, const state::Workload& workload);
   void SetCondition(const state::Workload& workload, Row& row) const;
   void Enqueue(state::WorkloadId id, Row& row);
-  // True if the watch shows the last write.
+  // True if the watch shows this verdict on all objects that bear it.
+  [[nodiscard]] bool Shows(const state::Workload& workload, absl::string_view hash,
+                           absl::string_view nominated) const;
+  // True if the watch shows the last write, and may be believed.
   [[nodiscard]] bool ShowsWritten(const state::Workload& workload, const Row& row) const;
+  // True if the last write was refused, and the object has what is desired by now without it.
+  [[nodiscard]] bool HasDesiredStill(const state::Workload& workload, const Row& row) const;
+  // Nothing is written until the answer is there, or the pause after a failure is over.
+  static bool AwaitsAnswer(const Row& row, absl::Time now) {
+    return row.write.in_flight() || row.write.Pauses(now);
+  }
   // What the watch may show after the last write of the row, and before the next one is shown.
   [[nodiscard]] std::vector<std::string> Unshown(const state::Workload& workload,
                                                  const Row& row) const;

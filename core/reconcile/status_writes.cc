@@ -192,8 +192,7 @@ void StatusUpdater::Write(state::WorkloadId id, Row& row, absl::Time now) {
   row.written_reason = row.condition.reason;
   row.written_as = ++serials_;
   row.unanswered = 0;
-  // Another value than the one in flight, or than the accepted one, is another write.
-  if (row.write.in_flight() || row.write.accepted()) row.write.Settle();
+  if (row.write.accepted()) row.write.Settle();  // another value than that is another write
   row.write.Sent(now, kRules);
   const Ticket ticket{Ticket::To::kRow, id, row.written_as, "", ""};
   if (IsAsGroup(workload)) {
@@ -258,6 +257,11 @@ void StatusUpdater::RowAnswered(const Ticket& ticket, Outcome outcome, absl::Tim
   if (row == nullptr || row->written_as != ticket.serial) return;  // another write followed it
   if (PartAnswered(*row, row->write, row->unanswered, ticket, outcome, now)) {
     row->queued_news = row->queued_refresh = true;  // in no lane until then
+  } else if (row->write.accepted() && IsRowOf(*row, state_.workload(ticket.id))) {
+    // What has changed meanwhile has waited for the answer.
+    row->queued_news = row->queued_refresh = false;
+    if (!row->leaving) Enqueue(ticket.id, *row);
+    if (row->queued_news || row->queued_refresh) wake_at_ = absl::InfinitePast();
   }
 }
 
@@ -316,7 +320,7 @@ void StatusUpdater::FlushNews(absl::Time now) {
     const state::WorkloadId id = lane.front();
     lane.pop_front();
     Row* row = RowAt(id);
-    if (row == nullptr || !row->queued_news || row->write.Pauses(now)) continue;
+    if (row == nullptr || !row->queued_news || AwaitsAnswer(*row, now)) continue;
     row->queued_news = false;
     if (!IsRowOf(*row, state_.workload(id)) || row->leaving || !HasNews(*row)) continue;
     Write(id, *row, now);
@@ -358,7 +362,7 @@ void StatusUpdater::FlushRefreshes(absl::Time now) {
   while (!refreshes_.empty() && !Full()) {
     const state::WorkloadId id = refreshes_.front();
     Row* row = RowAt(id);
-    if (row != nullptr && row->queued_refresh && !row->write.Pauses(now)) {
+    if (row != nullptr && row->queued_refresh && !AwaitsAnswer(*row, now)) {
       if (IsRowOf(*row, state_.workload(id)) && !row->leaving && HasRefresh(*row)) {
         if (!refresh_pace_.Take(now, wake_at_)) return;
         pods_were_refreshed_ = false;
