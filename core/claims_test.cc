@@ -115,6 +115,12 @@ class ClaimsTest : public DecisionLoopTest {
     for (const auto& pod : write.pods) uids.push_back(pod.uid);
     return uids;
   }
+  // What a step tells the pod, which is written then.
+  std::string ToldAt(int64_t at) {
+    const StepResult step = Step(at);
+    AnswerThe<model::SetPodUnschedulable>(step, absl::OkStatus());
+    return VerdictIn(step);
+  }
   static std::string VerdictIn(const StepResult& step) {
     const auto verdicts = Of<model::SetPodUnschedulable>(step);
     return verdicts.empty() ? "" : absl::StrCat(verdicts[0].reason, ": ", verdicts[0].message);
@@ -127,9 +133,9 @@ TEST_F(ClaimsTest, WithoutTheApiThePodWaitsWithThatReasonUntilItIsThere) {
   Begin();
   loop_->Apply(model::Synced{model::Kind::kResourceClaim, /*missing=*/true});
   Put(Pod("p", {"c"}));
-  EXPECT_THAT(VerdictIn(Step(1)), HasSubstr("does not have resource.k8s.io/v1"));
+  EXPECT_THAT(ToldAt(1), HasSubstr("does not have resource.k8s.io/v1"));
   loop_->Apply(model::Synced{model::Kind::kResourceClaim});
-  EXPECT_THAT(VerdictIn(Step(100)),
+  EXPECT_THAT(ToldAt(100),
               ::testing::AllOf(HasSubstr("MissingObject"), HasSubstr("ResourceClaim ns/c")));
   Put(Claim("c"));
   EXPECT_THAT(Of<model::ReserveClaim>(Step(200)), SizeIs(1));
@@ -141,7 +147,7 @@ TEST_F(ClaimsTest, AVerdictSaysWhichClaimAPodWaitsFor) {
   pod.spec.claim_templates = {"one-nic"};
   pod.awaited_claims = {"nic of template one-nic"};
   Put(pod);
-  EXPECT_THAT(VerdictIn(Step(1)),
+  EXPECT_THAT(ToldAt(1),
               ::testing::AllOf(HasSubstr("MissingObject"),
                                HasSubstr("ResourceClaim nic of template one-nic")));
   pod.awaited_claims.clear();
@@ -150,11 +156,11 @@ TEST_F(ClaimsTest, AVerdictSaysWhichClaimAPodWaitsFor) {
   model::ResourceClaim claim = Claim("p-nic");
   claim.meta.owners = {{"v1", "Pod", "p", "another-uid", true}};
   Put(claim);
-  EXPECT_THAT(VerdictIn(Step(100)), HasSubstr("ResourceClaim ns/p-nic was made for another pod"));
+  EXPECT_THAT(ToldAt(100), HasSubstr("ResourceClaim ns/p-nic was made for another pod"));
   claim.meta.owners[0].uid = pod.meta.uid;
   claim.meta.deletion = At(150);
   Put(claim);
-  EXPECT_THAT(VerdictIn(Step(200)), HasSubstr("ResourceClaim ns/p-nic is being deleted"));
+  EXPECT_THAT(ToldAt(200), HasSubstr("ResourceClaim ns/p-nic is being deleted"));
   claim.meta.deletion.reset();
   Put(claim);
   EXPECT_THAT(Of<model::ReserveClaim>(Step(300)), SizeIs(1));
@@ -509,6 +515,16 @@ TEST_F(ClaimsTest, ANodeThatVanishesBeforeTheAnswerGetsNoBinding) {
   loop_->Apply(model::Delete{model::Kind::kNode, "", "n1", "uid-n1"});
   Accept(step, 3);
   EXPECT_THAT(Of<model::BindPod>(Step(2)), IsEmpty());
+}
+
+TEST_F(ClaimsTest, ANodeThatIsCordonedBeforeTheAnswerGetsNoBindingUntilItIsOpen) {
+  Begin();
+  Reserve();
+  Cordon("n1");
+  EXPECT_THAT(Of<model::BindPod>(Step(2)), IsEmpty());
+  EXPECT_THAT(Of<model::BindPod>(Step(3)), IsEmpty());
+  Put(MakeNode("n1", 0));
+  EXPECT_THAT(BoundIn(Step(4)), ElementsAre("p"));
 }
 
 TEST_F(ClaimsTest, APodThatVanishesBeforeTheAnswerIsNotBound) {

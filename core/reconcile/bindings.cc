@@ -222,11 +222,22 @@ void BindingPipeline::Reserve(uint64_t id, state::PodId pod, model::BindPod bind
   TryPermit(id, now);
 }
 
+bool BindingPipeline::NodesAreAsDecided(const PlacedStep& step) const {
+  return std::all_of(step.members.begin(), step.members.end(), [this](state::PodId pod) {
+    const Row* row = Find(pod);
+    return row == nullptr || !row->held || NodeIsAsDecided(*row);
+  });
+}
+
 void BindingPipeline::TryPermit(uint64_t id, absl::Time now) {
   const auto found = steps_.find(id);
   if (found == steps_.end()) return;
   PlacedStep& step = found->second;
   if (step.reserving > 0 || now < step.not_before || !step.doubts.empty()) return;
+  if (!NodesAreAsDecided(step)) {
+    Unreserve(id, state::kNoId, "", /*sent=*/false);
+    return;
+  }
   std::vector<model::BindPod> held;
   for (model::BindPod& bind : std::exchange(step.ready, {})) {
     const state::PodId pod = state_.FindPod(bind.ns, bind.name);
@@ -428,12 +439,16 @@ void BindingPipeline::RepeatAt(absl::Time at, state::PodId pod, Row& row) {
   repeats_.Add(at, pod);
 }
 
+bool BindingPipeline::NodeIsAsDecided(const Row& row) const {
+  const state::NodeInfo& node = state_.node(row.node);
+  return node.exists && node.object_version == row.node_version;
+}
+
 bool BindingPipeline::MayRepeat(state::PodId pod, const Row& row) const {
   // Nothing may be bound to a node that is gone. If the pod was, the watch will show it, and
   // another binding is refused.
-  const state::NodeInfo& node = state_.node(row.node);
-  if (!node.exists || row.attempts.in_doubt()) return node.exists;
-  if (node.object_version != row.node_version) return false;
+  if (row.attempts.in_doubt()) return state_.node(row.node).exists;
+  if (!NodeIsAsDecided(row)) return false;
   const state::Workload& workload = state_.workload(state_.pod(pod).workload);
   return !workload.is_group || engine::IsSatisfied(workload);
 }

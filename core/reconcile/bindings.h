@@ -15,6 +15,8 @@
 //   be completed is not begun.
 // - bindings of its gang in doubt have been decided, unless the gang has its minimum without them.
 // - a pod without a pod group that may still get one has waited for it (GroupSettle).
+// Before the held bindings of a step go out, their nodes are looked at: if one is gone, or its
+// object has changed since the decision, the whole step is decided again.
 // Bind: the capacity stays assumed until the answer is a refusal (base/write_attempts.h). A binding
 // of unknown outcome is checked before it is repeated: a pod is not bound to a node that is gone.
 // A binding that was put off (Aborted, Cancelled: not done, and not judged) is repeated too: after
@@ -148,6 +150,10 @@ class BindingPipeline {
   void Send(state::PodId pod, model::BindPod&& bind, absl::Time now);
   void Repeat(state::PodId pod, absl::Time now);
   void RepeatAt(absl::Time at, state::PodId pod, Row& row);
+  // True if the node exists, and its object has not changed since the decision.
+  [[nodiscard]] bool NodeIsAsDecided(const Row& row) const;
+  // Of the nodes of all held pods of the step. O(members).
+  [[nodiscard]] bool NodesAreAsDecided(const PlacedStep& step) const;
   // True if nothing that is known forbids another attempt.
   [[nodiscard]] bool MayRepeat(state::PodId pod, const Row& row) const;
   // Tells the host that the binding is done.
