@@ -176,6 +176,69 @@ absl::Status ReadReclaimRounding(const dom::element& value, const std::string& p
   return absl::OkStatus();
 }
 
+absl::Status ReadActions(const dom::element& value, const std::string& path,
+                         engine::EngineOptions& engine) {
+  return ReadObject(value, path,
+                    {{"consolidation", Flag(&engine.consolidation)},
+                     {"reclaim", Flag(&engine.reclaim)},
+                     {"preempt", Flag(&engine.preempt)},
+                     {"staleGangEviction", Flag(&engine.stale_gangs)}});
+}
+
+absl::Status ReadQueueDepth(const dom::element& value, const std::string& path,
+                            engine::EngineOptions& engine) {
+  return ReadObject(value, path,
+                    {{"allocate", Count(&engine.allocate_depth, 1)},
+                     {"consolidation", Count(&engine.consolidation_depth, 1)},
+                     {"reclaim", Count(&engine.reclaim_depth, 1)},
+                     {"preempt", Count(&engine.preempt_depth, 1)}});
+}
+
+absl::Status ReadGangReservations(const dom::element& value, const std::string& path,
+                                  engine::ReservationOptions& reservations) {
+  return ReadObject(value, path,
+                    {{"enabled", Flag(&reservations.on)},
+                     {"reserveAfter", Span(&reservations.reserve_after)},
+                     {"minGPUs", Count(&reservations.reserve_min_gpus, 1)},
+                     {"maxReservations", Count(&reservations.max_reservations, 1)}});
+}
+
+absl::Status ReadReclaimMethod(const dom::element& value, const std::string& path,
+                               engine::EngineOptions& engine) {
+  std::string method;
+  FAIRLEAD_RETURN_IF_ERROR(Text(&method)(value, path));
+  const absl::StatusOr<queues::ReclaimResolveMethod> parsed =
+      queues::ParseReclaimResolveMethod(method);
+  if (!parsed.ok()) return Bad(path, parsed.status().message());
+  engine.reclaim_resolve = *parsed;
+  return absl::OkStatus();
+}
+
+absl::Status ReadStaleAfter(const dom::element& value, const std::string& path,
+                            absl::Duration& stale_after) {
+  FAIRLEAD_RETURN_IF_ERROR(Span(&stale_after)(value, path));
+  if (stale_after >= absl::Seconds(5)) return absl::OkStatus();
+  return Bad(path, "must be at least 5s");
+}
+
+// Before a machine ends because its node is missing, the watch of nodes must have been heard.
+absl::Status CheckReadyTimeout(const Configuration& configuration) {
+  const hook::HookOptions& hook = configuration.options.hook;
+  const absl::Duration least = configuration.stale_after + kWatchDelay;
+  if (!hook.enabled || hook.ready_timeout >= least) return absl::OkStatus();
+  return Bad("hook.readyTimeout",
+             absl::StrCat("must be at least staleAfter and ", absl::FormatDuration(kWatchDelay),
+                          ": ", absl::FormatDuration(least)));
+}
+
+// A handler that calls `read` with what it fills, which outlives it.
+template <typename Read, typename Filled>
+Handler By(Read read, Filled& filled) {
+  return [read, &filled](const dom::element& value, const std::string& path) {
+    return read(value, path, filled);
+  };
+}
+
 // The values of a document that do not go directly into the Configuration.
 struct Seen {
   bool scheduler = false, fairlead = false, names = false, election = false;
@@ -187,8 +250,9 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
     return Bad("kind", absl::StrCat("the file has another ", kFairleadKind));
   }
   Options& options = configuration.options;
+  engine::EngineOptions& engine = options.engine;
   std::string ignored;
-  const absl::Status read = ReadObject(
+  FAIRLEAD_RETURN_IF_ERROR(ReadObject(
       root, "",
       {{"apiVersion", Text(&ignored)},
        {"kind", Text(&ignored)},
@@ -200,98 +264,41 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
        {"defaultQueue", Text(&options.state.default_queue)},
        {"builtinDefaultQueue", Flag(&options.builtin_default_queue)},
        {"usage",
-        [&options, &configuration](const dom::element& value, const std::string& path) {
-          return ReadUsage(value, path, options.engine, configuration.usage_database);
-        }},
-       {"actions",
         [&](const dom::element& value, const std::string& path) {
-          return ReadObject(value, path,
-                            {{"consolidation", Flag(&options.engine.consolidation)},
-                             {"reclaim", Flag(&options.engine.reclaim)},
-                             {"preempt", Flag(&options.engine.preempt)},
-                             {"staleGangEviction", Flag(&options.engine.stale_gangs)}});
+          return ReadUsage(value, path, engine, configuration.usage_database);
         }},
-       {"maxConsolidationWorkloads", Count(&options.engine.max_consolidation_workloads, -1)},
-       {"consolidationMinRuntime", Span(&options.engine.consolidation_min_runtime)},
-       {"consolidatingReclaim", Flag(&options.engine.consolidating_reclaim)},
-       {"stalenessGracePeriod", Span(&options.engine.staleness_grace)},
-       {"stuckInReleasingThreshold", Span(&options.engine.stuck_in_releasing_threshold)},
-       {"preemptMinRuntime", Span(&options.engine.preempt_min_runtime)},
-       {"reclaimMinRuntime", Span(&options.engine.reclaim_min_runtime)},
-       {"reclaimResolveMethod",
-        [&](const dom::element& value, const std::string& path) -> absl::Status {
-          std::string method;
-          FAIRLEAD_RETURN_IF_ERROR(Text(&method)(value, path));
-          const absl::StatusOr<queues::ReclaimResolveMethod> parsed =
-              queues::ParseReclaimResolveMethod(method);
-          if (!parsed.ok()) return Bad(path, parsed.status().message());
-          options.engine.reclaim_resolve = *parsed;
-          return absl::OkStatus();
-        }},
-       {"reclaimRounding",
-        [&options](const dom::element& value, const std::string& path) {
-          return ReadReclaimRounding(value, path, options.engine);
-        }},
-       {"jobOrder",
-        [&options](const dom::element& value, const std::string& path) {
-          return ReadJobOrder(value, path, options.state.job_order);
-        }},
-       {"gangReservations",
-        [&](const dom::element& value, const std::string& path) {
-          engine::ReservationOptions& reservations = options.engine.reservations;
-          return ReadObject(value, path,
-                            {{"enabled", Flag(&reservations.on)},
-                             {"reserveAfter", Span(&reservations.reserve_after)},
-                             {"minGPUs", Count(&reservations.reserve_min_gpus, 1)},
-                             {"maxReservations", Count(&reservations.max_reservations, 1)}});
-        }},
-       {"queueDepth",
-        [&](const dom::element& value, const std::string& path) {
-          return ReadObject(value, path,
-                            {{"allocate", Count(&options.engine.allocate_depth, 1)},
-                             {"consolidation", Count(&options.engine.consolidation_depth, 1)},
-                             {"reclaim", Count(&options.engine.reclaim_depth, 1)},
-                             {"preempt", Count(&options.engine.preempt_depth, 1)}});
-        }},
-       {"hook", [&](const dom::element& value,
-                    const std::string& path) { return ReadHook(value, path, configuration); }},
+       {"actions", By(ReadActions, engine)},
+       {"maxConsolidationWorkloads", Count(&engine.max_consolidation_workloads, -1)},
+       {"consolidationMinRuntime", Span(&engine.consolidation_min_runtime)},
+       {"consolidatingReclaim", Flag(&engine.consolidating_reclaim)},
+       {"stalenessGracePeriod", Span(&engine.staleness_grace)},
+       {"stuckInReleasingThreshold", Span(&engine.stuck_in_releasing_threshold)},
+       {"preemptMinRuntime", Span(&engine.preempt_min_runtime)},
+       {"reclaimMinRuntime", Span(&engine.reclaim_min_runtime)},
+       {"reclaimResolveMethod", By(ReadReclaimMethod, engine)},
+       {"reclaimRounding", By(ReadReclaimRounding, engine)},
+       {"jobOrder", By(ReadJobOrder, options.state.job_order)},
+       {"gangReservations", By(ReadGangReservations, engine.reservations)},
+       {"queueDepth", By(ReadQueueDepth, engine)},
+       {"hook", By(ReadHook, configuration)},
        {"kwok",
         [&](const dom::element& value, const std::string& path) {
           return ReadObject(value, path, {{"bootDelay", Span(&configuration.kwok_boot_delay)}});
         }},
-       {"gpuSharing",
-        [&options](const dom::element& value, const std::string& path) {
-          return ReadGpuSharing(value, path, options);
-        }},
-       {"evictions",
-        [&options](const dom::element& value, const std::string& path) {
-          return ReadEvictions(value, path, options.evictions);
-        }},
+       {"gpuSharing", By(ReadGpuSharing, options)},
+       {"evictions", By(ReadEvictions, options.evictions)},
        {"gangBindingGrace", Span(&options.gang_refusals.grace)},
        {"podGroupSettle", Span(&options.group_settle.wait)},
        {"events", Flag(&options.emit_events)},
-       {"staleAfter",
-        [&configuration](const dom::element& value, const std::string& path) {
-          FAIRLEAD_RETURN_IF_ERROR(Span(&configuration.stale_after)(value, path));
-          if (configuration.stale_after >= absl::Seconds(5)) return absl::OkStatus();
-          return Bad(path, "must be at least 5s");
-        }},
+       {"staleAfter", By(ReadStaleAfter, configuration.stale_after)},
        {"metricsBindAddress", Text(&configuration.metrics_bind_address)},
        {"leaderElection", [&](const dom::element& value, const std::string& path) -> absl::Status {
           if (std::exchange(seen.election, true)) {
             return Bad(path, absl::StrCat("is set in ", kSchedulerKind, " too"));
           }
           return ReadLeaderElection(value, path, configuration.leader_election);
-        }}});
-  if (!read.ok()) return read;
-  // Before a machine ends because its node is missing, the watch of nodes must have been heard.
-  if (options.hook.enabled &&
-      options.hook.ready_timeout < configuration.stale_after + kWatchDelay) {
-    return Bad("hook.readyTimeout",
-               absl::StrCat("must be at least staleAfter and ", absl::FormatDuration(kWatchDelay),
-                            ": ", absl::FormatDuration(configuration.stale_after + kWatchDelay)));
-  }
-  return absl::OkStatus();
+        }}}));
+  return CheckReadyTimeout(configuration);
 }
 
 bool SamePlugins(const framework::Profile& a, const framework::Profile& b) {

@@ -10,6 +10,57 @@
 #include "scheduler/engine/victim_search.h"
 
 namespace fairlead::engine {
+namespace {
+
+// What wants a part of what is freed, in queue order.
+struct FreedEntry {
+  QueueOrderKey key;
+  size_t unit;  // kStep, kInLine, or an index of the solution's units
+  const model::Resources* request;
+  bool operator<(const FreedEntry& other) const {
+    return key != other.key ? key < other.key : unit > other.unit;
+  }
+};
+constexpr size_t kStep = static_cast<size_t>(-1);
+constexpr size_t kInLine = static_cast<size_t>(-2);  // a waiting workload: it only keeps its turn
+using FreedEntries = std::map<queues::QueueId, std::vector<FreedEntry>>;  // the next one last
+
+// Adds the waiting workloads that come before one of the entries; of equal requests in a row, one:
+// they weigh the same.
+void AddLine(const state::ClusterState& state, const std::vector<PendingWorkload>& line,
+             state::WorkloadId searching, std::vector<FreedEntry>& entries) {
+  const QueueOrderKey last = std::max_element(entries.begin(), entries.end())->key;
+  const model::Resources* former = nullptr;
+  for (const PendingWorkload& waiting : line) {
+    if (last < waiting.key) return;
+    const state::Workload& workload = state.workload(waiting.key.workload);
+    if (workload.id == searching || workload.Count(state::PodStatus::kPipelined) > 0) continue;
+    if (former != nullptr && *former == waiting.request) continue;
+    former = &waiting.request;
+    entries.push_back({waiting.key, kInLine, &waiting.request});
+  }
+}
+
+// `may_move`: the victims are entries, too.
+FreedEntries WhatWantsTheFreed(const state::ClusterState& state, const SearchContext& context,
+                               const SearchStep& step, const std::vector<VictimUnit>& units,
+                               bool may_move) {
+  FreedEntries leaves;
+  leaves[step.leaf].push_back({MakeQueueOrderKey(step.workload), kStep, &step.request});
+  for (size_t i = 0; may_move && i < units.size(); ++i) {
+    QueueOrderKey key = MakeQueueOrderKey(state.workload(units[i].workload));
+    key.elastic_state = units[i].core ? 0 : 1;
+    leaves[units[i].leaf].push_back({std::move(key), i, &units[i].charge});
+  }
+  for (auto& [leaf, entries] : leaves) {
+    const auto line = context.lines.find(leaf);
+    if (line != context.lines.end()) AddLine(state, line->second, step.workload.id, entries);
+    std::sort(entries.rbegin(), entries.rend());
+  }
+  return leaves;
+}
+
+}  // namespace
 
 bool VictimSearch::IsAt(state::PodId id, const VictimUnit::Place& place) const {
   const state::PodRecord& pod = state_.pod(id);
@@ -66,46 +117,9 @@ bool VictimSearch::NeedsNoMovedPod(Hypothesis& what_if, const SearchStep& step,
 
 bool VictimSearch::ReallocateFreed(Hypothesis& what_if, const SearchContext& context,
                                    const SearchStep& step, const Rules& rules, Solution& solution) {
-  struct Entry {
-    QueueOrderKey key;
-    size_t unit;  // kStep, kInLine, or an index of the solution's units
-    const model::Resources* request;
-    bool operator<(const Entry& other) const {
-      return key != other.key ? key < other.key : unit > other.unit;
-    }
-  };
-  constexpr size_t kStep = static_cast<size_t>(-1);
-  constexpr size_t kInLine = static_cast<size_t>(-2);
   solution.moved.assign(solution.units.size(), false);
-  std::map<queues::QueueId, std::vector<Entry>> leaves;
-  const QueueOrderKey own = MakeQueueOrderKey(step.workload);
-  leaves[step.leaf].push_back({own, kStep, &step.request});
-  if (MayMove(context, rules)) {
-    for (size_t i = 0; i < solution.units.size(); ++i) {
-      const VictimUnit& unit = solution.units[i];
-      QueueOrderKey key = MakeQueueOrderKey(state_.workload(unit.workload));
-      key.elastic_state = unit.core ? 0 : 1;
-      leaves[unit.leaf].push_back({std::move(key), i, &unit.charge});
-    }
-  }
-  for (auto& [leaf, entries] : leaves) {
-    const auto line = context.lines.find(leaf);
-    if (line != context.lines.end()) {
-      // Only what comes before one of ours; equal requests in a row weigh as one.
-      const QueueOrderKey last = std::max_element(entries.begin(), entries.end())->key;
-      const model::Resources* former = nullptr;
-      for (const PendingWorkload& waiting : line->second) {
-        if (last < waiting.key) break;
-        const state::Workload& workload = state_.workload(waiting.key.workload);
-        if (workload.id == step.workload.id || workload.Count(state::PodStatus::kPipelined) > 0)
-          continue;
-        if (former != nullptr && *former == waiting.request) continue;
-        former = &waiting.request;
-        entries.push_back({waiting.key, kInLine, &waiting.request});
-      }
-    }
-    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return b < a; });
-  }
+  FreedEntries leaves =
+      WhatWantsTheFreed(state_, context, step, solution.units, MayMove(context, rules));
   auto next = [&](queues::QueueId leaf) -> const model::Resources* {
     const auto it = leaves.find(leaf);
     return it == leaves.end() || it->second.empty() ? nullptr : it->second.back().request;
@@ -115,7 +129,7 @@ bool VictimSearch::ReallocateFreed(Hypothesis& what_if, const SearchContext& con
   std::set<state::WorkloadId> lost;
   bool placed = false;
   while (const std::optional<queues::QueueId> leaf = order.Next()) {
-    std::vector<Entry>& entries = leaves.at(*leaf);
+    std::vector<FreedEntry>& entries = leaves.at(*leaf);
     const size_t which = entries.back().unit;
     entries.pop_back();
     if (which == kStep) {
