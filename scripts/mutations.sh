@@ -7,7 +7,8 @@
 # The copy, its build folder and what was judged stay under ~/.cache/fairlead/mutations. A patch is judged again only when it,
 # its flags or the program have changed; a line that is repeated from there ends with "(judged before)". Without --first-look
 # the whole of FAIRLEAD_MUTATION_SEEDS worlds is also run without a patch, with all faults and all invariants.
-# FAIRLEAD_MUTATION_SEEDS: 2000, or 150 at the first look. FAIRLEAD_MUTATION_JOBS: processes, by default one a core.
+# FAIRLEAD_MUTATION_SEEDS: 2000, or 150 at the first look. FAIRLEAD_MUTATION_JOBS: by default one a core. Each job is a lane: it
+# has a copy of its own, and judges one patch after another in one process.
 . "$(dirname "$0")/lib.sh"
 first_look=0
 if [[ ${1:-} == --first-look ]]; then
@@ -18,17 +19,15 @@ seeds=${FAIRLEAD_MUTATION_SEEDS:-$((first_look ? 150 : 2000))}
 jobs=${FAIRLEAD_MUTATION_JOBS:-$(nproc)}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/fairlead/mutations
 base=$cache/base # the tree without a patch
-tree=$cache/tree # with one
 judged=$cache/judged # lines "KEY|NAME|SEEDS|SEED|INVARIANT"; SEED 0: none of SEEDS failed
-mkdir -p "$tree"
+mkdir -p "$cache/lane.1"
 touch "$judged"
 
-# One at a time: the copy is one.
+# One at a time: the copies are one set.
 exec 9>"$cache/lock"
 flock -n 9 || fail "another run uses $cache"
 
-# sync FROM TO: only what differs is written and only what is too much goes, so that a second patch rebuilds what it touches and
-# what the one before it touched.
+# sync FROM TO: only what differs is written and only what is too much goes, so that a second run rebuilds what has changed.
 sync() {
   local from=$1 to=$2 file
   (cd "$to" && find . -path ./build -prune -o -type f -print0) | sort -z |
@@ -41,7 +40,7 @@ sync() {
   done < <(cd "$from" && find . -path ./build -prune -o -type f -print0)
 }
 
-# The tree as it is here when the run begins, changes that are not committed included: whoever goes on editing does not disturb.
+# The tree as it is here when the run begins, changes that are not committed included: later edits do not disturb the run.
 take_tree() {
   rm -rf "$base"
   mkdir -p "$base"
@@ -52,34 +51,38 @@ take_tree() {
 
 # Of all that fairlead-simtest is built of.
 program_hash() {
-  (cd "$tree" && find . \( -path ./build -o -path ./docs -o -path ./tests -o -path ./scripts \) -prune -o \
+  (cd "$base" && find . \( -path ./build -o -path ./docs -o -path ./tests -o -path ./scripts \) -prune -o \
     -type f \( -name '*.cc' -o -name '*.h' -o -name '*.cmake' -o -name 'CMake*' -o -name '*.proto' \) \
     ! -name '*_test.cc' -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
 }
 
+# build TREE PROCESSES
 build() {
-  (cd "$tree" && { [[ -e build/build.ninja ]] || cmake --preset release -Wno-dev >/dev/null; } &&
-    ninja -C build -j "$jobs" fairlead-simtest) >"$cache/build.log" 2>&1
+  (cd "$1" && { [[ -e build/build.ninja ]] || cmake --preset release -Wno-dev >/dev/null; } &&
+    ninja -C build -j "$2" fairlead-simtest) >"$1.build.log" 2>&1
 }
 
 # flags_of PATCH: the words of its line "# simtest: ...".
 flags_of() { sed -n 's/^# simtest: *//p' "$1" | head -1; }
 
-# touched PATCH: the files that it changes, in one word.
-touched() { sed -n 's|^+++ b/||p' "$1" | tr '\n' ','; }
+# touched PATCH: the files that it changes, a line each.
+touched() { sed -n 's|^+++ b/||p' "$1"; }
 
-# run PROGRAM SEEDS FLAG...: "SEED|INVARIANT" of the first failure, or nothing.
+# run PROGRAM PROCESSES SEEDS FLAG...: "SEED|INVARIANT" of the first failure, or nothing.
 run() {
-  local program=$1 which=$2
-  shift 2
-  ("$program" --seeds "$which" --jobs "$jobs" --limit 120 "$@" 2>/dev/null || true) |
+  local program=$1 processes=$2 which=$3
+  shift 3
+  ("$program" --seeds "$which" --jobs "$processes" --limit 30 "$@" 2>/dev/null || true) |
     sed -n 's/^FAILED seed \([0-9]*\) at [^:]*: \([^:]*\): .*/\1|\2/p' | head -1
 }
 
-# remembered KEY: "SEED|INVARIANT" if that is judged already, as far as this run would look; else fails.
+# remembered KEY [FLAG...]: "SEED|INVARIANT" if that is judged already, as far as this run would look; else fails. A plan has
+# a seed of its own, whatever their number.
 remembered() {
-  awk -F'|' -v key="$1" -v seeds="$seeds" '
-    $1 == key && (($4 > 0 && $4 <= seeds) || ($4 == 0 && $3 >= seeds)) { line = $4 "|" $5 }
+  local bound=$seeds
+  [[ " ${*:2} " == *" --plan "* ]] && bound=999999999
+  awk -F'|' -v key="$1" -v seeds="$seeds" -v bound="$bound" '
+    $1 == key && (($4 > 0 && $4 <= bound) || ($4 == 0 && $3 >= seeds)) { line = $4 "|" $5 }
     END { if (line == "") exit 1; print line }' "$judged"
 }
 
@@ -92,7 +95,6 @@ hint() {
 }
 
 take_tree
-sync "$base" "$tree"
 patches=()
 if (($# > 0)); then
   for name in "$@"; do patches+=("$base/tests/mutations/$name.patch"); done
@@ -101,16 +103,17 @@ else
 fi
 ((${#patches[@]} > 0)) || fail "there is no patch in tests/mutations"
 # Patches of the same files one after the other: what one changes and the next restores is built once.
-mapfile -t patches < <(for patch in "${patches[@]}"; do printf '%s %s\n' "$(touched "$patch")" "$patch"; done |
+mapfile -t patches < <(for patch in "${patches[@]}"; do printf '%s %s\n' "$(touched "$patch" | tr '\n' ',')" "$patch"; done |
   sort | cut -d' ' -f2-)
 
 program=$(program_hash)
 sound=$cache/fairlead-simtest-$program
 if [[ ! -x $sound ]]; then
   say "building the tree without a patch"
-  build || { tail -30 "$cache/build.log" >&2; fail "the tree does not build"; }
+  sync "$base" "$cache/lane.1"
+  build "$cache/lane.1" "$jobs" || { tail -30 "$cache/lane.1.build.log" >&2; fail "the tree does not build"; }
   rm -f "$cache"/fairlead-simtest-*
-  cp "$tree/build/bin/fairlead-simtest" "$sound.new"
+  cp "$cache/lane.1/build/bin/fairlead-simtest" "$sound.new"
   mv "$sound.new" "$sound"
 fi
 
@@ -119,7 +122,7 @@ if ((first_look == 0)); then
   before=" (judged before)"
   if ! failure=$(remembered "$program"); then
     before=""
-    failure=$(run "$sound" "1..$seeds")
+    failure=$(run "$sound" "$jobs" "1..$seeds")
     remember "$program" "without a patch" "${failure:-0|}"
   fi
   if [[ -n ${failure#0|} ]]; then
@@ -130,30 +133,30 @@ if ((first_look == 0)); then
   fi
 fi
 
-# judge NAME PATCH KEY FLAG...: a line about it; fails if it is not found.
+# judge TREE NAME PATCH KEY FLAG...: a line about it; fails if it is not found.
 judge() {
-  local name=$1 patch=$2 key=$3 failure="" seed
-  shift 3
-  sync "$base" "$tree"
-  if ! (cd "$tree" && patch -p1 --forward --no-backup-if-mismatch --reject-file=-) <"$patch" >"$cache/patch.log" 2>&1; then
+  local tree=$1 name=$2 patch=$3 key=$4 failure="" seed
+  shift 4
+  if ! (cd "$tree" && patch -p1 --forward --no-backup-if-mismatch --reject-file=-) <"$patch" >"$tree.patch.log" 2>&1; then
     echo "$name NOT FOUND: the patch does not apply any more; renew it"
     return 1
   fi
-  if ! build; then
-    cp "$cache/build.log" "$cache/build.$name.log"
+  if ! build "$tree" 1; then
+    cp "$tree.build.log" "$cache/build.$name.log"
     echo "$name NOT FOUND: it does not build ($cache/build.$name.log)"
     return 1
   fi
+  local program=$tree/build/bin/fairlead-simtest
   # A world that fails without the patch, too, proves nothing: the next one is tried.
   local from=1
   seed=$(hint "$name")
-  [[ -n $seed ]] && failure=$(run "$tree/build/bin/fairlead-simtest" "$seed" "$@")
-  [[ -n $failure && -n $(run "$sound" "$seed" "$@") ]] && failure=""
+  [[ -n $seed ]] && failure=$(run "$program" 1 "$seed" "$@")
+  [[ -n $failure && -n $(run "$sound" 1 "$seed" "$@") ]] && failure=""
   while [[ -z $failure ]] && ((from <= seeds)); do
-    failure=$(run "$tree/build/bin/fairlead-simtest" "$from..$seeds" "$@")
+    failure=$(run "$program" 1 "$from..$seeds" "$@")
     [[ -n $failure ]] || break
     seed=${failure%%|*}
-    [[ -z $(run "$sound" "$seed" "$@") ]] && break
+    [[ -z $(run "$sound" 1 "$seed" "$@") ]] && break
     echo "$name: seed $seed fails without it, too: ${failure#*|}"
     from=$((seed + 1))
     failure=""
@@ -167,22 +170,52 @@ judge() {
   echo "$name found at seed ${failure%%|*}: ${failure#*|}"
 }
 
-found=0
-for patch in "${patches[@]}"; do
-  name=$(basename "$patch" .patch)
-  read -r -a words <<<"$(flags_of "$patch")"
-  key=$program-$(sha256sum "$patch" | cut -c1-16)
-  if failure=$(remembered "$key"); then
-    if [[ -n ${failure#0|} ]]; then
-      echo "$name found at seed ${failure%%|*}: ${failure#*|} (judged before)"
-      found=$((found + 1))
-    else
-      echo "$name NOT FOUND in $seeds seeds (judged before)"
+# restore TREE PATCH: undoes what the patch changed.
+restore() {
+  local file
+  while IFS= read -r file; do
+    rm -f "$1/$file"
+    [[ -e $base/$file ]] || continue
+    cp "$base/$file" "$1/$file"
+  done < <(touched "$2")
+}
+
+# The next line of $cache/left, or nothing.
+take_patch() {
+  (
+    flock 8
+    sed -n 1p "$cache/left"
+    sed -i 1d "$cache/left"
+  ) 8>"$cache/left.lock"
+}
+
+# lane K: judges what is left, in a copy of its own.
+lane() {
+  local tree=$cache/lane.$1 patch name failure words key
+  mkdir -p "$tree"
+  sync "$base" "$tree"
+  while patch=$(take_patch) && [[ -n $patch ]]; do
+    name=$(basename "$patch" .patch)
+    read -r -a words <<<"$(flags_of "$patch")"
+    key=$program-$(sha256sum "$patch" | cut -c1-16)
+    if failure=$(remembered "$key" "${words[@]}"); then
+      if [[ -n ${failure#0|} ]]; then
+        echo "$name found at seed ${failure%%|*}: ${failure#*|} (judged before)"
+        echo "$name" >>"$cache/found"
+      else
+        echo "$name NOT FOUND in $seeds seeds (judged before)"
+      fi
+      continue
     fi
-  elif judge "$name" "$patch" "$key" "${words[@]}"; then
-    found=$((found + 1))
-  fi
-done
-sync "$base" "$tree"
+    if judge "$tree" "$name" "$patch" "$key" "${words[@]}"; then echo "$name" >>"$cache/found"; fi
+    restore "$tree" "$patch"
+  done
+}
+
+printf '%s\n' "${patches[@]}" >"$cache/left"
+: >"$cache/found"
+for ((k = 1; k <= jobs; ++k)); do lane "$k" & done
+wait
+found=$(wc -l <"$cache/found")
 echo "$found of ${#patches[@]} found"
 ((found == ${#patches[@]} && broken == 0))
