@@ -147,9 +147,8 @@ TEST_F(ClaimsTest, AVerdictSaysWhichClaimAPodWaitsFor) {
   pod.spec.claim_templates = {"one-nic"};
   pod.awaited_claims = {"nic of template one-nic"};
   Put(pod);
-  EXPECT_THAT(ToldAt(1),
-              ::testing::AllOf(HasSubstr("MissingObject"),
-                               HasSubstr("ResourceClaim nic of template one-nic")));
+  EXPECT_THAT(ToldAt(1), ::testing::AllOf(HasSubstr("MissingObject"),
+                                          HasSubstr("ResourceClaim nic of template one-nic")));
   pod.awaited_claims.clear();
   pod.generated_claims = {"p-nic"};
   Put(pod);
