@@ -282,7 +282,7 @@ class Simulation {
                        until);
     } else if (verb == "network") {
       SetFaults(network, operation);
-      // A verdict that was lost may have been written for all that is known: its correction is sent.
+      // What was lost may have been done, for all that is known: its correction is sent.
       if (operation.Number("lose_request") > 0) checks_.Refuse(until);
       time_.At(until, [this, name = replica.name(), identity = replica.identity()] {
         Replica* later = Find(name);
