@@ -83,6 +83,11 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   void File(const state::Workload& workload, bool settle);
   void Settle(const state::Workload& workload);
 
+  // Brings up to date what a cycle decides by. Returns what the queues share.
+  model::Resources BeginCycle(absl::Time now);
+  // `total` outlives them.
+  CycleInputs Inputs(const model::Resources& total, absl::Time now);
+
   EngineOptions options;
   state::ClusterState& state;
   queues::QueueTree& tree;
@@ -207,47 +212,56 @@ Engine::Engine(EngineOptions options, state::ClusterState* state, queues::QueueT
 
 Engine::~Engine() = default;
 
+model::Resources Engine::Impl::BeginCycle(absl::Time now) {
+  state.MarkStuck(now - options.stuck_in_releasing_threshold);
+  state.SetDeciding();
+  CatchUp(/*settle=*/true);
+  pending.EndDelays(now);
+  moves.Begin(now);
+  for (const state::WorkloadId id : preemptors.Begin(now)) {
+    pending.SetAlone(id, preemptors.Contains(id));
+  }
+  const model::Resources total = tracker.Total();
+  history.Renew(now, tree, tracker.ledger(), total, fair_share.usage);
+  shares = divider.Divide(tracker.ledger(), total, fair_share);
+  tracker.OpenLending();
+  reservations.Begin(now, tracker.ledger(), shares);
+  placer.ResetWork();
+  promises.Begin();
+  return total;
+}
+
+CycleInputs Engine::Impl::Inputs(const model::Resources& total, absl::Time now) {
+  return {.options = options,
+          .state = state,
+          .tree = tree,
+          .tracker = tracker,
+          .pending = pending,
+          .placer = placer,
+          .search = search,
+          .preemptors = preemptors,
+          .shares = shares,
+          .backoff = backoff,
+          .refusals = refusals,
+          .moves = moves,
+          .stale = stale,
+          .reservations = reservations,
+          .total = total,
+          .offered = offered,
+          .offered_nodes = offered_nodes,
+          .unservable = unservable,
+          .is_late = is_late,
+          .framework = *framework,
+          .budget = search_budget,
+          .answers = search_answers,
+          .now = now};
+}
+
 CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   Impl& impl = *impl_;
   ScopedDecisionId decision(absl::StrCat("cycle ", ++impl.cycles));
-  impl.state.MarkStuck(now - impl.options.stuck_in_releasing_threshold);
-  impl.state.SetDeciding();
-  impl.CatchUp(/*settle=*/true);
-  impl.pending.EndDelays(now);
-  impl.moves.Begin(now);
-  for (const state::WorkloadId id : impl.preemptors.Begin(now)) {
-    impl.pending.SetAlone(id, impl.preemptors.Contains(id));
-  }
-  const model::Resources total = impl.tracker.Total();
-  impl.history.Renew(now, impl.tree, impl.tracker.ledger(), total, impl.fair_share.usage);
-  impl.shares = impl.divider.Divide(impl.tracker.ledger(), total, impl.fair_share);
-  impl.tracker.OpenLending();
-  impl.reservations.Begin(now, impl.tracker.ledger(), impl.shares);
-  impl.placer.ResetWork();
-  impl.promises.Begin();
-  CycleContext cycle({impl.options,
-                      impl.state,
-                      impl.tree,
-                      impl.tracker,
-                      impl.pending,
-                      impl.placer,
-                      impl.search,
-                      impl.preemptors,
-                      impl.shares,
-                      impl.backoff,
-                      impl.refusals,
-                      impl.moves,
-                      impl.stale,
-                      impl.reservations,
-                      total,
-                      impl.offered,
-                      impl.offered_nodes,
-                      impl.unservable,
-                      impl.is_late,
-                      *impl.framework,
-                      impl.search_budget,
-                      impl.search_answers,
-                      now});
+  const model::Resources total = impl.BeginCycle(now);
+  CycleContext cycle(impl.Inputs(total, now));
   ::fairlead::engine::RunCycle(impl.actions, may_evict, cycle);
   impl.tracker.CloseLending();
   // The cycle's own moves are not news to the next one, but they change what is filed.
