@@ -18,12 +18,12 @@ using sim::world::Workload;
 
 const std::vector<std::string>& InvariantNames() {
   static const auto* const kNames = new std::vector<std::string>{
-      "caps",   "charge",     "churn",   "condition", "cost",      "cover",    "eviction",
-      "gang",   "hang",       "leader",  "leak",      "limit",     "liveness", "misplaced",
-      "move",   "overcommit", "parts",   "policy",    "preempt",   "process",  "purchase",
-      "queues", "rate",       "recount", "reload",    "retry",     "share",    "simulation",
-      "spin",   "stale",      "stop",    "storm",     "terminate", "told",     "verdict",
-      "view",   "writers"};
+      "caps",     "charge",     "churn",  "claims",     "condition", "cost",   "cover",
+      "devices",  "eviction",   "gang",   "hang",       "leader",    "leak",   "limit",
+      "liveness", "misplaced",  "move",   "overcommit", "parts",     "policy", "preempt",
+      "process",  "purchase",   "queues", "rate",       "recount",   "reload", "retry",
+      "share",    "simulation", "spin",   "stale",      "stop",      "storm",  "terminate",
+      "told",     "verdict",    "view",   "writers"};
   return *kNames;
 }
 
@@ -40,6 +40,9 @@ Checks::Checks(const sim::EventQueue* time, absl::Time start, ApiServer* server,
       recount_every_(recount_every),
       machines_(
           time, server, truth, cloud, caps,
+          [this](const std::string& invariant, const std::string& text) { Fail(invariant, text); }),
+      devices_(
+          time, server, truth,
           [this](const std::string& invariant, const std::string& text) { Fail(invariant, text); }),
       held_since_(start) {
   server->Listen([this](const ApiServer::Commit& commit) { OnCommit(commit); });
@@ -126,11 +129,12 @@ bool Checks::CanBeBought(const Workload& workload) const {
   return gpus <= caps_.gpus && count <= caps_.nodes && price <= caps_.micro_usd_per_hour;
 }
 
-// A webhook keeps one of its pods from being bound.
+// A webhook keeps one of its pods from being bound, or a claim of it from being allocated.
 bool Checks::IsRefused(const Workload& workload) const {
   const std::set<std::string>& refused = server_->refused_bindings();
-  return std::any_of(workload.waiting.begin(), workload.waiting.end(),
-                     [&](const PodRow* row) { return refused.contains(row->facts.name); });
+  return std::any_of(workload.waiting.begin(), workload.waiting.end(), [&](const PodRow* row) {
+    return refused.contains(row->facts.name) || devices_.IsRefused(row->facts);
+  });
 }
 
 bool Checks::IsAnyRefused() const {
@@ -267,6 +271,7 @@ void Checks::WhileCalm() {
   CheckLiveness();
   CheckGangs();
   CheckParts();
+  devices_.WhileCalm(std::max(settled_at_, disturbed_until_ + kRecovery));
   CheckStorm();
   // A node may be kept for what a webhook refuses.
   if (!IsAnyRefused()) machines_.WhileCalm(std::max(settled_at_, disturbed_until_));

@@ -10,6 +10,11 @@
 //                  required pod affinity and hard spread hold with all that was bound within
 //                  kKnown
 //     share        pods that share a GPU hold no more than one GPU
+//     devices      no device is allocated to two claims; what a claim is allocated exists on the
+//                  node and is what the claim selects, unless slices of the node or the class
+//                  changed within kKnown
+//     claims       no pod is bound before all of its claims are allocated on the node and reserved
+//                  for the pod; no claim is deallocated under a pod that is bound
 //     limit        a binding takes no queue on its chain over its limit for longer than kOverLimit
 //                  (evictions may be on their way), unless what decides about it changed lately
 //     writers      only the holder of the Lease writes
@@ -42,6 +47,8 @@
 //                  nothing is bound alone that a pod-grouper groups within kGrouped of its
 //                  creation, if there was a PodGroup before; a gang whose pods were grouped before
 //                  they were bound has its minimum within kStarted
+//     claims       no claim is allocated for longer than kClaimKept while all pods that it is
+//                  reserved for wait or are gone
 //     storm        at most kCalmWrites writes a minute while nothing else changes (I4), nor a
 //                  machine is given up; what a change makes untrue is written at a pace; the steps
 //                  in which an idle machine that was ready is ended follow from time alone, however
@@ -95,6 +102,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "cmd/simtest/device_checks.h"
 #include "cmd/simtest/machine_checks.h"
 #include "core/decision_loop.h"
 #include "sim/event_queue.h"
@@ -258,6 +266,7 @@ class Checks {
   int64_t recount_every_;
   std::optional<Failure> failure_;
   MachineChecks machines_;
+  DeviceChecks devices_;
 
   std::string holder_;
   absl::Time held_since_, writers_excused_until_ = absl::InfinitePast();

@@ -7,13 +7,16 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/hash.h"
 #include "cmd/simtest/process_checks.h"
 #include "cmd/simtest/replica.h"
 #include "cmd/simtest/settings_files.h"
 #include "sim/faults.h"
+#include "sim/world/claim_controller.h"
 #include "sim/world/cloud.h"
 #include "sim/world/controllers.h"
+#include "sim/world/device_driver.h"
 #include "sim/world/foreign_scheduler.h"
 #include "sim/world/kubelets.h"
 #include "sim/world/objects.h"
@@ -50,7 +53,9 @@ class Simulation {
         controllers_(&time_, &server_, plan.seed + 2),
         foreign_(&time_, &server_, plan.seed + 3),
         cloud_(&time_, &server_, plan.seed + 4),
-        tenants_({&time_, &server_, &kubelets_, &controllers_, &foreign_, &cloud_}),
+        driver_(&time_, &server_, plan.seed + 6),
+        claims_(&time_, &server_, plan.seed + 7),
+        tenants_({&time_, &server_, &kubelets_, &controllers_, &foreign_, &cloud_, &driver_}),
         checks_(&time_, start_, &server_, &truth_, &cloud_,
                 Caps{plan.hook, kGpuCap, plan.max_usd_per_hour * kMicroPerUsd, plan.max_nodes,
                      absl::Seconds(30), plan.paced ? kOverLimitPaced : kOverLimit,
@@ -190,6 +195,12 @@ class Simulation {
                             object.contains("status")
                                 ? object["status"].value("schedulability", world::Json()).dump()
                                 : "");
+      case ResourceType::kResourceClaims: {
+        const world::ClaimFacts claim = world::ReadClaim(object);
+        return absl::StrCat(claim.allocated ? " allocated on " : "", claim.node, ": ",
+                            absl::StrJoin(claim.devices, ","), " for ",
+                            absl::StrJoin(claim.reserved, ","), claim.deleting ? " deleting" : "");
+      }
       case ResourceType::kQueues:
         return absl::StrCat(" ", object.contains("spec") ? object["spec"].dump() : "");
       default:
@@ -451,6 +462,8 @@ class Simulation {
   world::Controllers controllers_;
   world::ForeignScheduler foreign_;
   world::Cloud cloud_;
+  world::DeviceDriver driver_;
+  world::ClaimController claims_;
   world::Tenants tenants_;
   Checks checks_;
   StableHash hash_;

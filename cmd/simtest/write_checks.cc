@@ -137,6 +137,7 @@ void Checks::OnWrite(const ApiServer::Commit& commit) {
     }
   }
   CheckBlind(commit);
+  if (commit.type == ResourceType::kResourceClaims) devices_.OnClaim(commit, KnownSince());
   if (commit.type == ResourceType::kPodGroups && commit.before != nullptr &&
       commit.after != nullptr) {
     CheckPassing(*commit.before, *commit.after);
@@ -307,6 +308,7 @@ void Checks::OnEviction(const sim::world::PodFacts& pod) {
 void Checks::OnBinding(const PodRow& row) {
   CheckPlacement(row);
   CheckShare(row);
+  devices_.OnBinding(row);
   for (const std::string& name : truth_->Chain(row.queue)) {
     if (!OverLimitText(name, row.facts.requests).empty()) {
       over_limit_.try_emplace(name, OverLimit{time_->now(), row.facts.key(), row.facts.requests});

@@ -37,21 +37,42 @@ bool HeldOn(const Context& context, const ClaimRow& row, const state::NodeInfo& 
   return carrier.node == node.id && state::IsAllocated(carrier.status);
 }
 
+// Does the claim controller free the claim, which no live pod names? It takes its time after the
+// last pod is gone, and until then the devices are promised as those of a terminating pod are.
+bool IsBeingFreed(const model::ResourceClaim& claim) {
+  return claim.meta.deletion.has_value() || !claim.reserved_for.empty() ||
+         std::any_of(claim.meta.owners.begin(), claim.meta.owners.end(),
+                     [](const auto& owner) { return owner.controller && owner.kind == "Pod"; });
+}
+
 // Can the pod have the device, which may be held by a claim?
-bool CanHave(const Context& context, const NodeDevice& device) {
-  if (context.capacity == Capacity::kEmpty) return true;
+bool CanHave(const Context& context, Capacity capacity, const NodeDevice& device) {
+  if (capacity == Capacity::kEmpty) return true;
   const state::DeviceAllocator& book = context.state.devices();
   const std::string* holder = book.HolderOf(device.key);
   if (holder == nullptr) return true;
-  if (context.capacity != Capacity::kFuture) return false;
+  if (capacity != Capacity::kFuture) return false;
   // Promised another place in this cycle, or terminating: it gives back what it holds.
   const ClaimRow* row = book.Find(*holder);
-  return !row->consumers.empty() &&
-         std::all_of(row->consumers.begin(), row->consumers.end(), [&](state::PodId id) {
-           const state::PodStatus status = context.state.pod(id).status;
-           return status == state::PodStatus::kReleasing ||
-                  status == state::PodStatus::kPipelined || state::IsFinished(status);
-         });
+  if (row->consumers.empty()) return IsBeingFreed(row->object);
+  return std::all_of(row->consumers.begin(), row->consumers.end(), [&](state::PodId id) {
+    const state::PodStatus status = context.state.pod(id).status;
+    return status == state::PodStatus::kReleasing || status == state::PodStatus::kPipelined ||
+           state::IsFinished(status);
+  });
+}
+
+// What pods that are promised room on the node ask for by claims. Demands of different selectors
+// may want the same devices, so numbers alone would promise a device twice.
+model::ResourceList PromisedDemands(const Context& context, const state::NodeInfo& node) {
+  model::ResourceList promised;
+  for (const state::PodId id : node.pods) {
+    if (context.state.pod(id).status != state::PodStatus::kPipelined) continue;
+    for (const auto& [name, amount] : context.state.class_of(id).spec->requests) {
+      if (state::IsDemand(name)) model::Add(promised, name, amount);
+    }
+  }
+  return promised;
 }
 
 // What the pod asks for by claims that hold nothing yet.
@@ -99,8 +120,22 @@ bool DynamicResources::Filter(const Context& context, const state::NodeInfo& nod
   }
   const model::ResourceList open = OpenDemands(context);
   if (open.empty()) return true;
-  const auto can_have = [&](const NodeDevice& device) { return CanHave(context, device); };
-  switch (PlaceDevices(context.state.devices(), node.name(), open, can_have).outcome) {
+  const state::DeviceAllocator& book = context.state.devices();
+  const auto can_have = [&](const NodeDevice& device) {
+    return CanHave(context, context.capacity, device);
+  };
+  auto outcome = PlaceDevices(book, node.name(), open, can_have).outcome;
+  if (outcome == state::ChoiceOutcome::kFound && context.capacity != Capacity::kEmpty) {
+    model::ResourceList both = PromisedDemands(context, node);
+    if (!both.empty()) {
+      for (const auto& [name, amount] : open) model::Add(both, name, amount);
+      const auto will_have = [&](const NodeDevice& device) {
+        return CanHave(context, Capacity::kFuture, device);
+      };
+      outcome = PlaceDevices(book, node.name(), both, will_have).outcome;
+    }
+  }
+  switch (outcome) {
     case state::ChoiceOutcome::kFound:
       return true;
     case state::ChoiceOutcome::kNone:

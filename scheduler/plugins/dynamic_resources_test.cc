@@ -60,6 +60,43 @@ TEST_F(DynamicResourcesTest, ExactDevicesHaveToBeFree) {
   EXPECT_EQ(Why(*plugin_, "n0", Capacity::kFuture), "");
 }
 
+// The claim controller frees it a moment after the pod.
+TEST_F(DynamicResourcesTest, DevicesOfAClaimWhosePodIsGoneAreComing) {
+  model::ResourceClaim held = Allocated(MakeClaim("held", 2, "first"), "n0", {"0", "1"}, "nic.io");
+  state_.UpsertDeviceObject(held);
+  state_.UpsertDeviceObject(MakeClaim("c", 1, "nic"));
+  Wait("c");
+  // Nothing says that it will be freed.
+  EXPECT_EQ(Why(*plugin_, "n0", Capacity::kFuture), kNotHere);
+  held.reserved_for = {"uid of a pod that is gone"};
+  state_.UpsertDeviceObject(held);
+  EXPECT_EQ(Why(*plugin_, "n0"), kNotHere);
+  EXPECT_EQ(Why(*plugin_, "n0", Capacity::kFuture), "");
+}
+
+// The other one names the same devices by another class: numbers alone would not tell.
+TEST_F(DynamicResourcesTest, DevicesThatArePromisedAreNotGivenToAnotherPod) {
+  state_.UpsertDeviceObject(MakeClaim("first", 1, "first"));
+  state_.UpsertDeviceObject(MakeClaim("c", 1, "nic"));
+  model::Pod promised = PodBuilder("ns", "promised");
+  promised.spec.resource_claims = {"first"};
+  AddPod(promised);
+  Wait("c");
+  state::Transaction txn(state_);
+  txn.Pipeline(state_.FindPod("ns", "promised"), state_.FindNode("n0"));
+  for (Capacity capacity : {Capacity::kNow, Capacity::kFuture}) {
+    EXPECT_EQ(Why(*plugin_, "n0", capacity), "");
+  }
+  model::ResourceClaim both = MakeClaim("c", 2, "nic");
+  both.meta.resource_version = "2";
+  state_.UpsertDeviceObject(both);
+  for (Capacity capacity : {Capacity::kNow, Capacity::kFuture}) {
+    EXPECT_EQ(Why(*plugin_, "n0", capacity), kNotHere);
+    EXPECT_EQ(Why(*plugin_, "n1", capacity), "");
+  }
+  EXPECT_EQ(Why(*plugin_, "n0", Capacity::kEmpty), "");
+}
+
 TEST_F(DynamicResourcesTest, AllIsRefusedWhileOneDeviceIsHeld) {
   state_.UpsertDeviceObject(Allocated(MakeClaim("held", 1, "nic"), "n0", {"1"}, "nic.io"));
   state_.UpsertDeviceObject(model::testing::AllOf(MakeClaim("c", 1, "nic")));

@@ -237,11 +237,20 @@ kube::HttpResponse ApiServer::Handle(const kube::HttpRequest& request, absl::str
   const std::optional<ApiRequest> target = ParseRequest(request);
   if (!target.has_value() || target->QueryIsTrue("watch")) return impl_->Unimplemented(request);
   if (hurry_) hurry_(request);
-  if (target->subresource == "binding" && refused_bindings_.contains(target->name)) {
+  const bool refused = target->subresource == "binding"
+                           ? refused_bindings_.contains(target->name)
+                           : target->row->type == ResourceType::kResourceClaims &&
+                                 target->subresource == "status" && RefusesClaim(target->name);
+  if (refused) {
     return ErrorResponse(GenericError(403, "admission webhook \"policy\" denied the request"),
                          target->protobuf);
   }
   return impl_->Route(request, *target, client);
+}
+
+bool ApiServer::RefusesClaim(absl::string_view name) const {
+  return std::any_of(refused_claims_.begin(), refused_claims_.end(),
+                     [&](const auto& prefix) { return absl::StartsWith(name, prefix); });
 }
 
 ApiServer::WatchId ApiServer::OpenWatch(const kube::HttpRequest& request, WatchSink sink) {

@@ -112,6 +112,10 @@ class ApiServer {
   // A webhook of the cluster answers 403 to bindings of pods of this name.
   void RefuseBinding(const std::string& pod) { refused_bindings_.insert(pod); }
   [[nodiscard]] const std::set<std::string>& refused_bindings() const { return refused_bindings_; }
+  // The same for what clients write to the status of claims whose names begin with this.
+  void RefuseClaims(const std::string& prefix) { refused_claims_.insert(prefix); }
+  [[nodiscard]] bool RefusesClaim(absl::string_view name) const;
+  [[nodiscard]] bool RefusesAnyClaim() const { return !refused_claims_.empty(); }
   // Called before a client's request is handled; it may change objects, as a faster client does.
   void Precede(std::function<void(const kube::HttpRequest&)> hurry) { hurry_ = std::move(hurry); }
 
@@ -122,7 +126,7 @@ class ApiServer {
   class Impl;
   std::unique_ptr<Impl> impl_;
   std::function<void(const kube::HttpRequest&)> hurry_;
-  std::set<std::string> refused_bindings_;
+  std::set<std::string> refused_bindings_, refused_claims_;
 };
 
 }  // namespace fairlead::sim::world

@@ -226,7 +226,8 @@ PodFacts ReadPod(const Json& pod) {
                  !HasEntries(At(spec, "volumes")) && !out.shares_gpu && !out.gated &&
                  out.requests.cpu >= 0 && out.requests.memory >= 0 && out.requests.gpu >= 0 &&
                  out.requests.gpu % 1000 == 0;
-  out.plain = out.ordinary && out.placement == nullptr;
+  out.claims = ReadPodClaims(pod);
+  out.plain = out.ordinary && out.placement == nullptr && out.claims.empty();
   std::string priority_class = Text(At(labels, "priorityClassName"));
   if (priority_class.empty()) priority_class = Text(At(spec, "priorityClassName"));
   out.priority_class = priority_class;

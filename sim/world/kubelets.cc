@@ -6,6 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "sim/world/claim_controller.h"
 #include "sim/world/objects.h"
 
 namespace fairlead::sim::world {
@@ -114,7 +115,8 @@ void Kubelets::Admit(const Key& key) {
   if (pod.terminal || pod.terminating) return;
   const Json* node = server_->Find(ResourceType::kNodes, "", pod.node);
   if (node == nullptr) return;
-  if (!ReadNode(*node).ready) {  // its kubelet does not answer
+  // Its kubelet does not answer, or cannot prepare the pod's devices.
+  if (!ReadNode(*node).ready || !MissingClaim(*server_, *object).empty()) {
     time_->After(absl::Seconds(2), [this, key] { Admit(key); });
     return;
   }

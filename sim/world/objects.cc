@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "sim/world/device_objects.h"
 
 namespace fairlead::sim::world {
 namespace {
@@ -206,6 +207,7 @@ Json MakePod(const Operation& fields, const std::string& name) {
               {"status", {{"phase", "Pending"}}}};
   AddOddity(pod, fields.Text("odd"));
   AddPlacement(pod, fields);
+  AddClaims(pod, fields, name);
   if (!fields.Text("node").empty()) pod["spec"]["nodeName"] = fields.Text("node");
   return pod;
 }

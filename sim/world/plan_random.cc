@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "sim/world/cloud.h"
 #include "sim/world/plan_corners.h"
+#include "sim/world/plan_devices.h"
 #include "sim/world/plan_draft.h"
 #include "sim/world/plan_faults.h"
 
@@ -16,6 +17,7 @@ namespace fairlead::sim::world {
 namespace {
 
 constexpr int64_t kMicroPerUsd = 1'000'000;
+constexpr char kDevices[] = "devices";  // a family that is drawn apart from all others
 // The others are told all the time, by corners.
 constexpr size_t kLiesByChance = 10;
 // With more families than these, what happens is left to chance.
@@ -37,14 +39,16 @@ class Generator : PlanTenants {
         process_families_.insert(family);
         continue;
       }
-      if (LaterFamilies().contains(family)) continue;
+      if (LaterFamilies().contains(family) || family == kDevices) continue;
       (CornerFamilies().contains(family) ? corners : by_chance).push_back(family);
     }
     if (seed % 8 == 0) return;
+    DrawDevices(seed, families);
     DrawLater(seed, families);
     for (const std::string& family : by_chance) {
       if (OneIn(3)) families_.insert(family);
     }
+    // Devices do not count: what else there is stays the same with them.
     if (families_.empty() && later_.empty() && !by_chance.empty()) {
       families_.insert(by_chance[random_.Below(by_chance.size())]);
     }
@@ -79,6 +83,7 @@ class Generator : PlanTenants {
     if (later_.contains("classes")) Classes();
     if (has_corners_) AddCorners(plan_.seed, families_, plan_);
     AddProcessFaults(plan_.seed, process_families_, plan_);
+    if (devices_) AddDevices(plan_.seed, has_corners_, plan_);
     std::stable_sort(plan_.operations.begin(), plan_.operations.end(),
                      [](const Operation& a, const Operation& b) { return a.at_ms < b.at_ms; });
   }
@@ -98,6 +103,11 @@ class Generator : PlanTenants {
       if (std::find(families.begin(), families.end(), family) == families.end()) continue;
       if (drawn || families.size() <= kFewFamilies) later_.insert(family);
     }
+  }
+
+  void DrawDevices(uint64_t seed, const std::vector<std::string>& families) {
+    if (std::find(families.begin(), families.end(), kDevices) == families.end()) return;
+    devices_ = families.size() <= kFewFamilies || DrawsDevices(seed);
   }
 
   void Foreign() {
@@ -323,16 +333,17 @@ class Generator : PlanTenants {
   }
 
   std::set<std::string, std::less<>> later_;
+  bool devices_ = false;
 };
 
 }  // namespace
 
 const std::vector<std::string>& FaultFamilies() {
   static const auto* const kFamilies = new std::vector<std::string>{
-      "answers", "bonds",   "budgets", "classes", "clock",   "cloud",     "crash",
-      "demand",  "foreign", "groups",  "hostile", "kubelet", "half-open", "labels",
-      "lease",   "names",   "network", "nodes",   "odd",     "points",    "queues",
-      "reload",  "search",  "shares",  "stop",    "tenants", "watch"};
+      "answers", "bonds",   "budgets", "classes", "clock",   "cloud",   "crash",
+      "demand",  "devices", "foreign", "groups",  "hostile", "kubelet", "half-open",
+      "labels",  "lease",   "names",   "network", "nodes",   "odd",     "points",
+      "queues",  "reload",  "search",  "shares",  "stop",    "tenants", "watch"};
   return *kFamilies;
 }
 

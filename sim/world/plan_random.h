@@ -15,6 +15,7 @@
 //   labels    labels and GPUs of nodes change under pods that select them
 //   bonds     pods that must be near others, apart, or spread
 //   classes   PriorityClasses that come, go and change
+//   devices   plan_devices.h; one world in four if many families are named
 //
 // Thread-safety: pure functions. Determinism: same seed and families, same plan.
 #pragma once

@@ -12,6 +12,10 @@
 //   pod, mirror-pod                                          without an owner
 //   cloud, lose-machine, old-machine, static-pods, delete-request
 //   refuse-binding                                           of one pod, for ever
+//   device-class, delete-device-class
+//   devices                                                  node count models: from now on
+//   delete-claims                                            of the job's pods that wait
+//   refuse-claims                                            prefix of their names, for ever
 //   heartbeats, unready, foreign-lag, foreign-race
 //   stuck-kubelet                                            of all nodes, or for pods of one job
 //
@@ -25,6 +29,7 @@
 #include "sim/world/api_server.h"
 #include "sim/world/cloud.h"
 #include "sim/world/controllers.h"
+#include "sim/world/device_driver.h"
 #include "sim/world/foreign_scheduler.h"
 #include "sim/world/kubelets.h"
 #include "sim/world/plan.h"
@@ -43,6 +48,7 @@ class Tenants {
     Controllers* controllers;
     ForeignScheduler* foreign;
     Cloud* cloud;
+    DeviceDriver* driver;
   };
   explicit Tenants(const Parts& parts) : parts_(parts) {}
 
@@ -55,6 +61,8 @@ class Tenants {
   bool DoPolicy(const Operation& operation);
   bool DoPods(const Operation& operation);
   bool DoMachines(const Operation& operation);
+  bool DoDevices(const Operation& operation);  // tenant_devices.cc
+  void DeleteClaims(const Operation& operation);
   void DeleteRequest(int64_t pick, bool force);
   std::vector<std::pair<std::string, std::string>> PodsOf(const Operation& operation) const;
   absl::Time Until(const Operation& operation) const;

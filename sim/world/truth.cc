@@ -15,7 +15,8 @@ int64_t Workload::needed() const {
   return std::min<int64_t>(missing, static_cast<int64_t>(waiting.size()));
 }
 
-Truth::Truth(const EventQueue* time, ApiServer* server) : time_(time), server_(server) {
+Truth::Truth(const EventQueue* time, ApiServer* server)
+    : time_(time), server_(server), devices_(time) {
   server->Listen([this](const ApiServer::Commit& commit) {
     switch (commit.type) {
       case ResourceType::kPods:
@@ -29,7 +30,7 @@ Truth::Truth(const EventQueue* time, ApiServer* server) : time_(time), server_(s
       case ResourceType::kPriorityClasses:
         return OnClass(commit);
       default:
-        return;
+        return devices_.OnCommit(commit);
     }
   });
 }
@@ -325,7 +326,8 @@ bool AreAlike(const PodFacts& a, const PodFacts& b) {
   const auto text = [](const PodFacts& pod) {
     return pod.placement == nullptr ? std::string() : pod.placement->text;
   };
-  return a.requests == b.requests && a.app == b.app && text(a) == text(b);
+  return a.requests == b.requests && a.app == b.app && text(a) == text(b) &&
+         a.claims.empty() == b.claims.empty();
 }
 
 }  // namespace
@@ -414,6 +416,7 @@ bool Truth::Entitled(const Workload& workload) const {
     // Pods that are not alike: which of them are needed is the product's choice.
     if (!AreAlike(row->facts, workload.waiting.front()->facts)) return false;
   }
+  if (!KnowsClaims(workload)) return false;
   for (int64_t i = 0; i < needed; ++i) more += workload.waiting.front()->facts.requests;
   if (!OverLimit(workload.queue, more).empty()) return false;
   return workload.preemptible || OverQuota(workload.queue, more).empty();
@@ -421,20 +424,26 @@ bool Truth::Entitled(const Workload& workload) const {
 
 bool Truth::FitsNow(const Workload& workload) const {
   const Amounts each = workload.waiting.front()->facts.requests;
+  const PodFacts& first = workload.waiting.front()->facts;
+  // A claim that pods share keeps them together on one node.
+  const bool together = !first.claims.empty() && !first.claims[0].generated;
   int64_t left = workload.needed();
   for (const auto& [name, row] : nodes_) {
     const NodeFacts& node = row.facts;
     if (!node.ready || node.tainted || node.unschedulable) continue;
     if (!MayRunOn(*workload.waiting.front(), row)) continue;
     Load load = LoadOf(name, [](const PodRow&) { return true; });
-    while (left > 0 && load.pods < node.pods) {
+    if (together) left = workload.needed();
+    const int64_t places = std::min(left, DevicePlaces(workload, name));
+    for (int64_t placed = 0; placed < places && load.pods < node.pods; ++placed) {
       load.amounts += each;
       if (!load.amounts.FitsIn(node.allocatable)) break;
       ++load.pods;
       --left;
     }
+    if (left <= 0) return true;
   }
-  return left <= 0;
+  return false;
 }
 
 bool Truth::CouldPreempt(const Workload& workload) const {
@@ -478,7 +487,7 @@ std::string Truth::PolicyCode(const Workload& workload) const {
   for (const PodRow* row : workload.waiting) {
     if (row->facts.gated)
       return workload.waiting.size() == 1 && workload.min_member <= 1 ? "Gated" : "";
-    if (!row->facts.ordinary) return "";
+    if (!row->facts.ordinary || !row->facts.claims.empty()) return "";
   }
   if (workload.group != nullptr && workload.members < workload.min_member &&
       !workload.group->any_succeeded) {

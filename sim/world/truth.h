@@ -21,6 +21,7 @@
 #include "sim/event_queue.h"
 #include "sim/world/api_server.h"
 #include "sim/world/facts.h"
+#include "sim/world/truth_devices.h"
 
 namespace fairlead::sim::world {
 
@@ -152,6 +153,11 @@ class Truth {
   // The GPU that the pod shares with others holds more than one GPU's worth, in words; "" if not.
   [[nodiscard]] std::string OverShared(const PodRow& pod) const;
 
+  // ---- devices by claims (truth_devices.cc)
+  [[nodiscard]] const TruthDevices& devices() const { return devices_; }
+  // Its pods that have claims have one each, which there is; these ask for the same.
+  [[nodiscard]] bool KnowsClaims(const Workload& workload) const;
+
   // Numbers since the beginning.
   [[nodiscard]] int64_t pods_created() const { return pods_created_; }
   [[nodiscard]] int64_t pods_ended() const { return pods_ended_; }
@@ -163,6 +169,10 @@ class Truth {
   void OnGroup(const ApiServer::Commit& commit);
   void OnClass(const ApiServer::Commit& commit);
   void NoteDeparture(const PodFacts& facts);
+  // Null if the pod has not one claim alone, which there is and which is its own.
+  [[nodiscard]] const ClaimFacts* OnlyClaimOf(const PodFacts& pod) const;
+  // For how many of the workload's pods the node has the devices.
+  [[nodiscard]] int64_t DevicePlaces(const Workload& workload, const std::string& node) const;
   [[nodiscard]] ClassRow ClassOf(const std::string& name) const;
   [[nodiscard]] int64_t CountIn(const std::string& ns, const std::string& app,
                                 const std::string& key, const std::string& domain,
@@ -173,6 +183,7 @@ class Truth {
 
   const EventQueue* time_;
   const ApiServer* server_;
+  TruthDevices devices_;
   std::map<std::string, PodRow> pods_;  // by "ns/name"
   std::map<std::string, NodeRow> nodes_;
   std::map<std::string, QueueRow> queues_;
