@@ -72,6 +72,20 @@ model::ResourceList PromisedDemands(const Context& context, const state::NodeInf
       if (state::IsDemand(name)) model::Add(promised, name, amount);
     }
   }
+  // What it carries of the claims that the pod joins is no other device than theirs.
+  for (const std::string& key : context.pod_class.spec->claims_to_join) {
+    const ClaimRow* row = context.state.devices().Find(key);
+    if (row == nullptr || row->devices.empty() || row->consumers.empty()) continue;
+    const state::PodRecord& carrier = context.state.pod(row->consumers.front());
+    const auto held = context.state.devices().AskOf(row->object);
+    if (carrier.status != state::PodStatus::kPipelined || carrier.node != node.id || !held.ok()) {
+      continue;
+    }
+    for (const state::RequestDemand& demand : *held) {
+      model::Set(promised, demand.demand,
+                 std::max<int64_t>(0, model::Get(promised, demand.demand) - demand.count));
+    }
+  }
   return promised;
 }
 
@@ -119,18 +133,24 @@ bool DynamicResources::Filter(const Context& context, const state::NodeInfo& nod
     }
   }
   const model::ResourceList open = OpenDemands(context);
-  if (open.empty()) return true;
+  if (open.empty() && spec.claims_to_join.empty()) return true;
   const state::DeviceAllocator& book = context.state.devices();
   const auto can_have = [&](const NodeDevice& device) {
     return CanHave(context, context.capacity, device);
   };
-  auto outcome = PlaceDevices(book, node.name(), open, can_have).outcome;
+  auto outcome = open.empty() ? state::ChoiceOutcome::kFound
+                              : PlaceDevices(book, node.name(), open, can_have).outcome;
   if (outcome == state::ChoiceOutcome::kFound && context.capacity != Capacity::kEmpty) {
     model::ResourceList both = PromisedDemands(context, node);
     if (!both.empty()) {
       for (const auto& [name, amount] : open) model::Add(both, name, amount);
       const auto will_have = [&](const NodeDevice& device) {
-        return CanHave(context, Capacity::kFuture, device);
+        // A claim that the pod joins keeps its devices.
+        const std::string* holder = book.HolderOf(device.key);
+        const bool joined =
+            holder != nullptr && std::find(spec.claims_to_join.begin(), spec.claims_to_join.end(),
+                                           *holder) != spec.claims_to_join.end();
+        return !joined && CanHave(context, Capacity::kFuture, device);
       };
       outcome = PlaceDevices(book, node.name(), both, will_have).outcome;
     }
