@@ -1,6 +1,9 @@
 // Family `devices`: devices of dynamic resource allocation on the nodes, jobs whose pods have
 // claims, and what people, drivers and webhooks do to them.
 //
+// Pods with shared claims are not preemptible: what evicts them evicts them again and again
+// (docs/known-issues.md).
+//
 // Its corners, in worlds for which few families are named; a world has at most one of each line:
 //
 //   more selectors than the program knows at once, one after the other, over the whole world
