@@ -63,22 +63,27 @@ bool DeviceChecks::IsRefused(const PodFacts& pod) const {
   });
 }
 
+bool DeviceChecks::IsUsed(const ClaimFacts& claim) const {
+  return std::any_of(truth_->pods().begin(), truth_->pods().end(), [&](const auto& entry) {
+    return entry.second.facts.active() && claim.IsReservedFor(entry.second.facts.uid);
+  });
+}
+
 void DeviceChecks::WhileCalm(absl::Time calm_since) {
+  const absl::Time now = time_->now();
+  std::map<std::string, absl::Time> unused;
   for (const auto& [key, row] : truth_->devices().claims()) {
-    const absl::Time since = std::max(row.allocated_since, calm_since);
-    if (!row.facts.allocated || time_->now() - since <= kClaimKept) continue;
-    const bool used =
-        std::any_of(truth_->pods().begin(), truth_->pods().end(), [&](const auto& entry) {
-          const PodFacts& pod = entry.second.facts;
-          // It ran a moment ago.
-          const bool runs = pod.active() || entry.second.ended_at > time_->now() - kClaimKept;
-          return pod.ns == row.facts.ns && runs && row.facts.IsReservedFor(pod.uid);
-        });
-    if (used) continue;
-    fail_("claims", absl::StrCat("claim ", key, " is allocated on ", row.facts.node, " for ",
-                                 absl::FormatDuration(time_->now() - row.allocated_since),
-                                 ", and no pod that it is reserved for runs"));
+    if (!row.facts.allocated || IsUsed(row.facts)) continue;
+    const auto former = unused_since_.find(key);
+    const bool begins = former == unused_since_.end() || former->second < row.allocated_since;
+    const absl::Time since = std::max(begins ? now : former->second, calm_since);
+    unused[key] = since;
+    if (now - since <= kClaimKept) continue;
+    fail_("claims", absl::StrCat("claim ", key, " is allocated on ", row.facts.node, ", and for ",
+                                 absl::FormatDuration(now - since),
+                                 " no pod that it is reserved for has run"));
   }
+  unused_since_ = std::move(unused);
 }
 
 }  // namespace fairlead::simtest

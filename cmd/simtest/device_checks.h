@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 
 #include "absl/time/time.h"
@@ -35,11 +36,13 @@ class DeviceChecks {
  private:
   void CheckAllocation(const sim::world::ClaimFacts& claim, absl::Time known);
   void CheckDeallocation(const sim::world::ClaimFacts& before);
+  [[nodiscard]] bool IsUsed(const sim::world::ClaimFacts& claim) const;
 
   const sim::EventQueue* time_;
   const sim::world::ApiServer* server_;
   const sim::world::Truth* truth_;
   Fail fail_;
+  std::map<std::string, absl::Time> unused_since_;  // claims that are allocated
 };
 
 }  // namespace fairlead::simtest

@@ -64,15 +64,40 @@ bool CanHave(const Context& context, Capacity capacity, const NodeDevice& device
 
 // What pods that are promised room on the node ask for by claims. Demands of different selectors
 // may want the same devices, so numbers alone would promise a device twice.
-model::ResourceList PromisedDemands(const Context& context, const state::NodeInfo& node) {
-  model::ResourceList promised;
+struct Promises {
+  model::ResourceList demands;
+  std::vector<std::string> kept;  // claims that keep the devices they hold, of this pod too
+};
+
+Promises PromisesOn(const Context& context, const state::NodeInfo& node) {
+  Promises promises;
+  promises.kept = context.pod_class.spec->claims_to_join;
   for (const state::PodId id : node.pods) {
     if (context.state.pod(id).status != state::PodStatus::kPipelined) continue;
-    for (const auto& [name, amount] : context.state.class_of(id).spec->requests) {
-      if (state::IsDemand(name)) model::Add(promised, name, amount);
+    const model::PodSpec& spec = *context.state.class_of(id).spec;
+    for (const auto& [name, amount] : spec.requests) {
+      if (state::IsDemand(name)) model::Add(promises.demands, name, amount);
+    }
+    promises.kept.insert(promises.kept.end(), spec.claims_to_join.begin(),
+                         spec.claims_to_join.end());
+  }
+  std::sort(promises.kept.begin(), promises.kept.end());
+  promises.kept.erase(std::unique(promises.kept.begin(), promises.kept.end()), promises.kept.end());
+  // What a promised pod carries of these claims is no other device than theirs.
+  for (const std::string& key : promises.kept) {
+    const ClaimRow* row = context.state.devices().Find(key);
+    if (row == nullptr || row->devices.empty() || row->consumers.empty()) continue;
+    const state::PodRecord& carrier = context.state.pod(row->consumers.front());
+    const auto held = context.state.devices().AskOf(row->object);
+    if (carrier.status != state::PodStatus::kPipelined || carrier.node != node.id || !held.ok()) {
+      continue;
+    }
+    for (const state::RequestDemand& demand : *held) {
+      model::Set(promises.demands, demand.demand,
+                 std::max<int64_t>(0, model::Get(promises.demands, demand.demand) - demand.count));
     }
   }
-  return promised;
+  return promises;
 }
 
 // What the pod asks for by claims that hold nothing yet.
@@ -119,21 +144,24 @@ bool DynamicResources::Filter(const Context& context, const state::NodeInfo& nod
     }
   }
   const model::ResourceList open = OpenDemands(context);
-  if (open.empty()) return true;
+  if (open.empty() && spec.claims_to_join.empty()) return true;
   const state::DeviceAllocator& book = context.state.devices();
-  const auto can_have = [&](const NodeDevice& device) {
-    return CanHave(context, context.capacity, device);
+  const bool empty = context.capacity == Capacity::kEmpty;
+  const Promises promises = empty ? Promises() : PromisesOn(context, node);
+  const auto place = [&](const model::ResourceList& demands, Capacity capacity) {
+    const auto can_have = [&](const NodeDevice& device) {
+      const std::string* holder = book.HolderOf(device.key);
+      const bool kept = holder != nullptr &&
+                        std::binary_search(promises.kept.begin(), promises.kept.end(), *holder);
+      return !kept && CanHave(context, capacity, device);
+    };
+    return PlaceDevices(book, node.name(), demands, can_have).outcome;
   };
-  auto outcome = PlaceDevices(book, node.name(), open, can_have).outcome;
-  if (outcome == state::ChoiceOutcome::kFound && context.capacity != Capacity::kEmpty) {
-    model::ResourceList both = PromisedDemands(context, node);
-    if (!both.empty()) {
-      for (const auto& [name, amount] : open) model::Add(both, name, amount);
-      const auto will_have = [&](const NodeDevice& device) {
-        return CanHave(context, Capacity::kFuture, device);
-      };
-      outcome = PlaceDevices(book, node.name(), both, will_have).outcome;
-    }
+  auto outcome = open.empty() ? state::ChoiceOutcome::kFound : place(open, context.capacity);
+  if (outcome == state::ChoiceOutcome::kFound && !promises.demands.empty()) {
+    model::ResourceList both = promises.demands;
+    for (const auto& [name, amount] : open) model::Add(both, name, amount);
+    outcome = place(both, Capacity::kFuture);
   }
   switch (outcome) {
     case state::ChoiceOutcome::kFound:

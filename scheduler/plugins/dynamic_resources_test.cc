@@ -97,6 +97,22 @@ TEST_F(DynamicResourcesTest, DevicesThatArePromisedAreNotGivenToAnotherPod) {
   EXPECT_EQ(Why(*plugin_, "n0", Capacity::kEmpty), "");
 }
 
+// Room that was made by its eviction is not there for the pod again.
+TEST_F(DynamicResourcesTest, AClaimOfOthersIsNotJoinedWhereItsDevicesArePromised) {
+  state_.UpsertDeviceObject(Allocated(MakeClaim("shared", 2, "first"), "n0", {"0", "1"}, "nic.io"));
+  Runs("r1", "n0", "shared", /*ends=*/true);
+  Runs("r2", "n0", "shared", /*ends=*/true);
+  state_.UpsertDeviceObject(MakeClaim("c", 2, "nic"));
+  model::Pod promised = PodBuilder("ns", "promised");
+  promised.spec.resource_claims = {"c"};
+  AddPod(promised);
+  Wait("shared");
+  EXPECT_EQ(Why(*plugin_, "n0", Capacity::kFuture), "");
+  state::Transaction txn(state_);
+  txn.Pipeline(state_.FindPod("ns", "promised"), state_.FindNode("n0"));
+  EXPECT_EQ(Why(*plugin_, "n0", Capacity::kFuture), kNotHere);
+}
+
 TEST_F(DynamicResourcesTest, AllIsRefusedWhileOneDeviceIsHeld) {
   state_.UpsertDeviceObject(Allocated(MakeClaim("held", 1, "nic"), "n0", {"1"}, "nic.io"));
   state_.UpsertDeviceObject(model::testing::AllOf(MakeClaim("c", 1, "nic")));

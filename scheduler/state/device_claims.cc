@@ -284,9 +284,12 @@ void ClusterState::ResolveClaims(const PodRecord& record, AskClaim ask,
     }
   }
   std::sort(spec.claims_to_join.begin(), spec.claims_to_join.end());
-  // A pod that has its node is beyond all that.
+  // A pod that has its node is beyond all that. But if it is moved, a claim that others use too
+  // keeps its devices.
   if (record.node != kNoId) {
-    spec.claims_to_join.clear();
+    std::erase_if(spec.claims_to_join, [this](const std::string& key) {
+      return devices_.Find(key)->consumers.size() < 2;
+    });
   } else {
     spec.claim_problem = std::move(fault.problem);
     spec.missing_claim = std::move(fault.missing);
@@ -325,10 +328,8 @@ Change ClusterState::SetClaimsReadable(bool readable) {
 std::vector<std::string> ClusterState::IdleClaims() const {
   std::vector<std::string> idle;
   for (const auto& [key, row] : devices_.claims()) {
-    if (!row.exists || !row.object.allocated || row.consumers.empty() ||
-        row.object.meta.deletion.has_value()) {
-      continue;
-    }
+    // Also one that is being deleted: it goes, and is made again, once it is not allocated.
+    if (!row.exists || !row.object.allocated || row.consumers.empty()) continue;
     const auto waits = [this](PodId id) {
       const PodRecord& pod = pods_[id];
       return pod.ours && pod.node == kNoId &&

@@ -180,6 +180,27 @@ TEST_F(DeviceClaimsTest, AClaimIsIdleOnlyIfAllPodsThatUseItWait) {
   EXPECT_THAT(state_.IdleClaims(), IsEmpty()) << "it runs with it";
 }
 
+// The claim controller frees it for pods that have ended alone.
+TEST_F(DeviceClaimsTest, AClaimThatIsDeletedUnderAPodThatWaitsIsIdle) {
+  model::ResourceClaim claim = Allocated(MakeClaim("c", 1, kClass, "q"), "n0", {"0"});
+  claim.reserved_for = {"uid-ns-p"};
+  claim.meta.deletion = absl::UnixEpoch();
+  state_.UpsertDeviceObject(claim);
+  Add("p", {"c"});
+  EXPECT_THAT(state_.IdleClaims(), ElementsAre("ns/c"));
+}
+
+TEST_F(DeviceClaimsTest, APodThatRunsCannotLeaveAClaimThatOthersUse) {
+  state_.UpsertDeviceObject(Allocated(MakeClaim("c", 1, kClass, "q"), "n1", {"0"}));
+  state_.UpsertPod(Uses(PodBuilder("ns", "p").Queue("q").On("n1"), {"c"}));
+  const PodId runs = state_.FindPod("ns", "p");
+  EXPECT_THAT(Spec(runs).claims_to_join, IsEmpty()) << "the claim goes with the pod";
+  state_.UpsertPod(Uses(PodBuilder("ns", "other").Queue("q").On("n1"), {"c"}));
+  EXPECT_THAT(Spec(runs).claims_to_join, ElementsAre("ns/c"));
+  state_.RemovePod("ns", "other", "");
+  EXPECT_THAT(Spec(runs).claims_to_join, IsEmpty());
+}
+
 TEST_F(DeviceClaimsTest, WhatCannotBeGivenAwayAloneIsNotCounted) {
   model::ResourceSlice slice = MakeSlice("n0", 3);
   slice.devices[1].unusable = "it is a partition of another";

@@ -52,9 +52,11 @@ Json ClaimSpec(const Operation& fields, const std::string& pod) {
 
 Json MakeDeviceClass(const Operation& fields) {
   std::string expression = absl::StrCat("device.driver == \"", kDeviceDriver, "\"");
-  const std::string model = fields.Text("model");
-  if (!model.empty()) {
-    absl::StrAppend(&expression, " && ", Attribute("model", "==", absl::StrCat("\"", model, "\"")));
+  for (const auto& [key, compare] : {std::pair("model", "=="), std::pair("but", "!=")}) {
+    const std::string model = fields.Text(key);
+    if (model.empty()) continue;
+    absl::StrAppend(&expression, " && ",
+                    Attribute("model", compare, absl::StrCat("\"", model, "\"")));
   }
   return {{"apiVersion", "resource.k8s.io/v1"},
           {"kind", "DeviceClass"},

@@ -3,7 +3,7 @@
 // device on its node.
 //
 // Fields that are read of an operation:
-//   device-class  name, model: its devices are of that model alone; absent: of any
+//   device-class  name, model: its devices are of that model alone, or of any but `but`
 //   pod           claim: own (made for this pod) | shared (one for all pods of the job) | both
 //                 claim_queue: label of the shared claim; devices: how many each claim asks for;
 //                 device_class; device_model device_lot: a number, or `each`: selects devices of

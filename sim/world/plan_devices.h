@@ -1,13 +1,14 @@
 // Family `devices`: devices of dynamic resource allocation on the nodes, jobs whose pods have
 // claims, and what people, drivers and webhooks do to them.
 //
-// All jobs of the family are in one queue: reclaim between queues that want the same devices does
-// not come to rest (docs/known-issues.md).
+// Pods with shared claims are not preemptible: what evicts them evicts them again and again
+// (docs/known-issues.md).
 //
 // Its corners, in worlds for which few families are named; a world has at most one of each line:
 //
 //   more selectors than the program knows at once, one after the other, over the whole world
-//   a claim of GPUs that its pod may not use from the queue of its PodGroup, which is then deleted
+//   a claim of GPUs that its pod may not use from the queue of its PodGroup; then the group is
+//   deleted, and another one of its name belongs to the queue of the claim
 //   a gang with a claim of which every write is refused, beside pods that want the gang's devices
 //
 // Thread-safety: pure functions. Determinism: dice of its own; same seed and plan, same operations,
