@@ -256,6 +256,16 @@ std::string Truth::OverLimit(const std::string& queue, const Amounts& more,
   return "";
 }
 
+namespace {
+
+// Of a GPU, in thousandths: what a pod that shares one is charged at most.
+int64_t MostOfShare(const PodFacts& pod) {
+  if (!pod.shares_gpu) return 0;
+  return pod.share > 0 ? pod.share : 1000;
+}
+
+}  // namespace
+
 Amounts Truth::AwaitedBy(const std::string& queue, const std::string& but) const {
   Amounts awaited;
   for (const Workload& workload : Waiting()) {
@@ -264,19 +274,37 @@ Amounts Truth::AwaitedBy(const std::string& queue, const std::string& but) const
     if (first.impossible || first.hopeless) continue;
     const std::vector<std::string> chain = Chain(workload.queue);
     if (std::find(chain.begin(), chain.end(), queue) == chain.end()) continue;
-    for (const PodRow* row : workload.waiting) awaited += row->facts.requests;
+    for (const PodRow* row : workload.waiting) {
+      awaited += row->facts.requests;
+      awaited.gpu += MostOfShare(row->facts);
+    }
   }
   return awaited;
+}
+
+int64_t Truth::SharedBy(const std::string& queue) const {
+  int64_t gpu = 0;
+  for (const auto& [key, row] : pods_) {
+    if (!row.facts.ours || !row.facts.active() || row.queue.empty()) continue;
+    if (!row.facts.shares_gpu) continue;
+    const std::vector<std::string> chain = Chain(row.queue);
+    const bool below =
+        row.queue == queue || std::find(chain.begin(), chain.end(), queue) != chain.end();
+    if (below) gpu += MostOfShare(row.facts);
+  }
+  return gpu;
 }
 
 std::string Truth::OverLimitBeside(const Workload& workload) const {
   Amounts more;
   for (int64_t i = 0; i < workload.needed(); ++i) {
     more += workload.waiting[static_cast<size_t>(i)]->facts.requests;
+    more.gpu += MostOfShare(workload.waiting[static_cast<size_t>(i)]->facts);
   }
   for (const std::string& name : Chain(workload.queue)) {
     Amounts use = UseOf(name);
     use += AwaitedBy(name, workload.key);
+    use.gpu += SharedBy(name);
     std::string over = ExceedsLimit(queues_.at(name).facts, use, more);
     if (!over.empty()) return over;
   }

@@ -180,6 +180,8 @@ class Truth {
   [[nodiscard]] std::string QueueOf(const PodRow& row) const;
   // All that waits for capacity at or below the queue, but the workload of that key.
   [[nodiscard]] Amounts AwaitedBy(const std::string& queue, const std::string& but) const;
+  // What pods that share GPUs hold at or below the queue, at most; in thousandths of a GPU.
+  [[nodiscard]] int64_t SharedBy(const std::string& queue) const;
 
   const EventQueue* time_;
   const ApiServer* server_;
