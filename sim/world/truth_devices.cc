@@ -112,18 +112,24 @@ absl::Time TruthDevices::ChangedAt(const std::string& node, const DeviceAsk& ask
 }
 
 int64_t TruthDevices::FreeOn(const std::string& node, const DeviceAsk& ask) const {
-  std::set<std::string> held;
+  std::set<std::string> held, held_here;
   for (const auto& [key, row] : claims_) {
-    if (row.facts.allocated) held.insert(row.facts.devices.begin(), row.facts.devices.end());
+    if (!row.facts.allocated) continue;
+    held.insert(row.facts.devices.begin(), row.facts.devices.end());
+    if (row.facts.node != node) continue;
+    held_here.insert(row.facts.devices.begin(), row.facts.devices.end());
   }
   int64_t free = 0;
   for (const auto& [name, slice] : slices_) {
     if (slice.node != node) continue;
-    free += std::count_if(slice.devices.begin(), slice.devices.end(), [&](const auto& device) {
-      return !held.contains(slice.KeyOf(device)) && Suits(ask, slice.driver, device);
-    });
+    for (const DeviceFacts& device : slice.devices) {
+      const std::string key = slice.KeyOf(device);
+      held_here.erase(key);
+      if (!held.contains(key) && Suits(ask, slice.driver, device)) ++free;
+    }
   }
-  return free;
+  // Those that are left in `held_here` are no devices of the node any more.
+  return std::max<int64_t>(0, free - static_cast<int64_t>(held_here.size()));
 }
 
 // ---- of Truth -----------------------------------------------------------------------------------
