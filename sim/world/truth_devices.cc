@@ -128,7 +128,7 @@ int64_t TruthDevices::FreeOn(const std::string& node, const DeviceAsk& ask) cons
       if (!held.contains(key) && Suits(ask, slice.driver, device)) ++free;
     }
   }
-  // The product subtracts devices that are held and gone (docs/known-issues.md).
+  // Those that are left in `held_here` are no devices of the node any more.
   return std::max<int64_t>(0, free - static_cast<int64_t>(held_here.size()));
 }
 

@@ -40,8 +40,8 @@ class TruthDevices {
   [[nodiscard]] std::string Misfit(const ClaimFacts& claim) const;
   // When what Misfit() depends on changed: the slices of the node, and the class.
   [[nodiscard]] absl::Time ChangedAt(const std::string& node, const DeviceAsk& ask) const;
-  // Devices of the node that no claim holds, and that suit, less those that a claim holds there and
-  // that are gone.
+  // Devices of the node that no claim holds, and that suit; less those that claims hold and that
+  // the node has no more (docs/dra.md).
   [[nodiscard]] int64_t FreeOn(const std::string& node, const DeviceAsk& ask) const;
 
  private:

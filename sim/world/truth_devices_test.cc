@@ -120,6 +120,22 @@ TEST_F(TruthDevicesTest, FreeDevicesOfANodeArePartOfWhatFits) {
   EXPECT_TRUE(truth_.FitsNow(Waiting("p")));
 }
 
+// docs/dra.md: it counts against the devices that are left.
+TEST_F(TruthDevicesTest, ADeviceThatIsGoneTakesThePlaceOfAnother) {
+  Node("n", 3);
+  Pod("p", 1);
+  Pod("q", 1);
+  Allocate("p", "n", {"dev2"});
+  EXPECT_EQ(truth_.devices().FreeOn("n", Claim("q").ask), 2);
+  const auto shrink = [](Json& slice) {
+    slice["spec"]["devices"].erase(2);
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(
+      server_.Modify(ResourceType::kResourceSlices, "", "n-sim.example.com", shrink, "test").ok());
+  EXPECT_EQ(truth_.devices().FreeOn("n", Claim("q").ask), 1);
+}
+
 TEST_F(TruthDevicesTest, ASharedClaimDecidesTheNode) {
   Node("n", 1);
   Node("m", 0);
