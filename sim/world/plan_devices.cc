@@ -174,7 +174,7 @@ class Devices : PlanDice {
     At(0, "device-class").With("name", "corner-lots").With("model", kCornerModel);
     Job(kSecond, "corner-lots", "corner-lots")
         .With("pods", 290)
-        .With("gap_ms", 300)
+        .With("gap_ms", 600)
         .With("cpu", 200)
         .With("grouping", "none")
         .With("claim", "own")
