@@ -65,6 +65,16 @@ build() {
 # flags_of PATCH: the words of its line "# simtest: ...".
 flags_of() { sed -n 's/^# simtest: *//p' "$1" | head -1; }
 
+# judged_by PATCH FLAG...: the patch, and the plan that its flags name.
+judged_by() {
+  cat "$1"
+  while (($# > 1)); do
+    shift
+    [[ $1 == --plan ]] && cat "$base/$2"
+  done
+  return 0
+}
+
 # touched PATCH: the files that it changes, a line each.
 touched() { sed -n 's|^+++ b/||p' "$1"; }
 
@@ -197,7 +207,7 @@ lane() {
   while patch=$(take_patch) && [[ -n $patch ]]; do
     name=$(basename "$patch" .patch)
     read -r -a words <<<"$(flags_of "$patch")"
-    key=$program-$(sha256sum "$patch" | cut -c1-16)
+    key=$program-$(judged_by "$patch" "${words[@]}" | sha256sum | cut -c1-16)
     if failure=$(remembered "$key" "${words[@]}"); then
       if [[ -n ${failure#0|} ]]; then
         echo "$name found at seed ${failure%%|*}: ${failure#*|} (judged before)"
