@@ -144,8 +144,48 @@ TEST_F(VerdictWritesTest, AFailedWriteOfAnEarlierValueIsRepeatedAlthoughTheWatch
   EXPECT_EQ(again, 1);
 }
 
-TEST_F(VerdictWritesTest, WhatChangesWhileAWriteIsInFlightWaitsForItsAnswer) {
-  // What the write in flight comes to, and the writes that bring the former verdict back.
+// The former verdict is the desired one again while the write of another is in flight.
+class FormerVerdictTest : public VerdictWritesTest {
+ protected:
+  // Waits with one verdict, whose write is answered so, and is shown if `shown`; then a write of
+  // another is in flight.
+  void WriteTwo(const absl::Status& answer, bool shown) {
+    Begin();
+    Put(Waiting(0));
+    StepResult result = Step(1);
+    const auto writes = Of<model::SetPodUnschedulable>(result);
+    ASSERT_THAT(writes, SizeIs(1));
+    former_ = writes[0];
+    AnswerThe<model::SetPodUnschedulable>(result, answer);
+    if (shown) Put(Written(Waiting(0), former_));
+    ForgetQueue();
+    in_flight_ = Step(2);
+    for (int at = 3; Of<model::SetPodUnschedulable>(in_flight_).empty() && at < 9; ++at) {
+      in_flight_ = Step(at);
+    }
+    ASSERT_THAT(Of<model::SetPodUnschedulable>(in_flight_), SizeIs(1));
+  }
+  // The writes that bring the former verdict back after this answer.
+  int WritesAfter(const absl::Status& answer) {
+    Put(MakeQueue("q", "", kUnlimited, 1));
+    for (int at = 10; at < 20; ++at) EXPECT_THAT(Step(at).actions, IsEmpty());
+    AnswerThe<model::SetPodUnschedulable>(in_flight_, answer);
+    int writes = 0;
+    for (int at = 20; at < 100; ++at) {
+      const StepResult result = Step(at);
+      for (const auto& write : Of<model::SetPodUnschedulable>(result)) {
+        EXPECT_EQ(write.verdict_json, former_.verdict_json);
+        ++writes;
+      }
+      AnswerAll(result);
+    }
+    return writes;
+  }
+  model::SetPodUnschedulable former_;
+  StepResult in_flight_;
+};
+
+TEST_F(FormerVerdictTest, IsWrittenAgainUnlessTheOtherWasRefused) {
   const std::vector<std::pair<absl::Status, int>> cases = {
       {absl::OkStatus(), 1},
       {absl::UnavailableError("lost"), 1},
@@ -153,31 +193,31 @@ TEST_F(VerdictWritesTest, WhatChangesWhileAWriteIsInFlightWaitsForItsAnswer) {
       {absl::InternalError("refused"), 0},
   };
   for (const auto& [answer, writes] : cases) {
-    SCOPED_TRACE(answer.ToString());
-    Begin();
-    Put(Waiting(0));
-    StepResult result = Step(1);
-    const auto first = Of<model::SetPodUnschedulable>(result);
-    ASSERT_THAT(first, SizeIs(1));
-    AnswerAll(result);
-    Put(Written(Waiting(0), first[0]));
-    ForgetQueue();
-    result = Step(2);
-    ASSERT_THAT(Of<model::SetPodUnschedulable>(result), SizeIs(1));
-    Put(MakeQueue("q", "", kUnlimited, 1));
-    for (int at = 3; at < 20; ++at) ASSERT_THAT(Step(at).actions, IsEmpty());
-    AnswerThe<model::SetPodUnschedulable>(result, answer);
-    int again = 0;
-    for (int at = 20; at < 100; ++at) {
-      result = Step(at);
-      for (const auto& write : Of<model::SetPodUnschedulable>(result)) {
-        EXPECT_EQ(write.verdict_json, first[0].verdict_json);
-        ++again;
-      }
-      AnswerAll(result);
+    for (const bool shown : {true, false}) {
+      SCOPED_TRACE(absl::StrCat(answer.ToString(), shown ? ", shown" : ", not shown yet"));
+      WriteTwo(absl::OkStatus(), shown);
+      EXPECT_EQ(WritesAfter(answer), writes);
     }
-    EXPECT_EQ(again, writes);
   }
+}
+
+TEST_F(FormerVerdictTest, IsWrittenAgainIfItsOwnWriteIsInDoubt) {
+  WriteTwo(absl::UnavailableError("lost"), /*shown=*/false);
+  EXPECT_EQ(WritesAfter(absl::InternalError("refused")), 1);
+}
+
+TEST_F(VerdictWritesTest, TheFirstVerdictIsRepeatedUntilItIsAccepted) {
+  Put(Waiting(0));
+  int writes = 0;
+  for (int at = 1; at < 100; ++at) {
+    const StepResult result = Step(at);
+    const bool sent = !Of<model::SetPodUnschedulable>(result).empty();
+    if (sent) {
+      AnswerThe<model::SetPodUnschedulable>(
+          result, ++writes < 4 ? absl::InternalError("refused") : absl::OkStatus());
+    }
+  }
+  EXPECT_EQ(writes, 4);
 }
 
 // ---- conditions of groups' pods: 32 at once, then 100 a second

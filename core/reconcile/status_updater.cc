@@ -128,13 +128,6 @@ bool StatusUpdater::ShowsWritten(const state::Workload& workload, const Row& row
   return row.watch_tells && Shows(workload, row.written_hash, row.written_nominated);
 }
 
-// A refused write has changed nothing: if the watch had shown the one before it, the object has
-// what the watch shows. With several objects, some may have been written.
-bool StatusUpdater::HasDesiredStill(const state::Workload& workload, const Row& row) const {
-  return row.write.failed() && !row.write.in_doubt() && row.unshown.empty() &&
-         workload.is_group == IsAsGroup(workload) && Shows(workload, row.hash, row.nominated);
-}
-
 std::vector<std::string> StatusUpdater::Unshown(const state::Workload& workload,
                                                 const Row& row) const {
   std::vector<std::string> values = {ValueOf(row.written_hash, row.written_nominated)};
@@ -174,21 +167,19 @@ void StatusUpdater::Enqueue(state::WorkloadId id, Row& row) {
         return IsWaiting(state_.pod(pod)) && !row.pods.contains(state_.pod(pod).uid);
       });
   if (joined) row.written_reason.clear();
-  if (row.write.failed() && ShowsWritten(workload, row)) {
-    row.write.Settle();
-  } else if (HasDesiredStill(workload, row)) {
-    row.write.Settle();
-    row.written_hash = row.hash;
-    row.written_nominated = row.nominated;
-    row.written_reason = row.condition.reason;
-  }
-  const bool news = HasNews(row);
   const bool refresh = HasRefresh(row);
-  if (as_group && news && !refresh && !row.write.failed() && row.written_reason.empty()) {
+  if (as_group && row.written_reason.empty() && !refresh && !IsUnsure(row)) {
     // A former process wrote it.
     row.written_reason = row.condition.reason;
     row.tell_event = false;
-  } else if (news && !row.queued_news) {
+  }
+  const bool done = row.undone ? !HasNews(row) && !refresh : ShowsWritten(workload, row);
+  if (row.write.failed() && done) {
+    row.write.Settle();
+    row.undone = false;
+  }
+  const bool news = HasNews(row);
+  if (news && !row.queued_news) {
     row.queued_news = true;
     (row.written_reason.empty() ? firsts_ : news_).push_back(id);
   } else if (!news && refresh && !row.queued_refresh) {

@@ -19,8 +19,10 @@
 // comes, so that a verdict that changes again is written once. Clears go first. First verdicts go
 // before changed ones, but every fourth place is for a changed one.
 //
-// A write that was refused, or whose outcome is unknown, is repeated after a pause that doubles
-// (base/write_attempts.h), unless the watch has shown by then that it was done. Writes that failed
+// A write that was refused has changed nothing: what is written is again what was before it. Such a
+// write, and one whose outcome is unknown, is repeated after a pause that doubles
+// (base/write_attempts.h) if it is still due: the watch may show by then that it was done, or the
+// former verdict may be the desired one again. Writes that failed
 // several times in a row are repeated at kRepeatsPerSecond together. What the watch shows is not
 // believed if it may be from before the write: the same verdict was written or shown earlier, and
 // the watch has not shown what was written between them.
@@ -143,6 +145,13 @@ class StatusUpdater {
     size_t news = kNone, refresh = kNone;  // wait for the pace of news, and of refreshes
   };
   enum class PodWrite : uint8_t { kNone, kNow, kNews, kRefresh };
+  // What a row returns to if its write is refused: nothing was done.
+  struct Former {
+    std::string hash, nominated, reason;
+    bool watch_tells = true;
+    std::vector<std::string> unshown;
+    absl::flat_hash_map<std::string, Condition> pods;  // of a missing group
+  };
   struct Row {
     bool is_group = false;
     std::string ns, name, uid;  // ids are reused: this identifies the row's workload
@@ -158,6 +167,9 @@ class StatusUpdater {
     bool watch_tells = true;  // if the watch shows that write, it was done
     // Values that the watch may show still, of before that write.
     std::vector<std::string> unshown;
+    std::unique_ptr<Former> former;  // before the write in flight; null: it may be done in part
+    // The last write was refused: what is written is what was before it.
+    bool undone = false;
     absl::flat_hash_map<std::string, Condition> pods;  // of a group, by uid
     WriteAttempts conditions;                          // of these
     size_t unanswered_conditions = 0;
@@ -216,8 +228,6 @@ class StatusUpdater {
                            absl::string_view nominated) const;
   // True if the watch shows the last write, and may be believed.
   [[nodiscard]] bool ShowsWritten(const state::Workload& workload, const Row& row) const;
-  // True if the last write was refused, and the object has what is desired by now without it.
-  [[nodiscard]] bool HasDesiredStill(const state::Workload& workload, const Row& row) const;
   // Nothing is written until the answer is there, or the pause after a failure is over.
   static bool AwaitsAnswer(const Row& row, absl::Time now) {
     return row.write.in_flight() || row.write.Pauses(now);
@@ -227,9 +237,11 @@ class StatusUpdater {
                                                  const Row& row) const;
   // Call it before another value is written than the last one.
   void NoteUnshown(const state::Workload& workload, Row& row) const;
-  // Something differs from the last write, or that write failed.
+  // The last write failed, and may have been done or not.
+  static bool IsUnsure(const Row& row) { return row.write.failed() && !row.undone; }
+  // Something differs from the last write, or that one may not have been done.
   static bool HasNews(const Row& row) {
-    return row.write.failed() || row.written_reason != row.condition.reason ||
+    return IsUnsure(row) || row.written_reason != row.condition.reason ||
            row.written_nominated != row.nominated;
   }
   static bool HasRefresh(const Row& row) { return row.written_hash != row.hash; }
@@ -265,6 +277,8 @@ class StatusUpdater {
   [[nodiscard]] Row* RowAt(state::WorkloadId id) const {
     return id < rows_.size() ? rows_[id].get() : nullptr;
   }
+  static void Remember(const state::Workload& workload, Row& row);
+  static void Undo(Row& row);
   // Answers to a row: its write, or one of its conditions.
   void RowAnswered(const Ticket& ticket, Outcome outcome, absl::Time now);
   void ConditionAnswered(const Ticket& ticket, Outcome outcome, absl::Time now);

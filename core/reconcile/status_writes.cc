@@ -183,8 +183,33 @@ void StatusUpdater::EmitChange(const state::Workload& workload, const Row& row) 
   send_({0, std::move(event)});
 }
 
+void StatusUpdater::Remember(const state::Workload& workload, Row& row) {
+  row.undone = false;
+  row.former = row.write.in_doubt() ? nullptr : std::make_unique<Former>();
+  if (row.former == nullptr) return;
+  *row.former = {.hash = row.written_hash,
+                 .nominated = row.written_nominated,
+                 .reason = row.written_reason,
+                 .watch_tells = row.watch_tells,
+                 .unshown = row.unshown,
+                 .pods = {}};
+  if (workload.is_group && !IsAsGroup(workload)) row.former->pods = row.pods;
+}
+
+void StatusUpdater::Undo(Row& row) {
+  const std::unique_ptr<Former> former = std::move(row.former);
+  row.undone = true;
+  row.written_hash = std::move(former->hash);
+  row.written_nominated = std::move(former->nominated);
+  row.written_reason = std::move(former->reason);
+  row.watch_tells = former->watch_tells;
+  row.unshown = std::move(former->unshown);
+  for (auto& [uid, condition] : former->pods) row.pods[uid] = std::move(condition);
+}
+
 void StatusUpdater::Write(state::WorkloadId id, Row& row, absl::Time now) {
   const state::Workload& workload = state_.workload(id);
+  Remember(workload, row);
   const bool same = row.written_hash == row.hash && row.written_nominated == row.nominated;
   if (!same) NoteUnshown(workload, row);
   row.written_hash = row.hash;
@@ -207,7 +232,10 @@ void StatusUpdater::Write(state::WorkloadId id, Row& row, absl::Time now) {
       ++row.unanswered;
       WritePod(pod, row, /*whole=*/true, ticket);
     }
-    if (row.unanswered == 0) row.write.Answered(Outcome::kDone, now, kRules);
+    if (row.unanswered == 0) {
+      row.write.Answered(Outcome::kDone, now, kRules);
+      row.former.reset();
+    }
     ForgetGonePods(workload, row);
   }
   if (std::exchange(row.tell_event, false) && settings_.emit_events) EmitChange(workload, row);
@@ -255,7 +283,10 @@ bool StatusUpdater::Answered(uint64_t action_id, const absl::Status& status, abs
 void StatusUpdater::RowAnswered(const Ticket& ticket, Outcome outcome, absl::Time now) {
   Row* row = RowAt(ticket.id);
   if (row == nullptr || row->written_as != ticket.serial) return;  // another write followed it
-  if (PartAnswered(*row, row->write, row->unanswered, ticket, outcome, now)) {
+  if (outcome != Outcome::kRefused) row->former.reset();
+  const bool failed = PartAnswered(*row, row->write, row->unanswered, ticket, outcome, now);
+  if (row->unanswered == 0 && row->former != nullptr) Undo(*row);
+  if (failed) {
     row->queued_news = row->queued_refresh = true;  // in no lane until then
   } else if (row->write.accepted() && IsRowOf(*row, state_.workload(ticket.id))) {
     // What has changed meanwhile has waited for the answer.
