@@ -27,7 +27,7 @@ bool ReadsTheSame(const model::ResourceClaim& a, const model::ResourceClaim& b) 
          a.meta.deletion.has_value() == b.meta.deletion.has_value() && a.requests == b.requests &&
          a.constraints == b.constraints && a.config == b.config && a.allocated == b.allocated &&
          a.devices == b.devices && a.node_terms == b.node_terms && a.invalid == b.invalid &&
-         consumers(a) == consumers(b);
+         a.reserved_for_others == b.reserved_for_others && consumers(a) == consumers(b);
 }
 
 }  // namespace
@@ -113,7 +113,10 @@ void DeviceAllocator::RebuildNode(const std::string& node) {
   devices.erase(std::unique(devices.begin(), devices.end(),
                             [](const auto& a, const auto& b) { return a.key == b.key; }),
                 devices.end());
-  for (const NodeDevice& device : devices) node_of_[device.key] = node;
+  for (NodeDevice& device : devices) {
+    node_of_[device.key] = node;
+    for (const auto& [name, demand] : demands_) device.suits[demand.index] = demand.Suits(device);
+  }
   if (devices.empty()) {
     inventory_.erase(node);
   } else {
@@ -123,32 +126,62 @@ void DeviceAllocator::RebuildNode(const std::string& node) {
 
 void DeviceAllocator::UpsertClass(const model::DeviceClass& device_class) {
   classes_[device_class.meta.name] = device_class;
-  for (auto& [name, demand] : demands_) RefreshDemand(demand);
+  RefreshDemandsOf(device_class.meta.name);
 }
 
 void DeviceAllocator::RemoveClass(absl::string_view name) {
   const auto it = classes_.find(name);
   if (it == classes_.end()) return;
   classes_.erase(it);
-  for (auto& [demand_name, demand] : demands_) RefreshDemand(demand);
+  RefreshDemandsOf(name);
+}
+
+void DeviceAllocator::RefreshDemandsOf(absl::string_view device_class) {
+  for (auto& [name, demand] : demands_) {
+    if (demand.device_class == device_class) RefreshDemand(demand);
+  }
+}
+
+bool DeviceAllocator::Demand::Suits(const NodeDevice& device) const {
+  return usable &&
+         std::all_of(selectors.begin(), selectors.end(), [&](const DeviceSelector& selector) {
+           return selector.Matches(device.driver, device.device);
+         });
 }
 
 void DeviceAllocator::RefreshDemand(Demand& demand) {
-  demand.selectors.clear();
-  demand.usable = false;
-  const auto found = classes_.find(demand.device_class);
-  if (found == classes_.end() || !found->second.invalid.empty()) return;
-  for (const std::vector<std::string>* texts : {&demand.texts, &found->second.selectors}) {
-    for (const std::string& text : *texts) {
-      absl::StatusOr<DeviceSelector> selector = DeviceSelector::Parse(text);
-      if (!selector.ok()) return;
-      demand.selectors.push_back(*std::move(selector));
+  const auto read = [&] {
+    demand.selectors.clear();
+    const auto found = classes_.find(demand.device_class);
+    if (found == classes_.end() || !found->second.invalid.empty()) return false;
+    for (const std::vector<std::string>* texts : {&demand.texts, &found->second.selectors}) {
+      for (const std::string& text : *texts) {
+        absl::StatusOr<DeviceSelector> selector = DeviceSelector::Parse(text);
+        if (!selector.ok()) return false;
+        demand.selectors.push_back(*std::move(selector));
+      }
     }
+    return true;
+  };
+  demand.usable = read();
+  for (auto& [node, devices] : inventory_) {
+    for (NodeDevice& device : devices) device.suits[demand.index] = demand.Suits(device);
   }
-  demand.usable = true;
+}
+
+void DeviceAllocator::AddDemand(const std::string& name, const model::DeviceRequest& option) {
+  ++demand_version_;
+  Demand& demand = demands_[name];
+  demand.device_class = option.device_class;
+  demand.texts = option.selectors;
+  while (taken_[demand.index]) ++demand.index;
+  taken_.set(demand.index);
+  RefreshDemand(demand);
 }
 
 absl::Status DeviceAllocator::CheckRequest(const model::DeviceRequest& request) const {
+  const auto known = demands_.find(DemandName(request));
+  if (known != demands_.end() && known->second.usable) return absl::OkStatus();
   const auto device_class = classes_.find(request.device_class);
   if (device_class == classes_.end()) {
     return absl::NotFoundError(absl::StrCat("device class ", request.device_class, kDoesNotExist));
@@ -207,11 +240,7 @@ absl::StatusOr<std::vector<RequestDemand>> DeviceAllocator::DemandsOf(
       const std::string name = DemandName(option);
       if (demands_.contains(name)) continue;
       if (demands_.size() + shapes_.size() >= kMaxDemands) return full();
-      ++demand_version_;
-      Demand& demand = demands_[name];
-      demand.device_class = option.device_class;
-      demand.texts = option.selectors;
-      RefreshDemand(demand);
+      AddDemand(name, option);
     }
   }
   for (const RequestDemand& demand : out) {
@@ -240,6 +269,9 @@ bool DeviceAllocator::ForgetUnused(const std::set<std::string>& used) {
     if (kept.contains(name)) keep(shape);
   }
   const auto unused = [&](const auto& entry) { return !kept.contains(entry.first); };
+  for (const auto& entry : demands_) {
+    if (unused(entry)) taken_.reset(entry.second.index);
+  }
   const size_t forgotten = std::erase_if(demands_, unused) + std::erase_if(shapes_, unused);
   if (forgotten > 0) ++demand_version_;
   return forgotten > 0;
@@ -260,17 +292,9 @@ bool DeviceAllocator::KnowsAll(absl::string_view node) const {
   });
 }
 
-bool DeviceAllocator::Satisfies(const NodeDevice& device, const std::string& demand) const {
-  return device.device.unusable.empty() && Matches(device, demand);
-}
-
-bool DeviceAllocator::Matches(const NodeDevice& device, const std::string& demand) const {
+size_t DeviceAllocator::IndexOf(absl::string_view demand) const {
   const auto it = demands_.find(demand);
-  return it != demands_.end() && it->second.usable &&
-         std::all_of(it->second.selectors.begin(), it->second.selectors.end(),
-                     [&](const DeviceSelector& selector) {
-                       return selector.Matches(device.driver, device.device);
-                     });
+  return it == demands_.end() ? kMaxDemands : it->second.index;
 }
 
 std::vector<std::pair<std::string, int64_t>> DeviceAllocator::CountDevices(
@@ -282,11 +306,11 @@ std::vector<std::pair<std::string, int64_t>> DeviceAllocator::CountDevices(
     const int64_t claims = CountClaims(*this, node, shape);
     if (claims > 0) counts.emplace_back(name, shape.weight * claims);
   }
-  for (const auto& entry : demands_) {
+  for (const auto& [name, demand] : demands_) {
     const auto count = std::count_if(devices.begin(), devices.end(), [&](const NodeDevice& device) {
-      return Satisfies(device, entry.first);
+      return device.device.unusable.empty() && device.suits[demand.index];
     });
-    if (count > 0) counts.emplace_back(entry.first, count);
+    if (count > 0) counts.emplace_back(name, count);
   }
   return counts;
 }

@@ -12,6 +12,7 @@
 // Thread-safety: the state's. Complexity: a change costs the devices of the nodes that it names.
 #pragma once
 
+#include <bitset>
 #include <functional>
 #include <map>
 #include <set>
@@ -32,10 +33,14 @@ namespace fairlead::state {
 // How texts about objects that do not exist end.
 inline constexpr char kDoesNotExist[] = " does not exist";
 
+// Tenants write claims and so decide how many demands there are. Each costs a number on every node.
+inline constexpr size_t kMaxDemands = 256;
+
 struct NodeDevice {
   std::string driver, pool;
   model::Device device;
-  std::string key;  // "driver/pool/device": unique in the cluster
+  std::string key;                      // "driver/pool/device": unique in the cluster
+  std::bitset<kMaxDemands> suits = {};  // by DeviceAllocator::IndexOf: what a demand matches
 };
 
 struct RequestDemand {
@@ -54,10 +59,6 @@ struct ClaimRow {
 
 class DeviceAllocator {
  public:
-  // Tenants write claims and so decide how many demands there are. Each costs a number on every
-  // node.
-  static constexpr size_t kMaxDemands = 256;
-
   // `moved` is told of each node of which a claim has just taken, or given back, devices.
   using Moved = std::function<void(ClaimId claim, absl::string_view node)>;
   explicit DeviceAllocator(Moved moved) : moved_(std::move(moved)) {}
@@ -84,10 +85,9 @@ class DeviceAllocator {
   [[nodiscard]] uint64_t demand_version() const { return demand_version_; }
   // Null if it is not known. Valid until the next ForgetUnused().
   [[nodiscard]] const ClaimShape* FindShape(absl::string_view name) const;
-  // Whether the class and the selectors of a demand suit the device, and whether it is given out
-  // for it too.
-  [[nodiscard]] bool Matches(const NodeDevice& device, const std::string& demand) const;
-  [[nodiscard]] bool Satisfies(const NodeDevice& device, const std::string& demand) const;
+  // In NodeDevice::suits, where it says whether the class and the selectors of the demand suit the
+  // device; kMaxDemands if the demand is not known. Found out once, when either becomes known.
+  [[nodiscard]] size_t IndexOf(absl::string_view demand) const;
   // Whether every slice of the pools that name the node is there and understood.
   [[nodiscard]] bool KnowsAll(absl::string_view node) const;
   // {demand, devices of the node that satisfy it} and {shape, its weight times the claims that the
@@ -140,6 +140,8 @@ class DeviceAllocator {
     std::vector<std::string> texts;
     std::vector<DeviceSelector> selectors;  // of the request, and of the class as it is now
     bool usable = false;
+    size_t index = 0;
+    [[nodiscard]] bool Suits(const NodeDevice& device) const;
   };
   using PoolKey = std::pair<std::string, std::string>;  // driver, pool
   struct Pool {
@@ -149,7 +151,10 @@ class DeviceAllocator {
   };
 
   [[nodiscard]] absl::Status CheckRequest(const model::DeviceRequest& request) const;
+  void AddDemand(const std::string& name, const model::DeviceRequest& option);
+  // Reads the selectors again, and looks at all devices.
   void RefreshDemand(Demand& demand);
+  void RefreshDemandsOf(absl::string_view device_class);
   // Reads the devices of a pool again; the nodes of all its slices.
   std::set<std::string> RefreshPool(const PoolKey& key);
   void RebuildNode(const std::string& node);
@@ -168,6 +173,7 @@ class DeviceAllocator {
   std::vector<const std::string*> keys_;  // of claims_, by ClaimRow::id
   std::vector<ClaimId> free_ids_;
   std::map<std::string, Demand, std::less<>> demands_;
+  std::bitset<kMaxDemands> taken_;  // Demand::index
   std::map<std::string, ClaimShape, std::less<>> shapes_;
   std::map<std::string, std::vector<NodeDevice>, std::less<>> inventory_;  // by node
   absl::flat_hash_map<std::string, std::string> node_of_, holder_of_;      // by device key

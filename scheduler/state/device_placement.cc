@@ -59,8 +59,9 @@ class Question {
     ChoiceOption option;
     option.count = asked.count;
     int64_t matching = 0;
-    for (size_t i = 0; i < devices_.size(); ++i) {
-      if (!book_.Matches(devices_[i], asked.demand)) continue;
+    const size_t demand = book_.IndexOf(asked.demand);
+    for (size_t i = 0; demand < kMaxDemands && i < devices_.size(); ++i) {
+      if (!devices_[i].suits[demand]) continue;
       ++matching;
       if (free_[i] && devices_[i].device.unusable.empty()) {
         option.devices.push_back(static_cast<int>(i));

@@ -227,7 +227,7 @@ TEST_F(DeviceSelectorsTest, AreForgottenWithTheirClaims) {
 }
 
 TEST_F(DeviceSelectorsTest, WhatIsRefusedForTooManyIsLookedAtAgain) {
-  const int most = static_cast<int>(DeviceAllocator::kMaxDemands);
+  const int most = static_cast<int>(kMaxDemands);
   for (int i = 0; i <= most; ++i) Add(i);
   EXPECT_NE(ProblemOf(most), "");
   EXPECT_EQ(ProblemOf(most - 1), "");
