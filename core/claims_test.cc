@@ -182,7 +182,9 @@ TEST_F(ClaimsTest, ADefiniteNoSendsThePodBackAndItFollowsTheClaimElsewhere) {
   EXPECT_THAT(events[0].note, HasSubstr("allocated otherwise"));
   // Another process's allocation, on the other node.
   AllocateOn("n2", write);
-  write.pods = {{"foreign", "foreign-uid"}};
+  const model::Pod foreign = OnNode(Pod("foreign", {"c"}), "n2");
+  write.pods = {{"foreign", foreign.meta.uid}};
+  Put(foreign);
   Put(Stored(write, 7));
   const model::ReserveClaim follows = TheWrite(Step(10));
   EXPECT_FALSE(follows.allocate);

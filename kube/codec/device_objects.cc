@@ -322,11 +322,14 @@ void ReadClaimStatus(JsonReader& reader, JsonValue value, const FieldPath& path,
     if (key == "reservedFor") {
       reader.Items(v, at, [&](size_t i, JsonValue item) {
         const FieldPath consumer = at.Item(i);
-        reader.Fields(item, consumer, [&](absl::string_view field, JsonValue uid) {
+        std::string resource;
+        reader.Fields(item, consumer, [&](absl::string_view field, JsonValue text) {
           if (field == "uid") {
-            reader.String(uid, consumer.Field(field), out.reserved_for.emplace_back());
+            reader.String(text, consumer.Field(field), out.reserved_for.emplace_back());
           }
+          if (field == "resource") reader.String(text, consumer.Field(field), resource);
         });
+        if (resource != "pods") out.reserved_for_others = true;
       });
     }
   });

@@ -193,6 +193,16 @@ TEST(DeviceObjects, AnAllocationSaysWhereItCanBeUsed) {
   EXPECT_TRUE(claim.node_terms[0].Matches({{"zone", "z1"}}, "n"));
   EXPECT_FALSE(claim.node_terms[0].Matches({{"zone", "z2"}}, "n"));
   EXPECT_THAT(claim.reserved_for, ElementsAre("u"));
+  EXPECT_FALSE(claim.reserved_for_others);
+}
+
+TEST(DeviceObjects, AClaimMayBeReservedForWhatIsNoPod) {
+  const auto claim = Decode<model::ResourceClaim>(
+      Doc("ResourceClaim", R"("status":{"allocation":{},"reservedFor":[)"
+                           R"({"resource":"pods","name":"p","uid":"u"},)"
+                           R"({"apiGroup":"x.io","resource":"gangs","name":"g","uid":"v"}]})"));
+  EXPECT_THAT(claim.reserved_for, ElementsAre("u", "v"));
+  EXPECT_TRUE(claim.reserved_for_others);
 }
 
 TEST(DeviceObjects, StatusSurvivesWritingAndReading) {

@@ -116,6 +116,7 @@ struct ResourceClaim {
   // anywhere.
   std::vector<NodeSelectorTerm> node_terms;
   std::vector<std::string> reserved_for;  // uids, in the order of the object
+  bool reserved_for_others = false;       // one of these is no pod
   std::string invalid;
 };
 

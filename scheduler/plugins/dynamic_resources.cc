@@ -21,8 +21,27 @@ using state::NodeDevice;
 constexpr char kNotHere[] = "resourceclaim not available on the node";
 constexpr char kTooMany[] = "resourceclaim has too many ways to choose devices of the node";
 
+bool IsReservedFor(const ClaimRow& row, const state::PodRecord& pod) {
+  const std::vector<std::string>& reserved = row.object.reserved_for;
+  return std::find(reserved.begin(), reserved.end(), pod.uid) != reserved.end();
+}
+
+// Do all pods that the claim is reserved for terminate, or are they gone? Then it will be freed,
+// and its devices may be promised to others already. The pod that its controller has made in the
+// place of an evicted one must not join it: the devices would never be free, and the eviction would
+// be repeated.
+bool IsBeingLeft(const Context& context, const ClaimRow& row) {
+  if (row.object.reserved_for.empty() || row.object.reserved_for_others) return false;
+  return std::all_of(row.consumers.begin(), row.consumers.end(), [&](state::PodId id) {
+    const state::PodRecord& pod = context.state.pod(id);
+    if (pod.status == state::PodStatus::kReleasing || state::IsFinished(pod.status)) return true;
+    return !state::HoldsNode(pod.status) && !IsReservedFor(row, pod);
+  });
+}
+
 // Is the claim held on the node, or will be where the pod may wait for that?
 bool HeldOn(const Context& context, const ClaimRow& row, const state::NodeInfo& node) {
+  if (context.capacity == Capacity::kNow && IsBeingLeft(context, row)) return false;
   if (row.object.allocated && !row.object.node_terms.empty()) {
     return std::any_of(row.object.node_terms.begin(), row.object.node_terms.end(),
                        [&](const model::NodeSelectorTerm& term) {
@@ -40,6 +59,7 @@ bool HeldOn(const Context& context, const ClaimRow& row, const state::NodeInfo& 
 // Does the claim controller free the claim, which no live pod names? It takes its time after the
 // last pod is gone, and until then the devices are promised as those of a terminating pod are.
 bool IsBeingFreed(const model::ResourceClaim& claim) {
+  if (claim.reserved_for_others) return false;
   return claim.meta.deletion.has_value() || !claim.reserved_for.empty() ||
          std::any_of(claim.meta.owners.begin(), claim.meta.owners.end(),
                      [](const auto& owner) { return owner.controller && owner.kind == "Pod"; });
@@ -52,14 +72,19 @@ bool CanHave(const Context& context, Capacity capacity, const NodeDevice& device
   const std::string* holder = book.HolderOf(device.key);
   if (holder == nullptr) return true;
   if (capacity != Capacity::kFuture) return false;
-  // Promised another place in this cycle, or terminating: it gives back what it holds.
-  const ClaimRow* row = book.Find(*holder);
-  if (row->consumers.empty()) return IsBeingFreed(row->object);
-  return std::all_of(row->consumers.begin(), row->consumers.end(), [&](state::PodId id) {
-    const state::PodStatus status = context.state.pod(id).status;
-    return status == state::PodStatus::kReleasing || status == state::PodStatus::kPipelined ||
-           state::IsFinished(status);
-  });
+  const ClaimRow& row = *book.Find(*holder);
+  bool left = false;
+  for (const state::PodId id : row.consumers) {
+    const state::PodRecord& pod = context.state.pod(id);
+    // Promised another place in this cycle, or terminating: it gives back what it holds.
+    if (pod.status == state::PodStatus::kReleasing || pod.status == state::PodStatus::kPipelined ||
+        state::IsFinished(pod.status)) {
+      left = true;
+    } else if (pod.node != state::kNoId || IsReservedFor(row, pod)) {
+      return false;
+    }
+  }
+  return left || IsBeingFreed(row.object);
 }
 
 // What pods that are promised room on the node ask for by claims. Demands of different selectors

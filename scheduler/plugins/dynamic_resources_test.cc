@@ -113,6 +113,51 @@ TEST_F(DynamicResourcesTest, AClaimOfOthersIsNotJoinedWhereItsDevicesArePromised
   EXPECT_EQ(Why(*plugin_, "n0", Capacity::kFuture), kNotHere);
 }
 
+// A pod that is made in the place of an evicted one must not keep the claim from being freed.
+TEST_F(DynamicResourcesTest, AClaimThatAllLeaveIsNotJoined) {
+  model::ResourceClaim shared =
+      Allocated(MakeClaim("shared", 2, "first"), "n0", {"0", "1"}, "nic.io");
+  shared.reserved_for = {"uid-ns-r1", "uid-ns-r2"};
+  state_.UpsertDeviceObject(shared);
+  Runs("r1", "n0", "shared", /*ends=*/true);
+  Runs("r2", "n0", "shared");
+  Wait("shared");
+  EXPECT_EQ(Why(*plugin_, "n0"), "");
+  Runs("r2", "n0", "shared", /*ends=*/true);
+  EXPECT_EQ(Why(*plugin_, "n0"), kNotHere);
+  EXPECT_EQ(Why(*plugin_, "n0", Capacity::kEmpty), "");
+  for (const char* name : {"r1", "r2"}) state_.RemovePod("ns", name, "");
+  EXPECT_EQ(Why(*plugin_, "n0"), kNotHere);
+  shared.reserved_for_others = true;  // nothing says that they leave
+  state_.UpsertDeviceObject(shared);
+  EXPECT_EQ(Why(*plugin_, "n0"), "");
+  shared.reserved_for_others = false;
+  shared.reserved_for.clear();
+  state_.UpsertDeviceObject(shared);
+  EXPECT_EQ(Why(*plugin_, "n0"), "");
+}
+
+// Its own pods may wait for it already.
+TEST_F(DynamicResourcesTest, DevicesOfAClaimThatAllLeaveAreComingForOthers) {
+  model::ResourceClaim shared =
+      Allocated(MakeClaim("shared", 2, "first"), "n0", {"0", "1"}, "nic.io");
+  shared.reserved_for = {"uid-ns-r1"};
+  state_.UpsertDeviceObject(shared);
+  Runs("r1", "n0", "shared", /*ends=*/true);
+  model::Pod successor = PodBuilder("ns", "successor");
+  successor.spec.resource_claims = {"shared"};
+  AddPod(successor);
+  state_.UpsertDeviceObject(MakeClaim("c", 2, "nic"));
+  Wait("c");
+  EXPECT_EQ(Why(*plugin_, "n0"), kNotHere);
+  EXPECT_EQ(Why(*plugin_, "n0", Capacity::kFuture), "");
+  state_.RemovePod("ns", "r1", "");
+  EXPECT_EQ(Why(*plugin_, "n0", Capacity::kFuture), "");
+  shared.reserved_for = {"uid-ns-successor"};
+  state_.UpsertDeviceObject(shared);
+  EXPECT_EQ(Why(*plugin_, "n0", Capacity::kFuture), kNotHere);
+}
+
 TEST_F(DynamicResourcesTest, AllIsRefusedWhileOneDeviceIsHeld) {
   state_.UpsertDeviceObject(Allocated(MakeClaim("held", 1, "nic"), "n0", {"1"}, "nic.io"));
   state_.UpsertDeviceObject(model::testing::AllOf(MakeClaim("c", 1, "nic")));

@@ -99,11 +99,7 @@ class Devices : PlanDice {
     } else {
       job.With("run", random_.Between(3, 25));
     }
-    if (kind >= 4) {
-      job.With("class", "build");  // nothing evicts it: docs/known-issues.md
-    } else if (OneIn(4)) {
-      job.With("class", OneIn(2) ? "train" : "high");
-    }
+    if (OneIn(4)) job.With("class", OneIn(2) ? "train" : "high");
   }
 
   // It may come back, with another minimum.
@@ -201,7 +197,6 @@ class Devices : PlanDice {
         .With("group", "corner-gone")
         .With("claim", "shared")
         .With("claim_queue", "corner-of-pod")
-        .With("class", "build")
         .With("device_class", "gpu.nvidia.com")
         .With("run", kForever);
     const int64_t gone = at + random_.Between(5, 30) * kSecond;
