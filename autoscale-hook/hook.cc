@@ -15,6 +15,7 @@
 #include "autoscale-hook/machines/surplus.h"
 #include "autoscale-hook/planner/offers.h"
 #include "autoscale-hook/planner/plan_bonds.h"
+#include "autoscale-hook/provisioning/failure.h"
 #include "base/hash.h"
 #include "scheduler/model/api_names.h"
 
@@ -57,6 +58,11 @@ bool IsOurName(const std::string& name) {
   return absl::StartsWith(name, "fl-") && std::all_of(name.begin(), name.end(), [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
          });
+}
+
+Outcome LaunchOutcome(const absl::Status& answer) {
+  if (IsUnknownOutcome(answer)) return Outcome::kUnknown;
+  return ClassifyFailure(answer).has_value() ? Outcome::kRefused : Outcome::kDone;
 }
 
 }  // namespace
@@ -475,6 +481,7 @@ void Hook::Impl::OnProviderResult(const ProviderCall& call, const absl::Status& 
   if (machine == nullptr || (!machine->seen() && !machine->lost)) return;
   ledger_.Changed();
   if (call.launch) {
+    machine->launch.Answered(LaunchOutcome(status), now, kLaunchRules);
     machine->launch_answer = status;
     if (status.ok()) ledger_.SetProviderId(*machine, machine_id);
     return;

@@ -387,7 +387,7 @@ TEST_F(TwoMachinesTest, MachineWithoutANodeIsEndedWhileAnotherServes) {
 // ---- a machine whose id is not known
 
 TEST_F(IdentityTest, ProviderThatTellsTheIdInsteadOfEndingIsAskedByTheId) {
-  Buy();
+  BuyLaunched();
   nodes_.at(TheName()).needed = false;
   StepAndApply();
   now_ += options_.cancel_after;

@@ -30,8 +30,31 @@ TEST_F(HookTest, RegisteredButNeverUsableIsRemovedOnlyBehindItsTaint) {
   EXPECT_EQ(All<model::TerminateNode>(StepAndApply()).size(), 1u);
 }
 
+// The call might reach the provider after the end of the machine.
+TEST_F(HookTest, AMachineIsNotEndedWhileItsLaunchHasNoAnswer) {
+  for (const bool answered : {true, false}) {
+    SCOPED_TRACE(answered);
+    Buy();
+    nodes_.at(TheName()).needed = false;
+    StepAndApply();
+    now_ += options_.cancel_after;
+    StepAndApply();
+    ASSERT_EQ(ThePhase(), Phase::kDraining);
+    EXPECT_TRUE(All<model::TerminateNode>(StepAndApply()).empty());
+    if (answered) {
+      Answer(true, absl::OkStatus());
+    } else {
+      now_ += absl::Minutes(1);
+    }
+    EXPECT_EQ(All<model::TerminateNode>(StepAndApply()).size(), 1u);
+    Answer(false, absl::OkStatus());
+    StepAndApply();
+    EXPECT_TRUE(requests_.empty());
+  }
+}
+
 TEST_F(HookTest, VanishedDemandCancelsTheOrder) {
-  Buy();
+  BuyLaunched();
   nodes_.at(TheName()).needed = false;
   StepAndApply();
   EXPECT_EQ(The().unneeded_since, now_);
@@ -84,7 +107,7 @@ TEST_F(HookTest, DrainingAfterARestartTerminatesAgainUnlessNeeded) {
 }
 
 TEST_F(HookTest, CancelledNodeThatRegistersIsRemovedBehindItsTaint) {
-  Buy();
+  BuyLaunched();
   nodes_.at(TheName()).needed = false;
   StepAndApply();
   now_ += options_.cancel_after;

@@ -44,19 +44,14 @@ bool TakeLaunchAnswer(MachineView& view, StepContext& context) {
   Machine& machine = *view.machine;
   if (!machine.launch_answer.has_value()) return false;
   const absl::Status answer = *std::exchange(machine.launch_answer, std::nullopt);
-  WriteAttempts& launch = machine.launch;
-  const bool in_doubt = launch.in_doubt();
   if (IsUnknownOutcome(answer)) {
-    launch.Answered(Outcome::kUnknown, context.now, kLaunchRules);
-    machine.desired.message = ShortMessage(absl::StrCat(
-        "LaunchNode: outcome unknown, attempts: ", launch.failures(), ": ", answer.message()));
+    machine.desired.message = ShortMessage(
+        absl::StrCat("LaunchNode: outcome unknown, attempts: ", machine.launch.failures(), ": ",
+                     answer.message()));
     return false;
   }
-  const std::optional<FailureClass> failure = ClassifyFailure(answer);
-  launch.Answered(failure.has_value() ? Outcome::kRefused : Outcome::kDone, context.now,
-                  kLaunchRules);
-  if (failure.has_value()) {
-    Fail(view, context, *failure, in_doubt, answer.message());
+  if (const std::optional<FailureClass> failure = ClassifyFailure(answer)) {
+    Fail(view, context, *failure, machine.launch.in_doubt(), answer.message());
     return true;
   }
   if (!machine.desired.launched_at.has_value()) machine.desired.launched_at = context.now;

@@ -221,6 +221,7 @@ TEST_F(NodeListsTest, AListThatBeganBeforeTheDecisionProvesNothing) {
   const std::string first = TheName();
   StepAndApply({testing::Item("team/b", testing::Spec(1000, 4, 1), 1)});
   ASSERT_THAT(requests_, SizeIs(2));
+  for (const auto& launch : All<model::LaunchNode>(StepAndApply())) Launched(launch);
   for (auto& [name, node] : nodes_) node.needed = name != first;
   StepAndApply();
   now_ += options_.cancel_after;

@@ -62,6 +62,11 @@ int64_t MachineView::CountMachines() const {
 
 bool StepContext::TerminateOne(Machine& machine, const std::string& provider_id,
                                const NodeUse* node) {
+  if (node == nullptr && machine.launch.in_flight() && now < machine.launch.due()) {
+    // It might reach the provider after the end, and launch a machine that nothing knows of.
+    WakeAt(machine.launch.due());
+    return false;
+  }
   MachineEnd& end = machine.ends[provider_id];
   // Confirmed, and its node is there: usually its deletion has not been seen yet. If it stays, the
   // machine lives, or the object was left behind: then the provider is asked again.
