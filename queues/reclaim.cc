@@ -176,7 +176,7 @@ ReclaimAnswer TestNonPreemptibleQuota(const ReclaimContext& context, const Recla
     const int64_t used = context.ledger.allocated_non_preemptible(queue, r);
     if (Exceeds(model::SaturatingAdd(used, reclaimer.request[r]),
                 context.tree.BoundsOf(queue, r).quota)) {
-      return {ReclaimRefusal::kNonPreemptibleQuota, queue, r};
+      return {ReclaimRefusal::kOverQuota, queue, r};
     }
   }
   return {};
@@ -196,7 +196,7 @@ ReclaimAnswer CanReclaim(const ReclaimContext& context, const Reclaimer& reclaim
     if (reclaimer.preemptible) continue;
     const int64_t used = context.ledger.allocated_non_preemptible(leaf, r);
     if (Exceeds(model::SaturatingAdd(used, request), context.tree.BoundsOf(leaf, r).quota)) {
-      return {ReclaimRefusal::kNonPreemptibleQuota, leaf, r};
+      return {ReclaimRefusal::kOverQuota, leaf, r};
     }
   }
   return {};

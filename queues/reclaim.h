@@ -77,7 +77,7 @@ struct Reclaimer {
 enum class ReclaimRefusal : uint8_t {
   kNone,                  // allowed
   kOverFairShare,         // the reclaimer's leaf would exceed its fair share (rounding: has it)
-  kNonPreemptibleQuota,   // a queue of the reclaimer would exceed its quota
+  kOverQuota,             // a queue of the reclaimer would exceed its quota
   kVictimWithinItsShare,  // no right to take from that side
   kGivesNoExcess,         // a right for resources alone that neither request nor piece has
   kMoreSaturated,         // the reclaimer's side would be as saturated as the queue that has to

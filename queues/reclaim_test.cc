@@ -57,8 +57,7 @@ TEST_F(ReclaimTest, PreCheckNamesTheResource) {
   EXPECT_EQ(over.resource, kGpu);
   Share(a_, 9);
   EXPECT_TRUE(CanReclaim(Context(), {a_, Gpus(1001), true}).allowed());
-  EXPECT_EQ(CanReclaim(Context(), {a_, Gpus(1001), false}).refusal,
-            ReclaimRefusal::kNonPreemptibleQuota);
+  EXPECT_EQ(CanReclaim(Context(), {a_, Gpus(1001), false}).refusal, ReclaimRefusal::kOverQuota);
 }
 
 TEST_F(ReclaimTest, EachPieceIsTestedAgainstWhatIsLeft) {
@@ -152,7 +151,7 @@ TEST_F(ReclaimTest, NonPreemptibleStaysWithinQuotaAtEveryAncestor) {
   ledger_.Charge(c_, Gpus(6000), true);
   EXPECT_TRUE(Reclaim({a_, Gpus(1000), true}, {{c_, {Gpus(1000)}}}).allowed());
   const ReclaimAnswer answer = Reclaim({a_, Gpus(1000), false}, {{c_, {Gpus(1000)}}});
-  EXPECT_EQ(answer.refusal, ReclaimRefusal::kNonPreemptibleQuota);
+  EXPECT_EQ(answer.refusal, ReclaimRefusal::kOverQuota);
   EXPECT_EQ(answer.queue, left_);
 }
 
@@ -238,8 +237,7 @@ TEST_F(RoundingTest, EveryResourceThatIsAskedForMustBeLacking) {
 TEST_F(RoundingTest, NonPreemptibleStaysWithinQuota) {
   Share(a_, 1);
   EXPECT_TRUE(CanReclaim(Rounding(), {a_, Gpus(2000), false}).allowed());
-  EXPECT_EQ(CanReclaim(Rounding(), {a_, Gpus(2001), false}).refusal,
-            ReclaimRefusal::kNonPreemptibleQuota);
+  EXPECT_EQ(CanReclaim(Rounding(), {a_, Gpus(2001), false}).refusal, ReclaimRefusal::kOverQuota);
 }
 
 TEST_F(RoundingTest, GiversGiveSurplusOnly) {

@@ -130,6 +130,82 @@ void AddUnblockers(const Outcome& outcome, bool hook_on, verdict::Verdict& v) {
   }
 }
 
+// What the workload is, and how far it is.
+void AddWorkload(const state::Workload& workload, verdict::Verdict& v) {
+  v.queue = workload.queue;
+  v.min_member = GangMinimum(workload);
+  const bool gang = workload.is_group && v.min_member > 1;
+  v.scope = gang ? verdict::Scope::kGang : verdict::Scope::kPod;
+  v.pods_running = workload.Count(PodStatus::kBinding) + workload.Count(PodStatus::kBound) +
+                   workload.Count(PodStatus::kRunning);
+  if (workload.group != nullptr) v.observed_generation = workload.generation;
+}
+
+void AddPods(const state::ClusterState& state, const state::Workload& workload,
+             const Outcome& outcome, Waiting& waiting) {
+  verdict::Verdict& v = waiting.verdict;
+  for (const state::PodId id : workload.pods) {
+    const state::PodRecord& pod = state.pod(id);
+    if (pod.status != PodStatus::kPending && pod.status != PodStatus::kGated) continue;
+    ++v.pods_waiting;
+    if (!workload.is_group) v.observed_generation = pod.generation;
+    const auto promise = std::find_if(outcome.promises.begin(), outcome.promises.end(),
+                                      [&](const Waiting::PodPromise& p) { return p.pod == id; });
+    waiting.pods.push_back({id, promise == outcome.promises.end() ? state::kNoId : promise->node});
+  }
+}
+
+void AddViolation(const queues::LimitViolation& violation, const queues::QueueTree& tree,
+                  const queues::QueueLedger& ledger, verdict::Verdict& v) {
+  v.queue_block =
+      verdict::QueueBlock{tree.Name(violation.queue), tree.names().Name(violation.resource),
+                          violation.limit, violation.used, violation.requested};
+  // The cycle has ended: the ledger is what is in use. What was counted besides was promised.
+  const bool quota = violation.kind != queues::LimitKind::kLimit;
+  const int64_t used = quota ? ledger.allocated_non_preemptible(violation.queue, violation.resource)
+                             : ledger.allocated(violation.queue, violation.resource);
+  v.queue_block->used = used;
+  v.queue_block->promised = std::max<int64_t>(0, violation.used - used);
+  v.scope = verdict::Scope::kQueue;
+}
+
+void AddDemand(const state::ClusterState& state, bool hook_on, const Outcome& outcome,
+               Waiting& waiting) {
+  verdict::Verdict& v = waiting.verdict;
+  if (outcome.demanded.empty()) {
+    // What it would need, for people and tools; the hook does not provision it.
+    std::vector<state::PodId> unplaced;
+    for (const Waiting::PodPromise& pod : waiting.pods) unplaced.push_back(pod.pod);
+    const int64_t missing = v.min_member - v.pods_running;
+    v.demand = Classes(state, unplaced, static_cast<size_t>(std::max<int64_t>(1, missing)));
+    return;
+  }
+  v.demand = Classes(state, outcome.demanded, outcome.demanded_of_step);
+  if (outcome.domains != nullptr) {
+    waiting.domains =
+        InDomains(state, *outcome.domains, outcome.demanded, outcome.demanded_of_step);
+  }
+  waiting.wants_nodes = hook_on;
+  waiting.demand_kind = outcome.demand_kind;
+  waiting.uncharged = outcome.uncharged;
+  if (!outcome.whole_demand) {
+    v.details.push_back("further pods are held back by the limit of the queue");
+  }
+}
+
+// By name, each once.
+std::vector<std::string> RequestsOfPromises(const state::ClusterState& state,
+                                            const Outcome& outcome) {
+  std::vector<std::string> requests;
+  for (const Waiting::PodPromise& promise : outcome.promises) {
+    const std::string& request = state.node(promise.node).node_request;
+    if (!request.empty()) requests.push_back(request);
+  }
+  std::sort(requests.begin(), requests.end());
+  requests.erase(std::unique(requests.begin(), requests.end()), requests.end());
+  return requests;
+}
+
 }  // namespace
 
 Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& tree,
@@ -138,79 +214,26 @@ Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& t
   const state::Workload& workload = state.workload(outcome.workload);
   Waiting waiting;
   waiting.workload = outcome.workload;
+  waiting.tried = outcome.tried;
+  waiting.served_first = outcome.served_first;
   verdict::Verdict& v = waiting.verdict;
   v.code = outcome.code;
-  v.queue = workload.queue;
   v.position = outcome.position;
   v.subject = outcome.subject;
   v.details = outcome.details;
   if (!workload.details->warning.empty()) v.details.push_back(workload.details->warning);
   v.until = outcome.until;
   if (v.until.has_value()) v.details.push_back(verdict::DelayClause(*v.until));
-  waiting.tried = outcome.tried;
-  waiting.served_first = outcome.served_first;
-  v.min_member = GangMinimum(workload);
-  const bool gang = workload.is_group && v.min_member > 1;
-  v.scope = gang ? verdict::Scope::kGang : verdict::Scope::kPod;
-  v.pods_running = workload.Count(PodStatus::kBinding) + workload.Count(PodStatus::kBound) +
-                   workload.Count(PodStatus::kRunning);
-  if (workload.group != nullptr) v.observed_generation = workload.generation;
-
-  for (state::PodId id : workload.pods) {
-    const state::PodRecord& pod = state.pod(id);
-    if (pod.status != PodStatus::kPending && pod.status != PodStatus::kGated) continue;
-    ++v.pods_waiting;
-    if (!workload.is_group) v.observed_generation = pod.generation;
-    auto promise = std::find_if(outcome.promises.begin(), outcome.promises.end(),
-                                [&](const Waiting::PodPromise& p) { return p.pod == id; });
-    waiting.pods.push_back({id, promise == outcome.promises.end() ? state::kNoId : promise->node});
-  }
-  if (outcome.violation.has_value()) {
-    const queues::LimitViolation& violation = *outcome.violation;
-    v.queue_block =
-        verdict::QueueBlock{tree.Name(violation.queue), tree.names().Name(violation.resource),
-                            violation.limit, violation.used, violation.requested};
-    // The cycle has ended: the ledger is what is in use. What was counted besides was promised.
-    const bool quota = violation.kind != queues::LimitKind::kLimit;
-    const int64_t used = quota
-                             ? ledger.allocated_non_preemptible(violation.queue, violation.resource)
-                             : ledger.allocated(violation.queue, violation.resource);
-    v.queue_block->used = used;
-    v.queue_block->promised = std::max<int64_t>(0, violation.used - used);
-    v.scope = verdict::Scope::kQueue;
-  }
+  AddWorkload(workload, v);
+  AddPods(state, workload, outcome, waiting);
+  if (outcome.violation.has_value()) AddViolation(*outcome.violation, tree, ledger, v);
   if (outcome.code == Code::kInsufficientCapacity && !outcome.step.pods.empty()) {
     const state::PodId asked =
         outcome.failed_pod != state::kNoId ? outcome.failed_pod : outcome.step.pods.front();
     v.failed_predicates = diagnoser.For(state.pod(asked).pod_class).predicates;
   }
-  if (!outcome.demanded.empty()) {
-    v.demand = Classes(state, outcome.demanded, outcome.demanded_of_step);
-    if (outcome.domains != nullptr) {
-      waiting.domains =
-          InDomains(state, *outcome.domains, outcome.demanded, outcome.demanded_of_step);
-    }
-    waiting.wants_nodes = hook_on;
-    waiting.demand_kind = outcome.demand_kind;
-    waiting.uncharged = outcome.uncharged;
-    if (!outcome.whole_demand)
-      v.details.push_back("further pods are held back by the limit of the queue");
-  } else {
-    // What it would need, for people and tools; the hook does not provision it.
-    std::vector<state::PodId> unplaced;
-    for (const Waiting::PodPromise& pod : waiting.pods) unplaced.push_back(pod.pod);
-    const int64_t missing = v.min_member - v.pods_running;
-    v.demand = Classes(state, unplaced, static_cast<size_t>(std::max<int64_t>(1, missing)));
-  }
-  for (const Waiting::PodPromise& promise : outcome.promises) {
-    const std::string& request = state.node(promise.node).node_request;
-    if (request.empty()) continue;
-    if (std::find(v.node_requests.begin(), v.node_requests.end(), request) ==
-        v.node_requests.end()) {
-      v.node_requests.push_back(request);
-    }
-  }
-  std::sort(v.node_requests.begin(), v.node_requests.end());
+  AddDemand(state, hook_on, outcome, waiting);
+  v.node_requests = RequestsOfPromises(state, outcome);
   AddUnblockers(outcome, hook_on, v);
   return waiting;
 }

@@ -331,7 +331,7 @@ SearchOutcome VictimSearch::Reclaim(state::Transaction& txn, const SearchContext
     // Moving others about is for queues in need only: else one that has plenty could disturb all
     // (KAI's pull request 1565).
     if (victims.empty() && !WithinQuota(context, step)) {
-      return queues::ReclaimRefusal::kNonPreemptibleQuota;
+      return queues::ReclaimRefusal::kOverQuota;
     }
     return queues::Reclaimable(rights, reclaimer, victims).refusal;
   };

@@ -104,8 +104,50 @@ void ClusterState::ApplyToNode(const PodRecord& pod, PodStatus status, NodeId no
   if (!pod.gpu_groups.empty()) ApplyToGroups(pod, status, node, add);
 }
 
+GpuPick ClusterState::GroupsAt(const PodRecord& pod, NodeId node, const GpuPick* wanted) const {
+  if (node == kNoId) return {};
+  GpuPick groups;
+  if (wanted != nullptr) {
+    groups = *wanted;
+  } else if (node == pod.node) {
+    groups = pod.gpu_groups;
+  }
+  const PodClass& pod_class = classes_[pod.pod_class];
+  if (groups.empty() && pod_class.reservation) {
+    groups.push_back(GpuGroupId(pod.uid, nodes_[node].name(), 0));
+  }
+  return groups;
+}
+
+size_t ClusterState::TakeFromList(const PodRecord& pod) {
+  if (pod.node == kNoId) return kAtEnd;
+  std::vector<PodId>& list = nodes_[pod.node].pods;
+  const auto it = std::find(list.rbegin(), list.rend(), pod.id);
+  FAIRLEAD_CHECK(it != list.rend(), absl::StrCat("pod ", pod.name, " not on its node"));
+  const size_t position = static_cast<size_t>(list.rend() - it) - 1;
+  list.erase(list.begin() + static_cast<ptrdiff_t>(position));
+  return position;
+}
+
+void ClusterState::PutIntoList(PodId pod, NodeId node, size_t position) {
+  if (node == kNoId) return;
+  std::vector<PodId>& list = nodes_[node].pods;
+  const size_t at = std::min(position, list.size());
+  list.insert(list.begin() + static_cast<ptrdiff_t>(at), pod);
+}
+
+void ClusterState::CountStatus(const PodRecord& pod, PodStatus former) {
+  if (pod.workload == kNoId) return;
+  Workload& workload = workloads_[pod.workload];
+  --workload.by_status[static_cast<int>(former)];
+  ++workload.by_status[static_cast<int>(pod.status)];
+  if (pod.set != kNoSet && IsAllocated(former) != IsAllocated(pod.status)) {
+    workload.active[static_cast<size_t>(pod.set)] += IsAllocated(pod.status) ? 1 : -1;
+  }
+}
+
 void ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t position,
-                           const GpuPick* groups, PodMove* move) {
+                           const GpuPick* wanted_groups, PodMove* move) {
   PodRecord& pod = pods_[id];
   const bool on_node = HoldsNode(status) || status == PodStatus::kPipelined;
   FAIRLEAD_CHECK(on_node == (node != kNoId),
@@ -124,20 +166,10 @@ void ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t posit
     move->from_groups = pod.gpu_groups;
     move->from_devices = DevicesHeldBy(id);
   }
-  static const auto& no_groups = *new GpuPick();
-  if (node == kNoId) {
-    groups = &no_groups;
-  } else if (groups == nullptr) {
-    groups = node == former_node ? &pod.gpu_groups : &no_groups;
-  }
-  GpuPick own;
-  if (node != kNoId && groups->empty() && classes_[pod.pod_class].reservation) {
-    own.push_back(GpuGroupId(pod.uid, nodes_[node].name(), 0));
-    groups = &own;
-  }
-  FAIRLEAD_CHECK((node != kNoId && classes_[pod.pod_class].SharesGpu()) == !groups->empty(),
+  GpuPick groups = GroupsAt(pod, node, wanted_groups);
+  FAIRLEAD_CHECK((node != kNoId && classes_[pod.pod_class].SharesGpu()) == !groups.empty(),
                  absl::StrCat("pod ", pod.ns, "/", pod.name, ": GPU groups and node"));
-  const bool regroup = *groups != pod.gpu_groups;
+  const bool regroup = groups != pod.gpu_groups;
   if (former == status && former_node == node && !regroup) return;
 
   // All rows first, the entries after them.
@@ -147,34 +179,17 @@ void ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t posit
                          status != PodStatus::kReleasing && !regroup;
   if (!same_room) {
     ApplyToNode(pod, former, former_node, false);
-    if (regroup) pod.gpu_groups = GpuPick(*groups);
+    if (regroup) pod.gpu_groups = std::move(groups);
     ApplyToNode(pod, status, node, true);
-    if (former_node != node) {
-      if (former_node != kNoId) {
-        auto& list = nodes_[former_node].pods;
-        auto it = std::find(list.rbegin(), list.rend(), id);
-        FAIRLEAD_CHECK(it != list.rend(), absl::StrCat("pod ", pod.name, " not on its node"));
-        const size_t former_position = static_cast<size_t>(list.rend() - it) - 1;
-        if (move != nullptr) move->from_position = former_position;
-        list.erase(list.begin() + static_cast<ptrdiff_t>(former_position));
-      }
-      if (node != kNoId) {
-        auto& list = nodes_[node].pods;
-        const size_t at = std::min(position, list.size());
-        list.insert(list.begin() + static_cast<ptrdiff_t>(at), id);
-      }
-    }
+  }
+  if (former_node != node) {
+    const size_t former_position = TakeFromList(pod);
+    if (move != nullptr && former_node != kNoId) move->from_position = former_position;
+    PutIntoList(id, node, position);
   }
   pod.status = status;
   pod.node = node;
-  if (pod.workload != kNoId) {
-    Workload& workload = workloads_[pod.workload];
-    --workload.by_status[static_cast<int>(former)];
-    ++workload.by_status[static_cast<int>(status)];
-    if (pod.set != kNoSet && IsAllocated(former) != IsAllocated(status)) {
-      workload.active[static_cast<size_t>(pod.set)] += IsAllocated(status) ? 1 : -1;
-    }
-  }
+  CountStatus(pod, former);
   if (!pod_claims_.empty() && pod_claims_.contains(id)) {
     if (HoldsNode(former) && (!HoldsNode(status) || node != former_node)) ReleaseDevices(id);
     if (HoldsNode(status) && (!HoldsNode(former) || node != former_node)) TakeDevices(id);

@@ -295,14 +295,21 @@ class ClusterState {
     HeldDevices from_devices;
   };
   // Moves a pod to (status, node), updates every derived number of the rows, and tells the entries.
-  // `node` is kNoId if the status holds none. `position` is its place in the node's list. `groups`:
-  // its GPU groups there, if it shares GPUs; null keeps them while it stays on its node. `move` may
-  // be null; it is filled if not.
+  // `node` is kNoId if the status holds none. `position` is its place in the node's list.
+  // `wanted_groups`: its GPU groups there, if it shares GPUs; null keeps them while it stays on its
+  // node. `move` may be null; it is filled if not.
   void MovePod(PodId id, PodStatus status, NodeId node, size_t position = kAtEnd,
-               const GpuPick* groups = nullptr, PodMove* move = nullptr);
+               const GpuPick* wanted_groups = nullptr, PodMove* move = nullptr);
   // The pod is where the move found it. Moves are reversed in the reverse order.
   void ReverseMove(const PodMove& move);
+  // Its GPU groups on the node; a reservation pod has one of its own.
+  [[nodiscard]] GpuPick GroupsAt(const PodRecord& pod, NodeId node, const GpuPick* wanted) const;
   void ApplyToNode(const PodRecord& pod, PodStatus status, NodeId node, bool add);
+  // The place that it had in the list of its node; kAtEnd if it has no node.
+  size_t TakeFromList(const PodRecord& pod);
+  void PutIntoList(PodId pod, NodeId node, size_t position);
+  // In its workload: it had status `former` before.
+  void CountStatus(const PodRecord& pod, PodStatus former);
   // Shares of GPUs (gpu_shares.cc).
   void ApplyToGroups(const PodRecord& pod, PodStatus status, NodeInfo& node, bool add);
   [[nodiscard]] model::Resources ChargeToOthers(const PodRecord& pod, const NodeInfo& node) const;
