@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cmd/simtest/catalogue.h"
+#include "sim/world/api_json.h"
 
 namespace fairlead::simtest {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cmd/simtest/checks.h"
+#include "sim/world/api_json.h"
 
 namespace fairlead::simtest {
 namespace {

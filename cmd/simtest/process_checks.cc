@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kube/write/write_queue.h"
+#include "sim/world/api_json.h"
 #include "sim/world/facts.h"
 
 namespace fairlead::simtest {

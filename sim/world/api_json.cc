@@ -2,21 +2,24 @@
 
 namespace fairlead::sim::world {
 
+const Json* At(const Json* from, const char* step) {
+  if (from == nullptr || !from->is_object()) return nullptr;
+  const auto found = from->find(step);
+  return found == from->end() ? nullptr : &*found;
+}
+
 const Json* At(const Json& from, JsonPath path) {
   const Json* at = &from;
-  for (const char* step : path) {
-    if (!at->is_object()) return nullptr;
-    const auto found = at->find(step);
-    if (found == at->end()) return nullptr;
-    at = &*found;
-  }
+  for (const char* step : path) at = At(at, step);
   return at;
 }
 
-std::string TextAt(const Json& from, JsonPath path) {
-  const Json* const at = At(from, path);
-  return at != nullptr && at->is_string() ? at->get_ref<const std::string&>() : std::string();
+std::string Text(const Json* value) {
+  return value != nullptr && value->is_string() ? value->get_ref<const std::string&>()
+                                                : std::string();
 }
+
+std::string TextAt(const Json& from, JsonPath path) { return Text(At(from, path)); }
 
 int64_t IntAt(const Json& from, JsonPath path, int64_t otherwise) {
   const Json* const at = At(from, path);
@@ -28,9 +31,16 @@ bool BoolAt(const Json& from, JsonPath path) {
   return at != nullptr && at->is_boolean() && at->get<bool>();
 }
 
-bool HasItems(const Json& from, JsonPath path) {
-  const Json* const at = At(from, path);
-  return at != nullptr && at->is_structured() && !at->empty();
+bool HasItems(const Json* value) {
+  return value != nullptr && value->is_structured() && !value->empty();
+}
+
+bool HasItems(const Json& from, JsonPath path) { return HasItems(At(from, path)); }
+
+const Json& ItemsAt(const Json& from, JsonPath path) {
+  static const auto* const kNone = new Json(Json::array());
+  const Json* const value = At(from, path);
+  return value != nullptr && value->is_array() ? *value : *kNone;
 }
 
 Json& MakeObject(Json& from, JsonPath path) {

@@ -16,13 +16,19 @@ using JsonPath = std::initializer_list<const char*>;
 
 // Null if a step is missing or is no object.
 const Json* At(const Json& from, JsonPath path);
+// One step, of what another step led to: null from null.
+const Json* At(const Json* from, const char* step);
 // Empty unless there is a string.
 std::string TextAt(const Json& from, JsonPath path);
+std::string Text(const Json* value);
 // The default unless there is an integer.
 int64_t IntAt(const Json& from, JsonPath path, int64_t otherwise = 0);
 bool BoolAt(const Json& from, JsonPath path);
 // Whether there is an array or object with something in it.
 bool HasItems(const Json& from, JsonPath path);
+bool HasItems(const Json* value);
+// The array at `path`; an empty one unless there is one.
+const Json& ItemsAt(const Json& from, JsonPath path);
 // The object at `path`. Makes it if it is missing; replaces steps that are no objects.
 Json& MakeObject(Json& from, JsonPath path);
 // Takes a field away; true if it was there.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "sim/world/api_json.h"
 #include "sim/world/device_objects.h"
 #include "sim/world/facts.h"
 

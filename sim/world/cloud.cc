@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "autoscale-hook/provisioning/failure.h"
 #include "scheduler/model/resources.h"
+#include "sim/world/api_json.h"
 #include "sim/world/facts.h"
 #include "sim/world/objects.h"
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "sim/world/api_json.h"
 #include "sim/world/facts.h"
 #include "sim/world/objects.h"
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "sim/world/api_json.h"
 #include "sim/world/claim_controller.h"
 #include "sim/world/device_driver.h"
 #include "sim/world/device_objects.h"

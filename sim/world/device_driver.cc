@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "sim/world/api_json.h"
 #include "sim/world/device_objects.h"
 #include "sim/world/facts.h"
 

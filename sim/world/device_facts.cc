@@ -7,42 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "sim/world/api_json.h"
 
 namespace fairlead::sim::world {
 namespace {
 
-// Null where the path leads nowhere.
-const Json* At(const Json& object, const std::vector<const char*>& path) {
-  const Json* at = &object;
-  for (const char* key : path) {
-    if (!at->is_object()) return nullptr;
-    const auto found = at->find(key);
-    if (found == at->end()) return nullptr;
-    at = &*found;
-  }
-  return at;
-}
-
-std::string Text(const Json& object, const std::vector<const char*>& path) {
-  const Json* const value = At(object, path);
-  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
-}
-
-int64_t Number(const Json& object, const std::vector<const char*>& path, int64_t otherwise) {
-  const Json* const value = At(object, path);
-  return value != nullptr && value->is_number_integer() ? value->get<int64_t>() : otherwise;
-}
-
-// An empty list where there is none.
-const Json& List(const Json& object, const std::vector<const char*>& path) {
-  static const auto* const kNone = new Json(Json::array());
-  const Json* const value = At(object, path);
-  return value != nullptr && value->is_array() ? *value : *kNone;
-}
-
 std::vector<std::string> Selectors(const Json& list) {
   std::vector<std::string> out;
-  for (const Json& selector : list) out.push_back(Text(selector, {"cel", "expression"}));
+  for (const Json& selector : list) out.push_back(TextAt(selector, {"cel", "expression"}));
   return out;
 }
 
@@ -67,12 +39,13 @@ bool TermMatches(absl::string_view term, const std::string& driver, const Device
 
 std::vector<PodClaim> ReadPodClaims(const Json& pod) {
   std::vector<PodClaim> out;
-  for (const Json& entry : List(pod, {"spec", "resourceClaims"})) {
-    PodClaim claim{Text(entry, {"name"}), Text(entry, {"resourceClaimName"}), false};
+  for (const Json& entry : ItemsAt(pod, {"spec", "resourceClaims"})) {
+    PodClaim claim{TextAt(entry, {"name"}), TextAt(entry, {"resourceClaimName"}), false};
     claim.generated = claim.claim.empty();
     if (claim.generated) {
-      for (const Json& status : List(pod, {"status", "resourceClaimStatuses"})) {
-        if (Text(status, {"name"}) == claim.name) claim.claim = Text(status, {"resourceClaimName"});
+      for (const Json& status : ItemsAt(pod, {"status", "resourceClaimStatuses"})) {
+        if (TextAt(status, {"name"}) == claim.name)
+          claim.claim = TextAt(status, {"resourceClaimName"});
       }
     }
     out.push_back(std::move(claim));
@@ -82,14 +55,14 @@ std::vector<PodClaim> ReadPodClaims(const Json& pod) {
 
 SliceFacts ReadSlice(const Json& slice) {
   SliceFacts out;
-  out.name = Text(slice, {"metadata", "name"});
-  out.node = Text(slice, {"spec", "nodeName"});
-  out.driver = Text(slice, {"spec", "driver"});
-  out.pool = Text(slice, {"spec", "pool", "name"});
-  out.generation = Number(slice, {"spec", "pool", "generation"}, 0);
-  for (const Json& device : List(slice, {"spec", "devices"})) {
+  out.name = TextAt(slice, {"metadata", "name"});
+  out.node = TextAt(slice, {"spec", "nodeName"});
+  out.driver = TextAt(slice, {"spec", "driver"});
+  out.pool = TextAt(slice, {"spec", "pool", "name"});
+  out.generation = IntAt(slice, {"spec", "pool", "generation"}, 0);
+  for (const Json& device : ItemsAt(slice, {"spec", "devices"})) {
     DeviceFacts& facts = out.devices.emplace_back();
-    facts.name = Text(device, {"name"});
+    facts.name = TextAt(device, {"name"});
     const Json* const attributes = At(device, {"attributes"});
     if (attributes == nullptr) continue;
     // {"string": "a"} and {"int": 5}
@@ -106,40 +79,40 @@ bool ClaimFacts::IsReservedFor(const std::string& uid_of_pod) const {
 
 ClaimFacts ReadClaim(const Json& claim) {
   ClaimFacts out;
-  out.ns = Text(claim, {"metadata", "namespace"});
-  out.name = Text(claim, {"metadata", "name"});
-  out.uid = Text(claim, {"metadata", "uid"});
-  for (const Json& owner : List(claim, {"metadata", "ownerReferences"})) {
-    if (Text(owner, {"kind"}) == "Pod") out.owner = Text(owner, {"uid"});
+  out.ns = TextAt(claim, {"metadata", "namespace"});
+  out.name = TextAt(claim, {"metadata", "name"});
+  out.uid = TextAt(claim, {"metadata", "uid"});
+  for (const Json& owner : ItemsAt(claim, {"metadata", "ownerReferences"})) {
+    if (TextAt(owner, {"kind"}) == "Pod") out.owner = TextAt(owner, {"uid"});
   }
   out.deleting = At(claim, {"metadata", "deletionTimestamp"}) != nullptr;
-  for (const Json& finalizer : List(claim, {"metadata", "finalizers"})) {
+  for (const Json& finalizer : ItemsAt(claim, {"metadata", "finalizers"})) {
     if (finalizer == kClaimFinalizer) out.protected_by_finalizer = true;
   }
-  for (const Json& request : List(claim, {"spec", "devices", "requests"})) {
-    out.ask.device_class = Text(request, {"exactly", "deviceClassName"});
-    out.ask.count = Number(request, {"exactly", "count"}, 1);
-    out.ask.selectors = Selectors(List(request, {"exactly", "selectors"}));
+  for (const Json& request : ItemsAt(claim, {"spec", "devices", "requests"})) {
+    out.ask.device_class = TextAt(request, {"exactly", "deviceClassName"});
+    out.ask.count = IntAt(request, {"exactly", "count"}, 1);
+    out.ask.selectors = Selectors(ItemsAt(request, {"exactly", "selectors"}));
   }
   out.allocated = At(claim, {"status", "allocation"}) != nullptr;
-  for (const Json& device : List(claim, {"status", "allocation", "devices", "results"})) {
-    out.devices.push_back(absl::StrCat(Text(device, {"driver"}), "/", Text(device, {"pool"}), "/",
-                                       Text(device, {"device"})));
+  for (const Json& device : ItemsAt(claim, {"status", "allocation", "devices", "results"})) {
+    out.devices.push_back(absl::StrCat(TextAt(device, {"driver"}), "/", TextAt(device, {"pool"}),
+                                       "/", TextAt(device, {"device"})));
   }
   for (const Json& term :
-       List(claim, {"status", "allocation", "nodeSelector", "nodeSelectorTerms"})) {
-    for (const Json& field : List(term, {"matchFields"})) {
-      for (const Json& value : List(field, {"values"})) out.node = value.get<std::string>();
+       ItemsAt(claim, {"status", "allocation", "nodeSelector", "nodeSelectorTerms"})) {
+    for (const Json& field : ItemsAt(term, {"matchFields"})) {
+      for (const Json& value : ItemsAt(field, {"values"})) out.node = value.get<std::string>();
     }
   }
-  for (const Json& consumer : List(claim, {"status", "reservedFor"})) {
-    out.reserved.push_back(Text(consumer, {"uid"}));
+  for (const Json& consumer : ItemsAt(claim, {"status", "reservedFor"})) {
+    out.reserved.push_back(TextAt(consumer, {"uid"}));
   }
   return out;
 }
 
 std::vector<std::string> ReadClassSelectors(const Json& device_class) {
-  return Selectors(List(device_class, {"spec", "selectors"}));
+  return Selectors(ItemsAt(device_class, {"spec", "selectors"}));
 }
 
 bool SelectorMatches(absl::string_view selector, const std::string& driver,

@@ -7,23 +7,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "sim/world/api_json.h"
 
 namespace fairlead::sim::world {
 namespace {
-
-const Json* At(const Json& object, const char* key) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(key);
-  return found == object.end() ? nullptr : &*found;
-}
-
-const Json* At(const Json* object, const char* key) {
-  return object == nullptr ? nullptr : At(*object, key);
-}
-
-std::string Text(const Json* value) {
-  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
-}
 
 int64_t Cut(double value) {
   if (std::isnan(value)) return 0;
@@ -55,7 +42,7 @@ Amounts RequestsOf(const Json* spec) {
   const Json* containers = At(spec, "containers");
   if (containers == nullptr) return sum;
   for (const Json& container : *containers) {
-    const Json* resources = At(container, "resources");
+    const Json* resources = At(&container, "resources");
     const Json* requests = At(resources, "requests");
     const Json* limits = At(resources, "limits");
     Amounts one = ReadAmounts(limits);
@@ -73,7 +60,7 @@ bool AsksForTheUnknown(const Json* spec) {
   const Json* containers = At(spec, "containers");
   if (containers == nullptr) return false;
   for (const Json& container : *containers) {
-    const Json* requests = At(At(container, "resources"), "requests");
+    const Json* requests = At(At(&container, "resources"), "requests");
     if (requests == nullptr) continue;
     for (auto it = requests->begin(); it != requests->end(); ++it) {
       if (absl::StartsWith(it.key(), kUnknownResource)) return true;
@@ -93,14 +80,12 @@ std::vector<std::string> GpuGroups(const Json* labels) {
   return out;
 }
 
-bool HasEntries(const Json* value) { return value != nullptr && !value->empty(); }
-
 bool StaysOnItsNode(const Json* metadata) {
   if (At(At(metadata, "annotations"), "kubernetes.io/config.mirror") != nullptr) return true;
   const Json* owners = At(metadata, "ownerReferences");
   if (owners == nullptr) return false;
   return std::any_of(owners->begin(), owners->end(), [](const Json& owner) {
-    return Text(At(owner, "kind")) == "DaemonSet" || Text(At(owner, "kind")) == "Node";
+    return Text(At(&owner, "kind")) == "DaemonSet" || Text(At(&owner, "kind")) == "Node";
   });
 }
 
@@ -156,12 +141,6 @@ int64_t ReadAmount(const Json& value, bool milli) {
   return Cut(std::ceil(number * factor * unit - 1e-3));
 }
 
-std::string TextAt(const Json& object, const std::vector<absl::string_view>& path) {
-  const Json* at = &object;
-  for (const absl::string_view key : path) at = At(at, std::string(key).c_str());
-  return Text(at);
-}
-
 namespace {
 
 // In these worlds there are no PersistentVolumeClaims.
@@ -169,7 +148,7 @@ bool LacksClaim(const Json* spec) {
   const Json* volumes = At(spec, "volumes");
   if (volumes == nullptr) return false;
   return std::any_of(volumes->begin(), volumes->end(), [](const Json& volume) {
-    return At(volume, "persistentVolumeClaim") != nullptr;
+    return At(&volume, "persistentVolumeClaim") != nullptr;
   });
 }
 
@@ -179,7 +158,7 @@ bool SelectsNamespaces(const Json* affinity) {
     const Json* terms = At(At(affinity, kind), "requiredDuringSchedulingIgnoredDuringExecution");
     if (terms == nullptr) continue;
     for (const Json& term : *terms) {
-      if (At(term, "namespaceSelector") != nullptr) return true;
+      if (At(&term, "namespaceSelector") != nullptr) return true;
     }
   }
   return false;
@@ -189,9 +168,9 @@ bool SelectsNamespaces(const Json* affinity) {
 
 PodFacts ReadPod(const Json& pod) {
   PodFacts out;
-  const Json* metadata = At(pod, "metadata");
-  const Json* spec = At(pod, "spec");
-  const Json* status = At(pod, "status");
+  const Json* metadata = At(&pod, "metadata");
+  const Json* spec = At(&pod, "spec");
+  const Json* status = At(&pod, "status");
   const Json* annotations = At(metadata, "annotations");
   const Json* labels = At(metadata, "labels");
   out.ns = Text(At(metadata, "namespace"));
@@ -216,14 +195,14 @@ PodFacts ReadPod(const Json& pod) {
   out.terminal = out.succeeded || phase == "Failed";
   out.running = phase == "Running";
   out.terminating = At(metadata, "deletionTimestamp") != nullptr;
-  out.gated = HasEntries(At(spec, "schedulingGates"));
+  out.gated = HasItems(At(spec, "schedulingGates"));
   out.stays = StaysOnItsNode(metadata);
   const Json* selector = At(spec, "nodeSelector");
   out.impossible = At(selector, "no-such-label") != nullptr || AsksForTheUnknown(spec);
   out.hopeless = LacksClaim(spec) || SelectsNamespaces(At(spec, "affinity"));
   out.placement = ReadPlacement(pod);
   out.ordinary = (out.placement == nullptr || !out.placement->unknown) && !out.impossible &&
-                 !HasEntries(At(spec, "volumes")) && !out.shares_gpu && !out.gated &&
+                 !HasItems(At(spec, "volumes")) && !out.shares_gpu && !out.gated &&
                  out.requests.cpu >= 0 && out.requests.memory >= 0 && out.requests.gpu >= 0 &&
                  out.requests.gpu % 1000 == 0;
   out.claims = ReadPodClaims(pod);
@@ -241,11 +220,11 @@ PodFacts ReadPod(const Json& pod) {
   out.verdict = Text(At(annotations, "fairlead.dev/verdict"));
   if (const Json* conditions = At(status, "conditions")) {
     for (const Json& condition : *conditions) {
-      const std::string type = Text(At(condition, "type"));
-      const std::string value = Text(At(condition, "status"));
+      const std::string type = Text(At(&condition, "type"));
+      const std::string value = Text(At(&condition, "status"));
       if (type == "Ready") out.ready = value == "True";
       if (type == "PodScheduled" && value == "False") {
-        out.condition = Text(At(condition, "reason"));
+        out.condition = Text(At(&condition, "reason"));
       }
     }
   }
@@ -254,9 +233,9 @@ PodFacts ReadPod(const Json& pod) {
 
 NodeFacts ReadNode(const Json& node) {
   NodeFacts out;
-  const Json* metadata = At(node, "metadata");
-  const Json* spec = At(node, "spec");
-  const Json* status = At(node, "status");
+  const Json* metadata = At(&node, "metadata");
+  const Json* spec = At(&node, "spec");
+  const Json* status = At(&node, "status");
   out.name = Text(At(metadata, "name"));
   out.uid = Text(At(metadata, "uid"));
   if (const Json* const labels = At(metadata, "labels")) {
@@ -273,16 +252,16 @@ NodeFacts ReadNode(const Json& node) {
       unschedulable != nullptr && unschedulable->is_boolean() && unschedulable->get<bool>();
   if (const Json* conditions = At(status, "conditions")) {
     for (const Json& condition : *conditions) {
-      if (Text(At(condition, "type")) == "Ready") {
-        out.ready = Text(At(condition, "status")) == "True";
+      if (Text(At(&condition, "type")) == "Ready") {
+        out.ready = Text(At(&condition, "status")) == "True";
       }
     }
   }
   if (const Json* taints = At(spec, "taints")) {
     for (const Json& taint : *taints) {
-      const bool removing = Text(At(taint, "key")) == "fairlead.dev/to-be-removed";
+      const bool removing = Text(At(&taint, "key")) == "fairlead.dev/to-be-removed";
       if (removing) out.removing = true;
-      if (Text(At(taint, "effect")) == "PreferNoSchedule") continue;
+      if (Text(At(&taint, "effect")) == "PreferNoSchedule") continue;
       out.tainted = true;
       if (!removing) out.tainted_by_others = true;
     }
@@ -293,7 +272,7 @@ NodeFacts ReadNode(const Json& node) {
 QueueFacts ReadQueue(const Json& queue) {
   QueueFacts out;
   out.name = TextAt(queue, {"metadata", "name"});
-  const Json* spec = At(queue, "spec");
+  const Json* spec = At(&queue, "spec");
   out.parent = Text(At(spec, "parentQueue"));
   const Json* resources = At(spec, "resources");
   const Json* gpu = At(resources, "gpu");
@@ -315,7 +294,7 @@ GroupFacts ReadGroup(const Json& group) {
   GroupFacts out;
   out.ns = TextAt(group, {"metadata", "namespace"});
   out.name = TextAt(group, {"metadata", "name"});
-  const Json* spec = At(group, "spec");
+  const Json* spec = At(&group, "spec");
   out.queue = Text(At(spec, "queue"));
   const Json* minimum = At(spec, "minMember");
   if (minimum != nullptr && minimum->is_number_integer()) {
@@ -323,15 +302,15 @@ GroupFacts ReadGroup(const Json& group) {
     if (out.min_member < 1 || out.min_member > 1000) out.odd = true;
   }
   out.priority_class = Text(At(spec, "priorityClassName"));
-  if (HasEntries(At(spec, "subGroups")) || HasEntries(At(spec, "topologyConstraint")) ||
+  if (HasItems(At(spec, "subGroups")) || HasItems(At(spec, "topologyConstraint")) ||
       At(spec, "minSubGroup") != nullptr || At(spec, "schedulingBackoff") != nullptr) {
     out.odd = true;
   }
   if (const Json* parts = At(spec, "subGroups")) {
     for (const Json& part : *parts) {
-      const Json* least = At(part, "minMember");
+      const Json* least = At(&part, "minMember");
       const bool is_number = least != nullptr && least->is_number_integer();
-      out.parts[Text(At(part, "name"))] = is_number ? least->get<int64_t>() : 1;
+      out.parts[Text(At(&part, "name"))] = is_number ? least->get<int64_t>() : 1;
     }
   }
   out.verdict_code = TextAt(group, {"status", "schedulability", "code"});
@@ -339,12 +318,12 @@ GroupFacts ReadGroup(const Json& group) {
 }
 
 std::string DisruptionOf(const Json& pod) {
-  const Json* conditions = At(At(pod, "status"), "conditions");
+  const Json* conditions = At(At(&pod, "status"), "conditions");
   if (conditions == nullptr) return "";
   for (const Json& condition : *conditions) {
-    if (Text(At(condition, "type")) == "DisruptionTarget" &&
-        Text(At(condition, "reason")) == "PreemptionByScheduler") {
-      return Text(At(condition, "message"));
+    if (Text(At(&condition, "type")) == "DisruptionTarget" &&
+        Text(At(&condition, "reason")) == "PreemptionByScheduler") {
+      return Text(At(&condition, "message"));
     }
   }
   return "";

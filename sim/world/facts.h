@@ -106,7 +106,4 @@ GroupFacts ReadGroup(const Json& group);
 // The message of its condition DisruptionTarget, if that is one of a scheduler; else "".
 std::string DisruptionOf(const Json& pod);
 
-// The text of a field, or "" where there is none: Text(pod, {"spec", "nodeName"}).
-std::string TextAt(const Json& object, const std::vector<absl::string_view>& path);
-
 }  // namespace fairlead::sim::world

@@ -6,6 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "sim/world/api_json.h"
 #include "sim/world/claim_controller.h"
 #include "sim/world/objects.h"
 

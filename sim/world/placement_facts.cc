@@ -2,20 +2,10 @@
 
 #include <algorithm>
 
+#include "sim/world/api_json.h"
+
 namespace fairlead::sim::world {
 namespace {
-
-const Json* At(const Json* object, const char* key) {
-  if (object == nullptr || !object->is_object()) return nullptr;
-  const auto found = object->find(key);
-  return found == object->end() ? nullptr : &*found;
-}
-
-std::string Text(const Json* value) {
-  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
-}
-
-bool HasEntries(const Json* value) { return value != nullptr && !value->empty(); }
 
 // The value of "app" in matchLabels, if the selector has nothing else.
 std::string AppOf(const Json* selector, bool& unknown) {
@@ -29,7 +19,7 @@ std::string AppOf(const Json* selector, bool& unknown) {
 void ReadPodTerms(const Json* affinity, const char* kind, std::vector<PodTerm>& out,
                   bool& unknown) {
   const Json* const each = At(affinity, kind);
-  if (HasEntries(At(each, "preferredDuringSchedulingIgnoredDuringExecution"))) unknown = true;
+  if (HasItems(At(each, "preferredDuringSchedulingIgnoredDuringExecution"))) unknown = true;
   const Json* const terms = At(each, "requiredDuringSchedulingIgnoredDuringExecution");
   if (terms == nullptr) return;
   for (const Json& term : *terms) {
@@ -45,7 +35,7 @@ void ReadNodeTerms(const Json* affinity, Placement& out) {
   if (terms == nullptr) return;
   for (const Json& term : *terms) {
     std::vector<NodeExpression>& all = out.node_terms.emplace_back();
-    if (HasEntries(At(&term, "matchFields"))) out.unknown = true;
+    if (HasItems(At(&term, "matchFields"))) out.unknown = true;
     const Json* const expressions = At(&term, "matchExpressions");
     if (expressions == nullptr) continue;
     for (const Json& expression : *expressions) {
@@ -75,7 +65,7 @@ std::shared_ptr<const Placement> ReadPlacement(const Json& pod) {
   const Json* const selector = At(spec, "nodeSelector");
   const Json* const affinity = At(spec, "affinity");
   const Json* const spread = At(spec, "topologySpreadConstraints");
-  if (!HasEntries(selector) && !HasEntries(affinity) && !HasEntries(spread)) return nullptr;
+  if (!HasItems(selector) && !HasItems(affinity) && !HasItems(spread)) return nullptr;
   auto out = std::make_shared<Placement>();
   if (selector != nullptr) {
     for (auto it = selector->begin(); it != selector->end(); ++it) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sim/world/api_json.h"
 #include "sim/world/facts.h"
 #include "sim/world/objects.h"
 

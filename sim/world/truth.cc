@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "sim/world/api_json.h"
 
 namespace fairlead::sim::world {
 
@@ -201,20 +202,25 @@ bool Truth::IsLeaf(const std::string& queue) const {
                       [&](const auto& entry) { return entry.second.facts.parent == queue; });
 }
 
-Amounts Truth::UseOf(const std::string& queue, bool terminating_too) const {
-  Amounts use;
+void Truth::ForEachActiveBelow(const std::string& queue,
+                               const std::function<void(const PodFacts&)>& visit) const {
   std::map<std::string, bool> below;  // whether that queue is at or below `queue`
   for (const auto& [key, row] : pods_) {
     if (!row.facts.ours || !row.facts.active() || row.queue.empty()) continue;
-    if (row.facts.terminating && !terminating_too) continue;
-    auto [it, added] = below.try_emplace(row.queue, false);
-    if (added) {
+    auto [it, added] = below.try_emplace(row.queue, row.queue == queue);
+    if (added && !it->second) {
       const std::vector<std::string> chain = Chain(row.queue);
-      it->second =
-          row.queue == queue || std::find(chain.begin(), chain.end(), queue) != chain.end();
+      it->second = std::find(chain.begin(), chain.end(), queue) != chain.end();
     }
-    if (it->second) use += row.facts.requests;
+    if (it->second) visit(row.facts);
   }
+}
+
+Amounts Truth::UseOf(const std::string& queue, bool terminating_too) const {
+  Amounts use;
+  ForEachActiveBelow(queue, [&](const PodFacts& pod) {
+    if (!pod.terminating || terminating_too) use += pod.requests;
+  });
   return use;
 }
 
@@ -284,14 +290,7 @@ Amounts Truth::AwaitedBy(const std::string& queue, const std::string& but) const
 
 int64_t Truth::SharedBy(const std::string& queue) const {
   int64_t gpu = 0;
-  for (const auto& [key, row] : pods_) {
-    if (!row.facts.ours || !row.facts.active() || row.queue.empty()) continue;
-    if (!row.facts.shares_gpu) continue;
-    const std::vector<std::string> chain = Chain(row.queue);
-    const bool below =
-        row.queue == queue || std::find(chain.begin(), chain.end(), queue) != chain.end();
-    if (below) gpu += MostOfShare(row.facts);
-  }
+  ForEachActiveBelow(queue, [&](const PodFacts& pod) { gpu += MostOfShare(pod); });
   return gpu;
 }
 

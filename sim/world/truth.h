@@ -178,6 +178,9 @@ class Truth {
                                 const std::string& key, const std::string& domain,
                                 const std::function<bool(const PodRow&)>& counts) const;
   [[nodiscard]] std::string QueueOf(const PodRow& row) const;
+  // Our bound pods at or below the queue, also those that are terminating.
+  void ForEachActiveBelow(const std::string& queue,
+                          const std::function<void(const PodFacts&)>& visit) const;
   // All that waits for capacity at or below the queue, but the workload of that key.
   [[nodiscard]] Amounts AwaitedBy(const std::string& queue, const std::string& but) const;
   // What pods that share GPUs hold at or below the queue, at most; in thousandths of a GPU.

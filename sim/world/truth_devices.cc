@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "sim/world/api_json.h"
 #include "sim/world/facts.h"
 #include "sim/world/truth.h"
 

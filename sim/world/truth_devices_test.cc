@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/world/api_json.h"
 #include "sim/world/device_objects.h"
 #include "sim/world/objects.h"
 #include "sim/world/truth.h"
