@@ -57,8 +57,8 @@
 //                  written because its position has changed, or what nodes lack beside a cap
 //     parts        no sub-group of a gang is half bound for longer than its grace and kGangSlack;
 //                  one that is started is complete within kStarted
-//     churn        at most kCalmEvictions evictions a minute of one job's pods, and one for each
-//                  of them
+//     churn        at most kCalmEvictions evictions a minute of one job's pods for another job, and
+//                  kManyEvictions for all; and one for each of its pods
 //     leader       there is one, and it is not one whose deciding thread has stood still for kHung
 //                  while nothing else was wrong
 //     told         a group that waits, and does not share GPUs, has a code within kTold, at any
@@ -125,7 +125,7 @@ inline constexpr absl::Duration kBuyWithin = absl::Seconds(200);
 inline constexpr absl::Duration kGangSlack = absl::Seconds(120);
 inline constexpr int64_t kCalmWrites = 10;
 inline constexpr int64_t kSpins = 500;
-inline constexpr int64_t kCalmEvictions = 12;
+inline constexpr int64_t kCalmEvictions = 12, kManyEvictions = 36;
 // AppOptions::hang_limit, the lease's life, and two rounds of looking at it.
 inline constexpr absl::Duration kHung = absl::Seconds(60);
 // AppOptions::stale_after, and what it takes to notice.
@@ -217,6 +217,8 @@ class Checks {
   [[nodiscard]] std::string OverLimitText(const std::string& queue,
                                           const sim::world::Amounts& more) const;
   void OnEviction(const sim::world::PodFacts& pod);
+  void OnEvictionFor(const sim::world::PodFacts& pod, absl::string_view why);
+  void CountEviction(const sim::world::PodFacts& pod, const std::string& what, int64_t most);
   void CheckMove(const sim::world::Json& pod, const std::string& actor);
   // How often the pod's group was moved before the pod was bound, as far as the actor must know.
   int64_t CountMove(const sim::world::PodRow& pod, const std::string& actor);
@@ -328,9 +330,10 @@ class Checks {
     absl::Time since, until;
     absl::Time alone_since = since;  // nothing else has been wrong
   };
-  std::map<std::string, Trouble> hung_, blind_;              // by identity
-  std::map<std::string, absl::Time> served_at_;              // workloads that waited: the last time
-  std::map<std::string, std::deque<absl::Time>> evictions_;  // of the calm, by job
+  std::map<std::string, Trouble> hung_, blind_;  // by identity
+  std::map<std::string, absl::Time> served_at_;  // workloads that waited: the last time
+  // Of the calm, by the victim's job, and by that and the job that they were for.
+  std::map<std::string, std::deque<absl::Time>> evictions_;
   std::deque<absl::Time> calm_writes_;
   std::set<std::string> end_steps_;  // of machines: uid and step
   absl::Time others_changed_at_ = absl::InfinitePast();

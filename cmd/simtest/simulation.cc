@@ -12,7 +12,9 @@
 #include "cmd/simtest/process_checks.h"
 #include "cmd/simtest/replica.h"
 #include "cmd/simtest/settings_files.h"
+#include "kube/write/executor.h"
 #include "sim/faults.h"
+#include "sim/world/api_json.h"
 #include "sim/world/claim_controller.h"
 #include "sim/world/cloud.h"
 #include "sim/world/controllers.h"
@@ -353,7 +355,9 @@ class Simulation {
     refusal.served = operation.Number("served") != 0;
     refusal.retry_after = absl::Milliseconds(operation.Number("retry_after_ms"));
     refusal.until = until;
-    checks_.Refuse(until);
+    // That there is no answer is known when the request's time is over.
+    const bool silent = refusal.status == 0;
+    checks_.Refuse(silent ? until + kube::ExecutorOptions().request_timeout : until);
     network.RefuseWrites(std::move(refusal));
   }
 

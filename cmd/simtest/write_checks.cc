@@ -5,9 +5,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "cmd/simtest/checks.h"
 #include "scheduler/model/api_names.h"
+#include "sim/world/api_json.h"
 
 namespace fairlead::simtest {
 namespace {
@@ -192,6 +194,7 @@ void Checks::CheckClaim(const Json& before, const Json& after, const std::string
   const std::string why = sim::world::DisruptionOf(after);
   if (why.empty() || why == sim::world::DisruptionOf(before)) return;
   CheckGangEviction(sim::world::ReadPod(after), why);
+  OnEvictionFor(sim::world::ReadPod(after), why);
   if (absl::StartsWith(why, "Moved (consolidation)")) {
     CheckMove(after, actor);
   }
@@ -294,15 +297,29 @@ void Checks::CheckPassing(const Json& before, const Json& after) {
 }
 
 void Checks::OnEviction(const sim::world::PodFacts& pod) {
+  CountEviction(pod, absl::StrCat("evictions of pods of ", pod.job), kManyEvictions);
+}
+
+void Checks::OnEvictionFor(const sim::world::PodFacts& pod, absl::string_view why) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(why, "for workload ");
+  if (parts.size() < 2) return;
+  const std::string key(*absl::StrSplit(parts[1], ' ').begin());
+  const auto lone = truth_->pods().find(key);
+  const std::string gainer = lone == truth_->pods().end() ? key : lone->second.facts.job;
+  CountEviction(pod, absl::StrCat("evictions of pods of ", pod.job, " for ", gainer),
+                kCalmEvictions);
+}
+
+void Checks::CountEviction(const sim::world::PodFacts& pod, const std::string& what, int64_t most) {
   const absl::Time now = time_->now();
   if (settled_at_ > now - absl::Minutes(1)) return;
-  std::deque<absl::Time>& times = evictions_[pod.job];
+  std::deque<absl::Time>& times = evictions_[what];
   times.push_back(now);
   while (times.front() <= now - absl::Minutes(1)) times.pop_front();
   int64_t pods = 0;
   for (const auto& [key, row] : truth_->pods()) pods += row.facts.job == pod.job ? 1 : 0;
-  if (static_cast<int64_t>(times.size()) <= kCalmEvictions + pods) return;
-  Fail("churn", absl::StrCat(times.size(), " evictions of pods of ", pod.job, " in a minute"));
+  if (static_cast<int64_t>(times.size()) <= most + pods) return;
+  Fail("churn", absl::StrCat(times.size(), " ", what, " in a minute"));
 }
 
 void Checks::OnBinding(const PodRow& row) {
