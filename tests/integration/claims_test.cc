@@ -125,13 +125,15 @@ class ClaimsTest : public IntegrationTest {
                               R"("metadata":{"name":")", name, R"("},"spec":)", spec, "}"));
   }
   // `source`: {"resourceClaimName": ...} or {"resourceClaimTemplateName": ...}, without braces.
-  void MakeClaimPod(const std::string& name, const std::string& source) {
+  // `placed`: its scheduler, and its node if it has one.
+  void MakeClaimPod(const std::string& name, const std::string& source,
+                    const std::string& placed = R"("schedulerName":"fairlead")") {
     api().Create(
         kPods,
         absl::StrCat(
             R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name,
-            R"(","labels":{"kai.scheduler/queue":"team"}},"spec":{"schedulerName":"fairlead",)",
-            R"("resourceClaims":[{"name":"net",)", source,
+            R"(","labels":{"kai.scheduler/queue":"team"}},"spec":{)", placed,
+            R"(,"resourceClaims":[{"name":"net",)", source,
             R"(}],"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"},)",
             R"("claims":[{"name":"net"}]}}]}})"));
   }
@@ -218,9 +220,9 @@ TEST_F(ClaimsTest, WhatAnotherSchedulerHasAllocatedIsFollowedAndNotOverwritten) 
   MakeDeviceNode("n2", 2);
   MakeClaim("c");
   MakeClaim("taken");
-  const std::string foreign =
-      R"({"resource":"pods","name":"foreign","uid":"9a8b7c6d-0000-4000-8000-000000000001"})";
-  Allocate("c", "n2", "nic-1", foreign);
+  MakeClaimPod("foreign", R"("resourceClaimName":"c")",
+               R"("schedulerName":"default-scheduler","nodeName":"n2")");
+  Allocate("c", "n2", "nic-1", Consumer("foreign"));
   Allocate("taken", "n2", "nic-0", "");
   Start({});
   MakeClaimPod("a", R"("resourceClaimName":"c")");
