@@ -318,7 +318,7 @@ void Checks::CountEviction(const sim::world::PodFacts& pod, const std::string& w
   while (times.front() <= now - absl::Minutes(1)) times.pop_front();
   int64_t pods = 0;
   for (const auto& [key, row] : truth_->pods()) pods += row.facts.job == pod.job ? 1 : 0;
-  if (static_cast<int64_t>(times.size()) <= most + pods) return;
+  if (static_cast<int64_t>(times.size()) <= most + 2 * pods) return;
   Fail("churn", absl::StrCat(times.size(), " ", what, " in a minute"));
 }
 
