@@ -173,6 +173,14 @@ class HookTest : public ::testing::Test {
     now_ += options_.unneeded_after;
     StepAndApply();
   }
+  // The same for a node that has not come: its request is cancelled.
+  void CancelUnneeded() {
+    nodes_.at(TheName()).needed = false;
+    StepAndApply();
+    now_ += options_.cancel_after;
+    StepAndApply();
+    ASSERT_EQ(ThePhase(), model::NodeRequestPhase::kDraining);
+  }
   // A node that came for the request, or without a request.
   static NodeUse Arrived(const std::string& name, const std::string& node_request) {
     NodeUse node;

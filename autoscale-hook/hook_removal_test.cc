@@ -35,11 +35,7 @@ TEST_F(HookTest, AMachineIsNotEndedWhileItsLaunchHasNoAnswer) {
   for (const bool answered : {true, false}) {
     SCOPED_TRACE(answered);
     Buy();
-    nodes_.at(TheName()).needed = false;
-    StepAndApply();
-    now_ += options_.cancel_after;
-    StepAndApply();
-    ASSERT_EQ(ThePhase(), Phase::kDraining);
+    CancelUnneeded();
     EXPECT_TRUE(All<model::TerminateNode>(StepAndApply()).empty());
     if (answered) {
       Answer(true, absl::OkStatus());

@@ -54,7 +54,7 @@ model::ResourceClaim ClaimReservations::Assumed(const Entry& entry) {
   claim.node_terms.emplace_back().match_fields.push_back(std::move(node));
   for (const Pods* pods : {&entry.writing, &entry.waiting}) {
     for (const auto& [key, pod] : *pods) {
-      if (!IsReservedFor(entry, pod)) claim.reserved_for.push_back(pod.uid);
+      if (!entry.seen.IsReservedFor(pod.uid)) claim.reserved_for.push_back(pod.uid);
     }
   }
   return claim;
@@ -62,12 +62,6 @@ model::ResourceClaim ClaimReservations::Assumed(const Entry& entry) {
 
 bool ClaimReservations::IsShown(const Entry& entry) {
   return entry.seen.allocated || IsAtLeast(entry.seen.meta.resource_version, entry.written);
-}
-
-bool ClaimReservations::IsReservedFor(const Entry& entry,
-                                      const model::ReserveClaim::Consumer& pod) {
-  const std::vector<std::string>& reserved = entry.seen.reserved_for;
-  return std::find(reserved.begin(), reserved.end(), pod.uid) != reserved.end();
 }
 
 model::ResourceClaim ClaimReservations::Seen(const model::ResourceClaim& claim) {
@@ -260,7 +254,7 @@ void ClaimReservations::Serve(const std::string& key, absl::Time now, Outcome& o
   if (entry.seen.allocated) {
     entry.write.Settle();
     for (auto pod = entry.waiting.begin(); pod != entry.waiting.end();) {
-      if (!IsReservedFor(entry, pod->second)) {
+      if (!entry.seen.IsReservedFor(pod->second.uid)) {
         ++pod;
         continue;
       }

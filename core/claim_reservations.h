@@ -104,7 +104,6 @@ class ClaimReservations {
 
   static model::ResourceClaim Assumed(const Entry& entry);
   static bool IsShown(const Entry& entry);
-  static bool IsReservedFor(const Entry& entry, const model::ReserveClaim::Consumer& pod);
   void Serve(const std::string& key, absl::Time now, Outcome& out);
   void Write(Entry& entry, absl::Time now, Outcome& out) const;
   void Resolve(Entry& entry, absl::Time now, Outcome& out) const;

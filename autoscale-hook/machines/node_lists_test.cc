@@ -22,11 +22,7 @@ class NodeListsTest : public HookTest {
   // A launched machine without a node, in phase Draining.
   void Cancel() {
     BuyLaunched();
-    nodes_.at(TheName()).needed = false;
-    StepAndApply();
-    now_ += options_.cancel_after;
-    StepAndApply();
-    ASSERT_EQ(ThePhase(), Phase::kDraining);
+    CancelUnneeded();
   }
   StepOutput Answered(const StepOutput& out, const absl::Status& status,
                       const std::vector<ListedNode>& unseen = {}) {

@@ -193,8 +193,9 @@ bool Checks::IsNewStepOfAnEnd(const ApiServer::Commit& commit) {
 void Checks::CheckClaim(const Json& before, const Json& after, const std::string& actor) {
   const std::string why = sim::world::DisruptionOf(after);
   if (why.empty() || why == sim::world::DisruptionOf(before)) return;
-  CheckGangEviction(sim::world::ReadPod(after), why);
-  OnEvictionFor(sim::world::ReadPod(after), why);
+  const sim::world::PodFacts pod = sim::world::ReadPod(after);
+  CheckGangEviction(pod, why);
+  OnEvictionFor(pod, why);
   if (absl::StartsWith(why, "Moved (consolidation)")) {
     CheckMove(after, actor);
   }

@@ -22,10 +22,10 @@
 // A write that was refused has changed nothing: what is written is again what was before it. Such a
 // write, and one whose outcome is unknown, is repeated after a pause that doubles
 // (base/write_attempts.h) if it is still due: the watch may show by then that it was done, or the
-// former verdict may be the desired one again. Writes that failed
-// several times in a row are repeated at kRepeatsPerSecond together. What the watch shows is not
-// believed if it may be from before the write: the same verdict was written or shown earlier, and
-// the watch has not shown what was written between them.
+// former verdict may be the desired one again. Writes that failed several times in a row are
+// repeated at kRepeatsPerSecond together. What the watch shows is not believed if it may be from
+// before the write: the same verdict was written or shown earlier, and the watch has not shown what
+// was written between them.
 // A verdict is cleared when the group's bindings have been seen, or kBindings after they were
 // decided: until then they may be refused, and the group waits for the same reason. A pod that was
 // bound while its verdict was in flight loses the verdict when it is seen on its node.
@@ -277,6 +277,7 @@ class StatusUpdater {
   [[nodiscard]] Row* RowAt(state::WorkloadId id) const {
     return id < rows_.size() ? rows_[id].get() : nullptr;
   }
+  // Call Remember before a write, and Undo if all of it was refused.
   static void Remember(const state::Workload& workload, Row& row);
   static void Undo(Row& row);
   // Answers to a row: its write, or one of its conditions.

@@ -13,10 +13,6 @@
 namespace fairlead::kube {
 namespace {
 
-bool Has(const std::vector<std::string>& list, absl::string_view text) {
-  return std::find(list.begin(), list.end(), text) != list.end();
-}
-
 // The order in which devices are written has no meaning.
 bool SameDevices(const std::vector<model::AllocatedDevice>& a,
                  const std::vector<model::AllocatedDevice>& b) {
@@ -69,7 +65,9 @@ class ClaimProtocol final : public WriteProtocol {
 
  private:
   bool NeedsFinalizer() const {
-    return write_.allocate && !Has(write_.finalizers, model::kClaimFinalizer);
+    const std::vector<std::string>& finalizers = write_.finalizers;
+    return write_.allocate && std::find(finalizers.begin(), finalizers.end(),
+                                        model::kClaimFinalizer) == finalizers.end();
   }
 
   Decision OnWritten(const HttpResponse& response) {
@@ -129,7 +127,7 @@ class ClaimProtocol final : public WriteProtocol {
     write_.allocate = !claim.allocated;
     write_.pods.erase(std::remove_if(write_.pods.begin(), write_.pods.end(),
                                      [&](const model::ReserveClaim::Consumer& pod) {
-                                       return Has(claim.reserved_for, pod.uid);
+                                       return claim.IsReservedFor(pod.uid);
                                      }),
                       write_.pods.end());
     if (claim.allocated && write_.pods.empty()) return Succeeded(claim);

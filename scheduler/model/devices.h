@@ -9,6 +9,7 @@
 // Thread-safety: plain values.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -118,6 +119,10 @@ struct ResourceClaim {
   std::vector<std::string> reserved_for;  // uids, in the order of the object
   bool reserved_for_others = false;       // one of these is no pod
   std::string invalid;
+
+  [[nodiscard]] bool IsReservedFor(absl::string_view uid) const {
+    return std::find(reserved_for.begin(), reserved_for.end(), uid) != reserved_for.end();
+  }
 };
 
 using DeviceObject = std::variant<DeviceClass, ResourceSlice, ResourceClaim>;

@@ -21,11 +21,6 @@ using state::NodeDevice;
 constexpr char kNotHere[] = "resourceclaim not available on the node";
 constexpr char kTooMany[] = "resourceclaim has too many ways to choose devices of the node";
 
-bool IsReservedFor(const ClaimRow& row, const state::PodRecord& pod) {
-  const std::vector<std::string>& reserved = row.object.reserved_for;
-  return std::find(reserved.begin(), reserved.end(), pod.uid) != reserved.end();
-}
-
 // Do all pods that the claim is reserved for terminate, or are they gone? Then it will be freed,
 // and its devices may be promised to others already. The pod that its controller has made in the
 // place of an evicted one must not join it: the devices would never be free, and the eviction would
@@ -35,7 +30,7 @@ bool IsBeingLeft(const Context& context, const ClaimRow& row) {
   return std::all_of(row.consumers.begin(), row.consumers.end(), [&](state::PodId id) {
     const state::PodRecord& pod = context.state.pod(id);
     if (pod.status == state::PodStatus::kReleasing || state::IsFinished(pod.status)) return true;
-    return !state::HoldsNode(pod.status) && !IsReservedFor(row, pod);
+    return !state::HoldsNode(pod.status) && !row.object.IsReservedFor(pod.uid);
   });
 }
 
@@ -80,7 +75,7 @@ bool CanHave(const Context& context, Capacity capacity, const NodeDevice& device
     if (pod.status == state::PodStatus::kReleasing || pod.status == state::PodStatus::kPipelined ||
         state::IsFinished(pod.status)) {
       left = true;
-    } else if (pod.node != state::kNoId || IsReservedFor(row, pod)) {
+    } else if (pod.node != state::kNoId || row.object.IsReservedFor(pod.uid)) {
       return false;
     }
   }

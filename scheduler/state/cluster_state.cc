@@ -184,7 +184,7 @@ void ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t posit
   }
   if (former_node != node) {
     const size_t former_position = TakeFromList(pod);
-    if (move != nullptr && former_node != kNoId) move->from_position = former_position;
+    if (move != nullptr) move->from_position = former_position;
     PutIntoList(id, node, position);
   }
   pod.status = status;

@@ -171,11 +171,12 @@ void DeviceAllocator::RefreshDemand(Demand& demand) {
 
 void DeviceAllocator::AddDemand(const std::string& name, const model::DeviceRequest& option) {
   ++demand_version_;
+  std::bitset<kMaxDemands> taken;
+  for (const auto& [other, known] : demands_) taken.set(known.index);
   Demand& demand = demands_[name];
   demand.device_class = option.device_class;
   demand.texts = option.selectors;
-  while (taken_[demand.index]) ++demand.index;
-  taken_.set(demand.index);
+  while (taken[demand.index]) ++demand.index;
   RefreshDemand(demand);
 }
 
@@ -269,9 +270,6 @@ bool DeviceAllocator::ForgetUnused(const std::set<std::string>& used) {
     if (kept.contains(name)) keep(shape);
   }
   const auto unused = [&](const auto& entry) { return !kept.contains(entry.first); };
-  for (const auto& entry : demands_) {
-    if (unused(entry)) taken_.reset(entry.second.index);
-  }
   const size_t forgotten = std::erase_if(demands_, unused) + std::erase_if(shapes_, unused);
   if (forgotten > 0) ++demand_version_;
   return forgotten > 0;
@@ -467,6 +465,14 @@ std::string DeviceAllocator::Check() const {
     }
   }
   if (held != holder_of_.size()) return "a device is held by no claim";
+  for (const auto& [node, devices] : inventory_) {
+    for (const NodeDevice& device : devices) {
+      for (const auto& [name, demand] : demands_) {
+        if (device.suits[demand.index] == demand.Suits(device)) continue;
+        return absl::StrCat("whether device ", device.key, " suits ", name);
+      }
+    }
+  }
   return "";
 }
 

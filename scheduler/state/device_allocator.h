@@ -173,7 +173,6 @@ class DeviceAllocator {
   std::vector<const std::string*> keys_;  // of claims_, by ClaimRow::id
   std::vector<ClaimId> free_ids_;
   std::map<std::string, Demand, std::less<>> demands_;
-  std::bitset<kMaxDemands> taken_;  // Demand::index
   std::map<std::string, ClaimShape, std::less<>> shapes_;
   std::map<std::string, std::vector<NodeDevice>, std::less<>> inventory_;  // by node
   absl::flat_hash_map<std::string, std::string> node_of_, holder_of_;      // by device key

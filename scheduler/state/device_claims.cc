@@ -220,12 +220,9 @@ std::string ClusterState::QueueFault(const PodRecord& record, const std::string&
 
 // Those before it in line may take the last places.
 bool ClusterState::HasPlaceIn(const ClaimRow& row, const PodRecord& record) const {
-  const std::vector<std::string>& reserved = row.object.reserved_for;
-  const auto has_place = [&](PodId pod) {
-    return std::find(reserved.begin(), reserved.end(), pods_[pod].uid) != reserved.end();
-  };
+  const auto has_place = [&](PodId pod) { return row.object.IsReservedFor(pods_[pod].uid); };
   if (has_place(record.id)) return true;
-  auto places = static_cast<int64_t>(reserved.size());
+  auto places = static_cast<int64_t>(row.object.reserved_for.size());
   for (PodId pod : row.consumers) {
     if (pod == record.id) break;
     if (!has_place(pod)) ++places;

@@ -4,7 +4,6 @@
 
 #include "sim/world/api_json.h"
 #include "sim/world/device_objects.h"
-#include "sim/world/facts.h"
 
 namespace fairlead::sim::world {
 namespace {

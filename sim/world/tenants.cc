@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "sim/world/api_json.h"
-#include "sim/world/facts.h"
 #include "sim/world/objects.h"
 
 namespace fairlead::sim::world {
