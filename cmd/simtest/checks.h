@@ -57,9 +57,10 @@
 //                  written because its position has changed, or what nodes lack beside a cap
 //     parts        no sub-group of a gang is half bound for longer than its grace and kGangSlack;
 //                  one that is started is complete within kStarted
-//     churn        at most kCalmEvictions evictions a minute of one job's pods for another job, and
-//                  kManyEvictions for all; and two for each of its pods, because a workload whose
-//                  binding is always refused evicts again after each pause (docs/known-issues.md)
+//     churn        at most kCalmEvictions evictions of one job's pods for another job in each time
+//                  of kChurn, and kManyEvictions for all; and for each of its pods so many as that
+//                  bound says, because a workload whose binding is refused evicts again after a
+//                  pause that doubles (engine/eviction_backoff.h)
 //     leader       there is one, and it is not one whose deciding thread has stood still for kHung
 //                  while nothing else was wrong
 //     told         a group that waits, and does not share GPUs, has a code within kTold, at any
@@ -94,6 +95,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -127,6 +129,12 @@ inline constexpr absl::Duration kGangSlack = absl::Seconds(120);
 inline constexpr int64_t kCalmWrites = 10;
 inline constexpr int64_t kSpins = 500;
 inline constexpr int64_t kCalmEvictions = 8, kManyEvictions = 36;
+struct ChurnBound {
+  absl::Duration time;
+  int64_t rounds;  // evictions of each pod of the job
+};
+inline constexpr std::array<ChurnBound, 2> kChurn = {
+    {{absl::Minutes(1), 2}, {absl::Minutes(4), 5}}};
 // AppOptions::hang_limit, the lease's life, and two rounds of looking at it.
 inline constexpr absl::Duration kHung = absl::Seconds(60);
 // AppOptions::stale_after, and what it takes to notice.

@@ -313,14 +313,19 @@ void Checks::OnEvictionFor(const sim::world::PodFacts& pod, absl::string_view wh
 
 void Checks::CountEviction(const sim::world::PodFacts& pod, const std::string& what, int64_t most) {
   const absl::Time now = time_->now();
-  if (settled_at_ > now - absl::Minutes(1)) return;
   std::deque<absl::Time>& times = evictions_[what];
   times.push_back(now);
-  while (times.front() <= now - absl::Minutes(1)) times.pop_front();
+  while (times.front() <= now - kChurn.back().time) times.pop_front();
   int64_t pods = 0;
   for (const auto& [key, row] : truth_->pods()) pods += row.facts.job == pod.job ? 1 : 0;
-  if (static_cast<int64_t>(times.size()) <= most + 2 * pods) return;
-  Fail("churn", absl::StrCat(times.size(), " ", what, " in a minute"));
+  for (const ChurnBound& bound : kChurn) {
+    const absl::Time since = now - bound.time;
+    if (settled_at_ > since) continue;
+    const auto first = std::upper_bound(times.begin(), times.end(), since);
+    if (std::distance(first, times.end()) <= most + bound.rounds * pods) continue;
+    Fail("churn", absl::StrCat(std::distance(first, times.end()), " ", what, " in ",
+                               absl::FormatDuration(bound.time)));
+  }
 }
 
 void Checks::OnBinding(const PodRow& row) {

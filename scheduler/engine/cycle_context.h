@@ -19,6 +19,7 @@
 #include "scheduler/engine/bind_backoff.h"
 #include "scheduler/engine/domain_rules.h"
 #include "scheduler/engine/engine.h"
+#include "scheduler/engine/eviction_backoff.h"
 #include "scheduler/engine/lending_bounds.h"
 #include "scheduler/engine/model_bounds.h"
 #include "scheduler/engine/move_history.h"
@@ -45,6 +46,7 @@ struct CycleInputs {
   Preemptors& preemptors;
   const queues::FairShares& shares;
   const BindBackoff& backoff;
+  EvictionBackoff& eviction_backoff;
   const EvictionRefusals& refusals;
   MoveHistory& moves;
   StaleIndex& stale;

@@ -11,6 +11,7 @@
 #include "scheduler/engine/cycle.h"
 #include "scheduler/engine/diagnosis.h"
 #include "scheduler/engine/entry_ranges.h"
+#include "scheduler/engine/eviction_backoff.h"
 #include "scheduler/engine/expand_equivalents.h"
 #include "scheduler/engine/explain.h"
 #include "scheduler/engine/gang.h"
@@ -83,6 +84,9 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   void File(const state::Workload& workload, bool settle);
   void Settle(const state::Workload& workload);
 
+  // What is served before others, and what no pod is evicted for, waits for something else than
+  // its equals.
+  void SetApart(const std::vector<state::WorkloadId>& workloads);
   // Brings up to date what a cycle decides by. Returns what the queues share.
   model::Resources BeginCycle(absl::Time now);
   // `total` outlives them.
@@ -106,6 +110,7 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   queues::FairShareOptions fair_share;
   History history;
   BindBackoff backoff{options.bind_backoff_initial, options.bind_backoff_max};
+  EvictionBackoff eviction_backoff{state};
   EvictionRefusals refusals;
   MoveHistory moves{state, options.consolidation_min_runtime};
   StaleIndex stale;
@@ -212,15 +217,20 @@ Engine::Engine(EngineOptions options, state::ClusterState* state, queues::QueueT
 
 Engine::~Engine() = default;
 
+void Engine::Impl::SetApart(const std::vector<state::WorkloadId>& workloads) {
+  for (const state::WorkloadId id : workloads) {
+    pending.SetAlone(id, preemptors.Contains(id) || eviction_backoff.Holds(state.workload(id)));
+  }
+}
+
 model::Resources Engine::Impl::BeginCycle(absl::Time now) {
   state.MarkStuck(now - options.stuck_in_releasing_threshold);
   state.SetDeciding();
   CatchUp(/*settle=*/true);
   pending.EndDelays(now);
   moves.Begin(now);
-  for (const state::WorkloadId id : preemptors.Begin(now)) {
-    pending.SetAlone(id, preemptors.Contains(id));
-  }
+  SetApart(preemptors.Begin(now));
+  SetApart(eviction_backoff.Begin(now));
   const model::Resources total = tracker.Total();
   history.Renew(now, tree, tracker.ledger(), total, fair_share.usage);
   shares = divider.Divide(tracker.ledger(), total, fair_share);
@@ -242,6 +252,7 @@ CycleInputs Engine::Impl::Inputs(const model::Resources& total, absl::Time now) 
           .preemptors = preemptors,
           .shares = shares,
           .backoff = backoff,
+          .eviction_backoff = eviction_backoff,
           .refusals = refusals,
           .moves = moves,
           .stale = stale,
@@ -275,8 +286,9 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   result.withdrawn = std::move(decided.withdrawn);
   result.evictions = std::move(decided.evictions);
   result.stale = std::move(decided.stale);
-  result.wake_at = std::min({decided.wake_at, impl.preemptors.wake_at(),
-                             impl.reservations.wake_at(), impl.history.wake_at()});
+  result.wake_at =
+      std::min({decided.wake_at, impl.preemptors.wake_at(), impl.eviction_backoff.wake_at(),
+                impl.reservations.wake_at(), impl.history.wake_at()});
   result.waiting.reserve(cycle.outcomes.size());
   for (const Outcome& outcome : cycle.outcomes.rows()) {
     for (const Waiting::PodPromise& promise : outcome.promises) {
@@ -363,7 +375,10 @@ uint64_t Engine::EquivalenceClassOf(state::WorkloadId workload) const {
 }
 
 void Engine::OnBindFailed(state::PodId pod, absl::Time now) {
-  impl_->backoff.OnFailed(impl_->state.pod(pod).uid, now);
+  const state::PodRecord& record = impl_->state.pod(pod);
+  impl_->backoff.OnFailed(record.uid, now);
+  if (record.workload == state::kNoId) return;
+  impl_->eviction_backoff.OnBindFailed(impl_->state.workload(record.workload), now);
 }
 
 void Engine::HoldPod(state::PodId pod, absl::Time until) {

@@ -114,6 +114,8 @@ class Cluster {
     return result_;
   }
 
+  // Of the last cycle.
+  [[nodiscard]] const CycleResult& Result() const { return result_; }
   // "pod>node" of the bindings of the last cycle, sorted.
   std::vector<std::string> Bound() const {
     std::vector<std::string> names;

@@ -20,6 +20,15 @@ using verdict::Code;
 // After a cycle whose search budget was spent.
 constexpr absl::Duration kPauseOfSearches = absl::Seconds(1);
 
+constexpr absl::string_view kNotEvaluated =
+    "victims not evaluated yet: the search budget of each cycle goes to earlier requests first";
+constexpr absl::string_view kEvictionsPause =
+    "no eviction for now: pods were evicted for it before, and its binding was refused";
+
+void AddDetail(Outcome& outcome, absl::string_view detail) {
+  if (!absl::c_linear_search(outcome.details, detail)) outcome.details.emplace_back(detail);
+}
+
 bool ByKey(const PendingWorkload& a, const PendingWorkload& b) { return a.key < b.key; }
 
 }  // namespace
@@ -222,11 +231,16 @@ void EvictionPass::RecordPreemptor(const Outcome& outcome, const state::Workload
     if (!victim.from.fresh && !victim.from.promised) evicted.push_back(victim.pod);
   }
   policy_.Evicts(evicted);
+  if (!evicted.empty()) in_.eviction_backoff.OnEvicted(workload);
   in_.preemptors.Add({workload.id, workload.uid, outcome.leaf, outcome.step_request}, evicted,
                      in_.now);
 }
 
 bool EvictionPass::DelaysEviction(Outcome& outcome, const state::Workload& workload) {
+  if (in_.eviction_backoff.Holds(workload)) {
+    if (policy_.MayHaveVictims(outcome, workload)) AddDetail(outcome, kEvictionsPause);
+    return true;
+  }
   if (!in_.pending.IsDelayed(workload)) return false;
   const absl::Time until = workload.PreemptionDelayEnd();
   c_.decisions.WakeAt(until);
@@ -307,11 +321,7 @@ void EvictionPass::Postpone(Outcome& outcome, const state::Workload& workload) {
     Tell(outcome, workload, *known);
     return;
   }
-  const absl::string_view why =
-      "victims not evaluated yet: the search budget of each cycle goes to earlier requests first";
-  std::vector<std::string>& details = outcome.details;
-  if (against_budgets_ || absl::c_linear_search(details, why)) return;
-  details.emplace_back(why);
+  if (!against_budgets_) AddDetail(outcome, kNotEvaluated);
 }
 
 std::string EvictionPass::BrokenBound(const model::Resources& load, queues::QueueId leaf,

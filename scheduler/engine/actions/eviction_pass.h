@@ -92,8 +92,9 @@ class EvictionPass {
   void StepForward(size_t position, const Outcome& before, Row& row);
 
   void Help(Outcome& outcome);
-  // True if the workload is too young for others to be evicted for it (preemptionDelay). The
-  // outcome has the end of the delay if there may be victims.
+  // True if the workload is too young for others to be evicted for it (preemptionDelay), or its
+  // evictions pause (eviction_backoff.h). The outcome has the end of the delay, or says that
+  // evictions pause, if there may be victims.
   bool DelaysEviction(Outcome& outcome, const state::Workload& workload);
   // True, and the outcome is written, if an equal search has failed in this pass.
   bool KnownToFail(Outcome& outcome, const state::Workload& workload);

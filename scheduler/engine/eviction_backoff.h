@@ -1,0 +1,59 @@
+// How long no pod is evicted for workloads whose bindings failed although pods had been evicted for
+// them: longer after each such failure.
+//
+// A workload that no binding succeeds for (a webhook or a policy refuses it) would have pods
+// evicted after each of its attempts, and their successors again, without end. The pause between
+// two attempts (bind_backoff.h) is short, so that a refusal of the moment costs little; what
+// evictions cost others is not. Capacity that is free is given to the workload all the same.
+//
+// A workload is forgotten when nothing of it waits or is being bound. Not kept over a restart.
+//
+// Ownership: the engine's; borrows the state. Thread-safety: the owner's thread. Complexity:
+// O(log rows), Begin() O(rows); a row is a workload that waits and had pods evicted for it.
+// Determinism: rows are in the order of uids.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/write_attempts.h"
+#include "scheduler/state/cluster_state.h"
+
+namespace fairlead::engine {
+
+class EvictionBackoff {
+ public:
+  static constexpr Backoff kPauses = {absl::Seconds(10), absl::Hours(1)};
+
+  explicit EvictionBackoff(const state::ClusterState& state) : state_(state) {}
+
+  // Pods were evicted, or are to be moved, for the workload.
+  void OnEvicted(const state::Workload& workload);
+  // The binding of one of its pods failed. Failures that follow one eviction count once.
+  void OnBindFailed(const state::Workload& workload, absl::Time now);
+
+  // A cycle begins. Returns workloads, perhaps gone, for which Holds() may have changed.
+  std::vector<state::WorkloadId> Begin(absl::Time now);
+  // No pod is to be evicted for the workload, by the time of the last Begin().
+  [[nodiscard]] bool Holds(const state::Workload& workload) const;
+  // The earliest end of a pause that goes on; infinite future if there is none.
+  [[nodiscard]] absl::Time wake_at() const;
+
+ private:
+  struct Row {
+    state::WorkloadId workload = state::kNoId;
+    bool evicted = false;  // for it, since its last failure
+    bool held = false;
+    int64_t failures = 0;
+    absl::Time until = absl::InfinitePast();
+  };
+  [[nodiscard]] bool Waits(const std::string& uid, const Row& row) const;
+
+  const state::ClusterState& state_;
+  std::map<std::string, Row> rows_;  // by the workload's uid
+};
+
+}  // namespace fairlead::engine

@@ -1,0 +1,128 @@
+#include "scheduler/engine/eviction_backoff.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scheduler/engine/engine_testing.h"
+
+namespace fairlead::engine {
+namespace {
+
+using model::testing::At;
+using testing::Cluster;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::Job;
+using ::testing::Not;
+
+// Queue a lends both GPUs of the node from queue b. Whoever is evicted comes back at once.
+class EvictionBackoffTest : public ::testing::Test {
+ protected:
+  EvictionBackoffTest() {
+    c_.Queue("a", 0);
+    c_.Queue("b", 2);
+    c_.Node("n", 2);
+    StartOfA();
+    StartOfA();
+  }
+  void StartOfA() {
+    const std::string name = absl::StrCat("a", ++started_);
+    c_.Pod(Job(name, "a", 1, started_).On("n"));
+  }
+  // The victims of the last cycle go.
+  void EndVictims() {
+    for (const std::string& victim : c_.Evicted()) {
+      const std::string name = victim.substr(victim.find(':') + 1);
+      c_.state().RemovePod("ns", name, absl::StrCat("uid-ns-", name));
+    }
+  }
+  void RefuseBinding(absl::string_view pod, int64_t at) {
+    const state::PodId id = c_.state().FindPod("ns", pod);
+    c_.engine().OnBindFailed(id, At(at));
+    c_.state().ForgetBinding(id);
+  }
+  // Pods are evicted for b1, its binding is refused, and their successors start.
+  void EvictInVain(int64_t at) {
+    c_.Run(at);
+    ASSERT_THAT(c_.Evicted(), Not(IsEmpty())) << at;
+    const size_t victims = c_.Evicted().size();
+    EndVictims();
+    c_.Run(at);
+    ASSERT_THAT(c_.Bound(), Contains("b1>n"));
+    RefuseBinding("b1", at);
+    for (size_t i = 0; i < victims; ++i) StartOfA();
+  }
+  std::vector<std::string> EvictedFor() {
+    std::vector<std::string> workloads;
+    for (const Eviction& eviction : c_.Result().evictions) {
+      workloads.push_back(eviction.for_workload);
+    }
+    return workloads;
+  }
+
+  Cluster c_;
+  int started_ = 0;
+};
+
+TEST_F(EvictionBackoffTest, EachRefusedBindingDoublesThePauseOfEvictions) {
+  c_.Pod(Job("b1", "b", 1, 10));
+  int64_t at = 100;
+  for (const int64_t pause : {10, 20, 40}) {
+    EvictInVain(at);
+    c_.Run(at + pause - 1);
+    EXPECT_THAT(c_.Evicted(), IsEmpty());
+    EXPECT_THAT(c_.DetailsOf("b1"), HasSubstr("no eviction for now"));
+    EXPECT_EQ(c_.Result().wake_at, At(at + pause));
+    at += pause;
+  }
+  c_.Run(at);
+  EXPECT_THAT(EvictedFor(), ElementsAre("ns/b1"));
+}
+
+TEST_F(EvictionBackoffTest, EqualWorkloadsHaveEvictionsStill) {
+  c_.Pod(Job("b1", "b", 1, 10));
+  EvictInVain(100);
+  for (const char* name : {"b2", "b3", "b4"}) c_.Pod(Job(name, "b", 1, 11));
+  c_.Run(105);
+  EXPECT_THAT(EvictedFor(), Contains("ns/b2"));
+  EXPECT_THAT(EvictedFor(), Not(Contains("ns/b1")));
+}
+
+TEST_F(EvictionBackoffTest, CapacityThatBecomesFreeIsTakenAllTheSame) {
+  c_.Pod(Job("b1", "b", 1, 10));
+  EvictInVain(100);
+  c_.Node("n2", 1);
+  c_.Run(105);
+  EXPECT_THAT(c_.Bound(), ElementsAre("b1>n2"));
+}
+
+// A binding that failed without evictions costs others nothing.
+TEST_F(EvictionBackoffTest, FailuresWithoutEvictionsDoNotCount) {
+  c_.Node("n2", 1);
+  c_.Pod(Job("b1", "b", 1, 10));
+  int64_t at = 100;
+  for (int failure = 0; failure < 5; ++failure, at += 60) {
+    c_.Run(at);
+    ASSERT_THAT(c_.Bound(), ElementsAre("b1>n2"));
+    RefuseBinding("b1", at);
+  }
+  c_.Pod(Job("a9", "a", 1, 99).On("n2"));
+  c_.Run(at);
+  EXPECT_THAT(EvictedFor(), ElementsAre("ns/b1"));
+}
+
+TEST_F(EvictionBackoffTest, AWorkloadThatStartedIsForgotten) {
+  c_.Pod(Job("b1", "b", 1, 10));
+  EvictInVain(100);
+  EvictInVain(110);
+  c_.Node("n2", 1);
+  c_.Run(112);
+  ASSERT_THAT(c_.Bound(), ElementsAre("b1>n2"));
+  c_.Pod(Job("b1", "b", 1, 10).On("n2"));
+  c_.Run(113);
+  EXPECT_EQ(c_.Result().wake_at, absl::InfiniteFuture());
+}
+
+}  // namespace
+}  // namespace fairlead::engine
