@@ -285,6 +285,20 @@ TEST_F(HookTest, LaunchRefusedAfterAnUnknownOutcomeCountsUntilItsEndIsConfirmed)
   EXPECT_EQ(Step(demand).created.at(0).request.instance_type, "h.1") << "g.1 is out of stock";
 }
 
+// The former leader may have launched it.
+TEST_F(HookTest, LaunchRefusedAfterARestartCountsUntilItsEndIsConfirmed) {
+  options_.cluster_gpu_limit = 1;
+  Restart();
+  Buy();
+  Restart();
+  ASSERT_EQ(All<model::LaunchNode>(StepAndApply()).size(), 1u);
+  Answer(true, FailureStatus(FailureClass::kStockout, "no"));
+  StepAndApply();
+  ASSERT_EQ(ThePhase(), Phase::kFailed);
+  const Demand demand = {Item("team/a", Spec(1000, 4, 1), 1)};
+  EXPECT_EQ(Step(demand).outcomes[0].code, Code::kGpuCapReached);
+}
+
 TEST_F(HookTest, PendingIsLaunchedAgainAfterARestart) {
   Buy();
   Restart();

@@ -21,8 +21,14 @@ absl::Time WrittenAt(const MachineView& view, absl::Time now) {
   return creation == absl::InfinitePast() || creation > now ? view.machine->first_seen : creation;
 }
 
-// `in_doubt`: an earlier attempt may have launched a machine all the same. Then the request counts
-// against the caps until its end is confirmed, as after a time-out.
+// An earlier attempt may have launched a machine although the last one was refused: one of unknown
+// outcome, or one of a former leader.
+bool MayHaveLaunched(const Machine& machine) {
+  return machine.launch.in_doubt() || !machine.created_here;
+}
+
+// `in_doubt`: a machine may have been launched all the same. Then the request counts against the
+// caps until its end is confirmed, as after a time-out.
 void Fail(MachineView& view, StepContext& context, FailureClass failure, bool in_doubt,
           absl::string_view message) {
   NodeRequest& request = view.request();
@@ -51,7 +57,7 @@ bool TakeLaunchAnswer(MachineView& view, StepContext& context) {
     return false;
   }
   if (const std::optional<FailureClass> failure = ClassifyFailure(answer)) {
-    Fail(view, context, *failure, machine.launch.in_doubt(), answer.message());
+    Fail(view, context, *failure, MayHaveLaunched(machine), answer.message());
     return true;
   }
   if (!machine.desired.launched_at.has_value()) machine.desired.launched_at = context.now;
@@ -79,7 +85,8 @@ void SendLaunch(MachineView& view, StepContext& context) {
   if (!node.ok()) {
     // A launched machine may come although its type is no longer in the catalogue.
     if (view.request().phase == Phase::kPending) {
-      Fail(view, context, FailureClass::kConfig, launch.in_doubt(), node.status().message());
+      Fail(view, context, FailureClass::kConfig, MayHaveLaunched(*view.machine),
+           node.status().message());
     }
     return;
   }
