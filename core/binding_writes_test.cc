@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/decision_loop_testing.h"
 #include "gmock/gmock.h"
@@ -182,6 +183,24 @@ TEST_F(BindingWritesTest, ABindingThatIsPutOffAgainAndAgainIsRefused) {
     AnswerThe<model::BindPod>(result, absl::AbortedError("429: too many requests"));
   }
   EXPECT_THAT(attempts, ::testing::AllOf(::testing::Ge(5), ::testing::Le(30)));
+  EXPECT_TRUE(told);
+}
+
+// The refusals may be due to the first attempt: the pod keeps its place. What it waits for is told.
+TEST_F(BindingWritesTest, AGangWhoseBindingIsRefusedInDoubtIsTold) {
+  Put(MakeGroup("ns", "g", "q", 1));
+  Put(PodBuilder("ns", "p").Group("g").Gpus(1).Created(1).Build());
+  AnswerThe<model::BindPod>(Step(1), absl::UnavailableError("503"));
+  Put(PodBuilder("ns", "large").Queue("q").Gpus(8).Created(1).Build());
+  bool told = false;
+  for (int at = 2; at < 60; ++at) {
+    const StepResult result = Step(at);
+    for (const auto& write : Of<model::SetPodGroupSchedulability>(result)) {
+      told = told || absl::StrContains(write.schedulability_json, "BindingRefused");
+    }
+    for (const std::string& pod : BoundIn(result)) EXPECT_EQ(pod, "p");
+    AnswerThe<model::BindPod>(result, absl::PermissionDeniedError("403: no"));
+  }
   EXPECT_TRUE(told);
 }
 

@@ -101,7 +101,10 @@ void DecisionLoop::Impl::BindingFailed(state::PodId id, const std::string& reaso
 
 void DecisionLoop::Impl::BindingInDoubt(state::PodId id, const std::string& reason,
                                         int64_t attempts) {
-  if (attempts >= kDoubtsThatRefuse) refusals.Refused(state.pod(id), reason, sending_at);
+  if (attempts < kDoubtsThatRefuse) return;
+  const state::PodRecord& pod = state.pod(id);
+  if (!refusals.Includes(pod)) dirty = true;  // it has a verdict from now on
+  refusals.Refused(pod, reason, sending_at);
 }
 
 void DecisionLoop::Impl::BindingDone(state::PodId id) {
@@ -154,6 +157,8 @@ void DecisionLoop::Impl::BreakGangs(absl::Time now) {
   }
 }
 
+// A pod whose binding is in doubt and is refused since waits too: what its row says is all that can
+// be told of it.
 engine::Waiting DecisionLoop::Impl::RefusedWaiting(const state::Workload& workload) const {
   engine::Waiting entry;
   entry.workload = workload.id;
@@ -162,12 +167,16 @@ engine::Waiting DecisionLoop::Impl::RefusedWaiting(const state::Workload& worklo
   v.queue = workload.queue;
   v.min_member = engine::GangMinimum(workload);
   v.scope = workload.is_group && v.min_member > 1 ? verdict::Scope::kGang : verdict::Scope::kPod;
-  v.pods_running = workload.Count(PodStatus::kBinding) + workload.Count(PodStatus::kBound) +
-                   workload.Count(PodStatus::kRunning);
   if (workload.group != nullptr) v.observed_generation = workload.generation;
   for (const state::PodId id : workload.pods) {
     const state::PodRecord& pod = state.pod(id);
-    if (pod.status != PodStatus::kPending && pod.status != PodStatus::kGated) continue;
+    const bool refused = pod.status == PodStatus::kBinding && refusals.Includes(pod);
+    if (!refused && pod.status != PodStatus::kPending && pod.status != PodStatus::kGated) {
+      const bool runs = pod.status == PodStatus::kBinding || pod.status == PodStatus::kBound ||
+                        pod.status == PodStatus::kRunning;
+      v.pods_running += runs ? 1 : 0;
+      continue;
+    }
     ++v.pods_waiting;
     if (!workload.is_group) v.observed_generation = pod.generation;
     entry.pods.push_back({id});
