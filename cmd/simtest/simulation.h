@@ -4,20 +4,32 @@
 // one turn of their loop. At the plan's end all faults end, and the world is watched for
 // kSettleTime more.
 //
-// Verbs of plans that are carried out here, the rest by sim::world::Tenants (`replica`: a | b |
-// leader; `for_ms`: how long):
-//   network    lose_request lose_answer throttle server_error gateway_timeout conflict (1/1000)
-//              max_delay_ms max_watch_delay_ms for_ms
-//   refuse     prefix suffix status for_ms      half-open  class (read | watch | write) for_ms
-//   answer     write (WriteKindOf; without: all but the lease's) status (0: none) chance served
-//              retry_after_ms for_ms             answers to writes that are not the server's
-//   crash-at   write ("launch", "terminate": a call of the cloud) when (before | after) count
-//   down_ms stop       down_ms                          SIGTERM settings   configuration catalogue
-//   signal   files change (settings_files.h); SIGHUP goaway     [calls: and calls]  partition
-//   for_ms                 pause for_ms clock      offset_ms                        crash down_ms
-//   [at_write: after so many writes] compact    end-watches delete-lease         (of the API
-//   server) catalogue                                   another one is rolled out hang blind prefix
-//   status                   its deciding thread stands still; it hears nothing
+// Verbs of plans that are carried out here, and their fields; the rest by sim::world::Tenants.
+// `for_ms`: how long.
+//
+// Of a replica (`replica`: a | b | leader | standby):
+//   network      lose_request lose_answer throttle server_error gateway_timeout conflict (1/1000)
+//                max_delay_ms max_watch_delay_ms for_ms
+//   refuse       method prefix suffix status for_ms
+//   answer       write (WriteKindOf; none: all but the lease's) status (0: no answer) chance served
+//                retry_after_ms for_ms: answers to writes that are not the server's
+//   half-open    class (read | watch | write) for_ms
+//   blind        prefix status for_ms: it hears nothing of these objects
+//   partition    for_ms
+//   goaway       calls: calls that are under way fail too
+//   pause        for_ms: all of it stands still
+//   hang         for_ms: its deciding thread stands still
+//   clock        offset_ms
+//   crash        down_ms at_write: after so many writes
+//   crash-at     write ("launch", "terminate": a call of the cloud) when (before | after) count
+//                down_ms
+//   stop         down_ms: SIGTERM
+//
+// Of the API server: compact, end-watches, delete-lease.
+//
+// Of both replicas:
+//   settings     configuration catalogue signal (1: by SIGHUP): files change (settings_files.h)
+//   catalogue, old-machine   the replicas are started again with another catalogue
 //
 // Thread-safety: none, one thread. Determinism: same plan, same trace.
 #pragma once
