@@ -240,7 +240,8 @@ TEST_F(AnswersTest, ReasonFollowsTheSwitchOfTheHook) {
     options_.hook.enabled = hook_on;
     Restart();
     world();
-    const auto writes = Of<model::SetPodUnschedulable>(Step(1));
+    auto writes = Of<model::SetPodUnschedulable>(Step(1));
+    if (writes.empty()) writes = Of<model::SetPodUnschedulable>(Step(3));  // it was put off
     reasons.push_back(writes.empty() ? "" : writes[0].reason);
     if (writes.empty()) continue;
     pod.meta.annotations.Set(model::kVerdictAnnotation, writes[0].verdict_json);

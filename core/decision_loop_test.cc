@@ -80,8 +80,8 @@ TEST_F(DecisionLoopTest, TellsHowMuchWaitsInItsQueues) {
   EXPECT_EQ(Of<model::EvictPod>(evicted).size(), 1u);
   EXPECT_EQ(loop_->queue_sizes().evictions_waiting, 1u);
   EXPECT_EQ(loop_->queue_sizes().retries, 0u);
-  AnswerThe<model::SetPodUnschedulable>(evicted, absl::UnavailableError("no connection"));
-  Step(10);
+  AnswerThe<model::SetPodUnschedulable>(Step(12), absl::UnavailableError("no connection"));
+  Step(12);
   EXPECT_EQ(loop_->queue_sizes().retries, 1u);
 }
 

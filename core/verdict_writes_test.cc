@@ -411,17 +411,61 @@ TEST_F(VerdictWritesTest, AnotherPromisedNodeIsToldAtOnce) {
     }
     return node;
   };
-  StepResult result = Step(1);
+  AnswerAll(Step(1));
+  StepResult result = Step(3);
   const std::string first = nominated(result);
   ASSERT_THAT(first, ::testing::AnyOf("a", "b"));
   AnswerAll(result);
   model::Queue queue = MakeQueue("q", "", kUnlimited, 1);
   queue.gpu.limit = 1500;
   Put(queue);
-  AnswerAll(Step(2));  // of 40 refreshes one goes
+  AnswerAll(Step(4));  // of 40 refreshes one goes
   loop_->Apply(model::Delete{model::Kind::kPod, "ns", absl::StrCat("on-", first), ""});
   loop_->Apply(model::Delete{model::Kind::kNode, "", first, ""});
-  EXPECT_EQ(nominated(Step(2)), first == "a" ? "b" : "a");
+  EXPECT_EQ(nominated(Step(4)), first == "a" ? "b" : "a");
+}
+
+// A pod goes, and a group waits for its place: its verdict would be cleared at once.
+class PutOffTest : public VerdictWritesTest {
+ protected:
+  PutOffTest() {
+    Put(MakeQueue("free", "", kUnlimited, kUnlimited));
+    Put(MakeNode("n", 1));
+    Put(PodBuilder("ns", "goes").Queue("free").Gpus(1).On("n").Deleting().Build());
+    Put(MakeGroup("ns", "g", "free", 1));
+    Put(PodBuilder("ns", "waits").Group("g").Gpus(1).Build());
+  }
+  // How often it was written in a step.
+  size_t Writes(int64_t at) {
+    const StepResult result = Step(at);
+    AnswerAll(result);
+    return Of<model::SetPodGroupSchedulability>(result).size() +
+           Of<model::SetPodUnschedulable>(result).size();
+  }
+};
+
+TEST_F(PutOffTest, VerdictOfAGroupThatStartsSoonIsNotWritten) {
+  EXPECT_EQ(Writes(1), 0u);
+  loop_->Apply(model::Delete{model::Kind::kPod, "ns", "goes", ""});
+  const StepResult bound = Step(2);
+  EXPECT_THAT(BoundIn(bound), SizeIs(1));
+  AnswerAll(bound);
+  Put(PodBuilder("ns", "waits").Group("g").Gpus(1).On("n").Build());
+  for (int64_t at = 2; at < 30; ++at) EXPECT_EQ(Writes(at), 0u) << at;
+}
+
+TEST_F(PutOffTest, ItIsWrittenOnceItsTimeIsOver) {
+  EXPECT_EQ(Writes(1), 0u);
+  EXPECT_EQ(Step(2).wake_at, At(3));
+  EXPECT_EQ(Writes(3), 2u);
+  for (int64_t at = 4; at < 30; ++at) EXPECT_EQ(Writes(at), 0u) << at;
+}
+
+// What users have to mend is told at once.
+TEST_F(PutOffTest, AnotherReasonIsNotPutOff) {
+  EXPECT_EQ(Writes(1), 0u);
+  Put(MakeQueue("free", "", kUnlimited, 0));
+  EXPECT_EQ(Writes(2), 2u);
 }
 
 }  // namespace

@@ -156,8 +156,19 @@ void StatusUpdater::NoteUnshown(const state::Workload& workload, Row& row) const
                     std::find(row.unshown.begin(), row.unshown.end(), value) == row.unshown.end();
 }
 
+bool StatusUpdater::IsPutOff(state::WorkloadId id, Row& row, absl::Time now) {
+  const absl::Time until = row.since + kVictimsGo;
+  if (row.verdict.code != verdict::Code::kWaitingForVictims || now >= until ||
+      row.write.started() || !row.written_reason.empty() || !row.written_hash.empty()) {
+    return false;
+  }
+  if (!std::exchange(row.put_off, true)) put_off_.Add(until, id);
+  return true;
+}
+
 // Puts differences from the last write into their lanes.
-void StatusUpdater::Enqueue(state::WorkloadId id, Row& row) {
+void StatusUpdater::Enqueue(state::WorkloadId id, Row& row, absl::Time now) {
+  if (IsPutOff(id, row, now)) return;
   const state::Workload& workload = state_.workload(id);
   const bool as_group = IsAsGroup(workload);
   if (std::exchange(row.version, workload.version) != workload.version) row.look_at_pods = true;
@@ -202,7 +213,7 @@ void StatusUpdater::Renew(const engine::Waiting& entry, absl::Time now) {
   Row& row = RowOf(workload, entry, now);
   row.nominated = IsAsGroup(workload) ? "" : NominatedName(state_, entry);
   SetCondition(workload, row);
-  Enqueue(workload.id, row);
+  Enqueue(workload.id, row, now);
 }
 
 void StatusUpdater::RenewBehind(const engine::Waiting& entry, state::WorkloadId workload,
@@ -311,11 +322,15 @@ void StatusUpdater::ClearBound(absl::Time now) {
 
 void StatusUpdater::AddClear(const Row& row) {
   if (!row.is_group) return;
+  const state::WorkloadId id = state_.FindGroup(row.ns, row.name);
+  const bool same = id != state::kNoId && IsRowOf(row, state_.workload(id));
+  if (!row.write.started() && row.written_hash.empty() && row.unshown.empty() &&
+      (!same || !BearsFormerReason(state_.workload(id)))) {
+    return;  // it bears nothing
+  }
   Removal& removal = clears_[model::Key(row.ns, row.name)];
   removal.attempts.Settle();
-  const state::WorkloadId id = state_.FindGroup(row.ns, row.name);
-  if (id == state::kNoId || !IsRowOf(row, state_.workload(id))) return;
-  removal.unshown = Unshown(state_.workload(id), row);
+  if (same) removal.unshown = Unshown(state_.workload(id), row);
 }
 
 size_t StatusUpdater::conditions_known() const {

@@ -7,12 +7,14 @@
 //
 // A write is *news* if the code (the condition's reason) differs from the last written one, else a
 // *refresh*: the same code with another hash. News of lone pods and groups go at once, after the
-// bindings of the step; so does another nominatedNodeName, on which other autoscalers act.
-// Conditions of a group's pods go at kConditionsPerSecond, but at once if another autoscaler acts
-// on them (the hook is off and the reason is, or was, Unschedulable). Refreshes of all kinds
-// together go at kRefreshesPerSecond: those of verdicts, and those of the conditions of groups'
-// pods, take turns. No hash includes changing numbers
-// (position, used, node counts): a change of them alone is never written.
+// bindings of the step; so does another nominatedNodeName, on which other autoscalers act. The
+// first verdict of a workload that victims make room for waits for kVictimsGo: most of these
+// workloads start before that, and their verdicts would be written to be cleared. Conditions of a
+// group's pods go at kConditionsPerSecond, but at once if another autoscaler acts on them (the hook
+// is off and the reason is, or was, Unschedulable). Refreshes of all kinds together go at
+// kRefreshesPerSecond: those of verdicts, and those of the conditions of groups' pods, take turns.
+// No hash includes changing numbers (position, used, node counts): a change of them alone is never
+// written.
 //
 // A workload has one write of its verdict in flight: what changes meanwhile waits for the answer.
 // At most `max_in_flight` writes are unanswered; the others wait here, and are made when their turn
@@ -111,6 +113,7 @@ class StatusUpdater {
  private:
   static constexpr WriteAttempts::Rules kRules = {.backoff = {absl::Seconds(1), absl::Minutes(1)}};
   static constexpr absl::Duration kBindings = absl::Seconds(10);
+  static constexpr absl::Duration kVictimsGo = absl::Seconds(2);
 
   // At most so many per second on average, `burst` of them at once.
   class Pace {
@@ -174,6 +177,7 @@ class StatusUpdater {
     WriteAttempts conditions;                          // of these
     size_t unanswered_conditions = 0;
     bool queued_news = false, queued_refresh = false;
+    bool put_off = false;  // in put_off_
     PodsLane pods_lane = PodsLane::kNone;
     PodsWalk walk;
     bool look_at_pods = true;  // conditions of a group's pods may differ from the desired ones
@@ -222,7 +226,10 @@ class StatusUpdater {
   Row& RowOf(const state::Workload& workload, const engine::Waiting& entry, absl::Time now);
   void Start(Row& row, const state::Workload& workload);
   void SetCondition(const state::Workload& workload, Row& row) const;
-  void Enqueue(state::WorkloadId id, Row& row);
+  void Enqueue(state::WorkloadId id, Row& row, absl::Time now);
+  // Nothing is written yet, and it may start before kVictimsGo is over: the row is looked at again
+  // then.
+  bool IsPutOff(state::WorkloadId id, Row& row, absl::Time now);
   // True if the watch shows this verdict on all objects that bear it.
   [[nodiscard]] bool Shows(const state::Workload& workload, absl::string_view hash,
                            absl::string_view nominated) const;
@@ -289,6 +296,7 @@ class StatusUpdater {
                     Outcome outcome, absl::Time now);
 
   void TakeRetries(absl::Time now);
+  void TakePutOff(absl::Time now);
   void FlushNews(absl::Time now);
   // Complexity: what is written, what has changed, and one row more a lane.
   void FlushPods(absl::Time now);
@@ -318,7 +326,7 @@ class StatusUpdater {
   std::deque<state::WorkloadId> firsts_, news_, refreshes_;
   // By PodsLane. May include some that stand in another lane now.
   std::array<std::deque<state::WorkloadId>, 4> pods_;
-  DueTimes<state::WorkloadId> retries_, paced_retries_;
+  DueTimes<state::WorkloadId> retries_, paced_retries_, put_off_;
   absl::flat_hash_map<uint64_t, Ticket> in_flight_;  // by action id
   absl::flat_hash_map<uint64_t, ClassRow> equivalence_classes_;
   // Groups that wait no longer, and whose bindings are not known -> until when they may stay so.

@@ -291,7 +291,7 @@ void StatusUpdater::RowAnswered(const Ticket& ticket, Outcome outcome, absl::Tim
   } else if (row->write.accepted() && IsRowOf(*row, state_.workload(ticket.id))) {
     // What has changed meanwhile has waited for the answer.
     row->queued_news = row->queued_refresh = false;
-    if (!row->leaving) Enqueue(ticket.id, *row);
+    if (!row->leaving) Enqueue(ticket.id, *row, now);
     if (row->queued_news || row->queued_refresh) wake_at_ = absl::InfinitePast();
   }
 }
@@ -340,8 +340,18 @@ void StatusUpdater::TakeRetries(absl::Time now) {
       row->pods_lane = PodsLane::kNone;
       row->look_at_pods = true;
     }
-    if (!row->leaving) Enqueue(id, *row);
+    if (!row->leaving) Enqueue(id, *row, now);
   }
+}
+
+void StatusUpdater::TakePutOff(absl::Time now) {
+  for (const state::WorkloadId id : put_off_.TakeDue(now)) {
+    Row* row = RowAt(id);
+    if (row == nullptr || !IsRowOf(*row, state_.workload(id))) continue;
+    row->put_off = false;
+    if (!row->leaving) Enqueue(id, *row, now);
+  }
+  wake_at_ = std::min(wake_at_, put_off_.next());
 }
 
 void StatusUpdater::FlushNews(absl::Time now) {
@@ -507,6 +517,7 @@ void StatusUpdater::Flush(absl::Time now) {
   FlushClears(now);
   FlushBound(now);
   TakeRetries(now);
+  TakePutOff(now);
   FlushNews(now);
   if (pods_were_refreshed_) FlushRefreshes(now);
   FlushPods(now);
