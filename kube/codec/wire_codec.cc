@@ -1,5 +1,6 @@
 #include "kube/codec/wire_codec.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <variant>
@@ -62,11 +63,20 @@ bool ReadListMeta(absl::string_view bytes, ListPage& out) {
   return r.ok();
 }
 
-size_t CountItems(absl::string_view list) {
-  size_t count = 0;
+// By the sizes of the first ones. Counting them all would read the list twice from memory. At most
+// as much memory as the list has is reserved, whatever its items are like.
+size_t EstimateItems(absl::string_view list) {
+  constexpr size_t kFirst = 16;
+  size_t count = 0, bytes = 0;
   WireReader r(list);
-  while (r.Next()) count += r.field() == 2 ? 1 : 0;
-  return count;
+  while (count < kFirst && r.Next()) {
+    if (r.field() != 2) continue;
+    bytes += r.Bytes().size();
+    ++count;
+  }
+  if (count < kFirst) return count;
+  const size_t expected = list.size() / std::max<size_t>(bytes / count, 1);
+  return std::min(expected + expected / 32, list.size() / sizeof(Object) + kFirst);
 }
 
 bool ReadStatus(absl::string_view bytes, ApiStatus& out) {
@@ -177,7 +187,7 @@ absl::StatusOr<ListPage> DecodeList(model::Kind kind, absl::string_view body) {
       Open(kind, absl::StrCat(model::KindName(kind), "List"), body);
   if (!raw.ok()) return raw.status();
   ListPage page;
-  page.items.reserve(CountItems(*raw));
+  page.items.reserve(EstimateItems(*raw));
   model::TextPool keys;  // of labels: the same for most items of a list
   WireReader r(*raw);
   while (r.Next()) {

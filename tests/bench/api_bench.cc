@@ -83,7 +83,7 @@ void EndToEndVerdictToRequestWith(Run& run, bool groups) {
   // What is measured is the way of one pod: neither the wait for more demand nor the rate of
   // orders.
   options.hook.gathering_quiet = absl::ZeroDuration();
-  options.hook.guard.burst = 2 * kArrivals;
+  options.hook.guard.burst = options.hook.guard.total_burst = 2 * kArrivals;
   std::atomic<bool> stop{false};
   std::vector<model::Queue> queues = {
       MakeQueue("department", "", model::kUnlimited, model::kUnlimited)};

@@ -34,7 +34,7 @@ void VerdictToRequestWith(Run& run, bool groups) {
   core::Options options = HookOptions();
   // What is measured is the decision: neither the wait for more demand nor the rate of orders.
   options.hook.gathering_quiet = absl::ZeroDuration();
-  options.hook.guard.burst = 2 * kArrivals;
+  options.hook.guard.burst = options.hook.guard.total_burst = 2 * kArrivals;
   options.emit_events = true;
   LoopCluster cluster = FullCluster(options, groups);
   cluster.Sync();
