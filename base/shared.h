@@ -27,6 +27,7 @@ class Shared {
   }
   Shared(Shared&& other) noexcept : box_(std::exchange(other.box_, nullptr)) {}
   Shared& operator=(const Shared& other) {
+    if (this == &other) return *this;
     Shared copy(other);
     std::swap(box_, copy.box_);
     return *this;

@@ -44,11 +44,11 @@ class SharedPool {
   };
   struct Equal {
     using is_transparent = void;
-    static const T& View(const T& value) { return value; }
-    static const T& View(const Shared<T>& value) { return *value; }
+    static const T* View(const T& value) { return &value; }
+    static const T* View(const Shared<T>& value) { return &*value; }
     template <typename A, typename B>
     bool operator()(const A& a, const B& b) const {
-      return View(a) == View(b);
+      return *View(a) == *View(b);
     }
   };
 

@@ -34,6 +34,7 @@ bool SameDevices(const std::vector<model::AllocatedDevice>& a,
 std::vector<model::ReserveClaim::Consumer> Consumers(
     const std::map<std::string, model::ReserveClaim::Consumer>& pods) {
   std::vector<model::ReserveClaim::Consumer> out;
+  out.reserve(pods.size());
   for (const auto& [key, pod] : pods) out.push_back(pod);
   return out;
 }
@@ -153,7 +154,7 @@ void ClaimReservations::Fail(const std::string& pod, const std::string& reason) 
   failed_.push_back({bind.ns, bind.name, bind.uid, reason});
 }
 
-void ClaimReservations::FailAll(Pods pods, const std::string& reason) {
+void ClaimReservations::FailAll(const Pods& pods, const std::string& reason) {
   for (const auto& [key, pod] : pods) Fail(key, reason);
 }
 
@@ -171,7 +172,7 @@ void ClaimReservations::TakeRefusal(Entry& entry, const absl::Status& status) {
     entry.waiting.clear();
     if (!entry.write.in_doubt()) Unassume(entry);
   }
-  FailAll(std::move(refused), std::string(status.message()));
+  FailAll(refused, std::string(status.message()));
 }
 
 void ClaimReservations::Answered(const std::string& claim, bool reserved,

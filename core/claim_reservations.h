@@ -110,7 +110,7 @@ class ClaimReservations {
   void Unassume(Entry& entry);
   void MarkDone(const std::string& claim, const std::string& pod);
   void Fail(const std::string& pod, const std::string& reason);
-  void FailAll(Pods pods, const std::string& reason);
+  void FailAll(const Pods& pods, const std::string& reason);
   void TakeRefusal(Entry& entry, const absl::Status& status);
 
   const WriteAttempts::Rules rules_;

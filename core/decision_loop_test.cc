@@ -160,7 +160,7 @@ TEST_F(DecisionLoopTest, VerdictIsWrittenOnChangeOnlyAndTakenOffByTheBinding) {
   const auto writes = Of<model::SetPodUnschedulable>(first);
   ASSERT_EQ(writes.size(), 1u);
   EXPECT_EQ(writes[0].reason, "QueueLimitReached");
-  EXPECT_NE(writes[0].message.find("q"), std::string::npos);
+  EXPECT_NE(writes[0].message.find('q'), std::string::npos);
   EXPECT_NE(writes[0].verdict_json.find("\"QueueLimitReached\""), std::string::npos);
   AnswerAll(first);
   // The echo of our own write, then an unrelated node: no new write.

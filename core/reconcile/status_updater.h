@@ -259,7 +259,7 @@ class StatusUpdater {
            in_flight_.size() >= static_cast<size_t>(settings_.max_in_flight);
   }
   template <typename W>
-  void Send(W write, Ticket ticket) {
+  void Send(W write, Ticket&& ticket) {
     in_flight_.emplace(send_({0, std::move(write)}), std::move(ticket));
   }
   void Write(state::WorkloadId id, Row& row, absl::Time now);

@@ -19,6 +19,7 @@ bool SameDevices(const std::vector<model::AllocatedDevice>& a,
   using Id = std::tuple<std::string, std::string, std::string, std::string>;
   const auto ids = [](const std::vector<model::AllocatedDevice>& devices) {
     std::vector<Id> out;
+    out.reserve(devices.size());
     for (const model::AllocatedDevice& d : devices) {
       out.emplace_back(d.request, d.driver, d.pool, d.device);
     }
@@ -110,7 +111,7 @@ class ClaimProtocol final : public WriteProtocol {
   }
 
   Decision Look(const model::ResourceClaim& claim) {
-    const auto refuse = [&](auto... why) {
+    const auto refuse = [&](const auto&... why) {
       return Done(absl::FailedPreconditionError(absl::StrCat(what_, ": ", why...)));
     };
     if (claim.meta.uid != wanted_.uid) {

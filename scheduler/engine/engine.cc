@@ -27,8 +27,8 @@ namespace fairlead::engine {
 
 class Engine::Impl final : public state::StateSubscriber, public queues::QueueObserver {
  public:
-  Impl(EngineOptions engine_options, state::ClusterState* cluster, queues::QueueTree* queue_tree,
-       std::unique_ptr<framework::Framework> profile)
+  Impl(const EngineOptions& engine_options, state::ClusterState* cluster,
+       queues::QueueTree* queue_tree, std::unique_ptr<framework::Framework> profile)
       : options(engine_options),
         state(*cluster),
         tree(*queue_tree),
@@ -211,7 +211,7 @@ void Engine::Impl::FileChanges(bool settle) {
   }
 }
 
-Engine::Engine(EngineOptions options, state::ClusterState* state, queues::QueueTree* tree,
+Engine::Engine(const EngineOptions& options, state::ClusterState* state, queues::QueueTree* tree,
                std::unique_ptr<framework::Framework> framework)
     : impl_(std::make_unique<Impl>(options, state, tree, std::move(framework))) {}
 

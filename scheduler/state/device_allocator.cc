@@ -231,7 +231,7 @@ absl::StatusOr<std::vector<RequestDemand>> DeviceAllocator::AskOf(
 absl::StatusOr<std::vector<RequestDemand>> DeviceAllocator::DemandsOf(
     const model::ResourceClaim& claim) {
   FAIRLEAD_ASSIGN_OR_RETURN(std::vector<RequestDemand> out, AskOf(claim));
-  const auto full = [this] {
+  const auto full = [] {
     return absl::ResourceExhaustedError(
         absl::StrCat("more than ", kMaxDemands, " different device selectors in the cluster"));
   };
