@@ -171,6 +171,8 @@ class Checks {
   void Blind(const std::string& identity, absl::Time until);
   // Writes are refused until then: what was written before may be written once more after it.
   void Refuse(absl::Time until) { refused_until_ = std::max(refused_until_, until); }
+  // What was written before then may have been done without an answer, and is written once more.
+  void LoseAnswers(absl::Time until) { unanswered_until_ = std::max(unanswered_until_, until); }
   // The clock of that replica is off by this from now on: what it counts from creation times is.
   void Skew(const std::string& replica, absl::Duration offset) {
     clocks_[replica] = Clock{offset, time_->now()};
@@ -281,7 +283,7 @@ class Checks {
 
   std::string holder_;
   absl::Time held_since_, writers_excused_until_ = absl::InfinitePast();
-  absl::Time refused_until_ = absl::InfinitePast();
+  absl::Time refused_until_ = absl::InfinitePast(), unanswered_until_ = absl::InfinitePast();
   absl::Time disturbed_since_ = absl::InfinitePast(), disturbed_until_ = absl::InfinitePast();
   absl::Time settled_at_ = absl::InfiniteFuture();
   bool purchases_excused_ = false;

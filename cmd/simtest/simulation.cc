@@ -297,6 +297,9 @@ class Simulation {
       SetFaults(network, operation);
       // What was lost may have been done, for all that is known: its correction is sent.
       if (operation.Number("lose_request") > 0) checks_.Refuse(until);
+      if (operation.Number("lose_answer") > 0 || operation.Number("gateway_timeout") > 0) {
+        checks_.LoseAnswers(until + kube::ExecutorOptions().request_timeout);
+      }
       time_.At(until, [this, name = replica.name(), identity = replica.identity()] {
         Replica* later = Find(name);
         if (later->identity() == identity && later->alive()) later->network()->SetFaults({});

@@ -289,7 +289,7 @@ void Checks::CheckPassing(const Json& before, const Json& after) {
     return verdict;
   };
   const Json now = lasting(after);
-  if (time_->now() <= refused_until_ + kKnown) return;
+  if (time_->now() <= std::max(refused_until_, unanswered_until_) + kKnown) return;
   if (before == after || now.is_null() || now != lasting(before)) return;
   if (before["status"]["schedulability"] == after["status"]["schedulability"]) return;
   Fail("storm", absl::StrCat("the verdict of group ", TextAt(after, {"metadata", "name"}),
