@@ -16,10 +16,10 @@ namespace fairlead::kube {
 namespace {
 
 // A peer that acknowledges nothing for this long is gone: NAT boxes and dead nodes close
-// connections silently. Keepalive probes detect that on a quiet watch, too.
-constexpr unsigned kTcpUserTimeout_ms = 45'000;
-constexpr long kKeepaliveIdle_s = 30;
-constexpr long kKeepaliveInterval_s = 10;
+// connections silently. Keepalive probes detect that on a quiet watch, too, after half a minute.
+constexpr unsigned kTcpUserTimeout_ms = 25'000;
+constexpr long kKeepaliveIdle_s = 10;
+constexpr long kKeepaliveInterval_s = 5;
 // Lists and watches come in large pieces, answers to writes in small ones.
 constexpr long kReadBufferBytes = 128 * 1024;
 constexpr long kWriteBufferBytes = 16 * 1024;
@@ -85,7 +85,9 @@ void Easy::SetConstants(TrafficClass traffic) {
   Set(CURLOPT_NOSIGNAL, 1L);
   Set(CURLOPT_PROTOCOLS_STR, "http,https");
   Set(CURLOPT_PROXY, "");  // not the environment's either
-  Set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
+  Set(CURLOPT_HTTP_VERSION,
+      static_cast<long>(traffic == TrafficClass::kWatch ? CURL_HTTP_VERSION_1_1
+                                                        : CURL_HTTP_VERSION_2TLS));
   // Waits for a connection that may turn out to multiplex, instead of opening one per request.
   Set(CURLOPT_PIPEWAIT, 1L);
   Set(CURLOPT_PATH_AS_IS, 1L);

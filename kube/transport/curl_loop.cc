@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/check.h"
 #include "kube/credentials/quiet_thread.h"
 
@@ -18,6 +19,11 @@ constexpr size_t kIdleHandlesMax = 256;
 // Callbacks that learn of the shutdown may make calls, which are cancelled in turn; this bounds the
 // rounds.
 constexpr int kShutdownRounds = 16;
+// While so many requests are under way, the thread begins its turns this far apart, and one turn
+// takes what has come meanwhile. A wake-up costs the thread, and the kernel that wakes it, more
+// than reading one message does.
+constexpr size_t kManyCalls = 64;
+constexpr absl::Duration kTurn = absl::Milliseconds(4);
 
 }  // namespace
 
@@ -26,12 +32,8 @@ CurlLoop::CurlLoop(CurlTarget target, std::unique_ptr<CredentialSource> credenti
     : target_(std::move(target)),
       clock_(clock),
       max_body_bytes_(options.max_body_bytes),
-      ping_interval_(options.ping_interval),
-      ping_timeout_(options.ping_timeout),
-      ping_path_(options.ping_path),
       source_(std::move(credentials)) {
   OpenLanes(options);
-  ArmPing();
   thread_ = StartQuietThread([this] { ThreadMain(); });
 }
 
@@ -139,6 +141,7 @@ void CurlLoop::Handle(Command& command) {
 void CurlLoop::Wait(bool more) {
   absl::Duration due = timers_.NextDue();
   for (const Lane& lane : lanes_) due = std::min(due, lane.due);
+  Pace();
   reactor_.Wait(more ? absl::ZeroDuration() : due - clock_.Steady(), ready_);
   for (const Reactor::Ready& ready : ready_) {
     int events = 0;
@@ -156,6 +159,12 @@ void CurlLoop::Wait(bool more) {
   for (Lane& lane : lanes_) {
     if (lane.due <= now) DriveTimeout(lane);
   }
+}
+
+void CurlLoop::Pace() {
+  const absl::Duration since = clock_.Steady() - last_turn_;
+  if (calls_.size() >= kManyCalls && since < kTurn) absl::SleepFor(kTurn - since);
+  last_turn_ = clock_.Steady();
 }
 
 void CurlLoop::RunTimers() {
@@ -330,48 +339,10 @@ void CurlLoop::ReportComplete(Lane& lane) {
 
 // ---- dead connections --------------------------------------------------------------------------
 
-void CurlLoop::ArmPing() {
-  timers_.Add(
-      clock_.Steady() + ping_interval_,
-      [this] {
-        PingIfSilent();
-        ArmPing();
-      },
-      nullptr);
-}
-
-// True if a stream was answered over HTTP/2 on connections that are silent now. Over HTTP/1.1 a
-// ping would use another connection; there, the end of a stream ends its connection.
-bool CurlLoop::HasSilentStream() {
-  Lane& lane = lanes_[static_cast<size_t>(TrafficClass::kWatch)];
-  const absl::Duration heard_since = clock_.Steady() - ping_interval_;
-  const bool silent = std::any_of(lane.last_read.begin(), lane.last_read.end(),
-                                  [&](const auto& socket) { return socket.second < heard_since; });
-  if (!silent) return false;
-  return std::any_of(calls_.begin(), calls_.end(), [&](const auto& entry) {
-    const Call& call = *entry.second;
-    if (call.lane != lane.index || call.easy == nullptr) return false;
-    NoteVersion(lane, *call.easy);
-    return lane.http2;
-  });
-}
-
 void CurlLoop::NoteVersion(Lane& lane, const Easy& easy) {
   long version = 0;
   curl_easy_getinfo(easy.handle(), CURLINFO_HTTP_VERSION, &version);
   if (version != CURL_HTTP_VERSION_NONE) lane.http2 = version == CURL_HTTP_VERSION_2_0;
-}
-
-void CurlLoop::PingIfSilent() {
-  if (closed_ || pinging_ || !HasSilentStream()) return;
-  pinging_ = true;
-  HttpRequest request;
-  request.path = ping_path_;
-  request.traffic = TrafficClass::kWatch;
-  request.timeout = ping_timeout_;
-  Start(
-      std::move(request), [this](const absl::StatusOr<HttpResponse>&) { pinging_ = false; },
-      nullptr);
 }
 
 // libcurl does not tell which connection a request uses while others share it. Another silent
@@ -383,7 +354,7 @@ void CurlLoop::CutIfDead(Lane& lane, const Call& call) {
   for (auto& [fd, last_read] : lane.last_read) {
     if (last_read >= call.launched_at) continue;
     shutdown(fd, SHUT_RDWR);
-    // Its end is about to be read. Another ping now would open a connection of its own.
+    // Its end is about to be read: once is enough.
     last_read = now;
   }
 }

@@ -96,6 +96,8 @@ class CurlLoop {
   bool TakeInbox();
   void Handle(Command& command);
   void Wait(bool more);
+  // Lets answers and events gather while there are many.
+  void Pace();
   void RunTimers();
 
   void Begin(Call& call);
@@ -107,10 +109,6 @@ class CurlLoop {
   void Finish(Id id, const absl::Status& status);
   void CancelAll();
 
-  // Checks for dead connections; curl_transport.h describes how.
-  void ArmPing();
-  void PingIfSilent();
-  [[nodiscard]] bool HasSilentStream();
   static void NoteVersion(Lane& lane, const Easy& easy);
   // After a time-out of the call: closes connections that have received nothing since it was sent.
   void CutIfDead(Lane& lane, const Call& call);
@@ -126,8 +124,6 @@ class CurlLoop {
   const CurlTarget target_;
   const Clock& clock_;
   const int64_t max_body_bytes_;
-  const absl::Duration ping_interval_, ping_timeout_;
-  const std::string ping_path_;
   Reactor reactor_;
   TimerQueue timers_;
   std::atomic<Id> last_id_ = 0;
@@ -137,10 +133,11 @@ class CurlLoop {
   bool stopping_ = false;
 
   // Owned by the I/O thread.
-  bool closed_ = false, pinging_ = false;
+  bool closed_ = false;
   std::array<Lane, kClasses> lanes_;
   absl::flat_hash_map<Id, std::unique_ptr<Call>> calls_;
   std::vector<Reactor::Ready> ready_;
+  absl::Duration last_turn_ = absl::ZeroDuration();  // Clock::Steady
   std::vector<Command> taken_;
 
   // Destroyed first: the source's own thread may post to the inbox until then.

@@ -1,4 +1,7 @@
 // HttpTransport over libcurl: HTTP/2 if the server offers it (by ALPN, over TLS), else HTTP/1.1.
+// Streams of events (TrafficClass::kWatch) always use HTTP/1.1, each on a connection of its own: a
+// kube-apiserver flushes every event, and over HTTP/2 an event costs it a third more (tests/bench:
+// bind_rate).
 //
 // One I/O thread runs everything: the timers, and an epoll loop that drives one libcurl multi
 // handle per TrafficClass, so that the classes share no connection. Commands of other threads reach
@@ -13,12 +16,12 @@
 // closed before any byte of an answer. Writes therefore have preconditions.
 //
 // Dead connections: a peer that vanished silently (a power cut, a NAT box that forgot, a proxy that
-// hangs) leaves connections on which nothing ever arrives. Over HTTP/2 such a connection would
-// serve every later request of its class, so there are two checks. While a stream is open, a
-// connection that has been silent for `ping_interval` is sent a request for `ping_path`. If a
-// request of the class times out, connections that have been silent since it was sent are closed.
-// Open requests on such a connection end with Unavailable, later requests get a new connection.
-// (client-go sends PING frames; libcurl 7.88 does not tell whether they were answered.)
+// hangs) leaves connections on which nothing ever arrives. TCP finds most of them after 25 s
+// without an acknowledgement, with probes on quiet ones. Over HTTP/2 such a connection would serve
+// every later request of its class: if a request times out, connections that have been silent since
+// it was sent are closed. Open requests on such a connection end with Unavailable, later requests
+// get a new connection. A stream that falls silent is for its reader to judge, who knows how often
+// the server should speak: cancelling it closes its connection.
 //
 // Errors beyond those of http.h: ResourceExhausted for an answer above max_body_bytes,
 // InvalidArgument for a request that no HTTP message can express. They name method and path
@@ -45,7 +48,7 @@ namespace fairlead::kube {
 
 struct CurlTransportOptions {
   // The most connections that a class may open. HTTP/2 fills one before it opens the next; further
-  // requests wait. HTTP/1.1 needs one for each watch and each request in flight.
+  // requests wait. HTTP/1.1 needs one for each request in flight, and each watch has one.
   int read_connections_max = 4;
   int watch_connections_max = 32;
   int write_connections_max = 2;
@@ -53,10 +56,6 @@ struct CurlTransportOptions {
   absl::Duration connect_timeout = absl::Seconds(10);  // TCP and TLS
   int64_t max_body_bytes = int64_t{512} << 20;         // of an answer to Send
   std::string user_agent = "fairlead";
-  absl::Duration ping_interval = absl::Seconds(15);
-  absl::Duration ping_timeout = absl::Seconds(10);
-  std::string ping_path = "/version";  // any answer is sufficient; the API server permits it to
-                                       // every client
 };
 
 class CurlTransport final : public HttpTransport, public Timers {
