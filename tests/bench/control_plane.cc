@@ -218,6 +218,12 @@ std::vector<kube::Object> ApiClient::List(model::Kind kind) {
   return all;
 }
 
+void ApiClient::CollectServerGarbage() {
+  // What net/http/pprof of Go does before it writes a profile of the heap.
+  const absl::StatusOr<std::string> profile = Get("/debug/pprof/heap?gc=1", "*/*");
+  Require(profile.ok(), profile.status().ToString());
+}
+
 double ApiClient::WritesSoFar() {
   const absl::StatusOr<std::string> text = Get("/metrics", "text/plain");
   Require(text.ok(), text.status().ToString());

@@ -62,6 +62,8 @@ class ApiClient {
   absl::StatusOr<std::string> Get(const std::string& path, const std::string& accept);
   // Every object of the kind, page by page.
   std::vector<kube::Object> List(model::Kind kind);
+  // Returns when the API server has collected the garbage of its heap.
+  void CollectServerGarbage();
   // Requests that changed or made pods, bindings, events and PodGroups, as the API server has
   // counted them.
   double WritesSoFar();
