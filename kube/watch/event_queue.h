@@ -29,10 +29,10 @@ namespace fairlead::kube {
 // How long events are gathered after a decision that took so long. A decision costs what waits,
 // not what has happened since the one before; and during a reclaim events come one by one, some
 // thousand of them within seconds. So decisions take a fifth of the owner's time at most, unless
-// they take more than 5 ms; and each wake-up of the owner takes what has come within 5 ms. Events
+// they take more than 5 ms; and each wake-up of the owner takes what has come within 10 ms. Events
 // that come later than that after a decision are not held up.
 inline absl::Duration GatherAfter(absl::Duration decision) {
-  return std::clamp(4 * decision, absl::Milliseconds(5), absl::Milliseconds(20));
+  return std::clamp(4 * decision, absl::Milliseconds(10), absl::Milliseconds(20));
 }
 
 class EventQueue {
