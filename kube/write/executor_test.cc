@@ -76,7 +76,7 @@ TEST_F(ExecutorTest, RetryAfterPausesAllWrites) {
   Submit(Bind());
   api_.Pump();
   Submit(Bind("other"));
-  EXPECT_EQ(executor_->GetStats().window, 32) << "halved";
+  EXPECT_EQ(executor_->GetStats().window, 50) << "halved";
   EXPECT_THAT(Told(queue_), ElementsAre("1 ABORTED"));
   api_.Advance(absl::Seconds(3));
   EXPECT_EQ(api_.exchanges().size(), 1u);
@@ -110,7 +110,7 @@ TEST_F(ExecutorTest, ABudgetsNoDoesNotSlowOthersDown) {
   api_.On("POST", kEvictPath, ErrorReply(429, "TooManyRequests", "budget", absl::Seconds(10)));
   Submit(Evict());
   api_.Pump();
-  EXPECT_EQ(executor_->GetStats().window, 64);
+  EXPECT_EQ(executor_->GetStats().window, 100);
   api_.On("POST", "/api/v1/namespaces/ns/pods/other/binding", kCreated);
   Submit(Bind("other"));
   api_.Pump();
@@ -271,11 +271,11 @@ TEST_F(ExecutorTest, TheMostUrgentGoesFirstAndTakesWhatIsBeforeItAlong) {
 
 TEST_F(ExecutorTest, LowerLanesLeaveRoomForBindings) {
   for (int i = 0; i < 100; ++i) Submit(Event(absl::StrCat("e", i)));
-  EXPECT_EQ(executor_->GetStats().in_flight, 32);
+  EXPECT_EQ(executor_->GetStats().in_flight, 50);
   for (int i = 0; i < 100; ++i) Submit(Unschedulable(absl::StrCat("s", i)));
-  EXPECT_EQ(executor_->GetStats().in_flight, 48);
+  EXPECT_EQ(executor_->GetStats().in_flight, 75);
   for (int i = 0; i < 100; ++i) Submit(Bind(absl::StrCat("b", i)));
-  EXPECT_EQ(executor_->GetStats().in_flight, 64);
+  EXPECT_EQ(executor_->GetStats().in_flight, 100);
   EXPECT_EQ(executor_->GetStats().queued[0], 100u);
 }
 

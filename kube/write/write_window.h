@@ -31,7 +31,7 @@ enum class WriteOutcome {
 class WriteWindow {
  public:
   struct Options {
-    int start = 64;
+    int start = 100;  // the streams of one connection
     int min = 4;
     int max = 150;  // HTTP/2 gives 100 streams a connection; writes have two
     int step = 4;

@@ -35,7 +35,7 @@ class WriteWindowTest : public ::testing::Test {
 };
 
 TEST_F(WriteWindowTest, BoundsWhatIsInFlight) {
-  for (int i = 0; i < 64; ++i) {
+  for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(window_.MayStart(now_)) << i;
     window_.Started();
   }
@@ -53,23 +53,23 @@ TEST_F(WriteWindowTest, OnePlaceIsOpenToEveryWrite) {
 
 TEST_F(WriteWindowTest, GrowsByFullWindowsUpToTheMaximum) {
   Round(absl::Milliseconds(10));
-  EXPECT_EQ(window_.size(), 68);
+  EXPECT_EQ(window_.size(), 104);
   Round(absl::Milliseconds(10));
-  EXPECT_EQ(window_.size(), 72);
+  EXPECT_EQ(window_.size(), 108);
   for (int i = 0; i < 100; ++i) Round(absl::Milliseconds(10));
   EXPECT_EQ(window_.size(), 150);
 }
 
 TEST_F(WriteWindowTest, WritesThatNeverFillItProveNothing) {
   for (int i = 0; i < 1000; ++i) One(WriteOutcome::kOk, absl::Milliseconds(3));
-  EXPECT_EQ(window_.size(), 64);
+  EXPECT_EQ(window_.size(), 100);
 }
 
 TEST_F(WriteWindowTest, HalvesOncePerRoundTripDownToTheMinimum) {
   Round(absl::Milliseconds(10), WriteOutcome::kThrottled);
-  EXPECT_EQ(window_.size(), 32) << "64 refusals of one round are one signal";
+  EXPECT_EQ(window_.size(), 50) << "100 refusals of one round are one signal";
   Round(absl::Milliseconds(10), WriteOutcome::kOverloaded);
-  EXPECT_EQ(window_.size(), 16);
+  EXPECT_EQ(window_.size(), 25);
   for (int i = 0; i < 10; ++i) Round(absl::Milliseconds(10), WriteOutcome::kOverloaded);
   EXPECT_EQ(window_.size(), 4);
   EXPECT_GE(window_.decreases(), 4);
@@ -79,7 +79,7 @@ TEST_F(WriteWindowTest, HalvesOncePerRoundTripDownToTheMinimum) {
 
 TEST_F(WriteWindowTest, NeutralOutcomesChangeNothing) {
   Round(absl::Milliseconds(10), WriteOutcome::kNeutral);
-  EXPECT_EQ(window_.size(), 64);
+  EXPECT_EQ(window_.size(), 100);
   EXPECT_EQ(window_.in_flight(), 0);
 }
 
