@@ -170,6 +170,32 @@ TEST_F(BindingWritesTest, APartOfAGangThatWasPutOffIsNotBoundBelowItsMinimum) {
   for (int at = 2; at < 20; ++at) EXPECT_THAT(BoundIn(Step(at)), IsEmpty()) << at;
 }
 
+// Nothing else happens after the binding: the row would stay until something does.
+TEST_F(BindingWritesTest, ARefusalIsNotToldOfAPodThatIsBound) {
+  for (const bool answered : {true, false}) {
+    SCOPED_TRACE(answered);
+    Begin();
+    Put(MakeGroup("ns", "g", "q", 1));
+    Put(PodBuilder("ns", "p").Group("g").Gpus(1).Created(1).Build());
+    const StepResult first = Step(1);
+    ASSERT_THAT(BoundIn(first), ElementsAre("p"));
+    AnswerThe<model::BindPod>(first, absl::PermissionDeniedError("a webhook"));
+    StepResult repeated;
+    for (int at = 2; at < 100 && BoundIn(repeated).empty(); ++at) {
+      repeated = Step(at);
+      if (BoundIn(repeated).empty()) AnswerAll(repeated);
+    }
+    ASSERT_THAT(BoundIn(repeated), ElementsAre("p"));
+    AnswerAll(Step(100));
+    ASSERT_EQ(loop_->MakeView(At(100)).waiting.size(), 1u) << "refused, for all that is known";
+    if (answered) AnswerAll(repeated);
+    if (!answered) Put(PodBuilder("ns", "p").Group("g").Gpus(1).Created(1).On("n").Build());
+    const StepResult last = StepAt(At(100) + absl::Milliseconds(1));
+    EXPECT_THAT(loop_->MakeView(At(100)).waiting, IsEmpty());
+    EXPECT_EQ(last.decided, true);
+  }
+}
+
 TEST_F(BindingWritesTest, ABindingThatIsPutOffAgainAndAgainIsRefused) {
   Put(Pod().Build());
   int attempts = 0;

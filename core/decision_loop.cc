@@ -389,6 +389,7 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   RepeatEvictions(now, result);
   ServeBindings(now, result);
   BreakGangs(now);
+  if (refusals.TakeChanges()) dirty = true;
   if (dirty || now >= wake_at) {
     result.decided = true;
     Decide(now, result);

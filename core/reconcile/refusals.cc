@@ -1,6 +1,7 @@
 #include "core/reconcile/refusals.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/engine/gang.h"
@@ -39,7 +40,7 @@ void BindingRefusals::Refused(const state::PodRecord& pod, const std::string& re
 void BindingRefusals::Accepted(const state::PodRecord& pod) {
   const auto found = rows_.find(pod.workload);
   if (found == rows_.end()) return;
-  found->second.pods.erase(pod.name);
+  changed_ = found->second.pods.erase(pod.name) > 0 || changed_;
   if (found->second.pods.empty()) rows_.erase(found);
 }
 
@@ -54,15 +55,18 @@ bool BindingRefusals::Includes(const state::PodRecord& pod) const {
   return row != nullptr && row->pods.contains(pod.name);
 }
 
-bool BindingRefusals::Renew(const state::Workload& workload, Row& row) const {
+bool BindingRefusals::TakeChanges() { return std::exchange(changed_, false); }
+
+bool BindingRefusals::Renew(const state::Workload& workload, Row& row) {
   if (!IsRowOf(row, workload)) return false;
-  std::erase_if(row.pods, [&](const auto& entry) {
+  const size_t left = std::erase_if(row.pods, [&](const auto& entry) {
     const state::PodId pod = state_.FindPod(workload.ns, entry.first);
     // A pod that was evicted may be created again under its name.
     if (pod == state::kNoId) return !row.broken;
     return state_.pod(pod).workload != workload.id || IsBound(state_.pod(pod).status) ||
            state::IsFinished(state_.pod(pod).status);
   });
+  changed_ = left > 0 || changed_;
   return !row.pods.empty();
 }
 

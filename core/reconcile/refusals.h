@@ -66,6 +66,9 @@ class BindingRefusals {
   // `awaits_answer`: a first attempt to bind the pod is in flight.
   std::vector<Break> TakeBreaks(absl::Time now,
                                 const std::function<bool(state::PodId)>& awaits_answer);
+  // True if since the last call a pod has left the rows: what is told of its workload has to
+  // change.
+  bool TakeChanges();
   [[nodiscard]] absl::Time wake_at() const { return wake_at_; }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
   [[nodiscard]] const std::map<state::WorkloadId, Row>& rows() const { return rows_; }
@@ -73,13 +76,14 @@ class BindingRefusals {
  private:
   [[nodiscard]] bool IsRowOf(const Row& row, const state::Workload& workload) const;
   // Drops pods that are bound or gone; false if nothing is left.
-  bool Renew(const state::Workload& workload, Row& row) const;
+  bool Renew(const state::Workload& workload, Row& row);
   [[nodiscard]] bool IsHalfBound(const state::Workload& workload, const Row& row) const;
 
   const state::ClusterState& state_;
   const GangRefusalOptions options_;
   std::map<state::WorkloadId, Row> rows_;
   absl::Time wake_at_ = absl::InfiniteFuture();
+  bool changed_ = false;
 };
 
 }  // namespace fairlead::core
