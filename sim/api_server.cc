@@ -1,5 +1,6 @@
 #include "sim/api_server.h"
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace fairlead::sim {
@@ -41,6 +42,8 @@ void ApiServer::Admit(model::Pod& pod) const {
     if (priority_class.global_default) pod.priority = priority_class.value;
   }
 }
+
+std::string ApiServer::version() const { return absl::StrCat(version_); }
 
 void ApiServer::Stamp(model::ObjectMeta& meta, bool created) {
   meta.resource_version = absl::StrCat(++version_);

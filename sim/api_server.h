@@ -98,6 +98,8 @@ class ApiServer {
   void ForEach(model::Kind kind, const std::function<void(const Object&)>& fn) const;
 
   [[nodiscard]] absl::Time now() const { return queue_->now(); }
+  // The resourceVersion of the last change of anything: that of a list that begins now.
+  [[nodiscard]] std::string version() const;
   // An unused uid.
   std::string NewUid();
 

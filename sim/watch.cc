@@ -53,13 +53,13 @@ void Watch::OnChange(ChangeType type, const Object& object) {
   if (!stream.broken && faults_->Hit(FaultPoint::kWatchBreak)) {
     Break(kind, absl::Seconds(faults_->random().Between(1, 30)));
   }
-  if (stream.broken) return;
-  if (type == ChangeType::kDeleted) {
+  if (!stream.broken && type == ChangeType::kDeleted) {
     Delete(stream, kind, model::Key(MetaOf(object)));
-  } else {
+  } else if (!stream.broken) {
     Upsert(stream, object);
   }
-  // Like a bookmark: the stream of pods reports its progress, in its own order and delay.
+  // Like a bookmark: the stream of pods reports its progress, in its own order and delay, whether
+  // or not the one of nodes is well.
   Stream& pods = streams_[model::Kind::kPod];
   if (kind == model::Kind::kNode && !pods.broken) {
     Deliver(pods, model::Progress{model::Kind::kPod, MetaOf(object).resource_version});
@@ -83,6 +83,7 @@ void Watch::List(model::Kind kind) {
   for (const auto& [key, sent] : vanished) gone.push_back(key);
   for (const std::string& key : gone) Delete(stream, kind, key);
   for (const Object& object : changed) Upsert(stream, object);
+  if (kind == model::Kind::kPod) Deliver(stream, model::Progress{kind, server_->version()});
 }
 
 void Watch::Upsert(Stream& stream, const Object& object) {

@@ -1,6 +1,7 @@
 // Lists and watches over the simulated API server, with the contract of model::ClusterEvent: a list
 // of every kind and its Synced first, then changes in order within a kind, delivered after a delay.
 // A broken watch loses the changes meanwhile and then compares what it had sent with a new list.
+// Pods also tell their Progress: after each list, and with each change of a node.
 //
 // Ownership: borrows everything. Thread-safety: none, one thread.
 #pragma once

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace fairlead::sim {
@@ -16,7 +17,8 @@ namespace {
 struct Mirror {
   std::map<std::string, std::string> versions;  // "Pod ns/name uid" -> resource version
   std::set<model::Kind> synced;
-  std::string broken;  // the contract, if it was
+  uint64_t pods_up_to = 0;  // the last Progress
+  std::string broken;       // the contract, if it was
 
   void Take(const model::ClusterEvent& event) {
     if (const auto* upsert = std::get_if<model::Upsert>(&event)) {
@@ -34,6 +36,8 @@ struct Mirror {
                                   model::Key(gone->ns, gone->name), " ", gone->uid));
     } else if (const auto* done = std::get_if<model::Synced>(&event)) {
       synced.insert(done->kind);
+    } else if (const auto* progress = std::get_if<model::Progress>(&event)) {
+      if (!absl::SimpleAtoi(progress->resource_version, &pods_up_to)) broken = "not a version";
     }
   }
 };
@@ -120,6 +124,11 @@ TEST(Watch, TellsTheTruthInTheEndUnderEveryFault) {
     queue.RunUntil(queue.now() + absl::Minutes(2));
     EXPECT_EQ(mirror.versions, Truth(server));
     EXPECT_EQ(mirror.broken, "");
+    for (const auto& [name, node] : server.All<model::Node>()) {
+      uint64_t version = 0;
+      ASSERT_TRUE(absl::SimpleAtoi(node.meta.resource_version, &version));
+      EXPECT_GE(mirror.pods_up_to, version) << name;
+    }
     EXPECT_EQ(mirror.synced.size(), std::size(model::kAllKinds));
   }
 }
