@@ -81,6 +81,10 @@ void DecisionLoop::Impl::SendBinding(state::PodId pod, model::BindPod&& bind, ui
   } else {
     for (const auto& [key, value] : start) bind.annotations.Set(key, value);
   }
+  if (options.state.align_to_numa_nodes) {
+    const std::string zones = model::FormatNumaZones(state.ZonesOf(pod));
+    if (!zones.empty()) bind.annotations.Set(model::kNumaPredictedAnnotation, zones);
+  }
   id = next_action_id++;
   model::Action& action = sending->actions.emplace_back();
   action.id = id;

@@ -51,6 +51,7 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
     FAIRLEAD_RETURN_IF_ERROR(queues::UsageWindow::Create(*options.engine.usage).status());
   }
   Options settings = options;
+  settings.state.align_to_numa_nodes = Reads(settings, model::Kind::kNodeResourceTopology);
   if (settings.hook.provider.empty()) settings.hook.enabled = false;
   if (settings.hook.enabled) {
     FAIRLEAD_RETURN_IF_ERROR(hook::CheckProvider(settings.hook, "hook.provider"));
@@ -73,7 +74,7 @@ DecisionLoop::~DecisionLoop() = default;
 
 void DecisionLoop::Continue(DecisionLoop& former) { impl_->hook.Continue(former.impl_->hook); }
 
-bool DecisionLoop::synced() const { return impl_->synced.size() == std::size(model::kAllKinds); }
+bool DecisionLoop::synced() const { return impl_->unsynced.empty(); }
 
 const DecisionLoop::Stats& DecisionLoop::stats() const { return impl_->stats; }
 
@@ -101,7 +102,7 @@ void DecisionLoop::Apply(const model::ClusterEvent& event) {
   } else if (const auto* removed = std::get_if<model::Delete>(&event)) {
     impl_->ApplyDelete(*removed);
   } else if (const auto* synced_kind = std::get_if<model::Synced>(&event)) {
-    if (impl_->synced.insert(synced_kind->kind).second) impl_->dirty = true;
+    if (impl_->unsynced.erase(synced_kind->kind) > 0) impl_->dirty = true;
     impl_->DeviceKindSynced(*synced_kind);
   } else if (const auto* report = std::get_if<model::UsageReport>(&event)) {
     if (impl_->engine->TakeUsage(*report)) impl_->dirty = true;
@@ -128,7 +129,7 @@ void DecisionLoop::SetStale(const std::vector<model::Kind>& kinds) {
 }
 
 void DecisionLoop::BecomeLeader() {
-  impl_->synced.clear();
+  impl_->unsynced = impl_->KindsRead();
   impl_->memo.valid = false;
   impl_->dirty = true;
 }
@@ -241,6 +242,14 @@ void DecisionLoop::Impl::KeepDefaultQueue() {
   queues::KeepDefaultQueue(tree, options.state.default_queue, default_queue_object);
 }
 
+std::set<model::Kind> DecisionLoop::Impl::KindsRead() const {
+  std::set<model::Kind> kinds;
+  for (const model::Kind kind : model::kAllKinds) {
+    if (Reads(options, kind)) kinds.insert(kind);
+  }
+  return kinds;
+}
+
 // By type: an object without a line here does not compile.
 void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
   const state::Change change = std::visit(
@@ -280,6 +289,9 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
           },
           [&](const model::ResourceSlice& slice) { return state.UpsertDeviceObject(slice); },
           [&](const model::ResourceClaim& claim) { return UpsertClaim(claim); },
+          [&](const model::NodeResourceTopology& topology) {
+            return state.UpsertNodeTopology(topology);
+          },
       },
       upsert.object);
   if (change.Any()) dirty = true;
@@ -362,6 +374,9 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
     case model::Kind::kResourceClaim:
       claims.claims().Gone(removed.ns, removed.name);
       change = state.RemoveResourceClaim(removed.ns, removed.name);
+      break;
+    case model::Kind::kNodeResourceTopology:
+      change = state.RemoveNodeTopology(removed.name, removed.uid);
       break;
   }
   if (change.Any()) dirty = true;

@@ -176,6 +176,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   }
   state::Change UpsertPod(const model::Pod& pod);
   state::Change UpsertClaim(const model::ResourceClaim& claim);
+  [[nodiscard]] std::set<model::Kind> KindsRead() const;
   void DeviceKindSynced(const model::Synced& synced_kind);
 
   // ---- stale kinds (SetStale)
@@ -238,7 +239,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   bool default_queue_object = false;
   std::map<std::string, std::string> queue_notes;   // by name: the contradiction
   std::map<std::string, std::string> untold_notes;  // those without an event: name -> uid
-  std::set<model::Kind> synced, stale_kinds;
+  std::set<model::Kind> unsynced = KindsRead();
+  std::set<model::Kind> stale_kinds;
   bool dirty = true;
   absl::Time wake_at = absl::InfiniteFuture();
   uint64_t next_action_id = 1;

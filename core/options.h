@@ -41,6 +41,9 @@ struct Options {
   bool builtin_default_queue = true;
 };
 
+// Whether decisions with these options read objects of the kind. Of the others they expect nothing.
+bool Reads(const Options& options, model::Kind kind);
+
 // Scheduler names "fairlead" and "kai-scheduler", the built-in profile, the hook on with kwok: the
 // options of simulations, benchmarks and tests. A configuration file begins without the hook
 // (core/configuration.h).

@@ -121,7 +121,8 @@ class ApiServer {
              std::map<std::string, model::NodeRequest>, std::map<std::string, model::NodePool>,
              std::map<std::string, model::PodDisruptionBudget>,
              std::map<std::string, model::DeviceClass>, std::map<std::string, model::ResourceSlice>,
-             std::map<std::string, model::ResourceClaim>>
+             std::map<std::string, model::ResourceClaim>,
+             std::map<std::string, model::NodeResourceTopology>>
       tables_;
   std::vector<Listener> listeners_;
 };

@@ -41,6 +41,9 @@ absl::Status Application::StartWork() {
   if (elector_ != nullptr) executor.time_left = [this] { return elector_->TimeLeft(); };
   kube::SourceOptions source;
   source.seed = SeedOf(options_.identity);
+  for (const model::Kind kind : model::kAllKinds) {
+    if (!core::Reads(options_.core, kind)) source.unread.push_back(kind);
+  }
   const std::lock_guard<std::mutex> lock(work_mutex_);
   executor_ = std::make_unique<kube::Executor>(
       *ports_.transport, *ports_.timers, *ports_.clock, queue_, executor,

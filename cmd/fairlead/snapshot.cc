@@ -155,6 +155,7 @@ absl::StatusOr<Snapshot> TakeSnapshot(kube::HttpTransport& transport, const core
   std::vector<std::string> missing;
   bool queues = true;
   for (const model::Kind kind : model::kAllKinds) {
+    if (!core::Reads(options, kind)) continue;
     const absl::Status listed = ListKind(transport, kind, events);
     const bool core_kind = kube::HasProtobuf(kind);
     // Continues without the kind, as the scheduler does.

@@ -67,7 +67,45 @@ void ApplyPodLevel(const PodResources& resources, ResourceList& total) {
   }
 }
 
+bool IsDevice(absl::string_view name) {
+  return !IsPodLevelResource(name) && name != model::kEphemeralStorageName &&
+         name != model::kPodsName;
+}
+
+bool RequestsDevice(const ContainerResources& container) {
+  const auto is_device = [](const auto& entry) {
+    return entry.second > 0 && IsDevice(entry.first);
+  };
+  return std::any_of(container.requests.begin(), container.requests.end(), is_device) ||
+         std::any_of(container.limits.begin(), container.limits.end(), is_device);
+}
+
 }  // namespace
+
+std::vector<model::ContainerRequests> AlignedContainers(const PodResources& resources,
+                                                        bool guaranteed) {
+  using Role = model::ContainerRequests::Role;
+  std::vector<model::ContainerRequests> all;
+  const bool alone = resources.containers.size() + resources.init_containers.size() <= 1 &&
+                     resources.overhead.empty() && resources.pod_requests.empty() &&
+                     resources.pod_limits.empty();
+  if (alone) return all;
+  const auto requests_device = [](const std::vector<ContainerResources>& containers) {
+    return std::any_of(containers.begin(), containers.end(), RequestsDevice);
+  };
+  if (!guaranteed && !requests_device(resources.containers) &&
+      !requests_device(resources.init_containers)) {
+    return all;
+  }
+  const auto add = [&](Role role, ContainerResources container) {
+    all.push_back({role, TakeRequests(container)});
+  };
+  for (const ContainerResources& container : resources.init_containers) {
+    add(container.sidecar ? Role::kSidecar : Role::kInit, container);
+  }
+  for (const ContainerResources& container : resources.containers) add(Role::kMain, container);
+  return all;
+}
 
 ResourceList EffectiveRequests(PodResources&& resources) {
   ResourceList total = Aggregate(resources);

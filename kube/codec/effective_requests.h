@@ -15,6 +15,7 @@
 
 #include <vector>
 
+#include "scheduler/model/pod.h"
 #include "scheduler/model/resources.h"
 
 namespace fairlead::kube {
@@ -29,6 +30,11 @@ struct PodResources {
   model::ResourceList overhead;
   model::ResourceList pod_requests, pod_limits;
 };
+
+// Of a pod of which something can be aligned to NUMA nodes, each container by itself, unless its
+// effective requests say the same (model::PodSpec::containers).
+std::vector<model::ContainerRequests> AlignedContainers(const PodResources& resources,
+                                                        bool guaranteed);
 
 // Without zero amounts and without "pods". Consumes the lists.
 model::ResourceList EffectiveRequests(PodResources&& resources);

@@ -36,7 +36,7 @@ void ReadTaints(JsonReader& reader, JsonValue value, const FieldPath& path,
 void CheckKind(JsonReader& reader, JsonValue value, model::Kind kind);
 
 // ---- kinds (pod_json.cc, node_json.cc, workload_json.cc, fairlead_json.cc, disruption_budget.cc,
-// device_objects.cc): one Read for the type of every kind
+// device_objects.cc, node_topology_json.cc): one Read for the type of every kind
 void Read(JsonReader& reader, JsonValue value, model::Pod& out);
 void Read(JsonReader& reader, JsonValue value, model::Node& out);
 void Read(JsonReader& reader, JsonValue value, model::PriorityClass& out);
@@ -49,6 +49,7 @@ void Read(JsonReader& reader, JsonValue value, model::PodDisruptionBudget& out);
 void Read(JsonReader& reader, JsonValue value, model::DeviceClass& out);
 void Read(JsonReader& reader, JsonValue value, model::ResourceSlice& out);
 void Read(JsonReader& reader, JsonValue value, model::ResourceClaim& out);
+void Read(JsonReader& reader, JsonValue value, model::NodeResourceTopology& out);
 void ReadObject(JsonReader& reader, model::Kind kind, JsonValue value, Object& out);
 
 // ---- messages (json_codec.cc)

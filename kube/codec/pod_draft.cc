@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "kube/codec/node_topology_json.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/model/quantity.h"
 
@@ -175,8 +176,10 @@ void FinishPod(PodDraft& draft) {
   model::Pod& pod = draft.pod;
   AddHostPorts(draft);
   pod.spec.ns = pod.meta.ns;
+  pod.spec.containers = AlignedContainers(draft.resources, pod.spec.guaranteed);
   pod.spec.requests = EffectiveRequests(std::move(draft.resources));
   pod.spec.gpu_share = ParseGpuShare(pod.meta.annotations, pod.spec.requests, draft.problems);
+  pod.numa_zones = ReadNumaZones(pod.meta.annotations);
   pod.spec.legacy_mig = ParseLegacyMig(pod.meta.annotations, draft.problems);
   for (const LabelKeysDraft& keys : draft.label_keys) MergeLabelKeys(keys, pod);
   if (!pod.spec.pod_affinity.empty() || !pod.spec.pod_anti_affinity.empty() ||

@@ -19,6 +19,9 @@
 
 namespace fairlead::kube {
 
+// status.qosClass of a pod whose containers have limits of CPU and memory equal to their requests.
+inline constexpr char kGuaranteed[] = "Guaranteed";
+
 struct PortDraft {
   bool of_init_container = false;
   size_t container = 0;  // index within its list

@@ -153,6 +153,7 @@ void ReadStatus(JsonReader& reader, JsonValue value, const FieldPath& path, PodD
     const FieldPath at = path.Field(key);
     if (key == "phase") pod.phase = ParsePodPhase(reader.Text(v, at));
     if (key == "conditions") ReadConditions(reader, v, at, pod);
+    if (key == "qosClass") pod.spec.guaranteed = reader.Text(v, at) == kGuaranteed;
     if (key == "nominatedNodeName") reader.String(v, at, pod.nominated_node_name);
     if (key == "resourceClaimStatuses") ReadGeneratedClaims(reader, v, at, draft);
   });

@@ -194,6 +194,9 @@ bool ReadStatus(absl::string_view bytes, PodDraft& draft) {
       case 2:
         r.Check(ReadCondition(r.Bytes(), pod));
         break;
+      case 9:
+        pod.spec.guaranteed = r.Bytes() == kGuaranteed;
+        break;
       case 11:
         pod.nominated_node_name = r.String();
         break;

@@ -1,5 +1,6 @@
 #include "kube/watch/source.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -18,7 +19,9 @@ bool IsWatched(const model::Object& object) {
 
 ClusterSource::ClusterSource(HttpTransport& transport, Timers& timers, const Clock& clock,
                              EventQueue& queue, const SourceOptions& options) {
+  const std::vector<model::Kind>& unread = options.unread;
   for (const model::Kind kind : model::kAllKinds) {
+    if (std::find(unread.begin(), unread.end(), kind) != unread.end()) continue;
     ReflectorOptions one = options.reflector;
     one.kind = kind;
     one.keeps = IsWatched;

@@ -28,6 +28,8 @@ struct SourceOptions {
   // Options for every reflector; kind, keeps and seed are set per reflector.
   ReflectorOptions reflector;
   uint64_t seed = 0;  // different in every replica, so that replicas do not send requests together
+  // Kinds that nobody needs: not requested, and nothing is said about them.
+  std::vector<model::Kind> unread;
 };
 
 class ClusterSource {
@@ -44,7 +46,7 @@ class ClusterSource {
 
   // Every kind has been synced once.
   [[nodiscard]] bool Synced() const;
-  // In the order of model::kAllKinds.
+  // In the order of model::kAllKinds, without the unread ones.
   [[nodiscard]] std::vector<ReflectorStats> GetStats() const;
   // The kinds that were synced once and may now be out of date by more than `bound`
   // (ReflectorStats::IsStale).

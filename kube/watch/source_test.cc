@@ -123,5 +123,22 @@ TEST(ClusterSourceTest, WatchesEveryKindAndSyncsWithoutTheCustomOnes) {
   EXPECT_EQ(api.timer_count(), 0u);
 }
 
+TEST(ClusterSourceTest, UnreadKindsAreNotRequested) {
+  FakeClock clock(absl::UnixEpoch());
+  FakeTransport api(clock);
+  EventQueue queue;
+  SourceOptions options;
+  options.unread = {model::Kind::kNodeResourceTopology};
+  ClusterSource source(api, api, clock, queue, options);
+  source.Start();
+  api.Pump();
+  EXPECT_EQ(api.exchanges().size(), std::size(model::kAllKinds) - 1);
+  for (const auto& exchange : api.exchanges()) {
+    EXPECT_THAT(exchange.request.path, Not(HasSubstr("noderesourcetopologies")));
+  }
+  EXPECT_EQ(source.GetStats().size(), std::size(model::kAllKinds) - 1);
+  source.Stop();
+}
+
 }  // namespace
 }  // namespace fairlead::kube

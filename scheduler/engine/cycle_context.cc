@@ -6,7 +6,8 @@ namespace fairlead::engine {
 void PipelinedPods::Discard(state::ClusterState& state) const {
   for (const state::PodId pod : promised_) state::ReleasePromise(state, pod);
   for (const Victim& victim : moved_) {
-    state::ReturnVictim(state, victim.pod, victim.from.node, victim.from.gpus);
+    const VictimUnit::Place& from = victim.from;
+    state::ReturnVictim(state, victim.pod, from.node, from.gpus, from.zones);
   }
 }
 

@@ -64,7 +64,8 @@ FreedEntries WhatWantsTheFreed(const state::ClusterState& state, const SearchCon
 
 bool VictimSearch::IsAt(state::PodId id, const VictimUnit::Place& place) const {
   const state::PodRecord& pod = state_.pod(id);
-  return pod.node == place.node && pod.gpu_groups == place.gpus;
+  return pod.node == place.node && pod.gpu_groups == place.gpus &&
+         state_.PickOfPod(id) == place.zones;
 }
 
 bool VictimSearch::IsWhereItWas(const VictimUnit& unit) const {

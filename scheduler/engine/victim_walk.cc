@@ -76,7 +76,7 @@ void LeafVictims::Open(const QueueOrderKey& key) {
     for (state::PodId pod : unit.pods) {
       unit.charge += tracker_.ChargeOf(state_.pod(pod));
       const state::PodRecord& record = state_.pod(pod);
-      unit.places.push_back({record.node, record.gpu_groups,
+      unit.places.push_back({record.node, record.gpu_groups, state_.PickOfPod(pod),
                              record.status == state::PodStatus::kPipelined,
                              record.status == state::PodStatus::kBinding});
     }

@@ -38,6 +38,7 @@ struct VictimUnit {
   struct Place {
     state::NodeId node = state::kNoId;
     state::GpuPick gpus;
+    state::ZonePick zones;
     bool promised = false;  // it has a promise of that place, and is not there
     bool fresh = false;     // bound there in this cycle: nothing is sent yet
   };

@@ -36,6 +36,10 @@ inline constexpr char kGpuIndexAnnotation[] = "run.ai/reserve_for_gpu_index";
 // On a pod that KAI's webhook has mutated: the prefix of the names of its config maps.
 inline constexpr char kSharedGpuConfigMapAnnotation[] = "runai/shared-gpu-configmap";
 inline constexpr char kMigPrefix[] = "nvidia.com/mig-";  // resources; legacy pods: annotations
+// On a pod: what it has of its machine's NUMA nodes, as JSON [{"zone", "amount": {NAME:
+// QUANTITY}}].
+inline constexpr char kNumaObservedAnnotation[] = "kai.scheduler/numa-placement-observed";
+inline constexpr char kNumaPredictedAnnotation[] = "kai.scheduler/numa-placement-predicted";
 inline constexpr char kReceivedResourceTypeAnnotation[] = "received-resource-type";
 inline constexpr char kDefaultQueue[] = "default-queue";
 inline constexpr char kDefaultSchedulerName[] = "fairlead";

@@ -4,7 +4,7 @@
 //
 // Contract for producers:
 // - The initial list of a kind is a run of Upserts followed by one Synced for that kind. The core
-//   decides nothing before every kind of kAllKinds has been synced once.
+//   decides nothing before every kind that it reads (core::Reads) has been synced once.
 // - After a gap (410) the producer compares its old store with the new list and sends Deletes for
 //   objects that vanished; it never clears first.
 // - A Delete names the uid, so that it does not delete a recreated object of the same name.
@@ -23,6 +23,7 @@
 #include "scheduler/model/disruption_budget.h"
 #include "scheduler/model/kind.h"
 #include "scheduler/model/node.h"
+#include "scheduler/model/node_topology.h"
 #include "scheduler/model/pod.h"
 #include "scheduler/model/usage_report.h"
 #include "scheduler/model/workload_objects.h"
@@ -30,9 +31,9 @@
 namespace fairlead::model {
 
 // Any object that decisions read; the alternatives are in the order of Kind.
-using Object =
-    std::variant<Pod, Node, Queue, PodGroup, PriorityClass, Topology, NodeRequest, NodePool,
-                 PodDisruptionBudget, DeviceClass, ResourceSlice, ResourceClaim>;
+using Object = std::variant<Pod, Node, Queue, PodGroup, PriorityClass, Topology, NodeRequest,
+                            NodePool, PodDisruptionBudget, DeviceClass, ResourceSlice,
+                            ResourceClaim, NodeResourceTopology>;
 static_assert(std::variant_size_v<Object> == std::size(kKindTraits));
 
 constexpr Kind KindOf(const Object& object) { return static_cast<Kind>(object.index()); }

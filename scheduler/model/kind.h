@@ -20,12 +20,14 @@ enum class Kind : uint8_t {
   kDeviceClass,
   kResourceSlice,
   kResourceClaim,
+  kNodeResourceTopology,
 };
 // In the order in which they are listed.
 inline constexpr Kind kAllKinds[] = {
     Kind::kNode,        Kind::kQueue,         Kind::kPodGroup,      Kind::kPriorityClass,
     Kind::kTopology,    Kind::kNodeRequest,   Kind::kNodePool,      Kind::kPodDisruptionBudget,
-    Kind::kDeviceClass, Kind::kResourceSlice, Kind::kResourceClaim, Kind::kPod};
+    Kind::kDeviceClass, Kind::kResourceSlice, Kind::kResourceClaim, Kind::kNodeResourceTopology,
+    Kind::kPod};
 
 // Whether a server has a kind.
 enum class Presence : uint8_t {
@@ -128,6 +130,11 @@ inline constexpr KindTraits kKindTraits[] = {
      .is_namespaced = true,
      .presence = Presence::kOptional,
      .is_device = true},
+    {.kind = Kind::kNodeResourceTopology,
+     .name = "NodeResourceTopology",
+     .api_version = "topology.node.k8s.io/v1alpha2",
+     .resource = "noderesourcetopologies",
+     .presence = Presence::kOptional},
 };
 constexpr const KindTraits& TraitsOf(Kind kind) { return kKindTraits[static_cast<size_t>(kind)]; }
 

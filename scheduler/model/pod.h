@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/model/node_topology.h"
 #include "scheduler/model/object_meta.h"
 #include "scheduler/model/resources.h"
 #include "scheduler/model/selector.h"
@@ -120,9 +121,27 @@ struct GpuShare {
   }
 };
 
+// What one container requests; an absent request is its limit.
+struct ContainerRequests {
+  enum class Role : uint8_t { kMain, kInit, kSidecar };
+  Role role = Role::kMain;
+  ResourceList requests;
+  friend bool operator==(const ContainerRequests&, const ContainerRequests&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ContainerRequests& c) {
+    return H::combine(std::move(h), c.role, c.requests);
+  }
+};
+
 struct PodSpec {
   std::string ns;         // part of the class: affinity terms and spread count within namespaces
   ResourceList requests;  // effective, without "pods"
+  // QoS class Guaranteed, by status.qosClass: the kubelet may align its CPUs and memory to NUMA
+  // nodes, and not its devices alone.
+  bool guaranteed = false;
+  // Its containers in order, init containers first, if something of it can be aligned and
+  // `requests` alone does not say what: several containers, overhead or pod-level resources.
+  std::vector<ContainerRequests> containers;
   GpuShare gpu_share;
   // MIG instances that the pod requests by annotation (KAI's legacy form). They use capacity where
   // the pod runs, but such a pod is not placed.
@@ -157,7 +176,8 @@ struct PodSpec {
                       s.tolerations, s.pod_affinity, s.pod_anti_affinity, s.topology_spread,
                       s.host_ports, s.pvc_names, s.config_map_names, s.resource_claims,
                       s.labels_for_affinity, s.selected_by_others, s.legacy_mig, s.claim_templates,
-                      s.claim_problem, s.missing_claim, s.claims_to_join);
+                      s.claim_problem, s.missing_claim, s.claims_to_join, s.guaranteed,
+                      s.containers);
   }
 };
 
@@ -183,6 +203,9 @@ struct Pod {
   std::vector<std::string> generated_claims;
   // Claims from templates that generated_claims does not have yet: "NAME of template TEMPLATE".
   std::vector<std::string> awaited_claims;
+  // What it has of the NUMA nodes of its machine, as annotated: observed before predicted. Empty:
+  // not known.
+  std::vector<ZoneAmounts> numa_zones;
   std::string scheduling_group;  // spec.schedulingGroup.podGroupName (scheduling.k8s.io), or empty
   PodPhase phase = PodPhase::kPending;
   bool ready = false;  // condition Ready is True

@@ -11,6 +11,7 @@
 #include "scheduler/plugins/node_ready.h"
 #include "scheduler/plugins/node_resources_fit.h"
 #include "scheduler/plugins/node_unschedulable.h"
+#include "scheduler/plugins/numa.h"
 #include "scheduler/plugins/pod_topology_spread.h"
 #include "scheduler/plugins/resource_type.h"
 #include "scheduler/plugins/taint_toleration.h"
@@ -32,7 +33,7 @@ absl::Status RegisterThem(framework::Registry& registry) {
 absl::Status RegisterAll(framework::Registry& registry) {
   return RegisterThem<DynamicResources, GpuFragmentation, GpuKind, GpuSharing, InterPodAffinity,
                       NodeAffinity, NodePlacement, NodePorts, NodeReady, NodeResourcesFit,
-                      NodeUnschedulable, PodTopologySpread, ResourceType, TaintToleration,
+                      NodeUnschedulable, Numa, PodTopologySpread, ResourceType, TaintToleration,
                       VolumeCheck>(registry);
 }
 

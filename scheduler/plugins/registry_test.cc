@@ -18,7 +18,7 @@ TEST_F(PluginTest, TheDefaultProfileIsMadeOfRegisteredPlugins) {
   const framework::Profile profile = framework::DefaultProfile();
   const auto made = framework::Framework::Make(profile, registry_);
   EXPECT_TRUE(made.ok()) << made.status();
-  std::set<std::string> names = {"GpuFragmentation"};  // only if a profile names it
+  std::set<std::string> names = {"GpuFragmentation", "Numa"};  // only if a profile names them
   for (const framework::ProfilePlugin& plugin : profile.plugins) {
     EXPECT_TRUE(names.insert(plugin.name).second) << plugin.name;
   }

@@ -102,6 +102,7 @@ void ClusterState::ApplyToNode(const PodRecord& pod, PodStatus status, NodeId no
     }
   }
   if (!pod.gpu_groups.empty()) ApplyToGroups(pod, status, node, add);
+  if (!pod_zones_.empty()) ApplyZones(pod, status, node, add);
 }
 
 GpuPick ClusterState::GroupsAt(const PodRecord& pod, NodeId node, const GpuPick* wanted) const {
@@ -165,6 +166,7 @@ void ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t posit
     move->change = change;
     move->from_groups = pod.gpu_groups;
     move->from_devices = DevicesHeldBy(id);
+    if (!pod_zones_.empty()) move->from_zones = PickOfPod(id);
   }
   GpuPick groups = GroupsAt(pod, node, wanted_groups);
   FAIRLEAD_CHECK((node != kNoId && classes_[pod.pod_class].SharesGpu()) == !groups.empty(),
@@ -180,6 +182,7 @@ void ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t posit
   if (!same_room) {
     ApplyToNode(pod, former, former_node, false);
     if (regroup) pod.gpu_groups = std::move(groups);
+    if (options_.align_to_numa_nodes) ChooseZones(pod, status, node);
     ApplyToNode(pod, status, node, true);
   }
   if (former_node != node) {
@@ -212,6 +215,7 @@ void ClusterState::ReverseMove(const PodMove& move) {
   const StateChange& change = move.change;
   MovePod(change.pod, change.from_status, change.from_node, move.from_position, &move.from_groups);
   RestoreDevices(change.pod, move.from_devices);
+  if (change.from_node != kNoId && !pod_zones_.empty()) RestoreZones(change.pod, move.from_zones);
 }
 
 }  // namespace fairlead::state

@@ -61,6 +61,8 @@ struct StateOptions {
   std::string reservation_namespace = model::kReservationNamespace;
   // Whether pods that share GPUs are placed; off: refused on every node.
   bool place_gpu_shares = true;
+  // Whether what pods have of the NUMA nodes of their machines is counted (plugin Numa).
+  bool align_to_numa_nodes = false;
   JobOrder job_order = {};
 };
 
@@ -111,6 +113,10 @@ class ClusterState {
   // any.
   Change UpsertTopology(const model::Topology& topology);
   Change RemoveTopology(absl::string_view name, absl::string_view uid = "");
+  // NUMA nodes of the machine of that name; nothing is done unless options().align_to_numa_nodes.
+  // An invalid one is as none.
+  Change UpsertNodeTopology(const model::NodeResourceTopology& topology);
+  Change RemoveNodeTopology(absl::string_view name, absl::string_view uid = "");
   Change UpsertDisruptionBudget(const model::PodDisruptionBudget& budget);
   Change RemoveDisruptionBudget(absl::string_view ns, absl::string_view name,
                                 absl::string_view uid = "");
@@ -225,6 +231,15 @@ class ClusterState {
   [[nodiscard]] std::vector<model::ResourceClaim> ClaimsOf(PodId pod) const;
   // "ns/name" of all its claims. Valid until the next change.
   [[nodiscard]] const std::vector<std::string>& ClaimKeysOf(PodId pod) const;
+  // What the pod has of the NUMA nodes of its machine, as known or decided. Empty: nothing, or that
+  // is not known.
+  [[nodiscard]] std::vector<model::ZoneAmounts> ZonesOf(PodId pod) const;
+  // The same by position.
+  [[nodiscard]] ZonePick PickOfPod(PodId pod) const;
+  // NUMA nodes of the machine that has most of them; 0: none is known.
+  [[nodiscard]] size_t most_zones() const {
+    return machines_by_zones_.empty() ? 0 : machines_by_zones_.rbegin()->first;
+  }
   // Texts that rows share: specs of groups, annotations of pods, labels of pods. O(1).
   [[nodiscard]] size_t shared_values() const {
     return group_specs_.size() + hint_pool_.size() + labels_index_.size();
@@ -293,6 +308,7 @@ class ClusterState {
     size_t from_position = kAtEnd;  // in the list of `from_node`; kAtEnd: it stays or had none
     GpuPick from_groups;
     HeldDevices from_devices;
+    ZonePick from_zones;
   };
   // Moves a pod to (status, node), updates every derived number of the rows, and tells the entries.
   // `node` is kNoId if the status holds none. `position` is its place in the node's list.
@@ -310,6 +326,26 @@ class ClusterState {
   void PutIntoList(PodId pod, NodeId node, size_t position);
   // In its workload: it had status `former` before.
   void CountStatus(const PodRecord& pod, PodStatus former);
+  // NUMA nodes (pod_zones.cc).
+  struct PodZones {
+    ZonePick pick;                             // on its node
+    std::vector<model::ZoneAmounts> recorded;  // its annotation
+    NodeId recorded_on = kNoId;
+  };
+  void ApplyZones(const PodRecord& pod, PodStatus status, NodeInfo& node, bool add);
+  // For a pod that is about to be in that status on that node, which does not count it now.
+  void ChooseZones(const PodRecord& pod, PodStatus status, NodeId node);
+  void SetPick(PodId pod, ZonePick pick);
+  // The pod, which is on a node, has exactly these there.
+  void RestoreZones(PodId pod, const ZonePick& pick);
+  // True if the pod has others on its node than before.
+  bool ReadZones(const PodRecord& record, const model::Pod& pod, NodeId node);
+  [[nodiscard]] const model::NodeResourceTopology* TopologyOf(const NodeInfo& node) const;
+  // Makes node.numa again from the topology, and what its pods have of it.
+  void RenewNuma(NodeInfo& node);
+  void LearnTopology(const NodeInfo& node);
+  void CountZones(const model::NodeResourceTopology& topology, bool add);
+  [[nodiscard]] std::string CheckZones(const NodeInfo& node) const;
   // Shares of GPUs (gpu_shares.cc).
   void ApplyToGroups(const PodRecord& pod, PodStatus status, NodeInfo& node, bool add);
   [[nodiscard]] model::Resources ChargeToOthers(const PodRecord& pod, const NodeInfo& node) const;
@@ -517,6 +553,10 @@ class ClusterState {
   bool demands_refused_ = false;   // some pod waits because there are too many demands
   bool claims_gone_ = false;       // since ForgetUnusedDemands() looked last
   absl::flat_hash_map<PodId, PodClaims> pod_claims_;  // of pods that have any
+  std::map<std::string, model::NodeResourceTopology, std::less<>> node_topologies_;  // by node
+  std::map<std::string, model::NodeResourceTopology> topologies_of_types_;  // by instance type
+  std::map<size_t, size_t> machines_by_zones_;      // number of zones -> topologies with so many
+  absl::flat_hash_map<PodId, PodZones> pod_zones_;  // of pods that have any, or an annotation
   model::ResourceSum total_for_queues_;
   size_t softly_tainted_nodes_ = 0;
   uint64_t last_class_serial_ = 0;

@@ -121,7 +121,7 @@ std::string ClusterState::CheckNode(const NodeInfo& node) const {
   if (!(releasing == node.releasing)) return absl::StrCat("node ", name, ": releasing differs");
   if (!(pipelined == node.pipelined)) return absl::StrCat("node ", name, ": pipelined differs");
   if (!(others == node.used_by_others)) return absl::StrCat("node ", name, ": others differ");
-  return "";
+  return CheckZones(node);
 }
 
 // Its part of total_for_queues_, of a node whose used_by_others is right.
@@ -227,6 +227,12 @@ std::string ClusterState::Dump() const {
                       g.pipelined_mib, " pods=", g.active, "/", g.releasing, "/", g.pipelined, "/",
                       g.reservations, g.closed ? " closed" : "", "\n");
     }
+    if (n.numa == nullptr) continue;
+    for (const NumaNode::Zone& zone : n.numa->zones) {
+      absl::StrAppend(&out, "  zone ", zone.name, " alloc[", Text(zone.allocatable, names_),
+                      "] used[", Text(zone.used, names_), "] rel[", Text(zone.releasing, names_),
+                      "] pipe[", Text(zone.pipelined, names_), "]\n");
+    }
   }
   for (const PodRecord& p : pods_) {
     if (p.id == kNoId) continue;
@@ -237,6 +243,13 @@ std::string ClusterState::Dump() const {
                     p.started_under == nullptr ? "" : " under=",
                     p.started_under == nullptr ? "" : *p.started_under, " set=", p.set,
                     p.details->invalid.empty() ? "" : " invalid=", p.details->invalid, "\n");
+    for (const model::ZoneAmounts& zone : ZonesOf(p.id)) {
+      absl::StrAppend(&out, "  zone ", zone.zone);
+      for (const auto& [name, amount] : zone.amounts) {
+        absl::StrAppend(&out, " ", name, "=", amount);
+      }
+      absl::StrAppend(&out, "\n");
+    }
   }
   for (const Workload& w : workloads_) {
     if (w.id == kNoId) continue;

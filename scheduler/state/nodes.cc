@@ -144,6 +144,8 @@ void ClusterState::ReplaceNodeObject(NodeInfo& node, model::Node object) {
   ReadAllocatable(node);
   CountForQueues(node);
   SetGpuMemory(node, GpuMemoryOf(node.object));
+  LearnTopology(node);
+  RenewNuma(node);
   TouchNode(node.id, /*object=*/true);
 }
 

@@ -68,6 +68,7 @@ PodClassId ClusterState::InternClass(const model::PodSpec& spec) {
     added.reservation = true;
     added.requests.Set(model::kGpu, 0);
   }
+  added.aligned = AlignedUnitsOf(spec, names_);
   SetCharge(added);
   added.users = 1;
   added.serial = ++last_class_serial_;
@@ -104,7 +105,11 @@ void ClusterState::ForgetUnusedNames() {
     }
   };
   for (const PodClass& pod_class : classes_) mark(pod_class.requests);
-  for (const NodeInfo& node : nodes_) mark(node.allocatable);
+  for (const NodeInfo& node : nodes_) {
+    mark(node.allocatable);
+    if (node.numa == nullptr) continue;
+    for (const model::ResourceIndex resource : node.numa->resources) used[resource] = true;
+  }
   names_.Release(used);
 }
 
@@ -393,6 +398,7 @@ Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
     grace_ends_.Erase(record.id);
   }
   if (node != kNoId) ReadStartedUnder(record, pod);
+  change.capacity |= ReadZones(record, pod, node);
   const GpuPick groups = GroupsFromApi(record, pod, node);
   const bool same_groups = groups == record.gpu_groups;
   if (status == former && node == former_node && same_groups) return change;
@@ -416,6 +422,7 @@ void ClusterState::ErasePod(PodId id) {
   grace_ends_.Erase(id);
   if (node != kNoId) DropNodeIfUnused(node);
   if (!pod_claims_.empty()) ForgetClaims(id);
+  pod_zones_.erase(id);
   if (budgets_.in_flight() > 0) budgets_.SeenLeaving(record.uid);
   if (record.workload != kNoId) DetachFromWorkload(record);
   ReleaseClass(record.pod_class);

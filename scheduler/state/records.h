@@ -17,6 +17,7 @@
 #include "scheduler/model/workload_objects.h"
 #include "scheduler/state/gpu_devices.h"
 #include "scheduler/state/ids.h"
+#include "scheduler/state/numa_zones.h"
 
 namespace fairlead::state {
 
@@ -77,6 +78,8 @@ struct PodClass {
   model::Resources charge;
   // charge[kGpu] with the largest GPU of the cluster: what limits are checked with beforehand.
   int64_t least_gpu_charge = 0;
+  // What can be aligned to NUMA nodes; null: nothing.
+  std::shared_ptr<const AlignedUnits> aligned;
   // KAI's placeholders for GPUs that are shared: their GPU is their group's.
   bool reservation = false;
   [[nodiscard]] bool SharesGpu() const { return reservation || spec->gpu_share.IsSet(); }
@@ -111,6 +114,7 @@ struct NodeInfo {
   model::Resources for_queues;        // what it adds to ClusterState::total_for_queues()
   std::vector<PodId> pods;            // on it or promised to it, in order of arrival
   std::vector<GpuGroup> gpu_groups;   // GPUs that are shared, by id
+  std::unique_ptr<NumaNode> numa;     // null: its NUMA nodes are not known
   int64_t gpu_memory_mib = 0;         // of one GPU; 0: unknown
   int64_t other_gpus_milli = 0;       // of allocatable, what queues count as GPUs besides kGpu
   uint64_t version = 0;               // grows with any change to the node or to what is on it

@@ -145,10 +145,11 @@ void WithdrawBinding(ClusterState& state, PodId pod) {
   Transaction::Release(state, pod);
 }
 
-void ReturnVictim(ClusterState& state, PodId pod, NodeId node, const GpuPick& groups) {
+void ReturnVictim(ClusterState& state, PodId pod, NodeId node, const GpuPick& groups,
+                  const ZonePick& zones) {
   FAIRLEAD_CHECK(state.pod(pod).status == PodStatus::kPipelined,
                  absl::StrCat("pod ", state.pod(pod).name, " has no other place"));
-  Transaction::MoveBack(state, pod, node, groups);
+  Transaction::MoveBack(state, pod, node, groups, zones);
 }
 
 }  // namespace fairlead::state

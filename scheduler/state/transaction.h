@@ -101,9 +101,12 @@ class Transaction {
   void Do(OperationKind kind, PodId pod, PodStatus status, NodeId node, GpuPick pick);
   friend void ReleasePromise(ClusterState& state, PodId pod);
   friend void WithdrawBinding(ClusterState& state, PodId pod);
-  friend void ReturnVictim(ClusterState& state, PodId pod, NodeId node, const GpuPick& groups);
-  static void MoveBack(ClusterState& state, PodId pod, NodeId node, const GpuPick& groups) {
+  friend void ReturnVictim(ClusterState& state, PodId pod, NodeId node, const GpuPick& groups,
+                           const ZonePick& zones);
+  static void MoveBack(ClusterState& state, PodId pod, NodeId node, const GpuPick& groups,
+                       const ZonePick& zones) {
     state.MovePod(pod, PodStatus::kReleasing, node, ClusterState::kAtEnd, &groups);
+    state.RestoreZones(pod, zones);
   }
   static void Release(ClusterState& state, PodId pod) {
     state.MovePod(pod, PodStatus::kPending, kNoId);
@@ -125,6 +128,7 @@ void WithdrawBinding(ClusterState& state, PodId pod);
 
 // A victim that was promised another place is still on its node until it has terminated:
 // kPipelined -> kReleasing there. For the end of a cycle.
-void ReturnVictim(ClusterState& state, PodId pod, NodeId node, const GpuPick& groups);
+void ReturnVictim(ClusterState& state, PodId pod, NodeId node, const GpuPick& groups,
+                  const ZonePick& zones = {});
 
 }  // namespace fairlead::state

@@ -33,6 +33,7 @@ NodeId ClusterState::AddVirtualNode(const model::Node& object) {
   if (SoftlyTainted(object)) ++softly_tainted_nodes_;
   nodes_by_name_.emplace(std::move(name), id);
   ++virtual_nodes_;
+  RenewNuma(node);
   TouchNode(id, /*object=*/true);
   return id;
 }

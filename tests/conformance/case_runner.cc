@@ -51,6 +51,7 @@ class Run {
   void CompareLimit(SessionEvent::Op op, const std::optional<int64_t>& most,
                     absl::string_view what);
   void ComparePods(const std::map<std::string, PodOutcome>& pods);
+  void CompareZones(const std::string& name, const ExpectedPod& expected, const PodOutcome& got);
   void CompareNodes(const std::map<std::string, NodeOutcome>& nodes);
   void CompareFoldedNodes();
   void CompareJobs();
@@ -143,10 +144,21 @@ void Run::ComparePods(const std::map<std::string, PodOutcome>& pods) {
     // KAI's name for a placement between the decision and the commit.
     const std::string& status = expected.status == "Allocated" ? "Binding" : expected.status;
     const bool same_node = !expected.node.has_value() || *expected.node == got->second.node;
-    if (got->second.status == status && same_node) continue;
+    if (got->second.status == status && same_node) {
+      CompareZones(name, expected, got->second);
+      continue;
+    }
     Differ(absl::StrCat("pod ", name, ": expected ", wanted, ", got ",
                         StatusAt(got->second.status, got->second.node)));
   }
+}
+
+void Run::CompareZones(const std::string& name, const ExpectedPod& expected,
+                       const PodOutcome& got) {
+  if (!expected.numa_zones.has_value() || *expected.numa_zones == got.numa_positions) return;
+  Differ(absl::StrCat("pod ", name, ": expected NUMA nodes [",
+                      absl::StrJoin(*expected.numa_zones, ", "), "], got [",
+                      absl::StrJoin(got.numa_positions, ", "), "]"));
 }
 
 void Run::CompareNodes(const std::map<std::string, NodeOutcome>& nodes) {
@@ -164,6 +176,18 @@ void Run::CompareNodes(const std::map<std::string, NodeOutcome>& nodes) {
     };
     compare(expected.idle_milli_gpus, got->second.idle_milli_gpus, "idle");
     compare(expected.releasing_milli_gpus, got->second.releasing_milli_gpus, "being released");
+    for (const auto& [position, amounts] : expected.numa_available) {
+      const auto& zones = got->second.numa_available;
+      for (const auto& [resource, amount] : amounts) {
+        const bool known = position >= 0 && position < static_cast<int64_t>(zones.size());
+        const int64_t have =
+            known ? model::Get(zones[static_cast<size_t>(position)], resource) : -1;
+        if (have == amount) continue;
+        Differ(absl::StrCat("node ", name, ": expected ", model::FormatQuantity(resource, amount),
+                            " ", resource, " free on NUMA node ", position, ", got ",
+                            known ? model::FormatQuantity(resource, have) : "no such NUMA node"));
+      }
+    }
   }
 }
 

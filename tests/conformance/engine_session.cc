@@ -13,6 +13,7 @@
 #include "scheduler/engine/engine.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/plugins/numa.h"
 #include "scheduler/plugins/registry.h"
 #include "scheduler/state/cluster_state.h"
 #include "scheduler/state/transaction.h"
@@ -27,8 +28,16 @@ bool Has(const std::vector<std::string>& list, absl::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-state::StateOptions MakeStateOptions() {
+// KAI's plugin `numa` is on where a case has NUMA nodes.
+bool HasNuma(const SessionInput& input) {
+  return std::any_of(input.objects.begin(), input.objects.end(), [](const kube::Object& object) {
+    return std::holds_alternative<model::NodeResourceTopology>(object);
+  });
+}
+
+state::StateOptions MakeStateOptions(bool has_numa) {
   state::StateOptions options;
+  options.align_to_numa_nodes = has_numa;
   options.scheduler_names = {model::kKaiSchedulerName};
   return options;
 }
@@ -53,8 +62,9 @@ engine::EngineOptions MakeEngineOptions(const SessionInput& input) {
 
 // KAI's nodeplacement arguments are ours. A case that names its plugins without nodeplacement
 // ignores how full a node is.
-framework::Profile MakeProfile(const SchedulerSettings& settings) {
+framework::Profile MakeProfile(const SchedulerSettings& settings, bool has_numa) {
   framework::Profile profile = framework::DefaultProfile();
+  if (has_numa) profile.plugins.push_back({plugins::Numa::kName});
   if (!settings.plugins.has_value()) return profile;
   const bool joins_shared =
       std::any_of(settings.plugins->begin(), settings.plugins->end(),
@@ -80,7 +90,7 @@ std::string KeyOf(const state::PodRecord& pod) { return model::Key(pod.ns, pod.n
 class Session {
  public:
   explicit Session(const SessionInput& input)
-      : input_(input), state_(MakeStateOptions()), tree_(state_.resource_names()) {}
+      : input_(input), state_(MakeStateOptions(HasNuma(input))), tree_(state_.resource_names()) {}
 
   absl::Status Start();
   SessionResult Run();
@@ -90,6 +100,7 @@ class Session {
   void Seed();
   void Report(const engine::CycleResult& cycle);
   void ReportState();
+  void ReportZones(const engine::CycleResult& cycle);
   void ReportClaims();
 
   const SessionInput& input_;
@@ -104,8 +115,9 @@ class Session {
 absl::Status Session::Start() {
   framework::Registry registry;
   FAIRLEAD_RETURN_IF_ERROR(plugins::RegisterAll(registry));
-  FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<framework::Framework> framework,
-                            framework::Framework::Make(MakeProfile(input_.settings), registry));
+  FAIRLEAD_ASSIGN_OR_RETURN(
+      std::unique_ptr<framework::Framework> framework,
+      framework::Framework::Make(MakeProfile(input_.settings, HasNuma(input_)), registry));
   engine_ = std::make_unique<engine::Engine>(MakeEngineOptions(input_), &state_, &tree_,
                                              std::move(framework));
   for (const kube::Object& object : input_.objects) Apply(object);
@@ -145,6 +157,9 @@ void Session::Apply(const kube::Object& object) {
     state_.UpsertDeviceObject(*slice);
   } else if (const auto* claim = std::get_if<model::ResourceClaim>(&object)) {
     state_.UpsertDeviceObject(*claim);
+  } else if (const auto* machine = std::get_if<model::NodeResourceTopology>(&object)) {
+    note(machine->invalid);
+    state_.UpsertNodeTopology(*machine);
   }
 }
 
@@ -169,6 +184,7 @@ void Session::Seed() {
 SessionResult Session::Run() {
   if (input_.actions.empty()) {
     ReportState();
+    if (HasNuma(input_)) ReportZones({});
   } else {
     engine::CycleResult cycle = engine_->RunCycle(input_.now);
     if (input_.settings.follow_up_cycle && !cycle.evictions.empty()) {
@@ -179,6 +195,7 @@ SessionResult Session::Run() {
     cycle.waiting = engine_->ExpandEquivalents(std::move(cycle.waiting));
     ReportState();
     Report(cycle);
+    if (HasNuma(input_)) ReportZones(cycle);
   }
   const std::string inconsistent = engine_->CheckConsistency();
   if (!inconsistent.empty()) result_.notes.push_back(absl::StrCat("inconsistent: ", inconsistent));
@@ -236,7 +253,39 @@ void Session::ReportState() {
   });
   for (const auto& [name, id] : state_.nodes_by_name()) {
     const state::NodeInfo& node = state_.node(id);
-    result_.nodes[name] = {node.Idle()[model::kGpu], node.releasing[model::kGpu]};
+    result_.nodes[name] = {node.Idle()[model::kGpu], node.releasing[model::kGpu], {}};
+  }
+}
+
+// NUMA nodes as the cycle left them: it takes its promises back at its end, so they are given again
+// in its order.
+void Session::ReportZones(const engine::CycleResult& cycle) {
+  state::Transaction txn(state_);
+  const auto promise = [&](state::PodId pod, state::NodeId node) {
+    if (node != state::kNoId && !state_.class_of(pod).SharesGpu()) txn.Pipeline(pod, node, {});
+  };
+  for (const engine::Eviction& eviction : cycle.evictions) promise(eviction.pod, eviction.moves_to);
+  for (const engine::Waiting& waiting : cycle.waiting) {
+    for (const engine::Waiting::PodPromise& pod : waiting.pods) promise(pod.pod, pod.node);
+  }
+  state_.ForEachPod([this](const state::PodRecord& pod) {
+    PodOutcome& out = result_.pods[KeyOf(pod)];
+    out.numa_zones = state_.ZonesOf(pod.id);
+    for (const model::ZoneAmounts& zone : out.numa_zones) {
+      const auto& zones = state_.node(pod.node).numa->zones;
+      const auto found = std::find_if(zones.begin(), zones.end(),
+                                      [&](const auto& known) { return known.name == zone.zone; });
+      out.numa_positions.push_back(found - zones.begin());
+    }
+  });
+  for (const auto& [name, id] : state_.nodes_by_name()) {
+    const state::NodeInfo& node = state_.node(id);
+    if (node.numa == nullptr) continue;
+    for (const state::NumaNode::Zone& zone : node.numa->zones) {
+      const model::Resources free =
+          zone.allocatable - zone.used.value() + zone.releasing.value() - zone.pipelined.value();
+      result_.nodes[name].numa_available.push_back(free.ToList(state_.resource_names()));
+    }
   }
 }
 

@@ -33,12 +33,16 @@ struct PodOutcome {
   std::string status;  // KAI's word for it
   std::string node;    // its current, former or pipelined node; empty for none
   std::vector<std::string> gpu_groups;
+  std::vector<model::ZoneAmounts> numa_zones = {};  // on its node, by position below
+  std::vector<int64_t> numa_positions = {};
   // The amounts charged to its queue.
   int64_t milli_gpus = 0, milli_cpus = 0, memory_bytes = 0;
 };
 
 struct NodeOutcome {
   int64_t idle_milli_gpus = 0, releasing_milli_gpus = 0;
+  std::vector<model::ResourceList> numa_available =
+      {};  // by NUMA node; with what is being released
 };
 
 struct SessionEvent {

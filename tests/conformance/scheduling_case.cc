@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "scheduler/model/quantity.h"
 
 namespace fairlead::conformance {
 namespace {
@@ -116,6 +118,12 @@ void ReadExpectations(const JsonView& expect, Expectations& out) {
     if (exact.present()) expected.status = Status(exact);
     const JsonView node = pod.At("node");
     if (node.present()) expected.node = node.Text();
+    const JsonView zones = pod.At("numaZones");
+    if (!zones.present()) continue;
+    expected.numa_zones.emplace();
+    for (const JsonView& zone : zones.Items()) {
+      expected.numa_zones->push_back(zone.Integer());
+    }
   }
   for (const auto& [name, job] : expect.At("jobs").Members()) {
     ExpectedJob& expected = out.jobs[name];
@@ -128,7 +136,19 @@ void ReadExpectations(const JsonView& expect, Expectations& out) {
     if (older.present()) expected.last_start_older_than = absl::Seconds(older.Number());
   }
   for (const auto& [name, node] : expect.At("nodes").Members()) {
-    out.nodes[name] = {Scaled(node.At("idleGpus"), 1000), Scaled(node.At("releasingGpus"), 1000)};
+    ExpectedNode& expected = out.nodes[name];
+    expected.idle_milli_gpus = Scaled(node.At("idleGpus"), 1000);
+    expected.releasing_milli_gpus = Scaled(node.At("releasingGpus"), 1000);
+    for (const auto& [position, amounts] : node.At("numaZonesAvailable").Members()) {
+      int64_t zone = 0;
+      if (!absl::SimpleAtoi(position, &zone)) amounts.Fault("is not the position of a NUMA node");
+      for (const auto& [resource, amount] : amounts.Members()) {
+        const absl::StatusOr<int64_t> parsed =
+            model::ParseResourceQuantity(resource, amount.Text());
+        if (!parsed.ok()) amount.Fault(parsed.status().message());
+        if (parsed.ok()) model::Set(expected.numa_available[zone], resource, *parsed);
+      }
+    }
   }
   const JsonView limits = expect.At("limits");
   out.limits = {Scaled(limits.At("bindCountMax"), 1), Scaled(limits.At("evictCountMax"), 1),

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "scheduler/model/resources.h"
 #include "tests/conformance/json.h"
 
 namespace fairlead::conformance {
@@ -42,6 +43,7 @@ struct SchedulerSettings {
 struct ExpectedPod {
   std::string status;
   std::optional<std::string> node;
+  std::optional<std::vector<int64_t>> numa_zones;  // by position
 };
 
 // Sums over the pods of a job, and the required meaning of its verdict.
@@ -53,6 +55,8 @@ struct ExpectedJob {
 
 struct ExpectedNode {
   std::optional<int64_t> idle_milli_gpus, releasing_milli_gpus;
+  // What NUMA nodes will have free: position, resource, amount in base units.
+  std::map<int64_t, model::ResourceList> numa_available;
 };
 
 // Upper bounds of one session.

@@ -64,6 +64,13 @@ void WriteReceivedType(Json& metadata) {
       Json::String(shared ? "Fraction" : "Regular");
 }
 
+// As KAI's binder does.
+void WriteZones(Json& metadata, const std::vector<model::ZoneAmounts>& zones) {
+  if (zones.empty()) return;
+  metadata.Member("annotations").Member(model::kNumaPredictedAnnotation) =
+      Json::String(model::FormatNumaZones(zones));
+}
+
 }  // namespace
 
 World::World(const SchedulingCase& test)
@@ -140,6 +147,7 @@ void World::FoldPod(Json& object, PodOutcome& outcome, bool stays_releasing) con
     outcome.status = "Running";
     object.Member("spec").Member("nodeName") = Json::String(outcome.node);
     object.Member("status").Member("phase") = Json::String("Running");
+    WriteZones(metadata, outcome.numa_zones);
     WriteGroupLabels(metadata, outcome.gpu_groups);
     WriteReceivedType(metadata);
     return;
@@ -156,12 +164,16 @@ void World::FoldPod(Json& object, PodOutcome& outcome, bool stays_releasing) con
   outcome.node.clear();
   outcome.gpu_groups.clear();
   object.Member("spec").Erase("nodeName");
+  const std::string qos = object.TextAt({"status", "qosClass"});
   object.Member("status") = Json::Object();
   object.Member("status").Member("phase") = Json::String("Pending");
+  if (!qos.empty()) object.Member("status").Member("qosClass") = Json::String(qos);
   metadata.Erase("deletionTimestamp");
   EraseGroupLabels(metadata);
   if (Json* annotations = metadata.Find("annotations")) {
     annotations->Erase(model::kReceivedResourceTypeAnnotation);
+    annotations->Erase(model::kNumaPredictedAnnotation);
+    annotations->Erase(model::kNumaObservedAnnotation);
   }
 }
 

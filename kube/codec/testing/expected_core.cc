@@ -80,6 +80,32 @@ model::ResourceList ExpectedRequests(const core::PodSpec& spec) {
   return list;
 }
 
+// Devices can be aligned to NUMA nodes for every pod, the rest for guaranteed ones.
+std::vector<model::ContainerRequests> ExpectedContainers(const core::Pod& pod) {
+  using Role = model::ContainerRequests::Role;
+  const core::PodSpec& spec = pod.spec();
+  bool devices = false;
+  std::vector<model::ContainerRequests> all;
+  const auto add = [&](const core::Container& c, Role role) {
+    model::ContainerRequests& container = all.emplace_back();
+    container.role = role;
+    const std::set<std::string> others = {"cpu", "memory", "ephemeral-storage", "pods"};
+    for (const auto& [name, amount] : ContainerAmounts(c)) {
+      container.requests.emplace_back(name, amount);
+      const bool device = others.count(name) == 0 && !absl::StartsWith(name, "hugepages-");
+      devices = devices || (device && amount > 0);
+    }
+  };
+  for (const core::Container& c : spec.initcontainers()) {
+    add(c, c.restartpolicy() == "Always" ? Role::kSidecar : Role::kInit);
+  }
+  for (const core::Container& c : spec.containers()) add(c, Role::kMain);
+  const bool sum_says_it = all.size() <= 1 && spec.overhead().empty() &&
+                           spec.resources().requests().empty() && spec.resources().limits().empty();
+  if (sum_says_it || (!devices && pod.status().qosclass() != "Guaranteed")) all.clear();
+  return all;
+}
+
 model::SelectorOperator Operator(const std::string& text) {
   const std::map<std::string, model::SelectorOperator> table = {
       {"In", model::SelectorOperator::kIn},
@@ -268,6 +294,8 @@ model::Pod ExpectedPod(const core::Pod& pod) {
   const core::PodSpec& spec = pod.spec();
   out.spec.ns = out.meta.ns;
   out.spec.requests = ExpectedRequests(spec);
+  out.spec.guaranteed = pod.status().qosclass() == "Guaranteed";
+  out.spec.containers = ExpectedContainers(pod);
   out.spec.node_selector = ToMap(spec.nodeselector());
   SetAffinity(pod, out.meta.labels, out.spec);
   SetSets(spec, out.spec);
@@ -344,6 +372,8 @@ void ExpectSamePod(const model::Pod& got, const model::Pod& want) {
   const model::PodSpec& a = got.spec;
   const model::PodSpec& b = want.spec;
   EXPECT_EQ(a.requests, b.requests);
+  EXPECT_EQ(a.guaranteed, b.guaranteed);
+  EXPECT_TRUE(a.containers == b.containers);
   EXPECT_TRUE(a.node_selector == b.node_selector);
   EXPECT_EQ(a.has_required_node_affinity, b.has_required_node_affinity);
   EXPECT_TRUE(a.required_node_terms == b.required_node_terms);

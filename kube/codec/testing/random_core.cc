@@ -246,6 +246,8 @@ core::Pod RandomPod(Random& random) {
     condition->set_message("0/3 nodes");
   }
   if (random.OneIn(4)) status->set_nominatednodename("node-9");
+  if (random.OneIn(2))
+    status->set_qosclass(Pick(random, {"Guaranteed", "Burstable", "BestEffort"}));
   return pod;
 }
 
