@@ -144,14 +144,17 @@ absl::Time Application::WakeAt() const {
 
 void Application::Drain(absl::Duration max_wait) {
   events_.clear();
-  queue_.DrainInto(events_, max_wait, gather_until_ - ports_.clock->Steady());
+  // A caller that may not wait has a clock of its own.
+  const absl::Duration gather =
+      max_wait > absl::ZeroDuration() ? gather_until_ - ports_.clock->Steady() : max_wait;
+  queue_.DrainInto(events_, std::min(UntilWake(), max_wait), gather);
   for (const model::ClusterEvent& event : events_) Feed(event);
 }
 
 bool Application::Turn(absl::Duration max_wait) {
   if (stop_ || lost_) return false;
   Now();
-  Drain(std::min(UntilWake(), max_wait));
+  Drain(max_wait);
   heartbeat_.Answer();
   tasks_->RunAll();
   if (stop_ || lost_) return false;
