@@ -10,5 +10,5 @@ find_package(GTest REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
 find_package(Boost 1.81 REQUIRED)  # headers alone: Heap, and Beast and Asio in server/
-find_package(nlohmann_json REQUIRED)  # sim/world alone
+find_package(nlohmann_json REQUIRED)  # sim/world and tests/differential
 pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)

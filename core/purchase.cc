@@ -20,7 +20,8 @@ bool DependsOnItselfAlone(const hook::DemandItem& item) {
   return std::all_of(item.classes.begin(), item.classes.end(), [](const auto& pod_class) {
     const model::PodSpec& spec = *pod_class.spec;
     return spec.pod_affinity.empty() && spec.pod_anti_affinity.empty() &&
-           spec.topology_spread.empty() && spec.labels_for_affinity.empty();
+           spec.topology_spread.empty() && spec.labels_for_affinity.empty() &&
+           !spec.selected_by_others;
   });
 }
 

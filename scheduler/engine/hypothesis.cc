@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 
 namespace fairlead::engine {
 namespace {
@@ -88,7 +91,9 @@ Diagnosis Feasibility::WhyNot(state::PodClassId pod_class) const {
     }
     framework::Status why;
     if (Fits(pod_class, id, Capacity::kNow, &why)) continue;
-    Tally& tally = tallies[{std::string(why.plugin), why.reason}];
+    std::string reason = std::move(why.reason);
+    if (!why.detail.empty()) absl::StrAppend(&reason, " ", why.detail);
+    Tally& tally = tallies[{std::string(why.plugin), std::move(reason)}];
     ++tally.nodes;
     for (const auto& missing : why.missing) {
       const std::string& resource = state_.resource_names().Name(missing.resource);

@@ -111,8 +111,23 @@ bool Framework::RefusesShare(const Context& context, Status* why) const {
   return true;
 }
 
+bool Framework::LeavesOut(const Context& context, const state::NodeInfo& node, Status* why) const {
+  for (const Filterer& filter : filters_) {
+    if (!filter.plugin->FilterApplies(context.pod_class)) continue;
+    std::string reason = filter.plugin->LeavesOut(context.pod_class, node);
+    if (reason.empty()) continue;
+    why->plugin = filter.plugin->Name();
+    why->code = Code::kUnschedulableAndUnresolvable;
+    why->reason = std::move(reason);
+    return true;
+  }
+  return false;
+}
+
 bool Framework::Filter(const Context& context, const state::NodeInfo& node, Status* why) const {
   if (RefusesShare(context, why)) return false;
+  // Without reasons the filters say the same.
+  if (why != nullptr && LeavesOut(context, node, why)) return false;
   for (const Filterer& filter : filters_) {
     if (!RunFilter(*filter.plugin, context, node, why)) return false;
   }
@@ -122,6 +137,7 @@ bool Framework::Filter(const Context& context, const state::NodeInfo& node, Stat
 bool Framework::FilterNodeObject(const Context& context, const state::NodeInfo& node,
                                  Status* why) const {
   if (RefusesShare(context, why)) return false;
+  if (why != nullptr && LeavesOut(context, node, why)) return false;
   for (const Filterer& filter : filters_) {
     if (filter.depends != Depends::kNodeObject) continue;
     if (!RunFilter(*filter.plugin, context, node, why)) return false;

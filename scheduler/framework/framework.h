@@ -42,6 +42,8 @@ struct Status {
   Code code = Code::kSuccess;
   absl::string_view plugin;  // static storage
   std::string reason;        // "Insufficient nvidia.com/gpu": the same for all nodes refused alike
+  // What upstream's reason does not say and a user has to know; told after it: "{gpu: a100}".
+  std::string detail;
   struct Missing {
     model::ResourceIndex resource = 0;
     int64_t amount = 0;  // base units
@@ -79,6 +81,12 @@ class FilterPlugin : public virtual Plugin {
   // of the pod and its fault. Empty: it depends on the node. (Upstream's PreFilter with
   // UnschedulableAndUnresolvable.)
   [[nodiscard]] virtual std::string RefusesEverywhere(const state::PodClass&) const { return ""; }
+  // Why the node is left out before any filter has looked at it, or empty: upstream's PreFilter
+  // that refuses all nodes or names those that are left. Filter() refuses such a node too.
+  [[nodiscard]] virtual std::string LeavesOut(const state::PodClass&,
+                                              const state::NodeInfo&) const {
+    return "";
+  }
   // May a pod of the class go to the node? `why` may be null; if it is not and the answer is no, it
   // is filled.
   virtual bool Filter(const Context& context, const state::NodeInfo& node, Status* why) const = 0;
@@ -242,6 +250,8 @@ class Framework {
     Depends depends;
     const DomainPlugin* domains;
   };
+  // Fills `why` if the class leaves out the node before the filters.
+  bool LeavesOut(const Context& context, const state::NodeInfo& node, Status* why) const;
   static bool RunFilter(const FilterPlugin& plugin, const Context& context,
                         const state::NodeInfo& node, Status* why);
 

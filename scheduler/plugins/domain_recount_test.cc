@@ -232,7 +232,7 @@ class Look {
         const bool victim =
             pod.status == PodStatus::kReleasing && c.do_not_schedule && capacity_ == Capacity::kNow;
         if (!pod.terminating && (state::IsAllocated(pod.status) || victim) && pod.ns == spec_.ns &&
-            c.selector.Matches(pod.labels)) {
+            !c.selector.requirements.empty() && c.selector.Matches(pod.labels)) {
           ++pods;
         }
       }

@@ -130,6 +130,22 @@ TEST_F(InterPodAffinityTest, AntiAffinityOfPodsThatAreThere) {
   EXPECT_EQ(Why(*affinity_, "a1"), kExisting);
 }
 
+// A term may select what lacks a label; pods without labels of their own are kept away too, also
+// those that have other terms.
+TEST_F(InterPodAffinityTest, AntiAffinityAgainstPodsWithoutLabels) {
+  model::Pod lonely = On("a1", "db");
+  lonely.spec.pod_anti_affinity = {AppTerm("web", "zone")};
+  lonely.spec.pod_anti_affinity[0].selector.requirements = {
+      {"tier", model::SelectorOperator::kNotIn, {"back"}}};
+  AddPod(lonely);
+  Waiting({});
+  EXPECT_EQ(All(), (Answers{kExisting, kExisting, "", ""}));
+  model::PodSpec spread;
+  spread.topology_spread.emplace_back().topology_key = "zone";
+  Waiting(spread);
+  EXPECT_EQ(All(), (Answers{kExisting, kExisting, "", ""}));
+}
+
 TEST_F(InterPodAffinityTest, TerminatingAndPromisedPods) {
   model::Pod ends = On("a1", "db");
   ends.meta.deletion = model::testing::At(9);

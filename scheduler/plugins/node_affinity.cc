@@ -1,6 +1,9 @@
 #include "scheduler/plugins/node_affinity.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "base/status_macros.h"
 #include "scheduler/plugins/args.h"
@@ -21,9 +24,44 @@ bool MatchesNodeAffinity(const model::PodSpec& spec, const model::Node& node) {
                      });
 }
 
+namespace {
+
+// The nodes that all requirements of the term by name have in common; none if it has no such.
+std::optional<std::vector<std::string>> NamesOf(const model::NodeSelectorTerm& term) {
+  std::optional<std::vector<std::string>> names;
+  for (const model::SelectorRequirement& field : term.match_fields) {
+    if (field.op != model::SelectorOperator::kIn) continue;
+    if (!names.has_value()) {
+      names = field.values;
+      continue;
+    }
+    std::erase_if(*names, [&](const std::string& name) {
+      return std::find(field.values.begin(), field.values.end(), name) == field.values.end();
+    });
+  }
+  return names;
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<framework::Plugin>> NodeAffinity::Make(absl::string_view args_json) {
   FAIRLEAD_RETURN_IF_ERROR(ReadArgs(kName, args_json, {}));
   return std::make_unique<NodeAffinity>();
+}
+
+std::string NodeAffinity::LeavesOut(const state::PodClass& pod_class,
+                                    const state::NodeInfo& node) const {
+  const model::PodSpec& spec = *pod_class.spec;
+  bool any_name = false;  // some term can be met by a node of the right name
+  for (const model::NodeSelectorTerm& term : spec.required_node_terms) {
+    const std::optional<std::vector<std::string>> names = NamesOf(term);
+    if (!names.has_value()) return "";
+    if (std::find(names->begin(), names->end(), node.object.meta.name) != names->end()) return "";
+    any_name |= !names->empty();
+  }
+  if (spec.required_node_terms.empty()) return "";
+  return any_name ? "node(s) didn't satisfy plugin(s) [NodeAffinity]"
+                  : "pod affinity terms conflict";
 }
 
 bool NodeAffinity::Filter(const framework::Context& context, const state::NodeInfo& node,

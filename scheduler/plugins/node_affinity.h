@@ -21,6 +21,10 @@ class NodeAffinity final : public framework::FilterPlugin, public framework::Sco
   [[nodiscard]] bool FilterApplies(const state::PodClass& pod_class) const override {
     return !pod_class.spec->node_selector.empty() || pod_class.spec->has_required_node_affinity;
   }
+  // Required terms that all name nodes leave out the others; if no node can be all that a term
+  // names, and so for every term, they leave out all.
+  [[nodiscard]] std::string LeavesOut(const state::PodClass& pod_class,
+                                      const state::NodeInfo& node) const override;
   bool Filter(const framework::Context& context, const state::NodeInfo& node,
               framework::Status* why) const override;
   [[nodiscard]] bool ScoreApplies(const state::PodClass& pod_class) const override {

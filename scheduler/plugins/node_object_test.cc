@@ -95,15 +95,15 @@ TEST_F(PluginTest, TaintTolerationFilter) {
     const char* why;
   };
   const Case cases[] = {
-      {{}, "X node(s) had untolerated taint {gpu: a100}"},
-      {{{"gpu", false, "a100", {}}}, "X node(s) had untolerated taint {drain: }"},
+      {{}, "X node(s) had untolerated taint(s) {gpu: a100}"},
+      {{{"gpu", false, "a100", {}}}, "X node(s) had untolerated taint(s) {drain: }"},
       {{{"gpu", false, "h100", {}}, {"drain", true, "", {}}},
-       "X node(s) had untolerated taint {gpu: a100}"},
+       "X node(s) had untolerated taint(s) {gpu: a100}"},
       {{{"gpu", true, "", TaintEffect::kNoExecute}, {"drain", true, "", {}}},
-       "X node(s) had untolerated taint {gpu: a100}"},
+       "X node(s) had untolerated taint(s) {gpu: a100}"},
       {{{"gpu", true, "", {}}, {"drain", true, "", {}}}, ""},
       {{{"", true, "", {}}}, ""},
-      {{{"", false, "", {}}}, "X node(s) had untolerated taint {gpu: a100}"},
+      {{{"", false, "", {}}}, "X node(s) had untolerated taint(s) {gpu: a100}"},
   };
   for (const Case& c : cases) {
     model::PodSpec spec;
@@ -171,7 +171,8 @@ TEST_F(PluginTest, NodeAffinityFilter) {
       {"greater", terms({{{{"gpus", SelectorOperator::kGt, {"7"}}}, {}}}), true},
       {"not greater", terms({{{{"gpus", SelectorOperator::kGt, {"8"}}}, {}}}), false},
       {"name", terms({{{}, {{"metadata.name", SelectorOperator::kIn, {"n1"}}}}}), true},
-      {"other name", terms({{{}, {{"metadata.name", SelectorOperator::kIn, {"n2"}}}}}), false},
+      {"not this name", terms({{{}, {{"metadata.name", SelectorOperator::kNotIn, {"n1"}}}}}),
+       false},
       {"selector and term",
        [&](model::PodSpec& s) {
          terms({{{{"zone", SelectorOperator::kIn, {"a"}}}, {}}})(s);
@@ -184,6 +185,41 @@ TEST_F(PluginTest, NodeAffinityFilter) {
     c.set(spec);
     Waiting(spec);
     EXPECT_EQ(Why(*affinity, "n1"), c.fits ? "" : kNo) << c.name;
+  }
+}
+
+// Upstream's PreFilter: these nodes are not asked about, and the reason is another one.
+TEST_F(PluginTest, TermsThatNameNodesLeaveOutTheOthers) {
+  const auto filters =
+      framework::Framework::Make({"test", {{"TaintToleration"}, {"NodeAffinity"}}}, registry_);
+  ASSERT_TRUE(filters.ok());
+  model::Node node = MakeNode("n1", 0);
+  node.taints = {{"gpu", "", TaintEffect::kNoSchedule}};
+  AddNode(node);
+  const auto named = [](std::vector<std::string> names) {
+    return model::SelectorRequirement{"metadata.name", SelectorOperator::kIn, std::move(names)};
+  };
+  const model::SelectorRequirement zone{"zone", SelectorOperator::kExists, {}};
+  constexpr char kTaint[] = "X node(s) had untolerated taint(s) {gpu: }";
+  constexpr char kOther[] = "X node(s) didn't satisfy plugin(s) [NodeAffinity]";
+  const struct {
+    std::vector<model::NodeSelectorTerm> terms;
+    const char* why;
+  } cases[] = {
+      {{}, kTaint},
+      {{{{}, {named({"n2"})}}}, kOther},
+      {{{{}, {named({"n2"})}}, {{zone}, {}}}, kTaint},
+      {{{{}, {named({"n2"})}}, {{}, {named({"n0", "n1"})}}}, kTaint},
+      {{{{}, {named({"n1", "n2"}), named({"n2", "n3"})}}}, kOther},
+      {{{{}, {named({"n1"}), named({"n2"})}}}, "X pod affinity terms conflict"},
+      {{{{}, {named({"n1"}), named({"n3"})}}, {{}, {named({"n2"})}}}, kOther},
+  };
+  for (const auto& c : cases) {
+    model::PodSpec spec;
+    spec.has_required_node_affinity = true;
+    spec.required_node_terms = c.terms;
+    Waiting(spec);
+    EXPECT_EQ(Why(**filters, "n1"), c.why);
   }
 }
 

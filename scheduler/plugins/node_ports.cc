@@ -8,7 +8,7 @@ namespace fairlead::plugins {
 namespace {
 
 bool EveryAddress(const model::HostPort& port) {
-  return port.host_ip.empty() || port.host_ip == "0.0.0.0" || port.host_ip == "::";
+  return port.host_ip.empty() || port.host_ip == "0.0.0.0";
 }
 
 absl::string_view Protocol(const model::HostPort& port) {

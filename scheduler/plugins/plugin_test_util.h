@@ -69,7 +69,8 @@ class PluginTest : public testing::Test {
     const bool yes = framework.Filter(Ctx(capacity), Node(node), &why);
     EXPECT_EQ(framework.Filter(Ctx(capacity), Node(node), nullptr), yes);
     if (yes) return "";
-    return (why.code == Code::kUnschedulableAndUnresolvable ? "X " : "U ") + why.reason;
+    return (why.code == Code::kUnschedulableAndUnresolvable ? "X " : "U ") + why.reason +
+           (why.detail.empty() ? "" : " " + why.detail);
   }
   int64_t Score(const framework::Framework& framework, absl::string_view node,
                 Capacity capacity = Capacity::kNow) {

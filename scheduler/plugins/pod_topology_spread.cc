@@ -65,12 +65,20 @@ bool PodTopologySpread::Filter(const framework::Context& context, const state::N
                                framework::Status* why) const {
   constexpr char kNoKey[] =
       "node(s) didn't match pod topology spread constraints (missing required label)";
-  if (!HasAllHardKeys(*context.pod_class.spec, node.object.meta.labels)) {
-    return Refuse(why, Code::kUnschedulableAndUnresolvable, kNoKey);
+  const bool has_keys = HasAllHardKeys(*context.pod_class.spec, node.object.meta.labels);
+  if (!has_keys && why == nullptr) return false;
+  if (has_keys && context.capacity == Capacity::kEmpty) return true;
+  // Of several constraints the first that refuses is told.
+  switch (Judge(RecordOf(context), context, node, nullptr)) {
+    case Refusal::kNone:
+      return true;
+    case Refusal::kKey:
+      return Refuse(why, Code::kUnschedulableAndUnresolvable, kNoKey);
+    case Refusal::kSkew:
+      return Refuse(why, Code::kUnschedulable,
+                    "node(s) didn't match pod topology spread constraints");
   }
-  if (context.capacity == Capacity::kEmpty) return true;
-  if (Judge(RecordOf(context), context, node, nullptr) == Refusal::kNone) return true;
-  return Refuse(why, Code::kUnschedulable, "node(s) didn't match pod topology spread constraints");
+  return false;
 }
 
 void PodTopologySpread::AddDependence(const framework::Context& context,

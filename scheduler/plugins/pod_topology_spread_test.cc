@@ -50,6 +50,37 @@ class PodTopologySpreadTest : public PluginTest {
   int pods_ = 0;
 };
 
+// As upstream counts: no pod is counted, the pod itself is one.
+TEST_F(PodTopologySpreadTest, AnEmptySelectorCountsNoPod) {
+  AddNode(Zoned("a1", "a"));
+  AddNode(Zoned("b1", "b"));
+  AddPods("a1", 5);
+  model::TopologySpreadConstraint all = Constraint("zone");
+  all.selector = {};
+  all.selector.none = false;
+  Spread({all});
+  EXPECT_EQ(Why(*spread_, "a1"), "");
+  all.max_skew = 0;
+  Spread({all});
+  EXPECT_EQ(Why(*spread_, "a1"), kNo) << "it counts itself";
+}
+
+TEST_F(PodTopologySpreadTest, TheFirstConstraintThatRefusesIsTold) {
+  model::Node node = Zoned("a1", "a");
+  AddNode(node);
+  AddNode(Zoned("b1", "b"));
+  node = Zoned("a2", "a");
+  node.meta.labels.Set("rack", "r");
+  AddNode(node);
+  node = Zoned("b2", "b");
+  node.meta.labels.Set("rack", "r");
+  AddNode(node);
+  AddPods("a2", 5);
+  Spread({Constraint("zone"), Constraint("rack", 10)});
+  EXPECT_EQ(Why(*spread_, "a1"), kNo) << "and it has no rack";
+  EXPECT_EQ(Why(*spread_, "b1"), kNoKey);
+}
+
 TEST_F(PodTopologySpreadTest, SkewOverZones) {
   AddNode(Zoned("a1", "a"));
   AddNode(Zoned("a2", "a"));

@@ -25,6 +25,8 @@ namespace {
 std::vector<framework::OwnedTerm> TermsOf(const model::PodSpec& spec, size_t index) {
   framework::OwnedTerm owned{spec.ns, {}};
   owned.term.selector = spec.topology_spread[index].selector;
+  // An empty selector counts no pod, as upstream; only the pod itself matches it.
+  if (owned.term.selector.requirements.empty()) owned.term.selector.none = true;
   return {owned};
 }
 
@@ -116,7 +118,7 @@ int64_t SpreadTally::VictimsOn(state::NodeId id) const {
   return std::count_if(pods.begin(), pods.end(), [this](state::PodId pod_id) {
     const state::PodRecord& pod = state_.pod(pod_id);
     return pod.status == state::PodStatus::kReleasing && !pod.terminating && pod.ns == spec_->ns &&
-           constraint().selector.Matches(pod.labels);
+           set_->terms().front().term.selector.Matches(pod.labels);
   });
 }
 

@@ -38,9 +38,9 @@ bool TaintToleration::Filter(const framework::Context& context, const state::Nod
   const model::Taint* taint = FindUntolerated(*context.pod_class.spec, node.object);
   if (taint == nullptr) return true;
   if (why == nullptr) return false;
-  return Refuse(
-      why, framework::Code::kUnschedulableAndUnresolvable,
-      absl::StrCat("node(s) had untolerated taint {", taint->key, ": ", taint->value, "}"));
+  why->detail = absl::StrCat("{", taint->key, ": ", taint->value, "}");
+  return Refuse(why, framework::Code::kUnschedulableAndUnresolvable,
+                "node(s) had untolerated taint(s)");
 }
 
 int64_t TaintToleration::Score(const framework::Context& context,

@@ -53,7 +53,10 @@ bool ClusterState::IsSelected(const std::string& ns, const model::StringMap& lab
 
 std::optional<model::PodSpec> ClusterState::SelectedSpec(const model::PodSpec& spec,
                                                          const model::StringMap& labels) const {
-  if (anti_affinity_.empty() || HasTerms(spec) || !IsSelected(spec.ns, labels)) {
+  // A class with terms of its own and labels has the labels already. One without labels needs the
+  // mark: a term may select what lacks a label.
+  if (anti_affinity_.empty() || (HasTerms(spec) && !spec.labels_for_affinity.empty()) ||
+      !IsSelected(spec.ns, labels)) {
     return std::nullopt;
   }
   model::PodSpec selected = spec;

@@ -1,6 +1,7 @@
 // Command fairlead-control-plane is a Kubernetes control plane in one multi-call binary, for tests and the local run:
 // etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, built from the upstream Go modules, and a
-// launcher (`up`) that runs them together on 127.0.0.1 and leaves nothing behind.
+// launcher (`up`) that runs them together on 127.0.0.1 and leaves nothing behind. `scheduler-oracle` is no server: it
+// answers what kube-scheduler's plugins say of a cluster (package oracle).
 //
 // The first argument picks the program; the rest are that program's own flags.
 package main

@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 
+	"fairlead.dev/tests/control-plane/oracle"
 	"github.com/spf13/pflag"
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	"k8s.io/component-base/cli"
@@ -24,6 +25,7 @@ var programs = map[string]func() int{
 	"kube-controller-manager": func() int { return cli.Run(controllermanager.NewControllerManagerCommand()) },
 	"kube-scheduler":          func() int { return cli.Run(scheduler.NewSchedulerCommand()) },
 	"kwok":                    runKwok,
+	"scheduler-oracle":        oracle.Main,
 }
 
 // runKwok is what kwok's own main does: its global flags (--config, --v) are read before the command is made, because the

@@ -1,0 +1,177 @@
+// Package oracle answers what kube-scheduler's own plugins say of a cluster: which node each of them
+// refuses for a pod, with which code and reasons. tests/differential compares Fairlead with it.
+//
+// A world is one line of JSON on standard input, its answer one line on standard output. No API
+// server is involved: the plugins read a snapshot, and listers that hold what the world has.
+package oracle
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+)
+
+// World is a cluster at rest, and the pods to ask about. The plugins run in the order given, as in
+// a profile's multiPoint list.
+type World struct {
+	Plugins    []string       `json:"plugins"`
+	Namespaces []v1.Namespace `json:"namespaces"`
+	Nodes      []v1.Node      `json:"nodes"`
+	Pods       []v1.Pod       `json:"pods"`
+	Ask        []v1.Pod       `json:"ask"`
+}
+
+// Refusal is the first refusal of a node; one without a code admits it.
+type Refusal struct {
+	Plugin  string   `json:"plugin,omitempty"`
+	Code    string   `json:"code,omitempty"`
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// Answer has, for each pod in the order asked, the refusals by the name of the node.
+type Answer struct {
+	Pods []map[string]Refusal `json:"pods"`
+}
+
+// Main serves until the input ends; its exit code.
+func Main() int {
+	metrics.Register()
+	if err := serve(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "scheduler-oracle:", err)
+		return 1
+	}
+	return 0
+}
+
+func serve(in io.Reader, out io.Writer) error {
+	decoder := json.NewDecoder(bufio.NewReaderSize(in, 1<<20))
+	buffered := bufio.NewWriter(out)
+	encoder := json.NewEncoder(buffered)
+	for number := 1; ; number++ {
+		var world World
+		if err := decoder.Decode(&world); errors.Is(err, io.EOF) {
+			return buffered.Flush()
+		} else if err != nil {
+			return fmt.Errorf("world %d: %w", number, err)
+		}
+		answer, err := judge(context.Background(), &world)
+		if err != nil {
+			return fmt.Errorf("world %d: %w", number, err)
+		}
+		if err := encoder.Encode(answer); err != nil {
+			return err
+		}
+	}
+}
+
+func judge(ctx context.Context, world *World) (*Answer, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	snapshot := cache.NewSnapshot(pointers(world.Pods), pointers(world.Nodes))
+	scheduler, err := newFramework(ctx, world, snapshot)
+	if err != nil {
+		return nil, err
+	}
+	answer := &Answer{}
+	for i := range world.Ask {
+		refusals, err := ask(ctx, scheduler, snapshot, &world.Ask[i])
+		if err != nil {
+			return nil, fmt.Errorf("pod %s/%s: %w", world.Ask[i].Namespace, world.Ask[i].Name, err)
+		}
+		answer.Pods = append(answer.Pods, refusals)
+	}
+	return answer, nil
+}
+
+func newFramework(ctx context.Context, world *World, snapshot *cache.Snapshot) (framework.Framework, error) {
+	defaults, err := latest.Default()
+	if err != nil {
+		return nil, err
+	}
+	profile := &defaults.Profiles[0]
+	profile.Plugins = &config.Plugins{
+		QueueSort: config.PluginSet{Enabled: []config.Plugin{{Name: "PrioritySort"}}},
+		Bind:      config.PluginSet{Enabled: []config.Plugin{{Name: "DefaultBinder"}}},
+	}
+	for _, name := range world.Plugins {
+		profile.Plugins.MultiPoint.Enabled = append(profile.Plugins.MultiPoint.Enabled, config.Plugin{Name: name, Weight: 1})
+	}
+	// Nothing is ever sent: the informers are filled by hand and not started.
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://127.0.0.1:0"})
+	if err != nil {
+		return nil, err
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	namespaces := factory.Core().V1().Namespaces().Informer().GetIndexer()
+	for i := range world.Namespaces {
+		if err := namespaces.Add(&world.Namespaces[i]); err != nil {
+			return nil, err
+		}
+	}
+	return runtime.NewFramework(ctx, plugins.NewInTreeRegistry(), profile,
+		runtime.WithClientSet(client), runtime.WithInformerFactory(factory), runtime.WithSnapshotSharedLister(snapshot))
+}
+
+// As schedulePod does it: a refusal before the filters is every node's, and so is one of all nodes
+// that they leave out.
+func ask(ctx context.Context, scheduler framework.Framework, snapshot *cache.Snapshot, pod *v1.Pod) (map[string]Refusal, error) {
+	nodes, err := snapshot.NodeInfos().List()
+	if err != nil {
+		return nil, err
+	}
+	state := framework.NewCycleState()
+	result, status, narrowing := scheduler.RunPreFilterPlugins(ctx, state, pod)
+	if !status.IsSuccess() && !status.IsRejected() {
+		return nil, status.AsError()
+	}
+	refusals := map[string]Refusal{}
+	for _, node := range nodes {
+		name := node.Node().Name
+		refused := status
+		if refused.IsSuccess() && !result.AllNodes() && !result.NodeNames.Has(name) {
+			refused = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("node(s) didn't satisfy plugin(s) %v", sets.List(narrowing))).
+				WithPlugin(strings.Join(sets.List(narrowing), " "))
+		} else if refused.IsSuccess() {
+			refused = scheduler.RunFilterPlugins(ctx, state, pod, node)
+		}
+		if !refused.IsSuccess() && !refused.IsRejected() {
+			return nil, fmt.Errorf("node %s: %w", name, refused.AsError())
+		}
+		refusals[name] = refusalOf(refused)
+	}
+	return refusals, nil
+}
+
+func refusalOf(status *fwk.Status) Refusal {
+	if status.IsSuccess() {
+		return Refusal{}
+	}
+	return Refusal{Plugin: status.Plugin(), Code: status.Code().String(), Reasons: status.Reasons()}
+}
+
+func pointers[T any](values []T) []*T {
+	list := make([]*T, len(values))
+	for i := range values {
+		list[i] = &values[i]
+	}
+	return list
+}

@@ -1,0 +1,150 @@
+#include "tests/differential/judge.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "kube/codec/json_codec.h"
+#include "scheduler/framework/domain_counters.h"
+#include "scheduler/framework/framework.h"
+#include "scheduler/plugins/registry.h"
+#include "scheduler/state/cluster_state.h"
+
+namespace fairlead::differential {
+namespace {
+
+using framework::Code;
+
+absl::Status Put(state::ClusterState& state, model::Kind kind, const Json& object) {
+  auto decoded = kube::json::DecodeObject(kind, object.dump());
+  const std::string name = object["metadata"]["name"];
+  if (!decoded.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": ", decoded.status().message()));
+  }
+  const std::string* invalid = kube::InvalidOf(*decoded);
+  if (invalid != nullptr && !invalid->empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": ", *invalid));
+  }
+  if (kind == model::Kind::kNode) {
+    state.UpsertNode(std::get<model::Node>(*decoded));
+  } else {
+    state.UpsertPod(std::get<model::Pod>(*decoded));
+  }
+  return absl::OkStatus();
+}
+
+// As kube-scheduler is set up: it knows no other way to keep a node than a taint.
+absl::StatusOr<std::unique_ptr<framework::Framework>> MakeFramework(const Json& world) {
+  framework::Registry registry;
+  FAIRLEAD_RETURN_IF_ERROR(plugins::RegisterAll(registry));
+  framework::Profile profile{"fairlead"};
+  for (const std::string name : world["plugins"]) {
+    profile.plugins.push_back({name});
+    if (name == "NodeUnschedulable")
+      profile.plugins.back().args_json = R"({"honorToleration":true})";
+  }
+  return framework::Framework::Make(profile, registry);
+}
+
+Json RefusalOf(const framework::Framework& framework, const framework::Context& context,
+               const state::NodeInfo& node) {
+  framework::Status why;
+  if (framework.Filter(context, node, &why)) return Json::object();
+  return {
+      {"plugin", std::string(why.plugin)},
+      {"code", why.code == Code::kUnschedulable ? "Unschedulable" : "UnschedulableAndUnresolvable"},
+      {"reasons", why.reason}};
+}
+
+// The answers without counters have to be the same; if they are not, that is said as the answer.
+Json Ask(const framework::Framework& attached, const framework::Framework& recounting,
+         const state::ClusterState& state, const state::PodRecord& pod) {
+  const framework::Context context{state, state.pod_class(pod.pod_class), pod.pod_class};
+  Json answers = Json::object();
+  for (const auto& [name, id] : state.nodes_by_name()) {
+    const Json counted = RefusalOf(attached, context, state.node(id));
+    const Json recounted = RefusalOf(recounting, context, state.node(id));
+    answers[name] = counted;
+    if (counted != recounted) {
+      answers[name] = {
+          {"plugin", "counters"}, {"code", counted.dump()}, {"reasons", recounted.dump()}};
+    }
+  }
+  return answers;
+}
+
+std::string Name(const Json& object) {
+  return absl::StrCat(object["metadata"]["namespace"].get<std::string>(), "/",
+                      object["metadata"]["name"].get<std::string>());
+}
+
+// The reasons in one order: kube-scheduler tells resources in the order of a Go map.
+Json Normal(Json refusal) {
+  if (!refusal.contains("reasons")) return refusal;
+  std::vector<std::string> reasons =
+      refusal["reasons"].is_array() ? refusal["reasons"].get<std::vector<std::string>>()
+                                    : absl::StrSplit(refusal["reasons"].get<std::string>(), ", ");
+  std::sort(reasons.begin(), reasons.end());
+  refusal["reasons"] = reasons;
+  return refusal;
+}
+
+}  // namespace
+
+absl::StatusOr<Json> Judge(const Json& world) {
+  state::StateOptions options;
+  options.scheduler_names = {"fairlead"};
+  state::ClusterState state(options);
+  FAIRLEAD_ASSIGN_OR_RETURN(const auto attached, MakeFramework(world));
+  FAIRLEAD_ASSIGN_OR_RETURN(const auto recounting, MakeFramework(world));
+  framework::DomainCounters counters(state);
+  state.Subscribe(&counters);
+  attached->Attach(&counters);
+  for (state::StateSubscriber* each : attached->Subscribers()) state.Subscribe(each);
+  for (const Json& node : world["nodes"]) {
+    FAIRLEAD_RETURN_IF_ERROR(Put(state, model::Kind::kNode, node));
+  }
+  for (const Json& pod : world["pods"]) {
+    FAIRLEAD_RETURN_IF_ERROR(Put(state, model::Kind::kPod, pod));
+  }
+  Json answer{{"pods", Json::array()}};
+  for (const Json& pod : world["ask"]) {
+    // One at a time: pods that wait do not look at each other.
+    FAIRLEAD_RETURN_IF_ERROR(Put(state, model::Kind::kPod, pod));
+    const std::string ns = pod["metadata"]["namespace"];
+    const std::string name = pod["metadata"]["name"];
+    answer["pods"].push_back(
+        Ask(*attached, *recounting, state, state.pod(state.FindPod(ns, name))));
+    state.RemovePod(ns, name, "");
+  }
+  attached->Attach(nullptr);
+  return answer;
+}
+
+Comparison Compare(const Json& world, const Json& ours, const Json& theirs) {
+  Comparison result;
+  const Json none;
+  const auto at = [&none](const Json& answers, size_t pod, const std::string& node) -> const Json& {
+    const auto pods = answers.find("pods");
+    if (pods == answers.end() || pod >= pods->size() || !(*pods)[pod].contains(node)) return none;
+    return (*pods)[pod][node];
+  };
+  for (size_t pod = 0; pod < world["ask"].size(); ++pod) {
+    for (const Json& node : world["nodes"]) {
+      const std::string name = node["metadata"]["name"];
+      ++result.pairs;
+      const Json our = Normal(at(ours, pod, name));
+      const Json their = Normal(at(theirs, pod, name));
+      if (our == their && !our.is_null()) continue;
+      result.differences.push_back(absl::StrCat("pod ", Name(world["ask"][pod]), " on ", name,
+                                                ": fairlead ", our.dump(), ", kube-scheduler ",
+                                                their.dump()));
+    }
+  }
+  return result;
+}
+
+}  // namespace fairlead::differential

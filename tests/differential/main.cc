@@ -1,0 +1,81 @@
+// fairlead_differential: Fairlead's plugins against kube-scheduler's, on random clusters.
+//
+//   fairlead_differential worlds SEED PAIRS      prints worlds, a line each, with at least so many
+//                                                pairs of a pod and a node
+//   fairlead_differential compare WORLDS ANSWERS compares with the oracle's answers to that file;
+//                                                last line: "N pairs, N differences"
+//
+// scripts/differential.sh runs both, and the oracle between them. Exit code 1 if anything differs,
+// 2 for arguments that make no sense.
+#include <cstdint>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "tests/differential/judge.h"
+#include "tests/differential/random_world.h"
+
+namespace fairlead::differential {
+namespace {
+
+constexpr int kNodes = 12;
+constexpr int kAsked = 24;
+constexpr size_t kMaxPrinted = 20;
+
+int PrintWorlds(uint64_t seed, int64_t pairs) {
+  for (uint64_t number = 0; pairs > 0; ++number, pairs -= kNodes * kAsked) {
+    // A world of its own seed can be made again without those before it.
+    std::cout << RandomWorld(seed * 1'000'003 + number).Make(kNodes, kAsked).dump() << "\n";
+  }
+  return 0;
+}
+
+int CompareFiles(const std::string& worlds_path, const std::string& answers_path) {
+  std::ifstream worlds(worlds_path);
+  std::ifstream answers(answers_path);
+  std::string world_line;
+  std::string answer_line;
+  int64_t pairs = 0;
+  size_t differences = 0;
+  for (int64_t number = 1; std::getline(worlds, world_line); ++number) {
+    const Json world = Json::parse(world_line);
+    const Json theirs = std::getline(answers, answer_line) ? Json::parse(answer_line) : Json();
+    const absl::StatusOr<Json> ours = Judge(world);
+    if (!ours.ok()) {
+      std::cout << "world " << number << ": " << ours.status().message() << "\n";
+      ++differences;
+      continue;
+    }
+    const Comparison comparison = Compare(world, *ours, theirs);
+    pairs += comparison.pairs;
+    for (const std::string& difference : comparison.differences) {
+      if (++differences > kMaxPrinted) continue;
+      std::cout << "world " << number << ": " << difference << "\n";
+    }
+  }
+  if (differences > kMaxPrinted) std::cout << "(" << kMaxPrinted << " of them printed)\n";
+  if (pairs == 0) std::cout << "there is no world in " << worlds_path << "\n";
+  std::cout << pairs << " pairs, " << differences << " differences\n";
+  return differences == 0 && pairs > 0 ? 0 : 1;
+}
+
+int Main(const std::vector<std::string>& args) {
+  uint64_t seed = 0;
+  int64_t pairs = 0;
+  if (args.size() == 3 && args[0] == "worlds" && absl::SimpleAtoi(args[1], &seed) &&
+      absl::SimpleAtoi(args[2], &pairs) && pairs > 0) {
+    return PrintWorlds(seed, pairs);
+  }
+  if (args.size() == 3 && args[0] == "compare") return CompareFiles(args[1], args[2]);
+  std::cerr << "usage: fairlead_differential worlds SEED PAIRS | compare WORLDS ANSWERS\n";
+  return 2;
+}
+
+}  // namespace
+}  // namespace fairlead::differential
+
+int main(int argc, char** argv) {
+  return fairlead::differential::Main(std::vector<std::string>(argv + 1, argv + argc));
+}
