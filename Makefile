@@ -3,7 +3,7 @@
 .PHONY: help deps build run test simtest mutations differential lint lint-all format bench clean
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 build: ## every executable into build/bin
 	@scripts/deps.sh && scripts/build.sh release programs
