@@ -104,6 +104,10 @@ void DecisionLoop::Apply(const model::ClusterEvent& event) {
   } else if (const auto* synced_kind = std::get_if<model::Synced>(&event)) {
     if (impl_->unsynced.erase(synced_kind->kind) > 0) impl_->dirty = true;
     impl_->DeviceKindSynced(*synced_kind);
+    if (synced_kind->kind == model::Kind::kNamespace &&
+        impl_->state.SetNamespacesReadable(!synced_kind->missing).Any()) {
+      impl_->dirty = true;
+    }
   } else if (const auto* report = std::get_if<model::UsageReport>(&event)) {
     if (impl_->engine->TakeUsage(*report)) impl_->dirty = true;
   } else if (const auto* progress = std::get_if<model::Progress>(&event)) {
@@ -292,6 +296,7 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
           [&](const model::NodeResourceTopology& topology) {
             return state.UpsertNodeTopology(topology);
           },
+          [&](const model::Namespace& ns) { return state.UpsertNamespace(ns); },
       },
       upsert.object);
   if (change.Any()) dirty = true;
@@ -377,6 +382,9 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
       break;
     case model::Kind::kNodeResourceTopology:
       change = state.RemoveNodeTopology(removed.name, removed.uid);
+      break;
+    case model::Kind::kNamespace:
+      change = state.RemoveNamespace(removed.name);
       break;
   }
   if (change.Any()) dirty = true;

@@ -402,8 +402,9 @@ TEST_F(MachinesTest, StaticPodsAndDaemonsDoNotKeepANode) {
 // ---- demand
 
 // A pod that the scheduler refuses on every node is no demand.
-TEST_F(MachinesTest, NothingIsProvisionedForANamespaceSelector) {
+TEST_F(MachinesTest, NothingIsProvisionedForANamespaceSelectorThatCannotBeEvaluated) {
   Begin();
+  loop_->Apply(model::Synced{model::Kind::kNamespace, /*missing=*/true});
   for (const bool anti : {false, true}) {
     model::Pod pod = GpuPod(anti ? "anti" : "affine");
     model::PodAffinityTerm term;

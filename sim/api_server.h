@@ -115,14 +115,14 @@ class ApiServer {
 
   const EventQueue* queue_;
   uint64_t version_ = 0, uids_ = 0;
-  std::tuple<std::map<std::string, model::Pod>, std::map<std::string, model::Node>,
-             std::map<std::string, model::Queue>, std::map<std::string, model::PodGroup>,
-             std::map<std::string, model::PriorityClass>, std::map<std::string, model::Topology>,
-             std::map<std::string, model::NodeRequest>, std::map<std::string, model::NodePool>,
-             std::map<std::string, model::PodDisruptionBudget>,
-             std::map<std::string, model::DeviceClass>, std::map<std::string, model::ResourceSlice>,
-             std::map<std::string, model::ResourceClaim>,
-             std::map<std::string, model::NodeResourceTopology>>
+  std::tuple<
+      std::map<std::string, model::Pod>, std::map<std::string, model::Node>,
+      std::map<std::string, model::Queue>, std::map<std::string, model::PodGroup>,
+      std::map<std::string, model::PriorityClass>, std::map<std::string, model::Topology>,
+      std::map<std::string, model::NodeRequest>, std::map<std::string, model::NodePool>,
+      std::map<std::string, model::PodDisruptionBudget>, std::map<std::string, model::DeviceClass>,
+      std::map<std::string, model::ResourceSlice>, std::map<std::string, model::ResourceClaim>,
+      std::map<std::string, model::NodeResourceTopology>, std::map<std::string, model::Namespace>>
       tables_;
   std::vector<Listener> listeners_;
 };

@@ -50,6 +50,7 @@ void Read(JsonReader& reader, JsonValue value, model::DeviceClass& out);
 void Read(JsonReader& reader, JsonValue value, model::ResourceSlice& out);
 void Read(JsonReader& reader, JsonValue value, model::ResourceClaim& out);
 void Read(JsonReader& reader, JsonValue value, model::NodeResourceTopology& out);
+void Read(JsonReader& reader, JsonValue value, model::Namespace& out);
 void ReadObject(JsonReader& reader, model::Kind kind, JsonValue value, Object& out);
 
 // ---- messages (json_codec.cc)

@@ -53,6 +53,14 @@ void Read(JsonReader& reader, JsonValue value, model::Node& out) {
   FinishNode(draft);
 }
 
+void Read(JsonReader& reader, JsonValue value, model::Namespace& out) {
+  const FieldPath root;
+  reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
+    if (key == "kind") CheckKind(reader, v, model::Kind::kNamespace);
+    if (key == "metadata") ReadMeta(reader, v, root.Field(key), out.meta);
+  });
+}
+
 void Read(JsonReader& reader, JsonValue value, model::PriorityClass& out) {
   const FieldPath root;
   reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {

@@ -33,7 +33,7 @@ namespace fairlead::model {
 // Any object that decisions read; the alternatives are in the order of Kind.
 using Object = std::variant<Pod, Node, Queue, PodGroup, PriorityClass, Topology, NodeRequest,
                             NodePool, PodDisruptionBudget, DeviceClass, ResourceSlice,
-                            ResourceClaim, NodeResourceTopology>;
+                            ResourceClaim, NodeResourceTopology, Namespace>;
 static_assert(std::variant_size_v<Object> == std::size(kKindTraits));
 
 constexpr Kind KindOf(const Object& object) { return static_cast<Kind>(object.index()); }

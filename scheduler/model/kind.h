@@ -21,13 +21,16 @@ enum class Kind : uint8_t {
   kResourceSlice,
   kResourceClaim,
   kNodeResourceTopology,
+  kNamespace,
 };
 // In the order in which they are listed.
-inline constexpr Kind kAllKinds[] = {
-    Kind::kNode,        Kind::kQueue,         Kind::kPodGroup,      Kind::kPriorityClass,
-    Kind::kTopology,    Kind::kNodeRequest,   Kind::kNodePool,      Kind::kPodDisruptionBudget,
-    Kind::kDeviceClass, Kind::kResourceSlice, Kind::kResourceClaim, Kind::kNodeResourceTopology,
-    Kind::kPod};
+inline constexpr Kind kAllKinds[] = {Kind::kNode,          Kind::kQueue,
+                                     Kind::kPodGroup,      Kind::kPriorityClass,
+                                     Kind::kTopology,      Kind::kNodeRequest,
+                                     Kind::kNodePool,      Kind::kPodDisruptionBudget,
+                                     Kind::kDeviceClass,   Kind::kResourceSlice,
+                                     Kind::kResourceClaim, Kind::kNodeResourceTopology,
+                                     Kind::kNamespace,     Kind::kPod};
 
 // Whether a server has a kind.
 enum class Presence : uint8_t {
@@ -134,6 +137,11 @@ inline constexpr KindTraits kKindTraits[] = {
      .name = "NodeResourceTopology",
      .api_version = "topology.node.k8s.io/v1alpha2",
      .resource = "noderesourcetopologies",
+     .presence = Presence::kOptional},
+    {.kind = Kind::kNamespace,
+     .name = "Namespace",
+     .api_version = "v1",
+     .resource = "namespaces",
      .presence = Presence::kOptional},
 };
 constexpr const KindTraits& TraitsOf(Kind kind) { return kKindTraits[static_cast<size_t>(kind)]; }

@@ -11,11 +11,14 @@
 // Thread-safety: plain values.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/shared.h"
 #include "scheduler/model/node_topology.h"
 #include "scheduler/model/object_meta.h"
 #include "scheduler/model/resources.h"
@@ -65,16 +68,41 @@ struct PreferredNodeTerm {
   }
 };
 
+// Names of namespaces. Copies have one list in common: a selector may select thousands, and a class
+// of pods has a copy.
+class NamespaceNames {
+ public:
+  explicit NamespaceNames(std::vector<std::string> sorted) : names_(std::move(sorted)) {}
+  [[nodiscard]] bool Has(const std::string& name) const {
+    return std::binary_search(names_->begin(), names_->end(), name);
+  }
+  friend bool operator==(const NamespaceNames& a, const NamespaceNames& b) {
+    return a.names_.IsSameAs(b.names_) || *a.names_ == *b.names_;
+  }
+  template <typename H>
+  friend H AbslHashValue(H h, const NamespaceNames& n) {
+    if (n.names_->empty()) return H::combine(std::move(h), 0);
+    return H::combine(std::move(h), n.names_->size(), n.names_->front(), n.names_->back());
+  }
+
+ private:
+  Shared<std::vector<std::string>> names_;
+};
+
 struct PodAffinityTerm {
   LabelSelector selector;
   std::vector<std::string> namespaces;  // empty together with no selector: the pod's own
   std::optional<LabelSelector> namespace_selector;
   std::string topology_key;
   int32_t weight = 0;  // 0: required; otherwise a preference
+  // Those that namespace_selector selects, if it reads labels. Set by ClusterState, not by
+  // decoders; absent: not known.
+  std::optional<NamespaceNames> selected_namespaces = std::nullopt;
   friend bool operator==(const PodAffinityTerm&, const PodAffinityTerm&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const PodAffinityTerm& t) {
     h = HashOptional(std::move(h), t.namespace_selector);
+    h = HashOptional(std::move(h), t.selected_namespaces);
     return H::combine(std::move(h), t.selector, t.namespaces, t.topology_key, t.weight);
   }
 };

@@ -14,10 +14,16 @@ Selection Selects(const PodAffinityTerm& term, const std::string& owner_ns, cons
     return Selection::kYes;
   }
   if (!term.namespace_selector.has_value() || term.namespace_selector->none) return Selection::kNo;
-  return NeedsNamespaceLabels(term) ? Selection::kUnknown : Selection::kYes;
+  if (!ReadsNamespaceLabels(term)) return Selection::kYes;
+  if (!term.selected_namespaces.has_value()) return Selection::kUnknown;
+  return term.selected_namespaces->Has(ns) ? Selection::kYes : Selection::kNo;
 }
 
 bool NeedsNamespaceLabels(const PodAffinityTerm& term) {
+  return ReadsNamespaceLabels(term) && !term.selected_namespaces.has_value();
+}
+
+bool ReadsNamespaceLabels(const PodAffinityTerm& term) {
   return term.namespace_selector.has_value() && !term.namespace_selector->none &&
          !term.namespace_selector->requirements.empty();
 }

@@ -12,7 +12,7 @@ namespace fairlead::model {
 enum class Selection {
   kNo,
   kYes,
-  kUnknown,  // the term asks for labels of namespaces, which are not watched
+  kUnknown,  // the term asks for labels of namespaces, which are not known
 };
 
 // Does the term of a pod in namespace `owner_ns` select a pod in `ns` with these labels?
@@ -20,6 +20,8 @@ Selection Selects(const PodAffinityTerm& term, const std::string& owner_ns, cons
                   const StringMap& labels);
 
 // True if the term asks for labels of namespaces.
+bool ReadsNamespaceLabels(const PodAffinityTerm& term);
+// True if it does, and they are not known.
 bool NeedsNamespaceLabels(const PodAffinityTerm& term);
 
 }  // namespace fairlead::model

@@ -145,6 +145,11 @@ std::optional<FailedAttempt> FailedAttemptOf(const PodGroup& group);
 std::optional<FailedAttempt> FailedAttemptOf(const PodGroupSpec& spec,
                                              const std::vector<SchedulingCondition>& conditions);
 
+// Its labels are what a namespaceSelector reads.
+struct Namespace {
+  ObjectMeta meta;
+};
+
 struct PriorityClass {
   ObjectMeta meta;
   int32_t value = 0;

@@ -27,7 +27,7 @@ class DomainWorld {
   // Something happens outside of transactions.
   void Step() {
     const std::string node = absl::StrCat("n", Below(kNodes));
-    switch (Below(15)) {
+    switch (Below(16)) {
       case 0:
       case 1:
         state_.UpsertNode(Node(node));
@@ -50,6 +50,19 @@ class DomainWorld {
       case 7:
         ChangeVictim();
         break;
+      case 15: {
+        model::Namespace ns;
+        ns.meta.name = Namespace();
+        if (OneIn(2)) ns.meta.labels.Set("team", "x");
+        if (OneIn(5)) {
+          state_.SetNamespacesReadable(OneIn(3));
+        } else if (OneIn(4)) {
+          state_.RemoveNamespace(ns.meta.name);
+        } else {
+          state_.UpsertNamespace(ns);
+        }
+        break;
+      }
       case 8:
         // What terminates does not end.
         if (OneIn(2)) state_.MarkStuck(absl::FromUnixSeconds(1'000'000'000'000));
@@ -189,9 +202,10 @@ class DomainWorld {
     if (preferred) term.weight = static_cast<int32_t>(1 + Below(100));
     if (OneIn(4)) term.namespaces = {Namespace()};
     if (OneIn(5)) term.namespace_selector = model::LabelSelector{OneIn(3), {}};
-    if (OneIn(25)) {
-      term.namespace_selector =
-          model::LabelSelector{false, {{"team", model::SelectorOperator::kExists, {}}}};
+    if (OneIn(8)) {
+      const auto op =
+          OneIn(2) ? model::SelectorOperator::kExists : model::SelectorOperator::kDoesNotExist;
+      term.namespace_selector = model::LabelSelector{false, {{"team", op, {}}}};
     }
     return term;
   }

@@ -66,7 +66,7 @@ std::string InterPodAffinity::RefusesEverywhere(const state::PodClass& pod_class
   const bool affinity = needs(pod_class.spec->pod_affinity);
   if (!affinity && !needs(pod_class.spec->pod_anti_affinity)) return "";
   return absl::StrCat("spec.affinity.", affinity ? "podAffinity" : "podAntiAffinity",
-                      ": this version does not evaluate a namespaceSelector in required terms");
+                      ": Fairlead may not read namespaces, which namespaceSelector selects from");
 }
 
 bool InterPodAffinity::Record::IsFirst(Capacity capacity) const {
@@ -208,7 +208,7 @@ bool InterPodAffinity::Filter(const framework::Context& context, const state::No
       return true;
     case Refusal::kEverywhere:
       return Refuse(why, Code::kUnschedulableAndUnresolvable,
-                    "needs pod affinity by namespace labels, which this version does not evaluate");
+                    "node(s) cannot be judged: Fairlead may not read namespaces");
     case Refusal::kAffinity:
       // No eviction from this node can bring a pod to be near to.
       return Refuse(why, Code::kUnschedulableAndUnresolvable, kAffinity);

@@ -16,9 +16,9 @@
 // away but attract none yet. Capacity::kFuture: promised ones too, terminating ones no more.
 // Capacity::kEmpty: none; only the topology keys of the own terms are asked for.
 //
-// Namespaces are not watched: a namespaceSelector that is not empty cannot be evaluated. A pod with
-// one in a required term is refused with a reason that says so; one in an existing pod's
-// anti-affinity counts as matching; one in a preference is passed over.
+// Where labels of namespaces cannot be read, a namespaceSelector that is not empty cannot be
+// evaluated. A pod with one in a required term is then refused with a reason that says so; one in
+// an existing pod's anti-affinity counts as matching; one in a preference is passed over.
 //
 // Args: {"hardPodAffinityWeight": 0..100 (1), "ignorePreferredTermsOfExistingPods": false}.
 // Thread-safety: the state's. Complexity: O(terms) a node, by counters (framework/

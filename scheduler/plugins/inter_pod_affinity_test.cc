@@ -101,8 +101,48 @@ TEST_F(InterPodAffinityTest, Namespaces) {
   Pod({term});
   for (Capacity capacity : {Capacity::kNow, Capacity::kEmpty}) {
     EXPECT_EQ(Why(*affinity_, "a1", capacity),
-              "X needs pod affinity by namespace labels, which this version does not evaluate");
+              "X node(s) cannot be judged: Fairlead may not read namespaces");
   }
+}
+
+TEST_F(InterPodAffinityTest, NamespacesAreSelectedByTheirLabels) {
+  model::PodAffinityTerm term = AppTerm("db", "zone");
+  term.namespace_selector =
+      model::LabelSelector{false, {{"team", model::SelectorOperator::kIn, {"x"}}}};
+  const auto name_space = [&](const char* name, const char* team) {
+    model::Namespace ns;
+    ns.meta.name = name;
+    if (*team != 0) ns.meta.labels.Set("team", team);
+    state_.UpsertNamespace(ns);
+  };
+  state_.SetNamespacesReadable(true);
+  name_space("ns", "");
+  name_space("theirs", "x");
+  AddPod(On("a1", "db"));
+  AddPod(On("b1", "db", "theirs"));
+  Pod({term});
+  EXPECT_EQ(All(), (Answers{kNoAffinity, kNoAffinity, "", kNoAffinity}));
+  Pod({}, {term});
+  EXPECT_EQ(All(), (Answers{"", "", kNoAnti, ""}));
+  term.namespaces = {"ns"};
+  Pod({}, {term});
+  EXPECT_EQ(All(), (Answers{kNoAnti, kNoAnti, kNoAnti, ""})) << "both count";
+  name_space("theirs", "y");
+  EXPECT_EQ(All(), (Answers{kNoAnti, kNoAnti, "", ""})) << "a pod that is known already";
+  state_.RemoveNamespace("theirs");
+  name_space("theirs", "x");
+  EXPECT_EQ(All(), (Answers{kNoAnti, kNoAnti, kNoAnti, ""}));
+  // In the other direction: a pod that is there keeps the waiting one away.
+  model::Pod lonely = On("a1", "db", "theirs");
+  lonely.spec.ns = "theirs";
+  lonely.spec.pod_anti_affinity = {AppTerm("web", "zone")};
+  lonely.spec.pod_anti_affinity[0].namespace_selector = term.namespace_selector;
+  AddPod(lonely);
+  Pod({});
+  EXPECT_EQ(All(), (Answers{"", "", "", ""}));
+  name_space("ns", "x");
+  EXPECT_EQ(All(), (Answers{kExisting, kExisting, "", ""}));
+  EXPECT_EQ(state_.CheckConsistency(), "");
 }
 
 TEST_F(InterPodAffinityTest, RequiredAntiAffinity) {

@@ -113,6 +113,12 @@ class ClusterState {
   // any.
   Change UpsertTopology(const model::Topology& topology);
   Change RemoveTopology(absl::string_view name, absl::string_view uid = "");
+  // Labels of a namespace, which terms of pod affinity may select by (namespaces.cc). Until they
+  // are readable no term selects by them: model::Selection::kUnknown. O(classes) while some class
+  // has such a term, and O(pods) if it selects others now.
+  Change UpsertNamespace(const model::Namespace& ns);
+  Change RemoveNamespace(absl::string_view name);
+  Change SetNamespacesReadable(bool readable);
   // NUMA nodes of the machine of that name; nothing is done unless options().align_to_numa_nodes.
   // An invalid one is as none.
   Change UpsertNodeTopology(const model::NodeResourceTopology& topology);
@@ -362,6 +368,17 @@ class ClusterState {
   [[nodiscard]] std::optional<model::PodSpec> SelectedSpec(const model::PodSpec& spec,
                                                            const model::StringMap& labels) const;
   bool ReclassSelected();
+  // Terms that select namespaces by their labels (namespaces.cc).
+  static bool ReadsNamespaces(const model::PodSpec& spec);
+  [[nodiscard]] const model::NamespaceNames& NamespacesOf(
+      const model::LabelSelector& selector) const;
+  void ResolveNamespaces(model::PodSpec& spec) const;
+  // Does some class select a namespace with the one labels and not with the others? Null: there is
+  // no such namespace.
+  [[nodiscard]] bool SelectsOtherwise(const model::StringMap* former,
+                                      const model::StringMap* labels) const;
+  Change ReclassByNamespaces();
+  [[nodiscard]] std::string CheckNamespaces() const;
   void ChangeClass(PodRecord& record, const model::PodSpec& spec, const GpuPick* groups);
   // Claims and devices (device_claims.cc).
   struct PodClaims {
@@ -572,6 +589,11 @@ class ClusterState {
   // classes have them; the label keys that they read, sorted.
   absl::flat_hash_map<std::pair<std::string, model::PodAffinityTerm>, size_t> anti_affinity_;
   std::vector<std::string> selected_keys_;
+  std::map<std::string, model::StringMap> namespaces_;  // the labels of each
+  bool namespaces_readable_ = false;
+  size_t classes_reading_namespaces_ = 0;
+  // What selectors select; forgotten with every change of a namespace.
+  mutable absl::flat_hash_map<model::LabelSelector, model::NamespaceNames> selected_namespaces_;
   bool anti_affinity_grew_ = false;
   size_t classes_with_terms_ = 0;  // classes with pod affinity, anti-affinity or spread constraints
   uint64_t version_ = 0;

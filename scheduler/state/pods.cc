@@ -203,6 +203,10 @@ const model::PodSpec& ClusterState::SpecOfClass(const model::Pod& pod, bool ours
     changed = pod.spec;
     changed->gpu_share = share;
   }
+  if (ReadsNamespaces(pod.spec)) {
+    if (!changed.has_value()) changed = pod.spec;
+    ResolveNamespaces(*changed);
+  }
   if (ours) {
     const model::PodSpec& bounded = changed.has_value() ? *changed : pod.spec;
     std::optional<model::PodSpec> selected = SelectedSpec(bounded, pod.meta.labels);

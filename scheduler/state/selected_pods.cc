@@ -20,6 +20,7 @@ bool HasTerms(const model::PodSpec& spec) {
 
 void ClusterState::AddTerms(const model::PodSpec& spec) {
   if (HasTerms(spec)) ++classes_with_terms_;
+  if (ReadsNamespaces(spec)) ++classes_reading_namespaces_;
   for (const model::PodAffinityTerm& term : spec.pod_anti_affinity) {
     if (term.weight != 0) continue;
     if (++anti_affinity_[{spec.ns, term}] > 1) continue;
@@ -36,6 +37,7 @@ void ClusterState::AddTerms(const model::PodSpec& spec) {
 // Keys that no term reads any more go with the last term: more of them than needed do no harm.
 void ClusterState::DropTerms(const model::PodSpec& spec) {
   if (HasTerms(spec)) --classes_with_terms_;
+  if (ReadsNamespaces(spec)) --classes_reading_namespaces_;
   for (const model::PodAffinityTerm& term : spec.pod_anti_affinity) {
     if (term.weight != 0) continue;
     auto it = anti_affinity_.find({spec.ns, term});

@@ -152,16 +152,13 @@ bool LacksClaim(const Json* spec) {
   });
 }
 
-// Fairlead does not read the labels of namespaces.
-bool SelectsNamespaces(const Json* affinity) {
-  for (const char* kind : {"podAffinity", "podAntiAffinity"}) {
-    const Json* terms = At(At(affinity, kind), "requiredDuringSchedulingIgnoredDuringExecution");
-    if (terms == nullptr) continue;
-    for (const Json& term : *terms) {
-      if (At(&term, "namespaceSelector") != nullptr) return true;
-    }
-  }
-  return false;
+// No namespace of the world has the label that such a pod asks to be near to.
+bool IsNearNoNamespace(const Json* affinity) {
+  const Json* terms =
+      At(At(affinity, "podAffinity"), "requiredDuringSchedulingIgnoredDuringExecution");
+  if (terms == nullptr) return false;
+  return std::any_of(terms->begin(), terms->end(),
+                     [](const Json& term) { return At(&term, "namespaceSelector") != nullptr; });
 }
 
 }  // namespace
@@ -199,7 +196,7 @@ PodFacts ReadPod(const Json& pod) {
   out.stays = StaysOnItsNode(metadata);
   const Json* selector = At(spec, "nodeSelector");
   out.impossible = At(selector, "no-such-label") != nullptr || AsksForTheUnknown(spec);
-  out.hopeless = LacksClaim(spec) || SelectsNamespaces(At(spec, "affinity"));
+  out.hopeless = LacksClaim(spec) || IsNearNoNamespace(At(spec, "affinity"));
   out.placement = ReadPlacement(pod);
   out.ordinary = (out.placement == nullptr || !out.placement->unknown) && !out.impossible &&
                  !HasItems(At(spec, "volumes")) && !out.shares_gpu && !out.gated &&

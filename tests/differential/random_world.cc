@@ -37,7 +37,12 @@ Json RandomWorld::Make(int nodes, int asked) {
   Json world;
   world["plugins"] = ComparedPlugins();
   for (const std::string& name : kNamespaces) {
-    world["namespaces"].push_back({{"metadata", {{"name", name}}}});
+    Json labels = {{"kubernetes.io/metadata.name", name}};
+    if (!OneIn(3)) labels["team"] = Pick({"x", "y"});
+    world["namespaces"].push_back(
+        {{"apiVersion", "v1"},
+         {"kind", "Namespace"},
+         {"metadata", {{"name", name}, {"uid", name}, {"labels", labels}}}});
   }
   world["pods"] = Json::array();
   int number = 0;
@@ -244,7 +249,22 @@ Json RandomWorld::PodTerm() {
   Json term = {{"topologyKey", Pick(kTopologyKeys)}};
   if (!OneIn(10)) term["labelSelector"] = LabelSelector();
   if (OneIn(3)) term["namespaces"] = {Pick(kNamespaces), Pick(kNamespaces)};
+  if (OneIn(4)) term["namespaceSelector"] = NamespaceSelector();
   return term;
+}
+
+Json RandomWorld::NamespaceSelector() {
+  switch (Between(0, 3)) {
+    case 0:
+      return Json::object();
+    case 1:
+      return {{"matchLabels", {{"team", Pick({"x", "y"})}}}};
+    case 2:
+      return {{"matchLabels", {{"kubernetes.io/metadata.name", Pick(kNamespaces)}}}};
+    default:
+      return {{"matchExpressions",
+               {{{"key", "team"}, {"operator", Pick({"DoesNotExist", "Exists"})}}}}};
+  }
 }
 
 Json RandomWorld::PodTerms(bool anti) {

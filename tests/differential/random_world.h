@@ -48,6 +48,7 @@ class RandomWorld {
   Json NodeAffinity();
   Json LabelSelector();
   Json PodTerm();
+  Json NamespaceSelector();
   Json PodTerms(bool anti);
   Json SpreadConstraint();
 

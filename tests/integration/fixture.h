@@ -43,6 +43,7 @@ struct PodSpec {
   int gpus = 1;
   std::string group = {};
   std::string more_metadata = {};  // JSON fields of metadata, with a comma at the end
+  std::string more_spec = {};      // the same of spec
 };
 
 class IntegrationTest : public ::testing::Test {

@@ -109,6 +109,35 @@ TEST_F(SchedulingTest, ABrokenQueueIsToldAndStopsNoOther) {
   }
 }
 
+// The rights to read namespaces are those of a user of the test; claims_test.cc has the manifests'.
+TEST_F(SchedulingTest, ANamespaceSelectorReadsTheLabelsOfNamespaces) {
+  constexpr char kNamespace[] = "/api/v1/namespaces/default";
+  MakeQueue("team", -1, -1);
+  for (const char* node : {"n1", "n2"}) {
+    MakeNode(node, 8);
+    api().Merge(
+        Path(kNodes, node),
+        absl::StrCat(R"({"metadata":{"labels":{"kubernetes.io/hostname":")", node, R"("}}})"));
+  }
+  api().Merge(kNamespace, R"({"metadata":{"labels":{"example.com/apart":"yes"}}})");
+  Start({});
+  const std::string apart =
+      R"("affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[)"
+      R"({"labelSelector":{},"namespaceSelector":{"matchLabels":{"example.com/apart":"yes"}},)"
+      R"("topologyKey":"kubernetes.io/hostname"}]}},)";
+  MakePod({.name = "first", .more_spec = apart});
+  ASSERT_TRUE(Bound({"first"}));
+  MakePod({.name = "second", .more_spec = apart});
+  ASSERT_TRUE(Bound({"second"}));
+  EXPECT_NE(NodeOf("first"), NodeOf("second"));
+  MakePod({.name = "third", .more_spec = apart});
+  ASSERT_TRUE(Eventually("verdict of the third", [&] { return !VerdictOf("third").empty(); }));
+  EXPECT_EQ(NodeOf("third"), "");
+  // Its namespace is selected no more.
+  api().Merge(kNamespace, R"({"metadata":{"labels":{"example.com/apart":null}}})");
+  EXPECT_TRUE(Bound({"third"}));
+}
+
 TEST_F(SchedulingTest, AnUnneededNodeIsGivenBackBehindItsTaintAndTheTaintsOfOthersStay) {
   MakeQueue("team", -1, -1);
   Start({.hook = true, .unneeded_after = "1s"});
