@@ -17,6 +17,21 @@ bool Collect(const state::Workload& workload, const StepNode& node,
   });
 }
 
+// Pods that have to go where another one brings their claim fit nowhere as things are. They can go
+// where the others can.
+void FollowCarriers(const state::ClusterState& state, std::vector<PackingClass>& classes) {
+  std::vector<state::NodeId> nodes;
+  for (const PackingClass& alike : classes) {
+    for (const state::NodeId node : alike.nodes) {
+      if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+    }
+  }
+  for (PackingClass& alike : classes) {
+    const bool joins = !state.class_of(alike.pods.front()).spec->claims_to_join.empty();
+    if (joins && alike.nodes.empty()) alike.nodes = nodes;
+  }
+}
+
 }  // namespace
 
 void Placer::CheckGangMinimum(Attempt& attempt, const StepNode& node) const {
@@ -70,6 +85,7 @@ bool Placer::PlaceAnyWay(Attempt& attempt, const std::vector<state::PodId>& pods
     std::stable_sort(choices.begin(), choices.end(), Better);
     for (const Choice& choice : choices) alike.nodes.push_back(choice.node);
   }
+  FollowCarriers(state_, classes);
   const int64_t before = tries;
   const auto place = [&](state::PodId pod, state::NodeId node) {
     const Choice choice = Look(state_.pod(pod).pod_class, node, attempt.mode, area);
