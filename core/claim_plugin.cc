@@ -23,9 +23,20 @@ bool ClaimPlugin::Needs(const state::PodRecord& pod) const {
   return !state_.ClaimKeysOf(pod.id).empty();
 }
 
+bool ClaimPlugin::IsLeaving(const std::string& claim) const {
+  const auto idle = idle_.find(claim);
+  if (idle == idle_.end() || !state_.devices().Find(claim)->object.allocated) return false;
+  const WriteAttempts& write = idle->second.deallocation;
+  return write.in_flight() || write.accepted();
+}
+
 absl::Status ClaimPlugin::Reserve(const state::PodRecord& pod, model::BindPod bind) {
   std::vector<ClaimReservations::Claim> held;
   for (const std::string& key : state_.ClaimKeysOf(pod.id)) {
+    if (IsLeaving(key)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("ResourceClaim ", key, " is being deallocated"));
+    }
     // Another allocation, or another device, may have become known since the decision.
     if (!state_.devices().IsWhole(key)) {
       return absl::FailedPreconditionError(

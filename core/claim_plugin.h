@@ -41,6 +41,8 @@ class ClaimPlugin final : public BindingPlugin {
     WriteAttempts deallocation;
     [[nodiscard]] absl::Time due() const;
   };
+  // Its deallocation may be done, and the watch does not show it yet.
+  [[nodiscard]] bool IsLeaving(const std::string& claim) const;
 
   state::ClusterState& state_;
   ClaimReservations claims_;
