@@ -256,13 +256,18 @@ bool MachineChecks::IsRecord(const Machine& machine) const {
 }
 
 void MachineChecks::CheckAccounts() {
+  std::map<std::string, absl::Time> unaccounted;
   for (const Machine& machine : cloud_->machines()) {
-    if (!IsLive(machine) || time_->now() - machine.started < kAccount || IsThere(machine)) continue;
-    if (HasNode(machine)) continue;
+    if (!IsLive(machine) || IsThere(machine) || HasNode(machine)) continue;
+    const auto since = unaccounted_since_.find(machine.id);
+    const absl::Time from = since == unaccounted_since_.end() ? time_->now() : since->second;
+    unaccounted[machine.id] = from;
+    if (time_->now() - from < kAccount) continue;
     fail_("leak",
           absl::StrCat("machine ", machine.id, " is paid for, and there is neither its request ",
                        machine.request, " nor a node"));
   }
+  unaccounted_since_ = std::move(unaccounted);
 }
 
 void MachineChecks::EverySecond() {

@@ -92,6 +92,7 @@ class MachineChecks {
   std::set<std::string> measured_;                           // machines that were ready
   std::set<std::string> judged_;                             // machines that have ended
   std::map<std::string, absl::Time> idle_since_;             // machines
+  std::map<std::string, absl::Time> unaccounted_since_;      // machines
 };
 
 }  // namespace fairlead::simtest
