@@ -105,7 +105,9 @@ class Boxed {
   void Shrink() {
     if (value_ != nullptr && *value_ == Default()) value_ = nullptr;
   }
-  friend bool operator==(const Boxed& a, const Boxed& b) { return *a == *b; }
+  friend bool operator==(const Boxed& a, const Boxed& b) {
+    return a.value_ == b.value_ || *a == *b;  // most hold nothing
+  }
 
  private:
   static const T& Default() {

@@ -27,6 +27,8 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
   } else if (const auto* claim = std::get_if<InFlightClaim>(&*found)) {
     claims.Answered(claim->key, claim->reserved, status, result.resource_version, now);
     wake_at = std::min(wake_at, claims.idle_wake_at());
+  } else if (const auto* volume = std::get_if<InFlightVolume>(&*found)) {
+    volumes.Answered(volume->claim, status, now);
   } else if (const auto* provider = std::get_if<InFlightProvider>(&*found)) {
     ProviderAnswered(result.action_id, *provider, result, now);
   } else if (const auto* update = std::get_if<InFlightStatus>(&*found)) {

@@ -41,6 +41,41 @@ state::Change DecisionLoop::Impl::UpsertClaim(const model::ResourceClaim& claim)
   return state.UpsertDeviceObject(claims.claims().Seen(claim));
 }
 
+// The kinds without which nothing is known of a pod's volumes.
+void DecisionLoop::Impl::VolumeKindSynced(const model::Synced& synced_kind) {
+  const model::Kind kind = synced_kind.kind;
+  if (kind != model::Kind::kPersistentVolumeClaim && kind != model::Kind::kPersistentVolume &&
+      kind != model::Kind::kStorageClass) {
+    return;
+  }
+  if (synced_kind.missing) {
+    missing_volume_kinds.insert(kind);
+  } else {
+    missing_volume_kinds.erase(kind);
+  }
+  if (state.SetVolumesReadable(missing_volume_kinds.empty()).Any()) dirty = true;
+}
+
+state::Change DecisionLoop::Impl::UpsertVolumeObject(const model::VolumeObject& object) {
+  const state::Change change = state.UpsertVolumeObject(object);
+  if (const auto* claim = std::get_if<model::PersistentVolumeClaim>(&object)) {
+    volumes.ClaimChanged(model::Key(claim->meta));
+  } else if (const auto* volume = std::get_if<model::PersistentVolume>(&object)) {
+    volumes.VolumeChanged(volume->meta.name);
+  }
+  return change;
+}
+
+state::Change DecisionLoop::Impl::RemoveVolumeObject(const model::Delete& removed) {
+  const state::Change change = state.RemoveVolumeObject(removed.kind, removed.ns, removed.name);
+  if (removed.kind == model::Kind::kPersistentVolumeClaim) {
+    volumes.ClaimChanged(model::Key(removed.ns, removed.name));
+  } else if (removed.kind == model::Kind::kPersistentVolume) {
+    volumes.VolumeChanged(removed.name);
+  }
+  return change;
+}
+
 void DecisionLoop::Impl::PodChanged(const model::Pod& pod) {
   shares.shares().PodChanged(pod);
   bindings.PodChanged(pod);

@@ -16,6 +16,7 @@
 #include "queues/usage_window.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/plugins/registry.h"
+#include "scheduler/plugins/volume_binding.h"
 
 namespace fairlead::core {
 
@@ -47,6 +48,8 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
   FAIRLEAD_RETURN_IF_ERROR(plugins::RegisterAll(registry));
   FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<framework::Framework> framework,
                             framework::Framework::Make(options.profile, registry));
+  FAIRLEAD_ASSIGN_OR_RETURN(const absl::Duration bind_timeout,
+                            plugins::BindTimeoutOf(options.profile));
   if (options.engine.usage.has_value()) {
     FAIRLEAD_RETURN_IF_ERROR(queues::UsageWindow::Create(*options.engine.usage).status());
   }
@@ -57,7 +60,7 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
     FAIRLEAD_RETURN_IF_ERROR(hook::CheckProvider(settings.hook, "hook.provider"));
   }
   std::unique_ptr<DecisionLoop> loop(new DecisionLoop());
-  loop->impl_ = std::make_unique<Impl>(settings, catalog);
+  loop->impl_ = std::make_unique<Impl>(settings, catalog, bind_timeout);
   Impl& impl = *loop->impl_;
   engine::EngineOptions engine_options = options.engine;
   engine_options.hook_on = settings.hook.enabled;
@@ -104,6 +107,7 @@ void DecisionLoop::Apply(const model::ClusterEvent& event) {
   } else if (const auto* synced_kind = std::get_if<model::Synced>(&event)) {
     if (impl_->unsynced.erase(synced_kind->kind) > 0) impl_->dirty = true;
     impl_->DeviceKindSynced(*synced_kind);
+    impl_->VolumeKindSynced(*synced_kind);
     if (synced_kind->kind == model::Kind::kNamespace &&
         impl_->state.SetNamespacesReadable(!synced_kind->missing).Any()) {
       impl_->dirty = true;
@@ -297,6 +301,7 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
             return state.UpsertNodeTopology(topology);
           },
           [&](const model::Namespace& ns) { return state.UpsertNamespace(ns); },
+          [&](const model::VolumeObject& object) { return UpsertVolumeObject(object); },
       },
       upsert.object);
   if (change.Any()) dirty = true;
@@ -334,10 +339,12 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
       change = state.RemovePod(removed.ns, removed.name, removed.uid);
       shares.shares().PodGone(removed.ns, removed.name, removed.uid);
       claims.claims().Drop(removed.ns, removed.name, removed.uid);
+      volumes.PodGone(removed.ns, removed.name, removed.uid);
       break;
     case model::Kind::kNode:
       change = nodes.Remove(removed.name, removed.uid);
       shares.shares().NodeGone(removed.name);
+      volumes.NodeGone(removed.name);
       break;
     case model::Kind::kQueue:
       tree.Remove(removed.name);
@@ -385,6 +392,15 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
       break;
     case model::Kind::kNamespace:
       change = state.RemoveNamespace(removed.name);
+      break;
+    case model::Kind::kPersistentVolumeClaim:
+    case model::Kind::kPersistentVolume:
+    case model::Kind::kStorageClass:
+    case model::Kind::kCsiNode:
+    case model::Kind::kCsiDriver:
+    case model::Kind::kCsiStorageCapacity:
+    case model::Kind::kVolumeAttachment:
+      change = RemoveVolumeObject(removed);
       break;
   }
   if (change.Any()) dirty = true;

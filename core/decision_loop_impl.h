@@ -24,13 +24,15 @@
 #include "core/share_plugin.h"
 #include "core/unservable_demand.h"
 #include "core/usage_store.h"
+#include "core/volume_plugin.h"
 #include "queues/tree.h"
 
 namespace fairlead::core {
 
 class DecisionLoop::Impl final : public BindingPipeline::Host {
  public:
-  Impl(const Options& loop_options, const hook::Catalog* catalog)
+  // `bind_timeout`: how long a pod waits for its volumes once it has a node.
+  Impl(const Options& loop_options, const hook::Catalog* catalog, absl::Duration bind_timeout)
       : options(loop_options),
         state(loop_options.state),
         tree(state.resource_names()),
@@ -49,10 +51,12 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
         annotations(state, BackoffOf(loop_options)),
         shares(state, SharingOf(loop_options), BackoffOf(loop_options), loop_options.emit_events),
         claims(state, BackoffOf(loop_options)),
+        volumes(state, BackoffOf(loop_options), bind_timeout),
         bindings(state, BackoffOf(loop_options), loop_options.group_settle, *this),
         refusals(state, loop_options.gang_refusals) {
     bindings.Register(&claims);
     bindings.Register(&shares);
+    bindings.Register(&volumes);
   }
 
   // ---- events
@@ -176,8 +180,11 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   }
   state::Change UpsertPod(const model::Pod& pod);
   state::Change UpsertClaim(const model::ResourceClaim& claim);
+  state::Change UpsertVolumeObject(const model::VolumeObject& object);
+  state::Change RemoveVolumeObject(const model::Delete& removed);
   [[nodiscard]] std::set<model::Kind> KindsRead() const;
   void DeviceKindSynced(const model::Synced& synced_kind);
+  void VolumeKindSynced(const model::Synced& synced_kind);
 
   // ---- stale kinds (SetStale)
   [[nodiscard]] bool stale() const { return !stale_kinds.empty(); }
@@ -249,6 +256,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   GroupAnnotations annotations;
   SharePlugin shares;
   ClaimPlugin claims;
+  VolumePlugin volumes;
   BindingPipeline bindings;
   BindingRefusals refusals;
   // Of the current step: where the pipeline sends.
@@ -259,7 +267,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   absl::flat_hash_map<std::string, model::StringMap> start_annotations;
   std::pair<std::string, model::StringMap> last_start_annotations;
   std::vector<model::EmitEvent> events;  // to be sent with the next step
-  std::set<model::Kind> missing_device_kinds;
+  std::set<model::Kind> missing_device_kinds, missing_volume_kinds;
   // Launches that a provider has accepted, by action: it may still report a failure.
   std::map<uint64_t, InFlightProvider> accepted_launches;
   // They wait for the next step, which knows the time.

@@ -96,6 +96,13 @@ struct Writer {
   std::string operator()(const model::DeallocateClaim& a) const {
     return absl::StrCat("deallocate-claim ", a.ns, "/", a.name, " ", a.uid);
   }
+  std::string operator()(const model::BindVolume& a) const {
+    return absl::StrCat("bind-volume ", a.volume, " ", a.uid, " to ", a.claim_ns, "/", a.claim_name,
+                        " ", a.claim_uid);
+  }
+  std::string operator()(const model::SelectVolumeNode& a) const {
+    return absl::StrCat("select-volume-node ", a.ns, "/", a.name, " ", a.uid, " ", a.node);
+  }
   std::string operator()(const model::EmitEvent& a) const {
     return absl::StrCat("event ", model::KindName(a.about), " ", a.ns, "/", a.name, " ", a.uid, " ",
                         a.warning ? "warning " : "", a.reason, " ", a.note);

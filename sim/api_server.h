@@ -122,7 +122,12 @@ class ApiServer {
       std::map<std::string, model::NodeRequest>, std::map<std::string, model::NodePool>,
       std::map<std::string, model::PodDisruptionBudget>, std::map<std::string, model::DeviceClass>,
       std::map<std::string, model::ResourceSlice>, std::map<std::string, model::ResourceClaim>,
-      std::map<std::string, model::NodeResourceTopology>, std::map<std::string, model::Namespace>>
+      std::map<std::string, model::NodeResourceTopology>, std::map<std::string, model::Namespace>,
+      std::map<std::string, model::PersistentVolumeClaim>,
+      std::map<std::string, model::PersistentVolume>, std::map<std::string, model::StorageClass>,
+      std::map<std::string, model::CsiNode>, std::map<std::string, model::CsiDriver>,
+      std::map<std::string, model::CsiStorageCapacity>,
+      std::map<std::string, model::VolumeAttachment>>
       tables_;
   std::vector<Listener> listeners_;
 };

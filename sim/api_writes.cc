@@ -22,14 +22,18 @@ absl::Status Conflict(absl::string_view kind, absl::string_view key, absl::strin
   return absl::FailedPreconditionError(absl::StrCat(kind, " ", key, ": ", why));
 }
 
-// The object, if it exists and (if a uid is given) has that uid.
+// OK if the object exists and has that uid and that version. Empty: any.
 template <typename T>
-absl::Status Precondition(const ApiServer& server, const std::string& key, absl::string_view uid) {
+absl::Status Precondition(const ApiServer& server, const std::string& key, absl::string_view uid,
+                          absl::string_view version = {}) {
   const absl::string_view kind = model::TraitsOf(model::KindOf<T>()).resource;
   const T* object = server.Find<T>(key);
   if (object == nullptr) return Missing(kind, key);
   if (!uid.empty() && object->meta.uid != uid) {
     return Conflict(kind, key, "the UID in the precondition does not match");
+  }
+  if (!version.empty() && object->meta.resource_version != version) {
+    return Conflict(kind, key, "the object has been modified");
   }
   return absl::OkStatus();
 }
@@ -309,6 +313,32 @@ absl::Status ApiWrites::Commit(const model::DeallocateClaim& write) {
     claim.devices.clear();
     claim.reserved_for.clear();
   });
+  return absl::OkStatus();
+}
+
+absl::Status ApiWrites::Commit(const model::BindVolume& write) {
+  const absl::Status there = Precondition<model::PersistentVolume>(
+      *server_, write.volume, write.uid, write.resource_version);
+  if (!there.ok()) return there;
+  const model::PersistentVolume::ClaimRef claim{write.claim_ns, write.claim_name, write.claim_uid};
+  if (server_->Find<model::PersistentVolume>(write.volume)->claim == claim) {
+    return Empty(absl::StrCat("claim of volume ", write.volume));
+  }
+  server_->Modify<model::PersistentVolume>(
+      write.volume, [&](model::PersistentVolume& volume) { volume.claim = claim; });
+  return absl::OkStatus();
+}
+
+absl::Status ApiWrites::Commit(const model::SelectVolumeNode& write) {
+  const std::string key = model::Key(write.ns, write.name);
+  const absl::Status there =
+      Precondition<model::PersistentVolumeClaim>(*server_, key, write.uid, write.resource_version);
+  if (!there.ok()) return there;
+  if (server_->Find<model::PersistentVolumeClaim>(key)->selected_node == write.node) {
+    return Empty(absl::StrCat("selected node of claim ", key));
+  }
+  server_->Modify<model::PersistentVolumeClaim>(
+      key, [&](model::PersistentVolumeClaim& claim) { claim.selected_node = write.node; });
   return absl::OkStatus();
 }
 

@@ -148,6 +148,54 @@ TEST_F(ApiWritesTest, AReservationIsMadeOnceAndDeletedByItsUid) {
   EXPECT_EQ(remove(""), StatusCode::kNotFound);
 }
 
+TEST_F(ApiWritesTest, AVolumeIsBoundAtTheVersionThatWasSeen) {
+  model::BindVolume write{"pv", "", "", "ns", "c", "claim-uid"};
+  EXPECT_EQ(writes_.Commit(write).code(), StatusCode::kNotFound);
+  model::PersistentVolume made;
+  made.meta.name = "pv";
+  ASSERT_TRUE(server_.Create(made).ok());
+  const auto stored = [this] { return server_.Find<model::PersistentVolume>("pv"); };
+  write.uid = "another-uid";
+  EXPECT_EQ(writes_.Commit(write).code(), StatusCode::kFailedPrecondition);
+  write.uid = stored()->meta.uid;
+  write.resource_version = stored()->meta.resource_version;
+  server_.Modify<model::PersistentVolume>("pv",
+                                          [](model::PersistentVolume& pv) { pv.available = true; });
+  EXPECT_EQ(writes_.Commit(write).code(), StatusCode::kFailedPrecondition) << "it has changed";
+  EXPECT_FALSE(stored()->claim.has_value());
+  write.resource_version = stored()->meta.resource_version;
+  EXPECT_EQ(writes_.Commit(write).code(), StatusCode::kOk);
+  EXPECT_EQ(stored()->claim, (model::PersistentVolume::ClaimRef{"ns", "c", "claim-uid"}));
+  EXPECT_EQ(writes_.Commit(write).code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(writes_.empty_writes(), 0u);
+  write.resource_version = stored()->meta.resource_version;
+  EXPECT_EQ(writes_.Commit(write).code(), StatusCode::kOk);
+  EXPECT_EQ(writes_.empty_writes(), 1u);
+}
+
+TEST_F(ApiWritesTest, TheNodeOfAVolumeIsSelectedAtTheVersionThatWasSeen) {
+  model::SelectVolumeNode write{"ns", "c", "", "", "n1"};
+  EXPECT_EQ(writes_.Commit(write).code(), StatusCode::kNotFound);
+  model::PersistentVolumeClaim made;
+  made.meta.ns = "ns";
+  made.meta.name = "c";
+  ASSERT_TRUE(server_.Create(made).ok());
+  const auto stored = [this] { return server_.Find<model::PersistentVolumeClaim>("ns/c"); };
+  write.uid = "another-uid";
+  EXPECT_EQ(writes_.Commit(write).code(), StatusCode::kFailedPrecondition);
+  write.uid = stored()->meta.uid;
+  write.resource_version = stored()->meta.resource_version;
+  EXPECT_EQ(writes_.Commit(write).code(), StatusCode::kOk);
+  EXPECT_EQ(stored()->selected_node, "n1");
+  write.node = "n2";
+  EXPECT_EQ(writes_.Commit(write).code(), StatusCode::kFailedPrecondition) << "it has changed";
+  EXPECT_EQ(stored()->selected_node, "n1");
+  write.resource_version = stored()->meta.resource_version;
+  write.node = "n1";
+  EXPECT_EQ(writes_.Commit(write).code(), StatusCode::kOk);
+  EXPECT_EQ(writes_.empty_writes(), 1u);
+}
+
 TEST_F(ApiWritesTest, TaintsOfOthersStay) {
   AddNode("n");
   const model::Taint theirs{"theirs", "", model::TaintEffect::kNoSchedule};

@@ -40,6 +40,10 @@ std::string ObjectOf(const model::Action& action) {
         } else if constexpr (std::is_same_v<T, model::ReserveClaim> ||
                              std::is_same_v<T, model::DeallocateClaim>) {
           return absl::StrCat("claim ", model::Key(what.ns, what.name));
+        } else if constexpr (std::is_same_v<T, model::BindVolume>) {
+          return absl::StrCat("volume ", what.volume);
+        } else if constexpr (std::is_same_v<T, model::SelectVolumeNode>) {
+          return absl::StrCat("volume claim ", model::Key(what.ns, what.name));
         } else if constexpr (std::is_same_v<T, model::ApplyConfigMap>) {
           return absl::StrCat("config map ", model::Key(what.ns, what.name));
         } else if constexpr (std::is_same_v<T, model::SetPodGroupSchedulability> ||

@@ -17,7 +17,7 @@ constexpr int64_t kImproveBudget = 20000;
 bool ZoneCanMatter(const model::PodSpec& spec) {
   return !spec.node_selector.empty() || spec.has_required_node_affinity ||
          !spec.pod_affinity.empty() || !spec.pod_anti_affinity.empty() ||
-         !spec.topology_spread.empty() || !spec.pvc_names.empty() ||
+         !spec.topology_spread.empty() || !(*spec.volume_needs == model::VolumeNeeds()) ||
          !spec.resource_claims.empty() || !spec.claim_templates.empty() ||
          !spec.labels_for_affinity.empty() || spec.selected_by_others;
 }

@@ -23,7 +23,9 @@ const char* ActionName(const model::Action& action) {
                                            "apply_config_map",
                                            "store_usage",
                                            "reserve_claim",
-                                           "deallocate_claim"};
+                                           "deallocate_claim",
+                                           "bind_volume",
+                                           "select_volume_node"};
   static_assert(std::size(kNames) == std::variant_size_v<decltype(model::Action::what)>);
   return kNames[action.what.index()];
 }
@@ -65,6 +67,12 @@ std::string Describe(const model::Action& action) {
                               what.name);
         } else if constexpr (std::is_same_v<T, model::DeallocateClaim>) {
           return absl::StrCat("deallocate claim ", what.ns, "/", what.name);
+        } else if constexpr (std::is_same_v<T, model::BindVolume>) {
+          return absl::StrCat("bind volume ", what.volume, " to claim ", what.claim_ns, "/",
+                              what.claim_name);
+        } else if constexpr (std::is_same_v<T, model::SelectVolumeNode>) {
+          return absl::StrCat("select node ", what.node, " for volume claim ", what.ns, "/",
+                              what.name);
         } else if constexpr (std::is_same_v<T, model::StoreUsage>) {
           return absl::StrCat("store usage in config map ", what.ns, "/", what.name);
         } else {

@@ -36,6 +36,12 @@ std::optional<InFlight> WhatMatters(const model::Action& action) {
   if (const auto* deallocate = std::get_if<model::DeallocateClaim>(&action.what)) {
     return InFlightClaim{model::Key(deallocate->ns, deallocate->name), false};
   }
+  if (const auto* bind = std::get_if<model::BindVolume>(&action.what)) {
+    return InFlightVolume{model::Key(bind->claim_ns, bind->claim_name)};
+  }
+  if (const auto* select = std::get_if<model::SelectVolumeNode>(&action.what)) {
+    return InFlightVolume{model::Key(select->ns, select->name)};
+  }
   if (const auto* annotations = std::get_if<model::SetPodGroupAnnotations>(&action.what)) {
     return InFlightAnnotations{annotations->uid};
   }

@@ -55,10 +55,14 @@ struct InFlightClaim {
   std::string key;        // "ns/name"
   bool reserved = false;  // a ReserveClaim, else a DeallocateClaim
 };
-using InFlight =
-    std::variant<InFlightEviction, InFlightRequest, InFlightProvider, InFlightReservation,
-                 InFlightPodDeletion, InFlightConfigMap, InFlightClaim, InFlightStatus,
-                 InFlightAnnotations, InFlightUsage, InFlightTaint, InFlightRequestEnd>;
+// What a PersistentVolumeClaim is to be given (core/volume_plugin.h).
+struct InFlightVolume {
+  std::string claim;  // "ns/name"
+};
+using InFlight = std::variant<InFlightEviction, InFlightRequest, InFlightProvider,
+                              InFlightReservation, InFlightPodDeletion, InFlightConfigMap,
+                              InFlightClaim, InFlightVolume, InFlightStatus, InFlightAnnotations,
+                              InFlightUsage, InFlightTaint, InFlightRequestEnd>;
 
 class InFlightActions {
  public:

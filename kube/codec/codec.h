@@ -2,9 +2,10 @@
 // server.
 //
 // Core kinds (Pod, Node, PriorityClass, PodDisruptionBudget) come as
-// application/vnd.kubernetes.protobuf or JSON, by the response's content type; custom kinds and
-// those of resource.k8s.io always as JSON. Unknown fields are skipped: we never write a decoded
-// object back; all writes are patches, subresource posts or objects of our own kinds.
+// application/vnd.kubernetes.protobuf or JSON, by the response's content type; custom kinds, those
+// of resource.k8s.io and those of storage always as JSON. Unknown fields are skipped: we never
+// write a decoded object back; all writes are patches, subresource posts or objects of our own
+// kinds.
 //
 // A *malformed message* is an error of the call (InvalidArgument). A *well-formed object with
 // invalid content* (a quantity, an annotation) decodes, with the reason in its `invalid` field, so
@@ -149,6 +150,10 @@ EncodedWrite EncodeReserveClaim(const model::ReserveClaim& action);
 EncodedWrite EncodeDeallocateClaim(const model::DeallocateClaim& action);
 // The JSON of a claim's status with its devices on a node; "{}" if it has none.
 std::string EncodeClaimStatus(const model::ResourceClaim& claim, absl::string_view node);
+// The two writes about storage; both have uid and resourceVersion as preconditions (409 if the
+// version differs).
+EncodedWrite EncodeBindVolume(const model::BindVolume& action);
+EncodedWrite EncodeSelectVolumeNode(const model::SelectVolumeNode& action);
 // `host` is this process's identity.
 EncodedWrite EncodeEvent(const model::EmitEvent& event, absl::string_view reporting_controller,
                          absl::string_view host, absl::Time request_time);

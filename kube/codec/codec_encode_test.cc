@@ -6,6 +6,7 @@
 #include "kube/codec/codec.h"
 #include "kube/codec/testing/random_core.h"
 #include "kube/transport/http.h"
+#include "scheduler/model/volumes.h"
 #include "simdjson.h"
 
 namespace fairlead::kube {
@@ -371,6 +372,44 @@ TEST(EncodeTest, NodeReadsBackAsItWas) {
                          R"({"key":"k","value":"v","effect":"NoExecute"}]}})");
   node.taints.clear();
   EXPECT_TRUE(absl::StrContains(EncodeNodeTaints(node).body, R"("taints":[])"));
+}
+
+TEST(EncodeTest, VolumesAreBoundAtTheVersionThatWasSeen) {
+  model::BindVolume bind{"pv-1", "uid-1", "77", "ns", "data", "uid-2"};
+  const EncodedWrite write = EncodeBindVolume(bind);
+  EXPECT_EQ(write.method, "PATCH");
+  EXPECT_EQ(write.path, "/api/v1/persistentvolumes/pv-1");
+  EXPECT_EQ(write.content_type, kMergePatch);
+  EXPECT_EQ(write.body, R"({"metadata":{"uid":"uid-1","resourceVersion":"77",)"
+                        R"("annotations":{"pv.kubernetes.io/bound-by-controller":"yes"}},)"
+                        R"("spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim",)"
+                        R"("namespace":"ns","name":"data","uid":"uid-2"}}})");
+  // What its user has named stays the user's.
+  bind.prebound = true;
+  EXPECT_EQ(EncodeBindVolume(bind).body.find("annotations"), std::string::npos);
+  bind.volume = "../nodes/n";
+  EXPECT_EQ(EncodeBindVolume(bind).path, "/api/v1/persistentvolumes/..%2Fnodes%2Fn");
+}
+
+// As the API server merges it: what is patched decodes to a volume with the claim.
+TEST(EncodeTest, ABoundVolumeReadsBack) {
+  const EncodedWrite write = EncodeBindVolume({"pv-1", "uid-1", "77", "ns", "data", "uid-2"});
+  const auto object = DecodeObject(model::Kind::kPersistentVolume, kJson, write.body);
+  ASSERT_TRUE(object.ok()) << object.status();
+  EXPECT_EQ(std::get<model::PersistentVolume>(*object).claim,
+            (model::PersistentVolume::ClaimRef{"ns", "data", "uid-2"}));
+}
+
+TEST(EncodeTest, TheNodeOfAVolumeIsSelectedAtTheVersionThatWasSeen) {
+  const EncodedWrite write = EncodeSelectVolumeNode({"ns", "data", "uid-2", "78", "node-1"});
+  EXPECT_EQ(write.method, "PATCH");
+  EXPECT_EQ(write.path, "/api/v1/namespaces/ns/persistentvolumeclaims/data");
+  EXPECT_EQ(write.content_type, kMergePatch);
+  EXPECT_EQ(write.body, R"({"metadata":{"uid":"uid-2","resourceVersion":"78",)"
+                        R"("annotations":{"volume.kubernetes.io/selected-node":"node-1"}}})");
+  const auto object = DecodeObject(model::Kind::kPersistentVolumeClaim, kJson, write.body);
+  ASSERT_TRUE(object.ok()) << object.status();
+  EXPECT_EQ(std::get<model::PersistentVolumeClaim>(*object).selected_node, "node-1");
 }
 
 TEST(EncodeTest, EventNamesAreTheSameForTheSameEvent) {

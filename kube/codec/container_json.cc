@@ -1,4 +1,8 @@
 // Containers and volumes: core.v1.Container, EnvVar, EnvFromSource, Volume.
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "kube/codec/pod_json_parts.h"
 
 namespace fairlead::kube::json {
@@ -76,6 +80,74 @@ void ReadContainer(JsonReader& reader, JsonValue value, const FieldPath& path, b
   });
 }
 
+// A disk that the pod names itself: its name in field `id_field`.
+void ReadDisk(JsonReader& reader, JsonValue value, const FieldPath& path,
+              absl::string_view id_field, model::InlineDisk::Kind kind, PodDraft& draft) {
+  model::InlineDisk& disk = draft.pod.spec.inline_disks.emplace_back();
+  disk.kind = kind;
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    if (key == id_field) reader.String(v, path.Field(key), disk.id);
+    if (key == "readOnly") reader.Bool(v, path.Field(key), disk.read_only);
+  });
+}
+
+void ReadRbd(JsonReader& reader, JsonValue value, const FieldPath& path, PodDraft& draft) {
+  RbdDraft rbd;
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "monitors") reader.Strings(v, at, rbd.monitors);
+    if (key == "image") reader.String(v, at, rbd.image);
+    if (key == "pool") reader.String(v, at, rbd.pool);
+    if (key == "readOnly") reader.Bool(v, at, rbd.read_only);
+  });
+  draft.pod.spec.inline_disks.push_back(ToDisk(std::move(rbd)));
+}
+
+// A source that is no disk is skipped.
+void ReadDiskSource(JsonReader& reader, absl::string_view key, JsonValue v, const FieldPath& at,
+                    PodDraft& draft) {
+  using Kind = model::InlineDisk::Kind;
+  if (key == "gcePersistentDisk") {
+    ReadDisk(reader, v, at, "pdName", Kind::kGcePersistentDisk, draft);
+  } else if (key == "awsElasticBlockStore") {
+    ReadDisk(reader, v, at, "volumeID", Kind::kAwsElasticBlockStore, draft);
+  } else if (key == "iscsi") {
+    ReadDisk(reader, v, at, "iqn", Kind::kIscsi, draft);
+  } else if (key == "rbd") {
+    ReadRbd(reader, v, at, draft);
+  }
+}
+
+void ReadVolume(JsonReader& reader, JsonValue value, const FieldPath& path, PodDraft& draft) {
+  std::vector<model::VolumeClaimRef>& claims = draft.pod.spec.volume_claims;
+  absl::string_view volume_name;
+  bool ephemeral = false;
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "name") {
+      volume_name = reader.Text(v, at);
+    } else if (key == "configMap") {
+      ReadConfigMap(reader, v, at, draft);
+    } else if (key == "persistentVolumeClaim") {
+      std::string& claim = claims.emplace_back().name;
+      reader.Fields(v, at, [&](absl::string_view field, JsonValue name) {
+        if (field == "claimName") reader.String(name, at.Field(field), claim);
+      });
+    } else if (key == "ephemeral") {
+      ephemeral = true;
+    } else if (key == "projected") {
+      reader.Fields(v, at, [&](absl::string_view field, JsonValue sources) {
+        if (field == "sources") {
+          ReadConfigMapsIn(reader, sources, at.Field(field), "configMap", draft);
+        }
+      });
+    } else {
+      ReadDiskSource(reader, key, v, at, draft);
+    }
+  });
+  if (ephemeral) claims.push_back({std::string(volume_name), /*ephemeral=*/true});
+}
+
 }  // namespace
 
 void ReadResourceRequirements(JsonReader& reader, JsonValue value, const FieldPath& path,
@@ -94,29 +166,8 @@ void ReadContainers(JsonReader& reader, JsonValue value, const FieldPath& path, 
 }
 
 void ReadVolumes(JsonReader& reader, JsonValue value, const FieldPath& path, PodDraft& draft) {
-  reader.Items(value, path, [&](size_t i, JsonValue item) {
-    const FieldPath volume = path.Item(i);
-    reader.Fields(item, volume, [&](absl::string_view key, JsonValue v) {
-      const FieldPath at = volume.Field(key);
-      if (key == "configMap") {
-        ReadConfigMap(reader, v, at, draft);
-      } else if (key == "persistentVolumeClaim") {
-        reader.Fields(v, at, [&](absl::string_view field, JsonValue name) {
-          if (field == "claimName") {
-            reader.String(name, at.Field(field), draft.pod.spec.pvc_names.emplace_back());
-          }
-        });
-      } else if (key == "ephemeral") {  // its claim is made for the pod
-        draft.pod.spec.pvc_names.emplace_back();
-      } else if (key == "projected") {
-        reader.Fields(v, at, [&](absl::string_view field, JsonValue sources) {
-          if (field == "sources") {
-            ReadConfigMapsIn(reader, sources, at.Field(field), "configMap", draft);
-          }
-        });
-      }
-    });
-  });
+  reader.Items(value, path,
+               [&](size_t i, JsonValue item) { ReadVolume(reader, item, path.Item(i), draft); });
 }
 
 }  // namespace fairlead::kube::json

@@ -1,4 +1,7 @@
 // Containers and volumes: core.v1.Container, EnvVar, EnvFromSource, Volume.
+#include <string>
+#include <utility>
+
 #include "kube/codec/pod_wire_parts.h"
 #include "kube/codec/wire_codec.h"
 #include "kube/codec/wire_reader.h"
@@ -64,29 +67,87 @@ bool ReadProjected(absl::string_view bytes, PodDraft& draft) {
   return r.ok();
 }
 
-bool ReadVolumeSource(absl::string_view bytes, PodDraft& draft) {
+// A disk that the pod names itself: its name in field `id_field`, readOnly in `read_only_field`.
+bool ReadDisk(absl::string_view bytes, uint32_t id_field, uint32_t read_only_field,
+              model::InlineDisk::Kind kind, PodDraft& draft) {
+  model::InlineDisk& disk = draft.pod.spec.inline_disks.emplace_back();
+  disk.kind = kind;
+  WireReader r(bytes);
+  while (r.Next()) {
+    if (r.field() == id_field) {
+      disk.id = r.String();
+    } else if (r.field() == read_only_field) {
+      disk.read_only = r.Bool();
+    }
+  }
+  return r.ok();
+}
+
+bool ReadRbd(absl::string_view bytes, PodDraft& draft) {
+  RbdDraft rbd;
   WireReader r(bytes);
   while (r.Next()) {
     switch (r.field()) {
-      case 10: {  // persistentVolumeClaim{claimName=1}
-        WireReader claim(r.Bytes());
-        while (claim.Next()) {
-          if (claim.field() == 1) draft.pod.spec.pvc_names.push_back(claim.String());
-        }
-        r.Check(claim.ok());
+      case 1:
+        rbd.monitors.push_back(r.String());
         break;
-      }
+      case 2:
+        rbd.image = r.String();
+        break;
+      case 4:
+        rbd.pool = r.String();
+        break;
+      case 8:
+        rbd.read_only = r.Bool();
+        break;
+      default:
+        break;
+    }
+  }
+  draft.pod.spec.inline_disks.push_back(ToDisk(std::move(rbd)));
+  return r.ok();
+}
+
+bool ReadClaimName(absl::string_view bytes, std::string& out) {
+  WireReader r(bytes);
+  while (r.Next()) {
+    if (r.field() == 1) out = r.String();
+  }
+  return r.ok();
+}
+
+bool ReadVolumeSource(absl::string_view bytes, PodDraft& draft, bool& ephemeral) {
+  using Kind = model::InlineDisk::Kind;
+  WireReader r(bytes);
+  while (r.Next()) {
+    switch (r.field()) {
+      case 3:  // gcePersistentDisk
+        r.Check(ReadDisk(r.Bytes(), 1, 4, Kind::kGcePersistentDisk, draft));
+        break;
+      case 4:  // awsElasticBlockStore
+        r.Check(ReadDisk(r.Bytes(), 1, 4, Kind::kAwsElasticBlockStore, draft));
+        break;
+      case 8:  // iscsi
+        r.Check(ReadDisk(r.Bytes(), 2, 6, Kind::kIscsi, draft));
+        break;
+      case 10:  // persistentVolumeClaim
+        r.Check(ReadClaimName(r.Bytes(), draft.pod.spec.volume_claims.emplace_back().name));
+        break;
+      case 11:  // rbd
+        r.Check(ReadRbd(r.Bytes(), draft));
+        break;
       case 19: {  // configMap
         absl::string_view name;
         r.Check(ReadRequiredReference(r.Bytes(), 4, name));
         AddConfigMap(name, draft);
         break;
       }
-      case 29:  // ephemeral: its claim is made for the pod
-        draft.pod.spec.pvc_names.emplace_back();
-        break;
       case 26:
         r.Check(ReadProjected(r.Bytes(), draft));
+        break;
+      case 29:
+        r.Bytes();  // only its presence counts
+        ephemeral = true;
         break;
       default:
         break;
@@ -164,10 +225,14 @@ bool ReadContainer(absl::string_view bytes, bool init, const FieldPath& list, Po
 }
 
 bool ReadVolume(absl::string_view bytes, PodDraft& draft) {
+  absl::string_view name;
+  bool ephemeral = false;
   WireReader r(bytes);
   while (r.Next()) {
-    if (r.field() == 2) r.Check(ReadVolumeSource(r.Bytes(), draft));
+    if (r.field() == 1) name = r.Bytes();
+    if (r.field() == 2) r.Check(ReadVolumeSource(r.Bytes(), draft, ephemeral));
   }
+  if (ephemeral) draft.pod.spec.volume_claims.push_back({std::string(name), /*ephemeral=*/true});
   return r.ok();
 }
 

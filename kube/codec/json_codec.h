@@ -8,6 +8,10 @@
 // Thread-safety: pure functions.
 #pragma once
 
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -21,6 +25,11 @@ namespace fairlead::kube::json {
 // `finalizers`, if not null, gets metadata.finalizers.
 void ReadMeta(JsonReader& reader, JsonValue value, const FieldPath& path, model::ObjectMeta& out,
               std::vector<std::string>* finalizers = nullptr);
+// Calls `annotation` for each annotation that `out` does not get (model::IsRelevantAnnotation).
+using AnnotationReader =
+    absl::FunctionRef<void(absl::string_view key, JsonValue value, const FieldPath& path)>;
+void ReadMeta(JsonReader& reader, JsonValue value, const FieldPath& path, model::ObjectMeta& out,
+              AnnotationReader annotation);
 void ReadLabelSelector(JsonReader& reader, JsonValue value, const FieldPath& path,
                        model::LabelSelector& out);
 // In, NotIn, ... for labels or node terms; appended.
@@ -36,7 +45,7 @@ void ReadTaints(JsonReader& reader, JsonValue value, const FieldPath& path,
 void CheckKind(JsonReader& reader, JsonValue value, model::Kind kind);
 
 // ---- kinds (pod_json.cc, node_json.cc, workload_json.cc, fairlead_json.cc, disruption_budget.cc,
-// device_objects.cc, node_topology_json.cc): one Read for the type of every kind
+// device_objects.cc, node_topology_json.cc, volume_json.cc): one Read for the type of every kind
 void Read(JsonReader& reader, JsonValue value, model::Pod& out);
 void Read(JsonReader& reader, JsonValue value, model::Node& out);
 void Read(JsonReader& reader, JsonValue value, model::PriorityClass& out);
@@ -51,6 +60,13 @@ void Read(JsonReader& reader, JsonValue value, model::ResourceSlice& out);
 void Read(JsonReader& reader, JsonValue value, model::ResourceClaim& out);
 void Read(JsonReader& reader, JsonValue value, model::NodeResourceTopology& out);
 void Read(JsonReader& reader, JsonValue value, model::Namespace& out);
+void Read(JsonReader& reader, JsonValue value, model::PersistentVolumeClaim& out);
+void Read(JsonReader& reader, JsonValue value, model::PersistentVolume& out);
+void Read(JsonReader& reader, JsonValue value, model::StorageClass& out);
+void Read(JsonReader& reader, JsonValue value, model::CsiNode& out);
+void Read(JsonReader& reader, JsonValue value, model::CsiDriver& out);
+void Read(JsonReader& reader, JsonValue value, model::CsiStorageCapacity& out);
+void Read(JsonReader& reader, JsonValue value, model::VolumeAttachment& out);
 void ReadObject(JsonReader& reader, model::Kind kind, JsonValue value, Object& out);
 
 // ---- messages (json_codec.cc)

@@ -19,23 +19,18 @@ void ReadOwner(JsonReader& reader, JsonValue value, const FieldPath& path,
   });
 }
 
+// `other` is called for those that are not relevant.
 void ReadAnnotations(JsonReader& reader, JsonValue value, const FieldPath& path,
-                     model::StringMap& out) {
+                     model::StringMap& out, AnnotationReader other) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
-    if (model::IsRelevantAnnotation(key)) out.Set(key, reader.Text(v, path.Key(key)));
+    const FieldPath at = path.Key(key);
+    if (!model::IsRelevantAnnotation(key)) return other(key, v, at);
+    out.Set(key, reader.Text(v, at));
   });
 }
 
-}  // namespace
-
-void CheckKind(JsonReader& reader, JsonValue value, model::Kind kind) {
-  const absl::string_view text = reader.Text(value, FieldPath());
-  if (text == model::KindName(kind)) return;
-  reader.Fail(absl::StrCat("expected a ", model::KindName(kind), ", got a ", Quoted(text)));
-}
-
 void ReadMeta(JsonReader& reader, JsonValue value, const FieldPath& path, model::ObjectMeta& out,
-              std::vector<std::string>* finalizers) {
+              std::vector<std::string>* finalizers, AnnotationReader other_annotation) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = path.Field(key);
     if (key == "name") return reader.String(v, at, out.name);
@@ -54,7 +49,9 @@ void ReadMeta(JsonReader& reader, JsonValue value, const FieldPath& path, model:
     }
     if (key == "deletionTimestamp") return reader.Time(v, at, out.deletion);
     if (key == "labels") return reader.Map(v, at, out.labels);
-    if (key == "annotations") return ReadAnnotations(reader, v, at, out.annotations);
+    if (key == "annotations") {
+      return ReadAnnotations(reader, v, at, out.annotations, other_annotation);
+    }
     if (key == "finalizers" && finalizers != nullptr) return reader.Strings(v, at, *finalizers);
     if (key == "ownerReferences") {
       reader.Items(v, at, [&](size_t i, JsonValue item) {
@@ -62,6 +59,25 @@ void ReadMeta(JsonReader& reader, JsonValue value, const FieldPath& path, model:
       });
     }
   });
+}
+
+}  // namespace
+
+void CheckKind(JsonReader& reader, JsonValue value, model::Kind kind) {
+  const absl::string_view text = reader.Text(value, FieldPath());
+  if (text == model::KindName(kind)) return;
+  reader.Fail(absl::StrCat("expected a ", model::KindName(kind), ", got a ", Quoted(text)));
+}
+
+void ReadMeta(JsonReader& reader, JsonValue value, const FieldPath& path, model::ObjectMeta& out,
+              std::vector<std::string>* finalizers) {
+  ReadMeta(reader, value, path, out, finalizers,
+           [](absl::string_view, JsonValue, const FieldPath&) {});
+}
+
+void ReadMeta(JsonReader& reader, JsonValue value, const FieldPath& path, model::ObjectMeta& out,
+              AnnotationReader annotation) {
+  ReadMeta(reader, value, path, out, nullptr, annotation);
 }
 
 void ReadRequirements(JsonReader& reader, JsonValue value, const FieldPath& path, bool of_nodes,

@@ -15,6 +15,7 @@ namespace fairlead::kube {
 namespace {
 
 constexpr char kUpstreamSchedulerName[] = "default-scheduler";
+constexpr char kDefaultRbdPool[] = "rbd";  // the API server's default
 constexpr int64_t kNanoPerOne = 1000 * 1000 * 1000;
 constexpr int64_t kMaxDevices = 10000;
 constexpr int64_t kMaxMemoryMib = int64_t{1} << 40;
@@ -95,6 +96,13 @@ void SetFraction(absl::string_view text, const FieldPath& path, Problems& proble
 }
 
 }  // namespace
+
+model::InlineDisk ToDisk(RbdDraft rbd) {
+  SortUnique(rbd.monitors);
+  return {model::InlineDisk::Kind::kRbd,
+          absl::StrCat(rbd.pool.empty() ? kDefaultRbdPool : rbd.pool, "/", rbd.image),
+          std::move(rbd.monitors), rbd.read_only};
+}
 
 model::GpuShare ParseGpuShare(const model::StringMap& annotations,
                               const model::ResourceList& requests, Problems& problems) {
@@ -186,7 +194,8 @@ void FinishPod(PodDraft& draft) {
       !pod.spec.topology_spread.empty()) {
     pod.spec.labels_for_affinity = pod.meta.labels;
   }
-  SortUnique(pod.spec.pvc_names);
+  SortUnique(pod.spec.volume_claims);
+  SortUnique(pod.spec.inline_disks);
   SortUnique(pod.spec.config_map_names);
   SortUnique(pod.spec.resource_claims);
   std::sort(pod.spec.claim_templates.begin(), pod.spec.claim_templates.end());

@@ -1,9 +1,8 @@
 // A pod while it is being decoded. Both decoders fill a draft, and one function makes a model::Pod
 // of it, so that protobuf and JSON cannot disagree.
 //
-// A draft omits two things on purpose. Claims of generic ephemeral volumes: their names contain the
-// pod's, so each pod would be a class of its own, and their controller creates them without our
-// help. And the resources that the status reports during a resize in place.
+// A draft omits one thing on purpose: the resources that the status reports during a resize in
+// place.
 //
 // Thread-safety: a plain value. Ownership: the pod belongs to the caller; it is filled in place,
 // since moving a pod costs as much as decoding half of one.
@@ -36,6 +35,14 @@ struct LabelKeysDraft {
   size_t index = 0;
   std::vector<std::string> match, mismatch;
 };
+
+// core.v1.RBDVolumeSource.
+struct RbdDraft {
+  std::vector<std::string> monitors;
+  std::string pool, image;
+  bool read_only = false;
+};
+model::InlineDisk ToDisk(RbdDraft rbd);
 
 struct PodDraft {
   explicit PodDraft(model::Pod& target) : pod(target) {}

@@ -33,6 +33,8 @@ namespace {
 bool IsRepeatedByCore(const model::Action& action, WriteLane lane) {
   return lane == WriteLane::kEvict || lane == WriteLane::kNode ||
          std::holds_alternative<model::BindPod>(action.what) ||
+         std::holds_alternative<model::BindVolume>(action.what) ||
+         std::holds_alternative<model::SelectVolumeNode>(action.what) ||
          std::holds_alternative<model::SetPodUnschedulable>(action.what) ||
          std::holds_alternative<model::SetPodGroupSchedulability>(action.what) ||
          std::holds_alternative<model::SetPodGroupAnnotations>(action.what);

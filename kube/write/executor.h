@@ -2,11 +2,11 @@
 //
 // - write_protocol.h says what each answer of the server means and what is retried. Retries have
 //   growing jittered delays and respect Retry-After, at most Options::max_attempts times per lane.
-// - Bindings, verdicts, annotations of groups, evictions and writes about nodes are attempted once:
-//   the core repeats them, because it looks first whether they are still wanted and whether it
-//   still sees the cluster. For the same reason they do not wait for long: an eviction or a write
-//   about a node that has not been sent kFreshFor after Submit is answered instead, and the others
-//   if their turn comes later than kQueuedFor after Submit.
+// - Bindings of pods and volumes, verdicts, annotations of groups, evictions and writes about nodes
+//   are attempted once: the core repeats them, because it looks first whether they are still wanted
+//   and whether it still sees the cluster. For the same reason they do not wait for long: an
+//   eviction or a write about a node that has not been sent kFreshFor after Submit is answered
+//   instead, and the others if their turn comes later than kQueuedFor after Submit.
 // - What is left to retry here: what bindings need (reservation pods, config maps, claims), the
 //   stored usage, and events.
 // - What follows an eviction that is done (its condition) goes behind all other writes, after the

@@ -131,8 +131,15 @@ TEST_F(ExecutorTest, WhatTheCoreRepeatsIsAttemptedOnce) {
   EXPECT_TRUE(absl::IsUnavailable(Answer()));
   Submit(Taint(true));
   EXPECT_TRUE(absl::IsAborted(Answer()));
+  api_.On("PATCH", "/api/v1/persistentvolumes/v", ErrorReply(500, "InternalError", "etcd"));
+  Submit(model::BindVolume{"v", "u1", "7", "ns", "c", "u2"});
+  EXPECT_TRUE(absl::IsUnavailable(Answer()));
+  api_.On("PATCH", "/api/v1/namespaces/ns/persistentvolumeclaims/c", Lost());
+  Submit(model::SelectVolumeNode{"ns", "c", "u2", "8", "n1"});
+  EXPECT_TRUE(absl::IsUnavailable(Answer()));
   api_.Advance(absl::Hours(1));
-  EXPECT_THAT(Requests(), ElementsAre("POST binding", "PATCH status", "POST eviction", "GET n1"));
+  EXPECT_THAT(Requests(), ElementsAre("POST binding", "PATCH status", "POST eviction", "GET n1",
+                                      "PATCH v", "PATCH c"));
   EXPECT_EQ(executor_->GetStats().retries, 0);
 }
 

@@ -412,6 +412,16 @@ struct Maker {
     return Simple(absl::StrCat("deallocate claim ", model::Key(a.ns, a.name)), Shape::kUpdate,
                   [a](absl::Time) { return EncodeDeallocateClaim(a); });
   }
+  Result operator()(const model::BindVolume& a) const {
+    return Simple(
+        absl::StrCat("bind volume ", a.volume, " to claim ", model::Key(a.claim_ns, a.claim_name)),
+        Shape::kUpdate, [a](absl::Time) { return EncodeBindVolume(a); });
+  }
+  Result operator()(const model::SelectVolumeNode& a) const {
+    return Simple(
+        absl::StrCat("select node ", a.node, " for volume claim ", model::Key(a.ns, a.name)),
+        Shape::kUpdate, [a](absl::Time) { return EncodeSelectVolumeNode(a); });
+  }
   Result operator()(const model::LaunchNode&) const { return nullptr; }
   Result operator()(const model::TerminateNode&) const { return nullptr; }
 };

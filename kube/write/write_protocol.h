@@ -36,6 +36,8 @@
 //   apply     of a config map, server-side and by force: may be repeated at will.
 //   claim     the finalizer, if it is to be allocated and has none, then the status
 //             (claim_protocol.h). To deallocate: 409 FailedPrecondition, the claim has changed.
+//   volume    a claim for a volume, a node for a claim: one patch of the version that was seen. 409
+//             FailedPrecondition: the object has changed. 422 InvalidArgument.
 //   taint     GET the node; another uid: FailedPrecondition; nothing to change: OK without a write;
 //             else PATCH with the resourceVersion. 409: from the GET again, kTaintConflicts times,
 //             then Aborted. The taints of others stay as they are read.

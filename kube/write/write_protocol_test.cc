@@ -481,6 +481,50 @@ std::vector<Row> ShareRows() {
   };
 }
 
+std::vector<Row> VolumeRows() {
+  using What = decltype(model::Action::what);
+  const auto bind = [] { return What(model::BindVolume{"pv", "u1", "7", "ns", "c", "u2"}); };
+  const auto select = [] { return What(model::SelectVolumeNode{"ns", "c", "u2", "8", "n1"}); };
+  static constexpr char kVolume[] = "/api/v1/persistentvolumes/pv";
+  static constexpr char kClaim[] = "/api/v1/namespaces/ns/persistentvolumeclaims/c";
+  return {
+      {"BindWorks", bind, {{"PATCH", kVolume, kOk}}, absl::StatusCode::kOk, {"PATCH pv"}},
+      {"BindOfAnotherVersion",
+       bind,
+       {{"PATCH", kVolume, ErrorReply(409, "Conflict", "modified")}},
+       absl::StatusCode::kFailedPrecondition,
+       {"PATCH pv"},
+       "bind volume pv to claim ns/c"},
+      {"BindOfAVolumeThatIsGone",
+       bind,
+       {{"PATCH", kVolume, ErrorReply(404, "NotFound", "x")}},
+       absl::StatusCode::kNotFound,
+       {"PATCH pv"}},
+      {"BindWithoutTheRight",
+       bind,
+       {{"PATCH", kVolume, ErrorReply(403, "Forbidden", "x")}},
+       absl::StatusCode::kPermissionDenied,
+       {"PATCH pv"}},
+      {"BindOfUnknownOutcome",
+       bind,
+       {{"PATCH", kVolume, Lost()}},
+       absl::StatusCode::kUnavailable,
+       {}},
+      {"SelectWorks", select, {{"PATCH", kClaim, kOk}}, absl::StatusCode::kOk, {"PATCH c"}},
+      {"SelectAtAnotherVersion",
+       select,
+       {{"PATCH", kClaim, ErrorReply(409, "Conflict", "modified")}},
+       absl::StatusCode::kFailedPrecondition,
+       {"PATCH c"},
+       "select node n1 for volume claim ns/c"},
+      {"SelectForAClaimThatIsGone",
+       select,
+       {{"PATCH", kClaim, ErrorReply(404, "NotFound", "x")}},
+       absl::StatusCode::kNotFound,
+       {"PATCH c"}},
+  };
+}
+
 class ProtocolTest : public ExecutorTest, public ::testing::WithParamInterface<Row> {};
 std::string RowName(const ::testing::TestParamInfo<Row>& info) { return info.param.name; }
 INSTANTIATE_TEST_SUITE_P(Bind, ProtocolTest, ::testing::ValuesIn(BindRows()), RowName);
@@ -488,6 +532,7 @@ INSTANTIATE_TEST_SUITE_P(Others, ProtocolTest, ::testing::ValuesIn(OtherRows()),
 INSTANTIATE_TEST_SUITE_P(CustomStatus, ProtocolTest, ::testing::ValuesIn(CustomStatusRows()),
                          RowName);
 INSTANTIATE_TEST_SUITE_P(GpuShares, ProtocolTest, ::testing::ValuesIn(ShareRows()), RowName);
+INSTANTIATE_TEST_SUITE_P(Volumes, ProtocolTest, ::testing::ValuesIn(VolumeRows()), RowName);
 INSTANTIATE_TEST_SUITE_P(NodeTaint, ProtocolTest, ::testing::ValuesIn(TaintRows()), RowName);
 
 TEST_P(ProtocolTest, AnswersAsItsTableSays) {

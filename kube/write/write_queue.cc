@@ -27,6 +27,8 @@ struct Laner {
   WriteLane operator()(const model::CreateGpuReservation&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::ApplyConfigMap&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::ReserveClaim&) const { return WriteLane::kBind; }
+  WriteLane operator()(const model::BindVolume&) const { return WriteLane::kBind; }
+  WriteLane operator()(const model::SelectVolumeNode&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::DeletePod&) const { return WriteLane::kEvict; }
   WriteLane operator()(const model::DeallocateClaim&) const { return WriteLane::kEvict; }
 };
@@ -70,6 +72,12 @@ struct ObjectNamer {
   }
   std::string operator()(const model::ReserveClaim& a) const { return Claim(a); }
   std::string operator()(const model::DeallocateClaim& a) const { return Claim(a); }
+  std::string operator()(const model::BindVolume& a) const {
+    return absl::StrCat("volume/", a.volume);
+  }
+  std::string operator()(const model::SelectVolumeNode& a) const {
+    return absl::StrCat("volume-claim/", model::Key(a.ns, a.name));
+  }
   std::string operator()(const model::StoreUsage& a) const {
     return absl::StrCat("usage/", model::Key(a.ns, a.name));
   }

@@ -24,11 +24,13 @@ constexpr char kApiVersion[] = "kubescheduler.config.k8s.io/v1";
 constexpr char kKind[] = "KubeSchedulerConfiguration";
 
 // Upstream's default plugins that have no counterpart among ours: they may be named in `disabled`.
-constexpr const char* kUpstreamOnly[] = {
-    "SchedulingGates", "PrioritySort",     "NodeName",
-    "VolumeBinding",   "VolumeZone",       "VolumeRestrictions",
-    "ImageLocality",   "NodeVolumeLimits", "NodeResourcesBalancedAllocation",
-    "DefaultBinder",   "DynamicResources", "DefaultPreemption"};
+constexpr const char* kUpstreamOnly[] = {"SchedulingGates",
+                                         "PrioritySort",
+                                         "NodeName",
+                                         "ImageLocality",
+                                         "NodeResourcesBalancedAllocation",
+                                         "DefaultBinder",
+                                         "DefaultPreemption"};
 
 // Extension points of upstream at which Fairlead runs no plugin lists.
 constexpr const char* kOtherPoints[] = {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -53,11 +54,10 @@ std::string Text(const Profile& profile) {
 }
 
 constexpr char kDefaults[] =
-    "VolumeCheck/1 GpuKind/1 NodeReady/1 NodeUnschedulable/1 NodeAffinity/2 "
-    "TaintToleration/3 "
-    "NodeResourcesFit/1 GpuSharing/1 DynamicResources/1 NodePorts/1 PodTopologySpread/2 "
-    "InterPodAffinity/2 ResourceType/1 "
-    "NodePlacement/1";
+    "GpuKind/1 NodeReady/1 NodeUnschedulable/1 NodeAffinity/2 TaintToleration/3 "
+    "NodeResourcesFit/1 GpuSharing/1 DynamicResources/1 NodePorts/1 VolumeRestrictions/1 "
+    "NodeVolumeLimits/1 VolumeBinding/1 VolumeZone/1 PodTopologySpread/2 InterPodAffinity/2 "
+    "ResourceType/1 NodePlacement/1";
 
 TEST(ConfigTest, NothingSaid) {
   for (const char* fields :
@@ -92,6 +92,8 @@ TEST(ConfigTest, Merge) {
        "NodeAffinity/7"},
       // Upstream's plugins that are not ours can be disabled.
       {R"({"multiPoint":{"disabled":[{"name":"ImageLocality"}]}})", defaults},
+      {R"({"multiPoint":{"disabled":[{"name":"NodeVolumeLimits"},{"name":"VolumeBinding"}]}})",
+       absl::StrReplaceAll(defaults, {{"NodeVolumeLimits/1 VolumeBinding/1 ", ""}})},
       // One point only.
       {R"({"multiPoint":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeAffinity"},{"name":"Extra"}]},
            "score":{"disabled":[{"name":"*"}]}})",

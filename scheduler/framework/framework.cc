@@ -47,11 +47,15 @@ Profile DefaultProfile() {
   // on it, then what is elsewhere: from cheap to dear.
   Profile profile;
   profile.scheduler_name = model::kDefaultSchedulerName;
-  profile.plugins = {{"VolumeCheck", 1},       {"GpuKind", 1},           {"NodeReady", 1},
-                     {"NodeUnschedulable", 1}, {"NodeAffinity", 2},      {"TaintToleration", 3},
-                     {"NodeResourcesFit", 1},  {"GpuSharing", 1},        {"DynamicResources", 1},
-                     {"NodePorts", 1},         {"PodTopologySpread", 2}, {"InterPodAffinity", 2},
-                     {"ResourceType", 1},      {"NodePlacement", 1}};
+  profile.plugins = {{"GpuKind", 1},           {"NodeReady", 1},
+                     {"NodeUnschedulable", 1}, {"NodeAffinity", 2},
+                     {"TaintToleration", 3},   {"NodeResourcesFit", 1},
+                     {"GpuSharing", 1},        {"DynamicResources", 1},
+                     {"NodePorts", 1},         {"VolumeRestrictions", 1},
+                     {"NodeVolumeLimits", 1},  {"VolumeBinding", 1},
+                     {"VolumeZone", 1},        {"PodTopologySpread", 2},
+                     {"InterPodAffinity", 2},  {"ResourceType", 1},
+                     {"NodePlacement", 1}};
   return profile;
 }
 
@@ -112,14 +116,17 @@ bool Framework::RefusesShare(const Context& context, Status* why) const {
 }
 
 bool Framework::LeavesOut(const Context& context, const state::NodeInfo& node, Status* why) const {
-  for (const Filterer& filter : filters_) {
-    if (!filter.plugin->FilterApplies(context.pod_class)) continue;
-    std::string reason = filter.plugin->LeavesOut(context.pod_class, node);
-    if (reason.empty()) continue;
-    why->plugin = filter.plugin->Name();
-    why->code = Code::kUnschedulableAndUnresolvable;
-    why->reason = std::move(reason);
-    return true;
+  for (const bool all : {true, false}) {
+    for (const Filterer& filter : filters_) {
+      if (!filter.plugin->FilterApplies(context.pod_class)) continue;
+      std::string reason = all ? filter.plugin->LeavesOutAll(context.pod_class)
+                               : filter.plugin->LeavesOut(context.pod_class, node);
+      if (reason.empty()) continue;
+      why->plugin = filter.plugin->Name();
+      why->code = Code::kUnschedulableAndUnresolvable;
+      why->reason = std::move(reason);
+      return true;
+    }
   }
   return false;
 }

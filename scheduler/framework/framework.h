@@ -81,8 +81,11 @@ class FilterPlugin : public virtual Plugin {
   // of the pod and its fault. Empty: it depends on the node. (Upstream's PreFilter with
   // UnschedulableAndUnresolvable.)
   [[nodiscard]] virtual std::string RefusesEverywhere(const state::PodClass&) const { return ""; }
-  // Why the node is left out before any filter has looked at it, or empty: upstream's PreFilter
-  // that refuses all nodes or names those that are left. Filter() refuses such a node too.
+  // Why all nodes are left out before any filter has looked at one, or empty: upstream's PreFilter
+  // that refuses. Filter() refuses them too.
+  [[nodiscard]] virtual std::string LeavesOutAll(const state::PodClass&) const { return ""; }
+  // The same for one node, if none leaves out all: upstream's PreFilter that names those that are
+  // left.
   [[nodiscard]] virtual std::string LeavesOut(const state::PodClass&,
                                               const state::NodeInfo&) const {
     return "";

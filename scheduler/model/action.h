@@ -157,13 +157,30 @@ struct DeallocateClaim {
   std::string ns, name, uid, resource_version;
 };
 
+// Names the claim in spec.claimRef of a volume, if the volume is still of that version; then the
+// volume controller binds the two (upstream's static binding). FailedPrecondition if it is not.
+struct BindVolume {
+  std::string volume, uid, resource_version;
+  std::string claim_ns, claim_name, claim_uid;
+  // The volume names the claim already, without its uid: that binding is its user's, and stays when
+  // the claim goes.
+  bool prebound = false;
+};
+
+// Says on a claim of that version for which node its volume is to be provisioned
+// (kSelectedNodeAnnotation). FailedPrecondition if it is of another version.
+struct SelectVolumeNode {
+  std::string ns, name, uid, resource_version;
+  std::string node;
+};
+
 struct Action {
   uint64_t id = 0;  // unique within the process, increasing in the order of the decisions
   std::variant<BindPod, EvictPod, SetPodUnschedulable, SetPodGroupSchedulability,
                SetPodGroupAnnotations, CreateNodeRequest, UpdateNodeRequestStatus,
                DeleteNodeRequest, SetNodeTaint, LaunchNode, TerminateNode, EmitEvent,
                CreateGpuReservation, DeletePod, ApplyConfigMap, StoreUsage, ReserveClaim,
-               DeallocateClaim>
+               DeallocateClaim, BindVolume, SelectVolumeNode>
       what;
 };
 // Tens of thousands are made in one step.

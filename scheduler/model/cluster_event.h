@@ -26,14 +26,17 @@
 #include "scheduler/model/node_topology.h"
 #include "scheduler/model/pod.h"
 #include "scheduler/model/usage_report.h"
+#include "scheduler/model/volumes.h"
 #include "scheduler/model/workload_objects.h"
 
 namespace fairlead::model {
 
 // Any object that decisions read; the alternatives are in the order of Kind.
-using Object = std::variant<Pod, Node, Queue, PodGroup, PriorityClass, Topology, NodeRequest,
-                            NodePool, PodDisruptionBudget, DeviceClass, ResourceSlice,
-                            ResourceClaim, NodeResourceTopology, Namespace>;
+using Object =
+    std::variant<Pod, Node, Queue, PodGroup, PriorityClass, Topology, NodeRequest, NodePool,
+                 PodDisruptionBudget, DeviceClass, ResourceSlice, ResourceClaim,
+                 NodeResourceTopology, Namespace, PersistentVolumeClaim, PersistentVolume,
+                 StorageClass, CsiNode, CsiDriver, CsiStorageCapacity, VolumeAttachment>;
 static_assert(std::variant_size_v<Object> == std::size(kKindTraits));
 
 constexpr Kind KindOf(const Object& object) { return static_cast<Kind>(object.index()); }

@@ -22,15 +22,36 @@ enum class Kind : uint8_t {
   kResourceClaim,
   kNodeResourceTopology,
   kNamespace,
+  kPersistentVolumeClaim,
+  kPersistentVolume,
+  kStorageClass,
+  kCsiNode,
+  kCsiDriver,
+  kCsiStorageCapacity,
+  kVolumeAttachment,
 };
 // In the order in which they are listed.
-inline constexpr Kind kAllKinds[] = {Kind::kNode,          Kind::kQueue,
-                                     Kind::kPodGroup,      Kind::kPriorityClass,
-                                     Kind::kTopology,      Kind::kNodeRequest,
-                                     Kind::kNodePool,      Kind::kPodDisruptionBudget,
-                                     Kind::kDeviceClass,   Kind::kResourceSlice,
-                                     Kind::kResourceClaim, Kind::kNodeResourceTopology,
-                                     Kind::kNamespace,     Kind::kPod};
+inline constexpr Kind kAllKinds[] = {Kind::kNode,
+                                     Kind::kQueue,
+                                     Kind::kPodGroup,
+                                     Kind::kPriorityClass,
+                                     Kind::kTopology,
+                                     Kind::kNodeRequest,
+                                     Kind::kNodePool,
+                                     Kind::kPodDisruptionBudget,
+                                     Kind::kDeviceClass,
+                                     Kind::kResourceSlice,
+                                     Kind::kResourceClaim,
+                                     Kind::kNodeResourceTopology,
+                                     Kind::kNamespace,
+                                     Kind::kStorageClass,
+                                     Kind::kCsiDriver,
+                                     Kind::kCsiNode,
+                                     Kind::kCsiStorageCapacity,
+                                     Kind::kPersistentVolume,
+                                     Kind::kPersistentVolumeClaim,
+                                     Kind::kVolumeAttachment,
+                                     Kind::kPod};
 
 // Whether a server has a kind.
 enum class Presence : uint8_t {
@@ -52,6 +73,7 @@ struct KindTraits {
   bool has_protobuf = false;  // the server offers protobuf for this kind
   Presence presence = Presence::kInstalled;
   bool is_device = false;  // of dynamic resource allocation (resource.k8s.io)
+  bool is_volume = false;  // of storage: an alternative of VolumeObject (volumes.h)
   // What lists and watches ask for, in the syntax of field selectors. Empty: all objects.
   const char* field_selector = "";
   // Its producer says how much of its watch has been seen (Progress in cluster_event.h), because
@@ -143,6 +165,50 @@ inline constexpr KindTraits kKindTraits[] = {
      .api_version = "v1",
      .resource = "namespaces",
      .presence = Presence::kOptional},
+    {.kind = Kind::kPersistentVolumeClaim,
+     .name = "PersistentVolumeClaim",
+     .api_version = "v1",
+     .resource = "persistentvolumeclaims",
+     .is_namespaced = true,
+     .presence = Presence::kOptional,
+     .is_volume = true},
+    {.kind = Kind::kPersistentVolume,
+     .name = "PersistentVolume",
+     .api_version = "v1",
+     .resource = "persistentvolumes",
+     .presence = Presence::kOptional,
+     .is_volume = true},
+    {.kind = Kind::kStorageClass,
+     .name = "StorageClass",
+     .api_version = "storage.k8s.io/v1",
+     .resource = "storageclasses",
+     .presence = Presence::kOptional,
+     .is_volume = true},
+    {.kind = Kind::kCsiNode,
+     .name = "CSINode",
+     .api_version = "storage.k8s.io/v1",
+     .resource = "csinodes",
+     .presence = Presence::kOptional,
+     .is_volume = true},
+    {.kind = Kind::kCsiDriver,
+     .name = "CSIDriver",
+     .api_version = "storage.k8s.io/v1",
+     .resource = "csidrivers",
+     .presence = Presence::kOptional,
+     .is_volume = true},
+    {.kind = Kind::kCsiStorageCapacity,
+     .name = "CSIStorageCapacity",
+     .api_version = "storage.k8s.io/v1",
+     .resource = "csistoragecapacities",
+     .is_namespaced = true,
+     .presence = Presence::kOptional,
+     .is_volume = true},
+    {.kind = Kind::kVolumeAttachment,
+     .name = "VolumeAttachment",
+     .api_version = "storage.k8s.io/v1",
+     .resource = "volumeattachments",
+     .presence = Presence::kOptional,
+     .is_volume = true},
 };
 constexpr const KindTraits& TraitsOf(Kind kind) { return kKindTraits[static_cast<size_t>(kind)]; }
 
@@ -161,6 +227,7 @@ static_assert(KindsAreComplete());
 
 constexpr const char* KindName(Kind kind) { return TraitsOf(kind).name; }
 constexpr bool IsDeviceKind(Kind kind) { return TraitsOf(kind).is_device; }
+constexpr bool IsVolumeKind(Kind kind) { return TraitsOf(kind).is_volume; }
 constexpr bool IsOptional(Kind kind) { return TraitsOf(kind).presence == Presence::kOptional; }
 
 }  // namespace fairlead::model

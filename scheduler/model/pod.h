@@ -23,6 +23,7 @@
 #include "scheduler/model/object_meta.h"
 #include "scheduler/model/resources.h"
 #include "scheduler/model/selector.h"
+#include "scheduler/model/volumes.h"
 
 namespace fairlead::model {
 
@@ -76,6 +77,7 @@ class NamespaceNames {
   [[nodiscard]] bool Has(const std::string& name) const {
     return std::binary_search(names_->begin(), names_->end(), name);
   }
+  [[nodiscard]] bool IsEmpty() const { return names_->empty(); }
   friend bool operator==(const NamespaceNames& a, const NamespaceNames& b) {
     return a.names_.IsSameAs(b.names_) || *a.names_ == *b.names_;
   }
@@ -183,7 +185,9 @@ struct PodSpec {
   std::vector<PodAffinityTerm> pod_anti_affinity;
   std::vector<TopologySpreadConstraint> topology_spread;
   std::vector<HostPort> host_ports;
-  std::vector<std::string> pvc_names;         // in the namespace; "": an ephemeral one
+  // Claims that its volumes name, sorted. Empty in the spec of a class, which has `volume_needs`.
+  std::vector<VolumeClaimRef> volume_claims;
+  std::vector<InlineDisk> inline_disks;       // sorted
   std::vector<std::string> config_map_names;  // required (not optional) ones
   std::vector<std::string> resource_claims;   // names of ResourceClaims
   std::vector<std::string> claim_templates;   // names of ResourceClaimTemplates, one per claim
@@ -196,16 +200,17 @@ struct PodSpec {
   std::string claim_problem;                // why its claims keep it from every node
   std::string missing_claim;                // the missing object, if that is the reason
   std::vector<std::string> claims_to_join;  // "ns/name": it must run where these are
+  Boxed<VolumeNeeds> volume_needs;          // what its volumes ask of its node
   friend bool operator==(const PodSpec&, const PodSpec&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const PodSpec& s) {
     return H::combine(std::move(h), s.ns, s.requests, s.gpu_share, s.node_selector,
                       s.has_required_node_affinity, s.required_node_terms, s.preferred_node_terms,
                       s.tolerations, s.pod_affinity, s.pod_anti_affinity, s.topology_spread,
-                      s.host_ports, s.pvc_names, s.config_map_names, s.resource_claims,
-                      s.labels_for_affinity, s.selected_by_others, s.legacy_mig, s.claim_templates,
-                      s.claim_problem, s.missing_claim, s.claims_to_join, s.guaranteed,
-                      s.containers);
+                      s.host_ports, s.volume_claims, s.inline_disks, s.config_map_names,
+                      s.resource_claims, s.labels_for_affinity, s.selected_by_others, s.legacy_mig,
+                      s.claim_templates, s.claim_problem, s.missing_claim, s.claims_to_join,
+                      *s.volume_needs, s.guaranteed, s.containers);
   }
 };
 

@@ -53,4 +53,11 @@ bool NodeSelectorTerm::Matches(const StringMap& labels, const std::string& node_
   return true;
 }
 
+bool NodeSelectorTerm::MatchesLabels(const StringMap& labels) const {
+  if (match_expressions.empty() && match_fields.empty()) return false;
+  return std::all_of(
+      match_expressions.begin(), match_expressions.end(),
+      [&](const SelectorRequirement& r) { return ::fairlead::model::Matches(r, labels); });
+}
+
 }  // namespace fairlead::model

@@ -48,6 +48,8 @@ struct NodeSelectorTerm {
   std::vector<SelectorRequirement> match_expressions;
   std::vector<SelectorRequirement> match_fields;  // metadata.name only
   [[nodiscard]] bool Matches(const StringMap& labels, const std::string& node_name) const;
+  // As kube-scheduler reads the node affinity of a volume: match_fields exclude no node.
+  [[nodiscard]] bool MatchesLabels(const StringMap& labels) const;
   friend bool operator==(const NodeSelectorTerm&, const NodeSelectorTerm&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const NodeSelectorTerm& t) {

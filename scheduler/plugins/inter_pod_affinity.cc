@@ -57,16 +57,37 @@ absl::StatusOr<std::unique_ptr<framework::Plugin>> InterPodAffinity::Make(
   return std::make_unique<InterPodAffinity>(hard_weight, ignore);
 }
 
+namespace {
+
+bool AnyRequired(const std::vector<model::PodAffinityTerm>& terms,
+                 bool (*holds)(const model::PodAffinityTerm&)) {
+  return std::any_of(terms.begin(), terms.end(), [holds](const model::PodAffinityTerm& term) {
+    return term.weight == 0 && holds(term);
+  });
+}
+
+// No pod of any name and labels is selected, because no namespace is.
+bool SelectsNoNamespace(const model::PodAffinityTerm& term) {
+  return term.namespaces.empty() && model::ReadsNamespaceLabels(term) &&
+         term.selected_namespaces.has_value() && term.selected_namespaces->IsEmpty();
+}
+
+bool CannotBeJudged(const model::PodSpec& spec) {
+  return AnyRequired(spec.pod_affinity, model::NeedsNamespaceLabels) ||
+         AnyRequired(spec.pod_anti_affinity, model::NeedsNamespaceLabels);
+}
+
+}  // namespace
+
 std::string InterPodAffinity::RefusesEverywhere(const state::PodClass& pod_class) const {
-  const auto needs = [](const std::vector<model::PodAffinityTerm>& terms) {
-    return std::any_of(terms.begin(), terms.end(), [](const auto& term) {
-      return term.weight == 0 && model::NeedsNamespaceLabels(term);
-    });
-  };
-  const bool affinity = needs(pod_class.spec->pod_affinity);
-  if (!affinity && !needs(pod_class.spec->pod_anti_affinity)) return "";
-  return absl::StrCat("spec.affinity.", affinity ? "podAffinity" : "podAntiAffinity",
-                      ": Fairlead may not read namespaces, which namespaceSelector selects from");
+  const model::PodSpec& spec = *pod_class.spec;
+  if (CannotBeJudged(spec)) {
+    const bool affinity = AnyRequired(spec.pod_affinity, model::NeedsNamespaceLabels);
+    return absl::StrCat("spec.affinity.", affinity ? "podAffinity" : "podAntiAffinity",
+                        ": Fairlead may not read namespaces, which namespaceSelector selects from");
+  }
+  if (!AnyRequired(spec.pod_affinity, SelectsNoNamespace)) return "";
+  return "spec.affinity.podAffinity: no namespace has the labels that namespaceSelector asks for";
 }
 
 bool InterPodAffinity::Record::IsFirst(Capacity capacity) const {
@@ -82,7 +103,7 @@ std::unique_ptr<InterPodAffinity::Record> InterPodAffinity::MakeRecord(
     DomainCounters& counters, const state::PodClass& pod_class) const {
   const model::PodSpec& spec = *pod_class.spec;
   auto record = std::make_unique<Record>();
-  record->refused = !RefusesEverywhere(pod_class).empty();
+  record->refused = CannotBeJudged(spec);
   record->matches_itself = MatchesAllAffinity(spec, spec.ns, spec.labels_for_affinity);
   const auto counter_of = [&](std::vector<framework::OwnedTerm> terms, const std::string& key) {
     record->sets.push_back(counters.Selected(std::move(terms)));
@@ -193,9 +214,10 @@ bool InterPodAffinity::Filter(const framework::Context& context, const state::No
   Refusal refusal = Refusal::kNone;
   if (context.capacity == Capacity::kEmpty) {
     // Nothing is counted for a class of which only this is asked.
-    if (!RefusesEverywhere(context.pod_class).empty()) {
+    if (CannotBeJudged(*context.pod_class.spec)) {
       refusal = Refusal::kEverywhere;
-    } else if (!HasAffinityKeys(*context.pod_class.spec, node)) {
+    } else if (AnyRequired(context.pod_class.spec->pod_affinity, SelectsNoNamespace) ||
+               !HasAffinityKeys(*context.pod_class.spec, node)) {
       refusal = Refusal::kAffinity;
     }
   } else {

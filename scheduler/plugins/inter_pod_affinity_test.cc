@@ -145,6 +145,38 @@ TEST_F(InterPodAffinityTest, NamespacesAreSelectedByTheirLabels) {
   EXPECT_EQ(state_.CheckConsistency(), "");
 }
 
+// No node helps such a pod: that it is told so keeps the hook and other autoscalers from it.
+TEST_F(InterPodAffinityTest, ATermThatSelectsNoNamespaceIsRefusedEverywhere) {
+  model::PodAffinityTerm term = AppTerm("web", "zone");
+  term.namespace_selector =
+      model::LabelSelector{false, {{"team", model::SelectorOperator::kExists, {}}}};
+  state_.SetNamespacesReadable(true);
+  model::Namespace ns;
+  ns.meta.name = "ns";
+  state_.UpsertNamespace(ns);
+  const auto refused = [&] {
+    return affinity_->RefusesEverywhere(state_.class_of(state_.FindPod("ns", "waiting")));
+  };
+  Pod({}, {term});
+  EXPECT_EQ(refused(), "") << "nothing to keep away from";
+  Pod({term});
+  EXPECT_EQ(refused(),
+            "spec.affinity.podAffinity: no namespace has the labels that namespaceSelector asks "
+            "for");
+  for (Capacity capacity : {Capacity::kNow, Capacity::kEmpty}) {
+    EXPECT_EQ(Why(*affinity_, "a1", capacity), "X node(s) didn't match pod affinity rules");
+  }
+  ns.meta.labels.Set("team", "x");
+  state_.UpsertNamespace(ns);
+  EXPECT_EQ(refused(), "");
+  EXPECT_EQ(Why(*affinity_, "a1", Capacity::kEmpty), "");
+  ns.meta.labels = {};
+  state_.UpsertNamespace(ns);
+  term.namespaces = {"ns"};
+  Pod({term});
+  EXPECT_EQ(refused(), "");
+}
+
 TEST_F(InterPodAffinityTest, RequiredAntiAffinity) {
   AddPod(On("a1", "db"));
   Pod({}, {AppTerm("db", "zone")});

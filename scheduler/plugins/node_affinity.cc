@@ -49,19 +49,24 @@ absl::StatusOr<std::unique_ptr<framework::Plugin>> NodeAffinity::Make(absl::stri
   return std::make_unique<NodeAffinity>();
 }
 
+std::string NodeAffinity::LeavesOutAll(const state::PodClass& pod_class) const {
+  const std::vector<model::NodeSelectorTerm>& terms = pod_class.spec->required_node_terms;
+  const bool none = std::all_of(terms.begin(), terms.end(), [](const auto& term) {
+    const std::optional<std::vector<std::string>> names = NamesOf(term);
+    return names.has_value() && names->empty();
+  });
+  return none && !terms.empty() ? "pod affinity terms conflict" : "";
+}
+
 std::string NodeAffinity::LeavesOut(const state::PodClass& pod_class,
                                     const state::NodeInfo& node) const {
-  const model::PodSpec& spec = *pod_class.spec;
-  bool any_name = false;  // some term can be met by a node of the right name
-  for (const model::NodeSelectorTerm& term : spec.required_node_terms) {
+  const std::vector<model::NodeSelectorTerm>& terms = pod_class.spec->required_node_terms;
+  for (const model::NodeSelectorTerm& term : terms) {
     const std::optional<std::vector<std::string>> names = NamesOf(term);
     if (!names.has_value()) return "";
     if (std::find(names->begin(), names->end(), node.object.meta.name) != names->end()) return "";
-    any_name |= !names->empty();
   }
-  if (spec.required_node_terms.empty()) return "";
-  return any_name ? "node(s) didn't satisfy plugin(s) [NodeAffinity]"
-                  : "pod affinity terms conflict";
+  return terms.empty() ? "" : "node(s) didn't satisfy plugin(s) [NodeAffinity]";
 }
 
 bool NodeAffinity::Filter(const framework::Context& context, const state::NodeInfo& node,

@@ -23,6 +23,7 @@ class NodeAffinity final : public framework::FilterPlugin, public framework::Sco
   }
   // Required terms that all name nodes leave out the others; if no node can be all that a term
   // names, and so for every term, they leave out all.
+  [[nodiscard]] std::string LeavesOutAll(const state::PodClass& pod_class) const override;
   [[nodiscard]] std::string LeavesOut(const state::PodClass& pod_class,
                                       const state::NodeInfo& node) const override;
   bool Filter(const framework::Context& context, const state::NodeInfo& node,

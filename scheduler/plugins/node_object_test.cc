@@ -1,5 +1,5 @@
 // The plugins that look at the pod's class and the node object: NodeReady, NodeUnschedulable,
-// TaintToleration, NodeAffinity, ResourceType, VolumeCheck.
+// TaintToleration, NodeAffinity, ResourceType.
 #include <functional>
 #include <string>
 #include <vector>
@@ -275,28 +275,6 @@ TEST_F(PluginTest, ResourceType) {
     spec.requests = {{gpu, 1000}};
     Waiting(spec);
     for (const char* name : {"cpu", "gpu", "amd"}) EXPECT_EQ(Score(*type, name), 0) << gpu << name;
-  }
-}
-
-TEST_F(PluginTest, WhatIsNotPlacedYetIsRefusedAloud) {
-  AddNode(MakeNode("n", 8));
-  struct Case {
-    const char* plugin;
-    std::function<void(model::PodSpec&)> set;
-    const char* why;
-  };
-  const Case cases[] = {
-      {"VolumeCheck", [](model::PodSpec&) {}, ""},
-      {"VolumeCheck", [](model::PodSpec& s) { s.pvc_names = {"data"}; },
-       "X needs PersistentVolumeClaims, which this version does not place yet"},
-  };
-  for (const Case& c : cases) {
-    model::PodSpec spec;
-    c.set(spec);
-    Waiting(spec);
-    for (Capacity capacity : {Capacity::kNow, Capacity::kFuture, Capacity::kEmpty}) {
-      EXPECT_EQ(Why(*Only(c.plugin), "n", capacity), c.why);
-    }
   }
 }
 

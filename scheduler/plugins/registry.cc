@@ -11,11 +11,14 @@
 #include "scheduler/plugins/node_ready.h"
 #include "scheduler/plugins/node_resources_fit.h"
 #include "scheduler/plugins/node_unschedulable.h"
+#include "scheduler/plugins/node_volume_limits.h"
 #include "scheduler/plugins/numa.h"
 #include "scheduler/plugins/pod_topology_spread.h"
 #include "scheduler/plugins/resource_type.h"
 #include "scheduler/plugins/taint_toleration.h"
-#include "scheduler/plugins/volume_check.h"
+#include "scheduler/plugins/volume_binding.h"
+#include "scheduler/plugins/volume_restrictions.h"
+#include "scheduler/plugins/volume_zone.h"
 
 namespace fairlead::plugins {
 namespace {
@@ -33,8 +36,8 @@ absl::Status RegisterThem(framework::Registry& registry) {
 absl::Status RegisterAll(framework::Registry& registry) {
   return RegisterThem<DynamicResources, GpuFragmentation, GpuKind, GpuSharing, InterPodAffinity,
                       NodeAffinity, NodePlacement, NodePorts, NodeReady, NodeResourcesFit,
-                      NodeUnschedulable, Numa, PodTopologySpread, ResourceType, TaintToleration,
-                      VolumeCheck>(registry);
+                      NodeUnschedulable, NodeVolumeLimits, Numa, PodTopologySpread, ResourceType,
+                      TaintToleration, VolumeBinding, VolumeRestrictions, VolumeZone>(registry);
 }
 
 }  // namespace fairlead::plugins

@@ -63,6 +63,10 @@ TEST_F(PluginTest, ArgumentsThatAreRefused) {
       {"NodeResourcesFit", R"({"ignoredResources":[1]})", "must be a list of strings"},
       {"NodeResourcesFit", R"({"scoringStrategy":{}})",
        "args.scoringStrategy: is not an argument of NodeResourcesFit"},
+      {"VolumeBinding", R"({"bindTimeoutSeconds":-1})",
+       "args.bindTimeoutSeconds: must be a whole number from 0 to"},
+      {"VolumeBinding", R"({"shape":[{"utilization":0,"score":0}]})",
+       "args.shape: is not an argument of VolumeBinding"},
   };
   for (const Case& c : cases) {
     EXPECT_THAT(std::string(registry_.Make(c.plugin, c.args).status().message()),

@@ -166,6 +166,7 @@ void ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t posit
     move->change = change;
     move->from_groups = pod.gpu_groups;
     move->from_devices = DevicesHeldBy(id);
+    if (!pod_volumes_.empty()) move->from_volumes = VolumeDecisionsOf(id);
     if (!pod_zones_.empty()) move->from_zones = PickOfPod(id);
   }
   GpuPick groups = GroupsAt(pod, node, wanted_groups);
@@ -197,6 +198,10 @@ void ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t posit
     if (HoldsNode(former) && (!HoldsNode(status) || node != former_node)) ReleaseDevices(id);
     if (HoldsNode(status) && (!HoldsNode(former) || node != former_node)) TakeDevices(id);
   }
+  if (!pod_volumes_.empty() && pod_volumes_.contains(id)) {
+    if (HoldsNode(former) && (!HoldsNode(status) || node != former_node)) ReleaseVolumes(id);
+    if (status == PodStatus::kBinding && node != former_node) DecideVolumes(id);
+  }
 
   Tell(change);
   if (!same_room) {
@@ -215,6 +220,7 @@ void ClusterState::ReverseMove(const PodMove& move) {
   const StateChange& change = move.change;
   MovePod(change.pod, change.from_status, change.from_node, move.from_position, &move.from_groups);
   RestoreDevices(change.pod, move.from_devices);
+  RestoreVolumes(change.pod, move.from_volumes);
   if (change.from_node != kNoId && !pod_zones_.empty()) RestoreZones(change.pod, move.from_zones);
 }
 

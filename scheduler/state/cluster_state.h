@@ -34,6 +34,7 @@
 #include "scheduler/state/grace_ends.h"
 #include "scheduler/state/records.h"
 #include "scheduler/state/rows.h"
+#include "scheduler/state/volumes.h"
 
 namespace fairlead::state {
 
@@ -136,6 +137,16 @@ class ClusterState {
   // does not. True until told.
   Change SetClaimsReadable(bool readable);
 
+  // Objects of storage. What a pod's volumes ask of its node is in its class's spec (volume_needs).
+  // O(pods that are classed anew): of a claim its pods, of a volume its claim's; if what the
+  // unbound claims of a storage class can be given changes, the pods of all of these.
+  Change UpsertVolumeObject(const model::VolumeObject& object);
+  // `kind`: one of model::IsVolumeKind().
+  Change RemoveVolumeObject(model::Kind kind, absl::string_view ns, absl::string_view name);
+  // Whether claims, volumes and storage classes can be read; pods with claims wait with that reason
+  // if they cannot. True until told.
+  Change SetVolumesReadable(bool readable);
+
   // A node that a provider has been asked for, for these workloads ("namespace/name"). The real
   // node takes its place when it registers under the same name. Idempotent.
   Change UpsertOrderedNode(const model::Node& expected, absl::string_view node_request,
@@ -237,6 +248,13 @@ class ClusterState {
   [[nodiscard]] std::vector<model::ResourceClaim> ClaimsOf(PodId pod) const;
   // "ns/name" of all its claims. Valid until the next change.
   [[nodiscard]] const std::vector<std::string>& ClaimKeysOf(PodId pod) const;
+  [[nodiscard]] const Volumes& volumes() const { return volumes_; }
+  // Ids of the claims that the pod's volumes name, in the order of the volumes. Valid until the
+  // next change.
+  [[nodiscard]] const std::vector<VolumeClaimId>& VolumeClaimsOf(PodId pod) const;
+  // Pods of the claim that have a node; without those that terminate if `staying`. O(pods of the
+  // claim).
+  [[nodiscard]] size_t UsersWithNode(const VolumeClaimRow& claim, bool staying) const;
   // What the pod has of the NUMA nodes of its machine, as known or decided. Empty: nothing, or that
   // is not known.
   [[nodiscard]] std::vector<model::ZoneAmounts> ZonesOf(PodId pod) const;
@@ -308,6 +326,7 @@ class ClusterState {
   struct HeldDevices {
     std::vector<std::vector<std::string>> devices, last;  // by claim
   };
+  using VolumeDecisions = std::vector<VolumeDecision>;  // by claim of the pod
   // An entry of the log about a pod, with what it takes to reverse it exactly.
   struct PodMove {
     StateChange change;
@@ -315,6 +334,7 @@ class ClusterState {
     GpuPick from_groups;
     HeldDevices from_devices;
     ZonePick from_zones;
+    VolumeDecisions from_volumes;
   };
   // Moves a pod to (status, node), updates every derived number of the rows, and tells the entries.
   // `node` is kNoId if the status holds none. `position` is its place in the node's list.
@@ -416,6 +436,32 @@ class ClusterState {
   void RestoreDevices(PodId id, const HeldDevices& held);
   // The claim took or gave back devices of the node.
   void TellClaim(ClaimId claim, absl::string_view node);
+  // Volumes (pod_volumes.cc).
+  struct PodVolumes {
+    std::vector<VolumeClaimId> claims;
+    std::vector<model::VolumeClaimRef> names;  // of the claims, as the pod has them
+    bool behind = false;  // its class is that of its decision, and something has changed since
+  };
+  // True if the pod names claims.
+  bool ReadVolumes(const PodRecord& record, const model::Pod& pod);
+  void ForgetVolumes(PodId pod);
+  // What the pod's volumes ask of its node.
+  [[nodiscard]] model::VolumeNeeds NeedsOf(const PodRecord& record) const;
+  void AddFault(const PodRecord& record, const PodVolumes& volumes,
+                model::VolumeNeeds& needs) const;
+  // True if the class of a pod is another one now.
+  bool RefreshVolumesOf(PodId pod);
+  bool RefreshUsers(VolumeClaimId claim);
+  Change TakeEffect(const Volumes::Effect& effect);
+  // The pod got a node; it has none any more.
+  void DecideVolumes(PodId pod);
+  void ReleaseVolumes(PodId pod);
+  [[nodiscard]] VolumeDecisions VolumeDecisionsOf(PodId pod) const;
+  void RestoreVolumes(PodId pod, const VolumeDecisions& decisions);
+  void Decide(VolumeClaimId claim, VolumeDecision decision);
+  // The nodes that the volume can be used on: others may be given it now, or not any more.
+  void TouchNodesOf(const std::string& volume);
+  [[nodiscard]] std::string CheckVolumes() const;
   void TellBudget(BudgetId id, bool gone);
   // Parts of CheckConsistency (consistency.cc).
   [[nodiscard]] std::string CheckDevices() const;
@@ -570,6 +616,8 @@ class ClusterState {
   bool demands_refused_ = false;   // some pod waits because there are too many demands
   bool claims_gone_ = false;       // since ForgetUnusedDemands() looked last
   absl::flat_hash_map<PodId, PodClaims> pod_claims_;  // of pods that have any
+  Volumes volumes_;
+  absl::flat_hash_map<PodId, PodVolumes> pod_volumes_;  // of pods that name claims
   std::map<std::string, model::NodeResourceTopology, std::less<>> node_topologies_;  // by node
   std::map<std::string, model::NodeResourceTopology> topologies_of_types_;  // by instance type
   std::map<size_t, size_t> machines_by_zones_;      // number of zones -> topologies with so many

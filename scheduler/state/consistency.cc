@@ -205,6 +205,7 @@ std::string ClusterState::CheckConsistency() const {
   if (live != live_pods_) return "count of live pods";
   if (std::string wrong = CheckDevices(); !wrong.empty()) return wrong;
   if (std::string wrong = CheckNamespaces(); !wrong.empty()) return wrong;
+  if (std::string wrong = CheckVolumes(); !wrong.empty()) return wrong;
   for (const Workload& workload : workloads_) {
     if (workload.id == kNoId) continue;
     if (std::string wrong = CheckWorkload(workload, succeeded[workload.id]); !wrong.empty()) {
@@ -260,7 +261,7 @@ std::string ClusterState::Dump() const {
                     " counts=", absl::StrJoin(w.by_status, ","), SetsText(w),
                     " stale=", absl::FormatTime(w.details->stale_since, absl::UTCTimeZone()), "\n");
   }
-  absl::StrAppend(&out, devices_.Dump());
+  absl::StrAppend(&out, devices_.Dump(), volumes_.Dump());
   absl::StrAppend(&out, "total ", Text(total_for_queues_, names_), "\n");
   return out;
 }

@@ -36,7 +36,9 @@ model::PodSpec WithoutClaims(model::PodSpec spec) {
 }  // namespace
 
 bool ClusterState::SameWithoutClaims(const model::PodSpec& classed, const model::PodSpec& spec) {
-  return WithoutClaims(classed) == spec;
+  model::PodSpec without = WithoutClaims(classed);
+  without.volume_needs = {};
+  return without == spec;
 }
 
 void ClusterState::ReadAllocatable(NodeInfo& node) {

@@ -198,15 +198,14 @@ void ClusterState::MarkSucceeded(const model::Pod& pod) {
 
 const model::PodSpec& ClusterState::SpecOfClass(const model::Pod& pod, bool ours,
                                                 std::optional<model::PodSpec>& changed) const {
-  const model::GpuShare share = WithinBounds(pod.spec.gpu_share);
-  if (!(share == pod.spec.gpu_share)) {
-    changed = pod.spec;
-    changed->gpu_share = share;
-  }
-  if (ReadsNamespaces(pod.spec)) {
+  const auto own = [&]() -> model::PodSpec& {
     if (!changed.has_value()) changed = pod.spec;
-    ResolveNamespaces(*changed);
-  }
+    return *changed;
+  };
+  const model::GpuShare share = WithinBounds(pod.spec.gpu_share);
+  if (!(share == pod.spec.gpu_share)) own().gpu_share = share;
+  if (!pod.spec.volume_claims.empty()) own().volume_claims.clear();
+  if (ReadsNamespaces(pod.spec)) ResolveNamespaces(own());
   if (ours) {
     const model::PodSpec& bounded = changed.has_value() ? *changed : pod.spec;
     std::optional<model::PodSpec> selected = SelectedSpec(bounded, pod.meta.labels);
@@ -297,8 +296,9 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
   change.capacity |= TakeLabels(record, pod.meta.labels);
 
   const bool claims = ReadClaims(record, pod);
+  const bool volumes = ReadVolumes(record, pod);
   const model::PodSpec& classed = *classes_[record.pod_class].spec;
-  if (claims ? !SameWithoutClaims(classed, spec) : !(classed == spec)) {
+  if (claims || volumes ? !SameWithoutClaims(classed, spec) : !(classed == spec)) {
     const GpuPick groups = record.gpu_groups;
     ChangeClass(record, spec, &groups);
     change.capacity = true;
@@ -323,6 +323,7 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
     RefreshClaimsOf(record.id);
     change.workloads |= record.pod_class != former;
   }
+  if (volumes && RefreshVolumesOf(record.id)) change.workloads = true;
   if (anti_affinity_grew_ && ReclassSelected()) change.workloads = true;
   return change;
 }
@@ -333,6 +334,8 @@ void ClusterState::ChangeClass(PodRecord& record, const model::PodSpec& spec,
                                const GpuPick* groups) {
   const PodStatus status = record.status;
   const NodeId node = record.node;
+  // What was decided for its volumes may be written already.
+  const VolumeDecisions decisions = VolumeDecisionsOf(record.id);
   MovePod(record.id, PodStatus::kPending, kNoId);
   const PodClassId former = record.pod_class;
   record.pod_class = InternClass(spec);
@@ -347,6 +350,7 @@ void ClusterState::ChangeClass(PodRecord& record, const model::PodSpec& spec,
     }
   }
   MovePod(record.id, status, node, kAtEnd, &there);
+  RestoreVolumes(record.id, decisions);
 }
 
 Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
@@ -426,6 +430,7 @@ void ClusterState::ErasePod(PodId id) {
   grace_ends_.Erase(id);
   if (node != kNoId) DropNodeIfUnused(node);
   if (!pod_claims_.empty()) ForgetClaims(id);
+  if (!pod_volumes_.empty()) ForgetVolumes(id);
   pod_zones_.erase(id);
   if (budgets_.in_flight() > 0) budgets_.SeenLeaving(record.uid);
   if (record.workload != kNoId) DetachFromWorkload(record);
@@ -514,6 +519,7 @@ Change ClusterState::ForgetBinding(PodId id) {
   pods_[id].started_under = nullptr;
   DropNodeIfUnused(node);
   RefreshClaimsOf(id);  // what it has to join counts again
+  RefreshVolumesOf(id);
   change.capacity = change.workloads = true;
   return change;
 }

@@ -143,6 +143,7 @@ void WithdrawBinding(ClusterState& state, PodId pod) {
   FAIRLEAD_CHECK(status == PodStatus::kReleasing || status == PodStatus::kPipelined,
                  absl::StrCat("pod ", state.pod(pod).name, " was not taken back"));
   Transaction::Release(state, pod);
+  Transaction::Reclass(state, pod);
 }
 
 void ReturnVictim(ClusterState& state, PodId pod, NodeId node, const GpuPick& groups,

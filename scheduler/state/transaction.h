@@ -108,6 +108,8 @@ class Transaction {
     state.MovePod(pod, PodStatus::kReleasing, node, ClusterState::kAtEnd, &groups);
     state.RestoreZones(pod, zones);
   }
+  // What its volumes are may have changed since it was decided.
+  static void Reclass(ClusterState& state, PodId pod) { state.RefreshVolumesOf(pod); }
   static void Release(ClusterState& state, PodId pod) {
     state.MovePod(pod, PodStatus::kPending, kNoId);
     state.pods_[pod].started_under = nullptr;

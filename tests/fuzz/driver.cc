@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "kube/codec/testing/random_core.h"
+#include "scheduler/model/kind.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
@@ -36,11 +37,42 @@ void SayWhereAndDie(int signal) {
   std::raise(signal);
 }
 
-// The first byte of an input: decoder (0-7, as in wire_fuzz.cc) and kind.
-char Selector(size_t decoder, size_t kind) { return static_cast<char>(decoder << 3 | kind); }
+using fairlead::model::Kind;
 
-constexpr size_t kNode = 0;
-constexpr size_t kPod = 7;
+// The first byte of an input: decoder (0-7, as in wire_fuzz.cc) and kind.
+char Selector(size_t decoder, Kind kind) {
+  const auto* const at =
+      std::find(std::begin(fairlead::model::kAllKinds), std::end(fairlead::model::kAllKinds), kind);
+  return static_cast<char>((at - std::begin(fairlead::model::kAllKinds)) << 3 | decoder);
+}
+
+constexpr Kind kNode = Kind::kNode;
+constexpr Kind kPod = Kind::kPod;
+
+struct Document {
+  Kind kind;
+  const char* json;
+};
+// Kinds of which there is no random message.
+constexpr Document kDocuments[] = {
+    {Kind::kPersistentVolumeClaim,
+     R"({"metadata":{"name":"c","annotations":{"volume.kubernetes.io/selected-node":"n"}},)"
+     R"("spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1.5Gi"}},)"
+     R"("selector":{"matchExpressions":[{"key":"a","operator":"In","values":["b"]}]}}})"},
+    {Kind::kPersistentVolume,
+     R"({"spec":{"capacity":{"storage":"10Gi"},"claimRef":{"name":"c"},"csi":{"driver":"d"},)"
+     R"("nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[)"
+     R"({"key":"zone","operator":"Gt","values":["3"]}]}]}}},"status":{"phase":"Available"}})"},
+    {Kind::kStorageClass,
+     R"({"provisioner":"d","volumeBindingMode":"Immediate","allowedTopologies":[)"
+     R"({"matchLabelExpressions":[{"key":"zone","values":["a"]}]}]})"},
+    {Kind::kCsiNode, R"({"spec":{"drivers":[{"name":"d","allocatable":{"count":25}}]}})"},
+    {Kind::kCsiDriver, R"({"spec":{"storageCapacity":true}})"},
+    {Kind::kCsiStorageCapacity,
+     R"({"storageClassName":"s","capacity":"10Gi","nodeTopology":{"matchLabels":{"a":"b"}}})"},
+    {Kind::kVolumeAttachment,
+     R"({"spec":{"attacher":"d","nodeName":"n","source":{"persistentVolumeName":"v"}}})"},
+};
 
 std::vector<std::string> ValidInputs(Random& random, const std::vector<std::string>& files) {
   std::vector<std::string> inputs;
@@ -62,10 +94,15 @@ std::vector<std::string> ValidInputs(Random& random, const std::vector<std::stri
     inputs.push_back(Selector(5, kNode) +
                      absl::StrCat(R"({"type":"ADDED","object":)", node_json, "}\n"));
   }
+  for (const Document& document : kDocuments) {
+    inputs.push_back(Selector(3, document.kind) + std::string(document.json));
+    inputs.push_back(Selector(4, document.kind) +
+                     absl::StrCat(R"({"items":[)", document.json, "]}"));
+  }
   for (const std::string& name : files) {
     std::ifstream file(name, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    inputs.push_back(Selector(6, 0) + text);
+    inputs.push_back(Selector(6, kNode) + text);
   }
   return inputs;
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "kube/codec/testing/amounts.h"
@@ -211,24 +213,63 @@ void AddPortsAndMaps(const core::Container& container, bool holds_ports, bool ho
   for (const auto& from : container.envfrom()) AddConfigMap(from.configmapref(), maps);
 }
 
+using Kind = model::InlineDisk::Kind;
+using Disk = std::tuple<Kind, std::string, std::vector<std::string>, bool>;
+
+void AddDisk(const core::VolumeSource& source, std::set<Disk>& disks) {
+  if (source.has_gcepersistentdisk()) {
+    const auto& disk = source.gcepersistentdisk();
+    disks.emplace(Kind::kGcePersistentDisk, disk.pdname(), std::vector<std::string>(),
+                  disk.readonly());
+  }
+  if (source.has_awselasticblockstore()) {
+    const auto& disk = source.awselasticblockstore();
+    disks.emplace(Kind::kAwsElasticBlockStore, disk.volumeid(), std::vector<std::string>(),
+                  disk.readonly());
+  }
+  if (source.has_iscsi()) {
+    disks.emplace(Kind::kIscsi, source.iscsi().iqn(), std::vector<std::string>(),
+                  source.iscsi().readonly());
+  }
+  if (source.has_rbd()) {
+    const core::RBDVolumeSource& rbd = source.rbd();
+    const std::set<std::string> monitors(rbd.monitors().begin(), rbd.monitors().end());
+    disks.emplace(Kind::kRbd, (rbd.pool() == "" ? "rbd" : rbd.pool()) + "/" + rbd.image(),
+                  std::vector<std::string>(monitors.begin(), monitors.end()), rbd.readonly());
+  }
+}
+
+void SetVolumes(const core::PodSpec& spec, model::PodSpec& out) {
+  std::set<std::pair<std::string, bool>> claims;  // with whether they are ephemeral
+  std::set<Disk> disks;
+  for (const auto& volume : spec.volumes()) {
+    const core::VolumeSource& source = volume.volumesource();
+    if (source.has_persistentvolumeclaim()) {
+      claims.emplace(source.persistentvolumeclaim().claimname(), false);
+    }
+    if (source.has_ephemeral()) claims.emplace(volume.name(), true);
+    AddDisk(source, disks);
+  }
+  for (const auto& [name, ephemeral] : claims) out.volume_claims.push_back({name, ephemeral});
+  for (const auto& [kind, id, monitors, read_only] : disks) {
+    out.inline_disks.push_back({kind, id, monitors, read_only});
+  }
+}
+
 void SetSets(const core::PodSpec& spec, model::PodSpec& out) {
   std::set<std::tuple<int, std::string, std::string>> ports;
-  std::set<std::string> maps, claims;
+  std::set<std::string> maps;
   for (const auto& c : spec.containers()) AddPortsAndMaps(c, true, spec.hostnetwork(), ports, maps);
   for (const auto& c : spec.initcontainers()) {
     AddPortsAndMaps(c, c.restartpolicy() == "Always", spec.hostnetwork(), ports, maps);
   }
   for (const auto& volume : spec.volumes()) {
     const core::VolumeSource& source = volume.volumesource();
-    if (source.has_persistentvolumeclaim())
-      claims.insert(source.persistentvolumeclaim().claimname());
-    if (source.has_ephemeral()) claims.insert("");
     if (source.has_configmap()) AddConfigMap(source.configmap(), maps);
     for (const auto& s : source.projected().sources()) AddConfigMap(s.configmap(), maps);
   }
   for (const auto& [number, protocol, ip] : ports) out.host_ports.push_back({number, protocol, ip});
   out.config_map_names = {maps.begin(), maps.end()};
-  out.pvc_names = {claims.begin(), claims.end()};
   for (const auto& claim : spec.resourceclaims()) {
     if (claim.has_resourceclaimname()) {
       out.resource_claims.push_back(claim.resourceclaimname());
@@ -299,6 +340,7 @@ model::Pod ExpectedPod(const core::Pod& pod) {
   out.spec.node_selector = ToMap(spec.nodeselector());
   SetAffinity(pod, out.meta.labels, out.spec);
   SetSets(spec, out.spec);
+  SetVolumes(spec, out.spec);
   for (const auto& t : spec.tolerations()) {
     model::Toleration& toleration = out.spec.tolerations.emplace_back();
     toleration.key = t.key();
@@ -383,7 +425,8 @@ void ExpectSamePod(const model::Pod& got, const model::Pod& want) {
   EXPECT_TRUE(a.pod_anti_affinity == b.pod_anti_affinity);
   EXPECT_TRUE(a.topology_spread == b.topology_spread);
   EXPECT_TRUE(a.host_ports == b.host_ports);
-  EXPECT_EQ(a.pvc_names, b.pvc_names);
+  EXPECT_TRUE(a.volume_claims == b.volume_claims);
+  EXPECT_TRUE(a.inline_disks == b.inline_disks);
   EXPECT_EQ(a.config_map_names, b.config_map_names);
   EXPECT_EQ(a.resource_claims, b.resource_claims);
   EXPECT_EQ(a.claim_templates, b.claim_templates);

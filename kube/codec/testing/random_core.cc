@@ -158,12 +158,52 @@ void FillContainer(Random& random, bool init, core::Container& container) {
   if (random.OneIn(4)) FillReference(random, *container.add_envfrom()->mutable_configmapref());
 }
 
+// Fields that no decoder reads have values of a kind that another message reads.
+void FillDisk(Random& random, core::VolumeSource& source) {
+  const std::string name = "disk-" + std::to_string(random.Below(3));
+  const bool read_only = random.OneIn(2);
+  switch (random.Below(4)) {
+    case 0:
+      source.mutable_gcepersistentdisk()->set_pdname(name);
+      if (random.OneIn(2)) source.mutable_gcepersistentdisk()->set_partition(1);
+      if (read_only) source.mutable_gcepersistentdisk()->set_readonly(true);
+      break;
+    case 1:
+      source.mutable_awselasticblockstore()->set_volumeid(name);
+      if (random.OneIn(2)) source.mutable_awselasticblockstore()->set_fstype("ext4");
+      if (random.OneIn(2)) source.mutable_awselasticblockstore()->set_readonly(read_only);
+      break;
+    case 2:
+      source.mutable_iscsi()->set_targetportal("10.0.0.1");
+      source.mutable_iscsi()->set_iqn(name);
+      if (random.OneIn(2)) source.mutable_iscsi()->set_lun(4);
+      if (random.OneIn(2)) source.mutable_iscsi()->add_portals("10.0.0.2");
+      if (read_only) source.mutable_iscsi()->set_readonly(true);
+      break;
+    default:
+      for (size_t i = random.Below(4); i > 0; --i) {
+        source.mutable_rbd()->add_monitors("m-" + std::to_string(random.Below(3)));
+      }
+      source.mutable_rbd()->set_image(name);
+      if (random.OneIn(2)) source.mutable_rbd()->set_pool(Pick(random, {"", "rbd", "fast"}));
+      if (random.OneIn(2)) source.mutable_rbd()->set_user("admin");
+      if (random.OneIn(2)) source.mutable_rbd()->mutable_secretref()->set_name("s");
+      if (read_only) source.mutable_rbd()->set_readonly(true);
+  }
+}
+
 void FillVolumes(Random& random, core::PodSpec& spec) {
-  for (size_t i = random.Below(4); i > 0; --i) {
-    core::VolumeSource* source = spec.add_volumes()->mutable_volumesource();
+  for (size_t i = random.Below(6); i > 0; --i) {
+    core::Volume* volume = spec.add_volumes();
+    volume->set_name("claim-" + std::to_string(random.Below(6)));
+    core::VolumeSource* source = volume->mutable_volumesource();
     if (random.OneIn(3)) {
       source->mutable_persistentvolumeclaim()->set_claimname("claim-" +
                                                              std::to_string(random.Below(3)));
+    } else if (random.OneIn(3)) {
+      source->mutable_ephemeral();
+    } else if (random.OneIn(2)) {
+      FillDisk(random, *source);
     } else if (random.OneIn(2)) {
       FillReference(random, *source->mutable_configmap());
     } else {

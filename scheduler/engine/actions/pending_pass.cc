@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "queues/job_order.h"
 
@@ -208,13 +209,24 @@ bool PendingPass::PrepareNext(queues::QueueId leaf, const state::Workload& workl
     if (known->second.empty()) continue;
     Outcome& outcome = c_.outcomes.Of(workload, leaf);
     if (outcome.code != Code::kNone) return false;  // the outcome of an earlier step stands
-    outcome.code = Code::kInvalidRequest;
-    outcome.subject =
-        workload.is_group ? absl::StrCat("pod ", pod.name, ": ", known->second) : known->second;
+    RecordRefusal(workload, pod, known->second, outcome);
     return false;
   }
   next.request = c_.ChargeOf(next.step.pods);
   return true;
+}
+
+void PendingPass::RecordRefusal(const state::Workload& workload, const state::PodRecord& pod,
+                                const std::string& why, Outcome& outcome) const {
+  const model::VolumeNeeds& volumes = *in_.state.pod_class(pod.pod_class).spec->volume_needs;
+  // Plugins of volumes end with the fault: `why` may be another plugin's.
+  if (!volumes.missing.empty() && absl::EndsWith(why, volumes.fault)) {
+    outcome.code = Code::kMissingObject;
+    outcome.subject = volumes.missing;
+    return;
+  }
+  outcome.code = Code::kInvalidRequest;
+  outcome.subject = workload.is_group ? absl::StrCat("pod ", pod.name, ": ", why) : why;
 }
 
 void PendingPass::RefuseForBackoff(queues::QueueId leaf, const state::Workload& workload) {

@@ -77,6 +77,9 @@ class PendingPass {
   // Fills next_[leaf]. False, and the outcome is written, if a pod of the step is refused on every
   // node, whatever the node's object and load.
   bool PrepareNext(queues::QueueId leaf, const state::Workload& workload);
+  // The outcome of a workload with a pod that is refused on every node, for that reason.
+  void RecordRefusal(const state::Workload& workload, const state::PodRecord& pod,
+                     const std::string& why, Outcome& outcome) const;
   // The outcome of a group whose one attempt has failed (schedulingBackoff).
   void RefuseForBackoff(queues::QueueId leaf, const state::Workload& workload);
   // The outcome of a workload that is too far back in its queue (queueDepth).

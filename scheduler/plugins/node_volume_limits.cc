@@ -1,0 +1,103 @@
+#include "scheduler/plugins/node_volume_limits.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/types/span.h"
+#include "base/status_macros.h"
+#include "scheduler/plugins/args.h"
+#include "scheduler/plugins/common.h"
+
+namespace fairlead::plugins {
+namespace {
+
+using framework::Capacity;
+using framework::Context;
+
+// Volumes of one driver that pods on a node attach.
+struct PodVolumes {
+  int64_t own = 0;                                // each of one pod
+  absl::flat_hash_set<absl::string_view> shared;  // by name
+};
+
+PodVolumes VolumesOfPods(const Context& context, const state::NodeInfo& node,
+                         absl::string_view driver) {
+  PodVolumes volumes;
+  for (const state::PodId id : node.pods) {
+    const state::PodRecord& pod = context.state.pod(id);
+    if (!InTheWay(pod, context.capacity)) continue;
+    const model::PodSpec& spec = *context.state.pod_class(pod.pod_class).spec;
+    for (const model::AttachedVolumeNeed& need : spec.volume_needs->attached) {
+      if (need.driver != driver) continue;
+      if (need.volume.empty()) {
+        ++volumes.own;
+      } else {
+        volumes.shared.insert(need.volume);
+      }
+    }
+  }
+  return volumes;
+}
+
+// Does a pod on the node use the volume? If it is not in the way, its volume is not, either.
+bool IsOfPodOn(const Context& context, const state::NodeInfo& node,
+               const model::PersistentVolume& volume) {
+  if (!volume.claim.has_value()) return false;
+  const state::VolumeClaimRow* claim =
+      context.state.volumes().FindClaim(model::Key(volume.claim->ns, volume.claim->name));
+  return claim != nullptr &&
+         std::any_of(claim->users.begin(), claim->users.end(),
+                     [&](state::PodId id) { return context.state.pod(id).node == node.id; });
+}
+
+// `wanted`: what the class attaches by the driver.
+bool FitsLimit(const Context& context, const state::NodeInfo& node,
+               absl::Span<const model::AttachedVolumeNeed> wanted, int64_t limit) {
+  const std::string& driver = wanted.front().driver;
+  const PodVolumes of_pods = VolumesOfPods(context, node, driver);
+  const auto added = std::count_if(wanted.begin(), wanted.end(), [&](const auto& need) {
+    return need.volume.empty() || !of_pods.shared.contains(need.volume);
+  });
+  if (added == 0) return true;
+  int64_t left = 0;
+  const auto count_left = [&](const state::VolumeRow& volume) {
+    if (!IsOfPodOn(context, node, volume.object)) ++left;
+  };
+  if (context.capacity != Capacity::kEmpty) {
+    context.state.volumes().ForEachAttachment(node.name(), driver, count_left);
+  }
+  return of_pods.own + static_cast<int64_t>(of_pods.shared.size()) + left + added <= limit;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<framework::Plugin>> NodeVolumeLimits::Make(
+    absl::string_view args_json) {
+  FAIRLEAD_RETURN_IF_ERROR(ReadArgs(kName, args_json, {}));
+  return std::make_unique<NodeVolumeLimits>();
+}
+
+bool NodeVolumeLimits::Filter(const Context& context, const state::NodeInfo& node,
+                              framework::Status* why) const {
+  const model::VolumeNeeds& needs = *context.pod_class.spec->volume_needs;
+  const std::string& fault = FaultOf(needs, kName);
+  if (!fault.empty()) {
+    return Refuse(why, framework::Code::kUnschedulableAndUnresolvable, fault);
+  }
+  absl::Span<const model::AttachedVolumeNeed> rest = needs.attached;  // by driver
+  while (!rest.empty()) {
+    const std::string& driver = rest.front().driver;
+    const auto end = std::find_if(rest.begin(), rest.end(),
+                                  [&](const auto& need) { return need.driver != driver; });
+    const auto count = static_cast<size_t>(end - rest.begin());
+    const std::optional<int64_t> limit = context.state.volumes().LimitOf(driver, node.name());
+    if (limit.has_value() && !FitsLimit(context, node, rest.first(count), *limit)) {
+      return Refuse(why, framework::Code::kUnschedulable, "node(s) exceed max volume count");
+    }
+    rest.remove_prefix(count);
+  }
+  return true;
+}
+
+}  // namespace fairlead::plugins
