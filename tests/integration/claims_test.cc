@@ -3,14 +3,11 @@
 // manifests/base/rbac.yaml. There are no drivers and no kubelet: the test writes the slices and
 // ends the pods.
 #include <algorithm>
-#include <fstream>
 #include <optional>
 #include <set>
-#include <sstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "document/yaml.h"
 #include "kube/codec/codec.h"
 #include "kube/watch/event_queue.h"
 #include "kube/write/executor.h"
@@ -56,7 +53,6 @@ class ClaimsTest : public IntegrationTest {
     controllers_.reset();
     IntegrationTest::TearDown();
     Forget();
-    for (const std::string& path : installed_) api().Delete(path);
   }
   void Forget() {
     for (const char* collection : {kClaims, kTemplates, kSlices, kClasses}) {
@@ -74,36 +70,6 @@ class ClaimsTest : public IntegrationTest {
     controllers_ = std::make_unique<ChildProcess>(
         plane->ControllerManager("resourceclaim-controller"), plane->NewFile("controllers.log"));
   }
-  // Installs the rights and their account as a user does; returns a kubeconfig of that account.
-  std::string InstallRights() {
-    const std::string namespaces = "/api/v1/namespaces";
-    const std::string accounts = "/api/v1/namespaces/fairlead/serviceaccounts";
-    const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/";
-    const std::map<std::string, std::string> collections = {
-        {"ServiceAccount", accounts},
-        {"ClusterRole", rbac + "clusterroles"},
-        {"ClusterRoleBinding", rbac + "clusterrolebindings"},
-        {"Role", rbac + "namespaces/fairlead/roles"},
-        {"RoleBinding", rbac + "namespaces/fairlead/rolebindings"}};
-    api().Call("POST", namespaces,
-               R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"fairlead"}})");
-    std::ostringstream text;
-    text << std::ifstream(FAIRLEAD_SOURCE_DIR "/manifests/base/rbac.yaml").rdbuf();
-    const auto documents = YamlToJson(text.str());
-    EXPECT_TRUE(documents.ok()) << documents.status();
-    for (const std::string& document : documents.ok() ? *documents : std::vector<std::string>()) {
-      const Json object = *Json::Parse(document);
-      const std::string& collection = collections.at(object.TextAt({"kind"}));
-      installed_.push_back(Path(collection, object.TextAt({"metadata", "name"})));
-      api().Delete(installed_.back());
-      api().Create(collection, document);
-    }
-    const Json token = api().Create(
-        Path(accounts, "fairlead") + "/token",
-        R"({"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}})");
-    return Plane::Get()->KubeconfigWith(token.TextAt({"status", "token"}));
-  }
-
   void MakeDeviceNode(const std::string& name, int devices) {
     MakeNode(name, 0);
     std::string list;
@@ -196,7 +162,6 @@ class ClaimsTest : public IntegrationTest {
   }
 
   std::unique_ptr<ChildProcess> controllers_;
-  std::vector<std::string> installed_;
 };
 
 // ---- obstacles

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <fstream>
 #include <iostream>
+#include <sstream>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "document/yaml.h"
 #include "kube/codec/codec.h"
 #include "scheduler/model/api_names.h"
 
@@ -64,6 +66,7 @@ void IntegrationTest::TearDown() {
   }
   processes_.clear();
   Clean();
+  for (const std::string& path : installed_) api().Delete(path);
 }
 
 void IntegrationTest::Clean() {
@@ -95,6 +98,35 @@ ChildProcess& IntegrationTest::Start(const Settings& settings) {
   ChildProcess& process = *processes_.back();
   EXPECT_TRUE(Says(process, "msg=synced"));
   return process;
+}
+
+std::string IntegrationTest::InstallRights() {
+  const std::string namespaces = "/api/v1/namespaces";
+  const std::string accounts = "/api/v1/namespaces/fairlead/serviceaccounts";
+  const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/";
+  const std::map<std::string, std::string> collections = {
+      {"ServiceAccount", accounts},
+      {"ClusterRole", rbac + "clusterroles"},
+      {"ClusterRoleBinding", rbac + "clusterrolebindings"},
+      {"Role", rbac + "namespaces/fairlead/roles"},
+      {"RoleBinding", rbac + "namespaces/fairlead/rolebindings"}};
+  api().Call("POST", namespaces,
+             R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"fairlead"}})");
+  std::ostringstream text;
+  text << std::ifstream(FAIRLEAD_SOURCE_DIR "/manifests/base/rbac.yaml").rdbuf();
+  const auto documents = YamlToJson(text.str());
+  EXPECT_TRUE(documents.ok()) << documents.status();
+  for (const std::string& document : documents.ok() ? *documents : std::vector<std::string>()) {
+    const Json object = *Json::Parse(document);
+    const std::string& collection = collections.at(object.TextAt({"kind"}));
+    installed_.push_back(Path(collection, object.TextAt({"metadata", "name"})));
+    api().Delete(installed_.back());
+    api().Create(collection, document);
+  }
+  const Json token =
+      api().Create(Path(accounts, "fairlead") + "/token",
+                   R"({"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}})");
+  return Plane::Get()->KubeconfigWith(token.TextAt({"status", "token"}));
 }
 
 ::testing::AssertionResult IntegrationTest::Says(ChildProcess& process, const std::string& text) {

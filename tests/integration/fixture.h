@@ -58,6 +58,10 @@ class IntegrationTest : public ::testing::Test {
   // `text` is in the log of the process.
   static ::testing::AssertionResult Says(ChildProcess& process, const std::string& text);
 
+  // Installs the rights of manifests/base and their account as a user does, until the test ends;
+  // returns a kubeconfig of that account.
+  std::string InstallRights();
+
   // GPUs of quota and limit; -1: unlimited.
   void MakeQueue(const std::string& name, int quota, int limit);
   // Ready at once.
@@ -89,6 +93,7 @@ class IntegrationTest : public ::testing::Test {
 
   std::unique_ptr<Api> api_;
   std::vector<std::unique_ptr<ChildProcess>> processes_;
+  std::vector<std::string> installed_;
 };
 
 // {"type":..., "status":...} of an object's status.
