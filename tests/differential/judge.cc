@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -32,11 +34,34 @@ absl::Status Put(state::ClusterState& state, model::Kind kind, const Json& objec
     state.UpsertNamespace(std::get<model::Namespace>(*decoded));
   } else if (kind == model::Kind::kNode) {
     state.UpsertNode(std::get<model::Node>(*decoded));
-  } else {
+  } else if (kind == model::Kind::kPod) {
     state.UpsertPod(std::get<model::Pod>(*decoded));
+  } else {
+    std::visit(
+        [&state](const auto& typed) {
+          if constexpr (std::is_constructible_v<model::VolumeObject, decltype(typed)>) {
+            state.UpsertVolumeObject(typed);
+          }
+        },
+        *decoded);
   }
   return absl::OkStatus();
 }
+
+// What is there before anything is asked, in the order in which kinds are listed.
+constexpr struct {
+  const char* list;
+  model::Kind kind;
+} kObjects[] = {{"namespaces", model::Kind::kNamespace},
+                {"nodes", model::Kind::kNode},
+                {"storageClasses", model::Kind::kStorageClass},
+                {"csiDrivers", model::Kind::kCsiDriver},
+                {"csiNodes", model::Kind::kCsiNode},
+                {"csiStorageCapacities", model::Kind::kCsiStorageCapacity},
+                {"persistentVolumes", model::Kind::kPersistentVolume},
+                {"persistentVolumeClaims", model::Kind::kPersistentVolumeClaim},
+                {"volumeAttachments", model::Kind::kVolumeAttachment},
+                {"pods", model::Kind::kPod}};
 
 // As kube-scheduler is set up: it knows no other way to keep a node than a taint.
 absl::StatusOr<std::unique_ptr<framework::Framework>> MakeFramework(const Json& world) {
@@ -107,14 +132,10 @@ absl::StatusOr<Json> Judge(const Json& world) {
   attached->Attach(&counters);
   for (state::StateSubscriber* each : attached->Subscribers()) state.Subscribe(each);
   state.SetNamespacesReadable(true);
-  for (const Json& ns : world["namespaces"]) {
-    FAIRLEAD_RETURN_IF_ERROR(Put(state, model::Kind::kNamespace, ns));
-  }
-  for (const Json& node : world["nodes"]) {
-    FAIRLEAD_RETURN_IF_ERROR(Put(state, model::Kind::kNode, node));
-  }
-  for (const Json& pod : world["pods"]) {
-    FAIRLEAD_RETURN_IF_ERROR(Put(state, model::Kind::kPod, pod));
+  for (const auto& [list, kind] : kObjects) {
+    for (const Json& object : world[list]) {
+      FAIRLEAD_RETURN_IF_ERROR(Put(state, kind, object));
+    }
   }
   Json answer{{"pods", Json::array()}};
   for (const Json& pod : world["ask"]) {

@@ -20,17 +20,10 @@ const std::vector<std::string> kEffects = {"NoSchedule", "PreferNoSchedule", "No
 
 const std::vector<std::string>& ComparedPlugins() {
   static const auto& names = *new std::vector<std::string>{
-      "NodeUnschedulable", "TaintToleration",   "NodeAffinity",    "NodePorts",
-      "NodeResourcesFit",  "PodTopologySpread", "InterPodAffinity"};
+      "NodeUnschedulable", "TaintToleration",    "NodeAffinity",     "NodePorts",
+      "NodeResourcesFit",  "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding",
+      "VolumeZone",        "PodTopologySpread",  "InterPodAffinity"};
   return names;
-}
-
-int64_t RandomWorld::Between(int64_t low, int64_t high) {
-  return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1));
-}
-
-std::string RandomWorld::Pick(const std::vector<std::string>& values) {
-  return values[static_cast<size_t>(Between(0, static_cast<int64_t>(values.size()) - 1))];
 }
 
 Json RandomWorld::Make(int nodes, int asked) {
@@ -44,17 +37,27 @@ Json RandomWorld::Make(int nodes, int asked) {
          {"kind", "Namespace"},
          {"metadata", {{"name", name}, {"uid", name}, {"labels", labels}}}});
   }
+  RandomStorage storage(dice_, kNamespaces, nodes);
   world["pods"] = Json::array();
   int number = 0;
   for (int i = 0; i < nodes; ++i) {
     Json node = Node(i);
+    storage.AddZoneLabels(node["metadata"]["labels"]);
     const std::string name = node["metadata"]["name"];
     world["nodes"].push_back(std::move(node));
     for (int64_t left = Between(0, 4); left > 0; --left) {
-      world["pods"].push_back(BoundPod(number++, name));
+      Json pod = BoundPod(number++, name);
+      storage.AddVolumes(pod, true);
+      world["pods"].push_back(std::move(pod));
     }
   }
-  for (int i = 0; i < asked; ++i) world["ask"].push_back(WaitingPod(i));
+  for (int i = 0; i < asked; ++i) {
+    Json pod = WaitingPod(i);
+    storage.AddVolumes(pod, false);
+    if (pod["spec"].contains("volumes") && !OneIn(3)) LeaveToVolumes(pod["spec"]);
+    world["ask"].push_back(std::move(pod));
+  }
+  storage.MoveInto(world);
   return world;
 }
 
@@ -195,6 +198,16 @@ Json RandomWorld::WaitingPod(int number) {
   if (OneIn(3)) spec["topologySpreadConstraints"].push_back(SpreadConstraint());
   if (OneIn(8)) spec["topologySpreadConstraints"].push_back(SpreadConstraint());
   return pod;
+}
+
+// Takes away what would refuse most nodes before the volumes are looked at.
+void RandomWorld::LeaveToVolumes(Json& spec) {
+  for (const char* field : {"nodeSelector", "resources", "overhead", "initContainers"}) {
+    spec.erase(field);
+  }
+  for (Json& container : spec["containers"]) container["resources"] = Json::object();
+  if (spec.contains("affinity") && !OneIn(4)) spec["affinity"].erase("nodeAffinity");
+  spec["tolerations"] = Json::array({{{"operator", "Exists"}}});
 }
 
 // ---- selectors

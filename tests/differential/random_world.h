@@ -7,34 +7,34 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
-#include <random>
 #include <string>
 #include <vector>
 
-namespace fairlead::differential {
+#include "tests/differential/dice.h"
+#include "tests/differential/random_storage.h"
 
-using Json = nlohmann::json;
+namespace fairlead::differential {
 
 // In the order in which both sides ask them.
 const std::vector<std::string>& ComparedPlugins();
 
 class RandomWorld {
  public:
-  explicit RandomWorld(uint64_t seed) : engine_(seed) {}
+  explicit RandomWorld(uint64_t seed) : dice_(seed) {}
 
-  // {"plugins", "namespaces", "nodes", "pods" (all bound), "ask" (all waiting)}: the input of
-  // `fairlead-control-plane scheduler-oracle`.
+  // {"plugins", "namespaces", "nodes", "pods" (all bound), "ask" (all waiting)}, and what
+  // RandomStorage adds: the input of `fairlead-control-plane scheduler-oracle`.
   Json Make(int nodes, int asked);
 
  private:
-  int64_t Between(int64_t low, int64_t high);
-  bool OneIn(int64_t n) { return Between(1, n) == 1; }
-  std::string Pick(const std::vector<std::string>& values);
+  int64_t Between(int64_t low, int64_t high) { return dice_.Between(low, high); }
+  bool OneIn(int64_t n) { return dice_.OneIn(n); }
+  std::string Pick(const std::vector<std::string>& values) { return dice_.Pick(values); }
 
   Json Node(int number);
   Json BoundPod(int number, const std::string& node);
   Json WaitingPod(int number);
+  void LeaveToVolumes(Json& spec);
 
   Json Pod(const std::string& name);
   Json PodLabels();
@@ -52,7 +52,7 @@ class RandomWorld {
   Json PodTerms(bool anti);
   Json SpreadConstraint();
 
-  std::mt19937_64 engine_;
+  Dice dice_;
 };
 
 }  // namespace fairlead::differential

@@ -16,28 +16,40 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
 // World is a cluster at rest, and the pods to ask about. The plugins run in the order given, as in
-// a profile's multiPoint list.
+// a profile's multiPoint list. A world about which a plugin answers an error, rather than a
+// rejection, ends the program: its objects contradict each other.
 type World struct {
 	Plugins    []string       `json:"plugins"`
 	Namespaces []v1.Namespace `json:"namespaces"`
 	Nodes      []v1.Node      `json:"nodes"`
 	Pods       []v1.Pod       `json:"pods"`
 	Ask        []v1.Pod       `json:"ask"`
+
+	PersistentVolumes      []v1.PersistentVolume          `json:"persistentVolumes"`
+	PersistentVolumeClaims []v1.PersistentVolumeClaim     `json:"persistentVolumeClaims"`
+	StorageClasses         []storagev1.StorageClass       `json:"storageClasses"`
+	CSINodes               []storagev1.CSINode            `json:"csiNodes"`
+	CSIDrivers             []storagev1.CSIDriver          `json:"csiDrivers"`
+	CSIStorageCapacities   []storagev1.CSIStorageCapacity `json:"csiStorageCapacities"`
+	VolumeAttachments      []storagev1.VolumeAttachment   `json:"volumeAttachments"`
 }
 
 // Refusal is the first refusal of a node; one without a code admits it.
@@ -121,14 +133,32 @@ func newFramework(ctx context.Context, world *World, snapshot *cache.Snapshot) (
 		return nil, err
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
-	namespaces := factory.Core().V1().Namespaces().Informer().GetIndexer()
-	for i := range world.Namespaces {
-		if err := namespaces.Add(&world.Namespaces[i]); err != nil {
-			return nil, err
+	scheduler, err := runtime.NewFramework(ctx, plugins.NewInTreeRegistry(), profile,
+		runtime.WithClientSet(client), runtime.WithInformerFactory(factory), runtime.WithSnapshotSharedLister(snapshot),
+		runtime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())))
+	if err != nil {
+		return nil, err
+	}
+	// Not earlier: plugins add their indexes to the informers.
+	core, storage := factory.Core().V1(), factory.Storage().V1()
+	return scheduler, errors.Join(
+		fill(core.Namespaces().Informer(), world.Namespaces),
+		fill(core.PersistentVolumes().Informer(), world.PersistentVolumes),
+		fill(core.PersistentVolumeClaims().Informer(), world.PersistentVolumeClaims),
+		fill(storage.StorageClasses().Informer(), world.StorageClasses),
+		fill(storage.CSINodes().Informer(), world.CSINodes),
+		fill(storage.CSIDrivers().Informer(), world.CSIDrivers),
+		fill(storage.CSIStorageCapacities().Informer(), world.CSIStorageCapacities),
+		fill(storage.VolumeAttachments().Informer(), world.VolumeAttachments))
+}
+
+func fill[T any](informer toolscache.SharedIndexInformer, objects []T) error {
+	for _, object := range pointers(objects) {
+		if err := informer.GetIndexer().Add(object); err != nil {
+			return err
 		}
 	}
-	return runtime.NewFramework(ctx, plugins.NewInTreeRegistry(), profile,
-		runtime.WithClientSet(client), runtime.WithInformerFactory(factory), runtime.WithSnapshotSharedLister(snapshot))
+	return nil
 }
 
 // As schedulePod does it: a refusal before the filters is every node's, and so is one of all nodes
