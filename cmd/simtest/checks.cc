@@ -23,7 +23,7 @@ const std::vector<std::string>& InvariantNames() {
       "liveness", "misplaced",  "move",   "overcommit", "parts",     "policy", "preempt",
       "process",  "purchase",   "queues", "rate",       "recount",   "reload", "retry",
       "share",    "simulation", "spin",   "stale",      "stop",      "storm",  "terminate",
-      "told",     "verdict",    "view",   "writers"};
+      "told",     "verdict",    "view",   "volumes",    "writers"};
   return *kNames;
 }
 
@@ -43,6 +43,9 @@ Checks::Checks(const sim::EventQueue* time, absl::Time start, ApiServer* server,
           [this](const std::string& invariant, const std::string& text) { Fail(invariant, text); }),
       devices_(
           time, server, truth,
+          [this](const std::string& invariant, const std::string& text) { Fail(invariant, text); }),
+      volumes_(
+          server, truth,
           [this](const std::string& invariant, const std::string& text) { Fail(invariant, text); }),
       held_since_(start) {
   server->Listen([this](const ApiServer::Commit& commit) { OnCommit(commit); });
@@ -129,11 +132,12 @@ bool Checks::CanBeBought(const Workload& workload) const {
   return gpus <= caps_.gpus && count <= caps_.nodes && price <= caps_.micro_usd_per_hour;
 }
 
-// A webhook keeps one of its pods from being bound, or a claim of it from being allocated.
+// A webhook keeps one of its pods from being bound, or a claim of it from being allocated or bound.
 bool Checks::IsRefused(const Workload& workload) const {
   const std::set<std::string>& refused = server_->refused_bindings();
   return std::any_of(workload.waiting.begin(), workload.waiting.end(), [&](const PodRow* row) {
-    return refused.contains(row->facts.name) || devices_.IsRefused(row->facts);
+    return refused.contains(row->facts.name) || devices_.IsRefused(row->facts) ||
+           volumes_.IsRefused(row->facts);
   });
 }
 
@@ -234,10 +238,13 @@ void Checks::EverySecond() {
 
 void Checks::NoteBindings(const core::View& view) {
   std::map<std::string, absl::Time> current;
+  // Until its volumes are there, a binding is not written.
+  const std::set<std::string> awaiting = volumes_.AwaitingSince(time_->now());
   for (const core::RunningRow& row : view.running) {
     if (row.status != "Binding") continue;
     const auto since = binding_since_.find(row.pod);
-    current[row.pod] = since == binding_since_.end() ? time_->now() : since->second;
+    const bool begins = since == binding_since_.end() || awaiting.contains(row.pod);
+    current[row.pod] = begins ? time_->now() : since->second;
   }
   binding_since_ = std::move(current);
 }

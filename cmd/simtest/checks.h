@@ -15,6 +15,10 @@
 //                  changed within kKnown
 //     claims       no pod is bound before all of its claims are allocated on the node and reserved
 //                  for the pod; no claim is deallocated under a pod that is bound
+//     volumes      no pod is bound before all of its claims are, nor to a node that one of its
+//                  volumes does not suit, or that has as many volumes attached as it may; a claim
+//                  of mode ReadWriteOncePod has one pod that is bound; no volume is given to two
+//                  claims, no claim two volumes, none another node than the one selected for it
 //     limit        a binding takes no queue on its chain over its limit for longer than kOverLimit
 //                  (evictions may be on their way), unless what decides about it changed lately
 //     writers      only the holder of the Lease writes
@@ -107,6 +111,7 @@
 #include "absl/time/time.h"
 #include "cmd/simtest/device_checks.h"
 #include "cmd/simtest/machine_checks.h"
+#include "cmd/simtest/volume_checks.h"
 #include "core/decision_loop.h"
 #include "sim/event_queue.h"
 #include "sim/world/api_server.h"
@@ -280,6 +285,7 @@ class Checks {
   std::optional<Failure> failure_;
   MachineChecks machines_;
   DeviceChecks devices_;
+  VolumeChecks volumes_;
 
   std::string holder_;
   absl::Time held_since_, writers_excused_until_ = absl::InfinitePast();

@@ -24,6 +24,8 @@
 #include "sim/world/objects.h"
 #include "sim/world/tenants.h"
 #include "sim/world/truth.h"
+#include "sim/world/volume_controller.h"
+#include "sim/world/volume_provisioner.h"
 
 namespace fairlead::simtest {
 namespace {
@@ -57,7 +59,10 @@ class Simulation {
         cloud_(&time_, &server_, plan.seed + 4),
         driver_(&time_, &server_, plan.seed + 6),
         claims_(&time_, &server_, plan.seed + 7),
-        tenants_({&time_, &server_, &kubelets_, &controllers_, &foreign_, &cloud_, &driver_}),
+        volumes_(&time_, &server_, plan.seed + 8),
+        provisioner_(&time_, &server_, plan.seed + 9),
+        tenants_({&time_, &server_, &kubelets_, &controllers_, &foreign_, &cloud_, &driver_,
+                  &provisioner_}),
         checks_(&time_, start_, &server_, &truth_, &cloud_,
                 Caps{plan.hook, kGpuCap, plan.max_usd_per_hour * kMicroPerUsd, plan.max_nodes,
                      absl::Seconds(30), plan.paced ? kOverLimitPaced : kOverLimit,
@@ -202,6 +207,18 @@ class Simulation {
         return absl::StrCat(claim.allocated ? " allocated on " : "", claim.node, ": ",
                             absl::StrJoin(claim.devices, ","), " for ",
                             absl::StrJoin(claim.reserved, ","), claim.deleting ? " deleting" : "");
+      }
+      case ResourceType::kPersistentVolumeClaims: {
+        const world::VolumeClaimFacts claim = world::ReadVolumeClaim(object);
+        return absl::StrCat(" class=", claim.ask.storage_class, " volume=", claim.volume,
+                            claim.bound ? " bound" : "", claim.lost ? " lost" : "",
+                            claim.deleting ? " deleting" : "", " node=", claim.selected_node);
+      }
+      case ResourceType::kPersistentVolumes: {
+        const world::VolumeFacts volume = world::ReadVolume(object);
+        return absl::StrCat(" class=", volume.has.storage_class, " ", volume.phase,
+                            " claim=", volume.claim_ns, "/", volume.claim_name, " ",
+                            volume.claim_uid, volume.deleting ? " deleting" : "");
       }
       case ResourceType::kQueues:
         return absl::StrCat(" ", object.contains("spec") ? object["spec"].dump() : "");
@@ -408,6 +425,7 @@ class Simulation {
     cloud_.BeHonest();
     foreign_.SetLag(absl::Milliseconds(20));
     kubelets_.StickUntil(time_.now());
+    provisioner_.BeHonest();
     dooms_ = {};
     for (const auto& replica : replicas_) {
       replica->CrashAt({}, nullptr);
@@ -471,6 +489,8 @@ class Simulation {
   world::Cloud cloud_;
   world::DeviceDriver driver_;
   world::ClaimController claims_;
+  world::VolumeController volumes_;
+  world::VolumeProvisioner provisioner_;
   world::Tenants tenants_;
   Checks checks_;
   StableHash hash_;

@@ -57,6 +57,7 @@ bool Checks::IsUseSettled(const Workload& workload) const {
 
 void Checks::CheckVerdicts() {
   const absl::Time settled = time_->now() - absl::Seconds(30);
+  const std::set<std::string> placed = volumes_.AwaitingSince(settled);
   for (const auto& [key, row] : truth_->pods()) {
     const sim::world::PodFacts& pod = row.facts;
     if (!pod.ours || pod.terminal || pod.terminating) continue;
@@ -67,7 +68,7 @@ void Checks::CheckVerdicts() {
                                      pod.condition.empty() ? pod.verdict : pod.condition));
       }
     } else if (std::max(row.created, TouchedAt(key)) < settled && pod.condition.empty() &&
-               !pod.gated) {
+               !pod.gated && !placed.contains(key)) {
       Fail("condition",
            absl::StrCat("pod ", key, " waits and has no condition PodScheduled=False"));
     }
@@ -113,10 +114,11 @@ void Checks::CheckGroupsTold() {
   for (const sim::world::Workload& workload : truth_->Waiting()) {
     if (workload.group == nullptr || !workload.group->facts.verdict_code.empty()) continue;
     // A pod whose share of a GPU waits for its device is placed, and has no verdict.
+    // So is one whose volumes are being made.
     const bool silent =
         std::all_of(workload.waiting.begin(), workload.waiting.end(),
                     [](const PodRow* row) { return row->facts.gated || row->facts.shares_gpu; });
-    if (silent) continue;
+    if (silent || truth_->AwaitsVolumes(workload, now - kTold)) continue;
     const auto known = untold_since_.find(workload.key);
     const absl::Time since = known == untold_since_.end() ? now : known->second;
     untold[workload.key] = since;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "cmd/simtest/checks.h"
+#include "kube/write/executor.h"
 #include "scheduler/model/api_names.h"
 #include "sim/world/api_json.h"
 
@@ -140,6 +141,7 @@ void Checks::OnWrite(const ApiServer::Commit& commit) {
   }
   CheckBlind(commit);
   if (commit.type == ResourceType::kResourceClaims) devices_.OnClaim(commit, KnownSince());
+  volumes_.OnWrite(commit, KnownSince());
   if (commit.type == ResourceType::kPodGroups && commit.before != nullptr &&
       commit.after != nullptr) {
     CheckPassing(*commit.before, *commit.after);
@@ -289,7 +291,10 @@ void Checks::CheckPassing(const Json& before, const Json& after) {
     return verdict;
   };
   const Json now = lasting(after);
-  if (time_->now() <= std::max(refused_until_, unanswered_until_) + kKnown) return;
+  // A write that waits behind refused ones may be given up unsent, and so may the one after it:
+  // what they would have said is said again.
+  const absl::Duration given_up = 2 * kube::kQueuedFor;
+  if (time_->now() <= std::max(refused_until_, unanswered_until_) + kKnown + given_up) return;
   if (before == after || now.is_null() || now != lasting(before)) return;
   if (before["status"]["schedulability"] == after["status"]["schedulability"]) return;
   Fail("storm", absl::StrCat("the verdict of group ", TextAt(after, {"metadata", "name"}),
@@ -332,6 +337,7 @@ void Checks::OnBinding(const PodRow& row) {
   CheckPlacement(row);
   CheckShare(row);
   devices_.OnBinding(row);
+  volumes_.OnBinding(row, KnownSince());
   for (const std::string& name : truth_->Chain(row.queue)) {
     if (!OverLimitText(name, row.facts.requests).empty()) {
       over_limit_.try_emplace(name, OverLimit{time_->now(), row.facts.key(), row.facts.requests});

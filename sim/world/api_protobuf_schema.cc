@@ -140,12 +140,52 @@ constexpr FieldSchema kHostPathFields[] = {{"path", 1, kString}, {"type", 2, kSt
 constexpr MessageSchema kHostPath = Schema(kHostPathFields);
 constexpr FieldSchema kEmptyDirFields[] = {{"medium", 1, kString}, {"sizeLimit", 2, kQuantity}};
 constexpr MessageSchema kEmptyDir = Schema(kEmptyDirFields);
+constexpr FieldSchema kGceDiskFields[] = {
+    {"pdName", 1, kString}, {"fsType", 2, kString}, {"partition", 3, kInt}, {"readOnly", 4, kBool}};
+constexpr MessageSchema kGceDisk = Schema(kGceDiskFields);
+constexpr FieldSchema kAwsDiskFields[] = {{"volumeID", 1, kString},
+                                          {"fsType", 2, kString},
+                                          {"partition", 3, kInt},
+                                          {"readOnly", 4, kBool}};
+constexpr MessageSchema kAwsDisk = Schema(kAwsDiskFields);
+constexpr FieldSchema kIscsiFields[] = {
+    {"targetPortal", 1, kString}, {"iqn", 2, kString},    {"lun", 3, kInt},
+    {"fsType", 5, kString},       {"readOnly", 6, kBool}, {"portals", 7, kString, kList}};
+constexpr MessageSchema kIscsi = Schema(kIscsiFields);
+constexpr FieldSchema kRbdFields[] = {{"monitors", 1, kString, kList},
+                                      {"image", 2, kString},
+                                      {"fsType", 3, kString},
+                                      {"pool", 4, kString},
+                                      {"user", 5, kString},
+                                      {"keyring", 6, kString},
+                                      {"secretRef", 7, kMessage, kOne, &kLocalReference},
+                                      {"readOnly", 8, kBool}};
+constexpr MessageSchema kRbd = Schema(kRbdFields);
+// The spec of a claim that is made for the pod alone: as far as the world's pods have it.
+constexpr FieldSchema kTemplateResourcesFields[] = {{"limits", 1, kQuantity, kMap},
+                                                    {"requests", 2, kQuantity, kMap}};
+constexpr MessageSchema kTemplateResources = Schema(kTemplateResourcesFields);
+constexpr FieldSchema kTemplateSpecFields[] = {
+    {"accessModes", 1, kString, kList},
+    {"resources", 2, kMessage, kOne, &kTemplateResources},
+    {"storageClassName", 5, kString},
+    {"volumeMode", 6, kString}};
+constexpr MessageSchema kTemplateSpec = Schema(kTemplateSpecFields);
+constexpr FieldSchema kTemplateFields[] = {{"spec", 2, kMessage, kOne, &kTemplateSpec}};
+constexpr MessageSchema kTemplate = Schema(kTemplateFields);
+constexpr FieldSchema kEphemeralFields[] = {{"volumeClaimTemplate", 1, kMessage, kOne, &kTemplate}};
+constexpr MessageSchema kEphemeral = Schema(kEphemeralFields);
 constexpr FieldSchema kVolumeSourceFields[] = {
     {"hostPath", 1, kMessage, kOne, &kHostPath},
     {"emptyDir", 2, kMessage, kOne, &kEmptyDir},
+    {"gcePersistentDisk", 3, kMessage, kOne, &kGceDisk},
+    {"awsElasticBlockStore", 4, kMessage, kOne, &kAwsDisk},
+    {"iscsi", 8, kMessage, kOne, &kIscsi},
     {"persistentVolumeClaim", 10, kMessage, kOne, &kClaimSource},
+    {"rbd", 11, kMessage, kOne, &kRbd},
     {"configMap", 19, kMessage, kOne, &kMapSource},
-    {"projected", 26, kMessage, kOne, &kProjected}};
+    {"projected", 26, kMessage, kOne, &kProjected},
+    {"ephemeral", 29, kMessage, kOne, &kEphemeral}};
 constexpr MessageSchema kVolumeSource = Schema(kVolumeSourceFields);
 constexpr FieldSchema kVolumeFields[] = {{"name", 1, kString},
                                          {"", 2, kInlined, kOne, &kVolumeSource}};

@@ -27,7 +27,7 @@ constexpr FieldRule kRequestStatus[] = {
     {"phase", false, "Pending|Launched|Registered|Ready|Draining|Failed|Gone"},
     {"nodeName"},
     {"message"},
-    {"failure", false, "|Stockout|Quota|Auth|Config|Timeout|Other"},
+    {"failure", false, "|Stockout|Quota|Auth|Config|Timeout|Other|Unhelpful"},
     {"launchedAt", false, "time"},
     {"registeredAt", false, "time"},
     {"readyAt", false, "time"},

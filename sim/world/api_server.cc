@@ -237,10 +237,11 @@ kube::HttpResponse ApiServer::Handle(const kube::HttpRequest& request, absl::str
   const std::optional<ApiRequest> target = ParseRequest(request);
   if (!target.has_value() || target->QueryIsTrue("watch")) return impl_->Unimplemented(request);
   if (hurry_) hurry_(request);
-  const bool refused = target->subresource == "binding"
-                           ? refused_bindings_.contains(target->name)
-                           : target->row->type == ResourceType::kResourceClaims &&
-                                 target->subresource == "status" && RefusesClaim(target->name);
+  const bool of_claim =
+      (target->row->type == ResourceType::kResourceClaims && target->subresource == "status") ||
+      (target->row->type == ResourceType::kPersistentVolumeClaims && request.method == "PATCH");
+  const bool refused = target->subresource == "binding" ? refused_bindings_.contains(target->name)
+                                                        : of_claim && RefusesClaim(target->name);
   if (refused) {
     return ErrorResponse(GenericError(403, "admission webhook \"policy\" denied the request"),
                          target->protobuf);

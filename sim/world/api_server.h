@@ -112,7 +112,8 @@ class ApiServer {
   // A webhook of the cluster answers 403 to bindings of pods of this name.
   void RefuseBinding(const std::string& pod) { refused_bindings_.insert(pod); }
   [[nodiscard]] const std::set<std::string>& refused_bindings() const { return refused_bindings_; }
-  // The same for what clients write to the status of claims whose names begin with this.
+  // The same for what clients write to the status of ResourceClaims, and to
+  // PersistentVolumeClaims, whose names begin with this.
   void RefuseClaims(const std::string& prefix) { refused_claims_.insert(prefix); }
   [[nodiscard]] bool RefusesClaim(absl::string_view name) const;
   [[nodiscard]] bool RefusesAnyClaim() const { return !refused_claims_.empty(); }

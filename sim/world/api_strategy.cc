@@ -20,6 +20,12 @@ bool HasGeneration(const ResourceRow& row) {
     case ResourceType::kLeases:
     case ResourceType::kEvents:
     case ResourceType::kResourceClaims:
+    case ResourceType::kPersistentVolumeClaims:
+    case ResourceType::kPersistentVolumes:
+    case ResourceType::kStorageClasses:
+    case ResourceType::kCsiNodes:
+    case ResourceType::kCsiStorageCapacities:
+    case ResourceType::kVolumeAttachments:
       return false;
     default:
       return true;

@@ -38,7 +38,8 @@ void Controllers::AddJob(const Operation& operation) {
   job.fields = operation;
   job.ns = operation.Text("ns");
   job.wanted = operation.Number("pods", 1);
-  job.deployment = operation.Text("kind") == "deployment";
+  job.stateful = operation.Text("kind") == "stateful";
+  job.deployment = job.stateful || operation.Text("kind") == "deployment";
   const std::string grouping = operation.Text("grouping");
   job.late_group = grouping == "late";
   if (grouping == "own") {
@@ -138,12 +139,24 @@ void Controllers::Reconcile(const std::string& name) {
     wanted = static_cast<int64_t>(live.size()) + 1;
     Wake(name, gap);
   }
-  for (auto i = static_cast<int64_t>(live.size()); i < wanted; ++i) CreatePod(name, job);
+  if (job.stateful) {
+    FillNumbers(name, job);
+  } else {
+    for (auto i = static_cast<int64_t>(live.size()); i < wanted; ++i) CreatePod(name, job);
+  }
   for (auto i = static_cast<int64_t>(live.size()); i > wanted; --i) {
     server_->Remove(ResourceType::kPods, job.ns, live[static_cast<size_t>(i - 1)], kActor)
         .IgnoreError();
   }
   if (job.min_available >= 0) UpdateBudget(name, job);
+}
+
+void Controllers::FillNumbers(const std::string& name, Job& job) {
+  for (int64_t number = 0; number < job.wanted; ++number) {
+    if (job.pods.contains(absl::StrCat(name, "-", number))) continue;
+    job.next_number = number;
+    CreatePod(name, job);
+  }
 }
 
 // The sub-group that has the fewest pods.
@@ -171,12 +184,13 @@ void Controllers::CreatePod(const std::string& name, Job& job) {
   if (parts > 0) {
     object["metadata"]["labels"]["kai.scheduler/subgroup-name"] = SmallestPart(job, parts);
   }
-  object["metadata"]["ownerReferences"] =
-      Json::array({{{"apiVersion", "batch/v1"},
-                    {"kind", job.deployment ? "ReplicaSet" : "Job"},
-                    {"name", name},
-                    {"uid", absl::StrCat("owner-", name)},
-                    {"controller", true}}});
+  object["metadata"]["ownerReferences"] = Json::array({{{"apiVersion", "batch/v1"},
+                                                        {"kind", job.stateful     ? "StatefulSet"
+                                                                 : job.deployment ? "ReplicaSet"
+                                                                                  : "Job"},
+                                                        {"name", name},
+                                                        {"uid", absl::StrCat("owner-", name)},
+                                                        {"controller", true}}});
   ++created_;
   server_->Create(ResourceType::kPods, std::move(object), kActor).IgnoreError();
 }

@@ -3,7 +3,8 @@
 // and the controller of PodDisruptionBudgets.
 //
 // A job wants `pods` successes; a deployment wants `pods` pods that live. What failed or went is
-// created again under the next number. A job that is done is removed with its group after a while.
+// created again under the next number; of a stateful one under its own, once it is gone. A job that
+// is done is removed with its group after a while.
 //
 // Ownership: borrows time and server. Thread-safety: none, one thread.
 #pragma once
@@ -26,7 +27,8 @@ class Controllers {
   Controllers(EventQueue* time, ApiServer* server, uint64_t seed);
 
   // `operation`: fields of MakePod and MakeGroup, and
-  //   pods   how many, one after the other where there is a gap_ms; kind: job | deployment
+  //   pods   how many, one after the other where there is a gap_ms; kind: job | deployment |
+  //          stateful (a deployment)
   //   grouping: none | own (the group first) | late (the pod-grouper, `late_ms` after each pod)
   void AddJob(const Operation& operation);
   void DeleteJob(const std::string& job);
@@ -44,7 +46,7 @@ class Controllers {
     Operation fields;
     std::string ns;
     int64_t wanted = 0, succeeded = 0, next_number = 0;
-    bool deployment = false, late_group = false, scheduled = false;
+    bool deployment = false, stateful = false, late_group = false, scheduled = false;
     std::set<std::string> pods;  // names
     int64_t min_available = -1;
   };
@@ -52,6 +54,8 @@ class Controllers {
   void Wake(const std::string& name, absl::Duration delay);
   void Reconcile(const std::string& name);
   void CreatePod(const std::string& name, Job& job);
+  // The pods that are missing, each under its own number.
+  void FillNumbers(const std::string& name, Job& job);
   [[nodiscard]] std::string SmallestPart(const Job& job, int64_t parts) const;
   void Group(const std::string& job, const std::string& pod);
   void UpdateBudget(const std::string& name, const Job& job);

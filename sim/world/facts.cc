@@ -143,15 +143,6 @@ int64_t ReadAmount(const Json& value, bool milli) {
 
 namespace {
 
-// In these worlds there are no PersistentVolumeClaims.
-bool LacksClaim(const Json* spec) {
-  const Json* volumes = At(spec, "volumes");
-  if (volumes == nullptr) return false;
-  return std::any_of(volumes->begin(), volumes->end(), [](const Json& volume) {
-    return At(&volume, "persistentVolumeClaim") != nullptr;
-  });
-}
-
 // No namespace of the world has the label that such a pod asks to be near to.
 bool IsNearNoNamespace(const Json* affinity) {
   const Json* terms =
@@ -196,14 +187,15 @@ PodFacts ReadPod(const Json& pod) {
   out.stays = StaysOnItsNode(metadata);
   const Json* selector = At(spec, "nodeSelector");
   out.impossible = At(selector, "no-such-label") != nullptr || AsksForTheUnknown(spec);
-  out.hopeless = LacksClaim(spec) || IsNearNoNamespace(At(spec, "affinity"));
+  const bool has_volumes = HasItems(At(spec, "volumes"));
+  out.hopeless = (has_volumes && LacksVolumeClaim(pod)) || IsNearNoNamespace(At(spec, "affinity"));
   out.placement = ReadPlacement(pod);
   out.ordinary = (out.placement == nullptr || !out.placement->unknown) && !out.impossible &&
-                 !HasItems(At(spec, "volumes")) && !out.shares_gpu && !out.gated &&
-                 out.requests.cpu >= 0 && out.requests.memory >= 0 && out.requests.gpu >= 0 &&
-                 out.requests.gpu % 1000 == 0;
+                 !out.hopeless && !out.shares_gpu && !out.gated && out.requests.cpu >= 0 &&
+                 out.requests.memory >= 0 && out.requests.gpu >= 0 && out.requests.gpu % 1000 == 0;
   out.claims = ReadPodClaims(pod);
-  out.plain = out.ordinary && out.placement == nullptr && out.claims.empty();
+  if (has_volumes) out.volumes = ReadPodVolumes(pod);
+  out.plain = out.ordinary && out.placement == nullptr && out.claims.empty() && out.volumes.empty();
   std::string priority_class = Text(At(labels, "priorityClassName"));
   if (priority_class.empty()) priority_class = Text(At(spec, "priorityClassName"));
   out.priority_class = priority_class;

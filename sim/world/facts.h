@@ -16,6 +16,7 @@
 #include "sim/world/device_facts.h"
 #include "sim/world/json.h"
 #include "sim/world/placement_facts.h"
+#include "sim/world/volume_facts.h"
 
 namespace fairlead::sim::world {
 
@@ -52,8 +53,8 @@ struct PodFacts {
   bool impossible = false;  // no node of these worlds can ever take it
   // The same, and other pods or claims are the reason: a node more would not change it.
   bool hopeless = false;
-  // Nothing but amounts, `claims`, and what `placement` knows, decides where it fits. `plain`:
-  // amounts alone.
+  // Nothing but amounts, `claims`, `volumes`, and what `placement` knows, decides where it fits.
+  // `plain`: amounts alone.
   bool ordinary = false, plain = false;
   std::string app;                             // label
   std::shared_ptr<const Placement> placement;  // null: every node
@@ -61,6 +62,7 @@ struct PodFacts {
   int64_t share = 0;                    // of a GPU, in thousandths
   std::vector<std::string> gpu_groups;  // GPUs that it shares
   std::vector<PodClaim> claims;         // spec.resourceClaims
+  std::vector<PodVolume> volumes;       // spec.volumes that are claims
   std::string priority_class;
   int64_t task_priority = 0;
   bool has_task_priority = false;

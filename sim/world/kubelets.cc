@@ -9,6 +9,7 @@
 #include "sim/world/api_json.h"
 #include "sim/world/claim_controller.h"
 #include "sim/world/objects.h"
+#include "sim/world/volume_controller.h"
 
 namespace fairlead::sim::world {
 namespace {
@@ -116,8 +117,9 @@ void Kubelets::Admit(const Key& key) {
   if (pod.terminal || pod.terminating) return;
   const Json* node = server_->Find(ResourceType::kNodes, "", pod.node);
   if (node == nullptr) return;
-  // Its kubelet does not answer, or cannot prepare the pod's devices.
-  if (!ReadNode(*node).ready || !MissingClaim(*server_, *object).empty()) {
+  // Its kubelet does not answer, or cannot prepare the pod's devices or volumes.
+  if (!ReadNode(*node).ready || !MissingClaim(*server_, *object).empty() ||
+      (!pod.volumes.empty() && !MissingVolume(*server_, *object).empty())) {
     time_->After(absl::Seconds(2), [this, key] { Admit(key); });
     return;
   }

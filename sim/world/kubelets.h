@@ -2,10 +2,11 @@
 //
 // A bound pod is admitted after a moment: it fits beside what that kubelet has admitted, or it is
 // refused (phase Failed, reason OutOfcpu and so on), as a real one does. A pod whose claims are not
-// allocated on its node and reserved for it is not started until they are. An admitted pod runs;
-// after annotation sim/run-seconds it succeeds. A pod that is deleted ends within its grace period;
-// a pod whose node has gone is collected. A finished pod is removed after a while. A pod is ready
-// as soon as it runs, and not while its probe fails (FailProbes()).
+// allocated on its node and reserved for it is not started until they are, nor one whose volumes
+// are not bound, or not usable on its node. An admitted pod runs; after annotation sim/run-seconds
+// it succeeds. A pod that is deleted ends within its grace period; a pod whose node has gone is
+// collected. A finished pod is removed after a while. A pod is ready as soon as it runs, and not
+// while its probe fails (FailProbes()).
 //
 // Ownership: borrows time and server. Thread-safety: none, one thread. Determinism: delays are
 // drawn from the seed in the order of commits.

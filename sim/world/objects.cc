@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "sim/world/device_objects.h"
+#include "sim/world/volume_objects.h"
 
 namespace fairlead::sim::world {
 namespace {
@@ -208,6 +209,7 @@ Json MakePod(const Operation& fields, const std::string& name) {
   AddOddity(pod, fields.Text("odd"));
   AddPlacement(pod, fields);
   AddClaims(pod, fields, name);
+  AddVolumes(pod, fields, name);
   if (!fields.Text("node").empty()) pod["spec"]["nodeName"] = fields.Text("node");
   return pod;
 }

@@ -19,7 +19,7 @@ namespace fairlead::sim::world {
 //           cpu_text memory_text: as they are written
 //           app select (KEY:VALUE) zones (by commas) near apart (values of app) topology (a key)
 //           spread (a key)
-//           claim and what belongs to it: device_objects.h
+//           claim and what belongs to it: device_objects.h; volume: volume_objects.h
 //           `odd`: selector | namespace-affinity | volume | gated; `run`: seconds till it succeeds
 Json MakeNode(const Operation& fields);
 Json MakeQueue(const Operation& fields);

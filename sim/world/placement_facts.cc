@@ -28,26 +28,6 @@ void ReadPodTerms(const Json* affinity, const char* kind, std::vector<PodTerm>& 
   }
 }
 
-void ReadNodeTerms(const Json* affinity, Placement& out) {
-  const Json* const required =
-      At(At(affinity, "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution");
-  const Json* const terms = At(required, "nodeSelectorTerms");
-  if (terms == nullptr) return;
-  for (const Json& term : *terms) {
-    std::vector<NodeExpression>& all = out.node_terms.emplace_back();
-    if (HasItems(At(&term, "matchFields"))) out.unknown = true;
-    const Json* const expressions = At(&term, "matchExpressions");
-    if (expressions == nullptr) continue;
-    for (const Json& expression : *expressions) {
-      NodeExpression one{Text(At(&expression, "key")), Text(At(&expression, "operator")), {}};
-      if (const Json* const values = At(&expression, "values")) {
-        for (const Json& value : *values) one.values.push_back(Text(&value));
-      }
-      all.push_back(std::move(one));
-    }
-  }
-}
-
 bool Holds(const NodeExpression& expression, const Labels& node) {
   const auto found = node.find(expression.key);
   const bool has = found != node.end();
@@ -59,6 +39,34 @@ bool Holds(const NodeExpression& expression, const Labels& node) {
 }
 
 }  // namespace
+
+std::vector<std::vector<NodeExpression>> ReadNodeSelector(const Json* selector, bool& unknown) {
+  std::vector<std::vector<NodeExpression>> out;
+  const Json* const terms = At(selector, "nodeSelectorTerms");
+  if (terms == nullptr) return out;
+  for (const Json& term : *terms) {
+    std::vector<NodeExpression>& all = out.emplace_back();
+    if (HasItems(At(&term, "matchFields"))) unknown = true;
+    const Json* const expressions = At(&term, "matchExpressions");
+    if (expressions == nullptr) continue;
+    for (const Json& expression : *expressions) {
+      NodeExpression one{Text(At(&expression, "key")), Text(At(&expression, "operator")), {}};
+      if (const Json* const values = At(&expression, "values")) {
+        for (const Json& value : *values) one.values.push_back(Text(&value));
+      }
+      all.push_back(std::move(one));
+    }
+  }
+  return out;
+}
+
+bool AnyTermMatches(const std::vector<std::vector<NodeExpression>>& terms, const Labels& node) {
+  return std::any_of(terms.begin(), terms.end(), [&](const std::vector<NodeExpression>& term) {
+    return !term.empty() &&
+           std::all_of(term.begin(), term.end(),
+                       [&](const NodeExpression& expression) { return Holds(expression, node); });
+  });
+}
 
 std::shared_ptr<const Placement> ReadPlacement(const Json& pod) {
   const Json* const spec = At(&pod, "spec");
@@ -74,7 +82,9 @@ std::shared_ptr<const Placement> ReadPlacement(const Json& pod) {
     out->text += selector->dump();
   }
   if (affinity != nullptr) {
-    ReadNodeTerms(affinity, *out);
+    out->node_terms = ReadNodeSelector(
+        At(At(affinity, "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution"),
+        out->unknown);
     ReadPodTerms(affinity, "podAffinity", out->near, out->unknown);
     ReadPodTerms(affinity, "podAntiAffinity", out->apart, out->unknown);
     out->text += affinity->dump();
@@ -97,14 +107,7 @@ bool NodeMatches(const Placement& placement, const Labels& node) {
     const auto found = node.find(key);
     if (found == node.end() || found->second != value) return false;
   }
-  if (placement.node_terms.empty()) return true;
-  return std::any_of(placement.node_terms.begin(), placement.node_terms.end(),
-                     [&](const std::vector<NodeExpression>& term) {
-                       return !term.empty() && std::all_of(term.begin(), term.end(),
-                                                           [&](const NodeExpression& expression) {
-                                                             return Holds(expression, node);
-                                                           });
-                     });
+  return placement.node_terms.empty() || AnyTermMatches(placement.node_terms, node);
 }
 
 }  // namespace fairlead::sim::world

@@ -46,6 +46,11 @@ struct Placement {
   }
 };
 
+// The terms of a core.v1.NodeSelector. `unknown` is set if they select by fields.
+std::vector<std::vector<NodeExpression>> ReadNodeSelector(const Json* selector, bool& unknown);
+// One of the terms matches; an empty one does not.
+bool AnyTermMatches(const std::vector<std::vector<NodeExpression>>& terms, const Labels& node);
+
 // Null: the pod may run on every node.
 std::shared_ptr<const Placement> ReadPlacement(const Json& pod);
 // Of the node alone: selector and node affinity.

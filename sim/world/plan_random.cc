@@ -12,12 +12,14 @@
 #include "sim/world/plan_devices.h"
 #include "sim/world/plan_draft.h"
 #include "sim/world/plan_faults.h"
+#include "sim/world/plan_volumes.h"
 
 namespace fairlead::sim::world {
 namespace {
 
 constexpr int64_t kMicroPerUsd = 1'000'000;
-constexpr char kDevices[] = "devices";  // a family that is drawn apart from all others
+// Families that are drawn apart from all others.
+constexpr char kDevices[] = "devices", kVolumes[] = "volumes";
 // The others are told all the time, by corners.
 constexpr size_t kLiesByChance = 10;
 // With more families than these, what happens is left to chance.
@@ -39,16 +41,17 @@ class Generator : PlanTenants {
         process_families_.insert(family);
         continue;
       }
-      if (LaterFamilies().contains(family) || family == kDevices) continue;
+      if (LaterFamilies().contains(family) || family == kDevices || family == kVolumes) continue;
       (CornerFamilies().contains(family) ? corners : by_chance).push_back(family);
     }
     if (seed % 8 == 0) return;
-    DrawDevices(seed, families);
+    devices_ = DrawApart(kDevices, families, DrawsDevices(seed));
+    volumes_ = DrawApart(kVolumes, families, DrawsVolumes(seed));
     DrawLater(seed, families);
     for (const std::string& family : by_chance) {
       if (OneIn(3)) families_.insert(family);
     }
-    // Devices do not count: what else there is stays the same with them.
+    // Devices and volumes do not count: what else there is stays the same with them.
     if (families_.empty() && later_.empty() && !by_chance.empty()) {
       families_.insert(by_chance[random_.Below(by_chance.size())]);
     }
@@ -84,6 +87,7 @@ class Generator : PlanTenants {
     if (has_corners_) AddCorners(plan_.seed, families_, plan_);
     AddProcessFaults(plan_.seed, process_families_, plan_);
     if (devices_) AddDevices(plan_.seed, has_corners_, plan_);
+    if (volumes_) AddVolumeWork(plan_.seed, has_corners_, plan_);
     std::stable_sort(plan_.operations.begin(), plan_.operations.end(),
                      [](const Operation& a, const Operation& b) { return a.at_ms < b.at_ms; });
   }
@@ -105,9 +109,9 @@ class Generator : PlanTenants {
     }
   }
 
-  void DrawDevices(uint64_t seed, const std::vector<std::string>& families) {
-    if (std::find(families.begin(), families.end(), kDevices) == families.end()) return;
-    devices_ = families.size() <= kFewFamilies || DrawsDevices(seed);
+  static bool DrawApart(const char* family, const std::vector<std::string>& families, bool drawn) {
+    if (std::find(families.begin(), families.end(), family) == families.end()) return false;
+    return drawn || families.size() <= kFewFamilies;
   }
 
   void Foreign() {
@@ -333,17 +337,17 @@ class Generator : PlanTenants {
   }
 
   std::set<std::string, std::less<>> later_;
-  bool devices_ = false;
+  bool devices_ = false, volumes_ = false;
 };
 
 }  // namespace
 
 const std::vector<std::string>& FaultFamilies() {
   static const auto* const kFamilies = new std::vector<std::string>{
-      "answers", "bonds",   "budgets", "classes", "clock",   "cloud",   "crash",
-      "demand",  "devices", "foreign", "groups",  "hostile", "kubelet", "half-open",
-      "labels",  "lease",   "names",   "network", "nodes",   "odd",     "points",
-      "queues",  "reload",  "search",  "shares",  "stop",    "tenants", "watch"};
+      "answers", "bonds",   "budgets", "classes", "clock",   "cloud",     "crash",  "demand",
+      "devices", "foreign", "groups",  "hostile", "kubelet", "half-open", "labels", "lease",
+      "names",   "network", "nodes",   "odd",     "points",  "queues",    "reload", "search",
+      "shares",  "stop",    "tenants", "volumes", "watch"};
   return *kFamilies;
 }
 

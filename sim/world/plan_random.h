@@ -16,6 +16,7 @@
 //   bonds     pods that must be near others, apart, or spread
 //   classes   PriorityClasses that come, go and change
 //   devices   plan_devices.h; one world in four if many families are named
+//   volumes   plan_volumes.h; one world in five if many families are named
 //
 // Thread-safety: pure functions. Determinism: same seed and families, same plan.
 #pragma once

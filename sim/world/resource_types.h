@@ -20,13 +20,20 @@ enum class ResourceType : uint8_t {
   kResourceClaims,
   kResourceSlices,
   kDeviceClasses,
+  kPersistentVolumeClaims,
+  kPersistentVolumes,
+  kStorageClasses,
+  kCsiNodes,
+  kCsiDrivers,
+  kCsiStorageCapacities,
+  kVolumeAttachments,
   kQueues,
   kPodGroups,
   kTopologies,
   kNodeRequests,
   kNodePools,
 };
-inline constexpr size_t kResourceTypes = 16;
+inline constexpr size_t kResourceTypes = 23;
 
 struct ResourceRow {
   ResourceType type;

@@ -15,16 +15,53 @@ constexpr char kActor[] = "tenant";
 }  // namespace
 
 const std::vector<std::string>& TenantVerbs() {
-  static const auto* const kVerbs = new std::vector<std::string>{
-      "node",           "shrink-node",  "cordon-node",         "taint-node",  "kill-node",
-      "node-ready",     "job",          "delete-job",          "scale-job",   "budget",
-      "queue",          "change-queue", "delete-queue",        "group",       "change-group",
-      "delete-group",   "label-pods",   "annotate-pods",       "delete-pods", "pod",
-      "mirror-pod",     "cloud",        "lose-machine",        "heartbeats",  "stuck-kubelet",
-      "foreign-lag",    "foreign-race", "old-machine",         "static-pods", "delete-request",
-      "refuse-binding", "unready",      "node-gpus",           "label-node",  "class",
-      "delete-class",   "device-class", "delete-device-class", "devices",     "delete-claims",
-      "refuse-claims"};
+  static const auto* const kVerbs = new std::vector<std::string>{"node",
+                                                                 "shrink-node",
+                                                                 "cordon-node",
+                                                                 "taint-node",
+                                                                 "kill-node",
+                                                                 "node-ready",
+                                                                 "job",
+                                                                 "delete-job",
+                                                                 "scale-job",
+                                                                 "budget",
+                                                                 "queue",
+                                                                 "change-queue",
+                                                                 "delete-queue",
+                                                                 "group",
+                                                                 "change-group",
+                                                                 "delete-group",
+                                                                 "label-pods",
+                                                                 "annotate-pods",
+                                                                 "delete-pods",
+                                                                 "pod",
+                                                                 "mirror-pod",
+                                                                 "cloud",
+                                                                 "lose-machine",
+                                                                 "heartbeats",
+                                                                 "stuck-kubelet",
+                                                                 "foreign-lag",
+                                                                 "foreign-race",
+                                                                 "old-machine",
+                                                                 "static-pods",
+                                                                 "delete-request",
+                                                                 "refuse-binding",
+                                                                 "unready",
+                                                                 "node-gpus",
+                                                                 "label-node",
+                                                                 "class",
+                                                                 "delete-class",
+                                                                 "device-class",
+                                                                 "delete-device-class",
+                                                                 "devices",
+                                                                 "delete-claims",
+                                                                 "refuse-claims",
+                                                                 "storage-class",
+                                                                 "volume",
+                                                                 "csi-node",
+                                                                 "delete-volume-claims",
+                                                                 "delete-volumes",
+                                                                 "provisioner"};
   return *kVerbs;
 }
 
@@ -34,7 +71,7 @@ absl::Time Tenants::Until(const Operation& operation) const {
 
 bool Tenants::Do(const Operation& operation) {
   return DoWorkload(operation) || DoPods(operation) || DoPolicy(operation) || DoNode(operation) ||
-         DoMachines(operation) || DoDevices(operation);
+         DoMachines(operation) || DoDevices(operation) || DoVolumes(operation);
 }
 
 bool Tenants::DoWorkload(const Operation& operation) {

@@ -15,7 +15,13 @@
 //   device-class, delete-device-class
 //   devices                                                  node count models: from now on
 //   delete-claims                                            of the job's pods that wait
-//   refuse-claims                                            prefix of their names, for ever
+//   refuse-claims                                            prefix of their names, for ever; also
+//                                                            of PersistentVolumeClaims
+//   storage-class, volume, csi-node                          volume_objects.h; csi-node changes one
+//   delete-volume-claims                                     of the job's pods
+//   delete-volumes                                           of these claims; force: 1
+//   provisioner                                              how (slow | silent | refuses) for_ms
+//                                                            refuse_one_in
 //   heartbeats, unready, foreign-lag, foreign-race
 //   stuck-kubelet                                            of all nodes, or for pods of one job
 //
@@ -33,6 +39,7 @@
 #include "sim/world/foreign_scheduler.h"
 #include "sim/world/kubelets.h"
 #include "sim/world/plan.h"
+#include "sim/world/volume_provisioner.h"
 
 namespace fairlead::sim::world {
 
@@ -49,6 +56,7 @@ class Tenants {
     ForeignScheduler* foreign;
     Cloud* cloud;
     DeviceDriver* driver;
+    VolumeProvisioner* provisioner;
   };
   explicit Tenants(const Parts& parts) : parts_(parts) {}
 
@@ -63,6 +71,8 @@ class Tenants {
   bool DoMachines(const Operation& operation);
   bool DoDevices(const Operation& operation);  // tenant_devices.cc
   void DeleteClaims(const Operation& operation);
+  bool DoVolumes(const Operation& operation);  // tenant_volumes.cc
+  void DeleteVolumes(const Operation& operation);
   void DeleteRequest(int64_t pick, bool force);
   std::vector<std::pair<std::string, std::string>> PodsOf(const Operation& operation) const;
   absl::Time Until(const Operation& operation) const;

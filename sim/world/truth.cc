@@ -17,7 +17,7 @@ int64_t Workload::needed() const {
 }
 
 Truth::Truth(const EventQueue* time, ApiServer* server)
-    : time_(time), server_(server), devices_(time) {
+    : time_(time), server_(server), devices_(time), volumes_(time) {
   server->Listen([this](const ApiServer::Commit& commit) {
     switch (commit.type) {
       case ResourceType::kPods:
@@ -31,7 +31,8 @@ Truth::Truth(const EventQueue* time, ApiServer* server)
       case ResourceType::kPriorityClasses:
         return OnClass(commit);
       default:
-        return devices_.OnCommit(commit);
+        devices_.OnCommit(commit);
+        return volumes_.OnCommit(commit);
     }
   });
 }
@@ -354,7 +355,7 @@ bool AreAlike(const PodFacts& a, const PodFacts& b) {
     return pod.placement == nullptr ? std::string() : pod.placement->text;
   };
   return a.requests == b.requests && a.app == b.app && text(a) == text(b) &&
-         a.claims.empty() == b.claims.empty();
+         a.claims.empty() == b.claims.empty() && a.volumes.empty() == b.volumes.empty();
 }
 
 }  // namespace
@@ -443,7 +444,7 @@ bool Truth::Entitled(const Workload& workload) const {
     // Pods that are not alike: which of them are needed is the product's choice.
     if (!AreAlike(row->facts, workload.waiting.front()->facts)) return false;
   }
-  if (!KnowsClaims(workload)) return false;
+  if (!KnowsClaims(workload) || !KnowsVolumes(workload)) return false;
   for (int64_t i = 0; i < needed; ++i) more += workload.waiting.front()->facts.requests;
   if (!OverLimit(workload.queue, more).empty()) return false;
   return workload.preemptible || OverQuota(workload.queue, more).empty();
@@ -453,7 +454,8 @@ bool Truth::FitsNow(const Workload& workload) const {
   const Amounts each = workload.waiting.front()->facts.requests;
   const PodFacts& first = workload.waiting.front()->facts;
   // A claim that pods share keeps them together on one node.
-  const bool together = !first.claims.empty() && !first.claims[0].generated;
+  const bool together =
+      (!first.claims.empty() && !first.claims[0].generated) || SharesUnboundVolume(workload);
   int64_t left = workload.needed();
   for (const auto& [name, row] : nodes_) {
     const NodeFacts& node = row.facts;
@@ -461,7 +463,8 @@ bool Truth::FitsNow(const Workload& workload) const {
     if (!MayRunOn(*workload.waiting.front(), row)) continue;
     Load load = LoadOf(name, [](const PodRow&) { return true; });
     if (together) left = workload.needed();
-    const int64_t places = std::min(left, DevicePlaces(workload, name));
+    const int64_t places =
+        std::min({left, DevicePlaces(workload, name), VolumePlaces(workload, name)});
     for (int64_t placed = 0; placed < places && load.pods < node.pods; ++placed) {
       load.amounts += each;
       if (!load.amounts.FitsIn(node.allocatable)) break;
@@ -514,7 +517,9 @@ std::string Truth::PolicyCode(const Workload& workload) const {
   for (const PodRow* row : workload.waiting) {
     if (row->facts.gated)
       return workload.waiting.size() == 1 && workload.min_member <= 1 ? "Gated" : "";
-    if (!row->facts.ordinary || !row->facts.claims.empty()) return "";
+    if (!row->facts.ordinary || !row->facts.claims.empty() || !row->facts.volumes.empty()) {
+      return "";
+    }
   }
   if (workload.group != nullptr && workload.members < workload.min_member &&
       !workload.group->any_succeeded) {

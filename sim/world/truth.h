@@ -22,6 +22,7 @@
 #include "sim/world/api_server.h"
 #include "sim/world/facts.h"
 #include "sim/world/truth_devices.h"
+#include "sim/world/truth_volumes.h"
 
 namespace fairlead::sim::world {
 
@@ -158,6 +159,17 @@ class Truth {
   // Its pods that have claims have one each, which there is; these ask for the same.
   [[nodiscard]] bool KnowsClaims(const Workload& workload) const;
 
+  // ---- volumes (truth_volumes.cc)
+  [[nodiscard]] const TruthVolumes& volumes() const { return volumes_; }
+  // Where the claims of its pods lead is known, and the same for all of them.
+  [[nodiscard]] bool KnowsVolumes(const Workload& workload) const;
+  // Another pod of the namespace that is bound and names the claim; "" if there is none.
+  [[nodiscard]] std::string VolumeUser(const PodRow& pod, const std::string& claim) const;
+  // Keys of claims of pods that are bound to the node, whose volumes count against its limit.
+  [[nodiscard]] std::set<std::string> AttachedTo(const std::string& node) const;
+  // A pod of it may have been placed, and its volumes are awaited, or were since then.
+  [[nodiscard]] bool AwaitsVolumes(const Workload& workload, absl::Time since) const;
+
   // Numbers since the beginning.
   [[nodiscard]] int64_t pods_created() const { return pods_created_; }
   [[nodiscard]] int64_t pods_ended() const { return pods_ended_; }
@@ -173,6 +185,10 @@ class Truth {
   [[nodiscard]] const ClaimFacts* OnlyClaimOf(const PodFacts& pod) const;
   // For how many of the workload's pods the node has the devices.
   [[nodiscard]] int64_t DevicePlaces(const Workload& workload, const std::string& node) const;
+  // For how many of the workload's pods the node has the volumes, or may get them.
+  [[nodiscard]] int64_t VolumePlaces(const Workload& workload, const std::string& node) const;
+  // Until a claim is bound, all pods that name it go to one node.
+  [[nodiscard]] bool SharesUnboundVolume(const Workload& workload) const;
   [[nodiscard]] ClassRow ClassOf(const std::string& name) const;
   [[nodiscard]] int64_t CountIn(const std::string& ns, const std::string& app,
                                 const std::string& key, const std::string& domain,
@@ -189,6 +205,7 @@ class Truth {
   const EventQueue* time_;
   const ApiServer* server_;
   TruthDevices devices_;
+  TruthVolumes volumes_;
   std::map<std::string, PodRow> pods_;  // by "ns/name"
   std::map<std::string, NodeRow> nodes_;
   std::map<std::string, QueueRow> queues_;
