@@ -148,6 +148,16 @@ TEST_F(VolumesTest, AWriteOfUnknownOutcomeIsRepeatedAndARefusalOfItProvesNothing
   EXPECT_THAT(FailuresIn(Step(101)), ElementsAre("409"));
 }
 
+// A webhook refuses for ever: the pod does not hold its place until the time-out.
+TEST_F(VolumesTest, ARefusalThatIsNoConflictIsBelievedAfterAnUnknownOutcome) {
+  Begin();
+  StepResult step = AskForCloud();
+  AnswerThe<SelectVolumeNode>(step, absl::DeadlineExceededError("no answer"));
+  step = StepAt(Step(1).wake_at);
+  AnswerThe<SelectVolumeNode>(step, absl::PermissionDeniedError("403"));
+  EXPECT_THAT(FailuresIn(Step(20)), ElementsAre("403"));
+}
+
 TEST_F(VolumesTest, TheAnswerToAWriteOfAFormerDecisionDecidesNothing) {
   for (const absl::Status& answer :
        {absl::FailedPreconditionError("409"), absl::UnavailableError("lost"), absl::OkStatus()}) {

@@ -195,7 +195,9 @@ void VolumePlugin::Answered(const std::string& claim, const absl::Status& status
   if (at == entries_.end() || !at->second.write.in_flight()) return;
   Entry& entry = at->second;
   touched_.insert(claim);
-  const fairlead::Outcome outcome = entry.write.Answered(status, now, rules_);
+  WriteAttempts::Rules rules = rules_;
+  rules.believes_refusals = !absl::IsFailedPrecondition(status);
+  const fairlead::Outcome outcome = entry.write.Answered(status, now, rules);
   if (std::exchange(entry.outdated, false) || entry.shown) {
     entry.write.Settle();  // nothing depends on it: the watch has decided, or the next decision
   } else if (outcome == fairlead::Outcome::kRefused) {
@@ -235,11 +237,33 @@ BindingPlugin::Progress VolumePlugin::Advance(absl::Time now) {
   ServeTouched(now, out);
   const std::set<std::string> ready = ready_;
   for (const std::string& pod : ready) {
-    out.reserved.push_back(std::move(held_.at(pod).bind));
+    model::BindPod& bind = held_.at(pod).bind;
+    if (const std::string why = WhyNotBound(bind); !why.empty()) {
+      Fail(pod, why);
+      continue;
+    }
+    out.reserved.push_back(std::move(bind));
     Drop(pod);
   }
   out.failed = std::exchange(failed_, {});
   return out;
+}
+
+// Claims that were bound may have changed while the pod waited for another one.
+std::string VolumePlugin::WhyNotBound(const model::BindPod& bind) const {
+  const state::PodId pod = state_.FindPod(bind.ns, bind.name);
+  if (pod == state::kNoId) return "";
+  for (const state::VolumeClaimId id : state_.VolumeClaimsOf(pod)) {
+    const state::VolumeClaimRow& row = state_.volumes().claim(id);
+    if (!row.exists || row.object.lost || !row.object.IsBound()) {
+      return absl::StrCat(ClaimText(row.key), " is not bound any more");
+    }
+    const state::VolumeRow* volume = state_.volumes().FindVolume(row.object.volume_name);
+    if (volume == nullptr || !Suits(volume->object, bind.node)) {
+      return absl::StrCat(VolumeText(row.object.volume_name), " does not suit node ", bind.node);
+    }
+  }
+  return "";
 }
 
 void VolumePlugin::ExpireHeld(absl::Time now) {

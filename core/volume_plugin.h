@@ -15,8 +15,11 @@
 //   reason a later version without it ends a doubt: that attempt was not done, and never will be.
 // - A refusal, an effect that is taken away, a claim or volume that is gone, and a volume that the
 //   node cannot use fail all pods of the claim. They are decided again.
-// - After an unknown outcome the write is repeated after a pause that doubles. A write that was not
-//   sent (Cancelled), or neither done nor judged (Aborted), is repeated, too.
+// - After an unknown outcome the write is repeated after a pause that doubles. A refusal is
+// believed
+//   then, unless it is a conflict, of which the first attempt may be the reason: if the write was
+//   done, the objects say so. A write that was not sent (Cancelled), or neither done nor judged
+//   (Aborted), is repeated, too.
 // - What was written for a pod with a failed binding is not taken back.
 //
 // Ownership: borrows the state. Thread-safety: the owner's thread. Complexity: a call of Advance
@@ -108,6 +111,8 @@ class VolumePlugin final : public BindingPlugin {
   void ServeOpen(const state::VolumeClaimRow& row, Entry& entry, absl::Time now, Progress& out);
   void Write(const state::VolumeClaimRow& row, const model::PersistentVolume* volume, Entry& entry,
              absl::Time now, Progress& out) const;
+  // Why the pod must not be bound although it has waited for all of its claims; empty: it may.
+  [[nodiscard]] std::string WhyNotBound(const model::BindPod& bind) const;
   void ExpireHeld(absl::Time now);
 
   const state::ClusterState& state_;

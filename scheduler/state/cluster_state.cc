@@ -199,8 +199,9 @@ void ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t posit
     if (HoldsNode(status) && (!HoldsNode(former) || node != former_node)) TakeDevices(id);
   }
   if (!pod_volumes_.empty() && pod_volumes_.contains(id)) {
-    if (HoldsNode(former) && (!HoldsNode(status) || node != former_node)) ReleaseVolumes(id);
-    if (status == PodStatus::kBinding && node != former_node) DecideVolumes(id);
+    if (former_node != kNoId && node != former_node) ReleaseVolumes(id);
+    const bool decides = status == PodStatus::kBinding || status == PodStatus::kPipelined;
+    if (decides && node != former_node) DecideVolumes(id);
   }
 
   Tell(change);

@@ -300,8 +300,8 @@ void ClusterState::ReleaseVolumes(PodId pod) {
     const VolumeClaimRow& row = volumes_.claim(id);
     if (row.decided.node.empty()) continue;
     const bool needed = std::any_of(row.users.begin(), row.users.end(), [&](PodId user) {
-      return user != pod && HoldsNode(pods_[user].status) &&
-             nodes_[pods_[user].node].name() == row.decided.node;
+      const NodeId node = pods_[user].node;
+      return user != pod && node != kNoId && nodes_[node].name() == row.decided.node;
     });
     if (!needed) Decide(id, {});
   }
@@ -327,9 +327,18 @@ void ClusterState::RestoreVolumes(PodId pod, const VolumeDecisions& decisions) {
 
 Change ClusterState::TakeEffect(const Volumes::Effect& effect) {
   Change change;
+  bool behind = false;
   for (const VolumeClaimId id : effect.claims) {
     if (RefreshUsers(id)) change.workloads = change.capacity = true;
+    const std::vector<PodId>& users = volumes_.claim(id).users;
+    behind |= std::any_of(users.begin(), users.end(),
+                          [this](PodId pod) { return pod_volumes_.find(pod)->second.behind; });
     volumes_.DropIfUnused(id);
+  }
+  // The class of a decision stays, and the answers for it may be others: those that are remembered
+  // are found out again.
+  if (behind) {
+    for (const auto& [name, id] : nodes_by_name_) TouchNode(id);
   }
   for (const std::string& volume : effect.volumes) {
     TouchNodesOf(volume);
@@ -399,7 +408,7 @@ std::string ClusterState::CheckVolumes() const {
       }
       const bool decided_for_some =
           std::any_of(row.users.begin(), row.users.end(),
-                      [this](PodId user) { return HoldsNode(pods_[user].status); });
+                      [this](PodId user) { return pods_[user].node != kNoId; });
       if (!row.decided.node.empty() && !decided_for_some) {
         return absl::StrCat("volume claim ", row.key, " is decided for no pod");
       }

@@ -170,8 +170,9 @@ TEST_F(PodVolumesTest, ADecisionTakesVolumesAndGivesThemBack) {
   {
     Transaction txn(state_);
     txn.Pipeline(pod, node);
-    EXPECT_EQ(Decided("c"), VolumeDecision()) << "a promise takes none";
+    EXPECT_EQ(Decided("c"), (VolumeDecision{"n1", "v"})) << "what is promised is given to no other";
     txn.RollbackTo(0);
+    EXPECT_EQ(Decided("c"), VolumeDecision());
     txn.Allocate(pod, node);
     txn.Commit();
   }

@@ -2,9 +2,9 @@
 // what decisions have taken that no object shows yet.
 //
 // A claim that waits for its first consumer (Unbound) is *decided* from the moment that one of its
-// pods gets a node until it is bound: for that node, with a volume that matches it (a row of its
-// own: no other claim gets it) or one that is to be provisioned. What was decided goes when none of
-// its pods has a node any more, but not what was written to the API server meanwhile.
+// pods gets, or is promised, a node until it is bound: for it, with a volume that matches (one of
+// its own: no other claim gets it) or one that is to be provisioned. What was decided goes when no
+// pod of it has a node any more, but not what was written to the API server meanwhile.
 //
 // ClusterState makes the needs of pods' classes of these tables (pod_volumes.cc), so an answer of a
 // filter about volumes depends on the class, the node object, and the usage of the node alone.
