@@ -314,7 +314,8 @@ class Simulation {
       SetFaults(network, operation);
       // What was lost may have been done, for all that is known: its correction is sent.
       if (operation.Number("lose_request") > 0) checks_.Refuse(until);
-      if (operation.Number("lose_answer") > 0 || operation.Number("gateway_timeout") > 0) {
+      if (operation.Number("lose_answer") > 0 || operation.Number("gateway_timeout") > 0 ||
+          operation.Number("server_error") > 0) {
         checks_.LoseAnswers(until + kube::ExecutorOptions().request_timeout);
       }
       time_.At(until, [this, name = replica.name(), identity = replica.identity()] {
