@@ -165,9 +165,7 @@ void ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t posit
   if (move != nullptr) {
     move->change = change;
     move->from_groups = pod.gpu_groups;
-    move->from_devices = DevicesHeldBy(id);
-    if (!pod_volumes_.empty()) move->from_volumes = VolumeDecisionsOf(id);
-    if (!pod_zones_.empty()) move->from_zones = PickOfPod(id);
+    move->from_besides = BesidesOf(id);
   }
   GpuPick groups = GroupsAt(pod, node, wanted_groups);
   FAIRLEAD_CHECK((node != kNoId && classes_[pod.pod_class].SharesGpu()) == !groups.empty(),
@@ -217,12 +215,23 @@ void ClusterState::MovePod(PodId id, PodStatus status, NodeId node, size_t posit
   if (IsAllocated(status) && !stays) TellCharged(pod);
 }
 
+std::shared_ptr<const ClusterState::HeldBesides> ClusterState::BesidesOf(PodId pod) const {
+  const bool none = (pod_claims_.empty() || !pod_claims_.contains(pod)) &&
+                    (pod_volumes_.empty() || !pod_volumes_.contains(pod)) &&
+                    (pod_zones_.empty() || !pod_zones_.contains(pod));
+  if (none) return nullptr;
+  return std::make_shared<const HeldBesides>(HeldBesides{
+      .devices = DevicesHeldBy(pod), .zones = PickOfPod(pod), .volumes = VolumeDecisionsOf(pod)});
+}
+
 void ClusterState::ReverseMove(const PodMove& move) {
   const StateChange& change = move.change;
   MovePod(change.pod, change.from_status, change.from_node, move.from_position, &move.from_groups);
-  RestoreDevices(change.pod, move.from_devices);
-  RestoreVolumes(change.pod, move.from_volumes);
-  if (change.from_node != kNoId && !pod_zones_.empty()) RestoreZones(change.pod, move.from_zones);
+  static const HeldBesides* const kNothing = new HeldBesides();
+  const HeldBesides& had = move.from_besides != nullptr ? *move.from_besides : *kNothing;
+  RestoreDevices(change.pod, had.devices);
+  RestoreVolumes(change.pod, had.volumes);
+  if (change.from_node != kNoId && !pod_zones_.empty()) RestoreZones(change.pod, had.zones);
 }
 
 }  // namespace fairlead::state

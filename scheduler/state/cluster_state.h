@@ -327,14 +327,18 @@ class ClusterState {
     std::vector<std::vector<std::string>> devices, last;  // by claim
   };
   using VolumeDecisions = std::vector<VolumeDecision>;  // by claim of the pod
+  // What few pods have: kept apart, so that the log of the others stays small.
+  struct HeldBesides {
+    HeldDevices devices;
+    ZonePick zones;
+    VolumeDecisions volumes;
+  };
   // An entry of the log about a pod, with what it takes to reverse it exactly.
   struct PodMove {
     StateChange change;
     size_t from_position = kAtEnd;  // in the list of `from_node`; kAtEnd: it stays or had none
     GpuPick from_groups;
-    HeldDevices from_devices;
-    ZonePick from_zones;
-    VolumeDecisions from_volumes;
+    std::shared_ptr<const HeldBesides> from_besides;  // null: nothing
   };
   // Moves a pod to (status, node), updates every derived number of the rows, and tells the entries.
   // `node` is kNoId if the status holds none. `position` is its place in the node's list.
@@ -342,6 +346,8 @@ class ClusterState {
   // node. `move` may be null; it is filled if not.
   void MovePod(PodId id, PodStatus status, NodeId node, size_t position = kAtEnd,
                const GpuPick* wanted_groups = nullptr, PodMove* move = nullptr);
+  // Null: the pod has no claims, no volumes and no NUMA nodes.
+  [[nodiscard]] std::shared_ptr<const HeldBesides> BesidesOf(PodId pod) const;
   // The pod is where the move found it. Moves are reversed in the reverse order.
   void ReverseMove(const PodMove& move);
   // Its GPU groups on the node; a reservation pod has one of its own.
