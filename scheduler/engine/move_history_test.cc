@@ -147,6 +147,17 @@ TEST_F(MoveHistoryTest, AStartInTheFarFutureProtectsNothing) {
   EXPECT_THAT(c_.Evicted(), ElementsAre("consolidation:a>n1"));
 }
 
+// A clock that was ahead has written one of them.
+TEST_F(MoveHistoryTest, AStartInTheFarFutureProtectsOtherPodsNoLess) {
+  c_.Group(PreemptibleGroup("moved", "q", 2, 2));
+  c_.Pod(Started(Member("a", "moved"), "n2", 1'000'000));
+  c_.Pod(Started(Member("b", "moved"), "n2", 100));
+  c_.Run(101);
+  EXPECT_THAT(c_.Evicted(), IsEmpty());
+  c_.Run(161);
+  EXPECT_THAT(c_.Evicted(), ElementsAre("consolidation:a>n1", "consolidation:b>n1"));
+}
+
 TEST_F(MoveHistoryTest, ReclaimDoesNotWait) {
   c_.Queue("q", 4);
   c_.Queue("other", 4);

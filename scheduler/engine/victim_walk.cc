@@ -30,8 +30,12 @@ bool LeafVictims::IsRefused(const std::vector<state::PodId>& pods) {
 bool LeafVictims::IsTooYoung(const state::Workload& workload, absl::Time start,
                              const std::vector<state::PodId>& pods) {
   if (filter_.moves == nullptr) return false;
-  for (const state::PodId pod : pods) start = std::max(start, state_.pod(pod).started_at);
-  const absl::Time movable = filter_.moves->MovableAt(workload, start, filter_.now);
+  // Each start by itself: one that is unknown says nothing about the others.
+  absl::Time movable = filter_.moves->MovableAt(workload, start, filter_.now);
+  for (const state::PodId pod : pods) {
+    movable = std::max(movable,
+                       filter_.moves->MovableAt(workload, state_.pod(pod).started_at, filter_.now));
+  }
   if (movable <= filter_.now) return false;
   first_movable_ = std::min(first_movable_, movable);
   return true;
