@@ -3,6 +3,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/cord.h"
@@ -243,7 +244,26 @@ Handler By(Read read, Filled& filled) {
 struct Seen {
   bool scheduler = false, fairlead = false, names = false, election = false;
   std::vector<std::string> profile_names;
+  framework::ProfileBases bases;
 };
+
+// {scheduler name: Fairlead | Upstream}
+absl::Status ReadBases(const dom::element& value, const std::string& path,
+                       framework::ProfileBases& bases) {
+  dom::object object;
+  if (value.get(object) != simdjson::SUCCESS) return Bad(path, "must be an object");
+  for (const auto& [key, entry] : object) {
+    const std::string at = absl::StrCat(path, ".", ToAbsl(key));
+    std::string_view text;
+    if (entry.get(text) != simdjson::SUCCESS || (text != "Fairlead" && text != "Upstream")) {
+      return Bad(at, "must be Fairlead or Upstream");
+    }
+    const auto base =
+        text == "Fairlead" ? framework::ProfileBase::kFairlead : framework::ProfileBase::kUpstream;
+    if (!bases.emplace(std::string(key), base).second) return Bad(at, "is given twice");
+  }
+  return absl::OkStatus();
+}
 
 absl::Status ReadFairlead(const dom::element& root, Configuration& configuration, Seen& seen) {
   if (std::exchange(seen.fairlead, true)) {
@@ -261,6 +281,7 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
           seen.names = true;
           return ReadNames(value, path, options.state.scheduler_names);
         }},
+       {"defaultPlugins", By(ReadBases, seen.bases)},
        {"defaultQueue", Text(&options.state.default_queue)},
        {"builtinDefaultQueue", Flag(&options.builtin_default_queue)},
        {"usage",
@@ -301,15 +322,6 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
   return CheckReadyTimeout(configuration);
 }
 
-bool SamePlugins(const framework::Profile& a, const framework::Profile& b) {
-  return std::equal(a.plugins.begin(), a.plugins.end(), b.plugins.begin(), b.plugins.end(),
-                    [](const framework::ProfilePlugin& x, const framework::ProfilePlugin& y) {
-                      return x.name == y.name && x.weight == y.weight &&
-                             x.args_json == y.args_json && x.filter == y.filter &&
-                             x.score == y.score;
-                    });
-}
-
 // Reads it as if the field were in the document itself, so that errors have equal paths.
 absl::Status ReadElectionJson(const std::string& json, Configuration& configuration, Seen& seen) {
   if (json.empty()) return absl::OkStatus();
@@ -331,17 +343,12 @@ absl::Status ReadScheduler(const std::string& json, Configuration& configuration
   framework::Registry registry;
   FAIRLEAD_RETURN_IF_ERROR(plugins::RegisterAll(registry));
   FAIRLEAD_ASSIGN_OR_RETURN(framework::SchedulerConfiguration read,
-                            framework::ReadSchedulerConfiguration(json, registry));
-  for (size_t i = 1; i < read.profiles.size(); ++i) {
-    if (SamePlugins(read.profiles[0], read.profiles[i])) continue;
-    return absl::UnimplementedError(
-        absl::StrCat("profiles[", i,
-                     "]: all profiles must have the same plugins: one decision is made for the "
-                     "pods of all scheduler names"));
-  }
+                            framework::ReadSchedulerConfiguration(json, registry, seen.bases));
   // Plugin arguments are checked by the plugins.
-  if (const auto made = framework::Framework::Make(read.profiles[0], registry); !made.ok()) {
-    return Bad("profiles[0].pluginConfig", made.status().message());
+  for (size_t i = 0; i < read.profiles.size(); ++i) {
+    const auto made = framework::Framework::Make(read.profiles[i], registry);
+    if (made.ok()) continue;
+    return Bad(absl::StrCat("profiles[", i, "].pluginConfig"), made.status().message());
   }
   const bool explicit_profiles = json.find("\"profiles\"") != std::string::npos;
   if (explicit_profiles) {
@@ -349,7 +356,7 @@ absl::Status ReadScheduler(const std::string& json, Configuration& configuration
       seen.profile_names.push_back(profile.scheduler_name);
     }
   }
-  configuration.options.profile = std::move(read.profiles[0]);
+  configuration.options.profiles = std::move(read.profiles);
   FAIRLEAD_RETURN_IF_ERROR(ReadElectionJson(read.leader_election_json, configuration, seen));
   if (!read.client_connection_json.empty()) {
     read.ignored.push_back("clientConnection");
@@ -385,6 +392,15 @@ absl::Status ReadDocument(const std::string& json, Configuration& configuration,
   return Bad("kind", absl::StrCat("must be ", kSchedulerKind, " or ", kFairleadKind));
 }
 
+// Empty if it cannot be read.
+std::string KindOf(const std::string& json) {
+  dom::parser parser;
+  dom::element root;
+  std::string_view kind;
+  if (parser.parse(json).get(root) != simdjson::SUCCESS) return "";
+  return root["kind"].get(kind) == simdjson::SUCCESS ? std::string(kind) : "";
+}
+
 // The path at the start of a message, in the format of framework::ReadSchedulerConfiguration.
 std::string LeadingPath(absl::string_view message) {
   const std::vector<std::string> parts = absl::StrSplit(message, absl::MaxSplits(": ", 1));
@@ -414,7 +430,12 @@ absl::StatusOr<Configuration> ReadConfiguration(const std::vector<std::string>& 
   Configuration configuration;
   Seen seen;
   size_t scheduler_document = 0;
-  for (size_t i = 0; i < documents.size(); ++i) {
+  // What FairleadConfiguration says of profiles decides how they are read.
+  std::vector<size_t> order(documents.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_partition(order.begin(), order.end(),
+                        [&](size_t i) { return KindOf(documents[i]) != kSchedulerKind; });
+  for (const size_t i : order) {
     if (documents[i] == "null") continue;
     const bool had_scheduler = seen.scheduler;
     if (absl::Status read = ReadDocument(documents[i], configuration, seen); !read.ok()) {

@@ -7,6 +7,7 @@
 //   apiVersion: config.fairlead.dev/v1alpha1
 //   kind: FairleadConfiguration
 //   schedulerNames: [fairlead, kai-scheduler]
+//   defaultPlugins: {my-scheduler: Fairlead}   # or Upstream; what its profile starts from
 //   defaultQueue: default-queue
 //   builtinDefaultQueue: true        # it exists without an object
 //   actions: {reclaim: true, preempt: true}

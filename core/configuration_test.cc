@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 std::string Fairlead(absl::string_view fields) {
   return absl::StrCat(
@@ -203,7 +204,7 @@ TEST(ConfigurationTest, ErrorsNameDocumentAndPath) {
       {{Fairlead(""), Fairlead("")}, 1, "kind", "another"},
       {{Scheduler(""), Scheduler("")}, 1, "kind", "another"},
       {{Scheduler(R"("leaderElection":{})"), Fairlead(R"("leaderElection":{})")},
-       1,
+       0,
        "leaderElection",
        "too"},
       {{Scheduler(R"("leaderElection":{"retryPeriod":"x"})")},
@@ -239,12 +240,32 @@ TEST(ConfigurationTest, ProfilesGiveTheNamesUnlessFairleadDoes) {
   EXPECT_THAT(read->options.state.scheduler_names, ElementsAre("x", "y", "z"));
 }
 
-TEST(ConfigurationTest, ProfilesThatDifferAreRefusedAloud) {
-  absl::StatusOr<Configuration> read = ReadConfiguration({Scheduler(
-      R"("profiles":[{"schedulerName":"x"},{"schedulerName":"y","plugins":{"multiPoint":
-         {"disabled":[{"name":"NodePorts"}]}}}])")});
-  EXPECT_EQ(read.status().code(), absl::StatusCode::kUnimplemented) << read.status();
-  EXPECT_EQ(FieldPlaceOf(read.status())->path, "profiles[1]");
+TEST(ConfigurationTest, ProfilesMayDiffer) {
+  const std::string two = Scheduler(
+      R"("profiles":[{"schedulerName":"fairlead"},{"schedulerName":"y","plugins":{"multiPoint":
+         {"disabled":[{"name":"NodePorts"}]}}}])");
+  absl::StatusOr<Configuration> read = ReadConfiguration({two});
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->options.profiles.size(), 2u);
+  EXPECT_FALSE(read->options.profiles[0].idle_first);
+  EXPECT_TRUE(read->options.profiles[1].idle_first);
+  const state::StateOptions state = StateOptionsFor(read->options);
+  EXPECT_THAT(state.profiles, ElementsAre(Pair("fairlead", 0), Pair("y", 1)));
+  EXPECT_TRUE(state.keep_images);
+  EXPECT_TRUE(state.sum_scoring_requests);
+
+  // The other document comes first or last.
+  for (const bool first : {false, true}) {
+    std::vector<std::string> documents = {two, Fairlead(R"("defaultPlugins":{"y":"Fairlead"})")};
+    if (first) std::swap(documents[0], documents[1]);
+    read = ReadConfiguration(documents);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_FALSE(read->options.profiles[1].idle_first);
+    EXPECT_FALSE(StateOptionsFor(read->options).keep_images);
+    EXPECT_FALSE(StateOptionsFor(read->options).sum_scoring_requests);
+  }
+  read = ReadConfiguration({Fairlead(R"("defaultPlugins":{"y":"KAI"})")});
+  EXPECT_EQ(FieldPlaceOf(read.status())->path, "defaultPlugins.y");
 }
 
 TEST(ConfigurationTest, FieldsWithoutEffectAreWarnedOf) {

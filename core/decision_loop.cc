@@ -47,14 +47,14 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
   framework::Registry registry;
   FAIRLEAD_RETURN_IF_ERROR(plugins::RegisterAll(registry));
   FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<framework::Framework> framework,
-                            framework::Framework::Make(options.profile, registry));
+                            framework::Framework::MakeAll(options.profiles, registry));
   FAIRLEAD_ASSIGN_OR_RETURN(const absl::Duration bind_timeout,
-                            plugins::BindTimeoutOf(options.profile));
+                            plugins::BindTimeoutOf(options.profiles));
   if (options.engine.usage.has_value()) {
     FAIRLEAD_RETURN_IF_ERROR(queues::UsageWindow::Create(*options.engine.usage).status());
   }
   Options settings = options;
-  settings.state.align_to_numa_nodes = Reads(settings, model::Kind::kNodeResourceTopology);
+  settings.state = StateOptionsFor(options);
   if (settings.hook.provider.empty()) settings.hook.enabled = false;
   if (settings.hook.enabled) {
     FAIRLEAD_RETURN_IF_ERROR(hook::CheckProvider(settings.hook, "hook.provider"));

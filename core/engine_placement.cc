@@ -60,14 +60,12 @@ class EngineRehearsal final : public hook::Rehearsal {
   [[nodiscard]] std::pair<int, state::NodeId> Best(state::PodClassId wanted,
                                                    const std::vector<int>& nodes,
                                                    bool present) const {
-    std::pair<int, state::NodeId> best = {kPresent, state::kNoId};
-    int64_t best_score = 0;
+    std::vector<int> numbers;
+    std::vector<state::NodeId> ids;
     const auto look = [&](int number, state::NodeId id) {
       if (!what_if_->Fits(wanted, id, engine::Hypothesis::kPromised)) return;
-      const int64_t score = what_if_->ScoreOf(wanted, id);
-      if (best.second != state::kNoId && score <= best_score) return;
-      best = {number, id};
-      best_score = score;
+      numbers.push_back(number);
+      ids.push_back(id);
     };
     if (present) {
       for (const auto& [name, id] : state_.nodes_by_name()) {
@@ -75,7 +73,11 @@ class EngineRehearsal final : public hook::Rehearsal {
       }
     }
     for (const int node : nodes) look(node, IdOf(node));
-    return best;
+    if (ids.empty()) return {kPresent, state::kNoId};
+    const std::vector<int64_t> scores = what_if_->ScoresOf(wanted, ids);
+    const auto best =
+        static_cast<size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+    return {numbers[best], ids[best]};
   }
   [[nodiscard]] state::NodeId IdOf(int node) const { return nodes_[static_cast<size_t>(node)].id; }
 

@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 class NumaLoopTest : public DecisionLoopTest {
  protected:
   NumaLoopTest() {
-    options_.profile.plugins.push_back({"Numa"});
+    options_.profiles[0].plugins.push_back({"Numa"});
     options_.hook.enabled = false;
     Restart();
     SyncAll();

@@ -3,15 +3,46 @@
 #include <algorithm>
 
 #include "scheduler/model/api_names.h"
+#include "scheduler/plugins/image_locality.h"
+#include "scheduler/plugins/node_resources_fit.h"
 #include "scheduler/plugins/numa.h"
 
 namespace fairlead::core {
 
+namespace {
+
+// Whether a plugin of some profile is one that `is` says.
+template <typename Is>
+bool AnyPlugin(const Options& options, Is is) {
+  return std::any_of(options.profiles.begin(), options.profiles.end(),
+                     [&](const framework::Profile& profile) {
+                       return std::any_of(profile.plugins.begin(), profile.plugins.end(), is);
+                     });
+}
+
+bool Scores(const Options& options, absl::string_view plugin) {
+  return AnyPlugin(options, [plugin](const framework::ProfilePlugin& entry) {
+    return entry.name == plugin && entry.score && entry.weight > 0;
+  });
+}
+
+}  // namespace
+
 bool Reads(const Options& options, model::Kind kind) {
-  const std::vector<framework::ProfilePlugin>& plugins = options.profile.plugins;
   return kind != model::Kind::kNodeResourceTopology ||
-         std::any_of(plugins.begin(), plugins.end(),
-                     [](const auto& entry) { return entry.name == plugins::Numa::kName; });
+         AnyPlugin(options, [](const auto& entry) { return entry.name == plugins::Numa::kName; });
+}
+
+state::StateOptions StateOptionsFor(const Options& options) {
+  state::StateOptions state = options.state;
+  state.align_to_numa_nodes = Reads(options, model::Kind::kNodeResourceTopology);
+  state.keep_images = Scores(options, plugins::ImageLocality::kName);
+  state.sum_scoring_requests = Scores(options, plugins::NodeResourcesFit::kName);
+  state.profiles.clear();
+  for (size_t i = 0; i < options.profiles.size(); ++i) {
+    state.profiles.emplace(options.profiles[i].scheduler_name, static_cast<uint16_t>(i));
+  }
+  return state;
 }
 
 Options KwokOptions() {

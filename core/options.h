@@ -31,7 +31,9 @@ struct Options {
   GroupSettle group_settle;
   GangRefusalOptions gang_refusals;
   GpuSharingOptions gpu_sharing;  // `enabled` and `ns` are those of `state`
-  framework::Profile profile = framework::DefaultProfile();
+  // At least one. A pod is placed by the profile of its scheduler name; by the first one if there
+  // is none of that name.
+  std::vector<framework::Profile> profiles = {framework::DefaultProfile()};
   bool emit_events = true;
   // Writes of verdicts that may be unanswered at once (reconcile/status_updater.h);
   // model::kUnlimited: any number.
@@ -40,6 +42,10 @@ struct Options {
   // Pods that name no queue run without any Queue object (queues/default_queue.h).
   bool builtin_default_queue = true;
 };
+
+// What the state has to keep for these profiles, and which of them places whose pods: StateOptions
+// as they are to be used.
+state::StateOptions StateOptionsFor(const Options& options);
 
 // Whether decisions with these options read objects of the kind. Of the others they expect nothing.
 bool Reads(const Options& options, model::Kind kind);

@@ -197,7 +197,7 @@ TEST_F(VolumesTest, APodWaitsForItsVolumesNoLongerThanTheTimeOut) {
   for (const int64_t seconds : {0, 30}) {
     SCOPED_TRACE(seconds);
     if (seconds > 0) {
-      for (auto& plugin : options_.profile.plugins) {
+      for (auto& plugin : options_.profiles[0].plugins) {
         if (plugin.name == "VolumeBinding") {
           plugin.args_json = absl::StrCat(R"({"bindTimeoutSeconds":)", seconds, "}");
         }

@@ -44,12 +44,15 @@ hook:
   expectedBoot: 30s
 $8)";
 
+// Two profiles: pods of the one are placed by kube-scheduler's scores.
 constexpr char kSpread[] = R"(schedulerNames: [fairlead, kai-scheduler]
+defaultPlugins: {fairlead: Upstream}
 ---
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
 - schedulerName: fairlead
+- schedulerName: kai-scheduler
   pluginConfig:
   - name: NodePlacement
     args: {gpu: spread, cpu: spread}

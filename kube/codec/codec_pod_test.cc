@@ -1,4 +1,4 @@
-// What both pod decoders share: effective requests and KAI's GPU annotations.
+// What both decoders of pods and nodes share: effective requests, images and KAI's GPU annotations.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -60,8 +60,66 @@ TEST(EffectiveRequestsTest, Table) {
   };
   for (const Case& c : cases) {
     PodResources resources = c.resources;
-    EXPECT_EQ(EffectiveRequests(std::move(resources)), c.want) << c.name;
+    EXPECT_EQ(EffectiveRequests(std::move(resources)).requests, c.want) << c.name;
   }
+}
+
+TEST(EffectiveRequestsTest, ScoringTable) {
+  constexpr int64_t kMib = int64_t{1} << 20;
+  struct Case {
+    const char* name;
+    PodResources resources;
+    int64_t cpu_milli, memory_mib;
+    int64_t waiting_cpu_milli = -1, waiting_memory_mib = -1;  // -1: the same
+  };
+  const Case cases[] = {
+      {"no containers", Of({}), 0, 0},
+      {"a container that says nothing", Of({{}}), 100, 200},
+      {"each container by itself",
+       Of({{false, {{"cpu", 300}}, {}}, {false, {{"memory", 5 * kMib}}, {}}, {}}), 500, 405},
+      {"zero is said, and so is a limit", Of({{false, {{"cpu", 0}}, {{"memory", 7 * kMib}}}}), 0,
+       7},
+      {"init containers and sidecars, too", Of({{}}, {{true, {}, {}}, {false, {{"cpu", 350}}, {}}}),
+       450, 400},
+      {"a sidecar after the init container",
+       Of({{}}, {{false, {{"cpu", 350}}, {}}, {true, {}, {}}}), 350, 400},
+      {"overhead is added", Of({{}}, {}, {{"cpu", 10}, {"memory", kMib}}), 110, 201},
+      {"a pod-level request replaces, one resource at a time",
+       Of({{}, {}}, {}, {{"cpu", 5}}, {{"cpu", 50}}), 55, 400, 205, -1},
+      {"what some container says is all there is besides",
+       Of({{false, {{"memory", kMib}}, {}}, {}}, {}, {}, {{"cpu", 50}}), 50, 1, 200, 201},
+      {"so is overhead", Of({{}}, {}, {{"memory", kMib}}, {{"cpu", 50}}), 50, 1, 100, 201},
+      {"pod-level limits count as requests",
+       Of({{false, {{"memory", kMib}}, {}}, {}}, {}, {}, {}, {{"cpu", 50}}), 50, 1, 200, 201},
+      {"pod-level limits of something else", Of({{}, {}}, {}, {}, {}, {{"hugepages-2Mi", 4}}), 200,
+       400},
+      {"sums saturate", Of({{false, {{"cpu", INT64_MAX}}, {}}, {}}), INT64_MAX, 400},
+  };
+  for (const Case& c : cases) {
+    PodResources resources = c.resources;
+    const model::ScoringRequests scoring = EffectiveRequests(std::move(resources)).scoring;
+    EXPECT_EQ(scoring.cpu_milli, c.cpu_milli) << c.name;
+    EXPECT_EQ(scoring.memory_bytes, c.memory_mib * kMib) << c.name;
+    EXPECT_EQ(scoring.WaitingCpu(), c.waiting_cpu_milli < 0 ? c.cpu_milli : c.waiting_cpu_milli)
+        << c.name;
+    EXPECT_EQ(scoring.WaitingMemory(),
+              (c.waiting_memory_mib < 0 ? c.memory_mib : c.waiting_memory_mib) * kMib)
+        << c.name;
+  }
+}
+
+TEST(NormalizedImageTest, Table) {
+  const char* const cases[][2] = {
+      {"nginx", "nginx:latest"},
+      {"nginx:1", "nginx:1"},
+      {"r.io/nginx", "r.io/nginx:latest"},
+      {"r.io:5000/nginx", "r.io:5000/nginx:latest"},
+      {"r.io:5000/nginx:1", "r.io:5000/nginx:1"},
+      {"nginx@sha256:abc", "nginx@sha256:abc"},
+      {":", ":"},
+      {"/", "/:latest"},
+  };
+  for (const auto& [image, want] : cases) EXPECT_EQ(NormalizedImage(image), want);
 }
 
 struct GpuCase {
@@ -169,6 +227,17 @@ TEST(PodJsonTest, LegacyMig) {
   EXPECT_TRUE(odd.spec.legacy_mig.empty());
 }
 
+TEST(PodJsonTest, ImagesInUpstreamsOrder) {
+  const model::Pod pod = FromJson(
+      R"({"spec":{"volumes":[{"name":"v","image":{"reference":"data"}},{"name":"w","image":{}}],
+          "containers":[{"image":"a"},{},{"image":"b:1"},{"image":""}],
+          "initContainers":[{"image":"i"}]}})");
+  EXPECT_EQ(pod.invalid, "");
+  EXPECT_EQ(pod.images.names,
+            (std::vector<std::string>{"i:latest", "a:latest", "b:1", "data:latest"}));
+  EXPECT_EQ(pod.images.containers, 5);
+}
+
 TEST(PodJsonTest, NumbersAreQuantitiesToo) {
   const model::Pod pod = FromJson(
       R"({"spec":{"containers":[{"resources":{"requests":{"cpu":1.5,"memory":1e9,"nvidia.com/gpu":"2"}}}]}})");
@@ -206,9 +275,48 @@ TEST(PodJsonTest, WrongTypesAreProblemsOfThisPod) {
        "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution."
        "nodeSelectorTerms[0]"
        ".matchExpressions[0].operator: \"Is\" is none of In, NotIn, Exists, DoesNotExist, Gt, Lt"},
+      {R"({"spec":{"containers":[{"image":7}]}})",
+       "spec.containers[0].image: must be a string, not a number"},
+      {R"({"spec":{"volumes":[{"image":{"reference":[]}}]}})",
+       "spec.volumes[0].image.reference: must be a string, not a list"},
+      {R"({"spec":{"containers":[{"image":null}],"volumes":[{"image":null}]}})", ""},
       {R"({"spec":null,"status":{"phase":null},"metadata":{"labels":null}})", ""},
   };
   for (const Case& c : cases) EXPECT_EQ(FromJson(c.json).invalid, c.want) << c.json;
+}
+
+TEST(NodeJsonTest, Images) {
+  struct Case {
+    const char* images;
+    std::vector<model::NodeImage> want;
+    const char* invalid;
+  };
+  const Case cases[] = {
+      {"null", {}, ""},
+      {R"([{"names":["b:1","a@sha256:0"],"sizeBytes":7},{"names":null,"sizeBytes":5},{}])",
+       {{"a@sha256:0", 7}, {"b:1", 7}},
+       ""},
+      {R"([{"names":["b:1"],"sizeBytes":7},{"sizeBytes":8,"names":["b:1","a:1","a:1",""]}])",
+       {{"a:1", 8}, {"b:1", 7}},
+       ""},
+      {R"([{"names":["a:1",null]}])", {{"a:1", 0}}, ""},
+      {R"([{"names":[3,"a:1"],"sizeBytes":"7"}])",
+       {{"a:1", 0}},
+       "status.images[0].names[0]: must be a string, not a number; "
+       "status.images[0].sizeBytes: must be a number, not a string"},
+      {R"([7])", {}, "status.images[0]: must be an object, not a number"},
+      {R"([{"names":["a:1"],"sizeBytes":1e30}])",
+       {{"a:1", 0}},
+       "status.images[0].sizeBytes: \"1e30\" is not an integer of 64 bits"},
+  };
+  for (const Case& c : cases) {
+    const absl::StatusOr<Object> object = DecodeObject(
+        model::Kind::kNode, kJson, absl::StrCat(R"({"status":{"images":)", c.images, "}}"));
+    ASSERT_TRUE(object.ok()) << object.status();
+    const auto& node = std::get<model::Node>(*object);
+    EXPECT_TRUE(node.images == c.want) << c.images;
+    EXPECT_EQ(node.invalid, c.invalid);
+  }
 }
 
 TEST(PodJsonTest, MalformedMessages) {

@@ -59,10 +59,13 @@ void ReadContainer(JsonReader& reader, JsonValue value, const FieldPath& path, b
                    size_t index, PodDraft& draft) {
   auto& containers = init ? draft.resources.init_containers : draft.resources.containers;
   ContainerResources& container = containers.emplace_back();
+  absl::string_view image;
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = path.Field(key);
     if (key == "resources") {
       ReadResourceRequirements(reader, v, at, container.requests, container.limits);
+    } else if (key == "image") {
+      image = reader.Text(v, at);
     } else if (key == "ports") {
       reader.Items(v, at, [&](size_t i, JsonValue item) {
         PortDraft& port = draft.ports.emplace_back();
@@ -78,6 +81,8 @@ void ReadContainer(JsonReader& reader, JsonValue value, const FieldPath& path, b
       container.sidecar = init && reader.Text(v, at) == "Always";
     }
   });
+  if (image.empty()) return;
+  (init ? draft.images.init_containers : draft.images.containers).push_back(image);
 }
 
 // A disk that the pod names itself: its name in field `id_field`.
@@ -101,6 +106,14 @@ void ReadRbd(JsonReader& reader, JsonValue value, const FieldPath& path, PodDraf
     if (key == "readOnly") reader.Bool(v, at, rbd.read_only);
   });
   draft.pod.spec.inline_disks.push_back(ToDisk(std::move(rbd)));
+}
+
+void ReadImageVolume(JsonReader& reader, JsonValue value, const FieldPath& path, PodDraft& draft) {
+  absl::string_view image;
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    if (key == "reference") image = reader.Text(v, path.Field(key));
+  });
+  if (!image.empty()) draft.images.volumes.push_back(image);
 }
 
 // A source that is no disk is skipped.
@@ -135,6 +148,8 @@ void ReadVolume(JsonReader& reader, JsonValue value, const FieldPath& path, PodD
       });
     } else if (key == "ephemeral") {
       ephemeral = true;
+    } else if (key == "image") {
+      ReadImageVolume(reader, v, at, draft);
     } else if (key == "projected") {
       reader.Fields(v, at, [&](absl::string_view field, JsonValue sources) {
         if (field == "sources") {

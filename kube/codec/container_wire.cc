@@ -116,6 +116,16 @@ bool ReadClaimName(absl::string_view bytes, std::string& out) {
   return r.ok();
 }
 
+bool ReadImageVolume(absl::string_view bytes, PodDraft& draft) {
+  absl::string_view image;
+  WireReader r(bytes);
+  while (r.Next()) {
+    if (r.field() == 1) image = r.Bytes();
+  }
+  if (!image.empty()) draft.images.volumes.push_back(image);
+  return r.ok();
+}
+
 bool ReadVolumeSource(absl::string_view bytes, PodDraft& draft, bool& ephemeral) {
   using Kind = model::InlineDisk::Kind;
   WireReader r(bytes);
@@ -148,6 +158,9 @@ bool ReadVolumeSource(absl::string_view bytes, PodDraft& draft, bool& ephemeral)
       case 29:
         r.Bytes();  // only its presence counts
         ephemeral = true;
+        break;
+      case 30:
+        r.Check(ReadImageVolume(r.Bytes(), draft));
         break;
       default:
         break;
@@ -194,9 +207,13 @@ bool ReadContainer(absl::string_view bytes, bool init, const FieldPath& list, Po
   const size_t index = containers.size();
   ContainerResources& container = containers.emplace_back();
   const FieldPath path = list.Item(index);
+  absl::string_view image;
   WireReader r(bytes);
   while (r.Next()) {
     switch (r.field()) {
+      case 2:
+        image = r.Bytes();
+        break;
       case 6: {
         PortDraft& port = draft.ports.emplace_back();
         port.of_init_container = init;
@@ -220,6 +237,9 @@ bool ReadContainer(absl::string_view bytes, bool init, const FieldPath& list, Po
       default:
         break;
     }
+  }
+  if (!image.empty()) {
+    (init ? draft.images.init_containers : draft.images.containers).push_back(image);
   }
   return r.ok();
 }

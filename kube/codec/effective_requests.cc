@@ -9,10 +9,15 @@ namespace fairlead::kube {
 namespace {
 
 using model::ResourceList;
+using model::ScoringRequests;
 
-bool Has(const ResourceList& list, absl::string_view name) {
-  return std::any_of(list.begin(), list.end(), [&](const auto& e) { return e.first == name; });
+const int64_t* Find(const ResourceList& list, absl::string_view name) {
+  const auto found =
+      std::find_if(list.begin(), list.end(), [&](const auto& e) { return e.first == name; });
+  return found == list.end() ? nullptr : &found->second;
 }
+
+bool Has(const ResourceList& list, absl::string_view name) { return Find(list, name) != nullptr; }
 
 bool IsHugePages(absl::string_view name) { return absl::StartsWith(name, "hugepages-"); }
 
@@ -29,30 +34,56 @@ ResourceList TakeRequests(ContainerResources& container) {
   return requests;
 }
 
-ResourceList Aggregate(PodResources& resources) {
-  ResourceList running;
-  for (ContainerResources& container : resources.containers) {
-    ResourceList requests = TakeRequests(container);
-    if (running.empty()) {
-      running = std::move(requests);
-    } else {
-      model::AddAll(running, requests);
-    }
+int64_t RequestFor(const ContainerResources& container, absl::string_view name,
+                   int64_t unrequested) {
+  const int64_t* request = Find(container.requests, name);
+  if (request == nullptr) request = Find(container.limits, name);
+  return request == nullptr ? unrequested : *request;
+}
+
+ScoringRequests ScoringOf(const ContainerResources& container) {
+  return {RequestFor(container, model::kCpuName, kUnrequested.cpu_milli),
+          RequestFor(container, model::kMemoryName, kUnrequested.memory_bytes)};
+}
+
+// Two kinds of amounts are aggregated, by the same rules.
+void Add(ResourceList& to, ResourceList&& amounts) {
+  if (to.empty()) {
+    to = std::move(amounts);
+  } else {
+    model::AddAll(to, amounts);
   }
-  ResourceList sidecars;
-  ResourceList starting;
+}
+void Add(ResourceList& to, const ResourceList& amounts) { model::AddAll(to, amounts); }
+void Max(ResourceList& to, const ResourceList& amounts) { model::MaxAll(to, amounts); }
+void Add(ScoringRequests& to, const ScoringRequests& amounts) {
+  to.cpu_milli = model::SaturatingAdd(to.cpu_milli, amounts.cpu_milli);
+  to.memory_bytes = model::SaturatingAdd(to.memory_bytes, amounts.memory_bytes);
+}
+void Max(ScoringRequests& to, const ScoringRequests& amounts) {
+  to.cpu_milli = std::max(to.cpu_milli, amounts.cpu_milli);
+  to.memory_bytes = std::max(to.memory_bytes, amounts.memory_bytes);
+}
+
+// `of`: the amounts of one container.
+template <typename Amounts, typename Of>
+Amounts Aggregate(PodResources& resources, Of of) {
+  Amounts running{};
+  for (ContainerResources& container : resources.containers) Add(running, of(container));
+  Amounts sidecars{};
+  Amounts starting{};
   for (ContainerResources& container : resources.init_containers) {
-    ResourceList requests = TakeRequests(container);
+    Amounts requests = of(container);
     if (container.sidecar) {
-      model::AddAll(running, requests);
-      model::AddAll(sidecars, requests);
-      model::MaxAll(starting, sidecars);
+      Add(running, requests);
+      Add(sidecars, requests);
+      Max(starting, sidecars);
     } else {
-      model::AddAll(requests, sidecars);
-      model::MaxAll(starting, requests);
+      Add(requests, sidecars);
+      Max(starting, requests);
     }
   }
-  model::MaxAll(running, starting);
+  Max(running, starting);
   return running;
 }
 
@@ -65,6 +96,25 @@ void ApplyPodLevel(const PodResources& resources, ResourceList& total) {
   for (const auto& [name, request] : resources.pod_requests) {
     if (IsPodLevelResource(name)) model::Set(total, name, request);
   }
+}
+
+bool HasPodLevel(const ResourceList& list) {
+  return std::any_of(list.begin(), list.end(),
+                     [](const auto& entry) { return IsPodLevelResource(entry.first); });
+}
+
+// `total` is complete; `scoring` is the sum of the containers.
+void FinishScoring(const PodResources& resources, const ResourceList& total,
+                   ScoringRequests& scoring) {
+  const bool pod_level = HasPodLevel(resources.pod_requests) || HasPodLevel(resources.pod_limits);
+  const auto finish = [&](absl::string_view name, int64_t& amount, int64_t& waiting) {
+    amount = model::SaturatingAdd(amount, model::Get(resources.overhead, name));
+    if (!pod_level || !Has(total, name) || model::Get(total, name) == amount) return;
+    waiting = amount;
+    amount = model::Get(total, name);
+  };
+  finish(model::kCpuName, scoring.cpu_milli, scoring.waiting_cpu_milli);
+  finish(model::kMemoryName, scoring.memory_bytes, scoring.waiting_memory_bytes);
 }
 
 bool IsDevice(absl::string_view name) {
@@ -107,16 +157,21 @@ std::vector<model::ContainerRequests> AlignedContainers(const PodResources& reso
   return all;
 }
 
-ResourceList EffectiveRequests(PodResources&& resources) {
-  ResourceList total = Aggregate(resources);
+PodRequests EffectiveRequests(PodResources&& resources) {
+  PodRequests effective;
+  // First: the lists are consumed after it.
+  effective.scoring = Aggregate<ScoringRequests>(resources, ScoringOf);
+  ResourceList& total = effective.requests;
+  total = Aggregate<ResourceList>(resources, TakeRequests);
   ApplyPodLevel(resources, total);
   model::AddAll(total, resources.overhead);
+  FinishScoring(resources, total, effective.scoring);
   total.erase(std::remove_if(total.begin(), total.end(),
                              [](const auto& entry) {
                                return entry.second == 0 || entry.first == model::kPodsName;
                              }),
               total.end());
-  return total;
+  return effective;
 }
 
 }  // namespace fairlead::kube

@@ -19,6 +19,25 @@ void ReadConditions(JsonReader& reader, JsonValue value, const FieldPath& path, 
   });
 }
 
+void ReadImages(JsonReader& reader, JsonValue value, const FieldPath& path, NodeDraft& draft) {
+  reader.Items(value, path, [&](size_t i, JsonValue item) {
+    const FieldPath at = path.Item(i);
+    ImageNames names;
+    int64_t size_bytes = 0;
+    reader.Fields(item, at, [&](absl::string_view key, JsonValue v) {
+      const FieldPath field = at.Field(key);
+      if (key == "names") {
+        reader.Items(v, field, [&](size_t number, JsonValue name) {
+          names.push_back(reader.Text(name, field.Item(number)));
+        });
+      } else if (key == "sizeBytes") {
+        size_bytes = reader.Int64(v, field).value_or(0);
+      }
+    });
+    draft.AddImage(names, size_bytes);
+  });
+}
+
 void ReadSpec(JsonReader& reader, JsonValue value, const FieldPath& path, model::Node& node) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = path.Field(key);
@@ -33,6 +52,7 @@ void ReadStatus(JsonReader& reader, JsonValue value, const FieldPath& path, Node
     const FieldPath at = path.Field(key);
     if (key == "capacity") reader.Quantities(v, at, draft.capacity);
     if (key == "conditions") ReadConditions(reader, v, at, draft);
+    if (key == "images") ReadImages(reader, v, at, draft);
     if (key == "allocatable") reader.Quantities(v, at, draft.node.allocatable);
   });
 }

@@ -68,6 +68,18 @@ bool ReadCondition(absl::string_view bytes, NodeDraft& draft) {
   return r.ok();
 }
 
+bool ReadImage(absl::string_view bytes, NodeDraft& draft) {
+  ImageNames names;
+  int64_t size_bytes = 0;
+  WireReader r(bytes);
+  while (r.Next()) {
+    if (r.field() == 1) names.push_back(r.Bytes());
+    if (r.field() == 2) size_bytes = r.Int64();
+  }
+  draft.AddImage(names, size_bytes);
+  return r.ok();
+}
+
 bool ReadStatus(absl::string_view bytes, const FieldPath& path, NodeDraft& draft) {
   const FieldPath capacity = path.Field("capacity");
   const FieldPath allocatable = path.Field("allocatable");
@@ -82,6 +94,9 @@ bool ReadStatus(absl::string_view bytes, const FieldPath& path, NodeDraft& draft
         break;
       case 4:
         r.Check(ReadCondition(r.Bytes(), draft));
+        break;
+      case 8:
+        r.Check(ReadImage(r.Bytes(), draft));
         break;
       default:
         break;

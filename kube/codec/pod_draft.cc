@@ -51,6 +51,17 @@ void AddHostPorts(PodDraft& draft) {
   out.erase(std::unique(out.begin(), out.end()), out.end());
 }
 
+void SetImages(const PodDraft& draft, model::PodImages& out) {
+  const ImagesDraft& images = draft.images;
+  out.containers = static_cast<int64_t>(draft.resources.containers.size() +
+                                        draft.resources.init_containers.size());
+  out.names.reserve(images.containers.size() + images.init_containers.size() +
+                    images.volumes.size());
+  for (const auto* part : {&images.init_containers, &images.containers, &images.volumes}) {
+    for (const absl::string_view image : *part) out.names.push_back(NormalizedImage(image));
+  }
+}
+
 model::LabelSelector& SelectorOf(const LabelKeysDraft& keys, model::PodSpec& spec) {
   switch (keys.of) {
     case LabelKeysDraft::Of::kAffinity:
@@ -102,6 +113,14 @@ model::InlineDisk ToDisk(RbdDraft rbd) {
   return {model::InlineDisk::Kind::kRbd,
           absl::StrCat(rbd.pool.empty() ? kDefaultRbdPool : rbd.pool, "/", rbd.image),
           std::move(rbd.monitors), rbd.read_only};
+}
+
+std::string NormalizedImage(absl::string_view image) {
+  // The last ':' begins a tag or a digest unless it is part of a registry's address.
+  const auto last =
+      std::find_if(image.rbegin(), image.rend(), [](char c) { return c == ':' || c == '/'; });
+  if (last != image.rend() && *last == ':') return std::string(image);
+  return absl::StrCat(image, ":latest");
 }
 
 model::GpuShare ParseGpuShare(const model::StringMap& annotations,
@@ -185,7 +204,10 @@ void FinishPod(PodDraft& draft) {
   AddHostPorts(draft);
   pod.spec.ns = pod.meta.ns;
   pod.spec.containers = AlignedContainers(draft.resources, pod.spec.guaranteed);
-  pod.spec.requests = EffectiveRequests(std::move(draft.resources));
+  SetImages(draft, pod.images);
+  PodRequests requests = EffectiveRequests(std::move(draft.resources));
+  pod.spec.requests = std::move(requests.requests);
+  pod.spec.scoring_requests = requests.scoring;
   pod.spec.gpu_share = ParseGpuShare(pod.meta.annotations, pod.spec.requests, draft.problems);
   pod.numa_zones = ReadNumaZones(pod.meta.annotations);
   pod.spec.legacy_mig = ParseLegacyMig(pod.meta.annotations, draft.problems);

@@ -10,8 +10,11 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
 #include "kube/codec/effective_requests.h"
 #include "kube/codec/field_problems.h"
 #include "scheduler/model/pod.h"
@@ -44,12 +47,19 @@ struct RbdDraft {
 };
 model::InlineDisk ToDisk(RbdDraft rbd);
 
+// The images of a pod as written, empty ones left out; views into the message.
+struct ImagesDraft {
+  using Images = absl::InlinedVector<absl::string_view, 2>;
+  Images containers, init_containers, volumes;
+};
+
 struct PodDraft {
   explicit PodDraft(model::Pod& target) : pod(target) {}
 
   model::Pod& pod;
   PodResources resources;
   std::vector<PortDraft> ports;
+  ImagesDraft images;
   std::vector<LabelKeysDraft> label_keys;
   bool host_network = false;
   // Claims of the pod that come from templates: their names within the pod, and the templates'
@@ -58,6 +68,10 @@ struct PodDraft {
   std::vector<std::string> made_claims;
   Problems problems;
 };
+
+// An image as nodes list it: with the tag ":latest" if it has neither tag nor digest (upstream's
+// normalizedImageName).
+std::string NormalizedImage(absl::string_view image);
 
 // Completes draft.pod; the draft must not be used afterwards.
 void FinishPod(PodDraft& draft);

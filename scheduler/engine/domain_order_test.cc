@@ -18,10 +18,12 @@ using framework::Capacity;
 using plugins::testing::DomainWorld;
 using state::PodStatus;
 
-std::unique_ptr<framework::Framework> MakeFramework() {
+std::unique_ptr<framework::Framework> MakeFramework(bool idle_first) {
   framework::Registry registry;
   EXPECT_TRUE(plugins::RegisterAll(registry).ok());
-  return *framework::Framework::Make(framework::DefaultProfile(), registry);
+  framework::Profile profile = framework::DefaultProfile();
+  profile.idle_first = idle_first;
+  return *framework::Framework::Make(profile, registry);
 }
 
 struct Place {
@@ -32,8 +34,9 @@ struct Place {
 
 class OrderedWorld {
  public:
-  OrderedWorld(uint64_t seed, NodeOrders::Limits limits)
+  OrderedWorld(uint64_t seed, NodeOrders::Limits limits, bool idle_first)
       : world_(seed),
+        idle_first_(idle_first),
         counters_(world_.state()),
         placer_(world_.state(), *framework_, state::GpuOrder::kPack, limits) {
     world_.state().Subscribe(&counters_);
@@ -105,35 +108,54 @@ class OrderedWorld {
     return true;
   }
 
+  struct Candidate {
+    const state::NodeInfo* node;
+    bool ordered, now;
+    int64_t score;
+  };
+
   Place Scan(state::PodClassId id, Placer::Mode mode) {
     const state::ClusterState& state = world_.state();
-    Place best;
-    bool best_ordered = false;
-    int64_t best_score = 0;
+    framework::Context context{state, state.pod_class(id), id, Capacity::kFuture};
+    std::vector<Candidate> candidates;
     for (const auto& [name, node_id] : state.nodes_by_name()) {
       const state::NodeInfo& node = state.node(node_id);
-      framework::Context context{state, state.pod_class(id), id, Capacity::kFuture};
+      context.capacity = Capacity::kFuture;
       if (!node.exists || !scanning_->Filter(context, node, nullptr)) continue;
       context.capacity = Capacity::kNow;
       const bool ordered = node.kind != state::NodeKind::kReal || !node.usable;
       const bool now =
           !ordered && (mode == Placer::Mode::kPromise ? IsIdle(context.pod_class, node)
                                                       : scanning_->Filter(context, node, nullptr));
-      const int64_t score = scanning_->Score(context, node) + (now ? framework::kFitsNowStep : 0);
-      if (best.node != state::kNoId) {
-        if (ordered && !best_ordered) continue;
-        if (ordered == best_ordered && score <= best_score) continue;
-      }
-      best = {node_id, now && mode == Placer::Mode::kStart};
-      best_ordered = ordered;
-      best_score = score;
+      candidates.push_back({&node, ordered, now, scanning_->ScoreNode(context, node)});
     }
-    return best;
+    context.capacity = Capacity::kNow;
+    const bool any_now = std::any_of(candidates.begin(), candidates.end(),
+                                     [](const Candidate& candidate) { return candidate.now; });
+    if (idle_first_ && any_now) {
+      std::erase_if(candidates, [](const Candidate& candidate) { return !candidate.now; });
+    }
+    std::vector<framework::Kind> kinds;
+    for (const Candidate& candidate : candidates) kinds.push_back({candidate.node, 1});
+    const std::vector<int64_t> normalized = scanning_->ScoreKinds(context, kinds);
+    const Candidate* best = nullptr;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      Candidate& candidate = candidates[i];
+      candidate.score += normalized[i] + (candidate.now ? framework::kFitsNowStep : 0);
+      if (best != nullptr) {
+        if (candidate.ordered && !best->ordered) continue;
+        if (candidate.ordered == best->ordered && candidate.score <= best->score) continue;
+      }
+      best = &candidate;
+    }
+    if (best == nullptr) return {};
+    return {best->node->id, best->now && mode == Placer::Mode::kStart};
   }
 
   DomainWorld world_;
-  std::unique_ptr<framework::Framework> framework_ = MakeFramework();
-  std::unique_ptr<framework::Framework> scanning_ = MakeFramework();  // never attached
+  const bool idle_first_;
+  std::unique_ptr<framework::Framework> framework_ = MakeFramework(idle_first_);
+  std::unique_ptr<framework::Framework> scanning_ = MakeFramework(idle_first_);  // never attached
   framework::DomainCounters counters_;
   Placer placer_;
   int64_t placed_ = 0, by_order_ = 0;
@@ -144,11 +166,14 @@ TEST(DomainOrderTest, ChoosesTheNodeThatAScanChooses) {
   int64_t by_order = 0;
   for (uint64_t seed = 1; seed <= 150; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
-    // Zones as groups, and zones as host names are; nodes looked at one by one, or not.
-    OrderedWorld world(seed, {seed % 3 == 0   ? 0u
-                              : seed % 3 == 1 ? 2u
-                                              : 32u,
-                              seed % 2 == 0 ? 0u : 3u});
+    // Zones as groups, and zones as host names are; scores by more domains than the order takes, or
+    // not.
+    OrderedWorld world(seed,
+                       {seed % 3 == 0   ? 0u
+                        : seed % 3 == 1 ? 2u
+                                        : 32u,
+                        seed % 2 == 0 ? 0u : 1024u},
+                       seed % 5 < 2);
     for (int step = 0; step < 60; ++step) {
       SCOPED_TRACE(absl::StrCat("step ", step));
       ASSERT_NO_FATAL_FAILURE(world.Step());

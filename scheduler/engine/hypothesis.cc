@@ -49,9 +49,21 @@ bool Feasibility::Suits(state::PodClassId pod_class, state::NodeId id) const {
       {state_, state_.pod_class(pod_class), pod_class, Capacity::kFuture}, node, nullptr);
 }
 
-int64_t Feasibility::ScoreOf(state::PodClassId pod_class, state::NodeId id) const {
-  return framework_.Score({state_, state_.pod_class(pod_class), pod_class, Capacity::kFuture},
-                          state_.node(id));
+std::vector<int64_t> Feasibility::ScoresOf(state::PodClassId pod_class,
+                                           absl::Span<const state::NodeId> nodes) const {
+  const framework::Context context{state_, state_.pod_class(pod_class), pod_class,
+                                   Capacity::kFuture};
+  std::vector<framework::Kind> kinds;
+  kinds.reserve(nodes.size());
+  for (const state::NodeId id : nodes) kinds.push_back({&state_.node(id), 1});
+  std::vector<int64_t> scores = framework_.ScoreKinds(context, kinds);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const state::NodeInfo& node = *kinds[i].node;
+    scores[i] = model::SaturatingAdd(scores[i],
+                                     model::SaturatingAdd(framework_.ScoreNode(context, node),
+                                                          framework_.ScoreCluster(context, node)));
+  }
+  return scores;
 }
 
 int64_t Feasibility::MostThatFit(state::PodClassId pod_class, state::NodeId id,

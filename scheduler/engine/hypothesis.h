@@ -32,6 +32,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/state/cluster_state.h"
 #include "scheduler/state/transaction.h"
@@ -61,9 +62,10 @@ class Feasibility {
             framework::Status* why = nullptr) const;
   // Whether the node's object (labels, taints, conditions) suits the class, whatever is on it.
   [[nodiscard]] bool Suits(state::PodClassId pod_class, state::NodeId node) const;
-  // How much the class likes the node when promises are kept: what decides between nodes on which
-  // it fits.
-  [[nodiscard]] int64_t ScoreOf(state::PodClassId pod_class, state::NodeId node) const;
+  // How much the class likes each of the nodes, on all of which it fits, when promises are kept:
+  // what decides between them.
+  [[nodiscard]] std::vector<int64_t> ScoresOf(state::PodClassId pod_class,
+                                              absl::Span<const state::NodeId> nodes) const;
   // No more pods of the class than this find room on the node when all promises are kept, at most
   // `limit`: by the node's object and by amounts alone. What pods do to each other is not asked, so
   // it is a bound from above for pods that come together, too. O(resources + GPU groups).

@@ -136,13 +136,14 @@ class History {
 
   state::NodeId Best(state::PodClassId id, Capacity capacity) const {
     const framework::Context context{state_, state_.pod_class(id), id, capacity};
+    EXPECT_FALSE(framework_->ScoresVary(context));
     state::NodeId best = state::kNoId;
     std::tuple<bool, int64_t> best_rank;
     for (const auto& [name, node_id] : state_.nodes_by_name()) {
       const state::NodeInfo& node = state_.node(node_id);
       if (!node.exists || !framework_->Filter(context, node, nullptr)) continue;
       const bool here = node.kind == state::NodeKind::kReal && node.usable;
-      const std::tuple<bool, int64_t> rank{here, framework_->Score(context, node)};
+      const std::tuple<bool, int64_t> rank{here, framework_->ScoreNode(context, node)};
       if (best == state::kNoId || rank > best_rank) {
         best = node_id;
         best_rank = rank;

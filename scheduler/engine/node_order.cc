@@ -87,8 +87,11 @@ framework::Context NodeOrders::ContextOf(state::PodClassId pod_class, Capacity c
 
 // ---- keeping an order
 
-void NodeOrders::Refile(Order& order, const Slot& former, state::NodeId id) {
-  const Slot& slot = order.slots[id];
+void NodeOrders::Refile(Order& order, state::PodClassId pod_class, const Slot& former,
+                        state::NodeId id, bool regroup) {
+  Slot& slot = order.slots[id];
+  if (!former.IsIn() && !slot.IsIn()) return;
+  if (slot.IsIn() && (regroup || !former.IsIn())) slot.group = GroupOf(order, pod_class, id);
   if (former.IsIn() && slot.IsIn() && former.group == slot.group) {
     Group& group = order.groups[slot.group];
     const Entry now = slot.AsEntry(id);
@@ -96,9 +99,14 @@ void NodeOrders::Refile(Order& order, const Slot& former, state::NodeId id) {
       group.best = now;
       return;
     }
+    Take(group, former.AsEntry(id));
+    Put(group, now);
+    return;
   }
-  if (former.IsIn()) Take(order.groups[former.group], former.AsEntry(id));
   if (slot.IsIn()) Put(order.groups[slot.group], slot.AsEntry(id));
+  if (!former.IsIn()) return;
+  Take(order.groups[former.group], former.AsEntry(id));
+  DropIfEmpty(order, former.group);
 }
 
 void NodeOrders::Renew(Order& order, state::PodClassId pod_class, state::NodeId id,
@@ -110,19 +118,17 @@ void NodeOrders::Renew(Order& order, state::PodClassId pod_class, state::NodeId 
   if (slot.version == node.version) return;
   slot.version = node.version;
   const Slot former = slot;
+  bool regroup = order.marks_by_usage;
   slot.fits = node.id == id && node.exists;
   if (slot.fits) {
     ++work;
-    const bool object_changed = slot.object_version != node.object_version;
+    regroup |= slot.object_version != node.object_version;
     Look(slot, pod_class, node);
-    if (order.domains != nullptr) {
-      if (object_changed) slot.group = GroupOf(order, id);
-      if (slot.fits && !order.domains->many.empty()) {
-        slot.admitted = Admits(pod_class, node, order.domains->many);
-      }
+    if (slot.fits && order.domains != nullptr && !order.domains->many.empty()) {
+      slot.admitted = Admits(pod_class, node, order.domains->many);
     }
   }
-  Refile(order, former, id);
+  Refile(order, pod_class, former, id, regroup);
 }
 
 void NodeOrders::Look(Slot& slot, state::PodClassId pod_class, const state::NodeInfo& node) const {
@@ -154,13 +160,17 @@ std::string NodeOrders::CheckSlot(const Order& order, state::PodClassId pod_clas
                    slot.ordered != now.ordered)) {
     return "is not where it belongs";
   }
+  if (slot.IsIn() && order.groups[slot.group].key != KeyOf(order, pod_class, node)) {
+    return "is among nodes that are not alike";
+  }
   return "";
 }
 
 std::string NodeOrders::CheckConsistency() const {
   for (const auto& [pod_class, order] : orders_) {
-    if (order->seen < changes_.start()) continue;
     if (order->domains != nullptr && !framework_.ByDomain(state_.pod_class(pod_class))) continue;
+    // It is made anew before it is asked.
+    if (!IsCurrent(*order, pod_class)) continue;
     absl::flat_hash_set<state::NodeId> changed;
     for (uint64_t i = order->seen; i < changes_.end(); ++i) changed.insert(changes_.At(i));
     const auto check = [&](state::NodeId id) -> std::string {
@@ -182,12 +192,14 @@ std::string NodeOrders::CheckConsistency() const {
 
 void NodeOrders::Build(Order& order, state::PodClassId pod_class, uint64_t& work) {
   order.groups.clear();
+  order.group_ids.clear();
+  order.free_groups.clear();
   order.slots.clear();
   order.seen = changes_.end();
   order.domains = ReadDomains(pod_class);
-  if (order.domains == nullptr) {
-    order.groups.resize(1);
-  } else {
+  order.marked = framework_.Normalizes(state_.pod_class(pod_class));
+  order.marks_by_usage = order.marked && framework_.MarksDependOnUsage(state_.pod_class(pod_class));
+  if (order.domains != nullptr) {
     order.domains->thresholds = ThresholdsOf(*order.domains, pod_class);
   }
   for (const auto& [name, id] : state_.nodes_by_name()) {
@@ -238,6 +250,28 @@ NodeOrders::Order& NodeOrders::Find(state::PodClassId pod_class) {
 
 // ---- domains
 
+void NodeOrders::Classify(Domains& domains, const framework::TopologyKey* key) const {
+  const auto reads = [key](const framework::TopologyKeys& keys) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+  };
+  const size_t count = key->domain_count();
+  if (count <= limits_.few_domains || count * count <= state_.node_count()) {
+    domains.few.push_back(key);
+    return;
+  }
+  if (reads(domains.dependence.score)) {
+    if (key->shared_domain_count() == 0) {
+      domains.by_node.push_back(key);
+    } else if (count <= limits_.max_domains) {
+      domains.few.push_back(key);
+      return;
+    } else {
+      domains.too_many = true;
+    }
+  }
+  if (reads(domains.dependence.filter)) domains.many.push_back(key);
+}
+
 std::unique_ptr<NodeOrders::Domains> NodeOrders::ReadDomains(state::PodClassId pod_class) const {
   if (framework_.NodeLocal(state_.pod_class(pod_class))) return nullptr;
   auto domains = std::make_unique<Domains>();
@@ -249,9 +283,7 @@ std::unique_ptr<NodeOrders::Domains> NodeOrders::ReadDomains(state::PodClassId p
         continue;
       }
       domains->held.push_back(key->shared_from_this());
-      const size_t count = key->domain_count();
-      const bool few = count <= limits_.few_domains || count * count <= state_.node_count();
-      (few ? domains->few : domains->many).push_back(key);
+      Classify(*domains, key);
     }
   }
   return domains;
@@ -263,11 +295,17 @@ bool NodeOrders::IsCurrent(const Order& order, state::PodClassId pod_class) cons
   const Domains& domains = *order.domains;
   // A key that has got many more values than it had makes too many groups.
   const size_t nodes = state_.node_count();
+  const framework::TopologyKeys& scored = domains.dependence.score;
   const bool still_few = std::all_of(domains.few.begin(), domains.few.end(), [&](const auto* key) {
     const size_t count = key->domain_count();
-    return count <= 2 * limits_.few_domains || count * count <= 4 * nodes;
+    const bool scores = std::find(scored.begin(), scored.end(), key) != scored.end();
+    return count <= 2 * limits_.few_domains || count * count <= 4 * nodes ||
+           (scores && count <= 2 * limits_.max_domains);
   });
-  return still_few &&
+  const bool still_single =
+      std::all_of(domains.by_node.begin(), domains.by_node.end(),
+                  [](const auto* key) { return key->shared_domain_count() == 0; });
+  return still_few && still_single &&
          domains.dependence == framework_.DependenceOf(ContextOf(pod_class, capacity_));
 }
 
@@ -283,14 +321,42 @@ std::vector<int64_t> NodeOrders::ThresholdsOf(const Domains& domains,
   return thresholds;
 }
 
-uint32_t NodeOrders::GroupOf(Order& order, state::NodeId node) {
-  std::vector<framework::DomainId> at;
-  at.reserve(order.domains->few.size());
-  for (const framework::TopologyKey* key : order.domains->few) at.push_back(key->DomainOf(node));
-  const auto [it, added] =
-      order.domains->groups.try_emplace(std::move(at), static_cast<uint32_t>(order.groups.size()));
-  if (added) order.groups.emplace_back();
+NodeOrders::GroupKey NodeOrders::KeyOf(const Order& order, state::PodClassId pod_class,
+                                       const state::NodeInfo& node) const {
+  static const auto& kNoKeys = *new framework::TopologyKeys();
+  GroupKey key;
+  if (order.domains != nullptr) {
+    for (const framework::TopologyKey* each : order.domains->few) {
+      key.push_back(each->DomainOf(node.id));
+    }
+  }
+  if (order.marked) {
+    framework_.AddMarks(ContextOf(pod_class, Capacity::kNow), node,
+                        order.domains == nullptr ? kNoKeys : order.domains->by_node, key);
+  }
+  return key;
+}
+
+uint32_t NodeOrders::GroupOf(Order& order, state::PodClassId pod_class, state::NodeId node) {
+  GroupKey key = KeyOf(order, pod_class, state_.node(node));
+  const auto [it, added] = order.group_ids.try_emplace(key, 0);
+  if (!added) return it->second;
+  if (order.free_groups.empty()) {
+    it->second = static_cast<uint32_t>(order.groups.size());
+    order.groups.emplace_back();
+  } else {
+    it->second = order.free_groups.back();
+    order.free_groups.pop_back();
+  }
+  order.groups[it->second].key = std::move(key);
   return it->second;
+}
+
+void NodeOrders::DropIfEmpty(Order& order, uint32_t id) {
+  // The only group stays: what fits a moment later is in it again.
+  if (!order.groups[id].IsEmpty() || order.groups.size() == 1) return;
+  order.group_ids.erase(order.groups[id].key);
+  order.free_groups.push_back(id);
 }
 
 bool NodeOrders::Admits(state::PodClassId pod_class, const state::NodeInfo& node,
@@ -309,7 +375,7 @@ void NodeOrders::Readmit(Order& order, state::PodClassId pod_class, state::NodeI
   if (admitted == slot.admitted) return;
   const Slot former = slot;
   slot.admitted = admitted;
-  Refile(order, former, id);
+  Refile(order, pod_class, former, id, /*regroup=*/false);
 }
 
 void NodeOrders::ReadmitAround(Order& order, state::PodClassId pod_class, state::NodeId id,
@@ -325,56 +391,71 @@ void NodeOrders::ReadmitAround(Order& order, state::PodClassId pod_class, state:
 
 // ---- the best node
 
-std::optional<NodeOrders::Best> NodeOrders::BestByDomain(
-    const Order& order, state::PodClassId pod_class, uint64_t& work,
-    absl::FunctionRef<bool(state::NodeId)> passed_over) const {
-  const Domains& domains = *order.domains;
-  const framework::Context now = ContextOf(pod_class, Capacity::kNow);
-  Entry best{false, 0, 0, state::kNoId};
-  // The whole entry: with what depends on other nodes.
-  const auto offer = [&](Entry entry) {
-    ++work;
-    const state::NodeInfo& node = state_.node(entry.node);
-    entry.minus_score -= framework_.ScoreCluster(now, node);
-    if (best.node == state::kNoId || entry < best) best = entry;
-  };
-  const auto is_open = [&](const Group& group) {
-    return group.best.node != state::kNoId &&
-           Admits(pod_class, state_.node(group.best.node), domains.few);
-  };
-  if (!domains.many.empty() && framework_.ScoreVaries(now, domains.many)) {
-    size_t nodes = 0;
-    for (const Group& group : order.groups) nodes += group.size();
-    if (nodes > limits_.few_nodes) return std::nullopt;
-    for (const Group& group : order.groups) {
-      if (!is_open(group)) continue;
-      if (!passed_over(group.best.node)) offer(group.best);
-      for (const Entry& entry : group.others) {
-        if (!passed_over(entry.node)) offer(entry);
-      }
-    }
-  } else {
-    for (const Group& group : order.groups) {
-      if (!is_open(group)) continue;
-      const Entry first = FirstOf(group, passed_over);
-      if (first.node != state::kNoId) offer(first);
-    }
-  }
-  return Best{best.node, best.ordered, -best.minus_score};
+bool NodeOrders::IsOpen(const Order& order, state::PodClassId pod_class, const Group& group) const {
+  if (group.IsEmpty()) return false;
+  return order.domains == nullptr || order.domains->few.empty() ||
+         Admits(pod_class, state_.node(group.best.node), order.domains->few);
 }
 
-std::optional<NodeOrders::Best> NodeOrders::BestFor(
-    state::PodClassId pod_class, uint64_t& work,
-    absl::FunctionRef<bool(state::NodeId)> passed_over) {
+NodeOrders::Best NodeOrders::BestOfGroups(
+    const Order& order, state::PodClassId pod_class, uint64_t& work, const Candidates* among,
+    absl::FunctionRef<bool(state::NodeId)> passed_over) const {
+  Candidates kinds;
+  if (among != nullptr) kinds = *among;
+  const size_t own = kinds.size();
+  std::vector<Entry> firsts;  // of the kinds from `own` on
+  for (const Group& group : order.groups) {
+    if (!IsOpen(order, pod_class, group)) continue;
+    ++work;
+    kinds.push_back(
+        {&state_.node(group.best.node), among == nullptr ? static_cast<int64_t>(group.size()) : 0});
+    firsts.push_back(FirstOf(group, passed_over));
+  }
+  const std::vector<int64_t> scores =
+      kinds.size() > 1 ? framework_.ScoreKinds(ContextOf(pod_class, Capacity::kNow), kinds)
+                       : std::vector<int64_t>(kinds.size(), 0);
+  Entry best{false, 0, 0, state::kNoId};
+  for (size_t i = 0; i < firsts.size(); ++i) {
+    Entry entry = firsts[i];
+    if (entry.node == state::kNoId) continue;
+    entry.minus_score -= scores[own + i];
+    if (best.node == state::kNoId || entry < best) best = entry;
+  }
+  return {best.node, best.ordered, -best.minus_score};
+}
+
+NodeOrders::Order& NodeOrders::Current(state::PodClassId pod_class, uint64_t& work) {
   Order& order = Find(pod_class);
   if (IsCurrent(order, pod_class)) {
     CatchUp(order, pod_class, work);
   } else {
     Build(order, pod_class, work);
   }
-  if (order.domains != nullptr) return BestByDomain(order, pod_class, work, passed_over);
-  const Entry best = FirstOf(order.groups.front(), passed_over);
-  return Best{best.node, best.ordered, -best.minus_score};
+  return order;
+}
+
+std::optional<NodeOrders::Best> NodeOrders::BestFor(
+    state::PodClassId pod_class, uint64_t& work, const Candidates* among,
+    absl::FunctionRef<bool(state::NodeId)> passed_over) {
+  const Order& order = Current(pod_class, work);
+  if (order.domains != nullptr && order.domains->too_many) return std::nullopt;
+  if (order.groups.size() == 1 && among == nullptr && order.domains == nullptr) {
+    const Entry best = FirstOf(order.groups.front(), passed_over);
+    return Best{best.node, best.ordered, -best.minus_score};
+  }
+  return BestOfGroups(order, pod_class, work, among, passed_over);
+}
+
+std::optional<NodeOrders::Candidates> NodeOrders::CandidatesFor(state::PodClassId pod_class,
+                                                                uint64_t& work) {
+  const Order& order = Current(pod_class, work);
+  if (order.domains != nullptr && order.domains->too_many) return std::nullopt;
+  Candidates kinds;
+  for (const Group& group : order.groups) {
+    if (!IsOpen(order, pod_class, group)) continue;
+    kinds.push_back({&state_.node(group.best.node), static_cast<int64_t>(group.size())});
+  }
+  return kinds;
 }
 
 }  // namespace fairlead::engine

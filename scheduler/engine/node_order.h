@@ -7,14 +7,20 @@
 //
 // Order: usable nodes before ordered ones, score descending, then node name.
 //
+// Nodes are in groups, and each group is ordered by what its nodes score by themselves: in one
+// group nodes are alike in everything else that counts. So only the best of each group is asked
+// about, and what scores are normalised by, or what is in other domains, may change without
+// anything being ordered anew. A group is the nodes that have the same marks
+// (framework::NormalizedScorePlugin), and are in the same domains of the few-valued keys (zone)
+// that the class reads. Most classes have one group.
+//
 // Works for classes whose answers depend on the node alone (framework::NodeLocal), and for those
-// that depend on other nodes through topology domains (framework::ByDomain). Of the latter, what
-// depends on the node alone is ordered as ever, within groups of nodes that are in the same domains
-// of the few-valued keys (zone): all nodes of a group are refused, or score, alike there, so the
-// best of each group is asked about and no other. Domains of many-valued keys (host name) would
-// make a group of each node: nodes that they refuse are left out of the order, and come back when
-// something in one of their domains has changed, or what is allowed everywhere has (thresholds). A
-// class whose score differs by many-valued keys has no order here, unless few nodes are left.
+// that depend on other nodes through topology domains (framework::ByDomain). Domains of many-valued
+// keys (host name) would make a group of each node:
+//  - nodes that they refuse are left out of the order, and come back when something in one of their
+//    domains has changed, or what is allowed everywhere has (thresholds);
+//  - what they add to the score is among the marks, if each of their domains has one node. A class
+//    that is scored by more domains than max_domains, which share nodes, has no order here.
 //
 // With Capacity::kNow a node is in the order of such a class only if its domains admit the class in
 // Capacity::kFuture, too: what is let in by a pod that terminates is not there to stay.
@@ -23,10 +29,9 @@
 // changes.
 //
 // Thread-safety: the owner's thread. Complexity: O(nodes log nodes) to build, O(changed log nodes)
-// to catch up (by domain: times the nodes of a many-valued domain), O(1) for the best (by domain:
-// O(groups)); a node that changed and is still the best costs no logarithm. Memory: 48 bytes a node
-// and class, 32 more for each node that fits; the least recently used classes are dropped beyond
-// kMaxClasses.
+// to catch up (by domain: times the nodes of a many-valued domain), O(groups) for the best; a node
+// that changed and is still the best costs no logarithm. Memory: 48 bytes a node and class, 32 more
+// for each node that fits; the least recently used classes are dropped beyond kMaxClasses.
 #pragma once
 
 #include <cstdint>
@@ -56,8 +61,8 @@ class NodeOrders final : public state::StateSubscriber {
     // A key with so many domains at most, or at most the square root of the number of nodes, makes
     // groups.
     size_t few_domains = 32;
-    // So many nodes are looked at one by one where their scores differ.
-    size_t few_nodes = 64;
+    // So many make groups at most where the score depends on them.
+    size_t max_domains = 1024;
   };
 
   enum class Holds : uint8_t { kAllThatFit, kIdle };
@@ -86,14 +91,18 @@ class NodeOrders final : public state::StateSubscriber {
     bool ordered = false;               // the node is not usable yet
     int64_t score = 0;
   };
+  using Candidates = std::vector<framework::Kind>;
   // The best node for a pod of the class, without those that `passed_over` is true for (O(those)).
-  // `work` grows by the filter evaluations made. None: the order cannot say, every node has to be
-  // asked about; never so for a node-local class.
-  std::optional<Best> BestFor(state::PodClassId pod_class, uint64_t& work,
+  // Scores are normalised over `among`; null: over the nodes of this order, also those that are
+  // passed over. `work` grows by the filter evaluations made. None: the order cannot say, every
+  // node has to be asked about; never so for a node-local class.
+  std::optional<Best> BestFor(state::PodClassId pod_class, uint64_t& work, const Candidates* among,
                               absl::FunctionRef<bool(state::NodeId)> passed_over);
   std::optional<Best> BestFor(state::PodClassId pod_class, uint64_t& work) {
-    return BestFor(pod_class, work, [](state::NodeId) { return false; });
+    return BestFor(pod_class, work, nullptr, [](state::NodeId) { return false; });
   }
+  // The nodes of the order by kind; none as above.
+  std::optional<Candidates> CandidatesFor(state::PodClassId pod_class, uint64_t& work);
 
   void OnChange(const state::StateChange& change) override;
   [[nodiscard]] state::ChangeKinds Kinds() const override;
@@ -115,7 +124,7 @@ class NodeOrders final : public state::StateSubscriber {
     uint64_t object_version = 0;  // of its object
     int64_t minus_score = 0;      // without what depends on other nodes
     uint64_t name_rank = 0;
-    uint32_t group = 0;
+    uint32_t group = 0;        // while it is in
     bool object_fits = false;  // by the filters that read the object alone
     bool fits = false;         // by these and those that read what is on it
     bool admitted = true;      // by its domains of many-valued keys; where `fits`
@@ -125,23 +134,32 @@ class NodeOrders final : public state::StateSubscriber {
       return {ordered, minus_score, name_rank, node};
     }
   };
-  // Nodes in the same domains of all few-valued keys, best first.
+  // Its domains of few-valued keys, and its marks.
+  using GroupKey = std::vector<int64_t>;
   struct Group {
-    // kNoId if none fits. Not in `others`: it is the one that changes most.
+    // kNoId if there is none. Not in `others`: it is the one that changes most.
     Entry best{false, 0, 0, state::kNoId};
     absl::btree_set<Entry> others;
-    [[nodiscard]] size_t size() const { return best.node == state::kNoId ? 0 : 1 + others.size(); }
+    GroupKey key;
+    [[nodiscard]] bool IsEmpty() const { return best.node == state::kNoId; }
+    [[nodiscard]] size_t size() const { return IsEmpty() ? 0 : 1 + others.size(); }
   };
   // Of a class that depends on other nodes.
   struct Domains {
     framework::DomainDependence dependence;
     std::vector<std::shared_ptr<const framework::TopologyKey>> held;  // all of its keys
-    framework::TopologyKeys few, many;
-    absl::flat_hash_map<std::vector<framework::DomainId>, uint32_t> groups;  // by domains of `few`
+    framework::TopologyKeys few;                                      // make groups
+    framework::TopologyKeys many;     // of the filter, without those
+    framework::TopologyKeys by_node;  // of the score, without those
+    bool too_many = false;            // the score has others
     std::vector<int64_t> thresholds;  // for which nodes were admitted
   };
   struct Order {
-    std::vector<Group> groups;         // one without `domains`
+    std::vector<Group> groups;  // empty ones are used again
+    absl::flat_hash_map<GroupKey, uint32_t> group_ids;
+    std::vector<uint32_t> free_groups;
+    bool marked = false;               // what is normalised tells nodes apart
+    bool marks_by_usage = false;       // also by what is on them
     std::unique_ptr<Domains> domains;  // null: node-local
     std::vector<Slot> slots;           // by NodeId
     uint64_t seen = 0;                 // the first of NodeChanges that is not; 0: not built yet
@@ -157,8 +175,11 @@ class NodeOrders final : public state::StateSubscriber {
   void Build(Order& order, state::PodClassId pod_class, uint64_t& work);
   void CatchUp(Order& order, state::PodClassId pod_class, uint64_t& work);
   void Renew(Order& order, state::PodClassId pod_class, state::NodeId node, uint64_t& work);
-  // Files a node as `former` said and `slot` says now.
-  static void Refile(Order& order, const Slot& former, state::NodeId node);
+  // Files a node as `former` said and `slot` says now. `regroup`: it may belong to another group.
+  void Refile(Order& order, state::PodClassId pod_class, const Slot& former, state::NodeId node,
+              bool regroup);
+  // The order of the class as of now.
+  Order& Current(state::PodClassId pod_class, uint64_t& work);
 
   // What Renew() finds out, without what depends on other nodes.
   void Look(Slot& slot, state::PodClassId pod_class, const state::NodeInfo& node) const;
@@ -168,18 +189,26 @@ class NodeOrders final : public state::StateSubscriber {
   [[nodiscard]] framework::Context ContextOf(state::PodClassId pod_class,
                                              framework::Capacity capacity) const;
   [[nodiscard]] std::unique_ptr<Domains> ReadDomains(state::PodClassId pod_class) const;
+  void Classify(Domains& domains, const framework::TopologyKey* key) const;
   [[nodiscard]] bool IsCurrent(const Order& order, state::PodClassId pod_class) const;
   [[nodiscard]] std::vector<int64_t> ThresholdsOf(const Domains& domains,
                                                   state::PodClassId pod_class) const;
-  static uint32_t GroupOf(Order& order, state::NodeId node);
+  uint32_t GroupOf(Order& order, state::PodClassId pod_class, state::NodeId node);
+  static void DropIfEmpty(Order& order, uint32_t group);
+  [[nodiscard]] GroupKey KeyOf(const Order& order, state::PodClassId pod_class,
+                               const state::NodeInfo& node) const;
+  // Whether its domains of few-valued keys admit the class.
+  [[nodiscard]] bool IsOpen(const Order& order, state::PodClassId pod_class,
+                            const Group& group) const;
   [[nodiscard]] bool Admits(state::PodClassId pod_class, const state::NodeInfo& node,
                             const framework::TopologyKeys& keys) const;
   // Asks again whether the node is admitted.
   void Readmit(Order& order, state::PodClassId pod_class, state::NodeId node, uint64_t& work);
   // The nodes that are in one of its domains of many-valued keys.
   void ReadmitAround(Order& order, state::PodClassId pod_class, state::NodeId node, uint64_t& work);
-  std::optional<Best> BestByDomain(const Order& order, state::PodClassId pod_class, uint64_t& work,
-                                   absl::FunctionRef<bool(state::NodeId)> passed_over) const;
+  Best BestOfGroups(const Order& order, state::PodClassId pod_class, uint64_t& work,
+                    const Candidates* among,
+                    absl::FunctionRef<bool(state::NodeId)> passed_over) const;
 
   const state::ClusterState& state_;
   const framework::Framework& framework_;

@@ -53,23 +53,25 @@ void Placer::SetRequester(const state::Workload& workload) {
     requester_ = reservations_->RequesterOf(workload);
 }
 
-Placer::Choice Placer::Look(state::PodClassId pod_class, state::NodeId id, Mode mode,
-                            const Area& area) {
+Placer::Candidate Placer::Look(state::PodClassId pod_class, state::NodeId id, Mode mode,
+                               const Area& area) {
   const state::NodeInfo& node = state_.node(id);
-  Choice choice;
+  Candidate candidate;
+  Choice& choice = candidate.choice;
   ++work_;
-  if (!feasibility_.Fits(pod_class, id, Capacity::kFuture)) return choice;
-  if (Kept(pod_class, node, Capacity::kFuture)) return choice;
+  if (!feasibility_.Fits(pod_class, id, Capacity::kFuture)) return candidate;
+  candidate.kept = Kept(pod_class, node, Capacity::kFuture);
   choice.node = id;
   choice.ordered = !node.TakesBindings();
   const framework::Context future{state_, state_.pod_class(pod_class), pod_class,
                                   Capacity::kFuture};
-  choice.score =
-      framework_.Score({state_, state_.pod_class(pod_class), pod_class, Capacity::kNow}, node);
-  const bool fits_now = mode == Mode::kPromise
-                            ? NodeOrders::FitsIdle(framework_, future, node)
-                            : !choice.ordered && feasibility_.Fits(pod_class, id, Capacity::kNow);
-  if (fits_now && !Kept(pod_class, node, Capacity::kNow)) {
+  const framework::Context now{state_, state_.pod_class(pod_class), pod_class, Capacity::kNow};
+  choice.score = framework_.ScoreNode(now, node) + framework_.ScoreCluster(now, node);
+  candidate.fits_now = mode == Mode::kPromise
+                           ? NodeOrders::FitsIdle(framework_, future, node)
+                           : !choice.ordered && feasibility_.Fits(pod_class, id, Capacity::kNow);
+  if (candidate.fits_now && !candidate.kept && !Kept(pod_class, node, Capacity::kNow)) {
+    candidate.starts = true;
     choice.score += framework::kFitsNowStep;
     choice.now = mode == Mode::kStart;
   }
@@ -79,34 +81,29 @@ Placer::Choice Placer::Look(state::PodClassId pod_class, state::NodeId id, Mode 
       choice.score += preferred->second * framework::kTopologyStep;
     }
   }
-  return choice;
-}
-
-bool Placer::MayPreferWaiting(state::PodClassId id) const {
-  const state::PodClass& pod_class = state_.pod_class(id);
-  const model::PodSpec& spec = *pod_class.spec;
-  if (spec.gpu_share.IsSet() || !spec.preferred_node_terms.empty() ||
-      state_.softly_tainted_nodes() > 0) {
-    return true;
-  }
-  if (framework_.NodeLocal(pod_class)) return false;
-  const framework::Context context{state_, pod_class, id, Capacity::kNow};
-  return framework_.ScoreVaries(context, framework_.DependenceOf(context).score);
+  return candidate;
 }
 
 std::optional<Placer::Choice> Placer::BestByOrder(state::PodClassId pod_class, Mode mode) {
+  const framework::Context context{state_, state_.pod_class(pod_class), pod_class, Capacity::kNow};
+  const bool may_prefer_waiting = framework_.MayPreferWaiting(context);
+  // Of all places that are compared the scores have to be normalised by the same.
+  std::optional<NodeOrders::Candidates> among;
+  if (may_prefer_waiting) {
+    among = future_.CandidatesFor(pod_class, work_);
+    if (!among.has_value()) return std::nullopt;
+  }
   Choice best;
   // False: the order cannot say.
   const auto take = [&](NodeOrders& order, Capacity capacity) {
-    const std::optional<NodeOrders::Best> found =
-        !requester_.has_value() ? order.BestFor(pod_class, work_)
-                                : order.BestFor(pod_class, work_, [&](state::NodeId id) {
-                                    const state::NodeInfo& node = state_.node(id);
-                                    if (Kept(pod_class, node, capacity)) return true;
-                                    return capacity == Capacity::kNow &&
-                                           !framework_.NodeLocal(state_.pod_class(pod_class)) &&
-                                           Kept(pod_class, node, Capacity::kFuture);
-                                  });
+    const std::optional<NodeOrders::Best> found = order.BestFor(
+        pod_class, work_, among.has_value() ? &*among : nullptr, [&](state::NodeId id) {
+          if (!requester_.has_value()) return false;
+          const state::NodeInfo& node = state_.node(id);
+          if (Kept(pod_class, node, capacity)) return true;
+          return capacity == Capacity::kNow && !framework_.NodeLocal(state_.pod_class(pod_class)) &&
+                 Kept(pod_class, node, Capacity::kFuture);
+        });
     if (!found.has_value()) return false;
     if (found->node == state::kNoId) return true;
     const bool now = capacity == Capacity::kNow;
@@ -120,22 +117,48 @@ std::optional<Placer::Choice> Placer::BestByOrder(state::PodClassId pod_class, M
     return true;
   };
   if (!take(mode == Mode::kPromise ? idle_ : now_, Capacity::kNow)) return std::nullopt;
-  if (best.node != state::kNoId && !MayPreferWaiting(pod_class)) return best;
+  if (best.node != state::kNoId && !may_prefer_waiting) return best;
   if (!take(future_, Capacity::kFuture)) return std::nullopt;
   return best;
 }
 
-Placer::Choice Placer::BestByScan(state::PodClassId pod_class, Mode mode, const Area& area) {
-  Choice best;
-  auto look = [&](state::NodeId id) {
-    const Choice choice = Look(pod_class, id, mode, area);
-    // Nodes come by name: a tie stays with the smaller one.
-    if (choice.node != state::kNoId && Better(choice, best)) best = choice;
+std::vector<Placer::Choice> Placer::AllChoices(state::PodClassId id, Mode mode, const Area& area) {
+  std::vector<Candidate> candidates;
+  const auto look = [&](state::NodeId node) {
+    const Candidate candidate = Look(id, node, mode, area);
+    if (candidate.choice.node != state::kNoId) candidates.push_back(candidate);
   };
   if (area.nodes != nullptr) {
-    for (state::NodeId id : area.nodes->nodes()) look(id);
+    for (state::NodeId node : area.nodes->nodes()) look(node);
   } else {
-    for (const auto& [name, id] : state_.nodes_by_name()) look(id);
+    for (const auto& [name, node] : state_.nodes_by_name()) look(node);
+  }
+  const framework::Context context{state_, state_.pod_class(id), id, Capacity::kNow};
+  const bool idle_first =
+      framework_.IdleFirst(context.pod_class) &&
+      std::any_of(candidates.begin(), candidates.end(), [](const auto& c) { return c.starts; });
+  if (idle_first) std::erase_if(candidates, [](const Candidate& c) { return !c.fits_now; });
+  NodeOrders::Candidates kinds;
+  kinds.reserve(candidates.size());
+  for (const Candidate& candidate : candidates) {
+    kinds.push_back({&state_.node(candidate.choice.node), 1});
+  }
+  const std::vector<int64_t> scores = framework_.ScoreKinds(context, kinds);
+  std::vector<Choice> choices;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    // What is kept for others is compared with, and not chosen.
+    if (idle_first ? !candidates[i].starts : candidates[i].kept) continue;
+    choices.push_back(candidates[i].choice);
+    choices.back().score += scores[i];
+  }
+  return choices;
+}
+
+Placer::Choice Placer::BestByScan(state::PodClassId pod_class, Mode mode, const Area& area) {
+  Choice best;
+  for (const Choice& choice : AllChoices(pod_class, mode, area)) {
+    // Nodes come by name: a tie stays with the smaller one.
+    if (Better(choice, best)) best = choice;
   }
   return best;
 }
@@ -145,9 +168,9 @@ Placer::Choice Placer::Best(state::PodId pod, Mode mode, const Area& area) {
   if (!record.details->nominated_node.empty()) {
     const state::NodeId nominated = state_.FindNode(record.details->nominated_node);
     if (nominated != state::kNoId && (area.nodes == nullptr || area.nodes->Contains(nominated))) {
-      const Choice choice = Look(record.pod_class, nominated, mode, area);
+      const Candidate there = Look(record.pod_class, nominated, mode, area);
       // A place that it would have to wait for is given up for one where it starts.
-      if (choice.node != state::kNoId && choice.now) return choice;
+      if (there.IsOpen() && there.choice.now) return there.choice;
     }
   }
   const state::PodClass& pod_class = state_.pod_class(record.pod_class);
@@ -168,9 +191,9 @@ Placer::Choice Placer::NominatedChoice(const state::PodRecord& pod, Mode mode, c
   nominated_->Offer(pod, [&](state::NodeId node) {
     if (node == best.node) return true;
     if (area.nodes != nullptr && !area.nodes->Contains(node)) return false;
-    const Choice there = Look(pod.pod_class, node, mode, area);
-    if (there.node == state::kNoId || there.now || there.ordered != best.ordered) return false;
-    choice = there;
+    const Candidate there = Look(pod.pod_class, node, mode, area);
+    if (!there.IsOpen() || there.choice.now || there.choice.ordered != best.ordered) return false;
+    choice = there.choice;
     return true;
   });
   return choice;

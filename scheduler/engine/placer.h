@@ -119,6 +119,14 @@ class Placer {
     bool ordered = true;
     int64_t score = 0;
   };
+  // A node on which the pod fits, at least when promises are kept.
+  struct Candidate {
+    Choice choice;  // its score is that of the node alone; kNoId: it does not fit
+    bool fits_now = false;
+    bool starts = false;  // fits now, and that is not kept for others
+    bool kept = false;    // for others: not to be chosen
+    [[nodiscard]] bool IsOpen() const { return choice.node != state::kNoId && !kept; }
+  };
   // Where a part of the tree may go, and what the topology adds to the score there.
   struct Area {
     NodeSetPtr nodes;  // null: everywhere
@@ -183,13 +191,12 @@ class Placer {
                          const Choice& best);
   // None: the order of the class cannot say.
   std::optional<Choice> BestByOrder(state::PodClassId pod_class, Mode mode);
+  // All nodes on which a pod of the class may go, by name.
+  std::vector<Choice> AllChoices(state::PodClassId pod_class, Mode mode, const Area& area);
   Choice BestByScan(state::PodClassId pod_class, Mode mode, const Area& area);
-  [[nodiscard]] Choice Look(state::PodClassId pod_class, state::NodeId node, Mode mode,
-                            const Area& area);
+  [[nodiscard]] Candidate Look(state::PodClassId pod_class, state::NodeId node, Mode mode,
+                               const Area& area);
   [[nodiscard]] static bool Better(const Choice& a, const Choice& b);
-  // True if a node where the class would have to wait can beat one where it could start
-  // (framework/score_tiers.h).
-  [[nodiscard]] bool MayPreferWaiting(state::PodClassId pod_class) const;
   // The node's capacity is reserved for another workload than the requester.
   bool Kept(state::PodClassId pod_class, const state::NodeInfo& node, framework::Capacity capacity);
   void SetRequester(const state::Workload& workload);

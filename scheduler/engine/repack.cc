@@ -71,16 +71,9 @@ bool Placer::PlaceAnyWay(Attempt& attempt, const std::vector<state::PodId>& pods
   packing_tries_ -= looks;
   tries -= looks;
   for (PackingClass& alike : classes) {
-    std::vector<Choice> choices;
-    const auto look = [&](state::NodeId id) {
-      const Choice choice = Look(state_.pod(alike.pods.front()).pod_class, id, attempt.mode, area);
-      if (choice.node != state::kNoId && (choice.now || !only_now)) choices.push_back(choice);
-    };
-    if (area.nodes != nullptr) {
-      for (const state::NodeId id : area.nodes->nodes()) look(id);
-    } else {
-      for (const auto& [name, id] : state_.nodes_by_name()) look(id);
-    }
+    std::vector<Choice> choices =
+        AllChoices(state_.pod(alike.pods.front()).pod_class, attempt.mode, area);
+    if (only_now) std::erase_if(choices, [](const Choice& choice) { return !choice.now; });
     // Nodes came by name.
     std::stable_sort(choices.begin(), choices.end(), Better);
     for (const Choice& choice : choices) alike.nodes.push_back(choice.node);
@@ -88,8 +81,8 @@ bool Placer::PlaceAnyWay(Attempt& attempt, const std::vector<state::PodId>& pods
   FollowCarriers(state_, classes);
   const int64_t before = tries;
   const auto place = [&](state::PodId pod, state::NodeId node) {
-    const Choice choice = Look(state_.pod(pod).pod_class, node, attempt.mode, area);
-    return choice.node != state::kNoId && PlaceAt(attempt, pod, choice, only_now);
+    const Candidate there = Look(state_.pod(pod).pod_class, node, attempt.mode, area);
+    return there.IsOpen() && PlaceAt(attempt, pod, there.choice, only_now);
   };
   const PackingEnd end = Pack(attempt.txn, std::move(classes), place, tries);
   packing_tries_ -= before - tries;

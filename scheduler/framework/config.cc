@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "scheduler/framework/profile_merge.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::framework {
@@ -22,20 +23,6 @@ namespace dom = simdjson::dom;
 
 constexpr char kApiVersion[] = "kubescheduler.config.k8s.io/v1";
 constexpr char kKind[] = "KubeSchedulerConfiguration";
-
-// Upstream's default plugins that have no counterpart among ours: they may be named in `disabled`.
-constexpr const char* kUpstreamOnly[] = {"SchedulingGates",
-                                         "PrioritySort",
-                                         "NodeName",
-                                         "ImageLocality",
-                                         "NodeResourcesBalancedAllocation",
-                                         "DefaultBinder",
-                                         "DefaultPreemption"};
-
-// Extension points of upstream at which Fairlead runs no plugin lists.
-constexpr const char* kOtherPoints[] = {
-    "preEnqueue", "queueSort", "preFilter", "postFilter", "preScore",          "reserve",
-    "permit",     "preBind",   "bind",      "postBind",   "placementGenerate", "placementScore"};
 
 absl::Status Bad(absl::string_view path, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(path.empty() ? "document" : path, ": ", what));
@@ -92,30 +79,10 @@ FieldReader IntoString(std::string* out) {
   };
 }
 
-struct PluginRef {
-  std::string name;
-  int64_t weight = 0;  // 0: not given
-};
-
-struct PluginSet {
-  std::vector<PluginRef> enabled;
-  std::vector<std::string> disabled;
-
-  [[nodiscard]] bool Disables(absl::string_view name) const {
-    return std::any_of(disabled.begin(), disabled.end(),
-                       [&](const std::string& d) { return d == "*" || d == name; });
-  }
-  [[nodiscard]] const PluginRef* Enabled(absl::string_view name) const {
-    for (const PluginRef& ref : enabled) {
-      if (ref.name == name) return &ref;
-    }
-    return nullptr;
-  }
-};
-
 class Reader {
  public:
-  explicit Reader(const Registry& registry) : names_(registry.Names()) {}
+  Reader(const Registry& registry, const ProfileBases& bases)
+      : names_(registry.Names()), bases_(bases) {}
 
   absl::StatusOr<SchedulerConfiguration> Read(const dom::element& root) {
     SchedulerConfiguration config;
@@ -163,19 +130,18 @@ class Reader {
          {"enableContentionProfiling", ignore}}));
     if (api_version != kApiVersion) return Bad("apiVersion", absl::StrCat("must be ", kApiVersion));
     if (kind != kKind) return Bad("kind", absl::StrCat("must be ", kKind));
-    if (config.profiles.empty()) config.profiles.push_back(DefaultProfile());
+    if (config.profiles.empty()) {
+      FAIRLEAD_ASSIGN_OR_RETURN(Profile profile, MergeProfile(ProfileBase::kFairlead, {}));
+      config.profiles.push_back(std::move(profile));
+    }
     return config;
   }
 
  private:
-  struct Sets {
-    PluginSet multi_point, filter, score;
-  };
-
   absl::Status ReadProfile(const dom::element& value, const std::string& path,
                            SchedulerConfiguration& config) {
     std::string scheduler_name = model::kDefaultSchedulerName;
-    Sets sets;
+    PluginSets sets;
     std::map<std::string, std::string> args;
     FAIRLEAD_RETURN_IF_ERROR(ReadObject(
         value, path,
@@ -199,7 +165,14 @@ class Reader {
                    absl::StrCat("\"", scheduler_name, "\" is the name of another profile"));
       }
     }
-    Profile profile = Merge(sets);
+    const auto base = bases_.find(scheduler_name);
+    absl::StatusOr<Profile> merged =
+        MergeProfile(base == bases_.end() ? BaseOf(scheduler_name) : base->second, sets);
+    if (!merged.ok()) {
+      return absl::Status(merged.status().code(),
+                          absl::StrCat(Field(path, "plugins"), ".", merged.status().message()));
+    }
+    Profile profile = *std::move(merged);
     profile.scheduler_name = scheduler_name;
     for (ProfilePlugin& plugin : profile.plugins) {
       auto it = args.find(plugin.name);
@@ -209,24 +182,22 @@ class Reader {
     return absl::OkStatus();
   }
 
-  absl::Status ReadPlugins(const dom::element& value, const std::string& path, Sets& sets) {
+  absl::Status ReadPlugins(const dom::element& value, const std::string& path, PluginSets& sets) {
     const auto into = [this](PluginSet* set) -> FieldReader {
       return [this, set](const dom::element& v, const std::string& at) {
         return ReadPluginSet(v, at, *set);
       };
     };
-    std::map<std::string, FieldReader> readers = {{"multiPoint", into(&sets.multi_point)},
-                                                  {"filter", into(&sets.filter)},
-                                                  {"score", into(&sets.score)}};
-    for (const char* point : kOtherPoints) {
+    std::map<std::string, FieldReader> readers = {{"multiPoint", into(&sets.multi_point)}};
+    for (size_t i = 0; i < kPoints; ++i) readers[kPointNames[i]] = into(&sets.points[i]);
+    // Alpha in 1.36, for groups of pods.
+    for (const char* point : {"placementGenerate", "placementScore"}) {
       readers[point] = [this](const dom::element& v, const std::string& at) -> absl::Status {
         PluginSet set;
         FAIRLEAD_RETURN_IF_ERROR(ReadPluginSet(v, at, set));
-        if (set.enabled.empty() && set.disabled.empty()) return absl::OkStatus();
-        return absl::UnimplementedError(absl::StrCat(
-            at,
-            ": plugins are configured at multiPoint, filter and score only; queue order, "
-            "preemption and binding are set in FairleadConfiguration"));
+        if (set.enabled.empty()) return absl::OkStatus();
+        return absl::UnimplementedError(
+            absl::StrCat(at, ": Fairlead has no plugins of this point"));
       };
     }
     return ReadObject(value, path, readers);
@@ -260,9 +231,7 @@ class Reader {
 
   absl::Status ReadDisabled(const dom::element& value, const std::string& path, PluginSet& set) {
     FAIRLEAD_ASSIGN_OR_RETURN(PluginRef ref, ReadRef(value, path));
-    const bool upstream = std::find(std::begin(kUpstreamOnly), std::end(kUpstreamOnly), ref.name) !=
-                          std::end(kUpstreamOnly);
-    if (ref.name != "*" && !upstream && !Known(ref.name)) {
+    if (ref.name != "*" && !Known(ref.name)) {
       return Unknown(Field(path, "name"), ref.name);
     }
     set.disabled.push_back(std::move(ref.name));
@@ -305,7 +274,8 @@ class Reader {
   }
 
   [[nodiscard]] bool Known(absl::string_view name) const {
-    return std::find(names_.begin(), names_.end(), name) != names_.end();
+    return FindKnownPlugin(name) != nullptr ||
+           std::find(names_.begin(), names_.end(), name) != names_.end();
   }
 
   [[nodiscard]] absl::Status Unknown(const std::string& path, absl::string_view name) const {
@@ -313,77 +283,15 @@ class Reader {
                                   absl::StrJoin(names_, ", ")));
   }
 
-  static int64_t WeightOf(const PluginRef& ref) {
-    if (ref.weight != 0) return ref.weight;
-    for (const ProfilePlugin& plugin : DefaultProfile().plugins) {
-      if (plugin.name == ref.name) return plugin.weight;
-    }
-    return 1;
-  }
-
-  // What runs everywhere unless a point says otherwise.
-  static std::vector<PluginRef> MultiPoint(const PluginSet& set) {
-    std::vector<PluginRef> out;
-    std::set<std::string> placed;
-    for (const ProfilePlugin& plugin : DefaultProfile().plugins) {
-      if (set.Disables(plugin.name)) continue;
-      const PluginRef* ref = set.Enabled(plugin.name);
-      out.push_back({plugin.name, ref == nullptr ? plugin.weight : WeightOf(*ref)});
-      placed.insert(plugin.name);
-    }
-    for (const PluginRef& ref : set.enabled) {
-      if (placed.insert(ref.name).second) out.push_back({ref.name, WeightOf(ref)});
-    }
-    return out;
-  }
-
-  // The plugins of one point in the order in which they run there.
-  static std::vector<PluginRef> AtPoint(const std::vector<PluginRef>& multi,
-                                        const PluginSet& point) {
-    const auto in_multi = [&](const PluginRef& ref) {
-      return std::any_of(multi.begin(), multi.end(),
-                         [&](const PluginRef& m) { return m.name == ref.name; });
-    };
-    std::vector<PluginRef> out;
-    for (const PluginRef& ref : point.enabled) {
-      if (in_multi(ref)) out.push_back({ref.name, WeightOf(ref)});
-    }
-    for (const PluginRef& ref : multi) {
-      if (!point.Disables(ref.name) && point.Enabled(ref.name) == nullptr) out.push_back(ref);
-    }
-    for (const PluginRef& ref : point.enabled) {
-      if (!in_multi(ref)) out.push_back({ref.name, WeightOf(ref)});
-    }
-    return out;
-  }
-
-  static Profile Merge(const Sets& sets) {
-    const std::vector<PluginRef> multi = MultiPoint(sets.multi_point);
-    Profile profile;
-    for (const PluginRef& ref : AtPoint(multi, sets.filter)) {
-      profile.plugins.push_back({ref.name, ref.weight, "", /*filter=*/true, /*score=*/false});
-    }
-    // The order of scores does not matter: they are added up.
-    for (const PluginRef& ref : AtPoint(multi, sets.score)) {
-      auto it = std::find_if(profile.plugins.begin(), profile.plugins.end(),
-                             [&](const ProfilePlugin& p) { return p.name == ref.name; });
-      if (it == profile.plugins.end()) {
-        profile.plugins.push_back({ref.name, ref.weight, "", /*filter=*/false, /*score=*/true});
-      } else {
-        it->weight = ref.weight;
-        it->score = true;
-      }
-    }
-    return profile;
-  }
-
   std::vector<std::string> names_;
+  const ProfileBases& bases_;
 };
 
 }  // namespace
 
 absl::StatusOr<SchedulerConfiguration> ReadSchedulerConfiguration(absl::string_view json,
-                                                                  const Registry& registry) {
+                                                                  const Registry& registry,
+                                                                  const ProfileBases& bases) {
   dom::parser parser;
   dom::element root;
   const simdjson::error_code error = parser.parse(json.data(), json.size()).get(root);
@@ -391,7 +299,7 @@ absl::StatusOr<SchedulerConfiguration> ReadSchedulerConfiguration(absl::string_v
     return absl::InvalidArgumentError(
         absl::StrCat(kKind, " is not valid JSON: ", simdjson::error_message(error)));
   }
-  return Reader(registry).Read(root);
+  return Reader(registry, bases).Read(root);
 }
 
 }  // namespace fairlead::framework

@@ -2,28 +2,21 @@
 //
 // Strict: a field or plugin that is not known, a key that comes twice and a value of the wrong type
 // are InvalidArgument, named by path ("profiles[0].plugins.score.enabled[1].weight"). What upstream
-// has and Fairlead does not do is Unimplemented and never silently dropped: extenders, and plugin
-// lists at points other than multiPoint, filter and score (queue order, preemption and binding are
-// settings of FairleadConfiguration).
-//
-// Merge rules, as upstream's (pkg/scheduler/apis/config/v1/default_plugins.go, framework/runtime):
-//  - multiPoint starts from DefaultProfile(). `disabled` takes defaults away ("*": all); a default
-//    named in `enabled` keeps its place and takes the weight given; others follow in the order
-//    given.
-//  - filter and score add to or take away from that for their point alone; a plugin enabled at its
-//    point is not touched by `disabled` there. Filters run in this order: those enabled at both,
-//    those of multiPoint, those of the point alone.
-//  - A weight that is absent or 0 is the default one, 1 for a plugin not in DefaultProfile().
-// Names of upstream's default plugins that Fairlead does not have may be disabled, not enabled.
+// has and Fairlead does not do is Unimplemented and never silently dropped: extenders, and plugins
+// that Fairlead lacks (known_plugins.h). Plugin lists are merged with the profile's base as
+// upstream merges them with its defaults (profile_merge.h).
 //
 // Thread-safety: pure function.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "scheduler/framework/default_profiles.h"
 #include "scheduler/framework/framework.h"
 
 namespace fairlead::framework {
@@ -39,9 +32,13 @@ struct SchedulerConfiguration {
   std::vector<std::string> ignored;
 };
 
+// By scheduler name; BaseOf() for others.
+using ProfileBases = std::map<std::string, ProfileBase, std::less<>>;
+
 // Plugin names are checked against `registry`; their args are only passed on, Framework::Make reads
 // them.
 absl::StatusOr<SchedulerConfiguration> ReadSchedulerConfiguration(absl::string_view json,
-                                                                  const Registry& registry);
+                                                                  const Registry& registry,
+                                                                  const ProfileBases& bases = {});
 
 }  // namespace fairlead::framework

@@ -53,10 +53,15 @@ std::string Text(const Profile& profile) {
   return absl::StrJoin(out, " ");
 }
 
+// What no profile goes without.
+#define kBuiltIns                                                                      \
+  R"({"name":"SchedulingGates"},{"name":"PrioritySort"},{"name":"DefaultPreemption"})" \
+  R"(,{"name":"DefaultBinder"})"
+
 constexpr char kDefaults[] =
-    "GpuKind/1 NodeReady/1 NodeUnschedulable/1 NodeAffinity/2 TaintToleration/3 "
-    "NodeResourcesFit/1 GpuSharing/1 DynamicResources/1 NodePorts/1 VolumeRestrictions/1 "
-    "NodeVolumeLimits/1 VolumeBinding/1 VolumeZone/1 PodTopologySpread/2 InterPodAffinity/2 "
+    "GpuKind/1 NodeReady/1 NodeUnschedulable/1/f NodeAffinity/2 TaintToleration/3 "
+    "NodeResourcesFit/1/f GpuSharing/1 DynamicResources/1 NodePorts/1/f VolumeRestrictions/1/f "
+    "NodeVolumeLimits/1/f VolumeBinding/1 VolumeZone/1/f PodTopologySpread/2 InterPodAffinity/2 "
     "ResourceType/1 NodePlacement/1";
 
 TEST(ConfigTest, NothingSaid) {
@@ -81,39 +86,45 @@ TEST(ConfigTest, Merge) {
       // A new plugin comes last, with weight 1 or its own.
       {R"({"multiPoint":{"enabled":[{"name":"Extra"}]}})", defaults + " Extra/1"},
       {R"({"multiPoint":{"enabled":[{"name":"Extra","weight":9}]}})", defaults + " Extra/9"},
-      // Everything disabled, some of it named again: theirs is the order, defaults keep their
-      // weight.
+      // Everything disabled, some of it named again: theirs is the order, and a weight that is not
+      // given is 1.
       {R"({"multiPoint":{"disabled":[{"name":"*"}],
-           "enabled":[{"name":"Extra"},{"name":"NodeAffinity"}]}})",
-       "Extra/1 NodeAffinity/2"},
-      {R"({"multiPoint":{"disabled":[{"name":"*"}]}})", ""},
+           "enabled":[{"name":"Extra"},{"name":"NodeAffinity"},)" kBuiltIns R"(]}})",
+       "Extra/1 NodeAffinity/1"},
+      {R"({"multiPoint":{"disabled":[{"name":"*"}],"enabled":[)" kBuiltIns R"(]}})", ""},
       // A default with another weight keeps its place.
-      {R"({"multiPoint":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeAffinity","weight":7}]}})",
+      {R"({"multiPoint":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeAffinity","weight":7},)" kBuiltIns
+       R"(]}})",
        "NodeAffinity/7"},
       // Upstream's plugins that are not ours can be disabled.
       {R"({"multiPoint":{"disabled":[{"name":"ImageLocality"}]}})", defaults},
       {R"({"multiPoint":{"disabled":[{"name":"NodeVolumeLimits"},{"name":"VolumeBinding"}]}})",
-       absl::StrReplaceAll(defaults, {{"NodeVolumeLimits/1 VolumeBinding/1 ", ""}})},
+       absl::StrReplaceAll(defaults, {{"NodeVolumeLimits/1/f VolumeBinding/1 ", ""}})},
       // One point only.
-      {R"({"multiPoint":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeAffinity"},{"name":"Extra"}]},
+      {R"({"multiPoint":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeAffinity"},{"name":"Extra"},)" kBuiltIns
+       R"(]},
            "score":{"disabled":[{"name":"*"}]}})",
-       "NodeAffinity/2/f Extra/1/f"},
-      {R"({"multiPoint":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeAffinity"},{"name":"Extra"}]},
+       "NodeAffinity/1/f Extra/1/f"},
+      {R"({"multiPoint":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeAffinity"},{"name":"Extra"},)" kBuiltIns
+       R"(]},
            "filter":{"disabled":[{"name":"NodeAffinity"}]}})",
-       "Extra/1 NodeAffinity/2/s"},
+       "Extra/1 NodeAffinity/1/s"},
       // Enabled at its point beats disabled there, and the weight of the point beats multiPoint's.
-      {R"({"multiPoint":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeAffinity","weight":4}]},
+      {R"({"multiPoint":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeAffinity","weight":4},)" kBuiltIns
+       R"(]},
            "score":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeAffinity","weight":5}]}})",
        "NodeAffinity/5"},
       // Enabled at a point alone.
-      {R"({"multiPoint":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeAffinity"}]},
+      {R"({"multiPoint":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeAffinity"},)" kBuiltIns
+       R"(]},
            "score":{"enabled":[{"name":"Extra","weight":3}]}})",
-       "NodeAffinity/2 Extra/3/s"},
+       "NodeAffinity/1 Extra/3/s"},
       // Filters: enabled at both first, then those of multiPoint, then those of the point.
       {R"({"multiPoint":{"disabled":[{"name":"*"}],
-           "enabled":[{"name":"NodeAffinity"},{"name":"NodePorts"},{"name":"NodeReady"}]},
+           "enabled":[{"name":"NodeAffinity"},{"name":"NodePorts"},{"name":"NodeReady"},)" kBuiltIns
+       R"(]},
            "filter":{"enabled":[{"name":"Extra"},{"name":"NodeReady"}]}})",
-       "NodeReady/1 NodeAffinity/2 NodePorts/1 Extra/1/f"},
+       "NodeReady/1 NodeAffinity/1 NodePorts/1/f Extra/1/f"},
   };
   for (const Case& c : cases) {
     const auto config = ReadPlugins(c.plugins);
@@ -132,13 +143,13 @@ TEST(ConfigTest, DefaultKeepsItsPlaceWithANewWeight) {
 
 TEST(ConfigTest, ProfilesArgsAndTheRest) {
   const auto config = Read(R"("profiles":[
-      {"schedulerName":"a","pluginConfig":[{"name":"NodePlacement","args":{"strategy": "spread"}}]},
-      {"schedulerName":"b","percentageOfNodesToScore":10}],
+      {"schedulerName":"fairlead","pluginConfig":[{"name":"NodePlacement","args":{"strategy": "spread"}}]},
+      {"schedulerName":"kai-scheduler","percentageOfNodesToScore":10}],
       "parallelism":16,"leaderElection":{"leaderElect": true},"clientConnection":{"qps":50})");
   ASSERT_TRUE(config.ok()) << config.status();
   ASSERT_EQ(config->profiles.size(), 2u);
-  EXPECT_EQ(config->profiles[0].scheduler_name, "a");
-  EXPECT_EQ(config->profiles[1].scheduler_name, "b");
+  EXPECT_EQ(config->profiles[0].scheduler_name, "fairlead");
+  EXPECT_EQ(config->profiles[1].scheduler_name, "kai-scheduler");
   for (const ProfilePlugin& plugin : config->profiles[0].plugins) {
     EXPECT_EQ(plugin.args_json, plugin.name == "NodePlacement" ? R"({"strategy":"spread"})" : "");
   }
@@ -172,8 +183,6 @@ TEST(ConfigTest, Refusals) {
       {R"("profiles":[{"plugins":{"score":{"enabled":[{"name":"X"}]}}}])", kBad,
        "profiles[0].plugins.score.enabled[0].name: \"X\" is not a plugin of Fairlead; known: "
        "DynamicResources, Extra,"},
-      {R"("profiles":[{"plugins":{"score":{"enabled":[{"name":"ImageLocality"}]}}}])", kBad,
-       "\"ImageLocality\" is not a plugin"},
       {R"("profiles":[{"plugins":{"score":{"enabled":[{"name":"*"}]}}}])", kBad,
        "\"*\" is not a plugin"},
       {R"("profiles":[{"plugins":{"score":{"disabled":[{"name":"X"}]}}}])", kBad,
@@ -186,10 +195,20 @@ TEST(ConfigTest, Refusals) {
        "enabled[0].weight: must be a whole number from 0 to 100000"},
       {R"("profiles":[{"plugins":{"score":{"enabled":[{"name":"Extra","weight":1.5}]}}}])", kBad,
        "enabled[0].weight: must be a whole number"},
-      {R"("profiles":[{"plugins":{"postFilter":{"disabled":[{"name":"DefaultPreemption"}]}}}])",
-       kNot,
-       "profiles[0].plugins.postFilter: plugins are configured at multiPoint, filter and score "
-       "only"},
+      {R"("profiles":[{"plugins":{"filter":{"enabled":[{"name":"ImageLocality"}]}}}])", kBad,
+       "profiles[0].plugins.filter.enabled: plugin \"ImageLocality\" does not extend filter"},
+      {R"("profiles":[{"plugins":{"queueSort":{"disabled":[{"name":"*"}]}}}])", kBad,
+       "profiles[0].plugins.queueSort: one plugin is needed"},
+      {R"("profiles":[{"plugins":{"multiPoint":{"disabled":[{"name":"DefaultBinder"}]}}}])", kBad,
+       "profiles[0].plugins.bind: at least one plugin is needed"},
+      {R"("profiles":[{"plugins":{"preEnqueue":{"disabled":[{"name":"SchedulingGates"}]}}}])", kBad,
+       "profiles[0].plugins.preEnqueue: SchedulingGates cannot be left out"},
+      {R"("profiles":[{"plugins":{"preBind":{"disabled":[{"name":"VolumeBinding"}]}}}])", kNot,
+       "profiles[0].plugins.preBind: VolumeBinding filters, and needs its preBind"},
+      {R"("profiles":[{"plugins":{"multiPoint":{"enabled":[{"name":"GangScheduling"}]}}}])", kNot,
+       "multiPoint.enabled: Fairlead has no plugin GangScheduling"},
+      {R"("profiles":[{"plugins":{"placementScore":{"enabled":[{"name":"Extra"}]}}}])", kNot,
+       "profiles[0].plugins.placementScore: Fairlead has no plugins of this point"},
       {R"("profiles":[{"pluginConfig":[{"name":"X","args":{}}]}])", kBad,
        "profiles[0].pluginConfig[0].name: \"X\" is not a plugin"},
       {R"("profiles":[{"pluginConfig":[{"name":"Extra","args":[]}]}])", kBad,
@@ -205,6 +224,51 @@ TEST(ConfigTest, Refusals) {
     const auto config = Read(c.fields);
     EXPECT_EQ(config.status().code(), c.code) << c.fields << config.status();
     EXPECT_THAT(std::string(config.status().message()), HasSubstr(c.text)) << c.fields;
+  }
+}
+
+// Files of kube-scheduler's mean what they mean there.
+TEST(ConfigTest, OtherSchedulersHaveTheDefaultsOfKubeScheduler) {
+  constexpr char kUpstream[] =
+      "GpuKind/1/f NodeReady/1/f NodeUnschedulable/1/f NodeName/1/f TaintToleration/3 "
+      "NodeAffinity/2 NodePorts/1/f NodeResourcesFit/1 GpuSharing/1 VolumeRestrictions/1/f "
+      "NodeVolumeLimits/1/f VolumeBinding/1 VolumeZone/1/f PodTopologySpread/2 InterPodAffinity/2 "
+      "DynamicResources/2 ResourceType/1 NodePlacement/1 NodeResourcesBalancedAllocation/1/s "
+      "ImageLocality/1/s";
+  const auto config = Read(R"("profiles":[{"schedulerName":"default-scheduler"},{}])");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(Text(config->profiles[0]), kUpstream);
+  EXPECT_TRUE(config->profiles[0].idle_first);
+  EXPECT_EQ(Text(config->profiles[1]), kDefaults);
+  EXPECT_FALSE(config->profiles[1].idle_first);
+}
+
+TEST(ConfigTest, TheBaseOfAProfileCanBeSaid) {
+  static const auto& registry = *new Registry(TestRegistry());
+  const auto config = ReadSchedulerConfiguration(
+      R"({"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"KubeSchedulerConfiguration",
+          "profiles":[{"schedulerName":"gpus"},{"schedulerName":"fairlead"}]})",
+      registry, {{"gpus", ProfileBase::kFairlead}, {"fairlead", ProfileBase::kUpstream}});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(Text(config->profiles[0]), kDefaults);
+  EXPECT_TRUE(config->profiles[1].idle_first);
+}
+
+TEST(ConfigTest, WithoutDefaultPreemptionNothingIsEvicted) {
+  struct Case {
+    const char* plugins;
+    bool evicts;
+  };
+  for (const Case& c : {Case{"{}", true},
+                        {R"({"postFilter":{"disabled":[{"name":"DefaultPreemption"}]}})", false},
+                        {R"({"postFilter":{"disabled":[{"name":"*"}]}})", false},
+                        {R"({"multiPoint":{"disabled":[{"name":"DefaultPreemption"}]}})", false},
+                        {R"({"multiPoint":{"disabled":[{"name":"DefaultPreemption"}]},
+             "postFilter":{"enabled":[{"name":"DefaultPreemption"}]}})",
+                         true}}) {
+    const auto config = ReadPlugins(c.plugins);
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(config->profiles[0].evicts, c.evicts) << c.plugins;
   }
 }
 

@@ -42,26 +42,25 @@ std::vector<std::string> Registry::Names() const {
   return names;
 }
 
-Profile DefaultProfile() {
-  // First what no node can mend, so that it is what people read; then what a node is, then what is
-  // on it, then what is elsewhere: from cheap to dear.
-  Profile profile;
-  profile.scheduler_name = model::kDefaultSchedulerName;
-  profile.plugins = {{"GpuKind", 1},           {"NodeReady", 1},
-                     {"NodeUnschedulable", 1}, {"NodeAffinity", 2},
-                     {"TaintToleration", 3},   {"NodeResourcesFit", 1},
-                     {"GpuSharing", 1},        {"DynamicResources", 1},
-                     {"NodePorts", 1},         {"VolumeRestrictions", 1},
-                     {"NodeVolumeLimits", 1},  {"VolumeBinding", 1},
-                     {"VolumeZone", 1},        {"PodTopologySpread", 2},
-                     {"InterPodAffinity", 2},  {"ResourceType", 1},
-                     {"NodePlacement", 1}};
-  return profile;
-}
-
 absl::StatusOr<std::unique_ptr<Framework>> Framework::Make(const Profile& profile,
                                                            const Registry& registry) {
+  return MakeAll({profile}, registry);
+}
+
+absl::StatusOr<std::unique_ptr<Framework>> Framework::MakeAll(const std::vector<Profile>& profiles,
+                                                              const Registry& registry) {
+  if (profiles.empty()) return absl::InvalidArgumentError("there is no profile");
   auto framework = std::make_unique<Framework>();
+  for (const Profile& profile : profiles) {
+    FAIRLEAD_RETURN_IF_ERROR(framework->Add(profile, registry));
+  }
+  return framework;
+}
+
+absl::Status Framework::Add(const Profile& profile, const Registry& registry) {
+  Run run;
+  run.idle_first = profile.idle_first;
+  run.evicts = profile.evicts;
   std::set<std::string> seen;
   for (const ProfilePlugin& entry : profile.plugins) {
     const auto at = [&](absl::string_view what) {
@@ -78,21 +77,28 @@ absl::StatusOr<std::unique_ptr<Framework>> Framework::Make(const Profile& profil
     }
     const auto* filter = dynamic_cast<const FilterPlugin*>(plugin->get());
     const auto* score = dynamic_cast<const ScorePlugin*>(plugin->get());
-    if (filter == nullptr && score == nullptr) {
+    const auto* normalized = dynamic_cast<const NormalizedScorePlugin*>(plugin->get());
+    if (filter == nullptr && score == nullptr && normalized == nullptr) {
       return absl::InvalidArgumentError(at("it neither filters nor scores"));
     }
     const Depends depends = (*plugin)->DependsOn();
     const auto* domains = dynamic_cast<const DomainPlugin*>(plugin->get());
     if (filter != nullptr && entry.filter) {
-      framework->filters_.push_back({filter, depends, domains});
-      framework->knows_shares_ |= entry.name == kGpuSharing;
+      run.filters.push_back({filter, depends, domains});
+      run.knows_shares |= entry.name == kGpuSharing;
     }
-    if (score != nullptr && entry.score && entry.weight > 0) {
-      framework->scores_.push_back({score, entry.weight, depends, domains});
+    const bool scores = entry.score && entry.weight > 0;
+    if (score != nullptr && scores) {
+      const int64_t worth = model::SaturatingMultiply(entry.weight, score->Step());
+      run.scores.push_back({score, entry.weight, worth, depends});
     }
-    framework->plugins_.push_back(*std::move(plugin));
+    if (normalized != nullptr && scores) {
+      run.normalized.push_back({normalized, entry.weight, depends, domains});
+    }
+    plugins_.push_back(*std::move(plugin));
   }
-  return framework;
+  runs_.push_back(std::move(run));
+  return absl::OkStatus();
 }
 
 bool Framework::RunFilter(const FilterPlugin& plugin, const Context& context,
@@ -105,8 +111,8 @@ bool Framework::RunFilter(const FilterPlugin& plugin, const Context& context,
   return false;
 }
 
-bool Framework::RefusesShare(const Context& context, Status* why) const {
-  if (knows_shares_ || !context.pod_class.spec->gpu_share.IsSet()) return false;
+bool Framework::RefusesShare(const Run& run, const Context& context, Status* why) {
+  if (run.knows_shares || !context.pod_class.spec->gpu_share.IsSet()) return false;
   if (why != nullptr) {
     why->plugin = kGpuSharing;
     why->code = Code::kUnschedulableAndUnresolvable;
@@ -115,9 +121,10 @@ bool Framework::RefusesShare(const Context& context, Status* why) const {
   return true;
 }
 
-bool Framework::LeavesOut(const Context& context, const state::NodeInfo& node, Status* why) const {
+bool Framework::LeavesOut(const Run& run, const Context& context, const state::NodeInfo& node,
+                          Status* why) {
   for (const bool all : {true, false}) {
-    for (const Filterer& filter : filters_) {
+    for (const Filterer& filter : run.filters) {
       if (!filter.plugin->FilterApplies(context.pod_class)) continue;
       std::string reason = all ? filter.plugin->LeavesOutAll(context.pod_class)
                                : filter.plugin->LeavesOut(context.pod_class, node);
@@ -132,10 +139,11 @@ bool Framework::LeavesOut(const Context& context, const state::NodeInfo& node, S
 }
 
 bool Framework::Filter(const Context& context, const state::NodeInfo& node, Status* why) const {
-  if (RefusesShare(context, why)) return false;
+  const Run& run = RunOf(context.pod_class);
+  if (RefusesShare(run, context, why)) return false;
   // Without reasons the filters say the same.
-  if (why != nullptr && LeavesOut(context, node, why)) return false;
-  for (const Filterer& filter : filters_) {
+  if (why != nullptr && LeavesOut(run, context, node, why)) return false;
+  for (const Filterer& filter : run.filters) {
     if (!RunFilter(*filter.plugin, context, node, why)) return false;
   }
   return true;
@@ -143,9 +151,10 @@ bool Framework::Filter(const Context& context, const state::NodeInfo& node, Stat
 
 bool Framework::FilterNodeObject(const Context& context, const state::NodeInfo& node,
                                  Status* why) const {
-  if (RefusesShare(context, why)) return false;
-  if (why != nullptr && LeavesOut(context, node, why)) return false;
-  for (const Filterer& filter : filters_) {
+  const Run& run = RunOf(context.pod_class);
+  if (RefusesShare(run, context, why)) return false;
+  if (why != nullptr && LeavesOut(run, context, node, why)) return false;
+  for (const Filterer& filter : run.filters) {
     if (filter.depends != Depends::kNodeObject) continue;
     if (!RunFilter(*filter.plugin, context, node, why)) return false;
   }
@@ -154,7 +163,7 @@ bool Framework::FilterNodeObject(const Context& context, const state::NodeInfo& 
 
 bool Framework::FilterNodeUsage(const Context& context, const state::NodeInfo& node,
                                 Status* why) const {
-  for (const Filterer& filter : filters_) {
+  for (const Filterer& filter : RunOf(context.pod_class).filters) {
     if (filter.depends != Depends::kNodeUsage) continue;
     if (!RunFilter(*filter.plugin, context, node, why)) return false;
   }
@@ -163,38 +172,127 @@ bool Framework::FilterNodeUsage(const Context& context, const state::NodeInfo& n
 
 bool Framework::ChecksAmountOf(const state::ClusterState& state,
                                model::ResourceIndex resource) const {
-  return std::any_of(filters_.begin(), filters_.end(), [&](const Filterer& filter) {
-    return filter.plugin->ChecksAmountOf(state, resource);
+  // Of every profile: sums of free amounts are made for pods of all.
+  return std::all_of(runs_.begin(), runs_.end(), [&](const Run& run) {
+    return std::any_of(run.filters.begin(), run.filters.end(), [&](const Filterer& filter) {
+      return filter.plugin->ChecksAmountOf(state, resource);
+    });
   });
 }
 
-int64_t Framework::RunScores(const Context& context, const state::NodeInfo& node, bool node_alone,
-                             bool rest) const {
+int64_t Framework::RunScores(const Context& context, const state::NodeInfo& node,
+                             bool node_alone) const {
   int64_t total = 0;
-  for (const Scorer& score : scores_) {
-    if (!(score.depends == Depends::kCluster ? rest : node_alone)) continue;
+  for (const Scorer& score : RunOf(context.pod_class).scores) {
+    if ((score.depends == Depends::kCluster) == node_alone) continue;
     if (!score.plugin->ScoreApplies(context.pod_class)) continue;
-    total = model::SaturatingAdd(
-        total, model::SaturatingMultiply(score.weight, score.plugin->Score(context, node)));
+    const int64_t points = score.plugin->Score(context, node);
+    total = model::SaturatingAdd(total, model::SaturatingMultiply(score.worth, points));
   }
   return total;
 }
 
-int64_t Framework::Score(const Context& context, const state::NodeInfo& node) const {
-  return RunScores(context, node, /*node_alone=*/true, /*rest=*/true);
-}
-
 int64_t Framework::ScoreNode(const Context& context, const state::NodeInfo& node) const {
-  return RunScores(context, node, /*node_alone=*/true, /*rest=*/false);
+  return RunScores(context, node, /*node_alone=*/true);
 }
 
 int64_t Framework::ScoreCluster(const Context& context, const state::NodeInfo& node) const {
-  return RunScores(context, node, /*node_alone=*/false, /*rest=*/true);
+  return RunScores(context, node, /*node_alone=*/false);
+}
+
+std::vector<int64_t> Framework::ScoreKinds(const Context& context,
+                                           absl::Span<const Kind> kinds) const {
+  std::vector<int64_t> totals(kinds.size(), 0);
+  std::vector<int64_t> scores;
+  for (const NormalizedScorer& score : RunOf(context.pod_class).normalized) {
+    if (!score.plugin->ScoreApplies(context.pod_class) || !score.plugin->ScoresVary(context)) {
+      continue;
+    }
+    scores.assign(kinds.size(), 0);
+    score.plugin->ScoreKinds(context, kinds, absl::MakeSpan(scores));
+    for (size_t i = 0; i < kinds.size(); ++i) {
+      const int64_t points = std::clamp<int64_t>(scores[i], 0, kMaxNodeScore) * kPreferenceStep;
+      totals[i] = model::SaturatingAdd(totals[i], model::SaturatingMultiply(score.weight, points));
+    }
+  }
+  return totals;
+}
+
+std::vector<Framework::PluginScores> Framework::ScoresByPlugin(
+    const Context& context, absl::Span<const state::NodeInfo* const> nodes) const {
+  const Run& run = RunOf(context.pod_class);
+  std::vector<PluginScores> all;
+  for (const Scorer& score : run.scores) {
+    PluginScores each{score.plugin->Name(), score.weight, std::vector<int64_t>(nodes.size(), 0)};
+    if (score.plugin->ScoreApplies(context.pod_class)) {
+      for (size_t i = 0; i < nodes.size(); ++i) {
+        each.scores[i] = score.plugin->Score(context, *nodes[i]);
+      }
+    }
+    all.push_back(std::move(each));
+  }
+  std::vector<Kind> kinds;
+  for (const state::NodeInfo* node : nodes) kinds.push_back({node, 1});
+  for (const NormalizedScorer& score : run.normalized) {
+    PluginScores each{score.plugin->Name(), score.weight, std::vector<int64_t>(nodes.size(), 0)};
+    if (score.plugin->ScoreApplies(context.pod_class)) {
+      score.plugin->ScoreKinds(context, kinds, absl::MakeSpan(each.scores));
+    }
+    all.push_back(std::move(each));
+  }
+  return all;
+}
+
+bool Framework::Normalizes(const state::PodClass& pod_class) const {
+  const Run& run = RunOf(pod_class);
+  return std::any_of(run.normalized.begin(), run.normalized.end(),
+                     [&](const auto& score) { return score.plugin->ScoreApplies(pod_class); });
+}
+
+bool Framework::ScoresVary(const Context& context) const {
+  const Run& run = RunOf(context.pod_class);
+  return std::any_of(run.normalized.begin(), run.normalized.end(), [&](const auto& score) {
+    return score.plugin->ScoreApplies(context.pod_class) && score.plugin->ScoresVary(context);
+  });
+}
+
+bool Framework::Scores(absl::string_view plugin) const {
+  const auto is = [plugin](const auto& score) { return score.plugin->Name() == plugin; };
+  return std::any_of(runs_.begin(), runs_.end(), [&](const Run& run) {
+    return std::any_of(run.scores.begin(), run.scores.end(), is) ||
+           std::any_of(run.normalized.begin(), run.normalized.end(), is);
+  });
+}
+
+bool Framework::MarksDependOnUsage(const state::PodClass& pod_class) const {
+  const Run& run = RunOf(pod_class);
+  return std::any_of(run.normalized.begin(), run.normalized.end(), [&](const auto& score) {
+    return score.plugin->MarksDependOn() != Depends::kNodeObject &&
+           score.plugin->ScoreApplies(pod_class);
+  });
+}
+
+void Framework::AddMarks(const Context& context, const state::NodeInfo& node,
+                         const TopologyKeys& by_node, Marks& marks) const {
+  for (const NormalizedScorer& score : RunOf(context.pod_class).normalized) {
+    if (!score.plugin->ScoreApplies(context.pod_class)) continue;
+    score.plugin->AddMarks(context, node, by_node, marks);
+  }
+}
+
+bool Framework::MayPreferWaiting(const Context& context) const {
+  const Run& run = RunOf(context.pod_class);
+  if (run.idle_first) return false;
+  return ScoresVary(context) ||
+         std::any_of(run.scores.begin(), run.scores.end(), [&](const Scorer& score) {
+           return score.worth > kFitsNowStep && score.plugin->ScoreApplies(context.pod_class);
+         });
 }
 
 std::string Framework::RefusesEverywhere(const state::PodClass& pod_class) const {
-  if (!knows_shares_ && pod_class.spec->gpu_share.IsSet()) return kNoShares;
-  for (const Filterer& filter : filters_) {
+  const Run& run = RunOf(pod_class);
+  if (!run.knows_shares && pod_class.spec->gpu_share.IsSet()) return kNoShares;
+  for (const Filterer& filter : run.filters) {
     if (!filter.plugin->FilterApplies(pod_class)) continue;
     std::string why = filter.plugin->RefusesEverywhere(pod_class);
     if (!why.empty()) return why;
@@ -203,14 +301,17 @@ std::string Framework::RefusesEverywhere(const state::PodClass& pod_class) const
 }
 
 bool Framework::NodeLocal(const state::PodClass& pod_class) const {
-  for (const Filterer& filter : filters_) {
-    if (filter.depends == Depends::kCluster && filter.plugin->FilterApplies(pod_class))
-      return false;
-  }
-  for (const Scorer& score : scores_) {
-    if (score.depends == Depends::kCluster && score.plugin->ScoreApplies(pod_class)) return false;
-  }
-  return true;
+  const Run& run = RunOf(pod_class);
+  const auto applies = [&](const auto& score) {
+    return score.depends == Depends::kCluster && score.plugin->ScoreApplies(pod_class);
+  };
+  return std::none_of(run.filters.begin(), run.filters.end(),
+                      [&](const Filterer& filter) {
+                        return filter.depends == Depends::kCluster &&
+                               filter.plugin->FilterApplies(pod_class);
+                      }) &&
+         std::none_of(run.scores.begin(), run.scores.end(), applies) &&
+         std::none_of(run.normalized.begin(), run.normalized.end(), applies);
 }
 
 void Framework::Attach(DomainCounters* counters) {
@@ -237,15 +338,21 @@ std::string Framework::CheckConsistency() const {
 
 bool Framework::ByDomain(const state::PodClass& pod_class) const {
   if (!attached_) return false;
-  for (const Filterer& filter : filters_) {
-    if (filter.depends != Depends::kCluster || filter.domains != nullptr) continue;
-    if (filter.plugin->FilterApplies(pod_class)) return false;
-  }
-  for (const Scorer& score : scores_) {
-    if (score.depends != Depends::kCluster || score.domains != nullptr) continue;
-    if (score.plugin->ScoreApplies(pod_class)) return false;
-  }
-  return true;
+  const Run& run = RunOf(pod_class);
+  const auto by_domain = [](const auto& entry) {
+    return entry.depends != Depends::kCluster || entry.domains != nullptr;
+  };
+  return std::all_of(run.filters.begin(), run.filters.end(),
+                     [&](const Filterer& filter) {
+                       return by_domain(filter) || !filter.plugin->FilterApplies(pod_class);
+                     }) &&
+         std::all_of(run.normalized.begin(), run.normalized.end(),
+                     [&](const NormalizedScorer& score) {
+                       return by_domain(score) || !score.plugin->ScoreApplies(pod_class);
+                     }) &&
+         std::none_of(run.scores.begin(), run.scores.end(), [&](const Scorer& score) {
+           return score.depends == Depends::kCluster && score.plugin->ScoreApplies(pod_class);
+         });
 }
 
 DomainDependence Framework::DependenceOf(const Context& context) const {
@@ -255,13 +362,14 @@ DomainDependence Framework::DependenceOf(const Context& context) const {
       if (std::find(to.begin(), to.end(), key) == to.end()) to.push_back(key);
     }
   };
-  for (const Filterer& filter : filters_) {
+  const Run& run = RunOf(context.pod_class);
+  for (const Filterer& filter : run.filters) {
     if (filter.domains == nullptr || !filter.plugin->FilterApplies(context.pod_class)) continue;
     one = {};
     filter.domains->AddDependence(context, one);
     add(one.filter, all.filter);
   }
-  for (const Scorer& score : scores_) {
+  for (const NormalizedScorer& score : run.normalized) {
     if (score.domains == nullptr || !score.plugin->ScoreApplies(context.pod_class)) continue;
     one = {};
     score.domains->AddDependence(context, one);
@@ -272,7 +380,8 @@ DomainDependence Framework::DependenceOf(const Context& context) const {
 
 bool Framework::AdmitsDomains(const Context& context, const state::NodeInfo& node,
                               const TopologyKeys& keys) const {
-  return std::all_of(filters_.begin(), filters_.end(), [&](const Filterer& filter) {
+  const Run& run = RunOf(context.pod_class);
+  return std::all_of(run.filters.begin(), run.filters.end(), [&](const Filterer& filter) {
     return filter.domains == nullptr || !filter.plugin->FilterApplies(context.pod_class) ||
            filter.domains->AdmitsDomains(context, node, keys);
   });
@@ -280,17 +389,10 @@ bool Framework::AdmitsDomains(const Context& context, const state::NodeInfo& nod
 
 void Framework::AddThresholds(const Context& context, const TopologyKeys& keys,
                               std::vector<int64_t>& thresholds) const {
-  for (const Filterer& filter : filters_) {
+  for (const Filterer& filter : RunOf(context.pod_class).filters) {
     if (filter.domains == nullptr || !filter.plugin->FilterApplies(context.pod_class)) continue;
     filter.domains->AddThresholds(context, keys, thresholds);
   }
-}
-
-bool Framework::ScoreVaries(const Context& context, const TopologyKeys& keys) const {
-  return std::any_of(scores_.begin(), scores_.end(), [&](const Scorer& score) {
-    return score.domains != nullptr && score.plugin->ScoreApplies(context.pod_class) &&
-           score.domains->ScoreVaries(context, keys);
-  });
 }
 
 }  // namespace fairlead::framework

@@ -2,6 +2,9 @@
 // the profile that runs them. Names are upstream's (k8s.io/kube-scheduler/framework): Filter,
 // Score, Status codes, profile, weight.
 //
+// Several profiles, each with plugins of its own, are one Framework: whoever asks it has a class of
+// pods, and the class has a profile.
+//
 // Plugins are pure: they read the state and answer. They are asked many times a decision, so the
 // hot path (does it fit?) makes no text; the reasons are asked for only when a verdict is written.
 //
@@ -22,7 +25,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "scheduler/framework/domain_counters.h"
+#include "scheduler/framework/score_tiers.h"
 #include "scheduler/framework/topology_key.h"
 #include "scheduler/state/change_log.h"
 #include "scheduler/state/cluster_state.h"
@@ -105,10 +110,11 @@ class ScorePlugin : public virtual Plugin {
  public:
   // False for classes for which every node scores alike.
   [[nodiscard]] virtual bool ScoreApplies(const state::PodClass&) const { return true; }
-  // Higher is better. Scores are comparable between nodes at one instant; the plugin says its range
-  // in its header. The framework adds them up by weight; ties go to the smaller node name.
+  // Higher is better. Upstream's plugins score 0..100; others say their range in their header.
   [[nodiscard]] virtual int64_t Score(const Context& context,
                                       const state::NodeInfo& node) const = 0;
+  // What one point of it counts in the sum (score_tiers.h).
+  [[nodiscard]] virtual int64_t Step() const { return kPreferenceStep; }
 };
 
 // The topology keys that answers for a class read, each once. Owned by the counters.
@@ -118,9 +124,37 @@ struct DomainDependence {
   friend bool operator==(const DomainDependence&, const DomainDependence&) = default;
 };
 
+// Nodes that score alike, of those that there are to choose from.
+struct Kind {
+  const state::NodeInfo* node;  // one of them
+  int64_t nodes;                // 0: it is not to be chosen from, and only to be scored
+};
+using Marks = std::vector<int64_t>;
+
+// A plugin whose score of a node depends on which nodes there are to choose from: upstream's
+// PreScore, Score and NormalizeScore, asked together. Nodes are scored by kinds, of which there are
+// few, so that nothing has to be ordered anew when what scores are normalised by changes.
+class NormalizedScorePlugin : public virtual Plugin {
+ public:
+  // False for classes for which it scores every node alike, whatever the others are.
+  [[nodiscard]] virtual bool ScoreApplies(const state::PodClass&) const { return true; }
+  // The same for the cluster as it is: false only if it scores every node alike now.
+  [[nodiscard]] virtual bool ScoresVary(const Context&) const { return true; }
+  // Appends always as many numbers. Two nodes score alike if these are equal and they are in the
+  // same domains of the plugin's score keys (DomainDependence) other than `by_node`. Each domain of
+  // a key of `by_node` has one node.
+  virtual void AddMarks(const Context& context, const state::NodeInfo& node,
+                        const TopologyKeys& by_node, Marks& marks) const = 0;
+  // kNodeObject, or kNodeUsage: what the numbers depend on.
+  [[nodiscard]] virtual Depends MarksDependOn() const { return Depends::kNodeObject; }
+  // The scores of all kinds in their order, 0..100. `scores` comes with zeros.
+  virtual void ScoreKinds(const Context& context, absl::Span<const Kind> kinds,
+                          absl::Span<int64_t> scores) const = 0;
+};
+
 // A plugin of Depends::kCluster whose answers about a node depend on other nodes only through the
 // topology domains that the node is in: of two nodes in the same domains of all its keys it refuses
-// both or neither, and scores them alike.
+// both or neither.
 class DomainPlugin : public virtual Plugin {
  public:
   // From now on it is asked about that state and counts through `counters`; null: no more. Without,
@@ -136,9 +170,6 @@ class DomainPlugin : public virtual Plugin {
   // changed (NodeInfo::version).
   virtual void AddThresholds(const Context& context, const TopologyKeys& keys,
                              std::vector<int64_t>& thresholds) const = 0;
-  // May its score be another one on two nodes that differ in no domain but those of `keys`?
-  [[nodiscard]] virtual bool ScoreVaries(const Context& context,
-                                         const TopologyKeys& keys) const = 0;
 };
 
 // A plugin that derives something from more than one node, and follows the state's change log for
@@ -183,11 +214,18 @@ inline constexpr int64_t kMaxWeight = 100'000;
 struct Profile {
   std::string scheduler_name;
   std::vector<ProfilePlugin> plugins = {};
+  // Nodes with idle capacity come before those where the pod would have to wait, whatever the
+  // scores, as in upstream, which never waits; and scores are normalised over them alone. Otherwise
+  // as in KAI: all nodes on which it fits when promises are kept are scored together, and the tier
+  // "fits now" decides below preferences (score_tiers.h).
+  bool idle_first = false;
+  // Whether pods may be evicted for pods of the profile (upstream: DefaultPreemption at
+  // postFilter).
+  bool evicts = true;
 };
 
-// What Fairlead runs if the configuration says nothing: KAI's behaviour (bin-packing),
-// upstream's weights. scheduler/plugins registers these names; their headers say the ranges of
-// their scores.
+// What Fairlead runs if the configuration says nothing (default_profiles.h). scheduler/plugins
+// registers these names.
 Profile DefaultProfile();
 
 class Framework {
@@ -197,6 +235,11 @@ class Framework {
   static absl::StatusOr<std::unique_ptr<Framework>> Make(const Profile& profile,
                                                          const Registry& registry);
 
+  // One for several profiles: what it is asked about a class is answered by the plugins of that
+  // class's profile (model::PodSpec::profile), by position. At least one.
+  static absl::StatusOr<std::unique_ptr<Framework>> MakeAll(const std::vector<Profile>& profiles,
+                                                            const Registry& registry);
+
   // Filters in order; the first refusal decides and is reported. A refusal always names its plugin
   // and has a code other than kSuccess; `why` is left alone if the answer is yes.
   bool Filter(const Context& context, const state::NodeInfo& node, Status* why) const;
@@ -204,10 +247,40 @@ class Framework {
   bool FilterNodeObject(const Context& context, const state::NodeInfo& node, Status* why) const;
   // Only the filters that depend on what is on this node, too.
   bool FilterNodeUsage(const Context& context, const state::NodeInfo& node, Status* why) const;
-  [[nodiscard]] int64_t Score(const Context& context, const state::NodeInfo& node) const;
-  // Score() is the sum of these two: of the scores that depend on the node alone, and of the rest.
+
+  // The sum of the scores that do not depend on which nodes there are to choose from, is that of
+  // these two: of those that depend on the node alone, and of the rest.
   [[nodiscard]] int64_t ScoreNode(const Context& context, const state::NodeInfo& node) const;
   [[nodiscard]] int64_t ScoreCluster(const Context& context, const state::NodeInfo& node) const;
+  // The sums of the others, for each kind in order. Zeros if they do not vary. O(kinds) for each
+  // plugin.
+  [[nodiscard]] std::vector<int64_t> ScoreKinds(const Context& context,
+                                                absl::Span<const Kind> kinds) const;
+  // What each plugin scores the nodes, in their order: for tests, and for people who ask why. A
+  // plugin that does not apply to the class has zeros.
+  struct PluginScores {
+    absl::string_view plugin;
+    int64_t weight = 1;
+    std::vector<int64_t> scores;
+  };
+  [[nodiscard]] std::vector<PluginScores> ScoresByPlugin(
+      const Context& context, absl::Span<const state::NodeInfo* const> nodes) const;
+  // NormalizedScorePlugin has what they say. O(scores).
+  [[nodiscard]] bool Normalizes(const state::PodClass& pod_class) const;
+  [[nodiscard]] bool ScoresVary(const Context& context) const;
+  [[nodiscard]] bool MarksDependOnUsage(const state::PodClass& pod_class) const;
+  void AddMarks(const Context& context, const state::NodeInfo& node, const TopologyKeys& by_node,
+                Marks& marks) const;
+  // True if a node where the class would have to wait can beat one where it could start. O(scores).
+  [[nodiscard]] bool MayPreferWaiting(const Context& context) const;
+  [[nodiscard]] bool IdleFirst(const state::PodClass& pod_class) const {
+    return RunOf(pod_class).idle_first;
+  }
+  [[nodiscard]] bool Evicts(const state::PodClass& pod_class) const {
+    return RunOf(pod_class).evicts;
+  }
+  // Whether a plugin of the name scores in some profile.
+  [[nodiscard]] bool Scores(absl::string_view plugin) const;
 
   // True if some filter checks the amount (FilterPlugin::ChecksAmountOf). O(filters).
   [[nodiscard]] bool ChecksAmountOf(const state::ClusterState& state,
@@ -216,8 +289,8 @@ class Framework {
   // O(filters).
   [[nodiscard]] std::string RefusesEverywhere(const state::PodClass& pod_class) const;
 
-  // True if every filter and score that applies to the class depends on the node alone, so that its
-  // answers may be kept in a per-class order of nodes.
+  // True if every filter and score that applies to the class depends on the node alone, or on which
+  // nodes there are to choose from, so that its answers may be kept in a per-class order of nodes.
   [[nodiscard]] bool NodeLocal(const state::PodClass& pod_class) const;
 
   // Counts for the plugins that look at other nodes, of the state that the framework is asked about
@@ -239,7 +312,6 @@ class Framework {
                                    const TopologyKeys& keys) const;
   void AddThresholds(const Context& context, const TopologyKeys& keys,
                      std::vector<int64_t>& thresholds) const;
-  [[nodiscard]] bool ScoreVaries(const Context& context, const TopologyKeys& keys) const;
 
  private:
   struct Filterer {
@@ -250,27 +322,45 @@ class Framework {
   struct Scorer {
     const ScorePlugin* plugin;
     int64_t weight;
+    int64_t worth;  // of one point: its weight times its step
+    Depends depends;
+  };
+  struct NormalizedScorer {
+    const NormalizedScorePlugin* plugin;
+    int64_t weight;
     Depends depends;
     const DomainPlugin* domains;
   };
+  // What runs for one profile.
+  struct Run {
+    std::vector<Filterer> filters;
+    std::vector<Scorer> scores;
+    std::vector<NormalizedScorer> normalized;
+    bool knows_shares = false;  // plugin GpuSharing filters
+    bool idle_first = false;
+    bool evicts = true;
+  };
+  absl::Status Add(const Profile& profile, const Registry& registry);
+  // The first one for a class of a profile that there is not.
+  [[nodiscard]] const Run& RunOf(const state::PodClass& pod_class) const {
+    const size_t profile = pod_class.spec->profile;
+    return runs_[profile < runs_.size() ? profile : 0];
+  }
   // Fills `why` if the class leaves out the node before the filters.
-  bool LeavesOut(const Context& context, const state::NodeInfo& node, Status* why) const;
+  static bool LeavesOut(const Run& run, const Context& context, const state::NodeInfo& node,
+                        Status* why);
   static bool RunFilter(const FilterPlugin& plugin, const Context& context,
                         const state::NodeInfo& node, Status* why);
-
-  int64_t RunScores(const Context& context, const state::NodeInfo& node, bool node_alone,
-                    bool rest) const;
+  int64_t RunScores(const Context& context, const state::NodeInfo& node, bool node_alone) const;
 
   // A share of a GPU can be placed only with the plugin that knows GPUs: without it every node
   // refuses such a pod, and says why.
-  bool RefusesShare(const Context& context, Status* why) const;
+  static bool RefusesShare(const Run& run, const Context& context, Status* why);
 
-  bool knows_shares_ = false;  // plugin GpuSharing filters
   bool attached_ = false;
   std::vector<state::StateSubscriber*> subscribers_;
-  std::vector<std::unique_ptr<Plugin>> plugins_;  // owners of what the two lists point to
-  std::vector<Filterer> filters_;
-  std::vector<Scorer> scores_;
+  std::vector<std::unique_ptr<Plugin>> plugins_;  // owners of what the runs point to
+  std::vector<Run> runs_;                         // by profile
 };
 
 }  // namespace fairlead::framework

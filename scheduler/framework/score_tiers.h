@@ -1,8 +1,9 @@
 // The ranges of all scores in one place. Tiers: the least step of a tier outweighs all that the
 // tiers below it can give, so scores compose lexicographically, in the order of KAI's magnitudes:
 //   nominated    the node that the pod was promised before: 0 or kNominatedStep
-//   preference   TaintToleration, NodeAffinity, PodTopologySpread, InterPodAffinity:
-//                0..100 times kPreferenceStep; inside the tier they trade off by upstream's weights
+//   preference   upstream's plugins, each 0..100 (kMaxNodeScore) times kPreferenceStep; inside the
+//                tier they trade off by upstream's weights, and nothing else is in the sum that
+//                upstream makes
 //   topology     the preferred level of a gang: 0..10 times kTopologyStep (the engine's placer)
 //   shared GPU   GpuSharing, a share that joins a GPU that is shared already: 0 or kSharedGpuStep
 //   fits now     idle capacity before capacity that is being released: 0 or kFitsNowStep (the
@@ -17,6 +18,7 @@
 
 namespace fairlead::framework {
 
+inline constexpr int64_t kMaxNodeScore = 100;
 inline constexpr int64_t kPlacementRange = 1'000'000'000;
 inline constexpr int64_t kResourceTypeStep = 2 * kPlacementRange;
 inline constexpr int64_t kNumaStep = 2 * kResourceTypeStep;

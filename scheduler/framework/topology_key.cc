@@ -44,6 +44,7 @@ void TopologyKey::Leave(state::NodeId node) {
   domain.nodes[entry.position] = last;
   nodes_[last].position = entry.position;
   domain.nodes.pop_back();
+  if (domain.nodes.size() == 1) --shared_domains_;
   domain.places.now -= entry.now ? 1 : 0;
   domain.places.future -= entry.future ? 1 : 0;
   if (!domain.nodes.empty()) ++departures_;
@@ -56,6 +57,7 @@ void TopologyKey::Enter(state::NodeId node, DomainId id) {
   Domain& domain = domains_[id];
   entry.position = static_cast<uint32_t>(domain.nodes.size());
   domain.nodes.push_back(node);
+  if (domain.nodes.size() == 2) ++shared_domains_;
   domain.places.now += entry.now ? 1 : 0;
   domain.places.future += entry.future ? 1 : 0;
 }
@@ -110,7 +112,12 @@ std::string TopologyKey::CheckConsistency() const {
     all.future += IsPlace(node, Capacity::kFuture) ? 1 : 0;
   }
   size_t listed = 0;
-  for (const Domain& domain : domains_) listed += domain.nodes.size();
+  size_t shared = 0;
+  for (const Domain& domain : domains_) {
+    listed += domain.nodes.size();
+    shared += domain.nodes.size() > 1 ? 1 : 0;
+  }
+  if (shared != shared_domains_) return absl::StrCat("topology key ", name_, ": shared domains");
   if (listed != with_key) return absl::StrCat("topology key ", name_, ": nodes in its domains");
   if (all.now != places_.now || all.future != places_.future) {
     return absl::StrCat("topology key ", name_, ": places");

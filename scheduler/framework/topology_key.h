@@ -73,6 +73,8 @@ class TopologyKey : public std::enable_shared_from_this<TopologyKey> {
   [[nodiscard]] const Places& places() const { return places_; }
   // Domains that have nodes.
   [[nodiscard]] size_t domain_count() const { return by_value_.size(); }
+  // Domains that have several.
+  [[nodiscard]] size_t shared_domain_count() const { return shared_domains_; }
   // Grows when a node leaves a domain that has other nodes.
   [[nodiscard]] uint64_t departures() const { return departures_; }
   // Grows when a node gets another domain, or becomes a place or ceases to be one.
@@ -107,6 +109,7 @@ class TopologyKey : public std::enable_shared_from_this<TopologyKey> {
   std::vector<DomainId> free_;
   absl::flat_hash_map<std::string, DomainId> by_value_;
   Places places_;
+  size_t shared_domains_ = 0;
   uint64_t departures_ = 0, version_ = 1;
 };
 

@@ -10,6 +10,13 @@
 
 namespace fairlead::model {
 
+// An image that the node has, under one of its names.
+struct NodeImage {
+  std::string name;
+  int64_t size_bytes = 0;
+  friend auto operator<=>(const NodeImage&, const NodeImage&) = default;
+};
+
 struct Node {
   ObjectMeta meta;
   std::string provider_id;
@@ -20,7 +27,8 @@ struct Node {
   // The conditions that keep pods away and are True (MemoryPressure, DiskPressure, PIDPressure,
   // NetworkUnavailable).
   std::vector<std::string> bad_conditions;
-  std::string invalid;  // as in Pod; no pod is placed on such a node
+  std::vector<NodeImage> images;  // by name, each once; the kubelet lists the 50 largest
+  std::string invalid;            // as in Pod; no pod is placed on such a node
 };
 
 }  // namespace fairlead::model

@@ -163,9 +163,42 @@ struct ContainerRequests {
   }
 };
 
+// The images of a pod's containers, init containers and volumes.
+struct PodImages {
+  std::vector<std::string> names;  // as nodes list them ("nginx:latest"), in order; may repeat
+  int64_t containers = 0;          // and init containers
+  friend bool operator==(const PodImages&, const PodImages&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const PodImages& i) {
+    return H::combine(std::move(h), i.names, i.containers);
+  }
+};
+
+// What a pod requests of CPU and memory, if each container that requests none counted 100m and
+// 200Mi: upstream's NonZeroRequested. Scores use it, so that pods without requests spread.
+struct ScoringRequests {
+  int64_t cpu_milli = 0, memory_bytes = 0;  // while it is on a node
+  // While it waits, if that is something else: upstream leaves pod-level requests out then. Below
+  // 0: the same.
+  int64_t waiting_cpu_milli = -1, waiting_memory_bytes = -1;
+  [[nodiscard]] int64_t WaitingCpu() const {
+    return waiting_cpu_milli < 0 ? cpu_milli : waiting_cpu_milli;
+  }
+  [[nodiscard]] int64_t WaitingMemory() const {
+    return waiting_memory_bytes < 0 ? memory_bytes : waiting_memory_bytes;
+  }
+  friend bool operator==(const ScoringRequests&, const ScoringRequests&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ScoringRequests& r) {
+    return H::combine(std::move(h), r.cpu_milli, r.memory_bytes, r.waiting_cpu_milli,
+                      r.waiting_memory_bytes);
+  }
+};
+
 struct PodSpec {
   std::string ns;         // part of the class: affinity terms and spread count within namespaces
   ResourceList requests;  // effective, without "pods"
+  ScoringRequests scoring_requests;
   // QoS class Guaranteed, by status.qosClass: the kubelet may align its CPUs and memory to NUMA
   // nodes, and not its devices alone.
   bool guaranteed = false;
@@ -191,11 +224,14 @@ struct PodSpec {
   std::vector<std::string> config_map_names;  // required (not optional) ones
   std::vector<std::string> resource_claims;   // names of ResourceClaims
   std::vector<std::string> claim_templates;   // names of ResourceClaimTemplates, one per claim
-  // The labels that affinity reads: the pod's labels, if its own terms read them; for a pod that
-  // the required anti-affinity of another pod selects (`selected_by_others`), the keys of that
-  // term.
+  // The labels that affinity reads: the pod's labels, if its own terms read them; for a pod that an
+  // affinity term of another pod selects (`selected_by_others`), the keys that such terms read.
   StringMap labels_for_affinity;
   bool selected_by_others = false;  // set by ClusterState, not by decoders
+  // Set by ClusterState too: the position of the profile that the pod is placed by
+  // (StateOptions::profiles), and its images, if scores read them.
+  uint16_t profile = 0;
+  Boxed<PodImages> images;
   // Set by ClusterState too; devices that the claims bring are in `requests`.
   std::string claim_problem;                // why its claims keep it from every node
   std::string missing_claim;                // the missing object, if that is the reason
@@ -204,13 +240,13 @@ struct PodSpec {
   friend bool operator==(const PodSpec&, const PodSpec&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const PodSpec& s) {
-    return H::combine(std::move(h), s.ns, s.requests, s.gpu_share, s.node_selector,
-                      s.has_required_node_affinity, s.required_node_terms, s.preferred_node_terms,
-                      s.tolerations, s.pod_affinity, s.pod_anti_affinity, s.topology_spread,
-                      s.host_ports, s.volume_claims, s.inline_disks, s.config_map_names,
-                      s.resource_claims, s.labels_for_affinity, s.selected_by_others, s.legacy_mig,
-                      s.claim_templates, s.claim_problem, s.missing_claim, s.claims_to_join,
-                      *s.volume_needs, s.guaranteed, s.containers);
+    return H::combine(
+        std::move(h), s.ns, s.requests, s.gpu_share, s.node_selector, s.has_required_node_affinity,
+        s.required_node_terms, s.preferred_node_terms, s.tolerations, s.pod_affinity,
+        s.pod_anti_affinity, s.topology_spread, s.host_ports, s.volume_claims, s.inline_disks,
+        s.config_map_names, s.resource_claims, s.labels_for_affinity, s.selected_by_others,
+        s.legacy_mig, s.claim_templates, s.claim_problem, s.missing_claim, s.claims_to_join,
+        *s.volume_needs, s.guaranteed, s.containers, s.scoring_requests, s.profile, *s.images);
   }
 };
 
@@ -239,6 +275,7 @@ struct Pod {
   // What it has of the NUMA nodes of its machine, as annotated: observed before predicted. Empty:
   // not known.
   std::vector<ZoneAmounts> numa_zones;
+  PodImages images;
   std::string scheduling_group;  // spec.schedulingGroup.podGroupName (scheduling.k8s.io), or empty
   PodPhase phase = PodPhase::kPending;
   bool ready = false;  // condition Ready is True

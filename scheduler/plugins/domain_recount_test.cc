@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "scheduler/framework/domain_counters.h"
 #include "scheduler/framework/framework.h"
@@ -16,7 +19,6 @@
 #include "scheduler/plugins/node_affinity.h"
 #include "scheduler/plugins/pod_topology_spread.h"
 #include "scheduler/plugins/registry.h"
-#include "scheduler/plugins/scale.h"
 #include "scheduler/plugins/taint_toleration.h"
 
 namespace fairlead::plugins {
@@ -48,19 +50,18 @@ class Look {
     return AffinityMet(node) && !KeptAway(node);
   }
 
-  int64_t AffinityScore(const NodeInfo& node, int64_t hard_weight) const {
-    if (!bounds_.has_value()) {
-      bounds_ = {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
-      for (const NodeInfo* other : nodes_) {
-        if (!Place(*other)) continue;
-        const int64_t sum = Preference(*other, hard_weight);
-        bounds_ = {std::min(bounds_->first, sum), std::max(bounds_->second, sum)};
-      }
+  // Of all nodes, in their order.
+  std::vector<int64_t> AffinityScores(int64_t hard_weight) const {
+    std::vector<int64_t> sums;
+    for (const NodeInfo* node : nodes_) sums.push_back(Preference(*node, hard_weight));
+    const auto [least, most] = std::minmax_element(sums.begin(), sums.end());
+    std::vector<int64_t> scores;
+    for (const int64_t sum : sums) {
+      const double range = static_cast<double>(*most - *least);
+      const double share = *most > *least ? static_cast<double>(sum - *least) / range : 0.0;
+      scores.push_back(static_cast<int64_t>(100.0 * share) * framework::kPreferenceStep);
     }
-    const auto [least, most] = *bounds_;
-    if (most <= least) return 0;
-    const int64_t sum = std::clamp(Preference(node, hard_weight), bounds_->first, bounds_->second);
-    return 100 * (sum - least) / (most - least) * kPreferenceStep;
+    return scores;
   }
 
   bool Spread(const NodeInfo& node) const {
@@ -88,24 +89,58 @@ class Look {
         });
   }
 
-  int64_t SpreadScore(const NodeInfo& node) const {
-    int64_t sum = 0;
-    int64_t constraints = 0;
-    for (const auto& c : spec_.topology_spread) {
-      if (c.do_not_schedule) continue;
-      ++constraints;
-      const std::string* value = Value(node, c.topology_key);
-      if (value == nullptr) continue;
-      const std::map<std::string, int64_t> domains = Domains(c, /*promised=*/true);
-      const auto [least, most] = Extremes(domains);
-      const auto here = domains.find(*value);
-      const int64_t pods = here == domains.end() ? least : here->second;
-      sum += most == least ? 100 : 100 * (most - pods) / (most - least);
+  std::vector<int64_t> SpreadScores() const {
+    std::vector<std::optional<int64_t>> sums;
+    for (const NodeInfo* node : nodes_) sums.push_back(SpreadSum(*node));
+    std::optional<int64_t> least;
+    int64_t most = 0;
+    for (const std::optional<int64_t>& sum : sums) {
+      if (!sum.has_value()) continue;
+      least = std::min(least.value_or(*sum), *sum);
+      most = std::max(most, *sum);
     }
-    return constraints == 0 ? 0 : sum / constraints * kPreferenceStep;
+    std::vector<int64_t> scores;
+    for (const std::optional<int64_t>& sum : sums) {
+      const int64_t score = !sum.has_value() ? 0
+                            : most == 0      ? 100
+                                             : 100 * (most + *least - *sum) / most;
+      scores.push_back(score * framework::kPreferenceStep);
+    }
+    return scores;
   }
 
  private:
+  bool HasSoftKeys(const NodeInfo& node) const {
+    return std::all_of(
+        spec_.topology_spread.begin(), spec_.topology_spread.end(),
+        [&](const auto& c) { return c.do_not_schedule || Value(node, c.topology_key) != nullptr; });
+  }
+  // None if the node lacks a key.
+  std::optional<int64_t> SpreadSum(const NodeInfo& node) const {
+    if (!HasSoftKeys(node)) return std::nullopt;
+    double sum = 0;
+    for (const auto& c : spec_.topology_spread) {
+      if (c.do_not_schedule) continue;
+      const bool by_host = c.topology_key == model::kHostnameLabel;
+      std::set<std::string> values;
+      for (const NodeInfo* other : nodes_) {
+        if (HasSoftKeys(*other)) {
+          values.insert(by_host ? other->name() : *Value(*other, c.topology_key));
+        }
+      }
+      int64_t pods = 0;
+      if (by_host) {
+        pods = CountMatching(c, node, /*promised=*/true);
+      } else {
+        const std::map<std::string, int64_t> domains = Domains(c, /*promised=*/true);
+        const auto here = domains.find(*Value(node, c.topology_key));
+        if (here != domains.end()) pods = here->second;
+      }
+      sum += static_cast<double>(pods) * std::log(static_cast<double>(values.size() + 2)) +
+             static_cast<double>(c.max_skew - 1);
+    }
+    return static_cast<int64_t>(std::round(sum));
+  }
   static bool Required(const PodAffinityTerm& term) { return term.weight == 0; }
   static const std::string* Value(const NodeInfo& node, const std::string& key) {
     return node.object.meta.labels.Find(key);
@@ -210,6 +245,19 @@ class Look {
     return sum;
   }
 
+  int64_t CountMatching(const model::TopologySpreadConstraint& c, const NodeInfo& node,
+                        bool promised) const {
+    return std::count_if(node.pods.begin(), node.pods.end(), [&](state::PodId id) {
+      const PodRecord& pod = state_.pod(id);
+      if (pod.status == PodStatus::kPipelined && !promised) return false;
+      // Evicted, but not told to end yet.
+      const bool victim =
+          pod.status == PodStatus::kReleasing && c.do_not_schedule && capacity_ == Capacity::kNow;
+      return !pod.terminating && (state::IsAllocated(pod.status) || victim) && pod.ns == spec_.ns &&
+             !c.selector.requirements.empty() && c.selector.Matches(pod.labels);
+    });
+  }
+
   std::map<std::string, int64_t> Domains(const model::TopologySpreadConstraint& c,
                                          bool promised) const {
     std::map<std::string, int64_t> domains;
@@ -217,25 +265,14 @@ class Look {
       const std::string* value = Value(*node, c.topology_key);
       if (!Place(*node) || value == nullptr) continue;
       bool counts = true;
-      for (const auto& hard : spec_.topology_spread) {
-        if (!c.do_not_schedule || !hard.do_not_schedule) continue;
-        counts = counts && Value(*node, hard.topology_key) != nullptr;
+      for (const auto& other : spec_.topology_spread) {
+        if (c.do_not_schedule != other.do_not_schedule) continue;
+        counts = counts && Value(*node, other.topology_key) != nullptr;
       }
       if (c.honor_node_affinity && !MatchesNodeAffinity(spec_, node->object)) counts = false;
       if (c.honor_node_taints && FindUntolerated(spec_, node->object) != nullptr) counts = false;
       if (!counts) continue;
-      int64_t& pods = domains[*value];
-      for (const state::PodId id : node->pods) {
-        const PodRecord& pod = state_.pod(id);
-        if (pod.status == PodStatus::kPipelined && !promised) continue;
-        // Evicted, but not told to end yet.
-        const bool victim =
-            pod.status == PodStatus::kReleasing && c.do_not_schedule && capacity_ == Capacity::kNow;
-        if (!pod.terminating && (state::IsAllocated(pod.status) || victim) && pod.ns == spec_.ns &&
-            !c.selector.requirements.empty() && c.selector.Matches(pod.labels)) {
-          ++pods;
-        }
-      }
+      domains[*value] += CountMatching(c, *node, promised);
     }
     return domains;
   }
@@ -252,7 +289,6 @@ class Look {
   const model::PodSpec& spec_;
   const Capacity capacity_;
   std::vector<const NodeInfo*> nodes_;
-  mutable std::optional<std::pair<int64_t, int64_t>> bounds_;  // of preferences
 };
 
 class DomainRecountTest : public ::testing::TestWithParam<bool> {
@@ -269,10 +305,14 @@ class DomainRecountTest : public ::testing::TestWithParam<bool> {
       for (const Capacity capacity : {Capacity::kNow, Capacity::kFuture, Capacity::kEmpty}) {
         const Look look(world_->state(), pod_class, capacity);
         const framework::Context context{world_->state(), pod_class, id, capacity};
+        std::vector<framework::Kind> kinds;
         for (const auto& [name, node_id] : world_->state().nodes_by_name()) {
           const NodeInfo& node = world_->state().node(node_id);
-          if (node.exists) CheckNode(look, context, node);
+          if (!node.exists) continue;
+          CheckNode(look, context, node);
+          kinds.push_back({&node, 1});
         }
+        CheckScores(look, context, kinds);
       }
     }
   }
@@ -283,12 +323,22 @@ class DomainRecountTest : public ::testing::TestWithParam<bool> {
       const bool applies = !affinity_->NodeLocal(context.pod_class);
       ASSERT_EQ(affinity_->Filter(context, node, nullptr), !applies || look.Affinity(node))
           << node.name();
-      ASSERT_EQ(affinity_->Score(context, node), applies ? look.AffinityScore(node, 1) : 0)
-          << node.name();
     }
     if (spread_->NodeLocal(context.pod_class)) return;
     ASSERT_EQ(spread_->Filter(context, node, nullptr), look.Spread(node)) << node.name();
-    ASSERT_EQ(spread_->Score(context, node), look.SpreadScore(node)) << node.name();
+  }
+
+  // Of a choice between all nodes.
+  void CheckScores(const Look& look, const framework::Context& context,
+                   const std::vector<framework::Kind>& kinds) {
+    if (kinds.empty()) return;
+    const std::vector<int64_t> none(kinds.size(), 0);
+    if (affinity_->RefusesEverywhere(context.pod_class).empty()) {
+      ASSERT_EQ(affinity_->ScoreKinds(context, kinds),
+                affinity_->NodeLocal(context.pod_class) ? none : look.AffinityScores(1));
+    }
+    ASSERT_EQ(spread_->ScoreKinds(context, kinds),
+              spread_->Normalizes(context.pod_class) ? look.SpreadScores() : none);
   }
 
   std::unique_ptr<testing::DomainWorld> world_;

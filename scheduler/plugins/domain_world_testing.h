@@ -110,8 +110,8 @@ class DomainWorld {
 
   std::string Namespace() { return OneIn(4) ? "other" : "ns"; }
   std::string TopologyKey() {
-    static constexpr const char* kKeys[] = {"zone", "rack", "host"};
-    return kKeys[Below(3)];
+    static constexpr const char* kKeys[] = {"zone", "rack", "host", model::kHostnameLabel};
+    return kKeys[Below(4)];
   }
   state::NodeId AnyNode() {
     const state::NodeId node = state_.FindNode(absl::StrCat("n", Below(kNodes)));
@@ -123,6 +123,7 @@ class DomainWorld {
     if (!OneIn(6)) node.meta.labels.Set("zone", absl::StrCat("z", Below(3)));
     if (!OneIn(6)) node.meta.labels.Set("rack", absl::StrCat("r", Below(4)));
     if (!OneIn(6)) node.meta.labels.Set("host", OneIn(6) ? "shared" : name);
+    if (OneIn(8)) node.meta.labels.Set(model::kHostnameLabel, "shared");
     if (OneIn(6)) node.taints.push_back({"hard", "", model::TaintEffect::kNoSchedule});
     if (OneIn(6)) node.taints.push_back({"soft", "", model::TaintEffect::kPreferNoSchedule});
     node.ready = !OneIn(10);

@@ -61,6 +61,7 @@ class GpuFragmentation final : public framework::ScorePlugin, public framework::
   }
   [[nodiscard]] int64_t Score(const framework::Context& context,
                               const state::NodeInfo& node) const override;
+  [[nodiscard]] int64_t Step() const override { return 1; }
   state::StateSubscriber* Follow(const state::ClusterState* state) override;
   std::string CheckConsistency() override;
 

@@ -92,7 +92,7 @@ bool GpuSharing::Filter(const framework::Context& context, const state::NodeInfo
 }
 
 int64_t GpuSharing::Score(const framework::Context& context, const state::NodeInfo& node) const {
-  return state::JoinsSharedGpu(node, context.pod_class) ? kSharedGpuStep : 0;
+  return state::JoinsSharedGpu(node, context.pod_class) ? 1 : 0;
 }
 
 }  // namespace fairlead::plugins

@@ -31,6 +31,7 @@ class GpuSharing final : public framework::FilterPlugin, public framework::Score
   }
   [[nodiscard]] int64_t Score(const framework::Context& context,
                               const state::NodeInfo& node) const override;
+  [[nodiscard]] int64_t Step() const override { return framework::kSharedGpuStep; }
 };
 
 }  // namespace fairlead::plugins

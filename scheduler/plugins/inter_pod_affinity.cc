@@ -7,7 +7,6 @@
 #include "base/status_macros.h"
 #include "scheduler/plugins/args.h"
 #include "scheduler/plugins/common.h"
-#include "scheduler/plugins/scale.h"
 
 namespace fairlead::plugins {
 namespace {
@@ -136,6 +135,7 @@ void InterPodAffinity::ReadOwners(DomainCounters& counters, const model::PodSpec
                                   Record& record) const {
   std::vector<const DomainCounter*> refusing;
   record.preferences = record.own_preferences;
+  const bool ignored = ignore_existing_preferences_ && record.own_preferences.empty();
   counters.ForEachOwner(spec.ns, spec.labels_for_affinity,
                         [&](DomainCounters::TermKind kind, Selection selection, PodSet& set) {
                           const model::PodAffinityTerm& term = set.terms().front().term;
@@ -144,11 +144,9 @@ void InterPodAffinity::ReadOwners(DomainCounters& counters, const model::PodSpec
                             refusing.push_back(&counters.By(set, term.topology_key));
                             return;
                           }
-                          const int64_t weight = term.weight == 0 ? hard_weight_
-                                                 : ignore_existing_preferences_
-                                                     ? 0
-                                                     : int64_t{term.weight};
-                          if (weight == 0 || selection != Selection::kYes) return;
+                          const int64_t weight =
+                              term.weight == 0 ? hard_weight_ : int64_t{term.weight};
+                          if (weight == 0 || selection != Selection::kYes || ignored) return;
                           record.preferences.push_back(
                               {&counters.By(set, term.topology_key), anti ? -weight : weight});
                         });
@@ -156,7 +154,6 @@ void InterPodAffinity::ReadOwners(DomainCounters& counters, const model::PodSpec
     record.refusing = std::move(refusing);
     ++record.refusing_version;
   }
-  for (Bounds& bounds : record.bounds) bounds.version = 0;
   record.owners_version = counters.owners_version();
 }
 
@@ -274,81 +271,46 @@ void InterPodAffinity::AddThresholds(const framework::Context& context, const To
 // ---- the score
 
 int64_t InterPodAffinity::SumOf(const Record& record, Capacity capacity,
-                                const state::NodeInfo& node) {
+                                const state::NodeInfo& node, const TopologyKeys* keys) {
   int64_t sum = 0;
   for (const Preference& preference : record.preferences) {
+    if (!Has(keys, preference.counter->key())) continue;
     sum += preference.weight * Here(*preference.counter, node).Attracting(capacity);
   }
   return sum;
 }
 
-void InterPodAffinity::FindBounds(const Record& record, const framework::Context& context,
-                                  Bounds& bounds) {
-  bounds.least = std::numeric_limits<int64_t>::max();
-  bounds.most = std::numeric_limits<int64_t>::min();
-  const auto take = [&bounds](int64_t sum) {
-    bounds.least = std::min(bounds.least, sum);
-    bounds.most = std::max(bounds.most, sum);
-  };
-  const TopologyKey& key = record.preferences.front().counter->key();
-  const bool one_key =
-      std::all_of(record.preferences.begin(), record.preferences.end(),
-                  [&](const Preference& preference) { return &preference.counter->key() == &key; });
-  if (!one_key) {
-    for (const auto& [name, id] : context.state.nodes_by_name()) {
-      const state::NodeInfo& node = context.state.node(id);
-      if (framework::IsPlace(node, context.capacity)) take(SumOf(record, context.capacity, node));
-    }
-    return;
-  }
-  absl::flat_hash_map<framework::DomainId, int64_t> sums;
-  for (const Preference& preference : record.preferences) {
-    for (const auto& [domain, tally] : preference.counter->domains()) {
-      sums[domain] += preference.weight * tally.Attracting(context.capacity);
-    }
-  }
-  int64_t elsewhere = key.places().In(context.capacity);
-  for (const auto& [domain, sum] : sums) {
-    const int64_t places = key.PlacesIn(domain).In(context.capacity);
-    if (places > 0) take(sum);
-    elsewhere -= places;
-  }
-  if (elsewhere > 0) take(0);
-}
-
-const InterPodAffinity::Bounds& InterPodAffinity::BoundsOf(Record& record,
-                                                           const framework::Context& context) {
-  Bounds& bounds = record.bounds[context.capacity == Capacity::kNow ? 0 : 1];
-  // Each of the versions only grows.
-  uint64_t version = 0;
-  for (const Preference& preference : record.preferences) {
-    version += preference.counter->version() + preference.counter->key().version();
-  }
-  if (bounds.version != version) {
-    FindBounds(record, context, bounds);
-    bounds.version = version;
-  }
-  return bounds;
-}
-
-int64_t InterPodAffinity::Score(const framework::Context& context,
-                                const state::NodeInfo& node) const {
-  if (context.capacity == Capacity::kEmpty) return 0;  // nothing is there to be near to
-  Record& record = RecordOf(context);
-  if (record.preferences.empty()) return 0;
-  const Bounds& bounds = BoundsOf(record, context);
-  if (bounds.most <= bounds.least) return 0;
-  const int64_t sum = std::clamp(SumOf(record, context.capacity, node), bounds.least, bounds.most);
-  return 100 * (sum - bounds.least) / (bounds.most - bounds.least) * kPreferenceStep;
-}
-
-bool InterPodAffinity::ScoreVaries(const framework::Context& context,
-                                   const TopologyKeys& keys) const {
+bool InterPodAffinity::ScoresVary(const framework::Context& context) const {
+  if (context.capacity == Capacity::kEmpty) return false;  // nothing is there to be near to
   const Record& record = RecordOf(context);
   return std::any_of(
-      record.preferences.begin(), record.preferences.end(), [&](const Preference& preference) {
-        return Has(&keys, preference.counter->key()) && !preference.counter->domains().empty();
-      });
+      record.preferences.begin(), record.preferences.end(),
+      [](const Preference& preference) { return !preference.counter->domains().empty(); });
+}
+
+void InterPodAffinity::AddMarks(const framework::Context& context, const state::NodeInfo& node,
+                                const TopologyKeys& by_node, framework::Marks& marks) const {
+  marks.push_back(SumOf(RecordOf(context), context.capacity, node, &by_node));
+}
+
+void InterPodAffinity::ScoreKinds(const framework::Context& context,
+                                  absl::Span<const framework::Kind> kinds,
+                                  absl::Span<int64_t> scores) const {
+  const Record& record = RecordOf(context);
+  int64_t least = std::numeric_limits<int64_t>::max();
+  int64_t most = std::numeric_limits<int64_t>::min();
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    scores[i] = SumOf(record, context.capacity, *kinds[i].node, nullptr);
+    if (kinds[i].nodes == 0) continue;
+    least = std::min(least, scores[i]);
+    most = std::max(most, scores[i]);
+  }
+  for (int64_t& score : scores) {
+    // In floating point and rounded down, as upstream.
+    const double share =
+        most > least ? static_cast<double>(score - least) / static_cast<double>(most - least) : 0;
+    score = static_cast<int64_t>(static_cast<double>(framework::kMaxNodeScore) * share);
+  }
 }
 
 }  // namespace fairlead::plugins

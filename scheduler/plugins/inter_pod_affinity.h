@@ -7,10 +7,10 @@
 //    it matches its own terms.
 //  - required anti-affinity of the pod, and that of pods that are there already: no match in the
 //  domain.
-// Score: the weights of all preferred terms that a node's domains meet, of the pod and (unless
-// ignorePreferredTermsOfExistingPods) of the pods there, plus hardPodAffinityWeight for each
-// required affinity of theirs; the least and the most of all nodes become 0 and 100, times
-// kPreferenceStep.
+// Score: the weights of all preferred terms that a node's domains meet, of the pod and of the pods
+// there, plus hardPodAffinityWeight for each required affinity of theirs; the least and the most
+// become 0 and 100. With ignorePreferredTermsOfExistingPods a pod without preferred terms of its
+// own is not scored at all, as upstream.
 //
 // Which pods count: Capacity::kNow all that are on nodes; promised ones (kPipelined) keep others
 // away but attract none yet. Capacity::kFuture: promised ones too, terminating ones no more.
@@ -22,8 +22,7 @@
 //
 // Args: {"hardPodAffinityWeight": 0..100 (1), "ignorePreferredTermsOfExistingPods": false}.
 // Thread-safety: the state's. Complexity: O(terms) a node, by counters (framework/
-// domain_counters.h); the least and the most of the scores O(domains that hold such pods) where
-// one topology key decides, O(nodes) if several do, once for each change of these counters.
+// domain_counters.h).
 #pragma once
 
 #include "scheduler/framework/framework.h"
@@ -32,7 +31,7 @@
 namespace fairlead::plugins {
 
 class InterPodAffinity final : public framework::FilterPlugin,
-                               public framework::ScorePlugin,
+                               public framework::NormalizedScorePlugin,
                                public framework::DomainPlugin {
  public:
   static constexpr char kName[] = "InterPodAffinity";
@@ -46,8 +45,8 @@ class InterPodAffinity final : public framework::FilterPlugin,
   [[nodiscard]] framework::Depends DependsOn() const override {
     return framework::Depends::kCluster;
   }
-  // Pods without terms of their own are subject to the required anti-affinity of others; the state
-  // marks those that some pod selects. Preferences of others alone do not make a pod one of these.
+  // Pods without terms of their own are subject to the terms of others; the state marks those that
+  // some pod selects.
   [[nodiscard]] bool FilterApplies(const state::PodClass& pod_class) const override {
     const model::PodSpec& spec = *pod_class.spec;
     return !spec.pod_affinity.empty() || !spec.pod_anti_affinity.empty() ||
@@ -59,8 +58,14 @@ class InterPodAffinity final : public framework::FilterPlugin,
   [[nodiscard]] bool ScoreApplies(const state::PodClass& pod_class) const override {
     return FilterApplies(pod_class);
   }
-  [[nodiscard]] int64_t Score(const framework::Context& context,
-                              const state::NodeInfo& node) const override;
+  [[nodiscard]] bool ScoresVary(const framework::Context& context) const override;
+  void AddMarks(const framework::Context& context, const state::NodeInfo& node,
+                const framework::TopologyKeys& by_node, framework::Marks& marks) const override;
+  [[nodiscard]] framework::Depends MarksDependOn() const override {
+    return framework::Depends::kNodeUsage;
+  }
+  void ScoreKinds(const framework::Context& context, absl::Span<const framework::Kind> kinds,
+                  absl::Span<int64_t> scores) const override;
 
   void Attach(framework::DomainCounters* counters) override { records_.Attach(counters); }
   void AddDependence(const framework::Context& context,
@@ -69,18 +74,11 @@ class InterPodAffinity final : public framework::FilterPlugin,
                                    const framework::TopologyKeys& keys) const override;
   void AddThresholds(const framework::Context& context, const framework::TopologyKeys& keys,
                      std::vector<int64_t>& thresholds) const override;
-  [[nodiscard]] bool ScoreVaries(const framework::Context& context,
-                                 const framework::TopologyKeys& keys) const override;
 
  private:
   struct Preference {
     const framework::DomainCounter* counter;
     int64_t weight;  // negative: keep away
-  };
-  // The least and the most that preferences add up to on any node.
-  struct Bounds {
-    uint64_t version = 0;  // of all counters and keys that they were found for; 0: not yet
-    int64_t least = 0, most = 0;
   };
   // The terms that concern a class, as counters.
   struct Record {
@@ -94,7 +92,6 @@ class InterPodAffinity final : public framework::FilterPlugin,
     std::vector<const framework::DomainCounter*> refusing;
     int64_t refusing_version = 0;         // grows when `refusing` becomes another one
     std::vector<Preference> preferences;  // these and its own
-    Bounds bounds[2];                     // kNow, kFuture
 
     // The required affinity asks for nothing: no pod matches it anywhere, and this one does.
     [[nodiscard]] bool IsFirst(framework::Capacity capacity) const;
@@ -109,10 +106,9 @@ class InterPodAffinity final : public framework::FilterPlugin,
                                                    const state::PodClass& pod_class) const;
   void ReadOwners(framework::DomainCounters& counters, const model::PodSpec& spec,
                   Record& record) const;
+  // `keys` null: the preferences of all keys count.
   static int64_t SumOf(const Record& record, framework::Capacity capacity,
-                       const state::NodeInfo& node);
-  static const Bounds& BoundsOf(Record& record, const framework::Context& context);
-  static void FindBounds(const Record& record, const framework::Context& context, Bounds& bounds);
+                       const state::NodeInfo& node, const framework::TopologyKeys* keys);
 
   int64_t hard_weight_;
   bool ignore_existing_preferences_;

@@ -84,6 +84,8 @@ TEST_F(InterPodAffinityTest, LabelsOfPodsThatRunMayChange) {
   EXPECT_EQ(All(), (Answers{"", "", kNoAffinity, kNoAffinity}));
   Waiting({});
   pod.meta.labels.Set("app", "web");
+  state_.UpsertPod(pod);  // it is classed without the labels that the term read
+  pod.meta.labels.Set("app", "cache");
   EXPECT_FALSE(state_.UpsertPod(pod).Any()) << "no pod reads labels of others any more";
 }
 
@@ -269,7 +271,11 @@ TEST_F(InterPodAffinityTest, PreferencesOfPodsThatAreThere) {
   affinity_ = Only("InterPodAffinity",
                    R"({"hardPodAffinityWeight":9,"ignorePreferredTermsOfExistingPods":true})");
   EXPECT_EQ(Score(*affinity_, "a1"), 0);
-  EXPECT_EQ(Score(*affinity_, "b1"), 100 * kPreferenceStep);
+  EXPECT_EQ(Score(*affinity_, "b1"), 0);
+  // All terms count for a pod with a preference.
+  Pod({AppTerm("nobody", "zone", 1)});
+  EXPECT_EQ(Score(*affinity_, "a1"), 100 * kPreferenceStep);
+  EXPECT_EQ(Score(*affinity_, "b1"), 18 * kPreferenceStep);
 }
 
 TEST_F(InterPodAffinityTest, PlainPodsDoNotAsk) {

@@ -6,11 +6,20 @@
 #include <vector>
 
 #include "base/status_macros.h"
-#include "scheduler/plugins/args.h"
 #include "scheduler/plugins/common.h"
-#include "scheduler/plugins/scale.h"
+#include "scheduler/plugins/normalize.h"
 
 namespace fairlead::plugins {
+
+namespace {
+
+bool MatchesAny(const std::vector<model::NodeSelectorTerm>& terms, const model::Node& node) {
+  return std::any_of(terms.begin(), terms.end(), [&](const model::NodeSelectorTerm& term) {
+    return term.Matches(node.meta.labels, node.meta.name);
+  });
+}
+
+}  // namespace
 
 bool MatchesNodeAffinity(const model::PodSpec& spec, const model::Node& node) {
   for (const auto& [key, value] : spec.node_selector) {
@@ -18,10 +27,7 @@ bool MatchesNodeAffinity(const model::PodSpec& spec, const model::Node& node) {
     if (label == nullptr || *label != value) return false;
   }
   if (!spec.has_required_node_affinity) return true;
-  return std::any_of(spec.required_node_terms.begin(), spec.required_node_terms.end(),
-                     [&](const model::NodeSelectorTerm& term) {
-                       return term.Matches(node.meta.labels, node.meta.name);
-                     });
+  return MatchesAny(spec.required_node_terms, node);
 }
 
 namespace {
@@ -45,8 +51,8 @@ std::optional<std::vector<std::string>> NamesOf(const model::NodeSelectorTerm& t
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<framework::Plugin>> NodeAffinity::Make(absl::string_view args_json) {
-  FAIRLEAD_RETURN_IF_ERROR(ReadArgs(kName, args_json, {}));
-  return std::make_unique<NodeAffinity>();
+  FAIRLEAD_ASSIGN_OR_RETURN(AddedAffinity added, ReadAddedAffinity(kName, args_json));
+  return std::make_unique<NodeAffinity>(std::move(added));
 }
 
 std::string NodeAffinity::LeavesOutAll(const state::PodClass& pod_class) const {
@@ -71,22 +77,39 @@ std::string NodeAffinity::LeavesOut(const state::PodClass& pod_class,
 
 bool NodeAffinity::Filter(const framework::Context& context, const state::NodeInfo& node,
                           framework::Status* why) const {
+  if (added_.has_required && !MatchesAny(added_.required, node.object)) {
+    return Refuse(why, framework::Code::kUnschedulableAndUnresolvable,
+                  "node(s) didn't match scheduler-enforced node affinity");
+  }
   if (MatchesNodeAffinity(*context.pod_class.spec, node.object)) return true;
   return Refuse(why, framework::Code::kUnschedulableAndUnresolvable,
                 "node(s) didn't match Pod's node affinity/selector");
 }
 
-int64_t NodeAffinity::Score(const framework::Context& context, const state::NodeInfo& node) const {
-  int64_t matched = 0;
-  int64_t all = 0;
-  for (const model::PreferredNodeTerm& preferred : context.pod_class.spec->preferred_node_terms) {
-    if (preferred.weight <= 0) continue;
-    all += preferred.weight;
-    if (preferred.term.Matches(node.object.meta.labels, node.object.meta.name)) {
-      matched += preferred.weight;
+int64_t NodeAffinity::WeightOn(const model::PodSpec& spec, const state::NodeInfo& node) const {
+  int64_t weight = 0;
+  for (const auto* terms : {&spec.preferred_node_terms, &added_.preferred}) {
+    for (const model::PreferredNodeTerm& preferred : *terms) {
+      if (preferred.weight <= 0) continue;
+      if (!preferred.term.Matches(node.object.meta.labels, node.object.meta.name)) continue;
+      weight = model::SaturatingAdd(weight, preferred.weight);
     }
   }
-  return all == 0 ? 0 : matched * 100 / all * kPreferenceStep;
+  return weight;
+}
+
+void NodeAffinity::AddMarks(const framework::Context& context, const state::NodeInfo& node,
+                            const framework::TopologyKeys&, framework::Marks& marks) const {
+  marks.push_back(WeightOn(*context.pod_class.spec, node));
+}
+
+void NodeAffinity::ScoreKinds(const framework::Context& context,
+                              absl::Span<const framework::Kind> kinds,
+                              absl::Span<int64_t> scores) const {
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    scores[i] = WeightOn(*context.pod_class.spec, *kinds[i].node);
+  }
+  NormalizeByMost(kinds, scores);
 }
 
 }  // namespace fairlead::plugins

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/plugins/node_affinity.h"
 #include "scheduler/plugins/plugin_test_util.h"
 #include "scheduler/plugins/scale.h"
 
@@ -126,12 +127,13 @@ TEST_F(PluginTest, TaintTolerationScore) {
   AddNode(node);
   Waiting({});
   EXPECT_EQ(Score(*taints, "none"), 100 * kPreferenceStep);
-  EXPECT_EQ(Score(*taints, "one"), 50 * kPreferenceStep) << "hard taints do not count";
-  EXPECT_EQ(Score(*taints, "three"), 25 * kPreferenceStep);
+  EXPECT_EQ(Score(*taints, "one"), 67 * kPreferenceStep) << "hard taints do not count";
+  EXPECT_EQ(Score(*taints, "three"), 0);
   model::PodSpec spec;
   spec.tolerations = {{"b", true, "", TaintEffect::kPreferNoSchedule}};
   Waiting(spec);
-  EXPECT_EQ(Score(*taints, "three"), 33 * kPreferenceStep);
+  EXPECT_EQ(Score(*taints, "one"), 50 * kPreferenceStep);
+  EXPECT_EQ(Score(*taints, "three"), 0);
 }
 
 TEST_F(PluginTest, NodeAffinityFilter) {
@@ -242,6 +244,77 @@ TEST_F(PluginTest, NodeAffinityScore) {
   EXPECT_EQ(Score(*affinity, "zone-a"), 75 * kPreferenceStep);
   EXPECT_EQ(Score(*affinity, "both"), 100 * kPreferenceStep);
   EXPECT_EQ(Why(*affinity, "plain"), "") << "a preference refuses no node";
+}
+
+TEST_F(PluginTest, NodeAffinityThatTheProfileAdds) {
+  const auto affinity = Only("NodeAffinity",
+                             R"({"addedAffinity":{
+        "requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[
+          {"matchExpressions":[{"key":"pool","operator":"In","values":["a","b"]}]},
+          {"matchFields":[{"key":"metadata.name","operator":"In","values":["named"]}]}]},
+        "preferredDuringSchedulingIgnoredDuringExecution":[
+          {"weight":10,"preference":{"matchExpressions":[{"key":"pool","operator":"In","values":["b"]}]}}]}})");
+  for (const char* pool : {"a", "b", "c"}) {
+    model::Node node = MakeNode(pool, 0);
+    node.meta.labels.Set("pool", pool);
+    AddNode(node);
+  }
+  AddNode(MakeNode("named", 0));
+  constexpr char kEnforced[] = "X node(s) didn't match scheduler-enforced node affinity";
+  Waiting({});
+  EXPECT_EQ(Why(*affinity, "a"), "");
+  EXPECT_EQ(Why(*affinity, "named"), "");
+  EXPECT_EQ(Why(*affinity, "c"), kEnforced);
+  EXPECT_EQ(Score(*affinity, "a"), 0);
+  EXPECT_EQ(Score(*affinity, "b"), 100 * kPreferenceStep);
+  // Beside the pod's own.
+  model::PodSpec spec;
+  spec.node_selector.Set("pool", "c");
+  spec.preferred_node_terms = {{30, {{{"pool", SelectorOperator::kIn, {"a"}}}, {}}}};
+  Waiting(spec);
+  EXPECT_EQ(Why(*affinity, "c"), kEnforced);
+  EXPECT_EQ(Why(*affinity, "a"), "X node(s) didn't match Pod's node affinity/selector");
+  EXPECT_EQ(Score(*affinity, "a"), 100 * kPreferenceStep);
+  EXPECT_EQ(Score(*affinity, "b"), 33 * kPreferenceStep);
+}
+
+TEST_F(PluginTest, NodeAffinityArgsThatMakeNoSense) {
+  constexpr char kRequired[] = "args.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution";
+  constexpr char kPreferred[] =
+      "args.addedAffinity.preferredDuringSchedulingIgnoredDuringExecution[0]";
+  const auto required = [](absl::string_view terms) {
+    return absl::StrCat(
+        R"({"addedAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[)",
+        terms, "]}}}");
+  };
+  const auto preferred = [](absl::string_view term) {
+    return absl::StrCat(R"({"addedAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[)",
+                        term, "]}}");
+  };
+  const std::pair<std::string, std::string> cases[] = {
+      {required(""), absl::StrCat(kRequired, ".nodeSelectorTerms: must have a term")},
+      {required(R"({"matchExpressions":[{"key":"","operator":"Exists"}]})"), ".key: must not be"},
+      {required(R"({"matchExpressions":[{"key":"a","operator":"Near"}]})"),
+       ".matchExpressions[0].operator: \"Near\" is not an operator"},
+      {required(R"({"matchExpressions":[{"key":"a","operator":"In"}]})"),
+       ".values: must be given for In and NotIn"},
+      {required(R"({"matchExpressions":[{"key":"a","operator":"Exists","values":["x"]}]})"),
+       ".values: may not be given for Exists"},
+      {required(R"({"matchExpressions":[{"key":"a","operator":"Gt","values":["x"]}]})"),
+       ".values: must be one whole number"},
+      {required(R"({"matchFields":[{"key":"metadata.uid","operator":"In","values":["x"]}]})"),
+       ".key: must be metadata.name"},
+      {required(R"({"matchLabels":{}})"), "matchLabels"},
+      {preferred(R"({"weight":0,"preference":{}})"), absl::StrCat(kPreferred, ".weight")},
+      {preferred(R"({"weight":101,"preference":{}})"), absl::StrCat(kPreferred, ".weight")},
+      {preferred(R"({"preference":{}})"), absl::StrCat(kPreferred, ".weight: must be given")},
+      {R"({"addedAffinity":7})", "args.addedAffinity"},
+  };
+  for (const auto& [args, message] : cases) {
+    const auto made = NodeAffinity::Make(args);
+    EXPECT_EQ(made.status().code(), absl::StatusCode::kInvalidArgument) << args;
+    EXPECT_THAT(std::string(made.status().message()), ::testing::HasSubstr(message)) << args;
+  }
 }
 
 TEST_F(PluginTest, ResourceTypeKeepsPodsWithoutGpusOffGpuNodes) {

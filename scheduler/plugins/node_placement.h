@@ -27,6 +27,7 @@ class NodePlacement final : public framework::ScorePlugin {
   }
   [[nodiscard]] int64_t Score(const framework::Context& context,
                               const state::NodeInfo& node) const override;
+  [[nodiscard]] int64_t Step() const override { return 1; }
 
  private:
   bool spread_gpu_, spread_cpu_;

@@ -15,9 +15,16 @@ absl::StatusOr<std::unique_ptr<framework::Plugin>> NodeResourcesFit::Make(
     absl::string_view args_json) {
   std::vector<std::string> ignored;
   std::vector<std::string> groups;
-  FAIRLEAD_RETURN_IF_ERROR(ReadArgs(
-      kName, args_json, {{"ignoredResources", &ignored}, {"ignoredResourceGroups", &groups}}));
-  return std::make_unique<NodeResourcesFit>(std::move(ignored), std::move(groups));
+  ScoringStrategy strategy;
+  const ArgReader read_strategy = [&](absl::string_view path, const JsonElement& value) {
+    return ReadScoringStrategy(path, value, strategy);
+  };
+  FAIRLEAD_RETURN_IF_ERROR(ReadArgs(kName, args_json,
+                                    {{"ignoredResources", &ignored},
+                                     {"ignoredResourceGroups", &groups},
+                                     {"scoringStrategy", read_strategy}}));
+  return std::make_unique<NodeResourcesFit>(std::move(ignored), std::move(groups),
+                                            std::move(strategy));
 }
 
 bool NodeResourcesFit::Ignored(absl::string_view resource) const {
@@ -68,6 +75,11 @@ bool NodeResourcesFit::Filter(const framework::Context& context, const state::No
         why->reason.empty() ? "Too many pods" : absl::StrCat("Too many pods, ", why->reason);
   }
   return fits;
+}
+
+int64_t NodeResourcesFit::Score(const framework::Context& context,
+                                const state::NodeInfo& node) const {
+  return strategy_.Score(scored_.On(context, node));
 }
 
 }  // namespace fairlead::plugins

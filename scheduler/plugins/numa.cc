@@ -61,7 +61,7 @@ int64_t Numa::Score(const framework::Context& context, const state::NodeInfo& no
       span = std::max<int64_t>(1, static_cast<int64_t>(pick->size()));
     }
   }
-  return (kMostSpan - std::min(span, kMostSpan)) * framework::kNumaStep;
+  return kMostSpan - std::min(span, kMostSpan);
 }
 
 }  // namespace fairlead::plugins

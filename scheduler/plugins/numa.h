@@ -35,6 +35,7 @@ class Numa final : public framework::FilterPlugin, public framework::ScorePlugin
   }
   [[nodiscard]] int64_t Score(const framework::Context& context,
                               const state::NodeInfo& node) const override;
+  [[nodiscard]] int64_t Step() const override { return framework::kNumaStep; }
 };
 
 }  // namespace fairlead::plugins

@@ -25,6 +25,8 @@ class PluginTest : public testing::Test {
   static state::StateOptions Options() {
     state::StateOptions options;
     options.scheduler_names = {"fairlead"};
+    options.keep_images = true;
+    options.sum_scoring_requests = true;
     return options;
   }
 
@@ -72,9 +74,19 @@ class PluginTest : public testing::Test {
     return (why.code == Code::kUnschedulableAndUnresolvable ? "X " : "U ") + why.reason +
            (why.detail.empty() ? "" : " " + why.detail);
   }
+  // Where all nodes that exist are to be chosen from.
   int64_t Score(const framework::Framework& framework, absl::string_view node,
                 Capacity capacity = Capacity::kNow) {
-    return framework.Score(Ctx(capacity), Node(node));
+    const framework::Context context = Ctx(capacity);
+    std::vector<framework::Kind> kinds;
+    size_t at = 0;
+    for (const auto& [name, id] : state_.nodes_by_name()) {
+      if (!state_.node(id).exists) continue;
+      if (name == node) at = kinds.size();
+      kinds.push_back({&state_.node(id), 1});
+    }
+    return framework.ScoreNode(context, Node(node)) + framework.ScoreCluster(context, Node(node)) +
+           framework.ScoreKinds(context, kinds)[at];
   }
 
   framework::Registry registry_;

@@ -1,11 +1,14 @@
 #include "scheduler/plugins/pod_topology_spread.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
+#include "absl/container/flat_hash_set.h"
 #include "base/status_macros.h"
+#include "scheduler/model/api_names.h"
 #include "scheduler/plugins/args.h"
 #include "scheduler/plugins/common.h"
-#include "scheduler/plugins/scale.h"
 
 namespace fairlead::plugins {
 namespace {
@@ -15,6 +18,11 @@ using framework::Code;
 using framework::NodeDomain;
 using framework::TopologyKeys;
 
+// Upstream counts the pods of the node itself, and not those of the label's value.
+bool IsHostName(const SpreadTally& tally) {
+  return tally.constraint().topology_key == model::kHostnameLabel;
+}
+
 bool Has(const TopologyKeys* keys, const framework::TopologyKey& key) {
   return keys == nullptr || std::find(keys->begin(), keys->end(), &key) != keys->end();
 }
@@ -23,7 +31,24 @@ bool Has(const TopologyKeys* keys, const framework::TopologyKey& key) {
 
 absl::StatusOr<std::unique_ptr<framework::Plugin>> PodTopologySpread::Make(
     absl::string_view args_json) {
-  FAIRLEAD_RETURN_IF_ERROR(ReadArgs(kName, args_json, {}));
+  std::string type = "System";
+  int64_t defaults = 0;
+  FAIRLEAD_RETURN_IF_ERROR(
+      ReadArgs(kName, args_json,
+               {{"defaultingType", &type, 0, 0, {"System", "List"}},
+                {"defaultConstraints", [&](absl::string_view path, const JsonElement& value) {
+                   return ReadItems(path, value, [&](absl::string_view, const JsonElement&) {
+                     ++defaults;
+                     return absl::OkStatus();
+                   });
+                 }}}));
+  if (defaults > 0 && type == "System") {
+    return BadArg("args.defaultConstraints", "must be empty with defaultingType System");
+  }
+  if (defaults > 0) {
+    return absl::UnimplementedError(
+        "args.defaultConstraints: Fairlead has no constraints by default; give them to the pods");
+  }
   return std::make_unique<PodTopologySpread>();
 }
 
@@ -84,6 +109,8 @@ bool PodTopologySpread::Filter(const framework::Context& context, const state::N
 void PodTopologySpread::AddDependence(const framework::Context& context,
                                       framework::DomainDependence& dependence) const {
   for (const auto& tally : RecordOf(context)) {
+    // What the score reads of host names is among the marks.
+    if (!tally->constraint().do_not_schedule && IsHostName(*tally)) continue;
     TopologyKeys& keys = tally->constraint().do_not_schedule ? dependence.filter : dependence.score;
     if (!Has(&keys, tally->key())) keys.push_back(&tally->key());
   }
@@ -103,30 +130,79 @@ void PodTopologySpread::AddThresholds(const framework::Context& context, const T
   }
 }
 
-bool PodTopologySpread::ScoreVaries(const framework::Context& context,
-                                    const TopologyKeys& keys) const {
-  const Record& record = RecordOf(context);
-  return std::any_of(record.begin(), record.end(), [&](const auto& tally) {
-    return !tally->constraint().do_not_schedule && Has(&keys, tally->key());
-  });
+// ---- the score
+
+namespace {
+
+// Domains that the kinds with all soft keys are in. Those of a key that no two nodes share have no
+// domain in common, and a kind may have many.
+size_t CountDomains(const SpreadTally& tally, absl::Span<const framework::Kind> kinds,
+                    const std::vector<bool>& ignored) {
+  if (IsHostName(tally) || tally.key().shared_domain_count() == 0) {
+    int64_t nodes = 0;
+    for (size_t i = 0; i < kinds.size(); ++i) nodes += ignored[i] ? 0 : kinds[i].nodes;
+    return static_cast<size_t>(nodes);
+  }
+  absl::flat_hash_set<framework::DomainId> domains;
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    if (!ignored[i] && kinds[i].nodes > 0) {
+      domains.insert(tally.key().DomainOf(*kinds[i].node).domain);
+    }
+  }
+  return domains.size();
 }
 
-int64_t PodTopologySpread::Score(const framework::Context& context,
-                                 const state::NodeInfo& node) const {
-  int64_t sum = 0;
-  int64_t constraints = 0;
+int64_t CountPods(SpreadTally& tally, const framework::Context& context,
+                  const state::NodeInfo& node) {
+  if (IsHostName(tally)) return tally.On(node.id);
+  const NodeDomain where = tally.key().DomainOf(node);
+  return tally.In(where.domain, context.capacity).pods;
+}
+
+}  // namespace
+
+void PodTopologySpread::AddMarks(const framework::Context& context, const state::NodeInfo& node,
+                                 const TopologyKeys& by_node, framework::Marks& marks) const {
+  marks.push_back(HasAllSoftKeys(*context.pod_class.spec, node.object.meta.labels) ? 1 : 0);
   for (const auto& tally : RecordOf(context)) {
     if (tally->constraint().do_not_schedule) continue;
-    ++constraints;
-    const NodeDomain where = tally->key().DomainOf(node);
-    if (!where.has_key) continue;
-    const int64_t least = tally->Least(context.capacity);
-    const int64_t most = tally->Most(context.capacity);
-    const SpreadTally::View here = tally->In(where.domain, context.capacity);
-    sum +=
-        most == least ? 100 : 100 * (most - (here.is_domain ? here.pods : least)) / (most - least);
+    if (!IsHostName(*tally) && !Has(&by_node, tally->key())) continue;
+    marks.push_back(CountPods(*tally, context, node));
   }
-  return constraints == 0 ? 0 : sum / constraints * kPreferenceStep;
+}
+
+void PodTopologySpread::ScoreKinds(const framework::Context& context,
+                                   absl::Span<const framework::Kind> kinds,
+                                   absl::Span<int64_t> scores) const {
+  const Record& record = RecordOf(context);
+  std::vector<bool> ignored(kinds.size());
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    ignored[i] = !HasAllSoftKeys(*context.pod_class.spec, kinds[i].node->object.meta.labels);
+  }
+  // In floating point, added up in the order of the constraints and rounded, as upstream.
+  std::vector<double> sums(kinds.size(), 0);
+  for (const auto& tally : record) {
+    if (tally->constraint().do_not_schedule) continue;
+    const double weight = std::log(static_cast<double>(CountDomains(*tally, kinds, ignored) + 2));
+    for (size_t i = 0; i < kinds.size(); ++i) {
+      if (ignored[i]) continue;
+      const auto pods = static_cast<double>(CountPods(*tally, context, *kinds[i].node));
+      sums[i] += pods * weight + static_cast<double>(tally->constraint().max_skew - 1);
+    }
+  }
+  int64_t least = std::numeric_limits<int64_t>::max();
+  int64_t most = 0;
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    scores[i] = static_cast<int64_t>(std::round(sums[i]));
+    if (ignored[i] || kinds[i].nodes == 0) continue;
+    least = std::min(least, scores[i]);
+    most = std::max(most, scores[i]);
+  }
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    scores[i] = ignored[i]  ? 0
+                : most == 0 ? framework::kMaxNodeScore
+                            : framework::kMaxNodeScore * (most + least - scores[i]) / most;
+  }
 }
 
 }  // namespace fairlead::plugins

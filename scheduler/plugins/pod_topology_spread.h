@@ -1,6 +1,8 @@
 // PodTopologySpread (upstream: pkg/scheduler/framework/plugins/podtopologyspread). Constraints of
-// the pod itself; upstream's cluster-wide default constraints need Services and ReplicaSets and are
-// not applied.
+// the pod itself; upstream's default constraints need Services and ReplicaSets and are not applied.
+//
+// Args as upstream's: {"defaultingType": "System" | "List", "defaultConstraints": []}; a list that
+// is not empty is Unimplemented.
 //
 // Filter, for each constraint DoNotSchedule:
 //   matching pods in the node's domain + (1 if the pod matches itself) - least of all domains <=
@@ -9,10 +11,12 @@
 //   nodeTaintsPolicy is Honor) tolerations allow. Pods of the same namespace count, promised ones
 //   too, terminating ones do not. For Capacity::kNow a victim counts until it terminates, and
 //   the condition has to hold without the promised pods, too (spread_tally.h).
-// Score, mean over the constraints ScheduleAnyway: 100 in the domain with the fewest matching pods,
-// 0 in the one with the most, linear in between, 0 without the key; times kPreferenceStep. Upstream
-// weighs constraints by the logarithm of their number of domains; the order within one constraint
-// is the same.
+// Score: by the constraints ScheduleAnyway, each
+//   matching pods in the node's domain * ln(domains that the nodes to choose from are in + 2)
+//   + maxSkew - 1
+// rounded, and turned round: 100 (most + least - sum) / most of the nodes to choose from. 0 on
+// nodes that lack a key of these; they do not count otherwise. For kubernetes.io/hostname each node
+// is a domain, whatever its label says, as upstream has it.
 //
 // Nodes that are ordered or not usable yet are domains for Capacity::kFuture only: an empty zone to
 // come must not hold pods back now. Capacity::kEmpty asks for the keys alone.
@@ -28,7 +32,7 @@
 namespace fairlead::plugins {
 
 class PodTopologySpread final : public framework::FilterPlugin,
-                                public framework::ScorePlugin,
+                                public framework::NormalizedScorePlugin,
                                 public framework::DomainPlugin {
  public:
   static constexpr char kName[] = "PodTopologySpread";
@@ -48,8 +52,13 @@ class PodTopologySpread final : public framework::FilterPlugin,
   [[nodiscard]] bool ScoreApplies(const state::PodClass& pod_class) const override {
     return HasConstraint(pod_class, /*hard=*/false);
   }
-  [[nodiscard]] int64_t Score(const framework::Context& context,
-                              const state::NodeInfo& node) const override;
+  void AddMarks(const framework::Context& context, const state::NodeInfo& node,
+                const framework::TopologyKeys& by_node, framework::Marks& marks) const override;
+  [[nodiscard]] framework::Depends MarksDependOn() const override {
+    return framework::Depends::kNodeUsage;
+  }
+  void ScoreKinds(const framework::Context& context, absl::Span<const framework::Kind> kinds,
+                  absl::Span<int64_t> scores) const override;
 
   void Attach(framework::DomainCounters* counters) override { records_.Attach(counters); }
   void AddDependence(const framework::Context& context,
@@ -58,8 +67,6 @@ class PodTopologySpread final : public framework::FilterPlugin,
                                    const framework::TopologyKeys& keys) const override;
   void AddThresholds(const framework::Context& context, const framework::TopologyKeys& keys,
                      std::vector<int64_t>& thresholds) const override;
-  [[nodiscard]] bool ScoreVaries(const framework::Context& context,
-                                 const framework::TopologyKeys& keys) const override;
 
  private:
   // As the constraints of the spec.

@@ -1,3 +1,5 @@
+#include "scheduler/plugins/pod_topology_spread.h"
+
 #include <map>
 #include <random>
 #include <set>
@@ -254,10 +256,23 @@ TEST_F(PodTopologySpreadTest, ScoreOfSoftConstraints) {
   Spread({soft});
   EXPECT_EQ(Why(*spread_, "a1"), "");
   EXPECT_EQ(Why(*spread_, "none"), "");
+  // Three domains: 4, 1 and 0 times ln 5 are 6, 2 and 0 when rounded.
   EXPECT_EQ(Score(*spread_, "a1"), 0);
-  EXPECT_EQ(Score(*spread_, "b1"), 75 * kPreferenceStep);
+  EXPECT_EQ(Score(*spread_, "b1"), 66 * kPreferenceStep);
   EXPECT_EQ(Score(*spread_, "c1"), 100 * kPreferenceStep);
   EXPECT_EQ(Score(*spread_, "none"), 0);
+}
+
+TEST_F(PodTopologySpreadTest, Args) {
+  const auto status = [](absl::string_view args) { return PodTopologySpread::Make(args).status(); };
+  EXPECT_TRUE(status("").ok());
+  EXPECT_TRUE(status(R"({"defaultingType":"System"})").ok());
+  EXPECT_TRUE(status(R"({"defaultingType":"List","defaultConstraints":[]})").ok());
+  EXPECT_EQ(status(R"({"defaultingType":"List","defaultConstraints":[{}]})").code(),
+            absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(status(R"({"defaultConstraints":[{}]})").message(),
+            "args.defaultConstraints: must be empty with defaultingType System");
+  EXPECT_EQ(status(R"({"defaultingType":"Some"})").code(), absl::StatusCode::kInvalidArgument);
 }
 
 // Against the definition, written out: put the pod there and look at all zones.

@@ -4,11 +4,14 @@
 #include "scheduler/plugins/gpu_fragmentation.h"
 #include "scheduler/plugins/gpu_kind.h"
 #include "scheduler/plugins/gpu_sharing.h"
+#include "scheduler/plugins/image_locality.h"
 #include "scheduler/plugins/inter_pod_affinity.h"
 #include "scheduler/plugins/node_affinity.h"
+#include "scheduler/plugins/node_name.h"
 #include "scheduler/plugins/node_placement.h"
 #include "scheduler/plugins/node_ports.h"
 #include "scheduler/plugins/node_ready.h"
+#include "scheduler/plugins/node_resources_balanced_allocation.h"
 #include "scheduler/plugins/node_resources_fit.h"
 #include "scheduler/plugins/node_unschedulable.h"
 #include "scheduler/plugins/node_volume_limits.h"
@@ -34,10 +37,11 @@ absl::Status RegisterThem(framework::Registry& registry) {
 }  // namespace
 
 absl::Status RegisterAll(framework::Registry& registry) {
-  return RegisterThem<DynamicResources, GpuFragmentation, GpuKind, GpuSharing, InterPodAffinity,
-                      NodeAffinity, NodePlacement, NodePorts, NodeReady, NodeResourcesFit,
-                      NodeUnschedulable, NodeVolumeLimits, Numa, PodTopologySpread, ResourceType,
-                      TaintToleration, VolumeBinding, VolumeRestrictions, VolumeZone>(registry);
+  return RegisterThem<DynamicResources, GpuFragmentation, GpuKind, GpuSharing, ImageLocality,
+                      InterPodAffinity, NodeAffinity, NodeName, NodePlacement, NodePorts, NodeReady,
+                      NodeResourcesBalancedAllocation, NodeResourcesFit, NodeUnschedulable,
+                      NodeVolumeLimits, Numa, PodTopologySpread, ResourceType, TaintToleration,
+                      VolumeBinding, VolumeRestrictions, VolumeZone>(registry);
 }
 
 }  // namespace fairlead::plugins

@@ -18,7 +18,9 @@ TEST_F(PluginTest, TheDefaultProfileIsMadeOfRegisteredPlugins) {
   const framework::Profile profile = framework::DefaultProfile();
   const auto made = framework::Framework::Make(profile, registry_);
   EXPECT_TRUE(made.ok()) << made.status();
-  std::set<std::string> names = {"GpuFragmentation", "Numa"};  // only if a profile names them
+  // Only if a profile names them.
+  std::set<std::string> names = {"GpuFragmentation", "ImageLocality", "NodeName",
+                                 "NodeResourcesBalancedAllocation", "Numa"};
   for (const framework::ProfilePlugin& plugin : profile.plugins) {
     EXPECT_TRUE(names.insert(plugin.name).second) << plugin.name;
   }
@@ -61,8 +63,6 @@ TEST_F(PluginTest, ArgumentsThatAreRefused) {
       {"InterPodAffinity", R"({"hardPodAffinityWeight":-1})", "a whole number from 0 to 100"},
       {"NodeResourcesFit", R"({"ignoredResources":"x"})", "must be a list of strings"},
       {"NodeResourcesFit", R"({"ignoredResources":[1]})", "must be a list of strings"},
-      {"NodeResourcesFit", R"({"scoringStrategy":{}})",
-       "args.scoringStrategy: is not an argument of NodeResourcesFit"},
       {"VolumeBinding", R"({"bindTimeoutSeconds":-1})",
        "args.bindTimeoutSeconds: must be a whole number from 0 to"},
       {"VolumeBinding", R"({"shape":[{"utilization":0,"score":0}]})",
@@ -72,6 +72,99 @@ TEST_F(PluginTest, ArgumentsThatAreRefused) {
     EXPECT_THAT(std::string(registry_.Make(c.plugin, c.args).status().message()),
                 HasSubstr(c.text));
   }
+}
+
+// What arguments say, with whatever the reader of nested ones makes of hostile text.
+TEST_F(PluginTest, ScoringArgumentsThatAreRefused) {
+  constexpr char kFit[] = "NodeResourcesFit";
+  constexpr char kBalanced[] = "NodeResourcesBalancedAllocation";
+  struct Case {
+    const char* plugin;
+    const char* args;
+    const char* text;
+  };
+  const Case cases[] = {
+      {kFit, R"({"scoringStrategy":7})", "args.scoringStrategy: must be a JSON object"},
+      {kFit, R"({"scoringStrategy":{}})",
+       "args.scoringStrategy.type: must be one of LeastAllocated, MostAllocated, "
+       "RequestedToCapacityRatio"},
+      {kFit, R"({"scoringStrategy":{"type":"Best"}})",
+       "args.scoringStrategy.type: must be one of LeastAllocated, MostAllocated, "
+       "RequestedToCapacityRatio"},
+      {kFit, R"({"scoringStrategy":{"type":3}})", "args.scoringStrategy.type: must be a string"},
+      {kFit, R"({"scoringStrategy":{"type":"MostAllocated","type":"MostAllocated"}})",
+       "args.scoringStrategy.type: is given twice"},
+      {kFit, R"({"scoringStrategy":{"type":"MostAllocated","colour":1}})",
+       "args.scoringStrategy.colour: is not a field of args.scoringStrategy"},
+      {kFit, R"({"scoringStrategy":{"type":"MostAllocated","resources":{}}})",
+       "args.scoringStrategy.resources: must be a list"},
+      {kFit, R"({"scoringStrategy":{"type":"MostAllocated","resources":["cpu"]}})",
+       "args.scoringStrategy.resources[0]: must be a JSON object"},
+      {kFit, R"({"scoringStrategy":{"type":"MostAllocated","resources":[{"weight":1}]}})",
+       "args.scoringStrategy.resources[0].name: must be specified"},
+      {kFit,
+       R"({"scoringStrategy":{"type":"MostAllocated","resources":[{"name":"cpu"},{"name":"memory","weight":-1}]}})",
+       "args.scoringStrategy.resources[1].weight: must be a whole number from 0 to 100"},
+      {kFit,
+       R"({"scoringStrategy":{"type":"MostAllocated","resources":[{"name":"cpu","weight":101}]}})",
+       "args.scoringStrategy.resources[0].weight: must be a whole number from 0 to 100"},
+      {kFit,
+       R"({"scoringStrategy":{"type":"MostAllocated","resources":[{"name":"cpu","weight":1e30}]}})",
+       "args.scoringStrategy.resources[0].weight: must be a whole number from 0 to 100"},
+      {kFit,
+       R"({"scoringStrategy":{"type":"MostAllocated","resources":[{"name":"cpu","size":1}]}})",
+       "args.scoringStrategy.resources[0].size: is not a field of "
+       "args.scoringStrategy.resources[0]"},
+      {kFit, R"({"scoringStrategy":{"type":"RequestedToCapacityRatio"}})",
+       "args.scoringStrategy.requestedToCapacityRatio: must be specified if type is "
+       "RequestedToCapacityRatio"},
+      {kFit,
+       R"({"scoringStrategy":{"type":"RequestedToCapacityRatio","requestedToCapacityRatio":null}})",
+       "args.scoringStrategy.requestedToCapacityRatio: must be specified if type is "
+       "RequestedToCapacityRatio"},
+      {kFit,
+       R"({"scoringStrategy":{"type":"RequestedToCapacityRatio","requestedToCapacityRatio":{}}})",
+       "args.scoringStrategy.requestedToCapacityRatio.shape: must have at least one point"},
+      {kFit,
+       R"({"scoringStrategy":{"requestedToCapacityRatio":{"shape":[]},"type":"RequestedToCapacityRatio"}})",
+       "args.scoringStrategy.requestedToCapacityRatio.shape: must have at least one point"},
+      {kFit,
+       R"({"scoringStrategy":{"type":"LeastAllocated","requestedToCapacityRatio":{"shape":[{}]}}})",
+       "args.scoringStrategy.requestedToCapacityRatio: must not be specified unless type is "
+       "RequestedToCapacityRatio"},
+      {kFit,
+       R"({"scoringStrategy":{"type":"RequestedToCapacityRatio","requestedToCapacityRatio":{"shape":[{"utilization":101}]}}})",
+       "args.scoringStrategy.requestedToCapacityRatio.shape[0].utilization: must be a whole number "
+       "from 0 to 100"},
+      {kFit,
+       R"({"scoringStrategy":{"type":"RequestedToCapacityRatio","requestedToCapacityRatio":{"shape":[{"score":11}]}}})",
+       "args.scoringStrategy.requestedToCapacityRatio.shape[0].score: must be a whole number from "
+       "0 to 10"},
+      {kFit,
+       R"({"scoringStrategy":{"type":"RequestedToCapacityRatio","requestedToCapacityRatio":{"shape":[{"score":-1}]}}})",
+       "shape[0].score: must be a whole number from 0 to 10"},
+      {kFit,
+       R"({"scoringStrategy":{"type":"RequestedToCapacityRatio","requestedToCapacityRatio":{"shape":[{"utilization":5},{"utilization":5,"score":1}]}}})",
+       "args.scoringStrategy.requestedToCapacityRatio.shape[1].utilization: must be above that of "
+       "the point before"},
+      {kBalanced, R"({"resources":3})", "args.resources: must be a list"},
+      {kBalanced, R"({"resources":[{"name":"cpu","weight":2}]})",
+       "args.resources[0].weight: must be a whole number from 0 to 1"},
+      {kBalanced, R"({"resources":[{"name":"cpu"},{"name":"memory"},{"name":"cpu"}]})",
+       "args.resources[2].name: is there twice"},
+  };
+  for (const Case& c : cases) {
+    const absl::Status status = registry_.Make(c.plugin, c.args).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.args;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.text)) << c.args;
+  }
+}
+
+TEST_F(PluginTest, NodeNameRefusesNone) {
+  AddNode(MakeNode("n", 0));
+  AddPod(PodBuilder("ns", "elsewhere").On("m"));
+  Waiting({});
+  EXPECT_EQ(Why(*Only("NodeName"), "n"), "");
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ bool ResourceType::Filter(const framework::Context&, const state::NodeInfo& node
 }
 
 int64_t ResourceType::Score(const framework::Context&, const state::NodeInfo& node) const {
-  return HasGpus(node) ? 0 : kResourceTypeStep;
+  return HasGpus(node) ? 0 : 1;
 }
 
 }  // namespace fairlead::plugins

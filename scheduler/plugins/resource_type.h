@@ -28,6 +28,7 @@ class ResourceType final : public framework::FilterPlugin, public framework::Sco
   }
   [[nodiscard]] int64_t Score(const framework::Context& context,
                               const state::NodeInfo& node) const override;
+  [[nodiscard]] int64_t Step() const override { return framework::kResourceTypeStep; }
 
  private:
   const bool keep_off_gpu_nodes_;

@@ -14,10 +14,22 @@ using framework::DomainId;
 using framework::kNoDomain;
 using framework::PodTally;
 
-bool HasAllHardKeys(const model::PodSpec& spec, const model::StringMap& labels) {
+namespace {
+
+bool HasKeys(const model::PodSpec& spec, bool hard, const model::StringMap& labels) {
   return std::all_of(spec.topology_spread.begin(), spec.topology_spread.end(), [&](const auto& c) {
-    return !c.do_not_schedule || labels.Has(c.topology_key);
+    return c.do_not_schedule != hard || labels.Has(c.topology_key);
   });
+}
+
+}  // namespace
+
+bool HasAllHardKeys(const model::PodSpec& spec, const model::StringMap& labels) {
+  return HasKeys(spec, /*hard=*/true, labels);
+}
+
+bool HasAllSoftKeys(const model::PodSpec& spec, const model::StringMap& labels) {
+  return HasKeys(spec, /*hard=*/false, labels);
 }
 
 namespace {
@@ -50,16 +62,6 @@ SpreadTally::View SpreadTally::In(DomainId domain, Capacity capacity) {
   return {side.by_domain[domain].nodes > 0, side.by_domain[domain].pods};
 }
 
-int64_t SpreadTally::Least(Capacity capacity) {
-  const Sums& side = Side(capacity);
-  return side.by_pods.empty() ? 0 : side.by_pods.begin()->first;
-}
-
-int64_t SpreadTally::Most(Capacity capacity) {
-  const Sums& side = Side(capacity);
-  return side.by_pods.empty() ? 0 : side.by_pods.rbegin()->first;
-}
-
 int64_t SpreadTally::FloorOf(const Sums& side) const {
   return side.domains < constraint().min_domains || side.by_pods.empty()
              ? 0
@@ -89,7 +91,7 @@ SpreadTally::NodeEntry SpreadTally::Read(state::NodeId id) const {
   NodeEntry entry;
   entry.domain = key_->DomainOf(id);
   if (entry.domain == kNoDomain || !framework::IsPlace(node, Capacity::kFuture)) return entry;
-  if (c.do_not_schedule && !HasAllHardKeys(*spec_, node.object.meta.labels)) return entry;
+  if (!HasKeys(*spec_, c.do_not_schedule, node.object.meta.labels)) return entry;
   if (c.honor_node_affinity && !MatchesNodeAffinity(*spec_, node.object)) return entry;
   if (c.honor_node_taints && FindUntolerated(*spec_, node.object) != nullptr) return entry;
   entry.future = true;

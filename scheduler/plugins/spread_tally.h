@@ -1,10 +1,10 @@
-// The pods that one topology spread constraint of a class counts, by domain, and the least and the
-// most of all domains.
+// The pods that one topology spread constraint of a class counts, by domain, and the least of
+// all domains.
 //
 // Domains are those of the nodes that the constraint looks at: the node is a place for that
-// capacity (framework::IsPlace), has the keys of all constraints DoNotSchedule (for one of these),
-// and the pod's node affinity and tolerations allow it if the constraint honours them. Pods count
-// where they stay: promised ones too, terminating ones do not.
+// capacity (framework::IsPlace), has the keys of all constraints of its kind (DoNotSchedule, or
+// ScheduleAnyway), and the pod's node affinity and tolerations allow it if the constraint honours
+// them. Pods count where they stay: promised ones too, terminating ones do not.
 //
 // A victim is released by the decision, and runs until its eviction is sent and accepted. Until the
 // API server shows that it terminates, a constraint DoNotSchedule counts it for Capacity::kNow, as
@@ -49,9 +49,8 @@ class SpreadTally final : public framework::SetView {
     int64_t pods = 0;        // in the domain
   };
   [[nodiscard]] View In(framework::DomainId domain, framework::Capacity capacity);
-  // 0 without domains.
-  [[nodiscard]] int64_t Least(framework::Capacity capacity);
-  [[nodiscard]] int64_t Most(framework::Capacity capacity);
+  // Pods that the constraint counts on the node, whether it looks at the node or not.
+  [[nodiscard]] int64_t On(state::NodeId node) const { return set_->On(node).Living(); }
   // Whether the domain may take one more pod of the class. A domain without nodes that count is
   // empty. For Capacity::kNow this holds with the promised pods and without them, as upstream asks
   // twice if pods are nominated: a promise may be broken.
@@ -110,5 +109,7 @@ class SpreadTally final : public framework::SetView {
 
 // True if the labels have the keys of all constraints DoNotSchedule.
 bool HasAllHardKeys(const model::PodSpec& spec, const model::StringMap& labels);
+// The same of all constraints ScheduleAnyway.
+bool HasAllSoftKeys(const model::PodSpec& spec, const model::StringMap& labels);
 
 }  // namespace fairlead::plugins

@@ -6,7 +6,7 @@
 #include "base/status_macros.h"
 #include "scheduler/plugins/args.h"
 #include "scheduler/plugins/common.h"
-#include "scheduler/plugins/scale.h"
+#include "scheduler/plugins/normalize.h"
 
 namespace fairlead::plugins {
 namespace {
@@ -43,16 +43,29 @@ bool TaintToleration::Filter(const framework::Context& context, const state::Nod
                 "node(s) had untolerated taint(s)");
 }
 
-int64_t TaintToleration::Score(const framework::Context& context,
-                               const state::NodeInfo& node) const {
-  int64_t untolerated = 0;
-  for (const model::Taint& taint : node.object.taints) {
-    if (taint.effect == model::TaintEffect::kPreferNoSchedule &&
-        !Tolerated(*context.pod_class.spec, taint)) {
-      ++untolerated;
-    }
+namespace {
+
+int64_t CountUntoleratedSoft(const model::PodSpec& spec, const state::NodeInfo& node) {
+  return std::count_if(
+      node.object.taints.begin(), node.object.taints.end(), [&spec](const model::Taint& taint) {
+        return taint.effect == model::TaintEffect::kPreferNoSchedule && !Tolerated(spec, taint);
+      });
+}
+
+}  // namespace
+
+void TaintToleration::AddMarks(const framework::Context& context, const state::NodeInfo& node,
+                               const framework::TopologyKeys&, framework::Marks& marks) const {
+  marks.push_back(CountUntoleratedSoft(*context.pod_class.spec, node));
+}
+
+void TaintToleration::ScoreKinds(const framework::Context& context,
+                                 absl::Span<const framework::Kind> kinds,
+                                 absl::Span<int64_t> scores) const {
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    scores[i] = CountUntoleratedSoft(*context.pod_class.spec, *kinds[i].node);
   }
-  return 100 / (1 + untolerated) * kPreferenceStep;
+  NormalizeByMost(kinds, scores, /*reverse=*/true);
 }
 
 }  // namespace fairlead::plugins

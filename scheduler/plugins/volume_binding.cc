@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
@@ -83,11 +84,16 @@ bool VolumeBinding::Filter(const framework::Context& context, const state::NodeI
   return Refuse(why, kNever, absl::StrJoin(reasons, ", "));
 }
 
-absl::StatusOr<absl::Duration> BindTimeoutOf(const framework::Profile& profile) {
-  for (const framework::ProfilePlugin& plugin : profile.plugins) {
-    if (plugin.name == VolumeBinding::kName) return ReadBindTimeout(plugin.args_json);
+absl::StatusOr<absl::Duration> BindTimeoutOf(const std::vector<framework::Profile>& profiles) {
+  std::optional<absl::Duration> longest;
+  for (const framework::Profile& profile : profiles) {
+    for (const framework::ProfilePlugin& plugin : profile.plugins) {
+      if (plugin.name != VolumeBinding::kName) continue;
+      FAIRLEAD_ASSIGN_OR_RETURN(const absl::Duration timeout, ReadBindTimeout(plugin.args_json));
+      longest = std::max(longest.value_or(timeout), timeout);
+    }
   }
-  return VolumeBinding::kDefaultBindTimeout;
+  return longest.value_or(VolumeBinding::kDefaultBindTimeout);
 }
 
 }  // namespace fairlead::plugins

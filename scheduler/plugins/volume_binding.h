@@ -33,8 +33,8 @@ class VolumeBinding final : public VolumePlugin {
   absl::Duration bind_timeout_;
 };
 
-// The bind timeout of the profile's VolumeBinding; the default if the profile leaves it out.
+// The longest bind timeout that a profile gives VolumeBinding; the default if all leave it out.
 // InvalidArgument for args that Make() refuses.
-absl::StatusOr<absl::Duration> BindTimeoutOf(const framework::Profile& profile);
+absl::StatusOr<absl::Duration> BindTimeoutOf(const std::vector<framework::Profile>& profiles);
 
 }  // namespace fairlead::plugins

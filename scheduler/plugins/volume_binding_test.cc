@@ -304,7 +304,7 @@ TEST_F(VolumeTest, AClaimThatIsDecidedForTheNodeAsksForNothing) {
 
 TEST(VolumeBindingArgsTest, BindTimeout) {
   const auto timeout_of = [](std::vector<framework::ProfilePlugin> plugins) {
-    return BindTimeoutOf({"test", std::move(plugins)});
+    return BindTimeoutOf({{"test", std::move(plugins)}});
   };
   EXPECT_EQ(*timeout_of({}), absl::Seconds(600));
   EXPECT_EQ(*timeout_of({{"NodeReady"}, {"VolumeBinding"}}), absl::Seconds(600));

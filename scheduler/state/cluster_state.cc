@@ -95,6 +95,9 @@ void ClusterState::ApplyToNode(const PodRecord& pod, PodStatus status, NodeId no
   if (status == PodStatus::kPipelined) apply(node.pipelined, requests, add);
   if (HoldsNode(status)) {
     apply(node.used, requests, add);
+    if (options_.sum_scoring_requests) {
+      apply(node.used_for_scores, classes_[pod.pod_class].scoring, add);
+    }
     if (status == PodStatus::kReleasing) apply(node.releasing, requests, add);
     if (!pod.ours) {
       apply(node.used_by_others, ChargeToOthers(pod, node), add);

@@ -34,6 +34,7 @@
 #include "scheduler/state/grace_ends.h"
 #include "scheduler/state/records.h"
 #include "scheduler/state/rows.h"
+#include "scheduler/state/selecting_terms.h"
 #include "scheduler/state/volumes.h"
 
 namespace fairlead::state {
@@ -54,6 +55,8 @@ struct JobOrder {
 struct StateOptions {
   // Pods with one of these scheduler names are ours.
   std::vector<std::string> scheduler_names;
+  // Which profile places the pods of a scheduler name (model::PodSpec::profile); 0 if it is absent.
+  std::map<std::string, uint16_t, std::less<>> profiles = {};
   std::string default_queue = "default-queue";
   // Priority >= this is non-preemptible unless the object says otherwise (KAI: 100).
   int32_t non_preemptible_priority = 100;
@@ -64,6 +67,10 @@ struct StateOptions {
   bool place_gpu_shares = true;
   // Whether what pods have of the NUMA nodes of their machines is counted (plugin Numa).
   bool align_to_numa_nodes = false;
+  // What scores read that most profiles do not: images of nodes and pods (ImageLocality), and
+  // NodeInfo::used_for_scores (NodeResourcesFit, NodeResourcesBalancedAllocation).
+  bool keep_images = false;
+  bool sum_scoring_requests = false;
   JobOrder job_order = {};
 };
 
@@ -386,10 +393,9 @@ class ClusterState {
   void SetGpuMemory(NodeInfo& node, int64_t mib);
   void SetCharge(PodClass& pod_class);
   void RenewMemoryCharges();
-  // Required anti-affinity of some pods selects others (selected_pods.cc).
+  // Affinity terms of some pods select others (selected_pods.cc).
   void AddTerms(const model::PodSpec& spec);
   void DropTerms(const model::PodSpec& spec);
-  [[nodiscard]] bool IsSelected(const std::string& ns, const model::StringMap& labels) const;
   // The spec that `pod` is classed by, if that is not pod.spec itself.
   [[nodiscard]] std::optional<model::PodSpec> SelectedSpec(const model::PodSpec& spec,
                                                            const model::StringMap& labels) const;
@@ -639,16 +645,17 @@ class ClusterState {
   std::map<int64_t, size_t> gpu_memories_;  // MiB -> nodes that have such GPUs
   size_t memory_share_classes_ = 0;
   std::set<std::pair<std::string, std::string>> closed_gpus_;  // node, group
-  // Required anti-affinity terms of all classes, with the namespace of their pods, and how many
-  // classes have them; the label keys that they read, sorted.
-  absl::flat_hash_map<std::pair<std::string, model::PodAffinityTerm>, size_t> anti_affinity_;
+  // Affinity terms of all classes; those that came since pods were last looked at; the label keys
+  // that they read, sorted.
+  SelectingTerms terms_;
+  std::vector<std::pair<std::string, model::PodAffinityTerm>> new_terms_;
+  bool new_keys_ = false;
   std::vector<std::string> selected_keys_;
   std::map<std::string, model::StringMap> namespaces_;  // the labels of each
   bool namespaces_readable_ = false;
   size_t classes_reading_namespaces_ = 0;
   // What selectors select; forgotten with every change of a namespace.
   mutable absl::flat_hash_map<model::LabelSelector, model::NamespaceNames> selected_namespaces_;
-  bool anti_affinity_grew_ = false;
   size_t classes_with_terms_ = 0;  // classes with pod affinity, anti-affinity or spread constraints
   uint64_t version_ = 0;
 };

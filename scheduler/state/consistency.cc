@@ -89,7 +89,7 @@ void ClusterState::SumGpuShares(const PodRecord& pod, const NodeInfo& node,
 
 std::string ClusterState::CheckNode(const NodeInfo& node) const {
   const std::string& name = node.name();
-  model::ResourceSum used, releasing, pipelined, others;
+  model::ResourceSum used, for_scores, releasing, pipelined, others;
   std::map<std::string, GpuGroup> groups;
   for (PodId pod_id : node.pods) {
     const PodRecord& pod = pods_[pod_id];
@@ -98,6 +98,11 @@ std::string ClusterState::CheckNode(const NodeInfo& node) const {
     }
     const model::Resources& requests = classes_[pod.pod_class].requests;
     if (HoldsNode(pod.status)) used += requests;
+    if (HoldsNode(pod.status) && options_.sum_scoring_requests) {
+      const model::ScoringRequests& scoring = classes_[pod.pod_class].spec->scoring_requests;
+      for_scores.Add(model::kCpu, std::max<int64_t>(0, scoring.cpu_milli));
+      for_scores.Add(model::kMemory, std::max<int64_t>(0, scoring.memory_bytes));
+    }
     if (HoldsNode(pod.status) && !pod.ours) others += ChargeToOthers(pod, node);
     if (pod.status == PodStatus::kReleasing) releasing += requests;
     if (pod.status == PodStatus::kPipelined) pipelined += requests;
@@ -120,6 +125,12 @@ std::string ClusterState::CheckNode(const NodeInfo& node) const {
   }
   if (!(releasing == node.releasing)) return absl::StrCat("node ", name, ": releasing differs");
   if (!(pipelined == node.pipelined)) return absl::StrCat("node ", name, ": pipelined differs");
+  if (!(for_scores == node.used_for_scores)) {
+    return absl::StrCat("node ", name, ": used for scores differs");
+  }
+  if (!options_.keep_images && node.kind != NodeKind::kVirtual && !node.object.images.empty()) {
+    return absl::StrCat("node ", name, ": images are kept");
+  }
   if (!(others == node.used_by_others)) return absl::StrCat("node ", name, ": others differ");
   return CheckZones(node);
 }
@@ -221,9 +232,9 @@ std::string ClusterState::Dump() const {
     const NodeInfo& n = nodes_[id];
     absl::StrAppend(&out, "node ", name, " kind=", static_cast<int>(n.kind), " exists=", n.exists,
                     " usable=", n.usable, " alloc[", Text(n.allocatable, names_), "] used[",
-                    Text(n.used, names_), "] rel[", Text(n.releasing, names_), "] pipe[",
-                    Text(n.pipelined, names_), "] pods=", absl::StrJoin(n.pods, ","),
-                    " gpu=", n.gpu_memory_mib, "\n");
+                    Text(n.used, names_), "] scores[", Text(n.used_for_scores, names_), "] rel[",
+                    Text(n.releasing, names_), "] pipe[", Text(n.pipelined, names_),
+                    "] pods=", absl::StrJoin(n.pods, ","), " gpu=", n.gpu_memory_mib, "\n");
     for (const GpuGroup& g : n.gpu_groups) {
       absl::StrAppend(&out, "  group ", g.id, " mib=", g.used_mib, "/", g.releasing_mib, "/",
                       g.pipelined_mib, " pods=", g.active, "/", g.releasing, "/", g.pipelined, "/",

@@ -567,11 +567,7 @@ TEST_F(GpuTest, OnlyPodsThatATermSelectsCarryItsLabels) {
   Waits(pod("web3", "web"));
   EXPECT_EQ(&spec("web1"), &spec("web3"));
   EXPECT_FALSE(state_.UpsertPod(pod("web3", "web")).capacity);
-  // Preferences select no pod; other namespaces are not meant.
-  model::Pod mild = PodBuilder("ns", "mild");
-  mild.spec.pod_anti_affinity = {Against("app", "db")};
-  mild.spec.pod_anti_affinity[0].weight = 5;
-  state_.UpsertPod(mild);
+  // Other namespaces are not meant.
   model::Pod foreign = PodBuilder("other", "foreign");
   foreign.spec.pod_anti_affinity = {Against("app", "db")};
   state_.UpsertPod(foreign);
@@ -579,6 +575,18 @@ TEST_F(GpuTest, OnlyPodsThatATermSelectsCarryItsLabels) {
   foreign.spec.pod_anti_affinity[0].namespaces = {"ns"};
   state_.UpsertPod(foreign);
   EXPECT_TRUE(spec("db").selected_by_others);
+  // Preferences select pods, too, and so does affinity.
+  Waits(pod("cache", "cache"));
+  Waits(pod("proxy", "proxy"));
+  EXPECT_FALSE(spec("cache").selected_by_others);
+  model::Pod mild = PodBuilder("ns", "mild");
+  mild.spec.pod_anti_affinity = {Against("app", "cache")};
+  mild.spec.pod_anti_affinity[0].weight = 5;
+  mild.spec.pod_affinity = {Against("app", "proxy")};
+  state_.UpsertPod(mild);
+  EXPECT_TRUE(spec("cache").selected_by_others);
+  EXPECT_TRUE(spec("proxy").selected_by_others);
+  state_.RemovePod("ns", "mild", "");
   // An empty selector means every pod, also pods without labels.
   Waits(PodBuilder("ns", "bare"));
   EXPECT_FALSE(spec("bare").selected_by_others);

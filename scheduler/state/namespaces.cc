@@ -65,7 +65,7 @@ Change ClusterState::ReclassByNamespaces() {
     ChangeClass(record, spec, &groups);
     change.capacity = change.workloads = true;
   }
-  if (anti_affinity_grew_) change.workloads |= ReclassSelected();
+  if (!new_terms_.empty()) change.workloads |= ReclassSelected();
   if (change.Any()) ++version_;
   return change;
 }

@@ -23,13 +23,13 @@ bool SameAnnotations(const model::StringMap& a, const model::StringMap& b) {
                      [&](const char* key) { return a.Get(key) == b.Get(key); });
 }
 
-bool SameForDecisions(const model::Node& a, const model::Node& b) {
+bool SameForDecisions(const model::Node& a, const model::Node& b, bool images) {
   return a.meta.labels == b.meta.labels &&
          SameAnnotations(a.meta.annotations, b.meta.annotations) &&
          a.allocatable == b.allocatable && a.taints == b.taints &&
          a.unschedulable == b.unschedulable && a.ready == b.ready &&
          a.bad_conditions == b.bad_conditions && a.invalid == b.invalid &&
-         a.provider_id == b.provider_id;
+         a.provider_id == b.provider_id && (!images || a.images == b.images);
 }
 
 }  // namespace
@@ -139,6 +139,7 @@ void ClusterState::DropNodeIfUnused(NodeId id) {
 void ClusterState::ReplaceNodeObject(NodeInfo& node, model::Node object) {
   if (SoftlyTainted(node.object)) --softly_tainted_nodes_;
   node.object = std::move(object);
+  if (!options_.keep_images) node.object.images = {};
   node.object.meta.labels.Intern(texts_);
   if (SoftlyTainted(node.object)) ++softly_tainted_nodes_;
   ReadAllocatable(node);
@@ -189,13 +190,13 @@ Change ClusterState::UpsertNode(const model::Node& object) {
   }
   if (node.exists && !node.usable) {
     // It may have become ready: the caller has to look.
-    change.capacity =
-        is_new || node.registered == nullptr || !SameForDecisions(*node.registered, object);
+    change.capacity = is_new || node.registered == nullptr ||
+                      !SameForDecisions(*node.registered, object, options_.keep_images);
     node.registered = std::make_unique<model::Node>(object);
     node.object.meta.uid = object.meta.uid;
     return change;
   }
-  if (!is_new && SameForDecisions(node.object, object)) {
+  if (!is_new && SameForDecisions(node.object, object, options_.keep_images)) {
     model::ObjectMeta meta = object.meta;
     meta.labels = node.object.meta.labels;  // equal, and interned
     node.object.meta = std::move(meta);
@@ -238,14 +239,14 @@ Change ClusterState::UpsertOrderedNode(const model::Node& expected, absl::string
     node.node_request = std::string(node_request);
     model::Node promised = expected;
     promised.meta.uid = node.object.meta.uid;
-    if (!node.usable && !SameForDecisions(node.object, promised)) {
+    if (!node.usable && !SameForDecisions(node.object, promised, options_.keep_images)) {
       ReplaceNodeObject(node, std::move(promised));
       change.capacity = true;
     }
     return change;
   }
   if (!is_new && node.kind == NodeKind::kOrdered && node.node_request == node_request &&
-      SameForDecisions(node.object, expected)) {
+      SameForDecisions(node.object, expected, options_.keep_images)) {
     return change;
   }
   node.exists = true;

@@ -68,6 +68,8 @@ PodClassId ClusterState::InternClass(const model::PodSpec& spec) {
     added.reservation = true;
     added.requests.Set(model::kGpu, 0);
   }
+  added.scoring.Set(model::kCpu, std::max<int64_t>(0, spec.scoring_requests.cpu_milli));
+  added.scoring.Set(model::kMemory, std::max<int64_t>(0, spec.scoring_requests.memory_bytes));
   added.aligned = AlignedUnitsOf(spec, names_);
   SetCharge(added);
   added.users = 1;
@@ -207,6 +209,12 @@ const model::PodSpec& ClusterState::SpecOfClass(const model::Pod& pod, bool ours
   if (!pod.spec.volume_claims.empty()) own().volume_claims.clear();
   if (ReadsNamespaces(pod.spec)) ResolveNamespaces(own());
   if (ours) {
+    if (!options_.profiles.empty()) {
+      const auto profile = options_.profiles.find(pod.scheduler_name);
+      const bool other = profile != options_.profiles.end() && profile->second != 0;
+      if (other) own().profile = profile->second;
+    }
+    if (options_.keep_images && !pod.images.names.empty()) own().images = pod.images;
     const model::PodSpec& bounded = changed.has_value() ? *changed : pod.spec;
     std::optional<model::PodSpec> selected = SelectedSpec(bounded, pod.meta.labels);
     if (selected.has_value()) changed = std::move(selected);
@@ -324,7 +332,7 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
     change.workloads |= record.pod_class != former;
   }
   if (volumes && RefreshVolumesOf(record.id)) change.workloads = true;
-  if (anti_affinity_grew_ && ReclassSelected()) change.workloads = true;
+  if (!new_terms_.empty() && ReclassSelected()) change.workloads = true;
   return change;
 }
 

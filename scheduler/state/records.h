@@ -76,6 +76,7 @@ struct PodClass {
   // slices and shares. A share by memory counts with the smallest GPU of the cluster here: what a
   // pod that runs counts is ClusterState::ChargeOf().
   model::Resources charge;
+  model::Resources scoring;  // of spec->scoring_requests: cpu and memory, not below zero
   // charge[kGpu] with the largest GPU of the cluster: what limits are checked with beforehand.
   int64_t least_gpu_charge = 0;
   // What can be aligned to NUMA nodes; null: nothing.
@@ -107,7 +108,10 @@ struct NodeInfo {
   // Sorts as the name does, in one integer compare; changes with StateChange::Kind::kNodesRanked.
   uint64_t name_rank = 0;
   model::Resources allocatable;
-  model::ResourceSum used;            // by pods of every scheduler
+  model::ResourceSum used;  // by pods of every scheduler
+  // PodClass::scoring of the same pods; only if scores read it
+  // (StateOptions::sum_scoring_requests).
+  model::ResourceSum used_for_scores;
   model::ResourceSum used_by_others;  // what those not ours count in the terms of queues
   model::ResourceSum releasing;       // the part of used that terminating pods hold
   model::ResourceSum pipelined;       // promised out of idle + releasing, this cycle

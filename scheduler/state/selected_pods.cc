@@ -1,8 +1,10 @@
-// Pods that other pods keep away from themselves. Required anti-affinity holds in both directions:
-// a pod without any term of its own may not go to a domain with a pod that has a term that selects
-// it. Whether a class is selected therefore depends on the whole cluster: a selected pod's class
-// has the labels that such terms read (no others, so that classes stay few), and the mark.
+// Pods that the terms of other pods select. Affinity holds in both directions: a pod without any
+// term of its own may not go to a domain with a pod whose required anti-affinity selects it, and
+// likes domains more or less by the other terms of the pods there. Whether a class is selected
+// therefore depends on the whole cluster: a selected pod's class has the labels that such terms
+// read (no others, so that classes stay few), and the mark.
 #include <algorithm>
+#include <utility>
 
 #include "scheduler/model/pod_terms.h"
 #include "scheduler/state/cluster_state.h"
@@ -21,14 +23,16 @@ bool HasTerms(const model::PodSpec& spec) {
 void ClusterState::AddTerms(const model::PodSpec& spec) {
   if (HasTerms(spec)) ++classes_with_terms_;
   if (ReadsNamespaces(spec)) ++classes_reading_namespaces_;
-  for (const model::PodAffinityTerm& term : spec.pod_anti_affinity) {
-    if (term.weight != 0) continue;
-    if (++anti_affinity_[{spec.ns, term}] > 1) continue;
-    anti_affinity_grew_ = true;
-    for (const model::SelectorRequirement& requirement : term.selector.requirements) {
-      auto it = std::lower_bound(selected_keys_.begin(), selected_keys_.end(), requirement.key);
-      if (it == selected_keys_.end() || *it != requirement.key) {
-        selected_keys_.insert(it, requirement.key);
+  for (const auto* terms : {&spec.pod_affinity, &spec.pod_anti_affinity}) {
+    for (const model::PodAffinityTerm& term : *terms) {
+      if (!terms_.Add(spec.ns, term)) continue;
+      new_terms_.emplace_back(spec.ns, term);
+      for (const model::SelectorRequirement& requirement : term.selector.requirements) {
+        auto it = std::lower_bound(selected_keys_.begin(), selected_keys_.end(), requirement.key);
+        if (it == selected_keys_.end() || *it != requirement.key) {
+          selected_keys_.insert(it, requirement.key);
+          new_keys_ = true;
+        }
       }
     }
   }
@@ -38,27 +42,18 @@ void ClusterState::AddTerms(const model::PodSpec& spec) {
 void ClusterState::DropTerms(const model::PodSpec& spec) {
   if (HasTerms(spec)) --classes_with_terms_;
   if (ReadsNamespaces(spec)) --classes_reading_namespaces_;
-  for (const model::PodAffinityTerm& term : spec.pod_anti_affinity) {
-    if (term.weight != 0) continue;
-    auto it = anti_affinity_.find({spec.ns, term});
-    if (--it->second == 0) anti_affinity_.erase(it);
+  for (const auto* terms : {&spec.pod_affinity, &spec.pod_anti_affinity}) {
+    for (const model::PodAffinityTerm& term : *terms) terms_.Remove(spec.ns, term);
   }
-  if (anti_affinity_.empty()) selected_keys_.clear();
-}
-
-bool ClusterState::IsSelected(const std::string& ns, const model::StringMap& labels) const {
-  return std::any_of(anti_affinity_.begin(), anti_affinity_.end(), [&](const auto& entry) {
-    return model::Selects(entry.first.second, entry.first.first, ns, labels) !=
-           model::Selection::kNo;
-  });
+  if (terms_.IsEmpty()) selected_keys_.clear();
 }
 
 std::optional<model::PodSpec> ClusterState::SelectedSpec(const model::PodSpec& spec,
                                                          const model::StringMap& labels) const {
   // A class with terms of its own and labels has the labels already. One without labels needs the
   // mark: a term may select what lacks a label.
-  if (anti_affinity_.empty() || (HasTerms(spec) && !spec.labels_for_affinity.empty()) ||
-      !IsSelected(spec.ns, labels)) {
+  if (terms_.IsEmpty() || (HasTerms(spec) && !spec.labels_for_affinity.empty()) ||
+      !terms_.Select(spec.ns, labels)) {
     return std::nullopt;
   }
   model::PodSpec selected = spec;
@@ -70,13 +65,21 @@ std::optional<model::PodSpec> ClusterState::SelectedSpec(const model::PodSpec& s
   return selected;
 }
 
-// After a new term: O(pods).
+// After new terms: O(pods * new terms).
 bool ClusterState::ReclassSelected() {
-  anti_affinity_grew_ = false;
+  const std::vector<std::pair<std::string, model::PodAffinityTerm>> added = std::move(new_terms_);
+  new_terms_.clear();
+  const bool new_keys = std::exchange(new_keys_, false);
   bool any = false;
   for (PodRecord& record : pods_) {
     if (record.id == kNoId || !record.ours || record.status == PodStatus::kSucceeded) continue;
+    const bool concerns = std::any_of(added.begin(), added.end(), [&record](const auto& term) {
+      return model::Selects(term.second, term.first, record.ns, record.labels) !=
+             model::Selection::kNo;
+    });
     const std::shared_ptr<const model::PodSpec> former = classes_[record.pod_class].spec;
+    // A class without the label of a new key looks as if its pods had none.
+    if (!concerns && !(new_keys && former->selected_by_others)) continue;
     const std::optional<model::PodSpec> selected = SelectedSpec(*former, record.labels);
     if (!selected.has_value() || *selected == *former) continue;
     const GpuPick groups = record.gpu_groups;

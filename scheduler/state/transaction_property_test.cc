@@ -91,7 +91,9 @@ TEST(TransactionProperty, RollbackRestoresTheExactState) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
-    ClusterState state(OurPods());
+    StateOptions options = OurPods();
+    options.sum_scoring_requests = seed % 2 == 0;
+    ClusterState state(options);
     Ledger ledger(state);
     state.Subscribe(&ledger);
     for (int i = 0; i < 4; ++i) {
@@ -117,7 +119,10 @@ TEST(TransactionProperty, RollbackRestoresTheExactState) {
       if (random() % 2 == 0) pod.Label(model::kGpuGroupLabel, "g" + std::to_string(random() % 3));
       pod.Queue(i % 2 == 0 ? "a" : "b");
       if (random() % 2 == 0) pod.On("n" + std::to_string(random() % 4));
-      state.UpsertPod(pod);
+      model::Pod built = pod;
+      built.spec.scoring_requests = {static_cast<int64_t>(random() % 1000),
+                                     static_cast<int64_t>(random() % 1000)};
+      state.UpsertPod(built);
     }
     const std::string before = state.Dump() + ledger.Text();
     {

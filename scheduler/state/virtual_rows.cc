@@ -59,9 +59,11 @@ void ClusterState::DropVirtualNode(NodeId id) {
 
 PodClassId ClusterState::AddVirtualClass(const model::PodSpec& spec) {
   // Whether real pods have to be classed again does not depend on it.
-  const bool grew = anti_affinity_grew_;
+  const size_t new_terms = new_terms_.size();
+  const bool new_keys = new_keys_;
   const PodClassId id = InternClass(spec);
-  anti_affinity_grew_ = grew;
+  new_terms_.resize(new_terms);
+  new_keys_ = new_keys;
   return id;
 }
 

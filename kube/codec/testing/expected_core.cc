@@ -44,28 +44,69 @@ int64_t At(const Amounts& amounts, const std::string& name) {
   return it == amounts.end() ? 0 : it->second;
 }
 
-// For one resource at a time: the most that runs at once, over the pod's life.
+// For one resource at a time: the most that runs at once, over the pod's life. `unnamed`: what a
+// container has of it that does not name it; `named`: whether one does.
+int64_t Peak(const core::PodSpec& spec, const std::string& name, int64_t unnamed, bool& named) {
+  int64_t sidecars = 0;
+  int64_t peak = 0;
+  named = false;
+  const auto amount_of = [&](const core::Container& c) {
+    const Amounts amounts = ContainerAmounts(c);
+    if (amounts.count(name) == 0) return unnamed;
+    named = true;
+    return amounts.at(name);
+  };
+  for (const core::Container& c : spec.initcontainers()) {
+    const int64_t amount = amount_of(c);
+    peak = std::max(peak, sidecars + amount);
+    if (c.restartpolicy() == "Always") sidecars += amount;
+  }
+  int64_t running = sidecars;
+  for (const core::Container& c : spec.containers()) running += amount_of(c);
+  return std::max(peak, running);
+}
+
+// Of a pod that waits: what its containers say, and what upstream assumes of those that say
+// nothing.
+int64_t ExpectedWaiting(const core::PodSpec& spec, const std::string& name, int64_t unnamed) {
+  bool named = false;
+  return Peak(spec, name, unnamed, named) + At(ToAmounts(spec.overhead()), name);
+}
+
+// Of a pod on a node. In upstream's order: the server writes its defaults into the pod, and the
+// scheduler its own into what is left open then.
+int64_t ExpectedHeld(const core::PodSpec& spec, const std::string& name, int64_t unnamed) {
+  const Amounts limits = ToAmounts(spec.resources().limits());
+  Amounts requests = ToAmounts(spec.resources().requests());
+  const auto pod_level = [](const Amounts& amounts) {
+    return std::any_of(amounts.begin(), amounts.end(), [](const auto& amount) {
+      return amount.first == "cpu" || amount.first == "memory" ||
+             absl::StartsWith(amount.first, "hugepages-");
+    });
+  };
+  if (!pod_level(limits) && !pod_level(requests)) return ExpectedWaiting(spec, name, unnamed);
+  bool named = false;
+  const int64_t peak = Peak(spec, name, 0, named);
+  if (!limits.empty() && requests.count(name) == 0) {
+    if (named) {
+      requests[name] = peak;
+    } else if (limits.count(name) > 0) {
+      requests[name] = limits.at(name);
+    }
+  }
+  const Amounts overhead = ToAmounts(spec.overhead());
+  if (requests.count(name) > 0) return requests.at(name) + At(overhead, name);
+  if (named || overhead.count(name) > 0) return peak + At(overhead, name);
+  return ExpectedWaiting(spec, name, unnamed);
+}
+
 model::ResourceList ExpectedRequests(const core::PodSpec& spec) {
   std::set<std::string> names;
   for (const Amount& amount : kAmounts) names.insert(amount.resource);
   model::ResourceList list;
   for (const std::string& name : names) {
-    int64_t sidecars = 0;
-    int64_t peak = 0;
     bool named = false;
-    for (const core::Container& c : spec.initcontainers()) {
-      const Amounts amounts = ContainerAmounts(c);
-      named = named || amounts.count(name) > 0;
-      peak = std::max(peak, sidecars + At(amounts, name));
-      if (c.restartpolicy() == "Always") sidecars += At(amounts, name);
-    }
-    int64_t running = sidecars;
-    for (const core::Container& c : spec.containers()) {
-      const Amounts amounts = ContainerAmounts(c);
-      named = named || amounts.count(name) > 0;
-      running += At(amounts, name);
-    }
-    int64_t total = std::max(peak, running);
+    int64_t total = Peak(spec, name, 0, named);
     const bool hugepages = absl::StartsWith(name, "hugepages-");
     if (hugepages || name == "cpu" || name == "memory") {
       const Amounts requests = ToAmounts(spec.resources().requests());
@@ -239,6 +280,21 @@ void AddDisk(const core::VolumeSource& source, std::set<Disk>& disks) {
   }
 }
 
+void AddImage(const std::string& image, std::vector<std::string>& out) {
+  if (image.empty()) return;
+  const auto last = [&](char c) { return static_cast<int64_t>(image.rfind(c)); };  // -1: none
+  out.push_back(last(':') <= last('/') ? image + ":latest" : image);
+}
+
+model::PodImages ExpectedImages(const core::PodSpec& spec) {
+  model::PodImages out;
+  for (const auto& c : spec.initcontainers()) AddImage(c.image(), out.names);
+  for (const auto& c : spec.containers()) AddImage(c.image(), out.names);
+  for (const auto& v : spec.volumes()) AddImage(v.volumesource().image().reference(), out.names);
+  out.containers = spec.initcontainers_size() + spec.containers_size();
+  return out;
+}
+
 void SetVolumes(const core::PodSpec& spec, model::PodSpec& out) {
   std::set<std::pair<std::string, bool>> claims;  // with whether they are ephemeral
   std::set<Disk> disks;
@@ -335,6 +391,13 @@ model::Pod ExpectedPod(const core::Pod& pod) {
   const core::PodSpec& spec = pod.spec();
   out.spec.ns = out.meta.ns;
   out.spec.requests = ExpectedRequests(spec);
+  const int64_t mib = int64_t{1} << 20;
+  const int64_t waiting[] = {ExpectedWaiting(spec, "cpu", 100),
+                             ExpectedWaiting(spec, "memory", 200 * mib)};
+  const int64_t held[] = {ExpectedHeld(spec, "cpu", 100), ExpectedHeld(spec, "memory", 200 * mib)};
+  out.spec.scoring_requests = {held[0], held[1], waiting[0] == held[0] ? -1 : waiting[0],
+                               waiting[1] == held[1] ? -1 : waiting[1]};
+  out.images = ExpectedImages(spec);
   out.spec.guaranteed = pod.status().qosclass() == "Guaranteed";
   out.spec.containers = ExpectedContainers(pod);
   out.spec.node_selector = ToMap(spec.nodeselector());
@@ -389,6 +452,12 @@ model::Node ExpectedNode(const core::Node& node) {
     }
   }
   std::sort(out.bad_conditions.begin(), out.bad_conditions.end());
+  std::map<std::string, int64_t> images;
+  for (const auto& image : node.status().images()) {
+    for (const std::string& name : image.names()) images.emplace(name, image.sizebytes());
+  }
+  images.erase("");
+  for (const auto& [name, size] : images) out.images.push_back({name, size});
   return out;
 }
 
@@ -414,6 +483,10 @@ void ExpectSamePod(const model::Pod& got, const model::Pod& want) {
   const model::PodSpec& a = got.spec;
   const model::PodSpec& b = want.spec;
   EXPECT_EQ(a.requests, b.requests);
+  EXPECT_EQ(a.scoring_requests.cpu_milli, b.scoring_requests.cpu_milli);
+  EXPECT_EQ(a.scoring_requests.memory_bytes, b.scoring_requests.memory_bytes);
+  EXPECT_EQ(a.scoring_requests.WaitingCpu(), b.scoring_requests.WaitingCpu());
+  EXPECT_EQ(a.scoring_requests.WaitingMemory(), b.scoring_requests.WaitingMemory());
   EXPECT_EQ(a.guaranteed, b.guaranteed);
   EXPECT_TRUE(a.containers == b.containers);
   EXPECT_TRUE(a.node_selector == b.node_selector);
@@ -432,6 +505,8 @@ void ExpectSamePod(const model::Pod& got, const model::Pod& want) {
   EXPECT_EQ(a.claim_templates, b.claim_templates);
   EXPECT_TRUE(a.labels_for_affinity == b.labels_for_affinity);
   EXPECT_TRUE(a == b);
+  EXPECT_EQ(got.images.names, want.images.names);
+  EXPECT_EQ(got.images.containers, want.images.containers);
   EXPECT_EQ(got.scheduler_name, want.scheduler_name);
   EXPECT_EQ(got.node_name, want.node_name);
   EXPECT_EQ(got.nominated_node_name, want.nominated_node_name);
@@ -455,6 +530,7 @@ void ExpectSameNode(const model::Node& got, const model::Node& want) {
   EXPECT_EQ(got.unschedulable, want.unschedulable);
   EXPECT_EQ(got.ready, want.ready);
   EXPECT_EQ(got.bad_conditions, want.bad_conditions);
+  EXPECT_TRUE(got.images == want.images);
   EXPECT_EQ(got.invalid, want.invalid);
 }
 

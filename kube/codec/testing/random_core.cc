@@ -12,6 +12,13 @@ std::string Pick(Random& random, const char* const (&choices)[N]) {
 
 constexpr const char* kKeys[] = {"app", "team", "topology.kubernetes.io/zone", "gpu-model", "x"};
 constexpr const char* kValues[] = {"", "a", "b", "a-longer-value-than-fits-in-place", "\xC3\xA4"};
+constexpr const char* kImages[] = {"registry.example/image:1",
+                                   "nginx",
+                                   "localhost:5000/nginx",
+                                   "localhost:5000/nginx:2",
+                                   "app@sha256:0123456789abcdef",
+                                   "a/b:c/d",
+                                   ""};
 constexpr const char* kEffects[] = {"NoSchedule", "PreferNoSchedule", "NoExecute"};
 
 void FillMeta(Random& random, core::ObjectMeta& meta) {
@@ -134,7 +141,7 @@ void FillReference(Random& random, Reference& reference) {
 
 void FillContainer(Random& random, bool init, core::Container& container) {
   container.set_name("main");
-  container.set_image("registry.example/image:1");
+  if (!random.OneIn(8)) container.set_image(Pick(random, kImages));
   container.add_command("run");
   FillAmounts(random, 6, *container.mutable_resources()->mutable_requests());
   FillAmounts(random, 8, *container.mutable_resources()->mutable_limits());
@@ -202,6 +209,9 @@ void FillVolumes(Random& random, core::PodSpec& spec) {
                                                              std::to_string(random.Below(3)));
     } else if (random.OneIn(3)) {
       source->mutable_ephemeral();
+    } else if (random.OneIn(4)) {
+      source->mutable_image()->set_pullpolicy("Always");
+      if (!random.OneIn(4)) source->mutable_image()->set_reference(Pick(random, kImages));
     } else if (random.OneIn(2)) {
       FillDisk(random, *source);
     } else if (random.OneIn(2)) {
@@ -311,6 +321,11 @@ core::Node RandomNode(Random& random) {
     core::NodeCondition* condition = status->add_conditions();
     condition->set_type(type);
     condition->set_status(Pick(random, {"True", "False", "Unknown"}));
+  }
+  for (size_t i = random.Below(4); i > 0; --i) {
+    core::ContainerImage* image = status->add_images();
+    for (size_t name = random.Below(3); name > 0; --name) image->add_names(Pick(random, kImages));
+    if (!random.OneIn(4)) image->set_sizebytes(static_cast<int64_t>(random.Below(1u << 30)));
   }
   return node;
 }

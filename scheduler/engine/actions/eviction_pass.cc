@@ -63,7 +63,8 @@ void EvictionPass::CollectRows() {
   for (size_t i = 0; i < c_.outcomes.size(); ++i) {
     const Outcome& outcome = c_.outcomes[i];
     if (outcome.leaf == PendingIndex::kNoQueue || outcome.step.pods.empty() ||
-        !outcome.promises.empty() || outcome.behind || !policy_.MayHelp(outcome)) {
+        !outcome.promises.empty() || outcome.behind || !policy_.MayHelp(outcome) ||
+        !in_.framework.Evicts(in_.state.class_of(outcome.step.pods.front()))) {
       continue;
     }
     rows_[outcome.leaf].push_back(i);

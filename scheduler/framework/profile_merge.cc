@@ -1,0 +1,168 @@
+#include "scheduler/framework/profile_merge.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace fairlead::framework {
+namespace {
+
+absl::string_view NameOf(Point point) { return kPointNames[static_cast<size_t>(point)]; }
+
+bool HasPlugin(const std::vector<PluginRef>& refs, absl::string_view name) {
+  return std::any_of(refs.begin(), refs.end(),
+                     [name](const PluginRef& ref) { return ref.name == name; });
+}
+
+PluginRef ByName(const PluginRef& ref) { return {ref.name, ref.weight == 0 ? 1 : ref.weight}; }
+
+// What runs everywhere unless a point says otherwise: the base, and what is enabled besides.
+std::vector<PluginRef> MultiPoint(const Profile& base, const PluginSet& set) {
+  std::vector<PluginRef> out;
+  const auto add_default = [&](const std::string& name, int64_t weight) {
+    if (set.Disables(name)) return;
+    const PluginRef* ref = set.Enabled(name);
+    out.push_back(ref == nullptr ? PluginRef{name, weight} : ByName(*ref));
+  };
+  for (const char* name : {"SchedulingGates", "PrioritySort"}) add_default(name, 1);
+  for (const ProfilePlugin& plugin : base.plugins) add_default(plugin.name, plugin.weight);
+  for (const char* name : {"DefaultPreemption", "DefaultBinder"}) add_default(name, 1);
+  for (const PluginRef& ref : set.enabled) {
+    if (!HasPlugin(out, ref.name)) out.push_back(ByName(ref));
+  }
+  return out;
+}
+
+// The plugins of one point in the order in which they run there.
+absl::StatusOr<std::vector<PluginRef>> AtPoint(const std::vector<PluginRef>& multi, Point point,
+                                               const PluginSet& set) {
+  for (const PluginRef& ref : set.enabled) {
+    if (Extends(ref.name, point)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(NameOf(point), ".enabled: plugin \"", ref.name,
+                                                   "\" does not extend ", NameOf(point)));
+  }
+  std::vector<PluginRef> out;
+  for (const PluginRef& ref : set.enabled) {
+    if (HasPlugin(multi, ref.name)) out.push_back(ByName(ref));
+  }
+  for (const PluginRef& ref : multi) {
+    if (!Extends(ref.name, point) || set.Disables(ref.name)) continue;
+    if (set.Enabled(ref.name) == nullptr) out.push_back(ref);
+  }
+  for (const PluginRef& ref : set.enabled) {
+    if (!HasPlugin(multi, ref.name)) out.push_back(ByName(ref));
+  }
+  return out;
+}
+
+using ByPoint = std::array<std::vector<PluginRef>, kPoints>;
+
+const std::vector<PluginRef>& At(const ByPoint& by_point, Point point) {
+  return by_point[static_cast<size_t>(point)];
+}
+
+absl::Status CheckBuiltIns(const ByPoint& by_point) {
+  const auto needs = [&](Point point, const char* plugin, absl::string_view what) -> absl::Status {
+    if (HasPlugin(At(by_point, point), plugin)) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(NameOf(point), ": ", what));
+  };
+  FAIRLEAD_RETURN_IF_ERROR(
+      needs(Point::kQueueSort, "PrioritySort", "one plugin is needed, and it is PrioritySort"));
+  FAIRLEAD_RETURN_IF_ERROR(
+      needs(Point::kBind, "DefaultBinder", "at least one plugin is needed: DefaultBinder"));
+  return needs(Point::kPreEnqueue, "SchedulingGates",
+               "SchedulingGates cannot be left out: the API server binds no pod with gates");
+}
+
+// A filter that comes without what it prepares, or without what has to follow its answer.
+absl::Status CheckStages(const ByPoint& by_point) {
+  for (const PluginRef& ref : At(by_point, Point::kFilter)) {
+    const KnownPlugin* const known = FindKnownPlugin(ref.name);
+    if (known == nullptr) continue;
+    for (const Point point : {Point::kPreFilter, Point::kReserve, Point::kPreBind}) {
+      if (!known->points.Has(point) || HasPlugin(At(by_point, point), ref.name)) continue;
+      return absl::UnimplementedError(absl::StrCat(NameOf(point), ": ", ref.name,
+                                                   " filters, and needs its ", NameOf(point),
+                                                   "; disable it at multiPoint"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSupport(const std::vector<PluginRef>& refs) {
+  for (const PluginRef& ref : refs) {
+    const KnownPlugin* const known = FindKnownPlugin(ref.name);
+    if (known == nullptr || known->support != Support::kLacking) continue;
+    return absl::UnimplementedError(
+        absl::StrCat("multiPoint.enabled: Fairlead has no plugin ", ref.name));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool PluginSet::Disables(absl::string_view name) const {
+  return std::any_of(disabled.begin(), disabled.end(),
+                     [name](const std::string& each) { return each == "*" || each == name; });
+}
+
+const PluginRef* PluginSet::Enabled(absl::string_view name) const {
+  const auto found = std::find_if(enabled.begin(), enabled.end(),
+                                  [name](const PluginRef& ref) { return ref.name == name; });
+  return found == enabled.end() ? nullptr : &*found;
+}
+
+absl::StatusOr<Profile> MergeProfile(ProfileBase base, const PluginSets& sets) {
+  Profile profile = DefaultProfile(base);
+  const std::vector<ProfilePlugin> defaults = std::exchange(profile.plugins, {});
+  const std::vector<PluginRef> multi = [&] {
+    Profile with_defaults = profile;
+    with_defaults.plugins = defaults;
+    return MultiPoint(with_defaults, sets.multi_point);
+  }();
+  FAIRLEAD_RETURN_IF_ERROR(CheckSupport(multi));
+  ByPoint by_point;
+  for (size_t i = 0; i < kPoints; ++i) {
+    const auto point = static_cast<Point>(i);
+    FAIRLEAD_ASSIGN_OR_RETURN(by_point[i], AtPoint(multi, point, sets.At(point)));
+    FAIRLEAD_RETURN_IF_ERROR(CheckSupport(by_point[i]));
+  }
+  FAIRLEAD_RETURN_IF_ERROR(CheckBuiltIns(by_point));
+  FAIRLEAD_RETURN_IF_ERROR(CheckStages(by_point));
+  profile.evicts = HasPlugin(At(by_point, Point::kPostFilter), "DefaultPreemption");
+
+  const auto default_of = [&](const std::string& name) {
+    return std::find_if(defaults.begin(), defaults.end(),
+                        [&name](const ProfilePlugin& plugin) { return plugin.name == name; });
+  };
+  for (const PluginRef& ref : At(by_point, Point::kFilter)) {
+    const auto found = default_of(ref.name);
+    profile.plugins.push_back({ref.name, ref.weight,
+                               found == defaults.end() ? "" : found->args_json,
+                               /*filter=*/true, /*score=*/false});
+  }
+  // The order of scores does not matter: they are added up.
+  for (const PluginRef& ref : At(by_point, Point::kScore)) {
+    // A default that only filters scores if it is enabled by name.
+    const auto found = default_of(ref.name);
+    const bool named = sets.At(Point::kScore).Enabled(ref.name) != nullptr ||
+                       sets.multi_point.Enabled(ref.name) != nullptr;
+    if (found != defaults.end() && !found->score && !named) continue;
+    auto it = std::find_if(profile.plugins.begin(), profile.plugins.end(),
+                           [&](const ProfilePlugin& plugin) { return plugin.name == ref.name; });
+    if (it == profile.plugins.end()) {
+      it = profile.plugins.insert(
+          it, {ref.name, ref.weight, found == defaults.end() ? "" : found->args_json,
+               /*filter=*/false, /*score=*/false});
+    }
+    it->weight = ref.weight;
+    it->score = true;
+  }
+  return profile;
+}
+
+}  // namespace fairlead::framework
