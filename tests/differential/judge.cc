@@ -1,7 +1,9 @@
 #include "tests/differential/judge.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <set>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -18,6 +20,7 @@
 namespace fairlead::differential {
 namespace {
 
+using framework::Capacity;
 using framework::Code;
 
 absl::Status Put(state::ClusterState& state, model::Kind kind, const Json& object) {
@@ -68,10 +71,12 @@ absl::StatusOr<std::unique_ptr<framework::Framework>> MakeFramework(const Json& 
   framework::Registry registry;
   FAIRLEAD_RETURN_IF_ERROR(plugins::RegisterAll(registry));
   framework::Profile profile{"fairlead"};
+  const Json given = world.value("pluginConfig", Json::object());
   for (const std::string name : world["plugins"]) {
     profile.plugins.push_back({name});
-    if (name == "NodeUnschedulable")
-      profile.plugins.back().args_json = R"({"honorToleration":true})";
+    std::string& args = profile.plugins.back().args_json;
+    if (name == "NodeUnschedulable") args = R"({"honorToleration":true})";
+    if (given.contains(name)) args = given[name].dump();
   }
   return framework::Framework::Make(profile, registry);
 }
@@ -86,21 +91,79 @@ Json RefusalOf(const framework::Framework& framework, const framework::Context& 
       {"reasons", why.reason}};
 }
 
+// One pod asked about, by the framework with counters and by the one without.
+struct Asked {
+  const framework::Framework& attached;
+  const framework::Framework& recounting;
+  const framework::Context& context;
+};
+using Nodes = std::vector<const state::NodeInfo*>;
+
 // The answers without counters have to be the same; if they are not, that is said as the answer.
-Json Ask(const framework::Framework& attached, const framework::Framework& recounting,
-         const state::ClusterState& state, const state::PodRecord& pod) {
-  const framework::Context context{state, state.pod_class(pod.pod_class), pod.pod_class};
+// Appends the nodes that are admitted.
+Json RefusalsOf(const Asked& asked, Nodes& admitted) {
+  const state::ClusterState& state = asked.context.state;
   Json answers = Json::object();
   for (const auto& [name, id] : state.nodes_by_name()) {
-    const Json counted = RefusalOf(attached, context, state.node(id));
-    const Json recounted = RefusalOf(recounting, context, state.node(id));
+    const Json counted = RefusalOf(asked.attached, asked.context, state.node(id));
+    const Json recounted = RefusalOf(asked.recounting, asked.context, state.node(id));
     answers[name] = counted;
     if (counted != recounted) {
       answers[name] = {
           {"plugin", "counters"}, {"code", counted.dump()}, {"reasons", recounted.dump()}};
+    } else if (counted.empty()) {
+      admitted.push_back(&state.node(id));
     }
   }
   return answers;
+}
+
+// By plugin, in the order of the nodes.
+std::map<std::string, std::vector<int64_t>> ScoresOf(const framework::Framework& framework,
+                                                     const framework::Context& context,
+                                                     const Nodes& nodes) {
+  std::map<std::string, std::vector<int64_t>> scores;
+  for (const auto& each : framework.ScoresByPlugin(context, nodes)) {
+    scores[std::string(each.plugin)] = each.scores;
+  }
+  return scores;
+}
+
+// What the engine sums up for the nodes that it chooses from.
+std::vector<int64_t> SumsOf(const framework::Framework& framework,
+                            const framework::Context& context, const Nodes& nodes) {
+  std::vector<framework::Kind> kinds;
+  for (const state::NodeInfo* node : nodes) kinds.push_back({node, 1});
+  std::vector<int64_t> sums = framework.ScoreKinds(context, kinds);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    sums[i] += framework.ScoreNode(context, *nodes[i]) + framework.ScoreCluster(context, *nodes[i]);
+  }
+  return sums;
+}
+
+// As kube-scheduler: null for fewer than two nodes. A text is no score, and so a difference.
+Json Score(const Asked& asked, const Nodes& nodes) {
+  if (nodes.size() < 2) return nullptr;
+  const auto scores = ScoresOf(asked.attached, asked.context, nodes);
+  const auto recounted = ScoresOf(asked.recounting, asked.context, nodes);
+  const std::vector<int64_t> sums = SumsOf(asked.attached, asked.context, nodes);
+  Json answer = Json::object();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const std::string& node = nodes[i]->object.meta.name;
+    int64_t ahead = 0;  // of the first node; plugins that score all nodes alike may be left out
+    for (const auto& [plugin, by_node] : scores) {
+      ahead += (by_node[i] - by_node[0]) * framework::kPreferenceStep;
+      answer[plugin][node] = by_node[i];
+      if (by_node[i] == recounted.at(plugin)[i]) continue;
+      answer[plugin][node] =
+          absl::StrCat(by_node[i], " with counters, ", recounted.at(plugin)[i], " without");
+    }
+    if (sums[i] - sums[0] != ahead) {
+      answer["the engine's sum"][node] =
+          absl::StrCat("ahead by ", sums[i] - sums[0], ", plugins by ", ahead);
+    }
+  }
+  return answer;
 }
 
 std::string Name(const Json& object) {
@@ -124,6 +187,8 @@ Json Normal(Json refusal) {
 absl::StatusOr<Json> Judge(const Json& world) {
   state::StateOptions options;
   options.scheduler_names = {"fairlead"};
+  options.keep_images = true;
+  options.sum_scoring_requests = true;
   state::ClusterState state(options);
   FAIRLEAD_ASSIGN_OR_RETURN(const auto attached, MakeFramework(world));
   FAIRLEAD_ASSIGN_OR_RETURN(const auto recounting, MakeFramework(world));
@@ -133,18 +198,21 @@ absl::StatusOr<Json> Judge(const Json& world) {
   for (state::StateSubscriber* each : attached->Subscribers()) state.Subscribe(each);
   state.SetNamespacesReadable(true);
   for (const auto& [list, kind] : kObjects) {
-    for (const Json& object : world[list]) {
+    for (const Json& object : world.value(list, Json::array())) {
       FAIRLEAD_RETURN_IF_ERROR(Put(state, kind, object));
     }
   }
-  Json answer{{"pods", Json::array()}};
+  Json answer{{"pods", Json::array()}, {"scores", Json::array()}};
   for (const Json& pod : world["ask"]) {
     // One at a time: pods that wait do not look at each other.
     FAIRLEAD_RETURN_IF_ERROR(Put(state, model::Kind::kPod, pod));
     const std::string ns = pod["metadata"]["namespace"];
     const std::string name = pod["metadata"]["name"];
-    answer["pods"].push_back(
-        Ask(*attached, *recounting, state, state.pod(state.FindPod(ns, name))));
+    const state::PodClassId id = state.pod(state.FindPod(ns, name)).pod_class;
+    const framework::Context context{state, state.pod_class(id), id, Capacity::kNow};
+    Nodes admitted;
+    answer["pods"].push_back(RefusalsOf({*attached, *recounting, context}, admitted));
+    answer["scores"].push_back(Score({*attached, *recounting, context}, admitted));
     state.RemovePod(ns, name, "");
   }
   attached->Attach(nullptr);
@@ -163,42 +231,113 @@ Json WithKnownFault(Json world) {
   };
   for (Json& pod : world["ask"]) {
     for (const char* kind : {"podAffinity", "podAntiAffinity"}) {
-      const Json::json_pointer path(
-          absl::StrCat("/spec/affinity/", kind, "/requiredDuringSchedulingIgnoredDuringExecution"));
-      if (!pod.contains(path)) continue;
-      for (Json& term : pod[path]) {
-        const auto selector = term.find("namespaceSelector");
-        if (selector != term.end() && met_by_nothing(*selector)) *selector = Json::object();
+      for (const char* when : {"requiredDuringSchedulingIgnoredDuringExecution",
+                               "preferredDuringSchedulingIgnoredDuringExecution"}) {
+        const Json::json_pointer path(absl::StrCat("/spec/affinity/", kind, "/", when));
+        if (!pod.contains(path)) continue;
+        for (Json& entry : pod[path]) {
+          Json& term = entry.contains("podAffinityTerm") ? entry["podAffinityTerm"] : entry;
+          const auto selector = term.find("namespaceSelector");
+          if (selector != term.end() && met_by_nothing(*selector)) *selector = Json::object();
+        }
       }
     }
   }
   return world;
 }
 
+namespace {
+
+// Counts what both sides say of one thing: `what` is that, for people.
+struct Sides {
+  const Json& ours;
+  const Json& faulty;  // ours of WithKnownFault()
+  const Json& theirs;
+};
+void Count(const Sides& sides, const std::string& what, Comparison& result) {
+  if (sides.ours == sides.theirs && !sides.ours.is_null()) return;
+  if (!sides.theirs.is_null() && sides.faulty == sides.theirs) {
+    ++result.known_faults;
+    return;
+  }
+  result.differences.push_back(absl::StrCat(what, ": fairlead ", sides.ours.dump(),
+                                            ", kube-scheduler ", sides.theirs.dump()));
+}
+
+// object[key], or null.
+const Json& In(const Json& object, const std::string& key) {
+  static const auto& null = *new Json();
+  const auto found = object.find(key);  // the end of what is no object
+  return found == object.end() ? null : *found;
+}
+
+// Of a pod that is asked about, or null.
+const Json& Of(const Json& answers, const char* list, size_t pod) {
+  static const auto& null = *new Json();
+  const Json& pods = In(answers, list);
+  return pods.is_array() && pod < pods.size() ? pods[pod] : null;
+}
+
+// The scores of the nodes by one plugin. kube-scheduler leaves out a plugin that has nothing to say
+// of a pod; ours may not: any score is right then, if all nodes have it.
+void CompareScores(const Sides& plugin, const std::string& what, Comparison& result) {
+  if (plugin.theirs.is_null()) {
+    for (const auto& [node, score] : plugin.ours.items()) {
+      if (score.is_number() && score == plugin.ours.front()) continue;
+      result.differences.push_back(absl::StrCat(what, " on ", node, ": fairlead ", score.dump(),
+                                                ", kube-scheduler does not score"));
+    }
+    return;
+  }
+  for (const auto& [node, score] : plugin.theirs.items()) {
+    const Json& our = In(plugin.ours, node);
+    Count({our, In(plugin.faulty, node), score}, absl::StrCat(what, " on ", node), result);
+    if (our.is_number()) ++result.scores;
+  }
+}
+
+// All scores for a pod; `admitted`: so many nodes have to be scored.
+void ComparePlugins(const Sides& pod, const std::string& name, int64_t admitted,
+                    Comparison& result) {
+  if (!pod.theirs.is_object()) {
+    // Of which nodes there are to score, the refusals say more.
+    if (admitted < 2) return;
+    result.differences.push_back(
+        absl::StrCat(name, ": kube-scheduler scores none of ", admitted, " nodes"));
+    return;
+  }
+  std::set<std::string> plugins;
+  for (const Json* side : {&pod.ours, &pod.theirs}) {
+    if (!side->is_object()) continue;
+    for (const auto& [plugin, scores] : side->items()) plugins.insert(plugin);
+  }
+  for (const std::string& plugin : plugins) {
+    CompareScores({In(pod.ours, plugin), In(pod.faulty, plugin), In(pod.theirs, plugin)},
+                  absl::StrCat(name, ": ", plugin), result);
+  }
+}
+
+}  // namespace
+
 absl::StatusOr<Comparison> Compare(const Json& world, const Json& theirs) {
   FAIRLEAD_ASSIGN_OR_RETURN(const Json ours, Judge(world));
   FAIRLEAD_ASSIGN_OR_RETURN(const Json faulty, Judge(WithKnownFault(world)));
   Comparison result;
-  const auto at = [](const Json& answers, size_t pod, const std::string& node) -> Json {
-    const auto pods = answers.find("pods");
-    if (pods == answers.end() || pod >= pods->size() || !(*pods)[pod].contains(node)) return {};
-    return Normal((*pods)[pod][node]);
-  };
-  for (size_t pod = 0; pod < world["ask"].size(); ++pod) {
+  for (size_t i = 0; i < world["ask"].size(); ++i) {
+    const std::string pod = absl::StrCat("pod ", Name(world["ask"][i]));
+    int64_t admitted = 0;
     for (const Json& node : world["nodes"]) {
       const std::string name = node["metadata"]["name"];
+      const auto refusal = [&](const Json& answers) {
+        return Normal(In(Of(answers, "pods", i), name));
+      };
+      const Json their = refusal(theirs);
+      Count({refusal(ours), refusal(faulty), their}, absl::StrCat(pod, " on ", name), result);
       ++result.pairs;
-      const Json our = at(ours, pod, name);
-      const Json their = at(theirs, pod, name);
-      if (our == their && !our.is_null()) continue;
-      if (!their.is_null() && at(faulty, pod, name) == their) {
-        ++result.known_faults;
-        continue;
-      }
-      result.differences.push_back(absl::StrCat("pod ", Name(world["ask"][pod]), " on ", name,
-                                                ": fairlead ", our.dump(), ", kube-scheduler ",
-                                                their.dump()));
+      if (their.is_object() && their.empty()) ++admitted;
     }
+    ComparePlugins({Of(ours, "scores", i), Of(faulty, "scores", i), Of(theirs, "scores", i)}, pod,
+                   admitted, result);
   }
   return result;
 }

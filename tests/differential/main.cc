@@ -3,10 +3,11 @@
 //   fairlead_differential worlds SEED PAIRS      prints worlds, a line each, with at least so many
 //                                                pairs of a pod and a node
 //   fairlead_differential compare WORLDS ANSWERS compares with the oracle's answers to that file;
-//                                                last line: "N pairs, N differences"
+//                                                last lines: "N scores compared" and
+//                                                "N pairs, N differences"
 //
-// scripts/differential.sh runs both, and the oracle between them. Exit code 1 if anything differs,
-// 2 for arguments that make no sense.
+// scripts/differential.sh runs both, and the oracle between them. Exit code 1 if anything differs
+// or nothing was compared, 2 for arguments that make no sense.
 #include <cstdint>
 #include <fstream>
 #include <iostream>
@@ -38,6 +39,7 @@ int CompareFiles(const std::string& worlds_path, const std::string& answers_path
   std::string world_line;
   std::string answer_line;
   int64_t pairs = 0;
+  int64_t scores = 0;
   int64_t known_faults = 0;
   size_t differences = 0;
   for (int64_t number = 1; std::getline(worlds, world_line); ++number) {
@@ -45,11 +47,12 @@ int CompareFiles(const std::string& worlds_path, const std::string& answers_path
     const Json theirs = std::getline(answers, answer_line) ? Json::parse(answer_line) : Json();
     const absl::StatusOr<Comparison> comparison = Compare(world, theirs);
     if (!comparison.ok()) {
+      if (++differences > kMaxPrinted) continue;
       std::cout << "world " << number << ": " << comparison.status().message() << "\n";
-      ++differences;
       continue;
     }
     pairs += comparison->pairs;
+    scores += comparison->scores;
     known_faults += comparison->known_faults;
     for (const std::string& difference : comparison->differences) {
       if (++differences > kMaxPrinted) continue;
@@ -58,12 +61,14 @@ int CompareFiles(const std::string& worlds_path, const std::string& answers_path
   }
   if (differences > kMaxPrinted) std::cout << "(" << kMaxPrinted << " of them printed)\n";
   if (known_faults > 0) {
-    std::cout << known_faults << " pairs differ by the fault of kube-scheduler's that "
+    std::cout << known_faults << " answers differ by the fault of kube-scheduler's that "
               << "docs/compatibility.md names\n";
   }
-  if (pairs == 0) std::cout << "there is no world in " << worlds_path << "\n";
+  if (pairs == 0) std::cout << "no pair of " << worlds_path << " was compared\n";
+  if (scores == 0) std::cout << "no score was compared\n";
+  std::cout << scores << " scores compared\n";
   std::cout << pairs << " pairs, " << differences << " differences\n";
-  return differences == 0 && pairs > 0 ? 0 : 1;
+  return differences == 0 && pairs > 0 && scores > 0 ? 0 : 1;
 }
 
 int Main(const std::vector<std::string>& args) {

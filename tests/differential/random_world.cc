@@ -7,11 +7,6 @@
 namespace fairlead::differential {
 namespace {
 
-const std::vector<std::string> kNamespaces = {"blue", "green", "red"};
-const std::vector<std::string> kZones = {"a", "b", "c"};
-const std::vector<std::string> kApps = {"db", "web", "cache"};
-const std::vector<std::string> kTiers = {"front", "back"};
-const std::vector<std::string> kTopologyKeys = {"zone", "kubernetes.io/hostname", "rack"};
 const std::vector<std::string> kTaintKeys = {"gpu", "team", "node.kubernetes.io/unschedulable"};
 const std::vector<std::string> kTaintValues = {"", "yes", "blue"};
 const std::vector<std::string> kEffects = {"NoSchedule", "PreferNoSchedule", "NoExecute"};
@@ -19,16 +14,27 @@ const std::vector<std::string> kEffects = {"NoSchedule", "PreferNoSchedule", "No
 }  // namespace
 
 const std::vector<std::string>& ComparedPlugins() {
-  static const auto& names = *new std::vector<std::string>{
-      "NodeUnschedulable", "TaintToleration",    "NodeAffinity",     "NodePorts",
-      "NodeResourcesFit",  "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding",
-      "VolumeZone",        "PodTopologySpread",  "InterPodAffinity"};
+  static const auto& names = *new std::vector<std::string>{"NodeUnschedulable",
+                                                           "NodeName",
+                                                           "TaintToleration",
+                                                           "NodeAffinity",
+                                                           "NodePorts",
+                                                           "NodeResourcesFit",
+                                                           "VolumeRestrictions",
+                                                           "NodeVolumeLimits",
+                                                           "VolumeBinding",
+                                                           "VolumeZone",
+                                                           "PodTopologySpread",
+                                                           "InterPodAffinity",
+                                                           "NodeResourcesBalancedAllocation",
+                                                           "ImageLocality"};
   return names;
 }
 
 Json RandomWorld::Make(int nodes, int asked) {
   Json world;
   world["plugins"] = ComparedPlugins();
+  world["pluginConfig"] = RandomPluginConfig(dice_);
   for (const std::string& name : kNamespaces) {
     Json labels = {{"kubernetes.io/metadata.name", name}};
     if (!OneIn(3)) labels["team"] = Pick({"x", "y"});
@@ -52,10 +58,7 @@ Json RandomWorld::Make(int nodes, int asked) {
     }
   }
   for (int i = 0; i < asked; ++i) {
-    Json pod = WaitingPod(i);
-    storage.AddVolumes(pod, false);
-    if (pod["spec"].contains("volumes") && !OneIn(3)) LeaveToVolumes(pod["spec"]);
-    world["ask"].push_back(std::move(pod));
+    world["ask"].push_back(WaitingPod(i, storage));
   }
   storage.MoveInto(world);
   return world;
@@ -66,17 +69,21 @@ Json RandomWorld::Make(int nodes, int asked) {
 Json RandomWorld::Node(int number) {
   const std::string name = absl::StrCat("node-", number);
   Json labels = Json::object();
+  // Some lack their own name, and a few have that of another one.
   if (!OneIn(8)) labels["kubernetes.io/hostname"] = name;
+  if (OneIn(16)) labels["kubernetes.io/hostname"] = absl::StrCat("node-", Between(0, number));
   if (!OneIn(6)) labels["zone"] = Pick(kZones);
   if (OneIn(2)) labels["rack"] = absl::StrCat("r", Between(1, 4));
   if (OneIn(2)) labels["disk"] = Pick({"ssd", "hdd", ""});
   if (OneIn(2)) labels["cores"] = Pick({"4", "16", "64", "-1", "many", "0016"});
-  Json allocatable = {{"cpu", Pick({"1", "2", "3900m", "8"})},
-                      {"memory", Pick({"1Gi", "4Gi", "2G", "1500Mi"})},
-                      {"pods", Pick({"2", "4", "110"})}};
+  Json allocatable = {{"cpu", Pick({"1", "2", "3900m", "8", "16", "96"})},
+                      {"memory", Pick({"1Gi", "1500Mi", "2G", "4Gi", "16Gi", "33Gi", "1Ti"})},
+                      {"pods", Pick({"2", "4", "110", "110"})}};
+  if (OneIn(16)) allocatable["cpu"] = "0";
   if (OneIn(2)) allocatable["ephemeral-storage"] = Pick({"10Gi", "500M"});
   if (OneIn(2)) allocatable["nvidia.com/gpu"] = Pick({"1", "4", "8", "0"});
   if (OneIn(3)) allocatable["hugepages-2Mi"] = Pick({"4Mi", "64Mi"});
+  if (OneIn(4)) allocatable["example.com/dongle"] = Pick({"1", "3"});
   Json spec = Json::object();
   if (OneIn(10)) spec["unschedulable"] = true;
   while (OneIn(3)) {
@@ -90,6 +97,7 @@ Json RandomWorld::Node(int number) {
           {"status",
            {{"allocatable", allocatable},
             {"capacity", allocatable},
+            {"images", images_.OfNode()},
             {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})}}}};
 }
 
@@ -102,14 +110,24 @@ Json RandomWorld::PodLabels() {
   return labels;
 }
 
-Json RandomWorld::Requests(bool of_pod) {
+Json RandomWorld::Requests() {
   Json requests = Json::object();
   if (OneIn(2)) requests["cpu"] = Pick({"100m", "0.5", "1", "2500m", "1e1", "0"});
   if (OneIn(2)) requests["memory"] = Pick({"64Mi", "1Gi", "500M", "0", "1"});
-  if (of_pod) return requests;
   if (OneIn(8)) requests["ephemeral-storage"] = Pick({"1Gi", "400M"});
   if (OneIn(5)) requests["nvidia.com/gpu"] = Pick({"1", "2", "4"});
   if (OneIn(12)) requests["hugepages-2Mi"] = Pick({"2Mi", "8Mi"});
+  if (OneIn(12)) requests["example.com/dongle"] = "1";
+  return requests;
+}
+
+// Little, or nothing: what scores count instead of it.
+Json RandomWorld::ModestRequests() {
+  Json requests = Json::object();
+  if (OneIn(2)) requests["cpu"] = Pick({"10m", "100m", "250m", "1", "0"});
+  if (OneIn(2)) requests["memory"] = Pick({"1", "64Mi", "200Mi", "1Gi", "0"});
+  if (OneIn(6)) requests["ephemeral-storage"] = Pick({"1Mi", "100M"});
+  if (OneIn(6)) requests["nvidia.com/gpu"] = "1";
   if (OneIn(12)) requests["example.com/dongle"] = "1";
   return requests;
 }
@@ -122,8 +140,8 @@ void RandomWorld::AddPorts(Json& container) {
 }
 
 Json RandomWorld::Container(const std::string& name) {
-  Json container = {{"name", name}, {"image", "x"}};
-  container["resources"]["requests"] = Requests(false);
+  Json container = {{"name", name}, {"image", images_.Reference()}};
+  container["resources"]["requests"] = Requests();
   return container;
 }
 
@@ -140,7 +158,30 @@ void RandomWorld::AddContainers(Json& spec) {
     spec["initContainers"].push_back(init);
   }
   if (OneIn(8)) spec["overhead"] = {{"cpu", "250m"}, {"memory", "120Mi"}};
-  if (OneIn(8)) spec["resources"]["requests"] = Requests(true);
+  if (OneIn(8)) AddPodRequests(spec);
+}
+
+// Requests of the pod as a whole. The API server requires that they are no less than those of its
+// containers together.
+void RandomWorld::AddPodRequests(Json& spec) {
+  Json requests = Json::object();
+  if (OneIn(2)) requests["cpu"] = Pick({"0.5", "1", "2500m", "0"});
+  if (OneIn(2)) requests["memory"] = Pick({"500M", "1Gi", "0"});
+  spec["resources"]["requests"] = requests;
+  for (const char* list : {"containers", "initContainers"}) {
+    if (!spec.contains(list)) continue;
+    for (Json& container : spec[list]) {
+      Json& part = container["resources"]["requests"];
+      for (const auto& [resource, whole] : requests.items()) {
+        if (!part.contains(resource)) continue;
+        if (whole == "0" || OneIn(2)) {
+          part.erase(resource);
+        } else {
+          part[resource] = resource == "cpu" ? "10m" : "1Mi";
+        }
+      }
+    }
+  }
 }
 
 Json RandomWorld::Tolerations() {
@@ -181,23 +222,70 @@ Json RandomWorld::BoundPod(int number, const std::string& node) {
     pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
     pod["metadata"]["deletionGracePeriodSeconds"] = 30;
   }
-  if (OneIn(4)) pod["spec"]["affinity"]["podAntiAffinity"] = PodTerms(true);
-  if (OneIn(6)) pod["spec"]["affinity"]["podAffinity"] = PodTerms(false);
+  Json& spec = pod["spec"];
+  if (OneIn(5)) spec["affinity"]["podAntiAffinity"].update(terms_.RequiredPods(true));
+  if (OneIn(4)) spec["affinity"]["podAffinity"].update(terms_.RequiredPods(false));
+  if (OneIn(4)) spec["affinity"]["podAffinity"].update(terms_.PreferredPods());
+  if (OneIn(4)) spec["affinity"]["podAntiAffinity"].update(terms_.PreferredPods());
   return pod;
 }
 
-Json RandomWorld::WaitingPod(int number) {
+Json RandomWorld::WaitingPod(int number, RandomStorage& storage) {
+  const bool demanding = OneIn(2);
+  Json pod = demanding ? DemandingPod(number) : ModestPod(number);
+  Json& spec = pod["spec"];
+  AddPreferences(spec);
+  if (demanding || OneIn(8)) storage.AddVolumes(pod, false);
+  if (spec.contains("volumes") && !OneIn(3)) LeaveToVolumes(spec);
+  images_.AddVolumes(spec);
+  return pod;
+}
+
+Json RandomWorld::DemandingPod(int number) {
   Json pod = Pod(absl::StrCat("asked-", number));
   Json& spec = pod["spec"];
   spec["tolerations"] = Tolerations();
   if (OneIn(6)) spec["nodeSelector"] = {{"zone", Pick(kZones)}};
   if (OneIn(12)) spec["nodeSelector"]["disk"] = Pick({"ssd", ""});
-  if (OneIn(3)) spec["affinity"]["nodeAffinity"] = NodeAffinity();
-  if (OneIn(4)) spec["affinity"]["podAffinity"] = PodTerms(false);
-  if (OneIn(4)) spec["affinity"]["podAntiAffinity"] = PodTerms(true);
-  if (OneIn(3)) spec["topologySpreadConstraints"].push_back(SpreadConstraint());
-  if (OneIn(8)) spec["topologySpreadConstraints"].push_back(SpreadConstraint());
+  if (OneIn(3)) spec["affinity"]["nodeAffinity"].update(terms_.RequiredNodes());
+  if (OneIn(4)) spec["affinity"]["podAffinity"].update(terms_.RequiredPods(false));
+  if (OneIn(4)) spec["affinity"]["podAntiAffinity"].update(terms_.RequiredPods(true));
+  const int hard = OneIn(3) ? static_cast<int>(Between(1, 2)) : 0;
+  const int soft = OneIn(4) ? 1 : 0;
+  spec["topologySpreadConstraints"] = terms_.SpreadConstraints(hard, soft);
   return pod;
+}
+
+Json RandomWorld::ModestPod(int number) {
+  Json pod = Pod(absl::StrCat("asked-", number));
+  Json& spec = pod["spec"];
+  for (const char* list : {"containers", "initContainers"}) {
+    if (!spec.contains(list)) continue;
+    for (Json& container : spec[list]) {
+      container["resources"]["requests"] = ModestRequests();
+      if (!OneIn(8)) container.erase("ports");
+    }
+  }
+  if (spec.contains("resources")) AddPodRequests(spec);
+  spec["tolerations"] = Tolerations();
+  if (!OneIn(4)) {
+    // Leaves the taints that only scores look at.
+    spec["tolerations"].push_back({{"operator", "Exists"}, {"effect", "NoSchedule"}});
+    spec["tolerations"].push_back({{"operator", "Exists"}, {"effect", "NoExecute"}});
+  }
+  if (OneIn(10)) spec["affinity"]["nodeAffinity"].update(terms_.RequiredNodes());
+  if (OneIn(12)) spec["affinity"]["podAffinity"].update(terms_.RequiredPods(false));
+  if (OneIn(12)) spec["affinity"]["podAntiAffinity"].update(terms_.RequiredPods(true));
+  const int hard = OneIn(8) ? 1 : 0;
+  const int soft = static_cast<int>(Between(0, 3));
+  spec["topologySpreadConstraints"] = terms_.SpreadConstraints(hard, soft);
+  return pod;
+}
+
+void RandomWorld::AddPreferences(Json& spec) {
+  if (OneIn(2)) spec["affinity"]["nodeAffinity"].update(terms_.PreferredNodes());
+  if (OneIn(3)) spec["affinity"]["podAffinity"].update(terms_.PreferredPods());
+  if (OneIn(3)) spec["affinity"]["podAntiAffinity"].update(terms_.PreferredPods());
 }
 
 // Takes away what would refuse most nodes before the volumes are looked at.
@@ -206,97 +294,12 @@ void RandomWorld::LeaveToVolumes(Json& spec) {
     spec.erase(field);
   }
   for (Json& container : spec["containers"]) container["resources"] = Json::object();
-  if (spec.contains("affinity") && !OneIn(4)) spec["affinity"].erase("nodeAffinity");
+  const Json::json_pointer required(
+      "/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution");
+  if (spec.contains(required) && !OneIn(4)) {
+    spec["affinity"]["nodeAffinity"].erase(required.back());
+  }
   spec["tolerations"] = Json::array({{{"operator", "Exists"}}});
-}
-
-// ---- selectors
-
-Json RandomWorld::NodeRequirement() {
-  switch (Between(0, 4)) {
-    case 0:
-      return {{"key", "zone"}, {"operator", "In"}, {"values", {Pick(kZones), Pick(kZones)}}};
-    case 1:
-      return {{"key", "disk"}, {"operator", "NotIn"}, {"values", {Pick({"ssd", "hdd", ""})}}};
-    case 2:
-      return {{"key", Pick({"rack", "disk"})}, {"operator", "Exists"}};
-    case 3:
-      return {{"key", Pick({"rack", "zone"})}, {"operator", "DoesNotExist"}};
-    default:
-      return {
-          {"key", "cores"}, {"operator", Pick({"Gt", "Lt"})}, {"values", {Pick({"8", "16", "0"})}}};
-  }
-}
-
-Json RandomWorld::NodeTerm() {
-  Json term = Json::object();
-  while (OneIn(2)) term["matchExpressions"].push_back(NodeRequirement());
-  while (OneIn(4)) {
-    term["matchFields"].push_back({{"key", "metadata.name"},
-                                   {"operator", Pick({"In", "In", "NotIn"})},
-                                   {"values", {absl::StrCat("node-", Between(0, 9))}}});
-  }
-  return term;
-}
-
-Json RandomWorld::NodeAffinity() {
-  Json terms = Json::array({NodeTerm()});
-  while (OneIn(2)) terms.push_back(NodeTerm());
-  return {{"requiredDuringSchedulingIgnoredDuringExecution", {{"nodeSelectorTerms", terms}}}};
-}
-
-Json RandomWorld::LabelSelector() {
-  Json selector = Json::object();
-  if (!OneIn(3)) selector["matchLabels"]["app"] = Pick(kApps);
-  if (OneIn(3)) {
-    selector["matchExpressions"].push_back(
-        {{"key", "tier"}, {"operator", Pick({"In", "NotIn"})}, {"values", {Pick(kTiers)}}});
-  } else if (OneIn(4)) {
-    selector["matchExpressions"].push_back(
-        {{"key", Pick({"tier", "app"})}, {"operator", Pick({"Exists", "DoesNotExist"})}});
-  }
-  return selector;
-}
-
-Json RandomWorld::PodTerm() {
-  Json term = {{"topologyKey", Pick(kTopologyKeys)}};
-  if (!OneIn(10)) term["labelSelector"] = LabelSelector();
-  if (OneIn(3)) term["namespaces"] = {Pick(kNamespaces), Pick(kNamespaces)};
-  if (OneIn(4)) term["namespaceSelector"] = NamespaceSelector();
-  return term;
-}
-
-Json RandomWorld::NamespaceSelector() {
-  switch (Between(0, 3)) {
-    case 0:
-      return Json::object();
-    case 1:
-      return {{"matchLabels", {{"team", Pick({"x", "y"})}}}};
-    case 2:
-      return {{"matchLabels", {{"kubernetes.io/metadata.name", Pick(kNamespaces)}}}};
-    default:
-      return {{"matchExpressions",
-               {{{"key", "team"}, {"operator", Pick({"DoesNotExist", "Exists"})}}}}};
-  }
-}
-
-Json RandomWorld::PodTerms(bool anti) {
-  Json terms = Json::array({PodTerm()});
-  while (OneIn(anti ? 3 : 4)) terms.push_back(PodTerm());
-  return {{"requiredDuringSchedulingIgnoredDuringExecution", terms}};
-}
-
-Json RandomWorld::SpreadConstraint() {
-  Json constraint = {{"maxSkew", Between(1, 3)},
-                     {"topologyKey", Pick(kTopologyKeys)},
-                     {"whenUnsatisfiable", OneIn(5) ? "ScheduleAnyway" : "DoNotSchedule"}};
-  if (!OneIn(10)) constraint["labelSelector"] = LabelSelector();
-  if (OneIn(4) && constraint["whenUnsatisfiable"] == "DoNotSchedule") {
-    constraint["minDomains"] = Between(1, 5);
-  }
-  if (OneIn(3)) constraint["nodeAffinityPolicy"] = Pick({"Honor", "Ignore"});
-  if (OneIn(3)) constraint["nodeTaintsPolicy"] = Pick({"Honor", "Ignore"});
-  return constraint;
 }
 
 }  // namespace fairlead::differential

@@ -1,6 +1,9 @@
-// Random clusters over everything that the filters of kube-scheduler read, as the JSON that the API
-// server would answer. Few names, values and sizes, so that things meet: a selector that nothing
-// matches tells nothing.
+// Random clusters over everything that the filters and scores of kube-scheduler read, as the JSON
+// that the API server would answer. Few names, values and sizes, so that things meet: a selector
+// that nothing matches tells nothing.
+//
+// About half of the pods ask for a lot, and most nodes refuse them: those are for the filters. The
+// others have few hard constraints, so that there are several nodes to score.
 //
 // Objects are as the API server has them after its defaults. Deterministic for a seed.
 // Thread-safety: one generator per thread.
@@ -11,7 +14,9 @@
 #include <vector>
 
 #include "tests/differential/dice.h"
+#include "tests/differential/random_scoring.h"
 #include "tests/differential/random_storage.h"
+#include "tests/differential/random_terms.h"
 
 namespace fairlead::differential {
 
@@ -20,10 +25,12 @@ const std::vector<std::string>& ComparedPlugins();
 
 class RandomWorld {
  public:
-  explicit RandomWorld(uint64_t seed) : dice_(seed) {}
+  explicit RandomWorld(uint64_t seed) : dice_(seed), terms_(dice_), images_(dice_) {}
+  RandomWorld(const RandomWorld&) = delete;
+  RandomWorld& operator=(const RandomWorld&) = delete;
 
-  // {"plugins", "namespaces", "nodes", "pods" (all bound), "ask" (all waiting)}, and what
-  // RandomStorage adds: the input of `fairlead-control-plane scheduler-oracle`.
+  // {"plugins", "pluginConfig", "namespaces", "nodes", "pods" (all bound), "ask" (all waiting)},
+  // and what RandomStorage adds: the input of `fairlead-control-plane scheduler-oracle`.
   Json Make(int nodes, int asked);
 
  private:
@@ -33,26 +40,25 @@ class RandomWorld {
 
   Json Node(int number);
   Json BoundPod(int number, const std::string& node);
-  Json WaitingPod(int number);
+  Json WaitingPod(int number, RandomStorage& storage);
+  Json DemandingPod(int number);
+  Json ModestPod(int number);
+  void AddPreferences(Json& spec);
   void LeaveToVolumes(Json& spec);
 
   Json Pod(const std::string& name);
   Json PodLabels();
-  Json Requests(bool of_pod);
+  Json Requests();
+  Json ModestRequests();
   Json Container(const std::string& name);
   void AddContainers(Json& spec);
+  void AddPodRequests(Json& spec);
   void AddPorts(Json& container);
   Json Tolerations();
-  Json NodeRequirement();
-  Json NodeTerm();
-  Json NodeAffinity();
-  Json LabelSelector();
-  Json PodTerm();
-  Json NamespaceSelector();
-  Json PodTerms(bool anti);
-  Json SpreadConstraint();
 
   Dice dice_;
+  RandomTerms terms_;
+  RandomImages images_;
 };
 
 }  // namespace fairlead::differential

@@ -1,5 +1,6 @@
 // Package oracle answers what kube-scheduler's own plugins say of a cluster: which node each of them
-// refuses for a pod, with which code and reasons. tests/differential compares Fairlead with it.
+// refuses for a pod, with which code and reasons, and how each of them scores the nodes that are
+// left. tests/differential compares Fairlead with it.
 //
 // A world is one line of JSON on standard input, its answer one line on standard output. No API
 // server is involved: the plugins read a snapshot, and listers that hold what the world has.
@@ -23,8 +24,6 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
@@ -34,10 +33,13 @@ import (
 )
 
 // World is a cluster at rest, and the pods to ask about. The plugins run in the order given, as in
-// a profile's multiPoint list. A world about which a plugin answers an error, rather than a
+// a profile's multiPoint list; PluginConfig has the arguments of some of them, as in a
+// KubeSchedulerConfiguration. A world about which a plugin answers an error, rather than a
 // rejection, ends the program: its objects contradict each other.
 type World struct {
-	Plugins    []string       `json:"plugins"`
+	Plugins      []string                   `json:"plugins"`
+	PluginConfig map[string]json.RawMessage `json:"pluginConfig"`
+
 	Namespaces []v1.Namespace `json:"namespaces"`
 	Nodes      []v1.Node      `json:"nodes"`
 	Pods       []v1.Pod       `json:"pods"`
@@ -59,9 +61,11 @@ type Refusal struct {
 	Reasons []string `json:"reasons,omitempty"`
 }
 
-// Answer has, for each pod in the order asked, the refusals by the name of the node.
+// Answer has, for each pod in the order asked, the refusals by the name of the node, and the scores
+// of the others.
 type Answer struct {
-	Pods []map[string]Refusal `json:"pods"`
+	Pods   []map[string]Refusal `json:"pods"`
+	Scores []Scores             `json:"scores"`
 }
 
 // Main serves until the input ends; its exit code.
@@ -105,27 +109,20 @@ func judge(ctx context.Context, world *World) (*Answer, error) {
 	}
 	answer := &Answer{}
 	for i := range world.Ask {
-		refusals, err := ask(ctx, scheduler, snapshot, &world.Ask[i])
+		refusals, scores, err := ask(ctx, scheduler, snapshot, &world.Ask[i])
 		if err != nil {
 			return nil, fmt.Errorf("pod %s/%s: %w", world.Ask[i].Namespace, world.Ask[i].Name, err)
 		}
 		answer.Pods = append(answer.Pods, refusals)
+		answer.Scores = append(answer.Scores, scores)
 	}
 	return answer, nil
 }
 
 func newFramework(ctx context.Context, world *World, snapshot *cache.Snapshot) (framework.Framework, error) {
-	defaults, err := latest.Default()
+	profile, err := profileOf(world)
 	if err != nil {
 		return nil, err
-	}
-	profile := &defaults.Profiles[0]
-	profile.Plugins = &config.Plugins{
-		QueueSort: config.PluginSet{Enabled: []config.Plugin{{Name: "PrioritySort"}}},
-		Bind:      config.PluginSet{Enabled: []config.Plugin{{Name: "DefaultBinder"}}},
-	}
-	for _, name := range world.Plugins {
-		profile.Plugins.MultiPoint.Enabled = append(profile.Plugins.MultiPoint.Enabled, config.Plugin{Name: name, Weight: 1})
 	}
 	// Nothing is ever sent: the informers are filled by hand and not started.
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://127.0.0.1:0"})
@@ -135,6 +132,7 @@ func newFramework(ctx context.Context, world *World, snapshot *cache.Snapshot) (
 	factory := informers.NewSharedInformerFactory(client, 0)
 	scheduler, err := runtime.NewFramework(ctx, plugins.NewInTreeRegistry(), profile,
 		runtime.WithClientSet(client), runtime.WithInformerFactory(factory), runtime.WithSnapshotSharedLister(snapshot),
+		runtime.WithSharedDRAManager(noDeviceClasses{}),
 		runtime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())))
 	if err != nil {
 		return nil, err
@@ -163,17 +161,18 @@ func fill[T any](informer toolscache.SharedIndexInformer, objects []T) error {
 
 // As schedulePod does it: a refusal before the filters is every node's, and so is one of all nodes
 // that they leave out.
-func ask(ctx context.Context, scheduler framework.Framework, snapshot *cache.Snapshot, pod *v1.Pod) (map[string]Refusal, error) {
+func ask(ctx context.Context, scheduler framework.Framework, snapshot *cache.Snapshot, pod *v1.Pod) (map[string]Refusal, Scores, error) {
 	nodes, err := snapshot.NodeInfos().List()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	state := framework.NewCycleState()
 	result, status, narrowing := scheduler.RunPreFilterPlugins(ctx, state, pod)
 	if !status.IsSuccess() && !status.IsRejected() {
-		return nil, status.AsError()
+		return nil, nil, status.AsError()
 	}
 	refusals := map[string]Refusal{}
+	var admitted []fwk.NodeInfo
 	for _, node := range nodes {
 		name := node.Node().Name
 		refused := status
@@ -184,11 +183,15 @@ func ask(ctx context.Context, scheduler framework.Framework, snapshot *cache.Sna
 			refused = scheduler.RunFilterPlugins(ctx, state, pod, node)
 		}
 		if !refused.IsSuccess() && !refused.IsRejected() {
-			return nil, fmt.Errorf("node %s: %w", name, refused.AsError())
+			return nil, nil, fmt.Errorf("node %s: %w", name, refused.AsError())
 		}
 		refusals[name] = refusalOf(refused)
+		if refused.IsSuccess() {
+			admitted = append(admitted, node)
+		}
 	}
-	return refusals, nil
+	scores, err := score(ctx, scheduler, state, pod, admitted)
+	return refusals, scores, err
 }
 
 func refusalOf(status *fwk.Status) Refusal {
