@@ -20,6 +20,9 @@ void AntiAffinity5k(Run& run);
 void ZoneSpread5k(Run& run);
 void HostSpread5k(Run& run);
 
+// upstream_bench.cc
+void Upstream5k(Run& run);
+
 // growth_bench.cc
 void GrowthWithNodes(Run& run);
 void GrowthWithFill(Run& run);

@@ -114,10 +114,21 @@ int64_t Writes(const core::StepResult& result) {
   return static_cast<int64_t>(result.actions.size()) - Count<model::EmitEvent>(result);
 }
 
-EngineCluster::EngineCluster() : state_(core::KwokOptions().state), tree_(state_.resource_names()) {
+namespace {
+
+state::StateOptions StateFor(const framework::Profile& profile) {
+  core::Options options = core::KwokOptions();
+  options.profiles = {profile};
+  return core::StateOptionsFor(options);
+}
+
+}  // namespace
+
+EngineCluster::EngineCluster(const framework::Profile& profile)
+    : state_(StateFor(profile)), tree_(state_.resource_names()) {
   framework::Registry registry;
   Require(plugins::RegisterAll(registry).ok(), "plugins do not register");
-  auto framework = framework::Framework::Make(framework::DefaultProfile(), registry);
+  auto framework = framework::Framework::Make(profile, registry);
   Require(framework.ok(), framework.status().ToString());
   engine::EngineOptions options;
   options.hook_on = false;

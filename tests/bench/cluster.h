@@ -73,7 +73,8 @@ class LoopCluster {
 // State, queues, plugins and engine, without the rest of the loop.
 class EngineCluster {
  public:
-  EngineCluster();  // the hook is off
+  // The hook is off.
+  explicit EngineCluster(const framework::Profile& profile = framework::DefaultProfile());
 
   state::ClusterState& state() { return state_; }
   queues::QueueTree& tree() { return tree_; }

@@ -76,6 +76,7 @@ int RunAll(const Arguments& arguments) {
       {"anti_affinity_5k", AntiAffinity5k},
       {"zone_spread_5k", ZoneSpread5k},
       {"host_spread_5k", HostSpread5k},
+      {"upstream_5k", Upstream5k},
       {"fill_500x8", Fill500x8},
       {"queued_320k", Queued320k},
       {"idle_cycle", IdleCycle},
