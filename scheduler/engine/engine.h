@@ -208,7 +208,7 @@ class Hypothesis;
 
 class Engine {
  public:
-  // Subscribes to the state's changes. The framework is shared by all our scheduler names for now.
+  // Subscribes to the state's changes.
   Engine(const EngineOptions& options, state::ClusterState* state, queues::QueueTree* tree,
          std::unique_ptr<framework::Framework> framework);
   ~Engine();

@@ -40,6 +40,16 @@ absl::StatusOr<std::string> ReadString(const dom::element& value, absl::string_v
   return std::string(text);
 }
 
+absl::Status ReadNumber(const dom::element& value, absl::string_view path, int64_t* out) {
+  return value.get(*out) == simdjson::SUCCESS ? absl::OkStatus()
+                                              : Bad(path, "must be a whole number");
+}
+
+absl::Status CheckPercentage(absl::string_view path, int64_t percentage) {
+  return percentage >= 0 && percentage <= 100 ? absl::OkStatus()
+                                              : Bad(path, "must be between 0 and 100");
+}
+
 using FieldReader = std::function<absl::Status(const dom::element&, const std::string& path)>;
 
 // Calls the reader of every field; unknown and repeated fields are errors. A null value is as if
@@ -88,9 +98,16 @@ class Reader {
     SchedulerConfiguration config;
     std::string api_version;
     std::string kind;
-    const FieldReader ignore = [&](const dom::element&, const std::string& path) {
+    int64_t parallelism = 16, percentage = 0, initial_backoff = 1, max_backoff = 10;
+    const auto number = [&](int64_t* out) -> FieldReader {
+      return [&config, out](const dom::element& value, const std::string& path) {
+        config.ignored.push_back(path);
+        return ReadNumber(value, path, out);
+      };
+    };
+    const FieldReader flag = [&](const dom::element& value, const std::string& path) {
       config.ignored.push_back(path);
-      return absl::OkStatus();
+      return value.is_bool() ? absl::OkStatus() : Bad(path, "must be true or false");
     };
     const auto raw = [](std::string* out) -> FieldReader {
       return [out](const dom::element& value, const std::string& path) -> absl::Status {
@@ -121,13 +138,20 @@ class Reader {
           }},
          {"leaderElection", raw(&config.leader_election_json)},
          {"clientConnection", raw(&config.client_connection_json)},
-         {"parallelism", ignore},
-         {"percentageOfNodesToScore", ignore},
-         {"podInitialBackoffSeconds", ignore},
-         {"podMaxBackoffSeconds", ignore},
-         {"delayCacheUntilActive", ignore},
-         {"enableProfiling", ignore},
-         {"enableContentionProfiling", ignore}}));
+         {"parallelism", number(&parallelism)},
+         {"percentageOfNodesToScore", number(&percentage)},
+         {"podInitialBackoffSeconds", number(&initial_backoff)},
+         {"podMaxBackoffSeconds", number(&max_backoff)},
+         {"delayCacheUntilActive", flag},
+         {"enableProfiling", flag},
+         {"enableContentionProfiling", flag}}));
+    // As upstream validates them, although they have no effect here.
+    if (parallelism <= 0) return Bad("parallelism", "must be a whole number greater than zero");
+    FAIRLEAD_RETURN_IF_ERROR(CheckPercentage("percentageOfNodesToScore", percentage));
+    if (initial_backoff <= 0) return Bad("podInitialBackoffSeconds", "must be greater than 0");
+    if (max_backoff < initial_backoff) {
+      return Bad("podMaxBackoffSeconds", "must not be less than podInitialBackoffSeconds");
+    }
     if (api_version != kApiVersion) return Bad("apiVersion", absl::StrCat("must be ", kApiVersion));
     if (kind != kKind) return Bad("kind", absl::StrCat("must be ", kKind));
     if (config.profiles.empty()) {
@@ -147,9 +171,11 @@ class Reader {
         value, path,
         {{"schedulerName", IntoString(&scheduler_name)},
          {"percentageOfNodesToScore",
-          [&](const dom::element&, const std::string& at) {
+          [&](const dom::element& v, const std::string& at) -> absl::Status {
             config.ignored.push_back(at);
-            return absl::OkStatus();
+            int64_t percentage = 0;
+            FAIRLEAD_RETURN_IF_ERROR(ReadNumber(v, at, &percentage));
+            return CheckPercentage(at, percentage);
           }},
          {"plugins",
           [&](const dom::element& v, const std::string& at) { return ReadPlugins(v, at, sets); }},
@@ -267,8 +293,42 @@ class Reader {
                        return absl::OkStatus();
                      }}}));
     if (!Known(name)) return Unknown(Field(path, "name"), name);
+    FAIRLEAD_RETURN_IF_ERROR(CheckBuiltInArgs(name, text, Field(path, "args")));
     if (!args.emplace(name, text).second) {
       return Bad(Field(path, "name"), absl::StrCat("\"", name, "\" is configured twice"));
+    }
+    return absl::OkStatus();
+  }
+
+  // Of plugins that nothing makes; the others read their own.
+  static absl::Status CheckBuiltInArgs(const std::string& name, const std::string& text,
+                                       const std::string& path) {
+    const KnownPlugin* const known = FindKnownPlugin(name);
+    if (text.empty() || known == nullptr || known->support == Support::kPlugin) {
+      return absl::OkStatus();
+    }
+    dom::parser parser;
+    dom::element value;
+    if (parser.parse(text).get(value) != simdjson::SUCCESS) return Bad(path, "cannot be read");
+    std::string ignored;
+    std::map<std::string, FieldReader> readers = {{"apiVersion", IntoString(&ignored)},
+                                                  {"kind", IntoString(&ignored)}};
+    int64_t percentage = 10, absolute = 100;
+    if (name == "DefaultPreemption") {
+      readers["minCandidateNodesPercentage"] = [&](const dom::element& v, const std::string& at) {
+        return ReadNumber(v, at, &percentage);
+      };
+      readers["minCandidateNodesAbsolute"] = [&](const dom::element& v, const std::string& at) {
+        return ReadNumber(v, at, &absolute);
+      };
+    }
+    FAIRLEAD_RETURN_IF_ERROR(ReadObject(value, path, readers));
+    FAIRLEAD_RETURN_IF_ERROR(
+        CheckPercentage(Field(path, "minCandidateNodesPercentage"), percentage));
+    if (absolute < 0 || (absolute == 0 && percentage == 0)) {
+      return Bad(Field(path, "minCandidateNodesAbsolute"),
+                 absolute < 0 ? "must not be negative"
+                              : "cannot be zero at the same time as minCandidateNodesPercentage");
     }
     return absl::OkStatus();
   }

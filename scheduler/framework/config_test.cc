@@ -218,6 +218,23 @@ TEST(ConfigTest, Refusals) {
       {R"("extenders":[{"urlPrefix":"http://x"}])", kNot,
        "extenders: scheduler extenders are not supported"},
       {R"("extenders":{})", kBad, "extenders: must be a list"},
+      {R"("parallelism":0)", kBad, "parallelism: must be a whole number greater than zero"},
+      {R"("parallelism":"16")", kBad, "parallelism: must be a whole number"},
+      {R"("percentageOfNodesToScore":101)", kBad, "percentageOfNodesToScore: must be between"},
+      {R"("profiles":[{"percentageOfNodesToScore":-1}])", kBad,
+       "profiles[0].percentageOfNodesToScore: must be between 0 and 100"},
+      {R"("podInitialBackoffSeconds":0)", kBad, "podInitialBackoffSeconds: must be greater than 0"},
+      {R"("podInitialBackoffSeconds":11)", kBad,
+       "podMaxBackoffSeconds: must not be less than podInitialBackoffSeconds"},
+      {R"("enableProfiling":1)", kBad, "enableProfiling: must be true or false"},
+      {R"("profiles":[{"pluginConfig":[{"name":"DefaultPreemption",
+           "args":{"minCandidateNodesPercentage":101}}]}])",
+       kBad, "pluginConfig[0].args.minCandidateNodesPercentage: must be between 0 and 100"},
+      {R"("profiles":[{"pluginConfig":[{"name":"DefaultPreemption",
+           "args":{"minCandidateNodesPercentage":0,"minCandidateNodesAbsolute":0}}]}])",
+       kBad, "minCandidateNodesAbsolute: cannot be zero at the same time"},
+      {R"("profiles":[{"pluginConfig":[{"name":"PrioritySort","args":{"by":"age"}}]}])", kBad,
+       "pluginConfig[0].args.by: is not a known field"},
       {R"("leaderElection":true)", kBad, "leaderElection: must be an object"},
   };
   for (const Case& c : cases) {
@@ -252,6 +269,15 @@ TEST(ConfigTest, TheBaseOfAProfileCanBeSaid) {
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(Text(config->profiles[0]), kDefaults);
   EXPECT_TRUE(config->profiles[1].idle_first);
+}
+
+// As kube-scheduler's own examples have it.
+TEST(ConfigTest, ArgumentsOfWhatIsBuiltInAreAccepted) {
+  const auto config = Read(R"("profiles":[{"pluginConfig":[{"name":"DefaultPreemption","args":{
+      "apiVersion":"kubescheduler.config.k8s.io/v1","kind":"DefaultPreemptionArgs",
+      "minCandidateNodesPercentage":10,"minCandidateNodesAbsolute":100}}]}],
+      "podInitialBackoffSeconds":1,"podMaxBackoffSeconds":10,"enableProfiling":true)");
+  EXPECT_TRUE(config.ok()) << config.status();
 }
 
 TEST(ConfigTest, WithoutDefaultPreemptionNothingIsEvicted) {

@@ -1,9 +1,11 @@
 #include "scheduler/plugins/dynamic_resources.h"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "scheduler/plugins/args.h"
 #include "scheduler/plugins/common.h"
@@ -147,7 +149,17 @@ model::ResourceList OpenDemands(const Context& context) {
 
 absl::StatusOr<std::unique_ptr<framework::Plugin>> DynamicResources::Make(
     absl::string_view args_json) {
-  FAIRLEAD_RETURN_IF_ERROR(ReadArgs(kName, args_json, {}));
+  std::string filter_timeout = "10s", binding_timeout = "10m";
+  FAIRLEAD_RETURN_IF_ERROR(
+      ReadArgs(kName, args_json,
+               {{"filterTimeout", &filter_timeout}, {"bindingTimeout", &binding_timeout}}));
+  absl::Duration timeout;
+  if (!absl::ParseDuration(filter_timeout, &timeout) || timeout < absl::ZeroDuration()) {
+    return BadArg("args.filterTimeout", "must be a duration, zero or positive");
+  }
+  if (!absl::ParseDuration(binding_timeout, &timeout) || timeout < absl::Seconds(1)) {
+    return BadArg("args.bindingTimeout", "must be a duration of at least 1 second");
+  }
   return std::make_unique<DynamicResources>();
 }
 

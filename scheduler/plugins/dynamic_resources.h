@@ -4,8 +4,9 @@
 //    use it terminate; and for all that the pod brings along together there is a choice of exact
 //    devices (state/device_placement.h; NodeResourcesFit has compared numbers only). A search for
 //    it that takes too long is a refusal with a reason of its own.
-// Args: none. Thread-safety: stateless. Complexity: O(devices of the node x requests of the pod),
-// and the bound of state/device_choice.h.
+// Args as upstream's, checked and without effect: {"filterTimeout", "bindingTimeout"}.
+// Thread-safety: stateless. Complexity: O(devices of the node x requests of the pod), and the bound
+// of state/device_choice.h.
 #pragma once
 
 #include "scheduler/framework/framework.h"

@@ -1,4 +1,6 @@
 // DynamicResources: claims have to be held, or their devices free, on the node.
+#include "scheduler/plugins/dynamic_resources.h"
+
 #include "scheduler/model/testing/device_builders.h"
 #include "scheduler/plugins/plugin_test_util.h"
 
@@ -247,6 +249,15 @@ TEST_F(DynamicResourcesTest, SharesOfGpusAreRefusedWhereOnlyClaimsGetThem) {
   EXPECT_EQ(Why(*OnlyForShares("GpuKind"), "n0"),
             "X fractional/shared GPU pods are not yet supported on DRA-only nodes");
   EXPECT_EQ(Why(*OnlyForShares("GpuKind"), "n1"), "X node(s) have no GPU to share");
+}
+
+TEST(DynamicResourcesArgsTest, Timeouts) {
+  EXPECT_TRUE(DynamicResources::Make(R"({"filterTimeout":"0s","bindingTimeout":"5m"})").ok());
+  EXPECT_EQ(DynamicResources::Make(R"({"filterTimeout":"-1s"})").status().message(),
+            "args.filterTimeout: must be a duration, zero or positive");
+  EXPECT_EQ(DynamicResources::Make(R"({"bindingTimeout":"0s"})").status().message(),
+            "args.bindingTimeout: must be a duration of at least 1 second");
+  EXPECT_FALSE(DynamicResources::Make(R"({"bindingTimeout":"soon"})").ok());
 }
 
 }  // namespace

@@ -38,6 +38,23 @@ model::TopologySpreadConstraint SpreadOver(const std::string& app, const char* k
   return constraint;
 }
 
+void AddNodes(EngineCluster& cluster, int64_t nodes) {
+  cluster.tree().Upsert(MakeQueue("team", "", model::kUnlimited, model::kUnlimited));
+  for (int64_t n = 0; n < nodes; ++n) {
+    model::Node node = MakeNode(Numbered("node", n), 0, 64, 512);
+    node.meta.labels.Set(kZone, absl::StrCat("zone-", n % kZones));
+    cluster.state().UpsertNode(node);
+  }
+}
+
+model::Pod PlainPod(int64_t number, int64_t kind) {
+  const std::string app = absl::StrCat("app-", kind);
+  model::Pod pod = PodBuilder(kNamespace, Numbered("job", number)).Queue("team").Label("app", app);
+  pod.spec.scoring_requests = {1000 + kind, kGib};
+  pod.spec.requests = {{model::kCpuName, 1000 + kind}, {model::kMemoryName, kGib}};
+  return pod;
+}
+
 struct Shape {
   std::string name;
   int64_t nodes = kNodes, jobs = 0;
@@ -51,19 +68,11 @@ void Place(Run& run, const Shape& shape, Constrain constrain) {
   std::vector<double> rate, cpu;
   for (int i = 0; i < run.repetitions; ++i) {
     EngineCluster cluster(framework::DefaultProfile(framework::ProfileBase::kUpstream));
-    cluster.tree().Upsert(MakeQueue("team", "", model::kUnlimited, model::kUnlimited));
-    for (int64_t n = 0; n < shape.nodes; ++n) {
-      model::Node node = MakeNode(Numbered("node", n), 0, 64, 512);
-      node.meta.labels.Set(kZone, absl::StrCat("zone-", n % kZones));
-      cluster.state().UpsertNode(node);
-    }
+    AddNodes(cluster, shape.nodes);
     for (int64_t j = 0; j < shape.jobs; ++j) {
       const int64_t kind = j % shape.kinds;
-      const std::string app = absl::StrCat("app-", kind);
-      model::Pod pod = PodBuilder(kNamespace, Numbered("job", j)).Queue("team").Label("app", app);
-      pod.spec.scoring_requests = {1000 + kind, kGib};
-      pod.spec.requests = {{model::kCpuName, 1000 + kind}, {model::kMemoryName, kGib}};
-      constrain(pod.spec, app);
+      model::Pod pod = PlainPod(j, kind);
+      constrain(pod.spec, absl::StrCat("app-", kind));
       cluster.AddJob(std::move(pod), false);
     }
     const Stopwatch watch;
@@ -92,6 +101,74 @@ void PlaceLike(Run& run, const std::string& name, Constrain constrain) {
   }
 }
 
+// The same pods with 10,000 others that fit nowhere, each of a size of its own; decided before.
+void PlaceBesideHopeless(Run& run) {
+  constexpr int64_t kJobs = 50'000;
+  std::vector<double> part;
+  for (int i = 0; i < run.repetitions; ++i) {
+    double seconds[2] = {};
+    for (const bool hopeless : {false, true}) {
+      EngineCluster cluster(framework::DefaultProfile(framework::ProfileBase::kUpstream));
+      AddNodes(cluster, kNodes);
+      for (int64_t j = 0; hopeless && j < 10'000; ++j) {
+        model::Pod pod = PodBuilder(kNamespace, Numbered("hopeless", j)).Queue("team");
+        pod.spec.requests = {{model::kCpuName, 100'000 + j % 100}};
+        cluster.AddJob(std::move(pod), false);
+      }
+      cluster.engine().RunCycle(model::testing::At(1000));
+      for (int64_t j = 0; j < kJobs; ++j) cluster.AddJob(PlainPod(j, 0), false);
+      const Stopwatch watch;
+      const engine::CycleResult result = cluster.engine().RunCycle(model::testing::At(1001));
+      seconds[hopeless ? 1 : 0] = watch.Seconds();
+      Require(static_cast<int64_t>(result.bindings.size()) == kJobs, "not all jobs were placed");
+    }
+    part.push_back(100 * (seconds[1] / seconds[0] - 1));
+  }
+  run.report.Add({"upstream_5k/plain/beside_hopeless", "%", Better::kLower, part, 5, std::nullopt,
+                  std::nullopt, "more time for 50,000 pods beside 10,000 that fit nowhere"});
+}
+
+// 20,000 pods of low priority fill the nodes, 5,000 of a higher one come.
+void Preempt(Run& run) {
+  constexpr int64_t kPerNode = 4, kJobs = 5000;
+  std::vector<double> rate, cpu, cycles;
+  for (int i = 0; i < run.repetitions; ++i) {
+    EngineCluster cluster(framework::DefaultProfile(framework::ProfileBase::kUpstream));
+    AddNodes(cluster, kNodes);
+    const auto pod = [](const char* name, int64_t number, int32_t priority) {
+      model::Pod made = PodBuilder(kNamespace, Numbered(name, number))
+                            .Queue("team")
+                            .Priority(absl::StrCat("p", priority), priority);
+      made.spec.requests = {{model::kCpuName, 16'000}};
+      made.spec.scoring_requests = {16'000, 200 << 20};
+      return made;
+    };
+    for (int64_t p = 0; p < kPerNode * kNodes; ++p) {
+      model::Pod low = pod("low", p, 1);
+      low.node_name = Numbered("node", p / kPerNode);
+      low.phase = model::PodPhase::kRunning;
+      cluster.AddJob(std::move(low), false);
+    }
+    cluster.engine().RunCycle(model::testing::At(1000));
+    for (int64_t j = 0; j < kJobs; ++j) cluster.AddJob(pod("high", j, 50), false);
+    int64_t evicted = 0, count = 0;
+    const Stopwatch watch;
+    while (evicted < kJobs) {
+      Require(++count < 100, "the preemption does not end");
+      const engine::CycleResult result =
+          cluster.engine().RunCycle(model::testing::At(1000 + count));
+      evicted += static_cast<int64_t>(result.evictions.size());
+    }
+    rate.push_back(static_cast<double>(kJobs) / watch.Seconds());
+    cpu.push_back(watch.CpuSeconds());
+    cycles.push_back(static_cast<double>(count));
+  }
+  run.report.Add({"upstream_5k/preemption", "preemptions/s", Better::kHigher, rate, 5000,
+                  std::nullopt, Median(cpu),
+                  absl::StrCat("5,000 pods, 20,000 of lower priority on 5,000 nodes; ",
+                               Median(cycles), " cycles")});
+}
+
 }  // namespace
 
 void Upstream5k(Run& run) {
@@ -109,6 +186,8 @@ void Upstream5k(Run& run) {
   for (const int64_t nodes : {int64_t{1000}, int64_t{20'000}}) {
     Place(run, {absl::StrCat("upstream_5k/plain/nodes_", nodes), nodes, 50'000, 1, 0}, plain);
   }
+  PlaceBesideHopeless(run);
+  Preempt(run);
   PlaceLike(run, "preferred_affinity", [](model::PodSpec& spec, const std::string& app) {
     spec.pod_affinity = {Prefers(app, kZone)};
   });
