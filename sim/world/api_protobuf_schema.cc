@@ -175,6 +175,9 @@ constexpr FieldSchema kTemplateFields[] = {{"spec", 2, kMessage, kOne, &kTemplat
 constexpr MessageSchema kTemplate = Schema(kTemplateFields);
 constexpr FieldSchema kEphemeralFields[] = {{"volumeClaimTemplate", 1, kMessage, kOne, &kTemplate}};
 constexpr MessageSchema kEphemeral = Schema(kEphemeralFields);
+constexpr FieldSchema kImageSourceFields[] = {{"reference", 1, kString},
+                                              {"pullPolicy", 2, kString}};
+constexpr MessageSchema kImageSource = Schema(kImageSourceFields);
 constexpr FieldSchema kVolumeSourceFields[] = {
     {"hostPath", 1, kMessage, kOne, &kHostPath},
     {"emptyDir", 2, kMessage, kOne, &kEmptyDir},
@@ -185,7 +188,8 @@ constexpr FieldSchema kVolumeSourceFields[] = {
     {"rbd", 11, kMessage, kOne, &kRbd},
     {"configMap", 19, kMessage, kOne, &kMapSource},
     {"projected", 26, kMessage, kOne, &kProjected},
-    {"ephemeral", 29, kMessage, kOne, &kEphemeral}};
+    {"ephemeral", 29, kMessage, kOne, &kEphemeral},
+    {"image", 30, kMessage, kOne, &kImageSource}};
 constexpr MessageSchema kVolumeSource = Schema(kVolumeSourceFields);
 constexpr FieldSchema kVolumeFields[] = {{"name", 1, kString},
                                          {"", 2, kInlined, kOne, &kVolumeSource}};
@@ -321,10 +325,13 @@ constexpr FieldSchema kNodeConditionFields[] = {{"type", 1, kString},
                                                 {"reason", 5, kString},
                                                 {"message", 6, kString}};
 constexpr MessageSchema kNodeCondition = Schema(kNodeConditionFields);
+constexpr FieldSchema kNodeImageFields[] = {{"names", 1, kString, kList}, {"sizeBytes", 2, kInt}};
+constexpr MessageSchema kNodeImage = Schema(kNodeImageFields);
 constexpr FieldSchema kNodeStatusFields[] = {{"capacity", 1, kQuantity, kMap},
                                              {"allocatable", 2, kQuantity, kMap},
                                              {"phase", 3, kString},
-                                             {"conditions", 4, kMessage, kList, &kNodeCondition}};
+                                             {"conditions", 4, kMessage, kList, &kNodeCondition},
+                                             {"images", 8, kMessage, kList, &kNodeImage}};
 constexpr MessageSchema kNodeStatus = Schema(kNodeStatusFields);
 constexpr FieldSchema kNodeFields[] = {{"metadata", 1, kMessage, kOne, &kMeta},
                                        {"spec", 2, kMessage, kOne, &kNodeSpec},
