@@ -22,7 +22,10 @@ const Diagnosis& Diagnoser::For(state::PodClassId pod_class) {
   constexpr size_t kMaxCached = 1024;
   if (cache_.size() > kMaxCached) cache_.clear();
   std::unique_ptr<Cached>& slot = cache_[pod_class];
-  if (slot == nullptr || slot->seen != changes_.end()) {
+  const bool current =
+      slot != nullptr && (slot->seen == changes_.end() ||
+                          (slot->diagnosis.by_objects && slot->seen >= changes_.object_end()));
+  if (!current) {
     slot = std::make_unique<Cached>(Cached{changes_.end(), feasibility_.WhyNot(pod_class)});
   }
   return slot->diagnosis;

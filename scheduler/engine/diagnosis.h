@@ -1,5 +1,6 @@
 // Why no node takes a pod of a class (Feasibility::WhyNot), remembered until a node, or a claim
-// that the class names, changes.
+// that the class names, changes; of a class that no node could take even if it were empty, until
+// the object of a node does.
 //
 // Thread-safety: the owner's thread. Complexity: O(nodes) a class and change.
 #pragma once

@@ -62,9 +62,11 @@ TEST_F(SmallBudgetTest, WhatWasNotSearchedForComesFirstInTheNextCycle) {
   EXPECT_THAT(c_.DetailsOf("second"), HasSubstr("victims not evaluated yet"));
 }
 
-// Nothing helps `hopeless`: no node is large enough. When the budget is spent on another workload,
-// its verdict stays as its own search has left it.
+// Nothing helps `hopeless`: who is on the only node that is large enough may not be evicted. When
+// the budget is spent on another workload, its verdict stays as its own search has left it.
 TEST_F(SmallBudgetTest, WhatIsPostponedKeepsTheVerdictOfItsLastSearch) {
+  c_.Node("n4", 2);
+  c_.Pod(Job("fixed", "rich", 2).Preemptible(false).On("n4"));
   c_.Pod(Job("hopeless", "later", 2, 2).Preemptible(false));
   c_.Run(100);
   EXPECT_EQ(c_.Evicted().size(), 1u);
@@ -78,6 +80,20 @@ TEST_F(SmallBudgetTest, WhatIsPostponedKeepsTheVerdictOfItsLastSearch) {
   c_.Run(102);
   EXPECT_EQ(c_.Evicted().size(), 1u);
   EXPECT_EQ(c_.DetailsOf("hopeless"), answer);
+}
+
+// No node is large enough, and the budget is spent on what comes after it.
+TEST_F(SmallBudgetTest, WhatFitsNoNodeEvenIfItIsEmptyIsNotSearchedFor) {
+  c_.Pod(Job("huge", "early", 2, 0).Preemptible(false));
+  c_.Run(100);
+  EXPECT_EQ(c_.CodeOf("first"), Code::kWaitingForVictims);
+  EXPECT_EQ(c_.CodeOf("huge"), Code::kInsufficientCapacity);
+  EXPECT_THAT(c_.DetailsOf("huge"), IsEmpty());
+  // Until there is such a node.
+  c_.Node("n4", 2);
+  c_.Pod(Job("v-n4", "rich", 2).On("n4"));
+  c_.Run(101);
+  EXPECT_EQ(c_.CodeOf("huge"), Code::kWaitingForVictims);
 }
 
 TEST(DemandTest, APodThatCanNeverRunTakesNoLimitFromOthers) {

@@ -89,8 +89,31 @@ int64_t Feasibility::MostByAmounts(state::PodClassId pod_class, state::NodeId id
   return fits;
 }
 
+bool Feasibility::IsTooSmall(const state::ClusterState& state,
+                             const framework::Framework& framework,
+                             const state::PodClass& pod_class, const state::NodeInfo& node) {
+  // What a node has of these is in its object alone.
+  constexpr model::ResourceIndex kOfObjects[] = {
+      model::kCpu, model::kMemory, model::kEphemeralStorage, model::kGpu, model::kPods};
+  return std::any_of(std::begin(kOfObjects), std::end(kOfObjects), [&](model::ResourceIndex each) {
+    const int64_t request = pod_class.requests[each];
+    return request > 0 && request > node.allocatable[each] && framework.ChecksAmountOf(state, each);
+  });
+}
+
+bool Feasibility::NeverFits(state::PodClassId pod_class) const {
+  return std::all_of(state_.nodes_by_name().begin(), state_.nodes_by_name().end(),
+                     [&](const auto& entry) {
+                       const state::NodeInfo& node = state_.node(entry.second);
+                       return !node.exists || !node.TakesBindings() || !Suits(pod_class, node.id) ||
+                              IsTooSmall(state_, framework_, state_.pod_class(pod_class), node);
+                     });
+}
+
 Diagnosis Feasibility::WhyNot(state::PodClassId pod_class) const {
   Diagnosis diagnosis;
+  diagnosis.by_objects = NeverFits(pod_class);
+  const Capacity capacity = diagnosis.by_objects ? Capacity::kEmpty : Capacity::kNow;
   Tallies tallies;
   for (const auto& [name, id] : state_.nodes_by_name()) {
     const state::NodeInfo& node = state_.node(id);
@@ -102,7 +125,7 @@ Diagnosis Feasibility::WhyNot(state::PodClassId pod_class) const {
       if (Fits(pod_class, id, Capacity::kEmpty)) diagnosis.fits_some_node_empty = true;
     }
     framework::Status why;
-    if (Fits(pod_class, id, Capacity::kNow, &why)) continue;
+    if (Fits(pod_class, id, capacity, &why)) continue;
     std::string reason = std::move(why.reason);
     if (!why.detail.empty()) absl::StrAppend(&reason, " ", why.detail);
     Tally& tally = tallies[{std::string(why.plugin), std::move(reason)}];

@@ -48,6 +48,8 @@ struct Diagnosis {
   bool fits_some_node_empty = false;
   // Some node's object (labels, taints) suits it, whatever its size.
   bool suits_some_node = false;
+  // Only a change of a node's object can change any of this.
+  bool by_objects = false;
 };
 
 class Feasibility {
@@ -74,10 +76,21 @@ class Feasibility {
   // The same of a node whose object suits the class.
   [[nodiscard]] int64_t MostByAmounts(state::PodClassId pod_class, state::NodeId node,
                                       int64_t limit) const;
-  // Every real and usable node asked once for its reason now. O(nodes).
+  // Whether the node has less of some resource of every node (cpu, memory, ephemeral storage, GPUs,
+  // pod slots) than one pod of the class requests, whatever is on it. True until its object
+  // changes.
+  [[nodiscard]] static bool IsTooSmall(const state::ClusterState& state,
+                                       const framework::Framework& framework,
+                                       const state::PodClass& pod_class,
+                                       const state::NodeInfo& node);
+  // Every real and usable node asked once for its reason: now, or if it were empty, if each of them
+  // is too small or has an object that does not suit the class (Diagnosis::by_objects). O(nodes).
   [[nodiscard]] Diagnosis WhyNot(state::PodClassId pod_class) const;
 
  private:
+  // Whether that is so of each node that is asked about.
+  [[nodiscard]] bool NeverFits(state::PodClassId pod_class) const;
+
   const state::ClusterState& state_;
   const framework::Framework& framework_;
 };

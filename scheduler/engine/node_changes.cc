@@ -13,7 +13,7 @@ state::ChangeKinds NodeChanges::Kinds() const {
 void NodeChanges::OnChange(const state::StateChange& change) {
   if (change.kind == Kind::kNodesRanked) {
     // Every order of nodes is another one.
-    start_ = ++end_;
+    start_ = object_end_ = ++end_;
     return;
   }
   if (state_.node(change.to_node).kind == state::NodeKind::kVirtual) return;
@@ -22,6 +22,7 @@ void NodeChanges::OnChange(const state::StateChange& change) {
     ring_.resize(std::min(kLength, std::max<uint64_t>(at + 1, 2 * ring_.size())));
   ring_[at] = change.to_node;
   ++end_;
+  if (change.kind == Kind::kNodeObject) object_end_ = end_;
   if (end_ - start_ > kLength) ++start_;
 }
 

@@ -26,6 +26,8 @@ class NodeChanges final : public state::StateSubscriber {
   // `start()` at most has to look at every node; 0 is below it for ever.
   [[nodiscard]] uint64_t start() const { return start_; }
   [[nodiscard]] uint64_t end() const { return end_; }
+  // The changes from this number on are of what is on nodes, and not of their objects.
+  [[nodiscard]] uint64_t object_end() const { return object_end_; }
   [[nodiscard]] state::NodeId At(uint64_t number) const { return ring_[number % kLength]; }
 
   void OnChange(const state::StateChange& change) override;
@@ -34,7 +36,7 @@ class NodeChanges final : public state::StateSubscriber {
  private:
   const state::ClusterState& state_;
   std::vector<state::NodeId> ring_;
-  uint64_t start_ = 1, end_ = 1;
+  uint64_t start_ = 1, end_ = 1, object_end_ = 1;
 };
 
 }  // namespace fairlead::engine

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "scheduler/engine/hypothesis.h"
 
 namespace fairlead::engine {
 
@@ -120,7 +121,10 @@ void NodeOrders::Renew(Order& order, state::PodClassId pod_class, state::NodeId 
   const Slot former = slot;
   bool regroup = order.marks_by_usage;
   slot.fits = node.id == id && node.exists;
-  if (slot.fits) {
+  if (!slot.fits) {
+    slot.object_fits = false;
+    slot.object_version = 0;  // another node may have the row later
+  } else {
     ++work;
     regroup |= slot.object_version != node.object_version;
     Look(slot, pod_class, node);
@@ -128,6 +132,7 @@ void NodeOrders::Renew(Order& order, state::PodClassId pod_class, state::NodeId 
       slot.admitted = Admits(pod_class, node, order.domains->many);
     }
   }
+  order.suitable += (slot.object_fits ? 1 : 0) - (former.object_fits ? 1 : 0);
   Refile(order, pod_class, former, id, regroup);
 }
 
@@ -135,7 +140,8 @@ void NodeOrders::Look(Slot& slot, state::PodClassId pod_class, const state::Node
   const framework::Context context = ContextOf(pod_class, capacity_);
   if (slot.object_version != node.object_version) {
     slot.object_version = node.object_version;
-    slot.object_fits = framework_.FilterNodeObject(context, node, nullptr);
+    slot.object_fits = framework_.FilterNodeObject(context, node, nullptr) &&
+                       !Feasibility::IsTooSmall(state_, framework_, context.pod_class, node);
   }
   slot.fits = slot.object_fits && framework_.FilterNodeUsage(context, node, nullptr) &&
               (holds_ == Holds::kAllThatFit || FitsIdle(framework_, context, node));
@@ -152,7 +158,8 @@ std::string NodeOrders::CheckSlot(const Order& order, state::PodClassId pod_clas
   const Slot slot = id < order.slots.size() ? order.slots[id] : Slot();
   Slot now;
   if (node.id == id && node.exists && node.kind != state::NodeKind::kVirtual) {
-    if (slot.version != node.version) return "changed unseen";
+    // What is on a node that does not suit is not looked at.
+    if (slot.version != node.version && slot.object_fits) return "changed unseen";
     Look(now, pod_class, node);
   }
   if (slot.fits != now.fits) return now.fits ? "fits unseen" : "fits no longer";
@@ -195,6 +202,7 @@ void NodeOrders::Build(Order& order, state::PodClassId pod_class, uint64_t& work
   order.group_ids.clear();
   order.free_groups.clear();
   order.slots.clear();
+  order.suitable = 0;
   order.seen = changes_.end();
   order.domains = ReadDomains(pod_class);
   order.marked = framework_.Normalizes(state_.pod_class(pod_class));
@@ -207,7 +215,18 @@ void NodeOrders::Build(Order& order, state::PodClassId pod_class, uint64_t& work
   }
 }
 
+bool NodeOrders::NeverFits(state::PodClassId pod_class) const {
+  const auto found = orders_.find(pod_class);
+  if (found == orders_.end()) return false;
+  const Order& order = *found->second;
+  return order.seen != 0 && order.suitable == 0 && order.seen >= changes_.object_end();
+}
+
 void NodeOrders::CatchUp(Order& order, state::PodClassId pod_class, uint64_t& work) {
+  if (order.suitable == 0 && order.seen >= changes_.object_end()) {
+    order.seen = changes_.end();
+    return;
+  }
   const uint64_t start = order.seen;
   // Placements fill one node after another: most changes are of the node of the one before.
   state::NodeId renewed = state::kNoId;

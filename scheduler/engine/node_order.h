@@ -30,8 +30,10 @@
 //
 // Thread-safety: the owner's thread. Complexity: O(nodes log nodes) to build, O(changed log nodes)
 // to catch up (by domain: times the nodes of a many-valued domain), O(groups) for the best; a node
-// that changed and is still the best costs no logarithm. Memory: 48 bytes a node and class, 32 more
-// for each node that fits; the least recently used classes are dropped beyond kMaxClasses.
+// that changed and is still the best costs no logarithm. For a class that no node's object suits,
+// or for which all are too small, O(1) until the object of a node changes. Memory: 48 bytes a node
+// and class, 32 more for each node that fits; the least recently used classes are dropped beyond
+// kMaxClasses.
 #pragma once
 
 #include <cstdint>
@@ -104,6 +106,10 @@ class NodeOrders final : public state::StateSubscriber {
   // The nodes of the order by kind; none as above.
   std::optional<Candidates> CandidatesFor(state::PodClassId pod_class, uint64_t& work);
 
+  // True if it is known that no node takes a pod of the class, whatever is on it: its objects do
+  // not suit, or are too small. O(1); false for a class that was not asked about lately.
+  [[nodiscard]] bool NeverFits(state::PodClassId pod_class) const;
+
   void OnChange(const state::StateChange& change) override;
   [[nodiscard]] state::ChangeKinds Kinds() const override;
   // What is remembered of nodes that have not changed since, against a look at them; the first
@@ -124,10 +130,11 @@ class NodeOrders final : public state::StateSubscriber {
     uint64_t object_version = 0;  // of its object
     int64_t minus_score = 0;      // without what depends on other nodes
     uint64_t name_rank = 0;
-    uint32_t group = 0;        // while it is in
-    bool object_fits = false;  // by the filters that read the object alone
-    bool fits = false;         // by these and those that read what is on it
-    bool admitted = true;      // by its domains of many-valued keys; where `fits`
+    uint32_t group = 0;  // while it is in
+    // By the filters that read the object alone, and it is not too small (Feasibility::IsTooSmall).
+    bool object_fits = false;
+    bool fits = false;     // by these and those that read what is on it
+    bool admitted = true;  // by its domains of many-valued keys; where `fits`
     bool ordered = false;
     [[nodiscard]] bool IsIn() const { return fits && admitted; }
     [[nodiscard]] Entry AsEntry(state::NodeId node) const {
@@ -163,6 +170,7 @@ class NodeOrders final : public state::StateSubscriber {
     std::unique_ptr<Domains> domains;  // null: node-local
     std::vector<Slot> slots;           // by NodeId
     uint64_t seen = 0;                 // the first of NodeChanges that is not; 0: not built yet
+    size_t suitable = 0;               // nodes whose object fits
     std::list<state::PodClassId>::iterator recency;
   };
 

@@ -91,6 +91,11 @@ class Placer {
   std::vector<state::PodId> PromiseSome(state::Transaction& txn, const state::Workload& workload,
                                         const std::vector<state::PodId>& pods);
 
+  // NodeOrders::NeverFits, also with all promises kept.
+  [[nodiscard]] bool NeverFits(state::PodClassId pod_class) const {
+    return future_.NeverFits(pod_class);
+  }
+
   // Asked about every node from now on; not owned.
   void SetReservations(const Reservations* reservations) { reservations_ = reservations; }
 

@@ -64,7 +64,8 @@ void EvictionPass::CollectRows() {
     const Outcome& outcome = c_.outcomes[i];
     if (outcome.leaf == PendingIndex::kNoQueue || outcome.step.pods.empty() ||
         !outcome.promises.empty() || outcome.behind || !policy_.MayHelp(outcome) ||
-        !in_.framework.Evicts(in_.state.class_of(outcome.step.pods.front()))) {
+        !in_.framework.Evicts(in_.state.class_of(outcome.step.pods.front())) ||
+        in_.placer.NeverFits(in_.state.pod(outcome.step.pods.front()).pod_class)) {
       continue;
     }
     rows_[outcome.leaf].push_back(i);
