@@ -2,36 +2,14 @@
 // spread. Each constraint is of the pod to its like, as a Deployment's is.
 #include "tests/bench/benchmarks.h"
 #include "tests/bench/cluster.h"
+#include "tests/bench/like_pods.h"
 
 namespace fairlead::bench {
 namespace {
 
-using model::testing::MakeNode;
-using model::testing::MakeQueue;
 using model::testing::PodBuilder;
 
-constexpr int64_t kNodes = 5000;
-constexpr int64_t kZones = 10;
 constexpr double kGoal = 20'000;
-constexpr char kZone[] = "topology.kubernetes.io/zone";
-
-model::LabelSelector Like(const std::string& app) {
-  return {false, {{"app", model::SelectorOperator::kIn, {app}}}};
-}
-
-model::PodAffinityTerm TermTo(const std::string& app, const char* key) {
-  model::PodAffinityTerm term;
-  term.selector = Like(app);
-  term.topology_key = key;
-  return term;
-}
-
-model::TopologySpreadConstraint SpreadOver(const std::string& app, const char* key) {
-  model::TopologySpreadConstraint constraint;
-  constraint.selector = Like(app);
-  constraint.topology_key = key;
-  return constraint;
-}
 
 // Of the like of it there are `jobs` / `apps`; `constrain` adds what it asks of the others.
 template <typename Constrain>
@@ -40,12 +18,7 @@ void Place(Run& run, const std::string& name, int64_t jobs, int64_t apps, bool g
   std::vector<double> rate, cpu;
   for (int i = 0; i < run.repetitions; ++i) {
     EngineCluster cluster;
-    cluster.tree().Upsert(MakeQueue("team", "", model::kUnlimited, model::kUnlimited));
-    for (int64_t n = 0; n < kNodes; ++n) {
-      model::Node node = MakeNode(Numbered("node", n), 0, 64, 512);
-      node.meta.labels.Set(kZone, absl::StrCat("zone-", n % kZones));
-      cluster.state().UpsertNode(node);
-    }
+    AddZonedNodes(cluster, kLikeNodes);
     for (int64_t j = 0; j < jobs; ++j) {
       const std::string app = absl::StrCat("app-", j % apps);
       model::Pod pod = PodBuilder(kNamespace, Numbered("job", j)).Queue("team").Label("app", app);
@@ -78,7 +51,7 @@ void PlaceAll(Run& run, const std::string& name, int64_t jobs, Constrain constra
 
 void Affinity5k(Run& run) {
   PlaceAll(run, "affinity_5k", 20'000, [](model::PodSpec& spec, const std::string& app) {
-    spec.pod_affinity = {TermTo(app, kZone)};
+    spec.pod_affinity = {TermTo(app, kLikeZoneLabel)};
   });
 }
 
@@ -91,7 +64,7 @@ void AntiAffinity5k(Run& run) {
 
 void ZoneSpread5k(Run& run) {
   PlaceAll(run, "zone_spread_5k", 20'000, [](model::PodSpec& spec, const std::string& app) {
-    spec.topology_spread = {SpreadOver(app, kZone)};
+    spec.topology_spread = {SpreadOver(app, kLikeZoneLabel)};
   });
 }
 

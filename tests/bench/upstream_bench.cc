@@ -3,48 +3,27 @@
 #include "scheduler/framework/default_profiles.h"
 #include "tests/bench/benchmarks.h"
 #include "tests/bench/cluster.h"
+#include "tests/bench/like_pods.h"
 
 namespace fairlead::bench {
 namespace {
 
-using model::testing::MakeNode;
-using model::testing::MakeQueue;
 using model::testing::PodBuilder;
 
-constexpr int64_t kNodes = 5000;
-constexpr int64_t kZones = 10;
 constexpr int64_t kGib = int64_t{1} << 30;
 constexpr double kGoalPlain = 300'000;
 constexpr double kGoal = 20'000;
-constexpr char kZone[] = "topology.kubernetes.io/zone";
-
-model::LabelSelector Like(const std::string& app) {
-  return {false, {{"app", model::SelectorOperator::kIn, {app}}}};
-}
 
 model::PodAffinityTerm Prefers(const std::string& app, const char* key) {
-  model::PodAffinityTerm term;
-  term.selector = Like(app);
-  term.topology_key = key;
+  model::PodAffinityTerm term = TermTo(app, key);
   term.weight = 100;
   return term;
 }
 
-model::TopologySpreadConstraint SpreadOver(const std::string& app, const char* key) {
-  model::TopologySpreadConstraint constraint;
-  constraint.selector = Like(app);
-  constraint.topology_key = key;
+model::TopologySpreadConstraint PrefersSpread(const std::string& app, const char* key) {
+  model::TopologySpreadConstraint constraint = SpreadOver(app, key);
   constraint.do_not_schedule = false;
   return constraint;
-}
-
-void AddNodes(EngineCluster& cluster, int64_t nodes) {
-  cluster.tree().Upsert(MakeQueue("team", "", model::kUnlimited, model::kUnlimited));
-  for (int64_t n = 0; n < nodes; ++n) {
-    model::Node node = MakeNode(Numbered("node", n), 0, 64, 512);
-    node.meta.labels.Set(kZone, absl::StrCat("zone-", n % kZones));
-    cluster.state().UpsertNode(node);
-  }
 }
 
 model::Pod PlainPod(int64_t number, int64_t kind) {
@@ -57,7 +36,7 @@ model::Pod PlainPod(int64_t number, int64_t kind) {
 
 struct Shape {
   std::string name;
-  int64_t nodes = kNodes, jobs = 0;
+  int64_t nodes = kLikeNodes, jobs = 0;
   int64_t kinds = 1;  // of the like of a pod there are `jobs` / `kinds`
   double goal = kGoal;
 };
@@ -68,7 +47,7 @@ void Place(Run& run, const Shape& shape, Constrain constrain) {
   std::vector<double> rate, cpu;
   for (int i = 0; i < run.repetitions; ++i) {
     EngineCluster cluster(framework::DefaultProfile(framework::ProfileBase::kUpstream));
-    AddNodes(cluster, shape.nodes);
+    AddZonedNodes(cluster, shape.nodes);
     for (int64_t j = 0; j < shape.jobs; ++j) {
       const int64_t kind = j % shape.kinds;
       model::Pod pod = PlainPod(j, kind);
@@ -93,7 +72,8 @@ template <typename Constrain>
 void PlaceLike(Run& run, const std::string& name, Constrain constrain) {
   for (const int64_t kinds : {int64_t{1}, int64_t{20}}) {
     Place(run,
-          {absl::StrCat("upstream_5k/", name, kinds == 1 ? "" : "/apps_20"), kNodes, 20'000, kinds},
+          {absl::StrCat("upstream_5k/", name, kinds == 1 ? "" : "/apps_20"), kLikeNodes, 20'000,
+           kinds},
           [&](model::PodSpec& spec, const std::string& app) {
             constrain(spec, app);
             spec.labels_for_affinity = {{"app", app}};
@@ -109,7 +89,7 @@ void PlaceBesideHopeless(Run& run) {
     double seconds[2] = {};
     for (const bool hopeless : {false, true}) {
       EngineCluster cluster(framework::DefaultProfile(framework::ProfileBase::kUpstream));
-      AddNodes(cluster, kNodes);
+      AddZonedNodes(cluster, kLikeNodes);
       for (int64_t j = 0; hopeless && j < 10'000; ++j) {
         model::Pod pod = PodBuilder(kNamespace, Numbered("hopeless", j)).Queue("team");
         pod.spec.requests = {{model::kCpuName, 100'000 + j % 100}};
@@ -134,7 +114,7 @@ void Preempt(Run& run) {
   std::vector<double> rate, cpu, cycles;
   for (int i = 0; i < run.repetitions; ++i) {
     EngineCluster cluster(framework::DefaultProfile(framework::ProfileBase::kUpstream));
-    AddNodes(cluster, kNodes);
+    AddZonedNodes(cluster, kLikeNodes);
     const auto pod = [](const char* name, int64_t number, int32_t priority) {
       model::Pod made = PodBuilder(kNamespace, Numbered(name, number))
                             .Queue("team")
@@ -143,7 +123,7 @@ void Preempt(Run& run) {
       made.spec.scoring_requests = {16'000, 200 << 20};
       return made;
     };
-    for (int64_t p = 0; p < kPerNode * kNodes; ++p) {
+    for (int64_t p = 0; p < kPerNode * kLikeNodes; ++p) {
       model::Pod low = pod("low", p, 1);
       low.node_name = Numbered("node", p / kPerNode);
       low.phase = model::PodPhase::kRunning;
@@ -179,7 +159,7 @@ void Upstream5k(Run& run) {
       Place(run,
             {absl::StrCat("upstream_5k/plain", kinds == 1 ? "" : "/classes_32",
                           jobs == 50'000 ? "" : "/full"),
-             kNodes, jobs, kinds, kinds == 1 ? kGoalPlain : 0},
+             kLikeNodes, jobs, kinds, kinds == 1 ? kGoalPlain : 0},
             plain);
     }
   }
@@ -189,16 +169,16 @@ void Upstream5k(Run& run) {
   PlaceBesideHopeless(run);
   Preempt(run);
   PlaceLike(run, "preferred_affinity", [](model::PodSpec& spec, const std::string& app) {
-    spec.pod_affinity = {Prefers(app, kZone)};
+    spec.pod_affinity = {Prefers(app, kLikeZoneLabel)};
   });
   PlaceLike(run, "preferred_anti_affinity", [](model::PodSpec& spec, const std::string& app) {
     spec.pod_anti_affinity = {Prefers(app, model::kHostnameLabel)};
   });
   PlaceLike(run, "zone_spread", [](model::PodSpec& spec, const std::string& app) {
-    spec.topology_spread = {SpreadOver(app, kZone)};
+    spec.topology_spread = {PrefersSpread(app, kLikeZoneLabel)};
   });
   PlaceLike(run, "host_spread", [](model::PodSpec& spec, const std::string& app) {
-    spec.topology_spread = {SpreadOver(app, model::kHostnameLabel)};
+    spec.topology_spread = {PrefersSpread(app, model::kHostnameLabel)};
   });
 }
 
