@@ -153,7 +153,7 @@ state::Change ManagedNodes::Upsert(const model::Node& object) {
   Managed& node = managed_[name];
   node.request = request;
   node.raw = object;
-  if (!state_.options().keep_images) node.raw.images.clear();  // nobody reads them here
+  if (!state_.options().keep_images) node.raw.images.clear();  // not read
   by_request_[request].insert(name);
   const bool was_tainted = node.tainted, was_ready = node.ready, was_in_part = node.usable_in_part;
   NoteTaint(node);

@@ -3,10 +3,10 @@
 //
 // Versions that can be used (the caps, times and rates that the invariants know are the same in
 // all):
-//   configuration   base; spread (two profiles, one of them with the scores of kube-scheduler),
-//   quiet
-//                   (no events), rounding, unshared (a profile
-//                   without plugin GpuSharing; in plans alone)
+//   configuration   base; spread (two profiles, one of them with kube-scheduler's scores), quiet
+//   (no
+//                   events), rounding, unshared (a profile without plugin GpuSharing; in plans
+//                   alone)
 //   catalogue       0, 1 (another size of one type), 2 (one type more)
 // and that cannot: each of a configuration's would switch this scheduler off and its caps away, if
 // it took effect.

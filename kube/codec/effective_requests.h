@@ -13,8 +13,7 @@
 //                  requested kUnrequested of it, and
 //                  - of a pod that waits, without pod-level requests
 //                  - of a pod on a node, if it has pod-level resources: only of what `requests`
-//                  does
-//                    not name
+//                    does not name
 //
 // Source of `scoring`: upstream's calculatePodResourceRequest
 // (noderesources/resource_allocation.go, which NodeResourcesFit tells to skip pod-level resources),

@@ -127,7 +127,7 @@ class OrderedWorld {
       const bool now =
           !ordered && (mode == Placer::Mode::kPromise ? IsIdle(context.pod_class, node)
                                                       : scanning_->Filter(context, node, nullptr));
-      candidates.push_back({&node, ordered, now, scanning_->ScoreNode(context, node)});
+      candidates.push_back({&node, ordered, now, scanning_->Score(context, node)});
     }
     context.capacity = Capacity::kNow;
     const bool any_now = std::any_of(candidates.begin(), candidates.end(),

@@ -58,10 +58,7 @@ std::vector<int64_t> Feasibility::ScoresOf(state::PodClassId pod_class,
   for (const state::NodeId id : nodes) kinds.push_back({&state_.node(id), 1});
   std::vector<int64_t> scores = framework_.ScoreKinds(context, kinds);
   for (size_t i = 0; i < nodes.size(); ++i) {
-    const state::NodeInfo& node = *kinds[i].node;
-    scores[i] = model::SaturatingAdd(scores[i],
-                                     model::SaturatingAdd(framework_.ScoreNode(context, node),
-                                                          framework_.ScoreCluster(context, node)));
+    scores[i] = model::SaturatingAdd(scores[i], framework_.Score(context, *kinds[i].node));
   }
   return scores;
 }
@@ -89,25 +86,28 @@ int64_t Feasibility::MostByAmounts(state::PodClassId pod_class, state::NodeId id
   return fits;
 }
 
-bool Feasibility::IsTooSmall(const state::ClusterState& state,
-                             const framework::Framework& framework,
-                             const state::PodClass& pod_class, const state::NodeInfo& node) {
+bool Feasibility::MayHold(const framework::Framework& framework, const framework::Context& context,
+                          const state::NodeInfo& node) {
   // What a node has of these is in its object alone.
   constexpr model::ResourceIndex kOfObjects[] = {
       model::kCpu, model::kMemory, model::kEphemeralStorage, model::kGpu, model::kPods};
-  return std::any_of(std::begin(kOfObjects), std::end(kOfObjects), [&](model::ResourceIndex each) {
-    const int64_t request = pod_class.requests[each];
-    return request > 0 && request > node.allocatable[each] && framework.ChecksAmountOf(state, each);
-  });
+  const bool too_small =
+      std::any_of(std::begin(kOfObjects), std::end(kOfObjects), [&](model::ResourceIndex each) {
+        const int64_t request = context.pod_class.requests[each];
+        return request > 0 && request > node.allocatable[each] &&
+               framework.ChecksAmountOf(context.state, each);
+      });
+  return !too_small && framework.FilterNodeObject(context, node, nullptr);
 }
 
 bool Feasibility::NeverFits(state::PodClassId pod_class) const {
-  return std::all_of(state_.nodes_by_name().begin(), state_.nodes_by_name().end(),
-                     [&](const auto& entry) {
-                       const state::NodeInfo& node = state_.node(entry.second);
-                       return !node.exists || !node.TakesBindings() || !Suits(pod_class, node.id) ||
-                              IsTooSmall(state_, framework_, state_.pod_class(pod_class), node);
-                     });
+  const framework::Context context{state_, state_.pod_class(pod_class), pod_class,
+                                   Capacity::kEmpty};
+  return std::none_of(
+      state_.nodes_by_name().begin(), state_.nodes_by_name().end(), [&](const auto& entry) {
+        const state::NodeInfo& node = state_.node(entry.second);
+        return node.exists && node.TakesBindings() && MayHold(framework_, context, node);
+      });
 }
 
 Diagnosis Feasibility::WhyNot(state::PodClassId pod_class) const {

@@ -76,19 +76,17 @@ class Feasibility {
   // The same of a node whose object suits the class.
   [[nodiscard]] int64_t MostByAmounts(state::PodClassId pod_class, state::NodeId node,
                                       int64_t limit) const;
-  // Whether the node has less of some resource of every node (cpu, memory, ephemeral storage, GPUs,
-  // pod slots) than one pod of the class requests, whatever is on it. True until its object
-  // changes.
-  [[nodiscard]] static bool IsTooSmall(const state::ClusterState& state,
-                                       const framework::Framework& framework,
-                                       const state::PodClass& pod_class,
-                                       const state::NodeInfo& node);
-  // Every real and usable node asked once for its reason: now, or if it were empty, if each of them
-  // is too small or has an object that does not suit the class (Diagnosis::by_objects). O(nodes).
+  // False if the node takes no pod of the class whatever is on it: its object does not suit, or it
+  // has less of some resource of every node (cpu, memory, ephemeral storage, GPUs, pod slots) than
+  // one pod requests. The answer holds until its object changes.
+  [[nodiscard]] static bool MayHold(const framework::Framework& framework,
+                                    const framework::Context& context, const state::NodeInfo& node);
+  // Every real and usable node asked once for its reason: now, or if it were empty, if none of them
+  // may hold a pod of the class (Diagnosis::by_objects). O(nodes).
   [[nodiscard]] Diagnosis WhyNot(state::PodClassId pod_class) const;
 
  private:
-  // Whether that is so of each node that is asked about.
+  // None of the nodes that WhyNot() asks about may hold a pod of the class.
   [[nodiscard]] bool NeverFits(state::PodClassId pod_class) const;
 
   const state::ClusterState& state_;

@@ -143,7 +143,7 @@ class History {
       const state::NodeInfo& node = state_.node(node_id);
       if (!node.exists || !framework_->Filter(context, node, nullptr)) continue;
       const bool here = node.kind == state::NodeKind::kReal && node.usable;
-      const std::tuple<bool, int64_t> rank{here, framework_->ScoreNode(context, node)};
+      const std::tuple<bool, int64_t> rank{here, framework_->Score(context, node)};
       if (best == state::kNoId || rank > best_rank) {
         best = node_id;
         best_rank = rank;

@@ -140,15 +140,14 @@ void NodeOrders::Look(Slot& slot, state::PodClassId pod_class, const state::Node
   const framework::Context context = ContextOf(pod_class, capacity_);
   if (slot.object_version != node.object_version) {
     slot.object_version = node.object_version;
-    slot.object_fits = framework_.FilterNodeObject(context, node, nullptr) &&
-                       !Feasibility::IsTooSmall(state_, framework_, context.pod_class, node);
+    slot.object_fits = Feasibility::MayHold(framework_, context, node);
   }
   slot.fits = slot.object_fits && framework_.FilterNodeUsage(context, node, nullptr) &&
               (holds_ == Holds::kAllThatFit || FitsIdle(framework_, context, node));
   if (!slot.fits) return;
   slot.ordered = !node.TakesBindings();
   slot.fits = !slot.ordered || capacity_ != Capacity::kNow;
-  slot.minus_score = -framework_.ScoreNode(context, node);
+  slot.minus_score = -framework_.Score(context, node);
   slot.name_rank = node.name_rank;
 }
 

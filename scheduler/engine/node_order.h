@@ -130,11 +130,10 @@ class NodeOrders final : public state::StateSubscriber {
     uint64_t object_version = 0;  // of its object
     int64_t minus_score = 0;      // without what depends on other nodes
     uint64_t name_rank = 0;
-    uint32_t group = 0;  // while it is in
-    // By the filters that read the object alone, and it is not too small (Feasibility::IsTooSmall).
-    bool object_fits = false;
-    bool fits = false;     // by these and those that read what is on it
-    bool admitted = true;  // by its domains of many-valued keys; where `fits`
+    uint32_t group = 0;        // while it is in
+    bool object_fits = false;  // Feasibility::MayHold
+    bool fits = false;         // by these and those that read what is on it
+    bool admitted = true;      // by its domains of many-valued keys; where `fits`
     bool ordered = false;
     [[nodiscard]] bool IsIn() const { return fits && admitted; }
     [[nodiscard]] Entry AsEntry(state::NodeId node) const {

@@ -66,7 +66,7 @@ Placer::Candidate Placer::Look(state::PodClassId pod_class, state::NodeId id, Mo
   const framework::Context future{state_, state_.pod_class(pod_class), pod_class,
                                   Capacity::kFuture};
   const framework::Context now{state_, state_.pod_class(pod_class), pod_class, Capacity::kNow};
-  choice.score = framework_.ScoreNode(now, node) + framework_.ScoreCluster(now, node);
+  choice.score = framework_.Score(now, node);
   candidate.fits_now = mode == Mode::kPromise
                            ? NodeOrders::FitsIdle(framework_, future, node)
                            : !choice.ordered && feasibility_.Fits(pod_class, id, Capacity::kNow);

@@ -180,24 +180,14 @@ bool Framework::ChecksAmountOf(const state::ClusterState& state,
   });
 }
 
-int64_t Framework::RunScores(const Context& context, const state::NodeInfo& node,
-                             bool node_alone) const {
+int64_t Framework::Score(const Context& context, const state::NodeInfo& node) const {
   int64_t total = 0;
   for (const Scorer& score : RunOf(context.pod_class).scores) {
-    if ((score.depends == Depends::kCluster) == node_alone) continue;
     if (!score.plugin->ScoreApplies(context.pod_class)) continue;
     const int64_t points = score.plugin->Score(context, node);
     total = model::SaturatingAdd(total, model::SaturatingMultiply(score.worth, points));
   }
   return total;
-}
-
-int64_t Framework::ScoreNode(const Context& context, const state::NodeInfo& node) const {
-  return RunScores(context, node, /*node_alone=*/true);
-}
-
-int64_t Framework::ScoreCluster(const Context& context, const state::NodeInfo& node) const {
-  return RunScores(context, node, /*node_alone=*/false);
 }
 
 std::vector<int64_t> Framework::ScoreKinds(const Context& context,
@@ -253,14 +243,6 @@ bool Framework::ScoresVary(const Context& context) const {
   const Run& run = RunOf(context.pod_class);
   return std::any_of(run.normalized.begin(), run.normalized.end(), [&](const auto& score) {
     return score.plugin->ScoreApplies(context.pod_class) && score.plugin->ScoresVary(context);
-  });
-}
-
-bool Framework::Scores(absl::string_view plugin) const {
-  const auto is = [plugin](const auto& score) { return score.plugin->Name() == plugin; };
-  return std::any_of(runs_.begin(), runs_.end(), [&](const Run& run) {
-    return std::any_of(run.scores.begin(), run.scores.end(), is) ||
-           std::any_of(run.normalized.begin(), run.normalized.end(), is);
   });
 }
 

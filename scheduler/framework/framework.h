@@ -2,7 +2,7 @@
 // the profile that runs them. Names are upstream's (k8s.io/kube-scheduler/framework): Filter,
 // Score, Status codes, profile, weight.
 //
-// Several profiles, each with plugins of its own, are one Framework: whoever asks it has a class of
+// Several profiles, each with plugins of its own, are one Framework: each question names a class of
 // pods, and the class has a profile.
 //
 // Plugins are pure: they read the state and answer. They are asked many times a decision, so the
@@ -248,10 +248,8 @@ class Framework {
   // Only the filters that depend on what is on this node, too.
   bool FilterNodeUsage(const Context& context, const state::NodeInfo& node, Status* why) const;
 
-  // The sum of the scores that do not depend on which nodes there are to choose from, is that of
-  // these two: of those that depend on the node alone, and of the rest.
-  [[nodiscard]] int64_t ScoreNode(const Context& context, const state::NodeInfo& node) const;
-  [[nodiscard]] int64_t ScoreCluster(const Context& context, const state::NodeInfo& node) const;
+  // The sum of the scores that do not depend on which nodes there are to choose from.
+  [[nodiscard]] int64_t Score(const Context& context, const state::NodeInfo& node) const;
   // The sums of the others, for each kind in order. Zeros if they do not vary. O(kinds) for each
   // plugin.
   [[nodiscard]] std::vector<int64_t> ScoreKinds(const Context& context,
@@ -279,8 +277,6 @@ class Framework {
   [[nodiscard]] bool Evicts(const state::PodClass& pod_class) const {
     return RunOf(pod_class).evicts;
   }
-  // Whether a plugin of the name scores in some profile.
-  [[nodiscard]] bool Scores(absl::string_view plugin) const;
 
   // True if some filter checks the amount (FilterPlugin::ChecksAmountOf). O(filters).
   [[nodiscard]] bool ChecksAmountOf(const state::ClusterState& state,
@@ -351,7 +347,6 @@ class Framework {
                         Status* why);
   static bool RunFilter(const FilterPlugin& plugin, const Context& context,
                         const state::NodeInfo& node, Status* why);
-  int64_t RunScores(const Context& context, const state::NodeInfo& node, bool node_alone) const;
 
   // A share of a GPU can be placed only with the plugin that knows GPUs: without it every node
   // refuses such a pod, and says why.

@@ -188,28 +188,28 @@ TEST_F(FrameworkTest, PluginsThatDoNotApplyAreSkipped) {
   Status why;
   EXPECT_TRUE(framework->Filter(Ctx(), Node(), &why));
   EXPECT_EQ(why.code, Code::kSuccess);
-  EXPECT_EQ(framework->ScoreNode(Ctx(), Node()) + framework->ScoreCluster(Ctx(), Node()), 0);
+  EXPECT_EQ(framework->Score(Ctx(), Node()), 0);
   EXPECT_TRUE(framework->NodeLocal(Class()));
 }
 
 TEST_F(FrameworkTest, ScoresAddUpByWeight) {
-  EXPECT_EQ(Make({{"Score", 0}, {"ClusterScore", 2}})->ScoreNode(Ctx(), Node()), 0);
-  EXPECT_EQ(Make({{"Score", 3}, {"ClusterScore", 2}})->ScoreNode(Ctx(), Node()), 21);
-  EXPECT_EQ(Make({{"Score", 3}, {"ClusterScore", 2}})->ScoreCluster(Ctx(), Node()), 14);
-  EXPECT_EQ(Make({{"Score", 3, "m"}, {"ClusterScore", 2, "m"}})->ScoreNode(Ctx(), Node()),
+  EXPECT_EQ(Make({{"Score", 3}, {"ClusterScore", 2}})->Score(Ctx(), Node()), 35);
+  EXPECT_EQ(Make({{"Score", 0}, {"ClusterScore", 2}})->Score(Ctx(), Node()), 14);
+  EXPECT_EQ(Make({{"Score", 3}})->Score(Ctx(), Node()), 21);
+  EXPECT_EQ(Make({{"Score", 3, "m"}, {"ClusterScore", 2, "m"}})->Score(Ctx(), Node()),
             std::numeric_limits<int64_t>::max());
 }
 
 TEST_F(FrameworkTest, APluginMayRunAtOnePointOnly) {
   auto both = Make({{"Both"}});
   EXPECT_FALSE(both->Filter(Ctx(), Node(), nullptr));
-  EXPECT_EQ(both->ScoreNode(Ctx(), Node()), 100);
+  EXPECT_EQ(both->Score(Ctx(), Node()), 100);
   auto no_filter = Make({{"Both", 1, "", false, true}});
   EXPECT_TRUE(no_filter->Filter(Ctx(), Node(), nullptr));
-  EXPECT_EQ(no_filter->ScoreNode(Ctx(), Node()), 100);
+  EXPECT_EQ(no_filter->Score(Ctx(), Node()), 100);
   auto no_score = Make({{"Both", 1, "", true, false}});
   EXPECT_FALSE(no_score->Filter(Ctx(), Node(), nullptr));
-  EXPECT_EQ(no_score->ScoreNode(Ctx(), Node()), 0);
+  EXPECT_EQ(no_score->Score(Ctx(), Node()), 0);
 }
 
 TEST_F(FrameworkTest, NodeLocalUnlessSomethingLooksElsewhere) {

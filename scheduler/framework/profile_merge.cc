@@ -1,7 +1,6 @@
 #include "scheduler/framework/profile_merge.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -21,7 +20,7 @@ bool HasPlugin(const std::vector<PluginRef>& refs, absl::string_view name) {
 PluginRef ByName(const PluginRef& ref) { return {ref.name, ref.weight == 0 ? 1 : ref.weight}; }
 
 // What runs everywhere unless a point says otherwise: the base, and what is enabled besides.
-std::vector<PluginRef> MultiPoint(const Profile& base, const PluginSet& set) {
+std::vector<PluginRef> MultiPoint(const std::vector<ProfilePlugin>& base, const PluginSet& set) {
   std::vector<PluginRef> out;
   const auto add_default = [&](const std::string& name, int64_t weight) {
     if (set.Disables(name)) return;
@@ -29,7 +28,7 @@ std::vector<PluginRef> MultiPoint(const Profile& base, const PluginSet& set) {
     out.push_back(ref == nullptr ? PluginRef{name, weight} : ByName(*ref));
   };
   for (const char* name : {"SchedulingGates", "PrioritySort"}) add_default(name, 1);
-  for (const ProfilePlugin& plugin : base.plugins) add_default(plugin.name, plugin.weight);
+  for (const ProfilePlugin& plugin : base) add_default(plugin.name, plugin.weight);
   for (const char* name : {"DefaultPreemption", "DefaultBinder"}) add_default(name, 1);
   for (const PluginRef& ref : set.enabled) {
     if (!HasPlugin(out, ref.name)) out.push_back(ByName(ref));
@@ -93,12 +92,12 @@ absl::Status CheckStages(const ByPoint& by_point) {
   return absl::OkStatus();
 }
 
-absl::Status CheckSupport(const std::vector<PluginRef>& refs) {
+absl::Status CheckSupport(absl::string_view path, const std::vector<PluginRef>& refs) {
   for (const PluginRef& ref : refs) {
     const KnownPlugin* const known = FindKnownPlugin(ref.name);
     if (known == nullptr || known->support != Support::kLacking) continue;
     return absl::UnimplementedError(
-        absl::StrCat("multiPoint.enabled: Fairlead has no plugin ", ref.name));
+        absl::StrCat(path, ".enabled: Fairlead has no plugin ", ref.name));
   }
   return absl::OkStatus();
 }
@@ -119,17 +118,13 @@ const PluginRef* PluginSet::Enabled(absl::string_view name) const {
 absl::StatusOr<Profile> MergeProfile(ProfileBase base, const PluginSets& sets) {
   Profile profile = DefaultProfile(base);
   const std::vector<ProfilePlugin> defaults = std::exchange(profile.plugins, {});
-  const std::vector<PluginRef> multi = [&] {
-    Profile with_defaults = profile;
-    with_defaults.plugins = defaults;
-    return MultiPoint(with_defaults, sets.multi_point);
-  }();
-  FAIRLEAD_RETURN_IF_ERROR(CheckSupport(multi));
+  const std::vector<PluginRef> multi = MultiPoint(defaults, sets.multi_point);
+  FAIRLEAD_RETURN_IF_ERROR(CheckSupport("multiPoint", multi));
   ByPoint by_point;
   for (size_t i = 0; i < kPoints; ++i) {
     const auto point = static_cast<Point>(i);
     FAIRLEAD_ASSIGN_OR_RETURN(by_point[i], AtPoint(multi, point, sets.At(point)));
-    FAIRLEAD_RETURN_IF_ERROR(CheckSupport(by_point[i]));
+    FAIRLEAD_RETURN_IF_ERROR(CheckSupport(NameOf(point), by_point[i]));
   }
   FAIRLEAD_RETURN_IF_ERROR(CheckBuiltIns(by_point));
   FAIRLEAD_RETURN_IF_ERROR(CheckStages(by_point));

@@ -10,7 +10,8 @@
 //  - A weight that is absent or 0 is 1 for what is enabled by name. Others keep their default.
 //
 // The core does for every profile what SchedulingGates, PrioritySort and DefaultBinder do; they
-// cannot be left out. Without DefaultPreemption at postFilter, pods of the profile evict nobody.
+// cannot be left out. Without DefaultPreemption at postFilter, no pod is evicted for pods of the
+// profile.
 //
 // Thread-safety: pure function.
 #pragma once

@@ -54,7 +54,7 @@ TEST_F(PluginTest, PlainPodsCostNoAllocation) {
     const auto before = allocations;
     const bool yes = all.Filter(context, fits, nullptr);
     const bool no = all.Filter(context, full, nullptr);
-    const int64_t scores = all.ScoreNode(context, fits) + all.ScoreNode(context, full);
+    const int64_t scores = all.Score(context, fits) + all.Score(context, full);
     const auto after = allocations;
     EXPECT_EQ(after, before);
     EXPECT_TRUE(yes);

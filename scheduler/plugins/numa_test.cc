@@ -56,7 +56,7 @@ class NumaTest : public ::testing::Test {
   }
   int64_t Steps(const std::string& name) {
     const int64_t score =
-        plugin_->ScoreNode(Context(Capacity::kNow), state_.node(state_.FindNode(name)));
+        plugin_->Score(Context(Capacity::kNow), state_.node(state_.FindNode(name)));
     EXPECT_EQ(score % kNumaStep, 0);
     return score / kNumaStep;
   }

@@ -85,8 +85,7 @@ class PluginTest : public testing::Test {
       if (name == node) at = kinds.size();
       kinds.push_back({&state_.node(id), 1});
     }
-    return framework.ScoreNode(context, Node(node)) + framework.ScoreCluster(context, Node(node)) +
-           framework.ScoreKinds(context, kinds)[at];
+    return framework.Score(context, Node(node)) + framework.ScoreKinds(context, kinds)[at];
   }
 
   framework::Registry registry_;

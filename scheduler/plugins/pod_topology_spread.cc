@@ -155,8 +155,7 @@ size_t CountDomains(const SpreadTally& tally, absl::Span<const framework::Kind> 
 int64_t CountPods(SpreadTally& tally, const framework::Context& context,
                   const state::NodeInfo& node) {
   if (IsHostName(tally)) return tally.On(node.id);
-  const NodeDomain where = tally.key().DomainOf(node);
-  return tally.In(where.domain, context.capacity).pods;
+  return tally.PodsIn(tally.key().DomainOf(node).domain, context.capacity);
 }
 
 }  // namespace

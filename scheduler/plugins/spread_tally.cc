@@ -56,10 +56,9 @@ SpreadTally::SpreadTally(framework::DomainCounters& counters,
   set_->AddView(this);
 }
 
-SpreadTally::View SpreadTally::In(DomainId domain, Capacity capacity) {
+int64_t SpreadTally::PodsIn(DomainId domain, Capacity capacity) {
   const Sums& side = Side(capacity);
-  if (domain >= side.by_domain.size()) return {};
-  return {side.by_domain[domain].nodes > 0, side.by_domain[domain].pods};
+  return domain < side.by_domain.size() ? side.by_domain[domain].pods : 0;
 }
 
 int64_t SpreadTally::FloorOf(const Sums& side) const {

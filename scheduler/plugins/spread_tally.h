@@ -43,12 +43,8 @@ class SpreadTally final : public framework::SetView {
   }
   [[nodiscard]] const framework::TopologyKey& key() const { return *key_; }
 
-  // What the domains of one capacity say.
-  struct View {
-    bool is_domain = false;  // some node of it counts
-    int64_t pods = 0;        // in the domain
-  };
-  [[nodiscard]] View In(framework::DomainId domain, framework::Capacity capacity);
+  // 0 without nodes that count.
+  [[nodiscard]] int64_t PodsIn(framework::DomainId domain, framework::Capacity capacity);
   // Pods that the constraint counts on the node, whether it looks at the node or not.
   [[nodiscard]] int64_t On(state::NodeId node) const { return set_->On(node).Living(); }
   // Whether the domain may take one more pod of the class. A domain without nodes that count is

@@ -136,7 +136,7 @@ std::vector<int64_t> SumsOf(const framework::Framework& framework,
   for (const state::NodeInfo* node : nodes) kinds.push_back({node, 1});
   std::vector<int64_t> sums = framework.ScoreKinds(context, kinds);
   for (size_t i = 0; i < nodes.size(); ++i) {
-    sums[i] += framework.ScoreNode(context, *nodes[i]) + framework.ScoreCluster(context, *nodes[i]);
+    sums[i] += framework.Score(context, *nodes[i]);
   }
   return sums;
 }
