@@ -212,13 +212,13 @@ bool MaintainFairShare(const ReclaimContext& context, QueueId victim_side,
 }
 
 bool GuaranteeDeservedQuota(const ReclaimContext& context, const Reclaimer& reclaimer,
-                            QueueId reclaimer_side, QueueId victim_side, const Resources& remaining,
-                            const Resources& involved) {
+                            QueueId reclaimer_side, QueueId victim_side,
+                            const Resources& remaining) {
   bool victim_over = false;
   for (const ResourceIndex r : context.tree.resources()) {
     const int64_t request = reclaimer.request[r];
     victim_over |=
-        involved[r] > 0 && Exceeds(remaining[r], context.tree.BoundsOf(victim_side, r).quota);
+        request > 0 && Exceeds(remaining[r], context.tree.BoundsOf(victim_side, r).quota);
     if (!IsCore(r) && request <= 0) continue;
     const int64_t held = context.ledger.allocated(reclaimer_side, r);
     if (Exceeds(model::SaturatingAdd(held, request),
@@ -234,8 +234,7 @@ namespace {
 bool HasRight(const ReclaimContext& context, const Reclaimer& reclaimer, QueueId reclaimer_side,
               QueueId victim_side, const Resources& remaining, const Resources& involved) {
   return MaintainFairShare(context, victim_side, remaining, involved) ||
-         GuaranteeDeservedQuota(context, reclaimer, reclaimer_side, victim_side, remaining,
-                                involved);
+         GuaranteeDeservedQuota(context, reclaimer, reclaimer_side, victim_side, remaining);
 }
 
 }  // namespace

@@ -8,12 +8,17 @@
 // lowest common ancestor. Each piece of a victim (one extra pod, or a whole gang) is tested, before
 // it is subtracted, against what its side still holds. One of two rights must hold:
 //   maintain fair share        the victim's side holds more than its allocatable share of some
-//                              resource;
+//                              resource that the request or the piece has some of;
 //   guarantee deserved quota   the reclaimer's side stays within its quota in all resources, and
-//                              the victim's side holds more than its quota of some resource.
-// The resource has to be one that the request or the piece has some of. KAI takes any: there two
-// queues, each above its share of GPUs at times, evict each other's pods without GPUs for pods
-// without GPUs, again and again, and neither gets nearer to its share.
+//                              the victim's side holds more than its quota of some resource that
+//                              the request has some of.
+// KAI takes any resource for both. There two queues evict each other's pods without end:
+//   - Each is above its share of GPUs at times. Pods without GPUs are evicted for pods without
+//   GPUs,
+//     and neither queue gets nearer to its share.
+//   - Queue a is within its quota of GPUs, queue b above its quota and within its share. A pod of a
+//     without GPUs evicts a GPU pod of b, and idle GPUs bring a above its share for a while. Then b
+//     evicts the pod without GPUs by the first right.
 // Then there is a test at every queue from the reclaimer's leaf to its top, for each resource that
 // the request or a victim involves. The test fails if both hold: the reclaimer's side is over its
 // fair share (saturation = allocated / fair share > 1), and its saturation times the multiplier is
@@ -101,7 +106,7 @@ bool MaintainFairShare(const ReclaimContext& context, QueueId victim_side,
                        const model::Resources& remaining, const model::Resources& involved);
 bool GuaranteeDeservedQuota(const ReclaimContext& context, const Reclaimer& reclaimer,
                             QueueId reclaimer_side, QueueId victim_side,
-                            const model::Resources& remaining, const model::Resources& involved);
+                            const model::Resources& remaining);
 
 // True if a right could ever hold against this leaf. False: no workload of it need be considered.
 bool MayEverReclaimFrom(const ReclaimContext& context, const Reclaimer& reclaimer,

@@ -142,6 +142,26 @@ TEST_F(ReclaimTest, AnExcessOfWhatNeitherRequestNorPieceHasIsNoRight) {
   EXPECT_TRUE(Reclaim({a_, Amounts(1000, 0, 1000), true}, {{c_, {cpu}}}).allowed());
 }
 
+// Otherwise a pod without GPUs evicts a GPU pod of a queue within its share, and is evicted by that
+// queue when idle GPUs have brought its own queue above its share.
+TEST_F(ReclaimTest, QuotaIsARightOnlyForWhatIsRequested) {
+  Share(left_, 4);
+  Share(a_, 4);
+  Share(right_, 8);
+  Share(c_, 8);
+  ledger_.Charge(c_, Amounts(2000, 0, 6000), true);  // within its fair share, over its quota
+  const model::Resources cpu = Amounts(1000, 0, 0);
+  const model::Resources both = Amounts(1000, 0, 1000);
+  EXPECT_FALSE(MayEverReclaimFrom(Context(), {a_, cpu, true}, c_));
+  EXPECT_EQ(Reclaim({a_, cpu, true}, {{c_, {both}}}).refusal,
+            ReclaimRefusal::kVictimWithinItsShare);
+  EXPECT_TRUE(MayEverReclaimFrom(Context(), {a_, both, true}, c_));
+  EXPECT_TRUE(Reclaim({a_, both, true}, {{c_, {cpu}}}).allowed());
+  Share(right_, 4);
+  Share(c_, 4);
+  EXPECT_TRUE(Reclaim({a_, cpu, true}, {{c_, {both}}}).allowed()) << "it gives back an excess";
+}
+
 TEST_F(ReclaimTest, NonPreemptibleStaysWithinQuotaAtEveryAncestor) {
   Share(left_, 8);
   Share(a_, 8);

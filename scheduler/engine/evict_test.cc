@@ -226,12 +226,12 @@ TEST(ReclaimTest, MovesAQueueThatIsWithinItsRightsButTakesNothingFromIt) {
   EXPECT_THAT(c.Promised(), ElementsAre("b1>n2"));
 }
 
-// Queue a is above its quota of GPUs, and has no bound of CPU; queue b requests CPU alone.
+// Queue a is above its share of GPUs, and has no bound of CPU; queue b requests CPU alone.
 TEST(ReclaimTest, PodsWithoutGpusAreNotTakenForAnExcessOfGpus) {
   for (const auto& [cpu_of_gpu_pod, victim] : {std::pair{1000, ""}, std::pair{6000, "gpu"}}) {
     SCOPED_TRACE(cpu_of_gpu_pod);
     Cluster c;
-    c.Queue("a", 2);
+    c.Queue("a", 2, /*limit=*/2);
     c.Queue("b", 2);
     c.state().UpsertNode(MakeNode("n1", 8, /*cores=*/8));
     c.Pod(Job("gpu", "a", 4, 1).Cpu(cpu_of_gpu_pod).On("n1"));
@@ -244,6 +244,26 @@ TEST(ReclaimTest, PodsWithoutGpusAreNotTakenForAnExcessOfGpus) {
     }
     EXPECT_THAT(c.Evicted(), IsEmpty());
     EXPECT_THAT(c.DetailsOf("b1"), HasSubstr("only of resources that are not requested"));
+  }
+}
+
+// Queue a is above its quota of GPUs and within its share. Evicting its pod frees GPUs that b does
+// not want; what comes to them puts b above its share of GPUs, and then a may evict b1 again.
+TEST(ReclaimTest, APodWithoutGpusTakesNoGpusThatAreWithinTheShareOfTheirQueue) {
+  for (const int64_t gpus : {0, 1}) {
+    SCOPED_TRACE(gpus);
+    Cluster c;
+    c.Queue("a", 2);
+    c.Queue("b", 2);
+    c.state().UpsertNode(MakeNode("n1", 8, /*cores=*/8));
+    c.Pod(Job("gpu", "a", 4, 1).Cpu(6000).On("n1"));
+    c.Pod(Job("b1", "b", gpus, 3).Cpu(6000));
+    c.Run();
+    if (gpus == 0) {
+      EXPECT_THAT(c.Evicted(), IsEmpty());
+    } else {
+      EXPECT_THAT(c.Evicted(), ElementsAre("reclaim:gpu")) << "its quota is its right to GPUs";
+    }
   }
 }
 
