@@ -378,7 +378,7 @@ void Engine::OnBindFailed(state::PodId pod, absl::Time now) {
   const state::PodRecord& record = impl_->state.pod(pod);
   impl_->backoff.OnFailed(record.uid, now);
   if (record.workload == state::kNoId) return;
-  impl_->eviction_backoff.OnBindFailed(impl_->state.workload(record.workload), now);
+  impl_->eviction_backoff.OnPlaceLost(impl_->state.workload(record.workload), now);
 }
 
 void Engine::HoldPod(state::PodId pod, absl::Time until) {

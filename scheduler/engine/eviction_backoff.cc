@@ -13,12 +13,12 @@ void EvictionBackoff::OnEvicted(const state::Workload& workload) {
   row.evicted = true;
 }
 
-void EvictionBackoff::OnBindFailed(const state::Workload& workload, absl::Time now) {
+void EvictionBackoff::OnPlaceLost(const state::Workload& workload, absl::Time now) {
   const auto found = rows_.find(workload.uid);
   if (found == rows_.end() || !found->second.evicted) return;
   Row& row = found->second;
   row.evicted = false;
-  row.until = now + kPauses.Pause(++row.failures);
+  row.until = now + kPauses.Pause(++row.losses);
 }
 
 bool EvictionBackoff::Waits(const std::string& uid, const Row& row) const {

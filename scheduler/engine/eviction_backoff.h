@@ -1,10 +1,14 @@
-// How long no pod is evicted for workloads whose bindings failed although pods had been evicted for
-// them: longer after each such failure.
+// How long no pod is evicted for workloads that lost their place although pods had been evicted for
+// them: longer after each such loss.
 //
-// A workload that no binding succeeds for (a webhook or a policy refuses it) would have pods
-// evicted after each of its attempts, and their successors again, without end. The pause between
-// two attempts (bind_backoff.h) is short, so that a refusal of the moment costs little; what
-// evictions cost others is not. Capacity that is free is given to the workload all the same.
+// A place is lost in two ways, and each would have pods evicted for the workload again, and their
+// successors, without end:
+//   - The binding fails: a webhook or a policy refuses it. The pause between two attempts
+//     (bind_backoff.h) is short, because a refusal of the moment costs little.
+//   - The place goes to another workload in the cycle that decides the binding. So it is if a pod
+//     is moved by consolidation, finds the place that it was to move to taken when it is created
+//     again, and reclaims the place that it has left.
+// Capacity that is free is given to the workload all the same.
 //
 // A workload is forgotten when nothing of it waits or is being bound. Not kept over a restart.
 //
@@ -32,8 +36,8 @@ class EvictionBackoff {
 
   // Pods were evicted, or are to be moved, for the workload.
   void OnEvicted(const state::Workload& workload);
-  // The binding of one of its pods failed. Failures that follow one eviction count once.
-  void OnBindFailed(const state::Workload& workload, absl::Time now);
+  // One of its pods lost its place, as above. Losses that follow one eviction count once.
+  void OnPlaceLost(const state::Workload& workload, absl::Time now);
 
   // A cycle begins. Returns workloads, perhaps gone, for which Holds() may have changed.
   std::vector<state::WorkloadId> Begin(absl::Time now);
@@ -45,9 +49,9 @@ class EvictionBackoff {
  private:
   struct Row {
     state::WorkloadId workload = state::kNoId;
-    bool evicted = false;  // for it, since its last failure
+    bool evicted = false;  // for it, since its last loss
     bool held = false;
-    int64_t failures = 0;
+    int64_t losses = 0;
     absl::Time until = absl::InfinitePast();
   };
   [[nodiscard]] bool Waits(const std::string& uid, const Row& row) const;

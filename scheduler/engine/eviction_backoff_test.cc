@@ -112,6 +112,31 @@ TEST_F(EvictionBackoffTest, FailuresWithoutEvictionsDoNotCount) {
   EXPECT_THAT(EvictedFor(), ElementsAre("ns/b1"));
 }
 
+// a2 is evicted for h, and b1, which has a right to the GPU, comes before h is bound. Without a
+// pause a3 would follow, and so on with every pod that comes.
+TEST_F(EvictionBackoffTest, APlaceThatGoesToAnotherWorkloadBeforeTheBindingCounts) {
+  c_.Pod(Job("h", "a", 1, 10).Priority("high", 90));
+  c_.Run(100);
+  ASSERT_THAT(c_.Evicted(), ElementsAre("preempt:a2"));
+  EndVictims();
+  c_.state().RemovePod("ns", "a1", "uid-ns-a1");
+  c_.Pod(Job("b0", "b", 1, 11).On("n"));
+  c_.Pod(Job("b1", "b", 1, 12));
+  c_.Run(101);
+  ASSERT_EQ(c_.Result().withdrawn.size(), 1u);
+  ASSERT_THAT(c_.DetailsOf("h"), HasSubstr("its place went to workload ns/b1"));
+  c_.Run(101);
+  ASSERT_THAT(c_.Bound(), ElementsAre("b1>n"));
+  EXPECT_EQ(c_.Result().wake_at, At(111));
+  c_.Node("n2", 1);
+  c_.Pod(Job("a3", "a", 1, 13).On("n2"));
+  c_.Run(110);
+  EXPECT_THAT(c_.Evicted(), IsEmpty());
+  EXPECT_THAT(c_.DetailsOf("h"), HasSubstr("no eviction for now"));
+  c_.Run(111);
+  EXPECT_THAT(c_.Evicted(), ElementsAre("preempt:a3"));
+}
+
 TEST_F(EvictionBackoffTest, AWorkloadThatStartedIsForgotten) {
   c_.Pod(Job("b1", "b", 1, 10));
   EvictInVain(100);

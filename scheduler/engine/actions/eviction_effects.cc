@@ -67,6 +67,7 @@ void Withdraw(CycleContext& c, const Victim& victim, const std::string& winner) 
     return;
   }
   state::WithdrawBinding(c.in.state, victim.pod);
+  c.in.eviction_backoff.OnPlaceLost(workload, c.in.now);
   const bool added = !c.outcomes.Contains(workload.id);
   Outcome& outcome = c.outcomes.Of(workload, leaf);
   if (added) c.outcomes.MarkLate(outcome);

@@ -23,7 +23,7 @@ constexpr absl::Duration kPauseOfSearches = absl::Seconds(1);
 constexpr absl::string_view kNotEvaluated =
     "victims not evaluated yet: the search budget of each cycle goes to earlier requests first";
 constexpr absl::string_view kEvictionsPause =
-    "no eviction for now: pods were evicted for it before, and its binding was refused";
+    "no eviction for now: pods were evicted for it before, and it lost its place";
 
 void AddDetail(Outcome& outcome, absl::string_view detail) {
   if (!absl::c_linear_search(outcome.details, detail)) outcome.details.emplace_back(detail);
