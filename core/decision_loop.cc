@@ -505,8 +505,9 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
 }
 
 // Runs the cycle once more, on what has changed within this step, without evictions: nodes are
-// provisioned for a workload that found no victims. The earlier verdict of a workload that still
-// lacks capacity is kept.
+// provisioned for a workload that found no victims. What the searches of the former cycle have
+// found is kept: the verdict of a workload that still lacks capacity, the details of one that a
+// limit still holds.
 void DecisionLoop::Impl::RunFollowUpCycle(absl::Time now) {
   evictions.Settle();
   const std::shared_ptr<const engine::FormerEntries> former = engine->Remember(waiting);
@@ -519,9 +520,10 @@ void DecisionLoop::Impl::RunFollowUpCycle(absl::Time now) {
   const std::vector<int64_t> former_of = engine->MatchFormer(*former, waiting);
   for (size_t i = 0; i < waiting.size(); ++i) {
     verdict::Verdict& v = waiting[i].verdict;
-    if (former_of[i] < 0 || v.code != Code::kInsufficientCapacity) continue;
+    if (former_of[i] < 0) continue;
     const verdict::Verdict& kept = found[static_cast<size_t>(former_of[i])];
-    if (!LacksNodes(kept.code)) continue;
+    if (v.code == Code::kQueueLimitReached && kept.code == v.code) v.details = kept.details;
+    if (v.code != Code::kInsufficientCapacity || !LacksNodes(kept.code)) continue;
     std::vector<verdict::DemandClass> demand = std::move(v.demand);
     const int64_t position = v.position;
     v = kept;

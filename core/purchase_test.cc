@@ -41,6 +41,34 @@ TEST_F(PurchaseTest, BuysForTwoUnderTheLimitAndNothingForTheThird) {
   }
 }
 
+// The cycle that pipelines pods to the ordered nodes searches for no victims. What the searches of
+// the cycle before it have said of a pod below a limit is told, and is not told again a step later.
+TEST_F(PurchaseTest, AnOrderChangesNothingForAPodThatALimitHolds) {
+  SyncAll();
+  Put(MakeQueue("research", "", 0, 2));
+  Put(MakeNode("present", 1));
+  Put(PodBuilder("ns", "runs").Queue("research").Gpus(1).On("present").Build());
+  Put(PodBuilder("ns", "held").Queue("research").Gpus(2).Created(1).Build());
+  Put(PodBuilder("ns", "buys").Queue("research").Gpus(1).Created(2).Build());
+  const StepResult ordered = Step(1);
+  ASSERT_THAT(Of<model::CreateNodeRequest>(ordered), SizeIs(1));
+  std::map<std::string, std::string> told;
+  for (const auto& write : Of<model::SetPodUnschedulable>(ordered)) {
+    told[write.name] = write.verdict_json;
+  }
+  EXPECT_THAT(told["held"], HasSubstr("\"QueueLimitReached\""));
+  EXPECT_THAT(told["held"], HasSubstr("reclaim: queue research would exceed its fair share"));
+  AnswerAll(ordered);
+  for (const auto& create : Of<model::CreateNodeRequest>(ordered)) Put(Stored(create.request));
+  for (int at = 2; at < 5; ++at) {
+    const StepResult next = Step(at);
+    AnswerAll(next);
+    for (const auto& write : Of<model::SetPodUnschedulable>(next)) {
+      ADD_FAILURE() << at << " " << write.name << " " << write.verdict_json;
+    }
+  }
+}
+
 // The room of one pod of the gang is there, so two nodes complete it; not three.
 TEST_F(PurchaseTest, GangBuysForThePodsThatFindNoRoom) {
   SyncAll();
