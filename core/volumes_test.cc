@@ -51,6 +51,35 @@ TEST_F(VolumesTest, AVerdictSaysWhichObjectAPodWaitsForAndWhatIsWrongWithIt) {
   EXPECT_EQ(WritesIn(Step(200)), 1u);
 }
 
+// No node helps such a gang: with the hook on, one would be requested for it again and again.
+TEST_F(VolumesTest, AGangWhosePodsShareAClaimOfOnePodIsInvalid) {
+  options_.hook.enabled = true;
+  Restart();
+  Begin(/*nodes=*/0);
+  PersistentVolumeClaim claim = MakeVolumeClaim("c", "cloud");
+  claim.access_modes = model::kReadWriteOncePod;
+  Put(claim);
+  Put(MakeGroup("ns", "gang", "team", 2));
+  for (const char* name : {"a", "b"}) {
+    Put(WithClaims(PodBuilder("ns", name).Group("gang").Build(), {"c"}));
+  }
+  const StepResult step = Step(1);
+  EXPECT_THAT(Of<model::CreateNodeRequest>(step), IsEmpty());
+  ASSERT_THAT(loop_->MakeView(At(1)).waiting, SizeIs(1));
+  const verdict::Verdict invalid = loop_->MakeView(At(1)).waiting[0].verdict;
+  EXPECT_EQ(invalid.code, verdict::Code::kInvalidRequest);
+  EXPECT_THAT(invalid.subject, HasSubstr("claim ns/c, which is ReadWriteOncePod"));
+  // One pod after the other may use it.
+  Put(MakeGroup("ns", "gang", "team", 1));
+  EXPECT_THAT(Of<model::CreateNodeRequest>(Step(2)), SizeIs(1));
+  // And with another mode all of them at once.
+  claim.access_modes = model::kReadWriteMany;
+  Put(Version(9, claim));
+  Put(MakeGroup("ns", "gang", "team", 2));
+  Step(3);
+  EXPECT_EQ(loop_->MakeView(At(3)).waiting[0].verdict.code, verdict::Code::kNodesRequested);
+}
+
 // ---- the order of writes
 
 TEST_F(VolumesTest, TheBindingOfAPodFollowsTheBindingOfItsClaimToAVolume) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "queues/job_order.h"
@@ -10,6 +11,23 @@ namespace fairlead::engine {
 
 using state::PodStatus;
 using verdict::Code;
+
+namespace {
+
+// A claim that one pod at a time may use, and that several pods of the step need; or "". Such a
+// step never fits, whatever nodes there are. O(pods)
+absl::string_view ContendedClaim(const state::ClusterState& state, const TasksToAllocate& step) {
+  if (step.pods.size() < 2) return "";
+  absl::flat_hash_set<absl::string_view> needed;
+  for (const state::PodId pod : step.pods) {
+    for (const model::SharedVolumeNeed& need : state.class_of(pod).spec->volume_needs->shared) {
+      if (need.once && !needed.insert(need.claim).second) return need.claim;
+    }
+  }
+  return "";
+}
+
+}  // namespace
 
 void PendingPass::Run() {
   RefuseUnservable();
@@ -210,6 +228,14 @@ bool PendingPass::PrepareNext(queues::QueueId leaf, const state::Workload& workl
     Outcome& outcome = c_.outcomes.Of(workload, leaf);
     if (outcome.code != Code::kNone) return false;  // the outcome of an earlier step stands
     RecordRefusal(workload, pod, known->second, outcome);
+    return false;
+  }
+  if (const absl::string_view claim = ContendedClaim(in_.state, next.step); !claim.empty()) {
+    Outcome& outcome = c_.outcomes.Of(workload, leaf);
+    if (outcome.code != Code::kNone) return false;
+    outcome.code = Code::kInvalidRequest;
+    outcome.subject = absl::StrCat("spec.volumes: several of its pods use claim ", claim,
+                                   ", which is ReadWriteOncePod, at the same time");
     return false;
   }
   next.request = c_.ChargeOf(next.step.pods);
