@@ -274,6 +274,28 @@ TEST_F(GpuTest, LabelsOfTheApiServerDecide) {
   EXPECT_NE(state_.pod(state_.FindPod("ns", "odd")).gpu_groups, GpuPick{"g"});
 }
 
+// An owner may annotate a share when the pod runs. No GPU is reserved for it, and there may be
+// none.
+TEST_F(GpuTest, NoPodJoinsAGpuThatNoLabelNames) {
+  Node("n", 2);
+  state_.UpsertPod(PodBuilder("ns", "w").Gpus(2).On("n"));
+  state_.UpsertPod(PodBuilder("ns", "a").On("n"));
+  const PodId pod = Waits(PodBuilder("ns", "p").GpuFraction(500));
+  EXPECT_EQ(Pick(pod, GpuCapacity::kNow), "-");
+  state_.UpsertPod(PodBuilder("ns", "a").GpuFraction(500).On("n"));
+  EXPECT_EQ(Pick(pod, GpuCapacity::kNow), "-");
+  EXPECT_EQ(Pick(pod, GpuCapacity::kFuture), "-");
+  const GpuPick made_up = state_.pod(state_.FindPod("ns", "a")).gpu_groups;
+  // Nor if a second pod names what is made up for the first one.
+  Runs("b", 300, made_up[0]);
+  state_.CloseGpuGroup("n", made_up[0], false);
+  EXPECT_EQ(Pick(pod, GpuCapacity::kNow), "-");
+  EXPECT_EQ(state_.CheckConsistency(), "");
+  state_.RemovePod("ns", "b", "");
+  Runs("a", 500, "g");
+  EXPECT_EQ(Pick(pod, GpuCapacity::kNow), "g");
+}
+
 TEST_F(GpuTest, ABindingKeepsItsGroupsUntilTheApiServerNamesThem) {
   Node("n", 2);
   const PodId a = Waits(PodBuilder("ns", "a").GpuFraction(300));

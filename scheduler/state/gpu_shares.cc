@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "scheduler/state/cluster_state.h"
+#include "scheduler/state/unknown_gpu.h"
 
 namespace fairlead::state {
 namespace {
@@ -56,7 +57,8 @@ void ClusterState::ApplyToGroups(const PodRecord& pod, PodStatus status, NodeInf
     if (it == node.gpu_groups.end() || it->id != id) {
       FAIRLEAD_CHECK(add, absl::StrCat("pod ", pod.name, " leaves a GPU group that is not there"));
       it = node.gpu_groups.insert(it, GpuGroup{id});
-      it->closed = !closed_gpus_.empty() && closed_gpus_.contains({node.name(), id});
+      it->closed =
+          IsUnknownGpu(id) || (!closed_gpus_.empty() && closed_gpus_.contains({node.name(), id}));
     }
     GpuGroup& group = *it;
     const int64_t used = group.WholeUsed();
@@ -88,7 +90,7 @@ Change ClusterState::CloseGpuGroup(const std::string& node, const std::string& g
   if (id == kNoId) return change;
   for (GpuGroup& row : nodes_[id].gpu_groups) {
     if (row.id != group) continue;
-    row.closed = closed;
+    row.closed = closed || IsUnknownGpu(group);
     TouchNode(id);
     change.capacity = true;
   }
@@ -109,7 +111,7 @@ GpuPick ClusterState::GroupsFromApi(const PodRecord& record, const model::Pod& p
   }
   if (groups.size() > wanted) groups.resize(wanted);
   for (int64_t number = 0; groups.size() < wanted; ++number) {
-    std::string id = GpuGroupId(record.uid, nodes_[node].name(), number);
+    std::string id = UnknownGpuId(record.uid, nodes_[node].name(), number);
     if (std::find(groups.begin(), groups.end(), id) == groups.end())
       groups.push_back(std::move(id));
   }

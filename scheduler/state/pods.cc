@@ -9,6 +9,7 @@
 #include "scheduler/model/group_name.h"
 #include "scheduler/state/cluster_state.h"
 #include "scheduler/state/rows.h"
+#include "scheduler/state/unknown_gpu.h"
 
 namespace fairlead::state {
 namespace {
@@ -354,7 +355,7 @@ void ClusterState::ChangeClass(PodRecord& record, const model::PodSpec& spec,
     const auto devices = static_cast<size_t>(std::max<int64_t>(1, spec.gpu_share.devices));
     there = groups->size() == devices ? *groups : GpuPick{};
     for (int64_t number = 0; there.size() < devices; ++number) {
-      there.push_back(GpuGroupId(record.uid, nodes_[node].name(), number));
+      there.push_back(UnknownGpuId(record.uid, nodes_[node].name(), number));
     }
   }
   MovePod(record.id, status, node, kAtEnd, &there);
