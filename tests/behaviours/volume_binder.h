@@ -6,8 +6,6 @@
 // Ownership: borrows the queue and the server. Thread-safety: none, one thread.
 #pragma once
 
-#include <string>
-
 #include "sim/api_server.h"
 #include "sim/event_queue.h"
 
@@ -18,7 +16,7 @@ class VolumeBinder {
   VolumeBinder(sim::EventQueue* queue, sim::ApiServer* server);
 
  private:
-  void Bind(const std::string& volume);
+  void BindAll();
 
   sim::EventQueue* queue_;
   sim::ApiServer* server_;

@@ -144,11 +144,31 @@ std::string Plane::KubeconfigWith(const std::string& token) {
   return path;
 }
 
+std::vector<std::string> Plane::Program(const std::string& name) const {
+  const std::string given = absl::StrCat(Variable("KUBEBUILDER_ASSETS"), "/", name);
+  if (std::filesystem::exists(given)) return {given};
+  return {program_, name};
+}
+
+std::vector<std::string> Plane::KubeScheduler(const std::string& config) const {
+  std::vector<std::string> command = Program("kube-scheduler");
+  command.push_back("--config=" + config);
+  command.emplace_back("--secure-port=0");
+  return command;
+}
+
+bool Plane::HasKubeScheduler() {
+  if (!has_kube_scheduler_.has_value()) {
+    std::vector<std::string> command = Program("kube-scheduler");
+    command.emplace_back("--version");
+    ChildProcess asked(command, NewFile("version.log"));
+    has_kube_scheduler_ = asked.Wait(kPatience) == 0;
+  }
+  return *has_kube_scheduler_;
+}
+
 std::vector<std::string> Plane::ControllerManager(const std::string& controllers) const {
-  const std::string given =
-      absl::StrCat(Variable("KUBEBUILDER_ASSETS"), "/kube-controller-manager");
-  std::vector<std::string> command = {program_, "kube-controller-manager"};
-  if (std::filesystem::exists(given)) command = {given};
+  std::vector<std::string> command = Program("kube-controller-manager");
   for (const std::string& flag :
        {absl::StrCat("--kubeconfig=", kubeconfig()), absl::StrCat("--controllers=", controllers),
         std::string("--leader-elect=false"), std::string("--secure-port=0"),

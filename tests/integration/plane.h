@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,10 @@ class Plane {
   [[nodiscard]] std::string KubeconfigWith(const std::string& token);
   // How to start kube-controller-manager with these controllers alone.
   [[nodiscard]] std::vector<std::string> ControllerManager(const std::string& controllers) const;
+  // How to start kube-scheduler with this configuration file.
+  [[nodiscard]] std::vector<std::string> KubeScheduler(const std::string& config) const;
+  // False: it is not among the control plane's programs.
+  [[nodiscard]] bool HasKubeScheduler();
   [[nodiscard]] std::string kubeconfig() const { return folder_ + "/kubeconfig"; }
 
   // Kills kube-apiserver; its connections break.
@@ -46,11 +51,14 @@ class Plane {
  private:
   Plane() = default;
   bool Start(const std::string& launcher);
+  // The program of KUBEBUILDER_ASSETS if it is there, otherwise the launcher's own.
+  [[nodiscard]] std::vector<std::string> Program(const std::string& name) const;
 
   std::string folder_, program_;
   std::unique_ptr<ChildProcess> launcher_;
   kube::ClientConfig config_;
   int port_ = 0, files_ = 0, stops_ = 0;
+  std::optional<bool> has_kube_scheduler_;
 };
 
 }  // namespace fairlead::integration
