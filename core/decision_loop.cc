@@ -464,7 +464,9 @@ bool DecisionLoop::Impl::DecideOnce(absl::Time now, StepResult& result) {
   waiting = std::move(cycle.waiting);
   // Victims may release more capacity than their preemptor needs: pods are pipelined to it before
   // nodes are provisioned. What withdrawn bindings release is bound at once.
-  if (!cycle.evictions.empty() || !cycle.withdrawn.empty()) RunFollowUpCycle(now);
+  size_t placed = cycle.bindings.size();
+  if (!cycle.evictions.empty() || !cycle.withdrawn.empty()) placed += RunFollowUpCycle(now);
+  PlaceFollowers(placed, now);
   // Pods are pipelined to newly ordered nodes too, so that the verdict names the node.
   const bool failed = dirty;  // a binding of this step, at once
   HookAnswer answer;
@@ -508,12 +510,13 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
 // provisioned for a workload that found no victims. What the searches of the former cycle have
 // found is kept: the verdict of a workload that still lacks capacity, the details of one that a
 // limit still holds.
-void DecisionLoop::Impl::RunFollowUpCycle(absl::Time now) {
+size_t DecisionLoop::Impl::RunFollowUpCycle(absl::Time now) {
   evictions.Settle();
   const std::shared_ptr<const engine::FormerEntries> former = engine->Remember(waiting);
   std::vector<verdict::Verdict> found;
   for (engine::Waiting& entry : waiting) found.push_back(std::move(entry.verdict));
   engine::CycleResult again = engine->RunCycle(now, /*may_evict=*/false);
+  const size_t placed = again.bindings.size();
   bindings.Add(again.bindings, now);
   wake_at = std::min(wake_at, again.wake_at);
   waiting = std::move(again.waiting);
@@ -530,6 +533,7 @@ void DecisionLoop::Impl::RunFollowUpCycle(absl::Time now) {
     v.demand = std::move(demand);
     v.position = position;
   }
+  return placed;
 }
 
 absl::Time DecisionLoop::Impl::ExpectedAt(const hook::Machine& machine, absl::Time now) const {

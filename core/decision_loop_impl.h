@@ -86,7 +86,10 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void Decide(absl::Time now, StepResult& result);
   // A cycle, and the hook's answer to its demand. True if other demand is charged after it.
   bool DecideOnce(absl::Time now, StepResult& result);
-  void RunFollowUpCycle(absl::Time now);
+  // Returns the number of pods that it has placed.
+  size_t RunFollowUpCycle(absl::Time now);
+  // Repeats the cycle while pods are placed and others wait that these may let in.
+  void PlaceFollowers(size_t placed, absl::Time now);
   void Emit(model::Action action, StepResult& result);
   void TellArrival(absl::Time now);
   // When the machine should be usable.
