@@ -253,6 +253,9 @@ TEST(ConfigurationTest, ProfilesMayDiffer) {
   EXPECT_THAT(state.profiles, ElementsAre(Pair("fairlead", 0), Pair("y", 1)));
   EXPECT_TRUE(state.keep_images);
   EXPECT_TRUE(state.sum_scoring_requests);
+  ASSERT_EQ(state.spread_defaults.size(), 2u);
+  EXPECT_TRUE(state.spread_defaults[0].constraints.empty());
+  EXPECT_EQ(state.spread_defaults[1].constraints.size(), 2u);
 
   // The other document comes first or last.
   for (const bool first : {false, true}) {
@@ -263,6 +266,7 @@ TEST(ConfigurationTest, ProfilesMayDiffer) {
     EXPECT_FALSE(read->options.profiles[1].idle_first);
     EXPECT_FALSE(StateOptionsFor(read->options).keep_images);
     EXPECT_FALSE(StateOptionsFor(read->options).sum_scoring_requests);
+    EXPECT_TRUE(StateOptionsFor(read->options).spread_defaults.empty());
   }
   read = ReadConfiguration({Fairlead(R"("defaultPlugins":{"y":"KAI"})")});
   EXPECT_EQ(FieldPlaceOf(read.status())->path, "defaultPlugins.y");

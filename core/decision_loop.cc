@@ -302,6 +302,7 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
           },
           [&](const model::Namespace& ns) { return state.UpsertNamespace(ns); },
           [&](const model::VolumeObject& object) { return UpsertVolumeObject(object); },
+          [&](const model::SpreadSource& object) { return state.UpsertSpreadSource(object); },
       },
       upsert.object);
   if (change.Any()) dirty = true;
@@ -401,6 +402,12 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
     case model::Kind::kCsiStorageCapacity:
     case model::Kind::kVolumeAttachment:
       change = RemoveVolumeObject(removed);
+      break;
+    case model::Kind::kService:
+    case model::Kind::kReplicationController:
+    case model::Kind::kReplicaSet:
+    case model::Kind::kStatefulSet:
+      change = state.RemoveSpreadSource(removed.kind, removed.ns, removed.name);
       break;
   }
   if (change.Any()) dirty = true;

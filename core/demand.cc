@@ -57,7 +57,7 @@ class Labelling {
   std::vector<verdict::DemandClass> Of(const engine::Waiting& entry) {
     std::vector<verdict::DemandClass> classes;
     for (const verdict::DemandClass& pods : entry.verdict.demand) {
-      if (pods.spec == nullptr || ReadsOwnLabels(*pods.spec)) {
+      if (pods.spec == nullptr || pods.spec->HasAllLabels()) {
         classes.push_back(pods);
       } else {
         Split(entry, pods, classes);
@@ -67,11 +67,6 @@ class Labelling {
   }
 
  private:
-  static bool ReadsOwnLabels(const model::PodSpec& spec) {
-    return !spec.pod_affinity.empty() || !spec.pod_anti_affinity.empty() ||
-           !spec.topology_spread.empty();
-  }
-
   // The pods that are demanded are the first of the class that were promised nothing.
   void Split(const engine::Waiting& entry, const verdict::DemandClass& pods,
              std::vector<verdict::DemandClass>& classes) {

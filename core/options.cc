@@ -6,6 +6,7 @@
 #include "scheduler/plugins/image_locality.h"
 #include "scheduler/plugins/node_resources_fit.h"
 #include "scheduler/plugins/numa.h"
+#include "scheduler/plugins/spread_args.h"
 
 namespace fairlead::core {
 
@@ -29,6 +30,7 @@ bool Scores(const Options& options, absl::string_view plugin) {
 }  // namespace
 
 bool Reads(const Options& options, model::Kind kind) {
+  if (model::IsSpreadSource(kind)) return !plugins::SpreadDefaultsOf(options.profiles).empty();
   return kind != model::Kind::kNodeResourceTopology ||
          AnyPlugin(options, [](const auto& entry) { return entry.name == plugins::Numa::kName; });
 }
@@ -38,6 +40,7 @@ state::StateOptions StateOptionsFor(const Options& options) {
   state.align_to_numa_nodes = Reads(options, model::Kind::kNodeResourceTopology);
   state.keep_images = Scores(options, plugins::ImageLocality::kName);
   state.sum_scoring_requests = Scores(options, plugins::NodeResourcesFit::kName);
+  state.spread_defaults = plugins::SpreadDefaultsOf(options.profiles);
   state.profiles.clear();
   for (size_t i = 0; i < options.profiles.size(); ++i) {
     state.profiles.emplace(options.profiles[i].scheduler_name, static_cast<uint16_t>(i));

@@ -75,6 +75,63 @@ TEST_F(ProfilesTest, ImagesCountForProfilesThatScoreThem) {
   EXPECT_THAT(Bound(Step(1)), ElementsAre(Pair("other", "a")));
 }
 
+// Of kube-scheduler's base alone: the larger node is liked better until a Service says that the
+// pods there are alike.
+TEST_F(ProfilesTest, AServiceSpreadsThePodsOfKubeSchedulersProfile) {
+  Begin();
+  Put(MakeNode("large", 0, 64, 512));
+  Put(MakeNode("small", 0, 8, 64));
+  const auto web = [](const std::string& name) {
+    model::Pod pod = Of8(name, "default-scheduler");
+    pod.meta.labels.Set("app", "web");
+    return pod;
+  };
+  for (const char* name : {"1", "2", "3", "4", "5"}) {
+    model::Pod pod = web(name);
+    pod.spec.requests = {{model::kCpuName, 10}};
+    pod.spec.scoring_requests = {10, 1 << 20};
+    pod.node_name = "large";
+    pod.phase = model::PodPhase::kRunning;
+    Put(pod);
+  }
+  Put(web("before"));
+  EXPECT_THAT(Bound(Step(0)), ElementsAre(Pair("before", "large")));
+  model::Service service;
+  service.meta.ns = "ns";
+  service.meta.name = "web";
+  service.selector = {{"app", "web"}};
+  Put(service);
+  Put(web("with"));
+  EXPECT_THAT(Bound(Step(1)), ElementsAre(Pair("with", "small")));
+  loop_->Apply(model::Delete{model::Kind::kService, "ns", "web", ""});
+  Put(web("without"));
+  EXPECT_THAT(Bound(Step(2)), ElementsAre(Pair("without", "large")));
+}
+
+// The source does not ask for what no profile reads, and no decision waits for it.
+TEST_F(ProfilesTest, ServicesAreReadForProfilesWithDefaultConstraintsAlone) {
+  const auto waits_for = [&](model::Kind kind) {
+    Restart();
+    for (const model::Kind each : model::kAllKinds) {
+      if (each != kind) loop_->Apply(model::Synced{each});
+    }
+    EXPECT_EQ(loop_->synced(), !Reads(options_, kind)) << model::KindName(kind);
+    return !loop_->synced();
+  };
+  for (const model::KindTraits& traits : model::kKindTraits) {
+    if (traits.is_spread_source) {
+      EXPECT_TRUE(waits_for(traits.kind));
+    }
+  }
+  for (framework::ProfilePlugin& plugin : options_.profiles[1].plugins) {
+    if (plugin.name == "PodTopologySpread") plugin.args_json = R"({"defaultingType":"List"})";
+  }
+  EXPECT_FALSE(waits_for(model::Kind::kService));
+  options_.profiles.pop_back();
+  EXPECT_FALSE(waits_for(model::Kind::kReplicaSet));
+  EXPECT_TRUE(waits_for(model::Kind::kPod));
+}
+
 TEST_F(ProfilesTest, PodsOfAProfileWithoutPreemptionEvictNobody) {
   for (const bool evicts : {true, false}) {
     options_.profiles[1].evicts = evicts;

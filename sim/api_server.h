@@ -127,7 +127,9 @@ class ApiServer {
       std::map<std::string, model::PersistentVolume>, std::map<std::string, model::StorageClass>,
       std::map<std::string, model::CsiNode>, std::map<std::string, model::CsiDriver>,
       std::map<std::string, model::CsiStorageCapacity>,
-      std::map<std::string, model::VolumeAttachment>>
+      std::map<std::string, model::VolumeAttachment>, std::map<std::string, model::Service>,
+      std::map<std::string, model::ReplicationController>, std::map<std::string, model::ReplicaSet>,
+      std::map<std::string, model::StatefulSet>>
       tables_;
   std::vector<Listener> listeners_;
 };

@@ -1,7 +1,7 @@
 // Bytes to model values and back. Only code behind this header knows the wire formats of the API
 // server.
 //
-// Core kinds (Pod, Node, PriorityClass, PodDisruptionBudget) come as
+// Core kinds (Pod, Node, PriorityClass, PodDisruptionBudget, Service and controllers) come as
 // application/vnd.kubernetes.protobuf or JSON, by the response's content type; custom kinds, those
 // of resource.k8s.io and those of storage always as JSON. Unknown fields are skipped: we never
 // write a decoded object back; all writes are patches, subresource posts or objects of our own

@@ -45,7 +45,8 @@ void ReadTaints(JsonReader& reader, JsonValue value, const FieldPath& path,
 void CheckKind(JsonReader& reader, JsonValue value, model::Kind kind);
 
 // ---- kinds (pod_json.cc, node_json.cc, workload_json.cc, fairlead_json.cc, disruption_budget.cc,
-// device_objects.cc, node_topology_json.cc, volume_json.cc): one Read for the type of every kind
+// device_objects.cc, node_topology_json.cc, volume_json.cc, spread_sources.cc): one Read for the
+// type of every kind
 void Read(JsonReader& reader, JsonValue value, model::Pod& out);
 void Read(JsonReader& reader, JsonValue value, model::Node& out);
 void Read(JsonReader& reader, JsonValue value, model::PriorityClass& out);
@@ -67,6 +68,10 @@ void Read(JsonReader& reader, JsonValue value, model::CsiNode& out);
 void Read(JsonReader& reader, JsonValue value, model::CsiDriver& out);
 void Read(JsonReader& reader, JsonValue value, model::CsiStorageCapacity& out);
 void Read(JsonReader& reader, JsonValue value, model::VolumeAttachment& out);
+void Read(JsonReader& reader, JsonValue value, model::Service& out);
+void Read(JsonReader& reader, JsonValue value, model::ReplicationController& out);
+void Read(JsonReader& reader, JsonValue value, model::ReplicaSet& out);
+void Read(JsonReader& reader, JsonValue value, model::StatefulSet& out);
 void ReadObject(JsonReader& reader, model::Kind kind, JsonValue value, Object& out);
 
 // ---- messages (json_codec.cc)

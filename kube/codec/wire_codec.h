@@ -30,13 +30,18 @@ struct MapEntry {
 [[nodiscard]] bool ReadLabelSelector(absl::string_view bytes, const FieldPath& path,
                                      Problems& problems, model::LabelSelector& out);
 
-// ---- kinds (pod_wire.cc, node_wire.cc, disruption_budget.cc): one Read for the type of every kind
-// that has protobuf
+// ---- kinds (pod_wire.cc, node_wire.cc, disruption_budget.cc, spread_sources.cc): one Read for the
+// type of every kind that has protobuf
 [[nodiscard]] bool Read(absl::string_view bytes, model::Pod& out, model::TextPool* keys);
 [[nodiscard]] bool Read(absl::string_view bytes, model::Node& out, model::TextPool* keys);
 [[nodiscard]] bool Read(absl::string_view bytes, model::PriorityClass& out, model::TextPool* keys);
 [[nodiscard]] bool Read(absl::string_view bytes, model::PodDisruptionBudget& out,
                         model::TextPool* keys);
+[[nodiscard]] bool Read(absl::string_view bytes, model::Service& out, model::TextPool* keys);
+[[nodiscard]] bool Read(absl::string_view bytes, model::ReplicationController& out,
+                        model::TextPool* keys);
+[[nodiscard]] bool Read(absl::string_view bytes, model::ReplicaSet& out, model::TextPool* keys);
+[[nodiscard]] bool Read(absl::string_view bytes, model::StatefulSet& out, model::TextPool* keys);
 // False also for a kind that the server does not offer as protobuf.
 [[nodiscard]] bool ReadObject(model::Kind kind, absl::string_view bytes, Object& out,
                               model::TextPool* keys = nullptr);

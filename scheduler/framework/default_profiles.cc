@@ -60,7 +60,7 @@ Profile DefaultProfile(ProfileBase base) {
                      {"NodeVolumeLimits"},
                      {"VolumeBinding"},
                      {"VolumeZone"},
-                     {"PodTopologySpread", 2},
+                     {"PodTopologySpread", 2, R"({"defaultingType":"System"})"},
                      {"InterPodAffinity", 2},
                      {"DynamicResources", 2},
                      {"NodeResourcesBalancedAllocation"},

@@ -25,6 +25,7 @@
 #include "scheduler/model/node.h"
 #include "scheduler/model/node_topology.h"
 #include "scheduler/model/pod.h"
+#include "scheduler/model/spread_sources.h"
 #include "scheduler/model/usage_report.h"
 #include "scheduler/model/volumes.h"
 #include "scheduler/model/workload_objects.h"
@@ -36,7 +37,8 @@ using Object =
     std::variant<Pod, Node, Queue, PodGroup, PriorityClass, Topology, NodeRequest, NodePool,
                  PodDisruptionBudget, DeviceClass, ResourceSlice, ResourceClaim,
                  NodeResourceTopology, Namespace, PersistentVolumeClaim, PersistentVolume,
-                 StorageClass, CsiNode, CsiDriver, CsiStorageCapacity, VolumeAttachment>;
+                 StorageClass, CsiNode, CsiDriver, CsiStorageCapacity, VolumeAttachment, Service,
+                 ReplicationController, ReplicaSet, StatefulSet>;
 static_assert(std::variant_size_v<Object> == std::size(kKindTraits));
 
 constexpr Kind KindOf(const Object& object) { return static_cast<Kind>(object.index()); }

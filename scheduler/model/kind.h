@@ -29,6 +29,10 @@ enum class Kind : uint8_t {
   kCsiDriver,
   kCsiStorageCapacity,
   kVolumeAttachment,
+  kService,
+  kReplicationController,
+  kReplicaSet,
+  kStatefulSet,
 };
 // In the order in which they are listed.
 inline constexpr Kind kAllKinds[] = {Kind::kNode,
@@ -51,6 +55,10 @@ inline constexpr Kind kAllKinds[] = {Kind::kNode,
                                      Kind::kPersistentVolume,
                                      Kind::kPersistentVolumeClaim,
                                      Kind::kVolumeAttachment,
+                                     Kind::kService,
+                                     Kind::kReplicationController,
+                                     Kind::kReplicaSet,
+                                     Kind::kStatefulSet,
                                      Kind::kPod};
 
 // Whether a server has a kind.
@@ -72,8 +80,9 @@ struct KindTraits {
   bool is_namespaced = false;
   bool has_protobuf = false;  // the server offers protobuf for this kind
   Presence presence = Presence::kInstalled;
-  bool is_device = false;  // of dynamic resource allocation (resource.k8s.io)
-  bool is_volume = false;  // of storage: an alternative of VolumeObject (volumes.h)
+  bool is_device = false;         // of dynamic resource allocation (resource.k8s.io)
+  bool is_volume = false;         // of storage: an alternative of VolumeObject (volumes.h)
+  bool is_spread_source = false;  // an alternative of SpreadSource (spread_sources.h)
   // What lists and watches ask for, in the syntax of field selectors. Empty: all objects.
   const char* field_selector = "";
   // Its producer says how much of its watch has been seen (Progress in cluster_event.h), because
@@ -209,6 +218,38 @@ inline constexpr KindTraits kKindTraits[] = {
      .resource = "volumeattachments",
      .presence = Presence::kOptional,
      .is_volume = true},
+    {.kind = Kind::kService,
+     .name = "Service",
+     .api_version = "v1",
+     .resource = "services",
+     .is_namespaced = true,
+     .has_protobuf = true,
+     .presence = Presence::kOptional,
+     .is_spread_source = true},
+    {.kind = Kind::kReplicationController,
+     .name = "ReplicationController",
+     .api_version = "v1",
+     .resource = "replicationcontrollers",
+     .is_namespaced = true,
+     .has_protobuf = true,
+     .presence = Presence::kOptional,
+     .is_spread_source = true},
+    {.kind = Kind::kReplicaSet,
+     .name = "ReplicaSet",
+     .api_version = "apps/v1",
+     .resource = "replicasets",
+     .is_namespaced = true,
+     .has_protobuf = true,
+     .presence = Presence::kOptional,
+     .is_spread_source = true},
+    {.kind = Kind::kStatefulSet,
+     .name = "StatefulSet",
+     .api_version = "apps/v1",
+     .resource = "statefulsets",
+     .is_namespaced = true,
+     .has_protobuf = true,
+     .presence = Presence::kOptional,
+     .is_spread_source = true},
 };
 constexpr const KindTraits& TraitsOf(Kind kind) { return kKindTraits[static_cast<size_t>(kind)]; }
 
@@ -228,6 +269,7 @@ static_assert(KindsAreComplete());
 constexpr const char* KindName(Kind kind) { return TraitsOf(kind).name; }
 constexpr bool IsDeviceKind(Kind kind) { return TraitsOf(kind).is_device; }
 constexpr bool IsVolumeKind(Kind kind) { return TraitsOf(kind).is_volume; }
+constexpr bool IsSpreadSource(Kind kind) { return TraitsOf(kind).is_spread_source; }
 constexpr bool IsOptional(Kind kind) { return TraitsOf(kind).presence == Presence::kOptional; }
 
 }  // namespace fairlead::model

@@ -126,6 +126,13 @@ struct TopologySpreadConstraint {
   }
 };
 
+// Where the constraints of a pod come from.
+enum class SpreadOrigin : uint8_t {
+  kOwn,     // its spec, or it has none
+  kListed,  // defaultConstraints of its profile (defaultingType List)
+  kSystem,  // kube-scheduler's own defaults (defaultingType System)
+};
+
 struct HostPort {
   int32_t port = 0;
   std::string protocol = "TCP";
@@ -224,10 +231,14 @@ struct PodSpec {
   std::vector<std::string> config_map_names;  // required (not optional) ones
   std::vector<std::string> resource_claims;   // names of ResourceClaims
   std::vector<std::string> claim_templates;   // names of ResourceClaimTemplates, one per claim
-  // The labels that affinity reads: the pod's labels, if its own terms read them; for a pod that an
-  // affinity term of another pod selects (`selected_by_others`), the keys that such terms read.
+  // The labels that affinity reads. With terms of its own (HasAllLabels) all labels of the pod;
+  // else some keys of them: those that its default constraints read, and those that affinity terms
+  // of other pods read, if one of these selects it (`selected_by_others`) or it has default
+  // constraints.
   StringMap labels_for_affinity;
   bool selected_by_others = false;  // set by ClusterState, not by decoders
+  // Set by ClusterState too: whether topology_spread is the pod's own.
+  SpreadOrigin spread_origin = SpreadOrigin::kOwn;
   // Set by ClusterState too: the position of the profile that the pod is placed by
   // (StateOptions::profiles), and its images, if scores read them.
   uint16_t profile = 0;
@@ -237,16 +248,23 @@ struct PodSpec {
   std::string missing_claim;                // the missing object, if that is the reason
   std::vector<std::string> claims_to_join;  // "ns/name": it must run where these are
   Boxed<VolumeNeeds> volume_needs;          // what its volumes ask of its node
+
+  // labels_for_affinity are all labels of the pod, because terms of its own read them.
+  [[nodiscard]] bool HasAllLabels() const {
+    return !pod_affinity.empty() || !pod_anti_affinity.empty() ||
+           (!topology_spread.empty() && spread_origin == SpreadOrigin::kOwn);
+  }
   friend bool operator==(const PodSpec&, const PodSpec&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const PodSpec& s) {
-    return H::combine(
-        std::move(h), s.ns, s.requests, s.gpu_share, s.node_selector, s.has_required_node_affinity,
-        s.required_node_terms, s.preferred_node_terms, s.tolerations, s.pod_affinity,
-        s.pod_anti_affinity, s.topology_spread, s.host_ports, s.volume_claims, s.inline_disks,
-        s.config_map_names, s.resource_claims, s.labels_for_affinity, s.selected_by_others,
-        s.legacy_mig, s.claim_templates, s.claim_problem, s.missing_claim, s.claims_to_join,
-        *s.volume_needs, s.guaranteed, s.containers, s.scoring_requests, s.profile, *s.images);
+    return H::combine(std::move(h), s.ns, s.requests, s.gpu_share, s.node_selector,
+                      s.has_required_node_affinity, s.required_node_terms, s.preferred_node_terms,
+                      s.tolerations, s.pod_affinity, s.pod_anti_affinity, s.topology_spread,
+                      s.host_ports, s.volume_claims, s.inline_disks, s.config_map_names,
+                      s.resource_claims, s.labels_for_affinity, s.selected_by_others, s.legacy_mig,
+                      s.claim_templates, s.claim_problem, s.missing_claim, s.claims_to_join,
+                      *s.volume_needs, s.guaranteed, s.containers, s.scoring_requests, s.profile,
+                      *s.images, s.spread_origin);
   }
 };
 

@@ -110,7 +110,10 @@ class Look {
   }
 
  private:
+  // The system's constraints count each for itself, and nodes without its key are a domain more.
+  bool OfTheSystem() const { return spec_.spread_origin == model::SpreadOrigin::kSystem; }
   bool HasSoftKeys(const NodeInfo& node) const {
+    if (OfTheSystem()) return true;
     return std::all_of(
         spec_.topology_spread.begin(), spec_.topology_spread.end(),
         [&](const auto& c) { return c.do_not_schedule || Value(node, c.topology_key) != nullptr; });
@@ -124,10 +127,11 @@ class Look {
       const bool by_host = c.topology_key == model::kHostnameLabel;
       std::set<std::string> values;
       for (const NodeInfo* other : nodes_) {
-        if (HasSoftKeys(*other)) {
-          values.insert(by_host ? other->name() : *Value(*other, c.topology_key));
-        }
+        if (!HasSoftKeys(*other)) continue;
+        const std::string* const value = Value(*other, c.topology_key);
+        values.insert(by_host ? other->name() : value == nullptr ? "" : *value);
       }
+      if (Value(node, c.topology_key) == nullptr) continue;
       int64_t pods = 0;
       if (by_host) {
         pods = CountMatching(c, node, /*promised=*/true);
@@ -266,7 +270,7 @@ class Look {
       if (!Place(*node) || value == nullptr) continue;
       bool counts = true;
       for (const auto& other : spec_.topology_spread) {
-        if (c.do_not_schedule != other.do_not_schedule) continue;
+        if (OfTheSystem() || c.do_not_schedule != other.do_not_schedule) continue;
         counts = counts && Value(*node, other.topology_key) != nullptr;
       }
       if (c.honor_node_affinity && !MatchesNodeAffinity(spec_, node->object)) counts = false;

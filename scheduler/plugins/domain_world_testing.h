@@ -1,6 +1,6 @@
 // Random histories of a small cluster in which everything that pod affinity and topology spread
-// read changes at any time: labels of pods and nodes, terms, taints, readiness, promises, undo.
-// For tests; the state's own invariants are checked elsewhere.
+// read changes at any time: labels of pods and nodes, terms, default constraints, taints,
+// readiness, promises, undo. For tests; the state's own invariants are checked elsewhere.
 #pragma once
 
 #include <random>
@@ -63,6 +63,9 @@ class DomainWorld {
         }
         break;
       }
+      case 14:
+        ChangeService();
+        break;
       case 8:
         // What terminates does not end.
         if (OneIn(2)) state_.MarkStuck(absl::FromUnixSeconds(1'000'000'000'000));
@@ -131,6 +134,19 @@ class DomainWorld {
     return node;
   }
 
+  void ChangeService() {
+    model::Service service;
+    service.meta.ns = Namespace();
+    service.meta.name = absl::StrCat("s", Below(2));
+    if (OneIn(3)) {
+      state_.RemoveSpreadSource(model::Kind::kService, service.meta.ns, service.meta.name);
+      return;
+    }
+    if (!OneIn(3)) service.selector.Set("app", App());
+    if (OneIn(3)) service.selector.Set("tier", "front");
+    state_.UpsertSpreadSource(service);
+  }
+
   void ChangeOrdered(const std::string& name) {
     if (OneIn(3)) {
       state_.RemoveOrderedNode(name);
@@ -166,6 +182,12 @@ class DomainWorld {
     model::Pod told = builder.On(state_.node(pod.node).name()).Deleting().Build();
     told.meta.labels = pod.labels;
     told.spec = *state_.pod_class(pod.pod_class).spec;
+    if (told.spec.spread_origin != model::SpreadOrigin::kOwn) {
+      // What the pod itself says.
+      told.spec.topology_spread.clear();
+      told.spec.spread_origin = model::SpreadOrigin::kOwn;
+      if (!told.spec.HasAllLabels()) told.spec.labels_for_affinity = {};
+    }
     state_.UpsertPod(told);
   }
 
@@ -250,8 +272,24 @@ class DomainWorld {
     return constraint;
   }
 
+  // As kube-scheduler's, over keys that nodes lack and share.
+  static state::StateOptions Options() {
+    state::StateOptions options;
+    options.scheduler_names = {model::kDefaultSchedulerName};
+    model::TopologySpreadConstraint constraint;
+    constraint.do_not_schedule = false;
+    for (const char* key : {model::kHostnameLabel, "zone", "host"}) {
+      constraint.topology_key = key;
+      constraint.max_skew += 2;
+      auto& defaults = options.spread_defaults;
+      if (defaults.empty()) defaults.push_back({{}, model::SpreadOrigin::kSystem});
+      defaults[0].constraints.push_back(constraint);
+    }
+    return options;
+  }
+
   std::mt19937_64 random_;
-  state::ClusterState state_{{{model::kDefaultSchedulerName}}};
+  state::ClusterState state_{Options()};
 };
 
 }  // namespace fairlead::plugins::testing

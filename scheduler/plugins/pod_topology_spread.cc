@@ -7,8 +7,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/status_macros.h"
 #include "scheduler/model/api_names.h"
-#include "scheduler/plugins/args.h"
 #include "scheduler/plugins/common.h"
+#include "scheduler/plugins/spread_args.h"
 
 namespace fairlead::plugins {
 namespace {
@@ -31,24 +31,7 @@ bool Has(const TopologyKeys* keys, const framework::TopologyKey& key) {
 
 absl::StatusOr<std::unique_ptr<framework::Plugin>> PodTopologySpread::Make(
     absl::string_view args_json) {
-  std::string type = "System";
-  int64_t defaults = 0;
-  FAIRLEAD_RETURN_IF_ERROR(
-      ReadArgs(kName, args_json,
-               {{"defaultingType", &type, 0, 0, {"System", "List"}},
-                {"defaultConstraints", [&](absl::string_view path, const JsonElement& value) {
-                   return ReadItems(path, value, [&](absl::string_view, const JsonElement&) {
-                     ++defaults;
-                     return absl::OkStatus();
-                   });
-                 }}}));
-  if (defaults > 0 && type == "System") {
-    return BadArg("args.defaultConstraints", "must be empty with defaultingType System");
-  }
-  if (defaults > 0) {
-    return absl::UnimplementedError(
-        "args.defaultConstraints: Fairlead has no constraints by default; give them to the pods");
-  }
+  FAIRLEAD_RETURN_IF_ERROR(ReadSpreadDefaults(args_json).status());
   return std::make_unique<PodTopologySpread>();
 }
 
@@ -134,22 +117,33 @@ void PodTopologySpread::AddThresholds(const framework::Context& context, const T
 
 namespace {
 
-// Domains that the kinds with all soft keys are in. Those of a key that no two nodes share have no
-// domain in common, and a kind may have many.
+// Which nodes have no score: those that lack a key. Each constraint leaves the nodes without its
+// own key out itself if the constraints are those of the system.
+bool IsIgnored(const model::PodSpec& spec, const state::NodeInfo& node) {
+  return !LooksAtAnyKey(spec) && !HasAllSoftKeys(spec, node.object.meta.labels);
+}
+
+// Domains that the kinds are in, without those that are ignored. Domains of a key that no two nodes
+// share have no node in common, and a kind may have many. Of the system's constraints all nodes
+// without the key are one domain more.
 size_t CountDomains(const SpreadTally& tally, absl::Span<const framework::Kind> kinds,
                     const std::vector<bool>& ignored) {
-  if (IsHostName(tally) || tally.key().shared_domain_count() == 0) {
-    int64_t nodes = 0;
-    for (size_t i = 0; i < kinds.size(); ++i) nodes += ignored[i] ? 0 : kinds[i].nodes;
-    return static_cast<size_t>(nodes);
-  }
+  const bool one_each = IsHostName(tally) || tally.key().shared_domain_count() == 0;
+  int64_t nodes = 0;
+  bool unnamed = false;
   absl::flat_hash_set<framework::DomainId> domains;
   for (size_t i = 0; i < kinds.size(); ++i) {
-    if (!ignored[i] && kinds[i].nodes > 0) {
-      domains.insert(tally.key().DomainOf(*kinds[i].node).domain);
+    if (ignored[i] || kinds[i].nodes == 0) continue;
+    const NodeDomain where = tally.key().DomainOf(*kinds[i].node);
+    if (!where.has_key && !IsHostName(tally)) {
+      unnamed = true;
+    } else if (one_each) {
+      nodes += kinds[i].nodes;
+    } else {
+      domains.insert(where.domain);
     }
   }
-  return domains.size();
+  return static_cast<size_t>(nodes) + domains.size() + (unnamed ? 1 : 0);
 }
 
 int64_t CountPods(SpreadTally& tally, const framework::Context& context,
@@ -162,9 +156,13 @@ int64_t CountPods(SpreadTally& tally, const framework::Context& context,
 
 void PodTopologySpread::AddMarks(const framework::Context& context, const state::NodeInfo& node,
                                  const TopologyKeys& by_node, framework::Marks& marks) const {
-  marks.push_back(HasAllSoftKeys(*context.pod_class.spec, node.object.meta.labels) ? 1 : 0);
+  marks.push_back(IsIgnored(*context.pod_class.spec, node) ? 0 : 1);
   for (const auto& tally : RecordOf(context)) {
     if (tally->constraint().do_not_schedule) continue;
+    // Else the mark above says it.
+    if (LooksAtAnyKey(*context.pod_class.spec)) {
+      marks.push_back(tally->key().DomainOf(node).has_key ? 1 : 0);
+    }
     if (!IsHostName(*tally) && !Has(&by_node, tally->key())) continue;
     marks.push_back(CountPods(*tally, context, node));
   }
@@ -174,9 +172,10 @@ void PodTopologySpread::ScoreKinds(const framework::Context& context,
                                    absl::Span<const framework::Kind> kinds,
                                    absl::Span<int64_t> scores) const {
   const Record& record = RecordOf(context);
+  const bool any_key = LooksAtAnyKey(*context.pod_class.spec);
   std::vector<bool> ignored(kinds.size());
   for (size_t i = 0; i < kinds.size(); ++i) {
-    ignored[i] = !HasAllSoftKeys(*context.pod_class.spec, kinds[i].node->object.meta.labels);
+    ignored[i] = IsIgnored(*context.pod_class.spec, *kinds[i].node);
   }
   // In floating point, added up in the order of the constraints and rounded, as upstream.
   std::vector<double> sums(kinds.size(), 0);
@@ -185,6 +184,7 @@ void PodTopologySpread::ScoreKinds(const framework::Context& context,
     const double weight = std::log(static_cast<double>(CountDomains(*tally, kinds, ignored) + 2));
     for (size_t i = 0; i < kinds.size(); ++i) {
       if (ignored[i]) continue;
+      if (any_key && !tally->key().DomainOf(*kinds[i].node).has_key) continue;
       const auto pods = static_cast<double>(CountPods(*tally, context, *kinds[i].node));
       sums[i] += pods * weight + static_cast<double>(tally->constraint().max_skew - 1);
     }

@@ -1,8 +1,6 @@
 // PodTopologySpread (upstream: pkg/scheduler/framework/plugins/podtopologyspread). Constraints of
-// the pod itself; upstream's default constraints need Services and ReplicaSets and are not applied.
-//
-// Args as upstream's: {"defaultingType": "System" | "List", "defaultConstraints": []}; a list that
-// is not empty is Unimplemented.
+// the pod's class: its own, or the default ones of its profile, which the state gives it
+// (scheduler/state/default_spread.cc). The args say which these are (spread_args.h).
 //
 // Filter, for each constraint DoNotSchedule:
 //   matching pods in the node's domain + (1 if the pod matches itself) - least of all domains <=
@@ -16,7 +14,9 @@
 //   + maxSkew - 1
 // rounded, and turned round: 100 (most + least - sum) / most of the nodes to choose from. 0 on
 // nodes that lack a key of these; they do not count otherwise. For kubernetes.io/hostname each node
-// is a domain, whatever its label says, as upstream has it.
+// is a domain, whatever its label says, as upstream has it. The system's default constraints
+// (SpreadOrigin::kSystem) count each for itself: a node that lacks the key of one has the sum of
+// the others, and all nodes without a key are one domain more.
 //
 // Nodes that are ordered or not usable yet are domains for Capacity::kFuture only: an empty zone to
 // come must not hold pods back now. Capacity::kEmpty asks for the keys alone.

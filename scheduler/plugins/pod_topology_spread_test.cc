@@ -263,15 +263,38 @@ TEST_F(PodTopologySpreadTest, ScoreOfSoftConstraints) {
   EXPECT_EQ(Score(*spread_, "none"), 0);
 }
 
-TEST_F(PodTopologySpreadTest, Args) {
+// Constraints of the system count each for itself; 100 (most + least - sum) / most.
+TEST_F(PodTopologySpreadTest, ANodeWithoutAZoneHasAScoreByTheSystemsConstraints) {
+  AddNode(Zoned("a1", "a"));
+  AddNode(Zoned("a2", "a"));
+  AddNode(Zoned("none1", ""));
+  model::Node bare = Zoned("none2", "");
+  bare.meta.labels.Erase(model::kHostnameLabel);
+  AddNode(bare);
+  AddPods("a1", 2);
+  AddPods("none1", 1);
+  model::PodSpec spec;
+  spec.topology_spread = {Constraint(model::kHostnameLabel, 3), Constraint("zone", 5)};
+  for (auto& each : spec.topology_spread) each.do_not_schedule = false;
+  spec.labels_for_affinity = {{"app", "web"}};
+  Waiting(spec);
+  EXPECT_EQ(Score(*spread_, "none1"), 0) << "of the pod's own, a node needs all keys";
+  EXPECT_EQ(Score(*spread_, "a1"), 72 * kPreferenceStep) << "11, and a2 has 8";
+  spec.spread_origin = model::SpreadOrigin::kSystem;
+  Waiting(spec);
+  // Four nodes by host name, weight ln 6, plus 2; two zones, one of them of nodes without, weight
+  // ln 4, plus 4: a1 2 * 1.79 + 2 + 2 * 1.39 + 4 = 12, a2 0 + 2 + 2.77 + 4 = 9, none1 1.79 + 2 = 4,
+  // none2 0.
+  EXPECT_EQ(Score(*spread_, "a1"), 0);
+  EXPECT_EQ(Score(*spread_, "a2"), 25 * kPreferenceStep);
+  EXPECT_EQ(Score(*spread_, "none1"), 66 * kPreferenceStep);
+  EXPECT_EQ(Score(*spread_, "none2"), 100 * kPreferenceStep);
+}
+
+TEST_F(PodTopologySpreadTest, BadArgsMakeNoPlugin) {
   const auto status = [](absl::string_view args) { return PodTopologySpread::Make(args).status(); };
   EXPECT_TRUE(status("").ok());
   EXPECT_TRUE(status(R"({"defaultingType":"System"})").ok());
-  EXPECT_TRUE(status(R"({"defaultingType":"List","defaultConstraints":[]})").ok());
-  EXPECT_EQ(status(R"({"defaultingType":"List","defaultConstraints":[{}]})").code(),
-            absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(status(R"({"defaultConstraints":[{}]})").message(),
-            "args.defaultConstraints: must be empty with defaultingType System");
   EXPECT_EQ(status(R"({"defaultingType":"Some"})").code(), absl::StatusCode::kInvalidArgument);
 }
 

@@ -90,7 +90,9 @@ SpreadTally::NodeEntry SpreadTally::Read(state::NodeId id) const {
   NodeEntry entry;
   entry.domain = key_->DomainOf(id);
   if (entry.domain == kNoDomain || !framework::IsPlace(node, Capacity::kFuture)) return entry;
-  if (!HasKeys(*spec_, c.do_not_schedule, node.object.meta.labels)) return entry;
+  if (!LooksAtAnyKey(*spec_) && !HasKeys(*spec_, c.do_not_schedule, node.object.meta.labels)) {
+    return entry;
+  }
   if (c.honor_node_affinity && !MatchesNodeAffinity(*spec_, node.object)) return entry;
   if (c.honor_node_taints && FindUntolerated(*spec_, node.object) != nullptr) return entry;
   entry.future = true;

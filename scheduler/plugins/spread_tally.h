@@ -3,8 +3,9 @@
 //
 // Domains are those of the nodes that the constraint looks at: the node is a place for that
 // capacity (framework::IsPlace), has the keys of all constraints of its kind (DoNotSchedule, or
-// ScheduleAnyway), and the pod's node affinity and tolerations allow it if the constraint honours
-// them. Pods count where they stay: promised ones too, terminating ones do not.
+// ScheduleAnyway; of LooksAtAnyKey() its own key alone), and the pod's node affinity and
+// tolerations allow it if the constraint honours them. Pods count where they stay: promised ones
+// too, terminating ones do not.
 //
 // A victim is released by the decision, and runs until its eviction is sent and accepted. Until the
 // API server shows that it terminates, a constraint DoNotSchedule counts it for Capacity::kNow, as
@@ -103,6 +104,12 @@ class SpreadTally final : public framework::SetView {
   Sums unpromised_;  // as now_, without promised pods
 };
 
+// True if a constraint looks at the nodes that have its own key, and not only at those that have
+// the keys of all: the default constraints of the system do, so that nodes without a zone have a
+// score by host name. These are ScheduleAnyway.
+inline bool LooksAtAnyKey(const model::PodSpec& spec) {
+  return spec.spread_origin == model::SpreadOrigin::kSystem;
+}
 // True if the labels have the keys of all constraints DoNotSchedule.
 bool HasAllHardKeys(const model::PodSpec& spec, const model::StringMap& labels);
 // The same of all constraints ScheduleAnyway.

@@ -29,6 +29,7 @@
 #include "scheduler/model/devices.h"
 #include "scheduler/model/resources.h"
 #include "scheduler/state/change_log.h"
+#include "scheduler/state/default_selectors.h"
 #include "scheduler/state/device_allocator.h"
 #include "scheduler/state/disruption_budgets.h"
 #include "scheduler/state/grace_ends.h"
@@ -52,6 +53,12 @@ struct JobOrder {
   absl::Duration assumed_duration = absl::Hours(24);
 };
 
+// The default constraints of topology spread of a profile.
+struct SpreadDefaults {
+  std::vector<model::TopologySpreadConstraint> constraints;  // their selectors are not read
+  model::SpreadOrigin origin = model::SpreadOrigin::kListed;
+};
+
 struct StateOptions {
   // Pods with one of these scheduler names are ours.
   std::vector<std::string> scheduler_names;
@@ -72,6 +79,8 @@ struct StateOptions {
   bool keep_images = false;
   bool sum_scoring_requests = false;
   JobOrder job_order = {};
+  // By the position of the profile; one beyond the end has none. Empty: no profile has any.
+  std::vector<SpreadDefaults> spread_defaults = {};
 };
 
 // What an event did, for the caller's dirty tracking. All false: nothing that a decision reads
@@ -127,6 +136,11 @@ class ClusterState {
   Change UpsertNamespace(const model::Namespace& ns);
   Change RemoveNamespace(absl::string_view name);
   Change SetNamespacesReadable(bool readable);
+  // Services and controllers, which give pods the default constraints of their profile; nothing is
+  // done unless options().spread_defaults. O(pods of the namespace). An invalid one is as none.
+  Change UpsertSpreadSource(const model::SpreadSource& object);
+  // `kind`: one of model::IsSpreadSource().
+  Change RemoveSpreadSource(model::Kind kind, absl::string_view ns, absl::string_view name);
   // NUMA nodes of the machine of that name; nothing is done unless options().align_to_numa_nodes.
   // An invalid one is as none.
   Change UpsertNodeTopology(const model::NodeResourceTopology& topology);
@@ -411,6 +425,18 @@ class ClusterState {
                                       const model::StringMap* labels) const;
   Change ReclassByNamespaces();
   [[nodiscard]] std::string CheckNamespaces() const;
+  // Default constraints of topology spread (default_spread.cc). Null: the profile has none.
+  [[nodiscard]] const SpreadDefaults* SpreadDefaultsOf(uint16_t profile) const;
+  // Whether a pod of ours, classed by `spec`, has no constraints but those of its profile.
+  [[nodiscard]] bool TakesDefaultSpread(const model::Pod& pod, const model::PodSpec& spec) const;
+  // Gives the spec the constraints of its profile with that selector, or takes them away.
+  void SetDefaultSpread(const model::LabelSelector& selector, const model::StringMap& labels,
+                        model::PodSpec& spec) const;
+  // Those that the default constraints of the spec read, if it has any.
+  static void AddLabelsForDefaults(const model::StringMap& labels, model::PodSpec& spec);
+  void FileForDefaults(const PodRecord& record, const model::Pod& pod);
+  Change ReclassDefaults(const std::vector<PodId>& pods);
+  [[nodiscard]] std::string CheckDefaultSpread() const;
   void ChangeClass(PodRecord& record, const model::PodSpec& spec, const GpuPick* groups);
   // Claims and devices (device_claims.cc).
   struct PodClaims {
@@ -651,6 +677,7 @@ class ClusterState {
   std::vector<std::pair<std::string, model::PodAffinityTerm>> new_terms_;
   bool new_keys_ = false;
   std::vector<std::string> selected_keys_;
+  DefaultSelectors default_selectors_;                  // of pods that take default constraints
   std::map<std::string, model::StringMap> namespaces_;  // the labels of each
   bool namespaces_readable_ = false;
   size_t classes_reading_namespaces_ = 0;

@@ -217,6 +217,7 @@ std::string ClusterState::CheckConsistency() const {
   if (live != live_pods_) return "count of live pods";
   if (std::string wrong = CheckDevices(); !wrong.empty()) return wrong;
   if (std::string wrong = CheckNamespaces(); !wrong.empty()) return wrong;
+  if (std::string wrong = CheckDefaultSpread(); !wrong.empty()) return wrong;
   if (std::string wrong = CheckVolumes(); !wrong.empty()) return wrong;
   for (const Workload& workload : workloads_) {
     if (workload.id == kNoId) continue;

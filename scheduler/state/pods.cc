@@ -216,6 +216,10 @@ const model::PodSpec& ClusterState::SpecOfClass(const model::Pod& pod, bool ours
       if (other) own().profile = profile->second;
     }
     if (options_.keep_images && !pod.images.names.empty()) own().images = pod.images;
+    if (TakesDefaultSpread(pod, changed.has_value() ? *changed : pod.spec)) {
+      const model::LabelSelector selector = default_selectors_.SelectorOf(SpreadGroupOf(pod.meta));
+      if (!selector.none) SetDefaultSpread(selector, pod.meta.labels, own());
+    }
     const model::PodSpec& bounded = changed.has_value() ? *changed : pod.spec;
     std::optional<model::PodSpec> selected = SelectedSpec(bounded, pod.meta.labels);
     if (selected.has_value()) changed = std::move(selected);
@@ -302,6 +306,8 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
       former_workload == kNoId ? 0 : workloads_[former_workload].version;
   const std::string former_invalid = record.details->invalid;
   ReadMeta(record, pod);
+  // Before the labels are replaced: what is filed holds them.
+  if (!(record.labels == pod.meta.labels)) default_selectors_.Drop(id);
   change.capacity |= TakeLabels(record, pod.meta.labels);
 
   const bool claims = ReadClaims(record, pod);
@@ -313,6 +319,7 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
     change.capacity = true;
     change.workloads = true;
   }
+  FileForDefaults(record, pod);
   if (ours) {
     AttachToWorkload(record, pod);
     // A pod that is refused takes no part in its workload.
@@ -443,6 +450,7 @@ void ClusterState::ErasePod(PodId id) {
   pod_zones_.erase(id);
   if (budgets_.in_flight() > 0) budgets_.SeenLeaving(record.uid);
   if (record.workload != kNoId) DetachFromWorkload(record);
+  default_selectors_.Drop(id);
   ReleaseClass(record.pod_class);
   pod_index_.Erase(id);
   ReleaseLabels(record.labels);

@@ -2,7 +2,8 @@
 // term of its own may not go to a domain with a pod whose required anti-affinity selects it, and
 // likes domains more or less by the other terms of the pods there. Whether a class is selected
 // therefore depends on the whole cluster: a selected pod's class has the labels that such terms
-// read (no others, so that classes stay few), and the mark.
+// read (no others, so that classes stay few), and the mark. A class with default constraints has
+// these labels, too, and the mark only if it is selected.
 #include <algorithm>
 #include <utility>
 
@@ -51,14 +52,17 @@ void ClusterState::DropTerms(const model::PodSpec& spec) {
 std::optional<model::PodSpec> ClusterState::SelectedSpec(const model::PodSpec& spec,
                                                          const model::StringMap& labels) const {
   // A class with terms of its own and labels has the labels already. One without labels needs the
-  // mark: a term may select what lacks a label.
-  if (terms_.IsEmpty() || (HasTerms(spec) && !spec.labels_for_affinity.empty()) ||
-      !terms_.Select(spec.ns, labels)) {
+  // mark: a term may select what lacks a label. One with labels for default constraints needs the
+  // others, too: without them a term would seem to select it.
+  if (terms_.IsEmpty() || (spec.HasAllLabels() && !spec.labels_for_affinity.empty())) {
     return std::nullopt;
   }
+  const bool is_selected = terms_.Select(spec.ns, labels);
+  if (!is_selected && spec.spread_origin == model::SpreadOrigin::kOwn) return std::nullopt;
   model::PodSpec selected = spec;
-  selected.selected_by_others = true;
+  selected.selected_by_others = is_selected;
   selected.labels_for_affinity = {};
+  AddLabelsForDefaults(labels, selected);
   for (const std::string& key : selected_keys_) {
     if (const std::string* value = labels.Find(key)) selected.labels_for_affinity.Set(key, *value);
   }
@@ -79,7 +83,9 @@ bool ClusterState::ReclassSelected() {
     });
     const std::shared_ptr<const model::PodSpec> former = classes_[record.pod_class].spec;
     // A class without the label of a new key looks as if its pods had none.
-    if (!concerns && !(new_keys && former->selected_by_others)) continue;
+    const bool has_some_labels =
+        former->selected_by_others || former->spread_origin != model::SpreadOrigin::kOwn;
+    if (!concerns && !(new_keys && has_some_labels)) continue;
     const std::optional<model::PodSpec> selected = SelectedSpec(*former, record.labels);
     if (!selected.has_value() || *selected == *former) continue;
     const GpuPick groups = record.gpu_groups;

@@ -72,6 +72,9 @@ constexpr Document kDocuments[] = {
      R"({"storageClassName":"s","capacity":"10Gi","nodeTopology":{"matchLabels":{"a":"b"}}})"},
     {Kind::kVolumeAttachment,
      R"({"spec":{"attacher":"d","nodeName":"n","source":{"persistentVolumeName":"v"}}})"},
+    {Kind::kService, R"({"metadata":{"name":"s"},"spec":{"selector":{"app":"web","tier":""}}})"},
+    {Kind::kReplicaSet, R"({"spec":{"selector":{"matchLabels":{"app":"web"},"matchExpressions":[)"
+                        R"({"key":"a","operator":"NotIn","values":["b"]}]}}})"},
 };
 
 std::vector<std::string> ValidInputs(Random& random, const std::vector<std::string>& files) {
