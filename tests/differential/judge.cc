@@ -15,6 +15,7 @@
 #include "scheduler/framework/domain_counters.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/plugins/registry.h"
+#include "scheduler/plugins/spread_args.h"
 #include "scheduler/state/cluster_state.h"
 
 namespace fairlead::differential {
@@ -44,6 +45,8 @@ absl::Status Put(state::ClusterState& state, model::Kind kind, const Json& objec
         [&state](const auto& typed) {
           if constexpr (std::is_constructible_v<model::VolumeObject, decltype(typed)>) {
             state.UpsertVolumeObject(typed);
+          } else if constexpr (std::is_constructible_v<model::SpreadSource, decltype(typed)>) {
+            state.UpsertSpreadSource(typed);
           }
         },
         *decoded);
@@ -64,20 +67,31 @@ constexpr struct {
                 {"persistentVolumes", model::Kind::kPersistentVolume},
                 {"persistentVolumeClaims", model::Kind::kPersistentVolumeClaim},
                 {"volumeAttachments", model::Kind::kVolumeAttachment},
+                {"services", model::Kind::kService},
+                {"replicationControllers", model::Kind::kReplicationController},
+                {"replicaSets", model::Kind::kReplicaSet},
+                {"statefulSets", model::Kind::kStatefulSet},
                 {"pods", model::Kind::kPod}};
 
-// As kube-scheduler is set up: it knows no other way to keep a node than a taint.
-absl::StatusOr<std::unique_ptr<framework::Framework>> MakeFramework(const Json& world) {
-  framework::Registry registry;
-  FAIRLEAD_RETURN_IF_ERROR(plugins::RegisterAll(registry));
+// As kube-scheduler is set up: it knows no other way to keep a node than a taint, and has default
+// constraints if nothing is said.
+framework::Profile ProfileOf(const Json& world) {
   framework::Profile profile{"fairlead"};
   const Json given = world.value("pluginConfig", Json::object());
   for (const std::string name : world["plugins"]) {
     profile.plugins.push_back({name});
     std::string& args = profile.plugins.back().args_json;
     if (name == "NodeUnschedulable") args = R"({"honorToleration":true})";
+    if (name == "PodTopologySpread") args = R"({"defaultingType":"System"})";
     if (given.contains(name)) args = given[name].dump();
   }
+  return profile;
+}
+
+absl::StatusOr<std::unique_ptr<framework::Framework>> MakeFramework(
+    const framework::Profile& profile) {
+  framework::Registry registry;
+  FAIRLEAD_RETURN_IF_ERROR(plugins::RegisterAll(registry));
   return framework::Framework::Make(profile, registry);
 }
 
@@ -189,9 +203,11 @@ absl::StatusOr<Json> Judge(const Json& world) {
   options.scheduler_names = {"fairlead"};
   options.keep_images = true;
   options.sum_scoring_requests = true;
+  const framework::Profile profile = ProfileOf(world);
+  options.spread_defaults = plugins::SpreadDefaultsOf({profile});
   state::ClusterState state(options);
-  FAIRLEAD_ASSIGN_OR_RETURN(const auto attached, MakeFramework(world));
-  FAIRLEAD_ASSIGN_OR_RETURN(const auto recounting, MakeFramework(world));
+  FAIRLEAD_ASSIGN_OR_RETURN(const auto attached, MakeFramework(profile));
+  FAIRLEAD_ASSIGN_OR_RETURN(const auto recounting, MakeFramework(profile));
   framework::DomainCounters counters(state);
   state.Subscribe(&counters);
   attached->Attach(&counters);
@@ -216,6 +232,8 @@ absl::StatusOr<Json> Judge(const Json& world) {
     state.RemovePod(ns, name, "");
   }
   attached->Attach(nullptr);
+  const std::string wrong = state.CheckConsistency();
+  if (!wrong.empty()) return absl::InternalError(wrong);
   return answer;
 }
 

@@ -161,8 +161,7 @@ Json AddedAffinity(Dice& dice) {
 }  // namespace
 
 Json RandomPluginConfig(Dice& dice) {
-  Json config;
-  config["PodTopologySpread"] = {{"defaultingType", "List"}, {"defaultConstraints", Json::array()}};
+  Json config = Json::object();
   if (!dice.OneIn(4)) config["NodeResourcesFit"]["scoringStrategy"] = ScoringStrategy(dice);
   if (dice.OneIn(6)) config["NodeResourcesFit"]["ignoredResources"] = {"example.com/dongle"};
   if (dice.OneIn(6)) config["NodeResourcesFit"]["ignoredResourceGroups"] = {"nvidia.com"};

@@ -33,8 +33,7 @@ class RandomImages {
   int64_t rarity_;              // a node has one image in so many
 };
 
-// Arguments by plugin, as in a profile's pluginConfig. Default constraints of PodTopologySpread are
-// always switched off: those of the system need Services, and the world has none.
+// Arguments by plugin, as in a profile's pluginConfig, without those of PodTopologySpread.
 Json RandomPluginConfig(Dice& dice);
 
 }  // namespace fairlead::differential

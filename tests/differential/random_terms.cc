@@ -136,4 +136,26 @@ Json RandomTerms::SpreadConstraints(int hard, int soft) {
   return constraints;
 }
 
+Json RandomTerms::SpreadArgs() {
+  if (OneIn(4)) return {{"defaultingType", "System"}};
+  if (OneIn(4)) return Json::object();
+  Json constraints =
+      SpreadConstraints(static_cast<int>(Between(0, 2)), static_cast<int>(Between(0, 3)));
+  for (Json& constraint : constraints) {
+    // The selector is each pod's own; keys of labels have no effect.
+    constraint.erase("labelSelector");
+    if (OneIn(6)) constraint["matchLabelKeys"] = {"app"};
+    if (OneIn(3)) constraint["topologyKey"] = "topology.kubernetes.io/zone";
+  }
+  // Two of one key and mode are refused.
+  std::set<std::pair<std::string, std::string>> seen;
+  Json different = Json::array();
+  for (Json& constraint : constraints) {
+    const auto both = std::pair<std::string, std::string>(constraint["topologyKey"],
+                                                          constraint["whenUnsatisfiable"]);
+    if (seen.insert(both).second) different.push_back(std::move(constraint));
+  }
+  return {{"defaultingType", "List"}, {"defaultConstraints", different}};
+}
+
 }  // namespace fairlead::differential

@@ -33,6 +33,8 @@ class RandomTerms {
   // spec.topologySpreadConstraints, so many of each at most: no two DoNotSchedule or ScheduleAnyway
   // have one topology key, which the API server would refuse.
   Json SpreadConstraints(int hard, int soft);
+  // Arguments of PodTopologySpread: of the system, said or not, or a list that may be empty.
+  Json SpreadArgs();
 
  private:
   int64_t Between(int64_t low, int64_t high) { return dice_.Between(low, high); }

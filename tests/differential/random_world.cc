@@ -35,6 +35,7 @@ Json RandomWorld::Make(int nodes, int asked) {
   Json world;
   world["plugins"] = ComparedPlugins();
   world["pluginConfig"] = RandomPluginConfig(dice_);
+  if (!OneIn(4)) world["pluginConfig"]["PodTopologySpread"] = terms_.SpreadArgs();
   for (const std::string& name : kNamespaces) {
     Json labels = {{"kubernetes.io/metadata.name", name}};
     if (!OneIn(3)) labels["team"] = Pick({"x", "y"});
@@ -61,6 +62,7 @@ Json RandomWorld::Make(int nodes, int asked) {
     world["ask"].push_back(WaitingPod(i, storage));
   }
   storage.MoveInto(world);
+  owners_.MoveInto(world);
   return world;
 }
 
@@ -211,6 +213,7 @@ Json RandomWorld::Pod(const std::string& name) {
       {"spec", {{"schedulerName", "fairlead"}, {"priority", 0}}},
       {"status", {{"phase", "Pending"}}}};
   AddContainers(pod["spec"]);
+  owners_.AddOwner(pod);
   return pod;
 }
 
@@ -278,7 +281,8 @@ Json RandomWorld::ModestPod(int number) {
   if (OneIn(12)) spec["affinity"]["podAntiAffinity"].update(terms_.RequiredPods(true));
   const int hard = OneIn(8) ? 1 : 0;
   const int soft = static_cast<int>(Between(0, 3));
-  spec["topologySpreadConstraints"] = terms_.SpreadConstraints(hard, soft);
+  // Without any, those of the profile apply.
+  if (!OneIn(3)) spec["topologySpreadConstraints"] = terms_.SpreadConstraints(hard, soft);
   return pod;
 }
 

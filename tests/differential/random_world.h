@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/differential/dice.h"
+#include "tests/differential/random_owners.h"
 #include "tests/differential/random_scoring.h"
 #include "tests/differential/random_storage.h"
 #include "tests/differential/random_terms.h"
@@ -25,12 +26,14 @@ const std::vector<std::string>& ComparedPlugins();
 
 class RandomWorld {
  public:
-  explicit RandomWorld(uint64_t seed) : dice_(seed), terms_(dice_), images_(dice_) {}
+  explicit RandomWorld(uint64_t seed)
+      : dice_(seed), terms_(dice_), images_(dice_), owners_(dice_, kNamespaces) {}
   RandomWorld(const RandomWorld&) = delete;
   RandomWorld& operator=(const RandomWorld&) = delete;
 
   // {"plugins", "pluginConfig", "namespaces", "nodes", "pods" (all bound), "ask" (all waiting)},
-  // and what RandomStorage adds: the input of `fairlead-control-plane scheduler-oracle`.
+  // and what RandomStorage and RandomOwners add: the input of `fairlead-control-plane
+  // scheduler-oracle`. Once.
   Json Make(int nodes, int asked);
 
  private:
@@ -59,6 +62,7 @@ class RandomWorld {
   Dice dice_;
   RandomTerms terms_;
   RandomImages images_;
+  RandomOwners owners_;
 };
 
 }  // namespace fairlead::differential

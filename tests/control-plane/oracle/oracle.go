@@ -16,6 +16,7 @@ import (
 	"os"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -44,6 +45,11 @@ type World struct {
 	Nodes      []v1.Node      `json:"nodes"`
 	Pods       []v1.Pod       `json:"pods"`
 	Ask        []v1.Pod       `json:"ask"`
+
+	Services               []v1.Service               `json:"services"`
+	ReplicationControllers []v1.ReplicationController `json:"replicationControllers"`
+	ReplicaSets            []appsv1.ReplicaSet        `json:"replicaSets"`
+	StatefulSets           []appsv1.StatefulSet       `json:"statefulSets"`
 
 	PersistentVolumes      []v1.PersistentVolume          `json:"persistentVolumes"`
 	PersistentVolumeClaims []v1.PersistentVolumeClaim     `json:"persistentVolumeClaims"`
@@ -138,9 +144,13 @@ func newFramework(ctx context.Context, world *World, snapshot *cache.Snapshot) (
 		return nil, err
 	}
 	// Not earlier: plugins add their indexes to the informers.
-	core, storage := factory.Core().V1(), factory.Storage().V1()
+	core, apps, storage := factory.Core().V1(), factory.Apps().V1(), factory.Storage().V1()
 	return scheduler, errors.Join(
 		fill(core.Namespaces().Informer(), world.Namespaces),
+		fill(core.Services().Informer(), world.Services),
+		fill(core.ReplicationControllers().Informer(), world.ReplicationControllers),
+		fill(apps.ReplicaSets().Informer(), world.ReplicaSets),
+		fill(apps.StatefulSets().Informer(), world.StatefulSets),
 		fill(core.PersistentVolumes().Informer(), world.PersistentVolumes),
 		fill(core.PersistentVolumeClaims().Informer(), world.PersistentVolumeClaims),
 		fill(storage.StorageClasses().Informer(), world.StorageClasses),
