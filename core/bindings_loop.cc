@@ -120,6 +120,7 @@ void DecisionLoop::Impl::SendBinding(state::PodId pod, model::BindPod&& bind, ui
     const std::string zones = model::FormatNumaZones(state.ZonesOf(pod));
     if (!zones.empty()) bind.annotations.Set(model::kNumaPredictedAnnotation, zones);
   }
+  if (!options.extenders.empty()) bind.extender = extenders.BinderOf(state.pod(pod));
   id = next_action_id++;
   model::Action& action = sending->actions.emplace_back();
   action.id = id;
@@ -158,9 +159,18 @@ void DecisionLoop::Impl::BindingDone(state::PodId id) {
 
 void DecisionLoop::Impl::ServeBindings(absl::Time now, StepResult& result) {
   bindings.Step(now);
+  SetNodeAnswers();
   if (claims.TakeFreed()) dirty = true;
   if (shares.TakeChanges()) dirty = true;
   for (model::EmitEvent& event : std::exchange(events, {})) Emit({0, std::move(event)}, result);
+}
+
+void DecisionLoop::Impl::SetNodeAnswers() {
+  for (const ExtenderPlugin::Change& change : extenders.TakeChanges()) {
+    const state::PodId pod = state.FindPod(change.ns, change.name);
+    if (pod == state::kNoId || state.pod(pod).uid != change.uid) continue;
+    if (state.SetNodeAnswers(pod, change.answers).Any()) dirty = true;
+  }
 }
 
 void DecisionLoop::Impl::FreeIdleClaims(absl::Time now, StepResult& result) {

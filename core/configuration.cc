@@ -357,6 +357,7 @@ absl::Status ReadScheduler(const std::string& json, Configuration& configuration
     }
   }
   configuration.options.profiles = std::move(read.profiles);
+  configuration.options.extenders = std::move(read.extenders);
   FAIRLEAD_RETURN_IF_ERROR(ReadElectionJson(read.leader_election_json, configuration, seen));
   if (!read.client_connection_json.empty()) {
     read.ignored.push_back("clientConnection");

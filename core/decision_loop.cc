@@ -15,6 +15,7 @@
 #include "queues/default_queue.h"
 #include "queues/usage_window.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/plugins/extender.h"
 #include "scheduler/plugins/registry.h"
 #include "scheduler/plugins/volume_binding.h"
 
@@ -40,6 +41,19 @@ bool LacksNodes(Code code) {
          code == Code::kNoInstanceTypeFits;
 }
 
+// With the plugin that knows what extenders answer, if there are any.
+std::vector<framework::Profile> ProfilesOf(const Options& options) {
+  std::vector<framework::Profile> profiles = options.profiles;
+  if (options.extenders.empty()) return profiles;
+  for (framework::Profile& profile : profiles) {
+    const bool has = std::any_of(
+        profile.plugins.begin(), profile.plugins.end(),
+        [](const framework::ProfilePlugin& each) { return each.name == plugins::Extender::kName; });
+    if (!has) profile.plugins.push_back({plugins::Extender::kName});
+  }
+  return profiles;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& options,
@@ -47,7 +61,7 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
   framework::Registry registry;
   FAIRLEAD_RETURN_IF_ERROR(plugins::RegisterAll(registry));
   FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<framework::Framework> framework,
-                            framework::Framework::MakeAll(options.profiles, registry));
+                            framework::Framework::MakeAll(ProfilesOf(options), registry));
   FAIRLEAD_ASSIGN_OR_RETURN(const absl::Duration bind_timeout,
                             plugins::BindTimeoutOf(options.profiles));
   if (options.engine.usage.has_value()) {

@@ -14,6 +14,7 @@
 #include "core/claim_plugin.h"
 #include "core/decision_loop.h"
 #include "core/demand.h"
+#include "core/extender_plugin.h"
 #include "core/managed_nodes.h"
 #include "core/reconcile/bindings.h"
 #include "core/reconcile/evictions.h"
@@ -49,11 +50,15 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
         usage(loop_options.usage_store),
         evictions(loop_options.evictions),
         annotations(state, BackoffOf(loop_options)),
+        extenders(state, loop_options.extenders,
+                  [this](state::PodId pod) { return engine->NodesThatFit(pod); }),
         shares(state, SharingOf(loop_options), BackoffOf(loop_options), loop_options.emit_events),
         claims(state, BackoffOf(loop_options)),
         volumes(state, BackoffOf(loop_options), bind_timeout),
         bindings(state, BackoffOf(loop_options), loop_options.group_settle, *this),
         refusals(state, loop_options.gang_refusals) {
+    // What they answer decides where the pod goes, and so what else has to be reserved.
+    if (!loop_options.extenders.empty()) bindings.Register(&extenders);
     bindings.Register(&claims);
     bindings.Register(&shares);
     bindings.Register(&volumes);
@@ -127,6 +132,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void AddRefusals();
   void SetRefusedApart();
   [[nodiscard]] engine::Waiting RefusedWaiting(const state::Workload& workload) const;
+  // What extenders have answered about pods that are still there becomes part of their classes.
+  void SetNodeAnswers();
   // Deallocates claims that their pods have not used for a while.
   void FreeIdleClaims(absl::Time now, StepResult& result);
 
@@ -257,6 +264,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   InFlightActions in_flight;
   Evictions evictions;
   GroupAnnotations annotations;
+  ExtenderPlugin extenders;
   SharePlugin shares;
   ClaimPlugin claims;
   VolumePlugin volumes;

@@ -11,6 +11,7 @@
 #include "core/reconcile/refusals.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/framework/framework.h"
+#include "scheduler/model/extender_config.h"
 #include "scheduler/state/cluster_state.h"
 
 namespace fairlead::core {
@@ -34,6 +35,8 @@ struct Options {
   // At least one. A pod is placed by the profile of its scheduler name; by the first one if there
   // is none of that name.
   std::vector<framework::Profile> profiles = {framework::DefaultProfile()};
+  // Asked before a pod is bound (core/extender_plugin.h).
+  std::vector<model::ExtenderConfig> extenders;
   bool emit_events = true;
   // Writes of verdicts that may be unanswered at once (reconcile/status_updater.h);
   // model::kUnlimited: any number.

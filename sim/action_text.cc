@@ -103,6 +103,10 @@ struct Writer {
   std::string operator()(const model::SelectVolumeNode& a) const {
     return absl::StrCat("select-volume-node ", a.ns, "/", a.name, " ", a.uid, " ", a.node);
   }
+  std::string operator()(const model::AskExtenders& a) const {
+    return absl::StrCat("ask-extenders ", a.ns, "/", a.name, " ", a.uid, " ",
+                        absl::StrJoin(a.extenders, ","), " ", absl::StrJoin(a.nodes, ","));
+  }
   std::string operator()(const model::EmitEvent& a) const {
     return absl::StrCat("event ", model::KindName(a.about), " ", a.ns, "/", a.name, " ", a.uid, " ",
                         a.warning ? "warning " : "", a.reason, " ", a.note);

@@ -147,6 +147,8 @@ absl::Status Executor::Commit(const model::Action& action) {
           return cloud_->Launch(what);
         } else if constexpr (std::is_same_v<T, model::TerminateNode>) {
           return cloud_->Terminate(what);
+        } else if constexpr (std::is_same_v<T, model::AskExtenders>) {
+          return absl::UnimplementedError("the simulated cluster has no scheduler extenders");
         } else {
           return writes_.Commit(what);
         }

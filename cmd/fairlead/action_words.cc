@@ -25,7 +25,8 @@ const char* ActionName(const model::Action& action) {
                                            "reserve_claim",
                                            "deallocate_claim",
                                            "bind_volume",
-                                           "select_volume_node"};
+                                           "select_volume_node",
+                                           "ask_extenders"};
   static_assert(std::size(kNames) == std::variant_size_v<decltype(model::Action::what)>);
   return kNames[action.what.index()];
 }
@@ -73,6 +74,9 @@ std::string Describe(const model::Action& action) {
         } else if constexpr (std::is_same_v<T, model::SelectVolumeNode>) {
           return absl::StrCat("select node ", what.node, " for volume claim ", what.ns, "/",
                               what.name);
+        } else if constexpr (std::is_same_v<T, model::AskExtenders>) {
+          return absl::StrCat("ask extenders about ", what.nodes.size(), " nodes for ", what.ns,
+                              "/", what.name);
         } else if constexpr (std::is_same_v<T, model::StoreUsage>) {
           return absl::StrCat("store usage in config map ", what.ns, "/", what.name);
         } else {

@@ -42,6 +42,9 @@ std::optional<InFlight> WhatMatters(const model::Action& action) {
   if (const auto* select = std::get_if<model::SelectVolumeNode>(&action.what)) {
     return InFlightVolume{model::Key(select->ns, select->name)};
   }
+  if (const auto* ask = std::get_if<model::AskExtenders>(&action.what)) {
+    return InFlightAsk{ask->number};
+  }
   if (const auto* annotations = std::get_if<model::SetPodGroupAnnotations>(&action.what)) {
     return InFlightAnnotations{annotations->uid};
   }

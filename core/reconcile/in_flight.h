@@ -59,10 +59,14 @@ struct InFlightClaim {
 struct InFlightVolume {
   std::string claim;  // "ns/name"
 };
+// What scheduler extenders are asked (core/extender_plugin.h).
+struct InFlightAsk {
+  uint64_t number = 0;
+};
 using InFlight = std::variant<InFlightEviction, InFlightRequest, InFlightProvider,
                               InFlightReservation, InFlightPodDeletion, InFlightConfigMap,
                               InFlightClaim, InFlightVolume, InFlightStatus, InFlightAnnotations,
-                              InFlightUsage, InFlightTaint, InFlightRequestEnd>;
+                              InFlightUsage, InFlightTaint, InFlightRequestEnd, InFlightAsk>;
 
 class InFlightActions {
  public:

@@ -19,7 +19,8 @@
 //   answered OK; by the pod's binding, Cancelled, because the binding may be refused.
 // - Events beyond Options::max_queued_events are shed: ResourceExhausted and a counter. So is any
 //   action beyond max_queued.
-// - LaunchNode and TerminateNode go to `provider`, which answers them itself.
+// - LaunchNode, TerminateNode, AskExtenders, and bindings that an extender makes, go to `provider`,
+//   which answers them itself.
 // - `may_write` is the fence of leadership, checked before every request. If it is false, an action
 //   that is not on the wire is answered Aborted, or Unavailable if an earlier attempt's outcome is
 //   unknown. `time_left` bounds each request's time-out, so that none is on the wire when another

@@ -338,7 +338,11 @@ struct Maker {
   using Shape = SimpleProtocol::Shape;
   const WriterIdentity& identity;
 
-  Result operator()(const model::BindPod& a) const { return std::make_unique<BindProtocol>(a); }
+  // An extender makes the binding: no request of ours.
+  Result operator()(const model::BindPod& a) const {
+    if (a.extender >= 0) return nullptr;
+    return std::make_unique<BindProtocol>(a);
+  }
   Result operator()(const model::EvictPod& a) const { return std::make_unique<EvictProtocol>(a); }
   Result operator()(const model::SetNodeTaint& a) const {
     return std::make_unique<TaintProtocol>(a);
@@ -422,6 +426,7 @@ struct Maker {
         absl::StrCat("select node ", a.node, " for volume claim ", model::Key(a.ns, a.name)),
         Shape::kUpdate, [a](absl::Time) { return EncodeSelectVolumeNode(a); });
   }
+  Result operator()(const model::AskExtenders&) const { return nullptr; }
   Result operator()(const model::LaunchNode&) const { return nullptr; }
   Result operator()(const model::TerminateNode&) const { return nullptr; }
 };

@@ -43,7 +43,8 @@
 //             then Aborted. The taints of others stay as they are read.
 //   event     409 with reason AlreadyExists: OK, it is there. The rest as above.
 //
-// Thread-safety: none. LaunchNode and TerminateNode have no protocol: they go to a provider.
+// Thread-safety: none. LaunchNode, TerminateNode, AskExtenders and bindings that an extender makes
+// have no protocol: they go to a provider.
 #pragma once
 
 #include <memory>

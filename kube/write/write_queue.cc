@@ -29,6 +29,7 @@ struct Laner {
   WriteLane operator()(const model::ReserveClaim&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::BindVolume&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::SelectVolumeNode&) const { return WriteLane::kBind; }
+  WriteLane operator()(const model::AskExtenders&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::DeletePod&) const { return WriteLane::kEvict; }
   WriteLane operator()(const model::DeallocateClaim&) const { return WriteLane::kEvict; }
 };
@@ -78,6 +79,8 @@ struct ObjectNamer {
   std::string operator()(const model::SelectVolumeNode& a) const {
     return absl::StrCat("volume-claim/", model::Key(a.ns, a.name));
   }
+  // It writes nothing; the binding that follows waits for it.
+  std::string operator()(const model::AskExtenders& a) const { return Pod(a); }
   std::string operator()(const model::StoreUsage& a) const {
     return absl::StrCat("usage/", model::Key(a.ns, a.name));
   }

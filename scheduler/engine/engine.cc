@@ -458,6 +458,25 @@ std::unique_ptr<Hypothesis> Engine::WhatIf() {
   return std::make_unique<Hypothesis>(impl_->state, *impl_->framework, impl_->placer.gpu_order());
 }
 
+std::vector<std::string> Engine::NodesThatFit(state::PodId id) {
+  const state::PodRecord& pod = impl_->state.pod(id);
+  const std::unique_ptr<Hypothesis> what_if = WhatIf();
+  if (pod.node != state::kNoId) what_if->Remove(id);
+  state::PodClassId pod_class = pod.pod_class;
+  const std::shared_ptr<const model::PodSpec> spec = impl_->state.pod_class(pod_class).spec;
+  if (!spec->node_answers.IsEmpty()) {
+    model::PodSpec unanswered = *spec;
+    unanswered.node_answers = {};
+    pod_class = what_if->ClassOf(std::make_shared<const model::PodSpec>(std::move(unanswered)));
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, node] : impl_->state.nodes_by_name()) {
+    if (!impl_->state.node(node).TakesBindings()) continue;
+    if (what_if->Fits(pod_class, node, framework::Capacity::kNow)) names.emplace_back(name);
+  }
+  return names;
+}
+
 std::vector<state::NodeId> Engine::ReservedNodes() const { return impl_->reservations.Nodes(); }
 
 std::string Engine::CheckConsistency() const {

@@ -297,6 +297,10 @@ class Engine {
   // next event, cycle or call of the engine that changes anything.
   [[nodiscard]] std::unique_ptr<Hypothesis> WhatIf();
 
+  // The nodes to which the pod could be bound if it had none yet, by name, whatever extenders have
+  // said about it. O(nodes).
+  [[nodiscard]] std::vector<std::string> NodesThatFit(state::PodId pod);
+
   // Nodes on which room is kept for a gang: they are needed though nothing may run there.
   [[nodiscard]] std::vector<state::NodeId> ReservedNodes() const;
 

@@ -13,81 +13,16 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "scheduler/framework/config_json.h"
+#include "scheduler/framework/extenders.h"
 #include "scheduler/framework/profile_merge.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::framework {
 namespace {
 
-namespace dom = simdjson::dom;
-
 constexpr char kApiVersion[] = "kubescheduler.config.k8s.io/v1";
 constexpr char kKind[] = "KubeSchedulerConfiguration";
-
-absl::Status Bad(absl::string_view path, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(path.empty() ? "document" : path, ": ", what));
-}
-
-std::string Field(absl::string_view path, absl::string_view key) {
-  return path.empty() ? std::string(key) : absl::StrCat(path, ".", key);
-}
-
-std::string Index(absl::string_view path, size_t i) { return absl::StrCat(path, "[", i, "]"); }
-
-absl::StatusOr<std::string> ReadString(const dom::element& value, absl::string_view path) {
-  std::string_view text;
-  if (value.get(text) != simdjson::SUCCESS) return Bad(path, "must be a string");
-  return std::string(text);
-}
-
-absl::Status ReadNumber(const dom::element& value, absl::string_view path, int64_t* out) {
-  return value.get(*out) == simdjson::SUCCESS ? absl::OkStatus()
-                                              : Bad(path, "must be a whole number");
-}
-
-absl::Status CheckPercentage(absl::string_view path, int64_t percentage) {
-  return percentage >= 0 && percentage <= 100 ? absl::OkStatus()
-                                              : Bad(path, "must be between 0 and 100");
-}
-
-using FieldReader = std::function<absl::Status(const dom::element&, const std::string& path)>;
-
-// Calls the reader of every field; unknown and repeated fields are errors. A null value is as if
-// the field were absent, as in Go.
-absl::Status ReadObject(const dom::element& value, const std::string& path,
-                        const std::map<std::string, FieldReader>& readers) {
-  dom::object object;
-  if (value.get(object) != simdjson::SUCCESS) return Bad(path, "must be an object");
-  std::set<std::string> seen;
-  for (const auto& [key_view, field] : object) {
-    const std::string key(key_view);
-    auto reader = readers.find(key);
-    if (reader == readers.end()) return Bad(Field(path, key), "is not a known field");
-    if (!seen.insert(key).second) return Bad(Field(path, key), "is given twice");
-    if (field.is_null()) continue;
-    FAIRLEAD_RETURN_IF_ERROR(reader->second(field, Field(path, key)));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ReadArray(const dom::element& value, const std::string& path,
-                       const FieldReader& reader) {
-  dom::array array;
-  if (value.get(array) != simdjson::SUCCESS) return Bad(path, "must be a list");
-  size_t i = 0;
-  for (const dom::element item : array) {
-    FAIRLEAD_RETURN_IF_ERROR(reader(item, Index(path, i)));
-    ++i;
-  }
-  return absl::OkStatus();
-}
-
-FieldReader IntoString(std::string* out) {
-  return [out](const dom::element& value, const std::string& path) -> absl::Status {
-    FAIRLEAD_ASSIGN_OR_RETURN(*out, ReadString(value, path));
-    return absl::OkStatus();
-  };
-}
 
 class Reader {
  public:
@@ -127,14 +62,8 @@ class Reader {
             });
           }},
          {"extenders",
-          [](const dom::element& value, const std::string& path) -> absl::Status {
-            dom::array array;
-            if (value.get(array) != simdjson::SUCCESS) return Bad(path, "must be a list");
-            if (array.size() == 0) return absl::OkStatus();
-            return absl::UnimplementedError(absl::StrCat(
-                path,
-                ": scheduler extenders are not supported; remove them, or leave the pods that "
-                "need one to kube-scheduler"));
+          [&config](const dom::element& value, const std::string& path) {
+            return ReadExtenders(value, path, config.extenders);
           }},
          {"leaderElection", raw(&config.leader_election_json)},
          {"clientConnection", raw(&config.client_connection_json)},
@@ -158,6 +87,7 @@ class Reader {
       FAIRLEAD_ASSIGN_OR_RETURN(Profile profile, MergeProfile(ProfileBase::kFairlead, {}));
       config.profiles.push_back(std::move(profile));
     }
+    FAIRLEAD_RETURN_IF_ERROR(LeaveToExtenders(config.extenders, config.profiles));
     return config;
   }
 

@@ -2,9 +2,9 @@
 //
 // Strict: a field or plugin that is not known, a key that comes twice and a value of the wrong type
 // are InvalidArgument, named by path ("profiles[0].plugins.score.enabled[1].weight"). What upstream
-// has and Fairlead does not do is Unimplemented and never silently dropped: extenders, and plugins
-// that Fairlead lacks (known_plugins.h). Plugin lists are merged with the profile's base as
-// upstream merges them with its defaults (profile_merge.h).
+// has and Fairlead does not do is Unimplemented and never silently dropped: plugins that Fairlead
+// lacks (known_plugins.h). Plugin lists are merged with the profile's base as upstream merges them
+// with its defaults (profile_merge.h).
 //
 // Thread-safety: pure function.
 #pragma once
@@ -18,12 +18,15 @@
 #include "absl/strings/string_view.h"
 #include "scheduler/framework/default_profiles.h"
 #include "scheduler/framework/framework.h"
+#include "scheduler/model/extender_config.h"
 
 namespace fairlead::framework {
 
 struct SchedulerConfiguration {
   // At least one; scheduler names are unique. Without profiles: DefaultProfile().
   std::vector<Profile> profiles;
+  // In their order.
+  std::vector<model::ExtenderConfig> extenders;
   // JSON of the fields of these names, for the client and the leader election; "" if absent.
   std::string leader_election_json;
   std::string client_connection_json;

@@ -215,8 +215,6 @@ TEST(ConfigTest, Refusals) {
        "profiles[0].pluginConfig[0].args: must be an object"},
       {R"("profiles":[{"pluginConfig":[{"name":"Extra"},{"name":"Extra"}]}])", kBad,
        "pluginConfig[1].name: \"Extra\" is configured twice"},
-      {R"("extenders":[{"urlPrefix":"http://x"}])", kNot,
-       "extenders: scheduler extenders are not supported"},
       {R"("extenders":{})", kBad, "extenders: must be a list"},
       {R"("parallelism":0)", kBad, "parallelism: must be a whole number greater than zero"},
       {R"("parallelism":"16")", kBad, "parallelism: must be a whole number"},

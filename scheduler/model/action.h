@@ -25,6 +25,19 @@ struct BindPod {
   std::string ns, name, uid, node;
   StringMap annotations;
   StringMap labels = {};
+  // The extender (by position in the configuration) that makes the binding in our stead; -1: none.
+  // It is told pod and node alone.
+  int32_t extender = -1;
+};
+
+// Asks extenders about nodes for a pod, in the order of the configuration: each filters what those
+// before it have left, then all score what is left. The answer is ActionResult::node_answers, about
+// all of these nodes. An extender that fails, and is not ignorable, fails all of it.
+struct AskExtenders {
+  uint64_t number = 0;  // of the core; in the order of asking
+  std::string ns, name, uid;
+  std::vector<int32_t> extenders;  // positions in the configuration, ascending
+  std::vector<std::string> nodes;  // by name
 };
 
 // POST pods: the placeholder pod that holds one whole GPU of a node for the pods that share it. Its
@@ -180,7 +193,7 @@ struct Action {
                SetPodGroupAnnotations, CreateNodeRequest, UpdateNodeRequestStatus,
                DeleteNodeRequest, SetNodeTaint, LaunchNode, TerminateNode, EmitEvent,
                CreateGpuReservation, DeletePod, ApplyConfigMap, StoreUsage, ReserveClaim,
-               DeallocateClaim, BindVolume, SelectVolumeNode>
+               DeallocateClaim, BindVolume, SelectVolumeNode, AskExtenders>
       what;
 };
 // Tens of thousands are made in one step.

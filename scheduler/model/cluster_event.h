@@ -23,6 +23,7 @@
 #include "scheduler/model/disruption_budget.h"
 #include "scheduler/model/kind.h"
 #include "scheduler/model/node.h"
+#include "scheduler/model/node_answers.h"
 #include "scheduler/model/node_topology.h"
 #include "scheduler/model/pod.h"
 #include "scheduler/model/spread_sources.h"
@@ -82,6 +83,11 @@ struct ActionResult {
   std::string resource_version = {};
   // After a successful LaunchNode, if the provider tells it: the future Node.spec.providerID.
   std::string machine_id = {};
+  // After a successful AskExtenders.
+  NodeAnswers node_answers = {};
+  // After a failed AskExtenders: the extender that failed; -1: none, the pod or the nodes could not
+  // be read.
+  int32_t extender = -1;
 };
 
 // The watch of the kind has shown everything up to this resourceVersion. Sent after a list and with

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/shared.h"
+#include "scheduler/model/node_answers.h"
 #include "scheduler/model/node_topology.h"
 #include "scheduler/model/object_meta.h"
 #include "scheduler/model/resources.h"
@@ -248,6 +249,7 @@ struct PodSpec {
   std::string missing_claim;                // the missing object, if that is the reason
   std::vector<std::string> claims_to_join;  // "ns/name": it must run where these are
   Boxed<VolumeNeeds> volume_needs;          // what its volumes ask of its node
+  NodeAnswers node_answers;                 // of extenders, about this pod (SetNodeAnswers)
 
   // labels_for_affinity are all labels of the pod, because terms of its own read them.
   [[nodiscard]] bool HasAllLabels() const {
@@ -264,7 +266,7 @@ struct PodSpec {
                       s.resource_claims, s.labels_for_affinity, s.selected_by_others, s.legacy_mig,
                       s.claim_templates, s.claim_problem, s.missing_claim, s.claims_to_join,
                       *s.volume_needs, s.guaranteed, s.containers, s.scoring_requests, s.profile,
-                      *s.images, s.spread_origin);
+                      *s.images, s.spread_origin, s.node_answers);
   }
 };
 

@@ -1,6 +1,7 @@
 #include "scheduler/plugins/registry.h"
 
 #include "scheduler/plugins/dynamic_resources.h"
+#include "scheduler/plugins/extender.h"
 #include "scheduler/plugins/gpu_fragmentation.h"
 #include "scheduler/plugins/gpu_kind.h"
 #include "scheduler/plugins/gpu_sharing.h"
@@ -37,11 +38,11 @@ absl::Status RegisterThem(framework::Registry& registry) {
 }  // namespace
 
 absl::Status RegisterAll(framework::Registry& registry) {
-  return RegisterThem<DynamicResources, GpuFragmentation, GpuKind, GpuSharing, ImageLocality,
-                      InterPodAffinity, NodeAffinity, NodeName, NodePlacement, NodePorts, NodeReady,
-                      NodeResourcesBalancedAllocation, NodeResourcesFit, NodeUnschedulable,
-                      NodeVolumeLimits, Numa, PodTopologySpread, ResourceType, TaintToleration,
-                      VolumeBinding, VolumeRestrictions, VolumeZone>(registry);
+  return RegisterThem<DynamicResources, Extender, GpuFragmentation, GpuKind, GpuSharing,
+                      ImageLocality, InterPodAffinity, NodeAffinity, NodeName, NodePlacement,
+                      NodePorts, NodeReady, NodeResourcesBalancedAllocation, NodeResourcesFit,
+                      NodeUnschedulable, NodeVolumeLimits, Numa, PodTopologySpread, ResourceType,
+                      TaintToleration, VolumeBinding, VolumeRestrictions, VolumeZone>(registry);
 }
 
 }  // namespace fairlead::plugins

@@ -157,6 +157,10 @@ class ClusterState {
   // Whether the API server shows these objects at all; pods with claims wait with that reason if it
   // does not. True until told.
   Change SetClaimsReadable(bool readable);
+  // What extenders said about nodes for the pod, which becomes part of its class until other
+  // answers are set (empty: none) or it is seen on a node. Nothing is done for a pod that is not
+  // ours. O(1), and what a change of the class costs.
+  Change SetNodeAnswers(PodId pod, const model::NodeAnswers& answers);
 
   // Objects of storage. What a pod's volumes ask of its node is in its class's spec (volume_needs).
   // O(pods that are classed anew): of a claim its pods, of a volume its claim's; if what the
@@ -516,7 +520,8 @@ class ClusterState {
   // which there may be as many again for every completion of a Job.
   void MarkSucceeded(const model::Pod& pod);
   // The spec that the pod is classed by: its own, or `changed`, which is filled if they differ.
-  const model::PodSpec& SpecOfClass(const model::Pod& pod, bool ours,
+  // `known`: its row so far, or null.
+  const model::PodSpec& SpecOfClass(const model::Pod& pod, bool ours, const PodRecord* known,
                                     std::optional<model::PodSpec>& changed) const;
   PodRecord& AddPod(const model::Pod& pod, bool ours, const model::PodSpec& spec);
   // What its metadata says about the pod alone.

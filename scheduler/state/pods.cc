@@ -200,6 +200,7 @@ void ClusterState::MarkSucceeded(const model::Pod& pod) {
 }
 
 const model::PodSpec& ClusterState::SpecOfClass(const model::Pod& pod, bool ours,
+                                                const PodRecord* known,
                                                 std::optional<model::PodSpec>& changed) const {
   const auto own = [&]() -> model::PodSpec& {
     if (!changed.has_value()) changed = pod.spec;
@@ -219,6 +220,10 @@ const model::PodSpec& ClusterState::SpecOfClass(const model::Pod& pod, bool ours
     if (TakesDefaultSpread(pod, changed.has_value() ? *changed : pod.spec)) {
       const model::LabelSelector selector = default_selectors_.SelectorOf(SpreadGroupOf(pod.meta));
       if (!selector.none) SetDefaultSpread(selector, pod.meta.labels, own());
+    }
+    if (known != nullptr && pod.node_name.empty()) {
+      const model::NodeAnswers& answers = classes_[known->pod_class].spec->node_answers;
+      if (!answers.IsEmpty()) own().node_answers = answers;
     }
     const model::PodSpec& bounded = changed.has_value() ? *changed : pod.spec;
     std::optional<model::PodSpec> selected = SelectedSpec(bounded, pod.meta.labels);
@@ -289,7 +294,7 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
     return change;
   }
   std::optional<model::PodSpec> changed;
-  const model::PodSpec& spec = SpecOfClass(pod, ours, changed);
+  const model::PodSpec& spec = SpecOfClass(pod, ours, id == kNoId ? nullptr : &pods_[id], changed);
   if (id == kNoId) {
     // A pod of another scheduler matters only while it takes capacity.
     if (!ours && (pod.node_name.empty() || pod.phase == model::PodPhase::kFailed)) return change;
@@ -367,6 +372,20 @@ void ClusterState::ChangeClass(PodRecord& record, const model::PodSpec& spec,
   }
   MovePod(record.id, status, node, kAtEnd, &there);
   RestoreVolumes(record.id, decisions);
+}
+
+Change ClusterState::SetNodeAnswers(PodId id, const model::NodeAnswers& answers) {
+  Change change;
+  PodRecord& record = pods_[id];
+  if (!record.ours || record.status == PodStatus::kSucceeded) return change;
+  const std::shared_ptr<const model::PodSpec> former = classes_[record.pod_class].spec;
+  if (former->node_answers == answers) return change;
+  model::PodSpec spec = *former;
+  spec.node_answers = answers;
+  const GpuPick groups = record.gpu_groups;
+  ChangeClass(record, spec, &groups);
+  change.workloads = true;
+  return change;
 }
 
 Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {

@@ -331,6 +331,15 @@ Outcome& PendingPass::RecordUnmet(queues::QueueId leaf, const state::Workload& w
       outcome.code = missing ? Code::kMissingObject : Code::kInvalidRequest;
       outcome.subject = missing ? spec.missing_claim : spec.claim_problem;
     }
+    // Nor one that extenders admit to no node: they are asked again, about all nodes.
+    const model::NodeAnswers& answers = spec.node_answers;
+    if (code == Code::kInsufficientCapacity && !answers.IsEmpty() && !answers.AdmitsAny()) {
+      const state::PodRecord& pod = in_.state.pod(failed);
+      outcome.code = Code::kBindingRefused;
+      outcome.subject = absl::StrCat("pod ", pod.ns, "/", pod.name,
+                                     ": the scheduler extenders admit it to no node (",
+                                     model::RefusalsOf(answers), ")");
+    }
   }
   outcome.bound_to_topology = BoundToTopology(workload);
   outcome.failed_pod = failed;
