@@ -85,9 +85,12 @@ void Easy::SetConstants(TrafficClass traffic) {
   Set(CURLOPT_NOSIGNAL, 1L);
   Set(CURLOPT_PROTOCOLS_STR, "http,https");
   Set(CURLOPT_PROXY, "");  // not the environment's either
+  // Without TLS there is no HTTP/2, but libcurl would let the first requests to a server wait until
+  // one is answered, to see whether its connection multiplexes.
+  const bool may_multiplex =
+      traffic != TrafficClass::kWatch && !absl::StartsWithIgnoreCase(target_.url, "http://");
   Set(CURLOPT_HTTP_VERSION,
-      static_cast<long>(traffic == TrafficClass::kWatch ? CURL_HTTP_VERSION_1_1
-                                                        : CURL_HTTP_VERSION_2TLS));
+      static_cast<long>(may_multiplex ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
   // Waits for a connection that may turn out to multiplex, instead of opening one per request.
   Set(CURLOPT_PIPEWAIT, 1L);
   Set(CURLOPT_PATH_AS_IS, 1L);
