@@ -8,13 +8,13 @@
 // - An answer must be one JSON value without anything behind it; redirects are not followed.
 //
 // An ask reads the pod from the API server and, for extenders without a node cache, the nodes: one
-// list serves all asks that need one within kNodeListAge. Then extenders filter one after the
-// other, and those with a prioritizeVerb score together. Where an extender fails that is not
-// ignorable, the ask fails.
+// list serves all asks that need one within a second (api_reader.h). Then extenders filter one
+// after the other, and those with a prioritizeVerb score at the same time. If an extender that is
+// not ignorable fails, the ask fails.
 //
-// Memory: at most kAsksMax asks run, further ones wait in order. Each extender has at most
-// kCallsMax calls in flight, with bodies of kBodyBytesMax together (call_queue.h); the time-out of
-// a call begins when it is sent. The last list of nodes stays in memory.
+// Memory: at most kAsksMax asks run, further ones wait in order. An extender has a bounded number
+// of calls in flight, with bodies of a bounded size (endpoint.h); the time-out of a call begins
+// when it is sent. The last list of nodes stays in memory.
 //
 // Ownership: the client owns the transports of the extenders. `api` and `clock` must outlive the
 // client; callbacks of `api` may come later than the client's end. The client must not be destroyed
@@ -57,7 +57,10 @@ struct Answer {
 
 class Client {
  public:
-  // The position of an extender is its index. The transports must be distinct objects.
+  // Asks that run at a time.
+  static constexpr int kAsksMax = 128;
+
+  // The position of an extender is its index.
   Client(std::vector<Extender> extenders, kube::HttpTransport* api, const Clock* clock);
   // Open calls end with Cancelled, during the destructor or when `api` makes its callbacks.
   ~Client();

@@ -1,8 +1,8 @@
 // How to reach a scheduler extender: its address, TLS and connections.
 //
 // Source: makeTransport in kube-scheduler's extender.go and TLSConfigFor in client-go, release
-// 1.36. As there, enableHTTPS does not change the scheme of urlPrefix: without an authority it turns
-// the verification of the server's certificate off.
+// 1.36. As there, enableHTTPS does not change the scheme of urlPrefix: without an authority it
+// turns the verification of the server's certificate off.
 //
 // Thread-safety: pure functions; NewTransport starts a thread.
 #pragma once
