@@ -175,7 +175,9 @@ void OneAsk::Refuse(size_t node, absl::string_view reason, bool unresolvable) {
 }
 
 void OneAsk::Fail(const absl::Status& status, int32_t extender) {
-  std::exchange(done_, nullptr)({.status = status, .answers = {}, .failed = extender});
+  // Not the same object: the thread that gets it shares nothing with this one.
+  std::exchange(done_, nullptr)(
+      {.status = absl::Status(status.code(), status.message()), .answers = {}, .failed = extender});
 }
 
 void OneAsk::Succeed() {

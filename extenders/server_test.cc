@@ -156,6 +156,27 @@ TEST_F(ServerTest, TheEndOfTheClientEndsItsCalls) {
   EXPECT_TRUE(absl::IsCancelled(answer.get().status));
 }
 
+TEST_F(ServerTest, EveryAskEndsOnceWheneverTheClientEnds) {
+  config_.prioritize_verb = "prioritize";
+  config_.weight = 1;
+  config_.node_cache_capable = false;
+  for (const size_t before : {0u, 1u, 20u, 59u}) {
+    Start([](const Request& request, Connection& connection) {
+      connection.Answer(200, request.target == "/prefix/filter"
+                                 ? absl::StrCat(R"({"Nodes":)", NodeListText({"a", "b"}), "}")
+                                 : R"([{"Host":"a","Score":1}])");
+    });
+    std::vector<std::future<Answer>> asks;
+    for (int i = 0; i < 60; ++i) asks.push_back(Ask());
+    for (size_t i = 0; i < before; ++i) EXPECT_EQ(asks[i].get().status, absl::OkStatus());
+    client_ = nullptr;
+    for (size_t i = before; i < asks.size(); ++i) {
+      const absl::Status status = asks[i].get().status;
+      EXPECT_TRUE(status.ok() || absl::IsCancelled(status)) << status;
+    }
+  }
+}
+
 TEST_F(ServerTest, ACertificateIsVerifiedAgainstTheAuthorityAndOurOwnShown) {
   const kube::TestAuthority authority("extender ca");
   tls_ = authority.Issue("extender", "DNS:extender.test");
