@@ -100,7 +100,7 @@ TEST_F(AskTest, AnExtenderWithoutFilterLeavesAllNodes) {
   EXPECT_THAT(Bodies(0), IsEmpty()) << "one node is left: there is nothing to score";
 }
 
-TEST_F(AskTest, NobodyIsAskedAboutNoNode) {
+TEST_F(AskTest, NoExtenderIsAskedAboutNoNode) {
   Start({CachingFilter(1), CachingFilter(2), CachingScorer(3)});
   OnFilter(0, R"({})");
   EXPECT_EQ(Short(Result()), "a:- b:- c:-");

@@ -1,11 +1,14 @@
-// Asks scheduler extenders about nodes, and lets them bind pods: HTTP programs that extend a
-// scheduler.
+// Asks scheduler extenders (HTTP programs that extend a scheduler) about nodes, and lets them bind
+// pods.
 //
-// Source: k8s.io/kube-scheduler/extender/v1 (the messages), kube-scheduler's scheduler.go and
-// extender.go (what they mean), release 1.36. Differences:
+// Source: k8s.io/kube-scheduler/extender/v1 (the messages), kube-scheduler's schedule_one.go and
+// extender.go (what they mean). Differences:
 // - Scores of an extender are clamped to 0..10, the range that upstream documents.
-// - Each returned node must be one that the extender was asked about. Upstream checks names only.
-// - An answer must be one JSON value without anything behind it; redirects are not followed.
+// - Each returned node must be one that the extender was asked about. Upstream checks NodeNames
+//   but not Nodes.
+// - An answer must be one JSON value without anything behind it, and of 64 MiB at most. A string
+//   with half a surrogate pair makes it unreadable.
+// - Redirects are not followed.
 //
 // An ask reads the pod from the API server and, for extenders without a node cache, the nodes: one
 // list serves all asks that need one within a second (api_reader.h). Then extenders filter one
@@ -62,7 +65,8 @@ class Client {
 
   // The position of an extender is its index.
   Client(std::vector<Extender> extenders, kube::HttpTransport* api, const Clock* clock);
-  // Open calls end with Cancelled, during the destructor or when `api` makes its callbacks.
+  // Asks that are open end with Cancelled, and bindings with Unavailable: during the destructor, or
+  // when `api` makes its callbacks.
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -70,8 +74,8 @@ class Client {
   // Calls `done` once: on an I/O thread, or before it returns if the action is invalid.
   void Ask(model::AskExtenders action, std::function<void(Answer)> done);
 
-  // Lets extender `action.extender` bind the pod. `done` as above, with a status as
-  // base/write_attempts.h reads it:
+  // Lets extender `action.extender` bind the pod. `ignorable` is for the caller: it does not change
+  // the status. Calls `done` as above, with a status as base/write_attempts.h reads it:
   //   OK                              the extender says that it has bound the pod
   //   InvalidArgument                 refused: its error text, status 3xx or 4xx, or nothing was
   //                                   sent

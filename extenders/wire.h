@@ -2,8 +2,8 @@
 //
 // Source: k8s.io/kube-scheduler/extender/v1/types.go, which has no JSON tags: keys are the names of
 // Go's fields. Answers are read as Go's decoder reads them: keys in any case ("failedNodes"),
-// unknown keys ignored, null as absent. An answer has to be one JSON value, though; its invalid
-// UTF-8 is replaced.
+// unknown keys ignored, null as absent, invalid UTF-8 replaced. But an answer has to be one JSON
+// value without anything behind it.
 //
 // Errors: InvalidArgument. Texts of an extender are cut to kTextBytes of valid UTF-8.
 // Thread-safety: pure functions. Complexity: O(bytes). Memory beyond the parser's is O(nodes asked
