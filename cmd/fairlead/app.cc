@@ -119,6 +119,7 @@ void Application::NameUsageStore(core::Options& options) const {
 absl::Status Application::Begin() {
   NameUsageStore(options_.core);
   FAIRLEAD_ASSIGN_OR_RETURN(loop_, core::DecisionLoop::Make(options_.core, catalog_));
+  FAIRLEAD_ASSIGN_OR_RETURN(extenders_, ConnectExtenders(options_.core.extenders));
   StartElection();
   FAIRLEAD_RETURN_IF_ERROR(StartWork());
   if (elector_ != nullptr) elector_->Start();
@@ -272,7 +273,7 @@ void Application::BeginDrain() {
 }
 
 void Application::BeginRelease() {
-  if (!executor_->Drain(absl::ZeroDuration())) {
+  if (!executor_->Drain(absl::ZeroDuration()) || open_binds_ > 0) {
     // The server may still do what it has not answered. The next leader must not read before that:
     // it waits until the lease expires, and no request is on the wire for longer.
     logger_->Warning("not every write was answered before the end; the lease is not released");
@@ -301,7 +302,7 @@ bool Application::EndTurn(absl::Duration max_wait) {
     return true;
   };
   if (ending_ == Ending::kDraining) {
-    if (waits(executor_->Idle() || lost_)) return true;
+    if (waits(WritesAreIdle() || lost_)) return true;
     BeginRelease();
   }
   if (ending_ == Ending::kReleasing) {
@@ -309,6 +310,7 @@ bool Application::EndTurn(absl::Duration max_wait) {
     tasks_->Close();
     usage_.reset();
     usage_fetcher_.reset();
+    extenders_.reset();
     logger_->Info("stopped");
     ending_ = Ending::kOver;
   }

@@ -58,6 +58,7 @@
 #include "cmd/fairlead/usage_reader.h"
 #include "core/configuration.h"
 #include "core/decision_loop.h"
+#include "extenders/client.h"
 #include "kube/leader/lease.h"
 #include "kube/transport/http.h"
 #include "kube/watch/event_queue.h"
@@ -106,6 +107,10 @@ class Application {
     kube::Timers* timers;
     const Clock* clock;
     kube::HttpTransport* usage_database = nullptr;  // of usage_queries
+    // A connection to a scheduler extender; without, a configuration with extenders cannot be run.
+    std::function<absl::StatusOr<std::unique_ptr<kube::HttpTransport>>(
+        const model::ExtenderConfig&)>
+        connect_extender = nullptr;
   };
   // `wrap` may decorate the provider (fault injection); null: nothing.
   using WrapProvider = std::function<std::unique_ptr<hook::Provider>(
@@ -158,12 +163,16 @@ class Application {
     std::unique_ptr<core::DecisionLoop> loop;
     core::Options options;
     std::shared_ptr<const hook::Catalog> catalog;  // null: as before
+    std::unique_ptr<extenders::Client> extenders;
   };
   enum class Ending : uint8_t { kNot, kDraining, kReleasing, kOver };
 
   void StartElection();
   // Creates loop, executor and source from options_ and catalog_.
   absl::Status StartWork();
+  // Null: there are none. InvalidArgument if a connection to one cannot be made.
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<extenders::Client>> ConnectExtenders(
+      const std::vector<model::ExtenderConfig>& configs) const;
   absl::Status StartUsage();
   void StartUsageReader();
   absl::Status StartUsageFetcher();
@@ -184,6 +193,13 @@ class Application {
   void Decide(absl::Time now);
   void Submit(const model::Action& action);
   void Provide(const model::Action& action);
+  void AskExtenders(const model::Action& action);
+  void BindByExtender(const model::Action& action);
+  // Takes an answer of now, given on any thread, on the owner's thread, unless a new configuration
+  // is in effect by then. `bound`: to a binding.
+  std::function<void(model::ActionResult)> TakeLater(bool bound);
+  // No write is on its way, ours or an extender's for us.
+  [[nodiscard]] bool WritesAreIdle() const;
   void LogDecision(const core::StepResult& result, absl::Duration took);
   void LogResult(const model::ActionResult& result);
   void LogSync();
@@ -221,6 +237,8 @@ class Application {
                                    // read
   std::unique_ptr<kube::ClusterSource> source_;
   std::unique_ptr<kube::Executor> executor_;
+  std::unique_ptr<extenders::Client> extenders_;  // null: there are none
+  size_t open_binds_ = 0;                         // that an extender was told to make
   // At most one of them is set, if history counts: recorded, or reported.
   std::unique_ptr<UsageReader> usage_;
   std::unique_ptr<prometheus::UsageFetcher> usage_fetcher_;

@@ -60,7 +60,8 @@ absl::Status Application::Reconfigure(const core::Options& options,
   if (usage.has_value() && usage->reported && !options_.usage_queries.has_value()) {
     return absl::InvalidArgumentError("usage.clientType: cannot be changed while running");
   }
-  Next next{nullptr, options, std::move(catalog)};
+  Next next{nullptr, options, std::move(catalog), nullptr};
+  FAIRLEAD_ASSIGN_OR_RETURN(next.extenders, ConnectExtenders(options.extenders));
   NameUsageStore(next.options);
   const hook::Catalog* const used = next.catalog == nullptr ? catalog_ : next.catalog.get();
   FAIRLEAD_ASSIGN_OR_RETURN(next.loop, core::DecisionLoop::Make(next.options, used));
@@ -74,12 +75,12 @@ absl::Status Application::Reconfigure(const core::Options& options,
 // be decided upon without it.
 void Application::FinishReconfigure(absl::Time now) {
   if (!next_.has_value()) return;
-  if (!executor_->Idle() && now >= reconfigure_by_) {
+  if (!WritesAreIdle() && now >= reconfigure_by_) {
     logger_->Warning("writes were given up because the new configuration takes effect");
     reconfigure_by_ = absl::InfiniteFuture();
     executor_->Abandon();
   }
-  if (!executor_->Idle()) return;
+  if (!WritesAreIdle()) return;
   source_->Stop();
   events_.clear();
   queue_.DrainInto(events_, absl::ZeroDuration());
@@ -96,6 +97,7 @@ void Application::FinishReconfigure(absl::Time now) {
   next_tick_ = absl::InfinitePast();  // the observer hears of the new loop in this turn
   usage_.reset();
   usage_fetcher_.reset();
+  extenders_ = std::move(next_->extenders);
   next_->loop->Continue(*loop_);
   loop_ = std::move(next_->loop);
   options_.core = std::move(next_->options);
@@ -181,6 +183,8 @@ void Application::TakeUsage(absl::StatusOr<prometheus::Usage> usage) {
 }
 
 void Application::Provide(const model::Action& action) {
+  if (std::holds_alternative<model::AskExtenders>(action.what)) return AskExtenders(action);
+  if (std::holds_alternative<model::BindPod>(action.what)) return BindByExtender(action);
   const uint64_t id = action.id;
   const auto answer = [this, id, epoch = epoch_](const hook::ProviderAnswer& said) {
     if (epoch == epoch_) queue_.Push(model::ActionResult{id, said.status, "", said.machine_id});

@@ -24,6 +24,7 @@
 #include "cmd/fairlead/signals.h"
 #include "cmd/fairlead/usage_database.h"
 #include "cmd/fairlead/version.h"
+#include "extenders/connection.h"
 #include "server/http_server.h"
 
 namespace fairlead::cmd {
@@ -197,7 +198,10 @@ absl::Status RunScheduler(const RunFlags& flags) {
                {"hook", options.core.hook.enabled ? options.core.hook.provider : "off"},
                {"leader_election", options.leader_election.enabled ? "on" : "off"}});
   Application application({&connection->transport(), &connection->transport(), &connection->clock(),
-                           usage_database == nullptr ? nullptr : &usage_database->transport()},
+                           usage_database == nullptr ? nullptr : &usage_database->transport(),
+                           [clock = &connection->clock()](const model::ExtenderConfig& extender) {
+                             return extenders::NewTransport(extender, *clock);
+                           }},
                           options, &settings.catalog, &logger);
   Reloader reloader(std::move(watch), &application, &logger, [&flags](core::Options& changed) {
     if (!flags.scheduler_names.empty()) changed.state.scheduler_names = flags.scheduler_names;

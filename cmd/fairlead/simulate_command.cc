@@ -21,6 +21,7 @@ absl::Status RunSimulateCommand(const SimulateFlags& flags, std::ostream& out) {
   FAIRLEAD_ASSIGN_OR_RETURN(const Settings settings, LoadSettings(flags.configuration, ""));
   // The simulated cloud is the provider.
   options.core = flags.configuration.empty() ? core::KwokOptions() : settings.configuration.options;
+  options.core.extenders.clear();  // there are none in a simulated cluster
   options.sleep = [](absl::Duration duration) { absl::SleepFor(duration); };
   return sim::RunSimulate(options, out);
 }
