@@ -154,9 +154,15 @@ std::string EncodeClaimStatus(const model::ResourceClaim& claim, absl::string_vi
 // version differs).
 EncodedWrite EncodeBindVolume(const model::BindVolume& action);
 EncodedWrite EncodeSelectVolumeNode(const model::SelectVolumeNode& action);
-// `host` is this process's identity.
+// An event, and how often and when it was observed since. `first_time` is when that was first: with
+// the event it makes the object's name, so a repeated POST of one observation makes no second
+// event. `reporting_controller` is for events without a reporter; `host` is this process's
+// identity. The series is a patch of the event of that name; `count` includes the first
+// observation, so it is at least 2.
 EncodedWrite EncodeEvent(const model::EmitEvent& event, absl::string_view reporting_controller,
-                         absl::string_view host, absl::Time request_time);
+                         absl::string_view host, absl::Time first_time);
+EncodedWrite EncodeEventSeries(const model::EmitEvent& event, absl::Time first_time, int64_t count,
+                               absl::Time last_time);
 
 // Collection path of a kind, for lists and watches: "/api/v1/pods".
 std::string CollectionPath(model::Kind kind);

@@ -412,7 +412,49 @@ TEST(EncodeTest, TheNodeOfAVolumeIsSelectedAtTheVersionThatWasSeen) {
   EXPECT_EQ(std::get<model::PersistentVolumeClaim>(*object).selected_node, "node-1");
 }
 
-TEST(EncodeTest, EventNamesAreTheSameForTheSameEvent) {
+// What an event says beside its object, as kube-scheduler's events of a victim do.
+TEST(EncodeTest, AnEventNamesItsActionItsReporterAndWhatItIsRelatedTo) {
+  model::EmitEvent event{model::Kind::kPod, "ns", "victim", "v", false, "Preempted", "by u"};
+  event.action = model::EventAction::kPreempting;
+  event.reporter = "kai-scheduler";
+  event.related.Own() = {model::Kind::kPodGroup, "other", "train", "g"};
+  const std::string body = EncodeEvent(event, "fairlead", "host-1", kTime).body;
+  EXPECT_TRUE(absl::StrContains(
+      body, R"("reportingController":"kai-scheduler","reportingInstance":"host-1",)"
+            R"("action":"Preempting","reason":"Preempted",)"))
+      << body;
+  EXPECT_TRUE(absl::StrContains(
+      body, R"("related":{"apiVersion":"scheduling.run.ai/v2alpha2","kind":"PodGroup",)"
+            R"("namespace":"other","name":"train","uid":"g"},"note":"by u")"))
+      << body;
+  const auto action = [&](model::EventAction is) {
+    event.action = is;
+    const std::string text = EncodeEvent(event, "fairlead", "h", kTime).body;
+    const size_t at = text.find("\"action\":\"") + 10;
+    return text.substr(at, text.find('"', at) - at);
+  };
+  EXPECT_EQ(action(model::EventAction::kOfKind), "Scheduling");
+  EXPECT_EQ(action(model::EventAction::kScheduling), "Scheduling");
+  EXPECT_EQ(action(model::EventAction::kBinding), "Binding");
+  EXPECT_EQ(action(model::EventAction::kEvicting), "Evicting");
+  event = {model::Kind::kNodeRequest, "", "r", "u", false, "R", "n"};
+  EXPECT_EQ(action(model::EventAction::kOfKind), "Scaling");
+  EXPECT_FALSE(absl::StrContains(EncodeEvent(event, "f", "h", kTime).body, "related"));
+}
+
+TEST(EncodeTest, ASeriesIsAPatchOfTheEventThatWasPosted) {
+  const model::EmitEvent event{model::Kind::kPod, "ns", "pod", "u", true, "FailedScheduling", "n"};
+  const std::string posted = EncodeEvent(event, "fairlead", "h", kTime).body;
+  const EncodedWrite write = EncodeEventSeries(event, kTime, 3, kTime + absl::Minutes(2));
+  EXPECT_EQ(write.method, "PATCH");
+  EXPECT_EQ(write.content_type, kMergePatch);
+  EXPECT_EQ(write.body,
+            R"({"series":{"count":3,"lastObservedTime":"2026-11-21T02:02:39.123456Z"}})");
+  const std::string name = write.path.substr(write.path.rfind('/') + 1);
+  EXPECT_TRUE(absl::StrContains(posted, absl::StrCat("\"name\":\"", name, "\"")));
+}
+
+TEST(EncodeTest, EventNamesAreTheSameForTheSameObservation) {
   const model::EmitEvent event{model::Kind::kPod, "ns",     "pod", "u", true,
                                "Unschedulable",   "no room"};
   const EncodedWrite write = EncodeEvent(event, "fairlead", "host-1", kTime);
@@ -422,13 +464,14 @@ TEST(EncodeTest, EventNamesAreTheSameForTheSameEvent) {
       write.body,
       R"("regarding":{"apiVersion":"v1","kind":"Pod","namespace":"ns","name":"pod","uid":"u"},)"
       R"("note":"no room","type":"Warning"})"));
-  const auto name = [](const model::EmitEvent& e) {
-    const std::string body = EncodeEvent(e, "fairlead", "h", kTime).body;
+  const auto name = [](const model::EmitEvent& e, absl::Time at_time = kTime) {
+    const std::string body = EncodeEvent(e, "fairlead", "h", at_time).body;
     const size_t at = body.find("\"name\":\"") + 8;
     return body.substr(at, body.find('"', at) - at);
   };
   EXPECT_TRUE(absl::StartsWith(name(event), "pod."));
   EXPECT_EQ(name(event), name(event));
+  EXPECT_NE(name(event), name(event, kTime + absl::Microseconds(1)));
   for (auto change : {+[](model::EmitEvent& e) { e.uid = "u2"; },
                       +[](model::EmitEvent& e) { e.reason = "Other"; },
                       +[](model::EmitEvent& e) { e.note = "other"; }}) {

@@ -265,7 +265,7 @@ TEST(EncodeClaim, DeallocationNamesTheVersionThatItIsFor) {
 TEST(DeallocateClaim, AConflictIsADefiniteNo) {
   model::Action action;
   action.what = model::DeallocateClaim{"ns", "c", "u", "5"};
-  const auto protocol = MakeWriteProtocol(action, {});
+  const auto protocol = MakeWriteProtocol(action);
   protocol->Next(absl::UnixEpoch());
   EXPECT_TRUE(absl::IsFailedPrecondition(protocol->OnAnswer(Refusal(409)).status));
 }

@@ -75,6 +75,10 @@ class Executor::Impl : public std::enable_shared_from_this<Executor::Impl> {
   using Requests = std::vector<Outgoing>;
 
   // These methods run under the lock; requests are sent after it is released.
+  void StartEvent(WriteJob job, const model::EmitEvent& event);
+  // Does what `observed` says; `job` is the write of the record, if there is to be one now.
+  void TakeObserved(WriteJob job, const EventSeries::Observed& observed);
+  void LookAtEvent(const EventRecordPtr& record);
   bool Refused(const model::Action& action, WriteLane lane);
   void Pump(Requests& out);
   void StartRequest(WriteJob& job, Requests& out);
@@ -109,6 +113,8 @@ class Executor::Impl : public std::enable_shared_from_this<Executor::Impl> {
   std::condition_variable idle_;
   WriteWindow window_;
   WriteQueue queue_;
+  EventSeries series_;
+  uint64_t own_writes_ = 0;  // that no action asked for
   bool draining_ = false, abandoned_ = false, stopped_ = false;
   std::optional<Timers::Id> resume_timer_;
   ExecutorStats stats_;  // the counters of it
@@ -165,10 +171,11 @@ void Executor::Impl::Submit(const model::Action& action) {
   job.replaces = job.replaceable || std::holds_alternative<model::BindPod>(action.what);
   job.decides_anew = std::holds_alternative<model::EvictPod>(action.what) ||
                      std::holds_alternative<model::CreateNodeRequest>(action.what);
-  job.protocol = MakeWriteProtocol(action, options_.identity);
+  job.protocol = MakeWriteProtocol(action);
   job.backoff = JitteredBackoff({options_.backoff_initial, options_.backoff_max}, action.id);
   job.submitted_at = clock_.Steady();
-  const bool for_provider = job.protocol == nullptr;
+  const auto* const event = std::get_if<model::EmitEvent>(&action.what);
+  const bool for_provider = job.protocol == nullptr && event == nullptr;
   bool refused = false;
   Requests out;
   {
@@ -176,6 +183,8 @@ void Executor::Impl::Submit(const model::Action& action) {
     refused = Refused(action, lane);
     if (!refused && for_provider && !provider_) {
       Answer(action.id, absl::UnimplementedError("no provider of nodes is configured"));
+    } else if (!refused && event != nullptr) {
+      StartEvent(std::move(job), *event);
     } else if (!refused && !for_provider) {
       std::string object = WrittenObject(action);
       const bool binds = std::holds_alternative<model::BindPod>(action.what);
@@ -191,6 +200,52 @@ void Executor::Impl::Submit(const model::Action& action) {
   }
   SendAll(std::move(out));
   if (!refused && for_provider && provider_) provider_(action);
+}
+
+void Executor::Impl::StartEvent(WriteJob job, const model::EmitEvent& event) {
+  const EventSeries::Observed observed = series_.Observe(event, clock_.Now(), clock_.Steady());
+  // What is counted needs no write of its own.
+  if (!observed.write) Answer(job.action_id, absl::OkStatus());
+  TakeObserved(std::move(job), observed);
+}
+
+void Executor::Impl::TakeObserved(WriteJob job, const EventSeries::Observed& observed) {
+  if (observed.write) {
+    job.protocol = MakeEventProtocol(observed.record, options_.identity, clock_);
+    queue_.Add(WrittenObject({0, observed.record->event}), std::move(job));
+  }
+  if (observed.look_after <= absl::ZeroDuration()) return;
+  const std::weak_ptr<EventRecord> looked_at = observed.record;
+  timers_.After(observed.look_after, [weak = weak_from_this(), looked_at] {
+    const auto impl = weak.lock();
+    if (!impl) return;
+    Requests out;
+    {
+      std::lock_guard<std::mutex> lock(impl->mutex_);
+      const EventRecordPtr record = looked_at.lock();
+      if (record == nullptr || impl->stopped_) return;
+      impl->LookAtEvent(record);
+      impl->Pump(out);
+    }
+    impl->SendAll(std::move(out));
+  });
+}
+
+// What was counted is told. A process that may not write forgets it: its successor counts anew.
+void Executor::Impl::LookAtEvent(const EventRecordPtr& record) {
+  EventSeries::Observed observed = EventSeries::Look(record, clock_.Steady());
+  if (observed.write &&
+      (draining_ || !MayWrite() || queue_.size(WriteLane::kEvent) >= options_.max_queued_events)) {
+    return;
+  }
+  constexpr uint64_t kOwnWrites = uint64_t{1} << 63;  // ids of actions count from 1
+  WriteJob job;
+  job.action_id = kOwnWrites + ++own_writes_;
+  job.lane = WriteLane::kEvent;
+  job.answered = true;  // no action waits for it
+  job.backoff = JitteredBackoff({options_.backoff_initial, options_.backoff_max}, job.action_id);
+  job.submitted_at = clock_.Steady();
+  TakeObserved(std::move(job), observed);
 }
 
 void Executor::Impl::SendAll(Requests requests) {

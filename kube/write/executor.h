@@ -18,7 +18,8 @@
 // - A SetPodUnschedulable that was overtaken, before it was sent, by a newer one for its pod is
 //   answered OK; by the pod's binding, Cancelled, because the binding may be refused.
 // - Events beyond Options::max_queued_events are shed: ResourceExhausted and a counter. So is any
-//   action beyond max_queued.
+//   action beyond max_queued. An event that repeats is counted, and told by patches of its series
+//   (event_series.h); what is only counted is answered OK.
 // - LaunchNode, TerminateNode, AskExtenders, and bindings that an extender makes, go to `provider`,
 //   which answers them itself.
 // - `may_write` is the fence of leadership, checked before every request. If it is false, an action
@@ -49,6 +50,7 @@
 #include "base/clock.h"
 #include "kube/transport/http.h"
 #include "kube/watch/event_queue.h"
+#include "kube/write/event_series.h"
 #include "kube/write/write_protocol.h"
 #include "kube/write/write_queue.h"
 #include "kube/write/write_window.h"

@@ -288,7 +288,11 @@ TEST_F(ExecutorTest, LowerLanesLeaveRoomForBindings) {
 
 TEST_F(ExecutorTest, EventsAreShedAndEverythingElseIsNot) {
   options_.max_queued_events = 5;
-  for (int i = 0; i < 8; ++i) Submit(Event());
+  for (int i = 0; i < 8; ++i) {
+    model::EmitEvent event = Event();
+    event.note = absl::StrCat("note ", i);
+    Submit(event);
+  }
   EXPECT_THAT(Told(queue_),
               ElementsAre("6 RESOURCE_EXHAUSTED", "7 RESOURCE_EXHAUSTED", "8 RESOURCE_EXHAUSTED"));
   EXPECT_EQ(executor_->GetStats().shed, 3);

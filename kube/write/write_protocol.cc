@@ -112,7 +112,7 @@ class EvictProtocol final : public WriteProtocol {
 // One request that may be repeated safely.
 class SimpleProtocol final : public WriteProtocol {
  public:
-  enum class Shape { kCreate, kDelete, kEvent, kApply, kUpdate };
+  enum class Shape { kCreate, kDelete, kApply, kUpdate };
   using Encode = std::function<EncodedWrite(absl::Time)>;
   SimpleProtocol(std::string what, Shape shape, Encode encode)
       : what_(std::move(what)), shape_(shape), encode_(std::move(encode)) {}
@@ -122,7 +122,7 @@ class SimpleProtocol final : public WriteProtocol {
   Decision OnAnswer(const Answer& answer) override {
     Decision decision = DecideGenerally(what_, answer);
     if (IsUnknown(answer)) unknown_ = true;
-    if (HasCode(answer, 409) && (shape_ == Shape::kCreate || shape_ == Shape::kEvent)) {
+    if (HasCode(answer, 409) && shape_ == Shape::kCreate) {
       OnConflict(answer, decision);
     } else if (HasCode(answer, 404) && shape_ == Shape::kDelete && unknown_) {
       decision.status = absl::OkStatus();
@@ -133,12 +133,10 @@ class SimpleProtocol final : public WriteProtocol {
  private:
   // A new object has no version that could be in conflict: the other 409 is about what was read to
   // admit it (a ResourceQuota that changed meanwhile), and nothing was made.
-  void OnConflict(const Answer& answer, Decision& decision) const {
+  static void OnConflict(const Answer& answer, Decision& decision) {
     const std::string text(decision.status.message());
     if (DecodeStatus(answer->content_type, answer->body).reason != "AlreadyExists") {
       decision = Retry(absl::AbortedError(text));
-    } else if (shape_ == Shape::kEvent) {
-      decision.status = absl::OkStatus();
     } else {
       decision.status = absl::AlreadyExistsError(text);
     }
@@ -336,7 +334,6 @@ std::unique_ptr<WriteProtocol> Simple(std::string what, SimpleProtocol::Shape sh
 struct Maker {
   using Result = std::unique_ptr<WriteProtocol>;
   using Shape = SimpleProtocol::Shape;
-  const WriterIdentity& identity;
 
   // An extender makes the binding: no request of ours.
   Result operator()(const model::BindPod& a) const {
@@ -393,12 +390,6 @@ struct Maker {
     return Simple(absl::StrCat("store usage in config map ", model::Key(a.ns, a.name)),
                   Shape::kApply, [a](absl::Time) { return EncodeStoreUsage(a); });
   }
-  Result operator()(const model::EmitEvent& a) const {
-    return Simple(absl::StrCat("event ", a.reason, " of ", model::Key(a.ns, a.name)), Shape::kEvent,
-                  [a, reporter = identity](absl::Time now) {
-                    return EncodeEvent(a, reporter.reporting_controller, reporter.host, now);
-                  });
-  }
   Result operator()(const model::CreateGpuReservation& a) const {
     return Simple(absl::StrCat("create reservation pod ", model::Key(a.ns, a.name)), Shape::kCreate,
                   [a](absl::Time) { return EncodeGpuReservation(a); });
@@ -427,15 +418,15 @@ struct Maker {
         Shape::kUpdate, [a](absl::Time) { return EncodeSelectVolumeNode(a); });
   }
   Result operator()(const model::AskExtenders&) const { return nullptr; }
+  Result operator()(const model::EmitEvent&) const { return nullptr; }
   Result operator()(const model::LaunchNode&) const { return nullptr; }
   Result operator()(const model::TerminateNode&) const { return nullptr; }
 };
 
 }  // namespace
 
-std::unique_ptr<WriteProtocol> MakeWriteProtocol(const model::Action& action,
-                                                 const WriterIdentity& identity) {
-  return std::visit(Maker{identity}, action.what);
+std::unique_ptr<WriteProtocol> MakeWriteProtocol(const model::Action& action) {
+  return std::visit(Maker(), action.what);
 }
 
 }  // namespace fairlead::kube

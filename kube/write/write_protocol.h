@@ -41,7 +41,8 @@
 //   taint     GET the node; another uid: FailedPrecondition; nothing to change: OK without a write;
 //             else PATCH with the resourceVersion. 409: from the GET again, kTaintConflicts times,
 //             then Aborted. The taints of others stay as they are read.
-//   event     409 with reason AlreadyExists: OK, it is there. The rest as above.
+//   event     event_series.h. A POST: 409 with reason AlreadyExists: OK, it is there. A PATCH of a
+//             series: 404 and 409: posted anew. The rest as above.
 //
 // Thread-safety: none. LaunchNode, TerminateNode, AskExtenders and bindings that an extender makes
 // have no protocol: they go to a provider.
@@ -100,8 +101,7 @@ class WriteProtocol {
   bool done_ = false;
 };
 
-// Null for LaunchNode and TerminateNode.
-std::unique_ptr<WriteProtocol> MakeWriteProtocol(const model::Action& action,
-                                                 const WriterIdentity& identity);
+// Null for LaunchNode and TerminateNode, and for EmitEvent (MakeEventProtocol).
+std::unique_ptr<WriteProtocol> MakeWriteProtocol(const model::Action& action);
 
 }  // namespace fairlead::kube

@@ -139,12 +139,31 @@ struct StoreUsage {
   std::string ns, name, text;
 };
 
+// What an event reports, in kube-scheduler's words.
+enum class EventAction : uint8_t {
+  kOfKind,  // what KindTraits::event_action says of the object's kind
+  kScheduling,
+  kBinding,
+  kPreempting,
+  kEvicting,
+};
+
+// An API object by identity. No name: no object.
+struct ObjectRef {
+  Kind kind = Kind::kPod;
+  std::string ns, name, uid;
+  friend bool operator==(const ObjectRef&, const ObjectRef&) = default;
+};
+
 // A Kubernetes Event about an object. Best effort: may be shed.
 struct EmitEvent {
   Kind about = Kind::kPod;
   std::string ns, name, uid;
   bool warning = false;
   std::string reason, note;
+  EventAction action = EventAction::kOfKind;
+  std::string reporter = {};      // the reporting controller; empty: the program's own name
+  Boxed<ObjectRef> related = {};  // the other object that it is about, if any
 };
 
 // Makes a ResourceClaim usable for pods that are about to be bound: writes its allocation if it has

@@ -242,6 +242,8 @@ class ClusterState {
   [[nodiscard]] const std::string& QueueOf(const PodRecord& pod) const {
     return pod.started_under != nullptr ? *pod.started_under : workloads_[pod.workload].queue;
   }
+  // The scheduler name of a pod of ours; of another one empty.
+  [[nodiscard]] absl::string_view SchedulerNameOf(const PodRecord& pod) const;
   // ChargeOf()[kGpu], without the rest.
   [[nodiscard]] int64_t GpuChargeOf(const PodRecord& pod) const;
   // kNoId if absent.
@@ -515,6 +517,8 @@ class ClusterState {
                     std::map<std::string, GpuGroup>& groups) const;
   [[nodiscard]] model::Resources CountedForQueues(const NodeInfo& node) const;
   // Parts of UpsertPod.
+  // Index into scheduler_names; their number if the pod is not ours.
+  [[nodiscard]] size_t SchedulerOf(const model::Pod& pod) const;
   [[nodiscard]] bool IsOurs(const model::Pod& pod) const;
   // It counts in by_status of its group and is nowhere else: not among the group's pods either, of
   // which there may be as many again for every completion of a Job.

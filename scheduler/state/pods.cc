@@ -186,9 +186,19 @@ void ClusterState::ReadTaskPriority(PodRecord& record, const model::Pod& pod) {
   RenewWorkload(workload.id);
 }
 
+size_t ClusterState::SchedulerOf(const model::Pod& pod) const {
+  const std::vector<std::string>& names = options_.scheduler_names;
+  return static_cast<size_t>(std::find(names.begin(), names.end(), pod.scheduler_name) -
+                             names.begin());
+}
+
 bool ClusterState::IsOurs(const model::Pod& pod) const {
-  return std::find(options_.scheduler_names.begin(), options_.scheduler_names.end(),
-                   pod.scheduler_name) != options_.scheduler_names.end();
+  return SchedulerOf(pod) < options_.scheduler_names.size();
+}
+
+absl::string_view ClusterState::SchedulerNameOf(const PodRecord& pod) const {
+  const std::vector<std::string>& names = options_.scheduler_names;
+  return pod.ours && pod.scheduler < names.size() ? absl::string_view(names[pod.scheduler]) : "";
 }
 
 void ClusterState::MarkSucceeded(const model::Pod& pod) {
@@ -236,6 +246,7 @@ PodRecord& ClusterState::AddPod(const model::Pod& pod, bool ours, const model::P
   PodRecord& record = NewNamedPod(pod.meta);
   record.creation = pod.meta.creation;
   record.ours = ours;
+  if (ours) record.scheduler = static_cast<uint16_t>(SchedulerOf(pod));
   record.pod_class = InternClass(spec);
   for (const model::OwnerReference& owner : pod.meta.owners) {
     // A node owns what its kubelet mirrors of a static pod.

@@ -182,6 +182,7 @@ struct PodRecord {
   bool has_verdict = false;  // the annotation, as the API server has it
   // started_under is what the binding wrote, and was not compared with the queues that there are.
   bool started_under_unchecked = false;
+  uint16_t scheduler = 0;     // of a pod of ours: index into StateOptions::scheduler_names
   int32_t task_priority = 0;  // label kai.scheduler/task-priority
   int64_t generation = 0;
   absl::Time creation = absl::InfinitePast();

@@ -437,6 +437,31 @@ TEST_F(ApiObjectsTest, EventsAreCheckedAndForgottenAfterAnHour) {
   EXPECT_EQ(world_.Call("POST", kEvents, event).status, 422);
 }
 
+TEST_F(ApiObjectsTest, OfAnEventTheSeriesAloneMayChange) {
+  Json event = Object("events.k8s.io/v1", "Event", "e",
+                      {{"reportingController", "c"},
+                       {"reportingInstance", "i"},
+                       {"action", "a"},
+                       {"reason", "r"},
+                       {"note", "n"},
+                       {"regarding", {{"kind", "Pod"}, {"namespace", "default"}}}});
+  const std::string path = absl::StrCat(kEvents, "/e");
+  const Json series = {
+      {"series", {{"count", 2}, {"lastObservedTime", "2026-11-21T02:00:39.123456Z"}}}};
+  const auto patch = [&](const Json& change) {
+    return world_.Call("PATCH", path, change, kube::kMergePatch).status;
+  };
+  EXPECT_EQ(patch(series), 404);
+  EXPECT_EQ(world_.Call("POST", kEvents, event).status, 201);
+  EXPECT_EQ(patch(series), 200);
+  EXPECT_EQ(world_.Get(ResourceType::kEvents, "e").at("series").at("count"), 2);
+  for (const Json& wrong :
+       {Json{{"note", "m"}}, Json{{"regarding", {{"kind", "Node"}}}},
+        Json{{"series", {{"count", 1}}}}, Json{{"series", {{"lastObservedTime", nullptr}}}}}) {
+    EXPECT_EQ(patch(wrong), 422) << wrong;
+  }
+}
+
 TEST_F(ApiObjectsTest, OfTwoTakersOfALeaseOneGetsAConflict) {
   const Json lease = Object("coordination.k8s.io/v1", "Lease", "l",
                             {{"spec", {{"holderIdentity", "a"}, {"leaseDurationSeconds", 15}}}});

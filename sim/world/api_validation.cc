@@ -108,7 +108,30 @@ void CheckMetadata(const Json* old, const Json& object, Fields& out) {
   }
 }
 
-void CheckEvent(const Json& event, Fields& out) {
+// Of what an event says, a write may change the series alone.
+void CheckEventChange(const Json& old, const Json& event, Fields& out) {
+  for (const char* field : {"regarding", "related", "reason", "note", "type", "action", "eventTime",
+                            "reportingController", "reportingInstance"}) {
+    const Json* const before = At(old, {field});
+    const Json* const after = At(event, {field});
+    const bool same = before == nullptr || after == nullptr ? before == after : *before == *after;
+    if (!same) Invalid(field, after == nullptr ? "" : Dump(*after), "field is immutable", out);
+  }
+  const Json* const series = At(event, {"series"});
+  if (series == nullptr || (At(old, {"series"}) != nullptr && *At(old, {"series"}) == *series)) {
+    return;
+  }
+  const Json* const count = At(*series, {"count"});
+  if (count == nullptr || !count->is_number_integer() || count->get<int64_t>() < 2) {
+    Invalid("series.count", count == nullptr ? "" : Dump(*count), "should be at least 2", out);
+  }
+  if (TextAt(*series, {"lastObservedTime"}).empty()) {
+    out.push_back({"series.lastObservedTime", "FieldValueRequired", "Required value"});
+  }
+}
+
+void CheckEvent(const Json* old, const Json& event, Fields& out) {
+  if (old != nullptr) CheckEventChange(*old, event, out);
   const auto limit = [&](const char* field, size_t bytes) {
     if (TextAt(event, {field}).size() <= bytes) return;
     out.push_back(
@@ -200,7 +223,7 @@ void CheckClaimStatus(const Json& old, const Json& claim, Fields& out) {
 ApiError CheckFields(const ResourceRow& row, const Json* old, const Json& object) {
   Fields wrong;
   CheckMetadata(old, object, wrong);
-  if (row.type == ResourceType::kEvents) CheckEvent(object, wrong);
+  if (row.type == ResourceType::kEvents) CheckEvent(old, object, wrong);
   if (row.type == ResourceType::kLeases) CheckLease(object, wrong);
   if (row.type == ResourceType::kConfigMaps) CheckConfigMap(object, wrong);
   if (row.type == ResourceType::kResourceClaims && old != nullptr) {

@@ -250,7 +250,14 @@ TEST_F(NetworkAdaptersTest, EveryWriteOfTheProductIsTaken) {
   event.uid = pod_uid;
   event.reason = "Evicted";
   event.note = "note";
+  event.related.Own() = {Kind::kPod, "default", "b", "uid-b"};
   expect_ok(event);
+  expect_ok(event);
+  const Json events =
+      world_.Call("GET", "/apis/events.k8s.io/v1/namespaces/default/events").body["items"];
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(TextAt(events[0], {"related", "name"}), "b");
+  EXPECT_EQ(events[0].at("series").at("count"), 2);
 
   expect_ok(Bind(replica, "a"));
   world_.Merge(ResourceType::kPods, "a",

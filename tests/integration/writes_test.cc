@@ -75,6 +75,33 @@ constexpr char kLimit[] =
 constexpr char kCapacity[] =
     R"({"v":1,"code":"InsufficientCapacity","category":"capacity","hash":"2"})";
 
+// ---- events
+
+// The server checks what a series may be, and that nothing else of an event changes.
+TEST_F(WritesTest, AnEventThatRepeatsIsOneEventWithASeries) {
+  const Json pod = MakePod({.name = "x"});
+  model::EmitEvent event{model::Kind::kPod,
+                         "default",
+                         "x",
+                         Uid(pod),
+                         true,
+                         "FailedScheduling",
+                         "note",
+                         model::EventAction::kScheduling};
+  event.reporter = "default-scheduler";
+  event.related.Own() = {model::Kind::kPod, "default", "y", "uid-y"};
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Do(event).ok());
+  std::vector<Json> found;
+  for (const Json& object : api().List("/apis/events.k8s.io/v1/namespaces/default/events")) {
+    if (object.TextAt({"regarding", "uid"}) == Uid(pod)) found.push_back(object);
+  }
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].TextAt({"reportingController"}), "default-scheduler");
+  EXPECT_EQ(found[0].TextAt({"related", "name"}), "y");
+  ASSERT_NE(found[0].At({"series", "count"}), nullptr) << found[0].Compact();
+  EXPECT_EQ(found[0].At({"series", "count"})->Compact(), "2");
+}
+
 // ---- an object that was created again
 // --------------------------------------------------------------
 
