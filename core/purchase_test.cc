@@ -15,6 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 TEST_F(PurchaseTest, BuysForTwoUnderTheLimitAndNothingForTheThird) {
   Morning();
@@ -397,7 +398,8 @@ TEST_F(PurchaseTest, AMistypedSelectorIsToldFirst) {
   for (WaitingRow& row : loop_->MakeView(At(1)).waiting) rows[row.workload] = row;
   const WaitingRow& row = rows.at("ns/typo");
   EXPECT_EQ(row.verdict.code, verdict::Code::kNoInstanceTypeFits);
-  EXPECT_THAT(row.message, HasSubstr("1 didn't match Pod's node affinity/selector"));
+  EXPECT_THAT(row.message, StartsWith("0/1 nodes are available: 1 node(s) didn't match Pod's node "
+                                      "affinity/selector. No instance type on offer can run "));
   EXPECT_EQ(row.verdict.unblockers.front().what, "change its node selector or affinity");
   EXPECT_THAT(row.message, Not(HasSubstr("request less")));
   EXPECT_THAT(verdict::Sentence(row.verdict), HasSubstr("with its node selector or affinity"));

@@ -1,7 +1,7 @@
 // Verdicts on API objects: which ones are written, and which writes update them.
 //
-//   lone pod         condition PodScheduled=False (code, one sentence), the verdict annotation and
-//                    nominatedNodeName, in one write
+//   lone pod         condition PodScheduled=False (code, one sentence or what nodes said), the
+//                    verdict annotation and nominatedNodeName, in one write
 //   PodGroup         the whole verdict, in one write
 //   pods of a group  the condition alone
 //

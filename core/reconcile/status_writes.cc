@@ -12,6 +12,7 @@ namespace fairlead::core {
 namespace {
 
 constexpr char kUnschedulable[] = "Unschedulable";
+constexpr char kFailedScheduling[] = "FailedScheduling";
 
 // Repetitions have their pace from this many failures in a row on.
 constexpr int64_t kManyFailures = 3;
@@ -84,6 +85,7 @@ void StatusUpdater::WritePod(const state::PodRecord& pod, const Row& row, bool w
   write.reason = row.condition.reason;
   write.message = row.condition.sentence;
   if (whole) {
+    write.message = verdict::ConditionMessage(row.verdict);
     write.verdict_json = verdict::ToJson(row.verdict);
     write.nominated_node = row.nominated;
   }
@@ -177,9 +179,15 @@ void StatusUpdater::EmitChange(const state::Workload& workload, const Row& row) 
   event.ns = workload.ns;
   event.name = about_pod ? state_.pod(workload.pods.front()).name : workload.name;
   event.uid = about_pod ? state_.pod(workload.pods.front()).uid : workload.uid;
-  event.warning = verdict::IsFault(row.verdict.code);
-  event.reason = std::string(verdict::CodeName(row.verdict.code));
-  event.note = verdict::Message(row.verdict);
+  // As kube-scheduler, which tells nothing of what it holds back before it is tried.
+  const bool held_back = verdict::IsHeldBack(row.verdict.code);
+  event.warning = !held_back;
+  event.reason = held_back ? std::string(verdict::CodeName(row.verdict.code)) : kFailedScheduling;
+  event.note = verdict::EventNote(row.verdict);
+  event.action = model::EventAction::kScheduling;
+  if (!workload.pods.empty()) {
+    event.reporter = std::string(state_.SchedulerNameOf(state_.pod(workload.pods.front())));
+  }
   send_({0, std::move(event)});
 }
 

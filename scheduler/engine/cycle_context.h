@@ -68,6 +68,7 @@ struct CycleDecisions {
   std::vector<Eviction> evictions;
   std::vector<StaleChange> stale;
   absl::Time wake_at = absl::InfiniteFuture();
+  uint64_t victim_searches = 0;  // as CycleResult has them
 
   void WakeAt(absl::Time time) { wake_at = std::min(wake_at, time); }
   // Number of the next set of victims that are chosen together.

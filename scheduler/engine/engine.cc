@@ -211,6 +211,8 @@ void Engine::Impl::FileChanges(bool settle) {
   }
 }
 
+bool IsPreemption(absl::string_view action) { return action == "reclaim" || action == "preempt"; }
+
 Engine::Engine(const EngineOptions& options, state::ClusterState* state, queues::QueueTree* tree,
                std::unique_ptr<framework::Framework> framework)
     : impl_(std::make_unique<Impl>(options, state, tree, std::move(framework))) {}
@@ -286,6 +288,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   result.withdrawn = std::move(decided.withdrawn);
   result.evictions = std::move(decided.evictions);
   result.stale = std::move(decided.stale);
+  result.victim_searches = decided.victim_searches;
   result.wake_at =
       std::min({decided.wake_at, impl.preemptors.wake_at(), impl.eviction_backoff.wake_at(),
                 impl.reservations.wake_at(), impl.history.wake_at()});

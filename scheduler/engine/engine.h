@@ -109,6 +109,9 @@ struct Binding {
   uint32_t step = 0;
 };
 
+// True if the victims of this action make way for another workload: reclaim and preempt.
+[[nodiscard]] bool IsPreemption(absl::string_view action);
+
 struct Eviction {
   state::PodId pod;
   std::string action;  // "consolidation", "reclaim", "preempt", "stalegangeviction"
@@ -193,6 +196,8 @@ struct CycleResult {
   // When a cycle could decide something new although nothing changed; infinite future if never.
   absl::Time wake_at = absl::InfiniteFuture();
   uint64_t work = 0;  // filter evaluations
+  // Finished searches for victims of reclaim and preempt, whether or not they found any.
+  uint64_t victim_searches = 0;
 };
 
 // One queue's numbers as the last cycle saw them.

@@ -230,7 +230,11 @@ Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& t
   if (outcome.code == Code::kInsufficientCapacity && !outcome.step.pods.empty()) {
     const state::PodId asked =
         outcome.failed_pod != state::kNoId ? outcome.failed_pod : outcome.step.pods.front();
-    v.failed_predicates = diagnoser.For(state.pod(asked).pod_class).predicates;
+    const Diagnosis& diagnosis = diagnoser.For(state.pod(asked).pod_class);
+    v.failed_predicates = diagnosis.predicates;
+    v.nodes_asked = diagnosis.nodes;
+    v.nodes_fit_empty = diagnosis.nodes_fit_empty;
+    v.victims_sought = outcome.victims_sought;
   }
   AddDemand(state, hook_on, outcome, waiting);
   v.node_requests = RequestsOfPromises(state, outcome);

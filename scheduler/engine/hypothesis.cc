@@ -15,6 +15,7 @@ using framework::Capacity;
 // Nodes that refused for one reason.
 struct Tally {
   int64_t nodes = 0;
+  std::string detail;  // the end of the reason
   std::map<std::string, int64_t> smallest_missing;
 };
 using Tallies = std::map<std::pair<std::string, std::string>, Tally>;
@@ -22,7 +23,7 @@ using Tallies = std::map<std::pair<std::string, std::string>, Tally>;
 std::vector<verdict::FailedPredicate> ToPredicates(const Tallies& tallies) {
   std::vector<verdict::FailedPredicate> predicates;
   for (const auto& [key, tally] : tallies) {
-    verdict::FailedPredicate predicate{key.first, key.second, tally.nodes, {}};
+    verdict::FailedPredicate predicate{key.first, key.second, tally.nodes, {}, tally.detail};
     for (const auto& [resource, amount] : tally.smallest_missing) {
       predicate.missing.push_back({resource, amount});
     }
@@ -122,7 +123,10 @@ Diagnosis Feasibility::WhyNot(state::PodClassId pod_class) const {
     ++diagnosis.nodes;
     if (Suits(pod_class, id)) {
       diagnosis.suits_some_node = true;
-      if (Fits(pod_class, id, Capacity::kEmpty)) diagnosis.fits_some_node_empty = true;
+      if (Fits(pod_class, id, Capacity::kEmpty)) {
+        diagnosis.fits_some_node_empty = true;
+        ++diagnosis.nodes_fit_empty;
+      }
     }
     framework::Status why;
     if (Fits(pod_class, id, capacity, &why)) continue;
@@ -130,6 +134,7 @@ Diagnosis Feasibility::WhyNot(state::PodClassId pod_class) const {
     if (!why.detail.empty()) absl::StrAppend(&reason, " ", why.detail);
     Tally& tally = tallies[{std::string(why.plugin), std::move(reason)}];
     ++tally.nodes;
+    tally.detail = std::move(why.detail);
     for (const auto& missing : why.missing) {
       const std::string& resource = state_.resource_names().Name(missing.resource);
       auto [it, added] = tally.smallest_missing.try_emplace(resource, missing.amount);

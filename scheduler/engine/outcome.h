@@ -56,6 +56,7 @@ struct Outcome {
   bool behind = false;
   int64_t position = 0;
   bool tried = true;             // false: its turn did not come
+  bool victims_sought = false;   // a search of reclaim or preempt was finished, and found none
   bool served_first = false;     // as a preemptor
   bool stepped_forward = false;  // since the last OutcomeTable::Sort()
   // Equivalent workloads behind this one, which wait for the same reason and have no row.

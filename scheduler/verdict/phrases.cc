@@ -1,6 +1,8 @@
 #include "scheduler/verdict/phrases.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -15,36 +17,6 @@ namespace {
 
 constexpr size_t kMaxKindsNamed = 6;
 constexpr size_t kMaxResourcesNamed = 4;
-
-// What a node lacks, for people. A verdict has no negative resource amounts.
-std::string Lack(const MissingAmount& missing) {
-  if (missing.resource == model::kPodsName) return "a free pod slot";
-  if (missing.smallest <= 0) return ResourceNoun(missing.resource);
-  return absl::StrCat(ResourceNoun(missing.resource), " (at least ",
-                      model::FormatAmount(missing.resource, missing.smallest), " short)");
-}
-
-std::string KindText(const FailedPredicate& p) {
-  const bool one = p.nodes == 1;
-  if (!p.missing.empty()) {
-    std::vector<std::string> lacks;
-    for (const MissingAmount& m : p.missing) lacks.push_back(Lack(m));
-    return absl::StrCat(p.nodes, one ? " lacks " : " lack ", AndList(lacks, kMaxResourcesNamed));
-  }
-  // Upstream's phrases contain their own count: "node(s) had untolerated taint {..}".
-  absl::string_view reason = p.reason;
-  if (absl::ConsumePrefix(&reason, "node(s) ")) {
-    if (one && absl::ConsumePrefix(&reason, "were ")) return absl::StrCat("1 was ", reason);
-    return absl::StrCat(p.nodes, " ", reason);
-  }
-  if (reason == "Too many pods")
-    return absl::StrCat(p.nodes, one ? " lacks" : " lack", " a free pod slot");
-  if (absl::ConsumePrefix(&reason, "Insufficient ")) {
-    return absl::StrCat(p.nodes, one ? " lacks " : " lack ", ResourceNoun(reason));
-  }
-  if (reason.empty()) reason = p.plugin;
-  return absl::StrCat(p.nodes, one ? " refuses (" : " refuse (", reason, ")");
-}
 
 }  // namespace
 
@@ -149,24 +121,37 @@ std::string ReasonsText(const std::vector<FailedPredicate>& predicates) {
   return absl::StrJoin(kinds, ", ");
 }
 
-std::string NodesText(const std::vector<FailedPredicate>& predicates) {
-  if (predicates.empty()) return "no node fits";
-  int64_t nodes = 0;
-  std::vector<std::string> kinds;
-  int64_t unnamed = 0;
+std::string ShortageText(const std::vector<FailedPredicate>& predicates) {
+  std::map<std::string, int64_t> smallest;
   for (const FailedPredicate& p : predicates) {
-    nodes += p.nodes;
-    if (kinds.size() < kMaxKindsNamed) {
-      kinds.push_back(KindText(p));
-    } else {
-      unnamed += p.nodes;
+    for (const MissingAmount& m : p.missing) {
+      if (m.smallest <= 0) continue;
+      const auto [known, added] = smallest.try_emplace(m.resource, m.smallest);
+      if (!added) known->second = std::min(known->second, m.smallest);
     }
   }
-  if (unnamed > 0)
-    kinds.push_back(
-        absl::StrCat(unnamed, unnamed == 1 ? " refuses" : " refuse", " for other reasons"));
-  return absl::StrCat("0 of ", Count(nodes, "node fits", "nodes fit"), ": ",
-                      absl::StrJoin(kinds, ", "));
+  std::vector<std::string> parts;
+  for (const auto& [resource, amount] : smallest) {
+    if (parts.size() == kMaxResourcesNamed) break;
+    parts.push_back(AmountText(resource, amount));
+  }
+  return parts.empty()
+             ? ""
+             : absl::StrCat("Smallest shortage on a node: ", AndList(parts, parts.size()));
+}
+
+std::string DetailsText(const std::vector<FailedPredicate>& predicates) {
+  std::map<std::string, std::set<std::string>> by_plugin;
+  for (const FailedPredicate& p : predicates) {
+    if (!p.detail.empty()) by_plugin[p.plugin].insert(p.detail);
+  }
+  std::vector<std::string> texts;
+  for (const auto& [plugin, details] : by_plugin) {
+    texts.push_back(absl::StrCat(
+        plugin, ": ",
+        AndList(std::vector<std::string>(details.begin(), details.end()), kMaxKindsNamed)));
+  }
+  return absl::StrJoin(texts, "; ");
 }
 
 }  // namespace fairlead::verdict

@@ -34,8 +34,11 @@ std::string RequestText(const model::PodSpec& spec);
 // stable order. Empty without predicates.
 std::string ReasonsText(const std::vector<FailedPredicate>& predicates);
 
-// "0 of 12 nodes fit: 8 lack GPUs (at least 2 short), 4 had untolerated taint {gpu: a100}".
-// Without predicates: "no node fits".
-std::string NodesText(const std::vector<FailedPredicate>& predicates);
+// "Smallest shortage on a node: 2 GPUs and 1Gi of memory": of each resource the least that a node
+// lacks. Empty if no node lacks an amount.
+std::string ShortageText(const std::vector<FailedPredicate>& predicates);
+
+// "TaintToleration: {gpu: a100} and {spot: true}": what the reasons say beyond kube-scheduler's.
+std::string DetailsText(const std::vector<FailedPredicate>& predicates);
 
 }  // namespace fairlead::verdict

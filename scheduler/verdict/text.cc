@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/model/device_names.h"
+#include "scheduler/verdict/nodes_available.h"
 #include "scheduler/verdict/phrases.h"
 
 namespace fairlead::verdict {
@@ -256,32 +257,18 @@ std::vector<std::string> HelpWithOffers(const Verdict& v) {
   return {absl::StrCat("change ", v.subject), "add the labels that it asks for to a NodePool"};
 }
 
-Words NoInstanceTypeFits(const Verdict& v) {
-  const std::string nodes =
-      v.failed_predicates.empty() ? "" : absl::StrCat(NodesText(v.failed_predicates), "; ");
-  return {Capital(absl::StrCat(nodes, NoOffer(v))), HelpWithOffers(v)};
-}
+Words NoInstanceTypeFits(const Verdict& v) { return {Capital(NoOffer(v)), HelpWithOffers(v)}; }
 
 Words TopologyInfeasible(const Verdict& v) {
-  std::string fact =
+  return {
       absl::StrCat("The required topology placement",
-                   v.subject.empty() ? "" : absl::StrCat(" (", v.subject, ")"), " cannot be met");
-  if (!v.failed_predicates.empty()) absl::StrAppend(&fact, ": ", NodesText(v.failed_predicates));
-  return {fact, {"require a wider level, or only prefer this one", "make the gang smaller"}};
+                   v.subject.empty() ? "" : absl::StrCat(" (", v.subject, ")"), " cannot be met"),
+      {"require a wider level, or only prefer this one", "make the gang smaller"}};
 }
 
 Words ConstraintsUnsatisfiable(const Verdict& v) {
-  int64_t nodes = 0;
-  for (const FailedPredicate& p : v.failed_predicates) nodes += p.nodes;
-  std::string fact =
-      nodes == 0 ? "No node" : absl::StrCat("None of ", Count(nodes, "node", "nodes"));
-  absl::StrAppend(&fact, " can run the pod, even when empty",
-                  v.subject.empty() ? "" : absl::StrCat(" (", v.subject, ")"));
-  if (nodes > 0) {
-    const std::string reasons = NodesText(v.failed_predicates);  // "0 of 12 nodes fit: ..."
-    absl::StrAppend(&fact, reasons.substr(std::min(reasons.find(": "), reasons.size())));
-  }
-  return {fact,
+  return {absl::StrCat("No node can run the pod, even when empty",
+                       v.subject.empty() ? "" : absl::StrCat(" (", v.subject, ")")),
           {"change the pod's node selector, affinity, tolerations or request",
            "label or untaint a node for it"}};
 }
@@ -318,9 +305,20 @@ Words CostCapReached(const Verdict& v) {
            "wait for other workloads to end"}};
 }
 
+// What the nodes said is told before it.
 Words InsufficientCapacity(const Verdict& v) {
-  return {absl::StrCat(GangPrefix(v), NodesText(v.failed_predicates)),
-          {absl::StrCat("add ", NodeFor(v))}};
+  std::string fact = GangPrefix(v);
+  if (NodesAvailable(v).empty()) {
+    absl::StrAppend(&fact, "no node fits");
+  } else {
+    absl::string_view whose = fact;
+    absl::ConsumeSuffix(&whose, ": ");
+    std::vector<std::string> facts = {std::string(whose), ShortageText(v.failed_predicates),
+                                      DetailsText(v.failed_predicates)};
+    facts.erase(std::remove(facts.begin(), facts.end(), ""), facts.end());
+    fact = absl::StrJoin(facts, ". ");
+  }
+  return {fact, {absl::StrCat("add ", NodeFor(v))}};
 }
 
 Words WordsOf(const Verdict& v) {
@@ -385,6 +383,13 @@ bool ShowsPosition(Code code) {
     default:
       return false;
   }
+}
+
+// Not more bytes than a message may have, and valid UTF-8.
+std::string Bounded(std::string message) {
+  message = ToValidUtf8(message);
+  if (message.size() <= kMaxBytes) return message;
+  return absl::StrCat(TruncateUtf8(message, kMaxBytes - (sizeof(kEllipsis) - 1)), kEllipsis);
 }
 
 // Appends a sentence; adds no second full stop to a text that ends with one.
@@ -489,9 +494,22 @@ std::string Sentence(const Verdict& v) {
   }
   std::string sentence;
   AppendSentence(sentence, fact);
-  sentence = ToValidUtf8(sentence);
-  if (sentence.size() <= kMaxBytes) return sentence;
-  return absl::StrCat(TruncateUtf8(sentence, kMaxBytes - (sizeof(kEllipsis) - 1)), kEllipsis);
+  return Bounded(std::move(sentence));
+}
+
+std::string ConditionMessage(const Verdict& v) {
+  std::string message = NodesAvailable(v);
+  if (message.empty()) return Sentence(v);
+  // kube-scheduler's text says all of it.
+  if (v.code != Code::kInsufficientCapacity) AppendSentence(message, WordsOf(v).fact);
+  return Bounded(std::move(message));
+}
+
+std::string EventNote(const Verdict& v) {
+  std::string message = Message(v);
+  const bool by_nodes = !NodesAvailable(v).empty();
+  if (by_nodes || IsHeldBack(v.code)) return message;
+  return Bounded(absl::StrCat(CodeName(v.code), ": ", message));
 }
 
 std::vector<Unblocker> DefaultUnblockers(const Verdict& verdict) {
@@ -510,7 +528,7 @@ std::string Message(const Verdict& verdict) {
     words.advice.clear();
     for (const Unblocker& unblocker : verdict.unblockers) words.advice.push_back(unblocker.what);
   }
-  std::string message;
+  std::string message = NodesAvailable(verdict);
   AppendSentence(message, words.fact);
   if (ShowsPosition(verdict.code) && verdict.position > 0) {
     AppendSentence(message, absl::StrCat("Position ", verdict.position, " in the queue"));
@@ -519,10 +537,7 @@ std::string Message(const Verdict& verdict) {
     AppendSentence(message, absl::StrCat("What helps: ", absl::StrJoin(words.advice, "; or ")));
   }
   if (!verdict.details.empty()) AppendSentence(message, absl::StrJoin(verdict.details, "; "));
-  message = ToValidUtf8(message);
-  if (message.size() <= kMaxBytes) return message;
-  const size_t room = kMaxBytes - (sizeof(kEllipsis) - 1);
-  return absl::StrCat(TruncateUtf8(message, room), kEllipsis);
+  return Bounded(std::move(message));
 }
 
 }  // namespace fairlead::verdict

@@ -9,14 +9,25 @@
 
 namespace fairlead::verdict {
 
-// One or two sentences with the numbers, at most 1024 bytes of UTF-8:
+// Some sentences with the numbers, at most 1024 bytes of UTF-8:
 //  "Queue research has reached its limit of 8 GPUs: 8 in use, 1 requested. Position 1 in the
-//  queue." "0 of 12 nodes fit: 8 lack GPUs (at least 2 short), 4 have taint gpu=a100."
+//  queue."
+// If the verdict rests on what nodes said, kube-scheduler's text comes first (nodes_available.h):
+//  "0/12 nodes are available: 12 Insufficient nvidia.com/gpu. Smallest shortage on a node: 2 GPUs."
 std::string Message(const Verdict& verdict);
 
-// One sentence without changing numbers. It is written once per code, to the condition of pods and
-// groups. "Queue research cannot give 1 GPU within its limit of 8 GPUs."
+// The note of an event: the message, after the code if neither kube-scheduler's text nor the
+// event's reason says why the workload waits: "QueueLimitReached: Queue research ...".
+std::string EventNote(const Verdict& verdict);
+
+// One sentence without changing numbers. It is written once per code, to the condition of groups
+// and their pods. "Queue research cannot give 1 GPU within its limit of 8 GPUs."
 std::string Sentence(const Verdict& verdict);
+
+// The message of a lone pod's condition: kube-scheduler's text, as of now, if the verdict rests on
+// what nodes said; else the sentence. It has passing numbers, so it is no reason for a write: it
+// goes with the verdict of the pod.
+std::string ConditionMessage(const Verdict& verdict);
 
 // What helps with any verdict of this code; Message uses it if the verdict has no unblockers.
 std::vector<Unblocker> DefaultUnblockers(const Verdict& verdict);

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "scheduler/verdict/nodes_available.h"
 #include "scheduler/verdict/phrases.h"
 
 namespace fairlead::verdict {
@@ -18,6 +19,7 @@ namespace {
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 std::shared_ptr<const model::PodSpec> GpuPod(int64_t gpus) {
   auto spec = std::make_shared<model::PodSpec>();
@@ -177,13 +179,72 @@ TEST(PhrasesTest, RequestsOfSharedGpus) {
   EXPECT_EQ(RequestText(spec), "4096Mi of the memory of each of 2 GPUs and 0.5 CPU cores");
 }
 
-TEST(PhrasesTest, MoreKindsOfRefusalThanNamed) {
-  std::vector<FailedPredicate> predicates;
-  for (int i = 0; i < 9; ++i) {
-    predicates.push_back({"P", "node(s) had reason " + std::to_string(i), 2, {}});
+// As kube-scheduler sorts them: by their text, so by the first figure of the count.
+TEST(NodesAvailableTest, ReasonsAreSortedAsText) {
+  Verdict v = Of(Code::kInsufficientCapacity);
+  v.failed_predicates = {
+      {"NodeResourcesFit", "Too many pods, Insufficient cpu", 100, {}},
+      {"NodeResourcesFit", "Insufficient cpu", 20, {}},
+      {"NodePorts", "node(s) didn't have free ports for the requested pod ports", 3, {}},
+      {"Plugin", "", 9, {}}};
+  EXPECT_EQ(NodesAvailable(v),
+            "0/132 nodes are available: 100 Too many pods, 120 Insufficient cpu, 3 node(s) didn't "
+            "have free ports for the requested pod ports, 9 Plugin.");
+}
+
+// A comma in a reason of another plugin is part of the reason.
+TEST(NodesAvailableTest, OnlyAmountsAreCountedApart) {
+  Verdict v = Of(Code::kInsufficientCapacity);
+  v.failed_predicates = {{"Numa", "a, b", 2, {}}};
+  EXPECT_EQ(NodesAvailable(v), "0/2 nodes are available: 2 a, b.");
+}
+
+TEST(NodesAvailableTest, PolicyIsNotAboutNodes) {
+  for (int i = 0; i < kCodeCount; ++i) {
+    Verdict v = Of(static_cast<Code>(i));
+    v.nodes_asked = 3;
+    v.failed_predicates = {{"NodeResourcesFit", "Insufficient cpu", 3, {}}};
+    const bool policy = CategoryOf(v.code) == Category::kPolicy;
+    EXPECT_EQ(NodesAvailable(v).empty(), policy) << CodeName(v.code);
+    EXPECT_EQ(EventNote(v) == Message(v), !policy || IsHeldBack(v.code)) << CodeName(v.code);
+    EXPECT_TRUE(!policy || ConditionMessage(v) == Sentence(v)) << CodeName(v.code);
   }
-  EXPECT_THAT(NodesText(predicates), HasSubstr("0 of 18 nodes fit: 2 had reason 0,"));
-  EXPECT_THAT(NodesText(predicates), EndsWith("2 had reason 5, 6 refuse for other reasons"));
+}
+
+TEST(EventNoteTest, TellsTheCodeIfNothingElseDoes) {
+  Verdict v = Of(Code::kQueueNotFound);
+  EXPECT_THAT(EventNote(v), StartsWith("QueueNotFound: Queue research does not exist."));
+  v = Of(Code::kGated);
+  EXPECT_EQ(EventNote(v), Message(v)) << "the event's reason is the code";
+  v = Of(Code::kNodesRequested);
+  v.node_requests = {"nr-1"};
+  EXPECT_EQ(EventNote(v), "NodesRequested: Waiting for 1 requested node (nr-1).");
+  v = Of(Code::kInvalidRequest);
+  v.subject = std::string(2000, 'x');
+  EXPECT_EQ(EventNote(v).size(), 1024u);
+}
+
+TEST(ConditionMessageTest, IsKubeSchedulersTextAndWhatItDoesNotSay) {
+  Verdict v = Of(Code::kInsufficientCapacity);
+  v.nodes_asked = 12;
+  v.failed_predicates = {
+      {"NodeResourcesFit", "Insufficient nvidia.com/gpu", 12, {{"nvidia.com/gpu", 2000}}}};
+  v.demand = {{GpuPod(8), 1, 1}};
+  EXPECT_EQ(ConditionMessage(v), "0/12 nodes are available: 12 Insufficient nvidia.com/gpu.");
+  EXPECT_EQ(Sentence(v), "No node has capacity for the pod: nodes lack GPUs.") << "no number";
+  v.code = Code::kNoInstanceTypeFits;
+  EXPECT_EQ(ConditionMessage(v),
+            "0/12 nodes are available: 12 Insufficient nvidia.com/gpu. No instance type on offer "
+            "can run a pod that requests 8 GPUs, 4 CPU cores and 16Gi of memory.");
+  v = Of(Code::kQueueNotFound);
+  EXPECT_EQ(ConditionMessage(v), Sentence(v));
+}
+
+TEST(PhrasesTest, TheSmallestShortageOfEachResource) {
+  EXPECT_EQ(ShortageText({}), "");
+  EXPECT_EQ(ShortageText({{"P", "r", 1, {{"cpu", 2000}, {"memory", 0}}},
+                          {"P", "s", 1, {{"cpu", 1000}, {"nvidia.com/gpu", 500}}}}),
+            "Smallest shortage on a node: 1 CPU core and 0.5 GPUs");
 }
 
 }  // namespace

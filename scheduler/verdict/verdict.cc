@@ -237,21 +237,7 @@ bool SameButForPassingNumbers(const Verdict& a, const Verdict& b) {
                      b.failed_predicates.begin(), b.failed_predicates.end(), same_predicate));
 }
 
-bool IsFault(Code code) {
-  switch (code) {
-    case Code::kInvalidRequest:
-    case Code::kQueueNotFound:
-    case Code::kQueueNotLeaf:
-    case Code::kMissingObject:
-    case Code::kBindingRefused:
-    case Code::kNoInstanceTypeFits:
-    case Code::kTopologyInfeasible:
-    case Code::kConstraintsUnsatisfiable:
-      return true;
-    default:
-      return false;
-  }
-}
+bool IsHeldBack(Code code) { return code == Code::kGated || code == Code::kGangIncomplete; }
 
 absl::string_view ConditionReason(Code code, bool hook_on) {
   if (CategoryOf(code) == Category::kCapacity && !hook_on) return "Unschedulable";

@@ -100,6 +100,7 @@ struct FailedPredicate {
   std::string reason;  // "Insufficient nvidia.com/gpu"
   int64_t nodes = 0;
   std::vector<MissingAmount> missing;
+  std::string detail = {};  // the end of `reason` that kube-scheduler does not tell: "{gpu: a100}"
   friend bool operator==(const FailedPredicate&, const FailedPredicate&) = default;
 };
 
@@ -119,7 +120,12 @@ struct Verdict {
   int64_t position = 0;  // 1 = next in its queue; 0 = unknown
   std::optional<QueueBlock> queue_block;
   std::vector<FailedPredicate> failed_predicates;  // most nodes first
-  std::vector<Unblocker> unblockers;               // best first
+  // How many nodes were asked for failed_predicates, with those that would take the pod alone;
+  // none: no node was. And how many of them would take it if they were empty.
+  std::optional<int64_t> nodes_asked;
+  int64_t nodes_fit_empty = 0;
+  bool victims_sought = false;        // a search for pods to evict was finished, and found none
+  std::vector<Unblocker> unblockers;  // best first
   std::vector<DemandClass> demand;
   // Other facts, e.g. why no reclaim helped. One clause each, no full stop.
   std::vector<std::string> details;
@@ -142,7 +148,8 @@ struct Verdict {
 };
 
 // A hash of everything except changing numbers: two verdicts with equal hashes need no new write.
-// It excludes position, counts of pods and nodes, used and missing amounts, expected_at, amounts in
+// It excludes position, counts of pods and nodes, whether victims were sought, used and missing
+// amounts, expected_at, amounts in
 // the texts of details and unblockers (WithoutAmounts), the order of predicates, and all predicates
 // if policy holds the workload.
 std::string Hash(const Verdict& verdict);
@@ -154,8 +161,9 @@ bool SameButForPassingNumbers(const Verdict& a, const Verdict& b);
 // "$12.50", "64Gi", "1m30s", "6/4"). Digits of names stay: "train-7", "ns/7", "n1".
 std::string WithoutAmounts(absl::string_view text);
 
-// True for a fault that has to be fixed. False for an expected state: quota, capacity, order.
-bool IsFault(Code code);
+// True if the workload was held before any attempt to place it: by scheduling gates, or because
+// pods of its gang do not exist. kube-scheduler tells no event of such pods (PreEnqueue).
+bool IsHeldBack(Code code);
 
 // The condition's reason. Capacity codes are "Unschedulable", the word on which every public
 // autoscaler acts, only if the built-in hook is off. Policy and impossible codes never are.

@@ -207,6 +207,7 @@ void EvictionPass::Help(Outcome& outcome) {
     txn.RollbackTo(0);
     found = Search(txn, before, outcome, step, *turn, none, broken);
   }
+  if (!found.out_of_work && IsPreemption(policy_.Name())) ++c_.decisions.victim_searches;
   if (!found.found) {
     c_.decisions.WakeAt(found.wake_at);
     // With a whole budget the workload has had its turn, completed or not.
@@ -313,6 +314,7 @@ void EvictionPass::RecordFailure(Outcome& outcome, const state::Workload& worklo
 void EvictionPass::Tell(Outcome& outcome, const state::Workload& workload,
                         const SearchAnswer& answer) {
   outcome.details.insert(outcome.details.end(), answer.details.begin(), answer.details.end());
+  if (IsPreemption(policy_.Name())) outcome.victims_sought = true;
   if (answer.spared) c_.spared.insert({std::string(policy_.Name()), workload.id});
 }
 
