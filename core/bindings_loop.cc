@@ -135,8 +135,8 @@ void DecisionLoop::Impl::BindingFailed(state::PodId id, const std::string& reaso
   refusals.Refused(pod, reason, sending_at);
   engine->OnBindFailed(id, sending_at);
   if (!options.emit_events || sent) return;
-  events.push_back(model::EmitEvent{model::Kind::kPod, pod.ns, pod.name, pod.uid, true,
-                                    "FailedBinding", reason});
+  events.push_back(
+      EventAbout(pod, /*warning=*/true, "FailedBinding", reason, model::EventAction::kBinding));
 }
 
 void DecisionLoop::Impl::BindingInDoubt(state::PodId id, const std::string& reason,
@@ -150,11 +150,30 @@ void DecisionLoop::Impl::BindingInDoubt(state::PodId id, const std::string& reas
 void DecisionLoop::Impl::BindingDone(state::PodId id) {
   const state::PodRecord& pod = state.pod(id);
   refusals.Accepted(pod);
+  if (const std::optional<int64_t> waited = waits.Bound(id, pod.uid, sending_at)) {
+    stats.scheduling_latency_us.Add(*waited);
+  }
   if (!options.emit_events) return;
-  events.push_back(model::EmitEvent{model::Kind::kPod, pod.ns, pod.name, pod.uid, false,
-                                    "Scheduled",
-                                    absl::StrCat("Successfully assigned ", pod.ns, "/", pod.name,
-                                                 " to ", state.node(pod.node).name())});
+  events.push_back(EventAbout(pod, /*warning=*/false, "Scheduled",
+                              absl::StrCat("Successfully assigned ", pod.ns, "/", pod.name, " to ",
+                                           state.node(pod.node).name()),
+                              model::EventAction::kBinding));
+}
+
+model::EmitEvent DecisionLoop::Impl::EventAbout(const state::PodRecord& pod, bool warning,
+                                                std::string reason, std::string note,
+                                                model::EventAction action) const {
+  model::EmitEvent event;
+  event.about = model::Kind::kPod;
+  event.ns = pod.ns;
+  event.name = pod.name;
+  event.uid = pod.uid;
+  event.warning = warning;
+  event.reason = std::move(reason);
+  event.note = std::move(note);
+  event.action = action;
+  event.reporter = std::string(state.SchedulerNameOf(pod));
+  return event;
 }
 
 void DecisionLoop::Impl::ServeBindings(absl::Time now, StepResult& result) {
@@ -196,7 +215,8 @@ void DecisionLoop::Impl::BreakGangs(absl::Time now) {
                      .gang = broken.workload,
                      .may_be_refused = false,
                      .for_workload = model::Key(workload.ns, workload.name),
-                     .cause = Evictions::Cause::kOwnGang});
+                     .cause = Evictions::Cause::kOwnGang,
+                     .event = EvictionEvent(pod, broken.message)});
       state.ChargeBudgets(id);
       state.AssumeEvicted(id);
     }

@@ -332,6 +332,13 @@ state::Change DecisionLoop::Impl::UpsertPod(const model::Pod& pod) {
   state::Change change = state.UpsertPod(pod);
   change.capacity |= nodes.PodsSeen(pod.meta.resource_version);
   if (!succeeded) PodChanged(pod);
+  if (pod.node_name.empty()) {
+    const state::PodId id = state.FindPod(pod.meta.ns, pod.meta.name);
+    if (id != state::kNoId && state.pod(id).ours &&
+        state.pod(id).status == state::PodStatus::kPending) {
+      waits.Seen(id, pod.meta.uid);
+    }
+  }
   return change;
 }
 
@@ -442,6 +449,7 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
     last_start_annotations = {};
   }
   sending_at = now;
+  waits.Stamp(now);
   for (const model::ActionResult& answer : std::exchange(answers, {})) TakeAnswer(answer, now);
   TakeNodeLists(now);
   TellContradictions(result);
@@ -519,12 +527,19 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   TellStale();
   AddRefusals();
   AddQueueNotes();
+  CountUnschedulable();
   NoteChanges();
   verdicts.Update(*engine, waiting, std::exchange(waiting_changes, {}), now);
   std::vector<model::Action> writes;
   usage.Update(*engine, now, writes);
   wake_at = std::min(wake_at, usage.wake_at());
   for (model::Action& write : writes) Emit(std::move(write), result);
+}
+
+void DecisionLoop::Impl::CountUnschedulable() {
+  for (const engine::Waiting& entry : waiting) {
+    if (entry.tried && verdict::IsFailedAttempt(entry.verdict.code)) ++stats.unschedulable;
+  }
 }
 
 // Runs the cycle once more, on what has changed within this step, without evictions: nodes are

@@ -23,6 +23,7 @@
 #include "absl/time/time.h"
 #include "autoscale-hook/catalog/catalog.h"
 #include "autoscale-hook/machines/node_lists.h"
+#include "core/doubling_histogram.h"
 #include "core/options.h"
 #include "core/view.h"
 #include "scheduler/model/action.h"
@@ -115,6 +116,13 @@ class DecisionLoop {
   struct Stats {
     uint64_t events = 0, steps = 0, cycles = 0, bindings = 0, evictions = 0, verdict_writes = 0,
              node_requests = 0, hook_steps = 0;
+    // Workloads of which a cycle has tried a pod in vain; equivalent ones count once.
+    uint64_t unschedulable = 0;
+    uint64_t preemption_attempts = 0;            // finished searches of reclaim and preempt
+    DoublingHistogram<1, 7> preemption_victims;  // by those that found pods to evict: how many
+    // From the first step that knew of a pod which could start until its binding was done, in
+    // microseconds.
+    DoublingHistogram<10'000, 20> scheduling_latency_us;
   };
   [[nodiscard]] const Stats& stats() const;
 

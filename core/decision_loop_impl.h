@@ -16,6 +16,7 @@
 #include "core/demand.h"
 #include "core/extender_plugin.h"
 #include "core/managed_nodes.h"
+#include "core/pod_waits.h"
 #include "core/reconcile/bindings.h"
 #include "core/reconcile/evictions.h"
 #include "core/reconcile/group_annotations.h"
@@ -139,6 +140,12 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
 
   // ---- evictions
   void AddEvictions(const engine::CycleResult& cycle);
+  // What is told of the pod once it has been evicted; nothing if events are off. The second names
+  // the workload that the pod makes way for.
+  [[nodiscard]] model::EmitEvent EvictionEvent(const state::PodRecord& pod,
+                                               const std::string& message) const;
+  [[nodiscard]] model::EmitEvent PreemptionEvent(const state::PodRecord& pod,
+                                                 const engine::Eviction& eviction) const;
   // What the pace allows.
   void SendEvictions(absl::Time now, StepResult& result);
   void RepeatEvictions(absl::Time now, StepResult& result);
@@ -183,6 +190,13 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   [[nodiscard]] queues::QueueLedger UsedAndPromised() const;
   // True if the gang would be below its minimum also with the pods that are not evicted yet.
   [[nodiscard]] bool LacksMinimum(state::WorkloadId gang) const;
+
+  // An event about a pod of ours.
+  [[nodiscard]] model::EmitEvent EventAbout(const state::PodRecord& pod, bool warning,
+                                            std::string reason, std::string note,
+                                            model::EventAction action) const;
+  // Counts what the decision leaves waiting.
+  void CountUnschedulable();
 
   static GpuSharingOptions SharingOf(const Options& options);
   static Backoff BackoffOf(const Options& options) {
@@ -278,6 +292,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   absl::flat_hash_map<std::string, model::StringMap> start_annotations;
   std::pair<std::string, model::StringMap> last_start_annotations;
   std::vector<model::EmitEvent> events;  // to be sent with the next step
+  PodWaits waits;
   std::set<model::Kind> missing_device_kinds, missing_volume_kinds;
   // Launches that a provider has accepted, by action: it may still report a failure.
   std::map<uint64_t, InFlightProvider> accepted_launches;

@@ -13,19 +13,24 @@
 namespace fairlead::core {
 
 void DecisionLoop::Impl::AddEvictions(const engine::CycleResult& cycle) {
+  stats.preemption_attempts += cycle.victim_searches;
   std::vector<Evictions::Victim> set;
   for (size_t i = 0; i < cycle.evictions.size(); ++i) {
     const engine::Eviction& eviction = cycle.evictions[i];
     const state::PodRecord& pod = state.pod(eviction.pod);
     const state::Workload& own = state.workload(pod.workload);
+    const bool preempted = engine::IsPreemption(eviction.action);
     set.push_back({.evict = {pod.ns, pod.name, pod.uid, "PreemptionByScheduler", eviction.message},
                    .gang = pod.workload,
                    .may_be_refused = eviction.against_budget,
                    .for_workload = eviction.for_workload,
                    .cause = eviction.for_workload == model::Key(own.ns, own.name)
                                 ? Evictions::Cause::kOwnGang
-                                : Evictions::Cause::kWaiting});
+                                : Evictions::Cause::kWaiting,
+                   .event = preempted ? PreemptionEvent(pod, eviction)
+                                      : EvictionEvent(pod, eviction.message)});
     if (i + 1 == cycle.evictions.size() || cycle.evictions[i + 1].set != eviction.set) {
+      if (preempted) stats.preemption_victims.Add(static_cast<int64_t>(set.size()));
       evictions.Add(std::exchange(set, {}));
     }
   }
@@ -35,6 +40,29 @@ void DecisionLoop::Impl::AddEvictions(const engine::CycleResult& cycle) {
     if (workload.group == nullptr) continue;
     annotations.Write(change.workload, GroupAnnotation::kStaleSince);
   }
+}
+
+model::EmitEvent DecisionLoop::Impl::EvictionEvent(const state::PodRecord& pod,
+                                                   const std::string& message) const {
+  if (!options.emit_events) return {};
+  return EventAbout(pod, /*warning=*/false, "Evicted", message, model::EventAction::kEvicting);
+}
+
+model::EmitEvent DecisionLoop::Impl::PreemptionEvent(const state::PodRecord& pod,
+                                                     const engine::Eviction& eviction) const {
+  const state::WorkloadId id = FindHeir({eviction.for_workload, Evictions::Cause::kWaiting});
+  if (!options.emit_events || id == state::kNoId) return EvictionEvent(pod, eviction.message);
+  const state::Workload& workload = state.workload(id);
+  model::ObjectRef preemptor{model::Kind::kPodGroup, workload.ns, workload.name, workload.uid};
+  if (!workload.is_group) preemptor.kind = model::Kind::kPod;
+  const absl::string_view kind = workload.is_group ? "pod group" : "pod";
+  model::EmitEvent event =
+      EventAbout(pod, /*warning=*/false, "Preempted",
+                 absl::StrCat("Preempted by ", kind, " ", preemptor.uid, " on node ",
+                              state.node(pod.node).name(), ". ", eviction.message),
+                 model::EventAction::kPreempting);
+  event.related = std::move(preemptor);
+  return event;
 }
 
 DecisionLoop::Impl::Served DecisionLoop::Impl::WhatIsServed() const {
@@ -219,6 +247,7 @@ void DecisionLoop::Impl::EvictForLimit(const std::vector<model::EvictPod>& victi
     victim.gang = state.pod(id).workload;
     victim.for_workload = purpose.for_workload;
     victim.cause = Evictions::Cause::kLimit;
+    victim.event = EvictionEvent(state.pod(id), victim.evict.message);
   }
   if (!set.empty()) evictions.Add(std::move(set));
 }
@@ -263,15 +292,13 @@ void DecisionLoop::Impl::TakeBack(const model::EvictPod& evict) {
 
 void DecisionLoop::Impl::EvictionAnswered(const std::string& uid, const absl::Status& status,
                                           absl::Time now) {
-  const Evictions::Answer answer = evictions.Answered(uid, status, now);
+  Evictions::Answer answer = evictions.Answered(uid, status, now);
   const model::EvictPod& evict = answer.evict;
   if (evict.uid.empty()) return;
   const state::PodId pod = FindLeaving(evict);
   switch (answer.outcome) {
     case Outcome::kDone:
-      if (!options.emit_events) return;
-      events.push_back(model::EmitEvent{model::Kind::kPod, evict.ns, evict.name, evict.uid, false,
-                                        "Evicted", evict.message});
+      if (!answer.event.uid.empty()) events.push_back(std::move(answer.event));
       return;
     case Outcome::kUnknown:
       if (pod == state::kNoId) evictions.Forget(uid);

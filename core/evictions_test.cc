@@ -487,7 +487,8 @@ TEST_F(EvictionLoopTest, TheEventComesWithTheEvictionAndNotWithARefusal) {
     const auto told = [](const StepResult& step) {
       std::string notes;
       for (const auto& event : Of<model::EmitEvent>(step)) {
-        if (event.reason == "Evicted") absl::StrAppend(&notes, event.name, ": ", event.note);
+        if (event.reason == "FailedScheduling") continue;  // of the workload
+        absl::StrAppend(&notes, event.reason, " ", event.name, ": ", event.note);
       }
       return notes;
     };
@@ -501,7 +502,8 @@ TEST_F(EvictionLoopTest, TheEventComesWithTheEvictionAndNotWithARefusal) {
     if (refused) {
       EXPECT_EQ(note, "");
     } else {
-      EXPECT_EQ(note, "v0: " + evictions[0].message);
+      EXPECT_EQ(note, absl::StrCat("Preempted v0: Preempted by pod uid-ns-high on node n. ",
+                                   evictions[0].message));
       EXPECT_THAT(note, HasSubstr("(preempt) for workload ns/high of queue q"));
     }
   }

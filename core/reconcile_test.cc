@@ -551,19 +551,6 @@ TEST_F(ReconcileTest, APodThatWasBoundBeforeItsVerdictWasSeenLosesIt) {
   EXPECT_EQ(again, 1);
 }
 
-TEST_F(ReconcileTest, ExpectedStatesAreNormalEventsAndFaultsAreWarnings) {
-  options_.emit_events = true;
-  Restart();
-  SyncAll();
-  Put(MakeQueue("q", "", kUnlimited, 1));
-  Put(PodBuilder("ns", "limited").Queue("q").Gpus(2).Build());
-  Put(PodBuilder("ns", "lost").Queue("nowhere").Gpus(2).Build());
-  std::map<std::string, bool> warnings;
-  for (const auto& event : Of<model::EmitEvent>(Step(1))) warnings[event.reason] = event.warning;
-  EXPECT_THAT(warnings,
-              ElementsAre(std::pair("QueueLimitReached", false), std::pair("QueueNotFound", true)));
-}
-
 TEST_F(ReconcileTest, AContradictoryQueueIsFlagged) {
   options_.emit_events = true;
   Restart();

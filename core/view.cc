@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
+#include <string>
 
 #include "autoscale-hook/hook.h"
 #include "core/queue_notes.h"
@@ -68,6 +70,21 @@ View ViewMaker::Make(absl::Time now) const {
   return view;
 }
 
+void ViewMaker::AddUnschedulable(const engine::Waiting& entry, int64_t workloads,
+                                 Totals& totals) const {
+  std::set<std::string> plugins;
+  for (const verdict::FailedPredicate& p : entry.verdict.failed_predicates) {
+    plugins.insert(p.plugin);
+  }
+  if (entry.verdict.code == verdict::Code::kGated) plugins.insert("SchedulingGates");
+  if (plugins.empty() || entry.pods.empty()) return;
+  const std::string name(state.SchedulerNameOf(state.pod(entry.pods.front().pod)));
+  for (const std::string& plugin : plugins) {
+    totals.unschedulable_pods[{plugin, name}] +=
+        workloads * static_cast<int64_t>(entry.pods.size());
+  }
+}
+
 Totals ViewMaker::Count() const {
   Totals totals;
   totals.history = HistoryOf(engine);
@@ -78,6 +95,7 @@ Totals ViewMaker::Count() const {
     const int64_t workloads = (gone ? 0 : 1) + entry.behind;
     of_code.workloads += workloads;
     of_code.pods += workloads * static_cast<int64_t>(entry.pods.size());
+    if (!gone) AddUnschedulable(entry, workloads, totals);
   }
   for (const auto& [name, id] : state.nodes_by_name()) {
     const state::NodeInfo& node = state.node(id);

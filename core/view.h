@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -107,6 +108,9 @@ struct Totals {
   HistoryRow history;
   std::vector<QueueRow> queues;  // as in View
   std::map<verdict::Code, Waiting> waiting;
+  // Waiting pods, by each plugin that keeps them from starting (a filter that refuses nodes, or
+  // SchedulingGates) and by their scheduler name: {plugin, name}.
+  std::map<std::pair<std::string, std::string>, int64_t> unschedulable_pods;
   std::map<std::string, int64_t> nodes;  // by NodeRow::status
   int64_t price_micro_usd_per_hour = 0;
   int64_t gpus_held = 0;

@@ -30,6 +30,8 @@ struct ViewMaker {
   [[nodiscard]] std::vector<QueueRow> Queues() const;
   void AddNodes(View& view) const;
   void AddWaiting(View& view) const;
+  // Of `workloads` that wait as the entry does.
+  void AddUnschedulable(const engine::Waiting& entry, int64_t workloads, Totals& totals) const;
   // use(request) of each machine that costs money.
   void ForEachHeld(absl::FunctionRef<void(const model::NodeRequest&)> use) const;
 };

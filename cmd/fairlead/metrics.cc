@@ -68,6 +68,20 @@ class Filler {
     sample.sum = absl::ToDoubleSeconds(histogram.sum);
     Find(name).samples.push_back(std::move(sample));
   }
+  // `per_unit`: observations of this size are 1 in the metric.
+  template <int64_t kFirst, size_t kBounds>
+  void Add(const char* name, const core::DoublingHistogram<kFirst, kBounds>& histogram,
+           double per_unit) {
+    Sample sample;
+    uint64_t total = 0;
+    for (size_t i = 0; i < histogram.counts.size(); ++i) {
+      total += static_cast<uint64_t>(histogram.counts[i]);
+      sample.buckets.push_back(
+          {i == kBounds ? kInfinite : static_cast<double>(histogram.BoundOf(i)) / per_unit, total});
+    }
+    sample.sum = static_cast<double>(histogram.sum) / per_unit;
+    Find(name).samples.push_back(std::move(sample));
+  }
   std::vector<server::Metric> Take() { return std::move(metrics_); }
 
  private:
@@ -142,6 +156,25 @@ void AddQueues(const OwnerStats& owner, Filler& out) {
   }
 }
 
+// What kube-scheduler's own metrics tell of decisions.
+void AddScheduling(const OwnerStats& owner, int64_t scheduled, int64_t failed, Filler& out) {
+  const core::DecisionLoop::Stats& loop = owner.loop;
+  const auto attempts = [&out](const char* result, auto count) {
+    out.Add("scheduler_schedule_attempts_total", count,
+            {{"profile", "fairlead"}, {"result", result}});
+  };
+  attempts("scheduled", scheduled);
+  attempts("unschedulable", loop.unschedulable);
+  attempts("error", failed);
+  out.Add("scheduler_pod_scheduling_sli_duration_seconds", loop.scheduling_latency_us, 1e6);
+  out.Add("scheduler_preemption_attempts_total", loop.preemption_attempts);
+  out.Add("scheduler_preemption_victims", loop.preemption_victims, 1);
+  for (const auto& [reason, pods] : owner.totals.unschedulable_pods) {
+    out.Add("scheduler_unschedulable_pods", pods,
+            {{"plugin", reason.first}, {"profile", reason.second}});
+  }
+}
+
 // Statistics of the owner's thread; none before its first answer.
 void AddOwner(const OwnerStats& owner, absl::Time now, Filler& out) {
   if (!owner.known) return;
@@ -165,10 +198,7 @@ void AddOwner(const OwnerStats& owner, absl::Time now, Filler& out) {
     out.Add("fairlead_actions_total", count, {{"action", result.first}, {"code", result.second}});
     if (result.first == "bind") (result.second == "OK" ? scheduled : failed) += count;
   }
-  const std::string profile = "fairlead";
-  out.Add("scheduler_schedule_attempts_total", scheduled,
-          {{"profile", profile}, {"result", "scheduled"}});
-  out.Add("scheduler_schedule_attempts_total", failed, {{"profile", profile}, {"result", "error"}});
+  AddScheduling(owner, scheduled, failed, out);
   int64_t gated = 0, unschedulable = 0;
   const auto& waiting = owner.totals.waiting;
   for (const auto& [code, of_code] : waiting) {
@@ -210,7 +240,18 @@ const std::vector<MetricInfo>& AllMetrics() {
   static const auto* const kAll = new std::vector<MetricInfo>{
       // As kube-scheduler has them.
       {"scheduler_schedule_attempts_total", kC, "profile, result",
-       "Bindings that were answered: scheduled, or error."},
+       "Answered bindings: scheduled, or error; and workloads that a decision found no place for: "
+       "unschedulable. Equivalent workloads count once in a decision."},
+      {"scheduler_pod_scheduling_sli_duration_seconds", kH, "",
+       "From the first decision that knew of a pod without scheduling gates until its binding was "
+       "confirmed."},
+      {"scheduler_preemption_attempts_total", kC, "",
+       "Finished searches for pods to evict, of reclaim and preempt."},
+      {"scheduler_preemption_victims", kH, "",
+       "Pods that were chosen to be evicted by one search of reclaim or preempt."},
+      {"scheduler_unschedulable_pods", kG, "plugin, profile",
+       "Waiting pods by each plugin that refuses nodes to them, or SchedulingGates; the profile is "
+       "their scheduler name."},
       {"scheduler_pending_pods", kG, "queue",
        "Pods that wait: gated by a scheduling gate, or unschedulable for any other reason."},
       {"scheduler_cache_size", kG, "type", "Objects in memory: nodes, pods."},

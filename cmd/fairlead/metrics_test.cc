@@ -47,6 +47,12 @@ OwnerStats FullOwner() {
   stats.counters.decisions.Add(absl::Milliseconds(3));
   stats.totals.waiting = {{verdict::Code::kGated, {1, 2}},
                           {verdict::Code::kQueueLimitReached, {3, 4}}};
+  stats.totals.unschedulable_pods = {{{"NodeResourcesFit", "kai-scheduler"}, 4}};
+  stats.loop.unschedulable = 12;
+  stats.loop.preemption_attempts = 3;
+  for (const int64_t victims : {1, 3, 65}) stats.loop.preemption_victims.Add(victims);
+  stats.loop.scheduling_latency_us.Add(10'000);
+  stats.loop.scheduling_latency_us.Add(25'000);
   stats.totals.nodes = {{"Ready", 6}};
   core::QueueRow queue;
   queue.name = "team \"a\"";
@@ -83,6 +89,31 @@ TEST(MetricsTest, ValuesAreInBaseUnitsOfPrometheus) {
   EXPECT_THAT(text, HasSubstr("fairlead_decision_duration_seconds_bucket{le=\"0.004\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("fairlead_decision_duration_seconds_bucket{le=\"0.002\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("fairlead_build_info{version=\"1.2.3\"} 1\n"));
+}
+
+TEST(MetricsTest, DecisionsAsKubeSchedulerTellsThem) {
+  const std::string text = Text(FullApp(), FullOwner());
+  EXPECT_THAT(text, HasSubstr("scheduler_schedule_attempts_total{profile=\"fairlead\",result="
+                              "\"unschedulable\"} 12\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_preemption_attempts_total 3\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_unschedulable_pods{plugin=\"NodeResourcesFit\",profile="
+                              "\"kai-scheduler\"} 4\n"));
+  std::set<std::string> bounds;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (absl::StartsWith(line, "scheduler_preemption_victims_bucket")) bounds.emplace(line);
+  }
+  const std::string name = "scheduler_preemption_victims_bucket{le=";
+  EXPECT_THAT(bounds, ::testing::UnorderedElementsAre(name + "\"1\"} 1", name + "\"2\"} 1",
+                                                      name + "\"4\"} 2", name + "\"8\"} 2",
+                                                      name + "\"16\"} 2", name + "\"32\"} 2",
+                                                      name + "\"64\"} 2", name + "\"+Inf\"} 3"));
+  EXPECT_THAT(text, HasSubstr("scheduler_preemption_victims_sum 69\n"));
+  const std::string sli = "scheduler_pod_scheduling_sli_duration_seconds";
+  EXPECT_THAT(text, HasSubstr(sli + "_bucket{le=\"0.01\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr(sli + "_bucket{le=\"0.02\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr(sli + "_bucket{le=\"0.04\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr(sli + "_bucket{le=\"5242.88\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr(sli + "_sum 0.035\n"));
 }
 
 // Before the owner's thread has answered, the other statistics are shown.

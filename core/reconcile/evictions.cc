@@ -103,6 +103,7 @@ bool Evictions::SendGang(uint64_t id, Set& set, std::deque<Victim>& line, absl::
     row.set = is_first ? id : kNoSet;
     row.purpose = set.purpose;
     row.evict = line.front().evict;
+    row.event = std::move(line.front().event);
     if (is_first) ++set.unanswered;
     Send(row, now);
     out.push_back(std::move(line.front().evict));
@@ -179,6 +180,7 @@ Evictions::Answer Evictions::Answered(absl::string_view uid, const absl::Status&
     return answer;
   }
   answer.evict = std::exchange(row.evict, {});
+  answer.event = std::exchange(row.event, {});
   row.purpose = nullptr;
   if (answer.outcome == Outcome::kDone) {
     rows_.erase(found);

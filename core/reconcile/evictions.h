@@ -74,6 +74,7 @@ class Evictions {
     bool may_be_refused = false;  // a budget allows no eviction of it
     std::string for_workload;     // "namespace/name"
     Cause cause = Cause::kWaiting;
+    model::EmitEvent event = {};  // to be told when it is done
   };
   // Why a set was chosen.
   struct Purpose {
@@ -119,6 +120,7 @@ class Evictions {
     // tried again.
     std::vector<model::EvictPod> spared;
     absl::Time until;
+    model::EmitEvent event;  // that of the victim, if the eviction is done
   };
   Answer Answered(absl::string_view uid, const absl::Status& status, absl::Time now);
 
@@ -142,6 +144,7 @@ class Evictions {
   struct Row {
     WriteAttempts attempts;
     model::EvictPod evict;
+    model::EmitEvent event;
     std::shared_ptr<const Purpose> purpose;
     uint64_t set = kNoSet;  // that waits for the answer
   };

@@ -117,8 +117,11 @@ TEST_F(EvictionsTest, AProtectedPodIsSparedWhereAnotherChoiceExists) {
   const std::string uid = pod.TextAt({"metadata", "uid"});
   EXPECT_TRUE(Eventually("the event", [&] {
     for (const Json& event : api().List(kEvents)) {
-      if (event.TextAt({"regarding", "uid"}) == uid && event.TextAt({"reason"}) == "Evicted") {
-        return event.TextAt({"note"}) == message;
+      if (event.TextAt({"regarding", "uid"}) == uid && event.TextAt({"reason"}) == "Preempted") {
+        return event.TextAt({"action"}) == "Preempting" &&
+               event.TextAt({"related", "name"}) == "needy" &&
+               absl::StartsWith(event.TextAt({"note"}), "Preempted by ") &&
+               absl::EndsWith(event.TextAt({"note"}), message);
       }
     }
     return false;
