@@ -269,8 +269,11 @@ class Reader {
   }
 
   [[nodiscard]] absl::Status Unknown(const std::string& path, absl::string_view name) const {
+    std::vector<std::string> known = BuiltInPluginNames();
+    known.insert(known.end(), names_.begin(), names_.end());
+    std::sort(known.begin(), known.end());
     return Bad(path, absl::StrCat("\"", name, "\" is not a plugin of Fairlead; known: ",
-                                  absl::StrJoin(names_, ", ")));
+                                  absl::StrJoin(known, ", ")));
   }
 
   std::vector<std::string> names_;

@@ -182,7 +182,7 @@ TEST(ConfigTest, Refusals) {
        "profiles[0].plugins.sort: is not a known field"},
       {R"("profiles":[{"plugins":{"score":{"enabled":[{"name":"X"}]}}}])", kBad,
        "profiles[0].plugins.score.enabled[0].name: \"X\" is not a plugin of Fairlead; known: "
-       "DynamicResources, Extra,"},
+       "DefaultBinder, DefaultPreemption, DynamicResources, Extra,"},
       {R"("profiles":[{"plugins":{"score":{"enabled":[{"name":"*"}]}}}])", kBad,
        "\"*\" is not a plugin"},
       {R"("profiles":[{"plugins":{"score":{"disabled":[{"name":"X"}]}}}])", kBad,

@@ -47,6 +47,14 @@ const KnownPlugin* FindKnownPlugin(absl::string_view name) {
   return found == std::end(kKnown) ? nullptr : found;
 }
 
+std::vector<std::string> BuiltInPluginNames() {
+  std::vector<std::string> names;
+  for (const KnownPlugin& plugin : kKnown) {
+    if (plugin.support == Support::kBuiltIn) names.emplace_back(plugin.name);
+  }
+  return names;
+}
+
 bool Extends(absl::string_view name, Point point) {
   const KnownPlugin* const known = FindKnownPlugin(name);
   return known != nullptr ? known->points.Has(point)

@@ -8,6 +8,8 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -62,6 +64,8 @@ struct KnownPlugin {
 // Null: none of kube-scheduler's. Plugins of Fairlead's own, and those that a program registers,
 // filter and score at most.
 const KnownPlugin* FindKnownPlugin(absl::string_view name);
+// Those that are part of every profile: no registry has them, and a configuration may name them.
+std::vector<std::string> BuiltInPluginNames();
 // Whether a plugin of that name may run there at all.
 bool Extends(absl::string_view name, Point point);
 
