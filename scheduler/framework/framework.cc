@@ -19,6 +19,13 @@ constexpr char kNoShares[] = "shares of GPUs need plugin GpuSharing, which the p
 }  // namespace
 
 absl::Status Registry::Register(absl::string_view name, PluginFactory factory) {
+  if (name.empty() || name == "*") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("plugin \"", name, "\": is no name of a plugin"));
+  }
+  if (factory == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("plugin ", name, ": the factory is missing"));
+  }
   if (!factories_.emplace(std::string(name), std::move(factory)).second) {
     return absl::AlreadyExistsError(absl::StrCat("plugin ", name, " is registered twice"));
   }
@@ -80,6 +87,10 @@ absl::Status Framework::Add(const Profile& profile, const Registry& registry) {
     const auto* normalized = dynamic_cast<const NormalizedScorePlugin*>(plugin->get());
     if (filter == nullptr && score == nullptr && normalized == nullptr) {
       return absl::InvalidArgumentError(at("it neither filters nor scores"));
+    }
+    // Refusals name the plugin by its Name(), and users look for that in their configuration.
+    if ((*plugin)->Name() != entry.name) {
+      return absl::InvalidArgumentError(at(absl::StrCat("it calls itself ", (*plugin)->Name())));
     }
     const Depends depends = (*plugin)->DependsOn();
     const auto* domains = dynamic_cast<const DomainPlugin*>(plugin->get());
@@ -269,6 +280,15 @@ bool Framework::MayPreferWaiting(const Context& context) const {
          std::any_of(run.scores.begin(), run.scores.end(), [&](const Scorer& score) {
            return score.worth > kFitsNowStep && score.plugin->ScoreApplies(context.pod_class);
          });
+}
+
+std::vector<std::string> Framework::PodLabels() const {
+  std::set<std::string> keys;
+  for (const auto& plugin : plugins_) {
+    const std::vector<std::string> named = plugin->PodLabels();
+    keys.insert(named.begin(), named.end());
+  }
+  return {keys.begin(), keys.end()};
 }
 
 std::string Framework::RefusesEverywhere(const state::PodClass& pod_class) const {

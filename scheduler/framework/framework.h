@@ -76,6 +76,10 @@ class Plugin {
   virtual ~Plugin() = default;
   [[nodiscard]] virtual absl::string_view Name() const = 0;
   [[nodiscard]] virtual Depends DependsOn() const = 0;
+  // The keys of the labels of a pod that it reads, in PodSpec::labels_for_plugins. Pods that differ
+  // in one of them are decided on one by one: a label that every pod has another value of costs
+  // every decision.
+  [[nodiscard]] virtual std::vector<std::string> PodLabels() const { return {}; }
 };
 
 class FilterPlugin : public virtual Plugin {
@@ -188,9 +192,17 @@ class FollowingPlugin : public virtual Plugin {
 using PluginFactory =
     std::function<absl::StatusOr<std::unique_ptr<Plugin>>(absl::string_view args_json)>;
 
+// A plugin that a program brings. The name is what configurations call it, and what its Name()
+// returns.
+struct NamedPlugin {
+  std::string name;
+  PluginFactory make;
+};
+
 class Registry {
  public:
-  // AlreadyExists for a name registered twice.
+  // AlreadyExists for a name registered twice. InvalidArgument for a name that no configuration can
+  // mean ("" or "*"), and for no factory.
   absl::Status Register(absl::string_view name, PluginFactory factory);
   absl::StatusOr<std::unique_ptr<Plugin>> Make(absl::string_view name,
                                                absl::string_view args_json) const;
@@ -199,6 +211,7 @@ class Registry {
  private:
   std::map<std::string, PluginFactory, std::less<>> factories_;
 };
+using RegistryPtr = std::shared_ptr<const Registry>;
 
 struct ProfilePlugin {
   std::string name;
@@ -231,7 +244,8 @@ Profile DefaultProfile();
 class Framework {
  public:
   // NotFound for an unknown plugin, with the known names; InvalidArgument for a plugin named twice,
-  // a weight out of range, or a plugin with nothing to run; the factory's error otherwise.
+  // a weight out of range, or a plugin with nothing to run or with another Name(); the factory's
+  // error otherwise.
   static absl::StatusOr<std::unique_ptr<Framework>> Make(const Profile& profile,
                                                          const Registry& registry);
 
@@ -284,6 +298,9 @@ class Framework {
   // What the first filter says that refuses the class on every node; empty if none does.
   // O(filters).
   [[nodiscard]] std::string RefusesEverywhere(const state::PodClass& pod_class) const;
+
+  // What all plugins name in PodLabels(), sorted, each once. O(plugins).
+  [[nodiscard]] std::vector<std::string> PodLabels() const;
 
   // True if every filter and score that applies to the class depends on the node alone, or on which
   // nodes there are to choose from, so that its answers may be kept in a per-class order of nodes.

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scheduler/model/testing/builders.h"
@@ -24,11 +25,23 @@ struct Behaviour {
         skips(args.find('x') != args.npos) {}
 };
 
+constexpr absl::string_view ToyName(Depends depends) {
+  switch (depends) {
+    case Depends::kNodeObject:
+      return "Object";
+    case Depends::kNodeUsage:
+      return "Usage";
+    case Depends::kCluster:
+      return "Cluster";
+  }
+  return "";
+}
+
 template <Depends kDepends>
 class ToyFilter : public FilterPlugin {
  public:
   explicit ToyFilter(absl::string_view args) : behaviour_(args) {}
-  absl::string_view Name() const override { return "Toy"; }
+  absl::string_view Name() const override { return ToyName(kDepends); }
   Depends DependsOn() const override { return kDepends; }
   bool FilterApplies(const state::PodClass&) const override { return !behaviour_.skips; }
   bool Filter(const Context&, const state::NodeInfo&, Status* why) const override {
@@ -48,7 +61,9 @@ template <Depends kDepends>
 class ToyScore : public ScorePlugin {
  public:
   explicit ToyScore(absl::string_view args) : behaviour_(args), max_(args.find('m') != args.npos) {}
-  absl::string_view Name() const override { return "ToyScore"; }
+  absl::string_view Name() const override {
+    return kDepends == Depends::kCluster ? "ClusterScore" : "Score";
+  }
   Depends DependsOn() const override { return kDepends; }
   bool ScoreApplies(const state::PodClass&) const override { return !behaviour_.skips; }
   int64_t Score(const Context&, const state::NodeInfo&) const override {
@@ -68,6 +83,19 @@ class Both final : public FilterPlugin, public ScorePlugin {
   bool Filter(const Context&, const state::NodeInfo&, Status*) const override { return false; }
   int64_t Score(const Context&, const state::NodeInfo&) const override { return 100; }
   int64_t Step() const override { return 1; }
+};
+
+// Reads the labels that its args name, separated by spaces.
+class Reads final : public FilterPlugin {
+ public:
+  explicit Reads(absl::string_view args) : keys_(absl::StrSplit(args, ' ')) {}
+  absl::string_view Name() const override { return "Reads"; }
+  Depends DependsOn() const override { return Depends::kNodeObject; }
+  std::vector<std::string> PodLabels() const override { return keys_; }
+  bool Filter(const Context&, const state::NodeInfo&, Status*) const override { return true; }
+
+ private:
+  std::vector<std::string> keys_;
 };
 
 class Neither final : public Plugin {
@@ -134,7 +162,30 @@ TEST_F(FrameworkTest, RegistryRefusesASecondPluginOfTheName) {
                                              "Object", "Score", "Usage"));
 }
 
+TEST_F(FrameworkTest, RegistryRefusesWhatNoConfigurationCanMean) {
+  const PluginFactory toy = FactoryOf<ToyFilter<Depends::kCluster>>();
+  for (const char* name : {"", "*"}) {
+    const absl::Status status = registry_.Register(name, toy);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("is no name of a plugin"));
+  }
+  EXPECT_EQ(registry_.Register("Late", nullptr).message(), "plugin Late: the factory is missing");
+}
+
+TEST_F(FrameworkTest, KnowsTheLabelsThatItsPluginsRead) {
+  Add("Reads", FactoryOf<Reads>());
+  EXPECT_THAT(Make({{"Object"}})->PodLabels(), ElementsAre());
+  EXPECT_THAT(Make({{"Reads", 1, "b a b"}, {"Object"}})->PodLabels(), ElementsAre("a", "b"));
+  const auto all =
+      Framework::MakeAll({{"one", {{"Reads", 1, "b a"}}}, {"two", {{"Reads", 1, "c"}}}}, registry_);
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_THAT((*all)->PodLabels(), ElementsAre("a", "b", "c"));
+}
+
 TEST_F(FrameworkTest, MakeRefusals) {
+  Add("Alias", FactoryOf<ToyFilter<Depends::kNodeObject>>());
+  Add("Nothing",
+      [](absl::string_view) -> absl::StatusOr<std::unique_ptr<Plugin>> { return nullptr; });
   struct Case {
     std::vector<ProfilePlugin> plugins;
     absl::StatusCode code;
@@ -143,10 +194,12 @@ TEST_F(FrameworkTest, MakeRefusals) {
   const Case cases[] = {
       {{{"Nope"}},
        absl::StatusCode::kNotFound,
-       "profile test: plugin Nope: there is no plugin \"Nope\"; known: Both, Broken,"},
+       "profile test: plugin Nope: there is no plugin \"Nope\"; known: Alias, Both, Broken,"},
       {{{"Score"}, {"Score"}}, absl::StatusCode::kInvalidArgument, "plugin Score: named twice"},
       {{{"Score", -1}}, absl::StatusCode::kInvalidArgument, "weight -1 is not between"},
       {{{"Score", kMaxWeight + 1}}, absl::StatusCode::kInvalidArgument, "is not between"},
+      {{{"Alias"}}, absl::StatusCode::kInvalidArgument, "plugin Alias: it calls itself Object"},
+      {{{"Nothing"}}, absl::StatusCode::kInvalidArgument, "neither filters nor scores"},
       {{{"Neither"}}, absl::StatusCode::kInvalidArgument, "neither filters nor scores"},
       {{{"Broken"}},
        absl::StatusCode::kInvalidArgument,
@@ -163,7 +216,7 @@ TEST_F(FrameworkTest, FirstRefusalDecides) {
   auto framework = Make({{"Usage"}, {"Cluster", 1, "s"}, {"Object", 1, "n"}});
   Status why;
   EXPECT_FALSE(framework->Filter(Ctx(), Node(), &why));
-  EXPECT_EQ(why.plugin, "Toy");
+  EXPECT_EQ(why.plugin, "Cluster");
   EXPECT_EQ(why.code, Code::kUnschedulable) << "a refusal is never a success";
   EXPECT_FALSE(framework->Filter(Ctx(), Node(), nullptr));
 }

@@ -240,6 +240,9 @@ struct PodSpec {
   bool selected_by_others = false;  // set by ClusterState, not by decoders
   // Set by ClusterState too: whether topology_spread is the pod's own.
   SpreadOrigin spread_origin = SpreadOrigin::kOwn;
+  // The labels of the pod that plugins of its program read (StateOptions::plugin_labels). Set by
+  // ClusterState, not by decoders.
+  StringMap labels_for_plugins;
   // Set by ClusterState too: the position of the profile that the pod is placed by
   // (StateOptions::profiles), and its images, if scores read them.
   uint16_t profile = 0;
@@ -266,7 +269,7 @@ struct PodSpec {
                       s.resource_claims, s.labels_for_affinity, s.selected_by_others, s.legacy_mig,
                       s.claim_templates, s.claim_problem, s.missing_claim, s.claims_to_join,
                       *s.volume_needs, s.guaranteed, s.containers, s.scoring_requests, s.profile,
-                      *s.images, s.spread_origin, s.node_answers);
+                      *s.images, s.spread_origin, s.node_answers, s.labels_for_plugins);
   }
 };
 

@@ -81,6 +81,9 @@ struct StateOptions {
   JobOrder job_order = {};
   // By the position of the profile; one beyond the end has none. Empty: no profile has any.
   std::vector<SpreadDefaults> spread_defaults = {};
+  // Keys of the labels of pods that plugins read (model::PodSpec::labels_for_plugins). Pods that
+  // differ in one of these labels are of different classes.
+  std::vector<std::string> plugin_labels = {};
 };
 
 // What an event did, for the caller's dirty tracking. All false: nothing that a decision reads

@@ -235,6 +235,10 @@ const model::PodSpec& ClusterState::SpecOfClass(const model::Pod& pod, bool ours
       const model::NodeAnswers& answers = classes_[known->pod_class].spec->node_answers;
       if (!answers.IsEmpty()) own().node_answers = answers;
     }
+    for (const std::string& key : options_.plugin_labels) {
+      const std::string* value = pod.meta.labels.Find(key);
+      if (value != nullptr) own().labels_for_plugins.Set(key, *value);
+    }
     const model::PodSpec& bounded = changed.has_value() ? *changed : pod.spec;
     std::optional<model::PodSpec> selected = SelectedSpec(bounded, pod.meta.labels);
     if (selected.has_value()) changed = std::move(selected);

@@ -1,5 +1,7 @@
-// What scores alone read, each kept only if the options say so: profiles, images, scoring requests.
+// What scores alone read, each kept only if the options say so: profiles, images, scoring requests,
+// labels that plugins read.
 #include <string>
+#include <utility>
 
 #include "gtest/gtest.h"
 #include "scheduler/model/testing/builders.h"
@@ -97,6 +99,38 @@ TEST_F(ScoreInputsTest, ImagesOfOurPodsArePartOfTheirClass) {
   EXPECT_FALSE(state_.UpsertPod(with("a", "x:1", "fairlead")).Any());
   EXPECT_TRUE(state_.UpsertPod(with("a", "y:1", "fairlead")).Any());
   EXPECT_EQ(&SpecOf("a"), &SpecOf("c"));
+}
+
+// Labels of pods divide classes only where a plugin reads them.
+TEST(PluginLabelsTest, ArePartOfTheClass) {
+  StateOptions options = OurPods();
+  options.plugin_labels = {"zone", "driver"};
+  ClusterState state(options);
+  const auto put = [&state](const char* name, model::StringMap labels,
+                            const char* scheduler = "fairlead") {
+    model::Pod pod = PodOf(name, {}, "n", scheduler);
+    pod.meta.labels = std::move(labels);
+    return state.UpsertPod(pod);
+  };
+  const auto spec = [&state](const char* name) -> const model::PodSpec& {
+    return *state.class_of(state.FindPod("ns", name)).spec;
+  };
+  put("a", {{"driver", "535"}, {"app", "x"}});
+  put("b", {{"driver", "535"}, {"app", "y"}});
+  put("c", {{"driver", "550"}});
+  put("d", {{"app", "x"}});
+  put("foreign", {{"driver", "535"}}, "other");
+  EXPECT_EQ(spec("a").labels_for_plugins, (model::StringMap{{"driver", "535"}}));
+  EXPECT_EQ(&spec("a"), &spec("b"));
+  EXPECT_EQ(spec("c").labels_for_plugins, (model::StringMap{{"driver", "550"}}));
+  EXPECT_TRUE(spec("d").labels_for_plugins.empty());
+  EXPECT_TRUE(spec("foreign").labels_for_plugins.empty());
+  EXPECT_FALSE(put("a", {{"driver", "535"}, {"app", "x"}}).Any()) << "an echo";
+  EXPECT_TRUE(put("a", {{"driver", "550"}, {"app", "x"}}).Any());
+  EXPECT_EQ(&spec("a"), &spec("c"));
+  put("a", {});
+  EXPECT_EQ(&spec("a"), &spec("d"));
+  EXPECT_EQ(state.CheckConsistency(), "");
 }
 
 TEST_F(ScoreInputsTest, AChangedListOfImagesIsAChangeOfTheNode) {
