@@ -16,7 +16,6 @@
 #include "core/config_fields.h"
 #include "core/config_usage.h"
 #include "scheduler/framework/config.h"
-#include "scheduler/plugins/registry.h"
 
 namespace fairlead::core {
 namespace {
@@ -340,8 +339,7 @@ absl::Status ReadScheduler(const std::string& json, Configuration& configuration
   if (std::exchange(seen.scheduler, true)) {
     return Bad("kind", absl::StrCat("the file has another ", kSchedulerKind));
   }
-  framework::Registry registry;
-  FAIRLEAD_RETURN_IF_ERROR(plugins::RegisterAll(registry));
+  const framework::Registry& registry = *configuration.options.plugins;
   FAIRLEAD_ASSIGN_OR_RETURN(framework::SchedulerConfiguration read,
                             framework::ReadSchedulerConfiguration(json, registry, seen.bases));
   // Plugin arguments are checked by the plugins.
@@ -427,8 +425,10 @@ Options OptionsWithoutHook() {
   return options;
 }
 
-absl::StatusOr<Configuration> ReadConfiguration(const std::vector<std::string>& documents) {
+absl::StatusOr<Configuration> ReadConfiguration(const std::vector<std::string>& documents,
+                                                const framework::RegistryPtr& plugins) {
   Configuration configuration;
+  configuration.options.plugins = plugins;
   Seen seen;
   size_t scheduler_document = 0;
   // What FairleadConfiguration says of profiles decides how they are read.

@@ -106,8 +106,11 @@ struct Configuration {
 };
 
 // One JSON text per document, in the order of the file; "null" documents are skipped. Without
-// documents the result is the built-in configuration.
-absl::StatusOr<Configuration> ReadConfiguration(const std::vector<std::string>& documents);
+// documents the result is the built-in configuration. Profiles may name the given plugins, and
+// the options have them.
+absl::StatusOr<Configuration> ReadConfiguration(
+    const std::vector<std::string>& documents,
+    const framework::RegistryPtr& plugins = plugins::BuiltIn());
 
 // The place of an error of ReadConfiguration.
 struct FieldPlace {

@@ -16,7 +16,6 @@
 #include "queues/usage_window.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/plugins/extender.h"
-#include "scheduler/plugins/registry.h"
 #include "scheduler/plugins/volume_binding.h"
 
 namespace fairlead::core {
@@ -58,10 +57,8 @@ std::vector<framework::Profile> ProfilesOf(const Options& options) {
 
 absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& options,
                                                                  const hook::Catalog* catalog) {
-  framework::Registry registry;
-  FAIRLEAD_RETURN_IF_ERROR(plugins::RegisterAll(registry));
   FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<framework::Framework> framework,
-                            framework::Framework::MakeAll(ProfilesOf(options), registry));
+                            framework::Framework::MakeAll(ProfilesOf(options), *options.plugins));
   FAIRLEAD_ASSIGN_OR_RETURN(const absl::Duration bind_timeout,
                             plugins::BindTimeoutOf(options.profiles));
   if (options.engine.usage.has_value()) {
@@ -69,6 +66,7 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
   }
   Options settings = options;
   settings.state = StateOptionsFor(options);
+  settings.state.plugin_labels = framework->PodLabels();
   if (settings.hook.provider.empty()) settings.hook.enabled = false;
   if (settings.hook.enabled) {
     FAIRLEAD_RETURN_IF_ERROR(hook::CheckProvider(settings.hook, "hook.provider"));

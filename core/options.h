@@ -12,6 +12,7 @@
 #include "scheduler/engine/engine.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/model/extender_config.h"
+#include "scheduler/plugins/registry.h"
 #include "scheduler/state/cluster_state.h"
 
 namespace fairlead::core {
@@ -37,6 +38,8 @@ struct Options {
   std::vector<framework::Profile> profiles = {framework::DefaultProfile()};
   // Asked before a pod is bound (core/extender_plugin.h).
   std::vector<model::ExtenderConfig> extenders;
+  // Has all that the profiles name; not null.
+  framework::RegistryPtr plugins = plugins::BuiltIn();
   bool emit_events = true;
   // Writes of verdicts that may be unanswered at once (reconcile/status_updater.h);
   // model::kUnlimited: any number.

@@ -132,7 +132,8 @@ class Day {
   absl::Status Read() {
     FAIRLEAD_ASSIGN_OR_RETURN(scenario_, sim::ReadScenario(options_.scenario_directory));
     FAIRLEAD_ASSIGN_OR_RETURN(
-        settings_, cmd::LoadSettings(scenario_.configuration_file, scenario_.catalog_file));
+        settings_, cmd::LoadSettings(scenario_.configuration_file, scenario_.catalog_file,
+                                     cmd::ReadTextFile, options_.plugins));
     scenario_.hook.ApplyTo(settings_->configuration.options.hook);
     clock_.speed =
         options_.speed > 0 ? options_.speed : std::min(scenario_.accelerate, kDefaultSpeedLimit);

@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "cmd/fairlead/connection.h"
+#include "scheduler/plugins/registry.h"
 
 namespace fairlead::demo {
 
@@ -34,6 +35,7 @@ struct DayOptions {
   bool plain = false;    // no full screen
   double speed = 0;      // 0: the scenario's own, but no more than kDefaultSpeedLimit
   std::string log_file;  // of the scheduler; empty: no log
+  framework::RegistryPtr plugins = plugins::BuiltIn();  // that the scenario may name
 };
 
 // The signal watcher tells it that the user wants to stop.

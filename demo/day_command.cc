@@ -23,6 +23,7 @@ absl::Status RunDayCommand(const DayFlags& flags) {
   options.plain = flags.plain;
   options.speed = flags.speed;
   options.log_file = flags.log_file;
+  options.plugins = flags.plugins;
   return RunDay(options, stop);
 }
 

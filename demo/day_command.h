@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "cmd/fairlead/connection.h"
+#include "scheduler/plugins/registry.h"
 
 namespace fairlead::demo {
 
@@ -13,6 +14,7 @@ struct DayFlags {
   std::string scenario, crds, log_file;
   bool yes = false, plain = false;
   double speed = 0;
+  framework::RegistryPtr plugins = plugins::BuiltIn();  // that the scenario may name
 };
 // Until the day is over, or SIGINT or SIGTERM. The Status' message is for people.
 absl::Status RunDayCommand(const DayFlags& flags);

@@ -32,7 +32,7 @@ absl::StatusOr<core::Configuration> Configuration(const SimulateOptions& options
   FAIRLEAD_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
   absl::StatusOr<std::vector<std::string>> documents = YamlToJson(text);
   absl::StatusOr<core::Configuration> read =
-      documents.ok() ? core::ReadConfiguration(*documents)
+      documents.ok() ? core::ReadConfiguration(*documents, options.core.plugins)
                      : absl::StatusOr<core::Configuration>(documents.status());
   if (!read.ok()) {
     return absl::Status(read.status().code(), absl::StrCat(file, ": ", read.status().message()));

@@ -25,7 +25,8 @@ struct SimulateOptions {
   bool live = false;
   // Checks every invariant after every step; a broken one is an error.
   bool check = false;
-  core::Options core;  // used if the scenario has no configuration of its own
+  // Used if the scenario has no configuration of its own; that one may name `core.plugins`.
+  core::Options core;
   // The wait of --live; absl::SleepFor in a program.
   std::function<void(absl::Duration)> sleep;
 };

@@ -8,14 +8,16 @@
 
 #include "absl/status/status.h"
 #include "cmd/fairlead/connection.h"
+#include "scheduler/plugins/registry.h"
 
 namespace fairlead::cmd {
 
 struct CommonFlags {
   ClusterFlags cluster;
   std::string output = "table";
-  std::string configuration, catalog;  // paths
-  std::string ns;                      // empty: that of the context
+  std::string configuration, catalog;                   // paths
+  std::string ns;                                       // empty: that of the context
+  framework::RegistryPtr plugins = plugins::BuiltIn();  // that the configuration may name
 };
 
 // `fairlead queues`, `fairlead nodes`, `fairlead explain POD|PODGROUP`: read-only.
@@ -37,6 +39,7 @@ absl::Status RunScheduler(const RunFlags& flags);
 struct SimulateFlags {
   std::string scenario, output = "table", configuration;
   bool live = false, check = false;
+  framework::RegistryPtr plugins = plugins::BuiltIn();  // that configurations may name
 };
 absl::Status RunSimulateCommand(const SimulateFlags& flags, std::ostream& out);
 

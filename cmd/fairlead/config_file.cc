@@ -37,13 +37,14 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
 }
 
 absl::StatusOr<core::Configuration> ParseConfiguration(absl::string_view yaml,
-                                                       absl::string_view file_name) {
+                                                       absl::string_view file_name,
+                                                       const framework::RegistryPtr& plugins) {
   FAIRLEAD_ASSIGN_OR_RETURN(const std::vector<Json> documents,
                             LoadYaml(yaml, {.file_name = std::string(file_name)}));
   std::vector<std::string> texts;
   texts.reserve(documents.size());
   for (const Json& document : documents) texts.push_back(document.Compact());
-  absl::StatusOr<core::Configuration> read = core::ReadConfiguration(texts);
+  absl::StatusOr<core::Configuration> read = core::ReadConfiguration(texts, plugins);
   if (read.ok()) return read;
   std::string where(file_name);
   const auto field = core::FieldPlaceOf(read.status());
@@ -55,12 +56,15 @@ absl::StatusOr<core::Configuration> ParseConfiguration(absl::string_view yaml,
 }
 
 absl::StatusOr<Settings> LoadSettings(const std::string& configuration_path,
-                                      const std::string& catalog_path, const ReadFile& read) {
+                                      const std::string& catalog_path, const ReadFile& read,
+                                      const framework::RegistryPtr& plugins) {
   Settings settings{{}, hook::Catalog::BuiltIn(), ""};
+  settings.configuration.options.plugins = plugins;
   std::string catalog_file = catalog_path;
   if (!configuration_path.empty()) {
     FAIRLEAD_ASSIGN_OR_RETURN(const std::string text, read(configuration_path));
-    FAIRLEAD_ASSIGN_OR_RETURN(settings.configuration, ParseConfiguration(text, configuration_path));
+    FAIRLEAD_ASSIGN_OR_RETURN(settings.configuration,
+                              ParseConfiguration(text, configuration_path, plugins));
     const std::string& named = settings.configuration.catalog_file;
     if (catalog_file.empty() && !named.empty()) {
       catalog_file = named[0] == '/' ? named : absl::StrCat(FolderOf(configuration_path), named);

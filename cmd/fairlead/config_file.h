@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "autoscale-hook/catalog/catalog.h"
 #include "core/configuration.h"
+#include "scheduler/plugins/registry.h"
 
 namespace fairlead::cmd {
 
@@ -16,9 +17,10 @@ namespace fairlead::cmd {
 // argument.
 absl::StatusOr<std::string> ReadTextFile(const std::string& path);
 
-// The YAML text of a configuration file. `file_name` is for messages.
-absl::StatusOr<core::Configuration> ParseConfiguration(absl::string_view yaml,
-                                                       absl::string_view file_name);
+// The YAML text of a configuration file. `file_name` is for messages. Profiles may name `plugins`.
+absl::StatusOr<core::Configuration> ParseConfiguration(
+    absl::string_view yaml, absl::string_view file_name,
+    const framework::RegistryPtr& plugins = plugins::BuiltIn());
 
 struct Settings {
   core::Configuration configuration;
@@ -27,9 +29,11 @@ struct Settings {
 };
 using ReadFile = std::function<absl::StatusOr<std::string>(const std::string& path)>;
 // Empty paths: the built-in ones. A catalogue named in the configuration is relative to that file.
-// `read` has the files; another one than the system's in simulations.
+// `read` has the files; another one than the system's in simulations. The options have `plugins`
+// with and without a file.
 absl::StatusOr<Settings> LoadSettings(const std::string& configuration_path,
                                       const std::string& catalog_path,
-                                      const ReadFile& read = ReadTextFile);
+                                      const ReadFile& read = ReadTextFile,
+                                      const framework::RegistryPtr& plugins = plugins::BuiltIn());
 
 }  // namespace fairlead::cmd

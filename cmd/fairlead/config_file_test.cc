@@ -79,6 +79,25 @@ TEST_F(LoadSettingsTest, ACatalogIsFoundBesideTheConfiguration) {
       << "the one named on the command line wins";
 }
 
+// A plugin that is never made here.
+framework::RegistryPtr WithOwn() {
+  const auto made = plugins::WithBuiltIn(
+      {{"Own", [](absl::string_view) { return absl::UnimplementedError("not made here"); }}});
+  EXPECT_TRUE(made.ok()) << made.status();
+  return *made;
+}
+
+TEST_F(LoadSettingsTest, TheOptionsHaveTheGivenPlugins) {
+  const framework::RegistryPtr own = WithOwn();
+  const std::string config = Write("c.yaml", std::string(kHead));
+  for (const std::string& path : {std::string(), config}) {
+    const auto settings = LoadSettings(path, "", ReadTextFile, own);
+    ASSERT_TRUE(settings.ok()) << settings.status();
+    EXPECT_EQ(settings->configuration.options.plugins, own) << path;
+    EXPECT_EQ(LoadSettings(path, "")->configuration.options.plugins, plugins::BuiltIn()) << path;
+  }
+}
+
 TEST_F(LoadSettingsTest, AFolderIsNoFile) {
   const auto settings = LoadSettings(folder_.string(), "");
   EXPECT_THAT(std::string(settings.status().message()), HasSubstr("is a folder"));

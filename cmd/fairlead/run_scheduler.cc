@@ -160,7 +160,8 @@ AppOptions OptionsFor(const RunFlags& flags, const core::Configuration& configur
 
 absl::Status RunScheduler(const RunFlags& flags) {
   FAIRLEAD_ASSIGN_OR_RETURN(const LogLevel level, ParseLogLevel(flags.log_level));
-  SettingsWatch watch(flags.common.configuration, flags.common.catalog);
+  SettingsWatch watch(flags.common.configuration, flags.common.catalog, ReadTextFile,
+                      LoadWith(flags.common.plugins));
   FAIRLEAD_ASSIGN_OR_RETURN(Settings settings, watch.Load());
   core::Configuration& configuration = settings.configuration;
   if (!flags.scheduler_names.empty()) {

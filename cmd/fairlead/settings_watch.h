@@ -12,6 +12,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -19,14 +20,21 @@
 
 namespace fairlead::cmd {
 
+using SettingsLoader = std::function<absl::StatusOr<Settings>(
+    const std::string& configuration_path, const std::string& catalog_path, const ReadFile& read)>;
+// LoadSettings with these plugins.
+inline SettingsLoader LoadWith(framework::RegistryPtr plugins) {
+  return [plugins = std::move(plugins)](const std::string& configuration_path,
+                                        const std::string& catalog_path, const ReadFile& read) {
+    return LoadSettings(configuration_path, catalog_path, read, plugins);
+  };
+}
+
 class SettingsWatch {
  public:
-  using LoadFiles = std::function<absl::StatusOr<Settings>(const std::string& configuration_path,
-                                                           const std::string& catalog_path,
-                                                           const ReadFile& read)>;
   // Paths as for LoadSettings. `read` has the files; another one than the system's in simulations.
   SettingsWatch(std::string configuration_path, std::string catalog_path,
-                ReadFile read = ReadTextFile, LoadFiles load = LoadSettings)
+                ReadFile read = ReadTextFile, SettingsLoader load = LoadWith(plugins::BuiltIn()))
       : configuration_path_(std::move(configuration_path)),
         catalog_path_(std::move(catalog_path)),
         read_(std::move(read)),
@@ -49,7 +57,7 @@ class SettingsWatch {
 
   const std::string configuration_path_, catalog_path_;
   const ReadFile read_;
-  const LoadFiles load_;
+  const SettingsLoader load_;
   std::string catalog_file_;  // the file that was read last: named by the flag or by the
                               // configuration
   std::string contents_;

@@ -113,6 +113,19 @@ TEST_F(SettingsWatchTest, AFileThatChangesWhileItIsReadIsReadAgain) {
   EXPECT_FALSE(watch.Poll().has_value());
 }
 
+TEST_F(SettingsWatchTest, AReloadKnowsThePluginsToo) {
+  const auto own = plugins::WithBuiltIn(
+      {{"Own", [](absl::string_view) { return absl::UnimplementedError("not made here"); }}});
+  ASSERT_TRUE(own.ok()) << own.status();
+  Write("c.yaml", absl::StrCat(kHead, "defaultQueue: a\n"));
+  SettingsWatch watch(Path("c.yaml"), "", ReadTextFile, LoadWith(*own));
+  EXPECT_EQ(watch.Load()->configuration.options.plugins, *own);
+  Write("c.yaml", absl::StrCat(kHead, "defaultQueue: b\n"));
+  const auto polled = watch.Poll();
+  ASSERT_TRUE(polled.has_value() && polled->ok());
+  EXPECT_EQ((*polled)->configuration.options.plugins, *own);
+}
+
 TEST_F(SettingsWatchTest, AFileThatIsBeingWrittenIsNoConfiguration) {
   Write("c.yaml", absl::StrCat(kHead, "defaultQueue: a\n"));
   SettingsWatch watch(Path("c.yaml"), "");

@@ -32,7 +32,8 @@ struct Opened {
 absl::StatusOr<Opened> Open(const CommonFlags& flags) {
   Opened opened;
   FAIRLEAD_ASSIGN_OR_RETURN(opened.format, ParseOutputFormat(flags.output));
-  FAIRLEAD_ASSIGN_OR_RETURN(opened.settings, LoadSettings(flags.configuration, flags.catalog));
+  FAIRLEAD_ASSIGN_OR_RETURN(opened.settings, LoadSettings(flags.configuration, flags.catalog,
+                                                          ReadTextFile, flags.plugins));
   FAIRLEAD_ASSIGN_OR_RETURN(opened.connection, Connection::Open(flags.cluster));
   FAIRLEAD_ASSIGN_OR_RETURN(
       opened.usage_database,

@@ -18,10 +18,12 @@ absl::Status RunSimulateCommand(const SimulateFlags& flags, std::ostream& out) {
   options.json = flags.output == "json";
   options.live = flags.live;
   options.check = flags.check;
-  FAIRLEAD_ASSIGN_OR_RETURN(const Settings settings, LoadSettings(flags.configuration, ""));
+  FAIRLEAD_ASSIGN_OR_RETURN(const Settings settings,
+                            LoadSettings(flags.configuration, "", ReadTextFile, flags.plugins));
   // The simulated cloud is the provider.
   options.core = flags.configuration.empty() ? core::KwokOptions() : settings.configuration.options;
   options.core.extenders.clear();  // there are none in a simulated cluster
+  options.core.plugins = flags.plugins;
   options.sleep = [](absl::Duration duration) { absl::SleepFor(duration); };
   return sim::RunSimulate(options, out);
 }

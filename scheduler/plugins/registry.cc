@@ -1,5 +1,11 @@
 #include "scheduler/plugins/registry.h"
 
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "scheduler/framework/known_plugins.h"
 #include "scheduler/plugins/dynamic_resources.h"
 #include "scheduler/plugins/extender.h"
 #include "scheduler/plugins/gpu_fragmentation.h"
@@ -43,6 +49,28 @@ absl::Status RegisterAll(framework::Registry& registry) {
                       NodePorts, NodeReady, NodeResourcesBalancedAllocation, NodeResourcesFit,
                       NodeUnschedulable, NodeVolumeLimits, Numa, PodTopologySpread, ResourceType,
                       TaintToleration, VolumeBinding, VolumeRestrictions, VolumeZone>(registry);
+}
+
+framework::RegistryPtr BuiltIn() {
+  static const framework::RegistryPtr all = [] {
+    auto registry = std::make_shared<framework::Registry>();
+    FAIRLEAD_CHECK(RegisterAll(*registry).ok(), "two plugins have one name");
+    return registry;
+  }();
+  return all;
+}
+
+absl::StatusOr<framework::RegistryPtr> WithBuiltIn(const std::vector<framework::NamedPlugin>& own) {
+  auto registry = std::make_shared<framework::Registry>();
+  FAIRLEAD_RETURN_IF_ERROR(RegisterAll(*registry));
+  for (const framework::NamedPlugin& plugin : own) {
+    if (framework::FindKnownPlugin(plugin.name) != nullptr) {
+      return absl::AlreadyExistsError(absl::StrCat(
+          "plugin ", plugin.name, ": kube-scheduler has a plugin of this name; choose another"));
+    }
+    FAIRLEAD_RETURN_IF_ERROR(registry->Register(plugin.name, plugin.make));
+  }
+  return registry;
 }
 
 }  // namespace fairlead::plugins

@@ -1,7 +1,9 @@
 #include "scheduler/plugins/registry.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "scheduler/plugins/plugin_test_util.h"
 
@@ -12,6 +14,44 @@ using ::testing::HasSubstr;
 
 TEST_F(PluginTest, RegisteringTwiceIsRefused) {
   EXPECT_EQ(RegisterAll(registry_).code(), absl::StatusCode::kAlreadyExists);
+}
+
+framework::PluginFactory Factory() {
+  return [](absl::string_view args) { return BuiltIn()->Make("NodeName", args); };
+}
+
+TEST_F(PluginTest, AProgramBringsPluginsOfItsOwn) {
+  const auto made = WithBuiltIn({{"Own", Factory()}});
+  ASSERT_TRUE(made.ok()) << made.status();
+  std::vector<std::string> names = BuiltIn()->Names();
+  EXPECT_EQ(names, registry_.Names());
+  names.emplace_back("Own");
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ((*made)->Names(), names);
+}
+
+TEST_F(PluginTest, ANameThatIsTakenIsRefused) {
+  struct Case {
+    std::vector<framework::NamedPlugin> own;
+    absl::StatusCode code;
+    const char* text;
+  };
+  constexpr auto kTaken = absl::StatusCode::kAlreadyExists;
+  const Case cases[] = {
+      {{{"GpuKind", Factory()}}, kTaken, "plugin GpuKind is registered twice"},
+      {{{"Own", Factory()}, {"Own", Factory()}}, kTaken, "plugin Own is registered twice"},
+      // Also those that no registry has.
+      {{{"NodeName", Factory()}}, kTaken, "plugin NodeName: kube-scheduler has a plugin"},
+      {{{"DefaultBinder", Factory()}}, kTaken, "plugin DefaultBinder: kube-scheduler has"},
+      {{{"GangScheduling", Factory()}}, kTaken, "plugin GangScheduling: kube-scheduler has"},
+      {{{"*", Factory()}}, absl::StatusCode::kInvalidArgument, "no name of a plugin"},
+      {{{"Own", nullptr}}, absl::StatusCode::kInvalidArgument, "the factory is missing"},
+  };
+  for (const Case& c : cases) {
+    const absl::Status status = WithBuiltIn(c.own).status();
+    EXPECT_EQ(status.code(), c.code) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.text));
+  }
 }
 
 TEST_F(PluginTest, TheDefaultProfileIsMadeOfRegisteredPlugins) {

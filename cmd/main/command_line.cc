@@ -1,0 +1,288 @@
+// The command line. Only this file includes CLI11.
+#include "cmd/main/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <string>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cmd/fairlead/commands.h"
+#include "cmd/fairlead/explain.h"
+#include "cmd/fairlead/nearest.h"
+#include "cmd/fairlead/version.h"
+#include "demo/day_command.h"
+#include "scheduler/plugins/registry.h"
+
+namespace fairlead::cmd {
+namespace {
+
+constexpr char kAbout[] =
+    "Fairlead: a queue scheduler for Kubernetes and the GPU autoscaler that belongs to it.\n"
+    "It says why a pod waits, and buys nodes only for pods that would really run on them.\n";
+
+constexpr char kExamples[] =
+    "Examples:\n"
+    "  fairlead run --config fairlead.yaml          schedule, here or in a pod\n"
+    "  fairlead explain train-0 -n research         why does it wait, what would help?\n"
+    "  fairlead queues                              use, quota and waiting work by queue\n"
+    "  fairlead nodes -o json | jq .pricePerHourUSD\n"
+    "  fairlead simulate tests/scenarios/two-team-day\n"
+    "  kubectl fairlead explain pod/train-0         the same, as a plugin of kubectl\n"
+    "'fairlead COMMAND --help' tells more of each.\n";
+
+// Refuses a value that says nothing: a shell variable that is not set, mostly.
+std::string NotBlank(const std::string& value) {
+  return absl::StripAsciiWhitespace(value).empty() ? "must not be empty" : "";
+}
+
+constexpr char kOutputHelp[] = "table for people; json or yaml for tools";
+
+void AddCluster(CLI::App& app, ClusterFlags& flags) {
+  app.add_option(
+         "--kubeconfig", flags.kubeconfig,
+         "Kubeconfig file (default: $KUBECONFIG, ~/.kube/config, the pod's service account)")
+      ->type_name("FILE")
+      ->check(NotBlank);
+  app.add_option("--context", flags.context, "Context of the kubeconfig (default: the current one)")
+      ->type_name("NAME")
+      ->check(NotBlank);
+}
+
+void AddSettings(CLI::App& app, CommonFlags& flags) {
+  app.add_option("--config", flags.configuration,
+                 "KubeSchedulerConfiguration and FairleadConfiguration, one file")
+      ->type_name("FILE")
+      ->check(NotBlank);
+  app.add_option("--catalog", flags.catalog,
+                 "Instance types that can be bought (default: the built-in ones)")
+      ->type_name("FILE")
+      ->check(NotBlank);
+}
+
+void AddShow(CLI::App& app, CommonFlags& flags) {
+  AddCluster(app, flags.cluster);
+  AddSettings(app, flags);
+  app.add_option("-o,--output", flags.output, kOutputHelp)->type_name("FORMAT");
+}
+
+class CommandLine {
+ public:
+  // Configurations may name `plugins`.
+  CommandLine(const std::string& program, const framework::RegistryPtr& plugins)
+      : app_(kAbout, program) {
+    run_.common.plugins = common_.plugins = day_.plugins = simulate_.plugins = plugins;
+    app_.require_subcommand(1);
+    app_.footer(kExamples);
+    app_.set_version_flag("--version", std::string("fairlead ") + kVersion);
+    AddRun();
+    AddExplain();
+    AddQueues();
+    AddNodes();
+    AddDay();
+    AddSimulate();
+    app_.add_subcommand("version", "Print the version")->callback([this] {
+      action_ = [] {
+        std::cout << "fairlead " << kVersion << std::endl;
+        return absl::OkStatus();
+      };
+    });
+  }
+
+  int Main(int argc, char** argv) {
+    if (const std::string problem = CommandProblem(argc, argv); !problem.empty()) {
+      std::cerr << "fairlead: " << problem << std::endl;
+      return 2;
+    }
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      // Help and version are "errors" with code 0.
+      const int code = app_.exit(error);
+      return code == 0 ? 0 : 2;
+    }
+    const absl::Status status = action_();
+    if (status.ok()) return std::cout.flush() ? 0 : 1;
+    std::cerr << "fairlead: " << status.message() << std::endl;
+    return absl::IsInvalidArgument(status) ? 2 : 1;
+  }
+
+ private:
+  // The error in the command's name, with the valid names; empty if there is none.
+  std::string CommandProblem(int argc, char** argv) const {
+    std::vector<std::string> names;
+    for (const CLI::App* sub : app_.get_subcommands({})) names.push_back(sub->get_name());
+    const std::string list = absl::StrCat("commands: ", absl::StrJoin(names, ", "));
+    if (argc < 2) return absl::StrCat("a command is missing; ", list, "; --help tells more");
+    const std::string typed = argv[1];
+    if (absl::c_linear_search(names, typed)) return "";
+    if (absl::StartsWith(typed, "-")) {
+      if (typed == "-h" || typed == "--help" || typed == "--version") return "";
+      return absl::StrCat("\"", typed.substr(0, 64),
+                          "\" stands before the command; usage: fairlead COMMAND [FLAGS]; ", list,
+                          "; --help tells more");
+    }
+    const std::string meant = Nearest(typed, names);
+    return absl::StrCat("unknown command \"", typed.substr(0, 64), "\"; ",
+                        meant.empty() ? "" : absl::StrCat("did you mean ", meant, "? "), list);
+  }
+
+  void AddRun() {
+    CLI::App* sub = app_.add_subcommand("run", "Schedule pods and buy nodes, until stopped");
+    AddCluster(*sub, run_.common.cluster);
+    AddSettings(*sub, run_.common);
+    CLI::Option* elect =
+        sub->add_option("--leader-elect", run_.leader_elect,
+                        "Write only while holding the Lease, so that several may run "
+                        "(default: true)")
+            ->type_name("BOOL")
+            ->expected(0, 1)
+            ->default_str("true");
+    sub->add_option("--scheduler-name", run_.scheduler_names,
+                    "spec.schedulerName of the pods to schedule; may be given more than once")
+        ->type_name("NAME")
+        ->check(NotBlank);
+    sub->add_option("--identity", run_.identity, "Name of this process in the Lease and in events")
+        ->type_name("NAME")
+        ->check(NotBlank);
+    sub->add_option("--metrics-bind-address", run_.metrics_bind_address,
+                    "Serve /metrics, /livez and /readyz there, as in :8080; 0: nowhere "
+                    "(default: as configured, else nowhere)")
+        ->type_name("HOST:PORT");
+    sub->add_option("--log-level", run_.log_level, "debug, info, warning, error or off")
+        ->type_name("LEVEL");
+    sub->footer(
+        "Reads the cluster, decides, writes; one log line (logfmt) a decision on standard error.\n"
+        "SIGTERM: what was decided is written, then the Lease is given back. SIGHUP, or a change "
+        "of\n"
+        "the files: configuration and catalogue are read again. Exit code 1 when leadership was\n"
+        "lost: whatever started it should start it again.\n\n"
+        "Examples:\n"
+        "  fairlead run --config fairlead.yaml\n"
+        "  fairlead run --kubeconfig dev.kubeconfig --scheduler-name fairlead --log-level debug\n");
+    sub->callback([this, elect] {
+      run_.leader_elect_given = elect->count() > 0;
+      action_ = [this] { return RunScheduler(run_); };
+    });
+  }
+
+  void AddExplain() {
+    CLI::App* sub =
+        app_.add_subcommand("explain",
+                            "Why a pod or pod group waits and what would let it run; what a "
+                            "queue holds");
+    AddShow(*sub, common_);
+    sub->add_option("subject", subject_,
+                    "NAME, pod/NAME, podgroup/NAME, job/NAME, deployment/NAME or queue/NAME")
+        ->required()
+        ->type_name("")
+        ->check([](const std::string& text) {
+          return std::string(ParseSubject(text, "").status().message());
+        });
+    sub->add_option("-n,--namespace", common_.ns, "Namespace (default: that of the context)")
+        ->type_name("NAME")
+        ->check(NotBlank);
+    sub->footer(
+        "Lists the cluster once, decides once without writing anything, and shows the verdict:\n"
+        "code, numbers, the queue from the top with its quotas and limits, what each kind of node\n"
+        "says, what would unblock it, nodes on order; and whether the API server has the same.\n\n"
+        "Examples:\n"
+        "  fairlead explain train-0 -n research\n"
+        "  fairlead explain podgroup/sweep -n research -o yaml\n");
+    sub->callback(
+        [this] { action_ = [this] { return RunExplain(common_, subject_, std::cout); }; });
+  }
+
+  void AddQueues() {
+    CLI::App* sub = app_.add_subcommand("queues", "The tree of queues: quota, limit, use, waiting");
+    AddShow(*sub, common_);
+    sub->footer("Examples:\n  fairlead queues\n  fairlead queues -o json | jq '.items[].name'\n");
+    sub->callback([this] { action_ = [this] { return RunQueues(common_, std::cout); }; });
+  }
+
+  void AddNodes() {
+    CLI::App* sub = app_.add_subcommand("nodes", "Nodes: state, GPUs in use, what they cost");
+    AddShow(*sub, common_);
+    sub->footer("Examples:\n  fairlead nodes\n  fairlead nodes -o yaml\n");
+    sub->callback([this] { action_ = [this] { return RunNodes(common_, std::cout); }; });
+  }
+
+  void AddDay() {
+    CLI::App* sub =
+        app_.add_subcommand("day", "Play a scenario on a real API server, live, with its bill");
+    AddCluster(*sub, day_.cluster);
+    sub->add_option("--scenario", day_.scenario, "Folder with scenario.yaml")
+        ->required()
+        ->type_name("DIR");
+    sub->add_option("--crds", day_.crds,
+                    "Folder of CustomResourceDefinitions to install where they are missing "
+                    "(default: the first folder crds above the scenario)")
+        ->type_name("DIR");
+    sub->add_option("--speed", day_.speed,
+                    "Seconds of the scenario in one second (default: its own, at most 600)")
+        ->check(CLI::PositiveNumber)
+        ->type_name("N");
+    sub->add_flag("--yes", day_.yes, "Do not ask before writing to the cluster");
+    sub->add_flag("--plain", day_.plain, "A log instead of the full screen");
+    sub->add_option("--log-file", day_.log_file, "Where the scheduler's own log goes")
+        ->type_name("FILE");
+    sub->footer(
+        "Needs a cluster whose nodes are faked by kwok, and no other Fairlead in it. Everything "
+        "it\n"
+        "creates is deleted at the end, also after Ctrl-C (a second Ctrl-C ends at once).\n\n"
+        "Examples:\n"
+        "  fairlead day --scenario tests/scenarios/two-team-day --kubeconfig dev.kubeconfig\n"
+        "  fairlead day --scenario tests/scenarios/two-team-day --speed 600 --plain --yes\n");
+    sub->callback([this] { action_ = [this] { return demo::RunDayCommand(day_); }; });
+  }
+
+  void AddSimulate() {
+    CLI::App* sub = app_.add_subcommand(
+        "simulate", "Play a scenario without any cluster, in virtual time, in seconds");
+    sub->add_option("scenario", simulate_.scenario, "Folder with scenario.yaml")
+        ->required()
+        ->type_name("");
+    sub->add_option("-o,--output", simulate_.output, "table for people, json for tools")
+        ->type_name("FORMAT");
+    sub->add_option("--config", simulate_.configuration,
+                    "Configuration where the scenario has none of its own")
+        ->type_name("FILE")
+        ->check(NotBlank);
+    sub->add_flag("--live", simulate_.live, "Show the log at the scenario's pace");
+    sub->add_flag("--check", simulate_.check, "Check every invariant after every decision");
+    sub->footer("Example:\n  fairlead simulate tests/scenarios/two-team-day\n");
+    sub->callback(
+        [this] { action_ = [this] { return RunSimulateCommand(simulate_, std::cout); }; });
+  }
+
+  CLI::App app_;
+  std::function<absl::Status()> action_;
+  CommonFlags common_;
+  RunFlags run_;
+  demo::DayFlags day_;
+  SimulateFlags simulate_;
+  std::string subject_;
+};
+
+}  // namespace
+
+int Main(int argc, char** argv, const std::vector<framework::NamedPlugin>& own) {
+  std::signal(SIGPIPE, SIG_IGN);
+  const absl::StatusOr<framework::RegistryPtr> plugins = plugins::WithBuiltIn(own);
+  if (!plugins.ok()) {
+    std::cerr << "fairlead: " << plugins.status().message() << std::endl;
+    return 2;
+  }
+  // A kubectl plugin has another name; messages show the command that the user typed.
+  const std::string program = argc > 0 ? argv[0] : "fairlead";
+  const bool of_kubectl = absl::EndsWith(program, "kubectl-fairlead");
+  return CommandLine(of_kubectl ? "kubectl fairlead" : "fairlead", *plugins).Main(argc, argv);
+}
+
+}  // namespace fairlead::cmd
