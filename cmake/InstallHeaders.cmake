@@ -1,0 +1,22 @@
+# Copies HEADERS, paths below ROOT, and all headers of ROOT that they include to DESTINATION. Fails for
+# a header that is not there.
+cmake_minimum_required(VERSION 3.25)
+set(found "")
+set(open ${HEADERS})
+while(open)
+  list(POP_FRONT open header)
+  if(header IN_LIST found)
+    continue()
+  endif()
+  list(APPEND found ${header})
+  file(STRINGS ${ROOT}/${header} lines REGEX "^#include \"")
+  foreach(line ${lines})
+    string(REGEX REPLACE "^#include \"([^\"]*)\".*" "\\1" included "${line}")
+    # "absl/..." is of another library.
+    if(EXISTS ${ROOT}/${included})
+      list(APPEND open ${included})
+    endif()
+  endforeach()
+  get_filename_component(folder ${header} DIRECTORY)
+  file(INSTALL ${ROOT}/${header} DESTINATION ${DESTINATION}/${folder})
+endwhile()
