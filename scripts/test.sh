@@ -27,10 +27,10 @@ run() {
   [[ -e $results/$name.xml ]] || broken+=("$name")
 }
 
-# The optimised program that users get, without precompiled headers, and the tests that run it.
+# The optimised program that users get, without precompiled headers, the package for plugins, and the tests that run them.
 stage_program() {
   build release programs || return 0
-  run program build -L '^(layering|docs|conformance)$'
+  run program build -L '^(layering|docs|conformance|sdk)$'
 }
 
 # The program in simulated worlds, optimised: FAIRLEAD_SIM_SEEDS of them.
