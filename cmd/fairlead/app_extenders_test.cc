@@ -55,9 +55,7 @@ class AppExtendersTest : public AppTest {
     extender.node_cache_capable = true;
     return extender;
   }
-  void Say(const std::string& answer) {
-    transport_.On("POST", kFilter, Reply::Json(200, answer));
-  }
+  void Say(const std::string& answer) { transport_.On("POST", kFilter, Reply::Json(200, answer)); }
   [[nodiscard]] size_t Asked() const { return transport_.Sent("POST", kFilter).size(); }
 };
 
@@ -69,9 +67,8 @@ TEST_F(AppExtendersTest, ThePodIsBoundWhenItsNodeIsAdmitted) {
   EXPECT_THAT(transport_.Sent("POST", kFilter)[0]->request.body,
               HasSubstr(R"("NodeNames":["n1"])"));
   EXPECT_EQ(Bindings(), 0u);
-  transport_.Respond(
-      *transport_.FindOpen("POST", kFilter),
-      {200, kube::kJson, absl::ZeroDuration(), R"({"NodeNames":["n1"]})"});
+  transport_.Respond(*transport_.FindOpen("POST", kFilter),
+                     {200, kube::kJson, absl::ZeroDuration(), R"({"NodeNames":["n1"]})"});
   EXPECT_TRUE(Pass(absl::Seconds(1)));
   EXPECT_EQ(Bindings(), 1u);
 }

@@ -148,9 +148,8 @@ TEST_F(ExtendersTest, TheOtherPodsOfAGangWait) {
   Start(With("  filterVerb: filter\n  nodeCacheCapable: true\n"));
   MakeGroup("g", 2);
   for (const char* name : {"g-0", "g-1"}) MakePod({.name = name, .group = "g"});
-  EXPECT_TRUE(Eventually("a verdict", [&] {
-    return GroupVerdict("g").TextAt({"code"}) == "BindingRefused";
-  }));
+  EXPECT_TRUE(Eventually("a verdict",
+                         [&] { return GroupVerdict("g").TextAt({"code"}) == "BindingRefused"; }));
   EXPECT_EQ(NodeOf("g-0"), "");
   EXPECT_EQ(NodeOf("g-1"), "");
   Admit({"a", "c"});
