@@ -72,7 +72,7 @@ struct Behaviour {
 // `file` is for errors; its stem must be the behaviour's name.
 absl::StatusOr<Behaviour> ParseBehaviour(absl::string_view text, const std::string& file);
 absl::StatusOr<Behaviour> ReadBehaviour(const std::string& file);
-// The YAML files of a folder, by name.
+// The YAML files of a folder, by name; none if there is no such folder.
 std::vector<std::string> BehaviourFiles(const std::string& folder);
 // The file's name without folder, ending and characters that a test's name may not have.
 std::string TestNameOf(const std::string& file);

@@ -146,6 +146,7 @@ TEST(BehaviourFormatTest, ReadsTheFilesOfAFolderByName) {
                           "tests/behaviours/testdata/wrong-node.yaml",
                           "tests/behaviours/testdata/wrong-victim.yaml",
                           "tests/behaviours/testdata/wrong-wait.yaml"));
+  EXPECT_THAT(BehaviourFiles("no/such"), IsEmpty());
   EXPECT_EQ(TestNameOf("a/b/host-port.yaml"), "host_port");
   EXPECT_EQ(ReadBehaviour("no/such.yaml").status().code(), absl::StatusCode::kNotFound);
 }

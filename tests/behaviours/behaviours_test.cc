@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/scenario.h"
 #include "tests/behaviours/virtual_run.h"
 
 namespace fairlead::behaviours {
@@ -15,23 +16,32 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 using ::testing::StartsWith;
 
 constexpr char kFolder[] = "tests/behaviours";  // tests run at the root of the repository
 constexpr char kTestData[] = "tests/behaviours/testdata";
 
 // The failures, or the error.
-std::vector<std::string> Play(const std::string& file) {
-  const absl::StatusOr<Behaviour> behaviour = ReadBehaviour(file);
+std::vector<std::string> Play(const absl::StatusOr<Behaviour>& behaviour,
+                              HeardFirst first = HeardFirst::kAnswer) {
   if (!behaviour.ok()) return {std::string(behaviour.status().message())};
-  absl::StatusOr<std::vector<std::string>> failures = PlayInVirtualTime(*behaviour);
+  absl::StatusOr<std::vector<std::string>> failures = PlayInVirtualTime(*behaviour, first);
   if (!failures.ok()) return {std::string(failures.status().message())};
   return *std::move(failures);
 }
 
+std::vector<std::string> Play(const std::string& file) { return Play(ReadBehaviour(file)); }
+
 class BehavioursTest : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(BehavioursTest, InVirtualTime) { EXPECT_THAT(Play(GetParam()), IsEmpty()); }
+TEST_P(BehavioursTest, InVirtualTime) {
+  EXPECT_THAT(Play(ReadBehaviour(GetParam()), HeardFirst::kAnswer), IsEmpty());
+}
+
+TEST_P(BehavioursTest, InVirtualTimeWithTheWatchAheadOfAnswers) {
+  EXPECT_THAT(Play(ReadBehaviour(GetParam()), HeardFirst::kWatch), IsEmpty());
+}
 
 INSTANTIATE_TEST_SUITE_P(All, BehavioursTest, ::testing::ValuesIn(BehaviourFiles(kFolder)),
                          [](const auto& param_info) { return TestNameOf(param_info.param); });
@@ -67,6 +77,24 @@ TEST(BehaviourRunnerTest, ReportsAnEvictionThatIsNotExpectedAndASpread) {
       ElementsAre(AllOf(StartsWith(file + ":9: spread by zone: expected [1]; it is []"),
                         HasSubstr("pod default/low: it was evicted")),
                   StartsWith(file + ":10: evicted: expected [default/high]; it is [default/low]")));
+}
+
+TEST(BehaviourRunnerTest, TheExampleOfTheReadmeAndItsFailure) {
+  const std::string readme = *sim::ReadFile(std::string(kFolder) + "/README.md");
+  const std::string begin = "```yaml\n";
+  const size_t at = readme.find(begin) + begin.size();
+  const std::string example = readme.substr(at, readme.find("```", at) - at);
+  const std::string file = std::string(kFolder) + "/ssd.yaml";
+  EXPECT_THAT(Play(ParseBehaviour(example, file)), IsEmpty());
+
+  std::string wrong = example;
+  const size_t waits = wrong.find("{waits:");
+  wrong.replace(waits, wrong.find("}}", waits) + 2 - waits, "{node: a}");
+  const std::vector<std::string> failures = Play(ParseBehaviour(wrong, file));
+  ASSERT_THAT(failures, SizeIs(1));
+  const size_t shown = readme.find(file + ":6: ");
+  ASSERT_NE(shown, std::string::npos);
+  EXPECT_THAT(failures[0], StartsWith(readme.substr(shown, readme.find(" ...\n", shown) - shown)));
 }
 
 TEST(BehaviourRunnerTest, RefusesAStepThatCannotBeDone) {

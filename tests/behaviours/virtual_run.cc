@@ -44,10 +44,13 @@ absl::StatusOr<core::Options> OptionsOf(const Behaviour& behaviour) {
 
 class VirtualRun {
  public:
-  static absl::StatusOr<std::unique_ptr<VirtualRun>> Start(const Behaviour& behaviour) {
+  static absl::StatusOr<std::unique_ptr<VirtualRun>> Start(const Behaviour& behaviour,
+                                                           HeardFirst first) {
     sim::SimulatorOptions options;
     FAIRLEAD_ASSIGN_OR_RETURN(options.core, OptionsOf(behaviour));
     options.check_invariants = true;
+    const absl::Duration answer = options.cluster.executor.answer_latency;
+    options.cluster.watch_delay = first == HeardFirst::kWatch ? answer / 2 : answer * 2;
     sim::Scenario scenario;
     scenario.name = behaviour.name;
     scenario.start = absl::FromCivil(absl::CivilSecond(2026, 3, 2), absl::UTCTimeZone());
@@ -225,8 +228,9 @@ class VirtualRun {
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> PlayInVirtualTime(const Behaviour& behaviour) {
-  FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<VirtualRun> run, VirtualRun::Start(behaviour));
+absl::StatusOr<std::vector<std::string>> PlayInVirtualTime(const Behaviour& behaviour,
+                                                           HeardFirst first) {
+  FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<VirtualRun> run, VirtualRun::Start(behaviour, first));
   for (const Step& step : behaviour.steps) {
     FAIRLEAD_RETURN_IF_ERROR(run->Play(step));
     std::vector<std::string> failures = Failures(behaviour, step, run->See(), Scheduler::kFairlead);

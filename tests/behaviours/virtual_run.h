@@ -14,9 +14,13 @@
 
 namespace fairlead::behaviours {
 
+// What the scheduler hears first of a write of its own: both happen on a real API server.
+enum class HeardFirst { kAnswer, kWatch };
+
 // The failures of expectations.h, of all steps up to the first that fails. InvalidArgument,
 // with file and line, for a step that cannot be done (an object that exists already) and for a
 // configuration that is refused; Internal for a broken invariant.
-absl::StatusOr<std::vector<std::string>> PlayInVirtualTime(const Behaviour& behaviour);
+absl::StatusOr<std::vector<std::string>> PlayInVirtualTime(const Behaviour& behaviour,
+                                                           HeardFirst first);
 
 }  // namespace fairlead::behaviours

@@ -85,9 +85,11 @@ LiveBehaviour::LiveBehaviour(Api& api, Plane& plane, behaviours::Behaviour behav
       std::any_of(behaviour_.manifests.begin(), behaviour_.manifests.end(),
                   [](const auto& entry) { return entry.first.kind == "PersistentVolumeClaim"; });
   if (has_claims) {
-    controllers_ = std::make_unique<ChildProcess>(
-        plane_.ControllerManager("persistentvolume-binder-controller"),
-        plane_.NewFile("controllers.log"));
+    std::vector<std::string> command =
+        plane_.ControllerManager("persistentvolume-binder-controller");
+    command.emplace_back("--pvclaimbinder-sync-period=1s");  // 15 s otherwise
+    controllers_ =
+        std::make_unique<ChildProcess>(std::move(command), plane_.NewFile("controllers.log"));
   }
 }
 
