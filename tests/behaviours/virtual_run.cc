@@ -22,7 +22,7 @@ namespace {
 
 // A step has ended when no action has been decided for this long. It is longer than kubelets take,
 // and shorter than the timers of the decision loop, so that a pod that only a timer helps is found.
-constexpr absl::Duration kQuiet = absl::Seconds(10);
+constexpr absl::Duration kQuiet = absl::Seconds(5);
 // A step that never gets quiet ends as well, and its expectations are checked as they are.
 constexpr absl::Duration kLongest = absl::Hours(1);
 constexpr char kNamespaceLabel[] = "kubernetes.io/metadata.name";
