@@ -32,9 +32,12 @@ bool LeafVictims::IsTooYoung(const state::Workload& workload, absl::Time start,
   if (filter_.moves == nullptr) return false;
   // Each start by itself: one that is unknown says nothing about the others.
   absl::Time movable = filter_.moves->MovableAt(workload, start, filter_.now);
-  for (const state::PodId pod : pods) {
-    movable = std::max(movable,
-                       filter_.moves->MovableAt(workload, state_.pod(pod).started_at, filter_.now));
+  for (const state::PodId id : pods) {
+    const state::PodRecord& pod = state_.pod(id);
+    // Another scheduler, or the pod's own nodeName, records no start.
+    const absl::Time began =
+        pod.started_at == absl::InfinitePast() ? pod.creation : pod.started_at;
+    movable = std::max(movable, filter_.moves->MovableAt(workload, began, filter_.now));
   }
   if (movable <= filter_.now) return false;
   first_movable_ = std::min(first_movable_, movable);
